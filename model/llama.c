@@ -167,6 +167,29 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     return out;
 }
 
+// transformers takes the unembedding that is stored, whatever the key says of a tied one: both must
+// hold the same numbers.
+static bool check_tied(const sinkproof_model *model, sinkproof_error *error) {
+    sinkproof_entry *head = sinkproof_checkpoint_find(&model->checkpoint, "lm_head.weight");
+    const sinkproof_matrix *embedding =
+        &model->outside[SINKPROOF_EMBEDDING - SINKPROOF_LAYER_SLOTS];
+    if (!model->config.tied || head == NULL) return true;
+    const sinkproof_tensor *tensor = head->tensor;
+    size_t bytes = sinkproof_dtype_bytes(embedding->dtype, embedding->rows * embedding->cols);
+    head->used = true;
+    bool same = tensor->dtype == embedding->dtype && tensor->rank == 2 &&
+                tensor->shape[0] == embedding->rows && tensor->shape[1] == embedding->cols &&
+                memcmp(tensor->data, embedding->data, bytes) == 0;
+    return same || sinkproof_fail(error,
+                                  "%s: tensor %s: expected the numbers of %s, to which "
+                                  "\"tie_word_embeddings\" ties it, found others",
+                                  head->path, tensor->name, embedding->name);
+}
+
+static bool complete(sinkproof_model *model, sinkproof_error *error) {
+    return check_tied(model, error) && sinkproof_checkpoint_complete(model, error);
+}
+
 const sinkproof_container sinkproof_container_llama = {
     .title = "the Hugging Face layout of Llama",
     .holds = "Hugging Face's tensors of Llama",
@@ -174,7 +197,7 @@ const sinkproof_container sinkproof_container_llama = {
     .recognises = recognises,
     .open = sinkproof_checkpoint_open,
     .find = sinkproof_checkpoint_view,
-    .complete = sinkproof_checkpoint_complete,
+    .complete = complete,
     .knows_config = knows_config,
     .read_config = read_config,
     .make_config = make_config,

@@ -118,12 +118,20 @@ typedef enum dimension {
     VOCAB
 } dimension;
 
-// The words of the table.
 enum { ENDS, LAYER, ROTATED, ROUTED };
 enum { VALUE, STREAM, OPERAND };
 enum { SINKPROOF_AT_NOTHING = -1 };
 enum { IS_EACH = 1 << 8, IS_SHARED = 1 << 9, INPUT = IS_EACH - 1 };
 enum { SINKPROOF_TRACE_RESIDUAL = SINKPROOF_TRACE_POINTS };
+enum { NO_SLOT = -1 };
+#define WEIGHT_1(a)                                                                                \
+    { SINKPROOF_##a, NO_SLOT }
+#define WEIGHT_2(a, b)                                                                             \
+    { SINKPROOF_##a, SINKPROOF_##b }
+#define WEIGHT_OF(a, b, which, ...) which
+#define WEIGHTS(...)                WEIGHT_OF(__VA_ARGS__, WEIGHT_2, WEIGHT_1, 0)(__VA_ARGS__)
+#define NO_WEIGHTS                                                                                 \
+    { NO_SLOT, NO_SLOT }
 #define SHAPE(...)                                                                                 \
     { __VA_ARGS__ }
 #define EACH(id)   (SINKPROOF_TRACE_##id | IS_EACH)
@@ -136,11 +144,14 @@ static const struct traced {
     int where;
     int role;
     sinkproof_held held;
+    sinkproof_operation operation;
+    int weights[SINKPROOF_MAX_WEIGHTS]; // sinkproof_slot
     dimension shape[3];
     int inputs[SINKPROOF_MAX_INPUTS]; // until the first NONE
 } rows[SINKPROOF_TRACE_POINTS] = {
-#define SINKPROOF_TRACED(id, name, at, where, role, held, shape, ...)                              \
-    {name, SINKPROOF_AT_##at, where, role, SINKPROOF_##held, shape, {__VA_ARGS__}},
+#define SINKPROOF_TRACED(id, name, at, where, role, held, operation, weights, shape, ...)          \
+    {name,  SINKPROOF_AT_##at, where, role, SINKPROOF_##held, SINKPROOF_##operation, weights,      \
+     shape, {__VA_ARGS__}},
     SINKPROOF_TRACED_POINTS(SINKPROOF_TRACED)
 #undef SINKPROOF_TRACED
 };
@@ -218,6 +229,26 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
     }
     if (point == SINKPROOF_TRACE_A9 && !sinkproof_sinks_are_constant(config)) // its sink's logit
         inputs[n++] = (sinkproof_input){SINKPROOF_TRACE_A4_Q, layer, SINKPROOF_INPUT_SHARED};
+    return n;
+}
+
+sinkproof_operation sinkproof_trace_operation(const sinkproof_config *config,
+                                              sinkproof_trace_point point) {
+    bool linear = rows[point].operation == SINKPROOF_ADD_BIAS && config->dense;
+    return linear ? SINKPROOF_LINEAR : rows[point].operation;
+}
+
+size_t sinkproof_trace_weights(const sinkproof_config *config, sinkproof_trace_point point,
+                               sinkproof_slot weights[SINKPROOF_MAX_WEIGHTS]) {
+    size_t n = 0, count, width, cols;
+    sinkproof_trace_point product = point - 1; // before a bias; a dense model has no such point
+    if (rows[point].operation == SINKPROOF_ADD_BIAS && !has(config, product))
+        weights[n++] = (sinkproof_slot)rows[product].weights[0];
+    for (size_t i = 0; i < SINKPROOF_MAX_WEIGHTS && rows[point].weights[i] != NO_SLOT; i++) {
+        sinkproof_slot slot = (sinkproof_slot)rows[point].weights[i];
+        sinkproof_slot_shape(slot, config, &count, &width, &cols);
+        if (count > 0) weights[n++] = slot;
+    }
     return n;
 }
 

@@ -11,6 +11,7 @@
 #define SINKPROOF_POINTS_H
 
 #include "model/config.h"
+#include "model/slots.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -145,35 +146,39 @@ bool sinkproof_point_is_operand(sinkproof_point point);
 // their place. Roles. A sum of the STREAM of residuals; an OPERAND of a product with a weight, a
 // key or a value; or neither (VALUE).
 //
-// P(identifier, name, rounding point, of a LAYER or of its ENDS, role, held, shape, inputs)
+// The operation and the weights say how a point is computed, in every architecture. Weights that a
+// model lacks are left out. So is the operation of a point that a model lacks, except the product
+// before a bias: a dense model's M6 and M10 are linear layers, which multiply and add.
+// P(identifier, name, rounding point, of a LAYER or of its ENDS, role, held, operation, weights,
+//   shape, inputs)
 // clang-format off
 #define SINKPROOF_TRACED_POINTS(P) \
-    P(T0,   "T0",   T0,      ENDS,    STREAM,  HELD,     SHAPE(N, HIDDEN),          NONE)                              \
-    P(A1,   "A1",   A1,      LAYER,   OPERAND, HELD,     SHAPE(N, HIDDEN),          SHARED(RESIDUAL))                  \
-    P(A2_Q, "A2.q", A2,      LAYER,   VALUE,   HELD,     SHAPE(N, HEADS, DIM),      SHARED(A1))                        \
-    P(A2_K, "A2.k", A2,      LAYER,   VALUE,   HELD,     SHAPE(N, KV, DIM),         SHARED(A1))                        \
-    P(A2_V, "A2.v", A2,      LAYER,   VALUE,   HELD,     SHAPE(N, KV, DIM),         SHARED(A1))                        \
-    P(A4_Q, "A4.q", A4,      ROTATED, OPERAND, HELD,     SHAPE(N, HEADS, DIM),      SHARED(A2_Q))                      \
-    P(A4_K, "A4.k", A4,      ROTATED, OPERAND, HELD,     SHAPE(N, KV, DIM),         SHARED(A2_K))                      \
-    P(A6,   "A6",   A6,      LAYER,   VALUE,   ASKED,    SHAPE(HEADS, N, ALL_KEYS), SHARED(A4_Q), SHARED(A4_K))        \
-    P(A9,   "A9",   A9,      LAYER,   VALUE,   PASSING,  SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                         \
-    P(A10,  "A10",  A9,      LAYER,   VALUE,   PASSING,  SHAPE(HEADS, N, KEYS),     EACH(A9))                          \
-    P(A11,  "A11",  A11,     LAYER,   OPERAND, HELD,     SHAPE(N, HEADS, DIM),      EACH(A9), SHARED(A2_V))            \
-    P(A12,  "A12",  A12,     LAYER,   VALUE,   HELD,     SHAPE(N, HIDDEN),          SHARED(A11))                       \
-    P(A13,  "A13",  A13,     LAYER,   STREAM,  HELD,     SHAPE(N, HIDDEN),          EACH(A12), EACH(RESIDUAL))         \
-    P(M1,   "M1",   M1,      LAYER,   OPERAND, HELD,     SHAPE(N, HIDDEN),          SHARED(A13))                       \
-    P(M2,   "M2",   M2,      ROUTED,  VALUE,   HELD,     SHAPE(N, EXPERTS),         SHARED(M1))                        \
-    P(M3,   "M3",   NOTHING, ROUTED,  VALUE,   HELD,     SHAPE(N, CHOSEN),          EACH(M2))                          \
-    P(M4,   "M4",   M4,      ROUTED,  VALUE,   HELD,     SHAPE(N, CHOSEN),          SHARED(M2), SHARED(M3))            \
-    P(M5,   "M5",   M5,      ROUTED,  VALUE,   UNBIASED, SHAPE(N, CHOSEN, UP),      SHARED(M1), SHARED(M3))            \
-    P(M6,   "M6",   M6,      LAYER,   VALUE,   INSIDE,   SHAPE(N, CHOSEN, UP),      EACH(M5))                          \
-    P(M8,   "M8",   M8,      LAYER,   OPERAND, INSIDE,   SHAPE(N, CHOSEN, INTER),   EACH(M6))                          \
-    P(M9,   "M9",   M9,      ROUTED,  VALUE,   UNBIASED, SHAPE(N, CHOSEN, HIDDEN),  SHARED(M8), SHARED(M3))            \
-    P(M10,  "M10",  M10,     LAYER,   VALUE,   HELD,     SHAPE(N, CHOSEN, HIDDEN),  EACH(M9))                          \
-    P(M11,  "M11",  M11,     ROUTED,  VALUE,   HELD,     SHAPE(N, HIDDEN),          EACH(M10), SHARED(M4), SHARED(M3)) \
-    P(M12,  "M12",  M12,     LAYER,   STREAM,  HELD,     SHAPE(N, HIDDEN),          EACH(M11), EACH(A13))              \
-    P(F1,   "F1",   F1,      ENDS,    OPERAND, HELD,     SHAPE(N, HIDDEN),          SHARED(RESIDUAL))                  \
-    P(F2,   "F2",   F2,      ENDS,    VALUE,   HELD,     SHAPE(N, VOCAB),           SHARED(F1))
+    P(T0,   "T0",   T0,      ENDS,    STREAM,  HELD,     EMBED,      WEIGHTS(EMBEDDING, POSITIONS),     SHAPE(N, HIDDEN),           NONE)                               \
+    P(A1,   "A1",   A1,      LAYER,   OPERAND, HELD,     NORM,       WEIGHTS(ATTN_NORM, ATTN_NORM_B),   SHAPE(N, HIDDEN),           SHARED(RESIDUAL))                   \
+    P(A2_Q, "A2.q", A2,      LAYER,   VALUE,   HELD,     LINEAR,     WEIGHTS(W_Q, B_Q),                 SHAPE(N, HEADS, DIM),       SHARED(A1))                         \
+    P(A2_K, "A2.k", A2,      LAYER,   VALUE,   HELD,     LINEAR,     WEIGHTS(W_K, B_K),                 SHAPE(N, KV, DIM),          SHARED(A1))                         \
+    P(A2_V, "A2.v", A2,      LAYER,   VALUE,   HELD,     LINEAR,     WEIGHTS(W_V, B_V),                 SHAPE(N, KV, DIM),          SHARED(A1))                         \
+    P(A4_Q, "A4.q", A4,      ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, HEADS, DIM),       SHARED(A2_Q))                       \
+    P(A4_K, "A4.k", A4,      ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, KV, DIM),          SHARED(A2_K))                       \
+    P(A6,   "A6",   A6,      LAYER,   VALUE,   ASKED,    SCORE,      NO_WEIGHTS,                        SHAPE(HEADS, N, ALL_KEYS),  SHARED(A4_Q), SHARED(A4_K))         \
+    P(A9,   "A9",   A9,      LAYER,   VALUE,   PASSING,  SOFTMAX,    WEIGHTS(SINKS),                    SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                           \
+    P(A10,  "A10",  A9,      LAYER,   VALUE,   PASSING,  DROP_SINK,  NO_WEIGHTS,                        SHAPE(HEADS, N, KEYS),      EACH(A9))                           \
+    P(A11,  "A11",  A11,     LAYER,   OPERAND, HELD,     SUM_VALUES, NO_WEIGHTS,                        SHAPE(N, HEADS, DIM),       EACH(A9), SHARED(A2_V))             \
+    P(A12,  "A12",  A12,     LAYER,   VALUE,   HELD,     LINEAR,     WEIGHTS(W_O, B_O),                 SHAPE(N, HIDDEN),           SHARED(A11))                        \
+    P(A13,  "A13",  A13,     LAYER,   STREAM,  HELD,     ADD,        NO_WEIGHTS,                        SHAPE(N, HIDDEN),           EACH(A12), EACH(RESIDUAL))          \
+    P(M1,   "M1",   M1,      LAYER,   OPERAND, HELD,     NORM,       WEIGHTS(MLP_NORM, MLP_NORM_B),     SHAPE(N, HIDDEN),           SHARED(A13))                        \
+    P(M2,   "M2",   M2,      ROUTED,  VALUE,   HELD,     LINEAR,     WEIGHTS(W_ROUTER, B_ROUTER),       SHAPE(N, EXPERTS),          SHARED(M1))                         \
+    P(M3,   "M3",   NOTHING, ROUTED,  VALUE,   HELD,     CHOOSE,     NO_WEIGHTS,                        SHAPE(N, CHOSEN),           EACH(M2))                           \
+    P(M4,   "M4",   M4,      ROUTED,  VALUE,   HELD,     SHARE,      NO_WEIGHTS,                        SHAPE(N, CHOSEN),           SHARED(M2), SHARED(M3))             \
+    P(M5,   "M5",   M5,      ROUTED,  VALUE,   UNBIASED, MULTIPLY,   WEIGHTS(W_UP),                     SHAPE(N, CHOSEN, UP),       SHARED(M1), SHARED(M3))             \
+    P(M6,   "M6",   M6,      LAYER,   VALUE,   INSIDE,   ADD_BIAS,   WEIGHTS(B_UP),                     SHAPE(N, CHOSEN, UP),       EACH(M5))                           \
+    P(M8,   "M8",   M8,      LAYER,   OPERAND, INSIDE,   ACTIVATE,   NO_WEIGHTS,                        SHAPE(N, CHOSEN, INTER),    EACH(M6))                           \
+    P(M9,   "M9",   M9,      ROUTED,  VALUE,   UNBIASED, MULTIPLY,   WEIGHTS(W_DOWN),                   SHAPE(N, CHOSEN, HIDDEN),   SHARED(M8), SHARED(M3))             \
+    P(M10,  "M10",  M10,     LAYER,   VALUE,   HELD,     ADD_BIAS,   WEIGHTS(B_DOWN),                   SHAPE(N, CHOSEN, HIDDEN),   EACH(M9))                           \
+    P(M11,  "M11",  M11,     ROUTED,  VALUE,   HELD,     MIX,        NO_WEIGHTS,                        SHAPE(N, HIDDEN),           EACH(M10), SHARED(M4), SHARED(M3))  \
+    P(M12,  "M12",  M12,     LAYER,   STREAM,  HELD,     ADD,        NO_WEIGHTS,                        SHAPE(N, HIDDEN),           EACH(M11), EACH(A13))               \
+    P(F1,   "F1",   F1,      ENDS,    OPERAND, HELD,     NORM,       WEIGHTS(FINAL_NORM, FINAL_NORM_B), SHAPE(N, HIDDEN),           SHARED(RESIDUAL))                   \
+    P(F2,   "F2",   F2,      ENDS,    VALUE,   HELD,     LINEAR,     WEIGHTS(UNEMBEDDING),              SHAPE(N, VOCAB),            SHARED(F1))
 // clang-format on
 
 // Names of LAYER points carry the layer in a trace: "03.A9".
@@ -243,5 +248,31 @@ enum { SINKPROOF_MAX_INPUTS = 3 };
 // needs A4.q if the sink's logit follows the query.
 size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
                               size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]);
+
+// How a point is computed from its inputs and weights.
+typedef enum sinkproof_operation {
+    SINKPROOF_EMBED,      // the token's row, plus its position's where that is a weight
+    SINKPROOF_NORM,       // scale, and shift of a LayerNorm
+    SINKPROOF_LINEAR,     // matrix and bias
+    SINKPROOF_ROTATE,     // by the position
+    SINKPROOF_SCORE,      // queries against keys, over sqrt(head_dim)
+    SINKPROOF_SOFTMAX,    // over what the mask shows, and the sink
+    SINKPROOF_DROP_SINK,  // without the sink's column
+    SINKPROOF_SUM_VALUES, // values times weights
+    SINKPROOF_ADD,        // to the residual stream
+    SINKPROOF_CHOOSE,     // the experts of the largest logits
+    SINKPROOF_SHARE,      // softmax over the chosen
+    SINKPROOF_MULTIPLY,   // the chosen experts' matrices
+    SINKPROOF_ADD_BIAS,   // their biases
+    SINKPROOF_ACTIVATE,
+    SINKPROOF_MIX, // experts times shares
+} sinkproof_operation;
+sinkproof_operation sinkproof_trace_operation(const sinkproof_config *config,
+                                              sinkproof_trace_point point);
+
+// The weights that enter it beside its inputs, those that the model has; returns how many.
+enum { SINKPROOF_MAX_WEIGHTS = 2 };
+size_t sinkproof_trace_weights(const sinkproof_config *config, sinkproof_trace_point point,
+                               sinkproof_slot weights[SINKPROOF_MAX_WEIGHTS]);
 
 #endif

@@ -42,21 +42,13 @@ static void norm_token(sinkproof_part *part, size_t i, void *of) {
     sinkproof_compare(part, &piece, y_d);
 }
 
-// The weights of each norm; the final norm belongs to no layer.
-static const struct norm_slots {
-    sinkproof_trace_point point;
-    sinkproof_slot scale, shift;
-} slots[] = {{SINKPROOF_TRACE_A1, SINKPROOF_ATTN_NORM, SINKPROOF_ATTN_NORM_B},
-             {SINKPROOF_TRACE_M1, SINKPROOF_MLP_NORM, SINKPROOF_MLP_NORM_B},
-             {SINKPROOF_TRACE_F1, SINKPROOF_FINAL_NORM, SINKPROOF_FINAL_NORM_B}};
-
 void sinkproof_norm_weights(const sinkproof_judge_pass *pass, size_t layer,
                             sinkproof_trace_point point, sinkproof_matrix *scale,
                             sinkproof_matrix *shift) {
-    const struct norm_slots *of = slots;
-    while (of->point != point) of++;
-    *scale = sinkproof_model_slot(pass->model, layer, of->scale);
-    *shift = sinkproof_model_slot(pass->model, layer, of->shift);
+    sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
+    size_t n = sinkproof_trace_weights(pass->config, point, slots);
+    *scale = sinkproof_model_slot(pass->model, layer, slots[0]);
+    *shift = n > 1 ? sinkproof_model_slot(pass->model, layer, slots[1]) : (sinkproof_matrix){0};
 }
 
 bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,

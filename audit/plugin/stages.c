@@ -97,8 +97,8 @@ typedef struct number {
     size_t least;
 } number;
 
-#define NUMBER(word, member, known_to, least)                                                      \
-    { word, offsetof(sinkproof_case, member), known_to, least }
+#define NUMBER(word, field, known_to, least)                                                       \
+    { word, offsetof(sinkproof_case, field), known_to, least }
 static const number numbers[] = {
     NUMBER("n", n, ~0u, 1),
     NUMBER("chunk", chunk, SINKPROOF_OF_KEYS, 0),

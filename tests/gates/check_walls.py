@@ -86,8 +86,9 @@ MAY = {
 # Calls that close a circle of files in one folder: what the file calls there, and why. No others may, and one that
 # closes no circle any more goes.
 BACK = {
-    "model/container.c": ("gguf_model gpt2 hf openai synthetic", "the list of containers"),
+    "model/container.c": ("gguf_model gpt2 hf llama openai synthetic", "the list of containers"),
     "model/checkpoint.c": ("checkpoint_shards", "a directory's files, each read as one"),
+    "model/gguf.c": ("gguf_config", "the architectures that are read"),
     "model/matrix.c": ("synthetic", "a drawn row is read like a stored one"),
     "model/bf16.c": ("matrix", "the size of a number"),
     "model/fields.c": ("config", "a default that is made, not written"),

@@ -67,7 +67,7 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers forward gpt2 loop mechanism metrics operands points policy policy_parse session terms",
+    "reference": "buffers forward loop mechanism metrics operands points policy policy_parse session terms",
     "lanes": "amx exp stages sum16",
     "kernels": "block_amx elements exp kernels span_amx tile",
     "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",

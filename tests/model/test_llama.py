@@ -16,7 +16,7 @@ from gguf_file import Gguf  # noqa: E402
 
 TINY = "synthetic:tiny-llama,layers=2,seed=3"
 TOKENS = "1,2,3,40,5,66,7,8,9,10,11,200"
-HEADS, GROUPS, DIM, HIDDEN, INTER = 10, 2, 16, 96, 128
+HEADS, GROUPS, DIM, HIDDEN, INTER = 12, 2, 16, 96, 128
 
 
 def config_of(folder):
@@ -174,14 +174,21 @@ def refused(work, hf):
             ({"rope_parameters": {"rope_type": "default", "rope_theta": 5.0}}, 'expected "rope_theta" to be equal to the one inside'),
             ({"hidden_act": "gelu"}, 'expected "hidden_act" to be "silu", found "gelu"'),
             ({"partial_rotary_factor": 0.5}, 'expected "partial_rotary_factor" to be absent or 1, found 0.5'),
-            ({"use_sliding_window": True}, 'expected "use_sliding_window" to be false, found true'),
+            ({"model_type": "qwen2", "use_sliding_window": True}, 'expected "use_sliding_window" to be false, found true'),
             ({"layer_types": ["full_attention", "sliding_attention"]}, 'expected "layer_types" to be full_attention in every layer'),
-            ({"num_key_value_heads": 3}, "expected num_key_value_heads to divide 10 heads, found 3"),
+            ({"num_key_value_heads": 5}, "expected num_key_value_heads to divide 12 heads, found 5"),
             ({"attention_bias": True}, "expected a tensor model.layers.0.self_attn.q_proj.bias, found none"),
             ({"tie_word_embeddings": False}, "expected a tensor lm_head.weight, found none"),
             ({"intermediate_size": 64}, "tensor model.layers.0.mlp.gate_proj.weight: expected shape [64, 96]"))):
         status, _, told = sinkproof("info", str(edited(hf, work / f"refused{number}", **keys)))
         report(status == 3 and sentence in told, f"model.config llama refused: {told.strip()}")
+    held = checkpoints.read(hf / "model.safetensors")[0]["model.embed_tokens.weight"]
+    stored = edited(hf, work / "stored", {"lm_head.weight": held})
+    report(fingerprint(stored) == fingerprint(hf), "model.config llama: a tied unembedding may be stored too")
+    stored = edited(hf, work / "another", {"lm_head.weight": (*held[:2], held[2][2:] + held[2][:2])})
+    status, _, told = sinkproof("info", str(stored))
+    report(status == 3 and "lm_head.weight: expected the numbers of model.embed_tokens.weight" in told,
+           f"model.config llama refused: {told.strip()}")
     file = Gguf(str(work / "m.gguf"))
     file.tensors["rope_freqs.weight"] = (0, [8], struct.pack("<8f", *[1.0] * 8))
     status, _, told = sinkproof("info", file.write(work / "scaled.gguf"))

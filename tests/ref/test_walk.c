@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The written-out walk of ref/forward.c against the table of points (ref/points.h): every point
+// that an observer sees is, bit for bit, the table's operation on the table's inputs and weights,
+// in every architecture; and a table with one weight or input exchanged does not say the same. 0.2
+// CPU s.
+#include "ref/stages.h"
+#include "tests/shared/opened.h"
+#include "tests/shared/reference.h"
+#include "tests/shared/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 11, LAYERS = 3, MOST = 64 };
+static const int32_t tokens[N] = {1, 5, 9, 3, 77, 12, 4, 8, 100, 2, 6};
+
+typedef struct walk {
+    const sinkproof_model *model;
+    const sinkproof_config *config;
+    sinkproof_policy policy;
+    double *seen[LAYERS][SINKPROOF_TRACE_POINTS]; // NULL: not seen
+    size_t order, out_of_order;                   // of the points, as the observer sees them
+    double *work;
+} walk;
+
+static size_t elements(const walk *w, sinkproof_trace_point point) {
+    size_t shape[3], rank = sinkproof_trace_shape(w->config, point, N, shape), count = 1;
+    for (size_t i = 0; i < rank; i++) count *= shape[i];
+    return count;
+}
+
+static void see(void *context, const char *name, size_t rank, const size_t *shape,
+                const double *values) {
+    walk *w = context;
+    bool layered = strchr(name, '.') != NULL && name[0] >= '0' && name[0] <= '9';
+    size_t layer = layered ? strtoul(name, NULL, 10) : 0, count = 1, p = 0;
+    const char *point = layered ? strchr(name, '.') + 1 : name;
+    while (strcmp(sinkproof_trace_point_name((sinkproof_trace_point)p), point) != 0) p++;
+    size_t end =
+        (size_t)p == SINKPROOF_TRACE_F1 || (size_t)p == SINKPROOF_TRACE_F2 ? LAYERS : layer;
+    size_t place = end * SINKPROOF_TRACE_POINTS + p;
+    w->out_of_order += place < w->order;
+    w->order = place;
+    for (size_t i = 0; i < rank; i++) count *= shape[i];
+    if (count != elements(w, (sinkproof_trace_point)p)) abort();
+    double *kept = w->seen[layer][p] = malloc(count * sizeof *kept);
+    if (kept == NULL) abort();
+    memcpy(kept, values, count * sizeof *kept);
+}
+
+// The point as the table says: `in` are its inputs, `weights` its weights. Into out.
+static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
+                    const double *const *in, const sinkproof_matrix *weights, double *out) {
+    const sinkproof_config *c = w->config;
+    const sinkproof_policy *policy = &w->policy;
+    size_t d = c->head_dim, width = elements(w, point) / N, k = c->n_chosen, half = d / 2;
+    bool queries = point == SINKPROOF_TRACE_A4_Q;
+    sinkproof_block block = {.rows = N,
+                             .keys = N,
+                             .window = c->sliding[layer] ? c->window : 0,
+                             .head_dim = d,
+                             .q_stride = c->n_heads * d,
+                             .kv_stride = c->n_kv_heads * d};
+    sinkproof_layer all = sinkproof_model_layer(w->model, layer);
+    sinkproof_point at = SINKPROOF_AT_M5; // of M3, which rounds nothing
+    double *work = w->work, freq[MOST], cosine[N * MOST], sine[N * MOST], b_i[N];
+    sinkproof_trace_rounding(point, &at);
+    switch (sinkproof_trace_operation(c, point)) {
+    case SINKPROOF_EMBED:
+        if (weights[1].count > 0)
+            sinkproof_embed_placed(policy, &weights[0], &weights[1], 0, N, tokens, out, work);
+        else
+            sinkproof_embed(policy, &weights[0], N, tokens, out);
+        break;
+    case SINKPROOF_NORM:
+        if (weights[1].count > 0)
+            sinkproof_layernorm(policy, at, &weights[0], &weights[1], c->rms_eps, N, in[0], out,
+                                work);
+        else
+            sinkproof_rmsnorm(policy, at, &weights[0], c->rms_eps, N, in[0], out, work);
+        break;
+    case SINKPROOF_LINEAR:
+        sinkproof_linear(policy, at, N, &weights[0], &weights[1], in[0], out, work);
+        break;
+    case SINKPROOF_ROTATE:
+        memcpy(out, in[0], N * width * sizeof *out);
+        sinkproof_yarn_frequencies(policy, c, freq);
+        sinkproof_rope_table(policy, c, freq, 0, N, cosine, sine);
+        sinkproof_rope(policy, N, queries ? c->n_heads : c->n_kv_heads, 2 * half, cosine, sine,
+                       out);
+        break;
+    case SINKPROOF_SCORE:
+        for (size_t h = 0; h < c->n_heads; h++)
+            sinkproof_scores(policy, &block, in[0] + h * d,
+                             in[1] + h / (c->n_heads / c->n_kv_heads) * d, out + h * N * N);
+        break;
+    case SINKPROOF_SOFTMAX:
+        for (size_t h = 0; h < c->n_heads; h++) {
+            all.sinks = weights[0];
+            sinkproof_normaliser normaliser = sinkproof_normaliser_of(c, &all, h, work);
+            sinkproof_sink_logits(policy, &block, &normaliser, in[0], b_i);
+            sinkproof_softmax_sink(policy, &block, b_i, in[0] + h * N * N, out + h * N * (N + 1));
+        }
+        break;
+    case SINKPROOF_DROP_SINK:
+        for (size_t row = 0; row < c->n_heads * N; row++)
+            memcpy(out + row * N, in[0] + row * (N + 1), N * sizeof *out);
+        break;
+    case SINKPROOF_SUM_VALUES:
+        for (size_t h = 0; h < c->n_heads; h++)
+            sinkproof_values(policy, &block, in[0] + h * N * (N + 1),
+                             in[1] + h / (c->n_heads / c->n_kv_heads) * d, out + h * d);
+        break;
+    case SINKPROOF_ADD:
+        memcpy(out, in[1], N * width * sizeof *out);
+        sinkproof_residual(policy, at, N * width, in[0], out);
+        break;
+    case SINKPROOF_CHOOSE:
+        for (size_t i = 0; i < N; i++) {
+            int32_t chosen[MOST];
+            sinkproof_router_choose(c->n_experts, k, in[0] + i * c->n_experts, chosen);
+            for (size_t s = 0; s < k; s++) out[i * k + s] = chosen[s];
+        }
+        break;
+    case SINKPROOF_SHARE:
+        for (size_t i = 0; i < N; i++) {
+            const double *g = in[0] + i * c->n_experts, *e = in[1] + i * k;
+            double z = 0;
+            for (size_t s = 0; s < k; s++)
+                z += out[i * k + s] = exp(g[(size_t)e[s]] - g[(size_t)e[0]]);
+            for (size_t s = 0; s < k; s++) out[i * k + s] /= z;
+        }
+        break;
+    case SINKPROOF_MULTIPLY:
+        for (size_t s = 0; s < N * k;
+             s++) { // the up-projection reads a token's row, the other a slot's
+            sinkproof_matrix expert = sinkproof_matrix_at(&weights[0], (size_t)in[1][s]);
+            size_t row = point == SINKPROOF_TRACE_M5 ? s / k : s;
+            sinkproof_linear(policy, at, 1, &expert, NULL, in[0] + row * expert.cols,
+                             out + s * expert.rows, work);
+        }
+        break;
+    case SINKPROOF_ADD_BIAS:
+        for (size_t s = 0; s < N * k; s++) {
+            size_t rows = weights[0].cols;
+            const double *e = w->seen[layer][SINKPROOF_TRACE_M3];
+            sinkproof_matrix bias = sinkproof_matrix_at(&weights[0], (size_t)e[s]);
+            sinkproof_matrix_row(&bias, 0, work);
+            for (size_t r = 0; r < rows; r++) out[s * rows + r] = in[0][s * rows + r] + work[r];
+        }
+        break;
+    case SINKPROOF_ACTIVATE:
+        if (c->activation == SINKPROOF_SWIGLU)
+            sinkproof_swiglu(policy, c->swiglu, N * width, in[0], out);
+        else
+            sinkproof_gelu(policy, N * width, in[0], out);
+        break;
+    case SINKPROOF_MIX: {
+        int32_t chosen[N * MOST];
+        for (size_t s = 0; s < N * k; s++) chosen[s] = (int32_t)in[2][s];
+        sinkproof_mixture(policy, N, k, c->hidden, chosen, in[1], in[0], out);
+        break;
+    }
+    }
+}
+
+// Elements of the point that are not what the table says; `spoilt`: which weight is another one.
+static size_t elements_apart(const walk *w, size_t layer, sinkproof_trace_point point, int spoilt) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
+    size_t n_inputs = sinkproof_trace_inputs(w->config, point, layer, inputs);
+    size_t n_weights = sinkproof_trace_weights(w->config, point, slots), count = elements(w, point);
+    const double *in[SINKPROOF_MAX_INPUTS] = {NULL};
+    sinkproof_matrix weights[SINKPROOF_MAX_WEIGHTS] = {{0}};
+    double *out = malloc(count * sizeof *out);
+    if (out == NULL) abort();
+    for (size_t i = 0; i < n_inputs; i++) in[i] = w->seen[inputs[i].layer][inputs[i].point];
+    for (size_t i = 0; i < n_weights; i++) {
+        size_t from = (int)i == spoilt ? (layer + 1) % LAYERS : layer;
+        weights[i] = sinkproof_model_slot(w->model, from, slots[i]);
+    }
+    perform(w, layer, point, in, weights, out);
+    size_t apart = 0;
+    for (size_t i = 0; i < count; i++) apart += out[i] != w->seen[layer][point][i];
+    free(out);
+    return apart;
+}
+
+static void check(const char *spec, const char *what) {
+    walk *w = calloc(1, sizeof *w);
+    sinkproof_error error;
+    sinkproof_model *model = open_model(spec);
+    if (w == NULL || (w->work = malloc(((size_t)1 << 20) * sizeof *w->work)) == NULL) abort();
+    w->model = model, w->config = sinkproof_model_config(model), w->policy = policy_of("real-f64");
+    sinkproof_session *session = sinkproof_session_new(model, &w->policy);
+    sinkproof_observer observer = {.context = w, .see = see};
+    need(session != NULL && sinkproof_forward(session, N, tokens, NULL, &observer, &error), &error);
+    size_t missing = 0, apart = 0, points = 0, spoilt = 0, noticed = 0;
+    for (size_t l = 0; l < LAYERS; l++)
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+            sinkproof_trace_point point = (sinkproof_trace_point)p;
+            sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
+            bool there = sinkproof_trace_point_exists(w->config, point, l);
+            missing += there != (w->seen[l][p] != NULL);
+            if (!there || w->seen[l][p] == NULL) continue;
+            points++;
+            apart += elements_apart(w, l, point, -1);
+            if (!sinkproof_trace_point_is_layered(point)) continue;
+            size_t n = sinkproof_trace_weights(w->config, point, slots);
+            for (int i = 0; i < (int)n; i++)
+                spoilt++, noticed += elements_apart(w, l, point, i) > 0;
+        }
+    ok(missing == 0 && w->out_of_order == 0,
+       "model.forward %s: the points of the table, in its order: %zu", what, points);
+    ok(apart == 0,
+       "model.forward %s: each is the table's operation on its inputs and weights, bit for bit: "
+       "worst=%zu bound=0",
+       what, apart);
+    ok(spoilt > 0 && noticed == spoilt,
+       "model.forward %s: %zu of %zu weights of another layer are noticed", what, noticed, spoilt);
+    for (size_t l = 0; l < LAYERS; l++)
+        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) free(w->seen[l][p]);
+    sinkproof_session_free(session);
+    sinkproof_model_close(model);
+    free(w->work);
+    free(w);
+}
+
+int main(void) {
+    check("synthetic:tiny,layers=3", "GPT-OSS");
+    check("synthetic:tiny-gpt2,layers=3", "gpt2.forward GPT-2");
+    check("synthetic:tiny-llama,layers=3", "Llama");
+    return tap_done();
+}
