@@ -77,7 +77,7 @@ OTHERS = {
     "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms softmax_maximum spread "
               "times unnormalised unrounded variants",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_experts judge_finite "
-             "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_remedy judge_report judge_routing judge_stretch judge_truth judge_unrounded verdict",
+             "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_remedy judge_report judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded verdict",
 }
 
 
