@@ -42,18 +42,19 @@ static const char hf5[] = "{" WIDTHS HF "\"swiglu_alpha\": 1.702, \"pad_token_id
                           "\"rope_parameters\": {" YARN ", \"rope_theta\": 150000.0}}";
 
 static bool equal(const sinkproof_config *a, const sinkproof_config *b) {
-    bool same =
-        a->n_layers == b->n_layers && a->n_experts == b->n_experts && a->n_chosen == b->n_chosen &&
-        a->vocab == b->vocab && a->hidden == b->hidden && a->inter == b->inter &&
-        a->n_heads == b->n_heads && a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
-        a->window == b->window && a->swiglu.alpha == b->swiglu.alpha &&
-        a->swiglu.limit == b->swiglu.limit && a->rms_eps == b->rms_eps &&
-        a->rotation.theta == b->rotation.theta && a->rotation.factor == b->rotation.factor &&
-        a->rotation.beta_fast == b->rotation.beta_fast &&
-        a->rotation.beta_slow == b->rotation.beta_slow &&
-        a->rotation.original_context == b->rotation.original_context &&
-        a->max_context == b->max_context && a->rotation.truncate == b->rotation.truncate &&
-        a->sink == b->sink;
+    bool same = a->n_layers == b->n_layers && a->n_experts == b->n_experts &&
+                a->n_chosen == b->n_chosen && a->vocab == b->vocab && a->hidden == b->hidden &&
+                a->inter == b->inter && a->n_heads == b->n_heads &&
+                a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
+                a->window == b->window && a->swiglu.alpha == b->swiglu.alpha &&
+                a->swiglu.limit == b->swiglu.limit && a->swiglu.offset == b->swiglu.offset &&
+                a->rms_eps == b->rms_eps && a->rotation.theta == b->rotation.theta &&
+                a->rotation.factor == b->rotation.factor &&
+                a->rotation.beta_fast == b->rotation.beta_fast &&
+                a->rotation.beta_slow == b->rotation.beta_slow &&
+                a->rotation.original_context == b->rotation.original_context &&
+                a->max_context == b->max_context && a->rotation.truncate == b->rotation.truncate &&
+                a->sink == b->sink;
     for (size_t l = 0; l < a->n_layers; l++) same = same && a->sliding[l] == b->sliding[l];
     return same;
 }
@@ -124,7 +125,7 @@ static const mistake mistakes[] = {
     {hf4, "\"experts_per_token\": 4", "\"experts_per_token\": 5", "num_experts_per_tok"},
     {hf4, "\"sliding_window\": 128", "\"sliding_window\": null", "sliding_window"},
     {hf4, "\"silu\"", "\"gelu\"", "hidden_act"},
-    {hf4, "\"gpt_oss\"", "\"llama\"", "model_type"},
+    {hf4, "\"gpt_oss\"", "\"mistral\"", "model_type"},
     {hf4, "\"attention_bias\": true", "\"attention_bias\": false", "attention_bias"},
     {hf4, "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true", "tie_word"},
     {hf4, "\"yarn\"", "\"linear\"", "rope_type"},
