@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static sinkproof_share_text text_of(double x, int digits, bool fixed) {
+static sinkproof_share_text share_digits_text(double x, int digits, bool fixed) {
     sinkproof_share_text t;
     if (fixed && fabs(x) < 1e15)
         snprintf(t.text, sizeof t.text, "%.*f", digits, x);
@@ -18,22 +18,23 @@ static sinkproof_share_text text_of(double x, int digits, bool fixed) {
 
 // x is the share times the limit; `below` and `above` are the numbers one step below and above the
 // limit.
-static sinkproof_share_text beside(double share, double x, double limit, int digits, bool fixed,
-                                   double below, double above) {
-    sinkproof_share_text t = text_of(x, digits, fixed);
+static sinkproof_share_text share_beside_limit(double share, double x, double limit, int digits,
+                                               bool fixed, double below, double above) {
+    sinkproof_share_text t = share_digits_text(x, digits, fixed);
     double shown = strtod(t.text, NULL);
-    if (share < 1 && shown >= limit) return text_of(limit - below, digits, fixed);
-    if (share > 1 && shown <= limit) return text_of(limit + above, digits, fixed);
+    if (share < 1 && shown >= limit) return share_digits_text(limit - below, digits, fixed);
+    if (share > 1 && shown <= limit) return share_digits_text(limit + above, digits, fixed);
     return t;
 }
 
-sinkproof_share_text sinkproof_share(double share, int places) {
+sinkproof_share_text sinkproof_share_fixed(double share, int places) {
     double step = pow(10, -places);
-    return beside(share, share, 1, places, true, step, step);
+    return share_beside_limit(share, share, 1, places, true, step, step);
 }
 
 sinkproof_share_text sinkproof_share_digits(double share, int digits) {
-    return beside(share, share, 1, digits, false, pow(10, -digits), pow(10, 1 - digits));
+    return share_beside_limit(share, share, 1, digits, false, pow(10, -digits),
+                              pow(10, 1 - digits));
 }
 
 static sinkproof_share_text with_sign(sinkproof_share_text number) {
@@ -44,13 +45,13 @@ static sinkproof_share_text with_sign(sinkproof_share_text number) {
 
 sinkproof_share_text sinkproof_share_percent(double share, int places) {
     double step = pow(10, -places);
-    return with_sign(beside(share, 100 * share, 100, places, true, step, step));
+    return with_sign(share_beside_limit(share, 100 * share, 100, places, true, step, step));
 }
 
 sinkproof_share_text sinkproof_share_percent_digits(double share, int digits) {
     double x = 100 * share;
     return with_sign(
-        beside(share, x, 100, digits, false, pow(10, 2 - digits), pow(10, 3 - digits)));
+        share_beside_limit(share, x, 100, digits, false, pow(10, 2 - digits), pow(10, 3 - digits)));
 }
 
 double sinkproof_count_share(size_t part, size_t whole) {

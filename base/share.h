@@ -13,7 +13,7 @@ typedef struct sinkproof_share_text {
 } sinkproof_share_text;
 
 // The limit is 1; `places` digits after the point: "0.99", "1.00", "1.01".
-sinkproof_share_text sinkproof_share(double share, int places);
+sinkproof_share_text sinkproof_share_fixed(double share, int places);
 // `digits` significant digits: "0.0031", "0.99", "1", "1.1".
 sinkproof_share_text sinkproof_share_digits(double share, int digits);
 // In percent: "99.9 %", "100.0 %", "100.1 %".

@@ -9,8 +9,8 @@
 
 enum { WORD = 64 };
 
-sinkproof_phrase sinkproof_noun(size_t n, const char *noun) {
-    sinkproof_phrase is = {""};
+word_phrase noun_for_count(size_t n, const char *noun) {
+    word_phrase is = {""};
     size_t length = strlen(noun);
     bool turns = length > 1 && noun[length - 1] == 'y' && strchr("aeiou", noun[length - 2]) == NULL;
     if (n == 1)
@@ -22,17 +22,17 @@ sinkproof_phrase sinkproof_noun(size_t n, const char *noun) {
     return is;
 }
 
-sinkproof_phrase sinkproof_counted(size_t n, const char *noun) {
-    sinkproof_phrase is;
-    snprintf(is.text, sizeof is.text, "%zu %.100s", n, sinkproof_noun(n, noun).text);
+word_phrase sinkproof_counted(size_t n, const char *noun) {
+    word_phrase is;
+    snprintf(is.text, sizeof is.text, "%zu %.100s", n, noun_for_count(n, noun).text);
     return is;
 }
 
-const char *sinkproof_is(size_t n) {
+const char *sinkproof_is_or_are(size_t n) {
     return n == 1 ? "is" : "are";
 }
 
-size_t sinkproof_edits(const char *a, const char *b) {
+size_t sinkproof_edit_distance(const char *a, const char *b) {
     size_t rows[3][WORD], length = strnlen(b, WORD - 1);
     // rows for two, one and no letters less
     size_t *before = rows[0], *last = rows[1], *row = rows[2];
@@ -56,7 +56,7 @@ size_t sinkproof_edits(const char *a, const char *b) {
 }
 
 // The start of a word in lower case.
-static void lower(const char *word, char out[WORD]) {
+static void lower_case(const char *word, char out[WORD]) {
     size_t i = 0;
     for (; i < WORD - 1 && word[i] != '\0'; i++) out[i] = (char)tolower((unsigned char)word[i]);
     out[i] = '\0';
@@ -64,23 +64,24 @@ static void lower(const char *word, char out[WORD]) {
 
 void sinkproof_guess_try(sinkproof_guess *guess, const char *known) {
     char given[WORD], candidate[WORD];
-    lower(guess->given, given);
-    lower(known, candidate);
-    size_t edits = sinkproof_edits(given, candidate), a = strlen(given), b = strlen(candidate);
+    lower_case(guess->given, given);
+    lower_case(known, candidate);
+    size_t edits = sinkproof_edit_distance(given, candidate), a = strlen(given),
+           b = strlen(candidate);
     if (guess->tried++ > 0 && edits >= guess->edits) return;
     guess->edits = edits;
     bool alike = edits < (a > b ? a : b); // otherwise no letter is kept
     snprintf(guess->nearest, sizeof guess->nearest, "%s", alike ? known : "");
 }
 
-sinkproof_phrase sinkproof_nearest(const sinkproof_guess *guess) {
-    sinkproof_phrase is = {""};
+word_phrase sinkproof_guess_sentence(const sinkproof_guess *guess) {
+    word_phrase is = {""};
     if (guess->nearest[0] != '\0')
         snprintf(is.text, sizeof is.text, "the nearest known is %s; ", guess->nearest);
     return is;
 }
 
-sinkproof_phrase sinkproof_nearest_in(const char *given, const char *list) {
+word_phrase sinkproof_guess_in_list(const char *given, const char *list) {
     sinkproof_guess guess = {.given = given};
     for (const char *at = list; *(at += strspn(at, ", ")) != '\0';) {
         char word[WORD];
@@ -89,5 +90,5 @@ sinkproof_phrase sinkproof_nearest_in(const char *given, const char *list) {
         if (strcmp(word, "and") != 0 && strcmp(word, "or") != 0) sinkproof_guess_try(&guess, word);
         at += length;
     }
-    return sinkproof_nearest(&guess);
+    return sinkproof_guess_sentence(&guess);
 }

@@ -7,21 +7,21 @@
 
 #include <stddef.h>
 
-typedef struct sinkproof_phrase {
+typedef struct word_phrase {
     char text[128];
-} sinkproof_phrase;
+} word_phrase;
 
 // "1 token", "2 tokens", "0 entries": the noun is given in the singular.
-sinkproof_phrase sinkproof_counted(size_t n, const char *noun);
+word_phrase sinkproof_counted(size_t n, const char *noun);
 // The noun alone: "token", "tokens".
-sinkproof_phrase sinkproof_noun(size_t n, const char *noun);
+word_phrase noun_for_count(size_t n, const char *noun);
 
 // "is" for one, "are" for others.
-const char *sinkproof_is(size_t n);
+const char *sinkproof_is_or_are(size_t n);
 
 // The number of letters to insert, delete, replace or swap with the next to turn a into b; only the
 // first 63 letters of b count.
-size_t sinkproof_edits(const char *a, const char *b);
+size_t sinkproof_edit_distance(const char *a, const char *b);
 
 // The search for the word nearest to a given one, ignoring case. Start with {"f23"}, the given
 // word.
@@ -34,8 +34,8 @@ void sinkproof_guess_try(sinkproof_guess *guess, const char *known);
 
 // "the nearest known is f32; " for a list "f32, bf16 and f16"; "" if the nearest word keeps no
 // letter of it.
-sinkproof_phrase sinkproof_nearest_in(const char *given, const char *list);
+word_phrase sinkproof_guess_in_list(const char *given, const char *list);
 // The same for a finished search.
-sinkproof_phrase sinkproof_nearest(const sinkproof_guess *guess);
+word_phrase sinkproof_guess_sentence(const sinkproof_guess *guess);
 
 #endif

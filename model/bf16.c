@@ -49,7 +49,7 @@ double sinkproof_f16_value(uint16_t bits) {
 }
 //< f16.decode
 
-uint16_t sinkproof_f16_bits(double x) {
+uint16_t f16_bits_rounded(double x) {
     double rounded = sinkproof_round(SINKPROOF_F16, x), magnitude = fabs(rounded);
     uint16_t sign = signbit(x) ? 0x8000 : 0;
     if (isnan(x)) return 0x7e00;
@@ -68,7 +68,7 @@ uint16_t sinkproof_bf16_bits(double x) {
     return (uint16_t)(bits >> 16);
 }
 
-double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
+double element_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
     switch (dtype) {
     case SINKPROOF_DTYPE_BF16:
         return sinkproof_bf16_value((uint16_t)little_endian(bytes, 2));
@@ -98,9 +98,9 @@ double sinkproof_encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {
     if (dtype == SINKPROOF_DTYPE_F32)
         memcpy(&bits, &single, sizeof bits);
     else
-        bits = dtype == SINKPROOF_DTYPE_BF16 ? sinkproof_bf16_bits(x) : sinkproof_f16_bits(x);
+        bits = dtype == SINKPROOF_DTYPE_BF16 ? sinkproof_bf16_bits(x) : f16_bits_rounded(x);
     for (size_t i = 0; i < sinkproof_dtype_size(dtype); i++) bytes[i] = (uint8_t)(bits >> 8 * i);
-    return sinkproof_decode(dtype, bytes);
+    return element_decode(dtype, bytes);
 }
 
 void sinkproof_decode_many(sinkproof_dtype dtype, const uint8_t *bytes, size_t stride, size_t n,
@@ -117,5 +117,5 @@ void sinkproof_decode_many(sinkproof_dtype dtype, const uint8_t *bytes, size_t s
         return;
     }
     size_t step = stride * sinkproof_dtype_size(dtype);
-    for (size_t i = 0; i < n; i++, bytes += step) out_n[i] = sinkproof_decode(dtype, bytes);
+    for (size_t i = 0; i < n; i++, bytes += step) out_n[i] = element_decode(dtype, bytes);
 }

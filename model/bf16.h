@@ -17,12 +17,12 @@ double sinkproof_bf16_value(uint16_t bits);
 double sinkproof_f16_value(uint16_t bits);
 
 // The bits of x rounded to f16 (bf16.round), infinite beyond its range. NaN becomes a quiet NaN.
-uint16_t sinkproof_f16_bits(double x);
+uint16_t f16_bits_rounded(double x);
 // The bits of x rounded to bf16 (bf16.round). NaN becomes a quiet NaN.
 uint16_t sinkproof_bf16_bits(double x);
 
 // The element of `dtype` at `bytes`; NaN for block formats, which have no single elements.
-double sinkproof_decode(sinkproof_dtype dtype, const uint8_t *bytes);
+double element_decode(sinkproof_dtype dtype, const uint8_t *bytes);
 
 // x rounded to BF16, F16 or F32, as bytes; returns the number that they hold.
 double sinkproof_encode(sinkproof_dtype dtype, double x, uint8_t *bytes);

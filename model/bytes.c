@@ -54,8 +54,7 @@ bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length,
     return sinkproof_fail(error, "%s: cannot read: %s", path, strerror(errno));
 }
 
-bool sinkproof_map_file(const char *path, const uint8_t **bytes, size_t *length,
-                        sinkproof_error *error) {
+bool map_file(const char *path, const uint8_t **bytes, size_t *length, sinkproof_error *error) {
     int descriptor;
     *bytes = NULL;
     if (!open_regular(path, &descriptor, length, error)) return false;
@@ -67,7 +66,7 @@ bool sinkproof_map_file(const char *path, const uint8_t **bytes, size_t *length,
     return true;
 }
 
-void sinkproof_unmap_file(const uint8_t *bytes, size_t length) {
+void unmap_file(const uint8_t *bytes, size_t length) {
     if (bytes != NULL) munmap((void *)(uintptr_t)bytes, length);
 }
 

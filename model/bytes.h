@@ -18,9 +18,8 @@ enum { SINKPROOF_MAX_JSON = 100 << 20 }; // most bytes of JSON that are parsed
 bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length, sinkproof_error *error);
 
 // A regular file, mapped read-only; nothing is mapped (bytes NULL) when it is empty.
-bool sinkproof_map_file(const char *path, const uint8_t **bytes, size_t *length,
-                        sinkproof_error *error);
-void sinkproof_unmap_file(const uint8_t *bytes, size_t length);
+bool map_file(const char *path, const uint8_t **bytes, size_t *length, sinkproof_error *error);
+void unmap_file(const uint8_t *bytes, size_t length);
 
 // A file under construction: it is written as `temporary`, beside `path`.
 typedef struct sinkproof_output {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 // Appends to a malloc'ed array of pointers.
-static bool append(char ***list, size_t *count, char *item) {
+static bool list_append(char ***list, size_t *count, char *item) {
     char **larger = item == NULL ? NULL : realloc(*list, (*count + 1) * sizeof *larger);
     if (larger == NULL) {
         free(item);
@@ -25,17 +25,17 @@ static bool append(char ***list, size_t *count, char *item) {
     return true;
 }
 
-void sinkproof_checkpoint_odd(sinkproof_checkpoint *checkpoint, const char *format, ...) {
+void checkpoint_note_odd(weight_files *checkpoint, const char *format, ...) {
     char sentence[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    append(&checkpoint->odd, &checkpoint->n_odd, strdup(sentence));
+    list_append(&checkpoint->odd, &checkpoint->n_odd, strdup(sentence));
 }
 
-bool sinkproof_checkpoint_add(sinkproof_checkpoint *checkpoint, const char *directory,
-                              const char *file, sinkproof_error *error) {
+bool checkpoint_add(weight_files *checkpoint, const char *directory, const char *file,
+                    sinkproof_error *error) {
     size_t length = strlen(directory) + strlen(file) + 2;
     char *path = malloc(length);
     sinkproof_safetensors **files =
@@ -52,7 +52,7 @@ bool sinkproof_checkpoint_add(sinkproof_checkpoint *checkpoint, const char *dire
         return false;
     }
     size_t n_paths = checkpoint->n_files;
-    if (!append(&checkpoint->paths, &n_paths, path)) {
+    if (!list_append(&checkpoint->paths, &n_paths, path)) {
         sinkproof_safetensors_close(opened);
         return sinkproof_fail(error, "%s: out of memory", directory);
     }
@@ -65,8 +65,7 @@ static int by_text(const void *left, const void *right) {
 }
 
 // Every *.safetensors, in the order of their names.
-static bool add_all(sinkproof_checkpoint *checkpoint, const char *directory,
-                    sinkproof_error *error) {
+static bool add_all(weight_files *checkpoint, const char *directory, sinkproof_error *error) {
     static const char suffix[] = ".safetensors";
     DIR *listing = opendir(directory);
     if (listing == NULL)
@@ -76,13 +75,13 @@ static bool add_all(sinkproof_checkpoint *checkpoint, const char *directory,
     for (struct dirent *item = readdir(listing); item != NULL; item = readdir(listing)) {
         size_t length = strlen(item->d_name), tail = sizeof suffix - 1;
         if (length > tail && strcmp(item->d_name + length - tail, suffix) == 0)
-            append(&names, &n, strdup(item->d_name));
+            list_append(&names, &n, strdup(item->d_name));
     }
     closedir(listing);
     if (n > 0) qsort(names, n, sizeof *names, by_text);
     bool good = n > 0 || sinkproof_fail(error, "%s: expected *.safetensors, found none", directory);
     for (size_t i = 0; i < n; i++) {
-        good = good && sinkproof_checkpoint_add(checkpoint, directory, names[i], error);
+        good = good && checkpoint_add(checkpoint, directory, names[i], error);
         free(names[i]);
     }
     free(names);
@@ -90,34 +89,33 @@ static bool add_all(sinkproof_checkpoint *checkpoint, const char *directory,
 }
 
 static int by_name(const void *left, const void *right) {
-    const sinkproof_entry *a = left, *b = right;
+    const checkpoint_entry *a = left, *b = right;
     return strcmp(a->tensor->name, b->tensor->name);
 }
 
-bool sinkproof_checkpoint_index(sinkproof_checkpoint *checkpoint, const char *path, size_t n,
-                                const sinkproof_tensor *tensors, sinkproof_error *error) {
+bool checkpoint_index(weight_files *checkpoint, const char *path, size_t n,
+                      const sinkproof_tensor *tensors, sinkproof_error *error) {
     size_t before = checkpoint->n_entries;
-    sinkproof_entry *entries =
+    checkpoint_entry *entries =
         realloc(checkpoint->entries, (before + n + 1) * sizeof *checkpoint->entries);
     if (entries == NULL) return sinkproof_fail(error, "%s: out of memory", path);
     checkpoint->entries = entries;
     for (size_t i = 0; i < n; i++)
-        entries[before + i] = (sinkproof_entry){&tensors[i], path, false, SINKPROOF_ROLE_NONE};
+        entries[before + i] = (checkpoint_entry){&tensors[i], path, false, ROLE_NONE};
     checkpoint->n_entries += n;
     qsort(entries, before + n, sizeof *entries, by_name);
     return true;
 }
 
-static bool index_entries(sinkproof_checkpoint *checkpoint, sinkproof_error *error) {
+static bool index_entries(weight_files *checkpoint, sinkproof_error *error) {
     for (size_t f = 0; f < checkpoint->n_files; f++) {
         const sinkproof_safetensors *file = checkpoint->files[f];
         size_t n = sinkproof_safetensors_count(file);
         const sinkproof_tensor *first = n > 0 ? sinkproof_safetensors_at(file, 0) : NULL;
-        if (!sinkproof_checkpoint_index(checkpoint, checkpoint->paths[f], n, first, error))
-            return false;
+        if (!checkpoint_index(checkpoint, checkpoint->paths[f], n, first, error)) return false;
     }
     for (size_t i = 1; i < checkpoint->n_entries; i++) {
-        const sinkproof_entry *a = &checkpoint->entries[i - 1], *b = a + 1;
+        const checkpoint_entry *a = &checkpoint->entries[i - 1], *b = a + 1;
         if (strcmp(a->tensor->name, b->tensor->name) == 0)
             return sinkproof_fail(error,
                                   "%s: tensor %.200s: expected a name used once, found it "
@@ -127,54 +125,50 @@ static bool index_entries(sinkproof_checkpoint *checkpoint, sinkproof_error *err
     return true;
 }
 
-static bool exists(const char *directory, const char *file) {
+static bool file_exists(const char *directory, const char *file) {
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/%s", directory, file);
     return length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
 }
 
 // A single model.safetensors is the whole checkpoint in every layout, whatever lies beside it.
-static bool open_files(const char *directory, bool indexed, sinkproof_checkpoint *checkpoint,
+static bool open_files(const char *directory, bool indexed, weight_files *checkpoint,
                        sinkproof_error *error) {
     static const char index[] = "model.safetensors.index.json", single[] = "model.safetensors";
-    bool one = exists(directory, single), sharded = indexed && exists(directory, index);
+    bool one = file_exists(directory, single), sharded = indexed && file_exists(directory, index);
     if (one && sharded)
-        sinkproof_checkpoint_odd(checkpoint, "%s: not read, because %s is there too", index,
-                                 single);
+        checkpoint_note_odd(checkpoint, "%s: not read, because %s is there too", index, single);
     if (one)
-        return sinkproof_checkpoint_add(checkpoint, directory, single, error) &&
+        return checkpoint_add(checkpoint, directory, single, error) &&
                index_entries(checkpoint, error);
     if (!indexed) return add_all(checkpoint, directory, error) && index_entries(checkpoint, error);
     if (!sharded)
         return sinkproof_fail(error, "%s: expected %s or %s, found neither", directory, single,
                               index);
-    return sinkproof_checkpoint_shards(checkpoint, directory, error) &&
-           index_entries(checkpoint, error) &&
-           sinkproof_checkpoint_check_map(checkpoint, directory, error);
+    return checkpoint_shards(checkpoint, directory, error) && index_entries(checkpoint, error) &&
+           checkpoint_check_map(checkpoint, directory, error);
 }
 
-bool sinkproof_checkpoint_open(sinkproof_model *model, sinkproof_error *error) {
-    const sinkproof_layout *layout = model->container->layout;
+bool checkpoint_open(sinkproof_model *model, sinkproof_error *error) {
+    const tensor_layout *layout = model->container->layout;
     size_t length = strlen(model->spec) + sizeof "/config.json";
     char *path = malloc(length);
     if (path == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
     snprintf(path, length, "%s/config.json", model->spec);
-    bool good = sinkproof_sniff_directory(model->spec, error) &&
-                sinkproof_config_read(path, &model->config, error);
+    bool good = sniff_directory(model->spec, error) && config_read(path, &model->config, error);
     free(path);
     model->layout = layout->shown;
     return good && open_files(model->spec, layout->indexed, &model->checkpoint, error);
 }
 
-sinkproof_entry *sinkproof_checkpoint_find(const sinkproof_checkpoint *checkpoint,
-                                           const char *name) {
+checkpoint_entry *checkpoint_find(const weight_files *checkpoint, const char *name) {
     const sinkproof_tensor wanted = {.name = name};
-    const sinkproof_entry key = {.tensor = &wanted};
+    const checkpoint_entry key = {.tensor = &wanted};
     if (checkpoint->n_entries == 0) return NULL;
     return bsearch(&key, checkpoint->entries, checkpoint->n_entries, sizeof key, by_name);
 }
 
-void sinkproof_checkpoint_close(sinkproof_checkpoint *checkpoint) {
+void checkpoint_close(weight_files *checkpoint) {
     for (size_t f = 0; f < checkpoint->n_files; f++) {
         sinkproof_safetensors_close(checkpoint->files[f]);
         free(checkpoint->paths[f]);
@@ -184,5 +178,5 @@ void sinkproof_checkpoint_close(sinkproof_checkpoint *checkpoint) {
     free(checkpoint->paths);
     free(checkpoint->odd);
     free(checkpoint->entries);
-    *checkpoint = (sinkproof_checkpoint){0};
+    *checkpoint = (weight_files){0};
 }

@@ -14,21 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static sinkproof_entry *find(const sinkproof_wanted *wanted, const char *suffix) {
-    char name[SINKPROOF_TENSOR_NAME];
-    const sinkproof_layout *layout = wanted->model->container->layout;
-    sinkproof_layout_name(layout, wanted->l, wanted->slot, suffix, name);
-    sinkproof_entry *entry = sinkproof_checkpoint_find(&wanted->model->checkpoint, name);
+static checkpoint_entry *find_entry(const wanted_weight *wanted, const char *suffix) {
+    char name[TENSOR_NAME];
+    const tensor_layout *layout = wanted->model->container->layout;
+    layout_name(layout, wanted->l, wanted->slot, suffix, name);
+    checkpoint_entry *entry = checkpoint_find(&wanted->model->checkpoint, name);
     if (entry != NULL || layout->prefix == NULL) return entry;
-    char longer[2 * SINKPROOF_TENSOR_NAME];
+    char longer[2 * TENSOR_NAME];
     snprintf(longer, sizeof longer, "%s%s", layout->prefix, name);
-    return sinkproof_checkpoint_find(&wanted->model->checkpoint, longer);
+    return checkpoint_find(&wanted->model->checkpoint, longer);
 }
 
-static sinkproof_entry *find_or_fail(const sinkproof_wanted *wanted, const char *suffix) {
-    sinkproof_entry *entry = find(wanted, suffix);
-    char name[SINKPROOF_TENSOR_NAME];
-    sinkproof_layout_name(wanted->model->container->layout, wanted->l, wanted->slot, suffix, name);
+static checkpoint_entry *find_or_fail(const wanted_weight *wanted, const char *suffix) {
+    checkpoint_entry *entry = find_entry(wanted, suffix);
+    char name[TENSOR_NAME];
+    layout_name(wanted->model->container->layout, wanted->l, wanted->slot, suffix, name);
     if (entry == NULL)
         sinkproof_fail(wanted->error, "%s: expected a tensor %s, found none", wanted->model->spec,
                        name);
@@ -44,7 +44,7 @@ static const char *shape_text(size_t rank, const size_t *shape, char *text, size
     return text;
 }
 
-static bool check_shape(const sinkproof_wanted *wanted, const sinkproof_entry *entry, size_t rank,
+static bool check_shape(const wanted_weight *wanted, const checkpoint_entry *entry, size_t rank,
                         const size_t *shape) {
     const sinkproof_tensor *tensor = entry->tensor;
     if (tensor->rank == rank && memcmp(tensor->shape, shape, rank * sizeof *shape) == 0)
@@ -56,18 +56,18 @@ static bool check_shape(const sinkproof_wanted *wanted, const sinkproof_entry *e
         shape_text(tensor->rank, tensor->shape, found, sizeof found));
 }
 
-static bool check_bytes(const sinkproof_wanted *wanted, const sinkproof_entry *entry) {
+static bool check_bytes(const wanted_weight *wanted, const checkpoint_entry *entry) {
     if (entry->tensor->dtype == SINKPROOF_DTYPE_U8) return true;
     return sinkproof_fail(wanted->error, "%s: tensor %s: expected dtype U8, found %s", entry->path,
                           entry->tensor->name, sinkproof_dtype_name(entry->tensor->dtype));
 }
 
-static bool is_vector(const sinkproof_wanted *wanted) {
+static bool is_vector(const wanted_weight *wanted) {
     return sinkproof_slot_is_vector(wanted->slot, &wanted->model->config);
 }
 
 // Numbers: of matrices in GGUF also in blocks, of experts also MXFP4.
-static bool check_float(const sinkproof_wanted *wanted, const sinkproof_entry *entry) {
+static bool check_float(const wanted_weight *wanted, const checkpoint_entry *entry) {
     sinkproof_dtype dtype = entry->tensor->dtype;
     bool blocks = wanted->model->container->layout->plain_experts && !is_vector(wanted),
          codes = blocks && sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config);
@@ -84,11 +84,11 @@ static bool check_float(const sinkproof_wanted *wanted, const sinkproof_entry *e
 }
 
 // A row-major view of the whole tensor.
-static sinkproof_matrix view_of(const sinkproof_wanted *wanted, sinkproof_entry *entry) {
+static sinkproof_matrix whole_tensor_view(const wanted_weight *wanted, checkpoint_entry *entry) {
     entry->used = true;
     if (entry->tensor->dtype != SINKPROOF_DTYPE_U8)
-        entry->role = wanted->slot == SINKPROOF_SINKS && is_vector(wanted) ? SINKPROOF_ROLE_SINKS
-                                                                           : SINKPROOF_ROLE_NUMBERS;
+        entry->role =
+            wanted->slot == SINKPROOF_SINKS && is_vector(wanted) ? ROLE_SINKS : ROLE_NUMBERS;
     return (sinkproof_matrix){.dtype = entry->tensor->dtype,
                               .count = wanted->count,
                               .rows = wanted->rows,
@@ -101,14 +101,13 @@ static sinkproof_matrix view_of(const sinkproof_wanted *wanted, sinkproof_entry 
 }
 
 // Whether the file has a matrix as [in, out].
-static bool is_turned(const sinkproof_wanted *wanted) {
-    return sinkproof_layout_turns(wanted->model->container->layout, &wanted->model->config,
-                                  wanted->slot);
+static bool is_turned(const wanted_weight *wanted) {
+    return layout_is_transposed(wanted->model->container->layout, &wanted->model->config,
+                                wanted->slot);
 }
 
 // The shape of a weight whose tensor has `whole` rows, or columns where it is a vector.
-static bool check_plain(const sinkproof_wanted *wanted, const sinkproof_entry *entry,
-                        size_t whole) {
+static bool check_plain(const wanted_weight *wanted, const checkpoint_entry *entry, size_t whole) {
     size_t shape[3], rank = 0;
     bool turned = is_turned(wanted);
     if (sinkproof_slot_is_stacked(wanted->slot, &wanted->model->config))
@@ -120,38 +119,37 @@ static bool check_plain(const sinkproof_wanted *wanted, const sinkproof_entry *e
 }
 
 // The whole of a tensor, or the part of it that the slot shares with others.
-static bool view_plain(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
-    sinkproof_entry *entry = find_or_fail(wanted, "");
+static bool view_plain(const wanted_weight *wanted, sinkproof_matrix *out) {
+    checkpoint_entry *entry = find_or_fail(wanted, "");
     size_t first, whole;
-    sinkproof_layout_place(wanted->model->container->layout, &wanted->model->config, wanted->slot,
-                           &first, &whole);
+    layout_slot_place(wanted->model->container->layout, &wanted->model->config, wanted->slot,
+                      &first, &whole);
     if (entry == NULL || !check_plain(wanted, entry, whole)) return false;
-    *out = view_of(wanted, entry);
+    *out = whole_tensor_view(wanted, entry);
     bool turned = is_turned(wanted);
     if (turned) out->row_stride = 1, out->col_stride = whole;
     size_t apart = turned || is_vector(wanted) ? 1 : wanted->cols; // numbers from row to row
-    out->data += sinkproof_dtype_bytes(out->dtype, first * apart);
+    out->data += dtype_bytes_for(out->dtype, first * apart);
     return true;
 }
 
-bool sinkproof_checkpoint_tensor(const sinkproof_wanted *wanted, const char *name,
-                                 sinkproof_matrix *out) {
-    char full[SINKPROOF_TENSOR_NAME];
+bool checkpoint_tensor(const wanted_weight *wanted, const char *name, sinkproof_matrix *out) {
+    char full[TENSOR_NAME];
     snprintf(full, sizeof full, "%s%zu.%s", wanted->model->container->layout->layers, wanted->l,
              name);
-    sinkproof_entry *entry = sinkproof_checkpoint_find(&wanted->model->checkpoint, full);
+    checkpoint_entry *entry = checkpoint_find(&wanted->model->checkpoint, full);
     if (entry == NULL)
         return sinkproof_fail(wanted->error, "%s: expected a tensor %s, found none",
                               wanted->model->spec, full);
     if (!check_plain(wanted, entry, is_vector(wanted) ? wanted->cols : wanted->rows)) return false;
-    *out = view_of(wanted, entry);
+    *out = whole_tensor_view(wanted, entry);
     return true;
 }
 
-static bool view_mxfp4(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
-    const sinkproof_layout *layout = wanted->model->container->layout;
-    sinkproof_entry *codes = find_or_fail(wanted, layout->blocks);
-    sinkproof_entry *scales = codes == NULL ? NULL : find_or_fail(wanted, layout->scales);
+static bool view_mxfp4(const wanted_weight *wanted, sinkproof_matrix *out) {
+    const tensor_layout *layout = wanted->model->container->layout;
+    checkpoint_entry *codes = find_or_fail(wanted, layout->blocks);
+    checkpoint_entry *scales = codes == NULL ? NULL : find_or_fail(wanted, layout->scales);
     if (scales == NULL) return false;
     if (wanted->cols % SINKPROOF_MXFP4_BLOCK != 0)
         return sinkproof_fail(wanted->error,
@@ -163,35 +161,35 @@ static bool view_mxfp4(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     if (!check_shape(wanted, codes, 4, shape) || !check_bytes(wanted, codes) ||
         !check_shape(wanted, scales, 3, shape) || !check_bytes(wanted, scales))
         return false;
-    *out = view_of(wanted, codes);
+    *out = whole_tensor_view(wanted, codes);
     out->dtype = SINKPROOF_DTYPE_MXFP4;
     out->scales = scales->tensor->data;
     scales->used = true;
-    scales->role = SINKPROOF_ROLE_SCALES;
+    scales->role = ROLE_SCALES;
     return true;
 }
 
 // [experts, in, out]: rows (outputs) are 1 apart, columns (inputs) `rows` apart.
-static bool view_transposed(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
-    sinkproof_entry *entry = find_or_fail(wanted, "");
+static bool view_transposed(const wanted_weight *wanted, sinkproof_matrix *out) {
+    checkpoint_entry *entry = find_or_fail(wanted, "");
     const size_t shape[3] = {wanted->count, wanted->cols, wanted->rows};
     if (entry == NULL || !check_shape(wanted, entry, 3, shape) || !check_float(wanted, entry))
         return false;
-    *out = view_of(wanted, entry);
+    *out = whole_tensor_view(wanted, entry);
     out->row_stride = 1;
     out->col_stride = wanted->rows;
     return true;
 }
 
 // Even and odd rows from two tensors of one type; of the view's name there is only the first's.
-static bool view_halves(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
-    const sinkproof_layout *layout = wanted->model->container->layout;
-    sinkproof_wanted half = *wanted;
+static bool view_halves(const wanted_weight *wanted, sinkproof_matrix *out) {
+    const tensor_layout *layout = wanted->model->container->layout;
+    wanted_weight half = *wanted;
     sinkproof_matrix odd;
     size_t *both = is_vector(wanted) ? &half.cols : &half.rows;
     *both /= 2;
-    if (!sinkproof_checkpoint_tensor(&half, layout->names[wanted->slot], out) ||
-        !sinkproof_checkpoint_tensor(&half, layout->second[wanted->slot], &odd))
+    if (!checkpoint_tensor(&half, layout->names[wanted->slot], out) ||
+        !checkpoint_tensor(&half, layout->second[wanted->slot], &odd))
         return false;
     if (out->dtype != odd.dtype)
         return sinkproof_fail(wanted->error,
@@ -204,17 +202,17 @@ static bool view_halves(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     return true;
 }
 
-bool sinkproof_checkpoint_view(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
-    const sinkproof_layout *layout = wanted->model->container->layout;
-    if (!sinkproof_layout_has(wanted->model->container, wanted->slot, wanted->model->spec,
-                              wanted->error))
+bool checkpoint_view(const wanted_weight *wanted, sinkproof_matrix *out) {
+    const tensor_layout *layout = wanted->model->container->layout;
+    if (!layout_check_slot(wanted->model->container, wanted->slot, wanted->model->spec,
+                           wanted->error))
         return false;
     if (layout->second[wanted->slot] != NULL) return view_halves(wanted, out);
     if (!sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config) ||
         layout->plain_experts)
         return view_plain(wanted, out);
-    bool dequantized = layout->dequantized != NULL && find(wanted, layout->blocks) == NULL &&
-                       find(wanted, "") != NULL;
+    bool dequantized = layout->dequantized != NULL && find_entry(wanted, layout->blocks) == NULL &&
+                       find_entry(wanted, "") != NULL;
     if (!dequantized) return view_mxfp4(wanted, out);
     wanted->model->layout = layout->dequantized;
     return view_transposed(wanted, out);
@@ -222,12 +220,12 @@ bool sinkproof_checkpoint_view(const sinkproof_wanted *wanted, sinkproof_matrix 
 
 // A tensor of layer n_layers or beyond: config.json does not describe this checkpoint.
 static bool refuse_more_layers(const sinkproof_model *model, sinkproof_error *error) {
-    const sinkproof_checkpoint *checkpoint = &model->checkpoint;
+    const weight_files *checkpoint = &model->checkpoint;
     const char *prefix = model->container->layout->layers,
                *before = model->container->layout->prefix;
     size_t skipped = before == NULL ? 0 : strlen(before);
     for (size_t i = 0; i < checkpoint->n_entries; i++) {
-        const sinkproof_entry *entry = &checkpoint->entries[i];
+        const checkpoint_entry *entry = &checkpoint->entries[i];
         const char *name = entry->tensor->name;
         if (skipped > 0 && strncmp(name, before, skipped) == 0) name += skipped;
         const char *digits = name + strlen(prefix);
@@ -252,12 +250,12 @@ static bool is_unread(const sinkproof_model *model, const char *name) {
     return false;
 }
 
-bool sinkproof_checkpoint_complete(sinkproof_model *model, sinkproof_error *error) {
-    sinkproof_checkpoint *checkpoint = &model->checkpoint;
+bool checkpoint_check_all_used(sinkproof_model *model, sinkproof_error *error) {
+    weight_files *checkpoint = &model->checkpoint;
     if (!refuse_more_layers(model, error)) return false;
     for (size_t i = 0; i < checkpoint->n_entries; i++)
         if (!checkpoint->entries[i].used && !is_unread(model, checkpoint->entries[i].tensor->name))
-            sinkproof_checkpoint_odd(checkpoint, "tensor %.300s: no part of this model",
-                                     checkpoint->entries[i].tensor->name);
+            checkpoint_note_odd(checkpoint, "tensor %.300s: no part of this model",
+                                checkpoint->entries[i].tensor->name);
     return true;
 }

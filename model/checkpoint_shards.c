@@ -49,15 +49,13 @@ static json_t *load_index(const char *path, sinkproof_error *error) {
     return NULL;
 }
 
-static bool already_open(const sinkproof_checkpoint *checkpoint, const char *directory,
-                         const char *file) {
+static bool already_open(const weight_files *checkpoint, const char *directory, const char *file) {
     for (size_t i = 0; i < checkpoint->n_files; i++)
         if (strcmp(checkpoint->paths[i] + strlen(directory) + 1, file) == 0) return true;
     return false;
 }
 
-bool sinkproof_checkpoint_shards(sinkproof_checkpoint *checkpoint, const char *directory,
-                                 sinkproof_error *error) {
+bool checkpoint_shards(weight_files *checkpoint, const char *directory, sinkproof_error *error) {
     char path[4096];
     index_path(directory, path, sizeof path);
     json_t *root = load_index(path, error);
@@ -68,7 +66,7 @@ bool sinkproof_checkpoint_shards(sinkproof_checkpoint *checkpoint, const char *d
     json_object_foreach(json_object_get(root, "weight_map"), name, file) {
         const char *text = json_string_value(file);
         if (!good || already_open(checkpoint, directory, text)) continue;
-        good = sinkproof_checkpoint_add(checkpoint, directory, text, error);
+        good = checkpoint_add(checkpoint, directory, text, error);
     }
     json_decref(root);
     return good;
@@ -76,8 +74,7 @@ bool sinkproof_checkpoint_shards(sinkproof_checkpoint *checkpoint, const char *d
 
 // Each tensor must be in the shard that the map names; a tensor that is not in the map is noted as
 // odd.
-bool sinkproof_checkpoint_check_map(sinkproof_checkpoint *checkpoint, const char *directory,
-                                    sinkproof_error *error) {
+bool checkpoint_check_map(weight_files *checkpoint, const char *directory, sinkproof_error *error) {
     char path[4096];
     index_path(directory, path, sizeof path);
     json_t *root = load_index(path, error);
@@ -87,7 +84,7 @@ bool sinkproof_checkpoint_check_map(sinkproof_checkpoint *checkpoint, const char
     json_t *file;
     bool good = true;
     json_object_foreach((json_t *)(uintptr_t)map, name, file) {
-        const sinkproof_entry *entry = sinkproof_checkpoint_find(checkpoint, name);
+        const checkpoint_entry *entry = checkpoint_find(checkpoint, name);
         const char *text = json_string_value(file);
         if (!good || (entry != NULL && strcmp(entry->path + strlen(directory) + 1, text) == 0))
             continue;
@@ -96,9 +93,8 @@ bool sinkproof_checkpoint_check_map(sinkproof_checkpoint *checkpoint, const char
     }
     for (size_t i = 0; good && i < checkpoint->n_entries; i++)
         if (json_object_get(map, checkpoint->entries[i].tensor->name) == NULL)
-            sinkproof_checkpoint_odd(checkpoint, "%s: in %s but not in the index",
-                                     checkpoint->entries[i].tensor->name,
-                                     checkpoint->entries[i].path);
+            checkpoint_note_odd(checkpoint, "%s: in %s but not in the index",
+                                checkpoint->entries[i].tensor->name, checkpoint->entries[i].path);
     json_decref(root);
     return good;
 }

@@ -20,7 +20,7 @@
 typedef struct job {
     const sinkproof_model *model;
     const sinkproof_container *container;
-    const sinkproof_layout *layout;
+    const tensor_layout *layout;
     const sinkproof_config *config;
     const sinkproof_writing *how;
     sinkproof_safetensors_writer *writer;
@@ -33,13 +33,13 @@ typedef struct job {
 static bool comes_with_another(const job *out, sinkproof_slot slot) {
     if (slot == SINKPROOF_UNEMBEDDING && out->config->tied) return true;
     for (int s = 0; s < (int)slot; s++)
-        if (sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot)) return true;
+        if (layout_slots_share(out->layout, (sinkproof_slot)s, slot)) return true;
     return false;
 }
 
 // The plain format that holds a weight's numbers if it is not written as MXFP4: bf16 holds those of
 // MXFP4 (or they are refused), float32 those of Q8_0.
-static sinkproof_dtype dtype_of(const sinkproof_matrix *w) {
+static sinkproof_dtype plain_dtype(const sinkproof_matrix *w) {
     return w->dtype == SINKPROOF_DTYPE_MXFP4  ? SINKPROOF_DTYPE_BF16
            : w->dtype == SINKPROOF_DTYPE_Q8_0 ? SINKPROOF_DTYPE_F32
                                               : w->dtype;
@@ -47,46 +47,46 @@ static sinkproof_dtype dtype_of(const sinkproof_matrix *w) {
 
 static void declare_mxfp4(const job *out, size_t l, sinkproof_slot slot,
                           const sinkproof_matrix *w) {
-    char name[SINKPROOF_TENSOR_NAME];
+    char name[TENSOR_NAME];
     const size_t shape[4] = {w->count, w->rows, w->cols / SINKPROOF_MXFP4_BLOCK,
                              SINKPROOF_MXFP4_BYTES};
-    sinkproof_layout_name(out->layout, l, slot, out->layout->blocks, name);
+    layout_name(out->layout, l, slot, out->layout->blocks, name);
     sinkproof_safetensors_writer_declare(out->writer, name, SINKPROOF_DTYPE_U8, 4, shape);
-    sinkproof_layout_name(out->layout, l, slot, out->layout->scales, name);
+    layout_name(out->layout, l, slot, out->layout->scales, name);
     sinkproof_safetensors_writer_declare(out->writer, name, SINKPROOF_DTYPE_U8, 3, shape);
 }
 
 // Matrices that the layout transposes are [in, out], and so are dequantized experts: [experts, in,
 // out].
 static bool is_turned(const job *out, sinkproof_slot slot) {
-    return sinkproof_layout_turns(out->layout, out->config, slot) ||
+    return layout_is_transposed(out->layout, out->config, slot) ||
            sinkproof_slot_is_expert_matrix(slot, out->config);
 }
 
 static void declare_plain(const job *out, size_t l, sinkproof_slot slot,
                           const sinkproof_matrix *w) {
-    char name[SINKPROOF_TENSOR_NAME];
+    char name[TENSOR_NAME];
     size_t shape[3], rank = 0, first, whole;
     bool vector = sinkproof_slot_is_vector(slot, out->config), turned = is_turned(out, slot);
-    sinkproof_layout_place(out->layout, out->config, slot, &first, &whole);
+    layout_slot_place(out->layout, out->config, slot, &first, &whole);
     if (sinkproof_slot_is_stacked(slot, out->config)) shape[rank++] = w->count;
     if (turned) shape[rank++] = w->cols;
     shape[rank++] = whole;
     if (!turned && !vector) shape[rank++] = w->cols;
-    sinkproof_layout_name(out->layout, l, slot, "", name);
-    sinkproof_safetensors_writer_declare(out->writer, name, dtype_of(w), rank, shape);
+    layout_name(out->layout, l, slot, "", name);
+    sinkproof_safetensors_writer_declare(out->writer, name, plain_dtype(w), rank, shape);
 }
 
 // The even or the odd rows of a weight, or elements of a vector.
 static void declare_half(const job *out, size_t l, sinkproof_slot slot, const sinkproof_matrix *w,
                          bool odd) {
-    char name[SINKPROOF_TENSOR_NAME];
+    char name[TENSOR_NAME];
     const size_t shape[2] = {w->rows == 1 ? w->cols / 2 : w->rows / 2, w->cols};
     if (odd)
         sinkproof_layout_second(out->layout, l, slot, name);
     else
-        sinkproof_layout_name(out->layout, l, slot, "", name);
-    sinkproof_safetensors_writer_declare(out->writer, name, dtype_of(w), w->rows == 1 ? 1 : 2,
+        layout_name(out->layout, l, slot, "", name);
+    sinkproof_safetensors_writer_declare(out->writer, name, plain_dtype(w), w->rows == 1 ? 1 : 2,
                                          shape);
 }
 
@@ -103,7 +103,7 @@ static bool declare_slot(const job *out, size_t l, sinkproof_slot slot) {
     return true;
 }
 
-static bool put(const job *out, const void *bytes, size_t length) {
+static bool put_bytes(const job *out, const void *bytes, size_t length) {
     return sinkproof_safetensors_writer_bytes(out->writer, bytes, length, out->error);
 }
 
@@ -116,15 +116,15 @@ static bool write_mxfp4(const job *out, const sinkproof_matrix *stack, int part)
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
         for (size_t r = 0; good && r < w.rows; r++) {
             sinkproof_matrix_codes(&w, r, part == 0 ? codes : NULL, scales);
-            good = part == 0 ? put(out, codes, half) : put(out, scales, blocks);
+            good = part == 0 ? put_bytes(out, codes, half) : put_bytes(out, scales, blocks);
         }
     }
     return good;
 }
 
 // x in a plain float format, which must hold it exactly.
-static bool encode(const job *out, const sinkproof_matrix *w, sinkproof_dtype dtype, double x,
-                   uint8_t *bytes) {
+static bool encode_plain(const job *out, const sinkproof_matrix *w, sinkproof_dtype dtype, double x,
+                         uint8_t *bytes) {
     return sinkproof_encode(dtype, x, bytes) == x ||
            sinkproof_fail(out->error, "tensor %s: expected values that %s holds exactly, found %a",
                           w->name, sinkproof_dtype_name(dtype), x);
@@ -134,17 +134,17 @@ static bool encode(const job *out, const sinkproof_matrix *w, sinkproof_dtype dt
 // is completed with its last column.
 static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transposed, size_t first,
                           size_t whole) {
-    sinkproof_dtype dtype = dtype_of(w);
+    sinkproof_dtype dtype = plain_dtype(w);
     size_t size = sinkproof_dtype_size(dtype), next = transposed ? whole : 1;
     bool good = true, last = first + w->rows == whole;
     for (size_t r = 0; good && r < w->rows; r++) {
         uint8_t *to = out->bytes + (transposed ? (first + r) * size : 0);
         sinkproof_matrix_row(w, r, out->row_c);
         for (size_t c = 0; good && c < w->cols; c++)
-            good = encode(out, w, dtype, out->row_c[c], to + c * next * size);
-        if (!transposed) good = good && put(out, to, w->cols * size);
+            good = encode_plain(out, w, dtype, out->row_c[c], to + c * next * size);
+        if (!transposed) good = good && put_bytes(out, to, w->cols * size);
     }
-    return good && (!transposed || !last || put(out, out->bytes, whole * w->cols * size));
+    return good && (!transposed || !last || put_bytes(out, out->bytes, whole * w->cols * size));
 }
 
 // Whether the stored matrix already has the bytes and the order of the file.
@@ -153,7 +153,7 @@ static bool lies_so(const sinkproof_matrix *w, bool transposed) {
     size_t next_line = transposed ? w->col_stride : w->row_stride;
     size_t next = transposed ? w->row_stride : w->col_stride;
     bool read = w->reading == NULL && w->kept == SINKPROOF_REAL;
-    return read && w->data != NULL && w->odd == NULL && dtype_of(w) == w->dtype && next == 1 &&
+    return read && w->data != NULL && w->odd == NULL && plain_dtype(w) == w->dtype && next == 1 &&
            (next_line == length || lines == 1);
 }
 
@@ -163,7 +163,7 @@ static bool write_plain(const job *out, const sinkproof_matrix *stack, bool tran
     for (size_t e = 0; good && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
         if (lies_so(&w, transposed))
-            good = put(out, w.data, w.rows * w.cols * sinkproof_dtype_size(w.dtype));
+            good = put_bytes(out, w.data, w.rows * w.cols * sinkproof_dtype_size(w.dtype));
         else
             good = write_numbers(out, &w, transposed, first, whole);
     }
@@ -172,7 +172,7 @@ static bool write_plain(const job *out, const sinkproof_matrix *stack, bool tran
 
 static bool same_dtype(const job *out, size_t l, sinkproof_slot slot, sinkproof_dtype dtype) {
     for (int s = (int)slot + 1; s < SINKPROOF_SLOTS; s++)
-        if (sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot) &&
+        if (layout_slots_share(out->layout, (sinkproof_slot)s, slot) &&
             sinkproof_model_slot(out->model, l, (sinkproof_slot)s).dtype != dtype)
             return sinkproof_fail(out->error, "tensor %s: expected %s of one dtype",
                                   sinkproof_model_slot(out->model, l, slot).name,
@@ -184,24 +184,24 @@ static bool write_parts(const job *out, size_t l, sinkproof_slot slot) {
     bool good = true;
     size_t first, whole;
     for (int s = (int)slot; good && s < SINKPROOF_SLOTS; s++) {
-        if (!sinkproof_layout_shares(out->layout, (sinkproof_slot)s, slot)) continue;
+        if (!layout_slots_share(out->layout, (sinkproof_slot)s, slot)) continue;
         sinkproof_matrix w = sinkproof_model_slot(out->model, l, (sinkproof_slot)s);
-        sinkproof_layout_place(out->layout, out->config, (sinkproof_slot)s, &first, &whole);
+        layout_slot_place(out->layout, out->config, (sinkproof_slot)s, &first, &whole);
         good = write_plain(out, &w, is_turned(out, slot), first, whole);
     }
     return good;
 }
 
 static bool write_half(const job *out, const sinkproof_matrix *w, size_t odd) {
-    sinkproof_dtype dtype = dtype_of(w);
+    sinkproof_dtype dtype = plain_dtype(w);
     bool vector = w->rows == 1, good = true;
     size_t size = sinkproof_dtype_size(dtype), step = vector ? 2 : 1, n = w->cols / step;
     for (size_t r = vector ? 0 : odd; good && r < w->rows; r += 2) {
         sinkproof_matrix_row(w, r, out->row_c);
         for (size_t c = 0; good && c < n; c++)
-            good = encode(out, w, dtype, out->row_c[c * step + (vector ? odd : 0)],
-                          out->bytes + c * size);
-        good = good && put(out, out->bytes, n * size);
+            good = encode_plain(out, w, dtype, out->row_c[c * step + (vector ? odd : 0)],
+                                out->bytes + c * size);
+        good = good && put_bytes(out, out->bytes, n * size);
     }
     return good;
 }
@@ -248,7 +248,7 @@ static bool make_room(job *out) {
         sinkproof_matrix w = sinkproof_model_slot(out->model, 0, slot);
         bool whole =
             is_turned(out, slot) && (out->how->dequantize || w.dtype != SINKPROOF_DTYPE_MXFP4);
-        sinkproof_layout_place(out->layout, out->config, slot, &first, &rows);
+        layout_slot_place(out->layout, out->config, slot, &first, &rows);
         size_t elements = whole ? rows * w.cols : w.cols;
         if (w.cols > widest) widest = w.cols;
         if (elements > largest) largest = elements;
@@ -268,7 +268,7 @@ static bool write_files(job *out, const char *directory, bool mxfp4) {
     if (asprintf(&config, "%s/config.json", directory) < 0 ||
         asprintf(&tensors, "%s/model.safetensors", directory) < 0)
         return sinkproof_fail(out->error, "%s: out of memory", directory);
-    bool good = sinkproof_config_write(config, out->config, out->container, mxfp4, out->error) &&
+    bool good = config_write(config, out->config, out->container, mxfp4, out->error) &&
                 write_tensors(out, tensors);
     if (!good) unlink(config); // no tensor is left
     free(config);
@@ -276,9 +276,8 @@ static bool write_files(job *out, const char *directory, bool mxfp4) {
     return good;
 }
 
-bool sinkproof_checkpoint_write(const sinkproof_container *container, const sinkproof_model *model,
-                                const char *directory, const sinkproof_writing *how,
-                                sinkproof_error *error) {
+bool checkpoint_write(const sinkproof_container *container, const sinkproof_model *model,
+                      const char *directory, const sinkproof_writing *how, sinkproof_error *error) {
     job out = {.model = model,
                .container = container,
                .layout = container->layout,
@@ -290,7 +289,7 @@ bool sinkproof_checkpoint_write(const sinkproof_container *container, const sink
     bool good = mxfp4 || container->dequantizes ||
                 sinkproof_fail(error, "tensor %s: expected MXFP4, which %s consists of, found %s",
                                w_up.name, container->title, sinkproof_dtype_name(w_up.dtype));
-    good = good && sinkproof_layout_holds(container, model, directory, error) && make_room(&out) &&
+    good = good && layout_check_model(container, model, directory, error) && make_room(&out) &&
            sinkproof_make_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
     sinkproof_safetensors_writer_free(out.writer); // and removes its temporary file
     if (!good && made) rmdir(directory);

@@ -12,30 +12,30 @@
 
 enum { MAX_DIMENSION = 1 << 30 };
 
-void sinkproof_config_alternate(sinkproof_config *config) {
+void config_alternate_windows(sinkproof_config *config) {
     for (size_t l = 0; l < SINKPROOF_MAX_LAYERS; l++) config->sliding[l] = l % 2 == 0;
 }
 
-const sinkproof_config_key sinkproof_common_keys[] = {
-    {"num_hidden_layers", SINKPROOF_KEY(n_layers)},
-    {"vocab_size", SINKPROOF_KEY(vocab)},
-    {"hidden_size", SINKPROOF_KEY(hidden)},
-    {"intermediate_size", SINKPROOF_KEY(inter)},
-    {"head_dim", SINKPROOF_KEY(head_dim)},
-    {"num_attention_heads", SINKPROOF_KEY(n_heads)},
-    {"num_key_value_heads", SINKPROOF_KEY(n_kv_heads)},
-    {"sliding_window", SINKPROOF_KEY(window)},
-    {"swiglu_limit", SINKPROOF_KEY(swiglu.limit)},
+const config_key config_common_keys[] = {
+    {"num_hidden_layers", CONFIG_KEY(n_layers)},
+    {"vocab_size", CONFIG_KEY(vocab)},
+    {"hidden_size", CONFIG_KEY(hidden)},
+    {"intermediate_size", CONFIG_KEY(inter)},
+    {"head_dim", CONFIG_KEY(head_dim)},
+    {"num_attention_heads", CONFIG_KEY(n_heads)},
+    {"num_key_value_heads", CONFIG_KEY(n_kv_heads)},
+    {"sliding_window", CONFIG_KEY(window)},
+    {"swiglu_limit", CONFIG_KEY(swiglu.limit)},
     {NULL, 0},
 };
 
-size_t sinkproof_config_extended_context(const sinkproof_config *config) {
+size_t config_extended_context(const sinkproof_config *config) {
     double context = config->rotation.factor * (double)config->rotation.original_context;
     return context < (double)MAX_DIMENSION ? (size_t)context : MAX_DIMENSION;
 }
 
 // Reads the configuration with the first container that recognises the object.
-static void read_object(sinkproof_config_reader *in) {
+static void read_object(config_reader *in) {
     const sinkproof_container *container;
     for (size_t i = 0; (container = sinkproof_container_at(i)) != NULL; i++)
         if (container->knows_config != NULL && container->knows_config(in->object)) {
@@ -44,15 +44,15 @@ static void read_object(sinkproof_config_reader *in) {
         }
 }
 
-bool sinkproof_config_parse(const char *text, size_t length, const char *name,
-                            sinkproof_config *config, sinkproof_error *error) {
+bool config_parse(const char *text, size_t length, const char *name, sinkproof_config *config,
+                  sinkproof_error *error) {
     json_error_t where;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL)
         return sinkproof_fail(error, "%s: expected JSON, found an error in line %d: %s", name,
                               where.line, where.text);
-    sinkproof_config_reader in = {root, name, config, false, error};
-    sinkproof_fields_default(config);
+    config_reader in = {root, name, config, false, error};
+    fields_default(config);
     if (json_is_object(root))
         read_object(&in);
     else
@@ -61,16 +61,16 @@ bool sinkproof_config_parse(const char *text, size_t length, const char *name,
     return !in.failed && sinkproof_config_check(config, name, error);
 }
 
-bool sinkproof_config_read(const char *path, sinkproof_config *config, sinkproof_error *error) {
+bool config_read(const char *path, sinkproof_config *config, sinkproof_error *error) {
     uint8_t *text;
     size_t length;
     if (!sinkproof_read_file(path, &text, &length, error)) return false;
-    bool good = sinkproof_config_parse((char *)text, length, path, config, error);
+    bool good = config_parse((char *)text, length, path, config, error);
     free(text);
     return good;
 }
 
-bool sinkproof_config_is(const char *directory, bool (*knows)(const json_t *object)) {
+bool config_file_matches(const char *directory, bool (*knows)(const json_t *object)) {
     char path[4096];
     uint8_t *text;
     size_t length;

@@ -37,15 +37,15 @@ typedef struct sinkproof_config {
 
 // Reads `path`. Every dimension is positive, products fit in memory's address range,
 // head_dim is even, n_kv_heads divides n_heads, n_chosen <= n_experts: or an error.
-bool sinkproof_config_read(const char *path, sinkproof_config *config, sinkproof_error *error);
+bool config_read(const char *path, sinkproof_config *config, sinkproof_error *error);
 
 // The same from text of `length` bytes; `name` is used in errors.
-bool sinkproof_config_parse(const char *text, size_t length, const char *name,
-                            sinkproof_config *config, sinkproof_error *error);
+bool config_parse(const char *text, size_t length, const char *name, sinkproof_config *config,
+                  sinkproof_error *error);
 
 // Sets the properties of GPT-2 that follow neither from keys nor from sizes: no sink, full
 // attention, as many key/value heads as heads, one perceptron.
-void sinkproof_config_make_gpt2(sinkproof_config *config);
+void config_make_gpt2(sinkproof_config *config);
 // And what makes one Llama's: plain rotation, SwiGLU without a clamp and an offset, one perceptron,
 // no sink, full attention, no biases.
 void sinkproof_config_make_llama(sinkproof_config *config);
@@ -55,15 +55,14 @@ bool sinkproof_config_check(const sinkproof_config *config, const char *name,
                             sinkproof_error *error);
 
 // As in the released models: layers 0, 2, 4, ... slide.
-void sinkproof_config_alternate(sinkproof_config *config);
+void config_alternate_windows(sinkproof_config *config);
 
 // Writes a container's config.json, for experts in MXFP4 or not. Values that its layout cannot
 // express are an error (in the original layout another pattern of layers, epsilon, alpha or
 // truncation than the released ones).
 struct sinkproof_container; // model/container.h
-bool sinkproof_config_write(const char *path, const sinkproof_config *config,
-                            const struct sinkproof_container *container, bool mxfp4,
-                            sinkproof_error *error);
+bool config_write(const char *path, const sinkproof_config *config,
+                  const struct sinkproof_container *container, bool mxfp4, sinkproof_error *error);
 
 // "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2", "tiny-llama", and the planted ones of
 // model/planted.c, "gpt2-circuit" and "gpt2-null"; false for any other name.

@@ -11,60 +11,56 @@
 #include <jansson.h>
 
 // The first failure stops all further reading.
-typedef struct sinkproof_config_reader {
+typedef struct config_reader {
     const json_t *object;
     const char *name;         // of the file
     sinkproof_config *config; // its `unstated` lists the keys that have the default
     bool failed;
     sinkproof_error *error;
-} sinkproof_config_reader;
+} config_reader;
 
 // NULL if absent; null means absent in transformers.
-const json_t *sinkproof_config_get(const sinkproof_config_reader *in, const char *key);
+const json_t *config_get(const config_reader *in, const char *key);
 
 // Sets the error "config.json: expected KEY to be ..., found ...".
-void sinkproof_config_fail(sinkproof_config_reader *in, const char *key, const char *expected);
+void config_fail(config_reader *in, const char *key, const char *expected);
 
 // Notes that a key is absent and its published default is used.
-void sinkproof_config_note(sinkproof_config_reader *in, const char *format, ...)
-    SINKPROOF_PRINTF(2, 3);
+void config_note(config_reader *in, const char *format, ...) SINKPROOF_PRINTF(2, 3);
 
-void sinkproof_config_read_size(sinkproof_config_reader *in, const char *key, size_t *value);
+void config_read_size(config_reader *in, const char *key, size_t *value);
 // The next two keep *value when the key is absent; `read_positive` also notes it.
-bool sinkproof_config_read_stated(sinkproof_config_reader *in, const char *key, double *value);
-void sinkproof_config_read_positive(sinkproof_config_reader *in, const char *key, double *value);
-void sinkproof_config_read_bool(sinkproof_config_reader *in, const char *key, bool *value);
+bool config_read_stated(config_reader *in, const char *key, double *value);
+void config_read_positive(config_reader *in, const char *key, double *value);
+void config_read_bool(config_reader *in, const char *key, bool *value);
 
 // A key that, if present, must have one value.
-void sinkproof_config_require_string(sinkproof_config_reader *in, const char *key,
-                                     const char *only);
-void sinkproof_config_require_number(sinkproof_config_reader *in, const char *key, double only,
-                                     const char *expected);
-void sinkproof_config_require_bool(sinkproof_config_reader *in, const char *key, bool only);
+void config_require_string(config_reader *in, const char *key, const char *only);
+void config_require_number(config_reader *in, const char *key, double only, const char *expected);
+void config_require_bool(config_reader *in, const char *key, bool only);
 
 // A key of an object and the number that it holds. A list ends with NULL.
-typedef struct sinkproof_config_key {
+typedef struct config_key {
     const char *key;
-    size_t offset; // SINKPROOF_KEY(member)
-} sinkproof_config_key;
-#define SINKPROOF_KEY(member) offsetof(sinkproof_config, member)
+    size_t offset; // CONFIG_KEY(member)
+} config_key;
+#define CONFIG_KEY(member) offsetof(sinkproof_config, member)
 
 // The keys that have the same name in every layout.
-extern const sinkproof_config_key sinkproof_common_keys[];
+extern const config_key config_common_keys[];
 // Reads each: sizes are required, real numbers and booleans keep the value in *config as a default.
-void sinkproof_config_read_keys(sinkproof_config_reader *in, const sinkproof_config_key *keys);
+void config_read_keys(config_reader *in, const config_key *keys);
 // The JSON value of a field.
 struct sinkproof_field; // model/fields.h
 json_t *sinkproof_config_make_value(const struct sinkproof_field *field,
                                     const sinkproof_config *config);
 // Sets each in `object`, and returns it.
-json_t *sinkproof_config_make_keys(const sinkproof_config *config, const sinkproof_config_key *keys,
-                                   json_t *object);
+json_t *config_make_keys(const sinkproof_config *config, const config_key *keys, json_t *object);
 
 // factor * original context, the context for which YaRN was made.
-size_t sinkproof_config_extended_context(const sinkproof_config *config);
+size_t config_extended_context(const sinkproof_config *config);
 
 // Whether a directory has a config.json with an object for which `knows` is true.
-bool sinkproof_config_is(const char *directory, bool (*knows)(const json_t *object));
+bool config_file_matches(const char *directory, bool (*knows)(const json_t *object));
 
 #endif

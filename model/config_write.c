@@ -27,7 +27,7 @@ static void make_tiny(sinkproof_config *config) {
     config->window = 8;
 }
 
-void sinkproof_config_make_gpt2(sinkproof_config *config) {
+void config_make_gpt2(sinkproof_config *config) {
     size_t none;
     config->architecture = SINKPROOF_GPT2;
     config->norm = SINKPROOF_LAYERNORM;
@@ -37,7 +37,7 @@ void sinkproof_config_make_gpt2(sinkproof_config *config) {
     config->tied = true;
     config->n_experts = config->n_chosen = 1;
     config->n_kv_heads = config->n_heads;
-    if (sinkproof_sinks_named("none", &none)) config->sink = none;
+    if (sink_kind_find("none", &none)) config->sink = none;
     memset(config->sliding, 0, sizeof config->sliding);
 }
 
@@ -51,7 +51,7 @@ void sinkproof_config_make_llama(sinkproof_config *config) {
     config->n_experts = config->n_chosen = 1;
     config->unbiased = (sinkproof_unbiased){true, true, true, true};
     config->window = config->max_context;
-    if (sinkproof_sinks_named("none", &none)) config->sink = none;
+    if (sink_kind_find("none", &none)) config->sink = none;
     memset(config->sliding, 0, sizeof config->sliding);
 }
 
@@ -74,7 +74,7 @@ static void size_planted(sinkproof_config *config) {
 }
 
 bool sinkproof_config_named(const char *name, sinkproof_config *config) {
-    sinkproof_fields_released(config);
+    fields_set_released(config);
     if (strcmp(name, "gpt-oss-20b") == 0) return true;
     if (strcmp(name, "gpt-oss-120b") == 0) {
         config->n_layers = 36;
@@ -93,9 +93,9 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     }
     config->n_heads = 6;
     if (strcmp(name, "gpt2") == 0) name_gpt2(config);
-    bool planted = sinkproof_planted_named(name) != NULL;
+    bool planted = planted_find(name) != NULL;
     if (planted) size_planted(config);
-    sinkproof_config_make_gpt2(config);
+    config_make_gpt2(config);
     return planted || strcmp(name, "gpt2") == 0 || strcmp(name, "tiny-gpt2") == 0;
 }
 
@@ -151,23 +151,21 @@ static bool check_yarn(const sinkproof_config *c, const char *name, sinkproof_er
 }
 
 bool sinkproof_config_check(const sinkproof_config *c, const char *name, sinkproof_error *error) {
-    return sinkproof_fields_check(c, name, SINKPROOF_FIELD_SIZE, error) &&
-           check_relations(c, name, error) &&
-           sinkproof_fields_check(c, name, SINKPROOF_FIELD_REAL, error) &&
-           check_yarn(c, name, error);
+    return fields_check(c, name, FIELD_SIZE, error) && check_relations(c, name, error) &&
+           fields_check(c, name, FIELD_REAL, error) && check_yarn(c, name, error);
 }
 
 json_t *sinkproof_config_make_value(const sinkproof_field *field, const sinkproof_config *config) {
     double value = sinkproof_field_value(field, config);
-    if (field->type == SINKPROOF_FIELD_SIZE) return json_integer((json_int_t)value);
-    return field->type == SINKPROOF_FIELD_BOOL ? json_boolean(value != 0) : json_real(value);
+    if (field->type == FIELD_SIZE) return json_integer((json_int_t)value);
+    return field->type == FIELD_BOOL ? json_boolean(value != 0) : json_real(value);
 }
 
-json_t *sinkproof_config_make_keys(const sinkproof_config *config, const sinkproof_config_key *keys,
-                                   json_t *object) {
+json_t *config_make_keys(const sinkproof_config *config, const config_key *keys, json_t *object) {
     for (; keys->key != NULL; keys++)
-        json_object_set_new(object, keys->key,
-                            sinkproof_config_make_value(sinkproof_field_of(keys->offset), config));
+        json_object_set_new(
+            object, keys->key,
+            sinkproof_config_make_value(sinkproof_field_find(keys->offset), config));
     return object;
 }
 
@@ -184,9 +182,8 @@ static bool write_object(const char *path, json_t *object, sinkproof_error *erro
     return good;
 }
 
-bool sinkproof_config_write(const char *path, const sinkproof_config *config,
-                            const sinkproof_container *container, bool mxfp4,
-                            sinkproof_error *error) {
+bool config_write(const char *path, const sinkproof_config *config,
+                  const sinkproof_container *container, bool mxfp4, sinkproof_error *error) {
     json_t *object = container->make_config(config, mxfp4, path, error);
     return object != NULL && write_object(path, object, error);
 }

@@ -6,20 +6,20 @@
 
 #include <string.h>
 
-extern const sinkproof_container sinkproof_container_synthetic; // synthetic.c
-extern const sinkproof_container sinkproof_container_hf;        // hf.c
-extern const sinkproof_container sinkproof_container_gpt2;      // gpt2.c
-extern const sinkproof_container sinkproof_container_llama;     // llama.c
-extern const sinkproof_container sinkproof_container_openai;    // openai.c
-extern const sinkproof_container sinkproof_container_gguf;      // gguf_model.c
+extern const sinkproof_container container_synthetic;       // synthetic.c
+extern const sinkproof_container container_hf;              // hf.c
+extern const sinkproof_container container_gpt2;            // gpt2.c
+extern const sinkproof_container sinkproof_container_llama; // llama.c
+extern const sinkproof_container container_openai;          // openai.c
+extern const sinkproof_container container_gguf;            // gguf_model.c
 extern const sinkproof_container sinkproof_container_gguf_llama;
 
 // The original layout comes last: it accepts whatever no other container recognises, and its errors
 // name what is missing.
 static const sinkproof_container *const containers[] = {
-    &sinkproof_container_synthetic, &sinkproof_container_gpt2, &sinkproof_container_llama,
-    &sinkproof_container_hf,        &sinkproof_container_gguf, &sinkproof_container_gguf_llama,
-    &sinkproof_container_openai};
+    &container_synthetic, &container_gpt2, &sinkproof_container_llama,
+    &container_hf,        &container_gguf, &sinkproof_container_gguf_llama,
+    &container_openai};
 
 enum { COUNT = sizeof containers / sizeof *containers };
 
@@ -27,7 +27,7 @@ const sinkproof_container *sinkproof_container_at(size_t i) {
     return i < COUNT ? containers[i] : NULL;
 }
 
-const sinkproof_container *sinkproof_container_of(const char *spec) {
+const sinkproof_container *container_recognise(const char *spec) {
     size_t i = 0;
     while (containers[i]->recognises == NULL || !containers[i]->recognises(spec)) i++;
     return containers[i];

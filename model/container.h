@@ -13,13 +13,13 @@
 #include "model/config_reader.h"
 
 // The weight of a role: its slot, and its shape by the configuration.
-typedef struct sinkproof_wanted {
+typedef struct wanted_weight {
     sinkproof_model *model;
     size_t l; // 0 outside the layers
     sinkproof_slot slot;
     size_t count, rows, cols;
     sinkproof_error *error;
-} sinkproof_wanted;
+} wanted_weight;
 
 // Options for writing a model.
 typedef struct sinkproof_writing {
@@ -43,7 +43,7 @@ typedef struct sinkproof_container {
     // Reads model->config and the data for `find`; model->spec is set.
     bool (*open)(sinkproof_model *model, sinkproof_error *error);
     // Finds the weight of a role, and checks its presence, dtype and shape, but not its values.
-    bool (*find)(const sinkproof_wanted *wanted, sinkproof_matrix *out);
+    bool (*find)(const wanted_weight *wanted, sinkproof_matrix *out);
     // Called after every role has its tensor: refuses contradictions to the configuration, notes
     // other oddities.
     bool (*complete)(sinkproof_model *model, sinkproof_error *error);
@@ -55,12 +55,12 @@ typedef struct sinkproof_container {
 
     // For containers with a config.json. The first that recognises an object reads it.
     bool (*knows_config)(const json_t *object);
-    void (*read_config)(sinkproof_config_reader *in);
+    void (*read_config)(config_reader *in);
     // NULL, with an error that begins with `path`, if this config.json cannot express it.
     json_t *(*make_config)(const sinkproof_config *config, bool mxfp4, const char *path,
                            sinkproof_error *error);
 
-    const sinkproof_layout *layout; // for containers whose tensors have names
+    const tensor_layout *layout; // for containers whose tensors have names
 } sinkproof_container;
 
 struct sinkproof_model {
@@ -68,8 +68,8 @@ struct sinkproof_model {
     const sinkproof_container *container;
     const char *layout;
     sinkproof_config config;
-    sinkproof_checkpoint checkpoint; // the tensors of files by name; empty without files
-    void *state;                     // the container's own data
+    weight_files checkpoint; // the tensors of files by name; empty without files
+    void *state;             // the container's own data
     sinkproof_layer *layers;
     sinkproof_matrix outside[SINKPROOF_OUTSIDE_SLOTS]; // embedding, final norm, unembedding
     bool view; // a view of another model, which shares its files and names
@@ -78,7 +78,7 @@ struct sinkproof_model {
 // The i-th container in the list; NULL if i is too large.
 const sinkproof_container *sinkproof_container_at(size_t i);
 // The container that recognises `spec`; never NULL.
-const sinkproof_container *sinkproof_container_of(const char *spec);
+const sinkproof_container *container_recognise(const char *spec);
 // The container with that name, or NULL.
 const sinkproof_container *sinkproof_container_named(const char *name);
 

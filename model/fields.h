@@ -9,29 +9,29 @@
 
 #include "model/config.h"
 
-typedef enum sinkproof_field_type {
-    SINKPROOF_FIELD_SIZE, // 1 to 2^30
-    SINKPROOF_FIELD_BOOL,
-    SINKPROOF_FIELD_REAL, // above `above`, finite unless `endless`
-} sinkproof_field_type;
+typedef enum field_type {
+    FIELD_SIZE, // 1 to 2^30
+    FIELD_BOOL,
+    FIELD_REAL, // above `above`, finite unless `endless`
+} field_type;
 
 // Whether the model's fingerprint includes it.
-typedef enum sinkproof_field_mark {
-    SINKPROOF_MARK_ALWAYS,
-    SINKPROOF_MARK_OTHER, // only if it is not the released value: for numbers that were added later
-    SINKPROOF_MARK_NEVER, // never: it limits a run and changes no result
-} sinkproof_field_mark;
+typedef enum field_mark {
+    MARK_ALWAYS,
+    MARK_OTHER, // only if it is not the released value: for numbers that were added later
+    MARK_NEVER, // never: it limits a run and changes no result
+} field_mark;
 
 typedef struct sinkproof_field {
     const char *name;  // of the member
     const char *shown; // in info's JSON
     const char *said;  // in errors
-    sinkproof_field_type type;
+    field_type type;
     size_t offset;
     double released; // the value in gpt-oss-20b
     bool required;   // every container must state it
     double above;
-    sinkproof_field_mark mark;
+    field_mark mark;
     const char *line; // of info, that tells it as "SAID VALUE"; or NULL: info tells it in words
     bool endless;     // infinity is allowed: there is no limit
     int of;           // which models have it
@@ -44,21 +44,21 @@ bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config
 // The i-th number, NULL if i is too large: sizes first, then the truncation, then the real numbers,
 // in the order of the fingerprint.
 const sinkproof_field *sinkproof_field_at(size_t i);
-// The number of a member: sinkproof_field_of(offsetof(sinkproof_config, rms_eps)).
-const sinkproof_field *sinkproof_field_of(size_t offset);
+// The number of a member: sinkproof_field_find(offsetof(sinkproof_config, rms_eps)).
+const sinkproof_field *sinkproof_field_find(size_t offset);
 
 // Its value, of any type: sizes are below 2^53.
 double sinkproof_field_value(const sinkproof_field *field, const sinkproof_config *config);
-void sinkproof_field_set(const sinkproof_field *field, sinkproof_config *config, double value);
+void field_set(const sinkproof_field *field, sinkproof_config *config, double value);
 
 // The defaults of a container: the released numbers, zeros for required ones, and alternating
 // layers.
-void sinkproof_fields_default(sinkproof_config *config);
+void fields_default(sinkproof_config *config);
 // Every number of gpt-oss-20b.
-void sinkproof_fields_released(sinkproof_config *config);
-bool sinkproof_fields_equal(const sinkproof_config *a, const sinkproof_config *b);
+void fields_set_released(sinkproof_config *config);
+bool fields_equal(const sinkproof_config *a, const sinkproof_config *b);
 // Checks that each value is valid for its type; `name` is used in the error.
-bool sinkproof_fields_check(const sinkproof_config *config, const char *name,
-                            sinkproof_field_type type, sinkproof_error *error);
+bool fields_check(const sinkproof_config *config, const char *name, field_type type,
+                  sinkproof_error *error);
 
 #endif

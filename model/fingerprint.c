@@ -16,36 +16,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void feed(uint64_t *hash, uint64_t word) {
+static void hash_feed(uint64_t *hash, uint64_t word) {
     for (int i = 0; i < 8; i++) *hash = (*hash ^ (word >> 8 * i & 255)) * 0x100000001b3;
 }
 
 static void feed_real(uint64_t *hash, double x) {
     uint64_t word;
     memcpy(&word, &x, sizeof word);
-    feed(hash, word);
+    hash_feed(hash, word);
 }
 
 static void feed_config(uint64_t *hash, const sinkproof_config *c, bool formats) {
     const sinkproof_field *field;
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
         double value = sinkproof_field_value(field, c);
-        if (field->mark == SINKPROOF_MARK_NEVER || !sinkproof_field_exists(field, c)) continue;
-        if (field->type == SINKPROOF_FIELD_REAL)
+        if (field->mark == MARK_NEVER || !sinkproof_field_exists(field, c)) continue;
+        if (field->type == FIELD_REAL)
             feed_real(hash, formats ? value : (float)value);
         else
-            feed(hash, (uint64_t)value);
+            hash_feed(hash, (uint64_t)value);
     }
-    for (size_t l = 0; l < c->n_layers; l++) feed(hash, c->sliding[l]);
-    if (c->sink != 0) feed(hash, c->sink); // the original kind leaves no mark
-    if (c->architecture != SINKPROOF_GPT_OSS) feed(hash, c->architecture);
+    for (size_t l = 0; l < c->n_layers; l++) hash_feed(hash, c->sliding[l]);
+    if (c->sink != 0) hash_feed(hash, c->sink); // the original kind leaves no mark
+    if (c->architecture != SINKPROOF_GPT_OSS) hash_feed(hash, c->architecture);
 }
 
 // First, middle and last row of the first, middle and last matrix of the stack.
 static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, bool formats,
                         double *row_c) {
     if (stack->count == 0) return;
-    if (formats) feed(hash, (uint64_t)stack->dtype);
+    if (formats) hash_feed(hash, (uint64_t)stack->dtype);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++) {
             sinkproof_matrix matrix = sinkproof_matrix_at(stack, (stack->count - 1) * i / 2);

@@ -29,7 +29,7 @@ typedef struct finding {
 
 // Whether one of BLOCK numbers of two bytes has all bits of `exponent` set. The loop has a constant
 // count and no branch, so that the compiler vectorises it.
-static bool block_of_16(const uint8_t *data, uint16_t exponent) {
+static bool block_has_exponent_16(const uint8_t *data, uint16_t exponent) {
     uint16_t found = 0;
     for (size_t i = 0; i < BLOCK; i++) {
         uint16_t bits;
@@ -39,7 +39,7 @@ static bool block_of_16(const uint8_t *data, uint16_t exponent) {
     return found != 0;
 }
 
-static bool block_of_32(const uint8_t *data, uint32_t exponent) {
+static bool block_has_exponent_32(const uint8_t *data, uint32_t exponent) {
     uint32_t found = 0;
     for (size_t i = 0; i < BLOCK; i++) {
         uint32_t bits;
@@ -49,12 +49,12 @@ static bool block_of_32(const uint8_t *data, uint32_t exponent) {
     return found != 0;
 }
 
-static bool suspect(const sinkproof_tensor *tensor, size_t i, size_t n) {
+static bool block_is_suspect(const sinkproof_tensor *tensor, size_t i, size_t n) {
     const uint8_t *data = tensor->data + i * sinkproof_dtype_size(tensor->dtype);
     if (n < BLOCK) return true;
-    if (tensor->dtype == SINKPROOF_DTYPE_BF16) return block_of_16(data, 0x7f80);
-    if (tensor->dtype == SINKPROOF_DTYPE_F16) return block_of_16(data, 0x7c00);
-    return block_of_32(data, 0x7f800000);
+    if (tensor->dtype == SINKPROOF_DTYPE_BF16) return block_has_exponent_16(data, 0x7f80);
+    if (tensor->dtype == SINKPROOF_DTYPE_F16) return block_has_exponent_16(data, 0x7c00);
+    return block_has_exponent_32(data, 0x7f800000);
 }
 
 static void look_closely(const sinkproof_tensor *tensor, size_t from, size_t to, bool sinks,
@@ -73,7 +73,7 @@ static finding look_at_numbers(const sinkproof_tensor *tensor, bool sinks) {
     finding found = {0, 0, 0};
     for (size_t i = 0; i < n; i += length) {
         length = n - i < BLOCK ? n - i : BLOCK;
-        if (suspect(tensor, i, length)) look_closely(tensor, i, i + length, sinks, &found);
+        if (block_is_suspect(tensor, i, length)) look_closely(tensor, i, i + length, sinks, &found);
     }
     return found;
 }
@@ -94,12 +94,12 @@ static bool in_blocks(const sinkproof_tensor *tensor) {
 
 // A tensor in ggml's blocks: finds the first number with an invalid scale.
 static finding look_at_blocks(const sinkproof_tensor *tensor) {
-    size_t size = sinkproof_dtype_bytes(tensor->dtype, BLOCK_OF_GGML);
+    size_t size = dtype_bytes_for(tensor->dtype, BLOCK_OF_GGML);
     finding found = {0, 0, NAN};
     for (size_t i = 0; i < tensor->bytes; i += size) {
         bool mxfp4 = tensor->dtype == SINKPROOF_DTYPE_MXFP4;
-        double scale = mxfp4 ? sinkproof_mxfp4_value(2, tensor->data[i])
-                             : sinkproof_q8_0_scale(tensor->data + i);
+        double scale =
+            mxfp4 ? sinkproof_mxfp4_value(2, tensor->data[i]) : q8_0_scale(tensor->data + i);
         if (isfinite(scale)) continue;
         if (found.count++ > 0) continue;
         found.first = i / size * BLOCK_OF_GGML;
@@ -109,7 +109,8 @@ static finding look_at_blocks(const sinkproof_tensor *tensor) {
 }
 
 // The indices "(3, 17)" of element i of the tensor.
-static const char *place_of(const sinkproof_tensor *tensor, size_t i, char *text, size_t size) {
+static const char *element_place_text(const sinkproof_tensor *tensor, size_t i, char *text,
+                                      size_t size) {
     size_t index[SINKPROOF_MAX_RANK], used = 0;
     for (size_t r = tensor->rank; r-- > 0; i /= tensor->shape[r]) index[r] = i % tensor->shape[r];
     for (size_t r = 0; r < tensor->rank; r++)
@@ -118,37 +119,36 @@ static const char *place_of(const sinkproof_tensor *tensor, size_t i, char *text
     return text;
 }
 
-static bool tell_of(const sinkproof_entry *entry, finding found, sinkproof_tell *tell,
-                    void *context) {
+static bool tell_finding(const checkpoint_entry *entry, finding found, model_tell *tell,
+                         void *context) {
     char sentence[900], place[192];
-    bool scales =
-        entry->role == SINKPROOF_ROLE_SCALES || entry->tensor->dtype == SINKPROOF_DTYPE_MXFP4;
+    bool scales = entry->role == ROLE_SCALES || entry->tensor->dtype == SINKPROOF_DTYPE_MXFP4;
     snprintf(sentence, sizeof sentence,
              "%.400s: tensor %.200s: expected %s, found %s at %s (%llu in all)", entry->path,
              entry->tensor->name,
-             scales                                ? "scale bytes up to 254"
-             : entry->role == SINKPROOF_ROLE_SINKS ? "finite numbers or -infinity"
-                                                   : "finite numbers",
+             scales                      ? "scale bytes up to 254"
+             : entry->role == ROLE_SINKS ? "finite numbers or -infinity"
+                                         : "finite numbers",
              scales               ? "255 (NaN)"
              : isnan(found.value) ? "NaN"
              : found.value > 0    ? "infinity"
                                   : "-infinity",
-             place_of(entry->tensor, found.first, place, sizeof place),
+             element_place_text(entry->tensor, found.first, place, sizeof place),
              (unsigned long long)found.count);
     return tell(context, sentence);
 }
 
-void sinkproof_model_not_finite(const sinkproof_model *model, sinkproof_tell *tell, void *context) {
-    const sinkproof_checkpoint *checkpoint = &model->checkpoint;
+void sinkproof_model_not_finite(const sinkproof_model *model, model_tell *tell, void *context) {
+    const weight_files *checkpoint = &model->checkpoint;
     for (size_t i = 0; i < checkpoint->n_entries; i++) {
-        const sinkproof_entry *entry = &checkpoint->entries[i];
+        const checkpoint_entry *entry = &checkpoint->entries[i];
         finding found = {0, 0, 0};
-        if (entry->role == SINKPROOF_ROLE_SCALES)
+        if (entry->role == ROLE_SCALES)
             found = look_at_scales(entry->tensor);
-        else if (entry->role != SINKPROOF_ROLE_NONE && in_blocks(entry->tensor))
+        else if (entry->role != ROLE_NONE && in_blocks(entry->tensor))
             found = look_at_blocks(entry->tensor);
-        else if (entry->role != SINKPROOF_ROLE_NONE)
-            found = look_at_numbers(entry->tensor, entry->role == SINKPROOF_ROLE_SINKS);
-        if (found.count > 0 && !tell_of(entry, found, tell, context)) return;
+        else if (entry->role != ROLE_NONE)
+            found = look_at_numbers(entry->tensor, entry->role == ROLE_SINKS);
+        if (found.count > 0 && !tell_finding(entry, found, tell, context)) return;
     }
 }

@@ -22,8 +22,8 @@ enum {
     MOST_RANK = 4,
 };
 
-struct sinkproof_gguf {
-    sinkproof_gguf_pair *pairs;
+struct gguf_file {
+    gguf_pair *pairs;
     sinkproof_tensor *tensors;
     size_t n_pairs, n_tensors;
     char *names; // of keys and tensors, each with its 0
@@ -41,7 +41,7 @@ static const struct {
     {30, SINKPROOF_DTYPE_BF16}, {39, SINKPROOF_DTYPE_MXFP4},
 };
 
-bool sinkproof_gguf_code(sinkproof_dtype dtype, uint32_t *code) {
+bool gguf_code(sinkproof_dtype dtype, uint32_t *code) {
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         *code = codes[i].code;
         if (codes[i].dtype == dtype) return true;
@@ -49,7 +49,7 @@ bool sinkproof_gguf_code(sinkproof_dtype dtype, uint32_t *code) {
     return false;
 }
 
-bool sinkproof_gguf_dtype(uint32_t code, sinkproof_dtype *dtype) {
+bool gguf_dtype(uint32_t code, sinkproof_dtype *dtype) {
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         *dtype = codes[i].dtype;
         if (codes[i].code == code) return true;
@@ -58,64 +58,61 @@ bool sinkproof_gguf_dtype(uint32_t code, sinkproof_dtype *dtype) {
 }
 
 // Reads the dimensions, fastest first in the file; *bytes: the size of the tensor.
-static bool take_shape(sinkproof_cursor *in, sinkproof_tensor *tensor, size_t *bytes) {
-    uint64_t rank = sinkproof_cursor_number(in, 4, "the number of dimensions");
+static bool take_shape(file_cursor *in, sinkproof_tensor *tensor, size_t *bytes) {
+    uint64_t rank = cursor_number(in, 4, "the number of dimensions");
     if (in->failed) return false;
     if (rank > MOST_RANK)
-        return sinkproof_cursor_fail(in, "tensor %s: expected at most %d dimensions, found %llu",
-                                     tensor->name, MOST_RANK, (unsigned long long)rank);
+        return cursor_fail(in, "tensor %s: expected at most %d dimensions, found %llu",
+                           tensor->name, MOST_RANK, (unsigned long long)rank);
     size_t elements = 1;
     bool fits = true;
     tensor->rank = rank;
     for (size_t i = rank; i-- > 0;) {
-        tensor->shape[i] = sinkproof_cursor_number(in, 8, "a dimension");
+        tensor->shape[i] = cursor_number(in, 8, "a dimension");
         fits = fits && !__builtin_mul_overflow(elements, tensor->shape[i], &elements);
     }
-    uint64_t code = sinkproof_cursor_number(in, 4, "the type of a tensor");
+    uint64_t code = cursor_number(in, 4, "the type of a tensor");
     if (in->failed) return false;
-    if (!sinkproof_gguf_dtype((uint32_t)code, &tensor->dtype))
-        return sinkproof_cursor_fail(
-            in,
-            "tensor %s: expected the type F32 (0), F16 (1), Q8_0 (8), BF16 (30) "
-            "or MXFP4 (39), found ggml's type %llu",
-            tensor->name, (unsigned long long)code);
+    if (!gguf_dtype((uint32_t)code, &tensor->dtype))
+        return cursor_fail(in,
+                           "tensor %s: expected the type F32 (0), F16 (1), Q8_0 (8), BF16 (30) "
+                           "or MXFP4 (39), found ggml's type %llu",
+                           tensor->name, (unsigned long long)code);
     size_t fastest = rank > 0 ? tensor->shape[rank - 1] : 1;
     if (sinkproof_dtype_size(tensor->dtype) == 0 && fastest % 32 != 0)
-        return sinkproof_cursor_fail(
-            in,
-            "tensor %s: expected a row of blocks of 32 for its type %s, found "
-            "%s",
-            tensor->name, sinkproof_dtype_name(tensor->dtype),
-            sinkproof_counted(fastest, "number").text);
+        return cursor_fail(in,
+                           "tensor %s: expected a row of blocks of 32 for its type %s, found "
+                           "%s",
+                           tensor->name, sinkproof_dtype_name(tensor->dtype),
+                           sinkproof_counted(fastest, "number").text);
     if (!fits || elements > (size_t)1 << 58)
-        return sinkproof_cursor_fail(
-            in, "tensor %s: expected dimensions whose product is below 2^58", tensor->name);
-    *bytes = sinkproof_dtype_bytes(tensor->dtype, elements);
+        return cursor_fail(in, "tensor %s: expected dimensions whose product is below 2^58",
+                           tensor->name);
+    *bytes = dtype_bytes_for(tensor->dtype, elements);
     return true;
 }
 
 // Reads name, shape, type, and the offset, which must be `offset`, after the tensors before it.
-static bool take_tensor(sinkproof_cursor *in, const sinkproof_gguf *file, size_t *offset,
+static bool take_tensor(file_cursor *in, const gguf_file *file, size_t *offset,
                         sinkproof_tensor *tensor) {
-    *tensor = (sinkproof_tensor){.name = sinkproof_cursor_name(in, "a tensor's name")};
+    *tensor = (sinkproof_tensor){.name = cursor_name(in, "a tensor's name")};
     if (tensor->name == NULL || !take_shape(in, tensor, &tensor->bytes)) return false;
-    uint64_t found = sinkproof_cursor_number(in, 8, "the offset of a tensor");
+    uint64_t found = cursor_number(in, 8, "the offset of a tensor");
     if (in->failed) return false;
     if (found != *offset)
-        return sinkproof_cursor_fail(
-            in,
-            "tensor %s: expected to begin at byte %zu of the data, behind the "
-            "one before and a multiple of %zu, found %llu (%s)",
-            tensor->name, *offset, file->alignment, (unsigned long long)found,
-            found % file->alignment != 0 ? "not aligned"
-            : found < *offset            ? "an overlap"
-                                         : "a gap");
+        return cursor_fail(in,
+                           "tensor %s: expected to begin at byte %zu of the data, behind the "
+                           "one before and a multiple of %zu, found %llu (%s)",
+                           tensor->name, *offset, file->alignment, (unsigned long long)found,
+                           found % file->alignment != 0 ? "not aligned"
+                           : found < *offset            ? "an overlap"
+                                                        : "a gap");
     if (tensor->bytes > file->length || *offset > file->length)
-        return sinkproof_cursor_fail(in,
-                                     "tensor %s: expected %s at byte %zu of the data, found "
-                                     "a file of %zu: it is cut short",
-                                     tensor->name, sinkproof_counted(tensor->bytes, "byte").text,
-                                     *offset, file->length);
+        return cursor_fail(in,
+                           "tensor %s: expected %s at byte %zu of the data, found "
+                           "a file of %zu: it is cut short",
+                           tensor->name, sinkproof_counted(tensor->bytes, "byte").text, *offset,
+                           file->length);
     *offset += (tensor->bytes + file->alignment - 1) / file->alignment * file->alignment;
     return true;
 }
@@ -125,56 +122,54 @@ static int by_name(const void *left, const void *right) {
 }
 
 // Checks that no name is used twice: n names, `stride` bytes apart.
-static bool check_names(sinkproof_cursor *in, const char *what, const void *first, size_t n,
+static bool check_names(file_cursor *in, const char *what, const void *first, size_t n,
                         size_t stride) {
     const char **names = malloc((n + 1) * sizeof *names);
-    if (names == NULL) return sinkproof_cursor_fail(in, "out of memory");
+    if (names == NULL) return cursor_fail(in, "out of memory");
     for (size_t i = 0; i < n; i++)
         memcpy(&names[i], (const char *)first + i * stride, sizeof *names);
     qsort(names, n, sizeof *names, by_name);
     for (size_t i = 1; i < n && !in->failed; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            sinkproof_cursor_fail(in, "%s %s: expected a name used once, found it twice", what,
-                                  names[i]);
+            cursor_fail(in, "%s %s: expected a name used once, found it twice", what, names[i]);
     free(names);
     return !in->failed;
 }
 
 // Reads the alignment of the tensors: a power of two.
-static bool take_alignment(sinkproof_cursor *in, sinkproof_gguf *file) {
-    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, "general.alignment");
-    double value = SINKPROOF_GGUF_ALIGNMENT;
-    bool good = pair == NULL || sinkproof_gguf_number(pair, &value);
+static bool take_alignment(file_cursor *in, gguf_file *file) {
+    const gguf_pair *pair = gguf_find(file, "general.alignment");
+    double value = GGUF_ALIGNMENT;
+    bool good = pair == NULL || gguf_number(pair, &value);
     good = good && value >= 1 && value <= 1 << 30;
     file->alignment = good ? (size_t)value : 1;
     if (good && (double)file->alignment == value && (file->alignment & (file->alignment - 1)) == 0)
         return true;
     char found[64];
-    return sinkproof_cursor_fail(
-        in, "key general.alignment: expected a power of two up to 2^30, found %s",
-        sinkproof_gguf_shown(pair, found, sizeof found));
+    return cursor_fail(in, "key general.alignment: expected a power of two up to 2^30, found %s",
+                       gguf_value_text(pair, found, sizeof found));
 }
 
-static bool take_header(sinkproof_cursor *in, sinkproof_gguf *file) {
-    const uint8_t *magic = sinkproof_cursor_take(in, 4, "the letters GGUF");
+static bool take_header(file_cursor *in, gguf_file *file) {
+    const uint8_t *magic = cursor_take_bytes(in, 4, "the letters GGUF");
     if (magic != NULL && memcmp(magic, "GGUF", 4) != 0) {
-        const char *kind = sinkproof_sniff(in->begin, file->length);
-        return sinkproof_cursor_fail(in, "expected a file that begins with GGUF, found %s",
-                                     kind != NULL ? kind : "another");
+        const char *kind = sniff_format(in->begin, file->length);
+        return cursor_fail(in, "expected a file that begins with GGUF, found %s",
+                           kind != NULL ? kind : "another");
     }
-    uint64_t version = sinkproof_cursor_number(in, 4, "a version");
+    uint64_t version = cursor_number(in, 4, "a version");
     if (!in->failed && version != 2 && version != 3)
-        return sinkproof_cursor_fail(
-            in, "expected GGUF of version 2 or 3, found %llu%s", (unsigned long long)version,
-            version >> 16 != 0 ? " (a file in the other byte order?)" : "");
-    size_t n_tensors = sinkproof_cursor_number(in, 8, "the number of tensors");
-    size_t n_pairs = sinkproof_cursor_number(in, 8, "the number of keys");
+        return cursor_fail(in, "expected GGUF of version 2 or 3, found %llu%s",
+                           (unsigned long long)version,
+                           version >> 16 != 0 ? " (a file in the other byte order?)" : "");
+    size_t n_tensors = cursor_number(in, 8, "the number of tensors");
+    size_t n_pairs = cursor_number(in, 8, "the number of keys");
     size_t left = (size_t)(in->end - in->at);
     if (n_tensors > left / LEAST_TENSOR || n_pairs > left / LEAST_PAIR)
-        return sinkproof_cursor_fail(in,
-                                     "expected keys and tensors that fit into the %s left, "
-                                     "found %zu and %zu: the file is cut short, or damaged there",
-                                     sinkproof_counted(left, "byte").text, n_pairs, n_tensors);
+        return cursor_fail(in,
+                           "expected keys and tensors that fit into the %s left, "
+                           "found %zu and %zu: the file is cut short, or damaged there",
+                           sinkproof_counted(left, "byte").text, n_pairs, n_tensors);
     file->n_pairs = n_pairs;
     file->n_tensors = n_tensors;
     return !in->failed;
@@ -182,17 +177,17 @@ static bool take_header(sinkproof_cursor *in, sinkproof_gguf *file) {
 
 // Finds the tensors' bytes: from the next multiple of the alignment to the end of the file; the
 // last one's padding may be missing.
-static bool take_data(sinkproof_cursor *in, sinkproof_gguf *file, size_t padded) {
+static bool take_data(file_cursor *in, gguf_file *file, size_t padded) {
     if (file->n_tensors == 0) return true;
     size_t at = (size_t)(in->at - in->begin), padding = (0 - at) % file->alignment;
     size_t left = file->length - at > padding ? file->length - at - padding : 0;
     size_t last = file->tensors[file->n_tensors - 1].bytes;
     size_t needed = padded - (0 - last) % file->alignment;
     if (left < needed || left - needed >= 2 * file->alignment)
-        return sinkproof_cursor_fail(
-            in, "expected the data to end with its last tensor after %s, found %zu%s",
-            sinkproof_counted(needed, "byte").text, left,
-            left < needed ? ": the file is cut short" : "");
+        return cursor_fail(in,
+                           "expected the data to end with its last tensor after %s, found %zu%s",
+                           sinkproof_counted(needed, "byte").text, left,
+                           left < needed ? ": the file is cut short" : "");
     const uint8_t *data = in->at + padding;
     for (size_t i = 0; i < file->n_tensors; i++) {
         sinkproof_tensor *tensor = &file->tensors[i];
@@ -203,22 +198,22 @@ static bool take_data(sinkproof_cursor *in, sinkproof_gguf *file, size_t padded)
 }
 
 // Allocates room for every name: no more than the file, and no more than the longest names.
-static bool make_room(sinkproof_cursor *in, sinkproof_gguf *file) {
+static bool make_room(file_cursor *in, gguf_file *file) {
     size_t names, most;
     bool few = !__builtin_add_overflow(file->n_pairs, file->n_tensors, &names) &&
-               !__builtin_mul_overflow(names, SINKPROOF_CURSOR_NAME, &most) && most < file->length;
+               !__builtin_mul_overflow(names, CURSOR_NAME, &most) && most < file->length;
     in->names = file->names = malloc((few ? most : file->length) + 1);
     file->pairs = calloc(file->n_pairs + 1, sizeof *file->pairs);
     file->tensors = calloc(file->n_tensors + 1, sizeof *file->tensors);
     return (file->names != NULL && file->pairs != NULL && file->tensors != NULL) ||
-           sinkproof_cursor_fail(in, "out of memory");
+           cursor_fail(in, "out of memory");
 }
 
-static bool take_all(sinkproof_cursor *in, sinkproof_gguf *file) {
+static bool take_all(file_cursor *in, gguf_file *file) {
     size_t offset = 0;
     if (!take_header(in, file) || !make_room(in, file)) return false;
     for (size_t i = 0; i < file->n_pairs; i++)
-        if (!sinkproof_gguf_take_pair(in, &file->pairs[i])) return false;
+        if (!gguf_read_pair(in, &file->pairs[i])) return false;
     if (!check_names(in, "key", &file->pairs->key, file->n_pairs, sizeof *file->pairs) ||
         !take_alignment(in, file) || !sinkproof_gguf_check_architecture(in, file))
         return false;
@@ -229,63 +224,63 @@ static bool take_all(sinkproof_cursor *in, sinkproof_gguf *file) {
            take_data(in, file, offset);
 }
 
-bool sinkproof_gguf_parse(const uint8_t *bytes, size_t length, const char *name,
-                          sinkproof_gguf **file, sinkproof_error *error) {
+bool gguf_parse(const uint8_t *bytes, size_t length, const char *name, gguf_file **file,
+                sinkproof_error *error) {
     *file = NULL;
-    sinkproof_gguf *made = calloc(1, sizeof *made);
+    gguf_file *made = calloc(1, sizeof *made);
     if (made == NULL) return sinkproof_fail(error, "%s: out of memory", name);
     made->bytes = bytes;
     made->length = length;
-    sinkproof_cursor in = {
+    file_cursor in = {
         .name = name, .error = error, .begin = bytes, .at = bytes, .end = bytes + length};
     if (take_all(&in, made)) {
         *file = made;
         return true;
     }
-    sinkproof_gguf_close(made);
+    gguf_close(made);
     return false;
 }
 
-bool sinkproof_gguf_open(const char *path, sinkproof_gguf **file, sinkproof_error *error) {
+bool gguf_open(const char *path, gguf_file **file, sinkproof_error *error) {
     const uint8_t *bytes;
     size_t length;
     *file = NULL;
-    if (!sinkproof_map_file(path, &bytes, &length, error)) return false;
-    if (!sinkproof_gguf_parse(bytes, length, path, file, error)) {
-        sinkproof_unmap_file(bytes, length);
+    if (!map_file(path, &bytes, &length, error)) return false;
+    if (!gguf_parse(bytes, length, path, file, error)) {
+        unmap_file(bytes, length);
         return false;
     }
     (*file)->mapped = true;
     return true;
 }
 
-void sinkproof_gguf_close(sinkproof_gguf *file) {
+void gguf_close(gguf_file *file) {
     if (file == NULL) return;
-    if (file->mapped) sinkproof_unmap_file(file->bytes, file->length);
+    if (file->mapped) unmap_file(file->bytes, file->length);
     free(file->pairs);
     free(file->tensors);
     free(file->names);
     free(file);
 }
 
-size_t sinkproof_gguf_pairs(const sinkproof_gguf *file) {
+size_t gguf_pairs(const gguf_file *file) {
     return file->n_pairs;
 }
 
-const sinkproof_gguf_pair *sinkproof_gguf_pair_at(const sinkproof_gguf *file, size_t i) {
+const gguf_pair *gguf_pair_at(const gguf_file *file, size_t i) {
     return &file->pairs[i];
 }
 
-const sinkproof_gguf_pair *sinkproof_gguf_find(const sinkproof_gguf *file, const char *key) {
+const gguf_pair *gguf_find(const gguf_file *file, const char *key) {
     for (size_t i = 0; i < file->n_pairs; i++)
         if (strcmp(file->pairs[i].key, key) == 0) return &file->pairs[i];
     return NULL;
 }
 
-size_t sinkproof_gguf_count(const sinkproof_gguf *file) {
+size_t gguf_tensor_count(const gguf_file *file) {
     return file->n_tensors;
 }
 
-const sinkproof_tensor *sinkproof_gguf_at(const sinkproof_gguf *file, size_t i) {
+const sinkproof_tensor *gguf_tensor_at(const gguf_file *file, size_t i) {
     return &file->tensors[i];
 }

@@ -12,25 +12,24 @@
 #include <string.h>
 
 // The kind of a file; NULL: none of the list.
-const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const sinkproof_gguf *file) {
-    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, "general.architecture");
+const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const gguf_file *file) {
+    const gguf_pair *pair = gguf_find(file, "general.architecture");
     const sinkproof_gguf_kind *kind = sinkproof_gguf_kinds;
-    while (kind->name != NULL && (pair == NULL || !sinkproof_gguf_is_text(pair, kind->name)))
-        kind++;
+    while (kind->name != NULL && (pair == NULL || !gguf_is_text(pair, kind->name))) kind++;
     return kind->name != NULL ? kind : NULL;
 }
 
 // Checked before the tensors, which in a file of another architecture may have other types and need
 // no conversion.
-bool sinkproof_gguf_check_architecture(sinkproof_cursor *in, const sinkproof_gguf *file) {
+bool sinkproof_gguf_check_architecture(file_cursor *in, const gguf_file *file) {
     static const char key[] = "general.architecture";
-    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(file, key);
+    const gguf_pair *pair = gguf_find(file, key);
     char found[64];
     if (pair == NULL || sinkproof_gguf_kind_of(file) != NULL) return true;
-    return sinkproof_cursor_fail(in,
-                                 "key %s: expected \"gpt-oss\", \"llama\" or \"qwen2\", which "
-                                 "are all that is read, found %s",
-                                 key, sinkproof_gguf_shown(pair, found, sizeof found));
+    return cursor_fail(in,
+                       "key %s: expected \"gpt-oss\", \"llama\" or \"qwen2\", which "
+                       "are all that is read, found %s",
+                       key, gguf_value_text(pair, found, sizeof found));
 }
 
 // Llama with biases on queries, keys and values alone is Qwen2. What is of neither is held against
@@ -46,9 +45,9 @@ const sinkproof_gguf_kind *sinkproof_gguf_kind_for(const sinkproof_config *c) {
 
 // The state of reading one file's keys.
 typedef struct reader {
-    const sinkproof_gguf *file;
+    const gguf_file *file;
     const sinkproof_gguf_kind *kind;
-    const sinkproof_checkpoint *checkpoint;
+    const weight_files *checkpoint;
     const char *path;
     sinkproof_config *config;
     sinkproof_error *error;
@@ -65,30 +64,30 @@ static key_text key_of(const reader *in, const char *name) {
     return key;
 }
 
-static const sinkproof_gguf_pair *pair_of(const reader *in, const char *name) {
-    return sinkproof_gguf_find(in->file, key_of(in, name).text);
+static const gguf_pair *pair_of(const reader *in, const char *name) {
+    return gguf_find(in->file, key_of(in, name).text);
 }
 
 static bool refuse(const reader *in, const char *key, const char *expected) {
     char found[80] = "nothing";
-    const sinkproof_gguf_pair *pair = sinkproof_gguf_find(in->file, key);
-    if (pair != NULL) sinkproof_gguf_shown(pair, found, sizeof found);
+    const gguf_pair *pair = gguf_find(in->file, key);
+    if (pair != NULL) gguf_value_text(pair, found, sizeof found);
     return sinkproof_fail(in->error, "%s: expected %s to be %s, found %s", in->path, key, expected,
                           found);
 }
 
-static bool read_field(const reader *in, const sinkproof_gguf_name *name) {
+static bool read_field(const reader *in, const gguf_name *name) {
     double value = 0;
-    const sinkproof_field *field = sinkproof_field_of(name->offset);
-    bool size = field->type == SINKPROOF_FIELD_SIZE;
-    const sinkproof_gguf_pair *pair = pair_of(in, name->key);
+    const sinkproof_field *field = sinkproof_field_find(name->offset);
+    bool size = field->type == FIELD_SIZE;
+    const gguf_pair *pair = pair_of(in, name->key);
     if (pair == NULL && !name->required) return true;
-    bool good = pair != NULL && sinkproof_gguf_number(pair, &value);
+    bool good = pair != NULL && gguf_number(pair, &value);
     if (size && !(good && value >= 1 && value <= 1 << 30 && value == floor(value)))
         return refuse(in, key_of(in, name->key).text, "a whole number from 1 to 2^30");
     if (!size && !(good && value > 0 && value < INFINITY))
         return refuse(in, key_of(in, name->key).text, "a positive number");
-    sinkproof_field_set(field, in->config, value);
+    field_set(field, in->config, value);
     return true;
 }
 
@@ -96,23 +95,23 @@ static bool read_field(const reader *in, const sinkproof_gguf_name *name) {
 static bool check_only(const reader *in) {
     static const char *const head_dims[] = {"attention.value_length", "rope.dimension_count"};
     bool yarn = in->config->rotation.kind == SINKPROOF_YARN;
-    const sinkproof_gguf_pair *pair;
+    const gguf_pair *pair;
     char expected[96];
     double value;
     snprintf(expected, sizeof expected, "equal to %sattention.key_length", in->kind->prefix);
     for (size_t i = 0; i < 2; i++) {
         pair = pair_of(in, head_dims[i]);
-        bool same = pair == NULL ||
-                    (sinkproof_gguf_number(pair, &value) && value == (double)in->config->head_dim);
+        bool same =
+            pair == NULL || (gguf_number(pair, &value) && value == (double)in->config->head_dim);
         if (!same) return refuse(in, key_of(in, head_dims[i]).text, expected);
     }
     pair = pair_of(in, "rope.scaling.type");
-    if (yarn && (pair == NULL || !sinkproof_gguf_is_text(pair, "yarn")))
+    if (yarn && (pair == NULL || !gguf_is_text(pair, "yarn")))
         return refuse(in, key_of(in, "rope.scaling.type").text, "\"yarn\"");
-    pair = sinkproof_gguf_find(in->file, "split.count");
-    if (pair != NULL && !(sinkproof_gguf_number(pair, &value) && value <= 1))
+    pair = gguf_find(in->file, "split.count");
+    if (pair != NULL && !(gguf_number(pair, &value) && value <= 1))
         return refuse(in, "split.count", "1: a model in one file (llama-gguf-split --merge)");
-    return yarn || sinkproof_checkpoint_find(in->checkpoint, "rope_freqs.weight") == NULL ||
+    return yarn || checkpoint_find(in->checkpoint, "rope_freqs.weight") == NULL ||
            sinkproof_fail(in->error,
                           "%s: expected no tensor rope_freqs.weight, which scales the rotation "
                           "in a way that is not known here, found one",
@@ -122,12 +121,12 @@ static bool check_only(const reader *in) {
 // Refuses an unknown key of the architecture, since it may change the mathematics.
 static bool check_known(const reader *in) {
     size_t prefix = strlen(in->kind->prefix);
-    for (size_t i = 0; i < sinkproof_gguf_pairs(in->file); i++) {
-        const char *key = sinkproof_gguf_pair_at(in->file, i)->key;
+    for (size_t i = 0; i < gguf_pairs(in->file); i++) {
+        const char *key = gguf_pair_at(in->file, i)->key;
         bool known = strncmp(key, in->kind->prefix, prefix) != 0;
         for (const char *const *more = in->kind->more; *more != NULL; more++)
             known = known || strcmp(key + prefix, *more) == 0;
-        for (const sinkproof_gguf_name *n = in->kind->numbers; n->key != NULL; n++)
+        for (const gguf_name *n = in->kind->numbers; n->key != NULL; n++)
             known = known || strcmp(key + prefix, n->key) == 0;
         if (!known) return refuse(in, key, "absent, since what it changes is not known");
     }
@@ -136,7 +135,7 @@ static bool check_known(const reader *in) {
 
 // Without the key, the vocabulary is the number of rows of the embedding.
 static bool read_vocab(const reader *in) {
-    const sinkproof_entry *entry = sinkproof_checkpoint_find(in->checkpoint, "token_embd.weight");
+    const checkpoint_entry *entry = checkpoint_find(in->checkpoint, "token_embd.weight");
     if (in->config->vocab > 0) return true;
     if (entry == NULL || entry->tensor->rank != 2)
         return refuse(in, key_of(in, "vocab_size").text, "a whole number from 1 to 2^30");
@@ -146,15 +145,15 @@ static bool read_vocab(const reader *in) {
 
 // Notes properties of the published model that no key states.
 static void note_unstated(const reader *in) {
-    sinkproof_config_reader note = {.config = in->config};
+    config_reader note = {.config = in->config};
     if (pair_of(in, "rope.scaling.yarn_beta_fast") == NULL)
-        sinkproof_config_note(&note, "beta_fast 32, beta_slow 1");
-    sinkproof_config_note(&note, "truncate false, swiglu_alpha 1.702, swiglu_limit 7, layers "
-                                 "alternating, sliding first");
+        config_note(&note, "beta_fast 32, beta_slow 1");
+    config_note(&note, "truncate false, swiglu_alpha 1.702, swiglu_limit 7, layers "
+                       "alternating, sliding first");
 }
 
 static bool has_tensor(const reader *in, const char *name) {
-    return sinkproof_checkpoint_find(in->checkpoint, name) != NULL;
+    return checkpoint_find(in->checkpoint, name) != NULL;
 }
 
 // Which biases there are, and whether the unembedding is the embedding, the tensors say.
@@ -171,13 +170,13 @@ static void read_llama(const reader *in) {
     c->tied = !has_tensor(in, "output.weight");
 }
 
-bool sinkproof_gguf_read_config(const sinkproof_gguf *file, const sinkproof_gguf_kind *kind,
+bool sinkproof_gguf_read_config(const gguf_file *file, const sinkproof_gguf_kind *kind,
                                 sinkproof_model *model, sinkproof_error *error) {
     const reader in = {file, kind, &model->checkpoint, model->spec, &model->config, error};
-    sinkproof_fields_default(in.config);
+    fields_default(in.config);
     if (kind == NULL)
         return refuse(&in, "general.architecture", "\"gpt-oss\", \"llama\" or \"qwen2\"");
-    for (const sinkproof_gguf_name *name = kind->numbers; name->key != NULL; name++)
+    for (const gguf_name *name = kind->numbers; name->key != NULL; name++)
         if (!read_field(&in, name)) return false;
     if (kind->architecture == SINKPROOF_LLAMA)
         read_llama(&in);
@@ -207,9 +206,9 @@ bool sinkproof_gguf_can_say(const sinkproof_config *c, const char *path, sinkpro
                               path);
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
         double value = sinkproof_field_value(field, c);
-        bool kept = field->type != SINKPROOF_FIELD_REAL || !sinkproof_field_exists(field, c) ||
-                    (float)value == value || field->offset == SINKPROOF_KEY(rms_eps) ||
-                    field->offset == SINKPROOF_KEY(swiglu.alpha);
+        bool kept = field->type != FIELD_REAL || !sinkproof_field_exists(field, c) ||
+                    (float)value == value || field->offset == CONFIG_KEY(rms_eps) ||
+                    field->offset == CONFIG_KEY(swiglu.alpha);
         if (!kept)
             return sinkproof_fail(error, "%s: expected %s in float32, which GGUF has, found %.17g",
                                   path, field->said, value);

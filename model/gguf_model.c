@@ -17,15 +17,15 @@
 #include <string.h>
 
 static bool is_gguf(const char *spec) {
-    size_t length = strlen(spec), tail = strlen(SINKPROOF_GGUF_SUFFIX);
-    return length > tail && strcmp(spec + length - tail, SINKPROOF_GGUF_SUFFIX) == 0;
+    size_t length = strlen(spec), tail = strlen(GGUF_SUFFIX);
+    return length > tail && strcmp(spec + length - tail, GGUF_SUFFIX) == 0;
 }
 
 // ---- the configuration -------------------------------------------------------------------------
 
 // What an open file keeps.
 typedef struct opened {
-    sinkproof_gguf *file;
+    gguf_file *file;
     const sinkproof_gguf_kind *kind;
     sinkproof_reading rows, elements; // of queries and keys, where the file turns them
 } opened;
@@ -34,10 +34,10 @@ static bool open_file(sinkproof_model *model, sinkproof_error *error) {
     opened *o = model->state = calloc(1, sizeof *o);
     model->layout = "gguf";
     if (o == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
-    if (!sinkproof_gguf_open(model->spec, &o->file, error)) return false;
+    if (!gguf_open(model->spec, &o->file, error)) return false;
     o->kind = sinkproof_gguf_kind_of(o->file);
-    if (!sinkproof_checkpoint_index(&model->checkpoint, model->spec, sinkproof_gguf_count(o->file),
-                                    sinkproof_gguf_at(o->file, 0), error) ||
+    if (!checkpoint_index(&model->checkpoint, model->spec, gguf_tensor_count(o->file),
+                          gguf_tensor_at(o->file, 0), error) ||
         !sinkproof_gguf_read_config(o->file, o->kind, model, error))
         return false;
     sinkproof_gguf_turn(sinkproof_gguf_side_by_side, model->config.head_dim, false, &o->rows);
@@ -47,31 +47,30 @@ static bool open_file(sinkproof_model *model, sinkproof_error *error) {
 
 static void close_file(sinkproof_model *model) {
     opened *o = model->state;
-    if (o != NULL) sinkproof_gguf_close(o->file);
+    if (o != NULL) gguf_close(o->file);
     free(o);
 }
 
 // ---- the weights -------------------------------------------------------------------------------
 
 // Gate and up in one tensor: all gates, then all ups.
-static bool view_fused(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
+static bool view_fused(const wanted_weight *wanted, sinkproof_matrix *out) {
     const sinkproof_config *c = &wanted->model->config;
     bool vector = wanted->rows == 1;
-    if (!sinkproof_checkpoint_tensor(wanted, sinkproof_gguf_fused(wanted->slot), out)) return false;
-    out->odd =
-        out->data + sinkproof_dtype_bytes(out->dtype, c->inter * (vector ? 1 : wanted->cols));
+    if (!checkpoint_tensor(wanted, gguf_fused_name(wanted->slot), out)) return false;
+    out->odd = out->data + dtype_bytes_for(out->dtype, c->inter * (vector ? 1 : wanted->cols));
     return true;
 }
 
-static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
+static bool find_gguf_weight(const wanted_weight *wanted, sinkproof_matrix *out) {
     const opened *o = wanted->model->state;
     const char *shared =
-        o->kind->architecture == SINKPROOF_GPT_OSS ? sinkproof_gguf_fused(wanted->slot) : NULL;
-    char name[SINKPROOF_TENSOR_NAME];
-    if (shared != NULL) sinkproof_gguf_tensor(wanted->l, shared, name);
-    if (shared != NULL && sinkproof_checkpoint_find(&wanted->model->checkpoint, name) != NULL)
+        o->kind->architecture == SINKPROOF_GPT_OSS ? gguf_fused_name(wanted->slot) : NULL;
+    char name[TENSOR_NAME];
+    if (shared != NULL) gguf_tensor(wanted->l, shared, name);
+    if (shared != NULL && checkpoint_find(&wanted->model->checkpoint, name) != NULL)
         return view_fused(wanted, out);
-    if (!sinkproof_checkpoint_view(wanted, out)) return false;
+    if (!checkpoint_view(wanted, out)) return false;
     if (o->kind->turned && sinkproof_gguf_turned(wanted->slot))
         out->reading = wanted->rows == 1 ? &o->elements : &o->rows;
     return true;
@@ -80,7 +79,7 @@ static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
 // ---- differences from the published model ------------------------------------------------------
 
 // Names the weights of a type that GPT-OSS has in another.
-static void tell_of_type(sinkproof_model *model, sinkproof_dtype dtype, const char *why) {
+static void tell_departed_type(sinkproof_model *model, sinkproof_dtype dtype, const char *why) {
     char names[200] = "";
     size_t used = 0, n = 0;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
@@ -91,94 +90,93 @@ static void tell_of_type(sinkproof_model *model, sinkproof_dtype dtype, const ch
                                  sinkproof_slot_name(slot));
     }
     if (n > 0)
-        sinkproof_checkpoint_odd(&model->checkpoint, "%s: %s, %s", names,
-                                 sinkproof_dtype_name(dtype), why);
+        checkpoint_note_odd(&model->checkpoint, "%s: %s, %s", names, sinkproof_dtype_name(dtype),
+                            why);
 }
 
 static void tell_departures(sinkproof_model *model) {
-    sinkproof_checkpoint *odd = &model->checkpoint;
+    weight_files *odd = &model->checkpoint;
     const sinkproof_config *c = &model->config;
-    const sinkproof_gguf_pair *tokenizer =
-        sinkproof_gguf_find(((const opened *)model->state)->file, "tokenizer.ggml.model");
-    sinkproof_checkpoint_odd(odd,
-                             "no key of GGUF says that YaRN's range is not truncated, as it is "
+    const gguf_pair *tokenizer =
+        gguf_find(((const opened *)model->state)->file, "tokenizer.ggml.model");
+    checkpoint_note_odd(odd, "no key of GGUF says that YaRN's range is not truncated, as it is "
                              "in GPT-OSS and here; llama.cpp rounds it to whole dimensions: "
                              "judge that engine with yarn=truncate");
-    tell_of_type(
+    tell_departed_type(
         model, SINKPROOF_DTYPE_Q8_0,
         "another set of weights than GPT-OSS's: 32 numbers share a float16 scale, and each "
         "was rounded to a multiple of it");
-    tell_of_type(model, SINKPROOF_DTYPE_F16,
-                 "which holds GPT-OSS's bf16 and MXFP4 numbers from 2^-14 to 65504, and below only "
-                 "multiples of 2^-24");
+    tell_departed_type(
+        model, SINKPROOF_DTYPE_F16,
+        "which holds GPT-OSS's bf16 and MXFP4 numbers from 2^-14 to 65504, and below only "
+        "multiples of 2^-24");
     if (sinkproof_model_slot(model, 0, SINKPROOF_W_UP).dtype != SINKPROOF_DTYPE_MXFP4)
-        sinkproof_checkpoint_odd(odd, "the experts are %s, GPT-OSS's are MXFP4",
-                                 sinkproof_dtype_name(model->layers[0].w_up.dtype));
+        checkpoint_note_odd(odd, "the experts are %s, GPT-OSS's are MXFP4",
+                            sinkproof_dtype_name(model->layers[0].w_up.dtype));
     if (c->rms_eps != 1e-5 && (float)c->rms_eps == 1e-5f)
-        sinkproof_checkpoint_odd(odd,
-                                 "RMSNorm epsilon is %.12g, the float32 number beside 1e-05: "
-                                 "GGUF has it in float32, as engines do",
-                                 c->rms_eps);
+        checkpoint_note_odd(odd,
+                            "RMSNorm epsilon is %.12g, the float32 number beside 1e-05: "
+                            "GGUF has it in float32, as engines do",
+                            c->rms_eps);
     if (c->rotation.beta_fast != 32 || c->rotation.beta_slow != 1)
-        sinkproof_checkpoint_odd(odd,
-                                 "YaRN's betas are %g and %g; llama.cpp does not read their "
-                                 "keys for gpt-oss and takes 32 and 1",
-                                 c->rotation.beta_fast, c->rotation.beta_slow);
-    if (tokenizer == NULL || sinkproof_gguf_is_text(tokenizer, "none") ||
-        sinkproof_gguf_is_text(tokenizer, "no_vocab"))
-        sinkproof_checkpoint_odd(odd, "no tokenizer: engines take token numbers, and no text");
+        checkpoint_note_odd(odd,
+                            "YaRN's betas are %g and %g; llama.cpp does not read their "
+                            "keys for gpt-oss and takes 32 and 1",
+                            c->rotation.beta_fast, c->rotation.beta_slow);
+    if (tokenizer == NULL || gguf_is_text(tokenizer, "none") || gguf_is_text(tokenizer, "no_vocab"))
+        checkpoint_note_odd(odd, "no tokenizer: engines take token numbers, and no text");
 }
 
-static bool complete(sinkproof_model *model, sinkproof_error *error) {
-    if (!sinkproof_checkpoint_complete(model, error)) return false;
+static bool complete_gguf(sinkproof_model *model, sinkproof_error *error) {
+    if (!checkpoint_check_all_used(model, error)) return false;
     if (model->config.architecture == SINKPROOF_GPT_OSS) tell_departures(model);
     return true;
 }
 
 // Whether the file's tensors have the names of a layout; of a file that is not known, GPT-OSS's.
-static bool has_layout(const char *spec, const sinkproof_layout *layout) {
-    sinkproof_gguf *file = NULL;
+static bool has_layout(const char *spec, const tensor_layout *layout) {
+    gguf_file *file = NULL;
     if (!is_gguf(spec)) return false;
     const sinkproof_gguf_kind *kind =
-        sinkproof_gguf_open(spec, &file, NULL) ? sinkproof_gguf_kind_of(file) : NULL;
-    sinkproof_gguf_close(file);
-    return layout == (kind != NULL ? kind->layout : &sinkproof_gguf_layout);
+        gguf_open(spec, &file, NULL) ? sinkproof_gguf_kind_of(file) : NULL;
+    gguf_close(file);
+    return layout == (kind != NULL ? kind->layout : &gguf_layout);
 }
 
-static bool recognises(const char *spec) {
-    return has_layout(spec, &sinkproof_gguf_layout);
+static bool recognises_gguf(const char *spec) {
+    return has_layout(spec, &gguf_layout);
 }
 
 static bool recognises_llama(const char *spec) {
     return has_layout(spec, &sinkproof_gguf_llama_layout);
 }
 
-const sinkproof_container sinkproof_container_gguf = {
+const sinkproof_container container_gguf = {
     .name = "gguf",
     .title = "GGUF",
     .holds = "a GGUF file of llama.cpp's",
-    .suffix = SINKPROOF_GGUF_SUFFIX,
+    .suffix = GGUF_SUFFIX,
     .dequantizes = true,
     .converts = true,
-    .recognises = recognises,
+    .recognises = recognises_gguf,
     .open = open_file,
-    .find = find,
-    .complete = complete,
+    .find = find_gguf_weight,
+    .complete = complete_gguf,
     .close = close_file,
-    .write = sinkproof_gguf_write,
-    .layout = &sinkproof_gguf_layout,
+    .write = gguf_write,
+    .layout = &gguf_layout,
 };
 
 const sinkproof_container sinkproof_container_gguf_llama = {
     .title = "GGUF of Llama",
     .holds = "a GGUF file of llama.cpp's",
-    .suffix = SINKPROOF_GGUF_SUFFIX,
+    .suffix = GGUF_SUFFIX,
     .dequantizes = true,
     .converts = true,
     .recognises = recognises_llama,
     .open = open_file,
-    .find = find,
-    .complete = complete,
+    .find = find_gguf_weight,
+    .complete = complete_gguf,
     .close = close_file,
     .layout = &sinkproof_gguf_llama_layout,
 };

@@ -6,38 +6,38 @@
 
 #include <stdio.h>
 
-static const sinkproof_gguf_name gpt_oss_names[] = {
-    {"block_count", SINKPROOF_KEY(n_layers), true},
-    {"context_length", SINKPROOF_KEY(max_context), true},
-    {"vocab_size", SINKPROOF_KEY(vocab), false},
-    {"embedding_length", SINKPROOF_KEY(hidden), true},
-    {"expert_feed_forward_length", SINKPROOF_KEY(inter), true},
-    {"expert_count", SINKPROOF_KEY(n_experts), true},
-    {"expert_used_count", SINKPROOF_KEY(n_chosen), true},
-    {"attention.head_count", SINKPROOF_KEY(n_heads), true},
-    {"attention.head_count_kv", SINKPROOF_KEY(n_kv_heads), true},
-    {"attention.key_length", SINKPROOF_KEY(head_dim), true},
-    {"attention.sliding_window", SINKPROOF_KEY(window), true},
-    {"attention.layer_norm_rms_epsilon", SINKPROOF_KEY(rms_eps), true},
-    {"rope.freq_base", SINKPROOF_KEY(rotation.theta), true},
-    {"rope.scaling.factor", SINKPROOF_KEY(rotation.factor), true},
-    {"rope.scaling.original_context_length", SINKPROOF_KEY(rotation.original_context), true},
-    {"rope.scaling.yarn_beta_fast", SINKPROOF_KEY(rotation.beta_fast), false},
-    {"rope.scaling.yarn_beta_slow", SINKPROOF_KEY(rotation.beta_slow), false},
+static const gguf_name gpt_oss_names[] = {
+    {"block_count", CONFIG_KEY(n_layers), true},
+    {"context_length", CONFIG_KEY(max_context), true},
+    {"vocab_size", CONFIG_KEY(vocab), false},
+    {"embedding_length", CONFIG_KEY(hidden), true},
+    {"expert_feed_forward_length", CONFIG_KEY(inter), true},
+    {"expert_count", CONFIG_KEY(n_experts), true},
+    {"expert_used_count", CONFIG_KEY(n_chosen), true},
+    {"attention.head_count", CONFIG_KEY(n_heads), true},
+    {"attention.head_count_kv", CONFIG_KEY(n_kv_heads), true},
+    {"attention.key_length", CONFIG_KEY(head_dim), true},
+    {"attention.sliding_window", CONFIG_KEY(window), true},
+    {"attention.layer_norm_rms_epsilon", CONFIG_KEY(rms_eps), true},
+    {"rope.freq_base", CONFIG_KEY(rotation.theta), true},
+    {"rope.scaling.factor", CONFIG_KEY(rotation.factor), true},
+    {"rope.scaling.original_context_length", CONFIG_KEY(rotation.original_context), true},
+    {"rope.scaling.yarn_beta_fast", CONFIG_KEY(rotation.beta_fast), false},
+    {"rope.scaling.yarn_beta_slow", CONFIG_KEY(rotation.beta_slow), false},
     {NULL, 0, false},
 };
 
-static const sinkproof_gguf_name llama_names[] = {
-    {"block_count", SINKPROOF_KEY(n_layers), true},
-    {"context_length", SINKPROOF_KEY(max_context), true},
-    {"vocab_size", SINKPROOF_KEY(vocab), false},
-    {"embedding_length", SINKPROOF_KEY(hidden), true},
-    {"feed_forward_length", SINKPROOF_KEY(inter), true},
-    {"attention.head_count", SINKPROOF_KEY(n_heads), true},
-    {"attention.head_count_kv", SINKPROOF_KEY(n_kv_heads), false},
-    {"attention.key_length", SINKPROOF_KEY(head_dim), false},
-    {"attention.layer_norm_rms_epsilon", SINKPROOF_KEY(rms_eps), true},
-    {"rope.freq_base", SINKPROOF_KEY(rotation.theta), false},
+static const gguf_name llama_names[] = {
+    {"block_count", CONFIG_KEY(n_layers), true},
+    {"context_length", CONFIG_KEY(max_context), true},
+    {"vocab_size", CONFIG_KEY(vocab), false},
+    {"embedding_length", CONFIG_KEY(hidden), true},
+    {"feed_forward_length", CONFIG_KEY(inter), true},
+    {"attention.head_count", CONFIG_KEY(n_heads), true},
+    {"attention.head_count_kv", CONFIG_KEY(n_kv_heads), false},
+    {"attention.key_length", CONFIG_KEY(head_dim), false},
+    {"attention.layer_norm_rms_epsilon", CONFIG_KEY(rms_eps), true},
+    {"rope.freq_base", CONFIG_KEY(rotation.theta), false},
     {NULL, 0, false},
 };
 
@@ -46,7 +46,7 @@ static const char *const gpt_oss_more[] = {"attention.value_length", "rope.dimen
                                            "feed_forward_length",    NULL};
 static const char *const llama_more[] = {"attention.value_length", "rope.dimension_count", NULL};
 
-const sinkproof_layout sinkproof_gguf_layout = {
+const tensor_layout gguf_layout = {
     .shown = "gguf",
     .layers = "blk.",
     .plain_experts = true,
@@ -76,7 +76,7 @@ const sinkproof_layout sinkproof_gguf_layout = {
     .second = {[SINKPROOF_W_UP] = "ffn_up_exps.weight", [SINKPROOF_B_UP] = "ffn_up_exps.bias"},
 };
 
-const sinkproof_layout sinkproof_gguf_llama_layout = {
+const tensor_layout sinkproof_gguf_llama_layout = {
     .shown = "gguf",
     .layers = "blk.",
     .plain_experts = true,
@@ -104,8 +104,7 @@ const sinkproof_layout sinkproof_gguf_llama_layout = {
 };
 
 const sinkproof_gguf_kind sinkproof_gguf_kinds[] = {
-    {"gpt-oss", "gpt-oss.", SINKPROOF_GPT_OSS, &sinkproof_gguf_layout, gpt_oss_names, gpt_oss_more,
-     false},
+    {"gpt-oss", "gpt-oss.", SINKPROOF_GPT_OSS, &gguf_layout, gpt_oss_names, gpt_oss_more, false},
     {"llama", "llama.", SINKPROOF_LLAMA, &sinkproof_gguf_llama_layout, llama_names, llama_more,
      true},
     {"qwen2", "qwen2.", SINKPROOF_LLAMA, &sinkproof_gguf_llama_layout, llama_names, llama_more,
@@ -113,14 +112,14 @@ const sinkproof_gguf_kind sinkproof_gguf_kinds[] = {
     {NULL, NULL, SINKPROOF_GPT_OSS, NULL, NULL, NULL, false},
 };
 
-const char *sinkproof_gguf_fused(sinkproof_slot slot) {
+const char *gguf_fused_name(sinkproof_slot slot) {
     return slot == SINKPROOF_W_UP   ? "ffn_gate_up_exps.weight"
            : slot == SINKPROOF_B_UP ? "ffn_gate_up_exps.bias"
                                     : NULL;
 }
 
-void sinkproof_gguf_tensor(size_t l, const char *name, char out[SINKPROOF_TENSOR_NAME]) {
-    snprintf(out, SINKPROOF_TENSOR_NAME, "%s%zu.%s", sinkproof_gguf_layout.layers, l, name);
+void gguf_tensor(size_t l, const char *name, char out[TENSOR_NAME]) {
+    snprintf(out, TENSOR_NAME, "%s%zu.%s", gguf_layout.layers, l, name);
 }
 
 // Row r = (head, half, i) of queries or keys is row (head, i, half) of a file that keeps the two

@@ -9,37 +9,37 @@
 #include "model/container.h"
 #include "model/gguf.h"
 
-#define SINKPROOF_GGUF_SUFFIX ".gguf"
+#define GGUF_SUFFIX ".gguf"
 
 // A key after the prefix, and the number that it holds; the list ends with NULL.
-typedef struct sinkproof_gguf_name {
+typedef struct gguf_name {
     const char *key;
-    size_t offset; // SINKPROOF_KEY(member)
+    size_t offset; // CONFIG_KEY(member)
     bool required;
-} sinkproof_gguf_name;
+} gguf_name;
 
 // The tensors of safetensors' manner: "blk.3.attn_q.weight".
-extern const sinkproof_layout sinkproof_gguf_layout, sinkproof_gguf_llama_layout;
+extern const tensor_layout gguf_layout, sinkproof_gguf_llama_layout;
 
 // An architecture of llama.cpp's; the list ends with NULL.
 typedef struct sinkproof_gguf_kind {
     const char *name;   // "general.architecture"
     const char *prefix; // of the keys that define the model
     sinkproof_architecture architecture;
-    const sinkproof_layout *layout;
-    const sinkproof_gguf_name *numbers;
+    const tensor_layout *layout;
+    const gguf_name *numbers;
     const char *const *more; // keys that can only have one value here, or change nothing
     bool turned;             // the coordinates of a rotated pair lie side by side
 } sinkproof_gguf_kind;
 extern const sinkproof_gguf_kind sinkproof_gguf_kinds[];
 
 // The kind of a file, NULL: none of the list; and the one in which a configuration is written.
-const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const sinkproof_gguf *file);
-struct sinkproof_cursor;
-bool sinkproof_gguf_check_architecture(struct sinkproof_cursor *in, const sinkproof_gguf *file);
+const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const gguf_file *file);
+struct file_cursor;
+bool sinkproof_gguf_check_architecture(struct file_cursor *in, const gguf_file *file);
 const sinkproof_gguf_kind *sinkproof_gguf_kind_for(const sinkproof_config *config);
 // Reads model->config; the tensors are in model->checkpoint.
-bool sinkproof_gguf_read_config(const sinkproof_gguf *file, const sinkproof_gguf_kind *kind,
+bool sinkproof_gguf_read_config(const gguf_file *file, const sinkproof_gguf_kind *kind,
                                 sinkproof_model *model, sinkproof_error *error);
 // Whether the keys can state a configuration; the error opens with `path`.
 bool sinkproof_gguf_can_say(const sinkproof_config *config, const char *path,
@@ -54,11 +54,11 @@ void sinkproof_gguf_turn(sinkproof_read_from *from, size_t head_dim, bool vector
                          sinkproof_reading *reading);
 
 // The name of the one tensor that gate and up may share, the gate in front; NULL: not of that slot.
-const char *sinkproof_gguf_fused(sinkproof_slot slot);
+const char *gguf_fused_name(sinkproof_slot slot);
 // "blk.L.NAME".
-void sinkproof_gguf_tensor(size_t l, const char *name, char out[SINKPROOF_TENSOR_NAME]);
+void gguf_tensor(size_t l, const char *name, char out[TENSOR_NAME]);
 
-bool sinkproof_gguf_write(const sinkproof_container *container, const sinkproof_model *model,
-                          const char *path, const sinkproof_writing *how, sinkproof_error *error);
+bool gguf_write(const sinkproof_container *container, const sinkproof_model *model,
+                const char *path, const sinkproof_writing *how, sinkproof_error *error);
 
 #endif

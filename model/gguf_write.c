@@ -20,7 +20,7 @@ typedef enum half { ALL, GATES, UPS } half; // gates are the even ones
 
 // One tensor of the file.
 typedef struct piece {
-    char name[SINKPROOF_TENSOR_NAME];
+    char name[TENSOR_NAME];
     sinkproof_matrix weight;
     half half;
     bool vector;
@@ -43,38 +43,38 @@ typedef struct job {
     sinkproof_error *error;
 } job;
 
-static void put(job *out, const void *bytes, size_t n) {
+static void put_bytes(job *out, const void *bytes, size_t n) {
     fwrite(bytes, 1, n, out->output.stream); // finish checks ferror
 }
 
 static void put_number(job *out, uint64_t value, size_t n) {
     uint8_t bytes[8];
     for (size_t i = 0; i < n; i++) bytes[i] = (uint8_t)(value >> 8 * i);
-    put(out, bytes, n);
+    put_bytes(out, bytes, n);
 }
 
 static void put_text(job *out, const char *text) {
     put_number(out, strlen(text), 8);
-    put(out, text, strlen(text));
+    put_bytes(out, text, strlen(text));
 }
 
 // ---- metadata ----------------------------------------------------------------------------------
 
-static void put_pair(job *out, const char *prefix, const char *key, sinkproof_gguf_type type) {
+static void put_pair(job *out, const char *prefix, const char *key, gguf_type type) {
     put_number(out, strlen(prefix) + strlen(key), 8);
-    put(out, prefix, strlen(prefix));
-    put(out, key, strlen(key));
+    put_bytes(out, prefix, strlen(prefix));
+    put_bytes(out, key, strlen(key));
     put_number(out, type, 4);
     out->n_pairs++;
 }
 
 static void put_text_pair(job *out, const char *key, const char *text) {
-    put_pair(out, "", key, SINKPROOF_GGUF_STRING);
+    put_pair(out, "", key, GGUF_STRING);
     put_text(out, text);
 }
 
 static void put_size_pair(job *out, const char *prefix, const char *key, size_t value) {
-    put_pair(out, prefix, key, SINKPROOF_GGUF_U32);
+    put_pair(out, prefix, key, GGUF_U32);
     put_number(out, value, 4);
 }
 
@@ -82,7 +82,7 @@ static void put_real_pair(job *out, const char *key, double value) {
     float single = (float)value;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    put_pair(out, out->kind->prefix, key, SINKPROOF_GGUF_F32);
+    put_pair(out, out->kind->prefix, key, GGUF_F32);
     put_number(out, bits, 4);
 }
 
@@ -92,10 +92,10 @@ static void put_pairs(job *out) {
     put_text_pair(out, "general.architecture", out->kind->name);
     put_size_pair(out, "", "general.quantization_version", 2); // of ggml's block formats
     put_text_pair(out, "tokenizer.ggml.model", "none");
-    for (const sinkproof_gguf_name *name = out->kind->numbers; name->key != NULL; name++) {
-        const sinkproof_field *field = sinkproof_field_of(name->offset);
+    for (const gguf_name *name = out->kind->numbers; name->key != NULL; name++) {
+        const sinkproof_field *field = sinkproof_field_find(name->offset);
         double value = sinkproof_field_value(field, c);
-        bool size = field->type == SINKPROOF_FIELD_SIZE;
+        bool size = field->type == FIELD_SIZE;
         if (size)
             put_size_pair(out, out->kind->prefix, name->key, (size_t)value);
         else if (name->required || value != field->released)
@@ -105,7 +105,7 @@ static void put_pairs(job *out) {
         put_size_pair(out, out->kind->prefix, "feed_forward_length", c->inter);
     put_size_pair(out, out->kind->prefix, "attention.value_length", c->head_dim);
     if (c->rotation.kind != SINKPROOF_YARN) return;
-    put_pair(out, out->kind->prefix, "rope.scaling.type", SINKPROOF_GGUF_STRING);
+    put_pair(out, out->kind->prefix, "rope.scaling.type", GGUF_STRING);
     put_text(out, "yarn");
 }
 
@@ -113,7 +113,8 @@ static void put_pairs(job *out) {
 
 // llama.cpp adds biases, multiplies norms and routes in float32. The other weights have the
 // requested type, or else their stored one.
-static sinkproof_dtype type_of(const job *out, sinkproof_slot slot, const sinkproof_matrix *w) {
+static sinkproof_dtype written_dtype(const job *out, sinkproof_slot slot,
+                                     const sinkproof_matrix *w) {
     const sinkproof_writing *how = out->how;
     bool codes = w->dtype == SINKPROOF_DTYPE_MXFP4;
     if (sinkproof_slot_is_vector(slot, out->config) || slot == SINKPROOF_W_ROUTER)
@@ -123,7 +124,7 @@ static sinkproof_dtype type_of(const job *out, sinkproof_slot slot, const sinkpr
     return codes ? SINKPROOF_DTYPE_BF16 : w->dtype;
 }
 
-static piece piece_of(const job *out, size_t l, sinkproof_slot slot, half part) {
+static piece slot_piece(const job *out, size_t l, sinkproof_slot slot, half part) {
     piece made = {.weight = sinkproof_model_slot(out->model, l, slot),
                   .half = part,
                   .vector = sinkproof_slot_is_vector(slot, out->config)};
@@ -134,8 +135,8 @@ static piece piece_of(const job *out, size_t l, sinkproof_slot slot, half part) 
     if (part == UPS)
         sinkproof_layout_second(out->kind->layout, l, slot, made.name);
     else
-        sinkproof_layout_name(out->kind->layout, l, slot, "", made.name);
-    made.dtype = type_of(out, slot, w);
+        layout_name(out->kind->layout, l, slot, "", made.name);
+    made.dtype = written_dtype(out, slot, w);
     if (sinkproof_slot_is_stacked(slot, out->config)) made.shape[made.rank++] = w->count;
     if (!made.vector) made.shape[made.rank++] = w->rows / parts;
     made.shape[made.rank++] = made.vector ? w->cols / parts : w->cols;
@@ -152,29 +153,29 @@ static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p
         bool two = out->kind->layout->second[slot] != NULL;
         if (sinkproof_model_slot(out->model, inside ? l : 0, slot).count == 0) continue;
         if (slot == SINKPROOF_UNEMBEDDING && out->config->tied) continue;
-        piece first = piece_of(out, inside ? l : 0, slot, two ? GATES : ALL);
+        piece first = slot_piece(out, inside ? l : 0, slot, two ? GATES : ALL);
         good = take(out, &first);
         if (!two || !good) continue;
-        piece second = piece_of(out, l, slot, UPS);
+        piece second = slot_piece(out, l, slot, UPS);
         good = take(out, &second);
     }
     return good;
 }
 
-static size_t bytes_of(const piece *p) {
+static size_t piece_bytes(const piece *p) {
     size_t elements = 1;
     for (size_t i = 0; i < p->rank; i++) elements *= p->shape[i];
-    return sinkproof_dtype_bytes(p->dtype, elements);
+    return dtype_bytes_for(p->dtype, elements);
 }
 
-static size_t padding_of(uint64_t length) {
-    return (size_t)(-length % SINKPROOF_GGUF_ALIGNMENT);
+static size_t padding_after(uint64_t length) {
+    return (size_t)(-length % GGUF_ALIGNMENT);
 }
 
-static bool describe(job *out, const piece *p) {
+static bool describe_piece(job *out, const piece *p) {
     uint32_t code;
-    size_t bytes = bytes_of(p), cols = p->shape[p->rank - 1];
-    if (!sinkproof_gguf_code(p->dtype, &code)) return false;
+    size_t bytes = piece_bytes(p), cols = p->shape[p->rank - 1];
+    if (!gguf_code(p->dtype, &code)) return false;
     if (sinkproof_dtype_size(p->dtype) == 0 && cols % 32 != 0)
         return sinkproof_fail(out->error,
                               "tensor %s: expected a row of blocks of 32 for %s, found "
@@ -186,7 +187,7 @@ static bool describe(job *out, const piece *p) {
     for (size_t i = p->rank; i-- > 0;) put_number(out, p->shape[i], 8); // fastest first
     put_number(out, code, 4);
     put_number(out, out->offset, 8);
-    out->offset += bytes + padding_of(bytes);
+    out->offset += bytes + padding_after(bytes);
     out->n_tensors++;
     return true;
 }
@@ -194,18 +195,16 @@ static bool describe(job *out, const piece *p) {
 static bool write_piece(job *out, const piece *p) {
     size_t step = p->half == ALL || p->vector ? 1 : 2, first = step == 2 && p->half == UPS;
     size_t cols = p->weight.cols, size = sinkproof_dtype_size(p->dtype);
-    static const uint8_t zeros[SINKPROOF_GGUF_ALIGNMENT] = {0};
+    static const uint8_t zeros[GGUF_ALIGNMENT] = {0};
     for (size_t e = 0; e < p->weight.count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(&p->weight, e);
         for (size_t r = first; r < w.rows; r += step) {
-            if (!sinkproof_gguf_row(&w, r, p->dtype, out->row_c, out->bytes, out->error))
-                return false;
-            if (p->vector && p->half != ALL)
-                sinkproof_gguf_half(cols, size, p->half == UPS, out->bytes);
-            put(out, out->bytes, sinkproof_dtype_bytes(p->dtype, p->shape[p->rank - 1]));
+            if (!gguf_row_encode(&w, r, p->dtype, out->row_c, out->bytes, out->error)) return false;
+            if (p->vector && p->half != ALL) gguf_keep_half(cols, size, p->half == UPS, out->bytes);
+            put_bytes(out, out->bytes, dtype_bytes_for(p->dtype, p->shape[p->rank - 1]));
         }
     }
-    put(out, zeros, padding_of(bytes_of(p)));
+    put_bytes(out, zeros, padding_after(piece_bytes(p)));
     return true;
 }
 
@@ -214,20 +213,21 @@ static bool describe_all(job *out, char **bytes, size_t *length) {
     if (!sinkproof_output_memory(&out->output, bytes, length, out->error)) return false;
     put_pairs(out);
     bool good = true;
-    for (size_t l = 0; good && l <= out->config->n_layers; l++) good = each_piece(out, l, describe);
+    for (size_t l = 0; good && l <= out->config->n_layers; l++)
+        good = each_piece(out, l, describe_piece);
     return sinkproof_output_finish(&out->output, out->error) && good;
 }
 
 static bool write_all(job *out, const char *path, const char *described, size_t length) {
     enum { HEADER = 24 };
-    static const uint8_t zeros[SINKPROOF_GGUF_ALIGNMENT] = {0};
+    static const uint8_t zeros[GGUF_ALIGNMENT] = {0};
     if (!sinkproof_output_open(&out->output, path, out->error)) return false;
-    put(out, "GGUF", 4);
+    put_bytes(out, "GGUF", 4);
     put_number(out, 3, 4); // version
     put_number(out, out->n_tensors, 8);
     put_number(out, out->n_pairs, 8);
-    put(out, described, length);
-    put(out, zeros, padding_of(HEADER + length));
+    put_bytes(out, described, length);
+    put_bytes(out, zeros, padding_after(HEADER + length));
     bool good = true;
     for (size_t l = 0; good && l <= out->config->n_layers; l++) {
         good = each_piece(out, l, write_piece);
@@ -252,15 +252,15 @@ static bool make_room(job *out) {
 
 // The path must have a name by which the file is recognised, and not exist.
 static bool check_path(const char *path, sinkproof_error *error) {
-    size_t length = strlen(path), tail = strlen(SINKPROOF_GGUF_SUFFIX);
-    if (length <= tail || strcmp(path + length - tail, SINKPROOF_GGUF_SUFFIX) != 0)
-        return sinkproof_fail(error, "%s: expected a file NAME" SINKPROOF_GGUF_SUFFIX, path);
+    size_t length = strlen(path), tail = strlen(GGUF_SUFFIX);
+    if (length <= tail || strcmp(path + length - tail, GGUF_SUFFIX) != 0)
+        return sinkproof_fail(error, "%s: expected a file NAME" GGUF_SUFFIX, path);
     return access(path, F_OK) != 0 ||
            sinkproof_fail(error, "%s: expected a new file, found one", path);
 }
 
-bool sinkproof_gguf_write(const sinkproof_container *container, const sinkproof_model *model,
-                          const char *path, const sinkproof_writing *how, sinkproof_error *error) {
+bool gguf_write(const sinkproof_container *container, const sinkproof_model *model,
+                const char *path, const sinkproof_writing *how, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
     job out = {.model = model,
                .config = c,
@@ -273,7 +273,7 @@ bool sinkproof_gguf_write(const sinkproof_container *container, const sinkproof_
     char *described = NULL;
     size_t length = 0;
     bool good = check_path(path, error) && sinkproof_gguf_can_say(out.config, path, error) &&
-                sinkproof_layout_holds(container, model, path, error) && make_room(&out) &&
+                layout_check_model(container, model, path, error) && make_room(&out) &&
                 describe_all(&out, &described, &length) && write_all(&out, path, described, length);
     sinkproof_output_drop(&out.output); // and removes its temporary file
     free(described);

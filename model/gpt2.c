@@ -13,7 +13,7 @@
 // The causal mask, which old checkpoints hold as buffers.
 static const char *const masks[] = {".attn.bias", ".attn.masked_bias", NULL};
 
-static const sinkproof_layout layout = {
+static const tensor_layout layout = {
     .shown = "hf-gpt2",
     .shared = "q, k and v",
     .indexed = true,
@@ -42,37 +42,35 @@ static bool knows_config(const json_t *object) {
     return type != NULL && strcmp(type, "gpt2") == 0;
 }
 
-static bool recognises(const char *spec) {
-    return sinkproof_config_is(spec, knows_config);
+static bool recognises_gpt2(const char *spec) {
+    return config_file_matches(spec, knows_config);
 }
 
-static const sinkproof_config_key keys[] = {
-    {"n_layer", SINKPROOF_KEY(n_layers)},
-    {"vocab_size", SINKPROOF_KEY(vocab)},
-    {"n_embd", SINKPROOF_KEY(hidden)},
-    {"n_head", SINKPROOF_KEY(n_heads)},
-    {"n_positions", SINKPROOF_KEY(max_context)},
-    {"layer_norm_epsilon", SINKPROOF_KEY(rms_eps)},
+static const config_key keys[] = {
+    {"n_layer", CONFIG_KEY(n_layers)},
+    {"vocab_size", CONFIG_KEY(vocab)},
+    {"n_embd", CONFIG_KEY(hidden)},
+    {"n_head", CONFIG_KEY(n_heads)},
+    {"n_positions", CONFIG_KEY(max_context)},
+    {"layer_norm_epsilon", CONFIG_KEY(rms_eps)},
     {NULL, 0},
 };
 
 // Absent keys have transformers' defaults: tied, scaled by 1 / sqrt(head_dim) only, a perceptron of
 // four times the width.
-static void read_config(sinkproof_config_reader *in) {
+static void read_config(config_reader *in) {
     sinkproof_config *c = in->config;
-    sinkproof_config_require_string(in, "activation_function", "gelu_new");
-    sinkproof_config_require_bool(in, "scale_attn_weights", true);
-    sinkproof_config_require_bool(in, "scale_attn_by_inverse_layer_idx", false);
-    sinkproof_config_require_bool(in, "reorder_and_upcast_attn", false);
-    sinkproof_config_require_bool(in, "add_cross_attention", false);
-    sinkproof_config_read_keys(in, keys);
-    sinkproof_config_make_gpt2(c);
-    sinkproof_config_read_bool(in, "tie_word_embeddings", &c->tied);
+    config_require_string(in, "activation_function", "gelu_new");
+    config_require_bool(in, "scale_attn_weights", true);
+    config_require_bool(in, "scale_attn_by_inverse_layer_idx", false);
+    config_require_bool(in, "reorder_and_upcast_attn", false);
+    config_require_bool(in, "add_cross_attention", false);
+    config_read_keys(in, keys);
+    config_make_gpt2(c);
+    config_read_bool(in, "tie_word_embeddings", &c->tied);
     c->inter = 4 * c->hidden;
-    if (sinkproof_config_get(in, "n_inner") != NULL)
-        sinkproof_config_read_size(in, "n_inner", &c->inter);
-    sinkproof_config_require_number(in, "n_ctx", (double)c->max_context,
-                                    "absent or \"n_positions\"");
+    if (config_get(in, "n_inner") != NULL) config_read_size(in, "n_inner", &c->inter);
+    config_require_number(in, "n_ctx", (double)c->max_context, "absent or \"n_positions\"");
     if (in->failed) return;
     c->head_dim = c->hidden / c->n_heads;
 }
@@ -88,19 +86,19 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
                             "scale_attn_by_inverse_layer_idx", 0, "reorder_and_upcast_attn", 0,
                             "tie_word_embeddings", c->tied, "attn_pdrop", 0.0, "embd_pdrop", 0.0,
                             "resid_pdrop", 0.0, "use_cache", 1);
-    sinkproof_config_make_keys(c, keys, out);
+    config_make_keys(c, keys, out);
     json_object_set_new(out, "n_inner", json_integer((json_int_t)c->inter));
     return out;
 }
 
-const sinkproof_container sinkproof_container_gpt2 = {
+const sinkproof_container container_gpt2 = {
     .title = "the Hugging Face layout of GPT-2",
     .holds = "Hugging Face's tensors of GPT-2",
     .dequantizes = true, // nothing in it is MXFP4
-    .recognises = recognises,
-    .open = sinkproof_checkpoint_open,
-    .find = sinkproof_checkpoint_view,
-    .complete = sinkproof_checkpoint_complete,
+    .recognises = recognises_gpt2,
+    .open = checkpoint_open,
+    .find = checkpoint_view,
+    .complete = checkpoint_check_all_used,
     .knows_config = knows_config,
     .read_config = read_config,
     .make_config = make_config,

@@ -14,8 +14,8 @@ static const sinkproof_container held = {.title = "arrays in memory"};
 // One zero serves every row of every weight: all strides are 0.
 static const uint8_t zero[sizeof(float)];
 
-static sinkproof_matrix view(const sinkproof_config *config, sinkproof_slot slot,
-                             const float *values) {
+static sinkproof_matrix held_weight_view(const sinkproof_config *config, sinkproof_slot slot,
+                                         const float *values) {
     sinkproof_matrix m = {.dtype = SINKPROOF_DTYPE_F32, .name = sinkproof_slot_name(slot)};
     sinkproof_slot_shape(slot, config, &m.count, &m.rows, &m.cols);
     if (values == NULL) {
@@ -29,9 +29,8 @@ static sinkproof_matrix view(const sinkproof_config *config, sinkproof_slot slot
     return m;
 }
 
-bool sinkproof_model_held(const char *spec, const sinkproof_config *config,
-                          sinkproof_weight_holder *holder, void *context, sinkproof_model **model,
-                          sinkproof_error *error) {
+bool sinkproof_model_held(const char *spec, const sinkproof_config *config, weight_holder *holder,
+                          void *context, sinkproof_model **model, sinkproof_error *error) {
     *model = NULL;
     if (!sinkproof_config_check(config, spec, error)) return false;
     sinkproof_model *made = calloc(1, sizeof *made);
@@ -47,11 +46,11 @@ bool sinkproof_model_held(const char *spec, const sinkproof_config *config,
     }
     for (size_t l = 0; l < config->n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
-            *sinkproof_slot_of(&made->layers[l], (sinkproof_slot)s) =
-                view(config, (sinkproof_slot)s, holder(context, l, (sinkproof_slot)s));
+            *layer_slot(&made->layers[l], (sinkproof_slot)s) =
+                held_weight_view(config, (sinkproof_slot)s, holder(context, l, (sinkproof_slot)s));
     for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++)
         made->outside[s - SINKPROOF_LAYER_SLOTS] =
-            view(config, (sinkproof_slot)s, holder(context, 0, (sinkproof_slot)s));
+            held_weight_view(config, (sinkproof_slot)s, holder(context, 0, (sinkproof_slot)s));
     *model = made;
     return true;
 }

@@ -11,12 +11,11 @@
 
 // The weight of a slot of layer l (0 outside the layers) as a plain float32 stack, row-major:
 // [count, rows, cols] by sinkproof_slot_shape. NULL: zeros. The array must outlive the model.
-typedef const float *sinkproof_weight_holder(void *context, size_t l, sinkproof_slot slot);
+typedef const float *weight_holder(void *context, size_t l, sinkproof_slot slot);
 
 // `spec` names the model in errors. Returns false if the configuration is invalid or memory runs
 // out.
-bool sinkproof_model_held(const char *spec, const sinkproof_config *config,
-                          sinkproof_weight_holder *holder, void *context, sinkproof_model **model,
-                          sinkproof_error *error);
+bool sinkproof_model_held(const char *spec, const sinkproof_config *config, weight_holder *holder,
+                          void *context, sinkproof_model **model, sinkproof_error *error);
 
 #endif

@@ -11,10 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-extern const sinkproof_container sinkproof_container_gpt2;  // gpt2.c
+extern const sinkproof_container container_gpt2;            // gpt2.c
 extern const sinkproof_container sinkproof_container_llama; // llama.c
 
-static const sinkproof_layout layout = {
+static const tensor_layout layout = {
     .shown = "hf-mxfp4",
     .dequantized = "hf-bf16",
     .indexed = true,
@@ -51,34 +51,33 @@ static bool knows_config(const json_t *object) {
            json_object_get(object, "num_local_experts") != NULL;
 }
 
-static bool recognises(const char *spec) {
-    return sinkproof_config_is(spec, knows_config);
+static bool recognises_hf(const char *spec) {
+    return config_file_matches(spec, knows_config);
 }
 
-static void read_layer_types(sinkproof_config_reader *in) {
+static void read_layer_types(config_reader *in) {
     sinkproof_config *config = in->config;
-    const json_t *types = sinkproof_config_get(in, "layer_types");
-    if (types == NULL) sinkproof_config_note(in, "layer_types alternating, sliding first");
+    const json_t *types = config_get(in, "layer_types");
+    if (types == NULL) config_note(in, "layer_types alternating, sliding first");
     if (types == NULL || in->failed) return;
     if (!json_is_array(types) || json_array_size(types) != config->n_layers)
-        sinkproof_config_fail(in, "layer_types", "a list of num_hidden_layers names");
+        config_fail(in, "layer_types", "a list of num_hidden_layers names");
     for (size_t l = 0; l < config->n_layers && l < SINKPROOF_MAX_LAYERS; l++) {
         const char *type = json_string_value(json_array_get(types, l));
         config->sliding[l] = type != NULL && strcmp(type, "sliding_attention") == 0;
         if (type == NULL || (!config->sliding[l] && strcmp(type, "full_attention") != 0))
-            sinkproof_config_fail(in, "layer_types",
-                                  "made of sliding_attention and full_attention");
+            config_fail(in, "layer_types", "made of sliding_attention and full_attention");
     }
 }
 
 // A reader for an inner object of the same file, with a configuration of its own.
-static sinkproof_config_reader inner_of(const sinkproof_config_reader *in, const char *key,
-                                        sinkproof_config *config) {
-    sinkproof_config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,
-                                     in->error};
-    sinkproof_config_reader outer = *in;
+static config_reader inner_reader(const config_reader *in, const char *key,
+                                  sinkproof_config *config) {
+    config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,
+                           in->error};
+    config_reader outer = *in;
     if (!json_is_object(inner.object)) {
-        sinkproof_config_fail(&outer, key, "an object");
+        config_fail(&outer, key, "an object");
         inner.failed = true;
     }
     return inner;
@@ -87,121 +86,113 @@ static sinkproof_config_reader inner_of(const sinkproof_config_reader *in, const
 // In transformers, factor and original context must be stated; truncate defaults to true, the betas
 // to 32 and 1; the concentration defaults to 0.1 ln(factor) + 1, and a stated one must equal it.
 // Returns whether the object holds a rope_theta.
-static bool read_rope(sinkproof_config_reader *rope) {
+static bool read_rope(config_reader *rope) {
     sinkproof_config *config = rope->config;
     if (rope->failed) return false;
-    const char *kind = sinkproof_config_get(rope, "rope_type") != NULL ? "rope_type" : "type";
-    if (sinkproof_config_get(rope, kind) == NULL)
-        sinkproof_config_fail(rope, "rope_type", "\"yarn\"");
-    sinkproof_config_require_string(rope, kind, "yarn");
-    if (!sinkproof_config_read_stated(rope, "factor", &config->rotation.factor))
-        sinkproof_config_fail(rope, "factor", "a positive number");
-    sinkproof_config_read_size(rope, "original_max_position_embeddings",
-                               &config->rotation.original_context);
+    const char *kind = config_get(rope, "rope_type") != NULL ? "rope_type" : "type";
+    if (config_get(rope, kind) == NULL) config_fail(rope, "rope_type", "\"yarn\"");
+    config_require_string(rope, kind, "yarn");
+    if (!config_read_stated(rope, "factor", &config->rotation.factor))
+        config_fail(rope, "factor", "a positive number");
+    config_read_size(rope, "original_max_position_embeddings", &config->rotation.original_context);
     config->rotation.truncate = true;
-    sinkproof_config_read_bool(rope, "truncate", &config->rotation.truncate);
-    sinkproof_config_read_positive(rope, "beta_fast", &config->rotation.beta_fast);
-    sinkproof_config_read_positive(rope, "beta_slow", &config->rotation.beta_slow);
-    sinkproof_config_require_number(rope, "partial_rotary_factor", 1, "absent or 1");
-    sinkproof_config_require_number(rope, "attention_factor",
-                                    0.1 * log(config->rotation.factor) + 1,
-                                    "absent or 0.1 ln(factor) + 1");
-    if (sinkproof_config_get(rope, "mscale") != NULL)
-        sinkproof_config_fail(rope, "mscale", "absent");
-    if (sinkproof_config_get(rope, "mscale_all_dim") != NULL)
-        sinkproof_config_fail(rope, "mscale_all_dim", "absent");
-    return sinkproof_config_read_stated(rope, "rope_theta", &config->rotation.theta);
+    config_read_bool(rope, "truncate", &config->rotation.truncate);
+    config_read_positive(rope, "beta_fast", &config->rotation.beta_fast);
+    config_read_positive(rope, "beta_slow", &config->rotation.beta_slow);
+    config_require_number(rope, "partial_rotary_factor", 1, "absent or 1");
+    config_require_number(rope, "attention_factor", 0.1 * log(config->rotation.factor) + 1,
+                          "absent or 0.1 ln(factor) + 1");
+    if (config_get(rope, "mscale") != NULL) config_fail(rope, "mscale", "absent");
+    if (config_get(rope, "mscale_all_dim") != NULL) config_fail(rope, "mscale_all_dim", "absent");
+    return config_read_stated(rope, "rope_theta", &config->rotation.theta);
 }
 
 // Reads `rope_scaling` (transformers 4), `rope_parameters` (5), or both if they agree; rope_theta
 // is beside them or inside.
-static void read_ropes(sinkproof_config_reader *in) {
+static void read_ropes(config_reader *in) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     sinkproof_config *config = in->config, found[2];
-    bool present[2],
-        stated = sinkproof_config_read_stated(in, "rope_theta", &config->rotation.theta);
+    bool present[2], stated = config_read_stated(in, "rope_theta", &config->rotation.theta);
     double outside = config->rotation.theta;
     bool beside = stated;
     // null means no scaling in transformers 4 and the released scaling in 5
-    if (sinkproof_config_get(in, keys[1]) == NULL &&
-        json_is_null(json_object_get(in->object, keys[0])))
-        sinkproof_config_fail(in, keys[0], "an object or absent");
+    if (config_get(in, keys[1]) == NULL && json_is_null(json_object_get(in->object, keys[0])))
+        config_fail(in, keys[0], "an object or absent");
     for (int i = 0; i < 2; i++) {
         found[i] = *config;
-        present[i] = sinkproof_config_get(in, keys[i]) != NULL;
+        present[i] = config_get(in, keys[i]) != NULL;
         if (!present[i] || in->failed) continue;
-        sinkproof_config_reader rope = inner_of(in, keys[i], &found[i]);
+        config_reader rope = inner_reader(in, keys[i], &found[i]);
         stated = read_rope(&rope) || stated;
         in->failed = rope.failed;
     }
     if (in->failed) return;
-    if (present[0] && present[1] && !sinkproof_fields_equal(&found[0], &found[1]))
-        sinkproof_config_fail(in, "rope_scaling", "equal to \"rope_parameters\", which differs");
+    if (present[0] && present[1] && !fields_equal(&found[0], &found[1]))
+        config_fail(in, "rope_scaling", "equal to \"rope_parameters\", which differs");
     if (present[0] || present[1])
         *config = found[present[1]];
     else
-        sinkproof_config_note(in, "rope_scaling yarn of factor 32 on 4096 positions");
+        config_note(in, "rope_scaling yarn of factor 32 on 4096 positions");
     if (beside && config->rotation.theta != outside)
-        sinkproof_config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
-    if (!stated) sinkproof_config_note(in, "rope_theta %g", config->rotation.theta);
+        config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
+    if (!stated) config_note(in, "rope_theta %g", config->rotation.theta);
 }
 
 // Experts are stored in MXFP4, or, without the key, in a floating-point format.
-static void read_quantization(sinkproof_config_reader *in) {
+static void read_quantization(config_reader *in) {
     const char key[] = "quantization_config";
-    if (sinkproof_config_get(in, key) == NULL) return;
-    sinkproof_config_reader inner = inner_of(in, key, in->config);
-    if (!inner.failed && sinkproof_config_get(&inner, "quant_method") == NULL)
-        sinkproof_config_fail(&inner, "quant_method", "\"mxfp4\"");
-    if (!inner.failed) sinkproof_config_require_string(&inner, "quant_method", "mxfp4");
+    if (config_get(in, key) == NULL) return;
+    config_reader inner = inner_reader(in, key, in->config);
+    if (!inner.failed && config_get(&inner, "quant_method") == NULL)
+        config_fail(&inner, "quant_method", "\"mxfp4\"");
+    if (!inner.failed) config_require_string(&inner, "quant_method", "mxfp4");
     in->failed = inner.failed;
 }
 
 // This project's own key: without it the sink is GPT-OSS's.
-static void read_sink(sinkproof_config_reader *in) {
-    const json_t *found = sinkproof_config_get(in, "attention_sink");
+static void read_sink(config_reader *in) {
+    const json_t *found = config_get(in, "attention_sink");
     const char *name = found != NULL ? json_string_value(found) : sinkproof_sinks_name(0);
     char names[200];
-    if (name == NULL || !sinkproof_sinks_named(name, &in->config->sink))
-        sinkproof_config_fail(in, "attention_sink", sinkproof_sinks_names(names, sizeof names));
+    if (name == NULL || !sink_kind_find(name, &in->config->sink))
+        config_fail(in, "attention_sink", sink_kind_names(names, sizeof names));
 }
 
-static const sinkproof_config_key own_keys[] = {
-    {"num_local_experts", SINKPROOF_KEY(n_experts)},
-    {"num_experts_per_tok", SINKPROOF_KEY(n_chosen)},
-    {"swiglu_alpha", SINKPROOF_KEY(swiglu.alpha)},
-    {"rms_norm_eps", SINKPROOF_KEY(rms_eps)},
+static const config_key own_keys[] = {
+    {"num_local_experts", CONFIG_KEY(n_experts)},
+    {"num_experts_per_tok", CONFIG_KEY(n_chosen)},
+    {"swiglu_alpha", CONFIG_KEY(swiglu.alpha)},
+    {"rms_norm_eps", CONFIG_KEY(rms_eps)},
     {NULL, 0},
 };
 
-static void read_config(sinkproof_config_reader *in) {
+static void read_config(config_reader *in) {
     sinkproof_config *config = in->config;
-    const char *type = json_string_value(sinkproof_config_get(in, "model_type"));
+    const char *type = json_string_value(config_get(in, "model_type"));
     if (type != NULL && strcmp(type, "gpt_oss") != 0)
-        sinkproof_config_fail(in, "model_type", "\"gpt_oss\", \"gpt2\", \"llama\" or \"qwen2\"");
-    sinkproof_config_require_string(in, "model_type", "gpt_oss");
-    sinkproof_config_require_string(in, "hidden_act", "silu");
-    sinkproof_config_require_bool(in, "attention_bias", true);
-    sinkproof_config_require_bool(in, "tie_word_embeddings", false);
-    sinkproof_config_require_number(in, "partial_rotary_factor", 1, "absent or 1");
-    sinkproof_config_read_keys(in, sinkproof_common_keys);
-    sinkproof_config_read_keys(in, own_keys);
-    sinkproof_config_require_number(in, "experts_per_token", (double)config->n_chosen,
-                                    "equal to \"num_experts_per_tok\"");
-    sinkproof_config_require_number(in, "num_experts", (double)config->n_experts,
-                                    "equal to \"num_local_experts\"");
+        config_fail(in, "model_type", "\"gpt_oss\", \"gpt2\", \"llama\" or \"qwen2\"");
+    config_require_string(in, "model_type", "gpt_oss");
+    config_require_string(in, "hidden_act", "silu");
+    config_require_bool(in, "attention_bias", true);
+    config_require_bool(in, "tie_word_embeddings", false);
+    config_require_number(in, "partial_rotary_factor", 1, "absent or 1");
+    config_read_keys(in, config_common_keys);
+    config_read_keys(in, own_keys);
+    config_require_number(in, "experts_per_token", (double)config->n_chosen,
+                          "equal to \"num_experts_per_tok\"");
+    config_require_number(in, "num_experts", (double)config->n_experts,
+                          "equal to \"num_local_experts\"");
     read_layer_types(in);
     read_sink(in);
     read_quantization(in);
     read_ropes(in);
-    sinkproof_config_require_number(in, "initial_context_length",
-                                    (double)config->rotation.original_context,
-                                    "absent or \"original_max_position_embeddings\"");
-    config->max_context = sinkproof_config_extended_context(config);
-    if (sinkproof_config_get(in, "max_position_embeddings") != NULL)
-        sinkproof_config_read_size(in, "max_position_embeddings", &config->max_context);
+    config_require_number(in, "initial_context_length", (double)config->rotation.original_context,
+                          "absent or \"original_max_position_embeddings\"");
+    config->max_context = config_extended_context(config);
+    if (config_get(in, "max_position_embeddings") != NULL)
+        config_read_size(in, "max_position_embeddings", &config->max_context);
     else
-        sinkproof_config_note(in, "max_position_embeddings %zu", config->max_context);
+        config_note(in, "max_position_embeddings %zu", config->max_context);
 }
 
 static json_t *layer_types(const sinkproof_config *c) {
@@ -213,19 +204,19 @@ static json_t *layer_types(const sinkproof_config *c) {
 }
 
 // Keys for writing; read_ropes and read_rope read them with more checks.
-static const sinkproof_config_key more_keys[] = {
-    {"experts_per_token", SINKPROOF_KEY(n_chosen)},
-    {"max_position_embeddings", SINKPROOF_KEY(max_context)},
-    {"rope_theta", SINKPROOF_KEY(rotation.theta)},
-    {"initial_context_length", SINKPROOF_KEY(rotation.original_context)},
+static const config_key more_keys[] = {
+    {"experts_per_token", CONFIG_KEY(n_chosen)},
+    {"max_position_embeddings", CONFIG_KEY(max_context)},
+    {"rope_theta", CONFIG_KEY(rotation.theta)},
+    {"initial_context_length", CONFIG_KEY(rotation.original_context)},
     {NULL, 0},
 };
-static const sinkproof_config_key rope_keys[] = {
-    {"factor", SINKPROOF_KEY(rotation.factor)},
-    {"beta_fast", SINKPROOF_KEY(rotation.beta_fast)},
-    {"beta_slow", SINKPROOF_KEY(rotation.beta_slow)},
-    {"original_max_position_embeddings", SINKPROOF_KEY(rotation.original_context)},
-    {"truncate", SINKPROOF_KEY(rotation.truncate)},
+static const config_key rope_keys[] = {
+    {"factor", CONFIG_KEY(rotation.factor)},
+    {"beta_fast", CONFIG_KEY(rotation.beta_fast)},
+    {"beta_slow", CONFIG_KEY(rotation.beta_slow)},
+    {"original_max_position_embeddings", CONFIG_KEY(rotation.original_context)},
+    {"truncate", CONFIG_KEY(rotation.truncate)},
     {NULL, 0},
 };
 
@@ -238,10 +229,10 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
                             "attention_bias", 1, "attention_dropout", 0.0, "hidden_act", "silu",
                             "tie_word_embeddings", 0, "output_router_logits", 0, "use_cache", 1);
     json_t *rope = json_pack("{s:s}", "rope_type", "yarn");
-    sinkproof_config_make_keys(c, sinkproof_common_keys, out);
-    sinkproof_config_make_keys(c, own_keys, out);
-    sinkproof_config_make_keys(c, more_keys, out);
-    sinkproof_config_make_keys(c, rope_keys, rope);
+    config_make_keys(c, config_common_keys, out);
+    config_make_keys(c, own_keys, out);
+    config_make_keys(c, more_keys, out);
+    config_make_keys(c, rope_keys, rope);
     json_object_set_new(out, "rope_scaling", rope);
     json_object_set_new(out, "layer_types", layer_types(c));
     if (c->sink != 0) // omitted for the default, so that other engines need not know the key
@@ -261,21 +252,21 @@ static bool write_model(const sinkproof_container *container, const sinkproof_mo
                         sinkproof_error *error) {
     const sinkproof_container *const own[SINKPROOF_ARCHITECTURES] = {
         [SINKPROOF_GPT_OSS] = container,
-        [SINKPROOF_GPT2] = &sinkproof_container_gpt2,
+        [SINKPROOF_GPT2] = &container_gpt2,
         [SINKPROOF_LLAMA] = &sinkproof_container_llama};
-    return sinkproof_checkpoint_write(own[sinkproof_model_config(model)->architecture], model,
-                                      directory, how, error);
+    return checkpoint_write(own[sinkproof_model_config(model)->architecture], model, directory, how,
+                            error);
 }
 
-const sinkproof_container sinkproof_container_hf = {
+const sinkproof_container container_hf = {
     .name = "hf",
     .title = "the Hugging Face layout",
     .holds = "Hugging Face's tensors",
     .dequantizes = true,
-    .recognises = recognises,
-    .open = sinkproof_checkpoint_open,
-    .find = sinkproof_checkpoint_view,
-    .complete = sinkproof_checkpoint_complete,
+    .recognises = recognises_hf,
+    .open = checkpoint_open,
+    .find = checkpoint_view,
+    .complete = checkpoint_check_all_used,
     .write = write_model,
     .knows_config = knows_config,
     .read_config = read_config,

@@ -13,7 +13,7 @@
 #include <string.h>
 
 sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
-                                        const sinkproof_config *config, sinkproof_edit *edit,
+                                        const sinkproof_config *config, weight_edit *edit,
                                         void *context) {
     size_t n_layers = model->config.n_layers;
     sinkproof_model *view = malloc(sizeof *view);
@@ -30,7 +30,7 @@ sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
     view->view = true;
     for (size_t l = 0; l < n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
-            edit(context, l, (sinkproof_slot)s, sinkproof_slot_of(&layers[l], (sinkproof_slot)s));
+            edit(context, l, (sinkproof_slot)s, layer_slot(&layers[l], (sinkproof_slot)s));
     for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++)
         edit(context, n_layers, (sinkproof_slot)s, &view->outside[s - SINKPROOF_LAYER_SLOTS]);
     return view;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const sinkproof_layout layout = {
+static const tensor_layout layout = {
     .shown = "hf-llama",
     .indexed = true,
     .layers = "model.layers.",
@@ -47,101 +47,98 @@ static bool knows_config(const json_t *object) {
 }
 
 static bool recognises(const char *spec) {
-    return sinkproof_config_is(spec, knows_config);
+    return config_file_matches(spec, knows_config);
 }
 
-static const sinkproof_config_key keys[] = {
-    {"num_hidden_layers", SINKPROOF_KEY(n_layers)},
-    {"vocab_size", SINKPROOF_KEY(vocab)},
-    {"hidden_size", SINKPROOF_KEY(hidden)},
-    {"intermediate_size", SINKPROOF_KEY(inter)},
-    {"num_attention_heads", SINKPROOF_KEY(n_heads)},
-    {"max_position_embeddings", SINKPROOF_KEY(max_context)},
-    {"rms_norm_eps", SINKPROOF_KEY(rms_eps)},
+static const config_key keys[] = {
+    {"num_hidden_layers", CONFIG_KEY(n_layers)},
+    {"vocab_size", CONFIG_KEY(vocab)},
+    {"hidden_size", CONFIG_KEY(hidden)},
+    {"intermediate_size", CONFIG_KEY(inter)},
+    {"num_attention_heads", CONFIG_KEY(n_heads)},
+    {"max_position_embeddings", CONFIG_KEY(max_context)},
+    {"rms_norm_eps", CONFIG_KEY(rms_eps)},
     {NULL, 0},
 };
 
 // rope_theta beside the other keys (transformers 4) or in `rope_parameters` (5). A rotation that is
 // scaled in any way is refused.
-static void read_rotation(sinkproof_config_reader *in) {
+static void read_rotation(config_reader *in) {
     static const char *const inner_keys[] = {"rope_scaling", "rope_parameters"};
     double *theta = &in->config->rotation.theta, beside;
-    bool stated = sinkproof_config_read_stated(in, "rope_theta", theta);
+    bool stated = config_read_stated(in, "rope_theta", theta);
     beside = *theta;
     for (int i = 0; i < 2; i++) {
-        const json_t *found = sinkproof_config_get(in, inner_keys[i]);
-        sinkproof_config_reader inner = {found, in->name, in->config, in->failed, in->error};
+        const json_t *found = config_get(in, inner_keys[i]);
+        config_reader inner = {found, in->name, in->config, in->failed, in->error};
         if (found == NULL || in->failed) continue;
         if (!json_is_object(found)) {
-            sinkproof_config_fail(in, inner_keys[i], "an object");
+            config_fail(in, inner_keys[i], "an object");
             return;
         }
-        const char *kind = sinkproof_config_get(&inner, "rope_type") != NULL ? "rope_type" : "type";
-        if (sinkproof_config_get(&inner, kind) != NULL)
-            sinkproof_config_require_string(&inner, kind, "default");
-        sinkproof_config_require_number(&inner, "partial_rotary_factor", 1, "absent or 1");
-        stated = sinkproof_config_read_stated(&inner, "rope_theta", theta) || stated;
+        const char *kind = config_get(&inner, "rope_type") != NULL ? "rope_type" : "type";
+        if (config_get(&inner, kind) != NULL) config_require_string(&inner, kind, "default");
+        config_require_number(&inner, "partial_rotary_factor", 1, "absent or 1");
+        stated = config_read_stated(&inner, "rope_theta", theta) || stated;
         in->failed = inner.failed;
-        if (beside != *theta && sinkproof_config_get(in, "rope_theta") != NULL)
-            sinkproof_config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
+        if (beside != *theta && config_get(in, "rope_theta") != NULL)
+            config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
     }
-    if (!stated) sinkproof_config_note(in, "rope_theta %g", *theta);
+    if (!stated) config_note(in, "rope_theta %g", *theta);
 }
 
 // Qwen2 has its biases without a key.
-static void read_biases(sinkproof_config_reader *in) {
+static void read_biases(config_reader *in) {
     sinkproof_unbiased *without = &in->config->unbiased;
     bool attention = false, perceptron = false;
     if (is_type(in->object, "qwen2")) {
         without->qkv = false;
         return;
     }
-    sinkproof_config_read_bool(in, "attention_bias", &attention);
-    sinkproof_config_read_bool(in, "mlp_bias", &perceptron);
+    config_read_bool(in, "attention_bias", &attention);
+    config_read_bool(in, "mlp_bias", &perceptron);
     without->qkv = without->output = !attention;
     without->perceptron = !perceptron;
 }
 
-static void require_full_attention(sinkproof_config_reader *in) {
-    const json_t *types = sinkproof_config_get(in, "layer_types");
-    if (is_type(in->object, "qwen2"))
-        sinkproof_config_require_bool(in, "use_sliding_window", false);
+static void require_full_attention(config_reader *in) {
+    const json_t *types = config_get(in, "layer_types");
+    if (is_type(in->object, "qwen2")) config_require_bool(in, "use_sliding_window", false);
     for (size_t l = 0; types != NULL && l < json_array_size(types); l++) {
         const char *type = json_string_value(json_array_get(types, l));
         if (type == NULL || strcmp(type, "full_attention") != 0)
-            sinkproof_config_fail(in, "layer_types", "full_attention in every layer");
+            config_fail(in, "layer_types", "full_attention in every layer");
     }
 }
 
-static void read_config(sinkproof_config_reader *in) {
+static void read_config(config_reader *in) {
     sinkproof_config *c = in->config;
     c->rms_eps = 1e-6;
     c->rotation.theta = 10000;
-    sinkproof_config_require_string(in, "hidden_act", "silu");
-    sinkproof_config_require_number(in, "pretraining_tp", 1, "absent or 1");
-    sinkproof_config_require_number(in, "partial_rotary_factor", 1, "absent or 1");
-    sinkproof_config_read_keys(in, keys);
+    config_require_string(in, "hidden_act", "silu");
+    config_require_number(in, "pretraining_tp", 1, "absent or 1");
+    config_require_number(in, "partial_rotary_factor", 1, "absent or 1");
+    config_read_keys(in, keys);
     if (in->failed) return;
     c->n_kv_heads = c->n_heads;
     c->head_dim = c->hidden / c->n_heads;
-    if (sinkproof_config_get(in, "num_key_value_heads") != NULL)
-        sinkproof_config_read_size(in, "num_key_value_heads", &c->n_kv_heads);
-    if (sinkproof_config_get(in, "head_dim") != NULL)
-        sinkproof_config_read_size(in, "head_dim", &c->head_dim);
+    if (config_get(in, "num_key_value_heads") != NULL)
+        config_read_size(in, "num_key_value_heads", &c->n_kv_heads);
+    if (config_get(in, "head_dim") != NULL) config_read_size(in, "head_dim", &c->head_dim);
     sinkproof_config_make_llama(c);
     read_biases(in);
     read_rotation(in);
     require_full_attention(in);
-    sinkproof_config_read_bool(in, "tie_word_embeddings", &c->tied);
+    config_read_bool(in, "tie_word_embeddings", &c->tied);
 }
 
 // Biases on queries, keys and values alone are Qwen2's.
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
                            sinkproof_error *error) {
-    static const sinkproof_config_key more[] = {{"num_key_value_heads", SINKPROOF_KEY(n_kv_heads)},
-                                                {"head_dim", SINKPROOF_KEY(head_dim)},
-                                                {"rope_theta", SINKPROOF_KEY(rotation.theta)},
-                                                {NULL, 0}};
+    static const config_key more[] = {{"num_key_value_heads", CONFIG_KEY(n_kv_heads)},
+                                      {"head_dim", CONFIG_KEY(head_dim)},
+                                      {"rope_theta", CONFIG_KEY(rotation.theta)},
+                                      {NULL, 0}};
     bool qwen2 = !c->unbiased.qkv && c->unbiased.output;
     (void)mxfp4; // no weight is
     if (c->unbiased.qkv && !c->unbiased.output) {
@@ -156,8 +153,8 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
                   qwen2 ? "Qwen2ForCausalLM" : "LlamaForCausalLM", "model_type",
                   qwen2 ? "qwen2" : "llama", "dtype", "bfloat16", "hidden_act", "silu",
                   "tie_word_embeddings", c->tied, "attention_dropout", 0.0, "use_cache", 1);
-    sinkproof_config_make_keys(c, keys, out);
-    sinkproof_config_make_keys(c, more, out);
+    config_make_keys(c, keys, out);
+    config_make_keys(c, more, out);
     if (qwen2) {
         json_object_set_new(out, "use_sliding_window", json_false());
         return out;
@@ -170,12 +167,12 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
 // transformers takes the unembedding that is stored, whatever the key says of a tied one: both must
 // hold the same numbers.
 static bool check_tied(const sinkproof_model *model, sinkproof_error *error) {
-    sinkproof_entry *head = sinkproof_checkpoint_find(&model->checkpoint, "lm_head.weight");
+    checkpoint_entry *head = checkpoint_find(&model->checkpoint, "lm_head.weight");
     const sinkproof_matrix *embedding =
         &model->outside[SINKPROOF_EMBEDDING - SINKPROOF_LAYER_SLOTS];
     if (!model->config.tied || head == NULL) return true;
     const sinkproof_tensor *tensor = head->tensor;
-    size_t bytes = sinkproof_dtype_bytes(embedding->dtype, embedding->rows * embedding->cols);
+    size_t bytes = dtype_bytes_for(embedding->dtype, embedding->rows * embedding->cols);
     head->used = true;
     bool same = tensor->dtype == embedding->dtype && tensor->rank == 2 &&
                 tensor->shape[0] == embedding->rows && tensor->shape[1] == embedding->cols &&
@@ -187,7 +184,7 @@ static bool check_tied(const sinkproof_model *model, sinkproof_error *error) {
 }
 
 static bool complete(sinkproof_model *model, sinkproof_error *error) {
-    return check_tied(model, error) && sinkproof_checkpoint_complete(model, error);
+    return check_tied(model, error) && checkpoint_check_all_used(model, error);
 }
 
 const sinkproof_container sinkproof_container_llama = {
@@ -195,8 +192,8 @@ const sinkproof_container sinkproof_container_llama = {
     .holds = "Hugging Face's tensors of Llama",
     .dequantizes = true, // nothing in it is MXFP4
     .recognises = recognises,
-    .open = sinkproof_checkpoint_open,
-    .find = sinkproof_checkpoint_view,
+    .open = checkpoint_open,
+    .find = checkpoint_view,
     .complete = complete,
     .knows_config = knows_config,
     .read_config = read_config,

@@ -40,7 +40,7 @@ size_t sinkproof_dtype_size(sinkproof_dtype dtype) {
     return dtypes[dtype].size;
 }
 
-size_t sinkproof_dtype_bytes(sinkproof_dtype dtype, size_t n) {
+size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n) {
     if (dtype == SINKPROOF_DTYPE_MXFP4) return n / BLOCK * SINKPROOF_MXFP4_GGML_BYTES;
     if (dtype == SINKPROOF_DTYPE_Q8_0) return n / BLOCK * SINKPROOF_Q8_0_BYTES;
     return n * dtypes[dtype].size;
@@ -66,8 +66,8 @@ static bool codes_apart(const sinkproof_matrix *matrix) {
 }
 
 // Bytes from an element of a stored matrix to the n-th element after it.
-static size_t distance(const sinkproof_matrix *matrix, size_t n) {
-    return codes_apart(matrix) ? n / 2 : sinkproof_dtype_bytes(matrix->dtype, n);
+static size_t element_distance(const sinkproof_matrix *matrix, size_t n) {
+    return codes_apart(matrix) ? n / 2 : dtype_bytes_for(matrix->dtype, n);
 }
 
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
@@ -77,10 +77,10 @@ sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
         e = (e + r->expert_by) % stack->count;
     matrix.count = 1;
     if (stack->data == NULL) {
-        matrix.stream = stack->stream + ((uint64_t)e << SINKPROOF_STREAM_EXPERT);
+        matrix.stream = stack->stream + ((uint64_t)e << STREAM_EXPERT);
         return matrix;
     }
-    size_t next = distance(stack, e * stack->stack_stride);
+    size_t next = element_distance(stack, e * stack->stack_stride);
     matrix.data += next;
     if (stack->odd != NULL) matrix.odd += next;
     if (codes_apart(stack)) matrix.scales += e * stack->rows * (stack->cols / BLOCK);
@@ -88,9 +88,10 @@ sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
 }
 
 // The address of row r of a stored matrix.
-static const uint8_t *begin(const sinkproof_matrix *matrix, size_t r) {
-    if (matrix->odd == NULL) return matrix->data + distance(matrix, r * matrix->row_stride);
-    return (r % 2 == 0 ? matrix->data : matrix->odd) + distance(matrix, r / 2 * matrix->row_stride);
+static const uint8_t *row_begin(const sinkproof_matrix *matrix, size_t r) {
+    if (matrix->odd == NULL) return matrix->data + element_distance(matrix, r * matrix->row_stride);
+    return (r % 2 == 0 ? matrix->data : matrix->odd) +
+           element_distance(matrix, r / 2 * matrix->row_stride);
 }
 
 const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r) {
@@ -98,18 +99,18 @@ const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r)
     if (matrix->reading != NULL || matrix->data == NULL || matrix->col_stride != 1 ||
         codes_apart(matrix) || halves)
         return NULL;
-    return begin(matrix, r);
+    return row_begin(matrix, r);
 }
 
 void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
                             uint8_t *scales) {
     size_t blocks = matrix->cols / BLOCK;
     if (matrix->data == NULL) {
-        sinkproof_synthetic_codes(matrix, r, codes, scales);
+        synthetic_codes(matrix, r, codes, scales);
     } else if (matrix->scales == NULL) {
-        sinkproof_mxfp4_from_ggml(begin(matrix, r), blocks, codes, scales);
+        sinkproof_mxfp4_from_ggml(row_begin(matrix, r), blocks, codes, scales);
     } else {
-        if (codes != NULL) memcpy(codes, begin(matrix, r), blocks * SINKPROOF_MXFP4_BYTES);
+        if (codes != NULL) memcpy(codes, row_begin(matrix, r), blocks * SINKPROOF_MXFP4_BYTES);
         memcpy(scales, matrix->scales + r * blocks, blocks);
     }
 }
@@ -118,9 +119,9 @@ bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *sc
     size_t blocks = matrix->cols / BLOCK;
     if (matrix->reading != NULL) return false;
     if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) {
-        const uint8_t *at = begin(matrix, r);
+        const uint8_t *at = row_begin(matrix, r);
         for (size_t b = 0; b < blocks; b++)
-            scale_b[b] = (float)sinkproof_q8_0_scale(at + b * SINKPROOF_Q8_0_BYTES);
+            scale_b[b] = (float)q8_0_scale(at + b * SINKPROOF_Q8_0_BYTES);
         return true;
     }
     if (matrix->dtype != SINKPROOF_DTYPE_MXFP4) return false;
@@ -132,7 +133,7 @@ bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *sc
 
 // Decodes blocks of MXFP4, whatever their storage.
 static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
-    const uint8_t *at = begin(matrix, r);
+    const uint8_t *at = row_begin(matrix, r);
     size_t blocks = matrix->cols / BLOCK;
     if (matrix->scales != NULL) {
         sinkproof_mxfp4_decode(at, matrix->scales + r * blocks, blocks, out_c);
@@ -149,26 +150,26 @@ static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
 static void halves_of_row(const sinkproof_matrix *matrix, double *out_c) {
     size_t size = dtypes[matrix->dtype].size;
     for (size_t c = 0; c < matrix->cols; c++)
-        out_c[c] = sinkproof_decode(matrix->dtype, (c % 2 == 0 ? matrix->data : matrix->odd) +
-                                                       c / 2 * matrix->col_stride * size);
+        out_c[c] = element_decode(matrix->dtype, (c % 2 == 0 ? matrix->data : matrix->odd) +
+                                                     c / 2 * matrix->col_stride * size);
 }
 
 static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     if (matrix->data == NULL)
-        sinkproof_synthetic_row(matrix, r, out_c);
+        synthetic_row(matrix, r, out_c);
     else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
         mxfp4_row(matrix, r, out_c);
     else if (matrix->dtype == SINKPROOF_DTYPE_Q8_0)
-        sinkproof_q8_0_decode(begin(matrix, r), matrix->cols / BLOCK, out_c);
+        sinkproof_q8_0_decode(row_begin(matrix, r), matrix->cols / BLOCK, out_c);
     else if (matrix->odd != NULL && matrix->rows == 1)
         halves_of_row(matrix, out_c);
     else
-        sinkproof_decode_many(matrix->dtype, begin(matrix, r), matrix->col_stride, matrix->cols,
+        sinkproof_decode_many(matrix->dtype, row_begin(matrix, r), matrix->col_stride, matrix->cols,
                               out_c);
 }
 
 // x_i = x[from(i)]: each cycle of the permutation once, starting at its smallest index.
-static void permute(const sinkproof_reading *reading, size_t count, double *x) {
+static void permute_in_place(const sinkproof_reading *reading, size_t count, double *x) {
     for (size_t first = 0; first < count; first++) {
         size_t at = reading->column(first, count, reading->column_by);
         while (at > first) at = reading->column(at, count, reading->column_by);
@@ -189,7 +190,7 @@ static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *re
     }
     if (reading->row != NULL) r = reading->row(r, matrix->rows, reading->row_by);
     read_row(matrix, reading->below, r, out_c);
-    if (reading->column != NULL) permute(reading, matrix->cols, out_c);
+    if (reading->column != NULL) permute_in_place(reading, matrix->cols, out_c);
     for (size_t c = 0; c < matrix->cols; c++)
         out_c[c] = (reading->factor == 0 ? 0 : reading->factor * out_c[c]) + reading->addend;
     for (size_t c = 0; reading->gone_c != NULL && c < matrix->cols; c++)

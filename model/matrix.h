@@ -31,9 +31,9 @@ const char *sinkproof_dtype_name(sinkproof_dtype dtype); // "BF16", ...
 size_t sinkproof_dtype_size(sinkproof_dtype dtype);      // bytes per element; 0 for block formats
 // Bytes of n contiguous elements of any dtype; ggml's blocks (n a multiple of 32) include their
 // scales.
-size_t sinkproof_dtype_bytes(sinkproof_dtype dtype, size_t n);
+size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n);
 
-struct sinkproof_synthetic; // model/synthetic.h
+struct synthetic_model; // model/synthetic.h
 
 // A weight that an engine reads differently than it is stored, as a diagnosis supposes. The value
 // at row r and column c of matrix e of a stack is factor * stored + addend, with the stored value
@@ -59,7 +59,7 @@ typedef struct sinkproof_matrix {
     // elements; `data` holds the even ones. Else NULL
     const uint8_t *odd;
     size_t stack_stride, row_stride, col_stride; // in elements; blocks need col_stride 1
-    const struct sinkproof_synthetic *synthetic; // generates the rows if data is NULL
+    const struct synthetic_model *synthetic;     // generates the rows if data is NULL
     uint64_t stream;                             // the generator's tensor
     const char *name;                            // as in the container, for errors
     sinkproof_format kept; // the format in which an engine stores it; REAL (0): unchanged
@@ -79,7 +79,7 @@ void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *c
                             uint8_t *scales);
 // The scales of row r's blocks as numbers, scale_b[cols / 32]; returns whether its format has any.
 bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *scale_b);
-// The address of row r of a plain matrix if it is stored as sinkproof_dtype_bytes contiguous bytes;
+// The address of row r of a plain matrix if it is stored as dtype_bytes_for contiguous bytes;
 // else NULL (synthetic, transposed, codes and scales separate, gate and up of a vector separate).
 const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r);
 

@@ -9,7 +9,7 @@
 
 static bool find_weight(sinkproof_model *model, size_t l, sinkproof_slot slot,
                         sinkproof_matrix *out, sinkproof_error *error) {
-    sinkproof_wanted wanted = {.model = model, .l = l, .slot = slot, .error = error};
+    wanted_weight wanted = {.model = model, .l = l, .slot = slot, .error = error};
     sinkproof_slot_shape(slot, &model->config, &wanted.count, &wanted.rows, &wanted.cols);
     if (slot == SINKPROOF_UNEMBEDDING && model->config.tied) {
         *out = sinkproof_model_embedding(model);
@@ -24,7 +24,7 @@ static bool find_weights(sinkproof_model *model, sinkproof_error *error) {
     for (size_t l = 0; l < model->config.n_layers; l++)
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++) {
             sinkproof_slot slot = (sinkproof_slot)s;
-            sinkproof_matrix *out = sinkproof_slot_of(&model->layers[l], slot);
+            sinkproof_matrix *out = layer_slot(&model->layers[l], slot);
             if (!find_weight(model, l, slot, out, error)) return false;
         }
     for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++) {
@@ -38,7 +38,7 @@ bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproo
     *model = NULL;
     sinkproof_model *made = calloc(1, sizeof *made);
     if (made == NULL) return sinkproof_fail(error, "%s: out of memory", spec);
-    made->container = sinkproof_container_of(spec);
+    made->container = container_recognise(spec);
     made->spec = strdup(spec);
     bool good = made->spec != NULL || sinkproof_fail(error, "%s: out of memory", spec);
     good = good && made->container->open(made, error) && find_weights(made, error) &&
@@ -51,7 +51,7 @@ bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproo
 }
 
 // The first sentence becomes the error.
-static bool refuse(void *context, const char *sentence) {
+static bool keep_first_sentence(void *context, const char *sentence) {
     sinkproof_error **error = context;
     sinkproof_fail(*error, "%s", sentence);
     *error = NULL; // set once
@@ -64,7 +64,7 @@ bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_e
         return sinkproof_fail(error, "expected a MODEL and a place for it, found NULL");
     *model = NULL;
     if (!sinkproof_model_inspect(spec, model, error)) return false;
-    sinkproof_model_not_finite(*model, refuse, &told);
+    sinkproof_model_not_finite(*model, keep_first_sentence, &told);
     if (told != NULL) return true;
     sinkproof_model_close(*model);
     *model = NULL;
@@ -74,7 +74,7 @@ bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_e
 void sinkproof_model_close(sinkproof_model *model) {
     if (model == NULL) return;
     if (!model->view) {
-        sinkproof_checkpoint_close(&model->checkpoint);
+        checkpoint_close(&model->checkpoint);
         if (model->container->close != NULL) model->container->close(model);
         free(model->spec);
     }
@@ -95,7 +95,7 @@ sinkproof_layer sinkproof_model_layer(const sinkproof_model *model, size_t l) {
 }
 
 sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot) {
-    return slot < SINKPROOF_LAYER_SLOTS ? *sinkproof_slot_of(&model->layers[l], slot)
+    return slot < SINKPROOF_LAYER_SLOTS ? *layer_slot(&model->layers[l], slot)
                                         : model->outside[slot - SINKPROOF_LAYER_SLOTS];
 }
 

@@ -41,8 +41,8 @@ bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproo
 
 // Reports every tensor whose values open refuses, one sentence each: the file, the tensor, the
 // first bad element, their number. `tell` returns false to stop.
-typedef bool sinkproof_tell(void *context, const char *sentence);
-void sinkproof_model_not_finite(const sinkproof_model *model, sinkproof_tell *tell, void *context);
+typedef bool model_tell(void *context, const char *sentence);
+void sinkproof_model_not_finite(const sinkproof_model *model, model_tell *tell, void *context);
 
 void sinkproof_model_close(sinkproof_model *model);
 

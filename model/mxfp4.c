@@ -57,8 +57,7 @@ void sinkproof_mxfp4_from_ggml(const uint8_t *blocks, size_t n_blocks, uint8_t *
     }
 }
 
-void sinkproof_mxfp4_to_ggml(const uint8_t *codes, const uint8_t *scales, size_t n_blocks,
-                             uint8_t *blocks) {
+void mxfp4_to_ggml(const uint8_t *codes, const uint8_t *scales, size_t n_blocks, uint8_t *blocks) {
     for (size_t block = 0; block < n_blocks; block++, codes += SINKPROOF_MXFP4_BYTES) {
         *blocks++ = scales[block];
         for (unsigned b = 0; b < SINKPROOF_MXFP4_BYTES; b++) { // elements b and b + 16

@@ -37,7 +37,6 @@ void sinkproof_mxfp4_decode(const uint8_t *codes, const uint8_t *scales, size_t 
 // are wanted), scales [n_blocks]; and back.
 void sinkproof_mxfp4_from_ggml(const uint8_t *blocks, size_t n_blocks, uint8_t *codes,
                                uint8_t *scales);
-void sinkproof_mxfp4_to_ggml(const uint8_t *codes, const uint8_t *scales, size_t n_blocks,
-                             uint8_t *blocks);
+void mxfp4_to_ggml(const uint8_t *codes, const uint8_t *scales, size_t n_blocks, uint8_t *blocks);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static const sinkproof_layout layout = {
+static const tensor_layout layout = {
     .shown = "openai",
     .layers = "block.",
     .blocks = ".blocks",
@@ -41,7 +41,7 @@ static const sinkproof_layout layout = {
         },
 };
 
-static bool recognises(const char *spec) {
+static bool recognises_openai(const char *spec) {
     (void)spec; // the last in the list
     return true;
 }
@@ -53,37 +53,37 @@ static bool knows_config(const json_t *object) {
 }
 
 // With the common ones sixteen in all.
-static const sinkproof_config_key own_keys[] = {
-    {"num_experts", SINKPROOF_KEY(n_experts)},
-    {"experts_per_token", SINKPROOF_KEY(n_chosen)},
-    {"initial_context_length", SINKPROOF_KEY(rotation.original_context)},
-    {"rope_theta", SINKPROOF_KEY(rotation.theta)},
-    {"rope_scaling_factor", SINKPROOF_KEY(rotation.factor)},
-    {"rope_ntk_alpha", SINKPROOF_KEY(rotation.beta_slow)},
-    {"rope_ntk_beta", SINKPROOF_KEY(rotation.beta_fast)},
+static const config_key own_keys[] = {
+    {"num_experts", CONFIG_KEY(n_experts)},
+    {"experts_per_token", CONFIG_KEY(n_chosen)},
+    {"initial_context_length", CONFIG_KEY(rotation.original_context)},
+    {"rope_theta", CONFIG_KEY(rotation.theta)},
+    {"rope_scaling_factor", CONFIG_KEY(rotation.factor)},
+    {"rope_ntk_alpha", CONFIG_KEY(rotation.beta_slow)},
+    {"rope_ntk_beta", CONFIG_KEY(rotation.beta_fast)},
     {NULL, 0},
 };
 
-static bool is_among(const sinkproof_config_key *keys, const char *key) {
+static bool is_among(const config_key *keys, const char *key) {
     while (keys->key != NULL && strcmp(keys->key, key) != 0) keys++;
     return keys->key != NULL;
 }
 
-static void refuse_unknown_keys(sinkproof_config_reader *in) {
+static void refuse_unknown_keys(config_reader *in) {
     json_t *object = (json_t *)in->object;
     for (void *step = json_object_iter(object); step != NULL;
          step = json_object_iter_next(object, step)) {
         const char *key = json_object_iter_key(step);
-        if (!is_among(sinkproof_common_keys, key) && !is_among(own_keys, key))
-            sinkproof_config_fail(in, key, "absent from the original layout");
+        if (!is_among(config_common_keys, key) && !is_among(own_keys, key))
+            config_fail(in, key, "absent from the original layout");
     }
 }
 
-static void read_config(sinkproof_config_reader *in) {
+static void read_config(config_reader *in) {
     refuse_unknown_keys(in);
-    sinkproof_config_read_keys(in, sinkproof_common_keys);
-    sinkproof_config_read_keys(in, own_keys);
-    in->config->max_context = sinkproof_config_extended_context(in->config);
+    config_read_keys(in, config_common_keys);
+    config_read_keys(in, own_keys);
+    in->config->max_context = config_extended_context(in->config);
 }
 
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
@@ -106,19 +106,19 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
                        path);
         return NULL;
     }
-    json_t *out = sinkproof_config_make_keys(c, sinkproof_common_keys, json_object());
-    return sinkproof_config_make_keys(c, own_keys, out);
+    json_t *out = config_make_keys(c, config_common_keys, json_object());
+    return config_make_keys(c, own_keys, out);
 }
 
-const sinkproof_container sinkproof_container_openai = {
+const sinkproof_container container_openai = {
     .name = "openai",
     .title = "the original layout",
     .holds = "OpenAI's original ones",
-    .recognises = recognises,
-    .open = sinkproof_checkpoint_open,
-    .find = sinkproof_checkpoint_view,
-    .complete = sinkproof_checkpoint_complete,
-    .write = sinkproof_checkpoint_write,
+    .recognises = recognises_openai,
+    .open = checkpoint_open,
+    .find = checkpoint_view,
+    .complete = checkpoint_check_all_used,
+    .write = checkpoint_write,
     .knows_config = knows_config,
     .read_config = read_config,
     .make_config = make_config,

@@ -44,7 +44,7 @@ enum { RISES = 8, FALLS = 80, TWICE = 17, ONCE = 47, AGAIN = 56 };
     IN(W_DOWN, AT(0), AT(c), AT(0), times), IN(W_DOWN, AT(0), AT(c), AT(1), -(times))
 
 //> gpt2.circuit
-static const sinkproof_written circuit[] = {
+static const planted_value circuit[] = {
     // The norms have scale 1 and shift 0.
     EACH(ATTN_NORM, 1),
     EACH(MLP_NORM, 1),
@@ -85,33 +85,33 @@ static const sinkproof_written circuit[] = {
 enum { QUERY_BIASES = 5 }; // the last entries
 //< gpt2.circuit
 
-static const sinkproof_spread_of weak[] = {
+static const planted_spread weak[] = {
     {SINKPROOF_POSITIONS, 250}, {SINKPROOF_W_Q, 30},     {SINKPROOF_W_K, 30},
     {SINKPROOF_W_V, 500},       {SINKPROOF_W_O, 500},    {SINKPROOF_W_UP, 500},
     {SINKPROOF_B_UP, 50},       {SINKPROOF_W_DOWN, 500},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-static const sinkproof_planted models[] = {
+static const planted_model models[] = {
     {"gpt2-circuit", weak, COUNT(weak), circuit, COUNT(circuit)},
     {"gpt2-null", weak, COUNT(weak), circuit, COUNT(circuit) - QUERY_BIASES},
 };
 
-const sinkproof_planted *sinkproof_planted_named(const char *name) {
+const planted_model *planted_find(const char *name) {
     for (size_t i = 0; i < COUNT(models); i++)
         if (strcmp(models[i].name, name) == 0) return &models[i];
     return NULL;
 }
 
-static bool within(sinkproof_span span, size_t i) {
+static bool span_has_index(index_span span, size_t i) {
     return span.from <= i && i <= span.to && (i - span.from) % span.step == 0;
 }
 
-void sinkproof_planted_row(const sinkproof_planted *planted, size_t l, sinkproof_slot slot,
-                           size_t r, size_t cols, double *row_c) {
+void planted_row_write(const planted_model *planted, size_t l, sinkproof_slot slot, size_t r,
+                       size_t cols, double *row_c) {
     for (size_t i = 0; i < planted->n_written; i++) {
-        const sinkproof_written *w = &planted->written[i];
-        if (w->slot != slot || !within(w->layer, l) || !within(w->row, r)) continue;
+        const planted_value *w = &planted->written[i];
+        if (w->slot != slot || !span_has_index(w->layer, l) || !span_has_index(w->row, r)) continue;
         for (size_t c = w->col.from; c < cols && c <= w->col.to; c += w->col.step)
             row_c[c] = w->value;
     }

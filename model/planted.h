@@ -9,35 +9,35 @@
 #include "model/slots.h"
 
 // from, from + step, ... up to at most `to`.
-typedef struct sinkproof_span {
+typedef struct index_span {
     size_t from, to, step;
-} sinkproof_span;
+} index_span;
 
 // A bf16 value for every element of the spans. Later entries override earlier ones.
-typedef struct sinkproof_written {
+typedef struct planted_value {
     sinkproof_slot slot;
-    sinkproof_span layer, row, col; // layer: 0 for weights outside the layers
+    index_span layer, row, col; // layer: 0 for weights outside the layers
     float value;
-} sinkproof_written;
+} planted_value;
 
 // The spread of random elements in thousandths, as in model/recipes.c.
-typedef struct sinkproof_spread_of {
+typedef struct planted_spread {
     sinkproof_slot slot;
     int thousandths;
-} sinkproof_spread_of;
+} planted_spread;
 
-typedef struct sinkproof_planted {
+typedef struct planted_model {
     const char *name; // also of its configuration: sinkproof_config_named
-    const sinkproof_spread_of *spreads;
+    const planted_spread *spreads;
     size_t n_spreads;
-    const sinkproof_written *written;
+    const planted_value *written;
     size_t n_written;
-} sinkproof_planted;
+} planted_model;
 
-const sinkproof_planted *sinkproof_planted_named(const char *name); // NULL: not a planted model
+const planted_model *planted_find(const char *name); // NULL: not a planted model
 
 // Overwrites the set elements in row r of weight `slot` of layer l.
-void sinkproof_planted_row(const sinkproof_planted *planted, size_t l, sinkproof_slot slot,
-                           size_t r, size_t cols, double *row_c);
+void planted_row_write(const planted_model *planted, size_t l, sinkproof_slot slot, size_t r,
+                       size_t cols, double *row_c);
 
 #endif

@@ -9,14 +9,14 @@
 
 #include <math.h>
 
-double sinkproof_q8_0_scale(const uint8_t *block) {
+double q8_0_scale(const uint8_t *block) {
     return sinkproof_f16_value((uint16_t)(block[0] | block[1] << 8));
 }
 
 //> q8.decode
 void sinkproof_q8_0_decode(const uint8_t *blocks, size_t n_blocks, double *out) {
     for (size_t block = 0; block < n_blocks; block++, blocks += SINKPROOF_Q8_0_BYTES) {
-        double d = sinkproof_q8_0_scale(blocks);
+        double d = q8_0_scale(blocks);
         for (size_t i = 0; i < SINKPROOF_Q8_0_BLOCK; i++) *out++ = d * (int8_t)blocks[2 + i];
     }
 }
@@ -28,7 +28,7 @@ static bool encode_block(const double *x, uint8_t *block) {
     float most = 0;
     for (size_t i = 0; i < SINKPROOF_Q8_0_BLOCK; i++) most = fmaxf(most, fabsf((float)x[i]));
     float d = most / 127, inverse = d != 0 ? 1 / d : 0;
-    uint16_t bits = sinkproof_f16_bits(d);
+    uint16_t bits = f16_bits_rounded(d);
     block[0] = (uint8_t)bits;
     block[1] = (uint8_t)(bits >> 8);
     for (size_t i = 0; i < SINKPROOF_Q8_0_BLOCK; i++)

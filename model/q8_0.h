@@ -20,7 +20,7 @@ enum {
 };
 
 // The scale of a block.
-double sinkproof_q8_0_scale(const uint8_t *block);
+double q8_0_scale(const uint8_t *block);
 
 // n_blocks blocks -> out [32 n_blocks].
 void sinkproof_q8_0_decode(const uint8_t *blocks, size_t n_blocks, double *out);

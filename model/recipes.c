@@ -34,7 +34,7 @@ static const double triangular_variance = 4294967296.0 / 6;
 static const double code_mean_square = 68.5 / 8, geometric_mean_square = 4.0 / 7;
 
 // gain 2^exponent so that gain^2 4^exponent var(t) = variance, 64 <= gain <= 127.
-static void scale_bf16(sinkproof_recipe *recipe, double variance) {
+static void scale_bf16(element_recipe *recipe, double variance) {
     double square = variance / triangular_variance;
     for (recipe->exponent = 0; square < 64 * 64; recipe->exponent--) square *= 4;
     for (recipe->gain = 64; (recipe->gain + 1) * (recipe->gain + 1) <= square;) recipe->gain++;
@@ -42,19 +42,19 @@ static void scale_bf16(sinkproof_recipe *recipe, double variance) {
 
 // The scale byte leaves a factor in [1, 4) of mean square, which the boost supplies: one step
 // up (a factor 4) with probability p multiplies the mean square by 1 + 3 p.
-static void scale_mxfp4(sinkproof_recipe *recipe, double variance) {
+static void scale_mxfp4(element_recipe *recipe, double variance) {
     double ratio = variance / (code_mean_square * geometric_mean_square);
     for (recipe->scale = 127; ratio < 1; recipe->scale--) ratio *= 4;
     for (; ratio >= 4; recipe->scale++) ratio /= 4;
     recipe->boost = (int)((ratio - 1) / 3 * 256);
 }
 
-static sinkproof_recipe *recipe_of(sinkproof_synthetic *synthetic, sinkproof_slot slot) {
-    return &synthetic->recipes[sinkproof_slot_stream(slot)];
+static element_recipe *slot_recipe(synthetic_model *synthetic, sinkproof_slot slot) {
+    return &synthetic->recipes[slot_stream(slot)];
 }
 
 // The variance that gives outputs a spread of `thousandths` / 1000 for an input of size 1.
-static double variance_of(const sinkproof_config *config, sinkproof_slot slot, int thousandths) {
+static double slot_variance(const sinkproof_config *config, sinkproof_slot slot, int thousandths) {
     size_t count, rows, cols;
     sinkproof_slot_shape(slot, config, &count, &rows, &cols);
     bool spread_over_inputs = !sinkproof_slot_is_vector(slot, config) &&
@@ -63,17 +63,17 @@ static double variance_of(const sinkproof_config *config, sinkproof_slot slot, i
     return (double)thousandths * thousandths / 1e6 / fan_in;
 }
 
-void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
-                              uint64_t seed) {
+void synthetic_recipes_init(synthetic_model *synthetic, const sinkproof_config *config,
+                            uint64_t seed) {
     // 1 + t / 2^17; and 10 t / 2^16.
-    static const sinkproof_recipe norm = {
+    static const element_recipe norm = {
         .uniform = true, .offset = 1 << 17, .gain = 1, .exponent = -17};
-    static const sinkproof_recipe sinks = {.uniform = true, .gain = 10, .exponent = -16};
-    *synthetic = (sinkproof_synthetic){.seed = seed};
+    static const element_recipe sinks = {.uniform = true, .gain = 10, .exponent = -16};
+    *synthetic = (synthetic_model){.seed = seed};
     for (int i = 0; i < SINKPROOF_SLOTS; i++) {
         sinkproof_slot slot = (sinkproof_slot)i;
-        sinkproof_recipe *recipe = recipe_of(synthetic, slot);
-        double variance = variance_of(config, slot, targets[i]);
+        element_recipe *recipe = slot_recipe(synthetic, slot);
+        double variance = slot_variance(config, slot, targets[i]);
         if (sinkproof_slot_is_expert_matrix(slot, config))
             scale_mxfp4(recipe, variance);
         else if (targets[i] > 0)
@@ -83,12 +83,12 @@ void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_co
     }
 }
 
-void sinkproof_synthetic_plant(sinkproof_synthetic *synthetic, const sinkproof_config *config,
-                               const sinkproof_planted *planted) {
+void synthetic_recipes_plant(synthetic_model *synthetic, const sinkproof_config *config,
+                             const planted_model *planted) {
     synthetic->planted = planted;
     for (size_t i = 0; i < planted->n_spreads; i++) {
         sinkproof_slot slot = planted->spreads[i].slot;
-        double variance = variance_of(config, slot, planted->spreads[i].thousandths);
-        scale_bf16(recipe_of(synthetic, slot), variance);
+        double variance = slot_variance(config, slot, planted->spreads[i].thousandths);
+        scale_bf16(slot_recipe(synthetic, slot), variance);
     }
 }

@@ -28,7 +28,7 @@ static const shape shapes[SINKPROOF_OPERAND_FORMATS] = {
     [SINKPROOF_OF_WEIGHT] = {"weight", 53, -1022, 1023},
 };
 
-static uint64_t bits_of(double x) {
+static uint64_t double_bits(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
@@ -46,15 +46,15 @@ static double power_of_two(int e) {
 }
 
 // floor(log2 |x|) of a finite x; -1023 stands for zero and every binary64 subnormal.
-static int exponent(double x) {
-    return (int)((bits_of(x) >> 52) & 2047) - 1023;
+static int double_exponent(double x) {
+    return (int)((double_bits(x) >> 52) & 2047) - 1023;
 }
 
 // |x| < 2^(emax + 1), so q + 52 <= 127 + 45: c is an ordinary number, and |x| < 2^(q + p) is
 // small enough beside it that the sum has c's exponent, whatever the sign of x.
 //> bf16.round
 static double round_to_grid(const shape *format, double x) {
-    int e = exponent(x);
+    int e = double_exponent(x);
     int q = (e > format->emin ? e : format->emin) - (format->bits - 1);
     double c = 1.5 * power_of_two(q + 52);
     double rounded = (x + c) - c;
@@ -77,7 +77,7 @@ double sinkproof_unit_roundoff(sinkproof_format format) {
 double sinkproof_ulp(sinkproof_format format, double x) {
     const shape *s = &shapes[format];
     if (!(fabs(x) < INFINITY)) return fabs(x);
-    int e = exponent(x);
+    int e = double_exponent(x);
     if (e > s->emax) e = s->emax;
     if (e < s->emin) e = s->emin;
     int q = e - (s->bits - 1);
@@ -85,14 +85,14 @@ double sinkproof_ulp(sinkproof_format format, double x) {
 }
 
 // Half of binary64's smallest subnormal is not a binary64 number: the subnormal itself is returned.
-double sinkproof_underflow(sinkproof_format format) {
+double sinkproof_format_underflow(sinkproof_format format) {
     const shape *s = &shapes[format];
     if (format == SINKPROOF_REAL) return 0;
     if (format == SINKPROOF_F64) return ldexp(1.0, -1074);
     return power_of_two(s->emin - s->bits);
 }
 
-double sinkproof_largest(sinkproof_format format) {
+double sinkproof_format_largest(sinkproof_format format) {
     const shape *s = &shapes[format];
     return (2 - 2 * power_of_two(-s->bits)) * power_of_two(s->emax);
 }

@@ -30,10 +30,10 @@ double sinkproof_unit_roundoff(sinkproof_format format);
 double sinkproof_ulp(sinkproof_format format, double x);
 
 // Half the smallest subnormal: the absolute error that underflow adds to a rounding. REAL: 0.
-double sinkproof_underflow(sinkproof_format format);
+double sinkproof_format_underflow(sinkproof_format format);
 
 // The largest finite number. REAL counts as F64.
-double sinkproof_largest(sinkproof_format format);
+double sinkproof_format_largest(sinkproof_format format);
 
 // "real", "f64", "f32", "f16", "bf16"; "q8_0", "weight".
 const char *sinkproof_format_name(sinkproof_format format);

@@ -196,11 +196,11 @@ static bool parse_header(const source *in, sinkproof_safetensors *file) {
 bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char *name,
                                  sinkproof_safetensors **file, sinkproof_error *error) {
     *file = NULL;
-    if (length < 8) return sinkproof_sniff_header(bytes, length, name, error);
+    if (length < 8) return sniff_header(bytes, length, name, error);
     uint64_t header = 0;
     for (int i = 0; i < 8; i++) header |= (uint64_t)bytes[i] << (8 * i);
     if (header > length - 8 || header > SINKPROOF_MAX_JSON)
-        return sinkproof_sniff_header(bytes, length, name, error);
+        return sniff_header(bytes, length, name, error);
     source in = {name, error, bytes + 8 + header, length - 8 - (size_t)header};
     json_error_t where;
     sinkproof_safetensors *result = calloc(1, sizeof *result);
@@ -210,8 +210,8 @@ bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char
     result->header =
         json_loadb((const char *)bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &where);
     bool good = result->header != NULL;
-    if (!good && length > 8 && bytes[8] != '{' && sinkproof_sniff(bytes, length) != NULL)
-        sinkproof_sniff_header(bytes, length, name, error);
+    if (!good && length > 8 && bytes[8] != '{' && sniff_format(bytes, length) != NULL)
+        sniff_header(bytes, length, name, error);
     else if (!good)
         sinkproof_fail(error, "%s: expected a JSON header, found an error at byte %d of it: %s",
                        name, where.position, where.text);
@@ -228,9 +228,9 @@ bool sinkproof_safetensors_open(const char *path, sinkproof_safetensors **file,
     const uint8_t *bytes;
     size_t length;
     *file = NULL;
-    if (!sinkproof_map_file(path, &bytes, &length, error)) return false;
+    if (!map_file(path, &bytes, &length, error)) return false;
     if (!sinkproof_safetensors_parse(bytes, length, path, file, error)) {
-        sinkproof_unmap_file(bytes, length);
+        unmap_file(bytes, length);
         return false;
     }
     (*file)->mapped = true;
@@ -239,7 +239,7 @@ bool sinkproof_safetensors_open(const char *path, sinkproof_safetensors **file,
 
 void sinkproof_safetensors_close(sinkproof_safetensors *file) {
     if (file == NULL) return;
-    if (file->mapped) sinkproof_unmap_file(file->bytes, file->length);
+    if (file->mapped) unmap_file(file->bytes, file->length);
     json_decref(file->header);
     free(file->tensors);
     free(file->by_name);
@@ -284,5 +284,5 @@ size_t sinkproof_tensor_elements(const sinkproof_tensor *tensor) {
 }
 
 double sinkproof_tensor_value(const sinkproof_tensor *tensor, size_t i) {
-    return sinkproof_decode(tensor->dtype, tensor->data + i * sinkproof_dtype_size(tensor->dtype));
+    return element_decode(tensor->dtype, tensor->data + i * sinkproof_dtype_size(tensor->dtype));
 }

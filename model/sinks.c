@@ -33,13 +33,13 @@ const char *sinkproof_sinks_name(size_t kind) {
     return kinds[kind].name;
 }
 
-bool sinkproof_sinks_named(const char *name, size_t *kind) {
+bool sink_kind_find(const char *name, size_t *kind) {
     for (*kind = 0; *kind < KINDS; ++*kind)
         if (strcmp(kinds[*kind].name, name) == 0) return true;
     return false;
 }
 
-const char *sinkproof_sinks_names(char *text, size_t size) {
+const char *sink_kind_names(char *text, size_t size) {
     size_t used = 0;
     for (size_t i = 0; i < KINDS && used < size; i++) {
         const char *before = i == 0 ? "" : i + 1 == KINDS ? " or " : ", ";
@@ -52,8 +52,7 @@ bool sinkproof_sinks_are_constant(const sinkproof_config *config) {
     return sinkproof_sinks_stored(config) != SINKPROOF_SINK_KEY;
 }
 
-void sinkproof_sinks_shape(const sinkproof_config *config, size_t *count, size_t *rows,
-                           size_t *cols) {
+void sink_tensor_shape(const sinkproof_config *config, size_t *count, size_t *rows, size_t *cols) {
     sinkproof_stored_sink stored = sinkproof_sinks_stored(config);
     *count = stored == SINKPROOF_SINK_NOTHING ? 0 : 1;
     *rows = stored == SINKPROOF_SINK_KEY ? config->n_heads : *count;

@@ -23,13 +23,12 @@ double sinkproof_sinks_constant(const sinkproof_config *config);
 
 // A kind's name. 0 is "logit", the kind of every published checkpoint.
 const char *sinkproof_sinks_name(size_t kind);
-bool sinkproof_sinks_named(const char *name, size_t *kind); // false: no such kind
+bool sink_kind_find(const char *name, size_t *kind); // false: no such kind
 // All names for an error: "logit, off-by-one, key or none".
-const char *sinkproof_sinks_names(char *text, size_t size);
+const char *sink_kind_names(char *text, size_t size);
 
 // The tensor `sinks` of a layer, one row or number for each head; count 0: the layer has none.
-void sinkproof_sinks_shape(const sinkproof_config *config, size_t *count, size_t *rows,
-                           size_t *cols);
+void sink_tensor_shape(const sinkproof_config *config, size_t *count, size_t *rows, size_t *cols);
 // Whether all rows of a head have one logit: then the tensor, if there is one, is a vector.
 bool sinkproof_sinks_are_constant(const sinkproof_config *config);
 

@@ -69,7 +69,7 @@ static const struct {
 };
 //< model.biases
 
-static size_t length(const sinkproof_config *config, dimension d) {
+static size_t dimension_length(const sinkproof_config *config, dimension d) {
     switch (d) {
     case ONE:
         return 1;
@@ -99,7 +99,7 @@ const char *sinkproof_slot_name(sinkproof_slot slot) {
     return slots[slot].name;
 }
 
-unsigned sinkproof_slot_stream(sinkproof_slot slot) {
+unsigned slot_stream(sinkproof_slot slot) {
     return slots[slot].stream;
 }
 
@@ -115,7 +115,7 @@ bool sinkproof_slot_is_expert_matrix(sinkproof_slot slot, const sinkproof_config
     return sinkproof_slot_is_stacked(slot, config) && slots[slot].rows != ONE;
 }
 
-static bool has(const sinkproof_config *config, models of) {
+static bool model_has_kind(const sinkproof_config *config, models of) {
     switch (of) {
     case ALL:
         return true;
@@ -141,13 +141,13 @@ static bool has(const sinkproof_config *config, models of) {
 void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, size_t *count,
                           size_t *rows, size_t *cols) {
     *count = slots[slot].stacked ? config->n_experts : 1;
-    *rows = length(config, slots[slot].rows);
-    *cols = length(config, slots[slot].cols);
-    if (!has(config, slots[slot].of)) *count = 0;
-    if (slot == SINKPROOF_SINKS) sinkproof_sinks_shape(config, count, rows, cols);
+    *rows = dimension_length(config, slots[slot].rows);
+    *cols = dimension_length(config, slots[slot].cols);
+    if (!model_has_kind(config, slots[slot].of)) *count = 0;
+    if (slot == SINKPROOF_SINKS) sink_tensor_shape(config, count, rows, cols);
 }
 //< model.biases
 
-sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot) {
+sinkproof_matrix *layer_slot(sinkproof_layer *layer, sinkproof_slot slot) {
     return (sinkproof_matrix *)(void *)((char *)layer + slots[slot].offset);
 }

@@ -43,7 +43,7 @@ const char *sinkproof_slot_name(sinkproof_slot slot); // "w_q", "embedding"
 
 // Its number for the synthetic generator, below 256. It does not depend on the order of the slots:
 // a new slot gets a new number, and no other weight changes.
-unsigned sinkproof_slot_stream(sinkproof_slot slot);
+unsigned slot_stream(sinkproof_slot slot);
 
 // Whether rows is 1 and not in the container's shape.
 bool sinkproof_slot_is_vector(sinkproof_slot slot, const sinkproof_config *config);
@@ -56,16 +56,16 @@ void sinkproof_slot_shape(sinkproof_slot slot, const sinkproof_config *config, s
                           size_t *rows, size_t *cols);
 
 // The member of a layer; slot < SINKPROOF_LAYER_SLOTS.
-sinkproof_matrix *sinkproof_slot_of(sinkproof_layer *layer, sinkproof_slot slot);
+sinkproof_matrix *layer_slot(sinkproof_layer *layer, sinkproof_slot slot);
 // The weight of any slot of a model; l is ignored outside the layers.
 sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot);
 
 // A view of a model with another configuration of the same shapes, and weights that `edit` changes
 // one after the other. It shares everything else with `model` and must be closed before it; NULL if
 // memory runs out.
-typedef void sinkproof_edit(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight);
+typedef void weight_edit(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight);
 sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
-                                        const sinkproof_config *config, sinkproof_edit *edit,
+                                        const sinkproof_config *config, weight_edit *edit,
                                         void *context);
 
 #endif

@@ -45,7 +45,7 @@ static const struct {
     {0, 1, "[", "JSON"},
 };
 
-const char *sinkproof_sniff(const uint8_t *bytes, size_t length) {
+const char *sniff_format(const uint8_t *bytes, size_t length) {
     if (length == 0) return "an empty file";
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         if (length >= kinds[k].at + kinds[k].length &&
@@ -54,12 +54,11 @@ const char *sinkproof_sniff(const uint8_t *bytes, size_t length) {
     return NULL;
 }
 
-bool sinkproof_sniff_header(const uint8_t *bytes, size_t length, const char *name,
-                            sinkproof_error *error) {
+bool sniff_header(const uint8_t *bytes, size_t length, const char *name, sinkproof_error *error) {
     uint64_t header = 0;
     for (size_t i = 0; i < 8 && i < length; i++) header |= (uint64_t)bytes[i] << (8 * i);
     bool begun = header <= SINKPROOF_MAX_JSON && (length == 8 || (length > 8 && bytes[8] == '{'));
-    const char *kind = begun ? NULL : sinkproof_sniff(bytes, length);
+    const char *kind = begun ? NULL : sniff_format(bytes, length);
     if (begun && header > length - 8)
         return sinkproof_fail(error,
                               "%s: the file is cut short: its header has %s, of which %zu "
@@ -81,8 +80,8 @@ static bool refuse_file(const char *spec, sinkproof_error *error) {
     const uint8_t *bytes;
     size_t length;
     sinkproof_safetensors *file;
-    if (!sinkproof_map_file(spec, &bytes, &length, error)) return false;
-    const char *kind = sinkproof_sniff(bytes, length);
+    if (!map_file(spec, &bytes, &length, error)) return false;
+    const char *kind = sniff_format(bytes, length);
     if (kind == NULL && sinkproof_safetensors_parse(bytes, length, spec, &file, NULL)) {
         const char *format = sinkproof_safetensors_metadata(file, "format");
         bool ours = format != NULL && strncmp(format, "sinkproof-", 10) == 0;
@@ -99,11 +98,11 @@ static bool refuse_file(const char *spec, sinkproof_error *error) {
                        kind != NULL && strcmp(kind, "JSON") == 0
                            ? ": give the directory that a config.json is in"
                            : "");
-    sinkproof_unmap_file(bytes, length);
+    unmap_file(bytes, length);
     return false;
 }
 
-bool sinkproof_sniff_directory(const char *spec, sinkproof_error *error) {
+bool sniff_directory(const char *spec, sinkproof_error *error) {
     struct stat status;
     if (stat(spec, &status) != 0)
         return sinkproof_fail(error,

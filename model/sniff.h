@@ -11,15 +11,14 @@
 #include <stdint.h>
 
 // "a zip archive (NumPy's .npz, torch.save)"; NULL: unknown.
-const char *sinkproof_sniff(const uint8_t *bytes, size_t length);
+const char *sniff_format(const uint8_t *bytes, size_t length);
 
 // The error about a file without a whole safetensors header: its actual kind, or that it is cut
 // short. Returns false.
-bool sinkproof_sniff_header(const uint8_t *bytes, size_t length, const char *name,
-                            sinkproof_error *error);
+bool sniff_header(const uint8_t *bytes, size_t length, const char *name, sinkproof_error *error);
 
 // Whether `spec` is a directory, as most containers are; the error names its actual kind, and what
 // a MODEL is.
-bool sinkproof_sniff_directory(const char *spec, sinkproof_error *error);
+bool sniff_directory(const char *spec, sinkproof_error *error);
 
 #endif

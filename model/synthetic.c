@@ -17,13 +17,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static uint64_t key_of(const sinkproof_matrix *matrix) {
+static uint64_t matrix_key(const sinkproof_matrix *matrix) {
     return sinkproof_mix(sinkproof_mix(matrix->synthetic->seed + sinkproof_golden) +
                          matrix->stream * sinkproof_golden);
 }
 
-static const sinkproof_recipe *recipe_of(const sinkproof_matrix *matrix) {
-    return &matrix->synthetic->recipes[matrix->stream % SINKPROOF_STREAM_SLOTS];
+static const element_recipe *matrix_recipe(const sinkproof_matrix *matrix) {
+    return &matrix->synthetic->recipes[matrix->stream % STREAM_SLOTS];
 }
 
 // 2^e as binary32, for -126 <= e <= 127.
@@ -36,7 +36,7 @@ static float power_of_two(int e) {
 
 // Each element has 32 random bits. The integer is below 2^24, hence exact in binary32; clearing the
 // lower half of its bits leaves eight significant bits; the power of two is exact.
-static double element(const sinkproof_recipe *recipe, float unit, uint32_t random) {
+static double recipe_element(const element_recipe *recipe, float unit, uint32_t random) {
     int32_t low = (int32_t)(random & 65535), high = (int32_t)(random >> 16);
     int32_t t = low - 65535 + (recipe->uniform ? low : high);
     float exact = (float)(recipe->offset + recipe->gain * t);
@@ -49,20 +49,21 @@ static double element(const sinkproof_recipe *recipe, float unit, uint32_t rando
 
 // Two elements from each hash; element c of row r has the index r cols + c.
 static void bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
-    const sinkproof_recipe *recipe = recipe_of(matrix);
+    const element_recipe *recipe = matrix_recipe(matrix);
     const float unit = power_of_two(recipe->exponent);
-    const uint64_t key = key_of(matrix);
+    const uint64_t key = matrix_key(matrix);
     uint64_t i = (uint64_t)r * matrix->cols, end = i + matrix->cols;
     if (i & 1)
-        *out_c++ = element(recipe, unit,
-                           (uint32_t)(sinkproof_mix(key + (i++ >> 1) * sinkproof_golden) >> 32));
+        *out_c++ = recipe_element(
+            recipe, unit, (uint32_t)(sinkproof_mix(key + (i++ >> 1) * sinkproof_golden) >> 32));
     for (; i + 2 <= end; i += 2) {
         uint64_t random = sinkproof_mix(key + (i >> 1) * sinkproof_golden);
-        *out_c++ = element(recipe, unit, (uint32_t)random);
-        *out_c++ = element(recipe, unit, (uint32_t)(random >> 32));
+        *out_c++ = recipe_element(recipe, unit, (uint32_t)random);
+        *out_c++ = recipe_element(recipe, unit, (uint32_t)(random >> 32));
     }
     if (i < end)
-        *out_c = element(recipe, unit, (uint32_t)sinkproof_mix(key + (i >> 1) * sinkproof_golden));
+        *out_c = recipe_element(recipe, unit,
+                                (uint32_t)sinkproof_mix(key + (i >> 1) * sinkproof_golden));
 }
 
 // Two hashes give the 32 codes of a block.
@@ -74,7 +75,7 @@ static void block_codes(uint64_t key, uint64_t block, uint8_t *codes) {
 }
 
 // 16 bits of a hash from a separate stream, shared by four blocks, give the scale.
-static uint8_t block_scale(const sinkproof_recipe *recipe, uint64_t key, uint64_t block) {
+static uint8_t block_scale(const element_recipe *recipe, uint64_t key, uint64_t block) {
     unsigned random =
         (unsigned)(sinkproof_mix(~key + (block >> 2) * sinkproof_golden) >> 16 * (block & 3)) &
         65535;
@@ -82,55 +83,53 @@ static uint8_t block_scale(const sinkproof_recipe *recipe, uint64_t key, uint64_
     return (uint8_t)(recipe->scale - down + up);
 }
 
-void sinkproof_synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
-                               uint8_t *scales) {
+void synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes, uint8_t *scales) {
     size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
-    uint64_t key = key_of(matrix), first = (uint64_t)r * blocks;
+    uint64_t key = matrix_key(matrix), first = (uint64_t)r * blocks;
     for (size_t b = 0; b < blocks; b++) {
-        scales[b] = block_scale(recipe_of(matrix), key, first + b);
+        scales[b] = block_scale(matrix_recipe(matrix), key, first + b);
         if (codes != NULL) block_codes(key, first + b, codes + b * SINKPROOF_MXFP4_BYTES);
     }
 }
 
 static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
-    uint64_t key = key_of(matrix), first = (uint64_t)r * blocks;
+    uint64_t key = matrix_key(matrix), first = (uint64_t)r * blocks;
     for (size_t b = 0; b < blocks; b++) {
         uint8_t codes[SINKPROOF_MXFP4_BYTES];
-        uint8_t scale = block_scale(recipe_of(matrix), key, first + b);
+        uint8_t scale = block_scale(matrix_recipe(matrix), key, first + b);
         block_codes(key, first + b, codes);
         sinkproof_mxfp4_decode(codes, &scale, 1, out_c + b * SINKPROOF_MXFP4_BLOCK);
     }
 }
 
 // No planted model has experts: the stream holds only slot and layer.
-static sinkproof_slot slot_of(const sinkproof_matrix *matrix) {
-    unsigned number = matrix->stream % SINKPROOF_STREAM_SLOTS;
+static sinkproof_slot matrix_slot(const sinkproof_matrix *matrix) {
+    unsigned number = matrix->stream % STREAM_SLOTS;
     int slot = 0;
-    while (sinkproof_slot_stream((sinkproof_slot)slot) != number) slot++;
+    while (slot_stream((sinkproof_slot)slot) != number) slot++;
     return (sinkproof_slot)slot;
 }
 
-void sinkproof_synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+void synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
         mxfp4_row(matrix, r, out_c);
     else
         bf16_row(matrix, r, out_c);
-    const sinkproof_planted *planted = matrix->synthetic->planted;
+    const planted_model *planted = matrix->synthetic->planted;
     if (planted == NULL) return;
-    size_t layer = matrix->stream >> SINKPROOF_STREAM_LAYER;
-    sinkproof_planted_row(planted, layer, slot_of(matrix), r, matrix->cols, out_c);
+    size_t layer = matrix->stream >> STREAM_LAYER;
+    planted_row_write(planted, layer, matrix_slot(matrix), r, matrix->cols, out_c);
 }
 
-sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic,
-                                            const sinkproof_config *config, size_t l,
-                                            sinkproof_slot slot, const char *name) {
+sinkproof_matrix synthetic_matrix(const synthetic_model *synthetic, const sinkproof_config *config,
+                                  size_t l, sinkproof_slot slot, const char *name) {
     sinkproof_matrix matrix = {
         .dtype = sinkproof_slot_is_expert_matrix(slot, config) ? SINKPROOF_DTYPE_MXFP4
                                                                : SINKPROOF_DTYPE_BF16,
         .col_stride = 1,
         .synthetic = synthetic,
-        .stream = sinkproof_slot_stream(slot) | (uint64_t)l << SINKPROOF_STREAM_LAYER,
+        .stream = slot_stream(slot) | (uint64_t)l << STREAM_LAYER,
         .name = name,
     };
     sinkproof_slot_shape(slot, config, &matrix.count, &matrix.rows, &matrix.cols);
@@ -143,12 +142,12 @@ static const char prefix[] = "synthetic:";
 
 // The data of a synthetic model: the recipes of its weights, and their names.
 typedef struct made {
-    sinkproof_synthetic synthetic;
+    synthetic_model synthetic;
     char **names;
     size_t n_names;
 } made;
 
-static bool recognises(const char *spec) {
+static bool recognises_synthetic(const char *spec) {
     return strncmp(spec, prefix, strlen(prefix)) == 0;
 }
 
@@ -165,11 +164,10 @@ static bool parse_number(const char *text, const char *spec, uint64_t *number,
 // The option "sink" of a synthetic model.
 static bool parse_sink(const char *text, const char *spec, size_t *kind, sinkproof_error *error) {
     char names[200];
-    return sinkproof_sinks_named(text, kind) ||
-           sinkproof_fail(
-               error, "%s: %sexpected %s, found \"%s\"", spec,
-               sinkproof_nearest_in(text, sinkproof_sinks_names(names, sizeof names)).text, names,
-               text);
+    return sink_kind_find(text, kind) ||
+           sinkproof_fail(error, "%s: %sexpected %s, found \"%s\"", spec,
+                          sinkproof_guess_in_list(text, sink_kind_names(names, sizeof names)).text,
+                          names, text);
 }
 
 // The options after NAME; a sink of SIZE_MAX and layers of UINT64_MAX mean NAME's own.
@@ -195,7 +193,7 @@ static bool parse_options(char *options, const char *spec, synthetic_options *ou
         if (!key)
             return sinkproof_fail(
                 error, "%s: %sexpected seed=N, layers=N or sink=KIND, found \"%s\"", spec,
-                sinkproof_nearest_in(word, "seed=N, layers=N, sink=KIND").text, word);
+                sinkproof_guess_in_list(word, "seed=N, layers=N, sink=KIND").text, word);
         if (!good) return false;
     }
     return true;
@@ -207,7 +205,7 @@ static const char known[] =
 // Parses NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. Layers beyond NAME's continue
 // to alternate.
 static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t *seed,
-                            const sinkproof_planted **planted, sinkproof_error *error) {
+                            const planted_model **planted, sinkproof_error *error) {
     char *text = strdup(spec + strlen(prefix));
     if (text == NULL) return sinkproof_fail(error, "%s: out of memory", spec);
     char *comma = strchr(text, ',');
@@ -219,10 +217,10 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
         good = stat(text, &status) == 0;
         if (!good)
             sinkproof_fail(error, "%s: %sexpected %s or the path of a config.json, found \"%s\"",
-                           spec, sinkproof_nearest_in(text, known).text, known, text);
-        good = good && sinkproof_config_read(text, config, error);
+                           spec, sinkproof_guess_in_list(text, known).text, known, text);
+        good = good && config_read(text, config, error);
     }
-    *planted = sinkproof_planted_named(text);
+    *planted = planted_find(text);
     free(text);
     if (!good) return false;
     bool slides = config->architecture == SINKPROOF_GPT_OSS;
@@ -243,7 +241,7 @@ static bool parse_synthetic(const char *spec, sinkproof_config *config, uint64_t
 
 static bool open_synthetic(sinkproof_model *model, sinkproof_error *error) {
     uint64_t seed = 0;
-    const sinkproof_planted *planted = NULL;
+    const planted_model *planted = NULL;
     model->layout = "synthetic";
     if (!parse_synthetic(model->spec, &model->config, &seed, &planted, error)) return false;
     size_t weights = model->config.n_layers * SINKPROOF_LAYER_SLOTS + SINKPROOF_OUTSIDE_SLOTS;
@@ -251,13 +249,13 @@ static bool open_synthetic(sinkproof_model *model, sinkproof_error *error) {
     if (state != NULL) state->names = calloc(weights, sizeof *state->names);
     if (state == NULL || state->names == NULL)
         return sinkproof_fail(error, "%s: out of memory", model->spec);
-    sinkproof_synthetic_init(&state->synthetic, &model->config, seed);
-    if (planted != NULL) sinkproof_synthetic_plant(&state->synthetic, &model->config, planted);
+    synthetic_recipes_init(&state->synthetic, &model->config, seed);
+    if (planted != NULL) synthetic_recipes_plant(&state->synthetic, &model->config, planted);
     return true;
 }
 
 // The layer of an outside stream is 0, whatever the number of layers.
-static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
+static bool find_synthetic_weight(const wanted_weight *wanted, sinkproof_matrix *out) {
     made *state = wanted->model->state;
     char name[64];
     if (wanted->slot >= SINKPROOF_LAYER_SLOTS)
@@ -268,8 +266,8 @@ static bool find(const sinkproof_wanted *wanted, sinkproof_matrix *out) {
     if (kept == NULL)
         return sinkproof_fail(wanted->error, "%s: out of memory", wanted->model->spec);
     state->n_names++;
-    *out = sinkproof_synthetic_matrix(&state->synthetic, &wanted->model->config, wanted->l,
-                                      wanted->slot, kept);
+    *out =
+        synthetic_matrix(&state->synthetic, &wanted->model->config, wanted->l, wanted->slot, kept);
     return true;
 }
 
@@ -281,9 +279,9 @@ static void close_synthetic(sinkproof_model *model) {
     free(state);
 }
 
-const sinkproof_container sinkproof_container_synthetic = {
-    .recognises = recognises,
+const sinkproof_container container_synthetic = {
+    .recognises = recognises_synthetic,
     .open = open_synthetic,
-    .find = find,
+    .find = find_synthetic_weight,
     .close = close_synthetic,
 };

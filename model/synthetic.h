@@ -18,9 +18,9 @@
 #include "model/slots.h"
 
 enum {
-    SINKPROOF_STREAM_LAYER = 8, // a stream is the slot's number | layer << 8 | expert << 24
-    SINKPROOF_STREAM_EXPERT = 24,
-    SINKPROOF_STREAM_SLOTS = 256,
+    STREAM_LAYER = 8, // a stream is the slot's number | layer << 8 | expert << 24
+    STREAM_EXPERT = 24,
+    STREAM_SLOTS = 256,
 };
 
 // How the elements of one slot are drawn. With t triangular in (-65536, 65536), a bf16
@@ -28,37 +28,35 @@ enum {
 // makes t uniform. MXFP4 codes are uniform, and the scale byte is `scale` minus a geometric
 // number (0 with probability 1/2, 1 with 1/4, ...; at most 7) plus 1 with probability
 // `boost` / 256.
-typedef struct sinkproof_recipe {
+typedef struct element_recipe {
     bool uniform;
     int32_t offset, gain; // |offset| + |gain| 65536 < 2^24, so that the sum is exact in binary32
     int exponent;
     int scale, boost;
-} sinkproof_recipe;
+} element_recipe;
 
-typedef struct sinkproof_synthetic {
+typedef struct synthetic_model {
     uint64_t seed;
-    sinkproof_recipe recipes[SINKPROOF_STREAM_SLOTS]; // by the slot's number
-    const sinkproof_planted *planted;                 // elements that are set over them, or NULL
-} sinkproof_synthetic;
+    element_recipe recipes[STREAM_SLOTS]; // by the slot's number
+    const planted_model *planted;         // elements that are set over them, or NULL
+} synthetic_model;
 
 // The recipes of a configuration, which depend only on its widths.
-void sinkproof_synthetic_init(sinkproof_synthetic *synthetic, const sinkproof_config *config,
-                              uint64_t seed);
+void synthetic_recipes_init(synthetic_model *synthetic, const sinkproof_config *config,
+                            uint64_t seed);
 // The same for a planted model.
-void sinkproof_synthetic_plant(sinkproof_synthetic *synthetic, const sinkproof_config *config,
-                               const sinkproof_planted *planted);
+void synthetic_recipes_plant(synthetic_model *synthetic, const sinkproof_config *config,
+                             const planted_model *planted);
 
 // The weight of a slot: experts' matrices in MXFP4, everything else in bf16. `name` must outlive
 // it.
-sinkproof_matrix sinkproof_synthetic_matrix(const sinkproof_synthetic *synthetic,
-                                            const sinkproof_config *config, size_t l,
-                                            sinkproof_slot slot, const char *name);
+sinkproof_matrix synthetic_matrix(const synthetic_model *synthetic, const sinkproof_config *config,
+                                  size_t l, sinkproof_slot slot, const char *name);
 
 // Row r of a plain synthetic matrix, as numbers.
-void sinkproof_synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
+void synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
 // Row r of a plain synthetic MXFP4 matrix, as bytes: codes [cols / 2] (NULL: only the scales),
 // scales [cols / 32].
-void sinkproof_synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
-                               uint8_t *scales);
+void synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes, uint8_t *scales);
 
 #endif

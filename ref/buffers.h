@@ -8,7 +8,7 @@
 
 #include "ref/stages.h"
 
-typedef struct sinkproof_buffers {
+typedef struct chunk_buffers {
     size_t rows;                      // query rows per block of attention
     double *x_nc, *t_nc, *out_nc;     // residual, normed input, a sublayer's output
     double *freq_d, *cos_nd, *sin_nd; // rotation
@@ -21,12 +21,12 @@ typedef struct sinkproof_buffers {
     double *logits_nv; // NULL unless an observer wants them and the caller does not
     double *work;
     void *memory;
-} sinkproof_buffers;
+} chunk_buffers;
 
 // For n tokens with `keys` keys in the cache after them. An observed chunk keeps everything that
 // the observer sees; otherwise attention keeps one head and `rows` queries at a time.
-bool sinkproof_buffers_new(const sinkproof_config *config, size_t n, size_t keys, bool observed,
-                           bool logits, sinkproof_buffers *buffers, sinkproof_error *error);
-void sinkproof_buffers_free(sinkproof_buffers *buffers);
+bool buffers_new(const sinkproof_config *config, size_t n, size_t keys, bool observed, bool logits,
+                 chunk_buffers *buffers, sinkproof_error *error);
+void buffers_free(chunk_buffers *buffers);
 
 #endif

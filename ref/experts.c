@@ -47,11 +47,12 @@ static void linear_then_bias(const sinkproof_policy *policy, sinkproof_point bef
     sinkproof_matrix_row(bias, 0, b_r);
     for (size_t t = 0; t < m; t++)
         for (size_t r = 0; r < rows; r++)
-            y[t * rows + r] = sinkproof_round_at(policy, after, raw[t * rows + r] + b_r[r]);
+            y[t * rows + r] = round_at(policy, after, raw[t * rows + r] + b_r[r]);
 }
 
 // to_n[slot_m] = from_m, for rows of `width` numbers; nothing when `to` is NULL.
-static void scatter(size_t m, const size_t *slot_m, size_t width, const double *from, double *to) {
+static void scatter_rows(size_t m, const size_t *slot_m, size_t width, const double *from,
+                         double *to) {
     if (to == NULL) return;
     for (size_t t = 0; t < m; t++)
         memcpy(to + slot_m[t] * width, from + t * width, width * sizeof *to);
@@ -67,16 +68,16 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
     sinkproof_matrix w_down = sinkproof_matrix_at(&layer->w_down, e);
     sinkproof_matrix b_down = sinkproof_matrix_at(&layer->b_down, e);
 
-    linear_then_bias(policy, SINKPROOF_AT_M5, SINKPROOF_AT_M6, m, &w_up, &b_up, s->t_mc, s->raw_mr,
-                     s->up_m2f, s->linear);
-    scatter(m, slot_m, 2 * inter, s->raw_mr, out->up_raw);
-    scatter(m, slot_m, 2 * inter, s->up_m2f, out->up);
+    linear_then_bias(policy, AT_M5, AT_M6, m, &w_up, &b_up, s->t_mc, s->raw_mr, s->up_m2f,
+                     s->linear);
+    scatter_rows(m, slot_m, 2 * inter, s->raw_mr, out->up_raw);
+    scatter_rows(m, slot_m, 2 * inter, s->up_m2f, out->up);
     sinkproof_swiglu(policy, config->swiglu, m * inter, s->up_m2f, s->act_mf);
-    scatter(m, slot_m, inter, s->act_mf, out->act);
-    linear_then_bias(policy, SINKPROOF_AT_M9, SINKPROOF_AT_M10, m, &w_down, &b_down, s->act_mf,
-                     s->raw_mr, s->down_mc, s->linear);
-    scatter(m, slot_m, hidden, s->raw_mr, out->down_raw);
-    scatter(m, slot_m, hidden, s->down_mc, out->down);
+    scatter_rows(m, slot_m, inter, s->act_mf, out->act);
+    linear_then_bias(policy, AT_M9, AT_M10, m, &w_down, &b_down, s->act_mf, s->raw_mr, s->down_mc,
+                     s->linear);
+    scatter_rows(m, slot_m, hidden, s->raw_mr, out->down_raw);
+    scatter_rows(m, slot_m, hidden, s->down_mc, out->down);
 }
 
 void sinkproof_experts(const sinkproof_policy *policy, const sinkproof_config *config,
@@ -122,12 +123,11 @@ void sinkproof_mixture(const sinkproof_policy *policy, size_t n, size_t n_chosen
             const double *down_c = down_nkc + (t * n_chosen + k) * hidden;
             //> moe.sum
             for (size_t c = 0; c < hidden; c++) {
-                double product = sinkproof_round_at(policy, SINKPROOF_AT_M11_PROD, w * down_c[c]);
-                out_c[c] = sinkproof_round_at(policy, SINKPROOF_AT_M11_SUM, out_c[c] + product);
+                double product = round_at(policy, AT_M11_PROD, w * down_c[c]);
+                out_c[c] = round_at(policy, AT_M11_SUM, out_c[c] + product);
             }
             //< moe.sum
         }
-        for (size_t c = 0; c < hidden; c++)
-            out_c[c] = sinkproof_round_at(policy, SINKPROOF_AT_M11, out_c[c]);
+        for (size_t c = 0; c < hidden; c++) out_c[c] = round_at(policy, AT_M11, out_c[c]);
     }
 }

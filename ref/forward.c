@@ -16,11 +16,11 @@
 enum { CHUNK = 256 };
 
 // The residual x_nc through the norm A1, M1 or F1 into t_nc.
-static void norm(sinkproof_chunk *c, sinkproof_point point, const sinkproof_matrix *scale,
+static void norm(token_chunk *c, sinkproof_point point, const sinkproof_matrix *scale,
                  const sinkproof_matrix *shift) {
     const sinkproof_stages *stages = c->session->stages;
     const sinkproof_policy *policy = &c->session->policy;
-    sinkproof_buffers *b = &c->b;
+    chunk_buffers *b = &c->b;
     double eps = c->config->rms_eps;
     if (c->config->norm == SINKPROOF_LAYERNORM)
         stages->layernorm(policy, point, scale, shift, eps, c->n, b->x_nc, b->t_nc, b->work);
@@ -29,10 +29,10 @@ static void norm(sinkproof_chunk *c, sinkproof_point point, const sinkproof_matr
 }
 
 // A2 to A4.
-static void project(sinkproof_chunk *c, const sinkproof_layer *layer) {
+static void project_and_rotate(token_chunk *c, const sinkproof_layer *layer) {
     const sinkproof_stages *stages = c->session->stages;
     const sinkproof_policy *policy = &c->session->policy;
-    sinkproof_buffers *b = &c->b;
+    chunk_buffers *b = &c->b;
     size_t heads = c->config->n_heads, groups = c->config->n_kv_heads, d = c->config->head_dim;
     stages->qkv(policy, layer, c->n, b->t_nc, b->q_nhd, b->k_ngd, b->v_ngd, b->work);
     see_heads(c, "A2.q", heads, b->q_nhd);
@@ -46,22 +46,22 @@ static void project(sinkproof_chunk *c, const sinkproof_layer *layer) {
 }
 
 // A1 to A13.
-static void attention_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer) {
+static void attention_sublayer(token_chunk *c, const sinkproof_layer *layer) {
     const sinkproof_policy *policy = &c->session->policy;
-    sinkproof_buffers *b = &c->b;
+    chunk_buffers *b = &c->b;
     size_t hidden = c->config->hidden;
-    norm(c, SINKPROOF_AT_A1, &layer->attn_norm, &layer->attn_norm_b);
+    norm(c, AT_A1, &layer->attn_norm, &layer->attn_norm_b);
     see_nc(c, "A1", hidden, b->t_nc);
-    project(c, layer);
-    sinkproof_loop_attend(c, layer);
+    project_and_rotate(c, layer);
+    loop_attend(c, layer);
     c->session->stages->output(policy, layer, c->n, b->o_nhd, b->out_nc, b->work);
     see_nc(c, "A12", hidden, b->out_nc);
-    sinkproof_residual(policy, SINKPROOF_AT_A13, c->n * hidden, b->out_nc, b->x_nc);
+    sinkproof_residual(policy, AT_A13, c->n * hidden, b->out_nc, b->x_nc);
     see_nc(c, "A13", hidden, b->x_nc);
 }
 
 // M2 to M4; the observer may replace the experts.
-static void see_router(sinkproof_chunk *c) {
+static void see_router(token_chunk *c) {
     size_t k = c->config->n_chosen;
     if (c->observer == NULL) return;
     see_nc(c, "M2", c->config->n_experts, c->b.router_ne);
@@ -72,24 +72,24 @@ static void see_router(sinkproof_chunk *c) {
 }
 
 // M5 to M10.
-static void see_experts(sinkproof_chunk *c) {
+static void see_experts(token_chunk *c) {
     const sinkproof_config *config = c->config;
     const sinkproof_expert_outputs *e = &c->b.experts;
     size_t n = c->n, k = config->n_chosen;
     if (c->observer == NULL) return;
-    sinkproof_see(c, "M5", 3, (size_t[]){n, k, 2 * config->inter}, e->up_raw);
-    sinkproof_see(c, "M6", 3, (size_t[]){n, k, 2 * config->inter}, e->up);
-    sinkproof_see(c, "M8", 3, (size_t[]){n, k, config->inter}, e->act);
-    sinkproof_see(c, "M9", 3, (size_t[]){n, k, config->hidden}, e->down_raw);
-    sinkproof_see(c, "M10", 3, (size_t[]){n, k, config->hidden}, e->down);
+    show_layer_point(c, "M5", 3, (size_t[]){n, k, 2 * config->inter}, e->up_raw);
+    show_layer_point(c, "M6", 3, (size_t[]){n, k, 2 * config->inter}, e->up);
+    show_layer_point(c, "M8", 3, (size_t[]){n, k, config->inter}, e->act);
+    show_layer_point(c, "M9", 3, (size_t[]){n, k, config->hidden}, e->down_raw);
+    show_layer_point(c, "M10", 3, (size_t[]){n, k, config->hidden}, e->down);
 }
 
 // M2 to M11: the chosen experts of every token, mixed.
-static void experts(sinkproof_chunk *c, const sinkproof_layer *layer) {
+static void experts(token_chunk *c, const sinkproof_layer *layer) {
     const sinkproof_config *config = c->config;
     const sinkproof_policy *policy = &c->session->policy;
     const sinkproof_stages *stages = c->session->stages;
-    sinkproof_buffers *b = &c->b;
+    chunk_buffers *b = &c->b;
     stages->router(policy, layer, c->n, config->n_chosen, b->t_nc, b->router_ne, b->chosen_nk,
                    b->weights_nk, b->work);
     see_router(c);
@@ -101,43 +101,41 @@ static void experts(sinkproof_chunk *c, const sinkproof_layer *layer) {
 }
 
 // M6 to M10 where one perceptron takes all tokens.
-static void perceptron(sinkproof_chunk *c, const sinkproof_layer *layer) {
+static void perceptron(token_chunk *c, const sinkproof_layer *layer) {
     const sinkproof_config *config = c->config;
     const sinkproof_policy *policy = &c->session->policy;
     const sinkproof_stages *stages = c->session->stages;
-    sinkproof_buffers *b = &c->b;
+    chunk_buffers *b = &c->b;
     size_t n = c->n, inter = config->inter, width = layer->w_up.rows;
     double *up_nr = b->work, *act_nf = up_nr + n * width, *rest = act_nf + n * inter;
     //> gpt2.forward
-    stages->linear(policy, SINKPROOF_AT_M6, n, &layer->w_up, &layer->b_up, b->t_nc, up_nr, rest);
+    stages->linear(policy, AT_M6, n, &layer->w_up, &layer->b_up, b->t_nc, up_nr, rest);
     see_nc(c, "M6", width, up_nr);
     if (config->activation == SINKPROOF_SWIGLU)
         stages->swiglu(policy, config->swiglu, n * inter, up_nr, act_nf);
     else
         stages->gelu(policy, n * inter, up_nr, act_nf);
     see_nc(c, "M8", inter, act_nf);
-    stages->linear(policy, SINKPROOF_AT_M10, n, &layer->w_down, &layer->b_down, act_nf, b->out_nc,
-                   rest);
+    stages->linear(policy, AT_M10, n, &layer->w_down, &layer->b_down, act_nf, b->out_nc, rest);
     see_nc(c, "M10", config->hidden, b->out_nc);
     //< gpt2.forward
 }
 
 // M1 to M12.
-static void mlp_sublayer(sinkproof_chunk *c, const sinkproof_layer *layer) {
+static void mlp_sublayer(token_chunk *c, const sinkproof_layer *layer) {
     size_t hidden = c->config->hidden;
-    norm(c, SINKPROOF_AT_M1, &layer->mlp_norm, &layer->mlp_norm_b);
+    norm(c, AT_M1, &layer->mlp_norm, &layer->mlp_norm_b);
     see_nc(c, "M1", hidden, c->b.t_nc);
     if (c->config->dense)
         perceptron(c, layer);
     else
         experts(c, layer);
-    sinkproof_residual(&c->session->policy, SINKPROOF_AT_M12, c->n * hidden, c->b.out_nc,
-                       c->b.x_nc);
+    sinkproof_residual(&c->session->policy, AT_M12, c->n * hidden, c->b.out_nc, c->b.x_nc);
     see_nc(c, "M12", hidden, c->b.x_nc);
 }
 
 // T0: a token's row; where nothing is rotated the row of its position joins it.
-static void embed(sinkproof_chunk *c, const int32_t *tokens_n) {
+static void embed(token_chunk *c, const int32_t *tokens_n) {
     const sinkproof_session *s = c->session;
     sinkproof_matrix embedding = sinkproof_model_embedding(s->model);
     sinkproof_matrix positions = sinkproof_model_slot(s->model, 0, SINKPROOF_POSITIONS);
@@ -152,19 +150,19 @@ static void embed(sinkproof_chunk *c, const int32_t *tokens_n) {
 }
 
 // F1, and F2 unless logits_nv is NULL.
-static void finish(sinkproof_chunk *c, double *logits_nv) {
+static void finish(token_chunk *c, double *logits_nv) {
     const sinkproof_session *s = c->session;
     sinkproof_matrix scale = sinkproof_model_final_norm(s->model);
     sinkproof_matrix shift = sinkproof_model_slot(s->model, 0, SINKPROOF_FINAL_NORM_B);
     sinkproof_matrix unembedding = sinkproof_model_unembedding(s->model);
-    norm(c, SINKPROOF_AT_F1, &scale, &shift);
+    norm(c, AT_F1, &scale, &shift);
     see_end(c, "F1", c->config->hidden, c->b.t_nc);
     if (logits_nv == NULL) return;
     s->stages->unembed(&s->policy, &unembedding, c->n, c->b.t_nc, logits_nv, c->b.work);
     see_end(c, "F2", c->config->vocab, logits_nv);
 }
 
-static void run_chunk(sinkproof_chunk *c, const int32_t *tokens_n, double *logits_nv) {
+static void run_chunk(token_chunk *c, const int32_t *tokens_n, double *logits_nv) {
     sinkproof_session *s = c->session;
     if (c->config->rotation.kind != SINKPROOF_NO_ROTATION) {
         sinkproof_yarn_frequencies(&s->policy, c->config, c->b.freq_d);
@@ -187,20 +185,19 @@ bool sinkproof_forward(sinkproof_session *session, size_t n, const int32_t *toke
                        double *logits_nv, const sinkproof_observer *observer,
                        sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(session->model);
-    if (!sinkproof_session_check(session, n, tokens_n, error)) return false;
-    if (!sinkproof_session_reserve(session, session->length + n, error)) return false;
+    if (!session_check(session, n, tokens_n, error)) return false;
+    if (!session_reserve(session, session->length + n, error)) return false;
     size_t step = observer != NULL || n < CHUNK ? n : CHUNK;
     for (size_t done = 0; done < n; done += step) {
-        sinkproof_chunk c = {.session = session, .config = config, .observer = observer};
+        token_chunk c = {.session = session, .config = config, .observer = observer};
         c.n = n - done < step ? n - done : step;
         c.first = session->length;
         bool own_logits = observer != NULL && !observer->no_logits && logits_nv == NULL;
-        if (!sinkproof_buffers_new(config, c.n, c.first + c.n, observer != NULL, own_logits, &c.b,
-                                   error))
+        if (!buffers_new(config, c.n, c.first + c.n, observer != NULL, own_logits, &c.b, error))
             return false;
         double *logits = logits_nv != NULL ? logits_nv + done * config->vocab : c.b.logits_nv;
         run_chunk(&c, tokens_n + done, logits);
-        sinkproof_buffers_free(&c.b);
+        buffers_free(&c.b);
     }
     return true;
 }

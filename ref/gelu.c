@@ -9,15 +9,15 @@
 
 double sinkproof_gelu_one(const sinkproof_policy *policy, double x) {
     //> gelu.tanh
-    double square = sinkproof_round_at(policy, SINKPROOF_AT_M8_SQUARE, x * x);
-    double cube = sinkproof_round_at(policy, SINKPROOF_AT_M8_CUBE, square * x);
-    double cubic = sinkproof_round_at(policy, SINKPROOF_AT_M8_CUBIC, 0.044715 * cube);
-    double sum = sinkproof_round_at(policy, SINKPROOF_AT_M8_SUM, x + cubic);
+    double square = round_at(policy, AT_M8_SQUARE, x * x);
+    double cube = round_at(policy, AT_M8_CUBE, square * x);
+    double cubic = round_at(policy, AT_M8_CUBIC, 0.044715 * cube);
+    double sum = round_at(policy, AT_M8_SUM, x + cubic);
     double root = sqrt(2 / acos(-1)); // of 2 / pi
-    double inner = sinkproof_round_at(policy, SINKPROOF_AT_M8_INNER, root * sum);
-    double bend = sinkproof_round_at(policy, SINKPROOF_AT_M8_TANH, tanh(inner));
-    double one = sinkproof_round_at(policy, SINKPROOF_AT_M8_ONE, 1 + bend);
-    return sinkproof_round_at(policy, SINKPROOF_AT_M8, 0.5 * x * one);
+    double inner = round_at(policy, AT_M8_INNER, root * sum);
+    double bend = round_at(policy, AT_M8_TANH, tanh(inner));
+    double one = round_at(policy, AT_M8_ONE, 1 + bend);
+    return round_at(policy, AT_M8, 0.5 * x * one);
     //< gelu.tanh
 }
 

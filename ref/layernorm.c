@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static double mean_of(size_t hidden, const double *x_c) {
+static double row_mean(size_t hidden, const double *x_c) {
     double sum = 0;
     for (size_t c = 0; c < hidden; c++) sum += x_c[c];
     return sum / (double)hidden;
@@ -32,11 +32,10 @@ void sinkproof_layernorm(const sinkproof_policy *policy, sinkproof_point point,
     //> layernorm.forward
     for (size_t t = 0; t < n; t++) {
         const double *x_c = x_nc + t * hidden;
-        double mean = mean_of(hidden, x_c), inverse = inverse_deviation(hidden, x_c, mean, eps);
+        double mean = row_mean(hidden, x_c), inverse = inverse_deviation(hidden, x_c, mean, eps);
         for (size_t c = 0; c < hidden; c++) {
-            double normed = sinkproof_round_at(policy, before, (x_c[c] - mean) * inverse);
-            out_nc[t * hidden + c] =
-                sinkproof_round_at(policy, point, normed * scale_c[c] + shift_c[c]);
+            double normed = round_at(policy, before, (x_c[c] - mean) * inverse);
+            out_nc[t * hidden + c] = round_at(policy, point, normed * scale_c[c] + shift_c[c]);
         }
     }
     //< layernorm.forward

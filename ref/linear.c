@@ -15,19 +15,19 @@
 // tokens and the compiler may use vector registers over tokens: never over the sum.
 enum { LANES = 8 };
 
-static size_t groups_of(size_t n) {
+static size_t lane_groups(size_t n) {
     return (n + LANES - 1) / LANES;
 }
 
 size_t sinkproof_linear_work(size_t n, size_t rows, size_t cols) {
     size_t widest = rows > cols ? rows : cols; // a row of W, or the bias
-    return widest + groups_of(n) * LANES * cols;
+    return widest + lane_groups(n) * LANES * cols;
 }
 
 // packed[(n / LANES) cols + c][n % LANES] = x_nc as it is read; missing tokens are zero.
 static void pack_tokens(sinkproof_format read, size_t n, size_t cols, const double *x_nc,
                         double *x_c, double *packed) {
-    memset(packed, 0, groups_of(n) * LANES * cols * sizeof *packed);
+    memset(packed, 0, lane_groups(n) * LANES * cols * sizeof *packed);
     for (size_t t = 0; t < n; t++) {
         sinkproof_operand_row(read, cols, x_nc + t * cols, x_c);
         for (size_t c = 0; c < cols; c++)
@@ -44,7 +44,7 @@ static void dot_group(size_t cols, const double *w_c, const double *x_ct, double
 }
 
 // The same, rounded at each step. Terms with a common scale are summed separately first.
-static void running_group(const sinkproof_running *running, size_t together, size_t cols,
+static void running_group(const running_points *running, size_t together, size_t cols,
                           const double *w_c, const double *x_ct, double *dot_t) {
     for (size_t t = 0; t < LANES; t++) {
         //> bound.accumulator
@@ -52,7 +52,7 @@ static void running_group(const sinkproof_running *running, size_t together, siz
         for (size_t first = 0; first < cols; first += together) {
             double part = 0;
             for (size_t c = first; c < cols && c < first + together; c++)
-                part = sinkproof_run(running, part, w_c[c], x_ct[c * LANES + t]);
+                part = running_add(running, part, w_c[c], x_ct[c * LANES + t]);
             dot_t[t] = sinkproof_round(running->acc, dot_t[t] + part);
         }
         //< bound.accumulator
@@ -65,7 +65,7 @@ static void products(const sinkproof_policy *policy, sinkproof_product_points at
                      double *work) {
     size_t rows = weight_rc->rows, cols = weight_rc->cols;
     double *w_c = work, *packed = work + (rows > cols ? rows : cols);
-    sinkproof_running running = sinkproof_running_at(policy, at.term, at.acc);
+    running_points running = running_points_at(policy, at.term, at.acc);
     bool plain = running.term == SINKPROOF_REAL && running.acc == SINKPROOF_REAL;
     pack_tokens(sinkproof_operand_format(policy, at.in, weight_rc), n, cols, x_nc, w_c, packed);
     for (size_t r = 0; r < rows; r++) {
@@ -88,7 +88,7 @@ void sinkproof_linear(const sinkproof_policy *policy, sinkproof_point point, siz
                       const double *x_nc, double *y_nr, double *work) {
     size_t rows = weight_rc->rows;
     bool biased = bias_r != NULL && bias_r->count > 0;
-    sinkproof_product_points at = sinkproof_points_of_product(point);
+    sinkproof_product_points at = sinkproof_product_points_at(point);
     products(policy, at, n, weight_rc, x_nc, y_nr, work);
     double *b_r = work; // the row buffer is free again
     if (biased) sinkproof_matrix_row(bias_r, 0, b_r);
@@ -96,8 +96,8 @@ void sinkproof_linear(const sinkproof_policy *policy, sinkproof_point point, siz
         for (size_t r = 0; r < rows; r++) {
             //> bound.operands
             double y = y_nr[t * rows + r];
-            if (biased) y = sinkproof_round_at(policy, at.product, y) + b_r[r];
-            y_nr[t * rows + r] = sinkproof_round_at(policy, point, y);
+            if (biased) y = round_at(policy, at.product, y) + b_r[r];
+            y_nr[t * rows + r] = round_at(policy, point, y);
             //< bound.operands
         }
 }

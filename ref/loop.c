@@ -10,8 +10,8 @@
 #include <string.h>
 
 // Shows the observer a point by its full name ("F2"); the observer may replace the values.
-void sinkproof_see_whole(const sinkproof_chunk *c, const char *full, size_t rank,
-                         const size_t *shape, double *values) {
+void show_named_point(const token_chunk *c, const char *full, size_t rank, const size_t *shape,
+                      double *values) {
     const sinkproof_observer *o = c->observer;
     if (o == NULL) return;
     if (o->replace != NULL) o->replace(o->context, full, rank, shape, values);
@@ -19,36 +19,36 @@ void sinkproof_see_whole(const sinkproof_chunk *c, const char *full, size_t rank
 }
 
 // The point `name` of the current layer ("03.A1").
-void sinkproof_see(const sinkproof_chunk *c, const char *name, size_t rank, const size_t *shape,
-                   double *values) {
+void show_layer_point(const token_chunk *c, const char *name, size_t rank, const size_t *shape,
+                      double *values) {
     char full[48];
     snprintf(full, sizeof full, "%02zu.%s", c->l, name);
-    sinkproof_see_whole(c, full, rank, shape, values);
+    show_named_point(c, full, rank, shape, values);
 }
 
 // What is read later may be rounded before: queries, and keys and values when they are cached.
 static void round_all(const sinkproof_policy *policy, sinkproof_point point, size_t count,
                       double *x) {
-    for (size_t i = 0; i < count; i++) x[i] = sinkproof_round_at(policy, point, x[i]);
+    for (size_t i = 0; i < count; i++) x[i] = round_at(policy, point, x[i]);
 }
 
 // Rounds queries, keys and values, and stores the new keys and values in the cache.
-static void keep(sinkproof_chunk *c) {
+static void keep(token_chunk *c) {
     const sinkproof_policy *policy = &c->session->policy;
-    sinkproof_buffers *b = &c->b;
+    chunk_buffers *b = &c->b;
     size_t heads = c->config->n_heads, d = c->config->head_dim;
     size_t width = c->config->n_kv_heads * d, bytes = c->n * width * sizeof(double);
-    round_all(policy, SINKPROOF_AT_A5_Q, c->n * heads * d, b->q_nhd);
-    round_all(policy, SINKPROOF_AT_A5_K, c->n * width, b->k_ngd);
-    round_all(policy, SINKPROOF_AT_A11_V, c->n * width, b->v_ngd);
+    round_all(policy, AT_A5_Q, c->n * heads * d, b->q_nhd);
+    round_all(policy, AT_A5_K, c->n * width, b->k_ngd);
+    round_all(policy, AT_A11_V, c->n * width, b->v_ngd);
     memcpy(c->session->k_ljgd[c->l] + c->first * width, b->k_ngd, bytes);
     memcpy(c->session->v_ljgd[c->l] + c->first * width, b->v_ngd, bytes);
 }
 
 // A5 to A11 for head h and the queries from row i on. Scores and weights are kept for an observer;
 // attention in one pass keeps only the scores, and only for an observer.
-static void attend_block(sinkproof_chunk *c, size_t h, size_t i,
-                         const sinkproof_normaliser *normaliser, double *s_ij, double *alpha_ij) {
+static void attend_block(token_chunk *c, size_t h, size_t i, const sinkproof_normaliser *normaliser,
+                         double *s_ij, double *alpha_ij) {
     const sinkproof_config *config = c->config;
     const sinkproof_stages *stages = c->session->stages;
     const sinkproof_policy *policy = &c->session->policy;
@@ -78,22 +78,22 @@ static void attend_block(sinkproof_chunk *c, size_t h, size_t i,
 }
 
 // A6, A9 and A10 of every head; A6 alone when attention is one pass.
-static void see_attention(sinkproof_chunk *c, size_t keys) {
+static void see_attention(token_chunk *c, size_t keys) {
     size_t heads = c->config->n_heads, rows = heads * c->n;
-    sinkproof_see(c, "A6", 3, (size_t[]){heads, c->n, keys}, c->b.s_hij);
+    show_layer_point(c, "A6", 3, (size_t[]){heads, c->n, keys}, c->b.s_hij);
     if (c->session->stages->attention != NULL) return;
     for (size_t r = 0; r < rows; r++) // A10: the sink's column dropped
         memcpy(c->b.weight_hij + r * keys, c->b.alpha_hij + r * (keys + 1), keys * sizeof(double));
-    sinkproof_see(c, "A9", 3, (size_t[]){heads, c->n, keys + 1}, c->b.alpha_hij);
-    sinkproof_see(c, "A10", 3, (size_t[]){heads, c->n, keys}, c->b.weight_hij);
+    show_layer_point(c, "A9", 3, (size_t[]){heads, c->n, keys + 1}, c->b.alpha_hij);
+    show_layer_point(c, "A10", 3, (size_t[]){heads, c->n, keys}, c->b.weight_hij);
 }
 
-void sinkproof_loop_attend(sinkproof_chunk *c, const sinkproof_layer *layer) {
+void loop_attend(token_chunk *c, const sinkproof_layer *layer) {
     keep(c);
     size_t heads = c->config->n_heads, keys = c->first + c->n;
     for (size_t h = 0; h < heads; h++) {
         sinkproof_normaliser normaliser = // the experts' scratch is free here
-            sinkproof_normaliser_of(c->config, layer, h, c->b.work);
+            sinkproof_head_normaliser(c->config, layer, h, c->b.work);
         size_t kept = c->observer != NULL ? h : 0; // heads already held for the observer
         for (size_t i = 0; i < c->n; i += c->b.rows)
             attend_block(c, h, i, &normaliser, c->b.s_hij + kept * c->b.rows * keys,

@@ -11,38 +11,37 @@
 #include "ref/session.h"
 
 // One chunk in the loop: its place, and its buffers.
-typedef struct sinkproof_chunk {
+typedef struct token_chunk {
     sinkproof_session *session;
     const sinkproof_config *config;
     const sinkproof_observer *observer; // or NULL
-    sinkproof_buffers b;
+    chunk_buffers b;
     size_t n, first; // tokens, position of the first
     size_t l;        // layer
-} sinkproof_chunk;
+} token_chunk;
 
 // Shows the observer a point by its full name ("F2"); the observer may replace the values.
-void sinkproof_see_whole(const sinkproof_chunk *c, const char *full, size_t rank,
-                         const size_t *shape, double *values);
+void show_named_point(const token_chunk *c, const char *full, size_t rank, const size_t *shape,
+                      double *values);
 // The point `name` of the current layer ("03.A1").
-void sinkproof_see(const sinkproof_chunk *c, const char *name, size_t rank, const size_t *shape,
-                   double *values);
+void show_layer_point(const token_chunk *c, const char *name, size_t rank, const size_t *shape,
+                      double *values);
 
-static inline void see_nc(const sinkproof_chunk *c, const char *name, size_t width,
-                          double *values_nc) {
-    sinkproof_see(c, name, 2, (size_t[]){c->n, width}, values_nc);
+static inline void see_nc(const token_chunk *c, const char *name, size_t width, double *values_nc) {
+    show_layer_point(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 
-static inline void see_heads(const sinkproof_chunk *c, const char *name, size_t heads,
+static inline void see_heads(const token_chunk *c, const char *name, size_t heads,
                              double *values_nhd) {
-    sinkproof_see(c, name, 3, (size_t[]){c->n, heads, c->config->head_dim}, values_nhd);
+    show_layer_point(c, name, 3, (size_t[]){c->n, heads, c->config->head_dim}, values_nhd);
 }
 
-static inline void see_end(const sinkproof_chunk *c, const char *name, size_t width,
+static inline void see_end(const token_chunk *c, const char *name, size_t width,
                            double *values_nc) {
-    sinkproof_see_whole(c, name, 2, (size_t[]){c->n, width}, values_nc);
+    show_named_point(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 
 // A5 to A11, from queries and keys as the scores meet them; keys and values go into the cache.
-void sinkproof_loop_attend(sinkproof_chunk *c, const sinkproof_layer *layer);
+void loop_attend(token_chunk *c, const sinkproof_layer *layer);
 
 #endif

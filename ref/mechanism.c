@@ -71,15 +71,14 @@ void sinkproof_mechanism_epe(const sinkproof_model *model, const sinkproof_polic
     double *rest = act_if + n * inter;
     //> gpt2.epe
     if (normed)
-        sinkproof_layernorm(policy, SINKPROOF_AT_M1, &first.mlp_norm, &first.mlp_norm_b,
-                            config->rms_eps, n, p_ic, t_ic, rest);
+        sinkproof_layernorm(policy, AT_M1, &first.mlp_norm, &first.mlp_norm_b, config->rms_eps, n,
+                            p_ic, t_ic, rest);
     else
         memcpy(t_ic, p_ic, n * hidden * sizeof *t_ic);
-    sinkproof_linear(policy, SINKPROOF_AT_M6, n, &first.w_up, &first.b_up, t_ic, up_if, rest);
+    sinkproof_linear(policy, AT_M6, n, &first.w_up, &first.b_up, t_ic, up_if, rest);
     sinkproof_gelu(policy, n * inter, up_if, act_if);
-    sinkproof_linear(policy, SINKPROOF_AT_M10, n, &first.w_down, &first.b_down, act_if, epe_ic,
-                     rest);
-    sinkproof_residual(policy, SINKPROOF_AT_M12, n * hidden, p_ic, epe_ic);
+    sinkproof_linear(policy, AT_M10, n, &first.w_down, &first.b_down, act_if, epe_ic, rest);
+    sinkproof_residual(policy, AT_M12, n * hidden, p_ic, epe_ic);
     //< gpt2.epe
 }
 

@@ -124,7 +124,7 @@ static void place(size_t n, double *x, size_t k) {
     }
 }
 
-double sinkproof_metric_median(size_t n, double *x_i) {
+double metric_median(size_t n, double *x_i) {
     for (size_t i = 0; i < n; i++)
         if (isnan(x_i[i])) return NAN;
     if (n == 0) return NAN;
@@ -156,7 +156,7 @@ bool sinkproof_metric_massive(size_t n, size_t width, const double *x_nc, sinkpr
     out->largest = size_nc[largest];
     out->position = largest / width;
     out->coordinate = largest % width;
-    out->median = sinkproof_metric_median(n * width, size_nc);
+    out->median = metric_median(n * width, size_nc);
     out->ratio = out->largest / out->median;
     //< metric.massive
     for (size_t i = 1; i < n; i++) others += norm(width, x_nc + i * width);
@@ -208,7 +208,7 @@ bool sinkproof_metric_drain(size_t n, size_t d, size_t stride, const double *x_n
     }
     out->first = norm_i[0];
     out->mean = sum / (double)(n - 1); // NaN if there are no others
-    out->median = sinkproof_metric_median(n - 1, norm_i + 1);
+    out->median = metric_median(n - 1, norm_i + 1);
     //< metric.value-drain
     free(norm_i);
     return true;

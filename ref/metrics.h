@@ -73,7 +73,7 @@ bool sinkproof_metric_drain(size_t n, size_t d, size_t stride, const double *x_n
                             sinkproof_drain *out);
 
 // The median of n numbers, the mean of the two middle ones if n is even; reorders x_i.
-double sinkproof_metric_median(size_t n, double *x_i);
+double metric_median(size_t n, double *x_i);
 
 // metric.key-geometry: mean cosines of queries with the first key and with the others, over the
 // pairs inside the window (0: all keys up to the query): rows t >= 2 and key 1; rows t >= 2 and

@@ -10,8 +10,9 @@ size_t sinkproof_normaliser_work(const sinkproof_config *config) {
     return config->n_heads > config->head_dim ? config->n_heads : config->head_dim;
 }
 
-sinkproof_normaliser sinkproof_normaliser_of(const sinkproof_config *config,
-                                             const sinkproof_layer *layer, size_t h, double *work) {
+sinkproof_normaliser sinkproof_head_normaliser(const sinkproof_config *config,
+                                               const sinkproof_layer *layer, size_t h,
+                                               double *work) {
     //> sink.softmax1
     if (sinkproof_sinks_stored(config) == SINKPROOF_SINK_NOTHING)
         return (sinkproof_normaliser){.logit = sinkproof_sinks_constant(config)};

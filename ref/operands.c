@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static sinkproof_format format_of_weight(const sinkproof_matrix *weight) {
+static sinkproof_format weight_format(const sinkproof_matrix *weight) {
     if (weight->kept != SINKPROOF_REAL) return weight->kept;
     if (sinkproof_matrix_is_whole(weight)) return SINKPROOF_Q8_0;
     if (weight->dtype == SINKPROOF_DTYPE_BF16) return SINKPROOF_BF16;
@@ -20,7 +20,7 @@ static sinkproof_format format_of_weight(const sinkproof_matrix *weight) {
 sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkproof_point in,
                                           const sinkproof_matrix *weight) {
     sinkproof_format format = policy->at[in].format;
-    return format == SINKPROOF_OF_WEIGHT ? format_of_weight(weight) : format;
+    return format == SINKPROOF_OF_WEIGHT ? weight_format(weight) : format;
 }
 
 // Quantizes at most 32 numbers in the manner of a weight in blocks.
@@ -48,7 +48,7 @@ size_t sinkproof_terms_together(const sinkproof_matrix *weight) {
     return scaled ? SINKPROOF_MXFP4_BLOCK : weight->cols;
 }
 
-sinkproof_running sinkproof_running_at(const sinkproof_policy *policy, sinkproof_point term,
-                                       sinkproof_point acc) {
-    return (sinkproof_running){policy->at[term].format, policy->at[acc].format};
+running_points running_points_at(const sinkproof_policy *policy, sinkproof_point term,
+                                 sinkproof_point acc) {
+    return (running_points){policy->at[term].format, policy->at[acc].format};
 }

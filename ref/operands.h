@@ -24,15 +24,15 @@ void sinkproof_operand_row(sinkproof_format format, size_t n, const double *x_c,
 size_t sinkproof_terms_together(const sinkproof_matrix *weight);
 
 // A sum in ascending order. It rounds only where the policy says so.
-typedef struct sinkproof_running {
+typedef struct running_points {
     sinkproof_format term, acc;
-} sinkproof_running;
+} running_points;
 
-sinkproof_running sinkproof_running_at(const sinkproof_policy *policy, sinkproof_point term,
-                                       sinkproof_point acc);
+running_points running_points_at(const sinkproof_policy *policy, sinkproof_point term,
+                                 sinkproof_point acc);
 
 // sum + a b, rounded as the sum says.
-static inline double sinkproof_run(const sinkproof_running *r, double sum, double a, double b) {
+static inline double running_add(const running_points *r, double sum, double a, double b) {
     double product = a * b;
     if (r->term != SINKPROOF_REAL) product = sinkproof_round(r->term, product);
     return r->acc == SINKPROOF_REAL ? sum + product : sinkproof_round(r->acc, sum + product);

@@ -8,11 +8,11 @@
 void sinkproof_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                       const double *o_nhd, double *out_nc, double *work) {
     //> sink.attn-concat
-    sinkproof_linear(policy, SINKPROOF_AT_A12, n, &layer->w_o, &layer->b_o, o_nhd, out_nc, work);
+    sinkproof_linear(policy, AT_A12, n, &layer->w_o, &layer->b_o, o_nhd, out_nc, work);
     //< sink.attn-concat
 }
 
 void sinkproof_residual(const sinkproof_policy *policy, sinkproof_point point, size_t count,
                         const double *t, double *x) {
-    for (size_t c = 0; c < count; c++) x[c] = sinkproof_round_at(policy, point, x[c] + t[c]);
+    for (size_t c = 0; c < count; c++) x[c] = round_at(policy, point, x[c] + t[c]);
 }

@@ -8,10 +8,10 @@
 
 static const struct point_text {
     const char *name, *what;
-} point_texts[SINKPROOF_POINT_COUNT] = {
-#define SINKPROOF_POINT_TEXT(id, name, what) {name, what},
-    SINKPROOF_POINTS(SINKPROOF_POINT_TEXT)
-#undef SINKPROOF_POINT_TEXT
+} point_texts[AT_POINTS] = {
+#define POINT_NAME_ROW(id, name, what) {name, what},
+    SINKPROOF_POINTS(POINT_NAME_ROW)
+#undef POINT_NAME_ROW
 };
 
 const char *sinkproof_point_name(sinkproof_point point) {
@@ -22,7 +22,7 @@ const char *sinkproof_point_what(sinkproof_point point) {
     return point_texts[point].what;
 }
 
-#define AT(id) SINKPROOF_AT_##id
+#define AT(id) AT_##id
 static const struct norm_row {
     sinkproof_point result, before_weight;
 } norm_rows[] = {{AT(A1), AT(A1_NORM)}, {AT(M1), AT(M1_NORM)}, {AT(F1), AT(F1_NORM)}};
@@ -49,7 +49,7 @@ static const struct product_row {
 };
 enum { PRODUCTS = sizeof product_rows / sizeof product_rows[0] };
 
-sinkproof_product_points sinkproof_points_of_product(sinkproof_point result) {
+sinkproof_product_points sinkproof_product_points_at(sinkproof_point result) {
     size_t row = 0;
     while (row + 1 < PRODUCTS && product_rows[row].result != result) row++;
     return product_rows[row].at;
@@ -120,9 +120,9 @@ typedef enum dimension {
 
 enum { ENDS, LAYER, ROTATED, ROUTED };
 enum { VALUE, STREAM, OPERAND };
-enum { SINKPROOF_AT_NOTHING = -1 };
+enum { AT_NOTHING = -1 };
 enum { IS_EACH = 1 << 8, IS_SHARED = 1 << 9, INPUT = IS_EACH - 1 };
-enum { SINKPROOF_TRACE_RESIDUAL = SINKPROOF_TRACE_POINTS };
+enum { TRACE_RESIDUAL = TRACE_POINTS };
 enum { NO_SLOT = -1 };
 #define WEIGHT_1(a)                                                                                \
     { SINKPROOF_##a, NO_SLOT }
@@ -134,8 +134,8 @@ enum { NO_SLOT = -1 };
     { NO_SLOT, NO_SLOT }
 #define SHAPE(...)                                                                                 \
     { __VA_ARGS__ }
-#define EACH(id)   (SINKPROOF_TRACE_##id | IS_EACH)
-#define SHARED(id) (SINKPROOF_TRACE_##id | IS_SHARED)
+#define EACH(id)   (TRACE_##id | IS_EACH)
+#define SHARED(id) (TRACE_##id | IS_SHARED)
 #define NONE       0
 
 static const struct traced {
@@ -148,12 +148,12 @@ static const struct traced {
     int weights[SINKPROOF_MAX_WEIGHTS]; // sinkproof_slot
     dimension shape[3];
     int inputs[SINKPROOF_MAX_INPUTS]; // until the first NONE
-} rows[SINKPROOF_TRACE_POINTS] = {
-#define SINKPROOF_TRACED(id, name, at, where, role, held, operation, weights, shape, ...)          \
-    {name,  SINKPROOF_AT_##at, where, role, SINKPROOF_##held, SINKPROOF_##operation, weights,      \
-     shape, {__VA_ARGS__}},
-    SINKPROOF_TRACED_POINTS(SINKPROOF_TRACED)
-#undef SINKPROOF_TRACED
+} rows[TRACE_POINTS] = {
+#define TRACED_ROW(id, name, at, where, role, held, operation, weights, shape, ...)                \
+    {name,    AT_##at, where,        role, SINKPROOF_##held, SINKPROOF_##operation,                \
+     weights, shape,   {__VA_ARGS__}},
+    SINKPROOF_TRACED_POINTS(TRACED_ROW)
+#undef TRACED_ROW
 };
 
 const char *sinkproof_trace_point_name(sinkproof_trace_point point) {
@@ -165,7 +165,7 @@ bool sinkproof_trace_point_is_layered(sinkproof_trace_point point) {
 }
 
 bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
-    return rows[point].rounding == SINKPROOF_AT_NOTHING;
+    return rows[point].rounding == AT_NOTHING;
 }
 
 // Whether a model has the point, in its layers or outside them.
@@ -210,9 +210,9 @@ bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point) {
 static sinkproof_input residual_before(const sinkproof_config *config, sinkproof_trace_point point,
                                        size_t layer) {
     // number of layers before it
-    size_t through = point == SINKPROOF_TRACE_F1 ? config->n_layers : layer;
-    return through == 0 ? (sinkproof_input){SINKPROOF_TRACE_T0, 0, SINKPROOF_INPUT_EACH}
-                        : (sinkproof_input){SINKPROOF_TRACE_M12, through - 1, SINKPROOF_INPUT_EACH};
+    size_t through = point == TRACE_F1 ? config->n_layers : layer;
+    return through == 0 ? (sinkproof_input){TRACE_T0, 0, SINKPROOF_INPUT_EACH}
+                        : (sinkproof_input){TRACE_M12, through - 1, SINKPROOF_INPUT_EACH};
 }
 
 size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
@@ -221,14 +221,14 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
     for (; n < SINKPROOF_MAX_INPUTS && rows[point].inputs[n] != NONE; n++) {
         int from = rows[point].inputs[n];
         sinkproof_input in = {(sinkproof_trace_point)(from & INPUT), layer, SINKPROOF_INPUT_EACH};
-        if ((from & INPUT) == SINKPROOF_TRACE_RESIDUAL) in = residual_before(config, point, layer);
+        if ((from & INPUT) == TRACE_RESIDUAL) in = residual_before(config, point, layer);
         for (; !has(config, in.point); in.point = (sinkproof_trace_point)(from & INPUT))
             from = rows[in.point].inputs[0] | (from & IS_SHARED);
         in.kind = (from & IS_SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
         inputs[n] = in;
     }
-    if (point == SINKPROOF_TRACE_A9 && !sinkproof_sinks_are_constant(config)) // its sink's logit
-        inputs[n++] = (sinkproof_input){SINKPROOF_TRACE_A4_Q, layer, SINKPROOF_INPUT_SHARED};
+    if (point == TRACE_A9 && !sinkproof_sinks_are_constant(config)) // its sink's logit
+        inputs[n++] = (sinkproof_input){TRACE_A4_Q, layer, SINKPROOF_INPUT_SHARED};
     return n;
 }
 

@@ -103,10 +103,10 @@
     P(F2, "F2", "logits")
 
 typedef enum sinkproof_point {
-#define SINKPROOF_POINT_ENUM(id, name, what) SINKPROOF_AT_##id,
-    SINKPROOF_POINTS(SINKPROOF_POINT_ENUM)
-#undef SINKPROOF_POINT_ENUM
-        SINKPROOF_POINT_COUNT
+#define AT_ENUM(id, name, what) AT_##id,
+    SINKPROOF_POINTS(AT_ENUM)
+#undef AT_ENUM
+        AT_POINTS
 } sinkproof_point;
 
 const char *sinkproof_point_name(sinkproof_point point); // "A4.freq"
@@ -125,7 +125,7 @@ typedef struct sinkproof_product_points {
 } sinkproof_product_points;
 
 // The points of a linear layer, by its result: A2, A12, M2, M5, M9 or F2; in GPT-2 also M6 and M10.
-sinkproof_product_points sinkproof_points_of_product(sinkproof_point result);
+sinkproof_product_points sinkproof_product_points_at(sinkproof_point result);
 
 // Whether it is the rounding of an operand of a stored weight (A2.in, ..., F2.in).
 bool sinkproof_point_is_operand(sinkproof_point point);
@@ -183,10 +183,10 @@ bool sinkproof_point_is_operand(sinkproof_point point);
 
 // Names of LAYER points carry the layer in a trace: "03.A9".
 typedef enum sinkproof_trace_point {
-#define SINKPROOF_TRACED_ENUM(id, ...) SINKPROOF_TRACE_##id,
-    SINKPROOF_TRACED_POINTS(SINKPROOF_TRACED_ENUM)
-#undef SINKPROOF_TRACED_ENUM
-        SINKPROOF_TRACE_POINTS
+#define TRACE_ENUM(id, ...) TRACE_##id,
+    SINKPROOF_TRACED_POINTS(TRACE_ENUM)
+#undef TRACE_ENUM
+        TRACE_POINTS
 } sinkproof_trace_point;
 
 const char *sinkproof_trace_point_name(sinkproof_trace_point point); // "A2.q"

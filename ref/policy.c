@@ -18,7 +18,7 @@ enum { OPTIONAL = 64 };
 #define F32_OR  (SINKPROOF_F32 | OPTIONAL)
 #define F16_OR  (SINKPROOF_F16 | OPTIONAL)
 #define BF16_OR (SINKPROOF_BF16 | OPTIONAL)
-#define AT(id)  [SINKPROOF_AT_##id]
+#define AT(id)  [AT_##id]
 
 // The roundings of each policy, and their reasons:
 //
@@ -55,7 +55,7 @@ enum { OPTIONAL = 64 };
 enum { OF_F32, OF_OPERANDS, OF_OPENAI, OF_HF, OF_BF16, OF_F16, COLUMNS, NO_COLUMN };
 
 // clang-format off
-static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
+static const unsigned char roundings[AT_POINTS][COLUMNS] = {
     //                  f32      operands openai   hf       bf16     f16
     AT(T0)          = {F32,     F32,     BF16,    BF16,    BF16,    F16},
     AT(A1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
@@ -134,8 +134,7 @@ static const unsigned char roundings[SINKPROOF_POINT_COUNT][COLUMNS] = {
 // onnxruntime    ONNX Runtime GenAI's float16 graph (in float32 it is f32). One kernel adds the
 //                residual and takes the norm, of the sum before it is rounded; a product's bias
 //                joins its sum; the rotation's products stay in float32.
-static const char hf_llama[] =
-    "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A9.max=real,M8.sigmoid=real";
+static const char hf_llama[] = "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A9.max=real,M8.sigmoid=real";
 static const char mlx[] =
     "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
     "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
@@ -244,21 +243,21 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
 
 bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy) {
     bool any = false;
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) any = any || policy->unrounded[p];
+    for (int p = 0; p < AT_POINTS; p++) any = any || policy->unrounded[p];
     return any;
 }
 
-bool sinkproof_point_is_read(sinkproof_point point) {
+bool point_is_read(sinkproof_point point) {
     bool traced = false;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         sinkproof_point at;
         traced = traced || (sinkproof_trace_rounding((sinkproof_trace_point)p, &at) && at == point);
     }
-    return traced && point != SINKPROOF_AT_M5 && point != SINKPROOF_AT_M9;
+    return traced && point != AT_M5 && point != AT_M9;
 }
 
 // Every form that has a name, or only the definition.
-static unsigned forms_of(sinkproof_formed stage, bool exact) {
+static unsigned admitted_forms(sinkproof_formed stage, bool exact) {
     unsigned forms = 1;
     bool any = !exact && !formed_texts[stage].named;
     for (int form = 1; any && sinkproof_form_name(stage, form) != NULL; form++) forms |= 1u << form;
@@ -268,7 +267,7 @@ static unsigned forms_of(sinkproof_formed stage, bool exact) {
 bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
     for (size_t k = 0; policy_names[k] != NULL; k++) {
         if (strcmp(name, policy_names[k]) != 0) continue;
-        for (size_t a = 0; a < SINKPROOF_POINT_COUNT; a++) {
+        for (size_t a = 0; a < AT_POINTS; a++) {
             unsigned word = known[k].column == NO_COLUMN ? ABSENT : roundings[a][known[k].column];
             policy->at[a].format = (sinkproof_format)(word & ~OPTIONAL);
             policy->at[a].optional = (word & OPTIONAL) != 0;
@@ -280,9 +279,9 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         policy->ftz = true; // as the matrix units of AMX and AVX-512 do
         policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
-            policy->forms[f] = forms_of((sinkproof_formed)f, known[k].exact);
+            policy->forms[f] = admitted_forms((sinkproof_formed)f, known[k].exact);
         for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
-        return known[k].refined == NULL || sinkproof_policy_refine(known[k].refined, policy, NULL);
+        return known[k].refined == NULL || policy_refine(known[k].refined, policy, NULL);
     }
     return false;
 }

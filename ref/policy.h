@@ -59,12 +59,12 @@ enum { SINKPROOF_POLICY_NAME = 2048 };
 
 typedef struct sinkproof_policy {
     char name[SINKPROOF_POLICY_NAME]; // as given: "openai-bf16,M8.alpha=bf16"
-    sinkproof_rounding at[SINKPROOF_POINT_COUNT];
+    sinkproof_rounding at[AT_POINTS];
     sinkproof_format inside; // arithmetic between rounding points: F32 or F64
     double ulp[SINKPROOF_FUNCTION_COUNT];
     double exp_growth; // additional error of exp in ulp for each unit of |argument|
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
-    bool unrounded[SINKPROOF_POINT_COUNT];  // the next operation may read it before its rounding
+    bool unrounded[AT_POINTS];              // the next operation may read it before its rounding
     sinkproof_format weights; // format in which an engine stores them; REAL: the container's
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
@@ -77,13 +77,12 @@ typedef struct sinkproof_policy {
 // weight too (ref/operands.h).
 // Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, hf-llama-bf16, llama-cpp,
 // llama-cpp-flash, mlx (exact), vllm-bf16, onnxruntime, bf16, f16 (generic); or @FILE, which states
-// a policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known. Source: DESIGN,
-// "Three meanings of one model".
+// a policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known.
+// Source: DESIGN, "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 
 // Applies overrides as above to a policy.
-bool sinkproof_policy_refine(const char *overrides, sinkproof_policy *policy,
-                             sinkproof_error *error);
+bool policy_refine(const char *overrides, sinkproof_policy *policy, sinkproof_error *error);
 
 // The known names, NULL-terminated, narrowest first.
 const char *const *sinkproof_policy_names(void);
@@ -106,11 +105,10 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
 // Points that the next operation may read before their rounding are tensors of a trace, except M5
 // and M9: there only the bias follows, and an optional rounding means the same.
 bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy); // any point
-bool sinkproof_point_is_read(sinkproof_point point); // may be named in `unrounded`
+bool point_is_read(sinkproof_point point); // may be named in `unrounded`
 
 // x rounded at `point` by `policy`; optional roundings are applied.
-static inline double sinkproof_round_at(const sinkproof_policy *policy, sinkproof_point point,
-                                        double x) {
+static inline double round_at(const sinkproof_policy *policy, sinkproof_point point, double x) {
     return sinkproof_round(policy->at[point].format, x);
 }
 

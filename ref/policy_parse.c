@@ -14,14 +14,14 @@
 
 enum {
     FILE_LIMIT = 1 << 16,
-    FORM_KEYS = (int)SINKPROOF_POINT_COUNT + (int)SINKPROOF_FUNCTION_COUNT,
+    FORM_KEYS = (int)AT_POINTS + (int)SINKPROOF_FUNCTION_COUNT,
     KEYS = FORM_KEYS + (int)SINKPROOF_FORMED_COUNT + 5
 };
 
 // The keys of a policy in one order: points, functions, forms, and the others.
 static const char *key_name(size_t key) {
-    if (key < SINKPROOF_POINT_COUNT) return sinkproof_point_name((sinkproof_point)key);
-    key -= SINKPROOF_POINT_COUNT;
+    if (key < AT_POINTS) return sinkproof_point_name((sinkproof_point)key);
+    key -= AT_POINTS;
     if (key < SINKPROOF_FUNCTION_COUNT) return sinkproof_function_name((sinkproof_function)key);
     key -= SINKPROOF_FUNCTION_COUNT;
     if (key < SINKPROOF_FORMED_COUNT) return sinkproof_formed_name((sinkproof_formed)key);
@@ -60,7 +60,7 @@ static bool parse_rounding(sinkproof_point point, char *value, sinkproof_roundin
                               "unknown format '%s' for %s: %sknown are %s, each with ? when an "
                               "engine may be more precise there",
                               value, sinkproof_point_name(point),
-                              sinkproof_nearest_in(value, known).text, known);
+                              sinkproof_guess_in_list(value, known).text, known);
     rounding->optional = optional && rounding->format != SINKPROOF_REAL;
     return true;
 }
@@ -122,8 +122,8 @@ static bool unknown_form(sinkproof_formed stage, const char *word, sinkproof_err
     for (int form = 0; sinkproof_form_name(stage, form) != NULL; form++)
         append_word(list, sizeof list, sinkproof_form_name(stage, form));
     return sinkproof_fail(error, "unknown form '%s' for %s: %sknown are %s; several with | between",
-                          word, sinkproof_formed_name(stage), sinkproof_nearest_in(word, list).text,
-                          list);
+                          word, sinkproof_formed_name(stage),
+                          sinkproof_guess_in_list(word, list).text, list);
 }
 
 // "any", or names with | between.
@@ -144,24 +144,23 @@ static bool parse_forms(sinkproof_formed stage, char *value, unsigned *forms,
 
 static bool unknown_read(const char *word, sinkproof_error *error) {
     char list[256] = "none, any";
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
-        if (sinkproof_point_is_read((sinkproof_point)p))
+    for (int p = 0; p < AT_POINTS; p++)
+        if (point_is_read((sinkproof_point)p))
             append_word(list, sizeof list, sinkproof_point_name((sinkproof_point)p));
     return sinkproof_fail(error,
                           "'%s' is no point that a next operation may read unrounded: %sknown are "
                           "%s; several with | between",
-                          word, sinkproof_nearest_in(word, list).text, list);
+                          word, sinkproof_guess_in_list(word, list).text, list);
 }
 
 // "none", "any", or names with | between.
 static bool parse_unrounded(char *value, bool *unrounded, sinkproof_error *error) {
-    bool named[SINKPROOF_POINT_COUNT] = {false};
+    bool named[AT_POINTS] = {false};
     for (char *word; (word = strsep(&value, "|")) != NULL;) {
         bool known = strcmp(word, "none") == 0, any = strcmp(word, "any") == 0;
-        for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+        for (int p = 0; p < AT_POINTS; p++) {
             const char *name = sinkproof_point_name((sinkproof_point)p);
-            bool meant =
-                sinkproof_point_is_read((sinkproof_point)p) && (any || strcmp(word, name) == 0);
+            bool meant = point_is_read((sinkproof_point)p) && (any || strcmp(word, name) == 0);
             named[p] = named[p] || meant, known = known || meant;
         }
         if (!known) return unknown_read(word, error);
@@ -174,7 +173,7 @@ static bool unknown_key(const char *word, sinkproof_error *error) {
     char list[1000] = "";
     for (size_t key = 0; key < KEYS; key++) append_word(list, sizeof list, key_name(key));
     return sinkproof_fail(error, "unknown override '%s' of a policy: %sknown are %s", word,
-                          sinkproof_nearest_in(word, list).text, list);
+                          sinkproof_guess_in_list(word, list).text, list);
 }
 
 // Parses one "KEY=VALUE". `word` is split in place; *key receives the key's number.
@@ -186,8 +185,8 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     *value++ = '\0';
     for (*key = 0; *key < KEYS && strcmp(word, key_name(*key)) != 0;) ++*key;
     if (*key == KEYS) return unknown_key(word, error);
-    size_t function = *key - SINKPROOF_POINT_COUNT;
-    if (*key < SINKPROOF_POINT_COUNT)
+    size_t function = *key - AT_POINTS;
+    if (*key < AT_POINTS)
         return parse_rounding((sinkproof_point)*key, value, &policy->at[*key], error);
     if (function < SINKPROOF_FUNCTION_COUNT)
         return parse_ulp(word, value, &policy->ulp[function],
@@ -261,7 +260,7 @@ static bool parse_base(const char *word, sinkproof_policy *policy, sinkproof_err
     for (const char *const *name = sinkproof_policy_names(); *name != NULL; name++)
         append_word(list, sizeof list, *name);
     return sinkproof_fail(error, "unknown policy '%s': %sknown are %s, or @FILE", word,
-                          sinkproof_nearest_in(word, list).text, list);
+                          sinkproof_guess_in_list(word, list).text, list);
 }
 
 // `rest` is split in place.
@@ -272,8 +271,7 @@ static bool parse_overrides(char *rest, sinkproof_policy *policy, sinkproof_erro
     return true;
 }
 
-bool sinkproof_policy_refine(const char *overrides, sinkproof_policy *policy,
-                             sinkproof_error *error) {
+bool policy_refine(const char *overrides, sinkproof_policy *policy, sinkproof_error *error) {
     char *words = strdup(overrides);
     if (words == NULL) return sinkproof_fail(error, "no memory for a policy");
     bool good = parse_overrides(words, policy, error);

@@ -27,8 +27,8 @@ void sinkproof_rmsnorm(const sinkproof_policy *policy, sinkproof_point point,
         const double *x_c = x_nc + t * hidden;
         double inverse = inverse_rms(hidden, x_c, eps);
         for (size_t c = 0; c < hidden; c++) {
-            double normed = sinkproof_round_at(policy, before, x_c[c] * inverse);
-            out_nc[t * hidden + c] = sinkproof_round_at(policy, point, normed * scale_c[c]);
+            double normed = round_at(policy, before, x_c[c] * inverse);
+            out_nc[t * hidden + c] = round_at(policy, point, normed * scale_c[c]);
         }
     }
     //< rmsnorm.forward

@@ -16,7 +16,7 @@ double sinkproof_yarn_concentration(const sinkproof_config *config) {
 //< yarn.concentration
 
 // The pair that turns `rotations` times within the original context, as a real number.
-static double pair_of_rotations(const sinkproof_config *config, double rotations) {
+static double pair_turning_times(const sinkproof_config *config, double rotations) {
     const double two_pi = 6.283185307179586;
     double turns = (double)config->rotation.original_context / (rotations * two_pi);
     return (double)config->head_dim * log(turns) / (2 * log(config->rotation.theta));
@@ -26,8 +26,8 @@ static double pair_of_rotations(const sinkproof_config *config, double rotations
 // whole pairs and changes the frequencies in between by up to 76 %.
 void sinkproof_yarn_range(const sinkproof_config *config, bool truncate, double *low,
                           double *high) {
-    *low = pair_of_rotations(config, config->rotation.beta_fast);
-    *high = pair_of_rotations(config, config->rotation.beta_slow);
+    *low = pair_turning_times(config, config->rotation.beta_fast);
+    *high = pair_turning_times(config, config->rotation.beta_slow);
     //> yarn.truncate
     if (truncate) {
         *low = floor(*low);
@@ -43,7 +43,7 @@ void sinkproof_yarn_range(const sinkproof_config *config, bool truncate, double 
 // in its order; otherwise this is the formula over the reals.
 static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_config *config,
                              double low, double high, size_t d) {
-    const sinkproof_format format = policy->at[SINKPROOF_AT_A4_FREQ].format;
+    const sinkproof_format format = policy->at[AT_A4_FREQ].format;
 #define R(x) sinkproof_round(format, (x))
     double exponent = R(2 * (double)d / (double)config->head_dim);
     double period = R(pow(R(config->rotation.theta), exponent)); // theta^(2 d / head_dim)
@@ -71,23 +71,20 @@ void sinkproof_rope_table(const sinkproof_policy *policy, const sinkproof_config
                           const double *freq_d, size_t first, size_t n, double *cos_nd,
                           double *sin_nd) {
     size_t half = config->head_dim / 2;
-    double concentration =
-        sinkproof_round_at(policy, SINKPROOF_AT_A4_CONC, sinkproof_yarn_concentration(config));
+    double concentration = round_at(policy, AT_A4_CONC, sinkproof_yarn_concentration(config));
     for (size_t t = 0; t < n; t++)
         for (size_t d = 0; d < half; d++) {
             double position = (double)(first + t);
-            double angle = sinkproof_round_at(policy, SINKPROOF_AT_A4_ANGLE, position * freq_d[d]);
-            cos_nd[t * half + d] =
-                sinkproof_round_at(policy, SINKPROOF_AT_A4_COS, cos(angle) * concentration);
-            sin_nd[t * half + d] =
-                sinkproof_round_at(policy, SINKPROOF_AT_A4_COS, sin(angle) * concentration);
+            double angle = round_at(policy, AT_A4_ANGLE, position * freq_d[d]);
+            cos_nd[t * half + d] = round_at(policy, AT_A4_COS, cos(angle) * concentration);
+            sin_nd[t * half + d] = round_at(policy, AT_A4_COS, sin(angle) * concentration);
         }
 }
 
 void sinkproof_rope(const sinkproof_policy *policy, size_t n, size_t n_heads, size_t head_dim,
                     const double *cos_nd, const double *sin_nd, double *x_nhd) {
     size_t half = head_dim / 2;
-#define PROD(x) sinkproof_round_at(policy, SINKPROOF_AT_A4_PROD, (x))
+#define PROD(x) round_at(policy, AT_A4_PROD, (x))
     for (size_t t = 0; t < n; t++)
         for (size_t h = 0; h < n_heads; h++)
             for (size_t d = 0; d < half; d++) {
@@ -96,8 +93,8 @@ void sinkproof_rope(const sinkproof_policy *policy, size_t n, size_t n_heads, si
                 //> rope.rotate rope.orthogonal
                 double o1 = PROD(*x1 * c) - PROD(*x2 * s);
                 double o2 = PROD(*x2 * c) + PROD(*x1 * s);
-                *x1 = sinkproof_round_at(policy, SINKPROOF_AT_A4, o1);
-                *x2 = sinkproof_round_at(policy, SINKPROOF_AT_A4, o2);
+                *x1 = round_at(policy, AT_A4, o1);
+                *x2 = round_at(policy, AT_A4, o2);
                 //< rope.rotate rope.orthogonal
             }
 #undef PROD

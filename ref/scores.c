@@ -11,17 +11,16 @@
 void sinkproof_scores(const sinkproof_policy *policy, const sinkproof_block *block,
                       const double *q_id, const double *k_jd, double *s_ij) {
     const double scale = 1.0 / sqrt((double)block->head_dim);
-    const sinkproof_running running =
-        sinkproof_running_at(policy, SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC);
+    const running_points running = running_points_at(policy, AT_A5_TERM, AT_A5_ACC);
     for (size_t i = 0; i < block->rows; i++)
         for (size_t j = 0; j < block->keys; j++) {
             const double *q_d = q_id + i * block->q_stride, *k_d = k_jd + j * block->kv_stride;
             //> attn.score
             double dot = 0;
             for (size_t d = 0; d < block->head_dim; d++)
-                dot = sinkproof_run(&running, dot, q_d[d], k_d[d]);
-            dot = sinkproof_round_at(policy, SINKPROOF_AT_A5, dot);
-            s_ij[i * block->keys + j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, dot * scale);
+                dot = running_add(&running, dot, q_d[d], k_d[d]);
+            dot = round_at(policy, AT_A5, dot);
+            s_ij[i * block->keys + j] = round_at(policy, AT_A6, dot * scale);
             //< attn.score
         }
 }

@@ -87,7 +87,7 @@ static bool grow(double **cache, size_t capacity, size_t width, sinkproof_error 
     return true;
 }
 
-bool sinkproof_session_reserve(sinkproof_session *s, size_t length, sinkproof_error *error) {
+bool session_reserve(sinkproof_session *s, size_t length, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(s->model);
     if (length <= s->capacity) return true;
     size_t capacity = length + length / 2, width = config->n_kv_heads * config->head_dim;
@@ -99,8 +99,8 @@ bool sinkproof_session_reserve(sinkproof_session *s, size_t length, sinkproof_er
     return true;
 }
 
-bool sinkproof_session_check(const sinkproof_session *s, size_t n, const int32_t *tokens_n,
-                             sinkproof_error *error) {
+bool session_check(const sinkproof_session *s, size_t n, const int32_t *tokens_n,
+                   sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(s->model);
     if (n > config->max_context || s->length > config->max_context - n)
         return sinkproof_fail(error, "%s exceed the model's context of %zu",

@@ -18,10 +18,10 @@ struct sinkproof_session {
 };
 
 // Checks that token ids are inside the vocabulary and n more tokens inside the context.
-bool sinkproof_session_check(const sinkproof_session *session, size_t n, const int32_t *tokens_n,
-                             sinkproof_error *error);
+bool session_check(const sinkproof_session *session, size_t n, const int32_t *tokens_n,
+                   sinkproof_error *error);
 // Makes room in the cache for `length` tokens. Sliding layers keep all their keys too, since A6
 // shows them.
-bool sinkproof_session_reserve(sinkproof_session *session, size_t length, sinkproof_error *error);
+bool session_reserve(sinkproof_session *session, size_t length, sinkproof_error *error);
 
 #endif

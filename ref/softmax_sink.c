@@ -18,21 +18,21 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
     //> sink.stable sink.limit law.shift
     double m = b;
     for (size_t j = 0; j < keys; j++) m = fmax(m, s_j[j]);
-    double e_sink = exp(sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, b - m));
+    double e_sink = exp(round_at(policy, AT_A9_MAX, b - m));
     double z = e_sink;
     for (size_t j = 0; j < keys; j++) {
-        alpha_j[j] = exp(sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m));
+        alpha_j[j] = exp(round_at(policy, AT_A9_MAX, s_j[j] - m));
         z += alpha_j[j];
     }
     //< sink.stable sink.limit law.shift
     //> sink.alpha repeat.sink
     for (size_t j = 0; j < keys; j++) {
-        double e = sinkproof_round_at(policy, SINKPROOF_AT_A9_UNNORM, alpha_j[j]);
-        alpha_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A9, e / z);
+        double e = round_at(policy, AT_A9_UNNORM, alpha_j[j]);
+        alpha_j[j] = round_at(policy, AT_A9, e / z);
     }
     //< sink.alpha repeat.sink
     //> sink.alpha-sink sink.mass-below-one sink.gate
-    *alpha_sink = sinkproof_round_at(policy, SINKPROOF_AT_A9, e_sink / z);
+    *alpha_sink = round_at(policy, AT_A9, e_sink / z);
     //< sink.alpha-sink sink.mass-below-one sink.gate
 }
 
@@ -41,7 +41,7 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
 void sinkproof_softmax_sink(const sinkproof_policy *policy, const sinkproof_block *block,
                             const double *b_i, const double *s_ij, double *alpha_ij) {
     for (size_t i = 0; i < block->rows; i++) {
-        double b = sinkproof_round_at(policy, SINKPROOF_AT_A8, b_i[i]);
+        double b = round_at(policy, AT_A8, b_i[i]);
         double *alpha_j = alpha_ij + i * (block->keys + 1);
         size_t position = block->first + i;
         size_t first = sinkproof_mask_first(block->window, position);

@@ -13,9 +13,9 @@
 //> swiglu.clamped
 // Where e^|t| is rounded (M8.exp), the sigmoid is computed from it: 1 / (1 + e^|t|) is sigmoid(t)
 // for negative t and 1 - sigmoid(t) otherwise.
-static double sigmoid_of(const sinkproof_policy *policy, double t) {
-    if (policy->at[SINKPROOF_AT_M8_EXP].format == SINKPROOF_REAL) return 1 / (1 + exp(-t));
-    double y = 1 / (1 + sinkproof_round_at(policy, SINKPROOF_AT_M8_EXP, exp(fabs(t))));
+static double rounded_sigmoid(const sinkproof_policy *policy, double t) {
+    if (policy->at[AT_M8_EXP].format == SINKPROOF_REAL) return 1 / (1 + exp(-t));
+    double y = 1 / (1 + round_at(policy, AT_M8_EXP, exp(fabs(t))));
     return t < 0 ? y : 1 - y;
 }
 //< swiglu.clamped
@@ -28,15 +28,13 @@ double sinkproof_swiglu_one(const sinkproof_policy *policy, sinkproof_swiglu_num
     double u = up > limit ? limit : up < -limit ? -limit : up;
     double scaled = g, shifted = u;
     if (numbers.alpha != 1) {
-        double a = sinkproof_round_at(policy, SINKPROOF_AT_M8_ALPHA, numbers.alpha);
-        scaled = sinkproof_round_at(policy, SINKPROOF_AT_M8_SCALED, a * g);
+        double a = round_at(policy, AT_M8_ALPHA, numbers.alpha);
+        scaled = round_at(policy, AT_M8_SCALED, a * g);
     }
-    double sigmoid =
-        sinkproof_round_at(policy, SINKPROOF_AT_M8_SIGMOID, sigmoid_of(policy, scaled));
-    double swish = sinkproof_round_at(policy, SINKPROOF_AT_M8_SWISH, g * sigmoid);
-    if (numbers.offset != 0)
-        shifted = sinkproof_round_at(policy, SINKPROOF_AT_M8_UP, u + numbers.offset);
-    return sinkproof_round_at(policy, SINKPROOF_AT_M8, swish * shifted);
+    double sigmoid = round_at(policy, AT_M8_SIGMOID, rounded_sigmoid(policy, scaled));
+    double swish = round_at(policy, AT_M8_SWISH, g * sigmoid);
+    if (numbers.offset != 0) shifted = round_at(policy, AT_M8_UP, u + numbers.offset);
+    return round_at(policy, AT_M8, swish * shifted);
     //< swiglu.clamped
 }
 

@@ -12,8 +12,7 @@ void sinkproof_embed(const sinkproof_policy *policy, const sinkproof_matrix *emb
     for (size_t t = 0; t < n; t++) {
         double *x_c = x_nc + t * hidden;
         sinkproof_matrix_row(embedding, (size_t)tokens_n[t], x_c);
-        for (size_t c = 0; c < hidden; c++)
-            x_c[c] = sinkproof_round_at(policy, SINKPROOF_AT_T0, x_c[c]);
+        for (size_t c = 0; c < hidden; c++) x_c[c] = round_at(policy, AT_T0, x_c[c]);
     }
 }
 
@@ -24,11 +23,11 @@ void sinkproof_embed_placed(const sinkproof_policy *policy, const sinkproof_matr
     for (size_t t = 0; t < n; t++) {
         sinkproof_matrix_row(embedding, (size_t)tokens_n[t], x_nc + t * hidden);
         sinkproof_matrix_row(positions, first + t, work);
-        sinkproof_residual(policy, SINKPROOF_AT_T0, hidden, work, x_nc + t * hidden);
+        sinkproof_residual(policy, AT_T0, hidden, work, x_nc + t * hidden);
     }
 }
 
 void sinkproof_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding,
                        size_t n, const double *x_nc, double *logits_nv, double *work) {
-    sinkproof_linear(policy, SINKPROOF_AT_F2, n, unembedding, NULL, x_nc, logits_nv, work);
+    sinkproof_linear(policy, AT_F2, n, unembedding, NULL, x_nc, logits_nv, work);
 }

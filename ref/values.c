@@ -8,8 +8,7 @@
 
 void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *block,
                       const double *alpha_ij, const double *v_jd, double *o_id) {
-    const sinkproof_running running =
-        sinkproof_running_at(policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    const running_points running = running_points_at(policy, AT_A11_TERM, AT_A11_ACC);
     for (size_t i = 0; i < block->rows; i++) {
         const double *alpha_j = alpha_ij + i * (block->keys + 1);
         double *o_d = o_id + i * block->q_stride;
@@ -17,12 +16,11 @@ void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *blo
         //> sink.attn-values law.constant-value
         for (size_t d = 0; d < block->head_dim; d++) o_d[d] = 0;
         for (size_t j = sinkproof_mask_first(block->window, position); j <= position; j++) {
-            double weight = sinkproof_round_at(policy, SINKPROOF_AT_A11_WEIGHTS, alpha_j[j]);
+            double weight = round_at(policy, AT_A11_WEIGHTS, alpha_j[j]);
             for (size_t d = 0; d < block->head_dim; d++)
-                o_d[d] = sinkproof_run(&running, o_d[d], weight, v_jd[j * block->kv_stride + d]);
+                o_d[d] = running_add(&running, o_d[d], weight, v_jd[j * block->kv_stride + d]);
         }
-        for (size_t d = 0; d < block->head_dim; d++)
-            o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, o_d[d]);
+        for (size_t d = 0; d < block->head_dim; d++) o_d[d] = round_at(policy, AT_A11, o_d[d]);
         //< sink.attn-values law.constant-value
     }
 }

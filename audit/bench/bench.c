@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-bool sinkproof_bench_wants(const sinkproof_bench *bench, const char *id) {
+bool bench_is_wanted(const sinkproof_bench *bench, const char *id) {
     return bench->only == NULL || strstr(id, bench->only) != NULL;
 }
 
-void sinkproof_bench_share(int threads, size_t pieces,
-                           void (*work)(void *of, size_t piece, int worker), void *of) {
+void bench_share_pieces(int threads, size_t pieces,
+                        void (*work)(void *of, size_t piece, int worker), void *of) {
     size_t next = 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int worker = 0; worker < threads; worker++)
@@ -30,11 +30,11 @@ void sinkproof_bench_share(int threads, size_t pieces,
 }
 
 // Seconds of a call, and what the run of all of them was like.
-static double run_calls(const sinkproof_bench_case *c, size_t calls, bool *disturbed) {
-    sinkproof_bench_gauge begin = sinkproof_bench_begin(c->threads);
+static double run_calls(const bench_case *c, size_t calls, bool *disturbed) {
+    bench_gauge begin = bench_begin(c->threads);
     for (size_t i = 0; i < calls; i++) c->run(c->of);
-    sinkproof_bench_gauge run = sinkproof_bench_end(&begin);
-    *disturbed = sinkproof_bench_is_disturbed(&run);
+    bench_gauge run = bench_end(&begin);
+    *disturbed = bench_is_disturbed(&run);
     return run.seconds / (double)calls;
 }
 
@@ -50,7 +50,7 @@ typedef struct plan {
     size_t calls[SINKPROOF_BENCH_TOGETHER], repeats;
 } plan;
 
-static plan plan_of(const sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases) {
+static plan measuring_plan(const sinkproof_bench *bench, size_t n, const bench_case *cases) {
     const double least = bench->quick ? 2e-4 : 2e-3, budget = bench->quick ? 0.03 : 1.2;
     plan p;
     double once = 0;
@@ -67,11 +67,11 @@ static plan plan_of(const sinkproof_bench *bench, size_t n, const sinkproof_benc
 }
 
 // Selects the cases that were requested; the rows' extra members of the others are freed.
-static size_t select_cases(const sinkproof_bench *bench, size_t n, const sinkproof_bench_case *all,
-                           sinkproof_bench_case *cases) {
+static size_t select_cases(const sinkproof_bench *bench, size_t n, const bench_case *all,
+                           bench_case *cases) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
-        if (sinkproof_bench_wants(bench, all[i].id))
+        if (bench_is_wanted(bench, all[i].id))
             cases[kept++] = all[i];
         else
             json_decref(all[i].more);
@@ -82,19 +82,18 @@ static size_t select_cases(const sinkproof_bench *bench, size_t n, const sinkpro
 // Takes rounds over all cases, each just after the limits that it needs, so that a drift of the
 // machine's speed affects them alike. Stops when every case has the planned number of undisturbed
 // times, or after three times as many rounds.
-static void take_times(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases,
-                       sinkproof_bench_seen *seen, sinkproof_bench_times *times) {
-    plan p = plan_of(bench, n, cases);
+static void take_times(sinkproof_bench *bench, size_t n, const bench_case *cases,
+                       bench_watched *seen, bench_times *times) {
+    plan p = measuring_plan(bench, n, cases);
     size_t quiet = 0;
-    for (size_t round = 0; quiet < p.repeats && round < sinkproof_bench_rounds(p.repeats);
-         round++) {
+    for (size_t round = 0; quiet < p.repeats && round < bench_rounds(p.repeats); round++) {
         bool any = false;
         for (size_t k = 0; k < n; k++) { // each case comes first in its turn
             size_t i = (k + round) % n;
             bool disturbed;
-            sinkproof_bench_see_limits(bench, cases[i].need, cases[i].threads, &seen[i]);
+            bench_watch_limits(bench, cases[i].need, cases[i].threads, &seen[i]);
             double t = run_calls(&cases[i], p.calls[i], &disturbed);
-            sinkproof_bench_add(&times[i], t, disturbed);
+            bench_times_add(&times[i], t, disturbed);
             any = any || disturbed;
             if (cases[i].foreign) let_threads_sleep();
         }
@@ -102,25 +101,24 @@ static void take_times(sinkproof_bench *bench, size_t n, const sinkproof_bench_c
     }
 }
 
-static void add_rows(sinkproof_bench *bench, size_t n, const sinkproof_bench_case *cases,
-                     sinkproof_bench_seen *seen, sinkproof_bench_times *times) {
+static void add_rows(sinkproof_bench *bench, size_t n, const bench_case *cases, bench_watched *seen,
+                     bench_times *times) {
     for (size_t i = 0; i < n; i++) {
-        sinkproof_bench_settle(&times[i]);
-        sinkproof_bench_settle_limits(bench, cases[i].need, cases[i].threads, &seen[i]);
-        json_array_append_new(bench->rows,
-                              sinkproof_bench_row(bench, &cases[i], &times[i], &seen[i]));
+        bench_times_settle(&times[i]);
+        bench_settle_limits(bench, cases[i].need, cases[i].threads, &seen[i]);
+        json_array_append_new(bench->rows, bench_row_json(bench, &cases[i], &times[i], &seen[i]));
         json_decref(cases[i].more);
     }
 }
 
-void sinkproof_bench_measure(sinkproof_bench *bench, size_t n, sinkproof_bench_case *all) {
-    sinkproof_bench_case cases[SINKPROOF_BENCH_TOGETHER];
+void bench_measure(sinkproof_bench *bench, size_t n, bench_case *all) {
+    bench_case cases[SINKPROOF_BENCH_TOGETHER];
     size_t kept = select_cases(bench, n, all, cases);
     if (kept == 0) return;
     bench->matched += kept;
     sinkproof_bench_say(cases[0].id);
-    sinkproof_bench_seen *seen = calloc(kept, sizeof *seen);
-    sinkproof_bench_times *times = calloc(kept, sizeof *times);
+    bench_watched *seen = calloc(kept, sizeof *seen);
+    bench_times *times = calloc(kept, sizeof *times);
     if (seen == NULL || times == NULL) abort();
     take_times(bench, kept, cases, seen, times);
     add_rows(bench, kept, cases, seen, times);

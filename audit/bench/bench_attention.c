@@ -36,7 +36,7 @@ typedef struct attention {
 } attention;
 
 // The work of key/value head g: queries i .. i + n - 1.
-static sinkproof_attention part_of(const attention *a, size_t g, size_t i, size_t n) {
+static sinkproof_attention attention_part(const attention *a, size_t g, size_t i, size_t n) {
     // As in the engine's cache: each head's blocks of a span, keys and values, are adjacent.
     const size_t span = SINKPROOF_SPAN_BLOCKS * a->place;
     const uint8_t *k = a->bench->arena + (a->next % a->copies) * a->bytes + g * span;
@@ -66,7 +66,7 @@ static void run_spans(void *of, size_t piece, int worker) {
     attention *a = of;
     size_t each = a->pieces / GROUPS, g = piece / each, from = piece % each * a->piece_spans;
     size_t to = from + a->piece_spans < a->spans ? from + a->piece_spans : a->spans;
-    sinkproof_attention part = part_of(a, g, 0, 1);
+    sinkproof_attention part = attention_part(a, g, 0, 1);
     size_t at = (g * a->spans + from) * GROUP;
     a->bench->table->attend_spans(&part, a->first_span + from, a->first_span + to, a->state + at,
                                   a->part + at * HEAD_DIM, a->bench->scratch_t[worker]);
@@ -75,7 +75,8 @@ static void run_spans(void *of, size_t piece, int worker) {
 static void run_tile(void *of, size_t piece, int worker) {
     attention *a = of;
     size_t tiles = (a->n + TILE - 1) / TILE, i = piece % tiles * TILE;
-    sinkproof_attention part = part_of(a, piece / tiles, i, a->n - i < TILE ? a->n - i : TILE);
+    sinkproof_attention part =
+        attention_part(a, piece / tiles, i, a->n - i < TILE ? a->n - i : TILE);
     a->bench->table->attend(&part, a->bench->scratch_t[worker]);
 }
 
@@ -84,14 +85,14 @@ static void run_attention(void *of) {
     const sinkproof_kernels *table = a->bench->table;
     a->next++;
     if (a->n > 1) {
-        sinkproof_bench_share(a->bench->threads, GROUPS * ((a->n + TILE - 1) / TILE), run_tile, a);
+        bench_share_pieces(a->bench->threads, GROUPS * ((a->n + TILE - 1) / TILE), run_tile, a);
         return;
     }
     if (a->spans < 2 * (size_t)a->bench->threads) { // too little work to split
-        sinkproof_bench_share(a->bench->threads, GROUPS, run_tile, a);
+        bench_share_pieces(a->bench->threads, GROUPS, run_tile, a);
         return;
     }
-    sinkproof_bench_share(a->bench->threads, a->pieces, run_spans, a);
+    bench_share_pieces(a->bench->threads, a->pieces, run_spans, a);
     for (size_t h = 0; h < GROUPS * GROUP; h++) {
         size_t at = h / GROUP * a->spans * GROUP + h % GROUP;
         table->merge_spans(HEAD_DIM, a->sink_h[h % GROUP], a->spans, GROUP, a->state + at,
@@ -134,9 +135,9 @@ static void make_attention(attention *a, sinkproof_bench *bench, size_t n, size_
     if (a->copies == 0 || a->sizes == NULL || a->q == NULL || a->o == NULL || a->state == NULL ||
         a->part == NULL)
         abort();
-    // Every number from sinkproof_bench_fill is in [0.5, 1).
+    // Every number from bench_fill_panels is in [0.5, 1).
     for (size_t b = 0; b < a->ring; b++) a->sizes[b] = (sinkproof_sizes){126, 126, 126};
-    sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)a->q, n * ROW * sizeof *a->q);
+    bench_fill_panels(SINKPROOF_PANEL_F32, (uint8_t *)a->q, n * ROW * sizeof *a->q);
     // Like the engine's queries if the cache is bf16.
     if (format == SINKPROOF_PANEL_BF16) bench->table->round_bf16(n * ROW, a->q, NULL);
     for (size_t h = 0; h < GROUP; h++) a->sink_h[h] = 0.5f * (float)h;
@@ -156,14 +157,14 @@ static const char *format_name(const attention *a) {
     return a->format == SINKPROOF_PANEL_F32 ? "f32" : "bf16";
 }
 
-static sinkproof_bench_case describe(attention *a, bool sinks) {
-    sinkproof_bench_case c = {.run = run_attention, .of = a, .threads = a->bench->threads};
+static bench_case describe_attention_case(attention *a, bool sinks) {
+    bench_case c = {.run = run_attention, .of = a, .threads = a->bench->threads};
     snprintf(c.id, sizeof c.id, "attention.%s.q%zu.k%zu%s%s", format_name(a), a->n, a->keys,
              a->window > 0 ? ".window" : "", sinks ? "" : ".no-sinks");
     double scores = count_visible_keys(a) * (double)GROUPS * (double)GROUP;
     size_t seen = a->window > 0 && a->window + a->n - 1 < a->keys ? a->window + a->n - 1 : a->keys;
-    sinkproof_bench_scores(a->bench->table, a->format, HEAD_DIM, scores, c.need);
-    c.need[SINKPROOF_BENCH_MEMORY] = (double)seen * (double)GROUPS * (double)a->place / 32;
+    bench_row_scores(a->bench->table, a->format, HEAD_DIM, scores, c.need);
+    c.need[BENCH_MEMORY] = (double)seen * (double)GROUPS * (double)a->place / 32;
     c.more = json_pack("{sI sI sI sb ss}", "queries", (json_int_t)a->n, "keys", (json_int_t)a->keys,
                        "window", (json_int_t)a->window, "sinks", sinks, "cache", format_name(a));
     return c;
@@ -175,10 +176,10 @@ static void fill_arena(sinkproof_bench *bench, sinkproof_panel_format format) {
     if (bytes < most) bytes = most;
     if (bench->quick || bytes > bench->arena_bytes) bytes = bench->arena_bytes;
     sinkproof_bench_say("filling caches");
-    sinkproof_bench_fill(format, bench->arena, bytes);
+    bench_fill_panels(format, bench->arena, bytes);
 }
 
-static bool has(const json_t *row, const char *disturbance) {
+static bool row_has_disturbance(const json_t *row, const char *disturbance) {
     const json_t *found;
     size_t i;
     json_array_foreach(json_object_get(row, "disturbed"), i,
@@ -200,21 +201,21 @@ static void add_cost(sinkproof_bench *bench, const char *id) {
     json_object_set_new(row, "limit", json_real(1));
     json_object_set_new(row, "share", json_real(1 / ratio));
     json_object_set_new(row, "roof", json_string("no sinks"));
-    bool disturbed = has(with, "case") || has(without, "case");
-    json_object_set_new(row, "disturbed",
-                        sinkproof_bench_disturbances(disturbed, false, 1 / ratio));
+    bool disturbed = row_has_disturbance(with, "case") || row_has_disturbance(without, "case");
+    json_object_set_new(row, "disturbed", bench_disturbances(disturbed, false, 1 / ratio));
     json_array_append_new(bench->rows, row);
 }
 
 // Measures with and without sinks in turn; returns whether the caches are filled. The ratio needs
 // both.
-static bool measure(attention *with, attention *without, bool filled) {
+static bool measure_sink_cost(attention *with, attention *without, bool filled) {
     sinkproof_bench *bench = with->bench;
-    sinkproof_bench_case cases[2] = {describe(with, true), describe(without, false)};
+    bench_case cases[2] = {describe_attention_case(with, true),
+                           describe_attention_case(without, false)};
     char cost[128];
     snprintf(cost, sizeof cost, "%s.sinks-cost", cases[0].id);
-    bool both = sinkproof_bench_wants(bench, cost);
-    bool wanted = both || sinkproof_bench_wants(bench, cases[1].id);
+    bool both = bench_is_wanted(bench, cost);
+    bool wanted = both || bench_is_wanted(bench, cases[1].id);
     if (wanted && !filled) fill_arena(bench, with->format);
     const char *only = bench->only;
     size_t repeat = bench->repeat;
@@ -223,7 +224,7 @@ static bool measure(attention *with, attention *without, bool filled) {
         // A ratio near 1 needs more runs than a figure.
         bench->repeat = 5 * repeat < SINKPROOF_BENCH_REPEATS ? 5 * repeat : SINKPROOF_BENCH_REPEATS;
     }
-    sinkproof_bench_measure(bench, 2, cases);
+    bench_measure(bench, 2, cases);
     bench->only = only;
     bench->repeat = repeat;
     if (both) add_cost(bench, cost);
@@ -248,26 +249,26 @@ void sinkproof_bench_attention(sinkproof_bench *bench) {
             make_attention(&with, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
             make_attention(&without, bench, all[i].n, all[i].keys, all[i].window, formats[f]);
             for (size_t h = 0; h < GROUP; h++) without.sink_h[h] = -INFINITY;
-            filled = measure(&with, &without, filled);
+            filled = measure_sink_cost(&with, &without, filled);
             free_attention(&with);
             free_attention(&without);
         }
     }
 }
 
-void sinkproof_bench_attention_scaling(sinkproof_bench *bench, const sinkproof_bench_list *keys) {
+void bench_attention_scaling(sinkproof_bench *bench, const sinkproof_bench_list *keys) {
     fill_arena(bench, SINKPROOF_PANEL_BF16);
     for (int windowed = 0; windowed < 2; windowed++)
         for (size_t i = 0; i < keys->n; i++) {
             attention a;
             make_attention(&a, bench, 1, keys->at[i], windowed ? 128 : 0, SINKPROOF_PANEL_BF16);
-            sinkproof_bench_case c = describe(&a, true);
+            bench_case c = describe_attention_case(&a, true);
             json_object_set_new(c.more, "series",
                                 json_string(windowed ? "attention, one query, window of 128"
                                                      : "attention, one query, all keys"));
             json_object_set_new(c.more, "tokens", json_integer(1));
             json_object_set_new(c.more, "at", json_integer((json_int_t)keys->at[i]));
-            sinkproof_bench_measure(bench, 1, &c);
+            bench_measure(bench, 1, &c);
             free_attention(&a);
         }
 }

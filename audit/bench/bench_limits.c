@@ -75,7 +75,7 @@ __attribute__((target("avx512f"))) static uint64_t read_avx512(const void *p, si
 #endif
 
 // The widest loads of the chosen set, which its kernels could use.
-static reader *reader_of(const sinkproof_kernels *table) {
+static reader *widest_reader(const sinkproof_kernels *table) {
 #if defined(__x86_64__)
     if (strncmp(table->isa, "avx512", 6) == 0 || strcmp(table->isa, "amx") == 0) return read_avx512;
     if (strcmp(table->isa, "avx2") == 0) return read_avx2;
@@ -86,15 +86,15 @@ static reader *reader_of(const sinkproof_kernels *table) {
 
 // A part of the arena, the next one each time: by then the caches have lost it.
 static double read_rate(sinkproof_bench *bench, size_t variant, int threads) {
-    reader *read = reader_of(bench->table);
+    reader *read = widest_reader(bench->table);
     size_t bytes = (bench->quick ? 16u : 64u) << 20, parts = bench->arena_bytes / bytes;
     const uint8_t *from = bench->arena + bench->memory_part++ % parts * bytes;
     size_t lines = bytes / 64 / (size_t)threads;
     uint64_t any = 0;
-    double start = sinkproof_bench_now();
+    double start = bench_now();
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(| : any)
     for (int t = 0; t < threads; t++) any |= read(from + (size_t)t * lines * 64, lines, variant);
-    double seconds = sinkproof_bench_now() - start;
+    double seconds = bench_now() - start;
     __asm__ volatile("" : : "r"(any));
     return (double)(lines * 64 * (size_t)threads) / seconds;
 }
@@ -103,7 +103,7 @@ static double read_rate(sinkproof_bench *bench, size_t variant, int threads) {
 static double cache_rate(sinkproof_bench *bench, int threads) {
     enum { BYTES = 8192 };
     size_t turns = bench->quick ? 2000 : 10000;
-    double start = sinkproof_bench_now();
+    double start = bench_now();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; t++) {
         uint8_t *from = bench->scratch_t[t], *to = from + BYTES;
@@ -112,18 +112,18 @@ static double cache_rate(sinkproof_bench *bench, int threads) {
             __asm__ volatile("" : : "r"(to), "r"(from) : "memory");
         }
     }
-    return 2.0 * (double)BYTES * (double)turns * threads / (sinkproof_bench_now() - start);
+    return 2.0 * (double)BYTES * (double)turns * threads / (bench_now() - start);
 }
 
 static double peak_rate(sinkproof_bench *bench, bool pairs, int threads) {
-    const sinkproof_bench_peak *peak = sinkproof_bench_peak_of(bench->table, pairs);
+    const bench_peak *peak = bench_peak_find(bench->table, pairs);
     if (peak == NULL) return 0;
     size_t turns =
         peak->flops > 32 ? (bench->quick ? 20000 : 100000) : (bench->quick ? 2000 : 20000);
-    double start = sinkproof_bench_now();
+    double start = bench_now();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; t++) peak->run(turns);
-    return peak->flops * (double)turns * threads / (sinkproof_bench_now() - start);
+    return peak->flops * (double)turns * threads / (bench_now() - start);
 }
 
 static double exp_rate(sinkproof_bench *bench, int threads) {
@@ -132,65 +132,64 @@ static double exp_rate(sinkproof_bench *bench, int threads) {
     for (int t = 0; t < threads; t++)
         for (size_t i = 0; i < N; i++)
             ((float *)bench->scratch_t[t])[i] = -20.0f * (float)i / (float)N;
-    double start = sinkproof_bench_now();
+    double start = bench_now();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; t++) {
         float *x = (float *)bench->scratch_t[t];
         for (size_t i = 0; i < turns; i++) bench->table->exp(N, x, x + N);
     }
-    return (double)N * (double)turns * threads / (sinkproof_bench_now() - start);
+    return (double)N * (double)turns * threads / (bench_now() - start);
 }
 
-double sinkproof_bench_probe(sinkproof_bench *bench, sinkproof_bench_resource resource,
-                             int threads) {
+double bench_probe(sinkproof_bench *bench, bench_resource resource, int threads) {
     switch (resource) {
-    case SINKPROOF_BENCH_MEMORY:
+    case BENCH_MEMORY:
         return read_rate(bench, bench->memory_variant, threads);
-    case SINKPROOF_BENCH_CACHE:
+    case BENCH_CACHE:
         return cache_rate(bench, threads);
-    case SINKPROOF_BENCH_FMA:
+    case BENCH_FMA:
         return peak_rate(bench, false, threads);
-    case SINKPROOF_BENCH_PAIRS:
+    case BENCH_PAIRS:
         return peak_rate(bench, true, threads);
     default:
         return exp_rate(bench, threads);
     }
 }
 
-void sinkproof_bench_see_limit(sinkproof_bench *bench, sinkproof_bench_resource resource,
-                               int threads, sinkproof_bench_times *rates) {
+void bench_watch_limit(sinkproof_bench *bench, bench_resource resource, int threads,
+                       bench_times *rates) {
     if (rates->n == SINKPROOF_BENCH_REPEATS) return;
-    sinkproof_bench_gauge begin = sinkproof_bench_begin(threads);
-    double rate = sinkproof_bench_probe(bench, resource, threads);
-    sinkproof_bench_gauge run = sinkproof_bench_end(&begin);
-    sinkproof_bench_add(rates, rate, sinkproof_bench_is_disturbed(&run));
+    bench_gauge begin = bench_begin(threads);
+    double rate = bench_probe(bench, resource, threads);
+    bench_gauge run = bench_end(&begin);
+    bench_times_add(rates, rate, bench_is_disturbed(&run));
 }
 
 // With --quick the limits of the beginning stand, where there are any.
-void sinkproof_bench_see_limits(sinkproof_bench *bench, const double *need, int threads,
-                                sinkproof_bench_seen *seen) {
+void bench_watch_limits(sinkproof_bench *bench, const double *need, int threads,
+                        bench_watched *seen) {
     bool known = threads == bench->threads || threads == 1;
-    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++)
+    for (int r = 0; r < BENCH_RESOURCES; r++)
         if (need[r] > 0 && !(bench->quick && (known || seen->of[r].n > 0)))
-            sinkproof_bench_see_limit(bench, (sinkproof_bench_resource)r, threads, &seen->of[r]);
+            bench_watch_limit(bench, (bench_resource)r, threads, &seen->of[r]);
 }
 
-double sinkproof_bench_limit(double first, sinkproof_bench_times *rates) {
+double bench_limit(double first, bench_times *rates) {
     if (rates->n == 0) return first;
-    sinkproof_bench_settle(rates);
-    double meanwhile = sinkproof_bench_median(rates);
+    bench_times_settle(rates);
+    double meanwhile = bench_median(rates);
     return meanwhile > first ? meanwhile : first;
 }
 
-void sinkproof_bench_settle_limits(const sinkproof_bench *bench, const double *need, int threads,
-                                   sinkproof_bench_seen *seen) {
+void bench_settle_limits(const sinkproof_bench *bench, const double *need, int threads,
+                         bench_watched *seen) {
     // The limits of the beginning are those of one thread and of all: not of a number between.
     int all = threads == bench->threads;
     bool known = all || threads == 1;
     seen->disturbed = false;
-    for (int r = 0; r < SINKPROOF_BENCH_RESOURCES; r++) {
+    for (int r = 0; r < BENCH_RESOURCES; r++) {
         bool again = seen->of[r].n > 0;
-        seen->rate[r] = sinkproof_bench_limit(known ? bench->rate[all][r] : 0, &seen->of[r]);
+        seen->rate[r] = bench_limit(known ? bench->rate[all][r] : 0, &seen->of[r]);
         if (need[r] > 0 && (again ? seen->of[r].disturbed : known && bench->disturbed[all][r]))
             seen->disturbed = true;
     }
@@ -198,70 +197,70 @@ void sinkproof_bench_settle_limits(const sinkproof_bench *bench, const double *n
 
 // A limit is its own roof: the row says how it was found, and has no share.
 static void add_limit(sinkproof_bench *bench, const char *name, const char *unit, const char *how,
-                      int threads, sinkproof_bench_times *rates) {
-    sinkproof_bench_case c = {.threads = threads, .amount = 1, .unit = unit};
+                      int threads, bench_times *rates) {
+    bench_case c = {.threads = threads, .amount = 1, .unit = unit};
     snprintf(c.id, sizeof c.id, "limit.%s.%d", name, threads);
-    const sinkproof_bench_seen none = {.disturbed = rates->disturbed};
+    const bench_watched none = {.disturbed = rates->disturbed};
     // Seconds per 1e9 units of the resource.
-    sinkproof_bench_times seconds = {.n = rates->n, .taken = rates->taken};
+    bench_times seconds = {.n = rates->n, .taken = rates->taken};
     for (size_t i = 0; i < rates->n; i++) seconds.t[i] = 1e9 / rates->t[rates->n - 1 - i];
     c.more = json_pack("{ss}", "how", how);
-    json_array_append_new(bench->rows, sinkproof_bench_row(bench, &c, &seconds, &none));
+    json_array_append_new(bench->rows, bench_row_json(bench, &c, &seconds, &none));
     json_decref(c.more);
 }
 
-static double measure(sinkproof_bench *bench, sinkproof_bench_resource resource, int threads,
-                      sinkproof_bench_times *rates) {
+static double measure_limit(sinkproof_bench *bench, bench_resource resource, int threads,
+                            bench_times *rates) {
     size_t repeats = bench->quick ? 3 : bench->repeat;
-    sinkproof_bench_probe(bench, resource, threads); // warm-up
+    bench_probe(bench, resource, threads); // warm-up
     rates->n = 0;
-    while (sinkproof_bench_quiet(rates) < repeats && rates->n < sinkproof_bench_rounds(repeats))
-        sinkproof_bench_see_limit(bench, resource, threads, rates);
-    sinkproof_bench_settle(rates);
-    return sinkproof_bench_median(rates);
+    while (bench_quiet_count(rates) < repeats && rates->n < bench_rounds(repeats))
+        bench_watch_limit(bench, resource, threads, rates);
+    bench_times_settle(rates);
+    return bench_median(rates);
 }
 
 // Finds the fastest way of reading for `threads` and keeps it. The result is the median of its
 // rates.
 static double measure_memory(sinkproof_bench *bench, int threads) {
-    sinkproof_bench_times rates, best_rates = {0};
+    bench_times rates, best_rates = {0};
     double fastest = 0, best = 0;
     size_t best_variant = 0;
     for (size_t v = 0; v < VARIANTS; v++) {
         bench->memory_variant = v;
-        double rate = measure(bench, SINKPROOF_BENCH_MEMORY, threads, &rates);
+        double rate = measure_limit(bench, BENCH_MEMORY, threads, &rates);
         if (rates.t[rates.n - 1] > fastest) {
             fastest = rates.t[rates.n - 1];
             best = rate, best_variant = v, best_rates = rates;
         }
     }
     bench->memory_variant = best_variant;
-    bench->disturbed[threads > 1][SINKPROOF_BENCH_MEMORY] = best_rates.disturbed;
+    bench->disturbed[threads > 1][BENCH_MEMORY] = best_rates.disturbed;
     add_limit(bench, "memory", "GB/s", variant_names[best_variant], threads, &best_rates);
     return best;
 }
 
 void sinkproof_bench_limits(sinkproof_bench *bench) {
     static const struct {
-        sinkproof_bench_resource resource;
+        bench_resource resource;
         const char *name, *unit, *how;
     } rest[] = {
-        {SINKPROOF_BENCH_CACHE, "cache", "GB/s", "memcpy of 8 KiB, read and written"},
-        {SINKPROOF_BENCH_FMA, "fma", "GFLOP/s", NULL},
-        {SINKPROOF_BENCH_PAIRS, "pairs", "GFLOP/s", NULL},
-        {SINKPROOF_BENCH_EXP, "exp", "Gexp/s", "the table's exp, in cache"},
+        {BENCH_CACHE, "cache", "GB/s", "memcpy of 8 KiB, read and written"},
+        {BENCH_FMA, "fma", "GFLOP/s", NULL},
+        {BENCH_PAIRS, "pairs", "GFLOP/s", NULL},
+        {BENCH_EXP, "exp", "Gexp/s", "the table's exp, in cache"},
     };
     for (int all = 0; all < (bench->threads > 1 ? 2 : 1); all++) {
         int threads = all == 1 ? bench->threads : 1;
         double *rate = bench->rate[all];
         sinkproof_bench_say("the machine's limits");
-        rate[SINKPROOF_BENCH_MEMORY] = measure_memory(bench, threads);
+        rate[BENCH_MEMORY] = measure_memory(bench, threads);
         for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
-            bool pairs = rest[i].resource == SINKPROOF_BENCH_PAIRS;
-            const sinkproof_bench_peak *peak = sinkproof_bench_peak_of(bench->table, pairs);
+            bool pairs = rest[i].resource == BENCH_PAIRS;
+            const bench_peak *peak = bench_peak_find(bench->table, pairs);
             if (pairs && (peak == NULL || !bench->table->pairs)) continue;
-            sinkproof_bench_times rates;
-            rate[rest[i].resource] = measure(bench, rest[i].resource, threads, &rates);
+            bench_times rates;
+            rate[rest[i].resource] = measure_limit(bench, rest[i].resource, threads, &rates);
             bench->disturbed[all][rest[i].resource] = rates.disturbed;
             add_limit(bench, rest[i].name, rest[i].unit,
                       rest[i].how != NULL ? rest[i].how : peak->name, threads, &rates);

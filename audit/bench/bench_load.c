@@ -18,7 +18,7 @@ static double seconds_on(clockid_t clock) {
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-double sinkproof_bench_now(void) {
+double bench_now(void) {
     return seconds_on(CLOCK_MONOTONIC);
 }
 
@@ -27,65 +27,65 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-void sinkproof_bench_sort(sinkproof_bench_times *times) {
+void bench_times_sort(bench_times *times) {
     qsort(times->t, times->n, sizeof times->t[0], ascending);
 }
 
-double sinkproof_bench_median(const sinkproof_bench_times *times) {
+double bench_median(const bench_times *times) {
     return 0.5 * (times->t[(times->n - 1) / 2] + times->t[times->n / 2]);
 }
 
-static long switches(void) {
+static long involuntary_switches(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_nivcsw;
 }
 
 // One thread: the calling one; several: all threads of the process.
-static clockid_t clock_of(int threads) {
+static clockid_t threads_clock(int threads) {
     return threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
 }
 
-sinkproof_bench_gauge sinkproof_bench_begin(int threads) {
-    return (sinkproof_bench_gauge){.threads = threads,
-                                   .switches = switches(),
-                                   .worked = seconds_on(clock_of(threads)),
-                                   .seconds = sinkproof_bench_now()};
+bench_gauge bench_begin(int threads) {
+    return (bench_gauge){.threads = threads,
+                         .switches = involuntary_switches(),
+                         .worked = seconds_on(threads_clock(threads)),
+                         .seconds = bench_now()};
 }
 
-sinkproof_bench_gauge sinkproof_bench_end(const sinkproof_bench_gauge *begin) {
-    double seconds = sinkproof_bench_now() - begin->seconds;
-    return (sinkproof_bench_gauge){.threads = begin->threads,
-                                   .switches = switches() - begin->switches,
-                                   .worked = seconds_on(clock_of(begin->threads)) - begin->worked,
-                                   .seconds = seconds};
+bench_gauge bench_end(const bench_gauge *begin) {
+    double seconds = bench_now() - begin->seconds;
+    return (bench_gauge){.threads = begin->threads,
+                         .switches = involuntary_switches() - begin->switches,
+                         .worked = seconds_on(threads_clock(begin->threads)) - begin->worked,
+                         .seconds = seconds};
 }
 
-bool sinkproof_bench_is_disturbed(const sinkproof_bench_gauge *run) {
+bool bench_is_disturbed(const bench_gauge *run) {
     double whole = run->seconds * (double)run->threads;
     bool at_work = run->worked * SINKPROOF_BENCH_BUSY >= whole * (SINKPROOF_BENCH_BUSY - 1);
     return run->switches > 0 && !at_work;
 }
 
-void sinkproof_bench_add(sinkproof_bench_times *times, double t, bool disturbed) {
+void bench_times_add(bench_times *times, double t, bool disturbed) {
     times->t[times->n] = t;
     times->noisy[times->n++] = disturbed;
 }
 
-size_t sinkproof_bench_quiet(const sinkproof_bench_times *times) {
+size_t bench_quiet_count(const bench_times *times) {
     size_t quiet = 0;
     for (size_t i = 0; i < times->n; i++) quiet += times->noisy[i] ? 0 : 1;
     return quiet;
 }
 
-size_t sinkproof_bench_rounds(size_t repeats) {
+size_t bench_rounds(size_t repeats) {
     size_t most = repeats * SINKPROOF_BENCH_AGAIN;
     return most < SINKPROOF_BENCH_REPEATS ? most : SINKPROOF_BENCH_REPEATS;
 }
 
-void sinkproof_bench_settle(sinkproof_bench_times *times) {
+void bench_times_settle(bench_times *times) {
     enum { ENOUGH = 3 };
-    size_t quiet = sinkproof_bench_quiet(times), kept = 0;
+    size_t quiet = bench_quiet_count(times), kept = 0;
     bool all = quiet == times->n, enough = quiet >= ENOUGH;
     times->taken = times->n;
     times->disturbed = !all && !enough;
@@ -94,5 +94,5 @@ void sinkproof_bench_settle(sinkproof_bench_times *times) {
             if (!times->noisy[i]) times->t[kept++] = times->t[i];
         times->n = kept;
     }
-    sinkproof_bench_sort(times);
+    bench_times_sort(times);
 }

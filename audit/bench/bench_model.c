@@ -22,19 +22,19 @@ enum { CHUNK = 512 };
 
 // ---- the needs of a token -----------------------------------------------------------------------
 
-static double packed(const sinkproof_matrix *matrix, size_t rows, size_t cols) {
+static double packed_bytes(const sinkproof_matrix *matrix, size_t rows, size_t cols) {
     return (double)sinkproof_panels_bytes(sinkproof_panels_format(matrix), rows, cols);
 }
 
 // Bytes of one expert in every layer, and the parameters that a token uses.
-static void count_work(sinkproof_bench_engine *e) {
+static void count_work(bench_engine *e) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double hidden = (double)c->hidden, wide = (double)(c->n_heads * c->head_dim);
     double narrow = (double)(c->n_kv_heads * c->head_dim), layers = (double)c->n_layers;
     sinkproof_layer layer = sinkproof_model_layer(e->model, 0);
     size_t up = layer.w_up.rows; // gates and ups, or only the activated rows
-    e->expert_bytes =
-        layers * (packed(&layer.w_up, up, c->hidden) + packed(&layer.w_down, c->hidden, c->inter));
+    e->expert_bytes = layers * (packed_bytes(&layer.w_up, up, c->hidden) +
+                                packed_bytes(&layer.w_down, c->hidden, c->inter));
     e->layer_products = layers * hidden *
                         (2 * wide + 2 * narrow + (double)layer.w_router.rows +
                          (double)c->n_chosen * ((double)up + (double)c->inter));
@@ -43,7 +43,7 @@ static void count_work(sinkproof_bench_engine *e) {
 }
 
 // Keys seen by the queries at positions first .. first + n - 1, summed over all layers.
-static double count_visible_keys(const sinkproof_bench_engine *e, size_t first, size_t n) {
+static double count_visible_keys(const bench_engine *e, size_t first, size_t n) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double full = (double)n * ((double)first + 0.5 * ((double)n + 1)), window = 0;
     for (size_t i = 0; i < n; i++)
@@ -51,9 +51,9 @@ static double count_visible_keys(const sinkproof_bench_engine *e, size_t first, 
     return full * (double)(c->n_layers - e->sliding) + window * (double)e->sliding;
 }
 
-// need[SINKPROOF_BENCH_RESOURCES] of n tokens from position first on, for each of `sequences`.
-static void count_need(const sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                       size_t sequences, size_t first, size_t n, double *need) {
+// need[BENCH_RESOURCES] of n tokens from position first on, for each of `sequences`.
+static void count_need(const sinkproof_bench *bench, const bench_engine *e, size_t sequences,
+                       size_t first, size_t n, double *need) {
     const sinkproof_config *c = sinkproof_model_config(e->model);
     double tokens = (double)(sequences * n), logits = (double)sequences;
     double passes = ceil((double)n / (double)CHUNK);
@@ -67,55 +67,53 @@ static void count_need(const sinkproof_bench *bench, const sinkproof_bench_engin
     double scores = count_visible_keys(e, first, n) * (double)sequences * (double)c->n_heads;
     bool as_pairs = bench->table->pairs && e->bf16_operands;
     double products = 2 * (tokens * e->layer_products + logits * e->head_products);
-    memset(need, 0, SINKPROOF_BENCH_RESOURCES * sizeof *need);
-    need[SINKPROOF_BENCH_MEMORY] =
-        passes * (dense + used * e->expert_bytes) + keys * position_bytes;
-    need[as_pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] = products;
-    sinkproof_bench_scores(bench->table, e->cache_format, c->head_dim, scores, need);
+    memset(need, 0, BENCH_RESOURCES * sizeof *need);
+    need[BENCH_MEMORY] = passes * (dense + used * e->expert_bytes) + keys * position_bytes;
+    need[as_pairs ? BENCH_PAIRS : BENCH_FMA] = products;
+    bench_row_scores(bench->table, e->cache_format, c->head_dim, scores, need);
 }
 
 // ---- the engine ---------------------------------------------------------------------------------
 
-bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec, int threads,
-                                 sinkproof_bench_engine *e, sinkproof_error *error) {
-    *e = (sinkproof_bench_engine){.threads = threads};
+bool bench_engine_open(const sinkproof_bench *bench, const char *spec, int threads, bench_engine *e,
+                       sinkproof_error *error) {
+    *e = (bench_engine){.threads = threads};
     if (!sinkproof_model_open(spec, &e->model, error)) return false;
     sinkproof_engine_options options = {.kernels = bench->table,
                                         .kernels_of_one = bench->table_of_one,
                                         .threads = threads,
                                         .chunk = CHUNK,
                                         .progress = bench->progress};
-    double start = sinkproof_bench_now();
+    double start = bench_now();
     if (!sinkproof_engine_new(e->model, &bench->policy, &options, &e->engine, error)) {
         sinkproof_model_close(e->model);
         return false;
     }
-    e->seconds_to_pack = sinkproof_bench_now() - start;
-    e->bf16_operands = bench->policy.at[SINKPROOF_AT_M1].format == SINKPROOF_BF16;
-    e->cache_format = bench->policy.at[SINKPROOF_AT_A4].format == SINKPROOF_BF16
-                          ? SINKPROOF_PANEL_BF16
-                          : SINKPROOF_PANEL_F32;
+    e->seconds_to_pack = bench_now() - start;
+    e->bf16_operands = bench->policy.at[AT_M1].format == SINKPROOF_BF16;
+    e->cache_format = bench->policy.at[AT_A4].format == SINKPROOF_BF16 ? SINKPROOF_PANEL_BF16
+                                                                       : SINKPROOF_PANEL_F32;
     sinkproof_isa_names(bench->table_of_one, bench->table, e->isa);
     count_work(e);
     return true;
 }
 
-void sinkproof_bench_engine_close(sinkproof_bench_engine *e) {
+void bench_engine_close(bench_engine *e) {
     sinkproof_engine_free(e->engine);
     sinkproof_model_close(e->model);
 }
 
 // ---- measuring ----------------------------------------------------------------------------------
 
-static int32_t token_at(const sinkproof_bench_engine *e, uint64_t counter) {
+static int32_t token_at(const bench_engine *e, uint64_t counter) {
     uint64_t high = sinkproof_mixed(0, counter) >> 32;
     return (int32_t)(high * sinkproof_model_config(e->model)->vocab >> 32);
 }
 
-bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, size_t max_tokens,
-                                sinkproof_bench_group *group, sinkproof_error *error) {
+bool bench_group_open(const bench_engine *e, size_t count, size_t max_tokens, bench_group *group,
+                      sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(e->model)->vocab;
-    *group = (sinkproof_bench_group){
+    *group = (bench_group){
         .count = count,
         .sequences = calloc(count, sizeof(sinkproof_sequence *)),
         .tokens = calloc(count * CHUNK, sizeof(int32_t)),
@@ -129,11 +127,11 @@ bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, s
         group->sequences[s] = sinkproof_sequence_new(e->engine, max_tokens, error);
         good = group->sequences[s] != NULL;
     }
-    if (!good) sinkproof_bench_group_close(group);
+    if (!good) bench_group_close(group);
     return good;
 }
 
-void sinkproof_bench_group_close(sinkproof_bench_group *group) {
+void bench_group_close(bench_group *group) {
     for (size_t s = 0; group->sequences != NULL && s < group->count; s++)
         if (group->sequences[s] != NULL) sinkproof_sequence_free(group->sequences[s]);
     free(group->sequences);
@@ -144,8 +142,8 @@ void sinkproof_bench_group_close(sinkproof_bench_group *group) {
 
 // A pass of n tokens, at most a chunk, for each sequence; each sequence has its own place in the
 // counter.
-static bool run_pass(const sinkproof_bench_engine *e, sinkproof_bench_group *group, size_t n,
-                     bool with_logits, double *seconds, sinkproof_error *error) {
+static bool run_pass(const bench_engine *e, bench_group *group, size_t n, bool with_logits,
+                     double *seconds, sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(e->model)->vocab;
     for (size_t s = 0; s < group->count; s++) {
         size_t at = sinkproof_sequence_length(group->sequences[s]);
@@ -157,9 +155,9 @@ static bool run_pass(const sinkproof_bench_engine *e, sinkproof_bench_group *gro
                              .tokens_n = group->tokens + s * n,
                              .logits = with_logits ? group->logits + s * vocab : NULL};
     }
-    double start = sinkproof_bench_now();
+    double start = bench_now();
     bool good = sinkproof_engine_forward(e->engine, group->count, group->parts, NULL, error);
-    *seconds = sinkproof_bench_now() - start;
+    *seconds = bench_now() - start;
     return good;
 }
 
@@ -173,9 +171,8 @@ static void say_rate(const char *id, size_t done, size_t total, double rate) {
 
 // Extends every sequence to `depth` tokens, a chunk at a time; optionally with the last token's
 // logits.
-static bool fill_to_depth(const sinkproof_bench_engine *e, sinkproof_bench_group *group,
-                          size_t depth, bool with_logits, const char *id, double *spent,
-                          sinkproof_error *error) {
+static bool fill_to_depth(const bench_engine *e, bench_group *group, size_t depth, bool with_logits,
+                          const char *id, double *spent, sinkproof_error *error) {
     *spent = 0;
     if (sinkproof_sequence_length(group->sequences[0]) > depth)
         for (size_t s = 0; s < group->count; s++) sinkproof_sequence_reset(group->sequences[s]);
@@ -193,52 +190,49 @@ static size_t step_count(const sinkproof_bench *bench) {
     return bench->decode < SINKPROOF_BENCH_REPEATS ? bench->decode : SINKPROOF_BENCH_REPEATS;
 }
 
-static void add_model_row(sinkproof_bench *bench, sinkproof_bench_case *c,
-                          sinkproof_bench_times *times, sinkproof_bench_seen *seen) {
-    sinkproof_bench_settle(times);
-    sinkproof_bench_settle_limits(bench, c->need, c->threads, seen);
+static void add_model_row(sinkproof_bench *bench, bench_case *c, bench_times *times,
+                          bench_watched *seen) {
+    bench_times_settle(times);
+    bench_settle_limits(bench, c->need, c->threads, seen);
     bench->matched++;
-    json_array_append_new(bench->rows, sinkproof_bench_row(bench, c, times, seen));
+    json_array_append_new(bench->rows, bench_row_json(bench, c, times, seen));
     json_decref(c->more);
     sinkproof_bench_say(NULL);
 }
 
 // The further members of a model's row: needs per token, and its place in a figure.
-static json_t *more_of(const double *need, double tokens, const sinkproof_bench_group *group,
-                       const sinkproof_bench_label *label) {
+static json_t *model_row_extras(const double *need, double tokens, const bench_group *group,
+                                const bench_label *label) {
     size_t cache = 0;
     for (size_t s = 0; s < group->count; s++)
         cache += sinkproof_sequence_bytes(group->sequences[s]);
-    json_t *more =
-        json_pack("{sf sf sI}", "tokens", tokens, "bytes_per_token",
-                  need[SINKPROOF_BENCH_MEMORY] / tokens, "cache_bytes", (json_int_t)cache);
+    json_t *more = json_pack("{sf sf sI}", "tokens", tokens, "bytes_per_token",
+                             need[BENCH_MEMORY] / tokens, "cache_bytes", (json_int_t)cache);
     if (label->series == NULL) return more;
     json_object_set_new(more, "series", json_string(label->series));
     json_object_set_new(more, "at", json_integer((json_int_t)label->at));
     return more;
 }
 
-size_t sinkproof_bench_steps_room(const sinkproof_bench *bench) {
+size_t bench_steps_room(const sinkproof_bench *bench) {
     return step_count(bench) + 1;
 }
 
-bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                            sinkproof_bench_group *group, size_t depth,
-                            const sinkproof_bench_label *label, sinkproof_error *error) {
+bool bench_decode(sinkproof_bench *bench, const bench_engine *e, bench_group *group, size_t depth,
+                  const bench_label *label, sinkproof_error *error) {
     size_t steps = step_count(bench), most = sinkproof_model_config(e->model)->max_context;
-    size_t room = sinkproof_bench_steps_room(bench);
+    size_t room = bench_steps_room(bench);
     if (depth > most)
         return sinkproof_fail(error,
                               "%s: the model's context ends at %zu: expected another --depth",
                               label->id, most);
     if (depth + room > most) depth = most > room ? most - room : 0; // at the end of the context
     double seconds, tokens = (double)group->count;
-    sinkproof_bench_times times = {0};
-    sinkproof_bench_case c = {
-        .threads = e->threads, .isa = e->isa, .amount = tokens, .unit = "tok/s"};
+    bench_times times = {0};
+    bench_case c = {.threads = e->threads, .isa = e->isa, .amount = tokens, .unit = "tok/s"};
     snprintf(c.id, sizeof c.id, "%s", label->id);
     count_need(bench, e, group->count, depth + steps / 2, 1, c.need);
-    sinkproof_bench_seen *m = calloc(1, sizeof *m);
+    bench_watched *m = calloc(1, sizeof *m);
     if (m == NULL)
         return sinkproof_fail(error, "no memory for the times of %s",
                               sinkproof_counted(steps, "step").text);
@@ -247,112 +241,109 @@ bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine
     bool good = fill_to_depth(e, group, depth, false, label->id, &seconds, error) &&
                 run_pass(e, group, 1, true, &seconds, error);
     while (good && times.n < steps) {
-        if (times.n % 4 == 0) sinkproof_bench_see_limits(bench, c.need, e->threads, m);
-        sinkproof_bench_gauge begin = sinkproof_bench_begin(e->threads);
+        if (times.n % 4 == 0) bench_watch_limits(bench, c.need, e->threads, m);
+        bench_gauge begin = bench_begin(e->threads);
         good = run_pass(e, group, 1, true, &seconds, error);
-        sinkproof_bench_gauge step = sinkproof_bench_end(&begin);
-        sinkproof_bench_add(&times, seconds, sinkproof_bench_is_disturbed(&step));
+        bench_gauge step = bench_end(&begin);
+        bench_times_add(&times, seconds, bench_is_disturbed(&step));
         if (times.n % 8 == 0) say_rate(label->id, times.n, steps, tokens / seconds);
     }
     if (good) {
-        c.more = more_of(c.need, tokens, group, label);
+        c.more = model_row_extras(c.need, tokens, group, label);
         add_model_row(bench, &c, &times, m);
     }
     free(m);
     return good;
 }
 
-bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e, size_t n,
-                             const sinkproof_bench_label *label, sinkproof_error *error) {
-    sinkproof_bench_group group;
-    if (!sinkproof_bench_group_open(e, 1, n, &group, error)) return false;
-    sinkproof_bench_times times = {0};
-    sinkproof_bench_case c = {
-        .threads = e->threads, .isa = e->isa, .amount = (double)n, .unit = "tok/s"};
+bool bench_prefill(sinkproof_bench *bench, const bench_engine *e, size_t n,
+                   const bench_label *label, sinkproof_error *error) {
+    bench_group group;
+    if (!bench_group_open(e, 1, n, &group, error)) return false;
+    bench_times times = {0};
+    bench_case c = {.threads = e->threads, .isa = e->isa, .amount = (double)n, .unit = "tok/s"};
     snprintf(c.id, sizeof c.id, "%s", label->id);
     count_need(bench, e, 1, 0, n, c.need);
     double seconds, spent = 0;
-    sinkproof_bench_seen *m = calloc(1, sizeof *m);
+    bench_watched *m = calloc(1, sizeof *m);
     bool good = m != NULL || sinkproof_fail(error, "no memory for the times of a prompt");
     sinkproof_bench_say(label->id);
-    const size_t rounds = sinkproof_bench_rounds(bench->repeat);
-    while (good && sinkproof_bench_quiet(&times) < bench->repeat && times.n < rounds &&
+    const size_t rounds = bench_rounds(bench->repeat);
+    while (good && bench_quiet_count(&times) < bench->repeat && times.n < rounds &&
            (times.n < 3 || spent < 20)) {
-        sinkproof_bench_see_limits(bench, c.need, e->threads, m);
+        bench_watch_limits(bench, c.need, e->threads, m);
         sinkproof_sequence_reset(group.sequences[0]);
-        sinkproof_bench_gauge begin = sinkproof_bench_begin(e->threads);
+        bench_gauge begin = bench_begin(e->threads);
         good = fill_to_depth(e, &group, n, true, label->id, &seconds, error);
-        sinkproof_bench_gauge prompt = sinkproof_bench_end(&begin);
-        sinkproof_bench_add(&times, seconds, sinkproof_bench_is_disturbed(&prompt));
+        bench_gauge prompt = bench_end(&begin);
+        bench_times_add(&times, seconds, bench_is_disturbed(&prompt));
         spent += seconds;
     }
     if (good) {
-        c.more = more_of(c.need, (double)n, &group, label);
+        c.more = model_row_extras(c.need, (double)n, &group, label);
         add_model_row(bench, &c, &times, m);
     }
     free(m);
-    sinkproof_bench_group_close(&group);
+    bench_group_close(&group);
     return good;
 }
 
 // ---- the command's part -------------------------------------------------------------------------
 
 // The time to pack, and the peak memory of the process.
-static void add_packing(sinkproof_bench *bench, const sinkproof_bench_engine *e) {
-    if (!sinkproof_bench_wants(bench, "model.pack")) return;
+static void add_packing(sinkproof_bench *bench, const bench_engine *e) {
+    if (!bench_is_wanted(bench, "model.pack")) return;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    sinkproof_bench_times times = {.n = 1, .t = {e->seconds_to_pack}, .taken = 1};
-    sinkproof_bench_seen seen = {.disturbed = bench->disturbed[1][SINKPROOF_BENCH_MEMORY]};
+    bench_times times = {.n = 1, .t = {e->seconds_to_pack}, .taken = 1};
+    bench_watched seen = {.disturbed = bench->disturbed[1][BENCH_MEMORY]};
     size_t bytes = sinkproof_engine_weight_bytes(e->engine);
-    sinkproof_bench_case c = {
+    bench_case c = {
         .threads = e->threads, .isa = e->isa, .amount = (double)bytes / 1e9, .unit = "GB/s"};
     snprintf(c.id, sizeof c.id, "model.pack");
-    c.need[SINKPROOF_BENCH_MEMORY] = (double)bytes; // a lower bound: the packed bytes are written
-    seen.rate[SINKPROOF_BENCH_MEMORY] = bench->rate[1][SINKPROOF_BENCH_MEMORY];
+    c.need[BENCH_MEMORY] = (double)bytes; // a lower bound: the packed bytes are written
+    seen.rate[BENCH_MEMORY] = bench->rate[1][BENCH_MEMORY];
     c.more = json_pack("{sI sI sI}", "weight_bytes", (json_int_t)bytes, "token_bytes",
                        (json_int_t)sinkproof_engine_token_bytes(e->engine), "peak_memory_bytes",
                        (json_int_t)usage.ru_maxrss * 1024);
     bench->matched++;
-    json_array_append_new(bench->rows, sinkproof_bench_row(bench, &c, &times, &seen));
+    json_array_append_new(bench->rows, bench_row_json(bench, &c, &times, &seen));
     json_decref(c.more);
 }
 
 // Decodes with a group that exists for one measurement.
-bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                                  size_t count, size_t depth, const sinkproof_bench_label *label,
-                                  sinkproof_error *error) {
+bool bench_decode_alone(sinkproof_bench *bench, const bench_engine *e, size_t count, size_t depth,
+                        const bench_label *label, sinkproof_error *error) {
     size_t most = sinkproof_model_config(e->model)->max_context;
-    size_t tokens = depth + sinkproof_bench_steps_room(bench);
-    sinkproof_bench_group group;
-    if (!sinkproof_bench_group_open(e, count, tokens < most ? tokens : most, &group, error))
-        return false;
-    bool good = sinkproof_bench_decode(bench, e, &group, depth, label, error);
-    sinkproof_bench_group_close(&group);
+    size_t tokens = depth + bench_steps_room(bench);
+    bench_group group;
+    if (!bench_group_open(e, count, tokens < most ? tokens : most, &group, error)) return false;
+    bool good = bench_decode(bench, e, &group, depth, label, error);
+    bench_group_close(&group);
     return good;
 }
 
 bool sinkproof_bench_model(sinkproof_bench *bench, sinkproof_error *error) {
-    sinkproof_bench_engine e;
-    if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
+    bench_engine e;
+    if (!bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
     bool good = true;
-    sinkproof_bench_label label = {.series = NULL};
+    bench_label label = {.series = NULL};
     add_packing(bench, &e);
     for (size_t i = 0; good && i < bench->depth.n; i++) {
         snprintf(label.id, sizeof label.id, "model.decode.depth%zu", bench->depth.at[i]);
-        good = !sinkproof_bench_wants(bench, label.id) ||
-               sinkproof_bench_decode_alone(bench, &e, 1, bench->depth.at[i], &label, error);
+        good = !bench_is_wanted(bench, label.id) ||
+               bench_decode_alone(bench, &e, 1, bench->depth.at[i], &label, error);
     }
     for (size_t i = 0; good && i < bench->prompt.n; i++) {
         snprintf(label.id, sizeof label.id, "model.prefill.n%zu", bench->prompt.at[i]);
-        good = !sinkproof_bench_wants(bench, label.id) ||
-               sinkproof_bench_prefill(bench, &e, bench->prompt.at[i], &label, error);
+        good = !bench_is_wanted(bench, label.id) ||
+               bench_prefill(bench, &e, bench->prompt.at[i], &label, error);
     }
     for (size_t i = 0; good && i < bench->batch.n; i++) {
         snprintf(label.id, sizeof label.id, "model.decode.batch%zu", bench->batch.at[i]);
-        good = !sinkproof_bench_wants(bench, label.id) ||
-               sinkproof_bench_decode_alone(bench, &e, bench->batch.at[i], 0, &label, error);
+        good = !bench_is_wanted(bench, label.id) ||
+               bench_decode_alone(bench, &e, bench->batch.at[i], 0, &label, error);
     }
-    sinkproof_bench_engine_close(&e);
+    bench_engine_close(&e);
     return good;
 }

@@ -9,7 +9,7 @@
 #include "fast/engine/engine.h"
 #include "fast/kernels/choose.h"
 
-typedef struct sinkproof_bench_engine {
+typedef struct bench_engine {
     sinkproof_model *model;
     sinkproof_engine *engine;
     int threads;
@@ -20,46 +20,44 @@ typedef struct sinkproof_bench_engine {
     size_t sliding;                       // layers with a window
     double expert_bytes;                  // of one expert in every layer
     double layer_products, head_products; // products per token; per row of logits
-} sinkproof_bench_engine;
+} bench_engine;
 
-bool sinkproof_bench_engine_open(const sinkproof_bench *bench, const char *spec, int threads,
-                                 sinkproof_bench_engine *e, sinkproof_error *error);
-void sinkproof_bench_engine_close(sinkproof_bench_engine *e);
+bool bench_engine_open(const sinkproof_bench *bench, const char *spec, int threads, bench_engine *e,
+                       sinkproof_error *error);
+void bench_engine_close(bench_engine *e);
 
 // Sequences that run together, and the buffers of their passes.
-typedef struct sinkproof_bench_group {
+typedef struct bench_group {
     size_t count;
     sinkproof_sequence **sequences;
     int32_t *tokens;
     sinkproof_part *parts;
     float *logits;
-} sinkproof_bench_group;
+} bench_group;
 
-bool sinkproof_bench_group_open(const sinkproof_bench_engine *e, size_t count, size_t max_tokens,
-                                sinkproof_bench_group *group, sinkproof_error *error);
-void sinkproof_bench_group_close(sinkproof_bench_group *group);
+bool bench_group_open(const bench_engine *e, size_t count, size_t max_tokens, bench_group *group,
+                      sinkproof_error *error);
+void bench_group_close(bench_group *group);
 
 // Tokens beyond the depth that a measurement of decoding needs.
-size_t sinkproof_bench_steps_room(const sinkproof_bench *bench);
+size_t bench_steps_room(const sinkproof_bench *bench);
 
 // The name of a row; with a series it is a point of a line in a figure, at `at`.
-typedef struct sinkproof_bench_label {
+typedef struct bench_label {
     char id[96];
     const char *series;
     size_t at;
-} sinkproof_bench_label;
+} bench_label;
 
 // Decodes --decode tokens of each sequence after its first `depth`, after filling in missing
 // earlier ones; near the end of the context it uses the last positions.
-bool sinkproof_bench_decode(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                            sinkproof_bench_group *group, size_t depth,
-                            const sinkproof_bench_label *label, sinkproof_error *error);
+bool bench_decode(sinkproof_bench *bench, const bench_engine *e, bench_group *group, size_t depth,
+                  const bench_label *label, sinkproof_error *error);
 // The same with `count` new sequences.
-bool sinkproof_bench_decode_alone(sinkproof_bench *bench, const sinkproof_bench_engine *e,
-                                  size_t count, size_t depth, const sinkproof_bench_label *label,
-                                  sinkproof_error *error);
+bool bench_decode_alone(sinkproof_bench *bench, const bench_engine *e, size_t count, size_t depth,
+                        const bench_label *label, sinkproof_error *error);
 // Measures a prompt of n tokens in an empty sequence, with the logits of the last.
-bool sinkproof_bench_prefill(sinkproof_bench *bench, const sinkproof_bench_engine *e, size_t n,
-                             const sinkproof_bench_label *label, sinkproof_error *error);
+bool bench_prefill(sinkproof_bench *bench, const bench_engine *e, size_t n,
+                   const bench_label *label, sinkproof_error *error);
 
 #endif

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-void sinkproof_bench_fill(sinkproof_panel_format format, uint8_t *data, size_t bytes) {
+void bench_fill_panels(sinkproof_panel_format format, uint8_t *data, size_t bytes) {
     enum { PART = 1 << 20 };
     // Sign and fraction are random; the exponent is that of [0.5, 1).
     const uint64_t keep = format == SINKPROOF_PANEL_F32    ? 0x807fffff807fffffu
@@ -41,7 +41,7 @@ static void fma_portable(size_t turns) {
         for (int l = 0; l < 16; l++) sum[l] = fmaf(a[l], b[l], sum[l]);
     __asm__ volatile("" : : "r"(sum) : "memory");
 }
-static const sinkproof_bench_peak peak_portable = {"fmaf of C", 32, fma_portable};
+static const bench_peak peak_portable = {"fmaf of C", 32, fma_portable};
 
 #if defined(__x86_64__)
 
@@ -69,7 +69,7 @@ __attribute__((target("avx2,fma"))) static void fma_avx2(size_t turns) {
                      : "m"(ones)
                      : "cc", LOW_REGISTERS);
 }
-static const sinkproof_bench_peak peak_avx2 = {"vfmadd231ps ymm", 12 * 16, fma_avx2};
+static const bench_peak peak_avx2 = {"vfmadd231ps ymm", 12 * 16, fma_avx2};
 
 __attribute__((target("avx512f"))) static void fma_avx512(size_t turns) {
     __asm__ volatile("vmovups %1, %%zmm16\n\tvmovups %1, %%zmm17\n\t" SIXTEEN(
@@ -78,7 +78,7 @@ __attribute__((target("avx512f"))) static void fma_avx512(size_t turns) {
                      : "m"(ones)
                      : "cc", LOW_REGISTERS, HIGH_REGISTERS);
 }
-static const sinkproof_bench_peak peak_avx512 = {"vfmadd231ps zmm", 16 * 32, fma_avx512};
+static const bench_peak peak_avx512 = {"vfmadd231ps zmm", 16 * 32, fma_avx512};
 
 __attribute__((target("avx512f,avx512bf16"))) static void pairs_avx512(size_t turns) {
     __asm__ volatile("vmovups %1, %%zmm16\n\tvmovups %1, %%zmm17\n\t" SIXTEEN(
@@ -87,7 +87,7 @@ __attribute__((target("avx512f,avx512bf16"))) static void pairs_avx512(size_t tu
                      : "m"(ones)
                      : "cc", LOW_REGISTERS, HIGH_REGISTERS);
 }
-static const sinkproof_bench_peak peak_pairs = {"vdpbf16ps zmm", 16 * 64, pairs_avx512};
+static const bench_peak peak_pairs = {"vdpbf16ps zmm", 16 * 64, pairs_avx512};
 
 // Tiles of 16 rows of 64 bytes: 16 x 16 sums of 32 products each. Six tiles hold sums; the other
 // two hold operands with numbers like a model's, since products of zeros take less power, and a
@@ -102,7 +102,7 @@ typedef struct tile_config {
 __attribute__((target("amx-tile,amx-bf16"))) static void pairs_amx(size_t turns) {
     uint8_t numbers[2][1024];
     tile_config config = {.palette = 1};
-    sinkproof_bench_fill(SINKPROOF_PANEL_BF16, numbers[0], sizeof numbers);
+    bench_fill_panels(SINKPROOF_PANEL_BF16, numbers[0], sizeof numbers);
     for (int t = 0; t < 8; t++) config.row_bytes[t] = 64, config.rows[t] = 16;
     __asm__ volatile("ldtilecfg %1\n\t"
                      "tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3\n\t"
@@ -117,7 +117,7 @@ __attribute__((target("amx-tile,amx-bf16"))) static void pairs_amx(size_t turns)
                      : "m"(config), "r"(numbers[0]), "r"(numbers[1]), "r"((size_t)64)
                      : "cc", "memory");
 }
-static const sinkproof_bench_peak peak_amx = {"tdpbf16ps", 6.0 * 16 * 16 * 64, pairs_amx};
+static const bench_peak peak_amx = {"tdpbf16ps", 6.0 * 16 * 16 * 64, pairs_amx};
 
 #elif defined(__aarch64__)
 
@@ -137,13 +137,13 @@ static void fma_neon(size_t turns) {
                      : "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10",
                        "v11", "v12", "v13", "v14", "v15", "v16", "v17");
 }
-static const sinkproof_bench_peak peak_neon = {"fmla v.4s", 16 * 8, fma_neon};
+static const bench_peak peak_neon = {"fmla v.4s", 16 * 8, fma_neon};
 
 #endif
 
 static const struct {
     const char *isa;
-    const sinkproof_bench_peak *fma, *pairs;
+    const bench_peak *fma, *pairs;
 } peaks[] = {
     {"portable", &peak_portable, NULL},
 #if defined(__x86_64__)
@@ -156,7 +156,7 @@ static const struct {
 #endif
 };
 
-const sinkproof_bench_peak *sinkproof_bench_peak_of(const sinkproof_kernels *table, bool pairs) {
+const bench_peak *bench_peak_find(const sinkproof_kernels *table, bool pairs) {
     for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++)
         if (strcmp(peaks[i].isa, table->isa) == 0) return pairs ? peaks[i].pairs : peaks[i].fma;
     return pairs ? NULL : &peak_portable;

@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-static double number(const json_t *row, const char *key) {
+static double row_number(const json_t *row, const char *key) {
     return json_number_value(json_object_get(row, key));
 }
 
-static const char *text(const json_t *row, const char *key) {
+static const char *row_text(const json_t *row, const char *key) {
     const char *value = json_string_value(json_object_get(row, key));
     return value != NULL ? value : "";
 }
@@ -37,7 +37,7 @@ static bool has_more(const json_t *row, const char *key) {
     return json_object_get(row, key) != NULL;
 }
 
-static long long count(const json_t *row, const char *key) {
+static long long row_count(const json_t *row, const char *key) {
     return (long long)json_integer_value(json_object_get(row, key));
 }
 
@@ -51,29 +51,31 @@ static void print_disturbances(const json_t *row) {
 
 static void print_row(const json_t *row) {
     char value[32], limit[32] = "", time[32], least[32], most[32];
-    show_number(value, sizeof value, number(row, "value"));
+    show_number(value, sizeof value, row_number(row, "value"));
     sinkproof_share_text share = {""};
     if (!json_is_null(json_object_get(row, "limit"))) {
-        show_number(limit, sizeof limit, number(row, "limit"));
-        share = sinkproof_share_percent(number(row, "share"), 1);
+        show_number(limit, sizeof limit, row_number(row, "limit"));
+        share = sinkproof_share_percent(row_number(row, "share"), 1);
     }
     const json_t *spread = json_object_get(row, "spread");
-    show_time(time, sizeof time, number(row, "median"));
+    show_time(time, sizeof time, row_number(row, "median"));
     show_time(least, sizeof least, json_number_value(json_array_get(spread, 0)));
     show_time(most, sizeof most, json_number_value(json_array_get(spread, 1)));
-    printf("%-40s %9s %-13s %9s %8s  %-10s %10s  %s .. %s (%lld", text(row, "id"), value,
-           text(row, "unit"), limit, share.text, text(row, "roof"), time, least, most,
-           count(row, "repeats"));
-    if (count(row, "taken") != count(row, "repeats")) printf(" of %lld", count(row, "taken"));
+    printf("%-40s %9s %-13s %9s %8s  %-10s %10s  %s .. %s (%lld", row_text(row, "id"), value,
+           row_text(row, "unit"), limit, share.text, row_text(row, "roof"), time, least, most,
+           row_count(row, "repeats"));
+    if (row_count(row, "taken") != row_count(row, "repeats"))
+        printf(" of %lld", row_count(row, "taken"));
     printf(")");
     print_disturbances(row);
-    if (has_more(row, "how")) printf("  %s", text(row, "how"));
+    if (has_more(row, "how")) printf("  %s", row_text(row, "how"));
     if (has_more(row, "bytes_per_token"))
-        printf("  %.4g MB/token", number(row, "bytes_per_token") / 1e6);
-    if (has_more(row, "cache_bytes")) printf(", cache %.1f MB", number(row, "cache_bytes") / 1e6);
+        printf("  %.4g MB/token", row_number(row, "bytes_per_token") / 1e6);
+    if (has_more(row, "cache_bytes"))
+        printf(", cache %.1f MB", row_number(row, "cache_bytes") / 1e6);
     if (has_more(row, "weight_bytes"))
-        printf("  weights %.2f GB, memory at most %.2f GB", number(row, "weight_bytes") / 1e9,
-               number(row, "peak_memory_bytes") / 1e9);
+        printf("  weights %.2f GB, memory at most %.2f GB", row_number(row, "weight_bytes") / 1e9,
+               row_number(row, "peak_memory_bytes") / 1e9);
     printf("\n");
 }
 
@@ -107,23 +109,24 @@ static void print_table(const sinkproof_bench *bench) {
 
 static void print_column(const json_t *row) {
     const json_t *spread = json_object_get(row, "spread");
-    double tokens = number(row, "tokens");
+    double tokens = row_number(row, "tokens");
     if (json_array_size(json_object_get(row, "disturbed")) > 0) {
-        printf("# at %lld:", count(row, "at"));
+        printf("# at %lld:", row_count(row, "at"));
         print_disturbances(row);
         printf("\n");
     }
-    printf("%lld %.9g %.9g %.9g %.9g\n", count(row, "at"), number(row, "median") / tokens,
+    printf("%lld %.9g %.9g %.9g %.9g\n", row_count(row, "at"), row_number(row, "median") / tokens,
            json_number_value(json_array_get(spread, 0)) / tokens,
            json_number_value(json_array_get(spread, 1)) / tokens,
-           number(row, "median") * number(row, "share") / tokens);
+           row_number(row, "median") * row_number(row, "share") / tokens);
 }
 
 // The first row of `series` from `to` on; NULL if there is none.
-static const json_t *next_of(const sinkproof_bench *bench, const char *series, size_t *to) {
+static const json_t *next_row_in_series(const sinkproof_bench *bench, const char *series,
+                                        size_t *to) {
     for (; *to < json_array_size(bench->rows); ++*to) {
         const json_t *row = json_array_get(bench->rows, *to);
-        if (has_more(row, "series") && strcmp(text(row, "series"), series) == 0) return row;
+        if (has_more(row, "series") && strcmp(row_text(row, "series"), series) == 0) return row;
     }
     return NULL;
 }
@@ -140,12 +143,12 @@ static void print_columns(const sinkproof_bench *bench) {
         const json_t *row = json_array_get(bench->rows, first);
         size_t r = 0;
         if (!has_more(row, "series")) continue;
-        const char *series = text(row, "series");
-        next_of(bench, series, &r);
+        const char *series = row_text(row, "series");
+        next_row_in_series(bench, series, &r);
         if (r < first) continue;
         printf("%s# %s\n# at seconds least most roof\n", between, series);
         between = "\n\n";
-        for (; (row = next_of(bench, series, &r)) != NULL; r++) print_column(row);
+        for (; (row = next_row_in_series(bench, series, &r)) != NULL; r++) print_column(row);
     }
 }
 

@@ -66,7 +66,7 @@ static void run_piece(void *of, size_t piece, int worker) {
 static void run_product(void *of) {
     product *p = of;
     p->of.weight = &p->copy[p->next++ % p->copies];
-    sinkproof_bench_share(p->bench->threads, p->pieces, run_piece, p);
+    bench_share_pieces(p->bench->threads, p->pieces, run_piece, p);
 }
 
 typedef struct foreign {
@@ -90,7 +90,7 @@ static void make_copies(product *p, sinkproof_panel_format format, size_t rows, 
     if (wanted > COPIES) wanted = COPIES;
     if (wanted * bytes > bench->arena_bytes) wanted = bench->arena_bytes / bytes;
     p->copies = wanted;
-    sinkproof_bench_fill(format, bench->arena, wanted * bytes);
+    bench_fill_panels(format, bench->arena, wanted * bytes);
     for (size_t i = 0; i < wanted; i++) {
         p->copy[i] = sinkproof_panels_at(format, rows, cols, bench->arena + i * bytes);
         fill_scales(&p->copy[i]);
@@ -108,8 +108,8 @@ static bool make_tokens(product *p, size_t rows, size_t cols) {
     p->x16 = aligned_alloc(64, MOST_TOKENS * x_room * sizeof *p->x16);
     p->y = aligned_alloc(64, n * y_room * sizeof *p->y);
     if (p->x == NULL || p->x16 == NULL || p->y == NULL) return false;
-    sinkproof_bench_fill(SINKPROOF_PANEL_BF16, (uint8_t *)p->x16,
-                         MOST_TOKENS * x_room * sizeof *p->x16);
+    bench_fill_panels(SINKPROOF_PANEL_BF16, (uint8_t *)p->x16,
+                      MOST_TOKENS * x_room * sizeof *p->x16);
     memset(p->y, 0, n * y_room * sizeof *p->y);
     for (size_t i = 0; i < MOST_TOKENS * x_room; i++) {
         if (i % x_room >= cols) p->x16[i] = 0;
@@ -124,15 +124,15 @@ static bool make_tokens(product *p, size_t rows, size_t cols) {
     return true;
 }
 
-static sinkproof_bench_case describe(product *p, const char *name, bool pairs) {
+static bench_case describe_product_case(product *p, const char *name, bool pairs) {
     const sinkproof_panels *w = &p->copy[0];
     const double products = 2.0 * (double)(w->rows * w->cols * p->of.n);
-    sinkproof_bench_case c = {.run = run_product, .of = p, .threads = p->bench->threads};
+    bench_case c = {.run = run_product, .of = p, .threads = p->bench->threads};
     snprintf(c.id, sizeof c.id, "product.%s.%s.%s.n%zu", name, format_names[w->format],
              pairs ? "bf16" : "f32", p->of.n);
     bool unit = pairs && w->format != SINKPROOF_PANEL_F32;
-    c.need[unit ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] = products;
-    c.need[SINKPROOF_BENCH_MEMORY] =
+    c.need[unit ? BENCH_PAIRS : BENCH_FMA] = products;
+    c.need[BENCH_MEMORY] =
         (double)(w->panels * w->blocks) *
         (double)(sinkproof_panel_block_bytes(w->format) + sinkproof_panel_scale_bytes(w->format));
     c.more = json_pack("{sI sI sI ss ss}", "rows", (json_int_t)w->rows, "cols", (json_int_t)w->cols,
@@ -141,10 +141,10 @@ static sinkproof_bench_case describe(product *p, const char *name, bool pairs) {
     return c;
 }
 
-static sinkproof_bench_case describe_peer(foreign *q, const char *name) {
-    sinkproof_bench_case c = {.run = run_peer, .of = q, .threads = q->threads, .foreign = true};
+static bench_case describe_peer(foreign *q, const char *name) {
+    bench_case c = {.run = run_peer, .of = q, .threads = q->threads, .foreign = true};
     snprintf(c.id, sizeof c.id, "peer.openblas.%s.n%zu", name, q->n);
-    c.need[SINKPROOF_BENCH_FMA] = 2.0 * (double)(q->rows * q->cols * q->n);
+    c.need[BENCH_FMA] = 2.0 * (double)(q->rows * q->cols * q->n);
     c.more = json_pack("{sI sI sI ss ss}", "rows", (json_int_t)q->rows, "cols", (json_int_t)q->cols,
                        "n", (json_int_t)q->n, "weights", "f32", "operands", "f32");
     return c;
@@ -152,19 +152,19 @@ static sinkproof_bench_case describe_peer(foreign *q, const char *name) {
 
 // Measures both kinds of operands, and the library's product if it is a peer, in turn.
 static void measure_tokens(product *p, const shape *s, size_t n) {
-    sinkproof_bench_case cases[SINKPROOF_BENCH_TOGETHER];
+    bench_case cases[SINKPROOF_BENCH_TOGETHER];
     const sinkproof_panels *w = &p->copy[0];
     product with_pairs = *p;
     size_t count = 0;
     p->of = (sinkproof_product){.n = n, .weight = w, .x_n = p->x_n, .y_n = p->y_n};
     with_pairs.of = p->of;
     with_pairs.of.x16_n = with_pairs.x16_n;
-    cases[count++] = describe(p, s->name, false);
+    cases[count++] = describe_product_case(p, s->name, false);
     if (p->bench->table->pairs && w->format != SINKPROOF_PANEL_F32)
-        cases[count++] = describe(&with_pairs, s->name, true);
+        cases[count++] = describe_product_case(&with_pairs, s->name, true);
     foreign q = {p->bench->threads, n, w->rows, w->cols, p->x, p->peer_rc, p->y};
     if (p->peer_rc != NULL && n >= 32) cases[count++] = describe_peer(&q, s->name);
-    sinkproof_bench_measure(p->bench, count, cases);
+    bench_measure(p->bench, count, cases);
 }
 
 // Whether --only selects any case of this shape and format: filling the weights takes time.
@@ -175,10 +175,10 @@ static bool wants_any_case(const sinkproof_bench *bench, const shape *s, sinkpro
         for (int pairs = 0; pairs < 2; pairs++) {
             snprintf(id, sizeof id, "product.%s.%s.%s.n%zu", s->name, format_names[f],
                      pairs ? "bf16" : "f32", n);
-            if (sinkproof_bench_wants(bench, id)) return true;
+            if (bench_is_wanted(bench, id)) return true;
         }
         snprintf(id, sizeof id, "peer.openblas.%s.n%zu", s->name, n);
-        if (peer && sinkproof_bench_wants(bench, id)) return true;
+        if (peer && bench_is_wanted(bench, id)) return true;
     }
     return false;
 }
@@ -196,7 +196,7 @@ static void measure_format(product *p, const shape *s, sinkproof_panel_format f,
     if (peer) {
         p->peer_rc = aligned_alloc(64, rows * cols * sizeof *p->peer_rc);
         if (p->peer_rc == NULL) abort();
-        sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)p->peer_rc, rows * cols * 4);
+        bench_fill_panels(SINKPROOF_PANEL_F32, (uint8_t *)p->peer_rc, rows * cols * 4);
     }
     for (size_t i = 0; i < count && tokens[i] <= s->most_tokens; i++)
         measure_tokens(p, s, tokens[i]);

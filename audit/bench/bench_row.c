@@ -13,12 +13,10 @@
 static const struct {
     const char *name, *unit;
     double scale; // of the unit
-} resources[SINKPROOF_BENCH_RESOURCES] = {
-    [SINKPROOF_BENCH_MEMORY] = {"memory", "GB/s", 1e9},
-    [SINKPROOF_BENCH_CACHE] = {"cache", "GB/s", 1e9},
-    [SINKPROOF_BENCH_FMA] = {"arithmetic", "GFLOP/s", 1e9},
-    [SINKPROOF_BENCH_PAIRS] = {"arithmetic", "GFLOP/s", 1e9},
-    [SINKPROOF_BENCH_EXP] = {"arithmetic", "Gexp/s", 1e9},
+} resources[BENCH_RESOURCES] = {
+    [BENCH_MEMORY] = {"memory", "GB/s", 1e9},     [BENCH_CACHE] = {"cache", "GB/s", 1e9},
+    [BENCH_FMA] = {"arithmetic", "GFLOP/s", 1e9}, [BENCH_PAIRS] = {"arithmetic", "GFLOP/s", 1e9},
+    [BENCH_EXP] = {"arithmetic", "Gexp/s", 1e9},
 };
 
 void sinkproof_bench_say(const char *what) {
@@ -32,56 +30,54 @@ void sinkproof_bench_say(const char *what) {
 
 typedef struct roof {
     double seconds; // the least that a call takes
-    sinkproof_bench_resource of;
+    bench_resource of;
 } roof;
 
-static double seconds_of(const sinkproof_bench_case *c, const double *rate,
-                         sinkproof_bench_resource r) {
+static double seconds_of(const bench_case *c, const double *rate, bench_resource r) {
     return c->need[r] > 0 && rate[r] > 0 ? c->need[r] / rate[r] : 0;
 }
 
-static roof roof_of(const sinkproof_bench_case *c, const double *rate) {
-    double pairs = seconds_of(c, rate, SINKPROOF_BENCH_PAIRS);
-    double fma = seconds_of(c, rate, SINKPROOF_BENCH_FMA);
-    double exps = seconds_of(c, rate, SINKPROOF_BENCH_EXP);
-    roof best = {pairs + fma + exps, pairs > 0                          ? SINKPROOF_BENCH_PAIRS
-                                     : c->need[SINKPROOF_BENCH_FMA] > 0 ? SINKPROOF_BENCH_FMA
-                                                                        : SINKPROOF_BENCH_EXP};
-    double memory = seconds_of(c, rate, SINKPROOF_BENCH_MEMORY);
-    double cache = seconds_of(c, rate, SINKPROOF_BENCH_CACHE);
-    if (memory > best.seconds) best = (roof){memory, SINKPROOF_BENCH_MEMORY};
-    if (cache > best.seconds) best = (roof){cache, SINKPROOF_BENCH_CACHE};
+static roof roof_of(const bench_case *c, const double *rate) {
+    double pairs = seconds_of(c, rate, BENCH_PAIRS);
+    double fma = seconds_of(c, rate, BENCH_FMA);
+    double exps = seconds_of(c, rate, BENCH_EXP);
+    roof best = {pairs + fma + exps, pairs > 0                ? BENCH_PAIRS
+                                     : c->need[BENCH_FMA] > 0 ? BENCH_FMA
+                                                              : BENCH_EXP};
+    double memory = seconds_of(c, rate, BENCH_MEMORY);
+    double cache = seconds_of(c, rate, BENCH_CACHE);
+    if (memory > best.seconds) best = (roof){memory, BENCH_MEMORY};
+    if (cache > best.seconds) best = (roof){cache, BENCH_CACHE};
     return best;
 }
 
-void sinkproof_bench_scores(const sinkproof_kernels *table, sinkproof_panel_format cache,
-                            size_t head_dim, double scores, double *need) {
+void bench_row_scores(const sinkproof_kernels *table, sinkproof_panel_format cache, size_t head_dim,
+                      double scores, double *need) {
     const bool pairs = table->pairs && cache == SINKPROOF_PANEL_BF16;
     const bool tiles = pairs && strcmp(table->mode, "amx") == 0;
     const double product = scores * 2 * (double)head_dim;
-    need[pairs ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] += product;
-    need[tiles ? SINKPROOF_BENCH_PAIRS : SINKPROOF_BENCH_FMA] += tiles ? 3 * product : product;
-    need[SINKPROOF_BENCH_EXP] += scores;
+    need[pairs ? BENCH_PAIRS : BENCH_FMA] += product;
+    need[tiles ? BENCH_PAIRS : BENCH_FMA] += tiles ? 3 * product : product;
+    need[BENCH_EXP] += scores;
 }
 
-static void describe_run(const sinkproof_bench *bench, json_t *row, const sinkproof_bench_case *c) {
+static void describe_run(const sinkproof_bench *bench, json_t *row, const bench_case *c) {
     json_object_set_new(row, "isa", json_string(c->isa != NULL ? c->isa : bench->table->isa));
     json_object_set_new(row, "mode", json_string(bench->table->mode));
     json_object_set_new(row, "threads", json_integer(c->threads));
     json_object_set_new(row, "processor", json_string(sinkproof_isa_processor()));
 }
 
-json_t *sinkproof_bench_row(sinkproof_bench *bench, const sinkproof_bench_case *c,
-                            const sinkproof_bench_times *times, const sinkproof_bench_seen *seen) {
+json_t *bench_row_json(sinkproof_bench *bench, const bench_case *c, const bench_times *times,
+                       const bench_watched *seen) {
     json_t *row = json_object();
-    double median = sinkproof_bench_median(times);
+    double median = bench_median(times);
     roof top = roof_of(c, seen->rate);
     double amount = c->amount;
     const char *unit = c->unit;
     if (unit == NULL) {
-        bool pairs = top.of == SINKPROOF_BENCH_PAIRS;
-        amount = (c->need[top.of] + (pairs ? c->need[SINKPROOF_BENCH_FMA] : 0)) /
-                 resources[top.of].scale;
+        bool pairs = top.of == BENCH_PAIRS;
+        amount = (c->need[top.of] + (pairs ? c->need[BENCH_FMA] : 0)) / resources[top.of].scale;
         unit = resources[top.of].unit;
     }
     json_object_set_new(row, "id", json_string(c->id));
@@ -101,13 +97,13 @@ json_t *sinkproof_bench_row(sinkproof_bench *bench, const sinkproof_bench_case *
     json_object_set_new(row, "taken", json_integer((json_int_t)times->taken));
     json_object_set_new(
         row, "disturbed",
-        sinkproof_bench_disturbances(times->disturbed, seen->disturbed, top.seconds / median));
+        bench_disturbances(times->disturbed, seen->disturbed, top.seconds / median));
     describe_run(bench, row, c);
     if (c->more != NULL) json_object_update(row, c->more);
     return row;
 }
 
-json_t *sinkproof_bench_disturbances(bool of_case, bool of_limit, double share) {
+json_t *bench_disturbances(bool of_case, bool of_limit, double share) {
     json_t *found = json_array();
     if (of_case) json_array_append_new(found, json_string("case"));
     if (of_limit) json_array_append_new(found, json_string("limit"));

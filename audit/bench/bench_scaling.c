@@ -10,47 +10,47 @@
 #include <string.h>
 
 // Powers of two from 1 up to `last`.
-static sinkproof_bench_list doubled(size_t last) {
+static sinkproof_bench_list powers_of_two_up_to(size_t last) {
     sinkproof_bench_list list = {0};
     for (size_t n = 1; n <= last && list.n < SINKPROOF_BENCH_LIST; n *= 2) list.at[list.n++] = n;
     return list;
 }
 
 static bool against_context(sinkproof_bench *bench, sinkproof_error *error) {
-    sinkproof_bench_list keys = doubled(bench->quick ? 512 : 131072);
-    sinkproof_bench_attention_scaling(bench, &keys);
+    sinkproof_bench_list keys = powers_of_two_up_to(bench->quick ? 512 : 131072);
+    bench_attention_scaling(bench, &keys);
     if (bench->model == NULL) return true;
-    sinkproof_bench_engine e;
-    if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
+    bench_engine e;
+    if (!bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
     // One sequence is extended from depth to depth.
     size_t most = 0, context = sinkproof_model_config(e.model)->max_context;
     for (size_t i = 0; i < bench->depth.n; i++)
         if (bench->depth.at[i] > most) most = bench->depth.at[i];
-    most += sinkproof_bench_steps_room(bench);
-    sinkproof_bench_group group;
-    bool opened = sinkproof_bench_group_open(&e, 1, most < context ? most : context, &group, error);
+    most += bench_steps_room(bench);
+    bench_group group;
+    bool opened = bench_group_open(&e, 1, most < context ? most : context, &group, error);
     bool good = opened;
     for (size_t i = 0; good && i < bench->depth.n; i++) {
-        sinkproof_bench_label label = {.series = "decode, one sequence", .at = bench->depth.at[i]};
+        bench_label label = {.series = "decode, one sequence", .at = bench->depth.at[i]};
         snprintf(label.id, sizeof label.id, "model.decode.depth%zu", bench->depth.at[i]);
-        good = sinkproof_bench_decode(bench, &e, &group, bench->depth.at[i], &label, error);
+        good = bench_decode(bench, &e, &group, bench->depth.at[i], &label, error);
     }
-    if (opened) sinkproof_bench_group_close(&group);
-    sinkproof_bench_engine_close(&e);
+    if (opened) bench_group_close(&group);
+    bench_engine_close(&e);
     return good;
 }
 
 static bool against_batch(sinkproof_bench *bench, sinkproof_error *error) {
-    sinkproof_bench_list batch = doubled(bench->quick ? 4 : 64);
-    sinkproof_bench_engine e;
-    if (!sinkproof_bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
+    sinkproof_bench_list batch = powers_of_two_up_to(bench->quick ? 4 : 64);
+    bench_engine e;
+    if (!bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
     bool good = true;
     for (size_t i = 0; good && i < batch.n; i++) {
-        sinkproof_bench_label label = {.series = "decode, sequences together", .at = batch.at[i]};
+        bench_label label = {.series = "decode, sequences together", .at = batch.at[i]};
         snprintf(label.id, sizeof label.id, "model.decode.batch%zu", batch.at[i]);
-        good = sinkproof_bench_decode_alone(bench, &e, batch.at[i], 0, &label, error);
+        good = bench_decode_alone(bench, &e, batch.at[i], 0, &label, error);
     }
-    sinkproof_bench_engine_close(&e);
+    bench_engine_close(&e);
     return good;
 }
 
@@ -58,18 +58,18 @@ static bool against_threads(sinkproof_bench *bench, sinkproof_error *error) {
     bool good = true;
     for (int t = 1; good && t <= bench->threads;
          t = t < bench->threads && 2 * t > bench->threads ? bench->threads : 2 * t) {
-        sinkproof_bench_engine e;
-        sinkproof_bench_label label = {.series = "decode, one sequence", .at = (size_t)t};
-        if (!sinkproof_bench_engine_open(bench, bench->model, t, &e, error)) return false;
+        bench_engine e;
+        bench_label label = {.series = "decode, one sequence", .at = (size_t)t};
+        if (!bench_engine_open(bench, bench->model, t, &e, error)) return false;
         snprintf(label.id, sizeof label.id, "model.decode.threads%d", t);
-        good = sinkproof_bench_decode_alone(bench, &e, 1, 0, &label, error);
+        good = bench_decode_alone(bench, &e, 1, 0, &label, error);
         size_t n = bench->prompt.n > 0 ? bench->prompt.at[bench->prompt.n - 1] : 512;
         char series[64];
         snprintf(series, sizeof series, "prefill of %.40s", sinkproof_counted(n, "token").text);
         label.series = series;
         snprintf(label.id, sizeof label.id, "model.prefill.threads%d", t);
-        good = good && sinkproof_bench_prefill(bench, &e, n, &label, error);
-        sinkproof_bench_engine_close(&e);
+        good = good && bench_prefill(bench, &e, n, &label, error);
+        bench_engine_close(&e);
     }
     return good;
 }

@@ -52,10 +52,10 @@ static stages *make_operands(const sinkproof_bench *bench) {
     if (s == NULL) abort();
     memset(s, 0, sizeof *s);
     s->table = bench->table;
-    sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)s->x, sizeof s->x);
-    sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)s->scale, sizeof s->scale);
-    sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)s->y_kc, sizeof s->y_kc);
-    sinkproof_bench_fill(SINKPROOF_PANEL_F32, (uint8_t *)s->q, sizeof s->q);
+    bench_fill_panels(SINKPROOF_PANEL_F32, (uint8_t *)s->x, sizeof s->x);
+    bench_fill_panels(SINKPROOF_PANEL_F32, (uint8_t *)s->scale, sizeof s->scale);
+    bench_fill_panels(SINKPROOF_PANEL_F32, (uint8_t *)s->y_kc, sizeof s->y_kc);
+    bench_fill_panels(SINKPROOF_PANEL_F32, (uint8_t *)s->q, sizeof s->q);
     for (size_t d = 0; d < HEAD_DIM / 2; d++) s->cos_d[d] = 0.8f, s->sin_d[d] = 0.6f;
     for (size_t i = 0; i < N_EXP; i++) s->from[i] = -20.0f * (float)i / (float)N_EXP;
     return s;
@@ -79,13 +79,13 @@ void sinkproof_bench_stages(sinkproof_bench *bench) {
     double others = strcmp(bench->table->isa, "portable") == 0 ? 0 : 1;
     stages *s = make_operands(bench);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        sinkproof_bench_case c = {.run = all[i].run, .of = s, .threads = 1};
+        bench_case c = {.run = all[i].run, .of = s, .threads = 1};
         snprintf(c.id, sizeof c.id, "%s", all[i].id);
-        c.need[SINKPROOF_BENCH_CACHE] = all[i].bytes;
-        c.need[SINKPROOF_BENCH_FMA] = 2 * (all[i].fused + others * all[i].others);
-        c.need[SINKPROOF_BENCH_EXP] = all[i].exps;
+        c.need[BENCH_CACHE] = all[i].bytes;
+        c.need[BENCH_FMA] = 2 * (all[i].fused + others * all[i].others);
+        c.need[BENCH_EXP] = all[i].exps;
         if (all[i].run == run_exp) c.amount = 1e-9 * (double)N_EXP, c.unit = "Gexp/s";
-        sinkproof_bench_measure(bench, 1, &c);
+        bench_measure(bench, 1, &c);
     }
     free(s);
 }

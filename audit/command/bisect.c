@@ -17,18 +17,18 @@
 #include <unistd.h>
 
 typedef struct bisecting {
-    const sinkproof_bisection *b;
+    const bisect_request *b;
     char trace[4096]; // the file for {out}
     bool judges;      // the command writes a trace
     sinkproof_error error;
 } bisecting;
 
-static void put_tokens(FILE *out, const sinkproof_bisection *b, size_t n) {
+static void put_tokens(FILE *out, const bisect_request *b, size_t n) {
     for (size_t i = 0; i < n; i++) fprintf(out, i == 0 ? "%d" : ",%d", b->tokens_n[i]);
 }
 
 // The command with its placeholders filled in, malloc'ed; NULL if memory runs out.
-static char *filled(const bisecting *s, size_t n) {
+static char *command_filled_in(const bisecting *s, size_t n) {
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
@@ -47,8 +47,8 @@ static char *filled(const bisecting *s, size_t n) {
 }
 
 // Runs the command without showing its output. *status: its exit code. Returns false on an error.
-static bool run(bisecting *s, size_t n, int *status) {
-    char *text = filled(s, n);
+static bool run_user_command(bisecting *s, size_t n, int *status) {
+    char *text = command_filled_in(s, n);
     if (text == NULL) return sinkproof_fail(&s->error, "no memory for a command");
     fflush(stdout);
     pid_t child = fork();
@@ -68,7 +68,7 @@ static bool run(bisecting *s, size_t n, int *status) {
 }
 
 // Judges the trace that the command wrote: quickly, or in full.
-static bool judge(bisecting *s, size_t n, bool in_full, bool *fails) {
+static bool judge_written_trace(bisecting *s, size_t n, bool in_full, bool *fails) {
     sinkproof_trace *trace;
     sinkproof_ruling *ruling;
     const sinkproof_trial_options how = {.size = sizeof how,
@@ -87,7 +87,7 @@ static bool judge(bisecting *s, size_t n, bool in_full, bool *fails) {
     fine = fine && sinkproof_judge_trace(s->b->model, trace, &how, &ruling, &s->error);
     sinkproof_trace_close(trace);
     if (!fine) return false;
-    *fails = sinkproof_ruling_exit(ruling) == SINKPROOF_BUG;
+    *fails = sinkproof_ruling_exit(ruling) == EXIT_BUG;
     if (in_full) printf("\n%s", sinkproof_ruling_text(ruling));
     sinkproof_ruling_free(ruling);
     return true;
@@ -96,15 +96,15 @@ static bool judge(bisecting *s, size_t n, bool in_full, bool *fails) {
 static bool try_length(bisecting *s, size_t n, bool *fails) {
     int status;
     unlink(s->trace);
-    if (!run(s, n, &status)) return false;
+    if (!run_user_command(s, n, &status)) return false;
     *fails = status == 1;
-    if (s->judges && !judge(s, n, false, fails)) return false;
+    if (s->judges && !judge_written_trace(s, n, false, fails)) return false;
     printf("%s: %s\n", sinkproof_counted(n, "token").text, *fails ? "fails" : "passes");
     return true;
 }
 
 // Bisects between `low`, which passes (or is 0), and `high`, which fails.
-static bool narrow(bisecting *s, size_t low, size_t high, size_t *shortest) {
+static bool narrow_to_shortest(bisecting *s, size_t low, size_t high, size_t *shortest) {
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         bool fails;
@@ -118,7 +118,7 @@ static bool narrow(bisecting *s, size_t low, size_t high, size_t *shortest) {
     return true;
 }
 
-static bool conclude(bisecting *s, size_t n) {
+static bool conclude_shortest(bisecting *s, size_t n) {
     bool again = true;
     int status;
     char *text;
@@ -126,14 +126,16 @@ static bool conclude(bisecting *s, size_t n) {
     if (n > 1) printf(" and not with the first %zu of them", n - 1);
     printf(".\n");
     unlink(s->trace);
-    if (s->judges && (!run(s, n, &status) || !judge(s, n, true, &again))) return false;
+    if (s->judges && (!run_user_command(s, n, &status) || !judge_written_trace(s, n, true, &again)))
+        return false;
     if (!again)
         return sinkproof_fail(&s->error,
                               "%s failed before and do not fail now: "
                               "expected a command that computes the same every time",
                               sinkproof_counted(n, "token").text);
     strcpy(s->trace, "trace.safetensors");
-    if ((text = filled(s, n)) == NULL) return sinkproof_fail(&s->error, "no memory for a command");
+    if ((text = command_filled_in(s, n)) == NULL)
+        return sinkproof_fail(&s->error, "no memory for a command");
     printf("\nRun it again:\n  %s\n", text);
     if (s->judges)
         printf("  sinkproof judge %s %s --policy %s%s\n", sinkproof_model_spec(s->b->model),
@@ -153,17 +155,18 @@ static bool place_for_trace(bisecting *s) {
     return true;
 }
 
-int sinkproof_bisect(const sinkproof_bisection *b) {
+int bisect_prompt(const bisect_request *b) {
     bisecting s = {.b = b, .judges = strstr(b->command, "{out}") != NULL};
-    if (!place_for_trace(&s)) return sinkproof_bad_input("judge", &s.error);
+    if (!place_for_trace(&s)) return exit_bad_input("judge", &s.error);
     char written[sizeof s.trace];
     memcpy(written, s.trace, sizeof written);
     bool fails = false;
     size_t shortest = 0;
     bool fine = try_length(&s, b->n, &fails);
     if (fine && !fails) printf("\nNothing fails with %s.\n", sinkproof_counted(b->n, "token").text);
-    if (fine && fails) fine = narrow(&s, 0, b->n, &shortest) && conclude(&s, shortest);
+    if (fine && fails)
+        fine = narrow_to_shortest(&s, 0, b->n, &shortest) && conclude_shortest(&s, shortest);
     unlink(written);
-    if (!fine) return sinkproof_bad_input("judge", &s.error);
-    return fails ? SINKPROOF_BUG : SINKPROOF_HOLDS;
+    if (!fine) return exit_bad_input("judge", &s.error);
+    return fails ? EXIT_BUG : EXIT_HOLDS;
 }

@@ -7,7 +7,7 @@
 
 #include "model/model.h"
 
-typedef struct sinkproof_bisection {
+typedef struct bisect_request {
     const sinkproof_model *model;
     const char *command; // with {tokens}, {n} and {out}
     const char *policy;
@@ -15,9 +15,9 @@ typedef struct sinkproof_bisection {
     const int32_t *tokens_n;
     double rate;
     bool any_model; // accept a trace that names another model
-} sinkproof_bisection;
+} bisect_request;
 
 // Prints the result and returns the exit code: 1 if a prompt fails, 0 if none of those tried does.
-int sinkproof_bisect(const sinkproof_bisection *b);
+int bisect_prompt(const bisect_request *b);
 
 #endif

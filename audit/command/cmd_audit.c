@@ -37,14 +37,14 @@ static const struct argp_option option_table[] = {
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
-static const sinkproof_text_option texts[] = {{KEY_TOKENS, offsetof(options, tokens)},
-                                              {KEY_HTML, offsetof(options, html)},
-                                              {'j', offsetof(options, json)},
-                                              {0, 0}};
+static const command_text_option texts[] = {{KEY_TOKENS, offsetof(options, tokens)},
+                                            {KEY_HTML, offsetof(options, html)},
+                                            {'j', offsetof(options, json)},
+                                            {0, 0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep_text(texts, o, key, argument)) return 0;
     switch (key) {
     case 'p':
         o->policies = argument;
@@ -69,13 +69,13 @@ static const struct argp parser = {
     parse_option,
     "MODEL",
     "What a choice of precision costs, before anyone writes the kernel: the reference under each "
-    "policy beside the same model over the reals.\v" SINKPROOF_MODEL_IS ".\n\n"
+    "policy beside the same model over the reals.\v" HELP_MODEL_IS ".\n\n"
     "Error by layer and point; an error budget, each rounding point alone and all together; how "
     "far values are from overflow; what sinks leave of 1 - alpha_s; how a perturbation grows; the "
     "thinnest choices of experts. Every number is estimated: both runs are in binary64.\n\n"
     "Exit: 0 done, 2 usage, 3 bad input.",
     NULL,
-    sinkproof_help_policies,
+    help_list_policies,
     NULL};
 
 // Splits "f32,openai-bf16,M8.alpha=bf16" into policies: a word without "=" starts the next policy.
@@ -98,7 +98,7 @@ static bool parse_policies(char *text, sinkproof_policy *policies, size_t *n,
 }
 
 static void show_progress(void *context, double share) {
-    sinkproof_progress_share(context, share);
+    progress_show_share(context, share);
 }
 
 static int write_out(const options *o, const sinkproof_precision_study *study) {
@@ -109,50 +109,50 @@ static int write_out(const options *o, const sinkproof_precision_study *study) {
     sinkproof_precision_json(results, study);
     if (o->html != NULL && !sinkproof_precision_page(o->html, study, o->model, o->tokens, &error)) {
         json_decref(results);
-        return sinkproof_bad_input("audit", &error);
+        return exit_bad_input("audit", &error);
     }
     if (o->json == NULL) {
         json_decref(results);
-        return SINKPROOF_HOLDS;
+        return EXIT_HOLDS;
     }
-    if (!sinkproof_write_json(o->json, "audit", SINKPROOF_HOLDS, results, &error))
-        return sinkproof_bad_input("audit", &error);
-    return SINKPROOF_HOLDS;
+    if (!envelope_write_json(o->json, "audit", EXIT_HOLDS, results, &error))
+        return exit_bad_input("audit", &error);
+    return EXIT_HOLDS;
 }
 
 static int audit_model(const options *o, const sinkproof_model *model, size_t n_policies,
                        const sinkproof_policy *policies) {
     sinkproof_error error;
     sinkproof_precision_study study;
-    sinkproof_stopwatch watch = {.command = "audit", .what = "runs"};
+    progress_watch watch = {.command = "audit", .what = "runs"};
     sinkproof_precision_options how = {!o->no_budget, show_progress, &watch};
     int32_t *tokens_n;
     size_t n;
-    if (!sinkproof_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens_n,
-                               &n, &error))
-        return sinkproof_bad_input("audit", &error);
+    if (!command_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens_n,
+                             &n, &error))
+        return exit_bad_input("audit", &error);
     bool good =
         sinkproof_precision_run(model, n, tokens_n, n_policies, policies, &how, &study, &error);
     free(tokens_n);
-    if (!good) return sinkproof_bad_input("audit", &error);
+    if (!good) return exit_bad_input("audit", &error);
     int code = write_out(o, &study);
     sinkproof_precision_free(&study);
     return code;
 }
 
-int sinkproof_cmd_audit(int argc, char **argv) {
+int cmd_audit(int argc, char **argv) {
     char known[] = "f32,openai-bf16";
     options o = {.tokens = "random:48", .policies = known};
     sinkproof_policy policies[MOST_POLICIES];
     size_t n_policies;
     sinkproof_error error;
     sinkproof_model *model;
-    sinkproof_parse_line(&parser, argc, argv, &o);
+    command_parse_line(&parser, argc, argv, &o);
     if (!parse_policies(o.policies, policies, &n_policies, &error)) {
         fprintf(stderr, "sinkproof audit: %s\n", error.text);
-        return SINKPROOF_USAGE;
+        return EXIT_USAGE;
     }
-    if (!sinkproof_model_open(o.model, &model, &error)) return sinkproof_bad_input("audit", &error);
+    if (!sinkproof_model_open(o.model, &model, &error)) return exit_bad_input("audit", &error);
     int code = audit_model(&o, model, n_policies, policies);
     sinkproof_model_close(model);
     return code;

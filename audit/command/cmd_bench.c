@@ -80,7 +80,7 @@ static const struct argp_option argp_options[] = {
 static const char documentation[] =
     "Measures the machine's limits (reading from memory, arithmetic of the instruction set), the "
     "kernels and the model, all in one run."
-    "\v" SINKPROOF_MODEL_IS ".\n\n"
+    "\v" HELP_MODEL_IS ".\n\n"
     "Of each case the median of R times is reported, with the least and the largest; the limit is "
     "the roof that the case stands under: \"memory\", the bytes that it must read at the bandwidth "
     "just measured; \"arithmetic\", its operations at the unit's peak; \"cache\", what it reads "
@@ -209,7 +209,7 @@ static void fill_defaults(arguments *in) {
 
 static int refuse_usage(const sinkproof_error *error) {
     fprintf(stderr, "sinkproof bench: %s\n", error->text);
-    return SINKPROOF_USAGE;
+    return EXIT_USAGE;
 }
 
 // The size of the largest cache as the system reports it; 32 MiB if it does not.
@@ -246,7 +246,7 @@ static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
     return true;
 }
 
-static bool run(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
+static bool run_benchmarks(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
     sinkproof_model *model;
     if (b->model != NULL) { // its errors are reported before anything is measured
         if (!sinkproof_model_open(b->model, &model, error)) return false;
@@ -262,49 +262,49 @@ static bool run(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
     return b->model == NULL || sinkproof_bench_model(b, error);
 }
 
-static int report(arguments *in, sinkproof_error *error) {
+static int report_benchmarks(arguments *in, sinkproof_error *error) {
     sinkproof_bench *b = &in->bench;
     if (in->json == NULL || strcmp(in->json, "-") != 0) sinkproof_bench_print(b);
     if (in->json != NULL &&
-        !sinkproof_write_json(in->json, "bench", SINKPROOF_HOLDS, json_incref(b->rows), error))
-        return sinkproof_bad_input("bench", error);
-    return SINKPROOF_HOLDS;
+        !envelope_write_json(in->json, "bench", EXIT_HOLDS, json_incref(b->rows), error))
+        return exit_bad_input("bench", error);
+    return EXIT_HOLDS;
 }
 
-static void show(void *context, const char *what, size_t done, size_t total) {
+static void show_bench_progress(void *context, const char *what, size_t done, size_t total) {
     (void)context;
-    sinkproof_progress("bench", what, done, total);
+    progress_show("bench", what, done, total);
 }
 
-int sinkproof_cmd_bench(int argc, char **argv) {
+int cmd_bench(int argc, char **argv) {
     const struct argp argp = {
         .options = argp_options, .parser = parse_option, .doc = documentation};
     arguments in = {.policy = "bf16-operands"};
     sinkproof_bench *b = &in.bench;
-    b->progress = show;
+    b->progress = show_bench_progress;
     sinkproof_error error;
-    sinkproof_parse_line(&argp, argc, argv, &in);
+    command_parse_line(&argp, argc, argv, &in);
     fill_defaults(&in);
     if (!sinkproof_policy_parse(in.policy, &b->policy, &error)) return refuse_usage(&error);
-    sinkproof_fastest fastest;
-    if (!sinkproof_fastest_choose(in.isa, &fastest, &error)) return refuse_usage(&error);
+    fastest_sets fastest;
+    if (!fastest_choose_set(in.isa, &fastest, &error)) return refuse_usage(&error);
     b->table = fastest.of_many;
     b->table_of_one = fastest.of_one;
     if (!sinkproof_engine_serves(b->table, &b->policy, &error)) return refuse_usage(&error);
-    sinkproof_fastest_say("bench", &fastest, &b->policy);
+    fastest_say_chosen("bench", &fastest, &b->policy);
     bool kernels = in.kernels || b->model == NULL;
     sinkproof_pages pages = {0};
     b->rows = json_array();
-    bool good = make_room(b, kernels, &pages, &error) && run(b, kernels, &error);
+    bool good = make_room(b, kernels, &pages, &error) && run_benchmarks(b, kernels, &error);
     sinkproof_bench_say(NULL);
-    int code = SINKPROOF_HOLDS;
+    int code = EXIT_HOLDS;
     if (!good)
-        code = sinkproof_bad_input("bench", &error);
+        code = exit_bad_input("bench", &error);
     else if (b->only != NULL && b->matched == 0 && b->scaling == NULL) {
         sinkproof_fail(&error, "--only %s: no case has that in its id", b->only);
         code = refuse_usage(&error);
     } else
-        code = report(&in, &error);
+        code = report_benchmarks(&in, &error);
     for (int t = 0; b->scratch_t != NULL && t < b->threads; t++) free(b->scratch_t[t]);
     free(b->scratch_t);
     sinkproof_pages_free(&pages);

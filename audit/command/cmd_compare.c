@@ -29,7 +29,7 @@ static const struct argp_option option_table[] = {
      "run this model over the reals from the tokens, with each trace's own experts, and say which "
      "trace is nearer",
      0},
-    SINKPROOF_ANY_MODEL(KEY_ANY_MODEL),
+    HELP_ANY_MODEL(KEY_ANY_MODEL),
     {"baseline", KEY_BASELINE, "FILE", 0,
      "what an earlier `compare --json FILE` of these engines found: exit 1 only where they are "
      "further apart now than then",
@@ -38,14 +38,14 @@ static const struct argp_option option_table[] = {
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
-static const sinkproof_text_option texts[] = {{KEY_BASELINE, offsetof(options, baseline)},
-                                              {KEY_MODEL, offsetof(options, model)},
-                                              {'j', offsetof(options, json)},
-                                              {0, 0}};
+static const command_text_option texts[] = {{KEY_BASELINE, offsetof(options, baseline)},
+                                            {KEY_MODEL, offsetof(options, model)},
+                                            {'j', offsetof(options, json)},
+                                            {0, 0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep_text(texts, o, key, argument)) return 0;
     switch (key) {
     case KEY_ANY_MODEL:
         o->any_model = true;
@@ -70,8 +70,7 @@ static const struct argp parser = {
     "Two traces of the same tokens, point by point: where they first differ and by how much.\v"
     "Numbers are compared, whatever the formats that hold them. No verdict on an engine: two "
     "honest "
-    "ones differ, and two wrong ones may not; that is `sinkproof judge`. " SINKPROOF_MODEL_IS
-    ".\n\n"
+    "ones differ, and two wrong ones may not; that is `sinkproof judge`. " HELP_MODEL_IS ".\n\n"
     "Exit: 0 equal, or no further apart than the baseline; 1 they differ; 2 usage; 3 bad input.",
     NULL,
     NULL,
@@ -105,14 +104,14 @@ static void print_first(const sinkproof_difference *d) {
     printf("  A  %-24a %.9g\n  B  %-24a %.9g\n", d->a, d->a, d->b, d->b);
 }
 
-static const sinkproof_difference *first_of(const sinkproof_comparison *c) {
+static const sinkproof_difference *first_difference(const sinkproof_comparison *c) {
     for (size_t i = 0; i < c->n_points; i++)
         if (c->points[i].differing > 0) return &c->points[i];
     return NULL;
 }
 
 static void print_comparison(const options *o, const sinkproof_comparison *c) {
-    const sinkproof_difference *first = first_of(c);
+    const sinkproof_difference *first = first_difference(c);
     printf("A  %s\nB  %s\n\n%-9s %9s %9s %10s %10s %10s", o->words[0], o->words[1], "point",
            "elements", "differ", "largest", "ulp", "relative");
     if (o->model != NULL) printf(" %9s %9s nearer", "A, truth", "B, truth");
@@ -122,7 +121,8 @@ static void print_comparison(const options *o, const sinkproof_comparison *c) {
             print_point(&c->points[i], o->model != NULL);
     if (c->only_a + c->only_b > 0)
         printf("not compared: %s %s in A alone, %zu in B alone\n",
-               sinkproof_counted(c->only_a, "point").text, sinkproof_is(c->only_a), c->only_b);
+               sinkproof_counted(c->only_a, "point").text, sinkproof_is_or_are(c->only_a),
+               c->only_b);
     if (c->rerouted > 0)
         printf("experts differ for %s in a layer: left out of M4 to M10 there\n",
                sinkproof_counted(c->rerouted, "token").text);
@@ -139,11 +139,11 @@ static void print_comparison(const options *o, const sinkproof_comparison *c) {
 
 // ---- JSON ------------------------------------------------------------------------------------
 
-static json_t *number(double x) {
+static json_t *number_json(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *results_of(const sinkproof_comparison *c) {
+static json_t *differences_json(const sinkproof_comparison *c) {
     json_t *results = json_array();
     for (size_t i = 0; i < c->n_points; i++) {
         const sinkproof_difference *d = &c->points[i];
@@ -152,11 +152,11 @@ static json_t *results_of(const sinkproof_comparison *c) {
         json_object_set_new(o, "ok", json_boolean(d->differing == 0));
         json_object_set_new(o, "elements", json_integer((json_int_t)(d->elements - d->left_out)));
         json_object_set_new(o, "differing", json_integer((json_int_t)d->differing));
-        json_object_set_new(o, "largest", number(d->largest));
-        json_object_set_new(o, "ulp", number(d->ulp));
-        json_object_set_new(o, "relative", number(d->relative));
-        json_object_set_new(o, "error_a", number(d->error_a));
-        json_object_set_new(o, "error_b", number(d->error_b));
+        json_object_set_new(o, "largest", number_json(d->largest));
+        json_object_set_new(o, "ulp", number_json(d->ulp));
+        json_object_set_new(o, "relative", number_json(d->relative));
+        json_object_set_new(o, "error_a", number_json(d->error_a));
+        json_object_set_new(o, "error_b", number_json(d->error_b));
         json_array_append_new(results, o);
     }
     return results;
@@ -180,7 +180,7 @@ static json_t *read_baseline(const char *path, sinkproof_error *error) {
     return NULL;
 }
 
-static const json_t *before(const json_t *baseline, const char *name) {
+static const json_t *baseline_result(const json_t *baseline, const char *name) {
     size_t i;
     const json_t *one;
     json_array_foreach(json_object_get(baseline, "results"), i, one) {
@@ -210,7 +210,7 @@ static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, 
     size_t worse = 0;
     for (size_t i = 0; i < c->n_points; i++) {
         const sinkproof_difference *d = &c->points[i];
-        const json_t *then = before(baseline, d->name);
+        const json_t *then = baseline_result(baseline, d->name);
         if (!is_worse(d, then)) continue;
         if (worse++ == 0 && !silent) printf("\nFurther apart than the baseline:\n");
         if (!silent) print_worse(d, then);
@@ -225,15 +225,17 @@ static bool is_silent(const options *o) {
     return o->json != NULL && strcmp(o->json, "-") == 0;
 }
 
-static int finish(const options *o, const sinkproof_comparison *c, const json_t *baseline) {
+static int report_comparison(const options *o, const sinkproof_comparison *c,
+                             const json_t *baseline) {
     sinkproof_error error;
     bool silent = is_silent(o);
-    sinkproof_tell_note(c->note.text, !silent);
+    note_tell(c->note.text, !silent);
     if (!silent) print_comparison(o, c);
-    bool good = baseline != NULL ? hold_against(c, baseline, silent) : first_of(c) == NULL;
-    int code = good ? SINKPROOF_HOLDS : SINKPROOF_BUG;
-    if (o->json != NULL && !sinkproof_write_json(o->json, "compare", code, results_of(c), &error))
-        return sinkproof_bad_input("compare", &error);
+    bool good = baseline != NULL ? hold_against(c, baseline, silent) : first_difference(c) == NULL;
+    int code = good ? EXIT_HOLDS : EXIT_BUG;
+    if (o->json != NULL &&
+        !envelope_write_json(o->json, "compare", code, differences_json(c), &error))
+        return exit_bad_input("compare", &error);
     return code;
 }
 
@@ -246,7 +248,7 @@ static bool tell_notes(const options *o, const sinkproof_model *model, const sin
         if (!sinkproof_trace_model_note(both[i], model, &note, error)) return false;
         if (note.text[0] == '\0') continue;
         snprintf(named.text, sizeof named.text, "%c: %.1000s", 'A' + i, note.text);
-        sinkproof_tell_note(named.text, !is_silent(o));
+        note_tell(named.text, !is_silent(o));
     }
     return true;
 }
@@ -265,20 +267,21 @@ static bool ask_truth(const options *o, sinkproof_comparison *c, sinkproof_error
     return good;
 }
 
-int sinkproof_cmd_compare(int argc, char **argv) {
+int cmd_compare(int argc, char **argv) {
     options o = {.n_words = 0};
     sinkproof_error error;
     sinkproof_comparison comparison;
     json_t *baseline = NULL;
-    sinkproof_parse_line(&parser, argc, argv, &o);
+    command_parse_line(&parser, argc, argv, &o);
     if (o.baseline != NULL && (baseline = read_baseline(o.baseline, &error)) == NULL)
-        return sinkproof_bad_input("compare", &error);
+        return exit_bad_input("compare", &error);
     if (!sinkproof_compare_traces(o.words[0], o.words[1], &comparison, &error)) {
         json_decref(baseline);
-        return sinkproof_bad_input("compare", &error);
+        return exit_bad_input("compare", &error);
     }
     bool good = o.model == NULL || ask_truth(&o, &comparison, &error);
-    int code = good ? finish(&o, &comparison, baseline) : sinkproof_bad_input("compare", &error);
+    int code =
+        good ? report_comparison(&o, &comparison, baseline) : exit_bad_input("compare", &error);
     sinkproof_comparison_free(&comparison);
     json_decref(baseline);
     return code;

@@ -99,7 +99,7 @@ static void attention_free(attention *a) {
 }
 
 // The last query of n keys, which sees all of them.
-static void attend(attention *a, size_t n, const double *s_j, double b) {
+static void attend_last_query(attention *a, size_t n, const double *s_j, double b) {
     sinkproof_block block = {.rows = 1, .keys = n, .first = n - 1};
     sinkproof_softmax_sink(&a->policy, &block, &b, s_j, a->alpha_j);
     arb_ptr score_j = _arb_vec_init((slong)n);
@@ -119,7 +119,7 @@ static void attend(attention *a, size_t n, const double *s_j, double b) {
 }
 
 // midpoint and radius of a ball; the radius also covers the midpoint's rounding.
-static void ball(double cells[2], const arb_t from) {
+static void write_ball(double cells[2], const arb_t from) {
     cells[0] = arf_get_d(arb_midref(from), ARF_RND_NEAR);
     cells[1] = sinkproof_truth_distance(from, cells[0]);
 }
@@ -135,11 +135,11 @@ static void curve_alpha_sink(curve *to) {
         begin_series(to, name, "b alpha_s truth radius mass true_mass mass_radius");
         for (int step = -32; step <= 64; step++) {
             double cells[7] = {step * 0.25};
-            attend(a, keys[k], s_j, cells[0]);
+            attend_last_query(a, keys[k], s_j, cells[0]);
             cells[1] = a->alpha_j[keys[k]];
-            ball(cells + 2, a->true_sink);
+            write_ball(cells + 2, a->true_sink);
             cells[4] = a->mass;
-            ball(cells + 5, a->true_mass);
+            write_ball(cells + 5, a->true_mass);
             add_row(to, cells);
         }
     }
@@ -157,9 +157,9 @@ static void curve_mass(curve *to) {
         begin_series(to, name, "t mass truth radius");
         for (size_t t = 1; t <= MOST_KEYS; t += t < 8 ? 1 : t / 8) {
             double cells[4] = {(double)t};
-            attend(a, t, s_j, sinks[k]);
+            attend_last_query(a, t, s_j, sinks[k]);
             cells[1] = a->mass;
-            ball(cells + 2, a->true_mass);
+            write_ball(cells + 2, a->true_mass);
             add_row(to, cells);
         }
     }
@@ -168,7 +168,7 @@ static void curve_mass(curve *to) {
 
 // ---- the value bias -----------------------------------------------------------------------------
 
-static uint64_t draw(uint64_t *state) { // SplitMix64
+static uint64_t draw_bits(uint64_t *state) { // SplitMix64
     uint64_t x = *state += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
@@ -177,7 +177,7 @@ static uint64_t draw(uint64_t *state) { // SplitMix64
 
 // A float32 in [-1, 1).
 static double draw_signed(uint64_t *state) {
-    return (double)(int64_t)(draw(state) >> 40) * 0x1p-23 - 1;
+    return (double)(int64_t)(draw_bits(state) >> 40) * 0x1p-23 - 1;
 }
 
 // A head's output with a value bias less its output without: (1 - alpha_s) times the bias.
@@ -206,13 +206,13 @@ static void curve_value_bias(curve *to) {
         begin_series(to, name, "b term truth radius");
         for (int step = -32; step <= 64; step++) {
             double cells[4] = {step * 0.25}, without_d[COORDINATES], with_d[COORDINATES];
-            attend(a, KEYS, s_j, cells[0]);
+            attend_last_query(a, KEYS, s_j, cells[0]);
             sinkproof_values(&a->policy, &block, a->alpha_j, plain_jd, without_d);
             sinkproof_values(&a->policy, &block, a->alpha_j, biased_jd, with_d);
             cells[1] = with_d[d] - without_d[d];
             arb_set_d(term, bias_d[d]);
             arb_mul(term, term, a->true_mass, BITS);
-            ball(cells + 2, term);
+            write_ball(cells + 2, term);
             add_row(to, cells);
         }
     }
@@ -222,15 +222,15 @@ static void curve_value_bias(curve *to) {
 
 // ---- a float32 sum of products against its bound
 
-static float ascending(size_t n, const double *a_k, const double *b_k) {
+static float dot_ascending(size_t n, const double *a_k, const double *b_k) {
     float sum = 0;
     for (size_t k = 0; k < n; k++) sum += (float)a_k[k] * (float)b_k[k];
     return sum;
 }
 
-static float pairwise(size_t n, const double *a_k, const double *b_k) {
+static float dot_pairwise(size_t n, const double *a_k, const double *b_k) {
     if (n == 1) return (float)a_k[0] * (float)b_k[0];
-    return pairwise(n / 2, a_k, b_k) + pairwise(n - n / 2, a_k + n / 2, b_k + n / 2);
+    return dot_pairwise(n / 2, a_k, b_k) + dot_pairwise(n - n / 2, a_k + n / 2, b_k + n / 2);
 }
 
 // |y - sum a b| over u sum |a b|, the sums exact: an upper bound, rounded up.
@@ -276,13 +276,13 @@ static void curve_dot(curve *to) {
         for (int time = 0; time < DRAWS; time++) {
             for (size_t k = 0; k < n; k++)
                 a_k[k] = draw_signed(&state), b_k[k] = draw_signed(&state);
-            keep_worst(&cells[1], ascending(n, a_k, b_k), n, a_k, b_k, size_k);
-            keep_worst(&cells[2], pairwise(n, a_k, b_k), n, a_k, b_k, size_k);
+            keep_worst(&cells[1], dot_ascending(n, a_k, b_k), n, a_k, b_k, size_k);
+            keep_worst(&cells[2], dot_pairwise(n, a_k, b_k), n, a_k, b_k, size_k);
             for (size_t k = 0; k < n; k++) a_k[k] = fabs(a_k[k]), b_k[k] = fabs(b_k[k]);
-            keep_worst(&cells[3], ascending(n, a_k, b_k), n, a_k, b_k, size_k);
+            keep_worst(&cells[3], dot_ascending(n, a_k, b_k), n, a_k, b_k, size_k);
         }
         draw_all_rounding_up(n, a_k, b_k);
-        keep_worst(&cells[4], ascending(n, a_k, b_k), n, a_k, b_k, size_k);
+        keep_worst(&cells[4], dot_ascending(n, a_k, b_k), n, a_k, b_k, size_k);
         cells[5] = sinkproof_gamma((double)n, u) / u;
         cells[6] = fmin(cells[5], sqrt(2 * odds * (double)n));
         add_row(to, cells);
@@ -341,7 +341,7 @@ typedef struct arguments {
     const char *id, *json;
 } arguments;
 
-static error_t parse(int key, char *value, struct argp_state *state) {
+static error_t parse_curve_option(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     if (key == 'j')
         in->json = value;
@@ -354,16 +354,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
 }
 
-int sinkproof_cmd_curve(int argc, char **argv) {
+int cmd_curve(int argc, char **argv) {
     static const struct argp_option options[] = {
         {"json", 'j', "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0},
         {0}};
     static const char document[] =
         "Print an equation as numbers to plot: columns that gnuplot reads, one block per series. "
         "Without an ID, list the equations that have a curve.";
-    const struct argp argp = {options, parse, "[ID]", document, NULL, NULL, NULL};
+    const struct argp argp = {options, parse_curve_option, "[ID]", document, NULL, NULL, NULL};
     arguments in = {NULL, NULL};
-    sinkproof_parse_line(&argp, argc, argv, &in);
+    command_parse_line(&argp, argc, argv, &in);
     for (size_t c = 0; c < CURVES; c++) {
         if (in.id == NULL) printf("%-20s %s\n", curves[c].id, curves[c].what);
         if (in.id == NULL || strcmp(in.id, curves[c].id) != 0) continue;
@@ -371,15 +371,15 @@ int sinkproof_cmd_curve(int argc, char **argv) {
         curves[c].fill(&to);
         if (in.json == NULL || strcmp(in.json, "-") != 0) print_table(&to, curves[c].what);
         sinkproof_error error;
-        bool good = in.json == NULL || sinkproof_write_json(in.json, "curve", SINKPROOF_HOLDS,
-                                                            json_incref(to.series), &error);
+        bool good = in.json == NULL || envelope_write_json(in.json, "curve", EXIT_HOLDS,
+                                                           json_incref(to.series), &error);
         json_decref(to.series);
-        return good ? SINKPROOF_HOLDS : sinkproof_bad_input("curve", &error);
+        return good ? EXIT_HOLDS : exit_bad_input("curve", &error);
     }
-    if (in.id == NULL) return SINKPROOF_HOLDS;
+    if (in.id == NULL) return EXIT_HOLDS;
     sinkproof_guess guess = {.given = in.id};
     for (size_t c = 0; c < CURVES; c++) sinkproof_guess_try(&guess, curves[c].id);
     fprintf(stderr, "sinkproof curve: no curve of \"%s\": %swithout an ID the command lists them\n",
-            in.id, sinkproof_nearest(&guess).text);
-    return SINKPROOF_USAGE;
+            in.id, sinkproof_guess_sentence(&guess).text);
+    return EXIT_USAGE;
 }

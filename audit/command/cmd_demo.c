@@ -223,12 +223,12 @@ static bool show_bugs(tour *t, sinkproof_error *error) {
     return true;
 }
 
-int sinkproof_cmd_demo(int argc, char **argv) {
-    sinkproof_parse_line(&parser, argc, argv, NULL);
+int cmd_demo(int argc, char **argv) {
+    command_parse_line(&parser, argc, argv, NULL);
     sinkproof_error error = {{0}};
     sinkproof_model *model = NULL;
     if (!sinkproof_model_open("synthetic:tiny", &model, &error))
-        return sinkproof_bad_input("demo", &error);
+        return exit_bad_input("demo", &error);
     const sinkproof_config *c = sinkproof_model_config(model);
     tour t = {.model = model, .good = true};
     const char *folder = getenv("TMPDIR");
@@ -240,12 +240,13 @@ int sinkproof_cmd_demo(int argc, char **argv) {
            sinkproof_counted(c->n_layers, "layer").text, c->hidden,
            sinkproof_counted(c->n_heads, "head").text,
            sinkproof_counted(c->n_kv_heads, "key/value head").text, c->head_dim, c->window,
-           sinkproof_counted(c->n_experts, "expert").text, c->n_chosen, sinkproof_is(c->n_chosen));
+           sinkproof_counted(c->n_experts, "expert").text, c->n_chosen,
+           sinkproof_is_or_are(c->n_chosen));
     bool fine = show_mass(&t, &error) && show_truth(&t, &error) && show_honest(&t, &error) &&
                 show_bugs(&t, &error);
     sinkproof_model_close(model);
-    if (!fine) return sinkproof_bad_input("demo", &error);
+    if (!fine) return exit_bad_input("demo", &error);
     printf("%s\n", t.good ? "The tour holds. Next: sinkproof judge --help, and the book in doc/."
                           : "The tour is broken: a step did not come out as announced.");
-    return t.good ? SINKPROOF_HOLDS : SINKPROOF_BUG;
+    return t.good ? EXIT_HOLDS : EXIT_BUG;
 }

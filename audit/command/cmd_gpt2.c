@@ -12,12 +12,12 @@
 #include <string.h>
 
 typedef struct arguments {
-    sinkproof_words words;
+    text_words words;
     const char *model, *policy, *epe, *json;
     double epsilon;
     bool heads;
     sinkproof_interventions changes;
-    sinkproof_gpt2_shown shown;
+    gpt2_shown shown;
 } arguments;
 
 enum {
@@ -50,17 +50,17 @@ static const struct argp_option argp_options[] = {
     {"json", KEY_JSON, "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0},
     {0}};
 
-static const sinkproof_text_option texts[] = {{KEY_TEXT, offsetof(arguments, words.text)},
-                                              {KEY_TOKENS, offsetof(arguments, words.tokens)},
-                                              {KEY_TOKENIZER, offsetof(arguments, words.tokenizer)},
-                                              {KEY_POLICY, offsetof(arguments, policy)},
-                                              {KEY_EPE, offsetof(arguments, epe)},
-                                              {KEY_JSON, offsetof(arguments, json)},
-                                              {0, 0}};
+static const command_text_option texts[] = {{KEY_TEXT, offsetof(arguments, words.text)},
+                                            {KEY_TOKENS, offsetof(arguments, words.tokens)},
+                                            {KEY_TOKENIZER, offsetof(arguments, words.tokenizer)},
+                                            {KEY_POLICY, offsetof(arguments, policy)},
+                                            {KEY_EPE, offsetof(arguments, epe)},
+                                            {KEY_JSON, offsetof(arguments, json)},
+                                            {0, 0}};
 
 // Selects the paper's sentences if no tokens are given; --list needs no model.
-static void check(arguments *in, struct argp_state *state) {
-    sinkproof_gpt2_shown *shown = &in->shown;
+static void check_gpt2_options(arguments *in, struct argp_state *state) {
+    gpt2_shown *shown = &in->shown;
     bool tokens = in->words.text != NULL || in->words.tokens != NULL;
     if (shown->list && (in->model != NULL || tokens || shown->sentence != NULL))
         argp_error(state, "--sentences stands alone, or with --json");
@@ -76,14 +76,14 @@ static void check(arguments *in, struct argp_state *state) {
         argp_error(state, "--epe %s: expected raw or normed", in->epe);
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
+static error_t parse_gpt2_option(int key, char *argument, struct argp_state *state) {
     arguments *in = state->input;
-    if (sinkproof_keep_text(texts, in, key, argument)) return 0;
+    if (option_keep_text(texts, in, key, argument)) return 0;
     if (key == ARGP_KEY_INIT) {
         state->child_inputs[0] = &in->changes;
         state->child_inputs[1] = &in->shown;
     } else if (key == KEY_EPSILON)
-        in->epsilon = sinkproof_parse_epsilon(state, argument);
+        in->epsilon = option_epsilon(state, argument);
     else if (key == KEY_HEADS)
         in->heads = true;
     else if (key == ARGP_KEY_ARG && in->model != NULL)
@@ -91,21 +91,21 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         in->model = argument;
     else if (key == ARGP_KEY_END)
-        check(in, state);
+        check_gpt2_options(in, state);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
 }
 
 static const struct argp_child children[] = {
-    {&sinkproof_interventions_parser, 0, "Interventions, which combine:", 1},
-    {&sinkproof_gpt2_shown_parser, 0, "The paper's sentences, panels, numbers and figures:", 2},
+    {&interventions_parser, 0, "Interventions, which combine:", 1},
+    {&gpt2_shown_parser, 0, "The paper's sentences, panels, numbers and figures:", 2},
     {0}};
 static const struct argp parser = {
     .options = argp_options,
-    .parser = parse,
+    .parser = parse_gpt2_option,
     .children = children,
-    .help_filter = sinkproof_help_policies,
+    .help_filter = help_list_policies,
     .args_doc = "MODEL --text TEXT\nMODEL --tokens IDS\nMODEL --sentence N|all\nMODEL --published\n"
                 "--sentences",
     .doc =
@@ -125,78 +125,77 @@ typedef struct work {
     sinkproof_policy policy;
     sinkproof_model *model;
     int32_t *tokens_n;
-    sinkproof_gpt2_study study;
+    gpt2_study study;
 } work;
 
 static void show_share(const char *what, double share) {
-    static sinkproof_stopwatch watch;
-    if (watch.what != what) watch = (sinkproof_stopwatch){.command = "gpt2", .what = what};
-    sinkproof_progress_share(&watch, share);
+    static progress_watch watch;
+    if (watch.what != what) watch = (progress_watch){.command = "gpt2", .what = what};
+    progress_show_share(&watch, share);
 }
 
 static bool add_tokens(work *w, sinkproof_error *error) {
-    const sinkproof_words *words = &w->in->words;
+    const text_words *words = &w->in->words;
     sinkproof_tokenizer *tokenizer;
     size_t n;
-    bool good = sinkproof_words_tokens(words, w->in->model, sinkproof_model_config(w->model)->vocab,
-                                       &tokenizer, &w->tokens_n, &n, error);
+    bool good = words_parse_tokens(words, w->in->model, sinkproof_model_config(w->model)->vocab,
+                                   &tokenizer, &w->tokens_n, &n, error);
     sinkproof_tokenizer_free(tokenizer);
-    return good &&
-           sinkproof_gpt2_study_add(&w->study, words->text != NULL ? words->text : words->tokens,
-                                    SINKPROOF_SENTENCES, n, w->tokens_n, error);
+    return good && gpt2_study_add(&w->study, words->text != NULL ? words->text : words->tokens,
+                                  SINKPROOF_SENTENCES, n, w->tokens_n, error);
 }
 
 static bool add_sentences(work *w, sinkproof_error *error) {
     size_t from, to;
     bool good = true;
-    sinkproof_gpt2_sentences(&w->in->shown, &from, &to);
+    gpt2_sentence_range(&w->in->shown, &from, &to);
     for (size_t i = from; good && i < to; i++) {
         const sinkproof_sentence *s = sinkproof_sentence_at(i);
-        good = sinkproof_gpt2_study_add(&w->study, s->text, i, s->n, s->token_n, error);
+        good = gpt2_study_add(&w->study, s->text, i, s->n, s->token_n, error);
     }
     return good;
 }
 
-static bool measure(work *w, sinkproof_error *error) {
+static bool measure_gpt2_inputs(work *w, sinkproof_error *error) {
     if (!sinkproof_model_open(w->in->model, &w->model, error)) return false;
     w->study.job.about.model = w->model;
-    if (!sinkproof_gpt2_study_begin(&w->study, error)) return false;
+    if (!gpt2_study_begin(&w->study, error)) return false;
     bool good = w->in->shown.sentence != NULL ? add_sentences(w, error) : add_tokens(w, error);
-    return good && sinkproof_gpt2_study_draw(&w->study, error);
+    return good && gpt2_study_draw(&w->study, error);
 }
 
 static bool write_out(const work *w, sinkproof_error *error) {
     const char *json = w->in->json;
     size_t n = w->study.job.n_inputs;
     if (json == NULL || strcmp(json, "-") != 0)
-        for (size_t i = 0; i < n; i++) sinkproof_gpt2_input_print(&w->study, i, stdout);
+        for (size_t i = 0; i < n; i++) gpt2_input_print(&w->study, i, stdout);
     if (json == NULL) return true;
     json_t *results = json_array();
-    for (size_t i = 0; i < n; i++) sinkproof_gpt2_input_json(&w->study, i, results);
-    return sinkproof_write_json(json, "gpt2", SINKPROOF_HOLDS, results, error);
+    for (size_t i = 0; i < n; i++) gpt2_input_json(&w->study, i, results);
+    return envelope_write_json(json, "gpt2", EXIT_HOLDS, results, error);
 }
 
 static int list_sentences(const char *json) {
     sinkproof_error error;
     json_t *results = json_array();
-    sinkproof_gpt2_list(json == NULL || strcmp(json, "-") != 0, results);
+    gpt2_list_sentences(json == NULL || strcmp(json, "-") != 0, results);
     if (json == NULL)
         json_decref(results);
-    else if (!sinkproof_write_json(json, "gpt2", SINKPROOF_HOLDS, results, &error))
-        return sinkproof_bad_input("gpt2", &error);
-    return SINKPROOF_HOLDS;
+    else if (!envelope_write_json(json, "gpt2", EXIT_HOLDS, results, &error))
+        return exit_bad_input("gpt2", &error);
+    return EXIT_HOLDS;
 }
 
-int sinkproof_cmd_gpt2(int argc, char **argv) {
+int cmd_gpt2(int argc, char **argv) {
     arguments in = {.epe = "raw", .epsilon = 0.3};
     sinkproof_error error = {{0}};
-    sinkproof_parse_line(&parser, argc, argv, &in);
+    command_parse_line(&parser, argc, argv, &in);
     if (in.shown.list) return list_sentences(in.json);
     work w = {.in = &in};
-    sinkproof_engine_choice how = {.engine = sinkproof_runner_names()[0], .policy = in.policy};
-    if (!sinkproof_engine_settle(&how, &w.policy, &error)) {
+    engine_choice how = {.engine = sinkproof_runner_names()[0], .policy = in.policy};
+    if (!engine_settle_policy(&how, &w.policy, &error)) {
         fprintf(stderr, "sinkproof gpt2: %s\n", error.text);
-        return SINKPROOF_USAGE;
+        return EXIT_USAGE;
     }
     w.study.shown = &in.shown;
     w.study.changes = &in.changes;
@@ -206,9 +205,9 @@ int sinkproof_cmd_gpt2(int argc, char **argv) {
                                                     .normed = strcmp(in.epe, "normed") == 0,
                                                     .epsilon = in.epsilon,
                                                     .every_head = in.heads};
-    bool good = measure(&w, &error) && write_out(&w, &error);
-    sinkproof_gpt2_study_free(&w.study);
+    bool good = measure_gpt2_inputs(&w, &error) && write_out(&w, &error);
+    gpt2_study_free(&w.study);
     free(w.tokens_n);
     sinkproof_model_close(w.model);
-    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("gpt2", &error);
+    return good ? EXIT_HOLDS : exit_bad_input("gpt2", &error);
 }

@@ -55,7 +55,7 @@ __attribute__((format(printf, 2, 3))) static void add_odd(survey *in, const char
     in->odd[in->n_odd++] = strdup(sentence);
 }
 
-static void count(census *part, const double *x_n, size_t n) {
+static void count_finite(census *part, const double *x_n, size_t n) {
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &x_n[i], sizeof bits);
@@ -98,13 +98,13 @@ static void look_at_plain(census *part, const sinkproof_matrix *stack, double *r
     for (size_t i = 0; contiguous && i < n; i += CHUNK) {
         size_t length = n - i < CHUNK ? n - i : CHUNK;
         sinkproof_decode_many(stack->dtype, stack->data + i * size, 1, length, room);
-        count(part, room, length);
+        count_finite(part, room, length);
     }
     for (size_t e = 0; !contiguous && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
         for (size_t r = 0; r < w.rows; r++) {
             sinkproof_matrix_row(&w, r, room);
-            count(part, room, w.cols);
+            count_finite(part, room, w.cols);
         }
     }
 }
@@ -128,7 +128,7 @@ static void look_at_slot(survey *in, size_t l, sinkproof_slot slot, double *room
     if (part->no_sinks > without)
         add_odd(in, "tensor %s: %" PRIu64 " of %s %s -infinity: %s none", stack.name,
                 part->no_sinks - without, sinkproof_counted(stack.cols, "sink").text,
-                sinkproof_is(part->no_sinks - without),
+                sinkproof_is_or_are(part->no_sinks - without),
                 part->no_sinks - without == 1 ? "that head has" : "those heads have");
 }
 
@@ -141,13 +141,13 @@ static void survey_weights(survey *in) {
     double *room = malloc(widest * sizeof *room);
     if (room == NULL) abort();
     for (size_t l = 0; l < in->config->n_layers; l++) {
-        sinkproof_progress("info", "layer", l, in->config->n_layers);
+        progress_show("info", "layer", l, in->config->n_layers);
         for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
             look_at_slot(in, l, (sinkproof_slot)s, room);
     }
     for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++)
         look_at_slot(in, 0, (sinkproof_slot)s, room);
-    sinkproof_progress("info", "layer", in->config->n_layers, in->config->n_layers);
+    progress_show("info", "layer", in->config->n_layers, in->config->n_layers);
     free(room);
 }
 
@@ -194,8 +194,8 @@ static void find_odd(survey *in) {
 }
 
 // The name of a norm depends on its kind.
-static const char *said_of(const sinkproof_field *field, const sinkproof_config *c) {
-    bool eps = field == sinkproof_field_of(offsetof(sinkproof_config, rms_eps));
+static const char *field_meaning(const sinkproof_field *field, const sinkproof_config *c) {
+    bool eps = field == sinkproof_field_find(offsetof(sinkproof_config, rms_eps));
     return eps && c->norm == SINKPROOF_LAYERNORM ? "LayerNorm epsilon" : field->said;
 }
 
@@ -205,7 +205,7 @@ static void print_fields(const sinkproof_config *c, const char *line) {
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++)
         if (field->line != NULL && strcmp(field->line, line) == 0 &&
             sinkproof_field_exists(field, c))
-            printf(", %s %g", said_of(field, c), sinkproof_field_value(field, c));
+            printf(", %s %g", field_meaning(field, c), sinkproof_field_value(field, c));
     printf("\n");
 }
 
@@ -252,7 +252,7 @@ static void print_config(const survey *in, const char *spec) {
     printf("\n");
 }
 
-static void shape_of(const survey *in, sinkproof_slot slot, char *text, size_t size) {
+static void slot_shape_text(const survey *in, sinkproof_slot slot, char *text, size_t size) {
     size_t n, rows, cols;
     sinkproof_slot_shape(slot, in->config, &n, &rows, &cols);
     int used = sinkproof_slot_is_stacked(slot, in->config) ? snprintf(text, size, "%zu x ", n) : 0;
@@ -270,7 +270,7 @@ static void print_parts(const survey *in) {
         char shape[80], exponents[32] = "see below", zeros[32] = "-";
         if (part->elements == 0) continue;                            // not in this model
         if (s == SINKPROOF_UNEMBEDDING && in->config->tied) continue; // the embedding again
-        shape_of(in, (sinkproof_slot)s, shape, sizeof shape);
+        slot_shape_text(in, (sinkproof_slot)s, shape, sizeof shape);
         if (part->dtype != SINKPROOF_DTYPE_MXFP4) {
             snprintf(zeros, sizeof zeros, "%" PRIu64, part->zeros);
             if (part->low > part->high)
@@ -326,7 +326,7 @@ static json_t *config_json(const survey *in, const char *spec) {
     return out;
 }
 
-static json_t *results(const survey *in, const char *spec) {
+static json_t *survey_json(const survey *in, const char *spec) {
     json_t *out = json_array();
     json_t *model = config_json(in, spec), *odd = json_array();
     for (size_t i = 0; i < in->n_odd; i++) json_array_append_new(odd, json_string(in->odd[i]));
@@ -383,7 +383,7 @@ static const struct argp_option options[] = {
      0},
     {0}};
 
-static error_t parse(int key, char *value, struct argp_state *state) {
+static error_t parse_info_option(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     if (key == 'j')
         in->json = value;
@@ -404,27 +404,26 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
 }
 
-int sinkproof_cmd_info(int argc, char **argv) {
+int cmd_info(int argc, char **argv) {
     static const char document[] =
         "Print the configuration of MODEL, its weights and their formats, the histogram of MXFP4 "
         "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
         "that "
         "are no numbers, which the other commands refuse."
-        "\v" SINKPROOF_MODEL_IS ", "
+        "\v" HELP_MODEL_IS ", "
         "where NAME is "
         "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
         "a "
         "config.json.";
-    const struct argp argp = {options, parse, "MODEL\n--cpu\n--policy POLICY", document, NULL,
-                              NULL,    NULL};
+    const struct argp argp = {
+        options, parse_info_option, "MODEL\n--cpu\n--policy POLICY", document, NULL, NULL, NULL};
     arguments in = {NULL, NULL, NULL, false};
-    sinkproof_parse_line(&argp, argc, argv, &in);
+    command_parse_line(&argp, argc, argv, &in);
     if (in.policy != NULL) return sinkproof_info_policy(in.policy);
-    if (in.cpu) return sinkproof_info_cpu(in.json);
+    if (in.cpu) return cmd_info_cpu(in.json);
     sinkproof_error error;
     sinkproof_model *model;
-    if (!sinkproof_model_inspect(in.model, &model, &error))
-        return sinkproof_bad_input("info", &error);
+    if (!sinkproof_model_inspect(in.model, &model, &error)) return exit_bad_input("info", &error);
     survey *found = calloc(1, sizeof *found);
     if (found == NULL || !sinkproof_model_fingerprint(model, &found->fingerprint, &error)) abort();
     found->model = model;
@@ -438,11 +437,11 @@ int sinkproof_cmd_info(int argc, char **argv) {
         printf("\nodd: %s\n", found->n_odd == 0 ? "nothing" : "");
         for (size_t i = 0; i < found->n_odd; i++) printf("  %s\n", found->odd[i]);
     }
-    bool good = in.json == NULL || sinkproof_write_json(in.json, "info", SINKPROOF_HOLDS,
-                                                        results(found, in.model), &error);
+    bool good = in.json == NULL || envelope_write_json(in.json, "info", EXIT_HOLDS,
+                                                       survey_json(found, in.model), &error);
     for (size_t i = 0; i < found->n_odd; i++) free(found->odd[i]);
     free(found->odd);
     free(found);
     sinkproof_model_close(model);
-    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("info", &error);
+    return good ? EXIT_HOLDS : exit_bad_input("info", &error);
 }

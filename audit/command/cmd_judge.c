@@ -73,7 +73,7 @@ static const struct argp_option argp_options[] = {
      "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], "
      "text:TEXT, prompt:TEXT or chat:FILE",
      0},
-    SINKPROOF_ANY_MODEL(ANY_MODEL),
+    HELP_ANY_MODEL(ANY_MODEL),
     {"forms", FORMS, 0, 0,
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",
@@ -94,7 +94,7 @@ static const struct argp_option argp_options[] = {
     {0}};
 
 // The flag that an option sets, or NULL.
-static bool *flag_of(options *o, int key) {
+static bool *option_flag(options *o, int key) {
     switch (key) {
     case STRICT:
         return &o->strict;
@@ -125,17 +125,17 @@ static double parse_rate(struct argp_state *state, const char *text) {
     return rate;
 }
 
-static const sinkproof_text_option texts[] = {{'p', offsetof(options, policy)},
-                                              {'j', offsetof(options, json)},
-                                              {HTML, offsetof(options, html)},
-                                              {BISECT, offsetof(options, bisect)},
-                                              {TOKENS, offsetof(options, tokens)},
-                                              {PLUGIN, offsetof(options, plugin.path)},
-                                              {STAGES, offsetof(options, plugin.stages)},
-                                              {CASE, offsetof(options, plugin.only)},
-                                              {EMIT, offsetof(options, plugin.emit)},
-                                              {COLLECT, offsetof(options, plugin.collect)},
-                                              {0, 0}};
+static const command_text_option texts[] = {{'p', offsetof(options, policy)},
+                                            {'j', offsetof(options, json)},
+                                            {HTML, offsetof(options, html)},
+                                            {BISECT, offsetof(options, bisect)},
+                                            {TOKENS, offsetof(options, tokens)},
+                                            {PLUGIN, offsetof(options, plugin.path)},
+                                            {STAGES, offsetof(options, plugin.stages)},
+                                            {CASE, offsetof(options, plugin.only)},
+                                            {EMIT, offsetof(options, plugin.emit)},
+                                            {COLLECT, offsetof(options, plugin.collect)},
+                                            {0, 0}};
 
 static bool is_plugin(const options *o) {
     return o->plugin.path != NULL || o->plugin.emit != NULL || o->plugin.collect != NULL;
@@ -169,10 +169,10 @@ static void check_words(struct argp_state *state, const options *o) {
         argp_error(state, "%s", error.text);
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
+static error_t parse_judge_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    bool *flag = flag_of(o, key);
-    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    bool *flag = option_flag(o, key);
+    if (option_keep_text(texts, o, key, argument)) return 0;
     if (flag != NULL)
         *flag = true;
     else if (key == SECONDS || key == SEED)
@@ -192,28 +192,28 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 
 static const struct argp argp = {
     argp_options,
-    parse,
+    parse_judge_option,
     "MODEL TRACE...\n--bisect=CMD --tokens=IDS MODEL\n--plugin=ENGINE.so [MODEL]\n--emit=DIR "
     "[MODEL]\n--collect=DIR [MODEL]",
     "Judge an engine's traces: is every tensor, computed from the engine's own inputs to that "
     "operation, "
-    "inside what honest rounding can do?\v" SINKPROOF_MODEL_IS ". A TRACE is a "
+    "inside what honest rounding can do?\v" HELP_MODEL_IS ". A TRACE is a "
     "safetensors file in the format sinkproof-trace-1.\n\n"
     "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input or a trace of another model, 4 "
     "suspicious, "
     "nothing decided,"
     " or NaN that nothing bounds.",
     NULL,
-    sinkproof_help_policies,
+    help_list_policies,
     NULL};
 
 // ---- judging
 
 // Shows judgements one after the other, each on a line of its own.
 static void show_progress(void *context, const char *what, double share) {
-    sinkproof_stopwatch *watch = context;
-    if (watch->what == NULL) *watch = (sinkproof_stopwatch){.command = "judge", .what = what};
-    sinkproof_progress_share(watch, share);
+    progress_watch *watch = context;
+    if (watch->what == NULL) *watch = (progress_watch){.command = "judge", .what = what};
+    progress_show_share(watch, share);
     if (share >= 1) watch->what = NULL;
 }
 
@@ -231,7 +231,7 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
     sinkproof_error error;
     sinkproof_trace *trace;
     sinkproof_ruling *ruling;
-    sinkproof_stopwatch watch = {.what = NULL};
+    progress_watch watch = {.what = NULL};
     sinkproof_trial_options how = {.size = sizeof how,
                                    .policy = o->policy,
                                    .name = path,
@@ -246,10 +246,10 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
                                    .progress = show_progress,
                                    .context = &watch};
     if (!sinkproof_trace_open_of(path, model, o->any_model, &trace, &error))
-        return sinkproof_bad_input("judge", &error);
+        return exit_bad_input("judge", &error);
     if (!sinkproof_judge_trace(model, trace, &how, &ruling, &error)) {
         sinkproof_trace_close(trace);
-        return sinkproof_bad_input("judge", &error);
+        return exit_bad_input("judge", &error);
     }
     if (!silent) fputs(sinkproof_ruling_text(ruling), stdout);
     size_t i;
@@ -264,41 +264,41 @@ static int write_files(const options *o, const sinkproof_model *model, judged *a
     sinkproof_error error;
     if (o->html != NULL &&
         !sinkproof_report_write(o->html, model, o->model, all->n, all->trials, &error))
-        return sinkproof_bad_input("judge", &error);
+        return exit_bad_input("judge", &error);
     if (o->json != NULL &&
-        !sinkproof_write_json(o->json, "judge", worst, json_incref(all->results), &error))
-        return sinkproof_bad_input("judge", &error);
+        !envelope_write_json(o->json, "judge", worst, json_incref(all->results), &error))
+        return exit_bad_input("judge", &error);
     return worst;
 }
 
 static int judge_traces(const options *o, const sinkproof_model *model, judged *all) {
     bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
-    int worst = SINKPROOF_HOLDS;
+    int worst = EXIT_HOLDS;
     for (size_t t = 0; t < o->n_traces; t++) {
         int code = judge_one(model, o->traces[t], o, silent, all);
-        if (!silent && code != SINKPROOF_BAD_INPUT && t + 1 < o->n_traces) printf("\n");
+        if (!silent && code != EXIT_BAD_INPUT && t + 1 < o->n_traces) printf("\n");
         // order: 0 holds < 4 suspicious < 1 bug < 3 bad input
         static const int weight[] = {0, 2, 4, 3, 1};
         if (weight[code] > weight[worst]) worst = code;
     }
     // after a refused trace nothing is written
-    return worst == SINKPROOF_BAD_INPUT ? worst : write_files(o, model, all, worst);
+    return worst == EXIT_BAD_INPUT ? worst : write_files(o, model, all, worst);
 }
 
-static int bisect(const options *o, const sinkproof_model *model) {
+static int bisect_model(const options *o, const sinkproof_model *model) {
     sinkproof_error error;
     int32_t *tokens;
     size_t n;
-    if (!sinkproof_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens,
-                               &n, &error))
-        return sinkproof_bad_input("judge", &error);
-    int code = sinkproof_bisect(&(sinkproof_bisection){.model = model,
-                                                       .command = o->bisect,
-                                                       .policy = o->policy,
-                                                       .n = n,
-                                                       .tokens_n = tokens,
-                                                       .rate = o->rate,
-                                                       .any_model = o->any_model});
+    if (!command_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens, &n,
+                             &error))
+        return exit_bad_input("judge", &error);
+    int code = bisect_prompt(&(bisect_request){.model = model,
+                                               .command = o->bisect,
+                                               .policy = o->policy,
+                                               .n = n,
+                                               .tokens_n = tokens,
+                                               .rate = o->rate,
+                                               .any_model = o->any_model});
     free(tokens);
     return code;
 }
@@ -310,12 +310,11 @@ static int judge_all(const options *o) {
     sinkproof_model *model;
     if (strcmp(o->policy, "auto") != 0 && !sinkproof_policy_parse(o->policy, &policy, &error)) {
         fprintf(stderr, "sinkproof judge: %s\n", error.text);
-        return SINKPROOF_USAGE;
+        return EXIT_USAGE;
     }
-    if (!sinkproof_model_open(o->model, &model, &error))
-        return sinkproof_bad_input("judge", &error);
+    if (!sinkproof_model_open(o->model, &model, &error)) return exit_bad_input("judge", &error);
     if (o->bisect != NULL) {
-        int found = bisect(o, model);
+        int found = bisect_model(o, model);
         sinkproof_model_close(model);
         return found;
     }
@@ -341,7 +340,7 @@ static void show_stage(void *context, const char *stage, double share) {
 static int judge_plugin(const options *o) {
     sinkproof_error error;
     sinkproof_plugin_ruling ruling;
-    sinkproof_stopwatch watch = {.what = NULL};
+    progress_watch watch = {.what = NULL};
     sinkproof_plugin_options how = o->plugin;
     how.policy = strcmp(o->policy, "auto") == 0 ? NULL : o->policy;
     how.model = o->model;
@@ -350,13 +349,13 @@ static int judge_plugin(const options *o) {
     how.any_model = o->any_model;
     how.progress = show_stage;
     how.context = &watch;
-    if (!sinkproof_judge_plugin(&how, &ruling, &error)) return sinkproof_bad_input("judge", &error);
+    if (!sinkproof_judge_plugin(&how, &ruling, &error)) return exit_bad_input("judge", &error);
     if (o->json == NULL || strcmp(o->json, "-") != 0) fputs(ruling.text, stdout);
     free(ruling.text);
     if (o->json == NULL)
         json_decref(ruling.results);
-    else if (!sinkproof_write_json(o->json, "judge", ruling.exit, ruling.results, &error))
-        return sinkproof_bad_input("judge", &error);
+    else if (!envelope_write_json(o->json, "judge", ruling.exit, ruling.results, &error))
+        return exit_bad_input("judge", &error);
     return ruling.exit;
 }
 
@@ -370,11 +369,11 @@ static void keep_memory(void) {
 #endif
 }
 
-int sinkproof_cmd_judge(int argc, char **argv) {
+int cmd_judge(int argc, char **argv) {
     options o = {.policy = "auto", .rate = 1e-9, .plugin = {.seconds = 30, .seed = 1}};
     o.traces = calloc((size_t)argc, sizeof *o.traces);
     if (o.traces == NULL) abort();
-    sinkproof_parse_line(&argp, argc, argv, &o);
+    command_parse_line(&argp, argc, argv, &o);
     keep_memory();
     int code = is_plugin(&o) ? judge_plugin(&o) : judge_all(&o);
     free(o.traces);

@@ -22,8 +22,8 @@
 enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24 };
 
 typedef struct options {
-    sinkproof_engine_choice how;
-    sinkproof_words words;
+    engine_choice how;
+    text_words words;
     const char *model, *trace, *points, *json;
     size_t chunk, generate; // 0: not given
     double temperature;
@@ -86,7 +86,7 @@ static double parse_temperature(struct argp_state *state, const char *text) {
 
 // Refuses options that need another option.
 static void check_options(const options *o, struct argp_state *state) {
-    const sinkproof_words *w = &o->words;
+    const text_words *w = &o->words;
     if (o->model == NULL) argp_error(state, "expected a MODEL");
     if ((w->tokens != NULL) + (w->text != NULL) + (w->prompt != NULL) + (w->chat != NULL) != 1)
         argp_error(state, "expected --tokens, or one of --text, --prompt and --chat");
@@ -94,25 +94,25 @@ static void check_options(const options *o, struct argp_state *state) {
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
-static const sinkproof_text_option texts[] = {{KEY_TOKENS, offsetof(options, words.tokens)},
-                                              {KEY_TEXT, offsetof(options, words.text)},
-                                              {KEY_PROMPT, offsetof(options, words.prompt)},
-                                              {KEY_CHAT, offsetof(options, words.chat)},
-                                              {KEY_TOKENIZER, offsetof(options, words.tokenizer)},
-                                              {KEY_TRACE, offsetof(options, trace)},
-                                              {KEY_POINTS, offsetof(options, points)},
-                                              {KEY_JSON, offsetof(options, json)},
-                                              {0, 0}};
+static const command_text_option texts[] = {{KEY_TOKENS, offsetof(options, words.tokens)},
+                                            {KEY_TEXT, offsetof(options, words.text)},
+                                            {KEY_PROMPT, offsetof(options, words.prompt)},
+                                            {KEY_CHAT, offsetof(options, words.chat)},
+                                            {KEY_TOKENIZER, offsetof(options, words.tokenizer)},
+                                            {KEY_TRACE, offsetof(options, trace)},
+                                            {KEY_POINTS, offsetof(options, points)},
+                                            {KEY_JSON, offsetof(options, json)},
+                                            {0, 0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep_text(texts, o, key, argument)) return 0;
     if (key == ARGP_KEY_INIT)
         state->child_inputs[0] = &o->how;
     else if (key == KEY_CHUNK)
-        o->chunk = sinkproof_parse_count(state, "chunk", argument, MAX_CHUNK);
+        o->chunk = option_count(state, "chunk", argument, MAX_CHUNK);
     else if (key == KEY_GENERATE)
-        o->generate = sinkproof_parse_count(state, "generate", argument, MAX_CHUNK);
+        o->generate = option_count(state, "generate", argument, MAX_CHUNK);
     else if (key == KEY_TEMPERATURE)
         o->temperature = parse_temperature(state, argument);
     else if (key == KEY_SEED)
@@ -131,10 +131,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
 static const struct argp parser = {
     .options = argp_options,
     .parser = parse_option,
-    .children = (const struct argp_child[]){{&sinkproof_engine_parser, 0, NULL, 0}, {0}},
+    .children = (const struct argp_child[]){{&engine_parser, 0, NULL, 0}, {0}},
     .args_doc = "MODEL --tokens IDS\nMODEL --prompt TEXT",
     .doc = "Runs the model on the tokens and prints the largest logits after the last one."
-           "\v" SINKPROOF_MODEL_IS ". Its weights "
+           "\v" HELP_MODEL_IS ". Its weights "
            "are looked at first, once, all but MXFP4's codes: an infinity or a NaN is refused, but "
            "for sinks of -infinity. Engine fast takes a head_dim up to 1024 and sinks of one logit "
            "a head.",
@@ -155,14 +155,14 @@ typedef struct run {
     double prompt_seconds, decode_seconds;
 } run;
 
-static size_t vocab_of(const run *r) {
+static size_t run_vocab(const run *r) {
     return sinkproof_model_config(r->model)->vocab;
 }
 
 // Progress with speed, on a terminal: "run: token 513 of 4096, 81.2 tokens/s".
 static void show_progress(const char *what, size_t done, size_t total, double seconds) {
     if (done == 0 || done >= total || !isatty(STDERR_FILENO)) {
-        sinkproof_progress("run", what, done, total);
+        progress_show("run", what, done, total);
         return;
     }
     fprintf(stderr, "\r\033[Krun: %s %zu of %zu, %.3g tokens/s", what, done + 1, total,
@@ -174,15 +174,15 @@ static void show_progress(const char *what, size_t done, size_t total, double se
 static void open_for_output(run *r) {
     sinkproof_error ignored;
     const char *path = r->o->words.tokenizer;
-    if (r->tokenizer == NULL) sinkproof_words_open(path, r->o->model, &r->tokenizer, &ignored);
+    if (r->tokenizer == NULL) words_open_tokenizer(path, r->o->model, &r->tokenizer, &ignored);
 }
 
 static bool open_run(run *r, sinkproof_error *error) {
     const options *o = r->o;
     char engine[32];
     if (!sinkproof_model_open(o->model, &r->model, error)) return false;
-    if (!sinkproof_words_tokens(&o->words, o->model, vocab_of(r), &r->tokenizer, &r->tokens_n,
-                                &r->n_prompt, error))
+    if (!words_parse_tokens(&o->words, o->model, run_vocab(r), &r->tokenizer, &r->tokens_n,
+                            &r->n_prompt, error))
         return false;
     if (o->generate > 0) open_for_output(r);
     size_t context = sinkproof_model_config(r->model)->max_context;
@@ -197,15 +197,15 @@ static bool open_run(run *r, sinkproof_error *error) {
     if (longer == NULL)
         return sinkproof_fail(error, "no memory for %s", sinkproof_counted(total, "token").text);
     r->tokens_n = longer;
-    r->logits_v = calloc(vocab_of(r), sizeof *r->logits_v);
-    r->narrow_v = calloc(vocab_of(r), sizeof *r->narrow_v);
+    r->logits_v = calloc(run_vocab(r), sizeof *r->logits_v);
+    r->narrow_v = calloc(run_vocab(r), sizeof *r->narrow_v);
     if (r->logits_v == NULL || r->narrow_v == NULL)
         return sinkproof_fail(error, "no memory for the logits");
     snprintf(engine, sizeof engine, "sinkproof %s", o->how.engine);
     if (o->trace != NULL && !sinkproof_trace_writer_new(o->trace, r->model, &r->policy, engine,
                                                         o->points, fed, &r->writer, error))
         return false;
-    return sinkproof_engine_start("run", &o->how, r->model, &r->policy, fed, &r->runner, error);
+    return engine_runner_start("run", &o->how, r->model, &r->policy, fed, &r->runner, error);
 }
 
 static void close_run(run *r) {
@@ -218,13 +218,13 @@ static void close_run(run *r) {
     free(r->narrow_v);
 }
 
-static const sinkproof_observer *observer_of(const run *r) {
+static const sinkproof_observer *run_observer(const run *r) {
     return r->writer != NULL ? sinkproof_trace_writer_observer(r->writer) : NULL;
 }
 
 // The number of tokens to feed at a time: as requested; all of a traced prompt or a session's;
 // otherwise few enough to show progress.
-static size_t piece_of(const run *r) {
+static size_t tokens_per_pass(const run *r) {
     if (r->o->chunk > 0) return r->o->chunk;
     return sinkproof_runner_tuned(r->o->how.engine) && r->writer == NULL && !r->o->how.streamed
                ? PIECE
@@ -232,18 +232,18 @@ static size_t piece_of(const run *r) {
 }
 
 static bool run_prompt(run *r, sinkproof_error *error) {
-    size_t piece = piece_of(r), m;
-    double start = sinkproof_seconds();
+    size_t piece = tokens_per_pass(r), m;
+    double start = clock_seconds();
     for (size_t done = 0; done < r->n_prompt; done += m) {
         m = r->n_prompt - done < piece ? r->n_prompt - done : piece;
-        show_progress("token", done, r->n_prompt, sinkproof_seconds() - start);
+        show_progress("token", done, r->n_prompt, clock_seconds() - start);
         double *logits_v = done + m == r->n_prompt ? r->logits_v : NULL;
-        if (!sinkproof_runner_forward(r->runner, m, r->tokens_n + done, logits_v, observer_of(r),
+        if (!sinkproof_runner_forward(r->runner, m, r->tokens_n + done, logits_v, run_observer(r),
                                       error))
             return false;
     }
     show_progress("token", r->n_prompt, r->n_prompt, 1);
-    r->prompt_seconds = sinkproof_seconds() - start;
+    r->prompt_seconds = clock_seconds() - start;
     return true;
 }
 
@@ -259,23 +259,23 @@ static size_t next_best(size_t vocab, const double *logits_v, const size_t *take
 }
 
 static int32_t next_token(run *r) {
-    size_t vocab = vocab_of(r);
+    size_t vocab = run_vocab(r);
     if (!(r->o->temperature > 0)) return (int32_t)next_best(vocab, r->logits_v, NULL, 0);
     for (size_t v = 0; v < vocab; v++) r->narrow_v[v] = (float)r->logits_v[v];
-    return sinkproof_sample(vocab, r->narrow_v, r->o->temperature, r->o->seed, r->n);
+    return sinkproof_sample_token(vocab, r->narrow_v, r->o->temperature, r->o->seed, r->n);
 }
 
-static bool generate(run *r, sinkproof_error *error) {
-    double start = sinkproof_seconds();
+static bool generate_tokens(run *r, sinkproof_error *error) {
+    double start = clock_seconds();
     for (size_t g = 0; g < r->o->generate; g++) {
         if (g > 0 && !sinkproof_runner_forward(r->runner, 1, &r->tokens_n[r->n - 1], r->logits_v,
-                                               observer_of(r), error))
+                                               run_observer(r), error))
             return false;
         r->tokens_n[r->n++] = next_token(r);
-        show_progress("generated token", g, r->o->generate, sinkproof_seconds() - start);
+        show_progress("generated token", g, r->o->generate, clock_seconds() - start);
     }
     show_progress("generated token", 1, 1, 1);
-    r->decode_seconds = sinkproof_seconds() - start;
+    r->decode_seconds = clock_seconds() - start;
     return true;
 }
 
@@ -287,7 +287,7 @@ static json_t *generated_json(const run *r) {
 }
 
 // JSON has no NaN: null stands for it.
-static json_t *number(double x) {
+static json_t *number_json(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
@@ -296,8 +296,8 @@ static json_t *number(double x) {
 static char *generated_text(const run *r) {
     sinkproof_error ignored;
     return r->tokenizer == NULL ? NULL
-                                : sinkproof_words_quoted(r->tokenizer, r->n - r->n_prompt,
-                                                         r->tokens_n + r->n_prompt, &ignored);
+                                : words_quote_ids(r->tokenizer, r->n - r->n_prompt,
+                                                  r->tokens_n + r->n_prompt, &ignored);
 }
 
 static void print_generated(const run *r) {
@@ -313,7 +313,7 @@ static void print_generated(const run *r) {
 }
 
 // Describes the engine and its settings.
-static void describe(const run *r, json_t *result) {
+static void describe_run(const run *r, json_t *result) {
     json_object_set_new(result, "policy", json_string(r->policy.name));
     json_object_set_new(result, "engine", json_string(r->o->how.engine));
     if (sinkproof_runner_isa(r->runner) != NULL) {
@@ -332,8 +332,8 @@ static void describe(const run *r, json_t *result) {
 }
 
 // The largest logits after the last token fed, as text and as JSON.
-static json_t *report(const run *r, bool text) {
-    size_t vocab = vocab_of(r), taken[TOP], top = vocab < TOP ? vocab : TOP;
+static json_t *report_last_logits(const run *r, bool text) {
+    size_t vocab = run_vocab(r), taken[TOP], top = vocab < TOP ? vocab : TOP;
     json_t *ids = json_array(), *values = json_array();
     if (text)
         printf("largest logits after token %zu (policy %s)\n",
@@ -342,13 +342,13 @@ static json_t *report(const run *r, bool text) {
         taken[i] = next_best(vocab, r->logits_v, taken, i);
         if (text) printf("%8zu  %.17g\n", taken[i], r->logits_v[taken[i]]);
         json_array_append_new(ids, json_integer((json_int_t)taken[i]));
-        json_array_append_new(values, number(r->logits_v[taken[i]]));
+        json_array_append_new(values, number_json(r->logits_v[taken[i]]));
     }
     if (text && r->o->generate > 0) print_generated(r);
     json_t *result = json_object();
     json_object_set_new(result, "id", json_string("model.forward"));
     json_object_set_new(result, "label", json_string("rounded"));
-    describe(r, result);
+    describe_run(r, result);
     json_object_set_new(result, "ids", ids);
     json_object_set_new(result, "logits", values);
     return result;
@@ -365,42 +365,42 @@ static void report_cost(const run *r, double seconds, json_t *result) {
             peak, prompt);
     json_object_set_new(result, "seconds", json_real(seconds));
     json_object_set_new(result, "peak_mib", json_real(peak));
-    json_object_set_new(result, "prompt_tokens_per_second", number(prompt));
+    json_object_set_new(result, "prompt_tokens_per_second", number_json(prompt));
     if (r->o->generate > 1) {
         double decode = (double)(r->o->generate - 1) / r->decode_seconds;
         fprintf(stderr, ", generation %.4g tokens/s", decode);
-        json_object_set_new(result, "generated_tokens_per_second", number(decode));
+        json_object_set_new(result, "generated_tokens_per_second", number_json(decode));
     }
     fprintf(stderr, "\n");
 }
 
-static bool execute(run *r, sinkproof_error *error) {
-    double start = sinkproof_seconds();
-    if (!open_run(r, error) || !run_prompt(r, error) || !generate(r, error)) return false;
+static bool execute_run(run *r, sinkproof_error *error) {
+    double start = clock_seconds();
+    if (!open_run(r, error) || !run_prompt(r, error) || !generate_tokens(r, error)) return false;
     if (r->writer != NULL && !sinkproof_trace_writer_finish(r->writer, r->tokens_n, error))
         return false;
     const char *json = r->o->json;
-    json_t *result = report(r, json == NULL || strcmp(json, "-") != 0);
-    report_cost(r, sinkproof_seconds() - start, result);
+    json_t *result = report_last_logits(r, json == NULL || strcmp(json, "-") != 0);
+    report_cost(r, clock_seconds() - start, result);
     json_t *results = json_pack("[o]", result);
-    if (json != NULL) return sinkproof_write_json(json, "run", SINKPROOF_HOLDS, results, error);
+    if (json != NULL) return envelope_write_json(json, "run", EXIT_HOLDS, results, error);
     json_decref(results);
     return true;
 }
 
-int sinkproof_cmd_run(int argc, char **argv) {
+int cmd_run(int argc, char **argv) {
     options o = {.model = NULL};
     sinkproof_runner_list whole;
-    sinkproof_parse_line(&parser, argc, argv, &o);
+    command_parse_line(&parser, argc, argv, &o);
     sinkproof_error error = {{0}};
     run r = {.o = &o};
     if (o.points == NULL) o.points = sinkproof_runner_points(o.how.engine, &whole);
     if ((o.points != NULL && !sinkproof_runner_shows(o.how.engine, o.points, &error)) ||
-        !sinkproof_engine_settle(&o.how, &r.policy, &error)) {
+        !engine_settle_policy(&o.how, &r.policy, &error)) {
         fprintf(stderr, "sinkproof run: %s\n", error.text);
-        return SINKPROOF_USAGE;
+        return EXIT_USAGE;
     }
-    bool good = execute(&r, &error);
+    bool good = execute_run(&r, &error);
     close_run(&r);
-    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("run", &error);
+    return good ? EXIT_HOLDS : exit_bad_input("run", &error);
 }

@@ -18,7 +18,7 @@ typedef struct arguments {
     bool list, edges;
     uint64_t seed;
     const char *json;
-    sinkproof_sinks_options model;
+    sinks_options model;
 } arguments;
 
 static json_t *design_json(const sinkproof_variant *v) {
@@ -84,7 +84,7 @@ static bool check_edges(bool print, uint64_t seed, json_t *results, size_t *brok
     return true;
 }
 
-static error_t parse(int key, char *value, struct argp_state *state) {
+static error_t parse_sinks_option(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     char *end;
     switch (key) {
@@ -117,7 +117,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
 }
 
-static int designs(const arguments *in) {
+static int designs_command(const arguments *in) {
     sinkproof_error error = {{0}};
     bool print = in->json == NULL || strcmp(in->json, "-") != 0;
     json_t *results = json_array();
@@ -127,17 +127,17 @@ static int designs(const arguments *in) {
     else if (!check_edges(print, in->seed, results, &broken)) {
         json_decref(results);
         sinkproof_fail(&error, "no memory for an edge");
-        return sinkproof_bad_input("sinks", &error);
+        return exit_bad_input("sinks", &error);
     }
-    int exit_code = broken == 0 ? SINKPROOF_HOLDS : SINKPROOF_BUG;
+    int exit_code = broken == 0 ? EXIT_HOLDS : EXIT_BUG;
     if (in->json == NULL)
         json_decref(results);
-    else if (!sinkproof_write_json(in->json, "sinks", exit_code, results, &error))
-        return sinkproof_bad_input("sinks", &error);
+    else if (!envelope_write_json(in->json, "sinks", exit_code, results, &error))
+        return exit_bad_input("sinks", &error);
     return exit_code;
 }
 
-int sinkproof_cmd_sinks(int argc, char **argv) {
+int cmd_sinks(int argc, char **argv) {
     static const struct argp_option options[] = {
         {"list", 'l', 0, 0, "the designs by name: family, statement of the book, what each is", 0},
         {"edges", 'e', 0, 0,
@@ -152,21 +152,24 @@ int sinkproof_cmd_sinks(int argc, char **argv) {
         "activations, value drains, directions of keys. Or the designs of attention that the book "
         "compares (chapter 24): --edges encloses both sides of each pair over the reals, and "
         "--judge asks each step of what an engine of any of them computed."
-        "\v" SINKPROOF_MODEL_IS ". "
+        "\v" HELP_MODEL_IS ". "
         "Measured numbers are estimated: in binary64, from the numbers that the engine holds. "
         "Without --engine, a GPT-OSS model and a policy that fast takes go to fast, streamed, "
         "where "
         "ref would need some 20 seconds or more.\n\n"
         "Exit codes: 0 holds, 1 an edge is not what the book says, or --judge found a bug, "
         "2 usage, 3 bad input, 4 nothing was decided.";
-    const struct argp_child children[] = {{sinkproof_sinks_parser(), 0, NULL, 0}, {0}};
-    const struct argp argp = {
-        options,  parse,    "MODEL --tokens IDS\nMODEL TRACE\n--list\n--edges\n--judge FILE",
-        document, children, NULL,
-        NULL};
+    const struct argp_child children[] = {{cmd_sinks_parser(), 0, NULL, 0}, {0}};
+    const struct argp argp = {options,
+                              parse_sinks_option,
+                              "MODEL --tokens IDS\nMODEL TRACE\n--list\n--edges\n--judge FILE",
+                              document,
+                              children,
+                              NULL,
+                              NULL};
     arguments in = {.seed = 1};
-    sinkproof_parse_line(&argp, argc, argv, &in);
+    command_parse_line(&argp, argc, argv, &in);
     if (in.model.judged != NULL)
-        return sinkproof_sinks_judge(in.model.judged, in.model.how.policy, in.json);
-    return in.model.model != NULL ? sinkproof_sinks_of_model(&in.model, in.json) : designs(&in);
+        return cmd_sinks_judge(in.model.judged, in.model.how.policy, in.json);
+    return in.model.model != NULL ? cmd_sinks_model(&in.model, in.json) : designs_command(&in);
 }

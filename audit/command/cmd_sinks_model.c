@@ -29,23 +29,23 @@ enum {
     KEY_ANY_MODEL,
     KEY_PART
 };
-_Static_assert((int)PARTS <= (int)SINKPROOF_SINKS_PARTS, "the options have room for every part");
+_Static_assert((int)PARTS <= (int)SINKS_PARTS, "the options have room for every part");
 
 // ---- the command line --------------------------------------------------------------------------
 
-static void take_input(sinkproof_sinks_options *o, struct argp_state *state, const char *text) {
-    if (o->n_inputs == SINKPROOF_SINKS_INPUTS)
-        argp_error(state, "expected --tokens at most %d times", SINKPROOF_SINKS_INPUTS);
+static void take_input(sinks_options *o, struct argp_state *state, const char *text) {
+    if (o->n_inputs == SINKS_INPUTS)
+        argp_error(state, "expected --tokens at most %d times", SINKS_INPUTS);
     o->tokens[o->n_inputs++] = text;
 }
 
-static void take_word(sinkproof_sinks_options *o, struct argp_state *state, const char *text) {
+static void take_word(sinks_options *o, struct argp_state *state, const char *text) {
     if (o->trace != NULL) argp_error(state, "expected MODEL and one TRACE, found \"%s\" too", text);
     *(o->model == NULL ? &o->model : &o->trace) = text;
 }
 
 // Maps go to a page or to files; some requests imply them.
-static void check_maps(sinkproof_sinks_options *o, struct argp_state *state) {
+static void check_maps(sinks_options *o, struct argp_state *state) {
     bool shown = o->html != NULL || o->svg != NULL;
     for (size_t p = 0; p < PARTS; p++) {
         if (parts[p] != &sinkproof_part_maps) continue;
@@ -55,8 +55,8 @@ static void check_maps(sinkproof_sinks_options *o, struct argp_state *state) {
 }
 
 // Without a MODEL these options mean nothing; the error names what is missing.
-static void check(sinkproof_sinks_options *o, struct argp_state *state) {
-    const sinkproof_engine_choice *how = &o->how;
+static void check_sinks_options(sinks_options *o, struct argp_state *state) {
+    const engine_choice *how = &o->how;
     bool chosen = how->threads > 0 || how->streamed || how->packed != NULL ||
                   how->engine != sinkproof_runner_names()[0];
     bool ran = chosen || (how->policy != NULL && o->judged == NULL);
@@ -78,14 +78,14 @@ static void check(sinkproof_sinks_options *o, struct argp_state *state) {
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
-    sinkproof_sinks_options *o = state->input;
+    sinks_options *o = state->input;
     if (key == ARGP_KEY_INIT) {
         state->child_inputs[0] = &o->how;
         o->epsilon = 0.3;
     } else if (key == KEY_TOKENS)
         take_input(o, state, argument);
     else if (key == KEY_EPSILON) {
-        o->epsilon = sinkproof_parse_epsilon(state, argument);
+        o->epsilon = option_epsilon(state, argument);
         o->epsilon_given = true;
     } else if (key == KEY_HEADS)
         o->heads = true;
@@ -100,7 +100,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         take_word(o, state, argument);
     else if (key == ARGP_KEY_END)
-        check(o, state);
+        check_sinks_options(o, state);
     else if (key >= KEY_PART && key < KEY_PART + PARTS) {
         o->asked[key - KEY_PART] = true;
         o->words[key - KEY_PART] = argument;
@@ -122,15 +122,15 @@ static const struct argp_option base[] = {
      "says, or f32, bf16 or f16, by its tensors",
      0},
     {"heads", KEY_HEADS, 0, 0, "Every head in the table, not each layer's summary alone", 0},
-    SINKPROOF_ANY_MODEL(KEY_ANY_MODEL),
+    HELP_ANY_MODEL(KEY_ANY_MODEL),
     {"html", KEY_HTML, "FILE", 0, "write a page with figures: one file, no script", 0},
     {"svg", KEY_SVG, "DIR", 0, "write each figure as a file of its own", 0}};
 enum { BASE = sizeof base / sizeof *base };
 
 // The options of this file, and one for each part but the census.
-const struct argp *sinkproof_sinks_parser(void) {
+const struct argp *cmd_sinks_parser(void) {
     static struct argp_option options[BASE + PARTS + 1];
-    static const struct argp_child children[] = {{&sinkproof_engine_parser, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&engine_parser, 0, NULL, 0}, {0}};
     static struct argp parser = {.options = options, .parser = parse_option, .children = children};
     size_t n = 0;
     for (size_t i = 0; i < BASE; i++) options[n++] = base[i];
@@ -145,27 +145,27 @@ const struct argp *sinkproof_sinks_parser(void) {
 // ---- inputs ------------------------------------------------------------------------------------
 
 typedef struct work {
-    const sinkproof_sinks_options *o;
+    const sinks_options *o;
     sinkproof_sinks_job job;
     sinkproof_model *model;
     sinkproof_trace *trace;
     sinkproof_note note; // a note about it
     sinkproof_policy policy;
-    sinkproof_engine_choice how;
-    sinkproof_sinks_input inputs[SINKPROOF_SINKS_INPUTS];
+    engine_choice how;
+    sinkproof_sinks_input inputs[SINKS_INPUTS];
     void *states[PARTS];
-    sinkproof_stopwatch watch;
+    progress_watch watch;
     size_t done; // inputs measured so far
 } work;
 
 static void show_share(void *context, double share) {
     work *w = context;
     double all = ((double)w->done + share) / (double)w->job.n_inputs;
-    sinkproof_progress_share(&w->watch, all);
+    progress_show_share(&w->watch, all);
 }
 
 static void show_part(void *context, double share) {
-    sinkproof_progress_share(context, share);
+    progress_show_share(context, share);
 }
 
 static bool open_trace(work *w, sinkproof_error *error) {
@@ -191,36 +191,36 @@ static bool open_inputs(work *w, sinkproof_error *error) {
     for (size_t i = 0; i < w->o->n_inputs; i++) {
         sinkproof_sinks_input *input = &w->inputs[i];
         input->text = w->o->tokens[i];
-        if (!sinkproof_said_tokens(input->text, w->o->model, config->vocab, &input->tokens_n,
-                                   &input->n, error))
+        if (!command_said_tokens(input->text, w->o->model, config->vocab, &input->tokens_n,
+                                 &input->n, error))
             return false;
         if (input->n > config->max_context)
             return sinkproof_fail(error, "%s exceed the model's context of %zu",
                                   sinkproof_counted(input->n, "token").text, config->max_context);
         most = input->n > most ? input->n : most;
     }
-    sinkproof_engine_suit(&w->how, config, most);
-    if (!sinkproof_engine_settle(&w->how, &w->policy, error)) return false;
+    engine_choose_suited(&w->how, config, most);
+    if (!engine_settle_policy(&w->how, &w->policy, error)) return false;
     w->job.policy = &w->policy;
-    w->job.how = sinkproof_engine_how(&w->how, most);
-    return sinkproof_engine_start("sinks", &w->how, w->model, &w->policy, most, &w->job.runner,
-                                  error);
+    w->job.how = engine_runner_options(&w->how, most);
+    return engine_runner_start("sinks", &w->how, w->model, &w->policy, most, &w->job.runner, error);
 }
 
-static bool wanted(const work *w, size_t p) {
+static bool part_is_wanted(const work *w, size_t p) {
     return parts[p] == &sinkproof_part_census || w->o->asked[p];
 }
 
 static void show_map(void *context, const sinkproof_map_rows *rows) {
     work *w = context;
     for (size_t p = 0; p < PARTS; p++)
-        if (wanted(w, p) && parts[p]->map != NULL) parts[p]->map(w->states[p], w->done, rows);
+        if (part_is_wanted(w, p) && parts[p]->map != NULL)
+            parts[p]->map(w->states[p], w->done, rows);
 }
 
-static bool takes(const work *w, size_t p, sinkproof_trace_point point) {
+static bool part_takes_point(const work *w, size_t p, sinkproof_trace_point point) {
     bool named = false;
     for (size_t k = 0; k < parts[p]->n_points; k++) named = named || parts[p]->points[k] == point;
-    return wanted(w, p) && named;
+    return part_is_wanted(w, p) && named;
 }
 
 static bool show_point(void *context, sinkproof_trace_point point, size_t layer, size_t head,
@@ -228,7 +228,7 @@ static bool show_point(void *context, sinkproof_trace_point point, size_t layer,
     work *w = context;
     bool good = true;
     for (size_t p = 0; p < PARTS; p++)
-        if (takes(w, p, point))
+        if (part_takes_point(w, p, point))
             good =
                 good && parts[p]->point(w->states[p], w->done, point, layer, head, values, error);
     return good;
@@ -238,12 +238,12 @@ static bool show_end(void *context, size_t layer, sinkproof_error *error) {
     work *w = context;
     bool good = true;
     for (size_t p = 0; p < PARTS; p++)
-        if (wanted(w, p) && parts[p]->layer_end != NULL)
+        if (part_is_wanted(w, p) && parts[p]->layer_end != NULL)
             good = good && parts[p]->layer_end(w->states[p], w->done, layer, error);
     return good;
 }
 
-static bool measure(work *w, sinkproof_error *error) {
+static bool measure_sinks(work *w, sinkproof_error *error) {
     sinkproof_census_options options = {.epsilon = w->o->epsilon,
                                         .point = show_point,
                                         .layer_end = show_end,
@@ -251,17 +251,17 @@ static bool measure(work *w, sinkproof_error *error) {
                                         .progress = show_share,
                                         .progress_context = w};
     for (size_t p = 0; p < PARTS; p++) {
-        if (!wanted(w, p)) continue;
+        if (!part_is_wanted(w, p)) continue;
         if (parts[p]->prepare != NULL &&
             !parts[p]->prepare(&w->job, w->o->words[p], &w->states[p], error))
             return false;
         if (parts[p]->map != NULL) options.map = show_map;
-        for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++)
-            options.also[point] |= takes(w, p, (sinkproof_trace_point)point);
+        for (int point = 0; point < TRACE_POINTS; point++)
+            options.also[point] |= part_takes_point(w, p, (sinkproof_trace_point)point);
     }
     options.map_context = w;
-    w->watch = (sinkproof_stopwatch){.command = "sinks", .what = "layers"};
-    double began = sinkproof_seconds();
+    w->watch = (progress_watch){.command = "sinks", .what = "layers"};
+    double began = clock_seconds();
     for (w->done = 0; w->done < w->job.n_inputs; w->done++) {
         sinkproof_sinks_input *input = &w->inputs[w->done];
         if (w->trace != NULL) {
@@ -274,7 +274,7 @@ static bool measure(work *w, sinkproof_error *error) {
                                   &input->census, error))
             return false;
     }
-    w->job.seconds = sinkproof_seconds() - began;
+    w->job.seconds = clock_seconds() - began;
     return true;
 }
 
@@ -283,12 +283,12 @@ static bool measure(work *w, sinkproof_error *error) {
 static bool run_parts(work *w, sinkproof_error *error) {
     bool good = true;
     for (size_t p = 0; good && p < PARTS; p++) {
-        if (!wanted(w, p) || parts[p]->run == NULL) continue;
-        w->watch = (sinkproof_stopwatch){.command = "sinks", .what = parts[p]->name};
+        if (!part_is_wanted(w, p) || parts[p]->run == NULL) continue;
+        w->watch = (progress_watch){.command = "sinks", .what = parts[p]->name};
         w->job.progress = show_part;
         w->job.progress_context = &w->watch;
         good = parts[p]->run(&w->job, w->o->words[p], &w->states[p], error);
-        sinkproof_progress_share(&w->watch, 1);
+        progress_show_share(&w->watch, 1);
     }
     return good;
 }
@@ -298,7 +298,7 @@ static bool write_pages(work *w, sinkproof_error *error) {
     void *states[PARTS];
     size_t n = 0;
     for (size_t p = 0; p < PARTS; p++) {
-        if (!wanted(w, p)) continue;
+        if (!part_is_wanted(w, p)) continue;
         shown[n] = parts[p];
         states[n++] = w->states[p];
     }
@@ -309,14 +309,14 @@ static bool write_pages(work *w, sinkproof_error *error) {
 
 static bool write_out(const work *w, const char *json, sinkproof_error *error) {
     bool print = json == NULL || strcmp(json, "-") != 0;
-    sinkproof_tell_note(w->note.text, print);
+    note_tell(w->note.text, print);
     json_t *results = json_array();
     for (size_t p = 0; p < PARTS; p++) {
-        if (!wanted(w, p)) continue;
+        if (!part_is_wanted(w, p)) continue;
         if (print && parts[p]->print != NULL) parts[p]->print(w->states[p], &w->job, stdout);
         if (parts[p]->json != NULL) parts[p]->json(w->states[p], &w->job, results);
     }
-    if (json != NULL) return sinkproof_write_json(json, "sinks", SINKPROOF_HOLDS, results, error);
+    if (json != NULL) return envelope_write_json(json, "sinks", EXIT_HOLDS, results, error);
     json_decref(results);
     return true;
 }
@@ -324,7 +324,7 @@ static bool write_out(const work *w, const char *json, sinkproof_error *error) {
 static void close_work(work *w) {
     for (size_t p = 0; p < PARTS; p++)
         if (parts[p]->free != NULL) parts[p]->free(w->states[p]);
-    for (size_t i = 0; i < SINKPROOF_SINKS_INPUTS; i++) {
+    for (size_t i = 0; i < SINKS_INPUTS; i++) {
         sinkproof_census_free(&w->inputs[i].census);
         free(w->inputs[i].tokens_n);
     }
@@ -333,13 +333,13 @@ static void close_work(work *w) {
     sinkproof_model_close(w->model);
 }
 
-int sinkproof_sinks_of_model(const sinkproof_sinks_options *o, const char *json) {
+int cmd_sinks_model(const sinks_options *o, const char *json) {
     sinkproof_error error = {{0}};
     work w = {.o = o, .how = o->how};
-    sinkproof_engine_choice said = o->how; // an invalid policy is a usage error
-    if (o->trace == NULL && !sinkproof_engine_settle(&said, &w.policy, &error)) {
+    engine_choice said = o->how; // an invalid policy is a usage error
+    if (o->trace == NULL && !engine_settle_policy(&said, &w.policy, &error)) {
         fprintf(stderr, "sinkproof sinks: %s\n", error.text);
-        return SINKPROOF_USAGE;
+        return EXIT_USAGE;
     }
     bool good = sinkproof_model_open(o->model, &w.model, &error);
     w.job = (sinkproof_sinks_job){.model_name = o->model,
@@ -348,8 +348,8 @@ int sinkproof_sinks_of_model(const sinkproof_sinks_options *o, const char *json)
                                   .epsilon = o->epsilon,
                                   .every_head = o->heads};
     good = good && (o->trace != NULL ? open_trace(&w, &error) : open_inputs(&w, &error));
-    good = good && measure(&w, &error) && run_parts(&w, &error) && write_pages(&w, &error) &&
+    good = good && measure_sinks(&w, &error) && run_parts(&w, &error) && write_pages(&w, &error) &&
            write_out(&w, json, &error);
     close_work(&w);
-    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("sinks", &error);
+    return good ? EXIT_HOLDS : exit_bad_input("sinks", &error);
 }

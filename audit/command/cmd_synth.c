@@ -20,10 +20,10 @@ typedef struct arguments {
 static bool is_written(const sinkproof_container *container) {
     return container->write != NULL;
 }
-static bool dequantizes(const sinkproof_container *container) {
+static bool container_dequantizes(const sinkproof_container *container) {
     return container->dequantizes;
 }
-static bool converts(const sinkproof_container *container) {
+static bool container_converts(const sinkproof_container *container) {
     return container->converts;
 }
 
@@ -41,7 +41,7 @@ typedef struct text {
 } text;
 
 // The names of some containers, such as "hf or openai".
-static text names(bool (*of)(const sinkproof_container *container), const char *between) {
+static text container_names(bool (*of)(const sinkproof_container *container), const char *between) {
     text out = {""};
     size_t used = 0;
     const sinkproof_container *container;
@@ -79,7 +79,7 @@ static void read_dense(arguments *in, const char *value, struct argp_state *stat
     }
     const char known[] = "f32, f16, bf16 or q8_0";
     argp_error(state, "%sexpected dense weights in %s, found \"%s\"",
-               sinkproof_nearest_in(value, known).text, known, value);
+               sinkproof_guess_in_list(value, known).text, known, value);
 }
 
 static void check_arguments(arguments *in, struct argp_state *state) {
@@ -88,20 +88,21 @@ static void check_arguments(arguments *in, struct argp_state *state) {
     in->container =
         in->layout == NULL ? default_container() : sinkproof_container_named(in->layout);
     if (in->container == NULL)
-        argp_error(state, "%sexpected layout %s, found \"%s\"",
-                   sinkproof_nearest_in(in->layout, names(is_written, " or ").text).text,
-                   names(is_written, " or ").text, in->layout);
+        argp_error(
+            state, "%sexpected layout %s, found \"%s\"",
+            sinkproof_guess_in_list(in->layout, container_names(is_written, " or ").text).text,
+            container_names(is_written, " or ").text, in->layout);
     if (!is_written(in->container))
         argp_error(state, "layout %s is not written", in->container->name);
-    if (in->dense != NULL && !converts(in->container))
+    if (in->dense != NULL && !container_converts(in->container))
         argp_error(state, "--dense needs --layout %s: %s has weights as they are stored",
-                   names(converts, " or ").text, in->container->title);
-    if (in->dequantize && !dequantizes(in->container))
+                   container_names(container_converts, " or ").text, in->container->title);
+    if (in->dequantize && !container_dequantizes(in->container))
         argp_error(state, "--dequantize needs --layout %s: %s is MXFP4",
-                   names(dequantizes, " or ").text, in->container->title);
+                   container_names(container_dequantizes, " or ").text, in->container->title);
 }
 
-static error_t parse(int key, char *value, struct argp_state *state) {
+static error_t parse_synth_option(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     if (key == 'o')
         in->out = value;
@@ -124,7 +125,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 static void show_progress(void *context, size_t layer, size_t n_layers) {
     (void)context;
-    sinkproof_progress("synth", "layer", layer, n_layers);
+    progress_show("synth", "layer", layer, n_layers);
 }
 
 static bool write_model(const arguments *in, sinkproof_error *error) {
@@ -139,16 +140,17 @@ static bool write_model(const arguments *in, sinkproof_error *error) {
     return good;
 }
 
-int sinkproof_cmd_synth(int argc, char **argv) {
+int cmd_synth(int argc, char **argv) {
     static const char document[] =
         "Write MODEL as a checkpoint that other engines load, in the layout that --layout names."
-        "\v" SINKPROOF_MODEL_IS ", "
+        "\v" HELP_MODEL_IS ", "
         "where NAME is "
         "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
         "a "
         "config.json.";
-    text layouts = names(is_written, "|"), described = describe_layouts(),
-         only = names(dequantizes, " or "), dense = names(converts, " or ");
+    text layouts = container_names(is_written, "|"), described = describe_layouts(),
+         only = container_names(container_dequantizes, " or "),
+         dense = container_names(container_converts, " or ");
     strcat(only.text, " only: write MXFP4 experts as bf16, or as --dense says");
     strcat(dense.text, " only: the type of dense matrices, f32, f16, bf16 or q8_0; rounds where "
                        "that holds less than is stored (the default: as they are stored)");
@@ -160,9 +162,9 @@ int sinkproof_cmd_synth(int argc, char **argv) {
         {"dense", 'D', "TYPE", 0, dense.text, 0},
         {"dequantize", 'd', NULL, 0, only.text, 0},
         {0}};
-    const struct argp argp = {options, parse, "MODEL", document, NULL, NULL, NULL};
+    const struct argp argp = {options, parse_synth_option, "MODEL", document, NULL, NULL, NULL};
     arguments in = {0};
     sinkproof_error error;
-    sinkproof_parse_line(&argp, argc, argv, &in);
-    return write_model(&in, &error) ? SINKPROOF_HOLDS : sinkproof_bad_input("synth", &error);
+    command_parse_line(&argp, argc, argv, &in);
+    return write_model(&in, &error) ? EXIT_HOLDS : exit_bad_input("synth", &error);
 }

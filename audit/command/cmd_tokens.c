@@ -11,7 +11,7 @@
 #include <string.h>
 
 typedef struct arguments {
-    sinkproof_words words; // `tokens`: ids to decode
+    text_words words; // `tokens`: ids to decode
     const char *path, *lines, *json;
     bool pieces, plain, print;
 } arguments;
@@ -43,16 +43,16 @@ static const struct argp_option argp_options[] = {
     {"json", KEY_JSON, "FILE", 0, "The result as JSON; - is standard output", 0},
     {0}};
 
-static const sinkproof_text_option texts[] = {{KEY_TEXT, offsetof(arguments, words.text)},
-                                              {KEY_PROMPT, offsetof(arguments, words.prompt)},
-                                              {KEY_CHAT, offsetof(arguments, words.chat)},
-                                              {KEY_LINES, offsetof(arguments, lines)},
-                                              {KEY_DECODE, offsetof(arguments, words.tokens)},
-                                              {KEY_JSON, offsetof(arguments, json)},
-                                              {0, 0}};
+static const command_text_option texts[] = {{KEY_TEXT, offsetof(arguments, words.text)},
+                                            {KEY_PROMPT, offsetof(arguments, words.prompt)},
+                                            {KEY_CHAT, offsetof(arguments, words.chat)},
+                                            {KEY_LINES, offsetof(arguments, lines)},
+                                            {KEY_DECODE, offsetof(arguments, words.tokens)},
+                                            {KEY_JSON, offsetof(arguments, json)},
+                                            {0, 0}};
 
-static void check(const arguments *in, struct argp_state *state) {
-    const sinkproof_words *w = &in->words;
+static void check_tokens_options(const arguments *in, struct argp_state *state) {
+    const text_words *w = &in->words;
     int asked = (w->text != NULL) + (w->prompt != NULL) + (w->chat != NULL) + (in->lines != NULL) +
                 (w->tokens != NULL);
     if (in->path == NULL) argp_error(state, "expected a PATH");
@@ -62,9 +62,9 @@ static void check(const arguments *in, struct argp_state *state) {
         argp_error(state, "--plain needs --text or --lines");
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
+static error_t parse_tokens_option(int key, char *argument, struct argp_state *state) {
     arguments *in = state->input;
-    if (sinkproof_keep_text(texts, in, key, argument)) return 0;
+    if (option_keep_text(texts, in, key, argument)) return 0;
     if (key == KEY_PIECES)
         in->pieces = true;
     else if (key == KEY_PLAIN)
@@ -74,7 +74,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         in->path = argument;
     else if (key == ARGP_KEY_END)
-        check(in, state);
+        check_tokens_options(in, state);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
@@ -90,7 +90,7 @@ static void print_ids(const sinkproof_ids *ids) {
 static bool print_pieces(const sinkproof_tokenizer *t, const sinkproof_ids *ids,
                          sinkproof_error *error) {
     for (size_t i = 0; i < ids->n; i++) {
-        char *piece = sinkproof_words_quoted(t, 1, &ids->id_t[i], error);
+        char *piece = words_quote_ids(t, 1, &ids->id_t[i], error);
         if (piece == NULL) return false;
         printf("%8d  %s\n", (int)ids->id_t[i], piece);
         free(piece);
@@ -122,8 +122,8 @@ static json_t *ids_json(const sinkproof_tokenizer *t, const sinkproof_ids *ids, 
     return NULL;
 }
 
-static bool show(const arguments *in, const sinkproof_tokenizer *t, const sinkproof_ids *ids,
-                 json_t *results, sinkproof_error *error) {
+static bool show_ids(const arguments *in, const sinkproof_tokenizer *t, const sinkproof_ids *ids,
+                     json_t *results, sinkproof_error *error) {
     if (in->json != NULL) {
         json_t *result = ids_json(t, ids, in->pieces, error);
         if (result == NULL) return false;
@@ -137,22 +137,21 @@ static bool show(const arguments *in, const sinkproof_tokenizer *t, const sinkpr
 
 // ---- the requests
 
-static bool encode(const arguments *in, const sinkproof_tokenizer *t, json_t *results,
-                   sinkproof_error *error) {
+static bool encode_words(const arguments *in, const sinkproof_tokenizer *t, json_t *results,
+                         sinkproof_error *error) {
     sinkproof_ids ids = {NULL, 0, 0};
     uint8_t *bytes = NULL;
     size_t length = 0;
     const char *text = in->words.text;
     bool good = true;
-    if (in->plain && strcmp(text, "-") == 0)
-        good = sinkproof_words_read(text, &bytes, &length, error);
+    if (in->plain && strcmp(text, "-") == 0) good = words_read_file(text, &bytes, &length, error);
     if (in->plain)
         good = good &&
                sinkproof_text_encode(t, bytes != NULL ? (const char *)bytes : text,
                                      bytes != NULL ? length : strlen(text), false, &ids, error);
     else
-        good = sinkproof_words_encode(&in->words, t, &ids, error);
-    good = good && show(in, t, &ids, results, error);
+        good = words_encode_ids(&in->words, t, &ids, error);
+    good = good && show_ids(in, t, &ids, results, error);
     free(bytes);
     free(ids.id_t);
     return good;
@@ -168,7 +167,7 @@ static bool encode_line(const arguments *in, const sinkproof_tokenizer *t, const
     good = good &&
            sinkproof_text_encode(t, json_string_value(text), json_string_length(text), !in->plain,
                                  &ids, error) &&
-           show(in, t, &ids, results, error);
+           show_ids(in, t, &ids, results, error);
     json_decref(text);
     free(ids.id_t);
     return good;
@@ -178,7 +177,7 @@ static bool encode_lines(const arguments *in, const sinkproof_tokenizer *t, json
                          sinkproof_error *error) {
     uint8_t *bytes;
     size_t length, number = 1;
-    if (!sinkproof_words_read(in->lines, &bytes, &length, error)) return false;
+    if (!words_read_file(in->lines, &bytes, &length, error)) return false;
     bool good = true;
     for (size_t at = 0; good && at < length; number++) {
         const uint8_t *newline = memchr(bytes + at, '\n', length - at);
@@ -190,18 +189,18 @@ static bool encode_lines(const arguments *in, const sinkproof_tokenizer *t, json
     return good;
 }
 
-static bool decode(const arguments *in, const sinkproof_tokenizer *t, json_t *results,
-                   sinkproof_error *error) {
+static bool decode_ids(const arguments *in, const sinkproof_tokenizer *t, json_t *results,
+                       sinkproof_error *error) {
     int32_t *id_n;
     size_t n, vocab = sinkproof_tokenizer_about(t).ids, length;
     char *text;
-    if (!sinkproof_parse_tokens(in->words.tokens, vocab, &id_n, &n, error)) return false;
+    if (!command_parse_tokens(in->words.tokens, vocab, &id_n, &n, error)) return false;
     bool good = sinkproof_text_printable(t, n, id_n, &text, &length, error);
     if (good) {
         json_array_append_new(results, json_pack("{s:o}", "text", json_stringn(text, length)));
         free(text);
     }
-    char *quoted = good ? sinkproof_words_quoted(t, n, id_n, error) : NULL;
+    char *quoted = good ? words_quote_ids(t, n, id_n, error) : NULL;
     if (quoted != NULL && in->print) printf("%s\n", quoted);
     good = quoted != NULL;
     free(quoted);
@@ -209,10 +208,10 @@ static bool decode(const arguments *in, const sinkproof_tokenizer *t, json_t *re
     return good;
 }
 
-static void describe(const arguments *in, const sinkproof_tokenizer *t, json_t *results) {
+static void describe_tokenizer(const arguments *in, const sinkproof_tokenizer *t, json_t *results) {
     const sinkproof_tokenizer_facts f = sinkproof_tokenizer_about(t);
     char unicode[24];
-    sinkproof_split_unicode(unicode);
+    sinkproof_unicode_version(unicode);
     json_array_append_new(results,
                           json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s}", "file", f.path, "format",
                                     f.format, "tokens", (json_int_t)f.tokens, "ids",
@@ -225,18 +224,18 @@ static void describe(const arguments *in, const sinkproof_tokenizer *t, json_t *
     printf("classes     of Unicode %s, PCRE2's\n", unicode);
 }
 
-static bool answer(const arguments *in, const sinkproof_tokenizer *t, json_t *results,
-                   sinkproof_error *error) {
-    const sinkproof_words *w = &in->words;
+static bool answer_tokens(const arguments *in, const sinkproof_tokenizer *t, json_t *results,
+                          sinkproof_error *error) {
+    const text_words *w = &in->words;
     if (in->lines != NULL) return encode_lines(in, t, results, error);
-    if (w->tokens != NULL) return decode(in, t, results, error);
+    if (w->tokens != NULL) return decode_ids(in, t, results, error);
     if (w->text != NULL || w->prompt != NULL || w->chat != NULL)
-        return encode(in, t, results, error);
-    describe(in, t, results);
+        return encode_words(in, t, results, error);
+    describe_tokenizer(in, t, results);
     return true;
 }
 
-int sinkproof_cmd_tokens(int argc, char **argv) {
+int cmd_tokens(int argc, char **argv) {
     static const char document[] =
         "Text to token ids and back. Without an option: what the tokenizer is. The ids of --text "
         "are "
@@ -245,19 +244,20 @@ int sinkproof_cmd_tokens(int argc, char **argv) {
         "tiktoken "
         "file of ranks: GPT-2's (50256), o200k_base's (199998, whose special tokens are "
         "o200k_harmony's), or any other as FILE,pattern=gpt2 or FILE,pattern=o200k.";
-    const struct argp argp = {argp_options, parse, "PATH", document, NULL, NULL, NULL};
+    const struct argp argp = {argp_options, parse_tokens_option, "PATH", document, NULL, NULL,
+                              NULL};
     arguments in = {.path = NULL};
     sinkproof_error error = {{0}};
     sinkproof_tokenizer *t = NULL;
-    sinkproof_parse_line(&argp, argc, argv, &in);
+    command_parse_line(&argp, argc, argv, &in);
     in.print = in.json == NULL || strcmp(in.json, "-") != 0;
     json_t *results = json_array();
-    bool good =
-        sinkproof_words_open(in.path, in.path, &t, &error) && answer(&in, t, results, &error);
+    bool good = words_open_tokenizer(in.path, in.path, &t, &error) &&
+                answer_tokens(&in, t, results, &error);
     sinkproof_tokenizer_free(t);
     if (!good || in.json == NULL)
         json_decref(results);
     else
-        good = sinkproof_write_json(in.json, "tokens", SINKPROOF_HOLDS, results, &error);
-    return good ? SINKPROOF_HOLDS : sinkproof_bad_input("tokens", &error);
+        good = envelope_write_json(in.json, "tokens", EXIT_HOLDS, results, &error);
+    return good ? EXIT_HOLDS : exit_bad_input("tokens", &error);
 }

@@ -45,19 +45,19 @@ static const struct argp_option option_table[] = {
     {"local", KEY_LOCAL, "TRACE", 0, "the truth of each operation from this trace's own inputs", 0},
     {"route", KEY_ROUTE, "TRACE", 0, "end to end, but with the experts (M3) that this trace chose",
      0},
-    SINKPROOF_ANY_MODEL(KEY_ANY_MODEL),
+    HELP_ANY_MODEL(KEY_ANY_MODEL),
     {"trace", KEY_TRACE, "OUT", 0, "write midpoints (F64) and NAME.radius as safetensors", 0},
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
 
-static const sinkproof_text_option texts[] = {
+static const command_text_option texts[] = {
     {KEY_TOKENS, offsetof(options, tokens)}, {KEY_LOCAL, offsetof(options, local)},
     {KEY_ROUTE, offsetof(options, route)},   {KEY_TRACE, offsetof(options, trace)},
     {KEY_JSON, offsetof(options, json)},     {0, 0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep_text(texts, o, key, argument)) return 0;
     char *end;
     switch (key) {
     case KEY_BITS:
@@ -88,7 +88,7 @@ static const struct argp parser = {
     option_table,
     parse_option,
     "MODEL",
-    "Certified enclosures of every point of a run, over the reals.\v" SINKPROOF_MODEL_IS ".\n\n"
+    "Certified enclosures of every point of a run, over the reals.\v" HELP_MODEL_IS ".\n\n"
     "Exit: 0 routing, radii and argmax certified; 4 something is ambiguous or without bound.",
     NULL,
     NULL,
@@ -106,7 +106,7 @@ static void power_of_two(char text[32], double log2_value) {
 static void print_points(const truth_study *study) {
     printf("%-6s%10s %14s %16s  %s\n", "point", "elements", "worst radius", "worst relative",
            "where the relative is worst");
-    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+    for (size_t point = 0; point < TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->elements == 0) continue;
         char radius[32], relative[32], where[TRUTH_PLACE];
@@ -123,7 +123,7 @@ static void print_points(const truth_study *study) {
 static void print_distances(const truth_study *study) {
     printf("%-6s%10s  %-5s%13s %13s %12s  %s\n", "point", "elements", "dtype", "worst dist.",
            "worst ulp", "radius", "where the ulp is worst");
-    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+    for (size_t point = 0; point < TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->compared == 0) continue;
         char radius[32], where[TRUTH_PLACE];
@@ -171,37 +171,37 @@ static void print_routing(const sinkproof_truth_routing *routing) {
     if (routing->contested > 0)
         printf("routing: %s %s not the largest logits of the truth\n",
                sinkproof_counted(routing->contested, "replayed selection").text,
-               sinkproof_is(routing->contested));
+               sinkproof_is_or_are(routing->contested));
     print_ball("thinnest margin: ", routing->margin);
     printf(" at layer %zu, token %zu\n", routing->layer, routing->token);
 }
 
-static json_t *number(double x) {
+static json_t *number_json(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *enclosed(arb_srcptr ball) {
+static json_t *enclosed_json(arb_srcptr ball) {
     return json_pack("{s:s, s:o, s:o}", "label", "enclosed", "midpoint",
-                     number(arf_get_d(arb_midref(ball), ARF_RND_NEAR)), "radius_log2",
-                     number(sinkproof_truth_radius_log2(ball)));
+                     number_json(arf_get_d(arb_midref(ball), ARF_RND_NEAR)), "radius_log2",
+                     number_json(sinkproof_truth_radius_log2(ball)));
 }
 
 static json_t *point_results(const truth_study *study) {
     json_t *results = json_array();
-    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+    for (size_t point = 0; point < TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->elements == 0) continue;
-        json_t *entry =
-            json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:o, s:o}", "id", "model.forward", "point",
-                      sinkproof_trace_point_name((sinkproof_trace_point)point), "ok",
-                      s->infinite == 0, "label", "enclosed", "elements", (json_int_t)s->elements,
-                      "exact", s->radius_log2 == -INFINITY, "radius_log2", number(s->radius_log2),
-                      "relative_radius_log2", number(s->relative_log2));
+        json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:o, s:o}", "id", "model.forward",
+                                  "point", sinkproof_trace_point_name((sinkproof_trace_point)point),
+                                  "ok", s->infinite == 0, "label", "enclosed", "elements",
+                                  (json_int_t)s->elements, "exact", s->radius_log2 == -INFINITY,
+                                  "radius_log2", number_json(s->radius_log2),
+                                  "relative_radius_log2", number_json(s->relative_log2));
         if (s->compared > 0) {
             json_object_set_new(entry, "compared", json_integer((json_int_t)s->compared));
             json_object_set_new(entry, "dtype", json_string(sinkproof_format_name(s->format)));
-            json_object_set_new(entry, "worst", number(s->distance));
-            json_object_set_new(entry, "worst_ulp", number(s->ulp));
+            json_object_set_new(entry, "worst", number_json(s->distance));
+            json_object_set_new(entry, "worst_ulp", number_json(s->ulp));
         }
         json_array_append_new(results, entry);
     }
@@ -221,7 +221,7 @@ static size_t layers_in_a_row(const sinkproof_config *config, const sinkproof_tr
     for (size_t layer = 0; layer < config->n_layers; layer++) {
         row++;
         longest = row > longest ? row : longest;
-        if (sinkproof_trace_find(trace, SINKPROOF_TRACE_M12, layer) != NULL) row = 0;
+        if (sinkproof_trace_find(trace, TRACE_M12, layer) != NULL) row = 0;
     }
     return longest;
 }
@@ -268,15 +268,14 @@ typedef struct outcome {
     arb_ptr gap;                // [1]
 } outcome;
 
-static outcome conclude(const truth_study *study, const sinkproof_truth_result *result,
-                        slong bits) {
-    outcome o = {.worst_relative_log2 = study->points[SINKPROOF_TRACE_F2].relative_log2,
+static outcome conclude_truth(const truth_study *study, const sinkproof_truth_result *result,
+                              slong bits) {
+    outcome o = {.worst_relative_log2 = study->points[TRACE_F2].relative_log2,
                  .gap = _arb_vec_init(1)};
     o.argmax = sinkproof_truth_argmax(result->logits_nv + (result->n - 1) * result->vocab,
                                       result->vocab, &o.argmax_certified, o.gap, bits);
     size_t infinite = 0;
-    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++)
-        infinite += study->points[point].infinite;
+    for (size_t point = 0; point < TRACE_POINTS; point++) infinite += study->points[point].infinite;
     o.certified = infinite == 0 && result->routing.ambiguous == 0 && o.argmax_certified;
     return o;
 }
@@ -320,18 +319,18 @@ static json_t *routing_json(const sinkproof_truth_routing *r) {
                      r->ambiguous == 0, "choices", (json_int_t)r->choices, "ambiguous",
                      (json_int_t)r->ambiguous, "ties", (json_int_t)r->ties, "contested",
                      (json_int_t)r->contested, "layer", (json_int_t)r->layer, "token",
-                     (json_int_t)r->token, "margin", enclosed(r->margin));
+                     (json_int_t)r->token, "margin", enclosed_json(r->margin));
 }
 
 static json_t *precision_json(const options *o, const precision *p, const truth_study *study) {
     size_t layer = sinkproof_study_unknown_layer(study);
     bool all = layer == study->config->n_layers;
-    double radius = study->points[SINKPROOF_TRACE_F2].radius_log2;
+    double radius = study->points[TRACE_F2].radius_log2;
     return json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:I, s:o, s:o, s:o, s:I}", "id",
                      "model.forward", "what", "bits lost on the way", "ok", all, "label",
                      "estimated", "bits", (json_int_t)o->bits, "chosen", p->chosen, "layers",
-                     (json_int_t)p->layers, "lost", number(p->lost), "measured",
-                     number(radius + (double)o->bits), "unknown_from_layer",
+                     (json_int_t)p->layers, "lost", number_json(p->lost), "measured",
+                     number_json(radius + (double)o->bits), "unknown_from_layer",
                      all ? json_null() : json_integer((json_int_t)layer), "bits_wanted",
                      (json_int_t)sinkproof_study_bits_wanted(study, o->bits));
 }
@@ -341,15 +340,15 @@ static bool write_json(const options *o, const precision *p, const truth_study *
                        sinkproof_error *error) {
     const sinkproof_truth_routing *routing = &result->routing;
     json_t *results = point_results(study);
-    json_array_append_new(results,
-                          json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:I}", "id", "model.forward",
-                                    "what", "argmax of the last token", "ok", end->argmax_certified,
-                                    "argmax", (json_int_t)end->argmax, "gap", enclosed(end->gap),
-                                    "worst_relative_radius_log2", number(end->worst_relative_log2),
-                                    "bits", (json_int_t)o->bits));
+    json_array_append_new(
+        results, json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:I}", "id", "model.forward", "what",
+                           "argmax of the last token", "ok", end->argmax_certified, "argmax",
+                           (json_int_t)end->argmax, "gap", enclosed_json(end->gap),
+                           "worst_relative_radius_log2", number_json(end->worst_relative_log2),
+                           "bits", (json_int_t)o->bits));
     json_array_append_new(results, precision_json(o, p, study));
     if (routing->choices > 0) json_array_append_new(results, routing_json(routing));
-    return sinkproof_write_json(o->json, "truth", code, results, error);
+    return envelope_write_json(o->json, "truth", code, results, error);
 }
 
 // Takes the tokens from the command line or from the trace.
@@ -357,7 +356,7 @@ static bool find_tokens(const options *o, const sinkproof_config *config,
                         const sinkproof_trace *trace, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
     if (o->local == NULL) {
-        if (!sinkproof_said_tokens(o->tokens, o->model, config->vocab, tokens_n, n, error))
+        if (!command_said_tokens(o->tokens, o->model, config->vocab, tokens_n, n, error))
             return false;
         if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
         free(*tokens_n);
@@ -388,7 +387,7 @@ static bool fits_in_memory(const sinkproof_config *config, size_t n, long bits,
 }
 
 static void show_layer(size_t done, size_t total) {
-    sinkproof_progress("truth", "layer", done, total);
+    progress_show("truth", "layer", done, total);
 }
 
 static bool study_model(options *o, const sinkproof_model *model, const sinkproof_trace *trace,
@@ -414,8 +413,8 @@ static bool study_model(options *o, const sinkproof_model *model, const sinkproo
     sinkproof_truth_result result;
     bool done = sinkproof_truth_forward(&request, &result, error);
     if (done) {
-        outcome end = conclude(&study, &result, o->bits);
-        *code = end.certified ? SINKPROOF_HOLDS : SINKPROOF_INCONCLUSIVE;
+        outcome end = conclude_truth(&study, &result, o->bits);
+        *code = end.certified ? EXIT_HOLDS : EXIT_INCONCLUSIVE;
         if (o->trace != NULL)
             done = sinkproof_study_write(&study, o->trace, tokens_n, model, o->bits, error);
         if (done && o->json != NULL) done = write_json(o, &p, &study, &result, &end, *code, error);
@@ -432,27 +431,27 @@ static bool study_model(options *o, const sinkproof_model *model, const sinkproo
 // What FLINT calls when an allocation fails.
 static __attribute__((noreturn)) void out_of_memory(void) {
     fprintf(stderr, "sinkproof truth: out of memory\n");
-    exit(SINKPROOF_BAD_INPUT);
+    exit(EXIT_BAD_INPUT);
 }
 
-int sinkproof_cmd_truth(int argc, char **argv) {
+int cmd_truth(int argc, char **argv) {
     flint_set_abort(out_of_memory);
     options o = {.bits = 0}; // 0: depends on the depth
-    sinkproof_parse_line(&parser, argc, argv, &o);
+    command_parse_line(&parser, argc, argv, &o);
     sinkproof_error error = {""};
     sinkproof_model *model = NULL;
     sinkproof_trace *trace = NULL;
     sinkproof_note note = {""};
     const char *path = o.local != NULL ? o.local : o.route;
-    int code = SINKPROOF_HOLDS;
+    int code = EXIT_HOLDS;
     bool done = sinkproof_model_open(o.model, &model, &error);
     if (done && path != NULL)
         done = sinkproof_trace_open_of(path, model, o.any_model, &trace, &error) &&
                sinkproof_trace_model_note(trace, model, &note, &error);
-    if (done) sinkproof_tell_note(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
+    if (done) note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
     if (done) done = study_model(&o, model, trace, &code, &error);
     if (trace != NULL) sinkproof_trace_close(trace);
     if (model != NULL) sinkproof_model_close(model);
     flint_cleanup();
-    return done ? code : sinkproof_bad_input("truth", &error);
+    return done ? code : exit_bad_input("truth", &error);
 }

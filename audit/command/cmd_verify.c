@@ -31,8 +31,9 @@ static const struct argp_option option_table[] = {
     {"list", KEY_LIST, NULL, 0, "list the statements, check nothing", 0},
     {0}};
 
-static unsigned long long number(const char *option, const char *text, unsigned long long least,
-                                 unsigned long long most, struct argp_state *state) {
+static unsigned long long parse_number_option(const char *option, const char *text,
+                                              unsigned long long least, unsigned long long most,
+                                              struct argp_state *state) {
     char *end;
     unsigned long long n = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || n < least || n > most)
@@ -45,13 +46,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     switch (key) {
     case KEY_BITS:
-        o->how.bits = (slong)number("--bits", argument, 32, 65536, state);
+        o->how.bits = (slong)parse_number_option("--bits", argument, 32, 65536, state);
         return 0;
     case KEY_SEED:
-        o->how.seed = number("--seed", argument, 0, UINT64_C(1) << 62, state);
+        o->how.seed = parse_number_option("--seed", argument, 0, UINT64_C(1) << 62, state);
         return 0;
     case KEY_INSTANCES:
-        o->how.instances = number("--instances", argument, 1, 1000000, state);
+        o->how.instances = parse_number_option("--instances", argument, 1, 1000000, state);
         return 0;
     case KEY_JSON:
         o->json = argument;
@@ -105,7 +106,7 @@ static int refuse_unknown(const char *id) {
     const verify_statement *s, *nearest[3] = {NULL};
     size_t distance[3] = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++) {
-        size_t d = sinkproof_edits(id, s->id);
+        size_t d = sinkproof_edit_distance(id, s->id);
         for (int place = 0; place < 3; place++) {
             if (d >= distance[place]) continue;
             for (int p = 2; p > place; p--)
@@ -116,7 +117,7 @@ static int refuse_unknown(const char *id) {
     }
     fprintf(stderr, "sinkproof verify: no statement '%.60s'; the nearest are %s, %s, %s\n", id,
             nearest[0]->id, nearest[1]->id, nearest[2]->id);
-    return SINKPROOF_USAGE;
+    return EXIT_USAGE;
 }
 
 // ---- text --------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ static void measure_cell(char cell[48], const verify_result *r) {
 }
 
 // A statement that is not checked here is recorded or only defined; the tests check it.
-static const char *status(const verify_result *r) {
+static const char *check_status(const verify_result *r) {
     verify_proof_state proof = r->statement->proof.state;
     bool checked = r->exact_forms + r->identities + r->measure.values + r->experiment.values > 0;
     if (!r->holds) return "BROKEN";
@@ -177,7 +178,7 @@ static void print_row(const verify_result *r) {
     exact_cell(exact, r);
     ball_cell(ball, r);
     measure_cell(measure, r);
-    printf(ROW, status(r), r->statement->id, r->statement->letters, exact, ball, measure,
+    printf(ROW, check_status(r), r->statement->id, r->statement->letters, exact, ball, measure,
            proof_word(r));
 }
 
@@ -230,7 +231,7 @@ static void print_exact_detail(const verify_result *r, const options *o,
     }
 }
 
-static char *copied(const char *text) {
+static char *copy_text(const char *text) {
     char *copy = strdup(text);
     if (copy == NULL) abort();
     return copy;
@@ -241,7 +242,7 @@ static void print_statement(const verify_statement *s) {
     printf("\n%s  %s\n", s->id, s->title);
     snprintf(line, sizeof line, "stated in %s: %s", s->chapter, s->section);
     print_folded(line, 2);
-    print_lines(copied(s->formula), 4);
+    print_lines(copy_text(s->formula), 4);
     if (strchr(s->letters, 'D') == NULL || s->defined[0] == '\0') return;
     snprintf(line, sizeof line, "defined in %s", s->defined);
     print_folded(line, 2);
@@ -291,7 +292,7 @@ static void print_measured(const verify_measure *m, const char *what) {
     print_folded(line, 2);
 }
 
-static const char *evidence_of(char letter) {
+static const char *evidence_words(char letter) {
     switch (letter) {
     case 'C':
         return "a formal proof";
@@ -323,7 +324,7 @@ static void print_missing(const verify_result *r) {
         char line[512];
         bool why = *letter == 'C' && p->why[0] != '\0';
         snprintf(line, sizeof line, "%s lacks %c: its heading in %s asks for %s%s%s%s",
-                 r->statement->id, *letter, r->statement->chapter, evidence_of(*letter),
+                 r->statement->id, *letter, r->statement->chapter, evidence_words(*letter),
                  why ? ", and " : ", and there is none", why ? p->why : "",
                  why ? " (make formal)" : "");
         print_folded(line, 2);
@@ -356,7 +357,7 @@ static void print_summary(const verify_result *results, size_t n) {
     size_t count[5] = {0}, recorded = 0, proved = 0, outdated = 0;
     for (size_t k = 0; k < n; k++) {
         verify_proof_state proof = results[k].statement->proof.state;
-        for (size_t w = 0; w < 5; w++) count[w] += strcmp(status(&results[k]), words[w]) == 0;
+        for (size_t w = 0; w < 5; w++) count[w] += strcmp(check_status(&results[k]), words[w]) == 0;
         proved += proof == VERIFY_PROOF_PROVED;
         recorded += proof == VERIFY_PROOF_RECORDED;
         outdated += proof == VERIFY_PROOF_OUTDATED;
@@ -399,12 +400,12 @@ static json_t *result_json(const verify_result *r, const options *o) {
     const char *label = r->identities > 0       ? "enclosed"
                         : r->exact_forms > 0    ? "exact"
                         : r->measure.values > 0 ? "measured"
-                                                : status(r);
+                                                : check_status(r);
     bool fine = r->holds && r->missing[0] == '\0';
     json_t *entry =
         json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "id", s->id, "ok", fine,
-                  "status", status(r), "label", label, "needs", s->letters, "missing", r->missing,
-                  "what", s->title, "chapter", s->chapter, "defined", s->defined);
+                  "status", check_status(r), "label", label, "needs", s->letters, "missing",
+                  r->missing, "what", s->title, "chapter", s->chapter, "defined", s->defined);
     if (r->exact_forms > 0)
         json_object_set_new(
             entry, "exact",
@@ -437,7 +438,7 @@ static bool write_results(const options *o, const verify_result *results, size_t
                           sinkproof_error *error) {
     json_t *array = json_array();
     for (size_t k = 0; k < n; k++) json_array_append_new(array, result_json(&results[k], o));
-    return sinkproof_write_json(o->json, "verify", code, array, error);
+    return envelope_write_json(o->json, "verify", code, array, error);
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -446,7 +447,7 @@ static int list_statements(void) {
     const verify_statement *s;
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++)
         printf("%-25s%-5s%s\n", s->id, s->letters, s->title);
-    return SINKPROOF_HOLDS;
+    return EXIT_HOLDS;
 }
 
 static int check_statements(const options *o, const verify_plant *plant) {
@@ -456,15 +457,15 @@ static int check_statements(const options *o, const verify_plant *plant) {
     bool text = o->json == NULL || strcmp(o->json, "-") != 0;
     verify_result *results = calloc(n, sizeof *results);
     if (results == NULL) abort();
-    int code = SINKPROOF_HOLDS;
+    int code = EXIT_HOLDS;
     if (text) print_head();
     for (size_t k = 0; k < n; k++) {
         const verify_statement *s =
             o->n_ids > 0 ? find_statement(o->ids[k]) : sinkproof_verify_statement_at(k);
-        sinkproof_progress("verify", s->id, k, n);
+        progress_show("verify", s->id, k, n);
         results[k] = sinkproof_verify(s, &o->how, plant);
-        if (!results[k].holds || results[k].missing[0] != '\0') code = SINKPROOF_BUG;
-        sinkproof_progress("verify", s->id, n, n);
+        if (!results[k].holds || results[k].missing[0] != '\0') code = EXIT_BUG;
+        progress_show("verify", s->id, n, n);
         if (text) print_row(&results[k]);
     }
     for (size_t k = 0; text && k < o->n_ids; k++) print_detail(&results[k], o, plant);
@@ -474,19 +475,19 @@ static int check_statements(const options *o, const verify_plant *plant) {
     free(results);
     flint_cleanup();
     mpfr_free_cache();
-    return written ? code : sinkproof_bad_input("verify", &error);
+    return written ? code : exit_bad_input("verify", &error);
 }
 
 int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
     options o = {.how = {.bits = 256, .seed = 1, .instances = 100}};
     o.ids = calloc((size_t)argc + 1, sizeof *o.ids);
     if (o.ids == NULL) abort();
-    sinkproof_parse_line(&parser, argc, argv, &o);
+    command_parse_line(&parser, argc, argv, &o);
     int code = o.list ? list_statements() : check_statements(&o, plant);
     free(o.ids);
     return code;
 }
 
-int sinkproof_cmd_verify(int argc, char **argv) {
+int cmd_verify(int argc, char **argv) {
     return sinkproof_verify_command(argc, argv, NULL);
 }

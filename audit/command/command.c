@@ -19,22 +19,22 @@
 #include <time.h>
 #include <unistd.h>
 
-void sinkproof_parse_line(const struct argp *parser, int argc, char **argv, void *options) {
-    argp_err_exit_status = SINKPROOF_USAGE;
-    if (argp_parse(parser, argc, argv, 0, NULL, options) != 0) exit(SINKPROOF_USAGE);
+void command_parse_line(const struct argp *parser, int argc, char **argv, void *options) {
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(parser, argc, argv, 0, NULL, options) != 0) exit(EXIT_USAGE);
 }
 
-bool sinkproof_keep_text(const sinkproof_text_option *list, void *options, int key,
-                         const char *argument) {
+bool option_keep_text(const command_text_option *list, void *options, int key,
+                      const char *argument) {
     while (list->key != 0 && list->key != key) list++;
     if (list->key == 0) return false;
     *(const char **)(void *)((char *)options + list->offset) = argument;
     return true;
 }
 
-int sinkproof_bad_input(const char *command, const sinkproof_error *error) {
+int exit_bad_input(const char *command, const sinkproof_error *error) {
     fprintf(stderr, "sinkproof %s: %s\n", command, error->text);
-    return SINKPROOF_BAD_INPUT;
+    return EXIT_BAD_INPUT;
 }
 
 // A list under construction.
@@ -43,7 +43,7 @@ typedef struct token_list {
     size_t n, room;
 } token_list;
 
-static bool append(token_list *list, int32_t id, sinkproof_error *error) {
+static bool token_list_append(token_list *list, int32_t id, sinkproof_error *error) {
     if (list->n == list->room) {
         size_t room = list->room == 0 ? 64 : 2 * list->room;
         int32_t *larger = realloc(list->ids, room * sizeof *larger);
@@ -77,7 +77,7 @@ static bool parse_ids(const char *text, const char *source, bool spaces, size_t 
             return sinkproof_fail(error,
                                   "%.200s: token id %lld: expected 0 to %zu (the vocabulary)",
                                   source, id, vocab - 1);
-        if (!append(list, (int32_t)id, error)) return false;
+        if (!token_list_append(list, (int32_t)id, error)) return false;
         at = end;
     }
     if (list->n == 0)
@@ -120,13 +120,13 @@ static bool parse_drawn(const char *kind, const char *text, size_t vocab, token_
     for (uint64_t i = 0; i < n; i++) {
         uint64_t high = sinkproof_mixed(seed, repeated ? 0 : i) >> 32;
         // high * vocab / 2^32 < vocab
-        if (!append(list, (int32_t)(high * (uint64_t)vocab >> 32), error)) return false;
+        if (!token_list_append(list, (int32_t)(high * (uint64_t)vocab >> 32), error)) return false;
     }
     return true;
 }
 
-bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, size_t *n,
-                            sinkproof_error *error) {
+bool command_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, size_t *n,
+                          sinkproof_error *error) {
     token_list list = {NULL, 0, 0};
     bool good;
     if (vocab == 0 || vocab > INT32_MAX)
@@ -149,7 +149,7 @@ bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, 
     return true;
 }
 
-void sinkproof_progress(const char *command, const char *what, size_t done, size_t total) {
+void progress_show(const char *command, const char *what, size_t done, size_t total) {
     if (!isatty(STDERR_FILENO)) return;
     if (done >= total)
         fprintf(stderr, "\r\033[K"); // clears the line when the work is done
@@ -158,7 +158,7 @@ void sinkproof_progress(const char *command, const char *what, size_t done, size
     fflush(stderr);
 }
 
-double sinkproof_seconds(void) {
+double clock_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -175,9 +175,9 @@ static void spell_seconds(double seconds, char out[32]) {
         snprintf(out, 32, "%ld s", s);
 }
 
-void sinkproof_progress_share(sinkproof_stopwatch *watch, double share) {
+void progress_show_share(progress_watch *watch, double share) {
     if (!isatty(STDERR_FILENO)) return;
-    double time = sinkproof_seconds();
+    double time = clock_seconds();
     if (watch->began == 0) watch->began = time;
     if (share >= 1) fprintf(stderr, "\r\033[K");
     if (share >= 1 || !(share > 0)) return;
@@ -214,7 +214,7 @@ static bool write_text(const char *path, const char *text, sinkproof_error *erro
     return good;
 }
 
-char *sinkproof_help_policies(int key, const char *text, void *input) {
+char *help_list_policies(int key, const char *text, void *input) {
     static const char place[] = "POLICIES";
     (void)key;
     (void)input;
@@ -232,15 +232,15 @@ char *sinkproof_help_policies(int key, const char *text, void *input) {
 
 static json_t *notes; // sentences; NULL: none
 
-void sinkproof_tell_note(const char *sentence, bool print) {
+void note_tell(const char *sentence, bool print) {
     if (sentence[0] == '\0') return;
     if (print) printf("%s\n", sentence);
     if (notes == NULL) notes = json_array();
     json_array_append_new(notes, json_string(sentence));
 }
 
-bool sinkproof_write_json(const char *path, const char *command, int exit_code, json_t *results,
-                          sinkproof_error *error) {
+bool envelope_write_json(const char *path, const char *command, int exit_code, json_t *results,
+                         sinkproof_error *error) {
     json_t *envelope = json_object();
     json_object_set_new(envelope, "sinkproof", json_string(SINKPROOF_VERSION));
     json_object_set_new(envelope, "schema", json_integer(1)); // doc/schema.json

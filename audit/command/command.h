@@ -15,77 +15,77 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum sinkproof_exit {
-    SINKPROOF_HOLDS = 0,        // holds, within bounds
-    SINKPROOF_BUG = 1,          // a bug or a broken equation
-    SINKPROOF_USAGE = 2,        // the command line is wrong
-    SINKPROOF_BAD_INPUT = 3,    // input missing, unreadable or malformed
-    SINKPROOF_INCONCLUSIVE = 4, // suspicious, nothing decided, or NaN
+enum command_exit {
+    EXIT_HOLDS = 0,        // holds, within bounds
+    EXIT_BUG = 1,          // a bug or a broken equation
+    EXIT_USAGE = 2,        // the command line is wrong
+    EXIT_BAD_INPUT = 3,    // input missing, unreadable or malformed
+    EXIT_INCONCLUSIVE = 4, // suspicious, nothing decided, or NaN
 };
 
-typedef struct sinkproof_command {
+typedef struct cli_command {
     const char *name, *summary;        // summary: one line for `sinkproof --help`
     int (*run)(int argc, char **argv); // argv[0] is "sinkproof NAME"; returns an exit code
-} sinkproof_command;
+} cli_command;
 
-int sinkproof_cmd_demo(int argc, char **argv);
-int sinkproof_cmd_synth(int argc, char **argv);
-int sinkproof_cmd_info(int argc, char **argv);
-int sinkproof_cmd_run(int argc, char **argv);
-int sinkproof_cmd_truth(int argc, char **argv);
-int sinkproof_cmd_verify(int argc, char **argv);
-int sinkproof_cmd_judge(int argc, char **argv);
-int sinkproof_cmd_compare(int argc, char **argv);
-int sinkproof_cmd_audit(int argc, char **argv);
-int sinkproof_cmd_curve(int argc, char **argv);
-int sinkproof_cmd_sinks(int argc, char **argv);
-int sinkproof_cmd_gpt2(int argc, char **argv);
-int sinkproof_cmd_bench(int argc, char **argv);
-int sinkproof_cmd_tokens(int argc, char **argv);
+int cmd_demo(int argc, char **argv);
+int cmd_synth(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_truth(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_judge(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
+int cmd_audit(int argc, char **argv);
+int cmd_curve(int argc, char **argv);
+int cmd_sinks(int argc, char **argv);
+int cmd_gpt2(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_tokens(int argc, char **argv);
 
-// Parses the command line into `options`; an invalid one ends the program with SINKPROOF_USAGE.
+// Parses the command line into `options`; an invalid one ends the program with EXIT_USAGE.
 struct argp;
-void sinkproof_parse_line(const struct argp *parser, int argc, char **argv, void *options);
+void command_parse_line(const struct argp *parser, int argc, char **argv, void *options);
 
 // An option whose argument is stored unchanged: its key, and its place in the options. A list ends
 // with key 0.
-typedef struct sinkproof_text_option {
+typedef struct command_text_option {
     int key;
     size_t offset; // of a const char *
-} sinkproof_text_option;
+} command_text_option;
 // Stores the argument if the key is in the list, and returns whether it is.
-bool sinkproof_keep_text(const sinkproof_text_option *list, void *options, int key,
-                         const char *argument);
+bool option_keep_text(const command_text_option *list, void *options, int key,
+                      const char *argument);
 
-// Prints "sinkproof COMMAND: SENTENCE" on stderr and returns SINKPROOF_BAD_INPUT.
-int sinkproof_bad_input(const char *command, const sinkproof_error *error);
+// Prints "sinkproof COMMAND: SENTENCE" on stderr and returns EXIT_BAD_INPUT.
+int exit_bad_input(const char *command, const sinkproof_error *error);
 
 // Parses "--tokens": ids separated by commas, "@FILE" with ids separated by commas or white space,
 // "random:N[,seed=S]", or "repeat:N[,seed=S]", which is the first token of random:N,seed=S, N
 // times. Fills a malloc'ed array. Ids must be below vocab.
-bool sinkproof_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, size_t *n,
-                            sinkproof_error *error);
+bool command_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, size_t *n,
+                          sinkproof_error *error);
 
 // Shows progress on stderr if it is a terminal: "judge: layer 3 of 24". done == total ends it.
-void sinkproof_progress(const char *command, const char *what, size_t done, size_t total);
+void progress_show(const char *command, const char *what, size_t done, size_t total);
 
-double sinkproof_seconds(void); // of the monotonic clock
+double clock_seconds(void); // of the monotonic clock
 
 // The progress of a long piece of work on standard error, if it is a terminal: one line that
 // rewrites itself, "judge: layers 34 %, 1 min 20 s left". All members but the names start as zero;
 // share 1 ends it.
-typedef struct sinkproof_stopwatch {
+typedef struct progress_watch {
     const char *command, *what;
     double began; // seconds of the monotonic clock; 0: not started
-} sinkproof_stopwatch;
-void sinkproof_progress_share(sinkproof_stopwatch *watch, double share);
+} progress_watch;
+void progress_show_share(progress_watch *watch, double share);
 
 // A sentence about the input, before the result: printed on standard output if `print`, and always
 // stored under "notes" of the JSON that is written later. "" is ignored.
-void sinkproof_tell_note(const char *sentence, bool print);
+void note_tell(const char *sentence, bool print);
 
 // The option --any-model for argp, with this key.
-#define SINKPROOF_ANY_MODEL(key)                                                                   \
+#define HELP_ANY_MODEL(key)                                                                        \
     {                                                                                              \
         "any-model", key, 0, 0,                                                                    \
             "take a trace whose metadata name the fingerprint of another model than MODEL too, "   \
@@ -95,15 +95,15 @@ void sinkproof_tell_note(const char *sentence, bool print);
     }
 
 // The description of a MODEL for --help.
-#define SINKPROOF_MODEL_IS                                                                         \
+#define HELP_MODEL_IS                                                                              \
     "MODEL is a directory (Hugging Face or OpenAI layout), a .gguf file or "                       \
     "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]"
 // A help_filter for argp: puts the names of all policies in place of POLICIES.
-char *sinkproof_help_policies(int key, const char *text, void *input);
+char *help_list_policies(int key, const char *text, void *input);
 
 // Writes the envelope {"sinkproof": version, "schema": 1, "command": ..., "exit": code, "results":
 // [...], "machine": {...}} to PATH ("-" is stdout); takes ownership of `results`.
-bool sinkproof_write_json(const char *path, const char *command, int exit_code, json_t *results,
-                          sinkproof_error *error);
+bool envelope_write_json(const char *path, const char *command, int exit_code, json_t *results,
+                         sinkproof_error *error);
 
 #endif

@@ -60,16 +60,15 @@ static memory measure_memory(void) {
     return m;
 }
 
-static const char *const sources[] = {[SINKPROOF_FASTEST_ASKED] = "asked",
-                                      [SINKPROOF_FASTEST_MEASURED] = "measured",
-                                      [SINKPROOF_FASTEST_KEPT] = "kept"};
+static const char *const sources[] = {
+    [FASTEST_ASKED] = "asked", [FASTEST_MEASURED] = "measured", [FASTEST_KEPT] = "kept"};
 
 static json_t *seconds_json(double seconds) {
     return seconds > 0 ? json_real(seconds) : json_null();
 }
 
 // The measured times and the file that keeps them; no times if a set was requested.
-static json_t *choice_json(const sinkproof_fastest *f) {
+static json_t *choice_json(const fastest_sets *f) {
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
     json_t *times = json_array();
     for (size_t i = 0; tables[i] != NULL; i++) {
@@ -86,7 +85,7 @@ static json_t *choice_json(const sinkproof_fastest *f) {
 }
 
 // One result of the JSON envelope, id "cpu".
-static json_t *cpu_json(const sinkproof_fastest *fastest) {
+static json_t *cpu_json(const fastest_sets *fastest) {
     const sinkproof_kernels *chosen = fastest->of_many;
     memory m = measure_memory();
     json_t *sets = json_array(), *caches = json_object();
@@ -127,12 +126,12 @@ static void print_time(double seconds) {
 }
 
 // Prints the data behind the choice, in sentences.
-static void print_choice(const sinkproof_fastest *f) {
+static void print_choice(const fastest_sets *f) {
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
     char names[SINKPROOF_ISA_NAMES];
     printf("\nchosen      %s (mode %s)\n", sinkproof_isa_names(f->of_one, f->of_many, names),
            f->of_many->mode);
-    if (f->source == SINKPROOF_FASTEST_ASKED) {
+    if (f->source == FASTEST_ASKED) {
         printf("because     SINKPROOF_ISA names it: nothing was measured\n");
         return;
     }
@@ -143,8 +142,7 @@ static void print_choice(const sinkproof_fastest *f) {
            SINKPROOF_ISA_RANK + 1);
     printf("estimated   the sum of a bf16 and an MXFP4 product (512 x 1024) on one thread, in the "
            "caches:\n            the least of up to 12 times, %s\n",
-           f->source == SINKPROOF_FASTEST_KEPT ? "kept from an earlier measurement"
-                                               : "measured just now");
+           f->source == FASTEST_KEPT ? "kept from an earlier measurement" : "measured just now");
     if (f->file[0] != '\0') printf("kept in     %s\n", f->file);
     printf("\n%-12s%15s %11d tokens\n", "set", "one token", SINKPROOF_ISA_TOKENS);
     for (size_t i = 0; tables[i] != NULL; i++) {
@@ -157,15 +155,15 @@ static void print_choice(const sinkproof_fastest *f) {
     }
 }
 
-static void print_others(const sinkproof_fastest *f) {
+static void print_others(const fastest_sets *f) {
     char text[1024];
     sinkproof_policy policy;
     if (!sinkproof_policy_known("bf16-operands", &policy)) return;
-    sinkproof_fastest_others(sinkproof_isa_all(), f, &policy, text, sizeof text);
+    fastest_tell_others(sinkproof_isa_all(), f, &policy, text, sizeof text);
     if (text[0] != '\0') printf("\n%s\n", text);
 }
 
-static void print_cpu(const sinkproof_fastest *fastest) {
+static void print_cpu(const fastest_sets *fastest) {
     memory m = measure_memory();
     printf("processor   %s\n", sinkproof_isa_processor());
     printf("threads     %d\n", count_threads());
@@ -188,17 +186,17 @@ static void print_cpu(const sinkproof_fastest *fastest) {
     print_others(fastest);
 }
 
-int sinkproof_info_cpu(const char *json) {
+int cmd_info_cpu(const char *json) {
     sinkproof_error error;
-    sinkproof_fastest fastest;
-    if (!sinkproof_fastest_choose(NULL, &fastest, &error)) {
+    fastest_sets fastest;
+    if (!fastest_choose_set(NULL, &fastest, &error)) {
         fprintf(stderr, "sinkproof info: %s\n", error.text);
-        return SINKPROOF_USAGE;
+        return EXIT_USAGE;
     }
     if (json == NULL || strcmp(json, "-") != 0) print_cpu(&fastest);
-    if (json == NULL) return SINKPROOF_HOLDS;
+    if (json == NULL) return EXIT_HOLDS;
     json_t *results = json_pack("[o]", cpu_json(&fastest));
-    return sinkproof_write_json(json, "info", SINKPROOF_HOLDS, results, &error)
-               ? SINKPROOF_HOLDS
-               : sinkproof_bad_input("info", &error);
+    return envelope_write_json(json, "info", EXIT_HOLDS, results, &error)
+               ? EXIT_HOLDS
+               : exit_bad_input("info", &error);
 }

@@ -9,7 +9,7 @@
 #include "audit/command/command.h"
 
 // `sinkproof info --cpu`: prints it, or writes it to `json` (NULL: no JSON, "-": only JSON).
-// Returns SINKPROOF_USAGE when SINKPROOF_ISA names no table that runs here.
-int sinkproof_info_cpu(const char *json);
+// Returns EXIT_USAGE when SINKPROOF_ISA names no table that runs here.
+int cmd_info_cpu(const char *json);
 
 #endif

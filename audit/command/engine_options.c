@@ -40,8 +40,8 @@ static const struct argp_option options[] = {
      "fast: keep the packed weights in FILE: written the first time, mapped afterwards", 0},
     {0}};
 
-size_t sinkproof_parse_count(struct argp_state *state, const char *name, const char *text,
-                             unsigned long long most) {
+size_t option_count(struct argp_state *state, const char *name, const char *text,
+                    unsigned long long most) {
     char *end;
     unsigned long long n = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || n == 0 || n > most)
@@ -49,7 +49,7 @@ size_t sinkproof_parse_count(struct argp_state *state, const char *name, const c
     return (size_t)n;
 }
 
-double sinkproof_parse_epsilon(struct argp_state *state, const char *text) {
+double option_epsilon(struct argp_state *state, const char *text) {
     char *end;
     double epsilon = strtod(text, &end);
     if (end == text || *end != '\0' || !(epsilon >= 0 && epsilon < 1))
@@ -59,7 +59,7 @@ double sinkproof_parse_epsilon(struct argp_state *state, const char *text) {
 
 // The first engine of the list is the default.
 static char *complete_help(int key, const char *text, void *input) {
-    if (key != KEY_ENGINE) return sinkproof_help_policies(key, text, input);
+    if (key != KEY_ENGINE) return help_list_policies(key, text, input);
     char list[512] = "";
     size_t used = 0;
     const char *const *names = sinkproof_runner_names();
@@ -73,7 +73,7 @@ static char *complete_help(int key, const char *text, void *input) {
 }
 
 // Refuses options that need another option.
-static void check(sinkproof_engine_choice *o, struct argp_state *state) {
+static void check_engine_options(engine_choice *o, struct argp_state *state) {
     const char *needing = o->threads > 0   ? "threads"
                           : o->isa != NULL ? "isa"
                           : o->streamed    ? "streamed"
@@ -84,7 +84,7 @@ static void check(sinkproof_engine_choice *o, struct argp_state *state) {
     if (!sinkproof_runner_known(o->engine))
         argp_error(
             state, "unknown engine '%s': %sknown are %s", o->engine,
-            sinkproof_nearest_in(o->engine, sinkproof_runner_listed(false, " and ").text).text,
+            sinkproof_guess_in_list(o->engine, sinkproof_runner_listed(false, " and ").text).text,
             sinkproof_runner_listed(false, " and ").text);
     if (tuned && !sinkproof_runner_tuned(o->engine))
         argp_error(state, "--%s needs --engine %s", needing,
@@ -93,62 +93,60 @@ static void check(sinkproof_engine_choice *o, struct argp_state *state) {
         argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
 }
 
-static const sinkproof_text_option texts[] = {
-    {KEY_ENGINE, offsetof(sinkproof_engine_choice, engine)},
-    {KEY_POLICY, offsetof(sinkproof_engine_choice, policy)},
-    {KEY_PACKED, offsetof(sinkproof_engine_choice, packed)},
-    {KEY_ISA, offsetof(sinkproof_engine_choice, isa)},
-    {0, 0}};
+static const command_text_option texts[] = {{KEY_ENGINE, offsetof(engine_choice, engine)},
+                                            {KEY_POLICY, offsetof(engine_choice, policy)},
+                                            {KEY_PACKED, offsetof(engine_choice, packed)},
+                                            {KEY_ISA, offsetof(engine_choice, isa)},
+                                            {0, 0}};
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
-    sinkproof_engine_choice *o = state->input;
-    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+static error_t parse_engine_option(int key, char *argument, struct argp_state *state) {
+    engine_choice *o = state->input;
+    if (option_keep_text(texts, o, key, argument)) return 0;
     if (key == KEY_THREADS)
-        o->threads = sinkproof_parse_count(state, "threads", argument, MAX_THREADS);
+        o->threads = option_count(state, "threads", argument, MAX_THREADS);
     else if (key == KEY_STREAMED)
         o->streamed = true;
     else if (key == ARGP_KEY_END)
-        check(o, state);
+        check_engine_options(o, state);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
 }
 
-const struct argp sinkproof_engine_parser = {
-    .options = options, .parser = parse, .help_filter = complete_help};
+const struct argp engine_parser = {
+    .options = options, .parser = parse_engine_option, .help_filter = complete_help};
 
-void sinkproof_engine_suit(sinkproof_engine_choice *o, const sinkproof_config *config, size_t n) {
+void engine_choose_suited(engine_choice *o, const sinkproof_config *config, size_t n) {
     const double products = 0x1p35; // weights times tokens: some 20 s of the reference
-    sinkproof_engine_choice fast = {.engine = "fast", .policy = o->policy, .streamed = true};
+    engine_choice fast = {.engine = "fast", .policy = o->policy, .streamed = true};
     sinkproof_policy policy;
     sinkproof_error error;
-    double met = (double)(sinkproof_parameters_of(config).active - config->vocab * config->hidden);
+    double met =
+        (double)(sinkproof_parameters_count(config).active - config->vocab * config->hidden);
     if (!o->unnamed || met * (double)n < products || config->architecture != SINKPROOF_GPT_OSS ||
-        !sinkproof_sinks_are_constant(config) || !sinkproof_engine_settle(&fast, &policy, &error))
+        !sinkproof_sinks_are_constant(config) || !engine_settle_policy(&fast, &policy, &error))
         return;
     fast.unnamed = true;
     *o = fast;
 }
 
-bool sinkproof_engine_settle(sinkproof_engine_choice *o, sinkproof_policy *policy,
-                             sinkproof_error *error) {
+bool engine_settle_policy(engine_choice *o, sinkproof_policy *policy, sinkproof_error *error) {
     if (o->policy == NULL) o->policy = sinkproof_runner_policy(o->engine);
     // for every later choice of a set in this process
     if (o->isa != NULL) setenv("SINKPROOF_ISA", o->isa, 1);
     return sinkproof_policy_parse(o->policy, policy, error) &&
            sinkproof_runner_serves(o->engine, policy, error) &&
-           (!sinkproof_runner_tuned(o->engine) ||
-            sinkproof_fastest_choose(NULL, &o->fastest, error));
+           (!sinkproof_runner_tuned(o->engine) || fastest_choose_set(NULL, &o->fastest, error));
 }
 
 static const char *loading; // the waiting command: one at a time
 
 static void show_loading(void *context, const char *what, size_t done, size_t total) {
     (void)context;
-    sinkproof_progress(loading, what, done, total);
+    progress_show(loading, what, done, total);
 }
 
-sinkproof_runner_options sinkproof_engine_how(const sinkproof_engine_choice *o, size_t max_tokens) {
+sinkproof_runner_options engine_runner_options(const engine_choice *o, size_t max_tokens) {
     return (sinkproof_runner_options){.engine = o->engine,
                                       .threads = (int)o->threads,
                                       .streamed = o->streamed,
@@ -159,11 +157,11 @@ sinkproof_runner_options sinkproof_engine_how(const sinkproof_engine_choice *o, 
                                       .progress = show_loading};
 }
 
-bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *o,
-                            const sinkproof_model *model, const sinkproof_policy *policy,
-                            size_t max_tokens, sinkproof_runner **runner, sinkproof_error *error) {
-    sinkproof_runner_options how = sinkproof_engine_how(o, max_tokens);
-    double start = sinkproof_seconds();
+bool engine_runner_start(const char *command, const engine_choice *o, const sinkproof_model *model,
+                         const sinkproof_policy *policy, size_t max_tokens,
+                         sinkproof_runner **runner, sinkproof_error *error) {
+    sinkproof_runner_options how = engine_runner_options(o, max_tokens);
+    double start = clock_seconds();
     loading = command;
     if (!sinkproof_runner_new(model, policy, &how, runner, error)) return false;
     if (sinkproof_runner_isa(*runner) == NULL) return true;
@@ -173,7 +171,7 @@ bool sinkproof_engine_start(const char *command, const sinkproof_engine_choice *
             o->streamed         ? "to stream, ready"
             : o->packed != NULL ? "ready"
                                 : "packed",
-            sinkproof_seconds() - start);
-    sinkproof_fastest_say(command, &o->fastest, policy);
+            clock_seconds() - start);
+    fastest_say_chosen(command, &o->fastest, policy);
     return true;
 }

@@ -37,13 +37,13 @@ static const char *key_of(char *text, size_t size) {
 }
 
 // A hash of the key for the file's name: FNV-1a.
-static uint64_t number_of(const char *key) {
+static uint64_t key_hash(const char *key) {
     uint64_t number = UINT64_C(0xcbf29ce484222325);
     for (; *key != '\0'; key++) number = (number ^ (uint8_t)*key) * UINT64_C(0x100000001b3);
     return number;
 }
 
-bool sinkproof_fastest_file(const char *key, char *path, size_t size) {
+bool fastest_file_path(const char *key, char *path, size_t size) {
     const char *own = getenv("SINKPROOF_CACHE"), *base = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME"), *in = "", *under = "";
     if (own != NULL)
@@ -52,7 +52,7 @@ bool sinkproof_fastest_file(const char *key, char *path, size_t size) {
         in = base, under = "/sinkproof";
     else if (home != NULL && home[0] == '/')
         in = home, under = "/.cache/sinkproof";
-    int length = snprintf(path, size, "%s%s/isa-%016" PRIx64, in, under, number_of(key));
+    int length = snprintf(path, size, "%s%s/isa-%016" PRIx64, in, under, key_hash(key));
     bool good = in[0] != '\0' && length > 0 && (size_t)length < size;
     if (!good) path[0] = '\0';
     return good;
@@ -73,7 +73,7 @@ static bool read_text(const char *path, char *text) {
 }
 
 // Returns the place after `expected` at `text`, or NULL if the text differs.
-static const char *behind(const char *text, const char *expected) {
+static const char *text_after(const char *text, const char *expected) {
     size_t length = strlen(expected);
     return text != NULL && strncmp(text, expected, length) == 0 ? text + length : NULL;
 }
@@ -81,25 +81,25 @@ static const char *behind(const char *text, const char *expected) {
 // Parses " 1.5e-05", a number of seconds; 0: not measured.
 static const char *read_seconds(const char *text, double *seconds) {
     char *end;
-    text = behind(text, " ");
+    text = text_after(text, " ");
     if (text == NULL || text[0] < '0' || text[0] > '9') return NULL;
     *seconds = strtod(text, &end);
     return *seconds >= 0 && *seconds < MOST_SECONDS ? end : NULL;
 }
 
-bool sinkproof_fastest_read(const char *path, const char *key,
-                            const sinkproof_kernels *const *tables, sinkproof_isa_times *times) {
+bool fastest_read_kept(const char *path, const char *key, const sinkproof_kernels *const *tables,
+                       sinkproof_isa_times *times) {
     char text[MOST_BYTES + 1];
     *times = (sinkproof_isa_times){0};
     if (!read_text(path, text)) return false;
-    const char *at = behind(behind(behind(text, head), key), "\n");
+    const char *at = text_after(text_after(text_after(text, head), key), "\n");
     sinkproof_isa_times found = {0};
     for (size_t i = 0; i < SINKPROOF_ISA_SETS && tables[i] != NULL; i++) {
         if (!sinkproof_isa_runs(tables[i], NULL)) continue;
-        at = behind(at, tables[i]->isa);
+        at = text_after(at, tables[i]->isa);
         for (int use = 0; use < SINKPROOF_ISA_USES; use++)
             at = read_seconds(at, &found.seconds[i][use]);
-        at = behind(at, "\n");
+        at = text_after(at, "\n");
     }
     if (at == NULL || *at != '\0') return false;
     *times = found;
@@ -109,7 +109,7 @@ bool sinkproof_fastest_read(const char *path, const char *key,
 // Creates the directory of the file and its parent if they do not exist, without access for other
 // users.
 static void make_directories(const char *path) {
-    char part[SINKPROOF_FASTEST_PATH];
+    char part[FASTEST_PATH];
     snprintf(part, sizeof part, "%s", path);
     char *last = strrchr(part, '/');
     if (last == NULL) return;
@@ -123,9 +123,8 @@ static void make_directories(const char *path) {
     mkdir(part, 0700);
 }
 
-bool sinkproof_fastest_write(const char *path, const char *key,
-                             const sinkproof_kernels *const *tables,
-                             const sinkproof_isa_times *times) {
+bool fastest_write_kept(const char *path, const char *key, const sinkproof_kernels *const *tables,
+                        const sinkproof_isa_times *times) {
     sinkproof_output output;
     sinkproof_error ignored;
     make_directories(path);
@@ -141,26 +140,25 @@ bool sinkproof_fastest_write(const char *path, const char *key,
 // ---- the choice ---------------------------------------------------------------------------------
 
 // Uses the stored times if they decide; otherwise measures, and stores the result.
-static bool find_times(const char *mode, sinkproof_fastest *f, sinkproof_error *error) {
+static bool find_times(const char *mode, fastest_sets *f, sinkproof_error *error) {
     char key[512];
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
-    bool file = sinkproof_fastest_file(key_of(key, sizeof key), f->file, sizeof f->file);
-    f->source = SINKPROOF_FASTEST_KEPT;
-    if (file && sinkproof_fastest_read(f->file, key, tables, &f->times) &&
+    bool file = fastest_file_path(key_of(key, sizeof key), f->file, sizeof f->file);
+    f->source = FASTEST_KEPT;
+    if (file && fastest_read_kept(f->file, key, tables, &f->times) &&
         sinkproof_isa_fastest(tables, mode, SINKPROOF_ISA_ONE, &f->times) != NULL &&
         sinkproof_isa_fastest(tables, mode, SINKPROOF_ISA_MANY, &f->times) != NULL)
         return true;
-    f->source = SINKPROOF_FASTEST_MEASURED;
+    f->source = FASTEST_MEASURED;
     if (!sinkproof_isa_measure(tables, &f->times, error)) return false;
-    if (file && !sinkproof_fastest_write(f->file, key, tables, &f->times)) f->file[0] = '\0';
+    if (file && !fastest_write_kept(f->file, key, tables, &f->times)) f->file[0] = '\0';
     return true;
 }
 
-bool sinkproof_fastest_choose(const char *name, sinkproof_fastest *fastest,
-                              sinkproof_error *error) {
+bool fastest_choose_set(const char *name, fastest_sets *fastest, sinkproof_error *error) {
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
     const sinkproof_kernels *ranked = sinkproof_isa_choose(name, error);
-    *fastest = (sinkproof_fastest){.of_one = ranked, .of_many = ranked};
+    *fastest = (fastest_sets){.of_one = ranked, .of_many = ranked};
     if (ranked == NULL) return false;
     if (name != NULL || getenv("SINKPROOF_ISA") != NULL) return true;
     if (!find_times(ranked->mode, fastest, error)) return false;
@@ -173,19 +171,18 @@ bool sinkproof_fastest_choose(const char *name, sinkproof_fastest *fastest,
     return true;
 }
 
-static double seconds_of(const sinkproof_kernels *const *tables, const sinkproof_kernels *of,
-                         const sinkproof_isa_times *times, sinkproof_isa_use use) {
+static double set_seconds(const sinkproof_kernels *const *tables, const sinkproof_kernels *of,
+                          const sinkproof_isa_times *times, sinkproof_isa_use use) {
     for (size_t i = 0; i < SINKPROOF_ISA_SETS && tables[i] != NULL; i++)
         if (tables[i] == of) return times->seconds[i][use];
     return 0;
 }
 
-const char *sinkproof_fastest_others(const sinkproof_kernels *const *tables,
-                                     const sinkproof_fastest *fastest,
-                                     const sinkproof_policy *policy, char *text, size_t size) {
+const char *fastest_tell_others(const sinkproof_kernels *const *tables, const fastest_sets *fastest,
+                                const sinkproof_policy *policy, char *text, size_t size) {
     const sinkproof_isa_times *t = &fastest->times;
-    const double one = seconds_of(tables, fastest->of_one, t, SINKPROOF_ISA_ONE);
-    const double many = seconds_of(tables, fastest->of_many, t, SINKPROOF_ISA_MANY);
+    const double one = set_seconds(tables, fastest->of_one, t, SINKPROOF_ISA_ONE);
+    const double many = set_seconds(tables, fastest->of_many, t, SINKPROOF_ISA_MANY);
     sinkproof_error ignored;
     size_t used = 0;
     text[0] = '\0';
@@ -209,9 +206,9 @@ const char *sinkproof_fastest_others(const sinkproof_kernels *const *tables,
     return text;
 }
 
-void sinkproof_fastest_say(const char *command, const sinkproof_fastest *fastest,
-                           const sinkproof_policy *policy) {
+void fastest_say_chosen(const char *command, const fastest_sets *fastest,
+                        const sinkproof_policy *policy) {
     char text[1024];
-    sinkproof_fastest_others(sinkproof_isa_all(), fastest, policy, text, sizeof text);
+    fastest_tell_others(sinkproof_isa_all(), fastest, policy, text, sizeof text);
     if (text[0] != '\0') fprintf(stderr, "sinkproof %s: %s\n", command, text);
 }

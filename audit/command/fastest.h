@@ -12,44 +12,42 @@
 #include "fast/kernels/choose.h"
 #include "ref/policy.h"
 
-typedef enum sinkproof_fastest_source {
-    SINKPROOF_FASTEST_ASKED,    // named by the user: nothing is measured
-    SINKPROOF_FASTEST_MEASURED, // measured in this run
-    SINKPROOF_FASTEST_KEPT,     // read from the file
-} sinkproof_fastest_source;
+typedef enum fastest_source {
+    FASTEST_ASKED,    // named by the user: nothing is measured
+    FASTEST_MEASURED, // measured in this run
+    FASTEST_KEPT,     // read from the file
+} fastest_source;
 
-enum { SINKPROOF_FASTEST_PATH = 4096 };
+enum { FASTEST_PATH = 4096 };
 
-typedef struct sinkproof_fastest {
+typedef struct fastest_sets {
     const sinkproof_kernels *of_one, *of_many; // for passes of one token, and of more
-    sinkproof_fastest_source source;
-    sinkproof_isa_times times;         // zeros if a set was requested
-    char file[SINKPROOF_FASTEST_PATH]; // the file that keeps them; "": none
-} sinkproof_fastest;
+    fastest_source source;
+    sinkproof_isa_times times; // zeros if a set was requested
+    char file[FASTEST_PATH];   // the file that keeps them; "": none
+} fastest_sets;
 
 // Chooses `name`, or SINKPROOF_ISA if it is NULL, or the fastest. Errors: a name that is unknown or
 // does not run here (see sinkproof_isa_choose); no memory.
-bool sinkproof_fastest_choose(const char *name, sinkproof_fastest *fastest, sinkproof_error *error);
+bool fastest_choose_set(const char *name, fastest_sets *fastest, sinkproof_error *error);
 
 // One sentence for each measured set of another numeric mode that supports the policy, on its
 // speedup; "" if there is none. `text` has room for `size` bytes.
-const char *sinkproof_fastest_others(const sinkproof_kernels *const *tables,
-                                     const sinkproof_fastest *fastest,
-                                     const sinkproof_policy *policy, char *text, size_t size);
+const char *fastest_tell_others(const sinkproof_kernels *const *tables, const fastest_sets *fastest,
+                                const sinkproof_policy *policy, char *text, size_t size);
 // Prints them on standard error after "sinkproof COMMAND: ".
-void sinkproof_fastest_say(const char *command, const sinkproof_fastest *fastest,
-                           const sinkproof_policy *policy);
+void fastest_say_chosen(const char *command, const fastest_sets *fastest,
+                        const sinkproof_policy *policy);
 
 // The path of the file: in SINKPROOF_CACHE (a directory; empty: no file), or in sinkproof/ of
 // XDG_CACHE_HOME or of ~/.cache. Returns false if there is no place for it.
-bool sinkproof_fastest_file(const char *key, char *path, size_t size);
+bool fastest_file_path(const char *key, char *path, size_t size);
 
 // Reads the file; returns whether it holds times of exactly the tables that run, under this key.
-bool sinkproof_fastest_read(const char *path, const char *key,
-                            const sinkproof_kernels *const *tables, sinkproof_isa_times *times);
+bool fastest_read_kept(const char *path, const char *key, const sinkproof_kernels *const *tables,
+                       sinkproof_isa_times *times);
 // Writes the file completely or not at all; returns false if it could not.
-bool sinkproof_fastest_write(const char *path, const char *key,
-                             const sinkproof_kernels *const *tables,
-                             const sinkproof_isa_times *times);
+bool fastest_write_kept(const char *path, const char *key, const sinkproof_kernels *const *tables,
+                        const sinkproof_isa_times *times);
 
 #endif

@@ -26,18 +26,17 @@ static const struct argp_option shown_options[] = {
     {"svg", KEY_SVG, "DIR", 0, "Write each figure as a file of its own", 0},
     {0}};
 
-static const sinkproof_text_option texts[] = {
-    {KEY_SENTENCE, offsetof(sinkproof_gpt2_shown, sentence)},
-    {KEY_HTML, offsetof(sinkproof_gpt2_shown, html)},
-    {KEY_SVG, offsetof(sinkproof_gpt2_shown, svg)},
-    {0, 0}};
+static const command_text_option texts[] = {{KEY_SENTENCE, offsetof(gpt2_shown, sentence)},
+                                            {KEY_HTML, offsetof(gpt2_shown, html)},
+                                            {KEY_SVG, offsetof(gpt2_shown, svg)},
+                                            {0, 0}};
 
 static bool is_sentence(const char *text) {
     bool digit = text[0] >= '0' && text[0] < '0' + SINKPROOF_SENTENCES && text[1] == '\0';
     return digit || strcmp(text, "all") == 0;
 }
 
-static void check(const sinkproof_gpt2_shown *o, struct argp_state *state) {
+static void check_shown_options(const gpt2_shown *o, struct argp_state *state) {
     if (o->sentence != NULL && !is_sentence(o->sentence))
         argp_error(state, "--sentence: expected 0 to %d or all, found \"%.40s\"",
                    SINKPROOF_SENTENCES - 1, o->sentence);
@@ -53,9 +52,9 @@ static size_t parse_head(struct argp_state *state, const char *text) {
     return (size_t)n;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
-    sinkproof_gpt2_shown *o = state->input;
-    if (sinkproof_keep_text(texts, o, key, argument)) return 0;
+static error_t parse_shown_option(int key, char *argument, struct argp_state *state) {
+    gpt2_shown *o = state->input;
+    if (option_keep_text(texts, o, key, argument)) return 0;
     if (key == KEY_LIST)
         o->list = true;
     else if (key == KEY_PUBLISHED)
@@ -65,17 +64,17 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     else if (key == KEY_HEAD)
         o->head = parse_head(state, argument);
     else if (key == ARGP_KEY_END)
-        check(o, state);
+        check_shown_options(o, state);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
 }
 
-const struct argp sinkproof_gpt2_shown_parser = {.options = shown_options, .parser = parse};
+const struct argp gpt2_shown_parser = {.options = shown_options, .parser = parse_shown_option};
 
 // ---- sentences ---------------------------------------------------------------------------------
 
-void sinkproof_gpt2_list(bool print, json_t *results) {
+void gpt2_list_sentences(bool print, json_t *results) {
     for (size_t i = 0; sinkproof_sentence_at(i) != NULL; i++) {
         const sinkproof_sentence *s = sinkproof_sentence_at(i);
         json_t *ids = json_array();
@@ -89,7 +88,7 @@ void sinkproof_gpt2_list(bool print, json_t *results) {
     }
 }
 
-void sinkproof_gpt2_sentences(const sinkproof_gpt2_shown *shown, size_t *from, size_t *to) {
+void gpt2_sentence_range(const gpt2_shown *shown, size_t *from, size_t *to) {
     bool all = strcmp(shown->sentence, "all") == 0;
     *from = all ? 0 : (size_t)(shown->sentence[0] - '0');
     *to = all ? SINKPROOF_SENTENCES : *from + 1;
@@ -97,11 +96,11 @@ void sinkproof_gpt2_sentences(const sinkproof_gpt2_shown *shown, size_t *from, s
 
 // ---- the study ---------------------------------------------------------------------------------
 
-static bool shows_maps(const sinkproof_gpt2_shown *shown) {
+static bool shows_maps(const gpt2_shown *shown) {
     return shown->panel || shown->html != NULL || shown->svg != NULL;
 }
 
-bool sinkproof_gpt2_study_begin(sinkproof_gpt2_study *s, sinkproof_error *error) {
+bool gpt2_study_begin(gpt2_study *s, sinkproof_error *error) {
     enum { VOCABULARY = 50257 };
     const sinkproof_config *config = sinkproof_model_config(s->job.about.model);
     if (s->shown->published && !sinkproof_published_shape(config, error)) return false;
@@ -120,12 +119,12 @@ bool sinkproof_gpt2_study_begin(sinkproof_gpt2_study *s, sinkproof_error *error)
 }
 
 static void pass_on(void *context, double share) {
-    const sinkproof_gpt2_study *s = context;
+    const gpt2_study *s = context;
     if (s->progress != NULL) s->progress(s->running, share);
 }
 
 // The options with which the study runs the model; `what` names the run in the progress.
-static sinkproof_mechanism_options options_of(sinkproof_gpt2_study *s, const char *what) {
+static sinkproof_mechanism_options study_run_options(gpt2_study *s, const char *what) {
     s->running = what;
     return (sinkproof_mechanism_options){.normed = s->job.about.normed,
                                          .no_maps = !shows_maps(s->shown),
@@ -138,23 +137,23 @@ typedef struct tokens {
     const int32_t *id_n;
 } tokens;
 
-static bool run(const sinkproof_gpt2_study *s, tokens t, const sinkproof_mechanism_options *options,
-                sinkproof_mechanism *out, sinkproof_error *error) {
+static bool run_mechanism(const gpt2_study *s, tokens t, const sinkproof_mechanism_options *options,
+                          sinkproof_mechanism *out, sinkproof_error *error) {
     return sinkproof_mechanism_run(s->job.about.model, s->job.about.policy, t.n, t.id_n, options,
                                    out, error);
 }
 
 // Measures the other reading of EPE too. The tables do not depend on the input and are compared
 // once.
-static bool compare(sinkproof_gpt2_study *s, sinkproof_mechanism_input *in, tokens t,
-                    sinkproof_error *error) {
+static bool compare_other_reading(gpt2_study *s, sinkproof_mechanism_input *in, tokens t,
+                                  sinkproof_error *error) {
     sinkproof_mechanism other = {0};
-    sinkproof_mechanism_options options = options_of(s, "layers, EPE read otherwise");
+    sinkproof_mechanism_options options = study_run_options(s, "layers, EPE read otherwise");
     options.normed = !options.normed;
     options.no_maps = true;
     in->comparison = calloc(1, sizeof *in->comparison);
     if (in->comparison == NULL) return sinkproof_fail(error, "no memory for the comparison");
-    bool good = run(s, t, &options, &other, error);
+    bool good = run_mechanism(s, t, &options, &other, error);
     if (good)
         sinkproof_compare_published(s->job.about.model, in->sentence,
                                     options.normed ? &in->before : &other,
@@ -163,44 +162,44 @@ static bool compare(sinkproof_gpt2_study *s, sinkproof_mechanism_input *in, toke
     return good;
 }
 
-static bool run_panels(sinkproof_gpt2_study *s, sinkproof_mechanism_input *in, tokens t,
+static bool run_panels(gpt2_study *s, sinkproof_mechanism_input *in, tokens t,
                        sinkproof_error *error) {
-    sinkproof_mechanism_options options = options_of(s, "layers, panels");
+    sinkproof_mechanism_options options = study_run_options(s, "layers, panels");
     in->panels = calloc(1, sizeof *in->panels);
     if (in->panels == NULL) return sinkproof_fail(error, "no memory for the panels");
     return sinkproof_paper_panels_run(s->job.about.model, s->job.about.policy, t.n, t.id_n,
                                       &options, &in->before, in->panels, error);
 }
 
-bool sinkproof_gpt2_study_add(sinkproof_gpt2_study *s, const char *text, size_t sentence, size_t n,
-                              const int32_t *tokens_n, sinkproof_error *error) {
+bool gpt2_study_add(gpt2_study *s, const char *text, size_t sentence, size_t n,
+                    const int32_t *tokens_n, sinkproof_error *error) {
     sinkproof_mechanism_input *in = &s->input_i[s->job.n_inputs];
-    sinkproof_mechanism_options options = options_of(s, "layers");
+    sinkproof_mechanism_options options = study_run_options(s, "layers");
     bool first = s->job.n_inputs++ == 0, changed = sinkproof_interventions_any(s->changes);
     tokens t = {n, tokens_n};
     in->text = text;
     in->sentence = sentence;
     if (changed) options.no_maps = true;
-    if (!run(s, t, &options, &in->before, error)) return false;
+    if (!run_mechanism(s, t, &options, &in->before, error)) return false;
     if (changed) {
-        options = options_of(s, "layers, with interventions");
+        options = study_run_options(s, "layers, with interventions");
         options.changes = s->changes;
-        if (!run(s, t, &options, &in->after, error)) return false;
+        if (!run_mechanism(s, t, &options, &in->after, error)) return false;
     }
     if (shows_maps(s->shown) &&
         !sinkproof_attended_take(changed ? &in->after : &in->before, &in->attention, error))
         return false;
     if (s->shown->panel && !run_panels(s, in, t, error)) return false;
-    return !s->shown->published || !first || compare(s, in, t, error);
+    return !s->shown->published || !first || compare_other_reading(s, in, t, error);
 }
 
-bool sinkproof_gpt2_study_draw(sinkproof_gpt2_study *s, sinkproof_error *error) {
-    const sinkproof_gpt2_shown *o = s->shown;
+bool gpt2_study_draw(gpt2_study *s, sinkproof_error *error) {
+    const gpt2_shown *o = s->shown;
     if (o->html != NULL && !sinkproof_mechanism_page(o->html, &s->job, error)) return false;
     return o->svg == NULL || sinkproof_mechanism_svg(o->svg, &s->job, error);
 }
 
-void sinkproof_gpt2_study_free(sinkproof_gpt2_study *s) {
+void gpt2_study_free(gpt2_study *s) {
     for (size_t i = 0; i < s->job.n_inputs; i++) {
         sinkproof_mechanism_input *in = &s->input_i[i];
         sinkproof_mechanism_free(&in->before);
@@ -212,7 +211,7 @@ void sinkproof_gpt2_study_free(sinkproof_gpt2_study *s) {
     }
 }
 
-void sinkproof_gpt2_input_print(const sinkproof_gpt2_study *s, size_t input, FILE *out) {
+void gpt2_input_print(const gpt2_study *s, size_t input, FILE *out) {
     const sinkproof_mechanism_input *in = &s->input_i[input];
     sinkproof_mechanism_about about = sinkproof_mechanism_about_input(&s->job, input);
     if (input > 0) fputc('\n', out);
@@ -222,7 +221,7 @@ void sinkproof_gpt2_input_print(const sinkproof_gpt2_study *s, size_t input, FIL
     if (in->comparison != NULL) sinkproof_comparison_print(in->comparison, out);
 }
 
-void sinkproof_gpt2_input_json(const sinkproof_gpt2_study *s, size_t input, json_t *results) {
+void gpt2_input_json(const gpt2_study *s, size_t input, json_t *results) {
     const sinkproof_mechanism_input *in = &s->input_i[input];
     sinkproof_mechanism_about about = sinkproof_mechanism_about_input(&s->job, input);
     json_t *object = sinkproof_mechanism_json(&in->before, &about);

@@ -10,44 +10,44 @@
 
 #include <argp.h>
 
-typedef struct sinkproof_gpt2_shown {
+typedef struct gpt2_shown {
     const char *sentence; // "0" to "5", or "all"; NULL: the tokens come from elsewhere
     bool list;            // only list the sentences
     bool published, panel;
     size_t head; // of the maps and panels, from 1; 0: the mean over the heads
     const char *html, *svg;
-} sinkproof_gpt2_shown;
+} gpt2_shown;
 
 // --sentence, --sentences, --published, --panel, --head, --html, --svg. Its input is a
-// sinkproof_gpt2_shown. The parser that adds tokens or interventions refuses combinations with
+// gpt2_shown. The parser that adds tokens or interventions refuses combinations with
 // these.
-extern const struct argp sinkproof_gpt2_shown_parser;
+extern const struct argp gpt2_shown_parser;
 
-void sinkproof_gpt2_list(bool print, json_t *results);
+void gpt2_list_sentences(bool print, json_t *results);
 // The range [from, to) of the requested sentences.
-void sinkproof_gpt2_sentences(const sinkproof_gpt2_shown *shown, size_t *from, size_t *to);
+void gpt2_sentence_range(const gpt2_shown *shown, size_t *from, size_t *to);
 
 // The measured inputs; all members but the first four start as zero.
-typedef struct sinkproof_gpt2_study {
-    const sinkproof_gpt2_shown *shown;
+typedef struct gpt2_study {
+    const gpt2_shown *shown;
     sinkproof_mechanism_job job;            // its `about`
     const sinkproof_interventions *changes; // requested ones; if none, each input is run once
     void (*progress)(const char *what, double share); // or NULL
     const char *running;                              // the name of the current run
     sinkproof_mechanism_input input_i[SINKPROOF_SENTENCES];
-} sinkproof_gpt2_study;
+} gpt2_study;
 
 // Call it before the first input: checks that the model has what the options ask for.
-bool sinkproof_gpt2_study_begin(sinkproof_gpt2_study *study, sinkproof_error *error);
+bool gpt2_study_begin(gpt2_study *study, sinkproof_error *error);
 // Measures one more input. `text` is stored; sentence: SINKPROOF_SENTENCES if it is not one of the
 // paper's.
-bool sinkproof_gpt2_study_add(sinkproof_gpt2_study *study, const char *text, size_t sentence,
-                              size_t n, const int32_t *tokens_n, sinkproof_error *error);
-bool sinkproof_gpt2_study_draw(sinkproof_gpt2_study *study, sinkproof_error *error);
-void sinkproof_gpt2_study_free(sinkproof_gpt2_study *study);
+bool gpt2_study_add(gpt2_study *study, const char *text, size_t sentence, size_t n,
+                    const int32_t *tokens_n, sinkproof_error *error);
+bool gpt2_study_draw(gpt2_study *study, sinkproof_error *error);
+void gpt2_study_free(gpt2_study *study);
 
 // Prints one input's measurement before and after, its panels and the comparison, as requested.
-void sinkproof_gpt2_input_print(const sinkproof_gpt2_study *study, size_t input, FILE *out);
-void sinkproof_gpt2_input_json(const sinkproof_gpt2_study *study, size_t input, json_t *results);
+void gpt2_input_print(const gpt2_study *study, size_t input, FILE *out);
+void gpt2_input_json(const gpt2_study *study, size_t input, json_t *results);
 
 #endif

@@ -24,7 +24,7 @@ static void print_forms(const sinkproof_policy *policy, sinkproof_formed stage) 
 static void print_unrounded(const sinkproof_policy *policy) {
     const char *between = "";
     printf("%-10s = %s", "unrounded", sinkproof_policy_reads_unrounded(policy) ? "" : "none");
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+    for (int p = 0; p < AT_POINTS; p++) {
         if (!policy->unrounded[p]) continue;
         printf("%s%s", between, sinkproof_point_name((sinkproof_point)p));
         between = "|";
@@ -37,11 +37,11 @@ int sinkproof_info_policy(const char *text) {
     sinkproof_error error;
     if (!sinkproof_policy_parse(text, &policy, &error)) {
         fprintf(stderr, "sinkproof info: %s\n", error.text);
-        return SINKPROOF_USAGE;
+        return EXIT_USAGE;
     }
     printf("# the policy %s, in full; ? after a format: an engine may be more precise there\n",
            policy.name);
-    for (size_t p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+    for (size_t p = 0; p < AT_POINTS; p++) {
         char value[16];
         snprintf(value, sizeof value, "%s%s", sinkproof_format_name(policy.at[p].format),
                  policy.at[p].optional ? "?" : "");
@@ -62,5 +62,5 @@ int sinkproof_info_policy(const char *text) {
            policy.ftz ? "allowed" : "none");
     printf("%-10s = %s\n", "yarn", policy.yarn_truncate ? "truncate" : "config");
     print_unrounded(&policy);
-    return SINKPROOF_HOLDS;
+    return EXIT_HOLDS;
 }

@@ -29,7 +29,7 @@ static const struct argp_option options[] = {
      "The control: so many other rows are 0, drawn by SEED (1); auto: as many as are massive", 2},
     {0}};
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
+static error_t parse_intervention_option(int key, char *argument, struct argp_state *state) {
     sinkproof_error error;
     for (const struct argp_option *o = options; o->name != NULL; o++) {
         if (o->key != key) continue;
@@ -40,4 +40,4 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp sinkproof_interventions_parser = {.options = options, .parser = parse};
+const struct argp interventions_parser = {.options = options, .parser = parse_intervention_option};

@@ -13,6 +13,6 @@
 #include <argp.h>
 
 // Its input is a sinkproof_interventions, all zero before the first option.
-extern const struct argp sinkproof_interventions_parser;
+extern const struct argp interventions_parser;
 
 #endif

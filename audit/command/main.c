@@ -8,28 +8,23 @@
 
 #include <string.h>
 
-static const sinkproof_command commands[] = {
-    {"demo", "the tour: the embedded model, its equations, one planted bug found",
-     sinkproof_cmd_demo},
-    {"synth", "write a synthetic checkpoint as a real container", sinkproof_cmd_synth},
-    {"info", "configuration, tensors, formats of a checkpoint, anything odd", sinkproof_cmd_info},
-    {"run", "forward pass or generation, with a trace", sinkproof_cmd_run},
-    {"truth", "certified enclosures of every tensor", sinkproof_cmd_truth},
-    {"verify", "check the equations: exact, enclosed, worst error against bound",
-     sinkproof_cmd_verify},
-    {"judge", "the verdict on an engine's trace", sinkproof_cmd_judge},
-    {"compare", "two traces: where they differ, who is nearer the truth", sinkproof_cmd_compare},
+static const cli_command commands[] = {
+    {"demo", "the tour: the embedded model, its equations, one planted bug found", cmd_demo},
+    {"synth", "write a synthetic checkpoint as a real container", cmd_synth},
+    {"info", "configuration, tensors, formats of a checkpoint, anything odd", cmd_info},
+    {"run", "forward pass or generation, with a trace", cmd_run},
+    {"truth", "certified enclosures of every tensor", cmd_truth},
+    {"verify", "check the equations: exact, enclosed, worst error against bound", cmd_verify},
+    {"judge", "the verdict on an engine's trace", cmd_judge},
+    {"compare", "two traces: where they differ, who is nearer the truth", cmd_compare},
     {"audit", "what a choice of precision costs: error by layer and point, error budget",
-     sinkproof_cmd_audit},
-    {"curve", "an equation as numbers to plot: what the book's figures are drawn from",
-     sinkproof_cmd_curve},
+     cmd_audit},
+    {"curve", "an equation as numbers to plot: what the book's figures are drawn from", cmd_curve},
     {"sinks", "attention sinks measured, on a run or a trace; the designs of attention by name",
-     sinkproof_cmd_sinks},
-    {"gpt2", "the mechanism of GPT-2's attention sink measured, and interventions on it",
-     sinkproof_cmd_gpt2},
-    {"tokens", "text to token ids and back, by the tokenizer at a path", sinkproof_cmd_tokens},
-    {"bench", "how fast: kernels and the whole model against the machine's limits",
-     sinkproof_cmd_bench},
+     cmd_sinks},
+    {"gpt2", "the mechanism of GPT-2's attention sink measured, and interventions on it", cmd_gpt2},
+    {"tokens", "text to token ids and back, by the tokenizer at a path", cmd_tokens},
+    {"bench", "how fast: kernels and the whole model against the machine's limits", cmd_bench},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -40,18 +35,17 @@ static void print_help(FILE *stream) {
             "Commands (each has --help):\n");
     for (size_t c = 0; c < COMMANDS; c++)
         fprintf(stream, "  %-8s %s\n", commands[c].name, commands[c].summary);
-    fprintf(
-        stream,
-        "\nMODEL is a directory (Hugging Face or original layout), a .gguf file or\n"
-        "synthetic:NAME[,seed=N][,layers=N][,sink=KIND], NAME one of tiny,\n"
-        "gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null\n"
-        "or a config.json.\n\n"
-        "Exit codes: 0 holds, 1 a bug, 2 usage, 3 input missing or malformed, 4 suspicious,\n"
-        "nothing decided, or NaN that nothing bounds.\n");
+    fprintf(stream,
+            "\nMODEL is a directory (Hugging Face or original layout), a .gguf file or\n"
+            "synthetic:NAME[,seed=N][,layers=N][,sink=KIND], NAME one of tiny,\n"
+            "gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null\n"
+            "or a config.json.\n\n"
+            "Exit codes: 0 holds, 1 a bug, 2 usage, 3 input missing or malformed, 4 suspicious,\n"
+            "nothing decided, or NaN that nothing bounds.\n");
 }
 
 // Sets the program's name to "sinkproof run", which `sinkproof run --help` shows.
-static int run_command(const sinkproof_command *command, int argc, char **argv) {
+static int run_command(const cli_command *command, int argc, char **argv) {
     char name[64];
     snprintf(name, sizeof name, "sinkproof %s", command->name);
     argv[0] = name;
@@ -62,11 +56,11 @@ int main(int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : NULL;
     if (word != NULL && (strcmp(word, "--help") == 0 || strcmp(word, "help") == 0)) {
         print_help(stdout);
-        return SINKPROOF_HOLDS;
+        return EXIT_HOLDS;
     }
     if (word != NULL && strcmp(word, "--version") == 0) {
         printf("sinkproof %s\n", SINKPROOF_VERSION);
-        return SINKPROOF_HOLDS;
+        return EXIT_HOLDS;
     }
     for (size_t c = 0; word != NULL && c < COMMANDS; c++)
         if (strcmp(word, commands[c].name) == 0)
@@ -76,7 +70,7 @@ int main(int argc, char **argv) {
         sinkproof_guess_try(&guess, commands[c].name);
     if (word != NULL)
         fprintf(stderr, "sinkproof: unknown command '%s': %sthese are known:\n\n", word,
-                sinkproof_nearest(&guess).text);
+                sinkproof_guess_sentence(&guess).text);
     print_help(stderr);
-    return SINKPROOF_USAGE;
+    return EXIT_USAGE;
 }

@@ -7,17 +7,17 @@
 
 #include <string.h>
 
-int sinkproof_sinks_judge(const char *path, const char *policy, const char *json) {
+int cmd_sinks_judge(const char *path, const char *policy, const char *json) {
     sinkproof_error error = {{0}};
     sinkproof_design_ruling *ruling;
     if (!sinkproof_judge_design(path, policy, &ruling, &error))
-        return sinkproof_bad_input("sinks", &error);
+        return exit_bad_input("sinks", &error);
     int exit_code = sinkproof_design_ruling_exit(ruling);
     if (json == NULL || strcmp(json, "-") != 0) fputs(sinkproof_design_ruling_text(ruling), stdout);
     bool written =
         json == NULL ||
-        sinkproof_write_json(json, "sinks", exit_code,
-                             json_incref(sinkproof_design_ruling_results(ruling)), &error);
+        envelope_write_json(json, "sinks", exit_code,
+                            json_incref(sinkproof_design_ruling_results(ruling)), &error);
     sinkproof_design_ruling_free(ruling);
-    return written ? exit_code : sinkproof_bad_input("sinks", &error);
+    return written ? exit_code : exit_bad_input("sinks", &error);
 }

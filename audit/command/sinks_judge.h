@@ -8,6 +8,6 @@
 // Judges the file at `path` under `policy`, which is as in `judge --policy`; NULL: the file's own,
 // or the generic one of its format. json: the file for the result, or NULL; "-" prints only JSON.
 // Returns an exit code.
-int sinkproof_sinks_judge(const char *path, const char *policy, const char *json);
+int cmd_sinks_judge(const char *path, const char *policy, const char *json);
 
 #endif

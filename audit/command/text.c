@@ -33,8 +33,7 @@ static bool read_input(uint8_t **bytes, size_t *length, sinkproof_error *error) 
     return true;
 }
 
-bool sinkproof_words_read(const char *path, uint8_t **bytes, size_t *length,
-                          sinkproof_error *error) {
+bool words_read_file(const char *path, uint8_t **bytes, size_t *length, sinkproof_error *error) {
     return strcmp(path, "-") == 0 ? read_input(bytes, length, error)
                                   : sinkproof_read_file(path, bytes, length, error);
 }
@@ -61,7 +60,7 @@ static bool open_beside(const char *model, sinkproof_tokenizer **tokenizer,
     return good;
 }
 
-bool sinkproof_words_open(const char *path, const char *model, sinkproof_tokenizer **tokenizer,
+bool words_open_tokenizer(const char *path, const char *model, sinkproof_tokenizer **tokenizer,
                           sinkproof_error *error) {
     *tokenizer = NULL;
     return path != NULL ? sinkproof_tokenizer_open(path, tokenizer, error)
@@ -75,7 +74,7 @@ static bool encode_prompt(const sinkproof_tokenizer *t, const char *prompt, sink
 }
 
 // Encodes words of the command line, or standard input, which may contain no zero byte in a prompt.
-static bool encode_words(const sinkproof_words *w, const sinkproof_tokenizer *t, const char *words,
+static bool encode_words(const text_words *w, const sinkproof_tokenizer *t, const char *words,
                          sinkproof_ids *ids, sinkproof_error *error) {
     uint8_t *bytes = NULL;
     size_t length = strlen(words);
@@ -95,21 +94,21 @@ static bool encode_words(const sinkproof_words *w, const sinkproof_tokenizer *t,
     return good;
 }
 
-bool sinkproof_words_encode(const sinkproof_words *w, const sinkproof_tokenizer *t,
-                            sinkproof_ids *ids, sinkproof_error *error) {
+bool words_encode_ids(const text_words *w, const sinkproof_tokenizer *t, sinkproof_ids *ids,
+                      sinkproof_error *error) {
     uint8_t *bytes;
     size_t length;
     if (w->chat == NULL)
         return encode_words(w, t, w->text != NULL ? w->text : w->prompt, ids, error);
-    if (!sinkproof_words_read(w->chat, &bytes, &length, error)) return false;
+    if (!words_read_file(w->chat, &bytes, &length, error)) return false;
     bool good = sinkproof_harmony_parse(t, bytes, length, w->chat, ids, error);
     free(bytes);
     return good;
 }
 
 // Turns text:TEXT, prompt:TEXT and chat:FILE into the options of these names.
-static sinkproof_words without_prefix(const sinkproof_words *words) {
-    sinkproof_words w = *words;
+static text_words without_prefix(const text_words *words) {
+    text_words w = *words;
     const char *tokens = w.tokens;
     if (tokens == NULL) return w;
     if (strncmp(tokens, "text:", 5) == 0) w.text = tokens + 5;
@@ -132,16 +131,16 @@ static bool check_ids(const sinkproof_ids *ids, const sinkproof_tokenizer *t, si
     return true;
 }
 
-bool sinkproof_words_tokens(const sinkproof_words *words, const char *model, size_t vocab,
-                            sinkproof_tokenizer **tokenizer, int32_t **tokens_n, size_t *n,
-                            sinkproof_error *error) {
-    const sinkproof_words w = without_prefix(words);
+bool words_parse_tokens(const text_words *words, const char *model, size_t vocab,
+                        sinkproof_tokenizer **tokenizer, int32_t **tokens_n, size_t *n,
+                        sinkproof_error *error) {
+    const text_words w = without_prefix(words);
     sinkproof_ids ids = {NULL, 0, 0};
     *tokenizer = NULL;
     if (w.text == NULL && w.prompt == NULL && w.chat == NULL)
-        return sinkproof_parse_tokens(w.tokens, vocab, tokens_n, n, error);
-    if (!sinkproof_words_open(w.tokenizer, model, tokenizer, error)) return false;
-    if (!sinkproof_words_encode(&w, *tokenizer, &ids, error) ||
+        return command_parse_tokens(w.tokens, vocab, tokens_n, n, error);
+    if (!words_open_tokenizer(w.tokenizer, model, tokenizer, error)) return false;
+    if (!words_encode_ids(&w, *tokenizer, &ids, error) ||
         !check_ids(&ids, *tokenizer, vocab, error)) {
         free(ids.id_t);
         sinkproof_tokenizer_free(*tokenizer);
@@ -153,17 +152,17 @@ bool sinkproof_words_tokens(const sinkproof_words *words, const char *model, siz
     return true;
 }
 
-bool sinkproof_said_tokens(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
-                           size_t *n, sinkproof_error *error) {
+bool command_said_tokens(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
+                         size_t *n, sinkproof_error *error) {
     sinkproof_tokenizer *tokenizer;
-    const sinkproof_words words = {.tokens = said};
-    bool good = sinkproof_words_tokens(&words, model, vocab, &tokenizer, tokens_n, n, error);
+    const text_words words = {.tokens = said};
+    bool good = words_parse_tokens(&words, model, vocab, &tokenizer, tokens_n, n, error);
     sinkproof_tokenizer_free(tokenizer);
     return good;
 }
 
-char *sinkproof_words_quoted(const sinkproof_tokenizer *t, size_t n, const int32_t *id_n,
-                             sinkproof_error *error) {
+char *words_quote_ids(const sinkproof_tokenizer *t, size_t n, const int32_t *id_n,
+                      sinkproof_error *error) {
     char *text;
     size_t length;
     if (!sinkproof_text_printable(t, n, id_n, &text, &length, error)) return NULL;

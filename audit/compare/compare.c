@@ -21,13 +21,14 @@ typedef struct side {
     size_t n, n_layers;
 } side;
 
-static const sinkproof_tensor *find(const side *s, sinkproof_trace_point point, size_t layer) {
+static const sinkproof_tensor *side_find_tensor(const side *s, sinkproof_trace_point point,
+                                                size_t layer) {
     char name[SINKPROOF_TRACE_NAME];
     sinkproof_trace_name(point, layer, name);
     return sinkproof_safetensors_find(s->file, name);
 }
 
-static bool is_row_of(const sinkproof_tensor *t, size_t n) {
+static bool is_row_with_length(const sinkproof_tensor *t, size_t n) {
     return t != NULL && t->rank == 1 && t->shape[0] == n;
 }
 
@@ -39,7 +40,7 @@ static bool side_open(side *s, const char *path, sinkproof_error *error) {
     s->positions = sinkproof_safetensors_find(s->file, "positions");
     s->n = s->tokens != NULL && s->tokens->rank == 1 ? s->tokens->shape[0] : 0;
     if (format == NULL || strcmp(format, "sinkproof-trace-1") != 0 || s->n == 0 ||
-        !is_row_of(s->positions, s->n))
+        !is_row_with_length(s->positions, s->n))
         return sinkproof_fail(error,
                               "%.900s: expected a trace (format sinkproof-trace-1) with tokens and "
                               "positions [n]",
@@ -62,9 +63,9 @@ static bool same_shape(const sinkproof_tensor *x, const sinkproof_tensor *y) {
 }
 
 // Marks the tokens whose experts differ in this layer, order included, and returns their number.
-static size_t reroute(const side *a, const side *b, size_t layer, bool *differs_n) {
-    const sinkproof_tensor *x = find(a, SINKPROOF_TRACE_M3, layer);
-    const sinkproof_tensor *y = find(b, SINKPROOF_TRACE_M3, layer);
+static size_t find_rerouted_tokens(const side *a, const side *b, size_t layer, bool *differs_n) {
+    const sinkproof_tensor *x = side_find_tensor(a, TRACE_M3, layer);
+    const sinkproof_tensor *y = side_find_tensor(b, TRACE_M3, layer);
     size_t count = 0;
     memset(differs_n, 0, a->n * sizeof *differs_n);
     if (x == NULL || y == NULL || !same_shape(x, y) || x->rank != 2 || x->shape[0] != a->n)
@@ -79,25 +80,25 @@ static size_t reroute(const side *a, const side *b, size_t layer, bool *differs_
 }
 
 // Whether a point's rows belong to the chosen experts.
-static bool is_of_chosen(sinkproof_trace_point point) {
-    return point >= SINKPROOF_TRACE_M4 && point <= SINKPROOF_TRACE_M10;
+static bool point_has_chosen_rows(sinkproof_trace_point point) {
+    return point >= TRACE_M4 && point <= TRACE_M10;
 }
 
 // ---- one point -------------------------------------------------------------------------------
 
-static bool equal(double x, double y) {
+static bool numbers_equal(double x, double y) {
     return x == y || (isnan(x) && isnan(y));
 }
 
 // The coarser of the two formats, which the enumeration lists from the finest to the coarsest.
-static sinkproof_format coarser(const sinkproof_tensor *x, const sinkproof_tensor *y) {
+static sinkproof_format coarser_format(const sinkproof_tensor *x, const sinkproof_tensor *y) {
     sinkproof_format p = sinkproof_trace_format(x->dtype), q = sinkproof_trace_format(y->dtype);
     return p > q ? p : q;
 }
 
 static void compare_point(const sinkproof_tensor *x, const sinkproof_tensor *y,
                           const bool *left_out_n, sinkproof_difference *d) {
-    sinkproof_format format = coarser(x, y);
+    sinkproof_format format = coarser_format(x, y);
     size_t row = left_out_n != NULL ? d->elements / x->shape[0] : 1;
     double gaps = 0, sizes = 0;
     for (size_t i = 0; i < d->elements; i++) {
@@ -106,9 +107,9 @@ static void compare_point(const sinkproof_tensor *x, const sinkproof_tensor *y,
             continue;
         }
         double p = sinkproof_tensor_value(x, i), q = sinkproof_tensor_value(y, i);
-        if (!equal(p, q) && d->differing++ == 0) d->first = i, d->a = p, d->b = q;
+        if (!numbers_equal(p, q) && d->differing++ == 0) d->first = i, d->a = p, d->b = q;
         if (!isfinite(p) || !isfinite(q)) {
-            if (!equal(p, q)) d->largest = d->ulp = INFINITY;
+            if (!numbers_equal(p, q)) d->largest = d->ulp = INFINITY;
             continue;
         }
         double gap = fabs(p - q), ulp = gap / sinkproof_ulp(format, p);
@@ -125,7 +126,8 @@ static void compare_point(const sinkproof_tensor *x, const sinkproof_tensor *y,
 
 static bool take_point(const side *a, const side *b, sinkproof_trace_point point, size_t layer,
                        const bool *differs_n, sinkproof_comparison *c, sinkproof_error *error) {
-    const sinkproof_tensor *x = find(a, point, layer), *y = find(b, point, layer);
+    const sinkproof_tensor *x = side_find_tensor(a, point, layer),
+                           *y = side_find_tensor(b, point, layer);
     c->only_a += x != NULL && y == NULL, c->only_b += x == NULL && y != NULL;
     if (x == NULL || y == NULL) return true;
     sinkproof_difference *d = &c->points[c->n_points++];
@@ -137,13 +139,13 @@ static bool take_point(const side *a, const side *b, sinkproof_trace_point point
                                 .error_b = NAN};
     memcpy(d->shape, x->shape, sizeof d->shape);
     sinkproof_trace_name(point, layer, d->name);
-    bool rows = !is_of_chosen(point) || (x->rank > 0 && x->shape[0] == a->n);
+    bool rows = !point_has_chosen_rows(point) || (x->rank > 0 && x->shape[0] == a->n);
     if (!same_shape(x, y) || !rows)
         return sinkproof_fail(error,
                               "%.400s and %.400s: expected one shape of tensor '%s', its rows "
                               "the tokens; found another",
                               a->path, b->path, d->name);
-    compare_point(x, y, is_of_chosen(point) ? differs_n : NULL, d);
+    compare_point(x, y, point_has_chosen_rows(point) ? differs_n : NULL, d);
     return true;
 }
 
@@ -181,16 +183,16 @@ static sinkproof_note models_note(const side *a, const side *b) {
 static bool take_all(const side *a, const side *b, size_t n_layers, bool *differs_n,
                      sinkproof_comparison *c, sinkproof_error *error) {
     memset(differs_n, 0, a->n * sizeof *differs_n);
-    if (!take_point(a, b, SINKPROOF_TRACE_T0, 0, differs_n, c, error)) return false;
+    if (!take_point(a, b, TRACE_T0, 0, differs_n, c, error)) return false;
     for (size_t l = 0; l < n_layers; l++) {
-        c->rerouted += reroute(a, b, l, differs_n);
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+        c->rerouted += find_rerouted_tokens(a, b, l, differs_n);
+        for (int p = 0; p < TRACE_POINTS; p++)
             if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p) &&
                 !take_point(a, b, (sinkproof_trace_point)p, l, differs_n, c, error))
                 return false;
     }
-    return take_point(a, b, SINKPROOF_TRACE_F1, 0, differs_n, c, error) &&
-           take_point(a, b, SINKPROOF_TRACE_F2, 0, differs_n, c, error);
+    return take_point(a, b, TRACE_F1, 0, differs_n, c, error) &&
+           take_point(a, b, TRACE_F2, 0, differs_n, c, error);
 }
 
 static bool compare_sides(const side *a, const side *b, sinkproof_comparison *c,

@@ -36,7 +36,7 @@ static const struct {
 };
 
 // The index of a word in a list of words; -1: not in the list.
-static int place_of(const char *names, const char *word, size_t length) {
+static int word_index(const char *names, const char *word, size_t length) {
     int place = 0;
     for (const char *at = names; *at != '\0'; place++) {
         size_t own = strcspn(at, " ");
@@ -121,7 +121,7 @@ static bool set_choice(sinkproof_variant *v, const char *word, size_t length,
     const char *kinds =
         key < SINKPROOF_CHOICES ? sinkproof_choice_kinds((sinkproof_choice)key) : NULL;
     if (kinds != NULL) {
-        int place = place_of(kinds, value, length - from);
+        int place = word_index(kinds, value, length - from);
         if (place >= 0) {
             set_named(v, (sinkproof_choice)key, place);
             return true;
@@ -137,7 +137,7 @@ static bool set_choice(sinkproof_variant *v, const char *word, size_t length,
 }
 
 // Checks and completes choices that depend on each other.
-static bool settle(sinkproof_variant *v, sinkproof_error *error) {
+static bool settle_choices(sinkproof_variant *v, sinkproof_error *error) {
     bool windowed = v->seen == SINKPROOF_SEEN_WINDOW || v->seen == SINKPROOF_SEEN_FIRST_RECENT;
     bool divides = v->divisor == SINKPROOF_DIVISOR_SCALED || v->divisor == SINKPROOF_DIVISOR_POWER;
     bool keyless = v->star == SINKPROOF_STAR_NONE || v->star == SINKPROOF_STAR_TOKEN;
@@ -157,10 +157,10 @@ static bool unknown_design(const char *name, sinkproof_error *error) {
         sinkproof_guess_try(&guess, sinkproof_variant_at(k)->name);
     return sinkproof_fail(
         error, "%sexpected a design that `sinkproof sinks --list` names, found \"%.60s\"",
-        sinkproof_nearest(&guess).text, name);
+        sinkproof_guess_sentence(&guess).text, name);
 }
 
-bool sinkproof_design_parse(const char *text, sinkproof_variant *out, sinkproof_error *error) {
+bool design_parse(const char *text, sinkproof_variant *out, sinkproof_error *error) {
     size_t length = strcspn(text, ",");
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)fmin((double)length, sizeof name - 1), text);
@@ -175,7 +175,7 @@ bool sinkproof_design_parse(const char *text, sinkproof_variant *out, sinkproof_
         if (v.seen == SINKPROOF_SEEN_CAUSAL && window) v.seen = SINKPROOF_SEEN_WINDOW;
         if (v.seen == SINKPROOF_SEEN_CAUSAL && prefix) v.seen = SINKPROOF_SEEN_PREFIX;
     }
-    if (!settle(&v, error)) return false;
+    if (!settle_choices(&v, error)) return false;
     *out = v;
     return true;
 }

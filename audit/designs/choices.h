@@ -11,6 +11,6 @@
 // Parses "NAME[,KEY=VALUE]...": "softmax", "gpt-oss-window,window=64", "alibi,star=score". A window
 // turns a causal design into a windowed one, a prefix into one with a prefix. An error names the
 // unknown word and lists the known ones.
-bool sinkproof_design_parse(const char *text, sinkproof_variant *out, sinkproof_error *error);
+bool design_parse(const char *text, sinkproof_variant *out, sinkproof_error *error);
 
 #endif

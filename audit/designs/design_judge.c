@@ -16,35 +16,33 @@
 
 // One head of a layer: its numbers as binary64, NULL where the file lacks them.
 typedef struct court {
-    const sinkproof_design_layer *l;
+    const design_layer *l;
     sinkproof_setting s;
     sinkproof_variant_head head, of_values; // the widths of keys and of values
     size_t h, columns;                      // columns: rows + 1
     bool star_known;                        // the file has the inputs of the star's score
-    double *at[SINKPROOF_DESIGN_TENSORS];
+    double *at[DESIGN_TENSORS];
     double *meets_q, *meets_k; // features, if the design has some; not owned
     double *alpha_j;           // [columns]
     bool *seen_j;              // [columns]
     sinkproof_honest *s_j, *set;
-    sinkproof_design_verdict *verdicts; // [SINKPROOF_DESIGN_TENSORS]
+    design_verdict *verdicts; // [DESIGN_TENSORS]
 } court;
 
-static const sinkproof_design_tensor steps[] = {AT(COS),   AT(SIN), AT(Q),    AT(K),
-                                                AT(FQ),    AT(FK),  AT(BIAS), AT(S),
-                                                AT(ALPHA), AT(O),   AT(GATE), AT(GATED)};
+static const design_tensor steps[] = {AT(COS),  AT(SIN), AT(Q),     AT(K), AT(FQ),   AT(FK),
+                                      AT(BIAS), AT(S),   AT(ALPHA), AT(O), AT(GATE), AT(GATED)};
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
-static void open_verdicts(const sinkproof_design_layer *l, sinkproof_design_verdict *verdicts) {
-    for (int t = 0; t < SINKPROOF_DESIGN_TENSORS; t++) {
-        verdicts[t] = (sinkproof_design_verdict){.layer = l, .tensor = (sinkproof_design_tensor)t};
-        sinkproof_design_missing(l, (sinkproof_design_tensor)t, verdicts[t].missing,
-                                 sizeof verdicts[t].missing);
+static void open_verdicts(const design_layer *l, design_verdict *verdicts) {
+    for (int t = 0; t < DESIGN_TENSORS; t++) {
+        verdicts[t] = (design_verdict){.layer = l, .tensor = (design_tensor)t};
+        design_write_missing(l, (design_tensor)t, verdicts[t].missing, sizeof verdicts[t].missing);
     }
     verdicts[AT(ALPHA)].bridged = !has(l, AT(S));
     verdicts[AT(GATED)].bridged = !has(l, AT(GATE));
 }
 
-static bool asked(const court *c, sinkproof_design_tensor t) {
+static bool tensor_is_asked(const court *c, design_tensor t) {
     return is_step(c->l, t) && c->verdicts[t].missing[0] == '\0';
 }
 
@@ -56,9 +54,9 @@ static bool are_numbers(const double *x, size_t n) {
     return true;
 }
 
-static void compare(court *c, sinkproof_design_tensor t, size_t row, size_t column, double found,
-                    const sinkproof_honest *set) {
-    sinkproof_design_verdict *v = &c->verdicts[t];
+static void compare_found(court *c, design_tensor t, size_t row, size_t column, double found,
+                          const sinkproof_honest *set) {
+    design_verdict *v = &c->verdicts[t];
     if (!(set->hi - set->lo < INFINITY)) {
         v->unbounded++;
         return;
@@ -81,10 +79,10 @@ static void compare(court *c, sinkproof_design_tensor t, size_t row, size_t colu
 // ---- the steps of one row --------------------------------------------------------------------
 
 // Computes the tables of row i, which all heads share: once, for the first head.
-static bool tables(court *c, size_t i) {
+static bool judge_turn_tables(court *c, size_t i) {
     size_t pairs = c->l->pairs;
     double base = has(c->l, AT(BASE)) ? *c->at[AT(BASE)] : 0;
-    if (c->h > 0 || !(asked(c, AT(COS)) || asked(c, AT(SIN)))) return true;
+    if (c->h > 0 || !(tensor_is_asked(c, AT(COS)) || tensor_is_asked(c, AT(SIN)))) return true;
     if (!(base > 1 && base < 0x1p40)) {
         c->verdicts[AT(COS)].unbounded += pairs;
         c->verdicts[AT(SIN)].unbounded += pairs;
@@ -102,23 +100,24 @@ static bool tables(court *c, size_t i) {
     if (c_p == NULL) return false;
     sinkproof_honest_rope_plain(&c->s, &plain, (double)i, c_p, s_p);
     for (size_t p = 0; p < pairs; p++) {
-        if (asked(c, AT(COS))) compare(c, AT(COS), i, p, c->at[AT(COS)][i * pairs + p], &c_p[p]);
-        if (asked(c, AT(SIN))) compare(c, AT(SIN), i, p, c->at[AT(SIN)][i * pairs + p], &s_p[p]);
+        if (tensor_is_asked(c, AT(COS)))
+            compare_found(c, AT(COS), i, p, c->at[AT(COS)][i * pairs + p], &c_p[p]);
+        if (tensor_is_asked(c, AT(SIN)))
+            compare_found(c, AT(SIN), i, p, c->at[AT(SIN)][i * pairs + p], &s_p[p]);
     }
     free(c_p);
     return true;
 }
 
 // Turns the first 2 pairs coordinates; the others stay.
-static bool turns(court *c, size_t i) {
-    static const sinkproof_design_tensor of[2][2] = {{AT(UNTURNED_Q), AT(Q)},
-                                                     {AT(UNTURNED_K), AT(K)}};
+static bool judge_turns(court *c, size_t i) {
+    static const design_tensor of[2][2] = {{AT(UNTURNED_Q), AT(Q)}, {AT(UNTURNED_K), AT(K)}};
     size_t dim = c->l->dim, pairs = c->l->pairs;
     sinkproof_honest *in = malloc((dim + 2 * pairs) * sizeof *in), *table = in + dim;
     if (in == NULL) return false;
     for (int a = 0; a < 2; a++) {
-        sinkproof_design_tensor t = of[a][1];
-        if (!asked(c, t)) continue;
+        design_tensor t = of[a][1];
+        if (!tensor_is_asked(c, t)) continue;
         for (size_t d = 0; d < dim; d++)
             c->set[d] = in[d] = sinkproof_known(c->at[of[a][0]][i * dim + d]);
         for (size_t p = 0; p < pairs; p++) {
@@ -126,18 +125,19 @@ static bool turns(court *c, size_t i) {
             table[pairs + p] = sinkproof_known(c->at[AT(SIN)][i * pairs + p]);
         }
         sinkproof_honest_rotate(&c->s, 2 * pairs, in, table, table + pairs, c->set);
-        for (size_t d = 0; d < dim; d++) compare(c, t, i, d, c->at[t][i * dim + d], &c->set[d]);
+        for (size_t d = 0; d < dim; d++)
+            compare_found(c, t, i, d, c->at[t][i * dim + d], &c->set[d]);
     }
     free(in);
     return true;
 }
 
-static bool features(court *c, size_t i) {
-    static const sinkproof_design_tensor of[2][2] = {{AT(Q), AT(FQ)}, {AT(K), AT(FK)}};
+static bool judge_features(court *c, size_t i) {
+    static const design_tensor of[2][2] = {{AT(Q), AT(FQ)}, {AT(K), AT(FK)}};
     size_t dim = c->l->dim;
     for (int a = 0; a < 2; a++) {
-        sinkproof_design_tensor t = of[a][1];
-        if (!asked(c, t)) continue;
+        design_tensor t = of[a][1];
+        if (!tensor_is_asked(c, t)) continue;
         const double *x_d = c->at[of[a][0]] + i * dim;
         if (!are_numbers(x_d, dim)) {
             c->verdicts[t].unbounded += dim;
@@ -145,19 +145,20 @@ static bool features(court *c, size_t i) {
         }
         if (!sinkproof_honest_variant_feature(&c->s, &c->l->variant, &c->head, x_d, c->set))
             return false;
-        for (size_t d = 0; d < dim; d++) compare(c, t, i, d, c->at[t][i * dim + d], &c->set[d]);
+        for (size_t d = 0; d < dim; d++)
+            compare_found(c, t, i, d, c->at[t][i * dim + d], &c->set[d]);
     }
     return true;
 }
 
-static const double *bias_of(const court *c, size_t i) {
+static const double *row_bias(const court *c, size_t i) {
     if (c->at[AT(BIAS)] == NULL) return NULL;
     return c->at[AT(BIAS)] + (one_for_all_rows(c->l) ? 0 : i * c->l->rows);
 }
 
-static void bias(court *c, size_t i) {
+static void judge_bias(court *c, size_t i) {
     const sinkproof_variant *v = &c->l->variant;
-    if (!asked(c, AT(BIAS))) return;
+    if (!tensor_is_asked(c, AT(BIAS))) return;
     bool once = one_for_all_rows(c->l);
     if (once && i > 0) return;
     for (size_t j = 0; j < c->l->rows; j++) {
@@ -165,16 +166,16 @@ static void bias(court *c, size_t i) {
                             : sinkproof_variant_place_bias(v, &c->head, i > j ? i - j : 0);
         if (!once && !c->seen_j[j]) continue;
         sinkproof_honest set = sinkproof_honest_variant_biased(&c->s, 0, sinkproof_known(0), exact);
-        compare(c, AT(BIAS), i, j, bias_of(c, i)[j], &set);
+        compare_found(c, AT(BIAS), i, j, row_bias(c, i)[j], &set);
     }
 }
 
 // The sets of the row's scores from its query and keys, and of the star's score where it is known.
 static bool score_sets(court *c, size_t i) {
-    const sinkproof_design_layer *l = c->l;
+    const design_layer *l = c->l;
     sinkproof_variant v = l->variant;
     size_t n = l->rows;
-    const double *bias_j = bias_of(c, i);
+    const double *bias_j = row_bias(c, i);
     bool star = c->seen_j[n];
     if (bias_j != NULL) v.places = SINKPROOF_PLACES_NONE;
     c->seen_j[n] = false; // the star's score is computed separately
@@ -196,7 +197,7 @@ static bool star_set(court *c, size_t i) {
 // Whether the row's query, the keys that it sees, and the logit beside them are all finite.
 static bool scores_have_numbers(const court *c, size_t i) {
     size_t n = c->l->rows, dim = c->l->dim;
-    const double *bias_j = bias_of(c, i);
+    const double *bias_j = row_bias(c, i);
     bool good = are_numbers(c->meets_q + i * dim, dim);
     for (size_t j = 0; good && j < n; j++)
         good = !c->seen_j[j] ||
@@ -205,9 +206,10 @@ static bool scores_have_numbers(const court *c, size_t i) {
 }
 
 // Fills s_j with the scores for the weights. *good: all are finite.
-static bool scores(court *c, size_t i, bool *good) {
-    const sinkproof_design_layer *l = c->l;
-    bool judged = asked(c, AT(S)), found = has(l, AT(S)), weighed = asked(c, AT(ALPHA));
+static bool judge_scores(court *c, size_t i, bool *good) {
+    const design_layer *l = c->l;
+    bool judged = tensor_is_asked(c, AT(S)), found = has(l, AT(S)),
+         weighed = tensor_is_asked(c, AT(ALPHA));
     size_t width = has_star_column(l, AT(S)) ? l->rows + 1 : l->rows;
     const double *found_j = found ? c->at[AT(S)] + i * width : NULL;
     *good = judged || weighed;
@@ -218,7 +220,7 @@ static bool scores(court *c, size_t i, bool *good) {
     if (c->star_known && *good && !star_set(c, i)) return false;
     for (size_t j = 0; judged && j < width; j++)
         if (c->seen_j[j] && *good)
-            compare(c, AT(S), i, j, found_j[j], &c->s_j[j]);
+            compare_found(c, AT(S), i, j, found_j[j], &c->s_j[j]);
         else
             c->verdicts[AT(S)].unbounded += c->seen_j[j];
     if (!found) return true;
@@ -230,10 +232,10 @@ static bool scores(court *c, size_t i, bool *good) {
     return true;
 }
 
-static bool weights(court *c, size_t i, bool good) {
-    const sinkproof_design_layer *l = c->l;
+static bool judge_weights(court *c, size_t i, bool good) {
+    const design_layer *l = c->l;
     size_t width = has_star_column(l, AT(ALPHA)) ? l->rows + 1 : l->rows;
-    if (!asked(c, AT(ALPHA))) return true;
+    if (!tensor_is_asked(c, AT(ALPHA))) return true;
     if (!good) {
         c->verdicts[AT(ALPHA)].unbounded += width;
         return true;
@@ -242,14 +244,14 @@ static bool weights(court *c, size_t i, bool good) {
                                           c->set))
         return false;
     for (size_t j = 0; j < width; j++)
-        compare(c, AT(ALPHA), i, j, c->at[AT(ALPHA)][i * width + j], &c->set[j]);
+        compare_found(c, AT(ALPHA), i, j, c->at[AT(ALPHA)][i * width + j], &c->set[j]);
     return true;
 }
 
-static bool values(court *c, size_t i) {
-    const sinkproof_design_layer *l = c->l;
+static bool judge_values(court *c, size_t i) {
+    const design_layer *l = c->l;
     size_t n = l->rows, dim = l->value_dim, width = has_star_column(l, AT(ALPHA)) ? n + 1 : n;
-    if (!asked(c, AT(O))) return true;
+    if (!tensor_is_asked(c, AT(O))) return true;
     c->alpha_j[n] = 0; // the star's value is 0 where the file lacks it
     memcpy(c->alpha_j, c->at[AT(ALPHA)] + i * width, width * sizeof *c->alpha_j);
     if (!are_numbers(c->alpha_j, c->columns) || !are_numbers(c->at[AT(V)], n * dim)) {
@@ -259,33 +261,34 @@ static bool values(court *c, size_t i) {
     if (!sinkproof_honest_variant_values(&c->s, &l->variant, &c->of_values, n, c->alpha_j,
                                          c->at[AT(V)], c->set))
         return false;
-    for (size_t d = 0; d < dim; d++) compare(c, AT(O), i, d, c->at[AT(O)][i * dim + d], &c->set[d]);
+    for (size_t d = 0; d < dim; d++)
+        compare_found(c, AT(O), i, d, c->at[AT(O)][i * dim + d], &c->set[d]);
     return true;
 }
 
-static void gate(court *c, size_t i) {
-    const sinkproof_design_layer *l = c->l;
+static void judge_gate(court *c, size_t i) {
+    const design_layer *l = c->l;
     size_t dim = l->value_dim, gates = has(l, AT(GATE)) ? l->at[AT(GATE)]->shape[2] : 0;
     size_t givens = has(l, AT(G)) ? l->at[AT(G)]->shape[2] : 0;
     const double *g_d = c->at[AT(G)] != NULL ? c->at[AT(G)] + i * givens : NULL;
     const double *gate_d = c->at[AT(GATE)] != NULL ? c->at[AT(GATE)] + i * gates : NULL;
-    for (size_t d = 0; asked(c, AT(GATE)) && d < gates; d++) {
+    for (size_t d = 0; tensor_is_asked(c, AT(GATE)) && d < gates; d++) {
         sinkproof_honest set = sinkproof_honest_variant_gate(&c->s, g_d[givens > 1 ? d : 0]);
-        compare(c, AT(GATE), i, d, gate_d[d], &set);
+        compare_found(c, AT(GATE), i, d, gate_d[d], &set);
     }
-    for (size_t d = 0; asked(c, AT(GATED)) && d < dim; d++) {
+    for (size_t d = 0; tensor_is_asked(c, AT(GATED)) && d < dim; d++) {
         double o = c->at[AT(O)][i * dim + d];
         sinkproof_honest by = gate_d != NULL
                                   ? sinkproof_known(gate_d[gates > 1 ? d : 0])
                                   : sinkproof_honest_variant_gate(&c->s, g_d[givens > 1 ? d : 0]);
         sinkproof_honest set = sinkproof_honest_variant_gated(&c->s, o, by);
-        compare(c, AT(GATED), i, d, c->at[AT(GATED)][i * dim + d], &set);
+        compare_found(c, AT(GATED), i, d, c->at[AT(GATED)][i * dim + d], &set);
     }
 }
 
 // Marks the keys that row i sees, the star's column last. A star that is a token sees only itself,
 // and every row sees it.
-static void see(court *c, size_t i) {
+static void mark_seen_keys(court *c, size_t i) {
     const sinkproof_variant *v = &c->l->variant;
     size_t token = v->star == SINKPROOF_STAR_TOKEN;
     for (size_t j = 0; j < c->l->rows; j++)
@@ -295,16 +298,20 @@ static void see(court *c, size_t i) {
     c->seen_j[c->l->rows] = sinkproof_variant_has_column(v);
 }
 
-static bool row(court *c, size_t i) {
+static bool judge_row(court *c, size_t i) {
     bool good;
-    gate(c, i);
-    if (!tables(c, i) || !turns(c, i) || !features(c, i) || !values(c, i)) return false;
-    if (!asked(c, AT(BIAS)) && !asked(c, AT(S)) && !asked(c, AT(ALPHA))) return true;
+    judge_gate(c, i);
+    if (!judge_turn_tables(c, i) || !judge_turns(c, i) || !judge_features(c, i) ||
+        !judge_values(c, i))
+        return false;
+    if (!tensor_is_asked(c, AT(BIAS)) && !tensor_is_asked(c, AT(S)) &&
+        !tensor_is_asked(c, AT(ALPHA)))
+        return true;
     memset(c->seen_j, 0, c->columns * sizeof *c->seen_j);
     if (c->l->variant.seen == SINKPROOF_SEEN_PACKED && c->head.document_n == NULL) return true;
-    see(c, i);
-    bias(c, i);
-    return scores(c, i, &good) && weights(c, i, good);
+    mark_seen_keys(c, i);
+    judge_bias(c, i);
+    return judge_scores(c, i, &good) && judge_weights(c, i, good);
 }
 
 // ---- one head ------------------------------------------------------------------------------
@@ -328,17 +335,16 @@ static double *of_all(const sinkproof_tensor *tensor) {
     return x;
 }
 
-static bool load(court *c) {
-    const sinkproof_design_layer *l = c->l;
+static bool load_tensors(court *c) {
+    const design_layer *l = c->l;
     size_t groups = l->kv_heads > 0 ? l->heads / l->kv_heads : 1;
-    for (int t = 0; t < SINKPROOF_DESIGN_DOCUMENTS; t++) {
+    for (int t = 0; t < DESIGN_DOCUMENTS; t++) {
         bool keys = t == AT(K) || t == AT(V) || t == AT(FK) || t == AT(UNTURNED_K);
         bool common = t == AT(COS) || t == AT(SIN) || t == AT(BASE);
         if (l->at[t] == NULL) continue;
-        c->at[t] = common
-                       ? of_all(l->at[t])
-                       : of_head(l->at[t], sinkproof_design_rows_first((sinkproof_design_tensor)t),
-                                 keys ? c->h / groups : c->h);
+        c->at[t] = common ? of_all(l->at[t])
+                          : of_head(l->at[t], design_has_rows_first((design_tensor)t),
+                                    keys ? c->h / groups : c->h);
         if (c->at[t] == NULL) return false;
     }
     bool token = l->variant.star == SINKPROOF_STAR_TOKEN;
@@ -361,8 +367,8 @@ static bool load(court *c) {
     return true;
 }
 
-static bool allocate(court *c) {
-    const sinkproof_design_layer *l = c->l;
+static bool court_allocate(court *c) {
+    const design_layer *l = c->l;
     size_t widest = c->columns + l->dim + l->value_dim;
     c->alpha_j = malloc(c->columns * sizeof *c->alpha_j);
     c->seen_j = malloc(c->columns * sizeof *c->seen_j);
@@ -371,35 +377,34 @@ static bool allocate(court *c) {
     return c->alpha_j != NULL && c->seen_j != NULL && c->s_j != NULL && c->set != NULL;
 }
 
-static void release(court *c) {
-    for (int t = 0; t < SINKPROOF_DESIGN_TENSORS; t++) free(c->at[t]);
+static void court_release(court *c) {
+    for (int t = 0; t < DESIGN_TENSORS; t++) free(c->at[t]);
     free(c->alpha_j);
     free(c->seen_j);
     free(c->s_j);
     free(c->set);
 }
 
-static bool judge_head(const sinkproof_policy *policy, const sinkproof_design_layer *l, size_t h,
-                       sinkproof_design_verdict *verdicts) {
+static bool judge_head(const sinkproof_policy *policy, const design_layer *l, size_t h,
+                       design_verdict *verdicts) {
     char star[160];
-    sinkproof_design_missing_star(l, star, sizeof star);
+    design_write_missing_star(l, star, sizeof star);
     court c = {.l = l, .h = h, .columns = l->rows + 1, .verdicts = verdicts};
     c.s = sinkproof_setting_for(policy, l->rows * c.columns * l->heads, 1e-9);
     c.star_known = star[0] == '\0';
-    bool fine = load(&c) && allocate(&c);
-    for (size_t i = 0; fine && i < l->rows; i++) fine = row(&c, i);
-    release(&c);
+    bool fine = load_tensors(&c) && court_allocate(&c);
+    for (size_t i = 0; fine && i < l->rows; i++) fine = judge_row(&c, i);
+    court_release(&c);
     return fine;
 }
 
 // ---- all layers ----------------------------------------------------------------------------
 
 // Whether the sets of the designs follow every rounding of the policy.
-static bool follows(const sinkproof_policy *policy, sinkproof_error *error) {
-    static const sinkproof_point beyond[] = {
-        SINKPROOF_AT_A5_Q,   SINKPROOF_AT_A5_K,      SINKPROOF_AT_A5_TERM,
-        SINKPROOF_AT_A5_ACC, SINKPROOF_AT_A9_UNNORM, SINKPROOF_AT_A11_WEIGHTS,
-        SINKPROOF_AT_A11_V,  SINKPROOF_AT_A11_TERM,  SINKPROOF_AT_A11_ACC};
+static bool policy_is_followed(const sinkproof_policy *policy, sinkproof_error *error) {
+    static const sinkproof_point beyond[] = {AT_A5_Q,   AT_A5_K,      AT_A5_TERM,
+                                             AT_A5_ACC, AT_A9_UNNORM, AT_A11_WEIGHTS,
+                                             AT_A11_V,  AT_A11_TERM,  AT_A11_ACC};
     for (size_t k = 0; k < sizeof beyond / sizeof beyond[0]; k++)
         if (policy->at[beyond[k]].format != SINKPROOF_REAL)
             return sinkproof_fail(
@@ -407,7 +412,7 @@ static bool follows(const sinkproof_policy *policy, sinkproof_error *error) {
                 "policy %.100s rounds at %s, where the honest sets of the designs "
                 "do not: expected one that does not, f32, bf16 or f16",
                 policy->name, sinkproof_point_name(beyond[k]));
-    for (int p = SINKPROOF_AT_A4; p <= SINKPROOF_AT_A11; p++)
+    for (int p = AT_A4; p <= AT_A11; p++)
         if (policy->unrounded[p])
             return sinkproof_fail(error,
                                   "policy %.100s leaves %s unrounded for what reads it, which the "
@@ -419,12 +424,12 @@ static bool follows(const sinkproof_policy *policy, sinkproof_error *error) {
 bool sinkproof_design_judge(const sinkproof_design_trace *trace, const sinkproof_policy *policy,
                             sinkproof_design_judgement *out, sinkproof_error *error) {
     *out = (sinkproof_design_judgement){0};
-    if (!follows(policy, error)) return false;
+    if (!policy_is_followed(policy, error)) return false;
     out->verdicts = calloc(trace->count * STEPS, sizeof *out->verdicts);
     if (out->verdicts == NULL) return sinkproof_fail(error, "no memory for verdicts");
     for (size_t k = 0; k < trace->count; k++) {
-        const sinkproof_design_layer *l = &trace->layers[k];
-        sinkproof_design_verdict verdicts[SINKPROOF_DESIGN_TENSORS];
+        const design_layer *l = &trace->layers[k];
+        design_verdict verdicts[DESIGN_TENSORS];
         open_verdicts(l, verdicts);
         for (size_t h = 0; l->rows > 0 && h < l->heads; h++)
             if (!judge_head(policy, l, h, verdicts)) {
@@ -442,7 +447,7 @@ void sinkproof_design_judgement_free(sinkproof_design_judgement *judgement) {
     *judgement = (sinkproof_design_judgement){0};
 }
 
-bool sinkproof_design_decided(const sinkproof_design_verdict *verdict) {
+bool sinkproof_design_decided(const design_verdict *verdict) {
     return verdict->elements > 0;
 }
 

@@ -11,22 +11,22 @@
 #include "audit/designs/design_trace.h"
 #include "ref/policy.h"
 
-typedef struct sinkproof_design_verdict {
-    const sinkproof_design_layer *layer;
-    sinkproof_design_tensor tensor; // the output of the step
-    bool bridged;                   // spans more than one step: the set is wider
-    char missing[160];              // inputs without which nothing is decided, "q, star.key"; or ""
-    size_t elements, outside;       // judged elements, and those outside their sets
-    size_t several;                 // elements whose set has more than one value
-    size_t unbounded;               // elements with an unbounded set or a NaN among their inputs
-    double worst;                   // distance from the emulation in half-widths of the set
-    size_t head, row, column;       // the first element outside
-    double lo, hi, found;           // its set, and the engine's value
-} sinkproof_design_verdict;
+typedef struct design_verdict {
+    const design_layer *layer;
+    design_tensor tensor;     // the output of the step
+    bool bridged;             // spans more than one step: the set is wider
+    char missing[160];        // inputs without which nothing is decided, "q, star.key"; or ""
+    size_t elements, outside; // judged elements, and those outside their sets
+    size_t several;           // elements whose set has more than one value
+    size_t unbounded;         // elements with an unbounded set or a NaN among their inputs
+    double worst;             // distance from the emulation in half-widths of the set
+    size_t head, row, column; // the first element outside
+    double lo, hi, found;     // its set, and the engine's value
+} design_verdict;
 
 typedef struct sinkproof_design_judgement {
     size_t count;
-    sinkproof_design_verdict *verdicts; // in the order of layers, then of steps
+    design_verdict *verdicts; // in the order of layers, then of steps
 } sinkproof_design_judgement;
 
 // Returns false if memory runs out, or if the policy rounds where the sets of the designs have no
@@ -36,7 +36,7 @@ bool sinkproof_design_judge(const sinkproof_design_trace *trace, const sinkproof
 void sinkproof_design_judgement_free(sinkproof_design_judgement *judgement);
 
 // at least one element is decided
-bool sinkproof_design_decided(const sinkproof_design_verdict *verdict);
+bool sinkproof_design_decided(const design_verdict *verdict);
 
 // The policy for a file that declares none: the generic one of the narrowest format in the file,
 // f32, bf16 or f16, with every rounding optional, since the engine's roundings are unknown.

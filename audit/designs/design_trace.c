@@ -16,7 +16,7 @@
 // n h v d e p: sizes. H: 1 or h. b: 1 or n. c: n, or n + 1 with a star. g: 1 or e. B: 32.
 static const struct {
     const char *name, *shape;
-} tensors[SINKPROOF_DESIGN_TENSORS] = {
+} tensors[DESIGN_TENSORS] = {
     {"q", "nhd"},          {"k", "nvd"},         {"v", "nve"},        {"f.q", "nhd"},
     {"f.k", "nvd"},        {"bias", "hbn"},      {"s", "hnc"},        {"alpha", "hnc"},
     {"o", "nhe"},          {"g", "nhg"},         {"gate", "nhg"},     {"gated", "nhe"},
@@ -26,48 +26,47 @@ static const struct {
     {"documents", "n"},
 };
 
-const char *sinkproof_design_tensor_name(sinkproof_design_tensor t) {
+const char *design_tensor_name(design_tensor t) {
     return tensors[t].name;
 }
 
-bool sinkproof_design_rows_first(sinkproof_design_tensor t) {
+bool design_has_rows_first(design_tensor t) {
     return tensors[t].shape[0] == 'n';
 }
 
-static bool names_what(const char *name, size_t *layer, sinkproof_design_tensor *t) {
+static bool names_what(const char *name, size_t *layer, design_tensor *t) {
     size_t digits = strspn(name, "0123456789");
     if (digits < 2 || digits > 4 || name[digits] != '.' || (digits > 2 && name[0] == '0'))
         return false;
     *layer = (size_t)strtoul(name, NULL, 10);
-    for (int k = 0; k < SINKPROOF_DESIGN_TENSORS; k++) {
-        *t = (sinkproof_design_tensor)k;
+    for (int k = 0; k < DESIGN_TENSORS; k++) {
+        *t = (design_tensor)k;
         if (strcmp(name + digits + 1, tensors[k].name) == 0) return true;
     }
     return false;
 }
 
-static sinkproof_design_layer *layer_of(sinkproof_design_trace *trace, size_t layer) {
+static design_layer *layer_find_or_add(sinkproof_design_trace *trace, size_t layer) {
     size_t at = 0;
     while (at < trace->count && trace->layers[at].layer < layer) at++;
     if (at < trace->count && trace->layers[at].layer == layer) return &trace->layers[at];
-    sinkproof_design_layer *grown =
-        realloc(trace->layers, (trace->count + 1) * sizeof *trace->layers);
+    design_layer *grown = realloc(trace->layers, (trace->count + 1) * sizeof *trace->layers);
     if (grown == NULL) return NULL;
     trace->layers = grown;
     memmove(grown + at + 1, grown + at, (trace->count - at) * sizeof *grown);
     trace->count++;
-    grown[at] = (sinkproof_design_layer){.layer = layer};
+    grown[at] = (design_layer){.layer = layer};
     return &grown[at];
 }
 
 static bool take_tensors(sinkproof_design_trace *trace, sinkproof_error *error) {
     for (size_t i = 0; i < sinkproof_safetensors_count(trace->file); i++) {
         const sinkproof_tensor *tensor = sinkproof_safetensors_at(trace->file, i);
-        sinkproof_design_tensor t;
+        design_tensor t;
         size_t layer;
         if (!names_what(tensor->name, &layer, &t)) {
             char known[256] = "";
-            for (int k = 0; k < SINKPROOF_DESIGN_TENSORS; k++)
+            for (int k = 0; k < DESIGN_TENSORS; k++)
                 snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
                          k > 0 ? ", " : "", tensors[k].name);
             return sinkproof_fail(error,
@@ -75,7 +74,7 @@ static bool take_tensors(sinkproof_design_trace *trace, sinkproof_error *error) 
                                   "a dot and one of %s",
                                   trace->path, tensor->name, known);
         }
-        sinkproof_design_layer *l = layer_of(trace, layer);
+        design_layer *l = layer_find_or_add(trace, layer);
         if (l == NULL) return sinkproof_fail(error, "%.300s: no memory for a layer", trace->path);
         l->at[t] = tensor;
     }
@@ -85,7 +84,7 @@ static bool take_tensors(sinkproof_design_trace *trace, sinkproof_error *error) 
 }
 
 // The size that a letter stands for, if it is to be learned; NULL for other letters.
-static size_t *size_of(sinkproof_design_layer *l, char letter) {
+static size_t *letter_size(design_layer *l, char letter) {
     switch (letter) {
     case 'n':
         return &l->rows;
@@ -105,7 +104,7 @@ static size_t *size_of(sinkproof_design_layer *l, char letter) {
 }
 
 // The size that a dimension may have, or *one as an alternative; 0: no tensor tells.
-static size_t allowed(sinkproof_design_layer *l, char letter, size_t *one) {
+static size_t dimension_allowed(design_layer *l, char letter, size_t *one) {
     *one = 0;
     switch (letter) {
     case 'H':
@@ -125,14 +124,14 @@ static size_t allowed(sinkproof_design_layer *l, char letter, size_t *one) {
     case '1':
         return 1;
     default:
-        return *size_of(l, letter);
+        return *letter_size(l, letter);
     }
 }
 
-static void describe(sinkproof_design_layer *l, const char *shape, char *text, size_t size) {
+static void describe_shape(design_layer *l, const char *shape, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "[");
     for (size_t r = 0; shape[r] != '\0' && used < size; r++) {
-        size_t one, other = allowed(l, shape[r], &one);
+        size_t one, other = dimension_allowed(l, shape[r], &one);
         const char *comma = r > 0 ? ", " : "";
         if (other == 0)
             used += (size_t)snprintf(text + used, size - used, "%sany", comma);
@@ -144,10 +143,10 @@ static void describe(sinkproof_design_layer *l, const char *shape, char *text, s
     if (used < size) snprintf(text + used, size - used, "]");
 }
 
-static bool fail_shape(const sinkproof_design_trace *trace, sinkproof_design_layer *l,
+static bool fail_shape(const sinkproof_design_trace *trace, design_layer *l,
                        const sinkproof_tensor *tensor, const char *shape, sinkproof_error *error) {
     char expected[256], found[256] = "[";
-    describe(l, shape, expected, sizeof expected);
+    describe_shape(l, shape, expected, sizeof expected);
     for (size_t r = 0; r < tensor->rank; r++)
         snprintf(found + strlen(found), sizeof found - strlen(found), "%s%zu", r > 0 ? ", " : "",
                  tensor->shape[r]);
@@ -168,25 +167,25 @@ static bool check_dtype(const sinkproof_design_trace *trace, const sinkproof_ten
 }
 
 // learn: sets the sizes that are still unknown; letters that stand for several sizes are skipped.
-static bool check_tensor(const sinkproof_design_trace *trace, sinkproof_design_layer *l, int t,
-                         bool learn, sinkproof_error *error) {
+static bool check_tensor(const sinkproof_design_trace *trace, design_layer *l, int t, bool learn,
+                         sinkproof_error *error) {
     const sinkproof_tensor *tensor = l->at[t];
     const char *shape = tensors[t].shape;
-    if (!check_dtype(trace, tensor, t == SINKPROOF_DESIGN_DOCUMENTS, error)) return false;
+    if (!check_dtype(trace, tensor, t == DESIGN_DOCUMENTS, error)) return false;
     bool fits = tensor->rank == strlen(shape);
     for (size_t r = 0; fits && r < tensor->rank; r++) {
-        size_t *size = size_of(l, shape[r]), found = tensor->shape[r], one;
+        size_t *size = letter_size(l, shape[r]), found = tensor->shape[r], one;
         if (size != NULL && *size == 0) *size = found;
         if (learn && size == NULL) continue;
-        size_t other = allowed(l, shape[r], &one);
+        size_t other = dimension_allowed(l, shape[r], &one);
         fits = found > 0 && (found == other || (one > 0 && found == one) || other == 0);
     }
     return fits || fail_shape(trace, l, tensor, shape, error);
 }
 
-static bool take_documents(const sinkproof_design_trace *trace, sinkproof_design_layer *l,
+static bool take_documents(const sinkproof_design_trace *trace, design_layer *l,
                            sinkproof_error *error) {
-    const sinkproof_tensor *tensor = l->at[SINKPROOF_DESIGN_DOCUMENTS];
+    const sinkproof_tensor *tensor = l->at[DESIGN_DOCUMENTS];
     if (tensor == NULL) return true;
     l->document_n = calloc(l->rows, sizeof *l->document_n);
     if (l->document_n == NULL)
@@ -204,25 +203,22 @@ static bool take_documents(const sinkproof_design_trace *trace, sinkproof_design
 }
 
 // Refuses a tensor of a step that the design does not have.
-static bool check_steps(const sinkproof_design_trace *trace, const sinkproof_design_layer *l,
+static bool check_steps(const sinkproof_design_trace *trace, const design_layer *l,
                         sinkproof_error *error) {
     const sinkproof_variant *v = &l->variant;
     bool biased = v->places == SINKPROOF_PLACES_RELATIVE || v->places == SINKPROOF_PLACES_BUCKET ||
                   v->places == SINKPROOF_PLACES_ALIBI;
-    for (int t = 0; t < SINKPROOF_DESIGN_TENSORS; t++) {
+    for (int t = 0; t < DESIGN_TENSORS; t++) {
         const char *lacks = NULL;
         if (l->at[t] == NULL) continue;
-        if ((t == SINKPROOF_DESIGN_FQ || t == SINKPROOF_DESIGN_FK) &&
-            v->feature == SINKPROOF_FEATURE_SELF)
+        if ((t == DESIGN_FQ || t == DESIGN_FK) && v->feature == SINKPROOF_FEATURE_SELF)
             lacks = "features";
-        if ((t == SINKPROOF_DESIGN_G || t == SINKPROOF_DESIGN_GATE ||
-             t == SINKPROOF_DESIGN_GATED) &&
+        if ((t == DESIGN_G || t == DESIGN_GATE || t == DESIGN_GATED) &&
             v->gate == SINKPROOF_GATE_NONE)
             lacks = "gate";
-        if (t >= SINKPROOF_DESIGN_UNTURNED_Q && t <= SINKPROOF_DESIGN_BASE &&
-            v->places != SINKPROOF_PLACES_ROTARY)
+        if (t >= DESIGN_UNTURNED_Q && t <= DESIGN_BASE && v->places != SINKPROOF_PLACES_ROTARY)
             lacks = "rotation";
-        if (t == SINKPROOF_DESIGN_BIAS && !biased) lacks = "bias of positions";
+        if (t == DESIGN_BIAS && !biased) lacks = "bias of positions";
         if (lacks != NULL)
             return sinkproof_fail(error,
                                   "%.300s: tensor %.100s: expected none, since the design "
@@ -232,10 +228,10 @@ static bool check_steps(const sinkproof_design_trace *trace, const sinkproof_des
     return true;
 }
 
-static bool check_layer(const sinkproof_design_trace *trace, sinkproof_design_layer *l,
+static bool check_layer(const sinkproof_design_trace *trace, design_layer *l,
                         sinkproof_error *error) {
     for (int pass = 0; pass < 2; pass++)
-        for (int t = 0; t < SINKPROOF_DESIGN_TENSORS; t++)
+        for (int t = 0; t < DESIGN_TENSORS; t++)
             if (l->at[t] != NULL && !check_tensor(trace, l, t, pass == 0, error)) return false;
     if (l->kv_heads > 0 && l->heads % l->kv_heads != 0)
         return sinkproof_fail(error,
@@ -250,7 +246,7 @@ static bool check_layer(const sinkproof_design_trace *trace, sinkproof_design_la
     return check_steps(trace, l, error) && take_documents(trace, l, error);
 }
 
-static bool read_design(const sinkproof_design_trace *trace, sinkproof_design_layer *l,
+static bool read_design(const sinkproof_design_trace *trace, design_layer *l,
                         sinkproof_error *error) {
     char key[32];
     sinkproof_error why;
@@ -260,17 +256,16 @@ static bool read_design(const sinkproof_design_trace *trace, sinkproof_design_la
     if (l->design == NULL)
         return sinkproof_fail(error, "%.300s: expected metadata design or %s, found neither",
                               trace->path, key);
-    if (sinkproof_design_parse(l->design, &l->variant, &why)) return true;
+    if (design_parse(l->design, &l->variant, &why)) return true;
     return sinkproof_fail(error, "%.300s: metadata design of layer %zu: %.600s", trace->path,
                           l->layer, why.text);
 }
 
 static bool take_file(sinkproof_design_trace *trace, sinkproof_error *error) {
     const char *format = sinkproof_safetensors_metadata(trace->file, "format");
-    if (format == NULL || strcmp(format, SINKPROOF_DESIGN_FORMAT) != 0)
+    if (format == NULL || strcmp(format, DESIGN_FORMAT) != 0)
         return sinkproof_fail(error, "%.300s: expected metadata format %s, found %.100s",
-                              trace->path, SINKPROOF_DESIGN_FORMAT,
-                              format != NULL ? format : "none");
+                              trace->path, DESIGN_FORMAT, format != NULL ? format : "none");
     trace->policy = sinkproof_safetensors_metadata(trace->file, "policy");
     bool good = take_tensors(trace, error);
     for (size_t i = 0; good && i < trace->count; i++)
@@ -279,12 +274,12 @@ static bool take_file(sinkproof_design_trace *trace, sinkproof_error *error) {
     return good;
 }
 
-static bool begin(const char *path, sinkproof_design_trace *trace, sinkproof_error *error) {
+static bool trace_begin(const char *path, sinkproof_design_trace *trace, sinkproof_error *error) {
     *trace = (sinkproof_design_trace){.path = strdup(path)};
     return trace->path != NULL || sinkproof_fail(error, "%.300s: no memory", path);
 }
 
-static bool finish(bool good, sinkproof_design_trace *trace, sinkproof_error *error) {
+static bool trace_finish_open(bool good, sinkproof_design_trace *trace, sinkproof_error *error) {
     good = good && take_file(trace, error);
     if (!good) sinkproof_design_trace_close(trace);
     return good;
@@ -292,15 +287,16 @@ static bool finish(bool good, sinkproof_design_trace *trace, sinkproof_error *er
 
 bool sinkproof_design_trace_open(const char *path, sinkproof_design_trace *trace,
                                  sinkproof_error *error) {
-    bool good = begin(path, trace, error) && sinkproof_safetensors_open(path, &trace->file, error);
-    return finish(good, trace, error);
+    bool good =
+        trace_begin(path, trace, error) && sinkproof_safetensors_open(path, &trace->file, error);
+    return trace_finish_open(good, trace, error);
 }
 
 bool sinkproof_design_trace_parse(const uint8_t *bytes, size_t length, const char *name,
                                   sinkproof_design_trace *trace, sinkproof_error *error) {
-    bool good = begin(name, trace, error) &&
+    bool good = trace_begin(name, trace, error) &&
                 sinkproof_safetensors_parse(bytes, length, name, &trace->file, error);
-    return finish(good, trace, error);
+    return trace_finish_open(good, trace, error);
 }
 
 void sinkproof_design_trace_close(sinkproof_design_trace *trace) {

@@ -28,56 +28,56 @@
 #include "model/safetensors.h"
 #include "ref/variants/variant.h"
 
-#define SINKPROOF_DESIGN_FORMAT "sinkproof-design-1"
+#define DESIGN_FORMAT "sinkproof-design-1"
 
-typedef enum sinkproof_design_tensor {
-    SINKPROOF_DESIGN_Q,
-    SINKPROOF_DESIGN_K,
-    SINKPROOF_DESIGN_V,
-    SINKPROOF_DESIGN_FQ,
-    SINKPROOF_DESIGN_FK,
-    SINKPROOF_DESIGN_BIAS,
-    SINKPROOF_DESIGN_S,
-    SINKPROOF_DESIGN_ALPHA,
-    SINKPROOF_DESIGN_O,
-    SINKPROOF_DESIGN_G,
-    SINKPROOF_DESIGN_GATE,
-    SINKPROOF_DESIGN_GATED,
-    SINKPROOF_DESIGN_STAR_KEY,
-    SINKPROOF_DESIGN_STAR_VALUE,
-    SINKPROOF_DESIGN_STAR_LOGIT,
-    SINKPROOF_DESIGN_SLOPE,
-    SINKPROOF_DESIGN_BUCKETS,
-    SINKPROOF_DESIGN_MLP_1,
-    SINKPROOF_DESIGN_MLP_2,
-    SINKPROOF_DESIGN_UNTURNED_Q,
-    SINKPROOF_DESIGN_UNTURNED_K,
-    SINKPROOF_DESIGN_COS,
-    SINKPROOF_DESIGN_SIN,
-    SINKPROOF_DESIGN_BASE,
-    SINKPROOF_DESIGN_DOCUMENTS,
-    SINKPROOF_DESIGN_TENSORS
-} sinkproof_design_tensor;
+typedef enum design_tensor {
+    DESIGN_Q,
+    DESIGN_K,
+    DESIGN_V,
+    DESIGN_FQ,
+    DESIGN_FK,
+    DESIGN_BIAS,
+    DESIGN_S,
+    DESIGN_ALPHA,
+    DESIGN_O,
+    DESIGN_G,
+    DESIGN_GATE,
+    DESIGN_GATED,
+    DESIGN_STAR_KEY,
+    DESIGN_STAR_VALUE,
+    DESIGN_STAR_LOGIT,
+    DESIGN_SLOPE,
+    DESIGN_BUCKETS,
+    DESIGN_MLP_1,
+    DESIGN_MLP_2,
+    DESIGN_UNTURNED_Q,
+    DESIGN_UNTURNED_K,
+    DESIGN_COS,
+    DESIGN_SIN,
+    DESIGN_BASE,
+    DESIGN_DOCUMENTS,
+    DESIGN_TENSORS
+} design_tensor;
 
-const char *sinkproof_design_tensor_name(sinkproof_design_tensor t); // "star.key"
+const char *design_tensor_name(design_tensor t); // "star.key"
 // Whether its first dimension is the rows, and its second the heads.
-bool sinkproof_design_rows_first(sinkproof_design_tensor t);
+bool design_has_rows_first(design_tensor t);
 
-typedef struct sinkproof_design_layer {
+typedef struct design_layer {
     size_t layer;
     const char *design; // as text
     sinkproof_variant variant;
-    size_t rows, heads, kv_heads, dim, value_dim, pairs;  // 0: no tensor tells
-    const sinkproof_tensor *at[SINKPROOF_DESIGN_TENSORS]; // NULL where absent
-    int *document_n;                                      // [rows], or NULL
-} sinkproof_design_layer;
+    size_t rows, heads, kv_heads, dim, value_dim, pairs; // 0: no tensor tells
+    const sinkproof_tensor *at[DESIGN_TENSORS];          // NULL where absent
+    int *document_n;                                     // [rows], or NULL
+} design_layer;
 
 typedef struct sinkproof_design_trace {
     char *path;
     sinkproof_safetensors *file;
     const char *policy; // from the metadata; NULL: not stated
     size_t count;
-    sinkproof_design_layer *layers; // [count], ascending
+    design_layer *layers; // [count], ascending
 } sinkproof_design_trace;
 
 // Opens a file and checks every name, shape and dtype; values are left to the judge.

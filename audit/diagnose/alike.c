@@ -8,25 +8,25 @@
 #include <string.h>
 
 // Whether the mistakes would put a point outside its set that is inside, in a layer other than f's.
-static bool breaks_others(sinkproof_trials *s, const sinkproof_finding_of *f,
-                          const sinkproof_explanation *what, bool *breaks) {
+static bool breaks_others(place_trials *s, const diagnosed_finding *f,
+                          const mistakes_together *what, bool *breaks) {
     enum { LAYERS = 8 }; // layers that are asked
     size_t asked = 0;
     *breaks = false;
     for (size_t l = 0; l < s->config->n_layers && asked < LAYERS && !*breaks; l++) {
-        sinkproof_trial t = {.what = *what, .rows = f->rows};
-        unsigned inside = ~sinkproof_failing(s, l);
+        mistake_trial t = {.what = *what, .rows = f->rows};
+        unsigned inside = ~failing_points(s, l);
         bool possible;
         if (f->layers[l] || f->layer == s->config->n_layers) continue;
-        if (!sinkproof_try_points(s, l, inside, 0, &t, &possible)) return false;
+        if (!trial_try_points(s, l, inside, 0, &t, &possible)) return false;
         *breaks = possible && t.refused;
         asked += possible;
     }
     return true;
 }
 
-bool sinkproof_prefer_everywhere(sinkproof_trials *s, sinkproof_finding_of *f) {
-    sinkproof_explanation kept[SINKPROOF_ALIKE];
+bool diagnose_prefer_everywhere(place_trials *s, diagnosed_finding *f) {
+    mistakes_together kept[DIAGNOSE_MOST_ALIKE];
     size_t n = 0;
     for (size_t a = 0; a < f->n_alike; a++) {
         bool breaks;

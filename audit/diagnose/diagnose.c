@@ -15,21 +15,21 @@
 
 // A mistake of the catalogue, tried at the current place.
 typedef struct candidate {
-    sinkproof_explanation what;
+    mistakes_together what;
     unsigned reached; // failing points that it reaches
     bool tried, fits; // tried alone; no element is outside under it
     bool alone;       // tried alone only: in no pair, and never as the next best
 } candidate;
 
 typedef struct search {
-    sinkproof_trials trials;
+    place_trials trials;
     sinkproof_diagnosis *out;
     candidate *of; // the candidates of the current place
-    sinkproof_trial *fitting;
+    mistake_trial *fitting;
     size_t n_candidates, n_fitting;
 } search;
 
-static unsigned bit(sinkproof_trace_point point) {
+static unsigned point_bit(sinkproof_trace_point point) {
     return 1u << point;
 }
 
@@ -43,47 +43,47 @@ static bool no_memory(const search *s) {
     return sinkproof_fail(s->trials.error, "no memory for a diagnosis");
 }
 
-static sinkproof_finding_of *add_finding(search *s, size_t place, unsigned points) {
-    sinkproof_finding_of *grown =
+static diagnosed_finding *add_finding(search *s, size_t place, unsigned points) {
+    diagnosed_finding *grown =
         realloc(s->out->findings, (s->out->n + 1) * sizeof *s->out->findings);
     if (grown == NULL) {
         no_memory(s);
         return NULL;
     }
     s->out->findings = grown;
-    sinkproof_finding_of *f = &grown[s->out->n++];
-    *f = (sinkproof_finding_of){.layer = place, .points = points, .next_bounds = INFINITY};
+    diagnosed_finding *f = &grown[s->out->n++];
+    *f = (diagnosed_finding){.layer = place, .points = points, .next_bounds = INFINITY};
     f->point = (sinkproof_trace_point)__builtin_ctz(points);
     f->layers[place] = true;
     return f;
 }
 
 // Points that were not searched in full; one finding covers all such layers.
-static sinkproof_finding_of *add_limited(search *s, size_t place, unsigned points,
-                                         sinkproof_limit limit) {
+static diagnosed_finding *add_limited(search *s, size_t place, unsigned points,
+                                      search_limit limit) {
     for (size_t i = 0; i < s->out->n; i++) {
-        sinkproof_finding_of *f = &s->out->findings[i];
+        diagnosed_finding *f = &s->out->findings[i];
         if (f->limit != limit || f->points != points || f->n_alike > 0) continue;
         f->layers[place] = true;
         return f;
     }
-    sinkproof_finding_of *f = add_finding(s, place, points);
+    diagnosed_finding *f = add_finding(s, place, points);
     if (f != NULL) f->limit = limit;
     return f;
 }
 
-static void tell(sinkproof_finding_of *f, const sinkproof_explanation *what) {
-    if (f->n_alike < SINKPROOF_ALIKE)
+static void finding_add_alike(diagnosed_finding *f, const mistakes_together *what) {
+    if (f->n_alike < DIAGNOSE_MOST_ALIKE)
         f->alike[f->n_alike++] = *what;
     else
         f->more_alike++;
 }
 
 // Keeps a supposition that does not explain f as the next best if its farthest element is nearer.
-static void consider_next(sinkproof_finding_of *f, const sinkproof_trial *t) {
+static void consider_next(diagnosed_finding *f, const mistake_trial *t) {
     double worst = 0;
     if (t->refused || (t->reached & f->points) == 0) return;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+    for (int p = 0; p < TRACE_POINTS; p++)
         if (f->points >> p & 1) worst = sinkproof_worst(worst, t->bounds[p]);
     if (worst == 0 || !(worst < f->next_bounds)) return;
     f->next = t->what;
@@ -91,7 +91,7 @@ static void consider_next(sinkproof_finding_of *f, const sinkproof_trial *t) {
 }
 
 // Whether the mistakes put every point that they reach inside, and `points` are among those.
-static bool explains(const sinkproof_trial *t, unsigned points) {
+static bool trial_explains(const mistake_trial *t, unsigned points) {
     return !t->refused && !t->breaks && ((points | t->reached) & ~t->inside) == 0;
 }
 
@@ -100,18 +100,18 @@ static bool explains(const sinkproof_trial *t, unsigned points) {
 // Whether it can explain all that it reaches. Only a mistake that may overflow explains NaN or
 // infinity.
 static bool is_worth_trying(const search *s, size_t place, const candidate *c) {
-    if (c->reached & sinkproof_failing_unbounded(&s->trials, place)) return false;
-    return (c->reached & sinkproof_failing_not_finite(&s->trials, place)) == 0 ||
-           sinkproof_mistake_may_overflow(c->what.mistakes[0]);
+    if (c->reached & failing_points_unbounded(&s->trials, place)) return false;
+    return (c->reached & failing_points_not_finite(&s->trials, place)) == 0 ||
+           mistake_may_overflow(c->what.mistakes[0]);
 }
 
 static bool try_single(search *s, size_t place, candidate *c) {
-    sinkproof_trial *t = &s->fitting[s->n_fitting];
+    mistake_trial *t = &s->fitting[s->n_fitting];
     bool possible;
-    *t = (sinkproof_trial){.what = c->what};
-    if (!sinkproof_try_whether(&s->trials, place, t, &possible)) return false;
+    *t = (mistake_trial){.what = c->what};
+    if (!trial_try_whether(&s->trials, place, t, &possible)) return false;
     c->tried = true;
-    c->fits = !t->refused && explains(t, 0);
+    c->fits = !t->refused && trial_explains(t, 0);
     c->alone = c->alone || t->blind;
     s->n_fitting += c->fits;
     return true;
@@ -120,13 +120,13 @@ static bool try_single(search *s, size_t place, candidate *c) {
 // Lists the mistakes that reach a failing point.
 static void list_candidates(search *s, size_t place) {
     s->n_candidates = s->n_fitting = 0;
-    for (size_t m = 0; m < sinkproof_mistakes(); m++) {
+    for (size_t m = 0; m < mistake_count(); m++) {
         candidate *c = &s->of[s->n_candidates];
-        *c = (candidate){.what = {1, {sinkproof_mistake_at(m)}}};
-        c->reached = sinkproof_reached(&s->trials, place, &c->what);
-        c->alone = sinkproof_mistake_stands_alone(c->what.mistakes[0]);
+        *c = (candidate){.what = {1, {mistake_at(m)}}};
+        c->reached = failing_points_reached(&s->trials, place, &c->what);
+        c->alone = mistake_stands_alone(c->what.mistakes[0]);
         s->n_candidates +=
-            c->reached != 0 && sinkproof_can_suppose(&s->trials.suspect, c->what.mistakes[0]);
+            c->reached != 0 && suspect_can_suppose(&s->trials.suspect, c->what.mistakes[0]);
     }
 }
 
@@ -135,22 +135,22 @@ static bool try_singles(search *s, size_t place, bool alone) {
     for (size_t i = 0; fine && i < s->n_candidates; i++) {
         candidate *c = &s->of[i];
         if (c->alone != alone || c->tried) continue;
-        sinkproof_trials_show(&s->trials, 1);
+        trials_show_progress(&s->trials, 1);
         if (!is_spent(s) && is_worth_trying(s, place, c)) fine = try_single(s, place, c);
     }
     return fine;
 }
 
 // Finds the nearest of the single mistakes that do not explain f.
-static bool find_next(search *s, size_t place, sinkproof_finding_of *f) {
+static bool find_next(search *s, size_t place, diagnosed_finding *f) {
     bool fine = true, possible;
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
         const candidate *c = &s->of[i];
-        sinkproof_trial t = {.what = c->what, .rows = f->rows};
+        mistake_trial t = {.what = c->what, .rows = f->rows};
         if (!c->tried || c->fits || c->alone || (c->reached & f->points) == 0) continue;
-        fine = sinkproof_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible);
+        fine = trial_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible);
         if (fine && possible) consider_next(f, &t);
-        sinkproof_trials_show(&s->trials, 1);
+        trials_show_progress(&s->trials, 1);
     }
     return fine;
 }
@@ -167,11 +167,11 @@ static unsigned most_explained(const search *s, unsigned left) {
 
 static bool explain_by_singles(search *s, size_t place, unsigned *left) {
     for (unsigned points; (points = most_explained(s, *left)) != 0; *left &= ~points) {
-        sinkproof_finding_of *f = add_finding(s, place, points);
+        diagnosed_finding *f = add_finding(s, place, points);
         if (f == NULL) return false;
         for (size_t i = 0; i < s->n_fitting; i++)
-            if (explains(&s->fitting[i], points))
-                tell(f, &s->fitting[i].what);
+            if (trial_explains(&s->fitting[i], points))
+                finding_add_alike(f, &s->fitting[i].what);
             else
                 consider_next(f, &s->fitting[i]);
         if (!find_next(s, place, f)) return false;
@@ -187,14 +187,14 @@ static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, s
     bool fine = true, possible;
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
         const candidate *c = &s->of[i];
-        sinkproof_trial t = {.what = c->what, .rows = rows};
-        unsigned points = s->out->n > at ? s->out->findings[at].points : bit(point);
-        if (!c->tried || (c->reached & bit(point)) == 0) continue;
-        fine = sinkproof_try_whether(&s->trials, place, &t, &possible);
-        if (!fine || !possible || !explains(&t, points)) continue;
+        mistake_trial t = {.what = c->what, .rows = rows};
+        unsigned points = s->out->n > at ? s->out->findings[at].points : point_bit(point);
+        if (!c->tried || (c->reached & point_bit(point)) == 0) continue;
+        fine = trial_try_whether(&s->trials, place, &t, &possible);
+        if (!fine || !possible || !trial_explains(&t, points)) continue;
         if (s->out->n == at && add_finding(s, place, t.inside & *left) == NULL) return false;
         s->out->findings[at].rows = rows;
-        tell(&s->out->findings[at], &t.what);
+        finding_add_alike(&s->out->findings[at], &t.what);
     }
     if (!fine || s->out->n == at) return fine;
     *left &= ~s->out->findings[at].points;
@@ -204,11 +204,11 @@ static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, s
 static bool explain_by_rows(search *s, size_t place, unsigned *left) {
     size_t n = s->trials.j->n_tokens;
     bool fine = true;
-    for (int p = 0; fine && p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; fine && p < TRACE_POINTS; p++) {
         sinkproof_trace_point point = (sinkproof_trace_point)p;
         sinkproof_rows rows;
-        if ((*left & bit(point)) == 0) continue;
-        fine = sinkproof_failing_rows(&s->trials, place, point, &rows);
+        if ((*left & point_bit(point)) == 0) continue;
+        fine = failing_rows_find(&s->trials, place, point, &rows);
         if (fine && (rows.first > 0 || rows.end < n))
             fine = explain_rows(s, place, point, rows, left);
     }
@@ -219,11 +219,10 @@ static bool explain_by_rows(search *s, size_t place, unsigned *left) {
 static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_rows rows,
                          bool *within) {
     *within = true;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS && rows.end > 0; p++) {
+    for (int p = 0; p < TRACE_POINTS && rows.end > 0; p++) {
         sinkproof_rows here;
         if ((points >> p & 1) == 0) continue;
-        if (!sinkproof_failing_rows(&s->trials, place, (sinkproof_trace_point)p, &here))
-            return false;
+        if (!failing_rows_find(&s->trials, place, (sinkproof_trace_point)p, &here)) return false;
         *within = *within && here.first >= rows.first && here.end <= rows.end;
     }
     return true;
@@ -232,15 +231,14 @@ static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_row
 // ---- isolated elements, where no single mistake explains them
 
 static bool set_apart(search *s, size_t place, unsigned *left) {
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS && !is_spent(s); p++) {
-        sinkproof_finding_of apart = {0};
+    for (int p = 0; p < TRACE_POINTS && !is_spent(s); p++) {
+        diagnosed_finding apart = {0};
         unsigned point = *left & 1u << p;
         if (point == 0) continue;
-        const sinkproof_point_report *r =
-            sinkproof_report_at(&s->trials, (sinkproof_trace_point)p, place);
-        if (!sinkproof_stands_apart(&s->trials, s->out, r, &apart)) return false;
-        if (apart.isolated == 0 && apart.limit == SINKPROOF_LIMIT_NONE) continue;
-        sinkproof_finding_of *f = add_finding(s, place, point);
+        const sinkproof_point_report *r = place_report(&s->trials, (sinkproof_trace_point)p, place);
+        if (!point_stands_apart(&s->trials, s->out, r, &apart)) return false;
+        if (apart.isolated == 0 && apart.limit == LIMIT_NONE) continue;
+        diagnosed_finding *f = add_finding(s, place, point);
         if (f == NULL) return false;
         f->isolated = apart.isolated, f->elements = apart.elements;
         f->isolation = apart.isolation, f->limit = apart.limit;
@@ -263,50 +261,50 @@ static int by_outside(const void *a, const void *b) {
 }
 
 // Ranks the mistakes that reach f's point; those that leave the fewest elements outside come first.
-static bool rank(search *s, size_t place, sinkproof_finding_of *f, ranked *r, size_t *n) {
+static bool rank_nearest_mistakes(search *s, size_t place, diagnosed_finding *f, ranked *r,
+                                  size_t *n) {
     bool fine = true, possible;
     *n = 0;
     for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
         const candidate *c = &s->of[i];
-        sinkproof_trial t = {.what = c->what};
-        if (!c->tried || c->alone || (c->reached & bit(f->point)) == 0) continue;
-        fine = sinkproof_try_points(&s->trials, place, bit(f->point), INFINITY, &t, &possible);
+        mistake_trial t = {.what = c->what};
+        if (!c->tried || c->alone || (c->reached & point_bit(f->point)) == 0) continue;
+        fine = trial_try_points(&s->trials, place, point_bit(f->point), INFINITY, &t, &possible);
         if (!fine || !possible) continue;
         consider_next(f, &t);
         r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};
-        sinkproof_trials_show(&s->trials, 1);
+        trials_show_progress(&s->trials, 1);
     }
     qsort(r, *n, sizeof *r, by_outside);
     return fine;
 }
 
 static bool try_pair(search *s, size_t place, const ranked *a, const ranked *b,
-                     sinkproof_finding_of *f, unsigned left) {
+                     diagnosed_finding *f, unsigned left) {
     bool possible;
-    sinkproof_trial t = {.what = {2, {a->c->what.mistakes[0], b->c->what.mistakes[0]}}};
-    sinkproof_trials_show(&s->trials, 1);
-    if (!sinkproof_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible))
+    mistake_trial t = {.what = {2, {a->c->what.mistakes[0], b->c->what.mistakes[0]}}};
+    trials_show_progress(&s->trials, 1);
+    if (!trial_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible))
         return false;
     if (possible) consider_next(f, &t);
     if (!possible || t.refused || (f->points & ~t.inside) != 0) return true;
-    if (!sinkproof_try_all(&s->trials, place, false, &t, &possible)) return false;
-    if (!possible || !explains(&t, f->points)) return true;
+    if (!trial_try_all(&s->trials, place, false, &t, &possible)) return false;
+    if (!possible || !trial_explains(&t, f->points)) return true;
     if (f->n_alike == 0) f->points = t.inside & left; // takes all points that it can
-    tell(f, &t.what);
+    finding_add_alike(f, &t.what);
     return true;
 }
 
-static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, sinkproof_finding_of *f,
+static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, diagnosed_finding *f,
                       unsigned left) {
     bool fine = true;
     size_t tried = 0;
     // pairs in the order of the sum of their ranks
     for (size_t sum = 1; fine && n > 1 && sum <= 2 * n - 3; sum++)
         for (size_t a = sum >= n ? sum - n + 1 : 0; fine && 2 * a < sum; a++) {
-            if (is_spent(s)) f->limit = SINKPROOF_LIMIT_BUDGET;
-            if (tried == s->trials.options->pairs) f->limit = SINKPROOF_LIMIT_PAIRS;
-            if (f->limit == SINKPROOF_LIMIT_BUDGET || f->limit == SINKPROOF_LIMIT_PAIRS)
-                return true;
+            if (is_spent(s)) f->limit = LIMIT_BUDGET;
+            if (tried == s->trials.options->pairs) f->limit = LIMIT_PAIRS;
+            if (f->limit == LIMIT_BUDGET || f->limit == LIMIT_PAIRS) return true;
             fine = try_pair(s, place, &r[a], &r[sum - a], f, left);
             f->searched++, tried++;
         }
@@ -314,11 +312,11 @@ static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, sinkpr
 }
 
 // Counts the suppositions that reach a point, and the single mistakes that were tried.
-static void count(const search *s, sinkproof_finding_of *f, sinkproof_trace_point point) {
+static void count_suppositions(const search *s, diagnosed_finding *f, sinkproof_trace_point point) {
     size_t all = 0, pairing = 0;
     for (size_t i = 0; i < s->n_candidates; i++) {
         const candidate *c = &s->of[i];
-        if ((c->reached & bit(point)) == 0) continue;
+        if ((c->reached & point_bit(point)) == 0) continue;
         all++, pairing += !c->alone, f->searched += c->tried;
     }
     f->suppositions += all + pairing * (pairing - 1) / 2;
@@ -327,18 +325,19 @@ static void count(const search *s, sinkproof_finding_of *f, sinkproof_trace_poin
 // Tries pairs for the first point of `left`; the other points that the pair explains leave with it.
 static bool explain_by_pairs(search *s, size_t place, unsigned *left) {
     unsigned point = *left & -*left;
-    bool finite = (point & sinkproof_failing_not_finite(&s->trials, place)) == 0;
-    sinkproof_finding_of *f = add_finding(s, place, point);
+    bool finite = (point & failing_points_not_finite(&s->trials, place)) == 0;
+    diagnosed_finding *f = add_finding(s, place, point);
     ranked *r = malloc(s->n_candidates * sizeof *r + 1);
     size_t n;
     if (f == NULL || r == NULL) {
         free(r);
         return f == NULL ? false : no_memory(s);
     }
-    count(s, f, f->point);
-    bool fine = !finite || (rank(s, place, f, r, &n) && try_pairs(s, place, r, n, f, *left));
-    if (f->searched < f->suppositions && f->limit == SINKPROOF_LIMIT_NONE)
-        f->limit = is_spent(s) ? SINKPROOF_LIMIT_BUDGET : SINKPROOF_LIMIT_OVERFLOW;
+    count_suppositions(s, f, f->point);
+    bool fine = !finite ||
+                (rank_nearest_mistakes(s, place, f, r, &n) && try_pairs(s, place, r, n, f, *left));
+    if (f->searched < f->suppositions && f->limit == LIMIT_NONE)
+        f->limit = is_spent(s) ? LIMIT_BUDGET : LIMIT_OVERFLOW;
     free(r);
     *left &= ~f->points;
     return fine;
@@ -346,12 +345,11 @@ static bool explain_by_pairs(search *s, size_t place, unsigned *left) {
 
 // ---- points that nothing explains
 
-static bool describe(search *s, sinkproof_finding_of *f) {
-    const sinkproof_point_report *r = sinkproof_report_at(&s->trials, f->point, f->layer);
-    uint8_t *marks = sinkproof_marks_of(&s->trials, r);
+static bool describe_finding(search *s, diagnosed_finding *f) {
+    const sinkproof_point_report *r = place_report(&s->trials, f->point, f->layer);
+    uint8_t *marks = outside_marks(&s->trials, r);
     bool fine = marks != NULL;
-    if (fine && !sinkproof_describe_pattern(r, marks, f->pattern, sizeof f->pattern))
-        fine = no_memory(s);
+    if (fine && !pattern_describe(r, marks, f->pattern, sizeof f->pattern)) fine = no_memory(s);
     free(marks);
     return fine;
 }
@@ -361,18 +359,18 @@ static bool describe(search *s, sinkproof_finding_of *f) {
 // Tries the explanations of the same points in other layers.
 static bool explain_as_before(search *s, size_t place, unsigned *left) {
     for (size_t i = 0; i < s->out->n; i++) {
-        sinkproof_finding_of *f = &s->out->findings[i];
+        diagnosed_finding *f = &s->out->findings[i];
         if (f->n_alike == 0 || (f->points & ~*left) != 0) continue;
         size_t kept = 0;
         bool possible, within;
-        sinkproof_explanation still[SINKPROOF_ALIKE];
+        mistakes_together still[DIAGNOSE_MOST_ALIKE];
         if (!fail_in_rows(s, place, f->points, f->rows, &within)) return false;
         if (!within) continue;
         for (size_t a = 0; a < f->n_alike; a++) {
-            sinkproof_trial t = {.what = f->alike[a], .rows = f->rows};
-            if (!sinkproof_try_whether(&s->trials, place, &t, &possible)) return false;
-            sinkproof_trials_show(&s->trials, 1);
-            if (possible && explains(&t, f->points)) still[kept++] = f->alike[a];
+            mistake_trial t = {.what = f->alike[a], .rows = f->rows};
+            if (!trial_try_whether(&s->trials, place, &t, &possible)) return false;
+            trials_show_progress(&s->trials, 1);
+            if (possible && trial_explains(&t, f->points)) still[kept++] = f->alike[a];
         }
         if (kept == 0) continue;
         memcpy(f->alike, still, kept * sizeof *still); // explain all these layers
@@ -389,8 +387,8 @@ static unsigned in_vain_before(const search *s) {
     unsigned points = 0;
     size_t often = 0;
     for (size_t i = 0; i < s->out->n; i++) {
-        const sinkproof_finding_of *f = &s->out->findings[i];
-        if (f->n_alike > 0 || f->isolated > 0 || f->limit > SINKPROOF_LIMIT_PAIRS) continue;
+        const diagnosed_finding *f = &s->out->findings[i];
+        if (f->n_alike > 0 || f->isolated > 0 || f->limit > LIMIT_PAIRS) continue;
         points |= f->points, often++;
     }
     return often < s->trials.options->patience ? points : ~0u;
@@ -398,9 +396,9 @@ static unsigned in_vain_before(const search *s) {
 
 static bool leave_pairs_out(search *s, size_t place, unsigned points) {
     if (points == 0) return true;
-    sinkproof_finding_of *f = add_limited(s, place, points, SINKPROOF_LIMIT_BEFORE);
-    for (int p = 0; f != NULL && p < SINKPROOF_TRACE_POINTS; p++)
-        if (points >> p & 1) count(s, f, (sinkproof_trace_point)p);
+    diagnosed_finding *f = add_limited(s, place, points, LIMIT_BEFORE);
+    for (int p = 0; f != NULL && p < TRACE_POINTS; p++)
+        if (points >> p & 1) count_suppositions(s, f, (sinkproof_trace_point)p);
     return f != NULL;
 }
 
@@ -420,31 +418,31 @@ static bool explain_anew(search *s, size_t place, unsigned left) {
     return leave_pairs_out(s, place, left);
 }
 
-static bool leave(search *s, size_t place, unsigned points, sinkproof_limit limit) {
+static bool leave_unsearched(search *s, size_t place, unsigned points, search_limit limit) {
     return points == 0 || add_limited(s, place, points, limit) != NULL;
 }
 
 // searched: the number of layers that were searched in full.
 static bool look_at(search *s, size_t place, size_t *searched) {
-    unsigned unbounded = sinkproof_failing_unbounded(&s->trials, place);
-    unsigned failing = sinkproof_failing(&s->trials, place) & ~unbounded, left = failing;
+    unsigned unbounded = failing_points_unbounded(&s->trials, place);
+    unsigned failing = failing_points(&s->trials, place) & ~unbounded, left = failing;
     size_t before = s->out->n;
-    if (!sinkproof_failing_alone(&s->trials, place, &left)) return false;
+    if (!failing_points_alone(&s->trials, place, &left)) return false;
     failing &= ~left;
     if (!explain_as_before(s, place, &left)) return false;
     bool isolated; // not searched: the layer does not count
-    if (!sinkproof_all_isolated(&s->trials, place, left, &isolated)) return false;
+    if (!points_are_isolated(&s->trials, place, left, &isolated)) return false;
     bool anew = left != 0 && (isolated || *searched < s->trials.options->places);
     *searched += anew && !isolated;
     if (anew && !explain_anew(s, place, left)) return false;
-    if (!leave(s, place, anew ? 0 : left, SINKPROOF_LIMIT_PLACES) ||
-        !leave(s, place, unbounded, SINKPROOF_LIMIT_SET) ||
-        !leave(s, place, failing, SINKPROOF_LIMIT_ALONE))
+    if (!leave_unsearched(s, place, anew ? 0 : left, LIMIT_PLACES) ||
+        !leave_unsearched(s, place, unbounded, LIMIT_SET) ||
+        !leave_unsearched(s, place, failing, LIMIT_ALONE))
         return false;
     for (size_t i = before; i < s->out->n; i++) {
-        sinkproof_finding_of *f = &s->out->findings[i];
-        bool whole = f->limit != SINKPROOF_LIMIT_BEFORE && f->limit < SINKPROOF_LIMIT_PLACES;
-        if (whole && f->n_alike == 0 && !describe(s, f)) return false;
+        diagnosed_finding *f = &s->out->findings[i];
+        bool whole = f->limit != LIMIT_BEFORE && f->limit < LIMIT_PLACES;
+        if (whole && f->n_alike == 0 && !describe_finding(s, f)) return false;
     }
     return true;
 }
@@ -452,12 +450,12 @@ static bool look_at(search *s, size_t place, size_t *searched) {
 // T0 first, then the layers, then F1 and F2, which share a place with T0.
 static bool look_everywhere(search *s) {
     size_t layers = s->trials.config->n_layers, searched = 0, ends_searched = 0;
-    unsigned ends = sinkproof_failing(&s->trials, layers);
+    unsigned ends = failing_points(&s->trials, layers);
     bool fine = true;
-    if (ends & bit(SINKPROOF_TRACE_T0)) fine = look_at(s, layers, &ends_searched);
+    if (ends & point_bit(TRACE_T0)) fine = look_at(s, layers, &ends_searched);
     for (size_t l = 0; fine && l < layers; l++)
-        if (sinkproof_failing(&s->trials, l) != 0) fine = look_at(s, l, &searched);
-    if (fine && ends != 0 && !(ends & bit(SINKPROOF_TRACE_T0)))
+        if (failing_points(&s->trials, l) != 0) fine = look_at(s, l, &searched);
+    if (fine && ends != 0 && !(ends & point_bit(TRACE_T0)))
         fine = look_at(s, layers, &ends_searched);
     return fine;
 }
@@ -481,14 +479,14 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
                            .stretch = malloc(sizeof *s.trials.stretch),
                            .error = error},
                 .out = diagnosis,
-                .of = malloc(sinkproof_mistakes() * sizeof *s.of),
-                .fitting = malloc(sinkproof_mistakes() * sizeof *s.fitting)};
-    s.trials.all = (double)o.places * (double)(2 * sinkproof_mistakes() + o.pairs);
+                .of = malloc(mistake_count() * sizeof *s.of),
+                .fitting = malloc(mistake_count() * sizeof *s.fitting)};
+    s.trials.all = (double)o.places * (double)(2 * mistake_count() + o.pairs);
     bool fine = s.trials.stretch != NULL && s.of != NULL && s.fitting != NULL;
     fine = fine ? look_everywhere(&s) : no_memory(&s);
     for (size_t i = 0; fine && i < diagnosis->n; i++)
         if (diagnosis->findings[i].n_alike > 1)
-            fine = sinkproof_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
+            fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     diagnosis->tried = s.trials.tried;
     free(s.trials.stretch);

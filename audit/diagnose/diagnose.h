@@ -12,42 +12,42 @@
 #include "audit/judge/judge.h"
 
 enum {
-    SINKPROOF_TOGETHER = 2, // most mistakes at one point
-    SINKPROOF_ALIKE = 12,   // most explanations that are listed
-    SINKPROOF_PATTERN = 640
+    DIAGNOSE_MOST_TOGETHER = 2, // most mistakes at one point
+    DIAGNOSE_MOST_ALIKE = 12,   // most explanations that are listed
+    DIAGNOSE_PATTERN_TEXT = 640
 };
 
 // Mistakes that explain points together.
-typedef struct sinkproof_explanation {
+typedef struct mistakes_together {
     size_t n;
-    const sinkproof_mistake *mistakes[SINKPROOF_TOGETHER];
-} sinkproof_explanation;
+    const known_mistake *mistakes[DIAGNOSE_MOST_TOGETHER];
+} mistakes_together;
 
 // Why some suppositions were not tried.
-typedef enum sinkproof_limit {
-    SINKPROOF_LIMIT_NONE,  // all were tried: each mistake, and every pair
-    SINKPROOF_LIMIT_PAIRS, // only as many pairs as the options allow
+typedef enum search_limit {
+    LIMIT_NONE,  // all were tried: each mistake, and every pair
+    LIMIT_PAIRS, // only as many pairs as the options allow
     // no pair: none was found for the same points of an earlier layer, or for `patience` others
-    SINKPROOF_LIMIT_BEFORE,
-    SINKPROOF_LIMIT_OVERFLOW, // where NaN or infinity is reached: only mistakes that may overflow
-    SINKPROOF_LIMIT_BUDGET,   // the options' budget was spent
-    SINKPROOF_LIMIT_PLACES,   // only the explanations of earlier layers
-    SINKPROOF_LIMIT_SET,      // none: the worst element's set is not finite
-    SINKPROOF_LIMIT_ALONE,    // none: judged alone, the points have wider sets
-    SINKPROOF_LIMIT_FOLLOWS   // no pair: the points are outside where an isolated element is read
-} sinkproof_limit;
+    LIMIT_BEFORE,
+    LIMIT_OVERFLOW, // where NaN or infinity is reached: only mistakes that may overflow
+    LIMIT_BUDGET,   // the options' budget was spent
+    LIMIT_PLACES,   // only the explanations of earlier layers
+    LIMIT_SET,      // none: the worst element's set is not finite
+    LIMIT_ALONE,    // none: judged alone, the points have wider sets
+    LIMIT_FOLLOWS   // no pair: the points are outside where an isolated element is read
+} search_limit;
 
 // The possible causes of an isolated element. A wrong operation makes more than one element differ,
 // with exceptions.
-typedef enum sinkproof_isolation {
-    SINKPROOF_ISOLATED,         // no exception applies
-    SINKPROOF_ISOLATED_STEP,    // outside by at most one step of the format it is rounded to
-    SINKPROOF_ISOLATED_EXTREME, // it, or one of its operands, is the largest or the smallest of all
-    SINKPROOF_ISOLATED_NAN,     // it is NaN or infinite
-} sinkproof_isolation;
+typedef enum isolation_kind {
+    ISOLATED_PLAIN,   // no exception applies
+    ISOLATED_STEP,    // outside by at most one step of the format it is rounded to
+    ISOLATED_EXTREME, // it, or one of its operands, is the largest or the smallest of all
+    ISOLATED_NAN,     // it is NaN or infinite
+} isolation_kind;
 
 // The finding about points that are outside, in one layer or in several layers alike.
-typedef struct sinkproof_finding_of {
+typedef struct diagnosed_finding {
     sinkproof_trace_point point; // the first of them
     size_t layer;                // the first layer; for T0, F1 and F2 the number of layers
     unsigned points;             // bits
@@ -57,28 +57,28 @@ typedef struct sinkproof_finding_of {
     size_t n_alike, more_alike; // listed, and further ones
     // tokens at which the mistakes act; the others are right. end 0: all tokens
     sinkproof_rows rows;
-    sinkproof_explanation alike[SINKPROOF_ALIKE];
+    mistakes_together alike[DIAGNOSE_MOST_ALIKE];
     // The nearest supposition that does not explain the points, and the distance of its farthest
     // element to the set, in half-widths of the set, each taken as at least half an ulp of the
     // traced format. n 0: none.
-    sinkproof_explanation next;
+    mistakes_together next;
     double next_bounds;
     // For points that nothing explains: the number of suppositions that reach them, the number of
     // those that were tried, and why not all were.
     size_t suppositions, searched;
-    sinkproof_limit limit;
+    search_limit limit;
     // The number of isolated elements outside, of `elements`, where no single mistake explains the
     // point (isolated.c); then no pairs are tried. 0: they are not isolated.
     size_t isolated, elements;
-    sinkproof_isolation isolation;
+    isolation_kind isolation;
     // for unexplained points: where the outside elements are; else ""
-    char pattern[SINKPROOF_PATTERN];
-} sinkproof_finding_of;
+    char pattern[DIAGNOSE_PATTERN_TEXT];
+} diagnosed_finding;
 
 typedef struct sinkproof_diagnosis {
     size_t n;
-    sinkproof_finding_of *findings; // in the order of the forward pass
-    size_t tried, budget;           // judgements of stretches
+    diagnosed_finding *findings; // in the order of the forward pass
+    size_t tried, budget;        // judgements of stretches
     size_t tokens;
 } sinkproof_diagnosis;
 
@@ -107,11 +107,11 @@ bool sinkproof_diagnosis_isolates(const sinkproof_diagnosis *diagnosis);
 
 // isolated.c: whether the marked elements are few and have nothing in common: no two of them share
 // an index or lie on a diagonal of two dimensions.
-bool sinkproof_marks_are_isolated(const sinkproof_point_report *report, const uint8_t *marks);
+bool marks_are_isolated(const sinkproof_point_report *report, const uint8_t *marks);
 
 // pattern.c: describes in words where the marked elements of a point are. Returns false if memory
 // runs out.
-bool sinkproof_describe_pattern(const sinkproof_point_report *report, const uint8_t *marks,
-                                char *text, size_t size);
+bool pattern_describe(const sinkproof_point_report *report, const uint8_t *marks, char *text,
+                      size_t size);
 
 #endif

@@ -6,37 +6,37 @@ enum { MOST = 64 }; // most overrides
 
 // The mistakes whose overrides are already part of the policy.
 typedef struct stated {
-    const sinkproof_mistake *all[MOST];
+    const known_mistake *all[MOST];
     size_t n;
 } stated;
 
-static bool is_stated(const stated *s, const sinkproof_mistake *m) {
+static bool is_stated(const stated *s, const known_mistake *m) {
     bool found = false;
     for (size_t i = 0; i < s->n; i++) found = found || s->all[i] == m;
     return found;
 }
 
-static bool state(stated *s, const sinkproof_mistake *m, sinkproof_cause *cause) {
+static bool state_mistake(stated *s, const known_mistake *m, sinkproof_cause *cause) {
     if (is_stated(s, m)) return true;
     if (s->n == MOST || !sinkproof_cause_add(cause, m->override, m->text)) return false;
     s->all[s->n++] = m;
     return true;
 }
 
-static bool is_of_overrides(const sinkproof_explanation *what) {
+static bool all_are_overrides(const mistakes_together *what) {
     bool all = what->n > 0;
     for (size_t i = 0; i < what->n; i++) all = all && what->mistakes[i]->override != NULL;
     return all;
 }
 
 // Adds explanation `number` of those that overrides state, or the last one.
-static bool state_finding(stated *s, const sinkproof_finding_of *f, size_t number,
+static bool state_finding(stated *s, const diagnosed_finding *f, size_t number,
                           sinkproof_cause *cause) {
-    const sinkproof_explanation *what = NULL;
+    const mistakes_together *what = NULL;
     for (size_t a = 0, n = 0; a < f->n_alike && n <= number; a++)
-        if (is_of_overrides(&f->alike[a])) what = &f->alike[a], n++;
+        if (all_are_overrides(&f->alike[a])) what = &f->alike[a], n++;
     bool fine = what != NULL;
-    for (size_t i = 0; fine && i < what->n; i++) fine = state(s, what->mistakes[i], cause);
+    for (size_t i = 0; fine && i < what->n; i++) fine = state_mistake(s, what->mistakes[i], cause);
     return fine;
 }
 

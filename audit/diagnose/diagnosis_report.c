@@ -14,10 +14,10 @@ static const char *point_name(int point) {
 }
 
 // "A9, A10 of layers 0, 2-3" or "F2".
-static void print_points(FILE *out, const sinkproof_config *config, const sinkproof_finding_of *f) {
+static void print_points(FILE *out, const sinkproof_config *config, const diagnosed_finding *f) {
     const char *comma = "";
     size_t layers = 0;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         if ((f->points >> p & 1) == 0) continue;
         fprintf(out, "%s%s", comma, point_name(p));
         comma = ", ";
@@ -53,7 +53,7 @@ static void print_words(FILE *out, size_t column, const char *words) {
 }
 
 // Prints "    by the sink is left out [sink-dropped]", a line for each mistake.
-static void print_what(FILE *out, const char *by, const sinkproof_explanation *what) {
+static void print_what(FILE *out, const char *by, const mistakes_together *what) {
     char words[320];
     for (size_t i = 0; i < what->n; i++) {
         const char *first = i == 0 ? by : "and";
@@ -63,7 +63,7 @@ static void print_what(FILE *out, const char *by, const sinkproof_explanation *w
     }
 }
 
-static void print_next(FILE *out, const sinkproof_finding_of *f) {
+static void print_next(FILE *out, const diagnosed_finding *f) {
     const char *next = f->n_alike > 0 ? "next best" : "nearest";
     if (f->next.n == 0) return;
     if (isfinite(f->next_bounds))
@@ -73,7 +73,7 @@ static void print_next(FILE *out, const sinkproof_finding_of *f) {
     print_what(out, "-", &f->next);
 }
 
-static void print_explained_head(FILE *out, size_t tokens, const sinkproof_finding_of *f) {
+static void print_explained_head(FILE *out, size_t tokens, const diagnosed_finding *f) {
     const sinkproof_rows *at = &f->rows;
     fprintf(out, "explained%s", f->alike[0].n > 1 ? " by two mistakes together" : "");
     if (at->end > 0 && at->end == tokens)
@@ -86,28 +86,28 @@ static void print_explained_head(FILE *out, size_t tokens, const sinkproof_findi
 }
 
 // Prints "one of 15360 elements, which no operation makes: ..."
-static void print_isolated_head(FILE *out, const sinkproof_finding_of *f) {
+static void print_isolated_head(FILE *out, const diagnosed_finding *f) {
     if (f->isolated == 1)
         fprintf(out, "one of %s", sinkproof_counted(f->elements, "element").text);
     else
         fprintf(out, "%zu of %s, without a pattern", f->isolated,
                 sinkproof_counted(f->elements, "element").text);
     static const char *const what[] = {
-        [SINKPROOF_ISOLATED] =
+        [ISOLATED_PLAIN] =
             ", which no operation makes: all others are inside, and no known mistake explains it; "
             "a write into the wrong place, a race or failing memory would",
-        [SINKPROOF_ISOLATED_STEP] = ", a step of the format outside: all others are inside, and no "
-                                    "known mistake explains it",
-        [SINKPROOF_ISOLATED_EXTREME] = ", at an end of the range: all others are inside, and no "
-                                       "known mistake explains it",
-        [SINKPROOF_ISOLATED_NAN] = ", no finite number: all others are inside, and no known "
-                                   "mistake that may overflow explains it"};
+        [ISOLATED_STEP] = ", a step of the format outside: all others are inside, and no "
+                          "known mistake explains it",
+        [ISOLATED_EXTREME] = ", at an end of the range: all others are inside, and no "
+                             "known mistake explains it",
+        [ISOLATED_NAN] = ", no finite number: all others are inside, and no known "
+                         "mistake that may overflow explains it"};
     fputs(what[f->isolation], out);
 }
 
 // Prints "  M8 of layers 0-3: explained, every element is inside"
 static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
-                       const sinkproof_finding_of *f) {
+                       const diagnosed_finding *f) {
     char *text = NULL;
     size_t length;
     FILE *line = open_memstream(&text, &length);
@@ -118,16 +118,16 @@ static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
         print_explained_head(to, tokens, f);
     else if (f->isolated > 0)
         print_isolated_head(to, f);
-    else if (f->limit == SINKPROOF_LIMIT_NONE)
+    else if (f->limit == LIMIT_NONE)
         fputs("unknown: no known mistake explains it, and no pair", to);
-    else if (f->limit == SINKPROOF_LIMIT_PLACES)
+    else if (f->limit == LIMIT_PLACES)
         fputs("not looked into; what explains the layers before does not explain it", to);
-    else if (f->limit == SINKPROOF_LIMIT_SET)
+    else if (f->limit == LIMIT_SET)
         fputs("not looked into; the honest set of its worst element is not finite", to);
-    else if (f->limit == SINKPROOF_LIMIT_ALONE)
+    else if (f->limit == LIMIT_ALONE)
         fputs("not looked into; fewer elements are outside where the point is judged by itself",
               to);
-    else if (f->limit == SINKPROOF_LIMIT_FOLLOWS)
+    else if (f->limit == LIMIT_FOLLOWS)
         fputs(
             "no single mistake explains it, and pairs are not tried; it is computed from one wrong "
             "element that is named above, and outside at no position but where that is read",
@@ -145,32 +145,31 @@ static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
     free(text);
 }
 
-static void print_explained(FILE *out, const sinkproof_finding_of *f) {
+static void print_explained(FILE *out, const diagnosed_finding *f) {
     for (size_t a = 0; a < f->n_alike; a++) print_what(out, a == 0 ? "by" : "or", &f->alike[a]);
     if (f->more_alike > 0) fprintf(out, "    or %zu more\n", f->more_alike);
     if (f->n_alike > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
 }
 
 // Prints why some suppositions were not tried.
-static void print_limit(FILE *out, const sinkproof_diagnosis *d, const sinkproof_finding_of *f) {
+static void print_limit(FILE *out, const sinkproof_diagnosis *d, const diagnosed_finding *f) {
     char budget[80];
     snprintf(budget, sizeof budget, "(the budget of %.40s is spent)",
              sinkproof_counted(d->budget, "judgement").text);
     const char *why =
-        f->limit == SINKPROOF_LIMIT_PAIRS    ? "(pairs: those of the nearest mistakes)"
-        : f->limit == SINKPROOF_LIMIT_BEFORE ? "(no pairs: none was found where they were tried "
-                                               "before)"
-        : f->limit == SINKPROOF_LIMIT_OVERFLOW
+        f->limit == LIMIT_PAIRS    ? "(pairs: those of the nearest mistakes)"
+        : f->limit == LIMIT_BEFORE ? "(no pairs: none was found where they were tried "
+                                     "before)"
+        : f->limit == LIMIT_OVERFLOW
             ? "(of what reaches a NaN or an infinity, only what may overflow was tried)"
-        : f->limit == SINKPROOF_LIMIT_BUDGET ? budget
-                                             : "";
+        : f->limit == LIMIT_BUDGET ? budget
+                                   : "";
     if (why[0] == '\0') return;
     fputs("   ", out);
     print_words(out, 3, why);
 }
 
-static void print_unexplained(FILE *out, const sinkproof_diagnosis *d,
-                              const sinkproof_finding_of *f) {
+static void print_unexplained(FILE *out, const sinkproof_diagnosis *d, const diagnosed_finding *f) {
     print_limit(out, d, f);
     if (f->pattern[0] == '\0') return;
     fputs("   ", out);
@@ -181,7 +180,7 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
                                const sinkproof_diagnosis *d) {
     if (d->n > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
     for (size_t i = 0; i < d->n; i++) {
-        const sinkproof_finding_of *f = &d->findings[i];
+        const diagnosed_finding *f = &d->findings[i];
         print_head(out, config, d->tokens, f);
         if (f->n_alike > 0)
             print_explained(out, f);
@@ -193,25 +192,25 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
 
 // ---- JSON
 
-static json_t *ids_of(const sinkproof_explanation *what) {
+static json_t *mistake_ids_json(const mistakes_together *what) {
     json_t *ids = json_array();
     for (size_t i = 0; i < what->n; i++)
         json_array_append_new(ids, json_string(what->mistakes[i]->id));
     return ids;
 }
 
-static json_t *texts_of(const sinkproof_explanation *what) {
+static json_t *mistake_texts_json(const mistakes_together *what) {
     json_t *texts = json_array();
     for (size_t i = 0; i < what->n; i++)
         json_array_append_new(texts, json_string(what->mistakes[i]->text));
     return texts;
 }
 
-static json_t *points_of(const sinkproof_config *config, const sinkproof_finding_of *f) {
+static json_t *finding_points_json(const sinkproof_config *config, const diagnosed_finding *f) {
     json_t *names = json_array();
     char name[SINKPROOF_TRACE_NAME];
     for (size_t l = 0; l <= config->n_layers; l++)
-        for (int p = 0; f->layers[l] && p < SINKPROOF_TRACE_POINTS; p++) {
+        for (int p = 0; f->layers[l] && p < TRACE_POINTS; p++) {
             if ((f->points >> p & 1) == 0) continue;
             sinkproof_trace_name((sinkproof_trace_point)p, l, name);
             json_array_append_new(names, json_string(name));
@@ -219,21 +218,24 @@ static json_t *points_of(const sinkproof_config *config, const sinkproof_finding
     return names;
 }
 
-static json_t *finding_json(const sinkproof_config *config, const sinkproof_finding_of *f) {
+static json_t *finding_json(const sinkproof_config *config, const diagnosed_finding *f) {
     json_t *o = json_object(), *alike = json_array();
-    const char *status = f->n_alike > 0                        ? "explained"
-                         : f->isolated > 0                     ? "isolated"
-                         : f->limit == SINKPROOF_LIMIT_NONE    ? "unknown"
-                         : f->limit == SINKPROOF_LIMIT_FOLLOWS ? "follows"
-                         : f->limit >= SINKPROOF_LIMIT_PLACES  ? "not looked into"
-                                                               : "undecided";
-    for (size_t a = 1; a < f->n_alike; a++) json_array_append_new(alike, ids_of(&f->alike[a]));
-    json_object_set_new(o, "points", points_of(config, f));
+    const char *status = f->n_alike > 0              ? "explained"
+                         : f->isolated > 0           ? "isolated"
+                         : f->limit == LIMIT_NONE    ? "unknown"
+                         : f->limit == LIMIT_FOLLOWS ? "follows"
+                         : f->limit >= LIMIT_PLACES  ? "not looked into"
+                                                     : "undecided";
+    for (size_t a = 1; a < f->n_alike; a++)
+        json_array_append_new(alike, mistake_ids_json(&f->alike[a]));
+    json_object_set_new(o, "points", finding_points_json(config, f));
     json_object_set_new(o, "status", json_string(status));
-    json_object_set_new(o, "mistakes", f->n_alike > 0 ? ids_of(&f->alike[0]) : json_null());
-    json_object_set_new(o, "because", f->n_alike > 0 ? texts_of(&f->alike[0]) : json_null());
+    json_object_set_new(o, "mistakes",
+                        f->n_alike > 0 ? mistake_ids_json(&f->alike[0]) : json_null());
+    json_object_set_new(o, "because",
+                        f->n_alike > 0 ? mistake_texts_json(&f->alike[0]) : json_null());
     json_object_set_new(o, "indistinguishable", alike);
-    json_object_set_new(o, "next", f->next.n > 0 ? ids_of(&f->next) : json_null());
+    json_object_set_new(o, "next", f->next.n > 0 ? mistake_ids_json(&f->next) : json_null());
     json_object_set_new(o, "next_bounds",
                         isfinite(f->next_bounds) ? json_real(f->next_bounds) : json_null());
     json_object_set_new(o, "positions",

@@ -7,28 +7,27 @@
 #include "audit/diagnose/trial.h"
 
 typedef struct supposed {
-    sinkproof_trials *trials;
-    sinkproof_explanation declared, what;
+    place_trials *trials;
+    mistakes_together declared, what;
 } supposed;
 
-static bool judge_variant(void *context, sinkproof_variant variant,
+static bool judge_variant(void *context, sinkproof_evidence_variant variant,
                           const sinkproof_judge_options *how, sinkproof_error *error) {
     const supposed *of = context;
-    const sinkproof_explanation *e =
-        variant == SINKPROOF_VARIANT_DECLARED ? &of->declared : &of->what;
-    sinkproof_suspect suspect = of->trials->suspect;
+    const mistakes_together *e = variant == SINKPROOF_VARIANT_DECLARED ? &of->declared : &of->what;
+    suspect_engine suspect = of->trials->suspect;
     sinkproof_judgement under;
     bool possible;
     suspect.settled = variant;
-    if (!sinkproof_suppose_all(&suspect, e->n, e->mistakes, how, &under, &possible, error))
+    if (!suspect_suppose_all(&suspect, e->n, e->mistakes, how, &under, &possible, error))
         return false;
     of->trials->tried++;
     if (possible) sinkproof_judgement_free(&under);
     return true;
 }
 
-static bool ask(sinkproof_trials *s, size_t place, const sinkproof_trial *t,
-                const sinkproof_explanation *declared, bool *tells) {
+static bool ask_evidence(place_trials *s, size_t place, const mistake_trial *t,
+                         const mistakes_together *declared, bool *tells) {
     supposed of = {s, *declared, t->what};
     sinkproof_evidence evidence = {0, 0, 0};
     const sinkproof_evidence_question question = {.config = s->config,
@@ -45,14 +44,13 @@ static bool ask(sinkproof_trials *s, size_t place, const sinkproof_trial *t,
     return true;
 }
 
-bool sinkproof_trial_tells(sinkproof_trials *s, size_t place, const sinkproof_trial *t,
-                           bool *tells) {
-    const sinkproof_explanation none = {0};
+bool trial_shows_difference(place_trials *s, size_t place, const mistake_trial *t, bool *tells) {
+    const mistakes_together none = {0};
     *tells = true;
-    if (t->what.n == 1) return ask(s, place, t, &none, tells);
+    if (t->what.n == 1) return ask_evidence(s, place, t, &none, tells);
     for (size_t m = 0; m < t->what.n && *tells; m++) {
-        const sinkproof_explanation other = {1, {t->what.mistakes[1 - m]}};
-        if (!ask(s, place, t, &other, tells)) return false;
+        const mistakes_together other = {1, {t->what.mistakes[1 - m]}};
+        if (!ask_evidence(s, place, t, &other, tells)) return false;
     }
     return true;
 }

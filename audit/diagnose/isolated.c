@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static size_t gap(size_t a, size_t b) {
+static size_t index_gap(size_t a, size_t b) {
     return a < b ? b - a : a - b;
 }
 
@@ -28,13 +28,13 @@ static bool have_in_common(size_t rank, const size_t *shape, size_t a, size_t b)
     for (size_t d = 0; d < rank; d++) {
         common = common || (shape[d] > 1 && a_d[d] == b_d[d]);
         for (size_t e = 0; e < d; e++)
-            common = common ||
-                     (shape[d] > 1 && shape[e] > 1 && gap(a_d[d], b_d[d]) == gap(a_d[e], b_d[e]));
+            common = common || (shape[d] > 1 && shape[e] > 1 &&
+                                index_gap(a_d[d], b_d[d]) == index_gap(a_d[e], b_d[e]));
     }
     return common;
 }
 
-bool sinkproof_marks_are_isolated(const sinkproof_point_report *r, const uint8_t *marks) {
+bool marks_are_isolated(const sinkproof_point_report *r, const uint8_t *marks) {
     enum { FEW = 16 };
     size_t elements = 1, n = 0, at[FEW];
     for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
@@ -59,7 +59,7 @@ static bool may_be_isolated(const sinkproof_point_report *r) {
            !sinkproof_trace_point_is_index(r->point);
 }
 
-static double step_of(const sinkproof_trials *s, const sinkproof_point_report *r) {
+static double point_format_step(const place_trials *s, const sinkproof_point_report *r) {
     sinkproof_point at;
     bool rounds = sinkproof_trace_rounding(r->point, &at);
     sinkproof_format format = rounds ? s->suspect.policy->at[at].format : SINKPROOF_F32;
@@ -67,9 +67,9 @@ static double step_of(const sinkproof_trials *s, const sinkproof_point_report *r
     return sinkproof_ulp(format, r->worst_set.mid);
 }
 
-static bool is_a_step(const sinkproof_trials *s, const sinkproof_point_report *r) {
+static bool is_a_step(const place_trials *s, const sinkproof_point_report *r) {
     double v = r->worst_value;
-    return fmax(r->worst_set.lo - v, v - r->worst_set.hi) <= step_of(s, r);
+    return fmax(r->worst_set.lo - v, v - r->worst_set.hi) <= point_format_step(s, r);
 }
 
 // Whether x is extreme among elements `first`, first + step, ... of a tensor: no other element is
@@ -87,9 +87,9 @@ static bool is_at_an_end(const sinkproof_tensor *t, size_t first, size_t step, s
 }
 
 // Whether an activation's gate or up is extreme; both are clamped, and they are neighbours in M6.
-static bool is_made_of_ends(const sinkproof_trials *s, const sinkproof_point_report *r, size_t at) {
-    const sinkproof_tensor *up =
-        sinkproof_trace_find(s->suspect.trace, SINKPROOF_TRACE_M6, r->layer);
+static bool is_made_from_extremes(const place_trials *s, const sinkproof_point_report *r,
+                                  size_t at) {
+    const sinkproof_tensor *up = sinkproof_trace_find(s->suspect.trace, TRACE_M6, r->layer);
     bool ends = up == NULL;
     for (size_t which = 0; !ends && which < 2; which++) {
         size_t place = 2 * at + which;
@@ -98,38 +98,38 @@ static bool is_made_of_ends(const sinkproof_trials *s, const sinkproof_point_rep
     return ends;
 }
 
-static bool is_extreme(const sinkproof_trials *s, const sinkproof_point_report *r) {
+static bool is_extreme(const place_trials *s, const sinkproof_point_report *r) {
     const sinkproof_tensor *t = sinkproof_trace_find(s->suspect.trace, r->point, r->layer);
-    bool limited = r->point == SINKPROOF_TRACE_M8 && s->config->activation == SINKPROOF_SWIGLU;
+    bool limited = r->point == TRACE_M8 && s->config->activation == SINKPROOF_SWIGLU;
     if (t == NULL) return true;
     return is_at_an_end(t, 0, 1, r->worst_at, fabs(r->worst_set.mid), true) ||
-           (limited && is_made_of_ends(s, r, r->worst_at));
+           (limited && is_made_from_extremes(s, r, r->worst_at));
 }
 
-static bool isolated_at(const sinkproof_trials *s, const sinkproof_point_report *r,
-                        size_t *isolated, sinkproof_isolation *isolation) {
-    *isolated = 0, *isolation = SINKPROOF_ISOLATED;
+static bool isolated_at(const place_trials *s, const sinkproof_point_report *r, size_t *isolated,
+                        isolation_kind *isolation) {
+    *isolated = 0, *isolation = ISOLATED_PLAIN;
     if (!may_be_isolated(r)) return true;
-    uint8_t *marks = sinkproof_marks_of(s, r);
+    uint8_t *marks = outside_marks(s, r);
     if (marks == NULL) return false;
-    if (sinkproof_marks_are_isolated(r, marks)) *isolated = r->outside;
+    if (marks_are_isolated(r, marks)) *isolated = r->outside;
     free(marks);
     if (!isfinite(r->worst_value))
-        *isolation = SINKPROOF_ISOLATED_NAN;
+        *isolation = ISOLATED_NAN;
     else if (is_a_step(s, r))
-        *isolation = SINKPROOF_ISOLATED_STEP;
+        *isolation = ISOLATED_STEP;
     else if (is_extreme(s, r))
-        *isolation = SINKPROOF_ISOLATED_EXTREME;
+        *isolation = ISOLATED_EXTREME;
     return true;
 }
 
-bool sinkproof_all_isolated(const sinkproof_trials *s, size_t place, unsigned points, bool *all) {
+bool points_are_isolated(const place_trials *s, size_t place, unsigned points, bool *all) {
     *all = points != 0;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS && *all; p++) {
-        sinkproof_isolation isolation;
+    for (int p = 0; p < TRACE_POINTS && *all; p++) {
+        isolation_kind isolation;
         size_t isolated;
         if ((points >> p & 1) == 0) continue;
-        const sinkproof_point_report *r = sinkproof_report_at(s, (sinkproof_trace_point)p, place);
+        const sinkproof_point_report *r = place_report(s, (sinkproof_trace_point)p, place);
         if (!isolated_at(s, r, &isolated, &isolation)) return false;
         *all = isolated > 0;
     }
@@ -137,26 +137,24 @@ bool sinkproof_all_isolated(const sinkproof_trials *s, size_t place, unsigned po
 }
 
 // The isolated element of a point among the findings; NULL: there is none.
-static const sinkproof_point_report *found_isolated(const sinkproof_trials *s,
-                                                    const sinkproof_diagnosis *d,
-                                                    const sinkproof_input *input) {
+static const sinkproof_point_report *
+found_isolated(const place_trials *s, const sinkproof_diagnosis *d, const sinkproof_input *input) {
     bool layered = sinkproof_trace_point_is_layered(input->point);
     size_t place = layered ? input->layer : s->config->n_layers;
     for (size_t i = 0; i < d->n; i++)
         if (d->findings[i].isolated == 1 && (d->findings[i].points >> input->point & 1) &&
             d->findings[i].layers[place])
-            return sinkproof_report_at(s, input->point, place);
+            return place_report(s, input->point, place);
     return NULL;
 }
 
 // Whether later positions read the point: keys and values are read by later queries, any other
 // number only at its own position.
 static bool is_read_later(sinkproof_trace_point point) {
-    return point == SINKPROOF_TRACE_A2_K || point == SINKPROOF_TRACE_A2_V ||
-           point == SINKPROOF_TRACE_A4_K;
+    return point == TRACE_A2_K || point == TRACE_A2_V || point == TRACE_A4_K;
 }
 
-static bool follows_from(const sinkproof_trials *s, const sinkproof_diagnosis *d,
+static bool follows_from(const place_trials *s, const sinkproof_diagnosis *d,
                          const sinkproof_point_report *r, bool *follows) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(s->config, r->point, r->layer, inputs);
@@ -168,18 +166,18 @@ static bool follows_from(const sinkproof_trials *s, const sinkproof_diagnosis *d
         if (from == NULL) continue;
         sinkproof_trace_index(from->rank, from->shape, from->worst_at, at);
         size_t position = at[sinkproof_trace_point_is_by_head(from->point)];
-        if (!sinkproof_failing_rows(s, sinkproof_place_of(s, r), r->point, &rows)) return false;
+        if (!failing_rows_find(s, report_place(s, r), r->point, &rows)) return false;
         *follows =
             rows.first >= position && (rows.end == position + 1 || is_read_later(from->point));
     }
     return true;
 }
 
-bool sinkproof_stands_apart(const sinkproof_trials *s, const sinkproof_diagnosis *d,
-                            const sinkproof_point_report *r, sinkproof_finding_of *f) {
+bool point_stands_apart(const place_trials *s, const sinkproof_diagnosis *d,
+                        const sinkproof_point_report *r, diagnosed_finding *f) {
     bool follows;
     if (!follows_from(s, d, r, &follows)) return false;
-    if (follows) f->limit = SINKPROOF_LIMIT_FOLLOWS;
+    if (follows) f->limit = LIMIT_FOLLOWS;
     f->elements = r->elements;
     return follows || isolated_at(s, r, &f->isolated, &f->isolation);
 }
@@ -187,7 +185,6 @@ bool sinkproof_stands_apart(const sinkproof_trials *s, const sinkproof_diagnosis
 bool sinkproof_diagnosis_isolates(const sinkproof_diagnosis *d) {
     bool all = d->n > 0;
     for (size_t i = 0; i < d->n; i++)
-        all =
-            all && (d->findings[i].isolated > 0 || d->findings[i].limit == SINKPROOF_LIMIT_FOLLOWS);
+        all = all && (d->findings[i].isolated > 0 || d->findings[i].limit == LIMIT_FOLLOWS);
     return all;
 }

@@ -21,52 +21,52 @@ static bool any_sliding(const sinkproof_config *c, bool sliding) {
     return any;
 }
 
-static bool window_by(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool window_by(supposed_engine *s, const known_mistake *m) {
     double window = (double)s->config.window + m->by;
     s->config.window = window >= 1 ? (size_t)window : 1;
     return any_sliding(&s->config, true) && window >= 1;
 }
 
-static bool window_times(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool window_times(supposed_engine *s, const known_mistake *m) {
     double window = floor((double)s->config.window * m->by);
     s->config.window = window >= 1 ? (size_t)window : 1;
     return any_sliding(&s->config, true) && window >= 1;
 }
 
 // by 0: no layer slides; 1: every layer slides; -1: the layers that slide are exchanged.
-static bool layers_slide(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool layers_slide(supposed_engine *s, const known_mistake *m) {
     sinkproof_config *c = &s->config;
     for (size_t l = 0; l < c->n_layers; l++) c->sliding[l] = m->by < 0 ? !c->sliding[l] : m->by > 0;
     return true;
 }
 
-static bool eps_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool eps_is(supposed_engine *s, const known_mistake *m) {
     s->config.rms_eps = m->by;
     return true;
 }
 
-static bool alpha_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool alpha_is(supposed_engine *s, const known_mistake *m) {
     s->config.swiglu.alpha = m->by;
     return true;
 }
 
-static bool limit_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool limit_is(supposed_engine *s, const known_mistake *m) {
     s->config.swiglu.limit = m->by;
     return true;
 }
 
-static bool theta_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool theta_is(supposed_engine *s, const known_mistake *m) {
     s->config.rotation.theta = m->by;
     return true;
 }
 
-static bool factor_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool factor_is(supposed_engine *s, const known_mistake *m) {
     s->config.rotation.factor = m->by;
     return true;
 }
 
 // Trained frequencies that are all interpolated: positions are divided by the factor.
-static bool interpolated(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool interpolate_all_frequencies(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.query.position_times = s->meaning.key.position_times = 1 / s->config.rotation.factor;
     s->config.rotation.factor = 1;
@@ -74,7 +74,7 @@ static bool interpolated(sinkproof_supposition *s, const sinkproof_mistake *m) {
 }
 
 // Trained frequencies with the concentration of the definition.
-static bool concentrated_alone(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool concentrated_alone(supposed_engine *s, const known_mistake *m) {
     double concentration =
         s->config.rotation.factor > 1 ? 0.1 * log(s->config.rotation.factor) + 1 : 1;
     (void)m;
@@ -83,7 +83,7 @@ static bool concentrated_alone(sinkproof_supposition *s, const sinkproof_mistake
     return true;
 }
 
-static bool ramp_inverted(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool ramp_inverted(supposed_engine *s, const known_mistake *m) {
     double fast = s->config.rotation.beta_fast;
     (void)m;
     s->config.rotation.beta_fast = s->config.rotation.beta_slow,
@@ -91,43 +91,43 @@ static bool ramp_inverted(sinkproof_supposition *s, const sinkproof_mistake *m) 
     return true;
 }
 
-static bool context_is(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool context_is(supposed_engine *s, const known_mistake *m) {
     s->config.rotation.original_context = m->by > 0 ? (size_t)m->by : s->config.max_context;
     return true;
 }
 
 // ---- changes of the meaning
 
-static bool share_of_sink(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool change_sink_share(supposed_engine *s, const known_mistake *m) {
     s->meaning.sink_share = (sinkproof_sink_share)m->by;
     return true;
 }
 
-static bool sink_per_part(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool sink_per_part(supposed_engine *s, const known_mistake *m) {
     s->meaning.sink_share = SINKPROOF_SINK_PER_PART;
     s->meaning.sink_tile = (size_t)m->by;
     return true;
 }
 
-static bool sink_has_value(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool sink_has_value(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.sink_has_value = true;
     return true;
 }
 
-static bool sees_all(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool sees_all(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.sees_all = true;
     return true;
 }
 
 // by: the power of sqrt(head_dim) that multiplies the score.
-static bool score_times(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool score_times(supposed_engine *s, const known_mistake *m) {
     s->meaning.score_times *= pow((double)s->config.head_dim, m->by / 2);
     return true;
 }
 
-static bool heads_by_modulus(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool heads_by_modulus(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.heads_by_modulus = true;
     return s->config.n_kv_heads > 1 && s->config.n_kv_heads < s->config.n_heads;
@@ -137,7 +137,7 @@ static bool heads_by_modulus(sinkproof_supposition *s, const sinkproof_mistake *
 enum { QUERIES = 1, KEYS = 2, BOTH = 3 };
 typedef void turning_change(sinkproof_turning *turning, double by);
 
-static bool turn(sinkproof_supposition *s, const sinkproof_mistake *m, turning_change *change) {
+static bool change_turning(supposed_engine *s, const known_mistake *m, turning_change *change) {
     if (m->slots & QUERIES) change(&s->meaning.query, m->by);
     if (m->slots & KEYS) change(&s->meaning.key, m->by);
     return true;
@@ -162,160 +162,162 @@ static void by_concentration(sinkproof_turning *t, double by) {
     t->without_concentration += (int)by;
 }
 
-static bool neighbours(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return turn(s, m, by_neighbours);
+static bool turn_neighbour_pairs(supposed_engine *s, const known_mistake *m) {
+    return change_turning(s, m, by_neighbours);
 }
-static bool backwards(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return turn(s, m, by_negative);
+static bool turn_backwards(supposed_engine *s, const known_mistake *m) {
+    return change_turning(s, m, by_negative);
 }
-static bool unturned(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return turn(s, m, by_nothing);
+static bool leave_unturned(supposed_engine *s, const known_mistake *m) {
+    return change_turning(s, m, by_nothing);
 }
-static bool positions(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return turn(s, m, by_position);
+static bool change_turn_position(supposed_engine *s, const known_mistake *m) {
+    return change_turning(s, m, by_position);
 }
-static bool unconcentrated(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return s->config.rotation.factor > 1 && turn(s, m, by_concentration);
+static bool drop_concentration(supposed_engine *s, const known_mistake *m) {
+    return s->config.rotation.factor > 1 && change_turning(s, m, by_concentration);
 }
 
-static bool eps_outside(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool eps_outside(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.eps_outside = true;
     return true;
 }
 
-static bool centred(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool centre_norm(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.centred = true;
     return true;
 }
 
 // The sum of a residual: `by` multiplies x, `slots` changes t.
-static bool residual(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    bool attention = (m->points & 1u << SINKPROOF_TRACE_A13) != 0;
+static bool change_residual(supposed_engine *s, const known_mistake *m) {
+    bool attention = (m->points & 1u << TRACE_A13) != 0;
     sinkproof_joining *how = attention ? &s->meaning.after_values : &s->meaning.after_experts;
     *how = (sinkproof_joining){m->by, m->slots};
     return true;
 }
 
-static bool selects(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool change_selection(supposed_engine *s, const known_mistake *m) {
     s->meaning.selection = (sinkproof_selection)m->by;
     return s->config.n_chosen < s->config.n_experts;
 }
 
-static bool shares(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool change_expert_shares(supposed_engine *s, const known_mistake *m) {
     s->meaning.share = (sinkproof_expert_share)m->by;
     return true;
 }
 
-static bool mixes(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool change_mixing(supposed_engine *s, const known_mistake *m) {
     s->meaning.mixed = (sinkproof_mixing)m->by;
     return true;
 }
 
-static bool mixture_times(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool mixture_times(supposed_engine *s, const known_mistake *m) {
     s->meaning.mixture_times = m->by > 0 ? m->by : 1 / (double)s->config.n_chosen;
     return true;
 }
 
-static bool slots_left_out(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool slots_left_out(supposed_engine *s, const known_mistake *m) {
     s->meaning.slots_left_out = (size_t)m->by;
     return s->config.n_chosen > s->meaning.slots_left_out;
 }
 
-static bool pairs(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool change_pairing(supposed_engine *s, const known_mistake *m) {
     s->meaning.pairing = (sinkproof_pairing)m->by;
     return true;
 }
 
-static bool gate_low(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool gate_low(supposed_engine *s, const known_mistake *m) {
     s->meaning.gate_low = m->by;
     return true;
 }
-static bool gate_high(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool gate_high(supposed_engine *s, const known_mistake *m) {
     s->meaning.gate_high = m->by;
     return true;
 }
-static bool up_low(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool up_low(supposed_engine *s, const known_mistake *m) {
     s->meaning.up_low = m->by;
     return true;
 }
-static bool up_free(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool up_free(supposed_engine *s, const known_mistake *m) {
     s->meaning.up_low = -m->by, s->meaning.up_high = m->by;
     return true;
 }
-static bool up_plus(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool up_plus(supposed_engine *s, const known_mistake *m) {
     s->meaning.up_plus = m->by;
     return true;
 }
 
 // ---- changes of weights
 
-static sinkproof_weight_edit *edit(sinkproof_supposition *s, unsigned slots) {
-    if (s->n_edits == SINKPROOF_WEIGHT_EDITS) return NULL;
-    s->edits[s->n_edits] = (sinkproof_weight_edit){.slots = slots, .reading = {.factor = 1}};
+static mistake_weight_edit *add_weight_edit(supposed_engine *s, unsigned slots) {
+    if (s->n_edits == WEIGHT_EDITS) return NULL;
+    s->edits[s->n_edits] = (mistake_weight_edit){.slots = slots, .reading = {.factor = 1}};
     return &s->edits[s->n_edits++];
 }
 
-static bool weights_times(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    sinkproof_weight_edit *e = edit(s, m->slots);
+static bool weights_times(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = m->by;
     return e != NULL;
 }
 
 // by: the power of sqrt(hidden).
-static bool weights_times_width(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    sinkproof_weight_edit *e = edit(s, m->slots);
+static bool weights_times_width(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = pow((double)s->config.hidden, m->by / 2);
     return e != NULL;
 }
 
-static bool weights_plus(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    sinkproof_weight_edit *e = edit(s, m->slots);
+static bool weights_plus(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.addend = m->by;
     return e != NULL;
 }
 
-static bool weights_are(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    sinkproof_weight_edit *e = edit(s, m->slots);
+static bool weights_are(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = 0, e->reading.addend = m->by;
     return e != NULL;
 }
 
-static bool of_layer(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    sinkproof_weight_edit *e = edit(s, m->slots);
+static bool of_layer(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->borrowed = true, e->from = SINKPROOF_SLOTS, e->layer_by = (int)m->by;
     return e != NULL && s->config.n_layers > 1;
 }
 
-static bool of_expert(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    sinkproof_weight_edit *e = edit(s, m->slots);
+static bool of_expert(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = add_weight_edit(s, m->slots);
     double experts = (double)s->config.n_experts;
     if (e != NULL) e->reading.expert_by = (size_t)fmod(m->by + experts, experts);
     return e != NULL && s->config.n_experts > 1;
 }
 
-static bool borrow(sinkproof_supposition *s, sinkproof_slot slot, sinkproof_slot from) {
-    sinkproof_weight_edit *e = edit(s, 1u << slot);
+static bool borrow_slot(supposed_engine *s, sinkproof_slot slot, sinkproof_slot from) {
+    mistake_weight_edit *e = add_weight_edit(s, 1u << slot);
     if (e != NULL) e->borrowed = true, e->from = from;
     return e != NULL;
 }
 
-static bool norms_exchanged(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool norms_exchanged(supposed_engine *s, const known_mistake *m) {
     (void)m;
-    return borrow(s, SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM) &&
-           borrow(s, SINKPROOF_MLP_NORM, SINKPROOF_ATTN_NORM);
+    return borrow_slot(s, SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM) &&
+           borrow_slot(s, SINKPROOF_MLP_NORM, SINKPROOF_ATTN_NORM);
 }
 
-static bool values_exchanged(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool values_exchanged(supposed_engine *s, const known_mistake *m) {
     (void)m;
-    return borrow(s, SINKPROOF_W_K, SINKPROOF_W_V) && borrow(s, SINKPROOF_B_K, SINKPROOF_B_V) &&
-           borrow(s, SINKPROOF_W_V, SINKPROOF_W_K) && borrow(s, SINKPROOF_B_V, SINKPROOF_B_K);
+    return borrow_slot(s, SINKPROOF_W_K, SINKPROOF_W_V) &&
+           borrow_slot(s, SINKPROOF_B_K, SINKPROOF_B_V) &&
+           borrow_slot(s, SINKPROOF_W_V, SINKPROOF_W_K) &&
+           borrow_slot(s, SINKPROOF_B_V, SINKPROOF_B_K);
 }
 
-static bool tied(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool tie_unembedding(supposed_engine *s, const known_mistake *m) {
     (void)m;
-    return borrow(s, SINKPROOF_UNEMBEDDING, SINKPROOF_EMBEDDING);
+    return borrow_slot(s, SINKPROOF_UNEMBEDDING, SINKPROOF_EMBEDDING);
 }
 
 static bool has_sink_logits(const sinkproof_config *c) {
@@ -323,10 +325,10 @@ static bool has_sink_logits(const sinkproof_config *c) {
 }
 
 // Reads the rows of a matrix, or the elements of a vector, from other places.
-static bool moved(sinkproof_supposition *s, unsigned slots, sinkproof_read_from *from, size_t by) {
+static bool move_rows(supposed_engine *s, unsigned slots, sinkproof_read_from *from, size_t by) {
     for (int slot = 0; slot < SINKPROOF_SLOTS; slot++) {
         if ((slots >> slot & 1) == 0) continue;
-        sinkproof_weight_edit *e = edit(s, 1u << slot);
+        mistake_weight_edit *e = add_weight_edit(s, 1u << slot);
         if (e == NULL) return false;
         if (sinkproof_slot_is_vector((sinkproof_slot)slot, &s->config))
             e->reading.column = from, e->reading.column_by = by;
@@ -336,75 +338,74 @@ static bool moved(sinkproof_supposition *s, unsigned slots, sinkproof_read_from 
     return true;
 }
 
-static bool sinks_dropped(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool sinks_dropped(supposed_engine *s, const known_mistake *m) {
     return has_sink_logits(&s->config) && weights_are(s, m);
 }
-static bool sinks_times(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool sinks_times(supposed_engine *s, const known_mistake *m) {
     return has_sink_logits(&s->config) && weights_times(s, m);
 }
 // by: the power of sqrt(head_dim).
-static bool sinks_times_scale(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    sinkproof_weight_edit *e = edit(s, m->slots);
+static bool sinks_times_scale(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = pow((double)s->config.head_dim, m->by / 2);
     return e != NULL && has_sink_logits(&s->config);
 }
-static bool sinks_shifted(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool sinks_shifted(supposed_engine *s, const known_mistake *m) {
     size_t heads = s->config.n_heads, by = m->by < 0 ? heads - 1 : 1;
-    return has_sink_logits(&s->config) && moved(s, m->slots, sinkproof_from_shifted, by);
+    return has_sink_logits(&s->config) && move_rows(s, m->slots, read_from_shifted, by);
 }
-static bool sinks_of_groups(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool share_group_sinks(supposed_engine *s, const known_mistake *m) {
     size_t each = s->config.n_heads / s->config.n_kv_heads;
     return has_sink_logits(&s->config) && each > 1 &&
-           moved(s, m->slots, m->by > 0 ? sinkproof_from_first_of : sinkproof_from_quotient, each);
+           move_rows(s, m->slots, m->by > 0 ? read_from_first_of : read_from_quotient, each);
 }
-static bool sinks_transposed(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool sinks_transposed(supposed_engine *s, const known_mistake *m) {
     return has_sink_logits(&s->config) &&
-           moved(s, m->slots, sinkproof_from_transposed, s->config.n_kv_heads);
+           move_rows(s, m->slots, read_from_transposed, s->config.n_kv_heads);
 }
-static bool sinks_reversed(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return has_sink_logits(&s->config) && moved(s, m->slots, sinkproof_from_reversed, 0);
+static bool sinks_reversed(supposed_engine *s, const known_mistake *m) {
+    return has_sink_logits(&s->config) && move_rows(s, m->slots, read_from_reversed, 0);
 }
 
 // The coordinates of every head: neighbours in place of halves, or halves in place of neighbours.
-static bool head_halves(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return moved(s, m->slots, m->by > 0 ? sinkproof_from_halves : sinkproof_from_neighbours,
-                 s->config.head_dim);
+static bool head_halves(supposed_engine *s, const known_mistake *m) {
+    return move_rows(s, m->slots, m->by > 0 ? read_from_halves : read_from_neighbours,
+                     s->config.head_dim);
 }
-static bool heads_transposed(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return moved(s, m->slots, sinkproof_from_heads_modulo,
-                 s->config.n_kv_heads << 32 | s->config.head_dim);
+static bool heads_transposed(supposed_engine *s, const known_mistake *m) {
+    return move_rows(s, m->slots, read_from_heads_modulo,
+                     s->config.n_kv_heads << 32 | s->config.head_dim);
 }
-static bool rows_exchanged(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return moved(s, m->slots, sinkproof_from_pairs, 0);
+static bool rows_exchanged(supposed_engine *s, const known_mistake *m) {
+    return move_rows(s, m->slots, read_from_pairs, 0);
 }
-static bool rows_in_halves(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return moved(s, m->slots, m->by > 0 ? sinkproof_from_halves : sinkproof_from_neighbours,
-                 2 * s->config.inter);
+static bool rows_in_halves(supposed_engine *s, const known_mistake *m) {
+    return move_rows(s, m->slots, m->by > 0 ? read_from_halves : read_from_neighbours,
+                     2 * s->config.inter);
 }
-static bool rows_shifted(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return moved(s, m->slots, sinkproof_from_shifted, (size_t)m->by);
+static bool rows_shifted(supposed_engine *s, const known_mistake *m) {
+    return move_rows(s, m->slots, read_from_shifted, (size_t)m->by);
 }
 
-static bool columns(sinkproof_supposition *s, unsigned slots, sinkproof_read_from *from,
-                    size_t by) {
-    sinkproof_weight_edit *e = edit(s, slots);
+static bool move_columns(supposed_engine *s, unsigned slots, sinkproof_read_from *from, size_t by) {
+    mistake_weight_edit *e = add_weight_edit(s, slots);
     if (e != NULL) e->reading.column = from, e->reading.column_by = by;
     return e != NULL;
 }
 // The output projection's columns in the order coordinate by coordinate, not head by head.
-static bool outputs_transposed(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return columns(s, m->slots, sinkproof_from_transposed, s->config.n_heads);
+static bool outputs_transposed(supposed_engine *s, const known_mistake *m) {
+    return move_columns(s, m->slots, read_from_transposed, s->config.n_heads);
 }
-static bool nibbles_exchanged(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return columns(s, m->slots, sinkproof_from_pairs, 0);
+static bool nibbles_exchanged(supposed_engine *s, const known_mistake *m) {
+    return move_columns(s, m->slots, read_from_pairs, 0);
 }
-static bool nibbles_in_halves(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return columns(s, m->slots, m->by > 0 ? sinkproof_from_halves : sinkproof_from_neighbours, 32);
+static bool nibbles_in_halves(supposed_engine *s, const known_mistake *m) {
+    return move_columns(s, m->slots, m->by > 0 ? read_from_halves : read_from_neighbours, 32);
 }
 
 // ---- an override of the policy
 
-bool sinkproof_overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
+bool rounding_override_count(supposed_engine *s, const known_mistake *m) {
     char text[sizeof s->policy.name + 64];
     sinkproof_policy before = s->policy;
     snprintf(text, sizeof text, "%s,%s", s->policy.name, m->override);
@@ -421,28 +422,28 @@ bool sinkproof_overrides(sinkproof_supposition *s, const sinkproof_mistake *m) {
 #define LN2      0.6931471805599453
 
 // clang-format off
-static const sinkproof_mistake catalogue[] = {
+static const known_mistake catalogue[] = {
 #include "audit/diagnose/catalogue.inc"
 };
 // clang-format on
 
 enum { WRITTEN = sizeof catalogue / sizeof catalogue[0] };
 
-size_t sinkproof_written(void) {
+size_t planted_value(void) {
     return WRITTEN;
 }
 
-const sinkproof_mistake *sinkproof_written_at(size_t i) {
+const known_mistake *sinkproof_written_at(size_t i) {
     return i < WRITTEN ? &catalogue[i] : NULL;
 }
 
-bool sinkproof_mistake_may_overflow(const sinkproof_mistake *m) {
+bool mistake_may_overflow(const known_mistake *m) {
     bool unshifted = m->by == SINKPROOF_SINK_UNSHIFTED || m->by == SINKPROOF_SINK_UNSHIFTED_KEYS;
     bool narrow = m->override != NULL && strstr(m->override, "=f16") != NULL;
     return narrow || (m->suppose == eps_is && m->by == 0) ||
-           (m->suppose == share_of_sink && unshifted);
+           (m->suppose == change_sink_share && unshifted);
 }
 
-bool sinkproof_mistake_stands_alone(const sinkproof_mistake *m) {
+bool mistake_stands_alone(const known_mistake *m) {
     return m->override != NULL && strstr(m->override, ".acc=") != NULL;
 }

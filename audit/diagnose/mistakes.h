@@ -10,57 +10,57 @@
 #include "model/slots.h"
 #include "ref/policy.h"
 
-enum { SINKPROOF_WEIGHT_EDITS = 16 };
+enum { WEIGHT_EDITS = 16 };
 
 // Weights that are read differently than stored, in every layer.
-typedef struct sinkproof_weight_edit {
+typedef struct mistake_weight_edit {
     unsigned slots;            // bits
     sinkproof_reading reading; // for a vector the column may be any function
     bool borrowed;             // replaced by the weights of another slot or another layer
     sinkproof_slot from;
     int layer_by;
-} sinkproof_weight_edit;
+} mistake_weight_edit;
 
 // An engine with some mistakes: its configuration, weights, meaning and policy.
-typedef struct sinkproof_supposition {
+typedef struct supposed_engine {
     const sinkproof_model *model;
     sinkproof_config config;
     sinkproof_meaning meaning;
     sinkproof_policy policy;
-    sinkproof_weight_edit edits[SINKPROOF_WEIGHT_EDITS];
+    mistake_weight_edit edits[WEIGHT_EDITS];
     size_t n_edits;
-} sinkproof_supposition;
+} supposed_engine;
 
-typedef struct sinkproof_mistake sinkproof_mistake;
+typedef struct known_mistake known_mistake;
 // Returns false if the mistake cannot occur in this model or policy.
-typedef bool sinkproof_suppose(sinkproof_supposition *s, const sinkproof_mistake *mistake);
+typedef bool mistake_suppose(supposed_engine *s, const known_mistake *mistake);
 
-struct sinkproof_mistake {
+struct known_mistake {
     const char *id;   // "window-wide"
     const char *text; // "the window is one key too wide": what the engine does
     unsigned points;  // where it acts first, a bit for each sinkproof_trace_point
-    sinkproof_suppose *suppose;
+    mistake_suppose *suppose;
     double by;            // size of the mistake, if it has one
     unsigned slots;       // weights, as bits
     const char *override; // of the policy; or NULL
 };
 
 // All of them (roundings.c): those that have a line, then the roundings. NULL: there are fewer.
-size_t sinkproof_mistakes(void);
-const sinkproof_mistake *sinkproof_mistake_at(size_t i);
+size_t mistake_count(void);
+const known_mistake *mistake_at(size_t i);
 // Those that have a line.
-size_t sinkproof_written(void);
-const sinkproof_mistake *sinkproof_written_at(size_t i);
+size_t planted_value(void);
+const known_mistake *sinkproof_written_at(size_t i);
 
 // The policy with the mistake's override; false where it says that already.
-sinkproof_suppose sinkproof_overrides;
+mistake_suppose rounding_override_count;
 
 // Whether the mistake may make infinities or NaN from finite numbers: a narrower range, 1/0, or an
 // exponential without the maximum.
-bool sinkproof_mistake_may_overflow(const sinkproof_mistake *mistake);
+bool mistake_may_overflow(const known_mistake *mistake);
 
 // A running sum in a narrower format, whose sets grow by a step for each term. It is tried only
 // where no other mistake explains the points, and neither in pairs nor as the next best.
-bool sinkproof_mistake_stands_alone(const sinkproof_mistake *mistake);
+bool mistake_stands_alone(const known_mistake *mistake);
 
 #endif

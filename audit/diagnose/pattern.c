@@ -17,7 +17,7 @@ typedef struct text {
     size_t size, length;
 } text;
 
-static void SINKPROOF_PRINTF(2, 3) append(text *t, const char *format, ...) {
+static void SINKPROOF_PRINTF(2, 3) pattern_append(text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     int wrote = vsnprintf(t->out + t->length, t->size - t->length, format, arguments);
@@ -27,16 +27,16 @@ static void SINKPROOF_PRINTF(2, 3) append(text *t, const char *format, ...) {
 }
 
 // The name of the indices of a dimension.
-static const char *name_of(const sinkproof_point_report *r, size_t d) {
+static const char *dimension_name(const sinkproof_point_report *r, size_t d) {
     bool by_head = sinkproof_trace_point_is_by_head(r->point);
     if (by_head) return d == 0 ? "head" : d == 1 ? "position" : "key";
     if (d == 0) return "position";
     if (r->rank == 2)
-        return r->point == SINKPROOF_TRACE_F2                                     ? "logit"
-               : r->point == SINKPROOF_TRACE_M2                                   ? "expert"
-               : r->point == SINKPROOF_TRACE_M3 || r->point == SINKPROOF_TRACE_M4 ? "slot"
-                                                                                  : "coordinate";
-    bool slots = r->point >= SINKPROOF_TRACE_M5 && r->point <= SINKPROOF_TRACE_M10;
+        return r->point == TRACE_F2                           ? "logit"
+               : r->point == TRACE_M2                         ? "expert"
+               : r->point == TRACE_M3 || r->point == TRACE_M4 ? "slot"
+                                                              : "coordinate";
+    bool slots = r->point >= TRACE_M5 && r->point <= TRACE_M10;
     if (d == 1) return slots ? "slot" : "head";
     return "coordinate";
 }
@@ -47,7 +47,7 @@ typedef struct indices {
     const uint8_t *has;
 } indices;
 
-static indices indices_of(size_t size, const uint8_t *has) {
+static indices dimension_indices(size_t size, const uint8_t *has) {
     indices x = {.size = size, .has = has, .first = size};
     for (size_t i = 0; i < size; i++) {
         if (!has[i]) continue;
@@ -61,20 +61,20 @@ static indices indices_of(size_t size, const uint8_t *has) {
 
 static void say_indices(text *t, const char *name, const indices *x) {
     if (x->count == x->size && x->size > 1) {
-        append(t, "every %s", name);
+        pattern_append(t, "every %s", name);
     } else if (x->count == 1) {
-        append(t, "%s %zu", name, x->first);
+        pattern_append(t, "%s %zu", name, x->first);
     } else if (x->step == 1 && x->last + 1 == x->size) {
-        append(t, "%ss from %zu on", name, x->first);
+        pattern_append(t, "%ss from %zu on", name, x->first);
     } else if (x->step == 1) {
-        append(t, "%ss %zu-%zu", name, x->first, x->last);
+        pattern_append(t, "%ss %zu-%zu", name, x->first, x->last);
     } else if (x->step == 2 && x->first < 2 && x->last + 2 >= x->size) {
-        append(t, "%s %ss", x->first == 0 ? "even" : "odd", name);
+        pattern_append(t, "%s %ss", x->first == 0 ? "even" : "odd", name);
     } else if (x->step > 1) {
-        append(t, "%ss %zu to %zu in steps of %zu", name, x->first, x->last, x->step);
+        pattern_append(t, "%ss %zu to %zu in steps of %zu", name, x->first, x->last, x->step);
     } else {
-        append(t, "%zu of %zu %ss, the first %zu, the last %zu", x->count, x->size, name, x->first,
-               x->last);
+        pattern_append(t, "%zu of %zu %ss, the first %zu, the last %zu", x->count, x->size, name,
+                       x->first, x->last);
     }
 }
 
@@ -86,22 +86,22 @@ static void say_distances(text *t, const sinkproof_point_report *r, const uint8_
         for (size_t j = 0; j < keys; j++) {
             size_t i = row % r->shape[1];
             if (!marks[row * keys + j]) continue;
-            bool sink = r->point == SINKPROOF_TRACE_A9 && j + 1 == keys;
+            bool sink = r->point == TRACE_A9 && j + 1 == keys;
             sinks += sink, later += !sink && j > i, others += !sink && j <= i;
             if (sink || j > i) continue;
             nearest = i - j < nearest ? i - j : nearest;
             farthest = i - j > farthest ? i - j : farthest;
         }
-    if (later > 0) append(t, "; %zu of keys after their query", later);
-    if (sinks > 0) append(t, "; %zu of the sink", sinks);
+    if (later > 0) pattern_append(t, "; %zu of keys after their query", later);
+    if (sinks > 0) pattern_append(t, "; %zu of the sink", sinks);
     if (others > 0 && nearest == farthest)
-        append(t, "; %zu of keys %zu before their query", others, nearest);
+        pattern_append(t, "; %zu of keys %zu before their query", others, nearest);
     else if (others > 0)
-        append(t, "; %zu of keys %zu to %zu before their query", others, nearest, farthest);
+        pattern_append(t, "; %zu of keys %zu to %zu before their query", others, nearest, farthest);
 }
 
-bool sinkproof_describe_pattern(const sinkproof_point_report *r, const uint8_t *marks, char *out,
-                                size_t size) {
+bool pattern_describe(const sinkproof_point_report *r, const uint8_t *marks, char *out,
+                      size_t size) {
     text t = {out, size, 0};
     size_t elements = 1, count = 0, box = 1, widest = 0, stride[SINKPROOF_MAX_RANK];
     for (size_t d = r->rank; d-- > 0; elements *= r->shape[d]) stride[d] = elements;
@@ -109,18 +109,18 @@ bool sinkproof_describe_pattern(const sinkproof_point_report *r, const uint8_t *
     for (size_t i = 0; i < elements; i++) count += marks[i];
     uint8_t *has = malloc(widest);
     if (has == NULL) return false;
-    append(&t, "%zu of %s", count, sinkproof_counted(elements, "element").text);
+    pattern_append(&t, "%zu of %s", count, sinkproof_counted(elements, "element").text);
     for (size_t d = 0; d < r->rank && count > 0; d++) {
         memset(has, 0, widest);
         for (size_t i = 0; i < elements; i++)
             if (marks[i]) has[i / stride[d] % r->shape[d]] = 1;
-        indices x = indices_of(r->shape[d], has);
-        append(&t, d == 0 ? ": " : ", ");
-        say_indices(&t, name_of(r, d), &x);
+        indices x = dimension_indices(r->shape[d], has);
+        pattern_append(&t, d == 0 ? ": " : ", ");
+        say_indices(&t, dimension_name(r, d), &x);
         box *= x.count;
     }
     free(has);
-    if (count > 0 && box == count && count < elements) append(&t, ", all of these");
+    if (count > 0 && box == count && count < elements) pattern_append(&t, ", all of these");
     if (count > 0 && sinkproof_trace_point_is_by_head(r->point)) say_distances(&t, r, marks);
     return true;
 }

@@ -2,47 +2,47 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/places.h"
 
-size_t sinkproof_from_shifted(size_t i, size_t count, size_t by) {
+size_t read_from_shifted(size_t i, size_t count, size_t by) {
     return (i + by) % count;
 }
 
-size_t sinkproof_from_reversed(size_t i, size_t count, size_t by) {
+size_t read_from_reversed(size_t i, size_t count, size_t by) {
     (void)by;
     return count - 1 - i;
 }
 
-size_t sinkproof_from_pairs(size_t i, size_t count, size_t by) {
+size_t read_from_pairs(size_t i, size_t count, size_t by) {
     (void)by;
     return (i ^ 1) < count ? i ^ 1 : i;
 }
 
-size_t sinkproof_from_halves(size_t i, size_t count, size_t by) {
+size_t read_from_halves(size_t i, size_t count, size_t by) {
     size_t in = i % by;
     (void)count;
     return i - in + in % 2 * (by / 2) + in / 2;
 }
 
-size_t sinkproof_from_neighbours(size_t i, size_t count, size_t by) {
+size_t read_from_neighbours(size_t i, size_t count, size_t by) {
     size_t in = i % by, half = by / 2;
     (void)count;
     return i - in + in % half * 2 + in / half;
 }
 
-size_t sinkproof_from_transposed(size_t i, size_t count, size_t by) {
+size_t read_from_transposed(size_t i, size_t count, size_t by) {
     return i % by * (count / by) + i / by;
 }
 
-size_t sinkproof_from_heads_modulo(size_t i, size_t count, size_t by) {
+size_t read_from_heads_modulo(size_t i, size_t count, size_t by) {
     size_t d = by & 0xffffffffu, groups = by >> 32, heads = count / d;
-    return sinkproof_from_transposed(i / d, heads, groups) * d + i % d;
+    return read_from_transposed(i / d, heads, groups) * d + i % d;
 }
 
-size_t sinkproof_from_quotient(size_t i, size_t count, size_t by) {
+size_t read_from_quotient(size_t i, size_t count, size_t by) {
     (void)count;
     return i / by;
 }
 
-size_t sinkproof_from_first_of(size_t i, size_t count, size_t by) {
+size_t read_from_first_of(size_t i, size_t count, size_t by) {
     (void)count;
     return i - i % by;
 }

@@ -8,20 +8,20 @@
 
 #include <stddef.h>
 
-size_t sinkproof_from_shifted(size_t i, size_t count, size_t by);  // i + by
-size_t sinkproof_from_reversed(size_t i, size_t count, size_t by); // in reverse order
-size_t sinkproof_from_pairs(size_t i, size_t count, size_t by);    // neighbours are swapped
+size_t read_from_shifted(size_t i, size_t count, size_t by);  // i + by
+size_t read_from_reversed(size_t i, size_t count, size_t by); // in reverse order
+size_t read_from_pairs(size_t i, size_t count, size_t by);    // neighbours are swapped
 // In blocks of `by`: element p is at 2 p and element by / 2 + p at 2 p + 1; the second function is
 // the inverse.
-size_t sinkproof_from_halves(size_t i, size_t count, size_t by);
-size_t sinkproof_from_neighbours(size_t i, size_t count, size_t by);
+size_t read_from_halves(size_t i, size_t count, size_t by);
+size_t read_from_neighbours(size_t i, size_t count, size_t by);
 // [count / by, by] is read as [by, count / by].
-size_t sinkproof_from_transposed(size_t i, size_t count, size_t by);
+size_t read_from_transposed(size_t i, size_t count, size_t by);
 // by % 2^32 is the head's width and by / 2^32 the number of groups: heads are read group by group
 // where they are stored in turn.
-size_t sinkproof_from_heads_modulo(size_t i, size_t count, size_t by);
-size_t sinkproof_from_quotient(size_t i, size_t count, size_t by); // i / by
+size_t read_from_heads_modulo(size_t i, size_t count, size_t by);
+size_t read_from_quotient(size_t i, size_t count, size_t by); // i / by
 // the first element of i's block of `by`
-size_t sinkproof_from_first_of(size_t i, size_t count, size_t by);
+size_t read_from_first_of(size_t i, size_t count, size_t by);
 
 #endif

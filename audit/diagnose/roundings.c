@@ -6,10 +6,10 @@
 
 // By a line of the catalogue.
 static bool is_written(const char *override) {
-    const sinkproof_mistake *m;
+    const known_mistake *m;
     bool written = false;
     for (size_t i = 0; !written && (m = sinkproof_written_at(i)) != NULL; i++)
-        written = m->suppose == sinkproof_overrides && strcmp(m->override, override) == 0;
+        written = m->suppose == rounding_override_count && strcmp(m->override, override) == 0;
     return written;
 }
 
@@ -20,26 +20,26 @@ static bool is_vague(sinkproof_point point) {
 }
 
 // by: the point.
-static bool rounds(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool policy_rounds_there(supposed_engine *s, const known_mistake *m) {
     sinkproof_point point = (sinkproof_point)m->by;
     return sinkproof_point_exists(&s->config, point) && !is_vague(point) &&
-           !is_written(m->override) && sinkproof_overrides(s, m);
+           !is_written(m->override) && rounding_override_count(s, m);
 }
 
-static bool rounds_operand(sinkproof_supposition *s, const sinkproof_mistake *m) {
-    return sinkproof_point_is_operand((sinkproof_point)m->by) && rounds(s, m);
+static bool rounds_operand(supposed_engine *s, const known_mistake *m) {
+    return sinkproof_point_is_operand((sinkproof_point)m->by) && policy_rounds_there(s, m);
 }
 
 // Applies where the policy rounds to a narrower format, or computes in binary64; elsewhere nothing
 // changes.
-static bool keeps(sinkproof_supposition *s, const sinkproof_mistake *m) {
+static bool policy_keeps_more(supposed_engine *s, const known_mistake *m) {
     bool narrower = s->policy.at[(sinkproof_point)m->by].format > SINKPROOF_F32;
-    return (narrower || s->policy.inside == SINKPROOF_F64) && rounds(s, m);
+    return (narrower || s->policy.inside == SINKPROOF_F64) && policy_rounds_there(s, m);
 }
 
 // The point where a rounding shows first: the result of its stage. Points are in the order of the
 // pass. A product before its bias is not a result where the policy does not round it.
-#define UP_TO(point, last, shows) (point) <= SINKPROOF_AT_##last ? (shows)
+#define UP_TO(point, last, shows) (point) <= AT_##last ? (shows)
 // clang-format off
 #define SHOWS(point) \
     (UP_TO(point, T0, AT(T0)) : UP_TO(point, A1, AT(A1)) : UP_TO(point, A2, PROJECTED) : UP_TO(point, A4, ROTATED) : \
@@ -49,14 +49,14 @@ static bool keeps(sinkproof_supposition *s, const sinkproof_mistake *m) {
      UP_TO(point, M10, AT(M10)) : UP_TO(point, M11, AT(M11)) : UP_TO(point, M12, AT(M12)) : UP_TO(point, F1, AT(F1)) : \
      AT(F2))
 #define ROUNDED(id, name, what, to, does, change) \
-    {name "-" to, name " is " does ": " what, SHOWS(SINKPROOF_AT_##id), change, SINKPROOF_AT_##id, 0, name "=" to},
+    {name "-" to, name " is " does ": " what, SHOWS(AT_##id), change, AT_##id, 0, name "=" to},
 
-#define TO_BF16(id, name, what) ROUNDED(id, name, what, "bf16", "rounded to bfloat16", rounds)
-#define TO_F16(id, name, what)  ROUNDED(id, name, what, "f16", "rounded to binary16", rounds)
+#define TO_BF16(id, name, what) ROUNDED(id, name, what, "bf16", "rounded to bfloat16", policy_rounds_there)
+#define TO_F16(id, name, what)  ROUNDED(id, name, what, "f16", "rounded to binary16", policy_rounds_there)
 #define TO_Q8_0(id, name, what) ROUNDED(id, name, what, "q8_0", "rounded to blocks of int8 (Q8_0)", rounds_operand)
-#define IN_F32(id, name, what)  ROUNDED(id, name, what, "f32", "kept in float32", keeps)
+#define IN_F32(id, name, what)  ROUNDED(id, name, what, "f32", "kept in float32", policy_keeps_more)
 
-static const sinkproof_mistake roundings[] = {
+static const known_mistake roundings[] = {
     SINKPROOF_POINTS(TO_BF16)
     SINKPROOF_POINTS(TO_F16)
     SINKPROOF_POINTS(TO_Q8_0)
@@ -66,12 +66,12 @@ static const sinkproof_mistake roundings[] = {
 
 enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
 
-size_t sinkproof_mistakes(void) {
-    return sinkproof_written() + ROUNDINGS;
+size_t mistake_count(void) {
+    return planted_value() + ROUNDINGS;
 }
 
-const sinkproof_mistake *sinkproof_mistake_at(size_t i) {
-    size_t written = sinkproof_written();
+const known_mistake *mistake_at(size_t i) {
+    size_t written = planted_value();
     if (i < written) return sinkproof_written_at(i);
     return i - written < ROUNDINGS ? &roundings[i - written] : NULL;
 }

@@ -11,7 +11,7 @@
 #include "audit/diagnose/mistakes.h"
 
 // Where mistakes act first, a bit for each sinkproof_trace_point.
-#define AT(point)    (1u << SINKPROOF_TRACE_##point)
+#define AT(point)    (1u << TRACE_##point)
 #define WEIGHTS      (AT(A9) | AT(A10) | AT(A11))
 #define ROTATED      (AT(A4_Q) | AT(A4_K))
 #define NORMS        (AT(A1) | AT(M1) | AT(F1))

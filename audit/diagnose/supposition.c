@@ -16,12 +16,12 @@ typedef struct owned {
 } owned;
 
 typedef struct editing {
-    const sinkproof_supposition *s;
+    const supposed_engine *s;
     owned *all;
     bool failed;
 } editing;
 
-static owned *own(editing *e, size_t values) {
+static owned *editing_own_values(editing *e, size_t values) {
     owned *made = malloc(sizeof *made + values * sizeof *made->values);
     e->failed = e->failed || made == NULL;
     if (made == NULL) return NULL;
@@ -30,7 +30,7 @@ static owned *own(editing *e, size_t values) {
     return made;
 }
 
-static void release(editing *e) {
+static void editing_release(editing *e) {
     for (owned *one = e->all, *next; one != NULL; one = next) {
         next = one->next;
         free(one);
@@ -38,9 +38,9 @@ static void release(editing *e) {
 }
 
 // Copies the vectors of a stack, with each element from the place that the reading gives.
-static void remake(editing *e, const sinkproof_reading *reading, sinkproof_matrix *vector) {
+static void remake_vectors(editing *e, const sinkproof_reading *reading, sinkproof_matrix *vector) {
     size_t count = vector->count, cols = vector->cols;
-    owned *made = own(e, (count + 1) * cols);
+    owned *made = editing_own_values(e, (count + 1) * cols);
     if (made == NULL) return;
     double *row = made->values + count * cols;
     for (size_t k = 0; k < count; k++) {
@@ -56,15 +56,15 @@ static void remake(editing *e, const sinkproof_reading *reading, sinkproof_matri
 }
 
 static void read_anew(editing *e, const sinkproof_reading *reading, sinkproof_matrix *weight) {
-    owned *made = own(e, 0);
+    owned *made = editing_own_values(e, 0);
     if (made == NULL) return;
     made->reading = *reading;
     made->reading.below = weight->reading;
     weight->reading = &made->reading;
 }
 
-static void borrow(const sinkproof_supposition *s, const sinkproof_weight_edit *edit, size_t l,
-                   sinkproof_slot slot, sinkproof_matrix *weight) {
+static void borrow_weight(const supposed_engine *s, const mistake_weight_edit *edit, size_t l,
+                          sinkproof_slot slot, sinkproof_matrix *weight) {
     size_t layers = s->config.n_layers;
     size_t from_layer = l < layers ? (l + layers + (size_t)(edit->layer_by + 1) - 1) % layers : 0;
     sinkproof_slot from = edit->from == SINKPROOF_SLOTS ? slot : edit->from;
@@ -76,19 +76,19 @@ static void borrow(const sinkproof_supposition *s, const sinkproof_weight_edit *
 static void edit_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
     editing *e = context;
     for (size_t i = 0; i < e->s->n_edits && weight->count > 0; i++) {
-        const sinkproof_weight_edit *edit = &e->s->edits[i];
+        const mistake_weight_edit *edit = &e->s->edits[i];
         bool vector = sinkproof_slot_is_vector(slot, &e->s->config);
         if ((edit->slots >> slot & 1) == 0) continue;
         if (edit->borrowed)
-            borrow(e->s, edit, l, slot, weight);
+            borrow_weight(e->s, edit, l, slot, weight);
         else if (vector && edit->reading.column != NULL)
-            remake(e, &edit->reading, weight);
+            remake_vectors(e, &edit->reading, weight);
         else
             read_anew(e, &edit->reading, weight);
     }
 }
 
-static bool judge_supposed(const sinkproof_suspect *suspect, const sinkproof_supposition *s,
+static bool judge_supposed(const suspect_engine *suspect, const supposed_engine *s,
                            const sinkproof_judge_options *asked, sinkproof_judgement *judgement,
                            sinkproof_error *error) {
     editing e = {.s = s};
@@ -99,28 +99,27 @@ static bool judge_supposed(const sinkproof_suspect *suspect, const sinkproof_sup
     if (!fine) sinkproof_fail(error, "no memory for a view of the model");
     fine = fine && sinkproof_judge(view, suspect->trace, &s->policy, &how, judgement, error);
     sinkproof_model_close(view);
-    release(&e);
+    editing_release(&e);
     return fine;
 }
 
 // An engine without mistakes.
-static sinkproof_supposition none(const sinkproof_suspect *suspect) {
-    return (sinkproof_supposition){.model = suspect->model,
-                                   .config = *sinkproof_model_config(suspect->model),
-                                   .meaning = sinkproof_meant,
-                                   .policy = *suspect->policy};
+static supposed_engine engine_without_mistake(const suspect_engine *suspect) {
+    return (supposed_engine){.model = suspect->model,
+                             .config = *sinkproof_model_config(suspect->model),
+                             .meaning = sinkproof_meaning_as_defined,
+                             .policy = *suspect->policy};
 }
 
-bool sinkproof_can_suppose(const sinkproof_suspect *suspect, const sinkproof_mistake *mistake) {
-    sinkproof_supposition s = none(suspect);
+bool suspect_can_suppose(const suspect_engine *suspect, const known_mistake *mistake) {
+    supposed_engine s = engine_without_mistake(suspect);
     return mistake->suppose(&s, mistake);
 }
 
-bool sinkproof_suppose_all(const sinkproof_suspect *suspect, size_t n,
-                           const sinkproof_mistake *const *mistakes,
-                           const sinkproof_judge_options *how, sinkproof_judgement *judgement,
-                           bool *possible, sinkproof_error *error) {
-    sinkproof_supposition s = none(suspect);
+bool suspect_suppose_all(const suspect_engine *suspect, size_t n,
+                         const known_mistake *const *mistakes, const sinkproof_judge_options *how,
+                         sinkproof_judgement *judgement, bool *possible, sinkproof_error *error) {
+    supposed_engine s = engine_without_mistake(suspect);
     *possible = true;
     for (size_t i = 0; i < n && *possible; i++) *possible = mistakes[i]->suppose(&s, mistakes[i]);
     if (suspect->settled != SINKPROOF_VARIANT_DECLARED)

@@ -9,23 +9,23 @@
 #include "audit/judge/judge_evidence.h"
 
 // The arguments that stay the same over many questions about one trace.
-typedef struct sinkproof_suspect {
+typedef struct suspect_engine {
     const sinkproof_model *model;
     const sinkproof_trace *trace;
     const sinkproof_policy *policy;
     double rate;
-    sinkproof_variant settled; // DECLARED: the roundings that the policy leaves open stay open
-} sinkproof_suspect;
+    sinkproof_evidence_variant
+        settled; // DECLARED: the roundings that the policy leaves open stay open
+} suspect_engine;
 
 // Judges a trace as that of an engine with all of the mistakes; *how gives the other options.
 // *possible: every mistake can occur in the model and the policy; otherwise nothing is judged.
 // Returns false on error.
-bool sinkproof_suppose_all(const sinkproof_suspect *suspect, size_t n,
-                           const sinkproof_mistake *const *mistakes,
-                           const sinkproof_judge_options *how, sinkproof_judgement *judgement,
-                           bool *possible, sinkproof_error *error);
+bool suspect_suppose_all(const suspect_engine *suspect, size_t n,
+                         const known_mistake *const *mistakes, const sinkproof_judge_options *how,
+                         sinkproof_judgement *judgement, bool *possible, sinkproof_error *error);
 
 // Whether the mistake can occur in the model and the policy.
-bool sinkproof_can_suppose(const sinkproof_suspect *suspect, const sinkproof_mistake *mistake);
+bool suspect_can_suppose(const suspect_engine *suspect, const known_mistake *mistake);
 
 #endif

@@ -10,23 +10,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-static unsigned bit(sinkproof_trace_point point) {
+static unsigned point_bit(sinkproof_trace_point point) {
     return 1u << point;
 }
 
-size_t sinkproof_place_of(const sinkproof_trials *s, const sinkproof_point_report *r) {
+size_t report_place(const place_trials *s, const sinkproof_point_report *r) {
     return sinkproof_trace_point_is_layered(r->point) ? r->layer : s->config->n_layers;
 }
 
-const sinkproof_point_report *sinkproof_report_at(const sinkproof_trials *s,
-                                                  sinkproof_trace_point point, size_t place) {
+const sinkproof_point_report *place_report(const place_trials *s, sinkproof_trace_point point,
+                                           size_t place) {
     for (size_t i = 0; i < s->j->n_reports; i++)
-        if (s->j->reports[i].point == point && sinkproof_place_of(s, &s->j->reports[i]) == place)
+        if (s->j->reports[i].point == point && report_place(s, &s->j->reports[i]) == place)
             return &s->j->reports[i];
     return NULL;
 }
 
-void sinkproof_trials_show(sinkproof_trials *s, double work) {
+void trials_show_progress(place_trials *s, double work) {
     s->done += work;
     if (s->options->progress != NULL)
         s->options->progress(s->options->context, fmin(s->done / s->all, 1));
@@ -36,16 +36,16 @@ void sinkproof_trials_show(sinkproof_trials *s, double work) {
 
 typedef bool failure(const sinkproof_point_report *report);
 
-static unsigned failing_as(const sinkproof_trials *s, size_t place, failure *is) {
+static unsigned failing_as(const place_trials *s, size_t place, failure *is) {
     unsigned points = 0;
     for (size_t i = 0; i < s->j->n_reports; i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
-        if (r->outside > 0 && sinkproof_place_of(s, r) == place && is(r)) points |= bit(r->point);
+        if (r->outside > 0 && report_place(s, r) == place && is(r)) points |= point_bit(r->point);
     }
     return points;
 }
 
-static bool any(const sinkproof_point_report *r) {
+static bool accept_any_report(const sinkproof_point_report *r) {
     (void)r;
     return true;
 }
@@ -62,27 +62,27 @@ static bool is_unbounded(const sinkproof_point_report *r) {
     return !has_finite_set(r);
 }
 
-unsigned sinkproof_failing(const sinkproof_trials *s, size_t place) {
-    return failing_as(s, place, any);
+unsigned failing_points(const place_trials *s, size_t place) {
+    return failing_as(s, place, accept_any_report);
 }
 
-unsigned sinkproof_failing_not_finite(const sinkproof_trials *s, size_t place) {
+unsigned failing_points_not_finite(const place_trials *s, size_t place) {
     return failing_as(s, place, is_not_finite);
 }
 
-unsigned sinkproof_failing_unbounded(const sinkproof_trials *s, size_t place) {
+unsigned failing_points_unbounded(const place_trials *s, size_t place) {
     return failing_as(s, place, is_unbounded);
 }
 
-static size_t elements_of(const sinkproof_point_report *r) {
+static size_t report_elements(const sinkproof_point_report *r) {
     size_t elements = 1;
     for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
     return elements;
 }
 
-uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_report *r) {
+uint8_t *outside_marks(const place_trials *s, const sinkproof_point_report *r) {
     sinkproof_judgement again;
-    uint8_t *marks = calloc(elements_of(r), 1);
+    uint8_t *marks = calloc(report_elements(r), 1);
     if (marks == NULL) {
         sinkproof_fail(s->error, "no memory for a diagnosis");
         return NULL;
@@ -105,32 +105,32 @@ uint8_t *sinkproof_marks_of(const sinkproof_trials *s, const sinkproof_point_rep
 
 // Where an operation may read an input before its rounding, a stretch may leave more open than the
 // whole pass.
-static bool may_differ_alone(const sinkproof_trials *s) {
+static bool may_differ_alone(const place_trials *s) {
     bool any = false;
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) any = any || s->suspect.policy->unrounded[p];
+    for (int p = 0; p < AT_POINTS; p++) any = any || s->suspect.policy->unrounded[p];
     return any;
 }
 
-bool sinkproof_failing_alone(const sinkproof_trials *s, size_t place, unsigned *points) {
+bool failing_points_alone(const place_trials *s, size_t place, unsigned *points) {
     for (size_t i = 0; i < s->j->n_reports && may_differ_alone(s); i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
-        if (sinkproof_place_of(s, r) != place || (*points & bit(r->point)) == 0) continue;
-        size_t elements = elements_of(r), outside = 0;
-        uint8_t *marks = sinkproof_marks_of(s, r);
+        if (report_place(s, r) != place || (*points & point_bit(r->point)) == 0) continue;
+        size_t elements = report_elements(r), outside = 0;
+        uint8_t *marks = outside_marks(s, r);
         if (marks == NULL) return false;
         for (size_t e = 0; e < elements; e++) outside += marks[e];
         free(marks);
-        if (outside != r->outside) *points &= ~bit(r->point);
+        if (outside != r->outside) *points &= ~point_bit(r->point);
     }
     return true;
 }
 
-bool sinkproof_failing_rows(const sinkproof_trials *s, size_t place, sinkproof_trace_point point,
-                            sinkproof_rows *rows) {
-    const sinkproof_point_report *r = sinkproof_report_at(s, point, place);
-    uint8_t *marks = sinkproof_marks_of(s, r);
+bool failing_rows_find(const place_trials *s, size_t place, sinkproof_trace_point point,
+                       sinkproof_rows *rows) {
+    const sinkproof_point_report *r = place_report(s, point, place);
+    uint8_t *marks = outside_marks(s, r);
     bool by_head = sinkproof_trace_point_is_by_head(point);
-    size_t elements = elements_of(r), each = 1, n = r->shape[by_head];
+    size_t elements = report_elements(r), each = 1, n = r->shape[by_head];
     for (size_t d = by_head + 1; d < r->rank; d++) each *= r->shape[d];
     *rows = (sinkproof_rows){n, 0};
     for (size_t i = 0; marks != NULL && i < elements; i++) {
@@ -146,47 +146,47 @@ bool sinkproof_failing_rows(const sinkproof_trials *s, size_t place, sinkproof_t
 // ---- what a mistake reaches
 
 // Whether values at one of `from` reach `point` without passing another traced point.
-static bool reaches(const sinkproof_trials *s, unsigned from, sinkproof_trace_point point,
-                    size_t layer) {
+static bool points_reach(const place_trials *s, unsigned from, sinkproof_trace_point point,
+                         size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
-    if (from & bit(point)) return true;
+    if (from & point_bit(point)) return true;
     size_t n = sinkproof_trace_inputs(s->config, point, layer, inputs);
     for (size_t i = 0; i < n; i++)
         if (sinkproof_trace_find(s->suspect.trace, inputs[i].point, inputs[i].layer) == NULL &&
-            reaches(s, from, inputs[i].point, inputs[i].layer))
+            points_reach(s, from, inputs[i].point, inputs[i].layer))
             return true;
     return false;
 }
 
-static unsigned acts_at(const sinkproof_explanation *what) {
+static unsigned acts_at(const mistakes_together *what) {
     unsigned points = 0;
     for (size_t i = 0; i < what->n; i++) points |= what->mistakes[i]->points;
     return points;
 }
 
-static bool is_reached(const sinkproof_trials *s, size_t place, const sinkproof_explanation *what,
+static bool is_reached(const place_trials *s, size_t place, const mistakes_together *what,
                        const sinkproof_point_report *r) {
-    return sinkproof_place_of(s, r) == place && reaches(s, acts_at(what), r->point, r->layer);
+    return report_place(s, r) == place && points_reach(s, acts_at(what), r->point, r->layer);
 }
 
-unsigned sinkproof_reached(const sinkproof_trials *s, size_t place,
-                           const sinkproof_explanation *what) {
+unsigned failing_points_reached(const place_trials *s, size_t place,
+                                const mistakes_together *what) {
     unsigned reached = 0;
     for (size_t i = 0; i < s->j->n_reports; i++)
         if (s->j->reports[i].outside > 0 && is_reached(s, place, what, &s->j->reports[i]))
-            reached |= bit(s->j->reports[i].point);
+            reached |= point_bit(s->j->reports[i].point);
     return reached;
 }
 
 // ---- a trial
 
 // The stretch of the place's points that the mistakes reach; false: there are none.
-static bool stretch_for(sinkproof_trials *s, size_t place, unsigned points, sinkproof_trial *t) {
+static bool stretch_for(place_trials *s, size_t place, unsigned points, mistake_trial *t) {
     bool fresh = true;
     for (size_t i = 0; i < s->j->n_reports; i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
-        if ((points & bit(r->point)) == 0 || !is_reached(s, place, &t->what, r)) continue;
-        if (r->outside > 0) t->reached |= bit(r->point);
+        if ((points & point_bit(r->point)) == 0 || !is_reached(s, place, &t->what, r)) continue;
+        if (r->outside > 0) t->reached |= point_bit(r->point);
         sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, r->point,
                              r->layer, fresh);
         fresh = false;
@@ -195,41 +195,41 @@ static bool stretch_for(sinkproof_trials *s, size_t place, unsigned points, sink
 }
 
 // A supposition that reaches nothing changes nothing.
-static void read_unchanged(const sinkproof_trials *s, size_t place, sinkproof_trial *t) {
+static void read_unchanged(const place_trials *s, size_t place, mistake_trial *t) {
     for (size_t i = 0; i < s->j->n_reports; i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
-        if (sinkproof_place_of(s, r) != place) continue;
+        if (report_place(s, r) != place) continue;
         t->bounds[r->point] = r->farthest;
         t->outside[r->point] = r->outside;
     }
 }
 
-static void read_trial(const sinkproof_trials *s, const sinkproof_judgement *under, size_t place,
-                       sinkproof_trial *t) {
+static void read_trial(const place_trials *s, const sinkproof_judgement *under, size_t place,
+                       mistake_trial *t) {
     for (size_t i = 0; i < under->n_reports; i++) {
         const sinkproof_point_report *r = &under->reports[i];
-        const sinkproof_point_report *was = sinkproof_report_at(s, r->point, place);
-        if (sinkproof_place_of(s, r) != place) continue;
+        const sinkproof_point_report *was = place_report(s, r->point, place);
+        if (report_place(s, r) != place) continue;
         if ((was == NULL || was->outside == 0) && r->outside > 0) t->breaks = true;
         if (was == NULL) continue;
         t->bounds[r->point] = r->farthest;
         t->outside[r->point] = r->outside;
         if (was->outside > 0 && r->verdict <= SINKPROOF_VERDICT_WITHIN && r->undecided == 0)
-            t->inside |= bit(r->point);
+            t->inside |= point_bit(r->point);
     }
 }
 
-static bool try(sinkproof_trials *s, size_t place, unsigned points, sinkproof_refusal *refusal,
-                sinkproof_trial *t, bool *possible) {
+static bool try_points_at_place(place_trials *s, size_t place, unsigned points,
+                                sinkproof_refusal *refusal, mistake_trial *t, bool *possible) {
     sinkproof_judgement under;
-    *t = (sinkproof_trial){.what = t->what, .rows = t->rows};
+    *t = (mistake_trial){.what = t->what, .rows = t->rows};
     *possible = stretch_for(s, place, points, t);
     if (!*possible) return true;
     read_unchanged(s, place, t);
     const sinkproof_judge_options how = {
         .stretch = s->stretch, .refusal = refusal, .rows = t->rows.end > 0 ? &t->rows : NULL};
-    if (!sinkproof_suppose_all(&s->suspect, t->what.n, t->what.mistakes, &how, &under, possible,
-                               s->error))
+    if (!suspect_suppose_all(&s->suspect, t->what.n, t->what.mistakes, &how, &under, possible,
+                             s->error))
         return false;
     if (!*possible) return true;
     s->tried++;
@@ -241,11 +241,11 @@ static bool try(sinkproof_trials *s, size_t place, unsigned points, sinkproof_re
 
 // A supposition that explains all that it reaches must have evidence; without it, it explains
 // nothing.
-static bool ask_evidence(sinkproof_trials *s, size_t place, sinkproof_trial *t) {
+static bool ask_evidence(place_trials *s, size_t place, mistake_trial *t) {
     bool tells = true;
     bool explains = !t->refused && !t->breaks && t->reached != 0 && (t->reached & ~t->inside) == 0;
     if (!explains) return true;
-    if (!sinkproof_trial_tells(s, place, t, &tells)) return false;
+    if (!trial_shows_difference(s, place, t, &tells)) return false;
     t->blind = !tells;
     if (t->blind) t->inside = 0;
     return true;
@@ -253,22 +253,24 @@ static bool ask_evidence(sinkproof_trials *s, size_t place, sinkproof_trial *t) 
 
 static const unsigned EVERY = ~0u;
 
-bool sinkproof_try_all(sinkproof_trials *s, size_t place, bool elsewhere, sinkproof_trial *t,
-                       bool *possible) {
-    *possible = elsewhere || sinkproof_reached(s, place, &t->what) != 0;
+bool trial_try_all(place_trials *s, size_t place, bool elsewhere, mistake_trial *t,
+                   bool *possible) {
+    *possible = elsewhere || failing_points_reached(s, place, &t->what) != 0;
     if (!*possible) return true;
-    return try(s, place, EVERY, NULL, t, possible) && (!*possible || ask_evidence(s, place, t));
+    return try_points_at_place(s, place, EVERY, NULL, t, possible) &&
+           (!*possible || ask_evidence(s, place, t));
 }
 
-bool sinkproof_try_whether(sinkproof_trials *s, size_t place, sinkproof_trial *t, bool *possible) {
+bool trial_try_whether(place_trials *s, size_t place, mistake_trial *t, bool *possible) {
     sinkproof_refusal refusal = {.points = EVERY, .beyond = 0};
-    *possible = sinkproof_reached(s, place, &t->what) != 0;
+    *possible = failing_points_reached(s, place, &t->what) != 0;
     if (!*possible) return true;
-    return try(s, place, EVERY, &refusal, t, possible) && (!*possible || ask_evidence(s, place, t));
+    return try_points_at_place(s, place, EVERY, &refusal, t, possible) &&
+           (!*possible || ask_evidence(s, place, t));
 }
 
-bool sinkproof_try_points(sinkproof_trials *s, size_t place, unsigned points, double beyond,
-                          sinkproof_trial *t, bool *possible) {
+bool trial_try_points(place_trials *s, size_t place, unsigned points, double beyond,
+                      mistake_trial *t, bool *possible) {
     sinkproof_refusal refusal = {.points = points, .beyond = beyond};
-    return try(s, place, points, &refusal, t, possible);
+    return try_points_at_place(s, place, points, &refusal, t, possible);
 }

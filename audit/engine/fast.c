@@ -17,7 +17,7 @@ typedef struct state {
     char isa[SINKPROOF_ISA_NAMES];
 } state;
 
-static bool serves(const sinkproof_policy *policy, sinkproof_error *error) {
+static bool fast_serves_policy(const sinkproof_policy *policy, sinkproof_error *error) {
     const sinkproof_kernels *kernels = sinkproof_isa_choose(NULL, error);
     return kernels != NULL && sinkproof_engine_serves(kernels, policy, error);
 }
@@ -36,7 +36,7 @@ static bool open_fast(const sinkproof_model *model, const sinkproof_policy *poli
     s->logits_v = malloc(s->vocab * sizeof *s->logits_v);
     if (s->logits_v == NULL) return sinkproof_fail(error, "no memory for the logits");
     if (!sinkproof_engine_new(model, policy, &fast, &s->engine, error)) return false;
-    sinkproof_isa_names(sinkproof_engine_kernels_of_one(s->engine),
+    sinkproof_isa_names(sinkproof_engine_kernels_one_token(s->engine),
                         sinkproof_engine_kernels(s->engine), s->isa);
     s->sequence = sinkproof_sequence_new(s->engine, options->max_tokens, error);
     return s->sequence != NULL;
@@ -51,8 +51,8 @@ static void close_fast(void *of) {
     free(s);
 }
 
-static bool forward(void *of, size_t n, const int32_t *tokens_n, double *logits_v,
-                    const sinkproof_observer *observer, sinkproof_error *error) {
+static bool fast_forward(void *of, size_t n, const int32_t *tokens_n, double *logits_v,
+                         const sinkproof_observer *observer, sinkproof_error *error) {
     state *s = of;
     sinkproof_part part = {s->sequence, n, tokens_n, logits_v != NULL ? s->logits_v : NULL, false};
     if (!sinkproof_engine_forward(s->engine, 1, &part, observer, error)) return false;
@@ -60,43 +60,43 @@ static bool forward(void *of, size_t n, const int32_t *tokens_n, double *logits_
     return true;
 }
 
-static size_t length(const void *of) {
+static size_t fast_length(const void *of) {
     return sinkproof_sequence_length(((const state *)of)->sequence);
 }
 
-static void reset(void *of) {
+static void fast_reset(void *of) {
     sinkproof_sequence_reset(((state *)of)->sequence);
 }
 
 // Some points cannot be replaced: bfloat16 operands are packed before they are shown; the thread
 // that computes a residual or an expert's output also adds or mixes it; and each thread has its own
 // experts.
-static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point) {
+static bool fast_replaces_point(const sinkproof_policy *policy, sinkproof_trace_point point) {
     switch (point) {
-    case SINKPROOF_TRACE_T0:
-    case SINKPROOF_TRACE_A2_Q:
-    case SINKPROOF_TRACE_A2_K:
-    case SINKPROOF_TRACE_A2_V:
-    case SINKPROOF_TRACE_A4_Q:
-    case SINKPROOF_TRACE_A4_K:
-    case SINKPROOF_TRACE_A13:
-    case SINKPROOF_TRACE_M12:
+    case TRACE_T0:
+    case TRACE_A2_Q:
+    case TRACE_A2_K:
+    case TRACE_A2_V:
+    case TRACE_A4_Q:
+    case TRACE_A4_K:
+    case TRACE_A13:
+    case TRACE_M12:
         return true;
-    case SINKPROOF_TRACE_A1:
-    case SINKPROOF_TRACE_A11:
-    case SINKPROOF_TRACE_M1:
-    case SINKPROOF_TRACE_F1:
-        return policy->at[SINKPROOF_AT_A1].format != SINKPROOF_BF16;
+    case TRACE_A1:
+    case TRACE_A11:
+    case TRACE_M1:
+    case TRACE_F1:
+        return policy->at[AT_A1].format != SINKPROOF_BF16;
     default:
         return false;
     }
 }
 
-static const char *isa(const void *of) {
+static const char *fast_isa(const void *of) {
     return ((const state *)of)->isa;
 }
 
-static int threads(const void *of) {
+static int fast_threads(const void *of) {
     return sinkproof_engine_threads(((const state *)of)->engine);
 }
 
@@ -104,19 +104,19 @@ static size_t weight_bytes(const void *of) {
     return sinkproof_engine_weight_bytes(((const state *)of)->engine);
 }
 
-const sinkproof_engine_kind sinkproof_kind_fast = {
+const engine_kind kind_fast = {
     .policy = "f32",
     .left = SINKPROOF_UNBIASED,
     .unseen = SINKPROOF_UNBIASED,
     .tuned = true,
-    .serves = serves,
+    .serves = fast_serves_policy,
     .open = open_fast,
     .close = close_fast,
-    .forward = forward,
-    .length = length,
-    .reset = reset,
-    .replaces = replaces,
-    .isa = isa,
-    .threads = threads,
+    .forward = fast_forward,
+    .length = fast_length,
+    .reset = fast_reset,
+    .replaces = fast_replaces_point,
+    .isa = fast_isa,
+    .threads = fast_threads,
     .weight_bytes = weight_bytes,
 };

@@ -8,7 +8,7 @@
 
 #include "audit/engine/runner.h"
 
-typedef struct sinkproof_engine_kind {
+typedef struct engine_kind {
     const char *about;     // description for --help; NULL: the name is enough
     const char *policy;    // the default policy
     sinkproof_held left;   // points held this way, or less, are left out of a whole trace
@@ -34,6 +34,6 @@ typedef struct sinkproof_engine_kind {
     const char *(*isa)(const void *state);
     int (*threads)(const void *state);
     size_t (*weight_bytes)(const void *state);
-} sinkproof_engine_kind;
+} engine_kind;
 
 #endif

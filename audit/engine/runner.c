@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The list: the engine NAME is the row sinkproof_kind_NAME, in sessions.c or fast.c.
+// The list: the engine NAME is the row kind_NAME, in sessions.c or fast.c.
 #define ENGINES(EACH) EACH(ref) EACH(lanes) EACH(fast)
-#define ROW(name)     extern const sinkproof_engine_kind sinkproof_kind_##name;
+#define ROW(name)     extern const engine_kind kind_##name;
 #define NAME(name)    #name,
-#define KIND(name)    &sinkproof_kind_##name,
+#define KIND(name)    &kind_##name,
 ENGINES(ROW)
 static const char *const names[] = {ENGINES(NAME) NULL};
-static const sinkproof_engine_kind *const kinds[] = {ENGINES(KIND)};
+static const engine_kind *const kinds[] = {ENGINES(KIND)};
 
 struct sinkproof_runner {
-    const sinkproof_engine_kind *kind;
+    const engine_kind *kind;
     void *state;
 };
 
@@ -50,32 +50,32 @@ bool sinkproof_runner_known(const char *engine) {
 }
 
 // The row of a known name.
-static const sinkproof_engine_kind *kind_of(const char *engine) {
+static const engine_kind *known_engine_kind(const char *engine) {
     size_t i = 0;
     while (strcmp(names[i], engine) != 0) i++;
     return kinds[i];
 }
 
 const char *sinkproof_runner_about(const char *engine) {
-    return kind_of(engine)->about;
+    return known_engine_kind(engine)->about;
 }
 
 const char *sinkproof_runner_policy(const char *engine) {
-    return kind_of(engine)->policy;
+    return known_engine_kind(engine)->policy;
 }
 
 bool sinkproof_runner_serves(const char *engine, const sinkproof_policy *policy,
                              sinkproof_error *error) {
-    return kind_of(engine)->serves(policy, error);
+    return known_engine_kind(engine)->serves(policy, error);
 }
 
 // A2 stands for A2.q, A2.k and A2.v.
 const char *sinkproof_runner_points(const char *engine, sinkproof_runner_list *list) {
-    const sinkproof_engine_kind *kind = kind_of(engine);
+    const engine_kind *kind = known_engine_kind(engine);
     const char *last = "";
     size_t used = 0, same = 0;
     if (kind->left == SINKPROOF_HELD_COUNT) return NULL;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS && used < sizeof list->text; p++) {
+    for (int p = 0; p < TRACE_POINTS && used < sizeof list->text; p++) {
         const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
         size_t word = strcspn(name, ".");
         if (sinkproof_trace_point_held((sinkproof_trace_point)p) >= kind->left) continue;
@@ -89,12 +89,12 @@ const char *sinkproof_runner_points(const char *engine, sinkproof_runner_list *l
 }
 
 bool sinkproof_runner_tuned(const char *engine) {
-    return kind_of(engine)->tuned;
+    return known_engine_kind(engine)->tuned;
 }
 
 // Finds the point in the first word of a list, such as "A9" in "03.A9,M8": its start and its
 // length.
-static size_t point_of(const char *word, const char **point) {
+static size_t word_point_length(const char *word, const char **point) {
     size_t length = strcspn(word, ","), layer = strspn(word, "0123456789");
     if (layer > 0 && word[layer] == '.') layer++;
     *point = word + layer;
@@ -105,10 +105,11 @@ bool sinkproof_runner_shows(const char *engine, const char *points, sinkproof_er
     sinkproof_runner_list list;
     for (const char *word = points; *word != '\0';) {
         const char *point;
-        size_t length = point_of(word, &point);
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        size_t length = word_point_length(word, &point);
+        for (int p = 0; p < TRACE_POINTS; p++) {
             const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
-            if (sinkproof_trace_point_held((sinkproof_trace_point)p) >= kind_of(engine)->unseen &&
+            if (sinkproof_trace_point_held((sinkproof_trace_point)p) >=
+                    known_engine_kind(engine)->unseen &&
                 length == strlen(name) && strncmp(point, name, length) == 0)
                 return sinkproof_fail(error, "engine %s never holds %s: known are %s", engine, name,
                                       sinkproof_runner_points(engine, &list));
@@ -124,7 +125,7 @@ bool sinkproof_runner_new(const sinkproof_model *model, const sinkproof_policy *
                           sinkproof_error *error) {
     sinkproof_runner *r = *runner = calloc(1, sizeof *r);
     if (r == NULL) return sinkproof_fail(error, "no memory for a session");
-    r->kind = kind_of(options->engine);
+    r->kind = known_engine_kind(options->engine);
     return sinkproof_model_fits(model, policy->weights, error) &&
            r->kind->open(model, policy, options, &r->state, error);
 }
@@ -151,7 +152,7 @@ void sinkproof_runner_reset(sinkproof_runner *r) {
 
 bool sinkproof_runner_replaces(const char *engine, const sinkproof_policy *policy,
                                sinkproof_trace_point point) {
-    return kind_of(engine)->replaces(policy, point);
+    return known_engine_kind(engine)->replaces(policy, point);
 }
 
 const char *sinkproof_runner_isa(const sinkproof_runner *r) {

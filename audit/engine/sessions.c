@@ -46,8 +46,8 @@ static void close_session(void *of) {
 
 // A session computes logits for all tokens of a call or for none: the last few tokens are a call of
 // their own. Under an observer every token has logits anyway.
-static bool forward(void *of, size_t n, const int32_t *tokens_n, double *logits_v,
-                    const sinkproof_observer *observer, sinkproof_error *error) {
+static bool session_forward_last(void *of, size_t n, const int32_t *tokens_n, double *logits_v,
+                                 const sinkproof_observer *observer, sinkproof_error *error) {
     state *s = of;
     if (logits_v == NULL) return sinkproof_forward(s->session, n, tokens_n, NULL, observer, error);
     size_t rows = observer == NULL && n > TAIL ? TAIL : n, body = n - rows;
@@ -60,16 +60,16 @@ static bool forward(void *of, size_t n, const int32_t *tokens_n, double *logits_
     return good;
 }
 
-static size_t length(const void *of) {
+static size_t session_state_length(const void *of) {
     return sinkproof_session_length(((const state *)of)->session);
 }
 
-static void reset(void *of) {
+static void session_state_reset(void *of) {
     sinkproof_session_reset(((state *)of)->session);
 }
 
 // A stage's intermediate results are shown only together with its result, too late to be replaced.
-static bool replaces(const sinkproof_policy *policy, sinkproof_trace_point point) {
+static bool session_replaces_point(const sinkproof_policy *policy, sinkproof_trace_point point) {
     (void)policy;
     return sinkproof_trace_point_held(point) < SINKPROOF_INSIDE;
 }
@@ -78,20 +78,20 @@ static bool ref_serves(const sinkproof_policy *policy, sinkproof_error *error) {
     return sinkproof_policy_admits_all(policy, sinkproof_definitions, error);
 }
 
-const sinkproof_engine_kind sinkproof_kind_ref = {
+const engine_kind kind_ref = {
     .policy = "real-f64",
     .left = SINKPROOF_HELD_COUNT,
     .unseen = SINKPROOF_HELD_COUNT,
     .serves = ref_serves,
     .open = open_ref,
     .close = close_session,
-    .forward = forward,
-    .length = length,
-    .reset = reset,
-    .replaces = replaces,
+    .forward = session_forward_last,
+    .length = session_state_length,
+    .reset = session_state_reset,
+    .replaces = session_replaces_point,
 };
 
-const sinkproof_engine_kind sinkproof_kind_lanes = {
+const engine_kind kind_lanes = {
     .about = "fast's arithmetic in scalar code, the same bits",
     .policy = "f32",
     .left = SINKPROOF_UNBIASED, // as the fast path, whose whole trace it reproduces
@@ -99,8 +99,8 @@ const sinkproof_engine_kind sinkproof_kind_lanes = {
     .serves = sinkproof_lanes_serves,
     .open = open_lanes,
     .close = close_session,
-    .forward = forward,
-    .length = length,
-    .reset = reset,
-    .replaces = replaces,
+    .forward = session_forward_last,
+    .length = session_state_length,
+    .reset = session_state_reset,
+    .replaces = session_replaces_point,
 };

@@ -15,7 +15,7 @@ struct sinkproof_design_ruling {
     int exit;
 };
 
-static int exit_of(const sinkproof_design_judgement *j) {
+static int designs_exit_code(const sinkproof_design_judgement *j) {
     size_t decided = 0;
     for (size_t k = 0; k < j->count; k++) {
         if (j->verdicts[k].outside > 0) return 1;
@@ -34,15 +34,15 @@ static bool write_down(sinkproof_design_ruling *r, const sinkproof_design_judgem
     if (note.text[0] != '\0') fprintf(out, "%s\n", note.text);
     sinkproof_design_print(out, j, r->policy);
     bool written = fclose(out) == 0;
-    r->exit = exit_of(j);
+    r->exit = designs_exit_code(j);
     r->results = sinkproof_design_json(j, r->policy);
     r->json = r->results != NULL ? json_dumps(r->results, JSON_INDENT(1)) : NULL;
     return written && r->json != NULL;
 }
 
 // Judges an opened trace and closes it.
-static bool judge(sinkproof_design_trace *trace, const char *policy,
-                  sinkproof_design_ruling **ruling, sinkproof_error *error) {
+static bool judge_opened_designs(sinkproof_design_trace *trace, const char *policy,
+                                 sinkproof_design_ruling **ruling, sinkproof_error *error) {
     sinkproof_policy parsed;
     sinkproof_design_judgement judgement;
     sinkproof_design_ruling *r = calloc(1, sizeof *r);
@@ -69,7 +69,8 @@ bool sinkproof_judge_design(const char *path, const char *policy, sinkproof_desi
     if (path == NULL || ruling == NULL)
         return sinkproof_fail(error, "expected a path and a place for a ruling, found NULL");
     *ruling = NULL;
-    return sinkproof_design_trace_open(path, &trace, error) && judge(&trace, policy, ruling, error);
+    return sinkproof_design_trace_open(path, &trace, error) &&
+           judge_opened_designs(&trace, policy, ruling, error);
 }
 
 bool sinkproof_judge_design_bytes(const void *bytes, size_t length, const char *name,
@@ -81,7 +82,7 @@ bool sinkproof_judge_design_bytes(const void *bytes, size_t length, const char *
     *ruling = NULL;
     return sinkproof_design_trace_parse(bytes, length, name != NULL ? name : "(memory)", &trace,
                                         error) &&
-           judge(&trace, policy, ruling, error);
+           judge_opened_designs(&trace, policy, ruling, error);
 }
 
 void sinkproof_design_ruling_free(sinkproof_design_ruling *ruling) {

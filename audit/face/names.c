@@ -23,9 +23,9 @@ const char *const *sinkproof_engine_names(void) {
 
 const char *const *sinkproof_point_names(void) {
     static const char *const names[] = {
-#define SINKPROOF_NAME(id, name, ...) name,
-        SINKPROOF_TRACED_POINTS(SINKPROOF_NAME)
-#undef SINKPROOF_NAME
+#define FACE_NAME(id, name, ...) name,
+        SINKPROOF_TRACED_POINTS(FACE_NAME)
+#undef FACE_NAME
             NULL};
     return names;
 }
@@ -40,7 +40,7 @@ bool sinkproof_policy_check(const char *text, sinkproof_error *error) {
 static bool find_point(const char *name, sinkproof_trace_point *point, size_t *layer) {
     if (sinkproof_trace_name_parse(name, point, layer)) return true;
     *layer = 0;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         *point = (sinkproof_trace_point)p;
         if (strcmp(name, sinkproof_trace_point_name(*point)) == 0) return true;
     }
@@ -88,7 +88,7 @@ bool sinkproof_config_number(const sinkproof_config *config, const char *name, d
                                  field->name);
     }
     return sinkproof_fail(error, "the configuration has no number '%.64s': %sknown are %s", name,
-                          sinkproof_nearest_in(name, list).text, list);
+                          sinkproof_guess_in_list(name, list).text, list);
 }
 
 bool sinkproof_config_slides(const sinkproof_config *config, size_t layer) {

@@ -44,7 +44,7 @@ static void pass_progress(void *context, double share) {
     t->o.progress(t->o.context, t->tried, share);
 }
 
-static sinkproof_judge_options options_of(trial *t, bool end_to_end, const char *tried) {
+static sinkproof_judge_options trial_judge_options(trial *t, bool end_to_end, const char *tried) {
     t->tried = tried;
     return (sinkproof_judge_options){.rate = t->o.rate,
                                      .end_to_end = end_to_end,
@@ -55,7 +55,7 @@ static sinkproof_judge_options options_of(trial *t, bool end_to_end, const char 
 static bool judge_under(trial *t, const char *text, bool end_to_end, sinkproof_judgement *j,
                         sinkproof_error *error) {
     sinkproof_policy policy;
-    sinkproof_judge_options how = options_of(t, end_to_end, text);
+    sinkproof_judge_options how = trial_judge_options(t, end_to_end, text);
     return sinkproof_policy_parse(text, &policy, error) &&
            sinkproof_judge(t->model, t->trace, &policy, &how, j, error);
 }
@@ -64,7 +64,7 @@ static bool is_honest(const sinkproof_judgement *j) {
     return j->verdict <= SINKPROOF_VERDICT_UNDECIDED;
 }
 
-static const char *first_of(const sinkproof_judgement *j) {
+static const char *first_failing_name(const sinkproof_judgement *j) {
     return j->first != NULL              ? j->first->name
            : j->first_suspicious != NULL ? j->first_suspicious->name
                                          : "";
@@ -78,7 +78,7 @@ static bool try_policy(trial *t, const char *name, bool at_last, bool *any, bool
     if (!judge_under(t, name, false, &j, error)) return false;
     *honest = is_honest(&j);
     fprintf(t->out, "auto: %s %s%s\n", name,
-            *honest ? "fits" : "does not fit: ", *honest ? "" : first_of(&j));
+            *honest ? "fits" : "does not fit: ", *honest ? "" : first_failing_name(&j));
     bool nearer = at_last
                       ? *honest
                       : !*any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best);
@@ -113,20 +113,20 @@ static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *err
 static bool judge_stated(trial *t, sinkproof_judgement *j, sinkproof_error *error) {
     if (strcmp(t->o.policy, "auto") != 0) return judge_under(t, t->o.policy, !t->o.local, j, error);
     if (!judge_auto(t, j, error)) return false;
-    sinkproof_judge_options how = options_of(t, true, j->policy.name);
+    sinkproof_judge_options how = trial_judge_options(t, true, j->policy.name);
     if (t->o.local || sinkproof_judge_end_to_end(t->model, t->trace, &how, j, error)) return true;
     sinkproof_judgement_free(j);
     return false;
 }
 
 static bool judge_forms(trial *t, sinkproof_judgement *j, sinkproof_error *error) {
-    sinkproof_judge_options how = options_of(t, false, "forms");
+    sinkproof_judge_options how = trial_judge_options(t, false, "forms");
     if (!t->o.forms || sinkproof_judge_forms(t->model, t->trace, &how, j, error)) return true;
     sinkproof_judgement_free(j);
     return false;
 }
 
-static int exit_code_of(const sinkproof_judgement *j, bool strict) {
+static int judgement_exit_code(const sinkproof_judgement *j, bool strict) {
     if (j->verdict == SINKPROOF_VERDICT_BUG) return 1;
     if (j->verdict == SINKPROOF_VERDICT_SUSPICIOUS) return strict ? 1 : 4;
     bool open = j->verdict == SINKPROOF_VERDICT_UNDECIDED || (strict && j->undecided > 0);
@@ -168,7 +168,8 @@ static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) 
                     "undecided, %zu of %s (exit %d).\n"
                     "%s %s NaN where nothing bounds what an honest engine has.\n",
                     j->undecided, sinkproof_counted(j->n_reports, "point").text, code,
-                    sinkproof_counted(j->open_nans, "element").text, sinkproof_is(j->open_nans));
+                    sinkproof_counted(j->open_nans, "element").text,
+                    sinkproof_is_or_are(j->open_nans));
         else
             fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
                     code);
@@ -191,7 +192,7 @@ static json_t *notes_json(const sinkproof_ruling *r) {
     return notes;
 }
 
-static bool report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
+static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(t->model);
     const sinkproof_judgement *j = &r->judgement;
     r->declared = sinkproof_declared_note(sinkproof_trace_metadata(t->trace, "policy"), &j->policy);
@@ -229,7 +230,7 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
 }
 
 // Finds the known mistakes that explain the failing points.
-static bool diagnose(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
+static bool diagnose_outside(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     const sinkproof_diagnose_options how = {
         .rate = t->o.rate, .progress = t->o.progress != NULL ? pass_progress : NULL, .context = t};
     t->tried = "diagnosis";
@@ -240,7 +241,7 @@ static bool diagnose(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
 // Tries in this order: a known override; the one that the diagnosis found; another policy; all that
 // the diagnosis found.
 static void find_cause(trial *t, sinkproof_ruling *r) {
-    sinkproof_judge_options how = options_of(t, false, "a cause");
+    sinkproof_judge_options how = trial_judge_options(t, false, "a cause");
     sinkproof_cause other;
     if (t->o.no_hint) return;
     r->asked = !t->o.no_diagnosis;
@@ -263,10 +264,10 @@ static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
         r->judgement = (sinkproof_judgement){.n_reports = 0}; // freed by the function that failed
         return false;
     }
-    r->exit = exit_code_of(&r->judgement, t->o.strict);
-    if (!diagnose(t, r, error)) return false;
+    r->exit = judgement_exit_code(&r->judgement, t->o.strict);
+    if (!diagnose_outside(t, r, error)) return false;
     find_cause(t, r);
-    return report(t, r, error);
+    return write_ruling_report(t, r, error);
 }
 
 bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -279,7 +280,7 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
         return sinkproof_fail(error, "expected a model and a trace, found NULL");
     if (!read_options(&t, options, error)) return false;
     if (t.o.any_model == 0 &&
-        !sinkproof_file_is_of(t.o.name, sinkproof_trace_file(trace), model, error))
+        !sinkproof_file_matches_model(t.o.name, sinkproof_trace_file(trace), model, error))
         return false;
     sinkproof_ruling *r = calloc(1, sizeof *r);
     size_t length;
@@ -364,7 +365,7 @@ size_t sinkproof_ruling_count(const sinkproof_ruling *ruling) {
 
 // ---- findings --------------------------------------------------------------------------------
 
-static sinkproof_finding finding_of(const sinkproof_point_report *r) {
+static sinkproof_finding report_finding(const sinkproof_point_report *r) {
     sinkproof_finding f = {.name = r->name,
                            .layer = r->layer,
                            .verdict = r->verdict,
@@ -388,9 +389,9 @@ static sinkproof_finding finding_of(const sinkproof_point_report *r) {
                            .drift_limit = r->drift.limit,
                            .spread = r->drift.spread.mean,
                            .spread_limit = r->drift.spread.limit,
-                           .error = sinkproof_relative(r->errors.error, r),
-                           .local = sinkproof_relative(r->errors.local, r),
-                           .inherited = sinkproof_relative(r->errors.inherited, r),
+                           .error = sinkproof_error_relative(r->errors.error, r),
+                           .local = sinkproof_error_relative(r->errors.local, r),
+                           .inherited = sinkproof_error_relative(r->errors.inherited, r),
                            .infinities = r->infinities,
                            .layers_together = r->layers_together,
                            .drift_together = r->together.gain,
@@ -402,7 +403,7 @@ static sinkproof_finding finding_of(const sinkproof_point_report *r) {
 
 bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_finding *finding) {
     if (ruling == NULL || finding == NULL || i >= ruling->judgement.n_reports) return false;
-    sinkproof_finding f = finding_of(&ruling->judgement.reports[i]);
+    sinkproof_finding f = report_finding(&ruling->judgement.reports[i]);
     f.size = finding->size < sizeof f ? finding->size : sizeof f;
     memcpy(finding, &f, f.size);
     return f.size >= sizeof f.size;

@@ -23,9 +23,9 @@ typedef struct kept {
 
 // The inputs that a stage may ask for.
 typedef struct sinkproof_seen {
-    const kept *held_p; // [SINKPROOF_INPUTS] of this pass
+    const kept *held_p; // [FACE_MOST_INPUTS] of this pass
     const kept *keys, *values;
-    sinkproof_point_set from;
+    point_set from;
 } sinkproof_seen;
 
 struct sinkproof_run {
@@ -36,30 +36,31 @@ struct sinkproof_run {
     sinkproof_policy policy;
     sinkproof_runner *runner;
     size_t chunk;
-    sinkproof_replaced *replaced_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
-    sinkproof_point_set *needed_l;   // inputs of the stages of a layer
-    kept held_p[SINKPROOF_INPUTS];   // of the current pass and layer
-    kept *keys_l, *values_l;         // A4.k and A2.v of all tokens, if a stage needs them
-    size_t n, first;                 // of the current pass
+    replaced_point *replaced_lp;   // [n_layers, TRACE_POINTS]
+    point_set *needed_l;           // inputs of the stages of a layer
+    kept held_p[FACE_MOST_INPUTS]; // of the current pass and layer
+    kept *keys_l, *values_l;       // A4.k and A2.v of all tokens, if a stage needs them
+    size_t n, first;               // of the current pass
     const int32_t *tokens_n;
     const sinkproof_observer *onward; // the trace's writer, or NULL
     sinkproof_error problem;          // the first error; an empty text if there is none
 };
 
 static bool is_replaced(const sinkproof_run *r) {
-    for (size_t i = 0; i < r->config->n_layers * SINKPROOF_TRACE_POINTS; i++)
+    for (size_t i = 0; i < r->config->n_layers * TRACE_POINTS; i++)
         if (r->replaced_lp[i].stage != NULL) return true;
     return false;
 }
 
-static sinkproof_replaced *replaced_at(const sinkproof_run *r, size_t layer,
-                                       sinkproof_trace_point point) {
-    return &r->replaced_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
+static replaced_point *replaced_at(const sinkproof_run *r, size_t layer,
+                                   sinkproof_trace_point point) {
+    return &r->replaced_lp[layer * TRACE_POINTS + (size_t)point];
 }
 
 // ---- what a pass shows -----------------------------------------------------------------------
 
-static bool keep(sinkproof_run *r, kept *k, size_t before, size_t count, const double *values) {
+static bool keep_point_values(sinkproof_run *r, kept *k, size_t before, size_t count,
+                              const double *values) {
     if (k->room < before + count) {
         size_t room = before + count + before / 2;
         double *larger = realloc(k->values, room * sizeof *larger);
@@ -72,26 +73,26 @@ static bool keep(sinkproof_run *r, kept *k, size_t before, size_t count, const d
     return true;
 }
 
-static bool needs(const sinkproof_run *r, size_t layer, int point) {
+static bool layer_needs_point(const sinkproof_run *r, size_t layer, int point) {
     return (r->needed_l[layer] >> point & 1) != 0;
 }
 
 // Whether a stage of a later sublayer needs the residual stream at this point.
 static bool leaves_residual(sinkproof_trace_point point) {
-    return point == SINKPROOF_TRACE_T0 || point == SINKPROOF_TRACE_M12;
+    return point == TRACE_T0 || point == TRACE_M12;
 }
 
 static void keep_shown(sinkproof_run *r, sinkproof_trace_point point, size_t layer, size_t count,
                        const double *values) {
     size_t row = r->n > 0 ? count / r->n : 0;
-    if (leaves_residual(point)) keep(r, &r->held_p[SINKPROOF_RESIDUAL], 0, count, values);
-    if (!needs(r, layer, (int)point)) return;
-    if (point == SINKPROOF_TRACE_A4_K)
-        keep(r, &r->keys_l[layer], r->first * row, count, values);
-    else if (point == SINKPROOF_TRACE_A2_V)
-        keep(r, &r->values_l[layer], r->first * row, count, values);
+    if (leaves_residual(point)) keep_point_values(r, &r->held_p[POINT_RESIDUAL], 0, count, values);
+    if (!layer_needs_point(r, layer, (int)point)) return;
+    if (point == TRACE_A4_K)
+        keep_point_values(r, &r->keys_l[layer], r->first * row, count, values);
+    else if (point == TRACE_A2_V)
+        keep_point_values(r, &r->values_l[layer], r->first * row, count, values);
     else
-        keep(r, &r->held_p[point], 0, count, values);
+        keep_point_values(r, &r->held_p[point], 0, count, values);
 }
 
 static void see_shown(void *context, const char *name, size_t rank, const size_t *shape,
@@ -107,13 +108,13 @@ static void see_shown(void *context, const char *name, size_t rank, const size_t
 }
 
 const double *sinkproof_call_input(const sinkproof_call *call, const char *name) {
-    sinkproof_point_set one;
-    if (call == NULL || name == NULL || !sinkproof_point_set_parse(name, &one, NULL)) return NULL;
-    for (int p = 0; p < SINKPROOF_INPUTS; p++) {
-        if (one != (sinkproof_point_set)1 << p || (call->seen->from & one) == 0) continue;
-        return p == SINKPROOF_TRACE_A4_K   ? call->seen->keys->values
-               : p == SINKPROOF_TRACE_A2_V ? call->seen->values->values
-                                           : call->seen->held_p[p].values;
+    point_set one;
+    if (call == NULL || name == NULL || !point_set_parse(name, &one, NULL)) return NULL;
+    for (int p = 0; p < FACE_MOST_INPUTS; p++) {
+        if (one != (point_set)1 << p || (call->seen->from & one) == 0) continue;
+        return p == TRACE_A4_K   ? call->seen->keys->values
+               : p == TRACE_A2_V ? call->seen->values->values
+                                 : call->seen->held_p[p].values;
     }
     return NULL;
 }
@@ -157,7 +158,7 @@ static void replace_shown(void *context, const char *name, size_t rank, const si
     sinkproof_trace_point point;
     size_t layer, count = 1;
     if (r->problem.text[0] != '\0' || !sinkproof_trace_name_parse(name, &point, &layer)) return;
-    const sinkproof_replaced *own = replaced_at(r, layer, point);
+    const replaced_point *own = replaced_at(r, layer, point);
     if (own->stage == NULL) return;
     for (size_t d = 0; d < rank; d++) count *= shape[d];
     sinkproof_seen seen = {r->held_p, &r->keys_l[layer], &r->values_l[layer], own->from};
@@ -189,7 +190,7 @@ static bool known_engine(const char *engine, sinkproof_error *error) {
     if (engine == NULL) engine = "NULL";
     sinkproof_runner_list known = sinkproof_runner_listed(false, " and ");
     return sinkproof_fail(error, "unknown engine '%.40s': %sknown are %s", engine,
-                          sinkproof_nearest_in(engine, known.text).text, known.text);
+                          sinkproof_guess_in_list(engine, known.text).text, known.text);
 }
 
 static bool open_runner(sinkproof_run *r, const sinkproof_run_options *options,
@@ -201,7 +202,7 @@ static bool open_runner(sinkproof_run *r, const sinkproof_run_options *options,
         if (r->view == NULL) return sinkproof_fail(error, "no memory for a run");
     }
     size_t layers = r->config->n_layers;
-    r->replaced_lp = calloc(layers * SINKPROOF_TRACE_POINTS, sizeof *r->replaced_lp);
+    r->replaced_lp = calloc(layers * TRACE_POINTS, sizeof *r->replaced_lp);
     r->needed_l = calloc(layers, sizeof *r->needed_l);
     r->keys_l = calloc(layers, sizeof *r->keys_l);
     r->values_l = calloc(layers, sizeof *r->values_l);
@@ -245,7 +246,7 @@ void sinkproof_run_free(sinkproof_run *r) {
         if (r->keys_l != NULL) free(r->keys_l[l].values);
         if (r->values_l != NULL) free(r->values_l[l].values);
     }
-    for (size_t p = 0; p < SINKPROOF_INPUTS; p++) free(r->held_p[p].values);
+    for (size_t p = 0; p < FACE_MOST_INPUTS; p++) free(r->held_p[p].values);
     free(r->keys_l);
     free(r->values_l);
     free(r->needed_l);
@@ -268,7 +269,7 @@ void sinkproof_run_reset(sinkproof_run *run) {
 // The error that lists the points that may be replaced, "T0, A1, ...".
 static bool refuse_point(const sinkproof_run *r, const char *point, sinkproof_error *error) {
     char list[256] = "";
-    for (int p = 0, used = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0, used = 0; p < TRACE_POINTS; p++) {
         sinkproof_trace_point q = (sinkproof_trace_point)p;
         if (sinkproof_runner_replaces(r->engine, &r->policy, q))
             used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used > 0 ? ", " : "",
@@ -281,8 +282,8 @@ static bool refuse_point(const sinkproof_run *r, const char *point, sinkproof_er
 }
 
 // Checks that the engine shows the points that a stage wants.
-static bool check_shown(const sinkproof_run *r, sinkproof_point_set from, sinkproof_error *error) {
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+static bool check_shown(const sinkproof_run *r, point_set from, sinkproof_error *error) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
         if ((from >> p & 1) != 0 && !sinkproof_runner_shows(r->engine, name, error)) return false;
     }
@@ -292,7 +293,7 @@ static bool check_shown(const sinkproof_run *r, sinkproof_point_set from, sinkpr
 static void refresh_needed(sinkproof_run *r) {
     for (size_t l = 0; l < r->config->n_layers; l++) {
         r->needed_l[l] = 0;
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+        for (int p = 0; p < TRACE_POINTS; p++)
             r->needed_l[l] |= replaced_at(r, l, (sinkproof_trace_point)p)->from;
     }
 }
@@ -302,7 +303,7 @@ static bool parse_target(const sinkproof_run *r, const char *name, sinkproof_tra
                          size_t *first, size_t *last) {
     *first = 0;
     *last = r->config->n_layers;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         *point = (sinkproof_trace_point)p;
         if (strcmp(name, sinkproof_trace_point_name(*point)) != 0) continue;
         if (!sinkproof_trace_point_is_layered(*point)) *last = 1;
@@ -319,15 +320,15 @@ bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *fr
                            sinkproof_stage_function *stage, void *context, sinkproof_error *error) {
     sinkproof_trace_point target;
     size_t first, last;
-    sinkproof_replaced own = {.stage = stage, .context = context};
+    replaced_point own = {.stage = stage, .context = context};
     if (run == NULL || point == NULL)
         return sinkproof_fail(error, "expected a run and a point, found NULL");
     if (!parse_target(run, point, &target, &first, &last) ||
         !sinkproof_runner_replaces(run->engine, &run->policy, target))
         return refuse_point(run, point, error);
     if (stage != NULL &&
-        (!sinkproof_point_set_parse(from, &own.from, error) || !check_shown(run, own.from, error) ||
-         !sinkproof_left_out(run->config, target, first, own.from, &own.left_out, error)))
+        (!point_set_parse(from, &own.from, error) || !check_shown(run, own.from, error) ||
+         !points_left_out(run->config, target, first, own.from, &own.left_out, error)))
         return false;
     for (size_t l = first; l < last; l++) *replaced_at(run, l, target) = own;
     refresh_needed(run);
@@ -339,13 +340,12 @@ bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *fr
 
 static bool check_agreement(const sinkproof_run *r, sinkproof_error *error) {
     for (size_t l = 0; l < r->config->n_layers; l++)
-        if (!sinkproof_replaced_agree(&r->replaced_lp[l * SINKPROOF_TRACE_POINTS], l, error))
-            return false;
+        if (!replaced_points_agree(&r->replaced_lp[l * TRACE_POINTS], l, error)) return false;
     return true;
 }
 
-static bool pass(sinkproof_run *r, size_t n, const int32_t *tokens_n, double *logits_v,
-                 const sinkproof_observer *onward, sinkproof_error *error) {
+static bool run_pass(sinkproof_run *r, size_t n, const int32_t *tokens_n, double *logits_v,
+                     const sinkproof_observer *onward, sinkproof_error *error) {
     sinkproof_observer observer = {.see = see_shown, .context = r, .replace = replace_shown};
     bool watched = onward != NULL || is_replaced(r);
     r->n = n;
@@ -364,7 +364,7 @@ bool sinkproof_run_forward(sinkproof_run *run, size_t n, const int32_t *tokens_n
                            sinkproof_error *error) {
     if (run == NULL || tokens_n == NULL || n == 0)
         return sinkproof_fail(error, "expected a run and one token or more");
-    return check_agreement(run, error) && pass(run, n, tokens_n, logits_v, NULL, error);
+    return check_agreement(run, error) && run_pass(run, n, tokens_n, logits_v, NULL, error);
 }
 
 // ---- a trace of a run ------------------------------------------------------------------------
@@ -382,8 +382,8 @@ static bool is_listed(const char *points, sinkproof_trace_point point, size_t la
 
 static bool is_left_out(const sinkproof_run *r, sinkproof_trace_point point, size_t layer,
                         const char **by) {
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
-        const sinkproof_replaced *own = replaced_at(r, layer, (sinkproof_trace_point)p);
+    for (int p = 0; p < TRACE_POINTS; p++) {
+        const replaced_point *own = replaced_at(r, layer, (sinkproof_trace_point)p);
         *by = sinkproof_trace_point_name((sinkproof_trace_point)p);
         if (own->stage != NULL && (own->left_out >> point & 1) != 0) return true;
     }
@@ -394,10 +394,10 @@ static bool is_left_out(const sinkproof_run *r, sinkproof_trace_point point, siz
 static char *list_points(const sinkproof_run *r, const char *points, sinkproof_error *error) {
     sinkproof_runner_list whole;
     const char *shown = points != NULL ? points : sinkproof_runner_points(r->engine, &whole), *by;
-    char *list = calloc(r->config->n_layers * SINKPROOF_TRACE_POINTS, 16), *end = list;
+    char *list = calloc(r->config->n_layers * TRACE_POINTS, 16), *end = list;
     if (list == NULL) sinkproof_fail(error, "no memory for a trace");
     for (size_t l = 0; list != NULL && l < r->config->n_layers; l++)
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        for (int p = 0; p < TRACE_POINTS; p++) {
             sinkproof_trace_point point = (sinkproof_trace_point)p;
             char name[SINKPROOF_TRACE_NAME];
             if (!sinkproof_trace_point_exists(r->config, point, l) || !is_listed(shown, point, l))
@@ -421,7 +421,7 @@ static char *list_points(const sinkproof_run *r, const char *points, sinkproof_e
 static void name_engine(const sinkproof_run *r, const char *engine, char *name, size_t size) {
     int used = snprintf(name, size, "%s%s", engine != NULL ? "" : "sinkproof ",
                         engine != NULL ? engine : r->engine);
-    for (int p = 0, count = 0; engine == NULL && p < SINKPROOF_TRACE_POINTS; p++)
+    for (int p = 0, count = 0; engine == NULL && p < TRACE_POINTS; p++)
         for (size_t l = 0; l < r->config->n_layers; l++) {
             if (replaced_at(r, l, (sinkproof_trace_point)p)->stage == NULL) continue;
             if (used > 0 && (size_t)used < size)
@@ -438,8 +438,8 @@ static bool pass_all(sinkproof_run *r, size_t n, const int32_t *tokens_n,
                      sinkproof_trace_writer *writer, sinkproof_error *error) {
     size_t step = r->chunk > 0 ? r->chunk : n;
     for (size_t done = 0; done < n; done += step)
-        if (!pass(r, n - done < step ? n - done : step, tokens_n + done, NULL,
-                  sinkproof_trace_writer_observer(writer), error))
+        if (!run_pass(r, n - done < step ? n - done : step, tokens_n + done, NULL,
+                      sinkproof_trace_writer_observer(writer), error))
             return false;
     return true;
 }

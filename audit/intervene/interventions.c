@@ -23,9 +23,9 @@ bool sinkproof_interventions_any(const sinkproof_interventions *changes) {
 // ---- in words
 
 // Appends a part of a sentence after ": ", "; " or ", ".
-static void say(sinkproof_intervention_name *name, const char *between, const char *format, ...)
+static void name_append(intervention_name *name, const char *between, const char *format, ...)
     SINKPROOF_PRINTF(3, 4);
-static void say(sinkproof_intervention_name *name, const char *between, const char *format, ...) {
+static void name_append(intervention_name *name, const char *between, const char *format, ...) {
     size_t used = strlen(name->text), room = sizeof name->text;
     va_list arguments;
     if (used > 0) used += (size_t)snprintf(name->text + used, room - used, "%s", between);
@@ -35,45 +35,46 @@ static void say(sinkproof_intervention_name *name, const char *between, const ch
     va_end(arguments);
 }
 
-static void say_moves(const sinkproof_interventions *changes, sinkproof_intervention_name *name) {
+static void say_moves(const sinkproof_interventions *changes, intervention_name *name) {
     for (size_t m = 0; m < changes->n_moves; m++) {
         size_t from = changes->move_n[m].from + 1, to = changes->move_n[m].to + 1;
         if (changes->move_n[m].swap)
-            say(name, "; ", "position %zu has EPE_%zu", from, to);
+            name_append(name, "; ", "position %zu has EPE_%zu", from, to);
         else
-            say(name, "; ", "positions %zu and %zu exchange their EPE", from, to);
+            name_append(name, "; ", "positions %zu and %zu exchange their EPE", from, to);
     }
-    if (changes->late) say(name, "; ", "EPE added after the first layer, no position before it");
+    if (changes->late)
+        name_append(name, "; ", "EPE added after the first layer, no position before it");
 }
 
-static void say_rows(const sinkproof_interventions *changes, sinkproof_intervention_name *name) {
-    if (changes->massive_rows) say(name, "; ", "massive rows of W_k = 0");
+static void say_rows(const sinkproof_interventions *changes, intervention_name *name) {
+    if (changes->massive_rows) name_append(name, "; ", "massive rows of W_k = 0");
     for (size_t r = 0; r < changes->n_rows; r++)
-        say(name, r == 0 ? "; " : ", ", "%s%zu",
-            r > 0                  ? ""
-            : changes->n_rows == 1 ? "row "
-                                   : "rows ",
-            changes->row_n[r]);
-    if (changes->n_rows > 0) say(name, "", " of W_k = 0");
+        name_append(name, r == 0 ? "; " : ", ", "%s%zu",
+                    r > 0                  ? ""
+                    : changes->n_rows == 1 ? "row "
+                                           : "rows ",
+                    changes->row_n[r]);
+    if (changes->n_rows > 0) name_append(name, "", " of W_k = 0");
     if (changes->n_random == SINKPROOF_AS_MASSIVE)
-        say(name, "; ", "as many other rows of W_k = 0, drawn by seed %llu",
-            (unsigned long long)changes->seed);
+        name_append(name, "; ", "as many other rows of W_k = 0, drawn by seed %llu",
+                    (unsigned long long)changes->seed);
     else if (changes->n_random > 0)
-        say(name, "; ", "%zu %s of W_k = 0, drawn by seed %llu", changes->n_random,
-            changes->n_random == 1 ? "row" : "rows", (unsigned long long)changes->seed);
+        name_append(name, "; ", "%zu %s of W_k = 0, drawn by seed %llu", changes->n_random,
+                    changes->n_random == 1 ? "row" : "rows", (unsigned long long)changes->seed);
 }
 
-sinkproof_intervention_name sinkproof_interventions_named(const sinkproof_interventions *changes) {
-    sinkproof_intervention_name name = {""};
-    if (changes->zero_bq) say(&name, "; ", "b_Q = 0");
+intervention_name sinkproof_interventions_describe(const sinkproof_interventions *changes) {
+    intervention_name name = {""};
+    if (changes->zero_bq) name_append(&name, "; ", "b_Q = 0");
     say_moves(changes, &name);
-    if (changes->zero_bos) say(&name, "; ", "no embedding of the first token");
+    if (changes->zero_bos) name_append(&name, "; ", "no embedding of the first token");
     say_rows(changes, &name);
-    if (name.text[0] == '\0') say(&name, "", "none");
+    if (name.text[0] == '\0') name_append(&name, "", "none");
     return name;
 }
 
-static const sinkproof_intervention_panel panels[] = {
+static const intervention_panel panels[] = {
     {"none", "no intervention", {0}},
     {"zero-bq", "no query bias", {.zero_bq = true}},
     {"swap-epe",
@@ -87,7 +88,7 @@ static const sinkproof_intervention_panel panels[] = {
      {.n_random = SINKPROOF_AS_MASSIVE, .seed = 1}},
 };
 
-const sinkproof_intervention_panel *sinkproof_intervention_panel_at(size_t i) {
+const intervention_panel *sinkproof_intervention_panel_at(size_t i) {
     return i < sizeof panels / sizeof *panels ? &panels[i] : NULL;
 }
 
@@ -123,7 +124,7 @@ const sinkproof_model *sinkproof_intervened_model(const sinkproof_intervened *in
     return intervened->view;
 }
 
-const size_t *sinkproof_intervened_rows(const sinkproof_intervened *intervened, size_t *n) {
+const size_t *sinkproof_intervened_zero_rows(const sinkproof_intervened *intervened, size_t *n) {
     *n = intervened->n_rows;
     return intervened->row_n;
 }
@@ -144,7 +145,7 @@ static bool no_memory(const making *m) {
 }
 
 // Finds for each position the position whose EPE it gets: its own or another.
-static bool exchanged(const making *m, size_t *from_i, bool *gets_i) {
+static bool exchange_rows(const making *m, size_t *from_i, bool *gets_i) {
     const sinkproof_interventions *c = &m->made->changes;
     for (size_t i = 0; i < m->made->n; i++) from_i[i] = i;
     for (size_t k = 0; k < c->n_moves; k++) {
@@ -172,7 +173,7 @@ static void add_epe(const making *m, const size_t *from_i) {
         if (!made->gets_i[i]) continue;
         memcpy(added_c, m->epe_ic + from_i[i] * made->hidden, made->hidden * sizeof *added_c);
         for (size_t c = 0; !made->changes.late && c < made->hidden; c++)
-            added_c[c] = sinkproof_round_at(&made->policy, SINKPROOF_AT_M12, added_c[c] - own_c[c]);
+            added_c[c] = round_at(&made->policy, AT_M12, added_c[c] - own_c[c]);
     }
 }
 
@@ -191,15 +192,14 @@ static bool make_states(const making *m) {
         if (made->position_c == NULL) return no_memory(m);
         sinkproof_matrix_row(&positions, 0, made->position_c);
         for (size_t k = 0; k < made->hidden; k++) // 0 + -0 is 0
-            made->position_c[k] =
-                sinkproof_round_at(&made->policy, SINKPROOF_AT_T0, 0 + made->position_c[k]);
+            made->position_c[k] = round_at(&made->policy, AT_T0, 0 + made->position_c[k]);
     }
     if (!moved) return true;
     size_t *from_i = malloc(made->n * sizeof *from_i);
     made->added_ic = calloc(made->n * made->hidden, sizeof *made->added_ic);
     made->gets_i = calloc(made->n, sizeof *made->gets_i);
     bool room = from_i != NULL && made->added_ic != NULL && made->gets_i != NULL;
-    bool good = room ? exchanged(m, from_i, made->gets_i) : no_memory(m);
+    bool good = room ? exchange_rows(m, from_i, made->gets_i) : no_memory(m);
     if (good) add_epe(m, from_i);
     free(from_i);
     return good;
@@ -256,7 +256,7 @@ static bool mark_rows(const making *m) {
     return true;
 }
 
-static void edit(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
+static void edit_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
     sinkproof_intervened *made = context;
     const sinkproof_interventions *c = &made->changes;
     bool none = (slot == SINKPROOF_B_Q && c->zero_bq) || (slot == SINKPROOF_POSITIONS && c->late);
@@ -275,14 +275,14 @@ static bool make_view(const making *m) {
     made->reading_l = calloc(config->n_layers, sizeof *made->reading_l);
     if (made->gone_c == NULL || made->row_n == NULL || made->reading_l == NULL) return no_memory(m);
     if (!mark_rows(m)) return false;
-    made->view = sinkproof_model_edited(m->model, config, edit, made);
+    made->view = sinkproof_model_edited(m->model, config, edit_weight, made);
     return made->view != NULL || no_memory(m);
 }
 
-bool sinkproof_intervene(const sinkproof_model *model, const sinkproof_interventions *changes,
-                         const sinkproof_policy *policy, size_t n, const double *epe_ic,
-                         size_t n_massive, const size_t *massive_at,
-                         sinkproof_intervened **intervened, sinkproof_error *error) {
+bool sinkproof_intervened_new(const sinkproof_model *model, const sinkproof_interventions *changes,
+                              const sinkproof_policy *policy, size_t n, const double *epe_ic,
+                              size_t n_massive, const size_t *massive_at,
+                              sinkproof_intervened **intervened, sinkproof_error *error) {
     making m = {.model = model,
                 .epe_ic = epe_ic,
                 .n_massive = n_massive,
@@ -314,6 +314,6 @@ void sinkproof_intervention_replace(void *context, const char *name, size_t rank
     if (made->added_ic == NULL || strcmp(name, "00.M12") != 0) return;
     for (size_t i = 0; i < n; i++)
         if (made->gets_i[i])
-            sinkproof_residual(&made->policy, SINKPROOF_AT_M12, width, made->added_ic + i * width,
+            sinkproof_residual(&made->policy, AT_M12, width, made->added_ic + i * width,
                                values + i * width);
 }

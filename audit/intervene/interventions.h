@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-enum { SINKPROOF_MOVES = 16, SINKPROOF_ROWS = 64 };
+enum { INTERVENTION_MOVES = 16, INTERVENTION_ROWS = 64 };
 #define SINKPROOF_AS_MASSIVE SIZE_MAX // size of the control: the number of massive rows
 
 typedef struct sinkproof_interventions {
@@ -31,11 +31,11 @@ typedef struct sinkproof_interventions {
     struct {
         bool swap;       // else move
         size_t from, to; // from 0
-    } move_n[SINKPROOF_MOVES];
+    } move_n[INTERVENTION_MOVES];
     // 5: the rows of W_k (coordinates of the normed state) that are 0 in every layer: those that
     // gpt2.massive finds in EPE_1, or the listed ones.
     bool massive_rows;
-    size_t n_rows, row_n[SINKPROOF_ROWS];
+    size_t n_rows, row_n[INTERVENTION_ROWS];
     // The control: this many random rows, none of them massive, listed or already chosen.
     size_t n_random; // or SINKPROOF_AS_MASSIVE
     uint64_t seed;
@@ -44,10 +44,10 @@ typedef struct sinkproof_interventions {
 bool sinkproof_interventions_any(const sinkproof_interventions *changes);
 // A text such as "b_Q = 0; rows 138, 378, 447 of W_k = 0", for tables and pages. Positions count
 // from 1. Without interventions: "none".
-typedef struct sinkproof_intervention_name {
+typedef struct intervention_name {
     char text[2048];
-} sinkproof_intervention_name;
-sinkproof_intervention_name sinkproof_interventions_named(const sinkproof_interventions *changes);
+} intervention_name;
+intervention_name sinkproof_interventions_describe(const sinkproof_interventions *changes);
 
 // Adds an option of audit/command/intervention_options.h to the changes: its name without dashes,
 // and its argument (NULL if it takes none). If it is invalid, returns false and leaves the changes
@@ -57,11 +57,11 @@ bool sinkproof_intervention_read(const char *option, const char *argument,
 
 // The seven panels of the paper's figure 3: none, then 1 to 5, then the control with as many rows
 // as are massive. NULL after the last.
-typedef struct sinkproof_intervention_panel {
+typedef struct intervention_panel {
     const char *name, *what; // "zero-bq", "no query bias"
     sinkproof_interventions changes;
-} sinkproof_intervention_panel;
-const sinkproof_intervention_panel *sinkproof_intervention_panel_at(size_t i);
+} intervention_panel;
+const intervention_panel *sinkproof_intervention_panel_at(size_t i);
 
 typedef struct sinkproof_intervened sinkproof_intervened;
 
@@ -70,14 +70,14 @@ typedef struct sinkproof_intervened sinkproof_intervened;
 // Free the result before closing `model`. Fails, with *intervened NULL, on a position or a
 // coordinate that does not exist, on a model without position rows if one is needed, on a control
 // with more rows than there are, on massive rows if none is massive, and if memory runs out.
-bool sinkproof_intervene(const sinkproof_model *model, const sinkproof_interventions *changes,
-                         const sinkproof_policy *policy, size_t n, const double *epe_ic,
-                         size_t n_massive, const size_t *massive_at,
-                         sinkproof_intervened **intervened, sinkproof_error *error);
+bool sinkproof_intervened_new(const sinkproof_model *model, const sinkproof_interventions *changes,
+                              const sinkproof_policy *policy, size_t n, const double *epe_ic,
+                              size_t n_massive, const size_t *massive_at,
+                              sinkproof_intervened **intervened, sinkproof_error *error);
 void sinkproof_intervened_free(sinkproof_intervened *intervened);
 const sinkproof_model *sinkproof_intervened_model(const sinkproof_intervened *intervened);
 // The rows of W_k that are 0, *n of them, in ascending order.
-const size_t *sinkproof_intervened_rows(const sinkproof_intervened *intervened, size_t *n);
+const size_t *sinkproof_intervened_zero_rows(const sinkproof_intervened *intervened, size_t *n);
 // An observer's `replace`, whose `context` is a sinkproof_intervened: changes T0, and M12 of layer
 // 0. The difference of two EPE is rounded as the policy rounds M12, and so is its sum with the
 // state; with `late` only the sum is rounded.

@@ -42,10 +42,10 @@ static bool read_move(bool swap, const char *text, sinkproof_interventions *c,
                               "--%s: expected A:B, two different positions from 1 to %d, found "
                               "\"%.60s\"",
                               option, LARGEST, text);
-    if (c->n_moves == SINKPROOF_MOVES)
+    if (c->n_moves == INTERVENTION_MOVES)
         return sinkproof_fail(error,
                               "--%s: expected at most %d exchanges of EPE, found \"%.60s\" too",
-                              option, SINKPROOF_MOVES, text);
+                              option, INTERVENTION_MOVES, text);
     size_t a = (size_t)from - 1, b = (size_t)to - 1;
     if (has_another(c, a) || (!swap && has_another(c, b)))
         return sinkproof_fail(error,
@@ -74,10 +74,10 @@ static bool read_list(const char *text, sinkproof_interventions *c, sinkproof_er
                                   "--zero-wk-rows: expected auto, or coordinates from 0 to %d "
                                   "separated by commas, found \"%.60s\"",
                                   LARGEST, text);
-        if (c->n_rows == SINKPROOF_ROWS)
+        if (c->n_rows == INTERVENTION_ROWS)
             return sinkproof_fail(
                 error, "--zero-wk-rows: expected at most %d coordinates, found \"%.60s\"",
-                SINKPROOF_ROWS, text);
+                INTERVENTION_ROWS, text);
         if (is_listed(c, (size_t)row))
             return sinkproof_fail(error,
                                   "--zero-wk-rows: expected each coordinate once, found %zu twice",

@@ -16,13 +16,13 @@
 // size of a part: tokens of a projection, tokens of other operations, rows of a weight
 enum { TOKENS = 256, NORMS = 16, ROWS = 512 };
 
-double *sinkproof_decoded(const sinkproof_matrix *matrix) {
+double *vector_decode(const sinkproof_matrix *matrix) {
     double *v = malloc(matrix->cols * sizeof *v);
     if (v != NULL) sinkproof_matrix_row(matrix, 0, v);
     return v;
 }
 
-static size_t parts_of(size_t whole, size_t each) {
+static size_t parts_needed(size_t whole, size_t each) {
     return (whole + each - 1) / each;
 }
 
@@ -30,7 +30,7 @@ static size_t at_most(size_t left, size_t limit) {
     return left < limit ? left : limit;
 }
 
-void sinkproof_judge_progress(sinkproof_judge_pass *pass, double work) {
+void judge_progress(judge_pass *pass, double work) {
     pass->done += work;
     if (pass->options->progress != NULL)
         pass->options->progress(pass->options->context, fmin(pass->done / pass->all, 1));
@@ -43,13 +43,13 @@ typedef struct embedding_work {
     sinkproof_honest *x_nd;
 } embedding_work;
 
-static void embed_token(sinkproof_part *part, size_t i, void *of) {
+static void embed_token(judge_part *part, size_t i, void *of) {
     const embedding_work *w = of;
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     size_t d = pass->config->hidden;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
+    sinkproof_setting s = pass_setting(pass, pass->n * d);
     sinkproof_honest *x_d = &w->x_nd[i * d];
-    double *row = sinkproof_part_allocate(part, d, sizeof *row);
+    double *row = part_allocate(part, d, sizeof *row);
     if (row == NULL) return;
     sinkproof_matrix_row(&w->table, (size_t)sinkproof_trace_tokens(pass->trace)[i], row);
     for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_known(row[k]);
@@ -60,17 +60,16 @@ static void embed_token(sinkproof_part *part, size_t i, void *of) {
             x_d[k] =
                 sinkproof_honest_inside(&s, sinkproof_honest_add(x_d[k], sinkproof_known(row[k])));
     }
-    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_honest_at(&s, SINKPROOF_AT_T0, x_d[k]);
+    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_honest_at(&s, AT_T0, x_d[k]);
     free(row);
-    const sinkproof_piece piece = {
-        .point = SINKPROOF_TRACE_T0, .offset = i * d, .count = d, .token = i};
-    sinkproof_compare(part, &piece, x_d);
+    const trace_piece piece = {.point = TRACE_T0, .offset = i * d, .count = d, .token = i};
+    piece_compare(part, &piece, x_d);
 }
 
 // ---- projections, residuals
 
 typedef struct projection_work {
-    const sinkproof_projection *p;
+    const judge_projected *p;
     const double *bias_r; // or NULL
     sinkproof_product_points through;
     bool fused; // the engine may sum the bias as one more term
@@ -94,15 +93,15 @@ static void finish_projection(const sinkproof_setting *s, const projection_work 
 }
 
 // Projects one block: some tokens by some rows of W.
-static void project_block(sinkproof_part *part, size_t index, void *of) {
+static void project_block(judge_part *part, size_t index, void *of) {
     const projection_work *w = of;
-    const sinkproof_projection *p = w->p;
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_projected *p = w->p;
+    const judge_pass *pass = part->pass;
     size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = p->w->rows;
     size_t tokens = at_most(pass->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * width);
+    sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
-    sinkproof_honest *passing = sinkproof_part_allocate(part, rows, sizeof *passing);
+    sinkproof_honest *passing = part_allocate(part, rows, sizeof *passing);
     if (passing == NULL) return;
     const double *bias = w->bias_r != NULL && w->fused ? w->bias_r + r0 : NULL;
     sinkproof_linear_sums *sums =
@@ -110,34 +109,33 @@ static void project_block(sinkproof_part *part, size_t index, void *of) {
     part->failed = part->failed || sums == NULL;
     for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
         sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : passing;
-        const sinkproof_piece piece = {
+        const trace_piece piece = {
             .point = p->point, .offset = i * width + r0, .count = rows, .token = i};
         sinkproof_linear_sums_row(sums, i - i0, row);
         finish_projection(&s, w, r0, rows, row);
-        sinkproof_compare(part, &piece, row);
+        piece_compare(part, &piece, row);
     }
     sinkproof_linear_sums_free(sums);
     free(passing);
 }
 
-bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
-                                const sinkproof_projection *p) {
-    if (sinkproof_need_not(pass, p->point, layer, p->y_nr)) return true;
+bool judge_projection(judge_pass *pass, size_t layer, const judge_projected *p) {
+    if (judge_skips_or_reads(pass, p->point, layer, p->y_nr)) return true;
     bool biased = p->b != NULL && p->b->count > 0;
-    double *bias = biased ? sinkproof_decoded(p->b) : NULL;
+    double *bias = biased ? vector_decode(p->b) : NULL;
     if (biased && bias == NULL) return false;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * p->w->rows);
-    sinkproof_product_points through = sinkproof_points_of_product(p->at);
+    sinkproof_setting s = pass_setting(pass, pass->n * p->w->rows);
+    sinkproof_product_points through = sinkproof_product_points_at(p->at);
     projection_work w = {p,
                          bias,
                          through,
                          bias == NULL || pass->policy->at[through.product].format == SINKPROOF_REAL,
                          sinkproof_accumulator_at(pass->policy, through.term, through.acc),
-                         sinkproof_operands_of(&s, through.in, p->w, p->x_nc, pass->n),
-                         parts_of(p->w->rows, ROWS)};
+                         sinkproof_operand_planes(&s, through.in, p->w, p->x_nc, pass->n),
+                         parts_needed(p->w->rows, ROWS)};
     bool fine =
         w.x.mid != NULL &&
-        sinkproof_in_parts(pass, layer, w.blocks * parts_of(pass->n, TOKENS), project_block, &w);
+        judge_in_parts(pass, layer, w.blocks * parts_needed(pass->n, TOKENS), project_block, &w);
     sinkproof_planes_free(&w.x);
     free(bias);
     return fine;
@@ -152,47 +150,47 @@ typedef struct residual_work {
 } residual_work;
 
 // The residual sum: kept x + added t, which is x + t by the definition.
-static sinkproof_honest join(sinkproof_joining how, sinkproof_honest x, sinkproof_honest t) {
+static sinkproof_honest join_residual(sinkproof_joining how, sinkproof_honest x,
+                                      sinkproof_honest t) {
     if (how.kept != 1) x = sinkproof_honest_mul(x, sinkproof_known(how.kept));
     if (how.added != 1) t = sinkproof_honest_mul(t, sinkproof_known(how.added));
     return sinkproof_honest_add(x, t);
 }
 
-static void add_token(sinkproof_part *part, size_t i, void *of) {
+static void add_token(judge_part *part, size_t i, void *of) {
     const residual_work *w = of;
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     size_t d = pass->config->hidden;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * d);
+    sinkproof_setting s = pass_setting(pass, pass->n * d);
     sinkproof_honest *x_d = &w->x_nd[i * d];
     const sinkproof_honest *t_d = &w->t_nd[i * d];
-    double *before = sinkproof_part_allocate(part, d, sizeof *before);
+    double *before = part_allocate(part, d, sizeof *before);
     if (before == NULL) return;
     for (size_t k = 0; k < d; k++) {
         before[k] = x_d[k].mid;
-        x_d[k] = join(w->joining, x_d[k], t_d[k]);
+        x_d[k] = join_residual(w->joining, x_d[k], t_d[k]);
     }
     sinkproof_honest_finish(&s, w->at, d, x_d);
-    const sinkproof_piece piece = {
+    const trace_piece piece = {
         .point = w->point, .offset = i * d, .count = d, .token = i, .skipped = before};
-    sinkproof_compare(part, &piece, x_d);
+    piece_compare(part, &piece, x_d);
     free(before);
 }
 
-bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproof_point at,
-                              sinkproof_trace_point point, const sinkproof_honest *t_nd,
-                              sinkproof_honest *x_nd) {
+bool judge_residual(judge_pass *pass, size_t layer, sinkproof_point at, sinkproof_trace_point point,
+                    const sinkproof_honest *t_nd, sinkproof_honest *x_nd) {
     const sinkproof_meaning *m = pass->meaning;
-    residual_work w = {at, point, point == SINKPROOF_TRACE_A13 ? m->after_values : m->after_experts,
-                       t_nd, x_nd};
-    if (sinkproof_need_not(pass, point, layer, x_nd)) return true;
-    return sinkproof_each_token(pass, layer, NORMS, add_token, &w);
+    residual_work w = {at, point, point == TRACE_A13 ? m->after_values : m->after_experts, t_nd,
+                       x_nd};
+    if (judge_skips_or_reads(pass, point, layer, x_nd)) return true;
+    return judge_each_token(pass, layer, NORMS, add_token, &w);
 }
 
 // ---- the pass
 
 // Makes the cosine and sine tables of one form of the rotation.
-static bool tables_of_form(sinkproof_judge_pass *pass, const sinkproof_turning *turning, int form,
-                           sinkproof_honest *turns_ip[4]) {
+static bool make_form_tables(judge_pass *pass, const sinkproof_turning *turning, int form,
+                             sinkproof_honest *turns_ip[4]) {
     size_t half = pass->config->head_dim / 2;
     bool scaled = form == SINKPROOF_FORM_DEFINITION;
     const int32_t *positions = sinkproof_trace_positions(pass->trace);
@@ -202,38 +200,38 @@ static bool tables_of_form(sinkproof_judge_pass *pass, const sinkproof_turning *
     if (c_ip == NULL || s_ip == NULL) return false;
 #pragma omp parallel for schedule(dynamic, 16)
     for (size_t i = 0; i < pass->n; i++)
-        sinkproof_meant_table(pass, turning, scaled, positions[i], &c_ip[i * half],
-                              &s_ip[i * half]);
+        meant_table(pass, turning, scaled, positions[i], &c_ip[i * half], &s_ip[i * half]);
     return true;
 }
 
-static bool tables_of(sinkproof_judge_pass *pass, const sinkproof_turning *turning,
-                      sinkproof_honest *turns_ip[4]) {
+static bool make_turn_tables(judge_pass *pass, const sinkproof_turning *turning,
+                             sinkproof_honest *turns_ip[4]) {
     bool fine = true;
     for (int form = 0; sinkproof_form_name(SINKPROOF_FORM_OF_A4, form) != NULL; form++)
         if (sinkproof_policy_admits(pass->policy, SINKPROOF_FORM_OF_A4, form))
-            fine = fine && tables_of_form(pass, turning, form, turns_ip);
+            fine = fine && make_form_tables(pass, turning, form, turns_ip);
     return fine;
 }
 
 // By the definition queries and keys turn alike, so that one table serves both. A model without a
 // rotation needs no table.
-static bool rotation_tables(sinkproof_judge_pass *pass) {
+static bool rotation_tables(judge_pass *pass) {
     const sinkproof_meaning *m = pass->meaning;
     if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION ||
-        !sinkproof_any_judged_at_all(pass, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K))
+        !any_layer_judged(pass, TRACE_A4_Q, TRACE_A4_K))
         return true;
-    return tables_of(pass, &m->query, pass->turns_ip) &&
-           (m == &sinkproof_meant || tables_of(pass, &m->key, pass->key_turns_ip));
+    return make_turn_tables(pass, &m->query, pass->turns_ip) &&
+           (m == &sinkproof_meaning_as_defined ||
+            make_turn_tables(pass, &m->key, pass->key_turns_ip));
 }
 
-static void rotation_tables_free(sinkproof_judge_pass *pass) {
+static void rotation_tables_free(judge_pass *pass) {
     for (int t = 0; t < 4; t++) free(pass->turns_ip[t]);
     for (int t = 0; t < 4; t++) free(pass->key_turns_ip[t]);
 }
 
-sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, size_t i) {
-    bool own = keys && pass->meaning != &sinkproof_meant;
+sinkproof_turns token_turns(const judge_pass *pass, bool keys, size_t i) {
+    bool own = keys && pass->meaning != &sinkproof_meaning_as_defined;
     const sinkproof_honest *row[4];
     for (int t = 0; t < 4; t++) {
         const sinkproof_honest *table = own ? pass->key_turns_ip[t] : pass->turns_ip[t];
@@ -243,21 +241,19 @@ sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, 
 }
 
 // Judges F1 and F2.
-static bool unembed(sinkproof_judge_pass *pass, const sinkproof_honest *x_nd) {
+static bool judge_unembedding(judge_pass *pass, const sinkproof_honest *x_nd) {
     sinkproof_matrix w = sinkproof_model_unembedding(pass->model);
     sinkproof_honest *t_nd = malloc(pass->n * pass->config->hidden * sizeof *t_nd);
     size_t l = pass->config->n_layers;
-    bool fine = t_nd != NULL && sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_F1, x_nd, t_nd);
-    if (fine && sinkproof_traced(pass, SINKPROOF_TRACE_F2, 0))
-        fine = sinkproof_judge_projection(
-            pass, l,
-            &(sinkproof_projection){SINKPROOF_AT_F2, SINKPROOF_TRACE_F2, &w, NULL, t_nd, NULL});
+    bool fine = t_nd != NULL && judge_norm(pass, l, TRACE_F1, x_nd, t_nd);
+    if (fine && point_is_traced(pass, TRACE_F2, 0))
+        fine = judge_projection(pass, l, &(judge_projected){AT_F2, TRACE_F2, &w, NULL, t_nd, NULL});
     free(t_nd);
     return fine;
 }
 
 // Multiply-adds of a layer and of the head; only the progress display uses them.
-static double layer_work(const sinkproof_judge_pass *pass) {
+static double layer_work(const judge_pass *pass) {
     const sinkproof_config *c = pass->config;
     double attention = 2 * (double)(c->n_heads + c->n_kv_heads) * (double)c->head_dim;
     double experts = 3 * (double)c->n_chosen * (double)c->inter;
@@ -265,25 +261,25 @@ static double layer_work(const sinkproof_judge_pass *pass) {
     return (double)pass->n * (((attention + experts) * (double)c->hidden) + pairs);
 }
 
-static double head_work(const sinkproof_judge_pass *pass) {
-    bool traced = sinkproof_traced(pass, SINKPROOF_TRACE_F2, 0);
+static double head_work(const judge_pass *pass) {
+    bool traced = point_is_traced(pass, TRACE_F2, 0);
     return traced ? (double)(pass->n * pass->config->hidden) * (double)pass->config->vocab : 0;
 }
 
-static bool judge_layers(sinkproof_judge_pass *pass) {
+static bool judge_layers(judge_pass *pass) {
     const sinkproof_config *c = pass->config;
     sinkproof_honest *x = malloc(pass->n * c->hidden * sizeof *x);
     embedding_work embedding = {sinkproof_model_embedding(pass->model), x};
     bool fine = x != NULL && rotation_tables(pass) &&
-                (sinkproof_need_not(pass, SINKPROOF_TRACE_T0, c->n_layers, x) ||
-                 sinkproof_each_token(pass, c->n_layers, NORMS, embed_token, &embedding));
-    for (size_t l = 0; fine && !sinkproof_refused(pass) && l < c->n_layers; l++) {
-        fine = sinkproof_judge_attention(pass, l, x) &&
-               (c->dense ? sinkproof_judge_mlp(pass, l, x) : sinkproof_judge_experts(pass, l, x));
-        sinkproof_judge_progress(pass, layer_work(pass));
+                (judge_skips_or_reads(pass, TRACE_T0, c->n_layers, x) ||
+                 judge_each_token(pass, c->n_layers, NORMS, embed_token, &embedding));
+    for (size_t l = 0; fine && !pass_has_ended(pass) && l < c->n_layers; l++) {
+        fine = judge_attention(pass, l, x) &&
+               (c->dense ? judge_mlp(pass, l, x) : judge_experts(pass, l, x));
+        judge_progress(pass, layer_work(pass));
     }
-    fine = fine && unembed(pass, x);
-    sinkproof_judge_progress(pass, head_work(pass));
+    fine = fine && judge_unembedding(pass, x);
+    judge_progress(pass, head_work(pass));
     free(x);
     rotation_tables_free(pass);
     return fine;
@@ -295,17 +291,15 @@ static bool judge_layers(sinkproof_judge_pass *pass) {
 // bias need not exist in an engine, so its own inputs count instead. The selection is found from
 // the logits. A sink's logit that follows the query is in no trace, so that A9 is then always
 // bridged.
-static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                       size_t layer) {
+static bool is_bridged(const judge_pass *pass, sinkproof_trace_point point, size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
-    if (point == SINKPROOF_TRACE_A9 && !sinkproof_sinks_are_constant(pass->config)) return true;
+    if (point == TRACE_A9 && !sinkproof_sinks_are_constant(pass->config)) return true;
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
-        if (sinkproof_trace_point_is_index(from) || sinkproof_traced(pass, from, inputs[i].layer))
+        if (sinkproof_trace_point_is_index(from) || point_is_traced(pass, from, inputs[i].layer))
             continue;
-        if (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
-            sinkproof_traced(pass, SINKPROOF_TRACE_A10, layer))
+        if (point == TRACE_A11 && from == TRACE_A9 && point_is_traced(pass, TRACE_A10, layer))
             continue;
         bool through = sinkproof_trace_point_held(from) == SINKPROOF_UNBIASED;
         if (!through || is_bridged(pass, from, inputs[i].layer)) return true;
@@ -313,10 +307,10 @@ static bool is_bridged(const sinkproof_judge_pass *pass, sinkproof_trace_point p
     return false;
 }
 
-static bool conclude_point(const sinkproof_judge_pass *pass, sinkproof_point_report *r) {
+static bool conclude_point(const judge_pass *pass, sinkproof_point_report *r) {
     if (!sinkproof_drift_judge(&r->drift_sums, pass->options->rate, &r->drift)) return false;
-    r->share_median = sinkproof_histogram_median(&r->shares);
-    r->power_single = sinkproof_histogram_median(&r->widths);
+    r->share_median = histogram_median(&r->shares);
+    r->power_single = histogram_median(&r->widths);
     r->bridged = is_bridged(pass, r->point, r->layer);
     // Inputs that are not traced leave errors in no random order, so no spread is asked for.
     bool leans =
@@ -326,14 +320,14 @@ static bool conclude_point(const sinkproof_judge_pass *pass, sinkproof_point_rep
                  : r->open_nans > 0 || 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED
                  : r->several == 0                                    ? SINKPROOF_VERDICT_EXACT
                                                                       : SINKPROOF_VERDICT_WITHIN;
-    return sinkproof_describe_inputs(pass, r);
+    return judge_describe_inputs(pass, r);
 }
 
-static bool conclude(sinkproof_judge_pass *pass) {
+static bool conclude_judgement(judge_pass *pass) {
     sinkproof_judgement *j = pass->judgement;
     for (size_t i = 0; i < j->n_reports; i++)
         if (!conclude_point(pass, &j->reports[i])) return false;
-    if (!sinkproof_judge_layers_together(j)) return false;
+    if (!judge_layers_together(j)) return false;
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
         if (r->verdict == SINKPROOF_VERDICT_UNDECIDED)
@@ -351,17 +345,17 @@ static bool conclude(sinkproof_judge_pass *pass) {
 }
 
 // Moves the reports out of the pass, in the order of the forward pass: T0, the layers, F1 and F2.
-static void collect(sinkproof_judge_pass *pass) {
+static void collect_reports(judge_pass *pass) {
     sinkproof_judgement *j = pass->judgement;
     size_t layers = pass->config->n_layers;
     for (size_t at = 0; at < layers + 2; at++) {
         size_t layer =
             at == 0 ? layers : at - 1; // points outside the layers are stored after the layers
-        for (size_t p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
-            sinkproof_point_report **from = &pass->report_of[layer * SINKPROOF_TRACE_POINTS + p];
+        for (size_t p = 0; p < TRACE_POINTS; p++) {
+            sinkproof_point_report **from = &pass->report_of[layer * TRACE_POINTS + p];
             sinkproof_trace_point point = (sinkproof_trace_point)p;
             const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
-            bool behind = at > layers && p == SINKPROOF_TRACE_T0, before = at == 0 && p != 0;
+            bool behind = at > layers && p == TRACE_T0, before = at == 0 && p != 0;
             if (*from == NULL || tensor == NULL || behind || before) continue;
             sinkproof_point_report *r = &j->reports[j->n_reports++];
             *r = **from;
@@ -375,10 +369,10 @@ static void collect(sinkproof_judge_pass *pass) {
     }
 }
 
-static bool judge_all(sinkproof_judge_pass *pass, sinkproof_error *error) {
+static bool judge_all(judge_pass *pass, sinkproof_error *error) {
     sinkproof_judgement *j = pass->judgement;
     const sinkproof_config *c = pass->config;
-    size_t slots = (c->n_layers + 1) * SINKPROOF_TRACE_POINTS, k = c->n_chosen;
+    size_t slots = (c->n_layers + 1) * TRACE_POINTS, k = c->n_chosen;
     j->reports = calloc(slots, sizeof *j->reports);
     j->open = calloc(c->n_layers, sizeof *j->open);
     pass->report_of = calloc(slots, sizeof *pass->report_of);
@@ -390,30 +384,29 @@ static bool judge_all(sinkproof_judge_pass *pass, sinkproof_error *error) {
     if (!fine)
         return sinkproof_fail(error, "no memory to judge %s",
                               sinkproof_counted(pass->n, "token").text);
-    if (sinkproof_refused(pass)) return true;
-    collect(pass);
+    if (pass_has_ended(pass)) return true;
+    collect_reports(pass);
     if (j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");
-    fine = conclude(pass) && (!pass->options->end_to_end || sinkproof_judge_truth(pass));
+    fine = conclude_judgement(pass) && (!pass->options->end_to_end || judge_truth(pass));
     return fine || sinkproof_fail(error, "no memory to judge %s",
                                   sinkproof_counted(j->n_reports, "point").text);
 }
 
 // Starts a pass over the model with its weights as the policy stores them; the caller closes it.
-static bool begin_pass(sinkproof_judge_pass *pass, const sinkproof_model *model,
-                       const sinkproof_trace *trace, const sinkproof_policy *policy,
-                       const sinkproof_judge_options *options, sinkproof_judgement *judgement,
-                       sinkproof_error *error) {
-    *pass = (sinkproof_judge_pass){.config = sinkproof_model_config(model),
-                                   .trace = trace,
-                                   .policy = policy,
-                                   .before = sinkproof_policy_before(policy),
-                                   .options = options,
-                                   .meaning = options->meaning != NULL ? options->meaning
-                                                                       : &sinkproof_meant,
-                                   .n = sinkproof_trace_length(trace),
-                                   .judgement = judgement,
-                                   .all = 1};
+static bool begin_pass(judge_pass *pass, const sinkproof_model *model, const sinkproof_trace *trace,
+                       const sinkproof_policy *policy, const sinkproof_judge_options *options,
+                       sinkproof_judgement *judgement, sinkproof_error *error) {
+    *pass = (judge_pass){.config = sinkproof_model_config(model),
+                         .trace = trace,
+                         .policy = policy,
+                         .before = policy_without_optional(policy),
+                         .options = options,
+                         .meaning = options->meaning != NULL ? options->meaning
+                                                             : &sinkproof_meaning_as_defined,
+                         .n = sinkproof_trace_length(trace),
+                         .judgement = judgement,
+                         .all = 1};
     if (options->stretch == NULL && !sinkproof_model_fits(model, policy->weights, error))
         return false;
     sinkproof_model *kept = sinkproof_model_kept(model, policy->weights);
@@ -423,7 +416,7 @@ static bool begin_pass(sinkproof_judge_pass *pass, const sinkproof_model *model,
     return true;
 }
 
-static void end_pass(sinkproof_judge_pass *pass) {
+static void end_pass(judge_pass *pass) {
     sinkproof_times_end();
     sinkproof_model_close(pass->kept);
 }
@@ -432,7 +425,7 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                      const sinkproof_policy *policy, const sinkproof_judge_options *options,
                      sinkproof_judgement *judgement, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
-    size_t n = sinkproof_trace_length(trace), slots = (c->n_layers + 1) * SINKPROOF_TRACE_POINTS;
+    size_t n = sinkproof_trace_length(trace), slots = (c->n_layers + 1) * TRACE_POINTS;
     *judgement = (sinkproof_judgement){.policy = *policy,
                                        .rate = options->rate,
                                        .thinnest_margin = INFINITY,
@@ -445,12 +438,11 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
         return sinkproof_fail(error, "%.300s: %s per token, expected at most %d to judge",
                               sinkproof_model_spec(model),
                               sinkproof_counted(c->n_chosen, "expert").text, SINKPROOF_MAX_CHOSEN);
-    sinkproof_judge_pass pass;
+    judge_pass pass;
     if (!begin_pass(&pass, model, trace, policy, options, judgement, error)) return false;
     bool fine = judge_all(&pass, error);
     end_pass(&pass);
-    for (size_t i = 0; pass.report_of != NULL && i < slots; i++)
-        sinkproof_report_free(pass.report_of[i]);
+    for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);
     free(pass.report_of);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;
@@ -459,13 +451,12 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
 bool sinkproof_judge_end_to_end(const sinkproof_model *model, const sinkproof_trace *trace,
                                 const sinkproof_judge_options *options,
                                 sinkproof_judgement *judgement, sinkproof_error *error) {
-    sinkproof_judge_pass pass;
+    judge_pass pass;
     if (!begin_pass(&pass, model, trace, &judgement->policy, options, judgement, error))
         return false;
     pass.chosen = judgement->chosen;
-    bool fine =
-        sinkproof_judge_truth(&pass) ||
-        sinkproof_fail(error, "no memory to judge %s", sinkproof_counted(pass.n, "token").text);
+    bool fine = judge_truth(&pass) || sinkproof_fail(error, "no memory to judge %s",
+                                                     sinkproof_counted(pass.n, "token").text);
     end_pass(&pass);
     return fine;
 }

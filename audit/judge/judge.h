@@ -22,11 +22,10 @@ typedef struct sinkproof_histogram {
 } sinkproof_histogram;
 
 // The middle of the last bin, which also counts everything above it: a median may be higher.
-#define SINKPROOF_HISTOGRAM_TOP 240.0
+#define HISTOGRAM_TOP 240.0
 
 void sinkproof_histogram_merge(sinkproof_histogram *into, const sinkproof_histogram *from);
-double
-sinkproof_histogram_median(const sinkproof_histogram *histogram); // estimated, within 1/4 octave
+double histogram_median(const sinkproof_histogram *histogram); // estimated, within 1/4 octave
 
 // Squared 2-norms over the elements of a point, in binary64 (estimated). Over the reals error =
 // local + inherited, element by element.
@@ -74,7 +73,7 @@ typedef struct sinkproof_point_report {
 
 // The square root of `square` relative to the truth's norm; NAN if the truth's norm is 0 or was not
 // asked for.
-double sinkproof_relative(double square, const sinkproof_point_report *report);
+double sinkproof_error_relative(double square, const sinkproof_point_report *report);
 
 typedef struct sinkproof_judgement {
     sinkproof_policy policy;
@@ -101,16 +100,16 @@ typedef struct sinkproof_judgement {
 
 // What the judge does with a point, so that a part of the model can be judged alone
 // (judge_stretch.c).
-typedef enum sinkproof_doing {
-    SINKPROOF_JUDGED,   // computed, and compared if the trace has it
-    SINKPROOF_COMPUTED, // not compared: the next operation may have read it unrounded
-    SINKPROOF_GIVEN,    // taken from the trace, neither computed nor compared
-    SINKPROOF_LEFT_OUT
-} sinkproof_doing;
+typedef enum point_doing_kind {
+    DOING_JUDGED,   // computed, and compared if the trace has it
+    DOING_COMPUTED, // not compared: the next operation may have read it unrounded
+    DOING_GIVEN,    // taken from the trace, neither computed nor compared
+    DOING_LEFT_OUT
+} point_doing_kind;
 
 // One entry for each point of each layer, then one row for the points outside the layers.
 typedef struct sinkproof_stretch {
-    uint8_t doing[SINKPROOF_MAX_LAYERS + 1][SINKPROOF_TRACE_POINTS];
+    uint8_t doing[SINKPROOF_MAX_LAYERS + 1][TRACE_POINTS];
 } sinkproof_stretch;
 
 // The rows (tokens) [first, end) of a trace.
@@ -128,8 +127,8 @@ typedef struct sinkproof_refusal {
 
 // Called for each compared element, from all threads, with its index, the engine's value and its
 // set in the stored format. Of masked keys only weights other than 0 are passed.
-typedef void sinkproof_witness(void *witnessing, sinkproof_trace_point point, size_t layer,
-                               size_t at, double v, const sinkproof_honest *set);
+typedef void judge_witness(void *witnessing, sinkproof_trace_point point, size_t layer, size_t at,
+                           double v, const sinkproof_honest *set);
 
 typedef struct sinkproof_judge_options {
     // Rate of false alarms per tensor, separately for the likely set, for drift, for spread, and
@@ -148,7 +147,7 @@ typedef struct sinkproof_judge_options {
     uint8_t *marks;
     sinkproof_trace_point marked;
     size_t marked_layer;
-    sinkproof_witness *witness; // NULL: no witness
+    judge_witness *witness; // NULL: no witness
     void *witnessing;
 } sinkproof_judge_options;
 

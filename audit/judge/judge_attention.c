@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t i) {
+size_t first_seen_key(const sinkproof_config *config, size_t layer, size_t i) {
     return config->sliding[layer] && i + 1 > config->window ? i + 1 - config->window : 0;
 }
 
@@ -22,31 +22,31 @@ typedef struct rotation {
     sinkproof_honest *x_nhd;
 } rotation;
 
-static void rotate_token(sinkproof_part *part, size_t i, void *of) {
+static void rotate_token(judge_part *part, size_t i, void *of) {
     const rotation *r = of;
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     size_t d = pass->config->head_dim;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * r->heads * d);
-    sinkproof_turns turns = sinkproof_turns_of(pass, r->point == SINKPROOF_TRACE_A4_K, i);
-    sinkproof_honest *y_d = sinkproof_part_allocate(part, 5 * d, sizeof *y_d);
+    sinkproof_setting s = pass_setting(pass, pass->n * r->heads * d);
+    sinkproof_turns turns = token_turns(pass, r->point == TRACE_A4_K, i);
+    sinkproof_honest *y_d = part_allocate(part, 5 * d, sizeof *y_d);
     for (size_t h = 0; y_d != NULL && h < r->heads; h++) {
         size_t offset = (i * r->heads + h) * d;
-        const sinkproof_piece piece = {.point = r->point, .offset = offset, .count = d, .token = i};
+        const trace_piece piece = {.point = r->point, .offset = offset, .count = d, .token = i};
         sinkproof_honest *head = &r->x_nhd[offset];
-        sinkproof_meant_turn(pass, &s, r->turning, &turns, head, y_d + d, y_d);
+        meant_turn(pass, &s, r->turning, &turns, head, y_d + d, y_d);
         for (size_t k = 0; k < d; k++) head[k] = y_d[k];
-        sinkproof_compare(part, &piece, head);
+        piece_compare(part, &piece, head);
     }
     free(y_d);
 }
 
-static bool rotated(sinkproof_judge_pass *pass, size_t l, sinkproof_trace_point point, size_t heads,
-                    sinkproof_honest *x_nhd) {
-    bool query = point == SINKPROOF_TRACE_A4_Q;
+static bool judge_rotated(judge_pass *pass, size_t l, sinkproof_trace_point point, size_t heads,
+                          sinkproof_honest *x_nhd) {
+    bool query = point == TRACE_A4_Q;
     rotation r = {point, heads, query ? &pass->meaning->query : &pass->meaning->key, x_nhd};
     if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION) return true;
-    if (sinkproof_need_not(pass, point, l, x_nhd)) return true;
-    return sinkproof_each_token(pass, l, TURNED, rotate_token, &r);
+    if (judge_skips_or_reads(pass, point, l, x_nhd)) return true;
+    return judge_each_token(pass, l, TURNED, rotate_token, &r);
 }
 
 // ---- A5 to A11
@@ -71,77 +71,77 @@ typedef struct query {
     size_t h, i, first_key, seen;
 } query;
 
-static query query_of(const sinkproof_part *part, size_t h, size_t i) {
-    size_t first_key = sinkproof_first_key(part->pass->config, part->layer, i);
+static query part_query(const judge_part *part, size_t h, size_t i) {
+    size_t first_key = first_seen_key(part->pass->config, part->layer, i);
     size_t end = part->pass->meaning->sees_all ? part->pass->n : i + 1;
     return (query){h, i, first_key, end - first_key};
 }
 
 // Rounds the scores z_j of the visible keys and compares them.
-static void compare_scores(sinkproof_part *part, const sinkproof_setting *s, const query *q,
+static void compare_scores(judge_part *part, const sinkproof_setting *s, const query *q,
                            sinkproof_honest *z_j) {
     size_t n = part->pass->n;
-    const sinkproof_piece piece = {.point = SINKPROOF_TRACE_A6,
-                                   .offset = (q->h * n + q->i) * n + q->first_key,
-                                   .count = q->seen,
-                                   .token = q->i};
-    for (size_t j = 0; j < q->seen; j++) z_j[j] = sinkproof_meant_score(part->pass, s, z_j[j]);
-    sinkproof_compare(part, &piece, z_j);
+    const trace_piece piece = {.point = TRACE_A6,
+                               .offset = (q->h * n + q->i) * n + q->first_key,
+                               .count = q->seen,
+                               .token = q->i};
+    for (size_t j = 0; j < q->seen; j++) z_j[j] = meant_score(part->pass, s, z_j[j]);
+    piece_compare(part, &piece, z_j);
 }
 
 // Compares the weights of the masked keys before and after the visible ones; the row starts at
 // `row`.
-static void compare_masked(sinkproof_part *part, sinkproof_trace_point point, size_t row,
+static void compare_masked(judge_part *part, sinkproof_trace_point point, size_t row,
                            const query *q) {
-    sinkproof_compare_zeros(part, point, row, q->first_key);
+    piece_compare_zeros(part, point, row, q->first_key);
     size_t end = q->first_key + q->seen;
-    sinkproof_compare_zeros(part, point, row + end, part->pass->n - end);
+    piece_compare_zeros(part, point, row + end, part->pass->n - end);
 }
 
 // Compares A9 (the sink's weight is the last column) and A10 (without the sink). Returns the
 // relative variance that the weights of the row share: 0 once they are the engine's own.
-static double compare_weights(sinkproof_part *part, const query *q, double common,
+static double compare_weights(judge_part *part, const query *q, double common,
                               sinkproof_honest *a_j) {
     size_t n = part->pass->n, with_sink = (q->h * n + q->i) * (n + 1), keys = (q->h * n + q->i) * n;
-    const sinkproof_piece a9 = {.point = SINKPROOF_TRACE_A9,
-                                .offset = with_sink + q->first_key,
-                                .count = q->seen + 1,
-                                .apart = with_sink + n,
-                                .token = q->i,
-                                .common = common};
-    compare_masked(part, SINKPROOF_TRACE_A9, with_sink, q);
-    if (sinkproof_compare(part, &a9, a_j)) common = 0;
-    const sinkproof_piece a10 = {.point = SINKPROOF_TRACE_A10,
-                                 .offset = keys + q->first_key,
-                                 .count = q->seen,
-                                 .token = q->i,
-                                 .common = common};
-    compare_masked(part, SINKPROOF_TRACE_A10, keys, q);
-    return sinkproof_compare(part, &a10, a_j) ? 0 : common;
+    const trace_piece a9 = {.point = TRACE_A9,
+                            .offset = with_sink + q->first_key,
+                            .count = q->seen + 1,
+                            .apart = with_sink + n,
+                            .token = q->i,
+                            .common = common};
+    compare_masked(part, TRACE_A9, with_sink, q);
+    if (piece_compare(part, &a9, a_j)) common = 0;
+    const trace_piece a10 = {.point = TRACE_A10,
+                             .offset = keys + q->first_key,
+                             .count = q->seen,
+                             .token = q->i,
+                             .common = common};
+    compare_masked(part, TRACE_A10, keys, q);
+    return piece_compare(part, &a10, a_j) ? 0 : common;
 }
 
 // Transposes [keys, d] of one key/value head, from key `low` on, to [d, keys]: then a weighted sum
 // is a product of rows.
-static sinkproof_planes transposed(sinkproof_part *part, const sinkproof_honest *v_jd,
-                                   size_t stride, size_t keys) {
+static sinkproof_planes transpose_values(judge_part *part, const sinkproof_honest *v_jd,
+                                         size_t stride, size_t keys) {
     size_t d = part->pass->config->head_dim;
-    sinkproof_honest *t = sinkproof_part_allocate(part, keys * d, sizeof *t);
+    sinkproof_honest *t = part_allocate(part, keys * d, sizeof *t);
     if (t == NULL) return (sinkproof_planes){0};
     for (size_t j = 0; j < keys; j++)
         for (size_t k = 0; k < d; k++) t[k * keys + j] = v_jd[j * stride + k];
-    sinkproof_planes planes = sinkproof_planes_of(t, d, keys, keys);
+    sinkproof_planes planes = sinkproof_planes_new(t, d, keys, keys);
     free(t);
     return planes;
 }
 
 // The sink's logit of each row of the block.
-static bool sink_logits(sinkproof_part *part, const block *b, const attention *a,
+static bool sink_logits(judge_part *part, const block *b, const attention *a,
                         const sinkproof_setting *s, const sinkproof_planes *q_id,
                         sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
-    double *work = sinkproof_part_allocate(part, sinkproof_normaliser_work(c), sizeof *work);
+    double *work = part_allocate(part, sinkproof_normaliser_work(c), sizeof *work);
     if (work == NULL) return false;
-    sinkproof_normaliser normaliser = sinkproof_normaliser_of(c, a->layer, b->h, work);
+    sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, a->layer, b->h, work);
     bool fine = sinkproof_honest_sink_logits(s, &normaliser, q_id, b_i);
     free(work);
     return fine;
@@ -149,19 +149,18 @@ static bool sink_logits(sinkproof_part *part, const block *b, const attention *a
 
 // The products q k of every row and key of the block, z [rows, keys], and the sink's logits b
 // [rows].
-static void block_products(sinkproof_part *part, const block *b, const attention *a,
+static void block_products(judge_part *part, const block *b, const attention *a,
                            sinkproof_honest *z, sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, kv_width = c->n_kv_heads * d, n = part->pass->n;
-    size_t keys = b->high - b->low, g = sinkproof_meant_group(part->pass, b->h);
-    sinkproof_setting s = sinkproof_setting_of(part->pass, c->n_heads * n * (n + 1));
+    size_t keys = b->high - b->low, g = meant_group(part->pass, b->h);
+    sinkproof_setting s = pass_setting(part->pass, c->n_heads * n * (n + 1));
     sinkproof_planes q_id =
-        sinkproof_planes_of(a->q_nhd + b->first * width + b->h * d, b->rows, d, width);
+        sinkproof_planes_new(a->q_nhd + b->first * width + b->h * d, b->rows, d, width);
     sinkproof_planes k_jd =
-        sinkproof_planes_of(a->k_ngd + b->low * kv_width + g * d, keys, d, kv_width);
-    const sinkproof_accumulator sum =
-        sinkproof_accumulator_at(s.policy, SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC);
-    double *terms_i = sinkproof_part_allocate(part, b->rows, sizeof *terms_i);
+        sinkproof_planes_new(a->k_ngd + b->low * kv_width + g * d, keys, d, kv_width);
+    const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A5_TERM, AT_A5_ACC);
+    double *terms_i = part_allocate(part, b->rows, sizeof *terms_i);
     for (size_t i = 0; terms_i != NULL && i < b->rows; i++)
         terms_i[i] = sinkproof_score_terms(&s, d, d);
     if (terms_i == NULL ||
@@ -174,25 +173,24 @@ static void block_products(sinkproof_part *part, const block *b, const attention
 }
 
 // Judges A6 to A10 of the block's rows: p [rows, keys] is zero where a key is masked.
-static void block_weights(sinkproof_part *part, const block *b, const sinkproof_honest *b_i,
+static void block_weights(judge_part *part, const block *b, const sinkproof_honest *b_i,
                           sinkproof_honest *z, sinkproof_honest *p, double *common_i) {
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     size_t n = pass->n, keys = b->high - b->low;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->config->n_heads * n * (n + 1));
-    sinkproof_honest *a_j = sinkproof_part_allocate(part, keys + 1, sizeof *a_j);
-    for (size_t r = 0; !part->failed && !sinkproof_refused(pass) && r < b->rows; r++) {
-        query q = query_of(part, b->h, b->first + r);
+    sinkproof_setting s = pass_setting(pass, pass->config->n_heads * n * (n + 1));
+    sinkproof_honest *a_j = part_allocate(part, keys + 1, sizeof *a_j);
+    for (size_t r = 0; !part->failed && !pass_has_ended(pass) && r < b->rows; r++) {
+        query q = part_query(part, b->h, b->first + r);
         sinkproof_honest *z_j = &z[r * keys + q.first_key - b->low], *p_j = &p[r * keys];
         compare_scores(part, &s, &q, z_j);
-        if (!sinkproof_meant_weights(pass, &s, q.first_key, q.seen, z_j, b_i[r], a_j, &common_i[r]))
+        if (!meant_weights(pass, &s, q.first_key, q.seen, z_j, b_i[r], a_j, &common_i[r]))
             part->failed = true;
         else
             common_i[r] = compare_weights(part, &q, common_i[r], a_j);
         for (size_t j = b->low; j < b->high; j++)
-            p_j[j - b->low] =
-                j >= q.first_key && j < q.first_key + q.seen
-                    ? sinkproof_honest_at(&s, SINKPROOF_AT_A11_WEIGHTS, a_j[j - q.first_key])
-                    : sinkproof_known(0);
+            p_j[j - b->low] = j >= q.first_key && j < q.first_key + q.seen
+                                  ? sinkproof_honest_at(&s, AT_A11_WEIGHTS, a_j[j - q.first_key])
+                                  : sinkproof_known(0);
         if (pass->meaning->sink_has_value) p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
     }
     free(a_j);
@@ -200,18 +198,17 @@ static void block_weights(sinkproof_part *part, const block *b, const sinkproof_
 
 // A11 with a running maximum and a sum in a known order. Its set replaces the set of the form that
 // divides the weights first, or is joined with it where the policy admits both.
-static void run_values(sinkproof_part *part, const block *b, const attention *a,
+static void run_values(judge_part *part, const block *b, const attention *a,
                        const sinkproof_setting *s, const sinkproof_honest *z,
                        const sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
     size_t kv_width = c->n_kv_heads * d, g = b->h / (c->n_heads / c->n_kv_heads);
-    const sinkproof_accumulator sum =
-        sinkproof_accumulator_at(s->policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    const sinkproof_accumulator sum = sinkproof_accumulator_at(s->policy, AT_A11_TERM, AT_A11_ACC);
     bool alone = s->policy->forms[SINKPROOF_FORM_OF_A9] == 1u << SINKPROOF_A9_RUNNING_MAX;
-    sinkproof_honest *o_d = sinkproof_part_allocate(part, d, sizeof *o_d);
+    sinkproof_honest *o_d = part_allocate(part, d, sizeof *o_d);
     for (size_t r = 0; o_d != NULL && r < b->rows; r++) {
-        query q = query_of(part, b->h, b->first + r);
+        query q = part_query(part, b->h, b->first + r);
         const sinkproof_flash f = {q.seen,
                                    d,
                                    kv_width,
@@ -227,24 +224,23 @@ static void run_values(sinkproof_part *part, const block *b, const attention *a,
 }
 
 // Judges A11 of the block's rows.
-static void block_values(sinkproof_part *part, const block *b, const attention *a,
+static void block_values(judge_part *part, const block *b, const attention *a,
                          const sinkproof_honest *p, const sinkproof_honest *z,
                          const sinkproof_honest *b_i, const double *common_i) {
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
-    size_t kv_width = c->n_kv_heads * d, g = sinkproof_meant_group(part->pass, b->h);
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * width);
-    sinkproof_planes weights = sinkproof_planes_of(p, b->rows, keys, keys);
+    size_t kv_width = c->n_kv_heads * d, g = meant_group(part->pass, b->h);
+    sinkproof_setting s = pass_setting(pass, pass->n * width);
+    sinkproof_planes weights = sinkproof_planes_new(p, b->rows, keys, keys);
     sinkproof_planes values =
-        transposed(part, a->v_ngd + b->low * kv_width + g * d, kv_width, keys);
+        transpose_values(part, a->v_ngd + b->low * kv_width + g * d, kv_width, keys);
     double terms_i[QUERIES];
     for (size_t r = 0; r < b->rows; r++)
         terms_i[r] =
-            (double)query_of(part, b->h, b->first + r).seen + pass->meaning->sink_has_value;
+            (double)part_query(part, b->h, b->first + r).seen + pass->meaning->sink_has_value;
     sinkproof_honest *out = a->out_nhd + b->first * width + b->h * d;
-    const sinkproof_accumulator sum =
-        sinkproof_accumulator_at(s.policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A11_TERM, AT_A11_ACC);
     bool rescaled =
         sinkproof_policy_admits(s.policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
     if (!sinkproof_honest_accumulated(&s, &sum, &weights, &values, terms_i, rescaled, out, width))
@@ -252,88 +248,84 @@ static void block_values(sinkproof_part *part, const block *b, const attention *
     if (!part->failed && rescaled && sinkproof_is_running(&sum)) run_values(part, b, a, &s, z, b_i);
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
-        const sinkproof_piece piece = {.point = SINKPROOF_TRACE_A11,
-                                       .offset = (b->first + r) * width + b->h * d,
-                                       .count = d,
-                                       .token = b->first + r,
-                                       .common = common_i[r]};
-        sinkproof_honest_finish(&s, SINKPROOF_AT_A11, d, o_d);
-        sinkproof_compare(part, &piece, o_d);
+        const trace_piece piece = {.point = TRACE_A11,
+                                   .offset = (b->first + r) * width + b->h * d,
+                                   .count = d,
+                                   .token = b->first + r,
+                                   .common = common_i[r]};
+        sinkproof_honest_finish(&s, AT_A11, d, o_d);
+        piece_compare(part, &piece, o_d);
     }
     sinkproof_planes_free(&weights);
     sinkproof_planes_free(&values);
 }
 
-static void attend_block(sinkproof_part *part, size_t index, void *of) {
+static void attend_block(judge_part *part, size_t index, void *of) {
     const attention *a = of;
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     block b = {.h = index / a->blocks, .first = index % a->blocks * QUERIES};
     b.rows = pass->n - b.first < QUERIES ? pass->n - b.first : QUERIES;
-    b.low = sinkproof_first_key(pass->config, part->layer, b.first), b.high = b.first + b.rows;
+    b.low = first_seen_key(pass->config, part->layer, b.first), b.high = b.first + b.rows;
     if (pass->meaning->sink_has_value) b.low = 0;
     if (pass->meaning->sees_all) b.high = pass->n;
     size_t keys = b.high - b.low;
-    sinkproof_honest *z = sinkproof_part_allocate(part, b.rows * keys, sizeof *z);
-    sinkproof_honest *p = sinkproof_part_allocate(part, b.rows * keys, sizeof *p);
+    sinkproof_honest *z = part_allocate(part, b.rows * keys, sizeof *z);
+    sinkproof_honest *p = part_allocate(part, b.rows * keys, sizeof *p);
     sinkproof_honest b_i[QUERIES];
     double common_i[QUERIES];
     if (!part->failed) block_products(part, &b, a, z, b_i);
     if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
-    if (!part->failed && !sinkproof_refused(pass) &&
-        !sinkproof_part_leaves_out(part, SINKPROOF_TRACE_A11))
+    if (!part->failed && !pass_has_ended(pass) && !part_leaves_out_point(part, TRACE_A11))
         block_values(part, &b, a, p, z, b_i, common_i);
     free(z);
     free(p);
 }
 
 // Rounds queries as the scores read them, and keys and values as the cache stores them.
-static void read_heads(const sinkproof_judge_pass *pass, sinkproof_point at, size_t count,
+static void read_heads(const judge_pass *pass, sinkproof_point at, size_t count,
                        sinkproof_honest *x) {
-    sinkproof_setting s = sinkproof_setting_of(pass, count);
+    sinkproof_setting s = pass_setting(pass, count);
     for (size_t i = 0; i < count; i++) x[i] = sinkproof_honest_at(&s, at, x[i]);
 }
 
-static bool heads(sinkproof_judge_pass *pass, size_t l, const sinkproof_layer *layer,
-                  sinkproof_honest *q_nhd, sinkproof_honest *k_ngd, sinkproof_honest *v_ngd,
-                  sinkproof_honest *out_nhd) {
+static bool judge_heads(judge_pass *pass, size_t l, const sinkproof_layer *layer,
+                        sinkproof_honest *q_nhd, sinkproof_honest *k_ngd, sinkproof_honest *v_ngd,
+                        sinkproof_honest *out_nhd) {
     size_t d = pass->config->head_dim, narrow = pass->n * pass->config->n_kv_heads * d;
-    if (sinkproof_refused(pass)) return true;
-    read_heads(pass, SINKPROOF_AT_A5_Q, pass->n * pass->config->n_heads * d, q_nhd);
-    read_heads(pass, SINKPROOF_AT_A5_K, narrow, k_ngd);
-    read_heads(pass, SINKPROOF_AT_A11_V, narrow, v_ngd);
+    if (pass_has_ended(pass)) return true;
+    read_heads(pass, AT_A5_Q, pass->n * pass->config->n_heads * d, q_nhd);
+    read_heads(pass, AT_A5_K, narrow, k_ngd);
+    read_heads(pass, AT_A11_V, narrow, v_ngd);
     attention a = {layer, q_nhd, k_ngd, v_ngd, out_nhd, (pass->n + QUERIES - 1) / QUERIES};
-    if (!sinkproof_any_judged(pass, l, SINKPROOF_TRACE_A6, SINKPROOF_TRACE_A11)) {
-        sinkproof_need_not(pass, SINKPROOF_TRACE_A11, l, out_nhd);
+    if (!any_point_judged(pass, l, TRACE_A6, TRACE_A11)) {
+        judge_skips_or_reads(pass, TRACE_A11, l, out_nhd);
         return true;
     }
-    return sinkproof_in_parts(pass, l, pass->config->n_heads * a.blocks, attend_block, &a);
+    return judge_in_parts(pass, l, pass->config->n_heads * a.blocks, attend_block, &a);
 }
 
-bool sinkproof_judge_attention(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
+bool judge_attention(judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
     const sinkproof_config *c = pass->config;
     size_t n = pass->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
-    if (!sinkproof_any_judged(pass, l, SINKPROOF_TRACE_A1, SINKPROOF_TRACE_A13)) {
-        sinkproof_need_not(pass, SINKPROOF_TRACE_A13, l, x_nd);
+    if (!any_point_judged(pass, l, TRACE_A1, TRACE_A13)) {
+        judge_skips_or_reads(pass, TRACE_A13, l, x_nd);
         return true;
     }
     sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
     sinkproof_honest *t = malloc(n * c->hidden * sizeof *t), *q = malloc(n * wide * sizeof *q);
     sinkproof_honest *k = malloc(n * narrow * sizeof *k), *v = malloc(n * narrow * sizeof *v);
     sinkproof_honest *o = malloc(n * wide * sizeof *o);
-    const sinkproof_projection
-        a2_q = {SINKPROOF_AT_A2, SINKPROOF_TRACE_A2_Q, &layer.w_q, &layer.b_q, t, q},
-        a2_k = {SINKPROOF_AT_A2, SINKPROOF_TRACE_A2_K, &layer.w_k, &layer.b_k, t, k},
-        a2_v = {SINKPROOF_AT_A2, SINKPROOF_TRACE_A2_V, &layer.w_v, &layer.b_v, t, v},
-        a12 = {SINKPROOF_AT_A12, SINKPROOF_TRACE_A12, &layer.w_o, &layer.b_o, o, t};
+    const judge_projected a2_q = {AT_A2, TRACE_A2_Q, &layer.w_q, &layer.b_q, t, q},
+                          a2_k = {AT_A2, TRACE_A2_K, &layer.w_k, &layer.b_k, t, k},
+                          a2_v = {AT_A2, TRACE_A2_V, &layer.w_v, &layer.b_v, t, v},
+                          a12 = {AT_A12, TRACE_A12, &layer.w_o, &layer.b_o, o, t};
     bool fine = t != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
-                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_A1, x_nd, t) &&
-                sinkproof_judge_projection(pass, l, &a2_q) &&
-                sinkproof_judge_projection(pass, l, &a2_k) &&
-                sinkproof_judge_projection(pass, l, &a2_v) &&
-                rotated(pass, l, SINKPROOF_TRACE_A4_Q, c->n_heads, q) &&
-                rotated(pass, l, SINKPROOF_TRACE_A4_K, c->n_kv_heads, k) &&
-                heads(pass, l, &layer, q, k, v, o) && sinkproof_judge_projection(pass, l, &a12) &&
-                sinkproof_judge_residual(pass, l, SINKPROOF_AT_A13, SINKPROOF_TRACE_A13, t, x_nd);
+                judge_norm(pass, l, TRACE_A1, x_nd, t) && judge_projection(pass, l, &a2_q) &&
+                judge_projection(pass, l, &a2_k) && judge_projection(pass, l, &a2_v) &&
+                judge_rotated(pass, l, TRACE_A4_Q, c->n_heads, q) &&
+                judge_rotated(pass, l, TRACE_A4_K, c->n_kv_heads, k) &&
+                judge_heads(pass, l, &layer, q, k, v, o) && judge_projection(pass, l, &a12) &&
+                judge_residual(pass, l, AT_A13, TRACE_A13, t, x_nd);
     free(t);
     free(q);
     free(k);

@@ -17,7 +17,7 @@ static bool any_point(sinkproof_trace_point point) {
 }
 // A sum of the residual stream: any of its points but the embedding.
 static bool sum_point(sinkproof_trace_point point) {
-    return sinkproof_trace_point_is_stream(point) && point != SINKPROOF_TRACE_T0;
+    return sinkproof_trace_point_is_stream(point) && point != TRACE_T0;
 }
 
 // Of the tensors of some points: how many there are, how many are stored in `dtype`, and how many
@@ -26,7 +26,7 @@ typedef struct census {
     size_t tensors, stored, fitting;
 } census;
 
-static bool fits(const sinkproof_tensor *tensor, sinkproof_format format) {
+static bool tensor_fits_format(const sinkproof_tensor *tensor, sinkproof_format format) {
     size_t n = sinkproof_tensor_elements(tensor);
     for (size_t i = 0; i < n; i++) {
         double x = sinkproof_tensor_value(tensor, i);
@@ -38,14 +38,15 @@ static bool fits(const sinkproof_tensor *tensor, sinkproof_format format) {
 static census count_tensors(const sinkproof_trace *trace, const sinkproof_config *config,
                             point_filter *among, sinkproof_dtype dtype, sinkproof_format format) {
     census c = {0, 0, 0};
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         sinkproof_trace_point point = (sinkproof_trace_point)p;
         for (size_t l = 0; among(point) && sinkproof_trace_point_exists(config, point, l); l++) {
             const sinkproof_tensor *t = sinkproof_trace_find(trace, point, l);
             if (t == NULL) continue;
             c.tensors++;
             c.stored += t->dtype == dtype;
-            if (c.fitting + 1 == c.tensors) c.fitting += fits(t, format); // until a misfit
+            if (c.fitting + 1 == c.tensors)
+                c.fitting += tensor_fits_format(t, format); // until a misfit
         }
     }
     return c;
@@ -63,8 +64,8 @@ static bool any_stored(const sinkproof_trace *trace, const sinkproof_config *con
 }
 
 // The narrower format that holds every value of a trace stored in float32 or float64; or NULL.
-static const char *narrowest_of_all(const sinkproof_trace *trace, const sinkproof_config *config,
-                                    bool f64) {
+static const char *narrowest_exact_format(const sinkproof_trace *trace,
+                                          const sinkproof_config *config, bool f64) {
     if (all_fit(trace, config, any_point, SINKPROOF_BF16)) return "bf16";
     if (all_fit(trace, config, any_point, SINKPROOF_F16)) return "f16";
     return f64 && all_fit(trace, config, any_point, SINKPROOF_F32) ? "f32" : NULL;
@@ -107,7 +108,7 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
     if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_BF16))
         return candidates_in_bf16(trace, config);
     if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
-    *narrower = narrowest_of_all(trace, config, f64);
+    *narrower = narrowest_exact_format(trace, config, f64);
     if (all_fit(trace, config, any_point, SINKPROOF_BF16) ||
         all_fit(trace, config, sum_point, SINKPROOF_BF16))
         return (config->architecture == SINKPROOF_LLAMA ? llama_in_f32 : bf16_in_f32) + !f64;

@@ -19,37 +19,29 @@ static const struct single_override {
     sinkproof_trace_point points[3];
     size_t n_points;
 } overrides[] = {
-    {"M8.alpha=bf16",
-     "the constant 1.702 is rounded to bfloat16 (1.703125)",
-     {SINKPROOF_TRACE_M8},
-     1},
+    {"M8.alpha=bf16", "the constant 1.702 is rounded to bfloat16 (1.703125)", {TRACE_M8}, 1},
     {"yarn=truncate",
      "the ends of the YaRN ramp are rounded to whole dimensions",
-     {SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K},
+     {TRACE_A4_Q, TRACE_A4_K},
      2},
-    {"A9.max=bf16",
-     "the row's maximum is subtracted in bfloat16",
-     {SINKPROOF_TRACE_A9, SINKPROOF_TRACE_A10},
-     2},
+    {"A9.max=bf16", "the row's maximum is subtracted in bfloat16", {TRACE_A9, TRACE_A10}, 2},
     {"A9.max=real",
      "the row's maximum is subtracted without a rounding to bfloat16",
-     {SINKPROOF_TRACE_A9, SINKPROOF_TRACE_A10},
+     {TRACE_A9, TRACE_A10},
      2},
-    {"M11.sum=bf16",
-     "the sum over experts is kept in bfloat16",
-     {SINKPROOF_TRACE_M11, SINKPROOF_TRACE_M12},
-     2},
+    {"M11.sum=bf16", "the sum over experts is kept in bfloat16", {TRACE_M11, TRACE_M12}, 2},
 };
 
 // Whether the values at `from` reach `point` without passing another traced point.
-static bool reaches(const sinkproof_model *model, const sinkproof_trace *trace,
-                    sinkproof_trace_point from, sinkproof_trace_point point, size_t layer) {
+static bool point_reaches_unseen(const sinkproof_model *model, const sinkproof_trace *trace,
+                                 sinkproof_trace_point from, sinkproof_trace_point point,
+                                 size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     if (point == from) return true;
     size_t n = sinkproof_trace_inputs(sinkproof_model_config(model), point, layer, inputs);
     for (size_t i = 0; i < n; i++)
         if (sinkproof_trace_find(trace, inputs[i].point, inputs[i].layer) == NULL &&
-            reaches(model, trace, from, inputs[i].point, inputs[i].layer))
+            point_reaches_unseen(model, trace, from, inputs[i].point, inputs[i].layer))
             return true;
     return false;
 }
@@ -61,7 +53,8 @@ static bool reaches_failures(const sinkproof_model *model, const sinkproof_trace
         const sinkproof_point_report *r = &j->reports[i];
         bool touched = r->verdict < SINKPROOF_VERDICT_SUSPICIOUS;
         for (size_t p = 0; p < s->n_points; p++)
-            touched = touched || reaches(model, trace, s->points[p], r->point, r->layer);
+            touched =
+                touched || point_reaches_unseen(model, trace, s->points[p], r->point, r->layer);
         if (!touched) return false;
     }
     return true;
@@ -81,15 +74,16 @@ void sinkproof_cause_begin(sinkproof_cause *cause, const sinkproof_judgement *j)
 }
 
 // Appends `between` and `text`. Returns false if they do not fit.
-static bool append(char *to, size_t size, const char *between, const char *text) {
+static bool append_text(char *to, size_t size, const char *between, const char *text) {
     size_t used = strlen(to);
     int length = snprintf(to + used, size - used, "%s%s", between, text);
     return length >= 0 && (size_t)length < size - used;
 }
 
 bool sinkproof_cause_add(sinkproof_cause *cause, const char *override, const char *meaning) {
-    return append(cause->policy, sizeof cause->policy, ",", override) &&
-           append(cause->meaning, sizeof cause->meaning, cause->n++ > 0 ? ";\n " : "", meaning);
+    return append_text(cause->policy, sizeof cause->policy, ",", override) &&
+           append_text(cause->meaning, sizeof cause->meaning, cause->n++ > 0 ? ";\n " : "",
+                       meaning);
 }
 
 bool sinkproof_cause_explains(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -117,7 +111,7 @@ typedef struct other_policy {
     double rate;
 } other_policy;
 
-static bool judge_variant(void *context, sinkproof_variant variant,
+static bool judge_variant(void *context, sinkproof_evidence_variant variant,
                           const sinkproof_judge_options *how, sinkproof_error *error) {
     const other_policy *of = context;
     sinkproof_judge_options o = *how;

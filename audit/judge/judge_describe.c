@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static double traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
-                     size_t at) {
+static double traced_value(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
+                           size_t at) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, point, layer);
     return tensor != NULL && at < sinkproof_tensor_elements(tensor)
                ? sinkproof_tensor_value(tensor, at)
@@ -22,7 +22,7 @@ typedef struct hex_text {
     char text[32];
 } hex_text;
 
-static hex_text shown(double x) {
+static hex_text hex_shown(double x) {
     hex_text h;
     if (isnan(x))
         snprintf(h.text, sizeof h.text, "not traced");
@@ -33,7 +33,7 @@ static hex_text shown(double x) {
 
 // The sink's logit of row i of head h, over the reals: NAN where it follows from a query that the
 // trace lacks. Returns false if memory runs out.
-static bool sink_logit(const sinkproof_judge_pass *pass, size_t l, size_t h, size_t i, double *b) {
+static bool sink_logit(const judge_pass *pass, size_t l, size_t h, size_t i, double *b) {
     const sinkproof_config *c = pass->config;
     const sinkproof_block row = {.rows = 1, .head_dim = c->head_dim};
     sinkproof_policy real;
@@ -42,9 +42,9 @@ static bool sink_logit(const sinkproof_judge_pass *pass, size_t l, size_t h, siz
     double *q_d = malloc(c->head_dim * sizeof *q_d);
     bool fine = sinkproof_policy_known("real-f64", &real) && work != NULL && q_d != NULL;
     for (size_t d = 0; fine && d < c->head_dim; d++)
-        q_d[d] = traced(pass, SINKPROOF_TRACE_A4_Q, l, (i * c->n_heads + h) * c->head_dim + d);
+        q_d[d] = traced_value(pass, TRACE_A4_Q, l, (i * c->n_heads + h) * c->head_dim + d);
     if (fine) {
-        sinkproof_normaliser normaliser = sinkproof_normaliser_of(c, &layer, h, work);
+        sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, &layer, h, work);
         sinkproof_sink_logits(&real, &row, &normaliser, q_d, b);
     }
     free(work);
@@ -53,62 +53,62 @@ static bool sink_logit(const sinkproof_judge_pass *pass, size_t l, size_t h, siz
 }
 
 // A9, A10: the column, and the logit that its weight comes from.
-static bool describe_weight(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
-                            char *out, size_t size) {
+static bool describe_weight(const judge_pass *pass, const sinkproof_point_report *r, char *out,
+                            size_t size) {
     size_t last = r->shape[2], row = r->worst_at / last, j = r->worst_at % last;
     size_t i = row % r->shape[1], h = row / r->shape[1];
     double sink;
     if (!sink_logit(pass, r->layer, h, i, &sink)) return false;
-    bool seen = j >= sinkproof_first_key(pass->config, r->layer, i) && j <= i;
+    bool seen = j >= first_seen_key(pass->config, r->layer, i) && j <= i;
     if (j == pass->n)
-        snprintf(out, size, "the sink, logit %s", shown(sink).text);
+        snprintf(out, size, "the sink, logit %s", hex_shown(sink).text);
     else
         snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
-                 shown(traced(pass, SINKPROOF_TRACE_A6, r->layer, row * pass->n + j)).text,
-                 shown(sink).text);
+                 hex_shown(traced_value(pass, TRACE_A6, r->layer, row * pass->n + j)).text,
+                 hex_shown(sink).text);
     return true;
 }
 
 // A norm: the element and its row's mean square.
-static void describe_norm(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
-                          char *out, size_t size) {
+static void describe_norm(const judge_pass *pass, const sinkproof_point_report *r, char *out,
+                          size_t size) {
     sinkproof_input in[SINKPROOF_MAX_INPUTS];
     size_t last = r->shape[r->rank - 1], row = r->worst_at / last;
     double square = 0;
     sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     for (size_t d = 0; d < last; d++) {
-        double x = traced(pass, in[0].point, in[0].layer, row * last + d);
+        double x = traced_value(pass, in[0].point, in[0].layer, row * last + d);
         square += x * x;
     }
     snprintf(out, size, "x %s, mean square %s",
-             shown(traced(pass, in[0].point, in[0].layer, r->worst_at)).text,
-             shown(square / (double)last).text);
+             hex_shown(traced_value(pass, in[0].point, in[0].layer, r->worst_at)).text,
+             hex_shown(square / (double)last).text);
 }
 
 // A4: the pair that was turned.
-static void describe_pair(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
-                          char *out, size_t size) {
+static void describe_pair(const judge_pass *pass, const sinkproof_point_report *r, char *out,
+                          size_t size) {
     sinkproof_input in[SINKPROOF_MAX_INPUTS];
     size_t last = r->shape[2], half = last / 2, row = r->worst_at / last;
     size_t pair = r->worst_at % last % half;
     sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     snprintf(out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
-             shown(traced(pass, in[0].point, r->layer, row * last + pair)).text,
-             shown(traced(pass, in[0].point, r->layer, row * last + pair + half)).text,
+             hex_shown(traced_value(pass, in[0].point, r->layer, row * last + pair)).text,
+             hex_shown(traced_value(pass, in[0].point, r->layer, row * last + pair + half)).text,
              (int)sinkproof_trace_positions(pass->trace)[row / r->shape[1]]);
 }
 
 // A13, M12: the residual stream and the sublayer's output that is added to it.
-static void describe_sum(const sinkproof_judge_pass *pass, const sinkproof_point_report *r,
-                         const char *added, char *out, size_t size) {
+static void describe_sum(const judge_pass *pass, const sinkproof_point_report *r, const char *added,
+                         char *out, size_t size) {
     sinkproof_input in[SINKPROOF_MAX_INPUTS]; // the addend, then the residual stream
     sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     snprintf(out, size, "residual %s, %s %s",
-             shown(traced(pass, in[1].point, in[1].layer, r->worst_at)).text, added,
-             shown(traced(pass, in[0].point, in[0].layer, r->worst_at)).text);
+             hex_shown(traced_value(pass, in[1].point, in[1].layer, r->worst_at)).text, added,
+             hex_shown(traced_value(pass, in[0].point, in[0].layer, r->worst_at)).text);
 }
 
-bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point_report *r) {
+bool judge_describe_inputs(const judge_pass *pass, sinkproof_point_report *r) {
     char *out = r->worst_inputs;
     size_t size = sizeof r->worst_inputs, at = r->worst_at, l = r->layer;
     if (sinkproof_trace_point_is_norm(r->point)) {
@@ -116,26 +116,26 @@ bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point
         return true;
     }
     switch (r->point) {
-    case SINKPROOF_TRACE_A4_Q:
-    case SINKPROOF_TRACE_A4_K:
+    case TRACE_A4_Q:
+    case TRACE_A4_K:
         describe_pair(pass, r, out, size);
         return true;
-    case SINKPROOF_TRACE_A9:
-    case SINKPROOF_TRACE_A10:
+    case TRACE_A9:
+    case TRACE_A10:
         return describe_weight(pass, r, out, size);
-    case SINKPROOF_TRACE_A13:
+    case TRACE_A13:
         describe_sum(pass, r, "attention", out, size);
         return true;
-    case SINKPROOF_TRACE_M8: // gate and up are neighbours in M6
+    case TRACE_M8: // gate and up are neighbours in M6
         if (pass->config->activation != SINKPROOF_SWIGLU) {
-            snprintf(out, size, "x %s", shown(traced(pass, SINKPROOF_TRACE_M6, l, at)).text);
+            snprintf(out, size, "x %s", hex_shown(traced_value(pass, TRACE_M6, l, at)).text);
             return true;
         }
         snprintf(out, size, "gate %s, up %s",
-                 shown(traced(pass, SINKPROOF_TRACE_M6, l, 2 * at)).text,
-                 shown(traced(pass, SINKPROOF_TRACE_M6, l, 2 * at + 1)).text);
+                 hex_shown(traced_value(pass, TRACE_M6, l, 2 * at)).text,
+                 hex_shown(traced_value(pass, TRACE_M6, l, 2 * at + 1)).text);
         return true;
-    case SINKPROOF_TRACE_M12:
+    case TRACE_M12:
         describe_sum(pass, r, "mixture", out, size);
         return true;
     default: // a sum of many products: its set is description enough

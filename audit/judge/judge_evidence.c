@@ -15,13 +15,12 @@ static bool is_open(const sinkproof_policy *policy, int point) {
 
 bool sinkproof_policy_is_open(const sinkproof_policy *policy) {
     bool open = false;
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
-        open = open || is_open(policy, p) || policy->unrounded[p];
+    for (int p = 0; p < AT_POINTS; p++) open = open || is_open(policy, p) || policy->unrounded[p];
     return open;
 }
 
 void sinkproof_policy_settle(sinkproof_policy *policy, bool rounded) {
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+    for (int p = 0; p < AT_POINTS; p++) {
         if (!rounded && is_open(policy, p)) policy->at[p].format = SINKPROOF_REAL;
         policy->at[p].optional = false;
         if (rounded) policy->unrounded[p] = false;
@@ -45,20 +44,20 @@ typedef struct point_evidence {
 
 typedef struct seen {
     const sinkproof_evidence_question *q;
-    sinkproof_variant variant;
-    point_evidence of[SINKPROOF_TRACE_POINTS];
+    sinkproof_evidence_variant variant;
+    point_evidence of[TRACE_POINTS];
 } seen;
 
-static int shift_of(sinkproof_variant variant) {
+static int variant_bit_shift(sinkproof_evidence_variant variant) {
     return variant == SINKPROOF_VARIANT_UNROUNDED ? 2 : 0;
 }
 
-static bool holds(const double ends[2], double x) {
+static bool ends_hold(const double ends[2], double x) {
     return x >= ends[0] && x <= ends[1]; // NaN is outside
 }
 
-static void see(void *context, sinkproof_trace_point point, size_t layer, size_t at, double v,
-                const sinkproof_honest *set) {
+static void see_piece_element(void *context, sinkproof_trace_point point, size_t layer, size_t at,
+                              double v, const sinkproof_honest *set) {
     seen *s = context;
     point_evidence *e = &s->of[point];
     if (e->flags == NULL || layer != s->q->place || at >= e->elements) return;
@@ -66,25 +65,25 @@ static void see(void *context, sinkproof_trace_point point, size_t layer, size_t
         bool bounded = isfinite(set->lo) && isfinite(set->hi);
         e->ends[at][0] = set->lo, e->ends[at][1] = set->hi;
         e->flags[at] = (uint8_t)(bounded ? BOUNDED : 0);
-        if (bounded && !holds(e->ends[at], v)) e->flags[at] |= OUTSIDE;
+        if (bounded && !ends_hold(e->ends[at], v)) e->flags[at] |= OUTSIDE;
         return;
     }
-    int moved = SEEN | (holds(e->ends[at], set->mid) ? 0 : MOVED);
-    e->flags[at] = (uint8_t)(e->flags[at] | moved << shift_of(s->variant));
+    int moved = SEEN | (ends_hold(e->ends[at], set->mid) ? 0 : MOVED);
+    e->flags[at] = (uint8_t)(e->flags[at] | moved << variant_bit_shift(s->variant));
 }
 
 static bool is_weight(sinkproof_trace_point point) {
-    return point == SINKPROOF_TRACE_A9 || point == SINKPROOF_TRACE_A10;
+    return point == TRACE_A9 || point == TRACE_A10;
 }
 
-static bool begin(seen *s, sinkproof_error *error) {
+static bool evidence_begin(seen *s, sinkproof_error *error) {
     const sinkproof_judgement *j = s->q->judgement;
     bool fine = true;
     for (size_t i = 0; fine && i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
         bool layered = sinkproof_trace_point_is_layered(r->point);
         if ((layered ? r->layer : s->q->config->n_layers) != s->q->place) continue;
-        if (s->q->stretch->doing[s->q->place][r->point] != SINKPROOF_JUDGED) continue;
+        if (s->q->stretch->doing[s->q->place][r->point] != DOING_JUDGED) continue;
         point_evidence *e = &s->of[r->point];
         e->elements = 1, e->zeros = is_weight(r->point);
         for (size_t d = 0; d < r->rank; d++) e->elements *= r->shape[d];
@@ -97,18 +96,18 @@ static bool begin(seen *s, sinkproof_error *error) {
     return fine || sinkproof_fail(error, "no memory for the evidence of a supposition");
 }
 
-static void end(seen *s) {
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) free(s->of[p].ends), free(s->of[p].flags);
+static void evidence_end(seen *s) {
+    for (int p = 0; p < TRACE_POINTS; p++) free(s->of[p].ends), free(s->of[p].flags);
 }
 
-static void count(const point_evidence *e, bool open, sinkproof_evidence *evidence) {
+static void evidence_count(const point_evidence *e, bool open, sinkproof_evidence *evidence) {
     for (size_t at = 0; at < e->elements; at++) {
         int flags = e->flags[at];
         bool all = true, any = false;
         if ((flags & BOUNDED) == 0) continue;
         for (int v = 0; v <= open; v++) {
             bool shown = flags >> 2 * v & SEEN;
-            bool moved = shown ? flags >> 2 * v & MOVED : e->zeros && !holds(e->ends[at], 0);
+            bool moved = shown ? flags >> 2 * v & MOVED : e->zeros && !ends_hold(e->ends[at], 0);
             if (shown || e->zeros) all = all && moved, any = any || moved;
         }
         evidence->outside += flags & OUTSIDE;
@@ -121,14 +120,14 @@ bool sinkproof_evidence_add(const sinkproof_evidence_question *q, sinkproof_evid
                             sinkproof_error *error) {
     seen s = {.q = q};
     const sinkproof_judge_options how = {
-        .stretch = q->stretch, .rows = q->rows, .witness = see, .witnessing = &s};
-    bool fine = begin(&s, error);
+        .stretch = q->stretch, .rows = q->rows, .witness = see_piece_element, .witnessing = &s};
+    bool fine = evidence_begin(&s, error);
     for (int v = 0; fine && v <= 1 + q->open; v++) {
-        s.variant = (sinkproof_variant)v;
+        s.variant = (sinkproof_evidence_variant)v;
         fine = q->judge(q->context, s.variant, &how, error);
     }
-    for (int p = 0; fine && p < SINKPROOF_TRACE_POINTS; p++) count(&s.of[p], q->open, evidence);
-    end(&s);
+    for (int p = 0; fine && p < TRACE_POINTS; p++) evidence_count(&s.of[p], q->open, evidence);
+    evidence_end(&s);
     return fine;
 }
 

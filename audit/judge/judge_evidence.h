@@ -16,16 +16,16 @@
 #include "audit/judge/judge.h"
 
 // Engines that are run on the same inputs.
-typedef enum sinkproof_variant {
+typedef enum sinkproof_evidence_variant {
     SINKPROOF_VARIANT_DECLARED, // the declared engine, with what its policy leaves open
     SINKPROOF_VARIANT_ROUNDED,  // the supposed engine with every optional rounding
     SINKPROOF_VARIANT_UNROUNDED // the supposed engine without any optional rounding
-} sinkproof_variant;
+} sinkproof_evidence_variant;
 
 // Judges one variant with the options `how`, whose policy, meaning and rate the callee replaces.
 // Returns false on error.
-typedef bool sinkproof_variant_judge(void *context, sinkproof_variant variant,
-                                     const sinkproof_judge_options *how, sinkproof_error *error);
+typedef bool variant_judge(void *context, sinkproof_evidence_variant variant,
+                           const sinkproof_judge_options *how, sinkproof_error *error);
 
 // Counts over the judged elements.
 typedef struct sinkproof_evidence {
@@ -41,7 +41,7 @@ typedef struct sinkproof_evidence_question {
     const sinkproof_stretch *stretch;     // the points that are judged
     const sinkproof_rows *rows;           // NULL: all rows
     bool open; // the supposed policy leaves roundings open: two emulations
-    sinkproof_variant_judge *judge;
+    variant_judge *judge;
     void *context;
 } sinkproof_evidence_question;
 

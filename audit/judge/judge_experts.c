@@ -13,7 +13,7 @@
 typedef struct mixture {
     sinkproof_layer layer;
     const sinkproof_honest *t_nd, *g_ne;
-    const sinkproof_routing *routing_n;
+    const token_routing *routing_n;
     sinkproof_honest *w_nk, *d_qh; // weights; outputs of the experts [n, chosen, hidden]
     sinkproof_honest *m_nd;        // M11
 } mixture;
@@ -21,35 +21,34 @@ typedef struct mixture {
 // ---- one expert
 
 // Compares a row of an expert's map at slot q; without a slot it counts as untraced.
-static void compare_slot(sinkproof_part *part, const sinkproof_expert_rows *rows, size_t r,
+static void compare_slot(judge_part *part, const expert_rows *rows, size_t r,
                          sinkproof_trace_point point, sinkproof_honest *y) {
     size_t q = rows->q != NULL ? rows->q[r] : 0, width = rows->rows;
-    const sinkproof_piece piece = {.point = point,
-                                   .offset = q * width,
-                                   .count = width,
-                                   .token = q / part->pass->config->n_chosen};
+    const trace_piece piece = {.point = point,
+                               .offset = q * width,
+                               .count = width,
+                               .token = q / part->pass->config->n_chosen};
     if (rows->q != NULL)
-        sinkproof_compare(part, &piece, y);
+        piece_compare(part, &piece, y);
     else
-        sinkproof_read_untraced(part->pass, point, width, y);
+        set_read_untraced(part->pass, point, width, y);
 }
 
-bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
-                          const sinkproof_expert_rows *rows, const sinkproof_planes *x,
-                          sinkproof_honest *y, size_t stride) {
-    const sinkproof_judge_pass *pass = part->pass;
+bool judge_expert_map(judge_part *part, const sinkproof_layer *layer, const expert_rows *rows,
+                      const sinkproof_planes *x, sinkproof_honest *y, size_t stride) {
+    const judge_pass *pass = part->pass;
     bool up = rows->up;
     sinkproof_matrix w = sinkproof_matrix_at(up ? &layer->w_up : &layer->w_down, rows->expert);
     sinkproof_matrix b = sinkproof_matrix_at(up ? &layer->b_up : &layer->b_down, rows->expert);
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * pass->config->n_chosen * w.rows);
-    sinkproof_point before = up ? SINKPROOF_AT_M5 : SINKPROOF_AT_M9;
-    sinkproof_point after = up ? SINKPROOF_AT_M6 : SINKPROOF_AT_M10;
+    sinkproof_setting s = pass_setting(pass, pass->n * pass->config->n_chosen * w.rows);
+    sinkproof_point before = up ? AT_M5 : AT_M9;
+    sinkproof_point after = up ? AT_M6 : AT_M10;
     sinkproof_rounding at = s.policy->at[before]; // none: the bias may be one more term of the sum
-    sinkproof_product_points through = sinkproof_points_of_product(before);
+    sinkproof_product_points through = sinkproof_product_points_at(before);
     sinkproof_accumulator sum = sinkproof_accumulator_at(pass->policy, through.term, through.acc);
     bool fused = at.format == SINKPROOF_REAL;
-    double *bias = sinkproof_part_allocate(part, w.rows, sizeof *bias);
-    sinkproof_honest *b_set = sinkproof_part_allocate(part, rows->rows, sizeof *b_set);
+    double *bias = part_allocate(part, w.rows, sizeof *bias);
+    sinkproof_honest *b_set = part_allocate(part, rows->rows, sizeof *b_set);
     if (bias != NULL && b_set != NULL) {
         const double *b_i = bias + rows->first;
         sinkproof_matrix_row(&b, 0, bias);
@@ -62,12 +61,11 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
             sinkproof_honest *row = &y[r * stride];
             sinkproof_linear_sums_row(sums, r, row);
             sinkproof_honest_finish(&s, before, rows->rows, row);
-            if (!fused)
-                compare_slot(part, rows, r, up ? SINKPROOF_TRACE_M5 : SINKPROOF_TRACE_M9, row);
+            if (!fused) compare_slot(part, rows, r, up ? TRACE_M5 : TRACE_M9, row);
             for (size_t i = 0; !fused && i < rows->rows; i++)
                 row[i] = sinkproof_honest_add(row[i], b_set[i]);
             sinkproof_honest_finish(&s, after, rows->rows, row);
-            compare_slot(part, rows, r, up ? SINKPROOF_TRACE_M6 : SINKPROOF_TRACE_M10, row);
+            compare_slot(part, rows, r, up ? TRACE_M6 : TRACE_M10, row);
         }
         sinkproof_linear_sums_free(sums);
     }
@@ -77,92 +75,88 @@ bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
 }
 
 // Computes and compares M8 of `count` rows.
-static void activate(sinkproof_part *part, size_t count, const size_t *q,
-                     const sinkproof_honest *up, sinkproof_honest *z) {
+static void activate_rows(judge_part *part, size_t count, const size_t *q,
+                          const sinkproof_honest *up, sinkproof_honest *z) {
     const sinkproof_config *c = part->pass->config;
     size_t inter = c->inter;
-    sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen * inter);
+    sinkproof_setting s = pass_setting(part->pass, part->pass->n * c->n_chosen * inter);
     for (size_t r = 0; r < count; r++) {
-        sinkproof_meant_activations(part->pass, &s, &up[r * 2 * inter], &z[r * inter]);
-        const sinkproof_expert_rows rows = {.rows = inter, .q = q};
-        compare_slot(part, &rows, r, SINKPROOF_TRACE_M8, &z[r * inter]);
+        meant_activations(part->pass, &s, &up[r * 2 * inter], &z[r * inter]);
+        const expert_rows rows = {.rows = inter, .q = q};
+        compare_slot(part, &rows, r, TRACE_M8, &z[r * inter]);
     }
 }
 
 // Rows that need not be computed: the trace's values, or zeros that nothing reads.
-static void take_slots(const sinkproof_part *part, sinkproof_trace_point point, size_t count,
+static void take_slots(const judge_part *part, sinkproof_trace_point point, size_t count,
                        const size_t *q, size_t width, sinkproof_honest *y) {
-    const sinkproof_judge_pass *pass = part->pass;
-    bool given = sinkproof_doing_of(pass, point, part->layer) == SINKPROOF_GIVEN;
+    const judge_pass *pass = part->pass;
+    bool given = point_doing(pass, point, part->layer) == DOING_GIVEN;
     const sinkproof_tensor *tensor =
         given ? sinkproof_trace_find(pass->trace, point, part->layer) : NULL;
     for (size_t r = 0; r < count; r++)
-        sinkproof_read_given(pass, point, tensor, q[r] * width, width, &y[r * width]);
+        set_read_given(pass, point, tensor, q[r] * width, width, &y[r * width]);
 }
 
-static bool project_up(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
+static bool project_up(judge_part *part, const sinkproof_layer *layer, size_t e, size_t count,
                        const size_t *q, const sinkproof_honest *x, sinkproof_honest *up) {
     const sinkproof_config *c = part->pass->config;
-    const sinkproof_expert_rows rows = {e, 0, 2 * c->inter, true, q};
-    if (q != NULL &&
-        !sinkproof_any_judged(part->pass, part->layer, SINKPROOF_TRACE_M5, SINKPROOF_TRACE_M6)) {
-        take_slots(part, SINKPROOF_TRACE_M6, count, q, 2 * c->inter, up);
+    const expert_rows rows = {e, 0, 2 * c->inter, true, q};
+    if (q != NULL && !any_point_judged(part->pass, part->layer, TRACE_M5, TRACE_M6)) {
+        take_slots(part, TRACE_M6, count, q, 2 * c->inter, up);
         return true;
     }
-    sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen);
-    sinkproof_planes planes = sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &layer->w_up, x, count);
-    bool fine = sinkproof_expert_map(part, layer, &rows, &planes, up, 2 * c->inter);
+    sinkproof_setting s = pass_setting(part->pass, part->pass->n * c->n_chosen);
+    sinkproof_planes planes = sinkproof_operand_planes(&s, AT_M5_IN, &layer->w_up, x, count);
+    bool fine = judge_expert_map(part, layer, &rows, &planes, up, 2 * c->inter);
     sinkproof_planes_free(&planes);
     return fine;
 }
 
-static bool project_down(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
+static bool project_down(judge_part *part, const sinkproof_layer *layer, size_t e, size_t count,
                          const size_t *q, const sinkproof_honest *z, sinkproof_honest *d) {
     const sinkproof_config *c = part->pass->config;
-    const sinkproof_expert_rows rows = {e, 0, c->hidden, false, q};
-    if (q != NULL &&
-        !sinkproof_any_judged(part->pass, part->layer, SINKPROOF_TRACE_M9, SINKPROOF_TRACE_M10)) {
-        take_slots(part, SINKPROOF_TRACE_M10, count, q, c->hidden, d);
+    const expert_rows rows = {e, 0, c->hidden, false, q};
+    if (q != NULL && !any_point_judged(part->pass, part->layer, TRACE_M9, TRACE_M10)) {
+        take_slots(part, TRACE_M10, count, q, c->hidden, d);
         return true;
     }
-    sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * c->n_chosen);
-    sinkproof_planes planes =
-        sinkproof_operands_of(&s, SINKPROOF_AT_M9_IN, &layer->w_down, z, count);
-    bool fine = sinkproof_expert_map(part, layer, &rows, &planes, d, c->hidden);
+    sinkproof_setting s = pass_setting(part->pass, part->pass->n * c->n_chosen);
+    sinkproof_planes planes = sinkproof_operand_planes(&s, AT_M9_IN, &layer->w_down, z, count);
+    bool fine = judge_expert_map(part, layer, &rows, &planes, d, c->hidden);
     sinkproof_planes_free(&planes);
     return fine;
 }
 
 // Computes M5 to M10 of expert e: x [count, hidden] to d [count, hidden]. q as in compare_slot.
-static bool apply_expert(sinkproof_part *part, const sinkproof_layer *layer, size_t e, size_t count,
+static bool apply_expert(judge_part *part, const sinkproof_layer *layer, size_t e, size_t count,
                          const size_t *q, const sinkproof_honest *x, sinkproof_honest *d) {
     const sinkproof_config *c = part->pass->config;
     size_t inter = c->inter;
-    sinkproof_honest *up = sinkproof_part_allocate(part, count * 2 * inter, sizeof *up);
-    sinkproof_honest *z = sinkproof_part_allocate(part, count * inter, sizeof *z);
+    sinkproof_honest *up = part_allocate(part, count * 2 * inter, sizeof *up);
+    sinkproof_honest *z = part_allocate(part, count * inter, sizeof *z);
     bool fine = up != NULL && z != NULL && project_up(part, layer, e, count, q, x, up);
-    if (fine && q != NULL &&
-        sinkproof_doing_of(part->pass, SINKPROOF_TRACE_M8, part->layer) != SINKPROOF_JUDGED)
-        take_slots(part, SINKPROOF_TRACE_M8, count, q, inter, z);
+    if (fine && q != NULL && point_doing(part->pass, TRACE_M8, part->layer) != DOING_JUDGED)
+        take_slots(part, TRACE_M8, count, q, inter, z);
     else if (fine)
-        activate(part, count, q, up, z);
-    fine = fine && !sinkproof_refused(part->pass) && project_down(part, layer, e, count, q, z, d);
+        activate_rows(part, count, q, up, z);
+    fine = fine && !pass_has_ended(part->pass) && project_down(part, layer, e, count, q, z, d);
     free(up);
     free(z);
     return fine;
 }
 
 // Applies expert `e` to all tokens that are known to have chosen it.
-static void known_expert(sinkproof_part *part, size_t e, void *of) {
+static void known_expert(judge_part *part, size_t e, void *of) {
     const mixture *m = of;
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     size_t hidden = pass->config->hidden, k = pass->config->n_chosen, slots = pass->n * k;
     const int32_t *chosen = &pass->chosen[part->layer * slots];
-    size_t *q = sinkproof_part_allocate(part, slots, sizeof *q), count = 0;
+    size_t *q = part_allocate(part, slots, sizeof *q), count = 0;
     for (size_t at = 0; q != NULL && at < slots; at++)
         if (chosen[at] == (int32_t)e) q[count++] = at;
-    sinkproof_honest *x = sinkproof_part_allocate(part, count * hidden, sizeof *x);
-    sinkproof_honest *d = sinkproof_part_allocate(part, count * hidden, sizeof *d);
+    sinkproof_honest *x = part_allocate(part, count * hidden, sizeof *x);
+    sinkproof_honest *d = part_allocate(part, count * hidden, sizeof *d);
     if (count > 0 && x != NULL && d != NULL) {
         for (size_t r = 0; r < count; r++)
             for (size_t i = 0; i < hidden; i++) x[r * hidden + i] = m->t_nd[q[r] / k * hidden + i];
@@ -177,40 +171,39 @@ static void known_expert(sinkproof_part *part, size_t e, void *of) {
 
 // ---- M4
 
-bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
-                              const sinkproof_choice *choice, sinkproof_honest *w_k,
-                              double *common) {
-    const sinkproof_judge_pass *pass = part->pass;
+bool judge_expert_weights(judge_part *part, const sinkproof_honest *g_e, const token_choice *choice,
+                          sinkproof_honest *w_k, double *common) {
+    const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * k);
-    if (!sinkproof_meant_shares(pass, &s, g_e, k, choice->expert, w_k, common)) part->failed = true;
+    sinkproof_setting s = pass_setting(pass, pass->n * k);
+    if (!meant_shares(pass, &s, g_e, k, choice->expert, w_k, common)) part->failed = true;
     return !part->failed;
 }
 
-static void compare_weights(sinkproof_part *part, size_t i, double common, sinkproof_honest *w_k) {
+static void compare_weights(judge_part *part, size_t i, double common, sinkproof_honest *w_k) {
     size_t k = part->pass->config->n_chosen;
-    const sinkproof_piece piece = {
-        .point = SINKPROOF_TRACE_M4, .offset = i * k, .count = k, .token = i, .common = common};
-    sinkproof_compare(part, &piece, w_k);
+    const trace_piece piece = {
+        .point = TRACE_M4, .offset = i * k, .count = k, .token = i, .common = common};
+    piece_compare(part, &piece, w_k);
 }
 
 // The experts of a token whose choice is known.
-static sinkproof_choice known_choice(const sinkproof_part *part, size_t i) {
-    const sinkproof_judge_pass *pass = part->pass;
+static token_choice known_choice(const judge_part *part, size_t i) {
+    const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
-    sinkproof_choice choice;
+    token_choice choice;
     for (size_t slot = 0; slot < k; slot++)
         choice.expert[slot] = pass->chosen[(part->layer * pass->n + i) * k + slot];
     return choice;
 }
 
-static void weigh_known(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_judge_pass *pass = part->pass;
+static void weigh_known(judge_part *part, size_t i, const mixture *m) {
+    const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
-    sinkproof_choice choice = known_choice(part, i);
+    token_choice choice = known_choice(part, i);
     double common;
-    if (sinkproof_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &choice,
-                                 &m->w_nk[i * k], &common))
+    if (judge_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &choice, &m->w_nk[i * k],
+                             &common))
         compare_weights(part, i, common, &m->w_nk[i * k]);
 }
 
@@ -223,12 +216,11 @@ static sinkproof_honest mixed_by(sinkproof_mixing mixed, size_t k, const sinkpro
     return w_k[mixed == SINKPROOF_MIXED_BACKWARDS ? k - 1 - slot : slot];
 }
 
-static void mix_row(const sinkproof_judge_pass *pass, const sinkproof_choice *choice,
-                    const sinkproof_honest *w_k, const sinkproof_honest *d_kh,
-                    sinkproof_honest *out_h) {
+static void mix_row(const judge_pass *pass, const token_choice *choice, const sinkproof_honest *w_k,
+                    const sinkproof_honest *d_kh, sinkproof_honest *out_h) {
     const sinkproof_config *c = pass->config;
     const sinkproof_meaning *meant = pass->meaning;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * c->hidden);
+    sinkproof_setting s = pass_setting(pass, pass->n * c->hidden);
     size_t order[SINKPROOF_MAX_CHOSEN];
     for (size_t a = 0; a < c->n_chosen; a++) { // ascending expert: insertion sort of a handful
         size_t b = a;
@@ -247,47 +239,47 @@ static void mix_row(const sinkproof_judge_pass *pass, const sinkproof_choice *ch
         out_h[h] = sinkproof_honest_mixture(&s, count, w, d);
         if (meant->mixture_times == 1) continue;
         out_h[h] = sinkproof_honest_mul(out_h[h], sinkproof_known(meant->mixture_times));
-        out_h[h] = sinkproof_honest_at(&s, SINKPROOF_AT_M11, sinkproof_honest_inside(&s, out_h[h]));
+        out_h[h] = sinkproof_honest_at(&s, AT_M11, sinkproof_honest_inside(&s, out_h[h]));
     }
 }
 
-static void mix_known(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_judge_pass *pass = part->pass;
+static void mix_known(judge_part *part, size_t i, const mixture *m) {
+    const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
-    sinkproof_choice choice = known_choice(part, i);
+    token_choice choice = known_choice(part, i);
     mix_row(pass, &choice, &m->w_nk[i * k], &m->d_qh[i * k * hidden], &m->m_nd[i * hidden]);
 }
 
 // ---- what cannot be judged
 
-static void compare_unknown(sinkproof_part *part, size_t i, sinkproof_trace_point point,
-                            size_t width) {
-    sinkproof_honest *x = sinkproof_part_allocate(part, width, sizeof *x);
+static void compare_unknown(judge_part *part, size_t i, sinkproof_trace_point point, size_t width) {
+    sinkproof_honest *x = part_allocate(part, width, sizeof *x);
     for (size_t d = 0; x != NULL && d < width; d++) x[d] = sinkproof_unknown(0);
     if (x != NULL)
-        sinkproof_compare(
-            part,
-            &(sinkproof_piece){.point = point, .offset = i * width, .count = width, .token = i}, x);
+        piece_compare(
+            part, &(trace_piece){.point = point, .offset = i * width, .count = width, .token = i},
+            x);
     free(x);
 }
 
 // Compares M5 to M9 of a token whose experts are unknown in every slot.
-static void compare_unknown_slots(sinkproof_part *part, size_t i) {
+static void compare_unknown_slots(judge_part *part, size_t i) {
     const sinkproof_config *c = part->pass->config;
-    compare_unknown(part, i, SINKPROOF_TRACE_M5, c->n_chosen * 2 * c->inter);
-    compare_unknown(part, i, SINKPROOF_TRACE_M6, c->n_chosen * 2 * c->inter);
-    compare_unknown(part, i, SINKPROOF_TRACE_M8, c->n_chosen * c->inter);
-    compare_unknown(part, i, SINKPROOF_TRACE_M9, c->n_chosen * c->hidden);
+    compare_unknown(part, i, TRACE_M5, c->n_chosen * 2 * c->inter);
+    compare_unknown(part, i, TRACE_M6, c->n_chosen * 2 * c->inter);
+    compare_unknown(part, i, TRACE_M8, c->n_chosen * c->inter);
+    compare_unknown(part, i, TRACE_M9, c->n_chosen * c->hidden);
 }
 
 // ---- a token with a few possible choices
 
-static void join(size_t count, bool first, const sinkproof_honest *y, sinkproof_honest *x) {
-    for (size_t i = 0; i < count; i++) x[i] = first ? y[i] : sinkproof_either(x[i], y[i]);
+static void join_expert_rows(size_t count, bool first, const sinkproof_honest *y,
+                             sinkproof_honest *x) {
+    for (size_t i = 0; i < count; i++) x[i] = first ? y[i] : set_hull(x[i], y[i]);
 }
 
 // Whether an earlier choice has expert e in `slot`.
-static bool met_before(const sinkproof_routing *r, size_t choice, size_t slot) {
+static bool met_before(const token_routing *r, size_t choice, size_t slot) {
     for (size_t o = 0; o < choice; o++)
         if (r->choice[o].expert[slot] == r->choice[choice].expert[slot]) return true;
     return false;
@@ -295,49 +287,48 @@ static bool met_before(const sinkproof_routing *r, size_t choice, size_t slot) {
 
 // d_kh: each slot's output, the hull over its experts, compared where traced. M5 to M9 are
 // undecided.
-static void few_outputs(sinkproof_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
-    const sinkproof_judge_pass *pass = part->pass;
-    const sinkproof_routing *r = &m->routing_n[i];
+static void few_outputs(judge_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
+    const judge_pass *pass = part->pass;
+    const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
-    sinkproof_honest *d = sinkproof_part_allocate(part, hidden, sizeof *d);
+    sinkproof_honest *d = part_allocate(part, hidden, sizeof *d);
     for (size_t slot = 0; d != NULL && slot < k; slot++) {
         for (size_t o = 0; o < r->choices; o++) {
             if (met_before(r, o, slot)) continue;
             if (apply_expert(part, &m->layer, (size_t)r->choice[o].expert[slot], 1, NULL,
                              &m->t_nd[i * hidden], d))
-                join(hidden, o == 0, d, &d_kh[slot * hidden]);
+                join_expert_rows(hidden, o == 0, d, &d_kh[slot * hidden]);
         }
         if (part->failed) break;
-        sinkproof_compare(part,
-                          &(sinkproof_piece){.point = SINKPROOF_TRACE_M10,
-                                             .offset = (i * k + slot) * hidden,
-                                             .count = hidden,
-                                             .token = i},
-                          &d_kh[slot * hidden]);
+        piece_compare(
+            part,
+            &(trace_piece){
+                .point = TRACE_M10, .offset = (i * k + slot) * hidden, .count = hidden, .token = i},
+            &d_kh[slot * hidden]);
     }
     free(d);
 }
 
-static void few_weights(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_judge_pass *pass = part->pass;
-    const sinkproof_routing *r = &m->routing_n[i];
+static void few_weights(judge_part *part, size_t i, const mixture *m) {
+    const judge_pass *pass = part->pass;
+    const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen;
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
     for (size_t o = 0; o < r->choices; o++) {
         double common;
-        if (!sinkproof_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &r->choice[o], w,
-                                      &common))
+        if (!judge_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &r->choice[o], w,
+                                  &common))
             return;
-        join(k, o == 0, w, &m->w_nk[i * k]);
+        join_expert_rows(k, o == 0, w, &m->w_nk[i * k]);
     }
     compare_weights(part, i, 0, &m->w_nk[i * k]);
 }
 
 // Computes each expert of any choice once: d_eh, with the experts' places at_e.
-static bool each_output(sinkproof_part *part, size_t i, const mixture *m, size_t *at_e,
+static bool each_output(judge_part *part, size_t i, const mixture *m, size_t *at_e,
                         sinkproof_honest *d_eh) {
-    const sinkproof_judge_pass *pass = part->pass;
-    const sinkproof_routing *r = &m->routing_n[i];
+    const judge_pass *pass = part->pass;
+    const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden, count = 0;
     for (size_t e = 0; e < pass->config->n_experts; e++) at_e[e] = SIZE_MAX;
     for (size_t o = 0; o < r->choices; o++)
@@ -353,28 +344,27 @@ static bool each_output(sinkproof_part *part, size_t i, const mixture *m, size_t
 }
 
 // The trace lacks the slots: M11 is the hull over the choices, each computed separately.
-static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_judge_pass *pass = part->pass;
-    const sinkproof_routing *r = &m->routing_n[i];
+static void few_mixture(judge_part *part, size_t i, const mixture *m) {
+    const judge_pass *pass = part->pass;
+    const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
     size_t experts = pass->config->n_experts;
     size_t many = r->choices * k < experts ? r->choices * k : experts;
-    size_t *at_e = sinkproof_part_allocate(part, experts, sizeof *at_e);
-    sinkproof_honest *d_eh = sinkproof_part_allocate(part, many * hidden, sizeof *d_eh);
-    sinkproof_honest *d_kh = sinkproof_part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
+    size_t *at_e = part_allocate(part, experts, sizeof *at_e);
+    sinkproof_honest *d_eh = part_allocate(part, many * hidden, sizeof *d_eh);
+    sinkproof_honest *d_kh = part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
     bool fine = at_e != NULL && d_eh != NULL && d_kh != NULL && each_output(part, i, m, at_e, d_eh);
     for (size_t o = 0; fine && o < r->choices; o++) {
         double common;
         sinkproof_honest *out_h = d_kh + k * hidden;
-        if (!sinkproof_expert_weights(part, &m->g_ne[i * experts], &r->choice[o], w, &common))
-            break;
-        sinkproof_read_untraced(pass, SINKPROOF_TRACE_M4, k, w);
+        if (!judge_expert_weights(part, &m->g_ne[i * experts], &r->choice[o], w, &common)) break;
+        set_read_untraced(pass, TRACE_M4, k, w);
         for (size_t slot = 0; slot < k; slot++)
-            join(hidden, true, &d_eh[at_e[r->choice[o].expert[slot]] * hidden],
-                 &d_kh[slot * hidden]);
+            join_expert_rows(hidden, true, &d_eh[at_e[r->choice[o].expert[slot]] * hidden],
+                             &d_kh[slot * hidden]);
         mix_row(pass, &r->choice[o], w, d_kh, out_h);
-        join(hidden, o == 0, out_h, &m->m_nd[i * hidden]);
+        join_expert_rows(hidden, o == 0, out_h, &m->m_nd[i * hidden]);
     }
     free(at_e);
     free(d_eh);
@@ -382,52 +372,49 @@ static void few_mixture(sinkproof_part *part, size_t i, const mixture *m) {
 }
 
 // The trace holds something of the slots, and several choices explain it.
-static void few_slots(sinkproof_part *part, size_t i, const mixture *m) {
-    const sinkproof_judge_pass *pass = part->pass;
-    const sinkproof_routing *r = &m->routing_n[i];
+static void few_slots(judge_part *part, size_t i, const mixture *m) {
+    const judge_pass *pass = part->pass;
+    const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
-    sinkproof_honest *d_kh = sinkproof_part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
+    sinkproof_honest *d_kh = part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
     if (d_kh == NULL) return;
     few_weights(part, i, m);
     compare_unknown_slots(part, i);
     few_outputs(part, i, m, d_kh);
     for (size_t o = 0; !part->failed && o < r->choices; o++) {
         mix_row(pass, &r->choice[o], &m->w_nk[i * k], d_kh, &d_kh[k * hidden]);
-        join(hidden, o == 0, &d_kh[k * hidden], &m->m_nd[i * hidden]);
+        join_expert_rows(hidden, o == 0, &d_kh[k * hidden], &m->m_nd[i * hidden]);
     }
     free(d_kh);
 }
 
 // ---- a token with too many
 
-static void leave_undecided(sinkproof_part *part, size_t i, const mixture *m) {
+static void leave_undecided(judge_part *part, size_t i, const mixture *m) {
     const sinkproof_config *c = part->pass->config;
-    compare_unknown(part, i, SINKPROOF_TRACE_M4, c->n_chosen);
+    compare_unknown(part, i, TRACE_M4, c->n_chosen);
     compare_unknown_slots(part, i);
-    compare_unknown(part, i, SINKPROOF_TRACE_M10, c->n_chosen * c->hidden);
+    compare_unknown(part, i, TRACE_M10, c->n_chosen * c->hidden);
     for (size_t d = 0; d < c->hidden; d++) m->m_nd[i * c->hidden + d] = sinkproof_unknown(0);
 }
 
 // ---- the layer
 
-static bool slots_traced(const sinkproof_judge_pass *pass, size_t l) {
-    return sinkproof_traced(pass, SINKPROOF_TRACE_M4, l) ||
-           sinkproof_traced(pass, SINKPROOF_TRACE_M5, l) ||
-           sinkproof_traced(pass, SINKPROOF_TRACE_M6, l) ||
-           sinkproof_traced(pass, SINKPROOF_TRACE_M8, l) ||
-           sinkproof_traced(pass, SINKPROOF_TRACE_M9, l) ||
-           sinkproof_traced(pass, SINKPROOF_TRACE_M10, l);
+static bool slots_traced(const judge_pass *pass, size_t l) {
+    return point_is_traced(pass, TRACE_M4, l) || point_is_traced(pass, TRACE_M5, l) ||
+           point_is_traced(pass, TRACE_M6, l) || point_is_traced(pass, TRACE_M8, l) ||
+           point_is_traced(pass, TRACE_M9, l) || point_is_traced(pass, TRACE_M10, l);
 }
 
-static void weigh_token(sinkproof_part *part, size_t i, void *of) {
+static void weigh_token(judge_part *part, size_t i, void *of) {
     const mixture *m = of;
     if (m->routing_n[i].choices == 1) weigh_known(part, i, m);
 }
 
-static void mix_token(sinkproof_part *part, size_t i, void *of) {
+static void mix_token(judge_part *part, size_t i, void *of) {
     const mixture *m = of;
     size_t hidden = part->pass->config->hidden, choices = m->routing_n[i].choices;
-    if (choices == 1 && sinkproof_part_leaves_out(part, SINKPROOF_TRACE_M11)) return;
+    if (choices == 1 && part_leaves_out_point(part, TRACE_M11)) return;
     if (choices == 1)
         mix_known(part, i, m);
     else if (choices == 0)
@@ -437,62 +424,59 @@ static void mix_token(sinkproof_part *part, size_t i, void *of) {
     else
         few_mixture(part, i, m);
     if (part->failed) return;
-    const sinkproof_piece piece = {
-        .point = SINKPROOF_TRACE_M11, .offset = i * hidden, .count = hidden, .token = i};
-    sinkproof_compare(part, &piece, &m->m_nd[i * hidden]);
+    const trace_piece piece = {
+        .point = TRACE_M11, .offset = i * hidden, .count = hidden, .token = i};
+    piece_compare(part, &piece, &m->m_nd[i * hidden]);
 }
 
 // Whether the experts' outputs are given, so that the experts need not be computed.
-static bool given_outputs(const sinkproof_judge_pass *pass, size_t l, sinkproof_honest *d_qh) {
-    return !sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M5, SINKPROOF_TRACE_M10) &&
-           sinkproof_need_not(pass, SINKPROOF_TRACE_M10, l, d_qh);
+static bool given_outputs(const judge_pass *pass, size_t l, sinkproof_honest *d_qh) {
+    return !any_point_judged(pass, l, TRACE_M5, TRACE_M10) &&
+           judge_skips_or_reads(pass, TRACE_M10, l, d_qh);
 }
 
 // Judges M4 to M11.
-static bool mix(sinkproof_judge_pass *pass, size_t l, mixture *m) {
+static bool judge_mixture(judge_pass *pass, size_t l, mixture *m) {
     size_t n = pass->n, k = pass->config->n_chosen, hidden = pass->config->hidden;
     m->w_nk = malloc(n * k * sizeof *m->w_nk);
     m->d_qh = malloc(n * k * hidden * sizeof *m->d_qh);
-    bool fine = m->w_nk != NULL && m->d_qh != NULL &&
-                sinkproof_in_parts(pass, l, n, weigh_token, m) &&
+    bool fine = m->w_nk != NULL && m->d_qh != NULL && judge_in_parts(pass, l, n, weigh_token, m) &&
                 (given_outputs(pass, l, m->d_qh) ||
-                 sinkproof_in_parts(pass, l, pass->config->n_experts, known_expert, m)) &&
-                sinkproof_in_parts(pass, l, n, mix_token, m);
+                 judge_in_parts(pass, l, pass->config->n_experts, known_expert, m)) &&
+                judge_in_parts(pass, l, n, mix_token, m);
     free(m->w_nk);
     free(m->d_qh);
     return fine;
 }
 
 // Judges M3 to M12 from the router's logits g_ne.
-static bool judge_chosen(sinkproof_judge_pass *pass, size_t l, mixture *m,
-                         sinkproof_routing *routing_n, sinkproof_honest *x_nd) {
-    bool beyond = sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M3, SINKPROOF_TRACE_M11);
+static bool judge_chosen(judge_pass *pass, size_t l, mixture *m, token_routing *routing_n,
+                         sinkproof_honest *x_nd) {
+    bool beyond = any_point_judged(pass, l, TRACE_M3, TRACE_M11);
     return (!beyond ||
-            (sinkproof_judge_routing(pass, l, m->g_ne, m->t_nd, routing_n) && mix(pass, l, m))) &&
-           (beyond || sinkproof_need_not(pass, SINKPROOF_TRACE_M11, l, m->m_nd)) &&
-           sinkproof_judge_residual(pass, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, m->m_nd, x_nd);
+            (judge_routing(pass, l, m->g_ne, m->t_nd, routing_n) && judge_mixture(pass, l, m))) &&
+           (beyond || judge_skips_or_reads(pass, TRACE_M11, l, m->m_nd)) &&
+           judge_residual(pass, l, AT_M12, TRACE_M12, m->m_nd, x_nd);
 }
 
-bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
+bool judge_experts(judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
     const sinkproof_config *c = pass->config;
     size_t n = pass->n;
-    if (!sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M1, SINKPROOF_TRACE_M12)) {
-        sinkproof_need_not(pass, SINKPROOF_TRACE_M12, l, x_nd);
+    if (!any_point_judged(pass, l, TRACE_M1, TRACE_M12)) {
+        judge_skips_or_reads(pass, TRACE_M12, l, x_nd);
         return true;
     }
     sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
     sinkproof_honest *t = malloc(n * c->hidden * sizeof *t);
     sinkproof_honest *g = malloc(n * c->n_experts * sizeof *g);
     sinkproof_honest *m_nd = malloc(n * c->hidden * sizeof *m_nd);
-    sinkproof_routing *routing = calloc(n, sizeof *routing);
-    const sinkproof_projection m2 = {
-        SINKPROOF_AT_M2, SINKPROOF_TRACE_M2, &layer.w_router, &layer.b_router, t, g};
+    token_routing *routing = calloc(n, sizeof *routing);
+    const judge_projected m2 = {AT_M2, TRACE_M2, &layer.w_router, &layer.b_router, t, g};
     mixture m = {.layer = layer, .t_nd = t, .g_ne = g, .routing_n = routing, .m_nd = m_nd};
     bool fine = t != NULL && g != NULL && m_nd != NULL && routing != NULL &&
-                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, x_nd, t) &&
-                sinkproof_judge_projection(pass, l, &m2) &&
+                judge_norm(pass, l, TRACE_M1, x_nd, t) && judge_projection(pass, l, &m2) &&
                 judge_chosen(pass, l, &m, routing, x_nd);
-    sinkproof_routing_free(routing, n);
+    routing_free(routing, n);
     free(t);
     free(g);
     free(m_nd);

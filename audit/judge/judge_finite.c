@@ -9,10 +9,10 @@
 #include <stdio.h>
 
 typedef size_t counter(const sinkproof_point_report *r);
-static size_t infinities_of(const sinkproof_point_report *r) {
+static size_t report_infinities(const sinkproof_point_report *r) {
     return r->infinities;
 }
-static size_t nans_of(const sinkproof_point_report *r) {
+static size_t report_nans(const sinkproof_point_report *r) {
     return r->nans;
 }
 
@@ -39,12 +39,12 @@ static int say_largest(const sinkproof_judgement *j, const sinkproof_point_repor
     if (sinkproof_trace_rounding(r->point, &at)) format = j->policy.at[at].format;
     if (format == SINKPROOF_REAL) format = j->policy.inside;
     return snprintf(text, size, "; %s ends at %.6g.\n", sinkproof_format_name(format),
-                    sinkproof_largest(format));
+                    sinkproof_format_largest(format));
 }
 
 void sinkproof_not_finite_text(const sinkproof_judgement *j, char text[SINKPROOF_NOT_FINITE_TEXT]) {
-    const sinkproof_point_report *infinite = first_with(j, infinities_of);
-    const sinkproof_point_report *nan = first_with(j, nans_of);
+    const sinkproof_point_report *infinite = first_with(j, report_infinities);
+    const sinkproof_point_report *nan = first_with(j, report_nans);
     size_t size = SINKPROOF_NOT_FINITE_TEXT, used = 0;
     text[0] = '\0';
     if (infinite != NULL) {
@@ -57,15 +57,14 @@ void sinkproof_not_finite_text(const sinkproof_judgement *j, char text[SINKPROOF
     snprintf(text + used, size - used, ".\n");
 }
 
-bool sinkproof_is_behind_not_finite(const sinkproof_config *config, const sinkproof_judgement *j,
-                                    sinkproof_trace_point point, size_t layer) {
+bool input_is_not_finite(const sinkproof_config *config, const sinkproof_judgement *j,
+                         sinkproof_trace_point point, size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
-        const sinkproof_point_report *r = sinkproof_report_of(j, inputs[i].point, inputs[i].layer);
-        bool behind =
-            r != NULL ? r->infinities + r->nans > 0
-                      : sinkproof_is_behind_not_finite(config, j, inputs[i].point, inputs[i].layer);
+        const sinkproof_point_report *r = judgement_report(j, inputs[i].point, inputs[i].layer);
+        bool behind = r != NULL ? r->infinities + r->nans > 0
+                                : input_is_not_finite(config, j, inputs[i].point, inputs[i].layer);
         if (behind) return true;
     }
     return false;

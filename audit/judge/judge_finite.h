@@ -15,7 +15,7 @@ void sinkproof_not_finite_text(const sinkproof_judgement *j, char text[SINKPROOF
 
 // Whether an input of the point has an infinity or NaN; for an input that is not traced, whether
 // one of its own inputs has.
-bool sinkproof_is_behind_not_finite(const sinkproof_config *config, const sinkproof_judgement *j,
-                                    sinkproof_trace_point point, size_t layer);
+bool input_is_not_finite(const sinkproof_config *config, const sinkproof_judgement *j,
+                         sinkproof_trace_point point, size_t layer);
 
 #endif

@@ -6,18 +6,17 @@
 #include "audit/judge/judge.h"
 
 // Whether a point's values come from the stage. Flash kernels show only A11 of the attention.
-static bool is_of(sinkproof_formed stage, sinkproof_trace_point point) {
+static bool point_is_made_by(sinkproof_formed stage, sinkproof_trace_point point) {
     switch (stage) {
     case SINKPROOF_FORM_OF_A4_FREQ:
     case SINKPROOF_FORM_OF_A4:
-        return point == SINKPROOF_TRACE_A4_Q || point == SINKPROOF_TRACE_A4_K;
+        return point == TRACE_A4_Q || point == TRACE_A4_K;
     case SINKPROOF_FORM_OF_A9:
-        return point == SINKPROOF_TRACE_A9 || point == SINKPROOF_TRACE_A10 ||
-               point == SINKPROOF_TRACE_A11;
+        return point == TRACE_A9 || point == TRACE_A10 || point == TRACE_A11;
     case SINKPROOF_FORM_OF_M4:
-        return point == SINKPROOF_TRACE_M4;
+        return point == TRACE_M4;
     default:
-        return point == SINKPROOF_TRACE_M8;
+        return point == TRACE_M8;
     }
 }
 
@@ -27,7 +26,7 @@ static bool can_tell(const sinkproof_judgement *j, sinkproof_formed stage) {
     unsigned admitted = j->policy.forms[stage];
     bool told = false;
     for (size_t i = 0; i < j->n_reports; i++)
-        told = told || (is_of(stage, j->reports[i].point) &&
+        told = told || (point_is_made_by(stage, j->reports[i].point) &&
                         j->reports[i].verdict <= SINKPROOF_VERDICT_WITHIN);
     return told && (admitted & (admitted - 1)) != 0;
 }

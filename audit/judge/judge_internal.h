@@ -8,7 +8,7 @@
 
 #include "audit/judge/judge.h"
 
-typedef struct sinkproof_judge_pass {
+typedef struct judge_pass {
     const sinkproof_model *model; // with its weights as the policy stores them
     sinkproof_model *kept;        // the same model, which the pass closes
     const sinkproof_config *config;
@@ -24,228 +24,214 @@ typedef struct sinkproof_judge_pass {
     sinkproof_honest *turns_ip[4]; // rotation tables [n, head_dim / 2]; NULL: a form without them
     sinkproof_honest *key_turns_ip[4]; // the same for keys, if they are meant to turn differently
     double done, all;                  // work, for the progress display
-} sinkproof_judge_pass;
+} judge_pass;
 
 // ---- parts: what one thread does alone, with reports of its own. Reports are merged in the order
 // of the parts, which depends on the problem and not on the number of threads.
 
-typedef struct sinkproof_part {
-    const sinkproof_judge_pass *pass;
+typedef struct judge_part {
+    const judge_pass *pass;
     size_t layer;
-    sinkproof_point_report *reports[SINKPROOF_TRACE_POINTS]; // allocated on first use
-    bool failed;                                             // out of memory
-} sinkproof_part;
+    sinkproof_point_report *reports[TRACE_POINTS]; // allocated on first use
+    bool failed;                                   // out of memory
+} judge_part;
 
-typedef void sinkproof_part_work(sinkproof_part *part, size_t index, void *of);
+typedef void part_work(judge_part *part, size_t index, void *of);
 
 // Runs the parts 0 .. count - 1 on all processors. Returns false if memory runs out.
-bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
-                        sinkproof_part_work *work, void *of);
+bool judge_in_parts(judge_pass *pass, size_t layer, size_t count, part_work *work, void *of);
 
 // The same token by token: a part has `each` tokens, and `work` gets the token's index.
-bool sinkproof_each_token(sinkproof_judge_pass *pass, size_t layer, size_t each,
-                          sinkproof_part_work *work, void *of);
+bool judge_each_token(judge_pass *pass, size_t layer, size_t each, part_work *work, void *of);
 
 // Frees a report and all that it owns. NULL is allowed.
-void sinkproof_report_free(sinkproof_point_report *report);
+void report_free(sinkproof_point_report *report);
 // Returns `count` zeroed elements; on failure NULL, and the part is marked as failed.
-void *sinkproof_part_allocate(sinkproof_part *part, size_t count, size_t size);
+void *part_allocate(judge_part *part, size_t count, size_t size);
 
 // ---- comparing
 
 // Elements [offset, offset + count) of a point, all of one token's row.
-typedef struct sinkproof_piece {
+typedef struct trace_piece {
     sinkproof_trace_point point;
     size_t offset, count, token;
     size_t apart;          // index of the last element if it does not follow the others, else 0
     double common;         // relative variance that these elements share
     const double *skipped; // the values without the operation; NULL: zeros
-} sinkproof_piece;
+} trace_piece;
 
 // Compares x[count] with the trace and replaces it by the engine's values. Returns false and keeps
 // x when the trace lacks the point. Where the next operation may read the point before its
 // rounding, x holds the unrounded sets, and the replacement covers both the stored and the
 // unrounded values (judge_unrounded.c).
-bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x);
+bool piece_compare(judge_part *part, const trace_piece *piece, sinkproof_honest *x);
 
 // Compares elements that are 0 in every honest engine: weights of masked keys.
-void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
-                             size_t count);
+void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t offset,
+                         size_t count);
 
 // Whether all of the engine's values are in their sets; reports nothing. True when the trace lacks
 // the point.
-bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
-                    const sinkproof_honest *x);
+bool piece_fits(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x);
 
 // Roundings before which the next operation may read (bound.unrounded). In this order: the policy
 // without them; whether the point has one; x rounded; and the sets that the next operation may
 // read, from the engine's values v, from the trace alone, or from x where the trace lacks the
 // point.
-sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy);
-bool sinkproof_may_be_unrounded(const sinkproof_judge_pass *pass, sinkproof_trace_point point);
-sinkproof_honest sinkproof_after_rounding(const sinkproof_judge_pass *pass,
-                                          sinkproof_trace_point point, sinkproof_honest x);
-sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                                   double v, sinkproof_honest unrounded);
-void sinkproof_read_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                          const sinkproof_tensor *tensor, size_t from, size_t count,
-                          sinkproof_honest *x);
-void sinkproof_read_untraced(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                             size_t count, sinkproof_honest *x);
+sinkproof_policy policy_without_optional(const sinkproof_policy *policy);
+bool point_may_be_unrounded(const judge_pass *pass, sinkproof_trace_point point);
+sinkproof_honest set_after_rounding(const judge_pass *pass, sinkproof_trace_point point,
+                                    sinkproof_honest x);
+sinkproof_honest set_read_value(const judge_pass *pass, sinkproof_trace_point point, double v,
+                                sinkproof_honest unrounded);
+void set_read_given(const judge_pass *pass, sinkproof_trace_point point,
+                    const sinkproof_tensor *tensor, size_t from, size_t count, sinkproof_honest *x);
+void set_read_untraced(const judge_pass *pass, sinkproof_trace_point point, size_t count,
+                       sinkproof_honest *x);
 
-bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer);
+bool point_is_traced(const judge_pass *pass, sinkproof_trace_point point, size_t layer);
 
 // Whether the pass has met the element that ends it: nothing more is computed.
-bool sinkproof_refused(const sinkproof_judge_pass *pass);
+bool pass_has_ended(const judge_pass *pass);
 
 // The rotation tables of token i, for queries or for keys.
-sinkproof_turns sinkproof_turns_of(const sinkproof_judge_pass *pass, bool keys, size_t i);
+sinkproof_turns token_turns(const judge_pass *pass, bool keys, size_t i);
 
 // ---- a stretch of the model (judge_stretch.c)
 
-sinkproof_doing sinkproof_doing_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                                   size_t layer);
+point_doing_kind point_doing(const judge_pass *pass, sinkproof_trace_point point, size_t layer);
 // Whether one of the points [first, last] of a layer is judged.
-bool sinkproof_any_judged(const sinkproof_judge_pass *pass, size_t layer,
-                          sinkproof_trace_point first, sinkproof_trace_point last);
+bool any_point_judged(const judge_pass *pass, size_t layer, sinkproof_trace_point first,
+                      sinkproof_trace_point last);
 // The same over all layers.
-bool sinkproof_any_judged_at_all(const sinkproof_judge_pass *pass, sinkproof_trace_point first,
-                                 sinkproof_trace_point last);
-bool sinkproof_part_leaves_out(const sinkproof_part *part, sinkproof_trace_point point);
+bool any_layer_judged(const judge_pass *pass, sinkproof_trace_point first,
+                      sinkproof_trace_point last);
+bool part_leaves_out_point(const judge_part *part, sinkproof_trace_point point);
 // Whether the point need not be computed. If it is given, x receives the trace's values.
-bool sinkproof_need_not(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer,
-                        sinkproof_honest *x);
+bool judge_skips_or_reads(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
+                          sinkproof_honest *x);
 
 // ---- operations as they are meant (judge_meaning.c)
 
 // The norm's epsilon for the row x_d of d numbers; changes x_d if the norm is meant to subtract the
 // mean.
-double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s, size_t d,
-                            sinkproof_honest *x_d);
+double meant_norm(const judge_pass *pass, const sinkproof_setting *s, size_t d,
+                  sinkproof_honest *x_d);
 // scaled: the table includes the concentration.
-void sinkproof_meant_table(const sinkproof_judge_pass *pass, const sinkproof_turning *turning,
-                           bool scaled, double position, sinkproof_honest *c_p,
-                           sinkproof_honest *s_p);
+void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool scaled,
+                 double position, sinkproof_honest *c_p, sinkproof_honest *s_p);
 // work_d has room for 4 head_dim elements.
-void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                          const sinkproof_turning *turning, const sinkproof_turns *turns,
-                          const sinkproof_honest *x_d, sinkproof_honest *work_d,
-                          sinkproof_honest *y_d);
-size_t sinkproof_meant_group(const sinkproof_judge_pass *pass, size_t h);
-sinkproof_honest sinkproof_meant_score(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                                       sinkproof_honest product);
+void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
+                const sinkproof_turning *turning, const sinkproof_turns *turns,
+                const sinkproof_honest *x_d, sinkproof_honest *work_d, sinkproof_honest *y_d);
+size_t meant_group(const judge_pass *pass, size_t h);
+sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
+                             sinkproof_honest product);
 // The weights of the keys [first_key, first_key + n) and of the sink; see sinkproof_honest_softmax.
-bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                             size_t first_key, size_t n, const sinkproof_honest *z_j,
-                             sinkproof_honest b, sinkproof_honest *a_j, double *common);
-bool sinkproof_meant_shares(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                            const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
-                            sinkproof_honest *w_k, double *common);
+bool meant_weights(const judge_pass *pass, const sinkproof_setting *s, size_t first_key, size_t n,
+                   const sinkproof_honest *z_j, sinkproof_honest b, sinkproof_honest *a_j,
+                   double *common);
+bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sinkproof_honest *g_e,
+                  size_t k, const int32_t *chosen_k, sinkproof_honest *w_k, double *common);
 // The activations M8 of a row of 2 inter values.
-void sinkproof_meant_activations(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                                 const sinkproof_honest *up, sinkproof_honest *z_f);
+void meant_activations(const judge_pass *pass, const sinkproof_setting *s,
+                       const sinkproof_honest *up, sinkproof_honest *z_f);
 
 // The setting for a tensor of `elements` elements.
-sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements);
+sinkproof_setting pass_setting(const judge_pass *pass, size_t elements);
 
 // ---- sets
 
-sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y); // hull of two sets
+sinkproof_honest set_hull(sinkproof_honest x, sinkproof_honest y); // hull of two sets
 
 // ---- the model
 
 // The first key that row i of the layer sees (mask.causal, mask.window); the last is i.
-size_t sinkproof_first_key(const sinkproof_config *config, size_t layer, size_t i);
+size_t first_seen_key(const sinkproof_config *config, size_t layer, size_t i);
 
 // a whole vector [1, cols], which the caller frees, or NULL
-double *sinkproof_decoded(const sinkproof_matrix *matrix);
+double *vector_decode(const sinkproof_matrix *matrix);
 
 // The weights of the norm A1, M1 or F1; only models whose norms subtract the mean have a shift.
-void sinkproof_norm_weights(const sinkproof_judge_pass *pass, size_t layer,
-                            sinkproof_trace_point point, sinkproof_matrix *scale,
-                            sinkproof_matrix *shift);
+void layer_norm_weights(const judge_pass *pass, size_t layer, sinkproof_trace_point point,
+                        sinkproof_matrix *scale, sinkproof_matrix *shift);
 
 // y_nd = norm of x_nd (A1, M1, F1), compared.
-bool sinkproof_judge_norm(sinkproof_judge_pass *pass, size_t layer, sinkproof_trace_point point,
-                          const sinkproof_honest *x_nd, sinkproof_honest *y_nd);
+bool judge_norm(judge_pass *pass, size_t layer, sinkproof_trace_point point,
+                const sinkproof_honest *x_nd, sinkproof_honest *y_nd);
 // M1 to M12 of a model without a router.
-bool sinkproof_judge_mlp(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
+bool judge_mlp(judge_pass *pass, size_t l, sinkproof_honest *x_nd);
 
 // y_nr = round(W x_n + b), compared. With y_nr NULL the result is not kept.
-typedef struct sinkproof_projection {
+typedef struct judge_projected {
     sinkproof_point at;
     sinkproof_trace_point point;
     const sinkproof_matrix *w, *b; // b may be NULL
     const sinkproof_honest *x_nc;
     sinkproof_honest *y_nr;
-} sinkproof_projection;
-bool sinkproof_judge_projection(sinkproof_judge_pass *pass, size_t layer,
-                                const sinkproof_projection *p);
+} judge_projected;
+bool judge_projection(judge_pass *pass, size_t layer, const judge_projected *p);
 
 // x_nd = round(x_nd + t_nd) (A13, M12), compared.
-bool sinkproof_judge_residual(sinkproof_judge_pass *pass, size_t layer, sinkproof_point at,
-                              sinkproof_trace_point point, const sinkproof_honest *t_nd,
-                              sinkproof_honest *x_nd);
+bool judge_residual(judge_pass *pass, size_t layer, sinkproof_point at, sinkproof_trace_point point,
+                    const sinkproof_honest *t_nd, sinkproof_honest *x_nd);
 
 // One layer: x_nd is the residual stream, input and output. Returns false if memory runs out.
-bool sinkproof_judge_attention(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
-bool sinkproof_judge_experts(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd);
+bool judge_attention(judge_pass *pass, size_t l, sinkproof_honest *x_nd);
+bool judge_experts(judge_pass *pass, size_t l, sinkproof_honest *x_nd);
 
 // ---- routing (judge_routing.c)
 
 // A choice of experts, slot by slot.
-typedef struct sinkproof_choice {
+typedef struct token_choice {
     int32_t expert[SINKPROOF_MAX_CHOSEN];
-} sinkproof_choice;
+} token_choice;
 
 // The knowledge of one token's experts.
-typedef struct sinkproof_routing {
+typedef struct token_routing {
     size_t choices; // 1: known, and stored in pass->chosen; 0: too many to follow
-    sinkproof_choice *choice;
-} sinkproof_routing;
+    token_choice *choice;
+} token_routing;
 
 // routing_n[n] is freed by the function below. t_nd: the normed input of the experts.
-bool sinkproof_judge_routing(sinkproof_judge_pass *pass, size_t l,
-                             const sinkproof_honest *logits_ne, const sinkproof_honest *t_nd,
-                             sinkproof_routing *routing_n);
-void sinkproof_routing_free(sinkproof_routing *routing_n, size_t n);
+bool judge_routing(judge_pass *pass, size_t l, const sinkproof_honest *logits_ne,
+                   const sinkproof_honest *t_nd, token_routing *routing_n);
+void routing_free(token_routing *routing_n, size_t n);
 
 // ---- experts (judge_experts.c)
 
 // Rows [first, first + rows) of one expert's up- or down-projection.
-typedef struct sinkproof_expert_rows {
+typedef struct expert_rows {
     size_t expert, first, rows;
     bool up;
     // token * n_chosen + slot of each row of x, where it is compared. NULL: not compared
     const size_t *q;
-} sinkproof_expert_rows;
+} expert_rows;
 
 // y[x.rows, rows] = round(round(W x) + b) (M5 and M6, or M9 and M10). Returns false if memory runs
 // out.
-bool sinkproof_expert_map(sinkproof_part *part, const sinkproof_layer *layer,
-                          const sinkproof_expert_rows *rows, const sinkproof_planes *x,
-                          sinkproof_honest *y, size_t stride);
+bool judge_expert_map(judge_part *part, const sinkproof_layer *layer, const expert_rows *rows,
+                      const sinkproof_planes *x, sinkproof_honest *y, size_t stride);
 
 // w_k: the weights of the chosen experts of one token (M4), from its logits. Returns false if
 // memory runs out.
-bool sinkproof_expert_weights(sinkproof_part *part, const sinkproof_honest *g_e,
-                              const sinkproof_choice *choice, sinkproof_honest *w_k,
-                              double *common);
+bool judge_expert_weights(judge_part *part, const sinkproof_honest *g_e, const token_choice *choice,
+                          sinkproof_honest *w_k, double *common);
 
 // ---- the layers of a point together (judge_layers.c), once each has a verdict. Returns false if
 // memory runs out.
-bool sinkproof_judge_layers_together(sinkproof_judgement *judgement);
+bool judge_layers_together(sinkproof_judgement *judgement);
 
 // ---- end to end (judge_truth.c), and words (judge_describe.c)
 
 // Fills the errors of the judgement's reports: runs the real model from the tokens, and each
 // unrounded operation on the engine's own inputs, with the engine's routing.
-bool sinkproof_judge_truth(sinkproof_judge_pass *pass);
+bool judge_truth(judge_pass *pass);
 
 // Fills worst_inputs of a report from the trace. Returns false if memory runs out.
-bool sinkproof_describe_inputs(const sinkproof_judge_pass *pass, sinkproof_point_report *report);
+bool judge_describe_inputs(const judge_pass *pass, sinkproof_point_report *report);
 
 // Adds to the work done and reports the progress.
-void sinkproof_judge_progress(sinkproof_judge_pass *pass, double work);
+void judge_progress(judge_pass *pass, double work);
 
 #endif

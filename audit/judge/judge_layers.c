@@ -15,8 +15,8 @@ static bool is_asked(const sinkproof_point_report *r, sinkproof_trace_point poin
 }
 
 // `layers` has room for all reports.
-static bool pool(sinkproof_judgement *j, sinkproof_trace_point point,
-                 const sinkproof_drift **layers) {
+static bool pool_layers(sinkproof_judgement *j, sinkproof_trace_point point,
+                        const sinkproof_drift **layers) {
     sinkproof_drift_result together;
     size_t n = 0;
     for (size_t i = 0; i < j->n_reports; i++)
@@ -37,12 +37,12 @@ static bool pool(sinkproof_judgement *j, sinkproof_trace_point point,
     return true;
 }
 
-bool sinkproof_judge_layers_together(sinkproof_judgement *j) {
+bool judge_layers_together(sinkproof_judgement *j) {
     const sinkproof_drift **layers = malloc((j->n_reports + 1) * sizeof *layers);
     bool fine = layers != NULL;
-    for (int p = 0; fine && p < SINKPROOF_TRACE_POINTS; p++)
+    for (int p = 0; fine && p < TRACE_POINTS; p++)
         if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
-            fine = pool(j, (sinkproof_trace_point)p, layers);
+            fine = pool_layers(j, (sinkproof_trace_point)p, layers);
     free(layers);
     return fine;
 }

@@ -13,17 +13,17 @@
 
 #define TURNING                                                                                    \
     { true, false, false, 0, 1, 1, 0 }
-const sinkproof_meaning sinkproof_meant = {.query = TURNING,
-                                           .key = TURNING,
-                                           .score_times = 1,
-                                           .after_values = {1, 1},
-                                           .gate_low = -INFINITY,
-                                           .gate_high = 1,
-                                           .up_low = -1,
-                                           .up_high = 1,
-                                           .up_plus = 1,
-                                           .mixture_times = 1,
-                                           .after_experts = {1, 1}};
+const sinkproof_meaning sinkproof_meaning_as_defined = {.query = TURNING,
+                                                        .key = TURNING,
+                                                        .score_times = 1,
+                                                        .after_values = {1, 1},
+                                                        .gate_low = -INFINITY,
+                                                        .gate_high = 1,
+                                                        .up_low = -1,
+                                                        .up_high = 1,
+                                                        .up_plus = 1,
+                                                        .mixture_times = 1,
+                                                        .after_experts = {1, 1}};
 
 // A copy of the setting whose policy does not round at `point`.
 typedef struct open_setting {
@@ -39,7 +39,7 @@ static void leave_open(open_setting *open, const sinkproof_setting *s, sinkproof
 }
 
 // 1 / x of a set of positive numbers.
-static sinkproof_honest inverse(sinkproof_honest x) {
+static sinkproof_honest set_inverse(sinkproof_honest x) {
     double mid = 1 / x.mid;
     return (sinkproof_honest){.lo = 1 / x.hi * (1 - 0x1p-52),
                               .hi = x.lo > 0 ? 1 / x.lo * (1 + 0x1p-52) : INFINITY,
@@ -54,8 +54,8 @@ static sinkproof_honest inverse(sinkproof_honest x) {
 
 // ---- norms
 
-double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_setting *s, size_t d,
-                            sinkproof_honest *x_d) {
+double meant_norm(const judge_pass *pass, const sinkproof_setting *s, size_t d,
+                  sinkproof_honest *x_d) {
     double eps = pass->config->rms_eps, mean = 0, size = 0, square = 0;
     for (size_t i = 0; pass->meaning->centred && i < d; i++)
         mean += x_d[i].mid / (double)d, size += fabs(x_d[i].mid) / (double)d;
@@ -69,37 +69,35 @@ double sinkproof_meant_norm(const sinkproof_judge_pass *pass, const sinkproof_se
 
 // ---- rotation
 
-void sinkproof_meant_table(const sinkproof_judge_pass *pass, const sinkproof_turning *turning,
-                           bool scaled, double position, sinkproof_honest *c_p,
-                           sinkproof_honest *s_p) {
+void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool scaled,
+                 double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
     size_t half = pass->config->head_dim / 2;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * half);
+    sinkproof_setting s = pass_setting(pass, pass->n * half);
     open_setting open;
     double by = pow(sinkproof_yarn_concentration(pass->config), -turning->without_concentration) *
                 turning->concentration;
-    if (by != 1) leave_open(&open, &s, SINKPROOF_AT_A4_COS);
+    if (by != 1) leave_open(&open, &s, AT_A4_COS);
     (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
         by != 1 ? &open.s : &s, pass->config,
         position * turning->position_times + turning->position_by, c_p, s_p);
     for (size_t p = 0; by != 1 && p < half; p++) {
-        c_p[p] = sinkproof_honest_at(&s, SINKPROOF_AT_A4_COS,
-                                     sinkproof_honest_mul(c_p[p], sinkproof_known(by)));
-        s_p[p] = sinkproof_honest_at(&s, SINKPROOF_AT_A4_COS,
-                                     sinkproof_honest_mul(s_p[p], sinkproof_known(by)));
+        c_p[p] =
+            sinkproof_honest_at(&s, AT_A4_COS, sinkproof_honest_mul(c_p[p], sinkproof_known(by)));
+        s_p[p] =
+            sinkproof_honest_at(&s, AT_A4_COS, sinkproof_honest_mul(s_p[p], sinkproof_known(by)));
     }
     for (size_t p = 0; turning->backwards && p < half; p++)
         s_p[p] = sinkproof_honest_mul(s_p[p], sinkproof_known(-1));
 }
 
-void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                          const sinkproof_turning *turning, const sinkproof_turns *turns,
-                          const sinkproof_honest *x_d, sinkproof_honest *work_d,
-                          sinkproof_honest *y_d) {
+void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
+                const sinkproof_turning *turning, const sinkproof_turns *turns,
+                const sinkproof_honest *x_d, sinkproof_honest *work_d, sinkproof_honest *y_d) {
     size_t d = pass->config->head_dim, half = d / 2;
     // neighbours rearranged as halves
     sinkproof_honest *apart_d = work_d + 2 * d, *turned_d = work_d + 3 * d;
     for (size_t i = 0; !turning->turned && i < d; i++)
-        y_d[i] = sinkproof_honest_at(s, SINKPROOF_AT_A4, x_d[i]);
+        y_d[i] = sinkproof_honest_at(s, AT_A4, x_d[i]);
     if (!turning->turned) return;
     if (!turning->neighbours) {
         sinkproof_honest_turn(s, pass->config, turns, x_d, work_d, y_d);
@@ -112,21 +110,21 @@ void sinkproof_meant_turn(const sinkproof_judge_pass *pass, const sinkproof_sett
 
 // ---- attention
 
-size_t sinkproof_meant_group(const sinkproof_judge_pass *pass, size_t h) {
+size_t meant_group(const judge_pass *pass, size_t h) {
     const sinkproof_config *c = pass->config;
     return pass->meaning->heads_by_modulus ? h % c->n_kv_heads : h / (c->n_heads / c->n_kv_heads);
 }
 
-sinkproof_honest sinkproof_meant_score(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                                       sinkproof_honest product) {
+sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
+                             sinkproof_honest product) {
     double times = pass->meaning->score_times;
     if (times == 1) return sinkproof_honest_score(s, pass->config->head_dim, product);
     open_setting open;
-    leave_open(&open, s, SINKPROOF_AT_A6);
+    leave_open(&open, s, AT_A6);
     sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
     z = sinkproof_honest_mul(z, sinkproof_known(times));
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
-    return sinkproof_honest_at(s, SINKPROOF_AT_A6, sinkproof_honest_inside(s, z));
+    return sinkproof_honest_at(s, AT_A6, sinkproof_honest_inside(s, z));
 }
 
 // How often the sink's exponential counts in the sum over the keys [first_key, first_key + n).
@@ -157,56 +155,54 @@ static bool weights_alone(const sinkproof_setting *s, size_t n, const sinkproof_
     sinkproof_honest sink = sinkproof_known(0);
     double top = -INFINITY;
     for (size_t j = 0; j < n; j++) top = fmax(top, z_j[j].lo);
-    if (own && !sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, z_j, b, a_j, common)) return false;
+    if (own && !sinkproof_honest_softmax(s, AT_A9, n, z_j, b, a_j, common)) return false;
     if (own) sink = a_j[n];
     open_setting open;
-    leave_open(&open, s, SINKPROOF_AT_A9);
-    if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_A9, n, z_j, sinkproof_known(-INFINITY), a_j,
-                                  common))
+    leave_open(&open, s, AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, AT_A9, n, z_j, sinkproof_known(-INFINITY), a_j, common))
         return false;
     double more = b.hi > top ? 2 * s->u * (b.hi - top + 1) : 0;
     for (size_t j = 0; j < n; j++)
-        a_j[j] =
-            sinkproof_honest_at(s, SINKPROOF_AT_A9, sinkproof_honest_declared(a_j[j], more, 0));
+        a_j[j] = sinkproof_honest_at(s, AT_A9, sinkproof_honest_declared(a_j[j], more, 0));
     a_j[n] = sink;
     return true;
 }
 
 // alpha / (1 + (count - 1) alpha_sink): the weights when the sink's exponential counts `count`
 // times.
-bool sinkproof_meant_weights(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                             size_t first_key, size_t n, const sinkproof_honest *z_j,
-                             sinkproof_honest b, sinkproof_honest *a_j, double *common) {
+bool meant_weights(const judge_pass *pass, const sinkproof_setting *s, size_t first_key, size_t n,
+                   const sinkproof_honest *z_j, sinkproof_honest b, sinkproof_honest *a_j,
+                   double *common) {
     const sinkproof_meaning *m = pass->meaning;
     if (m->sink_share == SINKPROOF_SINK_ONCE)
-        return sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, z_j, b, a_j, common);
+        return sinkproof_honest_softmax(s, AT_A9, n, z_j, b, a_j, common);
     if (m->sink_share == SINKPROOF_SINK_LEFT_OUT || m->sink_share == SINKPROOF_SINK_RENORMALISED)
         return weights_alone(s, n, z_j, b, m->sink_share == SINKPROOF_SINK_RENORMALISED, a_j,
                              common);
     open_setting open;
-    leave_open(&open, s, SINKPROOF_AT_A9);
-    if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_A9, n, z_j, b, a_j, common)) return false;
+    leave_open(&open, s, AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, AT_A9, n, z_j, b, a_j, common)) return false;
     sinkproof_honest count = sink_count(m, first_key, n, z_j, &b), sink = a_j[n];
     sinkproof_honest more = sinkproof_honest_sub(count, sinkproof_known(1));
     sinkproof_honest sum =
         sinkproof_honest_add(sinkproof_known(1), sinkproof_honest_mul(more, sink));
-    sinkproof_honest by = inverse(sum);
+    sinkproof_honest by = set_inverse(sum);
     for (size_t j = 0; j <= n; j++) {
         sinkproof_honest a = sinkproof_honest_mul(a_j[j], by);
         if (j == n) a = sinkproof_honest_mul(a, count);
-        a_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9, sinkproof_honest_roundings(s, a, 3));
+        a_j[j] = sinkproof_honest_at(s, AT_A9, sinkproof_honest_roundings(s, a, 3));
     }
     return true;
 }
 
 // ---- experts
 
-static bool all_shares(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
+static bool all_shares(const judge_pass *pass, const sinkproof_setting *s,
                        const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
                        sinkproof_honest *w_k, double *common) {
     size_t experts = pass->config->n_experts;
     sinkproof_honest *w_e = malloc((experts + 1) * sizeof *w_e);
-    bool fine = w_e != NULL && sinkproof_honest_softmax(s, SINKPROOF_AT_M4, experts, g_e,
+    bool fine = w_e != NULL && sinkproof_honest_softmax(s, AT_M4, experts, g_e,
                                                         sinkproof_known(-INFINITY), w_e, common);
     for (size_t i = 0; fine && i < k; i++) w_k[i] = w_e[chosen_k[i]];
     free(w_e);
@@ -218,19 +214,19 @@ static bool sigmoid_shares(const sinkproof_setting *s, const sinkproof_honest *g
     sinkproof_honest sum = sinkproof_known(0), pair[2];
     double unused;
     open_setting open;
-    leave_open(&open, s, SINKPROOF_AT_M4);
+    leave_open(&open, s, AT_M4);
     for (size_t i = 0; i < k; i++) { // e^g / (e^g + e^0)
-        if (!sinkproof_honest_softmax(&open.s, SINKPROOF_AT_M4, 1, &g_e[chosen_k[i]],
-                                      sinkproof_known(0), pair, &unused))
+        if (!sinkproof_honest_softmax(&open.s, AT_M4, 1, &g_e[chosen_k[i]], sinkproof_known(0),
+                                      pair, &unused))
             return false;
         w_k[i] = pair[0];
         sum = sinkproof_honest_add(sum, pair[0]);
     }
-    sinkproof_honest by = inverse(sum);
+    sinkproof_honest by = set_inverse(sum);
     for (size_t i = 0; i < k; i++) {
         if (over_sum)
             w_k[i] = sinkproof_honest_roundings(s, sinkproof_honest_mul(w_k[i], by), (double)k + 1);
-        w_k[i] = sinkproof_honest_at(s, SINKPROOF_AT_M4, w_k[i]);
+        w_k[i] = sinkproof_honest_at(s, AT_M4, w_k[i]);
     }
     return true;
 }
@@ -246,9 +242,8 @@ static bool defined_shares(const sinkproof_setting *s, size_t experts, const sin
     return true;
 }
 
-bool sinkproof_meant_shares(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                            const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
-                            sinkproof_honest *w_k, double *common) {
+bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sinkproof_honest *g_e,
+                  size_t k, const int32_t *chosen_k, sinkproof_honest *w_k, double *common) {
     size_t experts = pass->config->n_experts;
     sinkproof_expert_share share = pass->meaning->share;
     *common = 0;
@@ -261,7 +256,7 @@ bool sinkproof_meant_shares(const sinkproof_judge_pass *pass, const sinkproof_se
         sinkproof_honest w = share == SINKPROOF_SHARE_EVEN  ? sinkproof_known(1 / (double)k)
                              : share == SINKPROOF_SHARE_ONE ? sinkproof_known(1)
                                                             : g_e[chosen_k[i]];
-        w_k[i] = sinkproof_honest_at(s, SINKPROOF_AT_M4, sinkproof_honest_inside(s, w));
+        w_k[i] = sinkproof_honest_at(s, AT_M4, sinkproof_honest_inside(s, w));
     }
     return true;
 }
@@ -274,13 +269,13 @@ static size_t place_in_row(sinkproof_pairing pairing, size_t inter, size_t f, si
     return halves ? f + which * inter : 2 * f + which;
 }
 
-static sinkproof_honest clamped(sinkproof_honest x, double low, double high, double limit) {
+static sinkproof_honest set_clamped(sinkproof_honest x, double low, double high, double limit) {
     return sinkproof_honest_clamp(x, isinf(low) ? low : low * limit,
                                   isinf(high) ? high : high * limit);
 }
 
-void sinkproof_meant_activations(const sinkproof_judge_pass *pass, const sinkproof_setting *s,
-                                 const sinkproof_honest *up, sinkproof_honest *z_f) {
+void meant_activations(const judge_pass *pass, const sinkproof_setting *s,
+                       const sinkproof_honest *up, sinkproof_honest *z_f) {
     const sinkproof_config *c = pass->config;
     const sinkproof_meaning *m = pass->meaning;
     sinkproof_swiglu_numbers free_of_clamps = c->swiglu;
@@ -291,8 +286,8 @@ void sinkproof_meant_activations(const sinkproof_judge_pass *pass, const sinkpro
         sinkproof_honest gate = up[place_in_row(m->pairing, c->inter, f, 0)];
         sinkproof_honest other = up[place_in_row(m->pairing, c->inter, f, 1)];
         if (!plain) {
-            gate = clamped(gate, m->gate_low, m->gate_high, c->swiglu.limit);
-            other = clamped(other, m->up_low, m->up_high, c->swiglu.limit);
+            gate = set_clamped(gate, m->gate_low, m->gate_high, c->swiglu.limit);
+            other = set_clamped(other, m->up_low, m->up_high, c->swiglu.limit);
             other = sinkproof_honest_add(other, sinkproof_known(m->up_plus - 1));
         }
         z_f[f] = sinkproof_honest_swiglu(s, plain ? c->swiglu : free_of_clamps, gate, other);

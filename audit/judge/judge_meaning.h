@@ -94,6 +94,6 @@ typedef struct sinkproof_meaning {
     sinkproof_joining after_experts; // M12
 } sinkproof_meaning;
 
-extern const sinkproof_meaning sinkproof_meant; // the definition
+extern const sinkproof_meaning sinkproof_meaning_as_defined; // the definition
 
 #endif

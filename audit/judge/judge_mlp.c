@@ -14,25 +14,24 @@ typedef struct activation_work {
 } activation_work;
 
 // M8 of a token.
-static void activate_token(sinkproof_part *part, size_t i, void *of) {
+static void activate_token(judge_part *part, size_t i, void *of) {
     const activation_work *w = of;
     const sinkproof_config *c = part->pass->config;
     size_t f = c->inter;
-    sinkproof_setting s = sinkproof_setting_of(part->pass, part->pass->n * f);
+    sinkproof_setting s = pass_setting(part->pass, part->pass->n * f);
     sinkproof_honest *z_f = &w->z_nf[i * f];
     if (c->activation == SINKPROOF_SWIGLU)
-        sinkproof_meant_activations(part->pass, &s, &w->u_nr[i * 2 * f], z_f);
+        meant_activations(part->pass, &s, &w->u_nr[i * 2 * f], z_f);
     else
         for (size_t k = 0; k < f; k++) z_f[k] = sinkproof_honest_gelu(&s, w->u_nr[i * f + k]);
-    const sinkproof_piece piece = {
-        .point = SINKPROOF_TRACE_M8, .offset = i * f, .count = f, .token = i};
-    sinkproof_compare(part, &piece, z_f);
+    const trace_piece piece = {.point = TRACE_M8, .offset = i * f, .count = f, .token = i};
+    piece_compare(part, &piece, z_f);
 }
 
-bool sinkproof_judge_mlp(sinkproof_judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
+bool judge_mlp(judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
     const sinkproof_config *c = pass->config;
-    if (!sinkproof_any_judged(pass, l, SINKPROOF_TRACE_M1, SINKPROOF_TRACE_M12)) {
-        sinkproof_need_not(pass, SINKPROOF_TRACE_M12, l, x_nd);
+    if (!any_point_judged(pass, l, TRACE_M1, TRACE_M12)) {
+        judge_skips_or_reads(pass, TRACE_M12, l, x_nd);
         return true;
     }
     sinkproof_layer w = sinkproof_model_layer(pass->model, l);
@@ -40,20 +39,14 @@ bool sinkproof_judge_mlp(sinkproof_judge_pass *pass, size_t l, sinkproof_honest 
     sinkproof_honest *u = malloc(pass->n * w.w_up.rows * sizeof *u);
     sinkproof_honest *z = malloc(pass->n * c->inter * sizeof *z);
     activation_work activation = {u, z};
-    const sinkproof_projection m6 = {SINKPROOF_AT_M6, SINKPROOF_TRACE_M6, &w.w_up, &w.b_up, t, u},
-                               m10 = {SINKPROOF_AT_M10,
-                                      SINKPROOF_TRACE_M10,
-                                      &w.w_down,
-                                      &w.b_down,
-                                      z,
-                                      t};
-    bool fine = t != NULL && u != NULL && z != NULL &&
-                sinkproof_judge_norm(pass, l, SINKPROOF_TRACE_M1, x_nd, t) &&
-                sinkproof_judge_projection(pass, l, &m6) &&
-                (sinkproof_need_not(pass, SINKPROOF_TRACE_M8, l, z) ||
-                 sinkproof_each_token(pass, l, TOKENS, activate_token, &activation)) &&
-                sinkproof_judge_projection(pass, l, &m10) &&
-                sinkproof_judge_residual(pass, l, SINKPROOF_AT_M12, SINKPROOF_TRACE_M12, t, x_nd);
+    const judge_projected m6 = {AT_M6, TRACE_M6, &w.w_up, &w.b_up, t, u},
+                          m10 = {AT_M10, TRACE_M10, &w.w_down, &w.b_down, z, t};
+    bool fine = t != NULL && u != NULL && z != NULL && judge_norm(pass, l, TRACE_M1, x_nd, t) &&
+                judge_projection(pass, l, &m6) &&
+                (judge_skips_or_reads(pass, TRACE_M8, l, z) ||
+                 judge_each_token(pass, l, TOKENS, activate_token, &activation)) &&
+                judge_projection(pass, l, &m10) &&
+                judge_residual(pass, l, AT_M12, TRACE_M12, t, x_nd);
     free(t);
     free(u);
     free(z);

@@ -22,8 +22,8 @@ typedef struct remedy {
     bool behind; // computed from infinities or NaN: adding points decides nothing
 } remedy;
 
-const sinkproof_point_report *sinkproof_report_of(const sinkproof_judgement *j,
-                                                  sinkproof_trace_point point, size_t layer) {
+const sinkproof_point_report *judgement_report(const sinkproof_judgement *j,
+                                               sinkproof_trace_point point, size_t layer) {
     bool layered = sinkproof_trace_point_is_layered(point);
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
@@ -32,13 +32,14 @@ const sinkproof_point_report *sinkproof_report_of(const sinkproof_judgement *j,
     return NULL;
 }
 
-static bool holds(const sinkproof_judgement *j, sinkproof_trace_point point, size_t layer) {
-    return sinkproof_report_of(j, point, layer) != NULL;
+static bool judgement_holds_point(const sinkproof_judgement *j, sinkproof_trace_point point,
+                                  size_t layer) {
+    return judgement_report(j, point, layer) != NULL;
 }
 
-static void want(const sinkproof_judgement *j, remedy *r, sinkproof_trace_point point,
-                 size_t layer) {
-    bool known = point == SINKPROOF_TRACE_T0 || holds(j, point, layer) || r->n == WANTED;
+static void remedy_want_point(const sinkproof_judgement *j, remedy *r, sinkproof_trace_point point,
+                              size_t layer) {
+    bool known = point == TRACE_T0 || judgement_holds_point(j, point, layer) || r->n == WANTED;
     for (size_t i = 0; i < r->n; i++)
         known = known || (r->add[i].point == point && r->add[i].layer == layer);
     if (!known) r->add[r->n++] = (place){point, layer};
@@ -52,10 +53,10 @@ static void want_inputs(const sinkproof_config *config, const sinkproof_judgemen
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
         bool may_be_absent = sinkproof_trace_point_held(inputs[i].point) >= SINKPROOF_ASKED;
-        if (may_be_absent && !holds(j, inputs[i].point, layer))
+        if (may_be_absent && !judgement_holds_point(j, inputs[i].point, layer))
             want_inputs(config, j, r, inputs[i].point, layer);
         else
-            want(j, r, inputs[i].point, inputs[i].layer);
+            remedy_want_point(j, r, inputs[i].point, inputs[i].layer);
     }
 }
 
@@ -65,18 +66,18 @@ static void want_inputs(const sinkproof_config *config, const sinkproof_judgemen
 static remedy remedy_for(const sinkproof_config *config, const sinkproof_judgement *j,
                          sinkproof_trace_point point, size_t layer) {
     remedy r = {.n = 0};
-    bool experts = point >= SINKPROOF_TRACE_M1 && point <= SINKPROOF_TRACE_M12;
-    bool routed = point >= SINKPROOF_TRACE_M4 && point <= SINKPROOF_TRACE_M12;
-    bool projected = point >= SINKPROOF_TRACE_A1 && point <= SINKPROOF_TRACE_A4_K;
-    if (point == SINKPROOF_TRACE_F1 || point == SINKPROOF_TRACE_F2)
-        want_inputs(config, j, &r, SINKPROOF_TRACE_F1, layer);
+    bool experts = point >= TRACE_M1 && point <= TRACE_M12;
+    bool routed = point >= TRACE_M4 && point <= TRACE_M12;
+    bool projected = point >= TRACE_A1 && point <= TRACE_A4_K;
+    if (point == TRACE_F1 || point == TRACE_F2)
+        want_inputs(config, j, &r, TRACE_F1, layer);
     else if (experts)
-        want(j, &r, SINKPROOF_TRACE_A13, layer);
+        remedy_want_point(j, &r, TRACE_A13, layer);
     else if (projected)
-        want_inputs(config, j, &r, SINKPROOF_TRACE_A1, layer);
-    if (routed && j->open[layer] > 0) want(j, &r, SINKPROOF_TRACE_M3, layer);
+        want_inputs(config, j, &r, TRACE_A1, layer);
+    if (routed && j->open[layer] > 0) remedy_want_point(j, &r, TRACE_M3, layer);
     if (r.n == 0) want_inputs(config, j, &r, point, layer);
-    r.behind = r.n == 0 && sinkproof_is_behind_not_finite(config, j, point, layer);
+    r.behind = r.n == 0 && input_is_not_finite(config, j, point, layer);
     return r;
 }
 
@@ -100,10 +101,10 @@ static void print_layers(FILE *out, const bool *layers, size_t n) {
 // Points by name and layer, at[point][layer]; the last layer holds the points outside the layers.
 typedef struct grid {
     size_t layers;
-    bool at[SINKPROOF_TRACE_POINTS][SINKPROOF_MAX_LAYERS + 1];
+    bool at[TRACE_POINTS][SINKPROOF_MAX_LAYERS + 1];
 } grid;
 
-static void mark(grid *g, sinkproof_trace_point point, size_t layer) {
+static void grid_mark_point(grid *g, sinkproof_trace_point point, size_t layer) {
     g->at[point][sinkproof_trace_point_is_layered(point) ? layer : g->layers] = true;
 }
 
@@ -115,11 +116,11 @@ static bool any_layer(const grid *g, sinkproof_trace_point point) {
 
 // Prints "F1, F2" or "M3, M12 of layers 2-3": points of the same layers are listed together.
 static void print_grid(FILE *out, const grid *g) {
-    bool said[SINKPROOF_TRACE_POINTS] = {false}, first = true;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    bool said[TRACE_POINTS] = {false}, first = true;
+    for (int p = 0; p < TRACE_POINTS; p++) {
         if (said[p] || !any_layer(g, (sinkproof_trace_point)p)) continue;
         const bool *layers = g->at[p];
-        for (int o = p; o < SINKPROOF_TRACE_POINTS; o++) {
+        for (int o = p; o < TRACE_POINTS; o++) {
             if (memcmp(layers, g->at[o], g->layers + 1) != 0) continue;
             said[o] = true;
             fprintf(out, "%s%s",
@@ -152,7 +153,7 @@ static void print_untraced(FILE *out, const sinkproof_judgement *j, const grid *
     for (size_t i = 0; i < j->n_reports; i++)
         if (sinkproof_trace_point_is_layered(j->reports[i].point))
             empty[j->reports[i].layer] = false;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+    for (int p = 0; p < TRACE_POINTS; p++)
         for (size_t at = 0; at <= n; at++)
             for (size_t l = at; undecided->at[p][at] && l > 0 && empty[l - 1];) before[--l] = true;
     for (size_t l = 0; l < n; l++) count += before[l];
@@ -182,8 +183,9 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
         if (!same_kind(&kind, &its)) continue;
         done[i] = true;
         open += r->undecided, elements += r->elements;
-        mark(&undecided, r->point, r->layer);
-        for (size_t a = 0; a < its.n; a++) mark(&add, its.add[a].point, its.add[a].layer);
+        grid_mark_point(&undecided, r->point, r->layer);
+        for (size_t a = 0; a < its.n; a++)
+            grid_mark_point(&add, its.add[a].point, its.add[a].layer);
     }
     print_grid(out, &undecided);
     if (whole)
@@ -202,9 +204,9 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
     }
 }
 
-void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
-                                   const sinkproof_judgement *j) {
-    bool done[SINKPROOF_TRACE_POINTS * SINKPROOF_MAX_LAYERS] = {false}, any = false;
+void judgement_print_undecided(FILE *out, const sinkproof_config *config,
+                               const sinkproof_judgement *j) {
+    bool done[TRACE_POINTS * SINKPROOF_MAX_LAYERS] = {false}, any = false;
     for (size_t i = 0; i < j->n_reports; i++) {
         if (done[i] || !is_open(&j->reports[i])) continue;
         if (!any) fprintf(out, "\n");
@@ -213,7 +215,7 @@ void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
     }
 }
 
-json_t *sinkproof_judgement_remedies(const sinkproof_config *config, const sinkproof_judgement *j) {
+json_t *judgement_remedies_json(const sinkproof_config *config, const sinkproof_judgement *j) {
     json_t *list = json_array();
     for (size_t i = 0; i < j->n_reports; i++) {
         if (!is_open(&j->reports[i])) continue;

@@ -29,7 +29,7 @@ static void take_drift(line *out, const sinkproof_drift_result *r) {
 }
 
 // together: also take the drift of its layers together.
-static void take(line *out, const sinkproof_point_report *r, bool together) {
+static void line_take_report(line *out, const sinkproof_point_report *r, bool together) {
     out->verdict = r->verdict > out->verdict ? r->verdict : out->verdict;
     out->bridged = out->bridged || r->bridged;
     out->elements += r->elements, out->several += r->several;
@@ -49,10 +49,11 @@ static void print_line(FILE *out, const line *l) {
                              sinkproof_count_share(l->elements - l->several, l->elements), 2);
     char gain[16] = "-", noise[16] = "-", width[16] = "1"; // a set of one value: one step is seen
     if (l->several > 0) share = sinkproof_share_digits(l->share_worst, 2);
-    if (l->limit > 0 && isfinite(l->limit)) drift = sinkproof_share(fabs(l->gain) / l->limit, 2);
+    if (l->limit > 0 && isfinite(l->limit))
+        drift = sinkproof_share_fixed(fabs(l->gain) / l->limit, 2);
     if (l->smallest > 0) snprintf(gain, sizeof gain, "%.1e", l->smallest);
-    if (l->single >= SINKPROOF_HISTOGRAM_TOP)
-        snprintf(width, sizeof width, ">%.0f", SINKPROOF_HISTOGRAM_TOP);
+    if (l->single >= HISTOGRAM_TOP)
+        snprintf(width, sizeof width, ">%.0f", HISTOGRAM_TOP);
     else if (l->single > 0)
         snprintf(width, sizeof width, "%.1f", l->single);
     if (l->noise > 0 && isfinite(l->noise)) snprintf(noise, sizeof noise, "%.2g", l->noise);
@@ -72,15 +73,16 @@ static void print_header(FILE *out) {
 static void print_together(FILE *out, const sinkproof_judgement *j) {
     const char *between = "drift of all layers together, of its limit:";
     int column = 0;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         const sinkproof_point_report *r = NULL;
         for (size_t i = 0; i < j->n_reports; i++)
             if (j->reports[i].point == (sinkproof_trace_point)p &&
                 j->reports[i].layers_together > 0)
                 r = &j->reports[i];
         if (r == NULL || !isfinite(r->together.limit)) continue;
-        column += fprintf(out, "%s %s %s", between, sinkproof_trace_point_name(r->point),
-                          sinkproof_share(fabs(r->together.gain) / r->together.limit, 2).text);
+        column +=
+            fprintf(out, "%s %s %s", between, sinkproof_trace_point_name(r->point),
+                    sinkproof_share_fixed(fabs(r->together.gain) / r->together.limit, 2).text);
         between = column > 84 ? ",\n " : ",";
         column = column > 84 ? 0 : column;
     }
@@ -91,13 +93,14 @@ static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
     print_header(out);
     for (size_t i = 0; all && i < j->n_reports; i++) {
         line l = {.name = j->reports[i].name};
-        take(&l, &j->reports[i], false);
+        line_take_report(&l, &j->reports[i], false);
         print_line(out, &l);
     }
-    for (int p = 0; !all && p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; !all && p < TRACE_POINTS; p++) {
         line l = {.name = sinkproof_trace_point_name((sinkproof_trace_point)p)};
         for (size_t i = 0; i < j->n_reports; i++)
-            if (j->reports[i].point == (sinkproof_trace_point)p) take(&l, &j->reports[i], true);
+            if (j->reports[i].point == (sinkproof_trace_point)p)
+                line_take_report(&l, &j->reports[i], true);
         if (l.elements > 0) print_line(out, &l);
     }
     if (all) print_together(out, j);
@@ -169,7 +172,7 @@ static void print_suspicion(FILE *out, const sinkproof_judgement *j) {
                 "leave "
                 "it);\nthe worst is ",
                 r->unlikely, sinkproof_counted(r->elements, "element").text,
-                sinkproof_is(r->unlikely), j->rate);
+                sinkproof_is_or_are(r->unlikely), j->rate);
         print_index(out, r);
         fprintf(out, "\n");
         print_element(out, r);
@@ -230,7 +233,7 @@ static void print_fitting(FILE *out, const sinkproof_judgement *j, bool all) {
     }
 }
 
-double sinkproof_relative(double square, const sinkproof_point_report *r) {
+double sinkproof_error_relative(double square, const sinkproof_point_report *r) {
     return r->errors.truth > 0 ? sqrt(square / r->errors.truth) : NAN;
 }
 
@@ -243,23 +246,24 @@ static void print_inherited(FILE *out, const sinkproof_judgement *j) {
         if (!(r->errors.truth > 0) || !isfinite(r->errors.error)) continue;
         last = r;
         if (r->bridged) continue;
-        if (most == NULL ||
-            sinkproof_relative(r->errors.local, r) > sinkproof_relative(most->errors.local, most))
+        if (most == NULL || sinkproof_error_relative(r->errors.local, r) >
+                                sinkproof_error_relative(most->errors.local, most))
             most = r;
     }
     if (last == NULL) return;
     fprintf(out,
             "\nAgainst the truth end to end, relative in the 2-norm (estimated in binary64):\n");
-    fprintf(out, "%s is off by %.3g; ", last->name, sinkproof_relative(last->errors.error, last));
+    fprintf(out, "%s is off by %.3g; ", last->name,
+            sinkproof_error_relative(last->errors.error, last));
     if (last->bridged)
         fprintf(out, "where that arose is not told: its inputs are not traced.\n");
     else
         fprintf(out, "%.3g arose in this operation, %.3g is inherited from its inputs.\n",
-                sinkproof_relative(last->errors.local, last),
-                sinkproof_relative(last->errors.inherited, last));
+                sinkproof_error_relative(last->errors.local, last),
+                sinkproof_error_relative(last->errors.inherited, last));
     if (most != NULL)
         fprintf(out, "Of the operations whose inputs are traced %s adds most: %.3g.\n", most->name,
-                sinkproof_relative(most->errors.local, most));
+                sinkproof_error_relative(most->errors.local, most));
 }
 
 void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
@@ -274,11 +278,11 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
     char not_finite[SINKPROOF_NOT_FINITE_TEXT];
     sinkproof_not_finite_text(j, not_finite);
     if (not_finite[0] != '\0') fprintf(out, "\n%s", not_finite);
-    sinkproof_judgement_undecided(out, config, j);
+    judgement_print_undecided(out, config, j);
     print_inherited(out, j);
 }
 
-static json_t *number(double x) {
+static json_t *number_json(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
@@ -298,7 +302,7 @@ static json_t *forms_json(const sinkproof_judgement *j) {
     return o;
 }
 
-static json_t *hex(double x) {
+static json_t *hex_json(double x) {
     char text[40];
     snprintf(text, sizeof text, "%a", x);
     return json_string(text);
@@ -320,22 +324,22 @@ static void add_worst(json_t *o, const sinkproof_point_report *r) {
     sinkproof_trace_index(r->rank, r->shape, r->worst_at, index_d);
     for (size_t d = 0; d < r->rank; d++)
         json_array_append_new(index, json_integer((json_int_t)index_d[d]));
-    json_object_set_new(o, "excess_ulp", number(r->excess_ulp));
+    json_object_set_new(o, "excess_ulp", number_json(r->excess_ulp));
     json_object_set_new(o, "worst_index", index);
-    json_object_set_new(o, "engine", hex(r->worst_value));
-    json_object_set_new(o, "emulation", hex(r->worst_set.mid));
-    json_object_set_new(o, "honest_lo", hex(r->worst_set.lo));
-    json_object_set_new(o, "honest_hi", hex(r->worst_set.hi));
+    json_object_set_new(o, "engine", hex_json(r->worst_value));
+    json_object_set_new(o, "emulation", hex_json(r->worst_set.mid));
+    json_object_set_new(o, "honest_lo", hex_json(r->worst_set.lo));
+    json_object_set_new(o, "honest_hi", hex_json(r->worst_set.hi));
     json_object_set_new(o, "inputs", json_string(r->worst_inputs));
 }
 
 static void add_drift(json_t *o, const sinkproof_drift_result *r) {
-    json_object_set_new(o, "drift", number(r->gain));
-    json_object_set_new(o, "drift_limit", number(r->limit));
+    json_object_set_new(o, "drift", number_json(r->gain));
+    json_object_set_new(o, "drift_limit", number_json(r->limit));
     json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->bin)));
-    json_object_set_new(o, "alike_rows", number(r->alike));
-    json_object_set_new(o, "spread", number(r->spread.mean));
-    json_object_set_new(o, "spread_limit", number(r->spread.limit));
+    json_object_set_new(o, "alike_rows", number_json(r->alike));
+    json_object_set_new(o, "spread", number_json(r->spread.mean));
+    json_object_set_new(o, "spread_limit", number_json(r->spread.limit));
     json_object_set_new(o, "spread_part", json_string(sinkproof_spread_part_name(r->spread.part)));
 }
 
@@ -343,9 +347,10 @@ static void add_drift(json_t *o, const sinkproof_drift_result *r) {
 static json_t *together_json(const sinkproof_point_report *r) {
     if (r->layers_together == 0) return json_null();
     return json_pack("{s:I, s:o, s:o, s:s, s:o, s:b}", "layers", (json_int_t)r->layers_together,
-                     "drift", number(r->together.gain), "drift_limit", number(r->together.limit),
-                     "drift_bin", sinkproof_drift_bin_name(r->together.bin), "power_factor",
-                     number(r->together.smallest), "suspicious", (int)r->leans_together);
+                     "drift", number_json(r->together.gain), "drift_limit",
+                     number_json(r->together.limit), "drift_bin",
+                     sinkproof_drift_bin_name(r->together.bin), "power_factor",
+                     number_json(r->together.smallest), "suspicious", (int)r->leans_together);
 }
 
 static json_t *point_json(const sinkproof_point_report *r) {
@@ -356,22 +361,22 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "label", json_string("enclosed"));
     json_object_set_new(o, "bridged", json_boolean(r->bridged));
     add_counts(o, r);
-    json_object_set_new(o, "worst", number(r->outside > 0 ? INFINITY : r->share_worst));
+    json_object_set_new(o, "worst", number_json(r->outside > 0 ? INFINITY : r->share_worst));
     json_object_set_new(o, "bound", json_real(1));
-    json_object_set_new(o, "share_median", number(r->share_median));
+    json_object_set_new(o, "share_median", number_json(r->share_median));
     add_worst(o, r);
     add_drift(o, &r->drift);
     json_object_set_new(o, "together", together_json(r));
     json_object_set_new(o, "power_noise_ulp",
-                        number(r->bridged ? INFINITY : r->drift.spread.noise));
-    json_object_set_new(o, "power_factor", number(r->drift.smallest));
-    json_object_set_new(o, "power_single_ulp", number(r->power_single));
-    json_object_set_new(o, "power_single_or_more",
-                        json_boolean(r->power_single >= SINKPROOF_HISTOGRAM_TOP));
+                        number_json(r->bridged ? INFINITY : r->drift.spread.noise));
+    json_object_set_new(o, "power_factor", number_json(r->drift.smallest));
+    json_object_set_new(o, "power_single_ulp", number_json(r->power_single));
+    json_object_set_new(o, "power_single_or_more", json_boolean(r->power_single >= HISTOGRAM_TOP));
     if (r->errors.truth > 0) {
-        json_object_set_new(o, "error", number(sinkproof_relative(r->errors.error, r)));
-        json_object_set_new(o, "inherited", number(sinkproof_relative(r->errors.inherited, r)));
-        json_object_set_new(o, "local", number(sinkproof_relative(r->errors.local, r)));
+        json_object_set_new(o, "error", number_json(sinkproof_error_relative(r->errors.error, r)));
+        json_object_set_new(o, "inherited",
+                            number_json(sinkproof_error_relative(r->errors.inherited, r)));
+        json_object_set_new(o, "local", number_json(sinkproof_error_relative(r->errors.local, r)));
     }
     return o;
 }
@@ -393,8 +398,8 @@ void sinkproof_judgement_json(json_t *results, const char *trace_path,
     json_object_set_new(o, "explained_by", override != NULL ? json_string(override) : json_null());
     json_object_set_new(o, "forms", forms_json(j));
     json_object_set_new(o, "undecided", json_integer((json_int_t)j->undecided));
-    json_object_set_new(o, "add", sinkproof_judgement_remedies(config, j));
-    json_object_set_new(o, "thinnest_margin", number(j->thinnest_margin));
+    json_object_set_new(o, "add", judgement_remedies_json(config, j));
+    json_object_set_new(o, "thinnest_margin", number_json(j->thinnest_margin));
     json_array_append_new(results, o);
     for (size_t i = 0; i < j->n_reports; i++)
         json_array_append_new(results, point_json(&j->reports[i]));

@@ -18,15 +18,15 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
 // Prints what the trace could not decide, and the points to add to it (judge_remedy.c): a line for
 // each group of points, such as "F1, F2 undecided: layers 2-3 are not traced; add M12 of layer 3".
 // A trace that holds the named points decides every point of the line.
-void sinkproof_judgement_undecided(FILE *out, const sinkproof_config *config,
-                                   const sinkproof_judgement *judgement);
+void judgement_print_undecided(FILE *out, const sinkproof_config *config,
+                               const sinkproof_judgement *judgement);
 // The points to add, such as "02.M3", as an array of strings.
-json_t *sinkproof_judgement_remedies(const sinkproof_config *config,
-                                     const sinkproof_judgement *judgement);
+json_t *judgement_remedies_json(const sinkproof_config *config,
+                                const sinkproof_judgement *judgement);
 
 // The report of a point; `layer` is ignored for points outside the layers. NULL: not in the trace.
-const sinkproof_point_report *sinkproof_report_of(const sinkproof_judgement *judgement,
-                                                  sinkproof_trace_point point, size_t layer);
+const sinkproof_point_report *judgement_report(const sinkproof_judgement *judgement,
+                                               sinkproof_trace_point point, size_t layer);
 
 // Appends to `results`: first {"id": "judgement", "trace": ..., "verdict": ...,
 // "first_divergence": ..., "explained_by": override or null, "forms": ...}, then one object per

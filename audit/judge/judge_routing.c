@@ -17,19 +17,19 @@ enum { CHOICES = 16, SPOT = 32 };
 
 typedef struct router {
     const sinkproof_honest *g_ne, *t_nd;
-    sinkproof_routing *routing_n;
+    token_routing *routing_n;
     double *margin_n;
 } router;
 
 // The search for one token's choices.
 typedef struct search {
-    const sinkproof_judge_pass *pass;
+    const judge_pass *pass;
     size_t experts, k;
     const sinkproof_honest *g_e;
     bool *may_e, *must_e; // may be among the chosen; is among them for all logits of the sets
     bool *fits_se;        // [k, experts]: slot s may hold expert e
-    sinkproof_choice at;  // under construction
-    sinkproof_choice found[CHOICES];
+    token_choice at;      // under construction
+    token_choice found[CHOICES];
     size_t n_found; // CHOICES + 1: too many
 } search;
 
@@ -41,7 +41,7 @@ static bool is_among(const int32_t *expert_k, size_t k, size_t e) {
 
 // Finds the experts that are among the k largest for some logits of the sets, and those that are
 // for all.
-static void admit(search *s) {
+static void admit_experts(search *s) {
     size_t musts = 0;
     for (size_t e = 0; e < s->experts; e++) {
         size_t above = 0, rivals = 0;
@@ -56,7 +56,7 @@ static void admit(search *s) {
     if (musts > s->k) memset(s->must_e, 0, s->experts * sizeof *s->must_e); // some logits are NaN
 }
 
-static size_t admitted(const search *s) {
+static size_t admitted_count(const search *s) {
     size_t count = 0;
     for (size_t e = 0; e < s->experts; e++) count += s->may_e[e];
     return count;
@@ -89,32 +89,28 @@ static void choose_from(search *s, bool ordered, size_t slot) {
 
 // Whether the first rows of expert e's up-projection of one token fit the traced values: M5, M6 or
 // M8, which combines two rows.
-static bool slot_fits(sinkproof_part *part, const sinkproof_layer *layer, const sinkproof_planes *t,
+static bool slot_fits(judge_part *part, const sinkproof_layer *layer, const sinkproof_planes *t,
                       size_t q, size_t e) {
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t up = 2 * c->inter, rows = up < SPOT ? up : SPOT, l = part->layer;
     sinkproof_honest y[SPOT], z[SPOT / 2];
-    sinkproof_expert_rows one = {.expert = e, .first = 0, .rows = rows, .up = true};
+    expert_rows one = {.expert = e, .first = 0, .rows = rows, .up = true};
     bool fits =
-        sinkproof_expert_map(part, layer, &one, t, y, rows) &&
-        sinkproof_fits(
-            part, &(sinkproof_piece){.point = SINKPROOF_TRACE_M6, .offset = q * up, .count = rows},
-            y);
-    if (!fits || sinkproof_traced(pass, SINKPROOF_TRACE_M6, l)) return fits;
-    sinkproof_setting s = sinkproof_setting_of(pass, pass->n * c->n_chosen * c->inter);
+        judge_expert_map(part, layer, &one, t, y, rows) &&
+        piece_fits(part, &(trace_piece){.point = TRACE_M6, .offset = q * up, .count = rows}, y);
+    if (!fits || point_is_traced(pass, TRACE_M6, l)) return fits;
+    sinkproof_setting s = pass_setting(pass, pass->n * c->n_chosen * c->inter);
     for (size_t f = 0; f < rows / 2; f++)
         z[f] = sinkproof_honest_swiglu(&s, c->swiglu, y[2 * f], y[2 * f + 1]);
-    return sinkproof_fits(
-        part,
-        &(sinkproof_piece){.point = SINKPROOF_TRACE_M8, .offset = q * c->inter, .count = rows / 2},
-        z);
+    return piece_fits(
+        part, &(trace_piece){.point = TRACE_M8, .offset = q * c->inter, .count = rows / 2}, z);
 }
 
-static bool refute_by_slots(sinkproof_part *part, search *s, const sinkproof_layer *layer,
+static bool refute_by_slots(judge_part *part, search *s, const sinkproof_layer *layer,
                             const sinkproof_honest *t_d, size_t token) {
-    sinkproof_setting setting = sinkproof_setting_of(part->pass, 1);
-    sinkproof_planes t = sinkproof_operands_of(&setting, SINKPROOF_AT_M5_IN, &layer->w_up, t_d, 1);
+    sinkproof_setting setting = pass_setting(part->pass, 1);
+    sinkproof_planes t = sinkproof_operand_planes(&setting, AT_M5_IN, &layer->w_up, t_d, 1);
     for (size_t slot = 0; slot < s->k; slot++)
         for (size_t e = 0; e < s->experts; e++)
             if (s->fits_se[slot * s->experts + e])
@@ -125,22 +121,21 @@ static bool refute_by_slots(sinkproof_part *part, search *s, const sinkproof_lay
 }
 
 // Where the set of experts is certain, so are their weights: M4 tells the slots apart.
-static void refute_by_weights(sinkproof_part *part, search *s, size_t token) {
-    sinkproof_choice all = {{0}};
+static void refute_by_weights(judge_part *part, search *s, size_t token) {
+    token_choice all = {{0}};
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
     double common;
     for (size_t e = 0, slot = 0; e < s->experts; e++)
         if (s->may_e[e]) all.expert[slot++] = (int32_t)e;
-    if (!sinkproof_expert_weights(part, s->g_e, &all, w, &common)) return;
+    if (!judge_expert_weights(part, s->g_e, &all, w, &common)) return;
     for (size_t slot = 0; slot < s->k; slot++)
         for (size_t a = 0; a < s->k; a++)
             s->fits_se[slot * s->experts + (size_t)all.expert[a]] =
                 s->fits_se[slot * s->experts + (size_t)all.expert[a]] &&
-                sinkproof_fits(part,
-                               &(sinkproof_piece){.point = SINKPROOF_TRACE_M4,
-                                                  .offset = token * s->k + slot,
-                                                  .count = 1},
-                               &w[a]);
+                piece_fits(
+                    part,
+                    &(trace_piece){.point = TRACE_M4, .offset = token * s->k + slot, .count = 1},
+                    &w[a]);
 }
 
 // No choice explains the slots: the judge takes one that the logits admit, and its slots are then
@@ -157,26 +152,25 @@ static void take_likeliest(search *s) {
     s->n_found = 1;
 }
 
-static bool any_traced(const sinkproof_judge_pass *pass, size_t l,
-                       const sinkproof_trace_point *points, size_t count) {
+static bool any_traced(const judge_pass *pass, size_t l, const sinkproof_trace_point *points,
+                       size_t count) {
     bool any = false;
-    for (size_t p = 0; p < count; p++) any = any || sinkproof_traced(pass, points[p], l);
+    for (size_t p = 0; p < count; p++) any = any || point_is_traced(pass, points[p], l);
     return any;
 }
 
-static void find_choices(sinkproof_part *part, search *s, const sinkproof_layer *layer,
+static void find_choices(judge_part *part, search *s, const sinkproof_layer *layer,
                          const sinkproof_honest *t_d, size_t token) {
-    static const sinkproof_trace_point slots[] = {SINKPROOF_TRACE_M4, SINKPROOF_TRACE_M5,
-                                                  SINKPROOF_TRACE_M6, SINKPROOF_TRACE_M8,
-                                                  SINKPROOF_TRACE_M9, SINKPROOF_TRACE_M10};
-    const sinkproof_judge_pass *pass = part->pass;
+    static const sinkproof_trace_point slots[] = {TRACE_M4, TRACE_M5, TRACE_M6,
+                                                  TRACE_M8, TRACE_M9, TRACE_M10};
+    const judge_pass *pass = part->pass;
     size_t l = part->layer;
     bool ordered = any_traced(pass, l, slots, 6), told = any_traced(pass, l, slots + 2, 2);
-    admit(s);
+    admit_experts(s);
     for (size_t slot = 0; slot < s->k; slot++)
         memcpy(&s->fits_se[slot * s->experts], s->may_e, s->experts * sizeof *s->may_e);
     if (told) refute_by_slots(part, s, layer, t_d, token);
-    if (ordered && admitted(s) == s->k) refute_by_weights(part, s, token);
+    if (ordered && admitted_count(s) == s->k) refute_by_weights(part, s, token);
     choose_from(s, ordered, 0);
     if (s->n_found == 0) take_likeliest(s);
 }
@@ -184,7 +178,7 @@ static void find_choices(sinkproof_part *part, search *s, const sinkproof_layer 
 // ---- a selection that the trace holds
 
 // The rank of expert e by the emulation: largest logit first, or the order that is meant.
-static size_t rank_of(const search *s, size_t e) {
+static size_t expert_rank(const search *s, size_t e) {
     sinkproof_selection selection = s->pass->meaning->selection;
     size_t rank = 0;
     for (size_t o = 0; o < s->experts; o++) {
@@ -198,7 +192,7 @@ static size_t rank_of(const search *s, size_t e) {
 
 // Whether an engine with the meant selection would choose expert e.
 static bool is_meant(const search *s, size_t e) {
-    size_t rank = rank_of(s, e), k = s->k;
+    size_t rank = expert_rank(s, e), k = s->k;
     if (s->pass->meaning->selection == SINKPROOF_SELECT_SHIFTED) return rank >= 1 && rank <= k;
     if (s->pass->meaning->selection == SINKPROOF_SELECT_RUNNER_UP) return rank + 1 < k || rank == k;
     return rank < k;
@@ -206,9 +200,9 @@ static bool is_meant(const search *s, size_t e) {
 
 // A selection is honest when no rejected expert certainly beats a chosen one. When every expert may
 // be among the largest, the check is undecided.
-static void check_selection(sinkproof_part *part, const search *s, size_t token,
+static void check_selection(judge_part *part, const search *s, size_t token,
                             const int32_t *chosen_k) {
-    bool open = admitted(s) == s->experts && s->experts > s->k;
+    bool open = admitted_count(s) == s->experts && s->experts > s->k;
     for (size_t slot = 0; slot < s->k; slot++) {
         double best_other = -INFINITY;
         for (size_t e = 0; e < s->experts; e++)
@@ -221,17 +215,16 @@ static void check_selection(sinkproof_part *part, const search *s, size_t token,
             defined ? s->g_e[chosen_k[slot]].hi >= best_other : is_meant(s, (size_t)chosen_k[slot]);
         if (!allowed) set = sinkproof_known(-1);
         if (open) set = sinkproof_unknown(chosen_k[slot]);
-        sinkproof_compare(part,
-                          &(sinkproof_piece){.point = SINKPROOF_TRACE_M3,
-                                             .offset = token * s->k + slot,
-                                             .count = 1,
-                                             .token = token},
-                          &set);
+        piece_compare(
+            part,
+            &(trace_piece){
+                .point = TRACE_M3, .offset = token * s->k + slot, .count = 1, .token = token},
+            &set);
     }
 }
 
 // The gap between the last chosen and the best rejected expert.
-static double margin_of(const search *s, const int32_t *chosen_k) {
+static double choice_margin(const search *s, const int32_t *chosen_k) {
     double worst_in = INFINITY, best_out = -INFINITY;
     for (size_t e = 0; e < s->experts; e++) {
         if (sinkproof_is_unknown(&s->g_e[e])) return INFINITY;
@@ -245,31 +238,31 @@ static double margin_of(const search *s, const int32_t *chosen_k) {
 
 // ---- all tokens
 
-static bool keep_choices(sinkproof_part *part, sinkproof_routing *r, const search *s) {
+static bool keep_choices(judge_part *part, token_routing *r, const search *s) {
     r->choices = s->n_found <= CHOICES ? s->n_found : 0;
     if (r->choices < 2) return true;
-    r->choice = sinkproof_part_allocate(part, r->choices, sizeof *r->choice);
+    r->choice = part_allocate(part, r->choices, sizeof *r->choice);
     if (r->choice == NULL) return false;
     memcpy(r->choice, s->found, r->choices * sizeof *r->choice);
     return true;
 }
 
-static void route_token(sinkproof_part *part, size_t i, void *of) {
+static void route_token(judge_part *part, size_t i, void *of) {
     const router *r = of;
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t l = part->layer, k = c->n_chosen;
-    const sinkproof_tensor *m3 = sinkproof_trace_find(pass->trace, SINKPROOF_TRACE_M3, l);
+    const sinkproof_tensor *m3 = sinkproof_trace_find(pass->trace, TRACE_M3, l);
     sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
     int32_t *chosen_k = &pass->chosen[(l * pass->n + i) * k];
-    bool *memory = sinkproof_part_allocate(part, (2 + k) * c->n_experts, sizeof *memory);
+    bool *memory = part_allocate(part, (2 + k) * c->n_experts, sizeof *memory);
     if (memory == NULL) return;
     search s = {.pass = pass, .experts = c->n_experts, .k = k, .g_e = &r->g_ne[i * c->n_experts]};
     s.may_e = memory, s.must_e = memory + s.experts, s.fits_se = memory + 2 * s.experts;
     if (m3 != NULL) {
         for (size_t slot = 0; slot < k; slot++)
             chosen_k[slot] = (int32_t)sinkproof_tensor_value(m3, i * k + slot);
-        admit(&s);
+        admit_experts(&s);
         check_selection(part, &s, i, chosen_k);
         r->routing_n[i].choices = 1;
     } else {
@@ -278,19 +271,18 @@ static void route_token(sinkproof_part *part, size_t i, void *of) {
         for (size_t slot = 0; slot < k; slot++)
             chosen_k[slot] = s.n_found == 1 ? s.found[0].expert[slot] : -1;
     }
-    bool told = m3 != NULL || sinkproof_traced(pass, SINKPROOF_TRACE_M2, l);
+    bool told = m3 != NULL || point_is_traced(pass, TRACE_M2, l);
     bool known = told && r->routing_n[i].choices == 1;
-    r->margin_n[i] = known ? margin_of(&s, chosen_k) : INFINITY;
+    r->margin_n[i] = known ? choice_margin(&s, chosen_k) : INFINITY;
     free(memory);
 }
 
-bool sinkproof_judge_routing(sinkproof_judge_pass *pass, size_t l,
-                             const sinkproof_honest *logits_ne, const sinkproof_honest *t_nd,
-                             sinkproof_routing *routing_n) {
+bool judge_routing(judge_pass *pass, size_t l, const sinkproof_honest *logits_ne,
+                   const sinkproof_honest *t_nd, token_routing *routing_n) {
     sinkproof_judgement *j = pass->judgement;
     router r = {logits_ne, t_nd, routing_n, malloc(pass->n * sizeof *r.margin_n)};
-    bool fine = r.margin_n != NULL && sinkproof_in_parts(pass, l, pass->n, route_token, &r);
-    for (size_t i = 0; fine && !sinkproof_refused(pass) && i < pass->n; i++) {
+    bool fine = r.margin_n != NULL && judge_in_parts(pass, l, pass->n, route_token, &r);
+    for (size_t i = 0; fine && !pass_has_ended(pass) && i < pass->n; i++) {
         j->open[l] += routing_n[i].choices != 1;
         if (!(r.margin_n[i] < j->thinnest_margin)) continue;
         j->thinnest_margin = r.margin_n[i];
@@ -300,7 +292,7 @@ bool sinkproof_judge_routing(sinkproof_judge_pass *pass, size_t l,
     return fine;
 }
 
-void sinkproof_routing_free(sinkproof_routing *routing_n, size_t n) {
+void routing_free(token_routing *routing_n, size_t n) {
     for (size_t i = 0; routing_n != NULL && i < n; i++) free(routing_n[i].choice);
     free(routing_n);
 }

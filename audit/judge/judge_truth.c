@@ -19,7 +19,7 @@
 
 // Arrays are [2][n][width]: the truth's rows, then the local ones.
 typedef struct tracks {
-    sinkproof_judge_pass *pass;
+    judge_pass *pass;
     sinkproof_policy real;
     size_t n;
     double *cos_nd, *sin_nd;
@@ -28,14 +28,14 @@ typedef struct tracks {
 
 // ---- comparing
 
-static void add(sinkproof_errors *sum, const sinkproof_errors *more) {
+static void errors_add(sinkproof_errors *sum, const sinkproof_errors *more) {
     sum->truth += more->truth, sum->error += more->error;
     sum->local += more->local, sum->inherited += more->inherited;
 }
 
 // Measures one run of elements and replaces the local track's values by the engine's.
-static sinkproof_errors measure(const sinkproof_tensor *tensor, size_t offset, size_t count,
-                                const double *truth, double *local) {
+static sinkproof_errors measure_run_errors(const sinkproof_tensor *tensor, size_t offset,
+                                           size_t count, const double *truth, double *local) {
     sinkproof_errors e = {0};
     for (size_t i = 0; i < count; i++) {
         double v = sinkproof_tensor_value(tensor, offset + i), here = v - local[i];
@@ -47,7 +47,7 @@ static sinkproof_errors measure(const sinkproof_tensor *tensor, size_t offset, s
     return e;
 }
 
-static sinkproof_errors *errors_of(const tracks *t, sinkproof_trace_point point, size_t layer) {
+static sinkproof_errors *point_errors(const tracks *t, sinkproof_trace_point point, size_t layer) {
     const sinkproof_judgement *j = t->pass->judgement;
     bool layered = sinkproof_trace_point_is_layered(point);
     for (size_t i = 0; i < j->n_reports; i++)
@@ -57,18 +57,19 @@ static sinkproof_errors *errors_of(const tracks *t, sinkproof_trace_point point,
 }
 
 // Compares a whole point, x[2][n][width]. skip_n: tokens whose rows are not comparable, or NULL.
-static bool compare(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,
-                    const bool *skip_n, double *x) {
+static bool compare_point(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,
+                          const bool *skip_n, double *x) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(t->pass->trace, point, layer);
-    sinkproof_errors *sum = errors_of(t, point, layer);
+    sinkproof_errors *sum = point_errors(t, point, layer);
     if (tensor == NULL || sum == NULL) return true;
     sinkproof_errors *row_n = calloc(t->n, sizeof *row_n);
     if (row_n == NULL) return false;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < t->n; i++)
         if (skip_n == NULL || !skip_n[i])
-            row_n[i] = measure(tensor, i * width, width, &x[i * width], &x[(t->n + i) * width]);
-    for (size_t i = 0; i < t->n; i++) add(sum, &row_n[i]); // in order, for any threads
+            row_n[i] =
+                measure_run_errors(tensor, i * width, width, &x[i * width], &x[(t->n + i) * width]);
+    for (size_t i = 0; i < t->n; i++) errors_add(sum, &row_n[i]); // in order, for any threads
     free(row_n);
     return true;
 }
@@ -128,15 +129,16 @@ static void sum_row(const tracks *t, const head *x, const query *r, const double
 static void measure_weights(const tracks *t, const head *x, const query *r, const double *truth,
                             double *local, sinkproof_errors sums[3]) {
     const sinkproof_trace *trace = t->pass->trace;
-    const sinkproof_tensor *a9 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A9, x->layer);
-    const sinkproof_tensor *a10 = sinkproof_trace_find(trace, SINKPROOF_TRACE_A10, x->layer);
+    const sinkproof_tensor *a9 = sinkproof_trace_find(trace, TRACE_A9, x->layer);
+    const sinkproof_tensor *a10 = sinkproof_trace_find(trace, TRACE_A10, x->layer);
     size_t n = t->n, row = x->h * n + r->i, seen = r->seen;
     if (a9 != NULL) {
-        sums[1] = measure(a9, row * (n + 1) + r->first, seen, truth, local);
-        sinkproof_errors sink = measure(a9, row * (n + 1) + n, 1, &truth[seen], &local[seen]);
-        add(&sums[1], &sink);
+        sums[1] = measure_run_errors(a9, row * (n + 1) + r->first, seen, truth, local);
+        sinkproof_errors sink =
+            measure_run_errors(a9, row * (n + 1) + n, 1, &truth[seen], &local[seen]);
+        errors_add(&sums[1], &sink);
     }
-    if (a10 != NULL) sums[2] = measure(a10, row * n + r->first, seen, truth, local);
+    if (a10 != NULL) sums[2] = measure_run_errors(a10, row * n + r->first, seen, truth, local);
 }
 
 // Computes scores, weights and values of row i on both tracks; s and a are [2][n + 1].
@@ -145,19 +147,19 @@ static void attend_row(const tracks *t, const head *x, size_t i, double *s, doub
     const sinkproof_config *c = t->pass->config;
     size_t n = t->n, first = sinkproof_mask_first(x->window, i);
     query r = {0, i, first, i + 1 - first, x->h / (c->n_heads / c->n_kv_heads)};
-    const sinkproof_tensor *a6 = sinkproof_trace_find(t->pass->trace, SINKPROOF_TRACE_A6, x->layer);
+    const sinkproof_tensor *a6 = sinkproof_trace_find(t->pass->trace, TRACE_A6, x->layer);
     for (r.track = 0; r.track < 2; r.track++) score_row(t, x, &r, &s[r.track * (n + 1)]);
-    if (a6 != NULL) sums[0] = measure(a6, (x->h * n + i) * n + first, r.seen, s, &s[n + 1]);
+    if (a6 != NULL)
+        sums[0] = measure_run_errors(a6, (x->h * n + i) * n + first, r.seen, s, &s[n + 1]);
     for (r.track = 0; r.track < 2; r.track++)
         weigh_row(t, x, &r, &s[r.track * (n + 1)], &a[r.track * (n + 1)]);
     measure_weights(t, x, &r, a, &a[n + 1], sums);
     for (r.track = 0; r.track < 2; r.track++) sum_row(t, x, &r, &a[r.track * (n + 1)]);
 }
 
-static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, const double *q,
-                   const double *k, const double *v, double *out) {
-    static const sinkproof_trace_point points[] = {SINKPROOF_TRACE_A6, SINKPROOF_TRACE_A9,
-                                                   SINKPROOF_TRACE_A10};
+static bool attend_tracks(const tracks *t, size_t l, const sinkproof_layer *layer, const double *q,
+                          const double *k, const double *v, double *out) {
+    static const sinkproof_trace_point points[] = {TRACE_A6, TRACE_A9, TRACE_A10};
     const sinkproof_config *c = t->pass->config;
     size_t rows = c->n_heads * t->n;
     size_t pair = 2 * (t->n + 1); // scores, then weights, of both tracks
@@ -176,68 +178,69 @@ static bool attend(const tracks *t, size_t l, const sinkproof_layer *layer, cons
         double *work = sinkproof_truth_array(2 * pair + sinkproof_normaliser_work(c));
         fine = fine && work != NULL;
         if (work != NULL) {
-            x.normaliser = sinkproof_normaliser_of(c, layer, x.h, work + 2 * pair);
+            x.normaliser = sinkproof_head_normaliser(c, layer, x.h, work + 2 * pair);
             attend_row(t, &x, r % t->n, work, work + pair, sums[r]);
         }
         free(work);
     }
     for (size_t p = 0; fine && p < 3; p++) {
-        sinkproof_errors *sum = errors_of(t, points[p], l);
-        for (size_t r = 0; sum != NULL && r < rows; r++) add(sum, &sums[r][p]);
+        sinkproof_errors *sum = point_errors(t, points[p], l);
+        for (size_t r = 0; sum != NULL && r < rows; r++) errors_add(sum, &sums[r][p]);
     }
     free(sums);
     return fine;
 }
 
-static bool norm(const tracks *t, sinkproof_trace_point point, size_t l, double *out) {
+static bool norm_tracks(const tracks *t, sinkproof_trace_point point, size_t l, double *out) {
     const sinkproof_config *c = t->pass->config;
     double *work = sinkproof_truth_array(2 * c->hidden);
     sinkproof_matrix scale, shift;
     sinkproof_point at;
     if (work == NULL || !sinkproof_trace_rounding(point, &at)) return false;
-    sinkproof_norm_weights(t->pass, l, point, &scale, &shift);
+    layer_norm_weights(t->pass, l, point, &scale, &shift);
     if (c->norm == SINKPROOF_LAYERNORM)
         sinkproof_layernorm(&t->real, at, &scale, &shift, c->rms_eps, 2 * t->n, t->x, out, work);
     else
         sinkproof_rmsnorm(&t->real, at, &scale, c->rms_eps, 2 * t->n, t->x, out, work);
     free(work);
-    return compare(t, point, l, c->hidden, NULL, out);
+    return compare_point(t, point, l, c->hidden, NULL, out);
 }
 
-static bool residual(const tracks *t, sinkproof_trace_point point, size_t l, const double *out) {
+static bool add_residual(const tracks *t, sinkproof_trace_point point, size_t l,
+                         const double *out) {
     for (size_t i = 0; i < 2 * t->n * t->pass->config->hidden; i++) t->x[i] += out[i];
-    return compare(t, point, l, t->pass->config->hidden, NULL, t->x);
+    return compare_point(t, point, l, t->pass->config->hidden, NULL, t->x);
 }
 
-static void rotate(const tracks *t, size_t heads, double *x) {
+static void rotate_tracks(const tracks *t, size_t heads, double *x) {
     size_t d = t->pass->config->head_dim;
     for (size_t track = 0; track < 2; track++)
         sinkproof_rope(&t->real, t->n, heads, d, t->cos_nd, t->sin_nd,
                        x + track * t->n * heads * d);
 }
 
-static bool attention(const tracks *t, size_t l, const sinkproof_layer *layer) {
+static bool attention_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
     double *out = sinkproof_truth_array(m * c->hidden), *q = sinkproof_truth_array(m * wide),
            *k = sinkproof_truth_array(m * narrow);
     double *v = sinkproof_truth_array(m * narrow), *o = sinkproof_truth_array(m * wide);
     bool fine = out != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
-                norm(t, SINKPROOF_TRACE_A1, l, out) &&
+                norm_tracks(t, TRACE_A1, l, out) &&
                 sinkproof_truth_project(2 * t->n, &layer->w_q, &layer->b_q, out, q) &&
                 sinkproof_truth_project(2 * t->n, &layer->w_k, &layer->b_k, out, k) &&
                 sinkproof_truth_project(2 * t->n, &layer->w_v, &layer->b_v, out, v) &&
-                compare(t, SINKPROOF_TRACE_A2_Q, l, wide, NULL, q) &&
-                compare(t, SINKPROOF_TRACE_A2_K, l, narrow, NULL, k) &&
-                compare(t, SINKPROOF_TRACE_A2_V, l, narrow, NULL, v);
+                compare_point(t, TRACE_A2_Q, l, wide, NULL, q) &&
+                compare_point(t, TRACE_A2_K, l, narrow, NULL, k) &&
+                compare_point(t, TRACE_A2_V, l, narrow, NULL, v);
     if (fine && c->rotation.kind != SINKPROOF_NO_ROTATION)
-        rotate(t, c->n_heads, q), rotate(t, c->n_kv_heads, k);
-    fine = fine && compare(t, SINKPROOF_TRACE_A4_Q, l, wide, NULL, q) &&
-           compare(t, SINKPROOF_TRACE_A4_K, l, narrow, NULL, k) &&
-           attend(t, l, layer, q, k, v, o) && compare(t, SINKPROOF_TRACE_A11, l, wide, NULL, o) &&
-           sinkproof_truth_project(2 * t->n, &layer->w_o, &layer->b_o, o, out) &&
-           compare(t, SINKPROOF_TRACE_A12, l, c->hidden, NULL, out) &&
-           residual(t, SINKPROOF_TRACE_A13, l, out);
+        rotate_tracks(t, c->n_heads, q), rotate_tracks(t, c->n_kv_heads, k);
+    fine =
+        fine && compare_point(t, TRACE_A4_Q, l, wide, NULL, q) &&
+        compare_point(t, TRACE_A4_K, l, narrow, NULL, k) &&
+        attend_tracks(t, l, layer, q, k, v, o) && compare_point(t, TRACE_A11, l, wide, NULL, o) &&
+        sinkproof_truth_project(2 * t->n, &layer->w_o, &layer->b_o, o, out) &&
+        compare_point(t, TRACE_A12, l, c->hidden, NULL, out) && add_residual(t, TRACE_A13, l, out);
     free(out);
     free(q);
     free(k);
@@ -255,7 +258,7 @@ typedef struct choice {
 } choice;
 
 // Computes M3 and M4 of both tracks.
-static void choose(const tracks *t, size_t l, const double *logits, const choice *x) {
+static void choose_experts(const tracks *t, size_t l, const double *logits, const choice *x) {
     const sinkproof_config *c = t->pass->config;
     size_t n = t->n, k = c->n_chosen;
     for (size_t r = 0; r < 2 * n; r++) {
@@ -274,10 +277,11 @@ static void choose(const tracks *t, size_t l, const double *logits, const choice
 // y[q] = W_e x[row of q] + b_e for each slot q of both tracks; `share` slots share a row of x.
 static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matrix *w,
                         const sinkproof_matrix *b, size_t share, const double *x, double *y) {
-    size_t slots = 2 * t->n * t->pass->config->n_chosen, experts = t->pass->config->n_experts;
+    size_t slots = 2 * t->n * t->pass->config->n_chosen,
+           experts_tracks = t->pass->config->n_experts;
     bool fine = true;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
-    for (size_t e = 0; e < experts; e++) {
+    for (size_t e = 0; e < experts_tracks; e++) {
         size_t *q = malloc(slots * sizeof *q), count = 0;
         for (size_t s = 0; q != NULL && s < slots; s++)
             if (x_k->chosen[s] == (int32_t)e) q[count++] = s;
@@ -299,8 +303,8 @@ static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matr
 }
 
 // Computes M5 to M11: out[2][n][hidden].
-static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, const choice *x,
-                    const double *normed, double *out) {
+static bool mix_experts(const tracks *t, size_t l, const sinkproof_layer *layer, const choice *x,
+                        const double *normed, double *out) {
     const sinkproof_config *c = t->pass->config;
     size_t k = c->n_chosen, slots = 2 * t->n * k, inter = c->inter;
     double *up = sinkproof_truth_array(slots * 2 * inter),
@@ -308,61 +312,60 @@ static bool mixture(const tracks *t, size_t l, const sinkproof_layer *layer, con
     double *down = sinkproof_truth_array(slots * c->hidden);
     bool fine = up != NULL && z != NULL && down != NULL &&
                 map_experts(t, x, &layer->w_up, &layer->b_up, k, normed, up) &&
-                compare(t, SINKPROOF_TRACE_M6, l, k * 2 * inter, x->open_n, up);
+                compare_point(t, TRACE_M6, l, k * 2 * inter, x->open_n, up);
 #pragma omp parallel for schedule(static)
     for (size_t q = 0; q < (fine ? slots : 0); q++)
         sinkproof_swiglu(&t->real, c->swiglu, inter, &up[q * 2 * inter], &z[q * inter]);
-    fine = fine && compare(t, SINKPROOF_TRACE_M8, l, k * inter, x->open_n, z) &&
+    fine = fine && compare_point(t, TRACE_M8, l, k * inter, x->open_n, z) &&
            map_experts(t, x, &layer->w_down, &layer->b_down, 1, z, down) &&
-           compare(t, SINKPROOF_TRACE_M10, l, k * c->hidden, x->open_n, down);
+           compare_point(t, TRACE_M10, l, k * c->hidden, x->open_n, down);
     if (fine) sinkproof_mixture(&t->real, 2 * t->n, k, c->hidden, x->chosen, x->weight, down, out);
     free(up);
     free(z);
     free(down);
-    return fine && compare(t, SINKPROOF_TRACE_M11, l, c->hidden, NULL, out);
+    return fine && compare_point(t, TRACE_M11, l, c->hidden, NULL, out);
 }
 
-static bool mlp(const tracks *t, size_t l, const sinkproof_layer *layer) {
+static bool mlp_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, width = layer->w_up.rows, inter = c->inter;
     double *x = sinkproof_truth_array(m * c->hidden), *u = sinkproof_truth_array(m * width),
            *z = sinkproof_truth_array(m * inter);
-    bool fine = x != NULL && u != NULL && z != NULL && norm(t, SINKPROOF_TRACE_M1, l, x) &&
+    bool fine = x != NULL && u != NULL && z != NULL && norm_tracks(t, TRACE_M1, l, x) &&
                 sinkproof_truth_project(2 * t->n, &layer->w_up, &layer->b_up, x, u) &&
-                compare(t, SINKPROOF_TRACE_M6, l, width, NULL, u);
+                compare_point(t, TRACE_M6, l, width, NULL, u);
     if (fine && c->activation == SINKPROOF_SWIGLU)
         sinkproof_swiglu(&t->real, c->swiglu, m * inter, u, z);
     else if (fine)
         sinkproof_gelu(&t->real, m * inter, u, z);
-    fine = fine && compare(t, SINKPROOF_TRACE_M8, l, inter, NULL, z) &&
+    fine = fine && compare_point(t, TRACE_M8, l, inter, NULL, z) &&
            sinkproof_truth_project(2 * t->n, &layer->w_down, &layer->b_down, z, x) &&
-           compare(t, SINKPROOF_TRACE_M10, l, c->hidden, NULL, x) &&
-           residual(t, SINKPROOF_TRACE_M12, l, x);
+           compare_point(t, TRACE_M10, l, c->hidden, NULL, x) && add_residual(t, TRACE_M12, l, x);
     free(x);
     free(u);
     free(z);
     return fine;
 }
 
-static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
+static bool experts_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
-    if (c->dense) return mlp(t, l, layer);
+    if (c->dense) return mlp_tracks(t, l, layer);
     size_t m = 2 * t->n, k = c->n_chosen;
     double *normed = sinkproof_truth_array(m * c->hidden),
-           *logits = sinkproof_truth_array(m * c->n_experts);
+           *logits_tracks = sinkproof_truth_array(m * c->n_experts);
     double *out = sinkproof_truth_array(m * c->hidden);
     choice x = {malloc(m * k * sizeof *x.chosen), sinkproof_truth_array(m * k),
                 calloc(t->n, sizeof *x.open_n)};
-    bool fine =
-        normed != NULL && logits != NULL && out != NULL && x.chosen != NULL && x.weight != NULL &&
-        x.open_n != NULL && norm(t, SINKPROOF_TRACE_M1, l, normed) &&
-        sinkproof_truth_project(2 * t->n, &layer->w_router, &layer->b_router, normed, logits) &&
-        compare(t, SINKPROOF_TRACE_M2, l, c->n_experts, NULL, logits);
-    if (fine) choose(t, l, logits, &x);
-    fine = fine && compare(t, SINKPROOF_TRACE_M4, l, k, x.open_n, x.weight) &&
-           mixture(t, l, layer, &x, normed, out) && residual(t, SINKPROOF_TRACE_M12, l, out);
+    bool fine = normed != NULL && logits_tracks != NULL && out != NULL && x.chosen != NULL &&
+                x.weight != NULL && x.open_n != NULL && norm_tracks(t, TRACE_M1, l, normed) &&
+                sinkproof_truth_project(2 * t->n, &layer->w_router, &layer->b_router, normed,
+                                        logits_tracks) &&
+                compare_point(t, TRACE_M2, l, c->n_experts, NULL, logits_tracks);
+    if (fine) choose_experts(t, l, logits_tracks, &x);
+    fine = fine && compare_point(t, TRACE_M4, l, k, x.open_n, x.weight) &&
+           mix_experts(t, l, layer, &x, normed, out) && add_residual(t, TRACE_M12, l, out);
     free(normed);
-    free(logits);
+    free(logits_tracks);
     free(out);
     free(x.chosen);
     free(x.weight);
@@ -373,9 +376,9 @@ static bool experts(const tracks *t, size_t l, const sinkproof_layer *layer) {
 // ---- the pass
 
 // Computes F2 in pieces of the vocabulary, so that the full-size head needs bounded memory.
-static bool logits(const tracks *t, const double *normed) {
-    const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, SINKPROOF_TRACE_F2, 0);
-    sinkproof_errors *sum = errors_of(t, SINKPROOF_TRACE_F2, 0);
+static bool logits_tracks(const tracks *t, const double *normed) {
+    const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, TRACE_F2, 0);
+    sinkproof_errors *sum = point_errors(t, TRACE_F2, 0);
     sinkproof_matrix w = sinkproof_model_unembedding(t->pass->model);
     size_t blocks = (w.rows + SINKPROOF_TRUTH_ROWS - 1) / SINKPROOF_TRUTH_ROWS, n = t->n;
     if (f2 == NULL || sum == NULL) return true;
@@ -389,27 +392,27 @@ static bool logits(const tracks *t, const double *normed) {
         double *y = sinkproof_truth_array(2 * n * rows);
         bool good = y != NULL && sinkproof_truth_multiply(2 * n, &some, normed, y, rows);
         for (size_t i = 0; good && i < n; i++) {
-            sinkproof_errors e = measure(f2, i * w.rows + b * SINKPROOF_TRUTH_ROWS, rows,
-                                         &y[i * rows], &y[(n + i) * rows]);
-            add(&block_b[b], &e);
+            sinkproof_errors e = measure_run_errors(f2, i * w.rows + b * SINKPROOF_TRUTH_ROWS, rows,
+                                                    &y[i * rows], &y[(n + i) * rows]);
+            errors_add(&block_b[b], &e);
         }
         fine = fine && good;
         free(some.w_rc);
         free(y);
     }
-    for (size_t b = 0; fine && b < blocks; b++) add(sum, &block_b[b]);
+    for (size_t b = 0; fine && b < blocks; b++) errors_add(sum, &block_b[b]);
     free(block_b);
     return fine;
 }
 
-static bool finish(const tracks *t) {
+static bool finish_tracks(const tracks *t) {
     double *x = sinkproof_truth_array(2 * t->n * t->pass->config->hidden);
-    bool fine = x != NULL && norm(t, SINKPROOF_TRACE_F1, 0, x) && logits(t, x);
+    bool fine = x != NULL && norm_tracks(t, TRACE_F1, 0, x) && logits_tracks(t, x);
     free(x);
     return fine;
 }
 
-static bool begin(tracks *t) {
+static bool begin_tracks(tracks *t) {
     const sinkproof_config *c = t->pass->config;
     size_t half = c->head_dim / 2;
     double *freq_d = sinkproof_truth_array(half),
@@ -429,20 +432,20 @@ static bool begin(tracks *t) {
         memcpy(second, x, t->n * c->hidden * sizeof *x);
     }
     free(freq_d);
-    return fine && compare(t, SINKPROOF_TRACE_T0, 0, c->hidden, NULL, t->x);
+    return fine && compare_point(t, TRACE_T0, 0, c->hidden, NULL, t->x);
 }
 
-bool sinkproof_judge_truth(sinkproof_judge_pass *pass) {
+bool judge_truth(judge_pass *pass) {
     tracks t = {.pass = pass, .n = pass->n};
     double step = (pass->all - pass->done) / (double)(pass->config->n_layers + 1);
-    bool fine = sinkproof_policy_known("real-f64", &t.real) && begin(&t);
+    bool fine = sinkproof_policy_known("real-f64", &t.real) && begin_tracks(&t);
     for (size_t l = 0; fine && l < pass->config->n_layers; l++) {
         sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
-        fine = attention(&t, l, &layer) && experts(&t, l, &layer);
-        sinkproof_judge_progress(pass, step);
+        fine = attention_tracks(&t, l, &layer) && experts_tracks(&t, l, &layer);
+        judge_progress(pass, step);
     }
-    fine = fine && finish(&t);
-    sinkproof_judge_progress(pass, step);
+    fine = fine && finish_tracks(&t);
+    judge_progress(pass, step);
     free(t.cos_nd);
     free(t.sin_nd);
     free(t.x);

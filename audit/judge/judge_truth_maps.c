@@ -29,7 +29,7 @@ sinkproof_truth_rows sinkproof_truth_decoded(const sinkproof_matrix *w, size_t r
 bool sinkproof_truth_multiply(size_t m, const sinkproof_truth_rows *w, const double *x, double *y,
                               size_t stride) {
     if (w->w_rc == NULL) return false;
-    sinkproof_times(m, w->rows, w->cols, x, w->w_rc, y, stride);
+    sinkproof_matrix_times(m, w->rows, w->cols, x, w->w_rc, y, stride);
     for (size_t i = 0; w->b_r != NULL && i < m; i++)
         for (size_t r = 0; r < w->rows; r++) y[i * stride + r] += w->b_r[r];
     return true;
@@ -38,7 +38,7 @@ bool sinkproof_truth_multiply(size_t m, const sinkproof_truth_rows *w, const dou
 // The whole bias, or NULL where there is none. False: no memory.
 static bool decode_bias(const sinkproof_matrix *b, double **b_r) {
     bool biased = b != NULL && b->count > 0;
-    *b_r = biased ? sinkproof_decoded(b) : NULL;
+    *b_r = biased ? vector_decode(b) : NULL;
     return !biased || *b_r != NULL;
 }
 

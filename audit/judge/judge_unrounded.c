@@ -8,48 +8,48 @@
 // that rounds to it.
 #include "audit/judge/judge_internal.h"
 
-sinkproof_policy sinkproof_policy_before(const sinkproof_policy *policy) {
+sinkproof_policy policy_without_optional(const sinkproof_policy *policy) {
     sinkproof_policy before = *policy;
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
+    for (int p = 0; p < AT_POINTS; p++)
         if (policy->unrounded[p]) before.at[p] = (sinkproof_rounding){SINKPROOF_REAL, false};
     return before;
 }
 
-bool sinkproof_may_be_unrounded(const sinkproof_judge_pass *pass, sinkproof_trace_point point) {
+bool point_may_be_unrounded(const judge_pass *pass, sinkproof_trace_point point) {
     sinkproof_point at;
     return sinkproof_trace_rounding(point, &at) && pass->policy->unrounded[at];
 }
 
-sinkproof_honest sinkproof_after_rounding(const sinkproof_judge_pass *pass,
-                                          sinkproof_trace_point point, sinkproof_honest x) {
+sinkproof_honest set_after_rounding(const judge_pass *pass, sinkproof_trace_point point,
+                                    sinkproof_honest x) {
     sinkproof_setting s = sinkproof_setting_for(pass->policy, 1, pass->options->rate);
-    sinkproof_point at = SINKPROOF_AT_T0;
+    sinkproof_point at = AT_T0;
     sinkproof_trace_rounding(point, &at);
     return sinkproof_honest_at(&s, at, x);
 }
 
-sinkproof_honest sinkproof_read_of(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                                   double v, sinkproof_honest unrounded) {
-    sinkproof_point at = SINKPROOF_AT_T0;
+sinkproof_honest set_read_value(const judge_pass *pass, sinkproof_trace_point point, double v,
+                                sinkproof_honest unrounded) {
+    sinkproof_point at = AT_T0;
     sinkproof_trace_rounding(point, &at);
     return sinkproof_honest_read(pass->policy->at[at].format, v, unrounded);
 }
 
 // Writes zeros where the trace has no tensor: nothing reads them.
-void sinkproof_read_given(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                          const sinkproof_tensor *tensor, size_t from, size_t count,
-                          sinkproof_honest *x) {
-    bool open = tensor != NULL && sinkproof_may_be_unrounded(pass, point);
+void set_read_given(const judge_pass *pass, sinkproof_trace_point point,
+                    const sinkproof_tensor *tensor, size_t from, size_t count,
+                    sinkproof_honest *x) {
+    bool open = tensor != NULL && point_may_be_unrounded(pass, point);
     for (size_t i = 0; i < count; i++) {
         double v = tensor != NULL ? sinkproof_tensor_value(tensor, from + i) : 0;
-        x[i] = open ? sinkproof_read_of(pass, point, v, sinkproof_unknown(v)) : sinkproof_known(v);
+        x[i] = open ? set_read_value(pass, point, v, sinkproof_unknown(v)) : sinkproof_known(v);
     }
 }
 
 // The hull of x and of x rounded: an engine reads one of the two throughout.
-void sinkproof_read_untraced(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
-                             size_t count, sinkproof_honest *x) {
-    if (!sinkproof_may_be_unrounded(pass, point)) return;
+void set_read_untraced(const judge_pass *pass, sinkproof_trace_point point, size_t count,
+                       sinkproof_honest *x) {
+    if (!point_may_be_unrounded(pass, point)) return;
     for (size_t i = 0; i < count; i++)
-        x[i] = sinkproof_honest_choice(sinkproof_after_rounding(pass, point, x[i]), x[i]);
+        x[i] = sinkproof_honest_choice(set_after_rounding(pass, point, x[i]), x[i]);
 }

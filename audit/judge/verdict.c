@@ -20,17 +20,17 @@ const char *sinkproof_verdict_name(sinkproof_verdict verdict) {
     return v < sizeof names / sizeof names[0] ? names[v] : "unknown";
 }
 
-sinkproof_setting sinkproof_setting_of(const sinkproof_judge_pass *pass, size_t elements) {
+sinkproof_setting pass_setting(const judge_pass *pass, size_t elements) {
     return sinkproof_setting_for(&pass->before, elements, pass->options->rate);
 }
 
-bool sinkproof_traced(const sinkproof_judge_pass *pass, sinkproof_trace_point point, size_t layer) {
+bool point_is_traced(const judge_pass *pass, sinkproof_trace_point point, size_t layer) {
     return sinkproof_trace_find(pass->trace, point, layer) != NULL;
 }
 
 // ---- sets
 
-sinkproof_honest sinkproof_either(sinkproof_honest x, sinkproof_honest y) {
+sinkproof_honest set_hull(sinkproof_honest x, sinkproof_honest y) {
     x = sinkproof_honest_hull(x, y);
     // Which of the two sets applies is no random error, and the rounding leans accordingly.
     x.var = x.spread = x.order = 0, x.bias = INFINITY;
@@ -51,7 +51,7 @@ static void add_to(sinkproof_histogram *histogram, double x) {
     histogram->total++;
 }
 
-double sinkproof_histogram_median(const sinkproof_histogram *histogram) {
+double histogram_median(const sinkproof_histogram *histogram) {
     size_t below = 0;
     for (int bin = 0; bin < SINKPROOF_HISTOGRAM; bin++) {
         below += histogram->counts[bin];
@@ -137,7 +137,7 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
 // Counts the undecided elements: those with unbounded sets, and all the others if their sets are
 // together as wide as the operation's effect, so that an engine without the operation might pass as
 // well. A set that holds only an infinity is decided.
-static size_t count_undecided(const sinkproof_piece *piece, const sinkproof_honest *x) {
+static size_t count_undecided(const trace_piece *piece, const sinkproof_honest *x) {
     double width = 0, size = 0;
     size_t without_bound = 0, bounded = 0;
     for (size_t i = 0; i < piece->count; i++) {
@@ -154,19 +154,17 @@ static size_t count_undecided(const sinkproof_piece *piece, const sinkproof_hone
 // Whether the errors of a point's elements are independent, as drift assumes. They are not when
 // many elements share an input that is known only as a set, nor when exponentials are rounded
 // before the division: those of equal tokens all err the same way.
-static bool errors_are_independent(const sinkproof_judge_pass *pass, sinkproof_trace_point point,
+static bool errors_are_independent(const judge_pass *pass, sinkproof_trace_point point,
                                    size_t layer) {
-    if (point == SINKPROOF_TRACE_A9 &&
-        pass->policy->at[SINKPROOF_AT_A9_UNNORM].format != SINKPROOF_REAL)
-        return false;
+    if (point == TRACE_A9 && pass->policy->at[AT_A9_UNNORM].format != SINKPROOF_REAL) return false;
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
-        bool known = from == SINKPROOF_TRACE_T0 || sinkproof_trace_point_is_index(from) ||
-                     sinkproof_traced(pass, from, inputs[i].layer) ||
-                     (point == SINKPROOF_TRACE_A11 && from == SINKPROOF_TRACE_A9 &&
-                      sinkproof_traced(pass, SINKPROOF_TRACE_A10, layer));
+        bool known =
+            from == TRACE_T0 || sinkproof_trace_point_is_index(from) ||
+            point_is_traced(pass, from, inputs[i].layer) ||
+            (point == TRACE_A11 && from == TRACE_A9 && point_is_traced(pass, TRACE_A10, layer));
         bool own = inputs[i].kind == SINKPROOF_INPUT_EACH &&
                    errors_are_independent(pass, from, inputs[i].layer);
         if (!known && !own) return false;
@@ -174,44 +172,45 @@ static bool errors_are_independent(const sinkproof_judge_pass *pass, sinkproof_t
     return true;
 }
 
-static sinkproof_point_report *report_of(sinkproof_part *part, sinkproof_trace_point point) {
+static sinkproof_point_report *part_report(judge_part *part, sinkproof_trace_point point) {
     if (part->reports[point] == NULL)
-        part->reports[point] = sinkproof_part_allocate(part, 1, sizeof *part->reports[point]);
+        part->reports[point] = part_allocate(part, 1, sizeof *part->reports[point]);
     return part->reports[point];
 }
 
-static size_t place_of(const sinkproof_piece *piece, size_t i) {
+static size_t piece_element_place(const trace_piece *piece, size_t i) {
     return piece->apart != 0 && i + 1 == piece->count ? piece->apart : piece->offset + i;
 }
 
 // The engine's values of a piece.
-static void engine_values(const sinkproof_tensor *tensor, const sinkproof_piece *piece, double *v) {
+static void engine_values(const sinkproof_tensor *tensor, const trace_piece *piece, double *v) {
     size_t size = sinkproof_dtype_size(tensor->dtype);
     size_t together = piece->count - (piece->apart != 0);
     sinkproof_decode_many(tensor->dtype, tensor->data + piece->offset * size, 1, together, v);
     if (piece->apart != 0) v[together] = sinkproof_tensor_value(tensor, piece->apart);
 }
 
-static void mark_outside(const sinkproof_part *part, const sinkproof_piece *piece, const double *v,
+static void mark_outside(const judge_part *part, const trace_piece *piece, const double *v,
                          const sinkproof_honest *x) {
     const sinkproof_judge_options *o = part->pass->options;
     for (size_t i = 0; o->witness != NULL && i < piece->count; i++)
-        o->witness(o->witnessing, piece->point, part->layer, place_of(piece, i), v[i], &x[i]);
+        o->witness(o->witnessing, piece->point, part->layer, piece_element_place(piece, i), v[i],
+                   &x[i]);
     if (o->marks == NULL || o->marked != piece->point) return;
     if (sinkproof_trace_point_is_layered(piece->point) && o->marked_layer != part->layer) return;
     for (size_t i = 0; i < piece->count; i++)
         if (!is_open_nan(v[i], &x[i]) && !(v[i] >= x[i].lo && v[i] <= x[i].hi))
-            o->marks[place_of(piece, i)] = 1;
+            o->marks[piece_element_place(piece, i)] = 1;
 }
 
-bool sinkproof_refused(const sinkproof_judge_pass *pass) {
+bool pass_has_ended(const judge_pass *pass) {
     const sinkproof_refusal *r = pass->options->refusal;
     return r != NULL && __atomic_load_n(&r->refused, __ATOMIC_RELAXED);
 }
 
 // Records the element at which the pass ends.
-static void refuse(const sinkproof_judge_pass *pass, const sinkproof_piece *piece,
-                   const sinkproof_point_report *report) {
+static void refuse_piece(const judge_pass *pass, const trace_piece *piece,
+                         const sinkproof_point_report *report) {
     sinkproof_refusal *r = pass->options->refusal;
     if (r == NULL || (r->points >> piece->point & 1) == 0 || report->outside == 0) return;
     if (report->farthest >= r->beyond) __atomic_store_n(&r->refused, true, __ATOMIC_RELAXED);
@@ -219,17 +218,17 @@ static void refuse(const sinkproof_judge_pass *pass, const sinkproof_piece *piec
 
 // Compares the values v of a piece with their sets x, which are first rounded to the trace's
 // format.
-static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
+static void compare_piece(judge_part *part, const trace_piece *piece,
                           const sinkproof_tensor *tensor, const double *v, sinkproof_honest *x,
                           sinkproof_point_report *report) {
-    const sinkproof_judge_pass *pass = part->pass;
+    const judge_pass *pass = part->pass;
     sinkproof_format format = sinkproof_trace_format(tensor->dtype);
     sinkproof_honest_store(format, piece->count, x);
     for (size_t i = 0; i < piece->count; i++)
-        compare_element(report, format, place_of(piece, i), v[i], &x[i]);
+        compare_element(report, format, piece_element_place(piece, i), v[i], &x[i]);
     mark_outside(part, piece, v, x);
-    refuse(pass, piece, report);
-    if (sinkproof_refused(pass)) return;
+    refuse_piece(pass, piece, report);
+    if (pass_has_ended(pass)) return;
     report->undecided += count_undecided(piece, x);
     // In binary64 the emulation is no more accurate than the engine: drift says nothing.
     if (pass->policy->inside == SINKPROOF_F32 &&
@@ -239,23 +238,23 @@ static void compare_piece(sinkproof_part *part, const sinkproof_piece *piece,
     part->failed = part->failed || report->drift_sums.failed;
 }
 
-static bool is_compared(const sinkproof_part *part, sinkproof_trace_point point, size_t token) {
+static bool is_compared(const judge_part *part, sinkproof_trace_point point, size_t token) {
     const sinkproof_rows *rows = part->pass->options->rows;
-    return sinkproof_doing_of(part->pass, point, part->layer) == SINKPROOF_JUDGED &&
+    return point_doing(part->pass, point, part->layer) == DOING_JUDGED &&
            (rows == NULL || (token >= rows->first && token < rows->end));
 }
 
-bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkproof_honest *x) {
-    const sinkproof_judge_pass *pass = part->pass;
+bool piece_compare(judge_part *part, const trace_piece *piece, sinkproof_honest *x) {
+    const judge_pass *pass = part->pass;
     const sinkproof_tensor *tensor = sinkproof_trace_find(pass->trace, piece->point, part->layer);
-    bool open = sinkproof_may_be_unrounded(pass, piece->point);
-    if (tensor == NULL) sinkproof_read_untraced(pass, piece->point, piece->count, x);
+    bool open = point_may_be_unrounded(pass, piece->point);
+    if (tensor == NULL) set_read_untraced(pass, piece->point, piece->count, x);
     if (tensor == NULL || piece->count == 0) return false;
     bool judged = is_compared(part, piece->point, piece->token);
-    sinkproof_point_report *report = judged ? report_of(part, piece->point) : NULL;
-    double *v = sinkproof_part_allocate(part, piece->count, sizeof *v);
+    sinkproof_point_report *report = judged ? part_report(part, piece->point) : NULL;
+    double *v = part_allocate(part, piece->count, sizeof *v);
     sinkproof_honest *unrounded =
-        open ? sinkproof_part_allocate(part, piece->count, sizeof *unrounded) : NULL;
+        open ? part_allocate(part, piece->count, sizeof *unrounded) : NULL;
     if ((judged && report == NULL) || v == NULL || (open && unrounded == NULL)) {
         free(v);
         free(unrounded);
@@ -263,53 +262,51 @@ bool sinkproof_compare(sinkproof_part *part, const sinkproof_piece *piece, sinkp
     }
     for (size_t i = 0; open && i < piece->count; i++) {
         unrounded[i] = x[i];
-        x[i] = sinkproof_after_rounding(pass, piece->point, x[i]);
+        x[i] = set_after_rounding(pass, piece->point, x[i]);
     }
     engine_values(tensor, piece, v);
     if (judged) compare_piece(part, piece, tensor, v, x, report);
     for (size_t i = 0; i < piece->count; i++)
         x[i] = isnan(v[i]) ? sinkproof_unknown(v[i])
-               : open      ? sinkproof_read_of(pass, piece->point, v[i], unrounded[i])
+               : open      ? set_read_value(pass, piece->point, v[i], unrounded[i])
                            : sinkproof_known(v[i]);
     free(v);
     free(unrounded);
     return true;
 }
 
-void sinkproof_compare_zeros(sinkproof_part *part, sinkproof_trace_point point, size_t offset,
-                             size_t count) {
+void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t offset,
+                         size_t count) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(part->pass->trace, point, part->layer);
     if (tensor == NULL || count == 0) return;
     if (!is_compared(part, point, offset / tensor->shape[2] % part->pass->n)) return;
-    sinkproof_point_report *report = report_of(part, point);
+    sinkproof_point_report *report = part_report(part, point);
     enum { AT_ONCE = 256 };
     double v[AT_ONCE];
     for (size_t done = 0; report != NULL && done < count; done += AT_ONCE) {
         size_t some = count - done < AT_ONCE ? count - done : AT_ONCE, zeros = 0;
-        sinkproof_piece piece = {.point = point, .offset = offset + done, .count = some};
+        trace_piece piece = {.point = point, .offset = offset + done, .count = some};
         engine_values(tensor, &piece, v);
         while (zeros < some && v[zeros] == 0) zeros++;
         report->elements += zeros; // equal to the only value of their sets
         report->widths.total += zeros, report->widths.counts[0] += zeros;
         for (size_t i = zeros; i < some; i++) {
             sinkproof_honest zero = sinkproof_known(0);
-            const sinkproof_piece one = {.point = point, .offset = offset + done + i, .count = 1};
+            const trace_piece one = {.point = point, .offset = offset + done + i, .count = 1};
             compare_element(report, sinkproof_trace_format(tensor->dtype), one.offset, v[i], &zero);
             mark_outside(part, &one, &v[i], &zero);
-            refuse(part->pass, &one, report);
+            refuse_piece(part->pass, &one, report);
         }
     }
 }
 
-bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
-                    const sinkproof_honest *x) {
+bool piece_fits(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x) {
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(part->pass->trace, piece->point, part->layer);
-    bool open = sinkproof_may_be_unrounded(part->pass, piece->point);
+    bool open = point_may_be_unrounded(part->pass, piece->point);
     for (size_t i = 0; tensor != NULL && i < piece->count; i++) {
-        double v = sinkproof_tensor_value(tensor, place_of(piece, i));
-        sinkproof_honest stored =
-            open ? sinkproof_after_rounding(part->pass, piece->point, x[i]) : x[i];
+        double v = sinkproof_tensor_value(tensor, piece_element_place(piece, i));
+        sinkproof_honest stored = open ? set_after_rounding(part->pass, piece->point, x[i]) : x[i];
         stored = sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), stored);
         if (!(v >= stored.lo && v <= stored.hi)) return false;
     }
@@ -318,7 +315,7 @@ bool sinkproof_fits(const sinkproof_part *part, const sinkproof_piece *piece,
 
 // ---- parts
 
-void *sinkproof_part_allocate(sinkproof_part *part, size_t count, size_t size) {
+void *part_allocate(judge_part *part, size_t count, size_t size) {
     void *p = calloc(count > 0 ? count : 1, size);
     part->failed = part->failed || p == NULL;
     return p;
@@ -347,41 +344,39 @@ static void report_merge(sinkproof_point_report *into, const sinkproof_point_rep
     into->errors.local += from->errors.local, into->errors.inherited += from->errors.inherited;
 }
 
-void sinkproof_report_free(sinkproof_point_report *report) {
+void report_free(sinkproof_point_report *report) {
     if (report != NULL) sinkproof_drift_free(&report->drift_sums);
     free(report);
 }
 
-static bool part_merge(sinkproof_judge_pass *pass, sinkproof_part *part) {
+static bool part_merge(judge_pass *pass, judge_part *part) {
     bool fine = !part->failed;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         sinkproof_point_report *from = part->reports[p];
         if (from == NULL) continue;
         sinkproof_trace_point point = (sinkproof_trace_point)p;
         size_t layer =
             sinkproof_trace_point_is_layered(point) ? part->layer : pass->config->n_layers;
-        sinkproof_point_report **into =
-            &pass->report_of[layer * SINKPROOF_TRACE_POINTS + (size_t)p];
+        sinkproof_point_report **into = &pass->report_of[layer * TRACE_POINTS + (size_t)p];
         if (*into == NULL)
             *into = from;
         else
-            report_merge(*into, from), sinkproof_report_free(from);
+            report_merge(*into, from), report_free(from);
         fine = fine && !(*into)->drift_sums.failed;
     }
     return fine;
 }
 
-bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
-                        sinkproof_part_work *work, void *of) {
+bool judge_in_parts(judge_pass *pass, size_t layer, size_t count, part_work *work, void *of) {
     enum { AT_ONCE = 128 }; // bounds the memory of the reports
-    sinkproof_part *parts = calloc(AT_ONCE, sizeof *parts);
+    judge_part *parts = calloc(AT_ONCE, sizeof *parts);
     bool fine = parts != NULL;
     for (size_t first = 0; fine && first < count; first += AT_ONCE) {
         size_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
 #pragma omp parallel for schedule(dynamic, 1)
         for (size_t p = 0; p < some; p++) {
-            parts[p] = (sinkproof_part){.pass = pass, .layer = layer};
-            if (!sinkproof_refused(pass)) work(&parts[p], first + p, of);
+            parts[p] = (judge_part){.pass = pass, .layer = layer};
+            if (!pass_has_ended(pass)) work(&parts[p], first + p, of);
         }
         for (size_t p = 0; p < some; p++) fine = part_merge(pass, &parts[p]) && fine;
     }
@@ -390,23 +385,22 @@ bool sinkproof_in_parts(sinkproof_judge_pass *pass, size_t layer, size_t count,
 }
 
 typedef struct token_work {
-    sinkproof_part_work *work;
+    part_work *work;
     void *of;
     size_t each;
 } token_work;
 
-static void do_tokens(sinkproof_part *part, size_t index, void *of) {
+static void do_tokens(judge_part *part, size_t index, void *of) {
     const token_work *w = of;
     size_t n = part->pass->n, first = index * w->each;
     size_t end = n - first < w->each ? n : first + w->each;
-    for (size_t i = first; !part->failed && !sinkproof_refused(part->pass) && i < end; i++)
+    for (size_t i = first; !part->failed && !pass_has_ended(part->pass) && i < end; i++)
         w->work(part, i, w->of);
 }
 
-bool sinkproof_each_token(sinkproof_judge_pass *pass, size_t layer, size_t each,
-                          sinkproof_part_work *work, void *of) {
+bool judge_each_token(judge_pass *pass, size_t layer, size_t each, part_work *work, void *of) {
     token_work w = {work, of, each};
-    return sinkproof_in_parts(pass, layer, (pass->n + each - 1) / each, do_tokens, &w);
+    return judge_in_parts(pass, layer, (pass->n + each - 1) / each, do_tokens, &w);
 }
 
 double sinkproof_judgement_misfit(const sinkproof_judgement *j) {

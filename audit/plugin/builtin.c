@@ -14,13 +14,13 @@
 
 enum { ALIGNED = 64, LANES = SINKPROOF_PANEL_ROWS, BLOCK = SINKPROOF_PANEL_COLS };
 
-static size_t up(size_t n, size_t to) {
+static size_t round_up_to(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
 // Allocates zeroed memory for a whole number of vectors.
-static void *room(size_t count, size_t size) {
-    size_t bytes = up(count * size + ALIGNED, ALIGNED);
+static void *vector_room(size_t count, size_t size) {
+    size_t bytes = round_up_to(count * size + ALIGNED, ALIGNED);
     void *p = aligned_alloc(ALIGNED, bytes);
     if (p != NULL) memset(p, 0, bytes);
     return p;
@@ -36,19 +36,20 @@ typedef struct product {
     float *y_nr;
 } product;
 
-static bool apply(const sinkproof_kernels *with, const product *p) {
-    size_t wide = up(p->cols, BLOCK), tall = up(p->rows, LANES), panels = tall / LANES;
+static bool apply_product(const sinkproof_kernels *with, const product *p) {
+    size_t wide = round_up_to(p->cols, BLOCK), tall = round_up_to(p->rows, LANES),
+           panels = tall / LANES;
     sinkproof_matrix m = {.dtype = SINKPROOF_DTYPE_F32, .count = 1, .rows = p->rows};
     m.cols = m.row_stride = p->cols;
     m.col_stride = 1;
     m.data = (const uint8_t *)p->w_rc;
-    void *packed = room(sinkproof_panels_bytes(SINKPROOF_PANEL_F32, p->rows, p->cols), 1);
-    double *work = room(p->cols + BLOCK, sizeof *work);
-    void *scratch = room(SINKPROOF_SCRATCH, 1);
-    float *x = room(p->n * wide, sizeof *x), *y = room(p->n * tall, sizeof *y);
-    float *b = room(tall, sizeof *b);
-    const float **x_n = room(p->n, sizeof *x_n);
-    float **y_n = room(p->n, sizeof *y_n);
+    void *packed = vector_room(sinkproof_panels_bytes(SINKPROOF_PANEL_F32, p->rows, p->cols), 1);
+    double *work = vector_room(p->cols + BLOCK, sizeof *work);
+    void *scratch = vector_room(SINKPROOF_SCRATCH, 1);
+    float *x = vector_room(p->n * wide, sizeof *x), *y = vector_room(p->n * tall, sizeof *y);
+    float *b = vector_room(tall, sizeof *b);
+    const float **x_n = vector_room(p->n, sizeof *x_n);
+    float **y_n = vector_room(p->n, sizeof *y_n);
     bool fine = packed != NULL && work != NULL && scratch != NULL && x != NULL && y != NULL &&
                 b != NULL && x_n != NULL && y_n != NULL;
     if (fine) {
@@ -78,32 +79,32 @@ static bool apply(const sinkproof_kernels *with, const product *p) {
 }
 
 // Applies the weight inputs[at], and the bias after it if `biased`, to x [n, ...], into y.
-static bool map(const sinkproof_kernels *with, const sinkproof_drill *d, size_t at, bool biased,
-                const sinkproof_array *x, const sinkproof_array *y) {
+static bool map_through_weight(const sinkproof_kernels *with, const sinkproof_drill *d, size_t at,
+                               bool biased, const sinkproof_array *x, const sinkproof_array *y) {
     const sinkproof_array *w = &d->inputs[at];
     product p = {.rows = w->shape[0], .cols = w->shape[1], .n = d->n, .w_rc = w->values};
     p.b_r = biased ? d->inputs[at + 1].values : NULL;
     p.x_nc = x->values;
     p.y_nr = y->values;
-    return apply(with, &p);
+    return apply_product(with, &p);
 }
 
 static int qkv(void *context, const sinkproof_drill *d) {
     bool fine = true;
     const sinkproof_kernels *with = context;
     for (size_t i = 0; i < 3; i++)
-        fine = fine && map(with, d, 1 + 2 * i, true, &d->inputs[0], &d->outputs[i]);
+        fine = fine && map_through_weight(with, d, 1 + 2 * i, true, &d->inputs[0], &d->outputs[i]);
     return fine ? 0 : -1;
 }
 
 static int output(void *context, const sinkproof_drill *d) {
     const sinkproof_kernels *with = context;
-    return map(with, d, 1, true, &d->inputs[0], &d->outputs[0]) ? 0 : -1;
+    return map_through_weight(with, d, 1, true, &d->inputs[0], &d->outputs[0]) ? 0 : -1;
 }
 
 static int unembed(void *context, const sinkproof_drill *d) {
     const sinkproof_kernels *with = context;
-    return map(with, d, 1, false, &d->inputs[0], &d->outputs[0]) ? 0 : -1;
+    return map_through_weight(with, d, 1, false, &d->inputs[0], &d->outputs[0]) ? 0 : -1;
 }
 
 // In the engine too, the choice and its weights are scalar code, equal to that of the lanes.
@@ -112,7 +113,7 @@ static int router(void *context, const sinkproof_drill *d) {
     int32_t chosen_k[64];
     const sinkproof_kernels *with = context;
     if (d->experts > 1024 || d->chosen > 64) return 1;
-    if (!map(with, d, 1, true, &d->inputs[0], &d->outputs[0])) return -1;
+    if (!map_through_weight(with, d, 1, true, &d->inputs[0], &d->outputs[0])) return -1;
     for (size_t i = 0; i < d->n; i++) {
         const float *g_e = d->outputs[0].values + i * d->experts;
         float *w_k = d->outputs[2].values + i * d->chosen, sum = 0;
@@ -132,8 +133,9 @@ static int router(void *context, const sinkproof_drill *d) {
 // ---- rows ------------------------------------------------------------------------------------
 
 static int rmsnorm(void *context, const sinkproof_drill *d) {
-    size_t cols = d->hidden, wide = up(cols, BLOCK);
-    float *x = room(wide, sizeof *x), *y = room(wide, sizeof *y), *w = room(wide, sizeof *w);
+    size_t cols = d->hidden, wide = round_up_to(cols, BLOCK);
+    float *x = vector_room(wide, sizeof *x), *y = vector_room(wide, sizeof *y),
+          *w = vector_room(wide, sizeof *w);
     bool fine = x != NULL && y != NULL && w != NULL;
     const sinkproof_kernels *with = context;
     if (fine) memcpy(w, d->inputs[1].values, cols * sizeof *w);
@@ -153,8 +155,8 @@ static sinkproof_swiglu_numbers numbers_of(const sinkproof_drill *d) {
 }
 
 static int swiglu(void *context, const sinkproof_drill *d) {
-    size_t inter = d->inter, wide = up(inter, BLOCK), rows = d->n * d->chosen;
-    float *x = room(2 * wide, sizeof *x), *y = room(wide, sizeof *y);
+    size_t inter = d->inter, wide = round_up_to(inter, BLOCK), rows = d->n * d->chosen;
+    float *x = vector_room(2 * wide, sizeof *x), *y = vector_room(wide, sizeof *y);
     bool fine = x != NULL && y != NULL;
     const sinkproof_kernels *with = context;
     for (size_t i = 0; fine && i < rows; i++) {
@@ -168,9 +170,9 @@ static int swiglu(void *context, const sinkproof_drill *d) {
 }
 
 static int mixture(void *context, const sinkproof_drill *d) {
-    size_t cols = d->hidden, wide = up(cols, BLOCK);
+    size_t cols = d->hidden, wide = round_up_to(cols, BLOCK);
     const float *y_k[64];
-    float *y = room(d->chosen * wide, sizeof *y), *out = room(wide, sizeof *out);
+    float *y = vector_room(d->chosen * wide, sizeof *y), *out = vector_room(wide, sizeof *out);
     bool fine = y != NULL && out != NULL;
     const sinkproof_kernels *with = context;
     if (d->chosen > 64) fine = false;
@@ -191,8 +193,8 @@ static int mixture(void *context, const sinkproof_drill *d) {
 // One expert for one token: up, activation, down.
 static bool one_expert(const sinkproof_kernels *with, const sinkproof_drill *d, size_t e,
                        const float *x_c, float *y_c) {
-    size_t hidden = d->hidden, inter = d->inter, wide = up(inter, BLOCK);
-    float *gate_up = room(2 * wide, sizeof *gate_up), *act = room(wide, sizeof *act);
+    size_t hidden = d->hidden, inter = d->inter, wide = round_up_to(inter, BLOCK);
+    float *gate_up = vector_room(2 * wide, sizeof *gate_up), *act = vector_room(wide, sizeof *act);
     const product first = {.rows = 2 * inter,
                            .cols = hidden,
                            .n = 1,
@@ -207,9 +209,9 @@ static bool one_expert(const sinkproof_kernels *with, const sinkproof_drill *d, 
                           .b_r = d->inputs[5].values + e * hidden,
                           .x_nc = act,
                           .y_nr = y_c};
-    bool fine = gate_up != NULL && act != NULL && apply(with, &first);
+    bool fine = gate_up != NULL && act != NULL && apply_product(with, &first);
     if (fine) with->swiglu(inter, numbers_of(d), gate_up, act);
-    fine = fine && apply(with, &last);
+    fine = fine && apply_product(with, &last);
     free(gate_up);
     free(act);
     return fine;
@@ -227,7 +229,7 @@ static int experts(void *context, const sinkproof_drill *d) {
 
 // ---- rotation and attention ------------------------------------------------------------------
 
-static sinkproof_config config_of(const sinkproof_drill *d) {
+static sinkproof_config drill_config(const sinkproof_drill *d) {
     return (sinkproof_config){.head_dim = d->head_dim,
                               .rotation.theta = d->rope_theta,
                               .rotation.factor = d->yarn_factor,
@@ -239,12 +241,13 @@ static sinkproof_config config_of(const sinkproof_drill *d) {
 
 // In the engine too, the angles come from the reference's table.
 static int rope(void *context, const sinkproof_drill *d) {
-    sinkproof_config config = config_of(d);
+    sinkproof_config config = drill_config(d);
     sinkproof_policy policy;
-    size_t half = d->head_dim / 2, wide = up(d->head_dim, BLOCK);
-    double *freq = room(half, sizeof *freq), *c = room(half, sizeof *c), *s = room(half, sizeof *s);
-    float *cos_d = room(wide, sizeof *cos_d), *sin_d = room(wide, sizeof *sin_d);
-    float *x = room(wide, sizeof *x);
+    size_t half = d->head_dim / 2, wide = round_up_to(d->head_dim, BLOCK);
+    double *freq = vector_room(half, sizeof *freq), *c = vector_room(half, sizeof *c),
+           *s = vector_room(half, sizeof *s);
+    float *cos_d = vector_room(wide, sizeof *cos_d), *sin_d = vector_room(wide, sizeof *sin_d);
+    float *x = vector_room(wide, sizeof *x);
     bool fine = freq != NULL && c != NULL && s != NULL && cos_d != NULL && sin_d != NULL &&
                 x != NULL && sinkproof_policy_known("f32", &policy);
     const sinkproof_kernels *with = context;
@@ -273,29 +276,29 @@ static int rope(void *context, const sinkproof_drill *d) {
 }
 
 // Writes x in float32 at (row, column) of a panel's block of columns.
-static void put(uint8_t *block, size_t row, size_t column, float x) {
+static void put_panel_number(uint8_t *block, size_t row, size_t column, float x) {
     memcpy(block + (column * LANES + row) * sizeof x, &x, sizeof x);
 }
 
 // The cache of one key/value head, with every block of positions in its place. NULL if memory runs
 // out.
 static uint8_t *fill_cache(const sinkproof_drill *d, size_t g, sinkproof_cache_view *view) {
-    size_t dim = d->head_dim, wide = up(dim, BLOCK) / BLOCK, keys = d->first + d->n;
+    size_t dim = d->head_dim, wide = round_up_to(dim, BLOCK) / BLOCK, keys = d->first + d->n;
     size_t bytes = sinkproof_panel_block_bytes(SINKPROOF_PANEL_F32), of_keys = 2 * wide * bytes;
     *view = (sinkproof_cache_view){.format = SINKPROOF_PANEL_F32, .head_dim = dim};
-    view->ring = up(keys, BLOCK) / BLOCK;
-    view->place_stride = of_keys + up(dim, LANES) / LANES * bytes;
+    view->ring = round_up_to(keys, BLOCK) / BLOCK;
+    view->place_stride = of_keys + round_up_to(dim, LANES) / LANES * bytes;
     view->span_stride = SINKPROOF_SPAN_BLOCKS * view->place_stride;
-    uint8_t *memory = room(view->ring * view->place_stride, 1);
+    uint8_t *memory = vector_room(view->ring * view->place_stride, 1);
     view->k = memory;
     view->v = memory + of_keys;
     for (size_t j = 0; memory != NULL && j < keys; j++) {
         uint8_t *k = memory + j / BLOCK * view->place_stride, *v = k + of_keys;
         size_t slot = j % BLOCK, at = (j * d->kv_heads + g) * dim;
         for (size_t c = 0; c < dim; c++) {
-            put(k + (slot / LANES * wide + c / BLOCK) * bytes, slot % LANES, c % BLOCK,
-                d->inputs[1].values[at + c]);
-            put(v + c / LANES * bytes, c % LANES, slot, d->inputs[2].values[at + c]);
+            put_panel_number(k + (slot / LANES * wide + c / BLOCK) * bytes, slot % LANES, c % BLOCK,
+                             d->inputs[1].values[at + c]);
+            put_panel_number(v + c / LANES * bytes, c % LANES, slot, d->inputs[2].values[at + c]);
         }
     }
     return memory;
@@ -303,7 +306,7 @@ static uint8_t *fill_cache(const sinkproof_drill *d, size_t g, sinkproof_cache_v
 
 static int attention(void *context, const sinkproof_drill *d) {
     size_t group = d->heads / d->kv_heads, stride = d->heads * d->head_dim;
-    void *scratch = room(SINKPROOF_SCRATCH, 1);
+    void *scratch = vector_room(SINKPROOF_SCRATCH, 1);
     bool fine = scratch != NULL;
     const sinkproof_kernels *with = context;
     if (d->head_dim > SINKPROOF_WIDEST_HEAD) return 1;
@@ -335,7 +338,7 @@ static const sinkproof_plugin_entry entries[] = {
     {"mixture", mixture}, {"unembed", unembed},
 };
 
-const sinkproof_plugin *sinkproof_plugin_builtin(const char *name) {
+const sinkproof_plugin *plugin_builtin(const char *name) {
     static sinkproof_plugin fast = {.size = sizeof fast,
                                     .name = "the kernels of fast/",
                                     .n_stages = sizeof entries / sizeof *entries,

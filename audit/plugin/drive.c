@@ -12,36 +12,35 @@
 
 // A call that was made and is not yet judged.
 typedef struct made {
-    sinkproof_arrays a;
-    sinkproof_outcome out;
+    call_arrays a;
+    case_outcome out;
     bool judged, failed; // failed: this program, not the plug-in
     sinkproof_error error;
 } made;
 
-static bool call_case(const sinkproof_driver *d, const sinkproof_case *c, made *m,
-                      sinkproof_error *error) {
+static bool call_case(const call_driver *d, const stage_case *c, made *m, sinkproof_error *error) {
     sinkproof_error said = {{0}};
     *m = (made){.judged = true};
     // too large: not served
-    if (sinkproof_case_bytes(c, &d->config) > SINKPROOF_CALL_BYTES) return true;
-    if (!sinkproof_arrays_make(c, &d->config, &d->policy, &m->a, error)) return false;
-    sinkproof_call_end end = sinkproof_case_call(d->worker, c, &m->a, &said);
-    m->out.served = end != SINKPROOF_CALL_NOT_SERVED;
-    m->judged = end != SINKPROOF_CALL_DONE;
-    m->out.hung = end == SINKPROOF_CALL_HUNG;
-    if (end == SINKPROOF_CALL_FAILED || m->out.hung) {
+    if (case_bytes(c, &d->config) > CALL_BYTES) return true;
+    if (!arrays_make(c, &d->config, &d->policy, &m->a, error)) return false;
+    call_end end = case_call_passes(d->worker, c, &m->a, &said);
+    m->out.served = end != CALL_NOT_SERVED;
+    m->judged = end != CALL_DONE;
+    m->out.hung = end == CALL_HUNG;
+    if (end == CALL_FAILED || m->out.hung) {
         m->out.broken = true;
         m->out.verdict = SINKPROOF_VERDICT_BUG;
         memcpy(m->out.why, said.text, sizeof m->out.why - 1);
     }
-    return end != SINKPROOF_CALL_ERROR || sinkproof_fail(error, "%s", said.text);
+    return end != CALL_ERROR || sinkproof_fail(error, "%s", said.text);
 }
 
 // Makes some calls in order until one breaks, then judges them in parallel. *done: the number of
 // calls made.
 enum { SIDE_BY_SIDE = 16 };
-static bool case_outcomes(const sinkproof_driver *d, size_t n, const sinkproof_case *cases,
-                          sinkproof_outcome *out_n, size_t *done, sinkproof_error *error) {
+static bool case_outcomes(const call_driver *d, size_t n, const stage_case *cases,
+                          case_outcome *out_n, size_t *done, sinkproof_error *error) {
     made *m = calloc(n, sizeof *m);
     bool good =
         m != NULL || sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "call").text);
@@ -52,12 +51,12 @@ static bool case_outcomes(const sinkproof_driver *d, size_t n, const sinkproof_c
 #pragma omp parallel for schedule(dynamic, 1)
     for (size_t i = 0; i < count; i++)
         if (!m[i].judged)
-            m[i].failed = !sinkproof_case_judge(&cases[i], &m[i].a, &d->policy, d->rate, &m[i].out,
-                                                &m[i].error);
+            m[i].failed =
+                !case_judge(&cases[i], &m[i].a, &d->policy, d->rate, &m[i].out, &m[i].error);
     for (size_t i = 0; m != NULL && i < n; i++) {
         if (good && m[i].failed) good = sinkproof_fail(error, "%s", m[i].error.text);
         out_n[i] = m[i].out;
-        sinkproof_arrays_free(&m[i].a);
+        arrays_free(&m[i].a);
     }
     free(m);
     return good;
@@ -65,53 +64,53 @@ static bool case_outcomes(const sinkproof_driver *d, size_t n, const sinkproof_c
 
 // ---- what failing calls have in common -------------------------------------------------------
 
-static bool has_window(const sinkproof_case *c) {
+static bool has_window(const stage_case *c) {
     return c->window > 0;
 }
-static bool fills_window(const sinkproof_case *c) {
+static bool fills_window(const stage_case *c) {
     return c->window > 0 && c->n > c->window;
 }
-static bool goes_in_passes(const sinkproof_case *c) {
+static bool goes_in_passes(const stage_case *c) {
     return c->chunk > 0 && c->chunk < c->n;
 }
-static bool has_groups(const sinkproof_case *c) {
+static bool has_groups(const stage_case *c) {
     return c->heads > c->kv;
 }
-static bool has_many_groups(const sinkproof_case *c) {
+static bool has_many_groups(const stage_case *c) {
     return c->heads > c->kv && c->kv > 1;
 }
-static bool has_no_sink(const sinkproof_case *c) {
-    return c->sinks == SINKPROOF_SINK_NONE;
+static bool has_no_sink(const stage_case *c) {
+    return c->sinks == SINK_NONE;
 }
-static bool has_high_sink(const sinkproof_case *c) {
-    return c->sinks == SINKPROOF_SINK_ABOVE || c->sinks == SINKPROOF_SINK_FAR_ABOVE;
+static bool has_high_sink(const stage_case *c) {
+    return c->sinks == SINK_ABOVE || c->sinks == SINK_FAR_ABOVE;
 }
-static bool has_several(const sinkproof_case *c) {
+static bool has_several(const stage_case *c) {
     return c->n > 1;
 }
-static bool is_at_limits(const sinkproof_case *c) {
-    return c->recipe == SINKPROOF_LIMITS;
+static bool is_at_limits(const stage_case *c) {
+    return c->recipe == RECIPE_LIMITS;
 }
-static bool is_tied(const sinkproof_case *c) {
-    return c->recipe == SINKPROOF_TIES;
+static bool is_tied(const stage_case *c) {
+    return c->recipe == RECIPE_TIES;
 }
-static bool is_rising(const sinkproof_case *c) {
-    return c->recipe == SINKPROOF_RISING;
+static bool is_rising(const stage_case *c) {
+    return c->recipe == RECIPE_RISING;
 }
-static bool is_falling(const sinkproof_case *c) {
-    return c->recipe == SINKPROOF_FALLING;
+static bool is_falling(const stage_case *c) {
+    return c->recipe == RECIPE_FALLING;
 }
-static bool is_subnormal(const sinkproof_case *c) {
-    return c->recipe == SINKPROOF_SUBNORMAL;
+static bool is_subnormal(const stage_case *c) {
+    return c->recipe == RECIPE_SUBNORMAL;
 }
-static bool is_huge(const sinkproof_case *c) {
-    return c->recipe == SINKPROOF_HUGE;
+static bool is_huge(const stage_case *c) {
+    return c->recipe == RECIPE_HUGE;
 }
 
 static const struct {
     const char *words;
-    bool (*holds)(const sinkproof_case *c);
-} traits[SINKPROOF_TRAITS] = {
+    bool (*holds)(const stage_case *c);
+} traits[PLUGIN_TRAITS] = {
     {"have more tokens than the window", fills_window},
     {"have a window", has_window},
     {"come in passes over a cache", goes_in_passes},
@@ -128,19 +127,19 @@ static const struct {
     {"have more than one token", has_several},
 };
 
-const char *sinkproof_trait_words(size_t trait) {
+const char *trait_sentence(size_t trait) {
     return traits[trait].words;
 }
 
-static void count_traits(sinkproof_stage_result *r, const sinkproof_case *c, bool fails) {
-    for (size_t t = 0; t < SINKPROOF_TRAITS; t++)
+static void count_traits(stage_result *r, const stage_case *c, bool fails) {
+    for (size_t t = 0; t < PLUGIN_TRAITS; t++)
         if (traits[t].holds(c)) ++*(fails ? &r->failing_with[t] : &r->passing_with[t]);
 }
 
 // ---- a stage ---------------------------------------------------------------------------------
 
 // Whether case a is simpler to examine than b.
-static bool is_smaller(const sinkproof_case *a, const sinkproof_case *b) {
+static bool is_smaller(const stage_case *a, const stage_case *b) {
     const size_t of_a[] = {a->chunk > 0, a->n, a->heads, a->dim, a->hidden, a->inter, a->experts};
     const size_t of_b[] = {b->chunk > 0, b->n, b->heads, b->dim, b->hidden, b->inter, b->experts};
     for (size_t i = 0; i < sizeof of_a / sizeof *of_a; i++)
@@ -148,8 +147,7 @@ static bool is_smaller(const sinkproof_case *a, const sinkproof_case *b) {
     return false;
 }
 
-void sinkproof_result_count(sinkproof_stage_result *r, const sinkproof_case *c,
-                            const sinkproof_outcome *out) {
+void stage_result_add(stage_result *r, const stage_case *c, const case_outcome *out) {
     bool fails = out->verdict == SINKPROOF_VERDICT_BUG;
     if (!out->served) {
         r->not_served++;
@@ -167,13 +165,13 @@ void sinkproof_result_count(sinkproof_stage_result *r, const sinkproof_case *c,
 }
 
 // Reduces a failing call to smaller ones, as long as one of them fails too.
-static bool shrink(const sinkproof_driver *d, sinkproof_stage_result *r, sinkproof_error *error) {
+static bool shrink_failing_call(const call_driver *d, stage_result *r, sinkproof_error *error) {
     enum { ROUNDS = 24 };
     bool found = true;
     for (size_t round = 0; found && round < ROUNDS; round++) {
-        sinkproof_case smaller[SINKPROOF_SMALLER];
-        sinkproof_outcome out[SINKPROOF_SMALLER];
-        size_t count = sinkproof_case_smaller(&r->at, smaller), done = 0;
+        stage_case smaller[CASE_SMALLER];
+        case_outcome out[CASE_SMALLER];
+        size_t count = case_list_smaller(&r->at, smaller), done = 0;
         found = false;
         for (size_t i = 0; !found && i < count; i += done) {
             if (!case_outcomes(d, count - i, smaller + i, out + i, &done, error)) return false;
@@ -188,17 +186,17 @@ static bool shrink(const sinkproof_driver *d, sinkproof_stage_result *r, sinkpro
     return true;
 }
 
-bool sinkproof_drive_stage(const sinkproof_driver *d, const sinkproof_plan *plan,
-                           sinkproof_stage_result *r, sinkproof_error *error) {
+bool driver_run_stage(const call_driver *d, const case_plan *plan, stage_result *r,
+                      sinkproof_error *error) {
     enum { PATIENCE = 4 }; // calls that crash or hang before the rest is skipped
     size_t broken = 0, next = 0, n;
-    *r = (sinkproof_stage_result){.stage = plan->cases[0].stage};
+    *r = (stage_result){.stage = plan->cases[0].stage};
     while (next < plan->count && broken < PATIENCE && !(d->first && r->failing > 0)) {
-        sinkproof_outcome out[SIDE_BY_SIDE];
+        case_outcome out[SIDE_BY_SIDE];
         size_t some = plan->count - next < SIDE_BY_SIDE ? plan->count - next : SIDE_BY_SIDE;
         if (!case_outcomes(d, some, &plan->cases[next], out, &n, error)) return false;
         for (size_t i = 0; i < n; i++) {
-            sinkproof_result_count(r, &plan->cases[next + i], &out[i]);
+            stage_result_add(r, &plan->cases[next + i], &out[i]);
             broken += out[i].broken;
         }
         next += n;
@@ -208,5 +206,5 @@ bool sinkproof_drive_stage(const sinkproof_driver *d, const sinkproof_plan *plan
     r->left_out = next < plan->count;
     // each try would wait for the timeout
     bool led_back = r->failing > 0 && plan->count > 1 && !r->worst.hung;
-    return !led_back || shrink(d, r, error);
+    return !led_back || shrink_failing_call(d, r, error);
 }

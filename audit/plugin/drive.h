@@ -7,45 +7,44 @@
 
 #include "audit/plugin/drill.h"
 
-typedef struct sinkproof_driver {
-    sinkproof_worker *worker; // NULL: the outputs are read from files
-    sinkproof_config config;  // source of the constants
+typedef struct call_driver {
+    plugin_worker *worker;   // NULL: the outputs are read from files
+    sinkproof_config config; // source of the constants
     sinkproof_policy policy;
     double rate;
     bool first; // stop a stage at its first failing calls
     void (*progress)(void *context, const char *stage, double share); // or NULL
     void *context;
-} sinkproof_driver;
+} call_driver;
 
 // Traits by which calls differ, such as "have a window".
-enum { SINKPROOF_TRAITS = 14 };
-const char *sinkproof_trait_words(size_t trait);
+enum { PLUGIN_TRAITS = 14 };
+const char *trait_sentence(size_t trait);
 
-typedef struct sinkproof_stage_result {
-    const sinkproof_stage_row *stage;
+typedef struct stage_result {
+    const stage_row *stage;
     size_t calls, failing, suspicious, undecided, not_served; // calls: only those that were served
-    bool left_out;     // some calls were skipped: calls broke, or the first failure was enough
-    sinkproof_case at; // the smallest failing call, or a suspicious one
-    sinkproof_outcome worst; // its outcome
-    size_t failing_with[SINKPROOF_TRAITS], passing_with[SINKPROOF_TRAITS];
-} sinkproof_stage_result;
+    bool left_out;      // some calls were skipped: calls broke, or the first failure was enough
+    stage_case at;      // the smallest failing call, or a suspicious one
+    case_outcome worst; // its outcome
+    size_t failing_with[PLUGIN_TRAITS], passing_with[PLUGIN_TRAITS];
+} stage_result;
 
-void sinkproof_result_count(sinkproof_stage_result *result, const sinkproof_case *c,
-                            const sinkproof_outcome *outcome);
+void stage_result_add(stage_result *result, const stage_case *c, const case_outcome *outcome);
 
 // Makes and judges the calls of a plan, all of one stage. Returns false if memory runs out or no
 // process can be started.
-bool sinkproof_drive_stage(const sinkproof_driver *driver, const sinkproof_plan *plan,
-                           sinkproof_stage_result *result, sinkproof_error *error);
+bool driver_run_stage(const call_driver *driver, const case_plan *plan, stage_result *result,
+                      sinkproof_error *error);
 
 // ---- report.c
 
 // The exit code for all results: 0, 1 or 4.
-int sinkproof_results_exit(const sinkproof_stage_result *results, size_t n, bool strict);
+int results_exit_code(const stage_result *results, size_t n, bool strict);
 // Writes the report into memory, and as JSON. `again` is the command line to which `--case` is
 // added.
-bool sinkproof_results_tell(const sinkproof_stage_result *results, size_t n, const char *title,
-                            const char *again, int code, sinkproof_plugin_ruling *ruling,
-                            sinkproof_error *error);
+bool results_write_report(const stage_result *results, size_t n, const char *title,
+                          const char *again, int code, sinkproof_plugin_ruling *ruling,
+                          sinkproof_error *error);
 
 #endif

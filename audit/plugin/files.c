@@ -18,11 +18,12 @@
 
 enum { PATH_ROOM = 4096 };
 
-static void path_of(const char *directory, size_t i, const char *what, char path[PATH_ROOM]) {
+static void case_file_path(const char *directory, size_t i, const char *what,
+                           char path[PATH_ROOM]) {
     snprintf(path, PATH_ROOM, "%.3900s/%05zu%s.safetensors", directory, i, what);
 }
 
-static void manifest_of(const char *directory, char path[PATH_ROOM]) {
+static void manifest_path(const char *directory, char path[PATH_ROOM]) {
     snprintf(path, PATH_ROOM, "%.3900s/manifest.json", directory);
 }
 
@@ -35,18 +36,18 @@ typedef struct output {
     const float *values;
 } output;
 
-static output point_output(const sinkproof_arrays *a, sinkproof_trace_point point) {
+static output point_output(const call_arrays *a, sinkproof_trace_point point) {
     output o = {.name = sinkproof_trace_point_name(point), .values = a->point[point]};
     o.dtype = sinkproof_trace_point_is_index(point) ? SINKPROOF_DTYPE_I32 : SINKPROOF_DTYPE_F32;
     o.rank = sinkproof_trace_shape(&a->config, point, a->n, o.shape);
-    o.count = sinkproof_point_elements(a, point);
+    o.count = point_elements(a, point);
     return o;
 }
 
-static output weight_output(const sinkproof_arrays *a, sinkproof_slot slot) {
+static output weight_output(const call_arrays *a, sinkproof_slot slot) {
     output o = {.name = sinkproof_slot_name(slot), .values = a->weight[slot], .count = 1};
     o.dtype = SINKPROOF_DTYPE_F32;
-    o.rank = sinkproof_weight_shape(&a->config, slot, o.shape);
+    o.rank = weight_shape(&a->config, slot, o.shape);
     for (size_t d = 0; d < o.rank; d++) o.count *= o.shape[d];
     return o;
 }
@@ -61,17 +62,17 @@ static bool write_output(sinkproof_safetensors_writer *w, const output *o, sinkp
     return true;
 }
 
-static bool write_inputs(const char *path, const sinkproof_case *c, const sinkproof_arrays *a,
+static bool write_inputs(const char *path, const stage_case *c, const call_arrays *a,
                          sinkproof_error *error) {
-    const sinkproof_stage_row *s = c->stage;
-    output outputs[SINKPROOF_STAGE_ARRAYS + 2];
-    char text[SINKPROOF_CASE_TEXT];
+    const stage_row *s = c->stage;
+    output outputs[STAGE_ARRAYS + 2];
+    char text[CASE_TEXT];
     size_t n = 0;
     for (size_t i = 0; i < s->n_from; i++) outputs[n++] = point_output(a, s->from[i]);
     for (size_t i = 0; i < s->n_weights; i++) outputs[n++] = weight_output(a, s->weights[i]);
     sinkproof_safetensors_writer *w = sinkproof_safetensors_writer_new();
     if (w == NULL) return sinkproof_fail(error, "%s: no memory", path);
-    sinkproof_case_print(c, text);
+    case_print(c, text);
     sinkproof_safetensors_writer_metadata(w, "case", text);
     for (size_t i = 0; i < n; i++)
         sinkproof_safetensors_writer_declare(w, outputs[i].name, outputs[i].dtype, outputs[i].rank,
@@ -83,7 +84,7 @@ static bool write_inputs(const char *path, const sinkproof_case *c, const sinkpr
     return good;
 }
 
-static json_t *shapes_of(const sinkproof_case *c, const sinkproof_arrays *a) {
+static json_t *output_shapes_json(const stage_case *c, const call_arrays *a) {
     json_t *outputs = json_object();
     for (size_t i = 0; i < c->stage->n_to; i++) {
         output o = point_output(a, c->stage->to[i]);
@@ -95,17 +96,17 @@ static json_t *shapes_of(const sinkproof_case *c, const sinkproof_arrays *a) {
     return outputs;
 }
 
-static json_t *describe(size_t i, const sinkproof_case *c, const sinkproof_arrays *a) {
+static json_t *describe_case_json(size_t i, const stage_case *c, const call_arrays *a) {
     const sinkproof_config *f = &a->config;
-    char text[SINKPROOF_CASE_TEXT], in[48], out[48];
-    sinkproof_case_print(c, text);
+    char text[CASE_TEXT], in[48], out[48];
+    case_print(c, text);
     snprintf(in, sizeof in, "%05zu.safetensors", i);
     snprintf(out, sizeof out, "%05zu.out.safetensors", i);
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, "
         "s:f, s:f, s:f, s:f, s:I, s:b}",
         "stage", c->stage->name, "case", text, "inputs", in, "outputs", out, "expected",
-        shapes_of(c, a), "n", (json_int_t)a->n, "window", (json_int_t)c->window, "heads",
+        output_shapes_json(c, a), "n", (json_int_t)a->n, "window", (json_int_t)c->window, "heads",
         (json_int_t)f->n_heads, "kv_heads", (json_int_t)f->n_kv_heads, "head_dim",
         (json_int_t)f->head_dim, "hidden", (json_int_t)f->hidden, "inter", (json_int_t)f->inter,
         "experts", (json_int_t)f->n_experts, "chosen", (json_int_t)f->n_chosen, "rms_eps",
@@ -118,7 +119,7 @@ static json_t *describe(size_t i, const sinkproof_case *c, const sinkproof_array
 static bool write_manifest(const char *directory, json_t *cases, const sinkproof_policy *policy,
                            const char *model, sinkproof_error *error) {
     char path[PATH_ROOM];
-    manifest_of(directory, path);
+    manifest_path(directory, path);
     json_t *whole =
         json_pack("{s:s, s:s, s:s, s:s?, s:O}", "format", "sinkproof-drills-1", "version",
                   SINKPROOF_VERSION, "policy", policy->name, "model", model, "cases", cases);
@@ -131,32 +132,31 @@ static bool make_directory(const char *directory, sinkproof_error *error) {
     char path[PATH_ROOM];
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return sinkproof_fail(error, "%.3900s: %s", directory, strerror(errno));
-    manifest_of(directory, path);
+    manifest_path(directory, path);
     if (access(path, F_OK) == 0)
         return sinkproof_fail(error, "%s: expected a directory without a manifest", path);
     return true;
 }
 
-bool sinkproof_cases_emit(const char *directory, const sinkproof_plan *plan,
-                          const sinkproof_config *base, const sinkproof_policy *policy,
-                          const char *model, sinkproof_error *error) {
+bool cases_write_inputs(const char *directory, const case_plan *plan, const sinkproof_config *base,
+                        const sinkproof_policy *policy, const char *model, sinkproof_error *error) {
     char path[PATH_ROOM];
     size_t done = 0;
     bool good = make_directory(directory, error);
     json_t *cases = json_array();
     for (; good && done < plan->count; done++) {
-        sinkproof_arrays a;
-        good = sinkproof_arrays_make(&plan->cases[done], base, policy, &a, error);
+        call_arrays a;
+        good = arrays_make(&plan->cases[done], base, policy, &a, error);
         if (!good) break;
-        path_of(directory, done, "", path);
+        case_file_path(directory, done, "", path);
         good = write_inputs(path, &plan->cases[done], &a, error) &&
-               json_array_append_new(cases, describe(done, &plan->cases[done], &a)) == 0;
-        sinkproof_arrays_free(&a);
+               json_array_append_new(cases, describe_case_json(done, &plan->cases[done], &a)) == 0;
+        arrays_free(&a);
     }
     good = good && write_manifest(directory, cases, policy, model, error);
     json_decref(cases);
     for (size_t i = 0; !good && i < done; i++) { // leave nothing half-written
-        path_of(directory, i, "", path);
+        case_file_path(directory, i, "", path);
         unlink(path);
     }
     return good;
@@ -169,8 +169,8 @@ static const char *text_in(const json_t *object, const char *key) {
     return text != NULL ? text : "";
 }
 
-static bool read_cases(const char *path, const json_t *root, const sinkproof_case *base,
-                       sinkproof_plan *plan, sinkproof_error *error) {
+static bool read_cases(const char *path, const json_t *root, const stage_case *base,
+                       case_plan *plan, sinkproof_error *error) {
     const json_t *list = json_object_get(root, "cases"), *one;
     size_t i, count = json_array_size(list);
     if (strcmp(text_in(root, "format"), "sinkproof-drills-1") != 0 || count == 0)
@@ -180,19 +180,19 @@ static bool read_cases(const char *path, const json_t *root, const sinkproof_cas
     plan->room = count;
     json_array_foreach(list, i, one) {
         sinkproof_error said;
-        if (!sinkproof_case_parse(text_in(one, "case"), base, &plan->cases[i], &said))
+        if (!case_parse(text_in(one, "case"), base, &plan->cases[i], &said))
             return sinkproof_fail(error, "%s: case %zu: %.500s", path, i, said.text);
         plan->count++;
     }
     return true;
 }
 
-bool sinkproof_cases_collect(const char *directory, const sinkproof_case *base,
-                             sinkproof_plan *plan, char policy[SINKPROOF_POLICY_NAME],
-                             char model[1024], sinkproof_error *error) {
+bool cases_read_manifest(const char *directory, const stage_case *base, case_plan *plan,
+                         char policy[SINKPROOF_POLICY_NAME], char model[1024],
+                         sinkproof_error *error) {
     char path[PATH_ROOM];
     json_error_t at;
-    manifest_of(directory, path);
+    manifest_path(directory, path);
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &at);
     if (root == NULL)
         return sinkproof_fail(error, "%s: expected the manifest that --emit wrote: %.200s", path,
@@ -208,7 +208,7 @@ bool sinkproof_cases_collect(const char *directory, const sinkproof_case *base,
     return good;
 }
 
-static bool read_point(const char *path, const sinkproof_safetensors *file, sinkproof_arrays *a,
+static bool read_point(const char *path, const sinkproof_safetensors *file, call_arrays *a,
                        sinkproof_trace_point point, sinkproof_error *error) {
     output o = point_output(a, point);
     const sinkproof_tensor *t = sinkproof_safetensors_find(file, o.name);
@@ -222,11 +222,11 @@ static bool read_point(const char *path, const sinkproof_safetensors *file, sink
     return true;
 }
 
-bool sinkproof_case_read(const char *directory, size_t i, const sinkproof_case *c,
-                         sinkproof_arrays *a, bool *there, sinkproof_error *error) {
+bool case_read_outputs(const char *directory, size_t i, const stage_case *c, call_arrays *a,
+                       bool *there, sinkproof_error *error) {
     char path[PATH_ROOM];
     sinkproof_safetensors *file;
-    path_of(directory, i, ".out", path);
+    case_file_path(directory, i, ".out", path);
     *there = access(path, F_OK) == 0;
     if (!*there) return true;
     if (!sinkproof_safetensors_open(path, &file, error)) return false;

@@ -14,13 +14,13 @@
 #include <string.h>
 
 static const float *weight_held(void *context, size_t l, sinkproof_slot slot) {
-    const sinkproof_arrays *a = context;
+    const call_arrays *a = context;
     (void)l;
     return a->weight[slot];
 }
 
 // Converts whole numbers to I32; any other number becomes a value that the trace's reader refuses.
-static int32_t *indices_of(const float *values, size_t count) {
+static int32_t *whole_numbers(const float *values, size_t count) {
     int32_t *whole = malloc(count * sizeof *whole);
     for (size_t i = 0; whole != NULL && i < count; i++) {
         bool fits = values[i] >= 0 && values[i] < 1 << 24 && floorf(values[i]) == values[i];
@@ -29,24 +29,24 @@ static int32_t *indices_of(const float *values, size_t count) {
     return whole;
 }
 
-static bool add_point(sinkproof_trace_builder *b, const sinkproof_arrays *a,
-                      sinkproof_trace_point point, sinkproof_error *error) {
+static bool add_point(sinkproof_trace_builder *b, const call_arrays *a, sinkproof_trace_point point,
+                      sinkproof_error *error) {
     char name[40];
     size_t shape[SINKPROOF_RANK];
     size_t rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
     sinkproof_trace_name(point, 0, name);
     if (!sinkproof_trace_point_is_index(point))
         return sinkproof_trace_builder_add(b, name, "F32", rank, shape, a->point[point], error);
-    int32_t *whole = indices_of(a->point[point], sinkproof_point_elements(a, point));
+    int32_t *whole = whole_numbers(a->point[point], point_elements(a, point));
     bool good = whole != NULL || sinkproof_fail(error, "%s: no memory", name);
     good = good && sinkproof_trace_builder_add(b, name, "I32", rank, shape, whole, error);
     free(whole);
     return good;
 }
 
-static bool add_points(sinkproof_trace_builder *b, const sinkproof_case *c,
-                       const sinkproof_arrays *a, sinkproof_error *error) {
-    const sinkproof_stage_row *s = c->stage;
+static bool add_points(sinkproof_trace_builder *b, const stage_case *c, const call_arrays *a,
+                       sinkproof_error *error) {
+    const stage_row *s = c->stage;
     for (size_t i = 0; i < s->n_from; i++)
         if (!add_point(b, a, s->from[i], error)) return false;
     for (size_t i = 0; i < s->n_to; i++)
@@ -55,8 +55,8 @@ static bool add_points(sinkproof_trace_builder *b, const sinkproof_case *c,
 }
 
 // The trace, or NULL; the error may be the plug-in's fault (an expert that does not exist).
-static sinkproof_trace *trace_of(const sinkproof_model *model, const sinkproof_case *c,
-                                 const sinkproof_arrays *a, sinkproof_error *error) {
+static sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c,
+                                   const call_arrays *a, sinkproof_error *error) {
     sinkproof_trace_builder *b = NULL;
     sinkproof_trace *trace = NULL;
     int32_t *tokens = calloc(a->n, sizeof *tokens);
@@ -105,15 +105,14 @@ static void say_suspicious(const sinkproof_point_report *r, char *why, size_t si
 // ---- the verdict
 
 // Drift and the likely set assume random errors: they are asked only for RANDOM inputs.
-static sinkproof_verdict verdict_of(const sinkproof_case *c, const sinkproof_point_report *r) {
-    if (r->verdict != SINKPROOF_VERDICT_SUSPICIOUS || c->recipe == SINKPROOF_RANDOM)
-        return r->verdict;
+static sinkproof_verdict case_point_verdict(const stage_case *c, const sinkproof_point_report *r) {
+    if (r->verdict != SINKPROOF_VERDICT_SUSPICIOUS || c->recipe == RECIPE_RANDOM) return r->verdict;
     return 2 * r->undecided > r->elements ? SINKPROOF_VERDICT_UNDECIDED : SINKPROOF_VERDICT_WITHIN;
 }
 
-static void weigh_point(const sinkproof_case *c, const sinkproof_point_report *r, bool exactly,
-                        sinkproof_outcome *out) {
-    sinkproof_verdict verdict = verdict_of(c, r);
+static void weigh_point(const stage_case *c, const sinkproof_point_report *r, bool exactly,
+                        case_outcome *out) {
+    sinkproof_verdict verdict = case_point_verdict(c, r);
     if (verdict <= out->verdict) return;
     out->verdict = verdict;
     if (verdict == SINKPROOF_VERDICT_SUSPICIOUS) say_suspicious(r, out->why, sizeof out->why);
@@ -127,9 +126,8 @@ static void weigh_point(const sinkproof_case *c, const sinkproof_point_report *r
 
 // Judges the stage's outputs under a policy, and nothing else of the model.
 static bool judge_under(const sinkproof_model *model, const sinkproof_trace *trace,
-                        const sinkproof_case *c, const sinkproof_policy *policy, double rate,
-                        unsigned outputs, bool exactly, sinkproof_outcome *out,
-                        sinkproof_error *error) {
+                        const stage_case *c, const sinkproof_policy *policy, double rate,
+                        unsigned outputs, bool exactly, case_outcome *out, sinkproof_error *error) {
     sinkproof_judgement j;
     sinkproof_stretch stretch;
     const sinkproof_judge_options how = {.rate = rate, .stretch = &stretch};
@@ -148,25 +146,24 @@ static bool judge_under(const sinkproof_model *model, const sinkproof_trace *tra
 }
 
 // Whether 1 / sqrt(dim) is a power of two, or is not used.
-static bool is_exact(const sinkproof_case *c) {
+static bool is_exact(const stage_case *c) {
     size_t d = c->dim;
-    bool scaled = c->stage->to[0] == SINKPROOF_TRACE_A6;
+    bool scaled = c->stage->to[0] == TRACE_A6;
     while (d > 3 && d % 4 == 0) d /= 4;
-    return c->recipe == SINKPROOF_EXACT && (!scaled || d == 1);
+    return c->recipe == RECIPE_EXACT && (!scaled || d == 1);
 }
 
-bool sinkproof_case_judge(const sinkproof_case *c, const sinkproof_arrays *a,
-                          const sinkproof_policy *policy, double rate, sinkproof_outcome *out,
-                          sinkproof_error *error) {
-    char text[SINKPROOF_CASE_TEXT];
+bool case_judge(const stage_case *c, const call_arrays *a, const sinkproof_policy *policy,
+                double rate, case_outcome *out, sinkproof_error *error) {
+    char text[CASE_TEXT];
     sinkproof_model *model;
     sinkproof_policy real;
     sinkproof_error said = {{0}};
-    *out = (sinkproof_outcome){.served = true, .verdict = SINKPROOF_VERDICT_ABSENT};
-    sinkproof_case_print(c, text);
+    *out = (case_outcome){.served = true, .verdict = SINKPROOF_VERDICT_ABSENT};
+    case_print(c, text);
     if (!sinkproof_model_held(text, &a->config, weight_held, (void *)a, &model, error))
         return false;
-    sinkproof_trace *trace = trace_of(model, c, a, &said);
+    sinkproof_trace *trace = case_trace(model, c, a, &said);
     bool good = true;
     if (trace == NULL) {
         out->broken = true;

@@ -14,9 +14,9 @@
 
 // The arguments for the arrays of one case.
 typedef struct maker {
-    const sinkproof_case *c;
+    const stage_case *c;
     const sinkproof_policy *policy;
-    sinkproof_arrays *a;
+    call_arrays *a;
     uint64_t state;
     double largest; // the largest number that is in every format of the policy
 } maker;
@@ -24,35 +24,35 @@ typedef struct maker {
 // ---- numbers
 
 // Approximately normal: a sum of four uniform numbers with variance 1. Its square is at most 12.
-static double normal(uint64_t *state) {
+static double draw_normal(uint64_t *state) {
     double sum = 0;
     for (int i = 0; i < 4; i++) sum += (double)(sinkproof_draw(state) >> 11) * 0x1p-53;
     return (sum - 2) * 1.7320508075688772;
 }
 
-static double sign(uint64_t *state) {
+static double draw_sign(uint64_t *state) {
     return sinkproof_draw(state) >> 63 != 0 ? -1 : 1;
 }
 
 // Rounds x to float32 and to the format; larger numbers become the format's largest.
-static float stored(sinkproof_format format, double x) {
+static float number_as_stored(sinkproof_format format, double x) {
     double narrow = sinkproof_round(SINKPROOF_F32, x);
     double y = format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow);
-    return (float)(isinf(y) && isfinite(x) ? copysign(sinkproof_largest(format), x) : y);
+    return (float)(isinf(y) && isfinite(x) ? copysign(sinkproof_format_largest(format), x) : y);
 }
 
-static sinkproof_format format_of(const maker *m, sinkproof_trace_point point) {
+static sinkproof_format point_format(const maker *m, sinkproof_trace_point point) {
     sinkproof_point at;
     return sinkproof_trace_rounding(point, &at) ? m->policy->at[at].format : SINKPROOF_REAL;
 }
 
 // The scales of q8_0 are float16 numbers.
-static double largest_of(const sinkproof_policy *policy) {
-    double largest = sinkproof_largest(SINKPROOF_F32);
-    for (size_t p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+static double policy_largest_number(const sinkproof_policy *policy) {
+    double largest = sinkproof_format_largest(SINKPROOF_F32);
+    for (size_t p = 0; p < AT_POINTS; p++) {
         sinkproof_format format = policy->at[p].format;
         if (format == SINKPROOF_Q8_0) format = SINKPROOF_F16;
-        largest = fmin(largest, sinkproof_largest(format));
+        largest = fmin(largest, sinkproof_format_largest(format));
     }
     return largest;
 }
@@ -64,20 +64,20 @@ static double within_reach(const maker *m, double much, double room) {
 }
 
 // A number of a point without a special structure.
-static double plain(maker *m, double scale) {
+static double draw_plain(maker *m, double scale) {
     uint64_t *state = &m->state;
     switch (m->c->recipe) {
-    case SINKPROOF_EXACT:
-    case SINKPROOF_TIES:
+    case RECIPE_EXACT:
+    case RECIPE_TIES:
         return (double)(sinkproof_draw(state) % 3) - 1;
-    case SINKPROOF_ZEROS:
-        return copysign(0, sign(state));
-    case SINKPROOF_SUBNORMAL: // 2^-149 is the smallest positive float32
-        return sign(state) * ldexp((double)(sinkproof_draw(state) % 64), -149);
-    case SINKPROOF_HUGE:
-        return normal(state) * within_reach(m, 0x1p40, 16);
+    case RECIPE_ZEROS:
+        return copysign(0, draw_sign(state));
+    case RECIPE_SUBNORMAL: // 2^-149 is the smallest positive float32
+        return draw_sign(state) * ldexp((double)(sinkproof_draw(state) % 64), -149);
+    case RECIPE_HUGE:
+        return draw_normal(state) * within_reach(m, 0x1p40, 16);
     default:
-        return normal(state) * scale;
+        return draw_normal(state) * scale;
     }
 }
 
@@ -88,86 +88,88 @@ static double plain(maker *m, double scale) {
 enum { TERMS = 32 };
 static bool is_left_out(const maker *m, size_t i, size_t terms) {
     size_t each = (terms + TERMS - 1) / TERMS;
-    bool sparse = m->c->recipe == SINKPROOF_EXACT || m->c->recipe == SINKPROOF_TIES;
+    bool sparse = m->c->recipe == RECIPE_EXACT || m->c->recipe == RECIPE_TIES;
     return sparse && i % terms % each != i / terms % each;
 }
 
 static void fill_rows(maker *m, sinkproof_trace_point point, double scale, size_t terms) {
-    size_t count = sinkproof_point_elements(m->a, point), row = count / m->a->n;
-    sinkproof_format format = format_of(m, point);
+    size_t count = point_elements(m->a, point), row = count / m->a->n;
+    sinkproof_format format = point_format(m, point);
     float *x = m->a->point[point];
     for (size_t i = 0; i < count; i++) {
-        double fresh = plain(m, scale);
-        bool repeats = m->c->recipe == SINKPROOF_EQUAL && i >= row;
-        x[i] = repeats ? x[i % row] : is_left_out(m, i, terms) ? 0 : stored(format, fresh);
+        double fresh = draw_plain(m, scale);
+        bool repeats = m->c->recipe == RECIPE_EQUAL && i >= row;
+        x[i] = repeats                    ? x[i % row]
+               : is_left_out(m, i, terms) ? 0
+                                          : number_as_stored(format, fresh);
     }
 }
 
 // Queries and keys whose scores rise or fall by one per key, are huge, or are all equal.
 static void fill_keys(maker *m, sinkproof_trace_point point) {
-    size_t count = sinkproof_point_elements(m->a, point), d = m->c->dim, row = count / m->a->n;
-    sinkproof_format format = format_of(m, point);
-    sinkproof_recipe recipe = m->c->recipe;
-    bool queries = point == SINKPROOF_TRACE_A4_Q;
+    size_t count = point_elements(m->a, point), d = m->c->dim, row = count / m->a->n;
+    sinkproof_format format = point_format(m, point);
+    input_recipe recipe = m->c->recipe;
+    bool queries = point == TRACE_A4_Q;
     // q k <= 12 d most^2
     double most = sqrt(within_reach(m, 0x1p12, 12 * (double)d));
     float *x = m->a->point[point];
     fill_rows(m, point, 1, d);
     for (size_t i = 0; i < count; i++) {
         double j = (double)(i / row);
-        if (recipe == SINKPROOF_HUGE) x[i] = stored(format, normal(&m->state) * most);
-        if (recipe == SINKPROOF_SUBNORMAL) x[i] = stored(format, normal(&m->state));
-        if (recipe != SINKPROOF_RISING && recipe != SINKPROOF_FALLING) continue;
-        double step = queries ? sqrt((double)d) : recipe == SINKPROOF_RISING ? j : -j;
-        x[i] = stored(format, i % d == 0 ? step : 0);
+        if (recipe == RECIPE_HUGE) x[i] = number_as_stored(format, draw_normal(&m->state) * most);
+        if (recipe == RECIPE_SUBNORMAL) x[i] = number_as_stored(format, draw_normal(&m->state));
+        if (recipe != RECIPE_RISING && recipe != RECIPE_FALLING) continue;
+        double step = queries ? sqrt((double)d) : recipe == RECIPE_RISING ? j : -j;
+        x[i] = number_as_stored(format, i % d == 0 ? step : 0);
     }
 }
 
 // Values are never all zero, so that their weights show.
 static void fill_values(maker *m) {
-    sinkproof_format format = format_of(m, SINKPROOF_TRACE_A2_V);
-    size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_A2_V);
-    fill_rows(m, SINKPROOF_TRACE_A2_V, 1, 1);
-    for (size_t i = 0; m->c->recipe == SINKPROOF_ZEROS && i < count; i++)
-        m->a->point[SINKPROOF_TRACE_A2_V][i] = stored(format, normal(&m->state));
+    sinkproof_format format = point_format(m, TRACE_A2_V);
+    size_t count = point_elements(m->a, TRACE_A2_V);
+    fill_rows(m, TRACE_A2_V, 1, 1);
+    for (size_t i = 0; m->c->recipe == RECIPE_ZEROS && i < count; i++)
+        m->a->point[TRACE_A2_V][i] = number_as_stored(format, draw_normal(&m->state));
 }
 
 // Scores [heads, n, keys]. Masked scores are as large as the others.
 static void fill_scores(maker *m) {
-    size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_A6), n = m->a->n;
-    sinkproof_format format = format_of(m, SINKPROOF_TRACE_A6);
+    size_t count = point_elements(m->a, TRACE_A6), n = m->a->n;
+    sinkproof_format format = point_format(m, TRACE_A6);
     double most = within_reach(m, 1e4, 16); // two scores differ by less than 16 times that
     for (size_t i = 0; i < count; i++) {
-        double j = (double)(i % n), x = normal(&m->state) * 2;
-        if (m->c->recipe == SINKPROOF_RISING) x = j;
-        if (m->c->recipe == SINKPROOF_FALLING) x = -j;
-        if (m->c->recipe == SINKPROOF_HUGE) x *= most;
-        if (m->c->recipe == SINKPROOF_EQUAL) x = 0.75;
-        if (m->c->recipe == SINKPROOF_ZEROS || m->c->recipe == SINKPROOF_SUBNORMAL) x = plain(m, 1);
-        m->a->point[SINKPROOF_TRACE_A6][i] = stored(format, x);
+        double j = (double)(i % n), x = draw_normal(&m->state) * 2;
+        if (m->c->recipe == RECIPE_RISING) x = j;
+        if (m->c->recipe == RECIPE_FALLING) x = -j;
+        if (m->c->recipe == RECIPE_HUGE) x *= most;
+        if (m->c->recipe == RECIPE_EQUAL) x = 0.75;
+        if (m->c->recipe == RECIPE_ZEROS || m->c->recipe == RECIPE_SUBNORMAL) x = draw_plain(m, 1);
+        m->a->point[TRACE_A6][i] = number_as_stored(format, x);
     }
 }
 
 // Weights [heads, n, keys + 1] that sum to at most 1, the sink's last; powers of two when EXACT.
 static void fill_weights(maker *m) {
-    const sinkproof_case *c = m->c;
+    const stage_case *c = m->c;
     size_t n = m->a->n, rows = c->heads * n;
-    sinkproof_format format = format_of(m, SINKPROOF_TRACE_A9);
+    sinkproof_format format = point_format(m, TRACE_A9);
     for (size_t r = 0; r < rows; r++) {
         size_t i = r % n, first = sinkproof_mask_first(c->window, i);
-        float *w_j = &m->a->point[SINKPROOF_TRACE_A9][r * (n + 1)];
+        float *w_j = &m->a->point[TRACE_A9][r * (n + 1)];
         double sum = 0;
         for (size_t j = 0; j <= n; j++) {
             bool seen = (j >= first && j <= i) || j == n;
-            double place = j == n ? 0 : (double)j - (double)i, x = normal(&m->state);
-            if (c->recipe == SINKPROOF_RISING) x = place;
-            if (c->recipe == SINKPROOF_FALLING) x = (double)first - (double)j;
-            if (c->recipe == SINKPROOF_ZEROS || c->recipe == SINKPROOF_EQUAL) x = 0;
+            double place = j == n ? 0 : (double)j - (double)i, x = draw_normal(&m->state);
+            if (c->recipe == RECIPE_RISING) x = place;
+            if (c->recipe == RECIPE_FALLING) x = (double)first - (double)j;
+            if (c->recipe == RECIPE_ZEROS || c->recipe == RECIPE_EQUAL) x = 0;
             w_j[j] = seen ? (float)exp(x) : 0;
             sum += w_j[j];
         }
-        for (size_t j = 0; j <= n; j++) w_j[j] = stored(format, w_j[j] / sum);
-        for (size_t j = 0; c->recipe == SINKPROOF_EXACT && j <= n; j++)
+        for (size_t j = 0; j <= n; j++) w_j[j] = number_as_stored(format, w_j[j] / sum);
+        for (size_t j = 0; c->recipe == RECIPE_EXACT && j <= n; j++)
             w_j[j] = w_j[j] > 0 && (j >= i || i - j < 7) ? 0.125f : 0;
     }
 }
@@ -177,7 +179,7 @@ static void fill_chosen(maker *m) {
     size_t k = m->c->chosen, experts = m->c->experts;
     for (size_t i = 0; i < m->a->n; i++)
         for (size_t s = 0; s < k; s++) {
-            float *e = &m->a->point[SINKPROOF_TRACE_M3][i * k];
+            float *e = &m->a->point[TRACE_M3][i * k];
             bool taken = true;
             while (taken) {
                 e[s] = (float)(sinkproof_draw(&m->state) % experts);
@@ -190,13 +192,13 @@ static void fill_chosen(maker *m) {
 // Weights of the chosen experts, which sum to 1.
 static void fill_shares(maker *m) {
     size_t k = m->c->chosen;
-    sinkproof_format format = format_of(m, SINKPROOF_TRACE_M4);
+    sinkproof_format format = point_format(m, TRACE_M4);
     for (size_t i = 0; i < m->a->n; i++) {
-        float *w_k = &m->a->point[SINKPROOF_TRACE_M4][i * k];
+        float *w_k = &m->a->point[TRACE_M4][i * k];
         double sum = 0;
-        for (size_t s = 0; s < k; s++) sum += w_k[s] = (float)exp(normal(&m->state));
+        for (size_t s = 0; s < k; s++) sum += w_k[s] = (float)exp(draw_normal(&m->state));
         for (size_t s = 0; s < k; s++)
-            w_k[s] = m->c->recipe == SINKPROOF_EXACT ? 0.25f : stored(format, w_k[s] / sum);
+            w_k[s] = m->c->recipe == RECIPE_EXACT ? 0.25f : number_as_stored(format, w_k[s] / sum);
     }
 }
 
@@ -204,7 +206,7 @@ static void fill_shares(maker *m) {
 // leaves its range: every pair of these in turn.
 static void fill_limits(maker *m) {
     double limit = m->a->config.swiglu.limit;
-    sinkproof_format format = format_of(m, SINKPROOF_TRACE_M6);
+    sinkproof_format format = point_format(m, TRACE_M6);
     double step = sinkproof_ulp(
         format == SINKPROOF_REAL || format == SINKPROOF_F64 ? SINKPROOF_F32 : format, limit);
     const double edges[] = {
@@ -212,61 +214,61 @@ static void fill_limits(maker *m) {
         1,     -1,           2 * limit,    -2 * limit, 0.5,           -0.25,         30, -30,
         50,    -50,          1e4,          1e30};
     enum { EDGES = sizeof edges / sizeof *edges };
-    size_t count = sinkproof_point_elements(m->a, SINKPROOF_TRACE_M6);
+    size_t count = point_elements(m->a, TRACE_M6);
     size_t first = (size_t)(m->c->seed % (EDGES * EDGES));
     for (size_t i = 0; i + 1 < count; i += 2) { // gate and up are neighbours
         size_t pair = (first + i / 2) % (EDGES * EDGES);
-        m->a->point[SINKPROOF_TRACE_M6][i] = stored(format, edges[pair % EDGES]);
-        m->a->point[SINKPROOF_TRACE_M6][i + 1] = stored(format, edges[pair / EDGES]);
+        m->a->point[TRACE_M6][i] = number_as_stored(format, edges[pair % EDGES]);
+        m->a->point[TRACE_M6][i + 1] = number_as_stored(format, edges[pair / EDGES]);
     }
 }
 
 static void fill_point(maker *m, sinkproof_trace_point point) {
     switch (point) {
-    case SINKPROOF_TRACE_A4_Q:
-    case SINKPROOF_TRACE_A4_K:
+    case TRACE_A4_Q:
+    case TRACE_A4_K:
         fill_keys(m, point);
         break;
-    case SINKPROOF_TRACE_A6:
+    case TRACE_A6:
         fill_scores(m);
         break;
-    case SINKPROOF_TRACE_A9:
+    case TRACE_A9:
         fill_weights(m);
         break;
-    case SINKPROOF_TRACE_M3:
+    case TRACE_M3:
         fill_chosen(m);
         break;
-    case SINKPROOF_TRACE_M4:
+    case TRACE_M4:
         fill_shares(m);
         break;
-    case SINKPROOF_TRACE_M6:
-        if (m->c->recipe == SINKPROOF_LIMITS)
+    case TRACE_M6:
+        if (m->c->recipe == RECIPE_LIMITS)
             fill_limits(m);
         else
             fill_rows(m, point, 4, 1);
         break;
-    case SINKPROOF_TRACE_A2_V:
+    case TRACE_A2_V:
         fill_values(m);
         break;
     default:
-        fill_rows(m, point, 1, sinkproof_point_elements(m->a, point) / m->a->n);
+        fill_rows(m, point, 1, point_elements(m->a, point) / m->a->n);
     }
 }
 
 // ---- weights
 
-static double sink_of(maker *m, size_t h) {
-    double x = normal(&m->state);
+static double draw_sink(maker *m, size_t h) {
+    double x = draw_normal(&m->state);
     switch (m->c->sinks) {
-    case SINKPROOF_SINK_NONE:
+    case SINK_NONE:
         return -INFINITY;
-    case SINKPROOF_SINK_FAR_BELOW:
+    case SINK_FAR_BELOW:
         return -1e4 - (double)h;
-    case SINKPROOF_SINK_BELOW:
+    case SINK_BELOW:
         return -20 + x;
-    case SINKPROOF_SINK_ABOVE:
+    case SINK_ABOVE:
         return 20 + x;
-    case SINKPROOF_SINK_FAR_ABOVE:
+    case SINK_FAR_ABOVE:
         return within_reach(m, 1e6, 2) + (double)h;
     default:
         return x;
@@ -274,40 +276,40 @@ static double sink_of(maker *m, size_t h) {
 }
 
 // Normal numbers; small whole ones for EXACT. TIES: every second expert repeats the one before it.
-static double weight_of(maker *m, const size_t *shape, size_t rank) {
+static double draw_weight_element(maker *m, const size_t *shape, size_t rank) {
     size_t cols = shape[rank - 1];
-    if (m->c->recipe == SINKPROOF_EXACT || m->c->recipe == SINKPROOF_TIES)
+    if (m->c->recipe == RECIPE_EXACT || m->c->recipe == RECIPE_TIES)
         return (double)(sinkproof_draw(&m->state) % 4) - 1;
-    return normal(&m->state) / (rank == 1 ? 1 : sqrt((double)cols));
+    return draw_normal(&m->state) / (rank == 1 ? 1 : sqrt((double)cols));
 }
 
 static void fill_weight(maker *m, sinkproof_slot slot) {
     size_t shape[SINKPROOF_RANK], count = 1;
-    size_t rank = sinkproof_weight_shape(&m->a->config, slot, shape);
+    size_t rank = weight_shape(&m->a->config, slot, shape);
     float *w = m->a->weight[slot];
     for (size_t d = 0; d < rank; d++) count *= shape[d];
     size_t row = rank == 1 ? 1 : shape[rank - 1]; // of one expert in a router
     bool router = slot == SINKPROOF_W_ROUTER || slot == SINKPROOF_B_ROUTER;
     for (size_t i = 0; i < count; i++) {
-        double x = slot == SINKPROOF_SINKS       ? sink_of(m, i)
-                   : slot == SINKPROOF_ATTN_NORM ? 1 + normal(&m->state) / 2
-                                                 : weight_of(m, shape, rank);
-        bool twin = m->c->recipe == SINKPROOF_TIES && router && i / row % 2 == 1;
-        w[i] = twin ? w[i - row] : stored(SINKPROOF_BF16, x);
+        double x = slot == SINKPROOF_SINKS       ? draw_sink(m, i)
+                   : slot == SINKPROOF_ATTN_NORM ? 1 + draw_normal(&m->state) / 2
+                                                 : draw_weight_element(m, shape, rank);
+        bool twin = m->c->recipe == RECIPE_TIES && router && i / row % 2 == 1;
+        w[i] = twin ? w[i - row] : number_as_stored(SINKPROOF_BF16, x);
     }
 }
 
 // ---- the arrays of a case
 
-size_t sinkproof_point_elements(const sinkproof_arrays *a, sinkproof_trace_point point) {
+size_t point_elements(const call_arrays *a, sinkproof_trace_point point) {
     size_t shape[SINKPROOF_RANK], count = 1;
     size_t rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
     for (size_t d = 0; d < rank; d++) count *= shape[d];
     return count;
 }
 
-size_t sinkproof_weight_shape(const sinkproof_config *config, sinkproof_slot slot,
-                              size_t shape[SINKPROOF_RANK]) {
+size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,
+                    size_t shape[SINKPROOF_RANK]) {
     size_t count, rows, cols, rank = 0;
     sinkproof_slot_shape(slot, config, &count, &rows, &cols);
     if (sinkproof_slot_is_stacked(slot, config)) shape[rank++] = count;
@@ -316,45 +318,44 @@ size_t sinkproof_weight_shape(const sinkproof_config *config, sinkproof_slot slo
     return rank;
 }
 
-size_t sinkproof_case_bytes(const sinkproof_case *c, const sinkproof_config *base) {
-    const sinkproof_stage_row *s = c->stage;
-    sinkproof_arrays a = {.config = sinkproof_case_config(c, base), .n = c->n};
+size_t case_bytes(const stage_case *c, const sinkproof_config *base) {
+    const stage_row *s = c->stage;
+    call_arrays a = {.config = case_config(c, base), .n = c->n};
     size_t count = 0;
-    for (size_t i = 0; i < s->n_from; i++) count += sinkproof_point_elements(&a, s->from[i]);
-    for (size_t i = 0; i < s->n_to; i++) count += sinkproof_point_elements(&a, s->to[i]);
+    for (size_t i = 0; i < s->n_from; i++) count += point_elements(&a, s->from[i]);
+    for (size_t i = 0; i < s->n_to; i++) count += point_elements(&a, s->to[i]);
     for (size_t i = 0; i < s->n_weights; i++) {
         size_t shape[SINKPROOF_RANK], elements = 1;
-        size_t rank = sinkproof_weight_shape(&a.config, s->weights[i], shape);
+        size_t rank = weight_shape(&a.config, s->weights[i], shape);
         for (size_t d = 0; d < rank; d++) elements *= shape[d];
         count += elements;
     }
     return count * sizeof(float);
 }
 
-static bool make_point(sinkproof_arrays *a, sinkproof_trace_point point) {
-    size_t count = sinkproof_point_elements(a, point);
+static bool make_point(call_arrays *a, sinkproof_trace_point point) {
+    size_t count = point_elements(a, point);
     a->point[point] = malloc(count * sizeof *a->point[point]);
     for (size_t i = 0; a->point[point] != NULL && i < count; i++) a->point[point][i] = NAN;
     return a->point[point] != NULL;
 }
 
-static bool make_weight(sinkproof_arrays *a, sinkproof_slot slot) {
+static bool make_weight(call_arrays *a, sinkproof_slot slot) {
     size_t shape[SINKPROOF_RANK], count = 1;
-    size_t rank = sinkproof_weight_shape(&a->config, slot, shape);
+    size_t rank = weight_shape(&a->config, slot, shape);
     for (size_t d = 0; d < rank; d++) count *= shape[d];
     a->weight[slot] = malloc(count * sizeof *a->weight[slot]);
     return a->weight[slot] != NULL;
 }
 
-bool sinkproof_arrays_make(const sinkproof_case *c, const sinkproof_config *base,
-                           const sinkproof_policy *policy, sinkproof_arrays *a,
-                           sinkproof_error *error) {
-    const sinkproof_stage_row *s = c->stage;
-    *a = (sinkproof_arrays){.config = sinkproof_case_config(c, base), .n = c->n};
+bool arrays_make(const stage_case *c, const sinkproof_config *base, const sinkproof_policy *policy,
+                 call_arrays *a, sinkproof_error *error) {
+    const stage_row *s = c->stage;
+    *a = (call_arrays){.config = case_config(c, base), .n = c->n};
     maker m = {c, policy, a, sinkproof_mixed(c->seed, c->n * 64 + (size_t)c->recipe),
-               largest_of(policy)};
-    char text[SINKPROOF_CASE_TEXT];
-    sinkproof_case_print(c, text);
+               policy_largest_number(policy)};
+    char text[CASE_TEXT];
+    case_print(c, text);
     if (!sinkproof_config_check(&a->config, text, error)) return false;
     bool good = true;
     for (size_t i = 0; good && i < s->n_from; i++) good = make_point(a, s->from[i]);
@@ -363,12 +364,12 @@ bool sinkproof_arrays_make(const sinkproof_case *c, const sinkproof_config *base
     for (size_t i = 0; good && i < s->n_from; i++) fill_point(&m, s->from[i]);
     for (size_t i = 0; good && i < s->n_weights; i++) fill_weight(&m, s->weights[i]);
     if (good) return true;
-    sinkproof_arrays_free(a);
+    arrays_free(a);
     return sinkproof_fail(error, "%s: no memory for its arrays", text);
 }
 
-void sinkproof_arrays_free(sinkproof_arrays *a) {
-    for (size_t p = 0; p < SINKPROOF_TRACE_POINTS; p++) free(a->point[p]);
+void arrays_free(call_arrays *a) {
+    for (size_t p = 0; p < TRACE_POINTS; p++) free(a->point[p]);
     for (size_t s = 0; s < SINKPROOF_SLOTS; s++) free(a->weight[s]);
-    *a = (sinkproof_arrays){.n = 0};
+    *a = (call_arrays){.n = 0};
 }

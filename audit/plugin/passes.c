@@ -9,19 +9,18 @@
 
 // Tokens [first, first + n) of a case.
 typedef struct pass {
-    const sinkproof_arrays *a;
+    const call_arrays *a;
     size_t first, n;
 } pass;
 
 // Keys and values stay in the cache: a pass sees those of all tokens so far.
-static bool is_cached(const sinkproof_stage_row *s, sinkproof_trace_point point) {
-    return (s->knows & SINKPROOF_OF_KEYS) != 0 &&
-           (point == SINKPROOF_TRACE_A4_K || point == SINKPROOF_TRACE_A2_V);
+static bool is_cached(const stage_row *s, sinkproof_trace_point point) {
+    return (s->knows & STAGE_KNOWS_KEYS) != 0 && (point == TRACE_A4_K || point == TRACE_A2_V);
 }
 
 // The shape of a point in a pass; `whole` is its shape over all tokens.
-static size_t shape_of(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
-                       size_t *shape, size_t *whole) {
+static size_t pass_point_shape(const pass *p, const stage_row *s, sinkproof_trace_point point,
+                               size_t *shape, size_t *whole) {
     size_t keys = p->first + p->n;
     size_t rank = sinkproof_trace_shape(&p->a->config, point, p->a->n, whole);
     memcpy(shape, whole, rank * sizeof *shape);
@@ -36,10 +35,10 @@ static size_t shape_of(const pass *p, const sinkproof_stage_row *s, sinkproof_tr
 
 // Copies the pass's part of a point into `part`, or back. In [heads, n, keys + 1] the last column
 // is the sink's.
-static void copy_part(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
-                      float *part, bool back) {
+static void copy_part(const pass *p, const stage_row *s, sinkproof_trace_point point, float *part,
+                      bool back) {
     size_t shape[SINKPROOF_RANK], whole[SINKPROOF_RANK], keys = p->first + p->n, row = 1;
-    size_t rank = shape_of(p, s, point, shape, whole);
+    size_t rank = pass_point_shape(p, s, point, shape, whole);
     float *all = p->a->point[point];
     if (!sinkproof_trace_point_is_by_head(point)) {
         for (size_t d = 1; d < rank; d++) row *= shape[d];
@@ -61,18 +60,18 @@ static void copy_part(const pass *p, const sinkproof_stage_row *s, sinkproof_tra
     }
 }
 
-static bool take_point(const pass *p, const sinkproof_stage_row *s, sinkproof_trace_point point,
+static bool take_point(const pass *p, const stage_row *s, sinkproof_trace_point point,
                        sinkproof_array *array, bool input) {
     size_t whole[SINKPROOF_RANK], count = 1;
     *array = (sinkproof_array){.name = sinkproof_trace_point_name(point)};
-    array->rank = shape_of(p, s, point, array->shape, whole);
+    array->rank = pass_point_shape(p, s, point, array->shape, whole);
     for (size_t d = 0; d < array->rank; d++) count *= array->shape[d];
     array->values = malloc(count * sizeof *array->values);
     if (array->values != NULL && input) copy_part(p, s, point, array->values, false);
     return array->values != NULL;
 }
 
-static sinkproof_drill drill_of(const sinkproof_case *c, const pass *p) {
+static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
     const sinkproof_config *f = &p->a->config;
     return (sinkproof_drill){.size = sizeof(sinkproof_drill),
                              .stage = c->stage->name,
@@ -99,11 +98,11 @@ static sinkproof_drill drill_of(const sinkproof_case *c, const pass *p) {
                              .yarn_truncate = f->rotation.truncate};
 }
 
-static sinkproof_call_end call_pass(sinkproof_worker *worker, const sinkproof_case *c,
-                                    const pass *p, sinkproof_error *error) {
-    const sinkproof_stage_row *s = c->stage;
-    sinkproof_array in[SINKPROOF_STAGE_ARRAYS] = {{0}}, out[SINKPROOF_STAGE_ARRAYS] = {{0}};
-    sinkproof_drill drill = drill_of(c, p);
+static call_end call_pass(plugin_worker *worker, const stage_case *c, const pass *p,
+                          sinkproof_error *error) {
+    const stage_row *s = c->stage;
+    sinkproof_array in[STAGE_ARRAYS] = {{0}}, out[STAGE_ARRAYS] = {{0}};
+    sinkproof_drill drill = pass_drill(c, p);
     bool good = true;
     for (size_t i = 0; i < s->n_from; i++)
         good = take_point(p, s, s->from[i], &in[i], true) && good;
@@ -111,17 +110,17 @@ static sinkproof_call_end call_pass(sinkproof_worker *worker, const sinkproof_ca
     for (size_t i = 0; i < s->n_weights; i++) {
         sinkproof_array *w = &in[s->n_from + i];
         w->name = sinkproof_slot_name(s->weights[i]);
-        w->rank = sinkproof_weight_shape(&p->a->config, s->weights[i], w->shape);
+        w->rank = weight_shape(&p->a->config, s->weights[i], w->shape);
         w->values = p->a->weight[s->weights[i]];
     }
     drill.inputs = in;
     drill.outputs = out;
-    sinkproof_call_end end = SINKPROOF_CALL_ERROR;
+    call_end end = CALL_ERROR;
     if (good)
-        end = sinkproof_worker_call(worker, &drill, error);
+        end = worker_call(worker, &drill, error);
     else
         sinkproof_fail(error, "%s: no memory for a call", s->name);
-    for (size_t i = 0; end == SINKPROOF_CALL_DONE && i < s->n_to; i++)
+    for (size_t i = 0; end == CALL_DONE && i < s->n_to; i++)
         copy_part(p, s, s->to[i], out[i].values, true);
     for (size_t i = 0; i < s->n_from; i++) free(in[i].values);
     for (size_t i = 0; i < s->n_to; i++) free(out[i].values);
@@ -129,27 +128,26 @@ static sinkproof_call_end call_pass(sinkproof_worker *worker, const sinkproof_ca
 }
 
 // Refuses outputs that were never written, except masked ones.
-static sinkproof_call_end check_written(const sinkproof_case *c, const sinkproof_arrays *a,
-                                        sinkproof_error *error) {
+static call_end check_written(const stage_case *c, const call_arrays *a, sinkproof_error *error) {
     for (size_t t = 0; t < c->stage->n_to; t++) {
         sinkproof_trace_point point = c->stage->to[t];
-        size_t count = sinkproof_point_elements(a, point), at = 0;
-        while (at < count && !sinkproof_is_unwritten(a->point[point][at])) at++;
+        size_t count = point_elements(a, point), at = 0;
+        while (at < count && !output_is_unwritten(a->point[point][at])) at++;
         if (at == count || sinkproof_trace_point_is_before_mask(point)) continue;
         sinkproof_fail(error, "it left element %zu of %zu of %s unwritten", at, count,
                        sinkproof_trace_point_name(point));
-        return SINKPROOF_CALL_FAILED;
+        return CALL_FAILED;
     }
-    return SINKPROOF_CALL_DONE;
+    return CALL_DONE;
 }
 
-sinkproof_call_end sinkproof_case_call(sinkproof_worker *worker, const sinkproof_case *c,
-                                       sinkproof_arrays *a, sinkproof_error *error) {
+call_end case_call_passes(plugin_worker *worker, const stage_case *c, call_arrays *a,
+                          sinkproof_error *error) {
     size_t step = c->chunk > 0 ? c->chunk : c->n;
-    sinkproof_call_end end = SINKPROOF_CALL_DONE;
-    for (size_t first = 0; end == SINKPROOF_CALL_DONE && first < c->n; first += step) {
+    call_end end = CALL_DONE;
+    for (size_t first = 0; end == CALL_DONE && first < c->n; first += step) {
         pass p = {a, first, c->n - first < step ? c->n - first : step};
         end = call_pass(worker, c, &p, error);
     }
-    return end == SINKPROOF_CALL_DONE ? check_written(c, a, error) : end;
+    return end == CALL_DONE ? check_written(c, a, error) : end;
 }

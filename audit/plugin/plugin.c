@@ -16,20 +16,20 @@ enum { MOST_STAGES = 32 };
 // The parsed command line.
 typedef struct trial {
     const sinkproof_plugin_options *o;
-    sinkproof_driver driver;
-    sinkproof_case base; // sizes that are not varied
-    sinkproof_plan plan; // of the current stage, or of all
-    sinkproof_stage_result results[MOST_STAGES];
+    call_driver driver;
+    stage_case base; // sizes that are not varied
+    case_plan plan;  // of the current stage, or of all
+    stage_result results[MOST_STAGES];
     size_t n_results;
 } trial;
 
 // ---- words -----------------------------------------------------------------------------------
 
 // Whether the list names the stage; NULL names all.
-static bool is_asked(const char *list, const sinkproof_stage_row *stage) {
+static bool is_asked(const char *list, const stage_row *stage) {
     for (const char *word = list; word != NULL && *word != '\0';) {
         size_t length = strcspn(word, ",");
-        if (sinkproof_stage_named(word, length) == stage) return true;
+        if (stage_named(word, length) == stage) return true;
         word += length + (word[length] == ',');
     }
     return list == NULL;
@@ -38,18 +38,17 @@ static bool is_asked(const char *list, const sinkproof_stage_row *stage) {
 static bool check_stages(const char *list, sinkproof_error *error) {
     for (const char *word = list; word != NULL && *word != '\0';) {
         size_t length = strcspn(word, ",");
-        if (sinkproof_stage_named(word, length) == NULL)
-            return sinkproof_no_stage(word, length, error);
+        if (stage_named(word, length) == NULL) return stage_name_error(word, length, error);
         word += length + (word[length] == ',');
     }
     return true;
 }
 
 bool sinkproof_plugin_check(const sinkproof_plugin_options *o, sinkproof_error *error) {
-    const sinkproof_case base = {.n = 1, .heads = 1, .kv = 1, .dim = 2};
-    sinkproof_case c;
+    const stage_case base = {.n = 1, .heads = 1, .kv = 1, .dim = 2};
+    stage_case c;
     return check_stages(o->stages, error) &&
-           (o->only == NULL || sinkproof_case_parse(o->only, &base, &c, error)) &&
+           (o->only == NULL || case_parse(o->only, &base, &c, error)) &&
            (o->policy == NULL || sinkproof_policy_check(o->policy, error));
 }
 
@@ -60,7 +59,7 @@ static bool take_model(trial *t, const char *spec, sinkproof_error *error) {
     const sinkproof_config *f = &t->driver.config;
     if (spec == NULL) {
         sinkproof_config_named("tiny", &t->driver.config);
-        t->base = (sinkproof_case){.n = 17, .heads = 4, .kv = 2, .dim = 64, .hidden = 96};
+        t->base = (stage_case){.n = 17, .heads = 4, .kv = 2, .dim = 64, .hidden = 96};
         t->base.inter = 48, t->base.experts = 5, t->base.chosen = 3, t->base.vocab = 40;
     } else {
         if (!sinkproof_model_inspect(spec, &model, error)) return false;
@@ -69,7 +68,7 @@ static bool take_model(trial *t, const char *spec, sinkproof_error *error) {
         if (f->architecture != SINKPROOF_GPT_OSS)
             return sinkproof_fail(error, "%.400s: the stages of a plug-in are GPT-OSS's, found %s",
                                   spec, sinkproof_architecture_name(f->architecture));
-        t->base = (sinkproof_case){.n = 17, .heads = f->n_heads, .kv = f->n_kv_heads};
+        t->base = (stage_case){.n = 17, .heads = f->n_heads, .kv = f->n_kv_heads};
         t->base.dim = f->head_dim, t->base.hidden = f->hidden, t->base.inter = f->inter;
         t->base.experts = f->n_experts, t->base.chosen = f->n_chosen, t->base.vocab = f->vocab;
         t->base.window = f->window;
@@ -78,35 +77,34 @@ static bool take_model(trial *t, const char *spec, sinkproof_error *error) {
     return true;
 }
 
-static bool plan_stage(trial *t, const sinkproof_stage_row *stage, bool whole,
-                       sinkproof_error *error) {
-    sinkproof_case base = t->base;
+static bool plan_stage(trial *t, const stage_row *stage, bool whole, sinkproof_error *error) {
+    stage_case base = t->base;
     base.stage = stage;
-    return sinkproof_plan_add(&base, t->o->model != NULL, whole, &t->plan, error);
+    return plan_add_stage_cases(&base, t->o->model != NULL, whole, &t->plan, error);
 }
 
 // ---- driving ---------------------------------------------------------------------------------
 
-static bool drive_one(trial *t, const sinkproof_stage_row *stage, sinkproof_error *error) {
+static bool drive_one(trial *t, const stage_row *stage, sinkproof_error *error) {
     t->plan.count = 0;
     return plan_stage(t, stage, false, error) &&
-           sinkproof_drive_stage(&t->driver, &t->plan, &t->results[t->n_results++], error);
+           driver_run_stage(&t->driver, &t->plan, &t->results[t->n_results++], error);
 }
 
 static bool drive_only(trial *t, sinkproof_error *error) {
-    sinkproof_case c;
-    sinkproof_plan one = {1, 1, &c};
-    if (!sinkproof_case_parse(t->o->only, &t->base, &c, error)) return false;
-    if (!sinkproof_worker_has(t->driver.worker, c.stage))
+    stage_case c;
+    case_plan one = {1, 1, &c};
+    if (!case_parse(t->o->only, &t->base, &c, error)) return false;
+    if (!worker_has_stage(t->driver.worker, c.stage))
         return sinkproof_fail(error, "%s: it has no stage %s", t->o->path, c.stage->name);
-    return sinkproof_drive_stage(&t->driver, &one, &t->results[t->n_results++], error);
+    return driver_run_stage(&t->driver, &one, &t->results[t->n_results++], error);
 }
 
 static bool drive_all(trial *t, sinkproof_error *error) {
-    const sinkproof_stage_row *stage;
+    const stage_row *stage;
     if (t->o->only != NULL) return drive_only(t, error);
-    for (size_t i = 0; (stage = sinkproof_stage_at(i)) != NULL; i++) {
-        bool has = sinkproof_worker_has(t->driver.worker, stage);
+    for (size_t i = 0; (stage = stage_at(i)) != NULL; i++) {
+        bool has = worker_has_stage(t->driver.worker, stage);
         if (!has && t->o->stages != NULL && is_asked(t->o->stages, stage))
             return sinkproof_fail(error, "%s: it has no stage %s", t->o->path, stage->name);
         if (has && is_asked(t->o->stages, stage) && !drive_one(t, stage, error)) return false;
@@ -116,33 +114,32 @@ static bool drive_all(trial *t, sinkproof_error *error) {
 
 // ---- out of process --------------------------------------------------------------------------
 
-static bool emit(trial *t, sinkproof_error *error) {
-    const sinkproof_stage_row *stage;
-    for (size_t i = 0; (stage = sinkproof_stage_at(i)) != NULL; i++)
+static bool emit_cases(trial *t, sinkproof_error *error) {
+    const stage_row *stage;
+    for (size_t i = 0; (stage = stage_at(i)) != NULL; i++)
         if (is_asked(t->o->stages, stage) && !plan_stage(t, stage, true, error)) return false;
-    return sinkproof_cases_emit(t->o->emit, &t->plan, &t->driver.config, &t->driver.policy,
-                                t->o->model, error);
+    return cases_write_inputs(t->o->emit, &t->plan, &t->driver.config, &t->driver.policy,
+                              t->o->model, error);
 }
 
-static sinkproof_stage_result *result_of(trial *t, const sinkproof_stage_row *stage) {
+static stage_result *stage_result_find(trial *t, const stage_row *stage) {
     for (size_t i = 0; i < t->n_results; i++)
         if (t->results[i].stage == stage) return &t->results[i];
-    t->results[t->n_results] = (sinkproof_stage_result){.stage = stage};
+    t->results[t->n_results] = (stage_result){.stage = stage};
     return &t->results[t->n_results++];
 }
 
 static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) {
-    const sinkproof_case *c = &t->plan.cases[i];
-    sinkproof_arrays a;
-    sinkproof_outcome out = {.served = false};
+    const stage_case *c = &t->plan.cases[i];
+    call_arrays a;
+    case_outcome out = {.served = false};
     bool there = false;
-    if (!sinkproof_arrays_make(c, &t->driver.config, &t->driver.policy, &a, error)) return false;
-    bool good = sinkproof_case_read(t->o->collect, i, c, &a, &there, error);
-    if (good && there)
-        good = sinkproof_case_judge(c, &a, &t->driver.policy, t->driver.rate, &out, error);
-    sinkproof_arrays_free(&a);
+    if (!arrays_make(c, &t->driver.config, &t->driver.policy, &a, error)) return false;
+    bool good = case_read_outputs(t->o->collect, i, c, &a, &there, error);
+    if (good && there) good = case_judge(c, &a, &t->driver.policy, t->driver.rate, &out, error);
+    arrays_free(&a);
     *any = *any || there;
-    if (good) sinkproof_result_count(result_of(t, c->stage), c, &out);
+    if (good) stage_result_add(stage_result_find(t, c->stage), c, &out);
     return good;
 }
 
@@ -157,10 +154,10 @@ static bool check_made_for(const trial *t, const char *model, sinkproof_error *e
                           t->o->model);
 }
 
-static bool collect(trial *t, sinkproof_error *error) {
+static bool collect_cases(trial *t, sinkproof_error *error) {
     char policy[SINKPROOF_POLICY_NAME], model[1024];
     bool any = false;
-    if (!sinkproof_cases_collect(t->o->collect, &t->base, &t->plan, policy, model, error) ||
+    if (!cases_read_manifest(t->o->collect, &t->base, &t->plan, policy, model, error) ||
         !check_made_for(t, model, error))
         return false;
     if (!take_model(t, t->o->model != NULL ? t->o->model : model[0] != '\0' ? model : NULL, error))
@@ -176,7 +173,7 @@ static bool collect(trial *t, sinkproof_error *error) {
 // ---- the report ------------------------------------------------------------------------------
 
 // Quotes a word of a command line for a shell.
-static void quote(const char *word, char *text, size_t size) {
+static void quote_for_shell(const char *word, char *text, size_t size) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:,=+@?";
     size_t used = 0, length = strlen(word);
@@ -192,46 +189,46 @@ static void quote(const char *word, char *text, size_t size) {
 }
 
 // Writes a command such as "sinkproof judge --plugin ./mine.so --policy f32 MODEL".
-static void command_of(const trial *t, char *text, size_t size) {
+static void command_line_text(const trial *t, char *text, size_t size) {
     char word[5000];
-    quote(t->o->path, word, sizeof word);
+    quote_for_shell(t->o->path, word, sizeof word);
     size_t used = (size_t)snprintf(text, size, "sinkproof judge --plugin %s", word);
     if (t->o->policy != NULL && used < size) {
-        quote(t->o->policy, word, sizeof word);
+        quote_for_shell(t->o->policy, word, sizeof word);
         used += (size_t)snprintf(text + used, size - used, " --policy %s", word);
     }
     if (t->o->model != NULL && used < size) {
-        quote(t->o->model, word, sizeof word);
+        quote_for_shell(t->o->model, word, sizeof word);
         snprintf(text + used, size - used, " %s", word);
     }
 }
 
-static bool tell(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
+static bool tell_results(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
     char title[400 + SINKPROOF_POLICY_NAME], again[12000];
-    int code = sinkproof_results_exit(t->results, t->n_results, t->o->strict);
-    const char *name =
-        t->o->collect != NULL ? t->o->collect : sinkproof_worker_name(t->driver.worker);
+    int code = results_exit_code(t->results, t->n_results, t->o->strict);
+    const char *name = t->o->collect != NULL ? t->o->collect : worker_name(t->driver.worker);
     snprintf(title, sizeof title, "%.300s under %s", name, t->driver.policy.name);
     sinkproof_make_printable(title);
-    if (t->o->collect == NULL) command_of(t, again, sizeof again);
-    return sinkproof_results_tell(t->results, t->n_results, title,
-                                  t->o->collect == NULL ? again : NULL, code, ruling, error);
+    if (t->o->collect == NULL) command_line_text(t, again, sizeof again);
+    return results_write_report(t->results, t->n_results, title,
+                                t->o->collect == NULL ? again : NULL, code, ruling, error);
 }
 
-static bool run(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
+static bool run_plugin_trial(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
     const sinkproof_plugin_options *o = t->o;
     const char *policy = o->policy != NULL ? o->policy : "f32";
     if (o->collect != NULL)
-        return take_model(t, NULL, error) && collect(t, error) && tell(t, ruling, error);
+        return take_model(t, NULL, error) && collect_cases(t, error) &&
+               tell_results(t, ruling, error);
     if (o->emit == NULL) { // forks before any thread starts
-        if (!sinkproof_worker_new(o->path, o->seconds, &t->driver.worker, error)) return false;
-        if (o->policy == NULL) policy = sinkproof_worker_policy(t->driver.worker);
+        if (!worker_new(o->path, o->seconds, &t->driver.worker, error)) return false;
+        if (o->policy == NULL) policy = worker_policy(t->driver.worker);
     }
     if (!sinkproof_policy_parse(policy, &t->driver.policy, error)) return false;
     if (!take_model(t, o->model, error)) return false;
-    if (o->emit == NULL) return drive_all(t, error) && tell(t, ruling, error);
+    if (o->emit == NULL) return drive_all(t, error) && tell_results(t, ruling, error);
     size_t length = strlen(o->emit) + 64;
-    ruling->text = emit(t, error) ? malloc(length) : NULL;
+    ruling->text = emit_cases(t, error) ? malloc(length) : NULL;
     ruling->results = json_array();
     if (ruling->text == NULL) return false;
     snprintf(ruling->text, length, "%s in %s\n", sinkproof_counted(t->plan.count, "call").text,
@@ -249,8 +246,8 @@ bool sinkproof_judge_plugin(const sinkproof_plugin_options *options,
     t->driver.first = options->first;
     t->driver.progress = options->progress;
     t->driver.context = options->context;
-    bool good = run(t, ruling, error);
-    sinkproof_worker_free(t->driver.worker);
+    bool good = run_plugin_trial(t, ruling, error);
+    worker_free(t->driver.worker);
     free(t->plan.cases);
     free(t);
     if (good) return true;

@@ -44,6 +44,6 @@ bool sinkproof_judge_plugin(const sinkproof_plugin_options *options,
 bool sinkproof_plugin_check(const sinkproof_plugin_options *options, sinkproof_error *error);
 
 // The stages that a plug-in may define: "rmsnorm, qkv, ...".
-void sinkproof_plugin_stage_names(char *text, size_t size);
+void plugin_stage_names(char *text, size_t size);
 
 #endif

@@ -10,16 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static sinkproof_verdict verdict_of(const sinkproof_stage_result *r) {
+static sinkproof_verdict stage_verdict(const stage_result *r) {
     if (r->failing > 0) return SINKPROOF_VERDICT_BUG;
     if (r->suspicious > 0) return SINKPROOF_VERDICT_SUSPICIOUS;
     return r->undecided == r->calls ? SINKPROOF_VERDICT_UNDECIDED : SINKPROOF_VERDICT_WITHIN;
 }
 
-int sinkproof_results_exit(const sinkproof_stage_result *results, size_t n, bool strict) {
+int results_exit_code(const stage_result *results, size_t n, bool strict) {
     bool bug = false, suspicious = false, open = false, decided = false;
     for (size_t i = 0; i < n; i++) {
-        sinkproof_verdict verdict = verdict_of(&results[i]);
+        sinkproof_verdict verdict = stage_verdict(&results[i]);
         bug = bug || verdict == SINKPROOF_VERDICT_BUG;
         suspicious = suspicious || verdict == SINKPROOF_VERDICT_SUSPICIOUS;
         open = open || verdict == SINKPROOF_VERDICT_UNDECIDED;
@@ -31,15 +31,15 @@ int sinkproof_results_exit(const sinkproof_stage_result *results, size_t n, bool
 
 // Prints the traits that all failing calls have and that the fewest other calls have, if less than
 // half of these do.
-static void tell_traits(FILE *out, const sinkproof_stage_result *r) {
-    size_t passing = r->calls - r->failing, best = SINKPROOF_TRAITS;
-    for (size_t t = 0; t < SINKPROOF_TRAITS; t++)
+static void tell_traits(FILE *out, const stage_result *r) {
+    size_t passing = r->calls - r->failing, best = PLUGIN_TRAITS;
+    for (size_t t = 0; t < PLUGIN_TRAITS; t++)
         if (r->failing_with[t] == r->failing && 2 * r->passing_with[t] < passing &&
-            (best == SINKPROOF_TRAITS || r->passing_with[t] < r->passing_with[best]))
+            (best == PLUGIN_TRAITS || r->passing_with[t] < r->passing_with[best]))
             best = t;
-    if (r->failing < 3 || best == SINKPROOF_TRAITS) return;
+    if (r->failing < 3 || best == PLUGIN_TRAITS) return;
     fprintf(out, "    all %s %s", sinkproof_counted(r->failing, "failing call").text,
-            sinkproof_trait_words(best));
+            trait_sentence(best));
     if (r->passing_with[best] == 0)
         fprintf(out, ", and no other call does\n");
     else
@@ -47,10 +47,10 @@ static void tell_traits(FILE *out, const sinkproof_stage_result *r) {
                 sinkproof_counted(passing, "other").text);
 }
 
-static void tell_stage(FILE *out, const sinkproof_stage_result *r, const char *again) {
-    char text[SINKPROOF_CASE_TEXT];
+static void tell_stage(FILE *out, const stage_result *r, const char *again) {
+    char text[CASE_TEXT];
     if (r->failing + r->suspicious == 0) return;
-    sinkproof_case_print(&r->at, text);
+    case_print(&r->at, text);
     fprintf(out, "\n%s: %s\n", r->stage->name, r->worst.why);
     fprintf(out, "    %s: %s\n",
             r->failing > 0 ? "the smallest call that fails" : "a suspicious call", text);
@@ -59,15 +59,15 @@ static void tell_stage(FILE *out, const sinkproof_stage_result *r, const char *a
     if (r->left_out) fprintf(out, "    the other calls of this stage were left out\n");
 }
 
-static void tell_line(FILE *out, const sinkproof_stage_result *r) {
+static void tell_line(FILE *out, const stage_result *r) {
     fprintf(out, "%-13s %6zu %8zu %11zu %10zu %11zu  %s\n", r->stage->name, r->calls, r->failing,
             r->suspicious, r->undecided, r->not_served,
-            r->calls == 0 ? "not served" : sinkproof_verdict_name(verdict_of(r)));
+            r->calls == 0 ? "not served" : sinkproof_verdict_name(stage_verdict(r)));
 }
 
-static json_t *as_json(const sinkproof_stage_result *r, const char *again) {
-    char text[SINKPROOF_CASE_TEXT];
-    sinkproof_verdict verdict = verdict_of(r);
+static json_t *as_json(const stage_result *r, const char *again) {
+    char text[CASE_TEXT];
+    sinkproof_verdict verdict = stage_verdict(r);
     json_t *o =
         json_pack("{s:s, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "id", r->stage->name, "ok",
                   (int)(verdict <= SINKPROOF_VERDICT_WITHIN), "label", "judged", "verdict",
@@ -75,14 +75,14 @@ static json_t *as_json(const sinkproof_stage_result *r, const char *again) {
                   (json_int_t)r->failing, "suspicious", (json_int_t)r->suspicious, "undecided",
                   (json_int_t)r->undecided, "not_served", (json_int_t)r->not_served);
     if (o == NULL || r->failing + r->suspicious == 0) return o;
-    sinkproof_case_print(&r->at, text);
+    case_print(&r->at, text);
     json_object_set_new(o, "case", json_string(text));
     json_object_set_new(o, "why", json_string(r->worst.why));
     if (again != NULL) json_object_set_new(o, "command", json_sprintf("%s --case %s", again, text));
     return o;
 }
 
-static void tell_all(FILE *out, const sinkproof_stage_result *results, size_t n, const char *title,
+static void tell_all(FILE *out, const stage_result *results, size_t n, const char *title,
                      const char *again, int code) {
     static const char *const words[] = {"within what honest rounding can do", "a bug", "", "",
                                         "suspicious, or nothing decided"};
@@ -93,9 +93,9 @@ static void tell_all(FILE *out, const sinkproof_stage_result *results, size_t n,
     fprintf(out, "\nVerdict: %s (exit %d).\n", words[code], code);
 }
 
-bool sinkproof_results_tell(const sinkproof_stage_result *results, size_t n, const char *title,
-                            const char *again, int code, sinkproof_plugin_ruling *ruling,
-                            sinkproof_error *error) {
+bool results_write_report(const stage_result *results, size_t n, const char *title,
+                          const char *again, int code, sinkproof_plugin_ruling *ruling,
+                          sinkproof_error *error) {
     size_t length;
     ruling->exit = code;
     FILE *out = open_memstream(&ruling->text, &length);

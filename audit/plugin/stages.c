@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BIT(recipe) (1u << SINKPROOF_##recipe)
+#define BIT(recipe) (1u << RECIPE_##recipe)
 enum {
     ROWS = BIT(RANDOM) | BIT(ZEROS) | BIT(SUBNORMAL) | BIT(HUGE) | BIT(EQUAL),
     SUMS = ROWS | BIT(EXACT),
     EDGES = ROWS | BIT(RISING) | BIT(FALLING),
-    HEADS = SINKPROOF_OF_HEADS,
-    KEYS = SINKPROOF_OF_HEADS | SINKPROOF_OF_KEYS,
-    SINKS = SINKPROOF_OF_SINKS,
-    HIDDEN = SINKPROOF_OF_HIDDEN,
-    INTER = SINKPROOF_OF_INTER,
-    EXPERTS = SINKPROOF_OF_EXPERTS,
-    VOCAB = SINKPROOF_OF_VOCAB,
+    HEADS = STAGE_KNOWS_HEADS,
+    KEYS = STAGE_KNOWS_HEADS | STAGE_KNOWS_KEYS,
+    SINKS = STAGE_KNOWS_SINKS,
+    HIDDEN = STAGE_KNOWS_HIDDEN,
+    INTER = STAGE_KNOWS_INTER,
+    EXPERTS = STAGE_KNOWS_EXPERTS,
+    VOCAB = STAGE_KNOWS_VOCAB,
 };
 
 // A count and an array.
@@ -34,12 +34,12 @@ enum {
     0, {                                                                                           \
         SINKPROOF_SLOTS                                                                            \
     }
-#define AT(id)   SINKPROOF_TRACE_##id
+#define AT(id)   TRACE_##id
 #define SLOT(id) SINKPROOF_##id
 
 // Name, sizes that it uses, recipes, exact outputs, inputs, weights, outputs.
 // clang-format off
-static const sinkproof_stage_row stages[] = {
+static const stage_row stages[] = {
     {"rmsnorm", HIDDEN, ROWS, 0, P(AT(T0)), W(SLOT(ATTN_NORM)), P(AT(A1))},
     {"qkv", HEADS | HIDDEN, SUMS, 7, P(AT(A1)),
      W(SLOT(W_Q), SLOT(B_Q), SLOT(W_K), SLOT(B_K), SLOT(W_V), SLOT(B_V)),
@@ -63,29 +63,29 @@ static const sinkproof_stage_row stages[] = {
 
 enum { COUNT = sizeof stages / sizeof *stages };
 
-const sinkproof_stage_row *sinkproof_stage_at(size_t i) {
+const stage_row *stage_at(size_t i) {
     return i < COUNT ? &stages[i] : NULL;
 }
 
-const sinkproof_stage_row *sinkproof_stage_named(const char *name, size_t length) {
+const stage_row *stage_named(const char *name, size_t length) {
     for (size_t i = 0; i < COUNT; i++)
         if (strlen(stages[i].name) == length && strncmp(stages[i].name, name, length) == 0)
             return &stages[i];
     return NULL;
 }
 
-void sinkproof_plugin_stage_names(char *text, size_t size) {
+void plugin_stage_names(char *text, size_t size) {
     size_t used = 0;
     for (size_t i = 0; i < COUNT && used < size; i++)
         used +=
             (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", stages[i].name);
 }
 
-static const char *const recipes[SINKPROOF_RECIPES] = {"random", "exact", "rising", "falling",
-                                                       "limits", "ties",  "zeros",  "subnormal",
-                                                       "huge",   "equal"};
-static const char *const sink_places[SINKPROOF_SINK_PLACES] = {"around", "none",  "far-below",
-                                                               "below",  "above", "far-above"};
+static const char *const recipes[RECIPE_COUNT] = {"random", "exact", "rising", "falling",
+                                                  "limits", "ties",  "zeros",  "subnormal",
+                                                  "huge",   "equal"};
+static const char *const sink_places[SINK_PLACES] = {"around", "none",  "far-below",
+                                                     "below",  "above", "far-above"};
 
 // ---- a call in words -------------------------------------------------------------------------
 
@@ -98,57 +98,57 @@ typedef struct number {
 } number;
 
 #define NUMBER(word, field, known_to, least)                                                       \
-    { word, offsetof(sinkproof_case, field), known_to, least }
+    { word, offsetof(stage_case, field), known_to, least }
 static const number numbers[] = {
     NUMBER("n", n, ~0u, 1),
-    NUMBER("chunk", chunk, SINKPROOF_OF_KEYS, 0),
-    NUMBER("window", window, SINKPROOF_OF_KEYS, 0),
-    NUMBER("heads", heads, SINKPROOF_OF_HEADS, 1),
-    NUMBER("kv", kv, SINKPROOF_OF_HEADS, 1),
-    NUMBER("dim", dim, SINKPROOF_OF_HEADS, 2),
-    NUMBER("hidden", hidden, SINKPROOF_OF_HIDDEN, 2),
-    NUMBER("inter", inter, SINKPROOF_OF_INTER, 2),
-    NUMBER("experts", experts, SINKPROOF_OF_EXPERTS, 1),
-    NUMBER("chosen", chosen, SINKPROOF_OF_EXPERTS, 1),
-    NUMBER("vocab", vocab, SINKPROOF_OF_VOCAB, 1),
+    NUMBER("chunk", chunk, STAGE_KNOWS_KEYS, 0),
+    NUMBER("window", window, STAGE_KNOWS_KEYS, 0),
+    NUMBER("heads", heads, STAGE_KNOWS_HEADS, 1),
+    NUMBER("kv", kv, STAGE_KNOWS_HEADS, 1),
+    NUMBER("dim", dim, STAGE_KNOWS_HEADS, 2),
+    NUMBER("hidden", hidden, STAGE_KNOWS_HIDDEN, 2),
+    NUMBER("inter", inter, STAGE_KNOWS_INTER, 2),
+    NUMBER("experts", experts, STAGE_KNOWS_EXPERTS, 1),
+    NUMBER("chosen", chosen, STAGE_KNOWS_EXPERTS, 1),
+    NUMBER("vocab", vocab, STAGE_KNOWS_VOCAB, 1),
 };
 
-static size_t *member(sinkproof_case *c, const number *of) {
+static size_t *case_member_at(stage_case *c, const number *of) {
     return (size_t *)(void *)((char *)c + of->offset);
 }
 
-void sinkproof_case_print(const sinkproof_case *c, char text[SINKPROOF_CASE_TEXT]) {
-    sinkproof_case copy = *c;
-    size_t size = SINKPROOF_CASE_TEXT, used = (size_t)snprintf(text, size, "%s:", c->stage->name);
+void case_print(const stage_case *c, char text[CASE_TEXT]) {
+    stage_case copy = *c;
+    size_t size = CASE_TEXT, used = (size_t)snprintf(text, size, "%s:", c->stage->name);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if ((numbers[i].known_to & (c->stage->knows | (i == 0))) != 0)
             used += (size_t)snprintf(text + used, size - used, "%s=%zu,", numbers[i].word,
-                                     *member(&copy, &numbers[i]));
-    if ((c->stage->knows & SINKPROOF_OF_SINKS) != 0)
+                                     *case_member_at(&copy, &numbers[i]));
+    if ((c->stage->knows & STAGE_KNOWS_SINKS) != 0)
         used += (size_t)snprintf(text + used, size - used, "sinks=%s,", sink_places[c->sinks]);
     snprintf(text + used, size - used, "inputs=%s,seed=%llu", recipes[c->recipe],
              (unsigned long long)c->seed);
 }
 
 // The index of a word in a list, or -1.
-static int place_of(const char *const *list, int count, const char *word, size_t length) {
+static int list_word_index(const char *const *list, int count, const char *word, size_t length) {
     for (int i = 0; i < count; i++)
         if (strlen(list[i]) == length && strncmp(list[i], word, length) == 0) return i;
     return -1;
 }
 
 // Sets a member from "key=value", whose value has `length` characters.
-static bool set_word(sinkproof_case *c, const char *word, size_t key, size_t length) {
+static bool set_word(stage_case *c, const char *word, size_t key, size_t length) {
     const char *value = word + key + 1;
     int found;
     if (key == 6 && strncmp(word, "inputs", key) == 0) {
-        found = place_of(recipes, SINKPROOF_RECIPES, value, length);
-        c->recipe = (sinkproof_recipe)(found < 0 ? 0 : found);
+        found = list_word_index(recipes, RECIPE_COUNT, value, length);
+        c->recipe = (input_recipe)(found < 0 ? 0 : found);
         return found >= 0 && (c->stage->recipes >> found & 1) != 0;
     }
     if (key == 5 && strncmp(word, "sinks", key) == 0) {
-        found = place_of(sink_places, SINKPROOF_SINK_PLACES, value, length);
-        c->sinks = (sinkproof_sink_place)(found < 0 ? 0 : found);
+        found = list_word_index(sink_places, SINK_PLACES, value, length);
+        c->sinks = (sink_place)(found < 0 ? 0 : found);
         return found >= 0;
     }
     if (length == 0 || length > 18 || strspn(value, "0123456789") < length) return false;
@@ -159,26 +159,25 @@ static bool set_word(sinkproof_case *c, const char *word, size_t key, size_t len
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strlen(numbers[i].word) == key && strncmp(numbers[i].word, word, key) == 0) {
-            *member(c, &numbers[i]) = (size_t)x;
+            *case_member_at(c, &numbers[i]) = (size_t)x;
             return x < 1 << 24;
         }
     return false;
 }
 
-bool sinkproof_no_stage(const char *word, size_t length, sinkproof_error *error) {
+bool stage_name_error(const char *word, size_t length, sinkproof_error *error) {
     char known[256], name[64];
-    sinkproof_plugin_stage_names(known, sizeof known);
+    plugin_stage_names(known, sizeof known);
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), word);
     return sinkproof_fail(error, "no stage '%s': %sknown are %s", name,
-                          sinkproof_nearest_in(name, known).text, known);
+                          sinkproof_guess_in_list(name, known).text, known);
 }
 
-bool sinkproof_case_parse(const char *text, const sinkproof_case *base, sinkproof_case *c,
-                          sinkproof_error *error) {
+bool case_parse(const char *text, const stage_case *base, stage_case *c, sinkproof_error *error) {
     size_t name = strcspn(text, ":");
     *c = *base;
-    c->stage = sinkproof_stage_named(text, name);
-    if (c->stage == NULL) return sinkproof_no_stage(text, name, error);
+    c->stage = stage_named(text, name);
+    if (c->stage == NULL) return stage_name_error(text, name, error);
     for (const char *word = text[name] == ':' ? text + name + 1 : ""; *word != '\0';) {
         size_t whole = strcspn(word, ","), key = strcspn(word, "=");
         if (key >= whole || !set_word(c, word, key, whole - key - 1))
@@ -188,20 +187,20 @@ bool sinkproof_case_parse(const char *text, const sinkproof_case *base, sinkproo
     }
     if (c->n == 0 || c->n > 1 << 16)
         return sinkproof_fail(error, "expected 1 to 65536 tokens, found n=%zu", c->n);
-    sinkproof_case_settle(c);
+    case_settle_unknown(c);
     return true;
 }
 
-void sinkproof_case_settle(sinkproof_case *c) {
+void case_settle_unknown(stage_case *c) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        size_t *at = member(c, &numbers[i]), least = numbers[i].least;
+        size_t *at = case_member_at(c, &numbers[i]), least = numbers[i].least;
         bool known = i == 0 || (numbers[i].known_to & c->stage->knows) != 0;
         if (!known || *at < least) *at = least;
     }
-    if ((c->stage->knows & SINKPROOF_OF_SINKS) == 0) c->sinks = SINKPROOF_SINK_AROUND;
+    if ((c->stage->knows & STAGE_KNOWS_SINKS) == 0) c->sinks = SINK_AROUND;
 }
 
-sinkproof_config sinkproof_case_config(const sinkproof_case *c, const sinkproof_config *base) {
+sinkproof_config case_config(const stage_case *c, const sinkproof_config *base) {
     sinkproof_config config = *base;
     config.n_layers = 1;
     config.sliding[0] = c->window > 0;

@@ -22,7 +22,7 @@
 
 enum { ARRAYS = 12, GUARD = 256, STAGES = 64, NAMED = 64 };
 // pages are allocated only when written
-static const size_t region_bytes = 2 * (size_t)SINKPROOF_CALL_BYTES;
+static const size_t region_bytes = 2 * (size_t)CALL_BYTES;
 
 // An array of a call, and its offset in the region.
 typedef struct wire_array {
@@ -43,7 +43,7 @@ typedef struct wire {
     int result;
 } wire;
 
-struct sinkproof_worker {
+struct plugin_worker {
     char *path;
     double seconds;
     bool hung; // the last worker was killed
@@ -54,59 +54,61 @@ struct sinkproof_worker {
 
 // ---- in the worker ---------------------------------------------------------------------------
 
-static const sinkproof_plugin *refuse(wire *w, const char *path, const char *why) {
+static const sinkproof_plugin *refuse_plugin(wire *w, const char *path, const char *why) {
     snprintf(w->refusal, sizeof w->refusal, "%.200s: %.280s", path, why);
     return NULL;
 }
 
-static const sinkproof_plugin *load(wire *w, const char *path) {
+static const sinkproof_plugin *load_plugin(wire *w, const char *path) {
     if (strncmp(path, "builtin:", 8) == 0) {
-        const sinkproof_plugin *own = sinkproof_plugin_builtin(path + 8);
-        return own != NULL ? own
-                           : refuse(w, path, "expected builtin:fast, and a set that runs here");
+        const sinkproof_plugin *own = plugin_builtin(path + 8);
+        return own != NULL
+                   ? own
+                   : refuse_plugin(w, path, "expected builtin:fast, and a set that runs here");
     }
     char file[4096];
     snprintf(file, sizeof file, "%s%s", strchr(path, '/') == NULL ? "./" : "", path);
     void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (object == NULL) return refuse(w, path, dlerror());
+    if (object == NULL) return refuse_plugin(w, path, dlerror());
     union { // the POSIX idiom for a function from dlsym
         void *object;
         sinkproof_plugin_getter *function;
     } symbol = {dlsym(object, "sinkproof_plugin_get")};
     if (symbol.object == NULL)
-        return refuse(w, path, "expected a symbol sinkproof_plugin_get, found none");
+        return refuse_plugin(w, path, "expected a symbol sinkproof_plugin_get, found none");
     const sinkproof_plugin *plugin = symbol.function();
-    return plugin != NULL ? plugin : refuse(w, path, "the plug-in says that it cannot run here");
+    return plugin != NULL ? plugin
+                          : refuse_plugin(w, path, "the plug-in says that it cannot run here");
 }
 
 // Reads the plug-in's struct up to its size.
-static bool introduce(wire *w, const char *path, const sinkproof_plugin *given,
-                      sinkproof_plugin *plugin) {
+static bool introduce_plugin(wire *w, const char *path, const sinkproof_plugin *given,
+                             sinkproof_plugin *plugin) {
     size_t size = given->size;
     if (size < offsetof(sinkproof_plugin, policy))
-        return refuse(w, path, "expected sinkproof_plugin with its size") != NULL;
+        return refuse_plugin(w, path, "expected sinkproof_plugin with its size") != NULL;
     *plugin = (sinkproof_plugin){.size = 0};
     memcpy(plugin, given, size < sizeof *plugin ? size : sizeof *plugin);
     snprintf(w->name, sizeof w->name, "%s", plugin->name != NULL ? plugin->name : path);
     const char *policy = plugin->policy != NULL ? plugin->policy : "f32";
     if (strlen(policy) >= sizeof w->policy)
-        return refuse(w, path, "its policy has more characters than are read") != NULL;
+        return refuse_plugin(w, path, "its policy has more characters than are read") != NULL;
     strcpy(w->policy, policy);
     if (plugin->n_stages == 0 || plugin->n_stages > STAGES || plugin->stages == NULL)
-        return refuse(w, path, "expected a list of 1 to 64 stages") != NULL;
+        return refuse_plugin(w, path, "expected a list of 1 to 64 stages") != NULL;
     w->n_stages = plugin->n_stages;
     for (size_t i = 0; i < plugin->n_stages; i++) {
         const char *name = plugin->stages[i].stage;
         char sentence[400], known[256];
-        if (name != NULL && sinkproof_stage_named(name, strlen(name)) != NULL &&
+        if (name != NULL && stage_named(name, strlen(name)) != NULL &&
             plugin->stages[i].run != NULL) {
             snprintf(w->stages[i], NAMED, "%s", name);
             continue;
         }
-        sinkproof_plugin_stage_names(known, sizeof known);
+        plugin_stage_names(known, sizeof known);
         snprintf(sentence, sizeof sentence, "stage '%.40s' is not one of %s, or has no function",
                  name != NULL ? name : "NULL", known);
-        return refuse(w, path, sentence) != NULL;
+        return refuse_plugin(w, path, sentence) != NULL;
     }
     return true;
 }
@@ -130,14 +132,14 @@ static void run_call(wire *w, const sinkproof_plugin *plugin) {
 }
 
 // Reports that it is ready, and answers calls until the pipe is closed.
-static void work(wire *w, const char *path, int ask, int answer) {
+static void worker_serve_calls(wire *w, const char *path, int ask, int answer) {
     sinkproof_plugin plugin;
     char byte = 'r';
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(STDERR_FILENO, STDOUT_FILENO); // keeps a plug-in's output out of the report
     w->worker = getpid();
-    const sinkproof_plugin *given = load(w, path);
-    bool good = given != NULL && introduce(w, path, given, &plugin);
+    const sinkproof_plugin *given = load_plugin(w, path);
+    bool good = given != NULL && introduce_plugin(w, path, given, &plugin);
     if (write(answer, &byte, 1) != 1 || !good) _exit(0);
     while (read(ask, &byte, 1) == 1) {
         run_call(w, &plugin);
@@ -148,7 +150,8 @@ static void work(wire *w, const char *path, int ask, int answer) {
 
 // ---- the keeper ------------------------------------------------------------------------------
 
-static void keep(wire *w, const char *path, int ask, int answer, int fate, int again) {
+static void keeper_watch_worker(wire *w, const char *path, int ask, int answer, int fate,
+                                int again) {
     char byte;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
@@ -158,7 +161,7 @@ static void keep(wire *w, const char *path, int ask, int answer, int fate, int a
         if (worker == 0) {
             close(fate);
             close(again);
-            work(w, path, ask, answer);
+            worker_serve_calls(w, path, ask, answer);
         }
         if (worker > 0) waitpid(worker, &status, 0);
         if (write(fate, &status, sizeof status) != (ssize_t)sizeof status) break;
@@ -168,28 +171,28 @@ static void keep(wire *w, const char *path, int ask, int answer, int fate, int a
 
 // ---- on our side -----------------------------------------------------------------------------
 
-static double now(void) {
+static double monotonic_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 // Waits for an answer. Returns false if the worker has ended or was killed; *error says how.
-static bool wait_for_answer(sinkproof_worker *k, sinkproof_error *error) {
+static bool wait_for_answer(plugin_worker *k, sinkproof_error *error) {
     struct pollfd two[2] = {{k->answer, POLLIN, 0}, {k->fate, POLLIN, 0}};
-    double until = now() + k->seconds;
+    double until = monotonic_seconds() + k->seconds;
     k->hung = false;
     int status = 0;
     char byte;
     for (;;) {
-        double left = until - now();
+        double left = until - monotonic_seconds();
         int ready = poll(two, 2, left > 0 ? (int)(1000 * left) + 1 : 0);
         if (ready > 0 && (two[0].revents & POLLIN) != 0) return read(k->answer, &byte, 1) == 1;
         if (ready > 0) break; // the keeper reports
         if (ready < 0 && errno == EINTR) continue;
         if (!k->hung) kill(k->region->worker, SIGKILL);
         k->hung = true;
-        until = now() + 10;
+        until = monotonic_seconds() + 10;
     }
     if (read(k->fate, &status, sizeof status) != (ssize_t)sizeof status)
         return sinkproof_fail(error, "its process is gone");
@@ -199,7 +202,7 @@ static bool wait_for_answer(sinkproof_worker *k, sinkproof_error *error) {
     return sinkproof_fail(error, "it ended the process (exit %d)", WEXITSTATUS(status));
 }
 
-static void drain(int descriptor) {
+static void drain_descriptor(int descriptor) {
     struct pollfd one = {descriptor, POLLIN, 0};
     char byte;
     while (poll(&one, 1, 0) > 0 && (one.revents & POLLIN) != 0)
@@ -207,15 +210,15 @@ static void drain(int descriptor) {
 }
 
 // Starts a new process in place of one that has ended.
-static bool revive(sinkproof_worker *k, sinkproof_error *error) {
+static bool worker_revive(plugin_worker *k, sinkproof_error *error) {
     char byte = 'a';
-    drain(k->answer);
+    drain_descriptor(k->answer);
     if (write(k->again, &byte, 1) != 1)
         return sinkproof_fail(error, "%s: its keeper is gone", k->path);
     return wait_for_answer(k, error);
 }
 
-static bool start(sinkproof_worker *k, sinkproof_error *error) {
+static bool worker_start(plugin_worker *k, sinkproof_error *error) {
     int ask[2], answer[2], fate[2], again[2];
     if (pipe(ask) != 0 || pipe(answer) != 0 || pipe(fate) != 0 || pipe(again) != 0)
         return sinkproof_fail(error, "no pipe to a process of its own: %s", strerror(errno));
@@ -223,7 +226,7 @@ static bool start(sinkproof_worker *k, sinkproof_error *error) {
     if (k->keeper == 0) {
         const int ours[] = {ask[1], answer[0], fate[0], again[1]};
         for (size_t i = 0; i < 4; i++) close(ours[i]);
-        keep(k->region, k->path, ask[0], answer[1], fate[1], again[0]);
+        keeper_watch_worker(k->region, k->path, ask[0], answer[1], fate[1], again[0]);
     }
     // The keeper holds the other ends of ask and answer, so that writing to a dead worker raises no
     // signal.
@@ -241,9 +244,8 @@ static bool start(sinkproof_worker *k, sinkproof_error *error) {
     return k->region->refusal[0] == '\0' || sinkproof_fail(error, "%s", k->region->refusal);
 }
 
-bool sinkproof_worker_new(const char *path, double seconds, sinkproof_worker **worker,
-                          sinkproof_error *error) {
-    sinkproof_worker *k = *worker = calloc(1, sizeof *k);
+bool worker_new(const char *path, double seconds, plugin_worker **worker, sinkproof_error *error) {
+    plugin_worker *k = *worker = calloc(1, sizeof *k);
     if (k == NULL) return sinkproof_fail(error, "no memory for a plug-in");
     k->ask = k->answer = k->fate = k->again = -1;
     k->seconds = seconds;
@@ -253,14 +255,14 @@ bool sinkproof_worker_new(const char *path, double seconds, sinkproof_worker **w
     k->region = region == MAP_FAILED ? NULL : region;
     bool good = k->path != NULL && k->region != NULL;
     if (!good) sinkproof_fail(error, "no memory to share with a plug-in");
-    good = good && start(k, error);
+    good = good && worker_start(k, error);
     if (good) return true;
-    sinkproof_worker_free(k);
+    worker_free(k);
     *worker = NULL;
     return false;
 }
 
-void sinkproof_worker_free(sinkproof_worker *k) {
+void worker_free(plugin_worker *k) {
     if (k == NULL) return;
     const int ends[] = {k->ask, k->answer, k->fate, k->again};
     for (size_t i = 0; i < 4; i++)
@@ -274,15 +276,15 @@ void sinkproof_worker_free(sinkproof_worker *k) {
     free(k);
 }
 
-const char *sinkproof_worker_name(const sinkproof_worker *worker) {
+const char *worker_name(const plugin_worker *worker) {
     return worker->region->name;
 }
 
-const char *sinkproof_worker_policy(const sinkproof_worker *worker) {
+const char *worker_policy(const plugin_worker *worker) {
     return worker->region->policy;
 }
 
-bool sinkproof_worker_has(const sinkproof_worker *worker, const sinkproof_stage_row *stage) {
+bool worker_has_stage(const plugin_worker *worker, const stage_row *stage) {
     for (size_t i = 0; i < worker->region->n_stages; i++)
         if (strcmp(worker->region->stages[i], stage->name) == 0) return true;
     return false;
@@ -296,13 +298,13 @@ static uint32_t paint_at(size_t i) {
     return PAINT + (uint32_t)(i % PERIOD);
 }
 
-bool sinkproof_is_unwritten(float x) {
+bool output_is_unwritten(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits >= PAINT && bits < PAINT + PERIOD;
 }
 
-static void paint(wire *w, size_t offset, size_t count) {
+static void paint_outputs(wire *w, size_t offset, size_t count) {
     uint32_t *at = (uint32_t *)(void *)((char *)w + offset);
     for (size_t i = 0; i < count; i++) at[i] = paint_at(i);
 }
@@ -333,7 +335,7 @@ static bool send_arrays(wire *w, const sinkproof_drill *drill, sinkproof_error *
         if (input)
             memcpy((char *)w + end, a->values, to->count * sizeof(float));
         else
-            paint(w, end, to->count);
+            paint_outputs(w, end, to->count);
         end += to->count * sizeof(float);
         uint32_t *guard = (uint32_t *)(void *)((char *)w + end);
         for (size_t g = 0; g < GUARD; g++) guard[g] = paint_at(to->count + g);
@@ -344,44 +346,42 @@ static bool send_arrays(wire *w, const sinkproof_drill *drill, sinkproof_error *
 
 // Checks the guards and outputs. A crash after the result was written counts too: the next call
 // finds it.
-static sinkproof_call_end check_arrays(const wire *w, const sinkproof_drill *drill,
-                                       sinkproof_error *error) {
+static call_end check_arrays(const wire *w, const sinkproof_drill *drill, sinkproof_error *error) {
     for (size_t i = 0; i < drill->n_inputs + drill->n_outputs; i++) {
         const wire_array *a = &w->arrays[i];
         const char *at = (const char *)w + a->offset;
         if (!is_painted(w, a->offset, a->count, GUARD)) {
             sinkproof_fail(error, "it wrote beyond the end of %s", a->name);
-            return SINKPROOF_CALL_FAILED;
+            return CALL_FAILED;
         }
         if (i < drill->n_inputs &&
             memcmp(at, drill->inputs[i].values, a->count * sizeof(float)) != 0) {
             sinkproof_fail(error, "it wrote into its input %s", a->name);
-            return SINKPROOF_CALL_FAILED;
+            return CALL_FAILED;
         }
         if (i >= drill->n_inputs)
             memcpy(drill->outputs[i - drill->n_inputs].values, at, a->count * sizeof(float));
     }
-    return SINKPROOF_CALL_DONE;
+    return CALL_DONE;
 }
 
-sinkproof_call_end sinkproof_worker_call(sinkproof_worker *k, const sinkproof_drill *drill,
-                                         sinkproof_error *error) {
+call_end worker_call(plugin_worker *k, const sinkproof_drill *drill, sinkproof_error *error) {
     wire *w = k->region;
     char byte = 'c';
     sinkproof_error lost;
-    if (!send_arrays(w, drill, error)) return SINKPROOF_CALL_ERROR;
+    if (!send_arrays(w, drill, error)) return CALL_ERROR;
     if (write(k->ask, &byte, 1) != 1) {
         sinkproof_fail(error, "%s: its process is gone", k->path);
-        return SINKPROOF_CALL_ERROR;
+        return CALL_ERROR;
     }
     if (!wait_for_answer(k, error)) {
-        sinkproof_call_end end = k->hung ? SINKPROOF_CALL_HUNG : SINKPROOF_CALL_FAILED;
-        return revive(k, &lost) ? end : SINKPROOF_CALL_ERROR;
+        call_end end = k->hung ? CALL_HUNG : CALL_FAILED;
+        return worker_revive(k, &lost) ? end : CALL_ERROR;
     }
-    if (w->result == 1) return SINKPROOF_CALL_NOT_SERVED;
+    if (w->result == 1) return CALL_NOT_SERVED;
     if (w->result != 0) {
         sinkproof_fail(error, "it failed with %d", w->result);
-        return SINKPROOF_CALL_FAILED;
+        return CALL_FAILED;
     }
     return check_arrays(w, drill, error);
 }

@@ -19,11 +19,11 @@ typedef struct frame {
     int low, high;
 } frame;
 
-static double x_of(const frame *f, double at) {
+static double curve_x(const frame *f, double at) {
     return LEFT + (at - f->from) / (f->to - f->from) * (RIGHT - LEFT);
 }
 
-static double y_of(const frame *f, double value) {
+static double curve_y(const frame *f, double value) {
     return BOTTOM - (log10(value) - f->low) / (f->high - f->low) * (BOTTOM - TOP);
 }
 
@@ -31,11 +31,11 @@ static bool is_drawn(double value) {
     return value > 0 && isfinite(value);
 }
 
-static bool frame_of(frame *f, size_t n, const sinkproof_chart_place *places) {
+static bool curve_frame_fit(frame *f, size_t n, const sinkproof_chart_place *places) {
     double least = INFINITY, most = 0;
     size_t drawn = 0;
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < SINKPROOF_CHART_LINES; k++) {
+        for (size_t k = 0; k < CHART_LINES; k++) {
             double v = places[i].value[k];
             if (!is_drawn(v)) continue;
             least = v < least ? v : least, most = v > most ? v : most;
@@ -49,31 +49,32 @@ static bool frame_of(frame *f, size_t n, const sinkproof_chart_place *places) {
 
 static void draw_axes(FILE *page, const frame *f) {
     for (int d = f->low; d <= f->high; d++) {
-        double y = y_of(f, pow(10, d));
+        double y = curve_y(f, pow(10, d));
         fprintf(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
         fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", LEFT - 6, y + 4,
                 d);
     }
     double step = ceil((f->to - f->from) / 24);
     for (double at = ceil(f->from); at <= f->to; at += step < 1 ? 1 : step)
-        fprintf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>", x_of(f, at),
-                BOTTOM + 18, at);
+        fprintf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>",
+                curve_x(f, at), BOTTOM + 18, at);
     fprintf(page, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">layer</text>", RIGHT, BOTTOM + 36);
 }
 
-static const char *const classes[SINKPROOF_CHART_LINES] = {"one", "two", "three"};
+static const char *const classes[CHART_LINES] = {"one", "two", "three"};
 
 static void draw_line(FILE *page, const frame *f, const char *name, size_t line, size_t n,
                       const sinkproof_chart_place *places) {
     fprintf(page, "<polyline class=\"%s\" points=\"", classes[line]);
     for (size_t i = 0; i < n; i++)
         if (is_drawn(places[i].value[line]))
-            fprintf(page, "%.1f,%.1f ", x_of(f, places[i].at), y_of(f, places[i].value[line]));
+            fprintf(page, "%.1f,%.1f ", curve_x(f, places[i].at),
+                    curve_y(f, places[i].value[line]));
     fputs("\"/>", page);
     for (size_t i = 0; i < n; i++) {
         if (!is_drawn(places[i].value[line])) continue;
         fprintf(page, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"><title>",
-                classes[line], x_of(f, places[i].at), y_of(f, places[i].value[line]));
+                classes[line], curve_x(f, places[i].at), curve_y(f, places[i].value[line]));
         sinkproof_page_say(page, "%s: %s %.3g", places[i].name, name, places[i].value[line]);
         fputs("</title></circle>", page);
     }
@@ -83,16 +84,16 @@ static void draw_line(FILE *page, const frame *f, const char *name, size_t line,
     fprintf(page, "<text x=\"%.0f\" y=\"%d\">%s</text>\n", x + 28, BOTTOM + 36, name);
 }
 
-bool sinkproof_chart_lines(FILE *page, const char *const names[SINKPROOF_CHART_LINES], size_t n,
+bool sinkproof_chart_lines(FILE *page, const char *const names[CHART_LINES], size_t n,
                            const sinkproof_chart_place *places) {
     frame f;
-    if (n == 0 || !frame_of(&f, n, places)) return false;
+    if (n == 0 || !curve_frame_fit(&f, n, places)) return false;
     fprintf(page,
             "<svg class=\"roomy\" viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" "
             "aria-label=\"lines\">",
             RIGHT + 20, BOTTOM + 44, RIGHT + 20);
     draw_axes(page, &f);
-    for (size_t k = 0; k < SINKPROOF_CHART_LINES; k++) draw_line(page, &f, names[k], k, n, places);
+    for (size_t k = 0; k < CHART_LINES; k++) draw_line(page, &f, names[k], k, n, places);
     fputs("</svg>\n", page);
     return true;
 }
@@ -128,15 +129,16 @@ bool sinkproof_chart_scatter(FILE *page, const char *what, size_t n,
             "aria-label=\"scatter\">",
             RIGHT + 20, BOTTOM + 44, RIGHT + 20);
     for (int d = f.low; d <= f.high; d++) {
-        double y = y_of(&f, pow(10, d));
+        double y = curve_y(&f, pow(10, d));
         fprintf(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
         fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", LEFT - 6, y + 4,
                 d);
     }
-    double taken[SINKPROOF_CHART_DOTS][2]; // where labels begin
-    for (size_t i = 0; i < n && i < SINKPROOF_CHART_DOTS; i++) {
+    double taken[CHART_DOTS][2]; // where labels begin
+    for (size_t i = 0; i < n && i < CHART_DOTS; i++) {
         if (!is_drawn(places[i].at) || !is_drawn(places[i].value[0])) continue;
-        double x = x_of(&f, log10(places[i].at)), y = y_of(&f, places[i].value[0]), name_y = y - 5;
+        double x = curve_x(&f, log10(places[i].at)), y = curve_y(&f, places[i].value[0]),
+               name_y = y - 5;
         for (size_t k = 0; k < i; k++) // labels of close dots go below each other
             if (fabs(taken[k][0] - x) < 150 && fabs(taken[k][1] - name_y) < 13)
                 name_y = taken[k][1] + 13;
@@ -167,7 +169,7 @@ static void draw_bar(FILE *page, int column, double share, const char *class, co
     fputs("</title></rect>", page);
 }
 
-void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_histogram *h) {
+void chart_histogram(FILE *page, const char *name, const sinkproof_histogram *h) {
     if (h->total == 0) return;
     double octave[OCTAVES] = {0}, total = (double)h->total;
     for (int bin = 1; bin < SINKPROOF_HISTOGRAM; bin++) {
@@ -201,7 +203,7 @@ enum { LEVELS = 12, GAP = 2, UNKNOWN = LEVELS };
 
 // Weights are shown by octaves: level L is 2^-(LEVELS - 1 - L) and up to twice that; -1: less;
 // UNKNOWN: NaN.
-static int level_of(double weight) {
+static int weight_level(double weight) {
     if (isnan(weight)) return UNKNOWN;
     if (!(weight > 0)) return -1;
     int level = LEVELS - 1 + (int)floor(log2(weight));
@@ -209,23 +211,23 @@ static int level_of(double weight) {
 }
 
 // The column of the first key: after the sink's column, if there is one.
-static size_t indent_of(const sinkproof_chart_heat *m) {
+static size_t key_column_indent(const sinkproof_chart_heat *m) {
     return m->sink != NULL ? 1 + GAP : 0;
 }
 
 static void draw_level(FILE *page, const sinkproof_chart_heat *m, int level) {
-    size_t indent = indent_of(m);
+    size_t indent = key_column_indent(m);
     for (size_t q = 0; q < m->queries; q++) {
-        if (m->sink != NULL && level_of(m->sink(m->context, q)) == level)
+        if (m->sink != NULL && weight_level(m->sink(m->context, q)) == level)
             fprintf(page, "M0 %zu.5h1", q);
         for (size_t k = 0; k < m->keys; k++)
-            if (level_of(m->weight(m->context, q, m->first + k)) == level)
+            if (weight_level(m->weight(m->context, q, m->first + k)) == level)
                 fprintf(page, "M%zu %zu.5h1", k + indent, q);
     }
 }
 
 static void draw_heat(FILE *page, const sinkproof_chart_heat *m) {
-    size_t indent = indent_of(m);
+    size_t indent = key_column_indent(m);
     for (int level = 0; level < LEVELS; level++) {
         fprintf(page, "<path class=\"heat\" stroke-opacity=\"%.2f\" d=\"", (level + 1.0) / LEVELS);
         draw_level(page, m, level);
@@ -238,7 +240,7 @@ static void draw_heat(FILE *page, const sinkproof_chart_heat *m) {
 }
 
 void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t pixels) {
-    size_t width = indent_of(m) + m->keys;
+    size_t width = key_column_indent(m) + m->keys;
     fprintf(page,
             "<svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
             "aria-label=\"attention weights\" shape-rendering=\"crispEdges\">",
@@ -260,7 +262,7 @@ void sinkproof_chart_maps_svg(FILE *page, const sinkproof_chart_maps *maps) {
         const sinkproof_chart_heat *m = &maps->map_n[i];
         size_t x = i % maps->columns * (SIDE + APART);
         size_t y = i / maps->columns * (SIDE + APART + NAME);
-        size_t cells = indent_of(m) + m->keys;
+        size_t cells = key_column_indent(m) + m->keys;
         fprintf(page, "<text x=\"%zu\" y=\"%zu\">", x, y + NAME - 6);
         sinkproof_page_text(page, maps->name_n[i].text);
         fprintf(page, "</text><g transform=\"translate(%zu %zu) scale(%.4f)\" ", x, y + NAME,
@@ -272,7 +274,7 @@ void sinkproof_chart_maps_svg(FILE *page, const sinkproof_chart_maps *maps) {
     fputs("</svg>\n", page);
 }
 
-void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m) {
+void chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m) {
     fputs("<figure><figcaption>", page);
     sinkproof_page_text(page, name);
     fputs("</figcaption>", page);
@@ -388,7 +390,7 @@ void sinkproof_chart_curves_svg(FILE *page, const sinkproof_chart_curves *c) {
             RIGHT + 20, BOTTOM + 44, RIGHT + 20);
     draw_scales(page, c);
     for (size_t k = 0; k < c->n; k++) draw_curve(page, c, k);
-    for (size_t k = 0; c->legend && k < c->n && k < SINKPROOF_CHART_LINES; k++) {
+    for (size_t k = 0; c->legend && k < c->n && k < CHART_LINES; k++) {
         double x = LEFT + 8 + 200 * (double)k;
         fprintf(page, "<path class=\"curve %s\" d=\"M%.0f %dh22\"/><text x=\"%.0f\" y=\"%d\">",
                 c->curve_n[k].class, x, BOTTOM + 32, x + 28, BOTTOM + 36);

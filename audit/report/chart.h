@@ -11,29 +11,29 @@
 
 #include <stdio.h>
 
-enum { SINKPROOF_CHART_LINES = 3, SINKPROOF_CHART_DOTS = 16 };
+enum { CHART_LINES = 3, CHART_DOTS = 16 };
 
 // One place on the horizontal axis with a value for each line; values that are not positive are
 // left out.
 typedef struct sinkproof_chart_place {
     char name[40]; // "03.A13"
     double at;     // layer 3 is 3, the middle of the layer 3.5
-    double value[SINKPROOF_CHART_LINES];
+    double value[CHART_LINES];
 } sinkproof_chart_place;
 
 // Draws lines over the places, with a logarithmic vertical axis; `names` are those of the lines.
 // Returns false and draws nothing when fewer than two places have a value.
-bool sinkproof_chart_lines(FILE *page, const char *const names[SINKPROOF_CHART_LINES], size_t n,
+bool sinkproof_chart_lines(FILE *page, const char *const names[CHART_LINES], size_t n,
                            const sinkproof_chart_place *places);
 
-// Draws the first value of each place as a labelled dot, at most SINKPROOF_CHART_DOTS, both axes
+// Draws the first value of each place as a labelled dot, at most CHART_DOTS, both axes
 // logarithmic; `what` names the horizontal axis. Returns false when fewer than two places have a
 // value.
 bool sinkproof_chart_scatter(FILE *page, const char *what, size_t n,
                              const sinkproof_chart_place *places);
 
 // Draws bars one octave wide, each with its share of all elements; 0 has a bar of its own.
-void sinkproof_chart_histogram(FILE *page, const char *name, const sinkproof_histogram *histogram);
+void chart_histogram(FILE *page, const char *name, const sinkproof_histogram *histogram);
 
 // weight(query, key) is in 0 .. 1; columns are keys from `first` on, and the sink's share is to
 // their left unless `sink` is NULL.
@@ -44,7 +44,7 @@ typedef struct sinkproof_chart_heat {
     const void *context;
 } sinkproof_chart_heat;
 
-void sinkproof_chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *map);
+void chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *map);
 // The same without figure and caption, with cells of `pixels`.
 void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *map, size_t pixels);
 
@@ -86,7 +86,7 @@ typedef struct sinkproof_chart_curves {
     const void *context;
     const sinkproof_chart_curve *curve_n;
     const char *across;
-    // names below the picture, for at most SINKPROOF_CHART_LINES curves, and a titled mark at each
+    // names below the picture, for at most CHART_LINES curves, and a titled mark at each
     // place
     bool legend;
 } sinkproof_chart_curves;

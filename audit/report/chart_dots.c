@@ -19,7 +19,7 @@ double sinkproof_chart_rounded_up(double x) {
 }
 
 // The range of the numbers and the line; false: every number is NaN.
-static bool range_of(const sinkproof_chart_dots *d, range *r) {
+static bool dots_range_fit(const sinkproof_chart_dots *d, range *r) {
     double least = isfinite(d->line) ? d->line : INFINITY;
     double most = isfinite(d->line) ? d->line : -INFINITY;
     bool known = false;
@@ -40,18 +40,18 @@ static bool range_of(const sinkproof_chart_dots *d, range *r) {
     return isfinite(r->high - r->low);
 }
 
-static double x_of(const sinkproof_chart_dots *d, size_t place) {
+static double dot_x(const sinkproof_chart_dots *d, size_t place) {
     return LEFT + ((double)place + 0.5) / (double)d->places * (RIGHT - LEFT);
 }
 
-static double y_of(const range *r, double value) {
+static double dot_y(const range *r, double value) {
     return BOTTOM - (value - r->low) / (r->high - r->low) * (BOTTOM - TOP);
 }
 
 static void draw_scales(FILE *page, const sinkproof_chart_dots *d, const range *r) {
     size_t lines = (size_t)lround((r->high - r->low) / r->step);
     for (size_t k = 0; k <= lines; k++) {
-        double value = r->low + r->step * (double)k, y = y_of(r, value);
+        double value = r->low + r->step * (double)k, y = dot_y(r, value);
         if (fabs(value) < r->step / 2) value = 0; // removes the rounding error of the sum
         fprintf(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
         fprintf(page, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>", LEFT - 6, y + 4,
@@ -61,23 +61,23 @@ static void draw_scales(FILE *page, const sinkproof_chart_dots *d, const range *
     while (d->places > LABELS * step) step *= 2;
     for (size_t p = 0; p < d->places; p++)
         if ((p + d->first) % step == 0)
-            fprintf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%zu</text>", x_of(d, p),
-                    BOTTOM + 24, p + d->first);
+            fprintf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%zu</text>",
+                    dot_x(d, p), BOTTOM + 24, p + d->first);
     fprintf(page, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", RIGHT, BOTTOM + 40);
     sinkproof_page_text(page, d->across);
     fputs("</text>\n", page);
     if (isfinite(d->line))
-        fprintf(page, "<path class=\"curve three\" d=\"M%d %.1fH%d\"/>\n", LEFT, y_of(r, d->line),
+        fprintf(page, "<path class=\"curve three\" d=\"M%d %.1fH%d\"/>\n", LEFT, dot_y(r, d->line),
                 RIGHT);
 }
 
 static void draw_dot(FILE *page, const sinkproof_chart_dots *d, const range *r, size_t place,
                      size_t dot, bool marked) {
-    double value = d->value(d->context, place, dot), x = x_of(d, place);
+    double value = d->value(d->context, place, dot), x = dot_x(d, place);
     bool known = isfinite(value);
     if (known)
         fprintf(page, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>",
-                marked ? "two" : "one", x, y_of(r, value), marked ? "5" : "3");
+                marked ? "two" : "one", x, dot_y(r, value), marked ? "5" : "3");
     else
         fprintf(page, "<path class=\"unknown\" d=\"M%.1f %dh6\"><title>", x - 3, BOTTOM + 8);
     d->name(page, d->context, place, dot);
@@ -89,7 +89,7 @@ static void draw_dot(FILE *page, const sinkproof_chart_dots *d, const range *r, 
 
 bool sinkproof_chart_dots_svg(FILE *page, const sinkproof_chart_dots *d) {
     range r;
-    if (!range_of(d, &r)) return false;
+    if (!dots_range_fit(d, &r)) return false;
     fprintf(page, "<svg class=\"roomy\" viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" ",
             RIGHT + 20, BOTTOM + 48, RIGHT + 20);
     fputs("aria-label=\"", page);

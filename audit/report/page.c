@@ -82,7 +82,7 @@ void sinkproof_page_say(FILE *page, const char *format, ...) {
     sinkproof_page_text(page, text);
 }
 
-void sinkproof_page_style(FILE *page) {
+void page_style(FILE *page) {
     fprintf(page, "<style>%s</style>", style);
 }
 
@@ -94,11 +94,11 @@ void sinkproof_page_begin(FILE *page, const char *title) {
           page);
     sinkproof_page_text(page, title);
     fputs("</title>\n", page);
-    sinkproof_page_style(page);
+    page_style(page);
     fputs("</head>\n<body><main>\n", page);
 }
 
-void sinkproof_page_end(FILE *page) {
+void page_end(FILE *page) {
     fputs("</main></body></html>\n", page);
 }
 
@@ -107,5 +107,5 @@ void sinkproof_page_end_model(FILE *page, uint64_t fingerprint) {
     sinkproof_page_say(page, "sinkproof %s, model fingerprint %016llx.", SINKPROOF_VERSION,
                        (unsigned long long)fingerprint);
     fputs("</p>\n", page);
-    sinkproof_page_end(page);
+    page_end(page);
 }

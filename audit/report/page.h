@@ -13,13 +13,13 @@
 
 // Writes from <!doctype> to <main>, and the closing tags.
 void sinkproof_page_begin(FILE *page, const char *title);
-void sinkproof_page_end(FILE *page);
+void page_end(FILE *page);
 // The same after a line on the program that wrote the page and the model's fingerprint
 // (model/model.h).
 void sinkproof_page_end_model(FILE *page, uint64_t fingerprint);
 
 // Writes the style alone, for a picture in a file of its own.
-void sinkproof_page_style(FILE *page);
+void page_style(FILE *page);
 
 // Writes text with & < > " and control characters escaped.
 void sinkproof_page_text(FILE *page, const char *text);

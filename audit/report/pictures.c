@@ -65,7 +65,7 @@ static bool write_alone(sinkproof_pictures *p, const char *name, const char *dra
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"",
           file->stream);
     fwrite(drawn + 4, 1, (size_t)(inside - drawn) - 3, file->stream);
-    sinkproof_page_style(file->stream);
+    page_style(file->stream);
     fputs("<title>", file->stream);
     picture->title(file->stream, picture->context);
     fputs("</title><desc>", file->stream);
@@ -89,7 +89,7 @@ bool sinkproof_pictures_add(sinkproof_pictures *p, const char *name,
 }
 
 // Writes all files to disk before any is renamed.
-static bool flush(const sinkproof_pictures *p, sinkproof_error *error) {
+static bool pictures_to_disk(const sinkproof_pictures *p, sinkproof_error *error) {
     for (size_t i = 0; i < p->n; i++)
         if (fflush(p->file_n[i].stream) != 0 || ferror(p->file_n[i].stream))
             return sinkproof_fail(error, "%s: %s", p->file_n[i].path, strerror(errno));
@@ -97,7 +97,7 @@ static bool flush(const sinkproof_pictures *p, sinkproof_error *error) {
 }
 
 bool sinkproof_pictures_close(sinkproof_pictures *p, bool good, sinkproof_error *error) {
-    good = good && flush(p, error);
+    good = good && pictures_to_disk(p, error);
     for (size_t i = 0; i < p->n; i++)
         if (good)
             good = sinkproof_output_finish(&p->file_n[i], error);

@@ -34,7 +34,7 @@ static bool is_bad(const sinkproof_point_report *r) {
 
 // ---- the verdict in a sentence ---------------------------------------------------------------
 
-static const char *class_of(sinkproof_verdict verdict) {
+static const char *verdict_css_class(sinkproof_verdict verdict) {
     return verdict == SINKPROOF_VERDICT_BUG          ? "bad"
            : verdict == SINKPROOF_VERDICT_SUSPICIOUS ? "odd"
            : verdict == SINKPROOF_VERDICT_UNDECIDED  ? "faint"
@@ -55,7 +55,7 @@ static void write_note(FILE *page, const char *note) {
 static void write_sentence(const part *p) {
     const sinkproof_judgement *j = p->j;
     const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
-    fprintf(p->page, "<h1 class=\"%s\">", class_of(j->verdict));
+    fprintf(p->page, "<h1 class=\"%s\">", verdict_css_class(j->verdict));
     if (j->verdict == SINKPROOF_VERDICT_UNDECIDED)
         fputs(j->open_nans > 0 ? "Undecided: NaN where nothing bounds what an honest engine has"
                                : "Undecided: this trace decides nothing",
@@ -100,26 +100,26 @@ static void write_sentence(const part *p) {
 
 typedef void cell_writer(FILE *page, const sinkproof_point_report *r);
 
-static void cell_of_set(FILE *page, const sinkproof_point_report *r) {
+static void write_set_cell(FILE *page, const sinkproof_point_report *r) {
     if (r->outside > 0)
         fprintf(page, "%zu", r->outside);
     else if (r->verdict == SINKPROOF_VERDICT_UNDECIDED)
         fputs("?", page);
     else if (r->several > 0)
-        fputs(sinkproof_share(r->share_worst, 2).text, page);
+        fputs(sinkproof_share_fixed(r->share_worst, 2).text, page);
     else
         fputs("=", page);
 }
 
-static void cell_of_drift(FILE *page, const sinkproof_point_report *r) {
+static void write_drift_cell(FILE *page, const sinkproof_point_report *r) {
     bool asked = r->drift.bin >= 0 && isfinite(r->drift.limit) && r->drift.limit > 0;
     if (asked)
-        fputs(sinkproof_share(fabs(r->drift.gain) / r->drift.limit, 2).text, page);
+        fputs(sinkproof_share_fixed(fabs(r->drift.gain) / r->drift.limit, 2).text, page);
     else
         fputs("&nbsp;", page);
 }
 
-static void cell_of_together(FILE *page, const sinkproof_point_report *r) {
+static void write_together_cell(FILE *page, const sinkproof_point_report *r) {
     bool asked = r->layers_together > 0 && isfinite(r->together.limit) && r->together.limit > 0;
     const char *class = sinkproof_drift_leans(&r->together) ? "suspicious" : "within";
     if (!asked) {
@@ -129,11 +129,11 @@ static void cell_of_together(FILE *page, const sinkproof_point_report *r) {
     fprintf(page, "<td class=\"%s\" title=\"%s of %s together\">%s</td>", class,
             sinkproof_trace_point_name(r->point),
             sinkproof_counted(r->layers_together, "layer").text,
-            sinkproof_share(fabs(r->together.gain) / r->together.limit, 2).text);
+            sinkproof_share_fixed(fabs(r->together.gain) / r->together.limit, 2).text);
 }
 
-static void cell_of_local(FILE *page, const sinkproof_point_report *r) {
-    double local = sinkproof_relative(r->errors.local, r);
+static void write_local_cell(FILE *page, const sinkproof_point_report *r) {
+    double local = sinkproof_error_relative(r->errors.local, r);
     if (isfinite(local))
         fprintf(page, "%.0e", local);
     else
@@ -149,7 +149,7 @@ static const sinkproof_point_report *report_at(const sinkproof_judgement *j, int
 }
 
 // A layer of a point whose layers were judged together; NULL: they were not.
-static const sinkproof_point_report *one_of(const sinkproof_judgement *j, int point) {
+static const sinkproof_point_report *together_report_find(const sinkproof_judgement *j, int point) {
     for (size_t i = 0; i < j->n_reports; i++)
         if ((int)j->reports[i].point == point && j->reports[i].layers_together > 0)
             return &j->reports[i];
@@ -157,9 +157,9 @@ static const sinkproof_point_report *one_of(const sinkproof_judgement *j, int po
 }
 
 static void write_together(const part *p, int point) {
-    const sinkproof_point_report *r = one_of(p->j, point);
+    const sinkproof_point_report *r = together_report_find(p->j, point);
     if (r != NULL)
-        cell_of_together(p->page, r);
+        write_together_cell(p->page, r);
     else
         fputs("<td></td>", p->page);
 }
@@ -181,7 +181,7 @@ static void write_row(const part *p, int point, cell_writer *write) {
         write(p->page, r);
         fputs("</td>", p->page);
     }
-    if (write == cell_of_drift && layered) write_together(p, point);
+    if (write == write_drift_cell && layered) write_together(p, point);
     fputs("</tr>\n", p->page);
 }
 
@@ -190,9 +190,9 @@ static void write_map(const part *p, const char *title, bool open, cell_writer *
             open ? " open" : "", title);
     fputs("<thead><tr><th>layer</th>", p->page);
     for (size_t l = 0; l < p->j->n_layers; l++) fprintf(p->page, "<th>%zu</th>", l);
-    if (write == cell_of_drift) fputs("<th>together</th>", p->page);
+    if (write == write_drift_cell) fputs("<th>together</th>", p->page);
     fputs("</tr></thead>\n<tbody>", p->page);
-    for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+    for (int point = 0; point < TRACE_POINTS; point++) {
         bool traced = false;
         for (size_t i = 0; i < p->j->n_reports; i++)
             traced = traced || (int)p->j->reports[i].point == point;
@@ -209,21 +209,21 @@ static void write_maps(const part *p) {
     write_map(p,
               "The largest share of its honest set that an element uses; = where every set is one "
               "value; a whole number counts the elements outside",
-              true, cell_of_set);
+              true, write_set_cell);
     write_map(p,
               "Drift: how far errors lean one way, of what independent ones may; "
               "last, the layers together",
-              false, cell_of_drift);
+              false, write_drift_cell);
     if (compared)
         write_map(p, "The error that arose in the operation, relative (estimated in binary64)",
-                  false, cell_of_local);
+                  false, write_local_cell);
 }
 
 // ---- elements --------------------------------------------------------------------------------
 
 static void write_element(FILE *page, const sinkproof_point_report *r) {
     fprintf(page, "<tr><td>%s</td><td class=\"%s\">%s</td><td class=\"num\">", r->name,
-            class_of(r->verdict), sinkproof_verdict_name(r->verdict));
+            verdict_css_class(r->verdict), sinkproof_verdict_name(r->verdict));
     say_index(page, r);
     fprintf(page, "</td><td class=\"num\">%a<br>%.9g</td><td class=\"num\">%a<br>%.9g</td>",
             r->worst_value, r->worst_value, r->worst_set.mid, r->worst_set.mid);
@@ -264,18 +264,18 @@ static bool write_elements(const part *p) {
 // ---- growth ----------------------------------------------------------------------------------
 
 // The place of a point of the residual stream, or of the ends, on the axis.
-static bool place_of(const sinkproof_point_report *r, size_t layers, double *at) {
+static bool report_chart_place(const sinkproof_point_report *r, size_t layers, double *at) {
     switch (r->point) {
-    case SINKPROOF_TRACE_T0:
+    case TRACE_T0:
         *at = 0;
         return true;
-    case SINKPROOF_TRACE_A13:
+    case TRACE_A13:
         *at = (double)r->layer + 0.5;
         return true;
-    case SINKPROOF_TRACE_M12:
+    case TRACE_M12:
         *at = (double)r->layer + 1;
         return true;
-    case SINKPROOF_TRACE_F2:
+    case TRACE_F2:
         *at = (double)layers + 0.5;
         return true;
     default:
@@ -284,18 +284,18 @@ static bool place_of(const sinkproof_point_report *r, size_t layers, double *at)
 }
 
 static bool write_growth(const part *p) {
-    static const char *const names[SINKPROOF_CHART_LINES] = {"error", "of it local", "inherited"};
+    static const char *const names[CHART_LINES] = {"error", "of it local", "inherited"};
     sinkproof_chart_place *places = malloc((p->j->n_reports + 1) * sizeof *places);
     if (places == NULL) return false;
     size_t n = 0;
     for (size_t i = 0; i < p->j->n_reports; i++) {
         const sinkproof_point_report *r = &p->j->reports[i];
         sinkproof_chart_place *place = &places[n];
-        if (!(r->errors.truth > 0) || !place_of(r, p->j->n_layers, &place->at)) continue;
+        if (!(r->errors.truth > 0) || !report_chart_place(r, p->j->n_layers, &place->at)) continue;
         snprintf(place->name, sizeof place->name, "%s", r->name);
-        place->value[0] = sinkproof_relative(r->errors.error, r);
-        place->value[1] = r->bridged ? NAN : sinkproof_relative(r->errors.local, r);
-        place->value[2] = r->bridged ? NAN : sinkproof_relative(r->errors.inherited, r);
+        place->value[0] = sinkproof_error_relative(r->errors.error, r);
+        place->value[1] = r->bridged ? NAN : sinkproof_error_relative(r->errors.local, r);
+        place->value[2] = r->bridged ? NAN : sinkproof_error_relative(r->errors.inherited, r);
         n++;
     }
     fputs("<h2>Growth along the residual stream</h2>\n<figure>", p->page);
@@ -321,13 +321,12 @@ static void write_histograms(const part *p) {
           "Each operation against the policy's emulation on the engine's own inputs, all layers. "
           "The first bar is no distance.</p>\n<div class=\"many\">",
           p->page);
-    for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+    for (int point = 0; point < TRACE_POINTS; point++) {
         sinkproof_histogram all = {0};
         for (size_t i = 0; i < p->j->n_reports; i++)
             if ((int)p->j->reports[i].point == point)
                 sinkproof_histogram_merge(&all, &p->j->reports[i].gaps);
-        sinkproof_chart_histogram(p->page, sinkproof_trace_point_name((sinkproof_trace_point)point),
-                                  &all);
+        chart_histogram(p->page, sinkproof_trace_point_name((sinkproof_trace_point)point), &all);
     }
     fputs("</div>\n", p->page);
 }
@@ -343,17 +342,17 @@ typedef struct head_of {
     bool with_sink;
 } head_of;
 
-static double weight_of(const void *context, size_t query, size_t key) {
+static double map_weight(const void *context, size_t query, size_t key) {
     const head_of *h = context;
     size_t row = h->head * h->rows + h->first_query + query;
     return sinkproof_tensor_value(h->weights, row * h->columns + key);
 }
 
-static double sink_of(const void *context, size_t query) {
+static double map_sink(const void *context, size_t query) {
     const head_of *h = context;
-    if (h->with_sink) return weight_of(h, query, h->columns - 1);
+    if (h->with_sink) return map_weight(h, query, h->columns - 1);
     double sum = 0;
-    for (size_t key = 0; key < h->columns; key++) sum += weight_of(h, query, key);
+    for (size_t key = 0; key < h->columns; key++) sum += map_weight(h, query, key);
     return 1 - sum;
 }
 
@@ -363,12 +362,10 @@ static const sinkproof_tensor *weights_to_show(const part *p, size_t *layer, boo
     size_t from = r != NULL && sinkproof_trace_point_is_layered(r->point) ? r->layer : 0;
     for (size_t l = 0; l < p->j->n_layers; l++) {
         *layer = (from + l) % p->j->n_layers;
-        const sinkproof_tensor *a9 =
-            sinkproof_trace_find(p->trial->trace, SINKPROOF_TRACE_A9, *layer);
+        const sinkproof_tensor *a9 = sinkproof_trace_find(p->trial->trace, TRACE_A9, *layer);
         *with_sink = a9 != NULL;
         if (a9 != NULL) return a9;
-        const sinkproof_tensor *a10 =
-            sinkproof_trace_find(p->trial->trace, SINKPROOF_TRACE_A10, *layer);
+        const sinkproof_tensor *a10 = sinkproof_trace_find(p->trial->trace, TRACE_A10, *layer);
         if (a10 != NULL) return a10;
     }
     return NULL;
@@ -398,13 +395,13 @@ static void write_attention(const part *p) {
                      .with_sink = with_sink};
         char name[32];
         snprintf(name, sizeof name, "head %zu", h.head);
-        sinkproof_chart_heat_map(p->page, name,
-                                 &(sinkproof_chart_heat){.queries = shown,
-                                                         .keys = shown,
-                                                         .first = n - shown,
-                                                         .weight = weight_of,
-                                                         .sink = sink_of,
-                                                         .context = &h});
+        chart_heat_map(p->page, name,
+                       &(sinkproof_chart_heat){.queries = shown,
+                                               .keys = shown,
+                                               .first = n - shown,
+                                               .weight = map_weight,
+                                               .sink = map_sink,
+                                               .context = &h});
     }
     fputs("</div>\n", p->page);
 }
@@ -412,13 +409,13 @@ static void write_attention(const part *p) {
 // ---- provenance ------------------------------------------------------------------------------
 
 // FNV-1a: identifies a file, but is no protection against tampering.
-static uint64_t fingerprint_of(const uint8_t *bytes, size_t n) {
+static uint64_t file_fingerprint(const uint8_t *bytes, size_t n) {
     uint64_t hash = 0xcbf29ce484222325;
     for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * 0x100000001b3;
     return hash;
 }
 
-static void fact(FILE *page, const char *name, const char *value) {
+static void write_fact_row(FILE *page, const char *name, const char *value) {
     fputs("<tr><th>", page);
     sinkproof_page_text(page, name);
     fputs("</th><td class=\"num\">", page);
@@ -434,34 +431,35 @@ static bool write_provenance(const part *p, sinkproof_error *error) {
     if (!sinkproof_model_fingerprint(p->model, &model, error)) return false;
     const uint8_t *bytes =
         sinkproof_safetensors_bytes(sinkproof_trace_file(p->trial->trace), &length);
-    file = fingerprint_of(bytes, length);
+    file = file_fingerprint(bytes, length);
     fputs("<h2>Provenance</h2>\n<div class=\"wide\"><table><tbody>", p->page);
-    fact(p->page, "sinkproof", SINKPROOF_VERSION);
-    fact(p->page, "model", p->model_name);
+    write_fact_row(p->page, "sinkproof", SINKPROOF_VERSION);
+    write_fact_row(p->page, "model", p->model_name);
     snprintf(text, sizeof text, "%016llx", (unsigned long long)model);
-    fact(p->page, "model, fingerprint (FNV-1a of its numbers)", text);
-    fact(p->page, "trace", p->trial->name);
+    write_fact_row(p->page, "model, fingerprint (FNV-1a of its numbers)", text);
+    write_fact_row(p->page, "trace", p->trial->name);
     snprintf(text, sizeof text, "%.40s, %016llx", sinkproof_counted(length, "byte").text,
              (unsigned long long)file);
-    fact(p->page, "trace, fingerprint (FNV-1a of its bytes)", text);
+    write_fact_row(p->page, "trace, fingerprint (FNV-1a of its bytes)", text);
     static const char *const keys[] = {"engine", "version", "policy", "model"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = sinkproof_trace_metadata(p->trial->trace, keys[i]);
         char name[64];
         snprintf(name, sizeof name, "said by the trace: %s", keys[i]);
-        if (value != NULL) fact(p->page, name, value);
+        if (value != NULL) write_fact_row(p->page, name, value);
     }
-    fact(p->page, "judged under", p->j->policy.name);
+    write_fact_row(p->page, "judged under", p->j->policy.name);
     snprintf(text, sizeof text, "%g each", p->j->rate);
-    fact(p->page,
-         "false alarms of the likely set, drift and spread of a tensor, and of the drift of a "
-         "point's layers together",
-         text);
+    write_fact_row(
+        p->page,
+        "false alarms of the likely set, drift and spread of a tensor, and of the drift of a "
+        "point's layers together",
+        text);
     if (uname(&machine) == 0) {
-        fact(p->page, "judged on: system", machine.sysname);
-        fact(p->page, "judged on: processor", machine.machine);
+        write_fact_row(p->page, "judged on: system", machine.sysname);
+        write_fact_row(p->page, "judged on: processor", machine.machine);
     }
-    fact(p->page, "compiler", __VERSION__);
+    write_fact_row(p->page, "compiler", __VERSION__);
     fputs("</tbody></table></div>\n", p->page);
     return true;
 }
@@ -493,7 +491,7 @@ bool sinkproof_report_write(const char *path, const sinkproof_model *model, cons
                   sinkproof_ruling_judgement(trials[t].ruling)};
         good = write_part(&p, error);
     }
-    sinkproof_page_end(output.stream);
+    page_end(output.stream);
     if (good) return sinkproof_output_finish(&output, error);
     sinkproof_output_drop(&output);
     return false;

@@ -19,7 +19,7 @@ struct sinkproof_trace {
     sinkproof_safetensors *file;
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
-    const sinkproof_tensor **at_lp; // [n_layers, SINKPROOF_TRACE_POINTS]; NULL where absent
+    const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
 };
 
 static void print_shape(size_t rank, const size_t *shape, char *text, size_t size) {
@@ -35,11 +35,11 @@ static bool check_shape(const char *file, const sinkproof_tensor *tensor, size_t
     for (size_t r = 0; same && r < rank; r++) same = tensor->shape[r] == shape[r];
     if (same) return true;
     char expected[128], found[192];
-    bool batch = sinkproof_has_batch(tensor->rank, tensor->shape, rank, shape);
+    bool batch = shape_has_batch(tensor->rank, tensor->shape, rank, shape);
     print_shape(rank, shape, expected, sizeof expected);
     print_shape(tensor->rank, tensor->shape, found, sizeof found);
     return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape %s, found %s%s", file,
-                          tensor->name, expected, found, batch ? SINKPROOF_OF_A_BATCH : "");
+                          tensor->name, expected, found, batch ? SHAPE_OF_A_BATCH : "");
 }
 
 static bool is_integer(sinkproof_dtype dtype) {
@@ -89,7 +89,7 @@ static bool refuse_rank(const char *file, const sinkproof_tensor *tensor, sinkpr
     char found[192];
     print_shape(tensor->rank, tensor->shape, found, sizeof found);
     return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape [n], found %s%s", file,
-                          tensor->name, found, tensor->rank == 2 ? SINKPROOF_OF_A_BATCH : "");
+                          tensor->name, found, tensor->rank == 2 ? SHAPE_OF_A_BATCH : "");
 }
 
 // Reads `tokens` or `positions` as [n]; the first one read sets n (*n == 0).
@@ -163,7 +163,7 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     if (!check_shape(file, tensor, rank, shape, error)) return false;
     if (!check_dtype(file, tensor, indices, error)) return false;
     if (indices && !check_chosen(file, config, tensor, error)) return false;
-    trace->at_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point] = tensor;
+    trace->at_lp[layer * TRACE_POINTS + (size_t)point] = tensor;
     return true;
 }
 
@@ -194,11 +194,11 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
     trace->file = file;
     trace->path = strdup(name);
     trace->n_layers = config->n_layers;
-    trace->at_lp = calloc(config->n_layers * SINKPROOF_TRACE_POINTS, sizeof *trace->at_lp);
+    trace->at_lp = calloc(config->n_layers * TRACE_POINTS, sizeof *trace->at_lp);
     bool good = (trace->path != NULL && trace->at_lp != NULL) ||
                 sinkproof_fail(error, "%.300s: no memory", name);
     good = good && check_format(name, trace, error) &&
-           (model == NULL || sinkproof_file_is_of(name, file, model, error)) &&
+           (model == NULL || sinkproof_file_matches_model(name, file, model, error)) &&
            read_sequence(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
@@ -245,19 +245,17 @@ bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, boo
                       error);
 }
 
-bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
-                           const sinkproof_config *config, sinkproof_trace **trace,
-                           sinkproof_error *error) {
+bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
+                 const sinkproof_config *config, sinkproof_trace **trace, sinkproof_error *error) {
     sinkproof_safetensors *file;
     if (!sinkproof_safetensors_parse(bytes, length, name, &file, error)) return false;
     return read_trace(name, file, config, NULL, trace, error);
 }
 
-bool sinkproof_trace_adopt(char *bytes, size_t length, const char *name,
-                           const sinkproof_config *config, sinkproof_trace **trace,
-                           sinkproof_error *error) {
+bool trace_adopt(char *bytes, size_t length, const char *name, const sinkproof_config *config,
+                 sinkproof_trace **trace, sinkproof_error *error) {
     const uint8_t *file = (const uint8_t *)bytes;
-    bool good = sinkproof_trace_parse(file, length, name, config, trace, error);
+    bool good = trace_parse(file, length, name, config, trace, error);
     if (good)
         (*trace)->owned = bytes;
     else
@@ -304,5 +302,5 @@ const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
                                              sinkproof_trace_point point, size_t layer) {
     if (!sinkproof_trace_point_is_layered(point)) layer = 0;
     if (layer >= trace->n_layers) return NULL;
-    return trace->at_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
+    return trace->at_lp[layer * TRACE_POINTS + (size_t)point];
 }

@@ -17,20 +17,19 @@ typedef struct sinkproof_trace sinkproof_trace;
 // error that names the nearest known one.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
-bool sinkproof_trace_parse(const uint8_t *bytes, size_t length, const char *name,
-                           const sinkproof_config *config, sinkproof_trace **trace,
-                           sinkproof_error *error); // for tests and fuzzing
+bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
+                 const sinkproof_config *config, sinkproof_trace **trace,
+                 sinkproof_error *error); // for tests and fuzzing
 // The same from malloc'ed bytes, of which it takes ownership, also on failure.
-bool sinkproof_trace_adopt(char *bytes, size_t length, const char *name,
-                           const sinkproof_config *config, sinkproof_trace **trace,
-                           sinkproof_error *error);
+bool trace_adopt(char *bytes, size_t length, const char *name, const sinkproof_config *config,
+                 sinkproof_trace **trace, sinkproof_error *error);
 // The same, checked against the model itself: metadata that name another model are an error before
 // any tensor is read, unless any_model is set (trace_model.h).
 bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, bool any_model,
                              sinkproof_trace **trace, sinkproof_error *error);
 void sinkproof_trace_close(sinkproof_trace *trace);
 const sinkproof_safetensors *sinkproof_trace_file(const sinkproof_trace *trace);
-// or the name given to sinkproof_trace_adopt
+// or the name given to trace_adopt
 const char *sinkproof_trace_path(const sinkproof_trace *trace);
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace);            // n

@@ -25,7 +25,7 @@ struct sinkproof_trace_builder {
         of[256]; // `of`: "" stands for this model's fingerprint
     size_t n, n_layers;
     int32_t *tokens_n;
-    added *at_lp; // [n_layers, SINKPROOF_TRACE_POINTS]
+    added *at_lp; // [n_layers, TRACE_POINTS]
 };
 
 static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *model,
@@ -40,7 +40,7 @@ static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *mode
                               sizeof b->policy - 1);
     strcpy(b->policy, policy != NULL ? policy : "");
     b->tokens_n = calloc(b->n, sizeof *b->tokens_n);
-    b->at_lp = calloc(b->n_layers * SINKPROOF_TRACE_POINTS, sizeof *b->at_lp);
+    b->at_lp = calloc(b->n_layers * TRACE_POINTS, sizeof *b->at_lp);
     if (b->tokens_n == NULL || b->at_lp == NULL)
         return sinkproof_fail(error, "no memory for a trace of %s",
                               sinkproof_counted(b->n, "token").text);
@@ -79,7 +79,7 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *b, const char *fingerpr
 }
 
 static void drop_tensors(sinkproof_trace_builder *b) {
-    for (size_t i = 0; b->at_lp != NULL && i < b->n_layers * SINKPROOF_TRACE_POINTS; i++) {
+    for (size_t i = 0; b->at_lp != NULL && i < b->n_layers * TRACE_POINTS; i++) {
         free(b->at_lp[i].data);
         b->at_lp[i].data = NULL;
     }
@@ -135,9 +135,9 @@ static bool count_bytes(const char *name, size_t rank, const size_t *shape, size
     for (size_t d = 0, used = 0; d < expected_rank; d++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", d > 0 ? ", " : "",
                                  expected[d]);
-    return sinkproof_fail(
-        error, "%s: expected shape [%s], found another%s", name, text,
-        sinkproof_has_batch(rank, shape, expected_rank, expected) ? SINKPROOF_OF_A_BATCH : "");
+    return sinkproof_fail(error, "%s: expected shape [%s], found another%s", name, text,
+                          shape_has_batch(rank, shape, expected_rank, expected) ? SHAPE_OF_A_BATCH
+                                                                                : "");
 }
 
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, const char *dtype,
@@ -156,7 +156,7 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     if (!count_bytes(name, rank, shape, expected_rank, expected, sinkproof_dtype_size(kept), &bytes,
                      error))
         return false;
-    added *a = &b->at_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
+    added *a = &b->at_lp[layer * TRACE_POINTS + (size_t)point];
     if (a->data != NULL) return sinkproof_fail(error, "%s: it is already there", name);
     a->data = malloc(bytes);
     if (a->data == NULL)
@@ -170,17 +170,17 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
 
 // ---- making the trace ------------------------------------------------------------------------
 
-static bool declare(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
-                    sinkproof_error *error) {
+static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
+                            sinkproof_error *error) {
     char name[SINKPROOF_TRACE_NAME];
     size_t shape[SINKPROOF_MAX_RANK];
     const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
-    if (!sinkproof_trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
+    if (!trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
-    for (size_t i = 0; i < b->n_layers * SINKPROOF_TRACE_POINTS; i++) {
-        sinkproof_trace_point point = (sinkproof_trace_point)(i % SINKPROOF_TRACE_POINTS);
+    for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++) {
+        sinkproof_trace_point point = (sinkproof_trace_point)(i % TRACE_POINTS);
         if (b->at_lp[i].data == NULL) continue;
-        sinkproof_trace_name(point, i / SINKPROOF_TRACE_POINTS, name);
+        sinkproof_trace_name(point, i / TRACE_POINTS, name);
         size_t rank = sinkproof_trace_shape(sinkproof_model_config(b->model), point, b->n, shape);
         sinkproof_safetensors_writer_declare(out, name, b->at_lp[i].dtype, rank, shape);
     }
@@ -196,7 +196,7 @@ static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_
         int32_t position = (int32_t)t;
         good = sinkproof_safetensors_writer_bytes(out, &position, sizeof position, error);
     }
-    for (size_t i = 0; good && i < b->n_layers * SINKPROOF_TRACE_POINTS; i++)
+    for (size_t i = 0; good && i < b->n_layers * TRACE_POINTS; i++)
         if (b->at_lp[i].data != NULL)
             good =
                 sinkproof_safetensors_writer_bytes(out, b->at_lp[i].data, b->at_lp[i].bytes, error);
@@ -211,7 +211,7 @@ bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_
     *trace = NULL;
     if (builder == NULL) return sinkproof_fail(error, "expected a builder, found NULL");
     sinkproof_safetensors_writer *out = sinkproof_safetensors_writer_new();
-    bool good = declare(builder, out, error) &&
+    bool good = declare_tensors(builder, out, error) &&
                 sinkproof_safetensors_writer_begin_memory(out, &bytes, &length, error) &&
                 write_bytes(builder, out, error) && sinkproof_safetensors_writer_finish(out, error);
     sinkproof_safetensors_writer_free(out);
@@ -220,6 +220,6 @@ bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_
         return false;
     }
     drop_tensors(builder);
-    return sinkproof_trace_adopt(bytes, length, "(memory)", sinkproof_model_config(builder->model),
-                                 trace, error);
+    return trace_adopt(bytes, length, "(memory)", sinkproof_model_config(builder->model), trace,
+                       error);
 }

@@ -32,8 +32,8 @@ static bool find_other(const sinkproof_safetensors *file, const sinkproof_model 
     return true;
 }
 
-bool sinkproof_file_is_of(const char *name, const sinkproof_safetensors *file,
-                          const sinkproof_model *model, sinkproof_error *error) {
+bool sinkproof_file_matches_model(const char *name, const sinkproof_safetensors *file,
+                                  const sinkproof_model *model, sinkproof_error *error) {
     const char *other;
     char own[DIGITS + 1];
     if (!find_other(file, model, &other, own, error)) return false;
@@ -64,7 +64,7 @@ static bool same_policy(const sinkproof_policy *a, const sinkproof_policy *b) {
     bool same = a->inside == b->inside && a->exp_growth == b->exp_growth &&
                 a->weights == b->weights && a->ftz == b->ftz &&
                 a->yarn_truncate == b->yarn_truncate;
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
+    for (int p = 0; p < AT_POINTS; p++)
         same = same && a->at[p].format == b->at[p].format &&
                a->at[p].optional == b->at[p].optional && a->unrounded[p] == b->unrounded[p];
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) same = same && a->ulp[f] == b->ulp[f];

@@ -16,8 +16,8 @@ bool sinkproof_is_fingerprint(const char *text);
 
 // Whether the metadata of a file name MODEL or no model. The error holds both fingerprints and what
 // to do.
-bool sinkproof_file_is_of(const char *name, const sinkproof_safetensors *file,
-                          const sinkproof_model *model, sinkproof_error *error);
+bool sinkproof_file_matches_model(const char *name, const sinkproof_safetensors *file,
+                                  const sinkproof_model *model, sinkproof_error *error);
 
 // A note for the head of a report when the metadata name another model; "" otherwise. Returns false
 // if memory runs out.

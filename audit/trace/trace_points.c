@@ -9,7 +9,7 @@
 #include <string.h>
 
 static bool point_named(const char *name, bool layered, sinkproof_trace_point *point) {
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p) != layered ||
             strcmp(sinkproof_trace_point_name((sinkproof_trace_point)p), name) != 0)
             continue;
@@ -50,8 +50,8 @@ sinkproof_index_text sinkproof_trace_index_text(size_t rank, const size_t *shape
     return is;
 }
 
-bool sinkproof_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
-                         const size_t *expected) {
+bool shape_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
+                     const size_t *expected) {
     bool same = rank == expected_rank + 1;
     for (size_t d = 0; same && d < expected_rank; d++) same = shape[d + 1] == expected[d];
     return same;
@@ -63,9 +63,9 @@ void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest) {
     size_t digits = strspn(start, "0123456789"), best = SIZE_MAX;
     size_t layer = digits > 0 && digits < 9 ? (size_t)strtoul(start, NULL, 10) : 0;
     if (layer >= n_layers) layer = n_layers - 1;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         sinkproof_trace_name((sinkproof_trace_point)p, layer, candidate);
-        size_t distance = sinkproof_edits(start, candidate);
+        size_t distance = sinkproof_edit_distance(start, candidate);
         if (distance >= best) continue;
         best = distance;
         strcpy(nearest, candidate);

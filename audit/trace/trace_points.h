@@ -29,9 +29,9 @@ sinkproof_index_text sinkproof_trace_index_text(size_t rank, const size_t *shape
 
 // Whether a shape is the expected one with one more dimension in front, as in a batch; and the
 // words for an error about it.
-bool sinkproof_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
-                         const size_t *expected);
-#define SINKPROOF_OF_A_BATCH                                                                       \
+bool shape_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
+                     const size_t *expected);
+#define SHAPE_OF_A_BATCH                                                                           \
     ": it has the dimension of a batch in front; a trace holds one sequence without it"
 
 // Whether a word of a list of points names this one: "A9", "03.A9", or "A4" for A4.q.

@@ -29,7 +29,7 @@ struct sinkproof_trace_writer {
     char *path, policy[SINKPROOF_POLICY_NAME], engine[64];
     const sinkproof_model *model;
     size_t n, n_layers;
-    slot *slots_lp; // [n_layers, SINKPROOF_TRACE_POINTS]; unlayered points in layer 0
+    slot *slots_lp; // [n_layers, TRACE_POINTS]; unlayered points in layer 0
     FILE *spool;
     uint8_t *memory; // replaces the spool when the trace is made in memory
     uint8_t *bytes;  // of the current piece
@@ -66,11 +66,11 @@ static uint16_t f16_bits(double x) {
     return sign | (uint16_t)(exponent << 10 | fraction);
 }
 
-static void put(uint8_t *to, uint64_t bits, size_t size) {
+static void put_little_endian(uint8_t *to, uint64_t bits, size_t size) {
     for (size_t i = 0; i < size; i++) to[i] = (uint8_t)(bits >> 8 * i); // little-endian
 }
 
-static void encode(sinkproof_dtype dtype, double x, uint8_t *to) {
+static void encode_number(sinkproof_dtype dtype, double x, uint8_t *to) {
     uint64_t bits64;
     uint32_t bits32;
     float narrow = (float)x;
@@ -78,19 +78,19 @@ static void encode(sinkproof_dtype dtype, double x, uint8_t *to) {
     memcpy(&bits32, &narrow, sizeof narrow);
     switch (dtype) {
     case SINKPROOF_DTYPE_BF16:
-        put(to, sinkproof_bf16_bits(x), 2);
+        put_little_endian(to, sinkproof_bf16_bits(x), 2);
         break;
     case SINKPROOF_DTYPE_F16:
-        put(to, f16_bits(x), 2);
+        put_little_endian(to, f16_bits(x), 2);
         break;
     case SINKPROOF_DTYPE_F32:
-        put(to, bits32, 4);
+        put_little_endian(to, bits32, 4);
         break;
     case SINKPROOF_DTYPE_I32:
-        put(to, (uint32_t)(int32_t)x, 4);
+        put_little_endian(to, (uint32_t)(int32_t)x, 4);
         break;
     default:
-        put(to, bits64, 8);
+        put_little_endian(to, bits64, 8);
         break;
     }
 }
@@ -125,7 +125,7 @@ static bool encode_piece(sinkproof_trace_writer *w, const slot *s, size_t count,
         w->bytes = larger;
         w->room = count * size;
     }
-    for (size_t i = 0; i < count; i++) encode(s->dtype, values[i], w->bytes + i * size);
+    for (size_t i = 0; i < count; i++) encode_number(s->dtype, values[i], w->bytes + i * size);
     return true;
 }
 
@@ -156,7 +156,7 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
     if (!sinkproof_trace_name_parse(name, &point, &layer) ||
         !sinkproof_trace_point_exists(sinkproof_model_config(w->model), point, layer))
         return;
-    slot *s = &w->slots_lp[layer * SINKPROOF_TRACE_POINTS + (size_t)point];
+    slot *s = &w->slots_lp[layer * TRACE_POINTS + (size_t)point];
     bool by_head = sinkproof_trace_point_is_by_head(point);
     size_t m = by_head ? shape[1] : shape[0];
     if (!s->wanted || w->problem.text[0] != '\0') return;
@@ -180,7 +180,7 @@ static bool no_point(const char *word, size_t length, size_t n_layers, sinkproof
     snprintf(given, sizeof given, "%.*s", (int)(length < sizeof given ? length : sizeof given),
              word);
     sinkproof_guess guess = {.given = given};
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+    for (int p = 0; p < TRACE_POINTS; p++)
         sinkproof_guess_try(&guess, sinkproof_trace_point_name((sinkproof_trace_point)p));
     sinkproof_trace_nearest(given, n_layers, nearest);
     if (strspn(given, "0123456789") == 0 && guess.nearest[0] != '\0')
@@ -195,17 +195,17 @@ static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof
     while (points != NULL) {
         size_t length = strcspn(word, ","), named = 0;
         for (size_t l = 0; l < w->n_layers; l++)
-            for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+            for (int p = 0; p < TRACE_POINTS; p++) {
                 if (!sinkproof_trace_word_names(word, length, (sinkproof_trace_point)p, l))
                     continue;
-                w->slots_lp[l * SINKPROOF_TRACE_POINTS + (size_t)p].wanted = true;
+                w->slots_lp[l * TRACE_POINTS + (size_t)p].wanted = true;
                 named++;
             }
         if (named == 0) return no_point(word, length, w->n_layers, error);
         if (word[length] == '\0') return true;
         word += length + 1;
     }
-    for (size_t i = 0; i < w->n_layers * SINKPROOF_TRACE_POINTS; i++) w->slots_lp[i].wanted = true;
+    for (size_t i = 0; i < w->n_layers * TRACE_POINTS; i++) w->slots_lp[i].wanted = true;
     return true;
 }
 
@@ -215,8 +215,8 @@ static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
     const sinkproof_config *config = sinkproof_model_config(w->model);
     size_t end = 0;
     for (size_t l = 0; l < w->n_layers; l++)
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
-            slot *s = &w->slots_lp[l * SINKPROOF_TRACE_POINTS + (size_t)p];
+        for (int p = 0; p < TRACE_POINTS; p++) {
+            slot *s = &w->slots_lp[l * TRACE_POINTS + (size_t)p];
             sinkproof_trace_point point = (sinkproof_trace_point)p;
             if (!sinkproof_trace_point_exists(config, point, l)) s->wanted = false;
             if (!s->wanted) continue;
@@ -270,7 +270,7 @@ bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
     w->n = n;
     w->n_layers = sinkproof_model_config(model)->n_layers;
     w->path = strdup(path != NULL ? path : "(memory)");
-    w->slots_lp = calloc(w->n_layers * SINKPROOF_TRACE_POINTS, sizeof *w->slots_lp);
+    w->slots_lp = calloc(w->n_layers * TRACE_POINTS, sizeof *w->slots_lp);
     w->observer = (sinkproof_observer){.see = see_piece, .context = w};
     snprintf(w->policy, sizeof w->policy, "%s", policy->name);
     snprintf(w->engine, sizeof w->engine, "%s", engine);
@@ -301,9 +301,8 @@ void sinkproof_trace_writer_free(sinkproof_trace_writer *writer) {
     free(writer);
 }
 
-bool sinkproof_trace_declare_head(sinkproof_safetensors_writer *out, const sinkproof_model *model,
-                                  const char *engine, const char *policy, size_t n,
-                                  sinkproof_error *error) {
+bool trace_declare_head(sinkproof_safetensors_writer *out, const sinkproof_model *model,
+                        const char *engine, const char *policy, size_t n, sinkproof_error *error) {
     char fingerprint[24];
     uint64_t known;
     if (!sinkproof_model_fingerprint(model, &known, error)) return false;
@@ -318,16 +317,14 @@ bool sinkproof_trace_declare_head(sinkproof_safetensors_writer *out, const sinkp
     return true;
 }
 
-static bool declare(const sinkproof_trace_writer *w, sinkproof_safetensors_writer *out,
-                    sinkproof_error *error) {
-    if (!sinkproof_trace_declare_head(out, w->model, w->engine, w->policy, w->n, error))
-        return false;
-    for (size_t i = 0; i < w->n_layers * SINKPROOF_TRACE_POINTS; i++) {
+static bool declare_trace(const sinkproof_trace_writer *w, sinkproof_safetensors_writer *out,
+                          sinkproof_error *error) {
+    if (!trace_declare_head(out, w->model, w->engine, w->policy, w->n, error)) return false;
+    for (size_t i = 0; i < w->n_layers * TRACE_POINTS; i++) {
         const slot *s = &w->slots_lp[i];
         char name[SINKPROOF_TRACE_NAME];
         if (!s->wanted) continue;
-        sinkproof_trace_name((sinkproof_trace_point)(i % SINKPROOF_TRACE_POINTS),
-                             i / SINKPROOF_TRACE_POINTS, name);
+        sinkproof_trace_name((sinkproof_trace_point)(i % TRACE_POINTS), i / TRACE_POINTS, name);
         sinkproof_safetensors_writer_declare(out, name, s->dtype, s->rank, s->shape);
     }
     return true;
@@ -339,7 +336,7 @@ static bool write_indices(const sinkproof_trace_writer *w, const int32_t *tokens
     for (int pass = 0; pass < 2; pass++)
         for (size_t t = 0; t < w->n; t++) {
             uint8_t bytes[4];
-            put(bytes, pass == 0 ? (uint32_t)tokens_n[t] : (uint32_t)t, 4);
+            put_little_endian(bytes, pass == 0 ? (uint32_t)tokens_n[t] : (uint32_t)t, 4);
             if (!sinkproof_safetensors_writer_bytes(out, bytes, 4, error)) return false;
         }
     return true;
@@ -362,13 +359,13 @@ static bool copy_slot(const sinkproof_trace_writer *w, const slot *s,
     return true;
 }
 
-static bool complete(const sinkproof_trace_writer *w, sinkproof_error *error) {
+static bool trace_is_complete(const sinkproof_trace_writer *w, sinkproof_error *error) {
     if (w->problem.text[0] != '\0') return sinkproof_fail(error, "%s", w->problem.text);
-    for (size_t i = 0; i < w->n_layers * SINKPROOF_TRACE_POINTS; i++)
+    for (size_t i = 0; i < w->n_layers * TRACE_POINTS; i++)
         if (w->slots_lp[i].wanted && w->slots_lp[i].rows != w->n)
             return sinkproof_fail(
                 error, "%.400s: %s has %zu of %s", w->path,
-                sinkproof_trace_point_name((sinkproof_trace_point)(i % SINKPROOF_TRACE_POINTS)),
+                sinkproof_trace_point_name((sinkproof_trace_point)(i % TRACE_POINTS)),
                 w->slots_lp[i].rows, sinkproof_counted(w->n, "token").text);
     return true;
 }
@@ -376,16 +373,17 @@ static bool complete(const sinkproof_trace_writer *w, sinkproof_error *error) {
 static bool write_slots(const sinkproof_trace_writer *w, const int32_t *tokens_n,
                         sinkproof_safetensors_writer *out, sinkproof_error *error) {
     bool good = write_indices(w, tokens_n, out, error);
-    for (size_t i = 0; good && i < w->n_layers * SINKPROOF_TRACE_POINTS; i++)
+    for (size_t i = 0; good && i < w->n_layers * TRACE_POINTS; i++)
         if (w->slots_lp[i].wanted) good = copy_slot(w, &w->slots_lp[i], out, error);
     return good && sinkproof_safetensors_writer_finish(out, error);
 }
 
 bool sinkproof_trace_writer_finish(sinkproof_trace_writer *w, const int32_t *tokens_n,
                                    sinkproof_error *error) {
-    if (!complete(w, error)) return false;
+    if (!trace_is_complete(w, error)) return false;
     sinkproof_safetensors_writer *out = sinkproof_safetensors_writer_new();
-    bool good = declare(w, out, error) && sinkproof_safetensors_writer_begin(out, w->path, error) &&
+    bool good = declare_trace(w, out, error) &&
+                sinkproof_safetensors_writer_begin(out, w->path, error) &&
                 write_slots(w, tokens_n, out, error);
     sinkproof_safetensors_writer_free(out);
     return good;
@@ -395,15 +393,14 @@ bool sinkproof_trace_writer_take(sinkproof_trace_writer *w, const int32_t *token
                                  sinkproof_trace **trace, sinkproof_error *error) {
     char *bytes = NULL;
     size_t length;
-    if (!complete(w, error)) return false;
+    if (!trace_is_complete(w, error)) return false;
     sinkproof_safetensors_writer *out = sinkproof_safetensors_writer_new();
-    bool good = declare(w, out, error) &&
+    bool good = declare_trace(w, out, error) &&
                 sinkproof_safetensors_writer_begin_memory(out, &bytes, &length, error) &&
                 write_slots(w, tokens_n, out, error);
     sinkproof_safetensors_writer_free(out);
     if (good)
-        return sinkproof_trace_adopt(bytes, length, w->path, sinkproof_model_config(w->model),
-                                     trace, error);
+        return trace_adopt(bytes, length, w->path, sinkproof_model_config(w->model), trace, error);
     free(bytes);
     return false;
 }

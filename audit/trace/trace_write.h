@@ -15,9 +15,8 @@
 
 // Writes the head of every trace of n tokens: the engine, the model, tokens and positions. `policy`
 // may be NULL. The caller declares the tensors of the points after it.
-bool sinkproof_trace_declare_head(sinkproof_safetensors_writer *out, const sinkproof_model *model,
-                                  const char *engine, const char *policy, size_t n,
-                                  sinkproof_error *error);
+bool trace_declare_head(sinkproof_safetensors_writer *out, const sinkproof_model *model,
+                        const char *engine, const char *policy, size_t n, sinkproof_error *error);
 
 typedef struct sinkproof_trace_writer sinkproof_trace_writer;
 

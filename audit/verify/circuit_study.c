@@ -20,7 +20,7 @@
 typedef struct study {
     const sinkproof_model *model;
     const sinkproof_config *config;
-    const sinkproof_circuit_options *options;
+    const circuit_options *options;
     const sinkproof_interventions *changes; // of the run
     sinkproof_intervened *intervened;       // of the run
     size_t n;
@@ -28,12 +28,12 @@ typedef struct study {
     bool *counts_h; // heads with a query bias; all heads if none has one
     arb_ptr epe_ic, joins_nc;
     const sinkproof_circuit *derived;
-    sinkproof_circuit_study *out;
+    circuit_study *out;
 } study;
 
 // The terms added to the first layer's output: -EPE_a + EPE_b for each exchange, or all of EPE.
-static void join(arb_ptr joins_nc, arb_srcptr epe_ic, const sinkproof_interventions *changes,
-                 size_t n, size_t hidden) {
+static void join_epe_changes(arb_ptr joins_nc, arb_srcptr epe_ic,
+                             const sinkproof_interventions *changes, size_t n, size_t hidden) {
     _arb_vec_zero(joins_nc, (slong)(n * hidden));
     if (changes->late) _arb_vec_set(joins_nc, epe_ic, (slong)(n * hidden));
     for (size_t m = 0; m < changes->n_moves; m++) {
@@ -41,17 +41,17 @@ static void join(arb_ptr joins_nc, arb_srcptr epe_ic, const sinkproof_interventi
         for (size_t c = 0; c < hidden; c++) {
             arb_srcptr a = epe_ic + from * hidden + c, b = epe_ic + to * hidden + c;
             arb_ptr at = joins_nc + from * hidden + c, other = joins_nc + to * hidden + c;
-            arb_sub(at, at, a, SINKPROOF_STUDY_BITS);
-            arb_add(at, at, b, SINKPROOF_STUDY_BITS);
+            arb_sub(at, at, a, CIRCUIT_STUDY_BITS);
+            arb_add(at, at, b, CIRCUIT_STUDY_BITS);
             if (changes->move_n[m].swap) continue;
-            arb_sub(other, other, b, SINKPROOF_STUDY_BITS);
-            arb_add(other, other, a, SINKPROOF_STUDY_BITS);
+            arb_sub(other, other, b, CIRCUIT_STUDY_BITS);
+            arb_add(other, other, a, CIRCUIT_STUDY_BITS);
         }
     }
 }
 
-static bool intervene(const study *s, const sinkproof_interventions *changes,
-                      sinkproof_intervened **intervened, sinkproof_error *error) {
+static bool make_intervened(const study *s, const sinkproof_interventions *changes,
+                            sinkproof_intervened **intervened, sinkproof_error *error) {
     size_t hidden = s->config->hidden, *at = malloc(hidden * sizeof *at);
     double *epe_ic = malloc(s->n * hidden * sizeof *epe_ic);
     sinkproof_policy policy;
@@ -60,23 +60,23 @@ static bool intervene(const study *s, const sinkproof_interventions *changes,
         epe_ic[i] = arf_get_d(arb_midref(s->epe_ic + i), ARF_RND_NEAR);
     sinkproof_policy_known("real-f64", &policy);
     sinkproof_massive_rule rule = sinkproof_mechanism_massive(hidden, epe_ic, 3, at);
-    bool good = sinkproof_intervene(s->model, changes, &policy, s->n, epe_ic, rule.n, at,
-                                    intervened, error);
+    bool good = sinkproof_intervened_new(s->model, changes, &policy, s->n, epe_ic, rule.n, at,
+                                         intervened, error);
     free(at);
     free(epe_ic);
     return good;
 }
 
-static void begin(study *s, const sinkproof_model *model, bool normed, size_t n) {
+static void study_begin(study *s, const sinkproof_model *model, bool normed, size_t n) {
     s->model = model;
     s->config = sinkproof_model_config(model);
     s->n = n;
     slong size = (slong)(n * s->config->hidden);
     s->epe_ic = _arb_vec_init(size), s->joins_nc = _arb_vec_init(size);
-    sinkproof_truth_epe(s->epe_ic, model, normed, n, SINKPROOF_STUDY_BITS);
+    sinkproof_truth_epe(s->epe_ic, model, normed, n, CIRCUIT_STUDY_BITS);
 }
 
-static void end(study *s) {
+static void study_end(study *s) {
     slong size = (slong)(s->n * s->config->hidden);
     _arb_vec_clear(s->epe_ic, size);
     _arb_vec_clear(s->joins_nc, size);
@@ -84,18 +84,18 @@ static void end(study *s) {
     free(s->counts_h);
 }
 
-bool sinkproof_circuit_study_derive(const sinkproof_model *model,
-                                    const sinkproof_interventions *changes, bool normed, size_t n,
-                                    sinkproof_circuit **circuit, sinkproof_error *error) {
+bool circuit_study_derive(const sinkproof_model *model, const sinkproof_interventions *changes,
+                          bool normed, size_t n, sinkproof_circuit **circuit,
+                          sinkproof_error *error) {
     study s = {0};
     *circuit = NULL;
-    begin(&s, model, normed, n);
-    bool good = intervene(&s, changes, &s.intervened, error);
-    join(s.joins_nc, s.epe_ic, changes, n, s.config->hidden);
+    study_begin(&s, model, normed, n);
+    bool good = make_intervened(&s, changes, &s.intervened, error);
+    join_epe_changes(s.joins_nc, s.epe_ic, changes, n, s.config->hidden);
     sinkproof_circuit_run run = {good ? sinkproof_intervened_model(s.intervened) : NULL, n,
                                  changes->late, s.joins_nc};
-    good = good && sinkproof_circuit_derive(&run, SINKPROOF_STUDY_BITS, circuit, error);
-    end(&s);
+    good = good && sinkproof_circuit_derive(&run, CIRCUIT_STUDY_BITS, circuit, error);
+    study_end(&s);
     return good;
 }
 
@@ -116,9 +116,10 @@ static void find_biased(study *s) {
     free(b_q);
 }
 
-static void put(study *s, size_t l, size_t h, size_t t, size_t j, double low, double high) {
+static void study_put_weight(study *s, size_t l, size_t h, size_t t, size_t j, double low,
+                             double high) {
     sinkproof_circuit_weight d = sinkproof_circuit_alpha(s->derived, l, h, t, j);
-    sinkproof_circuit_study *out = s->out;
+    circuit_study *out = s->out;
     double half = (d.hi - d.lo) / 2, mid = d.lo + half;
     double off = sinkproof_worst(high - mid, mid - low);
     out->weights++;
@@ -143,8 +144,8 @@ static bool is_weights(const char *name, size_t *l) {
 
 // ---- in binary64
 
-static void see(void *context, const char *name, size_t rank, const size_t *shape,
-                const double *values) {
+static void study_see_point(void *context, const char *name, size_t rank, const size_t *shape,
+                            const double *values) {
     study *s = context;
     size_t l; // the first row has the weight 1
     if (!is_weights(name, &l) || rank != 3) return;
@@ -153,12 +154,12 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
             for (size_t j = 0; j <= t; j++) {
                 double alpha = values[(h * s->n + t) * s->n + j];
                 *alpha_at(s, l, h, t, j) = alpha;
-                put(s, l, h, t, j, alpha, alpha);
+                study_put_weight(s, l, h, t, j, alpha, alpha);
             }
 }
 
-static void replace(void *context, const char *name, size_t rank, const size_t *shape,
-                    double *values) {
+static void study_replace_point(void *context, const char *name, size_t rank, const size_t *shape,
+                                double *values) {
     study *s = context;
     sinkproof_intervention_replace(s->intervened, name, rank, shape, values);
     if (!s->options->zero_first_position || strcmp(name, "T0") != 0) return;
@@ -170,7 +171,8 @@ static bool run_reference(study *s, const sinkproof_model *model, sinkproof_erro
     sinkproof_policy policy;
     sinkproof_policy_known("real-f64", &policy);
     sinkproof_session *session = sinkproof_session_new(model, &policy);
-    sinkproof_observer observer = {.see = see, .replace = replace, .context = s, .no_logits = true};
+    sinkproof_observer observer = {
+        .see = study_see_point, .replace = study_replace_point, .context = s, .no_logits = true};
     bool good = session != NULL || sinkproof_fail(error, "no memory for a session");
     good = good && sinkproof_forward(session, s->n, s->tokens_n, NULL, &observer, error);
     sinkproof_session_free(session);
@@ -188,17 +190,17 @@ static void see_balls(void *context, const sinkproof_truth_place *place, arb_src
                 arb_srcptr alpha = values + (h * s->n + t) * s->n + j;
                 arf_t low, high;
                 arf_init(low), arf_init(high);
-                arb_get_lbound_arf(low, alpha, SINKPROOF_STUDY_BITS);
-                arb_get_ubound_arf(high, alpha, SINKPROOF_STUDY_BITS);
+                arb_get_lbound_arf(low, alpha, CIRCUIT_STUDY_BITS);
+                arb_get_ubound_arf(high, alpha, CIRCUIT_STUDY_BITS);
                 *alpha_at(s, place->layer, h, t, j) = arf_get_d(arb_midref(alpha), ARF_RND_NEAR);
-                put(s, place->layer, h, t, j, arf_get_d(low, ARF_RND_FLOOR),
-                    arf_get_d(high, ARF_RND_CEIL));
+                study_put_weight(s, place->layer, h, t, j, arf_get_d(low, ARF_RND_FLOOR),
+                                 arf_get_d(high, ARF_RND_CEIL));
                 arf_clear(low), arf_clear(high);
             }
 }
 
 // T0 of row i minus its embedding, or minus its position.
-static void take(const study *s, arb_ptr x_c, size_t i, bool position) {
+static void study_take_row(const study *s, arb_ptr x_c, size_t i, bool position) {
     size_t hidden = s->config->hidden;
     sinkproof_matrix matrix = position ? sinkproof_model_slot(s->model, 0, SINKPROOF_POSITIONS)
                                        : sinkproof_model_embedding(s->model);
@@ -206,7 +208,7 @@ static void take(const study *s, arb_ptr x_c, size_t i, bool position) {
     if (scratch == NULL) abort();
     arb_ptr row = _arb_vec_init((slong)hidden);
     sinkproof_truth_row(row, &matrix, position ? i : (size_t)s->tokens_n[i], scratch);
-    _arb_vec_sub(x_c, x_c, row, (slong)hidden, SINKPROOF_STUDY_BITS);
+    _arb_vec_sub(x_c, x_c, row, (slong)hidden, CIRCUIT_STUDY_BITS);
     _arb_vec_clear(row, (slong)hidden);
     free(scratch);
 }
@@ -215,13 +217,13 @@ static void replace_balls(void *context, const sinkproof_truth_place *place, arb
     study *s = context;
     size_t hidden = s->config->hidden;
     if (strcmp(place->name, "T0") == 0) {
-        if (s->changes->zero_bos) take(s, values, 0, false);
+        if (s->changes->zero_bos) study_take_row(s, values, 0, false);
         for (size_t i = 0; i < s->n; i++)
             if (s->changes->late || (s->options->zero_first_position && i == 0))
-                take(s, values + i * hidden, i, true);
+                study_take_row(s, values + i * hidden, i, true);
     }
     if (strcmp(place->name, "00.M12") == 0)
-        _arb_vec_add(values, values, s->joins_nc, (slong)(s->n * hidden), SINKPROOF_STUDY_BITS);
+        _arb_vec_add(values, values, s->joins_nc, (slong)(s->n * hidden), CIRCUIT_STUDY_BITS);
 }
 
 static bool run_balls(study *s, const sinkproof_model *model, sinkproof_error *error) {
@@ -229,36 +231,34 @@ static bool run_balls(study *s, const sinkproof_model *model, sinkproof_error *e
     long bits = sinkproof_truth_bits_for(sinkproof_truth_loss(s->config, s->config->n_layers));
     sinkproof_truth_request request = {model, s->n, s->tokens_n, bits, true, &hooks};
     sinkproof_truth_result result;
-    join(s->joins_nc, s->epe_ic, s->changes, s->n, s->config->hidden);
+    join_epe_changes(s->joins_nc, s->epe_ic, s->changes, s->n, s->config->hidden);
     if (!sinkproof_truth_forward(&request, &result, error)) return false;
     sinkproof_truth_result_clear(&result);
     return true;
 }
 
-bool sinkproof_circuit_study_run(const sinkproof_model *model, const sinkproof_circuit *derived,
-                                 const sinkproof_interventions *run,
-                                 const sinkproof_circuit_options *options, size_t n,
-                                 const int32_t *tokens_n, sinkproof_circuit_study *out,
-                                 sinkproof_error *error) {
+bool circuit_study_run(const sinkproof_model *model, const sinkproof_circuit *derived,
+                       const sinkproof_interventions *run, const circuit_options *options, size_t n,
+                       const int32_t *tokens_n, circuit_study *out, sinkproof_error *error) {
     study s = {.options = options, .changes = run, .tokens_n = tokens_n, .derived = derived};
     const sinkproof_config *config = sinkproof_model_config(model);
-    *out = (sinkproof_circuit_study){.least = {INFINITY, INFINITY}};
+    *out = (circuit_study){.least = {INFINITY, INFINITY}};
     out->derived_least[0] = out->derived_least[1] = INFINITY;
     out->alphas = config->n_layers * config->n_heads * n * n;
     out->alpha_lhtj = calloc(out->alphas, sizeof *out->alpha_lhtj);
     if (out->alpha_lhtj == NULL)
         return sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "weight").text);
     s.out = out;
-    begin(&s, model, options->normed, n);
+    study_begin(&s, model, options->normed, n);
     find_biased(&s);
-    bool good = intervene(&s, run, &s.intervened, error);
+    bool good = make_intervened(&s, run, &s.intervened, error);
     const sinkproof_model *view = good ? sinkproof_intervened_model(s.intervened) : NULL;
     good = good && (options->balls ? run_balls(&s, view, error) : run_reference(&s, view, error));
-    end(&s);
+    study_end(&s);
     return good;
 }
 
-void sinkproof_circuit_study_free(sinkproof_circuit_study *study_) {
+void circuit_study_free(circuit_study *study_) {
     free(study_->alpha_lhtj);
-    *study_ = (sinkproof_circuit_study){0};
+    *study_ = (circuit_study){0};
 }

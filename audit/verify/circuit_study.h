@@ -10,15 +10,15 @@
 #include "audit/intervene/interventions.h"
 #include "proofs/truth/circuit.h"
 
-enum { SINKPROOF_STUDY_BITS = 256 };
+enum { CIRCUIT_STUDY_BITS = 256 };
 
-typedef struct sinkproof_circuit_options {
+typedef struct circuit_options {
     bool normed;              // uses gpt2.epe, as in the derivation
     bool balls;               // run over the reals; else the reference in binary64
     bool zero_first_position; // a mistake for tests: p_1 is 0, and not e_1
-} sinkproof_circuit_options;
+} circuit_options;
 
-typedef struct sinkproof_circuit_study {
+typedef struct circuit_study {
     // weights: alpha_tj, j <= t, of all layers, heads and rows after the first; outside: not in the
     // derived range
     size_t weights, outside;
@@ -29,20 +29,18 @@ typedef struct sinkproof_circuit_study {
     double least[2], most[2], derived_least[2], derived_most[2];
     double *alpha_lhtj; // [layers, heads, n, n] weights, or midpoints of their balls
     size_t alphas;
-} sinkproof_circuit_study;
+} circuit_study;
 
 // Derives the ranges that the weights imply under an intervention, for runs of at most n tokens;
 // the caller frees them with sinkproof_circuit_free. Fails if nothing can be derived.
-bool sinkproof_circuit_study_derive(const sinkproof_model *model,
-                                    const sinkproof_interventions *changes, bool normed, size_t n,
-                                    sinkproof_circuit **circuit, sinkproof_error *error);
+bool circuit_study_derive(const sinkproof_model *model, const sinkproof_interventions *changes,
+                          bool normed, size_t n, sinkproof_circuit **circuit,
+                          sinkproof_error *error);
 
 // The caller frees *out, also after a failure.
-bool sinkproof_circuit_study_run(const sinkproof_model *model, const sinkproof_circuit *derived,
-                                 const sinkproof_interventions *run,
-                                 const sinkproof_circuit_options *options, size_t n,
-                                 const int32_t *tokens_n, sinkproof_circuit_study *out,
-                                 sinkproof_error *error);
-void sinkproof_circuit_study_free(sinkproof_circuit_study *study);
+bool circuit_study_run(const sinkproof_model *model, const sinkproof_circuit *derived,
+                       const sinkproof_interventions *run, const circuit_options *options, size_t n,
+                       const int32_t *tokens_n, circuit_study *out, sinkproof_error *error);
+void circuit_study_free(circuit_study *study);
 
 #endif

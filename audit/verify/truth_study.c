@@ -17,7 +17,7 @@
 void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
                           const sinkproof_trace *trace, size_t n, bool local, bool keep) {
     *study = (truth_study){.config = config, .trace = trace, .n = n, .local = local, .keep = keep};
-    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+    for (size_t point = 0; point < TRACE_POINTS; point++) {
         study->points[point].radius_log2 = -INFINITY;
         study->points[point].relative_log2 = -INFINITY;
     }
@@ -34,29 +34,29 @@ void sinkproof_study_clear(truth_study *study) {
     free(study->layers);
 }
 
-static size_t elements_of(const sinkproof_truth_place *place) {
+static size_t place_elements(const sinkproof_truth_place *place) {
     size_t elements = 1;
     for (size_t d = 0; d < place->rank; d++) elements *= place->shape[d];
     return elements;
 }
 
-static size_t point_of(const sinkproof_truth_place *place) {
-    for (size_t point = 0; point < SINKPROOF_TRACE_POINTS; point++)
+static size_t place_point(const sinkproof_truth_place *place) {
+    for (size_t point = 0; point < TRACE_POINTS; point++)
         if (strcmp(sinkproof_trace_point_name((sinkproof_trace_point)point), place->point) == 0)
             return point;
-    return SINKPROOF_TRACE_POINTS;
+    return TRACE_POINTS;
 }
 
 // Whether it is the score of a masked key, before the mask: engines may hold anything there.
-static bool hidden(const truth_study *study, size_t point, size_t layer, size_t at) {
+static bool key_is_hidden(const truth_study *study, size_t point, size_t layer, size_t at) {
     if (!sinkproof_trace_point_is_before_mask((sinkproof_trace_point)point)) return false;
     size_t j = at % study->n, i = at / study->n % study->n;
     size_t window = study->config->sliding[layer] ? study->config->window : 0;
     return j > i || j < sinkproof_mask_first(window, i);
 }
 
-static void measure(truth_summary *s, const sinkproof_truth_place *place, arb_srcptr values,
-                    size_t elements) {
+static void summary_measure(truth_summary *s, const sinkproof_truth_place *place, arb_srcptr values,
+                            size_t elements) {
     s->rank = place->rank;
     memcpy(s->shape, place->shape, place->rank * sizeof *s->shape);
     for (size_t i = 0; i < elements; i++) {
@@ -100,12 +100,12 @@ long sinkproof_study_bits_wanted(const truth_study *study, long bits) {
 }
 
 // Compares the engine's values with the truth of the operation. NaN is infinitely far away.
-static void compare(const truth_study *study, truth_summary *s, size_t point,
-                    const sinkproof_truth_place *place, arb_srcptr values, size_t elements,
-                    const sinkproof_tensor *tensor) {
+static void summary_compare_trace(const truth_study *study, truth_summary *s, size_t point,
+                                  const sinkproof_truth_place *place, arb_srcptr values,
+                                  size_t elements, const sinkproof_tensor *tensor) {
     s->format = sinkproof_trace_format(tensor->dtype);
     for (size_t i = 0; i < elements; i++) {
-        if (hidden(study, point, place->layer, i)) continue;
+        if (key_is_hidden(study, point, place->layer, i)) continue;
         double distance = sinkproof_truth_distance(values + i, sinkproof_tensor_value(tensor, i));
         double truth = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
         double ulp = distance / sinkproof_ulp(s->format, truth);
@@ -119,8 +119,8 @@ static void compare(const truth_study *study, truth_summary *s, size_t point,
     }
 }
 
-static void keep(truth_study *study, const sinkproof_truth_place *place, arb_srcptr values,
-                 size_t elements, bool whole) {
+static void study_keep_values(truth_study *study, const sinkproof_truth_place *place,
+                              arb_srcptr values, size_t elements, bool whole) {
     truth_kept *list = realloc(study->kept, (study->n_kept + 1) * sizeof *list);
     if (list == NULL) abort();
     study->kept = list;
@@ -137,37 +137,37 @@ static void keep(truth_study *study, const sinkproof_truth_place *place, arb_src
     }
 }
 
-static void see(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
+static void study_see_place(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
     truth_study *study = context;
-    size_t point = point_of(place), elements = elements_of(place);
-    if (point == SINKPROOF_TRACE_POINTS) return;
-    measure(&study->points[point], place, values, elements);
-    if (point == SINKPROOF_TRACE_M12) measure_depth(&study->layers[place->layer], values, elements);
+    size_t point = place_point(place), elements = place_elements(place);
+    if (point == TRACE_POINTS) return;
+    summary_measure(&study->points[point], place, values, elements);
+    if (point == TRACE_M12) measure_depth(&study->layers[place->layer], values, elements);
     bool indices = sinkproof_trace_point_is_index((sinkproof_trace_point)point);
-    if (study->keep) keep(study, place, values, elements, indices);
+    if (study->keep) study_keep_values(study, place, values, elements, indices);
     if (!study->local || indices) return;
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
     if (tensor != NULL && sinkproof_tensor_elements(tensor) == elements)
-        compare(study, &study->points[point], point, place, values, elements, tensor);
+        summary_compare_trace(study, &study->points[point], point, place, values, elements, tensor);
 }
 
 // Replaces the values by the engine's own, exactly, as inputs of the next operations. Masked
 // weights are never read. Nothing follows the logits: they stay the truth of the engine's last
 // hidden state.
-static void replay(void *context, const sinkproof_truth_place *place, arb_ptr values) {
+static void replay_trace_values(void *context, const sinkproof_truth_place *place, arb_ptr values) {
     const truth_study *study = context;
-    size_t point = point_of(place), elements = elements_of(place);
-    if (point == SINKPROOF_TRACE_POINTS || point == SINKPROOF_TRACE_F2) return;
+    size_t point = place_point(place), elements = place_elements(place);
+    if (point == TRACE_POINTS || point == TRACE_F2) return;
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
     if (tensor == NULL || sinkproof_tensor_elements(tensor) != elements) return;
     for (size_t i = 0; i < elements; i++) arb_set_d(values + i, sinkproof_tensor_value(tensor, i));
 }
 
-static bool choose(void *context, size_t layer, size_t *chosen_nk) {
+static bool replay_chosen_experts(void *context, size_t layer, size_t *chosen_nk) {
     const truth_study *study = context;
-    const sinkproof_tensor *tensor = sinkproof_trace_find(study->trace, SINKPROOF_TRACE_M3, layer);
+    const sinkproof_tensor *tensor = sinkproof_trace_find(study->trace, TRACE_M3, layer);
     size_t slots = study->n * study->config->n_chosen;
     if (tensor == NULL || sinkproof_tensor_elements(tensor) != slots) return false;
     for (size_t s = 0; s < slots; s++) {
@@ -177,16 +177,16 @@ static bool choose(void *context, size_t layer, size_t *chosen_nk) {
     return true;
 }
 
-static void progress(void *context, size_t done, size_t total) {
+static void study_show_progress(void *context, size_t done, size_t total) {
     const truth_study *study = context;
     if (study->progress != NULL) study->progress(done, total);
 }
 
 sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study) {
-    return (sinkproof_truth_hooks){.see = see,
-                                   .replay = study->local ? replay : NULL,
-                                   .choose = study->trace != NULL ? choose : NULL,
-                                   .progress = progress,
+    return (sinkproof_truth_hooks){.see = study_see_place,
+                                   .replay = study->local ? replay_trace_values : NULL,
+                                   .choose = study->trace != NULL ? replay_chosen_experts : NULL,
+                                   .progress = study_show_progress,
                                    .context = study};
 }
 
@@ -199,7 +199,7 @@ void sinkproof_study_where(const truth_study *study, size_t point, size_t layer,
              sinkproof_trace_index_text(s->rank, s->shape, at).text);
 }
 
-static void declare(sinkproof_safetensors_writer *writer, const truth_kept *k) {
+static void declare_kept(sinkproof_safetensors_writer *writer, const truth_kept *k) {
     char name[80];
     sinkproof_safetensors_writer_declare(
         writer, k->name, k->radius == NULL ? SINKPROOF_DTYPE_I32 : SINKPROOF_DTYPE_F64, k->rank,
@@ -245,7 +245,7 @@ bool sinkproof_study_write(const truth_study *study, const char *path, const int
     sinkproof_safetensors_writer_metadata(writer, "model", text);
     sinkproof_safetensors_writer_declare(writer, "tokens", SINKPROOF_DTYPE_I32, 1, &study->n);
     sinkproof_safetensors_writer_declare(writer, "positions", SINKPROOF_DTYPE_I32, 1, &study->n);
-    for (size_t i = 0; i < study->n_kept; i++) declare(writer, &study->kept[i]);
+    for (size_t i = 0; i < study->n_kept; i++) declare_kept(writer, &study->kept[i]);
     bool done =
         sinkproof_safetensors_writer_begin(writer, path, error) &&
         sinkproof_safetensors_writer_bytes(writer, tokens_n, study->n * sizeof *tokens_n, error);

@@ -43,7 +43,7 @@ typedef struct truth_study {
     size_t n;
     bool local, keep; // local: replay the trace at every point; else only its experts
     void (*progress)(size_t done, size_t total); // layers; or NULL
-    truth_summary points[SINKPROOF_TRACE_POINTS];
+    truth_summary points[TRACE_POINTS];
     truth_depth *layers; // [n_layers]
     truth_kept *kept;
     size_t n_kept;

@@ -60,7 +60,7 @@ static void try_identity(verify_result *r, const sinkproof_identity *identity,
 }
 
 // The grid serves two statements and is computed once for both.
-static sinkproof_grid_outcome grid_of(const verify_options *options) {
+static sinkproof_grid_outcome grid_once(const verify_options *options) {
     static verify_options last;
     static sinkproof_grid_outcome grid;
     static const double sinks[] = {-INFINITY, -1e4, -300, -1, 0, 0.5, 300, 1e4};
@@ -83,7 +83,7 @@ static void gather_balls(verify_result *r, const verify_options *options,
         if (strcmp(identity->id, id) == 0) try_identity(r, identity, options);
     bool mass = strcmp(id, "sink.attn-mass") == 0, gate = strcmp(id, "sink.gate") == 0;
     if (!mass && !gate) return;
-    r->grid = grid_of(options);
+    r->grid = grid_once(options);
     double share = mass ? r->grid.mass_share : r->grid.gate_share;
     double radius = mass ? r->grid.mass_radius_log2 : r->grid.gate_radius_log2;
     r->ball.radius_log2 = sinkproof_worst(r->ball.radius_log2, radius);
@@ -120,8 +120,8 @@ verify_result sinkproof_verify(const verify_statement *statement, const verify_o
     verify_result r = {.statement = statement};
     gather_exact(&r, options, plant);
     gather_balls(&r, options, plant);
-    r.measure = sinkproof_verify_measure(statement->id, 'B', options->seed);
-    r.experiment = sinkproof_verify_measure(statement->id, 'E', options->seed);
+    r.measure = verify_measure_check(statement->id, 'B', options->seed);
+    r.experiment = verify_measure_check(statement->id, 'E', options->seed);
     find_missing(&r);
     r.held_from_below =
         sinkproof_verify_reaches(&r.measure) && sinkproof_verify_reaches(&r.experiment);

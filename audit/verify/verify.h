@@ -66,109 +66,109 @@ typedef struct verify_check {
     double floor;
 } verify_check;
 
-const verify_check *sinkproof_verify_check_at(size_t k); // NULL: k is too large
-verify_measure sinkproof_verify_measure(const char *id, char letter, uint64_t seed);
+const verify_check *verify_check_at(size_t k); // NULL: k is too large
+verify_measure verify_measure_check(const char *id, char letter, uint64_t seed);
 
 // The stages of ref/, in groups that share a run (verify_ref.c); single operations
 // (verify_bounds.c), the forms of kernels (verify_forms.c), the whole model and the statistics
 // (verify_whole.c), its size and training (verify_size.c).
-void sinkproof_verify_linear(verify_measure *result, uint64_t seed);
-void sinkproof_verify_scores(verify_measure *result, uint64_t seed);
-void sinkproof_verify_softmax(verify_measure *result, uint64_t seed);
-void sinkproof_verify_mass(verify_measure *result, uint64_t seed);
-void sinkproof_verify_values(verify_measure *result, uint64_t seed);
-void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed);
-void sinkproof_verify_layernorm(verify_measure *result, uint64_t seed);
-void sinkproof_verify_yarn(verify_measure *result, uint64_t seed);
-void sinkproof_verify_rotate(verify_measure *result, uint64_t seed);
-void sinkproof_verify_router(verify_measure *result, uint64_t seed);
-void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed);
-void sinkproof_verify_gelu(verify_measure *result, uint64_t seed);
-void sinkproof_verify_mixture(verify_measure *result, uint64_t seed);
-void sinkproof_verify_dot(verify_measure *result, uint64_t seed);
-void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed);
-void sinkproof_verify_exp(verify_measure *result, uint64_t seed);
-void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed);
-void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed);
-void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed);
-void sinkproof_verify_form_base2(verify_measure *result, uint64_t seed);
-void sinkproof_verify_form_running_max(verify_measure *result, uint64_t seed);
-void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed);
-void sinkproof_verify_form_router(verify_measure *result, uint64_t seed);
-void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed);
-void sinkproof_verify_sigmoid_exp(verify_measure *result, uint64_t seed);
-void sinkproof_verify_norm_rounded(verify_measure *result, uint64_t seed);
-void sinkproof_verify_unnormalised(verify_measure *result, uint64_t seed);
-void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed);
-void sinkproof_verify_exp_growing(verify_measure *result, uint64_t seed);
-void sinkproof_verify_running_angle(verify_measure *result, uint64_t seed);
+void verify_linear(verify_measure *result, uint64_t seed);
+void verify_scores(verify_measure *result, uint64_t seed);
+void verify_softmax(verify_measure *result, uint64_t seed);
+void verify_mass(verify_measure *result, uint64_t seed);
+void verify_values(verify_measure *result, uint64_t seed);
+void verify_rmsnorm(verify_measure *result, uint64_t seed);
+void verify_layernorm(verify_measure *result, uint64_t seed);
+void verify_yarn(verify_measure *result, uint64_t seed);
+void verify_rotate(verify_measure *result, uint64_t seed);
+void verify_router(verify_measure *result, uint64_t seed);
+void verify_swiglu(verify_measure *result, uint64_t seed);
+void verify_gelu(verify_measure *result, uint64_t seed);
+void verify_mixture(verify_measure *result, uint64_t seed);
+void verify_dot(verify_measure *result, uint64_t seed);
+void verify_dot_likely(verify_measure *result, uint64_t seed);
+void verify_exp(verify_measure *result, uint64_t seed);
+void verify_gelu_fit(verify_measure *result, uint64_t seed);
+void verify_one_minus(verify_measure *result, uint64_t seed);
+void verify_dot_exact(verify_measure *result, uint64_t seed);
+void verify_form_base2(verify_measure *result, uint64_t seed);
+void verify_form_running_max(verify_measure *result, uint64_t seed);
+void verify_form_lse(verify_measure *result, uint64_t seed);
+void verify_form_router(verify_measure *result, uint64_t seed);
+void verify_form_tanh(verify_measure *result, uint64_t seed);
+void verify_sigmoid_exp(verify_measure *result, uint64_t seed);
+void verify_norm_rounded(verify_measure *result, uint64_t seed);
+void verify_unnormalised(verify_measure *result, uint64_t seed);
+void verify_unrounded(verify_measure *result, uint64_t seed);
+void verify_exp_growing(verify_measure *result, uint64_t seed);
+void verify_running_angle(verify_measure *result, uint64_t seed);
 // Designs of attention by name (verify_variants.c), all designs together, and the edges between
 // them.
-void sinkproof_verify_plain(verify_measure *result, uint64_t seed);
-void sinkproof_verify_sigmoid(verify_measure *result, uint64_t seed);
-void sinkproof_verify_sigmoid_norm(verify_measure *result, uint64_t seed);
-void sinkproof_verify_elu(verify_measure *result, uint64_t seed);
-void sinkproof_verify_elu_norm(verify_measure *result, uint64_t seed);
-void sinkproof_verify_elu_linear(verify_measure *result, uint64_t seed);
-void sinkproof_verify_elu_linear_raw(verify_measure *result, uint64_t seed);
-void sinkproof_verify_identity(verify_measure *result, uint64_t seed);
-void sinkproof_verify_identity_max(verify_measure *result, uint64_t seed);
-void sinkproof_verify_mlp(verify_measure *result, uint64_t seed);
-void sinkproof_verify_mlp_max(verify_measure *result, uint64_t seed);
-void sinkproof_verify_similarities(verify_measure *result, uint64_t seed);
-void sinkproof_verify_edges(verify_measure *result, uint64_t seed);
+void verify_plain(verify_measure *result, uint64_t seed);
+void verify_sigmoid(verify_measure *result, uint64_t seed);
+void verify_sigmoid_norm(verify_measure *result, uint64_t seed);
+void verify_elu(verify_measure *result, uint64_t seed);
+void verify_elu_norm(verify_measure *result, uint64_t seed);
+void verify_elu_linear(verify_measure *result, uint64_t seed);
+void verify_elu_linear_raw(verify_measure *result, uint64_t seed);
+void verify_identity(verify_measure *result, uint64_t seed);
+void verify_identity_max(verify_measure *result, uint64_t seed);
+void verify_mlp(verify_measure *result, uint64_t seed);
+void verify_mlp_max(verify_measure *result, uint64_t seed);
+void verify_similarities(verify_measure *result, uint64_t seed);
+void verify_edges(verify_measure *result, uint64_t seed);
 // The embedded model with one token changed (verify_mixing.c).
-void sinkproof_verify_perturbed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_sinks_learned(verify_measure *result, uint64_t seed); // verify_training.c
-void sinkproof_verify_star_learned(verify_measure *result, uint64_t seed);
-void sinkproof_verify_scaled_first(verify_measure *result, uint64_t seed);
-void sinkproof_verify_ftz(verify_measure *result, uint64_t seed);
-void sinkproof_verify_overflow(verify_measure *result, uint64_t seed);
-void sinkproof_verify_operands(verify_measure *result, uint64_t seed);
-void sinkproof_verify_q8(verify_measure *result, uint64_t seed);
-void sinkproof_verify_accumulator(verify_measure *result, uint64_t seed);
-void sinkproof_verify_forward(verify_measure *result, uint64_t seed);
-void sinkproof_verify_gpt2(verify_measure *result, uint64_t seed);
-void sinkproof_verify_biases(verify_measure *result, uint64_t seed);
-void sinkproof_verify_parameters(verify_measure *result, uint64_t seed);
-void sinkproof_verify_tokens(verify_measure *result, uint64_t seed);
-void sinkproof_verify_drift(verify_measure *result, uint64_t seed);
-void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed);
-void sinkproof_verify_drift_pooled(verify_measure *result, uint64_t seed);
-void sinkproof_verify_drift_pooled_found(verify_measure *result, uint64_t seed);
-void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed);
-void sinkproof_verify_equal_rows_found(verify_measure *result, uint64_t seed);
-void sinkproof_verify_spread(verify_measure *result, uint64_t seed);
-void sinkproof_verify_spread_found(verify_measure *result, uint64_t seed);
+void verify_perturbed(verify_measure *result, uint64_t seed);
+void verify_sinks_learned(verify_measure *result, uint64_t seed); // verify_training.c
+void verify_star_learned(verify_measure *result, uint64_t seed);
+void verify_scaled_first(verify_measure *result, uint64_t seed);
+void verify_ftz(verify_measure *result, uint64_t seed);
+void verify_overflow(verify_measure *result, uint64_t seed);
+void verify_operands(verify_measure *result, uint64_t seed);
+void verify_q8(verify_measure *result, uint64_t seed);
+void verify_accumulator(verify_measure *result, uint64_t seed);
+void verify_forward(verify_measure *result, uint64_t seed);
+void verify_gpt2(verify_measure *result, uint64_t seed);
+void verify_biases(verify_measure *result, uint64_t seed);
+void verify_parameters(verify_measure *result, uint64_t seed);
+void verify_tokens(verify_measure *result, uint64_t seed);
+void verify_drift(verify_measure *result, uint64_t seed);
+void verify_drift_found(verify_measure *result, uint64_t seed);
+void verify_drift_pooled(verify_measure *result, uint64_t seed);
+void verify_drift_pooled_found(verify_measure *result, uint64_t seed);
+void verify_equal_rows(verify_measure *result, uint64_t seed);
+void verify_equal_rows_found(verify_measure *result, uint64_t seed);
+void verify_spread(verify_measure *result, uint64_t seed);
+void verify_spread_found(verify_measure *result, uint64_t seed);
 
 // The planted circuit and its interventions (verify_circuit.c).
-void sinkproof_verify_circuit_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_circuit_run(verify_measure *result, uint64_t seed);
-void sinkproof_verify_bq_zero_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_bq_zero_run(verify_measure *result, uint64_t seed);
-void sinkproof_verify_epe_swap_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_epe_swap_run(verify_measure *result, uint64_t seed);
-void sinkproof_verify_epe_move_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_epe_move_run(verify_measure *result, uint64_t seed);
-void sinkproof_verify_bos_zero_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_bos_zero_run(verify_measure *result, uint64_t seed);
-void sinkproof_verify_wk_rows_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_wk_rows_run(verify_measure *result, uint64_t seed);
-void sinkproof_verify_wk_random_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_wk_random_run(verify_measure *result, uint64_t seed);
-void sinkproof_verify_null_enclosed(verify_measure *result, uint64_t seed);
-void sinkproof_verify_null_run(verify_measure *result, uint64_t seed);
+void verify_circuit_enclosed(verify_measure *result, uint64_t seed);
+void verify_circuit_run(verify_measure *result, uint64_t seed);
+void verify_bq_zero_enclosed(verify_measure *result, uint64_t seed);
+void verify_bq_zero_run(verify_measure *result, uint64_t seed);
+void verify_epe_swap_enclosed(verify_measure *result, uint64_t seed);
+void verify_epe_swap_run(verify_measure *result, uint64_t seed);
+void verify_epe_move_enclosed(verify_measure *result, uint64_t seed);
+void verify_epe_move_run(verify_measure *result, uint64_t seed);
+void verify_bos_zero_enclosed(verify_measure *result, uint64_t seed);
+void verify_bos_zero_run(verify_measure *result, uint64_t seed);
+void verify_wk_rows_enclosed(verify_measure *result, uint64_t seed);
+void verify_wk_rows_run(verify_measure *result, uint64_t seed);
+void verify_wk_random_enclosed(verify_measure *result, uint64_t seed);
+void verify_wk_random_run(verify_measure *result, uint64_t seed);
+void verify_null_enclosed(verify_measure *result, uint64_t seed);
+void verify_null_run(verify_measure *result, uint64_t seed);
 
 // Adds one comparison: an error that is NaN or exceeds its bound is wrong.
-void sinkproof_verify_put(verify_measure *result, double error, double bound);
+void verify_add_comparison(verify_measure *result, double error, double bound);
 // The same for an error against an exact truth, or against an enclosed one.
-void sinkproof_verify_put_exact(verify_measure *result, double error, double bound);
-void sinkproof_verify_put_enclosed(verify_measure *result, double error, double bound);
+void verify_add_exact(verify_measure *result, double error, double bound);
+void verify_add_enclosed(verify_measure *result, double error, double bound);
 // Adds values with their honest sets and the enclosed truth, which every set contains: the error is
 // compared with the room of the set on the value's side of the truth; a value outside its set is
 // wrong.
-void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
-                              const double *value, size_t n);
+void verify_add_set_values(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
+                           const double *value, size_t n);
 
 // All evidence of one statement.
 typedef struct verify_result {
@@ -198,7 +198,7 @@ typedef struct verify_plant {
 verify_result sinkproof_verify(const verify_statement *statement, const verify_options *options,
                                const verify_plant *plant);
 
-// Runs the command; sinkproof_cmd_verify plants nothing.
+// Runs the command; cmd_verify plants nothing.
 int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant);
 
 #endif

@@ -14,7 +14,7 @@
 
 // bound.dot: float32 sums of products, ascending, descending, in blocks, with and without FMA;
 // |err| <= gamma_n sum |a b|, u = 2^-24.
-void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
+void verify_dot(verify_measure *result, uint64_t seed) {
     arf_t exact;
     arb_t ball;
     arf_init(exact);
@@ -40,8 +40,8 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
                 }
             }
             double least = size * (1 - (double)n * 0x1p-52); // `size` was summed in binary64
-            sinkproof_verify_put_exact(result, sinkproof_truth_distance(ball, (double)sum),
-                                       sinkproof_gamma((double)n, 0x1p-24) * least);
+            verify_add_exact(result, sinkproof_truth_distance(ball, (double)sum),
+                             sinkproof_gamma((double)n, 0x1p-24) * least);
         }
     }
     arf_clear(exact);
@@ -50,7 +50,7 @@ void sinkproof_verify_dot(verify_measure *result, uint64_t seed) {
 
 // bound.dot-likely: float32 sums ascending, against the judge's likely set, which all of them
 // together leave with probability below 1e-9 if roundings are independent and centred.
-void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
+void verify_dot_likely(verify_measure *result, uint64_t seed) {
     enum { N = 2048, SUMS = 40 };
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, 1e-9);
@@ -68,8 +68,8 @@ void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
             a_k[k] = sinkproof_known(a[k]), b_k[k] = sinkproof_known(b[k]);
             sum += (float)a[k] * (float)b[k];
         }
-        sinkproof_planes p = sinkproof_planes_of(a_k, 1, N, N);
-        sinkproof_planes q = sinkproof_planes_of(b_k, 1, N, N);
+        sinkproof_planes p = sinkproof_planes_new(a_k, 1, N, N);
+        sinkproof_planes q = sinkproof_planes_new(b_k, 1, N, N);
         must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);
@@ -77,7 +77,7 @@ void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
         sinkproof_exact_dot(exact, N, a, b);
         arb_set_arf(ball, exact);
         double value = sum;
-        sinkproof_verify_compare(result, ball, &set, &value, 1);
+        verify_add_set_values(result, ball, &set, &value, 1);
     }
     arf_clear(exact);
     arb_clear(ball);
@@ -85,7 +85,7 @@ void sinkproof_verify_dot_likely(verify_measure *result, uint64_t seed) {
 
 // bound.dot-exact: sums that the certificate calls exact are exact to the last bit, ascending and
 // descending.
-void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed) {
+void verify_dot_exact(verify_measure *result, uint64_t seed) {
     arf_t exact;
     arf_init(exact);
     for (int round = 0; round < 200; round++) {
@@ -104,13 +104,13 @@ void sinkproof_verify_dot_exact(verify_measure *result, uint64_t seed) {
         sinkproof_exact_dot_gmp(exact, n, a, b);
         const double ways[] = {value, forward, backward};
         for (size_t w = 0; w < 3; w++)
-            sinkproof_verify_put_exact(result, arf_cmp_d(exact, ways[w]) == 0 ? 0 : INFINITY, 0);
+            verify_add_exact(result, arf_cmp_d(exact, ways[w]) == 0 ? 0 : INFINITY, 0);
     }
     arf_clear(exact);
 }
 
 // bound.exp: the exp that ref/ calls, in ulps, against the error that real-f64 declares.
-void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
+void verify_exp(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("real-f64");
     arb_t y;
     arb_init(y);
@@ -119,20 +119,20 @@ void sinkproof_verify_exp(verify_measure *result, uint64_t seed) {
         arb_set_d(y, x);
         arb_exp(y, y, 256);
         double bound = policy.ulp[SINKPROOF_EXP] * sinkproof_ulp(SINKPROOF_F64, e);
-        sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(y, e), bound);
+        verify_add_enclosed(result, sinkproof_truth_distance(y, e), bound);
     }
     arb_clear(y);
 }
 
 // (1 + a) (1 + b) - 1, rounded up
-static double compound(double a, double b) {
+static double compound_up(double a, double b) {
     return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
 }
 
 // bound.one-minus: n equal scores 0 and a sink logit b in float32, shifted by m = b. Every e^-b
 // errs by eta, the error that f32 declares; their sum and the denominator by p; the sink's weight
 // by e; LSE - b by the logarithm's declared error and one rounding.
-void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
+void verify_one_minus(verify_measure *result, uint64_t seed) {
     const double u = 0x1p-24;
     sinkproof_policy policy = policy_named("f32");
     double eta = policy.ulp[SINKPROOF_EXP] * 2 * u;
@@ -151,8 +151,8 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
         arb_div_ui(e_b, e_b, n, VERIFY_BITS);   // the odds
         double kept = arf_get_d(arb_midref(mass), ARF_RND_DOWN);
         double odds = sinkproof_up(arf_get_d(arb_midref(e_b), ARF_RND_UP));
-        double p = compound(eta, sinkproof_gamma((double)n, u));
-        double off = compound(u, sinkproof_up(p / (1 - p))); // error of the quotient 1 / D
+        double p = compound_up(eta, sinkproof_gamma((double)n, u));
+        double off = compound_up(u, sinkproof_up(p / (1 - p))); // error of the quotient 1 / D
         double delta = policy.ulp[SINKPROOF_LOG] * sinkproof_ulp(SINKPROOF_F32, (double)log_n) +
                        0.5 * sinkproof_ulp(SINKPROOF_F32, (double)y);
         const struct {
@@ -162,9 +162,8 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
                    {sum / den, sinkproof_mass_quotient(u, p, p)},
                    {1 / (1 + expf(-y)), sinkproof_mass_sigmoid(u, u, eta, delta)}};
         for (size_t w = 0; w < 3; w++)
-            sinkproof_verify_put_enclosed(result,
-                                          sinkproof_truth_distance(mass, (double)way[w].value),
-                                          sinkproof_mul_down(way[w].bound, kept));
+            verify_add_enclosed(result, sinkproof_truth_distance(mass, (double)way[w].value),
+                                sinkproof_mul_down(way[w].bound, kept));
     }
     arb_clear(mass);
     arb_clear(e_b);
@@ -172,7 +171,7 @@ void sinkproof_verify_one_minus(verify_measure *result, uint64_t seed) {
 
 // swiglu.gelu-fit: the activation of ref/ at u = 0 against GELU. It errs by the fit's largest
 // difference and by its own distance from x sigmoid(1.702 x).
-void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed) {
+void verify_gelu_fit(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("real-f64");
     arb_ptr gate_up = _arb_vec_init(2);
     arb_t above, below, fit, gelu;
@@ -191,8 +190,8 @@ void sinkproof_verify_gelu_fit(verify_measure *result, uint64_t seed) {
         sinkproof_truth_swiglu(fit, gate_up, 1, (sinkproof_swiglu_numbers){1.702, 7, 1},
                                VERIFY_BITS);
         sinkproof_truth_gelu(gelu, gate_up, VERIFY_BITS);
-        sinkproof_verify_put(result, sinkproof_truth_distance(gelu, y),
-                             largest + sinkproof_truth_distance(fit, y));
+        verify_add_comparison(result, sinkproof_truth_distance(gelu, y),
+                              largest + sinkproof_truth_distance(fit, y));
     }
     _arb_vec_clear(gate_up, 2);
     arb_clear(above);

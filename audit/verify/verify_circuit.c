@@ -12,7 +12,7 @@ static void put_run(verify_measure *result, const char *name,
                     const sinkproof_interventions *changes, bool balls, size_t n, uint64_t seed) {
     int32_t tokens_n[64];
     char spec[64];
-    sinkproof_circuit_study study;
+    circuit_study study;
     sinkproof_error error;
     sinkproof_model *model = NULL;
     snprintf(spec, sizeof spec, "synthetic:%s,seed=%u", name,
@@ -20,16 +20,15 @@ static void put_run(verify_measure *result, const char *name,
     if (!sinkproof_model_open(spec, &model, &error)) return; // nothing is counted
     size_t vocab = sinkproof_model_config(model)->vocab;
     for (size_t i = 0; i < n; i++) tokens_n[i] = (int32_t)(sinkproof_draw(&seed) % vocab);
-    sinkproof_circuit_options options = {.normed = sinkproof_draw(&seed) % 2 == 0, .balls = balls};
+    circuit_options options = {.normed = sinkproof_draw(&seed) % 2 == 0, .balls = balls};
     sinkproof_circuit *derived;
-    if (sinkproof_circuit_study_derive(model, changes, options.normed, n, &derived, &error)) {
-        if (sinkproof_circuit_study_run(model, derived, changes, &options, n, tokens_n, &study,
-                                        &error)) {
+    if (circuit_study_derive(model, changes, options.normed, n, &derived, &error)) {
+        if (circuit_study_run(model, derived, changes, &options, n, tokens_n, &study, &error)) {
             result->values += study.weights;
             result->wrong += study.outside;
             result->worst = sinkproof_worst(result->worst, study.share);
         }
-        sinkproof_circuit_study_free(&study);
+        circuit_study_free(&study);
         sinkproof_circuit_free(derived);
     }
     sinkproof_model_close(model);
@@ -43,11 +42,11 @@ enum { BALLS = 6, NUMBERS = 20 }; // tokens
     }
 
 #define CHECKED(name, model, ...)                                                                  \
-    void sinkproof_verify_##name##_enclosed(verify_measure *result, uint64_t seed) {               \
+    void verify_##name##_enclosed(verify_measure *result, uint64_t seed) {                         \
         static const sinkproof_interventions changes = __VA_ARGS__;                                \
         put_run(result, model, &changes, true, BALLS, seed);                                       \
     }                                                                                              \
-    void sinkproof_verify_##name##_run(verify_measure *result, uint64_t seed) {                    \
+    void verify_##name##_run(verify_measure *result, uint64_t seed) {                              \
         static const sinkproof_interventions changes = __VA_ARGS__;                                \
         put_run(result, model, &changes, false, NUMBERS, seed);                                    \
     }

@@ -23,19 +23,19 @@ static const float LOG2_E = 0x1.715476p0f;
 // Fills alpha[n + 1] from n scores and the sink, z[n].
 typedef void (*form)(size_t n, const float *z, float *alpha);
 
-static float top_of(size_t n, const float *z) {
+static float largest_float(size_t n, const float *z) {
     float m = -INFINITY;
     for (size_t j = 0; j < n; j++) m = z[j] > m ? z[j] : m;
     return m;
 }
 
-static float sum_of(size_t n, const float *e) {
+static float sum_floats(size_t n, const float *e) {
     float sum = 0;
     for (size_t j = 0; j < n; j++) sum += e[j];
     return sum;
 }
 
-static void measure(verify_measure *result, uint64_t seed, const char *name, form run) {
+static void measure_form(verify_measure *result, uint64_t seed, const char *name, form run) {
     sinkproof_policy policy = policy_named(name);
     for (size_t round = 0; round < ROWS; round++) {
         size_t n = sinkproof_draw_from_to(&seed, 1, MOST_KEYS);
@@ -53,18 +53,17 @@ static void measure(verify_measure *result, uint64_t seed, const char *name, for
         arb_ptr in = balls_of(z, n + 1), truth = _arb_vec_init((slong)n + 1);
         sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
         sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, known, sinkproof_known(z[n]), set,
-                                      &common));
-        sinkproof_verify_compare(result, truth, set, value, n + 1);
+        must(sinkproof_honest_softmax(&s, AT_A9, n, known, sinkproof_known(z[n]), set, &common));
+        verify_add_set_values(result, truth, set, value, n + 1);
         _arb_vec_clear(in, (slong)n + 1);
         _arb_vec_clear(truth, (slong)n + 1);
     }
 }
 
 static void base_2(size_t n, const float *z, float *alpha) {
-    float m = top_of(n + 1, z) * LOG2_E;
+    float m = largest_float(n + 1, z) * LOG2_E;
     for (size_t j = 0; j <= n; j++) alpha[j] = exp2f(fmaf(z[j], LOG2_E, -m));
-    float sum = sum_of(n + 1, alpha);
+    float sum = sum_floats(n + 1, alpha);
     for (size_t j = 0; j <= n; j++) alpha[j] /= sum;
 }
 
@@ -73,50 +72,50 @@ static void running_max(size_t n, const float *z, float *alpha) {
     float m = -INFINITY, sum = 0;
     for (size_t first = 0, end; first <= n; first = end) {
         end = first + 32 < n ? first + 32 : first < n ? n : n + 1;
-        float part = top_of(end - first, z + first), next = part > m ? part : m;
+        float part = largest_float(end - first, z + first), next = part > m ? part : m;
         float factor = m == next ? 1 : expf(m - next);
         for (size_t j = 0; j < first; j++) alpha[j] *= factor;
         for (size_t j = first; j < end; j++) alpha[j] = expf(z[j] - next);
-        sum = fmaf(sum, factor, sum_of(end - first, alpha + first)), m = next;
+        sum = fmaf(sum, factor, sum_floats(end - first, alpha + first)), m = next;
     }
     for (size_t j = 0; j <= n; j++) alpha[j] /= sum;
 }
 
-static float lse(size_t n, const float *z) {
-    float m = top_of(n, z), sum = 0;
+static float log_sum_exp(size_t n, const float *z) {
+    float m = largest_float(n, z), sum = 0;
     for (size_t j = 0; j < n; j++) sum += expf(z[j] - m);
     return m + logf(sum);
 }
 
 static void lse_subtracted(size_t n, const float *z, float *alpha) {
-    float all = lse(n + 1, z);
+    float all = log_sum_exp(n + 1, z);
     for (size_t j = 0; j <= n; j++) alpha[j] = expf(z[j] - all);
 }
 
 static void lse_gated(size_t n, const float *z, float *alpha) {
-    float keys = lse(n, z), m = top_of(n, z), gate = 1 / (1 + expf(z[n] - keys));
+    float keys = log_sum_exp(n, z), m = largest_float(n, z), gate = 1 / (1 + expf(z[n] - keys));
     for (size_t j = 0; j < n; j++) alpha[j] = expf(z[j] - m);
-    float sum = sum_of(n, alpha);
+    float sum = sum_floats(n, alpha);
     for (size_t j = 0; j < n; j++) alpha[j] = alpha[j] / sum * gate;
     alpha[n] = 1 / (1 + expf(keys - z[n]));
 }
 
-void sinkproof_verify_form_base2(verify_measure *result, uint64_t seed) {
-    measure(result, seed, "f32,A9.form=base-2", base_2);
+void verify_form_base2(verify_measure *result, uint64_t seed) {
+    measure_form(result, seed, "f32,A9.form=base-2", base_2);
 }
-void sinkproof_verify_form_running_max(verify_measure *result, uint64_t seed) {
-    measure(result, seed, "f32,A9.form=running-max", running_max);
+void verify_form_running_max(verify_measure *result, uint64_t seed) {
+    measure_form(result, seed, "f32,A9.form=running-max", running_max);
 }
-void sinkproof_verify_form_lse(verify_measure *result, uint64_t seed) {
-    measure(result, seed, "f32,A9.form=lse-subtracted", lse_subtracted);
-    measure(result, seed + 1, "f32,A9.form=lse-gated", lse_gated);
+void verify_form_lse(verify_measure *result, uint64_t seed) {
+    measure_form(result, seed, "f32,A9.form=lse-subtracted", lse_subtracted);
+    measure_form(result, seed + 1, "f32,A9.form=lse-gated", lse_gated);
 }
 
 // ---- the experts --------------------------------------------------------------------------------
 
-void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_setting *s,
-                                     size_t experts, const double *g_e, size_t chosen,
-                                     const int32_t *chosen_k, const double *value_k) {
+void verify_compare_chosen(verify_measure *result, const sinkproof_setting *s, size_t experts,
+                           const double *g_e, size_t chosen, const int32_t *chosen_k,
+                           const double *value_k) {
     sinkproof_honest *known_e = calloc(experts + chosen, sizeof *known_e), *set_k;
     size_t *index_k = calloc(chosen, sizeof *index_k);
     double common;
@@ -127,7 +126,7 @@ void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_set
     arb_ptr in = balls_of(g_e, experts), truth = _arb_vec_init((slong)chosen);
     sinkproof_truth_router_weights(truth, index_k, in, chosen, VERIFY_BITS);
     must(sinkproof_honest_expert_weights(s, experts, known_e, chosen, chosen_k, set_k, &common));
-    sinkproof_verify_compare(result, truth, set_k, value_k, chosen);
+    verify_add_set_values(result, truth, set_k, value_k, chosen);
     _arb_vec_clear(in, (slong)experts);
     _arb_vec_clear(truth, (slong)chosen);
     free(known_e);
@@ -135,7 +134,7 @@ void sinkproof_verify_compare_chosen(verify_measure *result, const sinkproof_set
 }
 
 // A softmax over all experts; the chosen weights are divided by their own sum.
-void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
+void verify_form_router(verify_measure *result, uint64_t seed) {
     enum { EXPERTS = 16, CHOSEN = 4 };
     sinkproof_policy policy = policy_named("f32,M4.form=softmax-all-renormalised");
     sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, RATE);
@@ -145,12 +144,12 @@ void sinkproof_verify_form_router(verify_measure *result, uint64_t seed) {
         int32_t chosen[CHOSEN];
         for (size_t e = 0; e < EXPERTS; e++) g[e] = z[e] = (float)between(&seed, -6, 6);
         sinkproof_router_choose(EXPERTS, CHOSEN, g, chosen);
-        float m = top_of(EXPERTS, z);
+        float m = largest_float(EXPERTS, z);
         for (size_t e = 0; e < EXPERTS; e++) z[e] = expf(z[e] - m);
-        float sum = sum_of(EXPERTS, z);
+        float sum = sum_floats(EXPERTS, z);
         for (size_t k = 0; k < CHOSEN; k++) chosen_sum += z[chosen[k]] / sum;
         for (size_t k = 0; k < CHOSEN; k++) value[k] = (double)(z[chosen[k]] / sum / chosen_sum);
-        sinkproof_verify_compare_chosen(result, &s, EXPERTS, g, CHOSEN, chosen, value);
+        verify_compare_chosen(result, &s, EXPERTS, g, CHOSEN, chosen, value);
     }
 }
 
@@ -163,13 +162,13 @@ static void compare_activation(verify_measure *result, const sinkproof_setting *
     sinkproof_truth_swiglu(truth, in, 1, config->swiglu, VERIFY_BITS);
     sinkproof_honest set =
         sinkproof_honest_swiglu(s, config->swiglu, sinkproof_known(gate), sinkproof_known(up));
-    sinkproof_verify_compare(result, truth, &set, &value, 1);
+    verify_add_set_values(result, truth, &set, &value, 1);
     _arb_vec_clear(in, 2);
     _arb_vec_clear(truth, 1);
 }
 
 // sigmoid(t) = (1 + tanh(t / 2)) / 2
-void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
+void verify_form_tanh(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,M8.form=tanh");
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
@@ -183,7 +182,7 @@ void sinkproof_verify_form_tanh(verify_measure *result, uint64_t seed) {
 }
 
 // Computed from e^|t|, which is rounded to bfloat16 or not.
-void sinkproof_verify_sigmoid_exp(verify_measure *result, uint64_t seed) {
+void verify_sigmoid_exp(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,M8.form=sigmoid,M8.exp=bf16?");
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
@@ -200,12 +199,12 @@ void sinkproof_verify_sigmoid_exp(verify_measure *result, uint64_t seed) {
 
 // ---- subnormal numbers read as zero, results flushed --------------------------------------------
 
-static float flushed(float x) {
+static float flushed_to_zero(float x) {
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
 
 // Products with weights that the sink has made small: sum_k w_k v_k, n <= MOST_KEYS.
-void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
+void verify_ftz(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (size_t round = 0; round < 4 * ROWS; round++) {
@@ -217,17 +216,17 @@ void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
             float a = (float)exp(shift + between(&seed, -2, 2)), b = (float)between(&seed, -2, 2);
             w[k] = a, w_k[k] = sinkproof_known(a);
             v[k] = b, v_k[k] = sinkproof_known(b);
-            sum = flushed(sum + flushed(flushed(a) * flushed(b)));
+            sum = flushed_to_zero(sum + flushed_to_zero(flushed_to_zero(a) * flushed_to_zero(b)));
         }
-        sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
-        sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n);
+        sinkproof_planes p = sinkproof_planes_new(w_k, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_new(v_k, 1, n, n);
         must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);
         arb_ptr a = balls_of(w, n), b = balls_of(v, n), truth = _arb_vec_init(1);
         sinkproof_truth_values(truth, a, b, n, 1, 1, VERIFY_BITS);
         double value = sum;
-        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        verify_add_set_values(result, truth, &set, &value, 1);
         _arb_vec_clear(a, (slong)n);
         _arb_vec_clear(b, (slong)n);
         _arb_vec_clear(truth, 1);
@@ -237,7 +236,7 @@ void sinkproof_verify_ftz(verify_measure *result, uint64_t seed) {
 // Sums of numbers whose sizes add up to about the largest float: where the set is bounded, every
 // intermediate result is below the largest float; where it is unbounded, an infinite result is
 // inside.
-void sinkproof_verify_overflow(verify_measure *result, uint64_t seed) {
+void verify_overflow(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (size_t round = 0; round < 4 * ROWS; round++) {
@@ -250,17 +249,13 @@ void sinkproof_verify_overflow(verify_measure *result, uint64_t seed) {
             w_k[k] = sinkproof_known((double)a), v_k[k] = sinkproof_known(1);
             sum += a, most = fmaxf(most, fabsf(sum));
         }
-        sinkproof_planes p = sinkproof_planes_of(w_k, 1, n, n);
-        sinkproof_planes q = sinkproof_planes_of(v_k, 1, n, n);
+        sinkproof_planes p = sinkproof_planes_new(w_k, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_new(v_k, 1, n, n);
         must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);
         bool bounded = set.lo > -INFINITY && set.hi < INFINITY;
         bool inside = set.lo <= (double)sum && (double)sum <= set.hi;
-        sinkproof_verify_put_exact(result,
-                                   !inside   ? INFINITY
-                                   : bounded ? (double)most
-                                             : 0,
-                                   FLT_MAX);
+        verify_add_exact(result, !inside ? INFINITY : bounded ? (double)most : 0, FLT_MAX);
     }
 }

@@ -18,13 +18,13 @@
 enum { ROUNDS = 60, MOST = 200, DIM = VERIFY_TURNED, HALF = DIM / 2 };
 static const double RATE = 1e-9;
 
-static float narrow(float x) {
+static float narrow_to_bf16(float x) {
     return (float)sinkproof_round(SINKPROOF_BF16, (double)x);
 }
 
 // ---- a norm rounded before its weight --------------------------------------------------------
 
-void sinkproof_verify_norm_rounded(verify_measure *result, uint64_t seed) {
+void verify_norm_rounded(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,A1.norm=bf16?");
     for (int round = 0; round < ROUNDS; round++) {
         size_t n = sinkproof_draw_from_to(&seed, 1, MOST);
@@ -39,7 +39,7 @@ void sinkproof_verify_norm_rounded(verify_measure *result, uint64_t seed) {
         float root = 1 / sqrtf(square / (float)n + 1e-5f);
         for (size_t i = 0; i < n; i++) {
             float normed = (float)x[i] * root;
-            value[i] = (round % 3 > 0 ? narrow(normed) : normed) * (float)scale[i];
+            value[i] = (round % 3 > 0 ? narrow_to_bf16(normed) : normed) * (float)scale[i];
         }
         sinkproof_matrix w = {.dtype = SINKPROOF_DTYPE_F64,
                               .count = 1,
@@ -52,9 +52,8 @@ void sinkproof_verify_norm_rounded(verify_measure *result, uint64_t seed) {
         arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, VERIFY_BITS);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, RATE);
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){n, scale, 1e-5}, known, set,
-                                 &common);
-        sinkproof_verify_compare(result, truth, set, value, n);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){n, scale, 1e-5}, known, set, &common);
+        verify_add_set_values(result, truth, set, value, n);
         _arb_vec_clear(in, (slong)n);
         _arb_vec_clear(truth, (slong)n);
     }
@@ -65,12 +64,12 @@ void sinkproof_verify_norm_rounded(verify_measure *result, uint64_t seed) {
 // The exponentials of n scores and of the sink, shifted by the row's maximum.
 typedef float (*exponential)(float x);
 
-static float growing(float x) { // 2^(x log2 e), the product rounded
+static float exp_by_exp2(float x) { // 2^(x log2 e), the product rounded
     return exp2f(x * 0x1.715476p0f);
 }
 
-static void weigh(verify_measure *result, uint64_t seed, const char *name, exponential e_to,
-                  bool rounds) {
+static void measure_weights(verify_measure *result, uint64_t seed, const char *name,
+                            exponential e_to, bool rounds) {
     sinkproof_policy policy = policy_named(name);
     for (int round = 0; round < ROUNDS; round++) {
         size_t n = sinkproof_draw_from_to(&seed, 1, MOST);
@@ -84,30 +83,29 @@ static void weigh(verify_measure *result, uint64_t seed, const char *name, expon
         }
         for (size_t j = 0; j <= n; j++) sum += e[j] = e_to((float)z[j] - m);
         for (size_t j = 0; j <= n; j++)
-            value[j] = (rounds && j < n && round % 2 ? narrow(e[j]) : e[j]) / sum;
+            value[j] = (rounds && j < n && round % 2 ? narrow_to_bf16(e[j]) : e[j]) / sum;
         arb_ptr in = balls_of(z, n + 1), truth = _arb_vec_init((slong)n + 1);
         sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
         sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, known, sinkproof_known(z[n]), set,
-                                      &common));
-        sinkproof_verify_compare(result, truth, set, value, n + 1);
+        must(sinkproof_honest_softmax(&s, AT_A9, n, known, sinkproof_known(z[n]), set, &common));
+        verify_add_set_values(result, truth, set, value, n + 1);
         _arb_vec_clear(in, (slong)n + 1);
         _arb_vec_clear(truth, (slong)n + 1);
     }
 }
 
-void sinkproof_verify_unnormalised(verify_measure *result, uint64_t seed) {
-    weigh(result, seed, "f32,A9.form=definition,A9.unnorm=bf16?", expf, true);
+void verify_unnormalised(verify_measure *result, uint64_t seed) {
+    measure_weights(result, seed, "f32,A9.form=definition,A9.unnorm=bf16?", expf, true);
 }
-void sinkproof_verify_exp_growing(verify_measure *result, uint64_t seed) {
-    weigh(result, seed, "f32,A9.form=definition,exp=3ulp+0.62|x|", growing, false);
+void verify_exp_growing(verify_measure *result, uint64_t seed) {
+    measure_weights(result, seed, "f32,A9.form=definition,exp=3ulp+0.62|x|", exp_by_exp2, false);
 }
 
 // ---- a value read before it is rounded -------------------------------------------------------
 
 // The value before rounding is enclosed; the stored value is one rounding away, and may be read
 // too.
-static void unrounded(verify_measure *result, uint64_t seed, bool as_stored) {
+static void measure_unrounded(verify_measure *result, uint64_t seed, bool as_stored) {
     static const sinkproof_format formats[] = {SINKPROOF_BF16, SINKPROOF_F16, SINKPROOF_F32};
     for (int round = 0; round < 10 * ROUNDS; round++) {
         sinkproof_format format = formats[round % 3];
@@ -120,22 +118,22 @@ static void unrounded(verify_measure *result, uint64_t seed, bool as_stored) {
         double end = stored > at_hand ? known.lo : known.hi;
         if (sinkproof_round(format, end) != stored) end = at_hand;
         arb_ptr truth = balls_of(&at_hand, 1);
-        sinkproof_verify_compare(result, truth, &set, as_stored ? &stored : &end, 1);
+        verify_add_set_values(result, truth, &set, as_stored ? &stored : &end, 1);
         _arb_vec_clear(truth, 1);
     }
 }
 
-void sinkproof_verify_unrounded(verify_measure *result, uint64_t seed) {
-    unrounded(result, seed, true);
+void verify_unrounded(verify_measure *result, uint64_t seed) {
+    measure_unrounded(result, seed, true);
 }
 // The unrounded value at the end of its interval that is farther from the stored value.
-void sinkproof_verify_near_unrounded(verify_measure *result, uint64_t seed) {
-    unrounded(result, seed, false);
+void verify_near_unrounded(verify_measure *result, uint64_t seed) {
+    measure_unrounded(result, seed, false);
 }
 
 // ---- rotations -------------------------------------------------------------------------------
 
-sinkproof_config sinkproof_verify_turned_config(void) {
+sinkproof_config verify_turned_config(void) {
     return (sinkproof_config){.head_dim = DIM,
                               .rotation.theta = 150000,
                               .rotation.factor = 32,
@@ -158,8 +156,8 @@ static void running_angles(const sinkproof_config *config, int32_t position, flo
 }
 
 // Float32 tables of one position from its angles, times a factor; x is turned by them.
-static void turn(const float angle[HALF], float factor, const double *x, float before,
-                 double y[DIM]) {
+static void turn_pair_table(const float angle[HALF], float factor, const double *x, float before,
+                            double y[DIM]) {
     for (size_t i = 0; i < HALF; i++) {
         float c = cosf(angle[i]) * factor, s = sinf(angle[i]) * factor;
         float a = (float)x[i] * before, b = (float)x[i + HALF] * before;
@@ -167,15 +165,15 @@ static void turn(const float angle[HALF], float factor, const double *x, float b
     }
 }
 
-void sinkproof_verify_compare_turned(verify_measure *result, const sinkproof_policy *policy,
-                                     const sinkproof_config *config, int32_t position, bool first,
-                                     const float *angle_i, const double *x_d) {
+void verify_compare_turned(verify_measure *result, const sinkproof_policy *policy,
+                           const sinkproof_config *config, int32_t position, bool first,
+                           const float *angle_i, const double *x_d) {
     double y[DIM];
     float concentration = (float)sinkproof_yarn_concentration(config);
     sinkproof_honest known[DIM], set[DIM], work[2 * DIM], table[4][HALF];
     sinkproof_setting s = sinkproof_setting_for(policy, DIM, RATE);
     for (size_t d = 0; d < DIM; d++) known[d] = sinkproof_known(x_d[d]);
-    turn(angle_i, first ? 1 : concentration, x_d, first ? concentration : 1, y);
+    turn_pair_table(angle_i, first ? 1 : concentration, x_d, first ? concentration : 1, y);
     sinkproof_truth_yarn yarn;
     sinkproof_truth_yarn_init(&yarn, config, VERIFY_BITS);
     arb_ptr in = balls_of(x_d, DIM), truth = _arb_vec_init(DIM);
@@ -185,33 +183,34 @@ void sinkproof_verify_compare_turned(verify_measure *result, const sinkproof_pol
     const sinkproof_turns turns = first ? (sinkproof_turns){NULL, NULL, table[2], table[3]}
                                         : (sinkproof_turns){table[0], table[1], NULL, NULL};
     sinkproof_honest_turn(&s, config, &turns, known, work, set);
-    sinkproof_verify_compare(result, truth, set, y, DIM);
+    verify_add_set_values(result, truth, set, y, DIM);
     _arb_vec_clear(in, DIM);
     _arb_vec_clear(truth, DIM);
     sinkproof_truth_yarn_clear(&yarn);
 }
 
-static void rotate(verify_measure *result, uint64_t *seed, const char *name, int32_t position,
-                   bool running, bool first) {
+static void measure_rotation(verify_measure *result, uint64_t *seed, const char *name,
+                             int32_t position, bool running, bool first) {
     sinkproof_policy policy = policy_named(name);
-    sinkproof_config config = sinkproof_verify_turned_config();
+    sinkproof_config config = verify_turned_config();
     double freq[HALF], x[DIM];
     float angle[HALF];
     for (size_t d = 0; d < DIM; d++) x[d] = (float)between(seed, -4, 4);
     sinkproof_yarn_frequencies(&policy, &config, freq);
     for (size_t i = 0; i < HALF; i++) angle[i] = (float)position * (float)freq[i];
     if (running) running_angles(&config, position, angle);
-    sinkproof_verify_compare_turned(result, &policy, &config, position, first, angle, x);
+    verify_compare_turned(result, &policy, &config, position, first, angle, x);
 }
 
 static const int32_t positions[] = {0, 1, 2, 127, 1000, 4095};
 
 // The same next to powers: their angle is near the real one, from which the product drifts away.
-void sinkproof_verify_running_angle(verify_measure *result, uint64_t seed) {
+void verify_running_angle(verify_measure *result, uint64_t seed) {
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
-        rotate(result, &seed, "f32,A4.freq.form=powers|running-product", positions[p], true, false);
+        measure_rotation(result, &seed, "f32,A4.freq.form=powers|running-product", positions[p],
+                         true, false);
 }
-void sinkproof_verify_scaled_first(verify_measure *result, uint64_t seed) {
+void verify_scaled_first(verify_measure *result, uint64_t seed) {
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
-        rotate(result, &seed, "f32,A4.form=scaled-first", positions[p], false, true);
+        measure_rotation(result, &seed, "f32,A4.form=scaled-first", positions[p], false, true);
 }

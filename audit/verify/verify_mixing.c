@@ -20,8 +20,8 @@ typedef struct states {
     double *x_lnc;
 } states;
 
-static void keep(void *context, const char *name, size_t rank, const size_t *shape,
-                 const double *values) {
+static void keep_state(void *context, const char *name, size_t rank, const size_t *shape,
+                       const double *values) {
     states *s = context;
     const char *point = strrchr(name, '.');
     if (rank != 2 || (strcmp(name, "T0") != 0 && (point == NULL || strcmp(point, ".M12") != 0)))
@@ -29,7 +29,7 @@ static void keep(void *context, const char *name, size_t rank, const size_t *sha
     memcpy(s->x_lnc + s->count++ * TOKENS * s->width, values, shape[0] * shape[1] * sizeof *values);
 }
 
-static bool run(const sinkproof_model *model, const int32_t *tokens_n, states *s) {
+static bool run_and_keep(const sinkproof_model *model, const int32_t *tokens_n, states *s) {
     sinkproof_policy policy;
     sinkproof_error error;
     const sinkproof_config *c = sinkproof_model_config(model);
@@ -37,7 +37,7 @@ static bool run(const sinkproof_model *model, const int32_t *tokens_n, states *s
     *s = (states){.width = c->hidden};
     s->x_lnc = malloc((c->n_layers + 1) * TOKENS * c->hidden * sizeof *s->x_lnc);
     sinkproof_session *session = sinkproof_session_new(model, &policy);
-    sinkproof_observer observer = {.see = keep, .context = s, .no_logits = true};
+    sinkproof_observer observer = {.see = keep_state, .context = s, .no_logits = true};
     bool good = session != NULL && s->x_lnc != NULL &&
                 sinkproof_forward(session, TOKENS, tokens_n, NULL, &observer, &error);
     sinkproof_session_free(session);
@@ -53,8 +53,8 @@ static void put_pair(verify_measure *result, const states *x, const states *y, s
             double off = sinkproof_row_moved(x->width, x->x_lnc + at, y->x_lnc + at).off;
             bool still = i < p || (l == 0 && i > p),
                  moved = (l + 1 == x->count && i >= p) || i == p;
-            if (still) sinkproof_verify_put(result, off, 0);
-            if (moved) sinkproof_verify_put(result, off > 0 ? 0 : 1, 0);
+            if (still) verify_add_comparison(result, off, 0);
+            if (moved) verify_add_comparison(result, off > 0 ? 0 : 1, 0);
         }
 }
 
@@ -67,15 +67,15 @@ static void put_model(verify_measure *result, const char *spec, uint64_t seed) {
     size_t vocab = sinkproof_model_config(model)->vocab;
     for (size_t i = 0; i < TOKENS; i++) tokens_n[i] = (int32_t)(sinkproof_draw(&seed) % vocab);
     size_t p = (size_t)(sinkproof_draw(&seed) % TOKENS);
-    bool good = run(model, tokens_n, &x);
+    bool good = run_and_keep(model, tokens_n, &x);
     tokens_n[p] = (int32_t)(((size_t)tokens_n[p] + 1) % vocab);
-    if (good && run(model, tokens_n, &y)) put_pair(result, &x, &y, p);
+    if (good && run_and_keep(model, tokens_n, &y)) put_pair(result, &x, &y, p);
     free(x.x_lnc);
     free(y.x_lnc);
     sinkproof_model_close(model);
 }
 
-void sinkproof_verify_perturbed(verify_measure *result, uint64_t seed) {
+void verify_perturbed(verify_measure *result, uint64_t seed) {
     put_model(result, "synthetic:tiny", seed);
     put_model(result, "synthetic:tiny,sink=none", seed);
 }

@@ -37,8 +37,8 @@ static float by_tanh(float t, double ulps, int side) {
 }
 
 // Gates from `low` to `high`.
-static void activations(verify_measure *result, uint64_t seed, const char *name, double ulps,
-                        double low, double high, sigmoid_form form) {
+static void measure_activations(verify_measure *result, uint64_t seed, const char *name,
+                                double ulps, double low, double high, sigmoid_form form) {
     sinkproof_policy policy = policy_named(name);
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
@@ -52,28 +52,29 @@ static void activations(verify_measure *result, uint64_t seed, const char *name,
         sinkproof_truth_swiglu(truth, in, 1, config.swiglu, VERIFY_BITS);
         sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(u[0]),
                                                        sinkproof_known(u[1]));
-        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        verify_add_set_values(result, truth, &set, &value, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);
     }
 }
 
-void sinkproof_verify_near_swiglu(verify_measure *result, uint64_t seed) {
-    activations(result, seed, "f32,M8.form=sigmoid", DECLARED, -4, -1, by_exponential);
+void verify_near_swiglu(verify_measure *result, uint64_t seed) {
+    measure_activations(result, seed, "f32,M8.form=sigmoid", DECLARED, -4, -1, by_exponential);
 }
-void sinkproof_verify_near_swiglu_declared(verify_measure *result, uint64_t seed) {
-    activations(result, seed, "f32,M8.form=sigmoid,exp=64ulp", 64, -4, -1, by_exponential);
+void verify_near_swiglu_declared(verify_measure *result, uint64_t seed) {
+    measure_activations(result, seed, "f32,M8.form=sigmoid,exp=64ulp", 64, -4, -1, by_exponential);
 }
-void sinkproof_verify_near_sigmoid_exp(verify_measure *result, uint64_t seed) {
-    activations(result, seed, "f32,M8.form=sigmoid,M8.exp=f32,exp=64ulp", 64, -4, -1, by_size);
+void verify_near_sigmoid_exp(verify_measure *result, uint64_t seed) {
+    measure_activations(result, seed, "f32,M8.form=sigmoid,M8.exp=f32,exp=64ulp", 64, -4, -1,
+                        by_size);
 }
-void sinkproof_verify_near_tanh(verify_measure *result, uint64_t seed) {
-    activations(result, seed, "f32,M8.form=tanh,tanh=64ulp", 64, -0.75, -0.6, by_tanh);
+void verify_near_tanh(verify_measure *result, uint64_t seed) {
+    measure_activations(result, seed, "f32,M8.form=tanh,tanh=64ulp", 64, -0.75, -0.6, by_tanh);
 }
 
 // Numbers for which 1 + tanh is about 1/2, and a coarse tanh, since at 2 ulp its error would only
 // equal the roundings.
-void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed) {
+void verify_near_gelu(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,tanh=64ulp");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (int k = 0; k < DRAWS; k++) {
@@ -84,7 +85,7 @@ void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed) {
         arb_ptr in = balls_of(&v, 1), truth = _arb_vec_init(1);
         sinkproof_truth_gelu_tanh(truth, in, 1, VERIFY_BITS);
         sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(v));
-        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        verify_add_set_values(result, truth, &set, &value, 1);
         _arb_vec_clear(in, 1);
         _arb_vec_clear(truth, 1);
     }
@@ -93,7 +94,7 @@ void sinkproof_verify_near_gelu(verify_measure *result, uint64_t seed) {
 // ---- rotations ----------------------------------------------------------------------------------
 
 // The share of pair i that keeps its trained frequency.
-static float kept_of(const sinkproof_config *config, size_t i) {
+static float ramp_kept_share(const sinkproof_config *config, size_t i) {
     double low, high;
     sinkproof_yarn_range(config, true, &low, &high);
     float ramp = ((float)i - (float)low) / (float)(high - low);
@@ -105,7 +106,7 @@ static void angles_of_powers(const sinkproof_config *c, float position, int side
     for (size_t i = 0; i < HALF; i++) {
         double exponent = (double)(float)(2 * (double)i / DIM);
         float power = i == 0 ? 1 : at_limit(pow(c->rotation.theta, exponent), DECLARED, side);
-        float keep = kept_of(c, i), slow = 1 / ((float)c->rotation.factor * power),
+        float keep = ramp_kept_share(c, i), slow = 1 / ((float)c->rotation.factor * power),
               fast = 1 / power;
         angle_i[i] = position * (slow * (1 - keep) + fast * keep);
     }
@@ -116,7 +117,7 @@ static void angles_of_products(const sinkproof_config *c, float position, int si
                                float *angle_i) {
     float ratio = at_limit(pow(c->rotation.theta, -2.0 / DIM), DECLARED, side), angle = position;
     for (size_t i = 0; i < HALF; i++, angle *= ratio) {
-        float keep = kept_of(c, i);
+        float keep = ramp_kept_share(c, i);
         angle_i[i] = angle * (1 / (float)c->rotation.factor) * (1 - keep) + angle * keep;
     }
 }
@@ -126,35 +127,36 @@ typedef void (*angles)(const sinkproof_config *c, float position, int side, floa
 // Turns random vectors at far positions, where a frequency's error counts most; the concentration
 // is in the tables, or multiplied into the vector first. Where the policy fixes the roundings of
 // the frequencies, the real rotation need not be in the set: here they are optional.
-static void turned(verify_measure *result, uint64_t seed, const char *name, bool first,
-                   angles angles_of) {
+static void measure_turned(verify_measure *result, uint64_t seed, const char *name, bool first,
+                           angles angles_of) {
     sinkproof_policy policy = policy_named(name);
-    sinkproof_config config = sinkproof_verify_turned_config();
+    sinkproof_config config = verify_turned_config();
     float angle_i[HALF];
     for (int round = 0; round < 4; round++) {
         int32_t position = (int32_t)sinkproof_draw_from_to(&seed, 100000, 131071);
         double x[DIM];
         for (size_t d = 0; d < DIM; d++) x[d] = (double)(float)between(&seed, -4, 4);
         angles_of(&config, (float)position, round % 2 ? 1 : -1, angle_i);
-        sinkproof_verify_compare_turned(result, &policy, &config, position, first, angle_i, x);
+        verify_compare_turned(result, &policy, &config, position, first, angle_i, x);
     }
 }
 
-void sinkproof_verify_near_rope(verify_measure *result, uint64_t seed) {
-    turned(result, seed, "f32,A4.freq=f32?,A4.angle=f32?", false, angles_of_powers);
+void verify_near_rope(verify_measure *result, uint64_t seed) {
+    measure_turned(result, seed, "f32,A4.freq=f32?,A4.angle=f32?", false, angles_of_powers);
 }
-void sinkproof_verify_near_running_angle(verify_measure *result, uint64_t seed) {
-    turned(result, seed, "f32,A4.freq.form=powers|running-product", false, angles_of_products);
+void verify_near_running_angle(verify_measure *result, uint64_t seed) {
+    measure_turned(result, seed, "f32,A4.freq.form=powers|running-product", false,
+                   angles_of_products);
 }
-void sinkproof_verify_near_scaled_first(verify_measure *result, uint64_t seed) {
-    turned(result, seed, "f32,A4.form=scaled-first,A4.freq=f32?,A4.angle=f32?", true,
-           angles_of_powers);
+void verify_near_scaled_first(verify_measure *result, uint64_t seed) {
+    measure_turned(result, seed, "f32,A4.form=scaled-first,A4.freq=f32?,A4.angle=f32?", true,
+                   angles_of_powers);
 }
 
 // ---- rows that change ---------------------------------------------------------------------------
 
 // bound.evict: the identity of a row for which the bound is reached, as one number over the other.
-void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed) {
+void verify_near_evict(verify_measure *result, uint64_t seed) {
     enum { ROWS = 20 };
     const sinkproof_identity *identity;
     arb_ptr side = _arb_vec_init(2 * SINKPROOF_BALL_DIM), right = side + SINKPROOF_BALL_DIM;
@@ -167,8 +169,8 @@ void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed) {
             identity->left(side, &m, VERIFY_BITS);
             identity->right(right, &m, VERIFY_BITS);
             for (size_t d = 0; d < m.dim; d++) // equal except for 2^-250: the same binary64 number
-                sinkproof_verify_put_enclosed(result, arf_get_d(arb_midref(side + d), ARF_RND_NEAR),
-                                              arf_get_d(arb_midref(right + d), ARF_RND_NEAR));
+                verify_add_enclosed(result, arf_get_d(arb_midref(side + d), ARF_RND_NEAR),
+                                    arf_get_d(arb_midref(right + d), ARF_RND_NEAR));
             sinkproof_ball_clear(&m);
         }
     }
@@ -176,7 +178,7 @@ void sinkproof_verify_near_evict(verify_measure *result, uint64_t seed) {
 }
 
 // e^s / (1 + e^s)
-static void share_of(arb_t out, double score) {
+static void exp_share_ball(arb_t out, double score) {
     arb_set_d(out, -score);
     arb_exp(out, out, VERIFY_BITS);
     arb_add_ui(out, out, 1, VERIFY_BITS);
@@ -185,7 +187,7 @@ static void share_of(arb_t out, double score) {
 
 // bound.quantized-cache: two keys without a sink, with values 1 and -1; the second key's score errs
 // by delta and its value by eps, and both move the row's output up from alpha_1 - alpha_0.
-void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed) {
+void verify_near_quantized_cache(verify_measure *result, uint64_t seed) {
     arb_t after, before, moved, value;
     arb_init(after);
     arb_init(before);
@@ -194,15 +196,15 @@ void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed
     for (int k = 0; k < 20; k++) {
         double score = (double)(float)between(&seed, -6, -5);
         double delta = (double)(float)between(&seed, 0.001, 0.01), eps = delta / 4;
-        share_of(before, score);
-        share_of(after, score + delta); // exact: both are binary32 numbers
+        exp_share_ball(before, score);
+        exp_share_ball(after, score + delta); // exact: both are binary32 numbers
         arb_set_d(value, 2 + eps);
         arb_mul(moved, value, after, VERIFY_BITS);
         arb_submul_ui(moved, before, 2, VERIFY_BITS); // (1 + eps) a' - (1 - a') - (a - (1 - a))
         double last = arf_get_d(arb_midref(after), ARF_RND_DOWN);
         const double alpha_j[2] = {1 - last, last}, delta_j[2] = {0, delta}, eps_j[2] = {0, eps};
-        sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(moved, 0),
-                                      sinkproof_cache_bound(2, alpha_j, delta_j, eps_j, 0, 1));
+        verify_add_enclosed(result, sinkproof_truth_distance(moved, 0),
+                            sinkproof_cache_bound(2, alpha_j, delta_j, eps_j, 0, 1));
     }
     arb_clear(after);
     arb_clear(before);
@@ -211,7 +213,7 @@ void sinkproof_verify_near_quantized_cache(verify_measure *result, uint64_t seed
 }
 
 // Numbers half way between two quantized ones.
-void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed) {
+void verify_near_quantise(verify_measure *result, uint64_t seed) {
     static const int widths[] = {4, 8};
     for (int k = 0; k < 40; k++) {
         int bits = widths[k % 2], limit = (1 << (bits - 1)) - 1;
@@ -220,7 +222,6 @@ void sinkproof_verify_near_quantise(verify_measure *result, uint64_t seed) {
         double x[2] = {unit * limit, unit * (whole + 0.5)}, kept[2];
         double scale = sinkproof_quantise(bits, 2, x, kept);
         for (int i = 0; i < 2; i++)
-            sinkproof_verify_put_exact(result, fabs(kept[i] - x[i]),
-                                       sinkproof_quantise_most(bits, scale));
+            verify_add_exact(result, fabs(kept[i] - x[i]), sinkproof_quantise_most(bits, scale));
     }
 }

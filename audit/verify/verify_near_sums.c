@@ -20,7 +20,7 @@ static double drawn_scale(uint64_t *seed) {
     return sinkproof_draw_from_to(seed, 0, 1) ? power : -power;
 }
 
-static sinkproof_matrix row_of(const double *x, size_t n) {
+static sinkproof_matrix row_matrix(const double *x, size_t n) {
     return (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_F64,
                               .count = 1,
                               .rows = 1,
@@ -33,7 +33,7 @@ static sinkproof_matrix row_of(const double *x, size_t n) {
 }
 
 // bound.dot: with FMA and without, 1 and then ties.
-void sinkproof_verify_near_dot(verify_measure *result, uint64_t seed) {
+void verify_near_dot(verify_measure *result, uint64_t seed) {
     arf_t exact;
     arb_t ball;
     arf_init(exact);
@@ -48,17 +48,17 @@ void sinkproof_verify_near_dot(verify_measure *result, uint64_t seed) {
         }
         sinkproof_exact_dot(exact, TERMS, a, b);
         arb_set_arf(ball, exact);
-        sinkproof_verify_put_exact(result, sinkproof_truth_distance(ball, (double)sum),
-                                   sinkproof_mul_down(sinkproof_gamma(TERMS, 0x1p-24), size));
+        verify_add_exact(result, sinkproof_truth_distance(ball, (double)sum),
+                         sinkproof_mul_down(sinkproof_gamma(TERMS, 0x1p-24), size));
     }
     arf_clear(exact);
     arb_clear(ball);
 }
 
-static sinkproof_honest set_of_products(const sinkproof_setting *s, size_t n,
-                                        const sinkproof_honest *a_k, const sinkproof_honest *b_k) {
+static sinkproof_honest products_set(const sinkproof_setting *s, size_t n,
+                                     const sinkproof_honest *a_k, const sinkproof_honest *b_k) {
     sinkproof_honest set;
-    sinkproof_planes p = sinkproof_planes_of(a_k, 1, n, n), q = sinkproof_planes_of(b_k, 1, n, n);
+    sinkproof_planes p = sinkproof_planes_new(a_k, 1, n, n), q = sinkproof_planes_new(b_k, 1, n, n);
     must(sinkproof_honest_products(s, &p, &q, NULL, NULL, &set, 1));
     sinkproof_planes_free(&p);
     sinkproof_planes_free(&q);
@@ -72,7 +72,7 @@ static void compare_products(verify_measure *result, const sinkproof_honest *set
     arb_ptr a = _arb_vec_init((slong)n), b = _arb_vec_init((slong)n), truth = _arb_vec_init(1);
     for (size_t k = 0; k < n; k++) arb_set_d(a + k, a_k[k].mid), arb_set_d(b + k, b_k[k].mid);
     sinkproof_truth_values(truth, a, b, n, 1, 1, VERIFY_BITS);
-    sinkproof_verify_compare(result, truth, set, &value, 1);
+    verify_add_set_values(result, truth, set, &value, 1);
     _arb_vec_clear(a, (slong)n);
     _arb_vec_clear(b, (slong)n);
     _arb_vec_clear(truth, 1);
@@ -83,7 +83,7 @@ static void compare_products(verify_measure *result, const sinkproof_honest *set
 // equal odds; before it additions are exact. Averaged over its place, the squared errors add up to
 // the set's average over all orders. Of 400 such errors the largest is at least 1.5 standard
 // deviations, a fifth of the likely set, except with odds below 1e-20.
-void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed) {
+void verify_near_dot_likely(verify_measure *result, uint64_t seed) {
     enum { N = 64, SUMS = 400 };
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, RATE);
@@ -98,7 +98,7 @@ void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed) {
             b_k[k] = sinkproof_known(1);
             sum += (float)a_k[k].mid;
         }
-        sinkproof_honest set = set_of_products(&s, N, a_k, b_k);
+        sinkproof_honest set = products_set(&s, N, a_k, b_k);
         set.lo = set.likely_lo, set.hi = set.likely_hi;
         compare_products(result, &set, N, a_k, b_k, (double)sum);
     }
@@ -107,7 +107,7 @@ void sinkproof_verify_near_dot_likely(verify_measure *result, uint64_t seed) {
 // bound.dot-exact: two products of 52 bits each, whose sum is within 2^-25 of the certificate's
 // limit. The certificate must hold, and the sum is exact. With a third product the sum is an odd
 // number of 54 bits, and a certificate would be wrong.
-void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed) {
+void verify_near_dot_exact(verify_measure *result, uint64_t seed) {
     arf_t exact;
     arf_init(exact);
     for (int round = 0; round < DRAWS; round++) {
@@ -117,18 +117,17 @@ void sinkproof_verify_near_dot_exact(verify_measure *result, uint64_t seed) {
         sinkproof_exact_dot_gmp(exact, 2, a, b);
         bool right = given && arf_cmp_d(exact, value) == 0;
         double units = 2 * b[0] * b[0]; // in units of the last bit of a product
-        sinkproof_verify_put_exact(result, !given ? 0 : right ? units : INFINITY, 0x1p53);
+        verify_add_exact(result, !given ? 0 : right ? units : INFINITY, 0x1p53);
         b[2] = 0x1.8p25 + 1; // odd, like the others
         given = sinkproof_dot_certified(3, a, b, &value);
         sinkproof_exact_dot_gmp(exact, 3, a, b);
-        sinkproof_verify_put_exact(result, given && arf_cmp_d(exact, value) != 0 ? INFINITY : 0,
-                                   0x1p53);
+        verify_add_exact(result, given && arf_cmp_d(exact, value) != 0 ? INFINITY : 0, 0x1p53);
     }
     arf_clear(exact);
 }
 
 // bound.linear: the bias is 1, and each product is a tie with respect to it.
-void sinkproof_verify_near_linear(verify_measure *result, uint64_t seed) {
+void verify_near_linear(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (int round = 0; round < DRAWS; round++) {
@@ -139,14 +138,14 @@ void sinkproof_verify_near_linear(verify_measure *result, uint64_t seed) {
             x[k] = bias * 0x1p-12, w[k] = 0x1p-12, known[k] = sinkproof_known(x[k]);
             sum += (float)x[k] * (float)w[k];
         }
-        sinkproof_matrix w_rc = row_of(w, TERMS), b_r = row_of(&bias, 1);
+        sinkproof_matrix w_rc = row_matrix(w, TERMS), b_r = row_matrix(&bias, 1);
         arb_ptr in = balls_of(x, TERMS), truth = _arb_vec_init(1);
         sinkproof_truth_linear(truth, in, 1, &w_rc, &b_r, VERIFY_BITS);
-        sinkproof_planes planes = sinkproof_planes_of(known, 1, TERMS, TERMS);
+        sinkproof_planes planes = sinkproof_planes_new(known, 1, TERMS, TERMS);
         must(sinkproof_honest_linear(&s, &planes, &(sinkproof_weight_rows){&w_rc, 0, 1, &bias},
                                      &set, 1));
         double value = (double)sum;
-        sinkproof_verify_compare(result, truth, &set, &value, 1);
+        verify_add_set_values(result, truth, &set, &value, 1);
         sinkproof_planes_free(&planes);
         _arb_vec_clear(in, TERMS);
         _arb_vec_clear(truth, 1);
@@ -154,7 +153,7 @@ void sinkproof_verify_near_linear(verify_measure *result, uint64_t seed) {
 }
 
 // A number known to 2^-18 of itself, of which an engine holds the lower end.
-static sinkproof_honest blurred(double mid) {
+static sinkproof_honest blurred_set(double mid) {
     double radius = fabs(mid) * 0x1p-18;
     return sinkproof_around(mid, radius, radius, 0, 0);
 }
@@ -164,7 +163,7 @@ static float lower_end(double mid) {
 
 // bound.value: every weight and every value is at the lower end of its set, and the terms after the
 // first are less than half a step of the sum.
-void sinkproof_verify_near_value(verify_measure *result, uint64_t seed) {
+void verify_near_value(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (int round = 0; round < DRAWS; round++) {
@@ -173,16 +172,16 @@ void sinkproof_verify_near_value(verify_measure *result, uint64_t seed) {
         float sum = 0;
         for (size_t k = 0; k < TERMS; k++) {
             double a = k == 0 ? 1 + 0x1p-8 : 0x1p-12, v = scale * (k == 0 ? 1 + 0x1p-8 : 0x1p-12);
-            a_k[k] = blurred(a), v_k[k] = blurred(v);
+            a_k[k] = blurred_set(a), v_k[k] = blurred_set(v);
             sum += lower_end(a) * lower_end(v);
         }
-        sinkproof_honest set = set_of_products(&s, TERMS, a_k, v_k);
+        sinkproof_honest set = products_set(&s, TERMS, a_k, v_k);
         compare_products(result, &set, TERMS, a_k, v_k, (double)sum);
     }
 }
 
 // bound.ftz: weights just below the smallest normal number, which are read as zero; large values.
-void sinkproof_verify_near_ftz(verify_measure *result, uint64_t seed) {
+void verify_near_ftz(verify_measure *result, uint64_t seed) {
     enum { N = 100 };
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
@@ -193,14 +192,14 @@ void sinkproof_verify_near_ftz(verify_measure *result, uint64_t seed) {
             w_k[k] = sinkproof_known(0x1p-126 - 0x1p-149);
             v_k[k] = sinkproof_known(0x1p40 * scale);
         }
-        sinkproof_honest set = set_of_products(&s, N, w_k, v_k);
+        sinkproof_honest set = products_set(&s, N, w_k, v_k);
         compare_products(result, &set, N, w_k, v_k, 0); // a sum of products with 0
     }
 }
 
 // bound.overflow: sizes that add up to 1 - 2^-10 times the largest number. The set is bounded, and
 // the sum comes that near to the largest number.
-void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed) {
+void verify_near_overflow(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     for (int round = 0; round < DRAWS; round++) {
@@ -212,14 +211,10 @@ void sinkproof_verify_near_overflow(verify_measure *result, uint64_t seed) {
             w_k[k] = sinkproof_known((double)a), v_k[k] = sinkproof_known(1);
             sum += a;
         }
-        sinkproof_honest set = set_of_products(&s, n, w_k, v_k);
+        sinkproof_honest set = products_set(&s, n, w_k, v_k);
         bool bounded = set.lo > -INFINITY && set.hi < INFINITY;
         bool inside = set.lo <= (double)sum && (double)sum <= set.hi;
-        sinkproof_verify_put_exact(result,
-                                   !inside   ? INFINITY
-                                   : bounded ? (double)sum
-                                             : 0,
-                                   (double)FLT_MAX);
+        verify_add_exact(result, !inside ? INFINITY : bounded ? (double)sum : 0, (double)FLT_MAX);
     }
 }
 
@@ -229,7 +224,7 @@ static float root_at_limit(float x) {
 }
 
 // Squares that are ties with respect to the first; the weight multiplies last.
-static void norm(verify_measure *result, uint64_t seed, const char *name) {
+static void measure_norm(verify_measure *result, uint64_t seed, const char *name) {
     sinkproof_policy policy = policy_named(name);
     sinkproof_setting s = sinkproof_setting_for(&policy, TERMS, RATE);
     for (int round = 0; round < DRAWS; round++) {
@@ -244,27 +239,27 @@ static void norm(verify_measure *result, uint64_t seed, const char *name) {
         float root = root_at_limit(sum / (float)TERMS + (float)eps);
         for (size_t i = 0; i < TERMS; i++)
             value[i] = (double)((float)x[i] * root * (float)scale[i]);
-        sinkproof_matrix w = row_of(scale, TERMS);
+        sinkproof_matrix w = row_matrix(scale, TERMS);
         arb_ptr in = balls_of(x, TERMS), truth = _arb_vec_init(TERMS);
         sinkproof_truth_rmsnorm(truth, in, 1, &w, eps, VERIFY_BITS);
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){TERMS, scale, eps}, known,
-                                 set, &common);
-        sinkproof_verify_compare(result, truth, set, value, 8); // they share the root
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){TERMS, scale, eps}, known, set,
+                                 &common);
+        verify_add_set_values(result, truth, set, value, 8); // they share the root
         _arb_vec_clear(in, TERMS);
         _arb_vec_clear(truth, TERMS);
     }
 }
 
-void sinkproof_verify_near_rmsnorm(verify_measure *result, uint64_t seed) {
-    norm(result, seed, "f32");
+void verify_near_rmsnorm(verify_measure *result, uint64_t seed) {
+    measure_norm(result, seed, "f32");
 }
-void sinkproof_verify_near_norm_rounded(verify_measure *result, uint64_t seed) {
-    norm(result, seed, "f32,A1.norm=f32?");
+void verify_near_norm_rounded(verify_measure *result, uint64_t seed) {
+    measure_norm(result, seed, "f32,A1.norm=f32?");
 }
 
 // bound.layernorm: 1, ties, and last a number equal to the mean as it was summed: its deviation is
 // 0 in the engine, and over the reals it equals the loss of the mean.
-void sinkproof_verify_near_layernorm(verify_measure *result, uint64_t seed) {
+void verify_near_layernorm(verify_measure *result, uint64_t seed) {
     enum { D = 2048 };
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, D, RATE);
@@ -283,12 +278,11 @@ void sinkproof_verify_near_layernorm(verify_measure *result, uint64_t seed) {
         for (size_t i = 0; i < D; i++) squares += ((float)x[i] - mean) * ((float)x[i] - mean);
         float root = root_at_limit(squares / (float)D + (float)eps);
         double value = (double)(((float)x[D - 1] - mean) * root);
-        sinkproof_matrix w = row_of(one, D), b = row_of(zero, D);
+        sinkproof_matrix w = row_matrix(one, D), b = row_matrix(zero, D);
         arb_ptr in = balls_of(x, D), truth = _arb_vec_init(D);
         sinkproof_truth_layernorm(truth, in, 1, &w, &b, eps, VERIFY_BITS);
-        sinkproof_honest_layernorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){D, one, eps}, zero, known,
-                                   set);
-        sinkproof_verify_compare(result, truth + D - 1, set + D - 1, &value, 1);
+        sinkproof_honest_layernorm(&s, AT_A1, &(sinkproof_norm){D, one, eps}, zero, known, set);
+        verify_add_set_values(result, truth + D - 1, set + D - 1, &value, 1);
         _arb_vec_clear(in, D);
         _arb_vec_clear(truth, D);
     }

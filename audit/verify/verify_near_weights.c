@@ -28,8 +28,8 @@ static void compare_weights(verify_measure *result, const char *policy, size_t n
     for (size_t j = 0; j <= n; j++) known[j] = sinkproof_known(z_j[j]);
     arb_ptr in = balls_of(z_j, n + 1), truth = _arb_vec_init((slong)n + 1);
     sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, known, known[n], set, &common));
-    sinkproof_verify_compare(result, truth, set, value_j, n + 1);
+    must(sinkproof_honest_softmax(&s, AT_A9, n, known, known[n], set, &common));
+    verify_add_set_values(result, truth, set, value_j, n + 1);
     _arb_vec_clear(in, (slong)n + 1);
     _arb_vec_clear(truth, (slong)n + 1);
     free(known);
@@ -62,24 +62,24 @@ static void one_key(verify_measure *result, uint64_t *seed, const char *policy, 
     }
 }
 
-void sinkproof_verify_near_exp(verify_measure *result, uint64_t seed) {
+void verify_near_exp(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition", 32, 34, DECLARED, 0);
 }
 // A coarse exponential, just above 1/16: the roundings are small compared with its declared error.
-void sinkproof_verify_near_exp_declared(verify_measure *result, uint64_t seed) {
+void verify_near_exp_declared(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,exp=64ulp", 2.7, 2.772, 64, 0);
 }
 // The same for exponentials that are rounded before they are multiplied by the values.
-void sinkproof_verify_near_unnormalised(verify_measure *result, uint64_t seed) {
+void verify_near_unnormalised(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,A9.unnorm=f32?,exp=64ulp", 2.7, 2.772, 64, 0);
 }
-void sinkproof_verify_near_exp_growing(verify_measure *result, uint64_t seed) {
+void verify_near_exp_growing(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,exp=3ulp+0.62|x|", 60, 62, 3, 0.62);
 }
 
 // The exponential of the optimized path at and around the argument of its largest error, which a
 // search over all arguments found (make exhaustive).
-void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed) {
+void verify_near_exp_lanes(verify_measure *result, uint64_t seed) {
     (void)seed;
     arb_t e;
     arb_init(e);
@@ -88,8 +88,8 @@ void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed) {
         double value = (double)sinkproof_lanes_exp(x), here = exp((double)x);
         arb_set_d(e, (double)x);
         arb_exp(e, e, VERIFY_BITS);
-        sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(e, value),
-                                      SINKPROOF_EXP_ULP * sinkproof_ulp(SINKPROOF_F32, here));
+        verify_add_enclosed(result, sinkproof_truth_distance(e, value),
+                            SINKPROOF_EXP_ULP * sinkproof_ulp(SINKPROOF_F32, here));
         x = nextafterf(x, 0);
     }
     arb_clear(e);
@@ -100,7 +100,7 @@ void sinkproof_verify_near_exp_lanes(verify_measure *result, uint64_t seed) {
 // e^(z - m) in an engine, with its whole declared error to one side.
 typedef float (*exponential)(float z, float m, int side);
 
-static float natural(float z, float m, int side) {
+static float exp_natural(float z, float m, int side) {
     return exp_at_limit(z - m, DECLARED, side);
 }
 
@@ -130,10 +130,10 @@ static void lost_sum(verify_measure *result, uint64_t *seed, const char *policy,
     }
 }
 
-void sinkproof_verify_near_softmax(verify_measure *result, uint64_t seed) {
-    lost_sum(result, &seed, "f32,A9.form=definition", natural);
+void verify_near_softmax(verify_measure *result, uint64_t seed) {
+    lost_sum(result, &seed, "f32,A9.form=definition", exp_natural);
 }
-void sinkproof_verify_near_base2_sum(verify_measure *result, uint64_t seed) {
+void verify_near_base2_sum(verify_measure *result, uint64_t seed) {
     lost_sum(result, &seed, "f32,A9.form=base-2", exp2_at_limit);
 }
 
@@ -141,7 +141,7 @@ void sinkproof_verify_near_base2_sum(verify_measure *result, uint64_t seed) {
 
 // Base 2 at large scores, whose products with log2(e) round to coarse steps: a key and its sink are
 // close, one exponent is rounded up and the other down.
-void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed) {
+void verify_near_base2(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 2 * DRAWS; round++) {
         float z = (float)between(&seed, 88.75, 92), b = (float)((double)z + between(&seed, 4, 6));
         float m = b * LOG2_E, y = fmaf(z, LOG2_E, 0), far = y - m;
@@ -158,7 +158,7 @@ void sinkproof_verify_near_base2(verify_measure *result, uint64_t seed) {
 // for the sum, most of which is recent. Scores are multiples of 2^-16, a little less than ln 2
 // apart. The exponential is coarse, since the default declared error would only equal the
 // roundings.
-void sinkproof_verify_near_running_max(verify_measure *result, uint64_t seed) {
+void verify_near_running_max(verify_measure *result, uint64_t seed) {
     enum { KEYS = 100, ULPS = 64 };
     for (int round = 0; round < 4; round++) {
         int side = round % 2 ? 1 : -1;
@@ -177,11 +177,11 @@ void sinkproof_verify_near_running_max(verify_measure *result, uint64_t seed) {
 }
 
 // exp(z - LSE) with LSE just above 128, where steps are coarse.
-void sinkproof_verify_near_lse_subtracted(verify_measure *result, uint64_t seed) {
+void verify_near_lse_subtracted(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 2 * DRAWS; round++) {
         int side = round % 2 ? 1 : -1;
         float z = (float)between(&seed, 128, 130), b = (float)((double)z + between(&seed, -2, 2));
-        float m = z > b ? z : b, e = natural(z, m, side), e_b = natural(b, m, side);
+        float m = z > b ? z : b, e = exp_natural(z, m, side), e_b = exp_natural(b, m, side);
         float lse = m + at_limit(log((double)(e + e_b)), DECLARED, side);
         const double z_j[2] = {(double)z, (double)b},
                      value[2] = {(double)exp_at_limit(z - lse, DECLARED, -side),
@@ -191,7 +191,7 @@ void sinkproof_verify_near_lse_subtracted(verify_measure *result, uint64_t seed)
 }
 
 // The gate of one key and a sink with nearly all of the weight, LSE just above 128.
-void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed) {
+void verify_near_lse_gated(verify_measure *result, uint64_t seed) {
     enum { KEYS = 3 };
     for (int round = 0; round < 2 * DRAWS; round++) {
         int side = round % 2 ? 1 : -1;
@@ -199,7 +199,7 @@ void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed) {
         float e_j[KEYS], sum = 0, m = (float)between(&seed, 128, 130);
         for (size_t j = 0; j < KEYS; j++) {
             z_j[j] = j == 0 ? (double)m : (double)(float)((double)m - between(&seed, 0, 1));
-            e_j[j] = natural((float)z_j[j], m, side), sum += e_j[j];
+            e_j[j] = exp_natural((float)z_j[j], m, side), sum += e_j[j];
         }
         z_j[KEYS] = (double)(float)((double)m + between(&seed, 3, 6));
         float lse = m + at_limit(log((double)sum), DECLARED, side), y = lse - (float)z_j[KEYS];
@@ -212,7 +212,7 @@ void sinkproof_verify_near_lse_gated(verify_measure *result, uint64_t seed) {
 
 // A softmax over all experts, then the chosen ones divided by their sum: one exponential errs
 // upward, all others downward.
-void sinkproof_verify_near_router(verify_measure *result, uint64_t seed) {
+void verify_near_router(verify_measure *result, uint64_t seed) {
     enum { EXPERTS = 16, CHOSEN = 4 };
     sinkproof_policy policy = policy_named("f32,M4.form=softmax-all-renormalised");
     sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, RATE);
@@ -226,11 +226,11 @@ void sinkproof_verify_near_router(verify_measure *result, uint64_t seed) {
                                    : e == 0 ? between(&seed, -2, 0)
                                    : e < 4  ? between(&seed, -9, -8)
                                             : between(&seed, -12, -10));
-            p_e[e] = natural((float)g[e], 0, e == 0 ? side : -side), sum += p_e[e];
+            p_e[e] = exp_natural((float)g[e], 0, e == 0 ? side : -side), sum += p_e[e];
         }
         for (size_t k = 0; k < CHOSEN; k++) chosen_sum += p_e[k] / sum;
         for (size_t k = 0; k < CHOSEN; k++) value[k] = (double)(p_e[k] / sum / chosen_sum);
-        sinkproof_verify_compare_chosen(result, &s, EXPERTS, g, CHOSEN, chosen, value);
+        verify_compare_chosen(result, &s, EXPERTS, g, CHOSEN, chosen, value);
     }
 }
 
@@ -239,13 +239,13 @@ void sinkproof_verify_near_router(verify_measure *result, uint64_t seed) {
 static const double U = 0x1p-24;
 
 // (1 + a) (1 + b) - 1, rounded up
-static double compound(double a, double b) {
+static double compound_up(double a, double b) {
     return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
 }
 
 // p: the relative error of a sum of n exponentials with their declared errors.
 static double sum_error(size_t n) {
-    return compound(DECLARED * 2 * U, sinkproof_gamma((double)n, U));
+    return compound_up(DECLARED * 2 * U, sinkproof_gamma((double)n, U));
 }
 
 // 1 - alpha_s for keys z_j [n] and a sink b, and its odds: alpha_s over that.
@@ -273,42 +273,40 @@ static void kept_init(kept *k, size_t n, const float *z_j, float b) {
 
 // Ties with respect to the sink's exponential, 1: the denominator is 1, and nothing is left of the
 // mass.
-void sinkproof_verify_near_subtracted_mass(verify_measure *result, uint64_t seed) {
-    float z_j[MOST], low = lost_below(natural, 0x1p-24f);
+void verify_near_subtracted_mass(verify_measure *result, uint64_t seed) {
+    float z_j[MOST], low = lost_below(exp_natural, 0x1p-24f);
     size_t n = sinkproof_draw_from_to(&seed, MOST - 50, MOST);
     float sum = 0, den = 1;
-    for (size_t j = 0; j < n; j++) z_j[j] = low, den += natural(low, 0, -1);
+    for (size_t j = 0; j < n; j++) z_j[j] = low, den += exp_natural(low, 0, -1);
     kept k;
     kept_init(&k, n, z_j, sum);
-    double p = sum_error(n), off = compound(U, sinkproof_up(p / (1 - p)));
-    sinkproof_verify_put_enclosed(
-        result, sinkproof_truth_distance(k.mass, (double)(1 - 1 / den)),
-        sinkproof_mul_down(sinkproof_mass_subtracted(U, off, k.odds), k.low));
+    double p = sum_error(n), off = compound_up(U, sinkproof_up(p / (1 - p)));
+    verify_add_enclosed(result, sinkproof_truth_distance(k.mass, (double)(1 - 1 / den)),
+                        sinkproof_mul_down(sinkproof_mass_subtracted(U, off, k.odds), k.low));
     arb_clear(k.mass);
 }
 
 // A sum that is lost beside its first term, under a much larger sink: the denominator is exact, so
 // that at most half of the bound is reached.
-void sinkproof_verify_near_mass_quotient(verify_measure *result, uint64_t seed) {
+void verify_near_mass_quotient(verify_measure *result, uint64_t seed) {
     float z_j[MOST], sum = 0;
     size_t n = sinkproof_draw_from_to(&seed, MOST - 50, MOST);
     const float b = 0x1.0a2b1p3f; // just below 12 ln 2: the first exponential is just above 2^-12
-    const float low = lost_below(natural, 0x1p-36f) + b;
+    const float low = lost_below(exp_natural, 0x1p-36f) + b;
     for (size_t j = 0; j < n; j++) {
         z_j[j] = j == 0 ? 0 : low;
-        sum += natural(z_j[j], b, -1);
+        sum += exp_natural(z_j[j], b, -1);
     }
     kept k;
     kept_init(&k, n, z_j, b);
     double p = sum_error(n);
-    sinkproof_verify_put_enclosed(result,
-                                  sinkproof_truth_distance(k.mass, (double)(sum / (1 + sum))),
-                                  sinkproof_mul_down(sinkproof_mass_quotient(U, p, p), k.low));
+    verify_add_enclosed(result, sinkproof_truth_distance(k.mass, (double)(sum / (1 + sum))),
+                        sinkproof_mul_down(sinkproof_mass_quotient(U, p, p), k.low));
     arb_clear(k.mass);
 }
 
 // sigmoid(log n - b): logarithm, exponential and their difference err to the same side.
-void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
+void verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 100; round++) {
         static const float zero[MOST];
         int side = round % 2 ? 1 : -1;
@@ -320,8 +318,8 @@ void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
         double delta = DECLARED * sinkproof_ulp(SINKPROOF_F32, log((double)n)) +
                        0.5 * sinkproof_ulp(SINKPROOF_F32, (double)y);
         double bound = sinkproof_mass_sigmoid(U, U, DECLARED * 2 * U, delta);
-        sinkproof_verify_put_enclosed(result, sinkproof_truth_distance(k.mass, (double)value),
-                                      sinkproof_mul_down(bound, k.low));
+        verify_add_enclosed(result, sinkproof_truth_distance(k.mass, (double)value),
+                            sinkproof_mul_down(bound, k.low));
         arb_clear(k.mass);
     }
 }
@@ -329,11 +327,11 @@ void sinkproof_verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
 // ---- designs ------------------------------------------------------------------------------------
 
 // Sigmoids over their sum: two of score 0, 1/2 each, and others that are lost in the sum.
-void sinkproof_verify_near_similarity(verify_measure *result, uint64_t seed) {
+void verify_near_similarity(verify_measure *result, uint64_t seed) {
     const sinkproof_variant *variant = sinkproof_variant_find("sigmoid-norm");
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, MOST, RATE);
-    float low = lost_below(natural, 0x1p-24f);
+    float low = lost_below(exp_natural, 0x1p-24f);
     for (int round = 0; round < 4; round++) {
         size_t n = sinkproof_draw_from_to(&seed, MOST - 50, MOST);
         double z_j[MOST], value[MOST];
@@ -348,7 +346,7 @@ void sinkproof_verify_near_similarity(verify_measure *result, uint64_t seed) {
         arb_ptr in = balls_of(z_j, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_variant_weights(truth, variant, n, seen, in, VERIFY_BITS);
         must(sinkproof_honest_variant_weights(&s, variant, n, seen, known, set));
-        sinkproof_verify_compare(result, truth, set, value, n);
+        verify_add_set_values(result, truth, set, value, n);
         _arb_vec_clear(in, (slong)n);
         _arb_vec_clear(truth, (slong)n);
     }

@@ -40,22 +40,20 @@ static void draw_scaled(uint64_t *seed, size_t n, scaled_row *w) {
 }
 
 // The set of a sum over x as `policy` reads it, and its truth: sum_k read_k w_k.
-static sinkproof_honest set_of(const sinkproof_policy *policy, const scaled_row *w, const double *x,
-                               double *read, arb_ptr truth) {
+static sinkproof_honest set_and_truth(const sinkproof_policy *policy, const scaled_row *w,
+                                      const double *x, double *read, arb_ptr truth) {
     sinkproof_setting s = sinkproof_setting_for(policy, 1, RATE);
-    sinkproof_accumulator a =
-        sinkproof_accumulator_at(policy, SINKPROOF_AT_M5_TERM, SINKPROOF_AT_M5_ACC);
+    sinkproof_accumulator a = sinkproof_accumulator_at(policy, AT_M5_TERM, AT_M5_ACC);
     sinkproof_honest x_k[MOST], set;
     for (size_t k = 0; k < w->n; k++) x_k[k] = sinkproof_known(x[k]);
-    sinkproof_planes p = sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &w->matrix, x_k, 1);
+    sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, &w->matrix, x_k, 1);
     sinkproof_linear_sums *sums =
         sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){&w->matrix, 0, 1, NULL});
     must(p.mid != NULL && sums != NULL);
     sinkproof_linear_sums_row(sums, 0, &set);
     sinkproof_linear_sums_free(sums);
     sinkproof_planes_free(&p);
-    sinkproof_operand_row(sinkproof_operand_format(policy, SINKPROOF_AT_M5_IN, &w->matrix), w->n, x,
-                          read);
+    sinkproof_operand_row(sinkproof_operand_format(policy, AT_M5_IN, &w->matrix), w->n, x, read);
     arb_ptr a_k = balls_of(read, w->n), b_k = balls_of(w->w, w->n);
     sinkproof_truth_values(truth, a_k, b_k, w->n, 1, 1, VERIFY_BITS);
     _arb_vec_clear(a_k, (slong)w->n);
@@ -70,7 +68,7 @@ typedef struct kernel {
     sinkproof_format acc;
 } kernel;
 
-static double run(const kernel *k, const scaled_row *w, const double *read) {
+static double run_kernel_sum(const kernel *k, const scaled_row *w, const double *read) {
     double sum = 0;
     for (size_t c = 0; c < w->n; c += k->part) {
         double part = 0;
@@ -80,7 +78,8 @@ static double run(const kernel *k, const scaled_row *w, const double *read) {
     return sum;
 }
 
-static void measure(verify_measure *result, uint64_t seed, const kernel *kernels, size_t count) {
+static void measure_kernels(verify_measure *result, uint64_t seed, const kernel *kernels,
+                            size_t count) {
     for (size_t round = 0; round < ROUNDS; round++) {
         const kernel *k = &kernels[round % count];
         sinkproof_policy policy = policy_named(k->policy);
@@ -90,35 +89,35 @@ static void measure(verify_measure *result, uint64_t seed, const kernel *kernels
         if (k->acc == SINKPROOF_BF16) w.n = w.matrix.cols = SCALED; // n u below 1
         for (size_t c = 0; c < w.n; c++) x[c] = (double)(float)between(&seed, -3, 3);
         arb_ptr truth = _arb_vec_init(1);
-        sinkproof_honest set = set_of(&policy, &w, x, read, truth);
-        double y = run(k, &w, read);
-        bool known = policy.at[SINKPROOF_AT_M5_ACC].format != SINKPROOF_REAL &&
-                     !policy.at[SINKPROOF_AT_M5_ACC].optional;
+        sinkproof_honest set = set_and_truth(&policy, &w, x, read, truth);
+        double y = run_kernel_sum(k, &w, read);
+        bool known =
+            policy.at[AT_M5_ACC].format != SINKPROOF_REAL && !policy.at[AT_M5_ACC].optional;
         if (known) // the set of one order: it need not contain the truth
-            sinkproof_verify_put(result, y >= set.lo && y <= set.hi ? 0 : INFINITY, 1);
+            verify_add_comparison(result, y >= set.lo && y <= set.hi ? 0 : INFINITY, 1);
         else
-            sinkproof_verify_compare(result, truth, &set, &y, 1);
+            verify_add_set_values(result, truth, &set, &y, 1);
         _arb_vec_clear(truth, 1);
     }
 }
 
-void sinkproof_verify_operands(verify_measure *result, uint64_t seed) {
+void verify_operands(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.in=bf16", 1, SINKPROOF_F32},
                                      {"f32,M5.in=f16", 1, SINKPROOF_F32}};
-    measure(result, seed, kernels, 2);
+    measure_kernels(result, seed, kernels, 2);
 }
 
-void sinkproof_verify_q8(verify_measure *result, uint64_t seed) {
+void verify_q8(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.in=q8_0", 4, SINKPROOF_F32},
                                      {"f32,M5.in=weight", 32, SINKPROOF_F32}};
-    measure(result, seed, kernels, 2);
+    measure_kernels(result, seed, kernels, 2);
 }
 
-void sinkproof_verify_accumulator(verify_measure *result, uint64_t seed) {
+void verify_accumulator(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.acc=f16?", 1, SINKPROOF_F16},
                                      {"f32,M5.acc=bf16?", 1, SINKPROOF_BF16},
                                      {"f32,M5.acc=bf16", 1, SINKPROOF_BF16}};
-    measure(result, seed, kernels, 3);
+    measure_kernels(result, seed, kernels, 3);
 }
 
 // ---- near the bounds (verify_near.h)
@@ -137,15 +136,15 @@ static void measure_near(verify_measure *result, const kernel *k, const scaled_r
     sinkproof_policy policy = policy_named(k->policy);
     double read[MOST];
     arb_ptr truth = _arb_vec_init(1);
-    sinkproof_honest set = set_of(&policy, w, x, read, truth);
-    double y = run(k, w, read);
-    sinkproof_verify_compare(result, truth, &set, &y, 1);
+    sinkproof_honest set = set_and_truth(&policy, w, x, read, truth);
+    double y = run_kernel_sum(k, w, read);
+    verify_add_set_values(result, truth, &set, &y, 1);
     _arb_vec_clear(truth, 1);
 }
 
 // bound.operands: 1, and in the later blocks ties of the format in which operands are read; their
 // even neighbour is a power of two and half a step of the sum.
-void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed) {
+void verify_near_operands(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.in=bf16", 1, SINKPROOF_F32},
                                      {"f32,M5.in=f16", 1, SINKPROOF_F32}};
     static const double ties[] = {0x1.01p-14, 0x1.002p-14};
@@ -161,7 +160,7 @@ void sinkproof_verify_near_operands(verify_measure *result, uint64_t seed) {
 
 // bound.q8: the whole numbers 127 and 1 in each four that are added exactly, 2^7 steps of the
 // scale; each four is a tie of the sum.
-void sinkproof_verify_near_q8(verify_measure *result, uint64_t seed) {
+void verify_near_q8(verify_measure *result, uint64_t seed) {
     static const kernel k = {"f32,M5.in=q8_0", 4, SINKPROOF_F32};
     for (int round = 0; round < 4; round++) {
         double x[MOST] = {127 * 0x1p-7, 0x1p-7};
@@ -175,7 +174,7 @@ void sinkproof_verify_near_q8(verify_measure *result, uint64_t seed) {
 
 // A number half way between two whole numbers of its block, read as the one that the reference does
 // not read.
-void sinkproof_verify_near_q8_ties(verify_measure *result, uint64_t seed) {
+void verify_near_q8_ties(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32,M5.in=q8_0");
     for (int round = 0; round < 8; round++) {
         double x[MOST] = {127 * 0x1p-7}, read[MOST], below;
@@ -183,15 +182,15 @@ void sinkproof_verify_near_q8_ties(verify_measure *result, uint64_t seed) {
         ones_scaled(SCALED, 0, 0, &w);
         below = 0x1p-7 * (double)sinkproof_draw_from_to(&seed, 0, 125), x[1] = below + 0x1p-8;
         arb_ptr truth = _arb_vec_init(1);
-        sinkproof_honest set = set_of(&policy, &w, x, read, truth);
+        sinkproof_honest set = set_and_truth(&policy, &w, x, read, truth);
         double y = read[0] + (read[1] > x[1] ? below : below + 0x1p-7);
-        sinkproof_verify_compare(result, truth, &set, &y, 1);
+        verify_add_set_values(result, truth, &set, &y, 1);
         _arb_vec_clear(truth, 1);
     }
 }
 
 // bound.accumulator: ties of the accumulator.
-void sinkproof_verify_near_accumulator(verify_measure *result, uint64_t seed) {
+void verify_near_accumulator(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.acc=f16?", 1, SINKPROOF_F16},
                                      {"f32,M5.acc=bf16?", 1, SINKPROOF_BF16}};
     static const double halves[] = {0x1p-11, 0x1p-8};

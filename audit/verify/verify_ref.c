@@ -13,19 +13,19 @@
 
 enum { ROUNDS = 12 };
 
-static double *drawn(uint64_t *state, size_t n, double size) {
+static double *draw_doubles(uint64_t *state, size_t n, double size) {
     double *x = malloc((n + 1) * sizeof *x);
     if (x == NULL) abort();
     for (size_t k = 0; k < n; k++) x[k] = between(state, -size, size);
     return x;
 }
-static sinkproof_honest *known_of(const double *x, size_t n) {
+static sinkproof_honest *known_sets(const double *x, size_t n) {
     sinkproof_honest *h = malloc((n + 1) * sizeof *h);
     if (h == NULL) abort();
     for (size_t k = 0; k < n; k++) h[k] = sinkproof_known(x[k]);
     return h;
 }
-static sinkproof_matrix matrix_of(const double *x, size_t rows, size_t cols) {
+static sinkproof_matrix doubles_matrix(const double *x, size_t rows, size_t cols) {
     return (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_F64,
                               .count = 1,
                               .rows = rows,
@@ -36,24 +36,24 @@ static sinkproof_matrix matrix_of(const double *x, size_t rows, size_t cols) {
                               .col_stride = 1,
                               .name = "drawn"};
 }
-static sinkproof_policy binary64(void) {
+static sinkproof_policy policy_binary64(void) {
     return policy_named("real-f64");
 }
 
-void sinkproof_verify_put(verify_measure *result, double error, double bound) {
+void verify_add_comparison(verify_measure *result, double error, double bound) {
     double share = !(error >= 0 && bound >= 0) ? NAN : error == 0 ? 0 : error / fabs(bound);
     result->values++;
     result->wrong += !(share <= 1);
     result->worst = sinkproof_worst(result->worst, share);
 }
 
-void sinkproof_verify_put_exact(verify_measure *result, double error, double bound) {
-    sinkproof_verify_put(result, error, bound);
+void verify_add_exact(verify_measure *result, double error, double bound) {
+    verify_add_comparison(result, error, bound);
     result->exact++;
 }
 
-void sinkproof_verify_put_enclosed(verify_measure *result, double error, double bound) {
-    sinkproof_verify_put(result, error, bound);
+void verify_add_enclosed(verify_measure *result, double error, double bound) {
+    verify_add_comparison(result, error, bound);
     result->enclosed++;
 }
 
@@ -70,8 +70,8 @@ static bool set_reaches(const sinkproof_honest *set, const arb_t truth) {
     return result;
 }
 
-void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
-                              const double *value, size_t n) {
+void verify_add_set_values(verify_measure *result, arb_srcptr truth, const sinkproof_honest *set,
+                           const double *value, size_t n) {
     for (size_t k = 0; k < n; k++) {
         bool inside =
             set[k].lo <= value[k] && value[k] <= set[k].hi && set_reaches(&set[k], truth + k);
@@ -80,29 +80,29 @@ void sinkproof_verify_compare(verify_measure *result, arb_srcptr truth, const si
         double room = sinkproof_truth_distance(truth + k, above > 0 ? set[k].lo : set[k].hi);
         if (arb_is_exact(truth + k) && above == 0) error = 0;
         *(arb_is_exact(truth + k) ? &result->exact : &result->enclosed) += 1;
-        sinkproof_verify_put(result, inside ? error : INFINITY, inside ? room : 0);
+        verify_add_comparison(result, inside ? error : INFINITY, inside ? room : 0);
     }
 }
 
 // y = W x + b: attn.qkv, sink.attn-concat, bound.linear
-void sinkproof_verify_linear(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_linear(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     for (int round = 0; round < ROUNDS; round++) {
         size_t n = sinkproof_draw_from_to(&seed, 1, 3), rows = sinkproof_draw_from_to(&seed, 1, 9),
                cols = sinkproof_draw_from_to(&seed, 1, 200);
-        double *w = drawn(&seed, rows * cols, 2), *b = drawn(&seed, rows, 1);
-        double *x = drawn(&seed, n * cols, 8), *y = drawn(&seed, n * rows, 1);
-        double *work = drawn(&seed, sinkproof_linear_work(n, rows, cols), 1);
-        sinkproof_matrix w_rc = matrix_of(w, rows, cols), b_r = matrix_of(b, 1, rows);
-        sinkproof_linear(&policy, SINKPROOF_AT_A2, n, &w_rc, &b_r, x, y, work);
+        double *w = draw_doubles(&seed, rows * cols, 2), *b = draw_doubles(&seed, rows, 1);
+        double *x = draw_doubles(&seed, n * cols, 8), *y = draw_doubles(&seed, n * rows, 1);
+        double *work = draw_doubles(&seed, sinkproof_linear_work(n, rows, cols), 1);
+        sinkproof_matrix w_rc = doubles_matrix(w, rows, cols), b_r = doubles_matrix(b, 1, rows);
+        sinkproof_linear(&policy, AT_A2, n, &w_rc, &b_r, x, y, work);
         arb_ptr in = balls_of(x, n * cols), truth = _arb_vec_init((slong)(n * rows));
         sinkproof_truth_linear(truth, in, n, &w_rc, &b_r, VERIFY_BITS);
-        sinkproof_honest *known = known_of(x, n * cols), *set = known_of(y, n * rows);
+        sinkproof_honest *known = known_sets(x, n * cols), *set = known_sets(y, n * rows);
         sinkproof_setting s = sinkproof_setting_for(&policy, n * rows, 1e-9);
-        sinkproof_planes planes = sinkproof_planes_of(known, n, cols, cols);
+        sinkproof_planes planes = sinkproof_planes_new(known, n, cols, cols);
         must(sinkproof_honest_linear(&s, &planes, &(sinkproof_weight_rows){&w_rc, 0, rows, b}, set,
                                      rows));
-        sinkproof_verify_compare(result, truth, set, y, n * rows);
+        verify_add_set_values(result, truth, set, y, n * rows);
         sinkproof_planes_free(&planes);
         _arb_vec_clear(in, (slong)(n * cols));
         _arb_vec_clear(truth, (slong)(n * rows));
@@ -126,27 +126,27 @@ static sinkproof_block row_block(size_t keys, size_t head_dim) {
 }
 
 // s_j = q k_j / sqrt(d'): attn.score
-void sinkproof_verify_scores(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_scores(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     for (int round = 0; round < ROUNDS; round++) {
         size_t keys = sinkproof_draw_from_to(&seed, 1, 40),
                dim = sinkproof_draw_from_to(&seed, 1, 64);
-        double *q = drawn(&seed, dim, 4), *k = drawn(&seed, keys * dim, 4);
-        double *s_j = drawn(&seed, keys, 1);
+        double *q = draw_doubles(&seed, dim, 4), *k = draw_doubles(&seed, keys * dim, 4);
+        double *s_j = draw_doubles(&seed, keys, 1);
         sinkproof_block block = row_block(keys, dim);
         sinkproof_scores(&policy, &block, q, k, s_j);
         arb_ptr q_b = balls_of(q, dim), k_b = balls_of(k, keys * dim);
         arb_ptr truth = _arb_vec_init((slong)keys);
         sinkproof_truth_scores(truth, q_b, k_b, keys, dim, dim, VERIFY_BITS);
-        sinkproof_honest *q_h = known_of(q, dim), *k_h = known_of(k, keys * dim);
-        sinkproof_honest *set = known_of(s_j, keys);
+        sinkproof_honest *q_h = known_sets(q, dim), *k_h = known_sets(k, keys * dim);
+        sinkproof_honest *set = known_sets(s_j, keys);
         sinkproof_setting s = sinkproof_setting_for(&policy, keys, 1e-9);
-        sinkproof_planes x = sinkproof_planes_of(q_h, 1, dim, dim);
-        sinkproof_planes y = sinkproof_planes_of(k_h, keys, dim, dim);
+        sinkproof_planes x = sinkproof_planes_new(q_h, 1, dim, dim);
+        sinkproof_planes y = sinkproof_planes_new(k_h, keys, dim, dim);
         double terms = sinkproof_score_terms(&s, dim, dim);
         must(sinkproof_honest_products(&s, &x, &y, &terms, NULL, set, keys));
         for (size_t j = 0; j < keys; j++) set[j] = sinkproof_honest_score(&s, dim, set[j]);
-        sinkproof_verify_compare(result, truth, set, s_j, keys);
+        verify_add_set_values(result, truth, set, s_j, keys);
         sinkproof_planes_free(&x);
         sinkproof_planes_free(&y);
         _arb_vec_clear(q_b, (slong)dim);
@@ -170,12 +170,12 @@ typedef struct weights {
     sinkproof_honest *set;
 } weights;
 
-static weights weights_of(uint64_t *seed, int round) {
+static weights draw_weights(uint64_t *seed, int round) {
     static const double sinks[] = {0, -INFINITY, 30, -30, 3.25, 1, -1, 100};
-    sinkproof_policy policy = binary64();
+    sinkproof_policy policy = policy_binary64();
     weights w = {.keys = sinkproof_draw_from_to(seed, 1, 200), .sink = sinks[round % 8]};
-    w.s_j = drawn(seed, w.keys, round % 3 == 0 ? 150 : 4);
-    w.alpha_j = drawn(seed, w.keys + 1, 1);
+    w.s_j = draw_doubles(seed, w.keys, round % 3 == 0 ? 150 : 4);
+    w.alpha_j = draw_doubles(seed, w.keys + 1, 1);
     sinkproof_block block = row_block(w.keys, 1);
     sinkproof_softmax_sink(&policy, &block, &w.sink, w.s_j, w.alpha_j);
     arb_ptr z = balls_of(w.s_j, w.keys);
@@ -184,12 +184,12 @@ static weights weights_of(uint64_t *seed, int round) {
     arb_set_d(b, w.sink);
     w.truth = _arb_vec_init((slong)w.keys + 1);
     sinkproof_truth_softmax_sink(w.truth, w.truth + w.keys, z, w.keys, b, VERIFY_BITS);
-    sinkproof_honest *known = known_of(w.s_j, w.keys);
-    w.set = known_of(w.alpha_j, w.keys + 1);
+    sinkproof_honest *known = known_sets(w.s_j, w.keys);
+    w.set = known_sets(w.alpha_j, w.keys + 1);
     sinkproof_setting s = sinkproof_setting_for(&policy, w.keys + 1, 1e-9);
     double common;
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, w.keys, known, sinkproof_known(w.sink),
-                                  w.set, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, w.keys, known, sinkproof_known(w.sink), w.set,
+                                  &common));
     free(known);
     arb_clear(b);
     _arb_vec_clear(z, (slong)w.keys);
@@ -204,21 +204,21 @@ static void weights_free(weights *w) {
 }
 
 // sink.alpha, sink.alpha-sink, sink.stable, sink.limit, bound.softmax-sink
-void sinkproof_verify_softmax(verify_measure *result, uint64_t seed) {
+void verify_softmax(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < 2 * ROUNDS; round++) {
-        weights w = weights_of(&seed, round);
-        sinkproof_verify_compare(result, w.truth, w.set, w.alpha_j, w.keys + 1);
+        weights w = draw_weights(&seed, round);
+        verify_add_set_values(result, w.truth, w.set, w.alpha_j, w.keys + 1);
         weights_free(&w);
     }
 }
 
 // sink.mass: the weights of ref and its sink's weight add up to 1 within the bounds of all of them.
-void sinkproof_verify_mass(verify_measure *result, uint64_t seed) {
+void verify_mass(verify_measure *result, uint64_t seed) {
     arb_t sum, t;
     arb_init(sum);
     arb_init(t);
     for (int round = 0; round < 2 * ROUNDS; round++) {
-        weights w = weights_of(&seed, round);
+        weights w = draw_weights(&seed, round);
         double below = 0, above = 0; // the range of the sum of honest weights around 1
         arb_zero(sum);
         for (size_t j = 0; j <= w.keys; j++) {
@@ -228,8 +228,8 @@ void sinkproof_verify_mass(verify_measure *result, uint64_t seed) {
             above += sinkproof_truth_distance(w.truth + j, w.set[j].hi);
         }
         int side = arf_cmp_si(arb_midref(sum), 1);
-        sinkproof_verify_put(result, side == 0 ? 0 : sinkproof_truth_distance(sum, 1),
-                             side < 0 ? below : above);
+        verify_add_comparison(result, side == 0 ? 0 : sinkproof_truth_distance(sum, 1),
+                              side < 0 ? below : above);
         weights_free(&w);
     }
     arb_clear(sum);
@@ -237,26 +237,26 @@ void sinkproof_verify_mass(verify_measure *result, uint64_t seed) {
 }
 
 // sink.attn-values, bound.value: values weighted by given weights
-void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_values(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     for (int round = 0; round < ROUNDS; round++) {
-        weights w = weights_of(&seed, round);
+        weights w = draw_weights(&seed, round);
         size_t dim = sinkproof_draw_from_to(&seed, 1, 8), keys = w.keys;
-        double *v = drawn(&seed, keys * dim, 8), *o = drawn(&seed, dim, 1);
-        double *across = drawn(&seed, keys * dim, 1); // [dim, keys]
+        double *v = draw_doubles(&seed, keys * dim, 8), *o = draw_doubles(&seed, dim, 1);
+        double *across = draw_doubles(&seed, keys * dim, 1); // [dim, keys]
         for (size_t k = 0; k < keys * dim; k++) across[k % dim * keys + k / dim] = v[k];
         sinkproof_block block = row_block(keys, dim);
         sinkproof_values(&policy, &block, w.alpha_j, v, o);
         arb_ptr a = balls_of(w.alpha_j, keys), v_b = balls_of(v, keys * dim);
         arb_ptr truth = _arb_vec_init((slong)dim);
         sinkproof_truth_values(truth, a, v_b, keys, dim, dim, VERIFY_BITS);
-        sinkproof_honest *a_h = known_of(w.alpha_j, keys), *v_h = known_of(across, keys * dim);
-        sinkproof_honest *set = known_of(o, dim);
+        sinkproof_honest *a_h = known_sets(w.alpha_j, keys), *v_h = known_sets(across, keys * dim);
+        sinkproof_honest *set = known_sets(o, dim);
         sinkproof_setting s = sinkproof_setting_for(&policy, dim, 1e-9);
-        sinkproof_planes x = sinkproof_planes_of(a_h, 1, keys, keys);
-        sinkproof_planes y = sinkproof_planes_of(v_h, dim, keys, keys);
+        sinkproof_planes x = sinkproof_planes_new(a_h, 1, keys, keys);
+        sinkproof_planes y = sinkproof_planes_new(v_h, dim, keys, keys);
         must(sinkproof_honest_products(&s, &x, &y, NULL, NULL, set, dim));
-        sinkproof_verify_compare(result, truth, set, o, dim);
+        verify_add_set_values(result, truth, set, o, dim);
         sinkproof_planes_free(&x);
         sinkproof_planes_free(&y);
         _arb_vec_clear(a, (slong)keys);
@@ -273,21 +273,21 @@ void sinkproof_verify_values(verify_measure *result, uint64_t seed) {
 }
 
 // rmsnorm.forward, bound.rmsnorm
-void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_rmsnorm(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     for (int round = 0; round < ROUNDS; round++) {
         size_t n = sinkproof_draw_from_to(&seed, 1, 300);
-        double *scale = drawn(&seed, n, 2), *x = drawn(&seed, n, round % 2 == 0 ? 30 : 1e-3);
-        double *y = drawn(&seed, n, 1), *work = drawn(&seed, n, 1), common;
-        sinkproof_matrix w = matrix_of(scale, 1, n);
-        sinkproof_rmsnorm(&policy, SINKPROOF_AT_A1, &w, 1e-5, 1, x, y, work);
+        double *scale = draw_doubles(&seed, n, 2),
+               *x = draw_doubles(&seed, n, round % 2 == 0 ? 30 : 1e-3);
+        double *y = draw_doubles(&seed, n, 1), *work = draw_doubles(&seed, n, 1), common;
+        sinkproof_matrix w = doubles_matrix(scale, 1, n);
+        sinkproof_rmsnorm(&policy, AT_A1, &w, 1e-5, 1, x, y, work);
         arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, VERIFY_BITS);
-        sinkproof_honest *known = known_of(x, n), *set = known_of(y, n);
+        sinkproof_honest *known = known_sets(x, n), *set = known_sets(y, n);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){n, scale, 1e-5}, known, set,
-                                 &common);
-        sinkproof_verify_compare(result, truth, set, y, n);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){n, scale, 1e-5}, known, set, &common);
+        verify_add_set_values(result, truth, set, y, n);
         _arb_vec_clear(in, (slong)n);
         _arb_vec_clear(truth, (slong)n);
         free(scale);
@@ -300,21 +300,22 @@ void sinkproof_verify_rmsnorm(verify_measure *result, uint64_t seed) {
 }
 
 // layernorm.forward, bound.layernorm
-void sinkproof_verify_layernorm(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_layernorm(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     for (int round = 0; round < ROUNDS; round++) {
         size_t n = sinkproof_draw_from_to(&seed, 1, 300);
-        double *scale = drawn(&seed, n, 2), *x = drawn(&seed, n, round % 2 == 0 ? 30 : 1e-3);
-        double *shift = drawn(&seed, n, 1), *y = drawn(&seed, n, 1), *work = drawn(&seed, 2 * n, 1);
-        sinkproof_matrix w = matrix_of(scale, 1, n), b = matrix_of(shift, 1, n);
-        sinkproof_layernorm(&policy, SINKPROOF_AT_A1, &w, &b, 1e-5, 1, x, y, work);
+        double *scale = draw_doubles(&seed, n, 2),
+               *x = draw_doubles(&seed, n, round % 2 == 0 ? 30 : 1e-3);
+        double *shift = draw_doubles(&seed, n, 1), *y = draw_doubles(&seed, n, 1),
+               *work = draw_doubles(&seed, 2 * n, 1);
+        sinkproof_matrix w = doubles_matrix(scale, 1, n), b = doubles_matrix(shift, 1, n);
+        sinkproof_layernorm(&policy, AT_A1, &w, &b, 1e-5, 1, x, y, work);
         arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_layernorm(truth, in, 1, &w, &b, 1e-5, VERIFY_BITS);
-        sinkproof_honest *known = known_of(x, n), *set = known_of(y, n);
+        sinkproof_honest *known = known_sets(x, n), *set = known_sets(y, n);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
-        sinkproof_honest_layernorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){n, scale, 1e-5}, shift,
-                                   known, set);
-        sinkproof_verify_compare(result, truth, set, y, n);
+        sinkproof_honest_layernorm(&s, AT_A1, &(sinkproof_norm){n, scale, 1e-5}, shift, known, set);
+        verify_add_set_values(result, truth, set, y, n);
         _arb_vec_clear(in, (slong)n);
         _arb_vec_clear(truth, (slong)n);
         free(scale);
@@ -328,15 +329,15 @@ void sinkproof_verify_layernorm(verify_measure *result, uint64_t seed) {
 }
 
 // gelu.tanh, bound.gelu
-void sinkproof_verify_gelu(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_gelu(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
     for (int k = 0; k < 20 * ROUNDS; k++) {
         double x = between(&seed, -12, 12), y = sinkproof_gelu_one(&policy, x);
         arb_ptr in = balls_of(&x, 1), truth = _arb_vec_init(1);
         sinkproof_truth_gelu_tanh(truth, in, 1, VERIFY_BITS);
         sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
-        sinkproof_verify_compare(result, truth, &set, &y, 1);
+        verify_add_set_values(result, truth, &set, &y, 1);
         _arb_vec_clear(in, 1);
         _arb_vec_clear(truth, 1);
     }
@@ -358,9 +359,9 @@ static const int32_t positions[] = {0, 1, 2, 127, 4095, 4096, 131071};
 static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, int32_t position,
                         bool table) {
     enum { DIM = 64, HALF = 32 };
-    sinkproof_policy policy = binary64();
+    sinkproof_policy policy = policy_binary64();
     sinkproof_config config = rope_config(truncate);
-    double freq[HALF], cosine[HALF], sine[HALF], *x = drawn(seed, DIM, 4), y[DIM];
+    double freq[HALF], cosine[HALF], sine[HALF], *x = draw_doubles(seed, DIM, 4), y[DIM];
     if (table) // (1, 0) in every pair becomes (c cos, c sin)
         for (size_t d = 0; d < DIM; d++) x[d] = d < HALF;
     memcpy(y, x, sizeof y);
@@ -371,11 +372,11 @@ static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, i
     sinkproof_truth_yarn_init(&yarn, &config, VERIFY_BITS);
     arb_ptr in = balls_of(x, DIM), truth = _arb_vec_init(DIM);
     sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, VERIFY_BITS);
-    sinkproof_honest c_p[HALF], s_p[HALF], set[DIM], *known = known_of(x, DIM);
+    sinkproof_honest c_p[HALF], s_p[HALF], set[DIM], *known = known_sets(x, DIM);
     sinkproof_setting s = sinkproof_setting_for(&policy, DIM, 1e-9);
     sinkproof_honest_rope_table(&s, &config, position, c_p, s_p);
     sinkproof_honest_rotate(&s, DIM, known, c_p, s_p, set);
-    sinkproof_verify_compare(result, truth, set, y, DIM);
+    verify_add_set_values(result, truth, set, y, DIM);
     _arb_vec_clear(in, DIM);
     _arb_vec_clear(truth, DIM);
     sinkproof_truth_yarn_clear(&yarn);
@@ -384,29 +385,29 @@ static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, i
 }
 
 // yarn.ramp, yarn.concentration, yarn.truncate: the table of cosines and sines, both modes
-void sinkproof_verify_yarn(verify_measure *result, uint64_t seed) {
+void verify_yarn(verify_measure *result, uint64_t seed) {
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
         for (int mode = 0; mode < 2; mode++)
             rotate_once(result, &seed, mode == 1, positions[p], true);
 }
 
 // rope.rotate, rope.orthogonal, bound.rope
-void sinkproof_verify_rotate(verify_measure *result, uint64_t seed) {
+void verify_rotate(verify_measure *result, uint64_t seed) {
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
         for (int mode = 0; mode < 2; mode++)
             rotate_once(result, &seed, mode == 1, positions[p], false);
 }
 
 // router.softmax-after: the weights of the chosen experts are a softmax without a sink.
-void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_router(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     enum { HIDDEN = 8, EXPERTS = 16, CHOSEN = 4 };
     for (int round = 0; round < ROUNDS; round++) {
-        double *w = drawn(&seed, EXPERTS * HIDDEN, 2), *b = drawn(&seed, EXPERTS, 1);
-        double *t = drawn(&seed, HIDDEN, 4), logits[EXPERTS], weights_k[CHOSEN];
-        double *work = drawn(&seed, sinkproof_linear_work(1, EXPERTS, HIDDEN) + EXPERTS, 1);
-        sinkproof_layer layer = {.w_router = matrix_of(w, EXPERTS, HIDDEN),
-                                 .b_router = matrix_of(b, 1, EXPERTS)};
+        double *w = draw_doubles(&seed, EXPERTS * HIDDEN, 2), *b = draw_doubles(&seed, EXPERTS, 1);
+        double *t = draw_doubles(&seed, HIDDEN, 4), logits[EXPERTS], weights_k[CHOSEN];
+        double *work = draw_doubles(&seed, sinkproof_linear_work(1, EXPERTS, HIDDEN) + EXPERTS, 1);
+        sinkproof_layer layer = {.w_router = doubles_matrix(w, EXPERTS, HIDDEN),
+                                 .b_router = doubles_matrix(b, 1, EXPERTS)};
         int32_t chosen[CHOSEN];
         sinkproof_router(&policy, &layer, 1, CHOSEN, t, logits, chosen, weights_k, work);
         size_t chosen_k[CHOSEN];
@@ -415,11 +416,11 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
             chosen_k[k] = (size_t)chosen[k], logit_k[k] = logits[chosen[k]];
         arb_ptr g = balls_of(logits, EXPERTS), truth = _arb_vec_init(CHOSEN);
         sinkproof_truth_router_weights(truth, chosen_k, g, CHOSEN, VERIFY_BITS);
-        sinkproof_honest *known = known_of(logit_k, CHOSEN), set[CHOSEN + 1];
+        sinkproof_honest *known = known_sets(logit_k, CHOSEN), set[CHOSEN + 1];
         sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, 1e-9);
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, CHOSEN, known,
-                                      sinkproof_known(-INFINITY), set, &common));
-        sinkproof_verify_compare(result, truth, set, weights_k, CHOSEN);
+        must(sinkproof_honest_softmax(&s, AT_M4, CHOSEN, known, sinkproof_known(-INFINITY), set,
+                                      &common));
+        verify_add_set_values(result, truth, set, weights_k, CHOSEN);
         _arb_vec_clear(g, EXPERTS);
         _arb_vec_clear(truth, CHOSEN);
         free(w);
@@ -431,8 +432,8 @@ void sinkproof_verify_router(verify_measure *result, uint64_t seed) {
 }
 
 // swiglu.clamped, bound.swiglu: every clamp and its edges
-void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_swiglu(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     sinkproof_config config = {.swiglu = {1.702, 7, 1}};
     static const double edges[] = {-100, -7, -0.5, 0, 0.25, 7, 7.0000005, 100};
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
@@ -445,19 +446,20 @@ void sinkproof_verify_swiglu(verify_measure *result, uint64_t seed) {
         sinkproof_truth_swiglu(truth, in, 1, (sinkproof_swiglu_numbers){1.702, 7, 1}, VERIFY_BITS);
         sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(u[0]),
                                                        sinkproof_known(u[1]));
-        sinkproof_verify_compare(result, truth, &set, &y, 1);
+        verify_add_set_values(result, truth, &set, &y, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);
     }
 }
 
 // moe.sum
-void sinkproof_verify_mixture(verify_measure *result, uint64_t seed) {
-    sinkproof_policy policy = binary64();
+void verify_mixture(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_binary64();
     enum { CHOSEN = 4, HIDDEN = 16 };
     sinkproof_setting s = sinkproof_setting_for(&policy, HIDDEN, 1e-9);
     for (int round = 0; round < ROUNDS; round++) {
-        double *w = drawn(&seed, CHOSEN, 1), *d = drawn(&seed, CHOSEN * HIDDEN, 20), y[HIDDEN];
+        double *w = draw_doubles(&seed, CHOSEN, 1), *d = draw_doubles(&seed, CHOSEN * HIDDEN, 20),
+               y[HIDDEN];
         const int32_t chosen[CHOSEN] = {7, 2, 5, 0};
         sinkproof_mixture(&policy, 1, CHOSEN, HIDDEN, chosen, w, d, y);
         arb_ptr w_b = balls_of(w, CHOSEN), d_b = balls_of(d, CHOSEN * HIDDEN);
@@ -470,7 +472,7 @@ void sinkproof_verify_mixture(verify_measure *result, uint64_t seed) {
                 w_k[k] = sinkproof_known(w[k]), d_k[k] = sinkproof_known(d[k * HIDDEN + c]);
             set[c] = sinkproof_honest_mixture(&s, CHOSEN, w_k, d_k);
         }
-        sinkproof_verify_compare(result, truth, set, y, HIDDEN);
+        verify_add_set_values(result, truth, set, y, HIDDEN);
         _arb_vec_clear(w_b, CHOSEN);
         _arb_vec_clear(d_b, CHOSEN * HIDDEN);
         _arb_vec_clear(truth, HIDDEN);

@@ -11,7 +11,7 @@
 #include <math.h>
 
 // model.biases: each linear layer of a block has one bias for each of its outputs.
-void sinkproof_verify_biases(verify_measure *result, uint64_t seed) {
+void verify_biases(verify_measure *result, uint64_t seed) {
     (void)seed;
     sinkproof_error error = {""};
     sinkproof_model *model = NULL;
@@ -25,14 +25,14 @@ void sinkproof_verify_biases(verify_measure *result, uint64_t seed) {
         for (size_t k = 0; k < sizeof w / sizeof *w; k++) {
             double outputs = (double)(w[k]->count * w[k]->rows);
             double numbers = (double)(b[k]->count * b[k]->rows * b[k]->cols);
-            sinkproof_verify_put(result, fabs(numbers - outputs), 0);
+            verify_add_comparison(result, fabs(numbers - outputs), 0);
         }
     }
     sinkproof_model_close(model);
 }
 
 // model.parameters: the table of weights against the written-out sizes of every layer.
-void sinkproof_verify_parameters(verify_measure *result, uint64_t seed) {
+void verify_parameters(verify_measure *result, uint64_t seed) {
     (void)seed;
     static const char *const names[] = {"gpt-oss-20b", "gpt-oss-120b"};
     for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
@@ -43,21 +43,21 @@ void sinkproof_verify_parameters(verify_measure *result, uint64_t seed) {
         size_t router = c.n_experts * (d + 1) + d, head = c.vocab * d;
         size_t expert = 2 * c.inter * (d + 1) + d * (c.inter + 1);
         size_t shared = c.n_layers * (attention + router) + d;
-        sinkproof_parameters n = sinkproof_parameters_of(&c);
+        sinkproof_parameters n = sinkproof_parameters_count(&c);
         double total = (double)(shared + c.n_layers * c.n_experts * expert + 2 * head);
         double active = (double)(shared + c.n_layers * c.n_chosen * expert + head);
-        sinkproof_verify_put(result, fabs((double)n.total - total), 0);
-        sinkproof_verify_put(result, fabs((double)n.active - active), 0);
+        verify_add_comparison(result, fabs((double)n.total - total), 0);
+        verify_add_comparison(result, fabs((double)n.active - active), 0);
     }
 }
 
 // train.tokens: 2.1 million hours at 989.5 Tflop/s, both known to their rounding: any hours and
 // peak in these ranges give a number of tokens in the ball. The tokens of a random pair err by six
 // roundings.
-void sinkproof_verify_tokens(verify_measure *result, uint64_t seed) {
+void verify_tokens(verify_measure *result, uint64_t seed) {
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-120b", &config)) return; // nothing is measured
-    double active = (double)sinkproof_parameters_of(&config).active;
+    double active = (double)sinkproof_parameters_count(&config).active;
     arb_t hours, peak, used, tokens;
     arb_init(hours);
     arb_init(peak);
@@ -74,7 +74,7 @@ void sinkproof_verify_tokens(verify_measure *result, uint64_t seed) {
         sinkproof_truth_training_tokens(tokens, &config, hours, peak, used, VERIFY_BITS);
         double off = fabs(drawn - arf_get_d(arb_midref(tokens), ARF_RND_NEAR));
         double roundings = sinkproof_gamma(7, 0x1p-53) * drawn;
-        sinkproof_verify_put(result, off, mag_get_d(arb_radref(tokens)) + roundings);
+        verify_add_comparison(result, off, mag_get_d(arb_radref(tokens)) + roundings);
     }
     arb_clear(hours);
     arb_clear(peak);

@@ -23,38 +23,38 @@ typedef struct shares {
 } shares;
 
 // NaN for a run that is not recorded: every check of it fails.
-static shares end_of(const char *name, size_t seed) {
+static shares final_shares(const char *name, size_t seed) {
     for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
         if (strcmp(runs[k].name, name) == 0)
             return (shares){runs[k].first[seed], runs[k].star[seed]};
     return (shares){NAN, NAN};
 }
 
-static void ask(verify_measure *result, bool holds) {
-    sinkproof_verify_put(result, holds ? 0 : 1, 0);
+static void ask_holds(verify_measure *result, bool holds) {
+    verify_add_comparison(result, holds ? 0 : 1, 0);
 }
 
-void sinkproof_verify_sinks_learned(verify_measure *result, uint64_t seed) {
+void verify_sinks_learned(verify_measure *result, uint64_t seed) {
     (void)seed; // the runs have their own
     for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
-        for (size_t s = 0; s < SEEDS; s++) ask(result, runs[k].first_before[s] < 1);
+        for (size_t s = 0; s < SEEDS; s++) ask_holds(result, runs[k].first_before[s] < 1);
     for (size_t s = 0; s < SEEDS; s++) {
-        ask(result, end_of("softmax", s).first > 30);
-        ask(result, end_of("1500 steps", s).first < 10); // the sink is gone
+        ask_holds(result, final_shares("softmax", s).first > 30);
+        ask_holds(result, final_shares("1500 steps", s).first < 10); // the sink is gone
     }
 }
 
-void sinkproof_verify_star_learned(verify_measure *result, uint64_t seed) {
+void verify_star_learned(verify_measure *result, uint64_t seed) {
     static const char *const fewer[] = {"k-bias", "kv-bias", "score-bias"};
     static const char *const whole[] = {"decay 0, 1500 steps, k-bias",
                                         "decay 0, 1500 steps, score-bias"};
     (void)seed;
     for (size_t s = 0; s < SEEDS; s++) {
         for (size_t k = 0; k < sizeof fewer / sizeof *fewer; k++)
-            ask(result, end_of(fewer[k], s).first < end_of("softmax", s).first);
+            ask_holds(result, final_shares(fewer[k], s).first < final_shares("softmax", s).first);
         for (size_t k = 0; k < sizeof whole / sizeof *whole; k++) {
-            shares end = end_of(whole[k], s);
-            ask(result, end.star > 90 && end.first < 1);
+            shares end = final_shares(whole[k], s);
+            ask_holds(result, end.star > 90 && end.first < 1);
         }
     }
 }

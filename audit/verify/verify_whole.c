@@ -71,10 +71,10 @@ static void verify_model(const char *spec, verify_measure *result, uint64_t seed
     sinkproof_model_close(model);
 }
 
-void sinkproof_verify_forward(verify_measure *result, uint64_t seed) {
+void verify_forward(verify_measure *result, uint64_t seed) {
     verify_model("synthetic:tiny", result, seed);
 }
-void sinkproof_verify_gpt2(verify_measure *result, uint64_t seed) {
+void verify_gpt2(verify_measure *result, uint64_t seed) {
     verify_model("synthetic:tiny-gpt2", result, seed);
 }
 
@@ -85,7 +85,7 @@ enum { ROWS = 24, COLS = 96, K = 128, TENSORS = 4 };
 typedef enum engine { HONEST, TRUNCATES, CUTS, REDRAWS } engine; // CUTS: the last bit of most sums
 
 // sum_k a_k b_k in float32, ascending; TRUNCATES: towards zero after each addition.
-static float sum_of_products(engine e, const float *a, const float *b) {
+static float engine_dot(engine e, const float *a, const float *b) {
     float sum = 0;
     for (size_t k = 0; k < K; k++) {
         double exact = (double)sum + (double)a[k] * (double)b[k];
@@ -105,7 +105,7 @@ static float with_low_bits(float x, unsigned bits, uint32_t drawn) {
 
 // The drift of a tensor x W^T of ROWS rows, `kinds` of them distinct, as the engine computes it;
 // the caller frees it.
-static sinkproof_drift drift_of_products(uint64_t *seed, size_t kinds, engine e) {
+static sinkproof_drift products_drift(uint64_t *seed, size_t kinds, engine e) {
     static float x[ROWS * K], w[COLS * K];
     static sinkproof_honest x_k[ROWS * K], w_k[COLS * K], y[ROWS * COLS];
     sinkproof_policy policy = policy_named("f32");
@@ -114,19 +114,19 @@ static sinkproof_drift drift_of_products(uint64_t *seed, size_t kinds, engine e)
         x[k] = (float)between(seed, -2, 2), x_k[k] = sinkproof_known(x[k]);
     for (size_t k = 0; k < COLS * K; k++)
         w[k] = (float)between(seed, -1, 1), w_k[k] = sinkproof_known(w[k]);
-    sinkproof_planes p = sinkproof_planes_of(x_k, kinds, K, K);
-    sinkproof_planes q = sinkproof_planes_of(w_k, COLS, K, K);
+    sinkproof_planes p = sinkproof_planes_new(x_k, kinds, K, K);
+    sinkproof_planes q = sinkproof_planes_new(w_k, COLS, K, K);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, COLS));
     sinkproof_planes_free(&p);
     sinkproof_planes_free(&q);
     for (size_t k = 0; k < kinds * COLS; k++)
-        y[k] = sinkproof_honest_at(&s, SINKPROOF_AT_A2, sinkproof_honest_inside(&s, y[k]));
+        y[k] = sinkproof_honest_at(&s, AT_A2, sinkproof_honest_inside(&s, y[k]));
     sinkproof_drift drift = {0};
     for (size_t i = 0; i < ROWS; i++) {
         size_t kind = i % kinds;
         double v[COLS];
         for (size_t r = 0; r < COLS; r++) {
-            float sum = sum_of_products(e, x + kind * K, w + r * K);
+            float sum = engine_dot(e, x + kind * K, w + r * K);
             v[r] = e == REDRAWS             ? with_low_bits(sum, 8, (uint32_t)sinkproof_draw(seed))
                    : e == CUTS && r % 4 > 0 ? with_low_bits(sum, 1, 0)
                                             : sum;
@@ -138,23 +138,23 @@ static sinkproof_drift drift_of_products(uint64_t *seed, size_t kinds, engine e)
 
 // The judged drift of such a tensor.
 static sinkproof_drift_result judge_products(uint64_t *seed, size_t kinds, engine e) {
-    sinkproof_drift drift = drift_of_products(seed, kinds, e);
+    sinkproof_drift drift = products_drift(seed, kinds, e);
     sinkproof_drift_result result;
     must(sinkproof_drift_judge(&drift, RATE, &result));
     sinkproof_drift_free(&drift);
     return result;
 }
 
-void sinkproof_verify_drift(verify_measure *result, uint64_t seed) {
+void verify_drift(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
         sinkproof_drift_result r = judge_products(&seed, ROWS, HONEST);
-        sinkproof_verify_put(result, fabs(r.gain), r.limit);
+        verify_add_comparison(result, fabs(r.gain), r.limit);
     }
 }
-void sinkproof_verify_drift_found(verify_measure *result, uint64_t seed) {
+void verify_drift_found(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
         sinkproof_drift_result r = judge_products(&seed, ROWS, TRUNCATES);
-        sinkproof_verify_put(result, r.limit, fabs(r.gain));
+        verify_add_comparison(result, r.limit, fabs(r.gain));
     }
 }
 
@@ -165,35 +165,35 @@ static sinkproof_drift_result judge_layers(uint64_t *seed, engine e, verify_meas
     const sinkproof_drift *layers[LAYERS];
     sinkproof_drift_result own, together;
     for (size_t l = 0; l < LAYERS; l++) {
-        layers[l] = &drift[l], drift[l] = drift_of_products(seed, ROWS, e);
+        layers[l] = &drift[l], drift[l] = products_drift(seed, ROWS, e);
         must(sinkproof_drift_judge(&drift[l], RATE, &own));
-        if (alone != NULL) sinkproof_verify_put(alone, fabs(own.gain), own.limit);
+        if (alone != NULL) verify_add_comparison(alone, fabs(own.gain), own.limit);
     }
     must(sinkproof_drift_pooled(LAYERS, layers, RATE, &together));
     for (size_t l = 0; l < LAYERS; l++) sinkproof_drift_free(&drift[l]);
     return together;
 }
 
-void sinkproof_verify_drift_pooled(verify_measure *result, uint64_t seed) {
+void verify_drift_pooled(verify_measure *result, uint64_t seed) {
     sinkproof_drift_result r = judge_layers(&seed, HONEST, NULL);
-    sinkproof_verify_put(result, fabs(r.gain), r.limit);
+    verify_add_comparison(result, fabs(r.gain), r.limit);
 }
 // The last bit is cleared in three elements of four: plausible in each single layer, but not in all
 // together.
-void sinkproof_verify_drift_pooled_found(verify_measure *result, uint64_t seed) {
+void verify_drift_pooled_found(verify_measure *result, uint64_t seed) {
     sinkproof_drift_result r = judge_layers(&seed, CUTS, result);
-    sinkproof_verify_put(result, r.limit, fabs(r.gain));
+    verify_add_comparison(result, r.limit, fabs(r.gain));
 }
 
-void sinkproof_verify_spread(verify_measure *result, uint64_t seed) {
+void verify_spread(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
         sinkproof_drift_result r = judge_products(&seed, ROWS, HONEST);
-        sinkproof_verify_put(result, r.spread.mean, r.spread.limit);
+        verify_add_comparison(result, r.spread.mean, r.spread.limit);
     }
 }
 // Products just above 1, whose rounding errs by up to u of them, either way: the mean of the
 // squares is nearly the whole allowed variance, u^2 / 3.
-void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed) {
+void verify_near_spread(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, RATE);
     for (int t = 0; t < TENSORS; t++) {
@@ -211,20 +211,20 @@ void sinkproof_verify_near_spread(verify_measure *result, uint64_t seed) {
         }
         sinkproof_drift_result r;
         must(sinkproof_drift_judge(&drift, RATE, &r));
-        sinkproof_verify_put(result, r.spread.mean, r.spread.limit);
+        verify_add_comparison(result, r.spread.mean, r.spread.limit);
         sinkproof_drift_free(&drift);
     }
 }
-void sinkproof_verify_spread_found(verify_measure *result, uint64_t seed) {
+void verify_spread_found(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
         sinkproof_drift_result r = judge_products(&seed, ROWS, REDRAWS);
-        sinkproof_verify_put(result, r.spread.limit, r.spread.mean);
+        verify_add_comparison(result, r.spread.limit, r.spread.mean);
     }
 }
 
 // The variance of a sum of rows, where rows of one class share the part rho of their errors, over
 // that of independent rows; against what is allowed: the classes, then the largest.
-void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed) {
+void verify_equal_rows(verify_measure *result, uint64_t seed) {
     enum { CLASSES = 5 };
     for (int t = 0; t < 40; t++) {
         sinkproof_row rows[ROWS];
@@ -237,16 +237,16 @@ void sinkproof_verify_equal_rows(verify_measure *result, uint64_t seed) {
         }
         for (size_t c = 0; c < CLASSES; c++) shared += sums[c] * sums[c];
         sinkproof_alike alike;
-        must(sinkproof_alike_of(ROWS, rows, &alike));
+        must(sinkproof_rows_alike(ROWS, rows, &alike));
         double variance = rho * rho * shared + (1 - rho * rho) * squares;
-        sinkproof_verify_put(result, variance, alike.model * squares);
-        sinkproof_verify_put(result, alike.model, alike.largest);
+        verify_add_comparison(result, variance, alike.model * squares);
+        verify_add_comparison(result, alike.model, alike.largest);
     }
 }
 // Two rows that repeat show no drift.
-void sinkproof_verify_equal_rows_found(verify_measure *result, uint64_t seed) {
+void verify_equal_rows_found(verify_measure *result, uint64_t seed) {
     for (int t = 0; t < TENSORS; t++) {
         sinkproof_drift_result r = judge_products(&seed, 2, HONEST);
-        sinkproof_verify_put(result, fabs(r.gain), r.limit);
+        verify_add_comparison(result, fabs(r.gain), r.limit);
     }
 }

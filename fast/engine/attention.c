@@ -12,14 +12,14 @@
 
 #include <math.h>
 
-enum { STEP = SINKPROOF_CACHE_STEP, SPAN = SINKPROOF_SPAN, PIECE = SINKPROOF_PIECE };
+enum { STEP = CACHE_STEP, SPAN = ENGINE_SPAN, PIECE = ENGINE_PIECE };
 
 // The current sublayer.
 typedef struct sublayer {
-    sinkproof_pass *pass;
-    sinkproof_worker *worker;
+    engine_pass *pass;
+    engine_worker *worker;
     const sinkproof_engine *e;
-    const sinkproof_packed_layer *layer;
+    const packed_layer *layer;
     size_t group, d; // query heads of a key/value head; head_dim
     bool sliding;
 } sublayer;
@@ -35,13 +35,13 @@ static void round_projected(const sublayer *a, size_t row, size_t g) {
     const sinkproof_engine *e = a->e;
     if (!e->bf16_cache) return;
     float *q = e->b.q_nd + row * e->width.q + g * a->group * a->d;
-    sinkproof_round_part(e->kernels, a->group * a->d, q, NULL);
-    sinkproof_round_part(e->kernels, a->d, e->b.k_nd + row * e->width.kv + g * a->d, NULL);
-    sinkproof_round_part(e->kernels, a->d, e->b.v_nd + row * e->width.kv + g * a->d, NULL);
+    round_to_bf16(e->kernels, a->group * a->d, q, NULL);
+    round_to_bf16(e->kernels, a->d, e->b.k_nd + row * e->width.kv + g * a->d, NULL);
+    round_to_bf16(e->kernels, a->d, e->b.v_nd + row * e->width.kv + g * a->d, NULL);
 }
 
 // A4 of one row and key/value head, rounded; nothing without a rotation.
-static void rotate(const sublayer *a, size_t row, size_t g) {
+static void rotate_row(const sublayer *a, size_t row, size_t g) {
     const sinkproof_engine *e = a->e;
     if (e->config->rotation.kind == SINKPROOF_NO_ROTATION) return;
     const float *cos_d = e->b.cos_nd + row * (a->d / 2), *sin_d = e->b.sin_nd + row * (a->d / 2);
@@ -50,28 +50,27 @@ static void rotate(const sublayer *a, size_t row, size_t g) {
     for (size_t h = 0; h < a->group; h++) e->kernels->rope(a->d, cos_d, sin_d, q + h * a->d);
     e->kernels->rope(a->d, cos_d, sin_d, k);
     if (!e->bf16_cache) return;
-    sinkproof_round_part(e->kernels, a->group * a->d, q, NULL);
-    sinkproof_round_part(e->kernels, a->d, k, NULL);
+    round_to_bf16(e->kernels, a->group * a->d, q, NULL);
+    round_to_bf16(e->kernels, a->d, k, NULL);
 }
 
 // Appends rows i .. i + n - 1 of a segment, rotated first unless an observer has already seen them.
-static void append(const sublayer *a, const sinkproof_segment *s, size_t g, size_t i, size_t n) {
+static void append_rows(const sublayer *a, const pass_segment *s, size_t g, size_t i, size_t n) {
     const sinkproof_engine *e = a->e;
     for (size_t row = s->row + i; a->pass->observer == NULL && row < s->row + i + n; row++) {
         round_projected(a, row, g);
-        rotate(a, row, g);
+        rotate_row(a, row, g);
     }
     size_t at = (s->row + i) * e->width.kv + g * a->d;
-    sinkproof_cache_append(&s->sequence->cache, a->pass->l, g, s->first + i, n, e->b.k_nd + at,
-                           e->b.v_nd + at, e->width.kv);
+    cache_append(&s->sequence->cache, a->pass->l, g, s->first + i, n, e->b.k_nd + at,
+                 e->b.v_nd + at, e->width.kv);
 }
 
-static sinkproof_attention queries(const sublayer *a, const sinkproof_segment *s, size_t g,
-                                   size_t i, size_t n) {
+static sinkproof_attention make_queries(const sublayer *a, const pass_segment *s, size_t g,
+                                        size_t i, size_t n) {
     const sinkproof_engine *e = a->e;
     size_t at = (s->row + i) * e->width.q + g * a->group * a->d;
-    sinkproof_attention attention = {.cache =
-                                         sinkproof_cache_at(&s->sequence->cache, a->pass->l, g),
+    sinkproof_attention attention = {.cache = cache_head_view(&s->sequence->cache, a->pass->l, g),
                                      .group = a->group,
                                      .n = n,
                                      .first = s->first + i,
@@ -96,18 +95,18 @@ static void round_output(const sublayer *a, size_t row, size_t g, size_t n) {
     const sinkproof_engine *e = a->e;
     for (size_t i = row; e->bf16_operands && i < row + n; i++) {
         size_t at = i * e->width.q + g * a->group * a->d;
-        sinkproof_round_part(e->kernels, a->group * a->d, e->b.o_nd + at, e->b.o16_nd + at);
+        round_to_bf16(e->kernels, a->group * a->d, e->b.o_nd + at, e->b.o16_nd + at);
     }
 }
 
-static void attend(const sublayer *a, const sinkproof_segment *s, size_t g, size_t i, size_t n) {
-    sinkproof_attention attention = queries(a, s, g, i, n);
+static void attend_rows(const sublayer *a, const pass_segment *s, size_t g, size_t i, size_t n) {
+    sinkproof_attention attention = make_queries(a, s, g, i, n);
     a->e->kernels->attend(&attention, a->worker->scratch);
     round_output(a, s->row + i, g, n);
 }
 
 // The rows of step t of a segment: steps end where positions are multiples of STEP.
-static size_t step_rows(const sinkproof_segment *s, size_t t, size_t *i) {
+static size_t step_rows(const pass_segment *s, size_t t, size_t *i) {
     size_t start = s->first / STEP + t, from = start * STEP, to = from + STEP;
     if (from < s->first) from = s->first;
     if (to > s->first + s->n) to = s->first + s->n;
@@ -115,30 +114,30 @@ static size_t step_rows(const sinkproof_segment *s, size_t t, size_t *i) {
     return to - from;
 }
 
-static bool waits(const sublayer *a, const sinkproof_segment *s) {
+static bool segment_waits(const sublayer *a, const pass_segment *s) {
     return !a->sliding && (s->steps > 1 || s->pieces > 0);
 }
 
 // ---- tasks -----------------------------------------------------------------------------------
 
 // First round: everything except the queries of full layers that wait for all keys.
-static size_t first_tasks(const sublayer *a, const sinkproof_segment *s) {
+static size_t first_tasks(const sublayer *a, const pass_segment *s) {
     return a->e->config->n_kv_heads * (a->sliding ? 1 : s->steps);
 }
 
-static void first_task(const sublayer *a, const sinkproof_segment *s, size_t task) {
+static void first_task(const sublayer *a, const pass_segment *s, size_t task) {
     size_t heads = a->e->config->n_kv_heads, g = task % heads;
     size_t t = a->sliding ? 0 : task / heads, end = a->sliding ? s->steps : t + 1, i;
     for (; t < end; t++) {
         size_t n = step_rows(s, t, &i);
-        append(a, s, g, i, n);
-        if (!waits(a, s)) attend(a, s, g, i, n);
+        append_rows(a, s, g, i, n);
+        if (!segment_waits(a, s)) attend_rows(a, s, g, i, n);
     }
 }
 
 // Second round: the waiting queries, step by step from the longest context down, or piece by piece.
-static size_t second_tasks(const sublayer *a, const sinkproof_segment *s) {
-    if (!waits(a, s)) return 0;
+static size_t second_tasks(const sublayer *a, const pass_segment *s) {
+    if (!segment_waits(a, s)) return 0;
     return a->e->config->n_kv_heads * (s->pieces > 0 ? s->pieces : s->steps);
 }
 
@@ -147,33 +146,33 @@ static size_t padded_head(const sublayer *a) {
 }
 
 // Where the spans of a split context are stored: [spans, group] of head g.
-static size_t state_at(const sublayer *a, const sinkproof_segment *s, size_t g) {
+static size_t state_at(const sublayer *a, const pass_segment *s, size_t g) {
     size_t spans = s->first / SPAN + 1;
     return (s->state * a->e->config->n_kv_heads + g * spans) * a->group;
 }
 
-static void second_task(const sublayer *a, const sinkproof_segment *s, size_t task) {
+static void second_task(const sublayer *a, const pass_segment *s, size_t task) {
     const sinkproof_engine *e = a->e;
     size_t heads = e->config->n_kv_heads, g = task % heads, i;
     if (s->pieces == 0) {
         size_t n = step_rows(s, s->steps - 1 - task / heads, &i);
-        attend(a, s, g, i, n);
+        attend_rows(a, s, g, i, n);
         return;
     }
     size_t spans = s->first / SPAN + 1, first = task / heads * PIECE, last = first + PIECE;
     if (last > spans) last = spans;
     size_t at = state_at(a, s, g) + first * a->group;
-    sinkproof_attention attention = queries(a, s, g, 0, 1);
+    sinkproof_attention attention = make_queries(a, s, g, 0, 1);
     e->kernels->attend_spans(&attention, first, last, e->b.state_sh + at,
                              e->b.span_shd + at * padded_head(a), a->worker->scratch);
 }
 
 // Third round: merges the spans of a split context, one query head after the other.
-static size_t third_tasks(const sublayer *a, const sinkproof_segment *s) {
-    return waits(a, s) && s->pieces > 0 ? a->e->config->n_kv_heads : 0;
+static size_t third_tasks(const sublayer *a, const pass_segment *s) {
+    return segment_waits(a, s) && s->pieces > 0 ? a->e->config->n_kv_heads : 0;
 }
 
-static void third_task(const sublayer *a, const sinkproof_segment *s, size_t g) {
+static void third_task(const sublayer *a, const pass_segment *s, size_t g) {
     const sinkproof_engine *e = a->e;
     size_t at = state_at(a, s, g), to = s->row * e->width.q + g * a->group * a->d;
     for (size_t h = 0; h < a->group; h++)
@@ -186,21 +185,21 @@ static void third_task(const sublayer *a, const sinkproof_segment *s, size_t g) 
 
 // Runs all tasks of a round, which threads take one by one, then a barrier. A round without tasks
 // has no barrier.
-static void round_of(const sublayer *a,
-                     size_t (*tasks)(const sublayer *, const sinkproof_segment *),
-                     void (*run)(const sublayer *, const sinkproof_segment *, size_t)) {
-    const sinkproof_segment *segments = a->e->b.segments;
+static void share_out_round(const sublayer *a,
+                            size_t (*tasks)(const sublayer *, const pass_segment *),
+                            void (*run)(const sublayer *, const pass_segment *, size_t)) {
+    const pass_segment *segments = a->e->b.segments;
     size_t total = 0, task;
     for (size_t s = 0; s < a->pass->n_segments; s++) total += tasks(a, &segments[s]);
-    sinkproof_counter *counter = sinkproof_stage(a->pass, a->worker);
+    team_counter *counter = team_next_stage(a->pass, a->worker);
     if (total == 0) return;
     cursor at = {0, 0};
-    while (sinkproof_take_one(counter, total, &task)) {
+    while (counter_take_one(counter, total, &task)) {
         while (task - at.before >= tasks(a, &segments[at.segment]))
             at.before += tasks(a, &segments[at.segment++]);
         run(a, &segments[at.segment], task - at.before);
     }
-    sinkproof_barrier();
+    team_barrier();
 }
 
 // ---- an observer's points --------------------------------------------------------------------
@@ -208,7 +207,7 @@ static void round_of(const sublayer *a,
 static void see_heads(const sublayer *a, const char *name, size_t heads, float *rows,
                       size_t stride) {
     size_t shape[] = {a->pass->n, heads, a->d};
-    sinkproof_pass_see(a->pass, a->worker, name, 3, shape, rows, heads * a->d, stride);
+    pass_show_point(a->pass, a->worker, name, 3, shape, rows, heads * a->d, stride);
 }
 
 // A2 and A4 of all rows by one thread; each point is shown before the next overwrites it.
@@ -222,27 +221,26 @@ static void observe_projected(const sublayer *a) {
     see_heads(a, "A2.k", groups, e->b.k_nd, e->width.kv);
     see_heads(a, "A2.v", groups, e->b.v_nd, e->width.kv);
     for (size_t task = 0; mine && task < n * groups; task++)
-        rotate(a, task / groups, task % groups);
+        rotate_row(a, task / groups, task % groups);
     if (e->config->rotation.kind != SINKPROOF_NO_ROTATION) {
         see_heads(a, "A4.q", heads, e->b.q_nd, e->width.q);
         see_heads(a, "A4.k", groups, e->b.k_nd, e->width.kv);
     }
-    const sinkproof_segment *s = &e->b.segments[0];
+    const pass_segment *s = &e->b.segments[0];
     size_t count = heads * s->n * (s->first + s->n);
     for (size_t i = 0; mine && i < count; i++) e->b.score_hij[i] = 0;
-    sinkproof_barrier();
+    team_barrier();
 }
 
 static void observe_attention(const sublayer *a) {
-    const sinkproof_segment *s = &a->e->b.segments[0];
+    const pass_segment *s = &a->e->b.segments[0];
     size_t heads = a->e->config->n_heads, keys = s->first + s->n;
-    sinkproof_pass_see(a->pass, a->worker, "A6", 3, (size_t[]){heads, s->n, keys},
-                       a->e->b.score_hij, keys, keys);
+    pass_show_point(a->pass, a->worker, "A6", 3, (size_t[]){heads, s->n, keys}, a->e->b.score_hij,
+                    keys, keys);
     see_heads(a, "A11", heads, a->e->b.o_nd, a->e->width.q);
 }
 
-void sinkproof_pass_attention(sinkproof_pass *pass, sinkproof_worker *worker,
-                              const sinkproof_packed_layer *layer) {
+void pass_attention(engine_pass *pass, engine_worker *worker, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     sublayer a = {.pass = pass,
                   .worker = worker,
@@ -252,8 +250,8 @@ void sinkproof_pass_attention(sinkproof_pass *pass, sinkproof_worker *worker,
                   .d = e->config->head_dim,
                   .sliding = e->config->sliding[pass->l]};
     if (pass->observer != NULL) observe_projected(&a);
-    round_of(&a, first_tasks, first_task);
-    round_of(&a, second_tasks, second_task);
-    round_of(&a, third_tasks, third_task);
+    share_out_round(&a, first_tasks, first_task);
+    share_out_round(&a, second_tasks, second_task);
+    share_out_round(&a, third_tasks, third_task);
     if (pass->observer != NULL) observe_attention(&a);
 }

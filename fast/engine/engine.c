@@ -18,7 +18,7 @@
 
 enum { CHUNK = 512 }; // tokens per pass through the layers
 
-static size_t padded(size_t n) {
+static size_t padded_to_panel(size_t n) {
     return (n + SINKPROOF_PANEL_COLS - 1) / SINKPROOF_PANEL_COLS * SINKPROOF_PANEL_COLS;
 }
 
@@ -28,18 +28,18 @@ static size_t least(size_t a, size_t b) {
 
 // ---- weights ---------------------------------------------------------------------------------
 
-static void fill(sinkproof_engine *e, const sinkproof_pack_list *list) {
+static void fill_packed(sinkproof_engine *e, const pack_list *list) {
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads)
     for (size_t unit = 0; unit < list->units; unit++)
-        sinkproof_pack_unit(list, unit, e->workers[omp_get_thread_num()].work);
+        pack_unit(list, unit, e->workers[omp_get_thread_num()].work);
 }
 
 // The bytes that a decoded token reads of one layer's tensors: all except the experts that it does
 // not choose.
-static size_t bytes_of_token(const sinkproof_config *config, const sinkproof_pack_list *list) {
+static size_t token_layer_bytes(const sinkproof_config *config, const pack_list *list) {
     size_t experts = 0, fixed = 0;
     for (size_t j = 0; j < list->n_jobs; j++) {
-        const sinkproof_pack_job *job = &list->jobs[j];
+        const pack_job *job = &list->jobs[j];
         size_t next = j + 1 < list->n_jobs ? (size_t)(list->jobs[j + 1].to - job->to)
                                            : (size_t)(list->jobs[0].to + list->bytes - job->to);
         if (j + 4 * config->n_experts >= list->n_jobs)
@@ -51,15 +51,15 @@ static size_t bytes_of_token(const sinkproof_config *config, const sinkproof_pac
 }
 
 // Bytes of the layers and of the tensors after them; all of it is one region.
-static bool measure(sinkproof_engine *e, size_t *all, sinkproof_error *error) {
+static bool measure_layer_bytes(sinkproof_engine *e, size_t *all, sinkproof_error *error) {
     size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
     sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
     sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
-    sinkproof_pack_end(&norm, &unembedding, NULL, &e->list, &e->final_norm_c, &e->unembed);
+    pack_end(&norm, &unembedding, NULL, &e->list, &e->final_norm_c, &e->unembed);
     size_t end_bytes = e->list.bytes;
     for (size_t l = 0; l < layers; l++) { // containers may store layers differently
         sinkproof_layer layer = sinkproof_model_layer(e->model, l);
-        sinkproof_pack_layer(&layer, NULL, &e->list, &e->layers[0]);
+        pack_layer(&layer, NULL, &e->list, &e->layers[0]);
         if (e->list.bytes > e->layer_bytes) e->layer_bytes = e->list.bytes;
     }
     if (e->layer_bytes > (SIZE_MAX / 4 - end_bytes) / layers)
@@ -70,57 +70,56 @@ static bool measure(sinkproof_engine *e, size_t *all, sinkproof_error *error) {
     return true;
 }
 
-static void tell(const sinkproof_engine *e, size_t done) {
+static void tell_packed(const sinkproof_engine *e, size_t done) {
     if (e->options.progress != NULL)
         e->options.progress(e->options.context, "pack layer", done, e->config->n_layers);
 }
 
 // Places the layers (all, or room for one), then the final norm and the unembedding, in the region,
 // and fills them unless they are already there.
-static void place(sinkproof_engine *e, bool there) {
+static void place_layers(sinkproof_engine *e, bool there) {
     size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
     sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
     sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
     bool fills = !there && !e->options.streamed;
     for (size_t l = 0; l < kept; l++) {
         sinkproof_layer layer = sinkproof_model_layer(e->model, l);
-        sinkproof_pack_layer(&layer, e->weights.data + l * e->layer_bytes, &e->list, &e->layers[l]);
+        pack_layer(&layer, e->weights.data + l * e->layer_bytes, &e->list, &e->layers[l]);
         if (fills) {
-            tell(e, l);
-            fill(e, &e->list);
+            tell_packed(e, l);
+            fill_packed(e, &e->list);
         }
     }
-    e->token_bytes += layers * bytes_of_token(e->config, &e->list);
-    sinkproof_pack_end(&norm, &unembedding, e->weights.data + kept * e->layer_bytes, &e->list,
-                       &e->final_norm_c, &e->unembed);
-    if (!there) fill(e, &e->list);
-    if (fills) tell(e, layers);
+    e->token_bytes += layers * token_layer_bytes(e->config, &e->list);
+    pack_end(&norm, &unembedding, e->weights.data + kept * e->layer_bytes, &e->list,
+             &e->final_norm_c, &e->unembed);
+    if (!there) fill_packed(e, &e->list);
+    if (fills) tell_packed(e, layers);
 }
 
-static bool load(sinkproof_engine *e, sinkproof_error *error) {
+static bool load_layers(sinkproof_engine *e, sinkproof_error *error) {
     const char *file = e->options.streamed ? NULL : e->options.packed;
     uint64_t fingerprint = 0;
     size_t all;
     bool there = false;
-    if (!measure(e, &all, error)) return false;
+    if (!measure_layer_bytes(e, &all, error)) return false;
     if (file != NULL && !sinkproof_model_fingerprint(e->model, &fingerprint, error)) return false;
-    if (file != NULL && !sinkproof_packed_open(file, fingerprint, all, &there, &e->weights, error))
+    if (file != NULL && !packed_file_open(file, fingerprint, all, &there, &e->weights, error))
         return false;
     if (!there && !sinkproof_pages_new(all, SINKPROOF_LARGE_PAGES, "weights", &e->weights, error))
         return false;
-    place(e, there);
-    return file == NULL || there ||
-           sinkproof_packed_write(file, fingerprint, &e->weights, all, error);
+    place_layers(e, there);
+    return file == NULL || there || packed_file_write(file, fingerprint, &e->weights, all, error);
 }
 
 // ---- the engine ------------------------------------------------------------------------------
 
-static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
+static bool engine_allocate(sinkproof_engine *e, sinkproof_error *error) {
     const sinkproof_config *c = e->config;
     size_t kept = e->options.streamed ? 1 : c->n_layers;
     e->layers = calloc(kept, sizeof *e->layers);
     if (e->layers == NULL) return sinkproof_fail(error, "no memory for an engine");
-    sinkproof_packed *experts = calloc(kept * c->n_experts, 2 * sizeof *experts);
+    packed_matrix *experts = calloc(kept * c->n_experts, 2 * sizeof *experts);
     e->freq_d = calloc(c->head_dim, sizeof *e->freq_d);
     e->row =
         calloc(c->hidden + (c->hidden > c->head_dim ? c->hidden : c->head_dim), sizeof *e->row);
@@ -133,13 +132,13 @@ static bool allocate(sinkproof_engine *e, sinkproof_error *error) {
     }
     if (c->rotation.kind != SINKPROOF_NO_ROTATION)
         sinkproof_yarn_frequencies(&e->policy, c, e->freq_d);
-    return sinkproof_pack_list_new(c, &e->list, error) && sinkproof_workers_new(e, error);
+    return pack_list_new(c, &e->list, error) && workers_new(e, error);
 }
 
 bool sinkproof_engine_serves(const sinkproof_kernels *kernels, const sinkproof_policy *policy,
                              sinkproof_error *error) {
     if (!sinkproof_lanes_serves(policy, error)) return false;
-    bool bf16 = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
+    bool bf16 = policy->at[AT_A1].format == SINKPROOF_BF16;
     return bf16 || strcmp(kernels->mode, "lanes") == 0 ||
            sinkproof_fail(error, "%s multiplies bf16 numbers alone: expected bf16-operands, not %s",
                           kernels->isa, policy->name);
@@ -152,7 +151,7 @@ static bool check_limits(const sinkproof_engine *e, sinkproof_error *error) {
         const char *key;
         size_t found, most;
     } limits[] = {{"head_dim", e->config->head_dim, SINKPROOF_WIDEST_HEAD},
-                  {"number of experts", e->config->n_experts, SINKPROOF_MOST_EXPERTS}};
+                  {"number of experts", e->config->n_experts, ENGINE_MOST_EXPERTS}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].found > limits[i].most)
             return sinkproof_fail(error,
@@ -188,22 +187,23 @@ static int threads_here(void) {
     return most < processors ? most : processors;
 }
 
-static bool start(sinkproof_engine *e, const sinkproof_policy *policy, sinkproof_error *error) {
+static bool engine_start_up(sinkproof_engine *e, const sinkproof_policy *policy,
+                            sinkproof_error *error) {
     const sinkproof_config *c = e->config;
     if (!check_limits(e, error)) return false;
     if (!choose_kernels(e, policy, error)) return false;
-    e->bf16_operands = policy->at[SINKPROOF_AT_A1].format == SINKPROOF_BF16;
-    e->bf16_cache = policy->at[SINKPROOF_AT_A4].format == SINKPROOF_BF16;
+    e->bf16_operands = policy->at[AT_A1].format == SINKPROOF_BF16;
+    e->bf16_cache = policy->at[AT_A4].format == SINKPROOF_BF16;
     e->threads = e->options.threads > 0 ? e->options.threads : threads_here();
     e->chunk = e->options.chunk > 0 ? e->options.chunk : CHUNK;
-    e->width = (sinkproof_widths){.hidden = padded(c->hidden),
-                                  .q = padded(c->n_heads * c->head_dim),
-                                  .kv = padded(c->n_kv_heads * c->head_dim),
-                                  .experts = padded(c->n_experts),
-                                  .up = padded(2 * c->inter),
-                                  .act = padded(c->inter),
-                                  .vocab = padded(c->vocab)};
-    return allocate(e, error) && load(e, error);
+    e->width = (engine_widths){.hidden = padded_to_panel(c->hidden),
+                               .q = padded_to_panel(c->n_heads * c->head_dim),
+                               .kv = padded_to_panel(c->n_kv_heads * c->head_dim),
+                               .experts = padded_to_panel(c->n_experts),
+                               .up = padded_to_panel(2 * c->inter),
+                               .act = padded_to_panel(c->inter),
+                               .vocab = padded_to_panel(c->vocab)};
+    return engine_allocate(e, error) && load_layers(e, error);
 }
 
 bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *policy,
@@ -216,7 +216,7 @@ bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *
     e->config = sinkproof_model_config(model);
     e->policy = *policy;
     if (options != NULL) e->options = *options;
-    if (!start(e, policy, error)) {
+    if (!engine_start_up(e, policy, error)) {
         sinkproof_engine_free(e);
         return false;
     }
@@ -226,10 +226,10 @@ bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *
 
 void sinkproof_engine_free(sinkproof_engine *e) {
     if (e == NULL) return;
-    sinkproof_workers_free(e);
-    sinkproof_fast_buffers_free(&e->b);
+    workers_free(e);
+    fast_buffers_free(&e->b);
     sinkproof_pages_free(&e->weights);
-    sinkproof_pack_list_free(&e->list);
+    pack_list_free(&e->list);
     if (e->layers != NULL) free(e->layers[0].up_e);
     free(e->layers);
     free(e->freq_d);
@@ -241,7 +241,7 @@ const sinkproof_kernels *sinkproof_engine_kernels(const sinkproof_engine *engine
     return engine->kernels_of_many;
 }
 
-const sinkproof_kernels *sinkproof_engine_kernels_of_one(const sinkproof_engine *engine) {
+const sinkproof_kernels *sinkproof_engine_kernels_one_token(const sinkproof_engine *engine) {
     return engine->kernels_of_one;
 }
 
@@ -269,9 +269,8 @@ sinkproof_sequence *sinkproof_sequence_new(const sinkproof_engine *engine, size_
     size_t context = engine->config->max_context;
     s->engine = engine;
     s->max_tokens = max_tokens == 0 || max_tokens > context ? context : max_tokens;
-    if (!sinkproof_cache_new(engine->config,
-                             engine->bf16_cache ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32,
-                             s->max_tokens, &s->cache, error)) {
+    if (!cache_new(engine->config, engine->bf16_cache ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32,
+                   s->max_tokens, &s->cache, error)) {
         free(s);
         return NULL;
     }
@@ -280,7 +279,7 @@ sinkproof_sequence *sinkproof_sequence_new(const sinkproof_engine *engine, size_
 
 void sinkproof_sequence_free(sinkproof_sequence *sequence) {
     if (sequence == NULL) return;
-    sinkproof_cache_free(&sequence->cache);
+    cache_free(&sequence->cache);
     free(sequence);
 }
 
@@ -293,7 +292,7 @@ size_t sinkproof_sequence_length(const sinkproof_sequence *sequence) {
 }
 
 size_t sinkproof_sequence_bytes(const sinkproof_sequence *sequence) {
-    return sinkproof_cache_bytes(&sequence->cache, sequence->length);
+    return cache_bytes(&sequence->cache, sequence->length);
 }
 
 // ---- passes ----------------------------------------------------------------------------------
@@ -325,63 +324,63 @@ static bool check_parts(const sinkproof_engine *e, size_t n_parts, const sinkpro
 }
 
 // Adds tokens done .. done + n - 1 of a part to the pass.
-static void add_segment(sinkproof_pass *pass, const sinkproof_part *part, size_t done, size_t n) {
+static void add_segment(engine_pass *pass, const sinkproof_part *part, size_t done, size_t n) {
     sinkproof_engine *e = pass->engine;
     size_t first = part->sequence->length, vocab = e->config->vocab;
-    e->b.segments[pass->n_segments++] = (sinkproof_segment){
-        .sequence = part->sequence,
-        .row = pass->n,
-        .n = n,
-        .first = first,
-        .tokens_n = part->tokens_n + done,
-        .steps = (first + n - 1) / SINKPROOF_CACHE_STEP - first / SINKPROOF_CACHE_STEP + 1};
+    e->b.segments[pass->n_segments++] =
+        (pass_segment){.sequence = part->sequence,
+                       .row = pass->n,
+                       .n = n,
+                       .first = first,
+                       .tokens_n = part->tokens_n + done,
+                       .steps = (first + n - 1) / CACHE_STEP - first / CACHE_STEP + 1};
     for (size_t i = 0; i < n; i++) {
         bool last = done + i + 1 == part->n;
         float *to = part->logits;
         if (to != NULL && part->all_logits) to += (done + i) * vocab;
         bool asked = part->logits != NULL && (part->all_logits || last);
         if (asked || pass->observer != NULL)
-            e->b.wanted[pass->n_wanted++] = (sinkproof_wanted){pass->n + i, asked ? to : NULL};
+            e->b.wanted[pass->n_wanted++] = (wanted_rows){pass->n + i, asked ? to : NULL};
     }
     pass->n += n;
 }
 
 // Long contexts of single tokens are split if there are too few heads for all threads.
-static bool cuts(const sinkproof_engine *e, size_t heads, const sinkproof_segment *s) {
-    return s->n == 1 && s->first / SINKPROOF_SPAN + 1 > 2 * SINKPROOF_PIECE &&
+static bool segment_is_cut(const sinkproof_engine *e, size_t heads, const pass_segment *s) {
+    return s->n == 1 && s->first / ENGINE_SPAN + 1 > 2 * ENGINE_PIECE &&
            heads < 4 * (size_t)e->threads && heads % (size_t)e->threads != 0;
 }
 
-static void cut_contexts(sinkproof_pass *pass) {
+static void cut_contexts(engine_pass *pass) {
     sinkproof_engine *e = pass->engine;
     size_t heads = pass->n_segments * e->config->n_kv_heads, spans = 0;
     for (size_t i = 0; i < pass->n_segments; i++) {
-        sinkproof_segment *s = &e->b.segments[i];
-        size_t own = s->first / SINKPROOF_SPAN + 1;
+        pass_segment *s = &e->b.segments[i];
+        size_t own = s->first / ENGINE_SPAN + 1;
         s->state = spans;
-        s->pieces = cuts(e, heads, s) ? (own + SINKPROOF_PIECE - 1) / SINKPROOF_PIECE : 0;
+        s->pieces = segment_is_cut(e, heads, s) ? (own + ENGINE_PIECE - 1) / ENGINE_PIECE : 0;
         if (s->pieces > 0) spans += own;
     }
 }
 
 // Reserves the memory of the largest pass, before the first pass.
-static bool reserve(sinkproof_engine *e, size_t n_parts, const sinkproof_part *parts, size_t step,
-                    bool observed, sinkproof_error *error) {
+static bool reserve_largest_pass(sinkproof_engine *e, size_t n_parts, const sinkproof_part *parts,
+                                 size_t step, bool observed, sinkproof_error *error) {
     size_t total = 0, logits = 0, spans = 0, keys = 0;
     for (size_t p = 0; p < n_parts; p++) {
         total += parts[p].n;
         size_t wanted = parts[p].logits == NULL ? 0 : parts[p].all_logits ? parts[p].n : 1;
         logits += least(wanted, step);
         // The last pass of a part may hold a single token.
-        if (parts[p].n > 0) spans += (parts[p].sequence->length + parts[p].n) / SINKPROOF_SPAN + 1;
+        if (parts[p].n > 0) spans += (parts[p].sequence->length + parts[p].n) / ENGINE_SPAN + 1;
         keys = parts[p].sequence->length + parts[p].n;
     }
     size_t heads = e->config->n_kv_heads;
     if (e->threads == 1 || 4 * (size_t)e->threads <= heads) spans = 0; // never split
     if (e->config->vocab % SINKPROOF_PANEL_ROWS == 0) logits = 0;      // written directly
     if (observed) logits = total;
-    return sinkproof_fast_buffers_reserve(e, least(total, step), least(logits, step),
-                                          observed ? keys : 0, spans, error);
+    return fast_buffers_reserve(e, least(total, step), least(logits, step), observed ? keys : 0,
+                                spans, error);
 }
 
 bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const sinkproof_part *parts,
@@ -393,9 +392,10 @@ bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const si
                               sinkproof_counted(n_parts, "part").text);
     for (size_t i = 0; i < n_parts; i++) total += parts[i].n;
     size_t step = observer != NULL ? total : engine->chunk;
-    if (total > 0 && !reserve(engine, n_parts, parts, step, observer != NULL, error)) return false;
+    if (total > 0 && !reserve_largest_pass(engine, n_parts, parts, step, observer != NULL, error))
+        return false;
     while (done < total) {
-        sinkproof_pass pass = {.engine = engine, .observer = observer};
+        engine_pass pass = {.engine = engine, .observer = observer};
         while (pass.n < step && p < n_parts) {
             size_t n = least(parts[p].n - part_done, step - pass.n);
             if (n > 0) add_segment(&pass, &parts[p], part_done, n);
@@ -406,11 +406,11 @@ bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const si
         }
         cut_contexts(&pass);
         engine->kernels = pass.n == 1 ? engine->kernels_of_one : engine->kernels_of_many;
-        sinkproof_pass_run(&pass);
+        pass_run(&pass);
         for (size_t i = 0; i < pass.n_segments; i++) {
             sinkproof_sequence *s = engine->b.segments[i].sequence;
             s->length += engine->b.segments[i].n;
-            sinkproof_cache_settle(&s->cache, s->length);
+            cache_settle_pages(&s->cache, s->length);
         }
         done += pass.n;
     }

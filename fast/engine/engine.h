@@ -41,7 +41,7 @@ bool sinkproof_engine_new(const sinkproof_model *model, const sinkproof_policy *
                           sinkproof_error *error);
 void sinkproof_engine_free(sinkproof_engine *engine);
 const sinkproof_kernels *sinkproof_engine_kernels(const sinkproof_engine *engine);
-const sinkproof_kernels *sinkproof_engine_kernels_of_one(const sinkproof_engine *engine);
+const sinkproof_kernels *sinkproof_engine_kernels_one_token(const sinkproof_engine *engine);
 int sinkproof_engine_threads(const sinkproof_engine *engine);
 size_t sinkproof_engine_weight_bytes(const sinkproof_engine *engine); // packed
 // The bytes of weights that are read to decode one token.
@@ -78,7 +78,7 @@ bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const si
 // The next token from its logits: temperature 0 takes the largest (the lower id in a tie);
 // otherwise it is sampled from softmax(logits / temperature) with a counter-based generator: (seed,
 // position) determines it.
-int32_t sinkproof_sample(size_t vocab, const float *logits_v, double temperature, uint64_t seed,
-                         uint64_t position);
+int32_t sinkproof_sample_token(size_t vocab, const float *logits_v, double temperature,
+                               uint64_t seed, uint64_t position);
 
 #endif

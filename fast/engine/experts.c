@@ -12,11 +12,10 @@
 enum { UNIT = 4 }; // panels: 32 activations, a multiple of swiglu's width
 
 // The logits of all rows.
-static void router_logits(sinkproof_pass *pass, sinkproof_worker *w,
-                          const sinkproof_packed_layer *layer) {
+static void router_logits(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     size_t first, last;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    team_counter *counter = team_next_stage(pass, w);
     for (size_t i = 0; i < pass->n; i++) w->y_n[i] = e->b.router_ne + i * e->width.experts;
     sinkproof_product product = {.weight = &layer->router.weight,
                                  .bias_r = layer->router.bias_r,
@@ -24,13 +23,13 @@ static void router_logits(sinkproof_pass *pass, sinkproof_worker *w,
                                  .x_n = w->x_n,
                                  .x16_n = e->bf16_operands ? w->x16_n : NULL,
                                  .y_n = w->y_n};
-    while (sinkproof_take(counter, w, layer->router.weight.panels, 1, &first, &last))
+    while (counter_take_piece(counter, w, layer->router.weight.panels, 1, &first, &last))
         e->kernels->linear(&product, first, last, w->scratch);
-    sinkproof_barrier();
+    team_barrier();
 }
 
 // M3, M4 of one row.
-static void choose(const sinkproof_engine *e, const sinkproof_worker *w, size_t row) {
+static void choose_row_experts(const sinkproof_engine *e, const engine_worker *w, size_t row) {
     size_t chosen = e->config->n_chosen;
     const float *logits_e = e->b.router_ne + row * e->width.experts;
     int32_t *chosen_k = w->chosen_nk + row * chosen;
@@ -45,7 +44,7 @@ static void choose(const sinkproof_engine *e, const sinkproof_worker *w, size_t 
 }
 
 // Sorts the slots n k + k' by their experts, ascending within an expert.
-static void group_by_expert(const sinkproof_engine *e, sinkproof_worker *w, size_t slots) {
+static void group_by_expert(const sinkproof_engine *e, engine_worker *w, size_t slots) {
     size_t experts = e->config->n_experts;
     memset(w->first_e, 0, (experts + 1) * sizeof *w->first_e);
     for (size_t s = 0; s < slots; s++) w->first_e[w->chosen_nk[s] + 1]++;
@@ -60,7 +59,7 @@ static void group_by_expert(const sinkproof_engine *e, sinkproof_worker *w, size
 }
 
 // The slots of expert x: [*n] of them.
-static const size_t *slots_of(const sinkproof_worker *w, size_t x, size_t *n) {
+static const size_t *expert_slots(const engine_worker *w, size_t x, size_t *n) {
     *n = w->first_e[x + 1] - w->first_e[x];
     return w->slots + w->first_e[x];
 }
@@ -71,15 +70,15 @@ typedef struct expert_part {
 } expert_part;
 
 // The matrices of all active experts, one after the other, are split into units of UNIT panels.
-static size_t units_of(size_t panels) {
+static size_t panel_units(size_t panels) {
     return (panels + UNIT - 1) / UNIT;
 }
 
 // The part of units at .. last - 1 that belongs to the first expert among them; returns the unit of
 // the next one.
-static size_t next_part(const sinkproof_worker *w, size_t panels, size_t at, size_t last,
+static size_t next_part(const engine_worker *w, size_t panels, size_t at, size_t last,
                         expert_part *part) {
-    size_t units = units_of(panels), unit = at % units;
+    size_t units = panel_units(panels), unit = at % units;
     size_t end = last - at < units - unit ? unit + last - at : units;
     *part = (expert_part){w->active[at / units], unit * UNIT,
                           end * UNIT < panels ? end * UNIT : panels};
@@ -95,11 +94,11 @@ typedef struct normed {
 } normed;
 
 // A part of an expert's first product, and its activations.
-static void up_part(const sinkproof_engine *e, const sinkproof_worker *w, normed from,
-                    const sinkproof_packed *up, expert_part part) {
+static void up_part(const sinkproof_engine *e, const engine_worker *w, normed from,
+                    const packed_matrix *up, expert_part part) {
     size_t n, first = part.first, last = part.last, hidden = e->width.hidden;
     size_t chosen = e->config->n_chosen, inter = e->config->inter;
-    const size_t *slot_n = slots_of(w, part.x, &n);
+    const size_t *slot_n = expert_slots(w, part.x, &n);
     for (size_t i = 0; i < n; i++) {
         w->x_n[i] = from.t_nc + slot_n[i] / chosen * hidden;
         w->x16_n[i] = from.t16_nc + slot_n[i] / chosen * hidden;
@@ -122,26 +121,27 @@ static void up_part(const sinkproof_engine *e, const sinkproof_worker *w, normed
     }
 }
 
-static void first_products(sinkproof_pass *pass, sinkproof_worker *w, normed from,
-                           const sinkproof_packed_layer *layer) {
+static void first_products(engine_pass *pass, engine_worker *w, normed from,
+                           const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
-    size_t panels = layer->up_e[0].weight.panels, total = w->n_active * units_of(panels), at, last;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    size_t panels = layer->up_e[0].weight.panels, total = w->n_active * panel_units(panels), at,
+           last;
+    team_counter *counter = team_next_stage(pass, w);
     expert_part part;
-    while (sinkproof_take(counter, w, total, 1, &at, &last))
+    while (counter_take_piece(counter, w, total, 1, &at, &last))
         while (at < last) {
             at = next_part(w, panels, at, last, &part);
             up_part(e, w, from, &layer->up_e[part.x], part);
         }
-    sinkproof_barrier();
+    team_barrier();
 }
 
 // ---- M9 to M12 -------------------------------------------------------------------------------
 
-static void down_part(const sinkproof_engine *e, const sinkproof_worker *w,
-                      const sinkproof_packed *down, expert_part part) {
+static void down_part(const sinkproof_engine *e, const engine_worker *w, const packed_matrix *down,
+                      expert_part part) {
     size_t n;
-    const size_t *slot_n = slots_of(w, part.x, &n);
+    const size_t *slot_n = expert_slots(w, part.x, &n);
     for (size_t i = 0; i < n; i++) {
         w->x_n[i] = e->b.act_sf + slot_n[i] * e->width.act;
         w->x16_n[i] = e->b.act16_sf + slot_n[i] * e->width.act;
@@ -157,8 +157,8 @@ static void down_part(const sinkproof_engine *e, const sinkproof_worker *w,
 }
 
 // M11 and M12 of `count` columns of one row, from column c on.
-static void mix(const sinkproof_engine *e, const sinkproof_worker *w, size_t row, size_t c,
-                size_t count) {
+static void mix_row_columns(const sinkproof_engine *e, const engine_worker *w, size_t row, size_t c,
+                            size_t count) {
     size_t chosen = e->config->n_chosen, hidden = e->width.hidden;
     float *out = e->b.out_nc + row * hidden + c;
     for (size_t k = 0; k < chosen; k++) w->x_n[k] = e->b.down_sc + (row * chosen + k) * hidden + c;
@@ -166,84 +166,84 @@ static void mix(const sinkproof_engine *e, const sinkproof_worker *w, size_t row
     e->kernels->add(count, out, e->b.x_nc + row * hidden + c);
 }
 
-static void second_products_by_column(sinkproof_pass *pass, sinkproof_worker *w,
-                                      const sinkproof_packed_layer *layer) {
+static void second_products_by_column(engine_pass *pass, engine_worker *w,
+                                      const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     size_t panels = layer->down_e[0].weight.panels, first, last;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
-    while (sinkproof_take(counter, w, panels, UNIT, &first, &last)) {
+    team_counter *counter = team_next_stage(pass, w);
+    while (counter_take_piece(counter, w, panels, UNIT, &first, &last)) {
         for (size_t a = 0; a < w->n_active; a++) {
             expert_part part = {w->active[a], first, last};
             down_part(e, w, &layer->down_e[part.x], part);
         }
-        for (size_t i = 0; i < pass->n; i++) mix(e, w, i, 16 * first, 16 * (last - first));
+        for (size_t i = 0; i < pass->n; i++)
+            mix_row_columns(e, w, i, 16 * first, 16 * (last - first));
     }
-    sinkproof_barrier();
+    team_barrier();
 }
 
-static void second_products_by_expert(sinkproof_pass *pass, sinkproof_worker *w,
-                                      const sinkproof_packed_layer *layer) {
+static void second_products_by_expert(engine_pass *pass, engine_worker *w,
+                                      const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
-    size_t panels = layer->down_e[0].weight.panels, total = w->n_active * units_of(panels);
+    size_t panels = layer->down_e[0].weight.panels, total = w->n_active * panel_units(panels);
     size_t at, last, team = (size_t)w->team, id = (size_t)w->id;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    team_counter *counter = team_next_stage(pass, w);
     expert_part part;
-    while (sinkproof_take(counter, w, total, 1, &at, &last))
+    while (counter_take_piece(counter, w, total, 1, &at, &last))
         while (at < last) {
             at = next_part(w, panels, at, last, &part);
             down_part(e, w, &layer->down_e[part.x], part);
         }
-    sinkproof_barrier();
+    team_barrier();
     for (size_t i = pass->n * id / team; i < pass->n * (id + 1) / team; i++)
-        mix(e, w, i, 0, 16 * panels);
-    sinkproof_barrier();
+        mix_row_columns(e, w, i, 0, 16 * panels);
+    team_barrier();
 }
 
 // ---- an observer's points --------------------------------------------------------------------
 
-static void see(sinkproof_pass *pass, const sinkproof_worker *w, const char *name, size_t width,
-                float *rows, size_t stride) {
-    sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
+static void see_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                     float *rows, size_t stride) {
+    pass_show_point(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 
-static void see_slots(sinkproof_pass *pass, const sinkproof_worker *w, const char *name,
-                      size_t width, float *rows, size_t stride) {
+static void see_slots(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                      float *rows, size_t stride) {
     size_t shape[] = {pass->n, pass->engine->config->n_chosen, width};
-    sinkproof_pass_see(pass, w, name, 3, shape, rows, width, stride);
+    pass_show_point(pass, w, name, 3, shape, rows, width, stride);
 }
 
-static void see_router(sinkproof_pass *pass, const sinkproof_worker *w) {
+static void see_router(engine_pass *pass, const engine_worker *w) {
     const sinkproof_engine *e = pass->engine;
     size_t chosen = e->config->n_chosen;
     if (pass->observer == NULL) return;
-    see(pass, w, "M2", e->config->n_experts, e->b.router_ne, e->width.experts);
+    see_rows(pass, w, "M2", e->config->n_experts, e->b.router_ne, e->width.experts);
     float *chosen_nk = e->b.down_sc; // unused at this time
     for (size_t i = 0; w->id == 0 && i < pass->n * chosen; i++)
         chosen_nk[i] = (float)w->chosen_nk[i];
-    see(pass, w, "M3", chosen, chosen_nk, chosen);
-    see(pass, w, "M4", chosen, w->weights_nk, chosen);
+    see_rows(pass, w, "M3", chosen, chosen_nk, chosen);
+    see_rows(pass, w, "M4", chosen, w->weights_nk, chosen);
 }
 
-void sinkproof_pass_experts(sinkproof_pass *pass, sinkproof_worker *w,
-                            const sinkproof_packed_layer *layer) {
+void pass_experts(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     const sinkproof_config *c = e->config;
-    sinkproof_norm norm = sinkproof_norm_of(pass, layer->mlp_norm_c, false);
-    sinkproof_pass_norm(pass, w, &norm);
+    pass_norm_step norm = layer_norm(pass, layer->mlp_norm_c, false);
+    pass_norm(pass, w, &norm);
     normed from = {w->x_n[0], w->x16_n[0]};
-    see(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
+    see_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
     router_logits(pass, w, layer);
-    for (size_t i = 0; i < pass->n; i++) choose(e, w, i);
+    for (size_t i = 0; i < pass->n; i++) choose_row_experts(e, w, i);
     group_by_expert(e, w, pass->n * c->n_chosen);
     see_router(pass, w);
     first_products(pass, w, from, layer);
     see_slots(pass, w, "M6", 2 * c->inter, e->b.up_s2f, e->width.up);
     see_slots(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
-    if (pass->n <= SINKPROOF_FEW_ROWS)
+    if (pass->n <= ENGINE_FEW_ROWS)
         second_products_by_column(pass, w, layer);
     else
         second_products_by_expert(pass, w, layer);
     see_slots(pass, w, "M10", c->hidden, e->b.down_sc, e->width.hidden);
-    see(pass, w, "M11", c->hidden, e->b.out_nc, e->width.hidden);
-    see(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
+    see_rows(pass, w, "M11", c->hidden, e->b.out_nc, e->width.hidden);
+    see_rows(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
 }

@@ -17,22 +17,22 @@
 
 enum {
     // up to this many rows every thread normalises the rows for itself: no barrier
-    SINKPROOF_OWN_ROWS = 4,
-    SINKPROOF_FEW_ROWS = 16, // up to this many rows the experts' second product is split by columns
-    SINKPROOF_STAGES = 10,   // most counters of a layer
-    SINKPROOF_SPAN = SINKPROOF_SPAN_BLOCKS * SINKPROOF_CACHE_BLOCK, // keys of a span
-    SINKPROOF_PIECE = 4,              // spans of a piece of a long context
-    SINKPROOF_MOST_EXPERTS = 1 << 24, // an observer gets their indices as floats
+    ENGINE_OWN_ROWS = 4,
+    ENGINE_FEW_ROWS = 16, // up to this many rows the experts' second product is split by columns
+    ENGINE_STAGES = 10,   // most counters of a layer
+    ENGINE_SPAN = SINKPROOF_SPAN_BLOCKS * CACHE_BLOCK, // keys of a span
+    ENGINE_PIECE = 4,                                  // spans of a piece of a long context
+    ENGINE_MOST_EXPERTS = 1 << 24,                     // an observer gets their indices as floats
 };
 
 // A counter from which threads take pieces of a stage.
-typedef struct sinkproof_counter {
+typedef struct team_counter {
     size_t next;
     char apart[56]; // one cache line for each
-} sinkproof_counter;
+} team_counter;
 
 // The private data of one thread.
-typedef struct sinkproof_worker {
+typedef struct engine_worker {
     int id, team;
     size_t stage;           // counters used so far; equal in all threads between two barriers
     uint8_t *scratch;       // SINKPROOF_SCRATCH
@@ -49,30 +49,30 @@ typedef struct sinkproof_worker {
     size_t *first_e; // [experts + 1]: where an expert's slots begin
     size_t *active;  // experts that have slots
     size_t n_active;
-} sinkproof_worker;
+} engine_worker;
 
 // A part's share of a pass.
-typedef struct sinkproof_segment {
+typedef struct pass_segment {
     sinkproof_sequence *sequence;
     size_t row, n, first; // first row of the pass, tokens, position of the first
     const int32_t *tokens_n;
-    size_t steps;  // steps, which end at multiples of SINKPROOF_CACHE_STEP positions
+    size_t steps;  // steps, which end at multiples of CACHE_STEP positions
     size_t pieces; // pieces of a single token's long context; 0: not split
     size_t state;  // spans of the earlier segments that are split
-} sinkproof_segment;
+} pass_segment;
 
 // A row whose logits are requested.
-typedef struct sinkproof_wanted {
+typedef struct wanted_rows {
     size_t row;
     float *to; // [vocab], or NULL: only an observer requests them
-} sinkproof_wanted;
+} wanted_rows;
 
 // Widths of the rows below in elements, multiples of 32: elements beyond a row's end are zero.
-typedef struct sinkproof_widths {
+typedef struct engine_widths {
     size_t hidden, q, kv, experts, up, act, vocab;
-} sinkproof_widths;
+} engine_widths;
 
-typedef struct sinkproof_fast_buffers {
+typedef struct fast_buffers {
     size_t rows, logit_rows, keys, spans; // capacities
     float *x_nc, *t_nc, *q_nd, *k_nd, *v_nd, *o_nd, *out_nc, *router_ne;
     uint16_t *t16_nc, *o16_nd, *act16_sf;
@@ -82,10 +82,10 @@ typedef struct sinkproof_fast_buffers {
     sinkproof_span_state *state_sh; // of long contexts that are split
     float *span_shd;
     double *seen; // observed: room for the largest point, as doubles
-    sinkproof_segment *segments;
-    sinkproof_wanted *wanted;
+    pass_segment *segments;
+    wanted_rows *wanted;
     sinkproof_pages pages;
-} sinkproof_fast_buffers;
+} fast_buffers;
 
 struct sinkproof_engine {
     const sinkproof_model *model;
@@ -98,102 +98,97 @@ struct sinkproof_engine {
     size_t chunk;
     // Which points are rounded to bf16: the operands A1, A11, M1, M8, F1; and the cache, A2 and A4.
     bool bf16_operands, bf16_cache;
-    sinkproof_widths width;
+    engine_widths width;
     sinkproof_pages weights;
     size_t layer_bytes, token_bytes, weight_bytes;
-    sinkproof_packed_layer *layers; // [n_layers], one when streamed
-    sinkproof_pack_list list;       // of one layer, for a streamed pass
+    packed_layer *layers; // [n_layers], one when streamed
+    pack_list list;       // of one layer, for a streamed pass
     const float *final_norm_c;
-    sinkproof_packed unembed;
+    packed_matrix unembed;
     double *freq_d;
     double *row; // an embedding row and a position's row, or the angles of a position
-    sinkproof_worker *workers;
+    engine_worker *workers;
     sinkproof_pages worker_pages;
-    sinkproof_fast_buffers b;
+    fast_buffers b;
     size_t worker_rows; // capacity of the workers' lists
-    sinkproof_counter *counters;
+    team_counter *counters;
 };
 
 struct sinkproof_sequence {
     const sinkproof_engine *engine;
     size_t length, max_tokens;
-    sinkproof_cache cache;
+    kv_cache cache;
     size_t marked; // how often the parts of a pass name it: at most once
 };
 
 // A norm: its packed weights; and, if it subtracts the mean, the model's weights for the
 // reference's stage on one row.
-typedef struct sinkproof_norm {
+typedef struct pass_norm_step {
     const float *scale_c;
     sinkproof_point point;
     sinkproof_matrix scale, shift; // set only if it subtracts the mean
-} sinkproof_norm;
+} pass_norm_step;
 
-typedef struct sinkproof_pass {
+typedef struct engine_pass {
     sinkproof_engine *engine;
     size_t n, n_segments, n_wanted;
     const sinkproof_observer *observer; // or NULL
     size_t l;                           // layer, for the observer
-} sinkproof_pass;
+} engine_pass;
 
 // Rows of [width] numbers from `base`.
-static inline float *sinkproof_row(float *base, size_t width, size_t row) {
+static inline float *pass_row_at(float *base, size_t width, size_t row) {
     return base + row * width;
 }
 
 // ---- team.c: threads ------------------------------------------------------------------
 
-void sinkproof_barrier(void);
-// The next stage of all threads. After it, sinkproof_take hands out its `total` units, large pieces
-// first, in multiples of `unit`, and sinkproof_take_one one by one: false when none is left.
-sinkproof_counter *sinkproof_stage(sinkproof_pass *pass, sinkproof_worker *worker);
-bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, size_t total,
-                    size_t unit, size_t *first, size_t *last);
-bool sinkproof_take_one(sinkproof_counter *counter, size_t total, size_t *at);
-bool sinkproof_workers_new(sinkproof_engine *engine, sinkproof_error *error);
-bool sinkproof_workers_reserve(sinkproof_engine *engine, size_t rows, sinkproof_error *error);
-void sinkproof_workers_free(sinkproof_engine *engine);
+void team_barrier(void);
+// The next stage of all threads. After it, counter_take_piece hands out its `total` units, large
+// pieces first, in multiples of `unit`, and counter_take_one one by one: false when none is left.
+team_counter *team_next_stage(engine_pass *pass, engine_worker *worker);
+bool counter_take_piece(team_counter *counter, const engine_worker *worker, size_t total,
+                        size_t unit, size_t *first, size_t *last);
+bool counter_take_one(team_counter *counter, size_t total, size_t *at);
+bool workers_new(sinkproof_engine *engine, sinkproof_error *error);
+bool workers_reserve(sinkproof_engine *engine, size_t rows, sinkproof_error *error);
+void workers_free(sinkproof_engine *engine);
 
 // ---- buffers.c ------------------------------------------------------------------------
 
 // Makes room for rows, rows of logits, and (observed) keys; spans: of split contexts.
-bool sinkproof_fast_buffers_reserve(sinkproof_engine *engine, size_t rows, size_t logit_rows,
-                                    size_t keys, size_t spans, sinkproof_error *error);
-void sinkproof_fast_buffers_free(sinkproof_fast_buffers *buffers);
+bool fast_buffers_reserve(sinkproof_engine *engine, size_t rows, size_t logit_rows, size_t keys,
+                          size_t spans, sinkproof_error *error);
+void fast_buffers_free(fast_buffers *buffers);
 
 // ---- pass.c, attention.c, experts.c, perceptron.c --------------------------------------
 
-void sinkproof_pass_run(sinkproof_pass *pass);
+void pass_run(engine_pass *pass);
 // A1 to A4 read their inputs in t; afterwards A11 is in o. Ends with a barrier.
-void sinkproof_pass_attention(sinkproof_pass *pass, sinkproof_worker *worker,
-                              const sinkproof_packed_layer *layer);
-void sinkproof_pass_experts(sinkproof_pass *pass, sinkproof_worker *worker,
-                            const sinkproof_packed_layer *layer);
+void pass_attention(engine_pass *pass, engine_worker *worker, const packed_layer *layer);
+void pass_experts(engine_pass *pass, engine_worker *worker, const packed_layer *layer);
 // M1 to M12 with one perceptron for all tokens.
-void sinkproof_pass_perceptron(sinkproof_pass *pass, sinkproof_worker *worker,
-                               const sinkproof_packed_layer *layer);
+void pass_perceptron(engine_pass *pass, engine_worker *worker, const packed_layer *layer);
 // The norm before attention, or before the experts, of the current layer.
-sinkproof_norm sinkproof_norm_of(const sinkproof_pass *pass, const float *scale_c, bool attention);
+pass_norm_step layer_norm(const engine_pass *pass, const float *scale_c, bool attention);
 // t = norm(x), rounded; afterwards worker->x_n and x16_n are its rows.
-void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *worker,
-                         const sinkproof_norm *norm);
+void pass_norm(engine_pass *pass, engine_worker *worker, const pass_norm_step *norm);
 // Panels first .. last - 1 of a product with worker->x_n and x16_n: y_nr, rows `width` apart.
-void sinkproof_pass_product(const sinkproof_engine *engine, const sinkproof_worker *worker,
-                            const sinkproof_packed *packed, size_t first, size_t last, float *y_nr,
-                            size_t width, size_t n);
+void pass_product(const sinkproof_engine *engine, const engine_worker *worker,
+                  const packed_matrix *packed, size_t first, size_t last, float *y_nr, size_t width,
+                  size_t n);
 // The whole product, with rows `stride` apart, into out, and out added to x, by all threads; ends
 // with a barrier.
-void sinkproof_pass_into_residual(sinkproof_pass *pass, sinkproof_worker *worker,
-                                  const sinkproof_packed *packed, const float *rows,
-                                  const uint16_t *bits, size_t stride);
+void pass_into_residual(engine_pass *pass, engine_worker *worker, const packed_matrix *packed,
+                        const float *rows, const uint16_t *bits, size_t stride);
 // Rounds x to bf16 in place, and writes its bits unless `bits` is NULL; any n.
-void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits);
+void round_to_bf16(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits);
 
 // ---- observe.c ------------------------------------------------------------------------
 
 // Shows rows of `width` floats, `stride` apart, as a tensor of that shape. All threads call it; one
 // shows, between two barriers. Without an observer it does nothing.
-void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, const char *name,
-                        size_t rank, const size_t *shape, float *rows, size_t width, size_t stride);
+void pass_show_point(engine_pass *pass, const engine_worker *worker, const char *name, size_t rank,
+                     const size_t *shape, float *rows, size_t width, size_t stride);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, LARGE = SINKPROOF_LARGE_PAGE };
+enum { PAGE = 4096, LARGE = LARGE_PAGE };
 
 static size_t up_to(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
@@ -26,7 +26,7 @@ static uint8_t *map_aligned(size_t bytes, int flags) {
     return all + ahead;
 }
 
-void sinkproof_pages_advise(uint8_t *data, size_t bytes, bool now) {
+void pages_advise(uint8_t *data, size_t bytes, bool now) {
     madvise(data, bytes, MADV_HUGEPAGE); // only advice: small pages give the same numbers
 #if defined(MADV_COLLAPSE)
     if (now) madvise(data, bytes, MADV_COLLAPSE);
@@ -50,7 +50,7 @@ bool sinkproof_pages_new(size_t bytes, sinkproof_paging paging, const char *what
     if (data == MAP_FAILED)
         return sinkproof_fail(error, "no memory for %s: %zu MiB: %s", what, whole >> 20,
                               strerror(errno));
-    if (large && !lazy) sinkproof_pages_advise(data, whole, false);
+    if (large && !lazy) pages_advise(data, whole, false);
     *pages = (sinkproof_pages){data, whole};
     return true;
 }

@@ -22,7 +22,7 @@ typedef enum sinkproof_paging {
     SINKPROOF_LAZY_PAGES,  // only addresses are reserved: a page is allocated on its first write
 } sinkproof_paging;
 
-enum { SINKPROOF_LARGE_PAGE = 2 << 20 }; // bytes; the alignment of such a mapping
+enum { LARGE_PAGE = 2 << 20 }; // bytes; the alignment of such a mapping
 
 // At least `bytes` zero bytes; mappings of at least 2 MiB are aligned to that. `what` is used in
 // the error. 0 bytes: no mapping.
@@ -31,7 +31,7 @@ bool sinkproof_pages_new(size_t bytes, sinkproof_paging paging, const char *what
 // Advises large pages from `data` to `data + bytes`, both multiples of 2 MiB, where nothing is
 // written yet; `now`: also where something is, by moving it. The contents stay, and the system may
 // ignore the advice.
-void sinkproof_pages_advise(uint8_t *data, size_t bytes, bool now);
+void pages_advise(uint8_t *data, size_t bytes, bool now);
 void sinkproof_pages_free(sinkproof_pages *pages);
 
 #endif

@@ -7,12 +7,11 @@
 
 #include <stdio.h>
 
-void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, const char *name,
-                        size_t rank, const size_t *shape, float *rows, size_t width,
-                        size_t stride) {
+void pass_show_point(engine_pass *pass, const engine_worker *worker, const char *name, size_t rank,
+                     const size_t *shape, float *rows, size_t width, size_t stride) {
     const sinkproof_observer *observer = pass->observer;
     if (observer == NULL) return;
-    sinkproof_barrier();
+    team_barrier();
     if (worker->id == 0) {
         char full[48];
         size_t n = 1;
@@ -33,5 +32,5 @@ void sinkproof_pass_see(sinkproof_pass *pass, const sinkproof_worker *worker, co
         }
         observer->see(observer->context, full, rank, shape, seen);
     }
-    sinkproof_barrier();
+    team_barrier();
 }

@@ -25,8 +25,8 @@ typedef struct header {
     uint64_t fingerprint, bytes; // in this machine's byte order
 } header;
 
-static bool check(const char *path, int file, uint64_t fingerprint, size_t bytes,
-                  sinkproof_error *error) {
+static bool check_packed_header(const char *path, int file, uint64_t fingerprint, size_t bytes,
+                                sinkproof_error *error) {
     header h;
     struct stat status;
     ssize_t got = pread(file, &h, sizeof h, 0);
@@ -46,14 +46,14 @@ static bool check(const char *path, int file, uint64_t fingerprint, size_t bytes
     return true;
 }
 
-bool sinkproof_packed_open(const char *path, uint64_t fingerprint, size_t bytes, bool *found,
-                           sinkproof_pages *pages, sinkproof_error *error) {
+bool packed_file_open(const char *path, uint64_t fingerprint, size_t bytes, bool *found,
+                      sinkproof_pages *pages, sinkproof_error *error) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     *found = file >= 0;
     if (file < 0)
         return errno == ENOENT ||
                sinkproof_fail(error, "%s: cannot open: %s", path, strerror(errno));
-    bool good = check(path, file, fingerprint, bytes, error);
+    bool good = check_packed_header(path, file, fingerprint, bytes, error);
     if (good) {
         void *data = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, PAGE);
         good = data != MAP_FAILED ||
@@ -76,8 +76,8 @@ static bool write_all(int file, const void *from, size_t bytes) {
     return true;
 }
 
-bool sinkproof_packed_write(const char *path, uint64_t fingerprint, const sinkproof_pages *pages,
-                            size_t bytes, sinkproof_error *error) {
+bool packed_file_write(const char *path, uint64_t fingerprint, const sinkproof_pages *pages,
+                       size_t bytes, sinkproof_error *error) {
     char part[4096];
     uint8_t page[PAGE] = {0};
     header h = {.fingerprint = fingerprint, .bytes = bytes};

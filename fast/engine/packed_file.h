@@ -12,11 +12,11 @@
 
 // Maps the file's weights. If there is no such file, *found is false and nothing else happens.
 // Errors: not packed weights, another model's, another length, unreadable.
-bool sinkproof_packed_open(const char *path, uint64_t fingerprint, size_t bytes, bool *found,
-                           sinkproof_pages *pages, sinkproof_error *error);
+bool packed_file_open(const char *path, uint64_t fingerprint, size_t bytes, bool *found,
+                      sinkproof_pages *pages, sinkproof_error *error);
 
 // Writes the file completely or not at all.
-bool sinkproof_packed_write(const char *path, uint64_t fingerprint, const sinkproof_pages *pages,
-                            size_t bytes, sinkproof_error *error);
+bool packed_file_write(const char *path, uint64_t fingerprint, const sinkproof_pages *pages,
+                       size_t bytes, sinkproof_error *error);
 
 #endif

@@ -11,7 +11,7 @@
 #include <omp.h>
 #include <string.h>
 
-void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits) {
+void round_to_bf16(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits) {
     size_t whole = n / 16 * 16, rest = n - whole;
     if (whole > 0) kernels->round_bf16(whole, x, bits);
     if (rest == 0) return;
@@ -23,10 +23,9 @@ void sinkproof_round_part(const sinkproof_kernels *kernels, size_t n, float *x, 
     if (bits != NULL) memcpy(bits + whole, tail_bits, rest * sizeof *tail_bits);
 }
 
-sinkproof_norm sinkproof_norm_of(const sinkproof_pass *pass, const float *scale_c, bool attention) {
+pass_norm_step layer_norm(const engine_pass *pass, const float *scale_c, bool attention) {
     const sinkproof_engine *e = pass->engine;
-    sinkproof_norm norm = {.scale_c = scale_c,
-                           .point = attention ? SINKPROOF_AT_A1 : SINKPROOF_AT_M1};
+    pass_norm_step norm = {.scale_c = scale_c, .point = attention ? AT_A1 : AT_M1};
     if (e->config->norm != SINKPROOF_LAYERNORM) return norm;
     norm.scale = sinkproof_model_slot(e->model, pass->l,
                                       attention ? SINKPROOF_ATTN_NORM : SINKPROOF_MLP_NORM);
@@ -35,8 +34,8 @@ sinkproof_norm sinkproof_norm_of(const sinkproof_pass *pass, const float *scale_
     return norm;
 }
 
-static void centred_row(const sinkproof_engine *e, const sinkproof_worker *w,
-                        const sinkproof_norm *norm, const float *x_c, float *t_c) {
+static void centred_row(const sinkproof_engine *e, const engine_worker *w,
+                        const pass_norm_step *norm, const float *x_c, float *t_c) {
     size_t hidden = e->config->hidden;
     double *from_c = w->work, *to_c = from_c + hidden, *rest = to_c + hidden;
     for (size_t c = 0; c < hidden; c++) from_c[c] = x_c[c];
@@ -46,8 +45,8 @@ static void centred_row(const sinkproof_engine *e, const sinkproof_worker *w,
 }
 
 // One row of a norm into t, with the bits in t16.
-static void norm_row(const sinkproof_engine *e, const sinkproof_worker *w,
-                     const sinkproof_norm *norm, const float *x_c, float *t_c, uint16_t *t16_c) {
+static void norm_row(const sinkproof_engine *e, const engine_worker *w, const pass_norm_step *norm,
+                     const float *x_c, float *t_c, uint16_t *t16_c) {
     if (norm->shift.count > 0)
         centred_row(e, w, norm, x_c, t_c);
     else
@@ -57,40 +56,39 @@ static void norm_row(const sinkproof_engine *e, const sinkproof_worker *w,
 
 // Normalises the rows of x in `row_n` (NULL: all n) into t. Few rows: each thread does all of them;
 // otherwise the threads share them, and a barrier follows.
-static void norm_rows(sinkproof_pass *pass, sinkproof_worker *w, size_t n,
-                      const sinkproof_wanted *row_n, const sinkproof_norm *norm) {
+static void norm_rows(engine_pass *pass, engine_worker *w, size_t n, const wanted_rows *row_n,
+                      const pass_norm_step *norm) {
     sinkproof_engine *e = pass->engine;
     size_t hidden = e->width.hidden, team = (size_t)w->team, id = (size_t)w->id;
-    bool own = n <= SINKPROOF_OWN_ROWS && pass->observer == NULL;
+    bool own = n <= ENGINE_OWN_ROWS && pass->observer == NULL;
     float *t_nc = own ? w->t_nc : e->b.t_nc;
     uint16_t *t16_nc = own ? w->t16_nc : e->b.t16_nc;
     size_t first = own ? 0 : n * id / team, last = own ? n : n * (id + 1) / team;
     for (size_t i = first; i < last; i++) {
         size_t row = row_n != NULL ? row_n[i].row : i;
-        norm_row(e, w, norm, sinkproof_row(e->b.x_nc, hidden, row), t_nc + i * hidden,
+        norm_row(e, w, norm, pass_row_at(e->b.x_nc, hidden, row), t_nc + i * hidden,
                  t16_nc + i * hidden);
     }
-    if (!own) sinkproof_barrier();
+    if (!own) team_barrier();
     for (size_t i = 0; i < n; i++) {
         w->x_n[i] = t_nc + i * hidden;
         w->x16_n[i] = t16_nc + i * hidden;
     }
 }
 
-void sinkproof_pass_norm(sinkproof_pass *pass, sinkproof_worker *w, const sinkproof_norm *norm) {
+void pass_norm(engine_pass *pass, engine_worker *w, const pass_norm_step *norm) {
     norm_rows(pass, w, pass->n, NULL, norm);
 }
 
-static void see_rows(sinkproof_pass *pass, const sinkproof_worker *w, const char *name,
-                     size_t width, float *rows, size_t stride) {
-    sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
+static void see_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                     float *rows, size_t stride) {
+    pass_show_point(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 
 // ---- A1 to A13 -------------------------------------------------------------------------------
 
-void sinkproof_pass_product(const sinkproof_engine *e, const sinkproof_worker *w,
-                            const sinkproof_packed *packed, size_t first, size_t last, float *y_nr,
-                            size_t width, size_t n) {
+void pass_product(const sinkproof_engine *e, const engine_worker *w, const packed_matrix *packed,
+                  size_t first, size_t last, float *y_nr, size_t width, size_t n) {
     for (size_t i = 0; i < n; i++) w->y_n[i] = y_nr + i * width;
     sinkproof_product product = {.weight = &packed->weight,
                                  .bias_r = packed->bias_r,
@@ -102,74 +100,70 @@ void sinkproof_pass_product(const sinkproof_engine *e, const sinkproof_worker *w
 }
 
 // The same for one of several consecutive products; `before`: panels of the products before it.
-static void part_of_product(const sinkproof_engine *e, const sinkproof_worker *w,
-                            const sinkproof_packed *packed, size_t before, size_t first,
-                            size_t last, float *y_nr, size_t width, size_t n) {
+static void product_part(const sinkproof_engine *e, const engine_worker *w,
+                         const packed_matrix *packed, size_t before, size_t first, size_t last,
+                         float *y_nr, size_t width, size_t n) {
     size_t end = before + packed->weight.panels;
     first = first > before ? first : before;
     last = last < end ? last : end;
-    if (first < last)
-        sinkproof_pass_product(e, w, packed, first - before, last - before, y_nr, width, n);
+    if (first < last) pass_product(e, w, packed, first - before, last - before, y_nr, width, n);
 }
 
-static void project(sinkproof_pass *pass, sinkproof_worker *w,
-                    const sinkproof_packed_layer *layer) {
+static void project_qkv(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
-    const sinkproof_fast_buffers *b = &e->b;
+    const fast_buffers *b = &e->b;
     size_t q = layer->q.weight.panels, k = q + layer->k.weight.panels;
     size_t total = k + layer->v.weight.panels, first, last;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
-    while (sinkproof_take(counter, w, total, 4, &first, &last)) {
-        part_of_product(e, w, &layer->q, 0, first, last, b->q_nd, e->width.q, pass->n);
-        part_of_product(e, w, &layer->k, q, first, last, b->k_nd, e->width.kv, pass->n);
-        part_of_product(e, w, &layer->v, k, first, last, b->v_nd, e->width.kv, pass->n);
+    team_counter *counter = team_next_stage(pass, w);
+    while (counter_take_piece(counter, w, total, 4, &first, &last)) {
+        product_part(e, w, &layer->q, 0, first, last, b->q_nd, e->width.q, pass->n);
+        product_part(e, w, &layer->k, q, first, last, b->k_nd, e->width.kv, pass->n);
+        product_part(e, w, &layer->v, k, first, last, b->v_nd, e->width.kv, pass->n);
     }
-    sinkproof_barrier();
+    team_barrier();
 }
 
 // A12 and A13, M10 and M12: the thread that computes a column adds it.
-void sinkproof_pass_into_residual(sinkproof_pass *pass, sinkproof_worker *w,
-                                  const sinkproof_packed *packed, const float *rows,
-                                  const uint16_t *bits, size_t stride) {
+void pass_into_residual(engine_pass *pass, engine_worker *w, const packed_matrix *packed,
+                        const float *rows, const uint16_t *bits, size_t stride) {
     const sinkproof_engine *e = pass->engine;
-    const sinkproof_fast_buffers *b = &e->b;
+    const fast_buffers *b = &e->b;
     size_t hidden = e->width.hidden, first, last;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
+    team_counter *counter = team_next_stage(pass, w);
     for (size_t i = 0; i < pass->n; i++) {
         w->x_n[i] = rows + i * stride;
         w->x16_n[i] = bits + i * stride;
     }
-    while (sinkproof_take(counter, w, packed->weight.panels, 4, &first, &last)) {
-        sinkproof_pass_product(e, w, packed, first, last, b->out_nc, hidden, pass->n);
+    while (counter_take_piece(counter, w, packed->weight.panels, 4, &first, &last)) {
+        pass_product(e, w, packed, first, last, b->out_nc, hidden, pass->n);
         for (size_t i = 0; i < pass->n; i++)
             e->kernels->add(16 * (last - first), b->out_nc + i * hidden + 16 * first,
                             b->x_nc + i * hidden + 16 * first);
     }
-    sinkproof_barrier();
+    team_barrier();
 }
 
-static void attention_sublayer(sinkproof_pass *pass, sinkproof_worker *w,
-                               const sinkproof_packed_layer *layer) {
+static void attention_sublayer(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     size_t hidden = e->config->hidden;
-    sinkproof_norm norm = sinkproof_norm_of(pass, layer->attn_norm_c, true);
-    sinkproof_pass_norm(pass, w, &norm);
+    pass_norm_step norm = layer_norm(pass, layer->attn_norm_c, true);
+    pass_norm(pass, w, &norm);
     see_rows(pass, w, "A1", hidden, e->b.t_nc, e->width.hidden);
-    project(pass, w, layer);
-    sinkproof_pass_attention(pass, w, layer);
-    sinkproof_pass_into_residual(pass, w, &layer->o, e->b.o_nd, e->b.o16_nd, e->width.q);
+    project_qkv(pass, w, layer);
+    pass_attention(pass, w, layer);
+    pass_into_residual(pass, w, &layer->o, e->b.o_nd, e->b.o16_nd, e->width.q);
     see_rows(pass, w, "A12", hidden, e->b.out_nc, e->width.hidden);
     see_rows(pass, w, "A13", hidden, e->b.x_nc, e->width.hidden);
 }
 
 // ---- F1, F2 ----------------------------------------------------------------------------------
 
-static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
+static void finish_logits(engine_pass *pass, engine_worker *w) {
     const sinkproof_engine *e = pass->engine;
     size_t vocab = e->config->vocab, n = pass->n_wanted, first, last;
-    const sinkproof_wanted *wanted = e->b.wanted;
+    const wanted_rows *wanted = e->b.wanted;
     if (n == 0) return;
-    sinkproof_norm norm = {.scale_c = e->final_norm_c, .point = SINKPROOF_AT_F1};
+    pass_norm_step norm = {.scale_c = e->final_norm_c, .point = AT_F1};
     if (e->config->norm == SINKPROOF_LAYERNORM) {
         norm.scale = sinkproof_model_final_norm(e->model);
         norm.shift = sinkproof_model_slot(e->model, 0, SINKPROOF_FINAL_NORM_B);
@@ -185,10 +179,10 @@ static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
                                  .x_n = w->x_n,
                                  .x16_n = e->bf16_operands ? w->x16_n : NULL,
                                  .y_n = w->y_n};
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
-    while (sinkproof_take(counter, w, e->unembed.weight.panels, 8, &first, &last))
+    team_counter *counter = team_next_stage(pass, w);
+    while (counter_take_piece(counter, w, e->unembed.weight.panels, 8, &first, &last))
         e->kernels->linear(&product, first, last, w->scratch);
-    sinkproof_barrier();
+    team_barrier();
     if (w->id != 0 || direct) return;
     for (size_t i = 0; i < n; i++)
         if (wanted[i].to != NULL) memcpy(wanted[i].to, w->y_n[i], vocab * sizeof(float));
@@ -197,40 +191,38 @@ static void finish(sinkproof_pass *pass, sinkproof_worker *w) {
 // ---- the loop --------------------------------------------------------------------------------
 
 // All threads pack a streamed layer when the pass reaches it.
-static const sinkproof_packed_layer *layer_at(sinkproof_pass *pass, sinkproof_worker *w,
-                                              sinkproof_packed_layer *streamed) {
+static const packed_layer *layer_at(engine_pass *pass, engine_worker *w, packed_layer *streamed) {
     sinkproof_engine *e = pass->engine;
     if (!e->options.streamed) return &e->layers[pass->l];
     if (w->id == 0) {
         sinkproof_layer layer = sinkproof_model_layer(e->model, pass->l);
-        sinkproof_pack_layer(&layer, e->weights.data, &e->list, streamed);
+        pack_layer(&layer, e->weights.data, &e->list, streamed);
         if (e->options.progress != NULL)
             e->options.progress(e->options.context, "layer", pass->l, e->config->n_layers);
     }
-    sinkproof_barrier();
+    team_barrier();
     size_t unit;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
-    while (sinkproof_take_one(counter, e->list.units, &unit))
-        sinkproof_pack_unit(&e->list, unit, w->work);
-    sinkproof_barrier();
+    team_counter *counter = team_next_stage(pass, w);
+    while (counter_take_one(counter, e->list.units, &unit)) pack_unit(&e->list, unit, w->work);
+    team_barrier();
     return streamed;
 }
 
-static void walk(sinkproof_pass *shared, sinkproof_worker *w) {
-    sinkproof_pass pass = *shared; // each thread has its own l
+static void walk_layers(engine_pass *shared, engine_worker *w) {
+    engine_pass pass = *shared; // each thread has its own l
     sinkproof_engine *e = pass.engine;
     w->stage = 0;
     pass.l = 0;
     see_rows(&pass, w, "T0", e->config->hidden, e->b.x_nc, e->width.hidden);
     for (; pass.l < e->config->n_layers; pass.l++) {
-        const sinkproof_packed_layer *layer = layer_at(&pass, w, e->layers);
+        const packed_layer *layer = layer_at(&pass, w, e->layers);
         attention_sublayer(&pass, w, layer);
         if (e->config->dense)
-            sinkproof_pass_perceptron(&pass, w, layer);
+            pass_perceptron(&pass, w, layer);
         else
-            sinkproof_pass_experts(&pass, w, layer);
+            pass_experts(&pass, w, layer);
     }
-    finish(&pass, w);
+    finish_logits(&pass, w);
     if (pass.observer != NULL)
         see_rows(&pass, w, "F2", e->config->vocab, e->b.logits_nv, e->width.vocab);
 }
@@ -263,25 +255,25 @@ static void embed_row(sinkproof_engine *e, size_t row, int32_t token, size_t pos
 }
 
 // T0 of all rows.
-static void embed(sinkproof_pass *pass) {
+static void embed_rows(engine_pass *pass) {
     sinkproof_engine *e = pass->engine;
     for (size_t s = 0; s < pass->n_segments; s++) {
-        const sinkproof_segment *segment = &e->b.segments[s];
+        const pass_segment *segment = &e->b.segments[s];
         for (size_t i = 0; i < segment->n; i++)
             embed_row(e, segment->row + i, segment->tokens_n[i], segment->first + i);
     }
 }
 
-void sinkproof_pass_run(sinkproof_pass *pass) {
+void pass_run(engine_pass *pass) {
     sinkproof_engine *e = pass->engine;
-    memset(e->counters, 0, (e->config->n_layers + 1) * SINKPROOF_STAGES * sizeof *e->counters);
-    embed(pass);
+    memset(e->counters, 0, (e->config->n_layers + 1) * ENGINE_STAGES * sizeof *e->counters);
+    embed_rows(pass);
 #pragma omp parallel num_threads(e->threads)
     {
-        sinkproof_worker *w = &e->workers[omp_get_thread_num()];
+        engine_worker *w = &e->workers[omp_get_thread_num()];
         w->team = omp_get_num_threads();
-        sinkproof_barrier();
-        walk(pass, w);
-        sinkproof_barrier();
+        team_barrier();
+        walk_layers(pass, w);
+        team_barrier();
     }
 }

@@ -8,7 +8,7 @@
 
 enum { UNIT = 4 }; // panels: 64 columns, 32 pairs: multiples of what swiglu and round_bf16 take
 
-static void activate(const sinkproof_engine *e, size_t n, size_t first, size_t last) {
+static void activate_columns(const sinkproof_engine *e, size_t n, size_t first, size_t last) {
     bool gated = e->config->activation == SINKPROOF_SWIGLU;
     size_t each = gated ? 8 : 16, inter = e->config->inter; // activations of a panel
     size_t from = each * first, to = each * last < inter ? each * last : inter;
@@ -24,34 +24,32 @@ static void activate(const sinkproof_engine *e, size_t n, size_t first, size_t l
     }
 }
 
-static void up(sinkproof_pass *pass, sinkproof_worker *w, const sinkproof_packed *packed) {
+static void up_projection(engine_pass *pass, engine_worker *w, const packed_matrix *packed) {
     const sinkproof_engine *e = pass->engine;
     size_t first, last;
-    sinkproof_counter *counter = sinkproof_stage(pass, w);
-    while (sinkproof_take(counter, w, packed->weight.panels, UNIT, &first, &last)) {
-        sinkproof_pass_product(e, w, packed, first, last, e->b.up_s2f, e->width.up, pass->n);
-        activate(e, pass->n, first, last);
+    team_counter *counter = team_next_stage(pass, w);
+    while (counter_take_piece(counter, w, packed->weight.panels, UNIT, &first, &last)) {
+        pass_product(e, w, packed, first, last, e->b.up_s2f, e->width.up, pass->n);
+        activate_columns(e, pass->n, first, last);
     }
-    sinkproof_barrier();
+    team_barrier();
 }
 
-static void see(sinkproof_pass *pass, const sinkproof_worker *w, const char *name, size_t width,
-                float *rows, size_t stride) {
-    sinkproof_pass_see(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
+static void see_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                     float *rows, size_t stride) {
+    pass_show_point(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 
-void sinkproof_pass_perceptron(sinkproof_pass *pass, sinkproof_worker *w,
-                               const sinkproof_packed_layer *layer) {
+void pass_perceptron(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     const sinkproof_config *c = e->config;
-    sinkproof_norm norm = sinkproof_norm_of(pass, layer->mlp_norm_c, false);
-    sinkproof_pass_norm(pass, w, &norm);
-    see(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
-    up(pass, w, &layer->up_e[0]);
-    see(pass, w, "M6", layer->up_e[0].weight.rows, e->b.up_s2f, e->width.up);
-    see(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
-    sinkproof_pass_into_residual(pass, w, &layer->down_e[0], e->b.act_sf, e->b.act16_sf,
-                                 e->width.act);
-    see(pass, w, "M10", c->hidden, e->b.out_nc, e->width.hidden);
-    see(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
+    pass_norm_step norm = layer_norm(pass, layer->mlp_norm_c, false);
+    pass_norm(pass, w, &norm);
+    see_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
+    up_projection(pass, w, &layer->up_e[0]);
+    see_rows(pass, w, "M6", layer->up_e[0].weight.rows, e->b.up_s2f, e->width.up);
+    see_rows(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
+    pass_into_residual(pass, w, &layer->down_e[0], e->b.act_sf, e->b.act16_sf, e->width.act);
+    see_rows(pass, w, "M10", c->hidden, e->b.out_nc, e->width.hidden);
+    see_rows(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
 }

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static int32_t largest(size_t vocab, const float *logits_v) {
+static int32_t largest_logit(size_t vocab, const float *logits_v) {
     size_t best = 0;
     for (size_t v = 1; v < vocab; v++)
         if (logits_v[v] > logits_v[best]) best = v; // a tie keeps the lower
@@ -17,17 +17,17 @@ static int32_t largest(size_t vocab, const float *logits_v) {
 }
 
 // Uniform in [0, 1), a multiple of 2^-53.
-static double uniform(uint64_t seed, uint64_t position) {
+static double uniform_draw(uint64_t seed, uint64_t position) {
     return (double)(sinkproof_mixed(sinkproof_mixed(seed, 0), position) >> 11) * 0x1p-53;
 }
 
-int32_t sinkproof_sample(size_t vocab, const float *logits_v, double temperature, uint64_t seed,
-                         uint64_t position) {
-    int32_t best = largest(vocab, logits_v);
+int32_t sinkproof_sample_token(size_t vocab, const float *logits_v, double temperature,
+                               uint64_t seed, uint64_t position) {
+    int32_t best = largest_logit(vocab, logits_v);
     if (!(temperature > 0)) return best;
     double top = logits_v[best], sum = 0, passed = 0;
     for (size_t v = 0; v < vocab; v++) sum += exp((logits_v[v] - top) / temperature);
-    double drawn = uniform(seed, position) * sum;
+    double drawn = uniform_draw(seed, position) * sum;
     for (size_t v = 0; v < vocab; v++) {
         passed += exp((logits_v[v] - top) / temperature);
         if (passed > drawn) return (int32_t)v;

@@ -9,18 +9,18 @@
 #include <omp.h>
 #include <stdlib.h>
 
-void sinkproof_barrier(void){
+void team_barrier(void){
 #pragma omp barrier
 }
 
-sinkproof_counter *sinkproof_stage(sinkproof_pass *pass, sinkproof_worker *worker) {
+team_counter *team_next_stage(engine_pass *pass, engine_worker *worker) {
     return &pass->engine->counters[worker->stage++];
 }
 
 // Half of the remaining work, divided by the number of threads: long streams at first, and at the
 // end no long wait for a thread that the system delays.
-bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, size_t total,
-                    size_t unit, size_t *first, size_t *last) {
+bool counter_take_piece(team_counter *counter, const engine_worker *worker, size_t total,
+                        size_t unit, size_t *first, size_t *last) {
     size_t at = __atomic_load_n(&counter->next, __ATOMIC_RELAXED), piece;
     do {
         if (at >= total) return false;
@@ -35,32 +35,32 @@ bool sinkproof_take(sinkproof_counter *counter, const sinkproof_worker *worker, 
     return true;
 }
 
-bool sinkproof_take_one(sinkproof_counter *counter, size_t total, size_t *at) {
+bool counter_take_one(team_counter *counter, size_t total, size_t *at) {
     *at = __atomic_fetch_add(&counter->next, 1, __ATOMIC_RELAXED);
     return *at < total;
 }
 
 // ---- a thread's private data ------------------------------------------------------------------
 
-static size_t line(size_t bytes) {
+static size_t whole_cache_lines(size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-bool sinkproof_workers_new(sinkproof_engine *e, sinkproof_error *error) {
+bool workers_new(sinkproof_engine *e, sinkproof_error *error) {
     size_t hidden = e->width.hidden, experts = e->config->n_experts;
-    size_t work = sinkproof_pack_work(e->config);
+    size_t work = pack_work(e->config);
     if (work < 4 * hidden) work = 4 * hidden; // a row, its norm, and the norm's scratch
     size_t sizes[] = {SINKPROOF_SCRATCH,
-                      line(work * sizeof(double)),
-                      line(SINKPROOF_OWN_ROWS * hidden * sizeof(float)),
-                      line(SINKPROOF_OWN_ROWS * hidden * sizeof(uint16_t)),
-                      line(experts * sizeof(double)),
-                      line((experts + 1) * sizeof(size_t)),
-                      line(experts * sizeof(size_t))};
+                      whole_cache_lines(work * sizeof(double)),
+                      whole_cache_lines(ENGINE_OWN_ROWS * hidden * sizeof(float)),
+                      whole_cache_lines(ENGINE_OWN_ROWS * hidden * sizeof(uint16_t)),
+                      whole_cache_lines(experts * sizeof(double)),
+                      whole_cache_lines((experts + 1) * sizeof(size_t)),
+                      whole_cache_lines(experts * sizeof(size_t))};
     size_t each = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) each += sizes[i];
     e->workers = calloc((size_t)e->threads, sizeof *e->workers);
-    e->counters = calloc(e->config->n_layers + 1, SINKPROOF_STAGES * sizeof *e->counters);
+    e->counters = calloc(e->config->n_layers + 1, ENGINE_STAGES * sizeof *e->counters);
     if (e->workers == NULL || e->counters == NULL)
         return sinkproof_fail(error, "no memory for %s",
                               sinkproof_counted((size_t)e->threads, "thread").text);
@@ -68,7 +68,7 @@ bool sinkproof_workers_new(sinkproof_engine *e, sinkproof_error *error) {
                              &e->worker_pages, error))
         return false;
     for (int t = 0; t < e->threads; t++) {
-        sinkproof_worker *w = &e->workers[t];
+        engine_worker *w = &e->workers[t];
         uint8_t *at = e->worker_pages.data + (size_t)t * each;
         w->id = t;
         w->scratch = at;
@@ -82,7 +82,7 @@ bool sinkproof_workers_new(sinkproof_engine *e, sinkproof_error *error) {
     return true;
 }
 
-static void free_lists(sinkproof_worker *w) {
+static void free_lists(engine_worker *w) {
     free(w->x_n);
     free(w->x16_n);
     free(w->y_n);
@@ -97,12 +97,12 @@ static void free_lists(sinkproof_worker *w) {
     w->slots = NULL;
 }
 
-bool sinkproof_workers_reserve(sinkproof_engine *e, size_t rows, sinkproof_error *error) {
+bool workers_reserve(sinkproof_engine *e, size_t rows, sinkproof_error *error) {
     size_t slots = rows * e->config->n_chosen;
     if (rows <= e->worker_rows) return true;
     e->worker_rows = 0;
     for (int t = 0; t < e->threads; t++) {
-        sinkproof_worker *w = &e->workers[t];
+        engine_worker *w = &e->workers[t];
         free_lists(w);
         w->x_n = calloc(slots, sizeof *w->x_n);
         w->x16_n = calloc(slots, sizeof *w->x16_n);
@@ -118,7 +118,7 @@ bool sinkproof_workers_reserve(sinkproof_engine *e, size_t rows, sinkproof_error
     return true;
 }
 
-void sinkproof_workers_free(sinkproof_engine *e) {
+void workers_free(sinkproof_engine *e) {
     for (int t = 0; e->workers != NULL && t < e->threads; t++) free_lists(&e->workers[t]);
     free(e->workers);
     free(e->counters);

@@ -13,16 +13,15 @@
 
 enum { UNIT_PANELS = 16 }; // panels in a unit of work
 
-bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
-                             sinkproof_error *error) {
+bool pack_list_new(const sinkproof_config *config, pack_list *list, sinkproof_error *error) {
     // one tensor for each slot, or for each expert of the four stacks
-    *list = (sinkproof_pack_list){.room = SINKPROOF_LAYER_SLOTS + 4 * config->n_experts,
-                                  .sink = (float)sinkproof_sinks_constant(config)};
+    *list = (pack_list){.room = SINKPROOF_LAYER_SLOTS + 4 * config->n_experts,
+                        .sink = (float)sinkproof_sinks_constant(config)};
     list->jobs = calloc(list->room, sizeof *list->jobs);
     return list->jobs != NULL || sinkproof_fail(error, "no memory for a list of weights");
 }
 
-void sinkproof_pack_list_free(sinkproof_pack_list *list) {
+void pack_list_free(pack_list *list) {
     free(list->jobs);
     list->jobs = NULL;
 }
@@ -31,27 +30,27 @@ static size_t max2(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-size_t sinkproof_pack_work(const sinkproof_config *config) {
+size_t pack_work(const sinkproof_config *config) {
     size_t widest = max2(config->n_heads * config->head_dim, 2 * config->inter);
     return max2(max2(widest, config->hidden), config->n_experts) + SINKPROOF_PANEL_COLS;
 }
 
 // The region under layout.
 typedef struct layout {
-    sinkproof_pack_list *list;
+    pack_list *list;
     uint8_t *memory; // or NULL
 } layout;
 
-static uint8_t *place(layout *at, const sinkproof_matrix *from, bool vector, size_t panels,
-                      size_t bytes) {
-    sinkproof_pack_list *list = at->list;
+static uint8_t *layout_place_matrix(layout *at, const sinkproof_matrix *from, bool vector,
+                                    size_t panels, size_t bytes) {
+    pack_list *list = at->list;
     uint8_t *to = at->memory != NULL ? at->memory + list->bytes : NULL;
-    list->jobs[list->n_jobs++] = (sinkproof_pack_job){.from = *from,
-                                                      .format = sinkproof_panels_format(from),
-                                                      .vector = vector,
-                                                      .to = to,
-                                                      .panels = panels,
-                                                      .first_unit = list->units};
+    list->jobs[list->n_jobs++] = (pack_job){.from = *from,
+                                            .format = sinkproof_panels_format(from),
+                                            .vector = vector,
+                                            .to = to,
+                                            .panels = panels,
+                                            .first_unit = list->units};
     list->units += (panels + UNIT_PANELS - 1) / UNIT_PANELS;
     list->bytes += (bytes + 63) / 64 * 64;
     return to;
@@ -62,8 +61,8 @@ static size_t vector_length(size_t cols) { // in floats, with padding
 }
 
 static const float *place_vector(layout *at, const sinkproof_matrix *from) {
-    return (const float *)(const void *)place(at, from, true, 1,
-                                              vector_length(from->cols) * sizeof(float));
+    return (const float *)(const void *)layout_place_matrix(
+        at, from, true, 1, vector_length(from->cols) * sizeof(float));
 }
 
 // A model without stored sinks has one logit for all heads (sink.softmax1: 0); it is repeated for
@@ -76,20 +75,20 @@ static const float *place_sinks(layout *at, const sinkproof_layer *layer) {
     return sinks_h;
 }
 
-static sinkproof_packed place_matrix(layout *at, const sinkproof_matrix *weight,
-                                     const sinkproof_matrix *bias) {
-    sinkproof_packed packed = {.bias_r = NULL};
+static packed_matrix place_matrix(layout *at, const sinkproof_matrix *weight,
+                                  const sinkproof_matrix *bias) {
+    packed_matrix packed = {.bias_r = NULL};
     sinkproof_panel_format format = sinkproof_panels_format(weight);
     size_t panels = (weight->rows + SINKPROOF_PANEL_ROWS - 1) / SINKPROOF_PANEL_ROWS;
-    const uint8_t *to = place(at, weight, false, panels,
-                              sinkproof_panels_bytes(format, weight->rows, weight->cols));
+    const uint8_t *to = layout_place_matrix(
+        at, weight, false, panels, sinkproof_panels_bytes(format, weight->rows, weight->cols));
     if (to != NULL) packed.weight = sinkproof_panels_at(format, weight->rows, weight->cols, to);
     if (bias != NULL && bias->count > 0) packed.bias_r = place_vector(at, bias);
     return packed;
 }
 
-void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkproof_pack_list *list,
-                          sinkproof_packed_layer *packed) {
+void pack_layer(const sinkproof_layer *layer, uint8_t *memory, pack_list *list,
+                packed_layer *packed) {
     layout at = {list, memory};
     list->n_jobs = list->units = list->bytes = 0;
     packed->attn_norm_c = place_vector(&at, &layer->attn_norm);
@@ -111,16 +110,15 @@ void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkpro
     }
 }
 
-void sinkproof_pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding,
-                        uint8_t *memory, sinkproof_pack_list *list, const float **norm_c,
-                        sinkproof_packed *unembed) {
+void pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding, uint8_t *memory,
+              pack_list *list, const float **norm_c, packed_matrix *unembed) {
     layout at = {list, memory};
     list->n_jobs = list->units = list->bytes = 0;
     *norm_c = place_vector(&at, norm);
     *unembed = place_matrix(&at, unembedding, NULL);
 }
 
-static void pack_vector(const sinkproof_pack_job *job, double *work) {
+static void pack_vector(const pack_job *job, double *work) {
     float *to = (float *)(void *)job->to;
     bool stored = job->from.count > 0;
     if (stored) sinkproof_matrix_row(&job->from, 0, work);
@@ -128,7 +126,7 @@ static void pack_vector(const sinkproof_pack_job *job, double *work) {
         to[c] = c >= job->from.cols ? 0 : stored ? (float)work[c] : job->absent;
 }
 
-void sinkproof_pack_unit(const sinkproof_pack_list *list, size_t unit, double *work) {
+void pack_unit(const pack_list *list, size_t unit, double *work) {
     size_t low = 0, high = list->n_jobs; // the last job that begins at or before the unit
     while (high - low > 1) {
         size_t middle = (low + high) / 2;
@@ -137,7 +135,7 @@ void sinkproof_pack_unit(const sinkproof_pack_list *list, size_t unit, double *w
         else
             high = middle;
     }
-    const sinkproof_pack_job *job = &list->jobs[low];
+    const pack_job *job = &list->jobs[low];
     if (job->vector) {
         pack_vector(job, work);
         return;

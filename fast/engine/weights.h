@@ -11,20 +11,20 @@
 #include "model/model.h"
 
 // A matrix with its bias ([16 panels], or NULL).
-typedef struct sinkproof_packed {
+typedef struct packed_matrix {
     sinkproof_panels weight;
     const float *bias_r;
-} sinkproof_packed;
+} packed_matrix;
 
-typedef struct sinkproof_packed_layer {
+typedef struct packed_layer {
     const float *attn_norm_c, *mlp_norm_c; // padded with zeros to a multiple of 32
     const float *sinks_h;
-    sinkproof_packed q, k, v, o, router; // no router if one perceptron takes all tokens
-    sinkproof_packed *up_e, *down_e;     // [experts], or one
-} sinkproof_packed_layer;
+    packed_matrix q, k, v, o, router; // no router if one perceptron takes all tokens
+    packed_matrix *up_e, *down_e;     // [experts], or one
+} packed_layer;
 
 // One tensor to be packed: a matrix into panels, or a vector into floats.
-typedef struct sinkproof_pack_job {
+typedef struct pack_job {
     sinkproof_matrix from;
     sinkproof_panel_format format;
     bool vector;
@@ -32,32 +32,30 @@ typedef struct sinkproof_pack_job {
     uint8_t *to;
     size_t panels;     // 1 for a vector
     size_t first_unit; // in the list
-} sinkproof_pack_job;
+} pack_job;
 
 // The tensors of a region in order.
-typedef struct sinkproof_pack_list {
-    sinkproof_pack_job *jobs;
+typedef struct pack_list {
+    pack_job *jobs;
     size_t n_jobs, room;
     size_t units; // units of work, each at most a few hundred KiB of panels
     size_t bytes; // of the region
     float sink;   // every head's logit in a model that stores none
-} sinkproof_pack_list;
+} pack_list;
 
-bool sinkproof_pack_list_new(const sinkproof_config *config, sinkproof_pack_list *list,
-                             sinkproof_error *error);
-void sinkproof_pack_list_free(sinkproof_pack_list *list);
+bool pack_list_new(const sinkproof_config *config, pack_list *list, sinkproof_error *error);
+void pack_list_free(pack_list *list);
 
 // Lays out a layer (or the final norm and the unembedding) at `memory`, which may be NULL to get
 // list->bytes. packed->up_e and down_e have room for the experts. Afterwards units 0 .. units - 1
 // fill it, in any order and by any thread.
-void sinkproof_pack_layer(const sinkproof_layer *layer, uint8_t *memory, sinkproof_pack_list *list,
-                          sinkproof_packed_layer *packed);
-void sinkproof_pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding,
-                        uint8_t *memory, sinkproof_pack_list *list, const float **norm_c,
-                        sinkproof_packed *unembed);
+void pack_layer(const sinkproof_layer *layer, uint8_t *memory, pack_list *list,
+                packed_layer *packed);
+void pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding, uint8_t *memory,
+              pack_list *list, const float **norm_c, packed_matrix *unembed);
 
-// work: sinkproof_pack_work doubles.
-void sinkproof_pack_unit(const sinkproof_pack_list *list, size_t unit, double *work);
-size_t sinkproof_pack_work(const sinkproof_config *config);
+// work: pack_work doubles.
+void pack_unit(const pack_list *list, size_t unit, double *work);
+size_t pack_work(const sinkproof_config *config);
 
 #endif

@@ -8,7 +8,7 @@
 // second-level cache by now; the next span follows when all rows are done.
 //
 // Tiles flush subnormal numbers. They are used for a row in a span only where nothing can be
-// subnormal (sinkproof_amx_attends); otherwise the lanes compute the row's span. First the cache's
+// subnormal (amx_attends); otherwise the lanes compute the row's span. First the cache's
 // data about the span's blocks, hidden keys included, are checked, which is nearly always
 // sufficient; otherwise the visible keys are checked one by one, so that the answer depends only on
 // the row and its keys.
@@ -54,7 +54,7 @@ typedef struct walk {
 // ---- whether tiles can be used ----------------------------------------------------------------
 
 // The properties of all keys of the span that some query sees, from the sizes of their blocks.
-static facts facts_of(const sinkproof_attention *a, size_t start) {
+static facts span_facts(const sinkproof_attention *a, size_t start) {
     size_t low = first_visible(a, a->first), high = smaller(a->first + a->n, start + SPAN);
     facts found = {NO_NUMBER, true};
     for (size_t b = (low > start ? low : start) / KEYS; b < (high + KEYS - 1) / KEYS; b++) {
@@ -129,7 +129,7 @@ static bool see_span(const amx_rows *r, group *g, size_t start) {
 // The next group that sees its span; false: there is none.
 static bool next_group(const amx_rows *r, walk *at, group *g) {
     for (; at->start < at->end; at->start += SPAN, at->row = r->first) {
-        if (at->row == r->first) at->all = facts_of(r->a, at->start);
+        if (at->row == r->first) at->all = span_facts(r->a, at->start);
         while (at->row < at->last) {
             g->row = at->row;
             g->n = smaller(at->last - at->row, ROWS);
@@ -153,14 +153,14 @@ static void attend_by_lanes(const amx_rows *r, group *g, size_t i) {
     if (one.score != NULL) one.score += head * one.score_head + query * one.score_row;
     size_t span = g->of.start / SPAN;
     sinkproof_span_state state;
-    sinkproof_kernels_avx512.attend_spans(&one, span, span + 1, &state,
-                                          r->span + i * 16 * r->panels, r->lanes_scratch);
+    kernels_avx512.attend_spans(&one, span, span + 1, &state, r->span + i * 16 * r->panels,
+                                r->lanes_scratch);
     g->max[i] = state.max, g->sum[i] = state.sum;
 }
 
 // The sums of tiles are 2^96 times too large. The span is merged into the states of the group's
 // rows, sixteen lanes at once as take_in does for one; o follows row by row.
-static void join(amx_rows *r, const group *g) {
+static void join_span(amx_rows *r, const group *g) {
     joining *b = &r->before;
     b->row = g->row, b->n = g->n, b->at = 0;
     const __mmask16 there = (__mmask16)((1u << g->n) - 1);
@@ -181,7 +181,7 @@ static void join(amx_rows *r, const group *g) {
 // Writes the group's result for its span to its destination.
 static void hand_over(amx_rows *r, const walk *at, const group *g) {
     if (at->state_sh == NULL) {
-        join(r, g);
+        join_span(r, g);
         return;
     }
     const size_t width = 16 * r->panels;
@@ -196,7 +196,7 @@ static void hand_over(amx_rows *r, const walk *at, const group *g) {
 }
 
 // All spans of a walk. While a group is computed, tiles compute the scores of the next group.
-static void go(amx_rows *r, walk at) {
+static void walk_spans(amx_rows *r, walk at) {
     group *now = &r->groups[0], *next = &r->groups[1];
     bool more = next_group(r, &at, now);
     while (more) {
@@ -275,9 +275,9 @@ static size_t load_queries(amx_rows *r, size_t rows) {
     return last;
 }
 
-void sinkproof_amx_attend(const sinkproof_attention *a, void *scratch) {
+void amx_attend(const sinkproof_attention *a, void *scratch) {
     if (a->cache.sizes == NULL) {
-        sinkproof_kernels_avx512.attend(a, scratch);
+        kernels_avx512.attend(a, scratch);
         return;
     }
     amx_rows r = rows_in(a, scratch);
@@ -285,10 +285,10 @@ void sinkproof_amx_attend(const sinkproof_attention *a, void *scratch) {
     for (size_t last; r.first < rows; r.first = last) {
         last = load_queries(&r, rows);
         size_t start = first_visible(a, a->first + r.first / a->group) / SPAN * SPAN;
-        go(&r, (walk){.row = r.first,
-                      .last = last,
-                      .start = start,
-                      .end = a->first + (last - 1) / a->group + 1});
+        walk_spans(&r, (walk){.row = r.first,
+                              .last = last,
+                              .start = start,
+                              .end = a->first + (last - 1) / a->group + 1});
         for (size_t row = r.first; row < last; row++)
             divide(d, r.sum[row - r.first], r.o + (row - r.first) * width,
                    a->o + row / a->group * a->o_stride + row % a->group * d);
@@ -296,10 +296,10 @@ void sinkproof_amx_attend(const sinkproof_attention *a, void *scratch) {
     if (r.configured != 0) TILE_RELEASE();
 }
 
-void sinkproof_amx_attend_spans(const sinkproof_attention *a, size_t first, size_t last,
-                                sinkproof_span_state *state_sh, float *o_shd, void *scratch) {
+void amx_attend_spans(const sinkproof_attention *a, size_t first, size_t last,
+                      sinkproof_span_state *state_sh, float *o_shd, void *scratch) {
     if (a->cache.sizes == NULL) {
-        sinkproof_kernels_avx512.attend_spans(a, first, last, state_sh, o_shd, scratch);
+        kernels_avx512.attend_spans(a, first, last, state_sh, o_shd, scratch);
         return;
     }
     amx_rows r = rows_in(a, scratch);
@@ -307,13 +307,13 @@ void sinkproof_amx_attend_spans(const sinkproof_attention *a, size_t first, size
         state_sh[i] = (sinkproof_span_state){-INFINITY, 0};
     for (size_t end; r.first < a->group; r.first = end) {
         end = load_queries(&r, a->group);
-        go(&r, (walk){.row = r.first,
-                      .last = end,
-                      .start = first * SPAN,
-                      .end = last * SPAN,
-                      .state_sh = state_sh,
-                      .o_shd = o_shd,
-                      .first = first});
+        walk_spans(&r, (walk){.row = r.first,
+                              .last = end,
+                              .start = first * SPAN,
+                              .end = last * SPAN,
+                              .state_sh = state_sh,
+                              .o_shd = o_shd,
+                              .first = first});
     }
     if (r.configured != 0) TILE_RELEASE();
 }

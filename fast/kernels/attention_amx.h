@@ -8,8 +8,8 @@
 
 #include "fast/kernels/kernels.h"
 
-void sinkproof_amx_attend(const sinkproof_attention *attention, void *scratch);
-void sinkproof_amx_attend_spans(const sinkproof_attention *attention, size_t first, size_t last,
-                                sinkproof_span_state *state_sh, float *o_shd, void *scratch);
+void amx_attend(const sinkproof_attention *attention, void *scratch);
+void amx_attend_spans(const sinkproof_attention *attention, size_t first, size_t last,
+                      sinkproof_span_state *state_sh, float *o_shd, void *scratch);
 
 #endif

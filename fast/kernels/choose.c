@@ -41,7 +41,7 @@ typedef struct operands {
 } operands;
 
 // Random bits, or bf16 numbers with a size from 1/2 up to 1.
-static void fill(uint8_t *data, size_t bytes, bool bf16) {
+static void fill_random(uint8_t *data, size_t bytes, bool bf16) {
     const uint64_t keep = bf16 ? 0x807f807f807f807fu : ~UINT64_C(0);
     const uint64_t set = bf16 ? 0x3f003f003f003f00u : 0;
     uint64_t state = 1;
@@ -55,7 +55,7 @@ static void make_weights(sinkproof_panels *w, sinkproof_panel_format format, uin
     enum { ONE = 127, HALF = 126 }; // the scale 1; the exponent field of numbers from 1/2
     bool bf16 = format == SINKPROOF_PANEL_BF16;
     *w = sinkproof_panels_at(format, ROWS, COLS, memory);
-    fill(memory, w->panels * w->panel_stride, bf16);
+    fill_random(memory, w->panels * w->panel_stride, bf16);
     if (bf16)
         memset((uint8_t *)w->least_p, HALF, w->panels);
     else
@@ -79,7 +79,7 @@ static bool make_operands(operands *o, sinkproof_error *error) {
     float *x_nc = (float *)(void *)(at += codes);
     uint16_t *x16_nc = (uint16_t *)(void *)(at += x);
     float *y_nr = (float *)(void *)(at += x16);
-    fill((uint8_t *)x16_nc, x16, true);
+    fill_random((uint8_t *)x16_nc, x16, true);
     for (size_t i = 0; i < (size_t)TOKENS * COLS; i++) {
         uint32_t bits = (uint32_t)x16_nc[i] << 16;
         memcpy(&x_nc[i], &bits, sizeof bits);
@@ -92,7 +92,7 @@ static bool make_operands(operands *o, sinkproof_error *error) {
     return true;
 }
 
-static double now(void) {
+static double thread_seconds(void) {
     struct timespec at;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
@@ -112,15 +112,15 @@ static void take_times(const sinkproof_kernels *table, operands *o, sinkproof_is
                                      .x_n = o->x_n,
                                      .x16_n = o->x16_n,
                                      .y_n = o->y_n};
-        double start = now();
+        double start = thread_seconds();
         table->linear(&product, 0, w->panels, o->scratch);
-        double t = now() - start;
+        double t = thread_seconds() - start;
         if (!(t > 0)) t = 1e-9; // a coarse clock
         if (to->t[use][f] == 0 || t < to->t[use][f]) to->t[use][f] = t;
     }
 }
 
-static double sum(const least *l, sinkproof_isa_use use) {
+static double least_sum(const least *l, sinkproof_isa_use use) {
     return l->t[use][0] + l->t[use][1];
 }
 
@@ -129,8 +129,9 @@ static bool is_far(const sinkproof_kernels *const *tables, size_t n, size_t i, c
     bool far = false;
     for (size_t k = i + 1; k < n; k++)
         far = far ||
-              (sum(&l[k], SINKPROOF_ISA_ONE) > 0 && strcmp(tables[k]->mode, tables[i]->mode) == 0 &&
-               sum(&l[i], SINKPROOF_ISA_ONE) > FAR * sum(&l[k], SINKPROOF_ISA_ONE));
+              (least_sum(&l[k], SINKPROOF_ISA_ONE) > 0 &&
+               strcmp(tables[k]->mode, tables[i]->mode) == 0 &&
+               least_sum(&l[i], SINKPROOF_ISA_ONE) > FAR * least_sum(&l[k], SINKPROOF_ISA_ONE));
     return far;
 }
 
@@ -148,16 +149,16 @@ bool sinkproof_isa_measure(const sinkproof_kernels *const *tables, sinkproof_isa
         for (int k = 0; k < FIRST; k++) take_times(tables[i], &o, SINKPROOF_ISA_ONE, &l[i]);
         asked[i] = !is_far(tables, n, i, l);
     }
-    double start = now();
-    for (int round = 0;
-         round < ROUNDS && (round == 0 || now() - start < 1e-3 * (round < LEAST ? LONG : SPENT));
+    double start = thread_seconds();
+    for (int round = 0; round < ROUNDS && (round == 0 || thread_seconds() - start <
+                                                             1e-3 * (round < LEAST ? LONG : SPENT));
          round++)
         for (size_t i = 0; i < n; i++)
             for (int use = 0; asked[i] && use < SINKPROOF_ISA_USES; use++)
                 take_times(tables[i], &o, (sinkproof_isa_use)use, &l[i]);
     for (size_t i = 0; i < n; i++)
         for (int use = 0; use < SINKPROOF_ISA_USES; use++)
-            times->seconds[i][use] = sum(&l[i], (sinkproof_isa_use)use);
+            times->seconds[i][use] = least_sum(&l[i], (sinkproof_isa_use)use);
     free(o.memory);
     return true;
 }

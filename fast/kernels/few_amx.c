@@ -41,7 +41,8 @@ INLINE __m512 scale_of(const uint8_t *bytes) {
 }
 
 // Columns 2 (4 q + k), or + 1 if odd, of a block; `quarter` points to its quarter q.
-INLINE __m512 weights(few_kind kind, const uint8_t *quarter, unsigned k, bool odd, __m512 scale) {
+INLINE __m512 column_weights(few_kind kind, const uint8_t *quarter, unsigned k, bool odd,
+                             __m512 scale) {
     if (kind.coded) {
         const __m512 code = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f, -0.0f,
                                            -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f);
@@ -54,9 +55,9 @@ INLINE __m512 weights(few_kind kind, const uint8_t *quarter, unsigned k, bool od
     return _mm512_castsi512_ps(w);
 }
 
-typedef __m512 sums[MOST_PANELS][SINKPROOF_AMX_FEW];
+typedef __m512 sums[MOST_PANELS][AMX_FEW];
 
-INLINE void clear(few_kind kind, sums s) {
+INLINE void sums_clear(few_kind kind, sums s) {
     UNROLL(4)
     for (int p = 0; p < kind.P; p++) {
         UNROLL(4)
@@ -65,11 +66,12 @@ INLINE void clear(few_kind kind, sums s) {
 }
 
 // Adds one column of each panel to the sums of the even or the odd columns.
-INLINE void column_of(few_kind kind, const uint8_t *const *quarter_p, unsigned k, bool odd,
-                      const __m512 *scale_p, const float *const *x_t, size_t column, sums s) {
+INLINE void sums_take_column(few_kind kind, const uint8_t *const *quarter_p, unsigned k, bool odd,
+                             const __m512 *scale_p, const float *const *x_t, size_t column,
+                             sums s) {
     __m512 w[MOST_PANELS];
     UNROLL(4)
-    for (int p = 0; p < kind.P; p++) w[p] = weights(kind, quarter_p[p], k, odd, scale_p[p]);
+    for (int p = 0; p < kind.P; p++) w[p] = column_weights(kind, quarter_p[p], k, odd, scale_p[p]);
     UNROLL(4)
     for (int t = 0; t < kind.T; t++) {
         __m512 x = _mm512_set1_ps(x_t[t][column + (odd ? 1 : 0)]);
@@ -79,12 +81,12 @@ INLINE void column_of(few_kind kind, const uint8_t *const *quarter_p, unsigned k
 }
 
 // Adds a block to the totals: the even and the odd columns separately, then their sum.
-INLINE void block_of(few_kind kind, const uint8_t *const *data_p, const __m512 *scale_p,
-                     const float *const *x_t, size_t column, sums total) {
+INLINE void totals_take_block(few_kind kind, const uint8_t *const *data_p, const __m512 *scale_p,
+                              const float *const *x_t, size_t column, sums total) {
     const size_t quarter = kind.coded ? 64 : 256;
     sums even, odd;
-    clear(kind, even);
-    clear(kind, odd);
+    sums_clear(kind, even);
+    sums_clear(kind, odd);
     for (size_t q = 0; q < 4; q++) {
         const uint8_t *at[MOST_PANELS];
         UNROLL(4)
@@ -96,8 +98,8 @@ INLINE void block_of(few_kind kind, const uint8_t *const *data_p, const __m512 *
         }
         UNROLL(4)
         for (unsigned k = 0; k < 4; k++) {
-            column_of(kind, at, k, false, scale_p, x_t, column + 8 * q + 2 * k, even);
-            column_of(kind, at, k, true, scale_p, x_t, column + 8 * q + 2 * k, odd);
+            sums_take_column(kind, at, k, false, scale_p, x_t, column + 8 * q + 2 * k, even);
+            sums_take_column(kind, at, k, true, scale_p, x_t, column + 8 * q + 2 * k, odd);
         }
     }
     UNROLL(4)
@@ -112,13 +114,14 @@ INLINE void block_of(few_kind kind, const uint8_t *const *data_p, const __m512 *
 }
 
 // Panels panel, panel + step .. of the product, kind.P of them, for all its tokens.
-INLINE void panels_of(few_kind kind, const sinkproof_product *product, size_t panel, size_t step) {
+INLINE void product_panels_few(few_kind kind, const sinkproof_product *product, size_t panel,
+                               size_t step) {
     const sinkproof_panels *w = product->weight;
     const size_t scale_bytes = w->blocks * SINKPROOF_PANEL_ROWS;
     const uint8_t *data[MOST_PANELS], *scales[MOST_PANELS] = {NULL};
     __m512 scale[MOST_PANELS];
     sums total;
-    clear(kind, total);
+    sums_clear(kind, total);
     UNROLL(4)
     for (int p = 0; p < kind.P; p++) {
         scale[p] = _mm512_setzero_ps();
@@ -133,7 +136,7 @@ INLINE void panels_of(few_kind kind, const sinkproof_product *product, size_t pa
             scale[p] = scale_of(scales[p]);
             scales[p] += SINKPROOF_PANEL_ROWS;
         }
-        block_of(kind, data, scale, product->x_n, b * SINKPROOF_PANEL_COLS, total);
+        totals_take_block(kind, data, scale, product->x_n, b * SINKPROOF_PANEL_COLS, total);
         UNROLL(4)
         for (int p = 0; p < kind.P; p++) data[p] += w->block_stride;
     }
@@ -151,18 +154,20 @@ INLINE void panels_of(few_kind kind, const sinkproof_product *product, size_t pa
 
 // Processes kind.P panels at a time, one from each of as many parts of the range: each part is a
 // sequential stream. The remaining panels are processed one by one.
-INLINE void range_of(few_kind kind, const sinkproof_product *product, size_t first, size_t last) {
+INLINE void product_range_few(few_kind kind, const sinkproof_product *product, size_t first,
+                              size_t last) {
     const size_t part = (last - first) / (size_t)kind.P;
     few_kind single = kind;
     single.P = 1;
-    for (size_t p = first; p < first + part; p++) panels_of(kind, product, p, part);
-    for (size_t p = first + part * (size_t)kind.P; p < last; p++) panels_of(single, product, p, 0);
+    for (size_t p = first; p < first + part; p++) product_panels_few(kind, product, p, part);
+    for (size_t p = first + part * (size_t)kind.P; p < last; p++)
+        product_panels_few(single, product, p, 0);
 }
 
 #define RANGE(name, ...)                                                                           \
     static __attribute__((noinline)) void name(const sinkproof_product *product, size_t first,     \
                                                size_t last) {                                      \
-        range_of((few_kind){__VA_ARGS__}, product, first, last);                                   \
+        product_range_few((few_kind){__VA_ARGS__}, product, first, last);                          \
     }
 RANGE(bf16_1, .P = 4, .T = 1)
 RANGE(bf16_2, .P = 4, .T = 2)
@@ -197,11 +202,11 @@ static bool may_be_late(const sinkproof_product *product, size_t first, size_t l
     return true;
 }
 
-void sinkproof_amx_few(const sinkproof_product *product, size_t first, size_t last) {
+void amx_few(const sinkproof_product *product, size_t first, size_t last) {
     typedef void few(const sinkproof_product *product, size_t first, size_t last);
-    static few *const ranges[3][SINKPROOF_AMX_FEW] = {{bf16_1, bf16_2, bf16_3, bf16_4},
-                                                      {mxfp4_1, mxfp4_2, mxfp4_3, mxfp4_4},
-                                                      {late_1, late_2, late_3, late_4}};
+    static few *const ranges[3][AMX_FEW] = {{bf16_1, bf16_2, bf16_3, bf16_4},
+                                            {mxfp4_1, mxfp4_2, mxfp4_3, mxfp4_4},
+                                            {late_1, late_2, late_3, late_4}};
     bool coded = product->weight->format == SINKPROOF_PANEL_MXFP4;
     int kind = !coded ? 0 : may_be_late(product, first, last) ? 2 : 1;
     ranges[kind][product->n - 1](product, first, last);

@@ -26,14 +26,14 @@
 
 static const sinkproof_kernels *const tables[] = {
     // Slowest first.
-    &sinkproof_kernels_portable,
+    &kernels_portable,
 #if defined(__x86_64__)
-    &sinkproof_kernels_avx2,
-    &sinkproof_kernels_avx512,
-    &sinkproof_kernels_avx512bf16,
-    &sinkproof_kernels_amx,
+    &kernels_avx2,
+    &kernels_avx512,
+    &kernels_avx512bf16,
+    &kernels_amx,
 #elif defined(__aarch64__)
-    &sinkproof_kernels_neon,
+    &kernels_neon,
 #endif
     NULL,
 };
@@ -72,15 +72,15 @@ static const need amx_needs[] = {{7, 0, EDX, 24, "the processor lacks AMX_TILE"}
                                  {7, 0, EDX, 22, "the processor lacks AMX_BF16"},
                                  {0}};
 
-static bool has(const need *n) {
+static bool processor_has(const need *n) {
     uint32_t r[4];
     return __get_cpuid_count(n->leaf, n->subleaf, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) != 0 &&
            (r[n->reg] >> n->bit & 1) != 0;
 }
 
-static const char *lacks(const need *n) {
+static const char *processor_lacks(const need *n) {
     for (; n->why != NULL; n++)
-        if (!has(n)) return n->why;
+        if (!processor_has(n)) return n->why;
     return NULL;
 }
 
@@ -89,7 +89,7 @@ static const char *lacks(const need *n) {
 static uint64_t saved_state(void) {
     static const need osxsave = {1, 0, ECX, 27, ""};
     uint32_t low, high;
-    if (!has(&osxsave)) return 0;
+    if (!processor_has(&osxsave)) return 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
 }
@@ -98,14 +98,14 @@ static uint64_t saved_state(void) {
 static const char *why_not(int set) {
     uint64_t saved = saved_state();
     const char *why = NULL;
-    if (set >= AVX2) why = lacks(avx2_needs);
+    if (set >= AVX2) why = processor_lacks(avx2_needs);
     if (why == NULL && set >= AVX2 && (saved & STATE_YMM) != STATE_YMM)
         return "the system does not save the ymm registers";
-    if (why == NULL && set >= AVX512) why = lacks(avx512_needs);
+    if (why == NULL && set >= AVX512) why = processor_lacks(avx512_needs);
     if (why == NULL && set >= AVX512 && (saved & STATE_ZMM) != STATE_ZMM)
         return "the system does not save the zmm registers";
-    if (why == NULL && set >= AVX512BF16) why = lacks(bf16_needs);
-    if (why == NULL && set >= AMX) why = lacks(amx_needs);
+    if (why == NULL && set >= AVX512BF16) why = processor_lacks(bf16_needs);
+    if (why == NULL && set >= AMX) why = processor_lacks(amx_needs);
     if (why == NULL && set >= AMX && (saved & STATE_TILES) != STATE_TILES)
         return "the system does not save the tile registers";
     // Granted to the whole process, including later threads; asking again changes nothing.
@@ -185,7 +185,7 @@ const char *sinkproof_isa_processor(void) {
 #endif
 
 // The names of all tables, or of those that run, separated by commas.
-static const char *names(bool running, char *text, size_t size) {
+static const char *table_names(bool running, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; tables[i] != NULL; i++)
@@ -210,16 +210,17 @@ const sinkproof_kernels *sinkproof_isa_choose(const char *name, sinkproof_error 
         } else if (strcmp(tables[i]->isa, name) == 0) {
             if (sinkproof_isa_runs(tables[i], &why)) return tables[i];
             sinkproof_fail(error, "%s \"%s\" does not run here: %s; these run: %s", asked, name,
-                           why, names(true, running, sizeof running));
+                           why, table_names(true, running, sizeof running));
             return NULL;
         }
     }
     if (name != NULL)
         sinkproof_fail(error, "%s \"%.40s\" is unknown: %sexpected one of %s; these run here: %s",
-                       asked, name, sinkproof_nearest_in(name, names(false, all, sizeof all)).text,
-                       all, names(true, running, sizeof running));
+                       asked, name,
+                       sinkproof_guess_in_list(name, table_names(false, all, sizeof all)).text, all,
+                       table_names(true, running, sizeof running));
     else if (best == NULL)
         sinkproof_fail(error, "none of the instruction sets %s runs here",
-                       names(false, all, sizeof all));
+                       table_names(false, all, sizeof all));
     return best;
 }

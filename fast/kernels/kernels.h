@@ -57,7 +57,7 @@ typedef struct sinkproof_cache_view {
 } sinkproof_cache_view;
 
 // Bytes from k and from v to block b.
-static inline size_t sinkproof_place_of(const sinkproof_cache_view *cache, size_t b) {
+static inline size_t block_offset(const sinkproof_cache_view *cache, size_t b) {
     enum { BLOCKS = SINKPROOF_SPAN_BLOCKS };
     size_t place = b < cache->ring ? b : b % cache->ring;
     return place / BLOCKS * cache->span_stride + place % BLOCKS * cache->place_stride;
@@ -120,14 +120,14 @@ typedef struct sinkproof_kernels {
     void (*exp)(size_t n, const float *x_n, float *y_n); // for the tests and the bench
 } sinkproof_kernels;
 
-extern const sinkproof_kernels sinkproof_kernels_portable;
+extern const sinkproof_kernels kernels_portable;
 #if defined(__x86_64__)
-extern const sinkproof_kernels sinkproof_kernels_avx2;
-extern const sinkproof_kernels sinkproof_kernels_avx512;
-extern const sinkproof_kernels sinkproof_kernels_avx512bf16;
-extern const sinkproof_kernels sinkproof_kernels_amx;
+extern const sinkproof_kernels kernels_avx2;
+extern const sinkproof_kernels kernels_avx512;
+extern const sinkproof_kernels kernels_avx512bf16;
+extern const sinkproof_kernels kernels_amx;
 #elif defined(__aarch64__)
-extern const sinkproof_kernels sinkproof_kernels_neon;
+extern const sinkproof_kernels kernels_neon;
 #endif
 
 #endif

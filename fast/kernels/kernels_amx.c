@@ -8,7 +8,7 @@
 #include "fast/kernels/linear_amx.h"
 
 // Members of another table are not constants in C: each is reached through a function.
-#define LANES sinkproof_kernels_avx512bf16
+#define LANES kernels_avx512bf16
 
 static void rmsnorm(size_t cols, const float *x_c, const float *scale_c, float eps, float *out_c) {
     LANES.rmsnorm(cols, x_c, scale_c, eps, out_c);
@@ -45,15 +45,15 @@ static void exponential(size_t n, const float *x_n, float *y_n) {
     LANES.exp(n, x_n, y_n);
 }
 
-const sinkproof_kernels sinkproof_kernels_amx = {
+const sinkproof_kernels kernels_amx = {
     .isa = "amx",
     .pairs = true,
     .mode = "amx",
-    .linear = sinkproof_amx_linear,
+    .linear = amx_linear,
     .rmsnorm = rmsnorm,
     .rope = rope,
-    .attend = sinkproof_amx_attend,
-    .attend_spans = sinkproof_amx_attend_spans,
+    .attend = amx_attend,
+    .attend_spans = amx_attend_spans,
     .merge_spans = merge_spans,
     .swiglu = swiglu,
     .mixture = mixture,

@@ -4,4 +4,4 @@
 // AVX2, FMA and F16C: x86-64 since 2013.
 #include "fast/kernels/kernels.inc"
 
-const sinkproof_kernels sinkproof_kernels_avx2 = {.isa = "avx2", SINKPROOF_LANE_KERNELS};
+const sinkproof_kernels kernels_avx2 = {.isa = "avx2", LANE_KERNELS};

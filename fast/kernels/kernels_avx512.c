@@ -4,4 +4,4 @@
 // AVX-512 F, BW, DQ and VL.
 #include "fast/kernels/kernels.inc"
 
-const sinkproof_kernels sinkproof_kernels_avx512 = {.isa = "avx512", SINKPROOF_LANE_KERNELS};
+const sinkproof_kernels kernels_avx512 = {.isa = "avx512", LANE_KERNELS};

@@ -4,5 +4,4 @@
 // AVX-512 with products of pairs of bf16 numbers (vdpbf16ps).
 #include "fast/kernels/kernels.inc"
 
-const sinkproof_kernels sinkproof_kernels_avx512bf16 = {.isa = "avx512bf16",
-                                                        SINKPROOF_LANE_KERNELS};
+const sinkproof_kernels kernels_avx512bf16 = {.isa = "avx512bf16", LANE_KERNELS};

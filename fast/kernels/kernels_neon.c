@@ -4,4 +4,4 @@
 // NEON: every aarch64.
 #include "fast/kernels/kernels.inc"
 
-const sinkproof_kernels sinkproof_kernels_neon = {.isa = "neon", SINKPROOF_LANE_KERNELS};
+const sinkproof_kernels kernels_neon = {.isa = "neon", LANE_KERNELS};

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Plain C: any machine.
-#define SINKPROOF_LANES_PORTABLE
+#define LANES_PORTABLE
 #include "fast/kernels/kernels.inc"
 
-const sinkproof_kernels sinkproof_kernels_portable = {.isa = "portable", SINKPROOF_LANE_KERNELS};
+const sinkproof_kernels kernels_portable = {.isa = "portable", LANE_KERNELS};

@@ -38,7 +38,7 @@
 
 #define V16 static inline __attribute__((always_inline, unused))
 
-#if defined(SINKPROOF_LANES_PORTABLE)
+#if defined(LANES_PORTABLE)
 #include "fast/kernels/lanes_portable.h"
 #elif defined(__AVX512F__)
 #include "fast/kernels/lanes_avx512.h"

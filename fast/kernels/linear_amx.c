@@ -22,7 +22,7 @@
 // underflowed) the lanes compute the panel's outputs for that token. The choice depends on the
 // panel and the token alone.
 //
-// Up to SINKPROOF_AMX_FEW tokens vectors compute the same (fast/kernels/few_amx.c): memory is their
+// Up to AMX_FEW tokens vectors compute the same (fast/kernels/few_amx.c): memory is their
 // limit, and a tile would be mostly empty.
 //
 // Data flow. Tokens are gathered into A tiles, which stay in the second-level cache while the
@@ -94,7 +94,7 @@ typedef struct job {
 
 // Gathers the chunk's columns of the group's tokens into A tiles: tile t of block b at a + (t
 // blocks + b) TILE. Rows of the last tile without a token are zeros.
-static void gather(job *j) {
+static void gather_tokens(job *j) {
     for (size_t i = 0; i < 16 * j->tiles; i++) {
         uint8_t *to = j->a + i / 16 * j->blocks * TILE + i % 16 * ROW;
         if (i >= j->tokens) {
@@ -151,7 +151,7 @@ INLINE void hand_over(job *j, size_t rows) {
 }
 
 // B tiles of block k: decoded ones in the ring, or as stored in the panels.
-INLINE void operands_of(kind of, const job *j, const streams *w, size_t k, const uint8_t **b) {
+INLINE void load_operands(kind of, const job *j, const streams *w, size_t k, const uint8_t **b) {
     UNROLL(4)
     for (int p = 0; p < of.P; p++)
         b[p] = of.coded ? j->ring + ((j->slot + k) % RING * (size_t)of.P + (size_t)p) * TILE
@@ -160,12 +160,13 @@ INLINE void operands_of(kind of, const job *j, const streams *w, size_t k, const
 
 // Adds the chunk's blocks to the sums. For MXFP4 the first AHEAD blocks are already decoded; at the
 // end those of the next panels are.
-INLINE void multiply(kind of, job *j, const uint8_t *a, const streams *w, const future *to_come) {
+INLINE void multiply_blocks(kind of, job *j, const uint8_t *a, const streams *w,
+                            const future *to_come) {
     const bool loaded = of.T == 2 && of.P == 2;
     const size_t a_stride = j->blocks * TILE;
     const uint8_t *b[MOST_PANELS];
     decoding ahead;
-    operands_of(of, j, w, 0, b);
+    load_operands(of, j, w, 0, b);
     if (loaded) {
         TILE_LOAD(4, a, ROW);
         TILE_LOAD(5, a + a_stride, ROW);
@@ -185,7 +186,7 @@ INLINE void multiply(kind of, job *j, const uint8_t *a, const streams *w, const 
                 decode_begin(of, &ahead, to_come->next, smaller(then - j->blocks, j->blocks - 1),
                              to);
         }
-        operands_of(of, j, w, loaded ? next : k, b);
+        load_operands(of, j, w, loaded ? next : k, b);
         if (loaded)
             block_of_2_2(of.coded, k, a + next * TILE, a_stride, b, &ahead);
         else
@@ -245,7 +246,7 @@ static void end_sums(job *j, int T, int P, size_t t, size_t p) {
 // T = 2: sums of tokens t and panel p in tile 2 t + p, the tokens in 4 and 5, weights in 6 and 7.
 // T = 3: the same in tile t + 3 p, weights in 6, the tokens in 7, in turn.
 // The last tile has r < 16 tokens, unless it is the third of three.
-static void configure(job *j, int T, size_t r) {
+static void configure_tiles(job *j, int T, size_t r) {
     size_t wanted = T == 3 ? 300 : 100 * (size_t)T + r;
     if (j->configured == wanted) return;
     tile_config config = {.palette = 1};
@@ -260,12 +261,12 @@ static void configure(job *j, int T, size_t r) {
 
 // Multiplies tokens of T tiles from t on by panels p .. p + P - 1; the next product begins at panel
 // `after`.
-INLINE void product_of(kind of, job *j, size_t t, size_t p, const streams *w,
-                       const future *to_come) {
-    configure(j, of.T, smaller(j->tokens - 16 * (t + (size_t)of.T - 1), 16));
+INLINE void product_tiles(kind of, job *j, size_t t, size_t p, const streams *w,
+                          const future *to_come) {
+    configure_tiles(j, of.T, smaller(j->tokens - 16 * (t + (size_t)of.T - 1), 16));
     begin_sums(j, of.T, of.P, t, p);
     if (of.coded && j->decoded != p + 1) decode_first(of, j, w);
-    multiply(of, j, j->a + t * j->blocks * TILE, w, to_come);
+    multiply_blocks(of, j, j->a + t * j->blocks * TILE, w, to_come);
     j->decoded = j->blocks < AHEAD ? 0 : to_come->panel + 1;
     end_sums(j, of.T, of.P, t, p);
 }
@@ -273,7 +274,7 @@ INLINE void product_of(kind of, job *j, size_t t, size_t p, const streams *w,
 #define PRODUCT(name, ...)                                                                         \
     static __attribute__((noinline)) void name(job *j, size_t t, size_t p, const streams *w,       \
                                                const future *to_come) {                            \
-        product_of((kind){__VA_ARGS__}, j, t, p, w, to_come);                                      \
+        product_tiles((kind){__VA_ARGS__}, j, t, p, w, to_come);                                   \
     }
 PRODUCT(bf16_1_1, false, 1, 1)
 PRODUCT(bf16_1_4, false, 1, 4)
@@ -302,7 +303,7 @@ static streams streams_at(const job *j, size_t p, size_t P) {
 
 // The chunk's part of the sums of panels p .. p + P - 1, for all tokens of the group: tiles in
 // threes, or in twos where threes would leave one.
-static void panels_of(job *j, size_t p, size_t P) {
+static void product_panels(job *j, size_t p, size_t P) {
     typedef void product(job * j, size_t t, size_t p, const streams *w, const future *to_come);
     static product *const products[2][3][2] = {
         {{bf16_1_1, bf16_1_4}, {bf16_2_1, bf16_2_2}, {bf16_3_1, bf16_3_2}},
@@ -323,7 +324,7 @@ static void panels_of(job *j, size_t p, size_t P) {
 
 // Computes the outputs for which tiles cannot be used by the lanes, without flushing: they read the
 // operands as float32.
-static void mend(const job *j, void *scratch) {
+static void mend_unserved(const job *j, void *scratch) {
     const sinkproof_product *whole = j->product;
     const float *x[GROUP];
     const uint16_t *x16[GROUP];
@@ -343,12 +344,12 @@ static void mend(const job *j, void *scratch) {
             x16[part.n] = whole->x16_n[j->token + i];
             y[part.n++] = whole->y_n[j->token + i];
         }
-        if (part.n > 0) sinkproof_kernels_avx512.linear(&part, p, p + 1, scratch);
+        if (part.n > 0) kernels_avx512.linear(&part, p, p + 1, scratch);
     }
 }
 
 // One group of tokens.
-static void group_of(job *j) {
+static void product_group(job *j) {
     const sinkproof_panels *w = j->product->weight;
     const size_t at_once = j->tiles == 1 ? 4 : 2, room = A_TILES / j->tiles;
     const size_t chunks = (w->blocks + room - 1) / room;
@@ -356,16 +357,16 @@ static void group_of(job *j) {
     for (j->block = 0; j->block < w->blocks; j->block += chunk) {
         j->blocks = smaller(chunk, w->blocks - j->block);
         j->decoded = 0;
-        gather(j);
+        gather_tokens(j);
         size_t p = j->first;
-        for (; p + at_once <= j->last; p += at_once) panels_of(j, p, at_once);
-        for (j->decoded = 0; p < j->last; p++) panels_of(j, p, 1);
+        for (; p + at_once <= j->last; p += at_once) product_panels(j, p, at_once);
+        for (j->decoded = 0; p < j->last; p++) product_panels(j, p, 1);
         hand_over(j, j->out.rows);
     }
 }
 
 // A few tokens, by vectors.
-static void few_of(job *j) {
+static void product_few(job *j) {
     const sinkproof_panels *w = j->product->weight;
     j->tokens = j->product->n;
     for (size_t i = 0; i < j->tokens; i++) {
@@ -374,10 +375,10 @@ static void few_of(job *j) {
             least = least_words(least, _mm512_loadu_si512(j->product->x16_n[i] + 32 * b));
         j->least_i[i] = least_exponent(least);
     }
-    sinkproof_amx_few(j->product, j->first, j->last);
+    amx_few(j->product, j->first, j->last);
 }
 
-static void range_of(job *j, void *scratch) {
+static void product_range(job *j, void *scratch) {
     const sinkproof_panels *w = j->product->weight;
     const size_t n = j->product->n, tiles = (n + 15) / 16;
     const size_t groups = (tiles + GROUP / 16 - 1) / (GROUP / 16);
@@ -385,25 +386,24 @@ static void range_of(job *j, void *scratch) {
     for (size_t p = j->first; p < j->last; p++)
         j->least_p[p - j->first] =
             w->format == SINKPROOF_PANEL_MXFP4 ? least_scale_seen(w, p) : least_number(w, p);
-    if (n <= SINKPROOF_AMX_FEW) {
-        few_of(j);
-        mend(j, scratch);
+    if (n <= AMX_FEW) {
+        product_few(j);
+        mend_unserved(j, scratch);
         return;
     }
     for (j->token = 0; j->token < n; j->token += group) {
         j->tokens = smaller(group, n - j->token);
         j->tiles = (j->tokens + 15) / 16;
-        group_of(j);
-        mend(j, scratch);
+        product_group(j);
+        mend_unserved(j, scratch);
     }
 }
 
-void sinkproof_amx_linear(const sinkproof_product *product, size_t first, size_t last,
-                          void *scratch) {
+void amx_linear(const sinkproof_product *product, size_t first, size_t last, void *scratch) {
     const sinkproof_panels *w = product->weight;
     if (product->x16_n == NULL ||
         (w->format != SINKPROOF_PANEL_BF16 && w->format != SINKPROOF_PANEL_MXFP4)) {
-        sinkproof_kernels_avx512.linear(product, first, last, scratch);
+        kernels_avx512.linear(product, first, last, scratch);
         return;
     }
     if (product->n == 0) return;
@@ -413,7 +413,7 @@ void sinkproof_amx_linear(const sinkproof_product *product, size_t first, size_t
     j.c = (float *)(void *)(j.ring + RING * MOST_PANELS * TILE);
     for (j.first = first; j.first < last; j.first = j.last) {
         j.last = smaller(last, j.first + RANGE);
-        range_of(&j, scratch);
+        product_range(&j, scratch);
     }
     if (j.configured != 0) TILE_RELEASE();
 }

@@ -9,13 +9,12 @@
 #include "fast/kernels/kernels.h"
 #include "fast/kernels/unroll.h"
 
-enum { SINKPROOF_AMX_FEW = 4 }; // most tokens for which vectors stream the weights
+enum { AMX_FEW = 4 }; // most tokens for which vectors stream the weights
 
-void sinkproof_amx_linear(const sinkproof_product *product, size_t first, size_t last,
-                          void *scratch);
+void amx_linear(const sinkproof_product *product, size_t first, size_t last, void *scratch);
 
-// fast/kernels/few_amx.c: panels first .. last - 1 of a product of 1 to SINKPROOF_AMX_FEW tokens,
+// fast/kernels/few_amx.c: panels first .. last - 1 of a product of 1 to AMX_FEW tokens,
 // bf16 operands, weights BF16 or MXFP4, in the mode's order, even where tiles could not be used.
-void sinkproof_amx_few(const sinkproof_product *product, size_t first, size_t last);
+void amx_few(const sinkproof_product *product, size_t first, size_t last);
 
 #endif

@@ -24,17 +24,17 @@ sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix) {
     return matrix->dtype == SINKPROOF_DTYPE_BF16 ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32;
 }
 
-static size_t over(size_t n, size_t unit) {
+static size_t units_over(size_t n, size_t unit) {
     return (n + unit - 1) / unit;
 }
 
 size_t sinkproof_panels_bytes(sinkproof_panel_format format, size_t rows, size_t cols) {
-    size_t blocks = over(rows, ROWS) * over(cols, COLS);
-    size_t least = format == SINKPROOF_PANEL_BF16 ? over(rows, ROWS) : 0;
-    return over(blocks * (sinkproof_panel_block_bytes(format) +
-                          sinkproof_panel_scale_bytes(format)) +
-                    least,
-                64) *
+    size_t blocks = units_over(rows, ROWS) * units_over(cols, COLS);
+    size_t least = format == SINKPROOF_PANEL_BF16 ? units_over(rows, ROWS) : 0;
+    return units_over(blocks * (sinkproof_panel_block_bytes(format) +
+                                sinkproof_panel_scale_bytes(format)) +
+                          least,
+                      64) *
            64;
 }
 
@@ -44,8 +44,8 @@ sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows,
         .format = format,
         .rows = rows,
         .cols = cols,
-        .panels = over(rows, ROWS),
-        .blocks = over(cols, COLS),
+        .panels = units_over(rows, ROWS),
+        .blocks = units_over(cols, COLS),
         .block_stride = sinkproof_panel_block_bytes(format),
         .data = memory,
     };
@@ -233,8 +233,8 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
 // ---- reading back ---------------------------------------------------------------------------
 
 // Column c of a block's row r.
-static double element(sinkproof_panel_format format, const uint8_t *data, const uint8_t *scales,
-                      size_t r, size_t c) {
+static double panel_element(sinkproof_panel_format format, const uint8_t *data,
+                            const uint8_t *scales, size_t r, size_t c) {
     uint16_t half;
     float single;
     switch (format) {
@@ -253,13 +253,13 @@ static double element(sinkproof_panel_format format, const uint8_t *data, const 
     }
 }
 
-void sinkproof_panels_row(const sinkproof_panels *panels, size_t r, double *out_c) {
+void panels_row(const sinkproof_panels *panels, size_t r, double *out_c) {
     size_t p = r / ROWS, scale_bytes = sinkproof_panel_scale_bytes(panels->format);
     for (size_t c = 0; c < panels->cols; c++) {
         size_t b = c / COLS;
         const uint8_t *data = panels->data + p * panels->panel_stride + b * panels->block_stride;
         const uint8_t *scales =
             scale_bytes > 0 ? panels->scales + (p * panels->blocks + b) * scale_bytes : NULL;
-        out_c[c] = element(panels->format, data, scales, r % ROWS, c % COLS);
+        out_c[c] = panel_element(panels->format, data, scales, r % ROWS, c % COLS);
     }
 }

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = SINKPROOF_LANES_BLOCK, PARTS = 3 };
+enum { BLOCK = LANES_BLOCK, PARTS = 3 };
 
-float sinkproof_amx_block_sum(const float *w_c, const float *x_c) {
+float amx_block_sum(const float *w_c, const float *x_c) {
     float even = 0, odd = 0;
     for (size_t c = 0; c < BLOCK; c += 2) {
         even = fmaf(w_c[c], x_c[c], even);
@@ -20,19 +20,19 @@ float sinkproof_amx_block_sum(const float *w_c, const float *x_c) {
     return even + odd;
 }
 
-float sinkproof_amx_dot(size_t n, const float *w_c, const float *x_c) {
+float amx_dot(size_t n, const float *w_c, const float *x_c) {
     float total = 0;
     for (size_t first = 0; first < n; first += BLOCK)
-        total += sinkproof_amx_block_sum(w_c + first, x_c + first);
+        total += amx_block_sum(w_c + first, x_c + first);
     return total;
 }
 
-bool sinkproof_amx_serves(double least_w, double least_x) {
+bool amx_serves(double least_w, double least_x) {
     return least_w >= 0x1p-126 && least_x >= 0x1p-126 && least_w * least_x >= 0x1p-111;
 }
 
 // The bf16 number whose bits are p's upper half.
-static float upper(float p) {
+static float bf16_upper_half(float p) {
     uint32_t bits;
     memcpy(&bits, &p, sizeof bits);
     bits &= 0xffff0000u;
@@ -40,26 +40,25 @@ static float upper(float p) {
     return p;
 }
 
-void sinkproof_amx_split(float p, float *part) {
-    part[0] = upper(p);
-    part[1] = upper(p - part[0]);
+void amx_split(float p, float *part) {
+    part[0] = bf16_upper_half(p);
+    part[1] = bf16_upper_half(p - part[0]);
     part[2] = p - part[0] - part[1];
 }
 
-float sinkproof_amx_weighted(size_t n, const float *v_j, const float *p_j) {
+float amx_weighted(size_t n, const float *v_j, const float *p_j) {
     float total = 0;
     for (size_t first = 0; first < n; first += BLOCK) {
         float part[PARTS], part_kj[PARTS][BLOCK];
         for (size_t j = 0; j < BLOCK; j++) {
-            sinkproof_amx_split(p_j[first + j] * 0x1p96f, part);
+            amx_split(p_j[first + j] * 0x1p96f, part);
             for (size_t k = 0; k < PARTS; k++) part_kj[k][j] = part[k];
         }
-        for (size_t k = 0; k < PARTS; k++)
-            total += sinkproof_amx_block_sum(v_j + first, part_kj[k]);
+        for (size_t k = 0; k < PARTS; k++) total += amx_block_sum(v_j + first, part_kj[k]);
     }
     return total * 0x1p-96f;
 }
 
-bool sinkproof_amx_attends(double least_k, double least_q, double least_v, double most_v) {
-    return sinkproof_amx_serves(least_k, least_q) && least_v >= 0x1p-58 && most_v < 0x1p20;
+bool amx_attends(double least_k, double least_q, double least_v, double most_v) {
+    return amx_serves(least_k, least_q) && least_v >= 0x1p-58 && most_v < 0x1p20;
 }

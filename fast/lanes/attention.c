@@ -12,26 +12,26 @@
 
 #include <math.h>
 
-enum { BLOCK = SINKPROOF_LANES_BLOCK, SPAN = SINKPROOF_LANES_SPAN };
+enum { BLOCK = LANES_BLOCK, SPAN = LANES_SPAN };
 
 // A6 of one query and one key, summed in the order of lanes or of tiles.
-static float score(size_t head_dim, const double *q_d, const double *k_d, bool tiles) {
+static float query_key_score(size_t head_dim, const double *q_d, const double *k_d, bool tiles) {
     float total = 0, k_c[BLOCK], q_c[BLOCK];
     for (size_t b = 0; b * BLOCK < head_dim; b++) {
-        sinkproof_lanes_take_block(head_dim, b, k_d, 1, k_c);
-        sinkproof_lanes_take_block(head_dim, b, q_d, 1, q_c);
-        total += tiles ? sinkproof_amx_block_sum(k_c, q_c) : sinkproof_lanes_block_sum(k_c, q_c);
+        lanes_gather_block(head_dim, b, k_d, 1, k_c);
+        lanes_gather_block(head_dim, b, q_d, 1, q_c);
+        total += tiles ? amx_block_sum(k_c, q_c) : lanes_block_sum(k_c, q_c);
     }
     return total * (float)(1 / sqrt((double)head_dim));
 }
 
-void sinkproof_lanes_scores(const sinkproof_policy *policy, const sinkproof_block *block,
-                            const double *q_id, const double *k_jd, double *s_ij) {
+void lanes_scores(const sinkproof_policy *policy, const sinkproof_block *block, const double *q_id,
+                  const double *k_jd, double *s_ij) {
     for (size_t i = 0; i < block->rows; i++)
         for (size_t j = 0; j < block->keys; j++) {
-            float s = score(block->head_dim, q_id + i * block->q_stride,
-                            k_jd + j * block->kv_stride, false);
-            s_ij[i * block->keys + j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, s);
+            float s = query_key_score(block->head_dim, q_id + i * block->q_stride,
+                                      k_jd + j * block->kv_stride, false);
+            s_ij[i * block->keys + j] = round_at(policy, AT_A6, s);
         }
 }
 
@@ -50,7 +50,7 @@ typedef struct sizes {
     bool bf16;
 } sizes;
 
-static void look(size_t n, const double *x, sizes *of) {
+static void sizes_look(size_t n, const double *x, sizes *of) {
     for (size_t c = 0; c < n; c++) {
         if (x[c] != 0) of->least = fmin(of->least, fabs(x[c]));
         of->most = fmax(of->most, fabs(x[c]));
@@ -59,20 +59,20 @@ static void look(size_t n, const double *x, sizes *of) {
 }
 
 // The largest power of two that is at most the smallest magnitude.
-static double floor_of(const sizes *of) {
+static double sizes_floor(const sizes *of) {
     return isinf(of->least) ? of->least : ldexp(1, ilogb(of->least));
 }
 
 static bool tiles_serve(const sinkproof_block *block, const double *q_d, const double *k_jd,
                         const double *v_jd, const span *s) {
     sizes q = {INFINITY, 0, true}, k = q, v = q;
-    look(block->head_dim, q_d, &q);
+    sizes_look(block->head_dim, q_d, &q);
     for (size_t j = s->first; j < s->last; j++) {
-        look(block->head_dim, k_jd + (s->start + j) * block->kv_stride, &k);
-        look(block->head_dim, v_jd + (s->start + j) * block->kv_stride, &v);
+        sizes_look(block->head_dim, k_jd + (s->start + j) * block->kv_stride, &k);
+        sizes_look(block->head_dim, v_jd + (s->start + j) * block->kv_stride, &v);
     }
     return q.bf16 && k.bf16 && v.bf16 &&
-           sinkproof_amx_attends(floor_of(&k), floor_of(&q), v.least, v.most);
+           amx_attends(sizes_floor(&k), sizes_floor(&q), v.least, v.most);
 }
 
 //> lanes.attention
@@ -80,12 +80,13 @@ static void span_weights(const sinkproof_block *block, const double *q_d, const 
                          span *s) {
     for (size_t j = 0; j < SPAN; j++) s->p_j[j] = 0;
     for (size_t j = s->first; j < s->last; j++) {
-        float s_j = score(block->head_dim, q_d, k_jd + (s->start + j) * block->kv_stride, s->tiles);
+        float s_j = query_key_score(block->head_dim, q_d, k_jd + (s->start + j) * block->kv_stride,
+                                    s->tiles);
         if (j == s->first || s_j > s->max) s->max = s_j;
         s->p_j[j] = s_j;
     }
     for (size_t j = s->first; j < s->last; j++) s->p_j[j] = sinkproof_lanes_exp(s->p_j[j] - s->max);
-    s->sum = sinkproof_lanes_sum16(SPAN, s->p_j);
+    s->sum = lanes_sum16(SPAN, s->p_j);
 }
 //< lanes.attention
 
@@ -96,8 +97,8 @@ static float span_value(const sinkproof_block *block, const double *v_jd, const 
     for (size_t j = s->first; j < s->last; j++)
         v_j[j] = (float)v_jd[(s->start + j) * block->kv_stride];
     size_t from = s->first / BLOCK * BLOCK;
-    return s->tiles ? sinkproof_amx_weighted(s->last - from, v_j + from, s->p_j + from)
-                    : sinkproof_lanes_dot(s->last - from, v_j + from, NULL, s->p_j + from);
+    return s->tiles ? amx_weighted(s->last - from, v_j + from, s->p_j + from)
+                    : lanes_dot(s->last - from, v_j + from, NULL, s->p_j + from);
 }
 
 //> lanes.attention
@@ -115,9 +116,9 @@ static void take_in(const sinkproof_block *block, const double *v_jd, const span
 }
 
 // Attention of one query at `position`, which sees the keys from `first` on, in mode lanes or amx.
-static void attend(const sinkproof_policy *policy, const sinkproof_block *block, bool amx,
-                   float sink, size_t first, size_t position, const double *q_d, const double *k_jd,
-                   const double *v_jd, double *o_d) {
+static void attend_query(const sinkproof_policy *policy, const sinkproof_block *block, bool amx,
+                         float sink, size_t first, size_t position, const double *q_d,
+                         const double *k_jd, const double *v_jd, double *o_d) {
     float m = sink, l = 1;
     for (size_t d = 0; d < block->head_dim; d++) o_d[d] = 0;
     for (size_t start = first / SPAN * SPAN; start <= position; start += SPAN) {
@@ -129,29 +130,28 @@ static void attend(const sinkproof_policy *policy, const sinkproof_block *block,
         take_in(block, v_jd, &s, &m, &l, o_d);
     }
     for (size_t d = 0; d < block->head_dim; d++)
-        o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, (float)o_d[d] / l);
+        o_d[d] = round_at(policy, AT_A11, (float)o_d[d] / l);
 }
 //< lanes.attention
 
-static void attention(const sinkproof_policy *policy, const sinkproof_block *block, bool amx,
-                      const double *b_i, const double *q_id, const double *k_jd, const double *v_jd,
-                      double *o_id) {
+static void attend_block(const sinkproof_policy *policy, const sinkproof_block *block, bool amx,
+                         const double *b_i, const double *q_id, const double *k_jd,
+                         const double *v_jd, double *o_id) {
     for (size_t i = 0; i < block->rows; i++) {
-        float b = (float)sinkproof_round_at(policy, SINKPROOF_AT_A8, b_i[i]);
+        float b = (float)round_at(policy, AT_A8, b_i[i]);
         size_t position = block->first + i;
-        attend(policy, block, amx, b, sinkproof_mask_first(block->window, position), position,
-               q_id + i * block->q_stride, k_jd, v_jd, o_id + i * block->q_stride);
+        attend_query(policy, block, amx, b, sinkproof_mask_first(block->window, position), position,
+                     q_id + i * block->q_stride, k_jd, v_jd, o_id + i * block->q_stride);
     }
 }
 
-void sinkproof_lanes_attention(const sinkproof_policy *policy, const sinkproof_block *block,
-                               const double *b_i, const double *q_id, const double *k_jd,
-                               const double *v_jd, double *o_id) {
-    attention(policy, block, false, b_i, q_id, k_jd, v_jd, o_id);
+void lanes_attention(const sinkproof_policy *policy, const sinkproof_block *block,
+                     const double *b_i, const double *q_id, const double *k_jd, const double *v_jd,
+                     double *o_id) {
+    attend_block(policy, block, false, b_i, q_id, k_jd, v_jd, o_id);
 }
 
-void sinkproof_amx_attention(const sinkproof_policy *policy, const sinkproof_block *block,
-                             const double *b_i, const double *q_id, const double *k_jd,
-                             const double *v_jd, double *o_id) {
-    attention(policy, block, true, b_i, q_id, k_jd, v_jd, o_id);
+void amx_attention(const sinkproof_policy *policy, const sinkproof_block *block, const double *b_i,
+                   const double *q_id, const double *k_jd, const double *v_jd, double *o_id) {
+    attend_block(policy, block, true, b_i, q_id, k_jd, v_jd, o_id);
 }

@@ -19,17 +19,17 @@ static float of_bits(uint32_t bits) {
 
 //> bound.exp
 float sinkproof_lanes_exp(float x) {
-    x = SINKPROOF_EXP_HIGH < x ? SINKPROOF_EXP_HIGH : x;
-    x = x < SINKPROOF_EXP_LOW ? SINKPROOF_EXP_LOW : x;
-    float t = fmaf(x, SINKPROOF_EXP_LOG2E, SINKPROOF_EXP_ROUND);
-    float n = t - SINKPROOF_EXP_ROUND;
-    float r = fmaf(n, -SINKPROOF_EXP_LN2_HI, x);
-    r = fmaf(n, -SINKPROOF_EXP_LN2_LO, r);
-    float p = SINKPROOF_EXP_C6;
-    p = fmaf(p, r, SINKPROOF_EXP_C5);
-    p = fmaf(p, r, SINKPROOF_EXP_C4);
-    p = fmaf(p, r, SINKPROOF_EXP_C3);
-    p = fmaf(p, r, SINKPROOF_EXP_C2);
+    x = EXP_HIGH < x ? EXP_HIGH : x;
+    x = x < EXP_LOW ? EXP_LOW : x;
+    float t = fmaf(x, EXP_LOG2E, EXP_ROUND);
+    float n = t - EXP_ROUND;
+    float r = fmaf(n, -EXP_LN2_HI, x);
+    r = fmaf(n, -EXP_LN2_LO, r);
+    float p = EXP_C6;
+    p = fmaf(p, r, EXP_C5);
+    p = fmaf(p, r, EXP_C4);
+    p = fmaf(p, r, EXP_C3);
+    p = fmaf(p, r, EXP_C2);
     p = fmaf(p, r, 1.0f);
     p = fmaf(p, r, 1.0f);
     uint32_t bits, half;

@@ -32,21 +32,21 @@
 #ifndef SINKPROOF_LANES_EXP_H
 #define SINKPROOF_LANES_EXP_H
 
-#define SINKPROOF_EXP_HIGH   89.0f
-#define SINKPROOF_EXP_LOW    (-104.0f)
-#define SINKPROOF_EXP_LOG2E  0x1.715476p+0f    // log2 e, nearest
-#define SINKPROOF_EXP_ROUND  0x1.8001fcp+23f   // 1.5 2^23 + 2 127
-#define SINKPROOF_EXP_LN2_HI 0x1.62e43p-1f     // ln 2, nearest
-#define SINKPROOF_EXP_LN2_LO (-0x1.05c61p-29f) // ln 2 - LN2_HI, nearest
-#define SINKPROOF_EXP_C2     0x1.fffffap-2f
-#define SINKPROOF_EXP_C3     0x1.555492p-3f
-#define SINKPROOF_EXP_C4     0x1.555a26p-5f
-#define SINKPROOF_EXP_C5     0x1.12397ep-7f
-#define SINKPROOF_EXP_C6     0x1.694c8ep-10f
+#define EXP_HIGH   89.0f
+#define EXP_LOW    (-104.0f)
+#define EXP_LOG2E  0x1.715476p+0f    // log2 e, nearest
+#define EXP_ROUND  0x1.8001fcp+23f   // 1.5 2^23 + 2 127
+#define EXP_LN2_HI 0x1.62e43p-1f     // ln 2, nearest
+#define EXP_LN2_LO (-0x1.05c61p-29f) // ln 2 - LN2_HI, nearest
+#define EXP_C2     0x1.fffffap-2f
+#define EXP_C3     0x1.555492p-3f
+#define EXP_C4     0x1.555a26p-5f
+#define EXP_C5     0x1.12397ep-7f
+#define EXP_C6     0x1.694c8ep-10f
 
 // bound.exp, proved in proofs/formal/LanesExp.v: the error in ulp of e^x where that is at least
 // 2^-126, and in units of 2^-149 where it is less.
-#define SINKPROOF_EXP_ULP           0.93
-#define SINKPROOF_EXP_ULP_SUBNORMAL 0.965
+#define SINKPROOF_EXP_ULP 0.93
+#define EXP_ULP_SUBNORMAL 0.965
 
 #endif

@@ -28,7 +28,8 @@ static scratch cut_work(const sinkproof_config *config, size_t n, double *work) 
 }
 
 // to_n[slot_m] = from_m, for rows of `width` numbers; nothing when `to` is NULL.
-static void scatter(size_t m, const size_t *slot_m, size_t width, const double *from, double *to) {
+static void scatter_rows(size_t m, const size_t *slot_m, size_t width, const double *from,
+                         double *to) {
     if (to == NULL) return;
     for (size_t t = 0; t < m; t++)
         memcpy(to + slot_m[t] * width, from + t * width, width * sizeof *to);
@@ -42,7 +43,7 @@ static void add_bias(const sinkproof_policy *policy, sinkproof_point point, size
     for (size_t t = 0; t < m; t++)
         for (size_t r = 0; r < rows; r++) {
             float y = (float)y_mr[t * rows + r] + (float)b_r[r];
-            y_mr[t * rows + r] = sinkproof_round_at(policy, point, y);
+            y_mr[t * rows + r] = round_at(policy, point, y);
         }
 }
 
@@ -56,23 +57,21 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
     sinkproof_matrix w_down = sinkproof_matrix_at(&layer->w_down, e);
     sinkproof_matrix b_down = sinkproof_matrix_at(&layer->b_down, e);
 
-    sinkproof_lanes_linear(policy, SINKPROOF_AT_M5, m, &w_up, NULL, s->t_mc, s->up_m2f, s->linear);
-    scatter(m, s->slot_m, 2 * inter, s->up_m2f, out->up_raw);
-    add_bias(policy, SINKPROOF_AT_M6, m, &b_up, s->up_m2f, s->linear);
-    scatter(m, s->slot_m, 2 * inter, s->up_m2f, out->up);
+    lanes_linear(policy, AT_M5, m, &w_up, NULL, s->t_mc, s->up_m2f, s->linear);
+    scatter_rows(m, s->slot_m, 2 * inter, s->up_m2f, out->up_raw);
+    add_bias(policy, AT_M6, m, &b_up, s->up_m2f, s->linear);
+    scatter_rows(m, s->slot_m, 2 * inter, s->up_m2f, out->up);
     sinkproof_lanes_activations(policy, config->swiglu, m * inter, s->up_m2f, s->act_mf);
-    scatter(m, s->slot_m, inter, s->act_mf, out->act);
-    sinkproof_lanes_linear(policy, SINKPROOF_AT_M9, m, &w_down, NULL, s->act_mf, s->down_mc,
-                           s->linear);
-    scatter(m, s->slot_m, hidden, s->down_mc, out->down_raw);
-    add_bias(policy, SINKPROOF_AT_M10, m, &b_down, s->down_mc, s->linear);
-    scatter(m, s->slot_m, hidden, s->down_mc, out->down);
+    scatter_rows(m, s->slot_m, inter, s->act_mf, out->act);
+    lanes_linear(policy, AT_M9, m, &w_down, NULL, s->act_mf, s->down_mc, s->linear);
+    scatter_rows(m, s->slot_m, hidden, s->down_mc, out->down_raw);
+    add_bias(policy, AT_M10, m, &b_down, s->down_mc, s->linear);
+    scatter_rows(m, s->slot_m, hidden, s->down_mc, out->down);
 }
 
-void sinkproof_lanes_experts(const sinkproof_policy *policy, const sinkproof_config *config,
-                             const sinkproof_layer *layer, size_t n, const double *t_nc,
-                             const int32_t *chosen_nk, const sinkproof_expert_outputs *out,
-                             double *work) {
+void lanes_experts(const sinkproof_policy *policy, const sinkproof_config *config,
+                   const sinkproof_layer *layer, size_t n, const double *t_nc,
+                   const int32_t *chosen_nk, const sinkproof_expert_outputs *out, double *work) {
     size_t hidden = config->hidden, n_chosen = config->n_chosen;
     scratch s = cut_work(config, n, work);
     for (size_t e = 0; e < config->n_experts; e++) {
@@ -86,15 +85,15 @@ void sinkproof_lanes_experts(const sinkproof_policy *policy, const sinkproof_con
     }
 }
 
-void sinkproof_lanes_mixture(const sinkproof_policy *policy, size_t n, size_t n_chosen,
-                             size_t hidden, const int32_t *chosen_nk, const double *weights_nk,
-                             const double *down_nkc, double *out_nc) {
+void lanes_mixture(const sinkproof_policy *policy, size_t n, size_t n_chosen, size_t hidden,
+                   const int32_t *chosen_nk, const double *weights_nk, const double *down_nkc,
+                   double *out_nc) {
     (void)chosen_nk; // the order is that of the weights, largest first
     for (size_t t = 0; t < n; t++)
         for (size_t c = 0; c < hidden; c++) {
             float out = 0;
             for (size_t k = t * n_chosen; k < (t + 1) * n_chosen; k++)
                 out = fmaf((float)weights_nk[k], (float)down_nkc[k * hidden + c], out);
-            out_nc[t * hidden + c] = sinkproof_round_at(policy, SINKPROOF_AT_M11, out);
+            out_nc[t * hidden + c] = round_at(policy, AT_M11, out);
         }
 }

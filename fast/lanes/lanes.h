@@ -57,9 +57,9 @@
 #include "ref/stages.h"
 
 enum {
-    SINKPROOF_LANES = 16,       // outputs side by side, and partial sums of sum16
-    SINKPROOF_LANES_BLOCK = 32, // columns of a block
-    SINKPROOF_LANES_SPAN = 256, // keys of a span
+    LANES_WIDTH = 16, // outputs side by side, and partial sums of sum16
+    LANES_BLOCK = 32, // columns of a block
+    LANES_SPAN = 256, // keys of a span
 };
 
 // The stages in lane arithmetic, for sinkproof_session_with. `attention` computes A11 in one pass;
@@ -76,10 +76,10 @@ bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *err
 float sinkproof_lanes_exp(float x);
 
 // sum16 of n terms.
-float sinkproof_lanes_sum16(size_t n, const float *term_n);
+float lanes_sum16(size_t n, const float *term_n);
 
 // sum_c w_c x_c in the order of `linear`, s_B[blocks] or NULL for ones. w_c and x_c have 32 ceil(n
 // / 32) elements, zeros beyond n.
-float sinkproof_lanes_dot(size_t n, const float *w_c, const float *scale_b, const float *x_c);
+float lanes_dot(size_t n, const float *w_c, const float *scale_b, const float *x_c);
 
 #endif

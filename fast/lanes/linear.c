@@ -9,14 +9,14 @@
 
 #include <math.h>
 
-enum { BLOCK = SINKPROOF_LANES_BLOCK };
+enum { BLOCK = LANES_BLOCK };
 
-static size_t blocks_of(size_t n) {
+static size_t block_count(size_t n) {
     return (n + BLOCK - 1) / BLOCK;
 }
 
 //> lanes.linear
-float sinkproof_lanes_block_sum(const float *w_c, const float *x_c) {
+float lanes_block_sum(const float *w_c, const float *x_c) {
     float sum = 0;
     for (size_t c = 0; c < BLOCK; c += 2) {
         sum = fmaf(w_c[c + 1], x_c[c + 1], sum);
@@ -25,18 +25,17 @@ float sinkproof_lanes_block_sum(const float *w_c, const float *x_c) {
     return sum;
 }
 
-float sinkproof_lanes_dot(size_t n, const float *w_c, const float *scale_b, const float *x_c) {
+float lanes_dot(size_t n, const float *w_c, const float *scale_b, const float *x_c) {
     float total = 0;
-    for (size_t b = 0; b < blocks_of(n); b++) {
+    for (size_t b = 0; b < block_count(n); b++) {
         float scale = scale_b != NULL ? scale_b[b] : 1;
-        total = fmaf(scale, sinkproof_lanes_block_sum(w_c + b * BLOCK, x_c + b * BLOCK), total);
+        total = fmaf(scale, lanes_block_sum(w_c + b * BLOCK, x_c + b * BLOCK), total);
     }
     return total;
 }
 //< lanes.linear
 
-void sinkproof_lanes_take_block(size_t n, size_t b, const double *from, size_t stride,
-                                float *to_c) {
+void lanes_gather_block(size_t n, size_t b, const double *from, size_t stride, float *to_c) {
     for (size_t c = 0; c < BLOCK; c++) {
         size_t column = b * BLOCK + c;
         to_c[c] = column < n ? (float)from[column * stride] : 0;
@@ -78,19 +77,19 @@ static void row_products(const weight_row *row, size_t n, const double *x_nc, si
                          double *y_n) {
     float w_c[BLOCK], x_c[BLOCK];
     for (size_t t = 0; t < n; t++) y_n[t * stride] = 0;
-    for (size_t b = 0; b < blocks_of(row->cols); b++) {
+    for (size_t b = 0; b < block_count(row->cols); b++) {
         float scale = weight_block(row, b, w_c);
         for (size_t t = 0; t < n; t++) {
-            sinkproof_lanes_take_block(row->cols, b, x_nc + t * row->cols, 1, x_c);
+            lanes_gather_block(row->cols, b, x_nc + t * row->cols, 1, x_c);
             float total = (float)y_n[t * stride];
-            y_n[t * stride] = fmaf(scale, sinkproof_lanes_block_sum(w_c, x_c), total);
+            y_n[t * stride] = fmaf(scale, lanes_block_sum(w_c, x_c), total);
         }
     }
 }
 
-void sinkproof_lanes_linear(const sinkproof_policy *policy, sinkproof_point point, size_t n,
-                            const sinkproof_matrix *weight_rc, const sinkproof_matrix *bias_r,
-                            const double *x_nc, double *y_nr, double *work) {
+void lanes_linear(const sinkproof_policy *policy, sinkproof_point point, size_t n,
+                  const sinkproof_matrix *weight_rc, const sinkproof_matrix *bias_r,
+                  const double *x_nc, double *y_nr, double *work) {
     size_t rows = weight_rc->rows;
     for (size_t r = 0; r < rows; r++) {
         weight_row row = read_row(weight_rc, r, work);
@@ -103,28 +102,26 @@ void sinkproof_lanes_linear(const sinkproof_policy *policy, sinkproof_point poin
         for (size_t r = 0; r < rows; r++) {
             float y = (float)y_nr[t * rows + r];
             if (biased) y += (float)b_r[r];
-            y_nr[t * rows + r] = sinkproof_round_at(policy, point, y);
+            y_nr[t * rows + r] = round_at(policy, point, y);
         }
 }
 
 // ---- the stages that are linear layers --------------------------------------------------------
 
-void sinkproof_lanes_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
-                         const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd,
-                         double *work) {
-    const sinkproof_point at = SINKPROOF_AT_A2;
-    sinkproof_lanes_linear(policy, at, n, &layer->w_q, &layer->b_q, t_nc, q_nhd, work);
-    sinkproof_lanes_linear(policy, at, n, &layer->w_k, &layer->b_k, t_nc, k_ngd, work);
-    sinkproof_lanes_linear(policy, at, n, &layer->w_v, &layer->b_v, t_nc, v_ngd, work);
+void lanes_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
+               const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work) {
+    const sinkproof_point at = AT_A2;
+    lanes_linear(policy, at, n, &layer->w_q, &layer->b_q, t_nc, q_nhd, work);
+    lanes_linear(policy, at, n, &layer->w_k, &layer->b_k, t_nc, k_ngd, work);
+    lanes_linear(policy, at, n, &layer->w_v, &layer->b_v, t_nc, v_ngd, work);
 }
 
-void sinkproof_lanes_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
-                            const double *o_nhd, double *out_nc, double *work) {
-    sinkproof_lanes_linear(policy, SINKPROOF_AT_A12, n, &layer->w_o, &layer->b_o, o_nhd, out_nc,
-                           work);
+void lanes_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
+                  const double *o_nhd, double *out_nc, double *work) {
+    lanes_linear(policy, AT_A12, n, &layer->w_o, &layer->b_o, o_nhd, out_nc, work);
 }
 
-void sinkproof_lanes_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding,
-                             size_t n, const double *x_nc, double *logits_nv, double *work) {
-    sinkproof_lanes_linear(policy, SINKPROOF_AT_F2, n, unembedding, NULL, x_nc, logits_nv, work);
+void lanes_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding, size_t n,
+                   const double *x_nc, double *logits_nv, double *work) {
+    lanes_linear(policy, AT_F2, n, unembedding, NULL, x_nc, logits_nv, work);
 }

@@ -9,18 +9,18 @@
 
 // 1 / sqrt(mean_c x_c^2 + eps)
 static float inverse_rms(size_t hidden, const double *x_c, float eps) {
-    float lane_l[SINKPROOF_LANES] = {0};
+    float lane_l[LANES_WIDTH] = {0};
     for (size_t c = 0; c < hidden; c++) {
-        float *lane = &lane_l[c % SINKPROOF_LANES], x = (float)x_c[c];
+        float *lane = &lane_l[c % LANES_WIDTH], x = (float)x_c[c];
         *lane = fmaf(x, x, *lane);
     }
-    float mean = sinkproof_lanes_fold(lane_l) / (float)hidden;
+    float mean = lanes_fold(lane_l) / (float)hidden;
     return 1 / sqrtf(mean + eps);
 }
 
-void sinkproof_lanes_rmsnorm(const sinkproof_policy *policy, sinkproof_point point,
-                             const sinkproof_matrix *scale, double eps, size_t n,
-                             const double *x_nc, double *out_nc, double *work) {
+void lanes_rmsnorm(const sinkproof_policy *policy, sinkproof_point point,
+                   const sinkproof_matrix *scale, double eps, size_t n, const double *x_nc,
+                   double *out_nc, double *work) {
     size_t hidden = scale->cols;
     double *scale_c = work;
     sinkproof_matrix_row(scale, 0, scale_c);
@@ -30,7 +30,7 @@ void sinkproof_lanes_rmsnorm(const sinkproof_policy *policy, sinkproof_point poi
         for (size_t c = 0; c < hidden; c++) {
             float normed = (float)x_c[c] * inverse;
             float out = normed * (float)scale_c[c];
-            out_nc[t * hidden + c] = sinkproof_round_at(policy, point, out);
+            out_nc[t * hidden + c] = round_at(policy, point, out);
         }
     }
 }

@@ -14,15 +14,14 @@ static void softmax_chosen(const sinkproof_policy *policy, size_t n_chosen, cons
         sum += e_k;
     }
     for (size_t k = 0; k < n_chosen; k++)
-        weights_k[k] = sinkproof_round_at(policy, SINKPROOF_AT_M4, (float)weights_k[k] / sum);
+        weights_k[k] = round_at(policy, AT_M4, (float)weights_k[k] / sum);
 }
 
-void sinkproof_lanes_router(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
-                            size_t n_chosen, const double *t_nc, double *logits_ne,
-                            int32_t *chosen_nk, double *weights_nk, double *work) {
+void lanes_router(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
+                  size_t n_chosen, const double *t_nc, double *logits_ne, int32_t *chosen_nk,
+                  double *weights_nk, double *work) {
     size_t n_experts = layer->w_router.rows;
-    sinkproof_lanes_linear(policy, SINKPROOF_AT_M2, n, &layer->w_router, &layer->b_router, t_nc,
-                           logits_ne, work);
+    lanes_linear(policy, AT_M2, n, &layer->w_router, &layer->b_router, t_nc, logits_ne, work);
     for (size_t t = 0; t < n; t++) {
         const double *logits_e = logits_ne + t * n_experts;
         int32_t *chosen_k = chosen_nk + t * n_chosen;

@@ -9,37 +9,35 @@
 
 const sinkproof_stages sinkproof_lanes_stages = {
     .embed = sinkproof_embed,
-    .rmsnorm = sinkproof_lanes_rmsnorm,
+    .rmsnorm = lanes_rmsnorm,
     .layernorm = sinkproof_layernorm,
     .swiglu = sinkproof_lanes_activations,
     .gelu = sinkproof_gelu,
-    .linear = sinkproof_lanes_linear,
-    .qkv = sinkproof_lanes_qkv,
-    .rope = sinkproof_lanes_rope,
-    .scores = sinkproof_lanes_scores,
+    .linear = lanes_linear,
+    .qkv = lanes_qkv,
+    .rope = lanes_rope,
+    .scores = lanes_scores,
     .sink_logits = sinkproof_sink_logits,
-    .attention = sinkproof_lanes_attention,
-    .output = sinkproof_lanes_output,
-    .router = sinkproof_lanes_router,
-    .experts = sinkproof_lanes_experts,
-    .mixture = sinkproof_lanes_mixture,
-    .unembed = sinkproof_lanes_unembed,
+    .attention = lanes_attention,
+    .output = lanes_output,
+    .router = lanes_router,
+    .experts = lanes_experts,
+    .mixture = lanes_mixture,
+    .unembed = lanes_unembed,
 };
 
-static bool same(const sinkproof_policy *a, const sinkproof_policy *b, size_t point) {
+static bool points_round_same(const sinkproof_policy *a, const sinkproof_policy *b, size_t point) {
     return a->at[point].format == b->at[point].format &&
            a->at[point].optional == b->at[point].optional;
 }
 
 // Does `policy` round as `known` does, apart from A2 and A4, that are both bf16 when `cached`?
-static bool follows(const sinkproof_policy *policy, const sinkproof_policy *known, bool cached,
-                    size_t *where) {
+static bool policy_follows(const sinkproof_policy *policy, const sinkproof_policy *known,
+                           bool cached, size_t *where) {
     sinkproof_policy wanted = *known;
-    if (cached)
-        wanted.at[SINKPROOF_AT_A2] = wanted.at[SINKPROOF_AT_A4] =
-            (sinkproof_rounding){SINKPROOF_BF16, false};
-    for (*where = 0; *where < SINKPROOF_POINT_COUNT; ++*where)
-        if (!same(policy, &wanted, *where)) return false;
+    if (cached) wanted.at[AT_A2] = wanted.at[AT_A4] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    for (*where = 0; *where < AT_POINTS; ++*where)
+        if (!points_round_same(policy, &wanted, *where)) return false;
     return true;
 }
 
@@ -60,8 +58,9 @@ bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *err
             return sinkproof_fail(error, "%s: not %s, whose %s errs by at most %g ulp", what,
                                   policy->name, sinkproof_function_name((sinkproof_function)f),
                                   policy->ulp[f]);
-    if (follows(policy, &operands, false, &unused) || follows(policy, &f32, true, &unused) ||
-        follows(policy, &f32, false, &where)) {
+    if (policy_follows(policy, &operands, false, &unused) ||
+        policy_follows(policy, &f32, true, &unused) ||
+        policy_follows(policy, &f32, false, &where)) {
         if (policy->weights == SINKPROOF_REAL)
             return sinkproof_policy_admits_all(policy, forms, error);
         return sinkproof_fail(error, "%s, with the weights as they are stored: not weights=%s",

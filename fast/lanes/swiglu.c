@@ -6,7 +6,7 @@
 // times 0.
 #include "fast/lanes/stages.h"
 
-float sinkproof_lanes_swiglu(sinkproof_swiglu_numbers numbers, float gate, float up) {
+float lanes_swiglu(sinkproof_swiglu_numbers numbers, float gate, float up) {
     float alpha = (float)numbers.alpha, limit = (float)numbers.limit;
     float g = gate > limit ? limit : gate; // a NaN stays a NaN
     float u = up > limit ? limit : up < -limit ? -limit : up;
@@ -19,7 +19,7 @@ void sinkproof_lanes_activations(const sinkproof_policy *policy, sinkproof_swigl
                                  size_t n, const double *gate_up_2n, double *act_n) {
     for (size_t i = 0; i < n; i++) { // gate and up lie side by side
         float gate = (float)gate_up_2n[2 * i], up = (float)gate_up_2n[2 * i + 1];
-        float act = sinkproof_lanes_swiglu(numbers, gate, up);
-        act_n[i] = sinkproof_round_at(policy, SINKPROOF_AT_M8, act);
+        float act = lanes_swiglu(numbers, gate, up);
+        act_n[i] = round_at(policy, AT_M8, act);
     }
 }

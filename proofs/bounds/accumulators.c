@@ -31,9 +31,8 @@ bool sinkproof_is_running(const sinkproof_accumulator *a) {
 //> bound.accumulator
 // The setting of a sum in which each addition rounds twice in succession: to the format inside and
 // to the accumulator's format.
-sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
-                                             const sinkproof_accumulator *a,
-                                             sinkproof_policy *narrow) {
+sinkproof_setting setting_narrowed(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                   sinkproof_policy *narrow) {
     double u =
         fmax(sinkproof_unit_roundoff(a->acc.format), sinkproof_unit_roundoff(a->term.format));
     if (sinkproof_is_running(a) || u <= s->u) return *s;
@@ -49,54 +48,54 @@ sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
 
 //> bound.accumulator
 // The format inside may or may not round: returns the hull of both.
-static sinkproof_span inside(const sinkproof_setting *s, sinkproof_span x) {
+static number_span span_inside(const sinkproof_setting *s, number_span x) {
     sinkproof_format format = s->policy->inside;
-    return (sinkproof_span){fmin(x.lo, sinkproof_round(format, x.lo)),
-                            fmax(x.hi, sinkproof_round(format, x.hi)), x.mid};
+    return (number_span){fmin(x.lo, sinkproof_round(format, x.lo)),
+                         fmax(x.hi, sinkproof_round(format, x.hi)), x.mid};
 }
 
-static sinkproof_span rounded(sinkproof_rounding at, sinkproof_span x) {
-    sinkproof_span y = {sinkproof_round(at.format, x.lo), sinkproof_round(at.format, x.hi),
-                        sinkproof_round(at.format, x.mid)};
-    return at.optional ? (sinkproof_span){fmin(x.lo, y.lo), fmax(x.hi, y.hi), y.mid} : y;
+static number_span span_rounded(sinkproof_rounding at, number_span x) {
+    number_span y = {sinkproof_round(at.format, x.lo), sinkproof_round(at.format, x.hi),
+                     sinkproof_round(at.format, x.mid)};
+    return at.optional ? (number_span){fmin(x.lo, y.lo), fmax(x.hi, y.hi), y.mid} : y;
 }
 
 // A result below the smallest normal number may be flushed to zero.
-static sinkproof_span flushed(double tiny, sinkproof_span x) {
+static number_span span_flushed(double tiny, number_span x) {
     bool may = x.lo < tiny && x.hi > -tiny;
-    return may ? (sinkproof_span){fmin(x.lo, 0), fmax(x.hi, 0), x.mid} : x;
+    return may ? (number_span){fmin(x.lo, 0), fmax(x.hi, 0), x.mid} : x;
 }
 
-sinkproof_span sinkproof_running_plus(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                                      sinkproof_span sum, sinkproof_span term) {
-    sinkproof_span exact = {sinkproof_add_down(sum.lo, term.lo), sinkproof_add_up(sum.hi, term.hi),
-                            sum.mid + term.mid};
-    return flushed(sinkproof_flushed_below(s), rounded(a->acc, inside(s, exact)));
+number_span running_plus(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                         number_span sum, number_span term) {
+    number_span exact = {add_down(sum.lo, term.lo), sinkproof_add_up(sum.hi, term.hi),
+                         sum.mid + term.mid};
+    return span_flushed(flushed_below(s), span_rounded(a->acc, span_inside(s, exact)));
 }
 //< bound.accumulator
 
-static sinkproof_span times(const sinkproof_setting *s, sinkproof_rounding at, sinkproof_span x,
-                            sinkproof_span y) {
-    double tiny = sinkproof_flushed_below(s);
+static number_span span_times(const sinkproof_setting *s, sinkproof_rounding at, number_span x,
+                              number_span y) {
+    double tiny = flushed_below(s);
     sinkproof_honest p =
         sinkproof_honest_mul((sinkproof_honest){.lo = x.lo, .hi = x.hi, .mid = x.mid},
                              (sinkproof_honest){.lo = y.lo, .hi = y.hi, .mid = y.mid});
     bool read_as_zero = (x.lo < tiny && x.hi > -tiny) || (y.lo < tiny && y.hi > -tiny);
-    return flushed(read_as_zero ? INFINITY : tiny,
-                   rounded(at, inside(s, (sinkproof_span){p.lo, p.hi, p.mid})));
+    return span_flushed(read_as_zero ? INFINITY : tiny,
+                        span_rounded(at, span_inside(s, (number_span){p.lo, p.hi, p.mid})));
 }
 
-sinkproof_span sinkproof_running_product(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                                         sinkproof_span x, sinkproof_span y) {
-    return times(s, a->term, x, y);
+number_span running_span_product(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                 number_span x, number_span y) {
+    return span_times(s, a->term, x, y);
 }
 
-sinkproof_span sinkproof_running_scaled(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                                        sinkproof_span sum, sinkproof_span x) {
-    return times(s, a->acc, sum, x);
+number_span running_scaled(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                           number_span sum, number_span x) {
+    return span_times(s, a->acc, sum, x);
 }
 
-sinkproof_honest sinkproof_running_set(sinkproof_span sum) {
+sinkproof_honest running_sum_set(number_span sum) {
     if (!isfinite(sum.lo) || !isfinite(sum.hi)) return sinkproof_unknown(0);
     double width = sum.hi - sum.lo, var = width * width / 4;
     return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
@@ -110,39 +109,39 @@ typedef struct factors {
     size_t n;
 } factors;
 
-static sinkproof_span factor(const double *x, const double *off, size_t k) {
+static number_span span_factor(const double *x, const double *off, size_t k) {
     double r = off != NULL ? off[k] : 0;
-    return (sinkproof_span){sinkproof_add_down(x[k], -r), sinkproof_add_up(x[k], r), x[k]};
+    return (number_span){add_down(x[k], -r), sinkproof_add_up(x[k], r), x[k]};
 }
 
-static sinkproof_honest run(const sinkproof_accumulator *a, const sinkproof_setting *s,
-                            const factors *f) {
+static sinkproof_honest run_accumulator(const sinkproof_accumulator *a, const sinkproof_setting *s,
+                                        const factors *f) {
     size_t together = a->together > 0 ? a->together : f->n;
-    sinkproof_span sum = {0, 0, 0};
+    number_span sum = {0, 0, 0};
     for (size_t first = 0; first < f->n; first += together) {
-        sinkproof_span part = {0, 0, 0};
+        number_span part = {0, 0, 0};
         for (size_t k = first; k < f->n && k < first + together; k++) {
-            sinkproof_span x = factor(f->x, f->x_off, k), y = factor(f->y, f->y_off, k);
-            part = sinkproof_running_plus(s, a, part, sinkproof_running_product(s, a, x, y));
+            number_span x = span_factor(f->x, f->x_off, k), y = span_factor(f->y, f->y_off, k);
+            part = running_plus(s, a, part, running_span_product(s, a, x, y));
         }
         if (f->scale_b != NULL) {
             double scale = (double)f->scale_b[first / together];
-            part = sinkproof_running_scaled(s, a, part, (sinkproof_span){scale, scale, scale});
+            part = running_scaled(s, a, part, (number_span){scale, scale, scale});
         }
-        sum = together < f->n ? sinkproof_running_plus(s, a, sum, part) : part;
+        sum = together < f->n ? running_plus(s, a, sum, part) : part;
     }
-    return sinkproof_running_set(sum);
+    return running_sum_set(sum);
 }
 
-static const double *row_of(const double *plane, size_t row, size_t cols) {
+static const double *plane_row(const double *plane, size_t row, size_t cols) {
     return plane != NULL ? plane + row * cols : NULL;
 }
 
 // A scale is a power of two: it matters whether a product includes it or the block's sum is
 // multiplied by it only near the end of the format's range, in float16.
 static bool scale_shows(const sinkproof_accumulator *a) {
-    return sinkproof_underflow(a->acc.format) > sinkproof_underflow(SINKPROOF_F32) ||
-           sinkproof_underflow(a->term.format) > sinkproof_underflow(SINKPROOF_F32);
+    return sinkproof_format_underflow(a->acc.format) > sinkproof_format_underflow(SINKPROOF_F32) ||
+           sinkproof_format_underflow(a->term.format) > sinkproof_format_underflow(SINKPROOF_F32);
 }
 
 // The hull over both orders, for the rows of x and one row of a weight.
@@ -151,20 +150,22 @@ static void run_row(const sinkproof_setting *s, const sinkproof_accumulator *a,
                     sinkproof_honest *out, size_t out_stride) {
     size_t cols = x->cols;
     for (size_t i = 0; i < x->rows; i++) {
-        factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols), w_c, NULL, NULL, cols};
-        out[i * out_stride] = run(a, s, &f);
+        factors f = {
+            plane_row(x->mid, i, cols), plane_row(x->worst, i, cols), w_c, NULL, NULL, cols};
+        out[i * out_stride] = run_accumulator(a, s, &f);
     }
     if (scale_b == NULL) return;
     for (size_t c = 0; c < cols; c++) w_c[c] /= (double)scale_b[c / a->together];
     for (size_t i = 0; i < x->rows; i++) {
-        factors f = {row_of(x->mid, i, cols), row_of(x->worst, i, cols), w_c, NULL, scale_b, cols};
-        out[i * out_stride] = sinkproof_honest_hull(out[i * out_stride], run(a, s, &f));
+        factors f = {
+            plane_row(x->mid, i, cols), plane_row(x->worst, i, cols), w_c, NULL, scale_b, cols};
+        out[i * out_stride] = sinkproof_honest_hull(out[i * out_stride], run_accumulator(a, s, &f));
     }
 }
 
-bool sinkproof_honest_running(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                              const sinkproof_planes *x, const sinkproof_weight_rows *w,
-                              sinkproof_honest *out) {
+bool honest_running(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                    const sinkproof_planes *x, const sinkproof_weight_rows *w,
+                    sinkproof_honest *out) {
     size_t cols = x->cols;
     sinkproof_accumulator stored = *a;
     stored.together = sinkproof_terms_together(w->w);
@@ -189,13 +190,13 @@ static void run_products(const sinkproof_setting *s, const sinkproof_accumulator
     size_t cols = x->cols;
     for (size_t i = 0; i < x->rows; i++)
         for (size_t r = 0; r < y->rows; r++) {
-            factors f = {row_of(x->mid, i, cols),
-                         row_of(x->worst, i, cols),
-                         row_of(y->mid, r, cols),
-                         row_of(y->worst, r, cols),
+            factors f = {plane_row(x->mid, i, cols),
+                         plane_row(x->worst, i, cols),
+                         plane_row(y->mid, r, cols),
+                         plane_row(y->worst, r, cols),
                          NULL,
                          cols};
-            out[i * out_stride + r] = run(a, s, &f);
+            out[i * out_stride + r] = run_accumulator(a, s, &f);
         }
 }
 
@@ -231,7 +232,7 @@ bool sinkproof_honest_accumulated(const sinkproof_setting *s, const sinkproof_ac
                                   const double *terms_i, bool rescaled, sinkproof_honest *out,
                                   size_t out_stride) {
     sinkproof_policy narrow;
-    sinkproof_setting own = sinkproof_setting_narrowed(s, a, &narrow);
+    sinkproof_setting own = setting_narrowed(s, a, &narrow);
     if (x->mid == NULL || y->mid == NULL) return false;
     if (sinkproof_is_running(a)) {
         run_products(s, a, x, y, out, out_stride);

@@ -19,7 +19,7 @@
 
 enum { SUMS = 32, ELEMENTS = 64 };
 
-static uint64_t mixed(uint64_t x) { // every bit of x affects every bit of the result
+static uint64_t mix_bits(uint64_t x) { // every bit of x affects every bit of the result
     x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
     return x ^ x >> 32;
@@ -27,26 +27,26 @@ static uint64_t mixed(uint64_t x) { // every bit of x affects every bit of the r
 
 // The place of x in its octave: 1 at the ends and in the middle, 0 between, continuous; with x's
 // sign.
-static double phase(double x) {
+static double octave_phase(double x) {
     int exponent;
     return copysign(8 * fabs(fabs(frexp(x, &exponent)) - 0.75) - 1, x);
 }
 
-static bool counts(const sinkproof_honest *x) {
+static bool element_counts(const sinkproof_honest *x) {
     return x->mid != 0 && isfinite(x->mid);
 }
 
 //> stat.equal-rows
 // Equal for rows that are alike. Two different rows have equal keys with probability 2^-32 at most.
-uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i) {
+uint64_t alike_row_key(size_t n, const sinkproof_honest *x_i) {
     size_t elements = 0, every = 1, used = 0;
     double sums[SUMS] = {0};
-    for (size_t i = 0; i < n; i++) elements += counts(&x_i[i]);
+    for (size_t i = 0; i < n; i++) elements += element_counts(&x_i[i]);
     while (every * ELEMENTS < elements) every *= 2;
     for (size_t i = 0; i < n; i++) {
-        uint64_t signs = mixed(i + 1);
-        if (!counts(&x_i[i]) || (signs >> SUMS) % every != 0) continue;
-        double t = phase(x_i[i].mid);
+        uint64_t signs = mix_bits(i + 1);
+        if (!element_counts(&x_i[i]) || (signs >> SUMS) % every != 0) continue;
+        double t = octave_phase(x_i[i].mid);
         for (int q = 0; q < SUMS; q++) sums[q] += signs >> q & 1 ? t : -t;
         used++;
     }
@@ -57,7 +57,7 @@ uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i) {
     double cell = sqrt((double)used / 3) * ldexp(4, -(int)((SUMS + few - 1) / few));
     uint64_t key = few;
     for (int q = 0; used > 0 && q < SUMS; q++)
-        key = mixed(key ^ (uint64_t)(int64_t)floor(sums[q] / cell));
+        key = mix_bits(key ^ (uint64_t)(int64_t)floor(sums[q] / cell));
     return key;
 }
 
@@ -68,11 +68,11 @@ static int by_key(const void *p, const void *q) {
 
 // The sum over classes of (sum of a norm over the rows of the class)^2, divided by the sum of the
 // squared norms.
-static double share(double classes, double rows) {
+static double alike_share(double classes, double rows) {
     return rows > 0 ? fmax(classes / rows, 1) : 1;
 }
 
-bool sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a) {
+bool sinkproof_rows_alike(size_t n, const sinkproof_row *rows, sinkproof_alike *a) {
     *a = (sinkproof_alike){1, 1, 1, 1};
     sinkproof_row *sorted = malloc((n > 0 ? n : 1) * sizeof *sorted);
     if (sorted == NULL) return false;
@@ -91,9 +91,9 @@ bool sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a)
     }
     free(sorted);
     if (a->largest == 1) return true;
-    a->model = share(model[0], model[1]);
-    a->seen = share(seen[0], seen[1]);
-    a->weight = share(weight[0], weight[1]);
+    a->model = alike_share(model[0], model[1]);
+    a->seen = alike_share(seen[0], seen[1]);
+    a->weight = alike_share(weight[0], weight[1]);
     return true;
 }
 //< stat.equal-rows

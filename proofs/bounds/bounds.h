@@ -18,7 +18,7 @@
 #include "ref/normaliser.h"
 
 // For a result that tells whether memory ran out: the caller must check it.
-#define SINKPROOF_CHECKED __attribute__((warn_unused_result))
+#define MUST_CHECK __attribute__((warn_unused_result))
 
 // ---- linear.c: sums of products in any order, with or without FMA (bound.dot, bound.linear)
 
@@ -29,13 +29,13 @@ typedef struct sinkproof_planes {
     bool known;   // all elements are known exactly: only the first plane is filled
     size_t whole; // number of neighbouring products whose sum is exact; 0 or 1: none (bound.q8)
     double *mid, *worst, *likely, *var, *bias; // [rows, cols]
-    sinkproof_factors f;                       // if many known rows have long sums
+    binary_factors f;                          // if many known rows have long sums
 } sinkproof_planes;
 
 // Copies x[rows, cols] (row stride `stride` elements). If memory runs out, `mid` is NULL, and sums
 // of these planes fail.
-sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
-                                     size_t stride);
+sinkproof_planes sinkproof_planes_new(const sinkproof_honest *x, size_t rows, size_t cols,
+                                      size_t stride);
 // Rows [first, first + count), which x still owns: do not free them.
 sinkproof_planes sinkproof_planes_rows(const sinkproof_planes *x, size_t first, size_t count);
 void sinkproof_planes_free(sinkproof_planes *planes);
@@ -43,11 +43,10 @@ void sinkproof_planes_free(sinkproof_planes *planes);
 // out[i, r] = sum_k x_ik y_rk + b_r before any rounding point, i < x.rows, r < y.rows, written
 // with row stride out_stride. terms_i: how many products of row i are not identically zero
 // (NULL: all of them). b_r may be NULL. Each sum is any summation tree in the inside format.
-SINKPROOF_CHECKED bool sinkproof_honest_products(const sinkproof_setting *s,
-                                                 const sinkproof_planes *x,
-                                                 const sinkproof_planes *y, const double *terms_i,
-                                                 const double *b_r, sinkproof_honest *out,
-                                                 size_t out_stride);
+MUST_CHECK bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_planes *x,
+                                          const sinkproof_planes *y, const double *terms_i,
+                                          const double *b_r, sinkproof_honest *out,
+                                          size_t out_stride);
 
 // Rows [first, first + rows) of a stored weight, and their biases: b_r may be NULL.
 typedef struct sinkproof_weight_rows {
@@ -57,18 +56,16 @@ typedef struct sinkproof_weight_rows {
 } sinkproof_weight_rows;
 
 // The same with y = rows of a stored weight.
-SINKPROOF_CHECKED bool sinkproof_honest_linear(const sinkproof_setting *s,
-                                               const sinkproof_planes *x,
-                                               const sinkproof_weight_rows *w,
-                                               sinkproof_honest *out, size_t out_stride);
+MUST_CHECK bool sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
+                                        const sinkproof_weight_rows *w, sinkproof_honest *out,
+                                        size_t out_stride);
 
 // The same in two steps: first all sums, then the sets of one row of x after the other, so that the
 // next operation finds them in the cache. The setting and b_r must live until the end. NULL if
 // memory runs out.
 typedef struct sinkproof_linear_sums sinkproof_linear_sums;
-sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
-                                                const sinkproof_planes *x,
-                                                const sinkproof_weight_rows *w);
+sinkproof_linear_sums *linear_sums_new(const sinkproof_setting *s, const sinkproof_planes *x,
+                                       const sinkproof_weight_rows *w);
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r);
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
@@ -76,9 +73,9 @@ void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
 // ---- operands.c (bound.operands, bound.q8): rows as a matrix product reads them
 
 // The planes of x[rows, w.cols] as a product with w reads them at the point `in`.
-sinkproof_planes sinkproof_operands_of(const sinkproof_setting *s, sinkproof_point in,
-                                       const sinkproof_matrix *w, const sinkproof_honest *x,
-                                       size_t rows);
+sinkproof_planes sinkproof_operand_planes(const sinkproof_setting *s, sinkproof_point in,
+                                          const sinkproof_matrix *w, const sinkproof_honest *x,
+                                          size_t rows);
 
 // The bias of a sum of `terms` products. If the rounding before it is optional, the bias may be a
 // term of the sum instead.
@@ -101,25 +98,21 @@ bool sinkproof_is_running(const sinkproof_accumulator *a);
 
 // The setting whose inner format is the accumulator's, if that is optional and narrower; its policy
 // is *narrow, which the caller owns. Otherwise s.
-sinkproof_setting sinkproof_setting_narrowed(const sinkproof_setting *s,
-                                             const sinkproof_accumulator *a,
-                                             sinkproof_policy *narrow);
+sinkproof_setting setting_narrowed(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                   sinkproof_policy *narrow);
 
 // out[i, r]: the running sums of x's rows with rows of a stored weight, without the bias.
-SINKPROOF_CHECKED bool sinkproof_honest_running(const sinkproof_setting *s,
-                                                const sinkproof_accumulator *a,
-                                                const sinkproof_planes *x,
-                                                const sinkproof_weight_rows *w,
-                                                sinkproof_honest *out);
+MUST_CHECK bool honest_running(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                               const sinkproof_planes *x, const sinkproof_weight_rows *w,
+                               sinkproof_honest *out);
 
 // sinkproof_honest_products with such sums. rescaled: each term may multiply the sum by a factor,
 // with a rounding (a running maximum).
-SINKPROOF_CHECKED bool sinkproof_honest_accumulated(const sinkproof_setting *s,
-                                                    const sinkproof_accumulator *a,
-                                                    const sinkproof_planes *x,
-                                                    const sinkproof_planes *y,
-                                                    const double *terms_i, bool rescaled,
-                                                    sinkproof_honest *out, size_t out_stride);
+MUST_CHECK bool sinkproof_honest_accumulated(const sinkproof_setting *s,
+                                             const sinkproof_accumulator *a,
+                                             const sinkproof_planes *x, const sinkproof_planes *y,
+                                             const double *terms_i, bool rescaled,
+                                             sinkproof_honest *out, size_t out_stride);
 
 // flash.c: weighted values under a running maximum, with such a sum in a known order. n visible
 // keys have the scores z_j and the values v_jd [n, dim], whose rows are v_stride apart; b is the
@@ -129,11 +122,10 @@ typedef struct sinkproof_flash {
     const sinkproof_honest *z_j, *v_jd;
     sinkproof_honest b;
 } sinkproof_flash;
-SINKPROOF_CHECKED bool sinkproof_honest_flash(const sinkproof_setting *s,
-                                              const sinkproof_accumulator *a,
-                                              const sinkproof_flash *f, sinkproof_honest *o_d);
+MUST_CHECK bool sinkproof_honest_flash(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                       const sinkproof_flash *f, sinkproof_honest *o_d);
 
-// sinkproof_linear_sums_of with such sums.
+// linear_sums_new with such sums.
 sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
                                                   const sinkproof_accumulator *a,
                                                   const sinkproof_planes *x,
@@ -141,9 +133,9 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
 
 // c[m, r] = x[m, k] y[r, k]^T in binary64, where c has row stride `stride`: the matrix product
 // behind all sets. Dimensions are at most INT_MAX.
-void sinkproof_times(size_t m, size_t r, size_t k, const double *x, const double *y, double *c,
-                     size_t stride);
-// Between the two calls, the thread that calls sinkproof_times computes the product alone
+void sinkproof_matrix_times(size_t m, size_t r, size_t k, const double *x, const double *y,
+                            double *c, size_t stride);
+// Between the two calls, the thread that calls sinkproof_matrix_times computes the product alone
 // (times.c).
 void sinkproof_times_begin(void);
 void sinkproof_times_end(void);
@@ -203,19 +195,17 @@ double sinkproof_score_terms(const sinkproof_setting *s, size_t n, size_t head_d
 sinkproof_honest sinkproof_honest_score(const sinkproof_setting *s, size_t head_dim,
                                         sinkproof_honest product);
 // b_i: the sink's logit for the rows of one head with the rotated queries `query`, after A8.
-SINKPROOF_CHECKED bool sinkproof_honest_sink_logits(const sinkproof_setting *s,
-                                                    const sinkproof_normaliser *normaliser,
-                                                    const sinkproof_planes *query,
-                                                    sinkproof_honest *b_i);
+MUST_CHECK bool sinkproof_honest_sink_logits(const sinkproof_setting *s,
+                                             const sinkproof_normaliser *normaliser,
+                                             const sinkproof_planes *query, sinkproof_honest *b_i);
 
 // ---- softmax_sink.c (bound.softmax-sink): scores to weights.
 // alpha_j = exp(z_j) / (exp(b) + sum exp(z)), j < n visible keys, and alpha_n for the sink,
 // rounded at `point`. b = -inf: no sink. Where a logit, b too, may be off by 2^9 or more the
 // weights are any numbers up to the largest: no exponential overflows.
-SINKPROOF_CHECKED bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
-                                                size_t n, const sinkproof_honest *z_j,
-                                                sinkproof_honest b, sinkproof_honest *alpha_j,
-                                                double *common);
+MUST_CHECK bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
+                                         size_t n, const sinkproof_honest *z_j, sinkproof_honest b,
+                                         sinkproof_honest *alpha_j, double *common);
 
 // ---- swiglu.c (bound.swiglu): one activation from gate and up.
 sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
@@ -224,10 +214,10 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
 
 // ---- experts.c: the weights w_k of the chosen experts from all router logits of a token, rounded
 // at M4; *common as above.
-SINKPROOF_CHECKED bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
-                                                       const sinkproof_honest *g_e, size_t k,
-                                                       const int32_t *chosen_k,
-                                                       sinkproof_honest *w_k, double *common);
+MUST_CHECK bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_experts,
+                                                const sinkproof_honest *g_e, size_t k,
+                                                const int32_t *chosen_k, sinkproof_honest *w_k,
+                                                double *common);
 
 // One element of the mixture sum_e w_e d_e of k chosen experts, in ascending
 // order of expert where the policy fixes the order.
@@ -248,18 +238,17 @@ typedef struct sinkproof_alike {
     double largest, model, seen, weight;
 } sinkproof_alike;
 
-uint64_t sinkproof_row_key(size_t n, const sinkproof_honest *x_i);
-SINKPROOF_CHECKED bool sinkproof_alike_of(size_t n, const sinkproof_row *rows,
-                                          sinkproof_alike *alike);
+uint64_t alike_row_key(size_t n, const sinkproof_honest *x_i);
+MUST_CHECK bool sinkproof_rows_alike(size_t n, const sinkproof_row *rows, sinkproof_alike *alike);
 
 // ---- spread.c (stat.spread): are the squared errors as small as rounding to nearest makes them?
-enum { SINKPROOF_QUARTERS = 4 }; // quarters of a tensor's rows
+enum { SPREAD_QUARTERS = 4 }; // quarters of a tensor's rows
 
-typedef struct sinkproof_spread {
+typedef struct quarter_spread {
     double sum, mean;   // sum of the squared errors over their variances, and its largest mean
     double bias, steps; // the same for errors that may lean, and for one float32 ulp
     double most;        // the largest possible square
-} sinkproof_spread;
+} quarter_spread;
 
 typedef struct sinkproof_spread_result {
     double mean, limit; // mean squared error in variances; !(mean <= limit) is suspicious
@@ -269,34 +258,34 @@ typedef struct sinkproof_spread_result {
 } sinkproof_spread_result;
 
 // shares: the elements of a row share a factor.
-void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
-                          const sinkproof_honest *x_i, bool shares);
+void spread_add_row(quarter_spread *spread, size_t n, const double *v_i,
+                    const sinkproof_honest *x_i, bool shares);
 // Sums of squares in [0, most] whose means add up to mu exceed the result with odds below
 // exp(-odds).
-double sinkproof_spread_reach(double mu, double most, double odds);
+double spread_reach(double mu, double most, double odds);
 // spread: one for each quarter; largest: the size of the largest class of alike rows.
-void sinkproof_spread_judge(const sinkproof_spread *spread, double largest, double rate,
-                            sinkproof_spread_result *result);
-void sinkproof_spread_merge(sinkproof_spread *into, const sinkproof_spread *from);
+void spread_judge(const quarter_spread *spread, double largest, double rate,
+                  sinkproof_spread_result *result);
+void spread_merge(quarter_spread *into, const quarter_spread *from);
 const char *sinkproof_spread_part_name(int part);
 // The fewest low bits of a float32 that, drawn at random, are such a noise; 24 or more: none.
-int sinkproof_spread_bits(const sinkproof_spread_result *result);
+int spread_bits(const sinkproof_spread_result *result);
 
 // ---- drift.c (stat.drift): are the signed errors centred, and of the size that the open
 // parts can produce? Accumulates, per bin, sum d c / v and its variance.
-enum { SINKPROOF_DRIFT_BINS = 14 };
+enum { DRIFT_BINS = 14 };
 
-typedef struct sinkproof_drift_bin {
+typedef struct drift_bin {
     double sum, weight, model, seen, bias; // see drift.c
     double squares; // sum of the squared weights of what counts as one unit (element or row)
     bool jumps;     // bounded by the observed values: elements on their own, or rare whole steps
     size_t elements;
-} sinkproof_drift_bin;
+} drift_bin;
 
 // All zero at first. Holds 24 bytes for each row that has any freedom: sinkproof_drift_free.
 typedef struct sinkproof_drift {
-    sinkproof_drift_bin bins[SINKPROOF_DRIFT_BINS];
-    sinkproof_spread spread[SINKPROOF_QUARTERS];
+    drift_bin bins[DRIFT_BINS];
+    quarter_spread spread[SPREAD_QUARTERS];
     size_t n_rows, room;
     sinkproof_row *rows; // in the order of the calls
     bool failed;         // memory ran out for a row: nothing can be judged
@@ -321,11 +310,11 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
 void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from);
 // rate: false alarms per tensor, separately for drift and for spread. Returns false if memory runs
 // out, now or when a row was added.
-SINKPROOF_CHECKED bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate,
-                                             sinkproof_drift_result *result);
+MUST_CHECK bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate,
+                                      sinkproof_drift_result *result);
 // The same for n layers of one point together (stat.drift-pooled).
-SINKPROOF_CHECKED bool sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers,
-                                              double rate, sinkproof_drift_result *result);
+MUST_CHECK bool sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layers, double rate,
+                                       sinkproof_drift_result *result);
 // The gain in one of the bins; 0 if it has no freedom.
 double sinkproof_drift_gain(const sinkproof_drift *drift, int bin);
 bool sinkproof_drift_leans(const sinkproof_drift_result *result);   // suspicious: gain

@@ -30,13 +30,13 @@
 enum { ALL, OFFSET, SIZES, PLACES = SIZES + 8 }; // the order of the bins
 
 const char *sinkproof_drift_bin_name(int bin) {
-    static const char *const names[SINKPROOF_DRIFT_BINS] = {
+    static const char *const names[DRIFT_BINS] = {
         "common factor",         "common offset",         "negative, large",
         "negative, middle",      "negative, small",       "negative, tiny",
         "positive, large",       "positive, middle",      "positive, small",
         "positive, tiny",        "first quarter of rows", "second quarter of rows",
         "third quarter of rows", "last quarter of rows"};
-    return bin >= 0 && bin < SINKPROOF_DRIFT_BINS ? names[bin] : "none";
+    return bin >= 0 && bin < DRIFT_BINS ? names[bin] : "none";
 }
 
 static bool make_room(sinkproof_drift *drift, size_t rows) {
@@ -61,8 +61,8 @@ typedef struct share {
 } share;
 
 // In direction g, which is c, or 1 for an offset; scaled is g over the variance.
-static share share_of(double d, double g, double scaled, const sinkproof_honest *x, bool alone,
-                      bool jumps) {
+static share direction_share(double d, double g, double scaled, const sinkproof_honest *x,
+                             bool alone, bool jumps) {
     return (share){.sum = d * scaled,
                    .weight = g * scaled,
                    .bias = x->bias * fabs(scaled),
@@ -71,7 +71,7 @@ static share share_of(double d, double g, double scaled, const sinkproof_honest 
                    .jumps = jumps};
 }
 
-static void add_share(sinkproof_drift_bin *bin, const share *e, double *shared) {
+static void add_share(drift_bin *bin, const share *e, double *shared) {
     bin->sum += e->sum, bin->weight += e->weight, bin->model += e->weight;
     if (e->alone) bin->seen += e->sum * e->sum, bin->squares += e->weight * e->weight;
     bin->bias += e->bias;
@@ -80,17 +80,17 @@ static void add_share(sinkproof_drift_bin *bin, const share *e, double *shared) 
     *shared += e->shared;
 }
 
-static void add_bin(sinkproof_drift_bin *into, const sinkproof_drift_bin *from) {
+static void add_bin(drift_bin *into, const drift_bin *from) {
     into->sum += from->sum, into->weight += from->weight, into->model += from->model;
     into->seen += from->seen, into->bias += from->bias, into->squares += from->squares;
     into->elements += from->elements;
     into->jumps = into->jumps || from->jumps;
 }
 
-static void keep_row(sinkproof_drift *drift, const sinkproof_drift_bin *row, size_t n,
+static void keep_row(sinkproof_drift *drift, const drift_bin *row, size_t n,
                      const sinkproof_honest *x_i) {
     if (row->elements == 0 || !make_room(drift, 1)) return;
-    drift->rows[drift->n_rows++] = (sinkproof_row){.key = sinkproof_row_key(n, x_i),
+    drift->rows[drift->n_rows++] = (sinkproof_row){.key = alike_row_key(n, x_i),
                                                    .model = (float)sqrt(row->model),
                                                    .seen = (float)sqrt(row->seen),
                                                    .weight = (float)sqrt(row->squares)};
@@ -99,7 +99,7 @@ static void keep_row(sinkproof_drift *drift, const sinkproof_drift_bin *row, siz
 //> stat.drift
 void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
                          const sinkproof_honest *x_i, double common, double place) {
-    sinkproof_drift_bin row[PLACES] = {0}; // what this row adds
+    drift_bin row[PLACES] = {0}; // what this row adds
     double shared[PLACES] = {0}, largest = 0;
     if (!isfinite(common)) return; // the inputs contain infinities
     for (size_t i = 0; i < n; i++)
@@ -112,8 +112,8 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
         if (!open || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias)) continue;
         double likely = sinkproof_likely_about(x);
         bool jumps = common == 0 || likely * likely > 64 * (x->spread + common * c * c);
-        share gain = share_of(d, c, c * precision, x, common == 0, jumps);
-        share offset = share_of(d, 1, precision, x, common == 0, jumps);
+        share gain = direction_share(d, c, c * precision, x, common == 0, jumps);
+        share offset = direction_share(d, 1, precision, x, common == 0, jumps);
         int size = size_bin(c, top);
         add_share(&row[ALL], &gain, &shared[ALL]);
         add_share(&row[size], &gain, &shared[size]);
@@ -123,22 +123,22 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
         row[b].model += common * shared[b] * shared[b];
         row[b].seen = row[b].sum * row[b].sum, row[b].squares = row[b].weight * row[b].weight;
     }
-    int quarter = (int)(fmin(fmax(place, 0), 0.999) * SINKPROOF_QUARTERS);
+    int quarter = (int)(fmin(fmax(place, 0), 0.999) * SPREAD_QUARTERS);
     for (int b = 0; b < PLACES; b++) add_bin(&drift->bins[b], &row[b]);
     add_bin(&drift->bins[PLACES + quarter], &row[ALL]);
     keep_row(drift, &row[ALL], n, x_i);
-    sinkproof_spread_row(&drift->spread[quarter], n, v_i, x_i, common != 0);
+    spread_add_row(&drift->spread[quarter], n, v_i, x_i, common != 0);
 }
 
 bool sinkproof_drift_judge(const sinkproof_drift *drift, double rate, sinkproof_drift_result *r) {
-    double odds = log(2 * SINKPROOF_DRIFT_BINS / rate), worst = -1;
+    double odds = log(2 * DRIFT_BINS / rate), worst = -1;
     sinkproof_alike alike;
     *r = (sinkproof_drift_result){.limit = INFINITY, .bin = -1, .smallest = INFINITY};
-    if (drift->failed || !sinkproof_alike_of(drift->n_rows, drift->rows, &alike)) return false;
+    if (drift->failed || !sinkproof_rows_alike(drift->n_rows, drift->rows, &alike)) return false;
     r->alike = alike.largest;
-    sinkproof_spread_judge(drift->spread, alike.largest, rate, &r->spread);
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) {
-        const sinkproof_drift_bin *bin = &drift->bins[b];
+    spread_judge(drift->spread, alike.largest, rate, &r->spread);
+    for (int b = 0; b < DRIFT_BINS; b++) {
+        const drift_bin *bin = &drift->bins[b];
         if (bin->elements == 0 || !(bin->weight > 0)) continue;
         double model = bin->model * (b == ALL ? alike.model : alike.largest);
         double seen = bin->seen * (b == ALL ? alike.seen : alike.largest);
@@ -185,9 +185,8 @@ bool sinkproof_drift_spreads(const sinkproof_drift_result *r) {
 }
 
 void sinkproof_drift_merge(sinkproof_drift *into, const sinkproof_drift *from) {
-    for (int b = 0; b < SINKPROOF_DRIFT_BINS; b++) add_bin(&into->bins[b], &from->bins[b]);
-    for (int q = 0; q < SINKPROOF_QUARTERS; q++)
-        sinkproof_spread_merge(&into->spread[q], &from->spread[q]);
+    for (int b = 0; b < DRIFT_BINS; b++) add_bin(&into->bins[b], &from->bins[b]);
+    for (int q = 0; q < SPREAD_QUARTERS; q++) spread_merge(&into->spread[q], &from->spread[q]);
     into->failed = into->failed || from->failed;
     if (!make_room(into, from->n_rows)) return;
     for (size_t i = 0; i < from->n_rows; i++) into->rows[into->n_rows++] = from->rows[i];

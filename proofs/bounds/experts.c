@@ -9,10 +9,10 @@
 // one to 0.
 static sinkproof_honest running_sum(const sinkproof_setting *s, size_t k,
                                     const sinkproof_honest *p_e) {
-    sinkproof_honest sum = sinkproof_honest_at(s, SINKPROOF_AT_M11_SUM, p_e[0]);
+    sinkproof_honest sum = sinkproof_honest_at(s, AT_M11_SUM, p_e[0]);
     for (size_t e = 1; e < k; e++) {
         sinkproof_honest exact = sinkproof_honest_add(sum, p_e[e]);
-        sum = sinkproof_honest_at(s, SINKPROOF_AT_M11_SUM, sinkproof_honest_inside(s, exact));
+        sum = sinkproof_honest_at(s, AT_M11_SUM, sinkproof_honest_inside(s, exact));
     }
     return sum;
 }
@@ -25,7 +25,7 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
         sum = sinkproof_honest_add(sum, p_e[e]);
         total += fmax(fabs(p_e[e].lo), fabs(p_e[e].hi));
     }
-    double worst = sinkproof_gamma(n + 1, s->u) * total + n * sinkproof_flushed_below(s);
+    double worst = sinkproof_gamma(n + 1, s->u) * total + n * flushed_below(s);
     return sinkproof_honest_add(
         sum, sinkproof_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
 }
@@ -36,9 +36,9 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
 // with exponentials that err by one rounding more and by the distance between the largest logit and
 // the largest chosen one. S <= E, so p_k may be flushed where e_k is below E times the smallest
 // normal number.
-static bool renormalised(const sinkproof_setting *s, size_t n_experts, const sinkproof_honest *g_e,
-                         size_t k, const sinkproof_honest *z_k, sinkproof_honest *w_k,
-                         double *common) {
+static bool weights_renormalised(const sinkproof_setting *s, size_t n_experts,
+                                 const sinkproof_honest *g_e, size_t k, const sinkproof_honest *z_k,
+                                 sinkproof_honest *w_k, double *common) {
     double top = -INFINITY, chosen = -INFINITY;
     for (size_t e = 0; e < n_experts; e++) top = fmax(top, g_e[e].hi);
     for (size_t i = 0; i < k; i++) chosen = fmax(chosen, z_k[i].lo);
@@ -48,8 +48,7 @@ static bool renormalised(const sinkproof_setting *s, size_t n_experts, const sin
     coarser.ulp[SINKPROOF_EXP] += more * (1 + declared) * (1 + more) / (2 * s->u);
     sinkproof_setting t = *s;
     t.policy = &coarser;
-    if (!sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, k, z_k, sinkproof_known(-INFINITY), w_k,
-                                  common))
+    if (!sinkproof_honest_softmax(&t, AT_M4, k, z_k, sinkproof_known(-INFINITY), w_k, common))
         return false;
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
     for (size_t i = 0; i < k; i++)
@@ -68,9 +67,9 @@ bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_expert
     bool after = !renormalises || sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4,
                                                           SINKPROOF_FORM_DEFINITION);
     for (size_t i = 0; i < k; i++) z_k[i] = g_e[chosen_k[i]];
-    if (renormalises && !renormalised(s, n_experts, g_e, k, z_k, all_k, common)) return false;
-    if (after && !sinkproof_honest_softmax(s, SINKPROOF_AT_M4, k, z_k, none, after_k, common))
+    if (renormalises && !weights_renormalised(s, n_experts, g_e, k, z_k, all_k, common))
         return false;
+    if (after && !sinkproof_honest_softmax(s, AT_M4, k, z_k, none, after_k, common)) return false;
     for (size_t i = 0; i < k; i++)
         w_k[i] = !renormalises ? after_k[i]
                  : after       ? sinkproof_honest_hull(after_k[i], all_k[i])
@@ -84,12 +83,12 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
                                           const sinkproof_honest *d_e) {
     sinkproof_honest p_e[SINKPROOF_MAX_CHOSEN];
     for (size_t e = 0; e < k; e++) {
-        sinkproof_honest w = sinkproof_honest_flushed(s, w_e[e]);
-        sinkproof_honest d = sinkproof_honest_flushed(s, d_e[e]);
+        sinkproof_honest w = honest_flushed(s, w_e[e]);
+        sinkproof_honest d = honest_flushed(s, d_e[e]);
         sinkproof_honest p = sinkproof_honest_inside(s, sinkproof_honest_mul(w, d));
-        p_e[e] = sinkproof_honest_at(s, SINKPROOF_AT_M11_PROD, p);
+        p_e[e] = sinkproof_honest_at(s, AT_M11_PROD, p);
     }
-    sinkproof_rounding running = s->policy->at[SINKPROOF_AT_M11_SUM];
+    sinkproof_rounding running = s->policy->at[AT_M11_SUM];
     sinkproof_honest sum;
     if (running.format == SINKPROOF_REAL)
         sum = any_sum(s, k, p_e);
@@ -97,6 +96,6 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
         sum = running_sum(s, k, p_e);
     else
         sum = sinkproof_honest_hull(any_sum(s, k, p_e), running_sum(s, k, p_e));
-    return sinkproof_honest_at(s, SINKPROOF_AT_M11, sinkproof_honest_inside(s, sum));
+    return sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
 }
 //< moe.sum

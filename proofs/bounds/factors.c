@@ -23,7 +23,7 @@ enum { ABREAST = 16 }; // independent extremes, so that the loop does not wait f
 
 // The largest size in a row, NaN if one is not finite, and the smallest that is not 0.
 FOR_EACH_PROCESSOR
-static void extremes_of(size_t k, const double *x_k, double *largest, double *least) {
+static void row_extremes(size_t k, const double *x_k, double *largest, double *least) {
     double most[ABREAST] = {0}, none[ABREAST] = {0}, few[ABREAST];
     for (size_t a = 0; a < ABREAST; a++) few[a] = INFINITY;
     size_t whole = k - k % ABREAST;
@@ -59,24 +59,24 @@ static void round_up(size_t k, const double *restrict x_k, double down, float *r
     }
 }
 
-static void *allocate(size_t n, size_t size) {
+static void *allocate_items(size_t n, size_t size) {
     return malloc((n > 0 ? n : 1) * size);
 }
 
-bool sinkproof_factors_for(size_t rows, size_t cols, sinkproof_factors *f) {
-    *f = (sinkproof_factors){.rows = rows, .cols = cols, .least = INFINITY};
-    f->size = allocate(rows * cols, sizeof *f->size);
-    f->square = allocate(rows * cols, sizeof *f->square);
-    f->scale = allocate(rows, sizeof *f->scale);
+bool factors_allocate(size_t rows, size_t cols, binary_factors *f) {
+    *f = (binary_factors){.rows = rows, .cols = cols, .least = INFINITY};
+    f->size = allocate_items(rows * cols, sizeof *f->size);
+    f->square = allocate_items(rows * cols, sizeof *f->square);
+    f->scale = allocate_items(rows, sizeof *f->scale);
     if (f->size != NULL && f->square != NULL && f->scale != NULL) return true;
-    sinkproof_factors_free(f);
+    factors_free(f);
     return false;
 }
 
-bool sinkproof_factors_row(sinkproof_factors *f, size_t r, const double *x_k) {
+bool factors_fill_row(binary_factors *f, size_t r, const double *x_k) {
     size_t k = f->cols;
     double largest, least;
-    extremes_of(k, x_k, &largest, &least);
+    row_extremes(k, x_k, &largest, &least);
     if (!(largest < 0x1p400)) return false;
     f->scale[r] = largest > 0x1p-400 ? ldexp(1, ilogb(largest) + 1) : 0x1p-399;
     f->least = least < f->least ? least : f->least;
@@ -84,9 +84,9 @@ bool sinkproof_factors_row(sinkproof_factors *f, size_t r, const double *x_k) {
     return true;
 }
 
-void sinkproof_factors_free(sinkproof_factors *f) {
+void factors_free(binary_factors *f) {
     free(f->size);
     free(f->square);
     free(f->scale);
-    *f = (sinkproof_factors){0};
+    *f = (binary_factors){0};
 }

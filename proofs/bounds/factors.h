@@ -8,18 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct sinkproof_factors {
+typedef struct binary_factors {
     size_t rows, cols;
     float *size, *square; // [rows, cols] >= |x_rk| / scale_r and its square; NULL: not kept
     double *scale;        // [rows], powers of two
     double least;         // the smallest |x| that is not 0; infinite if all are 0
-} sinkproof_factors;
+} binary_factors;
 
 // Allocates rows of factors. Returns false if memory runs out.
-bool sinkproof_factors_for(size_t rows, size_t cols, sinkproof_factors *f);
+bool factors_allocate(size_t rows, size_t cols, binary_factors *f);
 // Fills row r. Returns false if an element is not finite or at least 2^400: then there are no
 // factors.
-bool sinkproof_factors_row(sinkproof_factors *f, size_t r, const double *x_k);
-void sinkproof_factors_free(sinkproof_factors *f);
+bool factors_fill_row(binary_factors *f, size_t r, const double *x_k);
+void factors_free(binary_factors *f);
 
 #endif

@@ -14,21 +14,21 @@ sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t e
 //> bound.dot
 double sinkproof_gamma(double n, double u) {
     double nu = sinkproof_up(n * u);
-    return nu < 1 ? sinkproof_up(sinkproof_up(nu / sinkproof_down(1 - nu))) : INFINITY;
+    return nu < 1 ? sinkproof_up(sinkproof_up(nu / step_down(1 - nu))) : INFINITY;
 }
 //< bound.dot
 
 //> bound.overflow
 double sinkproof_setting_largest(const sinkproof_setting *s) {
-    return sinkproof_largest(s->policy->inside);
+    return sinkproof_format_largest(s->policy->inside);
 }
 //< bound.overflow
 
 sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
     double var = x.var + y.var;
-    return (sinkproof_honest){sinkproof_add_down(x.lo, y.lo),
+    return (sinkproof_honest){add_down(x.lo, y.lo),
                               sinkproof_add_up(x.hi, y.hi),
-                              sinkproof_add_down(x.likely_lo, y.likely_lo),
+                              add_down(x.likely_lo, y.likely_lo),
                               sinkproof_add_up(x.likely_hi, y.likely_hi),
                               x.mid + y.mid,
                               var,
@@ -117,14 +117,14 @@ sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y)
 }
 
 // sinkproof_round; for binary32 a conversion does the same in one instruction.
-static double rounded(sinkproof_format format, double x) {
+static double round_number(sinkproof_format format, double x) {
     return format == SINKPROOF_F32 ? (double)(float)x : sinkproof_round(format, x);
 }
 
 // The hull of an interval and its image under rounding to `format`.
 static void hull_ends(sinkproof_format format, double *lo, double *hi) {
-    *lo = least(*lo, rounded(format, *lo));
-    *hi = most(*hi, rounded(format, *hi));
+    *lo = least(*lo, round_number(format, *lo));
+    *hi = most(*hi, round_number(format, *hi));
 }
 
 // The functions below change a set in place: copying all its members would cost more than the work.
@@ -134,28 +134,28 @@ static void optional_rounding(sinkproof_format format, sinkproof_honest *x) {
 }
 
 // The smallest size in a set.
-static double least_of(const sinkproof_honest *x) {
+static double set_least_size(const sinkproof_honest *x) {
     return x->lo > 0 ? x->lo : x->hi < 0 ? -x->hi : 0;
 }
 
 //> bound.ftz
-double sinkproof_flushed_below(const sinkproof_setting *s) {
+double flushed_below(const sinkproof_setting *s) {
     if (!s->policy->ftz) return 0;
     return sinkproof_unit_roundoff(s->policy->inside) >= 0x1p-24 ? 0x1p-126 : 0x1p-1022;
 }
 
-double sinkproof_setting_underflow(const sinkproof_setting *s) {
-    return fmax(sinkproof_underflow(s->policy->inside), sinkproof_flushed_below(s));
+double setting_underflow(const sinkproof_setting *s) {
+    return fmax(sinkproof_format_underflow(s->policy->inside), flushed_below(s));
 }
 
-double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma) {
-    double once = sinkproof_setting_underflow(s);
+double underflow_bound(const sinkproof_setting *s, double n, double gamma) {
+    double once = setting_underflow(s);
     return n > 0 && once > 0 ? sinkproof_mul_up(sinkproof_mul_up(n, once), 1 + gamma) : 0;
 }
 
-static void flush(const sinkproof_setting *s, sinkproof_honest *x) {
-    double tiny = sinkproof_flushed_below(s);
-    if (!(least_of(x) < tiny) || (x->lo == 0 && x->hi == 0)) return;
+static void set_flush(const sinkproof_setting *s, sinkproof_honest *x) {
+    double tiny = flushed_below(s);
+    if (!(set_least_size(x) < tiny) || (x->lo == 0 && x->hi == 0)) return;
     x->lo = fmin(x->lo, 0), x->hi = fmax(x->hi, 0);
     x->likely_lo = fmin(x->likely_lo, 0), x->likely_hi = fmax(x->likely_hi, 0);
     if (!(fabs(x->mid) < tiny)) return;
@@ -164,8 +164,8 @@ static void flush(const sinkproof_setting *s, sinkproof_honest *x) {
     x->spread = x->var;
 }
 
-sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x) {
-    flush(s, &x);
+sinkproof_honest honest_flushed(const sinkproof_setting *s, sinkproof_honest x) {
+    set_flush(s, &x);
     return x;
 }
 
@@ -173,10 +173,10 @@ sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_
 // is lost. From 2^26 times that number on, this loss is below half a unit of the sum, so the
 // rounding of the sum covers it.
 static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
-    double tiny = sinkproof_flushed_below(s), lost = 2 * tiny;
-    if (!(least_of(x) < 0x1p26 * tiny) || (x->lo == 0 && x->hi == 0)) return;
-    x->lo = sinkproof_add_down(x->lo, -lost), x->hi = sinkproof_add_up(x->hi, lost);
-    x->likely_lo = sinkproof_add_down(x->likely_lo, -lost);
+    double tiny = flushed_below(s), lost = 2 * tiny;
+    if (!(set_least_size(x) < 0x1p26 * tiny) || (x->lo == 0 && x->hi == 0)) return;
+    x->lo = add_down(x->lo, -lost), x->hi = sinkproof_add_up(x->hi, lost);
+    x->likely_lo = add_down(x->likely_lo, -lost);
     x->likely_hi = sinkproof_add_up(x->likely_hi, lost);
     x->bias += lost;
     x->var += lost * lost;
@@ -186,7 +186,7 @@ static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
 
 static void round_inside(const sinkproof_setting *s, sinkproof_honest *x) {
     double ulp = sinkproof_step(s->policy->inside, x->mid);
-    if (x->var > 0 || rounded(s->policy->inside, x->mid) != x->mid) x->var += ulp * ulp / 12;
+    if (x->var > 0 || round_number(s->policy->inside, x->mid) != x->mid) x->var += ulp * ulp / 12;
     x->spread = x->var;
     optional_rounding(s->policy->inside, x);
     flush_sum(s, x);
@@ -220,7 +220,7 @@ static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
 // An optional rounding is a choice that an engine makes once: where a value serves many elements
 // (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
 static void leave_open(sinkproof_format format, sinkproof_honest *x) {
-    double ulp = sinkproof_step(format, x->mid), near = rounded(format, x->mid);
+    double ulp = sinkproof_step(format, x->mid), near = round_number(format, x->mid);
     // Half a step, or what lies beyond the format's range.
     if (x->lo != x->hi || near != x->mid) x->bias += fmax(ulp / 2, fabs(near - x->mid));
     scatter_after_rounding(ulp, x);
@@ -236,8 +236,10 @@ static double share_that_rounds_apart(const sinkproof_honest *x, double ulp) {
 }
 
 static void round_set(sinkproof_format format, sinkproof_honest *x) {
-    double mid = rounded(format, x->mid), lo = rounded(format, x->lo), hi = rounded(format, x->hi);
-    double likely_lo = rounded(format, x->likely_lo), likely_hi = rounded(format, x->likely_hi);
+    double mid = round_number(format, x->mid), lo = round_number(format, x->lo),
+           hi = round_number(format, x->hi);
+    double likely_lo = round_number(format, x->likely_lo),
+           likely_hi = round_number(format, x->likely_hi);
     if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
         likely_hi == x->likely_hi)
         return; // rounded before
@@ -254,25 +256,25 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
     return x;
 }
 
-static void round_at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest *x) {
+static void set_round_at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest *x) {
     sinkproof_rounding at = s->policy->at[point];
     if (at.format == SINKPROOF_REAL) return;
     if (at.optional)
         leave_open(at.format, x);
     else
         round_set(at.format, x);
-    flush(s, x);
+    set_flush(s, x);
 }
 
 sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
                                      sinkproof_honest x) {
-    round_at(s, point, &x);
+    set_round_at(s, point, &x);
     return x;
 }
 
 void sinkproof_honest_finish(const sinkproof_setting *s, sinkproof_point point, size_t n,
                              sinkproof_honest *x_i) {
-    for (size_t i = 0; i < n; i++) round_inside(s, &x_i[i]), round_at(s, point, &x_i[i]);
+    for (size_t i = 0; i < n; i++) round_inside(s, &x_i[i]), set_round_at(s, point, &x_i[i]);
 }
 
 void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest *x_i) {
@@ -287,12 +289,12 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
     double likely = fmin(worst, sqrt(2 * s->odds * n) * s->u * (1 + worst));
     double reach = fmax(fabs(x.lo), fabs(x.hi));
     double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));
-    double under = sinkproof_underflows(s, n, worst);
+    double under = underflow_bound(s, n, worst);
     double wide = sinkproof_add_up(sinkproof_mul_up(reach, worst), under);
     double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, likely), under);
-    x.lo = sinkproof_add_down(x.lo, -wide);
+    x.lo = add_down(x.lo, -wide);
     x.hi = sinkproof_add_up(x.hi, wide);
-    x.likely_lo = sinkproof_add_down(x.likely_lo, -narrow);
+    x.likely_lo = add_down(x.likely_lo, -narrow);
     x.likely_hi = sinkproof_add_up(x.likely_hi, narrow);
     x.var += n * s->u * s->u * x.mid * x.mid / 3;
     x.spread = x.var;
@@ -301,38 +303,38 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
 //< bound.dot-likely
 
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute) {
-    double reach = sinkproof_larger(fabs(x.lo), fabs(x.hi));
+    double reach = larger_double(fabs(x.lo), fabs(x.hi));
     if (!(reach < INFINITY)) return x; // unbounded before or after
     double error = sinkproof_add_up(sinkproof_mul_up(reach, relative), absolute);
-    x.lo = sinkproof_add_down(x.lo, -error);
+    x.lo = add_down(x.lo, -error);
     x.hi = sinkproof_add_up(x.hi, error);
-    x.likely_lo = sinkproof_add_down(x.likely_lo, -error);
+    x.likely_lo = add_down(x.likely_lo, -error);
     x.likely_hi = sinkproof_add_up(x.likely_hi, error);
     x.bias += error;
     return x;
 }
 
 // The last spacing of a sum: 2 u 2^e with 2^e <= sum < 2^(e+1). Binary64 engines are not asked.
-sinkproof_lean sinkproof_lean_of_sum(double sum, double u) {
+error_lean lean_of_rounded_sum(double sum, double u) {
     bool asked = sum > 0 && sum < 0x1p900 && u > 0x1p-30;
-    return (sinkproof_lean){.spacing = asked ? ldexp(2 * u, ilogb(sum)) : 0};
+    return (error_lean){.spacing = asked ? ldexp(2 * u, ilogb(sum)) : 0};
 }
 
-void sinkproof_lean_add(sinkproof_lean *lean, double term) {
+void lean_add(error_lean *lean, double term) {
     if (!(lean->spacing > 0) || !(term > 0)) return;
     const double magic = 0x1.8p52; // adding and subtracting it rounds to a whole number
     double ratio = term / lean->spacing;
     lean->terms++;
-    for (int b = 0; b < SINKPROOF_SPACINGS; b++, ratio *= 2) {
+    for (int b = 0; b < HONEST_SPACINGS; b++, ratio *= 2) {
         double error = ((ratio + magic) - magic) - ratio;
         lean->errors[b] += fabs(error) < 0.5 ? error : 0;
         lean->ties[b] += fabs(error) == 0.5;
     }
 }
 
-double sinkproof_lean_result(const sinkproof_lean *lean) {
+double lean_result(const error_lean *lean) {
     double largest = 0, noise = 3 * sqrt((double)lean->terms / 12), h = lean->spacing;
-    for (int b = 0; b < SINKPROOF_SPACINGS; b++, h /= 2)
+    for (int b = 0; b < HONEST_SPACINGS; b++, h /= 2)
         largest = fmax(largest, (fabs(lean->errors[b]) + lean->ties[b] / 2 - noise) * h);
     return largest;
 }

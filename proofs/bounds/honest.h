@@ -54,7 +54,7 @@ static inline sinkproof_honest sinkproof_known(double x) {
 // The double `steps` above x, for steps of 1, 0 and -1: the bit pattern, as an integer, plus or
 // minus one. x is not 0, or steps is 0. It has no branch, since the direction of a rounding is
 // unpredictable.
-static inline double sinkproof_stepped(double x, int64_t steps) {
+static inline double step_by_ulps(double x, int64_t steps) {
     int64_t pattern;
     memcpy(&pattern, &x, sizeof pattern);
     pattern += x > 0 ? steps : -steps;
@@ -65,15 +65,15 @@ static inline double sinkproof_stepped(double x, int64_t steps) {
 // The next double above x and below it. An infinity on that side stays, and so does NaN.
 static inline double sinkproof_up(double x) {
     if (!(x < INFINITY)) return x;
-    return x == 0 ? 0x1p-1074 : sinkproof_stepped(x, 1);
+    return x == 0 ? 0x1p-1074 : step_by_ulps(x, 1);
 }
-static inline double sinkproof_down(double x) {
+static inline double step_down(double x) {
     return -sinkproof_up(-x);
 }
 
 // When finite operands overflow, the bound from the other side is the largest double. The sum of
 // opposite infinities is unknown; NaN stays.
-static inline double sinkproof_overflow(double result, double a, double b, int direction) {
+static inline double overflow_bound(double result, double a, double b, int direction) {
     if (result != result && a == a && b == b) return direction < 0 ? -INFINITY : INFINITY;
     bool beyond = isfinite(a) && isfinite(b) && direction * result < 0;
     return beyond ? copysign(DBL_MAX, result) : result;
@@ -81,37 +81,37 @@ static inline double sinkproof_overflow(double result, double a, double b, int d
 
 // The largest double <= a + b and the smallest >= a + b: the error of the rounded sum is itself a
 // double (Knuth's two-sum), and its sign is the direction of the step. An exact sum needs none.
-static inline double sinkproof_sum_error(double a, double b, double s) {
+static inline double honest_sum_error(double a, double b, double s) {
     double b_part = s - a, a_part = s - b_part;
     return (a - a_part) + (b - b_part);
 }
-static inline double sinkproof_add_down(double a, double b) {
+static inline double add_down(double a, double b) {
     double s = a + b;
-    if (!isfinite(s)) return sinkproof_overflow(s, a, b, -1);
-    return sinkproof_stepped(s, -(int64_t)(sinkproof_sum_error(a, b, s) < 0));
+    if (!isfinite(s)) return overflow_bound(s, a, b, -1);
+    return step_by_ulps(s, -(int64_t)(honest_sum_error(a, b, s) < 0));
 }
 static inline double sinkproof_add_up(double a, double b) {
     double s = a + b;
-    if (!isfinite(s)) return sinkproof_overflow(s, a, b, 1);
-    return sinkproof_stepped(s, (int64_t)(sinkproof_sum_error(a, b, s) > 0));
+    if (!isfinite(s)) return overflow_bound(s, a, b, 1);
+    return step_by_ulps(s, (int64_t)(honest_sum_error(a, b, s) > 0));
 }
 // The same for products; fma gives the exact error unless it underflows, where one step outward is
 // always enough.
 static inline double sinkproof_mul_down(double a, double b) {
     double p = a * b;
-    if (!isfinite(p)) return sinkproof_overflow(p, a, b, -1);
+    if (!isfinite(p)) return overflow_bound(p, a, b, -1);
     if (p == 0) return a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
-    return sinkproof_stepped(p, -(int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) < 0)));
+    return step_by_ulps(p, -(int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) < 0)));
 }
 static inline double sinkproof_mul_up(double a, double b) {
     double p = a * b;
-    if (!isfinite(p)) return sinkproof_overflow(p, a, b, 1);
+    if (!isfinite(p)) return overflow_bound(p, a, b, 1);
     if (p == 0) return a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
-    return sinkproof_stepped(p, (int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) > 0)));
+    return step_by_ulps(p, (int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) > 0)));
 }
 
 // fmax without a call.
-static inline double sinkproof_larger(double x, double y) {
+static inline double larger_double(double x, double y) {
     return x > y || y != y ? x : y;
 }
 
@@ -129,16 +129,16 @@ static inline double sinkproof_step(sinkproof_format format, double x) {
 
 // The largest distance of an honest value from mid: worst case, and likely.
 static inline double sinkproof_radius(const sinkproof_honest *x) {
-    return sinkproof_larger(sinkproof_add_up(x->hi, -x->mid), sinkproof_add_up(x->mid, -x->lo));
+    return larger_double(sinkproof_add_up(x->hi, -x->mid), sinkproof_add_up(x->mid, -x->lo));
 }
-static inline double sinkproof_likely_radius(const sinkproof_honest *x) {
-    return sinkproof_larger(sinkproof_add_up(x->likely_hi, -x->mid),
-                            sinkproof_add_up(x->mid, -x->likely_lo));
+static inline double likely_radius(const sinkproof_honest *x) {
+    return larger_double(sinkproof_add_up(x->likely_hi, -x->mid),
+                         sinkproof_add_up(x->mid, -x->likely_lo));
 }
 
 // The likely distance, rounded to nearest, where no bound depends on it.
 static inline double sinkproof_likely_about(const sinkproof_honest *x) {
-    return sinkproof_larger(x->likely_hi - x->mid, x->mid - x->likely_lo);
+    return larger_double(x->likely_hi - x->mid, x->mid - x->likely_lo);
 }
 
 // Any number, and NaN: where sums may overflow, and after an unknown input. Its distance from mid
@@ -156,9 +156,9 @@ static inline sinkproof_honest sinkproof_around(double mid, double worst, double
                                                 double bias) {
     if (!(worst < INFINITY) || mid != mid) return sinkproof_unknown(mid);
     likely = likely <= worst ? likely : worst;
-    return (sinkproof_honest){sinkproof_add_down(mid, -worst),
+    return (sinkproof_honest){add_down(mid, -worst),
                               sinkproof_add_up(mid, worst),
-                              sinkproof_add_down(mid, -likely),
+                              add_down(mid, -likely),
                               sinkproof_add_up(mid, likely),
                               mid,
                               var,
@@ -200,21 +200,21 @@ void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest 
 // Below this a processor may read an operand as zero and flush a result to zero (bound.ftz): the
 // smallest normal number of float32, which bfloat16 shares, or of binary64. Subnormal numbers of
 // binary16 are normal numbers of float32 and stay. 0 if the policy says ftz=none.
-double sinkproof_flushed_below(const sinkproof_setting *s);
+double flushed_below(const sinkproof_setting *s);
 
 // The largest loss of one rounding in addition to u |x|.
-double sinkproof_setting_underflow(const sinkproof_setting *s);
+double setting_underflow(const sinkproof_setting *s);
 
 // The largest number of the inner format. A set with an intermediate result that may exceed it is
 // unbounded (bound.overflow).
 double sinkproof_setting_largest(const sinkproof_setting *s);
 
 // The largest such loss of n roundings, each amplified by the later ones.
-double sinkproof_underflows(const sinkproof_setting *s, double n, double gamma);
+double underflow_bound(const sinkproof_setting *s, double n, double gamma);
 
 // An operand as a processor may read it, or a result as it may store it: the hull with 0 where the
 // set reaches below the smallest normal number.
-sinkproof_honest sinkproof_honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
+sinkproof_honest honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
 
 // n roundings of the inner format somewhere on the way to x: gamma_n in the worst case, sqrt(2 L n)
 // u (1 + gamma_n) likely (bound.dot-likely: n centred roundings of one number).
@@ -229,16 +229,16 @@ sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproo
 // are even multiples, and then ties lean too. An order that does not depend on the values has some
 // average of E over the spacings between the last one and those of several lanes. The lean is the
 // largest |E| beyond three standard deviations of centred roundings, h sqrt(n / 12).
-enum { SINKPROOF_SPACINGS = 10 };
-typedef struct sinkproof_lean {
+enum { HONEST_SPACINGS = 10 };
+typedef struct error_lean {
     size_t terms;
-    double spacing, errors[SINKPROOF_SPACINGS],
-        ties[SINKPROOF_SPACINGS]; // b: in units of spacing 2^-b
-} sinkproof_lean;
+    double spacing, errors[HONEST_SPACINGS],
+        ties[HONEST_SPACINGS]; // b: in units of spacing 2^-b
+} error_lean;
 
-sinkproof_lean sinkproof_lean_of_sum(double sum, double u);
-void sinkproof_lean_add(sinkproof_lean *lean, double term);
-double sinkproof_lean_result(const sinkproof_lean *lean);
+error_lean lean_of_rounded_sum(double sum, double u);
+void lean_add(error_lean *lean, double term);
+double lean_result(const error_lean *lean);
 
 // A declared function error: x (1 ± relative) ± absolute, possibly systematic.
 sinkproof_honest sinkproof_honest_declared(sinkproof_honest x, double relative, double absolute);

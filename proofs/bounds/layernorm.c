@@ -27,13 +27,13 @@ typedef struct moments {
     double sizes, squares, gamma;
 } moments;
 
-static double gamma_of(size_t d, double u) {
+static double refined_gamma(size_t d, double u) {
     double log = ceil(log2((double)d)), n = (double)d + 4 * log * log + 160;
     return n * u <= 0x1p-8 ? sinkproof_gamma(n, u) : INFINITY;
 }
 
-static moments moments_of(const sinkproof_setting *s, size_t d, const sinkproof_honest *x_d) {
-    moments m = {.gamma = gamma_of(d, s->u)};
+static moments row_moments(const sinkproof_setting *s, size_t d, const sinkproof_honest *x_d) {
+    moments m = {.gamma = refined_gamma(d, s->u)};
     double n = (double)d, here = sinkproof_gamma(2 * n + 8, 0x1p-53), radii = 0;
     for (size_t i = 0; i < d; i++) {
         double big = fmax(fabs(x_d[i].lo), fabs(x_d[i].hi));
@@ -42,7 +42,7 @@ static moments moments_of(const sinkproof_setting *s, size_t d, const sinkproof_
     }
     m.mean /= n, m.sizes *= 1 + here, m.squares *= 1 + here;
     m.apart = (radii * (1 + here) + here * m.sizes) / n;
-    m.off = m.apart + m.gamma * m.sizes / n + 4 * sinkproof_setting_underflow(s) * n;
+    m.off = m.apart + m.gamma * m.sizes / n + 4 * setting_underflow(s) * n;
     for (size_t i = 0; i < d; i++) {
         double mid = x_d[i].mid - m.mean;
         double lo = x_d[i].lo - m.mean - m.apart, hi = x_d[i].hi - m.mean + m.apart;
@@ -57,7 +57,7 @@ static moments moments_of(const sinkproof_setting *s, size_t d, const sinkproof_
 static sinkproof_honest inverse_deviation(const sinkproof_setting *s, double n, double eps,
                                           const moments *m) {
     double u4 = sinkproof_gamma(4, s->u) + 0x1p-48; // the division, epsilon, and this evaluation
-    double lost = 8 * n * n * sinkproof_setting_underflow(s);
+    double lost = 8 * n * n * setting_underflow(s);
     double more = 2 * m->gamma * sqrt(m->squares) + sqrt(lost);
     double apart =
         m->gamma * (1 + m->gamma) * (m->squares + 3 * m->sizes * (fabs(m->mean) + m->apart)) + lost;
@@ -75,12 +75,12 @@ static sinkproof_honest inverse_deviation(const sinkproof_setting *s, double n, 
 
 // (x - m) r. The radius also covers the forms x r - m r and (x minus a common part) r: six
 // roundings of each part.
-static sinkproof_honest normed(const sinkproof_setting *s, const moments *m, sinkproof_honest x,
-                               sinkproof_honest r) {
+static sinkproof_honest set_normed(const sinkproof_setting *s, const moments *m, sinkproof_honest x,
+                                   sinkproof_honest r) {
     sinkproof_honest mean = sinkproof_around(m->mean, m->off, m->off, 0, m->off);
     sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_sub(x, mean), r);
     double parts = fmax(fabs(x.lo), fabs(x.hi)) + fabs(m->mean) + m->off;
-    double lost = sinkproof_gamma(6, s->u) * parts + 6 * sinkproof_setting_underflow(s);
+    double lost = sinkproof_gamma(6, s->u) * parts + 6 * setting_underflow(s);
     y = sinkproof_honest_declared(y, 0, lost * r.hi * (1 + 0x1p-50));
     double radius = sinkproof_radius(&y);
     y.likely_lo = y.lo, y.likely_hi = y.hi; // the whole error may be systematic
@@ -90,12 +90,12 @@ static sinkproof_honest normed(const sinkproof_setting *s, const moments *m, sin
 
 // Multiplied by the scale, plus the shift: rounded twice or once, or with the scale multiplied into
 // r first.
-static sinkproof_honest shifted(const sinkproof_setting *s, sinkproof_honest y, double scale,
-                                double shift) {
+static sinkproof_honest set_scaled_shifted(const sinkproof_setting *s, sinkproof_honest y,
+                                           double scale, double shift) {
     sinkproof_honest z = sinkproof_honest_mul(y, sinkproof_known(scale));
     double size = fmax(fabs(z.lo), fabs(z.hi)) + fabs(shift);
-    double lost = sinkproof_gamma(4, s->u) * size + 4 * sinkproof_setting_underflow(s);
-    z = sinkproof_honest_add(sinkproof_honest_flushed(s, z), sinkproof_known(shift));
+    double lost = sinkproof_gamma(4, s->u) * size + 4 * setting_underflow(s);
+    z = sinkproof_honest_add(honest_flushed(s, z), sinkproof_known(shift));
     z = sinkproof_honest_declared(z, 0, lost);
     // so that such elements weigh little where the whole error is systematic
     z.var = z.spread = lost * lost;
@@ -107,13 +107,13 @@ void sinkproof_honest_layernorm(const sinkproof_setting *s, sinkproof_point poin
                                 const sinkproof_norm *norm, const double *shift_d,
                                 const sinkproof_honest *x_d, sinkproof_honest *y_d) {
     sinkproof_rounding before = s->policy->at[sinkproof_point_before_weight(point)];
-    moments m = moments_of(s, norm->d, x_d);
+    moments m = row_moments(s, norm->d, x_d);
     sinkproof_honest r = inverse_deviation(s, (double)norm->d, norm->eps, &m);
     for (size_t i = 0; i < norm->d; i++) {
-        sinkproof_honest y = normed(s, &m, sinkproof_honest_flushed(s, x_d[i]), r);
+        sinkproof_honest y = set_normed(s, &m, honest_flushed(s, x_d[i]), r);
         if (before.format != SINKPROOF_REAL)
             y = sinkproof_honest_at(s, sinkproof_point_before_weight(point), y);
-        y = shifted(s, y, norm->scale_d[i], shift_d[i]);
+        y = set_scaled_shifted(s, y, norm->scale_d[i], shift_d[i]);
         y_d[i] = sinkproof_honest_at(s, point, y);
     }
 }

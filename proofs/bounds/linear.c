@@ -23,48 +23,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double *allocate(size_t n) { // or NULL
+static double *allocate_doubles(size_t n) { // or NULL
     return malloc((n > 0 ? n : 1) * sizeof(double));
 }
 
 // c[m, r] (+)= x[m, k] y[r, k]^T
-static void times(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,
-                  double *c) {
+static void matrix_product(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,
+                           double *c) {
     int next = k > 0 ? (int)k : 1; // also for a row without numbers
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, next, y,
                 next, add ? 1.0 : 0.0, c, (int)r);
 }
 
-static double *mapped(const double *x, size_t n, bool square) {
-    double *y = allocate(n);
+static double *map_sizes(const double *x, size_t n, bool square) {
+    double *y = allocate_doubles(n);
     for (size_t i = 0; y != NULL && i < n; i++) y[i] = square ? x[i] * x[i] : fabs(x[i]);
     return y;
 }
 
 //> bound.value
 // sum |x| dy + dx |y| + dx dy over k for one kind of radius (worst, likely or bias).
-static double *spread_of(const sinkproof_planes *x, const sinkproof_planes *y, const double *dx,
-                         const double *dy, const double *abs_x, const double *abs_y) {
-    double *c = allocate(x->rows * y->rows);
+static double *sum_of_radii(const sinkproof_planes *x, const sinkproof_planes *y, const double *dx,
+                            const double *dy, const double *abs_x, const double *abs_y) {
+    double *c = allocate_doubles(x->rows * y->rows);
     bool add = false;
     if (c == NULL) return NULL;
-    if (dx != NULL) times(x->rows, y->rows, x->cols, dx, abs_y, false, c), add = true;
-    if (dy != NULL) times(x->rows, y->rows, x->cols, abs_x, dy, add, c);
-    if (dx != NULL && dy != NULL) times(x->rows, y->rows, x->cols, dx, dy, true, c);
+    if (dx != NULL) matrix_product(x->rows, y->rows, x->cols, dx, abs_y, false, c), add = true;
+    if (dy != NULL) matrix_product(x->rows, y->rows, x->cols, abs_x, dy, add, c);
+    if (dx != NULL && dy != NULL) matrix_product(x->rows, y->rows, x->cols, dx, dy, true, c);
     return c;
 }
 //< bound.value
 
 // The largest size of each operand.
-static double *reach_of(const sinkproof_planes *x) {
-    double *y = mapped(x->mid, x->rows * x->cols, false);
+static double *operand_reach(const sinkproof_planes *x) {
+    double *y = map_sizes(x->mid, x->rows * x->cols, false);
     for (size_t i = 0; y != NULL && !x->known && i < x->rows * x->cols; i++) y[i] += x->worst[i];
     return y;
 }
 
 // ---- A and Q in binary32, from above
 
-static double sum_of(size_t k, const double *x, const double *y, bool square) {
+static double sum_of_sizes(size_t k, const double *x, const double *y, bool square) {
     double sum = 0;
     for (size_t i = 0; i < k; i++) {
         double part = fabs(x[i] * y[i]);
@@ -86,7 +86,7 @@ static void bounded_times(const sinkproof_planes *x, const sinkproof_planes *y, 
         for (size_t j = 0; j < r; j++) {
             double scale = x->f.scale[i] * y->f.scale[j], sum = (double)found[i * r + j];
             c[i * r + j] = sum > 0x1p-100 ? sum * grown * (square ? scale * scale : scale)
-                                          : sum_of(k, &x->mid[i * k], &y->mid[j * k], square);
+                                          : sum_of_sizes(k, &x->mid[i * k], &y->mid[j * k], square);
         }
 }
 
@@ -116,7 +116,7 @@ static bool lost_when_read(const sinkproof_planes *x, double tiny, double **lost
         small += size - freedom < tiny && size + freedom > 0;
     }
     if (small == 0) return true;
-    double *lost = *lost_k = allocate(n);
+    double *lost = *lost_k = allocate_doubles(n);
     for (size_t i = 0; lost != NULL && i < n; i++) {
         double freedom = x->known ? 0 : x->worst[i], size = fabs(x->mid[i]);
         lost[i] = size - freedom < tiny ? fmin(size + freedom, tiny) : 0;
@@ -126,14 +126,14 @@ static bool lost_when_read(const sinkproof_planes *x, double tiny, double **lost
 
 // sum_k lost_x |y| + |x| lost_y, where |x| and |y| are the largest sizes of the operands. Leaves
 // *flushed unchanged if nothing is lost.
-static bool flushed_of(const sinkproof_planes *x, const sinkproof_planes *y, double tiny,
-                       double **flushed) {
+static bool add_flushed_loss(const sinkproof_planes *x, const sinkproof_planes *y, double tiny,
+                             double **flushed) {
     double *lost_x = NULL, *lost_y = NULL;
     bool fine = lost_when_read(x, tiny, &lost_x) && lost_when_read(y, tiny, &lost_y);
     if (fine && (lost_x != NULL || lost_y != NULL)) {
-        double *reach_x = reach_of(x), *reach_y = reach_of(y);
+        double *reach_x = operand_reach(x), *reach_y = operand_reach(y);
         if (reach_x != NULL && reach_y != NULL)
-            *flushed = spread_of(x, y, lost_x, lost_y, reach_x, reach_y);
+            *flushed = sum_of_radii(x, y, lost_x, lost_y, reach_x, reach_y);
         fine = *flushed != NULL;
         free(reach_x);
         free(reach_y);
@@ -155,28 +155,28 @@ static bool bounded_sizes(const sinkproof_planes *x, const sinkproof_planes *y, 
 }
 
 // The effect of the inputs' freedom, from the sizes of the operands and their squares.
-static bool freedom_of(const sinkproof_planes *x, const sinkproof_planes *y, const double *abs_x,
-                       const double *abs_y, const double *square_x, const double *square_y,
-                       sums *c) {
-    c->worst = spread_of(x, y, x->worst, y->worst, abs_x, abs_y);
-    c->likely = spread_of(x, y, x->likely, y->likely, abs_x, abs_y);
-    c->var = spread_of(x, y, x->var, y->var, square_x, square_y);
-    c->bias = spread_of(x, y, x->bias, y->bias, abs_x, abs_y);
+static bool add_input_freedom(const sinkproof_planes *x, const sinkproof_planes *y,
+                              const double *abs_x, const double *abs_y, const double *square_x,
+                              const double *square_y, sums *c) {
+    c->worst = sum_of_radii(x, y, x->worst, y->worst, abs_x, abs_y);
+    c->likely = sum_of_radii(x, y, x->likely, y->likely, abs_x, abs_y);
+    c->var = sum_of_radii(x, y, x->var, y->var, square_x, square_y);
+    c->bias = sum_of_radii(x, y, x->bias, y->bias, abs_x, abs_y);
     return c->worst != NULL && c->likely != NULL && c->var != NULL && c->bias != NULL;
 }
 
 // A, Q and the effect of the inputs' freedom, in binary64.
 static bool sizes_and_freedom(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
     size_t m = x->rows, r = y->rows, k = x->cols;
-    double *abs_x = mapped(x->mid, m * k, false), *abs_y = mapped(y->mid, r * k, false);
-    double *square_x = mapped(x->mid, m * k, true), *square_y = mapped(y->mid, r * k, true);
+    double *abs_x = map_sizes(x->mid, m * k, false), *abs_y = map_sizes(y->mid, r * k, false);
+    double *square_x = map_sizes(x->mid, m * k, true), *square_y = map_sizes(y->mid, r * k, true);
     bool fine = abs_x != NULL && abs_y != NULL && square_x != NULL && square_y != NULL;
     if (fine) {
-        times(m, r, k, abs_x, abs_y, false, c->abs);
-        times(m, r, k, square_x, square_y, false, c->square);
+        matrix_product(m, r, k, abs_x, abs_y, false, c->abs);
+        matrix_product(m, r, k, square_x, square_y, false, c->square);
     }
     if (!x->known || !y->known)
-        fine = fine && freedom_of(x, y, abs_x, abs_y, square_x, square_y, c);
+        fine = fine && add_input_freedom(x, y, abs_x, abs_y, square_x, square_y, c);
     free(abs_x);
     free(abs_y);
     free(square_x);
@@ -185,15 +185,16 @@ static bool sizes_and_freedom(const sinkproof_planes *x, const sinkproof_planes 
 }
 
 // c must be empty at first; free it also if memory runs out.
-static bool sums_of(const sinkproof_setting *s, const sinkproof_planes *x,
-                    const sinkproof_planes *y, sums *c) {
+static bool sums_prepare(const sinkproof_setting *s, const sinkproof_planes *x,
+                         const sinkproof_planes *y, sums *c) {
     size_t m = x->rows, r = y->rows;
     bool factored = x->known && y->known && x->f.size != NULL && y->f.size != NULL;
     if (x->mid == NULL || y->mid == NULL) return false;
-    c->mid = allocate(m * r), c->abs = allocate(m * r), c->square = allocate(m * r);
+    c->mid = allocate_doubles(m * r), c->abs = allocate_doubles(m * r),
+    c->square = allocate_doubles(m * r);
     if (c->mid == NULL || c->abs == NULL || c->square == NULL) return false;
-    times(m, r, x->cols, x->mid, y->mid, false, c->mid);
-    if (s->policy->ftz && !flushed_of(x, y, sinkproof_flushed_below(s), &c->flushed)) return false;
+    matrix_product(m, r, x->cols, x->mid, y->mid, false, c->mid);
+    if (s->policy->ftz && !add_flushed_loss(x, y, flushed_below(s), &c->flushed)) return false;
     return factored ? bounded_sizes(x, y, c) : sizes_and_freedom(x, y, c);
 }
 
@@ -235,8 +236,8 @@ typedef struct row_terms {
 
 // A term undergoes at most n - 1 additions, one more for b, and the rounding of its product; a sum
 // of integers undergoes the roundings of its two scales instead.
-static row_terms terms_of(const sinkproof_setting *s, const sinkproof_planes *x, double terms,
-                          bool exact_products, bool biased) {
+static row_terms row_error_terms(const sinkproof_setting *s, const sinkproof_planes *x,
+                                 double terms, bool exact_products, bool biased) {
     double whole = x->whole > 1 ? (double)x->whole : 1, n = ceil(terms / whole);
     double products = x->whole > 1 ? 2 : exact_products ? 0 : 1;
     double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + products;
@@ -244,7 +245,7 @@ static row_terms terms_of(const sinkproof_setting *s, const sinkproof_planes *x,
     // Short products have no rounding error, but they can still fall below the smallest number;
     // where results are flushed, sums can too.
     double steps = s->policy->ftz || x->whole > 1 ? 2 * terms + 2 : terms + (biased ? 1 : 0);
-    double under = sinkproof_underflows(s, steps, gamma);
+    double under = underflow_bound(s, steps, gamma);
     double largest = sinkproof_setting_largest(s);
     bool leans = s->u > sinkproof_unit_roundoff(SINKPROOF_F32);
     return (row_terms){n, whole, products, biased, leans, gamma, here, under, largest};
@@ -296,10 +297,10 @@ bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
     if (x->mid == NULL || y->mid == NULL) return false;
     if (x->rows == 0 || y->rows == 0) return true;
     sums c = {0};
-    bool exact = products_are_exact(s, x, y->bits), fine = sums_of(s, x, y, &c);
+    bool exact = products_are_exact(s, x, y->bits), fine = sums_prepare(s, x, y, &c);
     for (size_t i = 0; fine && i < x->rows; i++) {
         double n = terms_i != NULL ? terms_i[i] : (double)x->cols;
-        row_terms t = terms_of(s, x, n, exact, b_r != NULL);
+        row_terms t = row_error_terms(s, x, n, exact, b_r != NULL);
         sums_row(s, &c, &t, i, y->rows, b_r, out + i * out_stride);
     }
     sums_free(&c);
@@ -330,22 +331,22 @@ static void decode_rows(const sinkproof_matrix *w, size_t first, sinkproof_plane
     y->f.least = INFINITY;
     for (size_t r = 0; r < y->rows; r++) {
         sinkproof_matrix_row(w, first + r, &y->mid[r * w->cols]);
-        fine = fine && sinkproof_factors_row(&y->f, r, &y->mid[r * w->cols]);
+        fine = fine && factors_fill_row(&y->f, r, &y->mid[r * w->cols]);
     }
-    if (!fine) sinkproof_factors_free(&y->f);
+    if (!fine) factors_free(&y->f);
 }
 
 // Sums block by block. Returns false if memory runs out.
 static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
                        const sinkproof_weight_rows *w, sums *blocks) {
     sinkproof_planes y = {.cols = w->w->cols, .bits = sinkproof_matrix_bits(w->w), .known = true};
-    y.mid = allocate(BLOCK * y.cols);
+    y.mid = allocate_doubles(BLOCK * y.cols);
     bool factored = x->f.size != NULL;
-    bool fine = y.mid != NULL && (!factored || sinkproof_factors_for(BLOCK, y.cols, &y.f));
+    bool fine = y.mid != NULL && (!factored || factors_allocate(BLOCK, y.cols, &y.f));
     for (size_t r0 = 0; fine && r0 < w->rows; r0 += BLOCK) {
         y.rows = rows_of_block(w->rows, r0);
         decode_rows(w->w, w->first + r0, &y);
-        fine = sums_of(s, x, &y, &blocks[r0 / BLOCK]);
+        fine = sums_prepare(s, x, &y, &blocks[r0 / BLOCK]);
     }
     sinkproof_planes_free(&y);
     return fine;
@@ -355,8 +356,7 @@ static bool find_sums(sinkproof_linear_sums *linear, const sinkproof_accumulator
                       const sinkproof_planes *x, const sinkproof_weight_rows *w) {
     if (sinkproof_is_running(a)) {
         linear->running = malloc((x->rows * w->rows + 1) * sizeof *linear->running);
-        return linear->running != NULL &&
-               sinkproof_honest_running(&linear->s, a, x, w, linear->running);
+        return linear->running != NULL && honest_running(&linear->s, a, x, w, linear->running);
     }
     linear->blocks = calloc(w->rows / BLOCK + 1, sizeof *linear->blocks);
     return linear->blocks != NULL && sum_blocks(&linear->s, x, w, linear->blocks);
@@ -368,20 +368,19 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
                                                   const sinkproof_weight_rows *w) {
     sinkproof_linear_sums *linear = calloc(1, sizeof *linear);
     if (linear == NULL) return NULL;
-    linear->s = sinkproof_setting_narrowed(s, a, &linear->narrow);
+    linear->s = setting_narrowed(s, a, &linear->narrow);
     bool exact = linear->s.u == s->u && products_are_exact(s, x, sinkproof_matrix_bits(w->w));
     // one more for a scale of the weight
     double terms = (double)x->cols + (linear->s.u == s->u ? 0 : 1);
     linear->x_rows = x->rows, linear->rows = w->rows, linear->b_r = w->b_r;
-    linear->terms = terms_of(&linear->s, x, terms, exact, w->b_r != NULL);
+    linear->terms = row_error_terms(&linear->s, x, terms, exact, w->b_r != NULL);
     if (find_sums(linear, a, x, w)) return linear;
     sinkproof_linear_sums_free(linear);
     return NULL;
 }
 
-sinkproof_linear_sums *sinkproof_linear_sums_of(const sinkproof_setting *s,
-                                                const sinkproof_planes *x,
-                                                const sinkproof_weight_rows *w) {
+sinkproof_linear_sums *linear_sums_new(const sinkproof_setting *s, const sinkproof_planes *x,
+                                       const sinkproof_weight_rows *w) {
     return sinkproof_linear_sums_with(s, &(sinkproof_accumulator){.together = 0}, x, w);
 }
 
@@ -418,7 +417,7 @@ void sinkproof_linear_sums_free(sinkproof_linear_sums *linear) {
 bool sinkproof_honest_linear(const sinkproof_setting *s, const sinkproof_planes *x,
                              const sinkproof_weight_rows *w, sinkproof_honest *out,
                              size_t out_stride) {
-    sinkproof_linear_sums *linear = sinkproof_linear_sums_of(s, x, w);
+    sinkproof_linear_sums *linear = linear_sums_new(s, x, w);
     if (linear == NULL) return false;
     for (size_t i = 0; i < x->rows; i++) sinkproof_linear_sums_row(linear, i, out + i * out_stride);
     sinkproof_linear_sums_free(linear);

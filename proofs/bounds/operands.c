@@ -25,7 +25,7 @@ typedef struct ends {
     double lo, hi;
 } ends;
 
-static ends largest_of(size_t n, const sinkproof_honest *x_c) {
+static ends row_largest_ends(size_t n, const sinkproof_honest *x_c) {
     ends largest = {0, 0};
     for (size_t c = 0; c < n; c++) {
         double least = x_c[c].lo > 0 ? x_c[c].lo : x_c[c].hi < 0 ? -x_c[c].hi : 0;
@@ -36,7 +36,7 @@ static ends largest_of(size_t n, const sinkproof_honest *x_c) {
 }
 
 //> bound.q8
-static ends scale_of(ends largest) {
+static ends scale_ends(ends largest) {
     double off = sinkproof_gamma(SCALE_ROUNDINGS, 0x1p-24) + 0x1p-50, tiny = 0x1p-126;
     double lo = largest.lo / LARGEST * (1 - off) - tiny,
            hi = largest.hi / LARGEST * (1 + off) + tiny;
@@ -45,7 +45,7 @@ static ends scale_of(ends largest) {
 
 // The integers that may represent x: those nearest to 127 x / amax, up to the roundings of that
 // quotient.
-static ends wholes_of(const sinkproof_honest *x, ends largest) {
+static ends whole_number_ends(const sinkproof_honest *x, ends largest) {
     double off = sinkproof_gamma(WHOLE_ROUNDINGS, 0x1p-24) + 0x1p-50;
     double lo =
         x->lo == 0 ? 0 : fmax(LARGEST * x->lo / (x->lo < 0 ? largest.lo : largest.hi), -LARGEST);
@@ -57,21 +57,21 @@ static ends wholes_of(const sinkproof_honest *x, ends largest) {
 
 // The set of one element from its ends. An engine's code chooses between two neighbours: nothing is
 // centred.
-static sinkproof_honest between(double lo, double hi, double mid) {
+static sinkproof_honest set_between(double lo, double hi, double mid) {
     double width = hi - lo, var = width * width / 4;
     return (sinkproof_honest){lo, hi, lo, hi, mid, var, var, width, 0};
 }
 
 static void read_block(size_t n, sinkproof_honest *x_c) {
     double mid_c[SINKPROOF_Q8_0_BLOCK], read_c[SINKPROOF_Q8_0_BLOCK];
-    ends largest = largest_of(n, x_c), d = scale_of(largest);
+    ends largest = row_largest_ends(n, x_c), d = scale_ends(largest);
     bool known = d.hi < INFINITY; // with a scale beyond float16 nothing is known
     for (size_t c = 0; c < n; c++) mid_c[c] = x_c[c].mid;
     sinkproof_operand_row(SINKPROOF_Q8_0, n, mid_c, read_c);
     for (size_t c = 0; c < n; c++) {
-        ends q = wholes_of(&x_c[c], largest);
+        ends q = whole_number_ends(&x_c[c], largest);
         double lo = q.lo * (q.lo < 0 ? d.hi : d.lo), hi = q.hi * (q.hi < 0 ? d.lo : d.hi);
-        x_c[c] = known ? between(lo, hi, read_c[c]) : between(-INFINITY, INFINITY, 0);
+        x_c[c] = known ? set_between(lo, hi, read_c[c]) : set_between(-INFINITY, INFINITY, 0);
     }
 }
 
@@ -91,20 +91,20 @@ sinkproof_honest sinkproof_honest_bias(const sinkproof_setting *s, sinkproof_rou
     return before.optional ? sinkproof_honest_roundings(s, known, (double)terms) : known;
 }
 
-sinkproof_planes sinkproof_operands_of(const sinkproof_setting *s, sinkproof_point in,
-                                       const sinkproof_matrix *w, const sinkproof_honest *x,
-                                       size_t rows) {
+sinkproof_planes sinkproof_operand_planes(const sinkproof_setting *s, sinkproof_point in,
+                                          const sinkproof_matrix *w, const sinkproof_honest *x,
+                                          size_t rows) {
     sinkproof_format format = sinkproof_operand_format(s->policy, in, w);
     bool optional = s->policy->at[in].optional;
     size_t cols = w->cols;
-    if (format == SINKPROOF_REAL) return sinkproof_planes_of(x, rows, cols, cols);
+    if (format == SINKPROOF_REAL) return sinkproof_planes_new(x, rows, cols, cols);
     sinkproof_honest *read = malloc((rows * cols + 1) * sizeof *read);
     if (read == NULL) return (sinkproof_planes){.rows = rows};
     memcpy(read, x, rows * cols * sizeof *read);
     for (size_t r = 0; r < rows; r++) read_row(format, cols, &read[r * cols]);
     for (size_t i = 0; optional && i < rows * cols; i++) // one choice for all rows of W
         read[i] = sinkproof_honest_choice(read[i], x[i]);
-    sinkproof_planes planes = sinkproof_planes_of(read, rows, cols, cols);
+    sinkproof_planes planes = sinkproof_planes_new(read, rows, cols, cols);
     bool whole = format == SINKPROOF_Q8_0 && sinkproof_matrix_is_whole(w) && !optional;
     if (whole) planes.whole = TOGETHER;
     free(read);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double *allocate(size_t n) { // or NULL
+static double *allocate_doubles(size_t n) { // or NULL
     return malloc((n > 0 ? n : 1) * sizeof(double));
 }
 
@@ -34,10 +34,10 @@ static int most_significant_bits(const double *x, size_t n) {
 enum { LONG_SUM = 256, MANY_ROWS = 8 };
 
 static bool find_factors(sinkproof_planes *x) {
-    if (!sinkproof_factors_for(x->rows, x->cols, &x->f)) return false;
+    if (!factors_allocate(x->rows, x->cols, &x->f)) return false;
     for (size_t r = 0; r < x->rows; r++)
-        if (!sinkproof_factors_row(&x->f, r, &x->mid[r * x->cols])) {
-            sinkproof_factors_free(&x->f);
+        if (!factors_fill_row(&x->f, r, &x->mid[r * x->cols])) {
+            factors_free(&x->f);
             return true; // no factors
         }
     return true;
@@ -51,7 +51,7 @@ static bool all_known(const sinkproof_honest *x, size_t rows, size_t cols, size_
 }
 
 static bool copy_mid(sinkproof_planes *p, const sinkproof_honest *x, size_t stride) {
-    p->mid = allocate(p->rows * p->cols);
+    p->mid = allocate_doubles(p->rows * p->cols);
     if (p->mid == NULL) return false;
     for (size_t i = 0; i < p->rows; i++)
         for (size_t k = 0; k < p->cols; k++) p->mid[i * p->cols + k] = x[i * stride + k].mid;
@@ -60,13 +60,14 @@ static bool copy_mid(sinkproof_planes *p, const sinkproof_honest *x, size_t stri
 
 static bool copy_freedom(sinkproof_planes *p, const sinkproof_honest *x, size_t stride) {
     size_t n = p->rows * p->cols;
-    p->worst = allocate(n), p->likely = allocate(n), p->var = allocate(n), p->bias = allocate(n);
+    p->worst = allocate_doubles(n), p->likely = allocate_doubles(n), p->var = allocate_doubles(n),
+    p->bias = allocate_doubles(n);
     if (p->worst == NULL || p->likely == NULL || p->var == NULL || p->bias == NULL) return false;
     for (size_t i = 0; i < p->rows; i++) {
         for (size_t k = 0; k < p->cols; k++) {
             const sinkproof_honest *e = &x[i * stride + k];
             p->worst[i * p->cols + k] = sinkproof_radius(e);
-            p->likely[i * p->cols + k] = sinkproof_likely_radius(e);
+            p->likely[i * p->cols + k] = likely_radius(e);
             p->var[i * p->cols + k] = e->var;
             p->bias[i * p->cols + k] = e->bias;
         }
@@ -74,8 +75,8 @@ static bool copy_freedom(sinkproof_planes *p, const sinkproof_honest *x, size_t 
     return true;
 }
 
-sinkproof_planes sinkproof_planes_of(const sinkproof_honest *x, size_t rows, size_t cols,
-                                     size_t stride) {
+sinkproof_planes sinkproof_planes_new(const sinkproof_honest *x, size_t rows, size_t cols,
+                                      size_t stride) {
     sinkproof_planes p = {.rows = rows, .cols = cols, .known = all_known(x, rows, cols, stride)};
     bool factored = p.known && cols >= LONG_SUM && rows >= MANY_ROWS;
     bool fine = copy_mid(&p, x, stride);
@@ -101,6 +102,6 @@ void sinkproof_planes_free(sinkproof_planes *p) {
     free(p->likely);
     free(p->var);
     free(p->bias);
-    sinkproof_factors_free(&p->f);
+    factors_free(&p->f);
     *p = (sinkproof_planes){0};
 }

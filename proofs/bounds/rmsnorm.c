@@ -11,7 +11,7 @@
 // Underflow: a square may lose 2^-150, or 2^-126 where results are flushed; the first of the two
 // products may lose as much, and its loss is multiplied by the other factor, the root or the scale.
 //
-// Likely: centred roundings, and the systematic part of a sum of squares (sinkproof_lean).
+// Likely: centred roundings, and the systematic part of a sum of squares (error_lean).
 #include "proofs/bounds/bounds.h"
 
 //> bound.rmsnorm
@@ -22,7 +22,7 @@ typedef struct row_sums {
     double sum, lo, hi, fourth, in_var;
 } row_sums;
 
-static row_sums sums_of(size_t d, const sinkproof_honest *x_d) {
+static row_sums row_square_sums(size_t d, const sinkproof_honest *x_d) {
     row_sums r = {0};
     for (size_t i = 0; i < d; i++) {
         const sinkproof_honest *x = &x_d[i];
@@ -38,16 +38,16 @@ static row_sums sums_of(size_t d, const sinkproof_honest *x_d) {
 }
 
 // The part of the root's error that may be systematic, relative to the root.
-static double leaning_of(const sinkproof_setting *s, size_t d, const sinkproof_honest *x_d,
-                         double sum) {
-    sinkproof_lean lean = sinkproof_lean_of_sum(sum, s->u);
-    for (size_t i = 0; i < d; i++) sinkproof_lean_add(&lean, x_d[i].mid * x_d[i].mid);
-    return sum > 0 ? sinkproof_lean_result(&lean) / (2 * sum) : 0;
+static double root_leaning(const sinkproof_setting *s, size_t d, const sinkproof_honest *x_d,
+                           double sum) {
+    error_lean lean = lean_of_rounded_sum(sum, s->u);
+    for (size_t i = 0; i < d; i++) lean_add(&lean, x_d[i].mid * x_d[i].mid);
+    return sum > 0 ? lean_result(&lean) / (2 * sum) : 0;
 }
 
 // Relative variance that the computed sum gives the root. Its rounded partial sums grow up to the
 // whole sum.
-static double shared_of(const sinkproof_setting *s, double n, const row_sums *r) {
+static double sum_shared_variance(const sinkproof_setting *s, double n, const row_sums *r) {
     double sum = r->sum;
     double shared = sum > 0 ? s->u * s->u / 12 * (n / 3 + n * r->fourth / (6 * sum * sum) + 3) : 0;
     return shared + (sum > 0 ? r->in_var / (4 * sum * sum) : 0);
@@ -60,7 +60,7 @@ static sinkproof_honest root_set(const sinkproof_setting *s, double n, double ep
     double here = sinkproof_gamma(n + 8, 0x1p-53); // this evaluation's own error
     double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
     // Where results are flushed, the additions and the division may lose as much as a square may.
-    double lost = (s->policy->ftz ? 3 * n : n) * sinkproof_setting_underflow(s);
+    double lost = (s->policy->ftz ? 3 * n : n) * setting_underflow(s);
     double least = fmax(r->lo - lost, 0), top = (r->hi + lost) * (1 + gamma);
     double lo = 1 / sqrt(top / n + eps * (1 + gamma)) * (1 - here);
     bool infinite = !(top <= sinkproof_setting_largest(s)); // the sum may overflow (bound.overflow)
@@ -78,8 +78,8 @@ static sinkproof_honest root_set(const sinkproof_setting *s, double n, double ep
 // size.
 static sinkproof_honest rounded_once(const sinkproof_setting *s, sinkproof_honest x, double scale_i,
                                      sinkproof_honest r, double leaning) {
-    double under = sinkproof_setting_underflow(s);
-    sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_i));
+    double under = setting_underflow(s);
+    sinkproof_honest scale = honest_flushed(s, sinkproof_known(scale_i));
     sinkproof_honest y = sinkproof_honest_mul(x, scale);
     y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
     if (y.lo != 0 || y.hi != 0) // an exact zero loses nothing
@@ -94,16 +94,16 @@ static sinkproof_honest rounded_once(const sinkproof_setting *s, sinkproof_hones
 static sinkproof_honest rounded_before(const sinkproof_setting *s, sinkproof_point before,
                                        sinkproof_honest x, double scale_i, sinkproof_honest r,
                                        double leaning) {
-    sinkproof_honest scale = sinkproof_honest_flushed(s, sinkproof_known(scale_i));
+    sinkproof_honest scale = honest_flushed(s, sinkproof_known(scale_i));
     sinkproof_honest normed = sinkproof_honest_roundings(s, sinkproof_honest_mul(x, r), 1);
     normed.bias += leaning * fabs(normed.mid);
     normed = sinkproof_honest_at(s, before, normed);
     return sinkproof_honest_inside(s, sinkproof_honest_mul(normed, scale));
 }
 
-static sinkproof_honest weighed(const sinkproof_setting *s, sinkproof_point point,
-                                sinkproof_honest x, double scale_i, sinkproof_honest r,
-                                double leaning) {
+static sinkproof_honest set_weighed(const sinkproof_setting *s, sinkproof_point point,
+                                    sinkproof_honest x, double scale_i, sinkproof_honest r,
+                                    double leaning) {
     sinkproof_point before = sinkproof_point_before_weight(point);
     sinkproof_rounding at = s->policy->at[before];
     sinkproof_honest once = rounded_once(s, x, scale_i, r, leaning);
@@ -129,12 +129,14 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
         for (size_t i = 0; i < d; i++) y_d[i] = sinkproof_unknown(0);
         return;
     }
-    row_sums sums = sums_of(d, x_d);
-    double shared = shared_of(s, (double)d, &sums), leaning = leaning_of(s, d, x_d, sums.sum);
+    row_sums sums = row_square_sums(d, x_d);
+    double shared = sum_shared_variance(s, (double)d, &sums),
+           leaning = root_leaning(s, d, x_d, sums.sum);
     sinkproof_honest r = root_set(s, (double)d, norm->eps, &sums, shared, leaning);
     for (size_t i = 0; i < d; i++) {
-        sinkproof_honest x = sinkproof_honest_flushed(s, x_d[i]);
-        y_d[i] = sinkproof_honest_at(s, point, weighed(s, point, x, norm->scale_d[i], r, leaning));
+        sinkproof_honest x = honest_flushed(s, x_d[i]);
+        y_d[i] =
+            sinkproof_honest_at(s, point, set_weighed(s, point, x, norm->scale_d[i], r, leaning));
     }
     *common = shared;
 }

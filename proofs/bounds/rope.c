@@ -10,13 +10,13 @@
 // in every run: they count as systematic.
 #include "proofs/bounds/rope.h"
 
-static double in(const sinkproof_setting *s, double x) {
-    return sinkproof_round_at(s->policy, SINKPROOF_AT_A4_FREQ, x);
+static double round_frequency(const sinkproof_setting *s, double x) {
+    return round_at(s->policy, AT_A4_FREQ, x);
 }
 
 // The ends of the YaRN ramp in dimensions (yarn.truncate).
-void sinkproof_ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, double *low,
-                         double *high) {
+void yarn_ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, double *low,
+                    double *high) {
     const double pi = 3.14159265358979323846;
     double half = (double)c->head_dim / 2, context = (double)c->rotation.original_context;
     *low = half * log(context / (c->rotation.beta_fast * 2 * pi)) / log(c->rotation.theta);
@@ -27,8 +27,8 @@ void sinkproof_ramp_ends(const sinkproof_setting *s, const sinkproof_config *c, 
 }
 
 // Inverse frequency from a power p = theta^(2i/d), each step rounded to `format`.
-static double frequency(sinkproof_format format, const sinkproof_config *c, double low, double high,
-                        size_t i, double power) {
+static double pair_frequency(sinkproof_format format, const sinkproof_config *c, double low,
+                             double high, size_t i, double power) {
 #define R(x) sinkproof_round(format, (x))
     if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION) return R(1 / power);
     double ramp = R(R((double)i - R(low)) / R(high - low));
@@ -45,7 +45,7 @@ static double frequency(sinkproof_format format, const sinkproof_config *c, doub
 static sinkproof_honest real_frequency(const sinkproof_config *c, double low, double high,
                                        size_t i) {
     double power = pow(c->rotation.theta, 2 * (double)i / (double)c->head_dim);
-    double f = frequency(SINKPROOF_REAL, c, low, high, i, power);
+    double f = pair_frequency(SINKPROOF_REAL, c, low, high, i, power);
     double share = 0x1p-50 * (1 + high) / (high - low);
     double error = f * 0x1p-47 + share * fabs(1 - 1 / c->rotation.factor) / power;
     return sinkproof_around(f, error, error, 0, 0);
@@ -56,15 +56,18 @@ static sinkproof_honest real_frequency(const sinkproof_config *c, double low, do
 static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproof_config *c,
                                       size_t i) {
     double low, high;
-    sinkproof_ramp_ends(s, c, &low, &high);
-    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_FREQ];
+    yarn_ramp_ends(s, c, &low, &high);
+    sinkproof_rounding at = s->policy->at[AT_A4_FREQ];
     sinkproof_honest real = real_frequency(c, low, high, i), f = real;
     if (at.format != SINKPROOF_REAL) {
-        double power = pow(in(s, c->rotation.theta), in(s, 2 * (double)i / (double)c->head_dim));
+        double power = pow(round_frequency(s, c->rotation.theta),
+                           round_frequency(s, 2 * (double)i / (double)c->head_dim));
         double declared = i == 0 ? 0 : s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
-        f.mid = frequency(at.format, c, low, high, i, in(s, power));
-        f.lo = frequency(at.format, c, low, high, i, in(s, power * (1 + declared)));
-        f.hi = frequency(at.format, c, low, high, i, in(s, power * (1 - declared)));
+        f.mid = pair_frequency(at.format, c, low, high, i, round_frequency(s, power));
+        f.lo =
+            pair_frequency(at.format, c, low, high, i, round_frequency(s, power * (1 + declared)));
+        f.hi =
+            pair_frequency(at.format, c, low, high, i, round_frequency(s, power * (1 - declared)));
         if (at.optional) f.lo = fmin(f.lo, real.lo), f.hi = fmax(f.hi, real.hi);
     }
     f.likely_lo = f.lo, f.likely_hi = f.hi;
@@ -72,63 +75,64 @@ static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproo
 }
 
 // Position times frequency, rounded or not: mid and its two ends.
-sinkproof_honest sinkproof_honest_product_angle(const sinkproof_setting *s,
-                                                const sinkproof_config *c, double position,
-                                                size_t i) {
+sinkproof_honest honest_product_angle(const sinkproof_setting *s, const sinkproof_config *c,
+                                      double position, size_t i) {
     sinkproof_honest f = frequency_set(s, c, i);
-    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_ANGLE];
-    double angle = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.mid);
-    double lo = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.lo);
-    double hi = sinkproof_round_at(s->policy, SINKPROOF_AT_A4_ANGLE, position * f.hi);
+    sinkproof_rounding at = s->policy->at[AT_A4_ANGLE];
+    double angle = round_at(s->policy, AT_A4_ANGLE, position * f.mid);
+    double lo = round_at(s->policy, AT_A4_ANGLE, position * f.lo);
+    double hi = round_at(s->policy, AT_A4_ANGLE, position * f.hi);
     if (at.optional) lo = fmin(lo, position * f.lo), hi = fmax(hi, position * f.hi);
     return (sinkproof_honest){.lo = lo, .hi = hi, .likely_lo = lo, .likely_hi = hi, .mid = angle};
 }
 
 // value = cos or sin of the angle, slope = the other; |error of the angle| <= width.
-static sinkproof_honest wave(const sinkproof_setting *s, double value, double slope, double width,
-                             double concentration) {
+static sinkproof_honest wave_set(const sinkproof_setting *s, double value, double slope,
+                                 double width, double concentration) {
     const double libm = 0x1p-50; // several times this evaluation's own error
     double error = width * (fabs(slope) + width) + libm;
     sinkproof_honest w = sinkproof_around(value, error, error, 0, width > 0 ? error : 0);
     w = sinkproof_honest_declared(w, s->policy->ulp[SINKPROOF_SINCOS] * 2 * s->u, 0);
     if (concentration != 1) {
         sinkproof_honest factor = sinkproof_known(concentration);
-        factor = sinkproof_honest_at(s, SINKPROOF_AT_A4_CONC, factor);
+        factor = sinkproof_honest_at(s, AT_A4_CONC, factor);
         w = sinkproof_honest_roundings(s, sinkproof_honest_mul(w, factor), 2);
     }
-    return sinkproof_honest_at(s, SINKPROOF_AT_A4_COS, w);
+    return sinkproof_honest_at(s, AT_A4_COS, w);
 }
 
 //> bound.rope
-static void table(const sinkproof_setting *s, const sinkproof_config *config, double position,
-                  double concentration, sinkproof_honest *c_p, sinkproof_honest *s_p) {
-    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_A4_ANGLE];
+static void fill_turn_table(const sinkproof_setting *s, const sinkproof_config *config,
+                            double position, double concentration, sinkproof_honest *c_p,
+                            sinkproof_honest *s_p) {
+    sinkproof_rounding at = s->policy->at[AT_A4_ANGLE];
     for (size_t p = 0; p < config->head_dim / 2; p++) {
-        sinkproof_honest a = sinkproof_honest_angle(s, config, position, p);
+        sinkproof_honest a = honest_angle(s, config, position, p);
         double width = fmax(a.hi - a.mid, a.mid - a.lo) * (1 + 0x1p-50);
         if (at.optional || at.format == SINKPROOF_REAL) width += fabs(a.mid) * 0x1p-52;
-        c_p[p] = wave(s, cos(a.mid), sin(a.mid), width, concentration);
-        s_p[p] = wave(s, sin(a.mid), cos(a.mid), width, concentration);
+        c_p[p] = wave_set(s, cos(a.mid), sin(a.mid), width, concentration);
+        s_p[p] = wave_set(s, sin(a.mid), cos(a.mid), width, concentration);
     }
 }
 
-double sinkproof_concentration(const sinkproof_config *config) {
+double yarn_concentration_set(const sinkproof_config *config) {
     return config->rotation.factor > 1 ? 0.1 * log(config->rotation.factor) + 1 : 1;
 }
 
 void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,
                                  double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
-    table(s, config, position, sinkproof_concentration(config), c_p, s_p);
+    fill_turn_table(s, config, position, yarn_concentration_set(config), c_p, s_p);
 }
 
 void sinkproof_honest_rope_plain(const sinkproof_setting *s, const sinkproof_config *config,
                                  double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
-    table(s, config, position, 1, c_p, s_p);
+    fill_turn_table(s, config, position, 1, c_p, s_p);
 }
 
-static sinkproof_honest turned(const sinkproof_setting *s, sinkproof_honest x, sinkproof_honest w) {
-    x = sinkproof_honest_flushed(s, x), w = sinkproof_honest_flushed(s, w);
-    return sinkproof_honest_at(s, SINKPROOF_AT_A4_PROD,
+static sinkproof_honest turned_product(const sinkproof_setting *s, sinkproof_honest x,
+                                       sinkproof_honest w) {
+    x = honest_flushed(s, x), w = honest_flushed(s, w);
+    return sinkproof_honest_at(s, AT_A4_PROD,
                                sinkproof_honest_inside(s, sinkproof_honest_mul(x, w)));
 }
 
@@ -138,10 +142,12 @@ void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
     size_t half = head_dim / 2;
     for (size_t p = 0; p < half; p++) {
         sinkproof_honest a = x_d[p], b = x_d[p + half];
-        sinkproof_honest first = sinkproof_honest_sub(turned(s, a, c_p[p]), turned(s, b, s_p[p]));
-        sinkproof_honest second = sinkproof_honest_add(turned(s, b, c_p[p]), turned(s, a, s_p[p]));
-        y_d[p] = sinkproof_honest_at(s, SINKPROOF_AT_A4, sinkproof_honest_inside(s, first));
-        y_d[p + half] = sinkproof_honest_at(s, SINKPROOF_AT_A4, sinkproof_honest_inside(s, second));
+        sinkproof_honest first =
+            sinkproof_honest_sub(turned_product(s, a, c_p[p]), turned_product(s, b, s_p[p]));
+        sinkproof_honest second =
+            sinkproof_honest_add(turned_product(s, b, c_p[p]), turned_product(s, a, s_p[p]));
+        y_d[p] = sinkproof_honest_at(s, AT_A4, sinkproof_honest_inside(s, first));
+        y_d[p + half] = sinkproof_honest_at(s, AT_A4, sinkproof_honest_inside(s, second));
     }
 }
 //< bound.rope

@@ -9,16 +9,15 @@
 #include "proofs/bounds/bounds.h"
 
 // The ends of the YaRN ramp, in pairs of coordinates.
-void sinkproof_ramp_ends(const sinkproof_setting *s, const sinkproof_config *config, double *low,
-                         double *high);
-double sinkproof_concentration(const sinkproof_config *config);
+void yarn_ramp_ends(const sinkproof_setting *s, const sinkproof_config *config, double *low,
+                    double *high);
+double yarn_concentration_set(const sinkproof_config *config);
 
 // The angle of pair i at a position: lo, mid and hi; for the definition, and as the hull over the
 // forms that the policy admits.
-sinkproof_honest sinkproof_honest_product_angle(const sinkproof_setting *s,
-                                                const sinkproof_config *config, double position,
-                                                size_t i);
-sinkproof_honest sinkproof_honest_angle(const sinkproof_setting *s, const sinkproof_config *config,
-                                        double position, size_t i);
+sinkproof_honest honest_product_angle(const sinkproof_setting *s, const sinkproof_config *config,
+                                      double position, size_t i);
+sinkproof_honest honest_angle(const sinkproof_setting *s, const sinkproof_config *config,
+                              double position, size_t i);
 
 #endif

@@ -40,17 +40,16 @@ static sinkproof_honest running_angle(const sinkproof_setting *s, const sinkproo
 static double kept_share(const sinkproof_setting *s, const sinkproof_config *c, size_t i) {
 #define R(x) sinkproof_round(s->policy->inside, (x))
     double low, high;
-    sinkproof_ramp_ends(s, c, &low, &high);
+    yarn_ramp_ends(s, c, &low, &high);
     double ramp = R(R((double)i - R(low)) / R(high - low));
     return R(1 - fmin(fmax(ramp, 0), 1));
 #undef R
 }
 
 // The ramp is applied to the angle: f a (1 - k) + a k, f = 1 / factor, with FMA or without.
-static sinkproof_honest ramped(const sinkproof_setting *s, const sinkproof_config *c, size_t i,
-                               sinkproof_honest a) {
-    if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION)
-        return sinkproof_honest_at(s, SINKPROOF_AT_A4_ANGLE, a);
+static sinkproof_honest ramp_on_angle(const sinkproof_setting *s, const sinkproof_config *c,
+                                      size_t i, sinkproof_honest a) {
+    if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION) return sinkproof_honest_at(s, AT_A4_ANGLE, a);
     double keep = kept_share(s, c, i),
            f = sinkproof_round(s->policy->inside, 1 / c->rotation.factor);
     sinkproof_honest slow = sinkproof_honest_mul(a, sinkproof_known(f));
@@ -59,16 +58,17 @@ static sinkproof_honest ramped(const sinkproof_setting *s, const sinkproof_confi
     slow = sinkproof_honest_inside(s, sinkproof_honest_mul(slow, sinkproof_known(rest)));
     sinkproof_honest fast =
         sinkproof_honest_inside(s, sinkproof_honest_mul(a, sinkproof_known(keep)));
-    return sinkproof_honest_at(s, SINKPROOF_AT_A4_ANGLE, sinkproof_honest_add(slow, fast));
+    return sinkproof_honest_at(s, AT_A4_ANGLE, sinkproof_honest_add(slow, fast));
 }
 //< bound.form-running-angle
 
-sinkproof_honest sinkproof_honest_angle(const sinkproof_setting *s, const sinkproof_config *config,
-                                        double position, size_t i) {
+sinkproof_honest honest_angle(const sinkproof_setting *s, const sinkproof_config *config,
+                              double position, size_t i) {
     const sinkproof_formed stage = SINKPROOF_FORM_OF_A4_FREQ;
-    sinkproof_honest by_power = sinkproof_honest_product_angle(s, config, position, i);
+    sinkproof_honest by_power = honest_product_angle(s, config, position, i);
     if (!sinkproof_policy_admits(s->policy, stage, SINKPROOF_A4_FREQ_RUNNING)) return by_power;
-    sinkproof_honest by_product = ramped(s, config, i, running_angle(s, config, position, i));
+    sinkproof_honest by_product =
+        ramp_on_angle(s, config, i, running_angle(s, config, position, i));
     if (!sinkproof_policy_admits(s->policy, stage, SINKPROOF_FORM_DEFINITION)) return by_product;
     return sinkproof_honest_hull(by_power, by_product);
 }
@@ -78,14 +78,14 @@ sinkproof_honest sinkproof_honest_angle(const sinkproof_setting *s, const sinkpr
 // concentration.
 static void scaled_first(const sinkproof_setting *s, const sinkproof_config *config,
                          const sinkproof_honest *x_d, sinkproof_honest *y_d) {
-    sinkproof_honest c = sinkproof_known(sinkproof_concentration(config));
-    c = sinkproof_honest_at(s, SINKPROOF_AT_A4_CONC, c);
+    sinkproof_honest c = sinkproof_known(yarn_concentration_set(config));
+    c = sinkproof_honest_at(s, AT_A4_CONC, c);
     for (size_t d = 0; d < config->head_dim; d++) {
-        sinkproof_honest x = sinkproof_honest_flushed(s, x_d[d]);
+        sinkproof_honest x = honest_flushed(s, x_d[d]);
         y_d[d] = c.lo == 1 && c.hi == 1
                      ? x
                      : sinkproof_honest_roundings(s, sinkproof_honest_mul(x, c), 2);
-        y_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4_SCALED, y_d[d]);
+        y_d[d] = sinkproof_honest_at(s, AT_A4_SCALED, y_d[d]);
     }
 }
 

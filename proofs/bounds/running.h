@@ -9,20 +9,20 @@
 #include "proofs/bounds/bounds.h"
 
 // The ends of a set, and the emulation.
-typedef struct sinkproof_span {
+typedef struct number_span {
     double lo, hi, mid;
-} sinkproof_span;
+} number_span;
 
 // x y, rounded like a term; sum + term, and sum x, rounded like the accumulator.
-sinkproof_span sinkproof_running_product(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                                         sinkproof_span x, sinkproof_span y);
-sinkproof_span sinkproof_running_plus(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                                      sinkproof_span sum, sinkproof_span term);
-sinkproof_span sinkproof_running_scaled(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                                        sinkproof_span sum, sinkproof_span x);
+number_span running_span_product(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                 number_span x, number_span y);
+number_span running_plus(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                         number_span sum, number_span term);
+number_span running_scaled(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                           number_span sum, number_span x);
 
 // The set of a finished sum. An engine's code chooses among its numbers: nothing is centred. With
 // an infinite end nothing is known.
-sinkproof_honest sinkproof_running_set(sinkproof_span sum);
+sinkproof_honest running_sum_set(number_span sum);
 
 #endif

@@ -5,7 +5,7 @@
 // subtracted, and the difference rounded, before anything else.
 #include "proofs/bounds/softmax_row.h"
 
-sinkproof_honest sinkproof_larger_of(sinkproof_honest x, sinkproof_honest y) {
+sinkproof_honest set_larger(sinkproof_honest x, sinkproof_honest y) {
     return (sinkproof_honest){.lo = fmax(x.lo, y.lo),
                               .hi = fmax(x.hi, y.hi),
                               .likely_lo = fmax(x.likely_lo, y.likely_lo),
@@ -14,13 +14,13 @@ sinkproof_honest sinkproof_larger_of(sinkproof_honest x, sinkproof_honest y) {
 }
 
 // After the subtraction no logit is above 0.
-void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j) {
+void logits_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j) {
     sinkproof_honest m = sinkproof_known(-INFINITY);
-    for (size_t j = 0; j < n; j++) m = sinkproof_larger_of(m, z_j[j]);
+    for (size_t j = 0; j < n; j++) m = set_larger(m, z_j[j]);
     for (size_t j = 0; j < n; j++) {
         if (z_j[j].hi == -INFINITY) continue;
         sinkproof_honest t = sinkproof_honest_inside(s, sinkproof_honest_sub(z_j[j], m));
-        t = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, t);
+        t = sinkproof_honest_at(s, AT_A9_MAX, t);
         t.hi = fmin(t.hi, 0), t.likely_hi = fmin(t.likely_hi, 0);
         z_j[j] = t;
     }
@@ -29,7 +29,7 @@ void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_
 //> bound.overflow
 // A difference of two infinities is NaN. So every weight of the row may be NaN if some logit may be
 // +infinity, or if all logits may be -infinity.
-bool sinkproof_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
+bool weights_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
     bool infinite = !(b.hi < INFINITY), empty = b.lo == -INFINITY;
     for (size_t j = 0; j < n; j++) {
         infinite = infinite || !(z_j[j].hi < INFINITY);

@@ -39,24 +39,24 @@ typedef struct range {
 // ---- softmax_maximum.c: the row's maximum, subtracted first
 
 // The set of the maximum of two numbers, without its statistics.
-sinkproof_honest sinkproof_larger_of(sinkproof_honest x, sinkproof_honest y);
+sinkproof_honest set_larger(sinkproof_honest x, sinkproof_honest y);
 
 // Whether the weights of n logits and a sink may be NaN.
-bool sinkproof_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b);
+bool weights_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b);
 
 // Subtracts the maximum from n logits in place, the sink's among them; masked ones stay -infinity.
-void sinkproof_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j);
+void logits_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j);
 
 // ---- unnormalised.c: exponentials that are rounded before they meet the values
 // (bound.unnormalised)
 
 // Whether an engine may round the exponentials; not if the weights are no quotients.
-bool sinkproof_rounds_exponentials(const softmax_row *row, sinkproof_point point);
+bool rounds_exponentials(const softmax_row *row, sinkproof_point point);
 
 // Key j's exponential as multiplied by its value, from the set of the exponential.
-sinkproof_honest sinkproof_kept_exponential(const softmax_row *row, size_t j, double var);
+sinkproof_honest kept_exponential(const softmax_row *row, size_t j, double var);
 
 // Its share of a sum that contains the unrounded exponential.
-range sinkproof_kept_share(range kept, range e, range others);
+range kept_range_share(range kept, range e, range others);
 
 #endif

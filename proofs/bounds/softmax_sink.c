@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The honest set of the softmax with a sink (bound.softmax-sink), in every form that a policy
-// admits (bound.form-*).
+// The honest set of the softmax with a sink (bound.softmax-sink), in every form (bound.form-*).
 //
 // The definition. With t_j = z_j - m, m the row's maximum with the sink, the engine computes
 // e_j = exp(t_j (1 + d)) (1 + eps), |d| <= u, |eps| <= the declared error of exp, so e_j lies
@@ -11,9 +10,8 @@
 // the quotient by two roundings. Weight i is largest when its own numerator is largest and every
 // other is smallest: alpha_i = e_i / (e_i + sum of the others).
 //
-// The forms change three things: the distance of an exponent from t_j (base 2), the additional
-// errors of the sum and its numerators (a running maximum), and the last step: a quotient, exp(z_j
-// - LSE), or the quotient without the sink times sigmoid(LSE - b).
+// The forms change the distance of an exponent from t_j (base 2), the errors of the sum and its
+// numerators (a running maximum), and the last step (LSE subtracted, or a gate by LSE - b).
 #include "proofs/bounds/softmax_row.h"
 
 #include <float.h>
@@ -21,11 +19,11 @@
 
 // ---- one row ------------------------------------------------------------------------------------
 
-static double size_of(sinkproof_honest z) {
+static double set_largest_size(sinkproof_honest z) {
     return fmax(fabs(z.lo), fabs(z.hi));
 }
 
-static double least_of(const sinkproof_setting *s) {
+static double smallest_normal(const sinkproof_setting *s) {
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
@@ -36,7 +34,7 @@ static double least_of(const sinkproof_setting *s) {
 // Beyond X = 800 each is below the smallest number of any format.
 static const double largest_argument = 800;
 
-static double growth_of(const sinkproof_setting *s) {
+static double exp_error_growth(const sinkproof_setting *s) {
     double a = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u, b = s->policy->exp_growth * 2 * s->u;
     return b / (1 - a - b * largest_argument) * (1 + 0x1p-50);
 }
@@ -67,7 +65,7 @@ static double exponent_error(const softmax_row *row, double far, double size) {
 // An exponential below the smallest number of a format is lost relative to the engine's own maximum
 // m': relative to e^(z - m) the loss is e^(m' - m) times as large, for the largest possible m'. In
 // base 2 that maximum also errs by M, the same in all terms: e^M times as large again.
-static double lift_of(const softmax_row *row) {
+static double underflow_lift(const softmax_row *row) {
     double above = row->m_hi - row->m;
     double kappa = sinkproof_gamma(2, row->s->u), delta = sinkproof_gamma(2, row->s->u);
     if (row->base_2) above += (1 + kappa) * delta * row->top;
@@ -77,14 +75,14 @@ static double lift_of(const softmax_row *row) {
 
 //> bound.exp
 // The largest exponential of t with that error. A NaN counts as no bound: infinity.
-static double beyond(const softmax_row *row, double t, double error) {
+static double largest_exponential(const softmax_row *row, double t, double error) {
     double reach = t + error + (fabs(t) + error) * 0x1p-50; // 0x1p-50: this evaluation
     double most = exp(reach) * (1 + row->declared) * (1 + 0x1p-50);
     return most >= 0 ? most : INFINITY;
 }
 
 // z [j] of the row, shifted by m; m_lo <= the engine's maximum <= m_hi.
-static numerator numerator_of(const softmax_row *row, size_t j) {
+static numerator key_numerator(const softmax_row *row, size_t j) {
     const double libm = 0x1p-50; // binary64 exp here: a few ulp, checked against Arb by the tests
     sinkproof_honest z = row->t_j[j];
     numerator e = {.mid = exp(z.mid - row->m), .own = 1};
@@ -93,16 +91,17 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
     double far = fmax(fabs(z.lo - row->m_hi), fabs(z.hi - row->m_lo));
     // A sink that is added to a finished sum is shifted by the maximum of the keys.
     if (j == row->n && j > 0 && row->running) far = fmax(far, fabs(z.hi - row->keys_lo));
-    double size = row->base_2 ? size_of(j < row->n ? row->z_j[j] : row->b) : 0;
+    double size = row->base_2 ? set_largest_size(j < row->n ? row->z_j[j] : row->b) : 0;
     double error = exponent_error(row, far, size);
     double eta = expm1(error) * (1 + row->declared) + row->declared + libm;
     e.own = eta < 1 ? (1 + eta) / (1 - eta) : DBL_MAX;
-    double flush = least_of(row->s) * row->lift; // a vectorised exp may flush subnormal numbers
+    double flush =
+        smallest_normal(row->s) * row->lift; // a vectorised exp may flush subnormal numbers
     // e^t may be 0 and e^error infinite here, so the exponents are added first
     if (!(eta < 0x1p40)) {
         e.lo = e.likely_lo = 0;
-        e.hi = beyond(row, z.hi - row->m, error) + flush;
-        e.likely_hi = beyond(row, z.likely_hi - row->m, error) + flush;
+        e.hi = largest_exponential(row, z.hi - row->m, error) + flush;
+        e.likely_hi = largest_exponential(row, z.likely_hi - row->m, error) + flush;
         return e;
     }
     flush += 0x1p-1074 * (1 + eta); // what exp loses below 2^-1022 in this evaluation
@@ -117,9 +116,8 @@ static numerator numerator_of(const softmax_row *row, size_t j) {
 }
 //< bound.exp
 
-static bool admits(const sinkproof_setting *s, sinkproof_point point, int form) {
-    return point == SINKPROOF_AT_A9 &&
-           sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_A9, form);
+static bool admits_form(const sinkproof_setting *s, sinkproof_point point, int form) {
+    return point == AT_A9 && sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_A9, form);
 }
 
 static void add_numerator(numerator *sum, const numerator *e) {
@@ -131,39 +129,39 @@ static void add_numerator(numerator *sum, const numerator *e) {
 static void find_maxima(softmax_row *row) {
     sinkproof_honest top = sinkproof_known(-INFINITY), unshifted = top;
     for (size_t j = 0; j < row->n; j++) {
-        top = sinkproof_larger_of(top, row->t_j[j]);
-        unshifted = sinkproof_larger_of(unshifted, row->z_j[j]);
+        top = set_larger(top, row->t_j[j]);
+        unshifted = set_larger(unshifted, row->z_j[j]);
     }
-    row->keys_lo = top.lo, row->keys_hi = top.hi, row->keys_top = size_of(unshifted);
-    top = sinkproof_larger_of(top, row->t_j[row->n]);
+    row->keys_lo = top.lo, row->keys_hi = top.hi, row->keys_top = set_largest_size(unshifted);
+    top = set_larger(top, row->t_j[row->n]);
     row->m = top.mid, row->m_lo = top.lo, row->m_hi = top.hi;
-    row->top = size_of(sinkproof_larger_of(unshifted, row->b));
-    row->lift = lift_of(row);
+    row->top = set_largest_size(set_larger(unshifted, row->b));
+    row->lift = underflow_lift(row);
 }
 
 // The forms that an engine may use for the row, and its logits; nothing is computed yet.
-static softmax_row row_of(const sinkproof_setting *s, sinkproof_point point, size_t n,
-                          const sinkproof_honest *z_j, sinkproof_honest b) {
+static softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                                     const sinkproof_honest *z_j, sinkproof_honest b) {
     softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b};
-    row.base_2 = admits(s, point, SINKPROOF_A9_BASE_2);
-    row.running = admits(s, point, SINKPROOF_A9_RUNNING_MAX);
-    row.lse_subtracted = admits(s, point, SINKPROOF_A9_LSE_SUBTRACTED);
-    row.lse_gated = admits(s, point, SINKPROOF_A9_LSE_GATED);
+    row.base_2 = admits_form(s, point, SINKPROOF_A9_BASE_2);
+    row.running = admits_form(s, point, SINKPROOF_A9_RUNNING_MAX);
+    row.lse_subtracted = admits_form(s, point, SINKPROOF_A9_LSE_SUBTRACTED);
+    row.lse_gated = admits_form(s, point, SINKPROOF_A9_LSE_GATED);
     row.quotient = row.base_2 || row.running || !(row.lse_subtracted || row.lse_gated);
-    if (admits(s, point, SINKPROOF_FORM_DEFINITION)) row.quotient = true;
+    if (admits_form(s, point, SINKPROOF_FORM_DEFINITION)) row.quotient = true;
     row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
-    row.growth = growth_of(s);
+    row.growth = exp_error_growth(s);
     row.declared_log = s->policy->ulp[SINKPROOF_LOG] * 2 * s->u;
     return row;
 }
 
 // The logits, minus the row's maximum if the policy rounds the difference, and the maxima.
-static void shift(softmax_row *row, sinkproof_point point) {
+static void shift_by_maximum(softmax_row *row, sinkproof_point point) {
     const sinkproof_setting *s = row->s;
     for (size_t j = 0; j < row->n; j++) row->t_j[j] = row->z_j[j];
     row->t_j[row->n] = row->b; // the sink is one more term of the denominator
-    if (point == SINKPROOF_AT_A9 && s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL)
-        sinkproof_subtract_maximum(s, row->n + 1, row->t_j);
+    if (point == AT_A9 && s->policy->at[AT_A9_MAX].format != SINKPROOF_REAL)
+        logits_subtract_maximum(s, row->n + 1, row->t_j);
     find_maxima(row);
 }
 
@@ -174,10 +172,10 @@ static double term_variance(const softmax_row *row, size_t j) {
     return row->t_j[j].var + (t * t + 4 * size * size) * u * u / 3;
 }
 
-static void exponentials(softmax_row *row) {
-    for (size_t j = 0; j <= row->n; j++) row->e_j[j] = numerator_of(row, j);
+static void fill_exponentials(softmax_row *row) {
+    for (size_t j = 0; j <= row->n; j++) row->e_j[j] = key_numerator(row, j);
     for (size_t j = 0; row->kept_j != NULL && j < row->n; j++)
-        row->kept_j[j] = sinkproof_kept_exponential(row, j, term_variance(row, j));
+        row->kept_j[j] = kept_exponential(row, j, term_variance(row, j));
 }
 
 // ---- the effect of a form on the row ------------------------------------------------------------
@@ -197,7 +195,7 @@ typedef struct rescaling {
     double worst, likely;
 } rescaling;
 
-static rescaling rescaling_of(const softmax_row *row, double n) {
+static rescaling row_rescaling(const softmax_row *row, double n) {
     if (!row->running) return (rescaling){0, 0};
     double each = log1p(row->declared) + row->s->u;
     double r = 1;
@@ -236,7 +234,7 @@ static double gate_error(const softmax_row *row) {
 }
 //< bound.form-lse
 
-static range hull(range x, range y) {
+static range range_hull(range x, range y) {
     return (range){fmin(x.lo, y.lo), fmax(x.hi, y.hi)};
 }
 
@@ -249,7 +247,7 @@ static range quotient_factors(double sum, double rho, double roundings) {
 }
 
 // e / (e + others): largest when the term is largest and the others are smallest.
-static range share(range e, range others, double own) {
+static range range_share(range e, range others, double own) {
     double lo = e.lo > 0 ? e.lo / (e.lo * own + others.hi) : 0;
     return (range){lo, isfinite(e.hi) ? e.hi / (e.hi / own + others.lo) : own};
 }
@@ -258,7 +256,7 @@ static range times(range x, range y) {
     return (range){x.lo * y.lo, x.hi * y.hi};
 }
 
-static range end_of(const numerator *e, bool likely) {
+static range numerator_ends(const numerator *e, bool likely) {
     return likely ? (range){e->likely_lo, e->likely_hi} : (range){e->lo, e->hi};
 }
 
@@ -273,24 +271,24 @@ typedef struct summed {
 } summed;
 
 // A sum minus one of its terms. The evaluation's relative error `here` is subtracted as well.
-static range without(range sum, range e, double here) {
+static range range_without(range sum, range e, double here) {
     return (range){fmax(sum.lo * (1 - here) - e.lo, 0), sum.hi * (1 + here) - e.hi};
 }
 
 static range kept_share(const softmax_row *row, size_t j, const summed *w, range others) {
     const sinkproof_honest *k = &row->kept_j[j];
     range kept = w->likely ? (range){k->likely_lo, k->likely_hi} : (range){k->lo, k->hi};
-    return sinkproof_kept_share(kept, end_of(&row->e_j[j], w->likely), others);
+    return kept_range_share(kept, numerator_ends(&row->e_j[j], w->likely), others);
 }
 
 //> bound.softmax-sink
 // alpha_j = e_j / sum with two roundings: a quotient, or a reciprocal and a product.
-static range by_quotient(const softmax_row *row, size_t j, const summed *w) {
-    range e = end_of(&row->e_j[j], w->likely);
+static range quotient_range(const softmax_row *row, size_t j, const summed *w) {
+    range e = numerator_ends(&row->e_j[j], w->likely);
     double own = row->running ? row->e_j[j].own : 1;
-    range others = without(w->all, e, w->here);
+    range others = range_without(w->all, e, w->here);
     if (row->kept_j != NULL && j < row->n) return times(kept_share(row, j, w, others), w->quotient);
-    range a = times(share(e, others, own), w->quotient);
+    range a = times(range_share(e, others, own), w->quotient);
     return (range){a.lo, fmin(a.hi, 1 + 2 * row->s->u)};
 }
 //< bound.softmax-sink
@@ -301,18 +299,18 @@ static range exponent_factors(double x) {
     return (range){fmax(1 - x, 0), x < 1 ? 1 / (1 - x) : INFINITY};
 }
 
-// Without a division, the errors of LSE and of the difference are factors.
+// The errors of LSE and of the difference are factors.
 static range by_subtraction(const softmax_row *row, size_t j, const summed *w) {
-    range e = end_of(&row->e_j[j], w->likely);
-    return times(share(e, without(w->all, e, w->here), row->e_j[j].own), w->subtraction);
+    range e = numerator_ends(&row->e_j[j], w->likely), others = range_without(w->all, e, w->here);
+    return times(range_share(e, others, row->e_j[j].own), w->subtraction);
 }
 
 // alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE).
 static range by_gate(const softmax_row *row, size_t j, const summed *w) {
     if (j == row->n) return w->sink;
-    range e = end_of(&row->e_j[j], w->likely), others = without(w->keys, e, w->here);
+    range e = numerator_ends(&row->e_j[j], w->likely), others = range_without(w->keys, e, w->here);
     if (row->kept_j != NULL) return times(kept_share(row, j, w, others), w->gate);
-    return times(share(e, others, row->e_j[j].own), w->gate);
+    return times(range_share(e, others, row->e_j[j].own), w->gate);
 }
 
 // An error xi of LSE - b multiplies the sink's exponential by e^xi. Five roundings: the two of the
@@ -320,17 +318,17 @@ static range by_gate(const softmax_row *row, size_t j, const summed *w) {
 static void find_gate(const softmax_row *row, double sum, double rho, summed *w) {
     double roundings = sinkproof_gamma(5, row->s->u);
     range keys = {w->keys.lo * (1 - w->here), w->keys.hi * (1 + w->here)};
-    range sink = times(end_of(&row->sink, w->likely), exponent_factors(row->gate));
+    range sink = times(numerator_ends(&row->sink, w->likely), exponent_factors(row->gate));
     sink = times(sink, quotient_factors(sum, rho, 0));
-    w->sink = times(share(sink, keys, 1), (range){1 - roundings, 1 + roundings});
-    w->gate = times(share(keys, sink, 1), quotient_factors(sum, rho, roundings));
+    w->sink = times(range_share(sink, keys, 1), (range){1 - roundings, 1 + roundings});
+    w->gate = times(range_share(keys, sink, 1), quotient_factors(sum, rho, roundings));
 }
 //< bound.form-lse
 
 // Relative errors of the sum and of rescalings, rho.
-static summed summed_of(const softmax_row *row, double sum, double rho, bool likely, double here) {
-    summed w = {.likely = likely, .here = here, .keys = end_of(&row->keys, likely)};
-    range sink = end_of(&row->sink, likely);
+static summed summed_row(const softmax_row *row, double sum, double rho, bool likely, double here) {
+    summed w = {.likely = likely, .here = here, .keys = numerator_ends(&row->keys, likely)};
+    range sink = numerator_ends(&row->sink, likely);
     w.all = (range){w.keys.lo + sink.lo, w.keys.hi + sink.hi};
     w.quotient = quotient_factors(sum, rho, sinkproof_gamma(2, row->s->u));
     w.subtraction = times(quotient_factors(sum, rho, 0), exponent_factors(row->subtraction));
@@ -342,11 +340,11 @@ static summed summed_of(const softmax_row *row, double sum, double rho, bool lik
 static range weight_range(const softmax_row *row, size_t j, const summed *w) {
     range a = {INFINITY, 0};
     if (row->e_j[j].hi == 0) return (range){0, 0};
-    if (row->quotient) a = by_quotient(row, j, w);
-    if (row->lse_subtracted) a = hull(a, by_subtraction(row, j, w));
-    if (row->lse_gated) a = hull(a, by_gate(row, j, w));
+    if (row->quotient) a = quotient_range(row, j, w);
+    if (row->lse_subtracted) a = range_hull(a, by_subtraction(row, j, w));
+    if (row->lse_gated) a = range_hull(a, by_gate(row, j, w));
     if (!row->lse_subtracted && !row->lse_gated) return a;
-    double flush = least_of(row->s);
+    double flush = smallest_normal(row->s);
     return (range){fmax(a.lo - flush, 0), a.hi + flush};
 }
 
@@ -368,19 +366,19 @@ typedef struct row_errors {
     double distance;        // sum_j alpha_j |t_j|
 } row_errors;
 
-static row_errors errors_of(const softmax_row *row, double total) {
+static row_errors row_error_sums(const softmax_row *row, double total) {
     row_errors r = {0};
-    sinkproof_lean lean = sinkproof_lean_of_sum(total, row->s->u);
+    error_lean lean = lean_of_rounded_sum(total, row->s->u);
     for (size_t j = 0; j <= row->n; j++) {
         double a = row->e_j[j].mid / total;
         if (!(a > 0)) continue;
         r.fourth += a * a;
-        sinkproof_lean_add(&lean, row->e_j[j].mid);
+        lean_add(&lean, row->e_j[j].mid);
         r.var += a * a * term_variance(row, j);
         r.bias += a * row->t_j[j].bias;
         r.distance += a * fabs(row->t_j[j].mid - row->m);
     }
-    r.leaning = sinkproof_lean_result(&lean) / total;
+    r.leaning = lean_result(&lean) / total;
     if (row->base_2) r.form += sinkproof_gamma(2, row->s->u) * r.distance;
     if (row->lse_subtracted) r.form += row->subtraction;
     return r;
@@ -400,16 +398,17 @@ static double lean_of_element(const softmax_row *row, const row_errors *r, size_
 
 // Unbounded scores leave arbitrary weights: up to exp(z - LSE) of the largest score, or up to 1 and
 // the quotient's roundings.
-static sinkproof_honest anything(const sinkproof_setting *s, sinkproof_point point, size_t n,
-                                 const sinkproof_honest *z_j, sinkproof_honest b) {
-    softmax_row row = row_of(s, point, n, z_j, b);
+static sinkproof_honest weights_of_anything(const sinkproof_setting *s, sinkproof_point point,
+                                            size_t n, const sinkproof_honest *z_j,
+                                            sinkproof_honest b) {
+    softmax_row row = softmax_row_begin(s, point, n, z_j, b);
     row.log_sum = log((double)n + 1);
-    row.top = b.hi == -INFINITY ? 0 : size_of(b);
-    for (size_t j = 0; j < n; j++) row.top = fmax(row.top, size_of(z_j[j]));
+    row.top = b.hi == -INFINITY ? 0 : set_largest_size(b);
+    for (size_t j = 0; j < n; j++) row.top = fmax(row.top, set_largest_size(z_j[j]));
     double x = subtraction_error(&row) + exponent_error(&row, 2 * row.top, row.top);
     double most = 1 + 2 * s->u;
-    if (sinkproof_rounds_exponentials(&row, point))
-        most *= 1 + sinkproof_unit_roundoff(s->policy->at[SINKPROOF_AT_A9_UNNORM].format);
+    if (rounds_exponentials(&row, point))
+        most *= 1 + sinkproof_unit_roundoff(s->policy->at[AT_A9_UNNORM].format);
     double left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));
     if (row.lse_subtracted)
         most = x < 1 && left > 0 ? fmax(most, (1 + row.declared) / left) : DBL_MAX;
@@ -432,23 +431,23 @@ typedef struct denominator {
 } denominator;
 
 //> bound.softmax-sink
-static denominator denominator_of(const softmax_row *row) {
+static denominator row_denominator(const softmax_row *row) {
     const sinkproof_setting *s = row->s;
     double k = (double)row->n + 1, total = row->keys.mid + row->sink.mid;
     double here = sinkproof_gamma(2 * k + 8, 0x1p-53); // the error of this evaluation
-    row_errors r = errors_of(row, total);
-    rescaling rho = rescaling_of(row, k - 1);
+    row_errors r = row_error_sums(row, total);
+    rescaling rho = row_rescaling(row, k - 1);
     double partial = s->u * s->u * (k / 3 + k * r.fourth / 6);
     double gamma = sinkproof_gamma(k - 1, s->u) + 2 * here;
     double likely = fmin(gamma, sqrt(2 * s->odds * partial) + r.leaning + 2 * here);
     return (denominator){.total = total,
                          .common = partial / 3 + r.var,
                          .errors = r,
-                         .worst_case = summed_of(row, gamma, rho.worst, false, here),
-                         .at_odds = summed_of(row, likely, rho.likely, true, here)};
+                         .worst_case = summed_row(row, gamma, rho.worst, false, here),
+                         .at_odds = summed_row(row, likely, rho.likely, true, here)};
 }
 
-static sinkproof_honest quotient(const softmax_row *row, const denominator *d, size_t j) {
+static sinkproof_honest weight_quotient(const softmax_row *row, const denominator *d, size_t j) {
     sinkproof_honest a = sinkproof_known(row->e_j[j].mid / d->total);
     if (!(row->e_j[j].hi > 0)) return a;
     range worst = weight_range(row, j, &d->worst_case);
@@ -470,27 +469,28 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common) {
     *common = 0;
-    bool nan = sinkproof_may_be_nan(n, z_j, b);
+    bool nan = weights_may_be_nan(n, z_j, b);
     if (nan || beyond_exp(n, z_j, b)) {
-        sinkproof_honest any = nan ? sinkproof_unknown(0.5) : anything(s, point, n, z_j, b);
+        sinkproof_honest any =
+            nan ? sinkproof_unknown(0.5) : weights_of_anything(s, point, n, z_j, b);
         for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
         return true;
     }
-    softmax_row row = row_of(s, point, n, z_j, b);
+    softmax_row row = softmax_row_begin(s, point, n, z_j, b);
     row.t_j = malloc((n + 1) * sizeof *row.t_j);
     row.e_j = malloc((n + 1) * sizeof *row.e_j);
-    bool rounds = sinkproof_rounds_exponentials(&row, point);
+    bool rounds = rounds_exponentials(&row, point);
     if (rounds) row.kept_j = malloc((n + 1) * sizeof *row.kept_j);
     bool fine = row.t_j != NULL && row.e_j != NULL && rounds == (row.kept_j != NULL);
     if (fine) {
-        shift(&row, point);
-        exponentials(&row);
+        shift_by_maximum(&row, point);
+        fill_exponentials(&row);
         sum_up(&row);
-        denominator d = denominator_of(&row);
+        denominator d = row_denominator(&row);
         *common = d.common;
         for (size_t j = 0; j <= n; j++)
-            alpha_j[j] =
-                sinkproof_honest_at(s, point, sinkproof_honest_inside(s, quotient(&row, &d, j)));
+            alpha_j[j] = sinkproof_honest_at(
+                s, point, sinkproof_honest_inside(s, weight_quotient(&row, &d, j)));
     }
     free(row.t_j);
     free(row.e_j);

@@ -29,13 +29,13 @@ typedef struct row_sums {
 } row_sums;
 
 //> stat.spread
-void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
-                          const sinkproof_honest *x_i, bool shares) {
+void spread_add_row(quarter_spread *spread, size_t n, const double *v_i,
+                    const sinkproof_honest *x_i, bool shares) {
     row_sums row = {0};
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c, v = x->spread + x->order;
-        double reach = sinkproof_likely_radius(x), ulp = sinkproof_step(SINKPROOF_F32, c);
+        double reach = likely_radius(x), ulp = sinkproof_step(SINKPROOF_F32, c);
         double precision = 1 / v;
         if (!(precision > 0 && precision < INFINITY) || !isfinite(d) || !isfinite(x->bias))
             continue;
@@ -54,7 +54,7 @@ void sinkproof_spread_row(sinkproof_spread *spread, size_t n, const double *v_i,
 }
 
 // The smallest a >= mu with (a ln(a / mu) - a + mu) / most >= odds, rounded up.
-double sinkproof_spread_reach(double mu, double most, double odds) {
+double spread_reach(double mu, double most, double odds) {
     double room = most * odds / mu, low = 1, high = 2.719 * (1 + room);
     for (int i = 0; i < 60; i++) {
         double r = (low + high) / 2;
@@ -66,16 +66,16 @@ double sinkproof_spread_reach(double mu, double most, double odds) {
     return high * mu;
 }
 
-void sinkproof_spread_judge(const sinkproof_spread *spread, double largest, double rate,
-                            sinkproof_spread_result *r) {
+void spread_judge(const quarter_spread *spread, double largest, double rate,
+                  sinkproof_spread_result *r) {
     *r = (sinkproof_spread_result){0, INFINITY, -1, INFINITY};
-    double odds = log((SINKPROOF_QUARTERS + 1) / rate), worst = -1;
-    sinkproof_spread all = {0};
-    for (int q = 0; q < SINKPROOF_QUARTERS; q++) sinkproof_spread_merge(&all, &spread[q]);
-    for (int q = 0; q <= SINKPROOF_QUARTERS; q++) {
-        const sinkproof_spread *part = q == 0 ? &all : &spread[q - 1];
+    double odds = log((SPREAD_QUARTERS + 1) / rate), worst = -1;
+    quarter_spread all = {0};
+    for (int q = 0; q < SPREAD_QUARTERS; q++) spread_merge(&all, &spread[q]);
+    for (int q = 0; q <= SPREAD_QUARTERS; q++) {
+        const quarter_spread *part = q == 0 ? &all : &spread[q - 1];
         if (!(part->mean > 0)) continue;
-        double reach = sinkproof_spread_reach(part->mean, part->most * largest, odds);
+        double reach = spread_reach(part->mean, part->most * largest, odds);
         double root = sqrt(reach) + sqrt(part->bias), limit = root * root;
         if (q == 0 && part->steps > 0) r->noise = sqrt(limit / part->steps);
         if (!(part->sum / limit <= worst)) {
@@ -86,22 +86,22 @@ void sinkproof_spread_judge(const sinkproof_spread *spread, double largest, doub
 }
 //< stat.spread
 
-void sinkproof_spread_merge(sinkproof_spread *into, const sinkproof_spread *from) {
+void spread_merge(quarter_spread *into, const quarter_spread *from) {
     into->sum += from->sum, into->mean += from->mean, into->bias += from->bias;
     into->steps += from->steps;
     into->most = fmax(into->most, from->most);
 }
 
 const char *sinkproof_spread_part_name(int part) {
-    static const char *const names[SINKPROOF_QUARTERS + 1] = {
+    static const char *const names[SPREAD_QUARTERS + 1] = {
         "all rows", "first quarter of rows", "second quarter of rows", "third quarter of rows",
         "last quarter of rows"};
-    return part >= 0 && part <= SINKPROOF_QUARTERS ? names[part] : "none";
+    return part >= 0 && part <= SPREAD_QUARTERS ? names[part] : "none";
 }
 
 // k random low bits in place of the true ones, uniform and independent: a variance of 2 (4^k - 1) /
 // 12 ulp^2.
-int sinkproof_spread_bits(const sinkproof_spread_result *result) {
+int spread_bits(const sinkproof_spread_result *result) {
     for (int k = 1; k < 24; k++)
         if ((ldexp(1, 2 * k) - 1) / 6 >= result->noise * result->noise) return k;
     return 24;

@@ -31,19 +31,20 @@ static sinkproof_honest real_sigmoid(sinkproof_honest t) {
 }
 
 // The loss of the quotient where it underflows.
-static double flush_of(const sinkproof_setting *s) {
+static double quotient_flush_loss(const sinkproof_setting *s) {
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
-static double declared_of(const sinkproof_setting *s, sinkproof_honest t) {
+static double declared_exp_error(const sinkproof_setting *s, sinkproof_honest t) {
     double size = fmin(fmax(fabs(t.lo), fabs(t.hi)), 800); // beyond, exp is 0 or infinite
     return (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
 }
 
 static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, sinkproof_honest y) {
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
-    double declared = declared_of(s, t);
-    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm), flush_of(s));
+    double declared = declared_exp_error(s, t);
+    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm),
+                                  quotient_flush_loss(s));
     return sinkproof_honest_roundings(s, y, 2);
 }
 
@@ -53,9 +54,9 @@ static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, s
 static sinkproof_honest declared_ends(sinkproof_honest e, double error) {
     error *= 1 + libm;
     e.bias += sinkproof_mul_up(e.hi, error);
-    e.lo = sinkproof_add_down(e.lo, -sinkproof_mul_up(e.lo, error));
+    e.lo = add_down(e.lo, -sinkproof_mul_up(e.lo, error));
     e.hi = sinkproof_add_up(e.hi, sinkproof_mul_up(e.hi, error));
-    e.likely_lo = sinkproof_add_down(e.likely_lo, -sinkproof_mul_up(e.likely_lo, error));
+    e.likely_lo = add_down(e.likely_lo, -sinkproof_mul_up(e.likely_lo, error));
     e.likely_hi = sinkproof_add_up(e.likely_hi, sinkproof_mul_up(e.likely_hi, error));
     return e;
 }
@@ -77,7 +78,7 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
                           .var = x.var * slope * slope,
                           .bias = x.bias * slope,
                           .order = x.order * slope * slope};
-    return sinkproof_honest_at(s, SINKPROOF_AT_M8_EXP, declared_ends(e, declared_of(s, t)));
+    return sinkproof_honest_at(s, AT_M8_EXP, declared_ends(e, declared_exp_error(s, t)));
 }
 
 // 1 / (1 + e): the sum and the quotient round once each. Where e may be infinite, the bias is as
@@ -94,7 +95,8 @@ static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e)
                           .bias = share > 0 ? e.bias * slope : 0,
                           .order = share > 0 ? e.order * share : 0};
     if (!(y.bias < INFINITY)) y.bias = y.hi - y.lo;
-    return sinkproof_honest_roundings(s, sinkproof_honest_declared(y, 0, flush_of(s)), 2);
+    return sinkproof_honest_roundings(s, sinkproof_honest_declared(y, 0, quotient_flush_loss(s)),
+                                      2);
 }
 
 // 1 / (1 + e^|t|) is the sigmoid where t < 0; elsewhere the sigmoid is 1 minus it.
@@ -110,7 +112,7 @@ static sinkproof_honest by_size(const sinkproof_setting *s, sinkproof_honest t) 
 // it is only the definition's.
 static sinkproof_honest by_exponential(const sinkproof_setting *s, sinkproof_honest t,
                                        sinkproof_honest y) {
-    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_M8_EXP];
+    sinkproof_rounding at = s->policy->at[AT_M8_EXP];
     if (at.format == SINKPROOF_REAL) return by_exp(s, t, y);
     if (!at.optional) return by_size(s, t);
     return sinkproof_honest_hull(by_exp(s, t, y), by_size(s, t));
@@ -142,7 +144,8 @@ static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest
     return sinkproof_honest_hull(by_exponential(s, t, y), by_tanh(s, t, y));
 }
 
-static sinkproof_honest at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest x) {
+static sinkproof_honest set_rounded_at(const sinkproof_setting *s, sinkproof_point point,
+                                       sinkproof_honest x) {
     return sinkproof_honest_at(s, point, sinkproof_honest_inside(s, x));
 }
 
@@ -153,27 +156,27 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
     double limit = numbers.limit;
     sinkproof_honest g = sinkproof_honest_clamp(gate, -INFINITY, limit); // clamped above only
     sinkproof_honest l = sinkproof_honest_clamp(up, -limit, limit);
-    g = sinkproof_honest_flushed(s, g), l = sinkproof_honest_flushed(s, l);
+    g = honest_flushed(s, g), l = honest_flushed(s, l);
     sinkproof_honest t = g, shifted = l;
     if (numbers.alpha != 1) {
         sinkproof_honest alpha = sinkproof_known(numbers.alpha);
         // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
         alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
-        alpha = sinkproof_honest_at(s, SINKPROOF_AT_M8_ALPHA, alpha);
-        t = at(s, SINKPROOF_AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
+        alpha = sinkproof_honest_at(s, AT_M8_ALPHA, alpha);
+        t = set_rounded_at(s, AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
     }
-    sinkproof_honest gated = at(s, SINKPROOF_AT_M8_SIGMOID, sigmoid_set(s, t));
-    sinkproof_honest swish = at(s, SINKPROOF_AT_M8_SWISH, sinkproof_honest_mul(g, gated));
+    sinkproof_honest gated = set_rounded_at(s, AT_M8_SIGMOID, sigmoid_set(s, t));
+    sinkproof_honest swish = set_rounded_at(s, AT_M8_SWISH, sinkproof_honest_mul(g, gated));
     if (numbers.offset != 0)
         shifted =
-            at(s, SINKPROOF_AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(numbers.offset)));
-    sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_flushed(s, swish), shifted);
+            set_rounded_at(s, AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(numbers.offset)));
+    sinkproof_honest y = sinkproof_honest_mul(honest_flushed(s, swish), shifted);
     // Where no rounding is fixed on the way, g, the quotient and u + offset may meet in any order:
     // each of the two products then rounds something else than it does above.
-    sinkproof_rounding open = s->policy->at[SINKPROOF_AT_M8_SWISH];
+    sinkproof_rounding open = s->policy->at[AT_M8_SWISH];
     double var = y.var, spread = y.spread;
     if (open.optional || open.format == SINKPROOF_REAL) y = sinkproof_honest_roundings(s, y, 2);
     y.var = var, y.spread = spread; // the number of roundings does not change
-    return at(s, SINKPROOF_AT_M8, y);
+    return set_rounded_at(s, AT_M8, y);
 }
 //< bound.swiglu

@@ -7,9 +7,9 @@
 #include "proofs/bounds/softmax_row.h"
 
 //> bound.unnormalised
-bool sinkproof_rounds_exponentials(const softmax_row *row, sinkproof_point point) {
-    bool rounded = row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format != SINKPROOF_REAL;
-    return rounded && point == SINKPROOF_AT_A9 && (row->quotient || row->lse_gated);
+bool rounds_exponentials(const softmax_row *row, sinkproof_point point) {
+    bool rounded = row->s->policy->at[AT_A9_UNNORM].format != SINKPROOF_REAL;
+    return rounded && point == AT_A9 && (row->quotient || row->lse_gated);
 }
 
 // The rounding steps of the exponential depend on the number that was subtracted. The definition
@@ -23,7 +23,7 @@ static bool knows_the_shift(const softmax_row *row) {
 // than it would with that maximum.
 static sinkproof_honest rounded_somehow(sinkproof_format format, double lift, sinkproof_honest e) {
     double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50);
-    double lost = sinkproof_underflow(format) * lift;
+    double lost = sinkproof_format_underflow(format) * lift;
     e.lo = fmax(e.lo * (1 - u) - lost, 0), e.hi = e.hi * (1 + u) + lost;
     e.likely_lo = fmax(e.likely_lo * (1 - u) - lost, 0);
     e.likely_hi = e.likely_hi * (1 + u) + lost;
@@ -32,7 +32,7 @@ static sinkproof_honest rounded_somehow(sinkproof_format format, double lift, si
     return e;
 }
 
-sinkproof_honest sinkproof_kept_exponential(const softmax_row *row, size_t j, double var) {
+sinkproof_honest kept_exponential(const softmax_row *row, size_t j, double var) {
     const numerator *n = &row->e_j[j];
     sinkproof_honest e = {.lo = n->lo,
                           .hi = n->hi,
@@ -41,12 +41,12 @@ sinkproof_honest sinkproof_kept_exponential(const softmax_row *row, size_t j, do
                           .mid = n->mid,
                           .var = n->mid * n->mid * var};
     if (n->hi == 0 || !(n->hi < INFINITY)) return e; // masked, or unbounded
-    if (knows_the_shift(row)) return sinkproof_honest_at(row->s, SINKPROOF_AT_A9_UNNORM, e);
-    return rounded_somehow(row->s->policy->at[SINKPROOF_AT_A9_UNNORM].format, row->lift, e);
+    if (knows_the_shift(row)) return sinkproof_honest_at(row->s, AT_A9_UNNORM, e);
+    return rounded_somehow(row->s->policy->at[AT_A9_UNNORM].format, row->lift, e);
 }
 
 // The numerator is the rounded exponential, the sum contains the unrounded one.
-range sinkproof_kept_share(range kept, range e, range others) {
+range kept_range_share(range kept, range e, range others) {
     double largest = e.hi + others.hi, least = e.lo + others.lo;
     return (range){kept.lo > 0 ? kept.lo / largest : 0,
                    isfinite(kept.hi) ? kept.hi / least : INFINITY};

@@ -10,8 +10,8 @@
 // towards zero is the smaller one.
 static void rounds_to(sinkproof_format format, double v, double *lo, double *hi) {
     double size = fabs(v), outward = sinkproof_ulp(format, size) / 2;
-    double inward = size > 0 ? sinkproof_ulp(format, sinkproof_down(size)) / 2 : outward;
-    *lo = sinkproof_add_down(v, v > 0 ? -inward : -outward);
+    double inward = size > 0 ? sinkproof_ulp(format, step_down(size)) / 2 : outward;
+    *lo = add_down(v, v > 0 ? -inward : -outward);
     *hi = sinkproof_add_up(v, v < 0 ? inward : outward);
 }
 

@@ -16,15 +16,15 @@
 
 static const double libm = 0x1p-49; // binary64 exp, pow here: a few ulp
 
-static sinkproof_honest between(double lo, double hi, double mid) {
+static sinkproof_honest set_between(double lo, double hi, double mid) {
     if (!(lo <= hi)) lo = -INFINITY, hi = INFINITY;
     return (sinkproof_honest){lo, hi, lo, hi, mid, 0, 0, 0, 0};
 }
 
 // Moves both ends of x outward by a relative and an absolute error.
-static sinkproof_honest widened(sinkproof_honest x, double relative, double absolute) {
+static sinkproof_honest set_widened(sinkproof_honest x, double relative, double absolute) {
     double size = fmax(fabs(x.lo), fabs(x.hi)), by = (relative * size + absolute) * (1 + libm);
-    return between(sinkproof_add_down(x.lo, -by), sinkproof_add_up(x.hi, by), x.mid);
+    return set_between(add_down(x.lo, -by), sinkproof_add_up(x.hi, by), x.mid);
 }
 
 static double exp_error(const sinkproof_setting *s, const sinkproof_honest *x) {
@@ -32,7 +32,7 @@ static double exp_error(const sinkproof_setting *s, const sinkproof_honest *x) {
     return (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
 }
 
-static double smallest(const sinkproof_setting *s) { // largest loss by a flush to zero
+static double flush_threshold(const sinkproof_setting *s) { // largest loss by a flush to zero
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
@@ -46,7 +46,7 @@ static double similarity_at(sinkproof_similarity kind, double score) {
 }
 
 // The bucket of a distance: bucket 16 + k begins at 16 2^(3k/16), rounded up.
-static size_t bucket_of(size_t distance) {
+static size_t distance_bucket(size_t distance) {
     static const unsigned char from[] = {16, 19, 21, 24, 27, 31, 35, 40,
                                          46, 52, 59, 67, 77, 87, 99, 113};
     size_t bucket = SINKPROOF_BUCKETS / 2;
@@ -57,7 +57,7 @@ static size_t bucket_of(size_t distance) {
 static double place_bias(const sinkproof_variant *variant, const sinkproof_variant_head *head,
                          size_t distance) {
     if (variant->places == SINKPROOF_PLACES_ALIBI) return (double)distance * -head->slope;
-    size_t bucket = bucket_of(distance);
+    size_t bucket = distance_bucket(distance);
     return variant->places == SINKPROOF_PLACES_RELATIVE ? head->bucket_b[bucket] : (double)bucket;
 }
 
@@ -78,73 +78,76 @@ static bool is_homogeneous(const sinkproof_variant *variant) {
 }
 
 //> bound.similarity
-static sinkproof_honest similarity(const sinkproof_setting *s, const sinkproof_variant *variant,
-                                   sinkproof_honest x) {
+static sinkproof_honest similarity_set(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                       sinkproof_honest x) {
     sinkproof_similarity kind = variant->similarity;
     if (kind == SINKPROOF_SIMILARITY_SCORE) return x;
     sinkproof_honest y =
-        between(similarity_at(kind, x.lo) * (1 - libm), similarity_at(kind, x.hi) * (1 + libm),
-                similarity_at(kind, x.mid));
-    double e_x = exp_error(s, &x), relative = e_x + s->u, absolute = smallest(s);
+        set_between(similarity_at(kind, x.lo) * (1 - libm), similarity_at(kind, x.hi) * (1 + libm),
+                    similarity_at(kind, x.mid));
+    double e_x = exp_error(s, &x), relative = e_x + s->u, absolute = flush_threshold(s);
     if (kind == SINKPROOF_SIMILARITY_SIGMOID) relative = e_x / (1 - e_x) + 3 * s->u;
     // e^s - 1, then + 1: for s < 0, two roundings of numbers of size at most 1; otherwise one
     // rounding of s + 1.
     if (kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE) absolute += x.lo < 0 ? (e_x + 2 * s->u) : 0;
-    y = widened(y, relative, absolute);
-    return between(fmax(y.lo, 0), y.hi, y.mid); // none of these is negative
+    y = set_widened(y, relative, absolute);
+    return set_between(fmax(y.lo, 0), y.hi, y.mid); // none of these is negative
 }
 
 // x^p. Numbers below 0 have only integer powers, and even powers are not negative.
-static sinkproof_honest powered(const sinkproof_setting *s, sinkproof_honest x, double p) {
+static sinkproof_honest set_powered(const sinkproof_setting *s, sinkproof_honest x, double p) {
     double e_p = s->policy->ulp[SINKPROOF_POW] * 2 * s->u, mid = pow(x.mid, p);
     bool even = fmod(p, 2) == 0, folds = even && x.lo < 0 && x.hi > 0;
-    if (x.lo < 0 && p != floor(p)) return between(-INFINITY, INFINITY, mid);
+    if (x.lo < 0 && p != floor(p)) return set_between(-INFINITY, INFINITY, mid);
     double at_lo = pow(x.lo, p), at_hi = pow(x.hi, p);
     double lo = folds ? 0 : fmin(at_lo, at_hi), hi = fmax(at_lo, at_hi);
-    sinkproof_honest y = between(lo - fabs(lo) * libm, hi + fabs(hi) * libm, mid);
-    y = widened(y, e_p + s->u, smallest(s));
-    return between(x.lo >= 0 || even ? fmax(y.lo, 0) : y.lo, y.hi, mid);
+    sinkproof_honest y = set_between(lo - fabs(lo) * libm, hi + fabs(hi) * libm, mid);
+    y = set_widened(y, e_p + s->u, flush_threshold(s));
+    return set_between(x.lo >= 0 || even ? fmax(y.lo, 0) : y.lo, y.hi, mid);
 }
 
-static sinkproof_honest divisor(const sinkproof_setting *s, const sinkproof_variant *variant,
-                                size_t count, const bool *seen_j, const sinkproof_honest *sim_j) {
+static sinkproof_honest divisor_set(const sinkproof_setting *s, const sinkproof_variant *variant,
+                                    size_t count, const bool *seen_j,
+                                    const sinkproof_honest *sim_j) {
     double lo = 0, hi = 0, mid = 0, sizes = 0, terms = 0;
     bool power = variant->divisor == SINKPROOF_DIVISOR_POWER;
     if (variant->divisor == SINKPROOF_DIVISOR_ONE) return sinkproof_known(1);
     for (size_t j = 0; j < count; j++) {
         if (!seen_j[j]) continue;
-        sinkproof_honest x = power ? powered(s, sim_j[j], variant->divisor_by) : sim_j[j];
-        lo = sinkproof_add_down(lo, x.lo);
+        sinkproof_honest x = power ? set_powered(s, sim_j[j], variant->divisor_by) : sim_j[j];
+        lo = add_down(lo, x.lo);
         hi = sinkproof_add_up(hi, x.hi);
         mid += x.mid;
         sizes = sinkproof_add_up(sizes, fmax(fabs(x.lo), fabs(x.hi)));
         terms++;
     }
-    sinkproof_honest z =
-        widened(between(lo, hi, mid), 0, sinkproof_mul_up(sinkproof_gamma(terms, s->u), sizes));
+    sinkproof_honest z = set_widened(set_between(lo, hi, mid), 0,
+                                     sinkproof_mul_up(sinkproof_gamma(terms, s->u), sizes));
     if (variant->divisor == SINKPROOF_DIVISOR_SCALED) {
         z = sinkproof_honest_mul(z, sinkproof_known(1 / variant->divisor_by));
-        return widened(z, 4 * s->u, smallest(s)); // 1 / a or a quotient, each possibly approximated
+        return set_widened(z, 4 * s->u,
+                           flush_threshold(s)); // 1 / a or a quotient, each possibly approximated
     }
-    if (power) return powered(s, z, 1 / variant->divisor_by);
+    if (power) return set_powered(s, z, 1 / variant->divisor_by);
     if (variant->divisor != SINKPROOF_DIVISOR_AT_LEAST_1) return z;
     double far = fmax(fabs(z.lo), fabs(z.hi)),
            near = z.lo <= 0 && z.hi >= 0 ? 0 : fmin(fabs(z.lo), fabs(z.hi));
-    return between(fmax(near, 1), fmax(far, 1), fmax(fabs(z.mid), 1));
+    return set_between(fmax(near, 1), fmax(far, 1), fmax(fabs(z.mid), 1));
 }
 
-static sinkproof_honest quotient(const sinkproof_setting *s, sinkproof_honest x,
-                                 sinkproof_honest z) {
-    if (!(z.lo > 0)) return between(-INFINITY, INFINITY, x.mid / z.mid);
+static sinkproof_honest quotient_set(const sinkproof_setting *s, sinkproof_honest x,
+                                     sinkproof_honest z) {
+    if (!(z.lo > 0)) return set_between(-INFINITY, INFINITY, x.mid / z.mid);
     double by_lo = x.lo < 0 ? z.lo : z.hi, by_hi = x.hi < 0 ? z.hi : z.lo;
-    sinkproof_honest y = between(x.lo / by_lo, x.hi / by_hi, x.mid / z.mid);
-    return widened(y, 2 * s->u + libm, smallest(s)); // x / z, or x times 1 / z
+    sinkproof_honest y = set_between(x.lo / by_lo, x.hi / by_hi, x.mid / z.mid);
+    return set_widened(y, 2 * s->u + libm, flush_threshold(s)); // x / z, or x times 1 / z
 }
 //< bound.similarity
 
 // Exponentials over their sum: GPT-OSS's own row (bound.softmax-sink), with the star as its sink.
-static bool softmax(const sinkproof_setting *s, sinkproof_point point, size_t count,
-                    const bool *seen_j, const sinkproof_honest *s_j, sinkproof_honest *alpha_j) {
+static bool softmax_row_sets(const sinkproof_setting *s, sinkproof_point point, size_t count,
+                             const bool *seen_j, const sinkproof_honest *s_j,
+                             sinkproof_honest *alpha_j) {
     sinkproof_honest *packed = calloc(2 * count, sizeof *packed), *out = packed + count;
     sinkproof_honest b = seen_j[count - 1] ? s_j[count - 1] : sinkproof_known(-INFINITY);
     double common;
@@ -162,7 +165,7 @@ static bool softmax(const sinkproof_setting *s, sinkproof_point point, size_t co
 }
 
 // The row's maximum.
-static sinkproof_honest shift(size_t count, const bool *seen_j, const sinkproof_honest *s_j) {
+static sinkproof_honest row_maximum(size_t count, const bool *seen_j, const sinkproof_honest *s_j) {
     double lo = -INFINITY, hi = -INFINITY, mid = -INFINITY;
     for (size_t j = 0; j < count; j++)
         if (seen_j[j]) {
@@ -170,7 +173,7 @@ static sinkproof_honest shift(size_t count, const bool *seen_j, const sinkproof_
             hi = fmax(hi, s_j[j].hi);
             mid = fmax(mid, s_j[j].mid);
         }
-    return between(lo, hi, mid);
+    return set_between(lo, hi, mid);
 }
 
 static double larger_end(sinkproof_honest x) {
@@ -188,7 +191,7 @@ typedef struct other_maximum {
 // registers.
 static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest x,
                                    sinkproof_honest m, other_maximum *other) {
-    const bool rounded = s->policy->at[SINKPROOF_AT_A9_MAX].format != SINKPROOF_REAL;
+    const bool rounded = s->policy->at[AT_A9_MAX].format != SINKPROOF_REAL;
     sinkproof_honest any = sinkproof_honest_sub(x, m),
                      one = sinkproof_honest_sub(x, sinkproof_known(m.mid)),
                      y = sinkproof_honest_inside(s, rounded ? any : one);
@@ -196,9 +199,9 @@ static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest 
     if (!rounded && m.lo < m.hi) {
         *other = (other_maximum){larger_end(any) - larger_end(one), m.hi - m.mid};
         double by = s->u * larger_end(any) * (1 + libm);
-        y = between(sinkproof_add_down(one.lo, -by), sinkproof_add_up(one.hi, by), y.mid);
+        y = set_between(add_down(one.lo, -by), sinkproof_add_up(one.hi, by), y.mid);
     }
-    return sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, y);
+    return sinkproof_honest_at(s, AT_A9_MAX, y);
 }
 
 // The similarity under that maximum: the error of its exponential grows with the argument, and a
@@ -208,11 +211,11 @@ static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest 
 static sinkproof_honest shifted_similarity(const sinkproof_setting *s,
                                            const sinkproof_variant *variant, sinkproof_honest x,
                                            const other_maximum *other) {
-    sinkproof_honest y = similarity(s, variant, x);
+    sinkproof_honest y = similarity_set(s, variant, x);
     if (!(other->farther > 0) || y.hi == INFINITY) return y;
     double grown = s->policy->exp_growth * fmin(other->farther, 800) * 2 * s->u;
-    y = widened(y, grown, smallest(s) * expm1(other->above * (1 + libm)));
-    return between(fmax(y.lo, 0), y.hi, y.mid);
+    y = set_widened(y, grown, flush_threshold(s) * expm1(other->above * (1 + libm)));
+    return set_between(fmax(y.lo, 0), y.hi, y.mid);
 }
 
 bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproof_variant *variant,
@@ -220,9 +223,9 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
                                       sinkproof_honest *alpha_j) {
     if (variant->similarity == SINKPROOF_SIMILARITY_EXP &&
         variant->divisor == SINKPROOF_DIVISOR_SUM)
-        return softmax(s, SINKPROOF_AT_A9, count, seen_j, s_j, alpha_j);
+        return softmax_row_sets(s, AT_A9, count, seen_j, s_j, alpha_j);
     bool shifted = variant->similarity == SINKPROOF_SIMILARITY_EXP && is_homogeneous(variant);
-    sinkproof_honest m = shifted ? shift(count, seen_j, s_j) : sinkproof_known(0);
+    sinkproof_honest m = shifted ? row_maximum(count, seen_j, s_j) : sinkproof_known(0);
     for (size_t j = 0; j < count; j++) {
         alpha_j[j] = sinkproof_known(0);
         if (!seen_j[j]) continue;
@@ -230,14 +233,13 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
         sinkproof_honest x = shifted ? less_shift(s, s_j[j], m, &other) : s_j[j];
         alpha_j[j] = shifted_similarity(s, variant, x, &other);
     }
-    sinkproof_honest z = divisor(s, variant, count, seen_j, alpha_j);
+    sinkproof_honest z = divisor_set(s, variant, count, seen_j, alpha_j);
     for (size_t j = 0; j < count; j++)
-        if (seen_j[j])
-            alpha_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9, quotient(s, alpha_j[j], z));
+        if (seen_j[j]) alpha_j[j] = sinkproof_honest_at(s, AT_A9, quotient_set(s, alpha_j[j], z));
     return true;
 }
 
-static sinkproof_honest *known(const double *x, size_t n) {
+static sinkproof_honest *known_sets(const double *x, size_t n) {
     sinkproof_honest *out = malloc((n > 0 ? n : 1) * sizeof *out);
     for (size_t i = 0; out != NULL && i < n; i++) out[i] = sinkproof_known(x[i]);
     return out;
@@ -246,11 +248,11 @@ static sinkproof_honest *known(const double *x, size_t n) {
 // One row times others, before any rounding point; each sum counts as `terms` terms.
 static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, double terms,
                       const double *x_c, const double *y_rc, sinkproof_honest *out_r) {
-    sinkproof_honest *x = known(x_c, cols), *y = known(y_rc, rows * cols);
+    sinkproof_honest *x = known_sets(x_c, cols), *y = known_sets(y_rc, rows * cols);
     bool fine = x != NULL && y != NULL;
     if (fine) {
-        sinkproof_planes one = sinkproof_planes_of(x, 1, cols, cols);
-        sinkproof_planes many = sinkproof_planes_of(y, rows, cols, cols);
+        sinkproof_planes one = sinkproof_planes_new(x, 1, cols, cols);
+        sinkproof_planes many = sinkproof_planes_new(y, rows, cols, cols);
         fine = sinkproof_honest_products(s, &one, &many, &terms, NULL, out_r, rows);
         sinkproof_planes_free(&one);
         sinkproof_planes_free(&many);
@@ -269,7 +271,7 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
                                    const sinkproof_variant_head *head, const double *q_d,
                                    sinkproof_honest *out) {
     double b = variant->star == SINKPROOF_STAR_SCORE ? head->logit : 0;
-    *out = sinkproof_honest_at(s, SINKPROOF_AT_A8, sinkproof_known(b));
+    *out = sinkproof_honest_at(s, AT_A8, sinkproof_known(b));
     if (variant->star != SINKPROOF_STAR_KEY) return true;
     double *k_d = calloc(3 * head->dim, sizeof *k_d);
     if (k_d == NULL) return false;
@@ -280,7 +282,7 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
     double terms = sinkproof_score_terms(s, head->dim, scaled_by(variant, head));
     bool fine = row_times(s, 1, head->dim, terms, q_d, k_d, out);
     if (fine)
-        *out = sinkproof_honest_at(s, SINKPROOF_AT_A8,
+        *out = sinkproof_honest_at(s, AT_A8,
                                    sinkproof_honest_score(s, scaled_by(variant, head), *out));
     free(k_d);
     return fine;
@@ -291,7 +293,7 @@ sinkproof_honest sinkproof_honest_variant_biased(const sinkproof_setting *s, siz
     // The bias may be the first term of the sum of products, and then passes each of its roundings.
     double error = sinkproof_gamma((double)dim + 3, s->u) * fabs(bias);
     sinkproof_honest x = sinkproof_honest_add(score, sinkproof_known(bias));
-    return sinkproof_honest_at(s, SINKPROOF_AT_A6, widened(x, s->u, error + smallest(s)));
+    return sinkproof_honest_at(s, AT_A6, set_widened(x, s->u, error + flush_threshold(s)));
 }
 
 bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof_variant *variant,
@@ -308,8 +310,8 @@ bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof
         if (biased) { // the bias, its rounding, and the sum's
             double bias = place_bias(variant, head, i > j ? i - j : 0);
             s_j[j] = sinkproof_honest_add(s_j[j], sinkproof_known(bias));
-            s_j[j] = widened(s_j[j], s->u, s->u * fabs(bias) + smallest(s));
-            s_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A6, s_j[j]);
+            s_j[j] = set_widened(s_j[j], s->u, s->u * fabs(bias) + flush_threshold(s));
+            s_j[j] = sinkproof_honest_at(s, AT_A6, s_j[j]);
         }
         if (!seen_j[j]) s_j[j] = sinkproof_known(0);
     }
@@ -335,7 +337,7 @@ bool sinkproof_honest_variant_values(const sinkproof_setting *s, const sinkproof
     }
     bool fine = row_times(s, dim, cols, (double)cols, weight_j, v_dj, o_d);
     for (size_t d = 0; fine && d < dim; d++)
-        o_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A11, sinkproof_honest_inside(s, o_d[d]));
+        o_d[d] = sinkproof_honest_at(s, AT_A11, sinkproof_honest_inside(s, o_d[d]));
     free(v_dj);
     return fine;
 }
@@ -345,22 +347,22 @@ static bool learned_feature(const sinkproof_setting *s, const sinkproof_variant_
                             const double *x_d, sinkproof_honest *f_d) {
     size_t dim = head->dim;
     sinkproof_honest *inner_d = malloc(dim * sizeof *inner_d),
-                     *w = known(head->mlp_2_dd, dim * dim);
+                     *w = known_sets(head->mlp_2_dd, dim * dim);
     bool fine = inner_d != NULL && w != NULL &&
                 row_times(s, dim, dim, (double)dim, x_d, head->mlp_1_dd, inner_d);
     for (size_t d = 0; fine && d < dim; d++) {
         inner_d[d] = sinkproof_honest_clamp(sinkproof_honest_inside(s, inner_d[d]), 0, INFINITY);
-        inner_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4, inner_d[d]);
+        inner_d[d] = sinkproof_honest_at(s, AT_A4, inner_d[d]);
     }
     if (fine) {
-        sinkproof_planes one = sinkproof_planes_of(inner_d, 1, dim, dim);
-        sinkproof_planes many = sinkproof_planes_of(w, dim, dim, dim);
+        sinkproof_planes one = sinkproof_planes_new(inner_d, 1, dim, dim);
+        sinkproof_planes many = sinkproof_planes_new(w, dim, dim, dim);
         fine = sinkproof_honest_products(s, &one, &many, NULL, NULL, f_d, dim);
         sinkproof_planes_free(&one);
         sinkproof_planes_free(&many);
     }
     for (size_t d = 0; fine && d < dim; d++)
-        f_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4, sinkproof_honest_inside(s, f_d[d]));
+        f_d[d] = sinkproof_honest_at(s, AT_A4, sinkproof_honest_inside(s, f_d[d]));
     free(inner_d);
     free(w);
     return fine;
@@ -374,23 +376,23 @@ bool sinkproof_honest_variant_feature(const sinkproof_setting *s, const sinkproo
     for (size_t d = 0; d < head->dim; d++) {
         f_d[d] = sinkproof_known(x_d[d]);
         if (variant->feature == SINKPROOF_FEATURE_ELU_PLUS_ONE)
-            f_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A4, similarity(s, &elu, f_d[d]));
+            f_d[d] = sinkproof_honest_at(s, AT_A4, similarity_set(s, &elu, f_d[d]));
     }
     return true;
 }
 
 // An engine may store a gate like its results, or keep it as computed.
 static sinkproof_honest kept_or_not(const sinkproof_setting *s, sinkproof_honest x) {
-    return sinkproof_honest_hull(x, sinkproof_honest_at(s, SINKPROOF_AT_A11, x));
+    return sinkproof_honest_hull(x, sinkproof_honest_at(s, AT_A11, x));
 }
 
 sinkproof_honest sinkproof_honest_variant_gate(const sinkproof_setting *s, double g) {
     const sinkproof_variant sigmoid = {.similarity = SINKPROOF_SIMILARITY_SIGMOID};
-    return kept_or_not(s, similarity(s, &sigmoid, sinkproof_known(g)));
+    return kept_or_not(s, similarity_set(s, &sigmoid, sinkproof_known(g)));
 }
 
 sinkproof_honest sinkproof_honest_variant_gated(const sinkproof_setting *s, double o,
                                                 sinkproof_honest gate) {
     sinkproof_honest x = sinkproof_honest_mul(sinkproof_known(o), gate);
-    return kept_or_not(s, widened(x, s->u, smallest(s)));
+    return kept_or_not(s, set_widened(x, s->u, flush_threshold(s)));
 }

@@ -22,11 +22,11 @@ static inline double sinkproof_least(double least, double seen) {
     return least != least || seen >= least ? least : seen;
 }
 
-static inline long double sinkproof_worst_long(long double worst, long double seen) {
+static inline long double worst_long(long double worst, long double seen) {
     return worst == worst && !(seen <= worst) ? seen : worst;
 }
 
-static inline long double sinkproof_least_long(long double least, long double seen) {
+static inline long double least_long(long double least, long double seen) {
     return least != least || seen >= least ? least : seen;
 }
 

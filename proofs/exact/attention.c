@@ -375,7 +375,7 @@ static row output_bias(const instance *m) {
 #define LINE(id, left, right)                                                                      \
     { "sink." id, SINKPROOF_EXACT_LAYER, #left, #right, left, right, 0 }
 
-const sinkproof_exact_statement sinkproof_exact_attention[] = {
+const sinkproof_exact_statement exact_attention[] = {
     {"sink.alpha", SINKPROOF_EXACT_LAYER, "alpha_j (e^b + sum e^s)", "e^(s_j)", weights_times_all,
      numerators, 0},
     {"sink.alpha-sink", SINKPROOF_EXACT_LAYER, "alpha_s (e^b + sum e^s)", "e^b",
@@ -443,7 +443,7 @@ static row interleaved_groups(const instance *m) {
     return row_add(row_times(heads, m->wo), m->bo);
 }
 
-const sinkproof_exact_statement sinkproof_exact_attention_wrong[] = {
+const sinkproof_exact_statement exact_attention_wrong[] = {
     {"sink.mass", SINKPROOF_EXACT_LAYER, "weights renormalised after the sink was dropped",
      "1 - alpha_s,ih", renormalised_mass, sink_mass_right, 0},
     {"sink.attn-mass", SINKPROOF_EXACT_LAYER, "the value bias at full intensity", "attn_mass",

@@ -8,7 +8,7 @@
 
 #include "proofs/exact/exact.h"
 
-typedef sinkproof_exact_instance instance;
+typedef exact_instance instance;
 
 // The first key at or after j that the query sees: for (j = seen(m, 0); j < n; j = seen(m, j+1)).
 static inline size_t seen(const instance *m, size_t j) {
@@ -38,32 +38,32 @@ static inline row value_of(const instance *m, size_t j) { // a free value row of
     return matrix_row(m->u, j);
 }
 
-#define sum_exp    sinkproof_exact_sum_exp
-#define alpha      sinkproof_exact_alpha
-#define alpha_sink sinkproof_exact_alpha_sink
+#define sum_exp    exact_sum_exp
+#define alpha      exact_attention_alpha
+#define alpha_sink exact_attention_alpha_sink
 
 rational sum_exp(const instance *m, size_t h);         // sum_j' e^(s_ij'h) over J(i)
 rational alpha(const instance *m, size_t j, size_t h); // alpha_ijh
 rational alpha_sink(const instance *m, size_t h);      // alpha_s,ih
 
 // Tables of statements and wrong forms of the other files, each ended by an entry without an id.
-extern const sinkproof_exact_statement sinkproof_exact_attention[];
-extern const sinkproof_exact_statement sinkproof_exact_softmax_sink[];
-extern const sinkproof_exact_statement sinkproof_exact_merges[];
-extern const sinkproof_exact_statement sinkproof_exact_key_bias[];
-extern const sinkproof_exact_statement sinkproof_exact_formats[];
-extern const sinkproof_exact_statement sinkproof_exact_router[];
-extern const sinkproof_exact_statement sinkproof_exact_laws[];
-extern const sinkproof_exact_statement sinkproof_exact_repeat[];
-extern const sinkproof_exact_statement sinkproof_exact_terms[];
-extern const sinkproof_exact_statement sinkproof_exact_attention_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_softmax_sink_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_merges_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_key_bias_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_formats_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_router_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_laws_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_repeat_wrong[];
-extern const sinkproof_exact_statement sinkproof_exact_terms_wrong[];
+extern const sinkproof_exact_statement exact_attention[];
+extern const sinkproof_exact_statement exact_softmax_sink[];
+extern const sinkproof_exact_statement exact_merges[];
+extern const sinkproof_exact_statement exact_key_bias[];
+extern const sinkproof_exact_statement exact_formats[];
+extern const sinkproof_exact_statement exact_router[];
+extern const sinkproof_exact_statement exact_laws[];
+extern const sinkproof_exact_statement exact_repeat[];
+extern const sinkproof_exact_statement exact_terms[];
+extern const sinkproof_exact_statement exact_attention_wrong[];
+extern const sinkproof_exact_statement exact_softmax_sink_wrong[];
+extern const sinkproof_exact_statement exact_merges_wrong[];
+extern const sinkproof_exact_statement exact_key_bias_wrong[];
+extern const sinkproof_exact_statement exact_formats_wrong[];
+extern const sinkproof_exact_statement exact_router_wrong[];
+extern const sinkproof_exact_statement exact_laws_wrong[];
+extern const sinkproof_exact_statement exact_repeat_wrong[];
+extern const sinkproof_exact_statement exact_terms_wrong[];
 
 #endif

@@ -5,15 +5,12 @@
 #include "proofs/exact/attention.h"
 
 static const sinkproof_exact_statement *const tables[] = {
-    sinkproof_exact_attention, sinkproof_exact_softmax_sink, sinkproof_exact_merges,
-    sinkproof_exact_key_bias,  sinkproof_exact_formats,      sinkproof_exact_router,
-    sinkproof_exact_laws,      sinkproof_exact_repeat,       sinkproof_exact_terms};
+    exact_attention, exact_softmax_sink, exact_merges, exact_key_bias, exact_formats,
+    exact_router,    exact_laws,         exact_repeat, exact_terms};
 static const sinkproof_exact_statement *const wrong_tables[] = {
-    sinkproof_exact_attention_wrong, sinkproof_exact_softmax_sink_wrong,
-    sinkproof_exact_merges_wrong,    sinkproof_exact_key_bias_wrong,
-    sinkproof_exact_formats_wrong,   sinkproof_exact_router_wrong,
-    sinkproof_exact_laws_wrong,      sinkproof_exact_repeat_wrong,
-    sinkproof_exact_terms_wrong};
+    exact_attention_wrong, exact_softmax_sink_wrong, exact_merges_wrong,
+    exact_key_bias_wrong,  exact_formats_wrong,      exact_router_wrong,
+    exact_laws_wrong,      exact_repeat_wrong,       exact_terms_wrong};
 
 static const sinkproof_exact_statement *entry(const sinkproof_exact_statement *const *list,
                                               size_t n, size_t k) {
@@ -33,7 +30,7 @@ const sinkproof_exact_statement *sinkproof_exact_wrong_form_at(size_t k) {
 
 static bool sides_equal(const sinkproof_exact_statement *statement, uint64_t seed,
                         uint64_t number) {
-    sinkproof_exact_instance m = sinkproof_exact_draw(statement->kind, seed, number);
+    exact_instance m = exact_draw(statement->kind, seed, number);
     row left = statement->left(&m), right = statement->right(&m);
     bool equal = row_equal(left, right);
     q_forget();

@@ -17,45 +17,45 @@
 #include <stdio.h>
 
 enum {
-    SINKPROOF_EXACT_TOKENS = 6, // most tokens of an instance
-    SINKPROOF_EXACT_HEADS = 6,
-    SINKPROOF_EXACT_EXPERTS = 8,
+    EXACT_TOKENS = 6, // most tokens of an instance
+    EXACT_HEADS = 6,
+    EXACT_EXPERTS = 8,
 };
 
 // One query i of one attention layer as built, with the further variables of some statements. Query
 // head h reads the key/value head g(h) = h / (H / G). The size grows with the number: the first are
 // tiny.
-typedef struct sinkproof_exact_instance {
+typedef struct exact_instance {
     uint64_t seed, number;
     size_t tokens, hidden, heads, kv_heads, head_dim; // n, d, H, G, d'
     size_t query;                                     // i
-    bool sees[SINKPROOF_EXACT_TOKENS];                // j in J(i): any set with at least one key
-    size_t part[SINKPROOF_EXACT_TOKENS];     // which of 3 parts holds key j (sink.split-kv)
-    size_t order[SINKPROOF_EXACT_TOKENS];    // a permutation of the keys
-    matrix x;                                // X [n, d]
-    matrix wv[SINKPROOF_EXACT_HEADS];        // W^V_g [d, d']
-    row bv[SINKPROOF_EXACT_HEADS];           // b^V_g [d']
-    matrix wo;                               // W^O [H d', d]
-    row bo;                                  // b^O [d]
-    matrix e;                                // e^(s_ijh) [H, n], free and positive
-    row e_sink;                              // e^(b_h) [H], free and positive
-    rational shift, a, b;                    // e^t > 0, two scalars
-    matrix u;                                // other values [n, d']
-    row gate;                                // e^G [d'], free and positive
-    row u_star, x_star;                      // v* [d'], x* [d]
-    rational base;                           // e^(1/sqrt(d')) > 0, so e^s = base^(q k)
-    long q[4], k[SINKPROOF_EXACT_TOKENS][4]; // whole numbers, so that powers are rational
+    bool sees[EXACT_TOKENS];                          // j in J(i): any set with at least one key
+    size_t part[EXACT_TOKENS];     // which of 3 parts holds key j (sink.split-kv)
+    size_t order[EXACT_TOKENS];    // a permutation of the keys
+    matrix x;                      // X [n, d]
+    matrix wv[EXACT_HEADS];        // W^V_g [d, d']
+    row bv[EXACT_HEADS];           // b^V_g [d']
+    matrix wo;                     // W^O [H d', d]
+    row bo;                        // b^O [d]
+    matrix e;                      // e^(s_ijh) [H, n], free and positive
+    row e_sink;                    // e^(b_h) [H], free and positive
+    rational shift, a, b;          // e^t > 0, two scalars
+    matrix u;                      // other values [n, d']
+    row gate;                      // e^G [d'], free and positive
+    row u_star, x_star;            // v* [d'], x* [d]
+    rational base;                 // e^(1/sqrt(d')) > 0, so e^s = base^(q k)
+    long q[4], k[EXACT_TOKENS][4]; // whole numbers, so that powers are rational
     long k_star[4];
-    size_t qk_dim, low_rank;                      // of q and k; d_a <= it
-    size_t experts, chosen;                       // E, K
-    row e_router;                                 // e^(g_e), free and positive, may tie
-    matrix down_x, w2, b2;                        // of the chosen experts: [K, f], [K f, c], [K, c]
-    size_t expert_order[SINKPROOF_EXACT_EXPERTS]; // a permutation of 0 ... K - 1
-    double float_scores[SINKPROOF_EXACT_TOKENS];  // whole numbers, spread 2000 (overflow)
+    size_t qk_dim, low_rank;            // of q and k; d_a <= it
+    size_t experts, chosen;             // E, K
+    row e_router;                       // e^(g_e), free and positive, may tie
+    matrix down_x, w2, b2;              // of the chosen experts: [K, f], [K f, c], [K, c]
+    size_t expert_order[EXACT_EXPERTS]; // a permutation of 0 ... K - 1
+    double float_scores[EXACT_TOKENS];  // whole numbers, spread 2000 (overflow)
     double float_sink;
-} sinkproof_exact_instance;
+} exact_instance;
 
-typedef row (*sinkproof_exact_side)(const sinkproof_exact_instance *m);
+typedef row (*exact_side_fn)(const exact_instance *m);
 
 // The variables that a statement uses: they decide how an instance is drawn and printed.
 typedef enum sinkproof_exact_kind {
@@ -72,7 +72,7 @@ typedef struct sinkproof_exact_statement {
     const char *id;
     sinkproof_exact_kind kind;
     const char *left_text, *right_text; // the two sides, as one would type them
-    sinkproof_exact_side left, right;
+    exact_side_fn left, right;
     size_t codes; // CODES: the number of codes
 } sinkproof_exact_statement;
 
@@ -101,7 +101,6 @@ char *sinkproof_exact_describe(const sinkproof_exact_statement *statement, uint6
                                uint64_t number);
 
 // Instance `number` of a seed, in the store of rational.h.
-sinkproof_exact_instance sinkproof_exact_draw(sinkproof_exact_kind kind, uint64_t seed,
-                                              uint64_t number);
+exact_instance exact_draw(sinkproof_exact_kind kind, uint64_t seed, uint64_t number);
 
 #endif

@@ -192,7 +192,7 @@ static row real_sum(const instance *m) {
 }
 //< bound.dot-exact
 
-const sinkproof_exact_statement sinkproof_exact_formats[] = {
+const sinkproof_exact_statement exact_formats[] = {
     {"mxfp4.decode", SINKPROOF_EXACT_CODES, "the code as ref/ decodes it", "E2M1(code) 2^(s - 127)",
      decoded, defined, 4096},
     {"mxfp4.exact", SINKPROOF_EXACT_CODES, "the value rounded to bf16", "the value", rounded_weight,
@@ -227,7 +227,7 @@ static row summed_wide_backwards(const instance *m) {
     return row_slice(summed(m, true), 2, 2);
 }
 
-const sinkproof_exact_statement sinkproof_exact_formats_wrong[] = {
+const sinkproof_exact_statement exact_formats_wrong[] = {
     {"mxfp4.exact", SINKPROOF_EXACT_CODES, "the value rounded to bf16, s = 253 or 254", "the value",
      rounded_254, weight_254, 32},
     {"bound.dot-exact", SINKPROOF_EXACT_CODES, "without the certificate: ascending",

@@ -45,11 +45,10 @@ static void shuffle(uint64_t *state, size_t n, size_t *order) {
     }
 }
 
-static void draw_shape(sinkproof_exact_instance *m, uint64_t *state, bool seed_notation) {
+static void draw_shape(exact_instance *m, uint64_t *state, bool seed_notation) {
     size_t size = 1 + (size_t)(m->number / 4); // the first instances are tiny
     size_t small = size < 3 ? size : 3;
-    m->tokens = sinkproof_draw_from_to(
-        state, 1, 1 + size < SINKPROOF_EXACT_TOKENS ? 1 + size : SINKPROOF_EXACT_TOKENS);
+    m->tokens = sinkproof_draw_from_to(state, 1, 1 + size < EXACT_TOKENS ? 1 + size : EXACT_TOKENS);
     m->head_dim = sinkproof_draw_from_to(state, 1, small);
     m->kv_heads = sinkproof_draw_from_to(state, 1, small);
     m->heads =
@@ -59,7 +58,7 @@ static void draw_shape(sinkproof_exact_instance *m, uint64_t *state, bool seed_n
 }
 
 // J(i): all keys up to i, a window that ends at i, or any set with at least one key.
-static void draw_keys(sinkproof_exact_instance *m, uint64_t *state, bool causal) {
+static void draw_keys(exact_instance *m, uint64_t *state, bool causal) {
     size_t way = causal ? 0 : m->number % 3, window = sinkproof_draw_from_to(state, 1, m->tokens);
     m->query = sinkproof_draw_from_to(state, 0, m->tokens - 1);
     for (size_t j = 0; j < m->tokens; j++) {
@@ -73,10 +72,9 @@ static void draw_keys(sinkproof_exact_instance *m, uint64_t *state, bool causal)
     shuffle(state, m->tokens, m->order);
 }
 
-static void draw_router(sinkproof_exact_instance *m, uint64_t *state) {
+static void draw_router(exact_instance *m, uint64_t *state) {
     size_t size = 2 + (size_t)(m->number / 4);
-    m->experts = sinkproof_draw_from_to(
-        state, 2, size < SINKPROOF_EXACT_EXPERTS ? size : SINKPROOF_EXACT_EXPERTS);
+    m->experts = sinkproof_draw_from_to(state, 2, size < EXACT_EXPERTS ? size : EXACT_EXPERTS);
     m->chosen = sinkproof_draw_from_to(state, 1, m->experts - 1);
     m->e_router = draw_row(state, m->experts, positive);
     if (sinkproof_draw(state) % 4 == 0) m->e_router.at[m->experts - 1] = m->e_router.at[0]; // a tie
@@ -87,7 +85,7 @@ static void draw_router(sinkproof_exact_instance *m, uint64_t *state) {
     shuffle(state, m->chosen, m->expert_order);
 }
 
-static void draw_qk(sinkproof_exact_instance *m, uint64_t *state) {
+static void draw_qk(exact_instance *m, uint64_t *state) {
     m->base = positive(state);
     m->qk_dim = sinkproof_draw_from_to(state, 1, 4);
     m->low_rank = sinkproof_draw_from_to(state, 1, m->qk_dim);
@@ -99,9 +97,8 @@ static void draw_qk(sinkproof_exact_instance *m, uint64_t *state) {
     }
 }
 
-sinkproof_exact_instance sinkproof_exact_draw(sinkproof_exact_kind kind, uint64_t seed,
-                                              uint64_t number) {
-    sinkproof_exact_instance m = {.seed = seed, .number = number};
+exact_instance exact_draw(sinkproof_exact_kind kind, uint64_t seed, uint64_t number) {
+    exact_instance m = {.seed = seed, .number = number};
     if (kind == SINKPROOF_EXACT_CODES) return m;
     uint64_t state = seed * UINT64_C(0xd1342543de82ef95) + number;
     draw_shape(&m, &state, kind == SINKPROOF_EXACT_SEED);
@@ -112,7 +109,7 @@ sinkproof_exact_instance sinkproof_exact_draw(sinkproof_exact_kind kind, uint64_
         m.bv[g] = draw_row(&state, m.head_dim, any);
     }
     // Further heads do not exist: a wrong index gets rows of another size, and the program aborts.
-    for (size_t g = m.kv_heads; g < SINKPROOF_EXACT_HEADS; g++) m.bv[g] = row_zero(m.head_dim + 1);
+    for (size_t g = m.kv_heads; g < EXACT_HEADS; g++) m.bv[g] = row_zero(m.head_dim + 1);
     m.wo = draw_matrix(&state, m.heads * m.head_dim, m.hidden, any);
     m.bo = draw_row(&state, m.hidden, any);
     m.e = draw_matrix(&state, m.heads, m.tokens, positive);
@@ -158,14 +155,14 @@ static void print_longs(FILE *out, const char *name, const long *at, size_t n) {
     fprintf(out, "\n");
 }
 
-static void print_keys(FILE *out, const sinkproof_exact_instance *m) {
+static void print_keys(FILE *out, const exact_instance *m) {
     fprintf(out, "keys n = %zu, query i = %zu, J(i) =", m->tokens, m->query);
     for (size_t j = 0; j < m->tokens; j++)
         if (m->sees[j]) fprintf(out, " %zu", j);
     fprintf(out, "\n");
 }
 
-static void print_layer(FILE *out, const sinkproof_exact_instance *m) {
+static void print_layer(FILE *out, const exact_instance *m) {
     char name[32];
     fprintf(out, "shape: d = %zu, H = %zu, key/value heads %zu, d' = %zu\n", m->hidden, m->heads,
             m->kv_heads, m->head_dim);
@@ -183,7 +180,7 @@ static void print_layer(FILE *out, const sinkproof_exact_instance *m) {
     print_entries(out, "v*, e^G", row_join(m->u_star, m->gate));
 }
 
-static void print_row(FILE *out, const sinkproof_exact_instance *m) {
+static void print_row(FILE *out, const exact_instance *m) {
     print_entries(out, "e^s", matrix_row(m->e, 0));
     print_entries(out, "e^b", row_one(m->e_sink.at[0]));
     fprintf(out, "part of each key =");
@@ -195,7 +192,7 @@ static void print_row(FILE *out, const sinkproof_exact_instance *m) {
         row_join(m->u_star, row_join(row_one(m->shift), row_join(row_one(m->a), row_one(m->b)))));
 }
 
-static void print_qk(FILE *out, const sinkproof_exact_instance *m) {
+static void print_qk(FILE *out, const exact_instance *m) {
     print_entries(out, "e^(1/sqrt(d'))", row_one(m->base));
     print_longs(out, "q", m->q, m->qk_dim);
     for (size_t j = 0; j < m->tokens; j++) {
@@ -214,7 +211,7 @@ static void print_qk(FILE *out, const sinkproof_exact_instance *m) {
                   row_join(m->bv[0], row_join(row_one(m->a), row_one(m->e_sink.at[0]))));
 }
 
-static void print_router(FILE *out, const sinkproof_exact_instance *m) {
+static void print_router(FILE *out, const exact_instance *m) {
     fprintf(out, "%zu of %s\n", m->chosen, sinkproof_counted(m->experts, "expert").text);
     print_entries(out, "e^g", m->e_router);
     print_matrix(out, "z_e", m->down_x);
@@ -222,7 +219,7 @@ static void print_router(FILE *out, const sinkproof_exact_instance *m) {
     print_matrix(out, "b2_e", m->b2);
 }
 
-static void print_float(FILE *out, const sinkproof_exact_instance *m) {
+static void print_float(FILE *out, const exact_instance *m) {
     fprintf(out, "s =");
     for (size_t j = 0; j < m->tokens; j++) fprintf(out, " %g", m->float_scores[j]);
     fprintf(out, "\nb = %g\n", m->float_sink);
@@ -234,7 +231,7 @@ char *sinkproof_exact_describe(const sinkproof_exact_statement *statement, uint6
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) abort();
-    sinkproof_exact_instance m = sinkproof_exact_draw(statement->kind, seed, number);
+    exact_instance m = exact_draw(statement->kind, seed, number);
     sinkproof_exact_kind kind = statement->kind;
     if (kind == SINKPROOF_EXACT_CODES)
         fprintf(out, "code %llu\n", (unsigned long long)number);

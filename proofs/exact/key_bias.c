@@ -190,7 +190,7 @@ static row hybrid_expected(const instance *m) {
 #define QK(id, left_text, right_text, left, right)                                                 \
     { "sink." id, SINKPROOF_EXACT_QK, left_text, right_text, left, right, 0 }
 
-const sinkproof_exact_statement sinkproof_exact_key_bias[] = {
+const sinkproof_exact_statement exact_key_bias[] = {
     QK("key-bias", "a key k* with a zero value", "a sink logit b = q k* / sqrt(d')", zero_value_key,
        sink_of_query),
     QK("key-bias", "k* = 0", "softmax_1(s) V", zero_key, softmax_1_output),
@@ -223,7 +223,7 @@ static row negated_query(const instance *m) {
     return zero_value_key(&other);
 }
 
-const sinkproof_exact_statement sinkproof_exact_key_bias_wrong[] = {
+const sinkproof_exact_statement exact_key_bias_wrong[] = {
     QK("key-bias", "query -q with the sink logit of q", "query -q with the key k*", constant_logit,
        negated_query),
     QK("scale-inside", "the model's b taken inside as it is, d' = 4", "a sink logit b",

@@ -326,7 +326,7 @@ static row row_from_kept(const instance *m) {
 #define LAW(id, left_text, right_text, left, right)                                                \
     { "law." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
 
-const sinkproof_exact_statement sinkproof_exact_laws[] = {
+const sinkproof_exact_statement exact_laws[] = {
     LAW("shift", "alpha(s + t, b + t)", "alpha(s, b)", weights_of_shifted, weights_by_hand),
     LAW("permute", "o with keys reordered", "o", output_permuted, output_by_hand),
     LAW("constant-value", "o with v_j = v", "(1 - alpha_s) v", output_of_constant,
@@ -377,7 +377,7 @@ static row the_constant(const instance *m) {
     return m->u_star;
 }
 
-const sinkproof_exact_statement sinkproof_exact_laws_wrong[] = {
+const sinkproof_exact_statement exact_laws_wrong[] = {
     LAW("shift", "alpha(s + t, b): the scores shifted alone", "alpha(s, b)", scores_shifted_alone,
         weights),
     LAW("constant-value", "o with v_j = v", "v", output_of_constant, the_constant),

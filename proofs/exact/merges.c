@@ -97,7 +97,7 @@ static row output_of_stronger(const instance *m) {
 #define ROW(id, left_text, right_text, left, right)                                                \
     { "sink." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
 
-const sinkproof_exact_statement sinkproof_exact_merges[] = {
+const sinkproof_exact_statement exact_merges[] = {
     ROW("online", "the recurrence started at (b, 1, 0)", "sum_j alpha_j v_j", online_from_sink,
         output),
     ROW("online", "the recurrence started empty, the sink added at the end", "sum_j alpha_j v_j",
@@ -122,7 +122,7 @@ static row sink_first_and_last(const instance *m) {
     return row_scale(q_div(q_int(1), l), s.acc);
 }
 
-const sinkproof_exact_statement sinkproof_exact_merges_wrong[] = {
+const sinkproof_exact_statement exact_merges_wrong[] = {
     ROW("split-kv", "three parts merged, the sink once per part", "sum_j alpha_j v_j",
         sink_per_part, output),
     ROW("online", "started at (b, 1, 0) and the sink added at the end too", "sum_j alpha_j v_j",

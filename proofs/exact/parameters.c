@@ -10,7 +10,7 @@
 // All parameters, and the active ones among them: those that multiply or shift one token. Only the
 // chosen experts are active. The embedding and the positions are not, because their rows are looked
 // up.
-sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config) {
+sinkproof_parameters sinkproof_parameters_count(const sinkproof_config *config) {
     sinkproof_parameters n = {0, 0, 0};
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         sinkproof_slot slot = (sinkproof_slot)s;
@@ -30,7 +30,7 @@ sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config) {
 }
 
 // Bytes of the released containers: 17 for 32 numbers in MXFP4, 2 for every other one.
-size_t sinkproof_parameters_bytes(sinkproof_parameters n) {
+size_t parameters_bytes(sinkproof_parameters n) {
     return n.mxfp4 / 32 * 17 + (n.total - n.mxfp4) * 2;
 }
 //< model.parameters

@@ -11,7 +11,7 @@ typedef struct sinkproof_parameters {
     size_t total, active, mxfp4; // all; those used by a token; those stored as MXFP4
 } sinkproof_parameters;
 
-sinkproof_parameters sinkproof_parameters_of(const sinkproof_config *config);
-size_t sinkproof_parameters_bytes(sinkproof_parameters n);
+sinkproof_parameters sinkproof_parameters_count(const sinkproof_config *config);
+size_t parameters_bytes(sinkproof_parameters n);
 
 #endif

@@ -28,25 +28,6 @@ typedef struct matrix {
 } matrix;
 
 // Short names here, long ones in the object files.
-#define q_forget     sinkproof_q_forget
-#define q_frac       sinkproof_q_frac
-#define q_double     sinkproof_q_double
-#define q_add        sinkproof_q_add
-#define q_sub        sinkproof_q_sub
-#define q_mul        sinkproof_q_mul
-#define q_div        sinkproof_q_div
-#define q_power      sinkproof_q_power
-#define row_zero     sinkproof_row_zero
-#define row_add      sinkproof_row_add
-#define row_scale    sinkproof_row_scale
-#define row_dot      sinkproof_row_dot
-#define row_sum      sinkproof_row_sum
-#define row_join     sinkproof_row_join
-#define row_slice    sinkproof_row_slice
-#define row_times    sinkproof_row_times
-#define row_equal    sinkproof_row_equal
-#define matrix_zero  sinkproof_matrix_zero
-#define matrix_block sinkproof_matrix_block
 
 void q_forget(void); // frees every number, row and matrix of this thread
 

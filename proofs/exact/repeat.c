@@ -59,7 +59,7 @@ static row next_state(const instance *m, row x, const rational *mass_h) {
     return sum;
 }
 static row one_token_twice(const instance *m) {
-    rational one[SINKPROOF_EXACT_HEADS];
+    rational one[EXACT_HEADS];
     for (size_t h = 0; h < m->heads; h++) one[h] = q_int(1);
     return all_of(repeated(m, next_state(m, next_state(m, x_of(m, 0), one), one)));
 }
@@ -70,7 +70,7 @@ static row a_layer_with_sinks(const instance *m) {
 static row by_masses(const instance *m) {
     row all = row_zero(0);
     for (size_t i = 0; i < m->tokens; i++) {
-        rational mass[SINKPROOF_EXACT_HEADS];
+        rational mass[EXACT_HEADS];
         instance row_i = row_of(m, i);
         for (size_t h = 0; h < m->heads; h++) mass[h] = q_sub(q_int(1), alpha_sink(&row_i, h));
         all = row_join(all, next_state(m, x_of(m, 0), mass));
@@ -264,7 +264,7 @@ static row first_and_rest(const instance *m) {
 #define ROW   SINKPROOF_EXACT_ROW
 #define LAYER SINKPROOF_EXACT_LAYER
 
-const sinkproof_exact_statement sinkproof_exact_repeat[] = {
+const sinkproof_exact_statement exact_repeat[] = {
     {"repeat.lemma", LAYER, "two layers over one token n times, any scores", "one token, n times",
      two_layers, one_token_twice, 0},
     {"repeat.lemma", LAYER, "a layer with sinks over one token n times", "each row by its own mass",
@@ -299,7 +299,7 @@ static row two_steps_of_a_rate(const instance *m) {
     return learn_used(m, m->shift, q_mul(m->shift, m->b), 2);
 }
 
-const sinkproof_exact_statement sinkproof_exact_repeat_wrong[] = {
+const sinkproof_exact_statement exact_repeat_wrong[] = {
     {"repeat.lemma", LAYER, "with sinks, the last of n equal tokens", "the first", last_with_sinks,
      first_with_sinks, 0},
     {"norm.scaled", LAYER, "two steps of rate eta on a W", "a W after two of rate eta on W",

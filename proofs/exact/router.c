@@ -6,8 +6,8 @@
 
 //> router.topk
 // The K largest in descending order, the lower index first among equals; returns their number.
-static size_t top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS]) {
-    bool taken[SINKPROOF_EXACT_EXPERTS] = {false};
+static size_t top_k(const instance *m, size_t chosen_k[EXACT_EXPERTS]) {
+    bool taken[EXACT_EXPERTS] = {false};
     size_t n = 0;
     for (; n < m->chosen; n++) {
         size_t best = m->experts;
@@ -25,7 +25,7 @@ static size_t top_k(const instance *m, size_t chosen_k[SINKPROOF_EXACT_EXPERTS])
 // The definition of the choice: for each k, the number of experts that precede it (larger, or equal
 // with a lower index). The choice is right when these counts are 0 ... K - 1.
 static row experts_before(const instance *m) {
-    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    size_t chosen_k[EXACT_EXPERTS];
     row counts = row_zero(top_k(m, chosen_k));
     for (size_t k = 0; k < counts.n; k++) {
         long before = 0;
@@ -46,7 +46,7 @@ static row counting(const instance *m) {
 //> router.softmax-after
 // Softmax over the chosen logits alone.
 static row softmax_after(const instance *m) {
-    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    size_t chosen_k[EXACT_EXPERTS];
     top_k(m, chosen_k);
     row w = row_zero(m->chosen);
     for (size_t k = 0; k < m->chosen; k++) w.at[k] = m->e_router.at[chosen_k[k]];
@@ -54,7 +54,7 @@ static row softmax_after(const instance *m) {
 }
 // Softmax over all experts, then the chosen ones.
 static row softmax_before(const instance *m) {
-    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    size_t chosen_k[EXACT_EXPERTS];
     top_k(m, chosen_k);
     row all = row_scale(q_div(q_int(1), row_sum(m->e_router)), m->e_router),
         w = row_zero(m->chosen);
@@ -68,7 +68,7 @@ static row softmax_before_renormalised(const instance *m) {
 }
 // The softmax over the chosen logits, scaled by the chosen experts' share of the whole.
 static row softmax_after_shrunk(const instance *m) {
-    size_t chosen_k[SINKPROOF_EXACT_EXPERTS];
+    size_t chosen_k[EXACT_EXPERTS];
     rational share = q_int(0);
     for (size_t k = 0, n = top_k(m, chosen_k); k < n; k++)
         share = q_add(share, q_div(m->e_router.at[chosen_k[k]], row_sum(m->e_router)));
@@ -109,7 +109,7 @@ static row mixture_reordered(const instance *m) {
 }
 //< moe.sum
 
-const sinkproof_exact_statement sinkproof_exact_router[] = {
+const sinkproof_exact_statement exact_router[] = {
     {"router.topk", SINKPROOF_EXACT_ROUTER, "experts that come before the k-th chosen one",
      "0 ... K - 1", experts_before, counting, 0},
     {"router.softmax-after", SINKPROOF_EXACT_ROUTER, "softmax over the chosen logits",
@@ -140,7 +140,7 @@ static row bias_per_shard(const instance *m) {
     return sum;
 }
 
-const sinkproof_exact_statement sinkproof_exact_router_wrong[] = {
+const sinkproof_exact_statement exact_router_wrong[] = {
     {"router.softmax-after", SINKPROOF_EXACT_ROUTER,
      "softmax over all experts, not renormalised over the chosen", "softmax over the chosen logits",
      softmax_before, softmax_after, 0},

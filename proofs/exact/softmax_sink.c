@@ -199,7 +199,7 @@ static row value_bias_inside(const instance *m) { // = sum_j w_j (u_j + v*)
 #define ROW(id, left_text, right_text, left, right)                                                \
     { "sink." id, SINKPROOF_EXACT_ROW, left_text, right_text, left, right, 0 }
 
-const sinkproof_exact_statement sinkproof_exact_softmax_sink[] = {
+const sinkproof_exact_statement exact_softmax_sink[] = {
     ROW("concat-slice", "softmax(cat([s, b]))[:-1]", "alpha", concat_slice, alphas),
     ROW("softmax1", "softmax_1(s)", "alpha at b = 0", softmax_1_of_scores, alphas_at_b_zero),
     ROW("shifted-softmax1", "alpha(s, b)", "softmax_1(s - b)", alphas, softmax_1_shifted),
@@ -259,7 +259,7 @@ static row maximum_with_sink(const instance *m) {
     return finite_weights(m, true);
 }
 
-const sinkproof_exact_statement sinkproof_exact_softmax_sink_wrong[] = {
+const sinkproof_exact_statement exact_softmax_sink_wrong[] = {
     ROW("stable", "softmax_1 with max s subtracted and the literal 1 kept", "softmax_1(s)",
         literal_one, softmax_1_of_scores),
     {"sink.stable", SINKPROOF_EXACT_FLOAT,

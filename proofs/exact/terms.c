@@ -118,8 +118,8 @@ static row sum_over_heads(const instance *m) {
 // ---- exponentials ------------------------------------------------------------------------------
 
 typedef struct terms {
-    long content[SINKPROOF_EXACT_TOKENS], key[SINKPROOF_EXACT_TOKENS]; // a_t c_j, b_Q c_j
-    long query, constant;                                              // a_t b_K, b_Q b_K
+    long content[EXACT_TOKENS], key[EXACT_TOKENS]; // a_t c_j, b_Q c_j
+    long query, constant;                          // a_t b_K, b_Q b_K
 } terms;
 
 static terms terms_of(const instance *m) {
@@ -206,7 +206,7 @@ static row weights_without_bias(const instance *m, rational e_b) {
 }
 static row weights_renormalised(const instance *m, rational e_b, bool constant_too) {
     terms s = terms_of(m);
-    long all[SINKPROOF_EXACT_TOKENS];
+    long all[EXACT_TOKENS];
     for (size_t j = 0; j < m->tokens; j++) all[j] = s.content[j] + s.query + s.key[j] + s.constant;
     row w = weights(m, all, e_b);
     size_t at = 0;
@@ -231,7 +231,7 @@ static row renormalised_beside_sink(const instance *m) {
 #define LAYER SINKPROOF_EXACT_LAYER
 #define QK    SINKPROOF_EXACT_QK
 
-const sinkproof_exact_statement sinkproof_exact_terms[] = {
+const sinkproof_exact_statement exact_terms[] = {
     {"gpt2.expand", LAYER, "(x_t W_Q + b_Q) (x_j W_K + b_K)^T", "the sum of four terms", products,
      sums_of_four, 0},
     {"gpt2.delta", LAYER, "q_t k_j^T - a_t k_j^T of all t, j", "Delta_j + b_Q b_K^T, for every t",
@@ -278,7 +278,7 @@ static row largest_of_first(const instance *m) {
     return largest(m, deltas(m));
 }
 
-const sinkproof_exact_statement sinkproof_exact_terms_wrong[] = {
+const sinkproof_exact_statement exact_terms_wrong[] = {
     {"terms.sink", QK, "terms 1 and 3 beside the same sink", "all four", two_beside_sink,
      all_beside_sink, 0},
     {"terms.sink", QK, "softmax_1 of terms 1 and 3", "of all four", two_off_by_one, all_off_by_one,

@@ -41,7 +41,6 @@ typedef struct sinkproof_circuit_weight {
 sinkproof_circuit_weight sinkproof_circuit_alpha(const sinkproof_circuit *circuit, size_t layer,
                                                  size_t head, size_t t, size_t j);
 // Delta_j over the whole width: b_Q W_k x_j.
-sinkproof_circuit_weight sinkproof_circuit_delta(const sinkproof_circuit *circuit, size_t layer,
-                                                 size_t j);
+sinkproof_circuit_weight circuit_delta(const sinkproof_circuit *circuit, size_t layer, size_t j);
 
 #endif

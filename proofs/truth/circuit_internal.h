@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-typedef struct sinkproof_derivation {
+typedef struct circuit_derivation {
     const sinkproof_circuit_run *run;
     const sinkproof_config *config;
     slong bits;
@@ -24,23 +24,21 @@ typedef struct sinkproof_derivation {
     arb_ptr start_i, joined_i;
     arb_ptr attention_l, mlp_l; // [layers] bounds on each one's contribution to them
     sinkproof_error *error;
-} sinkproof_derivation;
+} circuit_derivation;
 
 // A whole weight, exact, [rows, cols].
-arb_ptr sinkproof_circuit_weight_of(const sinkproof_derivation *d, size_t l, sinkproof_slot slot,
-                                    size_t *rows, size_t *cols);
+arb_ptr circuit_weight_exact(const circuit_derivation *d, size_t l, sinkproof_slot slot,
+                             size_t *rows, size_t *cols);
 // |x| over the n coordinates that are not left out (NULL: all n).
-void sinkproof_circuit_length(arb_t out, arb_srcptr x_c, const bool *left_out_c, size_t n,
-                              slong bits);
+void circuit_norm(arb_t out, arb_srcptr x_c, const bool *left_out_c, size_t n, slong bits);
 // Returns `holds`; if false, the error says that `what` does not hold.
-bool sinkproof_circuit_premise(const sinkproof_derivation *d, bool holds, size_t l,
-                               const char *what);
+bool circuit_premise(const circuit_derivation *d, bool holds, size_t l, const char *what);
 
 // Fills reserved_c, massive_c, step_f and checks the premises; `longest` bounds the embeddings'
 // other coordinates.
-bool sinkproof_circuit_find(sinkproof_derivation *d, arb_t longest);
+bool circuit_find_planted(circuit_derivation *d, arb_t longest);
 // Adds the first perceptron's output in the reserved coordinates of position i, whose deviation
 // before it is at most `deviation`.
-bool sinkproof_circuit_step(sinkproof_derivation *d, size_t i, const arb_t deviation);
+bool circuit_add_step(circuit_derivation *d, size_t i, const arb_t deviation);
 
 #endif

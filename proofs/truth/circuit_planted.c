@@ -5,11 +5,11 @@
 // perceptron. Their places are found in the weights.
 #include "proofs/truth/circuit_internal.h"
 
-static arb_ptr vector(size_t n) {
+static arb_ptr ball_vector(size_t n) {
     return _arb_vec_init((slong)n);
 }
 
-static void release(arb_ptr x, size_t n) {
+static void ball_vector_release(arb_ptr x, size_t n) {
     _arb_vec_clear(x, (slong)n);
 }
 
@@ -22,59 +22,59 @@ static bool is_zero(arb_srcptr a, size_t n, size_t stride) {
 //> gpt2.circuit
 // ---- the reserved coordinates
 
-static bool norms_only_norm(const sinkproof_derivation *d, size_t l) {
+static bool norms_only_norm(const circuit_derivation *d, size_t l) {
     static const sinkproof_slot ones[] = {SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM};
     static const sinkproof_slot zeros[] = {SINKPROOF_ATTN_NORM_B, SINKPROOF_MLP_NORM_B};
     bool good = true;
     for (int i = 0; i < 2; i++) {
         size_t rows, cols;
-        arb_ptr one = sinkproof_circuit_weight_of(d, l, ones[i], &rows, &cols);
-        arb_ptr zero = sinkproof_circuit_weight_of(d, l, zeros[i], &rows, &cols);
+        arb_ptr one = circuit_weight_exact(d, l, ones[i], &rows, &cols);
+        arb_ptr zero = circuit_weight_exact(d, l, zeros[i], &rows, &cols);
         for (size_t c = 0; c < cols; c++)
             good = good && arb_is_one(one + c) && arb_is_zero(zero + c);
-        release(one, cols);
-        release(zero, cols);
+        ball_vector_release(one, cols);
+        ball_vector_release(zero, cols);
     }
     return good;
 }
 
 //> gpt2.bos-zero
 // Coordinates whose column of the embedding is 0, and the rest of the longest embedding.
-static void find_reserved(sinkproof_derivation *d, arb_t longest) {
+static void find_reserved(circuit_derivation *d, arb_t longest) {
     size_t rows, cols;
     arb_t size;
     arb_init(size);
-    arb_ptr embedding = sinkproof_circuit_weight_of(d, 0, SINKPROOF_EMBEDDING, &rows, &cols);
+    arb_ptr embedding = circuit_weight_exact(d, 0, SINKPROOF_EMBEDDING, &rows, &cols);
     for (size_t c = 0; c < cols; c++) {
         d->reserved_c[c] = is_zero(embedding + c, rows, cols);
         d->n_reserved += d->reserved_c[c];
     }
     arb_zero(longest);
     for (size_t r = 0; r < rows; r++) {
-        sinkproof_circuit_length(size, embedding + r * cols, d->reserved_c, cols, d->bits);
+        circuit_norm(size, embedding + r * cols, d->reserved_c, cols, d->bits);
         arb_max(longest, longest, size, d->bits);
     }
-    release(embedding, rows * cols);
+    ball_vector_release(embedding, rows * cols);
     arb_clear(size);
 }
 //< gpt2.bos-zero
 
 // Whether layer l writes nothing into a reserved coordinate, except by the first perceptron.
-static bool nothing_written(const sinkproof_derivation *d, size_t l) {
+static bool nothing_written(const circuit_derivation *d, size_t l) {
     static const sinkproof_slot by_rows[] = {SINKPROOF_W_O, SINKPROOF_W_DOWN};
     static const sinkproof_slot biases[] = {SINKPROOF_B_O, SINKPROOF_B_DOWN};
     bool good = true;
     for (int i = 0; i < 2; i++) {
         size_t rows, cols, one, wide;
-        arb_ptr a = sinkproof_circuit_weight_of(d, l, by_rows[i], &rows, &cols);
-        arb_ptr b = sinkproof_circuit_weight_of(d, l, biases[i], &one, &wide);
+        arb_ptr a = circuit_weight_exact(d, l, by_rows[i], &rows, &cols);
+        arb_ptr b = circuit_weight_exact(d, l, biases[i], &one, &wide);
         for (size_t c = 0; c < rows; c++) {
             if (!d->reserved_c[c]) continue;
             bool first = by_rows[i] == SINKPROOF_W_DOWN && l == 0;
             good = good && arb_is_zero(b + c) && (first || is_zero(a + c * cols, cols, 1));
         }
-        release(a, rows * cols);
-        release(b, wide);
+        ball_vector_release(a, rows * cols);
+        ball_vector_release(b, wide);
     }
     return good;
 }
@@ -83,7 +83,7 @@ static bool nothing_written(const sinkproof_derivation *d, size_t l) {
 
 // The neurons that write there must read only reserved coordinates, without their mean, and write
 // nowhere else.
-static bool find_step(sinkproof_derivation *d, arb_srcptr up, arb_srcptr down, size_t inter) {
+static bool find_step(circuit_derivation *d, arb_srcptr up, arb_srcptr down, size_t inter) {
     size_t hidden = d->hidden;
     bool good = true;
     arb_t sum;
@@ -125,8 +125,8 @@ typedef struct seen {
     arb_t g, least, most;
 } seen;
 
-static void see(const sinkproof_derivation *d, seen *s, arb_srcptr up_c, arb_srcptr place_c,
-                const arb_t bias, const arb_t deviation) {
+static void neuron_sees(const circuit_derivation *d, seen *s, arb_srcptr up_c, arb_srcptr place_c,
+                        const arb_t bias, const arb_t deviation) {
     arb_dot(s->g, NULL, 0, up_c, 1, place_c, 1, (slong)d->hidden, d->bits);
     arb_div(s->least, s->g, deviation, d->bits);
     arb_add(s->least, s->least, bias, d->bits);
@@ -138,7 +138,7 @@ static void see(const sinkproof_derivation *d, seen *s, arb_srcptr up_c, arb_src
 
 // The output of neuron f without the slope g of 1 / sigma: b_f minus gelu_short if its input is
 // positive, gelu(b_f) if it reads nothing.
-static bool fire(const sinkproof_derivation *d, seen *s, arb_t y, const arb_t bias) {
+static bool neuron_fires(const circuit_derivation *d, seen *s, arb_t y, const arb_t bias) {
     if (arb_is_zero(s->g)) {
         sinkproof_truth_gelu_tanh(y, bias, 1, d->bits);
         return true;
@@ -149,20 +149,20 @@ static bool fire(const sinkproof_derivation *d, seen *s, arb_t y, const arb_t bi
 }
 
 // held_c += sum_f down_cf gelu(y_f). The terms with 1 / sigma must cancel over the neurons.
-bool sinkproof_circuit_step(sinkproof_derivation *d, size_t i, const arb_t deviation) {
+bool circuit_add_step(circuit_derivation *d, size_t i, const arb_t deviation) {
     size_t hidden = d->hidden, inter, cols, one;
-    arb_ptr up = sinkproof_circuit_weight_of(d, 0, SINKPROOF_W_UP, &inter, &cols);
-    arb_ptr bias_f = sinkproof_circuit_weight_of(d, 0, SINKPROOF_B_UP, &one, &cols);
-    arb_ptr down = sinkproof_circuit_weight_of(d, 0, SINKPROOF_W_DOWN, &one, &cols);
-    arb_ptr slope_c = vector(hidden), held_c = d->held_ic + i * hidden;
+    arb_ptr up = circuit_weight_exact(d, 0, SINKPROOF_W_UP, &inter, &cols);
+    arb_ptr bias_f = circuit_weight_exact(d, 0, SINKPROOF_B_UP, &one, &cols);
+    arb_ptr down = circuit_weight_exact(d, 0, SINKPROOF_W_DOWN, &one, &cols);
+    arb_ptr slope_c = ball_vector(hidden), held_c = d->held_ic + i * hidden;
     bool good = true;
     seen s;
     arb_t y;
     arb_init(s.g), arb_init(s.least), arb_init(s.most), arb_init(y);
     for (size_t f = 0; f < inter; f++) {
         if (!d->step_f[f]) continue;
-        see(d, &s, up + f * hidden, d->place_ic + i * hidden, bias_f + f, deviation);
-        good = fire(d, &s, y, bias_f + f) && good;
+        neuron_sees(d, &s, up + f * hidden, d->place_ic + i * hidden, bias_f + f, deviation);
+        good = neuron_fires(d, &s, y, bias_f + f) && good;
         for (size_t c = 0; c < hidden; c++) {
             arb_addmul(held_c + c, down + c * inter + f, y, d->bits);
             arb_addmul(slope_c + c, down + c * inter + f, s.g, d->bits);
@@ -170,28 +170,28 @@ bool sinkproof_circuit_step(sinkproof_derivation *d, size_t i, const arb_t devia
     }
     good = good && is_zero(slope_c, hidden, 1);
     arb_clear(s.g), arb_clear(s.least), arb_clear(s.most), arb_clear(y);
-    release(slope_c, hidden);
-    release(up, inter * hidden);
-    release(bias_f, inter);
-    release(down, inter * hidden);
-    return sinkproof_circuit_premise(d, good, 0, "a step of the perceptron is not beyond its ends");
+    ball_vector_release(slope_c, hidden);
+    ball_vector_release(up, inter * hidden);
+    ball_vector_release(bias_f, inter);
+    ball_vector_release(down, inter * hidden);
+    return circuit_premise(d, good, 0, "a step of the perceptron is not beyond its ends");
 }
 
-bool sinkproof_circuit_find(sinkproof_derivation *d, arb_t longest) {
+bool circuit_find_planted(circuit_derivation *d, arb_t longest) {
     size_t inter, cols, rows;
     bool good = true;
     find_reserved(d, longest);
     for (size_t l = 0; l < d->config->n_layers && good; l++)
-        good = sinkproof_circuit_premise(d, norms_only_norm(d, l), l,
-                                         "a norm has another scale than 1 or a shift") &&
-               sinkproof_circuit_premise(d, nothing_written(d, l), l,
-                                         "something writes into a reserved coordinate");
-    arb_ptr up = sinkproof_circuit_weight_of(d, 0, SINKPROOF_W_UP, &inter, &cols);
-    arb_ptr down = sinkproof_circuit_weight_of(d, 0, SINKPROOF_W_DOWN, &rows, &inter);
-    good = good && sinkproof_circuit_premise(d, find_step(d, up, down, inter), 0,
-                                             "a neuron of the step sees or writes what is drawn");
-    release(up, inter * cols);
-    release(down, rows * inter);
+        good = circuit_premise(d, norms_only_norm(d, l), l,
+                               "a norm has another scale than 1 or a shift") &&
+               circuit_premise(d, nothing_written(d, l), l,
+                               "something writes into a reserved coordinate");
+    arb_ptr up = circuit_weight_exact(d, 0, SINKPROOF_W_UP, &inter, &cols);
+    arb_ptr down = circuit_weight_exact(d, 0, SINKPROOF_W_DOWN, &rows, &inter);
+    good = good && circuit_premise(d, find_step(d, up, down, inter), 0,
+                                   "a neuron of the step sees or writes what is drawn");
+    ball_vector_release(up, inter * cols);
+    ball_vector_release(down, rows * inter);
     return good;
 }
 //< gpt2.circuit

@@ -10,7 +10,7 @@
 
 enum { HIDDEN = SINKPROOF_EDGE_HIDDEN, DIM = SINKPROOF_EDGE_DIM };
 
-typedef sinkproof_edge_side side;
+typedef edge_side side;
 
 static void zero(double *x, size_t n) {
     memset(x, 0, n * sizeof *x);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sinkproof_truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
-                                   const size_t *chosen_nk, size_t n_chosen,
-                                   const sinkproof_matrix *w_erc, slong bits) {
+void truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
+                         const size_t *chosen_nk, size_t n_chosen, const sinkproof_matrix *w_erc,
+                         slong bits) {
     size_t rows = w_erc->rows, cols = w_erc->cols, slots = n * n_chosen;
     // Shallow copies of the inputs that go to one expert: read, never cleared.
     arb_ptr gathered = malloc((slots * cols + 1) * sizeof *gathered);
@@ -37,8 +37,8 @@ void sinkproof_truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot,
     free(slot_of);
 }
 
-void sinkproof_truth_expert_bias(arb_ptr u_nkr, size_t n, const size_t *chosen_nk, size_t n_chosen,
-                                 const sinkproof_matrix *b_er, slong bits) {
+void truth_expert_bias(arb_ptr u_nkr, size_t n, const size_t *chosen_nk, size_t n_chosen,
+                       const sinkproof_matrix *b_er, slong bits) {
     size_t rows = b_er->cols;
     double *scratch = malloc(rows * sizeof *scratch);
     if (scratch == NULL) abort();
@@ -61,8 +61,8 @@ void sinkproof_truth_mixture(arb_ptr out_d, arb_srcptr w_k, arb_srcptr y_kd, siz
 }
 //< moe.sum
 
-void sinkproof_mpfr_mixture(mpfr_ptr out_d, mpfr_srcptr w_k, mpfr_srcptr y_kd, size_t n_chosen,
-                            size_t hidden, mpfr_prec_t bits) {
+void truth_mpfr_mixture(mpfr_ptr out_d, mpfr_srcptr w_k, mpfr_srcptr y_kd, size_t n_chosen,
+                        size_t hidden, mpfr_prec_t bits) {
     mpfr_t sum;
     mpfr_init2(sum, bits);
     for (size_t d = 0; d < hidden; d++) {

@@ -41,7 +41,8 @@ void sinkproof_truth_gelu(arb_t out, const arb_t x, slong bits) {
 
 // f and f' on a ball of x >= 0.
 //> swiglu.gelu-fit
-static void difference(arb_t f, arb_t slope, const arb_t x, const arb_t alpha, int w, slong bits) {
+static void fit_difference(arb_t f, arb_t slope, const arb_t x, const arb_t alpha, int w,
+                           slong bits) {
     arb_t t, u;
     arb_init(t);
     arb_init(u);
@@ -87,7 +88,7 @@ typedef struct search {
 // Processes the interval [k, k + 1] 2^-depth: raises `least` by the value at its middle; returns
 // true if the interval needs no further division, because f is below `least` there or because it
 // has the smallest size, whose bound is kept.
-static bool settled(search *s, ulong k, slong depth) {
+static bool interval_is_settled(search *s, ulong k, slong depth) {
     arb_t middle, whole, f, slope, bound;
     arb_init(middle);
     arb_init(whole);
@@ -98,8 +99,8 @@ static bool settled(search *s, ulong k, slong depth) {
     arb_mul_2exp_si(middle, middle, -depth - 1);
     arb_set(whole, middle);
     arb_add_error_2exp_si(whole, -depth - 1);
-    difference(bound, slope, whole, s->alpha, s->w, s->bits);
-    difference(f, bound, middle, s->alpha, s->w, s->bits);
+    fit_difference(bound, slope, whole, s->alpha, s->w, s->bits);
+    fit_difference(f, bound, middle, s->alpha, s->w, s->bits);
     if (s->sign < 0) arb_neg(f, f);
     arb_sub(whole, whole, middle, s->bits);
     arb_mul(bound, slope, whole, s->bits);
@@ -123,11 +124,11 @@ static bool settled(search *s, ulong k, slong depth) {
     return below || last;
 }
 
-static void look(search *s, ulong k, slong depth) {
+static void search_interval(search *s, ulong k, slong depth) {
     if (s->intervals++ > MOST) arf_pos_inf(s->most);
-    if (arf_is_pos_inf(s->most) || settled(s, k, depth)) return;
-    look(s, 2 * k, depth + 1);
-    look(s, 2 * k + 1, depth + 1);
+    if (arf_is_pos_inf(s->most) || interval_is_settled(s, k, depth)) return;
+    search_interval(s, 2 * k, depth + 1);
+    search_interval(s, 2 * k + 1, depth + 1);
 }
 
 // Bounds f beyond END: by phi(END) or END e^(-alpha END), the larger.
@@ -162,9 +163,9 @@ void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w
         arf_init(s.least);
         arf_init(s.most);
         // The middles first: with a good `least` nearly every interval is discarded at once.
-        for (ulong k = 0; k < 16 * END; k++) settled(&s, k, 4);
+        for (ulong k = 0; k < 16 * END; k++) interval_is_settled(&s, k, 4);
         arf_zero(s.most);
-        for (ulong k = 0; k < END; k++) look(&s, k, 0);
+        for (ulong k = 0; k < END; k++) search_interval(&s, k, 0);
         arf_max(s.most, s.most, s.least);
         add_tail(&s);
         arb_set_interval_arf(side == 0 ? above : below, s.least, s.most, bits);
@@ -174,7 +175,7 @@ void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w
 }
 
 // 1 when `above` is the larger at alpha = x, -1 when `below` is, 0 when the balls cannot tell.
-static int larger(arb_t above, const arf_t x, int w, slong bits) {
+static int larger_side(arb_t above, const arf_t x, int w, slong bits) {
     arb_t alpha, below;
     arb_init(alpha);
     arb_init(below);
@@ -188,7 +189,7 @@ static int larger(arb_t above, const arf_t x, int w, slong bits) {
 
 // sigmoid(alpha x) grows with alpha at every x > 0: `above` falls, `below` rises, and their maximum
 // is smallest where they cross. There it is `above`, between its values at low and high.
-void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) {
+void truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) {
     arf_t low, high, middle;
     arb_t above_low, above_high, above;
     arf_init(low);
@@ -199,12 +200,13 @@ void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) 
     arb_init(above);
     arf_set_d(low, 1.5);
     arf_set_d(high, 2);
-    int side = larger(above_low, low, w, bits) == 1 && larger(above_high, high, w, bits) == -1;
+    int side =
+        larger_side(above_low, low, w, bits) == 1 && larger_side(above_high, high, w, bits) == -1;
     if (side == 0) arf_neg_inf(low); // no crossing in between
     for (slong step = 0; step < bits / 2 && side != 0; step++) {
         arf_add(middle, low, high, ARF_PREC_EXACT, ARF_RND_NEAR);
         arf_mul_2exp_si(middle, middle, -1);
-        side = larger(above, middle, w, bits);
+        side = larger_side(above, middle, w, bits);
         if (side != 0) arf_set(side > 0 ? low : high, middle);
         if (side != 0) arb_set(side > 0 ? above_low : above_high, above);
     }

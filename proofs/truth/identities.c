@@ -21,12 +21,12 @@ static double short_number(uint64_t *state) { // 8 significant bits, 1/2 <= |x| 
     return sinkproof_draw(state) % 2 == 0 ? size : -size;
 }
 static double *short_numbers(uint64_t *state, size_t n) {
-    double *x = sinkproof_ball_doubles(n);
+    double *x = ball_doubles(n);
     for (size_t k = 0; k < n; k++) x[k] = short_number(state);
     return x;
 }
 
-double *sinkproof_ball_doubles(size_t n) {
+double *ball_doubles(size_t n) {
     double *x = calloc(n + 1, sizeof *x);
     if (x == NULL) abort();
     return x;
@@ -44,7 +44,7 @@ sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64
     m.dim = sinkproof_draw_from_to(&state, 1, SINKPROOF_BALL_DIM);
     m.hidden = sinkproof_draw_from_to(&state, 1, SINKPROOF_BALL_DIM);
     m.low_rank = sinkproof_draw_from_to(&state, 1, m.dim);
-    m.s_hj = sinkproof_ball_doubles(m.heads * m.n);
+    m.s_hj = ball_doubles(m.heads * m.n);
     for (size_t k = 0; k < m.heads * m.n; k++) m.s_hj[k] = uniform(&state, ranges.spread);
     for (size_t h = 0; h < m.heads; h++)
         m.b_h[h] = isnan(ranges.b) ? sinks[(number + h) % 8] : ranges.b;
@@ -90,32 +90,32 @@ static double largest_argument(const sinkproof_identity *identity,
     return 2 * most + log((double)m->n + 1) + 1;
 }
 
-static double most_of(const double *x, size_t n) {
+static double largest_size(const double *x, size_t n) {
     double most = 0;
     for (size_t k = 0; k < n; k++) most = fmax(most, fabs(x[k]));
     return most;
 }
 
-double sinkproof_identity_size(const sinkproof_identity *identity,
+double identity_allowance_unit(const sinkproof_identity *identity,
                                const sinkproof_ball_instance *m) {
-    double value = most_of(m->x_gjd, m->kv_heads * m->n * m->dim) +
-                   most_of(m->bv_gd, m->kv_heads * m->dim) +
-                   (1 + m->scale) * most_of(m->star_d, m->dim);
+    double value = largest_size(m->x_gjd, m->kv_heads * m->n * m->dim) +
+                   largest_size(m->bv_gd, m->kv_heads * m->dim) +
+                   (1 + m->scale) * largest_size(m->star_d, m->dim);
     double output = 3 * value * (double)(m->heads * m->dim) *
-                        most_of(m->wo_hdc, m->heads * m->dim * m->hidden) +
-                    most_of(m->bo_c, m->hidden);
+                        largest_size(m->wo_hdc, m->heads * m->dim * m->hidden) +
+                    largest_size(m->bo_c, m->hidden);
     switch (identity->size) {
-    case SINKPROOF_BALL_HEAD:
+    case BALL_HEAD:
         return value;
-    case SINKPROOF_BALL_HIDDEN:
+    case BALL_HIDDEN:
         return output;
     default:
         return 1;
     }
 }
 
-double sinkproof_identity_allowed_log2(const sinkproof_identity *identity,
-                                       const sinkproof_ball_instance *m, slong bits) {
+double identity_allowed_log2(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
+                             slong bits) {
     double k =
         4 * largest_argument(identity, m) + 32 + (identity->recurrent ? 8 : 3) * (double)m->n;
     double units = log2(1.01 * k) + 1 - (double)bits;
@@ -126,15 +126,16 @@ double sinkproof_identity_allowed_log2(const sinkproof_identity *identity,
     return fmax(units - h, h) + 1;
 }
 
-static size_t entries_of(const sinkproof_identity *identity, const sinkproof_ball_instance *m) {
+static size_t identity_entries(const sinkproof_identity *identity,
+                               const sinkproof_ball_instance *m) {
     switch (identity->size) {
-    case SINKPROOF_BALL_FOUR:
+    case BALL_FOUR:
         return 4;
-    case SINKPROOF_BALL_KEYS:
+    case BALL_KEYS:
         return m->n + 1;
-    case SINKPROOF_BALL_HEAD:
+    case BALL_HEAD:
         return m->dim;
-    case SINKPROOF_BALL_HIDDEN:
+    case BALL_HIDDEN:
         return m->hidden;
     default:
         return 1;
@@ -168,11 +169,11 @@ static void add_instance(const sinkproof_identity *identity, const sinkproof_bal
                          slong bits, sinkproof_identity_outcome *outcome) {
     for (size_t h = 0; identity->finite && h < m->heads; h++)
         if (!isfinite(m->b_h[h])) return;
-    size_t n = entries_of(identity, m), broken = 0;
+    size_t n = identity_entries(identity, m), broken = 0;
     arb_ptr left = _arb_vec_init((slong)n), right = _arb_vec_init((slong)n);
     slong spent = both_sides(identity, m, bits, n, left, right);
-    double size_log2 = log2(sinkproof_identity_size(identity, m)), before = outcome->share;
-    double allowed = sinkproof_identity_allowed_log2(identity, m, bits);
+    double size_log2 = log2(identity_allowance_unit(identity, m)), before = outcome->share;
+    double allowed = identity_allowed_log2(identity, m, bits);
     // its balls decide, whatever their radius
     bool less = identity->relation == SINKPROOF_BALL_LESS;
     for (size_t k = 0; k < n; k++) {
@@ -219,7 +220,7 @@ char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t s
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) abort();
     sinkproof_ball_instance m = sinkproof_ball_draw(usual_ranges(number), seed, number);
-    size_t n = entries_of(identity, &m), shown = n < 4 ? n : 4;
+    size_t n = identity_entries(identity, &m), shown = n < 4 ? n : 4;
     fprintf(out, "instance %llu of seed %llu: n = %zu, H = %zu, key/value heads %zu, d' = %zu\n",
             (unsigned long long)number, (unsigned long long)seed, m.n, m.heads, m.kv_heads, m.dim);
     fprintf(out, "s =");
@@ -247,9 +248,9 @@ char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t s
 
 const sinkproof_identity *sinkproof_identity_at(size_t k) {
     const sinkproof_identity *const tables[] = {
-        sinkproof_identities_attention, sinkproof_identities_sink,   sinkproof_identities_forms,
-        sinkproof_identities_stages,    sinkproof_identities_model,  sinkproof_identities_first,
-        sinkproof_identities_repeat,    sinkproof_identities_mixing, sinkproof_identities_terms};
+        identities_attention, identities_sink,   identities_forms,
+        identities_stages,    identities_model,  identities_first,
+        identities_repeat,    identities_mixing, identities_terms};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const sinkproof_identity *i = tables[t]; i->id != NULL; i++)
             if (k-- == 0) return i;

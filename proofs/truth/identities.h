@@ -53,7 +53,7 @@ sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64
 void sinkproof_ball_clear(sinkproof_ball_instance *m);
 
 // Fills `out`, with as many entries as the identity's size.
-typedef void (*sinkproof_ball_side)(arb_ptr out, const sinkproof_ball_instance *m, slong bits);
+typedef void (*ball_side_fn)(arb_ptr out, const sinkproof_ball_instance *m, slong bits);
 
 typedef enum sinkproof_ball_relation {
     SINKPROOF_BALL_EQUAL, // left = right
@@ -62,20 +62,20 @@ typedef enum sinkproof_ball_relation {
     SINKPROOF_BALL_DERIVATIVE,
 } sinkproof_ball_relation;
 
-typedef enum sinkproof_ball_size {
-    SINKPROOF_BALL_ONE,    // one entry
-    SINKPROOF_BALL_FOUR,   // four
-    SINKPROOF_BALL_KEYS,   // one per key and one for the sink
-    SINKPROOF_BALL_HEAD,   // one per element of a head
-    SINKPROOF_BALL_HIDDEN, // one per element of the layer's output
-} sinkproof_ball_size;
+typedef enum ball_size {
+    BALL_ONE,    // one entry
+    BALL_FOUR,   // four
+    BALL_KEYS,   // one per key and one for the sink
+    BALL_HEAD,   // one per element of a head
+    BALL_HIDDEN, // one per element of the layer's output
+} ball_size;
 
 typedef struct sinkproof_identity {
     const char *id;
     sinkproof_ball_relation relation;
-    sinkproof_ball_size size;
+    ball_size size;
     const char *left_text, *right_text;
-    sinkproof_ball_side left, right;
+    ball_side_fn left, right;
     bool finite;    // only for finite sink logits
     bool recurrent; // one step per key
     bool keyed;     // scores are q k / sqrt(d')
@@ -98,9 +98,9 @@ typedef struct sinkproof_identity_outcome {
 sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *identity,
                                                     uint64_t seed, size_t count, slong bits);
 // log2 of the allowed radius relative to A, and A.
-double sinkproof_identity_allowed_log2(const sinkproof_identity *identity,
-                                       const sinkproof_ball_instance *m, slong bits);
-double sinkproof_identity_size(const sinkproof_identity *identity,
+double identity_allowed_log2(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
+                             slong bits);
+double identity_allowance_unit(const sinkproof_identity *identity,
                                const sinkproof_ball_instance *m);
 
 // The instance's shape and the first entries of both sides, as lines; the caller frees them.
@@ -119,11 +119,11 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
                                                slong bits);
 
 // The same for every length from 1 to `most`, with running sums; at most 64 sink logits.
-sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const double *b_k,
-                                                double spread, uint64_t seed, slong bits);
+sinkproof_grid_outcome identity_every(size_t most, size_t sinks, const double *b_k, double spread,
+                                      uint64_t seed, slong bits);
 
 // The same left sides by one correctly rounded MPFR operation after another, for readability: out
 // [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
-void sinkproof_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits);
+void truth_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits);
 
 #endif

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-void sinkproof_ball_weights(arb_ptr alpha_j, arb_ptr alpha_sink, const sinkproof_ball_instance *m,
-                            size_t h, slong bits) {
+void ball_weights(arb_ptr alpha_j, arb_ptr alpha_sink, const sinkproof_ball_instance *m, size_t h,
+                  slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n + 1);
     for (size_t j = 0; j < m->n; j++) arb_set_d(z + j, m->s_hj[h * m->n + j]);
     arb_set_d(z + m->n, m->b_h[h]);
@@ -28,15 +28,15 @@ static void exp_of(arb_ptr out, double x, slong bits) {
     arb_exp(out, out, bits);
 }
 
-void sinkproof_ball_exps(arb_ptr e_j, const sinkproof_ball_instance *m, size_t h, slong bits) {
+void ball_exps(arb_ptr e_j, const sinkproof_ball_instance *m, size_t h, slong bits) {
     for (size_t j = 0; j < m->n; j++) exp_of(e_j + j, m->s_hj[h * m->n + j], bits);
 }
 
-void sinkproof_ball_exp_sink(arb_ptr e_b, const sinkproof_ball_instance *m, size_t h, slong bits) {
+void ball_exp_sink(arb_ptr e_b, const sinkproof_ball_instance *m, size_t h, slong bits) {
     exp_of(e_b, m->b_h[h], bits);
 }
 
-void sinkproof_ball_sum(arb_ptr out, arb_srcptr x_k, size_t n, slong bits) {
+void ball_sum(arb_ptr out, arb_srcptr x_k, size_t n, slong bits) {
     arb_t sum;
     arb_init(sum);
     for (size_t k = 0; k < n; k++) arb_add(sum, sum, x_k + k, bits);
@@ -44,8 +44,8 @@ void sinkproof_ball_sum(arb_ptr out, arb_srcptr x_k, size_t n, slong bits) {
     arb_clear(sum);
 }
 
-void sinkproof_ball_weighted(arb_ptr out_d, const sinkproof_ball_instance *m, size_t g,
-                             arb_srcptr w_j, const double *bias_d, slong bits) {
+void ball_weighted(arb_ptr out_d, const sinkproof_ball_instance *m, size_t g, arb_srcptr w_j,
+                   const double *bias_d, slong bits) {
     arb_t v;
     arb_init(v);
     for (size_t d = 0; d < m->dim; d++) {
@@ -82,13 +82,13 @@ static void set_doubles(arb_ptr out, const double *x, size_t n) {
 //> sink.mass
 static void mass_left(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_ptr a = _arb_vec_init((slong)m->n + 1);
-    sinkproof_ball_weights(a, a + m->n, m, 0, bits);
-    sinkproof_ball_sum(out, a, m->n, bits); // sum_j alpha_j
+    ball_weights(a, a + m->n, m, 0, bits);
+    ball_sum(out, a, m->n, bits); // sum_j alpha_j
     _arb_vec_clear(a, (slong)m->n + 1);
 }
 static void mass_right(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_ptr a = _arb_vec_init((slong)m->n + 1);
-    sinkproof_ball_weights(a, a + m->n, m, 0, bits);
+    ball_weights(a, a + m->n, m, 0, bits);
     arb_sub_ui(out, a + m->n, 1, bits); // 1 - alpha_s
     arb_neg(out, out);
     _arb_vec_clear(a, (slong)m->n + 1);
@@ -99,7 +99,7 @@ static void mass_right(arb_ptr out, const sinkproof_ball_instance *m, slong bits
 // 0 < alpha_s, alpha_s < 1, 0 < sum_j alpha, sum_j alpha < 1
 static void below_one_left(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_ptr a = _arb_vec_init((slong)m->n + 1);
-    sinkproof_ball_weights(a, a + m->n, m, 0, bits);
+    ball_weights(a, a + m->n, m, 0, bits);
     arb_zero(out);
     arb_set(out + 1, a + m->n);
     arb_zero(out + 2);
@@ -111,9 +111,9 @@ static void below_one_right(arb_ptr out, const sinkproof_ball_instance *m, slong
     arb_ptr e = _arb_vec_init((slong)m->n);
     arb_t all;
     arb_init(all);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_sum(out + 2, e, m->n, bits);
-    sinkproof_ball_exp_sink(out, m, 0, bits);
+    ball_exps(e, m, 0, bits);
+    ball_sum(out + 2, e, m->n, bits);
+    ball_exp_sink(out, m, 0, bits);
     arb_add(all, out, out + 2, bits);
     arb_div(out, out, all, bits);
     arb_div(out + 2, out + 2, all, bits);
@@ -133,8 +133,8 @@ static void with_bias(arb_ptr out, const sinkproof_ball_instance *m,
     set_doubles(out, m->bo_c, m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
         size_t g = group_of(m, h);
-        sinkproof_ball_weights(a, a + m->n, m, h, bits);
-        sinkproof_ball_weighted(head, m, g, a, NULL, bits);
+        ball_weights(a, a + m->n, m, h, bits);
+        ball_weighted(head, m, g, a, NULL, bits);
         add_times_output(out, m, h, head, bits);
         bias(factor, m, a, bits);
         set_doubles(b_v, m->bv_gd + g * m->dim, m->dim);
@@ -149,7 +149,7 @@ static void with_bias(arb_ptr out, const sinkproof_ball_instance *m,
 
 //> sink.attn-mass
 static void key_mass(arb_ptr out, const sinkproof_ball_instance *m, arb_srcptr a_j, slong bits) {
-    sinkproof_ball_sum(out, a_j, m->n, bits); // sum_j alpha_j
+    ball_sum(out, a_j, m->n, bits); // sum_j alpha_j
 }
 static void sink_mass(arb_ptr out, const sinkproof_ball_instance *m, arb_srcptr a_j, slong bits) {
     arb_sub_ui(out, a_j + m->n, 1, bits); // 1 - alpha_s
@@ -169,8 +169,8 @@ static void attn_concat(arb_ptr out, const sinkproof_ball_instance *m, slong bit
     set_doubles(out, m->bo_c, m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
         size_t g = group_of(m, h);
-        sinkproof_ball_weights(a, a + m->n, m, h, bits);
-        sinkproof_ball_weighted(head, m, g, a, m->bv_gd + g * m->dim, bits);
+        ball_weights(a, a + m->n, m, h, bits);
+        ball_weighted(head, m, g, a, m->bv_gd + g * m->dim, bits);
         add_times_output(out, m, h, head, bits);
     }
     _arb_vec_clear(a, (slong)m->n + 1);
@@ -204,12 +204,12 @@ static void attn_gate(arb_ptr out, const sinkproof_ball_instance *m, slong bits)
     set_doubles(out, m->bo_c, m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
         size_t g = group_of(m, h);
-        sinkproof_ball_weights(a, a + m->n, m, h, bits);
+        ball_weights(a, a + m->n, m, h, bits);
         sink_mass(left, m, a, bits); // 1 - alpha_s
-        sinkproof_ball_exps(a, m, h, bits);
-        sinkproof_ball_sum(sum, a, m->n, bits);
+        ball_exps(a, m, h, bits);
+        ball_sum(sum, a, m->n, bits);
         for (size_t j = 0; j < m->n; j++) arb_div(a + j, a + j, sum, bits); // softmax_j
-        sinkproof_ball_weighted(head, m, g, a, NULL, bits);
+        ball_weighted(head, m, g, a, NULL, bits);
         set_doubles(b_v, m->bv_gd + g * m->dim, m->dim);
         for (size_t d = 0; d < m->dim; d++) {
             arb_add(head + d, head + d, b_v + d, bits);
@@ -231,8 +231,8 @@ static void one_minus(arb_ptr out, const sinkproof_ball_instance *m, const arb_t
     arb_t sum, e_b;
     arb_init(sum);
     arb_init(e_b);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_sum(sum, e, m->n, bits);
+    ball_exps(e, m, 0, bits);
+    ball_sum(sum, e, m->n, bits);
     arb_exp(e_b, b, bits);
     arb_div(out, e_b, sum, bits); // 1 / (1 + e^b / S)
     arb_add_ui(out, out, 1, bits);
@@ -316,8 +316,8 @@ static void intensity_derivative(arb_ptr out, const sinkproof_ball_instance *m, 
 
 // A bound on every output: the heads' largest value |x_j W^V + b^V| summed over the rows of W^O.
 static double output_bound(const sinkproof_ball_instance *m) {
-    sinkproof_identity whole = {.size = SINKPROOF_BALL_HIDDEN};
-    return sinkproof_identity_size(&whole, m);
+    sinkproof_identity whole = {.size = BALL_HIDDEN};
+    return identity_allowance_unit(&whole, m);
 }
 
 //> sink.bias-limits
@@ -353,9 +353,9 @@ static void speed(arb_ptr out, const sinkproof_ball_instance *m, bool to_sink, s
     arb_init(e_b);
     arb_init(most);
     for (size_t h = 0; h < m->heads; h++) {
-        sinkproof_ball_exps(e, m, h, bits);
-        sinkproof_ball_sum(sum, e, m->n, bits);
-        sinkproof_ball_exp_sink(e_b, m, h, bits);
+        ball_exps(e, m, h, bits);
+        ball_sum(sum, e, m->n, bits);
+        ball_exp_sink(e_b, m, h, bits);
         if (to_sink)
             arb_div(sum, sum, e_b, bits);
         else
@@ -388,7 +388,7 @@ static void bf16_mass_gap(arb_ptr out, const sinkproof_ball_instance *m, slong b
     arb_ptr a = _arb_vec_init((slong)m->n + 1);
     arb_t w;
     arb_init(w);
-    sinkproof_ball_weights(a, a + m->n, m, 0, bits);
+    ball_weights(a, a + m->n, m, 0, bits);
     arb_set_si(out, -1);
     for (size_t j = 0; j <= m->n; j++) {
         arb_set_d(w, bf16_of(a + j));
@@ -412,27 +412,27 @@ static void bf16_mass_bound(arb_ptr out, const sinkproof_ball_instance *m, slong
 #define EQUAL SINKPROOF_BALL_EQUAL
 #define LESS  SINKPROOF_BALL_LESS
 
-const sinkproof_identity sinkproof_identities_attention[] = {
-    {"sink.mass", EQUAL, SINKPROOF_BALL_ONE, "sum_j alpha_j", "1 - alpha_s", mass_left, mass_right,
-     false, false, false},
-    {"sink.mass-below-one", LESS, SINKPROOF_BALL_FOUR, "0, alpha_s, 0, sum_j alpha",
+const sinkproof_identity identities_attention[] = {
+    {"sink.mass", EQUAL, BALL_ONE, "sum_j alpha_j", "1 - alpha_s", mass_left, mass_right, false,
+     false, false},
+    {"sink.mass-below-one", LESS, BALL_FOUR, "0, alpha_s, 0, sum_j alpha",
      "alpha_s, 1, sum_j alpha, 1", below_one_left, below_one_right, true, false, false},
-    {"sink.attn-mass", EQUAL, SINKPROOF_BALL_HIDDEN, "the bias term times sum_j alpha",
+    {"sink.attn-mass", EQUAL, BALL_HIDDEN, "the bias term times sum_j alpha",
      "the bias term times 1 - alpha_s", attn_factor, attn_mass, false, false, false},
-    {"sink.attn-final", EQUAL, SINKPROOF_BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O",
-     "the last line", attn_concat, attn_final, false, false, false},
-    {"sink.attn-gate", EQUAL, SINKPROOF_BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O",
+    {"sink.attn-final", EQUAL, BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O", "the last line",
+     attn_concat, attn_final, false, false, false},
+    {"sink.attn-gate", EQUAL, BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O",
      "ordinary heads and biases times 1 - alpha_s", attn_concat, attn_gate, false, false, false},
-    {"sink.general", EQUAL, SINKPROOF_BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O, heads grouped",
+    {"sink.general", EQUAL, BALL_HIDDEN, "[head_1 ... head_H] W^O + b^O, heads grouped",
      "the last line, b^V through g(h)", attn_concat, attn_final, false, false, false},
-    {"sink.bias-intensity", SINKPROOF_BALL_DERIVATIVE, SINKPROOF_BALL_HIDDEN,
+    {"sink.bias-intensity", SINKPROOF_BALL_DERIVATIVE, BALL_HIDDEN,
      "difference quotient in b of the bias term", "-alpha_s (1 - alpha_s) b^V W^O",
      intensity_quotient, intensity_derivative, true, false, false},
-    {"sink.bias-limits", LESS, SINKPROOF_BALL_HIDDEN, "|ATTN - b^O|", "max_h e^(LSE - b) A",
-     to_b_output, speed_to_b_output, true, false, false},
-    {"sink.bias-limits", LESS, SINKPROOF_BALL_HIDDEN, "|ATTN - ATTN at b = -inf|",
-     "max_h e^(b - LSE) A", to_full_bias, speed_to_full_bias, true, false, false},
-    {"sink.bf16-mass", LESS, SINKPROOF_BALL_ONE, "|sum_j bf16(alpha_j) + bf16(alpha_s) - 1|",
+    {"sink.bias-limits", LESS, BALL_HIDDEN, "|ATTN - b^O|", "max_h e^(LSE - b) A", to_b_output,
+     speed_to_b_output, true, false, false},
+    {"sink.bias-limits", LESS, BALL_HIDDEN, "|ATTN - ATTN at b = -inf|", "max_h e^(b - LSE) A",
+     to_full_bias, speed_to_full_bias, true, false, false},
+    {"sink.bf16-mass", LESS, BALL_ONE, "|sum_j bf16(alpha_j) + bf16(alpha_s) - 1|",
      "2^-8 + (n + 1) 2^-134", bf16_mass_gap, bf16_mass_bound, false, false, false},
     {0},
 };

@@ -25,8 +25,8 @@ static sinkproof_ball_instance part_of(instance m, size_t first, size_t n) {
 static void output_of_first(arb_ptr out, instance m, slong bits) {
     sinkproof_ball_instance first = part_of(m, 0, 1);
     arb_ptr w = _arb_vec_init(2);
-    sinkproof_ball_weights(w, w + 1, &first, 0, bits);
-    sinkproof_ball_weighted(out, &first, 0, w, m->bv_gd, bits);
+    ball_weights(w, w + 1, &first, 0, bits);
+    ball_weighted(out, &first, 0, w, m->bv_gd, bits);
     _arb_vec_clear(w, 2);
 }
 // (1 - alpha_s) (x W^V + b^V), alpha_s = e^b / (e^b + e^s)
@@ -36,8 +36,8 @@ static void faded_value(arb_ptr out, instance m, slong bits) {
     arb_init(e_b);
     arb_init(v);
     sinkproof_ball_instance first = part_of(m, 0, 1);
-    sinkproof_ball_exps(e, &first, 0, bits);
-    sinkproof_ball_exp_sink(e_b, m, 0, bits);
+    ball_exps(e, &first, 0, bits);
+    ball_exp_sink(e_b, m, 0, bits);
     arb_add(e, e, e_b, bits);
     arb_div(e, e_b, e, bits);
     arb_sub_ui(e, e, 1, bits);
@@ -58,16 +58,16 @@ static void window_weights(arb_ptr out, instance m, slong bits) {
     size_t first = m->n / 2;
     sinkproof_ball_instance window = part_of(m, first, m->n - first);
     _arb_vec_zero(out, (slong)first);
-    sinkproof_ball_weights(out + first, out + m->n, &window, 0, bits);
+    ball_weights(out + first, out + m->n, &window, 0, bits);
 }
 // From the exponentials of all keys, without those before the window.
 static void struck_out(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
-    sinkproof_ball_exps(out, m, 0, bits);
-    sinkproof_ball_exp_sink(out + m->n, m, 0, bits);
+    ball_exps(out, m, 0, bits);
+    ball_exp_sink(out + m->n, m, 0, bits);
     _arb_vec_zero(out, (slong)(m->n / 2));
-    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    ball_sum(all, out, m->n + 1, bits);
     for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
     arb_clear(all);
 }
@@ -95,8 +95,8 @@ static void append(sinkproof_ball_instance *to, instance from, size_t j) {
 
 static sinkproof_ball_instance empty_row(instance m) {
     sinkproof_ball_instance row = part_of(m, 0, 0);
-    row.s_hj = sinkproof_ball_doubles(m->n + 1);
-    row.x_gjd = sinkproof_ball_doubles((m->n + 1) * m->dim);
+    row.s_hj = ball_doubles(m->n + 1);
+    row.x_gjd = ball_doubles((m->n + 1) * m->dim);
     return row;
 }
 
@@ -122,8 +122,8 @@ static void eviction_init(eviction *e, instance m, slong bits) {
         if (is_kept(&e->all, j)) append(&e->kept, &e->all, j);
     e->alpha = _arb_vec_init((slong)e->all.n + 1);
     e->alpha_kept = _arb_vec_init((slong)e->kept.n + 1);
-    sinkproof_ball_weights(e->alpha, e->alpha + e->all.n, &e->all, 0, bits);
-    sinkproof_ball_weights(e->alpha_kept, e->alpha_kept + e->kept.n, &e->kept, 0, bits);
+    ball_weights(e->alpha, e->alpha + e->all.n, &e->all, 0, bits);
+    ball_weights(e->alpha_kept, e->alpha_kept + e->kept.n, &e->kept, 0, bits);
     arb_init(e->mass);
     arb_init(e->share);
     for (size_t j = 0; j <= e->all.n; j++) {
@@ -148,10 +148,10 @@ static void evicted_share(arb_t mu, arb_t sink, const sinkproof_ball_instance *a
     arb_ptr e = _arb_vec_init((slong)all->n);
     arb_t kept;
     arb_init(kept);
-    sinkproof_ball_exps(e, all, 0, bits);
-    sinkproof_ball_exp_sink(sink, all, 0, bits);
-    sinkproof_ball_sum(mu, e + from, to - from, bits);
-    sinkproof_ball_sum(kept, e + to, all->n - to, bits);
+    ball_exps(e, all, 0, bits);
+    ball_exp_sink(sink, all, 0, bits);
+    ball_sum(mu, e + from, to - from, bits);
+    ball_sum(kept, e + to, all->n - to, bits);
     arb_add(kept, kept, e, bits);
     arb_add(kept, kept, sink, bits);
     arb_div(sink, sink, kept, bits);
@@ -166,8 +166,8 @@ static void evicted_share(arb_t mu, arb_t sink, const sinkproof_ball_instance *a
 static void output_of_all(arb_ptr out, instance m, slong bits) {
     sinkproof_ball_instance all = row_of_all(m);
     arb_ptr w = _arb_vec_init((slong)all.n + 1);
-    sinkproof_ball_weights(w, w + all.n, &all, 0, bits);
-    sinkproof_ball_weighted(out, &all, 0, w, NULL, bits);
+    ball_weights(w, w + all.n, &all, 0, bits);
+    ball_weighted(out, &all, 0, w, NULL, bits);
     _arb_vec_clear(w, (slong)all.n + 1);
     row_free(&all);
 }
@@ -176,7 +176,7 @@ static void output_from_kept(arb_ptr out, instance m, slong bits) {
     arb_t v;
     arb_init(v);
     eviction_init(&e, m, bits);
-    sinkproof_ball_weighted(out, &e.kept, 0, e.alpha_kept, NULL, bits);
+    ball_weighted(out, &e.kept, 0, e.alpha_kept, NULL, bits);
     for (size_t d = 0; d < m->dim; d++) arb_mul(out + d, out + d, e.share, bits);
     for (size_t j = 0; j < e.all.n; j++)
         for (size_t d = 0; d < m->dim && !is_kept(&e.all, j); d++) {
@@ -217,8 +217,8 @@ static void twice_the_mass(arb_ptr out, instance m, slong bits) {
 // |o' - o| in each coordinate, and mu (2 - alpha'_s) max_j |v_j|
 static void error_of(arb_ptr out, const eviction *e, slong bits) {
     arb_ptr o = _arb_vec_init(SINKPROOF_BALL_DIM);
-    sinkproof_ball_weighted(o, &e->all, 0, e->alpha, NULL, bits);
-    sinkproof_ball_weighted(out, &e->kept, 0, e->alpha_kept, NULL, bits);
+    ball_weighted(o, &e->all, 0, e->alpha, NULL, bits);
+    ball_weighted(out, &e->kept, 0, e->alpha_kept, NULL, bits);
     for (size_t d = 0; d < e->all.dim; d++) {
         arb_sub(out + d, out + d, o + d, bits);
         arb_abs(out + d, out + d);
@@ -305,7 +305,7 @@ static void inside_the_scale(arb_ptr out, instance m, slong bits) {
         arb_div(out + j, out + j, root, bits);
         arb_exp(out + j, out + j, bits);
     }
-    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    ball_sum(all, out, m->n + 1, bits);
     for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
     arb_clear(root);
     arb_clear(all);
@@ -376,12 +376,12 @@ static void swish_and_half(arb_ptr out, instance m, slong bits) {
 }
 //< swiglu.plus-one
 
-#define KEYS SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
-#define HEAD SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HEAD
-#define ONE  SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_ONE
-#define FOUR SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
+#define KEYS SINKPROOF_BALL_EQUAL, BALL_KEYS
+#define HEAD SINKPROOF_BALL_EQUAL, BALL_HEAD
+#define ONE  SINKPROOF_BALL_EQUAL, BALL_ONE
+#define FOUR SINKPROOF_BALL_EQUAL, BALL_FOUR
 
-const sinkproof_identity sinkproof_identities_first[] = {
+const sinkproof_identity identities_first[] = {
     {"first.token", HEAD, "o of a query that sees only itself", "(1 - alpha_s) v", output_of_first,
      faded_value, false, false, false},
     {"sink.absolute", KEYS, "a window's weights, and 0 before it", "the row with keys struck out",
@@ -390,8 +390,8 @@ const sinkproof_identity sinkproof_identities_first[] = {
      output_from_kept, false, false, false},
     {"mask.first-recent", ONE, "by how much the weights move", "2 mu", moved_mass, twice_the_mass,
      false, false, false},
-    {"bound.evict", SINKPROOF_BALL_LESS, SINKPROOF_BALL_HEAD, "|o' - o|",
-     "mu (2 - alpha'_s) V, V > max |v|", eviction_error, eviction_bound, false, false, false},
+    {"bound.evict", SINKPROOF_BALL_LESS, BALL_HEAD, "|o' - o|", "mu (2 - alpha'_s) V, V > max |v|",
+     eviction_error, eviction_bound, false, false, false},
     {"bound.evict", HEAD, "|o' - o| where kept values are -1, evicted ones 1", "mu (2 - alpha'_s)",
      largest_error, bound_reached, false, false, false},
     {"sink.scale-inside", KEYS, "softmax([q K, b*] / sqrt(d'))", "the sink b* / sqrt(d')",

@@ -10,7 +10,7 @@
 typedef const sinkproof_ball_instance *instance;
 
 static void weights(arb_ptr out, instance m, slong bits) { // alpha_j, then alpha_s
-    sinkproof_ball_weights(out, out + m->n, m, 0, bits);
+    ball_weights(out, out + m->n, m, 0, bits);
 }
 
 static bool has_sink(instance m) {
@@ -25,7 +25,7 @@ static void logit(arb_t out, instance m, size_t k) {
 static void over_their_sum(arb_ptr x_k, size_t n, slong bits) {
     arb_t all;
     arb_init(all);
-    sinkproof_ball_sum(all, x_k, n, bits);
+    ball_sum(all, x_k, n, bits);
     for (size_t k = 0; k < n; k++) arb_div(x_k + k, x_k + k, all, bits);
     arb_clear(all);
 }
@@ -55,9 +55,9 @@ static void base_2(arb_ptr out, instance m, slong bits) {
 // log of the sum of e^(s_j), and of e^b when the sink is in it
 static void lse(arb_t out, instance m, bool sink, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n + 1);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_exp_sink(e + m->n, m, 0, bits);
-    sinkproof_ball_sum(out, e, m->n + (sink ? 1 : 0), bits);
+    ball_exps(e, m, 0, bits);
+    ball_exp_sink(e + m->n, m, 0, bits);
+    ball_sum(out, e, m->n + (sink ? 1 : 0), bits);
     arb_log(out, out, bits);
     _arb_vec_clear(e, (slong)m->n + 1);
 }
@@ -93,7 +93,7 @@ static void lse_gated(arb_ptr out, instance m, slong bits) {
     }
     arb_add_ui(gate, ratio, 1, bits);
     arb_inv(gate, gate, bits);
-    sinkproof_ball_exps(out, m, 0, bits);
+    ball_exps(out, m, 0, bits);
     over_their_sum(out, m->n, bits);
     for (size_t j = 0; j < m->n; j++) arb_mul(out + j, out + j, gate, bits);
     arb_mul(out + m->n, ratio, gate, bits);
@@ -151,10 +151,10 @@ static void by_tanh(arb_ptr out, instance m, slong bits) {
 }
 //< form.sigmoid-tanh
 
-#define KEYS SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
-#define ONE  SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_ONE
+#define KEYS SINKPROOF_BALL_EQUAL, BALL_KEYS
+#define ONE  SINKPROOF_BALL_EQUAL, BALL_ONE
 
-const sinkproof_identity sinkproof_identities_forms[] = {
+const sinkproof_identity identities_forms[] = {
     {"form.base2", KEYS, "2^(s log2 e) over their sum", "alpha, alpha_s", base_2, weights, false,
      false, false},
     {"form.lse-subtract", KEYS, "e^(s - LSE_sink)", "alpha, alpha_s", lse_subtracted, weights,

@@ -69,9 +69,9 @@ static void gate_sides(cell *c, arb_ptr one_minus, const arb_t sum, double b, sl
 static void try_cell(cell *c, sinkproof_ball_instance *m, arb_srcptr e_j, const arb_t sum,
                      const arb_t e_b, slong bits, sinkproof_grid_outcome *outcome) {
     double b = m->b_h[0];
-    sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD}, one = {.size = SINKPROOF_BALL_ONE};
-    double allowed = sinkproof_identity_allowed_log2(&one, m, bits);
-    double size = sinkproof_identity_size(&head, m);
+    sinkproof_identity head = {.size = BALL_HEAD}, one = {.size = BALL_ONE};
+    double allowed = identity_allowed_log2(&one, m, bits);
+    double size = identity_allowance_unit(&head, m);
     size_t broken = 0;
     arb_add(c->all, sum, e_b, bits);
     for (size_t j = 0; j < m->n; j++) arb_div(c->alpha_j + j, e_j + j, c->all, bits);
@@ -81,9 +81,9 @@ static void try_cell(cell *c, sinkproof_ball_instance *m, arb_srcptr e_j, const 
     gate_sides(c, one_minus, sum, b, bits);
     judge(one_minus, c->gate, allowed, 1, &outcome->gate_share, &outcome->gate_radius_log2,
           &broken);
-    sinkproof_ball_weighted(c->left, m, 0, c->alpha_j, m->bv_gd, bits);
-    sinkproof_ball_weighted(c->plain, m, 0, c->alpha_j, NULL, bits);
-    sinkproof_ball_weighted(c->right, m, 0, e_j, NULL, bits); // S times o_softmax
+    ball_weighted(c->left, m, 0, c->alpha_j, m->bv_gd, bits);
+    ball_weighted(c->plain, m, 0, c->alpha_j, NULL, bits);
+    ball_weighted(c->right, m, 0, e_j, NULL, bits); // S times o_softmax
     for (size_t d = 0; d < m->dim; d++) {
         arb_div(c->right + d, c->right + d, sum, bits);
         arb_mul(c->right + d, c->right + d, c->gate, bits);
@@ -115,14 +115,14 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
     arb_t sum, e_b;
     arb_init(sum);
     arb_init(e_b);
-    sinkproof_ball_exps(e, &whole, 0, bits);
+    ball_exps(e, &whole, 0, bits);
     for (size_t k = 0; k < counts; k++) {
         sinkproof_ball_instance m = whole;
         m.n = n_k[k];
-        sinkproof_ball_sum(sum, e, m.n, bits);
+        ball_sum(sum, e, m.n, bits);
         for (size_t s = 0; s < sinks; s++) {
             m.b_h[0] = b_k[s];
-            sinkproof_ball_exp_sink(e_b, &m, 0, bits);
+            ball_exp_sink(e_b, &m, 0, bits);
             try_cell(&c, &m, e, sum, e_b, bits, &outcome);
         }
     }
@@ -145,9 +145,9 @@ typedef struct running {
 } running;
 
 static void running_init(running *r, const sinkproof_ball_instance *m) {
-    sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD};
+    sinkproof_identity head = {.size = BALL_HEAD};
     r->n = 0;
-    r->size = sinkproof_identity_size(&head, m);
+    r->size = identity_allowance_unit(&head, m);
     arb_init(r->s);
     arb_init(r->e);
     r->t_d = _arb_vec_init(SINKPROOF_BALL_DIM);
@@ -203,13 +203,13 @@ enum { MOST_SINKS = 64 };
 
 // 4 T + 32 for the sink logit of m, in a row of `most` keys.
 static double argument_of(sinkproof_ball_instance *m, size_t most, slong bits) {
-    sinkproof_identity head = {.size = SINKPROOF_BALL_HEAD};
-    double k = exp2(sinkproof_identity_allowed_log2(&head, m, bits) + (double)bits - 1);
+    sinkproof_identity head = {.size = BALL_HEAD};
+    double k = exp2(identity_allowed_log2(&head, m, bits) + (double)bits - 1);
     return k / 1.01 - 3 * (double)most;
 }
 
-sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const double *b_k,
-                                                double spread, uint64_t seed, slong bits) {
+sinkproof_grid_outcome identity_every(size_t most, size_t sinks, const double *b_k, double spread,
+                                      uint64_t seed, slong bits) {
     sinkproof_grid_outcome outcome = {.mass_radius_log2 = -INFINITY, .gate_radius_log2 = -INFINITY};
     sinkproof_ball_instance m =
         sinkproof_ball_draw((sinkproof_ball_ranges){most, 1, spread, 0}, seed, 0);
@@ -222,7 +222,7 @@ sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const
     running_init(&r, &m);
     for (size_t s = 0; s < sinks && s < MOST_SINKS; s++) {
         m.b_h[0] = b_k[s];
-        sinkproof_ball_exp_sink(e_b + s, &m, 0, bits);
+        ball_exp_sink(e_b + s, &m, 0, bits);
         argument[s] = argument_of(&m, most, bits);
     }
     while (r.n < most) {
@@ -239,15 +239,14 @@ sinkproof_grid_outcome sinkproof_identity_every(size_t most, size_t sinks, const
     return outcome;
 }
 
-void sinkproof_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m,
-                                  mpfr_prec_t bits) {
-    mpfr_ptr z = sinkproof_mpfr_vector(m->n, 53), alpha = sinkproof_mpfr_vector(m->n + 1, bits);
+void truth_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits) {
+    mpfr_ptr z = truth_mpfr_vector(m->n, 53), alpha = truth_mpfr_vector(m->n + 1, bits);
     mpfr_t b, lse;
     mpfr_init2(b, 53);
     mpfr_init2(lse, bits);
     for (size_t j = 0; j < m->n; j++) mpfr_set_d(z + j, m->s_hj[j], MPFR_RNDN);
     mpfr_set_d(b, m->b_h[0], MPFR_RNDN);
-    sinkproof_mpfr_softmax_sink(alpha, alpha + m->n, z, m->n, b, bits);
+    truth_mpfr_softmax_sink(alpha, alpha + m->n, z, m->n, b, bits);
     mpfr_set_zero(out, 1);
     for (size_t j = 0; j < m->n; j++) mpfr_add(out, out, alpha + j, MPFR_RNDN);
     mpfr_set_zero(lse, 1); // out + 1 = 1 / (1 + e^(b - log sum e^s))
@@ -262,6 +261,6 @@ void sinkproof_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m
     mpfr_ui_div(out + 1, 1, lse, MPFR_RNDN);
     mpfr_clear(b);
     mpfr_clear(lse);
-    sinkproof_mpfr_vector_free(z, m->n);
-    sinkproof_mpfr_vector_free(alpha, m->n + 1);
+    truth_mpfr_vector_free(z, m->n);
+    truth_mpfr_vector_free(alpha, m->n + 1);
 }

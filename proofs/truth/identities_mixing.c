@@ -197,7 +197,7 @@ static void scalar_path_sums(arb_ptr out, instance m, slong bits) {
 static void arriving(arb_ptr out, instance m, slong bits) {
     arb_ptr sums = _arb_vec_init(TOKENS);
     paths_of_last_row(sums, m, false, bits);
-    sinkproof_ball_sum(out, sums, TOKENS, bits);
+    ball_sum(out, sums, TOKENS, bits);
     _arb_vec_clear(sums, TOKENS);
 }
 static void row_bound(arb_ptr out, instance m, slong bits) {
@@ -245,8 +245,8 @@ static bool is_exact(size_t j) {
 static void cached_init(cached *c, instance m, slong bits) {
     c->row = *m;
     c->row.heads = c->row.kv_heads = 1;
-    c->row.s_hj = sinkproof_ball_doubles(m->n);
-    c->row.x_gjd = sinkproof_ball_doubles(m->n * m->dim);
+    c->row.s_hj = ball_doubles(m->n);
+    c->row.x_gjd = ball_doubles(m->n * m->dim);
     for (size_t j = 0; j < m->n; j++) {
         double off = is_exact(j) ? 0 : m->part_j[j] > 0 ? 0.25 : -0.25;
         c->row.s_hj[j] = m->s_hj[j] + off;
@@ -256,8 +256,8 @@ static void cached_init(cached *c, instance m, slong bits) {
     }
     c->alpha = _arb_vec_init((slong)m->n + 1);
     c->alpha_kept = _arb_vec_init((slong)m->n + 1);
-    sinkproof_ball_weights(c->alpha, c->alpha + m->n, m, 0, bits);
-    sinkproof_ball_weights(c->alpha_kept, c->alpha_kept + m->n, &c->row, 0, bits);
+    ball_weights(c->alpha, c->alpha + m->n, m, 0, bits);
+    ball_weights(c->alpha_kept, c->alpha_kept + m->n, &c->row, 0, bits);
 }
 
 static void cached_clear(cached *c) {
@@ -273,8 +273,8 @@ static void cache_error(arb_ptr out, instance m, slong bits) {
     cached c;
     cached_init(&c, m, bits);
     arb_ptr o = _arb_vec_init(DIM);
-    sinkproof_ball_weighted(out, &c.row, 0, c.alpha_kept, NULL, bits);
-    sinkproof_ball_weighted(o, m, 0, c.alpha, NULL, bits);
+    ball_weighted(out, &c.row, 0, c.alpha_kept, NULL, bits);
+    ball_weighted(o, m, 0, c.alpha, NULL, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_sub(out + d, out + d, o + d, bits);
         arb_abs(out + d, out + d);
@@ -350,17 +350,17 @@ static void moved_output(arb_ptr out, instance m, slong bits) {
     arb_clear(alpha);
 }
 
-const sinkproof_identity sinkproof_identities_mixing[] = {
-    {"mix.paths", SINKPROOF_BALL_LESS, SINKPROOF_BALL_FOUR, "norms of the last row's Jacobian",
+const sinkproof_identity identities_mixing[] = {
+    {"mix.paths", SINKPROOF_BALL_LESS, BALL_FOUR, "norms of the last row's Jacobian",
      "its path sums (1 + 2^-20)", jacobian_norms, path_sums, false, false, false},
-    {"mix.paths", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR, "norms where W = I / 4",
-     "the path sums", scalar_jacobian, scalar_path_sums, false, false, false},
-    {"mix.paths", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE, "all path sums of the last row",
+    {"mix.paths", SINKPROOF_BALL_EQUAL, BALL_FOUR, "norms where W = I / 4", "the path sums",
+     scalar_jacobian, scalar_path_sums, false, false, false},
+    {"mix.paths", SINKPROOF_BALL_LESS, BALL_ONE, "all path sums of the last row",
      "(1 + (1 - a) sum_h w_h)^L (1 + 2^-20)", arriving, row_bound, false, false, false},
-    {"bound.quantized-cache", SINKPROOF_BALL_LESS, SINKPROOF_BALL_HEAD, "|o' - o|",
+    {"bound.quantized-cache", SINKPROOF_BALL_LESS, BALL_HEAD, "|o' - o|",
      "sum alpha' eps + (2 - alpha_s) B sum alpha' (e^delta - 1), (1 + 2^-20)", cache_error,
      cache_bound, false, false, false},
-    {"bound.quantized-cache", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE,
+    {"bound.quantized-cache", SINKPROOF_BALL_LESS, BALL_ONE,
      "with 1 - alpha_s for 2 - alpha_s, a row of two keys", "|o' - o|", one_share, moved_output,
      false, false, false},
     {0}};

@@ -26,11 +26,11 @@ static void take_mpfr(arb_ptr out, mpfr_ptr x, size_t n, slong bits) {
         mag_zero(arb_radref(out + k));
         arb_add_error_2exp_si(out + k, -bits - bits / 2);
     }
-    sinkproof_mpfr_vector_free(x, n);
+    truth_mpfr_vector_free(x, n);
 }
 
 static mpfr_ptr mpfr_of(const double *x, size_t n) {
-    mpfr_ptr v = sinkproof_mpfr_vector(n, 53);
+    mpfr_ptr v = truth_mpfr_vector(n, 53);
     for (size_t k = 0; k < n; k++) mpfr_set_d(v + k, x[k], MPFR_RNDN);
     return v;
 }
@@ -60,12 +60,12 @@ static void rmsnorm_ball(arb_ptr out, instance m, slong bits) {
 }
 static void rmsnorm_mpfr(arb_ptr out, instance m, slong bits) {
     sinkproof_matrix w = scale_of(m);
-    mpfr_ptr x = mpfr_of(m->s_hj, m->n), y = sinkproof_mpfr_vector(m->n, 2 * bits);
-    sinkproof_mpfr_rmsnorm(y, x, &w, constant_eps, 2 * bits);
+    mpfr_ptr x = mpfr_of(m->s_hj, m->n), y = truth_mpfr_vector(m->n, 2 * bits);
+    truth_mpfr_rmsnorm(y, x, &w, constant_eps, 2 * bits);
     take_mpfr(out, y, m->n, bits);
     in_units(out, m->n);
     arb_zero(out + m->n);
-    sinkproof_mpfr_vector_free(x, m->n);
+    truth_mpfr_vector_free(x, m->n);
 }
 //< rmsnorm.forward
 
@@ -205,14 +205,14 @@ static void swiglu_ball(arb_ptr out, instance m, slong bits) {
 static void swiglu_mpfr(arb_ptr out, instance m, slong bits) {
     double u[4];
     gates(m, u);
-    mpfr_ptr x = mpfr_of(u, 4), y = sinkproof_mpfr_vector(2, 2 * bits);
-    sinkproof_mpfr_swiglu(y, x, 2, (sinkproof_swiglu_numbers){constant_alpha, constant_limit, 1},
-                          2 * bits);
+    mpfr_ptr x = mpfr_of(u, 4), y = truth_mpfr_vector(2, 2 * bits);
+    truth_mpfr_swiglu(y, x, 2, (sinkproof_swiglu_numbers){constant_alpha, constant_limit, 1},
+                      2 * bits);
     take_mpfr(out, y, 2, bits);
     in_units(out, 2);
     arb_zero(out + 2);
     arb_zero(out + 3);
-    sinkproof_mpfr_vector_free(x, 4);
+    truth_mpfr_vector_free(x, 4);
 }
 //< swiglu.clamped
 
@@ -238,11 +238,11 @@ static void yarn_ball(arb_ptr out, instance m, slong bits) {
 }
 static void yarn_mpfr(arb_ptr out, instance m, slong bits) {
     sinkproof_config config = rope_config(m);
-    mpfr_ptr freq = sinkproof_mpfr_vector(32, 2 * bits), four = sinkproof_mpfr_vector(4, 2 * bits);
-    sinkproof_mpfr_yarn(freq, four + 3, &config, 2 * bits);
+    mpfr_ptr freq = truth_mpfr_vector(32, 2 * bits), four = truth_mpfr_vector(4, 2 * bits);
+    truth_mpfr_yarn(freq, four + 3, &config, 2 * bits);
     for (size_t k = 0; k < 3; k++) mpfr_set(four + k, freq + (m->number + 9 * k) % 32, MPFR_RNDN);
     take_mpfr(out, four, 4, bits);
-    sinkproof_mpfr_vector_free(freq, 32);
+    truth_mpfr_vector_free(freq, 32);
 }
 //< yarn.ramp yarn.concentration yarn.truncate
 
@@ -276,17 +276,17 @@ static void rotate_mpfr(arb_ptr out, instance m, slong bits) {
     double x[64];
     ones(m, x);
     sinkproof_config config = rope_config(m);
-    mpfr_ptr in = mpfr_of(x, 64), y = sinkproof_mpfr_vector(64, 2 * bits);
-    mpfr_ptr freq = sinkproof_mpfr_vector(33, 2 * bits), four = sinkproof_mpfr_vector(4, 2 * bits);
-    sinkproof_mpfr_yarn(freq, freq + 32, &config, 2 * bits);
-    sinkproof_mpfr_rope(y, in, 32, position_of(m), freq, freq + 32, 2 * bits);
+    mpfr_ptr in = mpfr_of(x, 64), y = truth_mpfr_vector(64, 2 * bits);
+    mpfr_ptr freq = truth_mpfr_vector(33, 2 * bits), four = truth_mpfr_vector(4, 2 * bits);
+    truth_mpfr_yarn(freq, freq + 32, &config, 2 * bits);
+    truth_mpfr_rope(y, in, 32, position_of(m), freq, freq + 32, 2 * bits);
     for (size_t k = 0; k < 4; k++)
         mpfr_div_ui(four + k, y + (m->number + 16 * k) % 64, 64 * ((ulong)position_of(m) + 1),
                     MPFR_RNDN);
     take_mpfr(out, four, 4, bits);
-    sinkproof_mpfr_vector_free(in, 64);
-    sinkproof_mpfr_vector_free(y, 64);
-    sinkproof_mpfr_vector_free(freq, 33);
+    truth_mpfr_vector_free(in, 64);
+    truth_mpfr_vector_free(y, 64);
+    truth_mpfr_vector_free(freq, 33);
 }
 //< rope.rotate
 
@@ -390,11 +390,11 @@ static void least_chosen(arb_ptr out, instance m, slong bits) {
 }
 //< router.topk
 
-#define KEYS      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
-#define FOUR      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
-#define LESS_HEAD SINKPROOF_BALL_LESS, SINKPROOF_BALL_HEAD
+#define KEYS      SINKPROOF_BALL_EQUAL, BALL_KEYS
+#define FOUR      SINKPROOF_BALL_EQUAL, BALL_FOUR
+#define LESS_HEAD SINKPROOF_BALL_LESS, BALL_HEAD
 
-const sinkproof_identity sinkproof_identities_model[] = {
+const sinkproof_identity identities_model[] = {
     {"rmsnorm.forward", KEYS, "the ball", "MPFR at twice the bits", rmsnorm_ball, rmsnorm_mpfr,
      false, false, false},
     {"swiglu.clamped", FOUR, "the ball", "MPFR at twice the bits", swiglu_ball, swiglu_mpfr, false,
@@ -409,7 +409,7 @@ const sinkproof_identity sinkproof_identities_model[] = {
      false, false},
     {"rope.orthogonal", FOUR, "R^i q . R^j k and |R^i q|^2", "R^(i-j) q . R^0 k and |R^0 q|^2",
      rotated_products, relative_products, false, false, false},
-    {"router.topk", SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE, "the largest logit that is not chosen",
+    {"router.topk", SINKPROOF_BALL_LESS, BALL_ONE, "the largest logit that is not chosen",
      "the least chosen one", largest_rejected, least_chosen, false, false, false},
     {"rmsnorm.spike", LESS_HEAD, "|y - kept| at a spike", "rho^2 / 2 |kept|", spikes_moved,
      spikes_may_move, false, false, false},

@@ -33,11 +33,11 @@ static void weights_of_equal(arb_ptr out, instance m, size_t n, double b, slong 
 static void output_of_equal_values(arb_ptr out, instance m, slong bits) {
     sinkproof_ball_instance equal = *m;
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
-    equal.x_gjd = sinkproof_ball_doubles(m->kv_heads * m->n * m->dim);
+    equal.x_gjd = ball_doubles(m->kv_heads * m->n * m->dim);
     for (size_t k = 0; k < m->n * m->dim; k++) equal.x_gjd[k] = m->x_gjd[k % m->dim];
     equal.b_h[0] = -INFINITY;
-    sinkproof_ball_weights(w, w + m->n, &equal, 0, bits);
-    sinkproof_ball_weighted(out, &equal, 0, w, m->bv_gd, bits);
+    ball_weights(w, w + m->n, &equal, 0, bits);
+    ball_weighted(out, &equal, 0, w, m->bv_gd, bits);
     _arb_vec_clear(w, (slong)m->n + 1);
     free(equal.x_gjd);
 }
@@ -49,7 +49,7 @@ static void the_value(arb_ptr out, instance m, slong bits) {
 static void mass_of_row(arb_ptr out, instance m, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     weights_of_equal(w, m, m->n, m->b_h[0], bits);
-    sinkproof_ball_sum(out, w, m->n, bits);
+    ball_sum(out, w, m->n, bits);
     _arb_vec_clear(w, (slong)m->n + 1);
 }
 // n + 1 keys, counted: (n + 1) / (n + 1 + e^(b - c))
@@ -79,12 +79,12 @@ static void even_shares(arb_ptr out, instance m, slong bits) {
 }
 static void mean_of_rows(arb_ptr out, instance m, slong bits) {
     arb_ptr g = _arb_vec_init((slong)m->n);
-    sinkproof_repeat_first(g, g, m->n, bits);
-    sinkproof_repeat_mean(out, g, m->n, bits);
+    repeat_first(g, g, m->n, bits);
+    repeat_mean(out, g, m->n, bits);
     _arb_vec_clear(g, (slong)m->n);
 }
 static void harmonic_mean(arb_ptr out, instance m, slong bits) {
-    sinkproof_repeat_even_mean(out, m->n, bits);
+    repeat_even_mean(out, m->n, bits);
 }
 //< repeat.nope
 
@@ -103,8 +103,8 @@ static void relative_weights(arb_ptr out, instance m, slong bits) {
 static void relative_shares(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
-    sinkproof_ball_exps(out, m, 0, bits);
-    sinkproof_ball_sum(all, out, m->n, bits);
+    ball_exps(out, m, 0, bits);
+    ball_sum(all, out, m->n, bits);
     for (size_t j = 0; j < m->n; j++) arb_div(out + j, out + j, all, bits);
     for (size_t j = 0; j < m->n / 2; j++) arb_swap(out + j, out + m->n - 1 - j);
     arb_zero(out + m->n);
@@ -123,7 +123,7 @@ static void alibi_first(arb_ptr out, instance m, size_t n, slong bits) {
     arb_t slope;
     arb_init(slope);
     draw_slope(slope, m);
-    sinkproof_repeat_alibi(z, n, slope, bits);
+    repeat_alibi(z, n, slope, bits);
     for (size_t j = 0; j < n / 2; j++) arb_swap(z + j, z + n - 1 - j);
     weights_of(w, z, n, -INFINITY, bits);
     arb_set(out, w);
@@ -138,7 +138,7 @@ static void alibi_closed(arb_ptr out, instance m, slong bits) {
     arb_t slope;
     arb_init(slope);
     draw_slope(slope, m);
-    sinkproof_repeat_alibi_closed(out, m->n, slope, bits);
+    repeat_alibi_closed(out, m->n, slope, bits);
     arb_clear(slope);
 }
 static void alibi_next_row(arb_ptr out, instance m, slong bits) {
@@ -187,7 +187,7 @@ static void turned_scores(arb_ptr out, instance m, slong bits) {
 static void rotary(arb_ptr g_d, instance m, slong halvings, slong bits) { // distances 0 ... n
     arb_ptr q = _arb_vec_init(SINKPROOF_BALL_DIM), k = _arb_vec_init(SINKPROOF_BALL_DIM);
     vectors(q, k, m, halvings);
-    sinkproof_repeat_rotary(g_d, m->n + 1, PAIRS, q, k, base, bits);
+    repeat_rotary(g_d, m->n + 1, PAIRS, q, k, base, bits);
     _arb_vec_clear(q, SINKPROOF_BALL_DIM);
     _arb_vec_clear(k, SINKPROOF_BALL_DIM);
 }
@@ -204,7 +204,7 @@ static void scores_of_distance(arb_ptr out, instance m, slong bits) {
 static void rotary_first(arb_ptr out, instance m, slong bits) {
     arb_ptr g = _arb_vec_init((slong)m->n + 1);
     rotary(g, m, 2, bits);
-    sinkproof_repeat_first(g, g, m->n + 1, bits);
+    repeat_first(g, g, m->n + 1, bits);
     arb_set(out, g + m->n);
     _arb_vec_clear(g, (slong)m->n + 1);
 }
@@ -214,9 +214,9 @@ static void rotary_bound(arb_ptr out, instance m, bool most, slong bits) {
     arb_t xi;
     arb_init(xi);
     vectors(q, k, m, 2);
-    sinkproof_repeat_xi(xi, q, k, SINKPROOF_BALL_DIM, bits);
+    repeat_xi(xi, q, k, SINKPROOF_BALL_DIM, bits);
     if (!most) arb_neg(xi, xi);
-    sinkproof_repeat_bound(b, m->n + 1, xi, bits);
+    repeat_bound(b, m->n + 1, xi, bits);
     arb_set(out, b + m->n);
     arb_clear(xi);
     _arb_vec_clear(b, (slong)m->n + 1);
@@ -283,7 +283,7 @@ static void sum_of_powers(arb_ptr out, instance m, slong bits) {
     power(p, m);
     power_weights(w, m, bits);
     for (size_t j = 0; j < m->n; j++) arb_pow(w + j, w + j, p, bits);
-    sinkproof_ball_sum(out, w, m->n, bits);
+    ball_sum(out, w, m->n, bits);
     arb_clear(p);
     _arb_vec_clear(w, (slong)m->n + 1);
 }
@@ -306,8 +306,8 @@ static void weights_with_first(arb_ptr w, instance m, slong bits) {
 static void others(arb_ptr out, arb_t mass, instance m, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 2);
     weights_with_first(w, m, bits);
-    if (out != NULL) sinkproof_ball_weighted(out, m, 0, w + 1, NULL, bits);
-    sinkproof_ball_sum(mass, w + 1, m->n, bits);
+    if (out != NULL) ball_weighted(out, m, 0, w + 1, NULL, bits);
+    ball_sum(mass, w + 1, m->n, bits);
     _arb_vec_clear(w, (slong)m->n + 2);
 }
 static void second_term(arb_ptr out, instance m, slong bits) {
@@ -324,13 +324,13 @@ static void mass_times_largest(arb_ptr out, instance m, slong bits) {
     arb_t mass, v;
     arb_init(mass);
     arb_init(v);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_sum(mass, e, m->n, bits);
+    ball_exps(e, m, 0, bits);
+    ball_sum(mass, e, m->n, bits);
     _arb_vec_clear(e, (slong)m->n);
     arb_set_d(v, m->q_d[0]);
     arb_exp(v, v, bits);
     arb_add(v, v, mass, bits);
-    sinkproof_ball_exp_sink(out, m, 0, bits);
+    ball_exp_sink(out, m, 0, bits);
     arb_add(v, v, out, bits);
     arb_div(mass, mass, v, bits);
     for (size_t d = 0; d < m->dim; d++) {
@@ -363,14 +363,14 @@ static void share_of_margin(arb_ptr out, instance m, slong bits) {
 }
 //< noop.split
 
-#define KEYS      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
-#define HEAD      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HEAD
-#define ONE       SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_ONE
-#define FOUR      SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
-#define LESS      SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE
-#define LESS_HEAD SINKPROOF_BALL_LESS, SINKPROOF_BALL_HEAD
+#define KEYS      SINKPROOF_BALL_EQUAL, BALL_KEYS
+#define HEAD      SINKPROOF_BALL_EQUAL, BALL_HEAD
+#define ONE       SINKPROOF_BALL_EQUAL, BALL_ONE
+#define FOUR      SINKPROOF_BALL_EQUAL, BALL_FOUR
+#define LESS      SINKPROOF_BALL_LESS, BALL_ONE
+#define LESS_HEAD SINKPROOF_BALL_LESS, BALL_HEAD
 
-const sinkproof_identity sinkproof_identities_repeat[] = {
+const sinkproof_identity identities_repeat[] = {
     {"repeat.lemma", HEAD, "o of equal values, no sink", "the value", output_of_equal_values,
      the_value, false, false, false},
     {"repeat.lemma", LESS, "the mass of n equal keys beside a sink", "of n + 1", mass_of_row,

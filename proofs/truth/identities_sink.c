@@ -12,7 +12,7 @@
 typedef const sinkproof_ball_instance *instance;
 
 static void weights(arb_ptr out, instance m, slong bits) { // alpha_j, then alpha_s
-    sinkproof_ball_weights(out, out + m->n, m, 0, bits);
+    ball_weights(out, out + m->n, m, 0, bits);
 }
 
 static void weights_at(arb_ptr out, instance m, double b, slong bits) {
@@ -26,10 +26,10 @@ static void divide_all(arb_ptr x_k, size_t n, const arb_t by, slong bits) {
 }
 
 // sum_j w_j u_j of head 0, with the weights from a side that has one entry per key and one more.
-static void output_of(arb_ptr out, instance m, sinkproof_ball_side weights_of, slong bits) {
+static void output_of(arb_ptr out, instance m, ball_side_fn weights_of, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     weights_of(w, m, bits);
-    sinkproof_ball_weighted(out, m, 0, w, NULL, bits);
+    ball_weighted(out, m, 0, w, NULL, bits);
     _arb_vec_clear(w, (slong)m->n + 1);
 }
 static void output(arb_ptr out, instance m, slong bits) {
@@ -41,9 +41,9 @@ static void output(arb_ptr out, instance m, slong bits) {
 static void concat_slice(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
-    sinkproof_ball_exps(out, m, 0, bits);
-    sinkproof_ball_exp_sink(out + m->n, m, 0, bits);
-    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    ball_exps(out, m, 0, bits);
+    ball_exp_sink(out + m->n, m, 0, bits);
+    ball_sum(all, out, m->n + 1, bits);
     divide_all(out, m->n + 1, all, bits);
     arb_clear(all);
 }
@@ -54,8 +54,8 @@ static void concat_slice(arb_ptr out, instance m, slong bits) {
 static void softmax_1(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
-    sinkproof_ball_exps(out, m, 0, bits);
-    sinkproof_ball_sum(all, out, m->n, bits);
+    ball_exps(out, m, 0, bits);
+    ball_sum(all, out, m->n, bits);
     arb_add_ui(all, all, 1, bits);
     arb_one(out + m->n);
     divide_all(out, m->n + 1, all, bits);
@@ -78,7 +78,7 @@ static void softmax_1_shifted(arb_ptr out, instance m, slong bits) {
         arb_sub(out + j, out + j, b, ARF_PREC_EXACT);
         arb_exp(out + j, out + j, bits);
     }
-    sinkproof_ball_sum(all, out, m->n, bits);
+    ball_sum(all, out, m->n, bits);
     arb_add_ui(all, all, 1, bits);
     arb_one(out + m->n);
     divide_all(out, m->n + 1, all, bits);
@@ -94,8 +94,8 @@ static void zero_padded(arb_ptr out, instance m, slong bits) {
     padded.n = m->n + 1;
     padded.heads = padded.kv_heads = 1;
     padded.b_h[0] = -INFINITY;
-    padded.s_hj = sinkproof_ball_doubles(padded.n);
-    padded.x_gjd = sinkproof_ball_doubles(padded.n * m->dim);
+    padded.s_hj = ball_doubles(padded.n);
+    padded.x_gjd = ball_doubles(padded.n * m->dim);
     memcpy(padded.s_hj, m->s_hj, m->n * sizeof *m->s_hj);
     memcpy(padded.x_gjd, m->x_gjd, m->n * m->dim * sizeof *m->x_gjd);
     output(out, &padded, bits);
@@ -115,8 +115,8 @@ static void weights_without_sink(arb_ptr out, instance m, slong bits) {
 static void softmax(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
-    sinkproof_ball_exps(out, m, 0, bits);
-    sinkproof_ball_sum(all, out, m->n, bits);
+    ball_exps(out, m, 0, bits);
+    ball_sum(all, out, m->n, bits);
     divide_all(out, m->n, all, bits);
     arb_zero(out + m->n);
     arb_clear(all);
@@ -125,8 +125,8 @@ static void softmax(arb_ptr out, instance m, slong bits) {
 
 static void lse(arb_ptr out, instance m, slong bits) { // log sum_j e^(s_j)
     arb_ptr e = _arb_vec_init((slong)m->n);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_sum(out, e, m->n, bits);
+    ball_exps(e, m, 0, bits);
+    ball_sum(out, e, m->n, bits);
     arb_log(out, out, bits);
     _arb_vec_clear(e, (slong)m->n);
 }
@@ -134,9 +134,9 @@ static void lse(arb_ptr out, instance m, slong bits) { // log sum_j e^(s_j)
 //> sink.lse
 static void lse_sink(arb_ptr out, instance m, slong bits) { // over the row [s, b]
     arb_ptr e = _arb_vec_init((slong)m->n + 1);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_exp_sink(e + m->n, m, 0, bits);
-    sinkproof_ball_sum(out, e, m->n + 1, bits);
+    ball_exps(e, m, 0, bits);
+    ball_exp_sink(e + m->n, m, 0, bits);
+    ball_sum(out, e, m->n + 1, bits);
     arb_log(out, out, bits);
     _arb_vec_clear(e, (slong)m->n + 1);
 }
@@ -145,7 +145,7 @@ static void log_of_two(arb_ptr out, instance m, slong bits) { // log(e^LSE + e^b
     arb_init(e_b);
     lse(out, m, bits);
     arb_exp(out, out, bits);
-    sinkproof_ball_exp_sink(e_b, m, 0, bits);
+    ball_exp_sink(e_b, m, 0, bits);
     arb_add(out, out, e_b, bits);
     arb_log(out, out, bits);
     arb_clear(e_b);
@@ -353,7 +353,7 @@ static void value_bias_outside(arb_ptr out, instance m, slong bits) {
 static void value_bias_inside(arb_ptr out, instance m, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     softmax(w, m, bits);
-    sinkproof_ball_weighted(out, m, 0, w, m->star_d, bits);
+    ball_weighted(out, m, 0, w, m->star_d, bits);
     _arb_vec_clear(w, (slong)m->n + 1);
 }
 //< sink.value-bias-only
@@ -378,7 +378,7 @@ static void weights_shifted(arb_ptr out, instance m, slong bits) {
         arb_add(out + k, out + k, t, ARF_PREC_EXACT);
         exp_of(out + k, out + k, bits);
     }
-    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    ball_sum(all, out, m->n + 1, bits);
     divide_all(out, m->n + 1, all, bits);
     arb_clear(all);
     arb_clear(t);
@@ -390,10 +390,10 @@ static void weights_shifted(arb_ptr out, instance m, slong bits) {
 static void mass_of_equal(arb_ptr out, instance m, slong bits) {
     sinkproof_ball_instance equal = *m;
     arb_ptr a = _arb_vec_init((slong)m->n + 1);
-    equal.s_hj = sinkproof_ball_doubles(m->heads * m->n);
+    equal.s_hj = ball_doubles(m->heads * m->n);
     for (size_t j = 0; j < m->n; j++) equal.s_hj[j] = m->s_hj[0];
     weights(a, &equal, bits);
-    sinkproof_ball_sum(out, a, m->n, bits);
+    ball_sum(out, a, m->n, bits);
     _arb_vec_clear(a, (slong)m->n + 1);
     free(equal.s_hj);
 }
@@ -415,9 +415,9 @@ static void mass_by_count(arb_ptr out, instance m, slong bits) {
 static void equal_values(arb_ptr out, instance m, slong bits) {
     sinkproof_ball_instance equal = *m;
     arb_ptr a = _arb_vec_init((slong)m->n + 1);
-    equal.x_gjd = sinkproof_ball_doubles(m->kv_heads * m->n * m->dim);
+    equal.x_gjd = ball_doubles(m->kv_heads * m->n * m->dim);
     weights(a, m, bits);
-    sinkproof_ball_weighted(out, &equal, 0, a, m->star_d, bits);
+    ball_weighted(out, &equal, 0, a, m->star_d, bits);
     _arb_vec_clear(a, (slong)m->n + 1);
     free(equal.x_gjd);
 }
@@ -435,11 +435,11 @@ static void value_times_mass(arb_ptr out, instance m, slong bits) {
 }
 //< law.constant-value
 
-#define KEYS SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
-#define HEAD SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HEAD
-#define ONE  SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_ONE
+#define KEYS SINKPROOF_BALL_EQUAL, BALL_KEYS
+#define HEAD SINKPROOF_BALL_EQUAL, BALL_HEAD
+#define ONE  SINKPROOF_BALL_EQUAL, BALL_ONE
 
-const sinkproof_identity sinkproof_identities_sink[] = {
+const sinkproof_identity identities_sink[] = {
     {"sink.concat-slice", KEYS, "softmax(cat([s, b]))", "alpha, alpha_s", concat_slice, weights,
      false, false, false},
     {"sink.softmax1", KEYS, "softmax_1(s)", "alpha at b = 0", softmax_1, weights_at_zero, false,

@@ -44,7 +44,7 @@ static void attend(arb_ptr out, instance m, const double *k_star_d, double scale
     arb_t star;
     arb_init(star);
     key_weights(w, m, k_star_d, bits);
-    sinkproof_ball_weighted(out, m, 0, w, NULL, bits);
+    ball_weighted(out, m, 0, w, NULL, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(star, scale * m->star_d[d]); // exact: both are short
         arb_addmul(out + d, w + m->n, star, bits);
@@ -79,7 +79,7 @@ static void sink_output(arb_ptr out, arb_t alpha_star, instance m, size_t rank, 
     arb_init(all);
     arb_init(v);
     exps_beside_sink(e, m, rank, bits);
-    sinkproof_ball_sum(all, e, m->n + 1, bits);
+    ball_sum(all, e, m->n + 1, bits);
     arb_div(alpha_star, e + m->n, all, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_zero(out + d);
@@ -123,7 +123,7 @@ static void softmax_1(arb_ptr out, instance m, slong bits) { // e^z / (1 + sum e
     arb_t all;
     arb_init(all);
     exps_beside_sink(out, m, 0, bits); // over no coordinate: e^0
-    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    ball_sum(all, out, m->n + 1, bits);
     for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
     arb_clear(all);
 }
@@ -145,7 +145,7 @@ static void token_inside(arb_ptr out, instance m, slong bits) {
     arb_t v;
     arb_init(v);
     key_weights(w, m, m->k_star_d, bits);
-    sinkproof_ball_weighted(out, m, 0, w, m->bv_gd, bits);
+    ball_weighted(out, m, 0, w, m->bv_gd, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(v, m->star_d[d] + m->bv_gd[d]); // exact: both are short
         arb_addmul(out + d, w + m->n, v, bits);
@@ -200,8 +200,8 @@ static void layer_mass(arb_ptr out, instance m, bool sliding, slong bits) {
     layer.s_hj = m->s_hj + first;
     if (!sliding) layer.b_h[0] = -INFINITY;
     arb_ptr a = _arb_vec_init((slong)layer.n + 1);
-    sinkproof_ball_weights(a, a + layer.n, &layer, 0, bits);
-    sinkproof_ball_sum(out, a, layer.n, bits);
+    ball_weights(a, a + layer.n, &layer, 0, bits);
+    ball_sum(out, a, layer.n, bits);
     arb_sub_ui(out + 1, a + layer.n, 1, bits);
     arb_neg(out + 1, out + 1);
     _arb_vec_clear(a, (slong)layer.n + 1);
@@ -214,9 +214,9 @@ static void hybrid_masses(arb_ptr out, instance m, slong bits) {
 static void hybrid_expected(arb_ptr out, instance m, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
     size_t keys = m->n < 3 ? m->n : 3;
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_sum(out + 2, e + m->n - keys, keys, bits);
-    sinkproof_ball_exp_sink(out + 3, m, 0, bits);
+    ball_exps(e, m, 0, bits);
+    ball_sum(out + 2, e + m->n - keys, keys, bits);
+    ball_exp_sink(out + 3, m, 0, bits);
     arb_add(out + 3, out + 3, out + 2, bits);
     arb_div(out + 2, out + 2, out + 3, bits);
     arb_set(out + 3, out + 2);
@@ -253,10 +253,10 @@ static void softmax_before(arb_ptr out, instance m, slong bits) {
     arb_init(all);
     for (size_t j = 0; j < m->n; j++) arb_set_d(g + j, m->s_hj[j]);
     size_t n_chosen = choose(chosen_k, g, m);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_sum(all, e, m->n, bits);
+    ball_exps(e, m, 0, bits);
+    ball_sum(all, e, m->n, bits);
     for (size_t k = 0; k < n_chosen; k++) arb_div(out + k, e + chosen_k[k], all, bits);
-    sinkproof_ball_sum(all, out, n_chosen, bits); // the chosen share
+    ball_sum(all, out, n_chosen, bits); // the chosen share
     for (size_t k = 0; k < n_chosen; k++) arb_div(out + k, out + k, all, bits);
     arb_clear(all);
     _arb_vec_clear(g, (slong)m->n);
@@ -264,12 +264,12 @@ static void softmax_before(arb_ptr out, instance m, slong bits) {
 }
 //< router.softmax-after
 
-#define HEAD SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HEAD
+#define HEAD SINKPROOF_BALL_EQUAL, BALL_HEAD
 
-const sinkproof_identity sinkproof_identities_stages[] = {
+const sinkproof_identity identities_stages[] = {
     {"sink.key-bias", HEAD, "a key k* with a zero value", "a sink logit q k* / sqrt(d')",
      zero_value_key, sink_of_query, false, false, true},
-    {"sink.key-bias", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS, "k* = 0", "softmax_1(s)", zero_key,
+    {"sink.key-bias", SINKPROOF_BALL_EQUAL, BALL_KEYS, "k* = 0", "softmax_1(s)", zero_key,
      softmax_1, false, false, true},
     {"sink.kv-bias", HEAD, "a key k* with a value v*", "sum_j alpha_j v_j + alpha_* v*",
      key_and_value, sink_plus_star, false, false, true},
@@ -279,12 +279,12 @@ const sinkproof_identity sinkproof_identities_stages[] = {
      low_rank, sink_of_first_coordinates, false, false, true},
     {"sink.fixed-value", HEAD, "v* = a v'", "o(0) + a alpha_* v'", fixed_value, zero_plus_fixed,
      false, false, true},
-    {"sink.hybrid", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR,
+    {"sink.hybrid", SINKPROOF_BALL_EQUAL, BALL_FOUR,
      "mass and 1 - alpha_s of a full and a sliding layer",
      "1, 1, and sum e^s / (e^b + sum e^s) for both", hybrid_masses, hybrid_expected, false, false,
      false},
-    {"router.softmax-after", SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR,
-     "softmax over the chosen logits", "softmax over all, the chosen renormalised", softmax_after,
-     softmax_before, false, false, false},
+    {"router.softmax-after", SINKPROOF_BALL_EQUAL, BALL_FOUR, "softmax over the chosen logits",
+     "softmax over all, the chosen renormalised", softmax_after, softmax_before, false, false,
+     false},
     {0},
 };

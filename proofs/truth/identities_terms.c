@@ -249,7 +249,7 @@ static void weights_of_two(arb_ptr out, arb_ptr faded_j, row *s, instance m, slo
     }
     arb_zero(out + m->n);
     if (arb_is_finite(s->b)) arb_exp(out + m->n, s->b, bits);
-    sinkproof_ball_sum(all, out, m->n + 1, bits);
+    ball_sum(all, out, m->n + 1, bits);
     _arb_vec_scalar_div(out, out, (slong)m->n + 1, all, bits);
     arb_clear(delta);
     arb_clear(all);
@@ -304,9 +304,9 @@ static void sink_of_raised(arb_ptr out, instance m, slong bits) {
 }
 static void sink_as_it_is(arb_ptr out, instance m, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n + 1);
-    sinkproof_ball_exps(e, m, 0, bits);
-    sinkproof_ball_exp_sink(e + m->n, m, 0, bits);
-    sinkproof_ball_sum(out, e, m->n + 1, bits);
+    ball_exps(e, m, 0, bits);
+    ball_exp_sink(e + m->n, m, 0, bits);
+    ball_sum(out, e, m->n + 1, bits);
     arb_div(out, e + m->n, out, bits);
     _arb_vec_clear(e, (slong)m->n + 1);
 }
@@ -337,7 +337,7 @@ static void renormalised(arb_ptr out, instance m, bool sink, slong bits) {
         arb_mul(out + j, out + j, faded + j, bits);
         if (sink) arb_mul(out + j, out + j, e, bits);
     }
-    sinkproof_ball_sum(e, out, m->n + 1, bits);
+    ball_sum(e, out, m->n + 1, bits);
     _arb_vec_scalar_div(out, out, (slong)m->n + 1, e, bits);
     arb_clear(e);
     _arb_vec_clear(faded, (slong)m->n);
@@ -423,12 +423,12 @@ static void turned_by_distance(arb_ptr out, instance m, slong bits) {
 }
 //< terms.rotated
 
-#define HIDDEN SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_HIDDEN
-#define KEYS   SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_KEYS
-#define FOUR   SINKPROOF_BALL_EQUAL, SINKPROOF_BALL_FOUR
-#define LESS   SINKPROOF_BALL_LESS, SINKPROOF_BALL_ONE
+#define HIDDEN SINKPROOF_BALL_EQUAL, BALL_HIDDEN
+#define KEYS   SINKPROOF_BALL_EQUAL, BALL_KEYS
+#define FOUR   SINKPROOF_BALL_EQUAL, BALL_FOUR
+#define LESS   SINKPROOF_BALL_LESS, BALL_ONE
 
-const sinkproof_identity sinkproof_identities_terms[] = {
+const sinkproof_identity identities_terms[] = {
     {"gpt2.expand", HIDDEN, "(x_t W_Q + b_Q) (x_j W_K + b_K)^T", "the sum of four terms", products,
      four_terms, false, false, false},
     {"gpt2.delta", HIDDEN, "q_t k_j^T - a_t k_j^T", "b_Q k_j^T, without t", what_the_bias_adds,

@@ -12,28 +12,28 @@
 enum { N = SINKPROOF_EDGE_N, HIDDEN = SINKPROOF_EDGE_HIDDEN, DIM = SINKPROOF_EDGE_DIM, SHORT = 5 };
 
 // Multiples of size / 64 in [-size, size).
-static void fill(uint64_t *state, size_t n, double *x, double size) {
+static void fill_drawn(uint64_t *state, size_t n, double *x, double size) {
     for (size_t i = 0; i < n; i++) x[i] = size * ((double)(sinkproof_draw(state) >> 57) / 64 - 1);
 }
 
 void sinkproof_head_draw(sinkproof_drawn_head *drawn, uint64_t seed) {
-    fill(&seed, N * HIDDEN, drawn->x_nc, 2);
-    fill(&seed, HIDDEN * DIM, drawn->wq_cd, 1);
-    fill(&seed, HIDDEN * DIM, drawn->wk_cd, 1);
-    fill(&seed, HIDDEN * DIM, drawn->wv_cd, 1);
-    fill(&seed, HIDDEN * DIM, drawn->gate_cd, 1);
-    fill(&seed, HIDDEN, drawn->star_c, 2);
-    fill(&seed, DIM, drawn->key_d, 2);
-    fill(&seed, DIM, drawn->value_d, 1);
-    fill(&seed, DIM * DIM, drawn->mlp_1_dd, 1);
-    fill(&seed, DIM * DIM, drawn->mlp_2_dd, 1);
-    fill(&seed, (N + 1) * HIDDEN, drawn->place_nc, 1);
-    fill(&seed, SINKPROOF_BUCKETS, drawn->bucket_b, 2);
+    fill_drawn(&seed, N * HIDDEN, drawn->x_nc, 2);
+    fill_drawn(&seed, HIDDEN * DIM, drawn->wq_cd, 1);
+    fill_drawn(&seed, HIDDEN * DIM, drawn->wk_cd, 1);
+    fill_drawn(&seed, HIDDEN * DIM, drawn->wv_cd, 1);
+    fill_drawn(&seed, HIDDEN * DIM, drawn->gate_cd, 1);
+    fill_drawn(&seed, HIDDEN, drawn->star_c, 2);
+    fill_drawn(&seed, DIM, drawn->key_d, 2);
+    fill_drawn(&seed, DIM, drawn->value_d, 1);
+    fill_drawn(&seed, DIM * DIM, drawn->mlp_1_dd, 1);
+    fill_drawn(&seed, DIM * DIM, drawn->mlp_2_dd, 1);
+    fill_drawn(&seed, (N + 1) * HIDDEN, drawn->place_nc, 1);
+    fill_drawn(&seed, SINKPROOF_BUCKETS, drawn->bucket_b, 2);
     drawn->logit = 0.75, drawn->slope = 0.25;
     for (int i = 0; i < N; i++) drawn->document_n[i] = i / 4;
 }
 
-sinkproof_variant_head sinkproof_head_of(const sinkproof_drawn_head *d) {
+sinkproof_variant_head sinkproof_edge_head_view(const sinkproof_drawn_head *d) {
     return (sinkproof_variant_head){
         .n = N,
         .hidden = HIDDEN,
@@ -63,30 +63,30 @@ typedef struct balls {
     slong count;
 } balls;
 
-static balls enclose(const sinkproof_edge_side *side, slong bits) {
-    sinkproof_variant_head head = sinkproof_head_of(&side->head);
+static balls enclose_side(const edge_side *side, slong bits) {
+    sinkproof_variant_head head = sinkproof_edge_head_view(&side->head);
     balls b = {.before = side->variant.star == SINKPROOF_STAR_TOKEN};
     size_t rows = N + b.before;
     b.columns = rows + 1;
     b.count = (slong)(rows * (b.columns + DIM));
     b.memory = b.alpha_ij = _arb_vec_init(b.count);
     b.o_id = b.memory + rows * b.columns;
-    sinkproof_truth_variant_head(b.alpha_ij, b.o_id, &side->variant, &head, bits);
+    truth_variant_head(b.alpha_ij, b.o_id, &side->variant, &head, bits);
     return b;
 }
 
-static double middle(const arb_t x) {
+static double ball_middle(const arb_t x) {
     return arf_get_d(arb_midref(x), ARF_RND_NEAR);
 }
 
 // `at` tells which entry of the two sides it is.
-static void compare(sinkproof_edge_outcome *out, sinkproof_edge_outcome at, const arb_t x,
-                    const arb_t y) {
+static void compare_entry(sinkproof_edge_outcome *out, sinkproof_edge_outcome at, const arb_t x,
+                          const arb_t y) {
     out->entries++;
     out->radius_log2 = fmax(out->radius_log2, sinkproof_truth_radius_log2(x));
     out->radius_log2 = fmax(out->radius_log2, sinkproof_truth_radius_log2(y));
     if (arb_overlaps(x, y)) return;
-    at.from = middle(x), at.to = middle(y);
+    at.from = ball_middle(x), at.to = ball_middle(y);
     bool farther = out->apart++ == 0 || fabs(at.from - at.to) > fabs(out->from - out->to);
     if (!farther) return;
     out->is_weight = at.is_weight, out->row = at.row, out->column = at.column;
@@ -95,7 +95,7 @@ static void compare(sinkproof_edge_outcome *out, sinkproof_edge_outcome at, cons
 
 bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, slong bits,
                           sinkproof_edge_outcome *out) {
-    sinkproof_edge_side *side = malloc(2 * sizeof *side);
+    edge_side *side = malloc(2 * sizeof *side);
     if (side == NULL) return false;
     side[0].variant = *sinkproof_variant_find(edge->from);
     side[1].variant = *sinkproof_variant_find(edge->to);
@@ -104,7 +104,7 @@ bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, s
     sinkproof_head_draw(&side[0].head, seed);
     sinkproof_head_draw(&side[1].head, seed);
     if (set && edge->set != NULL) edge->set(&side[0], &side[1]);
-    balls x = enclose(&side[0], bits), y = enclose(&side[1], bits);
+    balls x = enclose_side(&side[0], bits), y = enclose_side(&side[1], bits);
     *out = (sinkproof_edge_outcome){.radius_log2 = -INFINITY};
     for (size_t i = 0; i < N; i++) {
         arb_ptr o_x = x.o_id + (i + x.before) * DIM, o_y = y.o_id + (i + y.before) * DIM;
@@ -112,12 +112,12 @@ bool sinkproof_edge_check(const sinkproof_edge *edge, uint64_t seed, bool set, s
         arb_ptr a_y = y.alpha_ij + (i + y.before) * y.columns + y.before;
         sinkproof_edge_outcome at = {.row = i};
         for (at.column = 0; edge->power == 0 && at.column < DIM; at.column++)
-            compare(out, at, o_x + at.column, o_y + at.column);
+            compare_entry(out, at, o_x + at.column, o_y + at.column);
         at.is_weight = true;
         for (size_t j = 0; !edge->values && j < N; j++) {
             if (edge->power != 0) arb_pow_ui(a_x + j, a_x + j, (ulong)edge->power, bits);
             at.column = j;
-            compare(out, at, a_x + j, a_y + j);
+            compare_entry(out, at, a_x + j, a_y + j);
         }
     }
     _arb_vec_clear(x.memory, x.count);

@@ -30,13 +30,13 @@ typedef struct sinkproof_drawn_head {
 
 void sinkproof_head_draw(sinkproof_drawn_head *drawn, uint64_t seed);
 // The head of these numbers; it points into `drawn`.
-sinkproof_variant_head sinkproof_head_of(const sinkproof_drawn_head *drawn);
+sinkproof_variant_head sinkproof_edge_head_view(const sinkproof_drawn_head *drawn);
 
 // One side of an edge: a design and its head.
-typedef struct sinkproof_edge_side {
+typedef struct edge_side {
     sinkproof_variant variant;
     sinkproof_drawn_head head;
-} sinkproof_edge_side;
+} edge_side;
 
 typedef struct sinkproof_edge {
     const char *from, *to; // designs by name
@@ -46,7 +46,7 @@ typedef struct sinkproof_edge {
     double power; // the weights of `from` to this power are those of `to`; 0: compare by `values`
     bool values;  // the results are compared, not the weights of the keys
     // sets the condition; NULL: none
-    void (*set)(sinkproof_edge_side *from, sinkproof_edge_side *to);
+    void (*set)(edge_side *from, edge_side *to);
 } sinkproof_edge;
 
 const sinkproof_edge *sinkproof_edge_at(size_t k); // NULL: k is too large

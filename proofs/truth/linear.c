@@ -28,8 +28,8 @@ void sinkproof_truth_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sin
 }
 //< attn.qkv
 
-void sinkproof_mpfr_linear(mpfr_ptr out_r, mpfr_srcptr x_c, const sinkproof_matrix *w_rc,
-                           const sinkproof_matrix *b_r, mpfr_prec_t bits) {
+void truth_mpfr_linear(mpfr_ptr out_r, mpfr_srcptr x_c, const sinkproof_matrix *w_rc,
+                       const sinkproof_matrix *b_r, mpfr_prec_t bits) {
     size_t rows = w_rc->rows, cols = w_rc->cols;
     double *weight_c = malloc(cols * sizeof *weight_c), *bias_r = calloc(rows, sizeof *bias_r);
     if (weight_c == NULL || bias_r == NULL) abort();

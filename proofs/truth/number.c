@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-void sinkproof_truth_decimal_text(double value, char text[40]) {
+void truth_decimal_text(double value, char text[40]) {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, 40, "%.*g", digits, value);
         if (strtod(text, NULL) == value) return;
@@ -16,7 +16,7 @@ void sinkproof_truth_decimal_text(double value, char text[40]) {
 
 void sinkproof_truth_decimal(arb_t out, double value, slong bits) {
     char text[40];
-    sinkproof_truth_decimal_text(value, text);
+    truth_decimal_text(value, text);
     if (!isfinite(value) || arb_set_str(out, text, bits) != 0) arb_indeterminate(out);
 }
 
@@ -75,7 +75,7 @@ double sinkproof_truth_distance(const arb_t ball, double x) {
     return result;
 }
 
-mpfr_ptr sinkproof_mpfr_vector(size_t n, mpfr_prec_t bits) {
+mpfr_ptr truth_mpfr_vector(size_t n, mpfr_prec_t bits) {
     mpfr_ptr vector = malloc((n == 0 ? 1 : n) * sizeof *vector);
     if (vector == NULL) abort();
     for (size_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ mpfr_ptr sinkproof_mpfr_vector(size_t n, mpfr_prec_t bits) {
     return vector;
 }
 
-void sinkproof_mpfr_vector_free(mpfr_ptr vector, size_t n) {
+void truth_mpfr_vector_free(mpfr_ptr vector, size_t n) {
     for (size_t i = 0; i < n; i++) mpfr_clear(vector + i);
     free(vector);
 }

@@ -7,8 +7,7 @@
 //> gpt2.circuit
 // |A|^2 is the largest eigenvalue of A A^T and of A^T A, and no eigenvalue exceeds a row's sum of
 // sizes. The smaller of the two products is computed.
-void sinkproof_truth_operator_norm(arb_t norm, arb_srcptr a_rc, size_t rows, size_t cols,
-                                   slong bits) {
+void truth_operator_norm(arb_t norm, arb_srcptr a_rc, size_t rows, size_t cols, slong bits) {
     if (bits > 64) bits = 64; // enough for a bound
     slong n = (slong)rows, m = (slong)cols, least = n < m ? n : m;
     arb_mat_t a, transposed, product;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 //> repeat.relative
-void sinkproof_repeat_first(arb_ptr first_t, arb_srcptr g_d, size_t n, slong bits) {
+void repeat_first(arb_ptr first_t, arb_srcptr g_d, size_t n, slong bits) {
     arb_t e, sum;
     arb_init(e);
     arb_init(sum);
@@ -22,13 +22,13 @@ void sinkproof_repeat_first(arb_ptr first_t, arb_srcptr g_d, size_t n, slong bit
 //< repeat.relative
 
 //> repeat.nope
-void sinkproof_repeat_mean(arb_t mean, arb_srcptr first_t, size_t n, slong bits) {
+void repeat_mean(arb_t mean, arb_srcptr first_t, size_t n, slong bits) {
     arb_zero(mean);
     for (size_t t = 0; t < n; t++) arb_add(mean, mean, first_t + t, bits);
     arb_div_ui(mean, mean, n, bits);
 }
 
-void sinkproof_repeat_even_mean(arb_t mean, size_t n, slong bits) {
+void repeat_even_mean(arb_t mean, size_t n, slong bits) {
     arb_t share;
     arb_init(share);
     arb_zero(mean);
@@ -43,7 +43,7 @@ void sinkproof_repeat_even_mean(arb_t mean, size_t n, slong bits) {
 //< repeat.nope
 
 //> repeat.alibi
-void sinkproof_repeat_alibi(arb_ptr g_d, size_t n, const arb_t slope, slong bits) {
+void repeat_alibi(arb_ptr g_d, size_t n, const arb_t slope, slong bits) {
     for (size_t d = 0; d < n; d++) {
         arb_mul_ui(g_d + d, slope, d, bits);
         arb_neg(g_d + d, g_d + d);
@@ -51,7 +51,7 @@ void sinkproof_repeat_alibi(arb_ptr g_d, size_t n, const arb_t slope, slong bits
 }
 
 // Numerator and denominator by e^x - 1, so that no digits are lost where the slope is small.
-void sinkproof_repeat_alibi_closed(arb_t a, size_t t, const arb_t slope, slong bits) {
+void repeat_alibi_closed(arb_t a, size_t t, const arb_t slope, slong bits) {
     arb_t x, all;
     arb_init(x);
     arb_init(all);
@@ -88,7 +88,7 @@ static bool reaches(size_t d, size_t k, size_t half, size_t far) {
     return at_least;
 }
 
-size_t sinkproof_repeat_bucket(size_t distance, size_t buckets, size_t far) {
+size_t repeat_t5_bucket(size_t distance, size_t buckets, size_t far) {
     size_t half = buckets / 2, bucket = distance;
     if (distance < half) return distance;
     for (bucket = half; bucket + 1 < buckets && reaches(distance, bucket + 1 - half, half, far);)
@@ -96,8 +96,8 @@ size_t sinkproof_repeat_bucket(size_t distance, size_t buckets, size_t far) {
     return bucket;
 }
 
-void sinkproof_repeat_buckets(arb_ptr g_d, size_t n, size_t buckets, size_t far) {
-    for (size_t d = 0; d < n; d++) arb_set_ui(g_d + d, sinkproof_repeat_bucket(d, buckets, far));
+void repeat_buckets(arb_ptr g_d, size_t n, size_t buckets, size_t far) {
+    for (size_t d = 0; d < n; d++) arb_set_ui(g_d + d, repeat_t5_bucket(d, buckets, far));
 }
 
 //> repeat.rope
@@ -117,8 +117,8 @@ static void pair(arb_ptr cos_sin_of, size_t p, size_t half, arb_srcptr q_c, arb_
     arb_clear(exponent);
 }
 // g(d) = sum_p (a_p cos d w_p + b_p sin d w_p) / sqrt(2 half)
-void sinkproof_repeat_rotary(arb_ptr g_d, size_t n, size_t half, arb_srcptr q_c, arb_srcptr k_c,
-                             double base, slong bits) {
+void repeat_rotary(arb_ptr g_d, size_t n, size_t half, arb_srcptr q_c, arb_srcptr k_c, double base,
+                   slong bits) {
     arb_ptr of = _arb_vec_init(6); // a_p, b_p, w_p; the angle, its sine and cosine
     _arb_vec_zero(g_d, (slong)n);
     for (size_t p = 0; p < half; p++) {
@@ -139,7 +139,7 @@ static void length(arb_t out, arb_srcptr x_c, size_t c, slong bits) {
     arb_dot(out, NULL, 0, x_c, 1, x_c, 1, (slong)c, bits);
     arb_sqrt(out, out, bits);
 }
-void sinkproof_repeat_xi(arb_t xi, arb_srcptr q_c, arb_srcptr k_c, size_t c, slong bits) {
+void repeat_xi(arb_t xi, arb_srcptr q_c, arb_srcptr k_c, size_t c, slong bits) {
     arb_t t;
     arb_init(t);
     length(xi, q_c, c, bits);
@@ -149,7 +149,7 @@ void sinkproof_repeat_xi(arb_t xi, arb_srcptr q_c, arb_srcptr k_c, size_t c, slo
     arb_div(xi, xi, t, bits);
     arb_clear(t);
 }
-void sinkproof_repeat_bound(arb_ptr bound_t, size_t n, const arb_t xi, slong bits) {
+void repeat_bound(arb_ptr bound_t, size_t n, const arb_t xi, slong bits) {
     arb_t e, all;
     arb_init(e);
     arb_init(all);

@@ -37,14 +37,14 @@ void sinkproof_truth_rmsnorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n, const si
 }
 //< rmsnorm.forward
 
-void sinkproof_mpfr_rmsnorm(mpfr_ptr out_c, mpfr_srcptr x_c, const sinkproof_matrix *w_c,
-                            double eps, mpfr_prec_t bits) {
+void truth_mpfr_rmsnorm(mpfr_ptr out_c, mpfr_srcptr x_c, const sinkproof_matrix *w_c, double eps,
+                        mpfr_prec_t bits) {
     size_t cols = w_c->cols;
     char decimal[40];
     double *weight_c = malloc(cols * sizeof *weight_c);
     if (weight_c == NULL) abort();
     sinkproof_matrix_row(w_c, 0, weight_c);
-    sinkproof_truth_decimal_text(eps, decimal);
+    truth_decimal_text(eps, decimal);
     mpfr_t sum, epsilon, term;
     mpfr_inits2(bits, sum, epsilon, term, (mpfr_ptr)0);
     mpfr_set_str(epsilon, decimal, 10, MPFR_RNDN);

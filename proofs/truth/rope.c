@@ -15,7 +15,7 @@
 
 //> yarn.ramp
 // half ln(context / (2 pi beta)) / ln(theta): the dimension that turns beta times in the context.
-static void correction(arb_t out, const sinkproof_config *config, double beta, slong bits) {
+static void yarn_correction(arb_t out, const sinkproof_config *config, double beta, slong bits) {
     arb_t t;
     arb_init(t);
     arb_const_pi(out, bits);
@@ -32,7 +32,7 @@ static void correction(arb_t out, const sinkproof_config *config, double beta, s
 }
 
 // r_d = clamp((d - low) / (high - low), 0, 1)
-static void ramp(arb_t out, const sinkproof_truth_yarn *yarn, size_t d, slong bits) {
+static void yarn_ramp(arb_t out, const sinkproof_truth_yarn *yarn, size_t d, slong bits) {
     arb_t width, bound;
     arb_init(width);
     arb_init(bound);
@@ -48,12 +48,12 @@ static void ramp(arb_t out, const sinkproof_truth_yarn *yarn, size_t d, slong bi
 }
 
 // inv_freq_d = (r_d / factor + 1 - r_d) theta^(-d/half)
-static void frequency(arb_t out, const sinkproof_config *config, const sinkproof_truth_yarn *yarn,
-                      size_t d, slong bits) {
+static void yarn_frequency_ball(arb_t out, const sinkproof_config *config,
+                                const sinkproof_truth_yarn *yarn, size_t d, slong bits) {
     arb_t r, t;
     arb_init(r);
     arb_init(t);
-    ramp(r, yarn, d, bits);
+    yarn_ramp(r, yarn, d, bits);
     sinkproof_truth_decimal(t, config->rotation.factor, bits);
     arb_div(out, r, t, bits);
     arb_add_ui(out, out, 1, bits);
@@ -71,7 +71,7 @@ static void frequency(arb_t out, const sinkproof_config *config, const sinkproof
 //< yarn.ramp
 
 //> yarn.concentration
-static void concentrate(arb_t out, const sinkproof_config *config, slong bits) {
+static void yarn_concentration_ball(arb_t out, const sinkproof_config *config, slong bits) {
     arb_one(out);
     if (!(config->rotation.factor > 1)) return;
     arb_t t;
@@ -86,8 +86,8 @@ static void concentrate(arb_t out, const sinkproof_config *config, slong bits) {
 
 // The ends of the ramp, clamped to the head; a ramp of no width gets 0.001, as published.
 static void ramp_ends(sinkproof_truth_yarn *yarn, const sinkproof_config *config, slong bits) {
-    correction(yarn->low, config, config->rotation.beta_fast, bits);
-    correction(yarn->high, config, config->rotation.beta_slow, bits);
+    yarn_correction(yarn->low, config, config->rotation.beta_fast, bits);
+    yarn_correction(yarn->high, config, config->rotation.beta_slow, bits);
     //> yarn.truncate
     if (config->rotation.truncate) {
         arb_floor(yarn->low, yarn->low, bits);
@@ -113,9 +113,10 @@ void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_confi
     arb_init(yarn->concentration);
     arb_init(yarn->low);
     arb_init(yarn->high);
-    concentrate(yarn->concentration, config, bits);
+    yarn_concentration_ball(yarn->concentration, config, bits);
     ramp_ends(yarn, config, bits);
-    for (size_t d = 0; d < yarn->half; d++) frequency(yarn->inv_freq_d + d, config, yarn, d, bits);
+    for (size_t d = 0; d < yarn->half; d++)
+        yarn_frequency_ball(yarn->inv_freq_d + d, config, yarn, d, bits);
 }
 
 void sinkproof_truth_yarn_clear(sinkproof_truth_yarn *yarn) {
@@ -127,8 +128,8 @@ void sinkproof_truth_yarn_clear(sinkproof_truth_yarn *yarn) {
 
 //> rope.rotate rope.orthogonal
 // (x, y) -> (x cos - y sin, y cos + x sin), where cos and sin include the concentration.
-static void rotate(arb_t out_x, arb_t out_y, const arb_t x, const arb_t y, const arb_t cosine,
-                   const arb_t sine, slong bits) {
+static void rotate_pair(arb_t out_x, arb_t out_y, const arb_t x, const arb_t y, const arb_t cosine,
+                        const arb_t sine, slong bits) {
     arb_t first;
     arb_init(first);
     arb_mul(first, x, cosine, bits);
@@ -156,8 +157,8 @@ void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t he
             arb_mul(sine, sine, yarn->concentration, bits);
             for (size_t h = 0; h < heads; h++) {
                 size_t at = (i * heads + h) * 2 * half + d;
-                rotate(out_nhd + at, out_nhd + at + half, x_nhd + at, x_nhd + at + half, cosine,
-                       sine, bits);
+                rotate_pair(out_nhd + at, out_nhd + at + half, x_nhd + at, x_nhd + at + half,
+                            cosine, sine, bits);
             }
         }
     arb_clear(angle);
@@ -167,7 +168,7 @@ void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t he
 
 static void set_decimal(mpfr_t out, double value) {
     char text[40];
-    sinkproof_truth_decimal_text(value, text);
+    truth_decimal_text(value, text);
     mpfr_set_str(out, text, 10, MPFR_RNDN);
 }
 
@@ -217,8 +218,8 @@ static void mpfr_concentration(mpfr_ptr out, const sinkproof_config *config, mpf
     mpfr_clear(t);
 }
 
-void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
-                         const sinkproof_config *config, mpfr_prec_t bits) {
+void truth_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration, const sinkproof_config *config,
+                     mpfr_prec_t bits) {
     size_t half = config->head_dim / 2;
     mpfr_t low, high, ramp_d, factor, power, t;
     mpfr_inits2(bits, low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
@@ -244,8 +245,8 @@ void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
     mpfr_clears(low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
 }
 
-void sinkproof_mpfr_rope(mpfr_ptr out_d, mpfr_srcptr x_d, size_t half, int32_t position,
-                         mpfr_srcptr inv_freq_d, mpfr_srcptr concentration, mpfr_prec_t bits) {
+void truth_mpfr_rope(mpfr_ptr out_d, mpfr_srcptr x_d, size_t half, int32_t position,
+                     mpfr_srcptr inv_freq_d, mpfr_srcptr concentration, mpfr_prec_t bits) {
     mpfr_t angle, cosine, sine, first, second;
     mpfr_inits2(bits, angle, cosine, sine, first, second, (mpfr_ptr)0);
     for (size_t d = 0; d < half; d++) {

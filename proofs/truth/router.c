@@ -9,34 +9,32 @@
 
 #include <stdlib.h>
 
-static bool among(const size_t *chosen_k, size_t n_chosen, size_t e) {
+static bool is_among_chosen(const size_t *chosen_k, size_t n_chosen, size_t e) {
     for (size_t k = 0; k < n_chosen; k++)
         if (chosen_k[k] == e) return true;
     return false;
 }
 
-static sinkproof_truth_choice compare(const arb_t chosen, const arb_t other, bool lower_index) {
-    if (arb_gt(chosen, other)) return SINKPROOF_CHOICE_CERTIFIED;
+static truth_choice compare_choice(const arb_t chosen, const arb_t other, bool lower_index) {
+    if (arb_gt(chosen, other)) return CHOICE_CERTIFIED;
     if (arb_is_exact(chosen) && arb_is_exact(other) && arb_eq(chosen, other) && lower_index)
-        return SINKPROOF_CHOICE_TIE;
-    return SINKPROOF_CHOICE_AMBIGUOUS;
+        return CHOICE_TIE;
+    return CHOICE_AMBIGUOUS;
 }
 
-sinkproof_truth_choice sinkproof_truth_margin(arb_t margin, const size_t *chosen_k,
-                                              arb_srcptr logit_e, size_t n_experts, size_t n_chosen,
-                                              slong bits) {
-    sinkproof_truth_choice worst = SINKPROOF_CHOICE_CERTIFIED;
+truth_choice truth_margin(arb_t margin, const size_t *chosen_k, arb_srcptr logit_e,
+                          size_t n_experts, size_t n_chosen, slong bits) {
+    truth_choice worst = CHOICE_CERTIFIED;
     arb_t least;
     arb_init(least);
     arb_pos_inf(least);
     arb_neg_inf(margin); // the largest of the others
     for (size_t k = 0; k < n_chosen; k++) arb_min(least, least, logit_e + chosen_k[k], bits);
     for (size_t e = 0; e < n_experts; e++) {
-        if (among(chosen_k, n_chosen, e)) continue;
+        if (is_among_chosen(chosen_k, n_chosen, e)) continue;
         arb_max(margin, margin, logit_e + e, bits);
         for (size_t k = 0; k < n_chosen; k++) {
-            sinkproof_truth_choice pair =
-                compare(logit_e + chosen_k[k], logit_e + e, chosen_k[k] < e);
+            truth_choice pair = compare_choice(logit_e + chosen_k[k], logit_e + e, chosen_k[k] < e);
             if (pair > worst) worst = pair;
         }
     }
@@ -47,19 +45,19 @@ sinkproof_truth_choice sinkproof_truth_margin(arb_t margin, const size_t *chosen
 }
 
 //> router.topk
-sinkproof_truth_choice sinkproof_truth_topk(size_t *chosen_k, arb_t margin, arb_srcptr logit_e,
-                                            size_t n_experts, size_t n_chosen, slong bits) {
+truth_choice sinkproof_truth_topk(size_t *chosen_k, arb_t margin, arb_srcptr logit_e,
+                                  size_t n_experts, size_t n_chosen, slong bits) {
     for (size_t k = 0; k < n_chosen; k++) {
         size_t best = n_experts;
         for (size_t e = 0; e < n_experts; e++) {
-            if (among(chosen_k, k, e)) continue;
+            if (is_among_chosen(chosen_k, k, e)) continue;
             if (best == n_experts ||
                 arf_cmp(arb_midref(logit_e + e), arb_midref(logit_e + best)) > 0)
                 best = e;
         }
         chosen_k[k] = best;
     }
-    return sinkproof_truth_margin(margin, chosen_k, logit_e, n_experts, n_chosen, bits);
+    return truth_margin(margin, chosen_k, logit_e, n_experts, n_chosen, bits);
 }
 //< router.topk
 
@@ -79,14 +77,14 @@ void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_src
 }
 //< router.softmax-after
 
-void sinkproof_mpfr_router(size_t *chosen_k, mpfr_ptr w_k, mpfr_srcptr logit_e, size_t n_experts,
-                           size_t n_chosen, mpfr_prec_t bits) {
+void truth_mpfr_router(size_t *chosen_k, mpfr_ptr w_k, mpfr_srcptr logit_e, size_t n_experts,
+                       size_t n_chosen, mpfr_prec_t bits) {
     mpfr_t sum, shifted;
     mpfr_inits2(bits, sum, shifted, (mpfr_ptr)0);
     for (size_t k = 0; k < n_chosen; k++) {
         size_t best = n_experts;
         for (size_t e = 0; e < n_experts; e++)
-            if (!among(chosen_k, k, e) &&
+            if (!is_among_chosen(chosen_k, k, e) &&
                 (best == n_experts || mpfr_cmp(logit_e + e, logit_e + best) > 0))
                 best = e;
         chosen_k[k] = best;

@@ -18,8 +18,8 @@ void sinkproof_truth_scores(arb_ptr z_j, arb_srcptr q_d, arb_srcptr k_jd, size_t
 }
 //< attn.score
 
-void sinkproof_mpfr_scores(mpfr_ptr z_j, mpfr_srcptr q_d, mpfr_srcptr k_jd, size_t n_keys,
-                           size_t stride, size_t head_dim, mpfr_prec_t bits) {
+void truth_mpfr_scores(mpfr_ptr z_j, mpfr_srcptr q_d, mpfr_srcptr k_jd, size_t n_keys,
+                       size_t stride, size_t head_dim, mpfr_prec_t bits) {
     mpfr_t root, sum;
     mpfr_inits2(bits, root, sum, (mpfr_ptr)0);
     mpfr_sqrt_ui(root, head_dim, MPFR_RNDN);

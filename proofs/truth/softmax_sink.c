@@ -17,8 +17,8 @@ static void exp_shifted(arb_t out, const arb_t z, const arf_t shift, slong bits)
     arb_exp(out, out, bits);
 }
 
-void sinkproof_truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
-                                size_t head_dim, slong bits) {
+void truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
+                      size_t head_dim, slong bits) {
     if (normaliser->key_d == NULL) {
         arb_set_d(b, normaliser->logit);
         return;
@@ -58,8 +58,8 @@ void sinkproof_truth_softmax_sink(arb_ptr alpha_j, arb_t alpha_sink, arb_srcptr 
 //< sink.alpha sink.mass sink.mass-below-one sink.stable
 //< sink.limit sink.gate repeat.sink law.shift
 
-void sinkproof_mpfr_softmax_sink(mpfr_ptr alpha_j, mpfr_ptr alpha_sink, mpfr_srcptr z_j,
-                                 size_t n_keys, mpfr_srcptr sink, mpfr_prec_t bits) {
+void truth_mpfr_softmax_sink(mpfr_ptr alpha_j, mpfr_ptr alpha_sink, mpfr_srcptr z_j, size_t n_keys,
+                             mpfr_srcptr sink, mpfr_prec_t bits) {
     mpfr_t max, sum, shifted;
     mpfr_inits2(bits, max, sum, shifted, (mpfr_ptr)0);
     mpfr_set(max, sink, MPFR_RNDN);

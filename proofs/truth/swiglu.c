@@ -79,14 +79,14 @@ void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter,
 }
 //< swiglu.clamped
 
-void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter,
-                           sinkproof_swiglu_numbers numbers, mpfr_prec_t bits) {
+void truth_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter,
+                       sinkproof_swiglu_numbers numbers, mpfr_prec_t bits) {
     char text[40];
     mpfr_t gate, up, a, bound, t;
     mpfr_inits2(bits, gate, up, a, bound, t, (mpfr_ptr)0);
-    sinkproof_truth_decimal_text(numbers.alpha, text);
+    truth_decimal_text(numbers.alpha, text);
     mpfr_set_str(a, text, 10, MPFR_RNDN);
-    sinkproof_truth_decimal_text(numbers.limit, text);
+    truth_decimal_text(numbers.limit, text);
     if (isinf(numbers.limit))
         mpfr_set_inf(bound, 1);
     else

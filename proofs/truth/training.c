@@ -17,6 +17,6 @@ void sinkproof_truth_training_tokens(arb_t tokens, const sinkproof_config *confi
     arb_mul(tokens, tokens, used, bits);
     arb_mul_ui(tokens, tokens, 3600, bits);
     arb_div_ui(tokens, tokens, 6, bits);
-    arb_div_ui(tokens, tokens, sinkproof_parameters_of(config).active, bits);
+    arb_div_ui(tokens, tokens, sinkproof_parameters_count(config).active, bits);
 }
 //< train.tokens

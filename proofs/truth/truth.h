@@ -33,7 +33,7 @@
 // --- numbers (number.c) -----------------------------------------------------------------
 
 // The decimal text of a constant of the configuration.
-void sinkproof_truth_decimal_text(double value, char text[40]);
+void truth_decimal_text(double value, char text[40]);
 void sinkproof_truth_decimal(arb_t out, double value, slong bits); // the same, enclosed
 
 // Row r of a plain matrix, exactly (radius 0). scratch_c: [cols].
@@ -51,12 +51,11 @@ double sinkproof_truth_relative_log2(const arb_t ball);
 double sinkproof_truth_distance(const arb_t ball, double x);
 
 // Vectors of MPFR numbers of the given precision, all 0.
-mpfr_ptr sinkproof_mpfr_vector(size_t n, mpfr_prec_t bits);
-void sinkproof_mpfr_vector_free(mpfr_ptr vector, size_t n);
+mpfr_ptr truth_mpfr_vector(size_t n, mpfr_prec_t bits);
+void truth_mpfr_vector_free(mpfr_ptr vector, size_t n);
 
 // An enclosed upper bound on |A x| / |x| for a matrix [rows, cols] (operator_norm.c).
-void sinkproof_truth_operator_norm(arb_t norm, arb_srcptr a_rc, size_t rows, size_t cols,
-                                   slong bits);
+void truth_operator_norm(arb_t norm, arb_srcptr a_rc, size_t rows, size_t cols, slong bits);
 
 // --- the stages: enclosures ------------------------------------------------------------
 
@@ -93,8 +92,8 @@ void sinkproof_truth_scores(arb_ptr z_j, arb_srcptr q_d, arb_srcptr k_jd, size_t
                             size_t stride, size_t head_dim, slong bits);
 
 // b: the sink's logit of the row with the rotated query q_d.
-void sinkproof_truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
-                                size_t head_dim, slong bits);
+void truth_sink_logit(arb_t b, const sinkproof_normaliser *normaliser, arb_srcptr q_d,
+                      size_t head_dim, slong bits);
 
 // alpha_j = e^z_j / (e^b + sum e^z) and alpha_sink = e^b / (same). b may be -infinity: ordinary
 // softmax, exactly. Over the visible keys only. (A9)
@@ -105,20 +104,19 @@ void sinkproof_truth_softmax_sink(arb_ptr alpha_j, arb_t alpha_sink, arb_srcptr 
 void sinkproof_truth_values(arb_ptr out_d, arb_srcptr alpha_j, arb_srcptr v_jd, size_t n_keys,
                             size_t stride, size_t head_dim, slong bits);
 
-typedef enum sinkproof_truth_choice {
-    SINKPROOF_CHOICE_CERTIFIED, // every chosen logit is above every other
-    SINKPROOF_CHOICE_TIE,       // exactly equal (radius 0): the lower index wins, by definition
-    SINKPROOF_CHOICE_AMBIGUOUS, // the balls overlap: no proof which experts the truth chooses
-} sinkproof_truth_choice;
+typedef enum truth_choice {
+    CHOICE_CERTIFIED, // every chosen logit is above every other
+    CHOICE_TIE,       // exactly equal (radius 0): the lower index wins, by definition
+    CHOICE_AMBIGUOUS, // the balls overlap: no proof which experts the truth chooses
+} truth_choice;
 
 // The n_chosen largest of the logits, descending by midpoint, lower index first among equals.
 // margin: (least chosen) - (largest other), enclosed; +infinity when all are chosen. (M3)
-sinkproof_truth_choice sinkproof_truth_topk(size_t *chosen_k, arb_t margin, arb_srcptr logit_e,
-                                            size_t n_experts, size_t n_chosen, slong bits);
+truth_choice sinkproof_truth_topk(size_t *chosen_k, arb_t margin, arb_srcptr logit_e,
+                                  size_t n_experts, size_t n_chosen, slong bits);
 // The margin of a given selection: negative when another expert's logit is larger.
-sinkproof_truth_choice sinkproof_truth_margin(arb_t margin, const size_t *chosen_k,
-                                              arb_srcptr logit_e, size_t n_experts, size_t n_chosen,
-                                              slong bits);
+truth_choice truth_margin(arb_t margin, const size_t *chosen_k, arb_srcptr logit_e,
+                          size_t n_experts, size_t n_chosen, slong bits);
 // Softmax over the chosen logits only. (M4)
 void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_srcptr logit_e,
                                     size_t n_chosen, slong bits);
@@ -132,24 +130,24 @@ void sinkproof_truth_gelu(arb_t out, const arb_t x, slong bits); // x Phi(x)
 // distribution function: w = 1 for GELU, 0 for Phi itself. alpha > 1. (gelu_fit.c)
 void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w, slong bits);
 // The alpha in [1.5, 2] at which the larger of the two is smallest, and that smallest error.
-void sinkproof_truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits);
+void truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits);
 
 // One projection of the chosen experts without bias: out_nkr = W_e x. x is [n][c], one row for
 // every chosen expert (M5), or [n][k][c] when per_slot (M9). Each expert's rows are read once.
-void sinkproof_truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
-                                   const size_t *chosen_nk, size_t n_chosen,
-                                   const sinkproof_matrix *w_erc, slong bits);
+void truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
+                         const size_t *chosen_nk, size_t n_chosen, const sinkproof_matrix *w_erc,
+                         slong bits);
 // u_nkr += b_e: the experts' biases. (M6, M10)
-void sinkproof_truth_expert_bias(arb_ptr u_nkr, size_t n, const size_t *chosen_nk, size_t n_chosen,
-                                 const sinkproof_matrix *b_er, slong bits);
+void truth_expert_bias(arb_ptr u_nkr, size_t n, const size_t *chosen_nk, size_t n_chosen,
+                       const sinkproof_matrix *b_er, slong bits);
 // out_d = sum_k w_k y_kd. (M11)
 void sinkproof_truth_mixture(arb_ptr out_d, arb_srcptr w_k, arb_srcptr y_kd, size_t n_chosen,
                              size_t hidden, slong bits);
 
 // Logits of n tokens from the last residual: final norm, then the unembedding. (F1, F2)
-void sinkproof_truth_unembed(arb_ptr logit_nv, arb_ptr normed_nc, arb_srcptr x_nc, size_t n,
-                             const sinkproof_matrix *norm_c, const sinkproof_matrix *w_vc,
-                             double eps, slong bits);
+void truth_unembed(arb_ptr logit_nv, arb_ptr normed_nc, arb_srcptr x_nc, size_t n,
+                   const sinkproof_matrix *norm_c, const sinkproof_matrix *w_vc, double eps,
+                   slong bits);
 
 // --- the cost of a model (training.c) ---------------------------------------------------
 
@@ -160,27 +158,27 @@ void sinkproof_truth_training_tokens(arb_t tokens, const sinkproof_config *confi
 
 // --- the stages: MPFR, one token (or one query and head) at a time -----------------------
 
-void sinkproof_mpfr_linear(mpfr_ptr out_r, mpfr_srcptr x_c, const sinkproof_matrix *w_rc,
-                           const sinkproof_matrix *b_r, mpfr_prec_t bits);
-void sinkproof_mpfr_rmsnorm(mpfr_ptr out_c, mpfr_srcptr x_c, const sinkproof_matrix *w_c,
-                            double eps, mpfr_prec_t bits);
-void sinkproof_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration,
-                         const sinkproof_config *config, mpfr_prec_t bits);
-void sinkproof_mpfr_rope(mpfr_ptr out_d, mpfr_srcptr x_d, size_t half, int32_t position,
-                         mpfr_srcptr inv_freq_d, mpfr_srcptr concentration, mpfr_prec_t bits);
-void sinkproof_mpfr_scores(mpfr_ptr z_j, mpfr_srcptr q_d, mpfr_srcptr k_jd, size_t n_keys,
-                           size_t stride, size_t head_dim, mpfr_prec_t bits);
-void sinkproof_mpfr_softmax_sink(mpfr_ptr alpha_j, mpfr_ptr alpha_sink, mpfr_srcptr z_j,
-                                 size_t n_keys, mpfr_srcptr sink, mpfr_prec_t bits);
-void sinkproof_mpfr_values(mpfr_ptr out_d, mpfr_srcptr alpha_j, mpfr_srcptr v_jd, size_t n_keys,
-                           size_t stride, size_t head_dim, mpfr_prec_t bits);
-void sinkproof_mpfr_router(size_t *chosen_k, mpfr_ptr w_k, mpfr_srcptr logit_e, size_t n_experts,
-                           size_t n_chosen, mpfr_prec_t bits);
-void sinkproof_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter,
-                           sinkproof_swiglu_numbers numbers, mpfr_prec_t bits);
-void sinkproof_mpfr_mixture(mpfr_ptr out_d, mpfr_srcptr w_k, mpfr_srcptr y_kd, size_t n_chosen,
-                            size_t hidden, mpfr_prec_t bits);
-void sinkproof_mpfr_unembed(mpfr_ptr logit_v, mpfr_srcptr x_c, const sinkproof_matrix *norm_c,
-                            const sinkproof_matrix *w_vc, double eps, mpfr_prec_t bits);
+void truth_mpfr_linear(mpfr_ptr out_r, mpfr_srcptr x_c, const sinkproof_matrix *w_rc,
+                       const sinkproof_matrix *b_r, mpfr_prec_t bits);
+void truth_mpfr_rmsnorm(mpfr_ptr out_c, mpfr_srcptr x_c, const sinkproof_matrix *w_c, double eps,
+                        mpfr_prec_t bits);
+void truth_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration, const sinkproof_config *config,
+                     mpfr_prec_t bits);
+void truth_mpfr_rope(mpfr_ptr out_d, mpfr_srcptr x_d, size_t half, int32_t position,
+                     mpfr_srcptr inv_freq_d, mpfr_srcptr concentration, mpfr_prec_t bits);
+void truth_mpfr_scores(mpfr_ptr z_j, mpfr_srcptr q_d, mpfr_srcptr k_jd, size_t n_keys,
+                       size_t stride, size_t head_dim, mpfr_prec_t bits);
+void truth_mpfr_softmax_sink(mpfr_ptr alpha_j, mpfr_ptr alpha_sink, mpfr_srcptr z_j, size_t n_keys,
+                             mpfr_srcptr sink, mpfr_prec_t bits);
+void truth_mpfr_values(mpfr_ptr out_d, mpfr_srcptr alpha_j, mpfr_srcptr v_jd, size_t n_keys,
+                       size_t stride, size_t head_dim, mpfr_prec_t bits);
+void truth_mpfr_router(size_t *chosen_k, mpfr_ptr w_k, mpfr_srcptr logit_e, size_t n_experts,
+                       size_t n_chosen, mpfr_prec_t bits);
+void truth_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter,
+                       sinkproof_swiglu_numbers numbers, mpfr_prec_t bits);
+void truth_mpfr_mixture(mpfr_ptr out_d, mpfr_srcptr w_k, mpfr_srcptr y_kd, size_t n_chosen,
+                        size_t hidden, mpfr_prec_t bits);
+void truth_mpfr_unembed(mpfr_ptr logit_v, mpfr_srcptr x_c, const sinkproof_matrix *norm_c,
+                        const sinkproof_matrix *w_vc, double eps, mpfr_prec_t bits);
 
 #endif

@@ -13,8 +13,8 @@ void sinkproof_truth_values(arb_ptr out_d, arb_srcptr alpha_j, arb_srcptr v_jd, 
 }
 //< sink.attn-values law.constant-value
 
-void sinkproof_mpfr_values(mpfr_ptr out_d, mpfr_srcptr alpha_j, mpfr_srcptr v_jd, size_t n_keys,
-                           size_t stride, size_t head_dim, mpfr_prec_t bits) {
+void truth_mpfr_values(mpfr_ptr out_d, mpfr_srcptr alpha_j, mpfr_srcptr v_jd, size_t n_keys,
+                       size_t stride, size_t head_dim, mpfr_prec_t bits) {
     mpfr_t sum;
     mpfr_init2(sum, bits);
     for (size_t d = 0; d < head_dim; d++) {

@@ -35,7 +35,8 @@ static void elu_plus_one(arb_t out, const arb_t x, slong bits) {
 }
 
 // y_r = sum_d W_rd x_d, W exact.
-static void times(arb_ptr y_d, const double *w_dd, arb_srcptr x_d, size_t dim, slong bits) {
+static void matrix_times_vector(arb_ptr y_d, const double *w_dd, arb_srcptr x_d, size_t dim,
+                                slong bits) {
     arb_t w;
     arb_init(w);
     for (size_t r = 0; r < dim; r++) {
@@ -48,9 +49,8 @@ static void times(arb_ptr y_d, const double *w_dd, arb_srcptr x_d, size_t dim, s
     arb_clear(w);
 }
 
-void sinkproof_truth_variant_feature(arb_ptr out_d, const sinkproof_variant *variant,
-                                     const sinkproof_variant_head *head, arb_srcptr x_d,
-                                     slong bits) {
+void truth_variant_feature(arb_ptr out_d, const sinkproof_variant *variant,
+                           const sinkproof_variant_head *head, arb_srcptr x_d, slong bits) {
     size_t dim = head->dim;
     //> kernel.elu-linear kernel.elu-linear-raw
     if (variant->feature == SINKPROOF_FEATURE_ELU_PLUS_ONE)
@@ -60,9 +60,9 @@ void sinkproof_truth_variant_feature(arb_ptr out_d, const sinkproof_variant *var
     if (variant->feature != SINKPROOF_FEATURE_MLP) return;
     //> kernel.mlp kernel.mlp-max
     arb_ptr inner_d = _arb_vec_init((slong)dim);
-    times(inner_d, head->mlp_1_dd, x_d, dim, bits);
+    matrix_times_vector(inner_d, head->mlp_1_dd, x_d, dim, bits);
     for (size_t d = 0; d < dim; d++) arb_nonnegative_part(inner_d + d, inner_d + d);
-    times(out_d, head->mlp_2_dd, inner_d, dim, bits);
+    matrix_times_vector(out_d, head->mlp_2_dd, inner_d, dim, bits);
     _arb_vec_clear(inner_d, (slong)dim);
     //< kernel.mlp kernel.mlp-max
 }
@@ -99,8 +99,8 @@ static void place_bias(arb_t out, const sinkproof_variant *variant,
 }
 
 // Products of q with rows of keys, over sqrt(d) or unscaled.
-static void products(arb_ptr s_j, const sinkproof_variant *variant, arb_srcptr q_d, arb_srcptr k_jd,
-                     size_t keys, size_t dim, slong bits) {
+static void query_key_products(arb_ptr s_j, const sinkproof_variant *variant, arb_srcptr q_d,
+                               arb_srcptr k_jd, size_t keys, size_t dim, slong bits) {
     sinkproof_truth_scores(s_j, q_d, k_jd, keys, dim, dim, bits);
     if (!variant->unscaled) return;
     for (size_t j = 0; j < keys; j++)
@@ -117,19 +117,18 @@ static void star_score(arb_t out, const sinkproof_variant *variant,
     arb_ptr k_d = _arb_vec_init((slong)dim), f_d = _arb_vec_init((slong)dim);
     for (size_t d = 0; d < dim; d++)
         if (variant->star_dims == 0 || d < variant->star_dims) arb_set_d(k_d + d, head->key_d[d]);
-    sinkproof_truth_variant_feature(f_d, variant, head, k_d, bits);
-    products(out, variant, q_d, f_d, 1, dim, bits);
+    truth_variant_feature(f_d, variant, head, k_d, bits);
+    query_key_products(out, variant, q_d, f_d, 1, dim, bits);
     _arb_vec_clear(k_d, (slong)dim);
     _arb_vec_clear(f_d, (slong)dim);
 }
 
-void sinkproof_truth_variant_scores(arb_ptr s_j, const sinkproof_variant *variant,
-                                    const sinkproof_variant_head *head, size_t i, size_t keys,
-                                    const bool *seen_j, arb_srcptr q_d, arb_srcptr k_jd,
-                                    slong bits) {
+void truth_variant_scores(arb_ptr s_j, const sinkproof_variant *variant,
+                          const sinkproof_variant_head *head, size_t i, size_t keys,
+                          const bool *seen_j, arb_srcptr q_d, arb_srcptr k_jd, slong bits) {
     arb_t bias;
     arb_init(bias);
-    products(s_j, variant, q_d, k_jd, keys, head->dim, bits);
+    query_key_products(s_j, variant, q_d, k_jd, keys, head->dim, bits);
     for (size_t j = 0; j < keys; j++) {
         place_bias(bias, variant, head, i > j ? i - j : 0, bits);
         arb_add(s_j + j, s_j + j, bias, bits);
@@ -140,7 +139,8 @@ void sinkproof_truth_variant_scores(arb_ptr s_j, const sinkproof_variant *varian
 }
 
 // sim of a score.
-static void similarity(arb_t out, const sinkproof_variant *variant, const arb_t s, slong bits) {
+static void score_similarity(arb_t out, const sinkproof_variant *variant, const arb_t s,
+                             slong bits) {
     switch (variant->similarity) {
     case SINKPROOF_SIMILARITY_EXP:
         arb_exp(out, s, bits);
@@ -166,8 +166,8 @@ static void similarity(arb_t out, const sinkproof_variant *variant, const arb_t 
     }
 }
 
-static void divisor(arb_t z, const sinkproof_variant *variant, size_t count, const bool *seen_j,
-                    arb_srcptr sim_j, slong bits) {
+static void similarity_divisor(arb_t z, const sinkproof_variant *variant, size_t count,
+                               const bool *seen_j, arb_srcptr sim_j, slong bits) {
     arb_t term, p;
     arb_init(term);
     arb_init(p);
@@ -202,10 +202,10 @@ void sinkproof_truth_variant_weights(arb_ptr alpha_j, const sinkproof_variant *v
     arb_init(z);
     //> attn.softmax
     for (size_t j = 0; j < count; j++) {
-        similarity(alpha_j + j, variant, s_j + j, bits);
+        score_similarity(alpha_j + j, variant, s_j + j, bits);
         if (!seen_j[j]) arb_zero(alpha_j + j);
     }
-    divisor(z, variant, count, seen_j, alpha_j, bits);
+    similarity_divisor(z, variant, count, seen_j, alpha_j, bits);
     for (size_t j = 0; j < count; j++) arb_div(alpha_j + j, alpha_j + j, z, bits);
     //< attn.softmax
     arb_clear(z);
@@ -246,8 +246,8 @@ void sinkproof_truth_variant_values(arb_ptr o_d, const sinkproof_variant *varian
 // ---- a whole head
 
 // x_c of row i, including its position.
-static void input_of(arb_ptr x_c, const sinkproof_variant *variant,
-                     const sinkproof_variant_head *head, size_t i, slong bits) {
+static void placed_input(arb_ptr x_c, const sinkproof_variant *variant,
+                         const sinkproof_variant_head *head, size_t i, slong bits) {
     bool star = variant->star == SINKPROOF_STAR_TOKEN;
     arb_t p, place;
     arb_init(p);
@@ -276,8 +276,8 @@ static void input_of(arb_ptr x_c, const sinkproof_variant *variant,
 }
 
 // y_d = sum_c x_c W_cd, W exact [hidden, width].
-static void project(arb_ptr y_d, const sinkproof_variant_head *head, arb_srcptr x_c,
-                    const double *w_cd, size_t width, slong bits) {
+static void project_input(arb_ptr y_d, const sinkproof_variant_head *head, arb_srcptr x_c,
+                          const double *w_cd, size_t width, slong bits) {
     arb_t w;
     arb_init(w);
     for (size_t d = 0; d < width; d++) {
@@ -290,8 +290,8 @@ static void project(arb_ptr y_d, const sinkproof_variant_head *head, arb_srcptr 
     arb_clear(w);
 }
 
-static void turn(arb_ptr x_d, const sinkproof_variant *variant, const sinkproof_variant_head *head,
-                 size_t i, slong bits) {
+static void turn_by_position(arb_ptr x_d, const sinkproof_variant *variant,
+                             const sinkproof_variant_head *head, size_t i, slong bits) {
     size_t half = head->dim / 2;
     if (variant->places != SINKPROOF_PLACES_ROTARY) return;
     arb_t a, sin, cos, x, y;
@@ -315,12 +315,12 @@ static void turn(arb_ptr x_d, const sinkproof_variant *variant, const sinkproof_
 }
 
 // gate_d o o_d
-static void gated(arb_ptr o_d, const sinkproof_variant *variant, const sinkproof_variant_head *head,
-                  arb_srcptr x_c, slong bits) {
+static void gate_output(arb_ptr o_d, const sinkproof_variant *variant,
+                        const sinkproof_variant_head *head, arb_srcptr x_c, slong bits) {
     size_t width = variant->gate == SINKPROOF_GATE_ELEMENT ? head->dim : 1;
     if (variant->gate == SINKPROOF_GATE_NONE) return;
     arb_ptr g_d = _arb_vec_init((slong)width);
-    project(g_d, head, x_c, head->gate_cd, width, bits);
+    project_input(g_d, head, x_c, head->gate_cd, width, bits);
     for (size_t d = 0; d < width; d++) {
         arb_neg(g_d + d, g_d + d);
         arb_exp(g_d + d, g_d + d, bits);
@@ -331,9 +331,8 @@ static void gated(arb_ptr o_d, const sinkproof_variant *variant, const sinkproof
     _arb_vec_clear(g_d, (slong)width);
 }
 
-void sinkproof_truth_variant_head(arb_ptr alpha_ij, arb_ptr gated_id,
-                                  const sinkproof_variant *variant,
-                                  const sinkproof_variant_head *head, slong bits) {
+void truth_variant_head(arb_ptr alpha_ij, arb_ptr gated_id, const sinkproof_variant *variant,
+                        const sinkproof_variant_head *head, slong bits) {
     size_t rows = head->n + (variant->star == SINKPROOF_STAR_TOKEN), dim = head->dim;
     size_t hidden = head->hidden, numbers = rows * (3 * dim + hidden + 1) + 1 + dim;
     arb_ptr memory = _arb_vec_init((slong)numbers), q_id = memory, k_jd = q_id + rows * dim;
@@ -342,23 +341,22 @@ void sinkproof_truth_variant_head(arb_ptr alpha_ij, arb_ptr gated_id,
     bool *seen_j = flint_malloc((rows + 1) * sizeof *seen_j);
     for (size_t i = 0; i < rows; i++) {
         arb_ptr x_c = x_ic + i * hidden;
-        input_of(x_c, variant, head, i, bits);
-        project(v_jd + i * dim, head, x_c, head->wv_cd, dim, bits);
-        project(plain_d, head, x_c, head->wq_cd, dim, bits);
-        turn(plain_d, variant, head, i, bits);
-        sinkproof_truth_variant_feature(q_id + i * dim, variant, head, plain_d, bits);
-        project(plain_d, head, x_c, head->wk_cd, dim, bits);
-        turn(plain_d, variant, head, i, bits);
-        sinkproof_truth_variant_feature(k_jd + i * dim, variant, head, plain_d, bits);
+        placed_input(x_c, variant, head, i, bits);
+        project_input(v_jd + i * dim, head, x_c, head->wv_cd, dim, bits);
+        project_input(plain_d, head, x_c, head->wq_cd, dim, bits);
+        turn_by_position(plain_d, variant, head, i, bits);
+        truth_variant_feature(q_id + i * dim, variant, head, plain_d, bits);
+        project_input(plain_d, head, x_c, head->wk_cd, dim, bits);
+        turn_by_position(plain_d, variant, head, i, bits);
+        truth_variant_feature(k_jd + i * dim, variant, head, plain_d, bits);
     }
     for (size_t i = 0; i < rows; i++) {
         arb_ptr alpha_j = alpha_ij + i * (rows + 1), o_d = gated_id + i * dim;
         sinkproof_truth_variant_seen(variant, head, i, rows, seen_j);
-        sinkproof_truth_variant_scores(s_j, variant, head, i, rows, seen_j, q_id + i * dim, k_jd,
-                                       bits);
+        truth_variant_scores(s_j, variant, head, i, rows, seen_j, q_id + i * dim, k_jd, bits);
         sinkproof_truth_variant_weights(alpha_j, variant, rows + 1, seen_j, s_j, bits);
         sinkproof_truth_variant_values(o_d, variant, head, rows, alpha_j, v_jd, bits);
-        gated(o_d, variant, head, x_ic + i * hidden, bits);
+        gate_output(o_d, variant, head, x_ic + i * hidden, bits);
     }
     _arb_vec_clear(memory, (slong)numbers);
     flint_free(seen_j);

@@ -16,15 +16,13 @@ void sinkproof_truth_variant_seen(const sinkproof_variant *variant,
                                   bool *seen_j);
 
 // f of a row.
-void sinkproof_truth_variant_feature(arb_ptr out_d, const sinkproof_variant *variant,
-                                     const sinkproof_variant_head *head, arb_srcptr x_d,
-                                     slong bits);
+void truth_variant_feature(arb_ptr out_d, const sinkproof_variant *variant,
+                           const sinkproof_variant_head *head, arb_srcptr x_d, slong bits);
 
 // The scores of row i, [keys + 1]; 0 for keys that it does not see.
-void sinkproof_truth_variant_scores(arb_ptr s_j, const sinkproof_variant *variant,
-                                    const sinkproof_variant_head *head, size_t i, size_t keys,
-                                    const bool *seen_j, arb_srcptr q_d, arb_srcptr k_jd,
-                                    slong bits);
+void truth_variant_scores(arb_ptr s_j, const sinkproof_variant *variant,
+                          const sinkproof_variant_head *head, size_t i, size_t keys,
+                          const bool *seen_j, arb_srcptr q_d, arb_srcptr k_jd, slong bits);
 
 // The weights of a row of `count` scores.
 void sinkproof_truth_variant_weights(arb_ptr alpha_j, const sinkproof_variant *variant,
@@ -37,8 +35,7 @@ void sinkproof_truth_variant_values(arb_ptr o_d, const sinkproof_variant *varian
 
 // A whole head, from its input: weights [rows, keys + 1] and gated results [rows, dim], where rows
 // and keys are one more than the head's tokens when the star is a token.
-void sinkproof_truth_variant_head(arb_ptr alpha_ij, arb_ptr gated_id,
-                                  const sinkproof_variant *variant,
-                                  const sinkproof_variant_head *head, slong bits);
+void truth_variant_head(arb_ptr alpha_ij, arb_ptr gated_id, const sinkproof_variant *variant,
+                        const sinkproof_variant_head *head, slong bits);
 
 #endif

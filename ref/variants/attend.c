@@ -9,12 +9,12 @@
 #include <string.h>
 
 // The input of row i: a star that is a token comes first, at the first position.
-static void input_of(const sinkproof_variant *variant, const sinkproof_variant_head *head, size_t i,
-                     double *x_c) {
+static void placed_input(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                         size_t i, double *x_c) {
     bool first = variant->star == SINKPROOF_STAR_TOKEN;
     const double *x = first && i == 0 ? head->star_c : head->x_nc + (i - first) * head->hidden;
     memcpy(x_c, x, head->hidden * sizeof *x_c);
-    sinkproof_variant_place_input(variant, head, i, x_c);
+    variant_place_input(variant, head, i, x_c);
 }
 
 // y_d = sum_c x_c W_cd
@@ -23,7 +23,7 @@ static void project(const sinkproof_policy *policy, const sinkproof_variant_head
     for (size_t d = 0; d < head->dim; d++) {
         double sum = 0;
         for (size_t c = 0; c < head->hidden; c++) sum += x_c[c] * w_cd[c * head->dim + d];
-        y_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A2, sum);
+        y_d[d] = round_at(policy, AT_A2, sum);
     }
 }
 
@@ -36,17 +36,17 @@ static void inputs(const sinkproof_policy *policy, const sinkproof_variant *vari
     double *x_c = work, *rest = work + head->hidden;
     for (size_t i = 0; i < out->rows; i++) {
         double *q_d = out->q_id + i * dim, *k_d = out->k_jd + i * dim;
-        input_of(variant, head, i, x_c);
+        placed_input(variant, head, i, x_c);
         project(policy, head, x_c, head->wq_cd, q_d);
         project(policy, head, x_c, head->wk_cd, k_d);
         project(policy, head, x_c, head->wv_cd, out->v_jd + i * dim);
-        sinkproof_variant_place_turn(policy, variant, head, i, q_d);
-        sinkproof_variant_place_turn(policy, variant, head, i, k_d);
+        variant_place_turn(policy, variant, head, i, q_d);
+        variant_place_turn(policy, variant, head, i, k_d);
         memcpy(out->turned_q_id + i * dim, q_d, dim * sizeof *q_d);
         memcpy(out->turned_k_jd + i * dim, k_d, dim * sizeof *k_d);
         sinkproof_variant_feature(policy, variant, head, q_d, rest);
         sinkproof_variant_feature(policy, variant, head, k_d, rest);
-        sinkproof_variant_gate(policy, variant, head, x_c, out->gate_id + i * dim);
+        variant_gate(policy, variant, head, x_c, out->gate_id + i * dim);
     }
 }
 
@@ -74,14 +74,13 @@ static void scores(const sinkproof_policy *policy, const sinkproof_variant *vari
         if (!seen_j[j]) continue;
         //> attn.softmax kernel.identity kernel.identity-max
         for (size_t d = 0; d < dim; d++) dot += q_d[d] * out->k_jd[j * dim + d];
-        dot = sinkproof_round_at(policy, SINKPROOF_AT_A5, dot) * scale;
-        s_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, dot);
+        dot = round_at(policy, AT_A5, dot) * scale;
+        s_j[j] = round_at(policy, AT_A6, dot);
         //< attn.softmax kernel.identity kernel.identity-max
         s_j[j] += sinkproof_variant_place_bias(variant, head, i > j ? i - j : 0);
-        s_j[j] = sinkproof_round_at(policy, SINKPROOF_AT_A6, s_j[j]);
+        s_j[j] = round_at(policy, AT_A6, s_j[j]);
     }
-    s_j[out->keys] =
-        seen_j[out->keys] ? sinkproof_variant_star_score(policy, variant, head, q_d, work) : 0;
+    s_j[out->keys] = seen_j[out->keys] ? variant_star_score(policy, variant, head, q_d, work) : 0;
 }
 
 static void values(const sinkproof_policy *policy, const sinkproof_variant *variant,
@@ -90,7 +89,7 @@ static void values(const sinkproof_policy *policy, const sinkproof_variant *vari
     size_t dim = head->dim;
     const double *alpha_j = out->alpha_ij + i * (out->keys + 1), *gate_d = out->gate_id + i * dim;
     double *star_d = work, *o_d = out->o_id + i * dim;
-    sinkproof_variant_star_value(variant, head, star_d);
+    variant_star_value(variant, head, star_d);
     for (size_t d = 0; d < dim; d++) {
         double sum = 0;
         //> attn.softmax
@@ -98,9 +97,8 @@ static void values(const sinkproof_policy *policy, const sinkproof_variant *vari
         //< attn.softmax
         sum += alpha_j[out->keys] * star_d[d];
         if (variant->value_bias) sum += head->value_d[d];
-        o_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, sum);
-        out->gated_id[i * dim + d] =
-            sinkproof_round_at(policy, SINKPROOF_AT_A11, gate_d[d] * o_d[d]);
+        o_d[d] = round_at(policy, AT_A11, sum);
+        out->gated_id[i * dim + d] = round_at(policy, AT_A11, gate_d[d] * o_d[d]);
     }
 }
 
@@ -140,8 +138,8 @@ bool sinkproof_variant_attend(const sinkproof_policy *policy, const sinkproof_va
         double *s_j = out->s_ij + i * columns;
         seen_by(variant, head, i, out->keys, seen_j);
         scores(policy, variant, head, out, i, seen_j, s_j, work);
-        sinkproof_variant_divide(policy, variant, columns, seen_j, s_j, out->sim_ij + i * columns,
-                                 out->z_i + i, out->alpha_ij + i * columns);
+        variant_divide(policy, variant, columns, seen_j, s_j, out->sim_ij + i * columns,
+                       out->z_i + i, out->alpha_ij + i * columns);
         values(policy, variant, head, out, i, work);
     }
     free(work);

@@ -9,7 +9,7 @@
 // If the divisor is homogeneous of degree one in the row's exponentials, dividing e^(s - m) gives
 // the same weights as e^s: with the row's maximum as m nothing overflows. The divisors 1 and
 // max(|sum|, 1) are not homogeneous: for them e^s is not shifted.
-bool sinkproof_variant_shifts(const sinkproof_variant *variant) {
+bool variant_subtracts_maximum(const sinkproof_variant *variant) {
     return variant->similarity == SINKPROOF_SIMILARITY_EXP &&
            variant->divisor != SINKPROOF_DIVISOR_ONE &&
            variant->divisor != SINKPROOF_DIVISOR_AT_LEAST_1;
@@ -22,8 +22,8 @@ static double row_maximum(size_t count, const bool *seen_j, const double *s_j) {
     return m;
 }
 
-static double divisor_of(const sinkproof_variant *variant, size_t count, const bool *seen_j,
-                         const double *sim_j) {
+static double row_divisor(const sinkproof_variant *variant, size_t count, const bool *seen_j,
+                          const double *sim_j) {
     double sum = 0, p = variant->divisor == SINKPROOF_DIVISOR_POWER ? variant->divisor_by : 1;
     //> norm.power
     for (size_t j = 0; j < count; j++)
@@ -50,20 +50,20 @@ static double divisor_of(const sinkproof_variant *variant, size_t count, const b
     //< kernel.sigmoid-norm kernel.elu-norm
 }
 
-void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                              size_t count, const bool *seen_j, const double *s_j, double *sim_j,
-                              double *z, double *alpha_j) {
-    bool shifted = sinkproof_variant_shifts(variant);
+void variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant, size_t count,
+                    const bool *seen_j, const double *s_j, double *sim_j, double *z,
+                    double *alpha_j) {
+    bool shifted = variant_subtracts_maximum(variant);
     double m = shifted ? row_maximum(count, seen_j, s_j) : 0;
     //> attn.softmax
     for (size_t j = 0; j < count; j++) {
         sim_j[j] = 0;
         if (!seen_j[j]) continue;
-        double s = shifted ? sinkproof_round_at(policy, SINKPROOF_AT_A9_MAX, s_j[j] - m) : s_j[j];
-        sim_j[j] = sinkproof_variant_similarity(variant->similarity, s);
+        double s = shifted ? round_at(policy, AT_A9_MAX, s_j[j] - m) : s_j[j];
+        sim_j[j] = variant_similarity(variant->similarity, s);
     }
-    *z = divisor_of(variant, count, seen_j, sim_j);
+    *z = row_divisor(variant, count, seen_j, sim_j);
     for (size_t j = 0; j < count; j++)
-        alpha_j[j] = seen_j[j] ? sinkproof_round_at(policy, SINKPROOF_AT_A9, sim_j[j] / *z) : 0;
+        alpha_j[j] = seen_j[j] ? round_at(policy, AT_A9, sim_j[j] / *z) : 0;
     //< attn.softmax
 }

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-void sinkproof_variant_gate(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                            const sinkproof_variant_head *head, const double *x_c, double *gate_d) {
+void variant_gate(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                  const sinkproof_variant_head *head, const double *x_c, double *gate_d) {
     size_t width = variant->gate == SINKPROOF_GATE_ELEMENT ? head->dim : 1;
     for (size_t d = 0; d < head->dim; d++) gate_d[d] = 1;
     if (variant->gate == SINKPROOF_GATE_NONE) return;
@@ -15,7 +15,7 @@ void sinkproof_variant_gate(const sinkproof_policy *policy, const sinkproof_vari
         double g = 0;
         for (size_t c = 0; c < head->hidden; c++)
             g += x_c[c] * head->gate_cd[c * width + (width > 1 ? d : 0)];
-        g = sinkproof_round_at(policy, SINKPROOF_AT_A2, g);
-        gate_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A11, 1 / (1 + exp(-g)));
+        g = round_at(policy, AT_A2, g);
+        gate_d[d] = round_at(policy, AT_A11, 1 / (1 + exp(-g)));
     }
 }

@@ -8,7 +8,7 @@
 
 // T5's buckets for past keys: each distance below 16 has a bucket of its own, then the logarithm of
 // the distance decides, up to distance 128; all larger distances share the last.
-size_t sinkproof_bucket(size_t distance) {
+size_t t5_bucket(size_t distance) {
     const size_t exact = SINKPROOF_BUCKETS / 2;
     if (distance < exact) return distance;
     double share = log((double)distance / (double)exact) / log(128.0 / (double)exact);
@@ -20,9 +20,9 @@ double sinkproof_variant_place_bias(const sinkproof_variant *variant,
                                     const sinkproof_variant_head *head, size_t distance) {
     switch (variant->places) {
     case SINKPROOF_PLACES_RELATIVE:
-        return head->bucket_b[sinkproof_bucket(distance)];
+        return head->bucket_b[t5_bucket(distance)];
     case SINKPROOF_PLACES_BUCKET:
-        return (double)sinkproof_bucket(distance);
+        return (double)t5_bucket(distance);
     case SINKPROOF_PLACES_ALIBI:
         return -head->slope * (double)distance;
     default:
@@ -35,8 +35,8 @@ static double angle(double base, size_t i, size_t k, size_t width) {
     return (double)i * pow(base, -2.0 * (double)k / (double)width);
 }
 
-void sinkproof_variant_place_input(const sinkproof_variant *variant,
-                                   const sinkproof_variant_head *head, size_t i, double *x_c) {
+void variant_place_input(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                         size_t i, double *x_c) {
     //> place.added
     if (variant->places == SINKPROOF_PLACES_LEARNED)
         for (size_t c = 0; c < head->hidden; c++) x_c[c] += head->place_nc[i * head->hidden + c];
@@ -49,13 +49,13 @@ void sinkproof_variant_place_input(const sinkproof_variant *variant,
 }
 
 // Halves: coordinate k turns with coordinate k + dim / 2, as in ref/rope.c.
-void sinkproof_variant_place_turn(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                                  const sinkproof_variant_head *head, size_t i, double *x_d) {
+void variant_place_turn(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                        const sinkproof_variant_head *head, size_t i, double *x_d) {
     size_t half = head->dim / 2;
     if (variant->places != SINKPROOF_PLACES_ROTARY) return;
     for (size_t k = 0; k < half; k++) {
         double a = angle(head->rotary_base, i, k, head->dim), x = x_d[k], y = x_d[k + half];
-        x_d[k] = sinkproof_round_at(policy, SINKPROOF_AT_A4, x * cos(a) - y * sin(a));
-        x_d[k + half] = sinkproof_round_at(policy, SINKPROOF_AT_A4, y * cos(a) + x * sin(a));
+        x_d[k] = round_at(policy, AT_A4, x * cos(a) - y * sin(a));
+        x_d[k + half] = round_at(policy, AT_A4, y * cos(a) + x * sin(a));
     }
 }

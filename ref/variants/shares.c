@@ -32,16 +32,15 @@ static double mean(const sinkproof_variant *variant, const sinkproof_variant_res
     //< train.sinks train.star
 }
 
-double sinkproof_variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_result *r,
-                               size_t k) {
+double variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_result *r,
+                     size_t k) {
     //> train.sinks
     size_t at = k + (variant->star == SINKPROOF_STAR_TOKEN); // the text's keys follow such a star
     return mean(variant, r, at, at);
     //< train.sinks
 }
 
-double sinkproof_variant_alpha_star(const sinkproof_variant *variant,
-                                    const sinkproof_variant_result *r) {
+double variant_alpha_star(const sinkproof_variant *variant, const sinkproof_variant_result *r) {
     //> train.star
     bool token = variant->star == SINKPROOF_STAR_TOKEN;
     return mean(variant, r, token, token ? 0 : r->keys); // over the rows of the text

@@ -8,13 +8,13 @@
 #include <math.h>
 
 // elu(x) + 1: e^x below 0, x + 1 above; positive everywhere.
-double sinkproof_elu_plus_one(double x) {
+double feature_elu_plus_one(double x) {
     //> kernel.elu kernel.elu-norm kernel.elu-linear kernel.elu-linear-raw
     return x < 0 ? exp(x) : x + 1;
     //< kernel.elu kernel.elu-norm kernel.elu-linear kernel.elu-linear-raw
 }
 
-double sinkproof_variant_similarity(sinkproof_similarity similarity, double s) {
+double variant_similarity(sinkproof_similarity similarity, double s) {
     switch (similarity) {
     case SINKPROOF_SIMILARITY_EXP:
         return exp(s);
@@ -23,7 +23,7 @@ double sinkproof_variant_similarity(sinkproof_similarity similarity, double s) {
         return 1 / (1 + exp(-s));
     //< kernel.sigmoid kernel.sigmoid-norm
     case SINKPROOF_SIMILARITY_ELU_PLUS_ONE:
-        return sinkproof_elu_plus_one(s);
+        return feature_elu_plus_one(s);
     case SINKPROOF_SIMILARITY_SCORE:
         break;
     }
@@ -46,14 +46,13 @@ void sinkproof_variant_feature(const sinkproof_policy *policy, const sinkproof_v
         //> kernel.mlp kernel.mlp-max
         double *inner_d = work;
         times(dim, head->mlp_1_dd, x_d, inner_d);
-        for (size_t d = 0; d < dim; d++)
-            inner_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A4, fmax(inner_d[d], 0));
+        for (size_t d = 0; d < dim; d++) inner_d[d] = round_at(policy, AT_A4, fmax(inner_d[d], 0));
         times(dim, head->mlp_2_dd, inner_d, x_d);
         //< kernel.mlp kernel.mlp-max
     } else {
         //> kernel.elu-linear kernel.elu-linear-raw
-        for (size_t d = 0; d < dim; d++) x_d[d] = sinkproof_elu_plus_one(x_d[d]);
+        for (size_t d = 0; d < dim; d++) x_d[d] = feature_elu_plus_one(x_d[d]);
         //< kernel.elu-linear kernel.elu-linear-raw
     }
-    for (size_t d = 0; d < dim; d++) x_d[d] = sinkproof_round_at(policy, SINKPROOF_AT_A4, x_d[d]);
+    for (size_t d = 0; d < dim; d++) x_d[d] = round_at(policy, AT_A4, x_d[d]);
 }

@@ -11,15 +11,13 @@ bool sinkproof_variant_has_column(const sinkproof_variant *variant) {
     return variant->star != SINKPROOF_STAR_NONE && variant->star != SINKPROOF_STAR_TOKEN;
 }
 
-double sinkproof_variant_star_score(const sinkproof_policy *policy,
-                                    const sinkproof_variant *variant,
-                                    const sinkproof_variant_head *head, const double *q_d,
-                                    double *work) {
+double variant_star_score(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                          const sinkproof_variant_head *head, const double *q_d, double *work) {
     double *k_d = work, dot = 0;
     size_t dim = head->dim;
     switch (variant->star) {
     case SINKPROOF_STAR_SCORE:
-        return sinkproof_round_at(policy, SINKPROOF_AT_A8, head->logit);
+        return round_at(policy, AT_A8, head->logit);
     case SINKPROOF_STAR_ZERO:
         return 0;
     case SINKPROOF_STAR_NONE:
@@ -33,13 +31,13 @@ double sinkproof_variant_star_score(const sinkproof_policy *policy,
     memcpy(k_d, head->key_d, learned * sizeof *k_d);
     sinkproof_variant_feature(policy, variant, head, k_d, work + dim);
     for (size_t d = 0; d < dim; d++) dot += q_d[d] * k_d[d];
-    dot = sinkproof_round_at(policy, SINKPROOF_AT_A5, dot);
+    dot = round_at(policy, AT_A5, dot);
     if (!variant->unscaled) dot /= sqrt((double)dim);
-    return sinkproof_round_at(policy, SINKPROOF_AT_A8, dot);
+    return round_at(policy, AT_A8, dot);
 }
 
-void sinkproof_variant_star_value(const sinkproof_variant *variant,
-                                  const sinkproof_variant_head *head, double *v_d) {
+void variant_star_value(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                        double *v_d) {
     double m = variant->star_times, even = m / sqrt((double)head->dim);
     for (size_t d = 0; d < head->dim; d++) switch (variant->star_value) {
         case SINKPROOF_STAR_VALUE_NONE:

@@ -180,52 +180,48 @@ void sinkproof_variant_result_free(sinkproof_variant_result *out);
 // The mean share of a row that one key takes (shares.c): alpha_k for the text's key k, counted from
 // 0, over the rows from k on; alpha_* for the star over the rows of the text. Only rows, keys and
 // alpha_ij are read.
-double sinkproof_variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_result *r,
-                               size_t k);
-double sinkproof_variant_alpha_star(const sinkproof_variant *variant,
-                                    const sinkproof_variant_result *r);
+double variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_result *r, size_t k);
+double variant_alpha_star(const sinkproof_variant *variant, const sinkproof_variant_result *r);
 
 // ---- the choices, one file each --------------------------------------------------------------
 
 bool sinkproof_variant_sees(const sinkproof_variant *variant, const int *document_n, size_t i,
                             size_t j);
 
-double sinkproof_elu_plus_one(double x);
-double sinkproof_variant_similarity(sinkproof_similarity similarity, double s);
+double feature_elu_plus_one(double x);
+double variant_similarity(sinkproof_similarity similarity, double s);
 // f of one row, in place. work: 2 dim doubles.
 void sinkproof_variant_feature(const sinkproof_policy *policy, const sinkproof_variant *variant,
                                const sinkproof_variant_head *head, double *x_d, double *work);
 
 // Whether a row's maximum is subtracted from its scores: only if that does not change the weights.
-bool sinkproof_variant_shifts(const sinkproof_variant *variant);
+bool variant_subtracts_maximum(const sinkproof_variant *variant);
 // One row: alpha_j[0 ... count - 1] from its `count` scores (the star's last), for the keys that it
 // sees.
-void sinkproof_variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                              size_t count, const bool *seen_j, const double *s_j, double *sim_j,
-                              double *z, double *alpha_j);
+void variant_divide(const sinkproof_policy *policy, const sinkproof_variant *variant, size_t count,
+                    const bool *seen_j, const double *s_j, double *sim_j, double *z,
+                    double *alpha_j);
 
 // T5's bucket for a distance i - j >= 0: exact up to half of the buckets, then logarithmic up to
 // 128.
-size_t sinkproof_bucket(size_t distance);
+size_t t5_bucket(size_t distance);
 double sinkproof_variant_place_bias(const sinkproof_variant *variant,
                                     const sinkproof_variant_head *head, size_t distance);
 // x_c of position i as input of the layer.
-void sinkproof_variant_place_input(const sinkproof_variant *variant,
-                                   const sinkproof_variant_head *head, size_t i, double *x_c);
-void sinkproof_variant_place_turn(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                                  const sinkproof_variant_head *head, size_t i, double *x_d);
+void variant_place_input(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                         size_t i, double *x_c);
+void variant_place_turn(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                        const sinkproof_variant_head *head, size_t i, double *x_d);
 
 // Whether the design has a column beside its keys, and its score with the query q_d.
 bool sinkproof_variant_has_column(const sinkproof_variant *variant);
-double sinkproof_variant_star_score(const sinkproof_policy *policy,
-                                    const sinkproof_variant *variant,
-                                    const sinkproof_variant_head *head, const double *q_d,
-                                    double *work);
+double variant_star_score(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                          const sinkproof_variant_head *head, const double *q_d, double *work);
 // The value of the star's column, and the bias added to every row.
-void sinkproof_variant_star_value(const sinkproof_variant *variant,
-                                  const sinkproof_variant_head *head, double *v_d);
+void variant_star_value(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                        double *v_d);
 
-void sinkproof_variant_gate(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                            const sinkproof_variant_head *head, const double *x_c, double *gate_d);
+void variant_gate(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                  const sinkproof_variant_head *head, const double *x_c, double *gate_d);
 
 #endif

@@ -18,8 +18,7 @@ static void read_words(const uint8_t *bytes, size_t length) {
     size_t kept = length < sizeof words ? length : sizeof words - 1;
     memcpy(words, bytes, kept);
     words[kept] = '\0';
-    if (sinkproof_design_parse(words, &v, &error) && sinkproof_variant_find(v.name) == NULL)
-        abort();
+    if (design_parse(words, &v, &error) && sinkproof_variant_find(v.name) == NULL) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
@@ -32,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (!sinkproof_design_trace_parse(bytes, length, "fuzz", &trace, &error)) return 0;
     if (!sinkproof_design_judge(&trace, &policy, &judged, &error)) abort();
     for (size_t k = 0; k < judged.count; k++) {
-        const sinkproof_design_verdict *v = &judged.verdicts[k];
+        const design_verdict *v = &judged.verdicts[k];
         if (v->outside > v->elements || (v->missing[0] != '\0' && v->elements > 0)) abort();
     }
     sinkproof_design_judgement_free(&judged);

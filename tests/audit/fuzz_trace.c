@@ -15,7 +15,7 @@ static void read_all(const sinkproof_trace *trace, size_t n_layers) {
     for (size_t t = 0; t < sinkproof_trace_length(trace); t++)
         sum += sinkproof_trace_tokens(trace)[t] + sinkproof_trace_positions(trace)[t];
     for (size_t l = 0; l < n_layers; l++)
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        for (int p = 0; p < TRACE_POINTS; p++) {
             const sinkproof_tensor *tensor =
                 sinkproof_trace_find(trace, (sinkproof_trace_point)p, l);
             size_t count = tensor != NULL ? sinkproof_tensor_elements(tensor) : 0;
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     sinkproof_error error;
     sinkproof_trace *trace;
     if (!sinkproof_config_named("tiny", &config)) abort();
-    if (!sinkproof_trace_parse(bytes, length, "fuzz", &config, &trace, &error)) return 0;
+    if (!trace_parse(bytes, length, "fuzz", &config, &trace, &error)) return 0;
     read_all(trace, config.n_layers);
     sinkproof_trace_close(trace);
     return 0;

@@ -12,7 +12,7 @@
 
 static const struct run {
     const char *what;
-    sinkproof_bench_gauge run; // threads, switches, worked, seconds
+    bench_gauge run; // threads, switches, worked, seconds
     bool expected;
 } runs[] = {
     {"at work all the time", {1, 0, 1, 1}, false},
@@ -27,11 +27,11 @@ static const struct run {
 };
 
 // Repeats with those at the given places disturbed.
-static sinkproof_bench_times times_of(size_t n, uint32_t noisy) {
-    sinkproof_bench_times times = {0};
+static bench_times times_of(size_t n, uint32_t noisy) {
+    bench_times times = {0};
     for (size_t i = 0; i < n; i++) {
         bool disturbed = (noisy >> i & 1) != 0;
-        sinkproof_bench_add(&times, disturbed ? 100.0 + (double)i : (double)(n - i), disturbed);
+        bench_times_add(&times, disturbed ? 100.0 + (double)i : (double)(n - i), disturbed);
     }
     return times;
 }
@@ -55,23 +55,22 @@ static void test_settled(void) {
         {27, 0x7fffff8, 3, false, 26} // three at the beginning
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        sinkproof_bench_times t = times_of(all[i].n, all[i].noisy);
-        size_t quiet = sinkproof_bench_quiet(&t);
-        sinkproof_bench_settle(&t);
+        bench_times t = times_of(all[i].n, all[i].noisy);
+        size_t quiet = bench_quiet_count(&t);
+        bench_times_settle(&t);
         bool sorted = true;
         for (size_t k = 1; k < t.n; k++) sorted = sorted && t.t[k - 1] <= t.t[k];
         ok(t.n == all[i].left && t.taken == all[i].n && t.disturbed == all[i].disturbed && sorted &&
-               sinkproof_bench_median(&t) == all[i].median,
+               bench_median(&t) == all[i].median,
            "%zu runs, %zu quiet: %zu are left%s", all[i].n, quiet, t.n,
            t.disturbed ? ", disturbed" : "");
     }
-    ok(sinkproof_bench_rounds(1) == 3 && sinkproof_bench_rounds(9) == 27 &&
-           sinkproof_bench_rounds(98) == SINKPROOF_BENCH_REPEATS,
+    ok(bench_rounds(1) == 3 && bench_rounds(9) == 27 && bench_rounds(98) == SINKPROOF_BENCH_REPEATS,
        "three times the repeats at most, and as many as there is room for");
 }
 
 static bool says(bool of_case, bool of_limit, double share, const char *expected) {
-    json_t *found = sinkproof_bench_disturbances(of_case, of_limit, share);
+    json_t *found = bench_disturbances(of_case, of_limit, share);
     char *text = json_dumps(found, JSON_COMPACT);
     bool good = text != NULL && strcmp(text, expected) == 0;
     free(text);
@@ -81,18 +80,18 @@ static bool says(bool of_case, bool of_limit, double share, const char *expected
 
 // A row made of planted times under a planted limit.
 static json_t *row_of(double share, bool of_case, bool of_limit) {
-    sinkproof_bench bench = {.threads = 1, .table = &sinkproof_kernels_portable};
-    sinkproof_bench_case c = {.id = "planted", .threads = 1};
-    sinkproof_bench_seen *seen = calloc(1, sizeof *seen);
+    sinkproof_bench bench = {.threads = 1, .table = &kernels_portable};
+    bench_case c = {.id = "planted", .threads = 1};
+    bench_watched *seen = calloc(1, sizeof *seen);
     must(seen != NULL);
-    sinkproof_bench_times times = times_of(3, of_case ? 7 : 0);
-    c.need[SINKPROOF_BENCH_MEMORY] = 1;
-    sinkproof_bench_settle(&times);
-    double median = sinkproof_bench_median(&times);
+    bench_times times = times_of(3, of_case ? 7 : 0);
+    c.need[BENCH_MEMORY] = 1;
+    bench_times_settle(&times);
+    double median = bench_median(&times);
     for (int i = 0; i < 3; i++)
-        sinkproof_bench_add(&seen->of[SINKPROOF_BENCH_MEMORY], 1 / (median * share), of_limit);
-    sinkproof_bench_settle_limits(&bench, c.need, 1, seen);
-    json_t *row = sinkproof_bench_row(&bench, &c, &times, seen);
+        bench_times_add(&seen->of[BENCH_MEMORY], 1 / (median * share), of_limit);
+    bench_settle_limits(&bench, c.need, 1, seen);
+    json_t *row = bench_row_json(&bench, &c, &times, seen);
     free(seen);
     return row;
 }
@@ -133,26 +132,25 @@ static void test_scores(void) {
                 {{.mode = "amx", .pairs = true}, SINKPROOF_PANEL_BF16, 0, 5.12},
                 {{.mode = "amx", .pairs = true}, SINKPROOF_PANEL_F32, 2.56, 0}};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        double need[SINKPROOF_BENCH_RESOURCES] = {0};
-        sinkproof_bench_scores(&sets[i].table, sets[i].cache, 64, 10, need);
-        ok(need[SINKPROOF_BENCH_FMA] == 1000 * sets[i].fma &&
-               need[SINKPROOF_BENCH_PAIRS] == 1000 * sets[i].pairs &&
-               need[SINKPROOF_BENCH_EXP] == 10,
+        double need[BENCH_RESOURCES] = {0};
+        bench_row_scores(&sets[i].table, sets[i].cache, 64, 10, need);
+        ok(need[BENCH_FMA] == 1000 * sets[i].fma && need[BENCH_PAIRS] == 1000 * sets[i].pairs &&
+               need[BENCH_EXP] == 10,
            "%s, %s, a cache in %s: %g operations of float32, %g of pairs", sets[i].table.mode,
            sets[i].table.pairs ? "with pairs" : "without",
-           sets[i].cache == SINKPROOF_PANEL_F32 ? "float32" : "bf16", need[SINKPROOF_BENCH_FMA],
-           need[SINKPROOF_BENCH_PAIRS]);
+           sets[i].cache == SINKPROOF_PANEL_F32 ? "float32" : "bf16", need[BENCH_FMA],
+           need[BENCH_PAIRS]);
     }
 }
 
 int main(void) {
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        ok(sinkproof_bench_is_disturbed(&runs[i].run) == runs[i].expected, "%s: %s", runs[i].what,
+        ok(bench_is_disturbed(&runs[i].run) == runs[i].expected, "%s: %s", runs[i].what,
            runs[i].expected ? "disturbed" : "not disturbed");
     test_settled();
     test_rows();
     test_scores();
-    sinkproof_bench_gauge begin = sinkproof_bench_begin(1), run = sinkproof_bench_end(&begin);
+    bench_gauge begin = bench_begin(1), run = bench_end(&begin);
     ok(run.threads == 1 && run.switches >= 0 && run.worked >= 0 && run.seconds >= 0,
        "a gauge measures what lies between its two ends");
     return tap_done();

@@ -37,7 +37,7 @@ static void write_all(const char *name) {
     must(sinkproof_policy_known(name, &policy));
     draw(drawn);
     drop(&made);
-    made.format = SINKPROOF_DESIGN_FORMAT;
+    made.format = DESIGN_FORMAT;
     for (size_t l = 0; sinkproof_variant_at(l) != NULL; l++) {
         words_of(sinkproof_variant_at(l), words);
         write_layer(&made, l, words, &policy, drawn);
@@ -56,7 +56,7 @@ static void honest(const char *policy) {
         expected += 2 * (h.trace.layers[l].variant.feature != SINKPROOF_FEATURE_SELF) +
                     2 * (h.trace.layers[l].variant.gate != SINKPROOF_GATE_NONE);
     for (size_t k = 0; h.fine && k < h.judged.count; k++) {
-        const sinkproof_design_verdict *v = &h.judged.verdicts[k];
+        const design_verdict *v = &h.judged.verdicts[k];
         steps++;
         elements += v->elements;
         open += v->elements == 0 || v->missing[0] != '\0' || v->unbounded > 0 || v->bridged;
@@ -93,7 +93,7 @@ static void neighbours(const char *policy) {
                 equal = equal && x == own->x[r * own->shape[2] + j];
             }
         hearing h = hear(&changed, l, 0, policy);
-        const sinkproof_design_verdict *v = verdict(&h, l, "alpha");
+        const design_verdict *v = verdict(&h, l, "alpha");
         bool bug = v != NULL && v->outside > 0;
         if (v == NULL || bug == equal) {
             wrong++;
@@ -148,14 +148,15 @@ static void unscaled(void) {
     drawn[1] = drawn[0];
     for (size_t w = 0; w < HIDDEN * DIM; w++) drawn[1].wq_cd[w] *= 4;
     must(sinkproof_policy_known("real-f64", &policy));
-    must(sinkproof_design_parse("k-bias,unscaled=1", &plain, &error));
-    must(sinkproof_design_parse("k-bias", &scaled, &error));
-    sinkproof_variant_head one = sinkproof_head_of(&drawn[0]), four = sinkproof_head_of(&drawn[1]);
+    must(design_parse("k-bias,unscaled=1", &plain, &error));
+    must(design_parse("k-bias", &scaled, &error));
+    sinkproof_variant_head one = sinkproof_edge_head_view(&drawn[0]),
+                           four = sinkproof_edge_head_view(&drawn[1]);
     must(sinkproof_variant_attend(&policy, &plain, &one, &a, &error));
     must(sinkproof_variant_attend(&policy, &scaled, &four, &b, &error));
     arb_ptr x = _arb_vec_init(ROWS), y = _arb_vec_init(ROWS), out = _arb_vec_init(OUT);
-    sinkproof_truth_variant_head(x, out, &plain, &one, BITS);
-    sinkproof_truth_variant_head(y, out, &scaled, &four, BITS);
+    truth_variant_head(x, out, &plain, &one, BITS);
+    truth_variant_head(y, out, &scaled, &four, BITS);
     size_t apart = 0, other = 0;
     for (size_t k = 0; k < ROWS; k++) {
         apart += !arb_overlaps(x + k, y + k) || arb_rel_accuracy_bits(x + k) < BITS / 2;

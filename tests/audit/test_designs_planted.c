@@ -17,7 +17,7 @@ static void planted(const char *what, const char *words, const char *step,
     char expected[32];
     must(sinkproof_policy_known("f32", &policy));
     draw(drawn);
-    one.format = SINKPROOF_DESIGN_FORMAT;
+    one.format = DESIGN_FORMAT;
     write_layer(&one, 0, words, &policy, drawn);
     hearing before = hear(&one, 0, 0, "f32");
     change(&one, &policy);
@@ -154,7 +154,7 @@ static void undecided(const char *words, const char *dropped, const char *step,
     uint64_t left_out = 0;
     must(sinkproof_policy_known("f32", &policy));
     draw(drawn);
-    one.format = SINKPROOF_DESIGN_FORMAT;
+    one.format = DESIGN_FORMAT;
     write_layer(&one, 0, words, &policy, drawn);
     for (size_t i = 0; i < one.count; i++) {
         char name[40];
@@ -162,7 +162,7 @@ static void undecided(const char *words, const char *dropped, const char *step,
         if (strstr(dropped, name) != NULL) left_out |= UINT64_C(1) << i;
     }
     hearing h = hear(&one, 0, left_out, "f32");
-    const sinkproof_design_verdict *v = verdict(&h, 0, step);
+    const design_verdict *v = verdict(&h, 0, step);
     bool open = v != NULL && (v->elements == 0) == (missing[0] != '\0');
     ok(open && strcmp(v->missing, missing) == 0 && outside(&h) == 0, "%s without%sleaves %s %s%s",
        words, dropped, step, missing[0] != '\0' ? "undecided for want of " : "decided", missing);
@@ -205,7 +205,7 @@ static void refused(const wrong *w) {
     sinkproof_policy policy;
     must(sinkproof_policy_known("f32", &policy));
     draw(drawn);
-    one.format = w->rank == 9 ? "pt" : SINKPROOF_DESIGN_FORMAT;
+    one.format = w->rank == 9 ? "pt" : DESIGN_FORMAT;
     write_layer(&one, 0, "softmax", &policy, drawn);
     snprintf(one.design[0], sizeof one.design[0], "%s", w->words);
     if (w->name != NULL) {
@@ -316,7 +316,7 @@ static void refusals(void) {
 static void words(void) {
     sinkproof_variant v;
     sinkproof_error error;
-    bool fine = sinkproof_design_parse(
+    bool fine = design_parse(
         "softmax,star=key,star-value=even,times=-3,dims=4,places=alibi,seen=first-recent,window=9,"
         "prefix=2,gate=head,similarity=elu,divisor=power,by=2.5,feature=mlp,value-bias=1",
         &v, &error);
@@ -327,9 +327,9 @@ static void words(void) {
            v.divisor == SINKPROOF_DIVISOR_POWER && v.divisor_by == 2.5 &&
            v.feature == SINKPROOF_FEATURE_MLP && v.value_bias,
        "every choice is set by its word");
-    fine = sinkproof_design_parse("softmax,window=4", &v, &error);
+    fine = design_parse("softmax,window=4", &v, &error);
     ok(fine && v.seen == SINKPROOF_SEEN_WINDOW && v.window == 4 &&
-           sinkproof_design_parse("nope,prefix=3", &v, &error) && v.seen == SINKPROOF_SEEN_PREFIX &&
+           design_parse("nope,prefix=3", &v, &error) && v.seen == SINKPROOF_SEEN_PREFIX &&
            v.prefix == 3,
        "a window makes a causal design one with a window, a prefix one with a prefix");
 }
@@ -341,7 +341,7 @@ static void policy_refused(void) {
     sinkproof_policy policy;
     must(sinkproof_policy_known("f32", &policy));
     draw(drawn);
-    one.format = SINKPROOF_DESIGN_FORMAT;
+    one.format = DESIGN_FORMAT;
     write_layer(&one, 0, "softmax", &policy, drawn);
     hearing h = hear(&one, 0, 0, "llama-cpp");
     ok(h.read && !h.fine && strstr(message, "rounds at A5.q") != NULL,
@@ -393,7 +393,7 @@ static void rotations(void) {
                                     {"a rotation of neighbours", "q", 10000, 1, true}};
     static sheet one;
     for (size_t k = 0; k < sizeof each / sizeof each[0]; k++) {
-        one.format = SINKPROOF_DESIGN_FORMAT;
+        one.format = DESIGN_FORMAT;
         one.designs = 1;
         snprintf(one.design[0], sizeof one.design[0], "softmax");
         rotate(&one, &each[k]);
@@ -402,7 +402,7 @@ static void rotations(void) {
         bool right = each[k].step[0] == '\0'
                          ? step[0] == '\0'
                          : step[0] != '\0' && strcmp(step + 3, each[k].step) == 0;
-        const sinkproof_design_verdict *v = verdict(&h, 0, "q"), *tables = verdict(&h, 0, "sin");
+        const design_verdict *v = verdict(&h, 0, "q"), *tables = verdict(&h, 0, "sin");
         ok(right && v != NULL && v->elements == ROWS * HEADS * DIM && tables != NULL &&
                tables->elements == ROWS * PAIRS && h.judged.count == 3,
            "bound.rope %s: %s%s", each[k].what,
@@ -424,7 +424,7 @@ static void face(void) {
     size_t length;
     must(sinkproof_policy_known("f32", &policy));
     draw(drawn);
-    one.format = SINKPROOF_DESIGN_FORMAT;
+    one.format = DESIGN_FORMAT;
     write_layer(&one, 0, "score-bias", &policy, drawn);
     write_file(&one, 0, 0, &bytes, &length);
     bool judged = sinkproof_judge_design_bytes(bytes, length, NULL, "f32", &ruling, &error);

@@ -52,14 +52,14 @@ static void discard(diagnosed *of) {
     sinkproof_diagnosis_free(&of->d);
 }
 
-static bool holds(const sinkproof_explanation *e, const char *id) {
+static bool holds(const mistakes_together *e, const char *id) {
     for (size_t i = 0; i < e->n; i++)
         if (strcmp(e->mistakes[i]->id, id) == 0) return true;
     return false;
 }
 
 // Among what explains a finding, and what is told in front of it.
-static bool is_named(const sinkproof_finding_of *f, const char *id) {
+static bool is_named(const diagnosed_finding *f, const char *id) {
     for (size_t a = 0; a < f->n_alike; a++)
         if (holds(&f->alike[a], id)) return true;
     return false;
@@ -128,7 +128,7 @@ static void try_one(const sinkproof_model *model, const planted *bug, const char
     bool convicted = of.j.first != NULL, named = convicted && named_everywhere(&of, bug->id);
     t->planted++, t->convicted += convicted, t->named += named;
     t->alone += named && alike(&of) == 1;
-    const sinkproof_finding_of *f = of.d.n > 0 ? &of.d.findings[0] : NULL;
+    const diagnosed_finding *f = of.d.n > 0 ? &of.d.findings[0] : NULL;
     note("kill | %s | %s | %s | %zu | %.2g | %s | %zu | %.2g", policy, bug->id,
          convicted ? of.j.first->name : "-", bugs(&of.j), farthest_ulp(&of.j),
          named                         ? "named"
@@ -147,7 +147,7 @@ static void try_one(const sinkproof_model *model, const planted *bug, const char
 static bool both_named(const diagnosed *of, const char *a, const char *b) {
     bool found_a = false, found_b = false, all = of->d.n > 0;
     for (size_t i = 0; i < of->d.n; i++) {
-        const sinkproof_finding_of *f = &of->d.findings[i];
+        const diagnosed_finding *f = &of->d.findings[i];
         found_a = found_a || is_named(f, a), found_b = found_b || is_named(f, b);
         all = all && (is_named(f, a) || is_named(f, b));
     }

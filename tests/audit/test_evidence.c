@@ -31,7 +31,7 @@ static void counts(void) {
 
 static bool has_no_choice(const sinkproof_policy *p) {
     bool none = true;
-    for (int at = 0; at < SINKPROOF_POINT_COUNT; at++) none = none && !p->at[at].optional;
+    for (int at = 0; at < AT_POINTS; at++) none = none && !p->at[at].optional;
     for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++)
         none = none && __builtin_popcount(p->forms[s]) == 1;
     return none;
@@ -43,13 +43,13 @@ static void choices(void) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         ok(sinkproof_policy_parse(names[i], &p, NULL) && sinkproof_policy_is_open(&p) == (i > 1),
            "%s leaves roundings open: %s", names[i], i > 1 ? "yes" : "no");
-        sinkproof_format as = p.at[SINKPROOF_AT_A9].format;
+        sinkproof_format as = p.at[AT_A9].format;
         for (int rounded = 0; rounded < 2; rounded++) {
             sinkproof_policy settled = p;
             sinkproof_policy_settle(&settled, rounded);
             bool left_out = !rounded && i > 1;
             ok(has_no_choice(&settled) && !sinkproof_policy_is_open(&settled) &&
-                   settled.at[SINKPROOF_AT_A9].format == (left_out ? SINKPROOF_REAL : as),
+                   settled.at[AT_A9].format == (left_out ? SINKPROOF_REAL : as),
                "%s settled, %s", names[i], rounded ? "rounded" : "left out");
         }
     }
@@ -59,7 +59,7 @@ static void choices(void) {
 }
 
 static void isolated(void) {
-    sinkproof_point_report r = {.point = SINKPROOF_TRACE_A9, .rank = 3, .shape = {4, 24, 25}};
+    sinkproof_point_report r = {.point = TRACE_A9, .rank = 3, .shape = {4, 24, 25}};
     static uint8_t marks[4 * 24 * 25];
     static const struct {
         size_t n, at[3][3];
@@ -78,11 +78,11 @@ static void isolated(void) {
         memset(marks, 0, sizeof marks);
         for (size_t m = 0; m < cases[i].n; m++)
             marks[(cases[i].at[m][0] * 24 + cases[i].at[m][1]) * 25 + cases[i].at[m][2]] = 1;
-        ok(sinkproof_marks_are_isolated(&r, marks) == cases[i].isolated, "%s: %s", cases[i].what,
+        ok(marks_are_isolated(&r, marks) == cases[i].isolated, "%s: %s", cases[i].what,
            cases[i].isolated ? "isolated" : "not isolated");
     }
-    r = (sinkproof_point_report){.point = SINKPROOF_TRACE_A13, .rank = 2, .shape = {1, 1}};
-    ok(!sinkproof_marks_are_isolated(&r, (const uint8_t[]){1}), "all there are: not isolated");
+    r = (sinkproof_point_report){.point = TRACE_A13, .rank = 2, .shape = {1, 1}};
+    ok(!marks_are_isolated(&r, (const uint8_t[]){1}), "all there are: not isolated");
 }
 
 int main(void) {

@@ -55,7 +55,7 @@ static sinkproof_isa_times planted(void) {
 }
 
 static bool reads(const char *path, sinkproof_isa_times *times) {
-    return sinkproof_fastest_read(path, key, sinkproof_isa_all(), times);
+    return fastest_read_kept(path, key, sinkproof_isa_all(), times);
 }
 
 static void test_file(void) {
@@ -63,12 +63,12 @@ static void test_file(void) {
     sinkproof_isa_times found;
     const char *path = path_of("new/deeper/isa");
     struct stat is;
-    bool written = sinkproof_fastest_write(path, key, sinkproof_isa_all(), &times);
+    bool written = fastest_write_kept(path, key, sinkproof_isa_all(), &times);
     ok(written && reads(path, &found) && same(&times, &found),
        "what is written, into directories that were not there, is read back bit for bit");
     ok(stat(path_of("new/deeper"), &is) == 0 && (is.st_mode & 0777) == 0700,
        "the directory is its owner's alone");
-    ok(!sinkproof_fastest_read(path, "another processor", sinkproof_isa_all(), &found) &&
+    ok(!fastest_read_kept(path, "another processor", sinkproof_isa_all(), &found) &&
            same(&found, &none),
        "another key finds nothing");
     ok(!reads(path_of("none"), &found) && !reads(path_of("new"), &found) && same(&found, &none),
@@ -77,7 +77,7 @@ static void test_file(void) {
     ok(!reads(path_of("pipe"), &found), "nor does a pipe, and nobody waits for it");
     must(symlink(path_of("loop"), path_of("loop")) == 0);
     ok(!reads(path_of("loop"), &found), "nor a link to itself");
-    ok(!sinkproof_fastest_write(path_of("pipe/isa"), key, sinkproof_isa_all(), &times),
+    ok(!fastest_write_kept(path_of("pipe/isa"), key, sinkproof_isa_all(), &times),
        "where nothing can be written nothing is");
 }
 
@@ -87,7 +87,7 @@ static void test_hostile(void) {
     const sinkproof_isa_times times = planted();
     sinkproof_isa_times found;
     const char *path = path_of("hostile");
-    must(sinkproof_fastest_write(path, key, sinkproof_isa_all(), &times));
+    must(fastest_write_kept(path, key, sinkproof_isa_all(), &times));
     size_t n = read_bytes(path, good, sizeof good), believed = 0, odd = 0;
     for (size_t cut = 0; cut < n; cut++) {
         write_bytes(path, good, cut);
@@ -128,7 +128,7 @@ static void test_hostile(void) {
 
 // Where the environment sends it.
 static void test_place(void) {
-    char path[SINKPROOF_FASTEST_PATH], long_name[5000];
+    char path[FASTEST_PATH], long_name[5000];
     struct {
         const char *own, *base, *home, *expected;
     } all[] = {{"/o", "/b", "/h", "/o/isa-"},
@@ -150,7 +150,7 @@ static void test_place(void) {
             else
                 unsetenv(names[k]);
         }
-        bool found = sinkproof_fastest_file(key, path, sizeof path);
+        bool found = fastest_file_path(key, path, sizeof path);
         wrong += all[i].expected == NULL
                      ? found || path[0] != '\0'
                      : !found || strncmp(path, all[i].expected, strlen(all[i].expected)) != 0;
@@ -160,28 +160,28 @@ static void test_place(void) {
 
 // Measured once, kept, read; a name given measures nothing; a hostile file is measured again.
 static void test_choice(void) {
-    sinkproof_fastest first, second, asked, again;
+    fastest_sets first, second, asked, again;
     sinkproof_error error = {{0}};
     unsetenv("SINKPROOF_ISA");
     setenv("SINKPROOF_CACHE", path_of("choice"), 1);
-    bool good = sinkproof_fastest_choose(NULL, &first, &error) &&
-                sinkproof_fastest_choose(NULL, &second, &error) &&
-                sinkproof_fastest_choose("portable", &asked, &error);
-    ok(good && first.source == SINKPROOF_FASTEST_MEASURED &&
-           second.source == SINKPROOF_FASTEST_KEPT && same(&first.times, &second.times) &&
-           first.of_one == second.of_one && first.of_many == second.of_many,
+    bool good = fastest_choose_set(NULL, &first, &error) &&
+                fastest_choose_set(NULL, &second, &error) &&
+                fastest_choose_set("portable", &asked, &error);
+    ok(good && first.source == FASTEST_MEASURED && second.source == FASTEST_KEPT &&
+           same(&first.times, &second.times) && first.of_one == second.of_one &&
+           first.of_many == second.of_many,
        "measured once, read the second time: %s and %s", first.of_one->isa, first.of_many->isa);
-    ok(asked.source == SINKPROOF_FASTEST_ASKED && asked.of_one == &sinkproof_kernels_portable &&
-           asked.of_many == &sinkproof_kernels_portable && asked.file[0] == '\0',
+    ok(asked.source == FASTEST_ASKED && asked.of_one == &kernels_portable &&
+           asked.of_many == &kernels_portable && asked.file[0] == '\0',
        "a set that is asked for is not measured");
     write_bytes(first.file, "portable 1 1\n", 13);
-    good = sinkproof_fastest_choose(NULL, &again, &error);
-    ok(good && again.source == SINKPROOF_FASTEST_MEASURED, "a file that is none is replaced");
+    good = fastest_choose_set(NULL, &again, &error);
+    ok(good && again.source == FASTEST_MEASURED, "a file that is none is replaced");
     setenv("SINKPROOF_CACHE", "", 1);
-    good = sinkproof_fastest_choose(NULL, &again, &error);
-    ok(good && again.source == SINKPROOF_FASTEST_MEASURED && again.file[0] == '\0',
+    good = fastest_choose_set(NULL, &again, &error);
+    ok(good && again.source == FASTEST_MEASURED && again.file[0] == '\0',
        "where nothing is kept it is measured each time");
-    ok(!sinkproof_fastest_choose("z80", &again, &error) && strstr(error.text, "z80") != NULL,
+    ok(!fastest_choose_set("z80", &again, &error) && strstr(error.text, "z80") != NULL,
        "an unknown name is an error: %s", error.text);
 }
 
@@ -190,30 +190,29 @@ static void test_others(void) {
     static const sinkproof_kernels lanes = {.isa = "wide", .mode = "lanes"};
     static const sinkproof_kernels tiles = {.isa = "tiles", .mode = "amx"};
     const sinkproof_kernels *const tables[] = {&lanes, &tiles, NULL};
-    sinkproof_fastest f = {.of_one = &lanes, .of_many = &lanes};
+    fastest_sets f = {.of_one = &lanes, .of_many = &lanes};
     sinkproof_policy rounded, plain;
     char text[1024];
     must(sinkproof_policy_known("bf16-operands", &rounded) &&
          sinkproof_policy_known("f32", &plain));
     f.times = (sinkproof_isa_times){{{2e-5, 3e-3}, {4e-5, 1e-3}}};
-    sinkproof_fastest_others(tables, &f, &rounded, text, sizeof text);
+    fastest_tell_others(tables, &f, &rounded, text, sizeof text);
     ok(strstr(text, "--isa tiles is another numeric mode") != NULL &&
            strstr(text, "48 tokens at 3 times the speed of wide") != NULL &&
            strstr(text, "one token at 0.5 times that of wide") != NULL &&
            strstr(text, "estimated") != NULL && strchr(text, '\n') == NULL,
        "a planted processor: %s", text);
-    ok(sinkproof_fastest_others(tables, &f, &plain, text, sizeof text)[0] == '\0',
+    ok(fastest_tell_others(tables, &f, &plain, text, sizeof text)[0] == '\0',
        "nothing under a policy that the mode does not serve");
     f.times.seconds[1][SINKPROOF_ISA_MANY] = 0;
-    ok(sinkproof_fastest_others(tables, &f, &rounded, text, sizeof text)[0] == '\0',
+    ok(fastest_tell_others(tables, &f, &rounded, text, sizeof text)[0] == '\0',
        "nothing of a set that was not measured");
     f.times.seconds[1][SINKPROOF_ISA_MANY] = 1e-3;
     f.of_one = f.of_many = &tiles;
-    ok(strstr(sinkproof_fastest_others(tables, &f, &rounded, text, sizeof text), "--isa tiles") ==
-           NULL,
+    ok(strstr(fastest_tell_others(tables, &f, &rounded, text, sizeof text), "--isa tiles") == NULL,
        "nothing of the mode that runs");
     f.of_one = f.of_many = &lanes;
-    ok(sinkproof_fastest_others(tables, &f, &rounded, text, 40)[0] == '\0',
+    ok(fastest_tell_others(tables, &f, &rounded, text, 40)[0] == '\0',
        "no half of a sentence where there is no room");
 }
 

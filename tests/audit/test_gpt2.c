@@ -195,7 +195,7 @@ static void test_truth(const sinkproof_model *model) {
     double worst = 0;
     for (size_t i = 0; i < j.n_reports; i++) {
         const sinkproof_point_report *r = &j.reports[i];
-        if (sinkproof_trace_point_is_stream(r->point) && r->point != SINKPROOF_TRACE_T0) continue;
+        if (sinkproof_trace_point_is_stream(r->point) && r->point != TRACE_T0) continue;
         points++, outside += r->outside;
         worst = sinkproof_worst(worst, r->share_worst);
     }
@@ -238,8 +238,7 @@ static void no_shift(const sinkproof_policy *p, sinkproof_point point,
 }
 
 static void exact_gelu(const sinkproof_policy *p, size_t n, const double *x, double *y) {
-    for (size_t i = 0; i < n; i++)
-        y[i] = sinkproof_round_at(p, SINKPROOF_AT_M8, x[i] / 2 * (1 + erf(x[i] / sqrt(2))));
+    for (size_t i = 0; i < n; i++) y[i] = round_at(p, AT_M8, x[i] / 2 * (1 + erf(x[i] / sqrt(2))));
 }
 
 static void unscaled(const sinkproof_policy *p, const sinkproof_block *block, const double *q,

@@ -23,7 +23,7 @@ static void softmax_by_form(const sinkproof_policy *policy, const sinkproof_bloc
     static float alpha[MOST + 1];
     r.scale = (float)(1 / sqrt((double)block->head_dim));
     for (size_t i = 0; i < block->rows; i++) {
-        r.b = (float)sinkproof_round_at(policy, SINKPROOF_AT_A8, b_i[i]);
+        r.b = (float)round_at(policy, AT_A8, b_i[i]);
         size_t last = block->first + i, first = sinkproof_mask_first(block->window, last);
         double *out = alpha_ij + i * (block->keys + 1);
         memset(out, 0, block->keys * sizeof *out);
@@ -34,9 +34,8 @@ static void softmax_by_form(const sinkproof_policy *policy, const sinkproof_bloc
         }
         machine f = draw_machine(&state);
         form->run(&f, &r, alpha);
-        for (size_t j = 0; j < r.n; j++)
-            out[first + j] = sinkproof_round_at(policy, SINKPROOF_AT_A9, alpha[j]);
-        out[block->keys] = sinkproof_round_at(policy, SINKPROOF_AT_A9, alpha[r.n]);
+        for (size_t j = 0; j < r.n; j++) out[first + j] = round_at(policy, AT_A9, alpha[j]);
+        out[block->keys] = round_at(policy, AT_A9, alpha[r.n]);
     }
 }
 
@@ -53,7 +52,7 @@ static void router_renormalised(const sinkproof_policy *policy, const sinkproof_
         for (size_t e = 0; e < experts; e++) sum += expf((float)g[e] - top);
         for (size_t k = 0; k < n_chosen; k++) kept += p[k] = expf((float)g[chosen[k]] - top) / sum;
         for (size_t k = 0; k < n_chosen; k++)
-            weights_nk[t * n_chosen + k] = sinkproof_round_at(policy, SINKPROOF_AT_M4, p[k] / kept);
+            weights_nk[t * n_chosen + k] = round_at(policy, AT_M4, p[k] / kept);
     }
 }
 

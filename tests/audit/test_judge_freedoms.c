@@ -26,7 +26,7 @@ static sinkproof_policy without(const sinkproof_policy *policy, sinkproof_point 
 }
 
 static void round_all(const sinkproof_policy *policy, sinkproof_point point, size_t n, double *x) {
-    for (size_t i = 0; i < n; i++) x[i] = sinkproof_round_at(policy, point, x[i]);
+    for (size_t i = 0; i < n; i++) x[i] = round_at(policy, point, x[i]);
 }
 
 // ---- engines ------------------------------------------------------------------------------------
@@ -38,13 +38,13 @@ static void experts_unrounded(const sinkproof_policy *p, const sinkproof_config 
                               const sinkproof_layer *layer, size_t n, const double *t,
                               const int32_t *chosen, const sinkproof_expert_outputs *out,
                               double *work) {
-    sinkproof_policy open = without(p, SINKPROOF_AT_M6);
-    open = without(&open, SINKPROOF_AT_M10);
+    sinkproof_policy open = without(p, AT_M6);
+    open = without(&open, AT_M10);
     ref->experts(&open, c, layer, n, t, chosen, out, work);
     size_t slots = n * c->n_chosen;
     memcpy(down_unrounded, out->down, slots * c->hidden * sizeof *out->down);
-    round_all(p, SINKPROOF_AT_M6, slots * 2 * c->inter, out->up);
-    round_all(p, SINKPROOF_AT_M10, slots * c->hidden, out->down);
+    round_all(p, AT_M6, slots * 2 * c->inter, out->up);
+    round_all(p, AT_M10, slots * c->hidden, out->down);
 }
 static void mixture_of_unrounded(const sinkproof_policy *p, size_t n, size_t k, size_t hidden,
                                  const int32_t *chosen, const double *w, const double *down,
@@ -65,8 +65,8 @@ static void norm_of_unrounded(const sinkproof_policy *p, sinkproof_point point,
                               double *out, double *work) {
     size_t d = scale->cols;
     ref->rmsnorm(p, point, scale, eps, n, x, out, work);
-    if (point == SINKPROOF_AT_A1) memcpy(residual_before, x, n * d * sizeof *x);
-    if (point != SINKPROOF_AT_M1) return;
+    if (point == AT_A1) memcpy(residual_before, x, n * d * sizeof *x);
+    if (point != AT_M1) return;
     sinkproof_matrix_row(scale, 0, work);
     for (size_t t = 0; t < n; t++) {
         double sum = 0;
@@ -74,7 +74,7 @@ static void norm_of_unrounded(const sinkproof_policy *p, sinkproof_point point,
             sum += (residual_before[c] + added[c]) * (residual_before[c] + added[c]);
         double inverse = 1 / sqrt(sum / (double)d + eps);
         for (size_t c = 0; c < d; c++)
-            out[t * d + c] = sinkproof_round_at(p, point, x[t * d + c] * inverse * work[c]);
+            out[t * d + c] = round_at(p, point, x[t * d + c] * inverse * work[c]);
     }
 }
 
@@ -85,7 +85,7 @@ static void rotate(const sinkproof_policy *p, size_t n, size_t heads, size_t d, 
     double freq_p[256], low, high, c = sinkproof_yarn_concentration(config);
     sinkproof_yarn_frequencies(p, config, freq_p);
     sinkproof_yarn_range(config, p->yarn_truncate || config->rotation.truncate, &low, &high);
-    c = (float)sinkproof_round_at(p, SINKPROOF_AT_A4_CONC, c);
+    c = (float)round_at(p, AT_A4_CONC, c);
     float ratio = (float)pow(config->rotation.theta, -2.0 / (double)d);
     for (size_t t = 0; t < n; t++) {
         float product = (float)t;
@@ -95,15 +95,15 @@ static void rotate(const sinkproof_policy *p, size_t n, size_t heads, size_t d, 
             float angle = (float)t * (float)freq_p[i];
             if (running) angle = slow * product * (1 - keep) + product * keep;
             double more = first ? 1 : c;
-            double cosine = sinkproof_round_at(p, SINKPROOF_AT_A4_COS, (float)cosf(angle) * more);
-            double sine = sinkproof_round_at(p, SINKPROOF_AT_A4_COS, (float)sinf(angle) * more);
+            double cosine = round_at(p, AT_A4_COS, (float)cosf(angle) * more);
+            double sine = round_at(p, AT_A4_COS, (float)sinf(angle) * more);
             for (size_t h = 0; h < heads; h++) {
                 double *a = &x[(t * heads + h) * d + i], *b = a + d / 2;
-                double u = first ? sinkproof_round_at(p, SINKPROOF_AT_A4_SCALED, *a * c) : *a;
-                double v = first ? sinkproof_round_at(p, SINKPROOF_AT_A4_SCALED, *b * c) : *b;
-#define PROD(y) sinkproof_round_at(p, SINKPROOF_AT_A4_PROD, (y))
-                *a = sinkproof_round_at(p, SINKPROOF_AT_A4, PROD(u * cosine) - PROD(v * sine));
-                *b = sinkproof_round_at(p, SINKPROOF_AT_A4, PROD(v * cosine) + PROD(u * sine));
+                double u = first ? round_at(p, AT_A4_SCALED, *a * c) : *a;
+                double v = first ? round_at(p, AT_A4_SCALED, *b * c) : *b;
+#define PROD(y) round_at(p, AT_A4_PROD, (y))
+                *a = round_at(p, AT_A4, PROD(u * cosine) - PROD(v * sine));
+                *b = round_at(p, AT_A4, PROD(v * cosine) + PROD(u * sine));
 #undef PROD
             }
         }
@@ -136,9 +136,8 @@ static void softmax_growing(const sinkproof_policy *p, const sinkproof_block *bl
         row[block->keys] = z = exp_by_product((float)b[i] - (float)m);
         for (size_t j = first; j <= last; j++)
             z += row[j] = exp_by_product((float)s_j[j] - (float)m);
-        for (size_t j = first; j <= last; j++)
-            row[j] = sinkproof_round_at(p, SINKPROOF_AT_A9, row[j] / (float)z);
-        row[block->keys] = sinkproof_round_at(p, SINKPROOF_AT_A9, row[block->keys] / (float)z);
+        for (size_t j = first; j <= last; j++) row[j] = round_at(p, AT_A9, row[j] / (float)z);
+        row[block->keys] = round_at(p, AT_A9, row[block->keys] / (float)z);
     }
 }
 
@@ -154,13 +153,12 @@ static void values_wide(const sinkproof_policy *p, const sinkproof_block *block,
     ref->values(p, block, a, v, o);
     for (size_t i = 0; i < block->rows; i++)
         for (size_t d = 0; d < block->head_dim; d++)
-            o[i * block->q_stride + d] =
-                sinkproof_round_at(p, SINKPROOF_AT_A11, o[i * block->q_stride + d] * 1.02);
+            o[i * block->q_stride + d] = round_at(p, AT_A11, o[i * block->q_stride + d] * 1.02);
 }
 static void rmsnorm_small_eps(const sinkproof_policy *p, sinkproof_point point,
                               const sinkproof_matrix *scale, double eps, size_t n, const double *x,
                               double *out, double *work) {
-    ref->rmsnorm(p, point, scale, point == SINKPROOF_AT_A1 ? 1e-2 : eps, n, x, out, work);
+    ref->rmsnorm(p, point, scale, point == AT_A1 ? 1e-2 : eps, n, x, out, work);
 }
 static void rope_plain_magnitude(const sinkproof_policy *p, size_t n, size_t heads, size_t d,
                                  const double *c, const double *s, double *x) {

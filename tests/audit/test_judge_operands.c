@@ -13,19 +13,16 @@ static const struct freedom {
     const char *runs, *without, *ids;
     sinkproof_trace_point first; // where the policy without the freedom convicts
 } freedoms[] = {
-    {"f32,A2.in=bf16", "f32", "bound.operands", SINKPROOF_TRACE_A2_Q},
-    {"f32,A12.in=f16,M2.in=bf16,F2.in=bf16", "f32", "bound.operands", SINKPROOF_TRACE_A12},
-    {"f32,A5.q=f16,A5.k=f16,A11.weights=f16,A11.v=f16", "f32", "bound.operands",
-     SINKPROOF_TRACE_A6},
-    {"f32,M5.in=q8_0,M9.in=q8_0", "f32", "bound.q8", SINKPROOF_TRACE_M5},
-    {"llama-cpp", "f32,yarn=truncate", "bound.operands bound.q8", SINKPROOF_TRACE_A2_Q},
+    {"f32,A2.in=bf16", "f32", "bound.operands", TRACE_A2_Q},
+    {"f32,A12.in=f16,M2.in=bf16,F2.in=bf16", "f32", "bound.operands", TRACE_A12},
+    {"f32,A5.q=f16,A5.k=f16,A11.weights=f16,A11.v=f16", "f32", "bound.operands", TRACE_A6},
+    {"f32,M5.in=q8_0,M9.in=q8_0", "f32", "bound.q8", TRACE_M5},
+    {"llama-cpp", "f32,yarn=truncate", "bound.operands bound.q8", TRACE_A2_Q},
     {"openai-bf16,A2.product=bf16,A12.product=bf16,M2.product=bf16", "openai-bf16",
-     "bound.operands", SINKPROOF_TRACE_A2_Q},
-    {"openai-bf16,M5.term=bf16,M5.acc=bf16", "openai-bf16", "bound.accumulator",
-     SINKPROOF_TRACE_M5},
-    {"f32,A11.acc=f16", "f32", "bound.accumulator", SINKPROOF_TRACE_A11},
-    {"f32,A5.acc=f16,A12.acc=bf16,M2.acc=bf16,F2.acc=f16", "f32", "bound.accumulator",
-     SINKPROOF_TRACE_A6},
+     "bound.operands", TRACE_A2_Q},
+    {"openai-bf16,M5.term=bf16,M5.acc=bf16", "openai-bf16", "bound.accumulator", TRACE_M5},
+    {"f32,A11.acc=f16", "f32", "bound.accumulator", TRACE_A11},
+    {"f32,A5.acc=f16,A12.acc=bf16,M2.acc=bf16,F2.acc=f16", "f32", "bound.accumulator", TRACE_A6},
 };
 enum { FREEDOMS = sizeof freedoms / sizeof freedoms[0] };
 
@@ -71,14 +68,14 @@ static void swiglu_rounded(const sinkproof_policy *policy, const sinkproof_confi
                            const int32_t *chosen_nk, const sinkproof_expert_outputs *out,
                            double *work) {
     sinkproof_policy wrong = *policy; // 1.702 rounded to bfloat16
-    wrong.at[SINKPROOF_AT_M8_ALPHA] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    wrong.at[AT_M8_ALPHA] = (sinkproof_rounding){SINKPROOF_BF16, false};
     sinkproof_experts(&wrong, config, layer, n, t_nc, chosen_nk, out, work);
 }
 
 static void no_bias(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                     const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work) {
     sinkproof_qkv(policy, layer, n, t_nc, q_nhd, k_ngd, v_ngd, work);
-    sinkproof_linear(policy, SINKPROOF_AT_A2, n, &layer->w_v, NULL, t_nc, v_ngd, work);
+    sinkproof_linear(policy, AT_A2, n, &layer->w_v, NULL, t_nc, v_ngd, work);
 }
 
 static void sink_as_value(const sinkproof_policy *policy, const sinkproof_block *block,
@@ -97,9 +94,9 @@ static void mistakes(const sinkproof_model *model, const struct freedom *f) {
         const char *name;
         const sinkproof_stages *stages;
         sinkproof_trace_point at;
-    } made[] = {{"a rounded 1.702", &rounded, SINKPROOF_TRACE_M8},
-                {"no bias of the values", &unbiased, SINKPROOF_TRACE_A2_V},
-                {"the sink as a value", &sunk, SINKPROOF_TRACE_A11}};
+    } made[] = {{"a rounded 1.702", &rounded, TRACE_M8},
+                {"no bias of the values", &unbiased, TRACE_A2_V},
+                {"the sink as a value", &sunk, TRACE_A11}};
     for (size_t m = 0; m < 3; m++) {
         sinkproof_judgement j = judged(model, made[m].stages, f->runs, f->runs, TOKENS, 0, 6, NULL);
         ok(j.verdict == SINKPROOF_VERDICT_BUG && j.first != NULL && j.first->point == made[m].at,
@@ -130,9 +127,9 @@ static void flash_scores(const sinkproof_policy *policy, const sinkproof_block *
     for (size_t i = 0; i < block->rows; i++)
         for (size_t j = 0; j < block->keys; j++)
             s_ij[i * block->keys + j] =
-                sinkproof_round_at(policy, SINKPROOF_AT_A6,
-                                   (double)score(block->head_dim, q_id + i * block->q_stride,
-                                                 k_jd + j * block->kv_stride));
+                round_at(policy, AT_A6,
+                         (double)score(block->head_dim, q_id + i * block->q_stride,
+                                       k_jd + j * block->kv_stride));
 }
 
 // Exponentials against the running maximum, the values in a float16 sum that is rescaled at each
@@ -158,7 +155,7 @@ static void flash(const sinkproof_policy *policy, const sinkproof_block *block, 
         z = b > top ? z * after + 1 : z + expf(b - top);
         for (size_t d = 0; d < dim; d++)
             o_id[i * block->q_stride + d] =
-                sinkproof_round_at(policy, SINKPROOF_AT_A11, (double)(sum_d[d] * after * (1 / z)));
+                round_at(policy, AT_A11, (double)(sum_d[d] * after * (1 / z)));
     }
 }
 
@@ -174,7 +171,7 @@ static void flash_judged(void) {
         j = judged(model, &stages, "llama-cpp-flash", "llama-cpp-flash,A11.acc=real", n, 0,
                    (uint64_t)k, one_pass_points);
         for (size_t i = 0; i < j.n_reports; i++)
-            if (j.reports[i].point == SINKPROOF_TRACE_A11)
+            if (j.reports[i].point == TRACE_A11)
                 outside += j.reports[i].outside, elements += j.reports[i].elements;
         ok(j.verdict == SINKPROOF_VERDICT_BUG && outside * 2 > elements,
            "bound.accumulator with a float32 sum %zu of %zu of A11 are outside", outside, elements);

@@ -59,7 +59,7 @@ static void softmax_renormalised(const sinkproof_policy *p, const sinkproof_bloc
     for (size_t i = 0; i < block->rows; i++) {
         double *row = a + i * (block->keys + 1);
         for (size_t j = 0; j < block->keys; j++)
-            row[j] = sinkproof_round_at(p, SINKPROOF_AT_A9, row[j] / (1 - row[block->keys]));
+            row[j] = round_at(p, AT_A9, row[j] / (1 - row[block->keys]));
     }
 }
 // The same numbers by another road: softmax without the sink times sigmoid(LSE - b).
@@ -73,18 +73,15 @@ static void softmax_gated(const sinkproof_policy *p, const sinkproof_block *bloc
         for (size_t j = first; j <= at; j++) z += exp(s[i * block->keys + j] - m);
         double gate = 1 / (1 + exp(b_i[i] - (m + log(z))));
         for (size_t j = first; j <= at; j++)
-            row[j] =
-                sinkproof_round_at(p, SINKPROOF_AT_A9, exp(s[i * block->keys + j] - m) / z * gate);
-        row[block->keys] =
-            sinkproof_round_at(p, SINKPROOF_AT_A9, 1 / (1 + exp(m + log(z) - b_i[i])));
+            row[j] = round_at(p, AT_A9, exp(s[i * block->keys + j] - m) / z * gate);
+        row[block->keys] = round_at(p, AT_A9, 1 / (1 + exp(m + log(z) - b_i[i])));
     }
 }
 static void scores_unscaled(const sinkproof_policy *p, const sinkproof_block *block,
                             const double *q, const double *k, double *s) {
     ref->scores(p, block, q, k, s);
     double root = sqrt((double)block->head_dim);
-    for (size_t i = 0; i < block->rows * block->keys; i++)
-        s[i] = sinkproof_round_at(p, SINKPROOF_AT_A6, s[i] * root);
+    for (size_t i = 0; i < block->rows * block->keys; i++) s[i] = round_at(p, AT_A6, s[i] * root);
 }
 static void rope_pairs(const sinkproof_policy *p, size_t n, size_t heads, size_t d, const double *c,
                        const double *s, double *x) {
@@ -103,8 +100,7 @@ static void rope_plain_magnitude(const sinkproof_policy *p, size_t n, size_t hea
                                  const double *c, const double *s, double *x) {
     ref->rope(p, n, heads, d, c, s, x);
     double concentration = 0.1 * log(32) + 1;
-    for (size_t i = 0; i < n * heads * d; i++)
-        x[i] = sinkproof_round_at(p, SINKPROOF_AT_A4, x[i] / concentration);
+    for (size_t i = 0; i < n * heads * d; i++) x[i] = round_at(p, AT_A4, x[i] / concentration);
 }
 
 // ---- biases, norms, embedding
@@ -144,15 +140,14 @@ static void rmsnorm_cast_first(const sinkproof_policy *p, sinkproof_point point,
             square += x[i * scale->cols + c] * x[i * scale->cols + c];
         double r = 1 / sqrt(square / (double)scale->cols + eps);
         for (size_t c = 0; c < scale->cols; c++)
-            row[c] = sinkproof_round_at(
-                p, point, work[c] * sinkproof_round_at(p, point, x[i * scale->cols + c] * r));
+            row[c] = round_at(p, point, work[c] * round_at(p, point, x[i * scale->cols + c] * r));
     }
 }
 static void embed_scaled(const sinkproof_policy *p, const sinkproof_matrix *e, size_t n,
                          const int32_t *tokens, double *x) {
     ref->embed(p, e, n, tokens, x);
     for (size_t i = 0; i < n * e->cols; i++)
-        x[i] = sinkproof_round_at(p, SINKPROOF_AT_T0, x[i] * sqrt((double)e->cols));
+        x[i] = round_at(p, AT_T0, x[i] * sqrt((double)e->cols));
 }
 
 // ---- experts and router
@@ -188,15 +183,15 @@ static void experts_with(activation *act, const sinkproof_policy *p, const sinkp
         double *z = out->act + q * c->inter;
         for (size_t f = 0; f < c->inter; f++) {
             const double *pair = out->up + (q * c->inter + f) * 2;
-            z[f] = sinkproof_round_at(p, SINKPROOF_AT_M8, act(p, pair[0], pair[1]));
+            z[f] = round_at(p, AT_M8, act(p, pair[0], pair[1]));
         }
         sinkproof_matrix w = sinkproof_matrix_at(&layer->w_down, (size_t)chosen[q]);
         sinkproof_matrix b = sinkproof_matrix_at(&layer->b_down, (size_t)chosen[q]);
-        sinkproof_linear(p, SINKPROOF_AT_M9, 1, &w, NULL, z, out->down_raw + q * c->hidden, work);
+        sinkproof_linear(p, AT_M9, 1, &w, NULL, z, out->down_raw + q * c->hidden, work);
         sinkproof_matrix_row(&b, 0, work);
         for (size_t h = 0; h < c->hidden; h++)
             out->down[q * c->hidden + h] =
-                sinkproof_round_at(p, SINKPROOF_AT_M10, out->down_raw[q * c->hidden + h] + work[h]);
+                round_at(p, AT_M10, out->down_raw[q * c->hidden + h] + work[h]);
     }
 }
 #define EXPERTS(name)                                                                              \
@@ -246,8 +241,7 @@ static void router_before_topk(const sinkproof_policy *p, const sinkproof_layer 
         double z = 0;
         for (size_t e = 0; e < experts; e++) z += exp(g[i * experts + e]);
         for (size_t s = 0; s < k; s++)
-            w[i * k + s] = sinkproof_round_at(p, SINKPROOF_AT_M4,
-                                              exp(g[i * experts + (size_t)chosen[i * k + s]]) / z);
+            w[i * k + s] = round_at(p, AT_M4, exp(g[i * experts + (size_t)chosen[i * k + s]]) / z);
     }
 }
 // The last of the chosen is the runner-up.
@@ -274,14 +268,13 @@ static void mixture_unweighted(const sinkproof_policy *p, size_t n, size_t k, si
 static void mixture_twice(const sinkproof_policy *p, size_t n, size_t k, size_t hidden,
                           const int32_t *chosen, const double *w, const double *down, double *out) {
     ref->mixture(p, n, k, hidden, chosen, w, down, out);
-    for (size_t i = 0; i < n * hidden; i++)
-        out[i] = sinkproof_round_at(p, SINKPROOF_AT_M11, 2 * out[i]);
+    for (size_t i = 0; i < n * hidden; i++) out[i] = round_at(p, AT_M11, 2 * out[i]);
 }
 static void unembed_scaled(const sinkproof_policy *p, const sinkproof_matrix *u, size_t n,
                            const double *x, double *logits, double *work) {
     ref->unembed(p, u, n, x, logits, work);
     for (size_t i = 0; i < n * u->rows; i++)
-        logits[i] = sinkproof_round_at(p, SINKPROOF_AT_F2, logits[i] * (1 + 0x1p-6));
+        logits[i] = round_at(p, AT_F2, logits[i] * (1 + 0x1p-6));
 }
 
 // ---- the table

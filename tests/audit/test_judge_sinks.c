@@ -59,8 +59,8 @@ static void test_scale(void) {
     if (descriptor < 0 || !sinkproof_config_named("tiny", &c)) abort();
     c.n_layers = 2;
     c.head_dim = 24;
-    if (!sinkproof_sinks_named("key", &c.sink) ||
-        !sinkproof_config_write(path, &c, sinkproof_container_named("hf"), false, &error))
+    if (!sink_kind_find("key", &c.sink) ||
+        !config_write(path, &c, sinkproof_container_named("hf"), false, &error))
         abort();
     snprintf(spec, sizeof spec, "synthetic:%s", path);
     sinkproof_model *model = open_model(spec);
@@ -87,7 +87,7 @@ static void unscaled(const sinkproof_policy *p, const sinkproof_block *block,
                      const sinkproof_normaliser *normaliser, const double *q_id, double *b_i) {
     ref->sink_logits(p, block, normaliser, q_id, b_i);
     for (size_t i = 0; i < block->rows; i++)
-        b_i[i] = sinkproof_round_at(p, SINKPROOF_AT_A6, b_i[i] * sqrt((double)block->head_dim));
+        b_i[i] = round_at(p, AT_A6, b_i[i] * sqrt((double)block->head_dim));
 }
 
 // The logit of the block's first query for all of them: a number of the head.

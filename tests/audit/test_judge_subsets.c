@@ -49,15 +49,15 @@ static void keep_point(char *points, sinkproof_trace_point point, size_t layer) 
 static void draw_points(uint64_t *seed, size_t layers, char *points) {
     points[0] = '\0';
     while (points[0] == '\0') {
-        uint64_t kept[SINKPROOF_TRACE_POINTS], layer_kept = draw(seed, 1u << layers);
+        uint64_t kept[TRACE_POINTS], layer_kept = draw(seed, 1u << layers);
         uint64_t share = 1 + draw(seed, 9), thin = 4 + draw(seed, 7);
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) kept[p] = draw(seed, 10) < share;
+        for (int p = 0; p < TRACE_POINTS; p++) kept[p] = draw(seed, 10) < share;
         for (size_t l = 0; l < layers; l++)
-            for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+            for (int p = 0; p < TRACE_POINTS; p++) {
                 sinkproof_trace_point point = (sinkproof_trace_point)p;
                 bool layered = sinkproof_trace_point_is_layered(point);
                 bool here = layered ? (layer_kept >> l & 1) != 0 : l == 0;
-                bool exists = point != SINKPROOF_TRACE_M5 && point != SINKPROOF_TRACE_M9;
+                bool exists = point != TRACE_M5 && point != TRACE_M9;
                 if (kept[p] && here && exists && draw(seed, 10) < thin)
                     keep_point(points, point, l);
             }
@@ -73,7 +73,7 @@ static bool remedy_decides(const sinkproof_model *model, const char *policy, siz
                            uint64_t seed, const char *points, const sinkproof_judgement *j) {
     char more[2 * TEXT];
     snprintf(more, sizeof more, "%s", points);
-    json_t *add = sinkproof_judgement_remedies(sinkproof_model_config(model), j);
+    json_t *add = judgement_remedies_json(sinkproof_model_config(model), j);
     for (size_t i = 0; i < json_array_size(add); i++) {
         strcat(more, ",");
         strcat(more, json_string_value(json_array_get(add, i)));

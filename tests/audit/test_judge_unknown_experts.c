@@ -56,13 +56,13 @@ static size_t outside_alone(const sinkproof_model *model, const sinkproof_trace 
                             const sinkproof_policy *policy, const sinkproof_point_report *r) {
     static sinkproof_stretch stretch;
     sinkproof_error error;
-    const sinkproof_trials trials = {.suspect = {model, trace, policy, 1e-9},
-                                     .config = sinkproof_model_config(model),
-                                     .stretch = &stretch,
-                                     .error = &error};
+    const place_trials trials = {.suspect = {model, trace, policy, 1e-9},
+                                 .config = sinkproof_model_config(model),
+                                 .stretch = &stretch,
+                                 .error = &error};
     size_t elements = 1, marked = 0;
     for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
-    uint8_t *marks = sinkproof_marks_of(&trials, r);
+    uint8_t *marks = outside_marks(&trials, r);
     must(marks != NULL);
     for (size_t i = 0; i < elements; i++) marked += marks[i];
     free(marks);

@@ -108,7 +108,7 @@ static void convicted(const char *model) {
     for (size_t i = 0; i < j.n_reports; i++) {
         const sinkproof_point_report *r = &j.reports[i];
         outside += r->outside;
-        bool here = r->point == SINKPROOF_TRACE_M8, bad = r->verdict > SINKPROOF_VERDICT_WITHIN;
+        bool here = r->point == TRACE_M8, bad = r->verdict > SINKPROOF_VERDICT_WITHIN;
         only_m8 = only_m8 && (here || !bad);
         all_m8 = all_m8 && (!here || r->verdict == SINKPROOF_VERDICT_BUG);
     }
@@ -121,9 +121,9 @@ static void convicted(const char *model) {
     static const struct {
         sinkproof_trace_point point;
         const char *id;
-    } sharp[] = {{SINKPROOF_TRACE_A1, "bound.rmsnorm"}, {SINKPROOF_TRACE_A4_Q, "bound.rope"},
-                 {SINKPROOF_TRACE_A4_K, "bound.rope"},  {SINKPROOF_TRACE_A9, "bound.softmax-sink"},
-                 {SINKPROOF_TRACE_A11, "bound.linear"}, {SINKPROOF_TRACE_A13, "bound.linear"}};
+    } sharp[] = {{TRACE_A1, "bound.rmsnorm"}, {TRACE_A4_Q, "bound.rope"},
+                 {TRACE_A4_K, "bound.rope"},  {TRACE_A9, "bound.softmax-sink"},
+                 {TRACE_A11, "bound.linear"}, {TRACE_A13, "bound.linear"}};
     for (size_t p = 0; p < sizeof sharp / sizeof sharp[0]; p++) {
         double share = single_valued(&j, sharp[p].point);
         ok(share >= 0.98, "%s %s %s: %.4f of the sets are single values, required 0.98",

@@ -181,11 +181,11 @@ static bool run_intervened(const way *w, char *out, sinkproof_error *error) {
     sinkproof_model *model;
     sinkproof_intervened *made = NULL;
     if (!sinkproof_model_open(w->model, &model, error)) return false;
-    bool good =
-        sinkproof_policy_parse(w->policy, &policy, error) &&
-        sinkproof_intervene(model, &changes, &policy, TOKENS, epe_ic, 1, massive_at, &made, error);
+    bool good = sinkproof_policy_parse(w->policy, &policy, error) &&
+                sinkproof_intervened_new(model, &changes, &policy, TOKENS, epe_ic, 1, massive_at,
+                                         &made, error);
     size_t n = 0, used = 0;
-    const size_t *row_n = good ? sinkproof_intervened_rows(made, &n) : NULL;
+    const size_t *row_n = good ? sinkproof_intervened_zero_rows(made, &n) : NULL;
     for (size_t i = 0; i < n; i++)
         used += (size_t)snprintf(out + used, ROOM - used, "%zu ", row_n[i]);
     sinkproof_intervened_free(made);

@@ -36,14 +36,14 @@ static size_t mark(const marked *m, uint8_t *marks) {
 
 static void hold(const marked *m, const uint8_t *marks) {
     sinkproof_point_report r = {.point = m->point, .rank = m->rank};
-    char text[SINKPROOF_PATTERN];
+    char text[DIAGNOSE_PATTERN_TEXT];
     memcpy(r.shape, m->shape, sizeof m->shape);
-    bool said = sinkproof_describe_pattern(&r, marks, text, sizeof text);
+    bool said = pattern_describe(&r, marks, text, sizeof text);
     ok(said && strcmp(text, m->words) == 0, "%s", m->words);
     if (strcmp(text, m->words) != 0) note("%s", text);
 }
 
-#define AT(id) SINKPROOF_TRACE_##id
+#define AT(id) TRACE_##id
 static const marked boxes[] = {
     {AT(A11),
      3,

@@ -53,11 +53,11 @@ static void test_chunked(const char *policy) {
     sinkproof_trace *one = written(policy, NULL, 12), *many = written(policy, NULL, 5);
     size_t wrong = 0, points = 0;
     for (size_t l = 0; l < config->n_layers; l++)
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        for (int p = 0; p < TRACE_POINTS; p++) {
             const sinkproof_tensor *a = sinkproof_trace_find(one, (sinkproof_trace_point)p, l);
             const sinkproof_tensor *b = sinkproof_trace_find(many, (sinkproof_trace_point)p, l);
             wrong += a == NULL || b == NULL || a->dtype != b->dtype;
-            if (a != NULL && b != NULL) wrong += apart(a, b, p == SINKPROOF_TRACE_A6);
+            if (a != NULL && b != NULL) wrong += apart(a, b, p == TRACE_A6);
             points++;
         }
     ok(wrong == 0, "trace %s chunked = one shot worst=%zu bound=0 of %zu tensors", policy, wrong,
@@ -81,13 +81,12 @@ static void test_formats(void) {
                 {"f16", SINKPROOF_DTYPE_F16}};
     for (size_t i = 0; i < 4; i++) {
         sinkproof_trace *t = written(rows[i].policy, "T0,A4,00.M3,M8", 12);
-        ok(dtype_of(t, SINKPROOF_TRACE_T0) == rows[i].dtype &&
-               dtype_of(t, SINKPROOF_TRACE_A4_Q) == rows[i].dtype &&
-               dtype_of(t, SINKPROOF_TRACE_A4_K) == rows[i].dtype &&
-               dtype_of(t, SINKPROOF_TRACE_M3) == SINKPROOF_DTYPE_I32 &&
-               dtype_of(t, SINKPROOF_TRACE_A9) == SINKPROOF_DTYPES &&
-               sinkproof_trace_find(t, SINKPROOF_TRACE_M3, 1) == NULL &&
-               sinkproof_trace_find(t, SINKPROOF_TRACE_M8, config->n_layers - 1) != NULL,
+        ok(dtype_of(t, TRACE_T0) == rows[i].dtype && dtype_of(t, TRACE_A4_Q) == rows[i].dtype &&
+               dtype_of(t, TRACE_A4_K) == rows[i].dtype &&
+               dtype_of(t, TRACE_M3) == SINKPROOF_DTYPE_I32 &&
+               dtype_of(t, TRACE_A9) == SINKPROOF_DTYPES &&
+               sinkproof_trace_find(t, TRACE_M3, 1) == NULL &&
+               sinkproof_trace_find(t, TRACE_M8, config->n_layers - 1) != NULL,
            "trace %s holds %s, and only the points asked for", rows[i].policy,
            sinkproof_dtype_name(rows[i].dtype));
         ok(strcmp(sinkproof_trace_metadata(t, "policy"), rows[i].policy) == 0 &&
@@ -114,7 +113,7 @@ static void test_values(const char *policy_name) {
     sinkproof_session *session = sinkproof_session_new(model, &policy);
     need(sinkproof_forward(session, 12, tokens, NULL, &observer, &error), &error);
     sinkproof_trace *t = written(policy_name, "F2", 12);
-    const sinkproof_tensor *f2 = sinkproof_trace_find(t, SINKPROOF_TRACE_F2, 0);
+    const sinkproof_tensor *f2 = sinkproof_trace_find(t, TRACE_F2, 0);
     size_t wrong = 0;
     for (size_t i = 0; i < 12 * config->vocab; i++)
         wrong += sinkproof_tensor_value(f2, i) != kept[i];
@@ -200,7 +199,7 @@ static void test_forgeries(void) {
 
 static void test_names(void) {
     size_t wrong = 0;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++)
+    for (int p = 0; p < TRACE_POINTS; p++)
         for (size_t l = 0; l < 120; l += 7) {
             char name[SINKPROOF_TRACE_NAME];
             sinkproof_trace_point point;
@@ -216,16 +215,16 @@ static void test_names(void) {
 // A norm's result is one whose own rounding point has another before it: "A1" has "A1.norm".
 static void test_norms(void) {
     size_t wrong = 0, norms = 0;
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         sinkproof_trace_point point = (sinkproof_trace_point)p;
-        sinkproof_point at, before = SINKPROOF_POINT_COUNT;
+        sinkproof_point at, before = AT_POINTS;
         char name[SINKPROOF_TRACE_NAME];
         bool rounds = sinkproof_trace_rounding(point, &at);
         snprintf(name, sizeof name, "%s.norm", rounds ? sinkproof_point_name(at) : "");
-        for (int q = 0; q < SINKPROOF_POINT_COUNT; q++)
+        for (int q = 0; q < AT_POINTS; q++)
             if (strcmp(sinkproof_point_name((sinkproof_point)q), name) == 0)
                 before = (sinkproof_point)q;
-        bool has = before != SINKPROOF_POINT_COUNT;
+        bool has = before != AT_POINTS;
         wrong += sinkproof_trace_point_is_norm(point) != has;
         wrong += has && sinkproof_point_before_weight(at) != before;
         norms += has;

@@ -189,16 +189,16 @@ bool __wrap_sinkproof_drift_pooled(size_t n, const sinkproof_drift *const *layer
     result->limit *= scale;
     return fine;
 }
-bool __real_sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a);
-bool __wrap_sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a);
-bool __wrap_sinkproof_alike_of(size_t n, const sinkproof_row *rows, sinkproof_alike *a) {
-    bool fine = __real_sinkproof_alike_of(n, rows, a);
+bool __real_sinkproof_rows_alike(size_t n, const sinkproof_row *rows, sinkproof_alike *a);
+bool __wrap_sinkproof_rows_alike(size_t n, const sinkproof_row *rows, sinkproof_alike *a);
+bool __wrap_sinkproof_rows_alike(size_t n, const sinkproof_row *rows, sinkproof_alike *a) {
+    bool fine = __real_sinkproof_rows_alike(n, rows, a);
     if (depth == 0) a->model *= scale;
     return fine;
 }
 
 // The right side of bound.evict is its bound.
-static sinkproof_ball_side bound_side;
+static ball_side_fn bound_side;
 static void scaled_side(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_t by;
     arb_init(by);
@@ -247,7 +247,7 @@ static bool is_in_book(const char *id) {
     char head[64], tail[64] = "";
     size_t used = 0;
     const verify_check *c;
-    for (size_t k = 0; (c = sinkproof_verify_check_at(k)) != NULL; k++)
+    for (size_t k = 0; (c = verify_check_at(k)) != NULL; k++)
         if (strcmp(c->id, id) == 0 && c->floor > 0)
             used += (size_t)snprintf(tail + used, sizeof tail - used, "%s%.1f",
                                      used > 0 ? ", " : "| ", c->floor);
@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
         if (statistic && is_asked(s->id)) statistics(s);
     }
     const verify_check *c;
-    for (size_t k = 0; (c = sinkproof_verify_check_at(k)) != NULL; k++) registered += c->floor > 0;
+    for (size_t k = 0; (c = verify_check_at(k)) != NULL; k++) registered += c->floor > 0;
     ok(bounds > 30 && registered >= bounds,
        "verify: %zu bounds, %zu kinds of operands with a floor", bounds, registered);
     floors();

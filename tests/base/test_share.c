@@ -48,7 +48,7 @@ static void table(void) {
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double x = rows[i].share;
-        wrong += !same("share", x, sinkproof_share(x, 2), rows[i].fixed);
+        wrong += !same("share", x, sinkproof_share_fixed(x, 2), rows[i].fixed);
         wrong += !same("digits", x, sinkproof_share_digits(x, 2), rows[i].digits);
         wrong += !same("percent", x, sinkproof_share_percent(x, 1), rows[i].percent);
         wrong += !same("percent digits", x, sinkproof_share_percent_digits(x, 3),
@@ -72,7 +72,7 @@ static void beside(void) {
             for (int n = 0; n <= 6; n++) {
                 double share = 1 + sign * ldexp(0.75, e), step = pow(10, -n);
                 int digits = n < 1 ? 1 : n;
-                wrong += !fits(share, sinkproof_share(share, n).text, 1, step);
+                wrong += !fits(share, sinkproof_share_fixed(share, n).text, 1, step);
                 wrong += !fits(share, sinkproof_share_percent(share, n).text, 100, step / 100);
                 step = pow(10, 1 - digits);
                 wrong += !fits(share, sinkproof_share_digits(share, digits).text, 1, step);

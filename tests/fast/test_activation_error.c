@@ -90,10 +90,10 @@ static void compare(const sinkproof_matrix *w, bool spread) {
         part(w_c, scale_b, unscaled_c);
         for (size_t i = 0; i < TOKENS; i++) {
             double truth = exact(w_c, x_nc[i], &size);
-            float got = sinkproof_lanes_dot(COLS, unscaled_c, scale_b, x_nc[i]);
+            float got = lanes_dot(COLS, unscaled_c, scale_b, x_nc[i]);
             share = sinkproof_worst(share, fabs(got - truth) / (gamma * size));
             add_error(&lanes, got, truth);
-            add_error(&bf16, sinkproof_lanes_dot(COLS, unscaled_c, scale_b, bf16_nc[i]), truth);
+            add_error(&bf16, lanes_dot(COLS, unscaled_c, scale_b, bf16_nc[i]), truth);
             add_error(&int8, exact(w_c, int8_nc[i], &ignored), truth);
         }
     }

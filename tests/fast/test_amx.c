@@ -23,12 +23,12 @@ static void the_order(void) {
     w[0] = 0x1p24f, w[1] = 1, w[2] = 1, w[3] = 1, w[4] = -0x1p24f;
     w[40] = 5;
     for (int c = 0; c < 64; c++) x[c] = 1;
-    float tiles = sinkproof_amx_dot(64, w, x), lanes = sinkproof_lanes_dot(64, w, NULL, x);
+    float tiles = amx_dot(64, w, x), lanes = lanes_dot(64, w, NULL, x);
     ok(tiles == 7, "even and odd columns of a block are summed apart: %g of 7", (double)tiles);
     note("the lanes' order gives %g, the exact sum is 8", (double)lanes);
-    ok(sinkproof_amx_serves(0x1p-60, 0x1p-51) && !sinkproof_amx_serves(0x1p-60, 0x1p-52) &&
-           !sinkproof_amx_serves(0x1p-127, 0x1p100) && !sinkproof_amx_serves(0x1p100, 0x1p-127) &&
-           sinkproof_amx_serves(INFINITY, 0x1p-126) && sinkproof_amx_serves(0x1p-126, 0x1p15),
+    ok(amx_serves(0x1p-60, 0x1p-51) && !amx_serves(0x1p-60, 0x1p-52) &&
+           !amx_serves(0x1p-127, 0x1p100) && !amx_serves(0x1p100, 0x1p-127) &&
+           amx_serves(INFINITY, 0x1p-126) && amx_serves(0x1p-126, 0x1p15),
        "tiles serve normal numbers with products of at least 2^-111");
 }
 
@@ -47,8 +47,8 @@ static void check_order(sinkproof_panel_format format, size_t cols) {
     size_t differ = 0, elements = 0, orders = 0;
     for (size_t i = 0; i < TOKENS; i++)
         for (size_t r = 0; r < ROWS; r++)
-            orders += !same(l.expected[i * ROWS + r],
-                            sinkproof_lanes_dot(cols, l.w + r * l.wide, NULL, l.x[i]));
+            orders +=
+                !same(l.expected[i * ROWS + r], lanes_dot(cols, l.w + r * l.wide, NULL, l.x[i]));
     for (size_t a = 0; a < sizeof rows / sizeof *rows; a++)
         for (size_t b = 0; b < sizeof ns / sizeof *ns; b++) {
             differ += wrong(&l, rows[a], TOKENS - ns[b], ns[b], 0, PANELS, b % 2 == 0);
@@ -144,7 +144,7 @@ static void check_scales(void) {
     read_mxfp4(&l);
     expect(&l);
     size_t differ = wrong(&l, ROWS, 0, TOKENS, 0, PANELS, false), infinite = 0;
-    for (size_t n = 1; n <= SINKPROOF_AMX_FEW; n++)
+    for (size_t n = 1; n <= AMX_FEW; n++)
         differ += wrong(&l, ROWS, 7 * n, n, 0, PANELS, n % 2 == 0);
     for (size_t i = 0; i < TOKENS * ROWS; i++) infinite += !isfinite(l.expected[i]);
     size_t even_lanes = 5 * TOKENS / 2, odd_lanes = 4 * TOKENS / 2; // scale 2 serves large tokens
@@ -163,7 +163,7 @@ static void check_scales(void) {
     read_mxfp4(&l);
     expect(&l);
     differ = wrong(&l, ROWS, 0, TOKENS, 0, PANELS, false);
-    for (size_t n = 1; n <= SINKPROOF_AMX_FEW; n++)
+    for (size_t n = 1; n <= AMX_FEW; n++)
         differ += wrong(&l, ROWS, 7 * n, n, 0, PANELS, n % 2 == 0);
     ok(differ == 0 && l.lanes == 0,
        "a block of zeros has any scale: %zu outputs differ, lanes serve %zu", differ, l.lanes);
@@ -183,7 +183,7 @@ static void check_far(int low, int high, int scale) {
     expect(&l);
     size_t differ = 0, finite = 0;
     for (size_t i = 0; i < TOKENS * ROWS; i++) finite += isfinite(l.expected[i]);
-    for (size_t n = 1; n <= SINKPROOF_AMX_FEW + 1; n++)
+    for (size_t n = 1; n <= AMX_FEW + 1; n++)
         for (size_t from = 0; from + n <= TOKENS; from += n)
             differ += wrong(&l, ROWS, from, n, 0, PANELS, false);
     ok(differ == 0 && l.tiles > 0,
@@ -218,9 +218,9 @@ static void check_others(void) {
         const float *x = l.x[1];
         const uint16_t *x16 = l.x16[1];
         sinkproof_product product = {&panels, NULL, 1, &x, kind == 0 ? NULL : &x16, &y};
-        sinkproof_amx_linear(&product, 0, PANELS, scratch);
+        amx_linear(&product, 0, PANELS, scratch);
         for (size_t r = 0; r < ROWS; r++)
-            differ += !same(out[r], sinkproof_lanes_dot(l.cols, l.w + r * l.wide, NULL, x));
+            differ += !same(out[r], lanes_dot(l.cols, l.w + r * l.wide, NULL, x));
         free(packed);
     }
     ok(differ == 0, "float32 operands or weights: %zu outputs differ from the lanes", differ);
@@ -292,7 +292,7 @@ static void kernels(bool native) {
     check_order(SINKPROOF_PANEL_BF16, 70); // a tail within a block
     check_ranges(SINKPROOF_PANEL_BF16);
     check_ranges(SINKPROOF_PANEL_MXFP4);
-    for (size_t n = 1; n <= SINKPROOF_AMX_FEW + 1; n++) {
+    for (size_t n = 1; n <= AMX_FEW + 1; n++) {
         check_chunks(SINKPROOF_PANEL_BF16, 6240, n);
         check_chunks(SINKPROOF_PANEL_MXFP4, 6240, n);
     }
@@ -326,10 +326,10 @@ static void kernels(bool native) {
 int main(void) {
     const char *why = NULL;
     the_order();
-    bool native = sinkproof_isa_runs(&sinkproof_kernels_amx, &why);
+    bool native = sinkproof_isa_runs(&kernels_amx, &why);
     if (native) {
         note("on this processor's tiles");
-    } else if (sinkproof_isa_runs(&sinkproof_kernels_avx512, NULL)) {
+    } else if (sinkproof_isa_runs(&kernels_avx512, NULL)) {
         note("tiles in software: %s", why);
         amx_trap_install();
     } else {

@@ -22,7 +22,7 @@ static void parts_of_a_weight(void) {
     for (size_t e = 0; e < sizeof exponent / sizeof *exponent; e++)
         for (uint32_t low = 0; low < 1u << 23; low++, cases++) {
             float p = ldexpf(1 + (float)low * 0x1p-23f, exponent[e] + 96), part[3];
-            sinkproof_amx_split(p, part);
+            amx_split(p, part);
             double sum = (double)part[0] + (double)part[1] + (double)part[2];
             bool fits = is_bf16(part[0]) && is_bf16(part[1]) && is_bf16(part[2]);
             bool ordered = part[0] >= part[1] && part[1] >= part[2] && part[2] >= 0;
@@ -31,7 +31,7 @@ static void parts_of_a_weight(void) {
     for (uint32_t bits = 0; bits < 1u << 23; bits += 7, cases++) { // subnormal weights
         float p, part[3];
         memcpy(&p, &bits, sizeof p);
-        sinkproof_amx_split(p * 0x1p96f, part);
+        amx_split(p * 0x1p96f, part);
         bad += (double)part[0] + (double)part[1] + (double)part[2] != (double)p * 0x1p96;
     }
     ok(bad == 0,
@@ -72,9 +72,9 @@ static void the_order(void) {
     for (int round = 0; round < 200; round++) {
         size_t n = 32 * (1 + random_word() % 8);
         for (size_t j = 0; j < n; j++) p[j] = fabsf(random_float()), v[j] = bf16_of(random_float());
-        float found = sinkproof_amx_weighted(n, v, p);
+        float found = amx_weighted(n, v, p);
         bad += !same(found, weighted_again(n, v, p));
-        lanes += !same(found, sinkproof_lanes_dot(n, v, NULL, p));
+        lanes += !same(found, lanes_dot(n, v, NULL, p));
     }
     ok(bad == 0 && lanes > 0,
        "values are summed block by block, part by part: %zu of 200 are not (the lanes' order "
@@ -84,10 +84,9 @@ static void the_order(void) {
 
 static void the_condition(void) {
     const double in = 0x1p-58, most = 0x1p19;
-    ok(sinkproof_amx_attends(0x1p-60, 0x1p-51, in, most) &&
-           !sinkproof_amx_attends(0x1p-60, 0x1p-52, in, most) &&
-           !sinkproof_amx_attends(1, 1, 0x1.fcp-59, 1) && !sinkproof_amx_attends(1, 1, 1, 0x1p20) &&
-           sinkproof_amx_attends(INFINITY, 1, INFINITY, 0),
+    ok(amx_attends(0x1p-60, 0x1p-51, in, most) && !amx_attends(0x1p-60, 0x1p-52, in, most) &&
+           !amx_attends(1, 1, 0x1.fcp-59, 1) && !amx_attends(1, 1, 1, 0x1p20) &&
+           amx_attends(INFINITY, 1, INFINITY, 0),
        "tiles serve products of at least 2^-111 and values from 2^-58 to 2^20");
 }
 
@@ -95,7 +94,7 @@ static void the_condition(void) {
 
 // ---- the kernel ----------------------------------------------------------------------------
 
-static const sinkproof_kernels *tiles = &sinkproof_kernels_amx;
+static const sinkproof_kernels *tiles = &kernels_amx;
 
 static const shape usual = {
     .head_dim = 64, .group = 8, .first = 300, .n = 17, .format = SINKPROOF_PANEL_BF16};
@@ -103,9 +102,9 @@ static const shape usual = {
 // The bits are not the lanes': the tiles did run.
 static void another_mode(void) {
     shape s = usual;
-    scalar = sinkproof_lanes_attention;
+    scalar = lanes_attention;
     size_t other = run_one(tiles, &s);
-    scalar = sinkproof_amx_attention;
+    scalar = amx_attention;
     ok(other > 0, "the mode amx is not the lanes': %zu outputs differ", other);
 }
 
@@ -158,8 +157,8 @@ static void scores(void) {
                 }
                 float got = score[(h * s.n + i) * keys + j];
                 bool visible = j <= s.first + i && j + s.window > s.first + i;
-                bad += visible ? !same(got, sinkproof_amx_dot(d, k, q) * a.scale)
-                               : bits_of(got) != guard_bits;
+                bad +=
+                    visible ? !same(got, amx_dot(d, k, q) * a.scale) : bits_of(got) != guard_bits;
             }
     bad += !guards_hold(score, s.group * s.n * keys);
     ok(bad == 0, "lanes.attention amx: scores shown at visible keys");
@@ -168,14 +167,14 @@ static void scores(void) {
 }
 
 static void kernels(bool native) {
-    scalar = sinkproof_amx_attention;
+    scalar = amx_attention;
     another_mode();
     positions(tiles, SINKPROOF_PANEL_BF16);
     windows(tiles, SINKPROOF_PANEL_BF16);
     widths(tiles, SINKPROOF_PANEL_BF16);
     not_served();
     scores();
-    scalar = sinkproof_lanes_attention; // a float32 cache is the lanes'
+    scalar = lanes_attention; // a float32 cache is the lanes'
     shape s = usual;
     s.format = SINKPROOF_PANEL_F32;
     ok(run_one(tiles, &s) == 0, "lanes.attention amx: a float32 cache is the lanes'");
@@ -193,8 +192,8 @@ int main(void) {
     the_condition();
 #if defined(__x86_64__)
     const char *why = NULL;
-    bool native = sinkproof_isa_runs(&sinkproof_kernels_amx, &why);
-    if (!native && !sinkproof_isa_runs(&sinkproof_kernels_avx512, NULL)) {
+    bool native = sinkproof_isa_runs(&kernels_amx, &why);
+    if (!native && !sinkproof_isa_runs(&kernels_avx512, NULL)) {
         note("only the scalar order: the kernels need AVX-512");
         return tap_done();
     }

@@ -141,14 +141,14 @@ static void test_refusal(void) {
 int main(void) {
     const char *why = NULL;
     sinkproof_error error;
-    const bool native = sinkproof_isa_runs(&sinkproof_kernels_amx, &why);
-    const bool pairs = sinkproof_isa_runs(&sinkproof_kernels_avx512bf16, NULL);
+    const bool native = sinkproof_isa_runs(&kernels_amx, &why);
+    const bool pairs = sinkproof_isa_runs(&kernels_avx512bf16, NULL);
     need(sinkproof_model_open("synthetic:tiny", &model, &error), &error);
     vocab = sinkproof_model_config(model)->vocab;
     some_tokens(sizeof tokens / sizeof *tokens, vocab, 11, tokens);
-    tiles = sinkproof_kernels_amx;
+    tiles = kernels_amx;
     test_refusal();
-    if (!native && !sinkproof_isa_runs(&sinkproof_kernels_avx512, NULL)) {
+    if (!native && !sinkproof_isa_runs(&kernels_avx512, NULL)) {
         note("the engine's kernels need AVX-512: %s", why);
         sinkproof_model_close(model);
         return tap_done();
@@ -159,15 +159,15 @@ int main(void) {
     }
     if (!pairs) { // the lanes' bits are the same
         note("lanes of avx512");
-        tiles = sinkproof_kernels_avx512;
+        tiles = kernels_avx512;
         tiles.isa = "amx", tiles.mode = "amx", tiles.pairs = true;
-        tiles.linear = sinkproof_kernels_amx.linear;
-        tiles.attend = sinkproof_kernels_amx.attend;
-        tiles.attend_spans = sinkproof_kernels_amx.attend_spans;
+        tiles.linear = kernels_amx.linear;
+        tiles.attend = kernels_amx.attend;
+        tiles.attend_spans = kernels_amx.attend_spans;
     }
     tap_ran_on("amx", native);
     float *expected = logits_by(&tiles, 1, 0, LONG);
-    float *lanes = logits_by(&sinkproof_kernels_avx512, 1, 0, LONG);
+    float *lanes = logits_by(&kernels_avx512, 1, 0, LONG);
     size_t other = apart(LONG * vocab, expected, lanes);
     ok(other > 0, "the mode amx is not the lanes': %zu of %zu logits differ", other, LONG * vocab);
     test_judged();

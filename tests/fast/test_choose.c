@@ -106,7 +106,7 @@ static bool run(const sinkproof_model *model, const sinkproof_kernels *of_one,
         return false;
     sinkproof_sequence *sequence = sinkproof_sequence_new(engine, TOKENS, error);
     bool good = sequence != NULL && sinkproof_engine_kernels(engine) == of_many &&
-                sinkproof_engine_kernels_of_one(engine) == (of_one != NULL ? of_one : of_many);
+                sinkproof_engine_kernels_one_token(engine) == (of_one != NULL ? of_one : of_many);
     for (size_t done = 0; good && done < TOKENS;) {
         size_t n = done == 0 ? PROMPT : 1;
         sinkproof_part part = {sequence, n, tokens + done, logits + done * vocab, true};
@@ -123,7 +123,7 @@ static void test_engine(const sinkproof_model *model) {
     float *expected = calloc(numbers, sizeof *expected), *found = calloc(numbers, sizeof *found);
     sinkproof_error error = {{0}};
     must(expected != NULL && found != NULL);
-    bool good = run(model, NULL, &sinkproof_kernels_portable, expected, &error);
+    bool good = run(model, NULL, &kernels_portable, expected, &error);
     for (size_t i = 0; sinkproof_isa_all()[i] != NULL; i++)
         for (size_t k = 0; sinkproof_isa_all()[k] != NULL; k++) {
             const sinkproof_kernels *one = sinkproof_isa_all()[i], *many = sinkproof_isa_all()[k];
@@ -142,10 +142,10 @@ static void test_engine(const sinkproof_model *model) {
 }
 
 static void test_modes(const sinkproof_model *model) {
-    sinkproof_kernels other = sinkproof_kernels_portable;
+    sinkproof_kernels other = kernels_portable;
     sinkproof_error error = {{0}};
     other.mode = "other";
-    ok(!run(model, &other, &sinkproof_kernels_portable, NULL, &error) &&
+    ok(!run(model, &other, &kernels_portable, NULL, &error) &&
            strstr(error.text, "expected mode lanes") != NULL,
        "sets of two modes are refused: %s", error.text);
 }

@@ -20,11 +20,11 @@ static sinkproof_config config_of(size_t head_dim) {
     return config;
 }
 
-static sinkproof_cache cache_of(const sinkproof_config *config, sinkproof_panel_format format,
-                                size_t max_tokens) {
-    sinkproof_cache cache;
+static kv_cache cache_of(const sinkproof_config *config, sinkproof_panel_format format,
+                         size_t max_tokens) {
+    kv_cache cache;
     sinkproof_error error;
-    need(sinkproof_cache_new(config, format, max_tokens, &cache, &error), &error);
+    need(cache_new(config, format, max_tokens, &cache, &error), &error);
     return cache;
 }
 
@@ -37,28 +37,28 @@ static float *rows_of(size_t n, size_t width) {
 }
 
 // Elements that are not in their place: the views of keys and values as panels, read back.
-static size_t misplaced(const sinkproof_cache *cache, size_t l, size_t g, size_t position,
+static size_t misplaced(const kv_cache *cache, size_t l, size_t g, size_t position,
                         const float *k_d, const float *v_d) {
-    sinkproof_cache_view view = sinkproof_cache_at(cache, l, g);
+    sinkproof_cache_view view = cache_head_view(cache, l, g);
     size_t d = cache->head_dim, b = position / 32, j = position % 32, wrong = 0;
     double row[64], column[32];
-    const uint8_t *at = view.k + sinkproof_place_of(&view, b);
+    const uint8_t *at = view.k + block_offset(&view, b);
     sinkproof_panels keys = sinkproof_panels_at(view.format, 32, d, at);
-    sinkproof_panels_row(&keys, j, row);
+    panels_row(&keys, j, row);
     for (size_t c = 0; c < d; c++) wrong += !(row[c] == k_d[c]);
-    at = view.v + sinkproof_place_of(&view, b);
+    at = view.v + block_offset(&view, b);
     sinkproof_panels values = sinkproof_panels_at(view.format, d, 32, at);
     for (size_t c = 0; c < d; c++) {
-        sinkproof_panels_row(&values, c, column);
+        panels_row(&values, c, column);
         wrong += !(column[j] == v_d[c]);
     }
     return wrong;
 }
 
 // Whether the sizes of the block that holds `position`, the last one, are those of its numbers.
-static bool sizes_told(const sinkproof_cache *cache, size_t l, size_t g, size_t position,
-                       const float *k, const float *v, size_t stride) {
-    sinkproof_cache_view view = sinkproof_cache_at(cache, l, g);
+static bool sizes_told(const kv_cache *cache, size_t l, size_t g, size_t position, const float *k,
+                       const float *v, size_t stride) {
+    sinkproof_cache_view view = cache_head_view(cache, l, g);
     if (view.format == SINKPROOF_PANEL_F32) return view.sizes == NULL;
     sinkproof_sizes found = view.sizes[position / 32 % view.ring], told = no_sizes;
     for (size_t i = position / 32 * 32; i <= position; i++)
@@ -72,7 +72,7 @@ static bool sizes_told(const sinkproof_cache *cache, size_t l, size_t g, size_t 
 // 500 positions in pieces; after each the last ones of every layer and head are looked up.
 static void test_places(sinkproof_panel_format format, size_t head_dim) {
     sinkproof_config config = config_of(head_dim);
-    sinkproof_cache cache = cache_of(&config, format, 500);
+    kv_cache cache = cache_of(&config, format, 500);
     size_t heads = config.n_kv_heads, width = heads * head_dim, wrong = 0, looked = 0, n;
     size_t blocks = 0, untold = 0;
     float *k = rows_of(500, width), *v = rows_of(500, width);
@@ -86,10 +86,10 @@ static void test_places(sinkproof_panel_format format, size_t head_dim) {
         for (size_t l = 0; l < config.n_layers; l++)
             for (size_t g = 0; g < heads; g++) {
                 size_t at = first * width + g * head_dim, end = first + n;
-                sinkproof_cache_append(&cache, l, g, first, n, k + at, v + at, width);
+                cache_append(&cache, l, g, first, n, k + at, v + at, width);
                 untold += !sizes_told(&cache, l, g, end - 1, k, v, width);
                 blocks++;
-                size_t seen = config.sliding[l] ? config.window + SINKPROOF_CACHE_STEP - 1 : end;
+                size_t seen = config.sliding[l] ? config.window + CACHE_STEP - 1 : end;
                 for (size_t i = end > seen ? end - seen : 0; i < end; i++, looked++) {
                     at = i * width + g * head_dim;
                     wrong += misplaced(&cache, l, g, i, k + at, v + at);
@@ -100,7 +100,7 @@ static void test_places(sinkproof_panel_format format, size_t head_dim) {
        format == SINKPROOF_PANEL_F32 ? "float32" : "bf16", head_dim, looked, wrong);
     ok(untold == 0, "cache %s, heads of %zu: the sizes of %zu blocks are told, worst=%zu bound=0",
        format == SINKPROOF_PANEL_F32 ? "float32" : "bf16", head_dim, blocks, untold);
-    sinkproof_cache_free(&cache);
+    cache_free(&cache);
     free(k);
     free(v);
 }
@@ -109,26 +109,26 @@ static void test_places(sinkproof_panel_format format, size_t head_dim) {
 // places of a head's span follow each other.
 static void test_streams(sinkproof_panel_format format) {
     sinkproof_config config = config_of(64);
-    sinkproof_cache cache = cache_of(&config, format, 700);
+    kv_cache cache = cache_of(&config, format, 700);
     size_t bytes = cache.key_bytes + cache.value_bytes, shared = 0, apart = 0, places = 0;
     uint8_t *taken = calloc(cache.pages.bytes, 1);
     if (taken == NULL) exit(1);
     for (size_t l = 0; l < config.n_layers; l++)
         for (size_t g = 0; g < config.n_kv_heads; g++) {
-            sinkproof_cache_view view = sinkproof_cache_at(&cache, l, g);
+            sinkproof_cache_view view = cache_head_view(&cache, l, g);
             size_t head = (size_t)(view.k - cache.pages.data);
             for (size_t b = 0; b < view.ring; b++, places++) {
-                size_t at = head + sinkproof_place_of(&view, b);
+                size_t at = head + block_offset(&view, b);
                 if (at + bytes > cache.pages.bytes) shared += bytes;
                 for (size_t i = at; i < at + bytes && i < cache.pages.bytes; i++)
                     shared += taken[i]++ != 0;
                 if (!config.sliding[l] && b % SINKPROOF_SPAN_BLOCKS != 0)
-                    apart += at != head + sinkproof_place_of(&view, b - 1) + bytes;
+                    apart += at != head + block_offset(&view, b - 1) + bytes;
             }
         }
     ok(shared == 0 && apart == 0, "cache %s: %zu places, bytes that two have worst=%zu bound=0",
        format == SINKPROOF_PANEL_F32 ? "float32" : "bf16", places, shared);
-    sinkproof_cache_free(&cache);
+    cache_free(&cache);
     free(taken);
 }
 
@@ -137,19 +137,18 @@ static void test_no_leak(sinkproof_panel_format format) {
     enum { D = 16, BEFORE = 200, N = 5 };
     sinkproof_config config = config_of(D);
     const sinkproof_kernels *kernels = sinkproof_isa_choose(NULL, NULL);
-    sinkproof_cache used = cache_of(&config, format, 256), fresh = cache_of(&config, format, 256);
+    kv_cache used = cache_of(&config, format, 256), fresh = cache_of(&config, format, 256);
     float *k = rows_of(N, D), *v = rows_of(N, D), *q = rows_of(1, D), nan_d[D], o[2][D];
     void *scratch = aligned_alloc(64, SINKPROOF_SCRATCH);
     const float sink = 0.5f;
     size_t wrong = 0;
     for (size_t d = 0; d < D; d++) nan_d[d] = d % 2 == 0 ? NAN : INFINITY;
     for (size_t l = 0; l < 2; l++) { // a ring, and a full layer
-        sinkproof_cache *caches[] = {&used, &fresh};
-        for (size_t i = 0; i < BEFORE; i++)
-            sinkproof_cache_append(&used, l, 0, i, 1, nan_d, nan_d, D);
+        kv_cache *caches[] = {&used, &fresh};
+        for (size_t i = 0; i < BEFORE; i++) cache_append(&used, l, 0, i, 1, nan_d, nan_d, D);
         for (size_t c = 0; c < 2; c++) {
-            sinkproof_cache_append(caches[c], l, 0, 0, N, k, v, D);
-            sinkproof_attention a = {.cache = sinkproof_cache_at(caches[c], l, 0),
+            cache_append(caches[c], l, 0, 0, N, k, v, D);
+            sinkproof_attention a = {.cache = cache_head_view(caches[c], l, 0),
                                      .group = 1,
                                      .n = 1,
                                      .first = N - 1,
@@ -166,8 +165,8 @@ static void test_no_leak(sinkproof_panel_format format) {
     }
     ok(wrong == 0, "cache %s: a former NaN is gone, worst=%zu bound=0",
        format == SINKPROOF_PANEL_F32 ? "float32" : "bf16", wrong);
-    sinkproof_cache_free(&used);
-    sinkproof_cache_free(&fresh);
+    cache_free(&used);
+    cache_free(&fresh);
     free(k);
     free(v);
     free(q);
@@ -178,16 +177,14 @@ static void test_no_leak(sinkproof_panel_format format) {
 static void test_bytes(void) {
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) exit(1);
-    sinkproof_cache cache = cache_of(&config, SINKPROOF_PANEL_BF16, config.max_context);
+    kv_cache cache = cache_of(&config, SINKPROOF_PANEL_BF16, config.max_context);
     // 12 full layers of 2 KiB a position, 12 rings of 9 places of 64 KiB.
-    size_t whole = sinkproof_cache_bytes(&cache, config.max_context),
-           block = (size_t)32 * 2 * 8 * 64 * 2;
+    size_t whole = cache_bytes(&cache, config.max_context), block = (size_t)32 * 2 * 8 * 64 * 2;
     ok(whole == 12 * block * (config.max_context / 32) + 12 * 9 * block &&
-           sinkproof_cache_bytes(&cache, 0) == 0 &&
-           sinkproof_cache_bytes(&cache, 33) == 24 * 2 * block,
+           cache_bytes(&cache, 0) == 0 && cache_bytes(&cache, 33) == 24 * 2 * block,
        "cache of 131072 tokens of gpt-oss-20b in bf16: %zu MiB, of 33 tokens %zu KiB", whole >> 20,
-       sinkproof_cache_bytes(&cache, 33) >> 10);
-    sinkproof_cache_free(&cache);
+       cache_bytes(&cache, 33) >> 10);
+    cache_free(&cache);
 }
 
 int main(void) {

@@ -22,7 +22,7 @@ static size_t wrong_scores(const sinkproof_kernels *kernels, const shape *s) {
     for (size_t h = 0; h < s->group; h++) {
         sinkproof_block block = {
             s->n, keys, s->first, s->window, s->head_dim, s->group * s->head_dim, s->head_dim};
-        sinkproof_lanes_scores(&policy, &block, c.q_id + h * s->head_dim, c.k_jd, s_ij);
+        lanes_scores(&policy, &block, c.q_id + h * s->head_dim, c.k_jd, s_ij);
         for (size_t i = 0; i < s->n; i++)
             for (size_t j = 0; j < keys; j++) {
                 float got = score[(h * s->n + i) * keys + j];

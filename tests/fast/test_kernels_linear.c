@@ -157,9 +157,8 @@ static size_t wrong(const weights *w, const case_of *c, bool biased) {
     for (size_t i = 0; i < c->n; i++) {
         count += !guards_hold(c->y_n[i], w->panels.panels * 16);
         for (size_t r = 0; r < w->panels.rows; r++) {
-            float y = sinkproof_lanes_dot(blocks * 32, w->w_rc + r * blocks * 32,
-                                          w->scale_rb == NULL ? NULL : w->scale_rb + r * blocks,
-                                          c->x_n[i]);
+            float y = lanes_dot(blocks * 32, w->w_rc + r * blocks * 32,
+                                w->scale_rb == NULL ? NULL : w->scale_rb + r * blocks, c->x_n[i]);
             if (biased) y += c->bias[r];
             count += !same(y, c->y_n[i][r]);
         }

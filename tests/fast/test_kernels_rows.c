@@ -74,7 +74,7 @@ static void norms(const sinkproof_kernels *kernels) {
                                    .data = (const uint8_t *)scale,
                                    .row_stride = n,
                                    .col_stride = 1};
-        sinkproof_lanes_rmsnorm(&policy, SINKPROOF_AT_A1, &matrix, 1e-5, 1, xd, outd, work);
+        lanes_rmsnorm(&policy, AT_A1, &matrix, 1e-5, 1, xd, outd, work);
         kernels->rmsnorm(n, x, scale, 1e-5f, out);
         for (size_t i = 0; i < padded; i++) bad += !same(out[i], i < n ? (float)outd[i] : 0.0f);
         bad += !guards_hold(out, padded);
@@ -100,7 +100,7 @@ static void rotations(const sinkproof_kernels *kernels) {
             cosd[i] = cosine[i] = random_float();
             sind[i] = sine[i] = random_float();
         }
-        sinkproof_lanes_rope(&policy, 1, 1, head_dim, cosd, sind, xd);
+        lanes_rope(&policy, 1, 1, head_dim, cosd, sind, xd);
         kernels->rope(head_dim, cosine, sine, x);
         for (size_t i = 0; i < head_dim; i++) bad += !same(x[i], (float)xd[i]);
         bad += !guards_hold(x, head_dim);
@@ -119,8 +119,8 @@ static void activations(const sinkproof_kernels *kernels) {
         for (size_t f = 0; f < padded; f++) {
             float want = 0;
             if (f < n)
-                want = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){1.702, 7, 1}, both[2 * f],
-                                              both[2 * f + 1]);
+                want = lanes_swiglu((sinkproof_swiglu_numbers){1.702, 7, 1}, both[2 * f],
+                                    both[2 * f + 1]);
             bad += !same(act[f], want);
         }
         bad += !guards_hold(both, 2 * n) || !guards_hold(act, padded);
@@ -144,7 +144,7 @@ static void elements(const sinkproof_kernels *kernels) {
         }
         sinkproof_policy policy;
         sinkproof_policy_known("f32", &policy);
-        sinkproof_lanes_mixture(&policy, 1, 4, cols, chosen, weightsd, down, outd);
+        lanes_mixture(&policy, 1, 4, cols, chosen, weightsd, down, outd);
         kernels->mixture(cols, 4, weights, y_k, out);
         for (size_t c = 0; c < cols; c++) bad += !same(out[c], (float)outd[c]);
         for (size_t c = 0; c < cols; c++) x[c] = random_float();

@@ -14,13 +14,13 @@ enum { WIDTHS = sizeof widths / sizeof widths[0], WIDEST = 2880, ROWS = 5, TOKEN
 static double weights[ROWS * WIDEST], inputs[TOKENS * WIDEST], bias[ROWS];
 static double got[TOKENS * ROWS], told[TOKENS * ROWS];
 
-// sinkproof_lanes_linear in exactly the work that it is promised, a guard behind it.
+// lanes_linear in exactly the work that it is promised, a guard behind it.
 static bool linear(const sinkproof_matrix *weight, const sinkproof_matrix *bias_r, size_t n) {
     sinkproof_policy policy = policy_of("f32");
     size_t size = sinkproof_linear_work(n, weight->rows, weight->cols);
     double *work = calloc(size + 1, sizeof *work);
     work[size] = 12345;
-    sinkproof_lanes_linear(&policy, SINKPROOF_AT_A12, n, weight, bias_r, inputs, got, work);
+    lanes_linear(&policy, AT_A12, n, weight, bias_r, inputs, got, work);
     bool kept = work[size] == 12345;
     free(work);
     return kept;
@@ -60,7 +60,7 @@ static void test_plain(bool integers) {
        integers ? "integers" : "float32", (int)WIDEST, wrong, sums);
 }
 
-// sinkproof_lanes_dot itself, with scales that are no powers of two (Q8_0 has such).
+// lanes_dot itself, with scales that are no powers of two (Q8_0 has such).
 static void test_dot(void) {
     size_t wrong = 0;
     uint64_t state = 6;
@@ -75,11 +75,11 @@ static void test_dot(void) {
                 w[c] = c < n ? (float)weights[c] : 0, x[c] = c < n ? (float)inputs[c] : 0;
                 s[c / 32] = (float)scale_b[c / 32];
             }
-            float a = sinkproof_lanes_dot(n, w, scaled ? s : NULL, x);
+            float a = lanes_dot(n, w, scaled ? s : NULL, x);
             float b = told_dot(n, weights, scaled ? scale_b : NULL, inputs);
             wrong += memcmp(&a, &b, sizeof a) != 0;
         }
-    ok(wrong == 0 && sinkproof_lanes_dot(0, NULL, NULL, NULL) == 0,
+    ok(wrong == 0 && lanes_dot(0, NULL, NULL, NULL) == 0,
        "lanes.linear dot with and without scales worst=%zu bound=0 of %d seed=6", wrong,
        2 * WIDTHS);
 }
@@ -90,15 +90,15 @@ static void test_dot(void) {
 static void test_order(void) {
     float w[64] = {1, 0, -0x1p24f, 0x1p24f}, x[64];
     for (size_t c = 0; c < 64; c++) x[c] = 1;
-    float odd_first = sinkproof_lanes_dot(4, w, NULL, x);
+    float odd_first = lanes_dot(4, w, NULL, x);
     ok(odd_first == 0, "lanes.linear dot: the odd column of a pair first: %g, not 1",
        (double)odd_first);
     float apart[64] = {0x1p24f};
     apart[32] = apart[35] = 1;
-    float blocks = sinkproof_lanes_dot(64, apart, NULL, x);
+    float blocks = lanes_dot(64, apart, NULL, x);
     ok(blocks == 0x1p24f + 2, "lanes.linear dot: a block sums from 0: %.1f", (double)blocks);
     float fused[32] = {1 + 0x1p-13f, -1}, with[32] = {1 - 0x1p-13f, 1};
-    float rest = sinkproof_lanes_dot(2, fused, NULL, with);
+    float rest = lanes_dot(2, fused, NULL, with);
     ok(rest == -0x1p-26f, "lanes.linear dot: products are fused, not rounded: %a", (double)rest);
 }
 
@@ -153,11 +153,11 @@ static void test_synthetic(void) {
     sinkproof_policy policy = policy_of("f32");
     uint64_t state = 8;
     for (size_t r = 0; r < rows; r++)
-        sinkproof_synthetic_codes(&made, r, codes + r * cols / 2, scales + r * cols / 32);
+        synthetic_codes(&made, r, codes + r * cols / 2, scales + r * cols / 32);
     held.data = codes, held.scales = scales, held.row_stride = cols;
     fill_floats(&state, 2, n * cols, inputs);
-    sinkproof_lanes_linear(&policy, SINKPROOF_AT_M5, n, &made, NULL, inputs, a, work);
-    sinkproof_lanes_linear(&policy, SINKPROOF_AT_M5, n, &held, NULL, inputs, b, work);
+    lanes_linear(&policy, AT_M5, n, &made, NULL, inputs, a, work);
+    lanes_linear(&policy, AT_M5, n, &held, NULL, inputs, b, work);
     size_t wrong = differing(n * rows, a, b);
     ok(wrong == 0, "mxfp4.decode lanes.linear lanes, rows made or held worst=%zu bound=0", wrong);
     free(codes), free(scales), free(a);
@@ -176,13 +176,13 @@ static void test_sum16(void) {
                 double term = integers ? next_integer(&state, 99) : next_float(&state, 9);
                 terms[i] = (float)term, plain += terms[i];
             }
-            float a = sinkproof_lanes_sum16(lengths[k], terms), b = told_sum16(lengths[k], terms);
+            float a = lanes_sum16(lengths[k], terms), b = told_sum16(lengths[k], terms);
             wrong += memcmp(&a, &b, sizeof a) != 0 || (integers && a != plain);
         }
     ok(wrong == 0, "lanes sum16 of 0 to 256 terms worst=%zu bound=0 of %zu seed=9", wrong,
        2 * count);
     float tree[16] = {0x1p24f, 1, 0, 0, 0, 0, 0, 0, -0x1p24f, 1}; // lane 8 meets lane 0 first
-    ok(sinkproof_lanes_sum16(16, tree) == 2, "lanes sum16: lane l meets lane l + 8 first");
+    ok(lanes_sum16(16, tree) == 2, "lanes sum16: lane l meets lane l + 8 first");
 }
 
 // The norm of +-2 is exact: 1 / sqrt(4) = 1/2. Otherwise the squares in lanes.
@@ -210,8 +210,7 @@ static void test_rmsnorm(void) {
                 expected[c] = normed * (float)scale[c];
             }
             sinkproof_matrix weight = matrix_of(scale, 1, 1, cols);
-            sinkproof_lanes_rmsnorm(&policy, SINKPROOF_AT_A1, &weight, exact ? 0 : eps, 1, x, out,
-                                    work);
+            lanes_rmsnorm(&policy, AT_A1, &weight, exact ? 0 : eps, 1, x, out, work);
             wrong += differing(cols, out, expected);
         }
     ok(wrong == 0, "rmsnorm.forward lanes worst=%zu bound=0 seed=10", wrong);
@@ -232,7 +231,7 @@ static void test_rope(void) {
             d < D / 2 ? fmaf(-(float)x[i + D / 2], s, own) : fmaf((float)x[i - D / 2], s, own);
     }
     bool quarter = expected[0] == -x[D / 2] && expected[D / 2] == x[0];
-    sinkproof_lanes_rope(&policy, N, HEADS, D, cosine, sine, x);
+    lanes_rope(&policy, N, HEADS, D, cosine, sine, x);
     size_t wrong = differing(N * HEADS * D, x, expected);
     ok(wrong == 0 && quarter, "rope.rotate lanes worst=%zu bound=0 seed=11", wrong);
 }
@@ -246,7 +245,7 @@ static void test_swiglu(void) {
         float g = fminf(gate, limit), u = fmaxf(-limit, fminf(up, limit)), t = alpha * g;
         float e = 1 + sinkproof_lanes_exp(-t), expected = g / e;
         float product = expected * (u + 1), inverse = g * (1 / e) * (u + 1);
-        float act = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, gate, up);
+        float act = lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, gate, up);
         wrong += memcmp(&act, &product, sizeof act) != 0;
         other += act != inverse;
     }
@@ -254,13 +253,11 @@ static void test_swiglu(void) {
        "swiglu.clamped lanes worst=%zu bound=0 of 5000 seed=12 (%zu differ from a product with the "
        "reciprocal)",
        wrong, other);
-    float low = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, -1e30f, 3);
-    float high =
-        sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, INFINITY, INFINITY);
-    float nan = sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, NAN, 1);
+    float low = lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, -1e30f, 3);
+    float high = lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, INFINITY, INFINITY);
+    float nan = lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, NAN, 1);
     ok(low == 0 && signbit(low) &&
-           high == sinkproof_lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, 7, 7) &&
-           nan != nan,
+           high == lanes_swiglu((sinkproof_swiglu_numbers){alpha, limit, 1}, 7, 7) && nan != nan,
        "swiglu.clamped lanes: far below -0, above the limit the limit's, NaN stays");
 }
 
@@ -271,10 +268,10 @@ static void test_mixture(void) {
     const int32_t chosen[] = {2, 0, 1};
     const double w[] = {1, 1, 1}, down[] = {0x1p24, 1, -0x1p24};
     double out = 5;
-    sinkproof_lanes_mixture(&policy, 1, 3, 1, chosen, w, down, &out);
+    lanes_mixture(&policy, 1, 3, 1, chosen, w, down, &out);
     ok(out == 0, "moe.sum lanes: in the order of the weights: %g", out);
     const double near_one[] = {1, 1 + 0x1p-13, 0}, other[] = {-1, 1 - 0x1p-13, 1};
-    sinkproof_lanes_mixture(&policy, 1, 3, 1, chosen, near_one, other, &out);
+    lanes_mixture(&policy, 1, 3, 1, chosen, near_one, other, &out);
     ok(out == -0x1p-26, "moe.sum lanes: products are fused, not rounded: %a", out);
 }
 
@@ -285,11 +282,11 @@ static void test_router(void) {
     double logits[5], k[3], work[64];
     int32_t chosen[3];
     sinkproof_layer layer = {.w_router = matrix_of(w, 1, 5, 2), .b_router = matrix_of(b, 1, 1, 5)};
-    sinkproof_lanes_router(&policy, &layer, 1, 2, t, logits, chosen, k, work);
+    lanes_router(&policy, &layer, 1, 2, t, logits, chosen, k, work);
     bool tie = chosen[0] == 1 && chosen[1] == 3 && k[0] == 0.5 && k[1] == 0.5;
     t[0] = 0.25, t[1] = 0.5;
     b[1] = 0.75;
-    sinkproof_lanes_router(&policy, &layer, 1, 3, t, logits, chosen, k, work);
+    lanes_router(&policy, &layer, 1, 3, t, logits, chosen, k, work);
     float e_1 = sinkproof_lanes_exp(1.25f - 2), e_2 = sinkproof_lanes_exp(0.0f - 2);
     float sum = (1 + e_1) + e_2;
     ok(tie && chosen[0] == 1 && chosen[1] == 3 && chosen[2] == 2 && (float)k[0] == 1 / sum &&

@@ -118,11 +118,11 @@ static void sums(void) {
         float *w = cleared(w_room, n), *x = cleared(x_room, n);
         for (size_t c = 0; c < n; c++)
             w[c] = draw_some(&state, bits, -9, 9), x[c] = draw_some(&state, bits, -9, 9);
-        dots += !same(sinkproof_amx_dot(n, w, x), told_tiles(n, w, x));
+        dots += !same(amx_dot(n, w, x), told_tiles(n, w, x));
         if (n == 0) continue;
-        float sum = sinkproof_amx_block_sum(w, x);
+        float sum = amx_block_sum(w, x);
         blocks += !same(sum, told_block(0, BLOCK, w, x));
-        lanes += !same(sum, sinkproof_lanes_block_sum(w, x));
+        lanes += !same(sum, lanes_block_sum(w, x));
     }
     ok(blocks == 0 && lanes > 0,
        "lanes.attention amx, a block's even and odd columns apart worst=%zu bound=0 of %d, the "
@@ -136,7 +136,7 @@ static void sums(void) {
 static size_t wrong_parts(float p, float *part, size_t *wide) {
     float told[3];
     told_parts(p, told);
-    sinkproof_amx_split(p, part);
+    amx_split(p, part);
     for (size_t k = 0; k < 3; k++) *wide += (double)part[k] != told_upper(part[k]);
     return !(same(part[0], told[0]) && same(part[1], told[1]) && same(part[2], told[2]));
 }
@@ -173,9 +173,9 @@ static void weighted(void) {
             p[j] = fabsf(draw_some(&state, 24, deep, -1)); // rounded where it is subnormal
             if (next_bits(&state) % 16 == 0) p[j] = 1;
         }
-        float sum = sinkproof_amx_weighted(n, v, p);
+        float sum = amx_weighted(n, v, p);
         wrong += !same(sum, told_weighted(0, n, v, p));
-        lanes += !same(sum, sinkproof_lanes_dot(n, v, NULL, p));
+        lanes += !same(sum, lanes_dot(n, v, NULL, p));
     }
     ok(wrong == 0 && lanes > 0,
        "lanes.attention amx, values weighted in three parts worst=%zu bound=0 of %d, the lanes "
@@ -220,7 +220,7 @@ static void serves(void) {
             for (int below = 0; below < 4; below++, cases++) {
                 magnitude a = {w, below % 2}, b = {x, below / 2};
                 bool told = told_serves(a, b);
-                wrong += sinkproof_amx_serves(value_of(a), value_of(b)) != told;
+                wrong += amx_serves(value_of(a), value_of(b)) != told;
                 yes += told;
             }
     report_answers("which products", wrong, yes, cases);
@@ -238,8 +238,7 @@ static void attends(void) {
             magnitude k = {operand[a / 2], a % 2}, q = {operand[b / 2], b % 2},
                       least = {value[c / 2], c % 2}, most = {value[d / 2], d % 2};
             bool told = told_attends(k, q, least, most);
-            wrong += sinkproof_amx_attends(value_of(k), value_of(q), value_of(least),
-                                           value_of(most)) != told;
+            wrong += amx_attends(value_of(k), value_of(q), value_of(least), value_of(most)) != told;
             yes += told;
         }
     report_answers("which queries", wrong, yes, cases);
@@ -415,10 +414,10 @@ static void ask(uint64_t *draws, const sinkproof_block *b, bool bf16, seen *all)
     double b_i[ROWS], amx_id[ROWS * STRIDE];
     for (size_t i = 0; i < ROWS; i++) b_i[i] = next_real(draws, 3);
     if (next_bits(draws) % 8 == 0) b_i[0] = -INFINITY;
-    sinkproof_amx_attention(&policy, b, b_i, q_id, k_jd, v_jd, o_id);
+    amx_attention(&policy, b, b_i, q_id, k_jd, v_jd, o_id);
     for (size_t i = 0; i < ROWS; i++) all->wrong += wrong_row(b, i, true, b_i[i], bf16, all);
     memcpy(amx_id, o_id, sizeof o_id);
-    sinkproof_lanes_attention(&policy, b, b_i, q_id, k_jd, v_jd, o_id);
+    lanes_attention(&policy, b, b_i, q_id, k_jd, v_jd, o_id);
     for (size_t i = 0; i < ROWS; i++) all->wrong += wrong_row(b, i, false, b_i[i], bf16, all);
     all->unlike += differing(ROWS * STRIDE, amx_id, o_id);
     all->outputs += 2 * ROWS * b->head_dim;

@@ -85,7 +85,7 @@ static void test_exact(size_t head_dim) {
                 exact_inputs(&b, cases % 2 == 1, &state);
                 poison(&b);
                 const double *b_i = sink_of_rows(sinks[s]);
-                sinkproof_lanes_attention(&f32, &b, b_i, q_id, k_jd, v_jd, o_id);
+                lanes_attention(&f32, &b, b_i, q_id, k_jd, v_jd, o_id);
                 sinkproof_scores(&real, &b, q_id, k_jd, s_ij);
                 sinkproof_softmax_sink(&real, &b, b_i, s_ij, alpha_ij);
                 sinkproof_values(&real, &b, alpha_ij, v_jd, told);
@@ -164,8 +164,8 @@ static void test_told(size_t head_dim, const char *name) {
             fill_floats(&state, 2, b.keys * b.kv_stride, v_jd);
             fill_floats(&state, 2, b.rows * b.q_stride, q_id);
             poison(&b);
-            sinkproof_lanes_attention(&policy, &b, sink_of_rows(sink), q_id, k_jd, v_jd, o_id);
-            told_attention(&b, sink, policy.at[SINKPROOF_AT_A11].format);
+            lanes_attention(&policy, &b, sink_of_rows(sink), q_id, k_jd, v_jd, o_id);
+            told_attention(&b, sink, policy.at[AT_A11].format);
             for (size_t i = 0; i < ROWS; i++)
                 wrong += differing(head_dim, o_id + i * b.q_stride, told + i * b.q_stride);
         }
@@ -182,7 +182,7 @@ static void test_scores(void) {
     uint64_t state = 23;
     fill_floats(&state, 2, b.keys * b.kv_stride, k_jd);
     fill_floats(&state, 2, b.rows * b.q_stride, q_id);
-    sinkproof_lanes_scores(&policy, &b, q_id, k_jd, s_ij);
+    lanes_scores(&policy, &b, q_id, k_jd, s_ij);
     for (size_t i = 0; i < b.rows; i++)
         for (size_t j = 0; j < b.keys; j++) {
             float dot = told_dot(39, k_jd + j * b.kv_stride, NULL, q_id + i * b.q_stride);

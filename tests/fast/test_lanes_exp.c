@@ -46,7 +46,7 @@ static bool within(exp_worst worst, double bound, size_t floats) {
 
 int main(void) {
     enum { STRIDE = 512 };
-    const double normal = SINKPROOF_EXP_ULP, subnormal = SINKPROOF_EXP_ULP_SUBNORMAL;
+    const double normal = SINKPROOF_EXP_ULP, subnormal = EXP_ULP_SUBNORMAL;
     exp_worst sample = exp_floats(exp_binary32(sinkproof_lanes_exp), STRIDE);
     ok(within(sample, normal, 1000000),
        "bound.exp lanes at one float in %d worst=%.6f bound=%.6g ulp at %a of %zu", STRIDE,

@@ -12,8 +12,8 @@ static void test_sample(void) {
     size_t count[5] = {0};
     bool same = true;
     for (uint64_t i = 0; i < 100000; i++) {
-        int32_t drawn = sinkproof_sample(5, logits, 1.0, 7, i);
-        same = same && drawn == sinkproof_sample(5, logits, 1.0, 7, i);
+        int32_t drawn = sinkproof_sample_token(5, logits, 1.0, 7, i);
+        same = same && drawn == sinkproof_sample_token(5, logits, 1.0, 7, i);
         count[drawn]++;
     }
     // Binomial counts: six standard deviations.
@@ -24,7 +24,8 @@ static void test_sample(void) {
         keep_worst(&worst, fabs((double)count[v] - 1e5 * p) / deviation);
     }
     ok(same && worst <= 6, "draws from the softmax worst=%.2f bound=6 standard deviations", worst);
-    ok(sinkproof_sample(5, logits, 0, 1, 1) == 1, "temperature 0 takes the lower of two largest");
+    ok(sinkproof_sample_token(5, logits, 0, 1, 1) == 1,
+       "temperature 0 takes the lower of two largest");
 }
 
 int main(void) {

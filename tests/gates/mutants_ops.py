@@ -39,7 +39,7 @@ OPPOSITE = {a: b for x, y in OPPOSITES for a, b in ((x, y), (y, x))}
 TWO = re.compile(r"(?:q|row|matrix|sinkproof_honest)_(?:add|sub|mul|div|scale|join|max)$|^f(?:max|min)$")
 # A call whose two operands may change places without changing the result.
 COMMUTES = re.compile(r"(?:add|mul|max|min|dot|equal|eq|swap)$|_(?:add|mul|max|min)_\w+$")
-AROUND = re.compile(r"sinkproof_(?:round_at|round|honest_at|honest_inside)$|^(?:R|PROD|floor|ceil|fabs|exp|sqrt|log)$")
+AROUND = re.compile(r"sinkproof_(?:round|honest_at|honest_inside)$|^(?:R|PROD|round_at|floor|ceil|fabs|exp|sqrt|log)$")
 
 
 def tokenize(text):
@@ -71,7 +71,7 @@ def points_of(points_header):
     """The names of the rounding points, in the order of the forward pass."""
     rounding = points_header.split("SINKPROOF_TRACED_POINTS")[0]
     names = re.findall(r"^\s*P\((\w+),", rounding, re.M)
-    return ["SINKPROOF_AT_" + name for name in names]
+    return ["AT_" + name for name in names]
 
 
 class Source:

@@ -20,13 +20,13 @@ PRIMITIVES = {
         proofs/exact/rational.c proofs/exact/rational.h proofs/exact/repeat.c:times proofs/exact/repeat.c:all_of
         proofs/exact/repeat.c:repeated proofs/exact/formats.c:number_row""",
     "arithmetic on balls: a sum, a product of rows, a quotient, e^x of a number of the instance; memory": """
-        proofs/truth/identities_attention.c:sinkproof_ball_sum
-        proofs/truth/identities_attention.c:sinkproof_ball_exps
-        proofs/truth/identities_attention.c:sinkproof_ball_exp_sink proofs/truth/identities_attention.c:exp_of
+        proofs/truth/identities_attention.c:ball_sum
+        proofs/truth/identities_attention.c:ball_exps
+        proofs/truth/identities_attention.c:ball_exp_sink proofs/truth/identities_attention.c:exp_of
         proofs/truth/identities_attention.c:set_doubles proofs/truth/identities_sink.c:divide_all
         proofs/truth/identities_terms.c:dot proofs/truth/identities_terms.c:over
-        proofs/truth/identities.c:sinkproof_ball_doubles proofs/truth/identities_model.c:in_units
-        proofs/truth/number.c:sinkproof_truth_decimal proofs/truth/number.c:sinkproof_truth_decimal_text
+        proofs/truth/identities.c:ball_doubles proofs/truth/identities_model.c:in_units
+        proofs/truth/number.c:sinkproof_truth_decimal proofs/truth/number.c:truth_decimal_text
         proofs/truth/rope.c:sinkproof_truth_yarn_clear""",
     "reads a stored number: containers and formats, each held by an exact check of its own codes": """
         in proofs/truth/: model/matrix.c model/bf16.c model/mxfp4.c model/q8_0.c model/synthetic.c
@@ -64,9 +64,9 @@ PRIMITIVES = {
 
 # file:function: (the id of a check that has it on one side alone, what it is)
 SYMBOLS = {
-    "proofs/exact/attention.c:sinkproof_exact_sum_exp": ("sink.concat-slice", "sum_j e^s_j"),
-    "proofs/exact/attention.c:sinkproof_exact_alpha": ("sink.concat-slice", "alpha_ijh"),
-    "proofs/exact/attention.c:sinkproof_exact_alpha_sink": ("sink.gate", "alpha_s,ih"),
+    "proofs/exact/attention.c:exact_sum_exp": ("sink.concat-slice", "sum_j e^s_j"),
+    "proofs/exact/attention.c:exact_attention_alpha": ("sink.concat-slice", "alpha_ijh"),
+    "proofs/exact/attention.c:exact_attention_alpha_sink": ("sink.gate", "alpha_s,ih"),
     "proofs/exact/attention.c:head": ("sink.attn-concat", "head_h"),
     "proofs/exact/attention.c:x_wv_wo": ("sink.attn-distribute", "x_j W^V_h W^O_h"),
     "proofs/exact/attention.c:bv_wo": ("sink.attn-distribute", "b^V_h W^O_h"),
@@ -79,25 +79,25 @@ SYMBOLS = {
     "proofs/exact/softmax_sink.c:weighted": ("sink.zero-pad", "sum_j w_j u_j"),
     "proofs/truth/softmax_sink.c:sinkproof_truth_softmax_sink": ("sink.concat-slice", "alpha_j and alpha_s"),
     "proofs/truth/softmax_sink.c:exp_shifted": ("sink.concat-slice", "e^(s_j - m)"),
-    "proofs/truth/identities_attention.c:sinkproof_ball_weights": ("sink.concat-slice", "alpha_j and alpha_s"),
-    "proofs/truth/identities_attention.c:sinkproof_ball_weighted": ("sink.online", "sum_j w_j v_j"),
+    "proofs/truth/identities_attention.c:ball_weights": ("sink.concat-slice", "alpha_j and alpha_s"),
+    "proofs/truth/identities_attention.c:ball_weighted": ("sink.online", "sum_j w_j v_j"),
     "proofs/truth/identities_attention.c:add_times_output": ("sink.bias-intensity", "x W^O_h"),
     "proofs/truth/identities_attention.c:with_bias": ("sink.attn-final", "the heads without their biases"),
     "proofs/truth/identities_sink.c:weights": ("sink.concat-slice", "alpha_j and alpha_s"),
     "proofs/truth/identities_sink.c:softmax": ("sink.limit", "softmax(s)_j"),
     "proofs/truth/identities_sink.c:output_of": ("sink.online", "sum_j w_j v_j"),
     "proofs/truth/router.c:sinkproof_truth_topk": ("router.topk", "the chosen experts"),
-    "proofs/truth/router.c:sinkproof_truth_margin": ("router.topk", "the chosen experts"),
-    "proofs/truth/router.c:compare": ("router.topk", "the chosen experts"),
-    "proofs/truth/router.c:among": ("router.topk", "the chosen experts"),
+    "proofs/truth/router.c:truth_margin": ("router.topk", "the chosen experts"),
+    "proofs/truth/router.c:compare_choice": ("router.topk", "the chosen experts"),
+    "proofs/truth/router.c:is_among_chosen": ("router.topk", "the chosen experts"),
     "proofs/truth/rope.c:sinkproof_truth_rope": ("rope.rotate", "R^i x"),
-    "proofs/truth/rope.c:rotate": ("rope.rotate", "R^i x"),
+    "proofs/truth/rope.c:rotate_pair": ("rope.rotate", "R^i x"),
     "proofs/truth/rope.c:sinkproof_truth_yarn_init": ("yarn.ramp", "the frequencies and the concentration"),
-    "proofs/truth/rope.c:ramp": ("yarn.ramp", "the ramp"),
+    "proofs/truth/rope.c:yarn_ramp": ("yarn.ramp", "the ramp"),
     "proofs/truth/rope.c:ramp_ends": ("yarn.ramp", "the ramp"),
-    "proofs/truth/rope.c:correction": ("yarn.ramp", "the ramp"),
-    "proofs/truth/rope.c:frequency": ("yarn.ramp", "the frequencies"),
-    "proofs/truth/rope.c:concentrate": ("yarn.concentration", "the concentration"),
+    "proofs/truth/rope.c:yarn_correction": ("yarn.ramp", "the ramp"),
+    "proofs/truth/rope.c:yarn_frequency_ball": ("yarn.ramp", "the frequencies"),
+    "proofs/truth/rope.c:yarn_concentration_ball": ("yarn.concentration", "the concentration"),
 }
 
 # Reference, truth and bounds stand apart: (calling rooms, called rooms): {reason: files or file:functions}. A

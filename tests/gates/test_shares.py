@@ -23,7 +23,7 @@ PRINTER = re.compile(r"\b(\w*printf|sinkproof_page_say|part_text|cell|print_fold
 # What is a share of a limit by its name, or is made one there. Not a call that shows it.
 SHARE = re.compile(r"\b(?:share|share_worst|share_median|fraction)\b(?!\s*\(|\.text)|/\s*[\w.>-]*(?:limit|bound|most_allowed)\b|"
                    r"\bmeasure\.worst\b|\bball\.share\b")
-SHOWN = re.compile(r"\bsinkproof_(?:share|share_digits|share_percent|share_percent_digits)\s*\(")
+SHOWN = re.compile(r"\bsinkproof_(?:share_fixed|share_digits|share_percent|share_percent_digits)\s*\(")
 # What the patterns meet and is none: {file: {argument: why}}.
 ALLOWED = {
     "audit/bench/bench_print.c": {'number(row, "median") * number(row, "share") / tokens': "a time, for gnuplot"},
@@ -115,7 +115,7 @@ FAULTS_C = ['printf("%.2f", share);', 'snprintf(to, 9, "%.1f %%", 100 * x);', 'f
             'printf("%s %.3g", name, fabs(r->gain) / r->limit);', 'fprintf(page, "%.2f", r->share_worst);',
             'cell(page, "%.1f", p->share);', 'printf("%-7.2g %s",\n       r->measure.worst, name);',
             'sinkproof_page_say(page, "%s: %.4g %% of it", range, 100 * x);']
-FINE_C = ['printf("%s", sinkproof_share(x / limit, 2).text);', 'printf("%zu %% of %zu", share, n);', 'printf("%.3g", x); // %.1f %%',
+FINE_C = ['printf("%s", sinkproof_share_fixed(x / limit, 2).text);', 'printf("%zu %% of %zu", share, n);', 'printf("%.3g", x); // %.1f %%',
           'printf("100 %% of %s and %.3g", share.text, x);', 'printf("%.2f", shared);']
 FAULTS_PYTHON = ['f"{100 * x:.1f} %"', 'f"{x:.0%} of it"', 'f"{a} {100 * k / n:.2f}% of"', 'f"{x:.0f} per cent"']
 FINE_PYTHON = ['f"{percent(x, 1)} of it"', 'f"{n:d} %"', 'f"{x:.3f} of it"', 'f"{100} %"']

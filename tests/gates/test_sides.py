@@ -45,10 +45,10 @@ FAULTS = [
     ("a law that compares a function with itself on another instance", "law.shift: calls: ",
      lambda r: change(r, EXACT + "laws.c", ("weights_of_shifted,\n        weights_by_hand)", "weights_of_shifted, weights)"))),
     ("a right side in balls that begins with the left", "sink.mass-below-one: calls: ",
-     lambda r: change(r, BALLS + "attention.c", ("    arb_t all;\n    arb_init(all);\n    sinkproof_ball_exps(e, m, 0, bits);\n"
-                                                 "    sinkproof_ball_sum(out + 2,",
+     lambda r: change(r, BALLS + "attention.c", ("    arb_t all;\n    arb_init(all);\n    ball_exps(e, m, 0, bits);\n"
+                                                 "    ball_sum(out + 2,",
                                                  "    arb_t all;\n    arb_init(all);\n    below_one_left(out, m, bits);\n"
-                                                 "    sinkproof_ball_sum(out + 2,"))),
+                                                 "    ball_sum(out + 2,"))),
     ("one choice of keys on both sides", "mask.first-recent: shares: both full_row and row_from_kept call "
      "proofs/exact/laws.c:first_recent", keeps_with_one_function),
     ("a formula that is passed to both sides", "sink.key-bias: shares: ",
@@ -67,7 +67,7 @@ FAULTS = [
      lambda r: change(r, EXACT + "formats.c", ("    return number_row(take_down ? down : up);",
                                                "    return number_row(sinkproof_round(SINKPROOF_BF16, take_down ? down : up));"))),
     ("an honest set around the reference's own formula", "similarity: room: calls ref/variants/similarity.c:",
-     lambda r: change(r, "proofs/bounds/variants.c", ("similarity_at(kind, x.mid)", "sinkproof_variant_similarity(kind, x.mid)"))),
+     lambda r: change(r, "proofs/bounds/variants.c", ("similarity_at(kind, x.mid)", "variant_similarity(kind, x.mid)"))),
     ("a truth that asks the bounds", "room: calls proofs/bounds/",
      lambda r: change(r, "proofs/truth/gelu.c", ("#include", "static double g(void) { return sinkproof_gamma(1, 1); }\n#include"))),
     ("a symbol that no check has on one side alone", "sink.attn-reorder: symbol: ",

@@ -38,7 +38,7 @@ def rename(root, file, old, new):
 FAULTS = [
     ("a home whose function is gone", "has no add_residual, the home of residual",
      lambda root: rename(root, "proofs/truth/forward.c", "add_residual(", "add_rest(")),
-    ("a home whose file is gone, and a place without a file", "has no sinkproof_lanes_qkv",
+    ("a home whose file is gone, and a place without a file", "has no lanes_qkv",
      lambda root: (root / "fast/lanes/linear.c").unlink()),
     ("a stage without its file", "values has no file, no home and no reason in reference",
      lambda root: (root / "ref/values.c").unlink()),

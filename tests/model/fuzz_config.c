@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     sinkproof_config config;
     sinkproof_error error = {""};
-    bool good = sinkproof_config_parse((const char *)bytes, length, "fuzz", &config, &error);
+    bool good = config_parse((const char *)bytes, length, "fuzz", &config, &error);
     if (good && (!sinkproof_config_check(&config, "fuzz", NULL) ||
                  config.n_layers > SINKPROOF_MAX_LAYERS || config.n_heads % config.n_kv_heads != 0))
         abort();

@@ -61,29 +61,29 @@ static void open_as_model(const uint8_t *bytes, size_t length) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
-    sinkproof_gguf *file;
+    gguf_file *file;
     sinkproof_error error = {""};
-    if (!sinkproof_gguf_parse(bytes, length, "fuzz", &file, &error)) {
+    if (!gguf_parse(bytes, length, "fuzz", &file, &error)) {
         if (error.text[0] == '\0' || file != NULL) abort(); // refused without a reason
         return 0;
     }
-    for (size_t i = 0; i < sinkproof_gguf_pairs(file); i++) {
-        const sinkproof_gguf_pair *pair = sinkproof_gguf_pair_at(file, i);
+    for (size_t i = 0; i < gguf_pairs(file); i++) {
+        const gguf_pair *pair = gguf_pair_at(file, i);
         char shown[80];
         double value;
-        if (sinkproof_gguf_find(file, pair->key) != pair) abort();
-        if (strlen(sinkproof_gguf_shown(pair, shown, sizeof shown)) >= sizeof shown) abort();
-        if (sinkproof_gguf_number(pair, &value)) kept = value;
-        sinkproof_gguf_is_text(pair, "yarn");
+        if (gguf_find(file, pair->key) != pair) abort();
+        if (strlen(gguf_value_text(pair, shown, sizeof shown)) >= sizeof shown) abort();
+        if (gguf_number(pair, &value)) kept = value;
+        gguf_is_text(pair, "yarn");
     }
     size_t total = 0;
-    for (size_t i = 0; i < sinkproof_gguf_count(file); i++) {
-        const sinkproof_tensor *tensor = sinkproof_gguf_at(file, i);
+    for (size_t i = 0; i < gguf_tensor_count(file); i++) {
+        const sinkproof_tensor *tensor = gguf_tensor_at(file, i);
         for (size_t j = 0; j < tensor->bytes; j++) kept = tensor->data[j];
         total += tensor->bytes;
     }
     if (total > length) abort(); // tensors never overlap
-    sinkproof_gguf_close(file);
+    gguf_close(file);
     open_as_model(bytes, length);
     return 0;
 }

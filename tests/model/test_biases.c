@@ -78,8 +78,7 @@ static void published(const char *name) {
     char path[96];
     sinkproof_error error = {""};
     snprintf(path, sizeof path, "tests/vectors/openai-torch/%s/config.json", name);
-    if (!ok(sinkproof_config_read(path, &config, &error), "%s is read %s", path, error.text))
-        return;
+    if (!ok(config_read(path, &config, &error), "%s is read %s", path, error.text)) return;
     snprintf(path, sizeof path, "tests/vectors/openai-torch/%s/model.safetensors", name);
     layout(name, path);
 }
@@ -107,7 +106,7 @@ static void streams(void) {
     bool taken[256] = {false};
     size_t own = 0;
     for (int slot = 0; slot < SINKPROOF_SLOTS; slot++) {
-        unsigned stream = sinkproof_slot_stream((sinkproof_slot)slot);
+        unsigned stream = slot_stream((sinkproof_slot)slot);
         own += stream < 256 && !taken[stream];
         taken[stream % 256] = true;
     }
@@ -122,7 +121,7 @@ int main(void) {
     if (mkdtemp(folder) == NULL) return 1;
     snprintf(path, sizeof path, "%s/model", folder);
     char *argv[] = {command, model, out, path, layout_flag, openai, NULL};
-    ok(sinkproof_cmd_synth(6, argv) == 0, "a checkpoint in the reference's layout is written");
+    ok(cmd_synth(6, argv) == 0, "a checkpoint in the reference's layout is written");
     sinkproof_config_named("tiny", &config);
     snprintf(file_name, sizeof file_name, "%s/model.safetensors", path);
     layout("our own", file_name);

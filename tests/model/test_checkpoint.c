@@ -51,7 +51,7 @@ static int synth(const char *model, const char *out, const char *layout, bool de
                     layout_copy,
                     dequantize ? flag_dequantize : NULL,
                     NULL};
-    return sinkproof_cmd_synth(dequantize ? 7 : 6, argv);
+    return cmd_synth(dequantize ? 7 : 6, argv);
 }
 
 // Elements of `b` that differ from `a`, over all slots; SIZE_MAX when shapes do.
@@ -116,7 +116,7 @@ static void check_containers(const char *spec) {
         const char *path = path_of(name, "");
         ok(sinkproof_container_named(container->name) == container &&
                container->write(container, source, path, &how, &error) &&
-               sinkproof_container_of(path) == container &&
+               container_recognise(path) == container &&
                sinkproof_model_open(path, &copy, &error) && differences(source, copy) == 0 &&
                sinkproof_model_fingerprint(copy, &found, &error) &&
                sinkproof_model_fingerprint(source, &expected, &error) && found == expected,
@@ -135,9 +135,9 @@ static void put_text(const char *directory, const char *file, const char *text) 
 static void copy_config(const char *from, const char *to) {
     sinkproof_config config;
     if (mkdir(path_of(to, ""), 0777) != 0 ||
-        !sinkproof_config_read(path_of(from, "config.json"), &config, NULL) ||
-        !sinkproof_config_write(path_of(to, "config.json"), &config,
-                                sinkproof_container_of(path_of(from, "")), false, NULL))
+        !config_read(path_of(from, "config.json"), &config, NULL) ||
+        !config_write(path_of(to, "config.json"), &config, container_recognise(path_of(from, "")),
+                      false, NULL))
         abort();
 }
 
@@ -290,10 +290,9 @@ static void check_contradictions(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         copy_config("hf", "mutant");
         copy_tensors("hf", "mutant", "model.safetensors", 0, SIZE_MAX, &(mutation){0});
-        if (!sinkproof_config_read(file, &config, NULL)) abort();
+        if (!config_read(file, &config, NULL)) abort();
         *cases[i].value = cases[i].to;
-        if (!sinkproof_config_write(file, &config, sinkproof_container_named("hf"), false, NULL))
-            abort();
+        if (!config_write(file, &config, sinkproof_container_named("hf"), false, NULL)) abort();
         check_refused("mutant", cases[i].told, "config contradicts the tensors");
         remove_directory(path_of("mutant", ""));
     }

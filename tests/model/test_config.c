@@ -72,7 +72,7 @@ static char *replaced(const char *text, const char *from, const char *to) {
 
 static bool parse(const char *text, sinkproof_config *config, sinkproof_error *error) {
     error->text[0] = '\0';
-    return sinkproof_config_parse(text, strlen(text), "config.json", config, error);
+    return config_parse(text, strlen(text), "config.json", config, error);
 }
 
 // Every number of a configuration is a row of the table: set through it, it is another
@@ -88,12 +88,12 @@ static void check_fields(void) {
     for (size_t i = 0; (field = sinkproof_field_at(i)) != NULL; i++) {
         other = released;
         double value = sinkproof_field_value(field, &released);
-        bool all = value == field->released && sinkproof_field_of(field->offset) == field;
-        sinkproof_field_set(field, &other, field->type == SINKPROOF_FIELD_BOOL ? 1 : 2 * value);
-        ok(all && !sinkproof_fields_equal(&released, &other) && !equal(&released, &other),
+        bool all = value == field->released && sinkproof_field_find(field->offset) == field;
+        field_set(field, &other, field->type == FIELD_BOOL ? 1 : 2 * value);
+        ok(all && !fields_equal(&released, &other) && !equal(&released, &other),
            "model.config %s is a number of a configuration", field->name);
-        ok(sinkproof_config_write(path, &other, sinkproof_container_named("hf"), true, &error) &&
-               sinkproof_config_read(path, &back, &error) && equal(&other, &back),
+        ok(config_write(path, &other, sinkproof_container_named("hf"), true, &error) &&
+               config_read(path, &back, &error) && equal(&other, &back),
            "model.config %s is written and read %s", field->name, error.text);
     }
     close(descriptor);
@@ -247,23 +247,22 @@ static void check_writing(const char *name) {
     int descriptor = mkstemp(path);
     sinkproof_config_named(name, &config);
     ok(descriptor >= 0 &&
-           sinkproof_config_write(path, &config, sinkproof_container_named("openai"), true,
-                                  &error) &&
-           sinkproof_config_read(path, &back, &error) && equal(&config, &back),
+           config_write(path, &config, sinkproof_container_named("openai"), true, &error) &&
+           config_read(path, &back, &error) && equal(&config, &back),
        "model.config %s written and read in the original layout %s", name, error.text);
-    ok(sinkproof_config_write(path, &config, sinkproof_container_named("hf"), true, &error) &&
-           sinkproof_config_read(path, &back, &error) && equal(&config, &back),
+    ok(config_write(path, &config, sinkproof_container_named("hf"), true, &error) &&
+           config_read(path, &back, &error) && equal(&config, &back),
        "model.config %s written and read with quantization_config %s", name, error.text);
     config.sliding[0] = false;
     config.rotation.truncate = true;
     config.swiglu.alpha = 1.6;
     config.rms_eps = 1e-6;
     config.max_context = 1000;
-    ok(sinkproof_config_write(path, &config, sinkproof_container_named("hf"), false, &error) &&
-           sinkproof_config_read(path, &back, &error) && equal(&config, &back),
+    ok(config_write(path, &config, sinkproof_container_named("hf"), false, &error) &&
+           config_read(path, &back, &error) && equal(&config, &back),
        "model.config %s, altered, in Hugging Face's layout %s", name, error.text);
-    ok(!sinkproof_config_write(path, &config, sinkproof_container_named("openai"), true, &error) &&
-           sinkproof_config_read(path, &back, &error) && equal(&config, &back),
+    ok(!config_write(path, &config, sinkproof_container_named("openai"), true, &error) &&
+           config_read(path, &back, &error) && equal(&config, &back),
        "model.config the original layout cannot say it, and nothing is written: %s", error.text);
     if (descriptor >= 0) close(descriptor);
     unlink(path);
@@ -278,7 +277,7 @@ int main(void) {
     check_unstated();
     check_writing("tiny");
     check_writing("gpt-oss-120b");
-    ok(!sinkproof_config_read("/nonexistent/config.json", &config, &error), "%s", error.text);
-    ok(!sinkproof_config_read("/", &config, &error), "%s", error.text);
+    ok(!config_read("/nonexistent/config.json", &config, &error), "%s", error.text);
+    ok(!config_read("/", &config, &error), "%s", error.text);
     return tap_done();
 }

@@ -25,7 +25,7 @@ static uint64_t key_of(uint64_t seed, uint64_t stream) {
 }
 
 // (offset + gain t) 2^exponent cut to eight bits; t of the 32 bits that the number has to itself.
-static double element(const sinkproof_recipe *recipe, uint64_t key, uint64_t number) {
+static double element(const element_recipe *recipe, uint64_t key, uint64_t number) {
     uint64_t bits = hash(key, number / 2) >> 32 * (number % 2);
     int64_t low = (int64_t)(bits % 65536), high = (int64_t)(bits / 65536 % 65536);
     int64_t t = recipe->uniform ? 2 * low - 65535 : low + high - 65535;
@@ -36,7 +36,7 @@ static double element(const sinkproof_recipe *recipe, uint64_t key, uint64_t num
 }
 
 // Element `number` of a tensor of blocks.
-static double coded(const sinkproof_recipe *recipe, uint64_t key, uint64_t number) {
+static double coded(const element_recipe *recipe, uint64_t key, uint64_t number) {
     static const double magnitude[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
     uint64_t block = number / 32, at = number % 32;
     uint64_t codes = hash(key, 2 * block + at / 16) >> 4 * (at % 16);
@@ -48,18 +48,18 @@ static double coded(const sinkproof_recipe *recipe, uint64_t key, uint64_t numbe
     return ldexp(x, recipe->scale - down + boost - 127);
 }
 
-static sinkproof_synthetic drawn_with(uint64_t seed) {
-    static const sinkproof_recipe recipes[4] = {{false, 12345, 7, -20, 127, 11},
+static synthetic_model drawn_with(uint64_t seed) {
+    static const element_recipe recipes[4] = {{false, 12345, 7, -20, 127, 11},
                                                 {true, -300, 100, -30, 118, 0},
                                                 {false, 0, 1, 3, 120, 101},
                                                 {true, 4, -3, 0, 130, 129}};
-    sinkproof_synthetic synthetic = {.seed = seed};
-    for (size_t k = 0; k < SINKPROOF_STREAM_SLOTS; k++) synthetic.recipes[k] = recipes[k % 4];
+    synthetic_model synthetic = {.seed = seed};
+    for (size_t k = 0; k < STREAM_SLOTS; k++) synthetic.recipes[k] = recipes[k % 4];
     return synthetic;
 }
 
 // Every element of experts of [rows, cols]; the slot's number, the layer and the expert count.
-static size_t apart_of(const sinkproof_synthetic *synthetic, sinkproof_dtype dtype, size_t slot,
+static size_t apart_of(const synthetic_model *synthetic, sinkproof_dtype dtype, size_t slot,
                        size_t rows, size_t cols) {
     static double out[MOST + 1];
     sinkproof_matrix stack = {.dtype = dtype, .count = 3, .rows = rows, .cols = cols};
@@ -75,13 +75,13 @@ static size_t apart_of(const sinkproof_synthetic *synthetic, sinkproof_dtype dty
             apart += out[cols] != 0.125;
             bool blocks = dtype == SINKPROOF_DTYPE_MXFP4;
             for (size_t c = 0; c < cols; c++) {
-                const sinkproof_recipe *recipe = &synthetic->recipes[slot];
+                const element_recipe *recipe = &synthetic->recipes[slot];
                 double x = (blocks ? coded : element)(recipe, key, r * cols + c);
                 apart += !(out[c] == x);
             }
             if (!blocks) continue;
-            sinkproof_synthetic_codes(&m, r, codes, scales);
-            sinkproof_synthetic_codes(&m, r, NULL, only);
+            synthetic_codes(&m, r, codes, scales);
+            synthetic_codes(&m, r, NULL, only);
             apart += memcmp(scales, only, cols / 32) != 0;
             for (size_t c = 0; c < cols; c++) {
                 static const double magnitude[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
@@ -97,7 +97,7 @@ static size_t apart_of(const sinkproof_synthetic *synthetic, sinkproof_dtype dty
 int main(void) {
     size_t elements = 0, blocks = 0;
     for (uint64_t seed = 0; seed < 3; seed++) {
-        sinkproof_synthetic synthetic = drawn_with(seed * UINT64_C(0x123456789abcdef1));
+        synthetic_model synthetic = drawn_with(seed * UINT64_C(0x123456789abcdef1));
         for (size_t slot = 0; slot < 8; slot++) {
             static const size_t cols[] = {1, 7, 10, 33};
             for (size_t k = 0; k < 4; k++)

@@ -53,14 +53,14 @@ static void put_data(file *f, size_t alignment, size_t n) {
 static uint8_t *kept[64];
 static size_t n_kept;
 
-static sinkproof_gguf *parsed(const file *f) {
-    sinkproof_gguf *made;
+static gguf_file *parsed(const file *f) {
+    gguf_file *made;
     sinkproof_error error = {""};
     // a copy of exactly the length: a sanitizer sees a read beyond it
     uint8_t *copy = malloc(f->length + 1);
     if (copy == NULL || n_kept == sizeof kept / sizeof *kept) abort();
     kept[n_kept++] = memcpy(copy, f->bytes, f->length);
-    if (sinkproof_gguf_parse(copy, f->length, "test", &made, &error)) return made;
+    if (gguf_parse(copy, f->length, "test", &made, &error)) return made;
     note("%s", error.text);
     return NULL;
 }
@@ -72,16 +72,16 @@ static void test_values(void) {
         uint64_t bits;
         double value;
     } numbers[] = {
-        {SINKPROOF_GGUF_U8, 1, 200, 200},
-        {SINKPROOF_GGUF_I8, 1, 200, -56},
-        {SINKPROOF_GGUF_U16, 2, 65000, 65000},
-        {SINKPROOF_GGUF_I16, 2, 65000, -536},
-        {SINKPROOF_GGUF_U32, 4, 4000000000, 4e9},
-        {SINKPROOF_GGUF_I32, 4, 4000000000, -294967296},
-        {SINKPROOF_GGUF_F32, 4, 0xc0490fdb, -3.1415927410125732},
-        {SINKPROOF_GGUF_U64, 8, 1ull << 53, 0x1p53},
-        {SINKPROOF_GGUF_I64, 8, UINT64_MAX, -1},
-        {SINKPROOF_GGUF_F64, 8, 0x3ff8000000000000, 1.5},
+        {GGUF_U8, 1, 200, 200},
+        {GGUF_I8, 1, 200, -56},
+        {GGUF_U16, 2, 65000, 65000},
+        {GGUF_I16, 2, 65000, -536},
+        {GGUF_U32, 4, 4000000000, 4e9},
+        {GGUF_I32, 4, 4000000000, -294967296},
+        {GGUF_F32, 4, 0xc0490fdb, -3.1415927410125732},
+        {GGUF_U64, 8, 1ull << 53, 0x1p53},
+        {GGUF_I64, 8, UINT64_MAX, -1},
+        {GGUF_F64, 8, 0x3ff8000000000000, 1.5},
     };
     enum { N = sizeof numbers / sizeof *numbers };
     file f;
@@ -95,34 +95,33 @@ static void test_values(void) {
         put(&f, numbers[i].type, 4);
         put(&f, numbers[i].bits, numbers[i].size);
     }
-    put_text(&f, "text"), put(&f, SINKPROOF_GGUF_STRING, 4), put_text(&f, "ya\nrn");
-    put_text(&f, "truth"), put(&f, SINKPROOF_GGUF_BOOL, 4), put(&f, 1, 1);
-    put_text(&f, "nested"), put(&f, SINKPROOF_GGUF_ARRAY, 4); // [["a", "b"], [1]]
-    put(&f, SINKPROOF_GGUF_ARRAY, 4), put(&f, 2, 8);
-    put(&f, SINKPROOF_GGUF_STRING, 4), put(&f, 2, 8), put_text(&f, "a"), put_text(&f, "b");
-    put(&f, SINKPROOF_GGUF_U32, 4), put(&f, 1, 8), put(&f, 7, 4);
-    sinkproof_gguf *made = parsed(&f);
-    ok(made != NULL && sinkproof_gguf_pairs(made) == N + 3 && sinkproof_gguf_count(made) == 0,
+    put_text(&f, "text"), put(&f, GGUF_STRING, 4), put_text(&f, "ya\nrn");
+    put_text(&f, "truth"), put(&f, GGUF_BOOL, 4), put(&f, 1, 1);
+    put_text(&f, "nested"), put(&f, GGUF_ARRAY, 4); // [["a", "b"], [1]]
+    put(&f, GGUF_ARRAY, 4), put(&f, 2, 8);
+    put(&f, GGUF_STRING, 4), put(&f, 2, 8), put_text(&f, "a"), put_text(&f, "b");
+    put(&f, GGUF_U32, 4), put(&f, 1, 8), put(&f, 7, 4);
+    gguf_file *made = parsed(&f);
+    ok(made != NULL && gguf_pairs(made) == N + 3 && gguf_tensor_count(made) == 0,
        "a value of every type");
     if (made == NULL) return;
     for (size_t i = 0; i < N; i++) {
-        const sinkproof_gguf_pair *pair = sinkproof_gguf_pair_at(made, i);
-        wrong += !sinkproof_gguf_number(pair, &value) || value != numbers[i].value;
+        const gguf_pair *pair = gguf_pair_at(made, i);
+        wrong += !gguf_number(pair, &value) || value != numbers[i].value;
     }
     ok(wrong == 0, "numbers of ten types, worst=%u bound=0", wrong);
-    const sinkproof_gguf_pair *text = sinkproof_gguf_find(made, "text"),
-                              *truth = sinkproof_gguf_find(made, "truth"),
-                              *nested = sinkproof_gguf_find(made, "nested");
-    ok(sinkproof_gguf_is_text(text, "ya\nrn") && !sinkproof_gguf_is_text(text, "ya") &&
-           !sinkproof_gguf_is_text(truth, "") && !sinkproof_gguf_number(text, &value) &&
-           !sinkproof_gguf_number(truth, &value) && sinkproof_gguf_find(made, "tex") == NULL,
+    const gguf_pair *text = gguf_find(made, "text"), *truth = gguf_find(made, "truth"),
+                    *nested = gguf_find(made, "nested");
+    ok(gguf_is_text(text, "ya\nrn") && !gguf_is_text(text, "ya") && !gguf_is_text(truth, "") &&
+           !gguf_number(text, &value) && !gguf_number(truth, &value) &&
+           gguf_find(made, "tex") == NULL,
        "a text is its bytes and no number");
-    ok(strcmp(sinkproof_gguf_shown(text, shown, sizeof shown), "\"ya?rn\"") == 0 &&
-           strcmp(sinkproof_gguf_shown(truth, shown, sizeof shown), "true") == 0 &&
-           strcmp(sinkproof_gguf_shown(nested, shown, sizeof shown), "array of 2 array") == 0 &&
-           strcmp(sinkproof_gguf_shown(text, shown, 4), "\"y\"") == 0,
+    ok(strcmp(gguf_value_text(text, shown, sizeof shown), "\"ya?rn\"") == 0 &&
+           strcmp(gguf_value_text(truth, shown, sizeof shown), "true") == 0 &&
+           strcmp(gguf_value_text(nested, shown, sizeof shown), "array of 2 array") == 0 &&
+           strcmp(gguf_value_text(text, shown, 4), "\"y\"") == 0,
        "values for sentences are printable and fit");
-    sinkproof_gguf_close(made);
+    gguf_close(made);
 }
 
 // A tensor of each type, under an alignment of 64.
@@ -138,36 +137,36 @@ static void test_tensors(void) {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         file f;
         begin(&f, 2, 1);
-        put_text(&f, "general.alignment"), put(&f, SINKPROOF_GGUF_U32, 4), put(&f, 64, 4);
+        put_text(&f, "general.alignment"), put(&f, GGUF_U32, 4), put(&f, 64, 4);
         put_tensor(&f, "a.weight", 3, dims, types[i].type, 0);
         put_tensor(&f, "b", 0, NULL, 0, (types[i].bytes + 63) / 64 * 64);
         put_data(&f, 64, (types[i].bytes + 63) / 64 * 64 + 4);
-        sinkproof_gguf *made = parsed(&f);
-        const sinkproof_tensor *a = made == NULL ? NULL : sinkproof_gguf_at(made, 0);
+        gguf_file *made = parsed(&f);
+        const sinkproof_tensor *a = made == NULL ? NULL : gguf_tensor_at(made, 0);
         ok(made != NULL && a->dtype == types[i].dtype && a->bytes == types[i].bytes &&
                a->rank == 3 && a->shape[0] == 2 && a->shape[1] == 3 && a->shape[2] == 64 &&
-               a->data[1] == 22 && sinkproof_gguf_at(made, 1)->rank == 0 &&
-               sinkproof_gguf_at(made, 1)->bytes == 4,
+               a->data[1] == 22 && gguf_tensor_at(made, 1)->rank == 0 &&
+               gguf_tensor_at(made, 1)->bytes == 4,
            "a tensor of type %s", sinkproof_dtype_name(types[i].dtype));
         uint32_t code = 0;
         sinkproof_dtype dtype;
-        bool known = sinkproof_gguf_code(types[i].dtype, &code) && code == types[i].type &&
-                     sinkproof_gguf_dtype(code, &dtype) && dtype == types[i].dtype;
+        bool known = gguf_code(types[i].dtype, &code) && code == types[i].type &&
+                     gguf_dtype(code, &dtype) && dtype == types[i].dtype;
         ok(known, "whose number in ggml is %u", code);
-        sinkproof_gguf_close(made);
+        gguf_close(made);
     }
 }
 
 static void check_refused(const file *f, const char *told) {
-    sinkproof_gguf *made;
+    gguf_file *made;
     sinkproof_error error = {""};
     uint8_t *copy = malloc(f->length + 1);
     if (copy == NULL) abort();
     memcpy(copy, f->bytes, f->length);
-    bool refused = !sinkproof_gguf_parse(copy, f->length, "test", &made, &error);
+    bool refused = !gguf_parse(copy, f->length, "test", &made, &error);
     ok(refused && made == NULL && strstr(error.text, told) != NULL, "refused: %s",
        refused ? error.text : "accepted");
-    sinkproof_gguf_close(made);
+    gguf_close(made);
     free(copy);
 }
 
@@ -196,40 +195,40 @@ static void test_hostile_pairs(void) {
     check_refused(&f, "fit into the 0 bytes left");
     begin(&f, UINT64_MAX, 0);
     check_refused(&f, "found 0 and 18446744073709551615");
-    begin_pair(&f, "k", SINKPROOF_GGUF_TYPES);
+    begin_pair(&f, "k", GGUF_TYPES);
     put(&f, 0, 8);
     check_refused(&f, "key k: expected a type below 13, found 13");
-    begin_pair(&f, "k", SINKPROOF_GGUF_U64);
+    begin_pair(&f, "k", GGUF_U64);
     put(&f, 0, 4);
     check_refused(&f, "a value of 8 bytes");
-    begin_pair(&f, "k", SINKPROOF_GGUF_STRING);
+    begin_pair(&f, "k", GGUF_STRING);
     put(&f, UINT64_MAX, 8);
     check_refused(&f, "a string of 18446744073709551615 bytes");
-    begin_pair(&f, "k", SINKPROOF_GGUF_ARRAY);
-    put(&f, SINKPROOF_GGUF_U64, 4), put(&f, 1ull << 61, 8); // whose bytes wrap around
+    begin_pair(&f, "k", GGUF_ARRAY);
+    put(&f, GGUF_U64, 4), put(&f, 1ull << 61, 8); // whose bytes wrap around
     check_refused(&f, "a value of 18446744073709551615 bytes");
-    begin_pair(&f, "k", SINKPROOF_GGUF_ARRAY);
-    put(&f, SINKPROOF_GGUF_STRING, 4), put(&f, 1ull << 40, 8), put_text(&f, "one");
+    begin_pair(&f, "k", GGUF_ARRAY);
+    put(&f, GGUF_STRING, 4), put(&f, 1ull << 40, 8), put_text(&f, "one");
     check_refused(&f, "a length of 8 bytes");
-    begin_pair(&f, "k", SINKPROOF_GGUF_ARRAY);
-    for (int i = 0; i < 40; i++) put(&f, SINKPROOF_GGUF_ARRAY, 4), put(&f, 1, 8);
+    begin_pair(&f, "k", GGUF_ARRAY);
+    for (int i = 0; i < 40; i++) put(&f, GGUF_ARRAY, 4), put(&f, 1, 8);
     check_refused(&f, "at most 8 arrays in one another");
     begin(&f, 0, 1);
-    put_text(&f, "a\x1b[2J"), put(&f, SINKPROOF_GGUF_U64, 4), put(&f, 0, 8);
+    put_text(&f, "a\x1b[2J"), put(&f, GGUF_U64, 4), put(&f, 0, 8);
     check_refused(&f, "a key of 1 to 200 printable characters");
     begin(&f, 0, 1);
-    put_text(&f, ""), put(&f, SINKPROOF_GGUF_U64, 4), put(&f, 0, 8);
+    put_text(&f, ""), put(&f, GGUF_U64, 4), put(&f, 0, 8);
     check_refused(&f, "a key of 1 to 200 printable characters");
     begin(&f, 0, 2);
-    for (int i = 0; i < 2; i++) put_text(&f, "twice"), put(&f, SINKPROOF_GGUF_U8, 4), put(&f, 0, 1);
+    for (int i = 0; i < 2; i++) put_text(&f, "twice"), put(&f, GGUF_U8, 4), put(&f, 0, 1);
     check_refused(&f, "key twice: expected a name used once");
     static const uint64_t alignments[] = {0, 48, 1ull << 31};
     for (size_t i = 0; i < 3; i++) {
-        begin_pair(&f, "general.alignment", SINKPROOF_GGUF_U64);
+        begin_pair(&f, "general.alignment", GGUF_U64);
         put(&f, alignments[i], 8);
         check_refused(&f, "general.alignment: expected a power of two up to 2^30");
     }
-    begin_pair(&f, "general.alignment", SINKPROOF_GGUF_STRING);
+    begin_pair(&f, "general.alignment", GGUF_STRING);
     put_text(&f, "32");
     check_refused(&f, "expected a power of two up to 2^30, found \"32\"");
 }
@@ -288,12 +287,12 @@ static void test_hostile_tensors(void) {
     size_t whole = f.length;
     unsigned accepted = 0;
     for (f.length = 0; f.length < whole; f.length++) {
-        sinkproof_gguf *made;
+        gguf_file *made;
         sinkproof_error error = {""};
         uint8_t *copy = malloc(f.length + 1);
         if (copy == NULL) abort();
         memcpy(copy, f.bytes, f.length);
-        accepted += sinkproof_gguf_parse(copy, f.length, "test", &made, &error);
+        accepted += gguf_parse(copy, f.length, "test", &made, &error);
         accepted += error.text[0] == '\0';
         free(copy);
     }

@@ -14,7 +14,7 @@
 // it is written and when it is read, and nothing is made.
 int main(void) {
     char root[] = "/tmp/sinkproof-layouts-XXXXXX", path[64], config[96], tensors[96];
-    sinkproof_layout layout = *sinkproof_container_named("hf")->layout;
+    tensor_layout layout = *sinkproof_container_named("hf")->layout;
     sinkproof_container container = *sinkproof_container_named("hf");
     const sinkproof_writing how = {.dequantize = false};
     const char told[] = "has no name for the weight sinks, which this model has";
@@ -41,9 +41,9 @@ int main(void) {
         abort();
     sinkproof_model reading = *with;
     reading.container = &container;
-    const sinkproof_wanted wanted = {
+    const wanted_weight wanted = {
         .model = &reading, .slot = SINKPROOF_SINKS, .count = 1, .error = &error};
-    ok(!sinkproof_checkpoint_view(&wanted, &view) && strstr(error.text, told) != NULL,
+    ok(!checkpoint_view(&wanted, &view) && strstr(error.text, told) != NULL,
        "model.config not read: %s", error.text);
     sinkproof_model_close(with);
     sinkproof_model_close(without);

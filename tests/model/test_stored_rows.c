@@ -278,7 +278,7 @@ static void sizes(void) {
     size_t wrong = 0;
     for (int d = 0; d < SINKPROOF_DTYPES; d++) {
         sinkproof_dtype dtype = (sinkproof_dtype)d;
-        wrong += sinkproof_dtype_bytes(dtype, 64) != bytes_of_64[d];
+        wrong += dtype_bytes_for(dtype, 64) != bytes_of_64[d];
         if (dtype == SINKPROOF_DTYPE_MXFP4 || dtype == SINKPROOF_DTYPE_Q8_0) continue;
         for (size_t stride = 1; stride < 4; stride++) {
             sinkproof_decode_many(dtype, stored + 3, stride, 50, out);
@@ -286,7 +286,7 @@ static void sizes(void) {
                 wrong +=
                     !same(out[i], element(dtype, stored + 3, i * stride)) ||
                     !same(out[i],
-                          sinkproof_decode(dtype, stored + 3 + i * stride * (bytes_of_64[d] / 64)));
+                          element_decode(dtype, stored + 3 + i * stride * (bytes_of_64[d] / 64)));
         }
     }
     ok(wrong == 0, "attn.qkv model.forward sizes, and elements several apart: worst=%zu bound=0",

@@ -52,8 +52,8 @@ static void check_codes(const sinkproof_model *model) {
     unsigned wrong = 0;
     for (size_t r = 0; r < w.rows; r++) {
         sinkproof_matrix_row(&w, r, row);
-        sinkproof_synthetic_codes(&w, r, codes, scales);
-        sinkproof_synthetic_codes(&w, r, NULL, only);
+        synthetic_codes(&w, r, codes, scales);
+        synthetic_codes(&w, r, NULL, only);
         sinkproof_mxfp4_decode(codes, scales, 4, decoded);
         wrong += memcmp(row, decoded, sizeof row) != 0 || memcmp(scales, only, sizeof only) != 0;
     }
@@ -82,10 +82,10 @@ static void check_streams(const sinkproof_model *model, const sinkproof_model *o
 
 // A slot's stream is its own: no two have one number, and none is beyond a stream's eight bits.
 static void check_numbers(void) {
-    unsigned taken[SINKPROOF_STREAM_SLOTS] = {0}, wrong = 0;
+    unsigned taken[STREAM_SLOTS] = {0}, wrong = 0;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
-        unsigned number = sinkproof_slot_stream((sinkproof_slot)s);
-        if (number >= SINKPROOF_STREAM_SLOTS || taken[number]++ > 0) wrong++;
+        unsigned number = slot_stream((sinkproof_slot)s);
+        if (number >= STREAM_SLOTS || taken[number]++ > 0) wrong++;
     }
     ok(wrong == 0, "every slot has a stream of its own, worst=%u bound=0", wrong);
 }

@@ -40,8 +40,8 @@ static bool near_zero(const held *h, double tiny) {
     return below && above;
 }
 
-static sinkproof_span ends_of(const held *h) {
-    sinkproof_span s = {h->x[0], h->x[0], 0};
+static number_span ends_of(const held *h) {
+    number_span s = {h->x[0], h->x[0], 0};
     for (size_t i = 0; i < h->n; i++) {
         if (h->x[i] < s.lo) s.lo = h->x[i];
         if (h->x[i] > s.hi) s.hi = h->x[i];
@@ -50,8 +50,8 @@ static sinkproof_span ends_of(const held *h) {
 }
 
 // All results of one sum: the format inside rounds or does not, then the accumulator does.
-static sinkproof_span plus(const sinkproof_setting *s, sinkproof_rounding acc, sinkproof_span sum,
-                           sinkproof_span term) {
+static number_span plus(const sinkproof_setting *s, sinkproof_rounding acc, number_span sum,
+                        number_span term) {
     held h = {0};
     hold(&h, sum.lo + term.lo), hold(&h, sum.hi + term.hi);
     h = rounded(&h, s->policy->inside, true);
@@ -70,9 +70,9 @@ static double draw_short(uint64_t *state, int exponent) {
     return ldexp((double)draw_below(state, 1 << 20) - (1 << 19), exponent - 20);
 }
 
-static sinkproof_span draw_span(uint64_t *state, int exponent, int kind) {
+static number_span draw_span(uint64_t *state, int exponent, int kind) {
     double mid = draw_short(state, exponent), off = fabs(draw_short(state, exponent - 6));
-    sinkproof_span x = {mid - off, mid + off, mid};
+    number_span x = {mid - off, mid + off, mid};
     if (kind == 1) x.lo = x.hi = mid;
     if (kind == 2) x.lo = 0;
     if (kind == 3) x.hi = 0;
@@ -81,7 +81,7 @@ static sinkproof_span draw_span(uint64_t *state, int exponent, int kind) {
     return x;
 }
 
-static bool same(sinkproof_span x, sinkproof_span y) {
+static bool same(number_span x, number_span y) {
     return x.lo == y.lo && x.hi == y.hi;
 }
 
@@ -97,10 +97,10 @@ static void sums(void) {
         sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
         sinkproof_accumulator a = {.acc = {.format = formats[i / 3 % 3], .optional = i / 9 % 2}};
         int exponent = i % 5 == 0 ? -124 - (int)draw_below(&state, 4) : (int)draw_below(&state, 9);
-        sinkproof_span x = draw_span(&state, exponent, (int)draw_below(&state, 4)),
-                       y = draw_span(&state, exponent - 3, (int)draw_below(&state, 4));
-        if (i % 4 == 0) y = (sinkproof_span){0, 0, 0};
-        sinkproof_span found = sinkproof_running_plus(&s, &a, x, y), stated = plus(&s, a.acc, x, y);
+        number_span x = draw_span(&state, exponent, (int)draw_below(&state, 4)),
+                    y = draw_span(&state, exponent - 3, (int)draw_below(&state, 4));
+        if (i % 4 == 0) y = (number_span){0, 0, 0};
+        number_span found = running_plus(&s, &a, x, y), stated = plus(&s, a.acc, x, y);
         other += !same(found, stated);
         other += found.mid != sinkproof_round(a.acc.format, x.mid + y.mid);
         moved += found.lo != x.lo + y.lo || found.hi != x.hi + y.hi;
@@ -123,14 +123,12 @@ static void edges(void) {
         for (int hi = lo; hi < ENDS; hi++)
             for (int optional = 0; optional < 2; optional++) {
                 sinkproof_accumulator a = {.acc = {.format = SINKPROOF_F32, .optional = optional}};
-                sinkproof_span x = {ends[lo], ends[hi], ends[lo]}, zero = {0, 0, 0};
+                number_span x = {ends[lo], ends[hi], ends[lo]}, zero = {0, 0, 0};
                 bool small = ends[lo] <= less && ends[hi] >= -less;
-                sinkproof_span may = {small ? fmin(x.lo, 0) : x.lo, small ? fmax(x.hi, 0) : x.hi,
-                                      0};
-                other += !same(sinkproof_running_plus(&s, &a, x, zero), may);
-                other += !same(sinkproof_running_plus(&k, &a, x, zero), x);
-                other +=
-                    !same(sinkproof_running_product(&s, &a, x, (sinkproof_span){1, 1, 1}), may);
+                number_span may = {small ? fmin(x.lo, 0) : x.lo, small ? fmax(x.hi, 0) : x.hi, 0};
+                other += !same(running_plus(&s, &a, x, zero), may);
+                other += !same(running_plus(&k, &a, x, zero), x);
+                other += !same(running_span_product(&s, &a, x, (number_span){1, 1, 1}), may);
             }
     ok(other == 0, "bound.accumulator what may be read as zero worst=%zu bound=0 of=%d", other,
        3 * ENDS * (ENDS + 1));
@@ -150,7 +148,7 @@ static void units(void) {
         sinkproof_setting s = sinkproof_setting_for(&policy, 7, 1e-6);
         sinkproof_accumulator a = {.term = {.format = formats[i % 4], .optional = true},
                                    .acc = {.format = formats[i / 4 % 4], .optional = i & 16}};
-        sinkproof_setting own = sinkproof_setting_narrowed(&s, &a, &narrow);
+        sinkproof_setting own = setting_narrowed(&s, &a, &narrow);
         double term = sinkproof_unit_roundoff(a.term.format),
                acc = sinkproof_unit_roundoff(a.acc.format), u = term > acc ? term : acc;
         bool fixed = a.acc.format != SINKPROOF_REAL && !a.acc.optional;

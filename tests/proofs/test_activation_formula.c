@@ -77,40 +77,40 @@ static sinkproof_honest held(const sinkproof_setting *s, real c) {
 // A square is not negative. Products of it, where it is rounded; otherwise pow may be what is
 // called.
 static sinkproof_honest third_power(const sinkproof_setting *s, sinkproof_honest x) {
-    sinkproof_rounding squared = s->policy->at[SINKPROOF_AT_M8_SQUARE];
+    sinkproof_rounding squared = s->policy->at[AT_M8_SQUARE];
     sinkproof_honest y = sinkproof_honest_mul(x, x);
     y.lo = fmax(y.lo, 0), y.likely_lo = fmax(y.likely_lo, 0);
-    y = sinkproof_honest_mul(inside_at(s, SINKPROOF_AT_M8_SQUARE, y), x);
+    y = sinkproof_honest_mul(inside_at(s, AT_M8_SQUARE, y), x);
     if (squared.optional || squared.format == SINKPROOF_REAL)
         y = sinkproof_honest_declared(y, 2 * s->u * s->policy->ulp[SINKPROOF_POW], 0);
-    return inside_at(s, SINKPROOF_AT_M8_CUBE, y);
+    return inside_at(s, AT_M8_CUBE, y);
 }
 
 static sinkproof_honest bent(const sinkproof_setting *s, sinkproof_honest t) {
     real declared = 2 * (real)s->u * s->policy->ulp[SINKPROOF_TANH];
     sinkproof_honest y = curved(tanhl, powl(coshl(t.mid), -2), 0, t);
     real leans = far_of(y.lo, y.hi) * declared;
-    y = sinkproof_honest_declared(y, (double)(declared + LIBM), sinkproof_setting_underflow(s));
+    y = sinkproof_honest_declared(y, (double)(declared + LIBM), setting_underflow(s));
     y.var = y.spread = (double)(y.var + leans * leans);
     return y;
 }
 
 static sinkproof_honest stated_gelu(const sinkproof_setting *s, sinkproof_honest x) {
-    sinkproof_honest v = sinkproof_honest_flushed(s, x);
+    sinkproof_honest v = honest_flushed(s, x);
     sinkproof_honest t = sinkproof_honest_mul(held(s, 0.044715), third_power(s, v));
-    t = sinkproof_honest_add(v, inside_at(s, SINKPROOF_AT_M8_CUBIC, t));
-    t = sinkproof_honest_mul(held(s, sqrtl(2 / acosl(-1))), inside_at(s, SINKPROOF_AT_M8_SUM, t));
-    sinkproof_rounding summed = s->policy->at[SINKPROOF_AT_M8_SUM];
+    t = sinkproof_honest_add(v, inside_at(s, AT_M8_CUBIC, t));
+    t = sinkproof_honest_mul(held(s, sqrtl(2 / acosl(-1))), inside_at(s, AT_M8_SUM, t));
+    sinkproof_rounding summed = s->policy->at[AT_M8_SUM];
     bool open = summed.optional || summed.format == SINKPROOF_REAL; // else in this order alone
-    t = inside_at(s, SINKPROOF_AT_M8_INNER, open ? sinkproof_honest_roundings(s, t, 4) : t);
-    t = inside_at(s, SINKPROOF_AT_M8_TANH, bent(s, t));
-    t = inside_at(s, SINKPROOF_AT_M8_ONE, sinkproof_honest_add(t, sinkproof_known(1)));
+    t = inside_at(s, AT_M8_INNER, open ? sinkproof_honest_roundings(s, t, 4) : t);
+    t = inside_at(s, AT_M8_TANH, bent(s, t));
+    t = inside_at(s, AT_M8_ONE, sinkproof_honest_add(t, sinkproof_known(1)));
     t.lo = fmax(t.lo, 0);
     sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_mul(v, t), sinkproof_known(0.5));
     double var = y.var;
     if (open) y = sinkproof_honest_roundings(s, y, 2);
     y.var = y.spread = var;
-    return inside_at(s, SINKPROOF_AT_M8, y);
+    return inside_at(s, AT_M8, y);
 }
 
 // tanh and the sum with 1 are rounded, and stepped outward, on either side: of a result whose size
@@ -124,8 +124,8 @@ static void gelu_sets(void) {
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_policy policy = real_policy("definition");
         policy.inside = i % 2 ? SINKPROOF_F32 : SINKPROOF_F64;
-        policy.at[SINKPROOF_AT_M8_SQUARE] = roundings[i / 2 % 3];
-        policy.at[SINKPROOF_AT_M8_CUBE] = roundings[i / 6 % 3];
+        policy.at[AT_M8_SQUARE] = roundings[i / 2 % 3];
+        policy.at[AT_M8_CUBE] = roundings[i / 6 % 3];
         sinkproof_setting s = setting(&policy);
         if (i % 7 == 0) s.u = 0;
         double mid = (double)draw_below(&state, 80) / 64 - 0.6171875; // a multiple of 1/128, not 0
@@ -142,10 +142,10 @@ static void gelu_sets(void) {
 static void gelu_steps(void) {
     uint64_t state = SEED + 5;
     compared c = {0}, far = {0};
-    for (int p = SINKPROOF_AT_M8_SQUARE; p <= SINKPROOF_AT_M8_ONE + 1; p++)
+    for (int p = AT_M8_SQUARE; p <= AT_M8_ONE + 1; p++)
         for (int i = 0; i < 300; i++) {
             sinkproof_policy policy = real_policy("definition");
-            if (p <= SINKPROOF_AT_M8_ONE) policy.at[p].format = SINKPROOF_BF16;
+            if (p <= AT_M8_ONE) policy.at[p].format = SINKPROOF_BF16;
             sinkproof_setting s = setting(&policy);
             double x = (i % 4 ? 2 : 20) * (2 * draw_unit(&state) - 1);
             sinkproof_honest known = sinkproof_known(x), y = sinkproof_honest_gelu(&s, known);
@@ -179,7 +179,7 @@ static void gelu_squares(void) {
     const sinkproof_honest x[] = {{-2, 1 + e, 1, 1, 1, 0x1p-30, 0, 0, 0},
                                   {-2, 2, -2, 1 + e, 1, 0x1p-30, 0, 0, 0}};
     sinkproof_policy policy = real_policy("definition");
-    policy.at[SINKPROOF_AT_M8_SQUARE] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_M8_SQUARE] = (sinkproof_rounding){SINKPROOF_BF16, false};
     sinkproof_setting s = setting(&policy);
     compared c = {0};
     for (int i = 0; i < 2; i++) {
@@ -338,8 +338,8 @@ static sinkproof_honest stated_mixture(const sinkproof_setting *s, size_t k,
     real u = s->u, n = (real)k - 1, total = 0;
     sinkproof_honest sum = {0};
     for (size_t e = 0; e < k; e++) {
-        sinkproof_honest w = sinkproof_honest_flushed(s, w_e[e]);
-        sinkproof_honest d = sinkproof_honest_flushed(s, d_e[e]);
+        sinkproof_honest w = honest_flushed(s, w_e[e]);
+        sinkproof_honest d = honest_flushed(s, d_e[e]);
         sinkproof_honest p = sinkproof_honest_inside(s, sinkproof_honest_mul(w, d));
         total += far_of(p.lo, p.hi);
         sum = e == 0 ? p : sinkproof_honest_add(sum, p);
@@ -381,7 +381,7 @@ static void mixtures(bool tiny) {
 static void running(void) {
     sinkproof_policy policy = real_policy("definition");
     policy.inside = SINKPROOF_F32;
-    policy.at[SINKPROOF_AT_M11_SUM] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_M11_SUM] = (sinkproof_rounding){SINKPROOF_BF16, false};
     sinkproof_setting s = setting(&policy);
     const sinkproof_honest w_e[2] = {sinkproof_known(1), sinkproof_known(1)};
     const sinkproof_honest d_e[2] = {sinkproof_known(1), sinkproof_known(0x1p-8 + 0x1p-30)};

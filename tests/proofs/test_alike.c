@@ -46,8 +46,7 @@ static void other_rows(size_t n, double outlier) {
     static sinkproof_honest x[MOST_COLS];
     uint64_t state = SEED + n;
     size_t alike = 0;
-    for (int r = 0; r < ROWS; r++)
-        some_row(&state, n, outlier, x), keys[r] = sinkproof_row_key(n, x);
+    for (int r = 0; r < ROWS; r++) some_row(&state, n, outlier, x), keys[r] = alike_row_key(n, x);
     qsort(keys, ROWS, sizeof *keys, compare_keys);
     for (int r = 1; r < ROWS; r++) alike += keys[r] == keys[r - 1];
     // pairs of rows, each alike with odds of 2^-32 or less: 0.05 are expected
@@ -64,9 +63,9 @@ static void near_rows(size_t n, bool steps, size_t most) {
     size_t missed = 0;
     for (int r = 0; r < ROWS; r++) {
         some_row(&state, n, 1, x);
-        uint64_t key = sinkproof_row_key(n, x);
+        uint64_t key = alike_row_key(n, x);
         nearly(&state, n, steps, x);
-        missed += sinkproof_row_key(n, x) != key;
+        missed += alike_row_key(n, x) != key;
     }
     ok(missed <= most,
        "stat.equal-rows %zu elements, %s: not seen as alike worst=%zu bound=%zu of=%d", n,

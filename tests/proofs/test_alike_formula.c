@@ -76,7 +76,7 @@ static void keys(void) {
             }
             for (int beyond = 0; beyond < 2; beyond++) { // what stands behind the row is not read
                 x[n] = sinkproof_known(beyond ? 1.3 : -0x1p-3);
-                uint64_t key = sinkproof_row_key(n, x);
+                uint64_t key = alike_row_key(n, x);
                 wrong += key != key_of(n, x), compared++;
                 same += beyond && key == last, last = key;
             }
@@ -150,7 +150,7 @@ static void classes(void) {
         }
         leave_behind(n, top);
         sinkproof_alike a;
-        must(sinkproof_alike_of(n, rows, &a));
+        must(sinkproof_rows_alike(n, rows, &a));
         other += a.largest != (double)largest_of(n, rows), several += a.largest > 1;
         const double found[] = {a.model, a.seen, a.weight};
         for (int w = 0; w < 3; w++) // one division
@@ -164,20 +164,20 @@ static void classes(void) {
 
 static void few(void) {
     sinkproof_alike a;
-    must(sinkproof_alike_of(0, NULL, &a));
+    must(sinkproof_rows_alike(0, NULL, &a));
     bool none = a.largest == 1 && a.model == 1 && a.seen == 1 && a.weight == 1;
     sinkproof_row rows[2] = {{1, 3, 4, 5}, {2, 1, 2, 3}};
-    must(sinkproof_alike_of(2, rows, &a));
+    must(sinkproof_rows_alike(2, rows, &a));
     ok(none && a.largest == 1 && a.model == 1 && a.seen == 1 && a.weight == 1,
        "stat.equal-rows no two rows are alike: nothing is raised");
     // (3 + 1)^2 / (9 + 1), (4 + 4)^2 / (16 + 16), no weight
     rows[0] = (sinkproof_row){7, 3, 4, 0}, rows[1] = (sinkproof_row){7, 1, 4, 0};
-    must(sinkproof_alike_of(2, rows, &a));
+    must(sinkproof_rows_alike(2, rows, &a));
     ok(a.largest == 2 && a.model == 1.6 && a.seen == 2 && a.weight == 1,
        "stat.equal-rows two rows that are alike: model=%g seen=%g weight=%g", a.model, a.seen,
        a.weight);
     rows[0].model = INFINITY, rows[0].seen = NAN, rows[0].weight = 0x1p-80f;
-    must(sinkproof_alike_of(2, rows, &a));
+    must(sinkproof_rows_alike(2, rows, &a));
     ok(a.largest == 2 && a.model == 1 && a.seen == 1 && a.weight == 1,
        "stat.equal-rows norms without a bound raise nothing: %g, %g, %g", a.model, a.seen,
        a.weight);

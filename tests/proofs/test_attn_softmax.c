@@ -38,7 +38,7 @@ static void whole_matrices(const sinkproof_policy *policy, const char *name, siz
     if (window > 0) variant.window = window;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         sinkproof_head_draw(&drawn, seed);
-        sinkproof_variant_head head = sinkproof_head_of(&drawn);
+        sinkproof_variant_head head = sinkproof_edge_head_view(&drawn);
         must(sinkproof_variant_attend(policy, &variant, &head, &r, &error));
         for (size_t i = 0; i < N; i++) {
             double a_j[N], o_d[DIM];
@@ -61,7 +61,7 @@ static void first_row(const sinkproof_policy *policy) {
     sinkproof_variant_result r;
     sinkproof_error error = {{0}};
     sinkproof_head_draw(&drawn, 3);
-    sinkproof_variant_head head = sinkproof_head_of(&drawn);
+    sinkproof_variant_head head = sinkproof_edge_head_view(&drawn);
     must(sinkproof_variant_attend(policy, sinkproof_variant_find("softmax"), &head, &r, &error));
     bool same = r.alpha_ij[0] == 1 && memcmp(r.o_id, r.v_jd, DIM * sizeof *r.o_id) == 0;
     ok(same, "attn.softmax row 0 weighs itself %.17g and is its value", r.alpha_ij[0]);

@@ -26,7 +26,7 @@ static void roundings(void) {
         sinkproof_honest x = {-a, b, -a / 2, b / 4, i % 5 ? b / 8 : 0, a * a, 0, 0, 0};
         sinkproof_honest y = sinkproof_honest_roundings(&s, x, n);
         real u = 0x1p-24L, worst = gamma_of(n, u), grown = 1 + worst;
-        real under = n * (real)sinkproof_underflow(policy.inside) * grown;
+        real under = n * (real)sinkproof_format_underflow(policy.inside) * grown;
         real likely = fminl(worst, sqrtl(2 * (real)s.odds * n) * u * grown);
         real wide = fmax(a, b) * worst + under, narrow = fmax(a / 2, b / 4) * likely + under;
         near(&d, x.lo - y.lo, wide, wide + a, 8), near(&d, y.hi - x.hi, wide, wide + b, 8);
@@ -98,9 +98,9 @@ static void mixture(void) {
         sinkproof_policy policy = real_policy("definition");
         bool products = i & 1, last = i >> 1 & 1;
         int sums = (i >> 2) % 3; // 0: in registers, 1: fixed, 2: optional
-        if (products) policy.at[SINKPROOF_AT_M11_PROD].format = SINKPROOF_BF16;
-        if (last) policy.at[SINKPROOF_AT_M11].format = SINKPROOF_BF16;
-        policy.at[SINKPROOF_AT_M11_SUM] =
+        if (products) policy.at[AT_M11_PROD].format = SINKPROOF_BF16;
+        if (last) policy.at[AT_M11].format = SINKPROOF_BF16;
+        policy.at[AT_M11_SUM] =
             (sinkproof_rounding){sums > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, sums == 2};
         sinkproof_setting s = setting(&policy);
         size_t k = 1 + draw_below(&state, CHOICES);

@@ -18,7 +18,7 @@ static const uint64_t SEED = 20270203;
 static sinkproof_planes plane(const double *x, size_t rows, size_t cols) {
     sinkproof_honest set[64];
     for (size_t i = 0; i < rows * cols; i++) set[i] = sinkproof_known(x[i]);
-    sinkproof_planes p = sinkproof_planes_of(set, rows, cols, cols);
+    sinkproof_planes p = sinkproof_planes_new(set, rows, cols, cols);
     must(p.mid != NULL);
     return p;
 }
@@ -150,9 +150,9 @@ static void ends_of(const pairs *t, sinkproof_honest *out) {
     sinkproof_policy policy = real_policy("definition");
     sinkproof_setting s = {&policy, 0, 30};
     sinkproof_planes p = plane(x, X_ROWS, k), q = plane(y, Y_ROWS, k);
-    must(sinkproof_factors_for(X_ROWS, k, &p.f) && sinkproof_factors_for(Y_ROWS, k, &q.f));
-    for (size_t i = 0; i < X_ROWS; i++) must(sinkproof_factors_row(&p.f, i, &p.mid[i * k]));
-    for (size_t j = 0; j < Y_ROWS; j++) must(sinkproof_factors_row(&q.f, j, &q.mid[j * k]));
+    must(factors_allocate(X_ROWS, k, &p.f) && factors_allocate(Y_ROWS, k, &q.f));
+    for (size_t i = 0; i < X_ROWS; i++) must(factors_fill_row(&p.f, i, &p.mid[i * k]));
+    for (size_t j = 0; j < Y_ROWS; j++) must(factors_fill_row(&q.f, j, &q.mid[j * k]));
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, Y_ROWS));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
 }
@@ -239,8 +239,7 @@ static void far_row(distance *d, size_t n, double m, double far, double t, doubl
     for (size_t j = 0; j < n; j++) z[j] = sinkproof_known(m);
     z[n - 1] = (sinkproof_honest){m - far, m + t, m - far, m + likely, m + likely, 0, 0, 0, 0};
     double common;
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, sinkproof_known(-INFINITY), alpha,
-                                  &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(-INFINITY), alpha, &common));
     real growth = (real)GROWING * 512 * (1 + 0x1p-50L), off = NO_U + 0x1p-52L;
     real error = far * off + growth * fminl(far * (1 + off), 800);
     real g = gamma_of((real)n, NO_U);
@@ -285,8 +284,8 @@ static void flushed(void) {
             sinkproof_honest z[KEYS], alpha[KEYS + 1];
             double common;
             for (size_t j = 0; j < n; j++) z[j] = sinkproof_known(j == 0 ? -2000 : 0);
-            must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, sinkproof_known(-INFINITY),
-                                          alpha, &common));
+            must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(-INFINITY), alpha,
+                                          &common));
             real most = 0x1p-1022L + 0x1p-1074L * expl(800 * growth);
             real worst = largest_weight(n, 0, most, gamma_of((real)n, NO_U));
             near(&d, alpha[0].hi, worst, worst, 12), near(&d, alpha[0].lo, 0, worst, 0);
@@ -298,8 +297,7 @@ static void flushed(void) {
         sinkproof_policy policy = exp_policy(NO_U, declared, 0);
         sinkproof_setting s = {&policy, NO_U, 30};
         sinkproof_honest z[2] = {sinkproof_known(-2000), sinkproof_known(0)}, alpha[3];
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 2, z, sinkproof_known(-INFINITY), alpha,
-                                      &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, 2, z, sinkproof_known(-INFINITY), alpha, &common));
         double most = 0x1p-1022 + (i < 16 ? 1 : 2) * 0x1p-1074;
         double others = (1 - (declared + 0x1p-50)) * (1 - here);
         double end = most / (most + others) * (1 / (1 - 2 * here));
@@ -320,8 +318,7 @@ static double anything(const sinkproof_policy *policy, double u, size_t n) {
     sinkproof_setting s = {policy, u, 30};
     double common;
     for (size_t j = 0; j < n; j++) z[j] = sinkproof_around(0, 256, 256, 0, 0);
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, sinkproof_known(-INFINITY), alpha,
-                                  &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(-INFINITY), alpha, &common));
     return alpha[0].lo == 0 && alpha[n].hi == alpha[0].hi ? alpha[0].hi : (double)NAN;
 }
 
@@ -340,7 +337,7 @@ static void whatever(void) {
        sinkproof_gamma(LONG, u));
     // A quotient of exponentials that bfloat16 rounds is larger than e^(z - LSE) may be.
     policy.forms[SINKPROOF_FORM_OF_A9] |= 1u << SINKPROOF_FORM_DEFINITION;
-    policy.at[SINKPROOF_AT_A9_UNNORM] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_A9_UNNORM] = (sinkproof_rounding){SINKPROOF_BF16, false};
     distance d = {0};
     near(&d, anything(&policy, 0x1p-53, 4), (1 + 0x1p-52L) * (1 + 0x1p-8L), 1, 4);
     report(&d, "bound.form-lse bound.softmax-sink", "rounded exponentials without bounds", SEED);
@@ -357,7 +354,7 @@ static void last_logit(void) {
     sinkproof_setting s = setting(&policy);
     double common;
     for (size_t j = 0; j < n; j++) z[j] = sinkproof_known(0);
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, sinkproof_known(0), alpha, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(0), alpha, &common));
     ok(alpha[0].mid == 0.25 && alpha[n].mid == 0.25,
        "bound.softmax-sink the last of %zu logits worst=%g bound=0", n, alpha[n].mid - 0.25);
     munmap(pages, 2 * page);
@@ -372,7 +369,7 @@ static sinkproof_planes block_of(const sinkproof_honest *x_c, size_t n) {
     sinkproof_matrix w = {.dtype = SINKPROOF_DTYPE_MXFP4, .count = 1, .rows = 1, .cols = n};
     w.data = codes, w.scales = scales, w.stack_stride = w.row_stride = n, w.col_stride = 1;
     w.name = "w";
-    sinkproof_planes p = sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &w, x_c, 1);
+    sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, &w, x_c, 1);
     must(p.mid != NULL);
     return p;
 }

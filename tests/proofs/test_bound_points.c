@@ -30,10 +30,10 @@ static void rotate(double *out, double *formula) {
         sinkproof_honest_rotate(&s, DIM, x, c, sine, y);
         for (size_t d = 0; d < DIM; d++) {
             size_t pair = d % (DIM / 2), other = (d + DIM / 2) % DIM;
-            double a = at(SINKPROOF_AT_A4_PROD, x[d].mid * c[pair].mid);
-            double b = at(SINKPROOF_AT_A4_PROD, x[other].mid * sine[pair].mid);
+            double a = at(AT_A4_PROD, x[d].mid * c[pair].mid);
+            double b = at(AT_A4_PROD, x[other].mid * sine[pair].mid);
             out[d] = y[d].lo == y[d].hi ? y[d].mid : NAN;
-            formula[d] = at(SINKPROOF_AT_A4, d < DIM / 2 ? a - b : a + b);
+            formula[d] = at(AT_A4, d < DIM / 2 ? a - b : a + b);
         }
     }
 }
@@ -50,13 +50,12 @@ static void activation(double *out, double *formula) {
             sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up))
                 .mid;
         double g = fmin(gate, 7), u = fmax(fmin(up, 7), -7);
-        double x = at(SINKPROOF_AT_M8_SCALED, at(SINKPROOF_AT_M8_ALPHA, 1.702) * g);
+        double x = at(AT_M8_SCALED, at(AT_M8_ALPHA, 1.702) * g);
         double sigmoid = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
-        double part = 1 / (1 + at(SINKPROOF_AT_M8_EXP, exp(fabs(x))));
-        if (policy.at[SINKPROOF_AT_M8_EXP].format == SINKPROOF_BF16)
-            sigmoid = x < 0 ? part : 1 - part;
-        double swish = at(SINKPROOF_AT_M8_SWISH, g * at(SINKPROOF_AT_M8_SIGMOID, sigmoid));
-        formula[t] = at(SINKPROOF_AT_M8, swish * at(SINKPROOF_AT_M8_UP, u + 1));
+        double part = 1 / (1 + at(AT_M8_EXP, exp(fabs(x))));
+        if (policy.at[AT_M8_EXP].format == SINKPROOF_BF16) sigmoid = x < 0 ? part : 1 - part;
+        double swish = at(AT_M8_SWISH, g * at(AT_M8_SIGMOID, sigmoid));
+        formula[t] = at(AT_M8, swish * at(AT_M8_UP, u + 1));
     }
 }
 
@@ -66,8 +65,7 @@ static void width(void) {
     size_t wrong = 0, cases = 0;
     for (int i = 0; i < 3; i++) { // swish absent, fixed, optional (in binary64: no step of its own)
         sinkproof_policy p = policy_of("real-f64");
-        p.at[SINKPROOF_AT_M8_SWISH] =
-            (sinkproof_rounding){i ? SINKPROOF_F64 : SINKPROOF_REAL, i == 2};
+        p.at[AT_M8_SWISH] = (sinkproof_rounding){i ? SINKPROOF_F64 : SINKPROOF_REAL, i == 2};
         for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) p.ulp[f] = 0;
         sinkproof_setting s = {&p, 0x1p-24, 30};
         sinkproof_config config;

@@ -113,11 +113,10 @@ static sinkproof_honest set_of(const char *policy_text, const row *r, double *co
     static double x_c[MOST], work[16 * MOST];
     sinkproof_policy policy = policy_named(policy_text);
     sinkproof_setting s = sinkproof_setting_for(&policy, 100, STANDARD_RATE);
-    sinkproof_accumulator a =
-        sinkproof_accumulator_at(&policy, SINKPROOF_AT_M5_TERM, SINKPROOF_AT_M5_ACC);
+    sinkproof_accumulator a = sinkproof_accumulator_at(&policy, AT_M5_TERM, AT_M5_ACC);
     sinkproof_honest y;
     for (size_t c = 0; c < r->n; c++) x[c] = sinkproof_known(x_c[c] = (double)r->x[c]);
-    sinkproof_planes p = sinkproof_planes_of(x, 1, r->n, r->n);
+    sinkproof_planes p = sinkproof_planes_new(x, 1, r->n, r->n);
     sinkproof_linear_sums *sums =
         sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){&r->matrix, 0, 1, NULL});
     must(sums != NULL);
@@ -125,7 +124,7 @@ static sinkproof_honest set_of(const char *policy_text, const row *r, double *co
     sinkproof_linear_sums_free(sums);
     sinkproof_planes_free(&p);
     if (computed != NULL)
-        sinkproof_linear(&policy, SINKPROOF_AT_M5, 1, &r->matrix, NULL, x_c, computed, work);
+        sinkproof_linear(&policy, AT_M5, 1, &r->matrix, NULL, x_c, computed, work);
     return y;
 }
 
@@ -234,7 +233,7 @@ static void any_order(void) {
                     }
                 }
                 double gamma = sinkproof_gamma((double)r.n + 1, u);
-                double once = fmax(sinkproof_underflow(kinds[k].acc), 0x1p-126);
+                double once = fmax(sinkproof_format_underflow(kinds[k].acc), 0x1p-126);
                 double under = (2 * (double)r.n + 4) * (1 + gamma) * once;
                 double room = (gamma * sizes_of(&r) + under) * (1 + 0x1p-30);
                 worst_width = sinkproof_worst(worst_width, (set.hi - set.lo) / 2 / room);
@@ -290,13 +289,12 @@ static void rescaled(void) {
             alpha[j] = sinkproof_known(exp((double)s_j[j] - top) / z);
             alpha[j] = sinkproof_honest_declared(alpha[j], 0x1p-18, 0);
         }
-        sinkproof_planes p = sinkproof_planes_of(alpha, 1, n, n),
-                         q = sinkproof_planes_of(v, 1, n, n);
+        sinkproof_planes p = sinkproof_planes_new(alpha, 1, n, n),
+                         q = sinkproof_planes_new(v, 1, n, n);
         sinkproof_honest set, unread;
         sinkproof_setting s = sinkproof_setting_for(&policy, rows, STANDARD_RATE);
         sinkproof_setting without = sinkproof_setting_for(&plain, rows, STANDARD_RATE);
-        sinkproof_accumulator a =
-            sinkproof_accumulator_at(&policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+        sinkproof_accumulator a = sinkproof_accumulator_at(&policy, AT_A11_TERM, AT_A11_ACC);
         must(sinkproof_honest_accumulated(&s, &a, &p, &q, NULL, true, &set, 1));
         must(sinkproof_honest_products(&without, &p, &q, NULL, NULL, &unread, 1));
         double y = (double)flash(n, s_j, v_j, SINKPROOF_F16);
@@ -343,8 +341,7 @@ static void flash_in_order(void) {
     static sinkproof_honest z[KEYS], v[KEYS];
     sinkproof_policy policy = policy_named("f32,A9.form=running-max,A11.acc=f16");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE);
-    sinkproof_accumulator a =
-        sinkproof_accumulator_at(&policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    sinkproof_accumulator a = sinkproof_accumulator_at(&policy, AT_A11_TERM, AT_A11_ACC);
     uint64_t state = SEED + 3;
     tally t = {0};
     size_t admitted = 0, wide = 0, wider = 0, backward = 0, divided = 0, longer = 0;

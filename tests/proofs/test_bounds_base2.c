@@ -28,8 +28,7 @@ static sinkproof_honest weight_of(const sinkproof_policy *policy, double m, doub
     sinkproof_setting s = sinkproof_setting_for(policy, 2, STANDARD_RATE);
     sinkproof_honest z_j[2] = {sinkproof_known(m), sinkproof_known(z)}, alpha_j[3];
     double common;
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 2, z_j, sinkproof_known(-INFINITY), alpha_j,
-                                  &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 2, z_j, sinkproof_known(-INFINITY), alpha_j, &common));
     return alpha_j[1];
 }
 

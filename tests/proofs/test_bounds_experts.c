@@ -35,11 +35,11 @@ static float engine(uint64_t *state, const sinkproof_policy *policy, size_t k, c
     float w_f[MOST], d_f[MOST], p[MOST];
     uint64_t variant = draw(state);
     bool keep_products = variant & 1, keep_sums = variant >> 1 & 1;
-    sinkproof_rounding product = policy->at[SINKPROOF_AT_M11_PROD];
-    sinkproof_rounding running = policy->at[SINKPROOF_AT_M11_SUM];
+    sinkproof_rounding product = policy->at[AT_M11_PROD];
+    sinkproof_rounding running = policy->at[AT_M11_SUM];
     for (size_t e = 0; e < k; e++) {
         w_f[e] = (float)w[e], d_f[e] = (float)d[e];
-        p[e] = stored(policy, SINKPROOF_AT_M11_PROD, keep_products, w_f[e] * d_f[e]);
+        p[e] = stored(policy, AT_M11_PROD, keep_products, w_f[e] * d_f[e]);
     }
     summation order = (summation)((variant >> 8) % ORDERS);
     bool in_registers = running.format == SINKPROOF_REAL || (running.optional && keep_sums);
@@ -53,7 +53,7 @@ static float engine(uint64_t *state, const sinkproof_policy *policy, size_t k, c
         y = p[0];
         for (size_t e = 1; e < k; e++) y = (float)sinkproof_round(running.format, y + p[e]);
     }
-    return stored(policy, SINKPROOF_AT_M11, variant >> 20 & 1, y);
+    return stored(policy, AT_M11, variant >> 20 & 1, y);
 }
 
 static void engines_inside(const char *policy_name) {
@@ -61,7 +61,7 @@ static void engines_inside(const char *policy_name) {
     double w[MOST], d[MOST];
     sinkproof_honest w_k[MOST], d_k[MOST];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format format = policy.at[SINKPROOF_AT_M10].format;
+    sinkproof_format format = policy.at[AT_M10].format;
     sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED;
     tally t = {.floor = 0x1p-120};

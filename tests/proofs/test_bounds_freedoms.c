@@ -60,7 +60,7 @@ static void norm_set(const char *policy_name, size_t d, const float *x, const do
     sinkproof_setting s = sinkproof_setting_for(&policy, d, STANDARD_RATE);
     double common;
     for (size_t c = 0; c < d; c++) x_d[c] = sinkproof_known(x[c]);
-    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_M1, &(sinkproof_norm){d, w, 1e-5}, x_d, y_d, &common);
+    sinkproof_honest_rmsnorm(&s, AT_M1, &(sinkproof_norm){d, w, 1e-5}, x_d, y_d, &common);
 }
 
 // `before` is where the engine rounds, `says` what the policy says of it.
@@ -70,7 +70,7 @@ static void norms(const char *base, sinkproof_format before, const char *says) {
     static sinkproof_honest own_d[MOST], without_d[MOST];
     char with[80], what[120];
     snprintf(with, sizeof with, "%s,M1.norm=%s", base, says);
-    sinkproof_format stored = policy_named(base).at[SINKPROOF_AT_M1].format;
+    sinkproof_format stored = policy_named(base).at[AT_M1].format;
     uint64_t state = SEED;
     tally own = {0}, without = {0}, slip = {0};
     for (size_t row = 0; row < 400; row++) {
@@ -132,7 +132,7 @@ static void softmax_set(const char *policy_name, size_t n, const float *z, doubl
     sinkproof_setting s = sinkproof_setting_for(&policy, n, STANDARD_RATE);
     double common;
     for (size_t j = 0; j < n; j++) z_j[j] = sinkproof_known(z[j]);
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_j, sinkproof_known(b), a_j, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, sinkproof_known(b), a_j, &common));
 }
 
 static void meet_all(tally *t, size_t n, const sinkproof_honest *x, const float *v) {
@@ -283,7 +283,7 @@ static void running_formula(void) {
             product *= ratio, exact *= (long double)s, grown *= (1 + e) * (1 + 0x1p-24L);
             long double bound = (grown - 1) * exact;
             if (product < 0x1p-100f) break;
-            worst = sinkproof_worst_long(worst, fabsl(product - exact) / bound);
+            worst = worst_long(worst, fabsl(product - exact) / bound);
         }
     }
     ok(worst <= 1, "bound.form-running-angle the growth with the pair worst=%.3Lg bound=1", worst);
@@ -421,10 +421,10 @@ static void values_set(const char *policy_name, size_t n, size_t d, const float 
     sinkproof_setting s = sinkproof_setting_for(&policy, d, STANDARD_RATE);
     softmax_set(policy_name, n, z, b, a_j);
     for (size_t k = 0; k < n * d; k++) v[k] = sinkproof_known(v_dj[k]);
-    sinkproof_planes p = sinkproof_planes_of(a_j, 1, n, n), q = sinkproof_planes_of(v, d, n, n);
+    sinkproof_planes p = sinkproof_planes_new(a_j, 1, n, n), q = sinkproof_planes_new(v, d, n, n);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, o_d, d));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
-    sinkproof_honest_finish(&s, SINKPROOF_AT_A11, d, o_d);
+    sinkproof_honest_finish(&s, AT_A11, d, o_d);
 }
 
 static void unnormalised(const char *base, const char *freedom, bool blocks,
@@ -434,7 +434,7 @@ static void unnormalised(const char *base, const char *freedom, bool blocks,
     float o[D];
     sinkproof_honest own_d[D], without_d[D];
     char with[160];
-    sinkproof_format stored = policy_named(base).at[SINKPROOF_AT_A11].format;
+    sinkproof_format stored = policy_named(base).at[AT_A11].format;
     uint64_t state = SEED + 6;
     tally own = {0}, without = {0}, slip = {0};
     snprintf(with, sizeof with, "%s,%s", base, freedom);

@@ -101,8 +101,7 @@ static size_t results(const sinkproof_setting *s, stage of, const place *p,
     int32_t chosen_k[CHOSEN] = {2, 0, 5};
     sinkproof_honest c[D / 2], sine[D / 2];
     double common, terms[2] = {4, 4};
-    sinkproof_accumulator a =
-        sinkproof_accumulator_at(s->policy, SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC);
+    sinkproof_accumulator a = sinkproof_accumulator_at(s->policy, AT_A11_TERM, AT_A11_ACC);
     switch (of) {
     case GELU:
         y[0] = sinkproof_honest_gelu(s, x[0]);
@@ -111,10 +110,10 @@ static size_t results(const sinkproof_setting *s, stage of, const place *p,
         y[0] = sinkproof_honest_swiglu(s, p->config.swiglu, x[0], x[1]);
         return 1;
     case RMSNORM:
-        sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, &norm, x, y, &common);
+        sinkproof_honest_rmsnorm(s, AT_A1, &norm, x, y, &common);
         return D;
     case LAYERNORM:
-        sinkproof_honest_layernorm(s, SINKPROOF_AT_A1, &norm, p->shift, x, y);
+        sinkproof_honest_layernorm(s, AT_A1, &norm, p->shift, x, y);
         return D;
     case MIXTURE:
         y[0] = sinkproof_honest_mixture(s, 4, x, x + 4);
@@ -122,18 +121,18 @@ static size_t results(const sinkproof_setting *s, stage of, const place *p,
     case EXPERT_WEIGHTS:
         return sinkproof_honest_expert_weights(s, D, x, CHOSEN, chosen_k, y, &common) ? CHOSEN : 0;
     case SOFTMAX:
-        return sinkproof_honest_softmax(s, SINKPROOF_AT_A9, D - 1, x, x[D - 1], y, &common) ? D : 0;
+        return sinkproof_honest_softmax(s, AT_A9, D - 1, x, x[D - 1], y, &common) ? D : 0;
     case PRODUCTS: {
-        sinkproof_planes rows = sinkproof_planes_of(x, 2, 4, 4),
-                         other = sinkproof_planes_of(x + D, 1, 4, 4);
+        sinkproof_planes rows = sinkproof_planes_new(x, 2, 4, 4),
+                         other = sinkproof_planes_new(x + D, 1, 4, 4);
         bool done = sinkproof_honest_products(s, &rows, &other, terms, p->shift, y, 1);
         sinkproof_planes_free(&rows);
         sinkproof_planes_free(&other);
         return done ? 2 : 0;
     }
     case ACCUMULATED: {
-        sinkproof_planes row = sinkproof_planes_of(x, 1, D, D),
-                         other = sinkproof_planes_of(x + D, 1, D, D);
+        sinkproof_planes row = sinkproof_planes_new(x, 1, D, D),
+                         other = sinkproof_planes_new(x + D, 1, D, D);
         bool done = sinkproof_honest_accumulated(s, &a, &row, &other, NULL, false, y, 1);
         sinkproof_planes_free(&row);
         sinkproof_planes_free(&other);
@@ -285,8 +284,8 @@ static void another_maximum_of_softmax(void) {
                 x[j] = at[j] = sinkproof_known((float)(low * draw_unit(&state)));
             x[open] = set_between(from, to, ends[draw_below(&state, 3)]);
             at[open] = sinkproof_known(ends[draw_below(&state, 3)]);
-            must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, KEYS, x, x[KEYS], y, &common));
-            must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, KEYS, at, at[KEYS], one, &common));
+            must(sinkproof_honest_softmax(&s, AT_A9, KEYS, x, x[KEYS], y, &common));
+            must(sinkproof_honest_softmax(&s, AT_A9, KEYS, at, at[KEYS], one, &common));
             compare_sets(&all, policies[k], KEYS + 1, y, one);
         }
     }
@@ -322,18 +321,18 @@ static void unbounded(void) {
        none.order);
     double v_i[3] = {1, -1, 1};
     sinkproof_honest x_i[3];
-    sinkproof_spread plain = {0}, with = {0};
+    quarter_spread plain = {0}, with = {0};
     for (int i = 0; i < 3; i++) {
         x_i[i] = sinkproof_known(0);
         x_i[i].lo = x_i[i].likely_lo = -2, x_i[i].hi = x_i[i].likely_hi = 2;
         x_i[i].var = x_i[i].spread = 1;
     }
-    sinkproof_spread_row(&plain, 2, v_i, x_i, false);
+    spread_add_row(&plain, 2, v_i, x_i, false);
     x_i[2].bias = NAN;
-    sinkproof_spread_row(&with, 3, v_i, x_i, false);
+    spread_add_row(&with, 3, v_i, x_i, false);
     bool passed = memcmp(&plain, &with, sizeof with) == 0 && plain.mean == 2;
     x_i[2].bias = INFINITY;
-    sinkproof_spread_row(&with, 3, v_i, x_i, false);
+    spread_add_row(&with, 3, v_i, x_i, false);
     ok(passed && with.mean == 4 && with.bias == 0,
        "stat.spread passes over what may lean without bound: worst=%g bound=0", with.bias);
 }
@@ -359,7 +358,7 @@ static void key_sinks(void) {
             sinkproof_normaliser normaliser = {.key_d = k_d};
             sinkproof_block block = {.head_dim = D, .rows = 1, .q_stride = D, .kv_stride = D};
             sinkproof_sink_logits(&policy, &block, &normaliser, q_d, &b);
-            sinkproof_planes query = sinkproof_planes_of(q, 1, D, D);
+            sinkproof_planes query = sinkproof_planes_new(q, 1, D, D);
             bool done = sinkproof_honest_sink_logits(&s, &normaliser, &query, &set);
             bool inside = done && b >= set.lo && b <= set.hi;
             if (!inside && wrong++ < 3)

@@ -139,10 +139,8 @@ static met meet_rows(const char *policy_name, const char *bare_name, const kerne
         s_bare.policy = &bare;
         double common;
         for (size_t j = 0; j < n; j++) z_j[j] = sinkproof_known(z[j]);
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_j, sinkproof_known(b), own_j,
-                                      &common));
-        must(sinkproof_honest_softmax(&s_bare, SINKPROOF_AT_A9, n, z_j, sinkproof_known(b), bare_j,
-                                      &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, sinkproof_known(b), own_j, &common));
+        must(sinkproof_honest_softmax(&s_bare, AT_A9, n, z_j, sinkproof_known(b), bare_j, &common));
         for (size_t j = 0; j < n; j++)
             meet(&t.own, &own_j[j], alpha[j]), meet(&t.bare, &bare_j[j], alpha[j]);
     }

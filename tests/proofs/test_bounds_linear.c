@@ -96,8 +96,8 @@ static void fill(uint64_t *state, const operands *kind, pattern_kind pattern, si
 static sinkproof_honest set_of(const sinkproof_setting *s, const sinkproof_honest *x,
                                const sinkproof_honest *w, size_t n, const double *b) {
     sinkproof_honest out;
-    sinkproof_planes p = sinkproof_planes_of(x, 1, n, n);
-    sinkproof_planes q = sinkproof_planes_of(w, 1, n, n);
+    sinkproof_planes p = sinkproof_planes_new(x, 1, n, n);
+    sinkproof_planes q = sinkproof_planes_new(w, 1, n, n);
     must(sinkproof_honest_products(s, &p, &q, NULL, b, &out, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     return out;
@@ -170,7 +170,7 @@ static void rounded_to_bf16(void) {
         fill(&state, &kinds[0], i % 2 ? GAUSS : OUTLIER, K, x, w);
         double b = draw_from(&state, SINKPROOF_BF16, 1);
         sinkproof_honest set = set_of_known(&s, x, w, K, &b);
-        set = sinkproof_honest_at(&s, SINKPROOF_AT_A2, sinkproof_honest_inside(&s, set));
+        set = sinkproof_honest_at(&s, AT_A2, sinkproof_honest_inside(&s, set));
         to_float(K, x, x_f), to_float(K, w, w_f);
         for (summation o = 0; o < ORDERS; o++) {
             float bias = (float)b, y = engine_dot(&state, o, i % 3, K, x_f, w_f, &bias, i % 5 == 0);
@@ -230,8 +230,8 @@ static void stored_weights(void) {
             for (size_t k = 0; k < K; k++) w[r * K + k] = sinkproof_known(row[k]);
             b[r] = draw_from(&state, SINKPROOF_BF16, 1);
         }
-        sinkproof_planes p = sinkproof_planes_of(x, 1, K, K);
-        sinkproof_planes q = sinkproof_planes_of(w, ROWS, K, K);
+        sinkproof_planes p = sinkproof_planes_new(x, 1, K, K);
+        sinkproof_planes q = sinkproof_planes_new(w, ROWS, K, K);
         must(sinkproof_honest_products(&s, &p, &q, NULL, b, direct, ROWS));
         must(sinkproof_honest_linear(&s, &p, &(sinkproof_weight_rows){&matrix, 0, ROWS, b}, stored,
                                      ROWS));
@@ -363,9 +363,8 @@ static void likely_set_holds(const likely_case *c) {
         to_float(K, x, x_f), to_float(K, w, w_f);
         double v = engine_dot(&state, c->order, i % 2, K, x_f, w_f, NULL, false);
         meet(&t, &set, v);
-        worst = sinkproof_worst(worst, fabs(v - set.mid) / sinkproof_likely_radius(&set));
-        narrower =
-            sinkproof_least(narrower, sinkproof_radius(&set) / sinkproof_likely_radius(&set));
+        worst = sinkproof_worst(worst, fabs(v - set.mid) / likely_radius(&set));
+        narrower = sinkproof_least(narrower, sinkproof_radius(&set) / likely_radius(&set));
     }
     ok(t.outside == 0 && t.unlikely == 0,
        "bound.dot-likely %s worst=%.3f bound=1 unlikely=%zu of=%d narrower=%.1f share of worst "
@@ -446,7 +445,7 @@ static void likely_is_not_for_sorted(void) {
         meet(&shuffled, &set, engine_dot(&state, RANDOM_ORDER, false, K, x_f, w_f, NULL, false));
         double any = sqrt(2 * s.odds * K) * s.u * (total + fabs(set.mid)) / 2;
         beyond += !(fabs(v - set.mid) <= any);
-        wider = sinkproof_least(wider, any / sinkproof_likely_radius(&set));
+        wider = sinkproof_least(wider, any / likely_radius(&set));
     }
     ok(sorted.outside == 0 && 4 * sorted.unlikely > SUMS && shuffled.unlikely == 0 && beyond == 0,
        "bound.dot-likely sorted products, from one end: %zu of %d leave the likely set, in orders "

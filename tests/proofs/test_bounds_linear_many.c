@@ -35,11 +35,11 @@ static void many_sums_at_once(void) {
     }
     for (size_t i = 0; i < ROWS * K; i++)
         x_set[i] = sinkproof_known(x[i]), w_set[i] = sinkproof_known(w[i]);
-    sinkproof_planes many_x = sinkproof_planes_of(x_set, ROWS, K, K);
-    sinkproof_planes many_w = sinkproof_planes_of(w_set, ROWS, K, K);
+    sinkproof_planes many_x = sinkproof_planes_new(x_set, ROWS, K, K);
+    sinkproof_planes many_w = sinkproof_planes_new(w_set, ROWS, K, K);
     must(sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS));
     for (size_t i = 0; i < ROWS; i++) {
-        sinkproof_planes one_x = sinkproof_planes_of(&x_set[i * K], 1, K, K);
+        sinkproof_planes one_x = sinkproof_planes_new(&x_set[i * K], 1, K, K);
         sinkproof_honest alone[ROWS];
         one_x.bits = many_x.bits; // the products are as long as among the others
         must(sinkproof_honest_products(&s, &one_x, &many_w, NULL, NULL, alone, ROWS));
@@ -61,8 +61,8 @@ static void many_sums_at_once(void) {
        "explains worst=%.3g bound=1 seed=%llu",
        ROWS * ROWS, smaller, wider, worst, (unsigned long long)(SEED + 77));
     x_set[3 * K] = sinkproof_known(NAN);
-    many_x = sinkproof_planes_of(x_set, ROWS, K, K);
-    many_w = sinkproof_planes_of(w_set, ROWS, K, K);
+    many_x = sinkproof_planes_new(x_set, ROWS, K, K);
+    many_w = sinkproof_planes_new(w_set, ROWS, K, K);
     must(sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS));
     sinkproof_planes_free(&many_x), sinkproof_planes_free(&many_w);
     size_t known = 0, finite = 0;

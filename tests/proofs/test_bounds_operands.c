@@ -121,7 +121,7 @@ static void read_of(const sinkproof_setting *s, size_t n, const float *x_c,
     static sinkproof_honest x[MOST];
     sinkproof_matrix w = mxfp4_of(codes, scales, 1, n);
     for (size_t c = 0; c < n; c++) x[c] = sinkproof_known((double)x_c[c]);
-    sinkproof_planes p = sinkproof_operands_of(s, SINKPROOF_AT_M5_IN, &w, x, 1);
+    sinkproof_planes p = sinkproof_operand_planes(s, AT_M5_IN, &w, x, 1);
     must(p.mid != NULL);
     for (size_t c = 0; c < n; c++) {
         double off = p.known ? 0 : p.worst[c];
@@ -229,7 +229,7 @@ static sinkproof_honest set_of(const sinkproof_setting *s, problem *p) {
     sinkproof_honest y;
     sinkproof_matrix w = mxfp4_of(p->packed, p->scales, 1, p->n);
     for (size_t c = 0; c < p->n; c++) x[c] = sinkproof_known((double)p->x[c]);
-    sinkproof_planes planes = sinkproof_operands_of(s, SINKPROOF_AT_M5_IN, &w, x, 1);
+    sinkproof_planes planes = sinkproof_operand_planes(s, AT_M5_IN, &w, x, 1);
     must(sinkproof_honest_linear(s, &planes, &(sinkproof_weight_rows){&w, 0, 1, NULL}, &y, 1));
     sinkproof_planes_free(&planes);
     return y;
@@ -304,7 +304,7 @@ static void operands_inside(void) {
             sinkproof_honest sets[2];
             for (int own = 0; own < 2; own++) {
                 const sinkproof_setting *of = own ? &s : &without;
-                sinkproof_planes p = sinkproof_operands_of(of, SINKPROOF_AT_A2_IN, &w, x, 1);
+                sinkproof_planes p = sinkproof_operand_planes(of, AT_A2_IN, &w, x, 1);
                 must(sinkproof_honest_linear(of, &p, &(sinkproof_weight_rows){&w, 0, 1, NULL},
                                              &sets[own], 1));
                 sinkproof_planes_free(&p);
@@ -340,12 +340,12 @@ static void products_inside(void) {
         double sum = draw_from(&state, SINKPROOF_F32, 2), b = draw_from(&state, SINKPROOF_BF16, 1);
         double y = sinkproof_round(SINKPROOF_BF16, sinkproof_round(SINKPROOF_BF16, sum) + b);
         double at_once = sinkproof_round(SINKPROOF_BF16, sum + b);
-        sinkproof_rounding before = policy.at[SINKPROOF_AT_A2_PRODUCT];
+        sinkproof_rounding before = policy.at[AT_A2_PRODUCT];
         sinkproof_honest set = sinkproof_known(sum), direct = sinkproof_known(sum + b);
-        sinkproof_honest_finish(&s, SINKPROOF_AT_A2_PRODUCT, 1, &set);
+        sinkproof_honest_finish(&s, AT_A2_PRODUCT, 1, &set);
         set = sinkproof_honest_add(set, sinkproof_honest_bias(&s, before, 64, b));
-        sinkproof_honest_finish(&s, SINKPROOF_AT_A2, 1, &set);
-        sinkproof_honest_finish(&without, SINKPROOF_AT_A2, 1, &direct);
+        sinkproof_honest_finish(&s, AT_A2, 1, &set);
+        sinkproof_honest_finish(&without, AT_A2, 1, &direct);
         outside += !(y >= set.lo && y <= set.hi), single += set.lo == set.hi;
         convicted += !(y >= direct.lo && y <= direct.hi);
         fused += !(at_once >= set.lo && at_once <= set.hi);
@@ -359,7 +359,7 @@ static void products_inside(void) {
        convicted, runs);
     sinkproof_rounding optional = {SINKPROOF_BF16, true};
     sinkproof_honest open = sinkproof_honest_bias(&s, optional, 64, 1),
-                     fixed = sinkproof_honest_bias(&s, policy.at[SINKPROOF_AT_A2_PRODUCT], 64, 1);
+                     fixed = sinkproof_honest_bias(&s, policy.at[AT_A2_PRODUCT], 64, 1);
     double reach = sinkproof_gamma(64, 0x1p-24);
     ok(fixed.lo == 1 && fixed.hi == 1 && open.hi - 1 >= reach &&
            open.hi - 1 <= reach * 1.001 + 0x1p-120,

@@ -17,7 +17,7 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, size_t n, const floa
     sinkproof_honest a_k[TERMS], b_k[TERMS], y;
     for (size_t k = 0; k < n; k++)
         a_k[k] = sinkproof_known((double)a[k]), b_k[k] = sinkproof_known((double)b[k]);
-    sinkproof_planes p = sinkproof_planes_of(a_k, 1, n, n), q = sinkproof_planes_of(b_k, 1, n, n);
+    sinkproof_planes p = sinkproof_planes_new(a_k, 1, n, n), q = sinkproof_planes_new(b_k, 1, n, n);
     must(sinkproof_honest_products(s, &p, &q, NULL, NULL, &y, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     return y;
@@ -110,7 +110,7 @@ static void in_binary64(void) {
        "bound.overflow products beyond the largest float, in binary64: [%g, %g]", y.lo, y.hi);
     sinkproof_honest w_k[2] = {sinkproof_known(DBL_MAX), sinkproof_known(-DBL_MAX)}, out;
     const sinkproof_honest v_k[2] = {sinkproof_known(1), sinkproof_known(1)};
-    sinkproof_planes p = sinkproof_planes_of(w_k, 1, 2, 2), q = sinkproof_planes_of(v_k, 1, 2, 2);
+    sinkproof_planes p = sinkproof_planes_new(w_k, 1, 2, 2), q = sinkproof_planes_new(v_k, 1, 2, 2);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     ok(out.lo == -INFINITY && out.hi == INFINITY,
@@ -129,8 +129,8 @@ static void norms(const sinkproof_setting *s) {
             x_d[i] = sinkproof_known((double)x[i]), sum += x[i] * x[i];
         }
         float root = 1 / sqrtf(sum / TERMS + 1e-5f);
-        sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){TERMS, scale_d, 1e-5}, x_d,
-                                 y_d, &common);
+        sinkproof_honest_rmsnorm(s, AT_A1, &(sinkproof_norm){TERMS, scale_d, 1e-5}, x_d, y_d,
+                                 &common);
         zeros += root == 0, numbers += root > 0;
         for (size_t i = 0; i < TERMS; i++) {
             double y = (double)(x[i] * 0x1p-20f * root);
@@ -257,16 +257,15 @@ static void behind(const sinkproof_setting *s) {
         x_k[N] = sinkproof_unknown(0); // of no row
         for (size_t k = 0; k < N; k++)
             y[k] = (float)draw_gauss(&state), y_k[k] = sinkproof_known((double)y[k]);
-        sinkproof_planes p = sinkproof_planes_of(x_k, 1, N, N);
-        sinkproof_planes q = sinkproof_planes_of(y_k, 1, N, N);
+        sinkproof_planes p = sinkproof_planes_new(x_k, 1, N, N);
+        sinkproof_planes q = sinkproof_planes_new(y_k, 1, N, N);
         must(sinkproof_honest_products(s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p), sinkproof_planes_free(&q);
         look(&of_sums, summed(N, x, y, r % 2 != 0, &most), &set);
 
         for (size_t k = 0; k < N; k++) square += x[k] * x[k];
         set_k[N] = sinkproof_known(9), common = 7;
-        sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){N, ones, 1e-5}, x_k, set_k,
-                                 &common);
+        sinkproof_honest_rmsnorm(s, AT_A1, &(sinkproof_norm){N, ones, 1e-5}, x_k, set_k, &common);
         for (size_t k = 0; k < N && isnan(square); k++) wrong += set_k[k].mid != 0 || common != 0;
         wrong += set_k[N].mid != 9;
         for (size_t k = 0; k < N; k++)
@@ -278,8 +277,8 @@ static void behind(const sinkproof_setting *s) {
 
         size_t n = 1 + draw_below(&state, N);
         float b = r % 3 == 0 ? -INFINITY : y[0], sum = weights_of(n, x, b, e);
-        must(sinkproof_honest_softmax(s, SINKPROOF_AT_A9, n, x_k, sinkproof_known((double)b), set_k,
-                                      &common));
+        must(
+            sinkproof_honest_softmax(s, AT_A9, n, x_k, sinkproof_known((double)b), set_k, &common));
         for (size_t j = 0; j < n; j++) look(&of_weights, e[j] / sum, &set_k[j]);
     }
     const seen *all[] = {&of_sums, &of_norms, &of_weights, &of_activations};

@@ -78,7 +78,7 @@ static void engines_inside(const char *policy_name, input_kind kind) {
     static sinkproof_honest x_k[MOST], y_k[MOST];
     static float y[MOST];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format stored = policy.at[SINKPROOF_AT_A1].format;
+    sinkproof_format stored = policy.at[AT_A1].format;
     uint64_t state = SEED + (uint64_t)kind;
     tally t = {0};
     for (size_t i = 0; i < 4; i++) {
@@ -88,8 +88,8 @@ static void engines_inside(const char *policy_name, input_kind kind) {
             fill(&state, kind, stored, d, x, scale);
             for (size_t k = 0; k < d; k++) x_k[k] = sinkproof_known(x[k]);
             double common;
-            sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){d, scale, EPS}, x_k,
-                                     y_k, &common);
+            sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){d, scale, EPS}, x_k, y_k,
+                                     &common);
             for (int e = 0; e < 12; e++) {
                 variant v = draw_variant(&state);
                 engine(&state, &v, policy.ulp[SINKPROOF_RSQRT], d, x, scale, y);
@@ -114,8 +114,7 @@ static void everything_up(void) {
         double x = (float)(1 - 0.02 * draw_unit(&state)), common;
         double scale = (float)(1 + 0.02 * draw_unit(&state));
         sinkproof_honest in = sinkproof_known(x), out;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){1, &scale, EPS}, &in, &out,
-                                 &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){1, &scale, EPS}, &in, &out, &common);
         variant v = {.order = FORWARD, .lean = i % 2 ? LEAN_UP : LEAN_DOWN};
         v.scale_first = i % 4 < 2;
         float y;
@@ -145,8 +144,7 @@ static void inputs_with_freedom(void) {
             if (own[k] > x_k[k].hi || own[k] < x_k[k].lo) own[k] = x[k];
         }
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k,
-                                 &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k, &common);
         for (int e = 0; e < 8; e++) {
             variant v = draw_variant(&state);
             engine(&state, &v, policy.ulp[SINKPROOF_RSQRT], D, own, scale, y);
@@ -181,8 +179,7 @@ static void truth_inside(void) {
                               .name = "scale"};
         for (size_t k = 0; k < D; k++) x_k[k] = sinkproof_known(x[k]), arb_set_d(in + k, x[k]);
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k,
-                                 &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k, &common);
         sinkproof_truth_rmsnorm(out, in, 1, &w, EPS, 200);
         for (size_t k = 0; k < D; k++) {
             outside += !set_holds(&y_k[k], out + k);
@@ -213,15 +210,14 @@ static void likely_set_holds(void) {
              scale);
         for (size_t k = 0; k < D; k++) x_k[k] = sinkproof_known(x[k]);
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k,
-                                 &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k, &common);
         variant v = draw_variant(&state);
         if (r % 3 == 0) v.order = FORWARD;
         engine(&state, &v, policy.ulp[SINKPROOF_RSQRT], D, x, scale, y);
         for (size_t k = 0; k < D; k++) {
             meet(&t, &y_k[k], y[k]);
             if (y_k[k].mid == 0) continue;
-            double radius = sinkproof_likely_radius(&y_k[k]);
+            double radius = likely_radius(&y_k[k]);
             worst = sinkproof_worst(worst, fabs(y[k] - y_k[k].mid) / radius);
             narrower = sinkproof_least(narrower, sinkproof_radius(&y_k[k]) / radius);
         }

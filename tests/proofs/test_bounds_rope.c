@@ -87,8 +87,8 @@ static double precise_frequency(const sinkproof_config *c, size_t i) {
 static void engine_table(uint64_t *state, const variant *v, const sinkproof_policy *policy,
                          const sinkproof_config *c, double position, double *c_p, double *s_p) {
     double concentration = c->rotation.factor > 1 ? 0.1 * log(c->rotation.factor) + 1 : 1;
-    bool precise = v->precise && is_optional(policy, SINKPROOF_AT_A4_ANGLE);
-    sinkproof_rounding at = policy->at[SINKPROOF_AT_A4_COS];
+    bool precise = v->precise && is_optional(policy, AT_A4_ANGLE);
+    sinkproof_rounding at = policy->at[AT_A4_COS];
     for (size_t p = 0; p < c->head_dim / 2; p++) {
         double angle =
             precise ? position * precise_frequency(c, p)
@@ -105,7 +105,7 @@ static void engine_table(uint64_t *state, const variant *v, const sinkproof_poli
 // a b + c d: products rounded as the policy says, or one of them fused into the sum.
 static double turned(const variant *v, const sinkproof_policy *policy, double a, double b, double c,
                      double d) {
-    sinkproof_rounding at = policy->at[SINKPROOF_AT_A4_PROD];
+    sinkproof_rounding at = policy->at[AT_A4_PROD];
     float ab = (float)a * (float)b, cd = (float)c * (float)d;
     bool keep = at.optional && v->keep_products;
     if (keep && v->fused) return fmaf((float)a, (float)b, cd);
@@ -124,7 +124,7 @@ static void engines_inside(const char *policy_name, const rope_shape *shape) {
     static double c_p[MOST], s_p[MOST];
     const sinkproof_config *config = &shape->config;
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format format = policy.at[SINKPROOF_AT_A4].format;
+    sinkproof_format format = policy.at[AT_A4].format;
     size_t d = config->head_dim, half = d / 2;
     sinkproof_setting s = sinkproof_setting_for(&policy, 1000 * d, STANDARD_RATE);
     uint64_t state = SEED;

@@ -56,8 +56,8 @@ static void draw_scores(const sinkproof_setting *s, scaling how, size_t d, opera
         draw_key(d, of, q, k, state);
         for (size_t i = 0; i < d; i++)
             q_d[i] = sinkproof_known((double)q[i]), k_d[i] = sinkproof_known((double)k[i]);
-        sinkproof_planes x = sinkproof_planes_of(q_d, 1, d, d);
-        sinkproof_planes y = sinkproof_planes_of(k_d, 1, d, d);
+        sinkproof_planes x = sinkproof_planes_new(q_d, 1, d, d);
+        sinkproof_planes y = sinkproof_planes_new(k_d, 1, d, d);
         must(sinkproof_honest_products(s, &x, &y, &terms, NULL, &set[j], 1));
         sinkproof_planes_free(&x), sinkproof_planes_free(&y);
         set[j] = sinkproof_honest_score(s, d, set[j]);

@@ -37,7 +37,7 @@ typedef struct engine {
 } engine;
 
 static float rounded(const sinkproof_policy *policy, sinkproof_point point, float x) {
-    return (float)sinkproof_round_at(policy, point, x);
+    return (float)round_at(policy, point, x);
 }
 
 // The exponential errs by as much as the policy declares, and leans as it likes.
@@ -49,7 +49,7 @@ static float exp_of(uint64_t *state, const sinkproof_policy *policy, leaning lea
 static float sigmoid_of(uint64_t *state, const sinkproof_policy *policy, const engine *e, float t) {
     leaning lean = (leaning)(draw(state) % LEANS);
     float x = exp_of(state, policy, lean, e->of_minus_t ? -t : fabsf(t));
-    if (!e->kept) x = rounded(policy, SINKPROOF_AT_M8_EXP, x);
+    if (!e->kept) x = rounded(policy, AT_M8_EXP, x);
     float part = 1 / (1 + x);
     if (e->of_minus_t) return part;
     return (t < 0) == !e->upside_down ? part : 1 - part;
@@ -62,13 +62,13 @@ static double run(uint64_t *state, const sinkproof_policy *policy, const engine 
     if (e->both_sides && g < -7) g = -7;
     if (!e->up_free) l = l > 7 ? 7 : l < -7 ? -7 : l;
     float alpha = (float)(e->alpha > 0 ? e->alpha : 1.702);
-    if (!e->alpha_kept) alpha = rounded(policy, SINKPROOF_AT_M8_ALPHA, alpha);
-    float t = rounded(policy, SINKPROOF_AT_M8_SCALED, alpha * g);
+    if (!e->alpha_kept) alpha = rounded(policy, AT_M8_ALPHA, alpha);
+    float t = rounded(policy, AT_M8_SCALED, alpha * g);
     if (e->half_argument) t = t / 2;
-    float sigmoid = rounded(policy, SINKPROOF_AT_M8_SIGMOID, sigmoid_of(state, policy, e, t));
-    float swish = rounded(policy, SINKPROOF_AT_M8_SWISH, g * sigmoid);
-    float one_up = e->no_one ? l : rounded(policy, SINKPROOF_AT_M8_UP, l + 1);
-    return sinkproof_round_at(policy, SINKPROOF_AT_M8, swish * one_up);
+    float sigmoid = rounded(policy, AT_M8_SIGMOID, sigmoid_of(state, policy, e, t));
+    float swish = rounded(policy, AT_M8_SWISH, g * sigmoid);
+    float one_up = e->no_one ? l : rounded(policy, AT_M8_UP, l + 1);
+    return round_at(policy, AT_M8, swish * one_up);
 }
 
 // `runs` of an engine that computes under one policy, within the sets of another.
@@ -76,7 +76,7 @@ static tally met(const char *computed, const char *judged, const engine *e, size
     sinkproof_policy own = policy_named(computed), other = policy_named(judged);
     sinkproof_config config = released();
     sinkproof_setting s = sinkproof_setting_for(&other, runs, STANDARD_RATE);
-    sinkproof_format format = own.at[SINKPROOF_AT_M8].format;
+    sinkproof_format format = own.at[AT_M8].format;
     uint64_t state = SEED;
     tally t = {.floor = 0x1p-120};
     for (size_t i = 0; i < runs; i++) {
@@ -149,7 +149,7 @@ static void mistakes_under_mlx(void) {
 // ---- every end --------------------------------------------------------------------------------
 
 static real stored(const sinkproof_policy *policy, real x) {
-    return sinkproof_round_at(policy, SINKPROOF_AT_M8_EXP, (double)x);
+    return round_at(policy, AT_M8_EXP, (double)x);
 }
 
 // With alpha = 1, up = 0 and nothing else rounded: y = t sigma, sigma of the two ends of e^|t|.
@@ -159,8 +159,8 @@ static void ends(void) {
     sinkproof_policy policy = real_policy("definition");
     sinkproof_config config = released();
     config.swiglu.alpha = 1, config.swiglu.limit = 1e9;
-    policy.at[SINKPROOF_AT_M8_SWISH].format = SINKPROOF_F64; // no other order of the products
-    policy.at[SINKPROOF_AT_M8_EXP].format = SINKPROOF_BF16;
+    policy.at[AT_M8_SWISH].format = SINKPROOF_F64; // no other order of the products
+    policy.at[AT_M8_EXP].format = SINKPROOF_BF16;
     sinkproof_setting s = setting(&policy);
     const real u = 0x1p-24L, g = gamma_of(2, u), lost = 0x1p-1022L;
     for (int i = 0; i < 4000; i++) {

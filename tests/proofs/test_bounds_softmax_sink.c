@@ -52,7 +52,7 @@ static variant draw_variant(uint64_t *state, const sinkproof_policy *policy) {
     static const size_t steps[] = {1, 1, 2, 16, 64, 128};
     uint64_t w = draw(state);
     bool generic = sinkproof_policy_admits(policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
-    sinkproof_rounding max = policy->at[SINKPROOF_AT_A9_MAX];
+    sinkproof_rounding max = policy->at[AT_A9_MAX];
     return (variant){.order = (summation)(w % ORDERS),
                      .lean = (leaning)(w >> 8) % LEANS,
                      .reciprocal = w >> 16 & 1,
@@ -77,8 +77,7 @@ static float two_pass(uint64_t *state, const variant *v, const sinkproof_policy 
     for (size_t j = 0; j <= n; j++) m = fmaxf(m, z[j]);
     for (size_t j = 0; j <= n; j++) {
         float t = z[j] - m;
-        if (v->subtract_in_storage)
-            t = (float)sinkproof_round(policy->at[SINKPROOF_AT_A9_MAX].format, t);
+        if (v->subtract_in_storage) t = (float)sinkproof_round(policy->at[AT_A9_MAX].format, t);
         e[j] = exp_of(state, v, t);
     }
     return engine_sum(state, v->order, n + 1, e);
@@ -132,7 +131,7 @@ static void engines_inside(const char *policy_name, score_kind kind) {
     static float z_f[MOST + 1], alpha[MOST + 1];
     static sinkproof_honest z_k[MOST], a_k[MOST + 1];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format format = policy.at[SINKPROOF_AT_A6].format;
+    sinkproof_format format = policy.at[AT_A6].format;
     uint64_t state = SEED + (uint64_t)kind;
     tally t = {.floor = 0x1p-120};
     for (size_t i = 0; i < 5; i++) {
@@ -144,14 +143,13 @@ static void engines_inside(const char *policy_name, score_kind kind) {
             b = sinkproof_round(format, b);
             for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
             z_f[n] = (float)b;
-            must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k,
-                                          &common));
+            must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_known(b), a_k, &common));
             for (int e = 0; e < 8; e++) {
                 variant v = draw_variant(&state, &policy);
                 if (v.online && v.block == 1 && n > 1000 && e > 1) v.block = 64; // n^2 rescalings
                 engine(&state, &v, &policy, n, z_f, alpha);
                 for (size_t j = 0; j <= n; j++)
-                    meet(&t, &a_k[j], stored(&policy, SINKPROOF_AT_A9, alpha[j], e % 2));
+                    meet(&t, &a_k[j], stored(&policy, AT_A9, alpha[j], e % 2));
             }
         }
     }
@@ -166,7 +164,7 @@ static void router_weights(const char *policy_name) {
     static float z_f[MOST + 1], w[MOST + 1];
     static sinkproof_honest z_k[MOST], w_k[MOST + 1];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format format = policy.at[SINKPROOF_AT_M2].format;
+    sinkproof_format format = policy.at[AT_M2].format;
     sinkproof_setting s = sinkproof_setting_for(&policy, 4000, STANDARD_RATE);
     uint64_t state = SEED + 30;
     tally t = {.floor = 0x1p-120};
@@ -176,14 +174,12 @@ static void router_weights(const char *policy_name) {
         fill(&state, (score_kind)(r % SCORES), format, n, z);
         for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
         z_f[n] = -INFINITY;
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_M4, n, z_k, sinkproof_known(-INFINITY), w_k,
-                                      &common));
+        must(sinkproof_honest_softmax(&s, AT_M4, n, z_k, sinkproof_known(-INFINITY), w_k, &common));
         for (int e = 0; e < 8; e++) {
             variant v = draw_variant(&state, &policy);
             v.online = v.subtract_in_storage = false;
             engine(&state, &v, &policy, n, z_f, w);
-            for (size_t j = 0; j < n; j++)
-                meet(&t, &w_k[j], stored(&policy, SINKPROOF_AT_M4, w[j], e % 2));
+            for (size_t j = 0; j < n; j++) meet(&t, &w_k[j], stored(&policy, AT_M4, w[j], e % 2));
         }
     }
     char what[80];
@@ -212,8 +208,7 @@ static void scores_with_freedom(void) {
             if (own[j] > z_k[j].hi || own[j] < z_k[j].lo) own[j] = (float)z[j];
         }
         own[N] = (float)b;
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, N, z_k, sinkproof_known(b), a_k,
-                                      &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, N, z_k, sinkproof_known(b), a_k, &common));
         for (int e = 0; e < 4; e++) {
             variant v = draw_variant(&state, &policy);
             engine(&state, &v, &policy, N, own, alpha);
@@ -233,7 +228,7 @@ static void weighted_values(const char *policy_name) {
     static float z_f[N + 1], e[N + 1], value[N];
     static sinkproof_honest z_k[N], a_k[N + 1], v_k[D * N], out[D];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format format = policy.at[SINKPROOF_AT_A6].format;
+    sinkproof_format format = policy.at[AT_A6].format;
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * D, STANDARD_RATE);
     uint64_t state = SEED + 41;
     tally t = {0};
@@ -244,14 +239,13 @@ static void weighted_values(const char *policy_name) {
         for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
         for (size_t k = 0; k < D * n; k++) v_k[k] = sinkproof_known(draw_from(&state, format, 1));
         z_f[n] = (float)b;
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k,
-                                      &common));
-        sinkproof_planes p = sinkproof_planes_of(a_k, 1, n, n);
-        sinkproof_planes q = sinkproof_planes_of(v_k, D, n, n);
+        must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_known(b), a_k, &common));
+        sinkproof_planes p = sinkproof_planes_new(a_k, 1, n, n);
+        sinkproof_planes q = sinkproof_planes_new(v_k, D, n, n);
         must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, D));
         sinkproof_planes_free(&p), sinkproof_planes_free(&q);
         for (size_t d = 0; d < D; d++) {
-            out[d] = sinkproof_honest_at(&s, SINKPROOF_AT_A11, sinkproof_honest_inside(&s, out[d]));
+            out[d] = sinkproof_honest_at(&s, AT_A11, sinkproof_honest_inside(&s, out[d]));
             for (size_t j = 0; j < n; j++) value[j] = (float)v_k[d * n + j].mid;
             variant v = draw_variant(&state, &policy);
             v.rescaled_numerators = true;
@@ -262,10 +256,10 @@ static void weighted_values(const char *policy_name) {
                 o = engine_dot(&state, v.order, v.reciprocal, n, e, value, NULL, false) / sum;
             } else {
                 for (size_t j = 0; j < n; j++)
-                    e[j] = (float)stored(&policy, SINKPROOF_AT_A9, e[j] / sum, r % 2);
+                    e[j] = (float)stored(&policy, AT_A9, e[j] / sum, r % 2);
                 o = engine_dot(&state, v.order, v.reciprocal, n, e, value, NULL, false);
             }
-            meet(&t, &out[d], sinkproof_round(policy.at[SINKPROOF_AT_A11].format, o));
+            meet(&t, &out[d], sinkproof_round(policy.at[AT_A11].format, o));
         }
     }
     inside_ok(&t, "bound.value", policy_name);
@@ -291,8 +285,7 @@ static void truth_inside(void) {
         fill(&state, (score_kind)(r % SCORES), r % 2 ? SINKPROOF_F32 : SINKPROOF_F64, n, z);
         for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), arb_set_d(z_b + j, z[j]);
         arb_set_d(sink, b);
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_k, sinkproof_known(b), a_k,
-                                      &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_known(b), a_k, &common));
         sinkproof_truth_softmax_sink(a_b, a_b + n, z_b, n, sink, 300);
         for (size_t j = 0; j <= n; j++) {
             outside += !set_holds(&a_k[j], a_b + j);
@@ -325,15 +318,14 @@ static void likely_set_holds(bool online, sinkproof_format format) {
             for (size_t j = 0; j < N; j++) z[j] = sinkproof_round(format, z[j] / 30);
         for (size_t j = 0; j < N; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
         z_f[N] = (float)b;
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, N, z_k, sinkproof_known(b), a_k,
-                                      &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, N, z_k, sinkproof_known(b), a_k, &common));
         variant v = draw_variant(&state, &policy);
         v.online = online;
         if (r % 2) v.order = FORWARD;
         engine(&state, &v, &policy, N, z_f, alpha);
         for (size_t j = 0; j <= N; j++) {
             meet(&t, &a_k[j], alpha[j]);
-            double radius = sinkproof_likely_radius(&a_k[j]);
+            double radius = likely_radius(&a_k[j]);
             worst = sinkproof_worst(worst, fabs(alpha[j] - a_k[j].mid) / radius);
             narrower = sinkproof_least(narrower, sinkproof_radius(&a_k[j]) / radius);
         }

@@ -52,7 +52,7 @@ static variant draw_variant(uint64_t *state, const sinkproof_policy *policy) {
     uint64_t w = draw(state);
     return (variant){.form = (association)(w % FORMS),
                      .lean = (leaning)((w >> 8) % LEANS),
-                     .exact_alpha = (w >> 16 & 1) && policy->at[SINKPROOF_AT_M8_ALPHA].optional,
+                     .exact_alpha = (w >> 16 & 1) && policy->at[AT_M8_ALPHA].optional,
                      .reciprocal = w >> 17 & 1,
                      .declared = policy->ulp[SINKPROOF_EXP],
                      .keep = (int)(w >> 32)};
@@ -61,7 +61,7 @@ static variant draw_variant(uint64_t *state, const sinkproof_policy *policy) {
 static float stored(const sinkproof_policy *policy, const variant *v, sinkproof_point point,
                     float x) {
     sinkproof_rounding at = policy->at[point];
-    bool keep = at.optional && (v->keep >> (point - SINKPROOF_AT_M8_ALPHA) & 1);
+    bool keep = at.optional && (v->keep >> (point - AT_M8_ALPHA) & 1);
     return keep ? x : (float)sinkproof_round(at.format, x);
 }
 
@@ -88,9 +88,9 @@ static double engine(uint64_t *state, const variant *v, const sinkproof_policy *
                      double alpha, float gate, float up) {
     float g = gate > 7 ? 7 : gate, l = up > 7 ? 7 : up < -7 ? -7 : up;
     float t = v->exact_alpha ? (float)(alpha * (double)g) : (float)alpha * g;
-    t = stored(policy, v, SINKPROOF_AT_M8_SCALED, t);
+    t = stored(policy, v, AT_M8_SCALED, t);
     float e = exp_of(state, v, -t);
-    bool open = policy->at[SINKPROOF_AT_M8_SWISH].optional;
+    bool open = policy->at[AT_M8_SWISH].optional;
     double y;
     if (open && v->form >= UP_FIRST) {
         y = one_expression(v, g, l, e);
@@ -102,12 +102,12 @@ static double engine(uint64_t *state, const variant *v, const sinkproof_policy *
             float grown = v->form == EXP_OVER && t < 0 ? exp_of(state, v, t) : 0;
             float sigmoid =
                 v->form == EXP_OVER && t < 0 ? over(v, grown, 1 + grown) : over(v, 1, 1 + e);
-            swish = g * stored(policy, v, SINKPROOF_AT_M8_SIGMOID, sigmoid);
+            swish = g * stored(policy, v, AT_M8_SIGMOID, sigmoid);
         }
-        swish = stored(policy, v, SINKPROOF_AT_M8_SWISH, swish);
-        y = swish * stored(policy, v, SINKPROOF_AT_M8_UP, l + 1);
+        swish = stored(policy, v, AT_M8_SWISH, swish);
+        y = swish * stored(policy, v, AT_M8_UP, l + 1);
     }
-    return sinkproof_round(policy->at[SINKPROOF_AT_M8].format, y);
+    return sinkproof_round(policy->at[AT_M8].format, y);
 }
 
 // ---- inside under every policy ------------------------------------------------------------------
@@ -116,7 +116,7 @@ static void engines_inside(const char *policy_name, bool only_steps) {
     enum { DRAWS = 25000 };
     sinkproof_config config = released();
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format format = policy.at[SINKPROOF_AT_M8].format;
+    sinkproof_format format = policy.at[AT_M8].format;
     sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
     uint64_t state = SEED;
     tally by_form[FORMS];

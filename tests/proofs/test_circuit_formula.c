@@ -294,7 +294,7 @@ static void near(distance *d, real beyond, real room, real rounds) {
 static void compare_delta(distance *d, const sinkproof_circuit *derived, const stated *s) {
     for (int l = 0; l < LAYERS; l++)
         for (int i = 0; i < N; i++) {
-            sinkproof_circuit_weight found = sinkproof_circuit_delta(derived, (size_t)l, (size_t)i);
+            sinkproof_circuit_weight found = circuit_delta(derived, (size_t)l, (size_t)i);
             real lo = 0, hi = 0, size = 0;
             for (int h = 0; h < HEADS; h++) {
                 lo += s->lo[l][h][i], hi += s->hi[l][h][i];
@@ -440,7 +440,7 @@ static void test_stretch(uint64_t *state) {
             for (int i = 0; i < rows * cols; i++)
                 x[i] = (float)draw_below(state, 16) - 8, arb_set_d(a + i, x[i]);
             for (int k = 0; k < 3; k++)
-                sinkproof_truth_operator_norm(norm + k, a, (size_t)rows, (size_t)cols, given[k]);
+                truth_operator_norm(norm + k, a, (size_t)rows, (size_t)cols, given[k]);
             real right = stretch(x, rows, cols);
             double found = arf_get_d(arb_midref(norm + 1), ARF_RND_NEAR);
             double off = (double)(fabsl(found - right) / (0x1p-52L * (right + (right == 0))));

@@ -45,7 +45,7 @@ static void honest_row(uint64_t *state, law_kind kind, const sinkproof_setting *
             v[i] += declared * y;
         }
         if (kind == STEPS || kind == STEPS_COMMON) {
-            x[i] = sinkproof_honest_at(s, SINKPROOF_AT_A4, x[i]);
+            x[i] = sinkproof_honest_at(s, AT_A4, x[i]);
             v[i] = sinkproof_round(SINKPROOF_BF16, v[i]);
         }
     }
@@ -143,8 +143,8 @@ static sinkproof_drift_result judged_product(uint64_t *state, product *p, bool t
                                              bool exact_order, double rate) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE);
-    sinkproof_planes x = sinkproof_planes_of(p->x_k, N_X, K, K);
-    sinkproof_planes w = sinkproof_planes_of(p->w_k, N_W, K, K);
+    sinkproof_planes x = sinkproof_planes_new(p->x_k, N_X, K, K);
+    sinkproof_planes w = sinkproof_planes_new(p->w_k, N_W, K, K);
     must(sinkproof_honest_products(&s, &x, &w, NULL, NULL, p->y, N_W));
     sinkproof_planes_free(&x), sinkproof_planes_free(&w);
     sinkproof_drift drift = {0};
@@ -153,7 +153,7 @@ static sinkproof_drift_result judged_product(uint64_t *state, product *p, bool t
     for (size_t i = 0; i < N_X; i++) {
         for (size_t r = 0; r < N_W; r++) {
             sinkproof_honest *y = &p->y[i * N_W + r];
-            *y = sinkproof_honest_at(&s, SINKPROOF_AT_A2, sinkproof_honest_inside(&s, *y));
+            *y = sinkproof_honest_at(&s, AT_A2, sinkproof_honest_inside(&s, *y));
             const float *a = p->x + i * K, *b = p->w + r * K;
             v[r] = truncating ? truncating_dot(K, a, b)
                               : engine_dot(state, order, r % 2, K, a, b, NULL, false);
@@ -235,8 +235,7 @@ static sinkproof_drift_result judged_norm(uint64_t *state, summation order, floa
         x[11] *= outlier;
         for (size_t i = 0; i < D; i++) x_k[i] = sinkproof_known(x[i]);
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){D, scale, 1e-5}, x_k, y_k,
-                                 &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){D, scale, 1e-5}, x_k, y_k, &common);
         norm_engine(state, order, eps, x, scale, y);
         sinkproof_drift_row(&drift, D, y, y_k, common, (double)r / (double)rows);
     }

@@ -7,7 +7,7 @@
 // are exact.
 #include "tests/shared/stated.h"
 
-enum { BINS = SINKPROOF_DRIFT_BINS, OFFSET = 1, LARGE = 6, FIRST_QUARTER = 10 };
+enum { BINS = DRIFT_BINS, OFFSET = 1, LARGE = 6, FIRST_QUARTER = 10 };
 
 // An element with a variance and nothing else open.
 static sinkproof_honest element(double mid, double likely, double spread) {
@@ -32,7 +32,7 @@ static void what_is_free(void) {
         sinkproof_honest x = element(4, 1, spreads[i]);
         double v = 4.5;
         sinkproof_drift drift = of_row(1, &v, &x, 0, 0);
-        const sinkproof_drift_bin *all = &drift.bins[0], *offset = &drift.bins[OFFSET];
+        const drift_bin *all = &drift.bins[0], *offset = &drift.bins[OFFSET];
         wrong += all->elements != open || offset->elements != open || drift.n_rows != open;
         wrong += all->weight != (open ? 16 / spreads[i] : 0) || all->jumps != open;
         wrong += offset->weight != (open ? 1 / spreads[i] : 0);
@@ -99,7 +99,7 @@ static void places(void) {
         sinkproof_honest x = element(1, 1, 1);
         double v = 1.5;
         sinkproof_drift drift = of_row(1, &v, &x, 0, place[i]);
-        for (int q = 0; q < SINKPROOF_QUARTERS; q++) {
+        for (int q = 0; q < SPREAD_QUARTERS; q++) {
             wrong += drift.bins[FIRST_QUARTER + q].elements != (q == want[i]);
             wrong += drift.spread[q].mean != (q == want[i]);
         }
@@ -128,7 +128,7 @@ static void many_rows(void) {
     wrong += whole.n_rows != ROWS || blocks.n_rows != ROWS || whole.failed || blocks.failed;
     for (size_t i = 0; wrong == 0 && i < ROWS; i++) {
         sinkproof_honest x = element(1 + (double)i * 0x1p-10, 1, 1);
-        wrong += whole.rows[i].key != sinkproof_row_key(1, &x);
+        wrong += whole.rows[i].key != alike_row_key(1, &x);
         wrong += blocks.rows[i].key != whole.rows[i].key;
         wrong += whole.rows[i].model != (float)(1 + (double)i * 0x1p-10);
         wrong += whole.rows[i].seen != (float)(0.5 * (1 + (double)i * 0x1p-10));
@@ -147,7 +147,7 @@ static void many_rows(void) {
 
 // ---- judgement ---------------------------------------------------------------------------------
 
-static sinkproof_drift_result judged(const sinkproof_drift_bin *bins, size_t n, sinkproof_row *rows,
+static sinkproof_drift_result judged(const drift_bin *bins, size_t n, sinkproof_row *rows,
                                      double rate) {
     sinkproof_drift drift = {.n_rows = n, .room = n, .rows = rows};
     memcpy(drift.bins, bins, sizeof drift.bins);
@@ -168,15 +168,15 @@ static void classes_in_bins(void) {
         int b = i / 8;
         bool jumps = i & 1, larger = i >> 1 & 1;
         double rate = i >> 2 & 1 ? 1e-9 : 0.5;
-        sinkproof_drift_bin bins[BINS] = {{0}};
-        bins[b] = (sinkproof_drift_bin){.sum = -80,
-                                        .weight = 640,
-                                        .model = larger ? 3 : 300,
-                                        .seen = larger ? 450 : 5,
-                                        .bias = 2,
-                                        .squares = 40,
-                                        .jumps = jumps,
-                                        .elements = 5};
+        drift_bin bins[BINS] = {{0}};
+        bins[b] = (drift_bin){.sum = -80,
+                              .weight = 640,
+                              .model = larger ? 3 : 300,
+                              .seen = larger ? 450 : 5,
+                              .bias = 2,
+                              .squares = 40,
+                              .jumps = jumps,
+                              .elements = 5};
         sinkproof_drift_result r = judged(bins, 4, rows, rate);
         real v = bins[b].model * (b == 0 ? model : 3), s = bins[b].seen * (b == 0 ? seen : 3);
         real odds = logl(2 * BINS) - logl(rate);
@@ -194,8 +194,8 @@ static void classes_in_bins(void) {
 
 static void equal_bins(void) {
     size_t wrong = 0;
-    sinkproof_drift_bin bins[BINS] = {{0}};
-    const sinkproof_drift_bin some = {.sum = 1, .weight = 4, .model = 4, .elements = 1};
+    drift_bin bins[BINS] = {{0}};
+    const drift_bin some = {.sum = 1, .weight = 4, .model = 4, .elements = 1};
     bins[3] = bins[5] = bins[9] = some;
     wrong += judged(bins, 0, NULL, 0.5).bin != 3;
     bins[0] = some, bins[0].sum = 0; // without an error: a gain, of 0
@@ -216,7 +216,7 @@ static void equal_bins(void) {
 static void no_power(void) {
     size_t wrong = 0;
     for (int i = 0; i < 2; i++) {
-        sinkproof_drift_bin bins[BINS] = {{.sum = 1, .weight = 8, .model = 1, .seen = 1}};
+        drift_bin bins[BINS] = {{.sum = 1, .weight = 8, .model = 1, .seen = 1}};
         bins[0].jumps = true, bins[0].elements = 8, bins[0].squares = i ? 64 : 0x1p-4;
         sinkproof_drift_result r = judged(bins, 0, NULL, 0.5);
         wrong += isfinite(r.smallest) == (i == 1) || !isfinite(r.limit);

@@ -8,7 +8,7 @@
 static const uint64_t SEED = 20260117;
 enum { MOST = 12, DRAWS = 400 };
 
-enum { ROWS = 8, BINS = SINKPROOF_DRIFT_BINS };
+enum { ROWS = 8, BINS = DRIFT_BINS };
 typedef struct bin {
     real sum, weight, model, seen, bias, squares;
     bool jumps;
@@ -35,7 +35,7 @@ static void drift_row(bin *bins, size_t n, const double *v, const sinkproof_hone
             double c = x[i].mid;
             if (c == 0 || x[i].spread == 0 || !belongs(b, c, largest, where)) continue;
             real g = b == 1 ? 1 : c, d = (real)v[i] - c, w = g * g / x[i].spread;
-            real reach = sinkproof_likely_radius(&x[i]);
+            real reach = likely_radius(&x[i]);
             sum += d * g / x[i].spread, weight += w, shared += g * c / x[i].spread;
             bins[b].bias += x[i].bias * fabsl(g) / x[i].spread;
             bins[b].jumps |=
@@ -96,7 +96,7 @@ static void drift(void) {
             bin was = bins[0];
             sinkproof_drift_row(&found, n, v, x, common, where);
             drift_row(bins, n, v, x, common, where);
-            keys[row] = sinkproof_row_key(n, x);
+            keys[row] = alike_row_key(n, x);
             model_i[row] = bins[0].model - was.model, seen_i[row] = bins[0].seen - was.seen;
             squares_i[row] = bins[0].squares - was.squares;
         }
@@ -111,7 +111,7 @@ static void drift(void) {
              least = INFINITY;
         int which = -1;
         for (int b = 0; b < BINS; b++) {
-            const sinkproof_drift_bin *f = &found.bins[b];
+            const drift_bin *f = &found.bins[b];
             const real w = bins[b].weight, terms = 8 * (real)(ROWS * n) + 40;
             near(&d, f->weight, w, w, terms), near(&d, f->bias, bins[b].bias, bins[b].bias, terms);
             near(&d, f->model, bins[b].model, bins[b].model, terms);

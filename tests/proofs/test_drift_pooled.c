@@ -76,7 +76,7 @@ static void formula(void) {
         near(&d, r.gain, s.sum / s.weight, limit, 8 * LAYERS * ROWS * COLS);
         other += r.bin != 0 || r.alike != 1;
         for (size_t l = 0; l < LAYERS; l++) {
-            const sinkproof_drift_bin *all = &drift[l].bins[0];
+            const drift_bin *all = &drift[l].bins[0];
             other += sinkproof_drift_gain(&drift[l], 0) != all->sum / all->weight;
         }
         other += sinkproof_drift_gain(&drift[0], -1) != 0;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef sinkproof_edge_side side;
+typedef edge_side side;
 enum { N = SINKPROOF_EDGE_N, HIDDEN = SINKPROOF_EDGE_HIDDEN, DIM = SINKPROOF_EDGE_DIM };
 enum { WEIGHTS = HIDDEN * DIM };
 

@@ -51,21 +51,21 @@ static void mpfr(void) {
     for (size_t k = 0; sinkproof_identity_at(k) != NULL; k++) {
         const sinkproof_identity *identity = sinkproof_identity_at(k);
         bool mass = strcmp(identity->id, "sink.mass") == 0;
-        bool gate = strcmp(identity->id, "sink.gate") == 0 && identity->size == SINKPROOF_BALL_ONE;
+        bool gate = strcmp(identity->id, "sink.gate") == 0 && identity->size == BALL_ONE;
         for (uint64_t number = 0; (mass || gate) && number < INSTANCES; number++) {
             sinkproof_ball_ranges ranges = {0, 0, 300, NAN};
             sinkproof_ball_instance m = sinkproof_ball_draw(ranges, SEED, number);
-            mpfr_ptr out = sinkproof_mpfr_vector(2, 512);
-            sinkproof_mpfr_mass_and_gate(out, &m, 512);
+            mpfr_ptr out = truth_mpfr_vector(2, 512);
+            truth_mpfr_mass_and_gate(out, &m, 512);
             identity->left(sides, &m, 128);
             identity->right(sides + 1, &m, 128);
             arf_set_mpfr(arb_midref(x), out + (gate ? 1 : 0));
-            double own = sinkproof_identity_allowed_log2(identity, &m, 512);
+            double own = identity_allowed_log2(identity, &m, 512);
             mag_zero(arb_radref(x));
             arb_add_error_2exp_si(x, (slong)ceil(own));
             inside += arb_overlaps(sides, x) && arb_overlaps(sides + 1, x);
             tried++;
-            sinkproof_mpfr_vector_free(out, 2);
+            truth_mpfr_vector_free(out, 2);
             sinkproof_ball_clear(&m);
         }
     }
@@ -76,7 +76,7 @@ static void mpfr(void) {
 }
 
 // Planted mistakes: a side off by 2^-40 of itself, and a side with too wide a ball.
-static sinkproof_ball_side planted;
+static ball_side_fn planted;
 static void off_a_little(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     planted(out, m, bits);
     arb_t t;

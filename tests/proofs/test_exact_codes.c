@@ -351,7 +351,7 @@ static size_t apart_from_weights(const instance *m, row side, bool biased, ratio
 static void terms(void) {
     size_t products = 0, heads = 0, all = 0, without = 0;
     for (uint64_t number = 0; number < INSTANCES; number++) {
-        instance m = sinkproof_exact_draw(SINKPROOF_EXACT_LAYER, SEED, number);
+        instance m = exact_draw(SINKPROOF_EXACT_LAYER, SEED, number);
         const sinkproof_exact_statement *expand = statement("gpt2.expand", 0);
         const sinkproof_exact_statement *unsplit = statement("gpt2.unsplit", 0);
         row sides[2] = {expand->left(&m), expand->right(&m)};
@@ -366,7 +366,7 @@ static void terms(void) {
             for (size_t c = 0; c < m.hidden; c++)
                 heads += !mpq_equal(unsplit_sides[k].at[m.tokens + c], gamma_of(&m, c));
         }
-        instance n = sinkproof_exact_draw(SINKPROOF_EXACT_QK, SEED, number);
+        instance n = exact_draw(SINKPROOF_EXACT_QK, SEED, number);
         const sinkproof_exact_statement *sink = statement("terms.sink", 0);
         const sinkproof_exact_statement *zeroed = statement("terms.zeroed", 1);
         all += apart_from_weights(&n, sink->left(&n), true, n.e_sink.at[0]);
@@ -389,8 +389,8 @@ static void weights(void) {
     const sinkproof_exact_statement *literal = wrong_form("sink.stable");
     size_t apart = 0, one = 0, changed = 0;
     for (uint64_t number = 0; number < INSTANCES; number++) {
-        instance m = sinkproof_exact_draw(SINKPROOF_EXACT_ROW, SEED, number);
-        rational e_sink[SINKPROOF_EXACT_HEADS], sum = q_int(0), most = q_int(0);
+        instance m = exact_draw(SINKPROOF_EXACT_ROW, SEED, number);
+        rational e_sink[EXACT_HEADS], sum = q_int(0), most = q_int(0);
         for (size_t h = 0; h < m.heads; h++) e_sink[h] = m.e_sink.at[h];
         size_t seen = 0;
         for (size_t j = 0; j < m.tokens; j++) {

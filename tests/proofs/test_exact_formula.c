@@ -30,7 +30,7 @@ static void both_sides(const char *id, int which, formula stated) {
     const sinkproof_exact_statement *s = statement_of(id, which);
     size_t left = 0, right = 0;
     for (uint64_t number = 0; s != NULL && number < INSTANCES; number++) {
-        instance m = sinkproof_exact_draw(s->kind, SEED, number);
+        instance m = exact_draw(s->kind, SEED, number);
         row own = stated(&m);
         left += same(s->left(&m), own);
         right += same(s->right(&m), own);
@@ -128,7 +128,7 @@ static row whole_layer(const instance *m) {
 // k f + i of W2 belongs to entry i of z_k. Of equal ones the lower index is chosen.
 static row mixed(const instance *m) {
     size_t f = m->down_x.cols, c = m->w2.cols;
-    rational large[SINKPROOF_EXACT_EXPERTS], z = q_int(0);
+    rational large[EXACT_EXPERTS], z = q_int(0);
     for (size_t e = 0; e < m->experts; e++) {
         size_t before = 0;
         for (size_t o = 0; o < m->experts; o++) {
@@ -199,7 +199,7 @@ static void blocks(void) {
     const sinkproof_exact_statement *s = statement_of("q8.decode", 0);
     size_t left = 0, right = 0, count = 0;
     for (uint64_t t = 0; t < s->codes; t += 3, count++) {
-        instance m = sinkproof_exact_draw(s->kind, SEED, t);
+        instance m = exact_draw(s->kind, SEED, t);
         double d = half((unsigned)(t % 31 * 1024 + t / 31 + t % 2 * 32768));
         long first = (long)(37 * t % 256), last = (long)((37 * t + 131) % 256);
         row own = row_zero(6); // each a value, and 0: a number
@@ -246,7 +246,7 @@ static void unchanged(const char *id) {
     const sinkproof_exact_statement *s;
     for (int which = 0; (s = statement_of(id, which)) != NULL; which++)
         for (uint64_t number = 0; number < INSTANCES; number++) {
-            instance m = sinkproof_exact_draw(s->kind, SEED, number);
+            instance m = exact_draw(s->kind, SEED, number);
             numbers before = numbers_of(&m);
             for (int side = 0; side < 2; side++) {
                 (side == 0 ? s->left : s->right)(&m);

@@ -32,7 +32,7 @@ int main(void) {
                sinkproof_identity_grid(n, lengths, SINKS, sinks, 300, SEED, precisions[p]));
     for (size_t p = 0; p < 2; p++)
         report("every length", precisions[p], (size_t)SINKS * MOST,
-               sinkproof_identity_every(MOST, SINKS, sinks, 300, SEED, precisions[p]));
+               identity_every(MOST, SINKS, sinks, 300, SEED, precisions[p]));
     flint_cleanup();
     return tap_done();
 }

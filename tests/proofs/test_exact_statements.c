@@ -45,14 +45,14 @@ static void wrong_forms(void) {
 
 // The planted mistakes: the last entry of the right side is off by one part in a million, or has
 // the wrong sign.
-static sinkproof_exact_side planted;
-static row off_a_little(const sinkproof_exact_instance *m) {
+static exact_side_fn planted;
+static row off_a_little(const exact_instance *m) {
     row r = planted(m), copy = row_zero(r.n);
     for (size_t k = 0; k < r.n; k++) copy.at[k] = r.at[k];
     copy.at[r.n - 1] = q_add(r.at[r.n - 1], q_frac(1, 1000000));
     return copy;
 }
-static row wrong_sign(const sinkproof_exact_instance *m) {
+static row wrong_sign(const exact_instance *m) {
     return row_scale(q_int(-1), planted(m));
 }
 

@@ -54,7 +54,7 @@ static void inventory(void) {
         strangers += stated(e->id) == NULL, registered++;
     for (size_t k = 0; (i = sinkproof_identity_at(k)) != NULL; k++)
         strangers += stated(i->id) == NULL, registered++;
-    for (size_t k = 0; (c = sinkproof_verify_check_at(k)) != NULL; k++) {
+    for (size_t k = 0; (c = verify_check_at(k)) != NULL; k++) {
         const verify_statement *s = stated(c->id);
         strangers += s == NULL || strchr("BE", c->letter) == NULL, registered++;
     }
@@ -120,16 +120,16 @@ static void sides_of_a_set(void) {
     sinkproof_honest set = {.lo = 0.5, .hi = 9, .mid = 1}, elsewhere = {.lo = 2, .hi = 9, .mid = 3};
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
         verify_measure m = {.bound = NULL};
-        sinkproof_verify_compare(&m, truth, &set, &table[k].value, 1);
+        verify_add_set_values(&m, truth, &set, &table[k].value, 1);
         ok(m.values == 1 && m.wrong == table[k].wrong && m.worst == table[k].worst,
            "verify: %s, %g: wrong=%zu expected=%zu, %g of its room, expected %g", table[k].what,
            table[k].value, m.wrong, table[k].wrong, m.worst, table[k].worst);
     }
     verify_measure m = {.bound = NULL};
-    sinkproof_verify_compare(&m, truth, &elsewhere, &elsewhere.mid, 1);
+    verify_add_set_values(&m, truth, &elsewhere, &elsewhere.mid, 1);
     ok(m.wrong == 1, "verify: a set without the truth is wrong");
     m = (verify_measure){.bound = NULL};
-    sinkproof_verify_put(&m, 0, NAN), sinkproof_verify_put(&m, NAN, 1);
+    verify_add_comparison(&m, 0, NAN), verify_add_comparison(&m, NAN, 1);
     ok(m.wrong == 2, "verify: a bound or an error that is no number is wrong: %zu of 2", m.wrong);
     arb_clear(truth);
 }
@@ -143,14 +143,14 @@ static const sinkproof_exact_statement *exact_of(const char *id) {
     return NULL;
 }
 
-static sinkproof_exact_side exact_side;
-static row off_by_little(const sinkproof_exact_instance *m) {
+static exact_side_fn exact_side;
+static row off_by_little(const exact_instance *m) {
     row r = exact_side(m), copy = row_zero(r.n);
     for (size_t k = 0; k < r.n; k++) copy.at[k] = q_add(r.at[k], q_frac(1, 1000000000));
     return copy;
 }
 // Of each entry: 2^-50, or a quarter of a derivative, which is known to 2^-16 at 64 bits.
-static sinkproof_ball_side ball_side;
+static ball_side_fn ball_side;
 static slong ball_step;
 static void ball_off_by_little(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     ball_side(out, m, bits);

@@ -17,9 +17,9 @@ typedef struct found {
     double above; // the largest factor over its number
 } found;
 
-static bool factors_of(size_t k, const double *x_k, sinkproof_factors *f) {
-    must(sinkproof_factors_for(1, k, f));
-    return sinkproof_factors_row(f, 0, x_k);
+static bool factors_of(size_t k, const double *x_k, binary_factors *f) {
+    must(factors_allocate(1, k, f));
+    return factors_fill_row(f, 0, x_k);
 }
 
 static void keep(double *above, double share) {
@@ -34,7 +34,7 @@ static void meet_factor(found *all, float factor, real stated) {
 }
 
 static void meet_row(found *all, size_t k, const double *x_k) {
-    sinkproof_factors f;
+    binary_factors f;
     double largest = 0, least = INFINITY;
     for (size_t i = 0; i < k; i++) {
         double size = fabs(x_k[i]);
@@ -44,7 +44,7 @@ static void meet_row(found *all, size_t k, const double *x_k) {
     all->rows++;
     if (!factors_of(k, x_k, &f)) {
         all->scales++;
-        sinkproof_factors_free(&f);
+        factors_free(&f);
         return;
     }
     // The power of two above the largest, so that every part is below 1.
@@ -57,7 +57,7 @@ static void meet_row(found *all, size_t k, const double *x_k) {
         all->low += part == 0 && (f.size[i] != 0 || f.square[i] != 0);
         meet_factor(all, f.size[i], part), meet_factor(all, f.square[i], part * part);
     }
-    sinkproof_factors_free(&f);
+    factors_free(&f);
 }
 
 static void fill(uint64_t *state, size_t k, double *x_k) {
@@ -100,12 +100,12 @@ static void without(void) {
     for (size_t k = 1; k <= MOST; k += 3)
         for (size_t at = 0; at < k; at++)
             for (size_t i = 0; i < sizeof none / sizeof none[0]; i++, asked++) {
-                sinkproof_factors f;
+                binary_factors f;
                 fill(&state, k, x_k);
                 x_k[at] = none[i];
                 made += factors_of(k, x_k, &f);
                 made += f.least != INFINITY;
-                sinkproof_factors_free(&f);
+                factors_free(&f);
                 made += f.size != NULL || f.square != NULL || f.scale != NULL;
             }
     ok(asked > 0 && made == 0, "%s rows without factors worst=%zu bound=0 of=%zu", IDS, made,
@@ -115,10 +115,10 @@ static void without(void) {
 // Rows of one matrix stand apart, and share the least.
 static void matrix(void) {
     static const double x_rk[3][2] = {{3, -4}, {0.25, 0}, {-1, 0.5}};
-    sinkproof_factors f;
-    must(sinkproof_factors_for(3, 2, &f));
+    binary_factors f;
+    must(factors_allocate(3, 2, &f));
     size_t wrong = f.rows != 3 || f.cols != 2 || f.least != INFINITY;
-    for (size_t r = 3; r-- > 0;) wrong += !sinkproof_factors_row(&f, r, x_rk[r]);
+    for (size_t r = 3; r-- > 0;) wrong += !factors_fill_row(&f, r, x_rk[r]);
     static const double scale[3] = {8, 0.5, 2};
     for (size_t r = 0; r < 3; r++) {
         wrong += f.scale[r] != scale[r];
@@ -128,7 +128,7 @@ static void matrix(void) {
         }
     }
     wrong += f.least != 0.25;
-    sinkproof_factors_free(&f);
+    factors_free(&f);
     ok(wrong == 0, "%s rows of a matrix worst=%zu bound=0", IDS, wrong);
 }
 

@@ -75,8 +75,7 @@ static void renormalised(void) {
         coarse.ulp[SINKPROOF_EXP] =
             (double)(policy.ulp[SINKPROOF_EXP] + more * (1 + declared) * (1 + more) / (2 * u));
         must(sinkproof_honest_expert_weights(&s, SOME, g, 4, chosen, w, &common));
-        must(sinkproof_honest_softmax(&t, SINKPROOF_AT_M4, 4, z, sinkproof_known(-INFINITY), stated,
-                                      &other));
+        must(sinkproof_honest_softmax(&t, AT_M4, 4, z, sinkproof_known(-INFINITY), stated, &other));
         for (size_t k = 0; k < 4; k++) {
             near(&d, w[k].lo, stated[k].lo, stated[k].lo, 8),
                 near(&d, w[k].hi, stated[k].hi, stated[k].hi, 8);

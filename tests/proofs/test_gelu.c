@@ -60,7 +60,7 @@ static float engine(uint64_t *state, const sinkproof_policy *p, int form, leanin
 
 static void engines_inside(const char *policy_name) {
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format stored = policy.at[SINKPROOF_AT_M8].format;
+    sinkproof_format stored = policy.at[AT_M8].format;
     sinkproof_setting s = sinkproof_setting_for(&policy, 40000, STANDARD_RATE);
     uint64_t state = SEED + 1;
     tally t = {0};
@@ -122,7 +122,7 @@ static void mistakes_outside(const char *policy_name) {
                     {"x sigmoid(1.702 x)", by_sigmoid},
                     {"ReLU", relu}};
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format stored = policy.at[SINKPROOF_AT_M8].format;
+    sinkproof_format stored = policy.at[AT_M8].format;
     sinkproof_setting s = sinkproof_setting_for(&policy, 2000, STANDARD_RATE);
     for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++) {
         uint64_t state = SEED + 3;

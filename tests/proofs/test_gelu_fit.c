@@ -53,13 +53,12 @@ static void sample_meets(const char *alpha, int w) {
     long double above = 0, below = 0, a = strtold(alpha, NULL);
     for (long k = 0; k <= 10L << 14; k++) {
         long double d = difference_at(k * step, a, w);
-        above = sinkproof_worst_long(above, d);
-        below = sinkproof_worst_long(below, -d);
+        above = worst_long(above, d);
+        below = worst_long(below, -d);
     }
     fit f;
     fit_init(&f, alpha, w);
-    long double gap =
-        sinkproof_worst_long(fabsl(above - middle(f.above)), fabsl(below - middle(f.below)));
+    long double gap = worst_long(fabsl(above - middle(f.above)), fabsl(below - middle(f.below)));
     bool over = above > middle(f.above) + 0x1p-56L || below > middle(f.below) + 0x1p-56L;
     ok(!over && gap <= step / 2,
        "swiglu.gelu-fit w=%d alpha=%s: a sample of step 2^-14 meets both suprema, short by "
@@ -104,7 +103,7 @@ static void best(int w, const char *from, const char *to, const char *error_from
     arb_init(error);
     arb_init(low);
     arb_init(high);
-    sinkproof_truth_gelu_fit_best(alpha, error, w, BITS);
+    truth_gelu_fit_best(alpha, error, w, BITS);
     arb_set_str(low, from, BITS);
     arb_set_str(high, to, BITS);
     bool inside = arb_gt(alpha, low) && arb_lt(alpha, high);

@@ -228,14 +228,14 @@ static void sizes(void) {
                        m.scale * largest(m.star_d, m.dim);
         double output = value * (double)(3 * head) * largest(m.wo_hdc, head * m.hidden) +
                         largest(m.bo_c, m.hidden);
-        const double stated[] = {[SINKPROOF_BALL_ONE] = 1,
-                                 [SINKPROOF_BALL_FOUR] = 1,
-                                 [SINKPROOF_BALL_KEYS] = 1,
-                                 [SINKPROOF_BALL_HEAD] = value,
-                                 [SINKPROOF_BALL_HIDDEN] = output};
+        const double stated[] = {[BALL_ONE] = 1,
+                                 [BALL_FOUR] = 1,
+                                 [BALL_KEYS] = 1,
+                                 [BALL_HEAD] = value,
+                                 [BALL_HIDDEN] = output};
         for (size_t k = 0; k < sizeof stated / sizeof *stated; k++, asked++) {
-            sinkproof_identity identity = {.size = (sinkproof_ball_size)k};
-            equal += sinkproof_identity_size(&identity, &m) == stated[k];
+            sinkproof_identity identity = {.size = (ball_size)k};
+            equal += identity_allowance_unit(&identity, &m) == stated[k];
         }
         sinkproof_ball_clear(&m);
     }

@@ -78,7 +78,7 @@ static void to_full_bias(real *out, instance m) {
 }
 static void speed(real *out, instance m, int sign) {
     real most = 0;
-    double a = sinkproof_identity_size(identity_of("sink.bias-limits", 0), m);
+    double a = identity_allowance_unit(identity_of("sink.bias-limits", 0), m);
     for (size_t h = 0; h < m->heads; h++) most = fmaxl(most, powl(sink_over_keys(m, h), sign));
     for (size_t c = 0; c < m->hidden; c++) out[c] = most * a;
 }

@@ -53,14 +53,14 @@ static void linear(sinkproof_dtype dtype, int spread, int x_bits, uint64_t seed)
         uint8_t *b_bytes = draw_matrix(&state, SINKPROOF_DTYPE_BF16, 1, rows, spread, &b);
         arb_ptr x = _arb_vec_init((slong)cols), low = _arb_vec_init((slong)rows);
         arb_ptr high = _arb_vec_init((slong)rows);
-        mpfr_ptr x_m = sinkproof_mpfr_vector(cols, 53), y_m = sinkproof_mpfr_vector(rows, 6000);
+        mpfr_ptr x_m = truth_mpfr_vector(cols, 53), y_m = truth_mpfr_vector(rows, 6000);
         double *a_k = malloc((cols + 1) * sizeof *a_k), *x_k = malloc((cols + 1) * sizeof *x_k);
         double *bias = malloc(rows * sizeof *bias);
         if (a_k == NULL || x_k == NULL || bias == NULL) abort();
         draw_vector(&state, cols, x_bits, spread, x, x_m, x_k);
         sinkproof_truth_linear(low, x, 1, &w, &b, LOW);
         sinkproof_truth_linear(high, x, 1, &w, &b, HIGH);
-        sinkproof_mpfr_linear(y_m, x_m, &w, &b, 6000); // no rounding at this precision
+        truth_mpfr_linear(y_m, x_m, &w, &b, 6000); // no rounding at this precision
         take(&r, low, high, y_m, rows);
         sinkproof_matrix_row(&b, 0, bias);
         arf_t exact, wide;
@@ -79,8 +79,8 @@ static void linear(sinkproof_dtype dtype, int spread, int x_bits, uint64_t seed)
         _arb_vec_clear(x, (slong)cols);
         _arb_vec_clear(low, (slong)rows);
         _arb_vec_clear(high, (slong)rows);
-        sinkproof_mpfr_vector_free(x_m, cols);
-        sinkproof_mpfr_vector_free(y_m, rows);
+        truth_mpfr_vector_free(x_m, cols);
+        truth_mpfr_vector_free(y_m, rows);
         free(a_k);
         free(x_k);
         free(bias);
@@ -103,18 +103,18 @@ static void rmsnorm(uint64_t seed) {
         uint8_t *bytes = draw_matrix(&state, SINKPROOF_DTYPE_BF16, 1, n, 2, &w);
         arb_ptr x = _arb_vec_init((slong)n), low = _arb_vec_init((slong)n);
         arb_ptr high = _arb_vec_init((slong)n);
-        mpfr_ptr x_m = sinkproof_mpfr_vector(n, 53), y_m = sinkproof_mpfr_vector(n, MPFR_BITS);
+        mpfr_ptr x_m = truth_mpfr_vector(n, 53), y_m = truth_mpfr_vector(n, MPFR_BITS);
         // all zeros in the first round: 0 / sqrt(eps)
         if (round > 0) draw_vector(&state, n, 24, 4 * round, x, x_m, NULL);
         sinkproof_truth_rmsnorm(low, x, 1, &w, 1e-5, LOW);
         sinkproof_truth_rmsnorm(high, x, 1, &w, 1e-5, HIGH);
-        sinkproof_mpfr_rmsnorm(y_m, x_m, &w, 1e-5, MPFR_BITS);
+        truth_mpfr_rmsnorm(y_m, x_m, &w, 1e-5, MPFR_BITS);
         take(&r, low, high, y_m, n);
         _arb_vec_clear(x, (slong)n);
         _arb_vec_clear(low, (slong)n);
         _arb_vec_clear(high, (slong)n);
-        sinkproof_mpfr_vector_free(x_m, n);
-        sinkproof_mpfr_vector_free(y_m, n);
+        truth_mpfr_vector_free(x_m, n);
+        truth_mpfr_vector_free(y_m, n);
         free(bytes);
     }
     report("rmsnorm.forward", r, seed);
@@ -135,29 +135,29 @@ static void rope(bool truncate, uint64_t seed) {
         sinkproof_truth_yarn low, high;
         sinkproof_truth_yarn_init(&low, &config, LOW);
         sinkproof_truth_yarn_init(&high, &config, HIGH);
-        mpfr_ptr freq = sinkproof_mpfr_vector(half, MPFR_BITS);
-        mpfr_ptr c = sinkproof_mpfr_vector(1, MPFR_BITS);
-        sinkproof_mpfr_yarn(freq, c, &config, MPFR_BITS);
+        mpfr_ptr freq = truth_mpfr_vector(half, MPFR_BITS);
+        mpfr_ptr c = truth_mpfr_vector(1, MPFR_BITS);
+        truth_mpfr_yarn(freq, c, &config, MPFR_BITS);
         take(&table, low.inv_freq_d, high.inv_freq_d, freq, half);
         take(&table, low.concentration, high.concentration, c, 1);
         arb_ptr x = _arb_vec_init((slong)(2 * half)), y_low = _arb_vec_init((slong)(2 * half));
         arb_ptr y_high = _arb_vec_init((slong)(2 * half));
-        mpfr_ptr x_m = sinkproof_mpfr_vector(2 * half, 53);
-        mpfr_ptr y_m = sinkproof_mpfr_vector(2 * half, MPFR_BITS);
+        mpfr_ptr x_m = truth_mpfr_vector(2 * half, 53);
+        mpfr_ptr y_m = truth_mpfr_vector(2 * half, MPFR_BITS);
         for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
             draw_vector(&state, 2 * half, 24, 4, x, x_m, NULL);
             sinkproof_truth_rope(y_low, x, 1, 1, positions + i, &low, LOW);
             sinkproof_truth_rope(y_high, x, 1, 1, positions + i, &high, HIGH);
-            sinkproof_mpfr_rope(y_m, x_m, half, positions[i], freq, c, MPFR_BITS);
+            truth_mpfr_rope(y_m, x_m, half, positions[i], freq, c, MPFR_BITS);
             take(&turned, y_low, y_high, y_m, 2 * half);
         }
         _arb_vec_clear(x, (slong)(2 * half));
         _arb_vec_clear(y_low, (slong)(2 * half));
         _arb_vec_clear(y_high, (slong)(2 * half));
-        sinkproof_mpfr_vector_free(x_m, 2 * half);
-        sinkproof_mpfr_vector_free(y_m, 2 * half);
-        sinkproof_mpfr_vector_free(freq, half);
-        sinkproof_mpfr_vector_free(c, 1);
+        truth_mpfr_vector_free(x_m, 2 * half);
+        truth_mpfr_vector_free(y_m, 2 * half);
+        truth_mpfr_vector_free(freq, half);
+        truth_mpfr_vector_free(c, 1);
         sinkproof_truth_yarn_clear(&low);
         sinkproof_truth_yarn_clear(&high);
     }
@@ -178,10 +178,10 @@ static void attention(uint64_t seed) {
         arb_ptr q = _arb_vec_init((slong)d), k = _arb_vec_init((slong)(keys * stride));
         arb_ptr z[2], w[2], out[2];
         arb_t sink, none;
-        mpfr_ptr q_m = sinkproof_mpfr_vector(d, 53), k_m = sinkproof_mpfr_vector(keys * stride, 53);
-        mpfr_ptr z_m = sinkproof_mpfr_vector(keys, MPFR_BITS);
-        mpfr_ptr w_m = sinkproof_mpfr_vector(keys + 1, MPFR_BITS);
-        mpfr_ptr out_m = sinkproof_mpfr_vector(d, MPFR_BITS), b_m = sinkproof_mpfr_vector(1, 53);
+        mpfr_ptr q_m = truth_mpfr_vector(d, 53), k_m = truth_mpfr_vector(keys * stride, 53);
+        mpfr_ptr z_m = truth_mpfr_vector(keys, MPFR_BITS);
+        mpfr_ptr w_m = truth_mpfr_vector(keys + 1, MPFR_BITS);
+        mpfr_ptr out_m = truth_mpfr_vector(d, MPFR_BITS), b_m = truth_mpfr_vector(1, 53);
         arb_init(sink);
         arb_init(none);
         draw_vector(&state, d, 24, 2, q, q_m, NULL);
@@ -198,9 +198,9 @@ static void attention(uint64_t seed) {
                                          sink, bits);
             sinkproof_truth_values(out[precision], w[precision], k + d, keys, stride, d, bits);
         }
-        sinkproof_mpfr_scores(z_m, q_m, k_m, keys, stride, d, MPFR_BITS);
-        sinkproof_mpfr_softmax_sink(w_m, w_m + keys, z_m, keys, b_m, MPFR_BITS);
-        sinkproof_mpfr_values(out_m, w_m, k_m + d, keys, stride, d, MPFR_BITS);
+        truth_mpfr_scores(z_m, q_m, k_m, keys, stride, d, MPFR_BITS);
+        truth_mpfr_softmax_sink(w_m, w_m + keys, z_m, keys, b_m, MPFR_BITS);
+        truth_mpfr_values(out_m, w_m, k_m + d, keys, stride, d, MPFR_BITS);
         take(&s, z[0], z[1], z_m, keys);
         take(&a, w[0], w[1], w_m, keys + 1);
         take(&o, out[0], out[1], out_m, d);
@@ -213,12 +213,12 @@ static void attention(uint64_t seed) {
         _arb_vec_clear(k, (slong)(keys * stride));
         arb_clear(sink);
         arb_clear(none);
-        sinkproof_mpfr_vector_free(q_m, d);
-        sinkproof_mpfr_vector_free(k_m, keys * stride);
-        sinkproof_mpfr_vector_free(z_m, keys);
-        sinkproof_mpfr_vector_free(w_m, keys + 1);
-        sinkproof_mpfr_vector_free(out_m, d);
-        sinkproof_mpfr_vector_free(b_m, 1);
+        truth_mpfr_vector_free(q_m, d);
+        truth_mpfr_vector_free(k_m, keys * stride);
+        truth_mpfr_vector_free(z_m, keys);
+        truth_mpfr_vector_free(w_m, keys + 1);
+        truth_mpfr_vector_free(out_m, d);
+        truth_mpfr_vector_free(b_m, 1);
     }
     report("attn.score", s, seed);
     report("sink.alpha sink.alpha-sink", a, seed);
@@ -234,15 +234,14 @@ static void router(uint64_t seed) {
         size_t ids[32], ids_m[32];
         arb_ptr g = _arb_vec_init((slong)experts), low = _arb_vec_init((slong)chosen);
         arb_ptr high = _arb_vec_init((slong)chosen);
-        mpfr_ptr g_m = sinkproof_mpfr_vector(experts, 53);
-        mpfr_ptr w_m = sinkproof_mpfr_vector(chosen, MPFR_BITS);
+        mpfr_ptr g_m = truth_mpfr_vector(experts, 53);
+        mpfr_ptr w_m = truth_mpfr_vector(chosen, MPFR_BITS);
         arb_t margin;
         arb_init(margin);
         draw_vector(&state, experts, 24, 3, g, g_m, NULL); // has equal logits: zeros
-        sinkproof_truth_choice choice = sinkproof_truth_topk(ids, margin, g, experts, chosen, HIGH);
-        sinkproof_mpfr_router(ids_m, w_m, g_m, experts, chosen, MPFR_BITS);
-        same = same && choice != SINKPROOF_CHOICE_AMBIGUOUS &&
-               memcmp(ids, ids_m, chosen * sizeof *ids) == 0;
+        truth_choice choice = sinkproof_truth_topk(ids, margin, g, experts, chosen, HIGH);
+        truth_mpfr_router(ids_m, w_m, g_m, experts, chosen, MPFR_BITS);
+        same = same && choice != CHOICE_AMBIGUOUS && memcmp(ids, ids_m, chosen * sizeof *ids) == 0;
         sinkproof_truth_router_weights(low, ids, g, chosen, LOW);
         sinkproof_truth_router_weights(high, ids, g, chosen, HIGH);
         take(&r, low, high, w_m, chosen);
@@ -250,8 +249,8 @@ static void router(uint64_t seed) {
         _arb_vec_clear(g, (slong)experts);
         _arb_vec_clear(low, (slong)chosen);
         _arb_vec_clear(high, (slong)chosen);
-        sinkproof_mpfr_vector_free(g_m, experts);
-        sinkproof_mpfr_vector_free(w_m, chosen);
+        truth_mpfr_vector_free(g_m, experts);
+        truth_mpfr_vector_free(w_m, chosen);
     }
     ok(same, "router.topk ball and mpfr choose alike, ties to the lower index seed=%llu",
        (unsigned long long)seed);
@@ -267,9 +266,9 @@ static void experts(uint64_t seed) {
         arb_ptr u = _arb_vec_init(16), w = _arb_vec_init((slong)chosen);
         arb_ptr y = _arb_vec_init((slong)(chosen * inter));
         arb_ptr low = _arb_vec_init(8), high = _arb_vec_init(8);
-        mpfr_ptr u_m = sinkproof_mpfr_vector(16, 53), w_m = sinkproof_mpfr_vector(chosen, 53);
-        mpfr_ptr y_m = sinkproof_mpfr_vector(chosen * inter, 53);
-        mpfr_ptr out_m = sinkproof_mpfr_vector(8, MPFR_BITS);
+        mpfr_ptr u_m = truth_mpfr_vector(16, 53), w_m = truth_mpfr_vector(chosen, 53);
+        mpfr_ptr y_m = truth_mpfr_vector(chosen * inter, 53);
+        mpfr_ptr out_m = truth_mpfr_vector(8, MPFR_BITS);
         draw_vector(&state, 16, 24, 4, u, u_m, NULL);
         for (size_t i = 0; round == 0 && i < 8; i++) {
             arb_set_d(u + 2 * i, gates[i]);
@@ -279,24 +278,23 @@ static void experts(uint64_t seed) {
         }
         sinkproof_truth_swiglu(low, u, inter, (sinkproof_swiglu_numbers){1.702, 7, 1}, LOW);
         sinkproof_truth_swiglu(high, u, inter, (sinkproof_swiglu_numbers){1.702, 7, 1}, HIGH);
-        sinkproof_mpfr_swiglu(out_m, u_m, inter, (sinkproof_swiglu_numbers){1.702, 7, 1},
-                              MPFR_BITS);
+        truth_mpfr_swiglu(out_m, u_m, inter, (sinkproof_swiglu_numbers){1.702, 7, 1}, MPFR_BITS);
         take(&act, low, high, out_m, 8);
         draw_vector(&state, chosen, 53, 1, w, w_m, NULL);
         draw_vector(&state, chosen * inter, 53, 40, y, y_m, NULL);
         sinkproof_truth_mixture(low, w, y, chosen, inter, LOW);
         sinkproof_truth_mixture(high, w, y, chosen, inter, HIGH);
-        sinkproof_mpfr_mixture(out_m, w_m, y_m, chosen, inter, MPFR_BITS);
+        truth_mpfr_mixture(out_m, w_m, y_m, chosen, inter, MPFR_BITS);
         take(&mix, low, high, out_m, 8);
         _arb_vec_clear(u, 16);
         _arb_vec_clear(w, (slong)chosen);
         _arb_vec_clear(y, (slong)(chosen * inter));
         _arb_vec_clear(low, 8);
         _arb_vec_clear(high, 8);
-        sinkproof_mpfr_vector_free(u_m, 16);
-        sinkproof_mpfr_vector_free(w_m, chosen);
-        sinkproof_mpfr_vector_free(y_m, chosen * inter);
-        sinkproof_mpfr_vector_free(out_m, 8);
+        truth_mpfr_vector_free(u_m, 16);
+        truth_mpfr_vector_free(w_m, chosen);
+        truth_mpfr_vector_free(y_m, chosen * inter);
+        truth_mpfr_vector_free(out_m, 8);
     }
     report("swiglu.clamped", act, seed);
     ok(mix.contained, "moe.sum ball contains mpfr, elements=%zu radius=2^%.1f at %d bits seed=%llu",
@@ -312,19 +310,19 @@ static void unembed(uint64_t seed) {
     uint8_t *table_bytes = draw_matrix(&state, SINKPROOF_DTYPE_BF16, vocab, hidden, 3, &table);
     arb_ptr x = _arb_vec_init((slong)hidden), t = _arb_vec_init((slong)hidden);
     arb_ptr low = _arb_vec_init((slong)vocab), high = _arb_vec_init((slong)vocab);
-    mpfr_ptr x_m = sinkproof_mpfr_vector(hidden, 53), y_m = sinkproof_mpfr_vector(vocab, MPFR_BITS);
+    mpfr_ptr x_m = truth_mpfr_vector(hidden, 53), y_m = truth_mpfr_vector(vocab, MPFR_BITS);
     draw_vector(&state, hidden, 24, 3, x, x_m, NULL);
-    sinkproof_truth_unembed(low, t, x, 1, &norm, &table, 1e-5, LOW);
-    sinkproof_truth_unembed(high, t, x, 1, &norm, &table, 1e-5, HIGH);
-    sinkproof_mpfr_unembed(y_m, x_m, &norm, &table, 1e-5, MPFR_BITS);
+    truth_unembed(low, t, x, 1, &norm, &table, 1e-5, LOW);
+    truth_unembed(high, t, x, 1, &norm, &table, 1e-5, HIGH);
+    truth_mpfr_unembed(y_m, x_m, &norm, &table, 1e-5, MPFR_BITS);
     take(&r, low, high, y_m, vocab);
     report("model.forward unembed", r, seed);
     _arb_vec_clear(x, (slong)hidden);
     _arb_vec_clear(t, (slong)hidden);
     _arb_vec_clear(low, (slong)vocab);
     _arb_vec_clear(high, (slong)vocab);
-    sinkproof_mpfr_vector_free(x_m, hidden);
-    sinkproof_mpfr_vector_free(y_m, vocab);
+    truth_mpfr_vector_free(x_m, hidden);
+    truth_mpfr_vector_free(y_m, vocab);
     free(norm_bytes);
     free(table_bytes);
 }

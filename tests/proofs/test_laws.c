@@ -10,17 +10,17 @@
 enum { KEYS = 6, DIM = 6, STRIDE = 10 };
 
 static double kept(double e) { // as it meets a value
-    return at(SINKPROOF_AT_A9_UNNORM, e);
+    return at(AT_A9_UNNORM, e);
 }
 
 // alpha_j of n keys and alpha_sink by the definition, each operation rounded where it is named.
 static void plain_row(size_t n, const double *s_j, double sink, double *alpha_j) {
-    double b = at(SINKPROOF_AT_A8, sink), m = b, e_j[KEYS], z;
+    double b = at(AT_A8, sink), m = b, e_j[KEYS], z;
     for (size_t j = 0; j < n; j++) m = s_j[j] > m ? s_j[j] : m;
-    double e_sink = z = exp(at(SINKPROOF_AT_A9_MAX, b - m));
-    for (size_t j = 0; j < n; j++) z += e_j[j] = exp(at(SINKPROOF_AT_A9_MAX, s_j[j] - m));
-    for (size_t j = 0; j < n; j++) alpha_j[j] = at(SINKPROOF_AT_A9, kept(e_j[j]) / z);
-    alpha_j[n] = at(SINKPROOF_AT_A9, e_sink / z);
+    double e_sink = z = exp(at(AT_A9_MAX, b - m));
+    for (size_t j = 0; j < n; j++) z += e_j[j] = exp(at(AT_A9_MAX, s_j[j] - m));
+    for (size_t j = 0; j < n; j++) alpha_j[j] = at(AT_A9, kept(e_j[j]) / z);
+    alpha_j[n] = at(AT_A9, e_sink / z);
 }
 
 static void reference_row(size_t n, const double *s_j, double sink, double *alpha_j) {
@@ -54,8 +54,8 @@ static void limit(double *out, double *formula) {
         draw_scores(s);
         double m = s[0], z = 0;
         for (size_t j = 1; j < KEYS; j++) m = s[j] > m ? s[j] : m;
-        for (size_t j = 0; j < KEYS; j++) z += e_j[j] = exp(at(SINKPROOF_AT_A9_MAX, s[j] - m));
-        for (size_t j = 0; j < KEYS; j++) formula[j] = at(SINKPROOF_AT_A9, kept(e_j[j]) / z);
+        for (size_t j = 0; j < KEYS; j++) z += e_j[j] = exp(at(AT_A9_MAX, s[j] - m));
+        for (size_t j = 0; j < KEYS; j++) formula[j] = at(AT_A9, kept(e_j[j]) / z);
         reference_row(KEYS, s, -INFINITY, out);
     }
 }
@@ -70,8 +70,8 @@ static void repeated(double *out, double *formula) {
             for (size_t j = 0; j < t; j++) s[j] = sink + 800 * far;
             reference_row(t, s, sink, out);
             double keys = far < 0 ? 0 : 1, rest = far > 0 ? 0 : 1, z = keys * (double)t + rest;
-            for (size_t j = 0; j < t; j++) formula[j] = at(SINKPROOF_AT_A9, keys / z);
-            formula[t] = at(SINKPROOF_AT_A9, rest / z);
+            for (size_t j = 0; j < t; j++) formula[j] = at(AT_A9, keys / z);
+            formula[t] = at(AT_A9, rest / z);
         }
 }
 
@@ -93,7 +93,7 @@ static void sink_weight(double *out, double *formula) {
 static void gate(void) {
     double worst = 0, s[KEYS], alpha[KEYS + 1], plain[KEYS + 1];
     size_t outside = 0;
-    set_policy(SINKPROOF_POINT_COUNT);
+    set_policy(AT_POINTS);
     state = 43;
     for (int t = 0; t < 2000; t++) {
         for (size_t j = 0; j < KEYS; j++) s[j] = next_real(&state, 8);
@@ -139,10 +139,10 @@ static void constant_value(double *out, double *formula) {
             double sum =
                 0; // over the reals the mass times v*; where a policy rounds, key after key
             for (size_t j = 1 + i; j <= 3 + i; j++) {
-                double weight = at(SINKPROOF_AT_A11_WEIGHTS, alpha[i * (KEYS + 1) + j]);
-                sum = at(SINKPROOF_AT_A11_ACC, sum + at(SINKPROOF_AT_A11_TERM, weight * values[d]));
+                double weight = at(AT_A11_WEIGHTS, alpha[i * (KEYS + 1) + j]);
+                sum = at(AT_A11_ACC, sum + at(AT_A11_TERM, weight * values[d]));
             }
-            formula[i * STRIDE + d] = at(SINKPROOF_AT_A11, sum);
+            formula[i * STRIDE + d] = at(AT_A11, sum);
         }
     }
 }
@@ -168,11 +168,10 @@ static void orthogonal(double *out, double *formula) {
             double *got = out + t * DIM + d, *stated = formula + t * DIM + d;
             // (o1 + i o2)(c - i s) = k^2 (x1 + i x2), k = 5/4
             got[0] = o[0] * c + o[HALF] * s, got[HALF] = o[HALF] * c - o[0] * s;
-            double r[2] = {
-                at(SINKPROOF_AT_A4_PROD, a[0] * c) - at(SINKPROOF_AT_A4_PROD, a[HALF] * s),
-                at(SINKPROOF_AT_A4_PROD, a[HALF] * c) + at(SINKPROOF_AT_A4_PROD, a[0] * s)};
-            double l[2] = {at(SINKPROOF_AT_A4, r[0]) - (a[0] * c - a[HALF] * s),
-                           at(SINKPROOF_AT_A4, r[1]) - (a[HALF] * c + a[0] * s)}; // what was lost
+            double r[2] = {at(AT_A4_PROD, a[0] * c) - at(AT_A4_PROD, a[HALF] * s),
+                           at(AT_A4_PROD, a[HALF] * c) + at(AT_A4_PROD, a[0] * s)};
+            double l[2] = {at(AT_A4, r[0]) - (a[0] * c - a[HALF] * s),
+                           at(AT_A4, r[1]) - (a[HALF] * c + a[0] * s)}; // what was lost
             stated[0] = 1.5625 * a[0] + (l[0] * c + l[1] * s);
             stated[HALF] = 1.5625 * a[HALF] + (l[1] * c - l[0] * s);
         }

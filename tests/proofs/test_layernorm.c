@@ -80,10 +80,10 @@ static void test_reference(void) {
             arb_set_d(in + k, r.x[k]);
             x_k[k] = sinkproof_known(r.x[k]);
         }
-        sinkproof_layernorm(&policy, SINKPROOF_AT_A1, &scale, &shift, EPS, 1, r.x, y, work);
+        sinkproof_layernorm(&policy, AT_A1, &scale, &shift, EPS, 1, r.x, y, work);
         sinkproof_truth_layernorm(truth, in, 1, &scale, &shift, EPS, 256);
-        sinkproof_honest_layernorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){d, r.scale, EPS}, r.shift,
-                                   x_k, y_k);
+        sinkproof_honest_layernorm(&s, AT_A1, &(sinkproof_norm){d, r.scale, EPS}, r.shift, x_k,
+                                   y_k);
         for (size_t k = 0; k < d; k++) {
             meet(&t, &y_k[k], y[k]);
             meet(&truth_in, &y_k[k], arf_get_d(arb_midref(truth + k), ARF_RND_NEAR));
@@ -193,8 +193,8 @@ static void run(uint64_t *state, engine e, mistake wrong, double declared, const
 static void set_of(const sinkproof_setting *s, const row *r, sinkproof_honest *y_k) {
     static sinkproof_honest x_k[MOST];
     for (size_t k = 0; k < r->d; k++) x_k[k] = sinkproof_known(r->x[k]);
-    sinkproof_honest_layernorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){r->d, r->scale, EPS}, r->shift,
-                               x_k, y_k);
+    sinkproof_honest_layernorm(s, AT_A1, &(sinkproof_norm){r->d, r->scale, EPS}, r->shift, x_k,
+                               y_k);
 }
 
 static void engines_inside(const char *policy_name, moments_by way) {
@@ -203,7 +203,7 @@ static void engines_inside(const char *policy_name, moments_by way) {
     static sinkproof_honest y_k[MOST];
     static float y[MOST];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format stored = policy.at[SINKPROOF_AT_A1].format;
+    sinkproof_format stored = policy.at[AT_A1].format;
     uint64_t state = SEED + (uint64_t)way;
     tally t = {0};
     for (int round = 0; round < 4 * INPUTS * 4; round++) {
@@ -241,8 +241,8 @@ static void inputs_with_freedom(void) {
             x_k[k] = sinkproof_around(r.x[k], w, w, 0, 0);
             own.x[k] = (float)(r.x[k] + (2 * draw_unit(&state) - 1) * w * 0.999);
         }
-        sinkproof_honest_layernorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){96, r.scale, EPS},
-                                   r.shift, x_k, y_k);
+        sinkproof_honest_layernorm(&s, AT_A1, &(sinkproof_norm){96, r.scale, EPS}, r.shift, x_k,
+                                   y_k);
         run(&state, draw_engine(&state, (moments_by)(round % WAYS)), NONE,
             policy.ulp[SINKPROOF_RSQRT], &own, y);
         for (size_t k = 0; k < 96; k++) meet(&t, &y_k[k], (double)y[k]);
@@ -256,7 +256,7 @@ static void mistakes_outside(const char *policy_name) {
     static sinkproof_honest y_k[MOST];
     static float y[MOST];
     sinkproof_policy policy = policy_named(policy_name);
-    sinkproof_format stored = policy.at[SINKPROOF_AT_A1].format;
+    sinkproof_format stored = policy.at[AT_A1].format;
     for (int wrong = NO_SHIFT; wrong < MISTAKES; wrong++) {
         uint64_t state = SEED + 20 + (uint64_t)wrong;
         size_t seen = 0, rows = 20;

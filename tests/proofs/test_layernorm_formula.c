@@ -47,7 +47,7 @@ static void root_of(const sinkproof_setting *s, const row *r, real least, real m
     // A deviation is rounded as its number and the mean are.
     real met = least + sqrtl(least * squares) + cross;
     m->strained = (met / n + r->eps) / below;
-    m->known = below > 0 && most + squares <= sinkproof_largest(s->policy->inside);
+    m->known = below > 0 && most + squares <= sinkproof_format_largest(s->policy->inside);
     real declared = s->policy->ulp[SINKPROOF_RSQRT] * 2 * u, hi = (1 + fine) / sqrtl(below);
     m->lo = (1 - fine) / sqrtl(above) - declared * hi, m->hi = hi * (1 + declared);
 }
@@ -56,7 +56,7 @@ static moments stated_moments(const sinkproof_setting *s, const row *r) {
     real n = r->n, here = gamma_of(2 * n + 8, UNIT), radii = 0, sizes = 0, squares = 0, sum = 0;
     moments m = {.gamma = stated_gamma(r->n, s->u)};
     m.tiny = s->policy->ftz ? 0x1p-126L : 0;
-    m.under = fmaxl(sinkproof_underflow(s->policy->inside), m.tiny);
+    m.under = fmaxl(sinkproof_format_underflow(s->policy->inside), m.tiny);
     for (size_t i = 0; i < r->n; i++) {
         real lo = r->x[i].lo, hi = r->x[i].hi, mid = r->x[i].mid, big = fmaxl(-lo, hi);
         sum += mid, radii += fmaxl(hi - mid, mid - lo), sizes += big, squares += big * big;
@@ -132,8 +132,8 @@ typedef struct told {
 // Every element of the row's set, to within k roundings.
 static void compare(const sinkproof_setting *s, const row *r, real k, told *t) {
     static sinkproof_honest out[MOST];
-    sinkproof_honest_layernorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){r->n, r->scale, r->eps},
-                               r->shift, r->x, out);
+    sinkproof_honest_layernorm(s, AT_A1, &(sinkproof_norm){r->n, r->scale, r->eps}, r->shift, r->x,
+                               out);
     moments m = stated_moments(s, r);
     for (size_t i = 0; i < r->n; i++) {
         const sinkproof_honest *y = &out[i];
@@ -241,8 +241,8 @@ static void exact_sums(void) {
 
 static sinkproof_honest first_of(const sinkproof_setting *s, const row *r) {
     static sinkproof_honest out[MOST];
-    sinkproof_honest_layernorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){r->n, r->scale, r->eps},
-                               r->shift, r->x, out);
+    sinkproof_honest_layernorm(s, AT_A1, &(sinkproof_norm){r->n, r->scale, r->eps}, r->shift, r->x,
+                               out);
     return out[0];
 }
 
@@ -275,7 +275,7 @@ static void thresholds(void) {
 static void rounded_before(void) {
     static row r;
     sinkproof_policy policy = real_policy("definition");
-    policy.at[SINKPROOF_AT_A1_NORM] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_A1_NORM] = (sinkproof_rounding){SINKPROOF_BF16, false};
     sinkproof_setting s = setting(&policy);
     fill(&r, 4, 3, 1, 0.5); // (x - 2) / sqrt(1.5)
     sinkproof_honest y = first_of(&s, &r);

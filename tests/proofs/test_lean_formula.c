@@ -13,7 +13,7 @@ static real stated_lean(size_t n, const double *term_k, double sum, double u) {
     real largest = 0, h = ldexpl(2 * (real)u, ilogb(sum));
     size_t terms = 0;
     for (size_t k = 0; k < n; k++) terms += term_k[k] > 0;
-    for (int b = 0; b < SINKPROOF_SPACINGS; b++, h /= 2) {
+    for (int b = 0; b < HONEST_SPACINGS; b++, h /= 2) {
         real error = 0, ties = 0;
         for (size_t k = 0; k < n; k++) {
             real apart = term_k[k] > 0 ? h * rintl(term_k[k] / h) - term_k[k] : 0;
@@ -47,12 +47,12 @@ static void leans(void) {
                                      : any;
             sum += term_k[k] > 0 ? term_k[k] : 0;
         }
-        sinkproof_lean lean = sinkproof_lean_of_sum(sum, u);
-        for (size_t k = 0; k < n; k++) sinkproof_lean_add(&lean, term_k[k]);
+        error_lean lean = lean_of_rounded_sum(sum, u);
+        for (size_t k = 0; k < n; k++) lean_add(&lean, term_k[k]);
         real stated = stated_lean(n, term_k, sum, u);
         seen += stated > 0;
         // Each ratio and its error are exact; n of them are added, the noise rounds four times.
-        near(&d, sinkproof_lean_result(&lean), stated,
+        near(&d, lean_result(&lean), stated,
              stated + 4 * sqrt((double)n) * lean.spacing + (real)n * lean.spacing, (double)n + 8);
     }
     report(&d, "bound.softmax-sink bound.rmsnorm", "the lean of a sum", SEED);
@@ -60,9 +60,9 @@ static void leans(void) {
 }
 
 static double lean_at(double sum, double u, double term, size_t n) {
-    sinkproof_lean lean = sinkproof_lean_of_sum(sum, u);
-    for (size_t k = 0; k < n; k++) sinkproof_lean_add(&lean, term);
-    return sinkproof_lean_result(&lean);
+    error_lean lean = lean_of_rounded_sum(sum, u);
+    for (size_t k = 0; k < n; k++) lean_add(&lean, term);
+    return lean_result(&lean);
 }
 
 // 1,000 terms of three eighths of the spacing are lost at it; half of them make as much at half of
@@ -78,17 +78,16 @@ static void leans_known(void) {
        "bound.softmax-sink a tie leans by half a step: %.17g of %.17g", tied,
        (double)((500 - noise) * 0x1p-23L));
     double below = nextafter(0x1p900, 0), unit = nextafter(0x1p-30, 1);
-    sinkproof_lean none[] = {sinkproof_lean_of_sum(0x1p900, 0x1p-24),
-                             sinkproof_lean_of_sum(1, 0x1p-30), sinkproof_lean_of_sum(0, 0x1p-24),
-                             sinkproof_lean_of_sum(-1, 0x1p-24),
-                             sinkproof_lean_of_sum(NAN, 0x1p-24)};
+    error_lean none[] = {lean_of_rounded_sum(0x1p900, 0x1p-24), lean_of_rounded_sum(1, 0x1p-30),
+                         lean_of_rounded_sum(0, 0x1p-24), lean_of_rounded_sum(-1, 0x1p-24),
+                         lean_of_rounded_sum(NAN, 0x1p-24)};
     size_t asked = 0;
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-        sinkproof_lean_add(&none[i], 1);
-        asked += none[i].spacing != 0 || none[i].terms != 0 || sinkproof_lean_result(&none[i]) != 0;
+        lean_add(&none[i], 1);
+        asked += none[i].spacing != 0 || none[i].terms != 0 || lean_result(&none[i]) != 0;
     }
-    ok(asked == 0 && sinkproof_lean_of_sum(below, 0x1p-24).spacing == 0x1p876 &&
-           sinkproof_lean_of_sum(1, unit).spacing == 2 * unit && lean_at(1, 0x1p-24, NAN, 9) == 0 &&
+    ok(asked == 0 && lean_of_rounded_sum(below, 0x1p-24).spacing == 0x1p876 &&
+           lean_of_rounded_sum(1, unit).spacing == 2 * unit && lean_at(1, 0x1p-24, NAN, 9) == 0 &&
            lean_at(1, 0x1p-24, 0, 9) == 0,
        "bound.softmax-sink sums of which no lean is asked: %zu of 5", asked);
 }

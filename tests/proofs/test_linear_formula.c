@@ -98,8 +98,8 @@ static void draw_rows(uint64_t *state, size_t n, int freedom, double unit, draws
 static void ask(distance *d, const sinkproof_policy *policy, sum t, const draws *w, real k) {
     sinkproof_setting s = {policy, (double)t.u, (double)t.odds};
     sinkproof_honest out[ROWS * OUT];
-    sinkproof_planes x = sinkproof_planes_of(w->x, ROWS, t.n, t.n),
-                     y = sinkproof_planes_of(w->y, OUT, t.n, t.n);
+    sinkproof_planes x = sinkproof_planes_new(w->x, ROWS, t.n, t.n),
+                     y = sinkproof_planes_new(w->y, OUT, t.n, t.n);
     x.whole = (size_t)t.whole;
     t.exact = x.bits + y.bits <= 24;
     const double said[ROWS] = {(double)t.said, (double)t.said};
@@ -168,10 +168,10 @@ static void one_product(distance *d, sinkproof_honest x, sinkproof_honest y, boo
     sinkproof_policy policy = narrow_policy(true);
     sinkproof_setting s = {&policy, 0x1p-24, 30};
     sinkproof_honest out;
-    sinkproof_planes p = sinkproof_planes_of(&x, 1, 1, 1), q = sinkproof_planes_of(&y, 1, 1, 1);
+    sinkproof_planes p = sinkproof_planes_new(&x, 1, 1, 1), q = sinkproof_planes_new(&y, 1, 1, 1);
     if (factored) {
-        must(sinkproof_factors_for(1, 1, &p.f) && sinkproof_factors_row(&p.f, 0, p.mid));
-        must(sinkproof_factors_for(1, 1, &q.f) && sinkproof_factors_row(&q.f, 0, q.mid));
+        must(factors_allocate(1, 1, &p.f) && factors_fill_row(&p.f, 0, p.mid));
+        must(factors_allocate(1, 1, &q.f) && factors_fill_row(&q.f, 0, q.mid));
     }
     sum t = {.n = 1, .x = &x, .y = &y, .u = 0x1p-24L, .odds = 30};
     t.tiny = t.under = 0x1p-126L, t.exact = p.bits + q.bits <= 24;
@@ -202,9 +202,9 @@ static void edges(void) {
     sinkproof_setting s = {&policy, 0x1p-24, 30};
     sinkproof_honest one = sinkproof_known(1), zero = sinkproof_known(0), out;
     sinkproof_honest large = sinkproof_around(0x1p127, 0x1.3p126, 0x1p125, 0, 0);
-    sinkproof_planes x = sinkproof_planes_of(&large, 1, 1, 1),
-                     z = sinkproof_planes_of(&zero, 1, 1, 1);
-    sinkproof_planes y = sinkproof_planes_of(&one, 1, 1, 1);
+    sinkproof_planes x = sinkproof_planes_new(&large, 1, 1, 1),
+                     z = sinkproof_planes_new(&zero, 1, 1, 1);
+    sinkproof_planes y = sinkproof_planes_new(&one, 1, 1, 1);
     must(sinkproof_honest_products(&s, &x, &y, NULL, NULL, &out, 1));
     ok(out.hi == INFINITY && out.lo == -INFINITY && out.likely_hi == INFINITY &&
            out.likely_lo == -INFINITY,

@@ -20,14 +20,14 @@ int main(void) {
                                    none}; // the last is no score
     sinkproof_honest before_j[N + 1], largest = none;
     memcpy(before_j, z_j, sizeof z_j);
-    for (int j = 0; j < N; j++) largest = sinkproof_larger_of(largest, z_j[j]);
-    sinkproof_subtract_maximum(&s, N, z_j);
+    for (int j = 0; j < N; j++) largest = set_larger(largest, z_j[j]);
+    logits_subtract_maximum(&s, N, z_j);
     int apart = 0;
     for (int j = 0; j < N; j++) {
         sinkproof_honest t = before_j[j];
         if (j != NONE) {
             t = sinkproof_honest_inside(&s, sinkproof_honest_sub(t, largest));
-            t = sinkproof_honest_at(&s, SINKPROOF_AT_A9_MAX, t);
+            t = sinkproof_honest_at(&s, AT_A9_MAX, t);
             t.hi = fmin(t.hi, 0), t.likely_hi = fmin(t.likely_hi, 0);
         }
         apart += !same(&z_j[j], &t);
@@ -35,7 +35,7 @@ int main(void) {
     apart += !same(&z_j[N], &none);
     ok(apart == 0, "bound.softmax-sink %d scores less their maximum: worst=%d bound=0", N, apart);
     sinkproof_honest all_j[3] = {none, none, none};
-    sinkproof_subtract_maximum(&s, 3, all_j);
+    logits_subtract_maximum(&s, 3, all_j);
     apart = 0;
     for (int j = 0; j < 3; j++) apart += !same(&all_j[j], &none);
     ok(apart == 0, "bound.softmax-sink scores of -infinity alone stay so: worst=%d bound=0", apart);

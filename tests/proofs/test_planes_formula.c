@@ -90,7 +90,7 @@ static void meet_planes(wrongs *w, const sinkproof_honest *x, size_t rows, size_
             small = small && fabs(e->mid) < 0x1p400;
             bits = bits_of(e->mid) > bits ? bits_of(e->mid) : bits;
         }
-    sinkproof_planes p = sinkproof_planes_of(x, rows, cols, stride);
+    sinkproof_planes p = sinkproof_planes_new(x, rows, cols, stride);
     w->asked++;
     bool shaped = p.mid != NULL && p.rows == rows && p.cols == cols && p.known == known;
     w->shape += !shaped || p.whole != 0;
@@ -211,7 +211,7 @@ static void freed(void) {
     for (int open = 0; open < 2; open++, asked++) {
         for (size_t i = 0; i < MANY * LONG; i++)
             x[i] = open ? open_set(&state) : sinkproof_known(draw_dyadic(&state));
-        sinkproof_planes p = sinkproof_planes_of(x, MANY, LONG, LONG);
+        sinkproof_planes p = sinkproof_planes_new(x, MANY, LONG, LONG);
         must(p.mid != NULL);
         sinkproof_planes_free(&p);
         held += held_by(&p);

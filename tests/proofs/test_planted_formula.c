@@ -88,7 +88,7 @@ static void compare_weight(const sinkproof_model *model, sinkproof_slot slot, si
     sinkproof_matrix made = sinkproof_model_slot(model, l, slot), drawn = made;
     double has_c[384], drawn_c[384], value;
     if (made.rows * made.cols == 0) return;
-    sinkproof_synthetic bare = *made.synthetic;
+    synthetic_model bare = *made.synthetic;
     bare.planted = NULL;
     drawn.synthetic = &bare;
     for (size_t r = 0; r < made.rows; r++) {
@@ -241,7 +241,7 @@ static found state(const weights *w) {
 
 typedef struct finding {
     sinkproof_circuit_run run;
-    sinkproof_derivation d;
+    circuit_derivation d;
     found has;
     sinkproof_error error;
     arb_t longest;
@@ -253,16 +253,16 @@ static void find(weights *w, finding *f) {
     memset(f, 0, sizeof *f);
     must(sinkproof_model_held("small", &w->config, holder, w, &model, &f->error));
     f->run = (sinkproof_circuit_run){.model = model, .n = CONTEXT};
-    f->d = (sinkproof_derivation){.run = &f->run,
-                                  .config = sinkproof_model_config(model),
-                                  .bits = BITS,
-                                  .hidden = HIDDEN,
-                                  .reserved_c = f->has.reserved_c,
-                                  .massive_c = f->has.massive_c,
-                                  .step_f = f->has.step_f,
-                                  .error = &f->error};
+    f->d = (circuit_derivation){.run = &f->run,
+                                .config = sinkproof_model_config(model),
+                                .bits = BITS,
+                                .hidden = HIDDEN,
+                                .reserved_c = f->has.reserved_c,
+                                .massive_c = f->has.massive_c,
+                                .step_f = f->has.step_f,
+                                .error = &f->error};
     arb_init(f->longest), arb_set_ui(f->longest, 999); // it is written over
-    f->good = sinkproof_circuit_find(&f->d, f->longest);
+    f->good = circuit_find_planted(&f->d, f->longest);
 }
 
 static void forget(finding *f) {
@@ -385,7 +385,7 @@ static void compare_step(weights *w, int i, double deviation, const char *what) 
         arb_set_d(f.d.place_ic + k, place_ic[k / HIDDEN][k % HIDDEN]);
         arb_set_si(f.d.held_ic + k, k % 5);
     }
-    bool good = sinkproof_circuit_step(&f.d, (size_t)i, by);
+    bool good = circuit_add_step(&f.d, (size_t)i, by);
     bool stated = true;
     for (int k = 0; k < CONTEXT; k++) {
         real low_c[HIDDEN], high_c[HIDDEN];
@@ -396,9 +396,8 @@ static void compare_step(weights *w, int i, double deviation, const char *what) 
             real radius = (high_c[c] - low_c[c]) / 2, middle = (high_c[c] + low_c[c]) / 2;
             real room = 16 * (ldexpl(radius, -29) + 64 * LDBL_EPSILON);
             if (isnan(middle)) continue; // 0 / 0 is stated, and is refused
-            worst = sinkproof_worst_long(worst, off(has, middle) / room);
-            worst = sinkproof_worst_long(worst,
-                                         fabsl((real)mag_get_d(arb_radref(has)) - radius) / room);
+            worst = worst_long(worst, off(has, middle) / room);
+            worst = worst_long(worst, fabsl((real)mag_get_d(arb_radref(has)) - radius) / room);
         }
     }
     bool said = strcmp(f.error.text, stated ? ""

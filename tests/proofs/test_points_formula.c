@@ -131,7 +131,7 @@ static void points(void) {
         sinkproof_policy policy = real_policy("definition");
         policy.inside = f->format;
         sinkproof_setting s = setting(&policy);
-        sinkproof_point at = SINKPROOF_AT_A2;
+        sinkproof_point at = AT_A2;
         policy.at[at] = (sinkproof_rounding){f->format, false};
         fixed_point(&fixed, f, x, sinkproof_honest_rounded(f->format, x));
         fixed_point(&fixed, f, x, sinkproof_honest_at(&s, at, x));

@@ -65,9 +65,9 @@ static void leaning_rows(void) {
             scale_c[c] = draw_dyadic(&state);
         }
         sinkproof_norm norm = {n, scale_c, 0.5};
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &norm, x_c, once_c, &common);
-        policy.at[SINKPROOF_AT_A1_NORM].format = SINKPROOF_F64;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &norm, x_c, twice_c, &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &norm, x_c, once_c, &common);
+        policy.at[AT_A1_NORM].format = SINKPROOF_F64;
+        sinkproof_honest_rmsnorm(&s, AT_A1, &norm, x_c, twice_c, &common);
         for (size_t c = 0; c < n; c++) {
             lean += once_c[c].bias > 0;
             near(&d, twice_c[c].bias, once_c[c].bias, once_c[c].bias, 40);
@@ -90,14 +90,14 @@ static void ends_inside(void) {
         sinkproof_honest x_c[8], y_c[8], w_e[4], d_e[4];
         sinkproof_policy policy = real_policy("definition");
         policy.inside = SINKPROOF_F32;
-        policy.at[SINKPROOF_AT_A1_NORM].format = SINKPROOF_F32;
+        policy.at[AT_A1_NORM].format = SINKPROOF_F32;
         sinkproof_setting s = setting(&policy);
         for (size_t c = 0; c < 8; c++) {
             x_c[c] = draw_set(&state, draw_dyadic(&state));
             scale_c[c] = draw_dyadic(&state) * (1 + 0x1p-20);
         }
         sinkproof_norm norm = {8, scale_c, 0.5};
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &norm, x_c, y_c, &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &norm, x_c, y_c, &common);
         for (size_t c = 0; c < 8; c++, compared++) norms += !holds_rounded(&y_c[c]);
         for (size_t e = 0; e < 4; e++) {
             w_e[e] = draw_set(&state, draw_unit(&state));

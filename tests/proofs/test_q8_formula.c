@@ -76,7 +76,7 @@ static void compare(outcome *o, size_t n, const sinkproof_honest *x_c) {
                           .row_stride = n,
                           .col_stride = 1,
                           .name = "w"};
-    sinkproof_planes p = sinkproof_operands_of(&s, SINKPROOF_AT_M5_IN, &w, x_c, 1);
+    sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, &w, x_c, 1);
     must(p.mid != NULL);
     for (size_t c = 0; c < n; c++) {
         size_t first = c / BLOCK * BLOCK, left = n - first;

@@ -49,15 +49,15 @@ static void closed_forms(void) {
     arb_init(closed);
     arb_init(slope);
     agreement even = {0}, alibi = {0}, mean = {0};
-    sinkproof_repeat_first(a, g, N, BITS); // g = 0
+    repeat_first(a, g, N, BITS); // g = 0
     for (size_t t = 1; t <= N; t++) {
         arb_one(closed);
         arb_div_ui(closed, closed, t, BITS);
         agree(&even, a + t - 1, closed, allowed(0, t));
     }
     for (size_t t = 1; t <= N; t = 3 * t + 1) {
-        sinkproof_repeat_mean(closed, a, t, BITS);
-        sinkproof_repeat_even_mean(slope, t, BITS);
+        repeat_mean(closed, a, t, BITS);
+        repeat_even_mean(slope, t, BITS);
         agree(&mean, closed, slope, allowed(0, 2 * t));
     }
     ok(even.rows == N && even.apart == 0 && mean.apart == 0 && mean.rows == 8,
@@ -65,10 +65,10 @@ static void closed_forms(void) {
        BITS, even.rows, even.apart + mean.apart, sinkproof_worst(even.share, mean.share));
     for (int k = 1; k <= 8; k++) {
         slope_of(slope, k);
-        sinkproof_repeat_alibi(g, N, slope, BITS);
-        sinkproof_repeat_first(a, g, N, BITS);
+        repeat_alibi(g, N, slope, BITS);
+        repeat_first(a, g, N, BITS);
         for (size_t t = 1; t <= N; t++) {
-            sinkproof_repeat_alibi_closed(closed, t, slope, BITS);
+            repeat_alibi_closed(closed, t, slope, BITS);
             agree(&alibi, a + t - 1, closed, allowed(ldexp((double)t, -k), t));
         }
     }
@@ -116,11 +116,11 @@ static void whole_rows(void) {
     arb_init(first);
     for (int kind = 0; kind < 3; kind++) {
         agreement all = {0};
-        sinkproof_repeat_buckets(g, N, 32, 128);
+        repeat_buckets(g, N, 32, 128);
         for (size_t d = 0; kind == 1 && d < N; d++) arb_mul_2exp_si(g + d, g + d, -3);
         vectors(q, q + CHANNELS, 1);
-        if (kind == 2) sinkproof_repeat_rotary(g, N, PAIRS, q, q + CHANNELS, 10000, BITS);
-        sinkproof_repeat_first(a, g, N, BITS);
+        if (kind == 2) repeat_rotary(g, N, PAIRS, q, q + CHANNELS, 10000, BITS);
+        repeat_first(a, g, N, BITS);
         double radius = 0; // of a score, and so of its exponential and of a sum of those
         for (size_t d = 0; d < N; d++)
             radius = sinkproof_worst(radius, exp2(sinkproof_truth_radius_log2(g + d)));
@@ -148,7 +148,7 @@ static void buckets(void) {
     arb_init(y);
     fmpz_init(k);
     for (size_t d = 0; d <= N; d++) {
-        size_t bucket = sinkproof_repeat_bucket(d, 32, 128);
+        size_t bucket = repeat_t5_bucket(d, 32, 128);
         if (d < 16 || d == 16 || d >= 128) {
             wrong += bucket != (d <= 16 ? d : 31);
             continue;
@@ -168,7 +168,7 @@ static void buckets(void) {
        "repeat.relative T5's buckets by whole numbers and by logarithms wrong=%zu of %d", wrong,
        N + 1);
     // 8 buckets up to 64: 4 16^(k/4), so that 16 is where the sixth begins, exactly.
-    size_t ends[] = {sinkproof_repeat_bucket(15, 8, 64), sinkproof_repeat_bucket(16, 8, 64)};
+    size_t ends[] = {repeat_t5_bucket(15, 8, 64), repeat_t5_bucket(16, 8, 64)};
     ok(ends[0] == 5 && ends[1] == 6, "repeat.relative a bucket begins at a whole number: %zu, %zu",
        ends[0], ends[1]);
     arb_clear(x);
@@ -188,12 +188,12 @@ static void rotary_bound(void) {
     for (int which = 0; which < 3; which++) {
         vectors(q, k, which);
         if (which == 0) _arb_vec_neg(k, q, CHANNELS); // the key against the query
-        sinkproof_repeat_rotary(g, N, PAIRS, q, k, 10000, BITS);
-        sinkproof_repeat_first(a, g, N, BITS);
-        sinkproof_repeat_xi(xi, q, k, CHANNELS, BITS);
-        sinkproof_repeat_bound(bound, N, xi, BITS);
+        repeat_rotary(g, N, PAIRS, q, k, 10000, BITS);
+        repeat_first(a, g, N, BITS);
+        repeat_xi(xi, q, k, CHANNELS, BITS);
+        repeat_bound(bound, N, xi, BITS);
         arb_neg(xi, xi);
-        sinkproof_repeat_bound(least, N, xi, BITS);
+        repeat_bound(least, N, xi, BITS);
         if (which == 0)
             ok(arb_overlaps(xi, g) && relative(xi) <= allowed(0, CHANNELS),
                "repeat.rope the score of k = -q at distance 0 is -xi");
@@ -262,11 +262,11 @@ static void published(void) {
         _arb_vec_zero(g, 256);
         slope_of(x, table[k].kind == 'x' ? 2 : table[k].p);
         if (table[k].kind == 'x') arb_mul_ui(x, x, (ulong)table[k].p, BITS);
-        if (table[k].kind == 'a') sinkproof_repeat_alibi(g, 256, x, BITS);
-        if (table[k].kind == 'b') sinkproof_repeat_buckets(g, 256, 32, 128);
-        sinkproof_repeat_first(a, g, 256, BITS);
-        if (table[k].kind == 'x') sinkproof_repeat_bound(a, 256, x, BITS);
-        sinkproof_repeat_mean(x, a, table[k].tokens, BITS);
+        if (table[k].kind == 'a') repeat_alibi(g, 256, x, BITS);
+        if (table[k].kind == 'b') repeat_buckets(g, 256, 32, 128);
+        repeat_first(a, g, 256, BITS);
+        if (table[k].kind == 'x') repeat_bound(a, 256, x, BITS);
+        repeat_mean(x, a, table[k].tokens, BITS);
         double middle = arf_get_d(arb_midref(x), ARF_RND_NEAR);
         ok(rounds_to(x, table[k].printed, table[k].digits),
            "%s alpha_1 at T=%zu, %c%d: enclosed %.6f, published %g",
@@ -287,7 +287,7 @@ static void short_rows(void) {
     arb_div_ui(threshold, threshold, 10, BITS);
     size_t wrong = 0;
     for (size_t n = 1; n <= 64; n++) {
-        sinkproof_repeat_even_mean(mean, n, BITS);
+        repeat_even_mean(mean, n, BITS);
         wrong += !(n <= 9 ? arb_gt(mean, threshold) : arb_lt(mean, threshold));
     }
     ok(wrong == 0, "repeat.nope H_T/T passes 0.3 for T <= 9 and no longer T, of 64: wrong=%zu",
@@ -335,8 +335,8 @@ static void compare_weights(states *s, size_t heads, size_t keys, arb_srcptr a9,
     arb_t xi;
     arb_init(xi);
     for (size_t h = 0; h < heads; h++) {
-        sinkproof_repeat_xi(xi, s->q + h * dim, s->k + h / (heads / kv_heads) * dim, dim, BITS);
-        sinkproof_repeat_bound(bound, TOKENS, xi, BITS);
+        repeat_xi(xi, s->q + h * dim, s->k + h / (heads / kv_heads) * dim, dim, BITS);
+        repeat_bound(bound, TOKENS, xi, BITS);
         for (size_t t = 1; t < TOKENS; t++) {
             arb_srcptr a = a9 + (h * TOKENS + t) * keys;
             s->above += !arb_lt(a, bound + t);

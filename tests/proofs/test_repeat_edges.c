@@ -23,7 +23,7 @@ static void alibi(void) {
         arb_set_ui(slope, 3);
         arb_mul_2exp_si(slope, slope, -k);
         fill(g);
-        sinkproof_repeat_alibi(g, N, slope, BITS);
+        repeat_alibi(g, N, slope, BITS);
         for (int d = 0; d < N; d++) {
             arb_mul_si(expected, slope, -d, BITS);
             apart += !arb_equal(g + d, expected);
@@ -77,7 +77,7 @@ static void rotary(void) {
             arb_set_si(k + c, (7 * c + 4 * which) % 17 - 8);
         }
         fill(g);
-        sinkproof_repeat_rotary(g, N, HALF, q, k, 10000, BITS);
+        repeat_rotary(g, N, HALF, q, k, 10000, BITS);
         for (int d = 0; d < N; d++) {
             turned(expected, d, q, k, 10000);
             apart += apart_of(g + d, expected);
@@ -101,7 +101,7 @@ static void bound(void) {
         arb_set_si(xi, k);
         arb_mul_2exp_si(xi, xi, -1);
         fill(b);
-        sinkproof_repeat_bound(b, N, xi, BITS);
+        repeat_bound(b, N, xi, BITS);
         for (int t = 1; t <= N; t++) {
             arb_set_si(expected, -k);
             arb_exp(expected, expected, BITS);

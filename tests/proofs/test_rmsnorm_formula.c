@@ -32,10 +32,11 @@ static root stated_root(const sinkproof_setting *s, const row *r) {
         lo += small * small, hi += big * big, own += mid * mid * x->var;
     }
     real here = gamma_of(n + 8, 0x1p-53L), gamma = gamma_of(n + 3, u) + 2 * here;
-    real under = fmaxl(sinkproof_underflow(s->policy->inside), s->policy->ftz ? 0x1p-126L : 0);
+    real under =
+        fmaxl(sinkproof_format_underflow(s->policy->inside), s->policy->ftz ? 0x1p-126L : 0);
     real lost = (s->policy->ftz ? 3 * n : n) * under, top = (hi + lost) * (1 + gamma);
     real mid = 1 / sqrtl(sum / n + r->eps);
-    bool none = top > sinkproof_largest(s->policy->inside);
+    bool none = top > sinkproof_format_largest(s->policy->inside);
     real low = none ? 0 : (1 - here) / sqrtl(top / n + r->eps * (1 + gamma));
     real high = (1 + here) / sqrtl((fmaxl(lo - lost, 0) / n + r->eps) * (1 - gamma));
     root m = {.leans = sum > 0 ? lean_of(r->n, squares, (double)sum) / (2 * sum) : 0};
@@ -61,14 +62,13 @@ static root stated_root(const sinkproof_setting *s, const row *r) {
 static void compare(const sinkproof_setting *s, const row *r, real k, distance *d) {
     static sinkproof_honest y[MOST];
     double common;
-    sinkproof_honest_rmsnorm(s, SINKPROOF_AT_A1, &(sinkproof_norm){r->n, r->scale, r->eps}, r->x, y,
-                             &common);
+    sinkproof_honest_rmsnorm(s, AT_A1, &(sinkproof_norm){r->n, r->scale, r->eps}, r->x, y, &common);
     root m = stated_root(s, r);
     near(d, common, m.shared, m.shared, k);
-    double under = sinkproof_setting_underflow(s);
+    double under = setting_underflow(s);
     for (size_t c = 0; c < r->n; c++) {
-        sinkproof_honest x = sinkproof_honest_flushed(s, r->x[c]);
-        sinkproof_honest w = sinkproof_honest_flushed(s, sinkproof_known(r->scale[c]));
+        sinkproof_honest x = honest_flushed(s, r->x[c]);
+        sinkproof_honest w = honest_flushed(s, sinkproof_known(r->scale[c]));
         sinkproof_honest z = sinkproof_honest_mul(sinkproof_honest_mul(x, w), m.set);
         bool zero = z.lo == 0 && z.hi == 0;
         z = sinkproof_honest_roundings(s, z, 2);
@@ -199,7 +199,7 @@ static void whole_units(void) {
     sinkproof_honest y[4];
     double common, v = 0x1p-53;
     sinkproof_norm norm = {4, r.scale, 0};
-    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &norm, r.x, y, &common);
+    sinkproof_honest_rmsnorm(&s, AT_A1, &norm, r.x, y, &common);
     ok(y[0].lo == 1 - 25 * v && y[0].hi == 1 + 26 * v && y[0].mid == 1,
        "bound.rmsnorm ends in whole units: %g of -25, %g of 26", (y[0].lo - 1) / v,
        (y[0].hi - 1) / v);
@@ -207,7 +207,7 @@ static void whole_units(void) {
     r.x[0] = (sinkproof_honest){.hi = 1, .likely_hi = 1, .mid = 0.5};
     r.x[1] = (sinkproof_honest){.lo = -1, .likely_lo = -1, .mid = -0.5};
     policy.inside = SINKPROOF_F32;
-    sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &norm, r.x, y, &common);
+    sinkproof_honest_rmsnorm(&s, AT_A1, &norm, r.x, y, &common);
     ok(y[0].lo < 0 && y[0].lo > -0x1p-148 && y[1].hi > 0 && y[1].hi < 0x1p-148,
        "bound.rmsnorm what underflows at an end of zero");
 }

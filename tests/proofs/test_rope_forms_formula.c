@@ -95,12 +95,12 @@ static void angles(void) {
         for (int point = 0; point < 3; point++) {
             sinkproof_policy policy = running_policy(SINKPROOF_F32);
             policy.ulp[SINKPROOF_POW] = 1 + 3 * (double)c;
-            policy.at[SINKPROOF_AT_A4_ANGLE] =
+            policy.at[AT_A4_ANGLE] =
                 (sinkproof_rounding){point > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, point == 2};
             sinkproof_setting s = setting(&policy);
             for (size_t i = 0; i < shapes[c].head_dim / 2; i++)
                 for (size_t p = 0; p < sizeof positions / sizeof *positions; p++) {
-                    sinkproof_honest a = sinkproof_honest_angle(&s, &shapes[c], positions[p], i);
+                    sinkproof_honest a = honest_angle(&s, &shapes[c], positions[p], i);
                     span x = running(&shapes[c], policy.ulp[SINKPROOF_POW], positions[p], i);
                     x = finished(x, point);
                     near(&d, a.lo, x.lo, x.lo, 6), near(&d, a.hi, x.hi, x.hi, 6);
@@ -127,7 +127,7 @@ static void first_angles(void) {
             double lo = i == 0 ? position : position * (0.21875 - 0x1p-52);
             double hi = i == 0 ? position : position * (0.28125 + 0x1p-52);
             double here = hi * (i == 0 ? 0x1p-52 : 0x1p-51), mid = i == 0 ? position : position / 4;
-            sinkproof_honest a = sinkproof_honest_angle(&s, &config, position, i);
+            sinkproof_honest a = honest_angle(&s, &config, position, i);
             wrong += !(a.lo == lo - here && a.hi == hi + here && a.mid == mid);
             wrong += !(a.likely_lo == a.lo && a.likely_hi == a.hi);
             compared += 5;
@@ -141,8 +141,8 @@ static void first_angles(void) {
 // What a rotation by nothing leaves of a number: its roundings' variance, and what is flushed.
 static void rotations(void) {
     sinkproof_policy policy = policy_named("f32"), none = policy_named("f32,ftz=none");
-    policy.at[SINKPROOF_AT_A4_PROD].format = policy.at[SINKPROOF_AT_A4].format = SINKPROOF_REAL;
-    none.at[SINKPROOF_AT_A4_PROD].format = none.at[SINKPROOF_AT_A4].format = SINKPROOF_REAL;
+    policy.at[AT_A4_PROD].format = policy.at[AT_A4].format = SINKPROOF_REAL;
+    none.at[AT_A4_PROD].format = none.at[AT_A4].format = SINKPROOF_REAL;
     sinkproof_setting flushes = {&policy, 0x1p-24, 30}, plain = {&none, 0x1p-24, 30};
     sinkproof_honest zero = sinkproof_known(0), one = sinkproof_known(1), y[2];
     size_t wrong = 0;
@@ -197,12 +197,11 @@ static bool untouched(const sinkproof_honest *x, double mark) {
 static size_t scaled_first(distance *d, uint64_t *state, double factor, int conc, bool coarse) {
     sinkproof_policy policy = real_policy("definition");
     sinkproof_rounding none = {SINKPROOF_REAL, false};
-    policy.at[SINKPROOF_AT_A4_CONC] =
+    policy.at[AT_A4_CONC] =
         (sinkproof_rounding){conc > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, conc == 2};
-    policy.at[SINKPROOF_AT_A4_SCALED] =
-        (sinkproof_rounding){coarse ? SINKPROOF_BF16 : SINKPROOF_REAL, false};
-    policy.at[SINKPROOF_AT_A4_COS] = policy.at[SINKPROOF_AT_A4_PROD] = none;
-    policy.at[SINKPROOF_AT_A4] = none;
+    policy.at[AT_A4_SCALED] = (sinkproof_rounding){coarse ? SINKPROOF_BF16 : SINKPROOF_REAL, false};
+    policy.at[AT_A4_COS] = policy.at[AT_A4_PROD] = none;
+    policy.at[AT_A4] = none;
     sinkproof_setting s = setting(&policy);
     sinkproof_config config = shape(HEAD, factor, false);
     real c = factor > 1 ? 1 + logl(factor) / 10 : 1;

@@ -66,7 +66,7 @@ static void ramps(void) {
         sinkproof_config config = config_of(&shapes[k]);
         ends e = ends_of(&shapes[k]);
         double low, high;
-        sinkproof_ramp_ends(&s, &config, &low, &high);
+        yarn_ramp_ends(&s, &config, &low, &high);
         near(&d, low, e.low, 64, 8), near(&d, high, e.high, 64, 8);
     }
     report(&d, "bound.rope yarn.truncate", "ends of the ramp", 0);
@@ -88,10 +88,10 @@ static real width(const yarn *y, size_t i) {
 
 static sinkproof_policy policy_of(sinkproof_format freq, sinkproof_format angle, bool optional) {
     sinkproof_policy policy = real_policy("definition");
-    policy.at[SINKPROOF_AT_A4_FREQ].format = freq;
-    policy.at[SINKPROOF_AT_A4_ANGLE].format = angle;
-    policy.at[SINKPROOF_AT_A4_FREQ].optional = optional;
-    policy.at[SINKPROOF_AT_A4_ANGLE].optional = optional;
+    policy.at[AT_A4_FREQ].format = freq;
+    policy.at[AT_A4_ANGLE].format = angle;
+    policy.at[AT_A4_FREQ].optional = optional;
+    policy.at[AT_A4_ANGLE].optional = optional;
     return policy;
 }
 
@@ -99,7 +99,7 @@ static sinkproof_honest angle_of(const sinkproof_policy *policy, const yarn *y, 
                                  size_t i) {
     sinkproof_setting s = setting(policy);
     sinkproof_config config = config_of(y);
-    return sinkproof_honest_product_angle(&s, &config, position, i);
+    return honest_product_angle(&s, &config, position, i);
 }
 
 // Over the reals: the middle, and both ends as far from it as stated, to the roundings of an end.
@@ -172,9 +172,9 @@ static void rounded_angles(void) {
 static sinkproof_honest wave(const sinkproof_setting *s, double value, double slope, double width,
                              double concentration) {
     double error = width * (fabs(slope) + width) + 0x1p-50;
-    sinkproof_honest w = {sinkproof_add_down(value, -error),
+    sinkproof_honest w = {add_down(value, -error),
                           sinkproof_add_up(value, error),
-                          sinkproof_add_down(value, -error),
+                          add_down(value, -error),
                           sinkproof_add_up(value, error),
                           value,
                           0,
@@ -184,10 +184,10 @@ static sinkproof_honest wave(const sinkproof_setting *s, double value, double sl
     w = sinkproof_honest_declared(w, s->policy->ulp[SINKPROOF_SINCOS] * 0x1p-23, 0);
     if (concentration != 1) {
         sinkproof_honest factor = sinkproof_known(concentration);
-        w = sinkproof_honest_mul(w, sinkproof_honest_at(s, SINKPROOF_AT_A4_CONC, factor));
+        w = sinkproof_honest_mul(w, sinkproof_honest_at(s, AT_A4_CONC, factor));
         w = sinkproof_honest_roundings(s, w, 2);
     }
-    return sinkproof_honest_at(s, SINKPROOF_AT_A4_COS, w);
+    return sinkproof_honest_at(s, AT_A4_COS, w);
 }
 
 static void tables(void) {
@@ -196,7 +196,7 @@ static void tables(void) {
     for (size_t k = 0; k < SHAPES; k++)
         for (size_t f = 0; f < 9; f++) {
             sinkproof_policy policy = policy_of(formats[f / 3], formats[f / 3], f % 2);
-            policy.at[SINKPROOF_AT_A4_CONC].format = formats[f % 3];
+            policy.at[AT_A4_CONC].format = formats[f % 3];
             policy.inside = SINKPROOF_F32;
             if (f % 4 == 3) policy.ulp[SINKPROOF_POW] = 1024; // wide angles
             sinkproof_setting s = setting(&policy);
@@ -206,7 +206,7 @@ static void tables(void) {
             sinkproof_honest_rope_plain(&s, &config, 5, plain_c, plain_s);
             double factor = shapes[k].factor, times = factor > 1 ? 0.1 * log(factor) + 1 : 1;
             for (size_t p = 0; p < shapes[k].head_dim / 2; p++, asked++) {
-                sinkproof_honest a = sinkproof_honest_product_angle(&s, &config, 5, p);
+                sinkproof_honest a = honest_product_angle(&s, &config, 5, p);
                 double w = fmax(a.hi - a.mid, a.mid - a.lo) * (1 + 0x1p-50);
                 if (f % 2 || f / 3 == 0) w += fabs(a.mid) * 0x1p-52;
                 sinkproof_honest stated[4] = {wave(&s, cos(a.mid), sin(a.mid), w, times),

@@ -29,8 +29,8 @@ static bool reaches(double lo, double hi, double tiny) {
 
 // The four products of ends, as they are or rounded inside, and then as the term is; and 0, where
 // a factor or the product may be read as zero.
-static sinkproof_span told_product(const sinkproof_policy *policy, sinkproof_rounding at,
-                                   sinkproof_span x, sinkproof_span y) {
+static number_span told_product(const sinkproof_policy *policy, sinkproof_rounding at,
+                                number_span x, number_span y) {
     const double from[] = {x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi};
     double tiny = policy->ftz ? 0x1p-126 : 0;
     results all = {0};
@@ -39,7 +39,7 @@ static sinkproof_span told_product(const sinkproof_policy *policy, sinkproof_rou
         add_result(&all, sinkproof_round(at.format, p));
         if (at.optional) add_result(&all, p);
     }
-    sinkproof_span told = {all.x[0], all.x[0], sinkproof_round(at.format, x.mid * y.mid)};
+    number_span told = {all.x[0], all.x[0], sinkproof_round(at.format, x.mid * y.mid)};
     for (size_t k = 0; k < all.n; k++) {
         told.lo = fmin(told.lo, all.x[k]);
         told.hi = fmax(told.hi, all.x[k]);
@@ -49,7 +49,7 @@ static sinkproof_span told_product(const sinkproof_policy *policy, sinkproof_rou
     return told;
 }
 
-static bool same_span(sinkproof_span a, sinkproof_span b) {
+static bool same_span(number_span a, number_span b) {
     return a.lo == b.lo && a.hi == b.hi && a.mid == b.mid;
 }
 
@@ -68,18 +68,18 @@ static void products(const char *text, sinkproof_rounding at) {
             for (int sides = 0; sides < 3; sides++) { // x near zero, y, or neither
                 double x_unit = sides == 0 ? tiny : 0x1.234p20;
                 double y_unit = sides == 1 ? tiny : 0x1.456p20;
-                sinkproof_span x = {ends[k][0] * x_unit, ends[k][1] * x_unit, 0},
-                               y = {ends[o][0] * y_unit, ends[o][1] * y_unit, 0};
+                number_span x = {ends[k][0] * x_unit, ends[k][1] * x_unit, 0},
+                            y = {ends[o][0] * y_unit, ends[o][1] * y_unit, 0};
                 x.mid = (x.lo + x.hi) / 2, y.mid = (y.lo + y.hi) / 2;
                 for (int ftz = 0; ftz < 2; ftz++) {
                     sinkproof_policy policy = policy_named("f32");
                     policy.ftz = ftz == 1;
                     sinkproof_setting s = setting(&policy);
                     sinkproof_accumulator a = {.term = at, .acc = {SINKPROOF_F16, false}};
-                    sinkproof_span told = told_product(&policy, at, x, y);
-                    off += !same_span(told, sinkproof_running_product(&s, &a, x, y));
+                    number_span told = told_product(&policy, at, x, y);
+                    off += !same_span(told, running_span_product(&s, &a, x, y));
                     a = (sinkproof_accumulator){.term = {SINKPROOF_F16, false}, .acc = at};
-                    off += !same_span(told, sinkproof_running_scaled(&s, &a, x, y));
+                    off += !same_span(told, running_scaled(&s, &a, x, y));
                     steps += 2;
                 }
             }
@@ -92,17 +92,17 @@ static void products(const char *text, sinkproof_rounding at) {
 static void finished(void) {
     size_t off = 0;
     for (int k = 0; k < 12; k++) {
-        sinkproof_span sum = {ldexp(k - 9, -k), ldexp(2 * k + 1, k), k};
-        sinkproof_honest set = sinkproof_running_set(sum);
+        number_span sum = {ldexp(k - 9, -k), ldexp(2 * k + 1, k), k};
+        sinkproof_honest set = running_sum_set(sum);
         double half = sum.hi / 2 - sum.lo / 2;
         off += !(set.lo == sum.lo && set.hi == sum.hi && set.mid == sum.mid);
         off += !(set.likely_lo == sum.lo && set.likely_hi == sum.hi);
         off += !(set.var == half * half && set.spread == half * half);
         off += !(set.bias == 2 * half && set.order == 0);
         for (int side = 0; side < 2; side++) {
-            sinkproof_span open = sum;
+            number_span open = sum;
             *(side == 0 ? &open.lo : &open.hi) = side == 0 ? -INFINITY : INFINITY;
-            set = sinkproof_running_set(open);
+            set = running_sum_set(open);
             off += !(set.lo == -INFINITY && set.hi == INFINITY);
         }
     }
@@ -118,31 +118,31 @@ static sinkproof_planes drawn_planes(uint64_t *state, size_t rows) {
         double mid = ldexp((double)draw_below(state, 1 << 12) - (1 << 11), -10);
         x[k] = draw_set(state, k < rows * COLS ? mid : 0x1p30);
     }
-    sinkproof_planes p = sinkproof_planes_of(x, rows + 1, COLS, COLS);
+    sinkproof_planes p = sinkproof_planes_new(x, rows + 1, COLS, COLS);
     must(p.mid != NULL);
     return p;
 }
 
-static sinkproof_span around(const double *mid, const double *off, size_t k) {
-    return (sinkproof_span){mid[k] - off[k], mid[k] + off[k], mid[k]};
+static number_span around(const double *mid, const double *off, size_t k) {
+    return (number_span){mid[k] - off[k], mid[k] + off[k], mid[k]};
 }
 
 static sinkproof_honest told_row(const sinkproof_setting *s, const sinkproof_accumulator *a,
                                  const sinkproof_planes *x, size_t i, const sinkproof_planes *y,
                                  size_t r) {
     size_t block = a->together == 0 ? COLS : a->together;
-    sinkproof_span sum = {0, 0, 0}, part = sum;
+    number_span sum = {0, 0, 0}, part = sum;
     for (size_t k = 0; k < COLS; k++) {
-        sinkproof_span x_k = around(x->mid + i * COLS, x->worst + i * COLS, k),
-                       y_k = around(y->mid + r * COLS, y->worst + r * COLS, k);
-        if (k % block == 0) part = (sinkproof_span){0, 0, 0};
-        part = sinkproof_running_plus(s, a, part, sinkproof_running_product(s, a, x_k, y_k));
+        number_span x_k = around(x->mid + i * COLS, x->worst + i * COLS, k),
+                    y_k = around(y->mid + r * COLS, y->worst + r * COLS, k);
+        if (k % block == 0) part = (number_span){0, 0, 0};
+        part = running_plus(s, a, part, running_span_product(s, a, x_k, y_k));
         if (block >= COLS)
             sum = part;
         else if (k + 1 == COLS || (k + 1) % block == 0)
-            sum = sinkproof_running_plus(s, a, sum, part);
+            sum = running_plus(s, a, sum, part);
     }
-    return sinkproof_running_set(sum);
+    return running_sum_set(sum);
 }
 
 static bool same_set(sinkproof_honest a, sinkproof_honest b) {
@@ -255,7 +255,8 @@ static void any_order(void) {
                 y_rk[k].likely_lo = mid - radius / 8, y_rk[k].likely_hi = mid + radius / 8;
                 y_rk[k].var = 0x1p-12;
             }
-            sinkproof_planes y = sinkproof_planes_of(y_rk, known ? OTHERS : OTHERS + 1, COLS, COLS);
+            sinkproof_planes y =
+                sinkproof_planes_new(y_rk, known ? OTHERS : OTHERS + 1, COLS, COLS);
             must(y.mid != NULL);
             sinkproof_planes x_i = sinkproof_planes_rows(&x, 0, ROWS),
                              y_r = sinkproof_planes_rows(&y, 0, OTHERS);

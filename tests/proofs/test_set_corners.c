@@ -69,10 +69,9 @@ static void beyond_the_format(void) {
     sinkproof_setting s = setting(&policy);
     size_t off = 0;
     for (int side = -1; side <= 1; side += 2) {
-        sinkproof_honest y =
-            sinkproof_honest_at(&s, SINKPROOF_AT_M5, sinkproof_known(side * 0x1p17));
+        sinkproof_honest y = sinkproof_honest_at(&s, AT_M5, sinkproof_known(side * 0x1p17));
         off += !(y.bias == INFINITY);
-        y = sinkproof_honest_at(&s, SINKPROOF_AT_M5, sinkproof_known(side * (1 + 0x1p-13)));
+        y = sinkproof_honest_at(&s, AT_M5, sinkproof_known(side * (1 + 0x1p-13)));
         off += !(y.bias == 0x1p-11);
     }
     ok(off == 0,
@@ -105,7 +104,7 @@ static void rounded_factor(void) {
     for (int k = 0; k < 16; k++) {
         config.rotation.factor = 32 + k / 16.0 + 0x1p-9;
         double low, high;
-        sinkproof_ramp_ends(&s, &config, &low, &high);
+        yarn_ramp_ends(&s, &config, &low, &high);
         for (size_t i = 0; i < pairs; i++) {
             double ramp = R(R((double)i - R(low)) / R(high - low));
             ramp = fmin(fmax(ramp, 0), 1);
@@ -115,7 +114,7 @@ static void rounded_factor(void) {
                             R(R(1 / power) * keep));
             double bare = R(R(R(1 / R(config.rotation.factor * power)) * R(1 - keep)) +
                             R(R(1 / power) * keep));
-            off += !(sinkproof_honest_product_angle(&s, &config, 1, i).mid == told);
+            off += !(honest_product_angle(&s, &config, 1, i).mid == told);
             differ += told != bare;
         }
     }

@@ -64,16 +64,16 @@ static void flushed(void) {
                                      {1e9, 2e9, 1.1e9, 1.2e9, 1.1e9}};
     sinkproof_policy policy = flushing();
     sinkproof_setting s = setting(&policy);
-    policy.at[SINKPROOF_AT_A1].format = SINKPROOF_F32; // which holds the first eight sets
+    policy.at[AT_A1].format = SINKPROOF_F32; // which holds the first eight sets
     size_t wrong = 0, count = sizeof sets / sizeof sets[0];
     for (size_t i = 0; i < count; i++) {
         const double *e = sets[i];
         sinkproof_honest x = in_units(e[0], e[1], e[2], e[3], e[4]);
-        sinkproof_honest y = sinkproof_honest_flushed(&s, x), want = hulled(x);
+        sinkproof_honest y = honest_flushed(&s, x), want = hulled(x);
         wrong += !same(&y, &want);
-        y = sinkproof_honest_at(&s, SINKPROOF_AT_A1, x), wrong += i < 8 && !same(&y, &want);
+        y = sinkproof_honest_at(&s, AT_A1, x), wrong += i < 8 && !same(&y, &want);
         policy.ftz = false;
-        y = sinkproof_honest_flushed(&s, x), wrong += !same(&y, &x);
+        y = honest_flushed(&s, x), wrong += !same(&y, &x);
         policy.ftz = true;
     }
     ok(wrong == 0, "bound.ftz sets about the smallest normal number worst=%zu bound=0 of=%zu",
@@ -102,8 +102,8 @@ static void flushed_sums(void) {
         sinkproof_honest y = sinkproof_honest_inside(&s, x), want = x;
         want.var = want.spread = x.var + ulp * ulp / 12;
         if (reaches) {
-            want.lo = sinkproof_add_down(lo, -lost), want.hi = sinkproof_add_up(hi, lost);
-            want.likely_lo = sinkproof_add_down(l, -lost);
+            want.lo = add_down(lo, -lost), want.hi = sinkproof_add_up(hi, lost);
+            want.likely_lo = add_down(l, -lost);
             want.likely_hi = sinkproof_add_up(h, lost);
             want.bias = x.bias + lost, want.var = want.spread = want.var + lost * lost;
         }
@@ -115,21 +115,21 @@ static void flushed_sums(void) {
 static void underflows(void) {
     sinkproof_policy policy = flushing();
     sinkproof_setting s = setting(&policy);
-    size_t wrong = sinkproof_flushed_below(&s) != TINY;
-    wrong += sinkproof_setting_underflow(&s) != TINY;
-    wrong += sinkproof_underflows(&s, 3, 0.5) != 4.5 * TINY;
-    wrong += sinkproof_underflows(&s, 3, INFINITY) != INFINITY;
-    wrong += sinkproof_underflows(&s, 0, INFINITY) != 0 || sinkproof_underflows(&s, 0, 0.5) != 0;
+    size_t wrong = flushed_below(&s) != TINY;
+    wrong += setting_underflow(&s) != TINY;
+    wrong += underflow_bound(&s, 3, 0.5) != 4.5 * TINY;
+    wrong += underflow_bound(&s, 3, INFINITY) != INFINITY;
+    wrong += underflow_bound(&s, 0, INFINITY) != 0 || underflow_bound(&s, 0, 0.5) != 0;
     policy.ftz = false;
-    wrong += sinkproof_flushed_below(&s) != 0 || sinkproof_setting_underflow(&s) != 0x1p-150;
-    wrong += sinkproof_underflows(&s, 2, 1) != 0x1p-148;
+    wrong += flushed_below(&s) != 0 || setting_underflow(&s) != 0x1p-150;
+    wrong += underflow_bound(&s, 2, 1) != 0x1p-148;
     policy.inside = SINKPROOF_REAL; // nothing underflows, however much may grow
-    wrong += sinkproof_underflows(&s, 3, INFINITY) != 0 || sinkproof_underflows(&s, 3, 1) != 0;
+    wrong += underflow_bound(&s, 3, INFINITY) != 0 || underflow_bound(&s, 3, 1) != 0;
     policy.inside = SINKPROOF_F64, policy.ftz = true;
-    wrong += sinkproof_flushed_below(&s) != 0x1p-1022;
-    wrong += sinkproof_setting_underflow(&s) != 0x1p-1022;
+    wrong += flushed_below(&s) != 0x1p-1022;
+    wrong += setting_underflow(&s) != 0x1p-1022;
     policy.inside = SINKPROOF_BF16;
-    wrong += sinkproof_flushed_below(&s) != TINY;
+    wrong += flushed_below(&s) != TINY;
     ok(wrong == 0, "bound.ftz what roundings lose, none of them nothing worst=%zu bound=0", wrong);
 }
 
@@ -184,7 +184,7 @@ static void key_logits(void) {
     uint64_t state = SEED;
     sinkproof_policy policy = real_policy("definition");
     sinkproof_setting s = setting(&policy);
-    policy.at[SINKPROOF_AT_A8].format = SINKPROOF_BF16;
+    policy.at[AT_A8].format = SINKPROOF_BF16;
     size_t wrong = 0, several = 0, compared = 0;
     for (int i = 0; i < 200; i++) {
         size_t rows = (size_t)(1 + i % QUERIES);
@@ -195,7 +195,7 @@ static void key_logits(void) {
         for (size_t d = 0; d < DIM; d++) key[d] = draw_dyadic(&state);
         key[DIM] = 999;
         for (size_t r = 0; r <= QUERIES; r++) b[r] = sinkproof_known(-7 - (double)r);
-        sinkproof_planes query = sinkproof_planes_of(sets, rows, DIM, DIM);
+        sinkproof_planes query = sinkproof_planes_new(sets, rows, DIM, DIM);
         sinkproof_normaliser normaliser = {.logit = 5, .key_d = key};
         must(query.mid != NULL);
         must(sinkproof_honest_sink_logits(&s, &normaliser, &query, b));
@@ -234,7 +234,7 @@ static void terms(void) {
     for (size_t k = 0; k < cases; k++) {
         sinkproof_policy policy = real_policy("definition");
         sinkproof_setting s = setting(&policy);
-        policy.at[SINKPROOF_AT_A5] = all[k].before;
+        policy.at[AT_A5] = all[k].before;
         wrong += sinkproof_score_terms(&s, all[k].n, all[k].dim) != all[k].terms;
     }
     ok(wrong == 0,
@@ -255,14 +255,14 @@ static void scaled_logits(void) {
         for (size_t d = 0; d < 2 * THREE; d++) q[d] = sinkproof_known((double)draw_gauss(&state));
         for (size_t d = 0; d < THREE; d++)
             key[d] = (double)(float)draw_gauss(&state), k[d] = sinkproof_known(key[d]);
-        sinkproof_planes query = sinkproof_planes_of(q, 2, THREE, THREE);
-        sinkproof_planes one = sinkproof_planes_of(k, 1, THREE, THREE);
+        sinkproof_planes query = sinkproof_planes_new(q, 2, THREE, THREE);
+        sinkproof_planes one = sinkproof_planes_new(k, 1, THREE, THREE);
         sinkproof_normaliser normaliser = {.key_d = key};
         must(sinkproof_honest_products(&s, &query, &one, terms_i, NULL, x, 1));
         must(sinkproof_honest_sink_logits(&s, &normaliser, &query, b));
         for (size_t r = 0; r < 2; r++, compared++) {
             sinkproof_honest want =
-                sinkproof_honest_at(&s, SINKPROOF_AT_A8, sinkproof_honest_score(&s, THREE, x[r]));
+                sinkproof_honest_at(&s, AT_A8, sinkproof_honest_score(&s, THREE, x[r]));
             wrong += memcmp(&want, &b[r], sizeof want) != 0;
         }
         sinkproof_planes_free(&query), sinkproof_planes_free(&one);
@@ -280,8 +280,8 @@ static void scores(void) {
         sinkproof_policy policy = real_policy("definition");
         sinkproof_setting s = setting(&policy);
         size_t dim = (size_t)(i % 2 ? 3 : 16);
-        if (i & 2) policy.at[SINKPROOF_AT_A5].format = SINKPROOF_BF16;
-        if (i & 4) policy.at[SINKPROOF_AT_A6].format = SINKPROOF_F16;
+        if (i & 2) policy.at[AT_A5].format = SINKPROOF_BF16;
+        if (i & 4) policy.at[AT_A6].format = SINKPROOF_F16;
         if (i & 8) policy.inside = SINKPROOF_F32;
         double c = draw_dyadic(&state) + 0x1p-9 + (i & 16 ? 0x1p-30 : 0);
         sinkproof_honest x =

@@ -38,7 +38,7 @@ static void two_roundings(stated *x, const sinkproof_setting *s) {
     real u = s->u, worst = gamma_of(2, u), likely = sqrtl(4 * (real)s->odds) * u * (1 + worst);
     real far = fmaxl(fabsl(x->lo), fabsl(x->hi)),
          likely_far = fmaxl(fabsl(x->likely_lo), fabsl(x->likely_hi));
-    real under = u == 0 ? 0 : 2 * (real)sinkproof_underflow(s->policy->inside) * (1 + worst);
+    real under = u == 0 ? 0 : 2 * (real)sinkproof_format_underflow(s->policy->inside) * (1 + worst);
     if (worst < likely) likely = worst;
     x->lo -= far * worst + under, x->hi += far * worst + under;
     x->likely_lo -= likely_far * likely + under, x->likely_hi += likely_far * likely + under;
@@ -70,8 +70,8 @@ static stated size_exponential(const sinkproof_setting *s, const sinkproof_hones
                 t->order * slope * slope};
     e.bias += e.hi * e_x; // each end errs by its own size
     e.lo *= 1 - e_x, e.hi *= 1 + e_x, e.likely_lo *= 1 - e_x, e.likely_hi *= 1 + e_x;
-    sinkproof_honest rounded = sinkproof_honest_at(s, SINKPROOF_AT_M8_EXP, doubles(&e));
-    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_M8_EXP];
+    sinkproof_honest rounded = sinkproof_honest_at(s, AT_M8_EXP, doubles(&e));
+    sinkproof_rounding at = s->policy->at[AT_M8_EXP];
     return at.format == SINKPROOF_F64 && !at.optional ? e : of_set(&rounded);
 }
 
@@ -156,7 +156,7 @@ static stated by_tanh(const sinkproof_setting *s, const sinkproof_honest *t) {
 }
 
 static stated sigmoid_of(const sinkproof_setting *s, const sinkproof_honest *t) {
-    sinkproof_rounding at = s->policy->at[SINKPROOF_AT_M8_EXP];
+    sinkproof_rounding at = s->policy->at[AT_M8_EXP];
     real far = fminl(fmaxl(fabsl((real)t->lo), fabsl((real)t->hi)), 800);
     real e_x = (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * far) * 2 * s->u;
     if (s->policy->forms[SINKPROOF_FORM_OF_M8] == 1u << SINKPROOF_M8_TANH) return by_tanh(s, t);
@@ -174,16 +174,16 @@ static sinkproof_honest then(const sinkproof_setting *s, sinkproof_point point,
 
 // y = g sigma(alpha g), alpha read to half an ulp of binary64; up = 0.
 static sinkproof_honest activation(const sinkproof_setting *s, double alpha, sinkproof_honest g) {
-    g = sinkproof_honest_flushed(s, g);
+    g = honest_flushed(s, g);
     sinkproof_honest a = sinkproof_known(alpha);
-    a.lo = a.likely_lo = sinkproof_add_down(alpha, -alpha * 0x1p-53);
+    a.lo = a.likely_lo = add_down(alpha, -alpha * 0x1p-53);
     a.hi = a.likely_hi = sinkproof_add_up(alpha, alpha * 0x1p-53), a.bias = alpha * 0x1p-53;
-    sinkproof_honest t = then(s, SINKPROOF_AT_M8_SCALED, sinkproof_honest_mul(a, g));
+    sinkproof_honest t = then(s, AT_M8_SCALED, sinkproof_honest_mul(a, g));
     stated sigma = sigmoid_of(s, &t);
-    sinkproof_honest gated = then(s, SINKPROOF_AT_M8_SIGMOID, doubles(&sigma));
-    sinkproof_honest y = then(s, SINKPROOF_AT_M8_SWISH, sinkproof_honest_mul(g, gated));
-    y = sinkproof_honest_mul(sinkproof_honest_flushed(s, y), sinkproof_known(1));
-    return then(s, SINKPROOF_AT_M8, y);
+    sinkproof_honest gated = then(s, AT_M8_SIGMOID, doubles(&sigma));
+    sinkproof_honest y = then(s, AT_M8_SWISH, sinkproof_honest_mul(g, gated));
+    y = sinkproof_honest_mul(honest_flushed(s, y), sinkproof_known(1));
+    return then(s, AT_M8, y);
 }
 
 static sinkproof_honest found_of(const sinkproof_setting *s, double alpha, sinkproof_honest g) {
@@ -196,8 +196,8 @@ static sinkproof_honest found_of(const sinkproof_setting *s, double alpha, sinkp
 static sinkproof_policy policy_of(sinkproof_format inside, sinkproof_format format, bool optional) {
     sinkproof_policy policy = real_policy("definition");
     policy.inside = inside;
-    policy.at[SINKPROOF_AT_M8_EXP] = (sinkproof_rounding){.format = format, .optional = optional};
-    policy.at[SINKPROOF_AT_M8_SWISH].format = SINKPROOF_F64; // no other order of the products
+    policy.at[AT_M8_EXP] = (sinkproof_rounding){.format = format, .optional = optional};
+    policy.at[AT_M8_SWISH].format = SINKPROOF_F64; // no other order of the products
     return policy;
 }
 

@@ -264,8 +264,7 @@ static void places(void) {
                                              s_j))
             abort();
         for (size_t j = 0; j < KEYS; j++, asked++) {
-            size_t away = KEYS - 1 - j,
-                   bucket = sinkproof_repeat_bucket(away, SINKPROOF_BUCKETS, 128);
+            size_t away = KEYS - 1 - j, bucket = repeat_t5_bucket(away, SINKPROOF_BUCKETS, 128);
             double truth = v == 0   ? bucket_b[bucket]
                            : v == 1 ? (double)bucket
                                     : -0.375 * (double)away;
@@ -291,7 +290,7 @@ static void star_values(void) {
         sinkproof_honest o_d[DIM];
         double star_d[DIM];
         const sinkproof_variant *variant = sinkproof_variant_find(names[v]);
-        sinkproof_variant_star_value(variant, &head, star_d);
+        variant_star_value(variant, &head, star_d);
         if (!sinkproof_honest_variant_values(&s, variant, &head, 1, alpha_j, v_jd, o_d)) abort();
         for (size_t d = 0; d < DIM; d++) off += !(o_d[d].mid == star_d[d]);
     }

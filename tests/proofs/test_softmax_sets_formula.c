@@ -36,7 +36,7 @@ static void differences(const sinkproof_setting *s, size_t n, const sinkproof_ho
         t_j[j] = z_j[j];
         if (z_j[j].mid == -INFINITY) continue;
         sinkproof_honest inside = sinkproof_honest_inside(s, sinkproof_honest_sub(z_j[j], m));
-        t_j[j] = sinkproof_honest_at(s, SINKPROOF_AT_A9_MAX, inside);
+        t_j[j] = sinkproof_honest_at(s, AT_A9_MAX, inside);
         if (t_j[j].hi > 0) t_j[j].hi = 0;
         if (t_j[j].likely_hi > 0) t_j[j].likely_hi = 0;
     }
@@ -49,7 +49,7 @@ static void maximum_first(void) {
         sinkproof_policy rounds = real_policy(i % 2 ? "running-max" : "definition");
         rounds.inside = SINKPROOF_F32;
         sinkproof_policy plain = rounds;
-        rounds.at[SINKPROOF_AT_A9_MAX] =
+        rounds.at[AT_A9_MAX] =
             (sinkproof_rounding){i % 3 ? SINKPROOF_BF16 : SINKPROOF_F32, i % 5 == 0};
         sinkproof_setting with = setting(&rounds), without = setting(&plain);
         size_t n = draw_below(&state, SOME);
@@ -63,9 +63,8 @@ static void maximum_first(void) {
         double common, common_plain;
         differences(&with, n + 1, z_j, t_j);
         for (size_t j = 0; j <= n; j++) clipped += t_j[j].hi == 0 && t_j[j].lo < 0;
-        must(sinkproof_honest_softmax(&with, SINKPROOF_AT_A9, n, z_j, z_j[n], found_j, &common));
-        must(sinkproof_honest_softmax(&without, SINKPROOF_AT_A9, n, t_j, t_j[n], want_j,
-                                      &common_plain));
+        must(sinkproof_honest_softmax(&with, AT_A9, n, z_j, z_j[n], found_j, &common));
+        must(sinkproof_honest_softmax(&without, AT_A9, n, t_j, t_j[n], want_j, &common_plain));
         for (size_t j = 0; j <= n; j++, values++) apart += !same(&found_j[j], &want_j[j]);
         apart += common != common_plain;
     }
@@ -101,13 +100,13 @@ static bool knows_nothing(const sinkproof_honest *a) {
 static void nothing(const char *form, double u, size_t n, sinkproof_honest *z_j, sinkproof_honest b,
                     double kept, distance *d, size_t *wrong) {
     sinkproof_policy policy = real_policy(form);
-    if (kept > 0) policy.at[SINKPROOF_AT_A9_UNNORM].format = SINKPROOF_BF16;
+    if (kept > 0) policy.at[AT_A9_UNNORM].format = SINKPROOF_BF16;
     sinkproof_setting s = {&policy, u, 30};
     sinkproof_honest *alpha_j = calloc(n + 1, sizeof *alpha_j);
     double common = 7;
     must(alpha_j != NULL);
     z_j[n] = sinkproof_known(1e6); // no key
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z_j, b, alpha_j, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, b, alpha_j, &common));
     real most = most_of(&s, form, n, z_j, &b, kept);
     for (size_t j = 0; j <= n; j++) {
         *wrong += !knows_nothing(&alpha_j[j]) || common != 0;
@@ -151,12 +150,11 @@ static void unknown_rows(void) {
        wrong);
     // Rounded where weights are.
     sinkproof_policy policy = real_policy("definition");
-    policy.at[SINKPROOF_AT_A9].format = SINKPROOF_BF16;
+    policy.at[AT_A9].format = SINKPROOF_BF16;
     sinkproof_setting s = setting(&policy);
     sinkproof_honest one = wide_set(-512, 0), alpha_j[2];
     double common;
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 1, &one, sinkproof_known(0), alpha_j,
-                                  &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 1, &one, sinkproof_known(0), alpha_j, &common));
     ok(alpha_j[0].lo == 0 && alpha_j[0].hi == 1,
        "bound.softmax-sink an unknown row's weights are "
        "rounded: worst=%.17g bound=1",
@@ -183,7 +181,7 @@ static void where_nan_begins(void) {
         sinkproof_honest alpha_j[3];
         const sinkproof_honest z_j[3] = {rows[k].z[0], rows[k].z[1], all}; // two, and no more
         double common = 7;
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 2, z_j, rows[k].b, alpha_j, &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, 2, z_j, rows[k].b, alpha_j, &common));
         for (size_t j = 0; j < 3; j++)
             wrong += sinkproof_is_unknown(&alpha_j[j]) != rows[k].nan ||
                      (rows[k].nan && (common != 0 || alpha_j[j].mid != 0.5));
@@ -214,8 +212,7 @@ static void where_it_begins(void) {
     size_t wrong = 0, cases = sizeof all / sizeof *all;
     for (size_t k = 0; k < cases; k++) {
         sinkproof_honest alpha_j[2];
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 1, &all[k].z, all[k].b, alpha_j,
-                                      &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, 1, &all[k].z, all[k].b, alpha_j, &common));
         wrong += (knows_nothing(&alpha_j[0]) && knows_nothing(&alpha_j[1])) != all[k].unknown;
     }
     ok(wrong == 0, "bound.softmax-sink where nothing is known begins: worst=%zu bound=0 of=%zu",
@@ -250,7 +247,7 @@ static void beside_a_set(distance *d, const row *r, real k) {
     sinkproof_setting s = {&policy, (double)r->u, 30};
     sinkproof_honest alpha_j[MOST + 1];
     double common;
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, r->n, r->z, r->b, alpha_j, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, r->n, r->z, r->b, alpha_j, &common));
     parts p = parts_of(r);
     real g = gamma_of((real)r->n, r->u) + 2 * gamma_of(2 * ((real)r->n + 1) + 8, 0x1p-53L);
     for (size_t j = 1; j <= r->n; j++) {
@@ -306,7 +303,7 @@ static void without_bounds(void) {
         double common;
         for (int j = 0; j < 3; j++) sums.z[j] = sinkproof_known(-0.25 * (1 << j));
         sums.z[3] = sinkproof_known(50);
-        must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 3, sums.z, sums.b, alpha_j, &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, 3, sums.z, sums.b, alpha_j, &common));
         for (size_t j = 0; j < 4 && i > 30; j++) near(&d, alpha_j[j].hi, 1 + 2 * sums.u, 2, 4);
     }
     report(&d, "bound.softmax-sink bound.form-running-max", "sums of which nothing is known", SEED);
@@ -315,8 +312,7 @@ static void without_bounds(void) {
     sinkproof_setting s = {&policy, 0, 30};
     sinkproof_honest z_j[2] = {sinkproof_known(-0x1p-50), sinkproof_known(50)}, alpha_j[2];
     double common;
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 1, z_j, sinkproof_known(0), alpha_j,
-                                  &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 1, z_j, sinkproof_known(0), alpha_j, &common));
     ok(alpha_j[0].lo > 0.49 && alpha_j[0].hi < 0.51 && alpha_j[0].lo < alpha_j[0].hi,
        "bound.softmax-sink a key just below the maximum: %.3g ... %.3g", alpha_j[0].lo,
        alpha_j[0].hi);
@@ -343,8 +339,8 @@ static void beyond_range(void) {
                 sinkproof_honest z_j[] = {sinkproof_known(top), sinkproof_known(top - far)};
                 sinkproof_honest alpha_j[3];
                 double common;
-                must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 2, z_j, sinkproof_known(0),
-                                              alpha_j, &common));
+                must(sinkproof_honest_softmax(&s, AT_A9, 2, z_j, sinkproof_known(0), alpha_j,
+                                              &common));
                 // By products of 2^-24 and more each of a score of 2^29 and more: off by 60 at
                 // least.
                 double off = top * 0x1p-24;

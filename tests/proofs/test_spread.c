@@ -32,12 +32,12 @@ static void threshold_holds(void) {
     for (double most = 4; most <= 1024; most *= 4) {
         for (int n = 100; n <= 20000; n *= 4) {
             for (double odds = 2; odds <= 24; odds += 11) {
-                double a = sinkproof_spread_reach(n, most, odds), r = a / n;
+                double a = spread_reach(n, most, odds), r = a / n;
                 double back = (r * log(r) - r + 1) * n / most;
                 int k = (int)ceil(a / most);
                 long double p = k > n ? 0 : binomial_tail(n, 1 / (long double)most, k);
-                worst = sinkproof_worst_long(worst, p / expl(-odds));
-                least = sinkproof_least_long(least, back / odds), checked++;
+                worst = worst_long(worst, p / expl(-odds));
+                least = least_long(least, back / odds), checked++;
             }
         }
     }
@@ -48,11 +48,11 @@ static void threshold_holds(void) {
 }
 
 static void nothing_free(void) {
-    sinkproof_spread none[SINKPROOF_QUARTERS] = {{0}};
+    quarter_spread none[SPREAD_QUARTERS] = {{0}};
     sinkproof_spread_result r;
-    sinkproof_spread_judge(none, 1, 1e-9, &r);
+    spread_judge(none, 1, 1e-9, &r);
     ok(r.part == -1 && r.mean == 0 && r.limit == INFINITY && r.noise == INFINITY &&
-           sinkproof_spread_bits(&r) == 24,
+           spread_bits(&r) == 24,
        "stat.spread nothing free, nothing to say");
 }
 
@@ -170,8 +170,8 @@ static sinkproof_spread_result judged_sums(uint64_t *state, size_t k_all, double
     }
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE);
-    sinkproof_planes p = sinkproof_planes_of(x_k, N_X, k_all, k_all);
-    sinkproof_planes q = sinkproof_planes_of(w_k, N_W, k_all, k_all);
+    sinkproof_planes p = sinkproof_planes_new(x_k, N_X, k_all, k_all);
+    sinkproof_planes q = sinkproof_planes_new(w_k, N_W, k_all, k_all);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, N_W));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
     sinkproof_drift drift = {0};
@@ -179,7 +179,7 @@ static sinkproof_spread_result judged_sums(uint64_t *state, size_t k_all, double
         double v[N_W];
         for (size_t r = 0; r < N_W; r++) {
             sinkproof_honest *set = &y[i * N_W + r];
-            *set = sinkproof_honest_at(&s, SINKPROOF_AT_A2, sinkproof_honest_inside(&s, *set));
+            *set = sinkproof_honest_at(&s, AT_A2, sinkproof_honest_inside(&s, *set));
             *set = sinkproof_honest_rounded(SINKPROOF_F32, *set);
             const float *a = x + i * k_all, *b = w + r * k_all;
             v[r] = order == STOCHASTIC
@@ -215,7 +215,7 @@ static void honest_sums(size_t k_all, double outlier) {
 static void low_bits_of_sums(size_t k_all) {
     uint64_t state = SEED + 40 + k_all;
     sinkproof_spread_result r = judged_sums(&state, k_all, 1, FORWARD, 0);
-    int bits = sinkproof_spread_bits(&r);
+    int bits = spread_bits(&r);
     sinkproof_spread_result seen = judged_sums(&state, k_all, 1, FORWARD, bits);
     sinkproof_spread_result adds = judged_sums(&state, k_all, 1, STOCHASTIC, 0);
     ok(spreads(&seen) && bits < 24,
@@ -242,8 +242,7 @@ static sinkproof_spread_result judged_norms(uint64_t *state, size_t d, summation
             x_f[i] = (float)x[i], x_k[i] = sinkproof_known(x[i]);
         }
         double common;
-        sinkproof_honest_rmsnorm(&s, SINKPROOF_AT_A1, &(sinkproof_norm){d, scale, 1e-5}, x_k, y_k,
-                                 &common);
+        sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){d, scale, 1e-5}, x_k, y_k, &common);
         float mean = engine_dot(state, order, false, d, x_f, x_f, NULL, false) / (float)d;
         float root = 1.0f / sqrtf(mean + 1e-5f);
         for (size_t i = 0; i < d; i++) {
@@ -267,7 +266,7 @@ static void norms(size_t d) {
     for (summation order = 0; order < RANDOM_ORDER; order++) {
         sinkproof_spread_result r = judged_norms(&state, d, order, 0);
         alarms += spreads(&r), worst = sinkproof_worst(worst, r.mean / r.limit);
-        bits = sinkproof_spread_bits(&r);
+        bits = spread_bits(&r);
     }
     sinkproof_spread_result r = judged_norms(&state, d, FORWARD, bits);
     ok(alarms == 0 && spreads(&r) && bits <= 4,

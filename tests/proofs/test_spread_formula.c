@@ -8,7 +8,7 @@
 #include "tests/shared/stated.h"
 
 static const uint64_t SEED = 20261123;
-enum { MOST = 12, DRAWS = 400, PARTS = SINKPROOF_QUARTERS };
+enum { MOST = 12, DRAWS = 400, PARTS = SPREAD_QUARTERS };
 
 // ---- a row -------------------------------------------------------------------------------------
 
@@ -90,10 +90,10 @@ static void rows(void) {
         double v[MOST + 1];
         for (size_t k = 0; k <= n; k++) draw_element(&state, &x[k], &v[k]);
         x[n] = sinkproof_around(1, 9, 2, 1, 0.5), v[n] = 3; // beyond the row
-        const sinkproof_spread before = {3, 2, 0.25, 0.5, i % 3 ? 0 : 7};
-        sinkproof_spread found = before, alone = {0};
-        sinkproof_spread_row(&found, n, v, x, shares);
-        sinkproof_spread_row(&alone, n, v, x, shares);
+        const quarter_spread before = {3, 2, 0.25, 0.5, i % 3 ? 0 : 7};
+        quarter_spread found = before, alone = {0};
+        spread_add_row(&found, n, v, x, shares);
+        spread_add_row(&alone, n, v, x, shares);
         row r = row_of(n, v, x, shares);
         real k = 4 * (real)n + 48;
         near(&d, found.sum, before.sum + r.squares, before.sum + r.scale, k);
@@ -121,8 +121,8 @@ static void thresholds(void) {
         sinkproof_honest x = sinkproof_around(1, 99 * e, shares ? 2 * e : far * e, e * e, 0);
         if (shares) x.bias = far * e;
         double v = 1 + e;
-        sinkproof_spread s = {0};
-        sinkproof_spread_row(&s, 1, &v, &x, shares);
+        quarter_spread s = {0};
+        spread_add_row(&s, 1, &v, &x, shares);
         wrong += s.mean != !beyond;
         wrong += s.most != (beyond ? 0 : shares ? 4 : 1024);
         wrong += s.bias != (beyond || !shares ? 0 : 1024);
@@ -130,12 +130,12 @@ static void thresholds(void) {
     }
     // Where the row shares a factor, an element may be further away; its square counts as 1024.
     sinkproof_honest wide = sinkproof_around(1, 99, 64, 1, 0);
-    sinkproof_spread s = {0};
-    sinkproof_spread_row(&s, 1, &(double){2}, &wide, true);
+    quarter_spread s = {0};
+    spread_add_row(&s, 1, &(double){2}, &wide, true);
     wrong += !(s.mean == 1 && s.most == 1024);
     // A row that is zero throughout has no multiple: its squares stay.
     sinkproof_honest zero[2] = {sinkproof_around(0, 9, 1, 1, 0), sinkproof_around(0, 9, 1, 1, 0)};
-    sinkproof_spread_row(&s, 2, (double[]){0.5, 1}, zero, true);
+    spread_add_row(&s, 2, (double[]){0.5, 1}, zero, true);
     wrong += !(s.sum == 1.25 && s.mean == 3);
     ok(wrong == 0, "stat.spread just at 1024 variances, and beyond worst=%zu bound=0", wrong);
 }
@@ -160,13 +160,13 @@ static void reaches(void) {
     for (double room = 0x1p-16; room <= 0x1p20; room *= 1.7) {
         for (double mu = 0.5; mu <= 0x1p20; mu *= 32) {
             double most = 1 + mu / 64, odds = room * mu / most;
-            double a = sinkproof_spread_reach(mu, most, odds);
+            double a = spread_reach(mu, most, odds);
             real asks = (real)most * odds / mu, r = ratio_of(asks);
             near(&d, a, r * mu, seen_through(r, asks) * mu, 10);
             below += a < mu;
         }
     }
-    ok(below == 0 && sinkproof_spread_reach(3, 5, 0) == 3 && sinkproof_spread_reach(3, 0, 9) == 3,
+    ok(below == 0 && spread_reach(3, 5, 0) == 3 && spread_reach(3, 0, 9) == 3,
        "stat.spread where nothing is asked of the odds the sum's mean is the threshold worst=%zu "
        "bound=0",
        below);
@@ -180,7 +180,7 @@ typedef struct said {
     int part;
 } said;
 
-static said judged(const sinkproof_spread *quarter, real largest, real rate) {
+static said judged(const quarter_spread *quarter, real largest, real rate) {
     said s = {.limit = INFINITY, .noise = INFINITY, .part = -1};
     real worst = -1;
     for (int p = 0; p <= PARTS; p++) {
@@ -207,19 +207,19 @@ static void parts(void) {
     size_t other = 0, named[PARTS + 1] = {0};
     for (int i = 0; i < DRAWS; i++) {
         // One before the first and one behind the last: not theirs to read.
-        sinkproof_spread held[PARTS + 2] = {{0}}, *quarter = held + 1;
-        held[0] = held[PARTS + 1] = (sinkproof_spread){1e9, 3, 5, 7, 900};
+        quarter_spread held[PARTS + 2] = {{0}}, *quarter = held + 1;
+        held[0] = held[PARTS + 1] = (quarter_spread){1e9, 3, 5, 7, 900};
         for (int q = 0; q < PARTS; q++) {
             if (draw_below(&state, 4) == 0) continue; // no row
             double mean = 1 + (double)draw_below(&state, 200);
-            quarter[q] = (sinkproof_spread){ldexp((double)draw_below(&state, 4000), -3), mean,
-                                            ldexp((double)draw_below(&state, 9), -i % 9),
-                                            ldexp((double)draw_below(&state, 9), -i % 9),
-                                            ldexp((double)draw_below(&state, 99), -4)};
+            quarter[q] = (quarter_spread){ldexp((double)draw_below(&state, 4000), -3), mean,
+                                          ldexp((double)draw_below(&state, 9), -i % 9),
+                                          ldexp((double)draw_below(&state, 9), -i % 9),
+                                          ldexp((double)draw_below(&state, 99), -4)};
         }
         double largest = 1 + (double)draw_below(&state, 5), rate = i % 2 ? 1e-9 : 0.25;
         sinkproof_spread_result r;
-        sinkproof_spread_judge(quarter, largest, rate, &r);
+        spread_judge(quarter, largest, rate, &r);
         said s = judged(quarter, largest, rate);
         other += r.part != s.part;
         if (r.part != s.part || s.part < 0) continue;
@@ -236,26 +236,26 @@ static void parts(void) {
 }
 
 static void edges(void) {
-    sinkproof_spread none[PARTS] = {{0}};
+    quarter_spread none[PARTS] = {{0}};
     sinkproof_spread_result r;
-    sinkproof_spread_judge(none, 1, 1e-9, &r);
+    spread_judge(none, 1, 1e-9, &r);
     ok(r.mean == 0 && r.limit == INFINITY && r.part == -1 && r.noise == INFINITY,
        "stat.spread of nothing, nothing is said");
     // No error at all: the whole is named, with a mean of 0.
-    none[2] = (sinkproof_spread){.mean = 4, .most = 2};
-    sinkproof_spread_judge(none, 1, 1e-9, &r);
+    none[2] = (quarter_spread){.mean = 4, .most = 2};
+    spread_judge(none, 1, 1e-9, &r);
     ok(r.part == 0 && r.mean == 0 && isfinite(r.limit) && r.noise == INFINITY,
        "stat.spread without an error the whole is named");
     // One quarter holds all that the whole holds: the whole is named.
-    none[2] = (sinkproof_spread){.sum = 64, .mean = 4, .most = 2, .steps = 0.5};
-    sinkproof_spread_judge(none, 1, 1e-9, &r);
+    none[2] = (quarter_spread){.sum = 64, .mean = 4, .most = 2, .steps = 0.5};
+    spread_judge(none, 1, 1e-9, &r);
     ok(r.part == 0 && r.mean == 16 && isfinite(r.noise),
        "stat.spread of equal parts the first is named");
 }
 
 // ---- what drift hands over ---------------------------------------------------------------------
 
-static bool same(const sinkproof_spread *a, const sinkproof_spread *b) {
+static bool same(const quarter_spread *a, const quarter_spread *b) {
     return a->sum == b->sum && a->mean == b->mean && a->bias == b->bias && a->steps == b->steps &&
            a->most == b->most;
 }
@@ -264,7 +264,7 @@ static void handed_over(void) {
     uint64_t state = SEED + 2;
     size_t other = 0, free_rows = 0, rows = 0;
     sinkproof_drift drift = {0};
-    sinkproof_spread by_hand[PARTS] = {{0}};
+    quarter_spread by_hand[PARTS] = {{0}};
     for (int i = 0; i < 48; i++) {
         const double commons[] = {0, 0x1p-16, 1};
         double common = commons[i % 3], v[MOST];
@@ -272,7 +272,7 @@ static void handed_over(void) {
         if (i >= 45) state = SEED + 3; // three rows that are alike
         for (size_t k = 0; k < MOST; k++) draw_element(&state, &x[k], &v[k]);
         sinkproof_drift_row(&drift, MOST, v, x, common, i / 48.0);
-        sinkproof_spread_row(&by_hand[i / 12], MOST, v, x, common != 0);
+        spread_add_row(&by_hand[i / 12], MOST, v, x, common != 0);
     }
     for (int q = 0; q < PARTS; q++) {
         other += !same(&drift.spread[q], &by_hand[q]), rows++;
@@ -281,7 +281,7 @@ static void handed_over(void) {
     sinkproof_drift_result r;
     sinkproof_spread_result s;
     must(sinkproof_drift_judge(&drift, 1e-3, &r));
-    sinkproof_spread_judge(by_hand, 3, 1e-3, &s);
+    spread_judge(by_hand, 3, 1e-3, &s);
     other += r.alike != 3 || r.spread.part != s.part || r.spread.mean != s.mean;
     other += r.spread.limit != s.limit || r.spread.noise != s.noise;
     sinkproof_drift_free(&drift);

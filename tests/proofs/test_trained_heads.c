@@ -114,7 +114,7 @@ static void product(const sinkproof_setting *s, const double *x_c, const double 
         }
         double off = sinkproof_mul_up(size, sinkproof_add_up(sinkproof_gamma(HIDDEN, s->u),
                                                              sinkproof_gamma(HIDDEN, 0x1p-53)));
-        y_d[d] = sinkproof_honest_at(s, SINKPROOF_AT_A2, sinkproof_around(sum, off, off, 0, 0));
+        y_d[d] = sinkproof_honest_at(s, AT_A2, sinkproof_around(sum, off, off, 0, 0));
     }
 }
 
@@ -206,10 +206,9 @@ static void ask(const sinkproof_policy *policy, const head_file *at) {
     ok(t.elements > 0 && t.outside == 0,
        "%s a trained head of %s: elements=%zu outside=%zu worst=%.3g bound=1",
        star ? "train.star" : "train.sinks", variant->name, t.elements, t.outside, t.worst);
-    compare_mean("train.sinks", at, "alpha_1", sinkproof_variant_alpha(variant, &t.r, 0));
-    compare_mean("train.sinks", at, "alpha_2", sinkproof_variant_alpha(variant, &t.r, 1));
-    if (star)
-        compare_mean("train.star", at, "alpha_*", sinkproof_variant_alpha_star(variant, &t.r));
+    compare_mean("train.sinks", at, "alpha_1", variant_alpha(variant, &t.r, 0));
+    compare_mean("train.sinks", at, "alpha_2", variant_alpha(variant, &t.r, 1));
+    if (star) compare_mean("train.star", at, "alpha_*", variant_alpha_star(variant, &t.r));
     t.r.alpha_ij[5 * (t.r.keys + 1) + 3] += 0x1p-12; // one weight of a row that sees it
     judge(policy, variant, &t);
     ok(t.outside > 0, "%s is not another weight: outside=%zu of %zu", variant->name, t.outside,
@@ -226,20 +225,18 @@ static void by_hand(void) {
     const sinkproof_variant *score = sinkproof_variant_find("score-bias");
     double star_ij[] = {0.5, 0, 0.5, 0.5, 0.25, 0.25};
     sinkproof_variant_result r = {.rows = 2, .keys = 2, .alpha_ij = signed_ij};
-    ok(sinkproof_variant_alpha(identity, &r, 0) == 0.625 &&
-           sinkproof_variant_alpha(identity, &r, 1) == 0.75,
+    ok(variant_alpha(identity, &r, 0) == 0.625 && variant_alpha(identity, &r, 1) == 0.75,
        "train.sinks shares of signed weights");
     r.alpha_ij = none_ij;
-    ok(sinkproof_variant_alpha(identity, &r, 0) == 0, "train.sinks a row of zeros has none");
+    ok(variant_alpha(identity, &r, 0) == 0, "train.sinks a row of zeros has none");
     r.alpha_ij = token_ij;
-    ok(sinkproof_variant_alpha(token, &r, 0) == 0.75, "train.sinks the text follows the token");
-    ok(sinkproof_variant_alpha_star(token, &r) == 0.25, "train.star not over the token's own row");
+    ok(variant_alpha(token, &r, 0) == 0.75, "train.sinks the text follows the token");
+    ok(variant_alpha_star(token, &r) == 0.25, "train.star not over the token's own row");
     r.alpha_ij = star_ij;
-    ok(sinkproof_variant_alpha_star(score, &r) == 0.375, "train.star the last column");
+    ok(variant_alpha_star(score, &r) == 0.375, "train.star the last column");
     sinkproof_variant beside = *sinkproof_variant_find("sigmoid");
     beside.star = SINKPROOF_STAR_SCORE;
-    ok(sinkproof_variant_alpha(&beside, &r, 0) == 0.5 &&
-           sinkproof_variant_alpha_star(&beside, &r) == 0.375,
+    ok(variant_alpha(&beside, &r, 0) == 0.5 && variant_alpha_star(&beside, &r) == 0.375,
        "train.sinks train.star a share of the star's weight too");
 }
 

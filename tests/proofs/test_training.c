@@ -30,8 +30,8 @@ static void counted(const char *name, const char *total, const char *active,
                     const char *gibibytes) {
     sinkproof_config config;
     bool known = sinkproof_config_named(name, &config);
-    sinkproof_parameters sizes = sinkproof_parameters_of(&config), stated = written_out(&config);
-    size_t bytes = sinkproof_parameters_bytes(sizes);
+    sinkproof_parameters sizes = sinkproof_parameters_count(&config), stated = written_out(&config);
+    size_t bytes = parameters_bytes(sizes);
     size_t apart = (sizes.total != stated.total) + (sizes.active != stated.active) +
                    (sizes.mxfp4 != stated.mxfp4) +
                    (bytes * 32 != stated.mxfp4 * 17 + (stated.total - stated.mxfp4) * 64);
@@ -54,7 +54,7 @@ static void tied(void) {
     sinkproof_config c;
     bool known = sinkproof_config_named("gpt2", &c);
     size_t d = c.hidden, layer = 12 * d * d + 13 * d, head = c.vocab * d;
-    sinkproof_parameters sizes = sinkproof_parameters_of(&c);
+    sinkproof_parameters sizes = sinkproof_parameters_count(&c);
     size_t met = c.n_layers * layer + 2 * d + head, apart = (sizes.active != met) + sizes.mxfp4;
     ok(known && apart == 0 && sizes.total == 124439808 && sizes.total == met + c.max_context * d,
        "model.parameters gpt2: total=%zu active=%zu, as written out worst=%zu bound=0", sizes.total,
@@ -68,11 +68,11 @@ static void two_models(void) {
     sinkproof_config_named("gpt-oss-120b", &large);
     middle = small;
     middle.n_layers = large.n_layers;
-    sinkproof_config_alternate(&middle);
-    double by_layers = (double)sinkproof_parameters_of(&middle).total /
-                       (double)sinkproof_parameters_of(&small).total;
-    double by_experts = (double)sinkproof_parameters_of(&large).total /
-                        (double)sinkproof_parameters_of(&middle).total;
+    config_alternate_windows(&middle);
+    double by_layers = (double)sinkproof_parameters_count(&middle).total /
+                       (double)sinkproof_parameters_count(&small).total;
+    double by_experts = (double)sinkproof_parameters_count(&large).total /
+                        (double)sinkproof_parameters_count(&middle).total;
     middle.n_experts = large.n_experts;
     ok(memcmp(&middle, &large, sizeof large) == 0 && by_experts > by_layers,
        "model.parameters from 20b to 120b: layers make it %.2f times as large, experts %.2f times",
@@ -121,7 +121,7 @@ static void tokens_of_hours(void) {
         tokens_at(tokens, used[k]);
         sinkproof_config config;
         sinkproof_config_named("gpt-oss-120b", &config);
-        long double n = (long double)sinkproof_parameters_of(&config).active;
+        long double n = (long double)sinkproof_parameters_count(&config).active;
         long double one = strtold(used[k], NULL) * 3600 / 6 / n;
         long double ends[2] = {one * 2.05e6L * 989.25e12L, one * 2.15e6L * 989.75e12L};
         double lower = arf_get_d(arb_midref(tokens), ARF_RND_NEAR) - mag_get_d(arb_radref(tokens));
@@ -154,7 +154,7 @@ static void tokens_of_hours(void) {
 static void what_6n_leaves_out(void) {
     sinkproof_config c;
     sinkproof_config_named("gpt-oss-120b", &c);
-    double linear = 6 * (double)sinkproof_parameters_of(&c).active;
+    double linear = 6 * (double)sinkproof_parameters_count(&c).active;
     for (size_t t = 4096; t <= 131072; t *= 32) {
         double sum = 0;
         for (size_t l = 0; l < c.n_layers; l++)

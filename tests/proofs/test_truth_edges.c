@@ -115,17 +115,17 @@ static void margins(void) {
             if (is) least = e;
             if (!is && e > other) other = e;
         }
-        sinkproof_truth_choice choice = sinkproof_truth_margin(margin, c, z, EXPERTS, CHOSEN, BITS);
+        truth_choice choice = truth_margin(margin, c, z, EXPERTS, CHOSEN, BITS);
         wrong += !arb_equal_si(margin, least * least - other * other);
-        wrong += (choice == SINKPROOF_CHOICE_CERTIFIED) != (least > other);
+        wrong += (choice == CHOICE_CERTIFIED) != (least > other);
         asked++;
     }
     ok(asked == 60 && wrong == 0,
        "router.topk the margin of a selection in any order: %zu, worst=%zu bound=0", asked, wrong);
     const size_t all[EXPERTS] = {3, 1, 4, 0, 2};
     arb_indeterminate(z + 1);
-    sinkproof_truth_choice choice = sinkproof_truth_margin(margin, all, z, EXPERTS, EXPERTS, BITS);
-    ok(choice == SINKPROOF_CHOICE_CERTIFIED && arf_is_pos_inf(arb_midref(margin)) &&
+    truth_choice choice = truth_margin(margin, all, z, EXPERTS, EXPERTS, BITS);
+    ok(choice == CHOICE_CERTIFIED && arf_is_pos_inf(arb_midref(margin)) &&
            mag_is_zero(arb_radref(margin)),
        "router.topk all experts chosen: the margin is infinite, whatever the logits");
     arb_clear(margin);
@@ -151,7 +151,7 @@ static void constants(void) {
     arb_init(decimal);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         char text[40];
-        sinkproof_truth_decimal_text(known[k].value, text);
+        truth_decimal_text(known[k].value, text);
         sinkproof_truth_decimal(ball, known[k].value, BITS);
         arb_set_str(decimal, known[k].text, BITS);
         ok(strcmp(text, known[k].text) == 0 && arb_equal(ball, decimal),
@@ -214,13 +214,13 @@ static void activations(void) {
 static void limits(void) {
     static const double u_2i[][2] = {{100, 100}, {100, -100}, {-2, 12.25}, {12.25, -12.25}};
     arb_ptr u = _arb_vec_init(2), y = _arb_vec_init(1);
-    mpfr_ptr mu = sinkproof_mpfr_vector(2, BITS), my = sinkproof_mpfr_vector(1, BITS);
+    mpfr_ptr mu = truth_mpfr_vector(2, BITS), my = truth_mpfr_vector(1, BITS);
     size_t wrong = 0;
     for (size_t k = 0; k < sizeof u_2i / sizeof *u_2i; k++) {
         for (size_t i = 0; i < 2; i++)
             arb_set_d(u + i, u_2i[k][i]), mpfr_set_d(mu + i, u_2i[k][i], MPFR_RNDN);
         sinkproof_truth_swiglu(y, u, 1, (sinkproof_swiglu_numbers){1.702, 12.125, 1}, BITS);
-        sinkproof_mpfr_swiglu(my, mu, 1, (sinkproof_swiglu_numbers){1.702, 12.125, 1}, BITS);
+        truth_mpfr_swiglu(my, mu, 1, (sinkproof_swiglu_numbers){1.702, 12.125, 1}, BITS);
         double g = fmin(u_2i[k][0], 12.125), up = fmax(fmin(u_2i[k][1], 12.125), -12.125);
         double stated = (up + 1) * g / (1 + exp(-1.702 * g)), found = mpfr_get_d(my, MPFR_RNDN);
         // Ten roundings of binary64 and the error of exp, below 2^-48 together.
@@ -230,8 +230,8 @@ static void limits(void) {
     ok(wrong == 0, "swiglu.clamped limits of 12.125 in balls and MPFR: worst=%zu bound=0", wrong);
     _arb_vec_clear(u, 2);
     _arb_vec_clear(y, 1);
-    sinkproof_mpfr_vector_free(mu, 2);
-    sinkproof_mpfr_vector_free(my, 1);
+    truth_mpfr_vector_free(mu, 2);
+    truth_mpfr_vector_free(my, 1);
 }
 
 // Features are written over what stood there; elu(x) + 1 across 0 is x + 1.
@@ -245,14 +245,14 @@ static void features(void) {
     arb_ptr in = _arb_vec_init(DIM), out = _arb_vec_init(DIM);
     size_t wrong = 0;
     for (size_t d = 0; d < DIM; d++) arb_set_si(in + d, x[d]), arb_set_ui(out + d, 5);
-    sinkproof_truth_variant_feature(out, &variant, &head, in, BITS);
+    truth_variant_feature(out, &variant, &head, in, BITS);
     for (size_t d = 0; d < DIM; d++) wrong += !arb_equal_si(out + d, stated[d]);
     ok(wrong == 0, "kernel.mlp W2 relu(W1 x), whatever stood there: worst=%zu bound=0", wrong);
     variant.feature = SINKPROOF_FEATURE_ELU_PLUS_ONE;
     wrong = 0;
     arb_set_d(in, -0.25), arb_set_ui(in + 1, 0), arb_set_d(in + 2, -0.5);
     for (size_t d = 0; d < DIM; d++) mag_set_ui_2exp_si(arb_radref(in + d), 1, -2);
-    sinkproof_truth_variant_feature(out, &variant, &head, in, BITS);
+    truth_variant_feature(out, &variant, &head, in, BITS);
     for (size_t d = 0; d < 2; d++) arb_add_ui(in + d, in + d, 1, BITS);
     arb_exp(in + 2, in + 2, BITS);
     for (size_t d = 0; d < DIM; d++) wrong += !arb_equal(out + d, in + d);
@@ -274,7 +274,7 @@ static void ends(void) {
     sinkproof_matrix w = {.dtype = SINKPROOF_DTYPE_BF16, .count = 2, .rows = ROWS, .cols = COLS};
     w.data = (const uint8_t *)w_erc, w.stack_stride = ROWS * COLS;
     w.row_stride = COLS, w.col_stride = 1;
-    sinkproof_truth_expert_linear(y, x, false, 1, &chosen, 1, &w, BITS);
+    truth_expert_linear(y, x, false, 1, &chosen, 1, &w, BITS);
     ok(arb_equal_si(y, 3 * COLS / 2) && arb_equal_si(y + 1, -3 * COLS),
        "moe.sum an expert of %d columns and %d rows, exactly", COLS, ROWS);
     _arb_vec_clear(x, COLS);
@@ -287,12 +287,12 @@ static void ends(void) {
 
 // Where no score may be above 0, no number of what makes one keeps its sign.
 static void signs(void) {
-    static sinkproof_edge_side from, to;
+    static edge_side from, to;
     const sinkproof_edge *edge = NULL;
     for (size_t k = 0; sinkproof_edge_at(k) != NULL; k++)
         if (strcmp(sinkproof_edge_at(k)->when, "no score is above 0") == 0)
             edge = sinkproof_edge_at(k);
-    sinkproof_edge_side *const sides[] = {&from, &to};
+    edge_side *const sides[] = {&from, &to};
     size_t wrong = edge == NULL;
     enum { WEIGHTS = SINKPROOF_EDGE_HIDDEN * SINKPROOF_EDGE_DIM };
     enum { INPUTS = SINKPROOF_EDGE_N * SINKPROOF_EDGE_HIDDEN };

@@ -260,7 +260,7 @@ typedef struct local {
 } local;
 
 static const sinkproof_tensor *tensor_of(const local *l, const sinkproof_truth_place *place) {
-    for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++)
+    for (int point = 0; point < TRACE_POINTS; point++)
         if (strcmp(place->point, sinkproof_trace_point_name((sinkproof_trace_point)point)) == 0)
             return sinkproof_trace_find(l->trace, (sinkproof_trace_point)point, place->layer);
     return NULL;
@@ -306,7 +306,7 @@ static void torch(const char *folder) {
         return;
     }
     const sinkproof_config *config = sinkproof_model_config(model);
-    const sinkproof_tensor *logits = sinkproof_trace_find(trace, SINKPROOF_TRACE_F2, 0);
+    const sinkproof_tensor *logits = sinkproof_trace_find(trace, TRACE_F2, 0);
     beside b = {.config = config, .n = sinkproof_trace_length(trace)};
     b.logits_nv = calloc(b.n * config->vocab, sizeof *b.logits_nv);
     if (b.logits_nv == NULL) abort();

@@ -181,9 +181,9 @@ static sinkproof_model *small(bool gpt2, const char *sink, bool truncate) {
         c.n_layers = 2, c.hidden = 32, c.inter = 32, c.vocab = 13, c.n_heads = 4, c.n_kv_heads = 2;
         c.head_dim = 8, c.n_experts = 5, c.n_chosen = 2, c.window = 3,
         c.rotation.truncate = truncate;
-        sinkproof_config_alternate(&c);
-        written = sinkproof_sinks_named(sink, &c.sink) &&
-                  sinkproof_config_write(path, &c, sinkproof_container_named("hf"), false, &error);
+        config_alternate_windows(&c);
+        written = sink_kind_find(sink, &c.sink) &&
+                  config_write(path, &c, sinkproof_container_named("hf"), false, &error);
     }
     snprintf(spec, sizeof spec, "synthetic:%s", path);
     if (!written || !sinkproof_model_open(spec, &model, &error)) {

@@ -99,7 +99,7 @@ static void laws(uint64_t seed) {
         arb_ptr z = _arb_vec_init((slong)n), a = _arb_vec_init((slong)n);
         arb_ptr moved = _arb_vec_init((slong)n), v = _arb_vec_init((slong)n);
         arb_ptr t = _arb_vec_init(8); // sink, rest, left, right, other rest, ...
-        mpfr_ptr unused = sinkproof_mpfr_vector(n, 53);
+        mpfr_ptr unused = truth_mpfr_vector(n, 53);
         draw_vector(&state, n, 20, 3, z, unused, NULL);
         double b = sinks[round % 5], value = draw_number(&state, 24, 5) + 1, spread = 18;
         double bound = softmax_bound(n, spread);
@@ -145,7 +145,7 @@ static void laws(uint64_t seed) {
         _arb_vec_clear(moved, (slong)n);
         _arb_vec_clear(v, (slong)n);
         _arb_vec_clear(t, 8);
-        sinkproof_mpfr_vector_free(unused, n);
+        truth_mpfr_vector_free(unused, n);
     }
     report("sink.mass sum alpha = 1 - alpha_s", mass, seed);
     ok(below_one, "sink.mass-below-one 0 < alpha_s < 1, 0 < sum alpha, certified seed=%llu",
@@ -167,7 +167,7 @@ static void router(uint64_t seed) {
         size_t ids[32];
         arb_ptr g = _arb_vec_init((slong)experts), full = _arb_vec_init((slong)experts);
         arb_ptr w = _arb_vec_init((slong)chosen), t = _arb_vec_init(3);
-        mpfr_ptr unused = sinkproof_mpfr_vector(experts, 53);
+        mpfr_ptr unused = truth_mpfr_vector(experts, 53);
         draw_vector(&state, experts, 20, 3, g, unused, NULL);
         sinkproof_truth_topk(ids, t, g, experts, chosen, BITS);
         sinkproof_truth_router_weights(w, ids, g, chosen, BITS);
@@ -184,7 +184,7 @@ static void router(uint64_t seed) {
         _arb_vec_clear(full, (slong)experts);
         _arb_vec_clear(w, (slong)chosen);
         _arb_vec_clear(t, 3);
-        sinkproof_mpfr_vector_free(unused, experts);
+        truth_mpfr_vector_free(unused, experts);
     }
     report("router.softmax-after = full softmax, chosen, renormalised", l, seed);
     ok(wrong_form, "router.softmax-after without renormalising: balls apart at every weight");
@@ -198,23 +198,22 @@ static void choices(void) {
     arb_init(margin);
     const double logits[] = {1, 3, 2, -5};
     for (int e = 0; e < 4; e++) arb_set_d(g + e, logits[e]);
-    sinkproof_truth_choice choice = sinkproof_truth_topk(ids, margin, g, 4, 2, BITS);
-    ok(choice == SINKPROOF_CHOICE_CERTIFIED && ids[0] == 1 && ids[1] == 2 &&
-           arb_equal_si(margin, 1),
+    truth_choice choice = sinkproof_truth_topk(ids, margin, g, 4, 2, BITS);
+    ok(choice == CHOICE_CERTIFIED && ids[0] == 1 && ids[1] == 2 && arb_equal_si(margin, 1),
        "router.topk chooses 1, 2 with margin 1, certified");
     arb_set_d(g + 0, 2);
     choice = sinkproof_truth_topk(ids, margin, g, 4, 2, BITS);
-    ok(choice == SINKPROOF_CHOICE_TIE && ids[1] == 0 && arb_is_zero(margin),
+    ok(choice == CHOICE_TIE && ids[1] == 0 && arb_is_zero(margin),
        "router.topk gives an exact tie to the lower index");
     mag_set_d(arb_radref(g + 0), 0x1p-200);
     choice = sinkproof_truth_topk(ids, margin, g, 4, 2, BITS);
-    ok(choice == SINKPROOF_CHOICE_AMBIGUOUS && arb_contains_zero(margin),
+    ok(choice == CHOICE_AMBIGUOUS && arb_contains_zero(margin),
        "router.topk calls overlapping balls ambiguous");
     choice = sinkproof_truth_topk(ids, margin, g, 4, 4, BITS);
-    ok(choice == SINKPROOF_CHOICE_CERTIFIED, "router.topk of all experts needs no margin");
+    ok(choice == CHOICE_CERTIFIED, "router.topk of all experts needs no margin");
     arb_indeterminate(g + 3);
     choice = sinkproof_truth_topk(ids, margin, g, 4, 2, BITS);
-    ok(choice == SINKPROOF_CHOICE_AMBIGUOUS, "router.topk certifies nothing beside a NaN");
+    ok(choice == CHOICE_AMBIGUOUS, "router.topk certifies nothing beside a NaN");
     arb_clear(margin);
     _arb_vec_clear(g, 4);
 }
@@ -237,7 +236,7 @@ static void rotation(uint64_t seed) {
     double bound = 17 + 6 + 2 + 4 - BITS;
     arb_ptr x = _arb_vec_init(64), y = _arb_vec_init(64), q = _arb_vec_init(64);
     arb_ptr k = _arb_vec_init(64), t = _arb_vec_init(3);
-    mpfr_ptr unused = sinkproof_mpfr_vector(64, 53);
+    mpfr_ptr unused = truth_mpfr_vector(64, 53);
     const int32_t positions[] = {0, 1, 127, 4095, 4096, 131071};
     for (size_t i = 0; i < 6; i++) {
         draw_vector(&state, 64, 24, 0, x, unused, NULL);
@@ -264,7 +263,7 @@ static void rotation(uint64_t seed) {
     _arb_vec_clear(q, 64);
     _arb_vec_clear(k, 64);
     _arb_vec_clear(t, 3);
-    sinkproof_mpfr_vector_free(unused, 64);
+    truth_mpfr_vector_free(unused, 64);
     sinkproof_truth_yarn_clear(&yarn);
 }
 
@@ -340,7 +339,7 @@ static void decimals(void) {
     arb_init(product);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char text[40];
-        sinkproof_truth_decimal_text(table[i].value, text);
+        truth_decimal_text(table[i].value, text);
         sinkproof_truth_decimal(ball, table[i].value, BITS);
         arb_mul_ui(product, ball, table[i].denominator, BITS);
         all = all && strcmp(text, table[i].text) == 0 &&

@@ -24,7 +24,7 @@ static numerator draw_numerator(uint64_t *state, int exponent) {
 
 static sinkproof_policy keeping(sinkproof_format format) {
     sinkproof_policy policy = real_policy("definition");
-    policy.at[SINKPROOF_AT_A9_UNNORM] = (sinkproof_rounding){.format = format};
+    policy.at[AT_A9_UNNORM] = (sinkproof_rounding){.format = format};
     return policy;
 }
 
@@ -40,7 +40,7 @@ static sinkproof_honest plain(const numerator *n, double var) {
 static void somehow(distance *d, const sinkproof_honest *found, const numerator *n, real var,
                     sinkproof_format format, double lift) {
     real q = (real)sinkproof_unit_roundoff(format) * (1 + 0x1p-50L);
-    real eta = (real)sinkproof_underflow(format) * lift, mid = n->mid;
+    real eta = (real)sinkproof_format_underflow(format) * lift, mid = n->mid;
     near(d, found->lo, fmaxl(n->lo * (1 - q) - eta, 0), n->lo + eta, 3);
     near(d, found->hi, n->hi * (1 + q) + eta, n->hi + 2 * eta, 3);
     near(d, found->likely_lo, fmaxl(n->likely_lo * (1 - q) - eta, 0), n->likely_lo + eta, 3);
@@ -59,7 +59,7 @@ static void unknown_shift(void) {
         sinkproof_format format = formats[i % 3];
         sinkproof_policy policy = keeping(format);
         sinkproof_setting s = setting(&policy);
-        int least = ilogb(sinkproof_underflow(format));
+        int least = ilogb(sinkproof_format_underflow(format));
         numerator n =
             draw_numerator(&state, i % 5 ? -(int)draw_below(&state, 20) : least - 1 + i % 4);
         softmax_row row = {.s = &s, .quotient = true, .e_j = &n, .m_lo = 1, .m_hi = 1};
@@ -68,7 +68,7 @@ static void unknown_shift(void) {
         row.m_hi += why == 0, row.base_2 = why == 1;
         row.running = why == 2, row.lse_gated = why == 3;
         double var = ldexp(draw_unit(&state), 2 * ilogb(sinkproof_unit_roundoff(format)));
-        sinkproof_honest found = sinkproof_kept_exponential(&row, 0, var);
+        sinkproof_honest found = kept_exponential(&row, 0, var);
         somehow(&d, &found, &n, var, format, row.lift);
     }
     report(&d, "bound.unnormalised", "what is kept under some shift", SEED);
@@ -83,8 +83,8 @@ static void margins(void) {
     for (int i = 0; i < DRAWS; i++) {
         numerator n = draw_numerator(&state, -1074 + i % 8);
         softmax_row row = {.s = &s, .e_j = &n, .m_lo = 1, .m_hi = 1, .running = true, .lift = 1};
-        sinkproof_honest found = sinkproof_kept_exponential(&row, 0, 0);
-        real eta = sinkproof_underflow(SINKPROOF_F64);
+        sinkproof_honest found = kept_exponential(&row, 0, 0);
+        real eta = sinkproof_format_underflow(SINKPROOF_F64);
         // A product is rounded to a multiple of 2^-1074.
         near(&d, found.lo, fmaxl(n.lo - eta, 0), 0x1p-1074L, 0x1p52L);
         near(&d, found.likely_lo, fmaxl(n.likely_lo - eta, 0), 0x1p-1074L, 0x1p52L);
@@ -107,18 +107,18 @@ static void known_shift(void) {
         if (i % 8 == 2) n.hi = 1, n.likely_hi = 1;
         softmax_row row = {.s = &s, .e_j = &n, .m_lo = -2, .m_hi = -2, .lift = 1};
         double var = ldexp(draw_unit(&state), -20);
-        sinkproof_honest found = sinkproof_kept_exponential(&row, 0, var);
+        sinkproof_honest found = kept_exponential(&row, 0, var);
         sinkproof_honest e = plain(&n, var);
         e = sinkproof_honest_rounded(SINKPROOF_BF16, e);
         other += !same(&found, &e);
         row.running = true;
         n.hi = 1;
-        found = sinkproof_kept_exponential(&row, 0, 0);
+        found = kept_exponential(&row, 0, 0);
         other += !(found.hi > 1);
         for (int open = 0; open < 2; open++) {
             n = open ? (numerator){.hi = INFINITY, .mid = 1, .likely_hi = 2} : (numerator){0};
             row.running = i % 2;
-            found = sinkproof_kept_exponential(&row, 0, 0.25), e = plain(&n, 0.25);
+            found = kept_exponential(&row, 0, 0.25), e = plain(&n, 0.25);
             other += !same(&found, &e);
         }
     }
@@ -134,17 +134,17 @@ static void shares(void) {
     for (int i = 0; i < DRAWS; i++) {
         numerator k = draw_numerator(&state, -3), n = draw_numerator(&state, -3),
                   o = draw_numerator(&state, -2 + i % 5);
-        range found = sinkproof_kept_share((range){i % 7 ? k.lo : 0, k.hi}, (range){n.lo, n.hi},
-                                           (range){o.lo, o.hi});
+        range found = kept_range_share((range){i % 7 ? k.lo : 0, k.hi}, (range){n.lo, n.hi},
+                                       (range){o.lo, o.hi});
         real least = (real)(i % 7 ? k.lo : 0) / ((real)n.hi + o.hi),
              most = (real)k.hi / ((real)n.lo + o.lo);
         near(&d, found.lo, least, least, 2), near(&d, found.hi, most, most, 2);
     }
     // Nothing over nothing is nothing, and no bound stays none.
-    range none = sinkproof_kept_share((range){0, INFINITY}, (range){0, INFINITY}, (range){0, 0});
-    range tiny = sinkproof_kept_share((range){-1, 1}, (range){1, 1}, (range){1, 1});
-    range below = sinkproof_kept_share((range){-INFINITY, 1}, (range){1, 1}, (range){1, 1});
-    range empty = sinkproof_kept_share((range){0, 1}, (range){0, 0}, (range){0, 0});
+    range none = kept_range_share((range){0, INFINITY}, (range){0, INFINITY}, (range){0, 0});
+    range tiny = kept_range_share((range){-1, 1}, (range){1, 1}, (range){1, 1});
+    range below = kept_range_share((range){-INFINITY, 1}, (range){1, 1}, (range){1, 1});
+    range empty = kept_range_share((range){0, 1}, (range){0, 0}, (range){0, 0});
     report(&d, "bound.unnormalised", "the share of a sum", SEED + 3);
     ok(none.lo == 0 && none.hi == INFINITY && tiny.lo == 0 && tiny.hi == 0.5 && below.lo == 0 &&
            below.hi == 0.5 && empty.lo == 0,
@@ -159,8 +159,8 @@ static void which(void) {
         bool at = i & 1, kept = i & 2, quotient = i & 4, gated = i & 8;
         sinkproof_setting s = setting(kept ? &rounds : &leaves);
         softmax_row row = {.s = &s, .quotient = quotient, .lse_gated = gated};
-        sinkproof_point point = at ? SINKPROOF_AT_A9 : SINKPROOF_AT_A11;
-        other += sinkproof_rounds_exponentials(&row, point) != (at && kept && (quotient || gated));
+        sinkproof_point point = at ? AT_A9 : AT_A11;
+        other += rounds_exponentials(&row, point) != (at && kept && (quotient || gated));
     }
     ok(other == 0, "bound.unnormalised the rows that round worst=%zu bound=0 of=16", other);
 }

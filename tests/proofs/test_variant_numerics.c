@@ -82,7 +82,7 @@ static void overflow(void) {
         sinkproof_honest known[4], set[4];
         sinkproof_setting s = sinkproof_setting_for(&policy, 4, 1e-9);
         for (int j = 0; j < 4; j++) known[j] = sinkproof_known(s_j[j]);
-        sinkproof_variant_divide(&policy, v, 4, seen, s_j, sim, &z, alpha);
+        variant_divide(&policy, v, 4, seen, s_j, sim, &z, alpha);
         must(sinkproof_honest_variant_weights(&s, v, 4, seen, known, set));
         ok(isfinite(z) && alpha[0] >= set[0].lo && alpha[0] <= set[0].hi && set[0].hi < 1,
            "bound.similarity %s of scores of 300, shifted: its first weight is %.6f", v->name,
@@ -123,8 +123,8 @@ static void cancellation(void) {
     double with_column[4] = {s_j[0], s_j[1], s_j[2], 0};
     sinkproof_policy policy;
     must(sinkproof_policy_known("f32", &policy));
-    sinkproof_variant_divide(&policy, sinkproof_variant_find("softmax"), 4, seen, with_column, sim,
-                             &z, alpha_j);
+    variant_divide(&policy, sinkproof_variant_find("softmax"), 4, seen, with_column, sim, &z,
+                   alpha_j);
     seen_error signs = first_value("identity", 3, s_j, v_j, 1);
     seen_error softmax = first_value("softmax", 3, alpha_j, v_j, 1);
     double condition = 0x1p25 + 1; // sum |s v| / |sum s v|

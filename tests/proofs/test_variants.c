@@ -67,7 +67,7 @@ static counts judge(const sinkproof_policy *policy, const sinkproof_variant *var
         exact(q, q_d, DIM);
         must(sinkproof_honest_variant_scores(&s, variant, head, i, r->keys, seen, q_d, r->k_jd,
                                              set));
-        sinkproof_truth_variant_scores(truth, variant, head, i, r->keys, seen, q, k, BITS);
+        truth_variant_scores(truth, variant, head, i, r->keys, seen, q, k, BITS);
         for (size_t j = 0; j < columns; j++) count(&out, s_j[j], set + j, truth + j);
 
         for (size_t j = 0; j < columns; j++) known[j] = sinkproof_known(s_j[j]);
@@ -122,7 +122,7 @@ static void in_float32(const sinkproof_variant *variant, const sinkproof_variant
                        sinkproof_variant_result *r) {
     size_t columns = r->keys + 1;
     double star[DIM];
-    sinkproof_variant_star_value(variant, head, star);
+    variant_star_value(variant, head, star);
     for (size_t i = 0; i < r->rows; i++) {
         bool seen[MOST];
         float sim[MOST], shift = 0;
@@ -190,7 +190,7 @@ static void features(const sinkproof_policy *policy, const sinkproof_variant *va
     sinkproof_setting s = sinkproof_setting_for(policy, DIM, 1e-9);
     sinkproof_honest known[DIM], set[DIM];
     double x[DIM], f[DIM], inner[DIM], expected[DIM], work[2 * DIM];
-    bool seen[DIM], plain = policy->at[SINKPROOF_AT_A4].format == SINKPROOF_REAL;
+    bool seen[DIM], plain = policy->at[AT_A4].format == SINKPROOF_REAL;
     size_t wrong = 0;
     arb_ptr in = _arb_vec_init(DIM), truth = _arb_vec_init(DIM);
     for (size_t d = 0; d < DIM; d++) {
@@ -200,11 +200,11 @@ static void features(const sinkproof_policy *policy, const sinkproof_variant *va
     }
     exact(in, x, DIM);
     sinkproof_variant_feature(policy, variant, head, f, work);
-    sinkproof_truth_variant_feature(truth, variant, head, in, BITS);
+    truth_variant_feature(truth, variant, head, in, BITS);
     if (variant->feature == SINKPROOF_FEATURE_ELU_PLUS_ONE) { // the weights of the design "elu"
         must(sinkproof_honest_variant_weights(&s, &elu, DIM, seen, known, set));
         for (size_t d = 0; d < DIM; d++) {
-            sinkproof_honest y = sinkproof_honest_at(&s, SINKPROOF_AT_A4, set[d]);
+            sinkproof_honest y = sinkproof_honest_at(&s, AT_A4, set[d]);
             wrong += !(f[d] >= y.lo && f[d] <= y.hi);
             wrong += plain && !surrounds(&set[d], truth + d);
         }
@@ -212,12 +212,12 @@ static void features(const sinkproof_policy *policy, const sinkproof_variant *va
         for (size_t r = 0; r < DIM; r++) {
             inner[r] = 0;
             for (size_t d = DIM; d-- > 0;) inner[r] += head->mlp_1_dd[r * DIM + d] * x[d];
-            inner[r] = inner[r] > 0 ? sinkproof_round_at(policy, SINKPROOF_AT_A4, inner[r]) : 0;
+            inner[r] = inner[r] > 0 ? round_at(policy, AT_A4, inner[r]) : 0;
         }
         for (size_t r = 0; r < DIM; r++) {
             expected[r] = 0;
             for (size_t d = DIM; d-- > 0;) expected[r] += head->mlp_2_dd[r * DIM + d] * inner[d];
-            expected[r] = sinkproof_round_at(policy, SINKPROOF_AT_A4, expected[r]);
+            expected[r] = round_at(policy, AT_A4, expected[r]);
             wrong += f[r] != expected[r];
             wrong += plain &&
                      !(arb_is_exact(truth + r) && arf_equal_d(arb_midref(truth + r), expected[r]));
@@ -239,7 +239,7 @@ static void places(const sinkproof_policy *policy, const sinkproof_variant *vari
     arb_init(angle);
     arb_init(p);
     for (size_t w = 0; w < HIDDEN * DIM; w++) drawn.wv_cd[w] = w / DIM == w % DIM;
-    sinkproof_variant_head head = sinkproof_head_of(&drawn);
+    sinkproof_variant_head head = sinkproof_edge_head_view(&drawn);
     sinkproof_variant_result r;
     compute(policy, variant, &head, &r);
     for (size_t i = 0; i < N; i++)
@@ -280,7 +280,7 @@ int main(void) {
     const char *names[] = {"real-f64", "f32", "openai-bf16"};
     sinkproof_variant before = {0};
     sinkproof_head_draw(&drawn, 7);
-    sinkproof_variant_head head = sinkproof_head_of(&drawn);
+    sinkproof_variant_head head = sinkproof_edge_head_view(&drawn);
     for (int p = 0; p < 3; p++) must(sinkproof_policy_known(names[p], &policy[p]));
     for (size_t k = 0; sinkproof_variant_at(k) != NULL; k++) {
         sinkproof_variant variant = *sinkproof_variant_at(k);

@@ -18,7 +18,7 @@ static void compare_kept(distance *d, const sinkproof_policy *policy, size_t n,
     sinkproof_setting s = setting(policy);
     sinkproof_honest alpha[MOST + 1];
     double common, terms[MOST + 1];
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, n, z, z[n], alpha, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z, z[n], alpha, &common));
     real u = 0x1p-24L, declared = policy->ulp[SINKPROOF_EXP] * 2 * u, total = 0, k = 60;
     real all_lo = 0, all_hi = 0, e[MOST + 1][2];
     for (size_t j = 0; j <= n; j++) {
@@ -35,7 +35,7 @@ static void compare_kept(distance *d, const sinkproof_policy *policy, size_t n,
         sinkproof_honest kept = sinkproof_known((double)mid);
         kept.lo = (double)e[j][0], kept.hi = (double)e[j][1];
         kept.likely_lo = kept.lo, kept.likely_hi = kept.hi, kept.var = (double)(mid * mid * own);
-        if (j < n) kept = sinkproof_honest_at(&s, SINKPROOF_AT_A9_UNNORM, kept);
+        if (j < n) kept = sinkproof_honest_at(&s, AT_A9_UNNORM, kept);
         real a = kept.mid / total, lo = kept.lo / all_hi, hi = kept.hi / all_lo;
         real most = INFINITY;
         if (j == n) { // the sink meets no value
@@ -57,7 +57,7 @@ static void kept(void) {
     const sinkproof_format formats[] = {SINKPROOF_BF16, SINKPROOF_F16};
     for (int i = 0; i < 400; i++) {
         sinkproof_policy policy = real_policy("definition");
-        policy.at[SINKPROOF_AT_A9_UNNORM] = (sinkproof_rounding){formats[i % 2], i / 2 % 2};
+        policy.at[AT_A9_UNNORM] = (sinkproof_rounding){formats[i % 2], i / 2 % 2};
         sinkproof_honest z[MOST + 1];
         size_t n = 1 + draw_below(&state, MOST);
         for (size_t j = 0; j <= n; j++)
@@ -128,8 +128,8 @@ static void router(void) {
     }
     for (int coarse = 0; coarse < 2; coarse++) {
         policy.inside = SINKPROOF_F64;
-        policy.at[SINKPROOF_AT_M4].format = coarse ? SINKPROOF_BF16 : SINKPROOF_REAL;
-        policy.at[SINKPROOF_AT_M5_IN].format = coarse ? SINKPROOF_REAL : SINKPROOF_BF16;
+        policy.at[AT_M4].format = coarse ? SINKPROOF_BF16 : SINKPROOF_REAL;
+        policy.at[AT_M5_IN].format = coarse ? SINKPROOF_REAL : SINKPROOF_BF16;
         sinkproof_honest w[2], h[3] = {sinkproof_known(1), sinkproof_known(0), sinkproof_known(-1)};
         double common;
         must(sinkproof_honest_expert_weights(&s, 3, h, 2, (const int32_t[]){0, 1}, w, &common));

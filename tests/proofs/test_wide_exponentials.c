@@ -63,8 +63,7 @@ static void compare(const wide *w, real k, distance *d) {
                                       0,
                                       0};
     double common;
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, 1, &key, sinkproof_known(w->b), alpha,
-                                  &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 1, &key, sinkproof_known(w->b), alpha, &common));
     real hi = weight(w, w->z.hi), likely = weight(w, w->z.likely_hi);
     near(d, alpha[0].hi, hi, hi, k), near(d, alpha[0].likely_hi, likely, likely, k);
     near(d, alpha[0].lo, 0, 0, 1), near(d, alpha[0].likely_lo, 0, 0, 1);

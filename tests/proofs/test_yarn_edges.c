@@ -55,9 +55,9 @@ static void ask(const yarn *y) {
     sinkproof_truth_yarn table;
     sinkproof_truth_yarn_init(&table, &config, BITS);
     size_t half = y->head_dim / 2, wrong = 0;
-    mpfr_ptr inv_freq_d = sinkproof_mpfr_vector(half, BITS);
-    mpfr_ptr concentration = sinkproof_mpfr_vector(1, BITS);
-    sinkproof_mpfr_yarn(inv_freq_d, concentration, &config, BITS);
+    mpfr_ptr inv_freq_d = truth_mpfr_vector(half, BITS);
+    mpfr_ptr concentration = truth_mpfr_vector(1, BITS);
+    truth_mpfr_yarn(inv_freq_d, concentration, &config, BITS);
     arb_t ball;
     arb_init(ball);
     real stated = y->factor > 1 ? 1 + logl(y->factor) / 10 : 1;
@@ -75,8 +75,8 @@ static void ask(const yarn *y) {
     ok(wrong == 0, "yarn.ramp yarn.truncate %s, from %.6Lg to %.6Lg: worst=%zu bound=0", y->what,
        e.low, e.high, wrong);
     arb_clear(ball);
-    sinkproof_mpfr_vector_free(inv_freq_d, half);
-    sinkproof_mpfr_vector_free(concentration, 1);
+    truth_mpfr_vector_free(inv_freq_d, half);
+    truth_mpfr_vector_free(concentration, 1);
     sinkproof_truth_yarn_clear(&table);
 }
 

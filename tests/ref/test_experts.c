@@ -24,7 +24,7 @@ static void test_linear(void) {
     fill_integers(&state, 1 << 20, N * HIDDEN, x);
     sinkproof_matrix weight = matrix_of(w, 1, ROWS, HIDDEN), bias = matrix_of(b, 1, 1, ROWS);
     for (size_t n = 1; n <= N; n++) {
-        sinkproof_linear(&real, SINKPROOF_AT_A2, n, &weight, &bias, x, y, work);
+        sinkproof_linear(&real, AT_A2, n, &weight, &bias, x, y, work);
         for (size_t i = 0; i < n; i++)
             for (size_t r = 0; r < ROWS; r++) {
                 int64_t sum = (int64_t)b[r];
@@ -60,15 +60,15 @@ static void plain_expert(const sinkproof_policy *p, const sinkproof_config *conf
     for (size_t r = 0; r < 2 * INTER; r++) {
         double dot = 0;
         for (size_t c = 0; c < HIDDEN; c++) dot += w_up[(e * 2 * INTER + r) * HIDDEN + c] * t_c[c];
-        dot = sinkproof_round_at(p, SINKPROOF_AT_M5, dot);
-        up[r] = sinkproof_round_at(p, SINKPROOF_AT_M6, dot + b_up[e * 2 * INTER + r]);
+        dot = round_at(p, AT_M5, dot);
+        up[r] = round_at(p, AT_M6, dot + b_up[e * 2 * INTER + r]);
     }
     sinkproof_swiglu(p, config->swiglu, config->inter, up, act);
     for (size_t c = 0; c < HIDDEN; c++) {
         double dot = 0;
         for (size_t f = 0; f < INTER; f++) dot += w_down[(e * HIDDEN + c) * INTER + f] * act[f];
-        dot = sinkproof_round_at(p, SINKPROOF_AT_M9, dot);
-        down_c[c] = sinkproof_round_at(p, SINKPROOF_AT_M10, dot + b_down[e * HIDDEN + c]);
+        dot = round_at(p, AT_M9, dot);
+        down_c[c] = round_at(p, AT_M10, dot + b_down[e * HIDDEN + c]);
     }
 }
 

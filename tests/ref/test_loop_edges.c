@@ -165,7 +165,7 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
     const char *point = point_of(name);
     size_t known = 0, want[3] = {0}, count = 1, logits = seen->config->n_experts;
     for (size_t r = 0; r < rank; r++) count *= shape[r];
-    for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
         sinkproof_trace_point at = (sinkproof_trace_point)p;
         if (strcmp(sinkproof_trace_point_name(at), point) != 0) continue;
         size_t n = shape[sinkproof_trace_point_is_by_head(at)];

@@ -86,7 +86,7 @@ static int ascending(const void *a, const void *b) {
 static void medians(void) {
     uint64_t state = 11;
     double x_i[MOST], sorted_i[MOST];
-    bool good = isnan(sinkproof_metric_median(0, x_i));
+    bool good = isnan(metric_median(0, x_i));
     for (size_t n = 1; n <= MOST; n++) {
         // Few values, so that many are equal; or many.
         for (size_t i = 0; i < n; i++)
@@ -94,11 +94,11 @@ static void medians(void) {
         memcpy(sorted_i, x_i, n * sizeof *x_i);
         qsort(sorted_i, n, sizeof *sorted_i, ascending);
         double middle = (sorted_i[(n - 1) / 2] + sorted_i[n / 2]) / 2;
-        good = good && sinkproof_metric_median(n, x_i) == middle;
+        good = good && metric_median(n, x_i) == middle;
     }
     ok(good, "metric.massive the median is that of the sorted numbers: n up to %d", MOST);
     x_i[0] = 1, x_i[1] = NAN, x_i[2] = 2;
-    ok(isnan(sinkproof_metric_median(3, x_i)), "metric.massive of a NaN there is no median");
+    ok(isnan(metric_median(3, x_i)), "metric.massive of a NaN there is no median");
 }
 
 static void states(void) {

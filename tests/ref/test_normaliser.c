@@ -47,7 +47,7 @@ static void test_exact(void) {
             logits(policies[p], &key, q_id, b_i);
             wrong += b_i[i] != told / 4;
         }
-        sinkproof_truth_sink_logit(b, &key, q_b, DIM, 128);
+        truth_sink_logit(b, &key, q_b, DIM, 128);
         balls += !(arb_is_exact(b) && arf_cmp_d(arb_midref(b), told / 4) == 0);
     }
     ok(wrong == 0, "sink.key-bias ref, exact on integers worst=%zu bound=0 seed=71", wrong);
@@ -79,7 +79,7 @@ static void test_bound(void) {
             }
             double bound = gamma53(DIM + 3) * (double)(size / 4);
             keep_worst(&worst, fabs((double)(b_i[i] - sum / 4)) / bound);
-            sinkproof_truth_sink_logit(b, &key, q_b, DIM, 128);
+            truth_sink_logit(b, &key, q_b, DIM, 128);
             arb_set_d(at, b_i[i]);
             mag_set_d(arb_radref(at), bound);
             outside += !arb_contains(at, b);
@@ -248,7 +248,7 @@ static void compare(void *context, const sinkproof_truth_place *place, arb_srcpt
     double *work = malloc(sinkproof_normaliser_work(c) * sizeof *work);
     if (work == NULL) abort();
     for (size_t h = 0; h < c->n_heads; h++) {
-        sinkproof_normaliser normaliser = sinkproof_normaliser_of(c, &layer, h, work);
+        sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, &layer, h, work);
         for (size_t i = 0; i < TOKENS; i++, r->rows++) {
             size_t at = (h * TOKENS + i) * (TOKENS + 1) + TOKENS;
             double size = 0, far = 0;
@@ -325,8 +325,8 @@ static void test_stored(void) {
         for (size_t j = 0; j < i; j++) same += marks[i] == marks[j];
     ok(same == 0, "each kind has a fingerprint of its own");
     char names[64], short_names[8];
-    ok(strcmp(sinkproof_sinks_names(names, sizeof names), "logit, off-by-one, key or none") == 0 &&
-           strncmp(sinkproof_sinks_names(short_names, sizeof short_names), names, 7) == 0,
+    ok(strcmp(sink_kind_names(names, sizeof names), "logit, off-by-one, key or none") == 0 &&
+           strncmp(sink_kind_names(short_names, sizeof short_names), names, 7) == 0,
        "the kinds are %s", names);
 }
 

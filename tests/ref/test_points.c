@@ -30,8 +30,7 @@ typedef struct affine_points {
 } affine_points;
 #define AFFINE(id)                                                                                 \
     (affine_points) {                                                                              \
-        SINKPROOF_AT_##id##_IN, SINKPROOF_AT_##id##_TERM, SINKPROOF_AT_##id##_ACC,                 \
-            SINKPROOF_AT_##id##_PRODUCT, SINKPROOF_AT_##id                                         \
+        AT_##id##_IN, AT_##id##_TERM, AT_##id##_ACC, AT_##id##_PRODUCT, AT_##id                    \
     }
 
 // x W^T + b; W is [rows, HIDDEN or what cols says].
@@ -85,13 +84,13 @@ static void rope(double *out, double *formula) {
     fill_reals(&state, 1, N * WIDE, x);
     memcpy(out, x, sizeof x);
     sinkproof_rope(&policy, N, HEADS, DIM, cosine, sine, out);
-    const sinkproof_point prod = SINKPROOF_AT_A4_PROD;
+    const sinkproof_point prod = AT_A4_PROD;
     for (size_t i = 0; i < N * WIDE; i++) {
         size_t t = i / WIDE, d = i % DIM, pair = t * HALF + d % HALF;
         double c = cosine[pair], s = sine[pair];
         double o = d < HALF ? at(prod, x[i] * c) - at(prod, x[i + HALF] * s)
                             : at(prod, x[i] * c) + at(prod, x[i - HALF] * s);
-        formula[i] = at(SINKPROOF_AT_A4, o);
+        formula[i] = at(AT_A4, o);
     }
 }
 
@@ -116,30 +115,28 @@ static void scores(double *out, double *formula) {
         for (size_t j = 0; j < N; j++) {
             double dot = 0;
             for (size_t d = 0; d < DIM; d++)
-                dot = run(SINKPROOF_AT_A5_TERM, SINKPROOF_AT_A5_ACC, dot, q[i * WIDE + d],
-                          k[j * KV + d]);
-            dot = at(SINKPROOF_AT_A5, dot);
-            formula[i * N + j] = at(SINKPROOF_AT_A6, dot * (1.0 / sqrt(DIM)));
+                dot = run(AT_A5_TERM, AT_A5_ACC, dot, q[i * WIDE + d], k[j * KV + d]);
+            dot = at(AT_A5, dot);
+            formula[i * N + j] = at(AT_A6, dot * (1.0 / sqrt(DIM)));
         }
 }
 
 static void softmax(double *out, double *formula) {
     static double s[3 * N];
     fill_reals(&state, 4, 3 * N, s);
-    double sink = next_real(&state, 4), b = at(SINKPROOF_AT_A8, sink);
+    double sink = next_real(&state, 4), b = at(AT_A8, sink);
     const double b_i[3] = {sink, sink, sink};
     sinkproof_block block = the_block(DIM, DIM);
     sinkproof_softmax_sink(&policy, &block, b_i, s, out);
     for (size_t i = 0; i < 3; i++) { // query i sees the keys i, i + 1, i + 2
         const double *s_j = s + i * N + i;
         double m = fmax(fmax(b, s_j[0]), fmax(s_j[1], s_j[2]));
-        double e_b = exp(at(SINKPROOF_AT_A9_MAX, b - m)), e_j[3], z = e_b;
-        for (size_t j = 0; j < 3; j++) e_j[j] = exp(at(SINKPROOF_AT_A9_MAX, s_j[j] - m));
+        double e_b = exp(at(AT_A9_MAX, b - m)), e_j[3], z = e_b;
+        for (size_t j = 0; j < 3; j++) e_j[j] = exp(at(AT_A9_MAX, s_j[j] - m));
         for (size_t j = 0; j < 3; j++) z += e_j[j];
         for (size_t j = 0; j < 3; j++)
-            formula[i * (N + 1) + i + j] =
-                at(SINKPROOF_AT_A9, at(SINKPROOF_AT_A9_UNNORM, e_j[j]) / z);
-        formula[i * (N + 1) + N] = at(SINKPROOF_AT_A9, e_b / z);
+            formula[i * (N + 1) + i + j] = at(AT_A9, at(AT_A9_UNNORM, e_j[j]) / z);
+        formula[i * (N + 1) + N] = at(AT_A9, e_b / z);
     }
 }
 
@@ -154,9 +151,9 @@ static void values(double *out, double *formula) {
         for (size_t d = 0; d < DIM; d++) {
             double o = 0;
             for (size_t j = i; j < i + 3; j++)
-                o = run(SINKPROOF_AT_A11_TERM, SINKPROOF_AT_A11_ACC, o,
-                        at(SINKPROOF_AT_A11_WEIGHTS, alpha[i * (N + 1) + j]), v[j * KV + d]);
-            formula[i * WIDE + d] = at(SINKPROOF_AT_A11, o);
+                o = run(AT_A11_TERM, AT_A11_ACC, o, at(AT_A11_WEIGHTS, alpha[i * (N + 1) + j]),
+                        v[j * KV + d]);
+            formula[i * WIDE + d] = at(AT_A11, o);
         }
 }
 
@@ -165,20 +162,20 @@ static void rmsnorm(double *out, double *formula) {
     fill_reals(&state, 1, N * HIDDEN, x);
     fill_reals(&state, 1, HIDDEN, scale);
     sinkproof_matrix m = matrix_of(scale, 1, 1, HIDDEN);
-    sinkproof_rmsnorm(&policy, SINKPROOF_AT_M1, &m, 1e-5, N, x, out, work);
+    sinkproof_rmsnorm(&policy, AT_M1, &m, 1e-5, N, x, out, work);
     for (size_t t = 0; t < N; t++) {
         double sum = 0;
         for (size_t c = 0; c < HIDDEN; c++) sum += x[t * HIDDEN + c] * x[t * HIDDEN + c];
         double inverse = 1 / sqrt(sum / (double)HIDDEN + 1e-5);
         for (size_t c = 0; c < HIDDEN; c++)
-            formula[t * HIDDEN + c] = at(
-                SINKPROOF_AT_M1, at(SINKPROOF_AT_M1_NORM, x[t * HIDDEN + c] * inverse) * scale[c]);
+            formula[t * HIDDEN + c] =
+                at(AT_M1, at(AT_M1_NORM, x[t * HIDDEN + c] * inverse) * scale[c]);
     }
 }
 
 // The frequencies, as every published step rounds them; gpt-oss-20b's ramp is fractional.
 static void frequencies(double *out, double *formula) {
-    const sinkproof_point f = SINKPROOF_AT_A4_FREQ;
+    const sinkproof_point f = AT_A4_FREQ;
     sinkproof_config config;
     double low, high;
     sinkproof_config_named("gpt-oss-20b", &config);
@@ -221,7 +218,7 @@ static void router(double *out, double *formula) {
             left[best] = -INFINITY;
         }
         for (size_t k = 0; k < CHOSEN; k++)
-            formula[N * EXPERTS + i * CHOSEN + k] = at(SINKPROOF_AT_M4, e_k[k] / z);
+            formula[N * EXPERTS + i * CHOSEN + k] = at(AT_M4, e_k[k] / z);
     }
 }
 
@@ -230,13 +227,13 @@ static void swiglu(double *out, double *formula) {
         double gate = next_real(&state, 9), up = next_real(&state, 9);
         out[i] = sinkproof_swiglu_one(&policy, (sinkproof_swiglu_numbers){1.702, 7, 1}, gate, up);
         double g = fmin(gate, 7), u = fmax(fmin(up, 7), -7);
-        double scaled = at(SINKPROOF_AT_M8_SCALED, at(SINKPROOF_AT_M8_ALPHA, 1.702) * g);
-        double part = 1 / (1 + at(SINKPROOF_AT_M8_EXP, exp(fabs(scaled))));
-        bool of_size = policy.at[SINKPROOF_AT_M8_EXP].format == SINKPROOF_BF16;
+        double scaled = at(AT_M8_SCALED, at(AT_M8_ALPHA, 1.702) * g);
+        double part = 1 / (1 + at(AT_M8_EXP, exp(fabs(scaled))));
+        bool of_size = policy.at[AT_M8_EXP].format == SINKPROOF_BF16;
         double made = of_size ? (scaled < 0 ? part : 1 - part) : 1 / (1 + exp(-scaled));
-        double sigmoid = at(SINKPROOF_AT_M8_SIGMOID, made);
-        double swish = at(SINKPROOF_AT_M8_SWISH, g * sigmoid);
-        formula[i] = at(SINKPROOF_AT_M8, swish * at(SINKPROOF_AT_M8_UP, u + 1));
+        double sigmoid = at(AT_M8_SIGMOID, made);
+        double swish = at(AT_M8_SWISH, g * sigmoid);
+        formula[i] = at(AT_M8, swish * at(AT_M8_UP, u + 1));
     }
 }
 
@@ -253,10 +250,10 @@ static void mixture(double *out, double *formula) {
             double sum = 0;
             for (size_t step = 0; step < CHOSEN; step++) {
                 size_t slot = t * CHOSEN + (size_t[]){1, 2, 0}[step];
-                double product = at(SINKPROOF_AT_M11_PROD, w[slot] * down[slot * HIDDEN + c]);
-                sum = at(SINKPROOF_AT_M11_SUM, sum + product);
+                double product = at(AT_M11_PROD, w[slot] * down[slot * HIDDEN + c]);
+                sum = at(AT_M11_SUM, sum + product);
             }
-            formula[t * HIDDEN + c] = at(SINKPROOF_AT_M11, sum);
+            formula[t * HIDDEN + c] = at(AT_M11, sum);
         }
 }
 

@@ -20,7 +20,7 @@ static void test_names(void) {
 static void test_difference(const char *a, const char *b, const char *expected) {
     sinkproof_policy p = policy_of(a), q = policy_of(b);
     char found[512] = "";
-    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+    for (size_t i = 0; i < AT_POINTS; i++) {
         if (p.at[i].format == q.at[i].format && p.at[i].optional == q.at[i].optional) continue;
         strcat(strcat(found, sinkproof_point_name((sinkproof_point)i)), " ");
     }
@@ -32,7 +32,7 @@ static void test_tables(void) {
     sinkproof_policy real = policy_of("real-f64"), f32 = policy_of("f32");
     sinkproof_policy openai = policy_of("openai-bf16"), bf16 = policy_of("bf16");
     bool none = true, narrow = true, fixed = true, general = true;
-    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+    for (size_t i = 0; i < AT_POINTS; i++) {
         none = none && real.at[i].format == SINKPROOF_REAL && !real.at[i].optional;
         narrow =
             narrow && (f32.at[i].format == SINKPROOF_F32 || f32.at[i].format == SINKPROOF_REAL);
@@ -42,26 +42,23 @@ static void test_tables(void) {
     }
     ok(none && real.inside == SINKPROOF_F64, "real-f64 rounds nowhere");
     ok(narrow, "f32 rounds to float32 or not at all");
-    ok(fixed && bf16.at[SINKPROOF_AT_A5].optional,
-       "openai-bf16 leaves no rounding open; bf16 is generic");
+    ok(fixed && bf16.at[AT_A5].optional, "openai-bf16 leaves no rounding open; bf16 is generic");
     ok(general, "bf16 admits every rounding of openai-bf16");
-    ok(openai.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_F32 &&
-           bf16.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_F32,
+    ok(openai.at[AT_M8_ALPHA].format == SINKPROOF_F32 &&
+           bf16.at[AT_M8_ALPHA].format == SINKPROOF_F32,
        "1.702 is nowhere rounded to bf16 unless an override says so");
 }
 
 static void test_overrides(void) {
     sinkproof_policy p = policy_of("openai-bf16,M8.alpha=bf16,M9=real,A5=f32?,exp=4ulp,pow=1.5,"
                                    "inside=f64,yarn=truncate");
-    ok(p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16, "M8.alpha=bf16");
-    ok(p.at[SINKPROOF_AT_M9].format == SINKPROOF_REAL && !p.at[SINKPROOF_AT_M9].optional,
-       "M9=real");
-    ok(p.at[SINKPROOF_AT_A5].format == SINKPROOF_F32 && p.at[SINKPROOF_AT_A5].optional, "A5=f32?");
+    ok(p.at[AT_M8_ALPHA].format == SINKPROOF_BF16, "M8.alpha=bf16");
+    ok(p.at[AT_M9].format == SINKPROOF_REAL && !p.at[AT_M9].optional, "M9=real");
+    ok(p.at[AT_A5].format == SINKPROOF_F32 && p.at[AT_A5].optional, "A5=f32?");
     ok(p.ulp[SINKPROOF_EXP] == 4 && p.ulp[SINKPROOF_POW] == 1.5, "exp=4ulp, pow=1.5");
     ok(p.inside == SINKPROOF_F64 && p.yarn_truncate, "inside=f64, yarn=truncate");
-    ok(sinkproof_round_at(&p, SINKPROOF_AT_M8_ALPHA, 1.702) == 1.703125,
-       "1.702 in bf16 is 1.703125");
-    ok(sinkproof_round_at(&p, SINKPROOF_AT_M9, 1.702) == 1.702, "an absent point rounds nothing");
+    ok(round_at(&p, AT_M8_ALPHA, 1.702) == 1.703125, "1.702 in bf16 is 1.703125");
+    ok(round_at(&p, AT_M9, 1.702) == 1.702, "an absent point rounds nothing");
 }
 
 // Exact policies fix the form of every stage, generic ones admit every form that is known, but for
@@ -134,26 +131,23 @@ static void test_forms(void) {
 static void test_freedoms(void) {
     sinkproof_policy p = policy_of("bf16,unrounded=A13|M12,exp=3ulp+0.62|x|");
     size_t named = 0, any = 0;
-    for (int at = 0; at < SINKPROOF_POINT_COUNT; at++) named += p.unrounded[at];
-    ok(named == 2 && p.unrounded[SINKPROOF_AT_A13] && p.unrounded[SINKPROOF_AT_M12] &&
-           p.ulp[SINKPROOF_EXP] == 3 && p.exp_growth == 0.62,
+    for (int at = 0; at < AT_POINTS; at++) named += p.unrounded[at];
+    ok(named == 2 && p.unrounded[AT_A13] && p.unrounded[AT_M12] && p.ulp[SINKPROOF_EXP] == 3 &&
+           p.exp_growth == 0.62,
        "A13 and M12 may be read unrounded, and exp errs by 3 ulp and 0.62 for each unit");
     p = policy_of("bf16,unrounded=any,unrounded=none,exp=3ulp+0.62|x|,exp=2");
     ok(!sinkproof_policy_reads_unrounded(&p) && p.exp_growth == 0,
        "none is none, and an error without growth has none");
     p = policy_of("bf16,unrounded=any");
-    for (int at = 0; at < SINKPROOF_POINT_COUNT; at++) any += p.unrounded[at];
-    ok(any == 19 && !p.unrounded[SINKPROOF_AT_A4_COS] && !p.unrounded[SINKPROOF_AT_M5] &&
-           !p.unrounded[SINKPROOF_AT_A1_NORM],
+    for (int at = 0; at < AT_POINTS; at++) any += p.unrounded[at];
+    ok(any == 19 && !p.unrounded[AT_A4_COS] && !p.unrounded[AT_M5] && !p.unrounded[AT_A1_NORM],
        "any is every point of a trace but M5 and M9: %zu", any);
     p = policy_of("vllm-bf16");
-    ok(p.unrounded[SINKPROOF_AT_A13] && p.unrounded[SINKPROOF_AT_M12] &&
-           !p.unrounded[SINKPROOF_AT_A1],
+    ok(p.unrounded[AT_A13] && p.unrounded[AT_M12] && !p.unrounded[AT_A1],
        "vllm-bf16 adds the residual and takes the norm in one kernel");
     p = policy_of("onnxruntime");
-    ok(p.unrounded[SINKPROOF_AT_A13] && p.unrounded[SINKPROOF_AT_M12] &&
-           p.at[SINKPROOF_AT_A13].format == SINKPROOF_F16 && !p.at[SINKPROOF_AT_A2].optional &&
-           p.at[SINKPROOF_AT_A4_PROD].format == SINKPROOF_F32,
+    ok(p.unrounded[AT_A13] && p.unrounded[AT_M12] && p.at[AT_A13].format == SINKPROOF_F16 &&
+           !p.at[AT_A2].optional && p.at[AT_A4_PROD].format == SINKPROOF_F32,
        "so does onnxruntime, in binary16");
 }
 
@@ -161,16 +155,14 @@ static void test_freedoms(void) {
 // else may.
 static void test_operands(void) {
     sinkproof_policy p = policy_of("f32,M5.in=q8_0,M9.in=weight?,A2.in=bf16,A11.acc=f16?");
-    ok(p.at[SINKPROOF_AT_M5_IN].format == SINKPROOF_Q8_0 && !p.at[SINKPROOF_AT_M5_IN].optional &&
-           p.at[SINKPROOF_AT_M9_IN].format == SINKPROOF_OF_WEIGHT &&
-           p.at[SINKPROOF_AT_M9_IN].optional && p.at[SINKPROOF_AT_A2_IN].format == SINKPROOF_BF16 &&
-           p.at[SINKPROOF_AT_A11_ACC].format == SINKPROOF_F16 &&
-           p.at[SINKPROOF_AT_A11_ACC].optional,
-       "M5.in=%s M9.in=%s? A2.in=bf16 A11.acc=f16?",
-       sinkproof_format_name(p.at[SINKPROOF_AT_M5_IN].format),
-       sinkproof_format_name(p.at[SINKPROOF_AT_M9_IN].format));
+    ok(p.at[AT_M5_IN].format == SINKPROOF_Q8_0 && !p.at[AT_M5_IN].optional &&
+           p.at[AT_M9_IN].format == SINKPROOF_OF_WEIGHT && p.at[AT_M9_IN].optional &&
+           p.at[AT_A2_IN].format == SINKPROOF_BF16 && p.at[AT_A11_ACC].format == SINKPROOF_F16 &&
+           p.at[AT_A11_ACC].optional,
+       "M5.in=%s M9.in=%s? A2.in=bf16 A11.acc=f16?", sinkproof_format_name(p.at[AT_M5_IN].format),
+       sinkproof_format_name(p.at[AT_M9_IN].format));
     size_t blocks = 0, numbers = 0;
-    for (int i = 0; i < SINKPROOF_POINT_COUNT; i++) {
+    for (int i = 0; i < AT_POINTS; i++) {
         char text[64];
         sinkproof_error e;
         const char *name = sinkproof_point_name((sinkproof_point)i);
@@ -180,13 +172,12 @@ static void test_operands(void) {
         snprintf(text, sizeof text, "f32,%s=f16", name);
         numbers += sinkproof_policy_parse(text, &p, &e);
     }
-    ok(blocks == SINKPROOF_POINT_COUNT && numbers == SINKPROOF_POINT_COUNT,
-       "q8_0 is read at points .in alone, f16 at all %d", (int)SINKPROOF_POINT_COUNT);
+    ok(blocks == AT_POINTS && numbers == AT_POINTS,
+       "q8_0 is read at points .in alone, f16 at all %d", (int)AT_POINTS);
     sinkproof_policy llama = policy_of("llama-cpp"), flash = policy_of("llama-cpp-flash");
     ok(llama.yarn_truncate && flash.yarn_truncate &&
-           llama.at[SINKPROOF_AT_A11_WEIGHTS].format == SINKPROOF_F16 &&
-           flash.at[SINKPROOF_AT_A11_ACC].format == SINKPROOF_F16 &&
-           !flash.at[SINKPROOF_AT_A11_ACC].optional,
+           llama.at[AT_A11_WEIGHTS].format == SINKPROOF_F16 &&
+           flash.at[AT_A11_ACC].format == SINKPROOF_F16 && !flash.at[AT_A11_ACC].optional,
        "llama-cpp truncates YaRN's range");
 }
 
@@ -207,9 +198,9 @@ static void test_file(void) {
     FILE *file = fopen(path, "w");
     fprintf(file, "# as openai-bf16, but for one point\n");
     sinkproof_policy openai = policy_of("openai-bf16");
-    for (size_t i = 0; i < SINKPROOF_POINT_COUNT; i++)
+    for (size_t i = 0; i < AT_POINTS; i++)
         fprintf(file, "%s = %s  # %s\n", sinkproof_point_name((sinkproof_point)i),
-                i == SINKPROOF_AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
+                i == AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
                 sinkproof_point_what((sinkproof_point)i));
     fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ninside=f32\n");
     fprintf(file,
@@ -223,12 +214,12 @@ static void test_file(void) {
     fprintf(file, "yarn=config\nunrounded=none\n");
     fclose(file);
     bool good = sinkproof_policy_parse("@/tmp/sinkproof-test-policy,M8.alpha=bf16", &p, &e);
-    ok(good && p.at[SINKPROOF_AT_A9].optional && p.at[SINKPROOF_AT_A9].format == SINKPROOF_F32 &&
+    ok(good && p.at[AT_A9].optional && p.at[AT_A9].format == SINKPROOF_F32 &&
            p.ulp[SINKPROOF_EXP] == 3 && p.forms[SINKPROOF_FORM_OF_A9] == 5 &&
            p.forms[SINKPROOF_FORM_OF_M4] == 3 && p.forms[SINKPROOF_FORM_OF_M8] == 2 && !p.ftz &&
            p.forms[SINKPROOF_FORM_OF_A4] == 2 && !sinkproof_policy_reads_unrounded(&p) &&
-           p.weights == SINKPROOF_F16 && p.at[SINKPROOF_AT_A13].format == SINKPROOF_BF16 &&
-           p.at[SINKPROOF_AT_M8_ALPHA].format == SINKPROOF_BF16,
+           p.weights == SINKPROOF_F16 && p.at[AT_A13].format == SINKPROOF_BF16 &&
+           p.at[AT_M8_ALPHA].format == SINKPROOF_BF16,
        "a complete file is read, and overrides refine it");
     file = fopen(path, "a");
     fprintf(file, "A13=bf16\n");
@@ -246,17 +237,16 @@ static void test_every_point(void) {
     char text[SINKPROOF_POLICY_NAME] = "f32";
     sinkproof_policy policy;
     sinkproof_error error = {{0}};
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++) {
+    for (int p = 0; p < AT_POINTS; p++) {
         size_t length = strlen(text);
         snprintf(text + length, sizeof text - length, ",%s=bf16", sinkproof_point_name(p));
     }
     bool read = sinkproof_policy_parse(text, &policy, &error);
     size_t other = 0;
-    for (int p = 0; read && p < SINKPROOF_POINT_COUNT; p++)
-        other += policy.at[p].format != SINKPROOF_BF16;
+    for (int p = 0; read && p < AT_POINTS; p++) other += policy.at[p].format != SINKPROOF_BF16;
     ok(read && other == 0 && strcmp(policy.name, text) == 0,
-       "a policy of %zu characters, an override of each of %d points: %s", strlen(text),
-       SINKPROOF_POINT_COUNT, read ? "read" : error.text);
+       "a policy of %zu characters, an override of each of %d points: %s", strlen(text), AT_POINTS,
+       read ? "read" : error.text);
 }
 
 int main(void) {

@@ -83,9 +83,9 @@ static void formats(void) {
         apart += !isnan(sinkproof_round(s->format, NAN)) || !isnan(sinkproof_ulp(s->format, NAN));
         apart += unlike(sinkproof_ulp(s->format, 0), ldexp(1, s->emin - (s->bits - 1)));
         double half = s->bits == 53 ? 0x1p-1074 : ldexp(1, s->emin - s->bits);
-        apart += unlike(sinkproof_underflow(s->format), half);
+        apart += unlike(sinkproof_format_underflow(s->format), half);
         double most = ldexp(ldexp(1, s->bits) - 1, s->emax - (s->bits - 1));
-        apart += unlike(sinkproof_largest(s->format), most);
+        apart += unlike(sinkproof_format_largest(s->format), most);
     }
     say("bf16.round", "rounding, last places and ends of four formats", apart, values);
 }
@@ -185,7 +185,7 @@ static void products(void) {
             fill_integers(&state, 9, n * cols, x_nc);
             sinkproof_matrix w = matrix_of(w_rc, 1, rows, cols), b = matrix_of(b_r, 1, 1, rows);
             sinkproof_policy policy = policy_of(names[(n + k) % 3]);
-            sinkproof_linear(&policy, SINKPROOF_AT_A2, n, &w, n % 2 ? &b : NULL, x_nc, y_nr, work);
+            sinkproof_linear(&policy, AT_A2, n, &w, n % 2 ? &b : NULL, x_nc, y_nr, work);
             for (size_t i = 0; i < n * rows; i++, values++) {
                 double sum = n % 2 ? b_r[i % rows] : 0;
                 for (size_t c = cols; c-- > 0;)
@@ -214,13 +214,13 @@ static void operands(void) {
     for (size_t k = 0; k < WEIGHTS; k++) {
         sinkproof_matrix w = {.dtype = weights[k].dtype, .kept = weights[k].kept, .cols = COLS};
         bool scaled = weights[k].dtype == SINKPROOF_DTYPE_MXFP4 && weights[k].kept == 0;
-        apart += sinkproof_operand_format(&follows, SINKPROOF_AT_A2_IN, &w) != weights[k].want;
+        apart += sinkproof_operand_format(&follows, AT_A2_IN, &w) != weights[k].want;
         apart += sinkproof_terms_together(&w) != (scaled ? 32 : COLS);
     }
     say("bound.operands", "what an operand is rounded to, and adds up with", apart, WEIGHTS);
-    sinkproof_product_points f2 = sinkproof_points_of_product(SINKPROOF_AT_F2);
-    apart = f2.in != SINKPROOF_AT_F2_IN || f2.term != SINKPROOF_AT_F2_TERM ||
-            f2.acc != SINKPROOF_AT_F2_ACC || f2.product != SINKPROOF_AT_F2;
+    sinkproof_product_points f2 = sinkproof_product_points_at(AT_F2);
+    apart =
+        f2.in != AT_F2_IN || f2.term != AT_F2_TERM || f2.acc != AT_F2_ACC || f2.product != AT_F2;
     say("bound.operands", "the points of the last product", apart, 4);
 }
 
@@ -329,21 +329,21 @@ static void rows(void) {
 }
 
 static void lanes(void) {
-    enum { BLOCK = SINKPROOF_LANES_BLOCK, LANES = SINKPROOF_LANES, LENGTH = 40, STRIDE = 3 };
+    enum { BLOCK = LANES_BLOCK, LANES = LANES_WIDTH, LENGTH = 40, STRIDE = 3 };
     double *from = fenced((LENGTH - 1) * STRIDE + 1);
     float to_c[BLOCK + 1], lane_l[LANES + 1], sum = 0;
     size_t apart = 0;
     for (size_t c = 0; c < LENGTH; c++) from[c * STRIDE] = (double)c;
     for (size_t b = 0; b < 2; b++) {
         to_c[BLOCK] = KEPT;
-        sinkproof_lanes_take_block(LENGTH, b, from, STRIDE, to_c);
+        lanes_gather_block(LENGTH, b, from, STRIDE, to_c);
         for (size_t c = 0; c < BLOCK; c++)
             apart += to_c[c] != (float)(b * BLOCK + c < LENGTH ? b * BLOCK + c : 0);
         apart += to_c[BLOCK] != KEPT;
     }
     for (size_t l = 0; l < LANES; l++) lane_l[l] = (float)(l * l), sum += lane_l[l];
     lane_l[LANES] = KEPT;
-    apart += sinkproof_lanes_fold(lane_l) != sum;
+    apart += lanes_fold(lane_l) != sum;
     for (size_t l = LANES / 2; l < LANES; l++) apart += lane_l[l] != (float)(l * l); // added only
     say("lanes.linear lanes.attention", "blocks of a row that is not dense; lanes folded", apart,
         2 * BLOCK + LANES);
@@ -355,10 +355,10 @@ static void medians(void) {
     enum { MANY = 400001 };
     double some[] = {NAN, 1, 2}, *x_i = calloc(MANY, sizeof *x_i);
     must(x_i != NULL);
-    size_t apart = !isnan(sinkproof_metric_median(3, some));
+    size_t apart = !isnan(metric_median(3, some));
     for (int down = 0; down < 2; down++) { // in order already: steps that grow as n, not as n n
         for (size_t i = 0; i < MANY; i++) x_i[i] = (double)(down ? MANY - 1 - i : i);
-        apart += sinkproof_metric_median(MANY, x_i) != (MANY - 1) / 2;
+        apart += metric_median(MANY, x_i) != (MANY - 1) / 2;
     }
     free(x_i);
     say("metric.massive metric.value-drain", "medians of ordered numbers", apart, 3);
@@ -387,7 +387,7 @@ static void buckets(void) {
         size_t bucket = distance < 16 ? distance : 16;
         for (int k = 1; distance >= 16 && k < 16; k++)
             bucket += 16 * logl((long double)distance / 16) >= k * logl(8);
-        apart += sinkproof_bucket(distance) != bucket;
+        apart += t5_bucket(distance) != bucket;
     }
     say("place.added attn.softmax", "buckets of distances", apart, MOST);
     sinkproof_variant first = {.seen = SINKPROOF_SEEN_FIRST_RECENT, .prefix = 3};
@@ -432,7 +432,7 @@ static void gates(void) {
 static double star(const char *policy, const sinkproof_variant *variant,
                    const sinkproof_variant_head *head, const double *q_d, double *work) {
     sinkproof_policy p = policy_of(policy);
-    return sinkproof_variant_star_score(&p, variant, head, q_d, work);
+    return variant_star_score(&p, variant, head, q_d, work);
 }
 
 static double to_bf16(double x) {

@@ -20,7 +20,7 @@ static void test_real(void) {
         fill_reals(&state, ldexp(1, 2 * trial - 20), HIDDEN, x);
         fill_reals(&state, 3, HIDDEN, scale);
         sinkproof_matrix m = matrix_of(scale, 1, 1, HIDDEN);
-        sinkproof_rmsnorm(&policy, SINKPROOF_AT_A1, &m, eps, 1, x, out, work);
+        sinkproof_rmsnorm(&policy, AT_A1, &m, eps, 1, x, out, work);
         long double sum = 0;
         for (size_t c = 0; c < HIDDEN; c++) sum += (long double)x[c] * x[c];
         long double rms = sqrtl(sum / (double)HIDDEN + eps);
@@ -40,7 +40,7 @@ static void test_exact(void) {
     for (size_t c = 0; c < 96; c++) x[c] = c % 2 == 0 ? 4 : -4;
     for (size_t c = 0; c < 96; c++) scale[c] = 1 + (double)(c % 64) / 128;
     sinkproof_matrix m = matrix_of(scale, 1, 1, 96);
-    sinkproof_rmsnorm(&policy, SINKPROOF_AT_A1, &m, 0, 1, x, out, work);
+    sinkproof_rmsnorm(&policy, AT_A1, &m, 0, 1, x, out, work);
     for (size_t c = 0; c < 96; c++) wrong += out[c] != (c % 2 == 0 ? scale[c] : -scale[c]);
     ok(wrong == 0, "rmsnorm.forward exact signs worst=%zu bound=0", wrong);
 }
@@ -58,10 +58,10 @@ static void test_order(void) {
     double one[96];
     for (size_t c = 0; c < 96; c++) one[c] = 1;
     sinkproof_matrix m = matrix_of(scale, 1, 1, 96), unit = matrix_of(one, 1, 1, 96);
-    sinkproof_rmsnorm(&policy, SINKPROOF_AT_A1, &m, 1e-5, 1, x, out, work);
-    sinkproof_rmsnorm(&real, SINKPROOF_AT_A1, &m, 1e-5, 1, x, exact, work);
+    sinkproof_rmsnorm(&policy, AT_A1, &m, 1e-5, 1, x, out, work);
+    sinkproof_rmsnorm(&real, AT_A1, &m, 1e-5, 1, x, exact, work);
     for (size_t c = 0; c < 96; c++) wrong += out[c] != sinkproof_round(SINKPROOF_BF16, exact[c]);
-    sinkproof_rmsnorm(&policy, SINKPROOF_AT_A1, &unit, 1e-5, 1, x, exact, work);
+    sinkproof_rmsnorm(&policy, AT_A1, &unit, 1e-5, 1, x, exact, work);
     for (size_t c = 0; c < 96; c++)
         apart += out[c] != sinkproof_round(SINKPROOF_BF16, exact[c] * scale[c]);
     ok(wrong == 0 && apart > 0,
@@ -74,7 +74,7 @@ static void test_zeros(void) {
     double x[32] = {0}, scale[32], out[32], work[32];
     for (size_t c = 0; c < 32; c++) scale[c] = 1;
     sinkproof_matrix m = matrix_of(scale, 1, 1, 32);
-    sinkproof_rmsnorm(&policy, SINKPROOF_AT_F1, &m, 1e-5, 1, x, out, work);
+    sinkproof_rmsnorm(&policy, AT_F1, &m, 1e-5, 1, x, out, work);
     ok(differing(32, x, out) == 0, "rmsnorm.forward of zeros is zeros");
 }
 

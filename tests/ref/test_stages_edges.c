@@ -76,7 +76,7 @@ static void weighted_values(void) {
 
 // The head's coordinates, and not one more: the next head's stand behind them.
 static void lanes_values(void) {
-    enum { ALL = SINKPROOF_LANES_SPAN + 40 };
+    enum { ALL = LANES_SPAN + 40 };
     uint64_t state = SEED;
     sinkproof_policy real = policy_of("real-f64");
     static double q_id[STRIDE], k_jd[ALL * STRIDE], v_jd[ALL * STRIDE], o_id[STRIDE], e_j[ALL];
@@ -91,7 +91,7 @@ static void lanes_values(void) {
         v_jd[j] = j % STRIDE < DIM ? (float)(1 + next_real(&state, 0.5)) : NAN;
     }
     sinkproof_block block = {1, ALL, ALL - 1, 0, DIM, STRIDE, STRIDE};
-    sinkproof_lanes_attention(&real, &block, &b, q_id, k_jd, v_jd, o_id);
+    lanes_attention(&real, &block, &b, q_id, k_jd, v_jd, o_id);
     double z = exp(b);
     for (size_t j = 0; j < ALL; j++) {
         double dot = 0;
@@ -127,7 +127,7 @@ static void products(void) {
         sinkproof_policy policy = policy_of(policies[p]);
         for (size_t i = 0; i < sizeof work / sizeof *work; i++) work[i] = NAN;
         y_nr[N * R] = KEPT;
-        sinkproof_linear(&policy, SINKPROOF_AT_A2, N, &w, NULL, x_nc, y_nr, work);
+        sinkproof_linear(&policy, AT_A2, N, &w, NULL, x_nc, y_nr, work);
         apart += touched(y_nr[N * R]);
         for (size_t t = 0; t < N; t++)
             for (size_t r = 0; r < R; r++, values++) {
@@ -156,7 +156,7 @@ static void design_inputs(void) {
             fill_reals(&state, 2, DIM, was_c);
             memcpy(x_c, was_c, sizeof was_c);
             x_c[DIM] = KEPT;
-            sinkproof_variant_place_input(kind == 0 ? &learned : &waves, &head, i, x_c);
+            variant_place_input(kind == 0 ? &learned : &waves, &head, i, x_c);
             apart += touched(x_c[DIM]);
             for (size_t c = 0; c < DIM; c++, values++) {
                 double angle = (double)i * pow(10000, -2.0 * (double)(c / 2) / DIM);
@@ -212,7 +212,7 @@ static void design_divisors(void) {
             seen_j[j] = j == 0 || next_bits(&state) % 3 > 0;
             if (seen_j[j]) sum += s_j[j];
         }
-        sinkproof_variant_divide(&real, &at_least, KEYS, seen_j, s_j, sim_j, &z, alpha_j);
+        variant_divide(&real, &at_least, KEYS, seen_j, s_j, sim_j, &z, alpha_j);
         below += fabs(sum)<1, above += fabs(sum)> 1;
         apart += z != (fabs(sum) > 1 ? fabs(sum) : 1);
     }
@@ -302,8 +302,7 @@ static void weights(void) {
         [SINKPROOF_B_DOWN] = 16,    [SINKPROOF_FINAL_NORM_B] = 22, [SINKPROOF_POSITIONS] = 23,
         [SINKPROOF_EMBEDDING] = 17, [SINKPROOF_FINAL_NORM] = 18,   [SINKPROOF_UNEMBEDDING] = 19};
     size_t apart = 0;
-    for (int s = 0; s < SINKPROOF_SLOTS; s++)
-        apart += sinkproof_slot_stream((sinkproof_slot)s) != streams[s];
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) apart += slot_stream((sinkproof_slot)s) != streams[s];
     say("model.biases", "the stream that each weight is drawn from", apart, SINKPROOF_SLOTS);
     sinkproof_config config;
     must(sinkproof_config_named("tiny", &config));
@@ -313,7 +312,7 @@ static void weights(void) {
     apart = 0;
     for (size_t k = 0; k < 4; k++) {
         size_t count = KEPT, rows = KEPT, cols = KEPT;
-        must(sinkproof_sinks_named(kinds[k], &config.sink));
+        must(sink_kind_find(kinds[k], &config.sink));
         sinkproof_slot_shape(SINKPROOF_SINKS, &config, &count, &rows, &cols);
         apart += count != shapes[k][0] || rows != shapes[k][1] || cols != shapes[k][2];
     }

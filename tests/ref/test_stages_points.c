@@ -22,7 +22,7 @@ static double to_8_bits(double x) {
 
 static sinkproof_policy rounding_only(sinkproof_point point) {
     sinkproof_policy policy = policy_of("real-f64");
-    for (int p = 0; p < SINKPROOF_POINT_COUNT; p++)
+    for (int p = 0; p < AT_POINTS; p++)
         policy.at[p] = (sinkproof_rounding){.format = SINKPROOF_REAL};
     policy.at[point].format = SINKPROOF_BF16;
     return policy;
@@ -42,26 +42,24 @@ static void say(const char *ids, const char *what, size_t apart, size_t moved, s
 // ---- GELU ---------------------------------------------------------------------------------------
 
 static double gelu(sinkproof_point p, double x) {
-    double square = step(p, SINKPROOF_AT_M8_SQUARE, x * x);
-    double cubic =
-        step(p, SINKPROOF_AT_M8_CUBIC, 0.044715 * step(p, SINKPROOF_AT_M8_CUBE, square * x));
-    double sum = step(p, SINKPROOF_AT_M8_SUM, x + cubic);
-    double inner = step(p, SINKPROOF_AT_M8_INNER, sqrt(2 / acos(-1)) * sum);
-    double one = step(p, SINKPROOF_AT_M8_ONE, 1 + step(p, SINKPROOF_AT_M8_TANH, tanh(inner)));
-    return step(p, SINKPROOF_AT_M8, 0.5 * x * one);
+    double square = step(p, AT_M8_SQUARE, x * x);
+    double cubic = step(p, AT_M8_CUBIC, 0.044715 * step(p, AT_M8_CUBE, square * x));
+    double sum = step(p, AT_M8_SUM, x + cubic);
+    double inner = step(p, AT_M8_INNER, sqrt(2 / acos(-1)) * sum);
+    double one = step(p, AT_M8_ONE, 1 + step(p, AT_M8_TANH, tanh(inner)));
+    return step(p, AT_M8, 0.5 * x * one);
 }
 
 static void gelu_points(void) {
-    static const sinkproof_point points[] = {
-        SINKPROOF_AT_M8_SQUARE, SINKPROOF_AT_M8_CUBE, SINKPROOF_AT_M8_CUBIC, SINKPROOF_AT_M8_SUM,
-        SINKPROOF_AT_M8_INNER,  SINKPROOF_AT_M8_TANH, SINKPROOF_AT_M8_ONE,   SINKPROOF_AT_M8};
+    static const sinkproof_point points[] = {AT_M8_SQUARE, AT_M8_CUBE, AT_M8_CUBIC, AT_M8_SUM,
+                                             AT_M8_INNER,  AT_M8_TANH, AT_M8_ONE,   AT_M8};
     for (size_t p = 0; p < sizeof points / sizeof *points; p++) {
         uint64_t state = SEED;
         sinkproof_policy policy = rounding_only(points[p]);
         size_t apart = 0, moved = 0;
         for (int i = 0; i < 200; i++) {
             double x = next_real(&state, 3), y = sinkproof_gelu_one(&policy, x);
-            double want = gelu(points[p], x), unrounded = gelu(SINKPROOF_POINT_COUNT, x);
+            double want = gelu(points[p], x), unrounded = gelu(AT_POINTS, x);
             apart += differing(1, &y, &want), moved += differing(1, &want, &unrounded);
         }
         char what[80];
@@ -90,9 +88,7 @@ static void norm(sinkproof_point p, sinkproof_point before, sinkproof_point afte
 static void norm_points(void) {
     static const struct {
         sinkproof_point before, after;
-    } norms[] = {{SINKPROOF_AT_A1_NORM, SINKPROOF_AT_A1},
-                 {SINKPROOF_AT_M1_NORM, SINKPROOF_AT_M1},
-                 {SINKPROOF_AT_F1_NORM, SINKPROOF_AT_F1}};
+    } norms[] = {{AT_A1_NORM, AT_A1}, {AT_M1_NORM, AT_M1}, {AT_F1_NORM, AT_F1}};
     enum { N = 20 };
     for (size_t k = 0; k < 3; k++)
         for (int which = 0; which < 2; which++) {
@@ -112,7 +108,7 @@ static void norm_points(void) {
             for (size_t i = 0; i < N; i++) {
                 const double *x_c = x_nc + i * HIDDEN;
                 norm(point, norms[k].before, norms[k].after, x_c, scale_c, shift_c, want_c);
-                norm(SINKPROOF_POINT_COUNT, norms[k].before, norms[k].after, x_c, scale_c, shift_c,
+                norm(AT_POINTS, norms[k].before, norms[k].after, x_c, scale_c, shift_c,
                      unrounded_c);
                 apart += differing(HIDDEN, y_nc + i * HIDDEN, want_c);
                 moved += differing(HIDDEN, want_c, unrounded_c);
@@ -155,16 +151,15 @@ static void brought(sinkproof_point p, const sinkproof_model *model, const doubl
     for (size_t c = 0; c < n; c++) squares += (x_c[c] - mean) * (x_c[c] - mean);
     double inverse = 1 / sqrt(squares / (double)n + config->rms_eps);
     for (size_t c = 0; c < n; c++)
-        t_c[c] = step(p, SINKPROOF_AT_M1, (x_c[c] - mean) * inverse * scale_c[c] + shift_c[c]);
-    product(p, SINKPROOF_AT_M6, &layer.w_up, &layer.b_up, t_c, up_f);
+        t_c[c] = step(p, AT_M1, (x_c[c] - mean) * inverse * scale_c[c] + shift_c[c]);
+    product(p, AT_M6, &layer.w_up, &layer.b_up, t_c, up_f);
     for (size_t f = 0; f < config->inter; f++) up_f[f] = gelu(p, up_f[f]);
-    product(p, SINKPROOF_AT_M10, &layer.w_down, &layer.b_down, up_f, y_c);
-    for (size_t c = 0; c < n; c++) y_c[c] = step(p, SINKPROOF_AT_M12, x_c[c] + y_c[c]);
+    product(p, AT_M10, &layer.w_down, &layer.b_down, up_f, y_c);
+    for (size_t c = 0; c < n; c++) y_c[c] = step(p, AT_M12, x_c[c] + y_c[c]);
 }
 
 static void epe_points(void) {
-    static const sinkproof_point points[] = {SINKPROOF_AT_M1, SINKPROOF_AT_M6, SINKPROOF_AT_M8,
-                                             SINKPROOF_AT_M10, SINKPROOF_AT_M12};
+    static const sinkproof_point points[] = {AT_M1, AT_M6, AT_M8, AT_M10, AT_M12};
     sinkproof_model *model;
     must(sinkproof_model_open("synthetic:tiny-gpt2", &model, NULL));
     const sinkproof_config *config = sinkproof_model_config(model);
@@ -179,7 +174,7 @@ static void epe_points(void) {
         fill_reals(&state, 1, n, x_c);
         sinkproof_mechanism_epe(model, &policy, true, 1, x_c, y_c, work);
         brought(points[k], model, x_c, want_c);
-        brought(SINKPROOF_POINT_COUNT, model, x_c, unrounded_c);
+        brought(AT_POINTS, model, x_c, unrounded_c);
         char what[80];
         snprintf(what, sizeof what, "rounded at %s alone", sinkproof_point_name(points[k]));
         say("gpt2.epe", what, differing(n, y_c, want_c), differing(n, want_c, unrounded_c), n);
@@ -205,7 +200,7 @@ static void ramp(void) {
     uint64_t state = SEED;
     sinkproof_config config;
     must(sinkproof_config_named("gpt-oss-20b", &config));
-    sinkproof_policy rounded = rounding_only(SINKPROOF_AT_A4_FREQ);
+    sinkproof_policy rounded = rounding_only(AT_A4_FREQ);
     sinkproof_policy real = policy_of("real-f64");
     size_t apart = 0, moved = 0, values = 0;
     for (int trial = 0; trial < 300; trial++) {
@@ -236,7 +231,7 @@ static void design_points(void) {
          .similarity = SINKPROOF_SIMILARITY_SCORE,
          .divisor = SINKPROOF_DIVISOR_AT_LEAST_1}};
     static const char *const ids[] = {"attn.softmax", "kernel.identity kernel.identity-max"};
-    static const sinkproof_point points[] = {SINKPROOF_AT_A5, SINKPROOF_AT_A6};
+    static const sinkproof_point points[] = {AT_A5, AT_A6};
     for (size_t v = 0; v < 2; v++)
         for (size_t k = 0; k < 2; k++) {
             uint64_t state = SEED + v;
@@ -263,9 +258,9 @@ static void design_points(void) {
                     for (size_t d = 0; d < DIM; d++)
                         dot += out.q_id[i * DIM + d] * out.k_jd[j * DIM + d];
                     double scale = 1 / sqrt(DIM), unrounded = dot * scale + bias;
-                    double s = step(points[k], SINKPROOF_AT_A5, dot) * scale;
-                    s = step(points[k], SINKPROOF_AT_A6, s) + bias;
-                    s = step(points[k], SINKPROOF_AT_A6, s);
+                    double s = step(points[k], AT_A5, dot) * scale;
+                    s = step(points[k], AT_A6, s) + bias;
+                    s = step(points[k], AT_A6, s);
                     apart += differing(1, &out.s_ij[i * (ROWS + 1) + j], &s);
                     moved += s != unrounded;
                 }
@@ -282,7 +277,7 @@ static void divided(void) {
     enum { KEYS = 9 };
     uint64_t state = SEED;
     sinkproof_variant softmax = {.name = "softmax"};
-    sinkproof_policy policy = rounding_only(SINKPROOF_AT_A9_MAX);
+    sinkproof_policy policy = rounding_only(AT_A9_MAX);
     size_t apart = 0, moved = 0, values = 0, touched = 0;
     for (int trial = 0; trial < 100; trial++) {
         double s_j[KEYS + 1], sim_j[KEYS + 1], alpha_j[KEYS + 1], z = 0, m = -INFINITY, sum = 0;
@@ -293,7 +288,7 @@ static void divided(void) {
             sim_j[j] = alpha_j[j] = 77;
             if (j < KEYS && seen_j[j]) m = fmax(m, s_j[j]);
         }
-        sinkproof_variant_divide(&policy, &softmax, KEYS, seen_j, s_j, sim_j, &z, alpha_j);
+        variant_divide(&policy, &softmax, KEYS, seen_j, s_j, sim_j, &z, alpha_j);
         double e_j[KEYS];
         for (size_t j = 0; j < KEYS; j++) {
             e_j[j] = seen_j[j] ? exp(to_8_bits(s_j[j] - m)) : 0;

@@ -56,7 +56,7 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
     c->t.apart += apart;
     c->t.tensors++;
     c->t.tensors_apart += apart > 0;
-    if (point == SINKPROOF_TRACE_F2) compare_logits(&c->t, theirs, shape, values);
+    if (point == TRACE_F2) compare_logits(&c->t, theirs, shape, values);
 }
 
 static tally run(const char *folder, const char *file, const char *policy_name) {

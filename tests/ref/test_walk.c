@@ -21,8 +21,8 @@ typedef struct walk {
     const sinkproof_model *model;
     const sinkproof_config *config;
     sinkproof_policy policy;
-    double *seen[LAYERS][SINKPROOF_TRACE_POINTS]; // NULL: not seen
-    size_t order, out_of_order;                   // of the points, as the observer sees them
+    double *seen[LAYERS][TRACE_POINTS]; // NULL: not seen
+    size_t order, out_of_order;         // of the points, as the observer sees them
     double *work;
 } walk;
 
@@ -39,9 +39,8 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
     size_t layer = layered ? strtoul(name, NULL, 10) : 0, count = 1, p = 0;
     const char *point = layered ? strchr(name, '.') + 1 : name;
     while (strcmp(sinkproof_trace_point_name((sinkproof_trace_point)p), point) != 0) p++;
-    size_t end =
-        (size_t)p == SINKPROOF_TRACE_F1 || (size_t)p == SINKPROOF_TRACE_F2 ? LAYERS : layer;
-    size_t place = end * SINKPROOF_TRACE_POINTS + p;
+    size_t end = (size_t)p == TRACE_F1 || (size_t)p == TRACE_F2 ? LAYERS : layer;
+    size_t place = end * TRACE_POINTS + p;
     w->out_of_order += place < w->order;
     w->order = place;
     for (size_t i = 0; i < rank; i++) count *= shape[i];
@@ -57,7 +56,7 @@ static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
     const sinkproof_config *c = w->config;
     const sinkproof_policy *policy = &w->policy;
     size_t d = c->head_dim, width = elements(w, point) / N, k = c->n_chosen, half = d / 2;
-    bool queries = point == SINKPROOF_TRACE_A4_Q;
+    bool queries = point == TRACE_A4_Q;
     sinkproof_block block = {.rows = N,
                              .keys = N,
                              .window = c->sliding[layer] ? c->window : 0,
@@ -65,7 +64,7 @@ static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
                              .q_stride = c->n_heads * d,
                              .kv_stride = c->n_kv_heads * d};
     sinkproof_layer all = sinkproof_model_layer(w->model, layer);
-    sinkproof_point at = SINKPROOF_AT_M5; // of M3, which rounds nothing
+    sinkproof_point at = AT_M5; // of M3, which rounds nothing
     double *work = w->work, freq[MOST], cosine[N * MOST], sine[N * MOST], b_i[N];
     sinkproof_trace_rounding(point, &at);
     switch (sinkproof_trace_operation(c, point)) {
@@ -100,7 +99,7 @@ static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
     case SINKPROOF_SOFTMAX:
         for (size_t h = 0; h < c->n_heads; h++) {
             all.sinks = weights[0];
-            sinkproof_normaliser normaliser = sinkproof_normaliser_of(c, &all, h, work);
+            sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, &all, h, work);
             sinkproof_sink_logits(policy, &block, &normaliser, in[0], b_i);
             sinkproof_softmax_sink(policy, &block, b_i, in[0] + h * N * N, out + h * N * (N + 1));
         }
@@ -138,7 +137,7 @@ static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
         for (size_t s = 0; s < N * k;
              s++) { // the up-projection reads a token's row, the other a slot's
             sinkproof_matrix expert = sinkproof_matrix_at(&weights[0], (size_t)in[1][s]);
-            size_t row = point == SINKPROOF_TRACE_M5 ? s / k : s;
+            size_t row = point == TRACE_M5 ? s / k : s;
             sinkproof_linear(policy, at, 1, &expert, NULL, in[0] + row * expert.cols,
                              out + s * expert.rows, work);
         }
@@ -146,7 +145,7 @@ static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
     case SINKPROOF_ADD_BIAS:
         for (size_t s = 0; s < N * k; s++) {
             size_t rows = weights[0].cols;
-            const double *e = w->seen[layer][SINKPROOF_TRACE_M3];
+            const double *e = w->seen[layer][TRACE_M3];
             sinkproof_matrix bias = sinkproof_matrix_at(&weights[0], (size_t)e[s]);
             sinkproof_matrix_row(&bias, 0, work);
             for (size_t r = 0; r < rows; r++) out[s * rows + r] = in[0][s * rows + r] + work[r];
@@ -200,7 +199,7 @@ static void check(const char *spec, const char *what) {
     need(session != NULL && sinkproof_forward(session, N, tokens, NULL, &observer, &error), &error);
     size_t missing = 0, apart = 0, points = 0, spoilt = 0, noticed = 0;
     for (size_t l = 0; l < LAYERS; l++)
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) {
+        for (int p = 0; p < TRACE_POINTS; p++) {
             sinkproof_trace_point point = (sinkproof_trace_point)p;
             sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
             bool there = sinkproof_trace_point_exists(w->config, point, l);
@@ -222,7 +221,7 @@ static void check(const char *spec, const char *what) {
     ok(spoilt > 0 && noticed == spoilt,
        "model.forward %s: %zu of %zu weights of another layer are noticed", what, noticed, spoilt);
     for (size_t l = 0; l < LAYERS; l++)
-        for (int p = 0; p < SINKPROOF_TRACE_POINTS; p++) free(w->seen[l][p]);
+        for (int p = 0; p < TRACE_POINTS; p++) free(w->seen[l][p]);
     sinkproof_session_free(session);
     sinkproof_model_close(model);
     free(w->work);

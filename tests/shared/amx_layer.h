@@ -166,16 +166,15 @@ static void expect(layer *l) {
     for (size_t p = 0; p < PANELS; p++) {
         double least = least_weight(l, p);
         for (size_t i = 0; i < TOKENS; i++) {
-            bool served = sinkproof_amx_serves(least, least_of(l->x[i], l->cols));
+            bool served = amx_serves(least, least_of(l->x[i], l->cols));
             *(served ? &l->tiles : &l->lanes) += 1;
             for (size_t r = 16 * p; r < ROWS && r < 16 * (p + 1); r++) {
                 const float *w = l->w + r * l->wide, *codes = l->codes + r * l->wide;
                 bool coded = l->format == SINKPROOF_PANEL_MXFP4;
                 l->expected[i * ROWS + r] =
-                    served ? sinkproof_amx_dot(l->cols, w, l->x[i])
-                    : coded
-                        ? sinkproof_lanes_dot(l->cols, codes, l->scale + r * l->wide / 32, l->x[i])
-                        : sinkproof_lanes_dot(l->cols, w, NULL, l->x[i]);
+                    served  ? amx_dot(l->cols, w, l->x[i])
+                    : coded ? lanes_dot(l->cols, codes, l->scale + r * l->wide / 32, l->x[i])
+                            : lanes_dot(l->cols, w, NULL, l->x[i]);
             }
         }
     }
@@ -226,7 +225,7 @@ static size_t wrong(const layer *l, size_t rows, size_t from, size_t n, size_t f
     }
     sinkproof_product product = {&panels, biased ? l->bias : NULL, n, x, x16, y};
     paint_stack();
-    sinkproof_amx_linear(&product, first, last < panels.panels ? last : panels.panels, scratch);
+    amx_linear(&product, first, last < panels.panels ? last : panels.panels, scratch);
     for (size_t i = 0; i < n; i++) {
         for (size_t r = 0; r < 16 * panels.panels; r++) {
             memcpy(&found, y[i] + r, sizeof found);

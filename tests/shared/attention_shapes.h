@@ -48,7 +48,7 @@ static void put(sinkproof_panel_format format, uint8_t *block, size_t row, size_
 static void store(cached *c, const shape *s, size_t j) {
     size_t bytes = sinkproof_panel_block_bytes(s->format), wide = up(s->head_dim, 32) / 32;
     size_t slot = j % 32;
-    uint8_t *k = c->memory + sinkproof_place_of(&c->view, j / 32), *v = k + 2 * wide * bytes;
+    uint8_t *k = c->memory + block_offset(&c->view, j / 32), *v = k + 2 * wide * bytes;
     sinkproof_sizes *sizes = &c->sizes[j / 32 % c->view.ring];
     if (slot == 0) *sizes = no_sizes;
     for (size_t d = 0; d < s->head_dim; d++) {
@@ -113,7 +113,7 @@ static void empty(cached *c) {
 }
 
 // Attention in scalar code, in the mode under test.
-static __typeof__(sinkproof_lanes_attention) *scalar = sinkproof_lanes_attention;
+static __typeof__(lanes_attention) *scalar = lanes_attention;
 
 // Head by head.
 static void expected(const shape *s, cached *c) {

@@ -118,11 +118,10 @@ static void dismiss(hearing *h) {
     free(h->bytes);
 }
 
-static const sinkproof_design_verdict *verdict(const hearing *h, size_t layer, const char *name) {
+static const design_verdict *verdict(const hearing *h, size_t layer, const char *name) {
     for (size_t k = 0; h->fine && k < h->judged.count; k++) {
-        const sinkproof_design_verdict *v = &h->judged.verdicts[k];
-        if (v->layer->layer == layer && strcmp(sinkproof_design_tensor_name(v->tensor), name) == 0)
-            return v;
+        const design_verdict *v = &h->judged.verdicts[k];
+        if (v->layer->layer == layer && strcmp(design_tensor_name(v->tensor), name) == 0) return v;
     }
     return NULL;
 }
@@ -140,7 +139,7 @@ static const char *convicted(const hearing *h) {
     for (size_t k = 0; h->fine && name[0] == '\0' && k < h->judged.count; k++)
         if (h->judged.verdicts[k].outside > 0)
             snprintf(name, sizeof name, "%02zu.%s", h->judged.verdicts[k].layer->layer,
-                     sinkproof_design_tensor_name(h->judged.verdicts[k].tensor));
+                     design_tensor_name(h->judged.verdicts[k].tensor));
     return name;
 }
 
@@ -213,7 +212,7 @@ static void gate_input(array *g, size_t h, const sinkproof_policy *policy,
             double sum = 0;
             for (size_t c = 0; c < HIDDEN; c++)
                 sum += drawn->x_nc[i * HIDDEN + c] * drawn->gate_cd[c * width + d];
-            g->x[(i * HEADS + h) * width + d] = sinkproof_round_at(policy, SINKPROOF_AT_A2, sum);
+            g->x[(i * HEADS + h) * width + d] = round_at(policy, AT_A2, sum);
         }
 }
 
@@ -221,7 +220,7 @@ static void write_layer(sheet *s, size_t layer, const char *words, const sinkpro
                         const sinkproof_drawn_head *drawn) {
     sinkproof_variant v;
     sinkproof_error error = {{0}};
-    must(sinkproof_design_parse(words, &v, &error));
+    must(design_parse(words, &v, &error));
     snprintf(s->design[layer], sizeof s->design[layer], "%s", words);
     s->designs = layer + 1;
     size_t n = N + (v.star == SINKPROOF_STAR_TOKEN), columns = n + sinkproof_variant_has_column(&v);
@@ -239,7 +238,7 @@ static void write_layer(sheet *s, size_t layer, const char *words, const sinkpro
     array *result = gated ? add(s, layer, "gated", 3, by_query) : NULL;
     parameters(s, layer, &v, drawn);
     for (size_t h = 0; h < HEADS; h++) {
-        sinkproof_variant_head head = sinkproof_head_of(&drawn[h]);
+        sinkproof_variant_head head = sinkproof_edge_head_view(&drawn[h]);
         sinkproof_variant_result r;
         must(sinkproof_variant_attend(policy, &v, &head, &r, &error));
         gather(q, h, r.turned_q_id);

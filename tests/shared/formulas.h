@@ -34,9 +34,9 @@ MAYBE_UNUSED static sinkproof_honest draw_set(uint64_t *state, double mid) {
 }
 
 MAYBE_UNUSED static real lean_of(size_t n, const double *term, double sum) {
-    sinkproof_lean lean = sinkproof_lean_of_sum(sum, 0x1p-24);
-    for (size_t k = 0; k < n; k++) sinkproof_lean_add(&lean, term[k]);
-    return sinkproof_lean_result(&lean);
+    error_lean lean = lean_of_rounded_sum(sum, 0x1p-24);
+    for (size_t k = 0; k < n; k++) lean_add(&lean, term[k]);
+    return lean_result(&lean);
 }
 
 #endif

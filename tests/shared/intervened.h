@@ -45,8 +45,7 @@ static inline const double *some_epe(const sinkproof_policy *policy) {
     uint64_t seed = 11;
     for (size_t i = 0; i < N * HIDDEN; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        epe_ic[i] =
-            sinkproof_round_at(policy, SINKPROOF_AT_M12, ldexp((double)(seed >> 33), -31) - 0.5);
+        epe_ic[i] = round_at(policy, AT_M12, ldexp((double)(seed >> 33), -31) - 0.5);
     }
     return epe_ic;
 }
@@ -56,8 +55,8 @@ static inline sinkproof_intervened *intervened(const sinkproof_model *model,
                                                const sinkproof_policy *policy) {
     sinkproof_intervened *made;
     sinkproof_error error;
-    need(sinkproof_intervene(model, changes, policy, N, some_epe(policy), MASSIVE, massive_at,
-                             &made, &error),
+    need(sinkproof_intervened_new(model, changes, policy, N, some_epe(policy), MASSIVE, massive_at,
+                                  &made, &error),
          &error);
     return made;
 }

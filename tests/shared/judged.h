@@ -87,7 +87,7 @@ static inline void report_as_text(const sinkproof_config *config, const sinkproo
     json_t *results = json_array();
     must(out != NULL && results != NULL);
     sinkproof_judgement_print(out, config, j, true);
-    sinkproof_judgement_undecided(out, config, j);
+    judgement_print_undecided(out, config, j);
     sinkproof_judgement_json(results, "trace", config, j, NULL, 0);
     json_dumpf(results, out, JSON_INDENT(1));
     json_decref(results);

@@ -143,9 +143,8 @@ static void bad_replace(void *context, const char *name, size_t rank, const size
     if (strcmp(point, "A12") == 0 || strcmp(point, "M11") == 0) keep(&now.added, count, values);
     if (r != NULL && strcmp(point, r->at + 3) == 0)
         for (size_t i = 0; i < count; i++)
-            values[i] =
-                sinkproof_round_at(((const wrong_observer *)context)->policy, SINKPROOF_AT_A13,
-                                   r->by * now.x[i] + (double)r->slots * now.added[i]);
+            values[i] = round_at(((const wrong_observer *)context)->policy, AT_A13,
+                                 r->by * now.x[i] + (double)r->slots * now.added[i]);
     if (noise != NULL && strcmp(name, noise->at) == 0)
         for (size_t i = noise->slots; i < count; i += noise->slots)
             values[i] = sinkproof_round(SINKPROOF_F32, values[i] * (1 + noise->by));

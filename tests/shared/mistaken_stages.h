@@ -109,7 +109,7 @@ static void *fresh(size_t count, size_t size) {
     return p;
 }
 
-#define R(point, x) sinkproof_round_at(p, SINKPROOF_AT_##point, (x))
+#define R(point, x) round_at(p, AT_##point, (x))
 
 // ---- attention
 
@@ -225,8 +225,7 @@ static void bad_norm(const sinkproof_policy *p, sinkproof_point point,
             square += pow(x[i * width + c] - mean, 2) / (double)width;
         double r = is(EPS_OUTSIDE) ? sqrt(square) + eps : sqrt(square + eps);
         for (size_t c = 0; c < width; c++)
-            out[i * width + c] =
-                sinkproof_round_at(p, point, (x[i * width + c] - mean) / r * work[c]);
+            out[i * width + c] = round_at(p, point, (x[i * width + c] - mean) / r * work[c]);
     }
 }
 
@@ -305,7 +304,7 @@ static void bad_experts(const sinkproof_policy *p, const sinkproof_config *c,
         sinkproof_matrix w = sinkproof_matrix_at(&layer->w_down, (size_t)chosen[q]);
         sinkproof_matrix b = sinkproof_matrix_at(&layer->b_down, (size_t)chosen[q]);
         double *raw = out->down_raw + q * c->hidden, *down = out->down + q * c->hidden;
-        sinkproof_linear(p, SINKPROOF_AT_M9, 1, &w, NULL, z, raw, work);
+        sinkproof_linear(p, AT_M9, 1, &w, NULL, z, raw, work);
         sinkproof_matrix_row(&b, 0, work);
         for (size_t h = 0; h < c->hidden; h++) down[h] = R(M10, raw[h] + work[h]);
     }

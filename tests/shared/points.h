@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { SIZE = 512, POLICIES = SINKPROOF_POINT_COUNT + 2 };
+enum { SIZE = 512, POLICIES = AT_POINTS + 2 };
 
 static sinkproof_policy policy; // the policy of both sides
 static uint64_t state;
@@ -18,8 +18,8 @@ static uint64_t state;
 // Policy k < POINT_COUNT rounds at point k alone; the next at none, the last at all.
 static void set_policy(int k) {
     policy = policy_of("real-f64");
-    for (int at = 0; at < SINKPROOF_POINT_COUNT; at++)
-        if (at == k || k == SINKPROOF_POINT_COUNT + 1) policy.at[at].format = SINKPROOF_BF16;
+    for (int at = 0; at < AT_POINTS; at++)
+        if (at == k || k == AT_POINTS + 1) policy.at[at].format = SINKPROOF_BF16;
 }
 
 static double at(sinkproof_point point, double x) {
@@ -33,13 +33,13 @@ typedef void stage(double *stage_out, double *formula_out);
 static void check(const char *ids, stage *run, size_t points) {
     size_t wrong = 0, moved = 0;
     static double plain[SIZE], out[SIZE], formula[SIZE];
-    for (int k = SINKPROOF_POINT_COUNT; k >= 0; k--) { // first the policy without roundings
+    for (int k = AT_POINTS; k >= 0; k--) { // first the policy without roundings
         set_policy(k);
         state = 41;
         memset(out, 0, sizeof out), memset(formula, 0, sizeof formula);
         run(out, formula);
         wrong += differing(SIZE, out, formula);
-        if (k == SINKPROOF_POINT_COUNT) memcpy(plain, out, sizeof out);
+        if (k == AT_POINTS) memcpy(plain, out, sizeof out);
         moved += differing(SIZE, out, plain) > 0;
     }
     set_policy(POLICIES - 1);
@@ -50,7 +50,7 @@ static void check(const char *ids, stage *run, size_t points) {
     ok(wrong == 0 && moved == points,
        "%s rounds at its %zu points of %d and nowhere else worst=%zu bound=0 (%zu points move it) "
        "seed=41",
-       ids, points, (int)SINKPROOF_POINT_COUNT, wrong, moved);
+       ids, points, (int)AT_POINTS, wrong, moved);
 }
 
 #endif

@@ -42,13 +42,13 @@ MAYBE_UNUSED static const sinkproof_identity *identity_of(const char *id, int wh
 
 MAYBE_UNUSED static size_t entries_of(const sinkproof_identity *identity, instance m) {
     switch (identity->size) {
-    case SINKPROOF_BALL_FOUR:
+    case BALL_FOUR:
         return 4;
-    case SINKPROOF_BALL_KEYS:
+    case BALL_KEYS:
         return m->n + 1;
-    case SINKPROOF_BALL_HEAD:
+    case BALL_HEAD:
         return m->dim;
-    case SINKPROOF_BALL_HIDDEN:
+    case BALL_HIDDEN:
         return m->hidden;
     default:
         return 1;
@@ -149,13 +149,13 @@ typedef struct compared {
     double share;        // the largest distance / bound
 } compared;
 
-static void compare_side(compared *c, const sinkproof_identity *identity, sinkproof_ball_side side,
+static void compare_side(compared *c, const sinkproof_identity *identity, ball_side_fn side,
                          formula stated, instance m) {
     size_t n = entries_of(identity, m);
     real own[MOST_ENTRIES] = {0};
     arb_ptr out = filled(n + 1);
-    double size = sinkproof_identity_size(identity, m);
-    double allowed = exp2(sinkproof_identity_allowed_log2(identity, m, SIDE_BITS));
+    double size = identity_allowance_unit(identity, m);
+    double allowed = exp2(identity_allowed_log2(identity, m, SIDE_BITS));
     stated(own, m);
     side(out, m, SIDE_BITS);
     for (size_t k = 0; k < n; k++) {

@@ -13,8 +13,7 @@ static inline void values_of_sink(const sinkproof_policy *p, const sinkproof_blo
     for (size_t i = 0; i < block->rows; i++)
         for (size_t d = 0; d < block->head_dim; d++) {
             double *x = &o[i * block->q_stride + d];
-            *x = sinkproof_round_at(p, SINKPROOF_AT_A11,
-                                    *x + a[i * (block->keys + 1) + block->keys] * v[d]);
+            *x = round_at(p, AT_A11, *x + a[i * (block->keys + 1) + block->keys] * v[d]);
         }
 }
 

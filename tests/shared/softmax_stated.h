@@ -45,7 +45,7 @@ MAYBE_UNUSED static sinkproof_policy policy_of(const row *r) {
     policy.ulp[SINKPROOF_EXP] = (double)(r->declared / step);
     policy.ulp[SINKPROOF_LOG] = (double)(r->of_log / step);
     policy.exp_growth = (double)(r->grows / step);
-    if (r->kept > 0) policy.at[SINKPROOF_AT_A9_UNNORM].format = SINKPROOF_BF16;
+    if (r->kept > 0) policy.at[AT_A9_UNNORM].format = SINKPROOF_BF16;
     return policy;
 }
 
@@ -193,7 +193,7 @@ MAYBE_UNUSED static void compare(distance *d, distance *vars, const row *r, real
     sinkproof_setting s = {&policy, (double)r->u, r->odds};
     sinkproof_honest alpha[MOST + 1];
     double common = 7, terms[MOST + 1];
-    must(sinkproof_honest_softmax(&s, SINKPROOF_AT_A9, r->n, r->z, r->b, alpha, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, r->n, r->z, r->b, alpha, &common));
     parts p = parts_of(r);
     real count = (real)r->n + 1, here = gamma_of(2 * count + 8, 0x1p-53L), fourth = 0, away = 0;
     real u = r->u, kappa = r->base_2 ? gamma_of(2, u) : 0, in_var = 0, in_bias = 0;

@@ -34,11 +34,11 @@ static void carry_out(const sinkproof_interventions *changes, const double *epe_
     if (model == NULL && !sinkproof_model_open("synthetic:tiny-gpt2,layers=1", &model, &error))
         abort();
     if (!sinkproof_policy_known("f32", &policy)) abort();
-    if (!sinkproof_intervene(model, changes, &policy, N, epe_ic, 2, massive, &made, &error)) {
+    if (!sinkproof_intervened_new(model, changes, &policy, N, epe_ic, 2, massive, &made, &error)) {
         if (made != NULL || error.text[0] == '\0') abort();
         return;
     }
-    const size_t *row_n = sinkproof_intervened_rows(made, &rows);
+    const size_t *row_n = sinkproof_intervened_zero_rows(made, &rows);
     for (size_t i = 0; i < rows; i++)
         if (row_n[i] >= HIDDEN || (i > 0 && row_n[i] <= row_n[i - 1])) abort();
     sinkproof_intervention_replace(made, "T0", 2, shape, values);
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         read_line(line, &changes);
     }
     read_line(line, &changes);
-    sinkproof_intervention_name name = sinkproof_interventions_named(&changes);
+    intervention_name name = sinkproof_interventions_describe(&changes);
     if (name.text[0] == '\0' || strlen(name.text) + 1 >= sizeof name.text) abort();
     if (!sinkproof_interventions_any(&changes) && strcmp(name.text, "none") != 0) abort();
     carry_out(&changes, epe_ic);

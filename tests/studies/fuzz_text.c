@@ -18,7 +18,7 @@ static void use(sinkproof_tokenizer *t) {
     char *back = NULL;
     size_t length;
     if (sinkproof_text_encode(t, text, sizeof text - 1, true, &ids, &error)) {
-        if (!sinkproof_text_decode(t, ids.n, ids.id_t, &back, &length, &error)) abort();
+        if (!text_decode(t, ids.n, ids.id_t, &back, &length, &error)) abort();
         if (length != sizeof text - 1 || memcmp(back, text, length) != 0) abort();
     }
     free(back);
@@ -31,7 +31,7 @@ static bool parse_lists(const uint8_t *bytes, size_t length, sinkproof_tokenizer
                         sinkproof_error *error) {
     const uint8_t *end = length > 0 ? memchr(bytes, '}', length) : NULL;
     size_t cut = end != NULL ? (size_t)(end - bytes) + 1 : length / 2;
-    return sinkproof_tokenizer_parse_lists(bytes, cut, bytes + cut, length - cut, "fuzz", t, error);
+    return tokenizer_parse_lists(bytes, cut, bytes + cut, length - cut, "fuzz", t, error);
 }
 
 static void converse(const uint8_t *bytes, size_t length) {
@@ -50,10 +50,10 @@ static void converse(const uint8_t *bytes, size_t length) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     sinkproof_tokenizer *t;
     sinkproof_error error;
-    if (sinkproof_tokenizer_parse_json(bytes, length, "fuzz", &t, &error)) use(t);
+    if (tokenizer_parse_json(bytes, length, "fuzz", &t, &error)) use(t);
     if (parse_lists(bytes, length, &t, &error)) use(t);
-    if (sinkproof_tokenizer_parse_ranks(bytes, length, "fuzz", "gpt2", &t, &error)) use(t);
-    if (sinkproof_tokenizer_parse_ranks(bytes, length, "fuzz", "o200k", &t, &error)) use(t);
+    if (tokenizer_parse_ranks(bytes, length, "fuzz", "gpt2", &t, &error)) use(t);
+    if (tokenizer_parse_ranks(bytes, length, "fuzz", "o200k", &t, &error)) use(t);
     converse(bytes, length);
     return 0;
 }

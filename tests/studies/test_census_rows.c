@@ -37,7 +37,7 @@ static void census(const char *engine) {
     sinkproof_runner *runner = NULL;
     sinkproof_error error = {{0}};
     sinkproof_policy policy = policy_of("f32");
-    sinkproof_census c = {0};
+    sink_census c = {0};
     witness w = {.good = true};
     int32_t tokens_n[TOKENS];
     for (size_t i = 0; i < TOKENS; i++) tokens_n[i] = (int32_t)(i * i % 101);
@@ -51,7 +51,7 @@ static void census(const char *engine) {
     bool same = w.good, mine = true;
     for (size_t l = 0; l < 4; l++)
         for (size_t h = 0; h < 10; h++) {
-            const sinkproof_census_head *head = &c.layers[l].heads[h];
+            const census_head *head = &c.layers[l].heads[h];
             same = same && w.rows_hl[l * 10 + h] == TOKENS;
             same = same && head->first == w.first_hl[l * 10 + h] / TOKENS;
             mine = mine && head->group == h / 5 && head->star == head->sink.mean;

@@ -34,19 +34,16 @@ static sinkproof_circuit *derived_of(const sinkproof_model *model,
                                      size_t n) {
     sinkproof_circuit *derived;
     sinkproof_error error = {""};
-    need(sinkproof_circuit_study_derive(model, changes, normed, n, &derived, &error), &error);
+    need(circuit_study_derive(model, changes, normed, n, &derived, &error), &error);
     return derived;
 }
 
-static sinkproof_circuit_study study_of(const sinkproof_model *model,
-                                        const sinkproof_circuit *derived,
-                                        const sinkproof_interventions *run,
-                                        sinkproof_circuit_options options, size_t n,
-                                        const int32_t *tokens_n) {
-    sinkproof_circuit_study study;
+static circuit_study study_of(const sinkproof_model *model, const sinkproof_circuit *derived,
+                              const sinkproof_interventions *run, circuit_options options, size_t n,
+                              const int32_t *tokens_n) {
+    circuit_study study;
     sinkproof_error error = {""};
-    need(sinkproof_circuit_study_run(model, derived, run, &options, n, tokens_n, &study, &error),
-         &error);
+    need(circuit_study_run(model, derived, run, &options, n, tokens_n, &study, &error), &error);
     return study;
 }
 
@@ -115,8 +112,8 @@ static const intervention interventions[] = {
 };
 
 static const char *what_of(const intervention *v) {
-    static sinkproof_intervention_name name;
-    name = sinkproof_interventions_named(&v->changes);
+    static intervention_name name;
+    name = sinkproof_interventions_describe(&v->changes);
     return name.text[0] != '\0' ? name.text : "as it is";
 }
 
@@ -140,7 +137,7 @@ static void test_enclosed(const sinkproof_model *model, const intervention *v,
                           const derivation *d) {
     static const struct {
         const char *how;
-        sinkproof_circuit_options options;
+        circuit_options options;
         size_t n;
         bool same;
     } runs[] = {
@@ -151,52 +148,50 @@ static void test_enclosed(const sinkproof_model *model, const intervention *v,
     };
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
         const int32_t *tokens_n = runs[r].same ? repeated() : drawn();
-        sinkproof_circuit_study s = study_of(model, d->of[runs[r].options.normed], &v->changes,
-                                             runs[r].options, runs[r].n, tokens_n);
+        circuit_study s = study_of(model, d->of[runs[r].options.normed], &v->changes,
+                                   runs[r].options, runs[r].n, tokens_n);
         ok(s.weights > 0 && s.outside == 0 && s.share <= 1,
            "%s %s: %s, %zu %s tokens: weights=%zu outside=%zu worst=%.3g bound=1", v->id,
            what_of(v), runs[r].how, runs[r].n, runs[r].same ? "equal" : "drawn", s.weights,
            s.outside, s.share);
-        sinkproof_circuit_study_free(&s);
+        circuit_study_free(&s);
     }
 }
 
 // A sink: more than nine tenths in the last of SOME rows, derived; none: less than a tenth.
 static void test_says(const sinkproof_model *model, const intervention *v, const derivation *d) {
-    sinkproof_circuit_study s =
-        study_of(model, d->of[0], &v->changes, (sinkproof_circuit_options){0}, SOME, drawn());
+    circuit_study s = study_of(model, d->of[0], &v->changes, (circuit_options){0}, SOME, drawn());
     for (int j = 0; j < 2; j++)
         ok(v->sink[j] ? s.derived_least[j] > 0.9 : s.derived_most[j] < 0.1,
            "%s %s: position %d %s: %.4f to %.4f, derived %.4f to %.4f", v->id, what_of(v), j + 1,
            v->sink[j] ? "is a sink" : "is none", s.least[j], s.most[j], s.derived_least[j],
            s.derived_most[j]);
-    sinkproof_circuit_study_free(&s);
+    circuit_study_free(&s);
 }
 
 static void test_mistakes(const sinkproof_model *model, const intervention *v,
                           const derivation *d) {
     for (int m = 0; m < 2 && v->mistake_n[m] != NULL; m++) {
-        sinkproof_circuit_options options = {.zero_first_position = v->zero_first_position};
-        sinkproof_circuit_study s =
-            study_of(model, d->of[0], &v->wrong_n[m], options, SOME, drawn());
+        circuit_options options = {.zero_first_position = v->zero_first_position};
+        circuit_study s = study_of(model, d->of[0], &v->wrong_n[m], options, SOME, drawn());
         ok(s.outside > 0 && s.share > 1, "%s mistaken, %s: %zu of %zu weights are outside", v->id,
            v->mistake_n[m], s.outside, s.weights);
         options.balls = true;
-        sinkproof_circuit_study_free(&s);
+        circuit_study_free(&s);
         s = study_of(model, d->of[0], &v->wrong_n[m], options, FEW, drawn());
         ok(s.outside > 0 && s.share > 1, "%s mistaken in balls, %s: %zu of %zu are outside", v->id,
            v->mistake_n[m], s.outside, s.weights);
-        sinkproof_circuit_study_free(&s);
+        circuit_study_free(&s);
     }
 }
 
 // What a change that keeps the sink does to the weights: something, and less than the range allows.
 static void test_change(const sinkproof_model *model, const intervention *v,
                         const derivation *as_it_is, const derivation *d) {
-    const sinkproof_circuit_options plain = {0};
+    const circuit_options plain = {0};
     sinkproof_interventions none = {0};
-    sinkproof_circuit_study a = study_of(model, as_it_is->of[0], &none, plain, SOME, drawn());
-    sinkproof_circuit_study b = study_of(model, d->of[0], &v->changes, plain, SOME, drawn());
+    circuit_study a = study_of(model, as_it_is->of[0], &none, plain, SOME, drawn());
+    circuit_study b = study_of(model, d->of[0], &v->changes, plain, SOME, drawn());
     double change = 0;
     for (size_t k = 0; k < a.alphas; k++)
         change = sinkproof_worst(change, fabs(a.alpha_lhtj[k] - b.alpha_lhtj[k]));
@@ -204,8 +199,8 @@ static void test_change(const sinkproof_model *model, const intervention *v,
     ok(change > 0 && change <= room,
        "%s %s: no weight changes by more than %.3g worst=%.3g bound=1", v->id, what_of(v), change,
        change / room);
-    sinkproof_circuit_study_free(&a);
-    sinkproof_circuit_study_free(&b);
+    circuit_study_free(&a);
+    circuit_study_free(&b);
 }
 
 // EPE_1 has three massive coordinates, in both readings of it, and what the step writes there.
@@ -235,26 +230,26 @@ static void test_epe(const sinkproof_model *model) {
 
 // The null model is the circuit without its query bias, to the last bit.
 static void test_same(const sinkproof_model *circuit, const sinkproof_model *null) {
-    const sinkproof_circuit_options plain = {0};
+    const circuit_options plain = {0};
     sinkproof_interventions none = {0}, zero = {.zero_bq = true};
     sinkproof_circuit *derived = derived_of(null, &none, false, SOME);
-    sinkproof_circuit_study a = study_of(circuit, derived, &zero, plain, SOME, drawn());
-    sinkproof_circuit_study b = study_of(null, derived, &none, plain, SOME, drawn());
+    circuit_study a = study_of(circuit, derived, &zero, plain, SOME, drawn());
+    circuit_study b = study_of(null, derived, &none, plain, SOME, drawn());
     ok(memcmp(a.alpha_lhtj, b.alpha_lhtj, a.alphas * sizeof *a.alpha_lhtj) == 0,
        "gpt2.null gpt2.bq-zero the same weights of attention");
     sinkproof_circuit_free(derived);
-    sinkproof_circuit_study_free(&a);
-    sinkproof_circuit_study_free(&b);
+    circuit_study_free(&a);
+    circuit_study_free(&b);
 }
 
 // What the derivation knows of the states: Delta of the first position, layer by layer.
 static void show_delta(const sinkproof_model *model) {
     sinkproof_circuit_run run = {.model = model, .n = 2};
     sinkproof_circuit *circuit;
-    must(sinkproof_circuit_derive(&run, SINKPROOF_STUDY_BITS, &circuit, NULL));
+    must(sinkproof_circuit_derive(&run, CIRCUIT_STUDY_BITS, &circuit, NULL));
     for (size_t l = 0; l < 12; l++) {
-        sinkproof_circuit_weight d = sinkproof_circuit_delta(circuit, l, 0);
-        sinkproof_circuit_weight e = sinkproof_circuit_delta(circuit, l, 1);
+        sinkproof_circuit_weight d = circuit_delta(circuit, l, 0);
+        sinkproof_circuit_weight e = circuit_delta(circuit, l, 1);
         ok(l == 0 ? d.lo < 0 && d.hi > 0 : d.lo > 20 * e.hi,
            "gpt2.circuit layer %zu: Delta_1 within %.2f and %.2f, Delta_2 within %.2f and %.2f",
            l + 1, d.lo, d.hi, e.lo, e.hi);
@@ -283,7 +278,7 @@ static void test_refused(const sinkproof_model *model) {
     ok(!sinkproof_circuit_derive(&longer, 128, &circuit, &error), "gpt2.circuit refused: %s",
        error.text);
     sinkproof_interventions two = {.n_rows = 2, .row_n = {17, 47}}; // one massive row remains
-    bool good = sinkproof_circuit_study_derive(model, &two, false, SOME, &circuit, &error);
+    bool good = circuit_study_derive(model, &two, false, SOME, &circuit, &error);
     ok(!good && strstr(error.text, "another sum than 0") != NULL, "gpt2.wk-rows refused: %s",
        error.text);
 }
@@ -292,12 +287,11 @@ static void test_refused(const sinkproof_model *model) {
 static void test_many(const sinkproof_model *model) {
     sinkproof_interventions none = {0};
     sinkproof_circuit *derived = derived_of(model, &none, false, MANY);
-    sinkproof_circuit_study s =
-        study_of(model, derived, &none, (sinkproof_circuit_options){0}, MANY, drawn());
+    circuit_study s = study_of(model, derived, &none, (circuit_options){0}, MANY, drawn());
     ok(s.weights > 0 && s.outside == 0 && s.share <= 1,
        "gpt2.circuit binary64, %d drawn tokens: weights=%zu outside=%zu worst=%.3g bound=1",
        (int)MANY, s.weights, s.outside, s.share);
-    sinkproof_circuit_study_free(&s);
+    circuit_study_free(&s);
     sinkproof_circuit_free(derived);
 }
 

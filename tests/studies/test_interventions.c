@@ -70,7 +70,7 @@ static void test_weights(const sinkproof_model *model) {
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         size_t rows;
         sinkproof_intervened *made = intervened(model, &cases[k].changes, &policy);
-        sinkproof_intervened_rows(made, &rows);
+        sinkproof_intervened_zero_rows(made, &rows);
         size_t wrong = unlike(model, sinkproof_intervened_model(made), &cases[k].e);
         ok(wrong == 0 && rows == cases[k].rows,
            "gpt2.forward %s: every weight as it was or 0, %zu are not, worst=%zu bound=0",
@@ -153,7 +153,7 @@ static bool same_until(const seen *a, const seen *b, const char *first, size_t r
 static bool moved(const sinkproof_policy *policy, bool late, size_t i, size_t from, const double *x,
                   const double *found) {
     const double *epe = some_epe(policy);
-    sinkproof_format format = policy->at[SINKPROOF_AT_M12].format;
+    sinkproof_format format = policy->at[AT_M12].format;
     for (size_t c = 0; c < HIDDEN; c++) {
         double own = epe[i * HIDDEN + c], theirs = epe[from * HIDDEN + c];
         double added = late ? theirs : sinkproof_round(format, theirs - own);
@@ -187,7 +187,7 @@ static void test_moves(const sinkproof_model *model, const char *name) {
                                             : moved(&policy, false, i, cases[k].from_i[i], x, y);
         bool differ = !equal(N * HIDDEN, at(&plain, "01.M12"), at(&other, "01.M12"));
         ok(right && differ, "gpt2.forward %s: %s, every other state as it was, bit for bit", name,
-           sinkproof_interventions_named(&cases[k].changes).text);
+           sinkproof_interventions_describe(&cases[k].changes).text);
         sinkproof_intervened_free(made);
         clear(&other);
     }
@@ -234,8 +234,7 @@ static void test_bos(const sinkproof_model *model, const char *name) {
     run(model, &policy, NULL, &plain);
     run(sinkproof_intervened_model(made), &policy, made, &other);
     sinkproof_matrix_row(&positions, 0, row);
-    for (size_t c = 0; c < HIDDEN; c++)
-        row[c] = sinkproof_round_at(&policy, SINKPROOF_AT_T0, row[c]);
+    for (size_t c = 0; c < HIDDEN; c++) row[c] = round_at(&policy, AT_T0, row[c]);
     const double *x = at(&plain, "T0"), *y = at(&other, "T0");
     ok(equal(HIDDEN, row, y) && equal((N - 1) * HIDDEN, x + HIDDEN, y + HIDDEN) &&
            !equal(HIDDEN, x, y) && !equal(HIDDEN, at(&plain, "00.M12"), at(&other, "00.M12")),
@@ -261,11 +260,11 @@ static void test_together(const sinkproof_model *model, const char *name) {
     run(sinkproof_intervened_model(made), &policy, made, &other);
     const double *zero = (const double[HIDDEN]){0}, *q = at(&other, "00.A2.q");
     size_t rows;
-    sinkproof_intervened_rows(made, &rows);
+    sinkproof_intervened_zero_rows(made, &rows);
     sinkproof_policy rounded = policy;
     double a1[HIDDEN], first[HIDDEN], work[4 * HIDDEN];
     sinkproof_layer layer = sinkproof_model_layer(model, 0);
-    sinkproof_layernorm(&rounded, SINKPROOF_AT_A1, &layer.attn_norm, &layer.attn_norm_b,
+    sinkproof_layernorm(&rounded, AT_A1, &layer.attn_norm, &layer.attn_norm_b,
                         sinkproof_model_config(model)->rms_eps, 1, zero, a1, work);
     memcpy(first, at(&other, "00.A1"), sizeof first);
     ok(equal(HIDDEN, zero, at(&other, "T0")) && equal(HIDDEN, a1, first) && rows == 6 &&
@@ -347,7 +346,7 @@ static void test_judged(const sinkproof_model *model, const char *name) {
         }
         ok(strcmp(found[0], cases[k].unchanged) == 0 && strcmp(found[1], cases[k].changed) == 0,
            "gpt2.forward %s: %s, outside of the model at \"%s\", of the changed weights at \"%s\"",
-           name, sinkproof_interventions_named(&cases[k].changes).text, found[0], found[1]);
+           name, sinkproof_interventions_describe(&cases[k].changes).text, found[0], found[1]);
         sinkproof_intervened_free(made);
     }
 }
@@ -363,7 +362,7 @@ static void test_nan(const sinkproof_model *model) {
     sinkproof_interventions changes = CHANGES("swap-epe 3:5");
     sinkproof_intervened *made;
     seen other;
-    must(sinkproof_intervene(model, &changes, &policy, N, epe, 0, NULL, &made, NULL));
+    must(sinkproof_intervened_new(model, &changes, &policy, N, epe, 0, NULL, &made, NULL));
     run(sinkproof_intervened_model(made), &policy, made, &other);
     const double *x = at(&other, "00.M12"), *end = at(&other, "F1");
     size_t nans = 0, early = 0, late = 0;

@@ -25,7 +25,7 @@ static void test_drawn(const sinkproof_model *model) {
         sinkproof_interventions changes = CHANGES("zero-wk-rows 3,4");
         changes.n_random = 1 + seed % 20, changes.seed = seed;
         sinkproof_intervened *made = intervened(model, &changes, &policy);
-        const size_t *rows = sinkproof_intervened_rows(made, &n);
+        const size_t *rows = sinkproof_intervened_zero_rows(made, &n);
         wrong += n != changes.n_random + 2;
         for (size_t i = 0; i < n; i++) {
             wrong += is_massive(rows[i]) || (i > 0 && rows[i - 1] >= rows[i]) || rows[i] >= HIDDEN;
@@ -41,13 +41,13 @@ static void test_drawn(const sinkproof_model *model) {
     sinkproof_interventions five = CHANGES("zero-wk-random 5"),
                             many = CHANGES("zero-wk-random 93,7");
     sinkproof_intervened *made = intervened(model, &five, &policy);
-    const size_t *rows = sinkproof_intervened_rows(made, &n);
+    const size_t *rows = sinkproof_intervened_zero_rows(made, &n);
     ok(n == 5 && memcmp(rows, first, sizeof first) == 0,
        "gpt2.forward the control: seed 1 draws rows %zu, %zu, %zu, %zu and %zu", rows[0], rows[1],
        rows[2], rows[3], rows[4]);
     sinkproof_intervened_free(made);
     made = intervened(model, &many, &policy);
-    sinkproof_intervened_rows(made, &n);
+    sinkproof_intervened_zero_rows(made, &n);
     ok(n == HIDDEN - MASSIVE,
        "gpt2.forward the control: all that are not massive, where so many are asked for");
     sinkproof_intervened_free(made);
@@ -128,10 +128,10 @@ static void test_most(void) {
                                         "zero-wk-random 2147483647,18446744073709551615");
     sinkproof_error error = {""};
     char list[2048] = "2147483647", move[64];
-    for (int i = 1; i < SINKPROOF_ROWS; i++)
+    for (int i = 1; i < INTERVENTION_ROWS; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), ",%d", 2147483647 - i);
     must(sinkproof_intervention_read("zero-wk-rows", list, &c, NULL));
-    for (int i = 0; i < SINKPROOF_MOVES; i++) {
+    for (int i = 0; i < INTERVENTION_MOVES; i++) {
         snprintf(move, sizeof move, "%d:%d", 2147483647 - 2 * i, 2147483646 - 2 * i);
         must(sinkproof_intervention_read("move-epe", move, &c, NULL));
     }
@@ -141,7 +141,7 @@ static void test_most(void) {
     snprintf(list + strlen(list), sizeof list - strlen(list), ",1");
     full = full && !sinkproof_intervention_read("zero-wk-rows", list, &none, &error) &&
            strstr(error.text, "at most 64") != NULL;
-    sinkproof_intervention_name name = sinkproof_interventions_named(&c);
+    intervention_name name = sinkproof_interventions_describe(&c);
     static const char end[] = "2147483647 rows of W_k = 0, drawn by seed 18446744073709551615";
     size_t length = strlen(name.text);
     ok(full && length > sizeof end && length + 1 < sizeof name.text &&
@@ -167,7 +167,7 @@ static void test_named(void) {
     };
     size_t wrong = 0, panels = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        sinkproof_intervention_name found = sinkproof_interventions_named(&names[i].changes);
+        intervention_name found = sinkproof_interventions_describe(&names[i].changes);
         wrong += strcmp(found.text, names[i].name) != 0;
         if (strcmp(found.text, names[i].name) != 0) note("%s", found.text);
     }
@@ -181,7 +181,7 @@ static void test_named(void) {
                                              CHANGES("zero-bos"),
                                              CHANGES("zero-wk-rows auto"),
                                              CHANGES("zero-wk-random auto")};
-    const sinkproof_intervention_panel *panel;
+    const intervention_panel *panel;
     for (; (panel = sinkproof_intervention_panel_at(panels)) != NULL && panels < 7; panels++)
         wrong += strcmp(panel->name, order[panels]) != 0 ||
                  memcmp(&panel->changes, &asked[panels], sizeof *asked) != 0 ||
@@ -199,9 +199,9 @@ static void test_parser(void) {
     sinkproof_interventions c = {0}, none = {0},
                             asked = CHANGES("zero-bq", "move-epe 1:2", "zero-wk-random 3,4");
     const unsigned quiet = ARGP_NO_EXIT | ARGP_NO_ERRS;
-    ok(argp_parse(&sinkproof_interventions_parser, 5, good, quiet, NULL, &c) == 0 &&
+    ok(argp_parse(&interventions_parser, 5, good, quiet, NULL, &c) == 0 &&
            memcmp(&c, &asked, sizeof c) == 0 &&
-           argp_parse(&sinkproof_interventions_parser, 2, bad, quiet, NULL, &none) != 0 &&
+           argp_parse(&interventions_parser, 2, bad, quiet, NULL, &none) != 0 &&
            !sinkproof_interventions_any(&none),
        "words: on the command line");
 }
@@ -242,9 +242,9 @@ static void test_refused(const sinkproof_model *model) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sinkproof_intervened *made = (sinkproof_intervened *)&wrong;
         sinkproof_error error = {""};
-        bool done =
-            sinkproof_intervene(cases[i].model, &cases[i].changes, &policy, N, some_epe(&policy),
-                                cases[i].n_massive, massive_at, &made, &error);
+        bool done = sinkproof_intervened_new(cases[i].model, &cases[i].changes, &policy, N,
+                                             some_epe(&policy), cases[i].n_massive, massive_at,
+                                             &made, &error);
         bool good = !done && made == NULL && strstr(error.text, cases[i].said) != NULL;
         if (!good) note("%s: \"%s\"", cases[i].said, error.text);
         wrong += !good;
@@ -253,7 +253,7 @@ static void test_refused(const sinkproof_model *model) {
        sizeof cases / sizeof *cases);
     sinkproof_interventions bq = CHANGES("zero-bq");
     sinkproof_intervened *made;
-    must(sinkproof_intervene(rotating, &bq, &policy, N, NULL, 0, NULL, &made, NULL));
+    must(sinkproof_intervened_new(rotating, &bq, &policy, N, NULL, 0, NULL, &made, NULL));
     static double row[512] = {1};
     sinkproof_layer layer = sinkproof_model_layer(sinkproof_intervened_model(made), 0);
     must(layer.b_q.cols <= 512);
@@ -314,7 +314,7 @@ static int intervene_for(char **argument) {
     must(at != NULL);
     size_t massive = sinkproof_mechanism_massive(width, epe, strtod(argument[4], NULL), at).n;
     sinkproof_intervened *made;
-    must(sinkproof_intervene(model, &changes, &policy, n, epe, massive, at, &made, NULL));
+    must(sinkproof_intervened_new(model, &changes, &policy, n, epe, massive, at, &made, NULL));
     put_epe(model, &policy, n, folder);
     sinkproof_intervention_replace(made, "T0", 2, (size_t[]){n, width}, t0);
     sinkproof_intervention_replace(made, "00.M12", 2, (size_t[]){n, width}, m12);
@@ -325,7 +325,7 @@ static int intervene_for(char **argument) {
     snprintf(path, sizeof path, "%s/model", folder);
     must(hf->write(hf, sinkproof_intervened_model(made), path,
                    &(sinkproof_writing){.dequantize = false}, NULL));
-    const size_t *row_n = sinkproof_intervened_rows(made, &rows);
+    const size_t *row_n = sinkproof_intervened_zero_rows(made, &rows);
     for (size_t i = 0; i < rows; i++) printf("%zu\n", row_n[i]);
     free(epe), free(t0), free(m12), free(at);
     sinkproof_intervened_free(made);

@@ -27,11 +27,11 @@ static void hold_tables(void) {
     const double *const columns[] = {means, spreads, at_138, at_447};
     size_t wrong = 0, digits = 0;
     for (size_t l = 0; l < ROWS; l++) {
-        const sinkproof_published_row *row = &sinkproof_published_rows[l];
+        const published_row *row = &published_rows[l];
         wrong += row->layer != l + 1;
         wrong += row->table != (l == 6 || l == 8 || l == 10 ? 1 : 2);
         for (size_t k = 0; k < SINKPROOF_PUBLISHED_COLUMNS; k++) {
-            sinkproof_printed printed = sinkproof_printed_number(row->text_k[k]);
+            printed_figure printed = printed_parse(row->text_k[k]);
             char again[32];
             snprintf(again, sizeof again, "%g", columns[k][l]);
             wrong += printed.value != columns[k][l] || strcmp(again, row->text_k[k]) != 0;
@@ -42,11 +42,9 @@ static void hold_tables(void) {
     }
     ok(wrong == 0 && digits == 0, "published: 48 numbers of tables 1 and 2, each with its digits");
     wrong = 0;
-    for (size_t k = 0; k < SINKPROOF_PUBLISHED_VALUES; k++)
-        wrong += sinkproof_published_values[k].value != in_text[k];
-    ok(wrong == 0, "published: %d numbers of the text", SINKPROOF_PUBLISHED_VALUES);
-    ok(sinkproof_published_massive[0] == 138 && sinkproof_published_massive[1] == 378 &&
-           sinkproof_published_massive[2] == 447,
+    for (size_t k = 0; k < PUBLISHED_VALUES; k++) wrong += published_values[k].value != in_text[k];
+    ok(wrong == 0, "published: %d numbers of the text", PUBLISHED_VALUES);
+    ok(published_massive[0] == 138 && published_massive[1] == 378 && published_massive[2] == 447,
        "published: the massive coordinates");
 }
 
@@ -106,10 +104,9 @@ static void hold_sentences(void) {
         {16, 17, 15, 30}, {19, 20, 18, 31}, {22, 23, 21, 32}, {25, 26, 24, 33}, {28, 29, 27, 34}};
     wrong = 0;
     for (size_t s = 1; s <= 5; s++)
-        for (size_t f = 1; f <= 4; f++)
-            wrong += sinkproof_published_figure(s, f) != figures[s - 1][f - 1];
-    for (size_t f = 0; f < 15; f++) wrong += sinkproof_published_figure(0, f) != f;
-    wrong += sinkproof_published_figure(1, 5) + sinkproof_published_figure(6, 1);
+        for (size_t f = 1; f <= 4; f++) wrong += published_figure(s, f) != figures[s - 1][f - 1];
+    for (size_t f = 0; f < 15; f++) wrong += published_figure(0, f) != f;
+    wrong += published_figure(1, 5) + published_figure(6, 1);
     ok(wrong == 0, "published: the figures of each sentence");
 }
 
@@ -130,7 +127,7 @@ static void hold_shape(void) {
 
 typedef struct made {
     sinkproof_mechanism m;
-    sinkproof_mechanism_layer layers[LAYERS];
+    mechanism_layer layers[LAYERS];
     sinkproof_config config;
     double gamma[LAYERS][HIDDEN], delta[LAYERS][N], align[LAYERS][N], epe[HIDDEN], check[N];
     size_t massive[4];
@@ -142,7 +139,7 @@ static bool is_massive(size_t c) {
 
 // A layer's direction such that the reading gives back the printed row: the coordinates that are
 // not massive take two numbers, `few` of them the larger one, of which mean and spread follow.
-static void make_row(sinkproof_table_reading r, size_t l, double *gamma_c) {
+static void make_row(table_reading r, size_t l, double *gamma_c) {
     const double massive[] = {at_138[l], means[l], at_447[l]};
     double n = r.others ? HIDDEN - 3 : HIDDEN, deviation = spreads[l] / (r.single ? 1 : 2);
     double squares = deviation * deviation * (r.sample ? n - 1 : n) + n * means[l] * means[l];
@@ -160,7 +157,7 @@ static void make_row(sinkproof_table_reading r, size_t l, double *gamma_c) {
     for (size_t c = 0; c < HIDDEN && !r.with_sign; c += 3) gamma_c[c] = -gamma_c[c];
 }
 
-static made *make(sinkproof_table_reading r) {
+static made *make(table_reading r) {
     made *x = calloc(1, sizeof *x);
     must(x != NULL && sinkproof_config_named("gpt2", &x->config));
     x->m = (sinkproof_mechanism){.config = &x->config,
@@ -171,7 +168,7 @@ static made *make(sinkproof_table_reading r) {
                                  .layers = x->layers};
     for (size_t l = 0; l < LAYERS; l++) {
         make_row(r, l, x->gamma[l]);
-        x->layers[l] = (sinkproof_mechanism_layer){
+        x->layers[l] = (mechanism_layer){
             .gamma_c = x->gamma[l], .delta_j = x->delta[l], .align_j = x->align[l]};
     }
     const double delta[N] = {95.1, -144.9, -135.1, -140, -140};
@@ -187,53 +184,52 @@ static made *make(sinkproof_table_reading r) {
 }
 
 static void hold_readings(const sinkproof_model *model) {
-    sinkproof_comparison c;
-    for (size_t r = 0; r < SINKPROOF_READINGS; r++) {
-        sinkproof_table_reading reading = sinkproof_table_reading_at(r);
+    sinkproof_table_comparison c;
+    for (size_t r = 0; r < TABLE_READINGS; r++) {
+        table_reading reading = table_reading_at(r);
         made *x = make(reading);
         sinkproof_compare_published(model, 0, &x->m, &x->m, &c);
         size_t full = 0;
-        for (size_t i = 0; i < SINKPROOF_READINGS; i++) full += c.count_r[i].rows == ROWS;
+        for (size_t i = 0; i < TABLE_READINGS; i++) full += c.count_r[i].rows == ROWS;
         ok(c.best == r && full == 1 && c.count_r[r].numbers == 4 * ROWS,
-           "published: read as %s: %zu rows", sinkproof_table_reading_named(reading).text,
+           "published: read as %s: %zu rows", table_reading_named(reading).text,
            c.count_r[c.best].rows);
         free(x);
     }
 }
 
 static void hold_values(const sinkproof_model *model) {
-    made *x = make((sinkproof_table_reading){0});
-    sinkproof_comparison c;
+    made *x = make((table_reading){0});
+    sinkproof_table_comparison c;
     sinkproof_compare_published(model, 0, &x->m, &x->m, &c);
     size_t rounding = 0;
-    for (size_t k = 0; k < SINKPROOF_PUBLISHED_VALUES; k++)
+    for (size_t k = 0; k < PUBLISHED_VALUES; k++)
         rounding += c.epe_e[0].value_k[k].rounds && c.epe_e[1].value_k[k].rounds;
-    ok(rounding == SINKPROOF_PUBLISHED_VALUES && c.epe_e[0].massive_same &&
-           c.epe_e[0].value_k[SINKPROOF_MASSIVE_LEAST].measured == 15.25,
+    ok(rounding == PUBLISHED_VALUES && c.epe_e[0].massive_same &&
+           c.epe_e[0].value_k[MASSIVE_LEAST].measured == 15.25,
        "published: %zu numbers of the text are met", rounding);
     // Each a little beyond the last digit, one unknown, one coordinate another.
     x->delta[9][0] = 94.9, x->delta[9][1] = -175, x->align[9][0] = 0.751, x->align[9][1] = -0.6;
     x->check[0] = 0.8286, x->check[3] = NAN, x->epe[378] = 30.9, x->massive[1] = 379;
     sinkproof_compare_published(model, 0, &x->m, &x->m, &c);
-    for (size_t k = rounding = 0; k < SINKPROOF_PUBLISHED_VALUES; k++)
+    for (size_t k = rounding = 0; k < PUBLISHED_VALUES; k++)
         rounding += c.epe_e[0].value_k[k].rounds;
-    ok(rounding == 0 && !c.epe_e[0].massive_same &&
-           isnan(c.epe_e[0].value_k[SINKPROOF_CHECK_MOST].measured),
+    ok(rounding == 0 && !c.epe_e[0].massive_same && isnan(c.epe_e[0].value_k[CHECK_MOST].measured),
        "published: none is met when each is beyond its last digit");
     sinkproof_compare_published(model, 3, &x->m, &x->m, &c);
-    ok(isnan(c.epe_e[0].value_k[SINKPROOF_DELTA_FIRST].measured) &&
-           isfinite(c.epe_e[0].value_k[SINKPROOF_MASSIVE_LEAST].measured),
+    ok(isnan(c.epe_e[0].value_k[DELTA_FIRST].measured) &&
+           isfinite(c.epe_e[0].value_k[MASSIVE_LEAST].measured),
        "published: of another sentence nothing is printed that needs the first");
     free(x);
 }
 
 static void hold_off(const sinkproof_model *model) {
-    made *x = make((sinkproof_table_reading){0});
-    sinkproof_comparison c;
+    made *x = make((table_reading){0});
+    sinkproof_table_comparison c;
     x->gamma[6][138] -=
         0.002; // it is negative; the spread goes with it, by less than its last digit
     sinkproof_compare_published(model, 0, &x->m, &x->m, &c);
-    const sinkproof_compared *row_k = c.row_lk[6];
+    const figure_compared *row_k = c.row_lk[6];
     ok(c.count_r[0].rows == 11 && row_k[0].rounds && !row_k[2].rounds && row_k[3].rounds &&
            fabs(row_k[2].off - 0.002) < 0x1p-40,
        "published: one number of one row off: off=%g", row_k[2].off);

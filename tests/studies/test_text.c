@@ -67,8 +67,7 @@ static bool goes_and_comes(const sinkproof_tokenizer *t, const answer *a, bool s
     char *back = NULL;
     size_t length = strlen(a->text), found = 0;
     bool good = sinkproof_text_encode(t, a->text, length, special, &ids, &error) &&
-                equal(&ids, a->id_n) &&
-                sinkproof_text_decode(t, ids.n, ids.id_t, &back, &found, &error) &&
+                equal(&ids, a->id_n) && text_decode(t, ids.n, ids.id_t, &back, &found, &error) &&
                 found == length && memcmp(back, a->text, length) == 0;
     if (!good) note("%s: %s", a->text, error.text);
     for (size_t i = 0; !good && i < ids.n; i++) note("%d", (int)ids.id_t[i]);
@@ -103,7 +102,7 @@ static void test_special(void) {
         wrong += !goes_and_comes(t, &found[i], true);
     ok(wrong == 0, "special tokens: the longest at a place, late ones last");
     ok(goes_and_comes(t, &plain[0], false), "special tokens are text where they are not asked for");
-    ok(sinkproof_special_id(t, "<|end|>") == 278 && sinkproof_special_id(t, "hello") == -1,
+    ok(special_token_id(t, "<|end|>") == 278 && special_token_id(t, "hello") == -1,
        "special tokens have their ids, others none");
     sinkproof_tokenizer_free(t);
 }
@@ -132,7 +131,7 @@ static void test_o200k(void) {
 // ---- merging against a search of all pairs
 
 // Each step looks at all neighbours; the lowest rank, the leftmost.
-static size_t merge_slowly(const sinkproof_vocabulary *v, const uint8_t *piece, size_t n,
+static size_t merge_slowly(const token_vocabulary *v, const uint8_t *piece, size_t n,
                            int32_t *id_n) {
     size_t end_p[MOST], parts = n;
     for (size_t i = 0; i < n; i++) end_p[i] = i + 1;
@@ -141,7 +140,7 @@ static size_t merge_slowly(const sinkproof_vocabulary *v, const uint8_t *piece, 
         size_t where = 0;
         for (size_t p = 0; p + 1 < parts; p++) {
             size_t from = p == 0 ? 0 : end_p[p - 1];
-            int32_t id = sinkproof_vocabulary_find(v, piece + from, end_p[p + 1] - from);
+            int32_t id = vocabulary_find(v, piece + from, end_p[p + 1] - from);
             if (id >= 0 && (best < 0 || id < best)) {
                 best = id;
                 where = p;
@@ -152,37 +151,36 @@ static size_t merge_slowly(const sinkproof_vocabulary *v, const uint8_t *piece, 
         parts--;
     }
     for (size_t p = 0, from = 0; p < parts; from = end_p[p++])
-        id_n[p] = sinkproof_vocabulary_find(v, piece + from, end_p[p] - from);
+        id_n[p] = vocabulary_find(v, piece + from, end_p[p] - from);
     return parts;
 }
 
 // A vocabulary of every byte and of drawn words over few letters.
-static void draw_words(sinkproof_bpe *bpe, uint64_t *state) {
+static void draw_words(bpe_merges *bpe, uint64_t *state) {
     sinkproof_error error;
     for (int b = 0; b < 256; b++) {
         uint8_t byte = (uint8_t)b;
-        must(sinkproof_vocabulary_add(&bpe->vocabulary, &byte, 1, b, true, "drawn", &error));
+        must(vocabulary_add(&bpe->vocabulary, &byte, 1, b, true, "drawn", &error));
     }
     for (int32_t id = 256; id < 400; id++) {
         uint8_t word[8];
         size_t length = sinkproof_draw_from_to(state, 2, 7);
         for (size_t i = 0; i < length; i++)
             word[i] = (uint8_t)('a' + sinkproof_draw_from_to(state, 0, 2));
-        if (sinkproof_vocabulary_find(&bpe->vocabulary, word, length) < 0)
-            must(sinkproof_vocabulary_add(&bpe->vocabulary, word, length, id, true, "drawn",
-                                          &error));
+        if (vocabulary_find(&bpe->vocabulary, word, length) < 0)
+            must(vocabulary_add(&bpe->vocabulary, word, length, id, true, "drawn", &error));
     }
-    must(sinkproof_bpe_finish(bpe, "drawn", &error));
+    must(bpe_finish(bpe, "drawn", &error));
 }
 
 static void test_merging(void) {
     uint64_t state = 1;
     size_t wrong = 0, pieces = 0;
     sinkproof_error error;
-    sinkproof_bpe_room *room = sinkproof_bpe_room_new();
+    bpe_room *room = bpe_room_new();
     must(room != NULL);
     for (int v = 0; v < 20; v++) {
-        sinkproof_bpe bpe = {.by_bytes = true};
+        bpe_merges bpe = {.by_bytes = true};
         draw_words(&bpe, &state);
         for (int i = 0; i < 500; i++, pieces++) {
             uint8_t piece[MOST];
@@ -192,13 +190,13 @@ static void test_merging(void) {
             for (size_t b = 0; b < n; b++)
                 piece[b] = (uint8_t)('a' + sinkproof_draw_from_to(&state, 0, 2));
             id_n[merge_slowly(&bpe.vocabulary, piece, n, id_n)] = -1;
-            must(sinkproof_bpe_encode(&bpe, piece, n, room, &ids, &error));
+            must(bpe_encode_piece(&bpe, piece, n, room, &ids, &error));
             wrong += !equal(&ids, id_n);
             free(ids.id_t);
         }
-        sinkproof_bpe_free(&bpe);
+        bpe_free(&bpe);
     }
-    sinkproof_bpe_room_free(room);
+    bpe_room_free(room);
     ok(wrong == 0, "merging by a heap is merging by search: %zu pieces, %zu differ", pieces, wrong);
 }
 
@@ -242,8 +240,7 @@ static void test_utf8(void) {
         free(ids.id_t);
     }
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
-        bad +=
-            sinkproof_utf8_valid((const uint8_t *)right[i], strlen(right[i])) != strlen(right[i]);
+        bad += utf8_valid((const uint8_t *)right[i], strlen(right[i])) != strlen(right[i]);
     ok(bad == 0, "what is not UTF-8 is refused with its offset, what just is passes");
     static const int32_t cut[] = {64, 158, 224, 65, 187, -1}; // a, the bytes E2 82, b, FF
     char *text = NULL;
@@ -254,7 +251,7 @@ static void test_utf8(void) {
                              "b\xef\xbf\xbd") == 0;
     ok(good, "what was cut is one U+FFFD for each character that had begun");
     free(text);
-    ok(!sinkproof_text_decode(t, 1, (const int32_t[]){999}, &text, &length, &error) &&
+    ok(!text_decode(t, 1, (const int32_t[]){999}, &text, &length, &error) &&
            strstr(error.text, "id 999 is no token") != NULL,
        "an id of no token is refused");
     sinkproof_tokenizer_free(t);
@@ -283,7 +280,7 @@ static void test_harmony(void) {
     char *text = NULL;
     size_t length, ends = 0;
     bool good = sinkproof_harmony_render(t, 5, chat, &ids, &error) &&
-                sinkproof_text_decode(t, ids.n, ids.id_t, &text, &length, &error) &&
+                text_decode(t, ids.n, ids.id_t, &text, &length, &error) &&
                 strcmp(text, rendered) == 0;
     for (size_t i = 0; i < ids.n; i++) ends += ids.id_t[i] == 276 + 9;
     ok(good && ends == 4,

@@ -103,10 +103,9 @@ static const struct {
 static bool refused(const char *file, size_t length, const char *sentence) {
     sinkproof_tokenizer *t;
     sinkproof_error error = {{0}};
-    bool good =
-        !sinkproof_tokenizer_parse_json((const uint8_t *)file, length, "harm.json", &t, &error) &&
-        t == NULL && strstr(error.text, "harm.json") != NULL &&
-        strstr(error.text, sentence) != NULL;
+    bool good = !tokenizer_parse_json((const uint8_t *)file, length, "harm.json", &t, &error) &&
+                t == NULL && strstr(error.text, "harm.json") != NULL &&
+                strstr(error.text, sentence) != NULL;
     if (!good) note("%.200s: expected '%s', found '%s'", file, sentence, error.text);
     sinkproof_tokenizer_free(t);
     return good;
@@ -126,10 +125,10 @@ static void test_hostile(void) {
     free(deep);
     size_t patterns_wrong = 0, n_patterns = sizeof patterns / sizeof patterns[0];
     for (size_t i = 0; i < n_patterns; i++) {
-        sinkproof_splitter *s;
+        text_splitter *s;
         sinkproof_error error = {{0}};
-        bool good = !sinkproof_splitter_new(patterns[i].pattern, "harm.json", &s, &error) &&
-                    s == NULL && strstr(error.text, patterns[i].sentence) != NULL;
+        bool good = !splitter_new(patterns[i].pattern, "harm.json", &s, &error) && s == NULL &&
+                    strstr(error.text, patterns[i].sentence) != NULL;
         if (!good) note("%s: '%s'", patterns[i].pattern, error.text);
         patterns_wrong += !good;
     }
@@ -138,25 +137,25 @@ static void test_hostile(void) {
 
 // (?:a|a)+b takes 2^n steps where no b follows n letters: they are counted, and stopped.
 static void test_slow_pattern(void) {
-    sinkproof_splitter *s;
+    text_splitter *s;
     sinkproof_error error = {{0}};
     char text[64];
     size_t end;
     memset(text, 'a', sizeof text);
     text[sizeof text - 2] = 'x'; // no b follows an a, and there is one
     text[sizeof text - 1] = 'b';
-    must(sinkproof_splitter_new("(?:a|a)+b", "harm.json", &s, &error));
-    bool good = !sinkproof_split(s, (const uint8_t *)text, sizeof text, 0, &end, &error);
+    must(splitter_new("(?:a|a)+b", "harm.json", &s, &error));
+    bool good = !splitter_next_end(s, (const uint8_t *)text, sizeof text, 0, &end, &error);
     ok(good && strstr(error.text, "fails on the text: match limit exceeded") != NULL,
        "a pattern without end is stopped: %s", error.text);
-    sinkproof_splitter_free(s);
+    splitter_free(s);
 }
 
 static bool ranks_refused(const char *file, const char *pattern, const char *sentence) {
     sinkproof_tokenizer *t;
     sinkproof_error error = {{0}};
-    bool good = !sinkproof_tokenizer_parse_ranks((const uint8_t *)file, strlen(file),
-                                                 "harm.tiktoken", pattern, &t, &error) &&
+    bool good = !tokenizer_parse_ranks((const uint8_t *)file, strlen(file), "harm.tiktoken",
+                                       pattern, &t, &error) &&
                 t == NULL && strstr(error.text, sentence) != NULL;
     if (!good) note("%s: expected '%s', found '%s'", file, sentence, error.text);
     return good;

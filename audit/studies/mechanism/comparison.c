@@ -8,15 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-sinkproof_table_reading sinkproof_table_reading_at(size_t i) {
-    return (sinkproof_table_reading){.with_sign = (i & 1) != 0,
-                                     .sample = (i & 2) != 0,
-                                     .single = (i & 4) != 0,
-                                     .others = (i & 8) != 0};
+table_reading table_reading_at(size_t i) {
+    return (table_reading){.with_sign = (i & 1) != 0,
+                           .sample = (i & 2) != 0,
+                           .single = (i & 4) != 0,
+                           .others = (i & 8) != 0};
 }
 
-sinkproof_table_reading_name sinkproof_table_reading_named(sinkproof_table_reading r) {
-    sinkproof_table_reading_name name;
+table_reading_name table_reading_named(table_reading r) {
+    table_reading_name name;
     snprintf(name.text, sizeof name.text, "%s, mean and %s (/ %s) of %s coordinates",
              r.with_sign ? "gamma with its sign" : "|gamma|",
              r.single ? "1 standard deviation" : "2 standard deviations", r.sample ? "n - 1" : "n",
@@ -24,19 +24,19 @@ sinkproof_table_reading_name sinkproof_table_reading_named(sinkproof_table_readi
     return name;
 }
 
-static double as_read(sinkproof_table_reading r, double gamma) {
+static double as_read(table_reading r, double gamma) {
     return r.with_sign ? gamma : fabs(gamma);
 }
 
 static bool is_massive(size_t c) {
     for (size_t k = 0; k < SINKPROOF_PUBLISHED_MASSIVE; k++)
-        if (sinkproof_published_massive[k] == c) return true;
+        if (published_massive[k] == c) return true;
     return false;
 }
 
 // Mean and spread of a layer's gamma, in two passes.
-static void baseline(sinkproof_table_reading r, size_t hidden, const double *gamma_c, double *mean,
-                     double *spread) {
+static void gamma_baseline(table_reading r, size_t hidden, const double *gamma_c, double *mean,
+                           double *spread) {
     double sum = 0, squares = 0, n = 0;
     for (size_t c = 0; c < hidden; c++)
         if (!r.others || !is_massive(c)) sum += as_read(r, gamma_c[c]), n++;
@@ -50,32 +50,31 @@ static void baseline(sinkproof_table_reading r, size_t hidden, const double *gam
 }
 
 // `rounds` if the measured number, rounded to the printed one's last digit, equals it.
-static sinkproof_compared compared(double measured, double printed, double unit) {
-    return (sinkproof_compared){measured, measured - printed,
-                                nearbyint(measured / unit) == nearbyint(printed / unit)};
+static figure_compared compare_to_printed(double measured, double printed, double unit) {
+    return (figure_compared){measured, measured - printed,
+                             nearbyint(measured / unit) == nearbyint(printed / unit)};
 }
 
-static void compare_row(sinkproof_table_reading r, const sinkproof_mechanism *m,
-                        const sinkproof_published_row *row,
-                        sinkproof_compared out_k[SINKPROOF_PUBLISHED_COLUMNS]) {
+static void compare_row(table_reading r, const sinkproof_mechanism *m, const published_row *row,
+                        figure_compared out_k[SINKPROOF_PUBLISHED_COLUMNS]) {
     const double *gamma_c = m->layers[row->layer - 1].gamma_c;
     double measured[SINKPROOF_PUBLISHED_COLUMNS];
-    baseline(r, m->config->hidden, gamma_c, &measured[0], &measured[1]);
-    measured[2] = as_read(r, gamma_c[sinkproof_published_massive[0]]);
-    measured[3] = as_read(r, gamma_c[sinkproof_published_massive[2]]);
+    gamma_baseline(r, m->config->hidden, gamma_c, &measured[0], &measured[1]);
+    measured[2] = as_read(r, gamma_c[published_massive[0]]);
+    measured[3] = as_read(r, gamma_c[published_massive[2]]);
     for (size_t k = 0; k < SINKPROOF_PUBLISHED_COLUMNS; k++) {
-        sinkproof_printed printed = sinkproof_printed_number(row->text_k[k]);
-        out_k[k] = compared(measured[k], printed.value, printed.unit);
+        printed_figure printed = printed_parse(row->text_k[k]);
+        out_k[k] = compare_to_printed(measured[k], printed.value, printed.unit);
     }
 }
 
-static void compare_tables(const sinkproof_mechanism *m, sinkproof_comparison *out) {
-    for (size_t i = 0; i < SINKPROOF_READINGS; i++) {
-        sinkproof_table_reading_count *count = &out->count_r[i], *best = &out->count_r[out->best];
+static void compare_tables(const sinkproof_mechanism *m, sinkproof_table_comparison *out) {
+    for (size_t i = 0; i < TABLE_READINGS; i++) {
+        table_reading_count *count = &out->count_r[i], *best = &out->count_r[out->best];
         for (size_t l = 0; l < SINKPROOF_PUBLISHED_ROWS; l++) {
-            sinkproof_compared row_k[SINKPROOF_PUBLISHED_COLUMNS];
+            figure_compared row_k[SINKPROOF_PUBLISHED_COLUMNS];
             size_t rounding = 0;
-            compare_row(sinkproof_table_reading_at(i), m, &sinkproof_published_rows[l], row_k);
+            compare_row(table_reading_at(i), m, &published_rows[l], row_k);
             for (size_t k = 0; k < SINKPROOF_PUBLISHED_COLUMNS; k++) rounding += row_k[k].rounds;
             count->numbers += rounding;
             count->rows += rounding == SINKPROOF_PUBLISHED_COLUMNS;
@@ -84,24 +83,24 @@ static void compare_tables(const sinkproof_mechanism *m, sinkproof_comparison *o
             (count->rows == best->rows && count->numbers > best->numbers))
             out->best = i;
     }
-    sinkproof_table_reading best = sinkproof_table_reading_at(out->best);
+    table_reading best = table_reading_at(out->best);
     for (size_t l = 0; l < SINKPROOF_PUBLISHED_ROWS; l++) {
-        compare_row(best, m, &sinkproof_published_rows[l], out->row_lk[l]);
-        out->at_378_l[l] = as_read(best, m->layers[l].gamma_c[sinkproof_published_massive[1]]);
+        compare_row(best, m, &published_rows[l], out->row_lk[l]);
+        out->at_378_l[l] = as_read(best, m->layers[l].gamma_c[published_massive[1]]);
     }
 }
 
 // ---- the numbers in the text -------------------------------------------------------------------
 
 // The mean over all but the first; NAN if there is no other.
-static double mean_of_others(size_t n, const double *x_j) {
+static double mean_without_first(size_t n, const double *x_j) {
     double sum = 0;
     for (size_t j = 1; j < n; j++) sum += x_j[j];
     return n > 1 ? sum / (double)(n - 1) : NAN;
 }
 
 // The smallest or the largest number; NAN if one is NAN.
-static double extreme(size_t n, const double *x_i, bool most) {
+static double extreme_number(size_t n, const double *x_i, bool most) {
     double best = x_i[0];
     for (size_t i = 1; i < n && !isnan(best); i++)
         if (isnan(x_i[i]) || (most ? x_i[i] > best : x_i[i] < best)) best = x_i[i];
@@ -118,54 +117,52 @@ static double least_massive(const sinkproof_mechanism *m) {
     return least;
 }
 
-static double measured_value(const sinkproof_mechanism *m, sinkproof_published_what what) {
-    const sinkproof_mechanism_layer *layer = &m->layers[SINKPROOF_PUBLISHED_LAYER - 1];
+static double measured_value(const sinkproof_mechanism *m, published_what what) {
+    const mechanism_layer *layer = &m->layers[SINKPROOF_PUBLISHED_LAYER - 1];
     switch (what) {
-    case SINKPROOF_DELTA_FIRST:
+    case DELTA_FIRST:
         return layer->delta_j[0];
-    case SINKPROOF_DELTA_OTHERS:
-        return mean_of_others(m->n, layer->delta_j);
-    case SINKPROOF_ALIGN_FIRST:
+    case DELTA_OTHERS:
+        return mean_without_first(m->n, layer->delta_j);
+    case ALIGN_FIRST:
         return layer->align_j[0];
-    case SINKPROOF_ALIGN_OTHERS:
-        return mean_of_others(m->n, layer->align_j);
-    case SINKPROOF_CHECK_LEAST:
-        return extreme(m->n, m->epe_check_i, false);
-    case SINKPROOF_CHECK_MOST:
-        return extreme(m->n, m->epe_check_i, true);
-    case SINKPROOF_MASSIVE_LEAST:
+    case ALIGN_OTHERS:
+        return mean_without_first(m->n, layer->align_j);
+    case CHECK_LEAST:
+        return extreme_number(m->n, m->epe_check_i, false);
+    case CHECK_MOST:
+        return extreme_number(m->n, m->epe_check_i, true);
+    case MASSIVE_LEAST:
         return least_massive(m);
-    case SINKPROOF_PUBLISHED_VALUES:
+    case PUBLISHED_VALUES:
         break;
     }
     return NAN;
 }
 
-static void compare_epe(const sinkproof_mechanism *m, size_t sentence,
-                        sinkproof_epe_compared *out) {
+static void compare_epe(const sinkproof_mechanism *m, size_t sentence, epe_figure_compared *out) {
     enum { ROOM = sizeof out->massive_n / sizeof *out->massive_n };
-    for (size_t k = 0; k < SINKPROOF_PUBLISHED_VALUES; k++) {
-        const sinkproof_published_value *p = &sinkproof_published_values[k];
+    for (size_t k = 0; k < PUBLISHED_VALUES; k++) {
+        const published_value *p = &published_values[k];
         if (p->input && sentence != 0) {
-            out->value_k[k] = (sinkproof_compared){NAN, NAN, false};
+            out->value_k[k] = (figure_compared){NAN, NAN, false};
             continue;
         }
-        double measured = measured_value(m, (sinkproof_published_what)k);
-        out->value_k[k] = compared(measured, p->value, p->unit);
+        double measured = measured_value(m, (published_what)k);
+        out->value_k[k] = compare_to_printed(measured, p->value, p->unit);
         if (p->above) out->value_k[k].rounds = measured > p->value;
     }
     out->n_massive = m->rule.n;
     for (size_t k = 0; k < m->rule.n && k < ROOM; k++) out->massive_n[k] = m->massive_at[k];
-    out->massive_same =
-        m->rule.n == SINKPROOF_PUBLISHED_MASSIVE &&
-        memcmp(m->massive_at, sinkproof_published_massive, sizeof sinkproof_published_massive) == 0;
+    out->massive_same = m->rule.n == SINKPROOF_PUBLISHED_MASSIVE &&
+                        memcmp(m->massive_at, published_massive, sizeof published_massive) == 0;
 }
 
 void sinkproof_compare_published(const sinkproof_model *model, size_t sentence,
                                  const sinkproof_mechanism *raw, const sinkproof_mechanism *normed,
-                                 sinkproof_comparison *out) {
+                                 sinkproof_table_comparison *out) {
     bool drawn = strcmp(sinkproof_model_layout(model), "synthetic") == 0;
-    *out = (sinkproof_comparison){
+    *out = (sinkproof_table_comparison){
         .sentence = sentence,
         .weights = drawn ? "These weights are drawn or made, not the released ones: the printed "
                            "numbers are not expected."

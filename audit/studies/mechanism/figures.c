@@ -12,8 +12,8 @@
 
 #include <math.h>
 
-typedef sinkproof_mechanism_view view;
-typedef sinkproof_mechanism_figure figure;
+typedef mechanism_view view;
+typedef mechanism_figure figure;
 
 // The layer, from 0, of figures 1 to 3: the paper's tenth, or the last where there are fewer.
 static size_t figure_layer(const view *v) {
@@ -247,7 +247,7 @@ static void say_massive(FILE *out, const view *v, const figure *f) {
                        "%zu of %s (red) %s above the mean and three standard "
                        "deviations, the green line at %.4g",
                        m->rule.n, sinkproof_counted(m->config->hidden, "coordinate").text,
-                       sinkproof_is(m->rule.n), m->rule.mean + 3 * m->rule.deviation);
+                       sinkproof_is_or_are(m->rule.n), m->rule.mean + 3 * m->rule.deviation);
     for (size_t k = 0; k < m->rule.n && k < TOLD; k++)
         sinkproof_page_say(out, "%s %zu by %.4g deviations from the mean", k == 0 ? ":" : ",",
                            m->massive_at[k],
@@ -259,17 +259,17 @@ static void say_massive(FILE *out, const view *v, const figure *f) {
 
 // One map of a picture: a run, a layer, and a head or all heads.
 typedef struct one_map {
-    const sinkproof_attended *attention;
+    const attended_map *attention;
     size_t layer;
     int head;
 } one_map;
 
 static double map_cell(const void *context, size_t row, size_t column) {
     const one_map *map = context;
-    return sinkproof_attended_cell(map->attention, map->layer, map->head, row, column);
+    return attended_map_cell(map->attention, map->layer, map->head, row, column);
 }
 
-static sinkproof_chart_heat heat_of(const one_map *map) {
+static sinkproof_chart_heat map_heat(const one_map *map) {
     size_t side = sinkproof_sinks_maps_side(map->attention->maps);
     return (sinkproof_chart_heat){
         .queries = side, .keys = side, .weight = map_cell, .context = map};
@@ -292,15 +292,15 @@ static void say_maps(FILE *out, const view *v) {
 
 // Figure 3: a map for each of the seven runs that was made.
 static bool draw_panels(FILE *out, const view *v, const figure *f) {
-    one_map map_p[SINKPROOF_PANELS];
-    sinkproof_chart_heat heat_p[SINKPROOF_PANELS];
-    sinkproof_chart_named name_p[SINKPROOF_PANELS];
+    one_map map_p[PAPER_PANELS];
+    sinkproof_chart_heat heat_p[PAPER_PANELS];
+    sinkproof_chart_named name_p[PAPER_PANELS];
     size_t n = 0;
-    for (size_t p = 0; p < SINKPROOF_PANELS; p++) {
-        const sinkproof_paper_panel *panel = &v->panels->panel_p[p];
+    for (size_t p = 0; p < PAPER_PANELS; p++) {
+        const paper_panel *panel = &v->panels->panel_p[p];
         if (panel->missing != NULL) continue;
         map_p[n] = (one_map){&panel->attention, figure_layer(v), v->head};
-        heat_p[n] = heat_of(&map_p[n]);
+        heat_p[n] = map_heat(&map_p[n]);
         snprintf(name_p[n].text, sizeof name_p[n].text, "(%c) %s", (char)('a' + p), panel->name);
         n++;
     }
@@ -312,49 +312,48 @@ static void say_panels(FILE *out, const view *v, const figure *f) {
     size_t l = figure_layer(v);
     (void)f;
     sinkproof_page_say(out, "Layer %zu. Weight of position 1, the mean over the queries:", l + 1);
-    for (size_t p = 0; p < SINKPROOF_PANELS; p++) {
-        const sinkproof_paper_panel *panel = &v->panels->panel_p[p];
+    for (size_t p = 0; p < PAPER_PANELS; p++) {
+        const paper_panel *panel = &v->panels->panel_p[p];
         sinkproof_page_say(out, "%s (%c) %s: ", p == 0 ? "" : ";", (char)('a' + p), panel->what);
         if (panel->missing != NULL)
             sinkproof_page_say(out, "not run, since %s", panel->missing);
         else
-            sinkproof_page_say(out, "%.4g",
-                               sinkproof_attended_alpha(&panel->attention, l, v->head, 0));
+            sinkproof_page_say(out, "%.4g", attended_mean_alpha(&panel->attention, l, v->head, 0));
     }
     fputs(". ", out);
     say_maps(out, v);
 }
 
 // Draws a map for each layer of one run.
-static bool draw_run(FILE *out, const sinkproof_attended *a, int head, const char *label) {
+static bool draw_run(FILE *out, const attended_map *a, int head, const char *label) {
     one_map map_l[SINKPROOF_MAX_LAYERS];
     sinkproof_chart_heat heat_l[SINKPROOF_MAX_LAYERS];
     sinkproof_chart_named name_l[SINKPROOF_MAX_LAYERS];
     for (size_t l = 0; l < a->n_layers; l++) {
         map_l[l] = (one_map){a, l, head};
-        heat_l[l] = heat_of(&map_l[l]);
+        heat_l[l] = map_heat(&map_l[l]);
         snprintf(name_l[l].text, sizeof name_l[l].text, "layer %zu", l + 1);
     }
     sinkproof_chart_maps_svg(out, &(sinkproof_chart_maps){a->n_layers, 4, heat_l, name_l, label});
     return true;
 }
 
-static const sinkproof_attended *run_of(const view *v, const figure *f) {
+static const attended_map *figure_attention(const view *v, const figure *f) {
     return v->panels != NULL ? &v->panels->panel_p[f->panel].attention : v->attention;
 }
 
 static bool draw_maps(FILE *out, const view *v, const figure *f) {
     if (v->panels != NULL && v->panels->panel_p[f->panel].missing != NULL) return false;
-    return draw_run(out, run_of(v, f), v->head, f->title);
+    return draw_run(out, figure_attention(v, f), v->head, f->title);
 }
 
 static void say_run(FILE *out, const view *v, const figure *f) {
-    const sinkproof_attended *a = run_of(v, f);
+    const attended_map *a = figure_attention(v, f);
     double sum = 0;
-    for (size_t l = 0; l < a->n_layers; l++) sum += sinkproof_attended_alpha(a, l, v->head, 0);
+    for (size_t l = 0; l < a->n_layers; l++) sum += attended_mean_alpha(a, l, v->head, 0);
     if (v->panels == NULL && sinkproof_interventions_any(&v->mechanism->did))
         sinkproof_page_say(out, "With %s. ",
-                           sinkproof_interventions_named(&v->mechanism->did).text);
+                           sinkproof_interventions_describe(&v->mechanism->did).text);
     sinkproof_page_say(out, "Weight of position 1, the mean over the queries and %s: %.4g. ",
                        sinkproof_counted(a->n_layers, "layer").text, sum / (double)a->n_layers);
     say_maps(out, v);
@@ -392,15 +391,15 @@ static const figure figures[] = {
 static const figure alone = {"maps", 0,     "sink.alpha", "Maps of all layers of this run",
                              0,      false, draw_maps,    say_run};
 
-const figure *sinkproof_mechanism_figure_at(const view *v, size_t i) {
+const figure *mechanism_figure_at(const view *v, size_t i) {
     size_t at = 0;
     for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
         if ((v->panels != NULL || !figures[k].panels) && at++ == i) return &figures[k];
     return v->panels == NULL && at == i ? &alone : NULL;
 }
 
-void sinkproof_mechanism_figure_title(FILE *out, const view *v, const figure *f) {
-    size_t number = sinkproof_published_figure(v->sentence, f->number);
+void mechanism_figure_title(FILE *out, const view *v, const figure *f) {
+    size_t number = published_figure(v->sentence, f->number);
     if (number > 0 && number != f->number)
         fprintf(out, "Figure %zu, as figure %zu: ", number, f->number);
     else if (number > 0)

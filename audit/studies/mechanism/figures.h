@@ -9,15 +9,15 @@
 
 #include "audit/studies/mechanism/panel.h"
 
-typedef struct sinkproof_mechanism_view {
+typedef struct mechanism_view {
     const sinkproof_mechanism *mechanism;
-    const sinkproof_attended *attention;  // source of the maps
-    const sinkproof_paper_panels *panels; // NULL: only the run
-    size_t sentence;                      // the paper's sentence; SINKPROOF_SENTENCES: none
-    int head;                             // for the maps: from 0, or SINKPROOF_ALL_HEADS
-} sinkproof_mechanism_view;
+    const attended_map *attention; // source of the maps
+    const paper_panels *panels;    // NULL: only the run
+    size_t sentence;               // the paper's sentence; SINKPROOF_SENTENCES: none
+    int head;                      // for the maps: from 0, or SINKPROOF_ALL_HEADS
+} mechanism_view;
 
-typedef struct sinkproof_mechanism_figure {
+typedef struct mechanism_figure {
     const char *name;  // of the file: "figure-1"
     size_t number;     // the paper's number; 0: not in the paper
     const char *id;    // the statement that defines the numbers
@@ -25,18 +25,14 @@ typedef struct sinkproof_mechanism_figure {
     size_t panel;      // for maps: which of the seven
     bool panels;       // needs view.panels; for the map of a single run: needs its absence
     // Returns false and draws nothing if its data are unknown.
-    bool (*draw)(FILE *out, const sinkproof_mechanism_view *view,
-                 const struct sinkproof_mechanism_figure *figure);
-    void (*say)(FILE *out, const sinkproof_mechanism_view *view,
-                const struct sinkproof_mechanism_figure *figure);
-} sinkproof_mechanism_figure;
+    bool (*draw)(FILE *out, const mechanism_view *view, const struct mechanism_figure *figure);
+    void (*say)(FILE *out, const mechanism_view *view, const struct mechanism_figure *figure);
+} mechanism_figure;
 
 // The figures that this view has, in order; NULL after the last.
-const sinkproof_mechanism_figure *
-sinkproof_mechanism_figure_at(const sinkproof_mechanism_view *view, size_t i);
+const mechanism_figure *mechanism_figure_at(const mechanism_view *view, size_t i);
 
 // Prints a title such as "Figure 16 (as figure 1): Delta of each position".
-void sinkproof_mechanism_figure_title(FILE *out, const sinkproof_mechanism_view *view,
-                                      const sinkproof_mechanism_figure *figure);
+void mechanism_figure_title(FILE *out, const mechanism_view *view, const mechanism_figure *figure);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct measuring {
 
 // ---- the results -------------------------------------------------------------------------------
 
-static bool open_layer(sinkproof_mechanism_layer *layer, const sinkproof_config *config, size_t n,
+static bool open_layer(mechanism_layer *layer, const sinkproof_config *config, size_t n,
                        bool maps) {
     size_t heads = config->n_heads, hidden = config->hidden;
     layer->gamma_c = calloc(hidden, sizeof(double));
@@ -74,7 +74,7 @@ static bool open_results(sinkproof_mechanism *out, const sinkproof_config *confi
 
 void sinkproof_mechanism_free(sinkproof_mechanism *mechanism) {
     for (size_t l = 0; mechanism->layers != NULL && l < mechanism->config->n_layers; l++) {
-        sinkproof_mechanism_layer *layer = &mechanism->layers[l];
+        mechanism_layer *layer = &mechanism->layers[l];
         double *all[] = {layer->gamma_c,  layer->delta_j,   layer->align_j, layer->gamma_hc,
                          layer->delta_hj, layer->align_hj,  layer->lead_hk, layer->apart_h,
                          layer->alpha_hj, layer->weight_hij};
@@ -102,7 +102,7 @@ static void read_rows(const sinkproof_model *model, size_t n, const int32_t *tok
 }
 
 // "nan", "inf" or "-inf".
-static const char *word_of(double x) {
+static const char *not_finite_word(double x) {
     return isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
@@ -112,7 +112,7 @@ static bool epe_is_finite(const sinkproof_mechanism *out, sinkproof_error *error
         if (!isfinite(out->epe_ic[at]))
             return sinkproof_fail(error,
                                   "EPE_%zu: expected finite numbers, found %s at coordinate %zu",
-                                  at / hidden + 1, word_of(out->epe_ic[at]), at % hidden);
+                                  at / hidden + 1, not_finite_word(out->epe_ic[at]), at % hidden);
     return true;
 }
 
@@ -131,7 +131,7 @@ static bool measure_epe(const sinkproof_model *model, const sinkproof_policy *po
     double *work = r_ic + count;
     read_rows(model, n, tokens_n, p_ic, e_ic);
     memcpy(x_ic, e_ic, count * sizeof *x_ic); // x_i^(0) = e_i + p_i, rounded like T0
-    sinkproof_residual(policy, SINKPROOF_AT_T0, count, p_ic, x_ic);
+    sinkproof_residual(policy, AT_T0, count, p_ic, x_ic);
     sinkproof_mechanism_epe(model, policy, normed, n, p_ic, out->epe_ic, work);
     sinkproof_mechanism_epe(model, policy, normed, n, x_ic, r_ic, work);
     sinkproof_mechanism_epe(model, policy, normed, n, e_ic, o_ic, work);
@@ -147,16 +147,14 @@ static bool measure_epe(const sinkproof_model *model, const sinkproof_policy *po
 
 // gamma and the cosines of b_Q with EPE_j W_k, for each head and for all together. c_nr is used as
 // scratch.
-static void measure_weights(measuring *m, sinkproof_mechanism_layer *to,
-                            const sinkproof_layer *layer) {
+static void measure_weights(measuring *m, mechanism_layer *to, const sinkproof_layer *layer) {
     const sinkproof_config *config = m->out->config;
     size_t n = m->out->n, hidden = config->hidden, d = config->head_dim, width = layer->w_k.rows;
     sinkproof_mechanism_gamma(&layer->w_k, 0, width, m->q_r, to->gamma_c, m->row_c);
     for (size_t h = 0; h < config->n_heads; h++)
         sinkproof_mechanism_gamma(&layer->w_k, h * d, d, m->q_r + h * d, to->gamma_hc + h * hidden,
                                   m->row_c);
-    sinkproof_linear(m->real, SINKPROOF_AT_A2, n, &layer->w_k, NULL, m->out->epe_ic, m->c_nr,
-                     m->work);
+    sinkproof_linear(m->real, AT_A2, n, &layer->w_k, NULL, m->out->epe_ic, m->c_nr, m->work);
     for (size_t j = 0; j < n; j++) {
         const double *key_r = m->c_nr + j * width;
         to->align_j[j] = sinkproof_mechanism_cosine(width, m->q_r, key_r);
@@ -169,13 +167,13 @@ static void measure_weights(measuring *m, sinkproof_mechanism_layer *to,
 static void measure_states(measuring *m, size_t l, const double *x_nc) {
     const sinkproof_config *config = m->out->config;
     sinkproof_layer layer = sinkproof_model_layer(m->model, l);
-    sinkproof_mechanism_layer *to = &m->out->layers[l];
+    mechanism_layer *to = &m->out->layers[l];
     size_t n = m->out->n, hidden = config->hidden;
     sinkproof_matrix_row(&layer.b_q, 0, m->q_r);
     sinkproof_matrix_row(&layer.b_k, 0, m->k_r);
     measure_weights(m, to, &layer);
-    sinkproof_linear(m->real, SINKPROOF_AT_A2, n, &layer.w_q, NULL, x_nc, m->a_nr, m->work);
-    sinkproof_linear(m->real, SINKPROOF_AT_A2, n, &layer.w_k, NULL, x_nc, m->c_nr, m->work);
+    sinkproof_linear(m->real, AT_A2, n, &layer.w_q, NULL, x_nc, m->a_nr, m->work);
+    sinkproof_linear(m->real, AT_A2, n, &layer.w_k, NULL, x_nc, m->c_nr, m->work);
     for (size_t j = 0; j < n; j++) {
         const double *x_c = x_nc + j * hidden;
         to->delta_j[j] = sinkproof_mechanism_dot(hidden, to->gamma_c, x_c);
@@ -186,15 +184,14 @@ static void measure_states(measuring *m, size_t l, const double *x_nc) {
 }
 
 // The distance of the sum of the four terms from the run's score q k^T, for one pair.
-static double apart_of(const double terms[SINKPROOF_TERMS], double score) {
+static double terms_apart_from_score(const double terms[SINKPROOF_TERMS], double score) {
     double sum = 0, size = 0;
     for (size_t k = 0; k < SINKPROOF_TERMS; k++) sum += terms[k], size += fabs(terms[k]);
     return size == 0 && score == 0 ? 0 : fabs(score - sum) / size;
 }
 
 // At A2.k, which follows A2.q: the four terms of a head over all pairs.
-static void measure_terms(measuring *m, sinkproof_mechanism_layer *to, size_t h,
-                          const double *k_nr) {
+static void measure_terms(measuring *m, mechanism_layer *to, size_t h, const double *k_nr) {
     const sinkproof_config *config = m->out->config;
     size_t n = m->out->n, d = config->head_dim, width = config->n_heads * d, at = h * d;
     double scale = 1.0 / sqrt((double)d), *lead_k = to->lead_hk + h * SINKPROOF_TERMS, worst = 0;
@@ -204,7 +201,8 @@ static void measure_terms(measuring *m, sinkproof_mechanism_layer *to, size_t h,
             const double *q_d = m->q_nr + t * width + at, *k_d = k_nr + j * width + at;
             sinkproof_mechanism_terms(d, m->a_nr + t * width + at, m->q_r + at,
                                       m->c_nr + j * width + at, m->k_r + at, terms);
-            worst = sinkproof_worst(worst, apart_of(terms, sinkproof_mechanism_dot(d, q_d, k_d)));
+            worst = sinkproof_worst(
+                worst, terms_apart_from_score(terms, sinkproof_mechanism_dot(d, q_d, k_d)));
             for (size_t k = 0; k < SINKPROOF_TERMS; k++)
                 *(j == 0 ? &first[k] : &others[k]) += terms[k];
         }
@@ -216,7 +214,7 @@ static void measure_terms(measuring *m, sinkproof_mechanism_layer *to, size_t h,
 }
 
 // At A10: the maps of attention.
-static void measure_maps(measuring *m, sinkproof_mechanism_layer *to, const double *weight_hij) {
+static void measure_maps(measuring *m, mechanism_layer *to, const double *weight_hij) {
     size_t n = m->out->n, heads = m->out->config->n_heads;
     for (size_t h = 0; h < heads; h++) {
         double *alpha_j = to->alpha_hj + h * n;
@@ -235,43 +233,43 @@ static bool is_finite(measuring *m, const char *name, size_t rank, const size_t 
     if (at < count)
         m->good = sinkproof_fail(
             m->error, "the run: tensor %s: expected finite numbers, found %s at (%s)", name,
-            word_of(values[at]), sinkproof_trace_index_text(rank, shape, at).text);
+            not_finite_word(values[at]), sinkproof_trace_index_text(rank, shape, at).text);
     return m->good;
 }
 
-static void see(void *context, const char *name, size_t rank, const size_t *shape,
-                const double *values) {
+static void take_point(void *context, const char *name, size_t rank, const size_t *shape,
+                       const double *values) {
     measuring *m = context;
     const sinkproof_config *config = m->out->config;
     sinkproof_trace_point point;
     size_t l, width = config->n_heads * config->head_dim;
     if (!m->good || !sinkproof_trace_name_parse(name, &point, &l)) return;
-    sinkproof_mechanism_layer *to = &m->out->layers[l];
-    bool looked = point == SINKPROOF_TRACE_A1 || point == SINKPROOF_TRACE_A2_Q ||
-                  point == SINKPROOF_TRACE_A2_K || point == SINKPROOF_TRACE_A10;
+    mechanism_layer *to = &m->out->layers[l];
+    bool looked =
+        point == TRACE_A1 || point == TRACE_A2_Q || point == TRACE_A2_K || point == TRACE_A10;
     if (!looked || !is_finite(m, name, rank, shape, values)) return;
-    if (point == SINKPROOF_TRACE_A1) measure_states(m, l, values);
-    if (point == SINKPROOF_TRACE_A2_Q) memcpy(m->q_nr, values, m->out->n * width * sizeof *values);
-    for (size_t h = 0; point == SINKPROOF_TRACE_A2_K && h < config->n_heads; h++)
+    if (point == TRACE_A1) measure_states(m, l, values);
+    if (point == TRACE_A2_Q) memcpy(m->q_nr, values, m->out->n * width * sizeof *values);
+    for (size_t h = 0; point == TRACE_A2_K && h < config->n_heads; h++)
         measure_terms(m, to, h, values);
-    if (point != SINKPROOF_TRACE_A10) return;
+    if (point != TRACE_A10) return;
     measure_maps(m, to, values);
     if (m->options->progress != NULL)
         m->options->progress(m->options->progress_context,
                              (double)(l + 1) / (double)config->n_layers);
 }
 
-static void replace(void *context, const char *name, size_t rank, const size_t *shape,
-                    double *values) {
+static void replace_point(void *context, const char *name, size_t rank, const size_t *shape,
+                          double *values) {
     measuring *m = context;
     sinkproof_intervention_replace(m->intervened, name, rank, shape, values);
 }
 
 // ---- the run -----------------------------------------------------------------------------------
 
-static bool observe(measuring *m, const int32_t *tokens_n) {
-    sinkproof_observer observer = {.see = see, .context = m, .no_logits = true};
-    if (m->intervened != NULL) observer.replace = replace;
+static bool observe_run(measuring *m, const int32_t *tokens_n) {
+    sinkproof_observer observer = {.see = take_point, .context = m, .no_logits = true};
+    if (m->intervened != NULL) observer.replace = replace_point;
     sinkproof_session *session = sinkproof_session_new(m->model, m->policy);
     if (session == NULL) return sinkproof_fail(m->error, "no memory for a session");
     bool good = sinkproof_forward(session, m->out->n, tokens_n, NULL, &observer, m->error);
@@ -294,14 +292,14 @@ static bool measure_run(measuring *m, const int32_t *tokens_n) {
     m->q_nr = m->c_nr + n * width;
     m->row_c = m->q_nr + n * width;
     m->work = m->row_c + hidden;
-    bool good = observe(m, tokens_n);
+    bool good = observe_run(m, tokens_n);
     free(m->q_r);
     return good;
 }
 
 // Checks that the model has position rows, and a perceptron without a router.
-static bool check(const sinkproof_model *model, size_t n, const int32_t *tokens_n,
-                  sinkproof_error *error) {
+static bool check_model(const sinkproof_model *model, size_t n, const int32_t *tokens_n,
+                        sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
     bool rotates = config->rotation.kind != SINKPROOF_NO_ROTATION;
     bool gated = config->activation == SINKPROOF_SWIGLU;
@@ -342,11 +340,11 @@ static bool measure_kept(const sinkproof_model *kept, const sinkproof_policy *po
                    .good = true,
                    .error = error};
     if (sinkproof_interventions_any(&out->did)) {
-        if (!sinkproof_intervene(kept, &out->did, policy, out->n, out->epe_ic, out->rule.n,
-                                 out->massive_at, &m.intervened, error))
+        if (!sinkproof_intervened_new(kept, &out->did, policy, out->n, out->epe_ic, out->rule.n,
+                                      out->massive_at, &m.intervened, error))
             return false;
         m.model = sinkproof_intervened_model(m.intervened);
-        const size_t *row_at = sinkproof_intervened_rows(m.intervened, &out->n_rows);
+        const size_t *row_at = sinkproof_intervened_zero_rows(m.intervened, &out->n_rows);
         memcpy(out->row_at, row_at, out->n_rows * sizeof *row_at);
     }
     bool good = measure_run(&m, tokens_n);
@@ -358,7 +356,7 @@ bool sinkproof_mechanism_run(const sinkproof_model *model, const sinkproof_polic
                              const int32_t *tokens_n, const sinkproof_mechanism_options *options,
                              sinkproof_mechanism *out, sinkproof_error *error) {
     *out = (sinkproof_mechanism){.config = sinkproof_model_config(model)};
-    if (!check(model, n, tokens_n, error)) return false;
+    if (!check_model(model, n, tokens_n, error)) return false;
     if (!sinkproof_model_fits(model, policy->weights, error)) return false;
     if (!open_results(out, sinkproof_model_config(model), n, options))
         return sinkproof_fail(error, "no memory for the mechanism of %s",

@@ -12,7 +12,7 @@
 #include "audit/trace/trace.h"
 #include "ref/mechanism.h"
 
-typedef struct sinkproof_mechanism_layer {
+typedef struct mechanism_layer {
     // Over the whole width, before the split into heads (the paper's form).
     double *gamma_c; // [hidden] b_Q W_k^T
     double *delta_j; // [n] gamma x_j^T, where x_j is the state after the norm A1
@@ -31,7 +31,7 @@ typedef struct sinkproof_mechanism_layer {
     double *apart_h;    // [heads]
     double *weight_hij; // [heads, n, n] A10; NULL without maps
     double *alpha_hj;   // [heads, n] metric.sink of key j: the mean weight over all rows
-} sinkproof_mechanism_layer;
+} mechanism_layer;
 
 typedef struct sinkproof_mechanism {
     const sinkproof_config *config; // the model's
@@ -42,7 +42,7 @@ typedef struct sinkproof_mechanism {
     double *epe_check_i;            // [n] cos(EPE_i, R_i - O_i)
     sinkproof_massive_rule rule;    // for |EPE_1|, three deviations
     size_t *massive_at;             // [rule.n]
-    sinkproof_mechanism_layer *layers; // [config->n_layers]
+    mechanism_layer *layers;        // [config->n_layers]
 } sinkproof_mechanism;
 
 typedef struct sinkproof_mechanism_options {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const sinkproof_mechanism *shown(const sinkproof_mechanism_input *in) {
+static const sinkproof_mechanism *input_shown(const sinkproof_mechanism_input *in) {
     return in->after.n > 0 ? &in->after : &in->before;
 }
 
@@ -24,14 +24,13 @@ sinkproof_mechanism_about sinkproof_mechanism_about_input(const sinkproof_mechan
 }
 
 // Figures are numbered like the paper's only for its sentences on an unchanged model.
-static sinkproof_mechanism_view view_of(const sinkproof_mechanism_job *job, size_t input) {
+static mechanism_view input_view(const sinkproof_mechanism_job *job, size_t input) {
     const sinkproof_mechanism_input *in = &job->inputs[input];
-    return (sinkproof_mechanism_view){.mechanism = shown(in),
-                                      .attention = &in->attention,
-                                      .panels = in->panels,
-                                      .sentence =
-                                          in->after.n > 0 ? SINKPROOF_SENTENCES : in->sentence,
-                                      .head = job->head};
+    return (mechanism_view){.mechanism = input_shown(in),
+                            .attention = &in->attention,
+                            .panels = in->panels,
+                            .sentence = in->after.n > 0 ? SINKPROOF_SENTENCES : in->sentence,
+                            .head = job->head};
 }
 
 // ---- the page ----------------------------------------------------------------------------------
@@ -53,10 +52,9 @@ static void write_head(FILE *page, const sinkproof_mechanism_job *job) {
     fputs("</p>\n", page);
 }
 
-static void write_figure(FILE *page, const sinkproof_mechanism_view *view,
-                         const sinkproof_mechanism_figure *figure) {
+static void write_figure(FILE *page, const mechanism_view *view, const mechanism_figure *figure) {
     fputs("<h3>", page);
-    sinkproof_mechanism_figure_title(page, view, figure);
+    mechanism_figure_title(page, view, figure);
     fputs("</h3>\n<figure>", page);
     bool drawn = figure->draw(page, view, figure);
     fputs("<figcaption>", page);
@@ -81,7 +79,7 @@ static bool write_changed(FILE *page, const sinkproof_mechanism_job *job, size_t
     if (good) {
         fputs("<p class=\"odd\">", page);
         sinkproof_page_say(page, "The figures show the run with: %s.",
-                           sinkproof_interventions_named(&in->after.did).text);
+                           sinkproof_interventions_describe(&in->after.did).text);
         fputs("</p>\n<pre>", page);
         sinkproof_page_text(page, text + strspn(text, "\n"));
         fputs("</pre>\n", page);
@@ -93,8 +91,8 @@ static bool write_changed(FILE *page, const sinkproof_mechanism_job *job, size_t
 static bool write_input(FILE *page, const sinkproof_mechanism_job *job, size_t input,
                         sinkproof_error *error) {
     const sinkproof_mechanism_input *in = &job->inputs[input];
-    sinkproof_mechanism_view view = view_of(job, input);
-    const sinkproof_mechanism_figure *figure;
+    mechanism_view view = input_view(job, input);
+    const mechanism_figure *figure;
     fputs("<h2>", page);
     if (in->sentence < SINKPROOF_SENTENCES)
         sinkproof_page_say(page, "Sentence %zu (%s): ", in->sentence,
@@ -102,10 +100,10 @@ static bool write_input(FILE *page, const sinkproof_mechanism_job *job, size_t i
     sinkproof_page_say(page, "%.400s: %s", in->text, sinkproof_counted(in->before.n, "token").text);
     fputs("</h2>\n", page);
     if (in->after.n > 0 && !write_changed(page, job, input, error)) return false;
-    for (size_t k = 0; (figure = sinkproof_mechanism_figure_at(&view, k)) != NULL; k++)
+    for (size_t k = 0; (figure = mechanism_figure_at(&view, k)) != NULL; k++)
         write_figure(page, &view, figure);
-    if (in->panels != NULL) sinkproof_paper_panels_html(in->panels, job->head, page);
-    if (in->comparison != NULL) sinkproof_comparison_html(in->comparison, page);
+    if (in->panels != NULL) paper_panels_html(in->panels, job->head, page);
+    if (in->comparison != NULL) comparison_html(in->comparison, page);
     return true;
 }
 
@@ -130,20 +128,20 @@ bool sinkproof_mechanism_page(const char *path, const sinkproof_mechanism_job *j
 // ---- the files ---------------------------------------------------------------------------------
 
 typedef struct subject {
-    const sinkproof_mechanism_view *view;
-    const sinkproof_mechanism_figure *figure;
+    const mechanism_view *view;
+    const mechanism_figure *figure;
 } subject;
 
-static bool draw(FILE *out, const void *context) {
+static bool draw_figure(FILE *out, const void *context) {
     const subject *what = context;
     return what->figure->draw(out, what->view, what->figure);
 }
-static void title(FILE *out, const void *context) {
+static void figure_title(FILE *out, const void *context) {
     const subject *what = context;
-    sinkproof_mechanism_figure_title(out, what->view, what->figure);
+    mechanism_figure_title(out, what->view, what->figure);
     fprintf(out, " (%s)", what->figure->id);
 }
-static void say(FILE *out, const void *context) {
+static void say_figure(FILE *out, const void *context) {
     const subject *what = context;
     what->figure->say(out, what->view, what->figure);
 }
@@ -155,10 +153,10 @@ bool sinkproof_mechanism_svg(const char *directory, const sinkproof_mechanism_jo
     bool good = true;
     for (size_t i = 0; i < job->n_inputs; i++) {
         size_t sentence = job->inputs[i].sentence;
-        sinkproof_mechanism_view view = view_of(job, i);
+        mechanism_view view = input_view(job, i);
         subject what = {.view = &view};
-        sinkproof_picture picture = {&what, draw, title, say};
-        for (size_t k = 0; (what.figure = sinkproof_mechanism_figure_at(&view, k)) != NULL; k++) {
+        sinkproof_picture picture = {&what, draw_figure, figure_title, say_figure};
+        for (size_t k = 0; (what.figure = mechanism_figure_at(&view, k)) != NULL; k++) {
             char name[96], number[32] = "";
             if (job->n_inputs > 1)
                 snprintf(number, sizeof number, "%zu-",

@@ -16,9 +16,9 @@ typedef struct sinkproof_mechanism_input {
     sinkproof_mechanism before; // the unchanged model
     sinkproof_mechanism after;  // with the requested interventions; all zero if there are none
     // maps for the pages: those of `after`, if it exists, else of `before`
-    sinkproof_attended attention;
-    sinkproof_paper_panels *panels;   // or NULL
-    sinkproof_comparison *comparison; // or NULL
+    attended_map attention;
+    paper_panels *panels;                   // or NULL
+    sinkproof_table_comparison *comparison; // or NULL
 } sinkproof_mechanism_input;
 
 typedef struct sinkproof_mechanism_job {

@@ -14,11 +14,11 @@
 enum { SHOWN = 60, COORDINATES = 6 };
 
 // Three decimals; a zero has no sign.
-static part_cell fixed(double x) {
+static part_cell fixed_cell(double x) {
     return part_text("%.3f", fabs(x) < 0.0005 ? 0 : x);
 }
 
-static double scale_of(const sinkproof_mechanism *m) {
+static double score_scale(const sinkproof_mechanism *m) {
     return 1.0 / sqrt((double)m->config->head_dim);
 }
 
@@ -43,7 +43,7 @@ static void print_run(const sinkproof_mechanism *m, const sinkproof_mechanism_ab
         fprintf(out, "Its weights are no trained ones: what training makes of a position is not in "
                      "them.\n");
     if (sinkproof_interventions_any(&m->did))
-        fprintf(out, "With %s.\n", sinkproof_interventions_named(&m->did).text);
+        fprintf(out, "With %s.\n", sinkproof_interventions_describe(&m->did).text);
 }
 
 // The massive coordinate with the i-th largest |EPE_1|, as an index into massive_at; the first of
@@ -87,14 +87,14 @@ static void print_epe(const sinkproof_mechanism *m, const sinkproof_mechanism_ab
 // the number of heads that share this Delta.
 static void print_delta_row(const sinkproof_mechanism *m, const char *name, const double *delta_j,
                             const double *align_j, size_t heads, double lead, FILE *out) {
-    double unit = scale_of(m) / (double)heads;
+    double unit = score_scale(m) / (double)heads;
     sinkproof_span delta = sinkproof_metric_span(m->n - 1, delta_j + 1);
     sinkproof_span align = sinkproof_metric_span(m->n - 1, align_j + 1);
     fprintf(out, "%-7s %10s %10s %10s %10s %10s %10s %9s %8s %7s\n", name,
             part_text("%.4g", delta_j[0]).text, part_text("%.4g", delta.mean).text,
             part_text("%.4g", delta.most).text, part_text("%.4g", unit * delta_j[0]).text,
             part_text("%.4g", unit * delta.mean).text, part_text("%.4g", lead).text,
-            fixed(align_j[0]).text, fixed(align.mean).text, fixed(align.most).text);
+            fixed_cell(align_j[0]).text, fixed_cell(align.mean).text, fixed_cell(align.most).text);
 }
 
 static void print_deltas(const sinkproof_mechanism *m, bool every_head, FILE *out) {
@@ -103,11 +103,11 @@ static void print_deltas(const sinkproof_mechanism *m, bool every_head, FILE *ou
             "layer", "key 1", "others", "most", "key 1", "others", "lead", "key 1", "others",
             "most");
     for (size_t l = 0; l < m->config->n_layers; l++) {
-        const sinkproof_mechanism_layer *layer = &m->layers[l];
+        const mechanism_layer *layer = &m->layers[l];
         char name[24];
         name_row(name, l, false);
         print_delta_row(m, name, layer->delta_j, layer->align_j, m->config->n_heads,
-                        sinkproof_mechanism_lead(m, l, SINKPROOF_TERM_KEY), out);
+                        mechanism_mean_lead(m, l, SINKPROOF_TERM_KEY), out);
         for (size_t h = 0; every_head && h < m->config->n_heads; h++) {
             name_row(name, h, true);
             print_delta_row(m, name, layer->delta_hj + h * m->n, layer->align_hj + h * m->n, 1,
@@ -154,25 +154,27 @@ static void print_gammas(const sinkproof_mechanism *m, bool every_head, FILE *ou
 static void print_term_row(const char *name, const double lead_k[SINKPROOF_TERMS], double apart,
                            double first, const char *rest, FILE *out) {
     fprintf(out, "%-7s %10s %10s %10s %10s %12s %9s%s\n", name,
-            fixed(lead_k[SINKPROOF_TERM_CONTENT]).text, fixed(lead_k[SINKPROOF_TERM_QUERY]).text,
-            fixed(lead_k[SINKPROOF_TERM_KEY]).text, fixed(lead_k[SINKPROOF_TERM_CONSTANT]).text,
-            part_text("%.2g", apart).text, part_text("%.4f", first).text, rest);
+            fixed_cell(lead_k[SINKPROOF_TERM_CONTENT]).text,
+            fixed_cell(lead_k[SINKPROOF_TERM_QUERY]).text,
+            fixed_cell(lead_k[SINKPROOF_TERM_KEY]).text,
+            fixed_cell(lead_k[SINKPROOF_TERM_CONSTANT]).text, part_text("%.2g", apart).text,
+            part_text("%.4f", first).text, rest);
 }
 
 static void print_term_layer(const sinkproof_mechanism *m, size_t l, double epsilon, FILE *out) {
-    const sinkproof_mechanism_layer *layer = &m->layers[l];
+    const mechanism_layer *layer = &m->layers[l];
     size_t heads = m->config->n_heads;
     double lead_k[SINKPROOF_TERMS], most = layer->alpha_hj[0];
     char name[24], rest[64];
     for (size_t k = 0; k < SINKPROOF_TERMS; k++)
-        lead_k[k] = sinkproof_mechanism_lead(m, l, (sinkproof_term)k);
+        lead_k[k] = mechanism_mean_lead(m, l, (sinkproof_term)k);
     for (size_t h = 1; h < heads; h++)
         if (layer->alpha_hj[h * m->n] > most) most = layer->alpha_hj[h * m->n];
     name_row(name, l, false);
     snprintf(rest, sizeof rest, " %8s %8zu", part_text("%.4f", most).text,
-             sinkproof_mechanism_sinks(m, l, 0, epsilon));
+             mechanism_sink_count(m, l, 0, epsilon));
     print_term_row(name, lead_k, sinkproof_metric_span(heads, layer->apart_h).most,
-                   sinkproof_mechanism_alpha(m, l, 0), rest, out);
+                   mechanism_mean_alpha(m, l, 0), rest, out);
 }
 
 static void print_terms(const sinkproof_mechanism *m, const sinkproof_mechanism_about *about,
@@ -183,7 +185,7 @@ static void print_terms(const sinkproof_mechanism *m, const sinkproof_mechanism_
             "lead of key 1 in the scores, mean over heads", "", "weight of key 1, by head", "layer",
             "content", "query", "key", "constant", "apart", "mean", "most", above);
     for (size_t l = 0; l < m->config->n_layers; l++) {
-        const sinkproof_mechanism_layer *layer = &m->layers[l];
+        const mechanism_layer *layer = &m->layers[l];
         print_term_layer(m, l, about->epsilon, out);
         for (size_t h = 0; about->every_head && h < m->config->n_heads; h++) {
             char name[24];
@@ -218,7 +220,7 @@ void sinkproof_mechanism_print(const sinkproof_mechanism *m, const sinkproof_mec
 static size_t all_sinks(const sinkproof_mechanism *m, size_t j, double epsilon) {
     size_t sinks = 0;
     for (size_t l = 0; l < m->config->n_layers; l++)
-        sinks += sinkproof_mechanism_sinks(m, l, j, epsilon);
+        sinks += mechanism_sink_count(m, l, j, epsilon);
     return sinks;
 }
 
@@ -232,10 +234,10 @@ static void print_key(const sinkproof_mechanism *before, const sinkproof_mechani
             "before", "after", "before", "after");
     for (size_t l = 0; l < before->config->n_layers; l++)
         fprintf(out, "%-7zu %10s %10s %8zu %8zu %11s %11s\n", l + 1,
-                part_text("%.4f", sinkproof_mechanism_alpha(before, l, j)).text,
-                part_text("%.4f", sinkproof_mechanism_alpha(after, l, j)).text,
-                sinkproof_mechanism_sinks(before, l, j, epsilon),
-                sinkproof_mechanism_sinks(after, l, j, epsilon),
+                part_text("%.4f", mechanism_mean_alpha(before, l, j)).text,
+                part_text("%.4f", mechanism_mean_alpha(after, l, j)).text,
+                mechanism_sink_count(before, l, j, epsilon),
+                mechanism_sink_count(after, l, j, epsilon),
                 part_text("%.4g", before->layers[l].delta_j[j]).text,
                 part_text("%.4g", after->layers[l].delta_j[j]).text);
     fprintf(out, "%-7s %10s %10s %8zu %8zu\n", "all", "", "", all_sinks(before, j, epsilon),
@@ -253,7 +255,7 @@ static bool is_moved(const sinkproof_interventions *did, size_t j) {
 void sinkproof_mechanism_print_changed(const sinkproof_mechanism *before,
                                        const sinkproof_mechanism *after,
                                        const sinkproof_mechanism_about *about, FILE *out) {
-    fprintf(out, "\nIntervention: %s\n", sinkproof_interventions_named(&after->did).text);
+    fprintf(out, "\nIntervention: %s\n", sinkproof_interventions_describe(&after->did).text);
     for (size_t r = 0; r < after->n_rows; r++)
         fprintf(out, "%s%zu%s",
                 r == 0        ? "Rows of W_k that are 0: "

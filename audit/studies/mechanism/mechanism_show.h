@@ -33,10 +33,9 @@ json_t *sinkproof_mechanism_json(const sinkproof_mechanism *m,
                                  const sinkproof_mechanism_about *about);
 
 // For a layer: the mean over the heads of alpha_j, and the number of heads with a sink at key j.
-double sinkproof_mechanism_alpha(const sinkproof_mechanism *m, size_t layer, size_t j);
-size_t sinkproof_mechanism_sinks(const sinkproof_mechanism *m, size_t layer, size_t j,
-                                 double epsilon);
+double mechanism_mean_alpha(const sinkproof_mechanism *m, size_t layer, size_t j);
+size_t mechanism_sink_count(const sinkproof_mechanism *m, size_t layer, size_t j, double epsilon);
 // For a term: the mean of its lead over the heads.
-double sinkproof_mechanism_lead(const sinkproof_mechanism *m, size_t layer, sinkproof_term term);
+double mechanism_mean_lead(const sinkproof_mechanism *m, size_t layer, sinkproof_term term);
 
 #endif

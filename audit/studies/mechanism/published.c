@@ -53,19 +53,19 @@ const sinkproof_sentence *sinkproof_sentence_at(size_t i) {
 
 // Figures 15 to 29 are three for each sentence of appendix C, beginning with the panels of figure
 // 3; 30 to 34 correspond to figure 4.
-size_t sinkproof_published_figure(size_t sentence, size_t figure) {
+size_t published_figure(size_t sentence, size_t figure) {
     if (sentence == 0) return figure;
     if (sentence >= SINKPROOF_SENTENCES || figure < 1 || figure > 4) return 0;
     return figure == 4 ? 29 + sentence : 12 + 3 * sentence + figure % 3;
 }
 
-sinkproof_printed sinkproof_printed_number(const char *text) {
+printed_figure printed_parse(const char *text) {
     const char *point = strchr(text, '.');
     size_t digits = point != NULL ? strlen(point + 1) : 0;
-    return (sinkproof_printed){text, strtod(text, NULL), pow(10, -(double)digits)};
+    return (printed_figure){text, strtod(text, NULL), pow(10, -(double)digits)};
 }
 
-const sinkproof_published_row sinkproof_published_rows[SINKPROOF_PUBLISHED_ROWS] = {
+const published_row published_rows[SINKPROOF_PUBLISHED_ROWS] = {
     {1, 2, {"4.47", "22.226", "12.116", "11.064"}},  {2, 2, {"2.8", "6.62", "8.065", "24.468"}},
     {3, 2, {"1.717", "5.826", "10.178", "23.047"}},  {4, 2, {"1.657", "5.02", "18.199", "17.149"}},
     {5, 2, {"1.561", "4.618", "3.072", "23.854"}},   {6, 2, {"0.86", "1.59", "5.644", "6.142"}},
@@ -73,9 +73,9 @@ const sinkproof_published_row sinkproof_published_rows[SINKPROOF_PUBLISHED_ROWS]
     {9, 1, {"1.23", "3.225", "17.846", "26.014"}},   {10, 2, {"1.313", "3.618", "23.131", "28.42"}},
     {11, 1, {"1.403", "4.002", "27.547", "27.691"}}, {12, 2, {"1.145", "2.65", "4.5", "13.59"}},
 };
-const size_t sinkproof_published_massive[SINKPROOF_PUBLISHED_MASSIVE] = {138, 378, 447};
+const size_t published_massive[SINKPROOF_PUBLISHED_MASSIVE] = {138, 378, 447};
 
-const sinkproof_published_value sinkproof_published_values[SINKPROOF_PUBLISHED_VALUES] = {
+const published_value published_values[PUBLISHED_VALUES] = {
     {"delta-first", "Delta_1, layer 10", "figure 1", "about 100", 100, 10, true, false},
     {"delta-others", "Delta_j of the others, mean", "figure 1", "about -140", -140, 10, true,
      false},
@@ -100,7 +100,7 @@ bool sinkproof_published_shape(const sinkproof_config *c, sinkproof_error *error
                                   sinkproof_counted(c->n_heads, "head").text, c->hidden, c->vocab);
 }
 
-static const sinkproof_published_note notes[] = {
+static const published_note notes[] = {
     {"sign", "The tables are headed gamma, their text speaks of |gamma|, and no number has a sign. "
              "Both are "
              "tried."},
@@ -151,6 +151,6 @@ static const sinkproof_published_note notes[] = {
                  "words `the past controls` of C.2's. The sentences are those of appendix C."},
 };
 
-const sinkproof_published_note *sinkproof_published_note_at(size_t i) {
+const published_note *published_note_at(size_t i) {
     return i < sizeof notes / sizeof *notes ? &notes[i] : NULL;
 }

@@ -29,52 +29,52 @@ const sinkproof_sentence *sinkproof_sentence_at(size_t i); // NULL: i is too lar
 
 // The number of the paper's figure that corresponds, for this sentence, to figure 1, 2, 3 or 4 for
 // the first sentence; 0: none.
-size_t sinkproof_published_figure(size_t sentence, size_t figure);
+size_t published_figure(size_t sentence, size_t figure);
 
 // A printed number: its text, its value, and the unit of its last digit: 0.001 for "12.453".
-typedef struct sinkproof_printed {
+typedef struct printed_figure {
     const char *text;
     double value, unit;
-} sinkproof_printed;
-sinkproof_printed sinkproof_printed_number(const char *text);
+} printed_figure;
+printed_figure printed_parse(const char *text);
 
 // One row of table 1 (layers 7, 9, 11) or 2 (the others).
-typedef struct sinkproof_published_row {
+typedef struct published_row {
     size_t layer, table;
     const char *text_k[SINKPROOF_PUBLISHED_COLUMNS];
-} sinkproof_published_row;
-extern const sinkproof_published_row sinkproof_published_rows[SINKPROOF_PUBLISHED_ROWS];
-extern const size_t sinkproof_published_massive[SINKPROOF_PUBLISHED_MASSIVE];
+} published_row;
+extern const published_row published_rows[SINKPROOF_PUBLISHED_ROWS];
+extern const size_t published_massive[SINKPROOF_PUBLISHED_MASSIVE];
 
 // A number in the paper's text or under a figure; those that need an input are for the first
 // sentence.
-typedef enum sinkproof_published_what {
-    SINKPROOF_DELTA_FIRST,  // Delta_1 of layer 10
-    SINKPROOF_DELTA_OTHERS, // Delta_j of the other positions
-    SINKPROOF_ALIGN_FIRST,  // cos(b_Q, EPE_1 W_k) of layer 10
-    SINKPROOF_ALIGN_OTHERS, // cos(b_Q, EPE_j W_k) of the other positions
-    SINKPROOF_CHECK_LEAST,  // smallest cos(EPE_i, R_i - O_i)
-    SINKPROOF_CHECK_MOST,
+typedef enum published_what {
+    DELTA_FIRST,  // Delta_1 of layer 10
+    DELTA_OTHERS, // Delta_j of the other positions
+    ALIGN_FIRST,  // cos(b_Q, EPE_1 W_k) of layer 10
+    ALIGN_OTHERS, // cos(b_Q, EPE_j W_k) of the other positions
+    CHECK_LEAST,  // smallest cos(EPE_i, R_i - O_i)
+    CHECK_MOST,
     // standard deviations of the smallest massive coordinate: a lower bound
-    SINKPROOF_MASSIVE_LEAST,
-    SINKPROOF_PUBLISHED_VALUES
-} sinkproof_published_what;
-typedef struct sinkproof_published_value {
+    MASSIVE_LEAST,
+    PUBLISHED_VALUES
+} published_what;
+typedef struct published_value {
     const char *name, *what, *place; // "delta-first", "Delta_1, layer 10", "figure 1"
     const char *said;                // "about 100"
     double value, unit;
     bool input, above; // needs the first sentence; is a lower bound
-} sinkproof_published_value;
-extern const sinkproof_published_value sinkproof_published_values[SINKPROOF_PUBLISHED_VALUES];
+} published_value;
+extern const published_value published_values[PUBLISHED_VALUES];
 
 // Whether a model has the released one's shape; if not, the error names the difference.
 bool sinkproof_published_shape(const sinkproof_config *config, sinkproof_error *error);
 
 // A place where the paper contradicts itself or leaves something open, and the reading taken here;
 // a sentence or two.
-typedef struct sinkproof_published_note {
+typedef struct published_note {
     const char *name, *text;
-} sinkproof_published_note;
-const sinkproof_published_note *sinkproof_published_note_at(size_t i); // NULL: i is too large
+} published_note;
+const published_note *published_note_at(size_t i); // NULL: i is too large
 
 #endif

@@ -17,67 +17,67 @@
 #include "ref/forward.h"
 
 // One point in one layer.
-typedef struct sinkproof_precision_point {
+typedef struct precision_point {
     sinkproof_trace_point point;
     size_t layer;
     double truth, error; // squared 2-norms of the real values and of the differences
     double largest;      // largest |value| of the real model
-} sinkproof_precision_point;
+} precision_point;
 
 // The error relative to the truth, in norms: infinite where the policy overflows, NAN where the
 // truth is 0.
-double sinkproof_precision_error(const sinkproof_precision_point *point);
-enum { SINKPROOF_PRECISION_NAME = 40 };
-const char *sinkproof_precision_name(const sinkproof_precision_point *point,
-                                     char name[SINKPROOF_PRECISION_NAME]); // "03.A13"
+double precision_error(const precision_point *point);
+enum { PRECISION_NAME = 40 };
+const char *precision_name(const precision_point *point,
+                           char name[PRECISION_NAME]); // "03.A13"
 
 // One rounding alone; everything else is over the reals.
-typedef struct sinkproof_precision_part {
+typedef struct precision_part {
     char name[48];    // "A13", or "weights" for what is not a rounding point
     const char *what; // "residual after attention"
     double error;     // relative, at F1; infinite where it overflows
     double share; // squared error over the sum of the squares of all finite parts; NAN if infinite
-} sinkproof_precision_part;
+} precision_part;
 
-typedef struct sinkproof_precision {
+typedef struct precision_audit {
     sinkproof_policy policy;
-    sinkproof_precision_point *points; // in the order in which the reference shows them
+    precision_point *points; // in the order in which the reference shows them
     size_t n_points;
     // choices: pairs of a token and a layer; flips: those with other experts than the real model's
     size_t choices, flips;
-    double final, logits; // relative errors at F1 and F2; infinite where they overflow
-    const sinkproof_precision_point *overflow; // the first point that overflows; NULL: none
+    double final, logits;            // relative errors at F1 and F2; infinite where they overflow
+    const precision_point *overflow; // the first point that overflows; NULL: none
     double kib;                      // size of one token's traced points as stored, in KiB
-    sinkproof_precision_part *parts; // largest first; empty without a budget
+    precision_part *parts;           // largest first; empty without a budget
     size_t n_parts;
     // The parts that do not overflow.
     size_t n_finite;
     double quadrature;  // sqrt of the sum of their squares
     double linear;      // norm of the sum of their error vectors
     double correlation; // cosine between that sum and the whole error
-} sinkproof_precision;
+} precision_audit;
 
 // About the real model alone.
-typedef struct sinkproof_precision_row {
+typedef struct precision_row {
     size_t layer, token;
     double margin; // between the logits of the last chosen and the best rejected expert
-} sinkproof_precision_row;
+} precision_row;
 
-enum { SINKPROOF_PRECISION_ROWS = 5 };
+enum { PRECISION_ROWS = 5 };
 
-typedef struct sinkproof_precision_layer {
+typedef struct precision_layer {
     double mass_least, mass_median; // 1 - alpha_s over heads and queries
     // growth of a random relative perturbation of the embedding, up to the end of the layer
     double growth;
-} sinkproof_precision_layer;
+} precision_layer;
 
 typedef struct sinkproof_precision_study {
     const sinkproof_model *model;
     size_t n, n_layers;
     double perturbed; // relative size of the perturbation of T0
-    sinkproof_precision_layer *layers;
-    sinkproof_precision_row thinnest[SINKPROOF_PRECISION_ROWS]; // infinite if there are fewer
-    sinkproof_precision *policies;
+    precision_layer *layers;
+    precision_row thinnest[PRECISION_ROWS]; // infinite if there are fewer
+    precision_audit *policies;
     size_t n_policies;
 } sinkproof_precision_study;
 
@@ -96,7 +96,6 @@ void sinkproof_precision_free(sinkproof_precision_study *study);
 
 // log2 of the distance between the largest value and the largest finite number of the point's
 // stored format; infinite where nothing is stored.
-double sinkproof_precision_headroom(const sinkproof_policy *policy,
-                                    const sinkproof_precision_point *point);
+double precision_headroom(const sinkproof_policy *policy, const precision_point *point);
 
 #endif

@@ -12,17 +12,17 @@
 
 #include <math.h>
 
-static void cell(FILE *page, const char *format, double value) {
+static void write_number_cell(FILE *page, const char *format, double value) {
     char text[64] = "";
     if (isfinite(value)) snprintf(text, sizeof text, format, value);
     fprintf(page, "<td class=\"num\">%s</td>", text);
 }
 
-static void cell_of_error(FILE *page, double error) {
+static void write_error_cell(FILE *page, double error) {
     if (isinf(error))
         fputs("<td class=\"num\">overflows</td>", page);
     else
-        cell(page, "%.3g", error);
+        write_number_cell(page, "%.3g", error);
 }
 
 // ---- policies side by side -------------------------------------------------------------------
@@ -34,14 +34,14 @@ static void write_policies(FILE *page, const sinkproof_precision_study *study) {
         "</tr></thead>\n<tbody>",
         page);
     for (size_t p = 0; p < study->n_policies; p++) {
-        const sinkproof_precision *r = &study->policies[p];
+        const precision_audit *r = &study->policies[p];
         fputs("<tr><th>", page);
         sinkproof_page_text(page, r->policy.name);
         fputs("</th>", page);
-        cell_of_error(page, r->final);
-        cell_of_error(page, r->logits);
+        write_error_cell(page, r->final);
+        write_error_cell(page, r->logits);
         fprintf(page, "<td class=\"num\">%zu of %zu</td>", r->flips, r->choices);
-        cell(page, "%.1f", r->kib);
+        write_number_cell(page, "%.1f", r->kib);
         fputs("</tr>\n", page);
     }
     fputs("</tbody></table></div>\n", page);
@@ -63,17 +63,15 @@ static void write_policies(FILE *page, const sinkproof_precision_study *study) {
 
 // ---- one policy ------------------------------------------------------------------------------
 
-static const sinkproof_precision_point *point_at(const sinkproof_precision *r, int point,
-                                                 size_t layer) {
+static const precision_point *point_at(const precision_audit *r, int point, size_t layer) {
     for (size_t i = 0; i < r->n_points; i++)
         if ((int)r->points[i].point == point && r->points[i].layer == layer) return &r->points[i];
     return NULL;
 }
 
 // Each decade of error from 1e-9 on has a shade.
-static void write_cell(FILE *page, const sinkproof_precision *r,
-                       const sinkproof_precision_point *p) {
-    double error = p != NULL ? sinkproof_precision_error(p) : NAN;
+static void write_cell(FILE *page, const precision_audit *r, const precision_point *p) {
+    double error = p != NULL ? precision_error(p) : NAN;
     if (isinf(error)) {
         fputs("<td style=\"background:var(--heat);color:var(--paper)\">&infin;</td>", page);
         return;
@@ -88,36 +86,36 @@ static void write_cell(FILE *page, const sinkproof_precision *r,
             shade, shade > 60 ? ";color:var(--paper)" : "");
     sinkproof_page_say(page, "%02zu.%s: error %.3g, largest value %.3g", p->layer,
                        sinkproof_trace_point_name(p->point), error, p->largest);
-    double headroom = sinkproof_precision_headroom(&r->policy, p);
+    double headroom = precision_headroom(&r->policy, p);
     if (isfinite(headroom)) sinkproof_page_say(page, ", %.1f bits from overflow", headroom);
     fprintf(page, "\">%.0e</td>", error);
 }
 
 static void write_points(FILE *page, const sinkproof_precision_study *study,
-                         const sinkproof_precision *r) {
+                         const precision_audit *r) {
     fputs("<details open><summary>Error by point and layer</summary><div class=\"wide\">"
           "<table class=\"map\"><thead><tr><th>layer</th>",
           page);
     for (size_t l = 0; l < study->n_layers; l++) fprintf(page, "<th>%zu</th>", l);
     fputs("<th>least headroom, bits</th></tr></thead>\n<tbody>", page);
-    for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
+    for (int point = 0; point < TRACE_POINTS; point++) {
         sinkproof_trace_point at = (sinkproof_trace_point)point;
         if (sinkproof_trace_point_is_index(at) || point_at(r, point, 0) == NULL) continue;
         bool layered = sinkproof_trace_point_is_layered(at);
         double headroom = INFINITY;
         fprintf(page, "<tr><th>%s</th>", sinkproof_trace_point_name(at));
         for (size_t l = 0; l < study->n_layers; l++) {
-            const sinkproof_precision_point *p = layered || l == 0 ? point_at(r, point, l) : NULL;
+            const precision_point *p = layered || l == 0 ? point_at(r, point, l) : NULL;
             write_cell(page, r, p);
-            if (p != NULL) headroom = fmin(headroom, sinkproof_precision_headroom(&r->policy, p));
+            if (p != NULL) headroom = fmin(headroom, precision_headroom(&r->policy, p));
         }
-        cell(page, "%.1f", headroom);
+        write_number_cell(page, "%.1f", headroom);
         fputs("</tr>\n", page);
     }
     fputs("</tbody></table></div></details>\n", page);
 }
 
-static void write_budget(FILE *page, const sinkproof_precision *r) {
+static void write_budget(FILE *page, const precision_audit *r) {
     if (r->n_parts == 0) return;
     fputs("<details open><summary>Error budget: each rounding alone, at F1</summary><div "
           "class=\"wide\"><table><thead><tr><th>point</th><th>error</th><th></th><th>share</th>"
@@ -126,10 +124,10 @@ static void write_budget(FILE *page, const sinkproof_precision *r) {
     size_t beyond = r->n_parts - r->n_finite; // infinite ones come first
     double most = beyond < r->n_parts ? r->parts[beyond].error : 0;
     for (size_t i = 0; i < r->n_parts; i++) {
-        const sinkproof_precision_part *part = &r->parts[i];
+        const precision_part *part = &r->parts[i];
         double share = most > 0 && isfinite(part->error) ? part->error / most : 0;
         fprintf(page, "<tr><th>%s</th>", part->name);
-        cell_of_error(page, part->error);
+        write_error_cell(page, part->error);
         fprintf(page,
                 "<td><svg viewBox=\"0 0 160 12\" width=\"160\" height=\"12\" role=\"img\" "
                 "aria-label=\"bar\"><rect class=\"bar\" width=\"%.1f\" height=\"12\"/></svg></td>",
@@ -168,12 +166,12 @@ static void write_model(FILE *page, const sinkproof_precision_study *study) {
         "<th>a perturbation grew</th></tr></thead>\n<tbody>",
         page);
     for (size_t l = 0; l < study->n_layers; l++) {
-        const sinkproof_precision_layer *layer = &study->layers[l];
+        const precision_layer *layer = &study->layers[l];
         fprintf(page, "<tr><th>%zu</th>", l);
-        cell(page, "%.3g", layer->mass_least);
-        cell(page, "%.3g", layer->mass_median);
-        cell(page, "%.1f", -log2(layer->mass_least));
-        cell(page, "%.3g", layer->growth);
+        write_number_cell(page, "%.3g", layer->mass_least);
+        write_number_cell(page, "%.3g", layer->mass_median);
+        write_number_cell(page, "%.1f", -log2(layer->mass_least));
+        write_number_cell(page, "%.3g", layer->growth);
         fputs("</tr>\n", page);
     }
     fputs("</tbody></table></div>\n<p>", page);
@@ -185,7 +183,7 @@ static void write_model(FILE *page, const sinkproof_precision_study *study) {
         "the layer's end.",
         study->perturbed);
     fputs("</p>\n<p>Thinnest choices of experts:", page);
-    for (size_t i = 0; i < SINKPROOF_PRECISION_ROWS && isfinite(study->thinnest[i].margin); i++)
+    for (size_t i = 0; i < PRECISION_ROWS && isfinite(study->thinnest[i].margin); i++)
         sinkproof_page_say(page, "%s layer %zu, token %zu: %.3g", i > 0 ? ";" : "",
                            study->thinnest[i].layer, study->thinnest[i].token,
                            study->thinnest[i].margin);
@@ -214,10 +212,10 @@ bool sinkproof_precision_page(const char *path, const sinkproof_precision_study 
         fputs("<h2>", page);
         sinkproof_page_text(page, study->policies[p].policy.name);
         fputs("</h2>\n", page);
-        char name[SINKPROOF_PRECISION_NAME];
+        char name[PRECISION_NAME];
         if (study->policies[p].overflow != NULL)
             fprintf(page, "<p>The first point that overflows: %s.</p>\n",
-                    sinkproof_precision_name(study->policies[p].overflow, name));
+                    precision_name(study->policies[p].overflow, name));
         write_points(page, study, &study->policies[p]);
         write_budget(page, &study->policies[p]);
     }

@@ -8,21 +8,20 @@
 
 #include <math.h>
 
-double sinkproof_precision_error(const sinkproof_precision_point *point) {
+double precision_error(const precision_point *point) {
     if (!isfinite(point->error)) return INFINITY;
     return point->truth > 0 ? sqrt(point->error / point->truth) : NAN;
 }
 
-const char *sinkproof_precision_name(const sinkproof_precision_point *point,
-                                     char name[SINKPROOF_PRECISION_NAME]) {
+const char *precision_name(const precision_point *point, char name[PRECISION_NAME]) {
     sinkproof_trace_name(point->point, point->layer, name);
     return name;
 }
 
-double sinkproof_precision_headroom(const sinkproof_policy *policy,
-                                    const sinkproof_precision_point *point) {
+double precision_headroom(const sinkproof_policy *policy, const precision_point *point) {
     sinkproof_point at;
     if (!sinkproof_trace_rounding(point->point, &at)) return INFINITY;
     sinkproof_format format = policy->at[at].format;
-    return format == SINKPROOF_REAL ? INFINITY : log2(sinkproof_largest(format) / point->largest);
+    return format == SINKPROOF_REAL ? INFINITY
+                                    : log2(sinkproof_format_largest(format) / point->largest);
 }

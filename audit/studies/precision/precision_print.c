@@ -17,46 +17,46 @@ typedef struct shown {
     char text[16];
 } shown;
 
-static shown show(double x) {
+static shown show_number(double x) {
     shown s;
     snprintf(s.text, sizeof s.text, isinf(x) ? "overflows" : isnan(x) ? "-" : "%.3g", x);
     return s;
 }
 
-static shown show_error(const sinkproof_precision_point *p) {
-    return show(sinkproof_precision_error(p));
+static shown show_error(const precision_point *p) {
+    return show_number(precision_error(p));
 }
 
 static void print_policies(FILE *out, const sinkproof_precision_study *study) {
     fprintf(out, "%-34s %10s %10s %12s %14s\n", "policy", "error, F1", "error, F2", "experts flip",
             "KiB a token");
     for (size_t p = 0; p < study->n_policies; p++) {
-        const sinkproof_precision *r = &study->policies[p];
+        const precision_audit *r = &study->policies[p];
         char flips[40];
         snprintf(flips, sizeof flips, "%zu/%zu", r->flips, r->choices);
-        fprintf(out, "%-34s %10s %10s %12s %14.1f\n", r->policy.name, show(r->final).text,
-                show(r->logits).text, flips, r->kib);
+        fprintf(out, "%-34s %10s %10s %12s %14.1f\n", r->policy.name, show_number(r->final).text,
+                show_number(r->logits).text, flips, r->kib);
     }
 }
 
 // Prints a point over all layers: the error in the first and the last layer, the largest error, the
 // least headroom.
-static void print_points(FILE *out, const sinkproof_precision *r) {
+static void print_points(FILE *out, const precision_audit *r) {
     fprintf(out, "\n%s: error by point\n%-8s %12s %12s %12s %8s %16s\n", r->policy.name, "point",
             "first layer", "last layer", "largest", "in layer", "headroom, bits");
-    for (int point = 0; point < SINKPROOF_TRACE_POINTS; point++) {
-        const sinkproof_precision_point *first = NULL, *last = NULL, *most = NULL;
+    for (int point = 0; point < TRACE_POINTS; point++) {
+        const precision_point *first = NULL, *last = NULL, *most = NULL;
         double headroom = INFINITY;
         for (size_t i = 0; i < r->n_points; i++) {
-            const sinkproof_precision_point *p = &r->points[i];
+            const precision_point *p = &r->points[i];
             if ((int)p->point != point || sinkproof_trace_point_is_index(p->point)) continue;
             if (first == NULL) first = p;
             // The first layer that overflows counts as the largest.
-            if (most == NULL || !(isinf(sinkproof_precision_error(most)) ||
-                                  sinkproof_precision_error(p) <= sinkproof_precision_error(most)))
+            if (most == NULL ||
+                !(isinf(precision_error(most)) || precision_error(p) <= precision_error(most)))
                 most = p;
             last = p;
-            headroom = fmin(headroom, sinkproof_precision_headroom(&r->policy, p));
+            headroom = fmin(headroom, precision_headroom(&r->policy, p));
         }
         if (first == NULL) continue;
         fprintf(out, "%-8s %12s %12s %12s %8zu ",
@@ -67,21 +67,20 @@ static void print_points(FILE *out, const sinkproof_precision *r) {
         else
             fprintf(out, "%16s\n", "not stored");
     }
-    char name[SINKPROOF_PRECISION_NAME];
+    char name[PRECISION_NAME];
     if (r->overflow != NULL)
-        fprintf(out, "The first point that overflows: %s.\n",
-                sinkproof_precision_name(r->overflow, name));
+        fprintf(out, "The first point that overflows: %s.\n", precision_name(r->overflow, name));
 }
 
-static void print_budget(FILE *out, const sinkproof_precision *r) {
+static void print_budget(FILE *out, const precision_audit *r) {
     if (r->n_parts == 0) return;
     fprintf(out, "\n%s: error budget at F1, each rounding alone\n%-11s %10s %8s  %s\n",
             r->policy.name, "point", "error", "share", "what is rounded");
     for (size_t i = 0; i < r->n_parts; i++) {
-        const sinkproof_precision_part *part = &r->parts[i];
+        const precision_part *part = &r->parts[i];
         sinkproof_share_text share = {"- %"};
         if (isfinite(part->share)) share = sinkproof_share_percent(part->share, 1);
-        fprintf(out, "%-11s %10s %8s  %s\n", part->name, show(part->error).text, share.text,
+        fprintf(out, "%-11s %10s %8s  %s\n", part->name, show_number(part->error).text, share.text,
                 part->what);
     }
     if (r->n_finite < r->n_parts)
@@ -103,7 +102,7 @@ static void print_model(FILE *out, const sinkproof_precision_study *study) {
     fprintf(out, "\nThe real model alone\n%-6s %22s %18s %22s\n", "layer", "1 - alpha_s, least",
             "bits lost", "a perturbation grew");
     for (size_t l = 0; l < study->n_layers; l++) {
-        const sinkproof_precision_layer *layer = &study->layers[l];
+        const precision_layer *layer = &study->layers[l];
         fprintf(out, "%-6zu %12.3g (med %.2g) %18.1f %22.3g\n", l, layer->mass_least,
                 layer->mass_median, -log2(layer->mass_least), layer->growth);
     }
@@ -114,7 +113,7 @@ static void print_model(FILE *out, const sinkproof_precision_study *study) {
         "end.\n",
         study->perturbed);
     fprintf(out, "Thinnest choices of experts:\n");
-    for (size_t i = 0; i < SINKPROOF_PRECISION_ROWS && isfinite(study->thinnest[i].margin); i++)
+    for (size_t i = 0; i < PRECISION_ROWS && isfinite(study->thinnest[i].margin); i++)
         fprintf(out, "  layer %zu, token %zu: %.3g\n", study->thinnest[i].layer,
                 study->thinnest[i].token, study->thinnest[i].margin);
 }
@@ -137,11 +136,11 @@ void sinkproof_precision_print(FILE *out, const sinkproof_precision_study *study
 
 // ---- JSON ------------------------------------------------------------------------------------
 
-static json_t *number(double x) {
+static json_t *number_json(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *count(size_t n) {
+static json_t *count_json(size_t n) {
     return json_integer((json_int_t)n);
 }
 
@@ -149,78 +148,76 @@ static json_t *model_json(const sinkproof_precision_study *study) {
     json_t *o = json_object(), *layers = json_array(), *rows = json_array();
     for (size_t l = 0; l < study->n_layers; l++) {
         json_t *layer = json_object();
-        json_object_set_new(layer, "mass_least", number(study->layers[l].mass_least));
-        json_object_set_new(layer, "mass_median", number(study->layers[l].mass_median));
-        json_object_set_new(layer, "growth", number(study->layers[l].growth));
+        json_object_set_new(layer, "mass_least", number_json(study->layers[l].mass_least));
+        json_object_set_new(layer, "mass_median", number_json(study->layers[l].mass_median));
+        json_object_set_new(layer, "growth", number_json(study->layers[l].growth));
         json_array_append_new(layers, layer);
     }
-    for (size_t i = 0; i < SINKPROOF_PRECISION_ROWS && isfinite(study->thinnest[i].margin); i++) {
+    for (size_t i = 0; i < PRECISION_ROWS && isfinite(study->thinnest[i].margin); i++) {
         json_t *row = json_object();
-        json_object_set_new(row, "layer", count(study->thinnest[i].layer));
-        json_object_set_new(row, "token", count(study->thinnest[i].token));
-        json_object_set_new(row, "margin", number(study->thinnest[i].margin));
+        json_object_set_new(row, "layer", count_json(study->thinnest[i].layer));
+        json_object_set_new(row, "token", count_json(study->thinnest[i].token));
+        json_object_set_new(row, "margin", number_json(study->thinnest[i].margin));
         json_array_append_new(rows, row);
     }
     json_object_set_new(o, "id", json_string("model"));
     json_object_set_new(o, "label", json_string("estimated"));
-    json_object_set_new(o, "tokens", count(study->n));
-    json_object_set_new(o, "perturbed", number(study->perturbed));
+    json_object_set_new(o, "tokens", count_json(study->n));
+    json_object_set_new(o, "perturbed", number_json(study->perturbed));
     json_object_set_new(o, "layers", layers);
     json_object_set_new(o, "thinnest", rows);
     return o;
 }
 
-static json_t *points_json(const sinkproof_precision *r) {
+static json_t *points_json(const precision_audit *r) {
     json_t *points = json_array();
     for (size_t i = 0; i < r->n_points; i++) {
-        const sinkproof_precision_point *p = &r->points[i];
+        const precision_point *p = &r->points[i];
         if (sinkproof_trace_point_is_index(p->point)) continue;
         json_t *o = json_object();
         json_object_set_new(o, "point", json_string(sinkproof_trace_point_name(p->point)));
-        json_object_set_new(o, "layer", count(p->layer));
-        json_object_set_new(o, "error", number(sinkproof_precision_error(p)));
-        json_object_set_new(o, "largest", number(p->largest));
-        json_object_set_new(o, "headroom_bits",
-                            number(sinkproof_precision_headroom(&r->policy, p)));
+        json_object_set_new(o, "layer", count_json(p->layer));
+        json_object_set_new(o, "error", number_json(precision_error(p)));
+        json_object_set_new(o, "largest", number_json(p->largest));
+        json_object_set_new(o, "headroom_bits", number_json(precision_headroom(&r->policy, p)));
         json_array_append_new(points, o);
     }
     return points;
 }
 
-static json_t *budget_json(const sinkproof_precision *r) {
+static json_t *budget_json(const precision_audit *r) {
     json_t *o = json_object(), *parts = json_array();
     for (size_t i = 0; i < r->n_parts; i++) {
         json_t *part = json_object();
         json_object_set_new(part, "point", json_string(r->parts[i].name));
-        json_object_set_new(part, "error", number(r->parts[i].error));
-        json_object_set_new(part, "share", number(r->parts[i].share));
+        json_object_set_new(part, "error", number_json(r->parts[i].error));
+        json_object_set_new(part, "share", number_json(r->parts[i].share));
         json_array_append_new(parts, part);
     }
     json_object_set_new(o, "parts", parts);
-    json_object_set_new(o, "quadrature", number(r->quadrature));
-    json_object_set_new(o, "linear", number(r->linear));
-    json_object_set_new(o, "correlation", number(r->correlation));
+    json_object_set_new(o, "quadrature", number_json(r->quadrature));
+    json_object_set_new(o, "linear", number_json(r->linear));
+    json_object_set_new(o, "correlation", number_json(r->correlation));
     return o;
 }
 
 void sinkproof_precision_json(json_t *results, const sinkproof_precision_study *study) {
     json_array_append_new(results, model_json(study));
     for (size_t p = 0; p < study->n_policies; p++) {
-        const sinkproof_precision *r = &study->policies[p];
+        const precision_audit *r = &study->policies[p];
         json_t *o = json_object();
-        char name[SINKPROOF_PRECISION_NAME];
+        char name[PRECISION_NAME];
         json_object_set_new(o, "id", json_string("policy"));
         json_object_set_new(o, "label", json_string("estimated"));
         json_object_set_new(o, "policy", json_string(r->policy.name));
-        json_object_set_new(o, "final", number(r->final));
-        json_object_set_new(o, "logits", number(r->logits));
+        json_object_set_new(o, "final", number_json(r->final));
+        json_object_set_new(o, "logits", number_json(r->logits));
         json_object_set_new(o, "overflow",
-                            r->overflow != NULL
-                                ? json_string(sinkproof_precision_name(r->overflow, name))
-                                : json_null());
-        json_object_set_new(o, "choices", count(r->choices));
-        json_object_set_new(o, "flips", count(r->flips));
-        json_object_set_new(o, "kib_a_token", number(r->kib));
+                            r->overflow != NULL ? json_string(precision_name(r->overflow, name))
+                                                : json_null());
+        json_object_set_new(o, "choices", count_json(r->choices));
+        json_object_set_new(o, "flips", count_json(r->flips));
+        json_object_set_new(o, "kib_a_token", number_json(r->kib));
         json_object_set_new(o, "points", points_json(r));
         json_object_set_new(o, "budget", r->n_parts > 0 ? budget_json(r) : json_null());
         json_array_append_new(results, o);

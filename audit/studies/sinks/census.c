@@ -21,45 +21,43 @@
 
 static const sinkproof_massive no_massive = {NAN, 0, 0, NAN, NAN, NAN, NAN};
 static const sinkproof_drain no_drain = {NAN, NAN, NAN};
-static const sinkproof_census_norm no_norm = {NAN, NAN};
+static const census_norm no_norm = {NAN, NAN};
 
-static double *unknown(size_t count) {
+static double *unknown_numbers(size_t count) {
     double *x = malloc(count * sizeof *x);
     for (size_t i = 0; x != NULL && i < count; i++) x[i] = NAN;
     return x;
 }
 
-static bool open_layer(sinkproof_census_layer *layer, const sinkproof_config *config, size_t l,
-                       size_t n) {
+static bool open_layer(census_layer *layer, const sinkproof_config *config, size_t l, size_t n) {
     static const sinkproof_span none = {NAN, NAN, NAN};
     size_t heads = config->n_heads, groups = config->n_kv_heads;
-    *layer = (sinkproof_census_layer){.window = config->sliding[l] ? config->window : 0,
-                                      .middle = no_massive,
-                                      .end = no_massive,
-                                      .attention = no_norm,
-                                      .experts = no_norm};
+    *layer = (census_layer){.window = config->sliding[l] ? config->window : 0,
+                            .middle = no_massive,
+                            .end = no_massive,
+                            .attention = no_norm,
+                            .experts = no_norm};
     layer->heads = calloc(heads, sizeof *layer->heads);
     layer->groups = calloc(groups, sizeof *layer->groups);
     layer->alpha_hk = calloc(heads * n, sizeof(double));
-    layer->sink_hi = unknown(heads * n);
-    layer->mass_hi = unknown(heads * n);
-    layer->intensity_i = unknown(n);
-    layer->share_i = unknown(n);
+    layer->sink_hi = unknown_numbers(heads * n);
+    layer->mass_hi = unknown_numbers(heads * n);
+    layer->intensity_i = unknown_numbers(n);
+    layer->share_i = unknown_numbers(n);
     if (layer->heads == NULL || layer->groups == NULL || layer->alpha_hk == NULL ||
         layer->sink_hi == NULL || layer->mass_hi == NULL || layer->intensity_i == NULL ||
         layer->share_i == NULL)
         return false;
     for (size_t h = 0; h < heads; h++)
-        layer->heads[h] = (sinkproof_census_head){
+        layer->heads[h] = (census_head){
             h / (heads / groups), none, none, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN}};
-    for (size_t g = 0; g < groups; g++)
-        layer->groups[g] = (sinkproof_census_group){no_drain, no_drain};
+    for (size_t g = 0; g < groups; g++) layer->groups[g] = (census_group){no_drain, no_drain};
     return true;
 }
 
-static bool open_census(sinkproof_census *census, const sinkproof_config *config, size_t n,
+static bool open_census(sink_census *census, const sinkproof_config *config, size_t n,
                         double epsilon) {
-    *census = (sinkproof_census){.config = config, .n = n, .epsilon = epsilon};
+    *census = (sink_census){.config = config, .n = n, .epsilon = epsilon};
     census->embedding = no_massive;
     census->last = no_norm;
     census->layers = calloc(config->n_layers, sizeof *census->layers);
@@ -69,9 +67,9 @@ static bool open_census(sinkproof_census *census, const sinkproof_config *config
     return good;
 }
 
-void sinkproof_census_free(sinkproof_census *census) {
+void sinkproof_census_free(sink_census *census) {
     for (size_t l = 0; census->layers != NULL && l < census->config->n_layers; l++) {
-        sinkproof_census_layer *layer = &census->layers[l];
+        census_layer *layer = &census->layers[l];
         free(layer->heads);
         free(layer->groups);
         free(layer->alpha_hk);
@@ -84,34 +82,34 @@ void sinkproof_census_free(sinkproof_census *census) {
     census->layers = NULL;
 }
 
-size_t sinkproof_census_known(const sinkproof_census *census) {
+size_t census_known_heads(const sink_census *census) {
     size_t known = 0;
     for (size_t l = 0; l < census->config->n_layers; l++)
-        if (census->layers[l].source != SINKPROOF_WEIGHTS_UNKNOWN) known += census->config->n_heads;
+        if (census->layers[l].source != WEIGHTS_UNKNOWN) known += census->config->n_heads;
     return known;
 }
 
 // The number that is compared with epsilon.
-static double mean_weight(const sinkproof_census *census, const sinkproof_census_layer *layer,
-                          size_t h, size_t k) {
-    const sinkproof_census_head *head = &layer->heads[h];
+static double mean_weight(const sink_census *census, const census_layer *layer, size_t h,
+                          size_t k) {
+    const census_head *head = &layer->heads[h];
     switch (k) {
-    case SINKPROOF_STAR:
+    case CENSUS_STAR:
         return head->star;
-    case SINKPROOF_STAR_PUBLISHED:
+    case CENSUS_STAR_PUBLISHED:
         return head->star_published;
-    case SINKPROOF_FIRST_SEEN:
+    case CENSUS_FIRST_SEEN:
         return head->first_seen;
     default:
         return layer->alpha_hk[h * census->n + k];
     }
 }
 
-size_t sinkproof_census_passing(const sinkproof_census *census, size_t k) {
+size_t census_passing_heads(const sink_census *census, size_t k) {
     size_t passing = 0;
     for (size_t l = 0; l < census->config->n_layers; l++) {
-        const sinkproof_census_layer *layer = &census->layers[l];
-        if (layer->source == SINKPROOF_WEIGHTS_UNKNOWN) continue;
+        const census_layer *layer = &census->layers[l];
+        if (layer->source == WEIGHTS_UNKNOWN) continue;
         for (size_t h = 0; h < census->config->n_heads; h++) {
             double alpha = mean_weight(census, layer, h, k);
             passing += sinkproof_metric_sinks(1, &alpha, census->epsilon);
@@ -123,10 +121,9 @@ size_t sinkproof_census_passing(const sinkproof_census *census, size_t k) {
 // ---- collecting --------------------------------------------------------------------------------
 
 // The points that a census keeps. It measures scores and norm outputs as they pass.
-static const sinkproof_trace_point wanted[] = {
-    SINKPROOF_TRACE_T0,   SINKPROOF_TRACE_A1,  SINKPROOF_TRACE_A2_V, SINKPROOF_TRACE_A4_Q,
-    SINKPROOF_TRACE_A4_K, SINKPROOF_TRACE_A9,  SINKPROOF_TRACE_A11,  SINKPROOF_TRACE_A13,
-    SINKPROOF_TRACE_M1,   SINKPROOF_TRACE_M12, SINKPROOF_TRACE_F1};
+static const sinkproof_trace_point wanted[] = {TRACE_T0,   TRACE_A1,  TRACE_A2_V, TRACE_A4_Q,
+                                               TRACE_A4_K, TRACE_A9,  TRACE_A11,  TRACE_A13,
+                                               TRACE_M1,   TRACE_M12, TRACE_F1};
 enum { WANTED = sizeof wanted / sizeof *wanted };
 
 static bool is_wanted(sinkproof_trace_point point) {
@@ -136,22 +133,22 @@ static bool is_wanted(sinkproof_trace_point point) {
 }
 
 // Whether the census or the caller takes the point.
-static bool is_taken(const sinkproof_collector *c, sinkproof_trace_point point) {
+static bool is_taken(const census_collector *c, sinkproof_trace_point point) {
     return is_wanted(point) || c->options->also[point];
 }
 
-static bool collector_new(sinkproof_collector *c, const sinkproof_model *model, size_t n,
-                          const sinkproof_census_options *options, sinkproof_census *census,
+static bool collector_new(census_collector *c, const sinkproof_model *model, size_t n,
+                          const sinkproof_census_options *options, sink_census *census,
                           sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
     size_t d = config->head_dim;
-    *c = (sinkproof_collector){.model = model,
-                               .config = config,
-                               .options = options,
-                               .census = census,
-                               .file = "the run",
-                               .good = true,
-                               .error = error};
+    *c = (census_collector){.model = model,
+                            .config = config,
+                            .options = options,
+                            .census = census,
+                            .file = "the run",
+                            .good = true,
+                            .error = error};
     c->q_nhd = malloc(n * config->n_heads * d * sizeof(double));
     c->o_nhd = malloc(n * config->n_heads * d * sizeof(double));
     c->k_ngd = malloc(n * config->n_kv_heads * d * sizeof(double));
@@ -161,13 +158,13 @@ static bool collector_new(sinkproof_collector *c, const sinkproof_model *model, 
                           sinkproof_counted(n, "token").text);
 }
 
-static void collector_free(sinkproof_collector *c) {
+static void collector_free(census_collector *c) {
     free(c->q_nhd);
     free(c->o_nhd);
     free(c->k_ngd);
 }
 
-static void give_up(sinkproof_collector *c, const char *what) {
+static void give_up(census_collector *c, const char *what) {
     if (c->good)
         sinkproof_fail(c->error, "no memory for %s of %s", what,
                        sinkproof_counted(c->census->n, "token").text);
@@ -175,7 +172,7 @@ static void give_up(sinkproof_collector *c, const char *what) {
 }
 
 // Whether an element belongs to a masked key, where an engine may hold anything.
-static bool is_hidden(const sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
+static bool is_hidden(const census_collector *c, sinkproof_trace_point point, size_t layer,
                       size_t at) {
     size_t n = c->census->n, query = at / n % n, key = at % n;
     return sinkproof_trace_point_is_before_mask(point) &&
@@ -183,7 +180,7 @@ static bool is_hidden(const sinkproof_collector *c, sinkproof_trace_point point,
 }
 
 // Refuses a number that is not finite: it would spoil a mean.
-static bool check_finite(sinkproof_collector *c, sinkproof_trace_point point, size_t layer,
+static bool check_finite(census_collector *c, sinkproof_trace_point point, size_t layer,
                          size_t head, size_t rank, const size_t *shape, const double *values) {
     size_t count = 1;
     char name[SINKPROOF_TRACE_NAME];
@@ -201,10 +198,10 @@ static bool check_finite(sinkproof_collector *c, sinkproof_trace_point point, si
     return false;
 }
 
-static void group_norms(sinkproof_collector *c, const double *x_ngd, bool keys) {
+static void group_norms(census_collector *c, const double *x_ngd, bool keys) {
     size_t groups = c->config->n_kv_heads, d = c->config->head_dim;
     for (size_t g = 0; g < groups; g++) {
-        sinkproof_census_group *group = &c->census->layers[c->layer].groups[g];
+        census_group *group = &c->census->layers[c->layer].groups[g];
         if (!sinkproof_metric_drain(c->census->n, d, groups * d, x_ngd + g * d,
                                     keys ? &group->keys : &group->values))
             give_up(c, "the norms");
@@ -213,7 +210,7 @@ static void group_norms(sinkproof_collector *c, const double *x_ngd, bool keys) 
 
 // Measures a state of the residual stream that is the input of norm number `norm` in the pass: two
 // in each layer, and the last.
-static void measure_state(sinkproof_collector *c, size_t norm, const double *x_nc,
+static void measure_state(census_collector *c, size_t norm, const double *x_nc,
                           sinkproof_massive *out) {
     size_t width = c->config->hidden;
     if (!sinkproof_metric_massive(c->census->n, width, x_nc, out)) {
@@ -225,8 +222,7 @@ static void measure_state(sinkproof_collector *c, size_t norm, const double *x_n
     c->spikes = sinkproof_metric_spikes(width, x_nc + out->position * width);
 }
 
-static void measure_norm(sinkproof_collector *c, size_t norm, const double *y_nc,
-                         sinkproof_census_norm *out) {
+static void measure_norm(census_collector *c, size_t norm, const double *y_nc, census_norm *out) {
     size_t width = c->config->hidden;
     if (c->spikes.n == 0 || c->spike_norm != norm) return; // its state was not shown
     out->before = c->spikes.share;
@@ -234,14 +230,13 @@ static void measure_norm(sinkproof_collector *c, size_t norm, const double *y_nc
 }
 
 // Measures what was kept of the current layer.
-static void close_layer(sinkproof_collector *c) {
-    sinkproof_census_layer *layer = &c->census->layers[c->layer];
-    bool directions = c->seen[SINKPROOF_TRACE_A4_Q] && c->seen[SINKPROOF_TRACE_A4_K];
-    if (directions && layer->source == SINKPROOF_WEIGHTS_UNKNOWN && !sinkproof_collect_computed(c))
+static void close_layer(census_collector *c) {
+    census_layer *layer = &c->census->layers[c->layer];
+    bool directions = c->seen[TRACE_A4_Q] && c->seen[TRACE_A4_K];
+    if (directions && layer->source == WEIGHTS_UNKNOWN && !collector_compute_weights(c))
         give_up(c, "the weights");
-    if (directions && !sinkproof_collect_cosines(c)) give_up(c, "the directions");
-    if (layer->source != SINKPROOF_WEIGHTS_UNKNOWN && !sinkproof_collect_outputs(c))
-        give_up(c, "the outputs");
+    if (directions && !collector_take_cosines(c)) give_up(c, "the directions");
+    if (layer->source != WEIGHTS_UNKNOWN && !collector_take_outputs(c)) give_up(c, "the outputs");
     if (c->good && c->options->layer_end != NULL)
         c->good = c->options->layer_end(c->options->also_context, c->layer, c->error);
     memset(c->seen, 0, sizeof c->seen);
@@ -251,50 +246,50 @@ static void close_layer(sinkproof_collector *c) {
 }
 
 // Closes the layers up to `layer`, also those that a trace does not contain.
-static void go_to_layer(sinkproof_collector *c, size_t layer) {
+static void go_to_layer(census_collector *c, size_t layer) {
     while (c->good && c->layer < layer) {
         close_layer(c);
         c->layer++;
     }
 }
 
-static void look(sinkproof_collector *c, sinkproof_trace_point point, size_t head,
-                 const double *values) {
-    sinkproof_census_layer *layer = &c->census->layers[c->layer];
+static void look_at_head(census_collector *c, sinkproof_trace_point point, size_t head,
+                         const double *values) {
+    census_layer *layer = &c->census->layers[c->layer];
     size_t n = c->census->n, heads = c->config->n_heads;
     size_t bytes_d = n * c->config->head_dim * sizeof(double);
     switch (point) {
-    case SINKPROOF_TRACE_T0:
+    case TRACE_T0:
         measure_state(c, 0, values, &c->census->embedding);
         break;
-    case SINKPROOF_TRACE_A1:
+    case TRACE_A1:
         measure_norm(c, 2 * c->layer, values, &layer->attention);
         break;
-    case SINKPROOF_TRACE_A2_V:
+    case TRACE_A2_V:
         group_norms(c, values, false);
         break;
-    case SINKPROOF_TRACE_A4_Q:
+    case TRACE_A4_Q:
         memcpy(c->q_nhd, values, heads * bytes_d);
         break;
-    case SINKPROOF_TRACE_A4_K:
+    case TRACE_A4_K:
         memcpy(c->k_ngd, values, c->config->n_kv_heads * bytes_d);
         group_norms(c, values, true);
         break;
-    case SINKPROOF_TRACE_A9:
+    case TRACE_A9:
         for (size_t h = 0; head == SIZE_MAX && h < heads; h++)
-            sinkproof_collect_shown(c, h, values + h * n * (n + 1));
-        if (head != SIZE_MAX) sinkproof_collect_shown(c, head, values);
+            collector_take_weights(c, h, values + h * n * (n + 1));
+        if (head != SIZE_MAX) collector_take_weights(c, head, values);
         break;
-    case SINKPROOF_TRACE_A11:
+    case TRACE_A11:
         memcpy(c->o_nhd, values, heads * bytes_d);
         break;
-    case SINKPROOF_TRACE_A13:
+    case TRACE_A13:
         measure_state(c, 2 * c->layer + 1, values, &layer->middle);
         break;
-    case SINKPROOF_TRACE_M1:
+    case TRACE_M1:
         measure_norm(c, 2 * c->layer + 1, values, &layer->experts);
         break;
-    case SINKPROOF_TRACE_M12:
+    case TRACE_M12:
         measure_state(c, 2 * c->layer + 2, values, &layer->end);
         break;
     default:
@@ -305,7 +300,7 @@ static void look(sinkproof_collector *c, sinkproof_trace_point point, size_t hea
 
 // A whole point of all n tokens, or one head of a point of heads by queries (head SIZE_MAX: all of
 // them).
-static void collect(sinkproof_collector *c, sinkproof_trace_point point, size_t layer, size_t head,
+static void collect(census_collector *c, sinkproof_trace_point point, size_t layer, size_t head,
                     const double *values) {
     const sinkproof_census_options *options = c->options;
     size_t shape[SINKPROOF_MAX_RANK];
@@ -314,23 +309,23 @@ static void collect(sinkproof_collector *c, sinkproof_trace_point point, size_t 
     if (head != SIZE_MAX) shape[0] = 1;
     if (!check_finite(c, point, layer, head, rank, shape, values)) return;
     if (sinkproof_trace_point_is_layered(point)) go_to_layer(c, layer);
-    if (point == SINKPROOF_TRACE_F1) go_to_layer(c, c->config->n_layers - 1);
+    if (point == TRACE_F1) go_to_layer(c, c->config->n_layers - 1);
     c->seen[point] = c->ever[point] = true;
-    if (c->good && is_wanted(point)) look(c, point, head, values);
+    if (c->good && is_wanted(point)) look_at_head(c, point, head, values);
     if (c->good && options->also[point])
         c->good = options->point(options->also_context, point, layer, head, values, c->error);
 }
 
 // All points are through: what waits is measured, what nobody showed is named.
-static bool finish(sinkproof_collector *c) {
+static bool finish(census_collector *c) {
     size_t used = 0;
     char *missing = c->census->missing;
     go_to_layer(c, c->config->n_layers - 1);
     if (c->good) close_layer(c);
     for (size_t w = 0; w < WANTED; w++) {
         // Weights that are not shown are computed: A9 is missing only if A4 is too.
-        bool computed = c->ever[SINKPROOF_TRACE_A4_Q] && c->ever[SINKPROOF_TRACE_A4_K];
-        if (c->ever[wanted[w]] || (wanted[w] == SINKPROOF_TRACE_A9 && computed)) continue;
+        bool computed = c->ever[TRACE_A4_Q] && c->ever[TRACE_A4_K];
+        if (c->ever[wanted[w]] || (wanted[w] == TRACE_A9 && computed)) continue;
         used += (size_t)snprintf(missing + used, sizeof c->census->missing - used, "%s%s",
                                  used > 0 ? ", " : "", sinkproof_trace_point_name(wanted[w]));
     }
@@ -339,8 +334,8 @@ static bool finish(sinkproof_collector *c) {
 
 // ---- a run, a trace ----------------------------------------------------------------------------
 
-static void see(void *context, const char *name, size_t rank, const size_t *shape,
-                const double *values) {
+static void see_point(void *context, const char *name, size_t rank, const size_t *shape,
+                      const double *values) {
     sinkproof_trace_point point;
     size_t layer;
     (void)rank;
@@ -351,9 +346,9 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
 
 bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
                           const int32_t *tokens_n, const sinkproof_census_options *options,
-                          sinkproof_census *census, sinkproof_error *error) {
-    sinkproof_collector c;
-    sinkproof_observer observer = {.see = see, .context = &c, .no_logits = true};
+                          sink_census *census, sinkproof_error *error) {
+    census_collector c;
+    sinkproof_observer observer = {.see = see_point, .context = &c, .no_logits = true};
     bool good = collector_new(&c, model, n, options, census, error) &&
                 sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) && finish(&c);
     collector_free(&c);
@@ -361,7 +356,7 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
 }
 
 // Collects one point of a trace, or one head of it, in the order of the forward pass.
-static bool collect_tensor(sinkproof_collector *c, const sinkproof_trace *trace,
+static bool collect_tensor(census_collector *c, const sinkproof_trace *trace,
                            sinkproof_trace_point point, size_t layer) {
     const sinkproof_tensor *tensor =
         is_taken(c, point) ? sinkproof_trace_find(trace, point, layer) : NULL;
@@ -381,18 +376,18 @@ static bool collect_tensor(sinkproof_collector *c, const sinkproof_trace *trace,
 }
 
 bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace *trace,
-                            const sinkproof_census_options *options, sinkproof_census *census,
+                            const sinkproof_census_options *options, sink_census *census,
                             sinkproof_error *error) {
-    sinkproof_collector c;
+    census_collector c;
     size_t n = sinkproof_trace_length(trace);
     bool good = collector_new(&c, model, n, options, census, error);
     c.file = sinkproof_trace_path(trace);
-    good = good && collect_tensor(&c, trace, SINKPROOF_TRACE_T0, 0);
+    good = good && collect_tensor(&c, trace, TRACE_T0, 0);
     for (size_t l = 0; good && l < c.config->n_layers; l++)
-        for (int p = 0; good && p < SINKPROOF_TRACE_POINTS; p++)
+        for (int p = 0; good && p < TRACE_POINTS; p++)
             if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
                 good = collect_tensor(&c, trace, (sinkproof_trace_point)p, l);
-    good = good && collect_tensor(&c, trace, SINKPROOF_TRACE_F1, 0) && finish(&c);
+    good = good && collect_tensor(&c, trace, TRACE_F1, 0) && finish(&c);
     collector_free(&c);
     return good;
 }

@@ -17,7 +17,7 @@
 #include "ref/metrics.h"
 
 // A query head.
-typedef struct sinkproof_census_head {
+typedef struct census_head {
     size_t group;        // its key/value head
     sinkproof_span sink; // alpha_s over the rows
     sinkproof_span mass; // the sum of the keys' weights over the rows
@@ -30,46 +30,46 @@ typedef struct sinkproof_census_head {
     double output;     // |o W^O|, mean over the rows
     double share;      // intensity over output, row by row, then the mean; may exceed 1
     sinkproof_geometry cosines;
-} sinkproof_census_head;
+} census_head;
 
 // A key/value head.
-typedef struct sinkproof_census_group {
+typedef struct census_group {
     sinkproof_drain values, keys; // keys as cached: rotated
-} sinkproof_census_group;
+} census_group;
 
 // A state before and after a norm, at the token with the largest activation.
-typedef struct sinkproof_census_norm {
+typedef struct census_norm {
     double before, after; // share of that state's SINKPROOF_SPIKES spikes in the squared norm
-} sinkproof_census_norm;
+} census_norm;
 
 // The source of a layer's weights.
-typedef enum sinkproof_census_source {
-    SINKPROOF_WEIGHTS_UNKNOWN, // neither A9 nor A4
-    SINKPROOF_WEIGHTS_SHOWN,   // A9
-    SINKPROOF_WEIGHTS_COMPUTED // from A4
-} sinkproof_census_source;
+typedef enum census_source {
+    WEIGHTS_UNKNOWN, // neither A9 nor A4
+    WEIGHTS_SHOWN,   // A9
+    WEIGHTS_COMPUTED // from A4
+} census_source;
 
-typedef struct sinkproof_census_layer {
+typedef struct census_layer {
     size_t window; // 0: a query sees all keys up to itself
-    sinkproof_census_source source;
-    sinkproof_census_head *heads;             // [n_heads]
-    sinkproof_census_group *groups;           // [n_kv_heads]
-    double *alpha_hk;                         // [n_heads, n] alpha_k of every key
-    double *sink_hi, *mass_hi;                // [n_heads, n] for every row
-    double *intensity_i, *share_i;            // [n] means over the heads
-    sinkproof_massive middle, end;            // A13, M12
-    sinkproof_census_norm attention, experts; // A1, M1
-} sinkproof_census_layer;
+    census_source source;
+    census_head *heads;             // [n_heads]
+    census_group *groups;           // [n_kv_heads]
+    double *alpha_hk;               // [n_heads, n] alpha_k of every key
+    double *sink_hi, *mass_hi;      // [n_heads, n] for every row
+    double *intensity_i, *share_i;  // [n] means over the heads
+    sinkproof_massive middle, end;  // A13, M12
+    census_norm attention, experts; // A1, M1
+} census_layer;
 
-typedef struct sinkproof_census {
+typedef struct sink_census {
     const sinkproof_config *config; // the model's
     size_t n;                       // T: tokens
     double epsilon;
-    sinkproof_massive embedding;    // T0
-    sinkproof_census_norm last;     // F1
-    sinkproof_census_layer *layers; // [config->n_layers]
+    sinkproof_massive embedding; // T0
+    census_norm last;            // F1
+    census_layer *layers;        // [config->n_layers]
     char missing[256]; // points that a measure needs and that no layer had: "A11, F1"; or ""
-} sinkproof_census;
+} sink_census;
 
 // Rows of one head's map as they pass: alpha_ij [rows, stride] of the keys `from` to from + keys -
 // 1 and the queries from `first` on, with the sink's weights separately in sink_i. A row's keys end
@@ -87,7 +87,7 @@ typedef struct sinkproof_census_options {
     // Points that the caller also receives as they pass, in the order of the forward pass, those of
     // a layer before its end: whole, or one head of a point of heads by queries (head SIZE_MAX: all
     // heads). Returning false, with a sentence in *error, ends the census. May be NULL.
-    bool also[SINKPROOF_TRACE_POINTS];
+    bool also[TRACE_POINTS];
     bool (*point)(void *context, sinkproof_trace_point point, size_t layer, size_t head,
                   const double *values, sinkproof_error *error);
     bool (*layer_end)(void *context, size_t layer, sinkproof_error *error);
@@ -100,20 +100,20 @@ typedef struct sinkproof_census_options {
 // finite is an error that names its point.
 bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
                           const int32_t *tokens_n, const sinkproof_census_options *options,
-                          sinkproof_census *census, sinkproof_error *error);
+                          sink_census *census, sinkproof_error *error);
 // Measures a trace of any engine and with any points.
 bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace *trace,
-                            const sinkproof_census_options *options, sinkproof_census *census,
+                            const sinkproof_census_options *options, sink_census *census,
                             sinkproof_error *error);
-void sinkproof_census_free(sinkproof_census *census);
+void sinkproof_census_free(sink_census *census);
 
 // Counts over all layers and heads those that pass at key k, among the heads with known weights. k
-// is SINKPROOF_STAR for the sink's column, SINKPROOF_STAR_PUBLISHED for the sink with a row of its
-// own, SINKPROOF_FIRST_SEEN for key 1 over the rows that see it.
-#define SINKPROOF_STAR           ((size_t)-1)
-#define SINKPROOF_STAR_PUBLISHED ((size_t)-2)
-#define SINKPROOF_FIRST_SEEN     ((size_t)-3)
-size_t sinkproof_census_passing(const sinkproof_census *census, size_t k);
-size_t sinkproof_census_known(const sinkproof_census *census);
+// is CENSUS_STAR for the sink's column, CENSUS_STAR_PUBLISHED for the sink with a row of its
+// own, CENSUS_FIRST_SEEN for key 1 over the rows that see it.
+#define CENSUS_STAR           ((size_t)-1)
+#define CENSUS_STAR_PUBLISHED ((size_t)-2)
+#define CENSUS_FIRST_SEEN     ((size_t)-3)
+size_t census_passing_heads(const sink_census *census, size_t k);
+size_t census_known_heads(const sink_census *census);
 
 #endif

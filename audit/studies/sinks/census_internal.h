@@ -8,15 +8,15 @@
 
 #include "audit/studies/sinks/census.h"
 
-typedef struct sinkproof_collector {
+typedef struct census_collector {
     const sinkproof_model *model;
     const sinkproof_config *config;
     const sinkproof_census_options *options;
-    sinkproof_census *census;
-    const char *file;                  // source of the points, for errors
-    size_t layer;                      // current layer
-    bool seen[SINKPROOF_TRACE_POINTS]; // seen in it, and in any layer so far:
-    bool ever[SINKPROOF_TRACE_POINTS];
+    sink_census *census;
+    const char *file;        // source of the points, for errors
+    size_t layer;            // current layer
+    bool seen[TRACE_POINTS]; // seen in it, and in any layer so far:
+    bool ever[TRACE_POINTS];
     // Of the current layer: rotated queries, rotated keys, and the output of attention, with the
     // heads of a token adjacent.
     double *q_nhd, *k_ngd, *o_nhd;
@@ -24,14 +24,14 @@ typedef struct sinkproof_collector {
     sinkproof_spikes spikes;
     bool good; // false: see error
     sinkproof_error *error;
-} sinkproof_collector;
+} census_collector;
 
 // census_weights.c: a head's rows of weights into its metrics. Of A9: [n, n + 1], the sink last.
-void sinkproof_collect_shown(sinkproof_collector *c, size_t head, const double *alpha_ij);
+void collector_take_weights(census_collector *c, size_t head, const double *alpha_ij);
 // Every head of the current layer from queries, keys and sinks. Returns false if memory runs out.
-bool sinkproof_collect_computed(sinkproof_collector *c);
+bool collector_compute_weights(census_collector *c);
 // Value biases and outputs through W^O, and directions. Return false if memory runs out.
-bool sinkproof_collect_outputs(sinkproof_collector *c);
-bool sinkproof_collect_cosines(sinkproof_collector *c);
+bool collector_take_outputs(census_collector *c);
+bool collector_take_cosines(census_collector *c);
 
 #endif

@@ -11,28 +11,28 @@
 
 enum { FIRST_KEYS = 10 }; // as many as the published code prints
 
-static void put(json_t *o, const char *name, double x) {
+static void put_number(json_t *o, const char *name, double x) {
     json_object_set_new(o, name, part_number(x));
 }
 
-static json_t *numbers(size_t n, const double *x_i) {
+static json_t *numbers_json(size_t n, const double *x_i) {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) json_array_append_new(list, part_number(x_i[i]));
     return list;
 }
 
-static json_t *share(size_t part, size_t whole) {
+static json_t *share_json(size_t part, size_t whole) {
     return part_number(sinkproof_metric_share(part, whole));
 }
 
-const size_t sinkproof_census_shares[SINKPROOF_SHARES] = {0, SINKPROOF_FIRST_SEEN, SINKPROOF_STAR,
-                                                          SINKPROOF_STAR_PUBLISHED};
+const size_t census_shares[CENSUS_SHARES] = {0, CENSUS_FIRST_SEEN, CENSUS_STAR,
+                                             CENSUS_STAR_PUBLISHED};
 
 // All shares but the first, which an input lists with its first keys.
 static void put_shares(json_t *o, const size_t *passing, size_t known) {
-    json_object_set_new(o, "sink_1_seen", share(passing[1], known));
-    json_object_set_new(o, "sink_star", share(passing[2], known));
-    json_object_set_new(o, "sink_star_published", share(passing[3], known));
+    json_object_set_new(o, "sink_1_seen", share_json(passing[1], known));
+    json_object_set_new(o, "sink_star", share_json(passing[2], known));
+    json_object_set_new(o, "sink_star_published", share_json(passing[3], known));
 }
 
 // ---- inputs of a kind --------------------------------------------------------------------------
@@ -46,27 +46,27 @@ static const char *kind_name(const sinkproof_sinks_job *job, size_t input) {
                                               : "ids";
 }
 
-sinkproof_census_kind sinkproof_census_kind_of(const sinkproof_sinks_job *job, size_t input) {
-    sinkproof_census_kind kind = {.n = job->inputs[input].n, .first = job->n_inputs};
+census_kind census_input_kind(const sinkproof_sinks_job *job, size_t input) {
+    census_kind kind = {.n = job->inputs[input].n, .first = job->n_inputs};
     snprintf(kind.name, sizeof kind.name, "%s", kind_name(job, input));
     for (size_t i = 0; i < job->n_inputs; i++) {
-        const sinkproof_census *c = &job->inputs[i].census;
+        const sink_census *c = &job->inputs[i].census;
         if (c->n != kind.n || strcmp(kind_name(job, i), kind.name) != 0) continue;
         if (i < kind.first) kind.first = i;
         kind.sequences++;
-        kind.known += sinkproof_census_known(c);
-        for (size_t s = 0; s < SINKPROOF_SHARES; s++)
-            kind.passing[s] += sinkproof_census_passing(c, sinkproof_census_shares[s]);
+        kind.known += census_known_heads(c);
+        for (size_t s = 0; s < CENSUS_SHARES; s++)
+            kind.passing[s] += census_passing_heads(c, census_shares[s]);
     }
     return kind;
 }
 
-static json_t *kind_json(const sinkproof_census_kind *kind, double epsilon) {
+static json_t *kind_json(const census_kind *kind, double epsilon) {
     json_t *o =
         json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "kind", kind->name, "label", "estimated",
                   "tokens", (json_int_t)kind->n, "sequences", (json_int_t)kind->sequences,
                   "epsilon", epsilon, "heads", (json_int_t)kind->known);
-    json_object_set_new(o, "sink_1", share(kind->passing[0], kind->known));
+    json_object_set_new(o, "sink_1", share_json(kind->passing[0], kind->known));
     put_shares(o, kind->passing, kind->known);
     return o;
 }
@@ -75,64 +75,64 @@ static json_t *kind_json(const sinkproof_census_kind *kind, double epsilon) {
 
 static json_t *span_json(const sinkproof_span *span) {
     json_t *o = json_object();
-    put(o, "mean", span->mean);
-    put(o, "least", span->least);
-    put(o, "most", span->most);
+    put_number(o, "mean", span->mean);
+    put_number(o, "least", span->least);
+    put_number(o, "most", span->most);
     return o;
 }
 
 static json_t *drain_json(const sinkproof_drain *drain) {
     json_t *o = json_object();
-    put(o, "first", drain->first);
-    put(o, "mean", drain->mean);
-    put(o, "median", drain->median);
+    put_number(o, "first", drain->first);
+    put_number(o, "mean", drain->mean);
+    put_number(o, "median", drain->median);
     return o;
 }
 
 static json_t *massive_json(const sinkproof_massive *m) {
     if (isnan(m->largest)) return json_null();
     json_t *o = json_object();
-    put(o, "largest", m->largest);
+    put_number(o, "largest", m->largest);
     json_object_set_new(o, "token", part_count(m->position));
     json_object_set_new(o, "coordinate", part_count(m->coordinate));
-    put(o, "median", m->median);
-    put(o, "ratio", m->ratio);
-    put(o, "first_norm", m->first);
-    put(o, "other_norm", m->others);
+    put_number(o, "median", m->median);
+    put_number(o, "ratio", m->ratio);
+    put_number(o, "first_norm", m->first);
+    put_number(o, "other_norm", m->others);
     return o;
 }
 
-static json_t *norm_json(const sinkproof_census_norm *norm) {
+static json_t *norm_json(const census_norm *norm) {
     json_t *o = json_object();
-    put(o, "before", norm->before);
-    put(o, "after", norm->after);
+    put_number(o, "before", norm->before);
+    put_number(o, "after", norm->after);
     return o;
 }
 
-static json_t *head_json(const sinkproof_census *c, const sinkproof_census_layer *layer, size_t h) {
-    const sinkproof_census_head *head = &layer->heads[h];
+static json_t *head_json(const sink_census *c, const census_layer *layer, size_t h) {
+    const census_head *head = &layer->heads[h];
     size_t keys = c->n < FIRST_KEYS ? c->n : FIRST_KEYS;
-    bool known = layer->source != SINKPROOF_WEIGHTS_UNKNOWN;
+    bool known = layer->source != WEIGHTS_UNKNOWN;
     json_t *o = json_object();
     json_object_set_new(o, "group", part_count(head->group));
     json_object_set_new(o, "sink", span_json(&head->sink));
     json_object_set_new(o, "mass", span_json(&head->mass));
     json_object_set_new(o, "alpha",
-                        known ? numbers(keys, layer->alpha_hk + h * c->n) : json_null());
-    put(o, "alpha_1_seen", head->first_seen);
-    put(o, "alpha_star", head->star);
-    put(o, "alpha_star_published", head->star_published);
-    put(o, "bias", head->bias);
-    put(o, "intensity", head->intensity);
-    put(o, "output", head->output);
-    put(o, "share", head->share);
-    put(o, "cosine_1", head->cosines.first);
-    put(o, "cosine_others", head->cosines.others);
+                        known ? numbers_json(keys, layer->alpha_hk + h * c->n) : json_null());
+    put_number(o, "alpha_1_seen", head->first_seen);
+    put_number(o, "alpha_star", head->star);
+    put_number(o, "alpha_star_published", head->star_published);
+    put_number(o, "bias", head->bias);
+    put_number(o, "intensity", head->intensity);
+    put_number(o, "output", head->output);
+    put_number(o, "share", head->share);
+    put_number(o, "cosine_1", head->cosines.first);
+    put_number(o, "cosine_others", head->cosines.others);
     return o;
 }
 
 // The means over the heads, for each row.
-static json_t *by_position(const sinkproof_census *c, const double *x_hi) {
+static json_t *by_position(const sink_census *c, const double *x_hi) {
     json_t *list = json_array();
     for (size_t i = 0; i < c->n; i++) {
         double sum = 0;
@@ -142,9 +142,9 @@ static json_t *by_position(const sinkproof_census *c, const double *x_hi) {
     return list;
 }
 
-static json_t *layer_json(const sinkproof_census *c, size_t l) {
+static json_t *layer_json(const sink_census *c, size_t l) {
     static const char *const sources[] = {"unknown", "A9", "A4"};
-    const sinkproof_census_layer *layer = &c->layers[l];
+    const census_layer *layer = &c->layers[l];
     json_t *o = json_object(), *heads = json_array(), *values = json_array(), *keys = json_array();
     for (size_t h = 0; h < c->config->n_heads; h++)
         json_array_append_new(heads, head_json(c, layer, h));
@@ -160,8 +160,8 @@ static json_t *layer_json(const sinkproof_census *c, size_t l) {
     json_object_set_new(o, "keys", keys);
     json_object_set_new(o, "sink_by_position", by_position(c, layer->sink_hi));
     json_object_set_new(o, "mass_by_position", by_position(c, layer->mass_hi));
-    json_object_set_new(o, "intensity_by_position", numbers(c->n, layer->intensity_i));
-    json_object_set_new(o, "share_by_position", numbers(c->n, layer->share_i));
+    json_object_set_new(o, "intensity_by_position", numbers_json(c->n, layer->intensity_i));
+    json_object_set_new(o, "share_by_position", numbers_json(c->n, layer->share_i));
     json_object_set_new(o, "A13", massive_json(&layer->middle));
     json_object_set_new(o, "M12", massive_json(&layer->end));
     json_object_set_new(o, "A1", norm_json(&layer->attention));
@@ -172,20 +172,20 @@ static json_t *layer_json(const sinkproof_census *c, size_t l) {
 // ---- an input ----------------------------------------------------------------------------------
 
 static json_t *input_json(const sinkproof_sinks_input *input) {
-    const sinkproof_census *c = &input->census;
-    size_t known = sinkproof_census_known(c), passing[SINKPROOF_SHARES];
-    for (size_t s = 0; s < SINKPROOF_SHARES; s++)
-        passing[s] = sinkproof_census_passing(c, sinkproof_census_shares[s]);
+    const sink_census *c = &input->census;
+    size_t known = census_known_heads(c), passing[CENSUS_SHARES];
+    for (size_t s = 0; s < CENSUS_SHARES; s++)
+        passing[s] = census_passing_heads(c, census_shares[s]);
     json_t *o = json_object(), *first = json_array(), *layers = json_array();
     for (size_t k = 0; k < c->n && k < FIRST_KEYS; k++)
-        json_array_append_new(first, share(sinkproof_census_passing(c, k), known));
+        json_array_append_new(first, share_json(census_passing_heads(c, k), known));
     for (size_t l = 0; l < c->config->n_layers; l++)
         json_array_append_new(layers, layer_json(c, l));
     json_object_set_new(o, "input", json_string(input->text));
     json_object_set_new(o, "label", json_string("estimated"));
     json_object_set_new(o, "tokens", part_count(c->n));
-    put(o, "epsilon", c->epsilon);
-    put(o, "uniform", sinkproof_metric_uniform(c->n));
+    put_number(o, "epsilon", c->epsilon);
+    put_number(o, "uniform", sinkproof_metric_uniform(c->n));
     json_object_set_new(o, "heads", part_count(known));
     json_object_set_new(o, "sink", first);
     put_shares(o, passing, known);
@@ -196,12 +196,12 @@ static json_t *input_json(const sinkproof_sinks_input *input) {
     return o;
 }
 
-void sinkproof_census_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
+void census_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
     (void)state;
     for (size_t i = 0; i < job->n_inputs; i++)
         json_array_append_new(results, input_json(&job->inputs[i]));
     for (size_t i = 0; i < job->n_inputs; i++) {
-        sinkproof_census_kind kind = sinkproof_census_kind_of(job, i);
+        census_kind kind = census_input_kind(job, i);
         if (kind.first == i && kind.sequences > 1)
             json_array_append_new(results, kind_json(&kind, job->epsilon));
     }

@@ -10,16 +10,16 @@
 
 // Inputs of one kind and one T: "random" in "random:64,seed=3". Their heads are counted together;
 // each sequence is compared with the threshold separately.
-enum { SINKPROOF_SHARES = 4 };
-extern const size_t sinkproof_census_shares[SINKPROOF_SHARES]; // k: 0, seen, star, published
-typedef struct sinkproof_census_kind {
-    char name[16];                    // "random", "repeat", "files" or "ids"
-    size_t n, first;                  // T; the first input of the kind
-    size_t sequences, known;          // number of inputs, and of heads with known weights in them
-    size_t passing[SINKPROOF_SHARES]; // number of those heads that pass
-} sinkproof_census_kind;
-sinkproof_census_kind sinkproof_census_kind_of(const sinkproof_sinks_job *job, size_t input);
+enum { CENSUS_SHARES = 4 };
+extern const size_t census_shares[CENSUS_SHARES]; // k: 0, seen, star, published
+typedef struct census_kind {
+    char name[16];                 // "random", "repeat", "files" or "ids"
+    size_t n, first;               // T; the first input of the kind
+    size_t sequences, known;       // number of inputs, and of heads with known weights in them
+    size_t passing[CENSUS_SHARES]; // number of those heads that pass
+} census_kind;
+census_kind census_input_kind(const sinkproof_sinks_job *job, size_t input);
 
-void sinkproof_census_json(const void *state, const sinkproof_sinks_job *job, json_t *results);
+void census_json(const void *state, const sinkproof_sinks_job *job, json_t *results);
 
 #endif

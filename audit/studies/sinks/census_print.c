@@ -15,7 +15,7 @@
 enum { SHOWN = 60 }; // characters of an input's text
 
 // A quotient of two integers in percent, or a dash.
-static part_cell percent(size_t part, size_t whole) {
+static part_cell percent_cell(size_t part, size_t whole) {
     part_cell c = {"-"};
     if (whole > 0)
         snprintf(c.text, sizeof c.text, "%.23s",
@@ -27,8 +27,8 @@ static part_cell percent(size_t part, size_t whole) {
 
 static void print_share(FILE *out, const char *name, size_t n, size_t known, const size_t *passing,
                         size_t sequences) {
-    part_cell shares[SINKPROOF_SHARES];
-    for (size_t s = 0; s < SINKPROOF_SHARES; s++) shares[s] = percent(passing[s], known);
+    part_cell shares[CENSUS_SHARES];
+    for (size_t s = 0; s < CENSUS_SHARES; s++) shares[s] = percent_cell(passing[s], known);
     fprintf(out, "%-34.34s %6zu %6zu %9s %9s %9s %19s\n", name, n, sequences, shares[0].text,
             shares[1].text, shares[2].text, shares[3].text);
 }
@@ -37,14 +37,14 @@ static void print_inputs(FILE *out, const sinkproof_sinks_job *job) {
     fprintf(out, "%-34s %6s %6s %9s %9s %9s %19s\n", "input", "T", "runs", "Sink_1", "seen",
             "Sink_*", "Sink_* as published");
     for (size_t i = 0; i < job->n_inputs; i++) {
-        const sinkproof_census *c = &job->inputs[i].census;
-        size_t passing[SINKPROOF_SHARES];
-        for (size_t s = 0; s < SINKPROOF_SHARES; s++)
-            passing[s] = sinkproof_census_passing(c, sinkproof_census_shares[s]);
-        print_share(out, job->inputs[i].text, c->n, sinkproof_census_known(c), passing, 1);
+        const sink_census *c = &job->inputs[i].census;
+        size_t passing[CENSUS_SHARES];
+        for (size_t s = 0; s < CENSUS_SHARES; s++)
+            passing[s] = census_passing_heads(c, census_shares[s]);
+        print_share(out, job->inputs[i].text, c->n, census_known_heads(c), passing, 1);
     }
     for (size_t i = 0; i < job->n_inputs; i++) {
-        sinkproof_census_kind kind = sinkproof_census_kind_of(job, i);
+        census_kind kind = census_input_kind(job, i);
         if (kind.first != i || kind.sequences < 2) continue;
         char name[64];
         snprintf(name, sizeof name, "all of %s", kind.name);
@@ -95,18 +95,17 @@ static void print_trap(FILE *out, const sinkproof_sinks_job *job) {
 // ---- layers ------------------------------------------------------------------------------------
 
 // The mean over a layer's heads of the member at `offset`.
-static double over_heads(const sinkproof_census *c, const sinkproof_census_layer *layer,
-                         size_t offset) {
+static double over_heads(const sink_census *c, const census_layer *layer, size_t offset) {
     double sum = 0;
     for (size_t h = 0; h < c->config->n_heads; h++)
         sum += *(const double *)(const void *)((const char *)&layer->heads[h] + offset);
     return sum / (double)c->config->n_heads;
 }
-#define OVER(c, layer, member) over_heads(c, layer, offsetof(sinkproof_census_head, member))
+#define OVER(c, layer, member) over_heads(c, layer, offsetof(census_head, member))
 
 // The smallest (sign -1) or the largest (1) of the heads' numbers; NaN if one is NaN.
-static double end_of_heads(const sinkproof_census *c, const sinkproof_census_layer *layer,
-                           double sign, size_t offset) {
+static double heads_extreme(const sink_census *c, const census_layer *layer, double sign,
+                            size_t offset) {
     double end = -INFINITY;
     for (size_t h = 0; h < c->config->n_heads; h++) {
         double x = *(const double *)(const void *)((const char *)&layer->heads[h] + offset);
@@ -115,8 +114,7 @@ static double end_of_heads(const sinkproof_census *c, const sinkproof_census_lay
     }
     return sign * end;
 }
-#define END_OF(c, layer, sign, member)                                                             \
-    end_of_heads(c, layer, sign, offsetof(sinkproof_census_head, member))
+#define END_OF(c, layer, sign, member) heads_extreme(c, layer, sign, offsetof(census_head, member))
 
 static void print_weight_row(FILE *out, const char *name, const char *keys, const double *x) {
     fprintf(
@@ -126,7 +124,7 @@ static void print_weight_row(FILE *out, const char *name, const char *keys, cons
         part_text("%.4f", x[6]).text, part_text("%.3g", x[7]).text, part_text("%.3g", x[8]).text);
 }
 
-static void print_head(FILE *out, const sinkproof_census_head *head, size_t h) {
+static void print_head(FILE *out, const census_head *head, size_t h) {
     char name[24];
     snprintf(name, sizeof name, "  .%zu", h);
     print_weight_row(out, name, "",
@@ -135,13 +133,13 @@ static void print_head(FILE *out, const sinkproof_census_head *head, size_t h) {
                                 head->share});
 }
 
-static void print_weights(FILE *out, const sinkproof_census *c, bool every_head) {
+static void print_weights(FILE *out, const sink_census *c, bool every_head) {
     fprintf(out, "\n%-7s %6s %23s %8s %26s %19s\n%-7s %6s %7s %7s %7s %8s %8s %8s %8s %9s %9s\n",
             "weights", "", "alpha_s of the sink", "mass of", "alpha_1 of the first key",
             "value bias behind W_O", "layer", "keys", "mean", "least", "most", "keys", "mean",
             "most", "seen", "length", "share");
     for (size_t l = 0; l < c->config->n_layers; l++) {
-        const sinkproof_census_layer *layer = &c->layers[l];
+        const census_layer *layer = &c->layers[l];
         char name[24], keys[24] = "all";
         snprintf(name, sizeof name, "%zu", l);
         if (layer->window > 0) snprintf(keys, sizeof keys, "%zu", layer->window);
@@ -156,8 +154,7 @@ static void print_weights(FILE *out, const sinkproof_census *c, bool every_head)
     }
 }
 
-static double drain_ratio(const sinkproof_census *c, const sinkproof_census_layer *layer,
-                          bool keys) {
+static double drain_ratio(const sink_census *c, const census_layer *layer, bool keys) {
     double sum = 0;
     for (size_t g = 0; g < c->config->n_kv_heads; g++) {
         const sinkproof_drain *drain = keys ? &layer->groups[g].keys : &layer->groups[g].values;
@@ -167,7 +164,7 @@ static double drain_ratio(const sinkproof_census *c, const sinkproof_census_laye
 }
 
 static void print_state_row(FILE *out, const char *name, const char *ratios,
-                            const sinkproof_massive *m, const sinkproof_census_norm *norm) {
+                            const sinkproof_massive *m, const census_norm *norm) {
     char at[48] = "-";
     if (!isnan(m->largest)) snprintf(at, sizeof at, "%zu, %zu", m->position, m->coordinate);
     fprintf(out, "%-7s %s %8s %11s %8s %9s %8s %8s\n", name, ratios,
@@ -176,7 +173,7 @@ static void print_state_row(FILE *out, const char *name, const char *ratios,
             part_text("%.4f", norm->after).text);
 }
 
-static void print_states(FILE *out, const sinkproof_census *c) {
+static void print_states(FILE *out, const sink_census *c) {
     static const char none[] = "                                  ";
     fprintf(out, "\n%-7s %15s %18s %39s %17s\n%-7s %7s %7s %8s %9s %8s %11s %8s %9s %8s %8s\n",
             "states", "first / median", "mean cosine with", "largest activation of the stream",
@@ -184,8 +181,8 @@ static void print_states(FILE *out, const sinkproof_census *c) {
             "/median", "|x_1|/|x|", "before", "in norm");
     print_state_row(out, "T0", none, &c->embedding, &c->layers[0].attention);
     for (size_t l = 0; l < c->config->n_layers; l++) {
-        const sinkproof_census_layer *layer = &c->layers[l];
-        const sinkproof_census_norm *next =
+        const census_layer *layer = &c->layers[l];
+        const census_norm *next =
             l + 1 < c->config->n_layers ? &c->layers[l + 1].attention : &c->last;
         char name[24], ratios[128];
         snprintf(name, sizeof name, "%zu", l);
@@ -198,12 +195,12 @@ static void print_states(FILE *out, const sinkproof_census *c) {
     }
 }
 
-static void print_notes(FILE *out, const sinkproof_census *c) {
+static void print_notes(FILE *out, const sink_census *c) {
     size_t computed = 0, shown = 0;
     double bias = 0;
     for (size_t l = 0; l < c->config->n_layers; l++) {
-        computed += c->layers[l].source == SINKPROOF_WEIGHTS_COMPUTED;
-        shown += c->layers[l].source == SINKPROOF_WEIGHTS_SHOWN;
+        computed += c->layers[l].source == WEIGHTS_COMPUTED;
+        shown += c->layers[l].source == WEIGHTS_SHOWN;
         for (size_t h = 0; h < c->config->n_heads; h++) bias += c->layers[l].heads[h].bias;
     }
     fprintf(out, "\nWeights: ");
@@ -226,7 +223,7 @@ static void print_census(const void *state, const sinkproof_sinks_job *job, FILE
     print_inputs(out, job);
     print_trap(out, job);
     for (size_t i = 0; i < job->n_inputs; i++) {
-        const sinkproof_census *c = &job->inputs[i].census;
+        const sink_census *c = &job->inputs[i].census;
         fprintf(out, "\n%.*s, T = %zu\n", SHOWN, job->inputs[i].text, c->n);
         print_weights(out, c, job->every_head);
         print_states(out, c);
@@ -236,6 +233,6 @@ static void print_census(const void *state, const sinkproof_sinks_job *job, FILE
 
 const sinkproof_sinks_part sinkproof_part_census = {.name = "census",
                                                     .print = print_census,
-                                                    .json = sinkproof_census_json,
-                                                    .html = sinkproof_census_html,
-                                                    .draw = sinkproof_census_draw};
+                                                    .json = census_json,
+                                                    .html = census_html,
+                                                    .draw = census_draw};

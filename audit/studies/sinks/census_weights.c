@@ -23,21 +23,20 @@ typedef struct head_sums {
     double *sink_i, *mass_i; // [n] in the census
 } head_sums;
 
-static sinkproof_census_layer *layer_of(const sinkproof_collector *c) {
+static census_layer *collector_layer(const census_collector *c) {
     return &c->census->layers[c->layer];
 }
 
-static head_sums sums_of(const sinkproof_collector *c, size_t h) {
-    sinkproof_census_layer *layer = layer_of(c);
+static head_sums head_row_sums(const census_collector *c, size_t h) {
+    census_layer *layer = collector_layer(c);
     size_t at = h * c->census->n;
     return (head_sums){.sum_k = layer->alpha_hk + at,
                        .sink_i = layer->sink_hi + at,
                        .mass_i = layer->mass_hi + at};
 }
 
-static void add_rows(const sinkproof_collector *c, head_sums *sums,
-                     const sinkproof_map_rows *block) {
-    size_t window = layer_of(c)->window;
+static void add_rows(const census_collector *c, head_sums *sums, const sinkproof_map_rows *block) {
+    size_t window = collector_layer(c)->window;
     for (size_t r = 0; r < block->rows; r++) {
         size_t i = block->first + r, keys = i + 1 - block->from;
         const double *alpha_j = block->alpha_ij + r * block->stride;
@@ -54,9 +53,9 @@ static void add_rows(const sinkproof_collector *c, head_sums *sums,
 }
 
 // Call it after all rows of head h.
-static void close_head(const sinkproof_collector *c, size_t h, const head_sums *sums) {
+static void close_head(const census_collector *c, size_t h, const head_sums *sums) {
     size_t n = c->census->n;
-    sinkproof_census_head *head = &layer_of(c)->heads[h];
+    census_head *head = &collector_layer(c)->heads[h];
     for (size_t k = 0; k < n; k++) sums->sum_k[k] = sinkproof_metric_alpha(n, k, sums->sum_k[k]);
     head->first = sums->sum_k[0];
     head->first_seen = sums->seen / (double)sums->rows_seen;
@@ -66,9 +65,9 @@ static void close_head(const sinkproof_collector *c, size_t h, const head_sums *
     head->star_published = sinkproof_metric_star_published(n, sums->sink_i);
 }
 
-void sinkproof_collect_shown(sinkproof_collector *c, size_t h, const double *alpha_ij) {
+void collector_take_weights(census_collector *c, size_t h, const double *alpha_ij) {
     size_t n = c->census->n;
-    head_sums sums = sums_of(c, h);
+    head_sums sums = head_row_sums(c, h);
     double sink_i[ROWS];
     for (size_t i = 0; i < n; i += ROWS) {
         size_t rows = n - i < ROWS ? n - i : ROWS;
@@ -84,17 +83,17 @@ void sinkproof_collect_shown(sinkproof_collector *c, size_t h, const double *alp
                                        .sink_i = sink_i});
     }
     close_head(c, h, &sums);
-    layer_of(c)->source = SINKPROOF_WEIGHTS_SHOWN;
+    collector_layer(c)->source = WEIGHTS_SHOWN;
 }
 
 // Computes the rows from i on, with the keys from the first that any of them sees to the last row's
 // own.
-static void compute_rows(const sinkproof_collector *c, const sinkproof_policy *policy, size_t h,
+static void compute_rows(const census_collector *c, const sinkproof_policy *policy, size_t h,
                          const sinkproof_normaliser *normaliser, size_t i, double *work,
                          head_sums *sums) {
     const sinkproof_config *config = c->config;
     size_t n = c->census->n, d = config->head_dim, rows = n - i < ROWS ? n - i : ROWS;
-    size_t window = layer_of(c)->window, from = sinkproof_mask_first(window, i);
+    size_t window = collector_layer(c)->window, from = sinkproof_mask_first(window, i);
     size_t g = h / (config->n_heads / config->n_kv_heads);
     sinkproof_block block = {.rows = rows,
                              .keys = i + rows - from,
@@ -121,7 +120,7 @@ static void compute_rows(const sinkproof_collector *c, const sinkproof_policy *p
                                    .sink_i = sink_i});
 }
 
-bool sinkproof_collect_computed(sinkproof_collector *c) {
+bool collector_compute_weights(census_collector *c) {
     const sinkproof_config *config = c->config;
     sinkproof_layer layer = sinkproof_model_layer(c->model, c->layer);
     sinkproof_policy policy;
@@ -133,8 +132,8 @@ bool sinkproof_collect_computed(sinkproof_collector *c) {
         double *work = malloc(ROWS * (2 * n + 1) * sizeof *work);
         good = good && sink != NULL && work != NULL;
         if (sink != NULL && work != NULL) {
-            sinkproof_normaliser normaliser = sinkproof_normaliser_of(config, &layer, h, sink);
-            head_sums sums = sums_of(c, h);
+            sinkproof_normaliser normaliser = sinkproof_head_normaliser(config, &layer, h, sink);
+            head_sums sums = head_row_sums(c, h);
             for (size_t i = 0; i < n; i += ROWS)
                 compute_rows(c, &policy, h, &normaliser, i, work, &sums);
             close_head(c, h, &sums);
@@ -142,7 +141,7 @@ bool sinkproof_collect_computed(sinkproof_collector *c) {
         free(sink);
         free(work);
     }
-    layer_of(c)->source = SINKPROOF_WEIGHTS_COMPUTED;
+    collector_layer(c)->source = WEIGHTS_COMPUTED;
     return good;
 }
 
@@ -158,7 +157,7 @@ static void add_products(size_t rows, size_t d, size_t stride, const double *w_r
 
 // G_h = W_h W_h^T for every head's part of W^O [hidden, heads d]: |x W_h|^2 = x G_h x. NULL if
 // memory runs out.
-static double *gram_of(const sinkproof_config *config, const sinkproof_matrix *w_o) {
+static double *output_grams(const sinkproof_config *config, const sinkproof_matrix *w_o) {
     size_t heads = config->n_heads, d = config->head_dim, width = heads * d;
     double *g_hdd = calloc(heads * d * d, sizeof *g_hdd);
     double *w_rw = malloc(ROWS * width * sizeof *w_rw);
@@ -178,10 +177,10 @@ static double *gram_of(const sinkproof_config *config, const sinkproof_matrix *w
 }
 
 // Measures one head over all rows, and adds each row's numbers to the layer's means over the heads.
-static void weigh_bias(sinkproof_collector *c, size_t h, const double *g_dd, const double *b_gd) {
+static void weigh_bias(census_collector *c, size_t h, const double *g_dd, const double *b_gd) {
     const sinkproof_config *config = c->config;
-    sinkproof_census_layer *layer = layer_of(c);
-    sinkproof_census_head *head = &layer->heads[h];
+    census_layer *layer = collector_layer(c);
+    census_head *head = &layer->heads[h];
     size_t n = c->census->n, d = config->head_dim, outputs = 0;
     const double *sink_i = layer->sink_hi + h * n;
     double intensity = 0, output = 0, share = 0, heads = (double)config->n_heads;
@@ -190,7 +189,7 @@ static void weigh_bias(sinkproof_collector *c, size_t h, const double *g_dd, con
         double left = sinkproof_metric_left(sink_i[i], head->bias);
         intensity += left;
         layer->intensity_i[i] += left / heads;
-        if (!c->seen[SINKPROOF_TRACE_A11]) continue;
+        if (!c->seen[TRACE_A11]) continue;
         const double *o_d = c->o_nhd + (i * config->n_heads + h) * d;
         double size = sinkproof_metric_length(d, g_dd, o_d);
         output += size;
@@ -203,17 +202,17 @@ static void weigh_bias(sinkproof_collector *c, size_t h, const double *g_dd, con
     head->share = outputs > 0 ? share / (double)outputs : NAN;
 }
 
-bool sinkproof_collect_outputs(sinkproof_collector *c) {
+bool collector_take_outputs(census_collector *c) {
     const sinkproof_config *config = c->config;
     sinkproof_layer layer = sinkproof_model_layer(c->model, c->layer);
     size_t n = c->census->n, square = config->head_dim * config->head_dim;
-    double *g_hdd = gram_of(config, &layer.w_o);
+    double *g_hdd = output_grams(config, &layer.w_o);
     double *b_gd = malloc(config->n_kv_heads * config->head_dim * sizeof *b_gd);
     bool good = g_hdd != NULL && b_gd != NULL;
     if (good) {
         sinkproof_matrix_row(&layer.b_v, 0, b_gd);
-        memset(layer_of(c)->intensity_i, 0, n * sizeof(double));
-        if (c->seen[SINKPROOF_TRACE_A11]) memset(layer_of(c)->share_i, 0, n * sizeof(double));
+        memset(collector_layer(c)->intensity_i, 0, n * sizeof(double));
+        if (c->seen[TRACE_A11]) memset(collector_layer(c)->share_i, 0, n * sizeof(double));
         for (size_t h = 0; h < config->n_heads; h++) weigh_bias(c, h, g_hdd + h * square, b_gd);
     }
     free(g_hdd);
@@ -223,10 +222,10 @@ bool sinkproof_collect_outputs(sinkproof_collector *c) {
 
 // ---- directions --------------------------------------------------------------------------------
 
-bool sinkproof_collect_cosines(sinkproof_collector *c) {
+bool collector_take_cosines(census_collector *c) {
     const sinkproof_config *config = c->config;
     size_t n = c->census->n, d = config->head_dim, heads = config->n_heads;
-    sinkproof_census_layer *layer = layer_of(c);
+    census_layer *layer = collector_layer(c);
     bool good = true;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : good)
     for (size_t h = 0; h < heads; h++) {

@@ -13,7 +13,7 @@
 
 enum { KEYS = 10, PLACES = 128 }; // bars; positions of a curve's points
 
-static const sinkproof_census_head *head_at(const sinkproof_census *c, size_t l, size_t h) {
+static const census_head *head_at(const sink_census *c, size_t l, size_t h) {
     return &c->layers[l].heads[h];
 }
 
@@ -34,7 +34,7 @@ typedef struct extremes {
     size_t least_at[2], most_at[2];
 } extremes;
 
-static bool extremes_of(const sinkproof_sinks_grid *grid, extremes *e) {
+static bool grid_extremes(const sinks_grid *grid, extremes *e) {
     *e = (extremes){.least = INFINITY, .most = -INFINITY};
     for (size_t l = 0; l < grid->config->n_layers; l++)
         for (size_t h = 0; h < grid->config->n_heads; h++) {
@@ -45,9 +45,9 @@ static bool extremes_of(const sinkproof_sinks_grid *grid, extremes *e) {
     return e->least <= e->most;
 }
 
-bool sinkproof_sinks_grid_draw(FILE *out, const sinkproof_sinks_grid *of) {
+bool sinks_grid_draw(FILE *out, const sinks_grid *of) {
     extremes e;
-    if (!extremes_of(of, &e)) return false;
+    if (!grid_extremes(of, &e)) return false;
     sinkproof_chart_grid grid = {.rows = of->config->n_layers,
                                  .columns = of->config->n_heads,
                                  .most = isfinite(of->most) ? of->most
@@ -62,71 +62,71 @@ bool sinkproof_sinks_grid_draw(FILE *out, const sinkproof_sinks_grid *of) {
     return true;
 }
 
-void sinkproof_sinks_grid_say(FILE *out, const sinkproof_sinks_grid *grid) {
+void sinks_grid_describe(FILE *out, const sinks_grid *grid) {
     extremes e;
-    if (!extremes_of(grid, &e)) return;
+    if (!grid_extremes(grid, &e)) return;
     sinkproof_page_say(out, " From %.4g in head %zu.%zu (layer, head) to %.4g in %zu.%zu.", e.least,
                        e.least_at[0], e.least_at[1], e.most, e.most_at[0], e.most_at[1]);
 }
 
-static sinkproof_sinks_grid sink_grid(const sinkproof_census *c) {
-    return (sinkproof_sinks_grid){c->config, sink_at, c, 1, "the sink's mean weight"};
+static sinks_grid sink_grid(const sink_census *c) {
+    return (sinks_grid){c->config, sink_at, c, 1, "the sink's mean weight"};
 }
-static bool draw_sink(FILE *out, const sinkproof_census *c) {
-    sinkproof_sinks_grid grid = sink_grid(c);
-    return sinkproof_sinks_grid_draw(out, &grid);
+static bool draw_sink(FILE *out, const sink_census *c) {
+    sinks_grid grid = sink_grid(c);
+    return sinks_grid_draw(out, &grid);
 }
-static void say_sink(FILE *out, const sinkproof_census *c) {
+static void say_sink(FILE *out, const sink_census *c) {
     sinkproof_page_say(out, "The weight that each head gives its sink, the mean over %s.",
                        sinkproof_counted(c->n, "query").text);
-    sinkproof_sinks_grid grid = sink_grid(c);
-    sinkproof_sinks_grid_say(out, &grid);
+    sinks_grid grid = sink_grid(c);
+    sinks_grid_describe(out, &grid);
 }
 
-static sinkproof_sinks_grid first_grid(const sinkproof_census *c) {
-    return (sinkproof_sinks_grid){c->config, first_at, c, NAN,
-                                  "the mean weight, and the largest of all heads"};
+static sinks_grid first_grid(const sink_census *c) {
+    return (sinks_grid){c->config, first_at, c, NAN,
+                        "the mean weight, and the largest of all heads"};
 }
-static bool draw_first(FILE *out, const sinkproof_census *c) {
-    sinkproof_sinks_grid grid = first_grid(c);
-    return sinkproof_sinks_grid_draw(out, &grid);
+static bool draw_first(FILE *out, const sink_census *c) {
+    sinks_grid grid = first_grid(c);
+    return sinks_grid_draw(out, &grid);
 }
-static void say_first(FILE *out, const sinkproof_census *c) {
+static void say_first(FILE *out, const sink_census *c) {
     sinkproof_page_say(out,
                        "The weight that each head gives the first token, the mean over all %s; "
                        "where a window has left it behind it is 0. All keys alike would "
                        "give it %.4g.",
                        sinkproof_counted(c->n, "query").text, sinkproof_metric_uniform(c->n));
-    sinkproof_sinks_grid grid = first_grid(c);
-    sinkproof_sinks_grid_say(out, &grid);
+    sinks_grid grid = first_grid(c);
+    sinks_grid_describe(out, &grid);
 }
 
-static sinkproof_sinks_grid intensity_grid(const sinkproof_census *c) {
-    return (sinkproof_sinks_grid){c->config, intensity_at, c, NAN,
-                                  "the mean norm, and the largest of all heads"};
+static sinks_grid intensity_grid(const sink_census *c) {
+    return (sinks_grid){c->config, intensity_at, c, NAN,
+                        "the mean norm, and the largest of all heads"};
 }
-static bool draw_intensity(FILE *out, const sinkproof_census *c) {
-    sinkproof_sinks_grid grid = intensity_grid(c);
-    return sinkproof_sinks_grid_draw(out, &grid);
+static bool draw_intensity(FILE *out, const sink_census *c) {
+    sinks_grid grid = intensity_grid(c);
+    return sinks_grid_draw(out, &grid);
 }
-static void say_intensity(FILE *out, const sinkproof_census *c) {
+static void say_intensity(FILE *out, const sink_census *c) {
     sinkproof_page_say(out,
                        "What is left of each head's value bias: its norm behind the output matrix, "
                        "times one less the sink's weight, the mean over %s.",
                        sinkproof_counted(c->n, "query").text);
-    sinkproof_sinks_grid grid = intensity_grid(c);
-    sinkproof_sinks_grid_say(out, &grid);
+    sinks_grid grid = intensity_grid(c);
+    sinks_grid_describe(out, &grid);
 }
 
 // ---- mass against position ---------------------------------------------------------------------
 
 typedef struct by_place {
-    const sinkproof_census *census;
+    const sink_census *census;
     size_t places;
 } by_place;
 
 // The mean over the heads at one position, summed in the same order as in the JSON.
-static double mass_of(const sinkproof_census *c, size_t l, size_t i) {
+static double mean_sink_mass(const sink_census *c, size_t l, size_t i) {
     double sum = 0;
     for (size_t h = 0; h < c->config->n_heads; h++) sum += c->layers[l].mass_hi[h * c->n + i];
     return sum / (double)c->config->n_heads;
@@ -137,15 +137,15 @@ static double mass_at(const void *context, size_t l, size_t place) {
     const by_place *by = context;
     size_t from = place * by->census->n / by->places, to = (place + 1) * by->census->n / by->places;
     double sum = 0;
-    for (size_t i = from; i < to; i++) sum += mass_of(by->census, l, i);
+    for (size_t i = from; i < to; i++) sum += mean_sink_mass(by->census, l, i);
     return sum / (double)(to - from);
 }
 
 // Layers with a window have one colour, the others another; deeper layers are drawn stronger.
-static sinkproof_chart_curve layer_curve(const sinkproof_census *c, size_t l) {
+static sinkproof_chart_curve layer_curve(const sink_census *c, size_t l) {
     sinkproof_chart_curve curve = {.class = c->layers[l].window > 0 ? "one" : "two"};
     curve.opacity = 0.3 + 0.7 * (double)(l + 1) / (double)c->config->n_layers;
-    double first = mass_of(c, l, 0), last = mass_of(c, l, c->n - 1);
+    double first = mean_sink_mass(c, l, 0), last = mean_sink_mass(c, l, c->n - 1);
     char range[40] = "not known";
     if (isfinite(first) && isfinite(last))
         snprintf(range, sizeof range, "%.4g to %.4g", first, last);
@@ -154,12 +154,12 @@ static sinkproof_chart_curve layer_curve(const sinkproof_census *c, size_t l) {
     return curve;
 }
 
-static bool draw_mass(FILE *out, const sinkproof_census *c) {
+static bool draw_mass(FILE *out, const sink_census *c) {
     sinkproof_chart_curve curves[SINKPROOF_MAX_LAYERS];
     size_t known = 0;
     for (size_t l = 0; l < c->config->n_layers; l++) {
         curves[l] = layer_curve(c, l);
-        known += isfinite(mass_of(c, l, 0));
+        known += isfinite(mean_sink_mass(c, l, 0));
     }
     by_place by = {c, c->n < PLACES ? c->n : PLACES};
     sinkproof_chart_curves chart = {.n = c->config->n_layers,
@@ -175,7 +175,7 @@ static bool draw_mass(FILE *out, const sinkproof_census *c) {
     return known > 0;
 }
 
-static void say_mass(FILE *out, const sinkproof_census *c) {
+static void say_mass(FILE *out, const sink_census *c) {
     sinkproof_page_say(out,
                        "What the sink leaves to the keys, against the query's position: a curve "
                        "for each layer, the mean over its heads; blue with a window, red without, "
@@ -187,8 +187,8 @@ static void say_mass(FILE *out, const sinkproof_census *c) {
 
 // ---- Sink_k ------------------------------------------------------------------------------------
 
-static sinkproof_chart_bar bar_of(const sinkproof_census *c, size_t k, const char *name) {
-    size_t known = sinkproof_census_known(c), passing = sinkproof_census_passing(c, k);
+static sinkproof_chart_bar threshold_bar(const sink_census *c, size_t k, const char *name) {
+    size_t known = census_known_heads(c), passing = census_passing_heads(c, k);
     sinkproof_chart_bar bar = {.share = known > 0 ? (double)passing / (double)known : NAN};
     snprintf(bar.name, sizeof bar.name, "%s", name);
     snprintf(bar.title, sizeof bar.title, "Sink_%s: %zu of %.40s", name, passing,
@@ -196,28 +196,28 @@ static sinkproof_chart_bar bar_of(const sinkproof_census *c, size_t k, const cha
     return bar;
 }
 
-static bool draw_bars(FILE *out, const sinkproof_census *c) {
+static bool draw_bars(FILE *out, const sink_census *c) {
     sinkproof_chart_bar bars[KEYS + 1];
     size_t n = c->n < KEYS ? c->n : KEYS;
-    if (sinkproof_census_known(c) == 0) return false;
+    if (census_known_heads(c) == 0) return false;
     for (size_t k = 0; k < n; k++) {
         char name[24];
         snprintf(name, sizeof name, "%zu", k + 1);
-        bars[k] = bar_of(c, k, name);
+        bars[k] = threshold_bar(c, k, name);
     }
-    bars[n] = bar_of(c, SINKPROOF_STAR, "*");
+    bars[n] = threshold_bar(c, CENSUS_STAR, "*");
     sinkproof_chart_bars_svg(out, n + 1, bars);
     return true;
 }
 
-static void say_bars(FILE *out, const sinkproof_census *c) {
-    size_t known = sinkproof_census_known(c);
+static void say_bars(FILE *out, const sink_census *c) {
+    size_t known = census_known_heads(c);
     sinkproof_page_say(out,
                        "The share of the %s whose mean weight at a key is above %g, T = %zu; "
                        "* is the sink's own column: %s. At the first key: %zu.",
                        sinkproof_counted(known, "head").text, c->epsilon, c->n,
-                       sinkproof_counted(sinkproof_census_passing(c, SINKPROOF_STAR), "head").text,
-                       sinkproof_census_passing(c, 0));
+                       sinkproof_counted(census_passing_heads(c, CENSUS_STAR), "head").text,
+                       census_passing_heads(c, 0));
 }
 
 // ---- states ------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ static void massive_place(sinkproof_chart_place *place, const sinkproof_massive 
     place->value[0] = m->largest, place->value[1] = m->median, place->value[2] = m->first;
 }
 
-static bool draw_massive(FILE *out, const sinkproof_census *c) {
+static bool draw_massive(FILE *out, const sink_census *c) {
     static const char *const names[] = {"largest", "median", "norm of token 1"};
     sinkproof_chart_place places[2 * SINKPROOF_MAX_LAYERS + 1] = {{.name = "T0"}};
     size_t n = 0;
@@ -242,7 +242,7 @@ static bool draw_massive(FILE *out, const sinkproof_census *c) {
     return sinkproof_chart_lines(out, names, n, places);
 }
 
-static void say_massive(FILE *out, const sinkproof_census *c) {
+static void say_massive(FILE *out, const sink_census *c) {
     const sinkproof_massive *most = NULL;
     size_t at = 0;
     for (size_t l = 0; l < c->config->n_layers; l++) {
@@ -261,13 +261,13 @@ static void say_massive(FILE *out, const sinkproof_census *c) {
 }
 
 static double spike_at(const void *census, size_t curve, size_t place) {
-    const sinkproof_census *c = census;
-    const sinkproof_census_layer *layer = &c->layers[place / 2];
-    const sinkproof_census_norm *norm = place % 2 == 0 ? &layer->attention : &layer->experts;
+    const sink_census *c = census;
+    const census_layer *layer = &c->layers[place / 2];
+    const census_norm *norm = place % 2 == 0 ? &layer->attention : &layer->experts;
     return curve == 0 ? norm->before : norm->after;
 }
 
-static bool draw_spikes(FILE *out, const sinkproof_census *c) {
+static bool draw_spikes(FILE *out, const sink_census *c) {
     static const sinkproof_chart_curve curves[] = {{"before the norm", "one", 1},
                                                    {"after the norm", "two", 1}};
     sinkproof_chart_curves chart = {.n = 2,
@@ -285,7 +285,7 @@ static bool draw_spikes(FILE *out, const sinkproof_census *c) {
     return known;
 }
 
-static void say_spikes(FILE *out, const sinkproof_census *c) {
+static void say_spikes(FILE *out, const sink_census *c) {
     (void)c;
     sinkproof_page_say(out,
                        "How much of a state's squared norm its %d largest coordinates hold, at the "
@@ -296,16 +296,16 @@ static void say_spikes(FILE *out, const sinkproof_census *c) {
 
 // ---- values and keys ---------------------------------------------------------------------------
 
-typedef const sinkproof_drain *(*drain)(const sinkproof_census_group *group);
-static const sinkproof_drain *values_of(const sinkproof_census_group *group) {
+typedef const sinkproof_drain *(*drain)(const census_group *group);
+static const sinkproof_drain *group_values(const census_group *group) {
     return &group->values;
 }
-static const sinkproof_drain *keys_of(const sinkproof_census_group *group) {
+static const sinkproof_drain *group_keys(const census_group *group) {
     return &group->keys;
 }
 
 typedef struct drains {
-    const sinkproof_census *census;
+    const sink_census *census;
     drain of;
 } drains;
 
@@ -320,7 +320,7 @@ static double drain_at(const void *context, size_t curve, size_t l) {
     return sum / (double)config->n_kv_heads;
 }
 
-static bool draw_drain(FILE *out, const sinkproof_census *c, drain of) {
+static bool draw_drain(FILE *out, const sink_census *c, drain of) {
     static const sinkproof_chart_curve curves[] = {{"the first", "one", 1},
                                                    {"mean of the others", "two", 1},
                                                    {"median of the others", "three", 1}};
@@ -341,27 +341,27 @@ static bool draw_drain(FILE *out, const sinkproof_census *c, drain of) {
     return most > 0;
 }
 
-static bool draw_values(FILE *out, const sinkproof_census *c) {
-    return draw_drain(out, c, values_of);
+static bool draw_values(FILE *out, const sink_census *c) {
+    return draw_drain(out, c, group_values);
 }
-static void say_values(FILE *out, const sinkproof_census *c) {
+static void say_values(FILE *out, const sink_census *c) {
     sinkproof_page_say(out,
                        "The norm of the first token's value beside those of the others, by layer, "
                        "the mean over %s. A drain is a first value that is small.",
                        sinkproof_counted(c->config->n_kv_heads, "key/value head").text);
 }
-static bool draw_keys(FILE *out, const sinkproof_census *c) {
-    return draw_drain(out, c, keys_of);
+static bool draw_keys(FILE *out, const sink_census *c) {
+    return draw_drain(out, c, group_keys);
 }
-static void say_keys(FILE *out, const sinkproof_census *c) {
+static void say_keys(FILE *out, const sink_census *c) {
     sinkproof_page_say(out,
                        "The norm of the first token's key, as it is cached, beside those of the "
                        "others, by layer, the mean over %s.",
                        sinkproof_counted(c->config->n_kv_heads, "key/value head").text);
 }
 
-static double cosine_at(const void *census, size_t curve, size_t l) {
-    const sinkproof_census *c = census;
+static double mean_head_cosine(const void *census, size_t curve, size_t l) {
+    const sink_census *c = census;
     double sum = 0;
     for (size_t h = 0; h < c->config->n_heads; h++) {
         const sinkproof_geometry *g = &head_at(c, l, h)->cosines;
@@ -370,7 +370,7 @@ static double cosine_at(const void *census, size_t curve, size_t l) {
     return sum / (double)c->config->n_heads;
 }
 
-static bool draw_cosines(FILE *out, const sinkproof_census *c) {
+static bool draw_cosines(FILE *out, const sink_census *c) {
     static const sinkproof_chart_curve curves[] = {{"with the first key", "one", 1},
                                                    {"with the others", "two", 1}};
     sinkproof_chart_curves chart = {.n = 2,
@@ -378,26 +378,26 @@ static bool draw_cosines(FILE *out, const sinkproof_census *c) {
                                     .to = (double)c->config->n_layers - 1,
                                     .low = -1,
                                     .high = 1,
-                                    .value = cosine_at,
+                                    .value = mean_head_cosine,
                                     .context = c,
                                     .curve_n = curves,
                                     .across = "layer",
                                     .legend = true};
     bool known = false;
     for (size_t l = 0; l < c->config->n_layers; l++)
-        known = known || isfinite(cosine_at(c, 0, l)) || isfinite(cosine_at(c, 1, l));
+        known = known || isfinite(mean_head_cosine(c, 0, l)) || isfinite(mean_head_cosine(c, 1, l));
     if (known) sinkproof_chart_curves_svg(out, &chart);
     return known;
 }
 
-static void say_cosines(FILE *out, const sinkproof_census *c) {
+static void say_cosines(FILE *out, const sink_census *c) {
     sinkproof_page_say(out,
                        "The mean cosine of a query with the first key and with the other keys that "
                        "it sees, by layer, the mean over %s.",
                        sinkproof_counted(c->config->n_heads, "head").text);
 }
 
-static const sinkproof_sinks_figure figures[] = {
+static const sinks_figure figures[] = {
     {"sink-weight", "metric.sink-star", "Sink weight by layer and head", draw_sink, say_sink},
     {"first-key", "metric.sink", "Weight of the first token", draw_first, say_first},
     {"sink-bars", "metric.sink", "Heads with a sink", draw_bars, say_bars},
@@ -410,6 +410,6 @@ static const sinkproof_sinks_figure figures[] = {
     {"cosines", "metric.key-geometry", "Key geometry", draw_cosines, say_cosines},
 };
 
-const sinkproof_sinks_figure *sinkproof_sinks_figure_at(size_t i) {
+const sinks_figure *sinks_figure_at(size_t i) {
     return i < sizeof figures / sizeof *figures ? &figures[i] : NULL;
 }

@@ -8,36 +8,35 @@
 
 #include "audit/studies/sinks/part.h"
 
-typedef struct sinkproof_sinks_figure {
+typedef struct sinks_figure {
     const char *name;  // of the file: "sink-weight"
     const char *id;    // the statement that defines the numbers
     const char *title; // its heading
     // Returns false and draws nothing if the points for it are unknown.
-    bool (*draw)(FILE *out, const sinkproof_census *census);
-    void (*say)(FILE *out, const sinkproof_census *census); // the sentence, as text
-} sinkproof_sinks_figure;
+    bool (*draw)(FILE *out, const sink_census *census);
+    void (*say)(FILE *out, const sink_census *census); // the sentence, as text
+} sinks_figure;
 
-const sinkproof_sinks_figure *sinkproof_sinks_figure_at(size_t i); // NULL: i is too large
+const sinks_figure *sinks_figure_at(size_t i); // NULL: i is too large
 
 // A number for every layer and head; NAN: unknown. `most` has the full colour; NAN: the largest
 // number.
-typedef struct sinkproof_sinks_grid {
+typedef struct sinks_grid {
     const sinkproof_config *config;
     double (*value)(const void *context, size_t layer, size_t head);
     const void *context;
     double most;
     const char *what;
-} sinkproof_sinks_grid;
+} sinks_grid;
 // Returns false and draws nothing if no number is known.
-bool sinkproof_sinks_grid_draw(FILE *out, const sinkproof_sinks_grid *grid);
+bool sinks_grid_draw(FILE *out, const sinks_grid *grid);
 // Prints a sentence: the smallest and the largest number, and their places.
-void sinkproof_sinks_grid_say(FILE *out, const sinkproof_sinks_grid *grid);
+void sinks_grid_describe(FILE *out, const sinks_grid *grid);
 
 // Writes all figures of every input: the census's part of a page.
-void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FILE *page);
+void census_html(const void *state, const sinkproof_sinks_job *job, FILE *page);
 // Writes the figures of one input as files: sinkproof_sinks_part.draw.
-bool sinkproof_census_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
-                           const char *number, sinkproof_pictures *pictures,
-                           sinkproof_error *error);
+bool census_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error);
 
 #endif

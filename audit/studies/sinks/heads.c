@@ -14,13 +14,13 @@
 
 // ---- the observer's data ------------------------------------------------------------------------
 
-static size_t count_of(size_t rank, const size_t *shape) {
+static size_t shape_elements(size_t rank, const size_t *shape) {
     size_t count = 1;
     for (size_t d = 0; d < rank; d++) count *= shape[d];
     return count;
 }
 
-static void hold_keys(sinkproof_heads *at, const double *k_ngd) {
+static void hold_keys(layer_heads *at, const double *k_ngd) {
     size_t width = at->config->n_kv_heads * at->config->head_dim;
     for (size_t i = 0; i < at->n; i++)
         for (size_t c = 0; c < width; c++) at->k_gdn[c * at->n + i] = k_ngd[i * width + c];
@@ -28,13 +28,13 @@ static void hold_keys(sinkproof_heads *at, const double *k_ngd) {
 }
 
 // b of every row: a number of the head, or the score of a learned key with the row's query.
-static void hold_sinks(sinkproof_watcher *w) {
-    sinkproof_heads *at = &w->at;
+static void hold_sinks(heads_watcher *w) {
+    layer_heads *at = &w->at;
     const sinkproof_config *config = at->config;
     size_t d = config->head_dim;
     sinkproof_layer layer = sinkproof_model_layer(w->model, at->layer);
     for (size_t h = 0; h < config->n_heads; h++) {
-        sinkproof_normaliser b = sinkproof_normaliser_of(config, &layer, h, w->work);
+        sinkproof_normaliser b = sinkproof_head_normaliser(config, &layer, h, w->work);
         for (size_t i = 0; i < at->n; i++) {
             double score = 0;
             const double *q_d = at->q_nhd + (i * config->n_heads + h) * d;
@@ -44,8 +44,8 @@ static void hold_sinks(sinkproof_watcher *w) {
     }
 }
 
-static void attended(sinkproof_watcher *w, size_t layer, double *o_nhd) {
-    sinkproof_heads *at = &w->at;
+static void show_attended_layer(heads_watcher *w, size_t layer, double *o_nhd) {
+    layer_heads *at = &w->at;
     if (!at->held_q || !at->held_k || !at->held_v) {
         w->incomplete = true;
         return;
@@ -59,44 +59,44 @@ static void attended(sinkproof_watcher *w, size_t layer, double *o_nhd) {
 }
 
 // Engines call this before `see`, with values that the observer may change.
-static void replace(void *context, const char *name, size_t rank, const size_t *shape,
-                    double *values) {
-    sinkproof_watcher *w = context;
-    sinkproof_heads *at = &w->at;
+static void replace_attended(void *context, const char *name, size_t rank, const size_t *shape,
+                             double *values) {
+    heads_watcher *w = context;
+    layer_heads *at = &w->at;
     sinkproof_trace_point point;
-    size_t layer, bytes = count_of(rank, shape) * sizeof(double);
+    size_t layer, bytes = shape_elements(rank, shape) * sizeof(double);
     if (w->heads == NULL || !sinkproof_trace_name_parse(name, &point, &layer)) return;
-    if (point == SINKPROOF_TRACE_A4_Q) memcpy(at->q_nhd, values, bytes);
-    if (point == SINKPROOF_TRACE_A4_K) hold_keys(at, values);
-    if (point == SINKPROOF_TRACE_A2_V) memcpy(at->v_ngd, values, bytes);
-    at->held_q = at->held_q || point == SINKPROOF_TRACE_A4_Q;
-    at->held_v = at->held_v || point == SINKPROOF_TRACE_A2_V;
-    if (point == SINKPROOF_TRACE_A11) attended(w, layer, values);
+    if (point == TRACE_A4_Q) memcpy(at->q_nhd, values, bytes);
+    if (point == TRACE_A4_K) hold_keys(at, values);
+    if (point == TRACE_A2_V) memcpy(at->v_ngd, values, bytes);
+    at->held_q = at->held_q || point == TRACE_A4_Q;
+    at->held_v = at->held_v || point == TRACE_A2_V;
+    if (point == TRACE_A11) show_attended_layer(w, layer, values);
 }
 
-static void see(void *context, const char *name, size_t rank, const size_t *shape,
-                const double *values) {
-    sinkproof_watcher *w = context;
+static void see_layer_point(void *context, const char *name, size_t rank, const size_t *shape,
+                            const double *values) {
+    heads_watcher *w = context;
     sinkproof_trace_point point;
     size_t layer;
     if (w->point == NULL || !sinkproof_trace_name_parse(name, &point, &layer)) return;
-    w->point(w->context, point, layer, count_of(rank, shape), values);
+    w->point(w->context, point, layer, shape_elements(rank, shape), values);
 }
 
-bool sinkproof_watch(sinkproof_watcher *w, const sinkproof_model *model, size_t n,
+bool watcher_observe(heads_watcher *w, const sinkproof_model *model, size_t n,
                      sinkproof_observer *observer, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
     size_t d = c->head_dim;
     w->model = model;
     w->incomplete = false;
-    w->at = (sinkproof_heads){.config = c, .n = n};
+    w->at = (layer_heads){.config = c, .n = n};
     w->at.q_nhd = malloc(n * c->n_heads * d * sizeof(double));
     w->at.k_gdn = malloc(n * c->n_kv_heads * d * sizeof(double));
     w->at.v_ngd = malloc(n * c->n_kv_heads * d * sizeof(double));
     w->at.b_hi = malloc(n * c->n_heads * sizeof(double));
     w->work = malloc(sinkproof_normaliser_work(c) * sizeof(double));
-    *observer =
-        (sinkproof_observer){.see = see, .replace = replace, .context = w, .no_logits = true};
+    *observer = (sinkproof_observer){
+        .see = see_layer_point, .replace = replace_attended, .context = w, .no_logits = true};
     if (w->at.q_nhd == NULL || w->at.k_gdn == NULL || w->at.v_ngd == NULL || w->at.b_hi == NULL ||
         w->work == NULL)
         return sinkproof_fail(error, "no memory for the heads of %s",
@@ -104,21 +104,21 @@ bool sinkproof_watch(sinkproof_watcher *w, const sinkproof_model *model, size_t 
     return true;
 }
 
-void sinkproof_watcher_free(sinkproof_watcher *w) {
+void watcher_free(heads_watcher *w) {
     free(w->at.q_nhd);
     free(w->at.k_gdn);
     free(w->at.v_ngd);
     free(w->at.b_hi);
     free(w->work);
-    w->at = (sinkproof_heads){0};
+    w->at = (layer_heads){0};
     w->work = NULL;
 }
 
 // ---- attention ---------------------------------------------------------------------------------
 
 // One coordinate at a time, so that the sums of all keys vectorise.
-void sinkproof_heads_scores(const sinkproof_heads *heads, const double *k_gdn, size_t h, size_t i,
-                            double *s_j) {
+void heads_row_scores(const layer_heads *heads, const double *k_gdn, size_t h, size_t i,
+                      double *s_j) {
     const sinkproof_config *c = heads->config;
     size_t d = c->head_dim, g = h / (c->n_heads / c->n_kv_heads), n = heads->n;
     size_t first = sinkproof_mask_first(heads->window, i);
@@ -133,7 +133,7 @@ void sinkproof_heads_scores(const sinkproof_heads *heads, const double *k_gdn, s
 }
 
 // Shifted by the larger of the sink and the largest score, so that neither overflows.
-double sinkproof_row_each(const sinkproof_row_sums *sums, double b, double *sink) {
+double row_mean_each_way(const heads_row_sums *sums, double b, double *sink) {
     bool above = b > sums->top;
     double key = above ? exp(sums->top - b) : 1, own = above ? 1 : exp(b - sums->top);
     double all = key * sums->sum + own;
@@ -141,30 +141,29 @@ double sinkproof_row_each(const sinkproof_row_sums *sums, double b, double *sink
     return key / all;
 }
 
-void sinkproof_heads_weights(const sinkproof_heads *heads, size_t h, size_t i, double b,
-                             double *alpha_j, double *sink) {
+void heads_row_weights(const layer_heads *heads, size_t h, size_t i, double b, double *alpha_j,
+                       double *sink) {
     size_t first = sinkproof_mask_first(heads->window, i);
-    sinkproof_row_sums sums = {.top = -INFINITY};
-    sinkproof_heads_scores(heads, heads->k_gdn, h, i, alpha_j);
+    heads_row_sums sums = {.top = -INFINITY};
+    heads_row_scores(heads, heads->k_gdn, h, i, alpha_j);
     for (size_t j = 0; j < first; j++) alpha_j[j] = 0;
     for (size_t j = first; j <= i; j++) sums.top = fmax(sums.top, alpha_j[j]);
     for (size_t j = first; j <= i; j++) {
         alpha_j[j] = exp(alpha_j[j] - sums.top);
         sums.sum += alpha_j[j];
     }
-    double each = sinkproof_row_each(&sums, b, sink);
+    double each = row_mean_each_way(&sums, b, sink);
     for (size_t j = first; j <= i; j++) alpha_j[j] *= each;
 }
 
-void sinkproof_heads_attend(const sinkproof_heads *heads, double change, double *o_nhd,
-                            double *alpha_j) {
+void heads_attend(const layer_heads *heads, double change, double *o_nhd, double *alpha_j) {
     const sinkproof_config *c = heads->config;
     size_t d = c->head_dim, width = c->n_kv_heads * d, group = c->n_heads / c->n_kv_heads;
     for (size_t h = 0; h < c->n_heads; h++)
         for (size_t i = 0; i < heads->n; i++) {
             double sink, *o_d = o_nhd + (i * c->n_heads + h) * d;
             double b = heads->b_hi[h * heads->n + i];
-            sinkproof_heads_weights(heads, h, i, isinf(b) ? b : b + change, alpha_j, &sink);
+            heads_row_weights(heads, h, i, isinf(b) ? b : b + change, alpha_j, &sink);
             for (size_t e = 0; e < d; e++) o_d[e] = 0;
             for (size_t j = sinkproof_mask_first(heads->window, i); j <= i; j++) {
                 const double *v_d = heads->v_ngd + j * width + h / group * d;

@@ -11,51 +11,50 @@
 #include "ref/forward.h"
 
 // The current layer, in a run of n tokens from an empty cache.
-typedef struct sinkproof_heads {
+typedef struct layer_heads {
     const sinkproof_config *config;
     size_t layer, n, window; // window 0: all keys up to the query
     double *q_nhd, *k_gdn;   // rotated; of the keys, each coordinate of all tokens is contiguous
     double *v_ngd, *b_hi;    // values; the sink's logit for every row, -infinity: none
     double *o_nhd;           // the engine's A11, which may be overwritten
     bool held_q, held_k, held_v;
-} sinkproof_heads;
+} layer_heads;
 
-typedef struct sinkproof_watcher {
+typedef struct heads_watcher {
     void *context;
-    void (*heads)(void *context, const sinkproof_heads *heads); // or NULL
+    void (*heads)(void *context, const layer_heads *heads); // or NULL
     // Called for every point with its final values; or NULL.
     void (*point)(void *context, sinkproof_trace_point point, size_t layer, size_t count,
                   const double *values);
-    // Filled by sinkproof_watch:
+    // Filled by watcher_observe:
     const sinkproof_model *model;
-    sinkproof_heads at;
+    layer_heads at;
     double *work;
     bool incomplete; // A11 came without queries, keys or values
-} sinkproof_watcher;
+} heads_watcher;
 
 // Makes the observer of a run of n tokens; free the watcher afterwards, also after a failure.
-bool sinkproof_watch(sinkproof_watcher *watcher, const sinkproof_model *model, size_t n,
+bool watcher_observe(heads_watcher *watcher, const sinkproof_model *model, size_t n,
                      sinkproof_observer *observer, sinkproof_error *error);
-void sinkproof_watcher_free(sinkproof_watcher *watcher);
+void watcher_free(heads_watcher *watcher);
 
 // s_j of row i of head h over keys laid out as k_gdn, from the first key that the row sees to i.
-void sinkproof_heads_scores(const sinkproof_heads *heads, const double *k_gdn, size_t h, size_t i,
-                            double *s_j);
+void heads_row_scores(const layer_heads *heads, const double *k_gdn, size_t h, size_t i,
+                      double *s_j);
 
 // One row's sums relative to e^top, and their completion by a sink: a key's weight is its
 // exponential times `each`. b = -infinity: no sink.
-typedef struct sinkproof_row_sums {
+typedef struct heads_row_sums {
     double top, sum; // the largest score; sum_j e^(s_j - top)
-} sinkproof_row_sums;
-double sinkproof_row_each(const sinkproof_row_sums *sums, double b, double *sink);
+} heads_row_sums;
+double row_mean_each_way(const heads_row_sums *sums, double b, double *sink);
 
 // The weights of row i in alpha_j [i + 1], 0 before the window; b is the sink's logit.
-void sinkproof_heads_weights(const sinkproof_heads *heads, size_t h, size_t i, double b,
-                             double *alpha_j, double *sink);
+void heads_row_weights(const layer_heads *heads, size_t h, size_t i, double b, double *alpha_j,
+                       double *sink);
 
 // Attention of the whole layer with `change` added to every sink's logit (-infinity: no sinks), in
 // o_nhd. work: n doubles.
-void sinkproof_heads_attend(const sinkproof_heads *heads, double change, double *o_nhd,
-                            double *work);
+void heads_attend(const layer_heads *heads, double change, double *o_nhd, double *work);
 
 #endif

@@ -56,7 +56,7 @@ bool sinkproof_sinks_maps_new(const sinkproof_config *config, size_t n, const ch
     *out = m;
     if (m == NULL) return sinkproof_fail(error, "no memory for maps");
     m->n = n, m->n_heads = config->n_heads, m->kept = config->n_layers * config->n_heads;
-    m->cell = (n + SINKPROOF_MAP_CELLS - 1) / SINKPROOF_MAP_CELLS;
+    m->cell = (n + SINKS_MAP_CELLS - 1) / SINKS_MAP_CELLS;
     m->side = (n + m->cell - 1) / m->cell;
     bool good = chosen == NULL || read_chosen(m, config, chosen, error);
     if (good) {
@@ -105,19 +105,19 @@ size_t sinkproof_sinks_maps_side(const sinkproof_sinks_maps *m) {
 size_t sinkproof_sinks_maps_cell(const sinkproof_sinks_maps *m) {
     return m->cell;
 }
-size_t sinkproof_sinks_maps_chosen(const sinkproof_sinks_maps *m) {
+size_t sinks_maps_chosen(const sinkproof_sinks_maps *m) {
     return m->chosen == NULL ? 0 : m->kept;
 }
-sinkproof_sinks_map sinkproof_sinks_maps_at(const sinkproof_sinks_maps *m, size_t i) {
+sinkproof_sinks_map sinks_maps_at(const sinkproof_sinks_maps *m, size_t i) {
     return (sinkproof_sinks_map){m, m->chosen[i].layer, m->chosen[i].head, i};
 }
-sinkproof_sinks_map sinkproof_sinks_maps_of(const sinkproof_sinks_maps *m, size_t layer,
-                                            size_t head) {
+sinkproof_sinks_map sinkproof_sinks_maps_find(const sinkproof_sinks_maps *m, size_t layer,
+                                              size_t head) {
     return (sinkproof_sinks_map){m, layer, head, layer * m->n_heads + head};
 }
 
 // The number of queries in a row of cells; the last row has fewer.
-static size_t queries_of(const sinkproof_sinks_maps *m, size_t row) {
+static size_t cell_row_queries(const sinkproof_sinks_maps *m, size_t row) {
     size_t left = m->n - row * m->cell;
     return left < m->cell ? left : m->cell;
 }
@@ -125,7 +125,7 @@ static size_t queries_of(const sinkproof_sinks_maps *m, size_t row) {
 double sinkproof_sinks_map_weight(const void *map, size_t row, size_t column) {
     const sinkproof_sinks_map *one = map;
     const sinkproof_sinks_maps *m = one->maps;
-    size_t at = one->at * m->side + row, queries = queries_of(m, row);
+    size_t at = one->at * m->side + row, queries = cell_row_queries(m, row);
     if (column > row) return 0; // above the diagonal there are no pairs
     if (m->rows[at] != queries) return NAN;
     double pairs = column < row ? (double)(queries * m->cell)
@@ -133,9 +133,9 @@ double sinkproof_sinks_map_weight(const void *map, size_t row, size_t column) {
     return m->sum[at * m->side + column] / pairs;
 }
 
-double sinkproof_sinks_map_sink(const void *map, size_t row) {
+double sinks_map_sink_weight(const void *map, size_t row) {
     const sinkproof_sinks_map *one = map;
     const sinkproof_sinks_maps *m = one->maps;
-    size_t at = one->at * m->side + row, queries = queries_of(m, row);
+    size_t at = one->at * m->side + row, queries = cell_row_queries(m, row);
     return m->rows[at] == queries ? m->sink[at] / (double)queries : NAN;
 }

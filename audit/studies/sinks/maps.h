@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Small maps of attention, made as the weights pass: at most SINKPROOF_MAP_CELLS cells per side for
+// Small maps of attention, made as the weights pass: at most SINKS_MAP_CELLS cells per side for
 // n tokens, each the mean of the weights of its pairs of a query and a key not after it. Up to that
 // many tokens a cell is one weight.
 #ifndef SINKPROOF_SINKS_MAPS_H
@@ -9,7 +9,7 @@
 
 #include "audit/studies/sinks/part.h"
 
-enum { SINKPROOF_MAP_CELLS = 64 };
+enum { SINKS_MAP_CELLS = 64 };
 
 typedef struct sinkproof_sinks_maps sinkproof_sinks_maps;
 
@@ -29,12 +29,12 @@ typedef struct sinkproof_sinks_map {
     size_t layer, head, at;
 } sinkproof_sinks_map;
 // The number of chosen heads (0 if none was chosen), and the map of the i-th of them.
-size_t sinkproof_sinks_maps_chosen(const sinkproof_sinks_maps *maps);
-sinkproof_sinks_map sinkproof_sinks_maps_at(const sinkproof_sinks_maps *maps, size_t i);
+size_t sinks_maps_chosen(const sinkproof_sinks_maps *maps);
+sinkproof_sinks_map sinks_maps_at(const sinkproof_sinks_maps *maps, size_t i);
 // The map of one head, where all heads are kept.
-sinkproof_sinks_map sinkproof_sinks_maps_of(const sinkproof_sinks_maps *maps, size_t layer,
-                                            size_t head);
+sinkproof_sinks_map sinkproof_sinks_maps_find(const sinkproof_sinks_maps *maps, size_t layer,
+                                              size_t head);
 double sinkproof_sinks_map_weight(const void *map, size_t row, size_t column);
-double sinkproof_sinks_map_sink(const void *map, size_t row);
+double sinks_map_sink_weight(const void *map, size_t row);
 
 #endif

@@ -11,14 +11,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct sinkproof_maps_state {
+struct maps_state {
     size_t n_inputs;
     sinkproof_sinks_maps *maps[]; // [n_inputs]
 };
 
-static bool prepare(const sinkproof_sinks_job *job, const char *asked, void **state,
-                    sinkproof_error *error) {
-    struct sinkproof_maps_state *s = calloc(1, sizeof *s + job->n_inputs * sizeof *s->maps);
+static bool maps_prepare(const sinkproof_sinks_job *job, const char *asked, void **state,
+                         sinkproof_error *error) {
+    struct maps_state *s = calloc(1, sizeof *s + job->n_inputs * sizeof *s->maps);
     *state = s;
     if (s == NULL) return sinkproof_fail(error, "no memory for maps");
     s->n_inputs = job->n_inputs;
@@ -29,19 +29,19 @@ static bool prepare(const sinkproof_sinks_job *job, const char *asked, void **st
     return true;
 }
 
-static void map(void *state, size_t input, const sinkproof_map_rows *rows) {
-    struct sinkproof_maps_state *s = state;
+static void maps_add_rows(void *state, size_t input, const sinkproof_map_rows *rows) {
+    struct maps_state *s = state;
     sinkproof_sinks_maps_add(s->maps[input], rows);
 }
 
-static void release(void *state) {
-    struct sinkproof_maps_state *s = state;
+static void maps_release(void *state) {
+    struct maps_state *s = state;
     for (size_t i = 0; s != NULL && i < s->n_inputs; i++) sinkproof_sinks_maps_free(s->maps[i]);
     free(s);
 }
 
 // The head whose sink has the largest or the smallest mean weight; false: none is known.
-static bool extreme(const sinkproof_census *c, bool most, size_t *layer, size_t *head) {
+static bool extreme_sink_head(const sink_census *c, bool most, size_t *layer, size_t *head) {
     double best = most ? -INFINITY : INFINITY;
     for (size_t l = 0; l < c->config->n_layers; l++)
         for (size_t h = 0; h < c->config->n_heads; h++) {
@@ -55,17 +55,18 @@ static bool extreme(const sinkproof_census *c, bool most, size_t *layer, size_t 
 }
 
 // The i-th map to show for an input; false after the last.
-static bool pick(const void *state, const sinkproof_sinks_job *job, size_t input, size_t i,
-                 sinkproof_sinks_map *out) {
-    const struct sinkproof_maps_state *s = state;
+static bool maps_pick(const void *state, const sinkproof_sinks_job *job, size_t input, size_t i,
+                      sinkproof_sinks_map *out) {
+    const struct maps_state *s = state;
     const sinkproof_sinks_maps *maps = s->maps[input];
-    size_t layer = 0, head = 0, chosen = sinkproof_sinks_maps_chosen(maps);
+    size_t layer = 0, head = 0, chosen = sinks_maps_chosen(maps);
     if (chosen > 0) {
-        if (i < chosen) *out = sinkproof_sinks_maps_at(maps, i);
+        if (i < chosen) *out = sinks_maps_at(maps, i);
         return i < chosen;
     }
-    if (i >= 2 || !extreme(&job->inputs[input].census, i == 0, &layer, &head)) return false;
-    *out = sinkproof_sinks_maps_of(maps, layer, head);
+    if (i >= 2 || !extreme_sink_head(&job->inputs[input].census, i == 0, &layer, &head))
+        return false;
+    *out = sinkproof_sinks_maps_find(maps, layer, head);
     return true;
 }
 
@@ -75,13 +76,13 @@ static bool draw_map(FILE *out, const void *map) {
     sinkproof_chart_heat heat = {.queries = side,
                                  .keys = side,
                                  .weight = sinkproof_sinks_map_weight,
-                                 .sink = sinkproof_sinks_map_sink,
+                                 .sink = sinks_map_sink_weight,
                                  .context = one};
     sinkproof_chart_heat_svg(out, &heat, side > 32 ? 5 : 9);
     return true;
 }
 
-static void say_map(FILE *page, const sinkproof_census *c, const sinkproof_sinks_map *one) {
+static void say_map(FILE *page, const sink_census *c, const sinkproof_sinks_map *one) {
     const sinkproof_span *sink = &c->layers[one->layer].heads[one->head].sink;
     sinkproof_page_say(page, "Layer %zu, head %zu", one->layer, one->head);
     if (c->layers[one->layer].window > 0)
@@ -93,8 +94,8 @@ static void say_map(FILE *page, const sinkproof_census *c, const sinkproof_sinks
         sinkproof_page_say(page, ": its weights are not known");
 }
 
-static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
-    const struct sinkproof_maps_state *s = state;
+static void maps_html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
+    const struct maps_state *s = state;
     fputs("<h2>Maps of attention</h2>\n", page);
     for (size_t input = 0; input < job->n_inputs; input++) {
         const sinkproof_sinks_maps *maps = s->maps[input];
@@ -113,11 +114,11 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
                                "pairs whose key is not after the query.",
                                sinkproof_counted(cell, "query").text,
                                sinkproof_counted(cell, "key").text);
-        if (sinkproof_sinks_maps_chosen(maps) == 0)
+        if (sinks_maps_chosen(maps) == 0)
             sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "
                                      "it least.");
         fputs(" Defined by <code>sink.alpha</code>.</p>\n<div class=\"many maps\">", page);
-        for (size_t i = 0; pick(state, job, input, i, &one); i++) {
+        for (size_t i = 0; maps_pick(state, job, input, i, &one); i++) {
             fputs("<figure>", page);
             draw_map(page, &one);
             fputs("<figcaption>", page);
@@ -134,11 +135,11 @@ static void title_map(FILE *out, const void *context) {
     sinkproof_page_say(out, "Attention of layer %zu, head %zu (sink.alpha)", map->layer, map->head);
 }
 
-static bool draw(const void *state, const sinkproof_sinks_job *job, size_t input,
-                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
+static bool maps_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                      const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
     sinkproof_sinks_map map;
     char name[96];
-    for (size_t i = 0; pick(state, job, input, i, &map); i++) {
+    for (size_t i = 0; maps_pick(state, job, input, i, &map); i++) {
         sinkproof_picture picture = {&map, draw_map, title_map, NULL};
         snprintf(name, sizeof name, "%smap-%zu.%zu", number, map.layer, map.head);
         if (!sinkproof_pictures_add(pictures, name, &picture, error)) return false;
@@ -151,8 +152,8 @@ const sinkproof_sinks_part sinkproof_part_maps = {
     .takes = "L.H,...",
     .help = "The heads whose maps of attention the page shows, layer and head from 0 (those with "
             "the strongest and the weakest sink)",
-    .prepare = prepare,
-    .map = map,
-    .html = html,
-    .draw = draw,
-    .free = release};
+    .prepare = maps_prepare,
+    .map = maps_add_rows,
+    .html = maps_html,
+    .draw = maps_draw,
+    .free = maps_release};

@@ -17,22 +17,20 @@
 
 // ---- the request --------------------------------------------------------------------------------
 
-static bool number(const char *text, char **end, size_t below, size_t *out) {
+static bool parse_whole_number(const char *text, char **end, size_t below, size_t *out) {
     unsigned long long value = strtoull(text, end, 10);
     *out = (size_t)value;
     return *text >= '0' && *text <= '9' && value < below;
 }
 
-static bool parse_lengths(const char *text, size_t n, sinkproof_mix_plan *plan,
-                          sinkproof_error *error) {
+static bool parse_lengths(const char *text, size_t n, mix_plan *plan, sinkproof_error *error) {
     char *end = (char *)text - 1;
     plan->n_lengths = 0;
     do {
         const char *word = end + 1;
-        if (plan->n_lengths == SINKPROOF_MIX_LENGTHS)
-            return sinkproof_fail(error, "--perturb: expected at most %d lengths",
-                                  SINKPROOF_MIX_LENGTHS);
-        if (!number(word, &end, n + 1, &plan->lengths[plan->n_lengths]) ||
+        if (plan->n_lengths == MIX_LENGTHS)
+            return sinkproof_fail(error, "--perturb: expected at most %d lengths", MIX_LENGTHS);
+        if (!parse_whole_number(word, &end, n + 1, &plan->lengths[plan->n_lengths]) ||
             plan->lengths[plan->n_lengths++] == 0)
             return sinkproof_fail(error,
                                   "--perturb: a length \"%.40s\", expected 1 to %zu, the "
@@ -43,7 +41,7 @@ static bool parse_lengths(const char *text, size_t n, sinkproof_mix_plan *plan,
     return sinkproof_fail(error, "--perturb: lengths=%.80s, expected numbers joined by +", text);
 }
 
-static size_t shortest(const sinkproof_mix_plan *plan) {
+static size_t shortest_length(const mix_plan *plan) {
     size_t least = plan->lengths[0];
     for (size_t k = 1; k < plan->n_lengths; k++)
         least = plan->lengths[k] < least ? plan->lengths[k] : least;
@@ -51,7 +49,7 @@ static size_t shortest(const sinkproof_mix_plan *plan) {
 }
 
 static bool parse_word(char *word, size_t n, size_t vocab, uint64_t *seed, bool *drawn,
-                       sinkproof_mix_plan *plan, sinkproof_error *error) {
+                       mix_plan *plan, sinkproof_error *error) {
     char *end;
     size_t id;
     if (strncmp(word, "lengths=", 8) == 0) return parse_lengths(word + 8, n, plan, error);
@@ -62,8 +60,8 @@ static bool parse_word(char *word, size_t n, size_t vocab, uint64_t *seed, bool 
     } else if (strncmp(word, "raise=", 6) == 0) {
         plan->raised = strtod(word + 6, &end);
         if (end != word + 6 && *end == '\0' && isfinite(plan->raised)) return true;
-    } else if (number(word, &end, n, &plan->position) && *end == ':' &&
-               number(end + 1, &end, vocab, &id) && *end == '\0') {
+    } else if (parse_whole_number(word, &end, n, &plan->position) && *end == ':' &&
+               parse_whole_number(end + 1, &end, vocab, &id) && *end == '\0') {
         plan->token = (int32_t)id;
         *drawn = false;
         return true;
@@ -74,19 +72,19 @@ static bool parse_word(char *word, size_t n, size_t vocab, uint64_t *seed, bool 
                           word, n, vocab);
 }
 
-bool sinkproof_mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab,
-                         sinkproof_mix_plan *plan, sinkproof_error *error) {
+bool mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab, mix_plan *plan,
+               sinkproof_error *error) {
     uint64_t seed = 1;
     bool drawn = true, good = true;
     char *words = strdup(text), *rest = words;
     if (words == NULL) return sinkproof_fail(error, "no memory for \"%.80s\"", text);
-    *plan = (sinkproof_mix_plan){.n_lengths = 1, .lengths = {n}};
+    *plan = (mix_plan){.n_lengths = 1, .lengths = {n}};
     for (char *word; good && (word = strsep(&rest, ",")) != NULL;)
         good = parse_word(word, n, vocab, &seed, &drawn, plan, error);
     free(words);
     if (!good) return false;
     if (drawn) { // a token other than the present one
-        plan->position = sinkproof_draw(&seed) % shortest(plan);
+        plan->position = sinkproof_draw(&seed) % shortest_length(plan);
         plan->token = tokens_n[plan->position];
         while (vocab > 1 && plan->token == tokens_n[plan->position])
             plan->token = (int32_t)(sinkproof_draw(&seed) % vocab);
@@ -94,25 +92,25 @@ bool sinkproof_mix_parse(const char *text, size_t n, const int32_t *tokens_n, si
     if (plan->token == tokens_n[plan->position])
         return sinkproof_fail(error, "--perturb: token %zu is %d already", plan->position,
                               (int)plan->token);
-    if (plan->position < shortest(plan)) return true;
+    if (plan->position < shortest_length(plan)) return true;
     return sinkproof_fail(error, "--perturb: token %zu is not in the first %zu", plan->position,
-                          shortest(plan));
+                          shortest_length(plan));
 }
 
-const char *sinkproof_mix_mode_name(sinkproof_mix_mode mode) {
+const char *mix_mode_name(mix_mode mode) {
     static const char *const names[] = {"as it is", "without sinks", "sinks raised"};
     return names[mode];
 }
 
-size_t sinkproof_mix_modes(const sinkproof_mix_plan *plan) {
-    return plan->raised != 0 ? SINKPROOF_MIX_MODES : SINKPROOF_MIX_RAISED;
+size_t mix_modes(const mix_plan *plan) {
+    return plan->raised != 0 ? MIX_MODES : MIX_RAISED;
 }
 
 // ---- a pair of runs ----------------------------------------------------------------------------
 
 typedef struct pair {
-    sinkproof_mixing *mix;
-    const sinkproof_mix_plan *plan;
+    mixing_study *mix;
+    const mix_plan *plan;
     size_t hidden;
     double *state_lnc;        // of the first run
     double *alpha_j, *a_ij;   // a head's row; the mean over the heads
@@ -121,13 +119,13 @@ typedef struct pair {
 } pair;
 
 // Adds one more layer of paths, by the mean of the heads' maps.
-static void add_paths(pair *p, const sinkproof_heads *heads, double change) {
+static void add_paths(pair *p, const layer_heads *heads, double change) {
     size_t n = heads->n, n_heads = heads->config->n_heads;
     memset(p->a_ij, 0, n * n * sizeof(double));
     for (size_t h = 0; h < n_heads; h++)
         for (size_t i = 0; i < n; i++) {
             double sink, b = heads->b_hi[h * n + i];
-            sinkproof_heads_weights(heads, h, i, isinf(b) ? b : b + change, p->alpha_j, &sink);
+            heads_row_weights(heads, h, i, isinf(b) ? b : b + change, p->alpha_j, &sink);
             for (size_t j = 0; j <= i; j++) p->a_ij[i * n + j] += p->alpha_j[j] / (double)n_heads;
         }
     sinkproof_path_sums(n, p->a_ij, p->paths_n);
@@ -136,23 +134,20 @@ static void add_paths(pair *p, const sinkproof_heads *heads, double change) {
     memcpy(p->mix->from_ln + (heads->layer + 1) * n, p->from_n, n * sizeof(double));
 }
 
-static void attend(void *context, const sinkproof_heads *heads) {
+static void mix_attend(void *context, const layer_heads *heads) {
     pair *p = context;
-    sinkproof_mix_mode mode = p->mix->mode;
-    double change = mode == SINKPROOF_MIX_WITHOUT  ? -INFINITY
-                    : mode == SINKPROOF_MIX_RAISED ? p->plan->raised
-                                                   : 0;
+    mix_mode mode = p->mix->mode;
+    double change = mode == MIX_WITHOUT ? -INFINITY : mode == MIX_RAISED ? p->plan->raised : 0;
     if (!p->second) add_paths(p, heads, change);
-    if (mode != SINKPROOF_MIX_AS_IT_IS)
-        sinkproof_heads_attend(heads, change, heads->o_nhd, p->alpha_j);
+    if (mode != MIX_AS_IT_IS) heads_attend(heads, change, heads->o_nhd, p->alpha_j);
 }
 
-static void compare(void *context, sinkproof_trace_point point, size_t layer, size_t count,
-                    const double *values) {
+static void mix_compare_point(void *context, sinkproof_trace_point point, size_t layer,
+                              size_t count, const double *values) {
     pair *p = context;
-    sinkproof_mixing *mix = p->mix;
-    if (point != SINKPROOF_TRACE_T0 && point != SINKPROOF_TRACE_M12) return;
-    size_t l = point == SINKPROOF_TRACE_T0 ? 0 : layer + 1;
+    mixing_study *mix = p->mix;
+    if (point != TRACE_T0 && point != TRACE_M12) return;
+    size_t l = point == TRACE_T0 ? 0 : layer + 1;
     double *state_nc = p->state_lnc + l * mix->n * p->hidden;
     if (!p->second) {
         memcpy(state_nc, values, count * sizeof(double));
@@ -171,11 +166,11 @@ static bool run_pair(const sinkproof_model *model, sinkproof_runner *runner, pai
                      const int32_t *tokens_n, sinkproof_error *error) {
     size_t n = p->mix->n;
     sinkproof_observer observer;
-    sinkproof_watcher watcher = {.context = p, .heads = attend, .point = compare};
+    heads_watcher watcher = {.context = p, .heads = mix_attend, .point = mix_compare_point};
     int32_t *changed_n = malloc(n * sizeof *changed_n);
     bool good = changed_n != NULL ||
                 sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "token").text);
-    good = good && sinkproof_watch(&watcher, model, n, &observer, error);
+    good = good && watcher_observe(&watcher, model, n, &observer, error);
     for (int run = 0; good && run < 2; run++) {
         memcpy(changed_n, tokens_n, n * sizeof *changed_n);
         if (run == 1) changed_n[p->plan->position] = p->plan->token;
@@ -185,12 +180,12 @@ static bool run_pair(const sinkproof_model *model, sinkproof_runner *runner, pai
     }
     if (good && watcher.incomplete)
         good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-    if (changed_n != NULL) sinkproof_watcher_free(&watcher);
+    if (changed_n != NULL) watcher_free(&watcher);
     free(changed_n);
     return good;
 }
 
-static bool mix_new(sinkproof_mixing *mix, pair *p, size_t hidden, sinkproof_error *error) {
+static bool mix_new(mixing_study *mix, pair *p, size_t hidden, sinkproof_error *error) {
     size_t n = mix->n, states = mix->rows * n;
     mix->off_ln = calloc(states, sizeof(double));
     mix->size_ln = calloc(states, sizeof(double));
@@ -221,26 +216,25 @@ static void pair_free(pair *p) {
     free(p->from_n);
 }
 
-void sinkproof_mix_free(sinkproof_mixing *mix) {
+void mix_free(mixing_study *mix) {
     free(mix->off_ln);
     free(mix->size_ln);
     free(mix->paths_ln);
     free(mix->from_ln);
-    *mix = (sinkproof_mixing){0};
+    *mix = (mixing_study){0};
 }
 
-bool sinkproof_mix_run(const sinkproof_model *model, sinkproof_runner *runner,
-                       const sinkproof_mix_plan *plan, const int32_t *tokens_n,
-                       void (*progress)(void *context, double share), void *progress_context,
-                       sinkproof_mixing *mixes, sinkproof_error *error) {
+bool mix_perturb_run(const sinkproof_model *model, sinkproof_runner *runner, const mix_plan *plan,
+                     const int32_t *tokens_n, void (*progress)(void *context, double share),
+                     void *progress_context, mixing_study *mixes, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
-    size_t modes = sinkproof_mix_modes(plan), all = plan->n_lengths * modes;
+    size_t modes = mix_modes(plan), all = plan->n_lengths * modes;
     bool good = true;
     for (size_t k = 0; good && k < all; k++) {
         pair p = {.plan = plan};
-        mixes[k] = (sinkproof_mixing){.mode = (sinkproof_mix_mode)(k % modes),
-                                      .n = plan->lengths[k / modes],
-                                      .rows = config->n_layers + 1};
+        mixes[k] = (mixing_study){.mode = (mix_mode)(k % modes),
+                                  .n = plan->lengths[k / modes],
+                                  .rows = config->n_layers + 1};
         good = mix_new(&mixes[k], &p, config->hidden, error) &&
                run_pair(model, runner, &p, tokens_n, error);
         pair_free(&p);
@@ -251,17 +245,17 @@ bool sinkproof_mix_run(const sinkproof_model *model, sinkproof_runner *runner,
 
 // ---- the results --------------------------------------------------------------------------------
 
-static double relative(const sinkproof_mixing *mix, size_t l, size_t i) {
+static double mix_relative_change(const mixing_study *mix, size_t l, size_t i) {
     double off = mix->off_ln[l * mix->n + i], size = mix->size_ln[l * mix->n + i];
     return off == 0 ? 0 : off / size;
 }
 
-sinkproof_mix_reach sinkproof_mix_reach_at(const sinkproof_mixing *mix, size_t position, size_t l) {
+mix_reach mix_reach_at(const mixing_study *mix, size_t position, size_t l) {
     size_t last = l * mix->n + mix->n - 1;
     double sum = 0;
-    for (size_t i = position + 1; i < mix->n; i++) sum += relative(mix, l, i);
-    return (sinkproof_mix_reach){.at = relative(mix, l, position),
-                                 .later = sum / (double)(mix->n - 1 - position),
-                                 .last = relative(mix, l, mix->n - 1),
-                                 .share = mix->paths_ln[last] / mix->from_ln[last]};
+    for (size_t i = position + 1; i < mix->n; i++) sum += mix_relative_change(mix, l, i);
+    return (mix_reach){.at = mix_relative_change(mix, l, position),
+                       .later = sum / (double)(mix->n - 1 - position),
+                       .last = mix_relative_change(mix, l, mix->n - 1),
+                       .share = mix->paths_ln[last] / mix->from_ln[last]};
 }

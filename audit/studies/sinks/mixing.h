@@ -9,52 +9,51 @@
 
 #include "audit/engine/runner.h"
 
-enum { SINKPROOF_MIX_LENGTHS = 16 };
+enum { MIX_LENGTHS = 16 };
 
 // The token to change, its replacement, and the context lengths.
-typedef struct sinkproof_mix_plan {
+typedef struct mix_plan {
     size_t position;
     int32_t token;
-    size_t n_lengths, lengths[SINKPROOF_MIX_LENGTHS];
+    size_t n_lengths, lengths[MIX_LENGTHS];
     double raised; // raise of the sinks in the third mode; 0: only two modes
-} sinkproof_mix_plan;
+} mix_plan;
 
 // Parses words separated by commas: "POS:ID" or "drawn"; "lengths=16+32+64" (the whole input
 // without it); "raise=X"; "seed=S" for random choices (1).
-bool sinkproof_mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab,
-                         sinkproof_mix_plan *plan, sinkproof_error *error);
+bool mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab, mix_plan *plan,
+               sinkproof_error *error);
 
-typedef enum sinkproof_mix_mode {
-    SINKPROOF_MIX_AS_IT_IS, // the engine's own attention
-    SINKPROOF_MIX_WITHOUT,  // b = -infinity
-    SINKPROOF_MIX_RAISED,
-    SINKPROOF_MIX_MODES
-} sinkproof_mix_mode;
-const char *sinkproof_mix_mode_name(sinkproof_mix_mode mode);
+typedef enum mix_mode {
+    MIX_AS_IT_IS, // the engine's own attention
+    MIX_WITHOUT,  // b = -infinity
+    MIX_RAISED,
+    MIX_MODES
+} mix_mode;
+const char *mix_mode_name(mix_mode mode);
 
 // One mode at one length. Row l of the arrays holds the states before layer l; the last row holds
 // the final states.
-typedef struct sinkproof_mixing {
-    sinkproof_mix_mode mode;
+typedef struct mixing_study {
+    mix_mode mode;
     size_t n, rows;             // tokens; layers + 1
     double *off_ln, *size_ln;   // |x' - x| and |x| of every token's state
     double *paths_ln, *from_ln; // path sums from the changed token, and from all tokens
     size_t earlier;             // states before the changed token that changed: 0 in a causal model
-} sinkproof_mixing;
+} mixing_study;
 
 // mixes [plan->n_lengths x modes], ordered by length; free them one by one.
-size_t sinkproof_mix_modes(const sinkproof_mix_plan *plan);
-bool sinkproof_mix_run(const sinkproof_model *model, sinkproof_runner *runner,
-                       const sinkproof_mix_plan *plan, const int32_t *tokens_n,
-                       void (*progress)(void *context, double share), void *progress_context,
-                       sinkproof_mixing *mixes, sinkproof_error *error);
-void sinkproof_mix_free(sinkproof_mixing *mix);
+size_t mix_modes(const mix_plan *plan);
+bool mix_perturb_run(const sinkproof_model *model, sinkproof_runner *runner, const mix_plan *plan,
+                     const int32_t *tokens_n, void (*progress)(void *context, double share),
+                     void *progress_context, mixing_study *mixes, sinkproof_error *error);
+void mix_free(mixing_study *mix);
 
 // For row l: |x' - x| / |x| at the changed token, its mean over the later tokens (NAN if there is
 // none), and at the last token; and the share of the last token's paths.
-typedef struct sinkproof_mix_reach {
+typedef struct mix_reach {
     double at, later, last, share;
-} sinkproof_mix_reach;
-sinkproof_mix_reach sinkproof_mix_reach_at(const sinkproof_mixing *mix, size_t position, size_t l);
+} mix_reach;
+mix_reach mix_reach_at(const mixing_study *mix, size_t position, size_t l);
 
 #endif

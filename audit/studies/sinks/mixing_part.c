@@ -12,29 +12,29 @@
 #include <stdlib.h>
 
 typedef struct perturbed { // one input
-    sinkproof_mix_plan plan;
+    mix_plan plan;
     size_t count;
-    sinkproof_mixing *mixes; // [lengths][modes]
+    mixing_study *mixes; // [lengths][modes]
 } perturbed;
 
 static void free_state(void *state) {
     perturbed *all = state;
     for (perturbed *p = all; p != NULL && p->mixes != NULL; p++) {
-        for (size_t k = 0; k < p->count; k++) sinkproof_mix_free(&p->mixes[k]);
+        for (size_t k = 0; k < p->count; k++) mix_free(&p->mixes[k]);
         free(p->mixes);
     }
     free(all);
 }
 
-static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
-                sinkproof_error *error) {
+static bool mixing_run_part(const sinkproof_sinks_job *job, const char *asked, void **state,
+                            sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(job->model)->vocab;
     perturbed *all = calloc(job->n_inputs + 1, sizeof *all);
     *state = all;
     if (all == NULL)
         return sinkproof_fail(error, "no memory for %s",
                               sinkproof_counted(job->n_inputs, "input").text);
-    if (!sinkproof_runner_replaces(job->how.engine, job->policy, SINKPROOF_TRACE_A11))
+    if (!sinkproof_runner_replaces(job->how.engine, job->policy, TRACE_A11))
         return sinkproof_fail(error,
                               "--perturb: %s does not go on from A11 under this policy, "
                               "expected one of --engine ref or --policy f32",
@@ -43,14 +43,14 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
         const sinkproof_sinks_input *in = &job->inputs[i];
         perturbed *p = &all[i];
         part_share share = {job, i};
-        if (!sinkproof_mix_parse(asked, in->n, in->tokens_n, vocab, &p->plan, error)) return false;
-        p->count = p->plan.n_lengths * sinkproof_mix_modes(&p->plan);
+        if (!mix_parse(asked, in->n, in->tokens_n, vocab, &p->plan, error)) return false;
+        p->count = p->plan.n_lengths * mix_modes(&p->plan);
         p->mixes = calloc(p->count, sizeof *p->mixes);
         if (p->mixes == NULL)
             return sinkproof_fail(error, "no memory for %s",
                                   sinkproof_counted(p->count, "run").text);
-        if (!sinkproof_mix_run(job->model, job->runner, &p->plan, in->tokens_n, part_pass_on,
-                               &share, p->mixes, error))
+        if (!mix_perturb_run(job->model, job->runner, &p->plan, in->tokens_n, part_pass_on, &share,
+                             p->mixes, error))
             return false;
     }
     return true;
@@ -58,16 +58,16 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
 
 // ---- the table ---------------------------------------------------------------------------------
 
-static const char *cell(double x, char text[16]) {
+static const char *change_cell(double x, char text[16]) {
     snprintf(text, 16, isnan(x) ? "-" : "%.3e", x);
     return text;
 }
 
-static void print_reach(FILE *out, const sinkproof_mixing *mix, size_t position, size_t l) {
+static void print_reach(FILE *out, const mixing_study *mix, size_t position, size_t l) {
     char at[16], later[16], last[16];
-    sinkproof_mix_reach r = sinkproof_mix_reach_at(mix, position, l);
-    fprintf(out, "%11s %11s %11s %13s\n", cell(r.at, at), cell(r.later, later), cell(r.last, last),
-            sinkproof_share(r.share, 5).text);
+    mix_reach r = mix_reach_at(mix, position, l);
+    fprintf(out, "%11s %11s %11s %13s\n", change_cell(r.at, at), change_cell(r.later, later),
+            change_cell(r.last, last), sinkproof_share_fixed(r.share, 5).text);
 }
 
 static void print_input(FILE *out, const perturbed *p, const sinkproof_sinks_input *in) {
@@ -80,13 +80,13 @@ static void print_input(FILE *out, const perturbed *p, const sinkproof_sinks_inp
     fprintf(out, "%7s  %-14s %11s %11s %11s %13s\n", "length", "attention", "at it", "later",
             "last", "share of paths");
     for (size_t k = 0; k < p->count; k++) {
-        const sinkproof_mixing *m = &p->mixes[k];
-        fprintf(out, "%7zu  %-14s ", m->n, sinkproof_mix_mode_name(m->mode));
+        const mixing_study *m = &p->mixes[k];
+        fprintf(out, "%7zu  %-14s ", m->n, mix_mode_name(m->mode));
         print_reach(out, m, at, m->rows - 1);
         earlier += m->earlier;
         longest = m->n > p->mixes[longest].n ? k : longest;
     }
-    const sinkproof_mixing *m = &p->mixes[longest];
+    const mixing_study *m = &p->mixes[longest];
     fprintf(out, "%7s  as it is, %s, after each layer\n", "layers",
             sinkproof_counted(m->n, "token").text);
     for (size_t l = 0; l < m->rows; l++) {
@@ -100,7 +100,7 @@ static void print_input(FILE *out, const perturbed *p, const sinkproof_sinks_inp
                 at, earlier);
 }
 
-static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) {
+static void mixing_print(const void *state, const sinkproof_sinks_job *job, FILE *out) {
     const perturbed *all = state;
     for (size_t i = 0; i < job->n_inputs; i++) print_input(out, &all[i], &job->inputs[i]);
     fprintf(out,
@@ -111,7 +111,7 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t *layers_json(const sinkproof_mixing *m) {
+static json_t *layers_json(const mixing_study *m) {
     json_t *layers = json_array();
     for (size_t l = 0; l < m->rows; l++) {
         json_t *off = json_array();
@@ -126,21 +126,21 @@ static json_t *layers_json(const sinkproof_mixing *m) {
     return layers;
 }
 
-static void json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
+static void mixing_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
     const perturbed *all = state;
     for (size_t i = 0; i < job->n_inputs; i++)
         for (size_t k = 0; k < all[i].count; k++) {
             const perturbed *p = &all[i];
-            const sinkproof_mixing *m = &p->mixes[k];
+            const mixing_study *m = &p->mixes[k];
             size_t at = p->plan.position;
             json_t *one =
                 json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:s, s:o, s:o}", "perturbed",
                           job->inputs[i].text, "id", "mix.perturb", "label", "estimated", "tokens",
                           part_count(m->n), "position", part_count(at), "from",
                           (int)job->inputs[i].tokens_n[at], "to", (int)p->plan.token, "attention",
-                          sinkproof_mix_mode_name(m->mode), "earlier_changed",
-                          part_count(m->earlier), "states", layers_json(m));
-            if (m->mode == SINKPROOF_MIX_RAISED)
+                          mix_mode_name(m->mode), "earlier_changed", part_count(m->earlier),
+                          "states", layers_json(m));
+            if (m->mode == MIX_RAISED)
                 json_object_set_new(one, "raised", json_real(p->plan.raised));
             json_array_append_new(results, one);
         }
@@ -152,8 +152,8 @@ const sinkproof_sinks_part sinkproof_part_perturb = {
     .help = "change one token and say how far it reaches, with sinks and without: POS:ID or drawn; "
             "after commas lengths=N+N... of the context, raise=X of the sinks, seed=S",
     .needs_run = true,
-    .run = run,
-    .print = print,
-    .json = json,
+    .run = mixing_run_part,
+    .print = mixing_print,
+    .json = mixing_json,
     .free = free_state,
 };

@@ -14,18 +14,17 @@
 
 // ---- outliers ----------------------------------------------------------------------------------
 
-const sinkproof_trace_point sinkproof_outlier_points[SINKPROOF_OUTLIER_POINTS] = {
-    SINKPROOF_TRACE_T0, SINKPROOF_TRACE_A1,  SINKPROOF_TRACE_A11, SINKPROOF_TRACE_A13,
-    SINKPROOF_TRACE_M1, SINKPROOF_TRACE_M12, SINKPROOF_TRACE_F1};
+const sinkproof_trace_point outlier_points[OUTLIER_POINTS] = {
+    TRACE_T0, TRACE_A1, TRACE_A11, TRACE_A13, TRACE_M1, TRACE_M12, TRACE_F1};
 
-static double relative(size_t count, const double *x, const double *kept) {
+static double relative_error(size_t count, const double *x, const double *kept) {
     sinkproof_moved moved = sinkproof_row_moved(count, x, kept);
     return moved.off == 0 ? 0 : moved.off / moved.size;
 }
 
 // work: n width doubles.
-static sinkproof_outliers outliers_of(size_t n, size_t width, const double *x_nc, double *work) {
-    sinkproof_outliers out = {0};
+static outlier_measures outliers_of(size_t n, size_t width, const double *x_nc, double *work) {
+    outlier_measures out = {0};
     for (size_t i = 0; i < n; i++) {
         double most = 0, square = 0;
         const double *x_c = x_nc + i * width;
@@ -38,53 +37,50 @@ static sinkproof_outliers outliers_of(size_t n, size_t width, const double *x_nc
         out.mean += ratio / (double)n;
         sinkproof_quantise(8, width, x_c, work + i * width);
     }
-    out.per_token = relative(n * width, x_nc, work);
+    out.per_token = relative_error(n * width, x_nc, work);
     sinkproof_quantise(8, n * width, x_nc, work);
-    out.per_tensor = relative(n * width, x_nc, work);
+    out.per_tensor = relative_error(n * width, x_nc, work);
     return out;
 }
 
 typedef struct outlier_run {
-    sinkproof_outlier_study *out;
+    outlier_study *out;
     bool without;
     double *alpha_j, *work;
     void (*progress)(void *context, double share);
     void *progress_context;
 } outlier_run;
 
-static size_t place_of(const sinkproof_outlier_study *study, size_t layer, size_t point,
-                       bool sinks) {
-    bool layered = sinkproof_trace_point_is_layered(sinkproof_outlier_points[point]);
-    return ((layered ? layer : study->n_layers) * SINKPROOF_OUTLIER_POINTS + point) * 2 +
-           (sinks ? 0 : 1);
+static size_t outlier_index(const outlier_study *study, size_t layer, size_t point, bool sinks) {
+    bool layered = sinkproof_trace_point_is_layered(outlier_points[point]);
+    return ((layered ? layer : study->n_layers) * OUTLIER_POINTS + point) * 2 + (sinks ? 0 : 1);
 }
 
-static void look(void *context, sinkproof_trace_point point, size_t layer, size_t count,
-                 const double *values) {
+static void outlier_look_at_point(void *context, sinkproof_trace_point point, size_t layer,
+                                  size_t count, const double *values) {
     outlier_run *r = context;
-    for (size_t p = 0; p < SINKPROOF_OUTLIER_POINTS; p++)
-        if (sinkproof_outlier_points[p] == point)
-            r->out->of[place_of(r->out, layer, p, !r->without)] =
+    for (size_t p = 0; p < OUTLIER_POINTS; p++)
+        if (outlier_points[p] == point)
+            r->out->of[outlier_index(r->out, layer, p, !r->without)] =
                 outliers_of(r->out->n, count / r->out->n, values, r->work);
-    if (point != SINKPROOF_TRACE_M12 || r->progress == NULL) return;
+    if (point != TRACE_M12 || r->progress == NULL) return;
     double half = (double)(layer + 1) / (double)r->out->n_layers;
     r->progress(r->progress_context, !r->out->without ? half : (half + r->without) / 2);
 }
 
-static void attend(void *context, const sinkproof_heads *heads) {
+static void outlier_attend(void *context, const layer_heads *heads) {
     outlier_run *r = context;
-    if (r->without) sinkproof_heads_attend(heads, -INFINITY, heads->o_nhd, r->alpha_j);
+    if (r->without) heads_attend(heads, -INFINITY, heads->o_nhd, r->alpha_j);
 }
 
-bool sinkproof_outlier_run(const sinkproof_model *model, sinkproof_runner *runner, bool without,
-                           size_t n, const int32_t *tokens_n,
-                           void (*progress)(void *context, double share), void *progress_context,
-                           sinkproof_outlier_study *study, sinkproof_error *error) {
+bool outlier_measure(const sinkproof_model *model, sinkproof_runner *runner, bool without, size_t n,
+                     const int32_t *tokens_n, void (*progress)(void *context, double share),
+                     void *progress_context, outlier_study *study, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
     size_t heads = c->n_heads * c->head_dim, width = heads > c->hidden ? heads : c->hidden;
-    size_t places = (c->n_layers + 1) * SINKPROOF_OUTLIER_POINTS * 2;
+    size_t places = (c->n_layers + 1) * OUTLIER_POINTS * 2;
     outlier_run r = {.out = study, .progress = progress, .progress_context = progress_context};
-    *study = (sinkproof_outlier_study){.n_layers = c->n_layers, .n = n, .without = without};
+    *study = (outlier_study){.n_layers = c->n_layers, .n = n, .without = without};
     study->of = malloc(places * sizeof *study->of);
     r.alpha_j = malloc(n * sizeof(double));
     r.work = malloc(n * width * sizeof(double));
@@ -92,29 +88,29 @@ bool sinkproof_outlier_run(const sinkproof_model *model, sinkproof_runner *runne
         (study->of != NULL && r.alpha_j != NULL && r.work != NULL) ||
         sinkproof_fail(error, "no memory for the states of %s", sinkproof_counted(n, "token").text);
     for (size_t k = 0; good && k < places; k++)
-        study->of[k] = (sinkproof_outliers){NAN, NAN, NAN, NAN};
+        study->of[k] = (outlier_measures){NAN, NAN, NAN, NAN};
     for (int run = 0; good && run < (without ? 2 : 1); run++) {
         sinkproof_observer observer;
-        sinkproof_watcher w = {.context = &r, .heads = attend, .point = look};
+        heads_watcher w = {.context = &r, .heads = outlier_attend, .point = outlier_look_at_point};
         r.without = run == 1;
         sinkproof_runner_reset(runner);
-        good = sinkproof_watch(&w, model, n, &observer, error) &&
+        good = watcher_observe(&w, model, n, &observer, error) &&
                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error);
         if (good && r.without && w.incomplete)
             good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-        sinkproof_watcher_free(&w);
+        watcher_free(&w);
     }
     free(r.alpha_j);
     free(r.work);
     return good;
 }
 
-const sinkproof_outliers *sinkproof_outlier_at(const sinkproof_outlier_study *study, size_t layer,
-                                               size_t point, bool sinks) {
-    return &study->of[place_of(study, layer, point, sinks)];
+const outlier_measures *outlier_at(const outlier_study *study, size_t layer, size_t point,
+                                   bool sinks) {
+    return &study->of[outlier_index(study, layer, point, sinks)];
 }
 
-void sinkproof_outlier_free(sinkproof_outlier_study *study) {
+void outlier_free(outlier_study *study) {
     free(study->of);
     study->of = NULL;
 }
@@ -122,13 +118,13 @@ void sinkproof_outlier_free(sinkproof_outlier_study *study) {
 // ---- the window --------------------------------------------------------------------------------
 
 typedef struct handover_run {
-    sinkproof_handover *layers;
+    sink_handover *layers;
     double *alpha_j;
     void (*progress)(void *context, double share);
     void *progress_context;
 } handover_run;
 
-static void weigh(void *context, const sinkproof_heads *heads) {
+static void handover_weigh(void *context, const layer_heads *heads) {
     handover_run *r = context;
     const sinkproof_config *c = heads->config;
     double first[2] = {0}, own[2] = {0}; // before, after
@@ -137,47 +133,45 @@ static void weigh(void *context, const sinkproof_heads *heads) {
         for (size_t i = 1; i < heads->n; i++) {
             double sink;
             int after = i >= c->window;
-            sinkproof_heads_weights(heads, h, i, heads->b_hi[h * heads->n + i], r->alpha_j, &sink);
+            heads_row_weights(heads, h, i, heads->b_hi[h * heads->n + i], r->alpha_j, &sink);
             first[after] += r->alpha_j[0];
             own[after] += sink;
             rows[after]++;
         }
-    r->layers[heads->layer] = (sinkproof_handover){.window = heads->window,
-                                                   .first_before = first[0] / (double)rows[0],
-                                                   .first_after = first[1] / (double)rows[1],
-                                                   .sink_before = own[0] / (double)rows[0],
-                                                   .sink_after = own[1] / (double)rows[1]};
+    r->layers[heads->layer] = (sink_handover){.window = heads->window,
+                                              .first_before = first[0] / (double)rows[0],
+                                              .first_after = first[1] / (double)rows[1],
+                                              .sink_before = own[0] / (double)rows[0],
+                                              .sink_after = own[1] / (double)rows[1]};
     if (r->progress != NULL)
         r->progress(r->progress_context, (double)(heads->layer + 1) / (double)c->n_layers);
 }
 
-bool sinkproof_handover_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
-                            const int32_t *tokens_n, void (*progress)(void *context, double share),
-                            void *progress_context, sinkproof_handover *layers,
-                            sinkproof_error *error) {
+bool handover_measure(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
+                      const int32_t *tokens_n, void (*progress)(void *context, double share),
+                      void *progress_context, sink_handover *layers, sinkproof_error *error) {
     handover_run r = {.layers = layers,
                       .alpha_j = malloc(n * sizeof(double)),
                       .progress = progress,
                       .progress_context = progress_context};
     sinkproof_observer observer;
-    sinkproof_watcher w = {.context = &r, .heads = weigh};
+    heads_watcher w = {.context = &r, .heads = handover_weigh};
     if (r.alpha_j == NULL)
         return sinkproof_fail(error, "no memory for a row of %s",
                               sinkproof_counted(n, "weight").text);
     sinkproof_runner_reset(runner);
-    bool good = sinkproof_watch(&w, model, n, &observer, error) &&
+    bool good = watcher_observe(&w, model, n, &observer, error) &&
                 sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error);
     if (good && w.incomplete)
         good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-    sinkproof_watcher_free(&w);
+    watcher_free(&w);
     free(r.alpha_j);
     return good;
 }
 
 // NAN does not count: no row is beyond the window.
-sinkproof_handover_answer sinkproof_handover_says(size_t n_layers,
-                                                  const sinkproof_handover *layers) {
-    sinkproof_handover_answer out = {0};
+handover_answer handover_decide(size_t n_layers, const sink_handover *layers) {
+    handover_answer out = {0};
     for (size_t l = 0; l < n_layers; l++) {
         if (layers[l].window == 0 || isnan(layers[l].sink_after) || isnan(layers[l].sink_before))
             continue;

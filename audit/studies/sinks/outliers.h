@@ -12,55 +12,52 @@
 // ---- outliers ----------------------------------------------------------------------------------
 
 // The measured points: operands of weights, and the residual stream.
-enum { SINKPROOF_OUTLIER_POINTS = 7 };
-extern const sinkproof_trace_point sinkproof_outlier_points[SINKPROOF_OUTLIER_POINTS];
+enum { OUTLIER_POINTS = 7 };
+extern const sinkproof_trace_point outlier_points[OUTLIER_POINTS];
 
 // For a tensor of n rows: max |x| / rms of a row, as the largest and as the mean over the rows; and
 // the relative error of 8-bit integers (bound.quantized-cache), as roots of sums of squares, with
 // one scale for the tensor and with one for each row. NAN: not seen.
-typedef struct sinkproof_outliers {
+typedef struct outlier_measures {
     double most, mean, per_tensor, per_token;
-} sinkproof_outliers;
+} outlier_measures;
 
 // [layers + 1][points][2]: [0] with the model's sinks, [1] without; T0 and F1 are in the last
 // layer.
-typedef struct sinkproof_outlier_study {
+typedef struct outlier_study {
     size_t n_layers, n;
     bool without; // [1] is valid: the engine continues from A11
-    sinkproof_outliers *of;
-} sinkproof_outlier_study;
-bool sinkproof_outlier_run(const sinkproof_model *model, sinkproof_runner *runner, bool without,
-                           size_t n, const int32_t *tokens_n,
-                           void (*progress)(void *context, double share), void *progress_context,
-                           sinkproof_outlier_study *study, sinkproof_error *error);
-const sinkproof_outliers *sinkproof_outlier_at(const sinkproof_outlier_study *study, size_t layer,
-                                               size_t point, bool sinks);
-void sinkproof_outlier_free(sinkproof_outlier_study *study);
+    outlier_measures *of;
+} outlier_study;
+bool outlier_measure(const sinkproof_model *model, sinkproof_runner *runner, bool without, size_t n,
+                     const int32_t *tokens_n, void (*progress)(void *context, double share),
+                     void *progress_context, outlier_study *study, sinkproof_error *error);
+const outlier_measures *outlier_at(const outlier_study *study, size_t layer, size_t point,
+                                   bool sinks);
+void outlier_free(outlier_study *study);
 
 // ---- the window --------------------------------------------------------------------------------
 
 // Mean weights over a layer's heads and rows. Before: rows 1 ... w - 1, which see the first token
 // and others; after: rows from w on, whose window, if there is one, excludes it. NAN: there are no
 // such rows.
-typedef struct sinkproof_handover {
+typedef struct sink_handover {
     size_t window; // 0: none; the rows are still divided at the model's window
     double first_before, first_after, sink_before, sink_after;
-} sinkproof_handover;
+} sink_handover;
 
 // The result over all layers with a window.
-typedef struct sinkproof_handover_answer {
+typedef struct handover_answer {
     size_t layers; // with a window and rows beyond it; 0: undecided
     // of these, those where the sink's weight is at least the first token's former weight
     size_t holds;
     size_t takes; // of these, those where the sink's weight grew by at least as much
-} sinkproof_handover_answer;
+} handover_answer;
 
 // layers: [n_layers].
-bool sinkproof_handover_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
-                            const int32_t *tokens_n, void (*progress)(void *context, double share),
-                            void *progress_context, sinkproof_handover *layers,
-                            sinkproof_error *error);
-sinkproof_handover_answer sinkproof_handover_says(size_t n_layers,
-                                                  const sinkproof_handover *layers);
+bool handover_measure(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
+                      const int32_t *tokens_n, void (*progress)(void *context, double share),
+                      void *progress_context, sink_handover *layers, sinkproof_error *error);
+handover_answer handover_decide(size_t n_layers, const sink_handover *layers);
 
 #endif

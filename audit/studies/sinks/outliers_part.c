@@ -25,16 +25,15 @@ static void print_synthetic(const sinkproof_sinks_job *job, FILE *out) {
 // ---- outliers ----------------------------------------------------------------------------------
 
 static void free_outliers(void *state) {
-    sinkproof_outlier_study *all = state;
-    for (sinkproof_outlier_study *s = all; s != NULL && s->of != NULL; s++)
-        sinkproof_outlier_free(s);
+    outlier_study *all = state;
+    for (outlier_study *s = all; s != NULL && s->of != NULL; s++) outlier_free(s);
     free(all);
 }
 
 static bool run_outliers(const sinkproof_sinks_job *job, const char *asked, void **state,
                          sinkproof_error *error) {
-    bool without = sinkproof_runner_replaces(job->how.engine, job->policy, SINKPROOF_TRACE_A11);
-    sinkproof_outlier_study *all = calloc(job->n_inputs + 1, sizeof *all);
+    bool without = sinkproof_runner_replaces(job->how.engine, job->policy, TRACE_A11);
+    outlier_study *all = calloc(job->n_inputs + 1, sizeof *all);
     (void)asked;
     *state = all;
     if (all == NULL)
@@ -42,18 +41,18 @@ static bool run_outliers(const sinkproof_sinks_job *job, const char *asked, void
                               sinkproof_counted(job->n_inputs, "input").text);
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
-        if (!sinkproof_outlier_run(job->model, job->runner, without, job->inputs[i].n,
-                                   job->inputs[i].tokens_n, part_pass_on, &share, &all[i], error))
+        if (!outlier_measure(job->model, job->runner, without, job->inputs[i].n,
+                             job->inputs[i].tokens_n, part_pass_on, &share, &all[i], error))
             return false;
     }
     return true;
 }
 
 // The maximum of each number over a point's layers.
-static sinkproof_outliers worst_of(const sinkproof_outlier_study *s, size_t point, bool sinks) {
-    sinkproof_outliers out = {0};
+static outlier_measures worst_over_layers(const outlier_study *s, size_t point, bool sinks) {
+    outlier_measures out = {0};
     for (size_t l = 0; l < s->n_layers; l++) {
-        const sinkproof_outliers *o = sinkproof_outlier_at(s, l, point, sinks);
+        const outlier_measures *o = outlier_at(s, l, point, sinks);
         out.most = o->most > out.most ? o->most : out.most;
         out.mean = o->mean > out.mean ? o->mean : out.mean;
         out.per_tensor = o->per_tensor > out.per_tensor ? o->per_tensor : out.per_tensor;
@@ -63,19 +62,19 @@ static sinkproof_outliers worst_of(const sinkproof_outlier_study *s, size_t poin
 }
 
 static void print_outliers(const void *state, const sinkproof_sinks_job *job, FILE *out) {
-    const sinkproof_outlier_study *all = state;
+    const outlier_study *all = state;
     for (size_t i = 0; i < job->n_inputs; i++) {
         fprintf(out, "\n%s: outliers, and eight bits with one scale; the largest over the layers\n",
                 job->inputs[i].text);
         fprintf(out, "%-6s %-8s %14s %14s %14s %14s\n", "point", "", "max/rms", "mean of rows",
                 "off, a tensor", "off, a token");
-        for (size_t k = 0; k < 2 * SINKPROOF_OUTLIER_POINTS; k++) {
+        for (size_t k = 0; k < 2 * OUTLIER_POINTS; k++) {
             bool sinks = k % 2 == 0;
-            sinkproof_outliers o = worst_of(&all[i], k / 2, sinks);
+            outlier_measures o = worst_over_layers(&all[i], k / 2, sinks);
             if (!sinks && !all[i].without) continue;
             fprintf(out, "%-6s %-8s %14.2f %14.2f %14.3e %14.3e\n",
-                    sinkproof_trace_point_name(sinkproof_outlier_points[k / 2]),
-                    sinks ? "sinks" : "without", o.most, o.mean, o.per_tensor, o.per_token);
+                    sinkproof_trace_point_name(outlier_points[k / 2]), sinks ? "sinks" : "without",
+                    o.most, o.mean, o.per_tensor, o.per_token);
         }
         if (!all[i].without)
             fprintf(out,
@@ -90,12 +89,12 @@ static void print_outliers(const void *state, const sinkproof_sinks_job *job, FI
 }
 
 static void outliers_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
-    const sinkproof_outlier_study *all = state;
+    const outlier_study *all = state;
     for (size_t i = 0; i < job->n_inputs; i++)
         for (size_t l = 0; l <= all[i].n_layers; l++)
-            for (size_t k = 0; k < 2 * SINKPROOF_OUTLIER_POINTS; k++) {
-                sinkproof_trace_point point = sinkproof_outlier_points[k / 2];
-                const sinkproof_outliers *o = sinkproof_outlier_at(&all[i], l, k / 2, k % 2 == 0);
+            for (size_t k = 0; k < 2 * OUTLIER_POINTS; k++) {
+                sinkproof_trace_point point = outlier_points[k / 2];
+                const outlier_measures *o = outlier_at(&all[i], l, k / 2, k % 2 == 0);
                 bool layered = sinkproof_trace_point_is_layered(point);
                 if (layered != (l < all[i].n_layers) || isnan(o->most)) continue;
                 json_array_append_new(
@@ -125,33 +124,32 @@ const sinkproof_sinks_part sinkproof_part_quantise = {
 static bool run_window(const sinkproof_sinks_job *job, const char *asked, void **state,
                        sinkproof_error *error) {
     size_t n_layers = sinkproof_model_config(job->model)->n_layers;
-    sinkproof_handover *all = calloc(job->n_inputs * n_layers, sizeof *all);
+    sink_handover *all = calloc(job->n_inputs * n_layers, sizeof *all);
     (void)asked;
     *state = all;
     if (all == NULL)
         return sinkproof_fail(error, "no memory for %s", sinkproof_counted(n_layers, "layer").text);
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
-        if (!sinkproof_handover_run(job->model, job->runner, job->inputs[i].n,
-                                    job->inputs[i].tokens_n, part_pass_on, &share,
-                                    all + i * n_layers, error))
+        if (!handover_measure(job->model, job->runner, job->inputs[i].n, job->inputs[i].tokens_n,
+                              part_pass_on, &share, all + i * n_layers, error))
             return false;
     }
     return true;
 }
 
-static const char *cell(double x, char text[16]) {
+static const char *number_cell(double x, char text[16]) {
     snprintf(text, 16, isnan(x) ? "-" : "%.5f", x);
     return text;
 }
 
 // "true" only if every layer agrees, "false" if none does.
-static const char *verdict(size_t says, size_t layers) {
+static const char *layers_verdict(size_t says, size_t layers) {
     if (layers == 0) return "undecided";
     return says == layers ? "true" : says == 0 ? "false" : "undecided";
 }
 
-static void print_answer(FILE *out, const sinkproof_handover_answer *a) {
+static void print_answer(FILE *out, const handover_answer *a) {
     if (a->layers == 0) {
         fprintf(out,
                 "Whether the sink replaces the first token: undecided, no row of a window has left "
@@ -163,27 +161,27 @@ static void print_answer(FILE *out, const sinkproof_handover_answer *a) {
             "more, in %zu:\nthat it stands in for it is %s. Its own weight grew by as much in %zu: "
             "that "
             "it takes over is %s.\n",
-            sinkproof_counted(a->layers, "layer").text, a->holds, verdict(a->holds, a->layers),
-            a->takes, verdict(a->takes, a->layers));
+            sinkproof_counted(a->layers, "layer").text, a->holds,
+            layers_verdict(a->holds, a->layers), a->takes, layers_verdict(a->takes, a->layers));
 }
 
 static void print_window(const void *state, const sinkproof_sinks_job *job, FILE *out) {
     const sinkproof_config *c = sinkproof_model_config(job->model);
-    const sinkproof_handover *all = state;
+    const sink_handover *all = state;
     for (size_t i = 0; i < job->n_inputs; i++) {
-        const sinkproof_handover *layers = all + i * c->n_layers;
-        sinkproof_handover_answer a = sinkproof_handover_says(c->n_layers, layers);
+        const sink_handover *layers = all + i * c->n_layers;
+        handover_answer a = handover_decide(c->n_layers, layers);
         fprintf(out,
                 "\n%s: mean weights before row %zu and from it on, where a window of %zu has left "
                 "the first\ntoken behind\n%-6s %-7s %13s %13s %13s %13s\n",
                 job->inputs[i].text, c->window, c->window, "layer", "window", "first before",
                 "first after", "sink before", "sink after");
         for (size_t l = 0; l < c->n_layers; l++) {
-            const sinkproof_handover *h = &layers[l];
+            const sink_handover *h = &layers[l];
             char text[4][16];
             fprintf(out, "%-6zu %-7s %13s %13s %13s %13s\n", l, h->window > 0 ? "yes" : "no",
-                    cell(h->first_before, text[0]), cell(h->first_after, text[1]),
-                    cell(h->sink_before, text[2]), cell(h->sink_after, text[3]));
+                    number_cell(h->first_before, text[0]), number_cell(h->first_after, text[1]),
+                    number_cell(h->sink_before, text[2]), number_cell(h->sink_after, text[3]));
         }
         print_answer(out, &a);
     }
@@ -193,12 +191,12 @@ static void print_window(const void *state, const sinkproof_sinks_job *job, FILE
 
 static void window_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
     const sinkproof_config *c = sinkproof_model_config(job->model);
-    const sinkproof_handover *all = state;
+    const sink_handover *all = state;
     for (size_t i = 0; i < job->n_inputs; i++) {
-        sinkproof_handover_answer a = sinkproof_handover_says(c->n_layers, all + i * c->n_layers);
+        handover_answer a = handover_decide(c->n_layers, all + i * c->n_layers);
         json_t *layers = json_array();
         for (size_t l = 0; l < c->n_layers; l++) {
-            const sinkproof_handover *h = &all[i * c->n_layers + l];
+            const sink_handover *h = &all[i * c->n_layers + l];
             json_array_append_new(layers, json_pack("{s:o, s:o, s:o, s:o, s:o}", "window",
                                                     part_count(h->window), "first_before",
                                                     part_number(h->first_before), "first_after",
@@ -211,9 +209,9 @@ static void window_json(const void *state, const sinkproof_sinks_job *job, json_
             json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "handover",
                       job->inputs[i].text, "label", "estimated", "tokens",
                       part_count(job->inputs[i].n), "window", part_count(c->window), "stands_in",
-                      verdict(a.holds, a.layers), "takes_over", verdict(a.takes, a.layers),
-                      "decided", part_count(a.layers), "holds", part_count(a.holds), "takes",
-                      part_count(a.takes), "layers", layers));
+                      layers_verdict(a.holds, a.layers), "takes_over",
+                      layers_verdict(a.takes, a.layers), "decided", part_count(a.layers), "holds",
+                      part_count(a.holds), "takes", part_count(a.takes), "layers", layers));
     }
 }
 

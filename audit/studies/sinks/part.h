@@ -22,7 +22,7 @@ typedef struct sinkproof_sinks_input {
     const char *text; // as the user gave it: "random:512,seed=1", "@FILE"; or the trace's path
     size_t n;
     int32_t *tokens_n;
-    sinkproof_census census;
+    sink_census census;
 } sinkproof_sinks_input;
 
 typedef struct sinkproof_sinks_job {

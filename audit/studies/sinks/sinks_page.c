@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void write_figure(FILE *page, const sinkproof_sinks_figure *figure,
-                         const sinkproof_census *c) {
+static void write_figure(FILE *page, const sinks_figure *figure, const sink_census *c) {
     fprintf(page, "<h3>%s</h3>\n<figure>", figure->title);
     bool drawn = figure->draw(page, c);
     fputs("<figcaption>", page);
@@ -25,7 +24,7 @@ static void write_figure(FILE *page, const sinkproof_sinks_figure *figure,
     fprintf(page, " Defined by <code>%s</code>.</figcaption></figure>\n", figure->id);
 }
 
-void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
+void census_html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
     (void)state;
     for (size_t i = 0; i < job->n_inputs; i++) {
         const sinkproof_sinks_input *input = &job->inputs[i];
@@ -39,16 +38,16 @@ void sinkproof_census_html(const void *state, const sinkproof_sinks_job *job, FI
                                input->census.missing);
             fputs("</p>\n", page);
         }
-        const sinkproof_sinks_figure *figure;
-        for (size_t k = 0; (figure = sinkproof_sinks_figure_at(k)) != NULL; k++)
+        const sinks_figure *figure;
+        for (size_t k = 0; (figure = sinks_figure_at(k)) != NULL; k++)
             write_figure(page, figure, &input->census);
     }
 }
 
 // A figure of the census.
 typedef struct subject {
-    const sinkproof_sinks_figure *figure;
-    const sinkproof_census *census;
+    const sinks_figure *figure;
+    const sink_census *census;
 } subject;
 
 static bool draw_figure(FILE *out, const void *context) {
@@ -64,13 +63,12 @@ static void say_figure(FILE *out, const void *context) {
     what->figure->say(out, what->census);
 }
 
-bool sinkproof_census_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
-                           const char *number, sinkproof_pictures *pictures,
-                           sinkproof_error *error) {
+bool census_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
     (void)state;
-    const sinkproof_sinks_figure *figure;
+    const sinks_figure *figure;
     char name[96];
-    for (size_t k = 0; (figure = sinkproof_sinks_figure_at(k)) != NULL; k++) {
+    for (size_t k = 0; (figure = sinks_figure_at(k)) != NULL; k++) {
         subject what = {.figure = figure, .census = &job->inputs[input].census};
         sinkproof_picture picture = {&what, draw_figure, title_figure, say_figure};
         snprintf(name, sizeof name, "%s%s", number, figure->name);

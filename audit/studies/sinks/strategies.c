@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const sinkproof_strategy sinkproof_strategies[SINKPROOF_STRATEGIES] = {
+const cache_strategy cache_strategies[STRATEGY_COUNT] = {
     {"first-recent", "the first tokens and the last ones", 0, true, true},
     {"recent", "as many of the last ones alone", 0, true, false},
     {"int8-first", "8 bits, the first tokens as they are", 8, false, true},
@@ -33,8 +33,7 @@ const sinkproof_strategy sinkproof_strategies[SINKPROOF_STRATEGIES] = {
 enum { FORMATS = 3 }; // formats of a cache: the run's own, 8 bits, 4 bits
 static const int bits_of[FORMATS] = {0, 8, 4};
 
-bool sinkproof_strategy_parse(const char *text, sinkproof_strategy_plan *plan,
-                              sinkproof_error *error) {
+bool strategy_parse(const char *text, strategy_plan *plan, sinkproof_error *error) {
     char *end;
     plan->first = strtoull(text, &end, 10);
     bool good = *text >= '0' && *text <= '9' && *end == ',' && end[1] >= '0' && end[1] <= '9';
@@ -56,8 +55,8 @@ typedef struct cache {
 } cache;
 
 typedef struct work {
-    sinkproof_strategy_study *out;
-    const sinkproof_strategy_plan *plan;
+    strategy_study *out;
+    const strategy_plan *plan;
     cache caches[FORMATS];
     double *most_key_gn, *most_value_gn; // largest |coordinate| of a token
     double *row_d, *kept_d;              // [head_dim]
@@ -66,7 +65,7 @@ typedef struct work {
     double *delta_j, *eps_j, *alpha_j;   // [n]
     double *full_d, *out_d;              // [head_dim] not normalised
     double *memory;                      // holds all of these
-    size_t strategy;                     // in a whole run; SINKPROOF_STRATEGIES: the full cache
+    size_t strategy;                     // in a whole run; STRATEGY_COUNT: the full cache
     bool sinks;
     double *state_nc; // F1 of a whole run, or NULL
     void (*progress)(void *context, double share);
@@ -74,38 +73,38 @@ typedef struct work {
     double share_of; // share of the layer-by-layer errors in the progress
 } work;
 
-static double largest(size_t n, const double *x) {
+static double largest_size(size_t n, const double *x) {
     double most = 0;
     for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
     return most;
 }
 
 // Stores one token's key or value of a group in the format; returns the largest error.
-static double keep(int bits, size_t d, const double *x_d, double *kept_d) {
+static double quantise_into_cache(int bits, size_t d, const double *x_d, double *kept_d) {
     if (bits > 0) return sinkproof_quantise_most(bits, sinkproof_quantise(bits, d, x_d, kept_d));
     memcpy(kept_d, x_d, d * sizeof(double));
     return 0;
 }
 
-static void fill_caches(work *s, const sinkproof_heads *heads) {
+static void fill_caches(work *s, const layer_heads *heads) {
     size_t n = heads->n, d = heads->config->head_dim, groups = heads->config->n_kv_heads;
     for (size_t g = 0; g < groups; g++)
         for (size_t j = 0; j < n; j++) {
             const double *v_d = heads->v_ngd + (j * groups + g) * d;
             for (size_t e = 0; e < d; e++) s->row_d[e] = heads->k_gdn[(g * d + e) * n + j];
-            s->most_key_gn[g * n + j] = largest(d, s->row_d);
-            s->most_value_gn[g * n + j] = largest(d, v_d);
+            s->most_key_gn[g * n + j] = largest_size(d, s->row_d);
+            s->most_value_gn[g * n + j] = largest_size(d, v_d);
             for (size_t f = 0; f < FORMATS; f++) {
                 cache *c = &s->caches[f];
-                c->key_off_gn[g * n + j] = keep(bits_of[f], d, s->row_d, s->kept_d);
+                c->key_off_gn[g * n + j] = quantise_into_cache(bits_of[f], d, s->row_d, s->kept_d);
                 for (size_t e = 0; e < d; e++) c->k_gdn[(g * d + e) * n + j] = s->kept_d[e];
                 c->value_off_gn[g * n + j] =
-                    keep(bits_of[f], d, v_d, c->v_ngd + (j * groups + g) * d);
+                    quantise_into_cache(bits_of[f], d, v_d, c->v_ngd + (j * groups + g) * d);
             }
         }
 }
 
-static size_t format_of(int bits) {
+static size_t cache_format_index(int bits) {
     size_t f = 0;
     while (bits_of[f] != bits) f++;
     return f;
@@ -114,33 +113,34 @@ static size_t format_of(int bits) {
 // ---- one row -----------------------------------------------------------------------------------
 
 typedef struct place {
-    const sinkproof_heads *heads;
+    const layer_heads *heads;
     size_t h, g, i, first;       // head, its key/value head, row, the first visible key
     double query;                // |q|_1 / sqrt(d)
     double most_key, most_value; // largest |coordinate| of the visible keys and values
 } place;
 
-static bool holds(const work *s, const sinkproof_strategy *strategy, size_t i, size_t j) {
+static bool cache_holds_key(const work *s, const cache_strategy *strategy, size_t i, size_t j) {
     if (strategy == NULL || !strategy->evicts) return true;
     if (strategy->first) return j < s->plan->first || j + s->plan->recent > i;
     return j + s->plan->recent + s->plan->first > i;
 }
 
 // Whether key and value j are the run's own.
-static bool is_whole(const work *s, const sinkproof_strategy *strategy, size_t j) {
+static bool is_whole(const work *s, const cache_strategy *strategy, size_t j) {
     return strategy == NULL || strategy->bits == 0 || (strategy->first && j < s->plan->first);
 }
 
 // e^(s_j - top) for the keys that a strategy keeps (NULL: all) and 0 for the others, and their sum;
 // out_d: the sum of their values, not normalised.
-static sinkproof_row_sums sum_row(work *s, const place *p, const sinkproof_strategy *strategy,
-                                  double *e_j, double *out_d) {
+static heads_row_sums sum_row(work *s, const place *p, const cache_strategy *strategy, double *e_j,
+                              double *out_d) {
     const sinkproof_config *c = p->heads->config;
-    size_t d = c->head_dim, n = p->heads->n, few = strategy == NULL ? 0 : format_of(strategy->bits);
-    sinkproof_row_sums sums = {.top = -INFINITY};
+    size_t d = c->head_dim, n = p->heads->n,
+           few = strategy == NULL ? 0 : cache_format_index(strategy->bits);
+    heads_row_sums sums = {.top = -INFINITY};
     for (size_t j = p->first; j <= p->i; j++) {
         e_j[j] = -INFINITY;
-        if (!holds(s, strategy, p->i, j)) continue;
+        if (!cache_holds_key(s, strategy, p->i, j)) continue;
         e_j[j] = s->s_fj[(is_whole(s, strategy, j) ? 0 : few) * n + j];
         sums.top = fmax(sums.top, e_j[j]);
     }
@@ -160,19 +160,19 @@ static sinkproof_row_sums sum_row(work *s, const place *p, const sinkproof_strat
 }
 
 // bound.evict: the mass of the evicted keys in the full row.
-static double evict_bound(const work *s, const place *p, const sinkproof_strategy *strategy,
+static double evict_bound(const work *s, const place *p, const cache_strategy *strategy,
                           double each_full, double sink_kept) {
     double mass = 0;
     for (size_t j = p->first; j <= p->i; j++)
-        if (!holds(s, strategy, p->i, j)) mass += s->full_e_j[j] * each_full;
+        if (!cache_holds_key(s, strategy, p->i, j)) mass += s->full_e_j[j] * each_full;
     return mass * (2 - sink_kept) * p->most_value;
 }
 
 // bound.quantized-cache: from the errors of keys and values, and the computed weights.
-static double few_bits_bound(work *s, const place *p, const sinkproof_strategy *strategy,
-                             double each, double sink_full) {
+static double few_bits_bound(work *s, const place *p, const cache_strategy *strategy, double each,
+                             double sink_full) {
     size_t n = p->heads->n, count = p->i + 1 - p->first;
-    const cache *few = &s->caches[format_of(strategy->bits)];
+    const cache *few = &s->caches[cache_format_index(strategy->bits)];
     for (size_t k = 0; k < count; k++) {
         size_t at = p->g * n + p->first + k;
         bool whole = is_whole(s, strategy, p->first + k);
@@ -183,32 +183,32 @@ static double few_bits_bound(work *s, const place *p, const sinkproof_strategy *
     return sinkproof_cache_bound(count, s->alpha_j, s->delta_j, s->eps_j, sink_full, p->most_value);
 }
 
-static double rounding(const place *p) {
+static double place_rounding_bound(const place *p) {
     double n = (double)p->heads->n, d = (double)p->heads->config->head_dim;
     double units = 2 * n + 800 + 2 * (d + 2) * p->query * p->most_key;
     return 2 * units * 0x1p-53 * p->most_value;
 }
 
-static place place_of(const work *s, const sinkproof_heads *heads, size_t h, size_t i) {
+static place row_place(const work *s, const layer_heads *heads, size_t h, size_t i) {
     const sinkproof_config *c = heads->config;
     place p = {.heads = heads, .h = h, .g = h / (c->n_heads / c->n_kv_heads), .i = i};
     const double *q_d = heads->q_nhd + (i * c->n_heads + h) * c->head_dim;
     p.first = sinkproof_mask_first(heads->window, i);
-    p.most_key = largest(i + 1 - p.first, s->most_key_gn + p.g * heads->n + p.first);
-    p.most_value = largest(i + 1 - p.first, s->most_value_gn + p.g * heads->n + p.first);
+    p.most_key = largest_size(i + 1 - p.first, s->most_key_gn + p.g * heads->n + p.first);
+    p.most_value = largest_size(i + 1 - p.first, s->most_value_gn + p.g * heads->n + p.first);
     for (size_t e = 0; e < c->head_dim; e++) p.query += fabs(q_d[e]);
     p.query /= sqrt((double)c->head_dim);
     return p;
 }
 
-static double logit_of(const place *p, bool sinks) {
+static double place_sink_logit(const place *p, bool sinks) {
     return sinks ? p->heads->b_hi[p->h * p->heads->n + p->i] : -INFINITY;
 }
 
 // ---- a layer's errors --------------------------------------------------------------------------
 
 static void add_error(const work *s, size_t d, double each, double each_full, double bound,
-                      sinkproof_strategy_error *out) {
+                      strategy_error *out) {
     for (size_t e = 0; e < d; e++) {
         double full = s->full_d[e] * each_full, off = fabs(s->out_d[e] * each - full);
         out->error += off * off;
@@ -219,19 +219,20 @@ static void add_error(const work *s, size_t d, double each, double each_full, do
     }
 }
 
-static void compare_row(work *s, const place *p, sinkproof_strategy_error *errors) {
-    sinkproof_row_sums full = sum_row(s, p, NULL, s->full_e_j, s->full_d);
-    for (size_t k = 0; k < SINKPROOF_STRATEGIES; k++) {
-        const sinkproof_strategy *strategy = &sinkproof_strategies[k];
-        sinkproof_row_sums sums = sum_row(s, p, strategy, s->e_j, s->out_d);
+static void compare_row(work *s, const place *p, strategy_error *errors) {
+    heads_row_sums full = sum_row(s, p, NULL, s->full_e_j, s->full_d);
+    for (size_t k = 0; k < STRATEGY_COUNT; k++) {
+        const cache_strategy *strategy = &cache_strategies[k];
+        heads_row_sums sums = sum_row(s, p, strategy, s->e_j, s->out_d);
         for (int without = 0; without < 2; without++) {
-            double b = logit_of(p, without == 0), sink, sink_full;
-            double each = sinkproof_row_each(&sums, b, &sink);
-            double each_full = sinkproof_row_each(&full, b, &sink_full);
+            double b = place_sink_logit(p, without == 0), sink, sink_full;
+            double each = row_mean_each_way(&sums, b, &sink);
+            double each_full = row_mean_each_way(&full, b, &sink_full);
             double bound = strategy->evicts ? evict_bound(s, p, strategy, each_full, sink)
                                             : few_bits_bound(s, p, strategy, each, sink_full);
-            sinkproof_strategy_error *out = &errors[2 * k + (size_t)without];
-            add_error(s, p->heads->config->head_dim, each, each_full, bound + rounding(p), out);
+            strategy_error *out = &errors[2 * k + (size_t)without];
+            add_error(s, p->heads->config->head_dim, each, each_full,
+                      bound + place_rounding_bound(p), out);
             out->vacuous += bound > (2 - sink - sink_full) * p->most_value;
             out->rows++;
         }
@@ -240,16 +241,16 @@ static void compare_row(work *s, const place *p, sinkproof_strategy_error *error
 
 static void score_row(work *s, const place *p) {
     for (size_t f = 0; f < FORMATS; f++)
-        sinkproof_heads_scores(p->heads, s->caches[f].k_gdn, p->h, p->i, s->s_fj + f * p->heads->n);
+        heads_row_scores(p->heads, s->caches[f].k_gdn, p->h, p->i, s->s_fj + f * p->heads->n);
 }
 
-static void compare_layer(void *context, const sinkproof_heads *heads) {
+static void compare_layer(void *context, const layer_heads *heads) {
     work *s = context;
-    sinkproof_strategy_error *errors = s->out->errors + heads->layer * SINKPROOF_STRATEGIES * 2;
+    strategy_error *errors = s->out->errors + heads->layer * STRATEGY_COUNT * 2;
     fill_caches(s, heads);
     for (size_t h = 0; h < heads->config->n_heads; h++)
         for (size_t i = 0; i < heads->n; i++) {
-            place p = place_of(s, heads, h, i);
+            place p = row_place(s, heads, h, i);
             score_row(s, &p);
             compare_row(s, &p, errors);
         }
@@ -260,19 +261,19 @@ static void compare_layer(void *context, const sinkproof_heads *heads) {
 // ---- a whole run -------------------------------------------------------------------------------
 
 // Replaces the engine's attention by the strategy's.
-static void attend(void *context, const sinkproof_heads *heads) {
+static void strategy_attend(void *context, const layer_heads *heads) {
     work *s = context;
     const sinkproof_config *c = heads->config;
-    const sinkproof_strategy *strategy =
-        s->strategy < SINKPROOF_STRATEGIES ? &sinkproof_strategies[s->strategy] : NULL;
+    const cache_strategy *strategy =
+        s->strategy < STRATEGY_COUNT ? &cache_strategies[s->strategy] : NULL;
     fill_caches(s, heads);
     for (size_t h = 0; h < c->n_heads; h++)
         for (size_t i = 0; i < heads->n; i++) {
             double sink, *o_d = heads->o_nhd + (i * c->n_heads + h) * c->head_dim;
-            place p = place_of(s, heads, h, i);
+            place p = row_place(s, heads, h, i);
             score_row(s, &p);
-            sinkproof_row_sums sums = sum_row(s, &p, strategy, s->e_j, o_d);
-            double each = sinkproof_row_each(&sums, logit_of(&p, s->sinks), &sink);
+            heads_row_sums sums = sum_row(s, &p, strategy, s->e_j, o_d);
+            double each = row_mean_each_way(&sums, place_sink_logit(&p, s->sinks), &sink);
             for (size_t e = 0; e < c->head_dim; e++) o_d[e] *= each;
         }
 }
@@ -281,30 +282,30 @@ static void keep_state(void *context, sinkproof_trace_point point, size_t layer,
                        const double *values) {
     work *s = context;
     (void)layer;
-    if (point == SINKPROOF_TRACE_F1 && s->state_nc != NULL)
+    if (point == TRACE_F1 && s->state_nc != NULL)
         memcpy(s->state_nc, values, count * sizeof(double));
 }
 
 static bool run_once(work *s, const sinkproof_model *model, sinkproof_runner *runner, bool local,
                      size_t n, const int32_t *tokens_n, double *logits_v, sinkproof_error *error) {
     sinkproof_observer observer;
-    sinkproof_watcher w = {
-        .context = s, .heads = local ? compare_layer : attend, .point = keep_state};
-    bool good = sinkproof_watch(&w, model, n, &observer, error);
+    heads_watcher w = {
+        .context = s, .heads = local ? compare_layer : strategy_attend, .point = keep_state};
+    bool good = watcher_observe(&w, model, n, &observer, error);
     sinkproof_runner_reset(runner);
     good = good && sinkproof_runner_forward(runner, n, tokens_n, logits_v, &observer, error);
     if (good && w.incomplete)
         good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-    sinkproof_watcher_free(&w);
+    watcher_free(&w);
     return good;
 }
 
-static double relative(size_t count, const double *full, const double *x) {
+static double relative_error(size_t count, const double *full, const double *x) {
     sinkproof_moved moved = sinkproof_row_moved(count, full, x);
     return moved.off == 0 ? 0 : moved.off / moved.size;
 }
 
-static size_t top_of(size_t count, const double *x) {
+static size_t largest_index(size_t count, const double *x) {
     size_t top = 0;
     for (size_t i = 1; i < count; i++)
         if (x[i] > x[top]) top = i;
@@ -320,21 +321,20 @@ static bool run_whole(work *s, const sinkproof_model *model, sinkproof_runner *r
     bool good =
         (states != NULL && logits != NULL) ||
         sinkproof_fail(error, "no memory for the states of %s", sinkproof_counted(n, "token").text);
-    for (size_t run = 0; good && run < 2 * (SINKPROOF_STRATEGIES + 1); run++) {
-        bool without = run > SINKPROOF_STRATEGIES, full = run % (SINKPROOF_STRATEGIES + 1) == 0;
+    for (size_t run = 0; good && run < 2 * (STRATEGY_COUNT + 1); run++) {
+        bool without = run > STRATEGY_COUNT, full = run % (STRATEGY_COUNT + 1) == 0;
         s->sinks = !without;
-        s->strategy = full ? SINKPROOF_STRATEGIES : run % (SINKPROOF_STRATEGIES + 1) - 1;
+        s->strategy = full ? STRATEGY_COUNT : run % (STRATEGY_COUNT + 1) - 1;
         s->state_nc = full ? states : states + n * c->hidden;
         double *logits_v = full ? logits : logits + c->vocab;
         good = run_once(s, model, runner, false, n, tokens_n, logits_v, error);
-        s->progress(s->progress_context,
-                    s->share_of + (1 - s->share_of) * (double)(run + 1) /
-                                      (double)(2 * (SINKPROOF_STRATEGIES + 1)));
+        s->progress(s->progress_context, s->share_of + (1 - s->share_of) * (double)(run + 1) /
+                                                           (double)(2 * (STRATEGY_COUNT + 1)));
         if (full || !good) continue;
-        s->out->end[s->strategy][without] = (sinkproof_strategy_end){
-            .state = relative(n * c->hidden, states, s->state_nc),
-            .logits = relative(c->vocab, logits, logits_v),
-            .same_token = top_of(c->vocab, logits) == top_of(c->vocab, logits_v)};
+        s->out->end[s->strategy][without] = (strategy_end){
+            .state = relative_error(n * c->hidden, states, s->state_nc),
+            .logits = relative_error(c->vocab, logits, logits_v),
+            .same_token = largest_index(c->vocab, logits) == largest_index(c->vocab, logits_v)};
     }
     free(states);
     free(logits);
@@ -377,20 +377,18 @@ static void no_progress(void *context, double share) {
     (void)context, (void)share;
 }
 
-bool sinkproof_strategy_run(const sinkproof_model *model, sinkproof_runner *runner,
-                            const sinkproof_strategy_plan *plan, bool whole, size_t n,
-                            const int32_t *tokens_n, void (*progress)(void *context, double share),
-                            void *progress_context, sinkproof_strategy_study *out,
-                            sinkproof_error *error) {
+bool strategy_run(const sinkproof_model *model, sinkproof_runner *runner, const strategy_plan *plan,
+                  bool whole, size_t n, const int32_t *tokens_n,
+                  void (*progress)(void *context, double share), void *progress_context,
+                  strategy_study *out, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
     work s = {.out = out,
               .plan = plan,
               .progress = progress != NULL ? progress : no_progress,
               .progress_context = progress_context,
               .share_of = whole ? 0.25 : 1};
-    *out =
-        (sinkproof_strategy_study){.plan = *plan, .n_layers = c->n_layers, .n = n, .whole = whole};
-    out->errors = calloc(c->n_layers * SINKPROOF_STRATEGIES * 2, sizeof *out->errors);
+    *out = (strategy_study){.plan = *plan, .n_layers = c->n_layers, .n = n, .whole = whole};
+    out->errors = calloc(c->n_layers * STRATEGY_COUNT * 2, sizeof *out->errors);
     bool good = out->errors != NULL || sinkproof_fail(error, "no memory for %s",
                                                       sinkproof_counted(c->n_layers, "layer").text);
     good = good && study_new(&s, c, n, error) &&
@@ -400,21 +398,20 @@ bool sinkproof_strategy_run(const sinkproof_model *model, sinkproof_runner *runn
     return good;
 }
 
-void sinkproof_strategy_free(sinkproof_strategy_study *study) {
+void strategy_free(strategy_study *study) {
     free(study->errors);
-    *study = (sinkproof_strategy_study){.errors = NULL};
+    *study = (strategy_study){.errors = NULL};
 }
 
-const sinkproof_strategy_error *sinkproof_strategy_at(const sinkproof_strategy_study *study,
-                                                      size_t layer, size_t strategy, bool sinks) {
-    return &study->errors[(layer * SINKPROOF_STRATEGIES + strategy) * 2 + (sinks ? 0 : 1)];
+const strategy_error *strategy_at(const strategy_study *study, size_t layer, size_t strategy,
+                                  bool sinks) {
+    return &study->errors[(layer * STRATEGY_COUNT + strategy) * 2 + (sinks ? 0 : 1)];
 }
 
-sinkproof_strategy_error sinkproof_strategy_total(const sinkproof_strategy_study *study,
-                                                  size_t strategy, bool sinks) {
-    sinkproof_strategy_error total = {0};
+strategy_error strategy_total_error(const strategy_study *study, size_t strategy, bool sinks) {
+    strategy_error total = {0};
     for (size_t l = 0; l < study->n_layers; l++) {
-        const sinkproof_strategy_error *e = sinkproof_strategy_at(study, l, strategy, sinks);
+        const strategy_error *e = strategy_at(study, l, strategy, sinks);
         total.error += e->error;
         total.truth += e->truth;
         total.bound += e->bound;
@@ -426,12 +423,12 @@ sinkproof_strategy_error sinkproof_strategy_total(const sinkproof_strategy_study
     return total;
 }
 
-double sinkproof_strategy_relative(const sinkproof_strategy_error *e) {
+double strategy_relative_error(const strategy_error *e) {
     return e->error == 0 ? 0 : sqrt(e->error / e->truth);
 }
-double sinkproof_strategy_bounded(const sinkproof_strategy_error *e) {
+double strategy_relative_bound(const strategy_error *e) {
     return sqrt(e->bound / e->truth);
 }
-double sinkproof_strategy_vacuous(const sinkproof_strategy_error *e) {
+double strategy_vacuous_share(const strategy_error *e) {
     return (double)e->vacuous / (double)e->rows;
 }

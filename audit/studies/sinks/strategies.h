@@ -11,61 +11,58 @@
 
 #include "audit/engine/runner.h"
 
-typedef struct sinkproof_strategy {
+typedef struct cache_strategy {
     const char *name, *what;
     int bits;    // of keys and values; 0: the run's own format
     bool evicts; // keeps only the last keys,
     bool first;  // and the first ones; with few bits: leaves the first ones unchanged
-} sinkproof_strategy;
-enum { SINKPROOF_STRATEGIES = 6 };
-extern const sinkproof_strategy sinkproof_strategies[SINKPROOF_STRATEGIES];
+} cache_strategy;
+enum { STRATEGY_COUNT = 6 };
+extern const cache_strategy cache_strategies[STRATEGY_COUNT];
 
 // `first` tokens are kept unchanged; an evicting row keeps `recent` more, its own included. Without
 // the first ones it keeps the last first + recent: the same number.
-typedef struct sinkproof_strategy_plan {
+typedef struct strategy_plan {
     size_t first, recent;
-} sinkproof_strategy_plan;
+} strategy_plan;
 // Parses "FIRST,RECENT", with RECENT at least 1.
-bool sinkproof_strategy_parse(const char *text, sinkproof_strategy_plan *plan,
-                              sinkproof_error *error);
+bool strategy_parse(const char *text, strategy_plan *plan, sinkproof_error *error);
 
 // Sums over a layer's rows, heads and coordinates, for one strategy, with or without sinks.
-typedef struct sinkproof_strategy_error {
+typedef struct strategy_error {
     double error, truth, bound; // sums of squares: of o' - o, of o, of the bound
     double worst;               // the largest |o' - o| over its bound; at most 1
     double largest;             // the largest |o' - o|
     size_t rows, vacuous; // rows of heads; those whose bound any two averages of values satisfy
-} sinkproof_strategy_error;
-double sinkproof_strategy_relative(const sinkproof_strategy_error *e); // root of error / truth
-double sinkproof_strategy_bounded(const sinkproof_strategy_error *e);  // root of bound / truth
-double sinkproof_strategy_vacuous(const sinkproof_strategy_error *e);  // share of vacuous rows
+} strategy_error;
+double strategy_relative_error(const strategy_error *e); // root of error / truth
+double strategy_relative_bound(const strategy_error *e); // root of bound / truth
+double strategy_vacuous_share(const strategy_error *e);  // share of vacuous rows
 
 // A whole run with the strategy's attention in every layer, compared with the run over the full
 // cache: the final normed state, and the last token's logits.
-typedef struct sinkproof_strategy_end {
+typedef struct strategy_end {
     double state, logits; // relative, roots of sums of squares
     bool same_token;      // the last token's largest logit is the same
-} sinkproof_strategy_end;
+} strategy_end;
 
-typedef struct sinkproof_strategy_study {
-    sinkproof_strategy_plan plan;
+typedef struct strategy_study {
+    strategy_plan plan;
     size_t n_layers, n;
     // [layers][strategies][2]: [0] with the model's sinks, [1] without.
-    sinkproof_strategy_error *errors;
+    strategy_error *errors;
     bool whole; // `end` is valid: the engine continues from A11
-    sinkproof_strategy_end end[SINKPROOF_STRATEGIES][2];
-} sinkproof_strategy_study;
+    strategy_end end[STRATEGY_COUNT][2];
+} strategy_study;
 
-const sinkproof_strategy_error *sinkproof_strategy_at(const sinkproof_strategy_study *study,
-                                                      size_t layer, size_t strategy, bool sinks);
-sinkproof_strategy_error sinkproof_strategy_total(const sinkproof_strategy_study *study,
-                                                  size_t strategy, bool sinks);
+const strategy_error *strategy_at(const strategy_study *study, size_t layer, size_t strategy,
+                                  bool sinks);
+strategy_error strategy_total_error(const strategy_study *study, size_t strategy, bool sinks);
 
-bool sinkproof_strategy_run(const sinkproof_model *model, sinkproof_runner *runner,
-                            const sinkproof_strategy_plan *plan, bool whole, size_t n,
-                            const int32_t *tokens_n, void (*progress)(void *context, double share),
-                            void *progress_context, sinkproof_strategy_study *study,
-                            sinkproof_error *error);
-void sinkproof_strategy_free(sinkproof_strategy_study *study);
+bool strategy_run(const sinkproof_model *model, sinkproof_runner *runner, const strategy_plan *plan,
+                  bool whole, size_t n, const int32_t *tokens_n,
+                  void (*progress)(void *context, double share), void *progress_context,
+                  strategy_study *study, sinkproof_error *error);
+void strategy_free(strategy_study *study);
 
 #endif

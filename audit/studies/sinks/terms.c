@@ -14,13 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const sinkproof_trace_point sinkproof_terms_points[SINKPROOF_TERMS_POINTS] = {
-    SINKPROOF_TRACE_A2_Q, SINKPROOF_TRACE_A2_K, SINKPROOF_TRACE_A4_Q, SINKPROOF_TRACE_A4_K,
-    SINKPROOF_TRACE_A6};
+const sinkproof_trace_point terms_points[TERMS_POINTS] = {TRACE_A2_Q, TRACE_A2_K, TRACE_A4_Q,
+                                                          TRACE_A4_K, TRACE_A6};
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static bool make_tables(sinkproof_terms *t, const sinkproof_policy *policy) {
+static bool make_tables(score_terms_study *t, const sinkproof_policy *policy) {
     const sinkproof_config *config = t->config;
     size_t half = config->head_dim / 2;
     double *freq_d = malloc(half * sizeof *freq_d);
@@ -35,7 +34,7 @@ static bool make_tables(sinkproof_terms *t, const sinkproof_policy *policy) {
     return good;
 }
 
-static bool make_layers(sinkproof_terms *t) {
+static bool make_layers(score_terms_study *t) {
     const sinkproof_config *config = t->config;
     t->layers = calloc(config->n_layers, sizeof *t->layers);
     for (size_t l = 0; t->layers != NULL && l < config->n_layers; l++) {
@@ -47,14 +46,14 @@ static bool make_layers(sinkproof_terms *t) {
     return t->layers != NULL;
 }
 
-bool sinkproof_terms_new(const sinkproof_model *model, const sinkproof_policy *policy, size_t n,
-                         sinkproof_terms *t, sinkproof_error *error) {
+bool terms_new(const sinkproof_model *model, const sinkproof_policy *policy, size_t n,
+               score_terms_study *t, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
     bool rotates = config->rotation.kind != SINKPROOF_NO_ROTATION;
     sinkproof_policy real;
     if (!sinkproof_policy_known("real-f64", &real)) return false;
     if (policy == NULL) policy = &real;
-    *t = (sinkproof_terms){.config = config, .n = n};
+    *t = (score_terms_study){.config = config, .n = n};
     t->kept = sinkproof_model_kept(model, policy->weights);
     bool good = t->kept != NULL && make_layers(t) && (!rotates || make_tables(t, policy));
     return good || sinkproof_fail(error, "no memory for the terms of %s",
@@ -62,7 +61,7 @@ bool sinkproof_terms_new(const sinkproof_model *model, const sinkproof_policy *p
 }
 
 // Allocates the buffers of a layer, at the first point.
-static bool hold(sinkproof_terms *t) {
+static bool terms_hold_room(score_terms_study *t) {
     const sinkproof_config *config = t->config;
     size_t queries = t->n * config->n_heads * config->head_dim;
     size_t keys = t->n * config->n_kv_heads * config->head_dim;
@@ -75,7 +74,7 @@ static bool hold(sinkproof_terms *t) {
            t->rotated_k_ngd != NULL;
 }
 
-static void let_go(sinkproof_terms *t) {
+static void let_go(score_terms_study *t) {
     free(t->q_nhd);
     free(t->k_ngd);
     free(t->rotated_q_nhd);
@@ -83,17 +82,17 @@ static void let_go(sinkproof_terms *t) {
     t->q_nhd = t->k_ngd = t->rotated_q_nhd = t->rotated_k_ngd = NULL;
 }
 
-void sinkproof_terms_free(sinkproof_terms *t) {
+void terms_free(score_terms_study *t) {
     for (size_t l = 0; t->layers != NULL && l < t->config->n_layers; l++) free(t->layers[l].heads);
     free(t->layers);
     sinkproof_model_close(t->kept);
     free(t->cos_nd);
     free(t->sin_nd);
     let_go(t);
-    *t = (sinkproof_terms){0};
+    *t = (score_terms_study){0};
 }
 
-size_t sinkproof_terms_known(const sinkproof_terms *t) {
+size_t terms_known_layers(const score_terms_study *t) {
     size_t known = 0;
     for (size_t l = 0; l < t->config->n_layers; l++) known += t->layers[l].known;
     return known;
@@ -108,25 +107,25 @@ typedef struct rows_seen {
 
 // The work on one head. Its arrays cover all n tokens, except those of the current row.
 typedef struct desk {
-    const sinkproof_terms *t;
+    const score_terms_study *t;
     sinkproof_policy real;
     sinkproof_normaliser normaliser;
     const double *score_ij;                     // A6 of the head, or NULL
     const double *q_nd, *k_nd;                  // rotated rows, all heads separate; or NULL
     double *a_nd, *b_q_nd, *c_nd, *b_k_nd;      // terms.split, rotated
     double *u_mj, *s_j, *alpha_j, *other_j, *d; // of a row; d: a query's width
-    sinkproof_terms_head sum;
+    terms_head sum;
     rows_seen rows;
 } desk;
 
-static size_t desk_doubles(const sinkproof_terms *t) {
+static size_t desk_doubles(const score_terms_study *t) {
     size_t d = t->config->head_dim;
     return 4 * t->n * d + (SINKPROOF_TERMS + 3) * (t->n + 1) + d +
            sinkproof_normaliser_work(t->config) + t->config->n_heads * d;
 }
 
 // A head's part of a bias [1, heads d]. work: receives the whole bias.
-static const double *bias_of(const sinkproof_matrix *bias, size_t head, size_t d, double *work) {
+static const double *head_bias(const sinkproof_matrix *bias, size_t head, size_t d, double *work) {
     sinkproof_matrix_row(bias, 0, work);
     return work + head * d;
 }
@@ -140,19 +139,19 @@ static void lay_out(desk *k, double *work) {
 }
 
 static void open_desk(desk *k, size_t layer, size_t h, const double *score_ij, double *work) {
-    const sinkproof_terms *t = k->t;
+    const score_terms_study *t = k->t;
     const sinkproof_config *config = t->config;
     size_t n = t->n, d = config->head_dim, g = h / (config->n_heads / config->n_kv_heads);
     size_t q_stride = config->n_heads * d, k_stride = config->n_kv_heads * d;
     sinkproof_layer weights = sinkproof_model_layer(t->kept, layer);
     lay_out(k, work);
     double *sink = k->d + d, *bias = sink + sinkproof_normaliser_work(config);
-    k->normaliser = sinkproof_normaliser_of(config, &weights, h, sink);
-    sinkproof_terms_split(n, d, q_stride, t->q_nhd + h * d, bias_of(&weights.b_q, h, d, bias),
+    k->normaliser = sinkproof_head_normaliser(config, &weights, h, sink);
+    sinkproof_terms_split(n, d, q_stride, t->q_nhd + h * d, head_bias(&weights.b_q, h, d, bias),
                           t->cos_nd, t->sin_nd, k->a_nd, k->b_q_nd);
-    sinkproof_terms_split(n, d, k_stride, t->k_ngd + g * d, bias_of(&weights.b_k, g, d, bias),
+    sinkproof_terms_split(n, d, k_stride, t->k_ngd + g * d, head_bias(&weights.b_k, g, d, bias),
                           t->cos_nd, t->sin_nd, k->c_nd, k->b_k_nd);
-    bool rotated = t->held[SINKPROOF_TRACE_A4_Q] && t->held[SINKPROOF_TRACE_A4_K];
+    bool rotated = t->held[TRACE_A4_Q] && t->held[TRACE_A4_K];
     k->score_ij = score_ij;
     if (t->cos_nd == NULL || rotated) { // without a rotation the scores use A2
         k->q_nd = (t->cos_nd == NULL ? t->q_nhd : t->rotated_q_nhd) + h * d;
@@ -163,7 +162,7 @@ static void open_desk(desk *k, size_t layer, size_t h, const double *score_ij, d
 }
 
 // Compares the sum of row i's terms with its scores, over the keys from `first` on.
-static void compare(desk *k, size_t i, size_t first, size_t keys) {
+static void compare_terms_to_scores(desk *k, size_t i, size_t first, size_t keys) {
     const sinkproof_config *config = k->t->config;
     size_t d = config->head_dim;
     sinkproof_block block = {.rows = 1,
@@ -185,17 +184,17 @@ static void compare(desk *k, size_t i, size_t first, size_t keys) {
     }
 }
 
-static void weigh(desk *k, size_t keys, double b, double *alpha_j) {
+static void weigh_scores(desk *k, size_t keys, double b, double *alpha_j) {
     sinkproof_block row = {.rows = 1, .keys = keys, .first = keys - 1};
     sinkproof_softmax_sink(&k->real, &row, &b, k->s_j, alpha_j);
 }
 
 // Measures term m in the current row, whose weights with all terms are alpha_j.
 static void add_term(desk *k, size_t m, size_t keys, double b, bool sees_first) {
-    sinkproof_term_measure *sum = &k->sum.term[m];
+    term_measure *sum = &k->sum.term[m];
     const double *u_j = k->u_mj + m * keys;
     sinkproof_terms_scores(keys, k->u_mj, m, k->s_j);
-    weigh(k, keys, b, k->other_j);
+    weigh_scores(k, keys, b, k->other_j);
     sinkproof_terms_change change = sinkproof_terms_changed(keys, k->alpha_j, k->other_j);
     sum->level += sinkproof_terms_level(keys, u_j);
     if (keys > 1) sum->spread += sinkproof_terms_spread(keys, u_j);
@@ -215,8 +214,8 @@ static void add_row(desk *k, size_t i, size_t window) {
     sinkproof_terms_row(d, keys, k->a_nd + i * d, k->b_q_nd + i * d, k->c_nd + first * d,
                         k->b_k_nd + first * d, k->u_mj);
     sinkproof_terms_scores(keys, k->u_mj, SINKPROOF_TERMS, k->s_j);
-    compare(k, i, first, keys);
-    weigh(k, keys, b, k->alpha_j);
+    compare_terms_to_scores(k, i, first, keys);
+    weigh_scores(k, keys, b, k->alpha_j);
     for (size_t m = 0; m < SINKPROOF_TERMS; m++) add_term(k, m, keys, b, first == 0);
     k->sum.logit += b;
     k->rows.all++;
@@ -226,8 +225,8 @@ static void add_row(desk *k, size_t i, size_t window) {
 }
 
 // 0 / 0 is NAN, the mean of nothing.
-static sinkproof_terms_head mean_of(const desk *k) {
-    sinkproof_terms_head head = k->sum;
+static terms_head mean_of_rows(const desk *k) {
+    terms_head head = k->sum;
     const rows_seen *rows = &k->rows;
     head.logit /= (double)rows->all;
     for (size_t m = 0; m < SINKPROOF_TERMS; m++) {
@@ -241,19 +240,19 @@ static sinkproof_terms_head mean_of(const desk *k) {
     return head;
 }
 
-static void measure(const sinkproof_terms *t, size_t layer, size_t h, const double *score_ij,
-                    double *work) {
+static void measure_head_terms(const score_terms_study *t, size_t layer, size_t h,
+                               const double *score_ij, double *work) {
     desk k = {.t = t};
     sinkproof_policy_known("real-f64", &k.real);
     open_desk(&k, layer, h, score_ij, work);
     for (size_t i = 0; i < t->n; i++) add_row(&k, i, t->layers[layer].window);
-    t->layers[layer].heads[h] = mean_of(&k);
+    t->layers[layer].heads[h] = mean_of_rows(&k);
 }
 
 // ---- points in the pass -------------------------------------------------------------------------
 
 // Measures `heads` heads from `head` on; score_hij: their A6, or NULL.
-static bool measure_heads(sinkproof_terms *t, size_t layer, size_t head, size_t heads,
+static bool measure_heads(score_terms_study *t, size_t layer, size_t head, size_t heads,
                           const double *score_hij, sinkproof_error *error) {
     bool good = true;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : good)
@@ -261,46 +260,46 @@ static bool measure_heads(sinkproof_terms *t, size_t layer, size_t head, size_t 
         double *work = malloc(desk_doubles(t) * sizeof *work);
         good = good && work != NULL;
         if (work != NULL)
-            measure(t, layer, head + h, score_hij != NULL ? score_hij + h * t->n * t->n : NULL,
-                    work);
+            measure_head_terms(t, layer, head + h,
+                               score_hij != NULL ? score_hij + h * t->n * t->n : NULL, work);
         free(work);
     }
     return good || sinkproof_fail(error, "no memory for the terms of %s",
                                   sinkproof_counted(t->n, "token").text);
 }
 
-bool sinkproof_terms_see(sinkproof_terms *t, sinkproof_trace_point point, size_t layer, size_t head,
-                         const double *values, sinkproof_error *error) {
+bool terms_take_point(score_terms_study *t, sinkproof_trace_point point, size_t layer, size_t head,
+                      const double *values, sinkproof_error *error) {
     const sinkproof_config *config = t->config;
     size_t bytes_d = t->n * config->head_dim * sizeof(double);
     size_t queries = config->n_heads * bytes_d, keys = config->n_kv_heads * bytes_d;
-    bool ready = t->held[SINKPROOF_TRACE_A2_Q] && t->held[SINKPROOF_TRACE_A2_K];
-    if (!hold(t))
+    bool ready = t->held[TRACE_A2_Q] && t->held[TRACE_A2_K];
+    if (!terms_hold_room(t))
         return sinkproof_fail(error, "no memory for the terms of %s",
                               sinkproof_counted(t->n, "token").text);
-    if (point == SINKPROOF_TRACE_A2_Q) memcpy(t->q_nhd, values, queries);
-    if (point == SINKPROOF_TRACE_A2_K) memcpy(t->k_ngd, values, keys);
-    if (point == SINKPROOF_TRACE_A4_Q) memcpy(t->rotated_q_nhd, values, queries);
-    if (point == SINKPROOF_TRACE_A4_K) memcpy(t->rotated_k_ngd, values, keys);
+    if (point == TRACE_A2_Q) memcpy(t->q_nhd, values, queries);
+    if (point == TRACE_A2_K) memcpy(t->k_ngd, values, keys);
+    if (point == TRACE_A4_Q) memcpy(t->rotated_q_nhd, values, queries);
+    if (point == TRACE_A4_K) memcpy(t->rotated_k_ngd, values, keys);
     t->held[point] = true;
-    if (point != SINKPROOF_TRACE_A6 || !ready) return true;
+    if (point != TRACE_A6 || !ready) return true;
     size_t from = head == SIZE_MAX ? 0 : head, heads = head == SIZE_MAX ? config->n_heads : 1;
     return measure_heads(t, layer, from, heads, values, error);
 }
 
-bool sinkproof_terms_end(sinkproof_terms *t, size_t layer, sinkproof_error *error) {
-    sinkproof_terms_layer *at = &t->layers[layer];
-    bool shown = t->held[SINKPROOF_TRACE_A6];
-    bool rotated = t->held[SINKPROOF_TRACE_A4_Q] && t->held[SINKPROOF_TRACE_A4_K];
-    at->known = t->held[SINKPROOF_TRACE_A2_Q] && t->held[SINKPROOF_TRACE_A2_K];
+bool terms_end_layer(score_terms_study *t, size_t layer, sinkproof_error *error) {
+    terms_layer *at = &t->layers[layer];
+    bool shown = t->held[TRACE_A6];
+    bool rotated = t->held[TRACE_A4_Q] && t->held[TRACE_A4_K];
+    at->known = t->held[TRACE_A2_Q] && t->held[TRACE_A2_K];
     if (at->known && !shown && !measure_heads(t, layer, 0, t->config->n_heads, NULL, error))
         return false;
     memset(t->held, 0, sizeof t->held);
     if (layer + 1 == t->config->n_layers) let_go(t);
     if (!at->known) return true;
-    at->source = shown                          ? SINKPROOF_SCORES_SHOWN
-                 : rotated || t->cos_nd == NULL ? SINKPROOF_SCORES_COMPUTED
-                                                : SINKPROOF_SCORES_UNKNOWN;
+    at->source = shown                          ? SCORES_SHOWN
+                 : rotated || t->cos_nd == NULL ? SCORES_COMPUTED
+                                                : SCORES_UNKNOWN;
     at->apart = at->heads[0].apart, at->score = at->heads[0].score;
     for (size_t h = 1; h < t->config->n_heads; h++) {
         at->apart = sinkproof_worst(at->apart, at->heads[h].apart);

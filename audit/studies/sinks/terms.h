@@ -13,59 +13,59 @@
 
 // Means over a head's rows. spread: over those with at least two visible keys; lead: over those of
 // them that see key 1; first: over those that see key 1. NAN: there are no such rows.
-typedef struct sinkproof_term_measure {
+typedef struct term_measure {
     double level, spread, lead;    // of the term, including the scale
     double sink, first, variation; // of the weights when the term is removed
-} sinkproof_term_measure;
+} term_measure;
 
-typedef struct sinkproof_terms_head {
+typedef struct terms_head {
     double logit; // of the sink, mean over the rows; -infinity: none
     double apart; // the largest |sum of the terms - score|; NAN: the scores are unknown
     double score; // the largest |score|
-    sinkproof_term_measure term[SINKPROOF_TERMS];
-} sinkproof_terms_head;
+    term_measure term[SINKPROOF_TERMS];
+} terms_head;
 
 // The source of the scores that the sum is compared with.
-typedef enum sinkproof_terms_source {
-    SINKPROOF_SCORES_UNKNOWN,
-    SINKPROOF_SCORES_SHOWN,   // A6
-    SINKPROOF_SCORES_COMPUTED // from A4 in binary64; from A2 without a rotation
-} sinkproof_terms_source;
+typedef enum terms_source {
+    SCORES_UNKNOWN,
+    SCORES_SHOWN,   // A6
+    SCORES_COMPUTED // from A4 in binary64; from A2 without a rotation
+} terms_source;
 
-typedef struct sinkproof_terms_layer {
+typedef struct terms_layer {
     bool known;    // A2.q and A2.k were available
     size_t window; // 0: all keys up to the query
-    sinkproof_terms_source source;
-    double apart, score;         // the largest over the heads
-    sinkproof_terms_head *heads; // [n_heads]
-} sinkproof_terms_layer;
+    terms_source source;
+    double apart, score; // the largest over the heads
+    terms_head *heads;   // [n_heads]
+} terms_layer;
 
-typedef struct sinkproof_terms {
+typedef struct score_terms_study {
     const sinkproof_config *config;
     size_t n;
-    sinkproof_terms_layer *layers; // [n_layers]
-    sinkproof_model *kept;         // the weights as the engine stores them
-    double *cos_nd, *sin_nd;       // NULL: no rotation
+    terms_layer *layers;     // [n_layers]
+    sinkproof_model *kept;   // the weights as the engine stores them
+    double *cos_nd, *sin_nd; // NULL: no rotation
     // Of the current layer: A2.q and A2.k, A4.q and A4.k.
     double *q_nhd, *k_ngd, *rotated_q_nhd, *rotated_k_ngd;
-    bool held[SINKPROOF_TRACE_POINTS];
-} sinkproof_terms;
+    bool held[TRACE_POINTS];
+} score_terms_study;
 
-// The points that sinkproof_terms_see needs.
-enum { SINKPROOF_TERMS_POINTS = 5 };
-extern const sinkproof_trace_point sinkproof_terms_points[SINKPROOF_TERMS_POINTS];
+// The points that terms_take_point needs.
+enum { TERMS_POINTS = 5 };
+extern const sinkproof_trace_point terms_points[TERMS_POINTS];
 
 // For n tokens that ran under the policy (NULL: without roundings); free it also after a failure.
-bool sinkproof_terms_new(const sinkproof_model *model, const sinkproof_policy *policy, size_t n,
-                         sinkproof_terms *terms, sinkproof_error *error);
-void sinkproof_terms_free(sinkproof_terms *terms);
+bool terms_new(const sinkproof_model *model, const sinkproof_policy *policy, size_t n,
+               score_terms_study *terms, sinkproof_error *error);
+void terms_free(score_terms_study *terms);
 
 // A point of the current layer, or one head of it (SIZE_MAX: all heads), and the end of the layer.
-bool sinkproof_terms_see(sinkproof_terms *terms, sinkproof_trace_point point, size_t layer,
-                         size_t head, const double *values, sinkproof_error *error);
-bool sinkproof_terms_end(sinkproof_terms *terms, size_t layer, sinkproof_error *error);
+bool terms_take_point(score_terms_study *terms, sinkproof_trace_point point, size_t layer,
+                      size_t head, const double *values, sinkproof_error *error);
+bool terms_end_layer(score_terms_study *terms, size_t layer, sinkproof_error *error);
 
 // The number of layers with known terms.
-size_t sinkproof_terms_known(const sinkproof_terms *terms);
+size_t terms_known_layers(const score_terms_study *terms);
 
 #endif

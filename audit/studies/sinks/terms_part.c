@@ -26,11 +26,11 @@ static const struct {
 
 typedef struct decomposed {
     size_t n_inputs;
-    sinkproof_terms of[]; // [n_inputs]
+    score_terms_study of[]; // [n_inputs]
 } decomposed;
 
-static bool prepare(const sinkproof_sinks_job *job, const char *asked, void **state,
-                    sinkproof_error *error) {
+static bool terms_prepare(const sinkproof_sinks_job *job, const char *asked, void **state,
+                          sinkproof_error *error) {
     decomposed *all = calloc(1, sizeof *all + job->n_inputs * sizeof *all->of);
     (void)asked;
     *state = all;
@@ -39,28 +39,27 @@ static bool prepare(const sinkproof_sinks_job *job, const char *asked, void **st
                               sinkproof_counted(job->n_inputs, "input").text);
     all->n_inputs = job->n_inputs;
     for (size_t i = 0; i < job->n_inputs; i++)
-        if (!sinkproof_terms_new(job->model, job->policy, job->inputs[i].n, &all->of[i], error))
-            return false;
+        if (!terms_new(job->model, job->policy, job->inputs[i].n, &all->of[i], error)) return false;
     return true;
 }
 
-static bool point(void *state, size_t input, sinkproof_trace_point at, size_t layer, size_t head,
-                  const double *values, sinkproof_error *error) {
+static bool terms_show_point(void *state, size_t input, sinkproof_trace_point at, size_t layer,
+                             size_t head, const double *values, sinkproof_error *error) {
     decomposed *all = state;
-    return sinkproof_terms_see(&all->of[input], at, layer, head, values, error);
+    return terms_take_point(&all->of[input], at, layer, head, values, error);
 }
 
 static bool layer_end(void *state, size_t input, size_t layer, sinkproof_error *error) {
     decomposed *all = state;
-    return sinkproof_terms_end(&all->of[input], layer, error);
+    return terms_end_layer(&all->of[input], layer, error);
 }
 
-static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
-                sinkproof_error *error) {
+static bool terms_run_part(const sinkproof_sinks_job *job, const char *asked, void **state,
+                           sinkproof_error *error) {
     const decomposed *all = *state;
     (void)asked;
     for (size_t i = 0; i < all->n_inputs; i++)
-        if (sinkproof_terms_known(&all->of[i]) == 0)
+        if (terms_known_layers(&all->of[i]) == 0)
             return sinkproof_fail(error,
                                   "%.300s: --decompose: expected tensors A2.q and A2.k in some "
                                   "layer, found none with both",
@@ -70,20 +69,20 @@ static bool run(const sinkproof_sinks_job *job, const char *asked, void **state,
 
 static void free_state(void *state) {
     decomposed *all = state;
-    for (size_t i = 0; all != NULL && i < all->n_inputs; i++) sinkproof_terms_free(&all->of[i]);
+    for (size_t i = 0; all != NULL && i < all->n_inputs; i++) terms_free(&all->of[i]);
     free(all);
 }
 
 // ---- the table ---------------------------------------------------------------------------------
 
 // The means over a layer's heads.
-static sinkproof_terms_head over_heads(const sinkproof_terms *t, const sinkproof_terms_layer *at) {
-    sinkproof_terms_head mean = {0};
+static terms_head over_heads(const score_terms_study *t, const terms_layer *at) {
+    terms_head mean = {0};
     double heads = (double)t->config->n_heads;
     for (size_t h = 0; h < t->config->n_heads; h++) {
         mean.logit += at->heads[h].logit / heads;
         for (size_t m = 0; m < SINKPROOF_TERMS; m++) {
-            const sinkproof_term_measure *x = &at->heads[h].term[m];
+            const term_measure *x = &at->heads[h].term[m];
             mean.term[m].level += x->level / heads;
             mean.term[m].spread += x->spread / heads;
             mean.term[m].lead += x->lead / heads;
@@ -95,10 +94,10 @@ static sinkproof_terms_head over_heads(const sinkproof_terms *t, const sinkproof
     return mean;
 }
 
-static void print_head(FILE *out, const char *name, const char *keys,
-                       const sinkproof_terms_head *head, const words most_m[SINKPROOF_TERMS]) {
+static void print_head(FILE *out, const char *name, const char *keys, const terms_head *head,
+                       const words most_m[SINKPROOF_TERMS]) {
     for (size_t m = 0; m < SINKPROOF_TERMS; m++) {
-        const sinkproof_term_measure *x = &head->term[m];
+        const term_measure *x = &head->term[m];
         fprintf(out, "%-7s %6s  %-8s %9s %9s %9s %9s %9s %9s %15s\n", m == 0 ? name : "",
                 m == 0 ? keys : "", terms[m].product, part_text("%.3g", x->level).text,
                 part_text("%.3g", x->spread).text, part_text("%.3g", x->lead).text,
@@ -110,11 +109,11 @@ static void print_head(FILE *out, const char *name, const char *keys,
 }
 
 // The largest variation among a layer's heads, and its head; NaN if one is NaN.
-static words most_of(const sinkproof_terms *t, const sinkproof_terms_layer *at, size_t m) {
+static words largest_variation(const score_terms_study *t, const terms_layer *at, size_t m) {
     words said;
     size_t most = 0;
     for (size_t h = 1; h < t->config->n_heads; h++) {
-        const sinkproof_terms_head *worst = &at->heads[most];
+        const terms_head *worst = &at->heads[most];
         if (sinkproof_is_worse(worst->term[m].variation, at->heads[h].term[m].variation)) most = h;
     }
     snprintf(said.text, sizeof said.text, "%s in %zu",
@@ -122,9 +121,9 @@ static words most_of(const sinkproof_terms *t, const sinkproof_terms_layer *at, 
     return said;
 }
 
-static void print_layer(FILE *out, const sinkproof_terms *t, size_t l, bool every_head) {
+static void print_layer(FILE *out, const score_terms_study *t, size_t l, bool every_head) {
     static const words none_m[SINKPROOF_TERMS] = {{""}};
-    const sinkproof_terms_layer *at = &t->layers[l];
+    const terms_layer *at = &t->layers[l];
     char name[24], keys[24] = "all";
     words most_m[SINKPROOF_TERMS];
     snprintf(name, sizeof name, "%zu", l);
@@ -133,8 +132,8 @@ static void print_layer(FILE *out, const sinkproof_terms *t, size_t l, bool ever
         fprintf(out, "%-7s %6s  -\n", name, keys);
         return;
     }
-    sinkproof_terms_head mean = over_heads(t, at);
-    for (size_t m = 0; m < SINKPROOF_TERMS; m++) most_m[m] = most_of(t, at, m);
+    terms_head mean = over_heads(t, at);
+    for (size_t m = 0; m < SINKPROOF_TERMS; m++) most_m[m] = largest_variation(t, at, m);
     print_head(out, name, keys, &mean, most_m);
     for (size_t h = 0; every_head && h < t->config->n_heads; h++) {
         snprintf(name, sizeof name, "  .%zu", h);
@@ -143,26 +142,26 @@ static void print_layer(FILE *out, const sinkproof_terms *t, size_t l, bool ever
 }
 
 // The distance of the sum of the terms from the scores of that source.
-static void print_apart(FILE *out, const sinkproof_terms *t, sinkproof_terms_source source) {
+static void print_apart(FILE *out, const score_terms_study *t, terms_source source) {
     size_t layers = 0, worst = 0;
     for (size_t l = 0; l < t->config->n_layers; l++) {
-        const sinkproof_terms_layer *at = &t->layers[l];
+        const terms_layer *at = &t->layers[l];
         if (!at->known || at->source != source) continue;
         if (layers++ == 0 || sinkproof_is_worse(t->layers[worst].apart, at->apart)) worst = l;
     }
     if (layers == 0) return;
-    const char *from = source == SINKPROOF_SCORES_SHOWN ? "the engine's scores (A6)"
-                       : t->cos_nd == NULL              ? "the products of A2.q and A2.k"
-                                                        : "the products of A4.q and A4.k";
+    const char *from = source == SCORES_SHOWN ? "the engine's scores (A6)"
+                       : t->cos_nd == NULL    ? "the products of A2.q and A2.k"
+                                              : "the products of A4.q and A4.k";
     fprintf(out,
             "Of %zu of the layers the sum of the terms beside %s: at most %.3g apart,\n"
             "in layer %zu, where the largest score is %.4g.\n",
             layers, from, t->layers[worst].apart, worst, t->layers[worst].score);
 }
 
-static void print_input(FILE *out, const sinkproof_terms *t, const sinkproof_sinks_input *in,
+static void print_input(FILE *out, const score_terms_study *t, const sinkproof_sinks_input *in,
                         bool every_head) {
-    size_t known = sinkproof_terms_known(t);
+    size_t known = terms_known_layers(t);
     fprintf(out,
             "\n%.60s: the terms of q k^T / sqrt(%zu), q = a + b_Q, k = c + b_K%s\n"
             "%-7s %6s  %-8s %29s %39s\n%-7s %6s  %-8s %9s %9s %9s %9s %9s %9s %15s\n",
@@ -170,14 +169,14 @@ static void print_input(FILE *out, const sinkproof_terms *t, const sinkproof_sin
             "the term over the keys", "without it, the weights change by", "layer", "keys", "term",
             "level", "spread", "lead", "alpha_s", "alpha_1", "in all", "the most");
     for (size_t l = 0; l < t->config->n_layers; l++) print_layer(out, t, l, every_head);
-    print_apart(out, t, SINKPROOF_SCORES_SHOWN);
-    print_apart(out, t, SINKPROOF_SCORES_COMPUTED);
+    print_apart(out, t, SCORES_SHOWN);
+    print_apart(out, t, SCORES_COMPUTED);
     if (known < t->config->n_layers)
         fprintf(out, "Of %zu of the layers A2.q and A2.k are not both there.\n",
                 t->config->n_layers - known);
 }
 
-static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) {
+static void terms_print(const void *state, const sinkproof_sinks_job *job, FILE *out) {
     const decomposed *all = state;
     for (size_t i = 0; i < job->n_inputs; i++)
         print_input(out, &all->of[i], &job->inputs[i], job->every_head);
@@ -189,10 +188,10 @@ static void print(const void *state, const sinkproof_sinks_job *job, FILE *out) 
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t *head_json(const sinkproof_terms_head *head) {
+static json_t *head_json(const terms_head *head) {
     json_t *list = json_array();
     for (size_t m = 0; m < SINKPROOF_TERMS; m++) {
-        const sinkproof_term_measure *x = &head->term[m];
+        const term_measure *x = &head->term[m];
         json_array_append_new(
             list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "term", terms[m].name, "level",
                             part_number(x->level), "spread", part_number(x->spread), "lead",
@@ -202,10 +201,10 @@ static json_t *head_json(const sinkproof_terms_head *head) {
     return json_pack("{s:o, s:o}", "logit", part_number(head->logit), "terms", list);
 }
 
-static json_t *layer_json(const sinkproof_terms *t, size_t l) {
+static json_t *layer_json(const score_terms_study *t, size_t l) {
     static const char *const sources[] = {"unknown", "A6", "A4"};
-    const sinkproof_terms_layer *at = &t->layers[l];
-    bool placed = at->source == SINKPROOF_SCORES_COMPUTED && t->cos_nd == NULL;
+    const terms_layer *at = &t->layers[l];
+    bool placed = at->source == SCORES_COMPUTED && t->cos_nd == NULL;
     json_t *heads = json_array();
     for (size_t h = 0; at->known && h < t->config->n_heads; h++)
         json_array_append_new(heads, head_json(&at->heads[h]));
@@ -215,10 +214,10 @@ static json_t *layer_json(const sinkproof_terms *t, size_t l) {
                      "largest", part_number(at->score), "heads", heads);
 }
 
-static void json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
+static void terms_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
     const decomposed *all = state;
     for (size_t i = 0; i < job->n_inputs; i++) {
-        const sinkproof_terms *t = &all->of[i];
+        const score_terms_study *t = &all->of[i];
         json_t *layers = json_array();
         for (size_t l = 0; l < t->config->n_layers; l++)
             json_array_append_new(layers, layer_json(t, l));
@@ -233,24 +232,24 @@ static void json(const void *state, const sinkproof_sinks_job *job, json_t *resu
 // ---- the page ----------------------------------------------------------------------------------
 
 typedef struct drawn {
-    const sinkproof_terms *terms;
+    const score_terms_study *terms;
     size_t m;
 } drawn;
 
 static double variation_at(const void *context, size_t l, size_t h) {
     const drawn *d = context;
-    const sinkproof_terms_layer *at = &d->terms->layers[l];
+    const terms_layer *at = &d->terms->layers[l];
     return at->known ? at->heads[h].term[d->m].variation : NAN;
 }
 
-static sinkproof_sinks_grid grid_of(const drawn *what) {
-    return (sinkproof_sinks_grid){what->terms->config, variation_at, what, NAN,
-                                  "the mean total variation without the term"};
+static sinks_grid variation_grid(const drawn *what) {
+    return (sinks_grid){what->terms->config, variation_at, what, NAN,
+                        "the mean total variation without the term"};
 }
 
 static bool draw_term(FILE *out, const void *context) {
-    sinkproof_sinks_grid grid = grid_of(context);
-    return sinkproof_sinks_grid_draw(out, &grid);
+    sinks_grid grid = variation_grid(context);
+    return sinks_grid_draw(out, &grid);
 }
 
 static void title_term(FILE *out, const void *context) {
@@ -267,9 +266,9 @@ static void explain_term(FILE *out, const drawn *what) {
 }
 
 static void say_term(FILE *out, const void *context) {
-    sinkproof_sinks_grid grid = grid_of(context);
+    sinks_grid grid = variation_grid(context);
     explain_term(out, context);
-    sinkproof_sinks_grid_say(out, &grid);
+    sinks_grid_describe(out, &grid);
 }
 
 static void write_term(FILE *page, const drawn *what) {
@@ -287,7 +286,7 @@ static void write_term(FILE *page, const drawn *what) {
     fputs(" Defined by <code>terms.removed</code>.</figcaption></figure>\n", page);
 }
 
-static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
+static void terms_html(const void *state, const sinkproof_sinks_job *job, FILE *page) {
     const decomposed *all = state;
     for (size_t i = 0; i < job->n_inputs; i++) {
         fputs("<h2>", page);
@@ -305,8 +304,8 @@ static void html(const void *state, const sinkproof_sinks_job *job, FILE *page) 
     }
 }
 
-static bool draw(const void *state, const sinkproof_sinks_job *job, size_t input,
-                 const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
+static bool terms_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
+                       const char *number, sinkproof_pictures *pictures, sinkproof_error *error) {
     (void)job;
     const decomposed *all = state;
     char name[96];
@@ -323,15 +322,15 @@ const sinkproof_sinks_part sinkproof_part_decompose = {
     .name = "decompose",
     .help = "take every score apart into its four terms, of content and of the biases of query and "
             "key, and say which of them move the weights",
-    .prepare = prepare,
-    .points = sinkproof_terms_points,
-    .n_points = SINKPROOF_TERMS_POINTS,
-    .point = point,
+    .prepare = terms_prepare,
+    .points = terms_points,
+    .n_points = TERMS_POINTS,
+    .point = terms_show_point,
     .layer_end = layer_end,
-    .run = run,
-    .print = print,
-    .json = json,
-    .html = html,
-    .draw = draw,
+    .run = terms_run_part,
+    .print = terms_print,
+    .json = terms_json,
+    .html = terms_html,
+    .draw = terms_draw,
     .free = free_state,
 };

@@ -10,7 +10,7 @@ static bool stands_for_itself(unsigned byte) {
 }
 
 // The byte of a character, or -1.
-static int byte_of(unsigned character) {
+static int character_byte(unsigned character) {
     if (character < 0x100) return stands_for_itself(character) ? (int)character : -1;
     unsigned left = character - 0x100;
     for (unsigned byte = 0; byte < 0x100; byte++)
@@ -18,7 +18,7 @@ static int byte_of(unsigned character) {
     return -1;
 }
 
-bool sinkproof_alphabet_bytes(const char *text, size_t length, uint8_t *out, size_t *n) {
+bool alphabet_decode(const char *text, size_t length, uint8_t *out, size_t *n) {
     *n = 0;
     for (size_t at = 0; at < length;) {
         uint8_t first = (uint8_t)text[at];
@@ -26,7 +26,7 @@ bool sinkproof_alphabet_bytes(const char *text, size_t length, uint8_t *out, siz
         bool two = (first & 0xe0) == 0xc0 && at + 1 < length;
         if (first >= 0x80 && !two) return false;
         unsigned character = two ? (first & 0x1fu) << 6 | ((uint8_t)text[at + 1] & 0x3fu) : first;
-        int byte = byte_of(character);
+        int byte = character_byte(character);
         if (byte < 0) return false;
         out[(*n)++] = (uint8_t)byte;
         at += two ? 2 : 1;

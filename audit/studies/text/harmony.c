@@ -18,20 +18,20 @@ typedef struct writer {
     sinkproof_error *error;
 } writer;
 
-static bool mark(const writer *w, const char *spelling) {
-    int32_t id = sinkproof_special_id(w->t, spelling);
-    if (id >= 0) return sinkproof_ids_add(w->ids, id, w->error);
+static bool write_mark(const writer *w, const char *spelling) {
+    int32_t id = special_token_id(w->t, spelling);
+    if (id >= 0) return ids_append(w->ids, id, w->error);
     return sinkproof_fail(w->error,
                           "%.300s: expected the special token %s, found none: a conversation needs "
                           "the tokenizer of GPT-OSS (o200k_harmony); text as it stands does not",
                           sinkproof_tokenizer_about(w->t).path, spelling);
 }
 
-static bool text(const writer *w, const char *words) {
+static bool write_text(const writer *w, const char *words) {
     return sinkproof_text_encode(w->t, words, strlen(words), false, w->ids, w->error);
 }
 
-static bool is_one_of(const char *word, const char *const *list) {
+static bool is_in_list(const char *word, const char *const *list) {
     for (; *list != NULL; list++)
         if (strcmp(word, *list) == 0) return true;
     return false;
@@ -52,23 +52,23 @@ static char *usual_system(const sinkproof_message *m) {
     return n < 0 ? NULL : content;
 }
 
-static char *instructions(const sinkproof_message *m) {
+static char *developer_instructions(const sinkproof_message *m) {
     char *content = NULL;
     return asprintf(&content, "# Instructions\n\n%s", m->content) < 0 ? NULL : content;
 }
 
-static char *content_of(const sinkproof_message *m) {
+static char *message_content(const sinkproof_message *m) {
     if (m->content == NULL) return usual_system(m);
-    return strcmp(m->role, "developer") == 0 ? instructions(m) : strdup(m->content);
+    return strcmp(m->role, "developer") == 0 ? developer_instructions(m) : strdup(m->content);
 }
 
 // ---- a message
 
-static bool check(const writer *w, const sinkproof_message *m) {
+static bool check_message(const writer *w, const sinkproof_message *m) {
     static const char *const roles[] = {"system", "developer", "user", "assistant", NULL};
     static const char *const channels[] = {"analysis", "commentary", "final", NULL};
     static const char *const levels[] = {"low", "medium", "high", NULL};
-    if (m->role == NULL || !is_one_of(m->role, roles))
+    if (m->role == NULL || !is_in_list(m->role, roles))
         return sinkproof_fail(w->error,
                               "a message: expected the role system, developer, user or assistant, "
                               "found '%.60s'",
@@ -76,7 +76,7 @@ static bool check(const writer *w, const sinkproof_message *m) {
     bool system = strcmp(m->role, "system") == 0, assistant = strcmp(m->role, "assistant") == 0;
     if (m->content == NULL && !system)
         return sinkproof_fail(w->error, "a message of role %s: expected content", m->role);
-    if (m->channel != NULL && !(assistant && is_one_of(m->channel, channels)))
+    if (m->channel != NULL && !(assistant && is_in_list(m->channel, channels)))
         return sinkproof_fail(w->error,
                               "a message of role %s: expected no channel, or an assistant's: "
                               "analysis, commentary or final, found '%.60s'",
@@ -87,19 +87,20 @@ static bool check(const writer *w, const sinkproof_message *m) {
                               "a message of role %s: reasoning and date are of a system message "
                               "without content",
                               m->role);
-    return m->reasoning == NULL || is_one_of(m->reasoning, levels) ||
+    return m->reasoning == NULL || is_in_list(m->reasoning, levels) ||
            sinkproof_fail(w->error,
                           "a message: expected reasoning low, medium or high, found '%.60s'",
                           m->reasoning);
 }
 
-static bool render(const writer *w, const sinkproof_message *m) {
-    if (!check(w, m)) return false;
-    char *content = content_of(m);
+static bool render_message(const writer *w, const sinkproof_message *m) {
+    if (!check_message(w, m)) return false;
+    char *content = message_content(m);
     if (content == NULL) return sinkproof_fail(w->error, "no memory for a message");
-    bool good = mark(w, "<|start|>") && text(w, m->role) &&
-                (m->channel == NULL || (mark(w, "<|channel|>") && text(w, m->channel))) &&
-                mark(w, "<|message|>") && text(w, content) && mark(w, "<|end|>");
+    bool good =
+        write_mark(w, "<|start|>") && write_text(w, m->role) &&
+        (m->channel == NULL || (write_mark(w, "<|channel|>") && write_text(w, m->channel))) &&
+        write_mark(w, "<|message|>") && write_text(w, content) && write_mark(w, "<|end|>");
     free(content);
     return good;
 }
@@ -127,11 +128,12 @@ bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
     const writer w = {t, ids, error};
     bool has_system =
         n > 0 && message_n[0].role != NULL && strcmp(message_n[0].role, "system") == 0;
-    bool good = has_system || render(&w, &usual);
+    bool good = has_system || render_message(&w, &usual);
     size_t kept = first_kept(n, message_n);
     for (size_t i = 0; good && i < n; i++)
-        if (i >= kept || !in_channel(&message_n[i], "analysis")) good = render(&w, &message_n[i]);
-    return good && mark(&w, "<|start|>") && text(&w, "assistant");
+        if (i >= kept || !in_channel(&message_n[i], "analysis"))
+            good = render_message(&w, &message_n[i]);
+    return good && write_mark(&w, "<|start|>") && write_text(&w, "assistant");
 }
 
 // ---- from JSON

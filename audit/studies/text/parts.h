@@ -8,35 +8,33 @@
 #include "audit/studies/text/split.h"
 #include "audit/studies/text/tokenizer.h"
 
-typedef struct sinkproof_special {
+typedef struct special_token {
     char *spelling;
     size_t length;
     int32_t id;
     // searched after the others, in the text between them ("normalized" in tokenizer.json)
     bool late;
-} sinkproof_special;
+} special_token;
 
 struct sinkproof_tokenizer {
     char *name; // of the file
     const char *format;
-    sinkproof_bpe bpe;
-    sinkproof_splitter *splitter;
-    sinkproof_special *special_n; // sorted by spelling after `finish`
+    bpe_merges bpe;
+    text_splitter *splitter;
+    special_token *special_n; // sorted by spelling after `finish`
     size_t n_special, special_room;
 };
 
-sinkproof_tokenizer *sinkproof_tokenizer_new(const char *name, const char *format,
-                                             sinkproof_error *error);
+sinkproof_tokenizer *tokenizer_new(const char *name, const char *format, sinkproof_error *error);
 // Adds a special token; its id may already be in the vocabulary, with the same spelling.
-bool sinkproof_tokenizer_add_special(sinkproof_tokenizer *t, const char *spelling, size_t length,
-                                     int64_t id, bool late, sinkproof_error *error);
+bool tokenizer_add_special(sinkproof_tokenizer *t, const char *spelling, size_t length, int64_t id,
+                           bool late, sinkproof_error *error);
 // The last step: sets the pattern and the single bytes, and sorts the special tokens.
-bool sinkproof_tokenizer_finish(sinkproof_tokenizer *t, const char *pattern,
-                                sinkproof_error *error);
+bool tokenizer_finish(sinkproof_tokenizer *t, const char *pattern, sinkproof_error *error);
 
 // GPT-2's alphabet has a character for each byte: printable ones stand for themselves, the others
 // are U+0100 and up. Writes the bytes of the string to `out` (as long as the string); false: a
 // character is not in the alphabet.
-bool sinkproof_alphabet_bytes(const char *text, size_t length, uint8_t *out, size_t *n);
+bool alphabet_decode(const char *text, size_t length, uint8_t *out, size_t *n);
 
 #endif

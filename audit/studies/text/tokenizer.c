@@ -13,8 +13,7 @@
 
 // ---- building
 
-sinkproof_tokenizer *sinkproof_tokenizer_new(const char *name, const char *format,
-                                             sinkproof_error *error) {
+sinkproof_tokenizer *tokenizer_new(const char *name, const char *format, sinkproof_error *error) {
     sinkproof_tokenizer *t = calloc(1, sizeof *t);
     if (t != NULL) t->name = strdup(name);
     if (t == NULL || t->name == NULL) {
@@ -30,8 +29,8 @@ void sinkproof_tokenizer_free(sinkproof_tokenizer *t) {
     if (t == NULL) return;
     for (size_t s = 0; s < t->n_special; s++) free(t->special_n[s].spelling);
     free(t->special_n);
-    sinkproof_bpe_free(&t->bpe);
-    sinkproof_splitter_free(t->splitter);
+    bpe_free(&t->bpe);
+    splitter_free(t->splitter);
     free(t->name);
     free(t);
 }
@@ -40,16 +39,16 @@ void sinkproof_tokenizer_free(sinkproof_tokenizer *t) {
 // the special tokens, and is decoded as the first.
 static bool check_id(sinkproof_tokenizer *t, const char *spelling, size_t length, int64_t id,
                      sinkproof_error *error) {
-    const sinkproof_vocabulary *v = &t->bpe.vocabulary;
-    const sinkproof_token *there = sinkproof_vocabulary_of(v, id);
-    int32_t found = sinkproof_vocabulary_find(v, (const uint8_t *)spelling, length);
+    const token_vocabulary *v = &t->bpe.vocabulary;
+    const vocabulary_token *there = vocabulary_token_at(v, id);
+    int32_t found = vocabulary_find(v, (const uint8_t *)spelling, length);
     if (found >= 0 && found != id)
         return sinkproof_fail(error,
                               "%.300s: special token '%.60s' has id %lld, in the vocabulary %d",
                               t->name, spelling, (long long)id, (int)found);
     if (there == NULL)
-        return sinkproof_vocabulary_add(&t->bpe.vocabulary, (const uint8_t *)spelling, length, id,
-                                        false, t->name, error);
+        return vocabulary_add(&t->bpe.vocabulary, (const uint8_t *)spelling, length, id, false,
+                              t->name, error);
     if (there->length == length && memcmp(v->bytes + there->at, spelling, length) == 0) return true;
     for (size_t s = 0; t->bpe.by_bytes && s < t->n_special; s++)
         if (t->special_n[s].id == id) return true;
@@ -57,8 +56,8 @@ static bool check_id(sinkproof_tokenizer *t, const char *spelling, size_t length
                           t->name, spelling, (long long)id);
 }
 
-bool sinkproof_tokenizer_add_special(sinkproof_tokenizer *t, const char *spelling, size_t length,
-                                     int64_t id, bool late, sinkproof_error *error) {
+bool tokenizer_add_special(sinkproof_tokenizer *t, const char *spelling, size_t length, int64_t id,
+                           bool late, sinkproof_error *error) {
     void *specials = t->special_n;
     bool good =
         sinkproof_make_room(&specials, &t->special_room, t->n_special, sizeof *t->special_n, error);
@@ -68,25 +67,24 @@ bool sinkproof_tokenizer_add_special(sinkproof_tokenizer *t, const char *spellin
     if (copy == NULL) return sinkproof_fail(error, "%.300s: no memory for a token", t->name);
     memcpy(copy, spelling, length);
     copy[length] = '\0';
-    t->special_n[t->n_special++] = (sinkproof_special){copy, length, (int32_t)id, late};
+    t->special_n[t->n_special++] = (special_token){copy, length, (int32_t)id, late};
     return true;
 }
 
 static int by_spelling(const void *left, const void *right) {
-    const sinkproof_special *a = left, *b = right;
+    const special_token *a = left, *b = right;
     int order = memcmp(a->spelling, b->spelling, a->length < b->length ? a->length : b->length);
     return order != 0 ? order : a->length < b->length ? -1 : a->length > b->length;
 }
 
-bool sinkproof_tokenizer_finish(sinkproof_tokenizer *t, const char *pattern,
-                                sinkproof_error *error) {
+bool tokenizer_finish(sinkproof_tokenizer *t, const char *pattern, sinkproof_error *error) {
     if (t->n_special > 0) qsort(t->special_n, t->n_special, sizeof *t->special_n, by_spelling);
     for (size_t s = 1; s < t->n_special; s++)
         if (by_spelling(&t->special_n[s - 1], &t->special_n[s]) == 0)
             return sinkproof_fail(error, "%.300s: special token '%.60s' is there twice", t->name,
                                   t->special_n[s].spelling);
-    return sinkproof_bpe_finish(&t->bpe, t->name, error) &&
-           sinkproof_splitter_new(pattern, t->name, &t->splitter, error);
+    return bpe_finish(&t->bpe, t->name, error) &&
+           splitter_new(pattern, t->name, &t->splitter, error);
 }
 
 // ---- special tokens in a text
@@ -97,7 +95,7 @@ static size_t first_with(const sinkproof_tokenizer *t, size_t from, size_t to, s
                          int c) {
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        const sinkproof_special *s = &t->special_n[middle];
+        const special_token *s = &t->special_n[middle];
         int here = depth < s->length ? (uint8_t)s->spelling[depth] : -1;
         if (here < c)
             from = middle + 1;
@@ -108,14 +106,14 @@ static size_t first_with(const sinkproof_tokenizer *t, size_t from, size_t to, s
 }
 
 // The longest special token, late or not, at the start of the text; NULL: none.
-static const sinkproof_special *special_at(const sinkproof_tokenizer *t, const uint8_t *text,
-                                           size_t length, bool late) {
-    const sinkproof_special *longest = NULL;
+static const special_token *special_at(const sinkproof_tokenizer *t, const uint8_t *text,
+                                       size_t length, bool late) {
+    const special_token *longest = NULL;
     size_t from = 0, to = t->n_special;
     for (size_t depth = 0; from < to && depth < length; depth++) {
         from = first_with(t, from, to, depth, text[depth]);
         to = first_with(t, from, to, depth, text[depth] + 1);
-        const sinkproof_special *s = &t->special_n[from];
+        const special_token *s = &t->special_n[from];
         if (from < to && s->length == depth + 1 && s->late == late) longest = s;
     }
     return longest;
@@ -124,15 +122,15 @@ static const sinkproof_special *special_at(const sinkproof_tokenizer *t, const u
 // The arguments of encoding a text.
 typedef struct encoding {
     const sinkproof_tokenizer *t;
-    sinkproof_bpe_room *room;
+    bpe_room *room;
     sinkproof_ids *ids;
     sinkproof_error *error;
 } encoding;
 
 static bool encode_plain(const encoding *e, const uint8_t *text, size_t length) {
     for (size_t at = 0, end; at < length; at = end)
-        if (!sinkproof_split(e->t->splitter, text, length, at, &end, e->error) ||
-            !sinkproof_bpe_encode(&e->t->bpe, text + at, end - at, e->room, e->ids, e->error))
+        if (!splitter_next_end(e->t->splitter, text, length, at, &end, e->error) ||
+            !bpe_encode_piece(&e->t->bpe, text + at, end - at, e->room, e->ids, e->error))
             return false;
     return true;
 }
@@ -141,12 +139,12 @@ static bool encode_plain(const encoding *e, const uint8_t *text, size_t length) 
 static bool encode_around(const encoding *e, const uint8_t *text, size_t length, bool late) {
     size_t plain = 0;
     for (size_t at = 0; at <= length; at++) {
-        const sinkproof_special *s =
+        const special_token *s =
             at < length ? special_at(e->t, text + at, length - at, late) : NULL;
         if (s == NULL && at < length) continue;
         bool good = late ? encode_plain(e, text + plain, at - plain)
                          : encode_around(e, text + plain, at - plain, true);
-        if (!good || (s != NULL && !sinkproof_ids_add(e->ids, s->id, e->error))) return false;
+        if (!good || (s != NULL && !ids_append(e->ids, s->id, e->error))) return false;
         if (s == NULL) break;
         plain = at + s->length;
         at = plain - 1;
@@ -157,29 +155,29 @@ static bool encode_around(const encoding *e, const uint8_t *text, size_t length,
 bool sinkproof_text_encode(const sinkproof_tokenizer *t, const char *text, size_t length,
                            bool special, sinkproof_ids *ids, sinkproof_error *error) {
     const uint8_t *bytes = (const uint8_t *)text;
-    size_t valid = sinkproof_utf8_valid(bytes, length);
+    size_t valid = utf8_valid(bytes, length);
     if (valid < length)
         return sinkproof_fail(error,
                               "the text: expected UTF-8, found the byte 0x%02x at offset %zu",
                               (unsigned)bytes[valid], valid);
-    encoding e = {t, sinkproof_bpe_room_new(), ids, error};
+    encoding e = {t, bpe_room_new(), ids, error};
     if (e.room == NULL)
         return sinkproof_fail(error, "no memory for a text of %s",
                               sinkproof_counted(length, "byte").text);
     bool good = special ? encode_around(&e, bytes, length, false) : encode_plain(&e, bytes, length);
-    sinkproof_bpe_room_free(e.room);
+    bpe_room_free(e.room);
     return good;
 }
 
 // ---- decoding
 
-bool sinkproof_text_decode(const sinkproof_tokenizer *t, size_t n, const int32_t *id_n, char **text,
-                           size_t *length, sinkproof_error *error) {
-    const sinkproof_vocabulary *v = &t->bpe.vocabulary;
+bool text_decode(const sinkproof_tokenizer *t, size_t n, const int32_t *id_n, char **text,
+                 size_t *length, sinkproof_error *error) {
+    const token_vocabulary *v = &t->bpe.vocabulary;
     *text = NULL;
     *length = 0;
     for (size_t i = 0; i < n; i++) {
-        const sinkproof_token *token = sinkproof_vocabulary_of(v, id_n[i]);
+        const vocabulary_token *token = vocabulary_token_at(v, id_n[i]);
         if (token == NULL)
             return sinkproof_fail(error, "%.300s: id %d is no token of it", t->name, (int)id_n[i]);
         *length += token->length;
@@ -189,7 +187,7 @@ bool sinkproof_text_decode(const sinkproof_tokenizer *t, size_t n, const int32_t
         return sinkproof_fail(error, "no memory for %s of text",
                               sinkproof_counted(*length, "byte").text);
     for (size_t i = 0; i < n; i++) {
-        const sinkproof_token *token = sinkproof_vocabulary_of(v, id_n[i]);
+        const vocabulary_token *token = vocabulary_token_at(v, id_n[i]);
         memcpy(at, v->bytes + token->at, token->length);
         at += token->length;
     }
@@ -202,17 +200,17 @@ bool sinkproof_text_printable(const sinkproof_tokenizer *t, size_t n, const int3
     static const char replacement[] = "\xef\xbf\xbd";
     char *raw;
     size_t raw_length, used = 0;
-    if (!sinkproof_text_decode(t, n, id_n, &raw, &raw_length, error)) return false;
+    if (!text_decode(t, n, id_n, &raw, &raw_length, error)) return false;
     char *out = malloc(3 * raw_length + 1);
     for (size_t at = 0; out != NULL && at < raw_length;) {
-        size_t valid = sinkproof_utf8_valid((const uint8_t *)raw + at, raw_length - at);
+        size_t valid = utf8_valid((const uint8_t *)raw + at, raw_length - at);
         memcpy(out + used, raw + at, valid);
         used += valid;
         at += valid;
         if (at == raw_length) break;
         memcpy(out + used, replacement, 3);
         used += 3;
-        at += sinkproof_utf8_fault((const uint8_t *)raw + at, raw_length - at);
+        at += utf8_fault_length((const uint8_t *)raw + at, raw_length - at);
     }
     free(raw);
     if (out == NULL)
@@ -224,7 +222,7 @@ bool sinkproof_text_printable(const sinkproof_tokenizer *t, size_t n, const int3
     return true;
 }
 
-int32_t sinkproof_special_id(const sinkproof_tokenizer *t, const char *spelling) {
+int32_t special_token_id(const sinkproof_tokenizer *t, const char *spelling) {
     for (size_t s = 0; s < t->n_special; s++)
         if (strcmp(t->special_n[s].spelling, spelling) == 0) return t->special_n[s].id;
     return -1;

@@ -20,15 +20,15 @@ bool sinkproof_tokenizer_open(const char *path, sinkproof_tokenizer **tokenizer,
 void sinkproof_tokenizer_free(sinkproof_tokenizer *tokenizer);
 
 // The same from memory; `name` is used in errors. `merges` is NULL if vocab is a tokenizer.json.
-bool sinkproof_tokenizer_parse_json(const uint8_t *bytes, size_t length, const char *name,
-                                    sinkproof_tokenizer **tokenizer, sinkproof_error *error);
-bool sinkproof_tokenizer_parse_lists(const uint8_t *vocab, size_t vocab_length,
-                                     const uint8_t *merges, size_t merges_length, const char *name,
-                                     sinkproof_tokenizer **tokenizer, sinkproof_error *error);
+bool tokenizer_parse_json(const uint8_t *bytes, size_t length, const char *name,
+                          sinkproof_tokenizer **tokenizer, sinkproof_error *error);
+bool tokenizer_parse_lists(const uint8_t *vocab, size_t vocab_length, const uint8_t *merges,
+                           size_t merges_length, const char *name, sinkproof_tokenizer **tokenizer,
+                           sinkproof_error *error);
 // pattern: "gpt2", "o200k", or NULL: chosen by the number of ranks.
-bool sinkproof_tokenizer_parse_ranks(const uint8_t *bytes, size_t length, const char *name,
-                                     const char *pattern, sinkproof_tokenizer **tokenizer,
-                                     sinkproof_error *error);
+bool tokenizer_parse_ranks(const uint8_t *bytes, size_t length, const char *name,
+                           const char *pattern, sinkproof_tokenizer **tokenizer,
+                           sinkproof_error *error);
 
 // Appends the ids of a text, which must be UTF-8. `special`: a special token's spelling in the text
 // is that token (the longest of several at one place), as in Hugging Face tokenizers; otherwise it
@@ -38,14 +38,14 @@ bool sinkproof_text_encode(const sinkproof_tokenizer *tokenizer, const char *tex
 
 // The bytes of the ids with a zero byte after them, which the caller frees. They need not be valid
 // UTF-8, since a character may be split between two tokens.
-bool sinkproof_text_decode(const sinkproof_tokenizer *tokenizer, size_t n, const int32_t *id_n,
-                           char **text, size_t *length, sinkproof_error *error);
+bool text_decode(const sinkproof_tokenizer *tokenizer, size_t n, const int32_t *id_n, char **text,
+                 size_t *length, sinkproof_error *error);
 // The same with U+FFFD in place of invalid UTF-8.
 bool sinkproof_text_printable(const sinkproof_tokenizer *tokenizer, size_t n, const int32_t *id_n,
                               char **text, size_t *length, sinkproof_error *error);
 
 // The id of a special token, or -1.
-int32_t sinkproof_special_id(const sinkproof_tokenizer *tokenizer, const char *spelling);
+int32_t special_token_id(const sinkproof_tokenizer *tokenizer, const char *spelling);
 
 typedef struct sinkproof_tokenizer_facts {
     const char *format;                  // "tokenizer.json", "vocab and merges", "tiktoken ranks"

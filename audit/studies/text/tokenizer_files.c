@@ -22,14 +22,14 @@ static bool is_file(const char *path) {
     return stat(path, &about) == 0 && !S_ISDIR(about.st_mode);
 }
 
-static bool beside(const char *path, const char *name, char out[PATH]) {
+static bool file_beside(const char *path, const char *name, char out[PATH]) {
     const char *slash = strrchr(path, '/');
     int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
     int length = snprintf(out, PATH, "%.*s%s", folder, path, name);
     return length < PATH && is_file(out);
 }
 
-static bool inside(const char *directory, const char *name, char out[PATH]) {
+static bool file_inside(const char *directory, const char *name, char out[PATH]) {
     return snprintf(out, PATH, "%s/%s", directory, name) < PATH && is_file(out);
 }
 
@@ -41,7 +41,7 @@ static bool ranks_inside(const char *directory, char out[PATH]) {
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         size_t length = strlen(entry->d_name);
         if (length <= 9 || strcmp(entry->d_name + length - 9, ".tiktoken") != 0) continue;
-        found += found < 2 && inside(directory, entry->d_name, out);
+        found += found < 2 && file_inside(directory, entry->d_name, out);
     }
     closedir(folder);
     return found == 1;
@@ -65,10 +65,10 @@ static bool open_lists(const char *path, const uint8_t *vocab, size_t length,
     uint8_t *merges = NULL;
     size_t merges_length;
     for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++) {
-        if (!beside(path, pairs[p][1], merges_path)) continue;
-        bool good = sinkproof_read_file(merges_path, &merges, &merges_length, error) &&
-                    sinkproof_tokenizer_parse_lists(vocab, length, merges, merges_length, path,
-                                                    tokenizer, error);
+        if (!file_beside(path, pairs[p][1], merges_path)) continue;
+        bool good =
+            sinkproof_read_file(merges_path, &merges, &merges_length, error) &&
+            tokenizer_parse_lists(vocab, length, merges, merges_length, path, tokenizer, error);
         free(merges);
         return good;
     }
@@ -89,9 +89,9 @@ static bool open_file(const char *path, const char *pattern, sinkproof_tokenizer
         good = sinkproof_fail(
             error, "%.300s: a JSON file, whose pattern is known: found ,pattern=%s", path, pattern);
     else if (!json)
-        good = sinkproof_tokenizer_parse_ranks(bytes, length, path, pattern, tokenizer, error);
+        good = tokenizer_parse_ranks(bytes, length, path, pattern, tokenizer, error);
     else if (has_model(bytes, length))
-        good = sinkproof_tokenizer_parse_json(bytes, length, path, tokenizer, error);
+        good = tokenizer_parse_json(bytes, length, path, tokenizer, error);
     else
         good = open_lists(path, bytes, length, tokenizer, error);
     free(bytes);
@@ -101,9 +101,9 @@ static bool open_file(const char *path, const char *pattern, sinkproof_tokenizer
 static bool open_directory(const char *path, sinkproof_tokenizer **tokenizer,
                            sinkproof_error *error) {
     char file[PATH], merges[PATH];
-    if (inside(path, "tokenizer.json", file)) return open_file(file, NULL, tokenizer, error);
+    if (file_inside(path, "tokenizer.json", file)) return open_file(file, NULL, tokenizer, error);
     for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
-        if (inside(path, pairs[p][0], file) && inside(path, pairs[p][1], merges))
+        if (file_inside(path, pairs[p][0], file) && file_inside(path, pairs[p][1], merges))
             return open_file(file, NULL, tokenizer, error);
     if (ranks_inside(path, file)) return open_file(file, NULL, tokenizer, error);
     return sinkproof_fail(error,

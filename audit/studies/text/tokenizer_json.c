@@ -18,7 +18,8 @@ typedef struct reader {
 } reader;
 
 // The error "FILE: expected WHERE to be EXPECTED, found ...".
-static bool refuse(const reader *r, const char *where, const char *expected, const json_t *found) {
+static bool refuse_value(const reader *r, const char *where, const char *expected,
+                         const json_t *found) {
     char *text = found == NULL ? NULL : json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT);
     sinkproof_fail(r->error, "%.300s: expected \"%s\" to be %s, found %.120s", r->t->name, where,
                    expected, text == NULL ? "nothing" : text);
@@ -30,13 +31,13 @@ static bool is_string(const json_t *value, const char *text) {
     return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
-static bool absent(const json_t *value) {
+static bool is_absent(const json_t *value) {
     return value == NULL || json_is_null(value);
 }
 
 // Absent, null, or an empty string.
-static bool empty(const json_t *value) {
-    return absent(value) || (json_is_string(value) && json_string_length(value) == 0);
+static bool is_empty(const json_t *value) {
+    return is_absent(value) || (json_is_string(value) && json_string_length(value) == 0);
 }
 
 static bool is_type(const json_t *object, const char *type) {
@@ -57,12 +58,11 @@ static bool make_room(reader *r, size_t length) {
 // decoded.
 static bool add_token(reader *r, const char *spelling, size_t length, const json_t *id) {
     size_t n;
-    if (!json_is_integer(id)) return refuse(r, spelling, "a token's id, a whole number", id);
+    if (!json_is_integer(id)) return refuse_value(r, spelling, "a token's id, a whole number", id);
     if (!make_room(r, length)) return false;
-    bool found = sinkproof_alphabet_bytes(spelling, length, r->bytes, &n);
-    return sinkproof_vocabulary_add(
-        &r->t->bpe.vocabulary, found ? r->bytes : (const uint8_t *)spelling, found ? n : length,
-        json_integer_value(id), found, r->t->name, r->error);
+    bool found = alphabet_decode(spelling, length, r->bytes, &n);
+    return vocabulary_add(&r->t->bpe.vocabulary, found ? r->bytes : (const uint8_t *)spelling,
+                          found ? n : length, json_integer_value(id), found, r->t->name, r->error);
 }
 
 static bool read_vocabulary(reader *r, json_t *vocab) {
@@ -78,8 +78,8 @@ static bool read_vocabulary(reader *r, json_t *vocab) {
 static bool find_side(reader *r, const char *spelling, size_t length, int32_t *id) {
     size_t n;
     if (!make_room(r, length)) return false;
-    *id = sinkproof_alphabet_bytes(spelling, length, r->bytes, &n)
-              ? sinkproof_vocabulary_find(&r->t->bpe.vocabulary, r->bytes, n)
+    *id = alphabet_decode(spelling, length, r->bytes, &n)
+              ? vocabulary_find(&r->t->bpe.vocabulary, r->bytes, n)
               : -1;
     return *id >= 0 ||
            sinkproof_fail(r->error, "%.300s: merge %zu: '%.*s' is no token of the vocabulary",
@@ -92,7 +92,7 @@ static bool add_merge(reader *r, const char *left, size_t left_length, const cha
     int32_t left_id, right_id;
     return find_side(r, left, left_length, &left_id) &&
            find_side(r, right, right_length, &right_id) &&
-           sinkproof_bpe_add_merge(&r->t->bpe, left_id, right_id, r->t->name, r->error);
+           bpe_add_merge(&r->t->bpe, left_id, right_id, r->t->name, r->error);
 }
 
 // Parses "LEFT RIGHT", with one space.
@@ -109,12 +109,12 @@ static bool add_merge_line(reader *r, const char *line, size_t length) {
 static bool read_merges(reader *r, const json_t *merges) {
     size_t i;
     json_t *merge;
-    if (!json_is_array(merges)) return refuse(r, "merges", "an array", merges);
+    if (!json_is_array(merges)) return refuse_value(r, "merges", "an array", merges);
     json_array_foreach(merges, i, merge) {
         const json_t *left = json_array_get(merge, 0), *right = json_array_get(merge, 1);
         bool pair = json_array_size(merge) == 2 && json_is_string(left) && json_is_string(right);
         if (!pair && !json_is_string(merge))
-            return refuse(r, "merges", "pairs of tokens throughout", merge);
+            return refuse_value(r, "merges", "pairs of tokens throughout", merge);
         if (pair ? !add_merge(r, json_string_value(left), json_string_length(left),
                               json_string_value(right), json_string_length(right))
                  : !add_merge_line(r, json_string_value(merge), json_string_length(merge)))
@@ -128,14 +128,15 @@ static bool read_merges(reader *r, const json_t *merges) {
 static bool read_model(reader *r, const json_t *model) {
     const json_t *type = json_object_get(model, "type"), *vocab = json_object_get(model, "vocab");
     static const char *const unused[] = {"continuing_subword_prefix", "end_of_word_suffix"};
-    if (!json_is_object(model)) return refuse(r, "model", "an object", model);
-    if (!absent(type) && !is_string(type, "BPE")) return refuse(r, "model.type", "\"BPE\"", type);
-    if (!json_is_object(vocab)) return refuse(r, "model.vocab", "an object", vocab);
-    if (!absent(json_object_get(model, "dropout")))
-        return refuse(r, "model.dropout", "null", json_object_get(model, "dropout"));
+    if (!json_is_object(model)) return refuse_value(r, "model", "an object", model);
+    if (!is_absent(type) && !is_string(type, "BPE"))
+        return refuse_value(r, "model.type", "\"BPE\"", type);
+    if (!json_is_object(vocab)) return refuse_value(r, "model.vocab", "an object", vocab);
+    if (!is_absent(json_object_get(model, "dropout")))
+        return refuse_value(r, "model.dropout", "null", json_object_get(model, "dropout"));
     for (size_t u = 0; u < 2; u++)
-        if (!empty(json_object_get(model, unused[u])))
-            return refuse(r, unused[u], "empty", json_object_get(model, unused[u]));
+        if (!is_empty(json_object_get(model, unused[u])))
+            return refuse_value(r, unused[u], "empty", json_object_get(model, unused[u]));
     r->t->bpe.whole_first = json_is_true(json_object_get(model, "ignore_merges"));
     return read_vocabulary(r, json_object_get(model, "vocab")) &&
            read_merges(r, json_object_get(model, "merges"));
@@ -146,21 +147,21 @@ static bool read_special(reader *r, const json_t *token) {
     static const char *const unused[] = {"single_word", "lstrip", "rstrip"};
     const json_t *content = json_object_get(token, "content"), *id = json_object_get(token, "id");
     if (!json_is_string(content) || json_string_length(content) == 0)
-        return refuse(r, "added_tokens.content", "a string", token);
-    if (!json_is_integer(id)) return refuse(r, "added_tokens.id", "a whole number", token);
+        return refuse_value(r, "added_tokens.content", "a string", token);
+    if (!json_is_integer(id)) return refuse_value(r, "added_tokens.id", "a whole number", token);
     for (size_t u = 0; u < 3; u++)
         if (json_is_true(json_object_get(token, unused[u])))
-            return refuse(r, unused[u], "false", token);
-    return sinkproof_tokenizer_add_special(
-        r->t, json_string_value(content), json_string_length(content), json_integer_value(id),
-        json_is_true(json_object_get(token, "normalized")), r->error);
+            return refuse_value(r, unused[u], "false", token);
+    return tokenizer_add_special(r->t, json_string_value(content), json_string_length(content),
+                                 json_integer_value(id),
+                                 json_is_true(json_object_get(token, "normalized")), r->error);
 }
 
 static bool read_specials(reader *r, const json_t *tokens) {
     size_t i;
     json_t *token;
-    if (absent(tokens)) return true;
-    if (!json_is_array(tokens)) return refuse(r, "added_tokens", "an array", tokens);
+    if (is_absent(tokens)) return true;
+    if (!json_is_array(tokens)) return refuse_value(r, "added_tokens", "an array", tokens);
     json_array_foreach(tokens, i, token) {
         if (!read_special(r, token)) return false;
     }
@@ -175,7 +176,7 @@ static bool is_byte_level(const json_t *step, bool own_pattern) {
 }
 
 // For the steps [Split by a pattern, ByteLevel without one]: the pattern, or NULL.
-static const char *pattern_of(const json_t *steps) {
+static const char *split_pattern(const json_t *steps) {
     const json_t *split = json_array_get(steps, 0);
     const json_t *pattern = json_object_get(json_object_get(split, "pattern"), "Regex");
     bool good = json_array_size(steps) == 2 && is_type(split, "Split") && json_is_string(pattern) &&
@@ -187,10 +188,10 @@ static const char *pattern_of(const json_t *steps) {
 
 static bool read_pattern(reader *r, const json_t *pre, const char **pattern) {
     *pattern = NULL;
-    if (is_byte_level(pre, true)) *pattern = sinkproof_split_gpt2;
-    if (is_type(pre, "Sequence")) *pattern = pattern_of(json_object_get(pre, "pretokenizers"));
+    if (is_byte_level(pre, true)) *pattern = split_gpt2;
+    if (is_type(pre, "Sequence")) *pattern = split_pattern(json_object_get(pre, "pretokenizers"));
     return *pattern != NULL ||
-           refuse(
+           refuse_value(
                r, "pre_tokenizer",
                "ByteLevel, or Split (Regex, Isolated) and ByteLevel without a pattern of its own, "
                "and no prefix space",
@@ -202,13 +203,13 @@ static bool check_others(reader *r, const json_t *root) {
     static const char *const nothing[] = {"normalizer", "truncation", "padding"};
     const json_t *post = json_object_get(root, "post_processor");
     for (size_t m = 0; m < 3; m++)
-        if (!absent(json_object_get(root, nothing[m])))
-            return refuse(r, nothing[m], "null", json_object_get(root, nothing[m]));
-    if (!absent(post) && !is_type(post, "ByteLevel"))
-        return refuse(r, "post_processor", "ByteLevel or null", post);
+        if (!is_absent(json_object_get(root, nothing[m])))
+            return refuse_value(r, nothing[m], "null", json_object_get(root, nothing[m]));
+    if (!is_absent(post) && !is_type(post, "ByteLevel"))
+        return refuse_value(r, "post_processor", "ByteLevel or null", post);
     const json_t *decoder = json_object_get(root, "decoder");
-    return absent(decoder) || is_type(decoder, "ByteLevel") ||
-           refuse(r, "decoder", "ByteLevel or null", decoder);
+    return is_absent(decoder) || is_type(decoder, "ByteLevel") ||
+           refuse_value(r, "decoder", "ByteLevel or null", decoder);
 }
 
 static bool read_root(reader *r, json_t *root) {
@@ -217,12 +218,13 @@ static bool read_root(reader *r, json_t *root) {
            read_pattern(r, json_object_get(root, "pre_tokenizer"), &pattern) &&
            read_model(r, json_object_get(root, "model")) &&
            read_specials(r, json_object_get(root, "added_tokens")) &&
-           sinkproof_tokenizer_finish(r->t, pattern, r->error);
+           tokenizer_finish(r->t, pattern, r->error);
 }
 
 // ---- both formats
 
-static json_t *load(const uint8_t *bytes, size_t length, const char *name, sinkproof_error *error) {
+static json_t *load_json(const uint8_t *bytes, size_t length, const char *name,
+                         sinkproof_error *error) {
     json_error_t found;
     json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, &found);
     if (json_is_object(root)) return root;
@@ -252,21 +254,19 @@ static bool read_lists(reader *r, json_t *vocab, const uint8_t *merges, size_t m
     static const char end[] = "<|endoftext|>";
     if (!read_vocabulary(r, vocab) || !read_merge_lines(r, (const char *)merges, merges_length))
         return false;
-    int32_t id =
-        sinkproof_vocabulary_find(&r->t->bpe.vocabulary, (const uint8_t *)end, sizeof end - 1);
-    return (id < 0 ||
-            sinkproof_tokenizer_add_special(r->t, end, sizeof end - 1, id, false, r->error)) &&
-           sinkproof_tokenizer_finish(r->t, sinkproof_split_gpt2, r->error);
+    int32_t id = vocabulary_find(&r->t->bpe.vocabulary, (const uint8_t *)end, sizeof end - 1);
+    return (id < 0 || tokenizer_add_special(r->t, end, sizeof end - 1, id, false, r->error)) &&
+           tokenizer_finish(r->t, split_gpt2, r->error);
 }
 
-bool sinkproof_tokenizer_parse_lists(const uint8_t *vocab, size_t vocab_length,
-                                     const uint8_t *merges, size_t merges_length, const char *name,
-                                     sinkproof_tokenizer **tokenizer, sinkproof_error *error) {
+bool tokenizer_parse_lists(const uint8_t *vocab, size_t vocab_length, const uint8_t *merges,
+                           size_t merges_length, const char *name, sinkproof_tokenizer **tokenizer,
+                           sinkproof_error *error) {
     *tokenizer = NULL;
     const char *format = merges != NULL ? "vocab and merges" : "tokenizer.json";
-    json_t *root = load(vocab, vocab_length, name, error);
+    json_t *root = load_json(vocab, vocab_length, name, error);
     reader r = {.error = error};
-    if (root != NULL) r.t = sinkproof_tokenizer_new(name, format, error);
+    if (root != NULL) r.t = tokenizer_new(name, format, error);
     bool good = r.t != NULL && (merges != NULL ? read_lists(&r, root, merges, merges_length)
                                                : read_root(&r, root));
     free(r.bytes);
@@ -278,7 +278,7 @@ bool sinkproof_tokenizer_parse_lists(const uint8_t *vocab, size_t vocab_length,
     return good;
 }
 
-bool sinkproof_tokenizer_parse_json(const uint8_t *bytes, size_t length, const char *name,
-                                    sinkproof_tokenizer **tokenizer, sinkproof_error *error) {
-    return sinkproof_tokenizer_parse_lists(bytes, length, NULL, 0, name, tokenizer, error);
+bool tokenizer_parse_json(const uint8_t *bytes, size_t length, const char *name,
+                          sinkproof_tokenizer **tokenizer, sinkproof_error *error) {
+    return tokenizer_parse_lists(bytes, length, NULL, 0, name, tokenizer, error);
 }

@@ -12,7 +12,7 @@
 enum { GPT2_RANKS = 50256, O200K_RANKS = 199998, HARMONY_SPECIALS = 1090 };
 
 // The value of a base64 digit, or -1.
-static int digit(uint8_t c) {
+static int base64_digit(uint8_t c) {
     if (c >= 'A' && c <= 'Z') return c - 'A';
     if (c >= 'a' && c <= 'z') return c - 'a' + 26;
     if (c >= '0' && c <= '9') return c - '0' + 52;
@@ -20,7 +20,7 @@ static int digit(uint8_t c) {
 }
 
 // Decodes padded base64 to `out`; false: it is invalid.
-static bool decode(const uint8_t *text, size_t length, uint8_t *out, size_t *n) {
+static bool base64_decode(const uint8_t *text, size_t length, uint8_t *out, size_t *n) {
     *n = 0;
     if (length == 0 || length % 4 != 0) return false;
     size_t padding = text[length - 1] != '=' ? 0 : text[length - 2] != '=' ? 1 : 2;
@@ -28,7 +28,7 @@ static bool decode(const uint8_t *text, size_t length, uint8_t *out, size_t *n) 
         size_t digits = at + 4 < length ? 4 : 4 - padding;
         uint32_t bits = 0;
         for (size_t i = 0; i < 4; i++) {
-            int value = i < digits ? digit(text[at + i]) : 0;
+            int value = i < digits ? base64_digit(text[at + i]) : 0;
             if (value < 0) return false;
             bits = bits << 6 | (uint32_t)value;
         }
@@ -44,7 +44,7 @@ static bool read_line(sinkproof_tokenizer *t, const uint8_t *line, size_t length
     const uint8_t *space = memchr(line, ' ', length);
     size_t coded = space != NULL ? (size_t)(space - line) : 0, digits = length - coded, n = 0;
     int64_t rank = 0;
-    bool good = space != NULL && decode(line, coded, out, &n) && digits > 1 && digits < 10;
+    bool good = space != NULL && base64_decode(line, coded, out, &n) && digits > 1 && digits < 10;
     for (size_t i = coded + 1; good && i < length; i++) {
         good = line[i] >= '0' && line[i] <= '9';
         rank = 10 * rank + (line[i] - '0');
@@ -53,7 +53,7 @@ static bool read_line(sinkproof_tokenizer *t, const uint8_t *line, size_t length
         return sinkproof_fail(
             error, "%.300s: line %zu: expected base64, a space and a rank, found '%.*s'", t->name,
             number, (int)(length < 60 ? length : 60), (const char *)line);
-    return sinkproof_vocabulary_add(&t->bpe.vocabulary, out, n, rank, true, t->name, error);
+    return vocabulary_add(&t->bpe.vocabulary, out, n, rank, true, t->name, error);
 }
 
 static bool read_lines(sinkproof_tokenizer *t, const uint8_t *bytes, size_t length,
@@ -76,9 +76,9 @@ static bool read_lines(sinkproof_tokenizer *t, const uint8_t *bytes, size_t leng
     return good;
 }
 
-static bool add(sinkproof_tokenizer *t, const char *spelling, size_t id, sinkproof_error *error) {
-    return sinkproof_tokenizer_add_special(t, spelling, strlen(spelling), (int64_t)id, false,
-                                           error);
+static bool add_special(sinkproof_tokenizer *t, const char *spelling, size_t id,
+                        sinkproof_error *error) {
+    return tokenizer_add_special(t, spelling, strlen(spelling), (int64_t)id, false, error);
 }
 
 // The special tokens of o200k_harmony by their distance from the last rank; all others are reserved
@@ -93,17 +93,17 @@ static bool add_harmony(sinkproof_tokenizer *t, size_t ranks, sinkproof_error *e
         char reserved[40];
         snprintf(reserved, sizeof reserved, "<|reserved_%zu|>", O200K_RANKS + s);
         const char *name = s < 21 ? named[s] : NULL;
-        good = (name == NULL || add(t, name, ranks + s, error)) &&
-               ((name != NULL && s != 20) || add(t, reserved, ranks + s, error));
+        good = (name == NULL || add_special(t, name, ranks + s, error)) &&
+               ((name != NULL && s != 20) || add_special(t, reserved, ranks + s, error));
     }
     return good;
 }
 
-bool sinkproof_tokenizer_parse_ranks(const uint8_t *bytes, size_t length, const char *name,
-                                     const char *pattern, sinkproof_tokenizer **tokenizer,
-                                     sinkproof_error *error) {
+bool tokenizer_parse_ranks(const uint8_t *bytes, size_t length, const char *name,
+                           const char *pattern, sinkproof_tokenizer **tokenizer,
+                           sinkproof_error *error) {
     *tokenizer = NULL;
-    sinkproof_tokenizer *t = sinkproof_tokenizer_new(name, "tiktoken ranks", error);
+    sinkproof_tokenizer *t = tokenizer_new(name, "tiktoken ranks", error);
     if (t == NULL) return false;
     bool good = read_lines(t, bytes, length, error);
     size_t ranks = t->bpe.vocabulary.n;
@@ -117,9 +117,9 @@ bool sinkproof_tokenizer_parse_ranks(const uint8_t *bytes, size_t length, const 
                               "FILE,pattern=o200k",
                               name, GPT2_RANKS, O200K_RANKS, ranks);
     t->bpe.by_bytes = t->bpe.whole_first = true;
-    good =
-        good && (gpt2 ? add(t, "<|endoftext|>", ranks, error) : add_harmony(t, ranks, error)) &&
-        sinkproof_tokenizer_finish(t, gpt2 ? sinkproof_split_gpt2 : sinkproof_split_o200k, error);
+    good = good &&
+           (gpt2 ? add_special(t, "<|endoftext|>", ranks, error) : add_harmony(t, ranks, error)) &&
+           tokenizer_finish(t, gpt2 ? split_gpt2 : split_o200k, error);
     if (good)
         *tokenizer = t;
     else

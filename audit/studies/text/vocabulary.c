@@ -36,16 +36,16 @@ bool sinkproof_make_room(void **array, size_t *room, size_t n, size_t size,
 }
 
 // The slot of these bytes, or the empty one where they belong.
-static size_t slot_of(const sinkproof_vocabulary *v, const uint8_t *bytes, size_t length) {
+static size_t bytes_slot(const token_vocabulary *v, const uint8_t *bytes, size_t length) {
     size_t mask = v->n_slots - 1, s = (size_t)hash_of(bytes, length) & mask;
     for (; v->slots[s] != 0; s = (s + 1) & mask) {
-        const sinkproof_token *t = &v->token_n[v->slots[s] - 1];
+        const vocabulary_token *t = &v->token_n[v->slots[s] - 1];
         if (t->length == length && memcmp(v->bytes + t->at, bytes, length) == 0) break;
     }
     return s;
 }
 
-static bool grow_slots(sinkproof_vocabulary *v, sinkproof_error *error) {
+static bool grow_slots(token_vocabulary *v, sinkproof_error *error) {
     if (2 * (v->n + 1) < v->n_slots) return true;
     size_t n_old = v->n_slots, n_slots = n_old == 0 ? 1024 : 2 * n_old;
     uint32_t *old = v->slots, *slots = calloc(n_slots, sizeof *slots);
@@ -55,15 +55,15 @@ static bool grow_slots(sinkproof_vocabulary *v, sinkproof_error *error) {
     v->n_slots = n_slots;
     for (size_t s = 0; s < n_old; s++) {
         if (old[s] == 0) continue;
-        const sinkproof_token *t = &v->token_n[old[s] - 1];
-        slots[slot_of(v, v->bytes + t->at, t->length)] = old[s];
+        const vocabulary_token *t = &v->token_n[old[s] - 1];
+        slots[bytes_slot(v, v->bytes + t->at, t->length)] = old[s];
     }
     free(old);
     return true;
 }
 
 // Makes room for the id; new ids have no token.
-static bool grow_ids(sinkproof_vocabulary *v, size_t id, sinkproof_error *error) {
+static bool grow_ids(token_vocabulary *v, size_t id, sinkproof_error *error) {
     if (id < v->n_ids) return true;
     void *ids = v->by_id;
     bool good = sinkproof_make_room(&ids, &v->ids_room, id, sizeof *v->by_id, error);
@@ -74,7 +74,7 @@ static bool grow_ids(sinkproof_vocabulary *v, size_t id, sinkproof_error *error)
     return true;
 }
 
-static bool keep_bytes(sinkproof_vocabulary *v, const uint8_t *bytes, size_t length,
+static bool keep_bytes(token_vocabulary *v, const uint8_t *bytes, size_t length,
                        sinkproof_error *error) {
     void *kept = v->bytes;
     bool good = sinkproof_make_room(&kept, &v->bytes_room, v->bytes_used + length, 1, error);
@@ -85,34 +85,34 @@ static bool keep_bytes(sinkproof_vocabulary *v, const uint8_t *bytes, size_t len
     return true;
 }
 
-static bool make_all_room(sinkproof_vocabulary *v, size_t id, sinkproof_error *error) {
+static bool make_all_room(token_vocabulary *v, size_t id, sinkproof_error *error) {
     void *tokens = v->token_n;
     bool good = sinkproof_make_room(&tokens, &v->room, v->n, sizeof *v->token_n, error);
     v->token_n = tokens;
     return good && grow_slots(v, error) && grow_ids(v, id, error);
 }
 
-bool sinkproof_vocabulary_add(sinkproof_vocabulary *v, const uint8_t *bytes, size_t length,
-                              int64_t id, bool found, const char *name, sinkproof_error *error) {
+bool vocabulary_add(token_vocabulary *v, const uint8_t *bytes, size_t length, int64_t id,
+                    bool found, const char *name, sinkproof_error *error) {
     int shown = (int)(length < 60 ? length : 60);
-    if (id < 0 || id >= SINKPROOF_MAX_ID)
+    if (id < 0 || id >= TOKEN_MAX_ID)
         return sinkproof_fail(error, "%.300s: token '%.*s': expected an id below %d, found %lld",
-                              name, shown, (const char *)bytes, SINKPROOF_MAX_ID, (long long)id);
+                              name, shown, (const char *)bytes, TOKEN_MAX_ID, (long long)id);
     if (length == 0 || length >= UINT32_MAX)
         return sinkproof_fail(error, "%.300s: token %lld: expected bytes, found none", name,
                               (long long)id);
-    if (sinkproof_vocabulary_of(v, id) != NULL)
+    if (vocabulary_token_at(v, id) != NULL)
         return sinkproof_fail(error, "%.300s: token '%.*s': its id %lld is another token's", name,
                               shown, (const char *)bytes, (long long)id);
     if (!make_all_room(v, (size_t)id, error)) return false;
-    size_t slot = slot_of(v, bytes, length);
+    size_t slot = bytes_slot(v, bytes, length);
     if (found && v->slots[slot] != 0)
         return sinkproof_fail(error, "%.300s: token '%.*s' is there twice, as %d and as %lld", name,
                               shown, (const char *)bytes, (int)v->token_n[v->slots[slot] - 1].id,
                               (long long)id);
     size_t at = v->bytes_used;
     if (!keep_bytes(v, bytes, length, error)) return false;
-    v->token_n[v->n++] = (sinkproof_token){at, (uint32_t)length, (int32_t)id};
+    v->token_n[v->n++] = (vocabulary_token){at, (uint32_t)length, (int32_t)id};
     v->by_id[id] = (uint32_t)v->n;
     if (!found) return true;
     v->slots[slot] = (uint32_t)v->n;
@@ -120,22 +120,21 @@ bool sinkproof_vocabulary_add(sinkproof_vocabulary *v, const uint8_t *bytes, siz
     return true;
 }
 
-int32_t sinkproof_vocabulary_find(const sinkproof_vocabulary *v, const uint8_t *bytes,
-                                  size_t length) {
+int32_t vocabulary_find(const token_vocabulary *v, const uint8_t *bytes, size_t length) {
     if (v->n_slots == 0 || length == 0 || length > v->longest) return -1;
-    uint32_t place = v->slots[slot_of(v, bytes, length)];
+    uint32_t place = v->slots[bytes_slot(v, bytes, length)];
     return place == 0 ? -1 : v->token_n[place - 1].id;
 }
 
-const sinkproof_token *sinkproof_vocabulary_of(const sinkproof_vocabulary *v, int64_t id) {
+const vocabulary_token *vocabulary_token_at(const token_vocabulary *v, int64_t id) {
     if (id < 0 || (size_t)id >= v->n_ids || v->by_id[id] == 0) return NULL;
     return &v->token_n[v->by_id[id] - 1];
 }
 
-void sinkproof_vocabulary_free(sinkproof_vocabulary *v) {
+void vocabulary_free(token_vocabulary *v) {
     free(v->bytes);
     free(v->token_n);
     free(v->slots);
     free(v->by_id);
-    *v = (sinkproof_vocabulary){0};
+    *v = (token_vocabulary){0};
 }
