@@ -184,6 +184,7 @@ static void read_config(config_reader *in) {
                           "equal to \"num_local_experts\"");
     read_layer_types(in);
     read_sink(in);
+    config_read_stated(in, "swiglu_offset", &config->swiglu.offset); // as the sink's key
     read_quantization(in);
     read_ropes(in);
     config_require_number(in, "initial_context_length", (double)config->rotation.original_context,
@@ -235,6 +236,8 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     config_make_keys(c, rope_keys, rope);
     json_object_set_new(out, "rope_scaling", rope);
     json_object_set_new(out, "layer_types", layer_types(c));
+    if (c->swiglu.offset != 1)
+        json_object_set_new(out, "swiglu_offset", json_real(c->swiglu.offset));
     if (c->sink != 0) // omitted for the default, so that other engines need not know the key
         json_object_set_new(out, "attention_sink", json_string(sinkproof_sinks_name(c->sink)));
     if (mxfp4)

@@ -7,6 +7,7 @@ import math
 
 from canvas import WIDTH, Canvas
 from runs import TINY, header, run, tensor, traced
+from shares import percent
 
 RUN = ["--tokens", "random:36", "--policy", "f32", "--points", "A11,A12"]
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -122,7 +123,7 @@ def drift(honest, leaning):
     worst = max(w for rows in share for _, w, _ in rows)
     least = min(d for _, _, d in share[1])
     c = Canvas(398, f"The output projections of four layers, twice: of an honest engine and of one that cuts off the last two bits. Of "
-               f"the worst case both use at most {100 * worst:.1f} per cent. Of the limit of drift the honest engine uses at most "
+               f"the worst case both use at most {percent(worst, 1, '')} per cent. Of the limit of drift the honest engine uses at most "
                f"{max(d for _, _, d in share[0]):.2f}, the other {least:.2f} or more in every layer.")
     most = max(d for rows in share for _, _, d in rows) * 1.04
     wide = (WIDTH - 150) / most

@@ -41,7 +41,7 @@ def differences(one, other):
 
 
 def main():
-    header = numbers(r"^#define SINKPROOF_EXP_(\w+) +(\S+)", (ROOT / "fast/lanes/exp.h").read_text())
+    header = numbers(r"^#define (?:SINKPROOF_)?EXP_(\w+) +(\S+)", (ROOT / "fast/lanes/exp.h").read_text())
     formal = (ROOT / "proofs/formal/LanesExp.v").read_text(encoding="utf-8")
     proof = numbers(r"^Definition ([A-Z][A-Z0-9_]+) *:= (\S+)\.$", formal)
     of_polynomial = float(re.search(r"^Lemma P_exp .* <= (\S+)\.$", formal, re.MULTILINE)[1])

@@ -66,7 +66,7 @@ FAULTS = [
     ("what a check of ref/ calls of ref/ on both sides", "bf16.round: shares: ",
      lambda r: change(r, EXACT + "formats.c", ("    return number_row(take_down ? down : up);",
                                                "    return number_row(sinkproof_round(SINKPROOF_BF16, take_down ? down : up));"))),
-    ("an honest set around the reference's own formula", "similarity: room: calls ref/variants/similarity.c:",
+    ("an honest set around the reference's own formula", "similarity_set: room: calls ref/variants/similarity.c:",
      lambda r: change(r, "proofs/bounds/variants.c", ("similarity_at(kind, x.mid)", "variant_similarity(kind, x.mid)"))),
     ("a truth that asks the bounds", "room: calls proofs/bounds/",
      lambda r: change(r, "proofs/truth/gelu.c", ("#include", "static double g(void) { return sinkproof_gamma(1, 1); }\n#include"))),
