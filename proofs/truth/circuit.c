@@ -250,10 +250,10 @@ enum { BITS_OF_A_WEIGHT = 64 }; // precision of a weight that becomes binary64
 sinkproof_circuit_weight sinkproof_circuit_alpha(const sinkproof_circuit *circuit, size_t layer,
                                                  size_t head_, size_t t, size_t j) {
     arb_srcptr s_j = circuit->score_lhj + (layer * circuit->heads + head_) * circuit->n;
-    arb_t apart, derivation_end, sum;
+    arb_t apart, end, sum;
     arf_t bound;
     double ends[2];
-    arb_init(apart), arb_init(derivation_end), arb_init(sum);
+    arb_init(apart), arb_init(end), arb_init(sum);
     arf_init(bound);
     for (int upper = 0; upper < 2; upper++) {
         arb_one(sum);
@@ -264,9 +264,9 @@ sinkproof_circuit_weight sinkproof_circuit_alpha(const sinkproof_circuit *circui
                 arb_get_ubound_arf(bound, apart, circuit->bits);
             else
                 arb_get_lbound_arf(bound, apart, circuit->bits);
-            arb_set_arf(derivation_end, bound);
-            arb_exp(derivation_end, derivation_end, BITS_OF_A_WEIGHT);
-            arb_add(sum, sum, derivation_end, BITS_OF_A_WEIGHT);
+            arb_set_arf(end, bound);
+            arb_exp(end, end, BITS_OF_A_WEIGHT);
+            arb_add(sum, sum, end, BITS_OF_A_WEIGHT);
         }
         arb_inv(sum, sum, circuit->bits);
         if (upper)
@@ -275,7 +275,7 @@ sinkproof_circuit_weight sinkproof_circuit_alpha(const sinkproof_circuit *circui
             arb_get_ubound_arf(bound, sum, circuit->bits);
         ends[upper] = arf_get_d(bound, upper ? ARF_RND_FLOOR : ARF_RND_CEIL);
     }
-    arb_clear(apart), arb_clear(derivation_end), arb_clear(sum);
+    arb_clear(apart), arb_clear(end), arb_clear(sum);
     arf_clear(bound);
     return (sinkproof_circuit_weight){.lo = ends[1], .hi = ends[0]};
 }
