@@ -8,6 +8,16 @@
 
 #include <stdio.h>
 
+const sinkproof_point_report *judgement_report(const sinkproof_judgement *j,
+                                               sinkproof_trace_point point, size_t layer) {
+    bool layered = sinkproof_trace_point_is_layered(point);
+    for (size_t i = 0; i < j->n_reports; i++) {
+        const sinkproof_point_report *r = &j->reports[i];
+        if (r->point == point && (!layered || r->layer == layer)) return r;
+    }
+    return NULL;
+}
+
 typedef size_t counter(const sinkproof_point_report *r);
 static size_t report_infinities(const sinkproof_point_report *r) {
     return r->infinities;

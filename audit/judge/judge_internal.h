@@ -198,7 +198,7 @@ bool judge_routing(judge_pass *pass, size_t l, const sinkproof_honest *logits_ne
                    const sinkproof_honest *t_nd, token_routing *routing_n);
 void routing_free(token_routing *routing_n, size_t n);
 
-// ---- experts (judge_experts.c)
+// ---- experts (judge_expert_maps.c)
 
 // Rows [first, first + rows) of one expert's up- or down-projection.
 typedef struct expert_rows {
@@ -207,6 +207,10 @@ typedef struct expert_rows {
     // token * n_chosen + slot of each row of x, where it is compared. NULL: not compared
     const size_t *q;
 } expert_rows;
+
+// Compares row r of an expert's map at its slot; without a slot it counts as untraced.
+void judge_compare_slot(judge_part *part, const expert_rows *rows, size_t r,
+                        sinkproof_trace_point point, sinkproof_honest *y);
 
 // y[x.rows, rows] = round(round(W x) + b) (M5 and M6, or M9 and M10). Returns false if memory runs
 // out.

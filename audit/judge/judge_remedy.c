@@ -22,16 +22,6 @@ typedef struct remedy {
     bool behind; // computed from infinities or NaN: adding points decides nothing
 } remedy;
 
-const sinkproof_point_report *judgement_report(const sinkproof_judgement *j,
-                                               sinkproof_trace_point point, size_t layer) {
-    bool layered = sinkproof_trace_point_is_layered(point);
-    for (size_t i = 0; i < j->n_reports; i++) {
-        const sinkproof_point_report *r = &j->reports[i];
-        if (r->point == point && (!layered || r->layer == layer)) return r;
-    }
-    return NULL;
-}
-
 static bool judgement_holds_point(const sinkproof_judgement *j, sinkproof_trace_point point,
                                   size_t layer) {
     return judgement_report(j, point, layer) != NULL;

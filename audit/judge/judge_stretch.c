@@ -8,6 +8,11 @@
 // leaves more open.
 #include "audit/judge/judge_internal.h"
 
+bool pass_has_ended(const judge_pass *pass) {
+    const sinkproof_refusal *r = pass->options->refusal;
+    return r != NULL && __atomic_load_n(&r->refused, __ATOMIC_RELAXED);
+}
+
 static uint8_t *doing_at(sinkproof_stretch *stretch, const sinkproof_config *config,
                          sinkproof_trace_point point, size_t layer) {
     size_t at = sinkproof_trace_point_is_layered(point) ? layer : config->n_layers;

@@ -175,7 +175,7 @@ static bool attend_tracks(const tracks *t, size_t l, const sinkproof_layer *laye
                   .k = k,
                   .v = v,
                   .out = out};
-        double *work = sinkproof_truth_array(2 * pair + sinkproof_normaliser_work(c));
+        double *work = judge_truth_array(2 * pair + sinkproof_normaliser_work(c));
         fine = fine && work != NULL;
         if (work != NULL) {
             x.normaliser = sinkproof_head_normaliser(c, layer, x.h, work + 2 * pair);
@@ -193,7 +193,7 @@ static bool attend_tracks(const tracks *t, size_t l, const sinkproof_layer *laye
 
 static bool norm_tracks(const tracks *t, sinkproof_trace_point point, size_t l, double *out) {
     const sinkproof_config *c = t->pass->config;
-    double *work = sinkproof_truth_array(2 * c->hidden);
+    double *work = judge_truth_array(2 * c->hidden);
     sinkproof_matrix scale, shift;
     sinkproof_point at;
     if (work == NULL || !sinkproof_trace_rounding(point, &at)) return false;
@@ -222,14 +222,14 @@ static void rotate_tracks(const tracks *t, size_t heads, double *x) {
 static bool attention_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
-    double *out = sinkproof_truth_array(m * c->hidden), *q = sinkproof_truth_array(m * wide),
-           *k = sinkproof_truth_array(m * narrow);
-    double *v = sinkproof_truth_array(m * narrow), *o = sinkproof_truth_array(m * wide);
+    double *out = judge_truth_array(m * c->hidden), *q = judge_truth_array(m * wide),
+           *k = judge_truth_array(m * narrow);
+    double *v = judge_truth_array(m * narrow), *o = judge_truth_array(m * wide);
     bool fine = out != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
                 norm_tracks(t, TRACE_A1, l, out) &&
-                sinkproof_truth_project(2 * t->n, &layer->w_q, &layer->b_q, out, q) &&
-                sinkproof_truth_project(2 * t->n, &layer->w_k, &layer->b_k, out, k) &&
-                sinkproof_truth_project(2 * t->n, &layer->w_v, &layer->b_v, out, v) &&
+                judge_truth_project(2 * t->n, &layer->w_q, &layer->b_q, out, q) &&
+                judge_truth_project(2 * t->n, &layer->w_k, &layer->b_k, out, k) &&
+                judge_truth_project(2 * t->n, &layer->w_v, &layer->b_v, out, v) &&
                 compare_point(t, TRACE_A2_Q, l, wide, NULL, q) &&
                 compare_point(t, TRACE_A2_K, l, narrow, NULL, k) &&
                 compare_point(t, TRACE_A2_V, l, narrow, NULL, v);
@@ -239,7 +239,7 @@ static bool attention_tracks(const tracks *t, size_t l, const sinkproof_layer *l
         fine && compare_point(t, TRACE_A4_Q, l, wide, NULL, q) &&
         compare_point(t, TRACE_A4_K, l, narrow, NULL, k) &&
         attend_tracks(t, l, layer, q, k, v, o) && compare_point(t, TRACE_A11, l, wide, NULL, o) &&
-        sinkproof_truth_project(2 * t->n, &layer->w_o, &layer->b_o, o, out) &&
+        judge_truth_project(2 * t->n, &layer->w_o, &layer->b_o, o, out) &&
         compare_point(t, TRACE_A12, l, c->hidden, NULL, out) && add_residual(t, TRACE_A13, l, out);
     free(out);
     free(q);
@@ -285,13 +285,12 @@ static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matr
         size_t *q = malloc(slots * sizeof *q), count = 0;
         for (size_t s = 0; q != NULL && s < slots; s++)
             if (x_k->chosen[s] == (int32_t)e) q[count++] = s;
-        double *in = sinkproof_truth_array(count * w->cols),
-               *out = sinkproof_truth_array(count * w->rows);
+        double *in = judge_truth_array(count * w->cols), *out = judge_truth_array(count * w->rows);
         sinkproof_matrix w_e = sinkproof_matrix_at(w, e), b_e = sinkproof_matrix_at(b, e);
         bool good = q != NULL && in != NULL && out != NULL;
         for (size_t s = 0; good && s < count; s++)
             memcpy(&in[s * w->cols], &x[q[s] / share * w->cols], w->cols * sizeof *in);
-        if (count > 0) good = good && sinkproof_truth_apply(count, &w_e, &b_e, in, out);
+        if (count > 0) good = good && judge_truth_apply(count, &w_e, &b_e, in, out);
         for (size_t s = 0; good && s < count; s++)
             memcpy(&y[q[s] * w->rows], &out[s * w->rows], w->rows * sizeof *out);
         fine = fine && good;
@@ -307,9 +306,8 @@ static bool mix_experts(const tracks *t, size_t l, const sinkproof_layer *layer,
                         const double *normed, double *out) {
     const sinkproof_config *c = t->pass->config;
     size_t k = c->n_chosen, slots = 2 * t->n * k, inter = c->inter;
-    double *up = sinkproof_truth_array(slots * 2 * inter),
-           *z = sinkproof_truth_array(slots * inter);
-    double *down = sinkproof_truth_array(slots * c->hidden);
+    double *up = judge_truth_array(slots * 2 * inter), *z = judge_truth_array(slots * inter);
+    double *down = judge_truth_array(slots * c->hidden);
     bool fine = up != NULL && z != NULL && down != NULL &&
                 map_experts(t, x, &layer->w_up, &layer->b_up, k, normed, up) &&
                 compare_point(t, TRACE_M6, l, k * 2 * inter, x->open_n, up);
@@ -329,17 +327,17 @@ static bool mix_experts(const tracks *t, size_t l, const sinkproof_layer *layer,
 static bool mlp_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
     const sinkproof_config *c = t->pass->config;
     size_t m = 2 * t->n, width = layer->w_up.rows, inter = c->inter;
-    double *x = sinkproof_truth_array(m * c->hidden), *u = sinkproof_truth_array(m * width),
-           *z = sinkproof_truth_array(m * inter);
+    double *x = judge_truth_array(m * c->hidden), *u = judge_truth_array(m * width),
+           *z = judge_truth_array(m * inter);
     bool fine = x != NULL && u != NULL && z != NULL && norm_tracks(t, TRACE_M1, l, x) &&
-                sinkproof_truth_project(2 * t->n, &layer->w_up, &layer->b_up, x, u) &&
+                judge_truth_project(2 * t->n, &layer->w_up, &layer->b_up, x, u) &&
                 compare_point(t, TRACE_M6, l, width, NULL, u);
     if (fine && c->activation == SINKPROOF_SWIGLU)
         sinkproof_swiglu(&t->real, c->swiglu, m * inter, u, z);
     else if (fine)
         sinkproof_gelu(&t->real, m * inter, u, z);
     fine = fine && compare_point(t, TRACE_M8, l, inter, NULL, z) &&
-           sinkproof_truth_project(2 * t->n, &layer->w_down, &layer->b_down, z, x) &&
+           judge_truth_project(2 * t->n, &layer->w_down, &layer->b_down, z, x) &&
            compare_point(t, TRACE_M10, l, c->hidden, NULL, x) && add_residual(t, TRACE_M12, l, x);
     free(x);
     free(u);
@@ -351,16 +349,16 @@ static bool experts_tracks(const tracks *t, size_t l, const sinkproof_layer *lay
     const sinkproof_config *c = t->pass->config;
     if (c->dense) return mlp_tracks(t, l, layer);
     size_t m = 2 * t->n, k = c->n_chosen;
-    double *normed = sinkproof_truth_array(m * c->hidden),
-           *logits_tracks = sinkproof_truth_array(m * c->n_experts);
-    double *out = sinkproof_truth_array(m * c->hidden);
-    choice x = {malloc(m * k * sizeof *x.chosen), sinkproof_truth_array(m * k),
+    double *normed = judge_truth_array(m * c->hidden),
+           *logits_tracks = judge_truth_array(m * c->n_experts);
+    double *out = judge_truth_array(m * c->hidden);
+    choice x = {malloc(m * k * sizeof *x.chosen), judge_truth_array(m * k),
                 calloc(t->n, sizeof *x.open_n)};
-    bool fine = normed != NULL && logits_tracks != NULL && out != NULL && x.chosen != NULL &&
-                x.weight != NULL && x.open_n != NULL && norm_tracks(t, TRACE_M1, l, normed) &&
-                sinkproof_truth_project(2 * t->n, &layer->w_router, &layer->b_router, normed,
-                                        logits_tracks) &&
-                compare_point(t, TRACE_M2, l, c->n_experts, NULL, logits_tracks);
+    bool fine =
+        normed != NULL && logits_tracks != NULL && out != NULL && x.chosen != NULL &&
+        x.weight != NULL && x.open_n != NULL && norm_tracks(t, TRACE_M1, l, normed) &&
+        judge_truth_project(2 * t->n, &layer->w_router, &layer->b_router, normed, logits_tracks) &&
+        compare_point(t, TRACE_M2, l, c->n_experts, NULL, logits_tracks);
     if (fine) choose_experts(t, l, logits_tracks, &x);
     fine = fine && compare_point(t, TRACE_M4, l, k, x.open_n, x.weight) &&
            mix_experts(t, l, layer, &x, normed, out) && add_residual(t, TRACE_M12, l, out);
@@ -380,19 +378,19 @@ static bool logits_tracks(const tracks *t, const double *normed) {
     const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, TRACE_F2, 0);
     sinkproof_errors *sum = point_errors(t, TRACE_F2, 0);
     sinkproof_matrix w = sinkproof_model_unembedding(t->pass->model);
-    size_t blocks = (w.rows + SINKPROOF_TRUTH_ROWS - 1) / SINKPROOF_TRUTH_ROWS, n = t->n;
+    size_t blocks = (w.rows + JUDGE_TRUTH_ROWS - 1) / JUDGE_TRUTH_ROWS, n = t->n;
     if (f2 == NULL || sum == NULL) return true;
     sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
     bool fine = block_b != NULL;
     size_t count = fine ? blocks : 0; // inside the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t b = 0; b < count; b++) {
-        sinkproof_truth_rows some = sinkproof_truth_decoded(&w, b * SINKPROOF_TRUTH_ROWS, NULL);
+        judge_truth_rows some = judge_truth_decoded(&w, b * JUDGE_TRUTH_ROWS, NULL);
         size_t rows = some.rows;
-        double *y = sinkproof_truth_array(2 * n * rows);
-        bool good = y != NULL && sinkproof_truth_multiply(2 * n, &some, normed, y, rows);
+        double *y = judge_truth_array(2 * n * rows);
+        bool good = y != NULL && judge_truth_multiply(2 * n, &some, normed, y, rows);
         for (size_t i = 0; good && i < n; i++) {
-            sinkproof_errors e = measure_run_errors(f2, i * w.rows + b * SINKPROOF_TRUTH_ROWS, rows,
+            sinkproof_errors e = measure_run_errors(f2, i * w.rows + b * JUDGE_TRUTH_ROWS, rows,
                                                     &y[i * rows], &y[(n + i) * rows]);
             errors_add(&block_b[b], &e);
         }
@@ -406,7 +404,7 @@ static bool logits_tracks(const tracks *t, const double *normed) {
 }
 
 static bool finish_tracks(const tracks *t) {
-    double *x = sinkproof_truth_array(2 * t->n * t->pass->config->hidden);
+    double *x = judge_truth_array(2 * t->n * t->pass->config->hidden);
     bool fine = x != NULL && norm_tracks(t, TRACE_F1, 0, x) && logits_tracks(t, x);
     free(x);
     return fine;
@@ -415,9 +413,8 @@ static bool finish_tracks(const tracks *t) {
 static bool begin_tracks(tracks *t) {
     const sinkproof_config *c = t->pass->config;
     size_t half = c->head_dim / 2;
-    double *freq_d = sinkproof_truth_array(half),
-           *x = t->x = sinkproof_truth_array(2 * t->n * c->hidden);
-    t->cos_nd = sinkproof_truth_array(t->n * half), t->sin_nd = sinkproof_truth_array(t->n * half);
+    double *freq_d = judge_truth_array(half), *x = t->x = judge_truth_array(2 * t->n * c->hidden);
+    t->cos_nd = judge_truth_array(t->n * half), t->sin_nd = judge_truth_array(t->n * half);
     bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && x != NULL;
     if (fine) {
         double *second = x + t->n * c->hidden;

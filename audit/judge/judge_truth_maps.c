@@ -9,25 +9,24 @@
 
 #include <stdlib.h>
 
-double *sinkproof_truth_array(size_t count) {
+double *judge_truth_array(size_t count) {
     return malloc((count > 0 ? count : 1) * sizeof(double));
 }
 
-// At most SINKPROOF_TRUTH_ROWS rows from r0 on; b_r is the whole bias. w_rc stays NULL if memory
+// At most JUDGE_TRUTH_ROWS rows from r0 on; b_r is the whole bias. w_rc stays NULL if memory
 // runs out.
-sinkproof_truth_rows sinkproof_truth_decoded(const sinkproof_matrix *w, size_t r0,
-                                             const double *b_r) {
-    size_t rows = w->rows - r0 < SINKPROOF_TRUTH_ROWS ? w->rows - r0 : SINKPROOF_TRUTH_ROWS;
-    sinkproof_truth_rows some = {rows, w->cols, sinkproof_truth_array(rows * w->cols),
-                                 b_r != NULL ? b_r + r0 : NULL};
+judge_truth_rows judge_truth_decoded(const sinkproof_matrix *w, size_t r0, const double *b_r) {
+    size_t rows = w->rows - r0 < JUDGE_TRUTH_ROWS ? w->rows - r0 : JUDGE_TRUTH_ROWS;
+    judge_truth_rows some = {rows, w->cols, judge_truth_array(rows * w->cols),
+                             b_r != NULL ? b_r + r0 : NULL};
     for (size_t r = 0; some.w_rc != NULL && r < rows; r++)
         sinkproof_matrix_row(w, r0 + r, &some.w_rc[r * w->cols]);
     return some;
 }
 
 // y[m, rows] = x[m, cols] w[rows, cols]^T + b. Returns false if w was not decoded.
-bool sinkproof_truth_multiply(size_t m, const sinkproof_truth_rows *w, const double *x, double *y,
-                              size_t stride) {
+bool judge_truth_multiply(size_t m, const judge_truth_rows *w, const double *x, double *y,
+                          size_t stride) {
     if (w->w_rc == NULL) return false;
     sinkproof_matrix_times(m, w->rows, w->cols, x, w->w_rc, y, stride);
     for (size_t i = 0; w->b_r != NULL && i < m; i++)
@@ -43,13 +42,13 @@ static bool decode_bias(const sinkproof_matrix *b, double **b_r) {
 }
 
 // The same with a stored weight, on one thread.
-bool sinkproof_truth_apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b,
-                           const double *x, double *y) {
+bool judge_truth_apply(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b,
+                       const double *x, double *y) {
     double *b_r;
     bool fine = decode_bias(b, &b_r);
-    for (size_t r0 = 0; fine && r0 < w->rows; r0 += SINKPROOF_TRUTH_ROWS) {
-        sinkproof_truth_rows some = sinkproof_truth_decoded(w, r0, b_r);
-        fine = sinkproof_truth_multiply(m, &some, x, y + r0, w->rows);
+    for (size_t r0 = 0; fine && r0 < w->rows; r0 += JUDGE_TRUTH_ROWS) {
+        judge_truth_rows some = judge_truth_decoded(w, r0, b_r);
+        fine = judge_truth_multiply(m, &some, x, y + r0, w->rows);
         free(some.w_rc);
     }
     free(b_r);
@@ -57,16 +56,15 @@ bool sinkproof_truth_apply(size_t m, const sinkproof_matrix *w, const sinkproof_
 }
 
 // The same on all threads.
-bool sinkproof_truth_project(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b,
-                             const double *x, double *y) {
+bool judge_truth_project(size_t m, const sinkproof_matrix *w, const sinkproof_matrix *b,
+                         const double *x, double *y) {
     double *b_r;
     bool fine = decode_bias(b, &b_r);
-    size_t blocks = (w->rows + SINKPROOF_TRUTH_ROWS - 1) / SINKPROOF_TRUTH_ROWS;
+    size_t blocks = (w->rows + JUDGE_TRUTH_ROWS - 1) / JUDGE_TRUTH_ROWS;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t block = 0; block < blocks; block++) {
-        sinkproof_truth_rows some = sinkproof_truth_decoded(w, block * SINKPROOF_TRUTH_ROWS, b_r);
-        fine = sinkproof_truth_multiply(m, &some, x, y + block * SINKPROOF_TRUTH_ROWS, w->rows) &&
-               fine;
+        judge_truth_rows some = judge_truth_decoded(w, block * JUDGE_TRUTH_ROWS, b_r);
+        fine = judge_truth_multiply(m, &some, x, y + block * JUDGE_TRUTH_ROWS, w->rows) && fine;
         free(some.w_rc);
     }
     free(b_r);

@@ -203,11 +203,6 @@ static void mark_outside(const judge_part *part, const trace_piece *piece, const
             o->marks[piece_element_place(piece, i)] = 1;
 }
 
-bool pass_has_ended(const judge_pass *pass) {
-    const sinkproof_refusal *r = pass->options->refusal;
-    return r != NULL && __atomic_load_n(&r->refused, __ATOMIC_RELAXED);
-}
-
 // Records the element at which the pass ends.
 static void refuse_piece(const judge_pass *pass, const trace_piece *piece,
                          const sinkproof_point_report *report) {

@@ -101,10 +101,6 @@ BACK = {
     "proofs/bounds/linear.c": ("accumulators", "sums that run in a narrower format"),
     "proofs/bounds/rope.c": ("rope_forms", "angles that are computed in another way"),
     "audit/trace/trace.c": ("trace_model", "whether a trace is of the model"),
-    "audit/judge/judge.c": ("judge_attention judge_describe judge_experts judge_mlp judge_norm judge_truth", "the sublayers"),
-    "audit/judge/judge_experts.c": ("judge_routing", "the experts that were chosen"),
-    "audit/judge/judge_finite.c": ("judge_remedy", "the report of a point"),
-    "audit/judge/verdict.c": ("judge_stretch", "what an engine did at a point"),
 }
 LINES = dict.fromkeys(REF, 300)
 SPDX = ("SPDX-License-Identifier: Apache-2.0", "Copyright 2026 the sinkproof authors")

@@ -17,7 +17,7 @@ NOT_FAST = dict.fromkeys(["lanes", "kernels", "engine"], "- the reference alone 
 
 # Stage: its points, then what stands where its file does not: its home there, or "- " and why there is none.
 STAGES = {
-    "linear": ("products", {"engine": "pass:product_part", "judge": "judge:judge_projection"}),
+    "linear": ("products", {"engine": "pass:product_part", "judge": "judge_operations:judge_projection"}),
     "rmsnorm": ("A1 M1 F1", {"engine": "pass:pass_norm", "judge": "judge_norm:norm_token"}),
     "layernorm": ("A1 M1 F1 of GPT-2", {**NOT_FAST, "judge": "judge_norm:norm_token"}),
     "gelu": ("M8 of GPT-2", {**NOT_FAST, "judge": "judge_mlp:activate_token"}),
@@ -46,12 +46,12 @@ STAGES = {
                        "judge": "judge_attention:judge_attention"}),
     "residual": ("A13 M12", {"reference": "output:sinkproof_residual", "lanes": "- the reference's",
                              "kernels": "elements:add", "engine": "experts:mix_row_columns", "truth": "forward:add_residual",
-                             "bounds": "honest:sinkproof_honest_add", "judge": "judge:judge_residual"}),
+                             "bounds": "honest:sinkproof_honest_add", "judge": "judge_operations:judge_residual"}),
     "router": ("M2 M3 M4", {"kernels": "- linear, called by the engine", "engine": "experts:choose_row_experts",
                             "bounds": "experts:sinkproof_honest_expert_weights",
                             "judge": "judge_routing:judge_routing"}),
     "experts": ("M5 to M10", {"kernels": "- linear and swiglu, called by the engine",
-                              "judge": "judge_experts:judge_expert_map"}),
+                              "judge": "judge_expert_maps:judge_expert_map"}),
     "swiglu": ("M7 M8", {"engine": "experts:up_part", "judge": "judge_experts:activate_rows"}),
     "mixture": ("M11", {"reference": "experts:sinkproof_mixture", "lanes": "experts:lanes_mixture",
                         "kernels": "elements:mixture", "engine": "experts:mix_row_columns",
@@ -76,8 +76,8 @@ OTHERS = {
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
     "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms softmax_maximum spread "
               "times unnormalised unrounded variants",
-    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_experts judge_finite "
-             "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_remedy judge_report judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded verdict",
+    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts judge_finite "
+             "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_operations judge_remedy judge_report judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded verdict",
 }
 
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the sublayers of the judge's pass share: projections, residual sums, the rows of the
+// rotation's tables, and progress.
+#include "audit/judge/judge_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// size of a part: tokens of a projection, tokens of a sum, rows of a weight
+enum { TOKENS = 256, ADDED = 16, ROWS = 512 };
+
+double *vector_decode(const sinkproof_matrix *matrix) {
+    double *v = malloc(matrix->cols * sizeof *v);
+    if (v != NULL) sinkproof_matrix_row(matrix, 0, v);
+    return v;
+}
+
+static size_t parts_needed(size_t whole, size_t each) {
+    return (whole + each - 1) / each;
+}
+
+static size_t at_most(size_t left, size_t limit) {
+    return left < limit ? left : limit;
+}
+
+void judge_progress(judge_pass *pass, double work) {
+    pass->done += work;
+    if (pass->options->progress != NULL)
+        pass->options->progress(pass->options->context, fmin(pass->done / pass->all, 1));
+}
+
+typedef struct projection_work {
+    const judge_projected *p;
+    const double *bias_r; // or NULL
+    sinkproof_product_points through;
+    bool fused; // the engine may sum the bias as one more term
+    sinkproof_accumulator sum;
+    sinkproof_planes x;
+    size_t blocks; // blocks of rows of W
+} projection_work;
+
+// Finishes rows [r0, r0 + rows) of W for one token: adds the bias that is not part of the sum, then
+// rounds.
+static void finish_projection(const sinkproof_setting *s, const projection_work *w, size_t r0,
+                              size_t rows, sinkproof_honest *row) {
+    if (!w->fused) {
+        sinkproof_honest_finish(s, w->through.product, rows, row);
+        sinkproof_rounding at = s->policy->at[w->through.product];
+        for (size_t r = 0; r < rows; r++)
+            row[r] = sinkproof_honest_add(
+                row[r], sinkproof_honest_bias(s, at, w->p->w->cols, w->bias_r[r0 + r]));
+    }
+    sinkproof_honest_finish(s, w->p->at, rows, row);
+}
+
+// Projects one block: some tokens by some rows of W.
+static void project_block(judge_part *part, size_t index, void *of) {
+    const projection_work *w = of;
+    const judge_projected *p = w->p;
+    const judge_pass *pass = part->pass;
+    size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = p->w->rows;
+    size_t tokens = at_most(pass->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
+    sinkproof_setting s = pass_setting(pass, pass->n * width);
+    sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
+    sinkproof_honest *passing = part_allocate(part, rows, sizeof *passing);
+    if (passing == NULL) return;
+    const double *bias = w->bias_r != NULL && w->fused ? w->bias_r + r0 : NULL;
+    sinkproof_linear_sums *sums =
+        sinkproof_linear_sums_with(&s, &w->sum, &x, &(sinkproof_weight_rows){p->w, r0, rows, bias});
+    part->failed = part->failed || sums == NULL;
+    for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
+        sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : passing;
+        const trace_piece piece = {
+            .point = p->point, .offset = i * width + r0, .count = rows, .token = i};
+        sinkproof_linear_sums_row(sums, i - i0, row);
+        finish_projection(&s, w, r0, rows, row);
+        piece_compare(part, &piece, row);
+    }
+    sinkproof_linear_sums_free(sums);
+    free(passing);
+}
+
+bool judge_projection(judge_pass *pass, size_t layer, const judge_projected *p) {
+    if (judge_skips_or_reads(pass, p->point, layer, p->y_nr)) return true;
+    bool biased = p->b != NULL && p->b->count > 0;
+    double *bias = biased ? vector_decode(p->b) : NULL;
+    if (biased && bias == NULL) return false;
+    sinkproof_setting s = pass_setting(pass, pass->n * p->w->rows);
+    sinkproof_product_points through = sinkproof_product_points_at(p->at);
+    projection_work w = {p,
+                         bias,
+                         through,
+                         bias == NULL || pass->policy->at[through.product].format == SINKPROOF_REAL,
+                         sinkproof_accumulator_at(pass->policy, through.term, through.acc),
+                         sinkproof_operand_planes(&s, through.in, p->w, p->x_nc, pass->n),
+                         parts_needed(p->w->rows, ROWS)};
+    bool fine =
+        w.x.mid != NULL &&
+        judge_in_parts(pass, layer, w.blocks * parts_needed(pass->n, TOKENS), project_block, &w);
+    sinkproof_planes_free(&w.x);
+    free(bias);
+    return fine;
+}
+
+typedef struct residual_work {
+    sinkproof_point at;
+    sinkproof_trace_point point;
+    sinkproof_joining joining;
+    const sinkproof_honest *t_nd;
+    sinkproof_honest *x_nd;
+} residual_work;
+
+// The residual sum: kept x + added t, which is x + t by the definition.
+static sinkproof_honest join_residual(sinkproof_joining how, sinkproof_honest x,
+                                      sinkproof_honest t) {
+    if (how.kept != 1) x = sinkproof_honest_mul(x, sinkproof_known(how.kept));
+    if (how.added != 1) t = sinkproof_honest_mul(t, sinkproof_known(how.added));
+    return sinkproof_honest_add(x, t);
+}
+
+static void add_token(judge_part *part, size_t i, void *of) {
+    const residual_work *w = of;
+    const judge_pass *pass = part->pass;
+    size_t d = pass->config->hidden;
+    sinkproof_setting s = pass_setting(pass, pass->n * d);
+    sinkproof_honest *x_d = &w->x_nd[i * d];
+    const sinkproof_honest *t_d = &w->t_nd[i * d];
+    double *before = part_allocate(part, d, sizeof *before);
+    if (before == NULL) return;
+    for (size_t k = 0; k < d; k++) {
+        before[k] = x_d[k].mid;
+        x_d[k] = join_residual(w->joining, x_d[k], t_d[k]);
+    }
+    sinkproof_honest_finish(&s, w->at, d, x_d);
+    const trace_piece piece = {
+        .point = w->point, .offset = i * d, .count = d, .token = i, .skipped = before};
+    piece_compare(part, &piece, x_d);
+    free(before);
+}
+
+bool judge_residual(judge_pass *pass, size_t layer, sinkproof_point at, sinkproof_trace_point point,
+                    const sinkproof_honest *t_nd, sinkproof_honest *x_nd) {
+    const sinkproof_meaning *m = pass->meaning;
+    residual_work w = {at, point, point == TRACE_A13 ? m->after_values : m->after_experts, t_nd,
+                       x_nd};
+    if (judge_skips_or_reads(pass, point, layer, x_nd)) return true;
+    return judge_each_token(pass, layer, ADDED, add_token, &w);
+}
+
+sinkproof_turns token_turns(const judge_pass *pass, bool keys, size_t i) {
+    bool own = keys && pass->meaning != &sinkproof_meaning_as_defined;
+    const sinkproof_honest *row[4];
+    for (int t = 0; t < 4; t++) {
+        const sinkproof_honest *table = own ? pass->key_turns_ip[t] : pass->turns_ip[t];
+        row[t] = table != NULL ? table + i * (pass->config->head_dim / 2) : NULL;
+    }
+    return (sinkproof_turns){row[0], row[1], row[2], row[3]};
+}
