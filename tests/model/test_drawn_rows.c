@@ -50,9 +50,9 @@ static double coded(const element_recipe *recipe, uint64_t key, uint64_t number)
 
 static synthetic_model drawn_with(uint64_t seed) {
     static const element_recipe recipes[4] = {{false, 12345, 7, -20, 127, 11},
-                                                {true, -300, 100, -30, 118, 0},
-                                                {false, 0, 1, 3, 120, 101},
-                                                {true, 4, -3, 0, 130, 129}};
+                                              {true, -300, 100, -30, 118, 0},
+                                              {false, 0, 1, 3, 120, 101},
+                                              {true, 4, -3, 0, 130, 129}};
     synthetic_model synthetic = {.seed = seed};
     for (size_t k = 0; k < STREAM_SLOTS; k++) synthetic.recipes[k] = recipes[k % 4];
     return synthetic;
