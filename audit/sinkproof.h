@@ -37,7 +37,7 @@
 //   Text arguments are UTF-8, end with 0, and are copied.
 //   Shapes are row-major, the last dimension dense: [n, heads, head_dim]. n is the number of
 //   tokens. A struct with a member `size` is filled or read up to that many bytes: set it to its
-//   sizeof. Options of which all members but `size` are zero ask for the defaults. Points are the
+//   sizeof. Options with zero in every member but `size` ask for the defaults. Points are the
 //   tensors of a trace: "T0", "03.A11" (layer 3, two digits or more), "F2".
 #ifndef SINKPROOF_PUBLIC_H
 #define SINKPROOF_PUBLIC_H

@@ -54,7 +54,7 @@ typedef struct sinkproof_rotation {
 
 // The linear layers that have no bias.
 typedef struct sinkproof_unbiased {
-    bool qkv, output, router, perceptron;
+    bool qkv, output, perceptron; // perceptron: of a dense model
 } sinkproof_unbiased;
 
 #endif

@@ -150,7 +150,7 @@ static bool open_files(const char *directory, bool indexed, weight_files *checkp
 }
 
 bool checkpoint_open(sinkproof_model *model, sinkproof_error *error) {
-    const tensor_layout *layout = model->container->layout;
+    const tensor_layout *layout = model->tensors;
     size_t length = strlen(model->spec) + sizeof "/config.json";
     char *path = malloc(length);
     if (path == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);

@@ -67,9 +67,9 @@ void sinkproof_layout_second(const tensor_layout *layout, size_t l, sinkproof_sl
 // Whether two slots lie in one tensor.
 bool layout_slots_share(const tensor_layout *layout, sinkproof_slot a, sinkproof_slot b);
 // Whether the layout has a name for a slot; the error begins with `path`.
-struct sinkproof_container;
-bool layout_check_slot(const struct sinkproof_container *container, sinkproof_slot slot,
+bool layout_check_slot(const tensor_layout *layout, const char *title, sinkproof_slot slot,
                        const char *path, sinkproof_error *error);
+struct sinkproof_container;
 // Whether it has a name for every weight of a model.
 bool layout_check_model(const struct sinkproof_container *container, const sinkproof_model *model,
                         const char *path, sinkproof_error *error);

@@ -16,7 +16,7 @@
 
 static checkpoint_entry *find_entry(const wanted_weight *wanted, const char *suffix) {
     char name[TENSOR_NAME];
-    const tensor_layout *layout = wanted->model->container->layout;
+    const tensor_layout *layout = wanted->model->tensors;
     layout_name(layout, wanted->l, wanted->slot, suffix, name);
     checkpoint_entry *entry = checkpoint_find(&wanted->model->checkpoint, name);
     if (entry != NULL || layout->prefix == NULL) return entry;
@@ -28,7 +28,7 @@ static checkpoint_entry *find_entry(const wanted_weight *wanted, const char *suf
 static checkpoint_entry *find_or_fail(const wanted_weight *wanted, const char *suffix) {
     checkpoint_entry *entry = find_entry(wanted, suffix);
     char name[TENSOR_NAME];
-    layout_name(wanted->model->container->layout, wanted->l, wanted->slot, suffix, name);
+    layout_name(wanted->model->tensors, wanted->l, wanted->slot, suffix, name);
     if (entry == NULL)
         sinkproof_fail(wanted->error, "%s: expected a tensor %s, found none", wanted->model->spec,
                        name);
@@ -69,7 +69,7 @@ static bool is_vector(const wanted_weight *wanted) {
 // Numbers: of matrices in GGUF also in blocks, of experts also MXFP4.
 static bool check_float(const wanted_weight *wanted, const checkpoint_entry *entry) {
     sinkproof_dtype dtype = entry->tensor->dtype;
-    bool blocks = wanted->model->container->layout->plain_experts && !is_vector(wanted),
+    bool blocks = wanted->model->tensors->plain_experts && !is_vector(wanted),
          codes = blocks && sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config);
     if (dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
         dtype == SINKPROOF_DTYPE_F32 || (dtype == SINKPROOF_DTYPE_Q8_0 && blocks) ||
@@ -102,8 +102,7 @@ static sinkproof_matrix whole_tensor_view(const wanted_weight *wanted, checkpoin
 
 // Whether the file has a matrix as [in, out].
 static bool is_turned(const wanted_weight *wanted) {
-    return layout_is_transposed(wanted->model->container->layout, &wanted->model->config,
-                                wanted->slot);
+    return layout_is_transposed(wanted->model->tensors, &wanted->model->config, wanted->slot);
 }
 
 // The shape of a weight whose tensor has `whole` rows, or columns where it is a vector.
@@ -122,8 +121,7 @@ static bool check_plain(const wanted_weight *wanted, const checkpoint_entry *ent
 static bool view_plain(const wanted_weight *wanted, sinkproof_matrix *out) {
     checkpoint_entry *entry = find_or_fail(wanted, "");
     size_t first, whole;
-    layout_slot_place(wanted->model->container->layout, &wanted->model->config, wanted->slot,
-                      &first, &whole);
+    layout_slot_place(wanted->model->tensors, &wanted->model->config, wanted->slot, &first, &whole);
     if (entry == NULL || !check_plain(wanted, entry, whole)) return false;
     *out = whole_tensor_view(wanted, entry);
     bool turned = is_turned(wanted);
@@ -135,8 +133,7 @@ static bool view_plain(const wanted_weight *wanted, sinkproof_matrix *out) {
 
 bool checkpoint_tensor(const wanted_weight *wanted, const char *name, sinkproof_matrix *out) {
     char full[TENSOR_NAME];
-    snprintf(full, sizeof full, "%s%zu.%s", wanted->model->container->layout->layers, wanted->l,
-             name);
+    snprintf(full, sizeof full, "%s%zu.%s", wanted->model->tensors->layers, wanted->l, name);
     checkpoint_entry *entry = checkpoint_find(&wanted->model->checkpoint, full);
     if (entry == NULL)
         return sinkproof_fail(wanted->error, "%s: expected a tensor %s, found none",
@@ -147,7 +144,7 @@ bool checkpoint_tensor(const wanted_weight *wanted, const char *name, sinkproof_
 }
 
 static bool view_mxfp4(const wanted_weight *wanted, sinkproof_matrix *out) {
-    const tensor_layout *layout = wanted->model->container->layout;
+    const tensor_layout *layout = wanted->model->tensors;
     checkpoint_entry *codes = find_or_fail(wanted, layout->blocks);
     checkpoint_entry *scales = codes == NULL ? NULL : find_or_fail(wanted, layout->scales);
     if (scales == NULL) return false;
@@ -183,7 +180,7 @@ static bool view_transposed(const wanted_weight *wanted, sinkproof_matrix *out) 
 
 // Even and odd rows from two tensors of one type; of the view's name there is only the first's.
 static bool view_halves(const wanted_weight *wanted, sinkproof_matrix *out) {
-    const tensor_layout *layout = wanted->model->container->layout;
+    const tensor_layout *layout = wanted->model->tensors;
     wanted_weight half = *wanted;
     sinkproof_matrix odd;
     size_t *both = is_vector(wanted) ? &half.cols : &half.rows;
@@ -203,9 +200,9 @@ static bool view_halves(const wanted_weight *wanted, sinkproof_matrix *out) {
 }
 
 bool checkpoint_view(const wanted_weight *wanted, sinkproof_matrix *out) {
-    const tensor_layout *layout = wanted->model->container->layout;
-    if (!layout_check_slot(wanted->model->container, wanted->slot, wanted->model->spec,
-                           wanted->error))
+    const tensor_layout *layout = wanted->model->tensors;
+    if (!layout_check_slot(layout, wanted->model->container->title, wanted->slot,
+                           wanted->model->spec, wanted->error))
         return false;
     if (layout->second[wanted->slot] != NULL) return view_halves(wanted, out);
     if (!sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config) ||
@@ -221,8 +218,7 @@ bool checkpoint_view(const wanted_weight *wanted, sinkproof_matrix *out) {
 // A tensor of layer n_layers or beyond: config.json does not describe this checkpoint.
 static bool refuse_more_layers(const sinkproof_model *model, sinkproof_error *error) {
     const weight_files *checkpoint = &model->checkpoint;
-    const char *prefix = model->container->layout->layers,
-               *before = model->container->layout->prefix;
+    const char *prefix = model->tensors->layers, *before = model->tensors->prefix;
     size_t skipped = before == NULL ? 0 : strlen(before);
     for (size_t i = 0; i < checkpoint->n_entries; i++) {
         const checkpoint_entry *entry = &checkpoint->entries[i];
@@ -242,7 +238,7 @@ static bool refuse_more_layers(const sinkproof_model *model, sinkproof_error *er
 
 // Whether the layout knows a tensor as no weight.
 static bool is_unread(const sinkproof_model *model, const char *name) {
-    const char *const *end = model->container->layout->unread;
+    const char *const *end = model->tensors->unread;
     for (; end != NULL && *end != NULL; end++) {
         size_t length = strlen(*end), whole = strlen(name);
         if (whole >= length && strcmp(name + whole - length, *end) == 0) return true;

@@ -112,3 +112,15 @@ void config_require_bool(config_reader *in, const char *key, bool only) {
     config_read_bool(in, key, &found);
     if (found != only) config_fail(in, key, only ? "true" : "false");
 }
+
+config_reader config_inner_reader(const config_reader *in, const char *key,
+                                  sinkproof_config *config) {
+    config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,
+                           in->error};
+    config_reader outer = *in;
+    if (!json_is_object(inner.object)) {
+        config_fail(&outer, key, "an object");
+        inner.failed = true;
+    }
+    return inner;
+}

@@ -63,4 +63,9 @@ size_t config_extended_context(const sinkproof_config *config);
 // Whether a directory has a config.json with an object for which `knows` is true.
 bool config_file_matches(const char *directory, bool (*knows)(const json_t *object));
 
+// A reader for an inner object of the same file, with a configuration of its own; it has failed
+// where the key's value is no object.
+config_reader config_inner_reader(const config_reader *in, const char *key,
+                                  sinkproof_config *config);
+
 #endif

@@ -27,32 +27,33 @@ static void make_tiny(sinkproof_config *config) {
     config->window = 8;
 }
 
-void config_make_gpt2(sinkproof_config *config) {
+// One perceptron for all tokens, full attention, no sink.
+static void make_dense(sinkproof_config *config) {
     size_t none;
-    config->architecture = SINKPROOF_GPT2;
-    config->norm = SINKPROOF_LAYERNORM;
-    config->activation = SINKPROOF_GELU;
-    config->rotation.kind = SINKPROOF_NO_ROTATION;
     config->dense = true;
-    config->tied = true;
     config->n_experts = config->n_chosen = 1;
-    config->n_kv_heads = config->n_heads;
     if (sink_kind_find("none", &none)) config->sink = none;
     memset(config->sliding, 0, sizeof config->sliding);
 }
 
+void config_make_gpt2(sinkproof_config *config) {
+    config->architecture = SINKPROOF_GPT2;
+    config->norm = SINKPROOF_LAYERNORM;
+    config->activation = SINKPROOF_GELU;
+    config->rotation.kind = SINKPROOF_NO_ROTATION;
+    config->tied = true;
+    config->n_kv_heads = config->n_heads;
+    make_dense(config);
+}
+
 void sinkproof_config_make_llama(sinkproof_config *config) {
-    size_t none;
     config->architecture = SINKPROOF_LLAMA;
     config->rotation.kind = SINKPROOF_PLAIN_ROTATION;
     config->rotation.factor = 1;
     config->swiglu = (sinkproof_swiglu_numbers){.alpha = 1, .limit = INFINITY, .offset = 0};
-    config->dense = true;
-    config->n_experts = config->n_chosen = 1;
-    config->unbiased = (sinkproof_unbiased){true, true, true, true};
+    config->unbiased = (sinkproof_unbiased){true, true, true};
     config->window = config->max_context;
-    if (sink_kind_find("none", &none)) config->sink = none;
-    memset(config->sliding, 0, sizeof config->sliding);
+    make_dense(config);
 }
 
 // The one of 124 million parameters.

@@ -12,14 +12,12 @@ extern const sinkproof_container container_gpt2;            // gpt2.c
 extern const sinkproof_container sinkproof_container_llama; // llama.c
 extern const sinkproof_container container_openai;          // openai.c
 extern const sinkproof_container container_gguf;            // gguf_model.c
-extern const sinkproof_container sinkproof_container_gguf_llama;
 
 // The original layout comes last: it accepts whatever no other container recognises, and its errors
 // name what is missing.
 static const sinkproof_container *const containers[] = {
     &container_synthetic, &container_gpt2, &sinkproof_container_llama,
-    &container_hf,        &container_gguf, &sinkproof_container_gguf_llama,
-    &container_openai};
+    &container_hf,        &container_gguf, &container_openai};
 
 enum { COUNT = sizeof containers / sizeof *containers };
 

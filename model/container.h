@@ -67,6 +67,7 @@ struct sinkproof_model {
     char *spec;
     const sinkproof_container *container;
     const char *layout;
+    const tensor_layout *tensors; // the container's, unless `open` finds another in the file
     sinkproof_config config;
     weight_files checkpoint; // the tensors of files by name; empty without files
     void *state;             // the container's own data

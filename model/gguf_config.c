@@ -165,7 +165,6 @@ static void read_llama(const reader *in) {
     sinkproof_config_make_llama(c);
     c->unbiased = (sinkproof_unbiased){.qkv = !has_tensor(in, "blk.0.attn_q.bias"),
                                        .output = !has_tensor(in, "blk.0.attn_output.bias"),
-                                       .router = true,
                                        .perceptron = !has_tensor(in, "blk.0.ffn_down.bias")};
     c->tied = !has_tensor(in, "output.weight");
 }

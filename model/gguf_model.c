@@ -36,6 +36,7 @@ static bool open_file(sinkproof_model *model, sinkproof_error *error) {
     if (o == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
     if (!gguf_open(model->spec, &o->file, error)) return false;
     o->kind = sinkproof_gguf_kind_of(o->file);
+    if (o->kind != NULL) model->tensors = o->kind->layout;
     if (!checkpoint_index(&model->checkpoint, model->spec, gguf_tensor_count(o->file),
                           gguf_tensor_at(o->file, 0), error) ||
         !sinkproof_gguf_read_config(o->file, o->kind, model, error))
@@ -133,24 +134,6 @@ static bool complete_gguf(sinkproof_model *model, sinkproof_error *error) {
     return true;
 }
 
-// Whether the file's tensors have the names of a layout; of a file that is not known, GPT-OSS's.
-static bool has_layout(const char *spec, const tensor_layout *layout) {
-    gguf_file *file = NULL;
-    if (!is_gguf(spec)) return false;
-    const sinkproof_gguf_kind *kind =
-        gguf_open(spec, &file, NULL) ? sinkproof_gguf_kind_of(file) : NULL;
-    gguf_close(file);
-    return layout == (kind != NULL ? kind->layout : &gguf_layout);
-}
-
-static bool recognises_gguf(const char *spec) {
-    return has_layout(spec, &gguf_layout);
-}
-
-static bool recognises_llama(const char *spec) {
-    return has_layout(spec, &sinkproof_gguf_llama_layout);
-}
-
 const sinkproof_container container_gguf = {
     .name = "gguf",
     .title = "GGUF",
@@ -158,25 +141,11 @@ const sinkproof_container container_gguf = {
     .suffix = GGUF_SUFFIX,
     .dequantizes = true,
     .converts = true,
-    .recognises = recognises_gguf,
+    .recognises = is_gguf,
     .open = open_file,
     .find = find_gguf_weight,
     .complete = complete_gguf,
     .close = close_file,
     .write = gguf_write,
     .layout = &gguf_layout,
-};
-
-const sinkproof_container sinkproof_container_gguf_llama = {
-    .title = "GGUF of Llama",
-    .holds = "a GGUF file of llama.cpp's",
-    .suffix = GGUF_SUFFIX,
-    .dequantizes = true,
-    .converts = true,
-    .recognises = recognises_llama,
-    .open = open_file,
-    .find = find_gguf_weight,
-    .complete = complete_gguf,
-    .close = close_file,
-    .layout = &sinkproof_gguf_llama_layout,
 };

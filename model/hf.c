@@ -70,19 +70,6 @@ static void read_layer_types(config_reader *in) {
     }
 }
 
-// A reader for an inner object of the same file, with a configuration of its own.
-static config_reader inner_reader(const config_reader *in, const char *key,
-                                  sinkproof_config *config) {
-    config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,
-                           in->error};
-    config_reader outer = *in;
-    if (!json_is_object(inner.object)) {
-        config_fail(&outer, key, "an object");
-        inner.failed = true;
-    }
-    return inner;
-}
-
 // In transformers, factor and original context must be stated; truncate defaults to true, the betas
 // to 32 and 1; the concentration defaults to 0.1 ln(factor) + 1, and a stated one must equal it.
 // Returns whether the object holds a rope_theta.
@@ -122,7 +109,7 @@ static void read_ropes(config_reader *in) {
         found[i] = *config;
         present[i] = config_get(in, keys[i]) != NULL;
         if (!present[i] || in->failed) continue;
-        config_reader rope = inner_reader(in, keys[i], &found[i]);
+        config_reader rope = config_inner_reader(in, keys[i], &found[i]);
         stated = read_rope(&rope) || stated;
         in->failed = rope.failed;
     }
@@ -142,7 +129,7 @@ static void read_ropes(config_reader *in) {
 static void read_quantization(config_reader *in) {
     const char key[] = "quantization_config";
     if (config_get(in, key) == NULL) return;
-    config_reader inner = inner_reader(in, key, in->config);
+    config_reader inner = config_inner_reader(in, key, in->config);
     if (!inner.failed && config_get(&inner, "quant_method") == NULL)
         config_fail(&inner, "quant_method", "\"mxfp4\"");
     if (!inner.failed) config_require_string(&inner, "quant_method", "mxfp4");

@@ -27,11 +27,11 @@ bool layout_slots_share(const tensor_layout *layout, sinkproof_slot a, sinkproof
     return names[a] != NULL && names[b] != NULL && strcmp(names[a], names[b]) == 0;
 }
 
-bool layout_check_slot(const sinkproof_container *container, sinkproof_slot slot, const char *path,
-                       sinkproof_error *error) {
-    return container->layout->names[slot] != NULL ||
+bool layout_check_slot(const tensor_layout *layout, const char *title, sinkproof_slot slot,
+                       const char *path, sinkproof_error *error) {
+    return layout->names[slot] != NULL ||
            sinkproof_fail(error, "%s: %s has no name for the weight %s, which this model has", path,
-                          container->title, sinkproof_slot_name(slot));
+                          title, sinkproof_slot_name(slot));
 }
 
 bool layout_check_model(const sinkproof_container *container, const sinkproof_model *model,
@@ -39,7 +39,7 @@ bool layout_check_model(const sinkproof_container *container, const sinkproof_mo
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         sinkproof_slot slot = (sinkproof_slot)s;
         if (sinkproof_model_slot(model, 0, slot).count > 0 &&
-            !layout_check_slot(container, slot, path, error))
+            !layout_check_slot(container->layout, container->title, slot, path, error))
             return false;
     }
     return true;

@@ -69,13 +69,10 @@ static void read_rotation(config_reader *in) {
     bool stated = config_read_stated(in, "rope_theta", theta);
     beside = *theta;
     for (int i = 0; i < 2; i++) {
-        const json_t *found = config_get(in, inner_keys[i]);
-        config_reader inner = {found, in->name, in->config, in->failed, in->error};
-        if (found == NULL || in->failed) continue;
-        if (!json_is_object(found)) {
-            config_fail(in, inner_keys[i], "an object");
-            return;
-        }
+        if (config_get(in, inner_keys[i]) == NULL || in->failed) continue;
+        config_reader inner = config_inner_reader(in, inner_keys[i], in->config);
+        in->failed = inner.failed;
+        if (in->failed) return;
         const char *kind = config_get(&inner, "rope_type") != NULL ? "rope_type" : "type";
         if (config_get(&inner, kind) != NULL) config_require_string(&inner, kind, "default");
         config_require_number(&inner, "partial_rotary_factor", 1, "absent or 1");

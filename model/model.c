@@ -39,6 +39,7 @@ bool sinkproof_model_inspect(const char *spec, sinkproof_model **model, sinkproo
     sinkproof_model *made = calloc(1, sizeof *made);
     if (made == NULL) return sinkproof_fail(error, "%s: out of memory", spec);
     made->container = container_recognise(spec);
+    made->tensors = made->container->layout;
     made->spec = strdup(spec);
     bool good = made->spec != NULL || sinkproof_fail(error, "%s: out of memory", spec);
     good = good && made->container->open(made, error) && find_weights(made, error) &&

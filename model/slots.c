@@ -27,7 +27,6 @@ typedef enum models {
     ROUTED,
     QKV_BIASED,
     OUTPUT_BIASED,
-    ROUTER_BIASED,
     PERCEPTRON_BIASED
 } models;
 
@@ -55,7 +54,7 @@ static const struct {
     [SINKPROOF_B_O] = {IN_LAYER(9, b_o), ONE, HIDDEN, .of = OUTPUT_BIASED},
     [SINKPROOF_MLP_NORM] = {IN_LAYER(10, mlp_norm), .rows = ONE, .cols = HIDDEN},
     [SINKPROOF_W_ROUTER] = {IN_LAYER(11, w_router), EXPERTS, HIDDEN, .of = ROUTED},
-    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), ONE, EXPERTS, .of = ROUTER_BIASED},
+    [SINKPROOF_B_ROUTER] = {IN_LAYER(12, b_router), ONE, EXPERTS, .of = ROUTED},
     [SINKPROOF_W_UP] = {IN_LAYER(13, w_up), .rows = INTER_2, .cols = HIDDEN, .stacked = true},
     [SINKPROOF_B_UP] = {IN_LAYER(14, b_up), ONE, INTER_2, true, PERCEPTRON_BIASED},
     [SINKPROOF_W_DOWN] = {IN_LAYER(15, w_down), .rows = HIDDEN, .cols = INTER, .stacked = true},
@@ -129,8 +128,6 @@ static bool model_has_kind(const sinkproof_config *config, models of) {
         return !config->unbiased.qkv;
     case OUTPUT_BIASED:
         return !config->unbiased.output;
-    case ROUTER_BIASED:
-        return !config->dense && !config->unbiased.router;
     case PERCEPTRON_BIASED:
         return !config->unbiased.perceptron;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Measures the machine's limits. Memory is read in several ways, of which the fastest counts: a
+// Measures the machine's limits. Memory is read in several ways, and the fastest way counts: a
 // processor reads faster from several places at once, and prefetching may help or hinder.
 #include "audit/bench/bench.h"
 

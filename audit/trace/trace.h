@@ -20,7 +20,7 @@ bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sink
 bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
                  const sinkproof_config *config, sinkproof_trace **trace,
                  sinkproof_error *error); // for tests and fuzzing
-// The same from malloc'ed bytes, of which it takes ownership, also on failure.
+// The same from malloc'ed bytes. The trace owns the bytes from then on, and a failure frees them.
 bool trace_adopt(char *bytes, size_t length, const char *name, const sinkproof_config *config,
                  sinkproof_trace **trace, sinkproof_error *error);
 // The same, checked against the model itself: metadata that name another model are an error before

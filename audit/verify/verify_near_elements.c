@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Activations, rotations and changing rows near their bounds (verify_near.h): each function errs by
-// all that is declared, to either side, over many operands, some of which round to the same side
-// throughout; rows are built so that the two terms of a bound have the same sign.
+// all that is declared, to either side, over many operands; some operands round to the same side
+// throughout. Rows are built so that the two terms of a bound have the same sign.
 #include "audit/verify/verify_near.h"
 
 #include "proofs/bounds/mixing.h"

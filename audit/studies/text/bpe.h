@@ -41,7 +41,7 @@ void bpe_room_free(bpe_room *room);
 // Adds the merge of rank n_merges: left, right and their joined bytes must be tokens.
 bool bpe_add_merge(bpe_merges *bpe, int32_t left, int32_t right, const char *name,
                    sinkproof_error *error);
-// Looks up the 256 bytes, each of which must be a token.
+// Looks up the 256 bytes; each byte must be a token.
 bool bpe_finish(bpe_merges *bpe, const char *name, sinkproof_error *error);
 // Appends the tokens of a piece, in O(n log n) steps for n bytes.
 bool bpe_encode_piece(const bpe_merges *bpe, const uint8_t *piece, size_t length, bpe_room *room,

@@ -89,8 +89,8 @@ bool tokenizer_finish(sinkproof_tokenizer *t, const char *pattern, sinkproof_err
 
 // ---- special tokens in a text
 
-// The first special token in [from, to), all of which agree in their first `depth` bytes, whose
-// next byte is at least c.
+// The special tokens in [from, to) agree in their first `depth` bytes. Returns the first token
+// whose next byte is at least c.
 static size_t first_with(const sinkproof_tokenizer *t, size_t from, size_t to, size_t depth,
                          int c) {
     while (from < to) {

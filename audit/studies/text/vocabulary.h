@@ -40,7 +40,8 @@ int32_t vocabulary_find(const token_vocabulary *v, const uint8_t *bytes, size_t 
 const vocabulary_token *vocabulary_token_at(const token_vocabulary *v, int64_t id);
 void vocabulary_free(token_vocabulary *v);
 
-// Makes room for one more element of `size` bytes behind `n`: doubles what is there.
+// Makes room for one more element of `size` bytes after n elements: doubles the array when it is
+// full.
 bool sinkproof_make_room(void **array, size_t *room, size_t n, size_t size, sinkproof_error *error);
 
 #endif

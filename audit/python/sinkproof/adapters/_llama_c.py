@@ -257,6 +257,6 @@ class Node:
         return Node(self.library, Tensor.from_address(self.tensor.src[i]))
 
     def root(self) -> Node:
-        """The node of which it is a view; itself if it is not a view."""
+        """The node that this node is a view of; this node itself if it is not a view."""
         place = self.tensor.view_src
         return Node(self.library, Tensor.from_address(place)).root() if place else self
