@@ -41,6 +41,7 @@ int main(void) {
         abort();
     sinkproof_model reading = *with;
     reading.container = &container;
+    reading.tensors = &layout;
     const wanted_weight wanted = {
         .model = &reading, .slot = SINKPROOF_SINKS, .count = 1, .error = &error};
     ok(!checkpoint_view(&wanted, &view) && strstr(error.text, told) != NULL,
