@@ -1,11 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Error bounds: 1 - alpha_s in its three forms, the row mass in bfloat16, the weighted values. No
-   second-order term is dropped.
-
-   A rounding is any function fl with |fl x - x| <= u |x|; Summation.v shows that round to nearest
-   is one, in any precision. *)
+(* Error bounds of 1 - alpha_s in its three forms (bound.one-minus), of the row mass in bfloat16 (sink.bf16-mass),
+   and of the weighted sum of the values (bound.value). No second-order term is dropped. Assumed of a rounding fl:
+   |fl x - x| <= u |x|, or u |x| + η where it may underflow; Summation.v proves this of round to nearest in any
+   precision. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Equivalences Nodes Summation BoundsSoftmaxSink.
 From Coq Require Import Reals List Permutation ZArith Lia Lra.
@@ -17,11 +16,11 @@ Open Scope R_scope.
 Lemma within x e : Rabs x <= e -> - e <= x <= e.
 Proof. intros H. unfold Rabs in H. destruct (Rcase_abs _) in H; lra. Qed.
 
-(* |x - y| <= r y for y > 0 is what "relative error r" means. *)
+(* For y > 0, |x - y| <= r y is what "relative error r" means. *)
 Lemma ratio_error q r y : 1 - r <= q <= 1 + r -> 0 <= y -> Rabs (y * q - y) <= r * y.
 Proof. intros H Hy. apply Rabs_le. nra. Qed.
 
-(* ---- factors: fl x = x (1 + δ) ---- *)
+(* ---- a rounding as a factor: fl x = x ρ ---- *)
 
 Lemma fl_factor (fl : R -> R) u x : 0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
   exists ρ, 1 - u <= ρ <= 1 + u /\ fl x = x * ρ.
@@ -50,7 +49,7 @@ Proof.
   apply Rlt_le, Rdiv_lt_0_compat; lra.
 Qed.
 
-(* A numerator within p of S, a denominator within q of e^b + S. *)
+(* S' approximates the sum S with relative error p, and D' approximates e^b + S with relative error q. *)
 Lemma quotient_between {key} (J : list key) s b (p q S' D' : R) : J <> [] ->
   0 <= p < 1 -> 0 <= q < 1 -> let S := ∑ j ∈ J, exp (s j) in let mass := 1 - alpha_sink J s b in
   S * (1 - p) <= S' <= S * (1 + p) -> (exp b + S) * (1 - q) <= D' <= (exp b + S) * (1 + q) ->
@@ -65,14 +64,14 @@ Proof.
   - apply Rle_trans with (1 := proj2 Q). right. field. lra.
 Qed.
 
-(* 1 / (1 + e^-y) at y within δ of LSE - b: a factor e^δ, at most. *)
+(* At a y within δ of LSE - b, the sigmoid differs from 1 - alpha_s by at most a factor e^δ. *)
 Lemma sigmoid_between {key} (J : list key) s b (δ y : R) : J <> [] ->
   let mass := 1 - alpha_sink J s b in
   Rabs (y - (LSE J s - b)) <= δ -> mass * exp (- δ) <= sigmoid y <= mass * exp δ.
 Proof.
   intros HJ mass Hy. apply within in Hy. unfold mass. rewrite (proj1 (sink_gate J s (fun _ => 0) b HJ)).
   set (w := LSE J s - b) in *. unfold sigmoid.
-  (* between e^-δ and e^δ times 1 / (1 + e^-w), for |y - w| <= δ *)
+  (* if w - y <= δ, then sigmoid y >= e^-δ sigmoid w; used twice, the second time with y and w exchanged *)
   assert (Q : forall y w δ, w - y <= δ -> 0 <= δ -> 1 / (1 + exp (- w)) * exp (- δ) <= 1 / (1 + exp (- y))).
   { clear. intros y w δ H Hδ. pose proof (exp_pos (- w)). pose proof (exp_pos (- y)).
     pose proof (exp_pos δ). rewrite (exp_Ropp δ).
@@ -86,7 +85,7 @@ Proof.
   rewrite Rmult_assoc, Rinv_r, Rmult_1_r by lra. exact R1.
 Qed.
 
-(* A factor between 1 / r and r is within r - 1 of 1. *)
+(* A factor between 1 / r and r differs from 1 by at most r - 1. *)
 Lemma factor_error x y r : 0 <= y -> 0 < r -> y * / r <= x <= y * r -> Rabs (x - y) <= y * (r - 1).
 Proof.
   intros Hy Hr H. assert (2 - r <= / r).
@@ -95,10 +94,10 @@ Proof.
   pose proof (Rmult_le_compat_l y _ _ Hy H0). apply Rabs_le. lra.
 Qed.
 
-(* By subtraction from a sink weight a' of relative error e, that error is multiplied by
-   a / (1 - a): log2 (1 / (1 - a)) bits are lost as a -> 1, and the second part shows that this is
-   attained. As (sum e) / den, or as sigmoid(LSE - b), the relative error stays of order u. Each
-   operation has a u of its own; what underflows at the last one adds η. *)
+(* The form 1 - a', where the computed sink weight a' has relative error e. The subtraction multiplies this
+   error by a / (1 - a), so about log2 (1 / (1 - a)) bits are lost as a -> 1; the second part of the theorem
+   shows that this error is attained. The other two forms, (sum e) / den and sigmoid(LSE - b), keep a relative
+   error of order u. Each operation has its own u; η is what the last operation loses by underflow. *)
 (*> bound.one-minus *)
 Theorem bound_one_minus_subtract (fl : R -> R) (u η e a a' : R) :
   0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x + η) -> 0 < a < 1 -> Rabs (a' - a) <= e * a ->
@@ -113,7 +112,7 @@ Proof.
   - replace (1 - a' - (1 - a)) with (- (a' - a)) by ring. rewrite Rabs_Ropp. exact Ha'.
 Qed.
 
-(* As (sum e) / den, the numerator summed with relative error p, the denominator with q. *)
+(* The form (sum e) / den. The sum of the numerator has relative error p, that of the denominator q. *)
 Theorem bound_one_minus {key} (J : list key) s b (fl : R -> R) (u η p q S' D' : R) : J <> [] ->
   0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x + η) -> 0 <= p < 1 -> 0 <= q < 1 ->
   let S := ∑ j ∈ J, exp (s j) in let D := exp b + S in let mass := 1 - alpha_sink J s b in
@@ -134,8 +133,8 @@ Proof.
   apply (operation_step _ (S' / D')); auto. rewrite Rabs_pos_eq; lra.
 Qed.
 
-(* As sigmoid(y), y within δ of LSE - b: exp errs by ε, the sum and the quotient round, each in a
-   format of its own (a sum of 1 and more never underflows). *)
+(* The form sigmoid(y), where y is within δ of LSE - b. The exponential has relative error ε. The sum and the
+   quotient round, each in its own format. (A sum that is at least 1 never underflows.) *)
 Theorem bound_one_minus_sigmoid {key} (J : list key) s b (add div : R -> R) (u v η e ε δ y : R) :
   J <> [] -> 0 <= u -> (forall x, Rabs (div x - x) <= u * Rabs x + η) ->
   0 <= v < 1 -> (forall x, Rabs (add x - x) <= v * Rabs x) -> 0 <= e < 1 -> Rabs ε <= e ->
@@ -184,9 +183,9 @@ Qed.
 
 (* ---- the row mass in bfloat16 ---- *)
 
-(* Weights α' k with relative error e before they are rounded to a format with relative error v
-   and underflow η: the row sum and 1 - alpha_s differ by at most w + (n + 1) η, w of order
-   v + e, whatever n; and they do differ. *)
+(* The computed weights α' k have relative error e. They are rounded to a format with relative error v and
+   underflow η. The row sum and 1 - alpha_s then differ by at most w + (n + 1) η, where w is of order v + e
+   for any number n of keys. The last theorem of the region shows that they can differ. *)
 (*> sink.bf16-mass *)
 Theorem sink_bf16_mass {key} (J : list key) s b (rnd : R -> R) (e v η : R) (α' : option key -> R) :
   0 <= v -> (forall x, Rabs (rnd x - x) <= v * Rabs x + η) ->
@@ -237,7 +236,7 @@ Proof.
   - simpl. apply Rabs_def1; lra.
 Qed.
 
-(* Two keys with the sink's own score: the row sums to 342/512, and 1 - alpha_s is 341/512. *)
+(* Two keys whose scores equal the sink's logit: the row sums to 342/512, but 1 - alpha_s is 341/512. *)
 Theorem sink_bf16_mass_differs : exists (J : list nat) s b,
   let α := softmax (with_extra J) (cat s b) in
   ∑ j ∈ J, bf16 (α (Some j)) <> 1 - bf16 (α None).
@@ -251,7 +250,7 @@ Qed.
 
 (* ---- the weighted values ---- *)
 
-(* Products of factors that are off by dα and dv at most. *)
+(* A sum of products whose factors α' and v' have absolute errors of at most dα and dv. *)
 Lemma products_moved {key} (J : list key) (α α' dα v v' dv : key -> R) :
   (forall j, Rabs (α' j - α j) <= dα j) -> (forall j, Rabs (v' j - v j) <= dv j) ->
   let R := ∑ j ∈ J, (dα j * Rabs (v j) + Rabs (α j) * dv j + dα j * dv j) in
@@ -275,8 +274,8 @@ Proof.
     replace (α j * v j + (α' j * v' j - α j * v j)) with (α' j * v' j) in T by ring. lra.
 Qed.
 
-(* o = sum_j alpha_j v_j from weights and values that are off themselves, by any tree, rounded to
-   nearest in a format that underflows. *)
+(* o = sum_j alpha_j v_j. The weights and the values already carry errors dα and dv. Their products are added
+   by any tree, rounded to nearest in a format with underflow. *)
 (*> bound.value *)
 Theorem bound_value {key} (J : list key) (α α' dα v v' dv : key -> R)
   (emin prec : Z) (choice : Z -> bool) (t : tree) : (0 < prec)%Z ->
@@ -305,7 +304,7 @@ Proof.
   pose proof (Rmult_le_compat_l _ _ _ G S). lra.
 Qed.
 
-(* Operations with errors of their own. *)
+(* The same where each operation has its own error bound. *)
 Theorem bound_value_nodes {key} (J : list key) (α α' dα v v' dv : key -> R) (t : nodes) : honest t ->
   (forall j, Rabs (α' j - α j) <= dα j) -> (forall j, Rabs (v' j - v j) <= dv j) ->
   Permutation (products t) (map (fun j => (α' j, v' j)) J) ->

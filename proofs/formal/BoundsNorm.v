@@ -1,7 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Error bounds of RMSNorm. No second-order term is dropped. *)
+(* Error bounds of RMSNorm (bound.rmsnorm): with one rounding fl for all operations, and with an error bound for each
+   operation. No second-order term is dropped. Assumed: eps > 0, |fl y - y| <= u |y| in the first theorem, and a
+   reciprocal square root with relative error e. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Equivalences Nodes Summation BoundsSoftmaxSink Bounds.
 From Coq Require Import Reals List Permutation Lia Lra.
@@ -9,9 +11,10 @@ From Coquelicot Require Import Rcomplements.
 Import ListNotations.
 Open Scope R_scope.
 
-(* y = x_c w_c / sqrt(mean square + eps). All terms of the mean are positive, so any order errs
-   relatively: d products and additions, the division by d, and the addition of eps. The root
-   halves it; e is the error of the reciprocal root; two products follow. *)
+(* y = x_c w_c / sqrt(mean square + eps). All terms of the mean are positive, so the mean has a relative error
+   in any order of summation. Its roundings are d products and additions, the division by d, and the addition
+   of eps. To first order the square root halves this error. The reciprocal square root has relative error e,
+   and two products follow. *)
 (*> bound.rmsnorm *)
 Theorem bound_rmsnorm (d : nat) (x : nat -> R) (w eps : R) (c : nat)
   (fl rsqrt : R -> R) (u e : R) (t : tree) :
@@ -100,9 +103,9 @@ Proof.
     unfold Rdiv in *. simpl. lra.
 Qed.
 
-(* Every operation with an error of its own: the mean and eps within g of their sum Q, relatively (the
-   second theorem says what that is), the reciprocal root within e, the products within v and w,
-   which may underflow by ηv and ηw. *)
+(* The same with an error bound for each operation. q' approximates Q, the mean plus eps, with relative error
+   g (the next theorem computes g). The reciprocal square root has relative error e. The two products have
+   relative errors v and w' and may underflow by ηv and ηw. *)
 Theorem bound_rmsnorm_steps (x w Q q' r' p' y' g e v w' ηv ηw : R) :
   0 < Q -> 0 <= g < 1 -> 0 <= e -> 0 <= v -> 0 <= w' -> Rabs (q' - Q) <= g * Q ->
   Rabs (r' - / sqrt q') <= e * / sqrt q' ->
@@ -163,8 +166,8 @@ Proof.
   pose proof (Rmult_le_compat_l w' _ _ Hw S). unfold Rdiv. fold i. lra.
 Qed.
 
-(* The mean of squares and eps: the sum off by p and, underflowing, by ηs; the division by d by v and
-   ηv, the addition by w and ηw. Relatively to Q >= eps that is g. *)
+(* The mean of the squares plus eps. The sum of squares has relative error p and underflow ηs, the division by
+   d has v and ηv, the addition of eps has w and ηw. Since Q >= eps, g bounds all of these relative to Q. *)
 Theorem bound_rmsnorm_mean (T S' m' q' eps p v w ηs ηv ηw : R) (d : nat) :
   (0 < d)%nat -> 0 <= T -> 0 < eps -> 0 <= p -> 0 <= v -> 0 <= w -> 0 <= ηs -> 0 <= ηv -> 0 <= ηw ->
   Rabs (S' - T) <= p * T + ηs -> Rabs (m' - S' / INR d) <= v * Rabs (S' / INR d) + ηv ->

@@ -1,8 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Errors of the softmax with a sink, without dropping a second-order term; of 1 - alpha_s in its
-   three forms; and of the row mass in bfloat16. *)
+(* Error bounds of the weights of the softmax with a sink (bound.softmax-sink): from intervals of the numerators, and
+   in closed form with the maximum subtracted. No second-order term is dropped. Assumed: a relative error bound for
+   each operation, and the underflow η of the quotient. Bounds.v continues with 1 - alpha_s, the row mass and the
+   values. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Equivalences Summation.
 From Coq Require Import Reals List Permutation ZArith Lia Lra.
@@ -10,7 +12,7 @@ From Flocq Require Import Core.
 Import ListNotations.
 Open Scope R_scope.
 
-(* exp lies above its tangents, and below its chords from 0. *)
+(* exp lies above its tangents; between 0 and w it lies below its chord. *)
 Lemma exp_tangent p x : exp p * (1 + (x - p)) <= exp x.
 Proof.
   replace (exp x) with (exp p * exp (x - p)) by (rewrite <- exp_plus; f_equal; ring).
@@ -34,7 +36,8 @@ Proof.
   nra.
 Qed.
 
-(* Shifted logits t k <= 0, one of them 0: I holds the keys and the sink. *)
+(* t k are the logits after the row's maximum is subtracted: all t k <= 0, and one is 0. I holds the keys and
+   the sink. *)
 Section Shifted.
   Context {A : Type}.
   Variables (I : list A) (t : A -> R).
@@ -60,7 +63,7 @@ Section Shifted.
   Lemma a_mass : ∑ k ∈ I, a k = 1.
   Proof. apply softmax_mass, nonempty. Qed.
 
-  (* Sum a (e^-t / c - 1) = 0 for c = N / Z, the mean of e^-t. *)
+  (* sum_k a_k (e^-t_k / c - 1) = 0 for c = N / Z, which is the mean of e^-t under the weights a. *)
   Lemma mean_growth : ∑ k ∈ I, a k * exp (- t k - ln (N / Z)) = 1.
   Proof.
     pose proof Z_ge_1. assert (0 < N) by (apply (lt_INR 0); pose proof nonempty; destruct I; simpl; [easy | lia]).
@@ -78,7 +81,7 @@ Section Shifted.
     assert (0 <= ln Z) by (rewrite <- ln_1; apply Rcomplements.ln_le; lra). lra.
   Qed.
 
-  (* Sum_k a_k (m - z_k) = H(a) - (LSE - m) <= log(n + 1). *)
+  (* With t_k = z_k - m: sum_k a_k (m - z_k) = H(a) - (LSE - m) <= log(n + 1). *)
   Lemma entropy_piece :
     ∑ k ∈ I, a k * - t k = (∑ k ∈ I, a k * - ln (a k)) - ln Z /\
     ∑ k ∈ I, a k * - t k <= ln N.
@@ -96,7 +99,8 @@ Section Shifted.
       rewrite Sum_plus, Sum_scal_r, a_mass in L. lra.
   Qed.
 
-  (* Rounding each t k moves the denominator by at most (n + 1)^u, exactly. *)
+  (* Rounding every t k changes the denominator by at most the factor (n + 1)^u. This holds exactly, not only
+     to first order. *)
   Lemma moved_sum u (d : A -> R) : 0 <= u <= 1 -> (forall k, Rabs (d k) <= u) ->
     exp (- (u * ln N)) * Z <= ∑ k ∈ I, exp (t k * (1 + d k)) <= exp (u * ln N) * Z.
   Proof.
@@ -140,7 +144,7 @@ Qed.
 Lemma abs_between x y e : Rabs (x - y) <= e -> y - e <= x <= y + e.
 Proof. intros H. unfold Rabs in H. destruct (Rcase_abs _) in H; lra. Qed.
 
-(* The logits of keys and sink, shifted by their maximum. *)
+(* The logits of the keys and the sink, minus their maximum. *)
 Lemma row_le_0 {key} (J : list key) s b k :
   In k (with_extra J) -> cat s b k - row_max J s b <= 0.
 Proof.
@@ -177,7 +181,7 @@ Proof.
   apply Rmult_lt_reg_r with (1 - INR n * u); [lra|]. field_simplify; lra.
 Qed.
 
-(* Positive terms, none of them rounded again, summed by any tree: the error is relative. *)
+(* A sum of exact positive terms, in any tree: its error is relative. *)
 Lemma positive_sum {A} (I : list A) (e : A -> R) (n : nat) (fl : R -> R) (u : R) (t : tree) :
   0 <= u -> INR n * u < 1 / 2 -> (forall y, Rabs (fl y - y) <= u * Rabs y) ->
   (length I <= n + 1)%nat -> (forall k, 0 < e k) ->
@@ -202,10 +206,10 @@ Proof.
   apply abs_between in B. lra.
 Qed.
 
-(* Each operation has an error of its own. Numerators e' k lie between lo k and hi k; their sum D'
-   is off by g, relatively; the weight a' by q from the quotient, and by η where it underflows. A
-   weight is largest when its own numerator is largest and every other is smallest. i is a key or
-   the sink, the others are all else. *)
+(* Each operation has its own error bound. Numerator e' k lies between lo k and hi k. The sum D' of the
+   numerators has relative error g. The weight a' differs from the quotient by the relative error q and the
+   underflow η. A weight is largest when its own numerator is largest and all others are smallest. i is a key
+   or the sink, and the list [others] holds all the rest. *)
 (*> bound.softmax-sink *)
 Theorem bound_softmax_sink {A} (i : A) (others : list A) (e' lo hi : A -> R) (D' a' g q η : R) :
   let I := i :: others in 0 <= g < 1 -> 0 <= q <= 1 -> 0 < Sum I lo ->
@@ -247,7 +251,8 @@ Proof.
     apply Rle_trans with (1 := proj2 V), Rmult_le_compat_r; lra.
 Qed.
 
-(* The ends of a numerator: t = z - m is off by d, exp by x, and what underflows by h. *)
+(* The interval of a numerator: t = z - m has relative error d, exp has relative error x, and h is what
+   underflows. *)
 Theorem bound_softmax_sink_numerator (t u e η d x h : R) : 0 <= e < 1 ->
   Rabs d <= u -> Rabs x <= e -> Rabs h <= η ->
   let η_t := exp (Rabs t * u) * (1 + e) - 1 in let e' := exp (t * (1 + d)) * (1 + x) + h in
@@ -279,10 +284,10 @@ Proof.
     apply Rmult_le_compat_l; lra.
 Qed.
 
-(* In closed form: t' = (z - m)(1 + d), |d| <= u; e' = exp(t')(1 + x), |x| <= e; the denominator off
-   by g, the quotient by q. [None] is the sink, [Some j] key j: by sink.concat-slice α is alpha_j or
-   alpha_s. To first order the weight is off by u [(m - z_i) + log(n + 1)] + 2 e + g + q. The piece
-   log(n + 1) bounds sum_k alpha_k (m - z_k) = H(alpha) - (LSE - m). *)
+(* In closed form: t' = (z - m)(1 + d) with |d| <= u; e' = exp(t')(1 + x) with |x| <= e; the denominator has
+   relative error g and the quotient q. [None] is the sink and [Some j] is key j, so by sink.concat-slice α is
+   alpha_j or alpha_s. To first order the weight has the relative error u [(m - z_i) + log(n + 1)] + 2 e
+   + g + q. The term log(n + 1) bounds sum_k alpha_k (m - z_k) = H(alpha) - (LSE - m). *)
 Theorem bound_softmax_sink_closed {key} (J : list key) (s : key -> R) (b : R)
   (u e g q : R) (d x : option key -> R) (i : option key) (D' α' : R) :
   let I := with_extra J in let z := cat s b in let m := row_max J s b in
@@ -338,7 +343,7 @@ Proof.
   pose proof (quotient_bounds _ _ _ _ _ _ lo_pos Num den_pos Den) as Q.
   assert (QP : 0 < lo / den_hi) by (apply Rdiv_lt_0_compat; lra).
   pose proof HA as R1. apply abs_between in R1.
-  (* what was to be shown, factor by factor *)
+  (* the two sides of the claim, factor by factor *)
   assert (A : α = exp (tk i) / Z).
   { apply (softmax_shifted I z m i), (nonempty I tk T0 T1). }
   assert (EG : exp G = exp (u * (m - z i)) * exp (u * L)) by (rewrite <- exp_plus; f_equal; unfold G, L; ring).
@@ -354,8 +359,8 @@ Proof.
     + right. unfold hi, den_lo. rewrite A, EG, EL. field. lra.
 Qed.
 
-(* The factors as one exponent: u [(m - z_i) + log(n + 1)] + B, with B to first order
-   2 e + q + g. *)
+(* The factors of e, q and g as one exponent B: the whole exponent is u [(m - z_i) + log(n + 1)] + B, and B is
+   2 e + q + g to first order. *)
 Theorem bound_softmax_sink_exponent (e q g : R) : 0 <= e < 1 -> 0 <= q < 1 -> 0 <= g < 1 ->
   let B := 2 * e / (1 - e) + q / (1 - q) + g / (1 - g) in
   (1 + e) / (1 - e) * ((1 + q) / (1 - g)) <= exp B /\
@@ -386,7 +391,8 @@ Proof.
     + repeat apply Rmult_le_compat; try lra; repeat apply Rmult_le_pos; lra.
 Qed.
 
-(* The piece of the first-order bound. H is the entropy of keys and sink together. *)
+(* The term log(n + 1) of the first-order error. H is the entropy of the weights of the keys and the sink
+   together. *)
 Theorem bound_softmax_sink_entropy {key} (J : list key) (s : key -> R) (b : R) :
   let I := with_extra J in let z := cat s b in let m := row_max J s b in
   let a := softmax I z in

@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Error bounds of the rotation and of the clamped SwiGLU. *)
+(* Error bounds of the rotation (bound.rope), of the clamped SwiGLU (bound.swiglu), and of a sigmoid that is computed
+   from e^|t| (bound.sigmoid-exp). No second-order term is dropped. Assumed: an error bound for each operation. *)
 
 From Sinkproof Require Import Sums Rope Equivalences Nodes Summation BoundsSoftmaxSink Bounds.
 From Coq Require Import Reals List Permutation Arith Lia Lra.
@@ -38,7 +39,7 @@ Proof.
 Qed.
 
 (*> bound.rope *)
-(* An angle that is wrong by δ: each of cos and sin moves by at most |δ| (|the other| + |δ|). *)
+(* If the angle has error δ, cos moves by at most |δ| (|sin φ| + |δ|), and sin by |δ| (|cos φ| + |δ|). *)
 Theorem bound_rope_wave (φ δ : R) :
   Rabs (cos (φ + δ) - cos φ) <= Rabs δ * (Rabs (sin φ) + Rabs δ) /\
   Rabs (sin (φ + δ) - sin φ) <= Rabs δ * (Rabs (cos φ) + Rabs δ).
@@ -61,10 +62,10 @@ Proof.
     apply G, Rabs_le. lra.
 Qed.
 
-(* The pair of coordinate p at position n. The engine's frequency is wrong by δω, so its angle is
-   wrong by n δω; its table holds γ cos and γ sin of that angle within ηc and ηs. Each of the two
-   sums has operations with errors of their own: two products and a sum, one product and an FMA,
-   products rounded to another format. *)
+(* The pair of coordinate p at position n. The engine's frequency has error δω, so its angle has error n δω.
+   Its table holds γ cos and γ sin of that angle within ηc and ηs. Each of the two sums is a tree whose
+   operations have their own error bounds: two products and a sum, one product and an FMA, or products rounded
+   to another format. *)
 Theorem bound_rope (half p : nat) (ω : nat -> R) (γ n δω : R) (x : vec) (c' s' ηc ηs : R) (t : nodes) :
   (p < half)%nat -> honest t ->
   let φ := n * ω p in let δ := n * δω in
@@ -83,7 +84,7 @@ Proof.
   rewrite rotate_second, (rotate_first half ω γ n x p Hp). fold φ a b.
   destruct (bound_rope_wave φ δ) as [Wc Ws].
   replace (φ + δ) with (n * (ω p + δω)) in Wc, Ws by (unfold φ, δ; ring).
-  (* an entry of the table, against γ cos φ *)
+  (* an entry of the table, compared with γ cos φ *)
   assert (T : forall w' w1 w0 η e, Rabs (w' - γ * w1) <= η -> Rabs (w1 - w0) <= e ->
               Rabs (w' - γ * w0) <= η + Rabs γ * e).
   { intros w' w1 w0 η e H1 H2. replace (w' - γ * w0) with ((w' - γ * w1) + γ * (w1 - w0)) by ring.
@@ -120,7 +121,7 @@ Definition swiglu (α limit up gate : R) : R :=
 Lemma sigmoid_pos t : 0 < sigmoid t.
 Proof. unfold sigmoid. apply Rdiv_lt_0_compat; [lra | pose proof (exp_pos (- t)); lra]. Qed.
 
-(* Arguments that are off by d: sigmoids that are off by a factor e^d. *)
+(* If two arguments differ by at most d, their sigmoids differ by at most a factor e^d. *)
 Lemma sigmoid_moved d x y : Rabs (x - y) <= d -> sigmoid x <= sigmoid y * exp d.
 Proof.
   intros D. apply within in D. unfold sigmoid. pose proof (exp_pos (- x)).
@@ -133,9 +134,9 @@ Proof.
     + apply exp_le. lra.
 Qed.
 
-(* Every operation with an error of its own. The argument t' is off t by d; the exponential E' by e,
-   relatively, and by η where it underflows; the sum s' by v, the quotient σ' by w. An error of E
-   moves the sigmoid by E/(1+E) of itself, the tail. *)
+(* Every operation has its own error bound. The argument t' is within d of t. The exponential E' has relative
+   error e and underflow η, the sum s' relative error v, the quotient σ' relative error w. A relative error of
+   E reaches the sigmoid multiplied by E/(1+E), which the statement calls the tail. *)
 (*> bound.swiglu *)
 Theorem bound_swiglu_sigmoid (t t' E' s' σ' d e η v w : R) :
   let E := exp (- t') in let tail := E / (1 + E) in let κ := e * tail + η in
@@ -185,7 +186,7 @@ Proof.
   { unfold hi. apply Rmult_le_reg_r with ((1 - v) * (1 - κ)); [exact D1|]. field_simplify; [nra | lra]. }
   assert (lo1 : lo <= 1).
   { unfold lo. apply Rmult_le_reg_r with ((1 + v) * (1 + κ)); [exact D2|]. field_simplify; [nra | lra]. }
-  (* what is lost is at most what may be gained *)
+  (* the error downwards is at most the error upwards *)
   assert (Two : 2 - hi <= lo).
   { assert (I1 : 1 + v <= / (1 - v)) by (apply Rmult_le_reg_r with (1 - v); [lra|]; rewrite Rinv_l; nra).
     assert (I2 : 1 + κ <= / (1 - κ)) by (apply Rmult_le_reg_r with (1 - κ); [lra|]; rewrite Rinv_l; nra).
@@ -217,8 +218,9 @@ Proof.
       by (apply Rle_trans with (1 := U1), Rmult_le_compat_r; lra). lra.
 Qed.
 
-(* The whole activation: t' off α g by u, the sigmoid by B (the theorem above, with d = u |α g|), the
-   product h' with g by p and ηh, the sum l' by q, and the last product by r and ηy. *)
+(* The whole activation. The argument t' of the sigmoid approximates α g with relative error u, and the
+   sigmoid has relative error B (the theorem above, with d = u |α g|). The product h' with g has errors p and
+   ηh, the sum l' has q, and the last product has r and ηy. *)
 Theorem bound_swiglu (α limit up gate σ' h' l' y' B p q r ηh ηy : R) :
   0 <= B -> 0 <= p -> 0 <= q -> 0 <= r -> 0 <= ηh ->
   let g := Rmin gate limit in let l := Rmax (- limit) (Rmin up limit) in let σ := sigmoid (α * g) in
@@ -251,10 +253,11 @@ Proof.
 Qed.
 (*< bound.swiglu *)
 
-(* ---- a sigmoid by the exponential of the size ---- *)
+(* ---- a sigmoid from the exponential of |t| ---- *)
 
-(* e^|t'| errs by e, relatively, its rounding included, and by η; 1 + that by v, the quotient y' by w;
-   where t' is not negative the sigmoid is 1 - y', off by r. With nothing rounded it is the sigmoid. *)
+(* e^|t'| has relative error e, its rounding included, and underflow η. The sum of 1 and e^|t'| has relative
+   error v, the quotient y' has w. Where t' >= 0 the sigmoid is 1 - y', with relative error r. The first
+   theorem shows that this form is the sigmoid if nothing is rounded. *)
 (*> bound.sigmoid-exp *)
 Theorem bound_sigmoid_exp_of_size t :
   let y := 1 / (1 + exp (Rabs t)) in (t < 0 -> sigmoid t = y) /\ (0 <= t -> sigmoid t = 1 - y).

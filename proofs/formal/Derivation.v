@@ -1,10 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The derivation, line by line, in its own notation: H query heads, each with its own key and
-   value head; d' = d / H; keys 1 … i; scores q k / sqrt d'. Rows of X are x 1 … x n.
-
-   Each line is a definition (a vector of R^d), each equality between two lines a theorem. *)
+(* The derivation of the sink's value bias, line by line in its own notation (chapter 15; sink.attn-concat to
+   sink.attn-gate). Each line is defined as a vector of R^d, and each equality between two lines is a theorem.
+   Assumed: d = H d'. There are H query heads, each with its own key and value head; the keys are 1 … i; the scores
+   are q k / sqrt d'; the rows of X are x 1 … x n. *)
 
 From Sinkproof Require Import Sums SoftmaxSink.
 From Coq Require Import Reals List Arith Lia Lra.
@@ -12,8 +12,7 @@ Import ListNotations.
 Open Scope R_scope.
 Open Scope V_scope.
 
-(* The column block h of a d x d matrix, the block h of a vector, the row block h of W^O:
-   each of width d'. *)
+(* Each of width d': column block h of a d x d matrix, block h of a vector, row block h of W^O. *)
 Definition columns (d' h : nat) (W : mat) : mat := fun r c => W r (h * d' + c)%nat.
 Definition block (d' h : nat) (b : vec) : vec := fun c => b (h * d' + c)%nat.
 Definition rows (d' h : nat) (W : mat) : mat := fun r c => W (h * d' + r)%nat c.
@@ -27,7 +26,7 @@ Proof.
   rewrite Nat.add_0_r, Nat.add_comm, Nat.mod_add, Nat.mod_small by lia. reflexivity.
 Qed.
 
-(* A vector times W^O is the sum over heads of its block times the block of rows. *)
+(* A vector times W^O is a sum over the heads: block h of the vector times row block h of W^O. *)
 Lemma mul_blocks H d' (u : vec) (W : mat) :
   u *[H * d'] W = ∑ h < H, block d' h u *[d'] rows d' h W.
 Proof. at_coordinate c. apply Sum_blocks. Qed.
@@ -73,7 +72,7 @@ Section Derivation.
   Definition ATTN : vec := concat_heads d' head *[d] WO + bO.
   (*< sink.attn-concat *)
 
-  (* Block rows of W^O: the product of the concatenated heads is a sum over heads. *)
+  (* By the row blocks of W^O, the product of the concatenated heads is a sum over the heads. *)
   (*> sink.attn-headsum *)
   Definition line_headsum : vec := (∑ h < H, head h *[d'] WO_ h) + bO.
 
@@ -81,7 +80,7 @@ Section Derivation.
   Proof. unfold ATTN, line_headsum. rewrite d_split, mul_concat. reflexivity. Qed.
   (*< sink.attn-headsum *)
 
-  (* The definition of a head. *)
+  (* Each head is replaced by its definition. *)
   (*> sink.attn-values *)
   Definition line_values : vec :=
     (∑ h < H, (∑ j ∈ J, α h j *: v h (x j)) *[d'] WO_ h) + bO.
@@ -90,7 +89,7 @@ Section Derivation.
   Proof. reflexivity. Qed.
   (*< sink.attn-values *)
 
-  (* The definition of the values. *)
+  (* Each value is replaced by its definition. *)
   (*> sink.attn-expand *)
   Definition line_expand : vec :=
     (∑ h < H, (∑ j ∈ J, α h j *: (x j *[d] WV_ h + bV_ h)) *[d'] WO_ h) + bO.
@@ -99,7 +98,7 @@ Section Derivation.
   Proof. reflexivity. Qed.
   (*< sink.attn-expand *)
 
-  (* A product with a matrix is linear: W^O_h goes inside the sum over keys. *)
+  (* A product with a matrix is linear, so W^O_h moves inside the sum over the keys. *)
   (*> sink.attn-inside *)
   Definition line_inside : vec :=
     (∑ h < H, ∑ j ∈ J, α h j *: ((x j *[d] WV_ h + bV_ h) *[d'] WO_ h)) + bO.
@@ -122,7 +121,7 @@ Section Derivation.
   Qed.
   (*< sink.attn-distribute *)
 
-  (* The sum over tokens, the same in every line from here on. *)
+  (* The sum over the tokens, which is the same in every line from here on. *)
   Notation tokens := (∑ h < H, ∑ j ∈ J, α h j *: (x j *[d] WV_ h *[d'] WO_ h)).
 
   (*> sink.attn-split *)
@@ -136,7 +135,7 @@ Section Derivation.
   Qed.
   (*< sink.attn-split *)
 
-  (* The value bias does not depend on the key: only the sum of the weights remains. *)
+  (* The value bias does not depend on the key, so only the sum of the weights remains as its factor. *)
   (*> sink.attn-factor *)
   Definition line_factor : vec :=
     tokens + (∑ h < H, (∑ j ∈ J, α h j)%R *: (bV_ h *[d'] WO_ h)) + bO.
@@ -148,7 +147,7 @@ Section Derivation.
   Qed.
   (*< sink.attn-factor *)
 
-  (* Row mass: sink.mass. *)
+  (* By sink.mass, the sum of the weights is 1 - alpha_s. *)
   (*> sink.attn-mass *)
   Definition line_mass : vec :=
     tokens + (∑ h < H, (1 - α_sink h) *: (bV_ h *[d'] WO_ h)) + bO.
@@ -185,7 +184,7 @@ Section Derivation.
   Qed.
   (*< sink.attn-reorder *)
 
-  (* The blocks of b^V and of W^O put together again: no head is left in the bias term. *)
+  (* The blocks of b^V and of W^O are joined again, so the bias term is one product without a sum over heads. *)
   (*> sink.attn-final *)
   Definition line_final : vec :=
     tokens + (∑ h < H, α_sink h *: (- (bV_ h *[d'] WO_ h))) + bV *[d] WO + bO.
@@ -202,8 +201,8 @@ Section Derivation.
   Qed.
   (*< sink.attn-final *)
 
-  (* The same once more, as the ordinary attention of a layer whose heads are turned down: the sink's
-     share 1 - alpha_s is a gate on what a head attends to, tokens and bias alike; b^O is outside. *)
+  (* The same result as ordinary attention with gated heads: head h is multiplied by 1 - alpha_s, which gates
+     its tokens and its value bias alike. Only b^O is outside the gate. *)
   (*> sink.attn-gate *)
   Definition line_gate : vec :=
     (∑ h < H, (1 - α_sink h) *:

@@ -1,13 +1,12 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Errors that all lean one way: sums of units that are centred, whatever came before them, seldom
-   leave sqrt (2 Λ V).
+(* A sum of n errors plus a bounded bias B reaches sqrt (2 Λ v) + B in absolute value with probability at most
+   2 e^(-Λ), where v is the sum of the V i (stat.drift). Assumed: error i is calm (sub-Gaussian) with V i, whatever
+   came before it: the mean of e^(s x) is at most e^(s² V i / 2) for every s. An error ±d with equal odds is calm
+   with d². An error that is uniform on [-h, h] is calm with its variance, h² / 3. *)
 
-   [pick h] is the distribution of the next unit, a list of (probability, value), after the units h.
-   A unit is calm with V when the mean of e^(s x) is at most e^(s² V / 2) for every s: an error of
-   either sign with equal odds is, with V its square, and so is one that is uniform within its half
-   step h, with V = h² / 3, its variance. *)
+(* [pick h] is the distribution of the next unit's error, a list of (probability, value), after the errors h. *)
 
 From Coq Require Import Reals List Lia Lra.
 From Sinkproof Require Import Sums BoundsSoftmaxSink Orders Likely Spread.
@@ -17,7 +16,7 @@ Open Scope R_scope.
 Section Calm.
   (*> stat.drift *)
   Variable pick : list R -> list (R * R).
-  Variable V : nat -> R.  (* of the unit that comes after so many others *)
+  Variable V : nat -> R.  (* V i belongs to the unit that comes after i others *)
   Hypothesis odds : forall h p x, In (p, x) (pick h) -> 0 <= p.
   Hypothesis calm : forall h s, mean (pick h) (fun x => exp (s * x)) <= exp (s ^ 2 * V (length h) / 2).
   (*< stat.drift *)
@@ -56,7 +55,7 @@ Section Calm.
   Qed.
 
   (*> stat.drift *)
-  (* n units that are calm, and what may lean, B at most, over the weight W. *)
+  (* n calm units, plus a bias [lean] of size at most B, both divided by the weight W. *)
   Theorem stat_drift (n : nat) (Λ B W : R) (lean : list R -> R) :
     let v := ∑ i < n, V i in 0 < v -> 0 < Λ -> 0 < W -> (forall h, Rabs (lean h) <= B) ->
     let limit := (sqrt (2 * Λ * v) + B) / W in
@@ -72,7 +71,7 @@ Section Calm.
       rewrite LL; field; lra).
     assert (TT : θ ^ 2 * v / 2 = Λ)
       by (replace (θ ^ 2 * v / 2) with (l * l / v / 2) by (unfold θ; field; lra); rewrite LL; field; lra).
-    (* Markov's inequality on e^(θ total) and e^(-θ total) *)
+    (* Markov's inequality, applied to e^(θ total) and e^(-θ total) *)
     apply Rle_trans with (outcome pick n [] (fun h =>
       exp (- (2 * Λ)) * exp (θ * total h) + exp (- (2 * Λ)) * exp (- θ * total h))).
     - apply calm_le. intros h. rewrite <- !exp_plus.
@@ -98,7 +97,7 @@ Section Calm.
 End Calm.
 
 (*> stat.drift *)
-(* Such units exist. Given their sizes, errors of either sign with equal odds: V is the square. *)
+(* Calm units exist. An error of a given size d whose two signs have equal odds is calm with V = d². *)
 Theorem stat_drift_signs (d s : R) :
   mean [(1 / 2, d); (1 / 2, - d)] (fun x => exp (s * x)) <= exp (s ^ 2 * d ^ 2 / 2).
 Proof.
@@ -107,8 +106,7 @@ Proof.
   replace (s * (s * 1) * (d * (d * 1)) / 2) with ((s * d) ^ 2 / 2) by (simpl; field). lra.
 Qed.
 
-(* The 2^j values that a rounding error of half step h may have when j bits are cut off, each as
-   likely as the others: V is h² / 3, whatever j. *)
+(* The 2^j equally likely rounding errors of half step h when j bits are cut off: V is h² / 3 for every j. *)
 Fixpoint even_errors (j : nat) (h : R) : list (R * R) :=
   match j with
   | O => [(1, 0)]

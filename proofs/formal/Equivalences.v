@@ -1,9 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Other forms of the softmax with a sink, and the wrong ones refuted.
-
-   Values are one coordinate of the value vectors: v j is a real. *)
+(* Other forms of the softmax with a sink, equal to it over the reals: an added column, softmax_1, a learned key or
+   value, the shift by the maximum, b = -inf, log-sum-exp, and the gate (sink.concat-slice to sink.gated; chapters 6
+   and 16). Wrong forms are marked (≠) and refuted. Values are one coordinate of the value vectors: v j is a real.
+   Assumed, where a statement needs it: the row has at least one key. *)
 
 From Sinkproof Require Import Sums Rope SoftmaxSink ValueBias.
 From Coq Require Import Reals List Permutation Lia Lra.
@@ -15,7 +16,7 @@ Section Forms.
   Context {key : Type}.
   Implicit Types (J : list key) (s v : key -> R) (b : R).
 
-  (* One more position after the keys: [Some j] is key j, [None] the added one. *)
+  (* One more position after the keys: [Some j] is key j, [None] is the added position. *)
   Definition with_extra J : list (option key) := map Some J ++ [None].
   Definition cat s b (o : option key) : R := match o with Some j => s j | None => b end.
 
@@ -59,7 +60,7 @@ Section Forms.
 
   (* ---- a learned key or value as the sink ---- *)
 
-  (* Scores of a query against keys and against the learned key k*. *)
+  (* The score of a query q and a key k; k may be the learned key k*. *)
   Definition scaled_dot (d' : nat) (q k : vec) : R := (q ⋅[d'] k) / sqrt (INR d').
 
   Definition put (c : nat) (x : R) (v : vec) : vec := fun i => if i =? c then x else v i.
@@ -78,12 +79,13 @@ Section Forms.
   Qed.
 
   (*> sink.shifted-softmax1 *)
-  (* Biases β and γ in a coordinate c that nothing else uses shift every score by one constant. *)
+  (* Biases β of the query and γ of the key, in a coordinate c that nothing else uses, shift every score by
+     the same constant. *)
   Theorem sink_shifted_softmax1_by_biases d' c q k β γ : (c < d')%nat -> q c = 0 ->
     scaled_dot d' (put c β q) (put c γ k) = scaled_dot d' q k + β * γ / sqrt (INR d').
   Proof. intros Hc Hq. unfold scaled_dot. rewrite put_dot by assumption. unfold Rdiv. ring. Qed.
 
-  (* Rotated with their positions i and j, what they add depends on the distance. *)
+  (* If query and key are rotated to their positions i and j, what the biases add depends on i - j. *)
   Theorem sink_shifted_softmax1_rotated half ω c i j β γ : (c < half)%nat -> let none := fun _ => 0 in
     rotate half ω 1 i (put c β none) ⋅[half + half] rotate half ω 1 j (put c γ none) =
     β * γ * cos (ω c * (i - j)).
@@ -101,9 +103,9 @@ Section Forms.
   Qed.
   (*< sink.shifted-softmax1 *)
 
-  (* A learned key with a zero value is a sink with logit q k* / sqrt d'; k* = 0 is softmax_1.
-     The logit of gpt-oss does not depend on q: for queries with a coordinate r that is 1, the
-     key b sqrt d' at r and 0 elsewhere has logit b. *)
+  (* A learned key k* with a zero value is a sink with logit q k* / sqrt d'; k* = 0 gives softmax_1. The logit
+     of gpt-oss does not depend on q. It has this form for queries whose coordinate r is always 1: the key
+     that is b sqrt d' at r and 0 elsewhere gives the logit b. *)
   (*> sink.key-bias *)
   Theorem sink_key_bias J (d' : nat) (q k_star : vec) (k : key -> vec) v :
     let s j := scaled_dot d' q (k j) in
@@ -135,8 +137,9 @@ Section Forms.
   Qed.
   (*< sink.key-bias *)
 
-  (* A logit b* inside of the brackets that 1/sqrt d' multiplies is the sink b* / sqrt d'. Both have
-     the same sinks; a step of size eta on b* moves the logit as one of size eta / d' on b does. *)
+  (* A logit b* inside the brackets that 1/sqrt d' multiplies is the sink logit b* / sqrt d', so both
+     placements can express the same sinks. A gradient step of size eta on b* moves the logit as far as a step
+     of size eta / d' on b. *)
   (*> sink.scale-inside *)
   Theorem sink_scale_inside J (d' : nat) (q : vec) (k : key -> vec) b_star dL eta : (0 < d')%nat ->
     let r := sqrt (INR d') in
@@ -179,8 +182,8 @@ Section Forms.
   Lemma softmax_mass J s : J <> [] -> ∑ j ∈ J, softmax J s j = 1.
   Proof. intros HJ. pose proof (sum_exp_pos J s HJ). unfold softmax. rewrite Sum_div. field. lra. Qed.
 
-  (* The control group: adding v* to the output leaves the weights summing to 1; it is the same
-     as adding v* to every value. *)
+  (* The control: adding v* to the output leaves the sum of the weights at 1. It is the same as adding v* to
+     every value. *)
   (*> sink.value-bias-only *)
   Theorem sink_value_bias_only J s v v_star : J <> [] ->
     ∑ j ∈ J, softmax J s j = 1 /\
@@ -222,8 +225,8 @@ Section Forms.
     rewrite <- exp_0. apply Rlt_le, exp_increasing, Ht.
   Qed.
 
-  (* With m the maximum over the scores and the sink nothing exceeds 1, one term is 1, and the
-     denominator is between 1 and n + 1: no overflow, no 0/0. *)
+  (* With m the maximum over the scores and the sink, no exponential exceeds 1, one of them is 1, and the
+     denominator is between 1 and n + 1. So nothing overflows, and no quotient is 0/0. *)
   (*> sink.stable *)
   Theorem sink_stable J s b j : In j J ->
     let m := row_max J s b in
@@ -251,7 +254,7 @@ Section Forms.
 
   (* ---- b = -inf ---- *)
 
-  (* The sink's term in the denominator, where [None] is the logit -inf. *)
+  (* The sink's term in the denominator; [None] stands for the logit -inf. *)
   Definition exp_logit (b : option R) : R := match b with Some b => exp b | None => 0 end.
   Definition alpha_logit J s (b : option R) j := exp (s j) / (exp_logit b + ∑ k ∈ J, exp (s k)).
 
@@ -286,8 +289,8 @@ Section Forms.
   Proof. intros HJ. rewrite exp_LSE, Rplus_comm by exact HJ. reflexivity. Qed.
   (*< sink.lse *)
 
-  (* The row mass is a sigmoid of LSE - b, so the sink is a gate on the ordinary output: one
-     gate per head and query, and it depends on the content through LSE. *)
+  (* The row mass is the sigmoid of LSE - b. So the sink is a gate on the ordinary output: one gate for each
+     head and query, which depends on the content through LSE. *)
   (*> sink.gate *)
   Theorem sink_gate J s v b : J <> [] ->
     1 - alpha_sink J s b = sigmoid (LSE J s - b) /\
@@ -302,8 +305,8 @@ Section Forms.
   Qed.
   (*< sink.gate *)
 
-  (* Gated attention multiplies the softmax output by Sigmoid(G). The sink is the gate
-     G = LSE - b, and the only one wherever the output is not 0. *)
+  (* Gated attention multiplies the softmax output by sigmoid(G). The sink is the gate G = LSE - b; where the
+     output is not 0, no other G gives the same result. *)
   (*> sink.gated *)
   Theorem sink_gated J s v b G : J <> [] ->
     let o_softmax := ∑ j ∈ J, softmax J s j * v j in
@@ -323,8 +326,8 @@ Section Forms.
   (*< sink.gated *)
 End Forms.
 
-(* (≠) Subtracting the maximum of the scores and keeping the literal 1 of softmax_1: for one key
-   with score 1 it gives 1/2 instead of e / (1 + e). *)
+(* (≠) The maximum of the scores is subtracted, but the literal 1 of softmax_1 stays: one key with score 1
+   then has the weight 1/2 instead of e / (1 + e). *)
 (*> sink.stable *)
 Theorem sink_stable_wrong_literal_one : exists (J : list nat) s j,
   let m := fold_right Rmax (s j) (map s J) in
@@ -347,8 +350,8 @@ Proof.
   apply Rmult_gt_0_lt_compat; lra.
 Qed.
 
-(* (≠) The maximum without the sink: with scores 0 and b = 128 the sink's term is above every
-   finite binary32 number (2^128 is the first that is not). *)
+(* (≠) The maximum leaves out the sink: with score 0 and b = 128 the sink's term exceeds every finite binary32
+   number (all of them are below 2^128). *)
 Theorem sink_stable_wrong_max_without_sink : exists (s : nat -> R) b,
   let m := fold_right Rmax (s 0%nat) (map s [0%nat]) in exp (b - m) > 2 ^ 128.
 Proof.

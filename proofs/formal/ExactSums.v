@@ -1,7 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* When no rounding happens at all: sums that binary64 holds in every order. *)
+(* When a binary64 dot product is exact in every order (bound.dot-exact): all products are multiples of 2^L, and
+   their absolute values sum to less than 2^(53 + L). Then no partial sum is rounded, and any two orders agree to the
+   last bit. Assumed: L >= -1074, the exponent of the smallest subnormal. The rounding mode is arbitrary. *)
 
 From Coq Require Import Reals List Permutation ZArith Arith Lia Lra.
 From Flocq Require Import Core.
@@ -12,7 +14,7 @@ Open Scope R_scope.
 Definition binary64 := FLT_exp (-1074) 53.
 Definition bfloat16 := FLT_exp (-133) 8.
 
-(* x is a whole multiple of 2^L. *)
+(* x is an integer multiple of 2^L. *)
 Definition multiple (L : Z) (x : R) : Prop := exists m : Z, x = IZR m * bpow radix2 L.
 
 Lemma multiple_plus L x y : multiple L x -> multiple L y -> multiple L (x + y).
@@ -26,7 +28,7 @@ Proof.
   - apply multiple_plus; [apply H; auto | apply IH; intros; apply H; auto].
 Qed.
 
-(* A multiple of 2^L below 2^(53 + L) needs at most 53 bits: binary64 holds it. *)
+(* A multiple of 2^L below 2^(53 + L) has at most 53 significant bits, so binary64 holds it. *)
 Lemma multiple_format L x : (-1074 <= L)%Z -> multiple L x -> Rabs x < bpow radix2 (53 + L) ->
   generic_format radix2 binary64 x.
 Proof.
@@ -36,7 +38,8 @@ Proof.
   apply lt_IZR. rewrite abs_IZR. exact Hx.
 Qed.
 
-(* Products of bfloat16 numbers are multiples of 2^-266, and of more: the last bits add. *)
+(* A multiple of 2^e times a multiple of 2^f is a multiple of 2^(e + f). Every bfloat16 number is a multiple
+   of 2^-133, so every product of two is a multiple of 2^-266. *)
 Lemma multiple_product a b e f : multiple e a -> multiple f b -> multiple (e + f) (a * b).
 Proof.
   intros [m ->] [n ->]. exists (m * n)%Z. rewrite mult_IZR, bpow_plus. ring.
@@ -50,7 +53,7 @@ Proof.
   do 2 f_equal. lia.
 Qed.
 
-(* No rounding happens: every partial sum, in every order, fits. Any rounding mode. *)
+(* No rounding happens: every partial sum fits in binary64, in every order and in every rounding mode. *)
 (*> bound.dot-exact *)
 Theorem bound_dot_exact (rnd : R -> Z) {valid : Valid_rnd rnd} (L : Z) (t : tree) :
   (-1074 <= L)%Z ->
@@ -75,7 +78,7 @@ Proof.
     rewrite IH; try lra; auto. intros. apply M. right. assumption.
 Qed.
 
-(* So the order does not matter, to the last bit. *)
+(* So any two orders give the same number, to the last bit. *)
 Corollary bound_dot_exact_any_order (rnd : R -> Z) {valid : Valid_rnd rnd} (L : Z) (t t' : tree) :
   (-1074 <= L)%Z -> (forall a b, In (a, b) (terms t) -> multiple L (a * b)) ->
   absdot (terms t) < bpow radix2 (53 + L) -> Permutation (terms t) (terms t') ->
@@ -87,7 +90,7 @@ Proof.
   - fold (absdot (terms t')). rewrite <- (absdot_perm _ _ P). exact B.
 Qed.
 
-(* bfloat16 inputs, when even the smallest product counts in full: L = -266. *)
+(* bfloat16 inputs of any size, down to the smallest subnormal: L = -266. *)
 Corollary bound_dot_exact_bfloat16 (rnd : R -> Z) {valid : Valid_rnd rnd} (t : tree) :
   (forall a b, In (a, b) (terms t) ->
      generic_format radix2 bfloat16 a /\ generic_format radix2 bfloat16 b) ->

@@ -1,24 +1,26 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The first token: it sees only itself, a window leaves it behind, and a mask that keeps it and
-   the last few errs by the mass that it drops (chapter 16). Positions are counted from 0. *)
+(* What distinguishes the first token (chapter 16). It alone sees only itself (first.token); a window that has left
+   it behind gives it no weight (sink.absolute); a mask that keeps the first few and the last few keys errs by the
+   mass that it drops (bound.evict, mask.first-recent). Scores, values and the rest of a layer are arbitrary
+   functions. Positions are counted from 0. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Laws.
 From Coq Require Import Reals List Permutation Arith Bool Lia Lra.
 Import ListNotations.
 Open Scope R_scope.
 
-(* The keys that a query at position i sees, i - w < j <= i; all up to i when w > i. *)
+(* The keys that a query at position i sees through a window of w: i - w < j <= i; all keys up to i if w > i. *)
 Definition window (w i : nat) : list nat := seq (S i - w) (Nat.min w (S i)).
 
 Lemma in_window w i j : In j (window w i) <-> (j <= i < j + w)%nat.
 Proof. unfold window. rewrite in_seq. lia. Qed.
 
-(* A stack of layers over any kind of state. Layer l has any scores (of positions and of both
-   states: rotations, biases), any values and any sink logits per head; what else it does with a
-   token, [rest], looks at that token's own state and the outputs of its heads: projections,
-   residuals, norms, experts. *)
+(* A stack of layers over states of any type. Layer l has arbitrary scores (functions of both positions and
+   both states, so rotations and biases are included), arbitrary values, and a sink logit for each head.
+   [rest] is all else that the layer does to a token: projections, residuals, norms, experts. It depends on
+   that token's own state and on the outputs of its heads. *)
 Section States.
   Context {state : Type} (J : nat -> nat -> list nat)
     (score : nat -> nat -> nat -> nat -> state -> state -> R) (value : nat -> nat -> state -> vec)
@@ -35,7 +37,7 @@ Section States.
     | S l => fun i => rest l (states l x i) (fun h => head l h (states l x) i)
     end.
 
-  (* The same for a token alone: a function of one state, no sum in it. *)
+  (* The same for a token that sees only itself: a function of one state, without a sum. *)
   Definition faded_value l h (x : state) : vec :=
     ((1 - alpha_sink [0%nat] (fun _ => score l h 0 0 x x) (b l h)) *: value l h x)%V.
 
@@ -60,8 +62,8 @@ Section States.
     split; [exact S|]. intros h. rewrite O, S. reflexivity.
   Qed.
 
-  (* Causal masks and windows are such masks, and no later position has one: it sees its
-     neighbour. *)
+  (* Only position 0 sees itself alone: under a window of at least 2 keys, or a causal mask (a window that is
+     long enough), every later position also sees the position before it. *)
   Theorem first_token_alone w i : (2 <= w)%nat -> (window w i = [i] <-> i = 0%nat).
   Proof.
     intros Hw. split; [intros E | intros ->].
@@ -76,7 +78,7 @@ End States.
 
 (* ---- a window that has left the first position behind ---- *)
 
-(* The weight of a key in a row that may hide it. *)
+(* The weight of key j in a row whose mask may hide it; a hidden key has weight 0. *)
 Definition weight (J : list nat) (s : nat -> R) (b : R) (j : nat) : R :=
   if in_dec Nat.eq_dec j J then alpha J s b j else 0.
 
@@ -87,7 +89,7 @@ Proof.
   intros k Hk. rewrite E by exact Hk. reflexivity.
 Qed.
 
-(* Over a full window distances run through 0 ... w - 1. *)
+(* Over a full window, the distances i - j run through 0 ... w - 1. *)
 Lemma Sum_window w i (f : nat -> R) : (w <= i)%nat ->
   ∑ j ∈ window w i, f (i - j)%nat = ∑ d < w, f d.
 Proof.
@@ -99,10 +101,10 @@ Proof.
   rewrite seq_S, Sum_app. replace (i - (i - w))%nat with w by lia. simpl. ring.
 Qed.
 
-(* Once the window is past position 0 its weight is 0 and nothing of it is left in the output.
-   Whoever is first in the window now has what its score gives it, as every key has; with scores of
-   the distance alone, the same on every row. The sink's share is the same on every row too, and
-   never below what the largest score leaves. *)
+(* Once the window has left position 0 behind, key 0 has weight 0, and its score and value do not enter the
+   output. The key that is now first in the window has the weight that its score gives it, like every other
+   key. The sink's weight is at least what it would be if all scores equalled the largest one, M. The second
+   theorem: if scores depend on the distance alone, both weights are the same on every row. *)
 (*> sink.absolute *)
 Theorem sink_absolute w i s b : (1 <= w <= i)%nat ->
   let J := window w i in
@@ -185,7 +187,7 @@ Section Evict.
       by (apply Rdiv_lt_0_compat; assumption). lra.
   Qed.
 
-  (* All weights together, the sink's among them, move by twice the mass that is left out. *)
+  (* All weights together, the sink's included, change by twice the evicted mass. *)
   Lemma moved_mass J K E s b : Permutation J (K ++ E) ->
     (∑ j ∈ K, Rabs (alpha K s b j - alpha J s b j)) +
     Rabs (alpha_sink K s b - alpha_sink J s b) + (∑ j ∈ E, alpha J s b j) =
@@ -200,7 +202,7 @@ Section Evict.
     - intros j. rewrite A. pose proof (alpha_pos K s b j). rewrite Rabs_right; [ring | nra].
   Qed.
 
-  (* [μ] is the evicted mass, V no less than any value's size. *)
+  (* [μ] is the evicted mass, and V bounds the size of every value. *)
   (*> bound.evict *)
   Theorem bound_evict J K E s b v V : Permutation J (K ++ E) ->
     (forall j, In j J -> Rabs (v j) <= V) ->

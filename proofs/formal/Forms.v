@@ -1,8 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Forms in which kernels evaluate the same weights and the same sigmoid: equal over the reals, and
-   each with a bound of its own when it is rounded. No second-order term is dropped. *)
+(* Forms in which kernels compute the same weights and the same sigmoid: base 2, a running maximum, log-sum-exp,
+   tanh. They are equal over the reals (form.base2 to form.sigmoid-tanh); bound.form-lse and bound.form-tanh bound
+   two of them when they are rounded, FormsWeights.v bounds the others. No second-order term is dropped. Assumed: for
+   each operation a bound of its relative error (such as e) and of its absolute error by underflow (such as ηe). *)
 
 From Sinkproof Require Import Sums SoftmaxSink Equivalences Nodes Summation BoundsSoftmaxSink Bounds.
 From Coq Require Import Reals List Permutation Lia Lra.
@@ -27,8 +29,8 @@ Qed.
 Lemma extra_nonempty {key} (J : list key) : with_extra J <> [].
 Proof. unfold with_extra. destruct J; discriminate. Qed.
 
-(* μ is whatever is subtracted; the sink is None. By sink.concat-slice the right side is alpha_j or
-   alpha_sink. *)
+(* μ is any number that is subtracted from the exponents, and [None] is the sink. By sink.concat-slice the
+   right side is alpha_j or alpha_sink. *)
 (*> form.base2 *)
 Theorem form_base2 {key} (J : list key) (s : key -> R) (b μ : R) (k : option key) :
   let I := with_extra J in let z := cat s b in
@@ -41,7 +43,7 @@ Proof.
 Qed.
 (*< form.base2 *)
 
-(* A numerator that was made under the maximum m is rescaled at each later one. *)
+(* A numerator that was computed under the maximum m is rescaled at each later maximum. *)
 Fixpoint rescaled (w m : R) (later : list R) : R :=
   match later with
   | [] => w
@@ -56,7 +58,8 @@ Proof.
   cbn [last]. clear. revert r. induction rest; intros r; [reflexivity | cbn [last]; apply IHrest].
 Qed.
 
-(* Each key has its own first maximum and later ones; in the end all stand under the same M. *)
+(* Each key has its own first maximum and its own later ones. In the end all numerators have the same maximum
+   M. *)
 (*> form.running-max *)
 Theorem form_running_max {key} (J : list key) (s : key -> R) (b M : R)
   (m : option key -> R) (later : option key -> list R) (k : option key) :
@@ -126,8 +129,8 @@ Proof.
   - pose proof (ln_le_less_one (1 + σ) ltac:(lra)). lra.
 Qed.
 
-(* LSE as it is computed, every operation with an error of its own: the maximum m' (scaled, in base 2)
-   off by M, the sum by g, its log by c and ηl, the sum of both by u and ηs. *)
+(* The computed LSE, with an error bound for each operation. The maximum m' is within M of m (in base 2 it was
+   scaled). The sum has relative error g, its logarithm has c and ηl, and the final addition has u and ηs. *)
 (*> bound.form-lse *)
 Theorem bound_form_lse (m m' S σ l' Λ' M u c g ηl ηs : R) :
   0 < S -> 0 <= g < 1 -> Rabs σ <= g -> 0 <= c -> 0 <= u -> Rabs (m' - m) <= M ->
@@ -150,7 +153,8 @@ Proof.
   pose proof (operation_step _ _ _ _ _ u ηs Hu HΛ (Rle_refl _) D1). lra.
 Qed.
 
-(* exp(z - LSE): the errors Y of the score and λ of LSE, and that of the difference, are a factor. *)
+(* exp(z - LSE). The error Y of the score, the error λ of LSE and the rounding of their difference change the
+   result by at most a factor e^G. *)
 Theorem bound_form_lse_subtract {key} (J : list key) (s : key -> R) (b z' Y Λ' λ t' α' v e ηt ηx : R)
   (k : option key) :
   let Λ := LSE_sink J s b in let z := cat s b in
@@ -171,7 +175,7 @@ Proof.
   lra.
 Qed.
 
-(* Products of numbers that may be below their own lower ends. *)
+(* A lower bound of the product x y, from x >= A - a and y >= B - b. *)
 Lemma product_from_below A B a b x y : 0 <= A -> 0 <= B -> 0 <= a -> 0 <= b -> 0 <= x -> 0 <= y ->
   A - a <= x -> B - b <= y -> A * B - a * B - b * A <= x * y.
 Proof.
@@ -184,8 +188,9 @@ Proof.
       pose proof (Rmult_le_pos _ _ Ha Hb). lra.
 Qed.
 
-(* The softmax without the sink, off by p and ηp, times the sigmoid of y, off by ξ from LSE - b: its
-   exponential E' errs by e and ηe, the sum by v, the quotient by w and ηg, the product by r and ηr. *)
+(* The softmax without the sink, with errors p and ηp, times the sigmoid of y, where y is within ξ of LSE - b.
+   In the sigmoid, the exponential E' has errors e and ηe, the sum has v, the quotient w and ηg. The product
+   of both has r and ηr. *)
 Theorem bound_form_lse_gate {key} (J : list key) (s : key -> R)
   (b y E' s' g' p' α' p ξ e v w r ηp ηe ηg ηr : R) (j : key) : In j J ->
   let κ := e + ηe in
@@ -228,7 +233,7 @@ Proof.
     pose proof (Rmult_le_compat_r (1 + v) _ _ ltac:(lra) (proj2 S1)). lra. }
   assert (P1 : 0 < (1 + Ey) * (1 - κ) * (1 - v)) by (apply Rmult_lt_0_compat; lra).
   pose proof (quotient_bounds 1 1 1 _ _ _ ltac:(lra) ltac:(lra) P1 S2) as I1.
-  (* the gate, between B1 and B2 but for ηg *)
+  (* the gate lies between B1 and B2, up to ηg *)
   assert (D1 : 0 < (1 - v) * (1 - κ)) by (apply Rmult_lt_0_compat; lra).
   assert (D2 : 0 < (1 + v) * (1 + κ)) by (apply Rmult_lt_0_compat; lra).
   set (lo := (1 - w) / ((1 + v) * (1 + κ))). set (hi := (1 + w) / ((1 - v) * (1 - κ))) in *.
@@ -284,7 +289,7 @@ Qed.
 
 (* ---- a sigmoid by tanh ---- *)
 
-(* tanh errs by e and ηt, half of it by v and ηp, the sum by w and ηs. *)
+(* tanh has errors e and ηt, its half has v and ηp, and the sum with 1/2 has w and ηs. *)
 (*> bound.form-tanh *)
 Theorem bound_form_tanh (t th p' σ' e v w ηt ηp ηs : R) :
   0 <= e -> 0 <= v -> 0 <= w -> 0 <= ηt ->

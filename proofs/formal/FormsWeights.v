@@ -1,8 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Weights of the forms as they are rounded: base 2, a running maximum, experts' weights renormalised.
-   Every operation has an error of its own. No second-order term is dropped. *)
+(* Error bounds of rounded weights in three other forms: exponentials in base 2 (bound.form-base2), a running maximum
+   (bound.form-running-max), and experts' weights that are renormalised over the chosen experts (bound.form-router).
+   No second-order term is dropped. Assumed: for each operation a bound of its relative error (such as v) and of its
+   absolute error by underflow (such as ηt). *)
 
 From Sinkproof Require Import Sums Summation BoundsSoftmaxSink Bounds.
 From Coq Require Import Reals List Permutation Lia Lra.
@@ -11,9 +13,10 @@ Open Scope R_scope.
 
 (* ---- weights from terms that are known within factors ---- *)
 
-(* Every operation has an error of its own. Terms e k lie within C lo k and C hi k, C whatever all
-   share; their sum D' is off by g, relatively. w is the numerator, another evaluation of term i that
-   is within a factor c of it; the weight a' is off the quotient by q, and by η where it underflows. *)
+(* Every operation has its own error bound. Term e k lies between C lo k and C hi k, where the factor C is
+   common to all terms. Their computed sum D' has relative error g. The numerator w is another computation of
+   term i, within a factor c of it. The weight a' differs from the quotient by the relative error q and the
+   underflow η. *)
 Lemma weight_of_terms {A} (i : A) (others : list A) (e lo hi : A -> R) (w C c D' a' g q η : R) :
   let I := i :: others in 1 <= c -> 0 <= g < 1 -> 0 <= q <= 1 -> 0 < C -> 0 < Sum I lo ->
   (forall k, In k I -> 0 <= lo k /\ C * lo k <= e k <= C * hi k) ->
@@ -92,10 +95,10 @@ Qed.
 
 (* ---- base 2 ---- *)
 
-(* In natural units, since 2^(y log2 e) = e^y: y k is (1 + κ) z k but for Y k, κ the constants, which
-   all terms share, Y k what the roundings of score k's product leave; μ is that of the maximum m but
-   for M; the difference is off by v and ηt, the exponential by e and ηx, the sum by g, the quotient
-   by q and ηq. What is left of an exponent's error is G. *)
+(* In natural units, since 2^(y log2 e) = e^y. y k is within Y k of (1 + κ) z k: κ is the relative error of
+   the constants, which all terms share, and Y k bounds the roundings of the product for score k. μ is within
+   M of (1 + κ) m, where m is the maximum. The difference has errors v and ηt, the exponential e and ηx, the
+   sum g, the quotient q and ηq. G k bounds the error that remains in exponent k. *)
 (*> bound.form-base2 *)
 Theorem bound_form_base2 {A} (i : A) (others : list A) (z y Y t' e' : A -> R)
   (m μ κ κ0 M v e g q ηt ηx ηq D' α' : R) :
@@ -152,8 +155,7 @@ Proof.
   apply W; auto; try lra; [apply exp_pos | apply K].
 Qed.
 
-(* One format, without underflow, any tree: what was κ0 is bounded by the roundings of the constants, d
-   by those of a product. *)
+(* One format, without underflow, any tree. κ0 bounds the roundings of the constants, d those of a product. *)
 Corollary bound_form_base2_one_format {A} (i : A) (others : list A) (z δ x t' : A -> R)
   (m μ κ κ0 d u e : R) (fl : R -> R) (t : tree) :
   let n := length others in let y k := z k * (1 + κ) * (1 + δ k) in
@@ -225,10 +227,10 @@ Proof. intros H. induction l; simpl; [lra | apply Rmult_lt_0_compat; auto]. Qed.
 Lemma Product_ge_1 {A} (l : list A) f : (forall k, 1 <= f k) -> 1 <= Product l f.
 Proof. intros H. induction l as [|k l IH]; simpl; [lra|]. specialize (H k). nra. Qed.
 
-(* Each step multiplies a term by a computed exponential of a k <= 0 and rounds. The a k add up to
-   the distance from the first maximum to the last. Each has errors of its own: E k of the exponent
-   (u |a k| of a difference that rounds once, more in base 2), e k of the exponential, p k of the
-   product, and η k of what underflows, of the product and, times the term, of the exponential. *)
+(* Each step multiplies a term by a computed exponential of a k <= 0 and rounds. The a k add up to the
+   distance from the first maximum to the last. Step k has its own error bounds: E k for the exponent (u |a k|
+   if it is a difference that rounds once, more in base 2), e k for the exponential, p k for the product, and
+   η k for the underflow of the product and of the exponential, the latter multiplied by the term. *)
 (*> bound.form-running-max *)
 Theorem bound_form_running_max {A} (steps : list A) (a d x ρ h E e p η : A -> R) :
   (forall k, a k <= 0) -> (forall k, 0 <= e k < 1) -> (forall k, 0 <= p k < 1) ->
@@ -244,7 +246,7 @@ Theorem bound_form_running_max {A} (steps : list A) (a d x ρ h E e p η : A -> 
   w * exp far * (exp off * most) + under.
 Proof.
   intros Ha He Hp Hd Hx Hρ Hh step far off least most under w Hw.
-  (* what one step may multiply by *)
+  (* the factor of one step *)
   set (lo := fun k => exp (a k) * exp (- E k) * ((1 - e k) * (1 - p k))).
   set (hi := fun k => exp (a k) * exp (E k) * ((1 + e k) * (1 + p k))).
   assert (Q : forall k, 0 < lo k /\ lo k <= exp (a k + d k) * (1 + x k) * (1 + ρ k) <= hi k).
@@ -265,7 +267,7 @@ Proof.
     pose proof (Product_ge_1 l (fun k => (1 + e k) * (1 + p k))) as P1.
     assert (1 <= Product l (fun k => (1 + e k) * (1 + p k)))
       by (apply P1; intros k; specialize (He k); specialize (Hp k); nra). nra. }
-  (* along the steps, from any number within what came before *)
+  (* induction over the steps, from any number that is within the bounds so far *)
   assert (Along : forall l V H v, 0 <= V -> 0 <= H -> forall W, V - H <= v <= W + H -> 0 <= W ->
     let M := exp (Sum l E) * Product l (fun k => (1 + e k) * (1 + p k)) in
     V * Product l lo - (H * M + M * Sum l η) <= fold_left step l v <=
@@ -311,8 +313,8 @@ Proof.
   rewrite <- !(Rmult_assoc w) in Along. exact Along.
 Qed.
 
-(* The numerator may be rescaled apart from its copy in the sum: c is how far the two may be from each
-   other, as a factor; the other errors are those of bound_softmax_sink. *)
+(* The numerator may be rescaled separately from its copy in the sum. c bounds the ratio of the two. The other
+   errors are those of bound_softmax_sink. *)
 Theorem bound_form_running_max_weight {A} (i : A) (others : list A) (e' lo hi : A -> R)
   (w c D' α' g q η : R) :
   let I := i :: others in 1 <= c -> 0 <= g < 1 -> 0 <= q <= 1 -> 0 < Sum I lo ->
@@ -328,10 +330,11 @@ Proof.
 Qed.
 (*< bound.form-running-max *)
 
-(* ---- renormalised over the chosen ---- *)
+(* ---- weights renormalised over the chosen experts ---- *)
 
-(* S is whatever sum stands in all quotients p k, then the chosen over their sum: the quotients err by v
-   and ηp, which S scales; their sum by g, the second quotient by q and ηw. *)
+(* S is the sum that all quotients p k share. Each chosen p k is then divided by the sum of the chosen ones.
+   The quotients p k have errors v and ηp, and S scales ηp. The sum of the chosen has g, the second quotient
+   has q and ηw. *)
 (*> bound.form-router *)
 Theorem bound_form_router {A} (i : A) (others : list A) (e lo hi p : A -> R)
   (S v g q ηp ηw D' w : R) :

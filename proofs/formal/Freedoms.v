@@ -1,8 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Roundings in other places than the definition's, and functions that err otherwise. No second-order
-   term is dropped. *)
+(* Error bounds where an engine rounds at other places than the definition, or uses a function with another error:
+   bound.norm-rounded, bound.exp-growing, bound.form-running-angle, bound.form-scaled-first, bound.unnormalised,
+   bound.unrounded. No second-order term is dropped. Assumed: for each operation a bound of its relative error (such as
+   v) and of its absolute error by underflow (such as ηv). *)
 
 From Sinkproof Require Import Sums Nodes Summation BoundsSoftmaxSink Bounds.
 From Coq Require Import Reals List Permutation Lia Lra.
@@ -11,8 +13,9 @@ Open Scope R_scope.
 
 (* ---- a norm rounded before its weight ---- *)
 
-(* x r w, r the reciprocal root: the engine's r' off by t, relatively; the product x r' by v and ηv,
-   its rounding to the narrower format by q and ηq, the product with the weight by z and ηz. *)
+(* y = x r w, where r is the reciprocal square root of the norm. The engine's r' has relative error t. The
+   product x r' has errors v and ηv, its rounding to the narrower format has q and ηq, and the product with
+   the weight w has z and ηz. *)
 (*> bound.norm-rounded *)
 Theorem bound_norm_rounded (x w r r' n' h' y' t v q z ηv ηq ηz : R) :
   0 <= t -> 0 <= v -> 0 <= q -> 0 <= z -> Rabs (r' - r) <= t * Rabs r ->
@@ -71,7 +74,8 @@ Proof.
   pose proof (Rmult_le_compat_r x _ _ Hx B). nra.
 Qed.
 
-(* Relative error a + b |x|: a beside an error of the exponent, in proportion to the argument. *)
+(* An exponential with relative error a + b |x|: a constant, and an error of the exponent that is proportional
+   to the argument. *)
 (*> bound.exp-growing *)
 Theorem bound_exp_growing (a b X x y : R) :
   0 <= a -> 0 <= b -> a + b * X < 1 -> Rabs x <= X ->
@@ -86,8 +90,8 @@ Proof.
   pose proof (Rmult_le_compat_r _ _ _ (Rlt_le _ _ P) U). lra.
 Qed.
 
-(* Exponentials that are multiplied, as a numerator and its rescalings are: the second parts add up to
-   that of one exponential whose argument is as large as all of theirs. *)
+(* A product of such exponentials, for instance a numerator and its rescalings. The parts b |x| add up to the
+   part of one exponential whose argument is as large as all arguments together. *)
 Theorem bound_exp_growing_chain (a b X : R) (l : list (R * R)) :
   0 <= a -> 0 <= b -> a + b * X < 1 ->
   (forall x y, In (x, y) l -> Rabs x <= X /\ Rabs (y - exp x) <= (a + b * Rabs x) * exp x) ->
@@ -134,14 +138,15 @@ Qed.
 
 (* ---- angles by a running product ---- *)
 
-(* n, n s, (n s) s, ...: each product rounded. *)
+(* The running product n, n s, (n s) s, ...; each product is rounded. *)
 Fixpoint running (fl : R -> R) (s n : R) (i : nat) : R :=
   match i with
   | O => n
   | S i => fl (running fl s n i * s)
   end.
 
-(* The error grows with the pair: each product adds the ratio's error e and its own rounding. *)
+(* The error grows with the index i of the pair: each product adds the error e of the ratio and its own
+   rounding. *)
 (*> bound.form-running-angle *)
 Theorem bound_form_running_angle (fl : R -> R) (s s' n e u : R) (i : nat) :
   0 <= u -> 0 <= e -> 0 <= n -> 0 <= s -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
@@ -170,7 +175,7 @@ Proof.
     eapply Rle_trans; [exact B|]. right. ring.
 Qed.
 
-(* And the ends: a rounding that is monotone makes a larger product of a larger ratio. *)
+(* The ends of the interval: under a monotone rounding, a larger ratio gives a larger product. *)
 Theorem bound_form_running_angle_ends (fl : R -> R) (s s1 s2 n : R) (i : nat) :
   (forall x y, x <= y -> fl x <= fl y) -> fl 0 = 0 -> 0 <= n -> 0 <= s1 -> s1 <= s <= s2 ->
   running fl s1 n i <= running fl s n i <= running fl s2 n i.
@@ -188,11 +193,11 @@ Proof.
 Qed.
 (*< bound.form-running-angle *)
 
-(* ---- the concentration first ---- *)
+(* ---- the concentration applied before the rotation ---- *)
 
-(* The pair a, b times the concentration γ, each off by q and η; the table off cos φ and sin φ by Ec
-   and Es, which bound.rope bounds with a concentration of 1; each of the two sums has operations
-   with errors of their own. *)
+(* The pair a, b is first multiplied by the concentration γ; each product has errors q and η. The table is
+   within Ec of cos φ and Es of sin φ; bound.rope, with concentration 1, bounds both. The operations of each
+   of the two sums have their own error bounds. *)
 (*> bound.form-scaled-first *)
 Theorem bound_form_scaled_first (a b γ φ a' b' c' s' q η Ec Es : R) (t : nodes) :
   0 <= q -> 0 <= η -> honest t -> Permutation (products t) [(a', c'); (- b', s')] ->
@@ -228,10 +233,10 @@ Proof.
 Qed.
 (*< bound.form-scaled-first *)
 
-(* ---- exponentials rounded before they meet the values ---- *)
+(* ---- exponentials rounded before they are multiplied by the values ---- *)
 
-(* Exponentials within [lo, hi], their sum off by g, one of them kept as k and divided by the sum with
-   an error of r and η. *)
+(* Exponential e j lies in [lo j, hi j], and their computed sum S' has relative error g. k is one of the
+   exponentials as it was rounded; it is divided by the sum with errors r and η. *)
 (*> bound.unnormalised *)
 Theorem bound_unnormalised {A} (I : list A) (e lo hi : A -> R) (k kl kh S' w g r η : R) :
   (forall j, 0 <= lo j <= e j /\ e j <= hi j) -> 0 < (∑ j ∈ I, lo j) ->
@@ -261,8 +266,8 @@ Proof.
   pose proof (Rmult_le_compat_r (1 + r) _ _ ltac:(lra) Q2). lra.
 Qed.
 
-(* What is kept: one rounding of e^(z - μ) under whatever shift μ, at most the last one m, rescaled to
-   it. q of itself, and no more underflow than under m. *)
+(* What is stored: e^(z - μ), rounded once under some shift μ that is at most the last shift m, and then
+   rescaled to m. It has the relative error q, and no more underflow than a rounding under m. *)
 Theorem bound_unnormalised_kept (e' k q η μ m : R) : 0 <= η -> μ <= m ->
   Rabs (k - e') <= q * e' + η ->
   let f := exp (μ - m) in f * e' * (1 - q) - η <= f * k <= f * e' * (1 + q) + η.
@@ -277,8 +282,8 @@ Qed.
 
 (* ---- values read before they are rounded ---- *)
 
-(* v is the number of a format nearest to x, p and n its neighbours there, x in a known set; what is
-   read, r, is what is stored or what was not rounded yet. *)
+(* v is the number of a format nearest to x, and p and n are its neighbours in this format. x lies in
+   [lo, hi]. The reader gets r: the stored v, or x before it was rounded. *)
 (*> bound.unrounded *)
 Theorem bound_unrounded (p v n x lo hi r : R) :
   p < v < n -> Rabs (v - x) <= Rabs (p - x) -> Rabs (v - x) <= Rabs (n - x) ->

@@ -1,12 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The same identity for the model as built, where the derivation's notation differs:
-   - heads are grouped: query head h reads key/value head g h, any function g;
-   - H d' need not be d (gpt-oss: 64 x 64 = 4096 against 2880);
-   - a score is any real (rotated queries and keys, YaRN, clipping, …);
-   - head h sees any list J h of keys (causal, window, packed documents, …).
-   W^V and b^V hold the key/value heads side by side, so b^V enters through g. *)
+(* The identity of Derivation.v for the model as built (sink.general). It differs from the derivation: query head h
+   reads key/value head g h, for any function g; H d' need not be d (gpt-oss: 64 x 64 = 4096 against 2880); a score
+   is any real (rotation, YaRN, clipping, …); head h sees any list J h of keys (causal, window, packed documents, …).
+   W^V and b^V hold the key/value heads side by side, so b^V enters through g. Nothing else is assumed. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Derivation.
 From Coq Require Import Reals List Arith Lia Lra.
@@ -34,12 +32,12 @@ Section General.
   Definition attend (w : nat -> key -> R) : vec :=
     concat_heads d' (fun h => ∑ j ∈ J h, w h j *: value h j) *[H * d'] WO + bO.
 
-  (* b^V once per query head, read through g. *)
+  (* b^V, repeated for each query head: block h is block g h of b^V. *)
   Definition bV_by_head : vec := concat_heads d' (fun h => bV_ h).
 
   Notation tokens w := (∑ h < H, ∑ j ∈ J h, w h j *: (x j *[d] WV_ h *[d'] WO_ h)).
 
-  (* Whatever the weights, the value bias is scaled by the mass of the row. *)
+  (* For any weights, the value bias is multiplied by the sum of the row's weights. *)
   Lemma attend_mass w :
     attend w = tokens w + (∑ h < H, (∑ j ∈ J h, w h j)%R *: (bV_ h *[d'] WO_ h)) + bO.
   Proof.
@@ -65,7 +63,7 @@ Section General.
   (*< sink.general *)
 End General.
 
-(* The derivation is the case g h = h, d = H d', keys 1 … i and scores q k / sqrt d'. *)
+(* The derivation is the special case g h = h, d = H d', keys 1 … i and scores q k / sqrt d'. *)
 Corollary derivation_is_an_instance d H d' WQ WK WV WO bQ bK bV bO b_S x i : d = (H * d')%nat ->
   ATTN d d' WQ WK WV WO bQ bK bV bO b_S x i =
   sink_attention d H d' (fun h => h) WV WO bV bO x

@@ -1,8 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The orders that the lane arithmetic fixes (fast/lanes/lanes.h), over the real numbers: the error of
-   its product, and the state of its one-pass attention. *)
+(* Two computations of the lane arithmetic (fast/lanes/lanes.h): the error of its dot product, in the order that the
+   lanes fix (lanes.linear), and its one-pass attention over spans of keys (lanes.attention). The first assumes a
+   rounding with |fl x - x| <= u |x|. The second is over the reals, without rounding. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Summation Online.
 From Coq Require Import Reals List Lra Lia.
@@ -25,11 +26,11 @@ Section Product.
     fold_left (fun total B => fl (fst B * block_sum (snd B) + total)) Bs 0.
   (*< lanes.linear *)
 
-  (* What they stand for: the exact sum, and the sum of the magnitudes. *)
+  (* The exact value of lanes_dot, and the same sum over absolute values. *)
   Definition whole (Bs : list (R * list (R * R))) : R := ∑ B ∈ Bs, fst B * dot (snd B).
   Definition abswhole (Bs : list (R * list (R * R))) : R := ∑ B ∈ Bs, Rabs (fst B) * absdot (snd B).
 
-  (* One rounding of an approximate sum: the relative error gets one factor 1 + u more. *)
+  (* One rounding of an approximate sum raises the exponent of the error bound (1 + u)^n - 1 by one. *)
   Lemma step (n : nat) (x y A : R) : Rabs y <= A -> Rabs (x - y) <= ((1 + u) ^ n - 1) * A ->
     Rabs (fl x - y) <= ((1 + u) ^ S n - 1) * A.
   Proof.
@@ -94,8 +95,8 @@ Section Product.
       pose proof (Rmult_le_compat_l _ _ _ (Rabs_pos c) (Rle_trans _ _ _ E G)). lra.
   Qed.
 
-  (* A term meets the roundings of its block and then one for each block: 32 + ceil(n / 32) of them,
-     where any order at all allows n. *)
+  (* A term passes the roundings of its block, at most [width], and then one for each block. With blocks of 32
+     these are 32 + ceil(n / 32) roundings; an arbitrary order may need n. *)
   (*> lanes.linear *)
   Theorem lanes_linear (Bs : list (R * list (R * R))) (width : nat) :
     (forall B, In B Bs -> (length (snd B) <= width)%nat) ->
@@ -119,11 +120,11 @@ Section Attention.
   Variables s v : key -> R.
 
   (*> lanes.attention *)
-  (* A span's own softmax, shifted by any m, not divided yet. *)
+  (* The state of one span, under any shift m; the division comes later. *)
   Definition span (m : R) (J : list key) : state :=
     State m (∑ j ∈ J, exp (s j - m)) (∑ j ∈ J, exp (s j - m) * v j).
 
-  (* The state takes in a span: one of the two is rescaled, by a factor of at most 1. *)
+  (* The state absorbs a span: the one with the smaller shift is rescaled, by a factor of at most 1. *)
   Definition take_in (st sp : state) : state :=
     if Rlt_dec (shift st) (shift sp) then
       let r := exp (shift st - shift sp) in State (shift sp) (mass st * r + mass sp) (acc st * r + acc sp)
@@ -159,9 +160,9 @@ Section Attention.
     rewrite <- exp_0. intros [H | ->]; [apply Rlt_le, exp_increasing, H | apply Req_le; reflexivity].
   Qed.
 
-  (* Started at the sink, spans taken in one after the other, whatever their shifts and wherever the
-     row of keys is cut: the weighted values, with the sink in the denominator once. And neither state
-     is rescaled by more than 1. *)
+  (* Spans are absorbed one after the other, starting from the sink's state, with any shifts and any cuts of
+     the row. The result is the weighted sum of the values, and the sink is in the denominator once. The
+     second theorem: neither state is ever multiplied by more than 1. *)
   (*> lanes.attention *)
   Theorem lanes_attention (spans : list (R * list key)) b :
     let last := fold_left (fun st sp => take_in st (span (fst sp) (snd sp))) spans (sink_state b) in

@@ -1,10 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The lanes' exponential (fast/lanes/exp.h), operation by operation, and its error at every float32
-   number from -104 to 89. A float32 number is here an element of Flocq's FLT format, which has no
-   upper end: a result of 2^128 or more is infinity in the code. The constants are those of the
-   header, letter by letter; tests/fast/test_lanes_exp_constants.py compares them. *)
+(* The lanes' exponential (fast/lanes/exp.h), operation by operation, and its error at every float32 number from -104
+   to 89 (bound.exp). A float32 number is an element of Flocq's FLT format, which has no largest number: a result of
+   2^128 or more is infinity in the code. The constants are copied from the header;
+   tests/fast/test_lanes_exp_constants.py compares them. Assumed: round to nearest, ties to even. *)
 
 From Coq Require Import Reals ZArith Lia Lra.
 From Flocq Require Import Core.
@@ -43,7 +43,7 @@ Definition ULP           := 0.93.
 Definition ULP_SUBNORMAL := 0.965.
 (*< bound.exp *)
 
-(* Steps 2 and 3; 4; 5 and 6 of the header. *)
+(* Of the header: steps 2 and 3 (steps_n, steps_r), step 4 (steps_p), steps 5 and 6 (steps_scale). *)
 Definition steps_n (x : R) : R := rnd (rnd (x * LOG2E + ROUND) - ROUND).
 Definition steps_r (x n : R) : R := rnd (n * - LN2_LO + rnd (n * - LN2_HI + x)).
 Definition steps_p (r : R) : R :=
@@ -80,7 +80,7 @@ Proof.
     typeclasses eauto.
 Qed.
 
-(* No float is nearer. *)
+(* No float32 number is nearer to y than rnd y. *)
 Lemma rnd_nearest y f : float32 f -> Rabs (rnd y - y) <= Rabs (f - y).
 Proof. intros F. apply round_N_pt; [typeclasses eauto | exact F]. Qed.
 
@@ -90,7 +90,7 @@ Proof. intros F. apply round_generic; [typeclasses eauto | exact F]. Qed.
 Lemma float_rnd y : float32 (rnd y).
 Proof. apply generic_format_round; typeclasses eauto. Qed.
 
-(* m 2^e with an m of 24 bits. *)
+(* m 2^e is a float32 number if m has at most 24 bits. *)
 Lemma float_of m e : (Z.abs m <= 2 ^ 24)%Z -> (-149 <= e)%Z -> float32 (IZR m * pow2 e).
 Proof.
   intros Hm He. destruct (Z.eq_dec (Z.abs m) (2 ^ 24)) as [E|N].
@@ -101,7 +101,7 @@ Proof.
   - apply generic_format_FLT. exists (Defs.Float radix2 m e); simpl; [reflexivity| lia | lia].
 Qed.
 
-(* A float of size 2^e or more is a multiple of 2^(e - 23). *)
+(* A float32 number of absolute value 2^e or more is a multiple of 2^(e - 23). *)
 Lemma float_grain x e : float32 x -> pow2 e <= Rabs x -> (-126 <= e)%Z ->
   exists m, x = IZR m * pow2 (e - 23).
 Proof.
@@ -186,7 +186,7 @@ Proof.
   rewrite <- bpow_plus. now apply rnd_half.
 Qed.
 
-(* The roundings of the six steps, the distance of P from e^r, and what r itself is wrong by. *)
+(* Adds up the errors e0 … e5 of the roundings, the distance of P from e^r, and the error d of r itself. *)
 Lemma gather r d e0 e1 e2 e3 e4 e5 b : Rabs r <= 0x1.63p-2 -> Rabs d <= 0x1.001p-26 ->
   Rabs (e0 + e1 * r + e2 * r ^ 2 + e3 * r ^ 3 + e4 * r ^ 4 + e5 * r ^ 5)
     + exp r * (3.4e-9 + 0x1.002p-26) <= b ->
@@ -205,7 +205,7 @@ Proof.
   - rewrite exp_plus, exp_Ropp. unfold P. field. apply Rgt_not_eq, exp_pos.
 Qed.
 
-(* Names the error of the innermost rounding, of a number up to b = 2^e. *)
+(* Names the error of the innermost rounding, whose argument is at most b = 2^e. *)
 Ltac round_inner e b :=
   match goal with |- context [rnd ?y] =>
     lazymatch y with context [rnd _] => fail | _ =>
@@ -228,7 +228,8 @@ Proof.
   intros. first_three. round_inner 0%Z 1. do 2 round_inner 1%Z 2. gathered r.
 Qed.
 
-(* Where r is just above 0 and x - n ln 2 just below: no number is nearer to the last sum than 1. *)
+(* The case where r is just above 0 but x - n ln 2 may be just below. The last rounding errs by no more than
+   the distance from its argument to 1, because 1 is a float32 number. *)
 Lemma steps_p_tiny r d : 0 <= r <= 0x1p-44 -> Rabs d <= 0x1.001p-26 ->
   Rabs (steps_p r - exp (r + d)) <= ULP * 0x1p-24.
 Proof.
@@ -242,7 +243,8 @@ Proof.
   assert (Rabs last <= 0x1p-42) by lra. gathered r.
 Qed.
 
-(* p is e^(x - n ln 2) but for ULP units in the last place of a number from 2^(j - 1) up. *)
+(* p approximates E = e^(x - n ln 2), which is at least 2^(j - 1), within ULP units in the last place of
+   numbers in [2^(j - 1), 2^j). *)
 Lemma steps_error x : float32 x -> LOW <= x <= HIGH -> exists k j,
   steps_n x = IZR k /\ (-150 <= k <= 128)%Z /\
   let p := steps_p (steps_r x (IZR k)) in let E := exp (x - IZR k * ln 2) in
@@ -291,7 +293,7 @@ Proof.
   repeat split; auto; lia.
 Qed.
 
-(* ---- steps 5 and 6: times 2^n ---- *)
+(* ---- steps 5 and 6: the product with 2^n ---- *)
 
 Lemma float_scaled p k : float32 p -> 0.7 <= p <= 1.5 -> pow2 (-126) <= p * pow2 k -> float32 (p * pow2 k).
 Proof.
@@ -313,7 +315,7 @@ Proof.
   lia.
 Qed.
 
-(* Both factors are powers of 2 and the first product is exact: one rounding. *)
+(* Both factors are powers of 2 and the first product is exact, so there is only one rounding. *)
 Lemma scale_rounds_once p k : float32 p -> 0.7 <= p <= 1.5 -> (-150 <= k <= 128)%Z ->
   steps_scale p (IZR k) = rnd (p * pow2 k).
 Proof.
@@ -326,7 +328,8 @@ Proof.
     + apply Rmult_le_compat_r; [apply bpow_ge_0|]. change (pow2 (-1)) with (/ 2). lra.
 Qed.
 
-(* No float32 number has its exponential within 2^-20, relatively, above the least normal number. *)
+(* The exponential of a float32 number is below the least normal number, or exceeds it by at least 2^-20,
+   relatively. *)
 Lemma away_from_2_126 x : float32 x -> LOW <= x -> pow2 (-126) <= exp x ->
   pow2 (-126) * (1 + 0x1p-20) <= exp x.
 Proof.
@@ -344,7 +347,7 @@ Proof.
 Qed.
 
 (*> bound.exp *)
-(* Any exponential that errs by at most e, relatively, of a number that was rounded once. *)
+(* Any exponential with relative error e, of an argument that was rounded once. *)
 Theorem bound_exp_rounded (t t' y u e : R) :
   Rabs (t' - t) <= u * Rabs t -> Rabs (y - exp t') <= e * exp t' ->
   Rabs (y - exp t) <= (exp (Rabs t * u) * (1 + e) - 1) * exp t.
@@ -373,7 +376,7 @@ Proof.
   apply Rmult_le_compat_r; lra.
 Qed.
 
-(* The lanes': every operation of it, at every float32 number where it does anything but overflow. *)
+(* The lanes' exponential with all its roundings, at every float32 number from LOW to HIGH. *)
 Theorem bound_exp (x : R) : float32 x -> LOW <= x <= HIGH ->
   (pow2 (-126) <= exp x -> Rabs (lanes_exp x - exp x) <= ULP * ulp radix2 (FLT_exp (-149) 24) (exp x)) /\
   (exp x < pow2 (-126) -> Rabs (lanes_exp x - exp x) <= ULP_SUBNORMAL * pow2 (-149)).
@@ -417,7 +420,7 @@ Proof.
     apply Rabs_le_inv in Q. apply Rabs_le. unfold ULP, ULP_SUBNORMAL in *. lra.
 Qed.
 
-(* Nothing overflows that should not, and what should does. *)
+(* It overflows exactly where the true exponential does. *)
 Theorem bound_exp_overflow (x : R) : float32 x -> LOW <= x <= HIGH ->
   (exp x < pow2 128 <-> lanes_exp x < pow2 128).
 Proof.

@@ -1,21 +1,21 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Which design of attention is which other one, and when (chapter 24 of the book).
-
-   The edges that no statement of another chapter proves: sim over a divisor, masks, positions and
-   gates. J lists the keys that a row sees, s j the score of key j; tokens are counted from 0. *)
+(* Which design of attention becomes which other one, and when (lattice.edges, chapter 24): the edges that no other
+   chapter proves, which are those of divisors, masks, positions, gates and features. Also the interval of a weight,
+   from the intervals of its similarity and its divisor (bound.similarity). J lists the keys that a row sees, s j is
+   the score of key j; tokens are counted from 0. Assumed: a row has a key. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Equivalences.
 From Coq Require Import Reals List Arith Lia Lra.
 Import ListNotations.
 Open Scope R_scope.
 
-(* elu(x) + 1, and max(|x|, 1). *)
+(* The similarity elu(x) + 1, and the divisor max(|x|, 1). *)
 Definition elu_plus_one (x : R) : R := if Rlt_dec x 0 then exp x else x + 1.
 Definition at_least_one (x : R) : R := Rmax (Rabs x) 1.
 
-(* The features of the MLP kernel: W2 relu(W1 x), d coordinates. *)
+(* The features of the MLP kernel, W2 relu(W1 x), over d coordinates. *)
 Definition mlp (d : nat) (W1 W2 : nat -> nat -> R) (x : nat -> R) (r : nat) : R :=
   ∑ k < d, W2 r k * Rmax (∑ c < d, W1 k c * x c) 0.
 Definition identity (r c : nat) : R := if r =? c then 1 else 0.
@@ -34,7 +34,8 @@ Proof.
   intros Hr. apply H. lia.
 Qed.
 
-(* What a row sees: causal, a window of w, a prefix of p, documents, the first p and the last w. *)
+(* Whether row i sees key j: causal, a window of w, a prefix of p, packed documents, the first p keys and the
+   last w. *)
 Definition causal (i j : nat) : Prop := (j <= i)%nat.
 Definition window (w i j : nat) : Prop := (j <= i)%nat /\ (i - j < w)%nat.
 Definition prefix (p i j : nat) : Prop := (j <= i)%nat \/ (j < p)%nat.
@@ -131,8 +132,8 @@ Proof.
 Qed.
 (*< lattice.edges *)
 
-(* What a weight may be when the similarity of its score and the divisor of its row are known to lie
-   in intervals, and the quotient is rounded. *)
+(* The interval of a weight x / z: the similarity x of its score and the divisor z of its row lie in known
+   intervals, and the quotient is rounded. *)
 (*> bound.similarity *)
 Theorem bound_similarity x z xl xh zl zh u delta :
   0 < zl -> zl <= z <= zh -> xl <= x <= xh -> Rabs delta <= u ->
@@ -168,8 +169,8 @@ Proof.
   lra.
 Qed.
 
-(* The three similarities grow with the score, so that the ends of its interval suffice; and what an
-   error eps of the exponential does to a sigmoid. *)
+(* The three similarities increase with the score, so the ends of the score's interval suffice. The last
+   theorem says what a relative error eps of the exponential does to a sigmoid. *)
 Theorem bound_similarity_ends a b : a <= b ->
   exp a <= exp b /\ sigmoid a <= sigmoid b /\ elu_plus_one a <= elu_plus_one b.
 Proof.

@@ -1,7 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Metamorphic laws: what may be done to the inputs, and what it does to the output. *)
+(* Metamorphic laws: how the output changes when the inputs are shifted (law.shift), permuted (law.permute), constant
+   (law.constant-value), combined linearly (law.linear-value), or repeated for grouped heads (law.gqa-repeat);
+   chapters 6 and 7. Nothing is assumed: keys and scores are arbitrary. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Derivation General.
 From Coq Require Import Reals List Permutation Arith Lia Lra FunctionalExtensionality.
@@ -50,7 +52,7 @@ Section Row.
   (*< law.linear-value *)
 End Row.
 
-(* Key/value head g h copied to every query head h: columns of a matrix, blocks of a vector. *)
+(* Key/value head g h, copied to every query head h: the columns of a matrix, the blocks of a vector. *)
 Definition repeat_columns (d' : nat) (g : nat -> nat) (W : mat) : mat :=
   fun r c => W r (g (c / d') * d' + c mod d')%nat.
 Definition repeat_blocks (d' : nat) (g : nat -> nat) (b : vec) : vec :=
@@ -64,7 +66,7 @@ Proof.
   rewrite Nat.add_0_r. reflexivity.
 Qed.
 
-(* Grouped heads are ungrouped ones with repeated keys and values (keys through the score). *)
+(* Grouped heads equal ungrouped heads with repeated keys and values. The keys enter through the score. *)
 (*> law.gqa-repeat *)
 Theorem law_gqa_repeat {key} d H d' g WK bK WV bV WO bO (x : key -> vec) (q : nat -> vec) J b :
   let score g WK bK h j :=
@@ -75,7 +77,7 @@ Theorem law_gqa_repeat {key} d H d' g WK bK WV bV WO bO (x : key -> vec) (q : na
     (score id (repeat_columns d' g WK) (repeat_blocks d' g bK)) J b.
 Proof.
   intros score id.
-  (* One key or value coordinate below d' is the same on both sides. *)
+  (* below d', a coordinate of a key or a value is the same on both sides *)
   assert (E : forall W bias h j c, (c < d')%nat ->
     (x j *[d] columns d' h (repeat_columns d' g W) + block d' h (repeat_blocks d' g bias))%V c =
     (x j *[d] columns d' (g h) W + block d' (g h) bias)%V c).

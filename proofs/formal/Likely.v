@@ -1,14 +1,13 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The likely error of a dot product: roundings that are centred, given all roundings before them,
-   add up like a random walk. No independence is asked for (Azuma's inequality).
+(* The likely error of a dot product (bound.dot-likely): by Azuma's inequality, an error of λ sqrt W or more has
+   probability at most 2 e^(-λ²/2). Assumed: each rounding error has mean 0, given all roundings before it;
+   independence is not assumed. The bound is for one order of summation, fixed before the roundings. W depends on the
+   partial sums; Orders.v gives the mean of their squares over all orders. *)
 
-   The bound holds for one order of summation, fixed before the roundings are. It is as large as what
-   is rounded on the way, the partial sums; Orders.v knows their squares on the mean over all orders.
-
-   A rounding multiplies by 1 + δ. [pick u h] is the distribution of the next δ within u, a
-   list of (probability, value), after the roundings h: it may depend on all of them. *)
+(* A rounding multiplies by 1 + δ. [pick u h] is the distribution of the next δ within u, a list of
+   (probability, value), after the roundings h; it may depend on all of them. *)
 
 From Coq Require Import Reals List Permutation Lia Lra.
 From Coquelicot Require Import Coquelicot.
@@ -18,12 +17,12 @@ Open Scope R_scope.
 
 Definition mean (outcomes : list (R * R)) (f : R -> R) : R := ∑ o ∈ outcomes, fst o * f (snd o).
 
-(* Probabilities; errors at most u; centred. *)
+(* Fair roundings: the probabilities sum to 1, the errors are at most u, and their mean is 0. *)
 Definition fair (u : R) (pick : list R -> list (R * R)) : Prop := forall h,
   (forall p δ, In (p, δ) (pick h) -> 0 <= p /\ Rabs δ <= u) /\
   mean (pick h) (fun _ => 1) = 1 /\ mean (pick h) (fun δ => δ) = 0.
 
-(* Such roundings exist: ±u with equal odds. *)
+(* Fair roundings exist: ±u with equal odds. *)
 Example fair_coin u : 0 <= u -> fair u (fun _ => [(1 / 2, u); (1 / 2, - u)]).
 Proof.
   intros Hu h. unfold mean. simpl. split; [|split; lra].
@@ -56,7 +55,7 @@ Proof.
         ltac:(intros t; auto_derive; [easy | ring])
         ltac:(intros t Ht; apply Rmult_le_pos; [exact Ht | pose proof (exp_le (- t) t ltac:(lra)); lra])).
       lra. }
-    (* so 2 e^(-y²/2) cosh y falls from 2 *)
+    (* so 2 e^(-y²/2) cosh y decreases from 2 *)
     pose proof (slope_nonneg (fun x => - (exp (- (x ^ 2 / 2)) * (exp x + exp (- x))))
       (fun x => exp (- (x ^ 2 / 2)) * (x * (exp x + exp (- x)) - (exp x - exp (- x)))) y Hy) as S.
     cbv beta in S. replace (0 ^ 2 / 2) with 0 in S by field. rewrite Ropp_0, exp_0 in S.
@@ -73,7 +72,8 @@ Proof.
   replace ((- w) ^ 2) with (w ^ 2) in Q by ring. lra.
 Qed.
 
-(* A centred error within ±u: E e^(sδ) <= e^(s²u²/2), for e^(sδ) is below its chord. *)
+(* For a centred error δ within ±u, the mean of e^(sδ) is at most e^(s²u²/2), because e^(sδ) lies below its
+   chord. *)
 Lemma centred_exp u pick h s : 0 < u -> fair u pick ->
   mean (pick h) (fun δ => exp (s * δ)) <= exp ((s * u) ^ 2 / 2).
 Proof.
@@ -99,13 +99,13 @@ Proof.
     rewrite Sum_plus, !Sum_scal_l, M1, M0. lra.
 Qed.
 
-(* ---- a sum whose roundings are drawn ---- *)
+(* ---- a sum whose roundings are random ---- *)
 
 (*> bound.dot-likely *)
 Inductive plan :=
   | Product (a b : R)             (* a b, exact *)
-  | Both (l r : plan)             (* what one operation adds *)
-  | Rounded (u : R) (t : plan).   (* its result, rounded: times 1 + δ, |δ| <= u *)
+  | Both (l r : plan)             (* the exact sum of two parts *)
+  | Rounded (u : R) (t : plan).   (* t, rounded: times 1 + δ, |δ| <= u *)
 (*< bound.dot-likely *)
 
 Section Walk.
@@ -114,7 +114,7 @@ Section Walk.
   Hypothesis pick_fair : forall u, 0 < u -> fair u (pick u).
   (*< bound.dot-likely *)
 
-  (* The mean of k over all outcomes: k sees the computed value and the roundings so far. *)
+  (* The mean of k over all outcomes. k depends on the computed value and on the roundings so far. *)
   Fixpoint run (t : plan) (h : list R) (k : R -> list R -> R) : R :=
     match t with
     | Product a b => k (a * b) h
@@ -123,7 +123,7 @@ Section Walk.
     end.
 
   (*> bound.dot-likely *)
-  (* Every rounding errs; none by more than v. *)
+  (* Every rounding may err, but by at most v. *)
   Fixpoint within_all (v : R) (t : plan) : Prop :=
     match t with
     | Product _ _ => True
@@ -131,8 +131,9 @@ Section Walk.
     | Rounded u t => 0 < u <= v /\ within_all v t
     end.
 
-  (* The exact sum, the sum of its terms' sizes, the largest value that roundings can reach, and the
-     squares of the roundings' largest sizes. *)
+  (* exactly: the exact sum. sizes: the sum of the absolute values of its terms. reach: the largest absolute
+     value that roundings can give. walk: the sum, over the roundings, of the square of the largest absolute
+     error. *)
   Fixpoint exactly (t : plan) : R :=
     match t with
     | Product a b => a * b
@@ -158,7 +159,7 @@ Section Walk.
     | Rounded u t => walk t + (u * reach t) ^ 2
     end.
 
-  (* All roundings, and those that the worst placed term meets. *)
+  (* rounds: the number of all roundings. deep: the number of roundings on the longest path. *)
   Fixpoint rounds (t : plan) : nat :=
     match t with
     | Product _ _ => 0
@@ -212,7 +213,7 @@ Section Walk.
     pose proof (Rabs_triang 1 δ). rewrite Rabs_R1 in H. lra.
   Qed.
 
-  (* One rounding of x: the exponential moment grows by e^(θ² (u X)² / 2). *)
+  (* One rounding of x multiplies the exponential moment by at most e^(θ² (u X)² / 2). *)
   Lemma round_moment u θ K x X y h (k : R -> list R -> R) : 0 < u -> 0 <= K -> Rabs x <= X ->
     (forall δ, Rabs δ <= u -> k (x * (1 + δ)) (δ :: h) <= K * exp (θ * (x * (1 + δ) - y))) ->
     mean (pick u h) (fun δ => k (x * (1 + δ)) (δ :: h)) <=
@@ -285,7 +286,7 @@ Section Walk.
       apply Rmult_le_compat; [lra | apply (reach_nonneg v), W | lra | apply IH, W].
   Qed.
 
-  (* Every rounding is at most v times the largest value. *)
+  (* Every rounding error is at most v times the largest value X. *)
   Lemma walk_le v t X : 0 <= v -> within_all v t -> reach t <= X ->
     walk t <= INR (rounds t) * (v * X) ^ 2.
   Proof.
@@ -304,7 +305,7 @@ Section Walk.
   Definition probability (t : plan) (event : R -> Prop) (dec : forall v, {event v} + {~ event v}) : R :=
     run t [] (fun v _ => if dec v then 1 else 0).
 
-  (* Of an error as large as that, or larger. *)
+  (* The probability of an error of at least [limit]. *)
   Definition odds (t : plan) (limit : R) : R :=
     probability t (fun y => limit <= Rabs (y - exactly t))
       (fun y => Rle_dec limit (Rabs (y - exactly t))).
@@ -324,7 +325,7 @@ Section Walk.
     - rewrite D, N, E, S. repeat split; auto; lra.
   Qed.
 
-  (* The trees of Summation.v, one format for all roundings: such a plan. *)
+  (* A tree of Summation.v, with one format for all roundings, as a plan. *)
   Fixpoint plan_of (u : R) (t : tree) : plan :=
     match t with
     | Exact a b => Product a b
@@ -344,9 +345,9 @@ Section Walk.
   Qed.
 
   (*> bound.dot-likely *)
-  (* In one order of summation, each rounding within a u of its own, W at least the squares of u
-     times the largest size of each number that is rounded: an error of λ sqrt W or more has
-     probability at most 2 e^(-λ²/2). *)
+  (* One order of summation, where each rounding has its own bound u. W is at least the sum, over the
+     roundings, of (u times the largest size of the rounded number) squared. Then an error of λ sqrt W or more
+     has probability at most 2 e^(-λ²/2). *)
   Theorem bound_dot_likely_walk (t : plan) (v λ W : R) : within_all v t ->
     0 < λ -> walk t <= W -> 0 < W -> odds t (λ * sqrt W) <= 2 * exp (- (λ ^ 2 / 2)).
   Proof.
@@ -381,8 +382,8 @@ Section Walk.
       right. rewrite <- Ss. unfold θ. field. lra.
   Qed.
 
-  (* m roundings, none beyond u, the worst placed term meeting D of them: an error of
-     λ sqrt(m) u (1 + u)^D sum |a b| or more is as seldom. *)
+  (* m roundings, each of at most u, with D of them on the longest path: an error of λ sqrt(m) u (1 + u)^D sum
+     |a b| or more has at most the same probability. *)
   Theorem bound_dot_likely (t : plan) (u λ : R) : 0 < u -> within_all u t ->
     0 < λ -> sizes t > 0 -> (0 < rounds t)%nat ->
     odds t (λ * sqrt (INR (rounds t)) * (u * ((1 + u) ^ deep t * sizes t))) <=
@@ -399,7 +400,7 @@ Section Walk.
     rewrite <- Rmult_assoc in B. exact B.
   Qed.
 
-  (* n roundings of one number, one after the other. *)
+  (* One number, rounded n times in succession. *)
   Theorem bound_dot_likely_again (u : R) (n : nat) (x λ : R) : 0 < u ->
     0 < λ -> x <> 0 -> (0 < n)%nat ->
     odds (again u n x) (λ * sqrt (INR n) * (u * ((1 + u) ^ n * Rabs x))) <= 2 * exp (- (λ ^ 2 / 2)).
@@ -409,7 +410,7 @@ Section Walk.
     pose proof (bound_dot_likely (again u n x) u λ Hu W Hλ) as B.
     rewrite D, N, S in B. apply B; [lra | exact Hn].
   Qed.
-  (* The squared partial sums of n terms add up, on the mean over all n! orders, to this. *)
+  (* The mean, over all n! orders of n terms, of the sum of the squared partial sums. *)
   Theorem bound_dot_likely_orders (l : list R) : let n := length l in
     (∑ p ∈ orders n l, partial_squares p) / INR (length (orders n l)) =
     INR (n + 1) * (sum_of l ^ 2 / 3 + squares_of l / 6).

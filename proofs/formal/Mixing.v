@@ -1,9 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* How far a change of one token reaches (chapter 26): sums over the paths that attention leaves
-   open, for any number of tokens, heads and layers; and what keys and values that are kept in few
-   bits cost a row. Positions are counted from 0. *)
+(* How far a change of one token reaches (mix.paths, chapter 26): sums over the paths that attention leaves open, for
+   any number of tokens, heads and layers. Assumed: attention weights that do not depend on the states, and maps that
+   stretch differences by known factors. Also: what a cache that stores keys and values in few bits costs a row
+   (bound.quantized-cache). Positions are counted from 0. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Laws.
 From Coq Require Import Reals List Arith Lia Lra.
@@ -12,9 +13,9 @@ Open Scope R_scope.
 
 (* ---- sums over paths ---- *)
 
-(* A stack over T tokens. J l i: the keys of row i. The attention weights A are given: they do not
-   depend on the states. V l h: value and output map of a head, [rest] what a layer does to a token
-   by itself. Both may be any maps that stretch differences by at most w l h and γ l in a norm. *)
+(* A stack of layers over T tokens. J l i lists the keys of row i. The attention weights A are given: they do
+   not depend on the states. V l h is the value and output map of a head, and [rest] is what a layer does to a
+   token by itself. Both may be any maps that stretch differences, in some norm, by at most w l h and γ l. *)
 Section Stack.
   (*> mix.paths *)
   Context (T : nat) (J : nat -> nat -> list nat) (H : list nat) (A : nat -> nat -> nat -> nat -> R)
@@ -27,8 +28,8 @@ Section Stack.
         rest l (stack l x i + (∑ h ∈ H, ∑ j ∈ J l i, A l h i j *: V l h (stack l x j)))%V
     end.
 
-  (* The entries of the product of γ (I + Σ_h w_h |A_h|) over the layers: what all paths from key j
-     to row i carry. *)
+  (* Entry (i, j) of the product of γ (I + Σ_h w_h |A_h|) over the layers: what all paths from key j to row i
+     carry. *)
   Fixpoint paths l i j : R :=
     match l with
     | O => if (i =? j)%nat then 1 else 0
@@ -75,7 +76,7 @@ Section Stack.
     Qed.
 
     (*> mix.paths *)
-    (* Two inputs: every row of the output differs by at most what the paths carry. *)
+    (* Two inputs: every row of the output differs by at most what the paths carry to it. *)
     Theorem mix_paths x y l i : (i < T)%nat ->
       nrm (stack l x i - stack l y i)%V <= ∑ j < T, paths l i j * nrm (x j - y j)%V.
     Proof.
@@ -114,7 +115,7 @@ Section Stack.
         apply IH, (inside l i k Hi Hk).
     Qed.
 
-    (* One token changed: its column. *)
+    (* If only token p changes, only its column of the path sums counts. *)
     Theorem mix_paths_token x y l i p : (i < T)%nat -> (p < T)%nat ->
       (forall j, j <> p -> x j = y j) ->
       nrm (stack l x i - stack l y i)%V <= paths l i p * nrm (x p - y p)%V.
@@ -136,7 +137,7 @@ Section Stack.
   (*> mix.paths *)
   Fixpoint product (f : nat -> R) l : R := match l with O => 1 | S l => f l * product f l end.
 
-  (* All that reaches a row, from all tokens together. *)
+  (* A bound of everything that reaches a row, from all tokens together. *)
   Theorem mix_paths_rows ρ l i : (i < T)%nat -> (forall l, 0 <= ρ l) ->
     (forall l i, (i < T)%nat -> ∑ h ∈ H, (∑ k ∈ J l i, Rabs (A l h i k)) * w l h <= ρ l) ->
     ∑ j < T, paths l i j <= product (fun l => γ l * (1 + ρ l)) l.
@@ -166,7 +167,7 @@ Section Stack.
 End Stack.
 
 (*> mix.paths *)
-(* Sinks: rows of mass 1 - α_s at most 1 - a. *)
+(* With sinks, a row has mass 1 - α_s. If every α_s is at least a, this mass is at most 1 - a. *)
 Theorem mix_paths_sink T J H s b w γ a l i : (i < T)%nat ->
   (forall l h, 0 <= w l h) -> (forall l, 0 <= γ l) -> 0 <= a <= 1 ->
   (forall l i j, (i < T)%nat -> In j (J l i) -> (j < T)%nat) ->
@@ -184,7 +185,7 @@ Proof.
     rewrite sink_mass. pose proof (HS k h r Hr). lra.
 Qed.
 
-(* Larger weights, larger path sums; and a sink that is raised shrinks each of them. *)
+(* Larger weights give larger path sums. Raising a sink logit makes no path sum larger. *)
 Theorem mix_paths_grow J H A A' w γ l i j :
   (forall l h, 0 <= w l h) -> (forall l, 0 <= γ l) ->
   (forall l h i j, Rabs (A l h i j) <= Rabs (A' l h i j)) ->
@@ -211,7 +212,8 @@ Proof.
   destruct (Hb k h) as [L | ->]; [apply Rlt_le, exp_increasing, L | lra].
 Qed.
 
-(* The sum of sizes is such a norm, and stretched by a matrix at most as its rows are long. *)
+(* The sum of absolute values is such a norm. A matrix stretches it by at most the largest such sum of its
+   rows. *)
 Definition size (d : nat) (x : vec) : R := ∑ c < d, Rabs (x c).
 Theorem mix_paths_size d m W (r : R) : (forall k, (k < d)%nat -> ∑ c < m, Rabs (W k c) <= r) ->
   (forall x, 0 <= size d x) /\ (forall u v, size d (u + v)%V <= size d u + size d v) /\
@@ -229,8 +231,8 @@ Proof.
       rewrite Sum_scal_l, Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | apply HW; lia].
 Qed.
 
-(* Without the I of the residual it is false: row 1 that looks at key 0 alone keeps what was
-   changed in its own state, though no path of attention leads there. *)
+(* Without the I of the residual the bound is false: row 1, which looks at key 0 alone, keeps a change of its
+   own state, though no path of attention leads from token 1 to row 1. *)
 Theorem mix_paths_refuted :
   let A (_ _ i j : nat) := if (j =? 0)%nat then 1 else 0 in let J (_ i : nat) := seq 0 (S i) in
   let out x := stack J [0%nat] A (fun _ _ v => v) (fun _ v => v) 1 x 1%nat 0%nat in
@@ -254,8 +256,9 @@ Proof.
 Qed.
 
 (*> bound.quantized-cache *)
-(* s', v': scores of the kept keys and kept values; δ j = 0 and ε j = 0 where key and value j are
-   kept as they are. The weights are those of the row as it runs. *)
+(* s' and v' are the scores of the stored keys, and the stored values. δ j = 0 and ε j = 0 where key j and
+   value j are stored without change. The weights in the bound are those of the row as it runs, with the
+   stored keys. *)
 Theorem bound_quantized_cache {key : Type} (J : list key) s s' b v v' δ ε B :
   (forall j, In j J -> Rabs (s' j - s j) <= δ j) ->
   (forall j, In j J -> Rabs (v' j - v j) <= ε j) -> (forall j, In j J -> Rabs (v j) <= B) ->
@@ -310,7 +313,8 @@ Proof.
     lra.
 Qed.
 
-(* A score from a key whose coordinates are off by at most e each: |q| summed, times e. *)
+(* The score of a key whose coordinates are wrong by at most e each is wrong by at most e times the sum of
+   |q_c|, over r. *)
 Theorem bound_quantized_cache_score d q k k' e r : 0 < r ->
   (forall c, (c < d)%nat -> Rabs (k' c - k c) <= e) ->
   Rabs ((q ⋅[d] k') / r - (q ⋅[d] k) / r) <= (∑ c < d, Rabs (q c)) * e / r.
@@ -325,7 +329,8 @@ Proof.
   apply in_seq in Hc. rewrite Rabs_mult. apply Rmult_le_compat_l; [apply Rabs_pos | apply He; lia].
 Qed.
 
-(* Values alone do not bound it: keys that are off move the weights, though every value is kept. *)
+(* The errors of the values alone do not bound the output: an error of a key moves the weights, even if every
+   value is stored without change. *)
 Theorem bound_quantized_cache_refuted :
   let s' k := if (k =? 0)%nat then ln 3 else 0 in let v k := if (k =? 0)%nat then 1 else 0 in
   let J := [0%nat; 1%nat] in

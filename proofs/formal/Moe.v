@@ -1,7 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The mixture of experts: the router's softmax over the chosen experts, and their sum. *)
+(* The mixture of experts: the softmax over the chosen logits equals the renormalised softmax over all
+   (router.softmax-after), and the sum of the experts does not depend on their order (moe.sum). Assumed: the choice
+   is a top k by logits, with ties broken in any way. *)
 
 From Sinkproof Require Import Sums SoftmaxSink.
 From Coq Require Import Reals List Permutation Lra.
@@ -12,7 +14,8 @@ Section Router.
   Context {expert : Type}.
   Implicit Types (E T rest : list expert) (r : expert -> R).
 
-  (* T are top experts of E by r: none of the rest is above one of them (ties in any way). *)
+  (* T are top experts of E by r: no other expert has a larger r than any of them. Ties may be broken in any
+     way. *)
   Definition top T E r : Prop :=
     exists rest, Permutation E (T ++ rest) /\ forall t o, In t T -> In o rest -> r o <= r t.
 
@@ -25,8 +28,8 @@ Section Router.
       destruct H' as [L | ->]; [apply Rlt_le, exp_increasing, L | lra].
   Qed.
 
-  (* Top k of the logits, then softmax = softmax over all, top k of it, then renormalised: the
-     same sets are on top, and the same weights result. *)
+  (* Two orders: top k of the logits and then a softmax over these; or a softmax over all logits, its top k,
+     and then renormalisation. Both choose the same sets and give the same weights. *)
   (*> router.softmax-after *)
   Theorem router_softmax_after E T r : E <> [] ->
     (top T E r <-> top T E (softmax E r)) /\
@@ -40,7 +43,7 @@ Section Router.
       unfold Rdiv. rewrite Z, Rmult_0_l, !Rinv_0. ring.
   Qed.
 
-  (* (≠) Without renormalising every weight is too small, as soon as an expert is left out. *)
+  (* (≠) Without renormalisation every weight is too small, as soon as one expert is left out. *)
   Theorem router_softmax_after_wrong_without_renormalising E T rest r e :
     Permutation E (T ++ rest) -> T <> [] -> rest <> [] -> softmax E r e < softmax T r e.
   Proof.
@@ -51,7 +54,7 @@ Section Router.
   Qed.
   (*< router.softmax-after *)
 
-  (* The chosen experts' sum: order does not matter, and b2 enters once, weighted by w e. *)
+  (* The sum of the chosen experts does not depend on their order. Each b2 enters once, weighted by w e. *)
   (*> moe.sum *)
   Theorem moe_sum T T' n (w : expert -> R) (t b2 : expert -> vec) (W2 : expert -> mat) :
     let y T := (∑ e ∈ T, w e *: (t e *[n] W2 e + b2 e))%V in

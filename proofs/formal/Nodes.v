@@ -1,19 +1,20 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Sums of products where every operation has an error of its own: other formats for products,
-   accumulator and result, several terms added at once as a tensor core does, underflow anywhere.
+(* Sums of products in which every operation has its own error: other formats for products, accumulator and result,
+   several terms added at once (as a tensor core does), underflow anywhere. The theorems whose names end in _nodes
+   use this (bound.dot, bound.linear, bound.value and others). Assumed of an operation: its result is wrong by δ,
+   where |δ| is at most u times the sum of the sizes of what it adds, plus η. *)
 
-   An operation adds some numbers, exactly or not, and its result is off by δ: at most u times the
-   sizes of what it adds, and η. Rounding to nearest is the case |δ| <= u |exact result|. An aligned
-   sum that cuts off what lies far below its largest term is another, whose u counts the terms. *)
+(* Rounding to nearest is the case |δ| <= u |exact result|. An aligned sum that cuts off what lies far below
+   its largest term is another case; its u counts the terms. *)
 
 From Sinkproof Require Import Sums.
 From Coq Require Import Reals List Permutation Arith Lia Lra.
 Import ListNotations.
 Open Scope R_scope.
 
-(* One operation: its result z is off the exact x by u and η, x off the true y by E. *)
+(* One operation. Its result z approximates x with errors u and η, and x is within E of the true y. *)
 Lemma operation_step (z x y X E u η : R) : 0 <= u -> Rabs (z - x) <= u * Rabs x + η ->
   Rabs y <= X -> Rabs (x - y) <= E -> Rabs (z - y) <= (1 + u) * E + u * X + η.
 Proof.
@@ -26,8 +27,8 @@ Qed.
 
 Inductive nodes :=
   | Leaf (a b : R)                 (* a product *)
-  | Join (l r : nodes)             (* what one operation adds *)
-  | Node (u η δ : R) (t : nodes).  (* its result *)
+  | Join (l r : nodes)             (* the numbers that one operation adds *)
+  | Node (u η δ : R) (t : nodes).  (* the result of one operation *)
 
 Fixpoint value (t : nodes) : R :=
   match t with
@@ -43,7 +44,7 @@ Fixpoint products (t : nodes) : list (R * R) :=
   | Node _ _ _ t => products t
   end.
 
-(* The sizes of the numbers that an operation adds. *)
+(* The sum of the sizes (absolute values) of the numbers that an operation adds. *)
 Fixpoint size (t : nodes) : R :=
   match t with
   | Leaf a b => Rabs (a * b)
@@ -58,7 +59,7 @@ Fixpoint honest (t : nodes) : Prop :=
   | Node u η δ t => honest t /\ 0 <= u /\ 0 <= η /\ Rabs δ <= u * size t + η
   end.
 
-(* The factor that the operations on a term's way may have on it, the largest over all terms. *)
+(* The factor by which the operations after a term may enlarge it; the largest over all terms. *)
 Fixpoint growth (t : nodes) : R :=
   match t with
   | Leaf _ _ => 1
@@ -66,7 +67,7 @@ Fixpoint growth (t : nodes) : R :=
   | Node u _ _ t => (1 + u) * growth t
   end.
 
-(* What underflows, grown by the operations after it. *)
+(* What underflows, enlarged by the operations that follow. *)
 Fixpoint underflow (t : nodes) : R :=
   match t with
   | Leaf _ _ => 0
@@ -93,7 +94,7 @@ Proof.
   - destruct H as (Ht & Hu & _ & _). pose proof (IH Ht). nra.
 Qed.
 
-(* Sizes grow by the growth, and errors by what it exceeds 1. *)
+(* Sizes grow by at most the factor [growth], and errors by at most growth - 1. *)
 Lemma nodes_error t : honest t ->
   let A := sum_sizes (products t) in
   size t <= growth t * A + underflow t /\
@@ -117,7 +118,7 @@ Proof.
     pose proof (Rabs_triang (value t - sum_products (products t)) δ). split; lra.
 Qed.
 
-(* Operations of one kind: 1 + u each, and how many on the longest way. *)
+(* Where all operations have the same u, each gives a factor 1 + u; [levels] counts them on the longest path. *)
 Fixpoint levels (t : nodes) : nat :=
   match t with
   | Leaf _ _ => 0
@@ -142,7 +143,7 @@ Proof.
   - cbn [pow]. pose proof (growth_ge_1 t (proj1 H)). apply Rmult_le_compat; try lra; apply IH; tauto.
 Qed.
 
-(* A tensor core: an accumulator takes in block after block of products, each by one operation. *)
+(* A tensor core: its accumulator adds block after block of products, each block in one operation. *)
 Fixpoint blocks_added (u η : R) (blocks : list (R * list (R * R))) : nodes :=
   match blocks with
   | [] => Leaf 0 0

@@ -1,8 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Normalisers that are scaled or raised to a power, a row split at its first key, and a norm that
-   few coordinates dominate (chapter 23). *)
+(* Normalisers that are divided by a constant (norm.scaled) or taken to a power (norm.power), a row split into its
+   first key and the others (noop.split), and a norm that a few coordinates dominate (rmsnorm.spike); chapter 23.
+   Similarities, values and losses are arbitrary. Assumed of a norm of vectors: the triangle inequality and
+   homogeneity. *)
 
 From Sinkproof Require Import Sums SoftmaxSink.
 From Coq Require Import Reals List Arith Bool Lia Lra.
@@ -15,7 +17,7 @@ Open Scope R_scope.
 (*> norm.scaled *)
 Definition scaled (a : R) (W : mat) : mat := fun r c => a * W r c.
 
-(* f j: the similarities, Z their normaliser, whatever both are. *)
+(* f j are the similarities and Z is their normaliser; both are arbitrary. *)
 Theorem norm_scaled {key : Type} (J : list key) (f : key -> R) Z a d d' (x v : key -> vec) WV WO :
   a <> 0 -> Z <> 0 ->
   (∑ j ∈ J, (f j / (Z / a)) *: (x j *[d] WV) = ∑ j ∈ J, (f j / Z) *: (x j *[d] scaled a WV))%V /\
@@ -28,7 +30,8 @@ Proof.
     unfold scaled. rewrite Rmult_assoc, <- Sum_scal_l. f_equal. apply Sum_ext. intros. ring.
 Qed.
 
-(* Learning. L: the loss as a function of the matrix that the model uses; G W r c its slope. *)
+(* Learning. L is the loss, as a function of the matrix that the model uses. G W r c is its derivative in
+   entry (r, c). *)
 Definition with_entry (W : mat) r c t : mat :=
   fun r' c' => if ((r' =? r) && (c' =? c))%bool then t else W r' c'.
 Definition is_gradient (L : mat -> R) (G : mat -> mat) : Prop :=
@@ -55,8 +58,8 @@ Lemma iter_S {A : Type} (f : A -> A) x n : Nat.iter (S n) f x = f (Nat.iter n f 
 Proof. reflexivity. Qed.
 
 (*> norm.scaled *)
-(* Any number of steps, each of the gradient at its own weights: rate η on W, whose multiple a W the
-   model uses, is rate a² η on the weights that the model uses. *)
+(* Any number of gradient steps, each with the gradient at the current weights. If the model uses a W, then
+   the rate η on W is the rate a² η on the weights that the model uses. *)
 Theorem norm_scaled_steps G a η W s :
   scaled a (Nat.iter s (step η (fun W => scaled a (G (scaled a W)))) W) =
   Nat.iter s (step (a ^ 2 * η) G) (scaled a W).
@@ -66,8 +69,8 @@ Proof.
   apply FunctionalExtensionality.functional_extensionality. intros c. unfold step, scaled. ring.
 Qed.
 
-(* An optimiser that takes the direction D of the gradient and not its size, D (a G) = D G for
-   a > 0 (its signs, say): there the rate is a η. *)
+(* An optimiser that takes the direction D of the gradient and ignores its size: D (a G) = D G for a > 0, for
+   instance the signs. Then the rate is a η. *)
 Theorem norm_scaled_directions (D : mat -> mat) G a η W s :
   0 < a -> (forall V, D (scaled a V) = D V) ->
   scaled a (Nat.iter s (step η (fun W => D (scaled a (G (scaled a W))))) W) =
@@ -110,8 +113,9 @@ Section Power.
   Qed.
 
   (*> norm.power *)
-  (* With sim = e^s: the p-th root of the softmax at temperature 1/p. What sums to 1 is the p-th
-     powers; p = 1 is the softmax; of n equal scores each has n^(-1/p), all n^(1 - 1/p). *)
+  (* For sim = e^s the weight is the p-th root of the softmax at temperature 1/p. The p-th powers of the
+     weights sum to 1, and p = 1 gives the softmax. Each of n equal scores has the weight n^(-1/p); together
+     they have n^(1 - 1/p). *)
   Theorem norm_power s p : J <> [] -> 0 < p -> let w := power_weight p (fun k => exp (s k)) in
     (forall j, w j = Rpower (softmax J (fun k => p * s k) j) (1 / p)) /\
     ∑ j ∈ J, Rpower (w j) p = 1 /\
@@ -155,8 +159,8 @@ End Power.
 (* ---- the first key and the others ---- *)
 
 (*> noop.split *)
-(* ‖·‖ is any norm: of one coordinate, of a head, of the largest entry. w: weights that are not
-   negative and sum to 1 - α, α the sink's share (0 without one); key f beside the others J. *)
+(* [norm] is any norm: of one coordinate, of a head, of the largest entry. The weights w are not negative and
+   sum to 1 - α, where α is the sink's weight (0 without a sink). f is the first key, J lists the others. *)
 Theorem noop_split {key : Type} (norm : vec -> R) (f : key) (J : list key) (w : key -> R)
     (v : key -> vec) α V :
   (forall x y, norm (x + y)%V <= norm x + norm y) ->
@@ -204,8 +208,8 @@ Proof.
 Qed.
 
 (*> noop.split *)
-(* What the others can have when the first key's score is ahead of each by m: to keep it as t
-   grows, m must grow as ln t. *)
+(* The mass of the other keys, if the first key's score is at least m above each of theirs. To keep this mass
+   constant as t grows, m must grow like ln t. *)
 Theorem noop_split_margin (s : nat -> R) b t m :
   (forall j, (1 <= j <= t)%nat -> s j <= s 0%nat - m) ->
   1 - alpha_sink (seq 0 (S t)) s b - alpha (seq 0 (S t)) s b 0%nat <= INR t / (INR t + exp m).
@@ -231,7 +235,7 @@ Qed.
 
 (* ---- a norm that few coordinates dominate ---- *)
 
-(* S: the spikes, R: the other coordinates, d of both; w: the norm's weights. *)
+(* In rmsnorm_spike, q is the sum of squares of the spikes, and r that of the other coordinates plus d ε. *)
 Lemma root_shift q r : 0 < q -> 0 <= r -> 1 - r / (2 * q) <= sqrt q / sqrt (q + r) <= 1.
 Proof.
   intros Hq Hr. assert (Q : 0 < sqrt q) by (apply sqrt_lt_R0, Hq).
@@ -252,7 +256,7 @@ Section Spike.
   (*> rmsnorm.spike *)
   Definition squares (K : list nat) : R := ∑ c ∈ K, h c * h c.
   Definition normed c : R := h c / sqrt ((squares spikes + squares rest) / INR d + ε) * w c.
-  (* The spikes alone: a vector of one length, whatever theirs is. *)
+  (* RMSNorm of the spikes alone. Multiplying all spikes by one positive factor does not change it. *)
   Definition kept c : R := sqrt (INR d) * (h c / sqrt (squares spikes)) * w c.
 
   Theorem rmsnorm_spike : (0 < d)%nat -> 0 <= ε -> 0 < squares spikes ->

@@ -1,8 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The online softmax and its merge, with a sink: a state (m, l, acc) stands for the denominator
-   l e^m and the numerator acc e^m, whatever its shift m. *)
+(* The online softmax with a sink and its merges are exact (sink.online, sink.split-kv, sink.split-tree). A state
+   (m, l, acc) stands for the denominator l e^m and the numerator acc e^m, for any shift m. All of this is over the
+   reals, without rounding; the sink's logit is finite. *)
 
 From Sinkproof Require Import Sums SoftmaxSink.
 From Coq Require Import Reals List Permutation Lra.
@@ -21,7 +22,7 @@ Definition merge (a b : state) : state :=
   State m (mass a * exp (shift a - m) + mass b * exp (shift b - m))
           (acc a * exp (shift a - m) + acc b * exp (shift b - m)).
 
-(* One more key is a merge with the state of that key alone, as in the usual recurrence:
+(* Adding one more key is a merge with the state of that key alone. This is the usual recurrence:
    m' = max(m, s), l' = l e^(m - m') + e^(s - m'), acc' = acc e^(m - m') + e^(s - m') v. *)
 Definition push (st : state) (s v : R) : state := merge st (State s 1 v).
 
@@ -80,7 +81,7 @@ Section Rows.
   Variables s v : key -> R.
   Implicit Types (J : list key).
 
-  (* The recurrence over the keys of J, from a state, and from the empty one. *)
+  (* The recurrence over the keys of J, from a given state and from the empty one. *)
   Definition run (st : state) J : state := fold_left (fun st j => push st (s j) (v j)) J st.
   Definition run' J : option state :=
     fold_left (fun st j => merge' st (Some (State (s j) 1 (v j)))) J None.
@@ -139,7 +140,8 @@ Section Rows.
     rewrite !Sum_app. apply stands_merge'; assumption.
   Qed.
 
-  (* Any tree of merges whose parts are the keys of the row, in any order, then the sink once. *)
+  (* Any tree of merges whose parts hold the keys of the row, in any order; the sink is merged once, at the
+     end. *)
   (*> sink.split-kv *)
   Theorem sink_split_kv (t : merges) (J : list key) b : Permutation (parts t) J ->
     let whole := add_sink (merged t) b in acc whole / mass whole = ∑ j ∈ J, alpha J s b j * v j.
@@ -150,8 +152,9 @@ Section Rows.
   Qed.
   (*< sink.split-kv *)
 
-  (* A tree whose leaves are parts of the keys, begun empty or at the sink, or the sink itself: it may
-     enter anywhere, and more than once. *)
+  (* A tree of merges. A leaf is a part of the keys, started empty (Keys) or at the sink (Begun), or the sink
+     alone (Sink). So the sink may enter anywhere, and more than once; n sinks of logit b act as one of logit
+     b + ln n. *)
   (*> sink.split-tree *)
   Inductive tree := Keys (J : list key) | Begun (J : list key) | Sink | Node (l r : tree).
   Fixpoint keys_of (t : tree) : list key :=
@@ -202,8 +205,8 @@ Section Rows.
   (*< sink.split-tree *)
 End Rows.
 
-(* (≠) The sink once per part: two parts of one key each, scores 0, b = 0, values 1 give
-   2/4 where the whole row gives 2/3. *)
+(* (≠) The sink once in each part: two parts of one key each, scores 0, b = 0 and values 1 give 2/4, but the
+   whole row gives 2/3. *)
 (*> sink.split-kv *)
 Theorem sink_split_kv_wrong_once_per_part : exists (s v : nat -> R) b J1 J2,
   let wrong := merge (run s v (sink_state b) J1) (run s v (sink_state b) J2) in

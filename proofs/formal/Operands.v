@@ -1,9 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* What a matrix product reads and how it adds up, apart from what is stored before and after:
-   operands rounded when they are read, activations in blocks of whole numbers, accumulators in a
-   narrow format. *)
+(* Error bounds of a matrix product whose operands are rounded when they are read (bound.operands), whose activations
+   are quantised in blocks of integers (bound.q8), or whose accumulator has a narrow format (bound.accumulator).
+   Assumed: an error bound for each operation (Nodes.v), and roundings that are monotone. *)
 
 From Sinkproof Require Import Sums Nodes Summation.
 From Coq Require Import Reals List Permutation Lra Lia Psatz.
@@ -15,9 +15,9 @@ Proof. unfold Rabs. destruct (Rcase_abs x); lra. Qed.
 
 Definition monotone (f : R -> R) : Prop := forall x y, x <= y -> f x <= f y.
 
-(* Reading is monotone: the ends of an operand's set are read as the operand is. The sum is then that
-   of the operands as they were read, in any tree of operations; and its own ends are rounded before
-   the bias, and with it, as the sum is. *)
+(* Rounding on read is monotone, so the ends of an operand's interval are read like the operand. The sum is
+   that of the operands as they were read, in any tree of operations. The second theorem: the ends of the sum
+   are rounded before and after the bias is added, as the sum is. *)
 (*> bound.operands *)
 Theorem bound_operands {key} (J : list key) (ρ σ : key -> R -> R) (a b lo hi : key -> R) (t : nodes) :
   honest t -> (forall k, monotone (ρ k)) -> (forall k, lo k <= a k <= hi k) ->
@@ -57,8 +57,8 @@ Proof.
     field_simplify; try lra. nra.
 Qed.
 
-(* The whole number nearest to what was computed for t = 127 x / a: between those nearest to t's
-   ends. A tie may go either way. *)
+(* q is an integer nearest to the computed value t' of t = 127 x / a, so it lies within 1/2 of the interval of
+   t'. A tie may go either way. *)
 (*> bound.q8 *)
 Theorem bound_q8 (x a u δ1 δ2 δ3 t' : R) (q : Z) : 0 < a -> 0 <= u -> 3 * u < 1 ->
   Rabs δ1 <= u -> Rabs δ2 <= u -> Rabs δ3 <= u ->
@@ -76,8 +76,8 @@ Proof.
   apply within in T. apply within in Hq. lra.
 Qed.
 
-(* Whole numbers add up exactly: what the tree of operations adds is a scale times the sum of some
-   neighbouring products, and the bound is that of as many terms. *)
+(* Sums of integers are exact. So the tree adds one term for each part: its scale times an exact sum of
+   neighbouring products. Its error bound counts these parts, not the products. *)
 Theorem bound_q8_sums (t : nodes) (parts : list (R * list (R * R))) : honest t ->
   let exact p := ∑ w ∈ snd p, fst w * snd w in
   Permutation (products t) (map (fun p => (fst p, exact p)) parts) ->
@@ -95,7 +95,7 @@ Proof.
 Qed.
 (*< bound.q8 *)
 
-(* A sum that runs in a known order: what its k-th step makes of the sum so far. *)
+(* A sum in a known order: step k computes a partial sum from the one before it. *)
 Fixpoint running (step : nat -> R -> R) (n : nat) : R :=
   match n with
   | O => 0
@@ -103,8 +103,8 @@ Fixpoint running (step : nat -> R -> R) (n : nat) : R :=
   end.
 
 (*> bound.accumulator *)
-(* Any steps: what each makes of the sum so far lies between two that are monotone. A sum that is
-   rescaled and rounded before it goes on is one with more steps. *)
+(* Any steps: step k lies between low k and high k, which are monotone in the partial sum. A sum that is
+   rescaled and rounded on the way is one with more steps. *)
 Theorem bound_accumulator_steps (low step high : nat -> R -> R) (n : nat) :
   (forall k, monotone (low k)) -> (forall k, monotone (high k)) ->
   (forall k s, low k s <= step k s <= high k s) ->
@@ -115,8 +115,8 @@ Proof.
   - eapply Rle_trans; [apply B | apply Mh, IH].
 Qed.
 
-(* ρ rounds to the accumulator's format; before it the format inside may round, or not: ι_k is any
-   function between. The ends of the set run as the sum does. *)
+(* ρ rounds to the accumulator's format. Before that, the format inside may or may not round: at each x, first
+   k x is x or ι x. The ends of the interval run through the same steps as the sum. *)
 Theorem bound_accumulator (ρ ι : R -> R) (first : nat -> R -> R) (p lo hi : nat -> R) (n : nat) :
   monotone ρ -> monotone ι -> (forall k, lo k <= p k <= hi k) ->
   (forall k x, first k x = x \/ first k x = ι x) ->
@@ -136,7 +136,7 @@ Proof.
       unfold Rmin, Rmax; repeat destruct Rle_dec; lra.
 Qed.
 
-(* Any order, any of at most m operations on a term's way narrow: rescaled sums too, an operation each. *)
+(* Any order, with at most m narrow operations on any path. A rescaling of the sum counts as one operation. *)
 Theorem bound_accumulator_any_order (u : R) (m : nat) (t : nodes) (l : list (R * R)) :
   0 <= u -> honest t -> all_within u t -> (levels t <= m)%nat -> INR m * u < 1 ->
   Permutation (products t) l ->

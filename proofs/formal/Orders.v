@@ -1,22 +1,24 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* What the roundings of a sum are sized by, its partial sums: their squares, on the mean over all
-   orders of its terms. *)
+(* The mean, over all orders of n terms, of the sum of the squared partial sums; Likely.v states it as part of
+   bound.dot-likely. It matters because the roundings of a sum are as large as its partial sums. The terms are any
+   reals; nothing is assumed. *)
 
 From Coq Require Import Reals List Lia Lra.
 From Sinkproof Require Import Sums.
 Import ListNotations.
 Open Scope R_scope.
 
-(* Every element, and what is left without it. *)
+(* Every element of l, each with the list that remains without it. *)
 Fixpoint removals (l : list R) : list (R * list R) :=
   match l with
   | [] => []
   | x :: rest => (x, rest) :: map (fun r => (fst r, x :: snd r)) (removals rest)
   end.
 
-(* All orders of the n terms of l, the last term first: any term is the last, then the rest. *)
+(* All orders of the n terms of l, each written with its last term first: choose the last term, then order the
+   others. *)
 Fixpoint orders (n : nat) (l : list R) : list (list R) :=
   match n with
   | O => [[]]
@@ -26,7 +28,7 @@ Fixpoint orders (n : nat) (l : list R) : list (list R) :=
 Definition sum_of (l : list R) : R := ∑ x ∈ l, x.
 Definition squares_of (l : list R) : R := ∑ x ∈ l, x ^ 2.
 
-(* The squares of all partial sums of one order, from the first term alone to the whole. *)
+(* The sum of the squares of all partial sums of one order, from the first term alone to the whole. *)
 Fixpoint partial_squares (l : list R) : R :=
   match l with
   | [] => 0
@@ -75,7 +77,7 @@ Proof.
     rewrite Sum_map, Sum_const, IH by lia. ring.
 Qed.
 
-(* The squared partial sums of n terms add up, on the mean over all n! orders, to this. *)
+(* The mean, over all n! orders of n terms, of the sum of the squared partial sums. *)
 Lemma orders_mean (l : list R) : let n := length l in
   (∑ p ∈ orders n l, partial_squares p) / INR (length (orders n l)) =
   INR (n + 1) * (sum_of l ^ 2 / 3 + squares_of l / 6).

@@ -1,9 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Where nothing overflows. The bounds are of roundings without an upper end; a format has one. What an
-   operation may reach on its way is bounded by what the bounds are made of: sizes, growth and underflow.
-   Where that is below the end, a machine that has infinities computes the numbers of the bounds. *)
+(* Where nothing overflows (bound.overflow). The error bounds are about roundings in formats without a largest
+   number; a real format has one. What an operation may reach on its way is bounded by what the error bounds are made
+   of: sizes, growth and underflow. Where this is below the format's end, a machine with infinities computes the same
+   numbers. Assumed: finite operands, and round to nearest, ties to even. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Equivalences Nodes Summation BoundsSoftmaxSink.
 From Coq Require Import Reals List Permutation ZArith Lia Lra.
@@ -61,7 +62,7 @@ Proof.
     pose proof (Rmult_le_pos u _ Hu H0). lra.
 Qed.
 
-(* The arithmetic of a machine, infinities and NaN included: Flocq's IEEE 754, to nearest, ties to even. *)
+(* A machine's arithmetic, with infinities and NaN: Flocq's IEEE 754, round to nearest, ties to even. *)
 Section Machine.
   (*> bound.overflow *)
   Variables prec emax : Z.
@@ -82,7 +83,8 @@ Section Machine.
     | Fused x y t => Bfma mode_NE x y (run t)
     end.
 
-  (* What it computes where nothing overflows, and whether what it starts from is finite. *)
+  (* without_end: what the machine computes where nothing overflows. operands_finite: all its operands are
+     finite. *)
   Fixpoint without_end (t : machine) : tree :=
     match t with
     | Number x => Exact (B2R x) 1
@@ -105,7 +107,7 @@ Section Machine.
   Notation u := (unit_roundoff prec).
   Notation η := (half_smallest (3 - emax - prec)).
 
-  (* What a sum of these products may reach on its way. *)
+  (* A bound of every number that a sum of these products may reach on its way. *)
   Definition reach (t : tree) : R :=
     (1 + u) ^ depth t * absdot (terms t) + INR (length (terms t)) * (1 + u) ^ depth t * η.
 
@@ -127,7 +129,7 @@ Section Machine.
     apply Rmult_le_compat_r; [assumption|]. apply Rmult_le_compat; lra.
   Qed.
 
-  (* An operation whose rounded result lies below the end: what Flocq's theorems ask for. *)
+  (* The rounded result of an operation is below the end; Flocq's theorems ask for this. *)
   Lemma below_the_end t x : eval fl t = fl x -> reach t < bpow radix2 emax ->
     Rlt_bool (Rabs (round radix2 (SpecFloat.fexp prec emax) (round_mode mode_NE) x)) (bpow radix2 emax) = true.
   Proof.
@@ -168,9 +170,10 @@ Section Machine.
 
   (*> bound.overflow *)
 
-  (* A sum of products in one IEEE format, in any order, with or without FMA: when its operands are finite
-     and the sum of sizes, grown, is below the format's end, no operation on the way overflows, and the
-     machine's result is the one that the bounds are about. *)
+  (* A sum of products in one IEEE format, in any order, with or without FMA. If its operands are finite, and
+     the sum of the products' sizes times the growth, plus what underflows, stays below the format's end, then
+     no operation on the way overflows, and the machine's result is the number that the error bounds are
+     about. *)
   Theorem bound_overflow_machine (m : machine) : operands_finite m ->
     let u := unit_roundoff prec in let η := half_smallest (3 - emax - prec) in
     let fl := nearest_FLT (3 - emax - prec) prec even_choice in let t := without_end m in
@@ -182,15 +185,15 @@ End Machine.
 
 (*> bound.overflow *)
 
-(* Operations with errors of their own: no result on the way is larger than this. *)
+(* Where each operation has its own error bound, no result on the way is larger than this. *)
 Theorem bound_overflow (t : nodes) (l : list (R * R)) (x : R) : honest t -> Permutation (products t) l ->
   In x (results t) -> Rabs x <= growth t * (∑ p ∈ l, Rabs (fst p * snd p)) + underflow t.
 Proof.
   intros H P Hx. rewrite <- (Sum_perm _ _ (fun p => Rabs (fst p * snd p)) P). apply results_reach; assumption.
 Qed.
 
-(* The softmax: exponents are at most T, 0 but for what base 2 rounds, so that neither a numerator nor
-   the sum of N of them is large. *)
+(* The softmax. The exponents are at most T: 0, or slightly more where base 2 rounds. So neither a numerator
+   nor the sum of N numerators is large. *)
 Theorem bound_overflow_softmax {A} (I : list A) (t' e' : A -> R) (T e η g D' : R) : 0 <= e -> 0 <= g ->
   (forall k, t' k <= T) -> (forall k, 0 <= e' k /\ Rabs (e' k - exp (t' k)) <= e * exp (t' k) + η) ->
   Rabs (D' - Sum I e') <= g * Sum I e' ->
@@ -204,8 +207,8 @@ Proof.
   pose proof (Rmult_le_compat_l (1 + g) _ _ ltac:(lra) S). lra.
 Qed.
 
-(* The sigmoid: where e^-t is beyond the largest number Ω, an engine's 1 / (1 + infinity) is 0, and no
-   further off than (1 + e) / Ω. *)
+(* The sigmoid. Where e^-t is beyond the largest number Ω, an engine computes 1 / (1 + infinity) = 0, which is
+   wrong by at most (1 + e) / Ω. *)
 Theorem bound_overflow_sigmoid (t e Ω : R) : 0 <= e -> 0 < Ω -> Ω <= (1 + e) * exp (- t) ->
   Rabs (0 - sigmoid t) <= (1 + e) / Ω.
 Proof.

@@ -1,17 +1,19 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* One token repeated (chapter 23): equal inputs stay equal where every row has the same mass, and
-   then the rows of attention have closed forms. Positions are counted from 0: row i sees the keys
-   0 ... i, which are t = i + 1. *)
+(* One repeated token (chapter 23). Equal inputs stay equal where every row has the same mass (repeat.lemma), and a
+   sink breaks this (repeat.sink). Rows of equal tokens have closed forms (repeat.nope, repeat.relative,
+   repeat.alibi, repeat.rope). Positions are counted from 0: row i sees the keys 0 ... i, which are t = i + 1 keys.
+   The layers are arbitrary. *)
 
 From Sinkproof Require Import Sums Rope SoftmaxSink Laws.
 From Coq Require Import Reals List Arith Lia Lra.
 Import ListNotations.
 Open Scope R_scope.
 
-(* A stack of layers over any kind of state. What a layer gives key j in row i may depend on all
-   states and all positions; the value of a token, and [rest] of the layer, look at its own state. *)
+(* A stack of layers over states of any type. The weight of key j in row i may depend on all states and all
+   positions. The value of a token depends on its own state, and so does [rest], which also takes the outputs
+   of the heads. *)
 Section Layers.
   Context {state : Type} (T : nat) (J : nat -> nat -> list nat)
     (weight : nat -> nat -> (nat -> state) -> nat -> nat -> R)
@@ -27,14 +29,16 @@ Section Layers.
     | S l => fun i => rest l (layers l x i) (fun h => mixed l h (layers l x) i)
     end.
 
-  (* The same for one token: no sum, no position. μ is the mass of a row. *)
+  (* The same for one token, without a sum and without positions. μ l h is the mass that every row has in
+     layer l, head h. *)
   Fixpoint one_state (μ : nat -> nat -> R) l (e : state) : state :=
     match l with
     | O => e
     | S l => rest l (one_state μ l e) (fun h => (μ l h *: value l h (one_state μ l e))%V)
     end.
 
-  (* Where the keys of a row are in one state, a head returns that state's value times the mass. *)
+  (* If all keys of a row have the same state, a head returns the value of this state times the mass of the
+     row. *)
   Theorem repeat_lemma_mass l h (x : nat -> state) e i : (forall j, In j (J l i) -> x j = e) ->
     mixed l h x i = ((∑ j ∈ J l i, weight l h x i j)%R *: value l h e)%V.
   Proof.
@@ -59,7 +63,7 @@ Section Layers.
 End Layers.
 
 (*> repeat.lemma *)
-(* Positions may enter the scores in any way: not at all, by distance, by a rotation. *)
+(* Positions may enter the scores in any way: not at all, by distance, or by a rotation. *)
 Theorem repeat_lemma_softmax {state : Type} (T : nat) J
     (score : nat -> nat -> nat -> nat -> state -> state -> R) value rest (e : state) (x : nat -> state) :
   (forall l i, J l i <> []) -> (forall l i j, (i < T)%nat -> In j (J l i) -> (j < T)%nat) ->
@@ -94,9 +98,9 @@ Qed.
 (*< repeat.sink *)
 
 (*> repeat.lemma *)
-(* A sink logit: rows of equal keys have masses that grow with their number, so that no two rows
-   of a head agree where the value is not 0. A learned key k* without a value is such a logit, the
-   same on every row where q is. *)
+(* With a sink logit, the mass of a row of equal keys grows with the number of keys. So no two rows of a head
+   agree, unless the value is 0. A learned key k* without a value acts as such a logit; it is the same on
+   every row where q is the same. *)
 Theorem repeat_lemma_sink i i' b c v : (i < i')%nat -> v <> 0 ->
   let o i := ∑ j < S i, alpha (seq 0 (S i)) (fun _ => c) b j * v in
   o i <> o i' /\ (0 < v -> o i < o i' < v).
@@ -119,13 +123,13 @@ Proof.
   - intros P. split; [apply Rmult_lt_compat_r; assumption|]. nra.
 Qed.
 
-(* No normaliser: t keys of one score c pass t sigmoid(c) of their value. *)
+(* Without a normaliser, t keys of one score c contribute t sigmoid(c) times their value. *)
 Theorem repeat_lemma_sigmoid t c v :
   ∑ _j < t, / (1 + exp (- c)) * v = INR t * / (1 + exp (- c)) * v.
 Proof. rewrite Sum_const, seq_length. ring. Qed.
 
-(* One layer with a residual, scores and sink logit 0, the token's state as its value: from states
-   of 1 come states of 3/2, 5/3, 7/4, ... *)
+(* A counterexample: one layer with a residual, scores and sink logit 0, and the token's state as its value.
+   It turns equal states 1 into 3/2, 5/3, 7/4, ... *)
 Theorem repeat_lemma_refuted i :
   let J (_ i : nat) := seq 0 (S i) in
   let weight (l _ : nat) (_ : nat -> R) i := alpha (J l i) (fun _ => 0) 0 in
@@ -141,7 +145,7 @@ Qed.
 (* ---- closed forms: the weight of one key in a row of equal tokens ---- *)
 
 (*> repeat.nope *)
-(* What every row gives to the first key, on the mean of the first T rows. *)
+(* The weight of the first key, averaged over the first T rows. *)
 Definition mean_first (A : nat -> R) (T : nat) : R := (∑ i < T, A i) / INR T.
 Definition harmonic (T : nat) : R := ∑ i < T, 1 / INR (S i).
 
@@ -160,7 +164,7 @@ Proof. unfold mean_first, harmonic. f_equal. apply Sum_ext. intros i. apply repe
 Lemma harmonic_S T : harmonic (S T) = harmonic T + 1 / INR (S T).
 Proof. unfold harmonic. rewrite seq_S, Sum_app. cbn [Sum]. rewrite Nat.add_0_l. ring. Qed.
 
-(* H_T <= 3 T / 10 from 10 on: each step adds less than 3/10. *)
+(* H_T <= 3 T / 10 from T = 10 on, because each further step adds less than 3/10. *)
 Lemma harmonic_late T : (10 <= T)%nat -> harmonic T <= 3 / 10 * INR T.
 Proof.
   induction 1 as [|T HT IH].
@@ -178,7 +182,7 @@ Proof.
 Qed.
 
 (*> repeat.nope *)
-(* So a threshold of 0.3 calls even weights a sink in sequences of up to nine tokens. *)
+(* So a threshold of 0.3 calls uniform weights a sink in sequences of up to nine tokens. *)
 Theorem repeat_nope_short T : (1 <= T)%nat -> (3 / 10 < harmonic T / INR T <-> (T <= 9)%nat).
 Proof.
   intros H. pose proof (lt_INR 0 T H) as P. change (INR 0) with 0 in P. split; intros G.
@@ -206,7 +210,7 @@ Lemma rising (g : nat -> R) d i : (forall d, g d <= g (S d)) -> (d <= i)%nat -> 
 Proof. intros H L. induction L as [|k L IH]; [lra | apply (Rle_trans _ _ _ IH (H k))]. Qed.
 
 (*> repeat.relative *)
-(* c: what the contents give, the same for every pair. g: what the distance adds. *)
+(* c is what the contents add to a score, the same for every pair. g is what the distance adds. *)
 Theorem repeat_relative i j c (g : nat -> R) : (j <= i)%nat ->
   softmax (seq 0 (S i)) (fun j => c + g (i - j)%nat) j = exp (g (i - j)%nat) / ∑ d < S i, exp (g d).
 Proof.
@@ -219,8 +223,8 @@ Proof.
   field. lra.
 Qed.
 
-(* A bias that falls with the distance leaves the first key at most its even share; one that
-   rises, at least. *)
+(* If the bias falls with the distance, the first key has at most an even share of the row; if it rises, at
+   least that. *)
 Theorem repeat_relative_first i (g : nat -> R) :
   let A := exp (g i) / ∑ d < S i, exp (g d) in
   ((forall d, g (S d) <= g d) -> A <= 1 / INR (S i)) /\
@@ -266,7 +270,7 @@ Proof.
   field. lra.
 Qed.
 
-(* At most its even share. *)
+(* The first key has at most an even share of the row. *)
 Theorem repeat_alibi_first i m : 0 < m ->
   exp (- m * INR i) * (1 - exp (- m)) / (1 - exp (- m * INR (S i))) <= 1 / INR (S i).
 Proof.
@@ -300,7 +304,8 @@ Proof.
 Qed.
 
 (*> repeat.rope *)
-(* Scores within ξ of 0: a key has at most this of a row of t, when every other score is -ξ. *)
+(* All scores are within ξ of 0. A key has its largest weight in a row of t keys when its score is ξ and every
+   other score is -ξ, and its smallest weight in the opposite case. *)
 Theorem repeat_rope_any {key : Type} (J : list key) s j ξ :
   In j J -> (forall k, In k J -> Rabs (s k) <= ξ) ->
   let t := INR (length J) in
@@ -351,7 +356,8 @@ Proof.
     apply Rmult_le_compat_l; lra.
 Qed.
 
-(* Pair p of the coordinates gives a cosine of the distance: of amplitude |q_p| |k_p|. *)
+(* Pair p of the coordinates adds a cosine of the distance, of amplitude |q_p| |k_p|; these are its two
+   coefficients. *)
 Definition with_cos half (q k : vec) p : R := q p * k p + q (p + half)%nat * k (p + half)%nat.
 Definition with_sin half (q k : vec) p : R := q p * k (p + half)%nat - q (p + half)%nat * k p.
 
@@ -388,8 +394,8 @@ Proof.
     rewrite seq_length, S_INR in U. replace (INR i + 1 - 1) with (INR i) in U by ring. exact U.
 Qed.
 
-(* What a bound of that form can say: it is at most 1, at most ε from so many tokens on, and nothing
-   sharper follows from the size of the scores, since equality is reached. *)
+(* What a bound β of this form can say. It is at most 1; it is at most ε for rows with enough keys; and the
+   size of the scores alone gives no sharper bound, because some scores attain it. *)
 Theorem repeat_rope_reach ξ ε (n : nat) : 0 < ε < 1 ->
   let β := exp (2 * ξ) / (exp (2 * ξ) + INR n) in
   β <= 1 /\ (β <= ε <-> exp (2 * ξ) * (1 / ε - 1) <= INR n) /\

@@ -1,8 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Rotary positions by halves: coordinate p is paired with p + half, and position t turns the pair
-   by the angle t ω_p and scales it by the concentration γ. *)
+(* Rotary positions by halves: coordinate p is paired with p + half; position t turns the pair by the angle t ω_p and
+   scales it by the concentration γ. Rotations compose (rope.rotate), and the product of a rotated query and a
+   rotated key depends only on the distance (rope.orthogonal). Nothing is assumed of ω and γ. *)
 
 From Sinkproof Require Import Sums.
 From Coq Require Import Reals List Arith Lia Lra.
@@ -55,8 +56,8 @@ Section Rope.
   Qed.
   (*< rope.rotate *)
 
-  (* Lengths are multiplied by γ, and a product of a rotated query and a rotated key is that of
-     the query with the key turned by the difference of the positions, times γ squared. *)
+  (* Squared lengths are multiplied by γ². The product of a rotated query and a rotated key is γ² times the
+     product of the query with the key that is turned by the difference of the positions. *)
   (*> rope.orthogonal *)
   Theorem rope_orthogonal γ q k :
     (forall t, rotate γ t q ⋅[half + half] rotate γ t q = γ ^ 2 * (q ⋅[half + half] q)) /\

@@ -1,9 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* What a score is made of where queries and keys have biases (chapter 31 of the book): four terms,
-   which of them a softmax sees, without a sink and beside one, under rotary positions, and summed over
-   heads. A row x times a matrix W is x *[D] W, D its width; d is the width of a query. *)
+(* A score where queries and keys have biases (chapter 31): its four terms (gpt2.expand, gpt2.delta, gpt2.gamma);
+   which of them a softmax sees without a sink (gpt2.irrelevant) and with one (terms.sink, terms.zeroed); the terms
+   under rotary positions (terms.rotated) and summed over heads (gpt2.unsplit). x *[D] W is a row x of width D times
+   a matrix W; d is the width of a query. Assumed, where there is no sink: the row has a key. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Rope.
 From Coq Require Import Reals List Arith Lia Lra Rtrigo.
@@ -29,7 +30,7 @@ Proof. apply dot_four. Qed.
 (*> gpt2.delta *)
 Definition delta D d b_Q W_K x_j : R := b_Q ⋅[d] (x_j *[D] W_K).
 
-(* What the query's bias adds to a score is the same whatever the query's token is. *)
+(* The query's bias adds the same number to a score, whatever the query's token is. *)
 Theorem gpt2_delta D d a_t b_Q x_j W_K b_K :
   (a_t + b_Q) ⋅[d] (x_j *[D] W_K + b_K) - a_t ⋅[d] (x_j *[D] W_K + b_K) =
   delta D d b_Q W_K x_j + b_Q ⋅[d] b_K.
@@ -82,7 +83,7 @@ Section Row.
   Qed.
 
   (*> gpt2.irrelevant *)
-  (* J: the keys that the row sees, any of them; r: the scale's divisor. *)
+  (* J lists the keys that the row sees, and may be any list. The scale divides by r. *)
   Theorem gpt2_irrelevant J d a_t b_Q cs b_K r j : J <> [] ->
     softmax J (fun j => ((a_t + b_Q) ⋅[d] (cs j + b_K)) / r) j =
     softmax J (fun j => (a_t ⋅[d] cs j + b_Q ⋅[d] cs j) / r) j.
@@ -94,7 +95,8 @@ Section Row.
   (*< gpt2.irrelevant *)
 
   (*> terms.sink *)
-  (* A constant that all keys of a row have, and the sink has not, is a sink of another logit. *)
+  (* A constant that is added to the scores of all keys of a row, but not to the sink, acts as another sink
+     logit. *)
   Theorem terms_sink J s b c_t j :
     alpha J (fun j => s j + c_t) b j = alpha J s (b - c_t) j /\
     alpha_sink J (fun j => s j + c_t) b = alpha_sink J s (b - c_t).
@@ -103,7 +105,7 @@ Section Row.
     split; [apply alpha_ext | apply alpha_sink_ext]; intros; ring.
   Qed.
 
-  (* The two terms that no key decides. *)
+  (* The two terms that do not depend on the key are such a constant. *)
   Theorem terms_sink_scores J d a_t b_Q cs b_K r b j :
     let s j := ((a_t + b_Q) ⋅[d] (cs j + b_K)) / r in
     let s' j := (a_t ⋅[d] cs j + b_Q ⋅[d] cs j) / r in
@@ -115,7 +117,8 @@ Section Row.
     split; [apply alpha_ext | apply alpha_sink_ext]; intros; rewrite dot_four; unfold Rdiv; ring.
   Qed.
 
-  (* The larger the constant, the less the sink, strictly: so that it cancels only where it is 0. *)
+  (* A larger constant makes the sink's weight strictly smaller. So the constant has no effect only if it is
+     0. *)
   Theorem terms_sink_strict J s b c c' : J <> [] -> c < c' ->
     alpha_sink J (fun j => s j + c') b < alpha_sink J (fun j => s j + c) b.
   Proof.
@@ -136,7 +139,7 @@ Section Row.
     - pose proof (terms_sink_strict J s b 0 c_t HJ G). lra.
   Qed.
 
-  (* Softmax off by one is the sink of logit 0: the constant is a sink of logit -c_t. *)
+  (* softmax_1 has the sink logit 0, so the constant acts as the sink logit -c_t. *)
   Theorem terms_sink_softmax1 J s c_t j : softmax1 J (fun j => s j + c_t) j = alpha J s (- c_t) j.
   Proof.
     rewrite <- (Rminus_0_l c_t), <- (proj1 (terms_sink J s 0 c_t j)). unfold softmax1, alpha.
@@ -145,7 +148,7 @@ Section Row.
   (*< terms.sink *)
 
   (*> terms.zeroed *)
-  (* e_k is taken off the score of each key k, the sink keeps its logit. *)
+  (* e k is subtracted from the score of each key k; the sink keeps its logit. *)
   Theorem terms_zeroed J s e b j :
     alpha J (fun j => s j - e j) b j =
     alpha J s b j * exp (- e j) / (alpha_sink J s b + ∑ k ∈ J, alpha J s b k * exp (- e k)).
@@ -157,7 +160,8 @@ Section Row.
     rewrite E. unfold alpha, alpha_sink, Rminus in *. rewrite exp_plus. field. lra.
   Qed.
 
-  (* Without a sink, a query whose bias is set to 0: the part b_Q b_K, which all keys have, goes too. *)
+  (* Without a sink: the query's bias is set to 0. This also removes b_Q b_K, which all keys share and no
+     softmax sees. *)
   Theorem terms_zeroed_bias J d a_t b_Q cs b_K r j : J <> [] ->
     let w := softmax J (fun j => ((a_t + b_Q) ⋅[d] (cs j + b_K)) / r) in
     let Δ j := b_Q ⋅[d] cs j in
@@ -206,7 +210,8 @@ Section Rotated.
   Qed.
 
   (*> terms.rotated *)
-  (* R_n turns by position n and scales by m, R'_n turns alone: every term sees the difference. *)
+  (* R_n rotates by position n and scales by m; R'_n only rotates. All four terms depend on the difference
+     j - t. *)
   Theorem terms_rotated m t j a_t b_Q c_j b_K :
     rotate half ω m t (a_t + b_Q) ⋅[half + half] rotate half ω m j (c_j + b_K) =
     let R' := rotate half ω 1 (j - t) in
@@ -216,7 +221,8 @@ Section Rotated.
     cbv zeta. rewrite (proj1 (proj2 (rope_orthogonal half ω m _ _))), rotate_add, dot_four. reflexivity.
   Qed.
 
-  (* A bias that is 0 in every pair that turns is not turned: its terms are those without positions. *)
+  (* A bias that is 0 in every pair that rotates is not changed by a rotation. Its terms are those without
+     positions. *)
   Theorem terms_rotated_still b n u :
     (forall p, (p < half)%nat -> ω p <> 0 -> b p = 0 /\ b (p + half)%nat = 0) ->
     u ⋅[half + half] rotate half ω 1 n b = u ⋅[half + half] b /\
@@ -238,8 +244,9 @@ Lemma softmax_two s : softmax [0%nat; 1%nat] s 1%nat = exp (s 1%nat) / (exp (s 0
 Proof. unfold softmax. simpl. f_equal. ring. Qed.
 
 (*> terms.rotated *)
-(* One pair that turns by a right angle, both biases (1, 0): b_Q b_K is 1 at distance 0 and 0 at
-   distance 1, and a softmax over two keys sees that. With a_t or c_j for a bias, so do the others. *)
+(* One pair that turns by a right angle, both biases (1, 0): the term b_Q b_K is 1 at distance 0 and 0 at
+   distance 1, and a softmax over two keys sees the difference. With a_t or c_j in place of a bias, the same
+   holds for the other terms. *)
 Theorem terms_rotated_refuted :
   let ω (_ : nat) := PI / 2 in let e (c : nat) := if (c =? 0)%nat then 1 else 0 in
   let s (j : nat) := e ⋅[2] rotate 1 ω 1 (INR j - 1) e in
@@ -266,7 +273,7 @@ Qed.
 (* ---- before the heads are split ---- *)
 
 (*> gpt2.unsplit *)
-(* The columns of head h. *)
+(* The columns of head h: of a vector, and of a matrix. *)
 Definition head m h (u : vec) : vec := fun r => u (h * m + r)%nat.
 Definition head_of m h (W : mat) : mat := fun c r => W c (h * m + r)%nat.
 
@@ -275,7 +282,7 @@ Theorem gpt2_unsplit D H m b_Q W_K x_j :
   forall c, gamma (H * m) b_Q W_K c = ∑ h < H, gamma m (head m h b_Q) (head_of m h W_K) c.
 Proof. split; [apply Sum_blocks | intros c; apply Sum_blocks]. Qed.
 
-(* A head's softmax sees its own Δ, divided by the root of its own width. *)
+(* The softmax of a head sees the head's own Δ, divided by the square root of the head's width. *)
 Theorem gpt2_unsplit_head {key} (J : list key) D m h x_t W_Q b_Q (x : key -> vec) W_K b_K j : J <> [] ->
   let q := (x_t *[D] W_Q + b_Q)%V in let k j := (x j *[D] W_K + b_K)%V in
   softmax J (fun j => (head m h q ⋅[m] head m h (k j)) / sqrt (INR m)) j =
@@ -286,8 +293,8 @@ Proof.
     (fun j => head m h (x j *[D] W_K)%V) (head m h b_K) (sqrt (INR m)) j HJ).
 Qed.
 
-(* Two heads of width 1, W_K = I, b_Q = (1, -1): key 0 is (ln 3, ln 3), key 1 is 0. Together Δ is 0 at
-   both keys; head 0 gives key 0 three quarters, head 1 a quarter. *)
+(* Two heads of width 1, W_K = I, b_Q = (1, -1); key 0 is (ln 3, ln 3), key 1 is 0. Summed over the heads, Δ
+   is 0 at both keys. Head 0 alone gives key 0 the weight 3/4, and head 1 alone gives it 1/4. *)
 Theorem gpt2_unsplit_opposite :
   let W_K (c r : nat) := if (c =? r)%nat then 1 else 0 in
   let b_Q (r : nat) := if (r =? 0)%nat then 1 else -1 in
@@ -306,8 +313,8 @@ Proof.
     replace (-1 * (0 * 0 + (0 * 1 + 0)) + 0) with 0 by ring. rewrite exp_Ropp, exp_ln, exp_0 by lra. field.
 Qed.
 
-(* b_Q = (1, 1), keys (2, 2), (3, 0), (0, 3): together Δ is 4, 3, 3, the largest at key 0, which in
-   neither head has the largest weight. *)
+(* b_Q = (1, 1); the keys are (2, 2), (3, 0), (0, 3). Summed over the heads, Δ is 4, 3, 3, so it is largest at
+   key 0. In neither head does key 0 have the largest weight. *)
 Theorem gpt2_unsplit_none :
   let W_K (c r : nat) := if (c =? r)%nat then 1 else 0 in let b_Q (_ : nat) := 1 in
   let x (j : nat) : vec := fun c => if (j =? 0)%nat then 2 else if (j =? S c)%nat then 3 else 0 in

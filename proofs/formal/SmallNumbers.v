@@ -1,7 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Subnormal numbers read as zero, and results flushed to it: what a sum of products may lose. *)
+(* What a sum of products may lose when subnormal numbers are read as zero and results are flushed to zero
+   (bound.ftz). Assumed: only a number below a threshold may become zero, and each operation has its own error bound
+   (Nodes.v). *)
 
 From Sinkproof Require Import Sums Nodes Summation.
 From Coq Require Import Reals List Permutation Lra.
@@ -20,8 +22,9 @@ Proof.
     destruct (Rlt_dec (Rabs x) tiny); lra.
 Qed.
 
-(* Operands below a size of their own, τ and σ, may be read as zero, each on its own. The operations
-   are a tree of any: one that may flush is one whose η is that size, as the next theorem says. *)
+(* Operands below their thresholds τ and σ may be read as zero, each independently of the others. The
+   operations may form any tree. An operation that may flush has the threshold as its η; the next theorem says
+   why. *)
 (*> bound.ftz *)
 Theorem bound_ftz {key} (J : list key) (a a' τ b b' σ : key -> R) (t : nodes) : honest t ->
   (forall k, a' k = a k \/ (a' k = 0 /\ Rabs (a k) < τ k)) ->
@@ -56,8 +59,8 @@ Proof.
   pose proof (Rmult_le_compat_l (growth t - 1) _ _ ltac:(lra) A). lra.
 Qed.
 
-(* An operation on x, of sizes X, that rounds to r within u and η, and may leave zero for what is below
-   tiny: off by u X and tiny. *)
+(* An operation on x, where X bounds |x|. Its rounded result r is within u X + η of x. If it may return 0 for
+   an |x| below [tiny], its error is at most u X + tiny. *)
 Theorem bound_ftz_operation (x X r z u η tiny : R) : 0 <= u -> Rabs x <= X -> η <= tiny ->
   Rabs (r - x) <= u * X + η -> z = r \/ (z = 0 /\ Rabs x < tiny) -> Rabs (z - x) <= u * X + tiny.
 Proof.
@@ -65,7 +68,7 @@ Proof.
   destruct Hz as [-> | [-> L]]; [lra|]. rewrite Rminus_0_l, Rabs_Ropp. lra.
 Qed.
 
-(* One format: a rounding is the usual one, with underflow η, or leaves zero. *)
+(* One format: each rounding is the usual one, with underflow η, or returns 0 for a number below [tiny]. *)
 Theorem bound_ftz_one_format (read rnd fl : R -> R) (tiny η u : R) (t : tree) (l : list (R * R)) :
   0 <= u -> 0 <= η <= tiny ->
   (forall x, read x = x \/ (read x = 0 /\ Rabs x < tiny)) ->

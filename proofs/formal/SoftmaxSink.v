@@ -1,10 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The softmax with a sink: definitions and the row mass (chapter 6 of the book).
-
-   J is the list of keys that a query may see (any type, any mask), s j the score of key j, b the
-   learned sink logit. The sink is one more term of the denominator and has no value vector. *)
+(* The softmax with a sink: its definitions (sink.alpha, sink.alpha-sink) and its row mass (sink.mass,
+   sink.mass-below-one); chapter 6. J is the list of keys that a query may see (any type, any mask), s j the score of
+   key j, b the learned sink logit. The sink is one more term of the denominator and has no value vector. Assumed: b
+   is finite. *)
 
 From Sinkproof Require Import Sums.
 From Coq Require Import Reals List Lra.
@@ -23,7 +23,7 @@ Section Row.
   Definition alpha_sink J s b : R := exp b / (exp b + ∑ j' ∈ J, exp (s j')).
   (*< sink.alpha-sink *)
 
-  (* The ordinary softmax, and softmax_1 with its literal 1. *)
+  (* The ordinary softmax, and softmax_1 with its constant 1 in the denominator. *)
   Definition softmax J s (j : key) : R := exp (s j) / ∑ j' ∈ J, exp (s j').
   Definition softmax1 J s (j : key) : R := exp (s j) / (1 + ∑ j' ∈ J, exp (s j')).
 
@@ -36,7 +36,7 @@ Section Row.
   Lemma den_pos J s b : 0 < exp b + ∑ j ∈ J, exp (s j).
   Proof. pose proof (exp_pos b). pose proof (sum_exp_nonneg J s). lra. Qed.
 
-  (* The weights of the keys and of the sink share one denominator, so together they make 1. *)
+  (* The weights of the keys and of the sink have the same denominator, so together they sum to 1. *)
   (*> sink.mass *)
   Theorem sink_mass J s b : ∑ j ∈ J, alpha J s b j = 1 - alpha_sink J s b.
   Proof.
@@ -60,7 +60,7 @@ Section Row.
   Qed.
   (*< sink.mass-below-one *)
 
-  (* Shifting all scores and the sink alike multiplies numerator and denominator alike. *)
+  (* Subtracting m from all scores and from the sink multiplies numerator and denominator by the same factor. *)
   Lemma alpha_shift J s b m j : alpha J (fun k => s k - m) (b - m) j = alpha J s b j.
   Proof.
     unfold alpha, Rminus. rewrite (Sum_ext _ _ (fun k => exp (s k) * exp (- m))), Sum_scal_r.

@@ -1,13 +1,14 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Sums of squared errors: units whose contributions are bounded, and whose means given all before
-   them are bounded, seldom add up to much more than their means do (Chernoff's inequality).
+(* Sums of squared errors: the total of n bounded contributions seldom exceeds the sum of their means by much
+   (stat.spread, Chernoff's inequality). Assumed: each contribution is in [0, M], and its mean, given all
+   contributions before it, is at most μ. Independence is not assumed. *)
 
-   [pick h] is the distribution of the next unit's contribution, a list of (probability, value),
-   after the contributions h: it may depend on all of them. A unit is an element, or all elements of
-   a class of alike rows, however they hang together: m squares below M with means up to 1 are one
-   number below m M with a mean up to m. *)
+(* [pick h] is the distribution of the next unit's contribution, a list of (probability, value), after the
+   contributions h; it may depend on all of them. A unit is one element, or all elements of a class of similar
+   rows, however they depend on each other: m squares below M with means up to 1 are one number below m M with
+   a mean up to m. *)
 
 From Coq Require Import Reals List Lia Lra.
 From Sinkproof Require Import Sums BoundsSoftmaxSink Likely.
@@ -26,7 +27,7 @@ Definition total (h : list R) : R := ∑ x ∈ h, x.
 Section Chernoff.
   (*> stat.spread *)
   Variable pick : list R -> list (R * R).
-  Variable μ : nat -> R.  (* of the unit that comes after so many others *)
+  Variable μ : nat -> R.  (* μ i bounds the mean of the unit that comes after i others *)
   Variable M : R.
   Hypothesis M_pos : 0 < M.
   Hypothesis bounded : forall h p x, In (p, x) (pick h) -> 0 <= p /\ 0 <= x <= M.
@@ -34,7 +35,7 @@ Section Chernoff.
   Hypothesis small : forall h, mean (pick h) (fun x => x) <= μ (length h).
   (*< stat.spread *)
 
-  (* e^(θ x) is below its chord. *)
+  (* Between 0 and M, e^(θ x) lies below its chord. *)
   Lemma unit_moment θ h : 0 <= θ ->
     mean (pick h) (fun x => exp (θ * x)) <= exp (μ (length h) * (exp (θ * M) - 1) / M).
   Proof.
@@ -71,7 +72,7 @@ Section Chernoff.
     apply IH, H.
   Qed.
 
-  (* Of n units after m others: the moment of the total. *)
+  (* The exponential moment of the total of n further units, after the units h. *)
   Lemma total_moment θ n : 0 <= θ -> forall h K, 0 <= K ->
     outcome pick n h (fun h => K * exp (θ * total h)) <=
       K * exp (θ * total h) * exp ((∑ i ∈ seq (length h) n, μ i) * (exp (θ * M) - 1) / M).
@@ -107,7 +108,7 @@ Section Chernoff.
       - rewrite <- E. lra. }
     assert (Hθ : 0 <= θ)
       by (apply Rmult_le_pos; [exact Hl | apply Rlt_le, Rinv_0_lt_compat, M_pos]).
-    (* Markov's inequality on e^(θ total) *)
+    (* Markov's inequality, applied to e^(θ total) *)
     apply Rle_trans with (outcome pick n [] (fun h => exp (- θ * a) * exp (θ * total h))).
     - apply outcome_le. intros h. rewrite <- exp_plus. destruct (Rle_dec a (total h)) as [L|L].
       + rewrite <- exp_0. apply exp_le.

@@ -1,10 +1,10 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Dot products in floating point, in any order of summation, with or without FMA.
-
-   A computation is a tree: its leaves are the products, rounded or not, its nodes rounded sums
-   and fused multiply-adds. Sequential, pairwise, blocked and vectorised sums are all trees. *)
+(* Dot products in floating point, in any order of summation, with or without FMA (bound.dot, bound.linear). A
+   computation is a tree: its leaves are products, rounded or not, and its nodes are rounded sums and fused
+   multiply-adds. Sequential, pairwise, blocked and vectorised sums are all trees. Assumed of a rounding:
+   |fl x - x| <= u |x| + η; section Formats proves this of round to nearest. *)
 
 From Sinkproof Require Import Sums Nodes.
 From Coq Require Import Reals List Permutation ZArith Arith Lia Lra.
@@ -26,7 +26,8 @@ Fixpoint eval (fl : R -> R) (t : tree) : R :=
   | Fma a b t => fl (a * b + eval fl t)
   end.
 
-(* The terms that a tree adds up, and how many roundings the worst placed of them meets. *)
+(* terms: the products that a tree adds. depth: the number of roundings on the longest path from a term to the
+   result. *)
 Fixpoint terms (t : tree) : list (R * R) :=
   match t with
   | Exact a b | Prod a b => [(a, b)]
@@ -40,7 +41,7 @@ Fixpoint depth (t : tree) : nat :=
   | Add l r => S (max (depth l) (depth r))
   | Fma _ _ t => S (depth t)
   end.
-(* 1 when some product is rounded on its own, else 0. *)
+(* 1 if some product is rounded on its own, else 0. *)
 Fixpoint products_round (t : tree) : nat :=
   match t with
   | Exact _ _ => 0
@@ -48,7 +49,7 @@ Fixpoint products_round (t : tree) : nat :=
   | Add l r => max (products_round l) (products_round r)
   | Fma _ _ t => products_round t
   end.
-(* All roundings of a tree: each may underflow. *)
+(* The number of all roundings of a tree; each may underflow. *)
 Fixpoint roundings (t : tree) : nat :=
   match t with
   | Exact _ _ => 0
@@ -66,7 +67,7 @@ Proof. apply Sum_nonneg. intros. apply Rabs_pos. Qed.
 Lemma dot_le_absdot l : Rabs (dot l) <= absdot l.
 Proof. apply (Sum_abs l (fun p => fst p * snd p)). Qed.
 
-(* n - 1 additions at most, and the product's own rounding. *)
+(* The longest path has at most n - 1 additions, and the product's own rounding. *)
 Lemma depth_le t : (S (depth t) <= length (terms t) + products_round t)%nat.
 Proof.
   assert (N : forall t, (1 <= length (terms t))%nat)
@@ -109,7 +110,7 @@ Section Model.
   Hypothesis η_nonneg : 0 <= η.
   Hypothesis fl_error : forall x, Rabs (fl x - x) <= u * Rabs x + η.
 
-  (* One rounding of a sum whose parts have errors: everything grows by 1 + u. *)
+  (* One rounding of a sum whose parts have errors: the errors grow by a factor 1 + u. *)
   Lemma round_step (x y X E : R) :
     Rabs y <= X -> Rabs (x - y) <= E -> Rabs (fl x - y) <= (1 + u) * E + u * X + η.
   Proof.
@@ -169,8 +170,8 @@ Section Model.
   Qed.
 End Model.
 
-(* The roundings of IEEE formats: nearest, whatever the ties, with unbounded exponents (FLX) and
-   with subnormals (FLT), where an underflow adds half the smallest subnormal. *)
+(* The roundings of IEEE formats: to nearest, with any rule for ties. FLX has unbounded exponents. FLT has
+   subnormals, and underflow adds at most half the smallest subnormal. *)
 Section Formats.
   Variables (emin prec : Z) (choice : Z -> bool).
   Context {prec_gt_0 : Prec_gt_0 prec}.
@@ -216,8 +217,8 @@ Proof. apply Sum_perm. Qed.
 Lemma absdot_perm l l' : Permutation l l' -> absdot l = absdot l'.
 Proof. apply Sum_perm. Qed.
 
-(* A tree with one rounding is one of the sums whose operations have errors of their own. Products
-   may underflow, and sums of products that were not rounded; a sum of two floats never does. *)
+(* A tree with one rounding is a sum of Nodes.v, whose operations have their own errors. A product may
+   underflow, and a sum with an unrounded product may; a sum of two floats never does. *)
 Definition unrounded (t : tree) : bool := match t with Exact _ _ => true | _ => false end.
 Definition sum_underflows (l r : tree) : bool := unrounded l || unrounded r.
 
@@ -298,8 +299,8 @@ Section AsNodes.
   Qed.
 End AsNodes.
 
-(* Any tree over the terms of l, in any order, under any rounding that errs by at most u: in
-   particular to nearest in any precision. *)
+(* Any tree over the terms of l, in any order, under any rounding with relative error u; in particular round
+   to nearest in any precision. *)
 (*> bound.dot *)
 Theorem bound_dot (fl : R -> R) (u : R) (t : tree) (l : list (R * R)) :
   0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) ->
@@ -317,8 +318,8 @@ Proof.
   eapply Rle_trans; [apply (pow_gamma u (depth t)); lra | apply gamma_mono; assumption].
 Qed.
 
-(* The sharper piece: what counts is the number of roundings on the worst path. Pairwise sums of
-   2^k products have depth k + 1, blocks of c summed one after the other c + n / c. *)
+(* A sharper bound: only the number of roundings on the longest path counts. A pairwise sum of 2^k products
+   has depth k + 1; blocks of c products, summed one after the other, have depth c + n / c. *)
 Corollary bound_dot_depth (fl : R -> R) (u : R) (t : tree) :
   0 <= u -> (forall x, Rabs (fl x - x) <= u * Rabs x) -> INR (depth t) * u < 1 ->
   Rabs (eval fl t - dot (terms t)) <= gamma (depth t) u * absdot (terms t).
@@ -339,8 +340,8 @@ Proof.
   - intros x. apply (nearest_FLX_error prec choice (prec_gt_0 := Hp)).
 Qed.
 
-(* With underflow: each product adds at most half the smallest subnormal, grown by the roundings
-   after it. A sum of two floats does not underflow. *)
+(* With underflow: each product adds at most half the smallest subnormal, enlarged by the roundings after it.
+   A sum of two floats does not underflow. *)
 Corollary bound_dot_with_underflow (emin prec : Z) (choice : Z -> bool) (t : tree) : (0 < prec)%Z ->
   let u := unit_roundoff prec in let n := length (terms t) in
   Rabs (eval (nearest_FLT emin prec choice) t - dot (terms t)) <=
@@ -360,10 +361,10 @@ Proof.
     apply Rmult_le_compat_r; [apply pow_le; lra | apply le_INR, underflows_le].
 Qed.
 
-(* Every operation with an error of its own, |δ| <= u (the sizes of what it adds) + η: products,
-   accumulator and result in formats of their own, several terms added at once. growth t is the
-   largest product of 1 + u over the operations on a term's way, underflow t the η grown by what
-   comes after them; as_nodes makes each tree above one of these. *)
+(* Every operation has its own error |δ| <= u (the sum of the sizes of what it adds) + η. Products,
+   accumulator and result may have different formats, and several terms may be added at once. growth t is the
+   largest product of 1 + u over the operations between a term and the result. underflow t is the sum of all
+   η, each enlarged by the operations after it. as_nodes turns each tree above into such a sum. *)
 Theorem bound_dot_nodes (t : nodes) (l : list (R * R)) : honest t -> Permutation (products t) l ->
   Rabs (value t - ∑ p ∈ l, fst p * snd p) <=
     (growth t - 1) * (∑ p ∈ l, Rabs (fst p * snd p)) + underflow t.
@@ -372,7 +373,7 @@ Proof.
   rewrite <- (Sum_perm _ _ (fun p => Rabs (fst p * snd p)) P). apply (nodes_error t H).
 Qed.
 
-(* A tensor core that takes in m blocks of products, one operation each. *)
+(* A tensor core that adds m blocks of products, each block in one operation. *)
 Corollary bound_dot_blocks (u η : R) (blocks : list (R * list (R * R))) : 0 <= u -> 0 <= η ->
   let t := blocks_added u η blocks in let m := length blocks in honest t ->
   Rabs (value t - dot (products t)) <=
@@ -384,7 +385,7 @@ Proof.
 Qed.
 (*< bound.dot *)
 
-(* The same with gamma, in a format that rounds to nearest and underflows. *)
+(* The same with gamma, in a format with underflow that rounds to nearest. *)
 Lemma nearest_error emin prec choice t m : (0 < prec)%Z -> (depth t <= m)%nat ->
   let u := unit_roundoff prec in INR m * u < 1 ->
   Rabs (eval (nearest_FLT emin prec choice) t - dot (terms t)) <=
@@ -400,8 +401,8 @@ Proof.
   - apply Rmult_le_compat_r; [assumption|]. apply Rmult_le_compat_l; [apply pos_INR | lra].
 Qed.
 
-(* A linear layer: n products and a bias β; m counts n - 1 additions, one more for β, and one when
-   products round. Each of the n + 1 terms may underflow once, by η at most. *)
+(* A linear layer: n products and a bias β. m counts n - 1 additions, one more for β, and one if products are
+   rounded. Each of the n + 1 terms may underflow once, by at most η. *)
 (*> bound.linear *)
 Theorem bound_linear (emin prec : Z) (choice : Z -> bool) (β : R) (t : tree) (n : nat) (a b : nat -> R) :
   (0 < prec)%Z -> Permutation (terms t) ((β, 1) :: map (fun k => (a k, b k)) (seq 0 n)) ->
@@ -420,7 +421,7 @@ Proof.
   rewrite (Rplus_comm (Sum _ _) β), (Rplus_comm (Sum _ _) (Rabs β)), Nat.add_1_r. exact T.
 Qed.
 
-(* Operations with errors of their own, and operands a' within δ of a. *)
+(* The same where each operation has its own error bound, and the operands a' are within δ of a. *)
 Theorem bound_linear_nodes (β : R) (t : nodes) (n : nat) (a a' b δ : nat -> R) : honest t ->
   Permutation (products t) ((β, 1) :: map (fun k => (a' k, b k)) (seq 0 n)) ->
   (forall k, Rabs (a' k - a k) <= δ k) ->

@@ -1,11 +1,11 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Finite sums, vectors and matrices, without any fixed size.
-
-   A sum runs over a list J of indices of any type: the keys that a query may see, heads, or the
-   coordinates 0 … n-1, written [∑ k < n, f k]. A vector is a function of its coordinate, a matrix
-   of row and column; only a product needs a dimension: [x *[d] W] sums over d rows of W. *)
+(* Finite sums, vectors and matrices without any fixed size; nearly all other files use them. A sum runs over a
+   list J of indices of any type: the keys that a query may see, heads, or the coordinates 0 … n-1, written
+   [∑ k < n, f k]. A vector is a function of its coordinate, a matrix of row and column. Only a product needs a
+   dimension: [x *[d] W] sums over d rows of W. Assumed: vectors with equal coordinates are equal (functional
+   extensionality). *)
 
 From Coq Require Import Reals List Permutation Arith Lia Lra FunctionalExtensionality.
 Import ListNotations.
@@ -111,7 +111,7 @@ Proof.
   rewrite IHJ, Sum_plus. reflexivity.
 Qed.
 
-(* H blocks of length m are the indices below H m: what block matrices rest on. *)
+(* The indices below H m are H blocks of length m. Block matrices rest on this. *)
 Lemma Sum_blocks (H m : nat) (f : nat -> R) :
   ∑ r < (H * m), f r = ∑ h < H, ∑ k < m, f (h * m + k)%nat.
 Proof.
@@ -150,7 +150,7 @@ Notation "∑ j ∈ J , u" := (vsum J (fun j => u%V)) : V_scope.
 Notation "∑ k < n , u" := (vsum (seq 0 n) (fun k => u%V)) : V_scope.
 Notation "x ⋅[ n ] y" := (vdot n x%V y%V) (at level 40, n at level 200) : R_scope.
 
-(* Vectors are equal when all coordinates are. *)
+(* Vectors are equal if all their coordinates are equal. *)
 Lemma vec_eq (u v : vec) : (forall c, u c = v c) -> u = v.
 Proof. apply functional_extensionality. Qed.
 
@@ -170,7 +170,7 @@ Section VectorLaws.
   Lemma vsum_opp J u : (∑ j ∈ J, (- u j) = - ∑ j ∈ J, u j)%V.
   Proof. apply vec_eq. intros c. apply Sum_opp. Qed.
 
-  (* A factor that is a vector leaves the sum of the weights. *)
+  (* A vector that is the same in all terms is a factor outside the sum of the weights. *)
   Lemma vsum_scal_const J a (w : vec) : (∑ j ∈ J, a j *: w = (∑ j ∈ J, a j)%R *: w)%V.
   Proof. apply vec_eq. intros c. apply Sum_scal_r. Qed.
 

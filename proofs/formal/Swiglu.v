@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* The experts' activation near zero, and its constant 1.702 (chapter 9). *)
+(* The experts' activation (chapter 9): what its + 1 does near zero (swiglu.plus-one), and how closely its constant
+   1.702 fits GELU (swiglu.gelu-fit). Nothing is assumed; interval arithmetic proves the numerical bounds. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Equivalences.
 From Coq Require Import Reals List Lra.
@@ -41,8 +42,8 @@ Proof.
   - rewrite Rmult_0_r, Ropp_0, exp_0. field.
 Qed.
 
-(* With the + 1 an expert whose up-projection is silent passes its gate on, and the gradient at
-   the origin is (0, 1/2) in (u, g); without it the value and the gradient vanish there. *)
+(* With the + 1, an expert whose up-projection is 0 passes its gate on, and the gradient at the origin is (0,
+   1/2) in (u, g). Without the + 1, the value and the gradient are 0 there. *)
 (*> swiglu.plus-one *)
 Theorem swiglu_plus_one (a u g : R) (L : list R) :
   let z u g := (u + 1) * swish a g in
@@ -71,9 +72,10 @@ Proof.
 Qed.
 (*< swiglu.plus-one *)
 
-(* What no constant can do better: two points at which x sigmoid(a x) errs by e to either side
-   are enough, whatever F is fitted, since sigmoid(alpha x) grows with alpha at every x > 0. The
-   weight w is 1 for the normal distribution function and x for GELU. *)
+(* A limit for every constant alpha, whatever function F is fitted. Suppose that sigmoid(a x) is wrong by e at
+   one point and by -e at another, weighted by w. Then no alpha is better than e everywhere, because
+   sigmoid(alpha x) increases with alpha at every x > 0. The weight w is 1 for the normal distribution
+   function and x for GELU. *)
 (*> swiglu.gelu-fit *)
 Theorem swiglu_gelu_fit (F w : R -> R) a e x1 x2 :
   0 <= x1 -> 0 <= x2 -> 0 <= w x1 -> 0 <= w x2 ->
@@ -90,11 +92,12 @@ Proof.
     rewrite Rabs_minus_sym. pose proof (Rle_abs (sigmoid (alpha * x2) - F x2)). lra.
 Qed.
 
-(* The normal distribution function; from -inf to 0 the density's integral is 1/2. *)
+(* The normal distribution function: the integral of its density from -inf to 0 is 1/2. *)
 Definition Phi (x : R) : R := / 2 + RInt (fun t => exp (- t ^ 2 / 2)) 0 x / sqrt (2 * PI).
 
-(* No logistic function is nearer than 0.009457 to Phi everywhere, and no x sigmoid(alpha x) nearer
-   than 0.013922 to GELU; 1.702 x is off by 0.020334 and more. *)
+(* For every alpha, the logistic function is wrong somewhere by at least 0.009457 against Phi, and x
+   sigmoid(alpha x) by at least 0.013922 against GELU. With alpha = 1.702 it is wrong somewhere by at least
+   0.020334. *)
 Theorem swiglu_gelu_fit_distribution alpha :
   exists x, 0 <= x /\ 0.009457 <= Rabs (Phi x - sigmoid (alpha * x)).
 Proof.

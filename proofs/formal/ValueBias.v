@@ -1,7 +1,9 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* What the sink does to the value bias: its intensity, the derivatives, and the limits. *)
+(* What the sink does to the value bias (chapter 15): the derivatives of the factor 1 - alpha_s
+   (sink.bias-intensity), and the limits of the output for sink logits towards -inf and +inf (sink.bias-limits).
+   Assumed for the limit at -inf: every head sees a key. *)
 
 From Sinkproof Require Import Sums SoftmaxSink Derivation General.
 From Coq Require Import Reals List Lra.
@@ -20,7 +22,8 @@ Section Row.
     unfold alpha_sink. pose proof (den_pos J s b). auto_derive; [lra|]. field. lra.
   Qed.
 
-  (* e^-b turns b -> +inf into y -> 0: alpha_s = 1 / (1 + y S), alpha = y e^s / (1 + y S). *)
+  (* y = e^-b turns the limit b -> +inf into y -> 0. With S = sum e^s, alpha_s = 1 / (1 + y S) and alpha = y
+     e^s / (1 + y S). *)
   Lemma alpha_sink_by_y J s b : alpha_sink J s b = 1 / (1 + exp (- b) * ∑ j ∈ J, exp (s j)).
   Proof.
     pose proof (den_pos J s b). pose proof (exp_pos b). unfold alpha_sink.
@@ -40,7 +43,7 @@ Section Row.
     apply (is_lim_opp (fun b => b) p_infty p_infty), is_lim_id.
   Qed.
 
-  (* A function of e^b (or e^-b) that is differentiable at 0 has its value there as limit. *)
+  (* A function of e^b (or e^-b) that is differentiable at 0 has as its limit the value at 0. *)
   Lemma lim_through (f e : R -> R) (x : Rbar) (h : R -> R) :
     is_lim e x 0 -> ex_derive f 0 -> (forall b, h b = f (e b)) -> is_lim h x (f 0).
   Proof.
@@ -82,8 +85,8 @@ Section Row.
       [apply is_lim_exp_m | auto_derive; lra | reflexivity].
   Qed.
 
-  (* The value-bias term of a head at one output coordinate is (1 - alpha_s) w, where
-     w = (b^V_h W^O_h)_c: its derivatives in alpha_s and in b. *)
+  (* The value-bias term of a head at one output coordinate is (1 - alpha_s) w, where w = (b^V_h W^O_h)_c. The
+     theorem gives its derivatives in alpha_s and in b. *)
   (*> sink.bias-intensity *)
   Theorem sink_bias_intensity J s (bVh : vec) (WOh : mat) (d' c : nat) :
     let w := (bVh *[d'] WOh)%V c in
@@ -111,7 +114,7 @@ Lemma is_lim_times (f : R -> R) (x : Rbar) (l c : R) :
   is_lim f x l -> is_lim (fun t => f t * c) x (l * c).
 Proof. intros Hf. apply (is_lim_scal_r f c x l Hf). Qed.
 
-(* Attention is continuous in its weights: limits go through. *)
+(* Attention is continuous in its weights, so a limit of the weights gives the limit of the output. *)
 Lemma attend_lim {key} d H d' g WV WO bV bO (x : key -> vec) (J : nat -> list key)
   (w : R -> nat -> key -> R) (l : nat -> key -> R) (t0 : Rbar) (c : nat) :
   (forall h j, is_lim (fun t => w t h j) t0 (l h j)) ->
@@ -134,8 +137,8 @@ Proof.
   - destruct Hx as [-> | ->]; exists 0; easy.
 Qed.
 
-(* All sinks moved together by t. Towards -inf: the ordinary softmax with the whole value bias
-   b^V W^O. Towards +inf: every query attends to nothing and the output is b^O. *)
+(* All sink logits are shifted together by t. As t -> -inf, the output becomes ordinary softmax attention with
+   the whole value bias b^V W^O. As t -> +inf, every query attends to nothing and the output becomes b^O. *)
 (*> sink.bias-limits *)
 Theorem sink_bias_limits {key} d H d' g WV WO bV bO (x : key -> vec) s (J : nat -> list key) b c :
   let output t := sink_attention d H d' g WV WO bV bO x s J (fun h => b h + t) c in
