@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The symbols of the derivation for a random instance: alpha_ijh, x_j, W^V_h, b^V_h, W^O_h. Query
-// head h reads the key/value head g(h), which is h itself in the seed's notation.
+// The derivation's symbols alpha_ijh, x_j, W^V_h, b^V_h and W^O_h, for a random instance. Query
+// head h reads the key/value head g(h); in the derivation's own notation g(h) is h.
 #ifndef SINKPROOF_EXACT_ATTENTION_H
 #define SINKPROOF_EXACT_ATTENTION_H
 
@@ -10,7 +10,8 @@
 
 typedef exact_instance instance;
 
-// The first key at or after j that the query sees: for (j = seen(m, 0); j < n; j = seen(m, j+1)).
+// The first key at or after j that the query sees, n if there is none. All of them:
+// for (j = seen(m, 0); j < n; j = seen(m, j + 1)).
 static inline size_t seen(const instance *m, size_t j) {
     while (j < m->tokens && !m->sees[j]) j++;
     return j;
@@ -34,7 +35,7 @@ static inline row b_value(const instance *m, size_t h) { // b^V_h
 static inline matrix w_output(const instance *m, size_t h) { // W^O_h: block row h of W^O
     return matrix_block(m->wo, h * m->head_dim, m->head_dim);
 }
-static inline row value_of(const instance *m, size_t j) { // a free value row of head 0
+static inline row value_of(const instance *m, size_t j) { // v_j of head 0: any row
     return matrix_row(m->u, j);
 }
 
@@ -46,7 +47,8 @@ rational sum_exp(const instance *m, size_t h);         // sum_j' e^(s_ij'h) over
 rational alpha(const instance *m, size_t j, size_t h); // alpha_ijh
 rational alpha_sink(const instance *m, size_t h);      // alpha_s,ih
 
-// Tables of statements and wrong forms of the other files, each ended by an entry without an id.
+// The tables of statements and of wrong forms, one of each kind in each file. The last entry of a
+// table has no id.
 extern const sinkproof_exact_statement exact_attention[];
 extern const sinkproof_exact_statement exact_softmax_sink[];
 extern const sinkproof_exact_statement exact_merges[];

@@ -3,10 +3,10 @@
 //
 // Rational numbers as values, so that an equation can be written as in the book.
 //
-// Every number is exact and immutable; every operation makes a new one. All of them live until
-// q_forget, which a check calls after each instance: nobody frees a number. A row is a row vector x
-// of n entries, a matrix is dense and row-major; x W is `row_times(x, W)`, as in the derivation.
-// Mismatched sizes are a mistake of this program: it aborts.
+// Every number is exact and immutable, and every operation makes a new number. No number is freed
+// by itself: q_forget frees all of them, and a check calls it after each instance. A row is a row
+// vector x of n entries; a matrix is dense and row-major; the derivation's x W is
+// `row_times(x, W)`. If sizes do not match, the program is wrong and aborts.
 #ifndef SINKPROOF_EXACT_RATIONAL_H
 #define SINKPROOF_EXACT_RATIONAL_H
 
@@ -26,8 +26,6 @@ typedef struct matrix {
     size_t rows, cols;
     rational *at;
 } matrix;
-
-// Short names here, long ones in the object files.
 
 void q_forget(void); // frees every number, row and matrix of this thread
 
