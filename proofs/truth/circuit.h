@@ -2,9 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // Derives the attention of a planted circuit from its weights, for every sequence of tokens
-// (doc/32-no-universal-mechanism.md): the weight of a position that carries the massive
-// coordinates, or does not. No token is read and no layer is run: norms of matrices bound the
-// random part, and the planted part is enclosed. Every premise is checked on the weights.
+// (doc/32-no-universal-mechanism.md): how much weight a position receives that carries the massive
+// coordinates, and one that does not. No token is read and no layer is run: norms of matrices bound
+// the random part, and the planted part is enclosed. Every premise is checked on the weights.
 #ifndef SINKPROOF_TRUTH_CIRCUIT_H
 #define SINKPROOF_TRUTH_CIRCUIT_H
 
@@ -28,7 +28,7 @@ typedef struct sinkproof_circuit_run {
 
 typedef struct sinkproof_circuit sinkproof_circuit;
 
-// Fails, and names the premise, if one does not hold. Aborts if memory runs out.
+// Fails if a premise does not hold, and names it in `error`. Aborts if memory runs out.
 bool sinkproof_circuit_derive(const sinkproof_circuit_run *run, slong bits,
                               sinkproof_circuit **circuit, sinkproof_error *error);
 void sinkproof_circuit_free(sinkproof_circuit *circuit);

@@ -18,11 +18,11 @@ typedef struct circuit_derivation {
     slong bits;
     size_t hidden, n_reserved;
     bool *reserved_c, *massive_c, *step_f;
-    // [n, hidden] reserved coordinates, else 0: before the first layer; after it
+    // [n, hidden] the reserved coordinates, 0 elsewhere: before the first layer, and after it
     arb_ptr place_ic, held_ic;
-    // [n] bounds on the other coordinates: at the start; of what is added
+    // [n] bounds on the other coordinates: at the start, and of what is added to them
     arb_ptr start_i, joined_i;
-    arb_ptr attention_l, mlp_l; // [layers] bounds on each one's contribution to them
+    arb_ptr attention_l, mlp_l; // [layers] bounds on what attention and MLP add to them
     sinkproof_error *error;
 } circuit_derivation;
 

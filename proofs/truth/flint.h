@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Ball arithmetic from wherever it is installed: FLINT 3 contains Arb, beside FLINT 2.9
-// it is a library with headers of its own. mpfr.h comes first, so that the conversions
-// between the two are declared.
+// Ball arithmetic, from the library that is installed: FLINT 3 contains Arb; with FLINT 2.9, Arb is
+// a separate library with headers of its own. mpfr.h comes first, so that the conversions between
+// MPFR and Arb are declared.
 #ifndef SINKPROOF_TRUTH_FLINT_H
 #define SINKPROOF_TRUTH_FLINT_H
 

@@ -4,17 +4,17 @@
 // The truth of the whole model (model.forward over the reals), tokens to logits, the whole sequence
 // at once. Every named point of the trace format is an enclosure.
 //
-// The walk serves two purposes. End to end: every ball follows from the tokens. Local: `replay`
-// puts an engine's own values, exact, in place of a point after the point's truth was seen; so the
-// truth of every point is that of one operation on the engine's own inputs to it, and a point that
-// the engine did not trace is bridged by its enclosure.
+// The walk serves two purposes. End to end: every ball follows from the tokens. Local: after `see`
+// has received the truth of a point, `replay` replaces it by the engine's own values, as exact
+// numbers. So the truth of every point is that of one operation on the engine's own inputs. If the
+// engine did not trace a point, the point's enclosure is the input of the next operation.
 #ifndef SINKPROOF_TRUTH_FORWARD_H
 #define SINKPROOF_TRUTH_FORWARD_H
 
 #include "model/model.h"
 #include "proofs/truth/truth.h"
 
-// A place in the walk. name: "03.A4.q"; point: "A4.q"; layer is 0 for T0, F1 and F2.
+// A place in the walk: name "03.A4.q", point "A4.q". The layer is 0 for T0, F1 and F2.
 typedef struct sinkproof_truth_place {
     const char *name, *point;
     size_t layer, rank;
@@ -28,8 +28,8 @@ typedef struct sinkproof_truth_hooks {
     void (*see)(void *context, const sinkproof_truth_place *place, arb_srcptr values);
     // May overwrite the values of a point other than M3, for everything that follows.
     void (*replay)(void *context, const sinkproof_truth_place *place, arb_ptr values);
-    // May overwrite the selection of a layer, [n][k]: true when it did. Ids must be distinct
-    // within a token and below the number of experts, or the walk fails.
+    // May overwrite the selection of a layer, [n][k]; returns true if it did. The walk fails unless
+    // the ids of a token are distinct and below the number of experts.
     bool (*choose)(void *context, size_t layer, size_t *chosen_nk);
     // Called after each layer: done of total.
     void (*progress)(void *context, size_t done, size_t total);
@@ -45,13 +45,13 @@ typedef struct sinkproof_truth_request {
     const sinkproof_truth_hooks *hooks; // may be NULL
 } sinkproof_truth_request;
 
-// The outcome of the discontinuities: one choice per layer and token.
+// The outcome of the choice of experts, which is discontinuous: one choice per layer and token.
 typedef struct sinkproof_truth_routing {
     size_t choices;
-    size_t ties;      // decided by definition: equal exact logits, the lower index wins
-    size_t ambiguous; // not certified; the walk went on with the largest midpoints, or the replay
+    size_t ties;      // decided by definition: of equal exact logits the lower index wins
+    size_t ambiguous; // not certified: the walk went on with the largest midpoints, or the replay
     size_t contested; // replayed selections that the truth of the router's input refutes
-    size_t layer, token;             // of the thinnest margin (least lower end)
+    size_t layer, token;             // of the thinnest margin (with the least lower end)
     arb_ptr margin;                  // [1] that margin, enclosed
     size_t first_layer, first_token; // the first ambiguous choice
     arb_ptr first_margin;            // [1]
@@ -69,8 +69,8 @@ bool sinkproof_truth_forward(const sinkproof_truth_request *request, sinkproof_t
                              sinkproof_error *error);
 void sinkproof_truth_result_clear(sinkproof_truth_result *result);
 
-// The index of the largest midpoint. *certified: its ball lies above every other, so that it is
-// the argmax of the truth. gap: it minus the largest of the others, enclosed (may be NULL).
+// The index of the largest midpoint. *certified: whether its ball lies above every other, so that
+// it is the argmax of the truth. gap: this logit minus the largest other, enclosed (may be NULL).
 size_t sinkproof_truth_argmax(arb_srcptr logit_v, size_t vocab, bool *certified, arb_ptr gap,
                               slong bits);
 

@@ -2,22 +2,23 @@
 // Copyright 2026 the sinkproof authors
 //
 // Identities and inequalities in ball arithmetic: both sides of a statement are enclosed, from
-// exact inputs, at a stated precision. An identity holds when the balls of each entry overlap and
-// no radius is above what the precision allows; an inequality, when the balls are disjoint in the
-// right order.
+// exact inputs, at a stated precision. An identity holds if the balls of each entry overlap and no
+// radius is above what the precision allows; an inequality, if the balls are disjoint in the right
+// order.
 //
 // What the precision allows. Let v = 2^(1-p). One Arb operation at p bits moves a midpoint by at
 // most v times its size; exp and log by at most 2 v (Arb's documentation: within one or two units).
-// With T no less than |t| for every argument t of an exponential and for every logarithm:
+// Let T bound the size of every argument t of an exponential and of every logarithm. Each part of a
+// side then has at most this relative error:
 //   a numerator e^t            (T + 2) v     t was rounded, then exp
 //   a sum of n + 1 of them     + n v         one addition each
 //   their quotient             + v
 //   a sum of n weighted values + (n + 1) v   one product and the additions
 //   log of a sum, minus b      (T + 2) v     absolute, and so relative for its exponential
 //   one step of a recurrence   8 v           two rescaling exps, two products, two additions
-// so that no side needs more than K = 4 T + 3 n + 32 units of v, 4 T + 8 n + 32 for a recurrence,
-// relative to the sum A of the sizes of its terms (1 for weights). The second order and the
-// rounding of radii are below 1 %:
+// So no side needs more than K units of v, relative to the sum A of the sizes of its terms (1 for
+// weights): K = 4 T + 3 n + 32, and 4 T + 8 n + 32 for a recurrence. The second order and the
+// rounding of radii add less than 1 %:
 //   radius <= 1.01 K v A.
 #ifndef SINKPROOF_TRUTH_IDENTITIES_H
 #define SINKPROOF_TRUTH_IDENTITIES_H
@@ -57,8 +58,8 @@ typedef void (*ball_side_fn)(arb_ptr out, const sinkproof_ball_instance *m, slon
 
 typedef enum sinkproof_ball_relation {
     SINKPROOF_BALL_EQUAL, // left = right
-    SINKPROOF_BALL_LESS,  // left < right, with as many more bits as the gap needs
-    // a difference quotient of step 2^(-bits/4) lies in the derivative's range
+    SINKPROOF_BALL_LESS,  // left < right, with more bits if the gap needs them
+    // a difference quotient with step 2^(-bits/4) lies in the range of the derivative
     SINKPROOF_BALL_DERIVATIVE,
 } sinkproof_ball_relation;
 
@@ -122,8 +123,8 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
 sinkproof_grid_outcome identity_every(size_t most, size_t sinks, const double *b_k, double spread,
                                       uint64_t seed, slong bits);
 
-// The same left sides by one correctly rounded MPFR operation after another, for readability: out
-// [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
+// The left sides of both again, by one correctly rounded MPFR operation after another, for
+// readability. out [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
 void truth_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits);
 
 #endif

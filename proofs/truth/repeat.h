@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One repeated token, enclosed (chapter 23): all content scores are equal, so that a row of t keys
-// has the scores g(t - 1), ..., g(1), g(0) of the distances alone, and one pass over the distances
-// gives every row. Distances d count from 0, rows t from 1.
+// One repeated token, enclosed (chapter 23). All content scores are equal. So the scores of a row
+// of t keys depend on the distances alone, g(t - 1), ..., g(1), g(0), and one pass over the
+// distances gives every row. Distances d count from 0, rows t from 1.
 #ifndef SINKPROOF_TRUTH_REPEAT_H
 #define SINKPROOF_TRUTH_REPEAT_H
 
@@ -13,7 +13,7 @@
 
 // first_t[t - 1] = A_t1 = e^g(t-1) / sum_{d<t} e^g(d), t = 1 ... n.
 void repeat_first(arb_ptr first_t, arb_srcptr g_d, size_t n, slong bits);
-// The metric's alpha_1 over n rows: their mean.
+// alpha_1 as the metric defines it: the mean over n rows.
 void repeat_mean(arb_t mean, arb_srcptr first_t, size_t n, slong bits);
 
 // --- position terms of the scores --------------------------------------------------------
