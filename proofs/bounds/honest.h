@@ -36,8 +36,8 @@ typedef struct sinkproof_honest {
 typedef struct sinkproof_setting {
     const sinkproof_policy *policy;
     double u;    // unit roundoff of the policy's inner format
-    double odds; // L = ln(2 N / rate): a sum of N-wise checked errors exceeds sqrt(2 L V) with
-                 // probability below rate for the whole tensor (Azuma-Hoeffding)
+    double odds; // L = ln(2 N / rate) for N elements: with probability below `rate`, the sum of
+                 // errors of any element exceeds sqrt(2 L V) (Azuma-Hoeffding)
 } sinkproof_setting;
 
 sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t elements,

@@ -17,7 +17,7 @@ typedef struct softmax_row {
     const sinkproof_setting *s;
     size_t n;
     bool base_2, running, lse_subtracted, lse_gated; // operations that an engine may use
-    bool quotient;                                   // e_i over their sum: every other form
+    bool quotient;                                   // e_i divided by the sum: every other form
     const sinkproof_honest *z_j;                     // logits, unshifted
     sinkproof_honest b, *t_j;                        // t_j [n + 1]: shifted, if A9.max rounds
     numerator *e_j;                                  // [n + 1]
@@ -31,7 +31,7 @@ typedef struct softmax_row {
     double subtraction, gate; // errors of an exponent: of z - LSE, and of LSE - b
 } softmax_row;
 
-// The ends of one weight's set, worst case or likely; or factors beside the numerators.
+// The ends of one weight's set, worst case or likely; also a pair of factors for them.
 typedef struct range {
     double lo, hi;
 } range;
