@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One step of a sum in a known order, as the book states it (bound.accumulator): the ends of the
-// set are those of all results that the step may have, each of which is computed by itself here;
-// and the unit roundoff of a sum whose order is anybody's.
+// One step of a sum in a known order (bound.accumulator). The ends of the set must be those of all
+// results that the step can have; this test computes each of these results. It also checks the unit
+// roundoff of a sum in an arbitrary order.
 #include "proofs/bounds/running.h"
 #include "tests/shared/formulas.h"
 

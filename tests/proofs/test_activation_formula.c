@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the other tests leave open of the sets of an activation and of a mixture, written out a
-// second time in long double: GELU and the SwiGLU of sets that hold zero or lean, their steps
-// rounded, and the margins 2^-50 of binary64's own exp, tanh and roots, which show where u = 0 or
-// where a declared error is as large as what it is an error of; the weights of rows without bounds;
-// and the mixture's sum with its variance. Sums, products and rounding points are those of
-// honest.h, which other tests ask about. 0.04 CPU seconds.
+// The sets of an activation and of a mixture, computed again in long double, in the cases that
+// other tests leave open: GELU and SwiGLU on sets that contain zero or may lean; steps that are
+// rounded; the margins 2^-50 of binary64's own exp, tanh and square root, which are visible where u
+// = 0 or where a declared error is as large as the number itself; the weights of rows without
+// bounds; and the mixture's sum with its variance. Other tests check the sums, products and
+// rounding points of honest.h. 0.04 CPU seconds.
 #include "proofs/bounds/variants.h"
 #include "tests/shared/formulas.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rows that are alike (stat.equal-rows): which rows the key calls alike, how often drift accuses
-// honest tensors whose rows repeat (and that it would without the classes), that rows which all
-// differ keep the power they had, that a tensor in blocks says the same, and honest engines on
-// prompts of one to four tokens again and again.
+// Rows that are alike (stat.equal-rows): which rows the key calls alike; how often drift accuses
+// honest tensors with repeated rows, and that it would accuse them without the classes; that rows
+// which all differ are judged with the same power as before; that a tensor in blocks gives the same
+// result; and honest engines on prompts that repeat one to four tokens.
 #include "fast/lanes/lanes.h"
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"

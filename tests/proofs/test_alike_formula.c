@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rows that are alike, written out a second time: the key from its definition (columns chosen,
-// phases, signs, cells) in whole numbers, which no sum rounds, and the classes' factors row by row;
-// rows of few elements and none, numbers of columns just at a power of two, norms without a bound.
+// Rows that are alike, computed again: the key from its definition (chosen columns, phases, signs,
+// cells) in integers, so that no sum rounds, and the factors of the classes row by row. Cases: rows
+// with few elements or none, numbers of columns just at a power of two, norms without a bound.
 #include "tests/shared/stated.h"
 
 static const uint64_t SEED = 20261123;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Softmax attention as its formula has it, softmax(Q K^T / sqrt(d) + M) V with whole matrices and
-// -inf in M, against the reference, which sums over what a row sees: the same bits, for every mask.
+// The matrix form of softmax attention, softmax(Q K^T / sqrt(d) + M) V with -inf in the mask M,
+// against the reference, which sums only over the keys that a row sees. Both must give the same
+// bits for every mask.
 #include "proofs/truth/lattice.h"
 #include "tests/shared/tap.h"
 

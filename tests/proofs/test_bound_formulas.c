@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The bounds as the book states them, written out a second time in long double: a bound that
-// became wider than its derivation still holds and is no bound worth having. Every end, variance
-// and bias of the sets must be the stated one to within the K roundings of its evaluation in
-// binary64, gamma_K. The settings mix a binary64 inside format with u = 2^-24, so that nothing is
-// rounded on the way and each term of a bound is far above the noise.
+// The bounds, computed again in long double from the book's formulas. A bound that became wider
+// than its derivation still holds, but it finds fewer mistakes. So every end, variance and bias of
+// the sets must be the stated one, up to the K roundings of its evaluation in binary64, gamma_K.
+// The settings combine a binary64 inner format with u = 2^-24, so that nothing is rounded on the
+// way and each term of a bound is far above the noise.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260117;

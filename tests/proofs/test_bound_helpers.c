@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the bounds' small parts state, a second time: which operands are read as zero; which sums of
-// products are exact, and planes that are missing or have no rows; sizes through factors in
-// binary32, with the last digit of their margin; exponentials whose error is larger than 2^40, and
-// what is flushed beside them; rows of logits that may be anything; and blocks of whole numbers,
-// variance and likely ends too, or with a scale that may be infinite or zero. 0.01 CPU seconds.
+// The small parts of the bounds, computed again: which operands are read as zero; which sums of
+// products are exact; planes that are missing or have no rows; sizes from factors in binary32, down
+// to the last digit of their margin; exponentials whose error exceeds 2^40, and what is flushed
+// beside them; rows of logits that may be anything; and blocks of integers, with their variance and
+// likely ends, and with a scale that may be infinite or zero. 0.01 CPU seconds.
 #include "tests/shared/formulas.h"
 
 #include "model/q8_0.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The sets of the rotation and of the activation round where the policy says, and are as wide as
-// their roundings; and the three bounds of 1 - alpha_sink are the stated ones.
+// The sets of the rotation and of the activation are rounded where the policy says, and are as wide
+// as their roundings. The three bounds of 1 - alpha_sink are the stated ones.
 #include "proofs/bounds/one_minus.h"
 #include "tests/shared/bounds_engine.h"
 #include "tests/shared/points.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Narrow sums (bound.accumulator). In the known order: engines with float32 or FMA inside each
-// step, products rounded or not, whole rows or blocks, are inside sets of a few numbers; the
-// neighbours of what they make, other orders and wider accumulators are outside. In any order:
-// every order that we know is inside a set of the stated width, sums that are rescaled on their way
-// too, and where n u reaches 1, or a partial sum may overflow, nothing is claimed.
+// Sums in a narrow format (bound.accumulator). In a known order: engines with float32 or FMA inside
+// each step, with products rounded or not, over whole rows or blocks, are inside sets of a few
+// numbers; the neighbours of their results, other orders and wider accumulators are outside. In any
+// order: every order that we know is inside a set of the stated width, also if the sum is rescaled
+// on the way. Where n u reaches 1, or a partial sum may overflow, the set is unbounded.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Exponentials in base 2 at the edge of what is flushed (bound.form-base2): large scores, every
-// rounding against the engine, subnormal numbers kept. A weight that the worst engine flushes is
-// inside its set, and one a little larger is not.
+// Exponentials in base 2 at the edge of what is flushed (bound.form-base2): large scores, all
+// roundings in the worst direction, subnormal numbers kept. A weight that the worst engine flushes
+// is inside its set, and a slightly larger one is not.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/formulas.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Running sums in float16 over MXFP4 weights (bound.accumulator): small scales make products
-// subnormal, so that it shows whether a product has its scale or the block's sum is multiplied by
-// it. Both are inside the set; a float32 sum, and blocks in the opposite order, are not.
+// Running sums in float16 over MXFP4 weights (bound.accumulator). Small scales make products
+// subnormal, so the result shows whether the scale multiplies each product or the sum of its block.
+// Both are inside the set; a float32 sum, and blocks in the opposite order, are not.
 #include "tests/shared/bounds_engine.h"
 
 static const uint64_t SEED = 20261124;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The mixture of the chosen experts (bound.dot with a handful of terms): float32 engines in every
-// order, engines that add into the storage format expert by expert where the policy has or allows
-// it, cancelling outputs; and the truth inside the set of real-f64.
+// The mixture of the chosen experts (bound.dot with few terms). Inside the set: float32 engines in
+// every order, also where outputs cancel, and engines that add expert by expert in the storage
+// format, where the policy requires or allows it. The truth is inside the set of real-f64.
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 #include "tests/shared/bounds_engine.h"

@@ -2,9 +2,10 @@
 // Copyright 2026 the sinkproof authors
 //
 // The forms of the attention weights (bound.form-base2, bound.form-running-max, bound.form-lse):
-// float32 kernels as they are shipped, on scores of 175 and more, sinks of 30 and more and near the
-// log of the sum, 1 to 4096 keys. Each is inside the set that its form derives, and likely, and
-// does not drift; most leave the definition's set; and slips that resemble them leave every set.
+// float32 kernels as they are shipped, with scores of 175 and more, sinks of 30 and more and near
+// the log of the sum, and 1 to 4096 keys. Each is inside the worst-case set and the likely set of
+// its form, and does not drift. Most are outside the set of the definition. Mistakes that resemble
+// these forms are outside every set.
 #include "tests/shared/forms_engine.h"
 
 #include <stdlib.h>

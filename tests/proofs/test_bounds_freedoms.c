@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Roundings in other places, and functions that err otherwise: float32 engines that round a norm
-// before its weight (bound.norm-rounded), exponentials before they meet the values
-// (bound.unnormalised); whose
-// exponential errs the more the larger its argument (bound.exp-growing), whose angles are a running
-// product (bound.form-running-angle), or whose concentration comes first (bound.form-scaled-first).
-// Each is inside the set of a policy that says so, in whatever order it sums; leaves the set of the
-// same policy without; and a mistake that resembles it leaves both.
+// Roundings at other places, and functions with another error. A float32 engine rounds a norm
+// before its weight (bound.norm-rounded) or exponentials before they are multiplied by the values
+// (bound.unnormalised), has an exponential whose error grows with its argument (bound.exp-growing),
+// computes angles by a running product (bound.form-running-angle), or applies the concentration
+// first (bound.form-scaled-first). It is inside the set of a policy that allows this, in every
+// order of its sums, and outside the set of the same policy without it. A mistake that resembles it
+// is outside both.
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 #include "tests/shared/bounds_engine.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Subnormal operands read as zero, results flushed (bound.ftz): the instruction for pairs of bf16
-// numbers that matrix libraries use, where the processor has it, and an emulation of it; a float32
-// engine that flushes in every stage. Inside with ftz=allowed, outside with ftz=none, and the sets
-// are no wider where nothing is small.
+// Subnormal operands read as zero, and results flushed to zero (bound.ftz): the instruction for
+// pairs of bf16 numbers that matrix libraries use, where the processor has it, and an emulation of
+// it; and a float32 engine that flushes in every stage. They are inside with ftz=allowed and
+// outside with ftz=none. Where nothing is small, the sets are no wider.
 #include "tests/shared/bounds_engine.h"
 
 #include <stdlib.h>

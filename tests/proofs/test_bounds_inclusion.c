@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A stage's set of results holds what the stage makes of any values in its operands' sets: sets as
-// narrow as roundings leave them and as wide as the range of binary32, and values in them, of which
-// the emulation is the middle of their own set. No end is NaN; an element whose error may lean
-// without bound is not judged by its scatter. 0.6 CPU seconds.
+// A stage's set of results contains what the stage computes from any values in its operands' sets.
+// The operands' sets range from as narrow as roundings leave them to as wide as binary32. No end of
+// a set is NaN. An element whose error may lean without bound is not judged by its scatter. 0.6 CPU
+// seconds.
 #include "proofs/bounds/variants.h"
 #include "ref/stages.h"
 #include "tests/shared/bounds_engine.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Attention over parts of the keys, each with a running maximum that is let stand until a score
-// exceeds it by eight binary orders, the parts merged in a chain, in pairs or all at once
-// (bound.form-running-max, bound.unnormalised): the sets of a running maximum hold it, those of
-// vllm-bf16 with exponentials rounded as the matrix unit takes them; two mistakes of such kernels
-// leave them.
+// Attention over parts of the keys. Each part has a running maximum that changes only when a score
+// exceeds it by eight binary orders; the parts are merged in a chain, in pairs or all at once
+// (bound.form-running-max, bound.unnormalised). The sets of a running maximum contain this engine;
+// with exponentials rounded as the matrix unit takes them, those of vllm-bf16 do. Two mistakes of
+// such kernels are outside.
 #include "tests/shared/bounds_engine.h"
 
 static const uint64_t SEED = 20261123;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sums of products (bound.dot, bound.linear, bound.dot-likely): float32 engines in every order that
-// we know, over operands made to hurt, must stay in the honest set; a sum made so that every
-// addition rounds up must come close to its end; and the likely set must hold at its odds.
+// Sums of products (bound.dot, bound.linear, bound.dot-likely). Float32 engines in every order that
+// we know, over operands chosen to make errors large, must stay in the honest set. A sum in which
+// every addition rounds up must come close to the set's end. The likely set must hold at its stated
+// odds.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

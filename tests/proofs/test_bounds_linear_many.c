@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// bound.linear where many long sums are made at once: two of the three products that a set is made
-// of are then bounded in binary32.
+// bound.linear where many long sums are computed at once: two of the three matrix products behind a
+// set are then bounded in binary32.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

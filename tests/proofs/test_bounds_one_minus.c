@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// 1 - alpha_s in float32, formed in three ways over rows of every mass, against its bounds. The
-// rows are those where subtraction must fail: the sink up to e^40 times stronger than all keys.
-// Truth in binary64, whose own error is added to each bound.
+// 1 - alpha_s in float32, computed in three ways over rows of every mass, against its bounds. In
+// some rows subtraction must fail: the sink is up to e^40 times stronger than all keys. The truth
+// is computed in binary64, and its own error is added to each bound.
 #include "proofs/bounds/honest.h"
 #include "proofs/bounds/one_minus.h"
 #include "proofs/bounds/worst.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Operands rounded when they are read (bound.operands) and activations in blocks of whole numbers
-// (bound.q8): the three quantisers that ggml has, whole kernels over them in several orders, and a
-// product rounded before its bias are inside their sets; the neighbours of what they make are
-// outside, and so are slightly wrong quantisers and engines that skip a rounding.
+// Operands rounded when they are read (bound.operands), and activations in blocks of integers
+// (bound.q8). Inside their sets: the three quantisers of ggml, whole kernels over them in several
+// orders, and a product that is rounded before its bias. Outside: the neighbours of these results,
+// slightly wrong quantisers, and engines that skip a rounding.
 #include "tests/shared/bounds_engine.h"
 
 #include "model/q8_0.h"

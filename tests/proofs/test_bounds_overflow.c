@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Where nothing overflows (bound.overflow): a float32 engine whose sizes, grown, are below the
-// largest float meets no infinity in any order of its sums; one whose sizes are not may, and its
-// set has no bounds. Norms, the softmax and the activation at numbers as large.
+// Where nothing overflows (bound.overflow). A float32 engine whose sizes, times their growth, are
+// below the largest float meets no infinity in any order of its sums. If they are not, it may meet
+// one, and its set is unbounded. The same for norms, the softmax and the activation at numbers of
+// this size.
 #include "tests/shared/bounds_engine.h"
 
 #include <float.h>

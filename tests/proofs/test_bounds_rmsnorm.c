@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// RMSNorm (bound.rmsnorm): float32 engines with every order of the sum, the mean by division or
-// by a reciprocal, rsqrt off by as much as declared or 1/sqrtf, the scale multiplied before or
-// after, under the policies that store f32 and bf16; and the truth inside the set of real-f64.
+// RMSNorm (bound.rmsnorm): float32 engines with every order of the sum, the mean by division or by
+// a reciprocal, rsqrt with the largest declared error or 1/sqrtf, the scale multiplied before or
+// after, under the policies that store f32 and bf16. The truth is inside the set of real-f64.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rotation (bound.rope): float32 engines whose pow, cos and sin err by as much as declared, engines
-// that keep binary64 where the policy lets them, fused or separate products, at positions
-// from 0 to the end of the context; and the truth inside the set of real-f64.
+// The rotation (bound.rope): float32 engines whose pow, cos and sin have the largest declared
+// errors, engines that keep binary64 where the policy lets them, fused or separate products, at
+// positions from 0 to the end of the context. The truth is inside the set of real-f64.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

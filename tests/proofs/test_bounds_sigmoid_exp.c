@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A sigmoid made of e^|t|, which is rounded (bound.sigmoid-exp): engines that err as far as their
-// policy declares are inside, at gates of any size and where the exponential overflows; an engine
-// that rounds it is outside where no policy says so, and one that makes its sigmoid otherwise is
-// outside where one does. Mistakes are convicted under mlx, and every end is the stated one.
+// A sigmoid from a rounded e^|t| (bound.sigmoid-exp). Inside the set: engines with the largest
+// error that their policy declares, at gates of any size and where the exponential overflows.
+// Outside: an engine that rounds the exponential where no policy says so, and an engine that
+// computes its sigmoid in another way where the policy does. Mistakes are found under the policy
+// mlx, and every end is the stated one.
 #include "ref/stages.h"
 #include "tests/shared/formulas.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Softmax with a sink (bound.softmax-sink) and the weighted values after it (bound.value): float32
-// engines with every order of the sum, exp off by as much as declared, division or a reciprocal,
-// and, where the policy is generic, a running maximum with rescaling as flash kernels do.
+// The softmax with a sink (bound.softmax-sink) and the weighted values after it (bound.value):
+// float32 engines with every order of the sum, exp with the largest declared error, division or a
+// reciprocal, and, where the policy is generic, a running maximum with rescaling as in flash
+// kernels.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

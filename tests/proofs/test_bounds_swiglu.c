@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The clamped SwiGLU (bound.swiglu): float32 engines that divide or multiply by a reciprocal, in
-// several associations where the policy leaves them open, exp off by as much as declared, gates at
-// and around the clamp; and the truth inside the set of real-f64.
+// several associations where the policy leaves them open, exp with the largest declared error,
+// gates at and around the clamp. The truth is inside the set of real-f64.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

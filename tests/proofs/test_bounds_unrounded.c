@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What an operation may read where a value was stored rounded and may still be at hand unrounded
-// (bound.unrounded): always what is stored, always what was at hand, nothing further than half a
-// step and nothing outside the set that is known of it; after a stored infinity anything.
+// What an operation may read where a value was stored rounded and may still be available unrounded
+// (bound.unrounded). The set contains the stored value and every possible unrounded value, but
+// nothing further away than half a step, and nothing outside the known set of the unrounded value.
+// After a stored infinity it contains every number.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

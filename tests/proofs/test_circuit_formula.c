@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The derivation of the planted circuit, written out a second time in long double on a small model
-// whose weights are short binary fractions: every end of Delta and of the weights of attention is
-// the stated one, to within the roundings of a ball's radius. And where a premise just holds.
+// The derivation of the planted circuit, computed again in long double on a small model whose
+// weights are short binary fractions. Every end of Delta and of the attention weights must be the
+// stated one, up to the roundings of a ball's radius. Also models in which a premise only just
+// holds.
 #include "model/held.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/circuit.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The last line of the derivation (sink.attn-gate) against the reference's own output. From the
-// inputs and the scores that ref/ itself computed in binary64, in a layer that slides and in one
-// that does not, with grouped heads, the line is evaluated in balls:
+// The last line of the derivation (sink.attn-gate) against the reference's own output, in a layer
+// that slides and in one that does not, with grouped heads. The line is evaluated in balls, from
+// the inputs and the scores that ref/ computed in binary64:
 //
 //   sum_h (1 - alpha_s,h) [sum_j softmax_j x_j W^V_g(h) + b^V_g(h)] W^O_h + b^O
 //
-// and ref's output, which follows the definition, must be within the honest set of its roundings.
-// So must the line. A line whose bias is not faded must be far outside.
+// The honest set of ref's roundings must contain ref's output, which follows the definition, and
+// must contain the line. A line whose bias is not multiplied by 1 - alpha_s must be far outside.
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
 #include "ref/forward.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Drift (stat.drift): how often it accuses the innocent, counted over thousands of honest tensors
-// at a rate lenient enough to count, and whether it catches what it says it would: a factor a
-// little above its own limit, an accumulator that truncates, an epsilon ten times too small.
+// Drift (stat.drift): how often it accuses honest tensors, counted over thousands of them at a rate
+// that is high enough to count; and whether it finds what it promises to find, namely a factor
+// slightly above its own limit, an accumulator that truncates, and an epsilon that is ten times too
+// small.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

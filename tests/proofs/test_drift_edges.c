@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Drift (stat.drift) where its formula turns: what is free at all, rare steps just at their
-// threshold, a row's size and places at their ends, bins that weigh next to nothing, classes of
-// rows in the bin of all and in the others, equal bins. The numbers are powers of two: a row's sums
-// are exact.
+// Drift (stat.drift) at the edges of its formula: which elements have freedom at all, rare steps
+// just at their threshold, the smallest and largest size and place of a row, bins with almost no
+// weight, classes of rows in the bin of all elements and in the others, and bins that are equal.
+// The numbers are powers of two, so the sums of a row are exact.
 #include "tests/shared/stated.h"
 
 enum { BINS = DRIFT_BINS, OFFSET = 1, LARGE = 6, FIRST_QUARTER = 10 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Drift as the book states it, written out a second time in long double: each bin's sums, the
-// classes of alike rows, gain, limit and power, to within the roundings of binary64.
+// Drift, computed again in long double from the book's formulas: the sums of each bin, the classes
+// of alike rows, gain, limit and power, up to the roundings of binary64.
 #include "tests/shared/stated.h"
 
 static const uint64_t SEED = 20260117;

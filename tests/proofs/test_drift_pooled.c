@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The layers of a point together (stat.drift-pooled): the formula written out a second time, layers
-// that are equal, how often honest layers are accused at a rate lenient enough to count, and a lean
-// that no layer shows alone.
+// The layers of one point judged together (stat.drift-pooled): the formula, computed again; layers
+// that are equal; how often honest layers are accused, at a rate that is high enough to count; and
+// a lean that no single layer shows.
 #include "tests/shared/bounds_engine.h"
 #include "tests/shared/stated.h"
 

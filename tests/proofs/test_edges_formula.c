@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What makes the condition of an edge hold (lattice.edges): each setting against its own words, on
-// two sides of which every number is known, and nothing but what is named may change.
+// The functions that make the condition of an edge hold (lattice.edges). Each is compared with the
+// words of its condition, on two sides of which every number is known, and may change nothing that
+// its condition does not name.
 #include "proofs/truth/lattice.h"
 #include "tests/shared/tap.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The identities in ball arithmetic: enclosed, with no radius above what the precision allows,
-// at 64 to 1024 bits; and the check catches a broken identity.
+// The identities in ball arithmetic, at 64 to 1024 bits: both sides are enclosed, and no radius is
+// above what the precision allows. The check finds a broken identity.
 #include "proofs/truth/identities.h"
 #include "tests/shared/only.h"
 #include "tests/shared/tap.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the exact statements on number formats are made of, each side against bits and whole numbers
-// of its own; the terms that are drawn; the four terms of scores; and the arithmetic of rationals,
-// rows and matrices, whose sizes must match. 0.1 CPU seconds.
+// The parts of the exact statements on number formats, each side against bits and integers computed
+// here; the terms that are drawn; the four terms of scores; and the arithmetic of rationals, rows
+// and matrices, which refuses sizes that do not match. 0.1 CPU seconds.
 #include "proofs/exact/attention.h"
 #include "tests/shared/tap.h"
 

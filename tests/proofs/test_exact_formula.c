@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sides of exact statements that share a part with their other side, each against its own formula,
-// in rationals; and the instance is the same after a side as before it.
+// Exact statements whose two sides share a part: each side against its own formula, in rationals. A
+// side must leave the instance unchanged.
 #include "proofs/exact/attention.h"
 #include "tests/shared/tap.h"
 

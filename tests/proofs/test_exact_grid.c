@@ -3,7 +3,8 @@
 //
 // The value-bias identity and the gate, enclosed, with no radius above what the precision allows:
 // from one key to 131072, sink logits from -inf to 1e4, scores with a spread of 300, at 64 to 1024
-// bits; every weight formed and summed at chosen lengths, sums carried along at every length.
+// bits. At chosen lengths every weight is computed and summed; for all lengths the sums are carried
+// from one to the next.
 #include "proofs/truth/identities.h"
 #include "tests/shared/tap.h"
 

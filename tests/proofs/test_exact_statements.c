@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Every statement of proofs/exact on drawn instances, both sides exactly equal; every wrong form
-// refuted by an instance that is printed; and the check itself catches a broken equation: for
-// each statement one side is replaced by a version that is off in one entry.
+// Every statement of proofs/exact on drawn instances: both sides are exactly equal. Every wrong
+// form is refuted by an instance, which is printed. The check itself finds a broken equation: for
+// each statement, one side is replaced by a version that is wrong in one entry.
 #include "proofs/exact/exact.h"
 #include "tests/shared/only.h"
 #include "tests/shared/tap.h"

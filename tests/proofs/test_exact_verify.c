@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// `sinkproof verify` on its own terms: every statement of the inventory holds and has what its
-// letters ask for; every exact form and every identity is broken on purpose, one side off by a
-// little or, of an inequality, the sides exchanged; a value just outside its set, a proof without a
-// record and a letter without evidence are refused; the exit codes say so.
+// `sinkproof verify`: every statement of the inventory holds and has the evidence that its letters
+// ask for. Every exact form and every identity is broken on purpose: one side is changed a little,
+// or the sides of an inequality are exchanged. A value just outside its set, a proof without a
+// record and a letter without evidence are refused. The exit codes say so.
 #include "audit/command/command.h"
 #include "audit/verify/verify.h"
 #include "tests/shared/only.h"

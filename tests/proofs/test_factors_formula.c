@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Factors in binary32 from above, stated a second time: the scale from a row's largest size, the
-// least that is not 0, each factor at least its number and at most three roundings of binary32 and
-// the 2^-22 above it; rows that have none. At every place of rows of every length about 16.
+// Factors in binary32 that bound numbers from above, computed again: the scale, from a row's
+// largest size; the least size that is not 0; each factor, which is at least its number and exceeds
+// it by at most three roundings of binary32 and 2^-22; and rows that have no factors. Every place
+// in rows of every length around 16.
 #include "tests/shared/formulas.h"
 
 #include "proofs/bounds/factors.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The bounds of the softmax and its forms as the book states them, written out a second time in
-// long double (tests/shared/softmax_stated.h; test_bound_formulas.c says how), of logits that are
-// sets: base 2, a running maximum, weights from the log-sum-exp, the gate; and experts' weights
-// renormalised.
+// The bounds of the softmax and its forms, computed again in long double from the book's formulas
+// (tests/shared/softmax_stated.h; test_bound_formulas.c says how), for logits that are sets: base
+// 2, a running maximum, weights from the log-sum-exp, and the gate. Also the renormalised weights
+// of experts.
 #include "tests/shared/softmax_stated.h"
 
 static const uint64_t SEED = 20260214;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// GELU by tanh (gelu.tanh, bound.gelu): the reference against a ball; float32 engines that group
-// its factors in several ways, with tanh and pow off by as much as declared, inside the set; every
-// step rounded to bfloat16; the exact GELU and other mistakes outside.
+// GELU by tanh (gelu.tanh, bound.gelu). Inside the set: the reference, the enclosed value, and
+// float32 engines that group the factors in several ways, with the largest declared errors of tanh
+// and pow; under hf-bf16, engines that round every step to bfloat16. Outside: the exact GELU and
+// other mistakes.
 #include "tests/shared/bounds_engine.h"
 
 #include "proofs/truth/truth.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What 1.702 fits: the largest differences of x sigmoid(alpha x) from GELU and of sigmoid(alpha x)
-// from the normal distribution function, enclosed over the whole line and met by a dense sample;
-// and the constants that make them least.
+// How closely 1.702 fits: the largest differences of x sigmoid(alpha x) from GELU, and of
+// sigmoid(alpha x) from the normal distribution function, enclosed over the whole line and reached
+// by a dense sample; and the constants that make these differences smallest.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
 #include "tests/shared/tap.h"

@@ -2,9 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // The largest differences of x sigmoid(alpha x) from GELU, and of sigmoid(alpha x) from the normal
-// distribution function (swiglu.gelu-fit), found a second time in long double: a sample tells
-// where, and thirds of thirds how large. Where a difference is largest it is flat, so that its size
-// is known to that format's roundings although its place is not.
+// distribution function (swiglu.gelu-fit), found again in long double: a sample tells where the
+// maximum is, and a ternary search how large. A difference is flat at its maximum, so its size is
+// known up to the roundings of long double, although its place is not.
 #include "proofs/truth/truth.h"
 #include "tests/shared/tap.h"
 

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The arithmetic under every honest set: directed sums and products against MPFR, interval
-// operations against points drawn from them, rounding points on interval ends, and the binary64
-// functions of libm against Arb, as far as proofs/bounds leans on them.
+// operations against points drawn from the intervals, rounding points on the ends of intervals, and
+// the binary64 functions of libm against Arb, as far as proofs/bounds relies on them.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The operations on sets that bounds are made of, stated a second time: ends by MPFR, rounded
-// outward once; variances and biases by the laws of independent factors, on numbers so short that
-// nothing rounds. A set that became wider than that still holds, and is no set worth having.
+// The operations on sets that bounds are built from, computed again: ends by MPFR, rounded outward
+// once; variances and biases by the laws of independent factors, on numbers so short that nothing
+// rounds. A set that became wider still holds, but it finds fewer mistakes.
 #include "tests/shared/sets.h"
 
 #include <mpfr.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the instances of the identities stand on, each against its own statement in long double: the
-// layer's output, learned keys, a score's four terms, the model's stages, the rounded masses. And
-// what no value tells: the sizes to which radii are relative, the radius of MPFR's sides, sinks
-// that are infinite, rows far from 0, arrays that end where memory ends. 0.2 CPU seconds.
+// The parts of the identities' instances, each against its own statement in long double: the
+// layer's output, learned keys, a score's four terms, the model's stages, the rounded masses. Also
+// what the values do not show: the sizes to which radii are relative, the radius of MPFR's sides,
+// infinite sinks, rows far from 0, arrays that end where memory ends. 0.2 CPU seconds.
 #include "tests/shared/sides.h"
 
 #include <signal.h>

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The sides of the identities of a row, of a head and of a layer's output, each against its own
-// statement, written out a second time in long double: a side that both sides share, or that an
-// inequality leaves room for, has nothing else beside it.
+// statement, computed again in long double. A mistake that both sides share, or for which an
+// inequality leaves room, is found by this test alone.
 #include "tests/shared/sides.h"
 
 #include "model/round.h"

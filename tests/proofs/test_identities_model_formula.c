@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The sides of the identities of stages, of repeated tokens, of mixed rows and of a score's four
-// terms, each against its own statement, written out a second time in long double; and MPFR's side
-// of a stage against the ball of many more bits.
+// terms, each against its own statement, computed again in long double; and MPFR's side of a stage
+// against a ball of many more bits.
 #include "tests/shared/sides.h"
 
 static const uint64_t SEED = 20261124;

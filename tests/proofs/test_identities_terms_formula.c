@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The sides of the identities of a stack of layers, of a cache of few bits and of a score's four
-// terms, each against its own statement, written out a second time in long double.
+// terms, each against its own statement, computed again in long double.
 #include "tests/shared/sides.h"
 
 static const uint64_t SEED = 20261125;

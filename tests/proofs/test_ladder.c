@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The rungs of the truth ladder agree, stage by stage, on drawn shapes and numbers. Linear
-// stages: the exact dot, the ball and MPFR at a precision that rounds nothing. Every other
-// stage: the ball at 128 and at 256 bits contains MPFR at 1024, and the radius follows the
-// precision: a stage with a constant or a step held in binary64 would gain nothing.
+// The rungs of the truth ladder agree, stage by stage, on drawn shapes and numbers. Linear stages:
+// the exact dot product, the ball, and MPFR at a precision that rounds nothing. Every other stage:
+// the balls at 128 and at 256 bits contain MPFR at 1024, and the radius shrinks with the precision;
+// it would not shrink if a constant or a step were held in binary64.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/truth.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Every edge of the lattice: what holds is enclosed alike on both sides at every precision, and is
-// no accident: without its condition the sides are apart. What is false is apart too, on a printed
-// instance.
+// Every edge of the lattice. A true edge: the enclosures of both sides overlap at every precision,
+// and this is no accident, because without the edge's condition they are apart. A false edge: the
+// sides are apart, on an instance that is printed.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/lattice.h"
 #include "tests/shared/tap.h"

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The laws of attention with a sink, on the reference itself. One side of each law is the
-// reference, the other its formula, written out for the other side's inputs; both round where the
-// policy says, at one point after another, and must agree bit for bit wherever the law involves no
+// reference; the other is the law's formula, written out for the other side's inputs. Both round
+// where the policy says, point by point. They must agree bit for bit where the law involves no
 // rounding of its own, else within a derived bound.
 #include "tests/shared/points.h"
 

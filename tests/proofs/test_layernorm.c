@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// LayerNorm (layernorm.forward, bound.layernorm): the reference against long double; float32
-// engines that find the moments in every way that is claimed, in every order, and write the result
-// in every way, inside the set; the mistakes of such a norm outside.
+// LayerNorm (layernorm.forward, bound.layernorm). The reference against long double. Inside the
+// set: float32 engines that compute the moments in every way for which the bound is claimed, in
+// every order, and write the result in every way. Outside: the mistakes of such a norm.
 #include "tests/shared/bounds_engine.h"
 
 #include "proofs/truth/truth.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The set of LayerNorm as the book states it (bound.layernorm), written out a second time in long
-// double: every end, variance and bias of a row's set must be the stated one to within the K
-// roundings of its evaluation in binary64, gamma_K. Rows around zero show the mean's error alone;
-// rows whose sums are exact show the terms that stand for the evaluation's own roundings.
+// The set of LayerNorm (bound.layernorm), computed again in long double from the book's formula:
+// every end, variance and bias of a row's set must be the stated one, up to the K roundings of its
+// evaluation in binary64, gamma_K. Rows around zero show the mean's error alone; rows with exact
+// sums show the terms for the evaluation's own roundings.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260123;

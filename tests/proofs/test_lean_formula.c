@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The lean of a sum, stated a second time: from all its terms at once, spacing by spacing, in long
-// double, where the code goes term by term and rounds by a magic number.
+// The lean of a sum, computed again in long double from all its terms at once, spacing by spacing.
+// The code itself goes term by term and rounds by adding and subtracting a large constant.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20261125;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sums of products as their bounds state them, written out a second time (test_bound_formulas.c
-// says how): of numbers and sets; products that cancel, so that the radius stands alone; whole
-// numbers times a scale; coarse accumulators; what is read as zero; sums that may overflow.
+// The bounds of sums of products, computed again from their formulas (test_bound_formulas.c says
+// how): of numbers and of sets; products that cancel, so that only the radius remains; integers
+// times a scale; coarse accumulators; operands that are read as zero; sums that may overflow.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260413;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Scores less their maximum where some are without bound: a score of -infinity stays what it is,
-// alone or beside others, one that may be anything below is subtracted from. 0.01 CPU seconds.
+// Scores minus their maximum, where some scores have no lower bound. A score of -infinity stays
+// -infinity, alone or beside others. From a score that may be any number below its upper end, the
+// maximum is subtracted. 0.01 CPU seconds.
 #include "tests/shared/sets.h"
 
 #include "proofs/bounds/softmax_row.h"

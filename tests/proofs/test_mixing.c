@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What `sinkproof sinks` measures by (proofs/bounds/mixing.c): norms of rows that are whole, path
-// sums against every path walked, few bits against their definition, and the bound of a cache
-// against its enclosure. And that the bound by paths is one of weights that stay as they are.
+// What `sinkproof sinks` measures with proofs/bounds/mixing.c: norms of whole rows, path sums
+// against a sum over every path, storage in few bits against its definition, and the bound of a
+// cache against its enclosure. Also: the bound by paths holds for attention weights that stay the
+// same, and only for these.
 #include "base/splitmix.h"
 #include "proofs/bounds/mixing.h"
 #include "proofs/bounds/worst.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Planes of honest sets, stated a second time: each is the plane of its own element, at every shape
-// and stride and between neighbours that are not asked for; sets of one number have a first plane
-// alone, and the most significant bits of any of them; 8 rows of 256 of these, or more, have
-// factors, unless one of them is too large for any; what is freed is empty. No sum rounds here.
-// 0.03 CPU seconds.
+// Planes of honest sets, computed again: each entry is that of its own element, at every shape and
+// stride and between neighbours that are not asked for. Sets of one number have the first plane
+// alone, and the most significant bits of any element. 8 rows or more of 256 such sets have
+// factors, unless a number is too large for them. Freed planes are empty. No sum rounds here. 0.03
+// CPU seconds.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20261201;

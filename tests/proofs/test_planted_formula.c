@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What is planted, stated a second time: every weight of both planted models, the written ones by
-// their place and the others as they are drawn; and on a small model, each of whose weights is
-// changed in turn, what is found reserved, massive and of the step, which premise fails, and both
-// ends of what the step writes.
+// The planted models, computed again: every weight of both models, the written ones by their place
+// and the others as they are drawn. On a small model each weight is changed in turn: which
+// coordinates are found to be reserved, massive, and part of the step, which premise fails, and
+// both ends of what the step writes.
 #include "model/held.h"
 #include "model/synthetic.h"
 #include "proofs/bounds/worst.h"

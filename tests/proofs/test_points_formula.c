@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a rounding point leaves of a set, stated a second time: the ends by MPFR at the format's
-// precision, variance and bias by the sentences in honest.c.
+// What a rounding point leaves of a set, computed again: the ends by MPFR at the format's
+// precision, variance and bias from the comments of honest.c.
 #include "tests/shared/sets.h"
 
 #include <mpfr.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Bounds as the book prints them, against float32 computations that draw their inputs, their order
-// and their roundings. Each figure has a second one beside it: how often the draws leave the bound
-// with one of its terms taken away, so that a term that is missing would have been seen.
+// The bounds as the book prints them, against float32 computations whose inputs, order and
+// roundings are drawn. Beside each figure stands a second one: how often the draws leave the bound
+// if one of its terms is removed. So a missing term would be seen.
 #include "tests/shared/formulas.h"
 
 enum { DRAWS = 200000, MOST_KEYS = 8 };

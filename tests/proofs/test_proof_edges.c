@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Edges of what proves: the range in which products are certified as exact; a norm that is rounded
-// before its weight keeps what leans, and ends that may be rounded once more; a choice that writes
-// no more than was asked for; a divisor that is never below one. 0.1 CPU seconds.
+// Edge cases of the proofs' code: the range in which products are certified as exact; a norm that
+// is rounded before its weight, which keeps its lean, and whose ends may be rounded once more; a
+// choice of experts that writes no more than was asked for; a divisor that is never below one. 0.1
+// CPU seconds.
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/variants.h"
 #include "tests/shared/formulas.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Blocks of whole numbers, as the book states them (bound.q8), written out a second time in long
-// double: radius and width of every element, in blocks whose elements have freedom, in rows that
-// end within a block (bound.operands), and where a whole number or the scale is as near to a tie
-// as the stated errors reach: gamma_3 and gamma_2 of float32, and 2^-50.
+// Blocks of integers (bound.q8), computed again in long double from the book's formula: radius and
+// width of every element, in blocks whose elements have freedom, in rows that end within a block
+// (bound.operands), and where an integer or the scale is as near to a tie as the stated errors
+// reach: gamma_3 and gamma_2 of float32, and 2^-50.
 #include "tests/shared/formulas.h"
 
 #include "model/q8_0.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One token repeated: closed forms against rows of the stage, for every number of keys up to 4096
+// One repeated token: closed forms against the stage's rows, for every number of keys up to 4096,
 // at 128 bits; the bound of rotary positions on every row; the figures that were published for 64
-// tokens and others; and a model's own states, equal without a sink and apart with each kind.
+// tokens and other lengths; and a model's own states, which are equal without a sink and differ
+// with each kind of sink.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"
 #include "proofs/truth/repeat.h"

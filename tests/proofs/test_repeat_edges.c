@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// One token repeated: what adds to the scores is written over whatever stood there, at distance 0
-// too; rotary scores against a query that is turned, and not expanded; their bound. 0.01 CPU
-// seconds.
+// One repeated token: the terms that are added to the scores overwrite what the array held before,
+// at distance 0 too; rotary scores against a query that is rotated, not against the expanded
+// formula; and the bound of rotary scores. 0.01 CPU seconds.
 #include "proofs/truth/repeat.h"
 #include "tests/shared/tap.h"
 

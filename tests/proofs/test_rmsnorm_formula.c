@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// RMSNorm's set as the book states it (bound.rmsnorm), written out a second time in long double:
-// short rows, of sets too, rows long enough that the likely ends lie inside the worst, rows that
-// lean, squares that underflow and are flushed, sums that may be infinite; and, where no rounding
-// is left but binary64's, the ends to the last unit.
+// The set of RMSNorm (bound.rmsnorm), computed again in long double from the book's formula: short
+// rows, also of sets; rows that are long enough for the likely ends to lie inside the worst ends;
+// rows that lean; squares that underflow and are flushed; sums that may be infinite. Where only
+// binary64's own roundings are left, the ends agree to the last unit.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20260124;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The rotation's bounds as the book states them, written out a second time (test_bound_formulas.c
-// says how): the angle by a running product with its ramp, the rotation, and the concentration that
-// is multiplied into the vector first.
+// The rotation's bounds, computed again from the book's formulas (test_bound_formulas.c says how):
+// the angle by a running product with its ramp, the rotation, and the concentration that is
+// multiplied into the vector first.
 #include "proofs/bounds/rope.h"
 #include "tests/shared/formulas.h"
 

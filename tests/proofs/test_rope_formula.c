@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Frequencies, angles and the table of a rotation as their bound states them (bound.rope), written
-// out a second time: ends of the ramp that leave the head, the width of a frequency over the reals,
-// steps that are rounded, what the concentration adds. 0.01 CPU seconds.
+// Frequencies, angles and the table of a rotation (bound.rope), computed again from the formulas of
+// their bound: ends of the ramp outside the head, the width of a frequency over the reals, steps
+// that are rounded, and what the concentration adds. 0.01 CPU seconds.
 #include "proofs/bounds/rope.h"
 #include "tests/shared/sets.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sums that round to a format of their own, whole (bound.accumulator): a product's ends are those
-// of all results that it may have; a row is summed step by step, block by block; a sum in any
-// order counts each rescaling, and where it may leave the format nothing is known of it.
+// Whole sums that round to a format of their own (bound.accumulator). A product's ends are those of
+// all results that it can have. A row is summed step by step and block by block. A sum in any order
+// counts each rescaling; where it may leave the format, its set is unbounded.
 #include "proofs/bounds/running.h"
 #include "tests/shared/formulas.h"
 

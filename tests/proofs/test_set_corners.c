@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Sets where a rule meets its corner: what has no bound where a function is flat, a rounding that
-// leaves its format on either side, variances of exactly 1, a factor that its format does not hold.
-// 0.01 CPU seconds.
+// Sets at the corner cases of their rules: a set without bounds where a function is flat, a
+// rounding that leaves its format on either side, variances of exactly 1, a factor that its format
+// cannot hold. 0.01 CPU seconds.
 #include "proofs/bounds/rope.h"
 #include "tests/shared/formulas.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What single sets become, to the bit or to the roundings of a formula: flushed numbers and sums
-// (bound.ftz), roundings on the way (bound.dot-likely), the logits of a stored key (sink.key-bias),
-// and a cache of few bits (bound.quantized-cache); with ends at zero, just at the smallest normal
-// number, and nothing read or written behind the last element.
+// What operations make of single sets, to the bit or up to the roundings of a formula: flushed
+// numbers and sums (bound.ftz), roundings on the way (bound.dot-likely), the logits of a stored key
+// (sink.key-bias), and a cache of few bits (bound.quantized-cache). Cases: ends at zero and just at
+// the smallest normal number. Nothing is read or written behind the last element.
 #include "proofs/bounds/mixing.h"
 #include "ref/normaliser.h"
 #include "tests/shared/sets.h"

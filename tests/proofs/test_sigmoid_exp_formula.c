@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A sigmoid by the exponential of the size, rounded, written out a second time in long double
-// (bound.sigmoid-exp): every end, variance and bias of the activation where alpha = 1, up = 0 and
-// the gate is t, so that y = t sigma. A policy without any freedom inside (u = 0) leaves the few
-// roundings of the sets' own arithmetic, which the margins of exp, 2^-50, show beside.
+// A sigmoid from a rounded e^|t| (bound.sigmoid-exp), computed again in long double: every end,
+// variance and bias of the activation with alpha = 1, up = 0 and the gate t, so that y = t sigma. A
+// policy without freedom inside (u = 0) leaves only the few roundings of the sets' own arithmetic,
+// so that the margins of exp, 2^-50, are visible.
 #include "tests/shared/formulas.h"
 
 #include <float.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The weights sim_j / Z of any design's row, written out a second time in long double
-// (bound.similarity): both ends and the middle, for every similarity and divisor but the softmax.
-// At u = 0 the few roundings of the sets' own arithmetic are left, and the margins of exp and pow,
-// 2^-49, show beside; at u = 2^-10 so do the squares of errors.
+// The weights sim_j / Z of a row of any design (bound.similarity), computed again in long double:
+// both ends and the middle, for every similarity and divisor except the softmax. At u = 0 only the
+// few roundings of the sets' own arithmetic are left, so that the margins of exp and pow, 2^-49,
+// are visible; at u = 2^-10 the squares of errors are visible too.
 #include "proofs/bounds/variants.h"
 #include "proofs/truth/repeat.h"
 #include "tests/shared/formulas.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The softmax of known logits as its bounds state it (tests/shared/softmax_stated.h), where the
-// parts show that are small beside the others: errors of exp that grow with its argument,
-// exponentials that are flushed, and the evaluation's own errors.
+// The softmax of known logits, computed again from the formulas of its bounds
+// (tests/shared/softmax_stated.h), in cases that show terms which are small elsewhere: errors of
+// exp that grow with its argument, exponentials that are flushed, and the evaluation's own errors.
 #include "tests/shared/softmax_stated.h"
 
 static const uint64_t SEED = 20260412;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What test_softmax_formula leaves open of the softmax's set: a maximum that is subtracted and
-// rounded first, of logits that are sets; rows of which nothing is known, and where they begin;
-// sums and rescalings that may err by all there is; exponentials that are rounded before they meet
-// the values; variances. 0.1 CPU seconds.
+// Cases of the softmax's set that test_softmax_formula leaves open: a maximum that is subtracted
+// and rounded first, for logits that are sets; rows of which nothing is known, and where these
+// begin; sums and rescalings whose relative error may reach 1; exponentials that are rounded before
+// they are multiplied by the values; variances. 0.1 CPU seconds.
 #include "tests/shared/sets.h"
 #include "tests/shared/softmax_stated.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Spread (stat.spread): its threshold against exact binomial tails, how often it accuses the
-// innocent, honest sums and norms in every order, and what it sees: low bits drawn at random, down
-// to as many as it says; and what it does not.
+// Spread (stat.spread): its threshold against exact binomial tails; how often it accuses honest
+// sums and norms, in every order; what it finds, which is low bits drawn at random, down to as few
+// as it states; and what it does not find.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
 

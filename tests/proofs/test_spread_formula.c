@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Spread as the book states it, written out a second time in long double: what a row adds (the
-// squares beside its best multiple, as residuals), the threshold (its equation solved by Newton's
-// steps), and what is said of the whole and of its quarters, to within the roundings of binary64;
-// elements just at the largest square that is asked, rows that hold nothing, parts that are equal.
+// Spread, computed again in long double from the book's formulas: what a row adds (the squares that
+// remain after its best multiple is removed), the threshold (its equation solved by Newton's
+// method), and the verdicts on the whole and on its quarters, up to the roundings of binary64.
+// Cases: elements just at the largest square that is allowed, rows that hold nothing, parts that
+// are equal.
 #include "tests/shared/stated.h"
 
 static const uint64_t SEED = 20261123;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Heads that were trained by the study of doc/27 (tests/audit/training_study.py), one of each
-// design, as torch computed them in float32: queries, keys and values from the layer's input, then
-// scores, weights and results, each from what the step before holds, are inside the honest sets of
-// that design. What the study says of the first token and of the star is computed here again.
+// Trained heads from the study of doc/27 (tests/audit/training_study.py), one of each design, as
+// torch computed them in float32. Queries, keys and values (from the layer's input), scores,
+// weights and results (each from torch's previous step) are inside the honest sets of that design.
+// What the study says of the first token and of the star is computed again here.
 //
 //   test_trained_heads [FOLDER]     heads.safetensors, inputs.safetensors; tests/vectors/training
 #include "model/safetensors.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The sizes of the released models against the closed form of every layer and what the published
-// card prints; and the tokens that its accelerator hours are worth, as balls.
+// The sizes of the released models, against the closed form of every layer and against the
+// published card; and the tokens that its accelerator hours are worth, as balls.
 #include "proofs/exact/parameters.h"
 #include "proofs/truth/truth.h"
 #include "tests/shared/tap.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The edges of the truth's stages: what a request is refused for, in which words, and what is just
-// not refused; selections that cannot be; constants as decimals; margins of any selection; balls as
-// narrow as the formula's own steps make them. 0.5 CPU seconds.
+// Edge cases of the truth's stages: what a request is refused for and in which words, and what is
+// only just accepted; impossible selections; constants as decimals; margins of any selection; balls
+// as narrow as the formula's own steps allow. 0.5 CPU seconds.
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/forward.h"
 #include "proofs/truth/lattice.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The exact rung against itself: certified binary64, GMP, MPFR at a precision that rounds
-// nothing, and a ball, on rows of every format, at exponent spreads from none to all of them.
+// The exact rung of the ladder against itself: certified binary64, GMP, MPFR at a precision that
+// rounds nothing, and a ball, on rows of every format, with every spread of exponents.
 #include "proofs/truth/exact_dot.h"
 #include "tests/shared/tap.h"
 #include "tests/shared/truth_random.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The truth of whole models: thin enough, consistent between precisions, honest about
-// routing that it cannot certify, and where it should be beside the reference in binary64
-// and the published torch implementation in binary32.
+// The truth of whole models: its balls are narrow and consistent between precisions, it says where
+// it cannot certify the routing, and it lies where it should beside the reference in binary64 and
+// the published torch implementation in binary32.
 #include "audit/trace/trace.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/forward.h"

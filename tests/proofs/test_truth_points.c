@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Every point of the truth of a whole model, a second time: what each one reads was replaced by
-// drawn numbers, and its enclosure meets the point's formula in long double, to within the
+// Every point of the truth of a whole model, computed again. What each point reads was replaced by
+// drawn numbers, and its enclosure must meet the point's formula in long double, up to the
 // roundings of the comparison. Two layers of GPT-OSS (one slides; logits or keys as sinks; ramps
-// with whole and with fractional ends) and of GPT-2; the order of the points, their shapes, the
-// account of routing, and what is refused. 0.1 CPU seconds.
+// with integer and with fractional ends) and of GPT-2. Also the order of the points, their shapes,
+// the account of the routing, and what is refused. 0.1 CPU seconds.
 #include "model/container.h"
 #include "tests/shared/point_formulas.h"
 

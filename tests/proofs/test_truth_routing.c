@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What the truth says of its routing: choices, ties, ambiguous and contested ones, the thinnest
-// margin and the first ambiguous, each with its layer and token, of router logits that were planned
-// for every layer and token; shapes that no two sizes share; layer 0 outside of all layers.
-// 0.5 CPU seconds.
+// What the truth reports about its routing: choices, ties, ambiguous and contested choices, the
+// thinnest margin and the first ambiguous choice, each with its layer and token. The router logits
+// were planned for every layer and token. No two sizes of the model are equal; a point outside all
+// layers reports layer 0. 0.5 CPU seconds.
 #include "proofs/truth/forward.h"
 #include "tests/shared/opened.h"
 #include "tests/shared/stated.h"

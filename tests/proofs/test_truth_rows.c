@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The enclosures take many rows and columns at a time: the same balls as one by one, and the
-// reference inside them where the configuration takes its less travelled branches.
+// The enclosures process many rows and columns at a time: the balls are the same as one by one, and
+// contain the reference where the configuration takes its rarer branches.
 #include "proofs/truth/truth.h"
 #include "tests/shared/reference.h"
 

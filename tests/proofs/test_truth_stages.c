@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Enclosures against what is known without them: special cases in closed form, laws that hold over
-// the reals, the published table of YaRN. Two balls for one number must overlap, and both
-// must be thin: a stage that returned the whole line would overlap everything.
+// the reals, the published table of YaRN. Two balls for one number must overlap, and both must be
+// narrow, because a stage that returned the whole line would overlap everything.
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/truth.h"
 #include "tests/shared/tap.h"

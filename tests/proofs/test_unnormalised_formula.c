@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// An exponential that is rounded before it meets its value, as the book states it
-// (bound.unnormalised), written out a second time in long double: every end and the variance of
-// what is kept, and its share of the sum.
+// An exponential that is rounded before it is multiplied by its value (bound.unnormalised),
+// computed again in long double from the book's formula: every end and the variance of the rounded
+// number, and its share of the sum.
 #include "proofs/bounds/softmax_row.h"
 #include "tests/shared/sets.h"
 

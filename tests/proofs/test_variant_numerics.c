@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The numerics in which designs of attention differ, each on an instance: what overflows without a
-// shift, what cancels, what a corner does, what a short cache of a sink's key costs. Lines behind
-// "# output" are shown in the book.
+// Numerical differences between designs of attention, each on an instance: what overflows without a
+// shift, what cancels, what the corner of a divisor does, what a learned key costs in a cache of
+// float16. Lines behind "# output" are shown in the book.
 #include "base/splitmix.h"
 #include "proofs/bounds/variants.h"
 #include "proofs/bounds/worst.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Every design of attention: what the reference computes under several policies, and what a head
-// in float32 with its sums from the last key to the first computes, is inside the honest sets, and
-// these are around the truth. What another design computes is not.
+// Every design of attention. Inside the honest sets: what the reference computes under several
+// policies, and what a float32 head computes that sums from the last key to the first. The sets
+// contain the truth. Outside: what another design computes.
 #include "proofs/bounds/variants.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/lattice.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The weights' bounds as stated at their edges, written out a second time (test_bound_formulas.c
-// says how): exponentials that are rounded before they meet the values, experts' weights, a value
-// at hand unrounded, and one less the sink.
+// The bounds of weights at their edges, computed again from their formulas (test_bound_formulas.c
+// says how): exponentials that are rounded before they are multiplied by the values, experts'
+// weights, a value that is also available unrounded, and one minus the sink's weight.
 #include "proofs/bounds/one_minus.h"
 #include "tests/shared/formulas.h"
 

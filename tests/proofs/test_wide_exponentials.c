@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The weight of one key beside a larger sink where exp's declared error grows so much with its
-// argument that the exponent errs by more than 27 (bound.exp): the largest exponential stated a
-// second time, of likely ends and worst ones, and what is lost where the exponential itself is 0.
-// 0.01 CPU seconds.
+// The weight of one key beside a larger sink, where the declared error of exp grows so fast with
+// its argument that the exponent errs by more than 27 (bound.exp): the largest exponential,
+// computed again, for the likely and the worst ends; and what is lost where the exponential itself
+// is 0. 0.01 CPU seconds.
 #include "tests/shared/formulas.h"
 
 static const uint64_t SEED = 20261123;

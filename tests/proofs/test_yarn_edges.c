@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// YaRN's frequencies in balls and in MPFR where the ramp leaves the head: an end below 0, one
-// beyond the last element, no width; factors of 1 and less. 0.01 CPU seconds.
+// YaRN's frequencies in balls and in MPFR where the ramp leaves the head: an end below 0, an end
+// beyond the last element, a ramp without width; factors of 1 and less. 0.01 CPU seconds.
 #include "tests/shared/stated.h"
 
 #include "proofs/truth/truth.h"
