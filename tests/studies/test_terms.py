@@ -297,6 +297,16 @@ def gpt2(work):
     report(still and worst <= bound, f"terms.spread terms.removed what is constant in the key: spread and lead are 0, worst variation={worst / bound:.3g} bound=1")
 
 
+def unbiased(_):
+    """A model without biases, of which Llama is one: the terms that a bias makes are 0, and no value bias is left."""
+    [said] = decomposed("synthetic:tiny-llama", "--tokens", "random:9,seed=3")
+    sizes = [t["variation"] for x in said["layers"] for h in x["heads"] for t in h["terms"]]
+    of_biases = [size for i, size in enumerate(sizes) if i % 4 > 0]
+    status, text, _ = sinkproof("sinks", "synthetic:tiny-llama", "--tokens", "random:9,seed=3")
+    report(status == 0 and "The value biases are 0 in every layer" in text and min(sizes[0::4]) > 0 and set(of_biases) == {0},
+           f"terms.split Llama: of {len(sizes)} terms the {len(of_biases)} of biases are 0", [status, set(of_biases)])
+
+
 def subsets(work):
     """What the points do not say: layers, scores; what A4 alone says."""
     model, biases, sinks = gpt_oss(work)
@@ -404,4 +414,4 @@ def refused(work):
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(definitions, of_a_run, engines, gpt2, subsets, shown, survive, refused))
+    sys.exit(checkpoints.run(definitions, of_a_run, engines, gpt2, unbiased, subsets, shown, survive, refused))

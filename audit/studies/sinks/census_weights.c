@@ -210,7 +210,8 @@ bool collector_take_outputs(census_collector *c) {
     double *b_gd = malloc(config->n_kv_heads * config->head_dim * sizeof *b_gd);
     bool good = g_hdd != NULL && b_gd != NULL;
     if (good) {
-        sinkproof_matrix_row(&layer.b_v, 0, b_gd);
+        memset(b_gd, 0, config->n_kv_heads * config->head_dim * sizeof *b_gd);
+        if (layer.b_v.count > 0) sinkproof_matrix_row(&layer.b_v, 0, b_gd);
         memset(collector_layer(c)->intensity_i, 0, n * sizeof(double));
         if (c->seen[TRACE_A11]) memset(collector_layer(c)->share_i, 0, n * sizeof(double));
         for (size_t h = 0; h < config->n_heads; h++) weigh_bias(c, h, g_hdd + h * square, b_gd);

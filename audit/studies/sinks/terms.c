@@ -124,9 +124,13 @@ static size_t desk_doubles(const score_terms_study *t) {
            sinkproof_normaliser_work(t->config) + t->config->n_heads * d;
 }
 
-// A head's part of a bias [1, heads d]. work: receives the whole bias.
+// A head's part of a bias [1, heads d], zeros where the model has none. work: receives the whole
+// bias.
 static const double *head_bias(const sinkproof_matrix *bias, size_t head, size_t d, double *work) {
-    sinkproof_matrix_row(bias, 0, work);
+    if (bias->count > 0)
+        sinkproof_matrix_row(bias, 0, work);
+    else
+        memset(work + head * d, 0, d * sizeof *work);
     return work + head * d;
 }
 
