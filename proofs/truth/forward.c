@@ -370,8 +370,8 @@ static void pass_unembed(pass *p, sinkproof_truth_result *result) {
     sinkproof_matrix table = sinkproof_model_unembedding(p->request->model);
     arb_ptr normed = ball_vector(n * hidden);
     pass_norm_rows(p, normed, p->x_nc + skip * hidden, n, &scale, &shift);
-    sinkproof_truth_linear(result->logits_nv, normed, n, &table, NULL, p->request->bits);
     reach_point(p, "F1", false, 0, 2, normed_shape, normed);
+    sinkproof_truth_linear(result->logits_nv, normed, n, &table, NULL, p->request->bits);
     reach_point(p, "F2", false, 0, 2, shape, result->logits_nv);
     ball_vector_release(normed, n * hidden);
 }

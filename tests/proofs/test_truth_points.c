@@ -116,7 +116,6 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
                 sinkproof_worst(w->widest, mag_get_d(arb_radref(values + e)) / (double)s.scale);
         else
             w->widest += !arb_is_exact(values + e);
-        if (p == F1) w->at[F1][e] = found;
     }
 }
 
@@ -124,7 +123,7 @@ static void replay(void *context, const sinkproof_truth_place *place, arb_ptr va
     walk *w = context;
     which p = point_at(w, w->expected - 1);
     size_t shape[3] = {0};
-    if (p == POINTS || p == M3 || p == F1 || p == F2) return;
+    if (p == POINTS || p == M3 || p == F2) return;
     shape_of(w, p, shape);
     size_t elements = shape[0] * shape[1] * (shape[2] > 0 ? shape[2] : 1);
     must(place->rank == (shape[2] > 0 ? 3 : 2) && elements <= MOST);

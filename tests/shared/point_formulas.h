@@ -294,10 +294,8 @@ static stated state_of(const walk *w, which p, size_t e) {
     }
     case F1:
         return normed(w, w->before + skip + e / n * n, &final, &shift, e % n);
-    case F2: { // from F1 before its replacement, rounded here like the midpoint
-        stated y = affine(&out, NULL, 0, e % c->vocab, w->at[F1] + e / c->vocab * n);
-        return (stated){y.value, y.scale, 3};
-    }
+    case F2:
+        return affine(&out, NULL, 0, e % c->vocab, w->at[F1] + e / c->vocab * n);
     case POINTS:
         break;
     }
