@@ -180,10 +180,7 @@ bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trac
 }
 
 bool sinkproof_trace_point_is_norm(sinkproof_trace_point point) {
-    bool is = false;
-    for (size_t row = 0; row < NORMS; row++)
-        is = is || rows[point].rounding == (int)norm_rows[row].result;
-    return is;
+    return rows[point].operation == SINKPROOF_NORM;
 }
 
 bool sinkproof_trace_point_is_stream(sinkproof_trace_point point) {
@@ -209,26 +206,29 @@ bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point) {
 // The residual stream before a sublayer: T0, or M12 of the layer before; before F1 the last one.
 static sinkproof_input residual_before(const sinkproof_config *config, sinkproof_trace_point point,
                                        size_t layer) {
-    // number of layers before it
-    size_t through = point == TRACE_F1 ? config->n_layers : layer;
+    size_t through = point == TRACE_F1 ? config->n_layers : layer; // layers before it
     return through == 0 ? (sinkproof_input){TRACE_T0, 0, SINKPROOF_INPUT_EACH}
                         : (sinkproof_input){TRACE_M12, through - 1, SINKPROOF_INPUT_EACH};
+}
+
+// In the place of a point that the model lacks is that point's first input.
+static sinkproof_input input_from(const sinkproof_config *config, sinkproof_trace_point point,
+                                  size_t layer, int from) {
+    sinkproof_input in = {(sinkproof_trace_point)(from & INPUT), layer, SINKPROOF_INPUT_EACH};
+    if ((from & INPUT) == TRACE_RESIDUAL) in = residual_before(config, point, layer);
+    for (; !has(config, in.point); in.point = (sinkproof_trace_point)(from & INPUT))
+        from = rows[in.point].inputs[0] | (from & IS_SHARED);
+    in.kind = (from & IS_SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
+    return in;
 }
 
 size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
                               size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]) {
     size_t n = 0;
-    for (; n < SINKPROOF_MAX_INPUTS && rows[point].inputs[n] != NONE; n++) {
-        int from = rows[point].inputs[n];
-        sinkproof_input in = {(sinkproof_trace_point)(from & INPUT), layer, SINKPROOF_INPUT_EACH};
-        if ((from & INPUT) == TRACE_RESIDUAL) in = residual_before(config, point, layer);
-        for (; !has(config, in.point); in.point = (sinkproof_trace_point)(from & INPUT))
-            from = rows[in.point].inputs[0] | (from & IS_SHARED);
-        in.kind = (from & IS_SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
-        inputs[n] = in;
-    }
+    for (; n < SINKPROOF_MAX_INPUTS && rows[point].inputs[n] != NONE; n++)
+        inputs[n] = input_from(config, point, layer, rows[point].inputs[n]);
     if (point == TRACE_A9 && !sinkproof_sinks_are_constant(config)) // its sink's logit
-        inputs[n++] = (sinkproof_input){TRACE_A4_Q, layer, SINKPROOF_INPUT_SHARED};
+        inputs[n++] = input_from(config, point, layer, SHARED(A4_Q));
     return n;
 }
 

@@ -245,7 +245,7 @@ typedef struct sinkproof_input {
 enum { SINKPROOF_MAX_INPUTS = 3 };
 
 // The inputs of a point, without weights and tokens; returns their number. T0 has none. A9 also
-// needs A4.q if the sink's logit follows the query.
+// needs the rotated query if the sink's logit follows it.
 size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_point point,
                               size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]);
 
