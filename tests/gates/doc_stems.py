@@ -59,7 +59,7 @@ STAGES = {
                         "judge": "judge_experts:mix_row"}),
     "embed": ("T0", {"reference": "unembed:sinkproof_embed", "lanes": "- the reference's",
                      "kernels": "- a stored row", "bounds": "- a stored row", "engine": "pass:embed_rows",
-                     "truth": "forward:pass_embed", "judge": "judge:embed_token"}),
+                     "truth": "forward:embed", "judge": "judge:embed_token"}),
     "unembed": ("F2", {"lanes": "linear:lanes_unembed", "kernels": "linear:linear",
                        "engine": "pass:finish_logits", "bounds": "linear:linear_sums_new",
                        "judge": "judge:judge_unembedding"}),
@@ -67,7 +67,7 @@ STAGES = {
 
 # Files that compute no stage.
 OTHERS = {
-    "reference": "buffers forward loop mechanism metrics operands points policy policy_parse session terms",
+    "reference": "buffers forward loop mechanism metrics operands points policy policy_parse session terms walk",
     "lanes": "amx exp stages sum16",
     "kernels": "block_amx elements exp kernels span_amx tile",
     "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",

@@ -108,6 +108,8 @@ ROOMS = {
             base/error.c base/words.c model/architecture.c model/matrix.c model/model.c ref/normaliser.c
             ref/variants/designs.c""",
         "draws an instance; the grid of a format, which a statement names": "base/splitmix.h model/round.c",
+        "walks the table of points: operations, inputs, weights and shapes by name, no number; test_truth_points.c "
+        "and the published vectors hold it": "ref/points.c ref/walk.c",
     },
     ("proofs/bounds/", REFERENCE): {
         "reads weights as they are stored": "model/matrix.c",

@@ -53,7 +53,7 @@ static const char *ids_gpt2(which p) {
 
 // The points of one layer in their order, and those around all layers.
 static size_t points_of(const walk *w, which *order) {
-    static const which oss[] = {A1, A2_Q, A4_Q, A2_K, A4_K, A2_V, A6, A9, A10, A11, A12, A13,
+    static const which oss[] = {A1, A2_Q, A2_K, A2_V, A4_Q, A4_K, A6, A9, A10, A11, A12, A13,
                                 M1, M2,   M3,   M4,   M5,   M6,   M8, M9, M10, M11, M12};
     static const which gpt2[] = {A1,  A2_Q, A2_K, A2_V, A6, A9,  A10, A11,
                                  A12, A13,  M1,   M6,   M8, M10, M12};

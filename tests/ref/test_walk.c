@@ -6,6 +6,7 @@
 // in every architecture; and a table with one weight or input exchanged does not say the same. 0.2
 // CPU s.
 #include "ref/stages.h"
+#include "ref/walk.h"
 #include "tests/shared/opened.h"
 #include "tests/shared/reference.h"
 #include "tests/shared/tap.h"
@@ -50,9 +51,12 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
     memcpy(kept, values, count * sizeof *kept);
 }
 
-// The point as the table says: `in` are its inputs, `weights` its weights. Into out.
-static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
-                    const double *const *in, const sinkproof_matrix *weights, double *out) {
+// The step's point as the table says, from its inputs `in`.
+static void perform(const walk *w, const sinkproof_walk_step *step, const double *const *in,
+                    double *out) {
+    sinkproof_trace_point point = step->point;
+    const sinkproof_matrix *weights = step->weights;
+    size_t layer = step->layer;
     const sinkproof_config *c = w->config;
     const sinkproof_policy *policy = &w->policy;
     size_t d = c->head_dim, width = elements(w, point) / N, k = c->n_chosen, half = d / 2;
@@ -67,7 +71,7 @@ static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
     sinkproof_point at = AT_M5; // of M3, which rounds nothing
     double *work = w->work, freq[MOST], cosine[N * MOST], sine[N * MOST], b_i[N];
     sinkproof_trace_rounding(point, &at);
-    switch (sinkproof_trace_operation(c, point)) {
+    switch (step->operation) {
     case SINKPROOF_EMBED:
         if (weights[1].count > 0)
             sinkproof_embed_placed(policy, &weights[0], &weights[1], 0, N, tokens, out, work);
@@ -168,24 +172,64 @@ static void perform(const walk *w, size_t layer, sinkproof_trace_point point,
 
 // Elements of the point that are not what the table says; `spoilt`: which weight is another one.
 static size_t elements_apart(const walk *w, size_t layer, sinkproof_trace_point point, int spoilt) {
-    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
-    sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
-    size_t n_inputs = sinkproof_trace_inputs(w->config, point, layer, inputs);
-    size_t n_weights = sinkproof_trace_weights(w->config, point, slots), count = elements(w, point);
+    sinkproof_walk_step step = sinkproof_walk_step_at(w->model, point, layer);
     const double *in[SINKPROOF_MAX_INPUTS] = {NULL};
-    sinkproof_matrix weights[SINKPROOF_MAX_WEIGHTS] = {{0}};
+    size_t count = elements(w, point), other = (layer + 1) % LAYERS;
     double *out = malloc(count * sizeof *out);
     if (out == NULL) abort();
-    for (size_t i = 0; i < n_inputs; i++) in[i] = w->seen[inputs[i].layer][inputs[i].point];
-    for (size_t i = 0; i < n_weights; i++) {
-        size_t from = (int)i == spoilt ? (layer + 1) % LAYERS : layer;
-        weights[i] = sinkproof_model_slot(w->model, from, slots[i]);
-    }
-    perform(w, layer, point, in, weights, out);
+    for (size_t i = 0; i < step.n_inputs; i++)
+        in[i] = w->seen[step.inputs[i].layer][step.inputs[i].point];
+    if (spoilt >= 0)
+        step.weights[spoilt] = sinkproof_walk_step_at(w->model, point, other).weights[spoilt];
+    perform(w, &step, in, out);
     size_t apart = 0;
     for (size_t i = 0; i < count; i++) apart += out[i] != w->seen[layer][point][i];
     free(out);
     return apart;
+}
+
+// What is made, read and released along the walk.
+typedef struct account {
+    int held[LAYERS][TRACE_POINTS]; // 1: made; 2: read; 0: released, or not yet made
+    size_t steps, wrong;
+} account;
+
+static bool follow(void *context, const sinkproof_walk_step *step) {
+    account *a = context;
+    for (size_t i = 0; i < step->n_inputs; i++) {
+        int *held = &a->held[step->inputs[i].layer][step->inputs[i].point];
+        a->wrong += *held == 0; // read before it was made, or after its last reader
+        *held = step->last[i] ? 0 : 2;
+    }
+    a->held[step->layer][step->point] = 1;
+    a->steps++;
+    return true;
+}
+
+static bool stop_at_a2(void *context, const sinkproof_walk_step *step) {
+    account *a = context;
+    a->steps++;
+    return step->point != TRACE_A2_Q;
+}
+
+// Each value that a point reads is there, and is released by the last point that reads it.
+static void check_readers(const char *spec, const char *what) {
+    sinkproof_model *model = open_model(spec);
+    account all = {.steps = 0}, some = {.steps = 0};
+    size_t unread = 0, kept = 0, points = 0;
+    bool whole = sinkproof_walk(model, follow, &all);
+    for (size_t l = 0; l < LAYERS; l++)
+        for (int p = 0; p < TRACE_POINTS; p++)
+            unread += all.held[l][p] == 1, kept += all.held[l][p] == 2,
+                points += sinkproof_trace_point_exists(sinkproof_model_config(model),
+                                                       (sinkproof_trace_point)p, l);
+    ok(whole && all.steps == points && all.wrong == 0 && kept == 0 && unread == LAYERS + 1,
+       "model.forward %s: %zu steps; each value is released by its last reader; unread are A10 and "
+       "F2: %zu",
+       what, all.steps, unread);
+    ok(!sinkproof_walk(model, stop_at_a2, &some) && some.steps == 3,
+       "model.forward %s: the walk ends where it is told to", what);
+    sinkproof_model_close(model);
 }
 
 static void check(const char *spec, const char *what) {
@@ -232,5 +276,8 @@ int main(void) {
     check("synthetic:tiny,layers=3", "GPT-OSS");
     check("synthetic:tiny-gpt2,layers=3", "gpt2.forward GPT-2");
     check("synthetic:tiny-llama,layers=3", "Llama");
+    check_readers("synthetic:tiny,layers=3,sink=key", "GPT-OSS, keys as sinks");
+    check_readers("synthetic:tiny-gpt2,layers=3,sink=key", "gpt2.forward GPT-2, keys as sinks");
+    check_readers("synthetic:tiny-llama,layers=3", "Llama");
     return tap_done();
 }
