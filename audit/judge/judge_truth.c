@@ -10,8 +10,8 @@
 #include "audit/judge/judge_internal.h"
 #include "audit/judge/judge_truth_maps.h"
 #include "audit/trace/trace_points.h"
-#include "model/slots.h"
 #include "ref/stages.h"
+#include "ref/walk.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +23,19 @@ typedef struct tracks {
     sinkproof_policy real;
     size_t n;
     double *cos_nd, *sin_nd;
-    double *x; // residual
+    double *at[TRACE_POINTS]; // the latest values of every point
+    int32_t *chosen;          // [2][n][k]
+    bool *open_n;             // the engine's choice of experts is unknown
+    double work;              // of a layer, for the progress display
 } tracks;
+
+// Numbers of a point that belong to a token.
+static size_t row_width(const tracks *t, sinkproof_trace_point point) {
+    size_t shape[3], width = 1;
+    size_t rank = sinkproof_trace_shape(t->pass->config, point, t->n, shape);
+    for (size_t d = 1; d < rank; d++) width *= shape[d];
+    return width;
+}
 
 // ---- comparing
 
@@ -157,11 +168,15 @@ static void attend_row(const tracks *t, const head *x, size_t i, double *s, doub
     for (r.track = 0; r.track < 2; r.track++) sum_row(t, x, &r, &a[r.track * (n + 1)]);
 }
 
-static bool attend_tracks(const tracks *t, size_t l, const sinkproof_layer *layer, const double *q,
-                          const double *k, const double *v, double *out) {
+// A11, and on the way to it A6, A9 and A10, row by row: their arrays would grow with n squared.
+static bool attend(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                   double *out) {
     static const sinkproof_trace_point points[] = {TRACE_A6, TRACE_A9, TRACE_A10};
     const sinkproof_config *c = t->pass->config;
-    size_t rows = c->n_heads * t->n;
+    size_t rows = c->n_heads * t->n, l = step->layer;
+    sinkproof_walk_step weights = sinkproof_walk_step_at(t->pass->model, TRACE_A9, l);
+    sinkproof_walk_step scores = sinkproof_walk_step_at(t->pass->model, TRACE_A6, l);
+    sinkproof_layer stored = {.sinks = weights.weights[0]};
     size_t pair = 2 * (t->n + 1); // scores, then weights, of both tracks
     sinkproof_errors(*sums)[3] = calloc(rows, sizeof *sums);
     bool fine = sums != NULL;
@@ -171,14 +186,14 @@ static bool attend_tracks(const tracks *t, size_t l, const sinkproof_layer *laye
         head x = {.layer = l,
                   .h = r / t->n,
                   .window = c->sliding[l] ? c->window : 0,
-                  .q = q,
-                  .k = k,
-                  .v = v,
+                  .q = t->at[scores.inputs[0].point],
+                  .k = t->at[scores.inputs[1].point],
+                  .v = in[1],
                   .out = out};
         double *work = judge_truth_array(2 * pair + sinkproof_normaliser_work(c));
         fine = fine && work != NULL;
         if (work != NULL) {
-            x.normaliser = sinkproof_head_normaliser(c, layer, x.h, work + 2 * pair);
+            x.normaliser = sinkproof_head_normaliser(c, &stored, x.h, work + 2 * pair);
             attend_row(t, &x, r % t->n, work, work + pair, sums[r]);
         }
         free(work);
@@ -191,206 +206,77 @@ static bool attend_tracks(const tracks *t, size_t l, const sinkproof_layer *laye
     return fine;
 }
 
-static bool norm_tracks(const tracks *t, sinkproof_trace_point point, size_t l, double *out) {
-    const sinkproof_config *c = t->pass->config;
-    double *work = judge_truth_array(2 * c->hidden);
-    sinkproof_matrix scale, shift;
-    sinkproof_point at;
-    if (work == NULL || !sinkproof_trace_rounding(point, &at)) return false;
-    layer_norm_weights(t->pass, l, point, &scale, &shift);
-    if (c->norm == SINKPROOF_LAYERNORM)
-        sinkproof_layernorm(&t->real, at, &scale, &shift, c->rms_eps, 2 * t->n, t->x, out, work);
-    else
-        sinkproof_rmsnorm(&t->real, at, &scale, c->rms_eps, 2 * t->n, t->x, out, work);
-    free(work);
-    return compare_point(t, point, l, c->hidden, NULL, out);
-}
-
-static bool add_residual(const tracks *t, sinkproof_trace_point point, size_t l,
-                         const double *out) {
-    for (size_t i = 0; i < 2 * t->n * t->pass->config->hidden; i++) t->x[i] += out[i];
-    return compare_point(t, point, l, t->pass->config->hidden, NULL, t->x);
-}
-
-static void rotate_tracks(const tracks *t, size_t heads, double *x) {
-    size_t d = t->pass->config->head_dim;
-    for (size_t track = 0; track < 2; track++)
-        sinkproof_rope(&t->real, t->n, heads, d, t->cos_nd, t->sin_nd,
-                       x + track * t->n * heads * d);
-}
-
-static bool attention_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
-    const sinkproof_config *c = t->pass->config;
-    size_t m = 2 * t->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
-    double *out = judge_truth_array(m * c->hidden), *q = judge_truth_array(m * wide),
-           *k = judge_truth_array(m * narrow);
-    double *v = judge_truth_array(m * narrow), *o = judge_truth_array(m * wide);
-    bool fine = out != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
-                norm_tracks(t, TRACE_A1, l, out) &&
-                judge_truth_project(2 * t->n, &layer->w_q, &layer->b_q, out, q) &&
-                judge_truth_project(2 * t->n, &layer->w_k, &layer->b_k, out, k) &&
-                judge_truth_project(2 * t->n, &layer->w_v, &layer->b_v, out, v) &&
-                compare_point(t, TRACE_A2_Q, l, wide, NULL, q) &&
-                compare_point(t, TRACE_A2_K, l, narrow, NULL, k) &&
-                compare_point(t, TRACE_A2_V, l, narrow, NULL, v);
-    if (fine && c->rotation.kind != SINKPROOF_NO_ROTATION)
-        rotate_tracks(t, c->n_heads, q), rotate_tracks(t, c->n_kv_heads, k);
-    fine =
-        fine && compare_point(t, TRACE_A4_Q, l, wide, NULL, q) &&
-        compare_point(t, TRACE_A4_K, l, narrow, NULL, k) &&
-        attend_tracks(t, l, layer, q, k, v, o) && compare_point(t, TRACE_A11, l, wide, NULL, o) &&
-        judge_truth_project(2 * t->n, &layer->w_o, &layer->b_o, o, out) &&
-        compare_point(t, TRACE_A12, l, c->hidden, NULL, out) && add_residual(t, TRACE_A13, l, out);
-    free(out);
-    free(q);
-    free(k);
-    free(v);
-    free(o);
-    return fine;
-}
-
 // ---- experts
 
-typedef struct choice {
-    int32_t *chosen; // [2][n][k]
-    double *weight;  // [2][n][k]
-    bool *open_n;    // the engine's choice is unknown
-} choice;
-
-// Computes M3 and M4 of both tracks.
-static void choose_experts(const tracks *t, size_t l, const double *logits, const choice *x) {
+// M4, from a choice that both tracks have in common where the engine's is known.
+static bool choose_and_share(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                             double *out) {
     const sinkproof_config *c = t->pass->config;
     size_t n = t->n, k = c->n_chosen;
     for (size_t r = 0; r < 2 * n; r++) {
-        const double *g_e = &logits[r * c->n_experts];
-        int32_t *chosen_k = &x->chosen[r * k];
-        memcpy(chosen_k, &t->pass->chosen[(l * n + r % n) * k], k * sizeof *chosen_k);
-        x->open_n[r % n] = chosen_k[0] < 0;
+        const double *g_e = &in[0][r * c->n_experts];
+        int32_t *chosen_k = &t->chosen[r * k];
+        memcpy(chosen_k, &t->pass->chosen[(step->layer * n + r % n) * k], k * sizeof *chosen_k);
+        t->open_n[r % n] = chosen_k[0] < 0;
         if (chosen_k[0] < 0) sinkproof_router_choose(c->n_experts, k, g_e, chosen_k);
-        double m = -INFINITY, z = 0, *w_k = &x->weight[r * k];
+        double m = -INFINITY, z = 0, *w_k = &out[r * k];
         for (size_t s = 0; s < k; s++) m = fmax(m, g_e[chosen_k[s]]);
         for (size_t s = 0; s < k; s++) z += w_k[s] = exp(g_e[chosen_k[s]] - m);
         for (size_t s = 0; s < k; s++) w_k[s] /= z;
     }
+    return true;
 }
 
-// y[q] = W_e x[row of q] + b_e for each slot q of both tracks; `share` slots share a row of x.
-static bool map_experts(const tracks *t, const choice *x_k, const sinkproof_matrix *w,
-                        const sinkproof_matrix *b, size_t share, const double *x, double *y) {
-    size_t slots = 2 * t->n * t->pass->config->n_chosen,
-           experts_tracks = t->pass->config->n_experts;
+// M6 and M10 with the products before them: out[q] = W_e x[row of q] + b_e for each slot q of both
+// tracks; the slots of a token share its row of M1.
+static bool map_experts(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                        double *out) {
+    sinkproof_walk_step product =
+        sinkproof_walk_step_at(t->pass->model, step->inputs[0].point, step->layer);
+    const sinkproof_matrix *w = &product.weights[0], *b = &step->weights[0];
+    const double *x = t->at[product.inputs[0].point];
+    size_t k = t->pass->config->n_chosen, slots = 2 * t->n * k;
+    size_t share = product.inputs[0].point == TRACE_M1 ? k : 1;
+    (void)in;
     bool fine = true;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
-    for (size_t e = 0; e < experts_tracks; e++) {
+    for (size_t e = 0; e < t->pass->config->n_experts; e++) {
         size_t *q = malloc(slots * sizeof *q), count = 0;
         for (size_t s = 0; q != NULL && s < slots; s++)
-            if (x_k->chosen[s] == (int32_t)e) q[count++] = s;
-        double *in = judge_truth_array(count * w->cols), *out = judge_truth_array(count * w->rows);
+            if (t->chosen[s] == (int32_t)e) q[count++] = s;
+        double *from = judge_truth_array(count * w->cols), *to = judge_truth_array(count * w->rows);
         sinkproof_matrix w_e = sinkproof_matrix_at(w, e), b_e = sinkproof_matrix_at(b, e);
-        bool good = q != NULL && in != NULL && out != NULL;
+        bool good = q != NULL && from != NULL && to != NULL;
         for (size_t s = 0; good && s < count; s++)
-            memcpy(&in[s * w->cols], &x[q[s] / share * w->cols], w->cols * sizeof *in);
-        if (count > 0) good = good && judge_truth_apply(count, &w_e, &b_e, in, out);
+            memcpy(&from[s * w->cols], &x[q[s] / share * w->cols], w->cols * sizeof *from);
+        if (count > 0) good = good && judge_truth_apply(count, &w_e, &b_e, from, to);
         for (size_t s = 0; good && s < count; s++)
-            memcpy(&y[q[s] * w->rows], &out[s * w->rows], w->rows * sizeof *out);
+            memcpy(&out[q[s] * w->rows], &to[s * w->rows], w->rows * sizeof *to);
         fine = fine && good;
         free(q);
-        free(in);
-        free(out);
+        free(from);
+        free(to);
     }
     return fine;
 }
 
-// Computes M5 to M11: out[2][n][hidden].
-static bool mix_experts(const tracks *t, size_t l, const sinkproof_layer *layer, const choice *x,
-                        const double *normed, double *out) {
-    const sinkproof_config *c = t->pass->config;
-    size_t k = c->n_chosen, slots = 2 * t->n * k, inter = c->inter;
-    double *up = judge_truth_array(slots * 2 * inter), *z = judge_truth_array(slots * inter);
-    double *down = judge_truth_array(slots * c->hidden);
-    bool fine = up != NULL && z != NULL && down != NULL &&
-                map_experts(t, x, &layer->w_up, &layer->b_up, k, normed, up) &&
-                compare_point(t, TRACE_M6, l, k * 2 * inter, x->open_n, up);
-#pragma omp parallel for schedule(static)
-    for (size_t q = 0; q < (fine ? slots : 0); q++)
-        sinkproof_swiglu(&t->real, c->swiglu, inter, &up[q * 2 * inter], &z[q * inter]);
-    fine = fine && compare_point(t, TRACE_M8, l, k * inter, x->open_n, z) &&
-           map_experts(t, x, &layer->w_down, &layer->b_down, 1, z, down) &&
-           compare_point(t, TRACE_M10, l, k * c->hidden, x->open_n, down);
-    if (fine) sinkproof_mixture(&t->real, 2 * t->n, k, c->hidden, x->chosen, x->weight, down, out);
-    free(up);
-    free(z);
-    free(down);
-    return fine && compare_point(t, TRACE_M11, l, c->hidden, NULL, out);
-}
-
-static bool mlp_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
-    const sinkproof_config *c = t->pass->config;
-    size_t m = 2 * t->n, width = layer->w_up.rows, inter = c->inter;
-    double *x = judge_truth_array(m * c->hidden), *u = judge_truth_array(m * width),
-           *z = judge_truth_array(m * inter);
-    bool fine = x != NULL && u != NULL && z != NULL && norm_tracks(t, TRACE_M1, l, x) &&
-                judge_truth_project(2 * t->n, &layer->w_up, &layer->b_up, x, u) &&
-                compare_point(t, TRACE_M6, l, width, NULL, u);
-    if (fine && c->activation == SINKPROOF_SWIGLU)
-        sinkproof_swiglu(&t->real, c->swiglu, m * inter, u, z);
-    else if (fine)
-        sinkproof_gelu(&t->real, m * inter, u, z);
-    fine = fine && compare_point(t, TRACE_M8, l, inter, NULL, z) &&
-           judge_truth_project(2 * t->n, &layer->w_down, &layer->b_down, z, x) &&
-           compare_point(t, TRACE_M10, l, c->hidden, NULL, x) && add_residual(t, TRACE_M12, l, x);
-    free(x);
-    free(u);
-    free(z);
-    return fine;
-}
-
-static bool experts_tracks(const tracks *t, size_t l, const sinkproof_layer *layer) {
-    const sinkproof_config *c = t->pass->config;
-    if (c->dense) return mlp_tracks(t, l, layer);
-    size_t m = 2 * t->n, k = c->n_chosen;
-    double *normed = judge_truth_array(m * c->hidden),
-           *logits_tracks = judge_truth_array(m * c->n_experts);
-    double *out = judge_truth_array(m * c->hidden);
-    choice x = {malloc(m * k * sizeof *x.chosen), judge_truth_array(m * k),
-                calloc(t->n, sizeof *x.open_n)};
-    bool fine =
-        normed != NULL && logits_tracks != NULL && out != NULL && x.chosen != NULL &&
-        x.weight != NULL && x.open_n != NULL && norm_tracks(t, TRACE_M1, l, normed) &&
-        judge_truth_project(2 * t->n, &layer->w_router, &layer->b_router, normed, logits_tracks) &&
-        compare_point(t, TRACE_M2, l, c->n_experts, NULL, logits_tracks);
-    if (fine) choose_experts(t, l, logits_tracks, &x);
-    fine = fine && compare_point(t, TRACE_M4, l, k, x.open_n, x.weight) &&
-           mix_experts(t, l, layer, &x, normed, out) && add_residual(t, TRACE_M12, l, out);
-    free(normed);
-    free(logits_tracks);
-    free(out);
-    free(x.chosen);
-    free(x.weight);
-    free(x.open_n);
-    return fine;
-}
-
-// ---- the pass
-
 // Computes F2 in pieces of the vocabulary, so that the full-size head needs bounded memory.
-static bool logits_tracks(const tracks *t, const double *normed) {
+static bool logits(const tracks *t, const sinkproof_matrix *w, const double *normed) {
     const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, TRACE_F2, 0);
     sinkproof_errors *sum = point_errors(t, TRACE_F2, 0);
-    sinkproof_matrix w = sinkproof_model_unembedding(t->pass->model);
-    size_t blocks = (w.rows + JUDGE_TRUTH_ROWS - 1) / JUDGE_TRUTH_ROWS, n = t->n;
+    size_t blocks = (w->rows + JUDGE_TRUTH_ROWS - 1) / JUDGE_TRUTH_ROWS, n = t->n;
     if (f2 == NULL || sum == NULL) return true;
     sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
     bool fine = block_b != NULL;
     size_t count = fine ? blocks : 0; // inside the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
     for (size_t b = 0; b < count; b++) {
-        judge_truth_rows some = judge_truth_decoded(&w, b * JUDGE_TRUTH_ROWS, NULL);
+        judge_truth_rows some = judge_truth_decoded(w, b * JUDGE_TRUTH_ROWS, NULL);
         size_t rows = some.rows;
         double *y = judge_truth_array(2 * n * rows);
         bool good = y != NULL && judge_truth_multiply(2 * n, &some, normed, y, rows);
         for (size_t i = 0; good && i < n; i++) {
-            sinkproof_errors e = measure_run_errors(f2, i * w.rows + b * JUDGE_TRUTH_ROWS, rows,
+            sinkproof_errors e = measure_run_errors(f2, i * w->rows + b * JUDGE_TRUTH_ROWS, rows,
                                                     &y[i * rows], &y[(n + i) * rows]);
             errors_add(&block_b[b], &e);
         }
@@ -403,48 +289,154 @@ static bool logits_tracks(const tracks *t, const double *normed) {
     return fine;
 }
 
-static bool finish_tracks(const tracks *t) {
-    double *x = judge_truth_array(2 * t->n * t->pass->config->hidden);
-    bool fine = x != NULL && norm_tracks(t, TRACE_F1, 0, x) && logits_tracks(t, x);
-    free(x);
+// ---- the other operations
+
+// Both tracks begin alike.
+static bool embed(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                  double *out) {
+    const sinkproof_matrix *w = step->weights;
+    const int32_t *tokens = sinkproof_trace_tokens(t->pass->trace);
+    size_t half = t->n * w[0].cols;
+    (void)in;
+    if (w[1].count > 0) // the other half has room for a row
+        sinkproof_embed_placed(&t->real, &w[0], &w[1], 0, t->n, tokens, out, out + half);
+    else
+        sinkproof_embed(&t->real, &w[0], t->n, tokens, out);
+    memcpy(out + half, out, half * sizeof *out);
+    return true;
+}
+
+static bool normalise(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                      double *out) {
+    const sinkproof_matrix *w = step->weights;
+    double *work = judge_truth_array(2 * w[0].cols), eps = t->pass->config->rms_eps;
+    sinkproof_point at;
+    if (work == NULL || !sinkproof_trace_rounding(step->point, &at)) return false;
+    if (w[1].count > 0)
+        sinkproof_layernorm(&t->real, at, &w[0], &w[1], eps, 2 * t->n, in[0], out, work);
+    else
+        sinkproof_rmsnorm(&t->real, at, &w[0], eps, 2 * t->n, in[0], out, work);
+    free(work);
+    return true;
+}
+
+static bool project(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                    double *out) {
+    return judge_truth_project(2 * t->n, &step->weights[0], &step->weights[1], in[0], out);
+}
+
+static bool rotate(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                   double *out) {
+    size_t width = row_width(t, step->point), d = t->pass->config->head_dim;
+    memcpy(out, in[0], 2 * t->n * width * sizeof *out);
+    for (size_t track = 0; track < 2; track++)
+        sinkproof_rope(&t->real, t->n, width / d, d, t->cos_nd, t->sin_nd,
+                       out + track * t->n * width);
+    return true;
+}
+
+static bool add(tracks *t, const sinkproof_walk_step *step, const double *const *in, double *out) {
+    size_t count = 2 * t->n * row_width(t, step->point);
+    for (size_t i = 0; i < count; i++) out[i] = in[1][i] + in[0][i];
+    return true;
+}
+
+static bool activate(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                     double *out) {
+    const sinkproof_config *c = t->pass->config;
+    size_t width = row_width(t, step->point), wide = row_width(t, TRACE_M6);
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < 2 * t->n; r++)
+        if (c->activation == SINKPROOF_SWIGLU)
+            sinkproof_swiglu(&t->real, c->swiglu, width, &in[0][r * wide], &out[r * width]);
+        else
+            sinkproof_gelu(&t->real, width, &in[0][r * wide], &out[r * width]);
+    return true;
+}
+
+static bool mix(tracks *t, const sinkproof_walk_step *step, const double *const *in, double *out) {
+    const sinkproof_config *c = t->pass->config;
+    (void)step;
+    sinkproof_mixture(&t->real, 2 * t->n, c->n_chosen, c->hidden, t->chosen, in[1], in[0], out);
+    return true;
+}
+
+// ---- the walk
+
+typedef bool operation(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                       double *out);
+
+// NULL: made on the way to a later point.
+static operation *const operations[] = {
+    [SINKPROOF_EMBED] = embed,
+    [SINKPROOF_NORM] = normalise,
+    [SINKPROOF_LINEAR] = project,
+    [SINKPROOF_ROTATE] = rotate,
+    [SINKPROOF_SCORE] = NULL,
+    [SINKPROOF_SOFTMAX] = NULL,
+    [SINKPROOF_DROP_SINK] = NULL,
+    [SINKPROOF_SUM_VALUES] = attend,
+    [SINKPROOF_ADD] = add,
+    [SINKPROOF_CHOOSE] = NULL,
+    [SINKPROOF_SHARE] = choose_and_share,
+    [SINKPROOF_MULTIPLY] = NULL,
+    [SINKPROOF_ADD_BIAS] = map_experts,
+    [SINKPROOF_ACTIVATE] = activate,
+    [SINKPROOF_MIX] = mix,
+};
+
+static void release_point(tracks *t, sinkproof_trace_point point) {
+    free(t->at[point]);
+    t->at[point] = NULL;
+}
+
+static bool walk_point(void *context, const sinkproof_walk_step *step) {
+    tracks *t = context;
+    operation *work = operations[step->operation];
+    const double *in[SINKPROOF_MAX_INPUTS] = {NULL};
+    size_t width = row_width(t, step->point);
+    bool of_slots = step->point >= TRACE_M4 && step->point <= TRACE_M10;
+    for (size_t i = 0; i < step->n_inputs; i++) in[i] = t->at[step->inputs[i].point];
+    if (step->point == TRACE_F2) return logits(t, &step->weights[0], in[0]);
+    if (work == NULL) return true;
+    release_point(t, step->point);
+    double *out = t->at[step->point] = judge_truth_array(2 * t->n * width);
+    bool fine = out != NULL && work(t, step, in, out) &&
+                compare_point(t, step->point, step->layer, width, of_slots ? t->open_n : NULL, out);
+    for (size_t i = 0; i < step->n_inputs; i++)
+        if (step->last[i]) release_point(t, step->inputs[i].point);
+    if (step->point == TRACE_M12) judge_progress(t->pass, t->work);
     return fine;
 }
 
 static bool begin_tracks(tracks *t) {
     const sinkproof_config *c = t->pass->config;
     size_t half = c->head_dim / 2;
-    double *freq_d = judge_truth_array(half), *x = t->x = judge_truth_array(2 * t->n * c->hidden);
+    double *freq_d = judge_truth_array(half);
     t->cos_nd = judge_truth_array(t->n * half), t->sin_nd = judge_truth_array(t->n * half);
-    bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && x != NULL;
+    t->chosen = malloc((2 * t->n * c->n_chosen + 1) * sizeof *t->chosen);
+    t->open_n = calloc(t->n, sizeof *t->open_n);
+    bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && t->chosen != NULL &&
+                t->open_n != NULL;
     if (fine) {
-        double *second = x + t->n * c->hidden;
-        sinkproof_matrix embedding = sinkproof_model_embedding(t->pass->model);
-        sinkproof_matrix positions = sinkproof_model_slot(t->pass->model, 0, SINKPROOF_POSITIONS);
         sinkproof_yarn_frequencies(&t->real, c, freq_d);
         sinkproof_rope_table(&t->real, c, freq_d, 0, t->n, t->cos_nd, t->sin_nd);
-        const int32_t *tokens = sinkproof_trace_tokens(t->pass->trace);
-        sinkproof_embed(&t->real, &embedding, t->n, tokens, x);
-        if (c->rotation.kind == SINKPROOF_NO_ROTATION) // there is room for a row in `second`
-            sinkproof_embed_placed(&t->real, &embedding, &positions, 0, t->n, tokens, x, second);
-        memcpy(second, x, t->n * c->hidden * sizeof *x);
     }
     free(freq_d);
-    return fine && compare_point(t, TRACE_T0, 0, c->hidden, NULL, t->x);
+    return fine;
 }
 
 bool judge_truth(judge_pass *pass) {
-    tracks t = {.pass = pass, .n = pass->n};
-    double step = (pass->all - pass->done) / (double)(pass->config->n_layers + 1);
-    bool fine = sinkproof_policy_known("real-f64", &t.real) && begin_tracks(&t);
-    for (size_t l = 0; fine && l < pass->config->n_layers; l++) {
-        sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
-        fine = attention_tracks(&t, l, &layer) && experts_tracks(&t, l, &layer);
-        judge_progress(pass, step);
-    }
-    fine = fine && finish_tracks(&t);
-    judge_progress(pass, step);
+    tracks t = {.pass = pass,
+                .n = pass->n,
+                .work = (pass->all - pass->done) / (double)(pass->config->n_layers + 1)};
+    bool fine = sinkproof_policy_known("real-f64", &t.real) && begin_tracks(&t) &&
+                sinkproof_walk(pass->model, walk_point, &t);
+    judge_progress(pass, t.work);
+    for (int p = 0; p < TRACE_POINTS; p++) release_point(&t, (sinkproof_trace_point)p);
     free(t.cos_nd);
     free(t.sin_nd);
-    free(t.x);
+    free(t.chosen);
+    free(t.open_n);
     return fine;
 }
