@@ -33,8 +33,6 @@ typedef enum gguf_type {
     GGUF_TYPES
 } gguf_type;
 
-const char *gguf_type_name(gguf_type type); // "uint32", "array"
-
 // One value of the metadata.
 typedef struct gguf_pair {
     const char *key;

@@ -30,10 +30,6 @@ static const struct {
     [GGUF_F64] = {"float64", 8, SINKPROOF_DTYPE_F64},
 };
 
-const char *gguf_type_name(gguf_type type) {
-    return (unsigned)type < GGUF_TYPES ? types[type].name : "unknown";
-}
-
 static bool take_type(file_cursor *in, const char *key, gguf_type *type) {
     uint64_t found = cursor_number(in, 4, "the type of a value");
     *type = (gguf_type)found;

@@ -268,8 +268,6 @@ void spread_judge(const quarter_spread *spread, double largest, double rate,
                   sinkproof_spread_result *result);
 void spread_merge(quarter_spread *into, const quarter_spread *from);
 const char *sinkproof_spread_part_name(int part);
-// The fewest low bits of a float32 that, drawn at random, are such a noise; 24 or more: none.
-int spread_bits(const sinkproof_spread_result *result);
 
 // ---- drift.c (stat.drift): are the signed errors centred, and of the size that the open
 // parts can produce? Accumulates, per bin, sum d c / v and its variance.

@@ -98,11 +98,3 @@ const char *sinkproof_spread_part_name(int part) {
         "last quarter of rows"};
     return part >= 0 && part <= SPREAD_QUARTERS ? names[part] : "none";
 }
-
-// k random low bits in place of the true ones, uniform and independent: a variance of 2 (4^k - 1) /
-// 12 ulp^2.
-int spread_bits(const sinkproof_spread_result *result) {
-    for (int k = 1; k < 24; k++)
-        if ((ldexp(1, 2 * k) - 1) / 6 >= result->noise * result->noise) return k;
-    return 24;
-}

@@ -144,11 +144,6 @@ void truth_expert_bias(arb_ptr u_nkr, size_t n, const size_t *chosen_nk, size_t 
 void sinkproof_truth_mixture(arb_ptr out_d, arb_srcptr w_k, arb_srcptr y_kd, size_t n_chosen,
                              size_t hidden, slong bits);
 
-// Logits of n tokens from the last residual: final norm, then the unembedding. (F1, F2)
-void truth_unembed(arb_ptr logit_nv, arb_ptr normed_nc, arb_srcptr x_nc, size_t n,
-                   const sinkproof_matrix *norm_c, const sinkproof_matrix *w_vc, double eps,
-                   slong bits);
-
 // --- the cost of a model (training.c) ---------------------------------------------------
 
 // Tokens from accelerator hours, the peak rate in operations per second, and the used share of it.
@@ -178,7 +173,5 @@ void truth_mpfr_swiglu(mpfr_ptr out_i, mpfr_srcptr u_2i, size_t inter,
                        sinkproof_swiglu_numbers numbers, mpfr_prec_t bits);
 void truth_mpfr_mixture(mpfr_ptr out_d, mpfr_srcptr w_k, mpfr_srcptr y_kd, size_t n_chosen,
                         size_t hidden, mpfr_prec_t bits);
-void truth_mpfr_unembed(mpfr_ptr logit_v, mpfr_srcptr x_c, const sinkproof_matrix *norm_c,
-                        const sinkproof_matrix *w_vc, double eps, mpfr_prec_t bits);
 
 #endif

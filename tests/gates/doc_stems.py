@@ -61,8 +61,8 @@ STAGES = {
                      "kernels": "- a stored row", "bounds": "- a stored row", "engine": "pass:embed_rows",
                      "truth": "forward:embed", "judge": "judge:embed_token"}),
     "unembed": ("F2", {"lanes": "linear:lanes_unembed", "kernels": "linear:linear",
-                       "engine": "pass:finish_logits", "bounds": "linear:linear_sums_new",
-                       "judge": "judge:judge_unembedding"}),
+                       "engine": "pass:finish_logits", "truth": "forward:pass_unembed",
+                       "bounds": "linear:linear_sums_new", "judge": "judge:judge_unembedding"}),
 }
 
 # Files that compute no stage.

@@ -301,32 +301,6 @@ static void experts(uint64_t seed) {
        mix.elements, mix.high, HIGH, (unsigned long long)seed);
 }
 
-static void unembed(uint64_t seed) {
-    uint64_t state = seed;
-    rungs r = start();
-    size_t hidden = 48, vocab = 31;
-    sinkproof_matrix norm, table;
-    uint8_t *norm_bytes = draw_matrix(&state, SINKPROOF_DTYPE_BF16, 1, hidden, 1, &norm);
-    uint8_t *table_bytes = draw_matrix(&state, SINKPROOF_DTYPE_BF16, vocab, hidden, 3, &table);
-    arb_ptr x = _arb_vec_init((slong)hidden), t = _arb_vec_init((slong)hidden);
-    arb_ptr low = _arb_vec_init((slong)vocab), high = _arb_vec_init((slong)vocab);
-    mpfr_ptr x_m = truth_mpfr_vector(hidden, 53), y_m = truth_mpfr_vector(vocab, MPFR_BITS);
-    draw_vector(&state, hidden, 24, 3, x, x_m, NULL);
-    truth_unembed(low, t, x, 1, &norm, &table, 1e-5, LOW);
-    truth_unembed(high, t, x, 1, &norm, &table, 1e-5, HIGH);
-    truth_mpfr_unembed(y_m, x_m, &norm, &table, 1e-5, MPFR_BITS);
-    take(&r, low, high, y_m, vocab);
-    report("model.forward unembed", r, seed);
-    _arb_vec_clear(x, (slong)hidden);
-    _arb_vec_clear(t, (slong)hidden);
-    _arb_vec_clear(low, (slong)vocab);
-    _arb_vec_clear(high, (slong)vocab);
-    truth_mpfr_vector_free(x_m, hidden);
-    truth_mpfr_vector_free(y_m, vocab);
-    free(norm_bytes);
-    free(table_bytes);
-}
-
 int main(void) {
     linear(SINKPROOF_DTYPE_BF16, 3, 8, 11);
     linear(SINKPROOF_DTYPE_F32, 3, 24, 12);
@@ -340,7 +314,6 @@ int main(void) {
     attention(24);
     router(25);
     experts(26);
-    unembed(27);
     flint_cleanup();
     mpfr_free_cache();
     return tap_done();
