@@ -86,15 +86,13 @@ static attention *attention_new(void) {
     attention *a = calloc(1, sizeof *a);
     if (a == NULL || !sinkproof_policy_known("real-f64", &a->policy)) abort();
     a->true_j = _arb_vec_init(MOST_KEYS);
-    arb_init(a->true_sink);
-    arb_init(a->true_mass);
+    balls_init(a->true_sink, a->true_mass);
     return a;
 }
 
 static void attention_free(attention *a) {
     _arb_vec_clear(a->true_j, MOST_KEYS);
-    arb_clear(a->true_sink);
-    arb_clear(a->true_mass);
+    balls_clear(a->true_sink, a->true_mass);
     free(a);
 }
 
@@ -236,16 +234,14 @@ static float dot_pairwise(size_t n, const double *a_k, const double *b_k) {
 // |y - sum a b| over u sum |a b|, the sums exact: an upper bound, rounded up.
 static double error_in_u(float y, size_t n, const double *a_k, const double *b_k, double *size_k) {
     arb_t sum, size;
-    arb_init(sum);
-    arb_init(size);
+    balls_init(sum, size);
     sinkproof_exact_dot(arb_midref(sum), n, a_k, b_k);
     double away = sinkproof_truth_distance(sum, (double)y);
     for (size_t k = 0; k < n; k++) size_k[k] = fabs(a_k[k]);
     for (size_t k = 0; k < n; k++) size_k[n + k] = fabs(b_k[k]);
     sinkproof_exact_dot(arb_midref(size), n, size_k, size_k + n);
     double least = arf_get_d(arb_midref(size), ARF_RND_DOWN) * 0x1p-24;
-    arb_clear(sum);
-    arb_clear(size);
+    balls_clear(sum, size);
     return away == 0 ? 0 : sinkproof_up(away / least);
 }
 

@@ -137,8 +137,7 @@ void verify_one_minus(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("f32");
     double eta = policy.ulp[SINKPROOF_EXP] * 2 * u;
     arb_t mass, e_b;
-    arb_init(mass);
-    arb_init(e_b);
+    balls_init(mass, e_b);
     for (int k = 0; k < 400; k++) {
         float b = (float)between(&seed, 0, 30), sum = 0, e = expf(-b), sink = 1;
         size_t n = sinkproof_draw_from_to(&seed, 1, 50);
@@ -165,8 +164,7 @@ void verify_one_minus(verify_measure *result, uint64_t seed) {
             verify_add_enclosed(result, sinkproof_truth_distance(mass, (double)way[w].value),
                                 sinkproof_mul_down(way[w].bound, kept));
     }
-    arb_clear(mass);
-    arb_clear(e_b);
+    balls_clear(mass, e_b);
 }
 
 // swiglu.gelu-fit: the activation of ref/ at u = 0 against GELU. It errs by the fit's largest
@@ -175,10 +173,7 @@ void verify_gelu_fit(verify_measure *result, uint64_t seed) {
     sinkproof_policy policy = policy_named("real-f64");
     arb_ptr gate_up = _arb_vec_init(2);
     arb_t above, below, fit, gelu;
-    arb_init(above);
-    arb_init(below);
-    arb_init(fit);
-    arb_init(gelu);
+    balls_init(above, below, fit, gelu);
     sinkproof_truth_decimal(fit, 1.702, VERIFY_BITS);
     sinkproof_truth_gelu_fit(above, below, fit, 1, 64);
     arb_max(above, above, below, 64);
@@ -194,8 +189,5 @@ void verify_gelu_fit(verify_measure *result, uint64_t seed) {
                               largest + sinkproof_truth_distance(fit, y));
     }
     _arb_vec_clear(gate_up, 2);
-    arb_clear(above);
-    arb_clear(below);
-    arb_clear(fit);
-    arb_clear(gelu);
+    balls_clear(above, below, fit, gelu);
 }

@@ -189,10 +189,7 @@ static void exp_share_ball(arb_t out, double score) {
 // by delta and its value by eps, and both move the row's output up from alpha_1 - alpha_0.
 void verify_near_quantized_cache(verify_measure *result, uint64_t seed) {
     arb_t after, before, moved, value;
-    arb_init(after);
-    arb_init(before);
-    arb_init(moved);
-    arb_init(value);
+    balls_init(after, before, moved, value);
     for (int k = 0; k < 20; k++) {
         double score = (double)(float)between(&seed, -6, -5);
         double delta = (double)(float)between(&seed, 0.001, 0.01), eps = delta / 4;
@@ -206,10 +203,7 @@ void verify_near_quantized_cache(verify_measure *result, uint64_t seed) {
         verify_add_enclosed(result, sinkproof_truth_distance(moved, 0),
                             sinkproof_cache_bound(2, alpha_j, delta_j, eps_j, 0, 1));
     }
-    arb_clear(after);
-    arb_clear(before);
-    arb_clear(moved);
-    arb_clear(value);
+    balls_clear(after, before, moved, value);
 }
 
 // Numbers half way between two quantized ones.

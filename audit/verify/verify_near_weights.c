@@ -256,8 +256,7 @@ typedef struct kept {
 
 static void kept_init(kept *k, size_t n, const float *z_j, float b) {
     arb_t e;
-    arb_init(e);
-    arb_init(k->mass);
+    balls_init(e, k->mass);
     for (size_t j = 0; j < n; j++) {
         arb_set_d(e, (double)z_j[j] - (double)b);
         arb_exp(e, e, VERIFY_BITS);

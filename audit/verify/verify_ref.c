@@ -59,14 +59,12 @@ void verify_add_enclosed(verify_measure *result, double error, double bound) {
 
 static bool set_reaches(const sinkproof_honest *set, const arb_t truth) {
     arb_t span, end;
-    arb_init(span);
-    arb_init(end);
+    balls_init(span, end);
     arb_set_d(span, set->lo);
     arb_set_d(end, set->hi);
     arb_union(span, span, end, ARF_PREC_EXACT);
     bool result = arb_overlaps(span, truth);
-    arb_clear(span);
-    arb_clear(end);
+    balls_clear(span, end);
     return result;
 }
 
@@ -215,8 +213,7 @@ void verify_softmax(verify_measure *result, uint64_t seed) {
 // sink.mass: the weights of ref and its sink's weight add up to 1 within the bounds of all of them.
 void verify_mass(verify_measure *result, uint64_t seed) {
     arb_t sum, t;
-    arb_init(sum);
-    arb_init(t);
+    balls_init(sum, t);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         weights w = draw_weights(&seed, round);
         double below = 0, above = 0; // the range of the sum of honest weights around 1
@@ -232,8 +229,7 @@ void verify_mass(verify_measure *result, uint64_t seed) {
                               side < 0 ? below : above);
         weights_free(&w);
     }
-    arb_clear(sum);
-    arb_clear(t);
+    balls_clear(sum, t);
 }
 
 // sink.attn-values, bound.value: values weighted by given weights

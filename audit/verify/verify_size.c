@@ -59,10 +59,7 @@ void verify_tokens(verify_measure *result, uint64_t seed) {
     if (!sinkproof_config_named("gpt-oss-120b", &config)) return; // nothing is measured
     double active = (double)sinkproof_parameters_count(&config).active;
     arb_t hours, peak, used, tokens;
-    arb_init(hours);
-    arb_init(peak);
-    arb_init(used);
-    arb_init(tokens);
+    balls_init(hours, peak, used, tokens);
     for (int k = 0; k < 400; k++) {
         double h = between(&seed, 2.05e6, 2.15e6), p = between(&seed, 989.25e12, 989.75e12);
         double u = between(&seed, 0.2, 0.6), drawn = h * p * u * 3600 / 6 / active;
@@ -76,8 +73,5 @@ void verify_tokens(verify_measure *result, uint64_t seed) {
         double roundings = sinkproof_gamma(7, 0x1p-53) * drawn;
         verify_add_comparison(result, off, mag_get_d(arb_radref(tokens)) + roundings);
     }
-    arb_clear(hours);
-    arb_clear(peak);
-    arb_clear(used);
-    arb_clear(tokens);
+    balls_clear(hours, peak, used, tokens);
 }

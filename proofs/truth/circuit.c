@@ -133,7 +133,7 @@ static void rest_before(const circuit_derivation *d, arb_t rest, size_t l, size_
 static void bound_deviation(const circuit_derivation *d, arb_t least, arb_t most, arb_srcptr m_c,
                             const arb_t rest) {
     arb_t sum, squares, eps;
-    arb_init(sum), arb_init(squares), arb_init(eps);
+    balls_init(sum, squares, eps);
     sinkproof_truth_decimal(eps, d->config->rms_eps, d->bits);
     for (size_t c = 0; c < d->hidden; c++) {
         arb_add(sum, sum, m_c + c, d->bits);
@@ -151,7 +151,7 @@ static void bound_deviation(const circuit_derivation *d, arb_t least, arb_t most
         arb_add(v, v, eps, d->bits);
         arb_sqrt(v, v, d->bits);
     }
-    arb_clear(sum), arb_clear(squares), arb_clear(eps);
+    balls_clear(sum, squares, eps);
 }
 
 // ---- the scores
@@ -170,7 +170,7 @@ static bool bound_head_scores(const circuit_derivation *d, head *h, arb_srcptr w
     size_t hidden = d->hidden, rows = d->config->head_dim, used = 0;
     arb_ptr q = ball_vector(rows * hidden), k = ball_vector(rows * hidden);
     arb_t t, sum;
-    arb_init(t), arb_init(sum);
+    balls_init(t, sum);
     _arb_vec_zero(h->gamma_c, (slong)hidden);
     for (size_t r = 0; r < rows; r++) {
         _arb_vec_scalar_addmul(h->gamma_c, w_k + r * hidden, (slong)hidden, b_q + r, d->bits);
@@ -190,7 +190,7 @@ static bool bound_head_scores(const circuit_derivation *d, head *h, arb_srcptr w
     arb_sqrt(t, t, d->bits);
     arb_add(h->besides, h->besides, t, d->bits);
     bool good = arb_is_zero(sum); // so that what a norm subtracts does not count
-    arb_clear(t), arb_clear(sum);
+    balls_clear(t, sum);
     ball_vector_release(q, rows * hidden);
     ball_vector_release(k, rows * hidden);
     return good;
@@ -220,7 +220,7 @@ static bool bound_scores(const circuit_derivation *d, sinkproof_circuit *out, si
     head h = {.gamma_c = ball_vector(d->hidden)};
     arb_t least, most, rest;
     bool good = true;
-    arb_init(h.besides), arb_init(least), arb_init(most), arb_init(rest);
+    balls_init(h.besides, least, most, rest);
     for (size_t a = 0; a < out->heads; a++) {
         size_t from = a * dim;
         good = bound_head_scores(d, &h, w_q + from * cols, w_k + from * cols, b_q + from) && good;
@@ -236,7 +236,7 @@ static bool bound_scores(const circuit_derivation *d, sinkproof_circuit *out, si
             arb_div(s, s, rest, d->bits);
         }
     }
-    arb_clear(h.besides), arb_clear(least), arb_clear(most), arb_clear(rest);
+    balls_clear(h.besides, least, most, rest);
     ball_vector_release(h.gamma_c, d->hidden);
     ball_vector_release(w_q, rows * cols);
     ball_vector_release(w_k, rows * cols);
@@ -253,7 +253,7 @@ sinkproof_circuit_weight sinkproof_circuit_alpha(const sinkproof_circuit *circui
     arb_t apart, end, sum;
     arf_t bound;
     double ends[2];
-    arb_init(apart), arb_init(end), arb_init(sum);
+    balls_init(apart, end, sum);
     arf_init(bound);
     for (int upper = 0; upper < 2; upper++) {
         arb_one(sum);
@@ -275,7 +275,7 @@ sinkproof_circuit_weight sinkproof_circuit_alpha(const sinkproof_circuit *circui
             arb_get_ubound_arf(bound, sum, circuit->bits);
         ends[upper] = arf_get_d(bound, upper ? ARF_RND_FLOOR : ARF_RND_CEIL);
     }
-    arb_clear(apart), arb_clear(end), arb_clear(sum);
+    balls_clear(apart, end, sum);
     arf_clear(bound);
     return (sinkproof_circuit_weight){.lo = ends[1], .hi = ends[0]};
 }
@@ -337,7 +337,7 @@ static bool derivation_hold_first_layer(circuit_derivation *d) {
     size_t n = d->run->n, hidden = d->hidden;
     bool good = true;
     arb_t least, most, rest;
-    arb_init(least), arb_init(most), arb_init(rest);
+    balls_init(least, most, rest);
     _arb_vec_set(d->held_ic, d->place_ic, (slong)(n * hidden));
     for (size_t i = 0; i < n && good; i++) {
         arb_add(rest, d->start_i + i, d->attention_l, d->bits);
@@ -351,7 +351,7 @@ static bool derivation_hold_first_layer(circuit_derivation *d) {
                 arb_add(d->held_ic + i * hidden + c, d->held_ic + i * hidden + c, joins_c + c,
                         d->bits);
     }
-    arb_clear(least), arb_clear(most), arb_clear(rest);
+    balls_clear(least, most, rest);
     return good;
 }
 //< gpt2.epe-swap gpt2.epe-move

@@ -158,7 +158,7 @@ bool circuit_add_step(circuit_derivation *d, size_t i, const arb_t deviation) {
     bool good = true;
     seen s;
     arb_t y;
-    arb_init(s.g), arb_init(s.least), arb_init(s.most), arb_init(y);
+    balls_init(s.g, s.least, s.most, y);
     for (size_t f = 0; f < inter; f++) {
         if (!d->step_f[f]) continue;
         neuron_sees(d, &s, up + f * hidden, d->place_ic + i * hidden, bias_f + f, deviation);
@@ -169,7 +169,7 @@ bool circuit_add_step(circuit_derivation *d, size_t i, const arb_t deviation) {
         }
     }
     good = good && is_zero(slope_c, hidden, 1);
-    arb_clear(s.g), arb_clear(s.least), arb_clear(s.most), arb_clear(y);
+    balls_clear(s.g, s.least, s.most, y);
     ball_vector_release(slope_c, hidden);
     ball_vector_release(up, inter * hidden);
     ball_vector_release(bias_f, inter);

@@ -20,4 +20,15 @@
 #include <arb_mat.h>
 #endif
 
+// balls_init(x, y, z) and balls_clear(x, y, z) of several balls, as MPFR has it for its numbers.
+static inline void balls_each(void (*act)(arb_t), size_t n, arb_ptr const *ball_k) {
+    for (size_t k = 0; k < n; k++) act(ball_k[k]);
+}
+#define BALLS(...)                                                                                 \
+    sizeof((arb_ptr[]){__VA_ARGS__}) / sizeof(arb_ptr), (arb_ptr[]) {                              \
+        __VA_ARGS__                                                                                \
+    }
+#define balls_init(...)  balls_each(arb_init, BALLS(__VA_ARGS__))
+#define balls_clear(...) balls_each(arb_clear, BALLS(__VA_ARGS__))
+
 #endif

@@ -8,8 +8,7 @@
 //> gelu.tanh
 void sinkproof_truth_gelu_tanh(arb_ptr y_n, arb_srcptr x_n, size_t n, slong bits) {
     arb_t root, t;
-    arb_init(root);
-    arb_init(t);
+    balls_init(root, t);
     arb_const_pi(root, bits);
     arb_ui_div(root, 2, root, bits);
     arb_sqrt(root, root, bits);
@@ -25,7 +24,6 @@ void sinkproof_truth_gelu_tanh(arb_ptr y_n, arb_srcptr x_n, size_t n, slong bits
         arb_mul(t, t, x_n + i, bits);
         arb_mul_2exp_si(y_n + i, t, -1);
     }
-    arb_clear(root);
-    arb_clear(t);
+    balls_clear(root, t);
 }
 //< gelu.tanh

@@ -44,8 +44,7 @@ void sinkproof_truth_gelu(arb_t out, const arb_t x, slong bits) {
 static void fit_difference(arb_t f, arb_t slope, const arb_t x, const arb_t alpha, int w,
                            slong bits) {
     arb_t t, u;
-    arb_init(t);
-    arb_init(u);
+    balls_init(t, u);
     arb_mul(u, alpha, x, bits);
     arb_cosh(t, u, bits); // sigmoid' = 1 / (2 + 2 cosh)
     arb_mul_2exp_si(t, t, 1);
@@ -71,8 +70,7 @@ static void fit_difference(arb_t f, arb_t slope, const arb_t x, const arb_t alph
         arb_add(slope, slope, f, bits);
         arb_mul(f, f, x, bits);
     }
-    arb_clear(t);
-    arb_clear(u);
+    balls_clear(t, u);
 }
 //< swiglu.gelu-fit
 
@@ -90,11 +88,7 @@ typedef struct search {
 // has the smallest size, whose bound is kept.
 static bool interval_is_settled(search *s, ulong k, slong depth) {
     arb_t middle, whole, f, slope, bound;
-    arb_init(middle);
-    arb_init(whole);
-    arb_init(f);
-    arb_init(slope);
-    arb_init(bound);
+    balls_init(middle, whole, f, slope, bound);
     arb_set_ui(middle, 2 * k + 1);
     arb_mul_2exp_si(middle, middle, -depth - 1);
     arb_set(whole, middle);
@@ -116,11 +110,7 @@ static bool interval_is_settled(search *s, ulong k, slong depth) {
     if (last) arf_max(s->most, s->most, high);
     arf_clear(low);
     arf_clear(high);
-    arb_clear(middle);
-    arb_clear(whole);
-    arb_clear(f);
-    arb_clear(slope);
-    arb_clear(bound);
+    balls_clear(middle, whole, f, slope, bound);
     return below || last;
 }
 
@@ -135,9 +125,7 @@ static void search_interval(search *s, ulong k, slong depth) {
 static void add_tail(search *s) {
     arb_t x, t, u;
     arf_t high;
-    arb_init(x);
-    arb_init(t);
-    arb_init(u);
+    balls_init(x, t, u);
     arf_init(high);
     arb_set_ui(x, END);
     arb_mul(t, s->alpha, x, s->bits);
@@ -151,9 +139,7 @@ static void add_tail(search *s) {
     arb_max(t, t, u, s->bits);
     arb_get_ubound_arf(high, t, s->bits);
     arf_max(s->most, s->most, high);
-    arb_clear(x);
-    arb_clear(t);
-    arb_clear(u);
+    balls_clear(x, t, u);
     arf_clear(high);
 }
 
@@ -177,13 +163,11 @@ void sinkproof_truth_gelu_fit(arb_t above, arb_t below, const arb_t alpha, int w
 // 1 when `above` is the larger at alpha = x, -1 when `below` is, 0 when the balls cannot tell.
 static int larger_side(arb_t above, const arf_t x, int w, slong bits) {
     arb_t alpha, below;
-    arb_init(alpha);
-    arb_init(below);
+    balls_init(alpha, below);
     arb_set_arf(alpha, x);
     sinkproof_truth_gelu_fit(above, below, alpha, w, bits);
     int side = arb_gt(above, below) ? 1 : arb_lt(above, below) ? -1 : 0;
-    arb_clear(alpha);
-    arb_clear(below);
+    balls_clear(alpha, below);
     return side;
 }
 
@@ -195,9 +179,7 @@ void truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) {
     arf_init(low);
     arf_init(high);
     arf_init(middle);
-    arb_init(above_low);
-    arb_init(above_high);
-    arb_init(above);
+    balls_init(above_low, above_high, above);
     arf_set_d(low, 1.5);
     arf_set_d(high, 2);
     int side =
@@ -215,7 +197,5 @@ void truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits) {
     arf_clear(low);
     arf_clear(high);
     arf_clear(middle);
-    arb_clear(above_low);
-    arb_clear(above_high);
-    arb_clear(above);
+    balls_clear(above_low, above_high, above);
 }

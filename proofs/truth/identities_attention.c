@@ -199,8 +199,7 @@ static void attn_gate(arb_ptr out, const sinkproof_ball_instance *m, slong bits)
     arb_ptr a = _arb_vec_init((slong)m->n + 1), head = _arb_vec_init(SINKPROOF_BALL_DIM);
     arb_ptr b_v = _arb_vec_init(SINKPROOF_BALL_DIM);
     arb_t left, sum;
-    arb_init(left);
-    arb_init(sum);
+    balls_init(left, sum);
     set_doubles(out, m->bo_c, m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
         size_t g = group_of(m, h);
@@ -220,8 +219,7 @@ static void attn_gate(arb_ptr out, const sinkproof_ball_instance *m, slong bits)
     _arb_vec_clear(a, (slong)m->n + 1);
     _arb_vec_clear(head, SINKPROOF_BALL_DIM);
     _arb_vec_clear(b_v, SINKPROOF_BALL_DIM);
-    arb_clear(left);
-    arb_clear(sum);
+    balls_clear(left, sum);
 }
 //< sink.attn-gate
 
@@ -229,16 +227,14 @@ static void attn_gate(arb_ptr out, const sinkproof_ball_instance *m, slong bits)
 static void one_minus(arb_ptr out, const sinkproof_ball_instance *m, const arb_t b, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
     arb_t sum, e_b;
-    arb_init(sum);
-    arb_init(e_b);
+    balls_init(sum, e_b);
     ball_exps(e, m, 0, bits);
     ball_sum(sum, e, m->n, bits);
     arb_exp(e_b, b, bits);
     arb_div(out, e_b, sum, bits); // 1 / (1 + e^b / S)
     arb_add_ui(out, out, 1, bits);
     arb_inv(out, out, bits);
-    arb_clear(sum);
-    arb_clear(e_b);
+    balls_clear(sum, e_b);
     _arb_vec_clear(e, (slong)m->n);
 }
 
@@ -257,9 +253,7 @@ static void scaled_bias(arb_ptr out, const sinkproof_ball_instance *m, const arb
 // derivative -alpha_s (1 - alpha_s) b^V W^O over [b, b + h] (mean value theorem), h = 2^(-bits/4).
 static void intensity_quotient(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_t b, here, there;
-    arb_init(b);
-    arb_init(here);
-    arb_init(there);
+    balls_init(b, here, there);
     arb_set_d(b, m->b_h[0]);
     one_minus(here, m, b, bits);
     arb_one(there);
@@ -269,16 +263,11 @@ static void intensity_quotient(arb_ptr out, const sinkproof_ball_instance *m, sl
     arb_sub(there, there, here, bits);
     arb_mul_2exp_si(there, there, bits / 4);
     scaled_bias(out, m, there, bits);
-    arb_clear(b);
-    arb_clear(here);
-    arb_clear(there);
+    balls_clear(b, here, there);
 }
 static void intensity_derivative(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_t b, step, all, w;
-    arb_init(b);
-    arb_init(step);
-    arb_init(all);
-    arb_init(w);
+    balls_init(b, step, all, w);
     arb_set_d(b, m->b_h[0]);
     arb_one(step);
     arb_mul_2exp_si(step, step, -(bits / 4));
@@ -307,10 +296,7 @@ static void intensity_derivative(arb_ptr out, const sinkproof_ball_instance *m, 
         }
         arb_mul(out + c, b, all, bits);
     }
-    arb_clear(b);
-    arb_clear(step);
-    arb_clear(all);
-    arb_clear(w);
+    balls_clear(b, step, all, w);
 }
 //< sink.bias-intensity
 
@@ -349,9 +335,7 @@ static void to_full_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bi
 static void speed(arb_ptr out, const sinkproof_ball_instance *m, bool to_sink, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
     arb_t sum, e_b, most;
-    arb_init(sum);
-    arb_init(e_b);
-    arb_init(most);
+    balls_init(sum, e_b, most);
     for (size_t h = 0; h < m->heads; h++) {
         ball_exps(e, m, h, bits);
         ball_sum(sum, e, m->n, bits);
@@ -364,9 +348,7 @@ static void speed(arb_ptr out, const sinkproof_ball_instance *m, bool to_sink, s
     }
     arb_set_d(sum, output_bound(m));
     for (size_t c = 0; c < m->hidden; c++) arb_mul(out + c, most, sum, bits);
-    arb_clear(sum);
-    arb_clear(e_b);
-    arb_clear(most);
+    balls_clear(sum, e_b, most);
     _arb_vec_clear(e, (slong)m->n);
 }
 static void speed_to_b_output(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {

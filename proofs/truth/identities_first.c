@@ -32,9 +32,7 @@ static void output_of_first(arb_ptr out, instance m, slong bits) {
 // (1 - alpha_s) (x W^V + b^V), alpha_s = e^b / (e^b + e^s)
 static void faded_value(arb_ptr out, instance m, slong bits) {
     arb_t e, e_b, v;
-    arb_init(e);
-    arb_init(e_b);
-    arb_init(v);
+    balls_init(e, e_b, v);
     sinkproof_ball_instance first = part_of(m, 0, 1);
     ball_exps(e, &first, 0, bits);
     ball_exp_sink(e_b, m, 0, bits);
@@ -46,9 +44,7 @@ static void faded_value(arb_ptr out, instance m, slong bits) {
         arb_set_d(v, m->x_gjd[d] + m->bv_gd[d]); // exact: both are short
         arb_mul(out + d, e, v, bits);
     }
-    arb_clear(e);
-    arb_clear(e_b);
-    arb_clear(v);
+    balls_clear(e, e_b, v);
 }
 //< first.token
 
@@ -124,8 +120,7 @@ static void eviction_init(eviction *e, instance m, slong bits) {
     e->alpha_kept = _arb_vec_init((slong)e->kept.n + 1);
     ball_weights(e->alpha, e->alpha + e->all.n, &e->all, 0, bits);
     ball_weights(e->alpha_kept, e->alpha_kept + e->kept.n, &e->kept, 0, bits);
-    arb_init(e->mass);
-    arb_init(e->share);
+    balls_init(e->mass, e->share);
     for (size_t j = 0; j <= e->all.n; j++) {
         bool rest = j == e->all.n || is_kept(&e->all, j);
         arb_ptr sum = rest ? e->share : e->mass;
@@ -135,8 +130,7 @@ static void eviction_init(eviction *e, instance m, slong bits) {
 static void eviction_clear(eviction *e) {
     _arb_vec_clear(e->alpha, (slong)e->all.n + 1);
     _arb_vec_clear(e->alpha_kept, (slong)e->kept.n + 1);
-    arb_clear(e->mass);
-    arb_clear(e->share);
+    balls_clear(e->mass, e->share);
     row_free(&e->all);
     row_free(&e->kept);
 }
@@ -228,8 +222,7 @@ static void error_of(arb_ptr out, const eviction *e, slong bits) {
 static void bound_of(arb_ptr out, instance m, bool opposite, slong bits) {
     sinkproof_ball_instance all = row_of_all(m);
     arb_t mu, rest;
-    arb_init(mu);
-    arb_init(rest);
+    balls_init(mu, rest);
     evicted_share(mu, rest, &all, bits);
     arb_sub_ui(rest, rest, 2, bits);
     arb_neg(rest, rest);
@@ -241,8 +234,7 @@ static void bound_of(arb_ptr out, instance m, bool opposite, slong bits) {
         arb_mul(out + d, out + d, mu, bits);
         arb_mul(out + d, out + d, rest, bits);
     }
-    arb_clear(mu);
-    arb_clear(rest);
+    balls_clear(mu, rest);
     row_free(&all);
 }
 // The case that attains the bound: every kept value is -1, every evicted one 1.
@@ -297,8 +289,7 @@ static void raw_scores(arb_ptr z, instance m) { // exact; b* = q_0 k*_0
 }
 static void inside_the_scale(arb_ptr out, instance m, slong bits) {
     arb_t root, all;
-    arb_init(root);
-    arb_init(all);
+    balls_init(root, all);
     arb_sqrt_ui(root, m->dim, bits);
     raw_scores(out, m);
     for (size_t j = 0; j <= m->n; j++) {
@@ -307,8 +298,7 @@ static void inside_the_scale(arb_ptr out, instance m, slong bits) {
     }
     ball_sum(all, out, m->n + 1, bits);
     for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
-    arb_clear(root);
-    arb_clear(all);
+    balls_clear(root, all);
 }
 static void outside_the_scale(arb_ptr out, instance m, slong bits) {
     arb_ptr q = _arb_vec_init(SINKPROOF_BALL_DIM), k = _arb_vec_init(SINKPROOF_BALL_DIM);
@@ -358,8 +348,7 @@ static void activation_around_zero(arb_ptr out, instance m, slong bits) {
 }
 static void swish_and_half(arb_ptr out, instance m, slong bits) {
     arb_t alpha, g;
-    arb_init(alpha);
-    arb_init(g);
+    balls_init(alpha, g);
     arb_set_d(g, m->q_d[0] / 2);
     sinkproof_truth_decimal(alpha, 1.702, bits);
     arb_mul(out, alpha, g, bits); // g / (1 + e^(-alpha g))
@@ -371,8 +360,7 @@ static void swish_and_half(arb_ptr out, instance m, slong bits) {
     arb_set(out + 1, out);
     arb_set_d(out + 2, 0x1p-7); // 1/2 in units of 64
     arb_zero(out + 3);
-    arb_clear(alpha);
-    arb_clear(g);
+    balls_clear(alpha, g);
 }
 //< swiglu.plus-one
 

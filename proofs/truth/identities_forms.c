@@ -34,9 +34,7 @@ static void over_their_sum(arb_ptr x_k, size_t n, slong bits) {
 // 2^(y_j) over the sum of them, y = s log2(e)
 static void base_2(arb_ptr out, instance m, slong bits) {
     arb_t y, two, ln_2;
-    arb_init(y);
-    arb_init(two);
-    arb_init(ln_2);
+    balls_init(y, two, ln_2);
     arb_set_ui(two, 2);
     arb_const_log2(ln_2, bits);
     arb_zero(out + m->n);
@@ -46,9 +44,7 @@ static void base_2(arb_ptr out, instance m, slong bits) {
         arb_pow(out + k, two, y, bits);
     }
     over_their_sum(out, m->n + 1, bits);
-    arb_clear(y);
-    arb_clear(two);
-    arb_clear(ln_2);
+    balls_clear(y, two, ln_2);
 }
 //< form.base2
 
@@ -82,9 +78,7 @@ static void lse_subtracted(arb_ptr out, instance m, slong bits) {
 // softmax(s)_j sigmoid(LSE - b), and sigmoid(b - LSE)
 static void lse_gated(arb_ptr out, instance m, slong bits) {
     arb_t ratio, gate, b;
-    arb_init(ratio);
-    arb_init(gate);
-    arb_init(b);
+    balls_init(ratio, gate, b);
     if (has_sink(m)) { // e^(b - LSE); without a sink 0
         lse(ratio, m, false, bits);
         arb_set_d(b, m->b_h[0]);
@@ -97,9 +91,7 @@ static void lse_gated(arb_ptr out, instance m, slong bits) {
     over_their_sum(out, m->n, bits);
     for (size_t j = 0; j < m->n; j++) arb_mul(out + j, out + j, gate, bits);
     arb_mul(out + m->n, ratio, gate, bits);
-    arb_clear(ratio);
-    arb_clear(gate);
-    arb_clear(b);
+    balls_clear(ratio, gate, b);
 }
 //< form.lse-gate
 

@@ -22,10 +22,7 @@ static void cell_init(cell *c, size_t n) {
     c->left = _arb_vec_init(SINKPROOF_BALL_DIM);
     c->right = _arb_vec_init(SINKPROOF_BALL_DIM);
     c->plain = _arb_vec_init(SINKPROOF_BALL_DIM);
-    arb_init(c->all);
-    arb_init(c->alpha_s);
-    arb_init(c->gate);
-    arb_init(c->t);
+    balls_init(c->all, c->alpha_s, c->gate, c->t);
 }
 
 static void cell_clear(cell *c, size_t n) {
@@ -33,10 +30,7 @@ static void cell_clear(cell *c, size_t n) {
     _arb_vec_clear(c->left, SINKPROOF_BALL_DIM);
     _arb_vec_clear(c->right, SINKPROOF_BALL_DIM);
     _arb_vec_clear(c->plain, SINKPROOF_BALL_DIM);
-    arb_clear(c->all);
-    arb_clear(c->alpha_s);
-    arb_clear(c->gate);
-    arb_clear(c->t);
+    balls_clear(c->all, c->alpha_s, c->gate, c->t);
 }
 
 static void judge(const arb_t left, const arb_t right, double allowed_log2, double size,
@@ -113,8 +107,7 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
     cell c;
     cell_init(&c, most);
     arb_t sum, e_b;
-    arb_init(sum);
-    arb_init(e_b);
+    balls_init(sum, e_b);
     ball_exps(e, &whole, 0, bits);
     for (size_t k = 0; k < counts; k++) {
         sinkproof_ball_instance m = whole;
@@ -128,8 +121,7 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
     }
     _arb_vec_clear(e, (slong)most);
     cell_clear(&c, most);
-    arb_clear(sum);
-    arb_clear(e_b);
+    balls_clear(sum, e_b);
     sinkproof_ball_clear(&whole);
     return outcome;
 }
@@ -148,14 +140,12 @@ static void running_init(running *r, const sinkproof_ball_instance *m) {
     sinkproof_identity head = {.size = BALL_HEAD};
     r->n = 0;
     r->size = identity_allowance_unit(&head, m);
-    arb_init(r->s);
-    arb_init(r->e);
+    balls_init(r->s, r->e);
     r->t_d = _arb_vec_init(SINKPROOF_BALL_DIM);
 }
 
 static void running_clear(running *r) {
-    arb_clear(r->s);
-    arb_clear(r->e);
+    balls_clear(r->s, r->e);
     _arb_vec_clear(r->t_d, SINKPROOF_BALL_DIM);
 }
 

@@ -51,8 +51,7 @@ static double weight(const stack *s, size_t h, size_t d, size_t c) { // exact: 8
 // The least w with |x W| <= w |x| for every x, where |x| is the sum of the sizes.
 static void norm_of_block(arb_t w, arb_srcptr block, slong bits) {
     arb_t sum, size;
-    arb_init(sum);
-    arb_init(size);
+    balls_init(sum, size);
     arb_zero(w);
     for (size_t d = 0; d < DIM; d++) {
         arb_zero(sum);
@@ -62,8 +61,7 @@ static void norm_of_block(arb_t w, arb_srcptr block, slong bits) {
         }
         arb_max(w, w, sum, bits);
     }
-    arb_clear(sum);
-    arb_clear(size);
+    balls_clear(sum, size);
 }
 
 // The w of W^h in double: few numbers of 8 significant bits are summed exactly.
@@ -203,8 +201,7 @@ static void arriving(arb_ptr out, instance m, slong bits) {
 static void row_bound(arb_ptr out, instance m, slong bits) {
     stack s;
     arb_t least, w;
-    arb_init(least);
-    arb_init(w);
+    balls_init(least, w);
     arb_one(least);
     stack_init(&s, m, false, bits);
     for (size_t l = 0; l < LAYERS; l++)
@@ -225,8 +222,7 @@ static void row_bound(arb_ptr out, instance m, slong bits) {
     arb_pow_ui(out, out, LAYERS, bits);
     raise_a_little(out, 1, bits);
     stack_clear(&s);
-    arb_clear(least);
-    arb_clear(w);
+    balls_clear(least, w);
 }
 
 // ---- keys and values in few bits ------------------------------------------------------------
@@ -286,9 +282,7 @@ static void cache_error(arb_ptr out, instance m, slong bits) {
 static void cache_bound(arb_ptr out, instance m, slong bits) {
     cached c;
     arb_t off, grown, b;
-    arb_init(off);
-    arb_init(grown);
-    arb_init(b);
+    balls_init(off, grown, b);
     cached_init(&c, m, bits);
     for (size_t j = 0; j < m->n; j++)
         if (!is_exact(j)) arb_add(off, off, c.alpha_kept + j, bits);
@@ -307,9 +301,7 @@ static void cache_bound(arb_ptr out, instance m, slong bits) {
         arb_add(out + d, out + d, off, bits);
     }
     raise_a_little(out, m->dim, bits);
-    arb_clear(off);
-    arb_clear(grown);
-    arb_clear(b);
+    balls_clear(off, grown, b);
     cached_clear(&c);
 }
 //< bound.quantized-cache

@@ -80,8 +80,7 @@ static void spike_init(spike *s, instance m, slong bits) {
     arb_t eps;
     arb_init(eps);
     s->h_c = _arb_vec_init(2 * (slong)m->dim);
-    arb_init(s->spikes);
-    arb_init(s->mean);
+    balls_init(s->spikes, s->mean);
     for (size_t c = 0; c < m->dim; c++) {
         arb_set_d(s->h_c + c, ldexp(m->x_gjd[c], 10));
         arb_set_d(s->h_c + m->dim + c, m->star_d[c]);
@@ -95,8 +94,7 @@ static void spike_init(spike *s, instance m, slong bits) {
 }
 static void spike_clear(spike *s, instance m) {
     _arb_vec_clear(s->h_c, 2 * (slong)m->dim);
-    arb_clear(s->spikes);
-    arb_clear(s->mean);
+    balls_clear(s->spikes, s->mean);
 }
 static void normed(arb_t out, const spike *s, instance m, size_t c, slong bits) {
     arb_t w;
@@ -325,9 +323,7 @@ static void relative_products(arb_ptr out, instance m, slong bits) {
     sinkproof_config config = rope_config(m);
     sinkproof_truth_yarn yarn;
     arb_t s, c, t;
-    arb_init(s);
-    arb_init(c);
-    arb_init(t);
+    balls_init(s, c, t);
     sinkproof_truth_yarn_init(&yarn, &config, bits);
     _arb_vec_zero(out, 4);
     for (size_t d = 0; d < 32; d++) {
@@ -346,9 +342,7 @@ static void relative_products(arb_ptr out, instance m, slong bits) {
     arb_div_ui(t, t, 65536 * ((ulong)position_of(m) + 4), bits);
     for (size_t k = 0; k < 2; k++) arb_mul(out + k, out + k, t, bits);
     sinkproof_truth_yarn_clear(&yarn);
-    arb_clear(s);
-    arb_clear(c);
-    arb_clear(t);
+    balls_clear(s, c, t);
 }
 //< rope.orthogonal
 

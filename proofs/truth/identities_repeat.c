@@ -238,9 +238,7 @@ static void power(arb_t p, instance m) {
 // e^s_j / (sum e^(p s))^(1/p); the last entry 0
 static void power_weights(arb_ptr out, instance m, slong bits) {
     arb_t p, e, sum;
-    arb_init(p);
-    arb_init(e);
-    arb_init(sum);
+    balls_init(p, e, sum);
     power(p, m);
     for (size_t j = 0; j < m->n; j++) {
         arb_set_d(out + j, m->s_hj[j] / 4);
@@ -256,9 +254,7 @@ static void power_weights(arb_ptr out, instance m, slong bits) {
         arb_div(out + j, out + j, e, bits);
     }
     arb_zero(out + m->n);
-    arb_clear(p);
-    arb_clear(e);
-    arb_clear(sum);
+    balls_clear(p, e, sum);
 }
 // softmax at temperature 1/p, by the truth of the stage, and its p-th root
 static void root_of_softmax(arb_ptr out, instance m, slong bits) {
@@ -322,8 +318,7 @@ static void second_term(arb_ptr out, instance m, slong bits) {
 static void mass_times_largest(arb_ptr out, instance m, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
     arb_t mass, v;
-    arb_init(mass);
-    arb_init(v);
+    balls_init(mass, v);
     ball_exps(e, m, 0, bits);
     ball_sum(mass, e, m->n, bits);
     _arb_vec_clear(e, (slong)m->n);
@@ -339,8 +334,7 @@ static void mass_times_largest(arb_ptr out, instance m, slong bits) {
         arb_set_d(v, most * (1 + 0x1p-20)); // exact: 8 significant bits
         arb_mul(out + d, mass, v, bits);
     }
-    arb_clear(mass);
-    arb_clear(v);
+    balls_clear(mass, v);
 }
 static void mass_of_others(arb_ptr out, instance m, slong bits) {
     others(NULL, out, m, bits);

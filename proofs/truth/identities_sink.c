@@ -70,8 +70,7 @@ static void weights_at_zero(arb_ptr out, instance m, slong bits) {
 // softmax_1(s - b), the differences taken exactly
 static void softmax_1_shifted(arb_ptr out, instance m, slong bits) {
     arb_t all, b;
-    arb_init(all);
-    arb_init(b);
+    balls_init(all, b);
     arb_set_d(b, m->b_h[0]);
     for (size_t j = 0; j < m->n; j++) {
         arb_set_d(out + j, m->s_hj[j]);
@@ -82,8 +81,7 @@ static void softmax_1_shifted(arb_ptr out, instance m, slong bits) {
     arb_add_ui(all, all, 1, bits);
     arb_one(out + m->n);
     divide_all(out, m->n + 1, all, bits);
-    arb_clear(all);
-    arb_clear(b);
+    balls_clear(all, b);
 }
 //< sink.shifted-softmax1
 
@@ -221,8 +219,7 @@ static void merge(state *into, const state *other, size_t dim, slong bits) {
     arf_t top;
     arb_t keep, join;
     arf_init(top);
-    arb_init(keep);
-    arb_init(join);
+    balls_init(keep, join);
     arf_max(top, into->top, other->top);
     exp_difference(keep, into->top, top, bits);
     exp_difference(join, other->top, top, bits);
@@ -234,8 +231,7 @@ static void merge(state *into, const state *other, size_t dim, slong bits) {
     }
     arf_set(into->top, top);
     arf_clear(top);
-    arb_clear(keep);
-    arb_clear(join);
+    balls_clear(keep, join);
 }
 static void set_key(state *s, instance m, size_t j) {
     arf_set_d(s->top, m->s_hj[j]);
@@ -370,8 +366,7 @@ static void exp_of(arb_t out, const arb_t x, slong bits) {
 // The weights of s + t and b + t, the sums taken exactly; |t| < 1
 static void weights_shifted(arb_ptr out, instance m, slong bits) {
     arb_t all, t;
-    arb_init(all);
-    arb_init(t);
+    balls_init(all, t);
     arb_set_d(t, m->star_d[0] / 8);
     for (size_t k = 0; k <= m->n; k++) {
         arb_set_d(out + k, k < m->n ? m->s_hj[k] : m->b_h[0]);
@@ -380,8 +375,7 @@ static void weights_shifted(arb_ptr out, instance m, slong bits) {
     }
     ball_sum(all, out, m->n + 1, bits);
     divide_all(out, m->n + 1, all, bits);
-    arb_clear(all);
-    arb_clear(t);
+    balls_clear(all, t);
 }
 //< law.shift
 
@@ -423,15 +417,13 @@ static void equal_values(arb_ptr out, instance m, slong bits) {
 }
 static void value_times_mass(arb_ptr out, instance m, slong bits) {
     arb_t mass, v;
-    arb_init(mass);
-    arb_init(v);
+    balls_init(mass, v);
     one_minus_sink(mass, m, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(v, m->star_d[d]);
         arb_mul(out + d, mass, v, bits);
     }
-    arb_clear(mass);
-    arb_clear(v);
+    balls_clear(mass, v);
 }
 //< law.constant-value
 

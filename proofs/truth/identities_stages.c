@@ -28,13 +28,11 @@ static void scores(arb_ptr z, instance m, const double *k_star_d, slong bits) {
 static void key_weights(arb_ptr w, instance m, const double *k_star_d, slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n + 1);
     arb_t none, rest;
-    arb_init(none);
-    arb_init(rest);
+    balls_init(none, rest);
     arb_neg_inf(none);
     scores(z, m, k_star_d, bits);
     sinkproof_truth_softmax_sink(w, rest, z, m->n + 1, none, bits);
-    arb_clear(none);
-    arb_clear(rest);
+    balls_clear(none, rest);
     _arb_vec_clear(z, (slong)m->n + 1);
 }
 
@@ -57,8 +55,7 @@ static void attend(arb_ptr out, instance m, const double *k_star_d, double scale
 // over the first `rank` coordinates. e^z of the keys, then of the sink.
 static void exps_beside_sink(arb_ptr e, instance m, size_t rank, slong bits) {
     arb_t root, t;
-    arb_init(root);
-    arb_init(t);
+    balls_init(root, t);
     arb_sqrt_ui(root, m->dim, bits);
     for (size_t j = 0; j <= m->n; j++) {
         arb_zero(e + j);
@@ -69,15 +66,13 @@ static void exps_beside_sink(arb_ptr e, instance m, size_t rank, slong bits) {
         arb_div(e + j, e + j, root, bits);
         arb_exp(e + j, e + j, bits);
     }
-    arb_clear(root);
-    arb_clear(t);
+    balls_clear(root, t);
 }
 // sum_j alpha_j u_j, and alpha_*
 static void sink_output(arb_ptr out, arb_t alpha_star, instance m, size_t rank, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n + 1);
     arb_t all, v;
-    arb_init(all);
-    arb_init(v);
+    balls_init(all, v);
     exps_beside_sink(e, m, rank, bits);
     ball_sum(all, e, m->n + 1, bits);
     arb_div(alpha_star, e + m->n, all, bits);
@@ -89,22 +84,19 @@ static void sink_output(arb_ptr out, arb_t alpha_star, instance m, size_t rank, 
         }
         arb_div(out + d, out + d, all, bits);
     }
-    arb_clear(all);
-    arb_clear(v);
+    balls_clear(all, v);
     _arb_vec_clear(e, (slong)m->n + 1);
 }
 // ... + scale alpha_* v*
 static void sink_and_star(arb_ptr out, instance m, double scale, slong bits) {
     arb_t alpha_star, v;
-    arb_init(alpha_star);
-    arb_init(v);
+    balls_init(alpha_star, v);
     sink_output(out, alpha_star, m, m->dim, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(v, scale * m->star_d[d]); // exact: both are short
         arb_addmul(out + d, alpha_star, v, bits);
     }
-    arb_clear(alpha_star);
-    arb_clear(v);
+    balls_clear(alpha_star, v);
 }
 
 static const double no_key[SINKPROOF_BALL_DIM];

@@ -186,9 +186,7 @@ typedef struct row {
 static row row_init(instance m, slong bits) {
     arb_ptr at = _arb_vec_init(4 * DIM);
     row s = {.a_d = at, .b_q = at + DIM, .c_d = at + 2 * DIM, .b_k = at + 3 * DIM};
-    arb_init(s.root);
-    arb_init(s.constants);
-    arb_init(s.b);
+    balls_init(s.root, s.constants, s.b);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(s.a_d + d, m->q_d[d] / 8);
         arb_set_d(s.b_q + d, copysign(m->q_d[d] / 8, m->star_d[d]));
@@ -203,9 +201,7 @@ static row row_init(instance m, slong bits) {
 }
 static void row_clear(row *s) {
     _arb_vec_clear(s->a_d, 4 * DIM);
-    arb_clear(s->root);
-    arb_clear(s->constants);
-    arb_clear(s->b);
+    balls_clear(s->root, s->constants, s->b);
 }
 // As one product: (a_t + [b_Q]) (c_j + b_K) / sqrt(d') for every key, softmax with the sink b:
 // alpha_j [n], alpha_s.
@@ -238,8 +234,7 @@ static void two_terms(arb_t both, arb_t delta, row *s, instance m, size_t j, slo
 // e^(terms 1 and 3) over their sum and e^b; optionally e^(-b_Q c_j) for every key.
 static void weights_of_two(arb_ptr out, arb_ptr faded_j, row *s, instance m, slong bits) {
     arb_t delta, all;
-    arb_init(delta);
-    arb_init(all);
+    balls_init(delta, all);
     for (size_t j = 0; j < m->n; j++) {
         two_terms(out + j, delta, s, m, j, bits);
         arb_exp(out + j, out + j, bits);
@@ -251,8 +246,7 @@ static void weights_of_two(arb_ptr out, arb_ptr faded_j, row *s, instance m, slo
     if (arb_is_finite(s->b)) arb_exp(out + m->n, s->b, bits);
     ball_sum(all, out, m->n + 1, bits);
     _arb_vec_scalar_div(out, out, (slong)m->n + 1, all, bits);
-    arb_clear(delta);
-    arb_clear(all);
+    balls_clear(delta, all);
 }
 static void no_sink(row *s) {
     arb_set_d(s->b, -INFINITY);

@@ -9,15 +9,13 @@
 //> repeat.relative
 void repeat_first(arb_ptr first_t, arb_srcptr g_d, size_t n, slong bits) {
     arb_t e, sum;
-    arb_init(e);
-    arb_init(sum);
+    balls_init(e, sum);
     for (size_t d = 0; d < n; d++) {
         arb_exp(e, g_d + d, bits);
         arb_add(sum, sum, e, bits);
         arb_div(first_t + d, e, sum, bits);
     }
-    arb_clear(e);
-    arb_clear(sum);
+    balls_clear(e, sum);
 }
 //< repeat.relative
 
@@ -53,8 +51,7 @@ void repeat_alibi(arb_ptr g_d, size_t n, const arb_t slope, slong bits) {
 // Numerator and denominator by e^x - 1, so that no digits are lost where the slope is small.
 void repeat_alibi_closed(arb_t a, size_t t, const arb_t slope, slong bits) {
     arb_t x, all;
-    arb_init(x);
-    arb_init(all);
+    balls_init(x, all);
     arb_mul_si(x, slope, -(slong)t, bits);
     arb_expm1(all, x, bits);
     arb_neg(x, slope);
@@ -63,8 +60,7 @@ void repeat_alibi_closed(arb_t a, size_t t, const arb_t slope, slong bits) {
     arb_mul_ui(x, x, t - 1, bits);
     arb_exp(x, x, bits);
     arb_mul(a, a, x, bits);
-    arb_clear(x);
-    arb_clear(all);
+    balls_clear(x, all);
 }
 //< repeat.alibi
 
@@ -151,15 +147,13 @@ void repeat_xi(arb_t xi, arb_srcptr q_c, arb_srcptr k_c, size_t c, slong bits) {
 }
 void repeat_bound(arb_ptr bound_t, size_t n, const arb_t xi, slong bits) {
     arb_t e, all;
-    arb_init(e);
-    arb_init(all);
+    balls_init(e, all);
     arb_mul_2exp_si(e, xi, 1);
     arb_exp(e, e, bits);
     for (size_t d = 0; d < n; d++) {
         arb_add_ui(all, e, d, bits);
         arb_div(bound_t + d, e, all, bits);
     }
-    arb_clear(e);
-    arb_clear(all);
+    balls_clear(e, all);
 }
 //< repeat.rope

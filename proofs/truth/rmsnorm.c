@@ -14,8 +14,7 @@ void sinkproof_truth_rmsnorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n, const si
     if (scratch == NULL) abort();
     arb_ptr weight_c = _arb_vec_init((slong)cols);
     arb_t epsilon, scale;
-    arb_init(epsilon);
-    arb_init(scale);
+    balls_init(epsilon, scale);
     sinkproof_truth_row(weight_c, w_c, 0, scratch);
     sinkproof_truth_decimal(epsilon, eps, bits);
     for (size_t i = 0; i < n; i++) {
@@ -30,8 +29,7 @@ void sinkproof_truth_rmsnorm(arb_ptr out_nc, arb_srcptr x_nc, size_t n, const si
             arb_mul(y_c + c, y_c + c, weight_c + c, bits);
         }
     }
-    arb_clear(epsilon);
-    arb_clear(scale);
+    balls_clear(epsilon, scale);
     _arb_vec_clear(weight_c, (slong)cols);
     free(scratch);
 }

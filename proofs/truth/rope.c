@@ -34,8 +34,7 @@ static void yarn_correction(arb_t out, const sinkproof_config *config, double be
 // r_d = clamp((d - low) / (high - low), 0, 1)
 static void yarn_ramp(arb_t out, const sinkproof_truth_yarn *yarn, size_t d, slong bits) {
     arb_t width, bound;
-    arb_init(width);
-    arb_init(bound);
+    balls_init(width, bound);
     arb_sub(width, yarn->high, yarn->low, bits);
     arb_sub_ui(out, yarn->low, d, bits);
     arb_neg(out, out);
@@ -43,16 +42,14 @@ static void yarn_ramp(arb_t out, const sinkproof_truth_yarn *yarn, size_t d, slo
     arb_max(out, out, bound, bits); // bound = 0
     arb_one(bound);
     arb_min(out, out, bound, bits);
-    arb_clear(width);
-    arb_clear(bound);
+    balls_clear(width, bound);
 }
 
 // inv_freq_d = (r_d / factor + 1 - r_d) theta^(-d/half)
 static void yarn_frequency_ball(arb_t out, const sinkproof_config *config,
                                 const sinkproof_truth_yarn *yarn, size_t d, slong bits) {
     arb_t r, t;
-    arb_init(r);
-    arb_init(t);
+    balls_init(r, t);
     yarn_ramp(r, yarn, d, bits);
     sinkproof_truth_decimal(t, config->rotation.factor, bits);
     arb_div(out, r, t, bits);
@@ -65,8 +62,7 @@ static void yarn_frequency_ball(arb_t out, const sinkproof_config *config,
     arb_neg(t, t);
     arb_exp(t, t, bits);
     arb_mul(out, out, t, bits);
-    arb_clear(r);
-    arb_clear(t);
+    balls_clear(r, t);
 }
 //< yarn.ramp
 
@@ -110,9 +106,7 @@ void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_confi
                                slong bits) {
     yarn->half = config->head_dim / 2;
     yarn->inv_freq_d = _arb_vec_init((slong)yarn->half);
-    arb_init(yarn->concentration);
-    arb_init(yarn->low);
-    arb_init(yarn->high);
+    balls_init(yarn->concentration, yarn->low, yarn->high);
     yarn_concentration_ball(yarn->concentration, config, bits);
     ramp_ends(yarn, config, bits);
     for (size_t d = 0; d < yarn->half; d++)
@@ -121,9 +115,7 @@ void sinkproof_truth_yarn_init(sinkproof_truth_yarn *yarn, const sinkproof_confi
 
 void sinkproof_truth_yarn_clear(sinkproof_truth_yarn *yarn) {
     _arb_vec_clear(yarn->inv_freq_d, (slong)yarn->half);
-    arb_clear(yarn->concentration);
-    arb_clear(yarn->low);
-    arb_clear(yarn->high);
+    balls_clear(yarn->concentration, yarn->low, yarn->high);
 }
 
 //> rope.rotate rope.orthogonal
@@ -146,9 +138,7 @@ void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t he
                           slong bits) {
     size_t half = yarn->half;
     arb_t angle, cosine, sine;
-    arb_init(angle);
-    arb_init(cosine);
-    arb_init(sine);
+    balls_init(angle, cosine, sine);
     for (size_t i = 0; i < n; i++)
         for (size_t d = 0; d < half; d++) {
             arb_mul_si(angle, yarn->inv_freq_d + d, positions_n[i], bits);
@@ -161,9 +151,7 @@ void sinkproof_truth_rope(arb_ptr out_nhd, arb_srcptr x_nhd, size_t n, size_t he
                             cosine, sine, bits);
             }
         }
-    arb_clear(angle);
-    arb_clear(cosine);
-    arb_clear(sine);
+    balls_clear(angle, cosine, sine);
 }
 
 static void set_decimal(mpfr_t out, double value) {

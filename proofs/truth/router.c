@@ -66,14 +66,12 @@ void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_src
                                     size_t n_chosen, slong bits) {
     arb_t none, rest;
     arb_ptr z_k = _arb_vec_init((slong)n_chosen);
-    arb_init(none);
-    arb_init(rest);
+    balls_init(none, rest);
     arb_neg_inf(none); // without a sink: softmax is the case b = -infinity
     for (size_t k = 0; k < n_chosen; k++) arb_set(z_k + k, logit_e + chosen_k[k]);
     sinkproof_truth_softmax_sink(w_k, rest, z_k, n_chosen, none, bits);
     _arb_vec_clear(z_k, (slong)n_chosen);
-    arb_clear(none);
-    arb_clear(rest);
+    balls_clear(none, rest);
 }
 //< router.softmax-after
 

@@ -47,12 +47,7 @@ static void clamp_below(arb_t out, const arb_t x, const arb_t bound, slong bits)
 void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter,
                             sinkproof_swiglu_numbers numbers, slong bits) {
     arb_t gate, up, a, bound, offset, t;
-    arb_init(gate);
-    arb_init(up);
-    arb_init(a);
-    arb_init(bound);
-    arb_init(offset);
-    arb_init(t);
+    balls_init(gate, up, a, bound, offset, t);
     arb_set_d(offset, numbers.offset);
     sinkproof_truth_decimal(a, numbers.alpha, bits);
     if (isinf(numbers.limit))
@@ -70,12 +65,7 @@ void sinkproof_truth_swiglu(arb_ptr out_i, arb_srcptr u_2i, size_t inter,
         arb_add(up, up, offset, bits);
         arb_mul(out_i + i, t, up, bits);
     }
-    arb_clear(gate);
-    arb_clear(up);
-    arb_clear(a);
-    arb_clear(bound);
-    arb_clear(offset);
-    arb_clear(t);
+    balls_clear(gate, up, a, bound, offset, t);
 }
 //< swiglu.clamped
 

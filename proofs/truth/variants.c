@@ -169,8 +169,7 @@ static void score_similarity(arb_t out, const sinkproof_variant *variant, const 
 static void similarity_divisor(arb_t z, const sinkproof_variant *variant, size_t count,
                                const bool *seen_j, arb_srcptr sim_j, slong bits) {
     arb_t term, p;
-    arb_init(term);
-    arb_init(p);
+    balls_init(term, p);
     arb_set_d(p, variant->divisor_by);
     arb_zero(z);
     for (size_t j = 0; j < count; j++) {
@@ -192,8 +191,7 @@ static void similarity_divisor(arb_t z, const sinkproof_variant *variant, size_t
         arb_max(z, z, term, bits);
     }
     //< norm.max-one kernel.identity-max kernel.mlp-max
-    arb_clear(term);
-    arb_clear(p);
+    balls_clear(term, p);
 }
 
 void sinkproof_truth_variant_weights(arb_ptr alpha_j, const sinkproof_variant *variant,
@@ -250,8 +248,7 @@ static void placed_input(arb_ptr x_c, const sinkproof_variant *variant,
                          const sinkproof_variant_head *head, size_t i, slong bits) {
     bool star = variant->star == SINKPROOF_STAR_TOKEN;
     arb_t p, place;
-    arb_init(p);
-    arb_init(place);
+    balls_init(p, place);
     for (size_t c = 0; c < head->hidden; c++) {
         arb_set_d(x_c + c, star && i == 0 ? head->star_c[c]
                                           : head->x_nc[(star ? i - 1 : i) * head->hidden + c]);
@@ -271,8 +268,7 @@ static void placed_input(arb_ptr x_c, const sinkproof_variant *variant,
             arb_cos(place, place, bits);
         arb_add(x_c + c, x_c + c, place, bits);
     }
-    arb_clear(p);
-    arb_clear(place);
+    balls_clear(p, place);
 }
 
 // y_d = sum_c x_c W_cd, W exact [hidden, width].

@@ -63,7 +63,7 @@ static void last_line(arb_ptr out_c, const sinkproof_config *config, const sinkp
     arb_ptr o = _arb_vec_init((slong)(heads * dim));
     double *b_v = row_of(&layer->b_v, kv * dim), *b_s = row_of(&layer->sinks, heads);
     arb_t left, none, sink, ignored;
-    arb_init(left), arb_init(none), arb_init(sink), arb_init(ignored);
+    balls_init(left, none, sink, ignored);
     arb_neg_inf(none); // an ordinary softmax
     for (size_t k = 0; k < visible * hidden; k++) arb_set_d(x + k, run->x_nc[first * hidden + k]);
     sinkproof_truth_linear(v, x, visible, &layer->w_v, NULL, BITS); // x_j W^V, without the bias
@@ -86,7 +86,7 @@ static void last_line(arb_ptr out_c, const sinkproof_config *config, const sinkp
         }
     }
     sinkproof_truth_linear(out_c, o, 1, &layer->w_o, &layer->b_o, BITS);
-    arb_clear(left), arb_clear(none), arb_clear(sink), arb_clear(ignored);
+    balls_clear(left, none, sink, ignored);
     _arb_vec_clear(x, (slong)(visible * hidden)), _arb_vec_clear(z, (slong)visible);
     _arb_vec_clear(v, (slong)(visible * kv * dim)), _arb_vec_clear(a, (slong)visible);
     _arb_vec_clear(o, (slong)(heads * dim));

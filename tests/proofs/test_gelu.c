@@ -25,8 +25,7 @@ static void test_reference(void) {
     uint64_t state = SEED;
     tally t = {0}, enclosed = {0};
     arb_t in, out;
-    arb_init(in);
-    arb_init(out);
+    balls_init(in, out);
     for (int i = 0; i < 20000; i++) {
         double x = draw_input(&state, SINKPROOF_F32);
         sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
@@ -36,8 +35,7 @@ static void test_reference(void) {
         sinkproof_truth_gelu_tanh(out, in, 1, 200);
         meet(&enclosed, &set, arf_get_d(arb_midref(out), ARF_RND_NEAR));
     }
-    arb_clear(in);
-    arb_clear(out);
+    balls_clear(in, out);
     inside_ok(&t, "gelu.tanh bound.gelu", "ref in binary64");
     inside_ok(&enclosed, "gelu.tanh bound.gelu", "the enclosed value");
 }

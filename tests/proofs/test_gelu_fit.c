@@ -19,19 +19,14 @@ typedef struct fit {
 
 static void fit_init(fit *f, const char *alpha, int w) {
     arb_t a;
-    arb_init(a);
-    arb_init(f->above);
-    arb_init(f->below);
-    arb_init(f->error);
+    balls_init(a, f->above, f->below, f->error);
     arb_set_str(a, alpha, BITS);
     sinkproof_truth_gelu_fit(f->above, f->below, a, w, BITS);
     arb_max(f->error, f->above, f->below, BITS);
     arb_clear(a);
 }
 static void fit_clear(fit *f) {
-    arb_clear(f->above);
-    arb_clear(f->below);
-    arb_clear(f->error);
+    balls_clear(f->above, f->below, f->error);
 }
 
 static double middle(const arb_t x) {
@@ -99,10 +94,7 @@ static void best_of_thousandths(const char *less, const char *best, const char *
 static void best(int w, const char *from, const char *to, const char *error_from,
                  const char *error_to) {
     arb_t alpha, error, low, high;
-    arb_init(alpha);
-    arb_init(error);
-    arb_init(low);
-    arb_init(high);
+    balls_init(alpha, error, low, high);
     truth_gelu_fit_best(alpha, error, w, BITS);
     arb_set_str(low, from, BITS);
     arb_set_str(high, to, BITS);
@@ -112,10 +104,7 @@ static void best(int w, const char *from, const char *to, const char *error_from
     inside = inside && arb_gt(error, low) && arb_lt(error, high);
     ok(inside, "swiglu.gelu-fit w=%d: best at alpha=%.10f, off by %.12f, enclosed in (%s, %s)", w,
        middle(alpha), middle(error), from, to);
-    arb_clear(alpha);
-    arb_clear(error);
-    arb_clear(low);
-    arb_clear(high);
+    balls_clear(alpha, error, low, high);
 }
 
 // 1.702 is not GELU's own best constant: a thousandth of the line tells.

@@ -56,9 +56,7 @@ static void side(const arb_t ball, const line *f, const char *name) {
 int main(void) {
     static const double alphas[] = {1.6, 1.702, 1.773, 2};
     arb_t alpha, above, below;
-    arb_init(alpha);
-    arb_init(above);
-    arb_init(below);
+    balls_init(alpha, above, below);
     for (int k = 0; k < 8; k++) {
         line f = {alphas[k % 4], k / 4, 1};
         arb_set_d(alpha, alphas[k % 4]);
@@ -67,9 +65,7 @@ int main(void) {
         f.sign = -1;
         side(below, &f, "below");
     }
-    arb_clear(alpha);
-    arb_clear(above);
-    arb_clear(below);
+    balls_clear(alpha, above, below);
     flint_cleanup();
     mpfr_free_cache();
     return tap_done();

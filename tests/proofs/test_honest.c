@@ -241,7 +241,7 @@ static void check_function(const libm_case *c) {
     uint64_t state = SEED + 4;
     double worst_ulp = 0, worst_share = 0, worst_at = 0;
     arb_t x, y;
-    arb_init(x), arb_init(y);
+    balls_init(x, y);
     for (size_t i = 0; i < POINTS; i++) {
         double u = draw_unit(&state), at = c->from + (c->to - c->from) * u;
         if (c->logarithmic)
@@ -257,7 +257,7 @@ static void check_function(const libm_case *c) {
         if (sinkproof_is_worse(worst_share, error / margin))
             worst_share = error / margin, worst_at = at;
     }
-    arb_clear(x), arb_clear(y);
+    balls_clear(x, y);
     double ulps = c->absolute > 0 ? c->absolute / 0x1p-53 : c->relative / 0x1p-52; // at the least
     ok(worst_share <= 1, "bound.exp libm %s on %g .. %g worst=%.3f bound=%.0f ulp share=%.3f at %a",
        c->name, c->from, c->to, worst_ulp, ulps, worst_share, worst_at);
@@ -285,7 +285,7 @@ static void libm_pow(void) {
     uint64_t state = SEED + 5;
     double worst = 0;
     arb_t x, e, y;
-    arb_init(x), arb_init(e), arb_init(y);
+    balls_init(x, e, y);
     for (size_t i = 0; i < 20000; i++) {
         double theta = i % 2 ? 150000 : 10000 + floor(1e6 * draw_unit(&state));
         double exponent = i % 4 < 2 ? (double)(i % 128) / 128 : draw_unit(&state);
@@ -294,7 +294,7 @@ static void libm_pow(void) {
         arb_pow(y, x, e, 200);
         worst = sinkproof_worst(worst, sinkproof_truth_distance(y, got) / (0x1p-52 * got));
     }
-    arb_clear(x), arb_clear(e), arb_clear(y);
+    balls_clear(x, e, y);
     ok(worst <= 16, "bound.exp libm pow of theta worst=%.3f bound=16 ulp", worst);
 }
 

@@ -182,8 +182,7 @@ static void attention(uint64_t seed) {
         mpfr_ptr z_m = truth_mpfr_vector(keys, MPFR_BITS);
         mpfr_ptr w_m = truth_mpfr_vector(keys + 1, MPFR_BITS);
         mpfr_ptr out_m = truth_mpfr_vector(d, MPFR_BITS), b_m = truth_mpfr_vector(1, 53);
-        arb_init(sink);
-        arb_init(none);
+        balls_init(sink, none);
         draw_vector(&state, d, 24, 2, q, q_m, NULL);
         draw_vector(&state, keys * stride, 24, 2, k, k_m, NULL);
         arb_set_d(sink, sinks[round % 8]);
@@ -211,8 +210,7 @@ static void attention(uint64_t seed) {
         }
         _arb_vec_clear(q, (slong)d);
         _arb_vec_clear(k, (slong)(keys * stride));
-        arb_clear(sink);
-        arb_clear(none);
+        balls_clear(sink, none);
         truth_mpfr_vector_free(q_m, d);
         truth_mpfr_vector_free(k_m, keys * stride);
         truth_mpfr_vector_free(z_m, keys);

@@ -118,10 +118,7 @@ static void enclosed_bound(void) {
     uint64_t state = SEED;
     double worst = 0, unit = 0x1p-53, alpha[KEYS], delta[KEYS], eps[KEYS];
     arb_t values, moved, t, u;
-    arb_init(values);
-    arb_init(moved);
-    arb_init(t);
-    arb_init(u);
+    balls_init(values, moved, t, u);
     for (size_t k = 0; k < 50; k++) {
         double sink = fabs(uniform(&state)), most = ldexp(1 + fabs(uniform(&state)), (int)(k % 9));
         arb_zero(values);
@@ -151,10 +148,7 @@ static void enclosed_bound(void) {
         worst = sinkproof_worst(worst, off / ((KEYS + 8) * unit));
     }
     ok(worst <= 1, "bound.quantized-cache its evaluation: worst=%.3g bound=1 seed=%d", worst, SEED);
-    arb_clear(values);
-    arb_clear(moved);
-    arb_clear(t);
-    arb_clear(u);
+    balls_clear(values, moved, t, u);
 }
 
 int main(int argc, char **argv) {

@@ -47,8 +47,7 @@ static void agree(agreement *a, const arb_t left, const arb_t right, double boun
 static void closed_forms(void) {
     arb_ptr g = _arb_vec_init(N), a = _arb_vec_init(N);
     arb_t closed, slope;
-    arb_init(closed);
-    arb_init(slope);
+    balls_init(closed, slope);
     agreement even = {0}, alibi = {0}, mean = {0};
     repeat_first(a, g, N, BITS); // g = 0
     for (size_t t = 1; t <= N; t++) {
@@ -76,8 +75,7 @@ static void closed_forms(void) {
     ok(alibi.rows == 8 * N && alibi.apart == 0,
        "repeat.alibi slopes 2^-1 ... 2^-8 bits=%d rows=%zu apart=%zu worst=%.3g bound=1", BITS,
        alibi.rows, alibi.apart, alibi.share);
-    arb_clear(closed);
-    arb_clear(slope);
+    balls_clear(closed, slope);
     _arb_vec_clear(g, N);
     _arb_vec_clear(a, N);
 }
@@ -145,8 +143,7 @@ static void buckets(void) {
     size_t wrong = 0, unsure = 0, logarithmic = 0;
     arb_t x, y;
     fmpz_t k;
-    arb_init(x);
-    arb_init(y);
+    balls_init(x, y);
     fmpz_init(k);
     for (size_t d = 0; d <= N; d++) {
         size_t bucket = repeat_t5_bucket(d, 32, 128);
@@ -172,8 +169,7 @@ static void buckets(void) {
     size_t ends[] = {repeat_t5_bucket(15, 8, 64), repeat_t5_bucket(16, 8, 64)};
     ok(ends[0] == 5 && ends[1] == 6, "repeat.relative a bucket begins at a whole number: %zu, %zu",
        ends[0], ends[1]);
-    arb_clear(x);
-    arb_clear(y);
+    balls_clear(x, y);
     fmpz_clear(k);
 }
 
@@ -224,8 +220,7 @@ static void rotary_bound(void) {
 // Whether every number of the ball rounds to the printed one, of so many digits after the point.
 static bool rounds_to(const arb_t ball, double printed, ulong digits) {
     arb_t half, apart;
-    arb_init(half);
-    arb_init(apart);
+    balls_init(half, apart);
     arb_set_ui(half, 10);
     arb_pow_ui(half, half, digits, BITS);
     arb_mul_2exp_si(half, half, 1);
@@ -234,8 +229,7 @@ static bool rounds_to(const arb_t ball, double printed, ulong digits) {
     arb_sub(apart, ball, apart, BITS);
     arb_abs(apart, apart);
     bool rounds = arb_lt(apart, half);
-    arb_clear(half);
-    arb_clear(apart);
+    balls_clear(half, apart);
     return rounds;
 }
 
@@ -282,8 +276,7 @@ static void published(void) {
 // Even weights pass the threshold 3/10 in short sequences alone.
 static void short_rows(void) {
     arb_t mean, threshold;
-    arb_init(mean);
-    arb_init(threshold);
+    balls_init(mean, threshold);
     arb_set_ui(threshold, 3);
     arb_div_ui(threshold, threshold, 10, BITS);
     size_t wrong = 0;
@@ -293,8 +286,7 @@ static void short_rows(void) {
     }
     ok(wrong == 0, "repeat.nope H_T/T passes 0.3 for T <= 9 and no longer T, of 64: wrong=%zu",
        wrong);
-    arb_clear(mean);
-    arb_clear(threshold);
+    balls_clear(mean, threshold);
 }
 
 // ---- a model's own states -----------------------------------------------------------------

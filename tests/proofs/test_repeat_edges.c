@@ -16,8 +16,7 @@ static void fill(arb_ptr g_d) {
 static void alibi(void) {
     arb_ptr g = _arb_vec_init(N);
     arb_t slope, expected;
-    arb_init(slope);
-    arb_init(expected);
+    balls_init(slope, expected);
     int apart = 0;
     for (int k = 0; k < 4; k++) {
         arb_set_ui(slope, 3);
@@ -31,15 +30,14 @@ static void alibi(void) {
     }
     ok(apart == 0, "repeat.alibi -d slope, whatever stood there: %d distances worst=%d bound=0",
        4 * N, apart);
-    arb_clear(slope);
-    arb_clear(expected);
+    balls_clear(slope, expected);
     _arb_vec_clear(g, N);
 }
 
 // The score of a query d positions after its key: pair p of the query turned by d base^(-p / half).
 static void turned(arb_t score, int d, arb_srcptr q_c, arb_srcptr k_c, ulong base) {
     arb_t angle, sine, cosine, x;
-    arb_init(angle), arb_init(sine), arb_init(cosine), arb_init(x);
+    balls_init(angle, sine, cosine, x);
     arb_zero(score);
     for (int p = 0; p < HALF; p++) {
         arb_set_ui(angle, base);
@@ -58,7 +56,7 @@ static void turned(arb_t score, int d, arb_srcptr q_c, arb_srcptr k_c, ulong bas
     arb_set_ui(x, 2 * HALF);
     arb_rsqrt(x, x, BITS);
     arb_mul(score, score, x, BITS);
-    arb_clear(angle), arb_clear(sine), arb_clear(cosine), arb_clear(x);
+    balls_clear(angle, sine, cosine, x);
 }
 
 // Two numbers that are known to 2^-100.
@@ -95,7 +93,7 @@ static void rotary(void) {
 static void bound(void) {
     arb_ptr b = _arb_vec_init(N);
     arb_t xi, expected;
-    arb_init(xi), arb_init(expected);
+    balls_init(xi, expected);
     int apart = 0;
     for (int k = 0; k < 4; k++) {
         arb_set_si(xi, k);
@@ -112,7 +110,7 @@ static void bound(void) {
         }
     }
     ok(apart == 0, "repeat.rope the bound of %d rows: worst=%d bound=0", 4 * N, apart);
-    arb_clear(xi), arb_clear(expected);
+    balls_clear(xi, expected);
     _arb_vec_clear(b, N);
 }
 

@@ -82,13 +82,11 @@ static void two_models(void) {
 // [low, high] as a ball.
 static void between(arb_t out, const char *low, const char *high) {
     arb_t a, b;
-    arb_init(a);
-    arb_init(b);
+    balls_init(a, b);
     arb_set_str(a, low, BITS);
     arb_set_str(b, high, BITS);
     arb_union(out, a, b, BITS);
-    arb_clear(a);
-    arb_clear(b);
+    balls_clear(a, b);
 }
 
 // 2.1 million hours, rounded to two digits; 1979 Tflop/s with sparsity, half of it without, rounded
@@ -96,26 +94,20 @@ static void between(arb_t out, const char *low, const char *high) {
 static void tokens_at(arb_t tokens, const char *used) {
     sinkproof_config config;
     arb_t hours, peak, u;
-    arb_init(hours);
-    arb_init(peak);
-    arb_init(u);
+    balls_init(hours, peak, u);
     sinkproof_config_named("gpt-oss-120b", &config);
     between(hours, "2.05e6", "2.15e6");
     between(peak, "989.25e12", "989.75e12");
     arb_set_str(u, used, BITS);
     sinkproof_truth_training_tokens(tokens, &config, hours, peak, u, BITS);
-    arb_clear(hours);
-    arb_clear(peak);
-    arb_clear(u);
+    balls_clear(hours, peak, u);
 }
 
 // The ends of the ball against the same quotient of whole numbers in long double, whose four
 // roundings (2^-62 of it) are far below the ball's own ends.
 static void tokens_of_hours(void) {
     arb_t tokens, low, high;
-    arb_init(tokens);
-    arb_init(low);
-    arb_init(high);
+    balls_init(tokens, low, high);
     static const char *const used[] = {"0.25", "0.3", "0.4", "0.5", "1"};
     for (size_t k = 0; k < sizeof used / sizeof *used; k++) {
         tokens_at(tokens, used[k]);
@@ -143,9 +135,7 @@ static void tokens_of_hours(void) {
     ok(arb_gt(tokens, low) && arb_lt(tokens, high),
        "train.tokens 60 T tokens are a use of %.4f of the peak, enclosed in (0.241, 0.254)",
        arf_get_d(arb_midref(tokens), ARF_RND_NEAR));
-    arb_clear(tokens);
-    arb_clear(low);
-    arb_clear(high);
+    balls_clear(tokens, low, high);
 }
 
 // What 6 N leaves out: scores and weighted values, 4 d_h H operations a key, three times for

@@ -147,8 +147,7 @@ static void constants(void) {
         {0x1.3333333333334p-2, "0.30000000000000004"}, // 17
     };
     arb_t ball, decimal;
-    arb_init(ball);
-    arb_init(decimal);
+    balls_init(ball, decimal);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         char text[40];
         truth_decimal_text(known[k].value, text);
@@ -163,8 +162,7 @@ static void constants(void) {
         ok(arf_is_nan(arb_midref(ball)) && mag_is_inf(arb_radref(ball)),
            "swiglu.clamped nothing is known of the constant %g", not_numbers[k]);
     }
-    arb_clear(ball);
-    arb_clear(decimal);
+    balls_clear(ball, decimal);
 }
 
 // ---- stages -------------------------------------------------------------------------------------
@@ -174,10 +172,7 @@ static void constants(void) {
 static void activations(void) {
     static const double middles[] = {-3, -0.5, 0, 0.25, 2};
     arb_t a, g, e, expected;
-    arb_init(a);
-    arb_init(g);
-    arb_init(e);
-    arb_init(expected);
+    balls_init(a, g, e, expected);
     arb_ptr u = _arb_vec_init(2), y = _arb_vec_init(1);
     size_t wrong = 0;
     arb_set_str(a, "1.702", BITS);
@@ -202,10 +197,7 @@ static void activations(void) {
     }
     ok(wrong == 0, "swiglu.clamped balls around %zu gates, radius and all: worst=%zu bound=0",
        sizeof middles / sizeof *middles, wrong);
-    arb_clear(a);
-    arb_clear(g);
-    arb_clear(e);
-    arb_clear(expected);
+    balls_clear(a, g, e, expected);
     _arb_vec_clear(u, 2);
     _arb_vec_clear(y, 1);
 }

@@ -61,10 +61,7 @@ static void equal_scores(void) {
             for (size_t b = 0; b < 5; b++) {
                 arb_ptr z = _arb_vec_init((slong)n), alpha = _arb_vec_init((slong)n);
                 arb_t sink, rest, closed, mass;
-                arb_init(sink);
-                arb_init(rest);
-                arb_init(closed);
-                arb_init(mass);
+                balls_init(sink, rest, closed, mass);
                 for (size_t j = 0; j < n; j++) arb_set_d(z + j, scores[c]);
                 arb_set_d(sink, sinks[b]);
                 sinkproof_truth_softmax_sink(alpha, rest, z, n, sink, BITS);
@@ -77,10 +74,7 @@ static void equal_scores(void) {
                 arb_mul_ui(closed, closed, n, BITS); // n / (n + e^(b-c))
                 sum(mass, alpha, n);
                 take(&repeat, mass, closed, bound);
-                arb_clear(sink);
-                arb_clear(rest);
-                arb_clear(closed);
-                arb_clear(mass);
+                balls_clear(sink, rest, closed, mass);
                 _arb_vec_clear(z, (slong)n);
                 _arb_vec_clear(alpha, (slong)n);
             }
@@ -335,8 +329,7 @@ static void decimals(void) {
                  {1.703125, "1.703125", 1703125, 1000000}};
     bool all = true;
     arb_t ball, product;
-    arb_init(ball);
-    arb_init(product);
+    balls_init(ball, product);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char text[40];
         truth_decimal_text(table[i].value, text);
@@ -347,8 +340,7 @@ static void decimals(void) {
               sinkproof_truth_relative_log2(ball) <= 2 - BITS;
     }
     ok(all, "model.config constants are their decimals, not binary64's neighbours");
-    arb_clear(ball);
-    arb_clear(product);
+    balls_clear(ball, product);
 }
 
 // A weight behind a huge score gap is e^-(2^100): its distance from 1 must not need 2^100 bits.

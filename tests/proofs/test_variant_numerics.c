@@ -25,8 +25,7 @@ static bool overflows(sinkproof_format format, double largest, double s, double 
     double step = largest - sinkproof_round(format, largest * (1 - 0x1p-8));
     while (sinkproof_round(format, largest - step / 2) < largest) step /= 2;
     arb_t e, limit;
-    arb_init(e);
-    arb_init(limit);
+    balls_init(e, limit);
     arb_set_d(e, s);
     arb_set_d(limit, p);
     arb_mul(e, e, limit, BITS);
@@ -34,8 +33,7 @@ static bool overflows(sinkproof_format format, double largest, double s, double 
     arb_set_d(limit, largest + step / 2);
     must(!arb_overlaps(e, limit));
     bool beyond = arb_gt(e, limit);
-    arb_clear(e);
-    arb_clear(limit);
+    balls_clear(e, limit);
     return beyond;
 }
 

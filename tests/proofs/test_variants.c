@@ -236,8 +236,7 @@ static void places(const sinkproof_policy *policy, const sinkproof_variant *vari
     enum { HIDDEN = SINKPROOF_EDGE_HIDDEN };
     double worst = 0;
     arb_t angle, p;
-    arb_init(angle);
-    arb_init(p);
+    balls_init(angle, p);
     for (size_t w = 0; w < HIDDEN * DIM; w++) drawn.wv_cd[w] = w / DIM == w % DIM;
     sinkproof_variant_head head = sinkproof_edge_head_view(&drawn);
     sinkproof_variant_result r;
@@ -270,8 +269,7 @@ static void places(const sinkproof_policy *policy, const sinkproof_variant *vari
     ok(worst <= 1, "%s: positions of %s added to the input, worst=%.2g bound=1", variant->id,
        variant->name, worst);
     sinkproof_variant_result_free(&r);
-    arb_clear(angle);
-    arb_clear(p);
+    balls_clear(angle, p);
 }
 
 int main(void) {

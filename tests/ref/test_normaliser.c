@@ -63,8 +63,7 @@ static void test_bound(void) {
     size_t outside = 0;
     arb_ptr q_b = _arb_vec_init(DIM);
     arb_t b, at;
-    arb_init(b);
-    arb_init(at);
+    balls_init(b, at);
     for (int trial = 0; trial < 200; trial++) {
         fill_reals(&state, ldexp(1, trial % 9), ROWS * STRIDE, q_id);
         fill_reals(&state, 4, DIM, k_d);
@@ -89,8 +88,7 @@ static void test_bound(void) {
     ok(outside == 0, "sink.key-bias truth, beside the reference worst=%zu bound=0 seed=73",
        outside);
     _arb_vec_clear(q_b, DIM);
-    arb_clear(b);
-    arb_clear(at);
+    balls_clear(b, at);
 }
 
 // k* = 0 gives softmax_1; k* = b sqrt(d') e_r gives b where the query's coordinate r is 1.
