@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POLICIES = 16, KEY_TOKENS = 256, KEY_NO_BUDGET, KEY_HTML };
+enum { MOST_POLICIES = 16 };
 
 typedef struct options {
     const char *model, *tokens, *json, *html;
@@ -26,31 +26,27 @@ static const struct argp_option option_table[] = {
      "overrides behind it (f32,openai-bf16,M8.alpha=bf16 is two); default f32,openai-bf16; known "
      "are POLICIES",
      0},
-    {"tokens", KEY_TOKENS, "IDS", 0,
+    {"tokens", KEPT(options, tokens), "IDS", 0,
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
      "or chat:FILE (default random:48)",
      0},
-    {"no-budget", KEY_NO_BUDGET, 0, 0,
+    {"no-budget", KEPT(options, no_budget), 0, 0,
      "leave out the runs with each rounding alone: three runs of the model instead of dozens", 0},
-    {"html", KEY_HTML, "FILE", 0, "write a page too: one file, no script, nothing to fetch", 0},
+    {"html", KEPT(options, html), "FILE", 0,
+     "write a page too: one file, no script, nothing to fetch", 0},
     {"json", 'j', "FILE", 0,
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
-static const command_text_option texts[] = {{KEY_TOKENS, offsetof(options, tokens)},
-                                            {KEY_HTML, offsetof(options, html)},
-                                            {'j', offsetof(options, json)},
-                                            {0, 0}};
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (option_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep(o, key, argument)) return 0;
     switch (key) {
     case 'p':
         o->policies = argument;
         return 0;
-    case KEY_NO_BUDGET:
-        o->no_budget = true;
+    case 'j':
+        o->json = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (o->model != NULL) argp_error(state, "one MODEL, not also \"%s\"", argument);
@@ -111,13 +107,7 @@ static int write_out(const options *o, const sinkproof_precision_study *study) {
         json_decref(results);
         return exit_bad_input("audit", &error);
     }
-    if (o->json == NULL) {
-        json_decref(results);
-        return EXIT_HOLDS;
-    }
-    if (!envelope_write_json(o->json, "audit", EXIT_HOLDS, results, &error))
-        return exit_bad_input("audit", &error);
-    return EXIT_HOLDS;
+    return exit_with_results(o->json, "audit", EXIT_HOLDS, results);
 }
 
 static int audit_model(const options *o, const sinkproof_model *model, size_t n_policies,

@@ -20,22 +20,14 @@
 #include <unistd.h>
 
 enum {
-    KEY_KERNELS = 256,
-    KEY_MODEL,
-    KEY_THREADS,
-    KEY_ISA,
-    KEY_POLICY,
+    KEY_THREADS = 256,
     KEY_PROMPT,
     KEY_DECODE,
     KEY_DEPTH,
     KEY_BATCH,
     KEY_REPEAT,
-    KEY_QUICK,
-    KEY_ONLY,
-    KEY_SCALING,
-    KEY_JSON,
     MOST_THREADS = 1024,
-    MOST_TOKENS = 1 << 24,
+    MOST_TOKENS = 1 << 24
 };
 
 typedef struct arguments {
@@ -46,22 +38,24 @@ typedef struct arguments {
 
 static const struct argp_option argp_options[] = {
     {0, 0, 0, 0, "What is measured (without either: the kernels):", 1},
-    {"kernels", KEY_KERNELS, 0, 0, "The kernels, also when there is a model", 1},
-    {"model", KEY_MODEL, "MODEL", 0, "The whole model: decoding, prefill, batches", 1},
-    {"scaling", KEY_SCALING, "AXIS", 0,
+    {"kernels", KEPT(arguments, kernels), 0, 0, "The kernels, also when there is a model", 1},
+    {"model", KEPT(arguments, bench.model), "MODEL", 0,
+     "The whole model: decoding, prefill, batches", 1},
+    {"scaling", KEPT(arguments, bench.scaling), "AXIS", 0,
      "Seconds per token against context, batch or threads, as columns for gnuplot; the model is "
      "synthetic:gpt-oss-20b,layers=2 unless --model names one (context: the attention of one "
      "layer, and with --model decoding at each --depth)",
      1},
-    {"only", KEY_ONLY, "SUBSTRING", 0, "Only the cases whose id contains it; limits always", 1},
+    {"only", KEPT(arguments, bench.only), "SUBSTRING", 0,
+     "Only the cases whose id contains it; limits always", 1},
     {0, 0, 0, 0, "How:", 2},
     {"threads", KEY_THREADS, "N", 0, "Threads (default: as many as the process may use)", 2},
-    {"isa", KEY_ISA, "NAME", 0,
+    {"isa", KEPT(arguments, isa), "NAME", 0,
      "Instruction set (default: SINKPROOF_ISA, or the fastest here, as `sinkproof info --cpu` "
      "measures it; where that is another for one token, the model runs on both, the kernels on "
      "that of many)",
      2},
-    {"policy", KEY_POLICY, "P", 0, "The model's numbers (default: bf16-operands)", 2},
+    {"policy", KEPT(arguments, policy), "P", 0, "The model's numbers (default: bf16-operands)", 2},
     {"prompt", KEY_PROMPT, "N,N...", 0, "Lengths of prefill (default: 32,128,512)", 2},
     {"decode", KEY_DECODE, "N", 0, "Tokens that each decoding measures (default: 32)", 2},
     {"depth", KEY_DEPTH, "N,N...", 0,
@@ -71,9 +65,11 @@ static const struct argp_option argp_options[] = {
     {"batch", KEY_BATCH, "N,N...", 0, "Sequences decoded together (default: 4,16)", 2},
     {"repeat", KEY_REPEAT, "R", 0,
      "Times of each case, at most (default: 9; fewer where a case takes long)", 2},
-    {"quick", KEY_QUICK, 0, 0, "Small shapes, a few seconds: does it run? Not: how fast is it?", 2},
+    {"quick", KEPT(arguments, bench.quick), 0, 0,
+     "Small shapes, a few seconds: does it run? Not: how fast is it?", 2},
     {0, 0, 0, 0, "Result:", 3},
-    {"json", KEY_JSON, "FILE|-", 0, "Write the result as JSON; with - nothing else is printed", 3},
+    {"json", KEPT(arguments, json), "FILE|-", 0,
+     "Write the result as JSON; with - nothing else is printed", 3},
     {0},
 };
 
@@ -129,37 +125,12 @@ static void check_scaling(struct argp_state *state, const char *axis) {
 }
 
 // The place of a text option in the arguments, or NULL.
-static const char **text_option(arguments *in, int key) {
-    switch (key) {
-    case KEY_MODEL:
-        return &in->bench.model;
-    case KEY_ISA:
-        return &in->isa;
-    case KEY_POLICY:
-        return &in->policy;
-    case KEY_ONLY:
-        return &in->bench.only;
-    case KEY_SCALING:
-        return &in->bench.scaling;
-    case KEY_JSON:
-        return &in->json;
-    default:
-        return NULL;
-    }
-}
-
 static error_t parse_option(int key, char *value, struct argp_state *state) {
     arguments *in = state->input;
     sinkproof_bench *b = &in->bench;
-    const char **text = text_option(in, key);
-    if (key == KEY_SCALING) check_scaling(state, value);
-    if (text != NULL)
-        *text = value;
-    else if (key == KEY_KERNELS)
-        in->kernels = true;
-    else if (key == KEY_QUICK)
-        b->quick = true;
-    else if (key == KEY_THREADS)
+    if (key == KEPT(arguments, bench.scaling)) check_scaling(state, value);
+    if (option_keep(in, key, value)) return 0;
+    if (key == KEY_THREADS)
         b->threads = (int)parse_count(state, "threads", value, 1, MOST_THREADS);
     else if (key == KEY_PROMPT)
         parse_list(state, "prompt", value, 1, MOST_TOKENS, &b->prompt);
@@ -262,13 +233,10 @@ static bool run_benchmarks(sinkproof_bench *b, bool kernels, sinkproof_error *er
     return b->model == NULL || sinkproof_bench_model(b, error);
 }
 
-static int report_benchmarks(arguments *in, sinkproof_error *error) {
+static int report_benchmarks(arguments *in) {
     sinkproof_bench *b = &in->bench;
     if (in->json == NULL || strcmp(in->json, "-") != 0) sinkproof_bench_print(b);
-    if (in->json != NULL &&
-        !envelope_write_json(in->json, "bench", EXIT_HOLDS, json_incref(b->rows), error))
-        return exit_bad_input("bench", error);
-    return EXIT_HOLDS;
+    return exit_with_results(in->json, "bench", EXIT_HOLDS, json_incref(b->rows));
 }
 
 static void show_bench_progress(void *context, const char *what, size_t done, size_t total) {
@@ -304,7 +272,7 @@ int cmd_bench(int argc, char **argv) {
         sinkproof_fail(&error, "--only %s: no case has that in its id", b->only);
         code = refuse_usage(&error);
     } else
-        code = report_benchmarks(&in, &error);
+        code = report_benchmarks(&in);
     for (int t = 0; b->scratch_t != NULL && t < b->threads; t++) free(b->scratch_t[t]);
     free(b->scratch_t);
     sinkproof_pages_free(&pages);

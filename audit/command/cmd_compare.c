@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BASELINE = 256, KEY_MODEL, KEY_ANY_MODEL };
-
 typedef struct options {
     const char *words[2], *model, *json, *baseline; // A, B
     size_t n_words;
@@ -25,12 +23,12 @@ typedef struct options {
 } options;
 
 static const struct argp_option option_table[] = {
-    {"model", KEY_MODEL, "MODEL", 0,
+    {"model", KEPT(options, model), "MODEL", 0,
      "run this model over the reals from the tokens, with each trace's own experts, and say which "
      "trace is nearer",
      0},
-    HELP_ANY_MODEL(KEY_ANY_MODEL),
-    {"baseline", KEY_BASELINE, "FILE", 0,
+    HELP_ANY_MODEL(KEPT(options, any_model)),
+    {"baseline", KEPT(options, baseline), "FILE", 0,
      "what an earlier `compare --json FILE` of these engines found: exit 1 only where they are "
      "further apart now than then",
      0},
@@ -38,17 +36,12 @@ static const struct argp_option option_table[] = {
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
-static const command_text_option texts[] = {{KEY_BASELINE, offsetof(options, baseline)},
-                                            {KEY_MODEL, offsetof(options, model)},
-                                            {'j', offsetof(options, json)},
-                                            {0, 0}};
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (option_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep(o, key, argument)) return 0;
     switch (key) {
-    case KEY_ANY_MODEL:
-        o->any_model = true;
+    case 'j':
+        o->json = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (o->n_words == 2) argp_error(state, "two traces, not also \"%s\"", argument);
@@ -227,16 +220,12 @@ static bool is_silent(const options *o) {
 
 static int report_comparison(const options *o, const sinkproof_comparison *c,
                              const json_t *baseline) {
-    sinkproof_error error;
     bool silent = is_silent(o);
     note_tell(c->note.text, !silent);
     if (!silent) print_comparison(o, c);
     bool good = baseline != NULL ? hold_against(c, baseline, silent) : first_difference(c) == NULL;
     int code = good ? EXIT_HOLDS : EXIT_BUG;
-    if (o->json != NULL &&
-        !envelope_write_json(o->json, "compare", code, differences_json(c), &error))
-        return exit_bad_input("compare", &error);
-    return code;
+    return exit_with_results(o->json, "compare", code, differences_json(c));
 }
 
 // Prints which of the traces name another model.

@@ -366,11 +366,7 @@ int cmd_curve(int argc, char **argv) {
         curve to = {.id = curves[c].id, .series = json_array()};
         curves[c].fill(&to);
         if (in.json == NULL || strcmp(in.json, "-") != 0) print_table(&to, curves[c].what);
-        sinkproof_error error;
-        bool good = in.json == NULL || envelope_write_json(in.json, "curve", EXIT_HOLDS,
-                                                           json_incref(to.series), &error);
-        json_decref(to.series);
-        return good ? EXIT_HOLDS : exit_bad_input("curve", &error);
+        return exit_with_results(in.json, "curve", EXIT_HOLDS, to.series);
     }
     if (in.id == NULL) return EXIT_HOLDS;
     sinkproof_guess guess = {.given = in.id};

@@ -20,43 +20,27 @@ typedef struct arguments {
     gpt2_shown shown;
 } arguments;
 
-enum {
-    KEY_TEXT = 256,
-    KEY_TOKENS,
-    KEY_TOKENIZER,
-    KEY_POLICY,
-    KEY_EPE,
-    KEY_EPSILON,
-    KEY_HEADS,
-    KEY_JSON
-};
+enum { KEY_EPSILON = 256 };
 
 static const struct argp_option argp_options[] = {
-    {"text", KEY_TEXT, "TEXT|-", 0, "A text as it stands; - is standard input", 0},
-    {"tokens", KEY_TOKENS, "IDS", 0,
-     "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S] or text:TEXT", 0},
-    {"tokenizer", KEY_TOKENIZER, "PATH", 0, "Of the text; the one beside MODEL unless named", 0},
-    {"policy", KEY_POLICY, "P", 0,
-     "What rounds where, real-f64 (the default) or another of POLICIES, "
-     "llama-cpp, vllm-bf16, onnxruntime, bf16, f16, each with overrides",
+    {"text", KEPT(arguments, words.text), "TEXT|-", 0, "A text as it stands; - is standard input",
      0},
-    {"epe", KEY_EPE, "raw|normed", 0,
+    {"tokens", KEPT(arguments, words.tokens), "IDS", 0,
+     "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S] or text:TEXT", 0},
+    {"tokenizer", KEPT(arguments, words.tokenizer), "PATH", 0,
+     "Of the text; the one beside MODEL unless named", 0},
+    {"policy", KEPT(arguments, policy), "P", 0,
+     "What rounds where, real-f64 (the default) or another of POLICIES, each with overrides", 0},
+    {"epe", KEPT(arguments, epe), "raw|normed", 0,
      "What the first perceptron takes of a position: its row, as the paper writes it (raw), or the "
      "row behind the layer's LayerNorm (normed)",
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
      0},
-    {"heads", KEY_HEADS, 0, 0, "Every head in the tables, not each layer alone", 0},
-    {"json", KEY_JSON, "FILE|-", 0, "write the result as JSON; with - nothing else is printed", 0},
+    {"heads", KEPT(arguments, heads), 0, 0, "Every head in the tables, not each layer alone", 0},
+    {"json", KEPT(arguments, json), "FILE|-", 0,
+     "write the result as JSON; with - nothing else is printed", 0},
     {0}};
-
-static const command_text_option texts[] = {{KEY_TEXT, offsetof(arguments, words.text)},
-                                            {KEY_TOKENS, offsetof(arguments, words.tokens)},
-                                            {KEY_TOKENIZER, offsetof(arguments, words.tokenizer)},
-                                            {KEY_POLICY, offsetof(arguments, policy)},
-                                            {KEY_EPE, offsetof(arguments, epe)},
-                                            {KEY_JSON, offsetof(arguments, json)},
-                                            {0, 0}};
 
 // Selects the paper's sentences if no tokens are given; --list needs no model.
 static void check_gpt2_options(arguments *in, struct argp_state *state) {
@@ -78,14 +62,12 @@ static void check_gpt2_options(arguments *in, struct argp_state *state) {
 
 static error_t parse_gpt2_option(int key, char *argument, struct argp_state *state) {
     arguments *in = state->input;
-    if (option_keep_text(texts, in, key, argument)) return 0;
+    if (option_keep(in, key, argument)) return 0;
     if (key == ARGP_KEY_INIT) {
         state->child_inputs[0] = &in->changes;
         state->child_inputs[1] = &in->shown;
     } else if (key == KEY_EPSILON)
         in->epsilon = option_epsilon(state, argument);
-    else if (key == KEY_HEADS)
-        in->heads = true;
     else if (key == ARGP_KEY_ARG && in->model != NULL)
         argp_error(state, "one MODEL, not also '%s'", argument);
     else if (key == ARGP_KEY_ARG)
@@ -176,14 +158,9 @@ static bool write_out(const work *w, sinkproof_error *error) {
 }
 
 static int list_sentences(const char *json) {
-    sinkproof_error error;
     json_t *results = json_array();
     gpt2_list_sentences(json == NULL || strcmp(json, "-") != 0, results);
-    if (json == NULL)
-        json_decref(results);
-    else if (!envelope_write_json(json, "gpt2", EXIT_HOLDS, results, &error))
-        return exit_bad_input("gpt2", &error);
-    return EXIT_HOLDS;
+    return exit_with_results(json, "gpt2", EXIT_HOLDS, results);
 }
 
 int cmd_gpt2(int argc, char **argv) {

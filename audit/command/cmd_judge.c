@@ -26,20 +26,7 @@ typedef struct options {
     sinkproof_plugin_options plugin; // stages in a shared object, instead of traces
 } options;
 
-enum {
-    RATE = 1000,
-    STRICT,
-    ALL_LAYERS,
-    LOCAL,
-    NO_HINT,
-    FORMS,
-    HTML,
-    NO_DIAGNOSIS,
-    BISECT,
-    TOKENS,
-    ANY_MODEL
-};
-enum { PLUGIN = 2000, STAGES, CASE, FIRST, EMIT, COLLECT, SECONDS, SEED };
+enum { RATE = 256, SECONDS, SEED };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
@@ -49,73 +36,52 @@ static const struct argp_option argp_options[] = {
      0},
     {"json", 'j', "FILE", 0,
      "write the result as JSON too (- is standard output, instead of the report)", 0},
-    {"html", HTML, "FILE", 0,
+    {"html", KEPT(options, html), "FILE", 0,
      "write a page to attach to a bug report too: one file, no script, nothing to fetch", 0},
-    {"strict", STRICT, 0, 0,
+    {"strict", KEPT(options, strict), 0, 0,
      "a suspicious trace exits 1, not 4; one with points undecided exits 4, not 0", 0},
-    {"all", ALL_LAYERS, 0, 0, "one line per layer and point, not one per point", 0},
+    {"all", KEPT(options, all), 0, 0, "one line per layer and point, not one per point", 0},
     {"rate", RATE, "P", 0,
      "false alarms per tensor of the likely set, drift and spread, and of the drift of a point's "
      "layers together (default 1e-9)",
      0},
-    {"local", LOCAL, 0, 0, "leave out the comparison with the truth end to end", 0},
-    {"no-hint", NO_HINT, 0, 0, "do not look for overrides that would explain a bug", 0},
-    {"no-diagnosis", NO_DIAGNOSIS, 0, 0,
+    {"local", KEPT(options, local_only), 0, 0, "leave out the comparison with the truth end to end",
+     0},
+    {"no-hint", KEPT(options, no_hint), 0, 0, "do not look for overrides that would explain a bug",
+     0},
+    {"no-diagnosis", KEPT(options, no_diagnosis), 0, 0,
      "do not look for the known mistakes, one or two together, that explain a bug", 0},
-    {"bisect", BISECT, "CMD", 0,
+    {"bisect", KEPT(options, bisect), "CMD", 0,
      "no TRACE, but a shell command that writes one of {tokens} (ids) to {out}: run on ever fewer "
      "of "
      "the first tokens, until n of them fail and n - 1 do not; without {out} its exit code says "
      "it, "
      "0 or 1; {n} is how many",
      0},
-    {"tokens", TOKENS, "IDS", 0,
+    {"tokens", KEPT(options, tokens), "IDS", 0,
      "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], "
      "text:TEXT, prompt:TEXT or chat:FILE",
      0},
-    HELP_ANY_MODEL(ANY_MODEL),
-    {"forms", FORMS, 0, 0,
+    HELP_ANY_MODEL(KEPT(options, any_model)),
+    {"forms", KEPT(options, forms), 0, 0,
      "name the form that the trace fits, where the policy admits several and only one fits: one "
      "more judgement per form (up to nine); --all names several too",
      0},
-    {"plugin", PLUGIN, "ENGINE.so", 0,
+    {"plugin", KEPT(options, plugin.path), "ENGINE.so", 0,
      "judge the stages of a shared object in place of traces (or of builtin:fast): called over "
      "lengths, windows, heads and sinks, each call by its honest set; a MODEL's sizes, or small "
      "ones",
      1},
-    {"stages", STAGES, "LIST", 0, "these stages alone: attention,swiglu", 1},
-    {"case", CASE, "CALL", 0, "one call, as a report prints it", 1},
-    {"first", FIRST, 0, 0, "leave a stage at the first calls that fail", 1},
+    {"stages", KEPT(options, plugin.stages), "LIST", 0, "these stages alone: attention,swiglu", 1},
+    {"case", KEPT(options, plugin.only), "CALL", 0, "one call, as a report prints it", 1},
+    {"first", KEPT(options, plugin.first), 0, 0, "leave a stage at the first calls that fail", 1},
     {"seed", SEED, "S", 0, "of the inputs (default 1)", 1},
     {"seconds", SECONDS, "S", 0, "that one call may take before it counts as hung (default 30)", 1},
-    {"emit", EMIT, "DIR", 0,
+    {"emit", KEPT(options, plugin.emit), "DIR", 0,
      "write the inputs of all calls and a manifest there, for an engine in any language", 1},
-    {"collect", COLLECT, "DIR", 0, "judge the outputs that it wrote beside them", 1},
+    {"collect", KEPT(options, plugin.collect), "DIR", 0,
+     "judge the outputs that it wrote beside them", 1},
     {0}};
-
-// The flag that an option sets, or NULL.
-static bool *option_flag(options *o, int key) {
-    switch (key) {
-    case STRICT:
-        return &o->strict;
-    case ALL_LAYERS:
-        return &o->all;
-    case LOCAL:
-        return &o->local_only;
-    case NO_HINT:
-        return &o->no_hint;
-    case NO_DIAGNOSIS:
-        return &o->no_diagnosis;
-    case FORMS:
-        return &o->forms;
-    case ANY_MODEL:
-        return &o->any_model;
-    case FIRST:
-        return &o->plugin.first;
-    default:
-        return NULL;
-    }
-}
 
 static double parse_rate(struct argp_state *state, const char *text) {
     char *end;
@@ -124,18 +90,6 @@ static double parse_rate(struct argp_state *state, const char *text) {
         argp_error(state, "--rate is a probability between 0 and 1, not '%s'", text);
     return rate;
 }
-
-static const command_text_option texts[] = {{'p', offsetof(options, policy)},
-                                            {'j', offsetof(options, json)},
-                                            {HTML, offsetof(options, html)},
-                                            {BISECT, offsetof(options, bisect)},
-                                            {TOKENS, offsetof(options, tokens)},
-                                            {PLUGIN, offsetof(options, plugin.path)},
-                                            {STAGES, offsetof(options, plugin.stages)},
-                                            {CASE, offsetof(options, plugin.only)},
-                                            {EMIT, offsetof(options, plugin.emit)},
-                                            {COLLECT, offsetof(options, plugin.collect)},
-                                            {0, 0}};
 
 static bool is_plugin(const options *o) {
     return o->plugin.path != NULL || o->plugin.emit != NULL || o->plugin.collect != NULL;
@@ -171,10 +125,11 @@ static void check_words(struct argp_state *state, const options *o) {
 
 static error_t parse_judge_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    bool *flag = option_flag(o, key);
-    if (option_keep_text(texts, o, key, argument)) return 0;
-    if (flag != NULL)
-        *flag = true;
+    if (option_keep(o, key, argument)) return 0;
+    if (key == 'p')
+        o->policy = argument;
+    else if (key == 'j')
+        o->json = argument;
     else if (key == SECONDS || key == SEED)
         parse_number(state, o, key, argument);
     else if (key == RATE)
@@ -265,10 +220,7 @@ static int write_files(const options *o, const sinkproof_model *model, judged *a
     if (o->html != NULL &&
         !sinkproof_report_write(o->html, model, o->model, all->n, all->trials, &error))
         return exit_bad_input("judge", &error);
-    if (o->json != NULL &&
-        !envelope_write_json(o->json, "judge", worst, json_incref(all->results), &error))
-        return exit_bad_input("judge", &error);
-    return worst;
+    return exit_with_results(o->json, "judge", worst, json_incref(all->results));
 }
 
 static int judge_traces(const options *o, const sinkproof_model *model, judged *all) {
@@ -352,11 +304,7 @@ static int judge_plugin(const options *o) {
     if (!sinkproof_judge_plugin(&how, &ruling, &error)) return exit_bad_input("judge", &error);
     if (o->json == NULL || strcmp(o->json, "-") != 0) fputs(ruling.text, stdout);
     free(ruling.text);
-    if (o->json == NULL)
-        json_decref(ruling.results);
-    else if (!envelope_write_json(o->json, "judge", ruling.exit, ruling.results, &error))
-        return exit_bad_input("judge", &error);
-    return ruling.exit;
+    return exit_with_results(o->json, "judge", ruling.exit, ruling.results);
 }
 
 // The judge allocates and frees the same large pieces for each part of each layer: if the process

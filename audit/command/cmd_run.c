@@ -30,40 +30,30 @@ typedef struct options {
     uint64_t seed;
 } options;
 
-enum {
-    KEY_TOKENS = 256,
-    KEY_TEXT,
-    KEY_PROMPT,
-    KEY_CHAT,
-    KEY_TOKENIZER,
-    KEY_TRACE,
-    KEY_POINTS,
-    KEY_CHUNK,
-    KEY_GENERATE,
-    KEY_TEMPERATURE,
-    KEY_SEED,
-    KEY_JSON
-};
+enum { KEY_CHUNK = 256, KEY_GENERATE, KEY_TEMPERATURE, KEY_SEED };
 
 static const struct argp_option argp_options[] = {
-    {"tokens", KEY_TOKENS, "IDS", 0,
+    {"tokens", KEPT(options, words.tokens), "IDS", 0,
      "Ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]; or text, as "
      "text:TEXT, prompt:TEXT or chat:FILE",
      0},
-    {"text", KEY_TEXT, "TEXT|-", 0, "A text as it stands; - is standard input", 0},
-    {"prompt", KEY_PROMPT, "TEXT|-", 0,
+    {"text", KEPT(options, words.text), "TEXT|-", 0, "A text as it stands; - is standard input", 0},
+    {"prompt", KEPT(options, words.prompt), "TEXT|-", 0,
      "A user's message in the harmony format, after the usual system message", 0},
-    {"chat", KEY_CHAT, "FILE|-", 0, "A conversation in that format (sinkproof tokens --help)", 0},
-    {"tokenizer", KEY_TOKENIZER, "PATH", 0, "Of the text; the one beside MODEL unless named", 0},
-    {"trace", KEY_TRACE, "OUT.safetensors", 0, "Write every named point", 0},
-    {"points", KEY_POINTS, "LIST", 0, "Only these points in the trace: A9, 03.M8, A4", 0},
+    {"chat", KEPT(options, words.chat), "FILE|-", 0,
+     "A conversation in that format (sinkproof tokens --help)", 0},
+    {"tokenizer", KEPT(options, words.tokenizer), "PATH", 0,
+     "Of the text; the one beside MODEL unless named", 0},
+    {"trace", KEPT(options, trace), "OUT.safetensors", 0, "Write every named point", 0},
+    {"points", KEPT(options, points), "LIST", 0, "Only these points in the trace: A9, 03.M8, A4",
+     0},
     {"chunk", KEY_CHUNK, "N", 0, "Feed the prompt N tokens at a time: the same bits", 0},
     {"generate", KEY_GENERATE, "N", 0,
      "Append N tokens, each the largest logit (the lower id in a tie)", 0},
     {"temperature", KEY_TEMPERATURE, "T", 0,
      "Draw generated tokens from the softmax of the logits over T instead; 0: the largest", 0},
     {"seed", KEY_SEED, "S", 0, "Of the draws (0 unless given): the same seed, the same text", 0},
-    {"json", KEY_JSON, "FILE", 0, "The result as JSON; - is standard output", 0},
+    {"json", KEPT(options, json), "FILE", 0, "The result as JSON; - is standard output", 0},
     {0},
 };
 
@@ -94,19 +84,9 @@ static void check_options(const options *o, struct argp_state *state) {
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
-static const command_text_option texts[] = {{KEY_TOKENS, offsetof(options, words.tokens)},
-                                            {KEY_TEXT, offsetof(options, words.text)},
-                                            {KEY_PROMPT, offsetof(options, words.prompt)},
-                                            {KEY_CHAT, offsetof(options, words.chat)},
-                                            {KEY_TOKENIZER, offsetof(options, words.tokenizer)},
-                                            {KEY_TRACE, offsetof(options, trace)},
-                                            {KEY_POINTS, offsetof(options, points)},
-                                            {KEY_JSON, offsetof(options, json)},
-                                            {0, 0}};
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (option_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep(o, key, argument)) return 0;
     if (key == ARGP_KEY_INIT)
         state->child_inputs[0] = &o->how;
     else if (key == KEY_CHUNK)

@@ -130,11 +130,7 @@ static int designs_command(const arguments *in) {
         return exit_bad_input("sinks", &error);
     }
     int exit_code = broken == 0 ? EXIT_HOLDS : EXIT_BUG;
-    if (in->json == NULL)
-        json_decref(results);
-    else if (!envelope_write_json(in->json, "sinks", exit_code, results, &error))
-        return exit_bad_input("sinks", &error);
-    return exit_code;
+    return exit_with_results(in->json, "sinks", exit_code, results);
 }
 
 int cmd_sinks(int argc, char **argv) {

@@ -18,17 +18,7 @@ static const sinkproof_sinks_part *const parts[] = {
     &sinkproof_part_census,  &sinkproof_part_maps,       &sinkproof_part_decompose,
     &sinkproof_part_perturb, &sinkproof_part_strategies, &sinkproof_part_quantise,
     &sinkproof_part_window};
-enum {
-    PARTS = sizeof parts / sizeof *parts,
-    KEY_TOKENS = 256,
-    KEY_EPSILON,
-    KEY_HEADS,
-    KEY_HTML,
-    KEY_SVG,
-    KEY_JUDGE,
-    KEY_ANY_MODEL,
-    KEY_PART
-};
+enum { PARTS = sizeof parts / sizeof *parts, KEY_TOKENS = 256, KEY_EPSILON, KEY_PART };
 _Static_assert((int)PARTS <= (int)SINKS_PARTS, "the options have room for every part");
 
 // ---- the command line --------------------------------------------------------------------------
@@ -79,6 +69,7 @@ static void check_sinks_options(sinks_options *o, struct argp_state *state) {
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     sinks_options *o = state->input;
+    if (option_keep(o, key, argument)) return 0;
     if (key == ARGP_KEY_INIT) {
         state->child_inputs[0] = &o->how;
         o->epsilon = 0.3;
@@ -87,17 +78,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     else if (key == KEY_EPSILON) {
         o->epsilon = option_epsilon(state, argument);
         o->epsilon_given = true;
-    } else if (key == KEY_HEADS)
-        o->heads = true;
-    else if (key == KEY_HTML)
-        o->html = argument;
-    else if (key == KEY_SVG)
-        o->svg = argument;
-    else if (key == KEY_ANY_MODEL)
-        o->any_model = true;
-    else if (key == KEY_JUDGE)
-        o->judged = argument;
-    else if (key == ARGP_KEY_ARG)
+    } else if (key == ARGP_KEY_ARG)
         take_word(o, state, argument);
     else if (key == ARGP_KEY_END)
         check_sinks_options(o, state);
@@ -117,14 +98,16 @@ static const struct argp_option base[] = {
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
      0},
-    {"judge", KEY_JUDGE, "FILE", 0,
+    {"judge", KEPT(sinks_options, judged), "FILE", 0,
      "Judge what an engine of a design computed, step by step (chapter 24), by --policy: what FILE "
      "says, or f32, bf16 or f16, by its tensors",
      0},
-    {"heads", KEY_HEADS, 0, 0, "Every head in the table, not each layer's summary alone", 0},
-    HELP_ANY_MODEL(KEY_ANY_MODEL),
-    {"html", KEY_HTML, "FILE", 0, "write a page with figures: one file, no script", 0},
-    {"svg", KEY_SVG, "DIR", 0, "write each figure as a file of its own", 0}};
+    {"heads", KEPT(sinks_options, heads), 0, 0,
+     "Every head in the table, not each layer's summary alone", 0},
+    HELP_ANY_MODEL(KEPT(sinks_options, any_model)),
+    {"html", KEPT(sinks_options, html), "FILE", 0, "write a page with figures: one file, no script",
+     0},
+    {"svg", KEPT(sinks_options, svg), "DIR", 0, "write each figure as a file of its own", 0}};
 enum { BASE = sizeof base / sizeof *base };
 
 // The options of this file, and one for each part but the census.

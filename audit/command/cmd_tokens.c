@@ -16,40 +16,24 @@ typedef struct arguments {
     bool pieces, plain, print;
 } arguments;
 
-enum {
-    KEY_TEXT = 256,
-    KEY_PROMPT,
-    KEY_CHAT,
-    KEY_LINES,
-    KEY_DECODE,
-    KEY_PIECES,
-    KEY_PLAIN,
-    KEY_JSON
-};
-
 static const struct argp_option argp_options[] = {
-    {"text", KEY_TEXT, "TEXT|-", 0, "The ids of a text; - is standard input", 0},
-    {"plain", KEY_PLAIN, 0, 0, "A special token's spelling in the text is text like any other", 0},
-    {"prompt", KEY_PROMPT, "TEXT|-", 0, "The ids of a user's message in the harmony format", 0},
-    {"chat", KEY_CHAT, "FILE|-", 0,
+    {"text", KEPT(arguments, words.text), "TEXT|-", 0, "The ids of a text; - is standard input", 0},
+    {"plain", KEPT(arguments, plain), 0, 0,
+     "A special token's spelling in the text is text like any other", 0},
+    {"prompt", KEPT(arguments, words.prompt), "TEXT|-", 0,
+     "The ids of a user's message in the harmony format", 0},
+    {"chat", KEPT(arguments, words.chat), "FILE|-", 0,
      "The ids of a conversation in the harmony format: a JSON array of {\"role\": ..., "
      "\"content\": ...}, an assistant's with \"channel\"; a system message may have \"reasoning\" "
      "and \"date\" in place of content",
      0},
-    {"lines", KEY_LINES, "FILE|-", 0,
+    {"lines", KEPT(arguments, lines), "FILE|-", 0,
      "Many texts, each a JSON string on a line of its own: a line of ids each", 0},
-    {"decode", KEY_DECODE, "IDS", 0, "The text of ids, or of @FILE, as a JSON string", 0},
-    {"pieces", KEY_PIECES, 0, 0, "A line for each token: its id and its text", 0},
-    {"json", KEY_JSON, "FILE", 0, "The result as JSON; - is standard output", 0},
+    {"decode", KEPT(arguments, words.tokens), "IDS", 0,
+     "The text of ids, or of @FILE, as a JSON string", 0},
+    {"pieces", KEPT(arguments, pieces), 0, 0, "A line for each token: its id and its text", 0},
+    {"json", KEPT(arguments, json), "FILE", 0, "The result as JSON; - is standard output", 0},
     {0}};
-
-static const command_text_option texts[] = {{KEY_TEXT, offsetof(arguments, words.text)},
-                                            {KEY_PROMPT, offsetof(arguments, words.prompt)},
-                                            {KEY_CHAT, offsetof(arguments, words.chat)},
-                                            {KEY_LINES, offsetof(arguments, lines)},
-                                            {KEY_DECODE, offsetof(arguments, words.tokens)},
-                                            {KEY_JSON, offsetof(arguments, json)},
-                                            {0, 0}};
 
 static void check_tokens_options(const arguments *in, struct argp_state *state) {
     const text_words *w = &in->words;
@@ -64,12 +48,8 @@ static void check_tokens_options(const arguments *in, struct argp_state *state) 
 
 static error_t parse_tokens_option(int key, char *argument, struct argp_state *state) {
     arguments *in = state->input;
-    if (option_keep_text(texts, in, key, argument)) return 0;
-    if (key == KEY_PIECES)
-        in->pieces = true;
-    else if (key == KEY_PLAIN)
-        in->plain = true;
-    else if (key == ARGP_KEY_ARG && in->path != NULL)
+    if (option_keep(in, key, argument)) return 0;
+    if (key == ARGP_KEY_ARG && in->path != NULL)
         argp_error(state, "one PATH, not also '%s'", argument);
     else if (key == ARGP_KEY_ARG)
         in->path = argument;
@@ -255,9 +235,7 @@ int cmd_tokens(int argc, char **argv) {
     bool good = words_open_tokenizer(in.path, in.path, &t, &error) &&
                 answer_tokens(&in, t, results, &error);
     sinkproof_tokenizer_free(t);
-    if (!good || in.json == NULL)
-        json_decref(results);
-    else
-        good = envelope_write_json(in.json, "tokens", EXIT_HOLDS, results, &error);
-    return good ? EXIT_HOLDS : exit_bad_input("tokens", &error);
+    if (good) return exit_with_results(in.json, "tokens", EXIT_HOLDS, results);
+    json_decref(results);
+    return exit_bad_input("tokens", &error);
 }

@@ -17,16 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    TOP_LOGITS = 5,
-    KEY_BITS = 256,
-    KEY_LOCAL,
-    KEY_ROUTE,
-    KEY_TRACE,
-    KEY_JSON,
-    KEY_TOKENS,
-    KEY_ANY_MODEL
-};
+enum { TOP_LOGITS = 5, KEY_BITS = 256 };
 
 typedef struct options {
     const char *model, *tokens, *local, *route, *trace, *json;
@@ -35,29 +26,26 @@ typedef struct options {
 } options;
 
 static const struct argp_option option_table[] = {
-    {"tokens", KEY_TOKENS, "IDS", 0,
+    {"tokens", KEPT(options, tokens), "IDS", 0,
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
      "or chat:FILE",
      0},
     {"bits", KEY_BITS, "N", 0,
      "working precision (default: what the depth is estimated to lose and 64 more, 256 at least)",
      0},
-    {"local", KEY_LOCAL, "TRACE", 0, "the truth of each operation from this trace's own inputs", 0},
-    {"route", KEY_ROUTE, "TRACE", 0, "end to end, but with the experts (M3) that this trace chose",
-     0},
-    HELP_ANY_MODEL(KEY_ANY_MODEL),
-    {"trace", KEY_TRACE, "OUT", 0, "write midpoints (F64) and NAME.radius as safetensors", 0},
-    {"json", KEY_JSON, "FILE", 0, "write the result as JSON (- is stdout)", 0},
+    {"local", KEPT(options, local), "TRACE", 0,
+     "the truth of each operation from this trace's own inputs", 0},
+    {"route", KEPT(options, route), "TRACE", 0,
+     "end to end, but with the experts (M3) that this trace chose", 0},
+    HELP_ANY_MODEL(KEPT(options, any_model)),
+    {"trace", KEPT(options, trace), "OUT", 0,
+     "write midpoints (F64) and NAME.radius as safetensors", 0},
+    {"json", KEPT(options, json), "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
-
-static const command_text_option texts[] = {
-    {KEY_TOKENS, offsetof(options, tokens)}, {KEY_LOCAL, offsetof(options, local)},
-    {KEY_ROUTE, offsetof(options, route)},   {KEY_TRACE, offsetof(options, trace)},
-    {KEY_JSON, offsetof(options, json)},     {0, 0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
-    if (option_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep(o, key, argument)) return 0;
     char *end;
     switch (key) {
     case KEY_BITS:
@@ -65,9 +53,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (end == argument || *end != '\0' || o->bits < 32 || o->bits > 1 << 20)
             argp_error(state, "--bits takes a whole number from 32 to 1048576, not \"%s\"",
                        argument);
-        return 0;
-    case KEY_ANY_MODEL:
-        o->any_model = true;
         return 0;
     case ARGP_KEY_ARG:
         if (o->model != NULL) argp_error(state, "one MODEL, not also \"%s\"", argument);

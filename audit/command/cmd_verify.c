@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BITS = 256, KEY_SEED, KEY_INSTANCES, KEY_JSON, KEY_LIST, WIDTH = 100 };
+enum { KEY_BITS = 256, KEY_SEED, KEY_INSTANCES, WIDTH = 100 };
 
 typedef struct options {
     verify_options how;
@@ -27,8 +27,8 @@ static const struct argp_option option_table[] = {
     {"bits", KEY_BITS, "N", 0, "precision of the enclosures (256)", 0},
     {"seed", KEY_SEED, "N", 0, "of the drawn instances (1)", 0},
     {"instances", KEY_INSTANCES, "N", 0, "exact instances of each form (100)", 0},
-    {"json", KEY_JSON, "FILE", 0, "write the result as JSON (- is stdout)", 0},
-    {"list", KEY_LIST, NULL, 0, "list the statements, check nothing", 0},
+    {"json", KEPT(options, json), "FILE", 0, "write the result as JSON (- is stdout)", 0},
+    {"list", KEPT(options, list), NULL, 0, "list the statements, check nothing", 0},
     {0}};
 
 static unsigned long long parse_number_option(const char *option, const char *text,
@@ -44,6 +44,7 @@ static unsigned long long parse_number_option(const char *option, const char *te
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
+    if (option_keep(o, key, argument)) return 0;
     switch (key) {
     case KEY_BITS:
         o->how.bits = (slong)parse_number_option("--bits", argument, 32, 65536, state);
@@ -53,12 +54,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         return 0;
     case KEY_INSTANCES:
         o->how.instances = parse_number_option("--instances", argument, 1, 1000000, state);
-        return 0;
-    case KEY_JSON:
-        o->json = argument;
-        return 0;
-    case KEY_LIST:
-        o->list = true;
         return 0;
     case ARGP_KEY_ARG:
         o->ids[o->n_ids++] = argument;

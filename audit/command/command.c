@@ -24,11 +24,13 @@ void command_parse_line(const struct argp *parser, int argc, char **argv, void *
     if (argp_parse(parser, argc, argv, 0, NULL, options) != 0) exit(EXIT_USAGE);
 }
 
-bool option_keep_text(const command_text_option *list, void *options, int key,
-                      const char *argument) {
-    while (list->key != 0 && list->key != key) list++;
-    if (list->key == 0) return false;
-    *(const char **)(void *)((char *)options + list->offset) = argument;
+bool option_keep(void *options, int key, const char *argument) {
+    if (key < KEPT_OPTIONS || key >= 2 * KEPT_OPTIONS) return false;
+    void *member = (char *)options + (key - KEPT_OPTIONS);
+    if (argument == NULL)
+        *(bool *)member = true;
+    else
+        *(const char **)member = argument;
     return true;
 }
 
@@ -255,4 +257,13 @@ bool envelope_write_json(const char *path, const char *command, int exit_code, j
     free(text);
     json_decref(envelope);
     return good;
+}
+
+int exit_with_results(const char *path, const char *command, int exit_code, json_t *results) {
+    sinkproof_error error;
+    if (path == NULL)
+        json_decref(results);
+    else if (!envelope_write_json(path, command, exit_code, results, &error))
+        return exit_bad_input(command, &error);
+    return exit_code;
 }

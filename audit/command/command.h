@@ -47,15 +47,12 @@ int cmd_tokens(int argc, char **argv);
 struct argp;
 void command_parse_line(const struct argp *parser, int argc, char **argv, void *options);
 
-// An option whose argument is stored unchanged: its key, and its place in the options. A list ends
-// with key 0.
-typedef struct command_text_option {
-    int key;
-    size_t offset; // of a const char *
-} command_text_option;
-// Stores the argument if the key is in the list, and returns whether it is.
-bool option_keep_text(const command_text_option *list, void *options, int key,
-                      const char *argument);
+// The key of an option that is kept as it is given: its argument, or, where it takes none, that it
+// was given. The key says where: in this member of the options, a const char * or a bool.
+enum { KEPT_OPTIONS = 1 << 16 };
+#define KEPT(type, member) (KEPT_OPTIONS + (int)offsetof(type, member))
+// Keeps an option with such a key, and returns whether it is one.
+bool option_keep(void *options, int key, const char *argument);
 
 // Prints "sinkproof COMMAND: SENTENCE" on stderr and returns EXIT_BAD_INPUT.
 int exit_bad_input(const char *command, const sinkproof_error *error);
@@ -105,5 +102,8 @@ char *help_list_policies(int key, const char *text, void *input);
 // [...], "machine": {...}} to PATH ("-" is stdout); takes ownership of `results`.
 bool envelope_write_json(const char *path, const char *command, int exit_code, json_t *results,
                          sinkproof_error *error);
+// The same as the last act of a command, if path is not NULL. Returns the exit code, or that of bad
+// input, after its sentence, where the file cannot be written.
+int exit_with_results(const char *path, const char *command, int exit_code, json_t *results);
 
 #endif

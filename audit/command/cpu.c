@@ -194,9 +194,5 @@ int cmd_info_cpu(const char *json) {
         return EXIT_USAGE;
     }
     if (json == NULL || strcmp(json, "-") != 0) print_cpu(&fastest);
-    if (json == NULL) return EXIT_HOLDS;
-    json_t *results = json_pack("[o]", cpu_json(&fastest));
-    return envelope_write_json(json, "info", EXIT_HOLDS, results, &error)
-               ? EXIT_HOLDS
-               : exit_bad_input("info", &error);
+    return exit_with_results(json, "info", EXIT_HOLDS, json_pack("[o]", cpu_json(&fastest)));
 }

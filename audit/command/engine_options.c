@@ -12,31 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MAX_THREADS = 1024,
-    KEY_ENGINE = 512,
-    KEY_POLICY,
-    KEY_THREADS,
-    KEY_ISA,
-    KEY_STREAMED,
-    KEY_PACKED
-};
+enum { MAX_THREADS = 1024, KEY_THREADS = 512 };
 
 static const struct argp_option options[] = {
-    {"engine", KEY_ENGINE, "NAME", 0, "(complete_help lists them)", 0},
-    {"policy", KEY_POLICY, "P", 0,
+    {"engine", KEPT(engine_choice, engine), "NAME", 0, "(complete_help lists them)", 0},
+    {"policy", KEPT(engine_choice, policy), "P", 0,
      "What rounds where, real-f64 (ref's default), f32 (that of fast and lanes) or another of "
      "POLICIES, each with overrides",
      0},
     {"threads", KEY_THREADS, "N", 0,
      "fast: threads (as many as processors, or as OMP_NUM_THREADS says); the same bits", 0},
-    {"isa", KEY_ISA, "NAME", 0,
+    {"isa", KEPT(engine_choice, isa), "NAME", 0,
      "fast: instruction set (SINKPROOF_ISA, or what `sinkproof info --cpu` measures to be the "
      "fastest here; the same bits but for amx)",
      0},
-    {"streamed", KEY_STREAMED, 0, 0,
+    {"streamed", KEPT(engine_choice, streamed), 0, 0,
      "fast: keep one layer's weights in memory at a time, for models larger than it", 0},
-    {"packed", KEY_PACKED, "FILE", 0,
+    {"packed", KEPT(engine_choice, packed), "FILE", 0,
      "fast: keep the packed weights in FILE: written the first time, mapped afterwards", 0},
     {0}};
 
@@ -59,7 +51,7 @@ double option_epsilon(struct argp_state *state, const char *text) {
 
 // The first engine of the list is the default.
 static char *complete_help(int key, const char *text, void *input) {
-    if (key != KEY_ENGINE) return help_list_policies(key, text, input);
+    if (key != KEPT(engine_choice, engine)) return help_list_policies(key, text, input);
     char list[512] = "";
     size_t used = 0;
     const char *const *names = sinkproof_runner_names();
@@ -93,19 +85,11 @@ static void check_engine_options(engine_choice *o, struct argp_state *state) {
         argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
 }
 
-static const command_text_option texts[] = {{KEY_ENGINE, offsetof(engine_choice, engine)},
-                                            {KEY_POLICY, offsetof(engine_choice, policy)},
-                                            {KEY_PACKED, offsetof(engine_choice, packed)},
-                                            {KEY_ISA, offsetof(engine_choice, isa)},
-                                            {0, 0}};
-
 static error_t parse_engine_option(int key, char *argument, struct argp_state *state) {
     engine_choice *o = state->input;
-    if (option_keep_text(texts, o, key, argument)) return 0;
+    if (option_keep(o, key, argument)) return 0;
     if (key == KEY_THREADS)
         o->threads = option_count(state, "threads", argument, MAX_THREADS);
-    else if (key == KEY_STREAMED)
-        o->streamed = true;
     else if (key == ARGP_KEY_END)
         check_engine_options(o, state);
     else

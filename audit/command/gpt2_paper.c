@@ -9,27 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_SENTENCE = 4000, KEY_LIST, KEY_PUBLISHED, KEY_PANEL, KEY_HEAD, KEY_HTML, KEY_SVG };
+enum { KEY_HEAD = 4000 };
 
 static const struct argp_option shown_options[] = {
-    {"sentence", KEY_SENTENCE, "N|all", 0,
+    {"sentence", KEPT(gpt2_shown, sentence), "N|all", 0,
      "A sentence of the paper as input: 0 of its main text, 1 to 5 of its appendix C", 0},
-    {"sentences", KEY_LIST, 0, 0, "List these sentences, with their token ids", 0},
-    {"published", KEY_PUBLISHED, 0, 0,
+    {"sentences", KEPT(gpt2_shown, list), 0, 0, "List these sentences, with their token ids", 0},
+    {"published", KEPT(gpt2_shown, published), 0, 0,
      "What the paper prints beside what is measured, for a model of the released shape; without "
      "another input, of sentence 0",
      0},
-    {"panel", KEY_PANEL, 0, 0,
+    {"panel", KEPT(gpt2_shown, panel), 0, 0,
      "Run all five interventions and the control too: figures 3 and 8 to 14", 0},
     {"head", KEY_HEAD, "N", 0, "Maps and panels of head N, from 1 (the mean over the heads)", 0},
-    {"html", KEY_HTML, "FILE", 0, "Write a page with the figures: one file, no script", 0},
-    {"svg", KEY_SVG, "DIR", 0, "Write each figure as a file of its own", 0},
+    {"html", KEPT(gpt2_shown, html), "FILE", 0,
+     "Write a page with the figures: one file, no script", 0},
+    {"svg", KEPT(gpt2_shown, svg), "DIR", 0, "Write each figure as a file of its own", 0},
     {0}};
-
-static const command_text_option texts[] = {{KEY_SENTENCE, offsetof(gpt2_shown, sentence)},
-                                            {KEY_HTML, offsetof(gpt2_shown, html)},
-                                            {KEY_SVG, offsetof(gpt2_shown, svg)},
-                                            {0, 0}};
 
 static bool is_sentence(const char *text) {
     bool digit = text[0] >= '0' && text[0] < '0' + SINKPROOF_SENTENCES && text[1] == '\0';
@@ -54,14 +50,8 @@ static size_t parse_head(struct argp_state *state, const char *text) {
 
 static error_t parse_shown_option(int key, char *argument, struct argp_state *state) {
     gpt2_shown *o = state->input;
-    if (option_keep_text(texts, o, key, argument)) return 0;
-    if (key == KEY_LIST)
-        o->list = true;
-    else if (key == KEY_PUBLISHED)
-        o->published = true;
-    else if (key == KEY_PANEL)
-        o->panel = true;
-    else if (key == KEY_HEAD)
+    if (option_keep(o, key, argument)) return 0;
+    if (key == KEY_HEAD)
         o->head = parse_head(state, argument);
     else if (key == ARGP_KEY_END)
         check_shown_options(o, state);

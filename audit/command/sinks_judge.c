@@ -14,10 +14,7 @@ int cmd_sinks_judge(const char *path, const char *policy, const char *json) {
         return exit_bad_input("sinks", &error);
     int exit_code = sinkproof_design_ruling_exit(ruling);
     if (json == NULL || strcmp(json, "-") != 0) fputs(sinkproof_design_ruling_text(ruling), stdout);
-    bool written =
-        json == NULL ||
-        envelope_write_json(json, "sinks", exit_code,
-                            json_incref(sinkproof_design_ruling_results(ruling)), &error);
+    json_t *results = json_incref(sinkproof_design_ruling_results(ruling));
     sinkproof_design_ruling_free(ruling);
-    return written ? exit_code : exit_bad_input("sinks", &error);
+    return exit_with_results(json, "sinks", exit_code, results);
 }
