@@ -21,13 +21,9 @@ Help = namedtuple("Help", "name summary usage before options after")
 
 OPTION = re.compile(r"^ {2,6}(?:-(\S), )? *--([a-z-]+)(?:=(\S+))?(?: +(.*))?$")
 COMMAND = re.compile(r"^  ([a-z0-9]+) +(.*)$")
-# The words that an option takes, if its --help names them.
-WORDS = {
-    "policy": "auto real-f64 f32 bf16-operands openai-bf16 hf-bf16 hf-llama-bf16 llama-cpp "
-              "llama-cpp-flash mlx vllm-bf16 onnxruntime bf16 f16".split(),
-    "engine": "ref lanes fast".split(),
-    "layout": "hf openai".split(),
-}
+# The words that an option takes, if its --help names them: those that a command lists where it refuses another one.
+ASKED = {"policy": ("info",), "engine": ("run", "MODEL"), "layout": ("synth", "MODEL", "--out=OUT")}
+WORDS = {}
 FILES = {"FILE", "TRACE", "OUT", "OUT.safetensors", "FILE|-"}  # arguments that are paths
 
 
@@ -57,6 +53,10 @@ def read_help(program, name, summary):
 
 def read_program(program):
     """Parses the top page, and the page of each command that it lists."""
+    for option, words in ASKED.items():
+        refused = subprocess.run([program, *words, f"--{option}=?"], capture_output=True, text=True)
+        listed = re.search("(?:known are|layout) (.*?)(?:, or @FILE|, found|$)", refused.stderr, re.MULTILINE)[1]
+        WORDS[option] = ["auto", *re.split("(?:,| and| or)+ ", listed)]
     top = say_help(program).splitlines()
     commands = [m.groups() for m in map(COMMAND.match, top) if m]
     start = next(i for i, line in enumerate(top) if line.startswith("Commands"))

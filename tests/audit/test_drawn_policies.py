@@ -16,8 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from checkpoints import TAP, report, sinkproof  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NAMES = ("real-f64 f32 bf16-operands openai-bf16 hf-bf16 hf-llama-bf16 llama-cpp llama-cpp-flash mlx vllm-bf16 "
-         "onnxruntime bf16 f16").split()
+NAMES = re.search("known are (.*), or @FILE", sinkproof("info", "--policy", "?")[2])[1].split(", ")
 # What the reference computes, where a policy admits another form alone.
 DEFINITION = {"mlx": "A4.form=any", "llama-cpp-flash": "A9.form=any"}
 READ = {"A2.in", "A12.in", "M2.in", "M5.in", "M9.in", "F2.in"}  # these may be blocks of whole numbers too

@@ -201,6 +201,8 @@ completes "fast " sinkproof run --engine = fa
 completes "A13 " sinkproof run --points A13
 completes "A9,M11 " sinkproof run --points = A9,M11
 completes "openai-bf16 " sinkproof judge --policy = open
+completes "hf-llama-bf16 " sinkproof run --policy hf-l
+completes "gguf " sinkproof synth --layout = gg
 (cd "$work" && mkdir empty && touch empty/my.safetensors && cd empty && complete_words sinkproof judge MODEL my) | grep -qx 'my.safetensors '
 report $? "bash completes the name of a trace"
 for shell in zsh fish; do
