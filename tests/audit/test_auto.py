@@ -28,13 +28,13 @@ def enlarge(path, factor):
 
 def tried(work, seed, policy, *points, wider="F64", factor=None):
     """(exit code, the policies that auto tried with whether each fits) of a run under the policy, saved wider."""
-    model, trace = f"synthetic:tiny,seed={seed}", work / "trace"
+    model, trace = f"synthetic:tiny,seed={seed},layers=2", work / "trace"
     status, _, told = sinkproof("run", model, *TOKENS, "--policy", policy, *points, "--trace", str(trace))
     assert status == 0, told
     if factor is not None:
         enlarge(trace, factor)
     widened(trace, wider)
-    status, out, _ = sinkproof("judge", model, str(trace), "--local")
+    status, out, _ = sinkproof("judge", model, str(trace), "--local", "--no-hint", "--no-diagnosis")
     lines = [line.split(maxsplit=2)[1:] for line in out.splitlines() if line.startswith("auto: ")]
     return status, [(name, how == "fits") for name, how in lines]
 
