@@ -18,7 +18,7 @@ narrow() { # text
     report $? "$1 stays within 100 columns"
 }
 
-exits 0 "verify: all statements hold" verify --bits 128 --instances 20
+exits 0 "verify: all statements hold" verify --bits 128 --instances 4
 contains out "^holds *sink.attn-final" "each statement has its row"
 contains out "statements: .* hold, .* 0 broken, 0 lacking" "the counts close the table"
 ! grep -q -e BROKEN -e LACKS -e "lacks" "$work/out"
@@ -54,8 +54,14 @@ END
 report $? "the ids and letters are those of the book's headings and of the index, in their order"
 contains out "^sink.mass  *CQB" "the list names what each statement needs"
 narrow "the list"
-exits 0 "every id of the list" verify --bits 64 --instances 2 $("$sinkproof" verify --list | cut -d' ' -f1)
-narrow "the detail of every statement"
+# The table above has all of them. These take a second each: GPT-2's circuit under all interventions but one, and every
+# pair of MXFP4.
+"$sinkproof" verify --list | cut -d' ' -f1 | grep -v -x -E \
+    'gpt2\.(null|bq-zero|bos-zero|epe-move|wk-rows|wk-random)|mxfp4\.ggml' >"$work/ids"
+[ $(($("$sinkproof" verify --list | wc -l) - $(wc -l <"$work/ids"))) = 7 ]
+report $? "seven ids are left out of the detail"
+exits 0 "every other id of the list" verify --bits 64 --instances 2 $(cat "$work/ids")
+narrow "the detail of a statement"
 
 exits 2 "an unknown id" verify sink.mas
 contains err "nearest are sink.mass" "the nearest ids are named"
