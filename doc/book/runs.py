@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Pictures of data: each is drawn from a run of the command that is made here."""
+import functools
 import json
 import math
 import os
@@ -218,6 +219,7 @@ def activation(data):
 
 # ---- verdicts ----------------------------------------------------------------------------------------
 
+@functools.cache
 def judged(program, root, policy=None, trace="bf16"):
     arguments = ["judge", VECTORS, f"{VECTORS}/trace-{trace}.safetensors", "--json", "-"]
     report = json.loads(run(program, root, *arguments, *(["--policy", policy] if policy else []), exits=(0, 1, 4)))
