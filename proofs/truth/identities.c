@@ -148,18 +148,24 @@ static bool entry_holds(const sinkproof_identity *identity, const arb_t left, co
                                                      : arb_overlaps(left, right);
 }
 
+// Of an inequality: balls that are not disjoint, or none.
+static bool is_open(const sinkproof_identity *identity, const arb_t left, const arb_t right) {
+    return identity->relation == SINKPROOF_BALL_LESS && !entry_holds(identity, left, right) &&
+           !(arb_is_finite(left) && arb_is_finite(right) && arb_ge(left, right));
+}
+
 // Computes both sides, and returns the precision used. Two numbers whose ratio is e^-T, or as near
 // to 1, need T / ln 2 bits more than the radius: for an inequality the precision is doubled until
-// its balls are disjoint, or that limit is reached.
+// its balls are disjoint, whichever is the lesser, or that limit is reached.
 static slong both_sides(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
                         slong bits, size_t n, arb_ptr left, arb_ptr right) {
     slong most = bits + (slong)(3 * largest_argument(identity, m)) + 64;
     for (;;) {
-        bool all = true;
+        size_t open = 0;
         identity->left(left, m, bits);
         identity->right(right, m, bits);
-        for (size_t k = 0; k < n; k++) all = all && entry_holds(identity, left + k, right + k);
-        if (all || identity->relation != SINKPROOF_BALL_LESS || bits >= most) return bits;
+        for (size_t k = 0; k < n; k++) open += is_open(identity, left + k, right + k);
+        if (open == 0 || bits >= most) return bits;
         bits = 2 * bits < most ? 2 * bits : most;
     }
 }
