@@ -119,10 +119,6 @@ sinkproof_grid_outcome sinkproof_identity_grid(size_t counts, const size_t *n_k,
                                                const double *b_k, double spread, uint64_t seed,
                                                slong bits);
 
-// The same for every length from 1 to `most`, with running sums; at most 64 sink logits.
-sinkproof_grid_outcome identity_every(size_t most, size_t sinks, const double *b_k, double spread,
-                                      uint64_t seed, slong bits);
-
 // The left sides of both again, by one correctly rounded MPFR operation after another, for
 // readability. out [2]: sum_j alpha_j and sigmoid(LSE - b) of head 0.
 void truth_mpfr_mass_and_gate(mpfr_ptr out, const sinkproof_ball_instance *m, mpfr_prec_t bits);
