@@ -6,7 +6,6 @@
 #include "base/share.h"
 
 #include <math.h>
-#include <string.h>
 
 // "exact" only if every set is a single value. The middle of a wider set is a sum in some library's
 // order of summation: an engine that equals it is only within.

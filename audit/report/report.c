@@ -13,7 +13,6 @@
 #include "base/words.h"
 #include "model/bytes.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

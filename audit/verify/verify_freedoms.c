@@ -13,7 +13,6 @@
 #include "ref/stages.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { ROUNDS = 60, MOST = 200, DIM = VERIFY_TURNED, HALF = DIM / 2 };
 static const double RATE = 1e-9;

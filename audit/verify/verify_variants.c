@@ -9,7 +9,6 @@
 #include "proofs/truth/lattice.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { HEADS = 4, DIM = SINKPROOF_EDGE_DIM, MOST = SINKPROOF_EDGE_N + 2, BITS = 128 };
 

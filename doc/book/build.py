@@ -9,7 +9,6 @@ code, its proof and the tests that reported it. A formula that KaTeX refuses, a 
 a marker without its snippet and a figure without its equation fail the build, and OUT is left as it was.
 """
 import argparse
-import html as html_module
 import json
 import os
 import pathlib
@@ -25,7 +24,7 @@ import doc_pages  # noqa: E402
 import evidence  # noqa: E402
 import figures  # noqa: E402
 import links  # noqa: E402
-from markup import Chapter, blocks_of, code_block, raw, text_of  # noqa: E402
+from markup import Chapter, blocks_of, code_block, raw  # noqa: E402
 
 PAGE = "<!--page %s-->"
 FACES = {"source-serif-4": ("400", "400-italic", "600"), "source-sans-3": ("400", "600"),

@@ -9,7 +9,6 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 static rational positive(uint64_t *state) {
     unsigned long power = sinkproof_draw(state) % 16 == 0 ? 1000000 : 1;

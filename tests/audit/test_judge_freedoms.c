@@ -9,7 +9,6 @@
 #include "tests/shared/judged.h"
 #include "tests/shared/opened.h"
 
-#include <float.h>
 #include <string.h>
 
 static const sinkproof_stages *const ref = &sinkproof_reference_stages;

@@ -7,7 +7,6 @@ Agreement: `lanes` and `fast` print the same digits, and the traces of `ref` and
 """
 import math
 import os
-import pathlib
 import struct
 import sys
 

@@ -6,7 +6,6 @@ is run or fetched; a stranger's text stays text; and what cannot be written leav
 import html.parser
 import json
 import os
-import pathlib
 import re
 import sys
 

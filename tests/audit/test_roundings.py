@@ -6,7 +6,6 @@ policies some are drawn, more with an argument: test_roundings.py [N [SEED]], an
 """
 import collections
 import json
-import os
 import pathlib
 import random
 import sys

@@ -8,7 +8,6 @@ test_wrong_elements.py [N [SEED]], and N=all takes each. 10 CPU seconds.
 import collections
 import json
 import math
-import os
 import pathlib
 import random
 import struct

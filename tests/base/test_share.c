@@ -7,9 +7,7 @@
 
 #include "tests/shared/tap.h"
 
-#include <float.h>
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 typedef struct row {

@@ -7,8 +7,6 @@
 #include "proofs/bounds/running.h"
 #include "tests/shared/formulas.h"
 
-#include <float.h>
-
 static const uint64_t SEED = 20261124;
 enum { DRAWS = 400, MOST = 64 };
 

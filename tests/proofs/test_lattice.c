@@ -9,7 +9,6 @@
 #include "tests/shared/tap.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { SEEDS = 2 };
 

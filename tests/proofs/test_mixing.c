@@ -13,7 +13,6 @@
 #include "tests/shared/tap.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { SEED = 1, BITS = 128 };
 

@@ -7,8 +7,6 @@
 // so that the margins of exp, 2^-50, are visible.
 #include "tests/shared/formulas.h"
 
-#include <float.h>
-
 static const uint64_t SEED = 20261125;
 enum { DRAWS = 1500 };
 

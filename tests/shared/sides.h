@@ -13,7 +13,6 @@
 #include "proofs/truth/identities.h"
 #include "tests/shared/tap.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@ what cannot be written leaves nothing.
 import html
 import json
 import math
-import os
 import pathlib
 import re
 import resource

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sinkproof._library import STAGE, Error, RunOptions, attempt, call, encoded, made, raising, text
-from sinkproof._library import Call as CallStruct
 from sinkproof._model import Model, opened, read_weight
 from sinkproof._trace import Trace, as_tokens, pointer_to, read_trace
 

@@ -33,7 +33,7 @@ import argparse
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sinkproof._trace import TraceError
