@@ -77,11 +77,11 @@ void sinkproof_ball_clear(sinkproof_ball_instance *m) {
 static double largest_argument(const sinkproof_identity *identity,
                                const sinkproof_ball_instance *m) {
     double most = 0;
-    for (size_t k = 0; !identity->keyed && k < m->heads * m->n; k++)
+    for (size_t k = 0; !(identity->traits & KEYED) && k < m->heads * m->n; k++)
         most = fmax(most, fabs(m->s_hj[k]));
-    for (size_t h = 0; !identity->keyed && h < m->heads; h++)
+    for (size_t h = 0; !(identity->traits & KEYED) && h < m->heads; h++)
         if (isfinite(m->b_h[h])) most = fmax(most, fabs(m->b_h[h]));
-    for (size_t j = 0; identity->keyed && j <= m->n; j++) { // scores from q and k
+    for (size_t j = 0; (identity->traits & KEYED) && j <= m->n; j++) { // scores from q and k
         double dot = 0;
         for (size_t d = 0; d < m->dim; d++)
             dot += fabs(m->q_d[d] * (j < m->n ? m->k_jd[j * m->dim + d] : m->k_star_d[d]));
@@ -116,8 +116,8 @@ double identity_allowance_unit(const sinkproof_identity *identity,
 
 double identity_allowed_log2(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
                              slong bits) {
-    double k =
-        4 * largest_argument(identity, m) + 32 + (identity->recurrent ? 8 : 3) * (double)m->n;
+    double k = 4 * largest_argument(identity, m) + 32 +
+               (identity->traits & RECURRENT ? 8 : 3) * (double)m->n;
     double units = log2(1.01 * k) + 1 - (double)bits;
     if (identity->relation != SINKPROOF_BALL_DERIVATIVE) return units;
     // The quotient divides by h = 2^-(bits/4); the derivative's range over [b, b + h] has the same
@@ -173,7 +173,7 @@ static slong both_sides(const sinkproof_identity *identity, const sinkproof_ball
 // Adds one instance to the outcome.
 static void add_instance(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
                          slong bits, sinkproof_identity_outcome *outcome) {
-    for (size_t h = 0; identity->finite && h < m->heads; h++)
+    for (size_t h = 0; (identity->traits & FINITE) && h < m->heads; h++)
         if (!isfinite(m->b_h[h])) return;
     size_t n = identity_entries(identity, m), broken = 0;
     arb_ptr left = _arb_vec_init((slong)n), right = _arb_vec_init((slong)n);

@@ -71,15 +71,17 @@ typedef enum ball_size {
     BALL_HIDDEN, // one per element of the layer's output
 } ball_size;
 
+// FINITE: only for finite sink logits. RECURRENT: one step per key. KEYED: scores are q k /
+// sqrt(d').
+typedef enum ball_trait { PLAIN = 0, FINITE = 1, RECURRENT = 2, KEYED = 4 } ball_trait;
+
 typedef struct sinkproof_identity {
     const char *id;
     sinkproof_ball_relation relation;
     ball_size size;
     const char *left_text, *right_text;
     ball_side_fn left, right;
-    bool finite;    // only for finite sink logits
-    bool recurrent; // one step per key
-    bool keyed;     // scores are q k / sqrt(d')
+    unsigned traits; // any of ball_trait
 } sinkproof_identity;
 
 // Identity k, NULL after the last; an id may have several.

@@ -147,15 +147,13 @@ static void by_tanh(arb_ptr out, instance m, slong bits) {
 #define ONE  SINKPROOF_BALL_EQUAL, BALL_ONE
 
 const sinkproof_identity identities_forms[] = {
-    {"form.base2", KEYS, "2^(s log2 e) over their sum", "alpha, alpha_s", base_2, weights, false,
-     false, false},
+    {"form.base2", KEYS, "2^(s log2 e) over their sum", "alpha, alpha_s", base_2, weights, PLAIN},
     {"form.lse-subtract", KEYS, "e^(s - LSE_sink)", "alpha, alpha_s", lse_subtracted, weights,
-     false, false, false},
+     PLAIN},
     {"form.lse-gate", KEYS, "softmax(s) sigmoid(LSE - b), sigmoid(b - LSE)", "alpha, alpha_s",
-     lse_gated, weights, false, false, false},
+     lse_gated, weights, PLAIN},
     {"form.running-max", KEYS, "numerators rescaled at each new maximum", "alpha, alpha_s",
-     running_maximum, weights, false, true, false},
-    {"form.sigmoid-tanh", ONE, "(1 + tanh(t / 2)) / 2", "sigmoid(t)", by_tanh, sigmoid, false,
-     false, false},
+     running_maximum, weights, RECURRENT},
+    {"form.sigmoid-tanh", ONE, "(1 + tanh(t / 2)) / 2", "sigmoid(t)", by_tanh, sigmoid, PLAIN},
     {0},
 };

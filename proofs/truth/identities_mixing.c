@@ -344,15 +344,15 @@ static void moved_output(arb_ptr out, instance m, slong bits) {
 
 const sinkproof_identity identities_mixing[] = {
     {"mix.paths", SINKPROOF_BALL_LESS, BALL_FOUR, "norms of the last row's Jacobian",
-     "its path sums (1 + 2^-20)", jacobian_norms, path_sums, false, false, false},
+     "its path sums (1 + 2^-20)", jacobian_norms, path_sums, PLAIN},
     {"mix.paths", SINKPROOF_BALL_EQUAL, BALL_FOUR, "norms where W = I / 4", "the path sums",
-     scalar_jacobian, scalar_path_sums, false, false, false},
+     scalar_jacobian, scalar_path_sums, PLAIN},
     {"mix.paths", SINKPROOF_BALL_LESS, BALL_ONE, "all path sums of the last row",
-     "(1 + (1 - a) sum_h w_h)^L (1 + 2^-20)", arriving, row_bound, false, false, false},
+     "(1 + (1 - a) sum_h w_h)^L (1 + 2^-20)", arriving, row_bound, PLAIN},
     {"bound.quantized-cache", SINKPROOF_BALL_LESS, BALL_HEAD, "|o' - o|",
      "sum alpha' eps + (2 - alpha_s) B sum alpha' (e^delta - 1), (1 + 2^-20)", cache_error,
-     cache_bound, false, false, false},
+     cache_bound, PLAIN},
     {"bound.quantized-cache", SINKPROOF_BALL_LESS, BALL_ONE,
      "with 1 - alpha_s for 2 - alpha_s, a row of two keys", "|o' - o|", one_share, moved_output,
-     false, false, false},
+     PLAIN},
     {0}};

@@ -179,7 +179,7 @@ MAYBE_UNUSED static void compare(compared *c, const stated_sides *s, instance m)
         c->off++;
         return;
     }
-    if (identity->finite && !all_sinks_finite(m)) return;
+    if ((identity->traits & FINITE) && !all_sinks_finite(m)) return;
     if (s->left != NULL) compare_side(c, identity, identity->left, s->left, m);
     if (s->right != NULL) compare_side(c, identity, identity->right, s->right, m);
 }
