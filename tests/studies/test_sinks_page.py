@@ -264,21 +264,30 @@ def tables(work):
 
 def refused(work):
     (work / "file").write_text("x")
-    for what, exits, words in (("a page in a folder that is not there", 3, ("--html", str(work / "no" / "page.html"))),
-                               ("pictures where a file is", 3, ("--svg", str(work / "file"))),
-                               ("a head that the model has not", 3, ("--html", str(work / "page.html"), "--maps", "0.99")),
-                               ("a map that is no head", 3, ("--svg", str(work / "page"), "--maps", "1,2")),
-                               ("maps that nobody would see", 2, ("--maps", "0.0"))):
-        status, _, wrong = sinkproof("sinks", MODEL, "--tokens", "1,2,3", *words)
-        left = [p.name for p in work.iterdir() if p.name != "file"]
-        report(status == exits and not left and (exits == 2 or wrong.strip().count("\n") <= 1),
-               f"sinks.refused {what}: exit {status}, nothing left", [wrong, *left])
+    run = (MODEL, "--tokens", "1,2,3")
+    leaves_nothing("sinks.refused", work, "sinks", (MODEL, "--tokens", "random:60"), (
+        ("a page in a folder that is not there", 3, (*run, "--html", str(work / "no" / "page.html"))),
+        ("pictures where a file is", 3, (*run, "--svg", str(work / "file"))),
+        ("a head that the model has not", 3, (*run, "--html", str(work / "page.html"), "--maps", "0.99")),
+        ("a map that is no head", 3, (*run, "--svg", str(work / "page"), "--maps", "1,2")),
+        ("maps that nobody would see", 2, (*run, "--maps", "0.0"))))
+
+
+def leaves_nothing(what, work, command, run, cases):
+    """Each case ends with its exit code, in a sentence, and no file is left; nor of a run that has no room."""
+    there = set(work.iterdir())
+
+    def left():
+        return [p.name for p in set(work.iterdir()) - there]
+    for case, exits, words in cases:
+        status, _, wrong = sinkproof(command, *words)
+        report(status == exits and not left() and (exits == 2 or wrong.strip().count("\n") == 0),
+               f"{what} {case}: exit {status}, nothing left", [wrong, *left()])
     for option in ("--html", "--svg"):
-        done = subprocess.run([checkpoints.PROGRAM, "sinks", MODEL, "--tokens", "random:60", option, str(work / "out")],
-                              capture_output=True, text=True, preexec_fn=no_room)
-        left = [p.name for p in work.iterdir() if p.name != "file"]
-        report(done.returncode == 3 and not left and "File too large" in done.stderr,
-               f"sinks.refused {option} where there is no room: exit {done.returncode}, nothing left", [done.stderr, *left])
+        done = subprocess.run([checkpoints.PROGRAM, command, *run, option, str(work / "out")],
+                              capture_output=True, text=True, preexec_fn=no_room, check=False)
+        report(done.returncode == 3 and not left() and "File too large" in done.stderr,
+               f"{what} {option} where there is no room: exit {done.returncode}, nothing left", [done.stderr, *left()])
 
 
 def no_room():
