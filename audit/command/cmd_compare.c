@@ -132,10 +132,6 @@ static void print_comparison(const options *o, const sinkproof_comparison *c) {
 
 // ---- JSON ------------------------------------------------------------------------------------
 
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *differences_json(const sinkproof_comparison *c) {
     json_t *results = json_array();
     for (size_t i = 0; i < c->n_points; i++) {

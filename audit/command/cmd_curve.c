@@ -47,8 +47,7 @@ static void begin_series(curve *to, const char *name, const char *columns) {
 // Values that are not finite become null in JSON, and NaN in the table.
 static void add_row(curve *to, const double *cells) {
     json_t *row = json_array();
-    for (size_t c = 0; c < to->n_columns; c++)
-        json_array_append_new(row, isfinite(cells[c]) ? json_real(cells[c]) : json_null());
+    for (size_t c = 0; c < to->n_columns; c++) json_array_append_new(row, number_json(cells[c]));
     json_array_append_new(to->rows, row);
 }
 

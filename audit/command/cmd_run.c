@@ -266,11 +266,6 @@ static json_t *generated_json(const run *r) {
     return ids;
 }
 
-// JSON has no NaN: null stands for it.
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 // The generated text as a quoted JSON string, which the caller frees; NULL without a tokenizer, or
 // if an id is not a token (a model's vocabulary may be padded).
 static char *generated_text(const run *r) {

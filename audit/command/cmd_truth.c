@@ -161,10 +161,6 @@ static void print_routing(const sinkproof_truth_routing *routing) {
     printf(" at layer %zu, token %zu\n", routing->layer, routing->token);
 }
 
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *enclosed_json(arb_srcptr ball) {
     return json_pack("{s:s, s:o, s:o}", "label", "enclosed", "midpoint",
                      number_json(arf_get_d(arb_midref(ball), ARF_RND_NEAR)), "radius_log2",

@@ -373,17 +373,13 @@ static void print_summary(const verify_result *results, size_t n) {
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t *real_or_null(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *measure_json(const verify_measure *m) {
     json_t *entry = json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", m->bound, "values",
                               (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst",
-                              real_or_null(m->worst), "bound", json_real(1));
+                              number_json(m->worst), "bound", json_real(1));
     if (m->floor > 0) {
         json_object_set_new(entry, "floor", json_real(m->floor));
-        json_object_set_new(entry, "reached", real_or_null(m->reached));
+        json_object_set_new(entry, "reached", number_json(m->reached));
         if (truth_label(m) != NULL)
             json_object_set_new(entry, "truth", json_string(truth_label(m)));
     }
@@ -415,7 +411,7 @@ static json_t *result_json(const verify_result *r, const options *o) {
                       "instances", (json_int_t)r->ball.instances, "entries",
                       (json_int_t)r->ball.entries, "broken",
                       (json_int_t)(r->ball.broken + r->grid.broken), "radius_log2",
-                      real_or_null(r->ball.radius_log2), "worst", real_or_null(r->ball.share),
+                      number_json(r->ball.radius_log2), "worst", number_json(r->ball.share),
                       "bound", json_real(1), "grid_cases", (json_int_t)r->grid.cases));
     if (r->measure.values > 0) json_object_set_new(entry, "measured", measure_json(&r->measure));
     if (r->experiment.values > 0)

@@ -241,6 +241,10 @@ void note_tell(const char *sentence, bool print) {
     json_array_append_new(notes, json_string(sentence));
 }
 
+json_t *number_json(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
 bool envelope_write_json(const char *path, const char *command, int exit_code, json_t *results,
                          sinkproof_error *error) {
     json_t *envelope = json_object();

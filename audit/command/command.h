@@ -98,6 +98,8 @@ void note_tell(const char *sentence, bool print);
 // A help_filter for argp: puts the names of all policies in place of POLICIES.
 char *help_list_policies(int key, const char *text, void *input);
 
+json_t *number_json(double x); // null where it is not finite
+
 // Writes the envelope {"sinkproof": version, "schema": 1, "command": ..., "exit": code, "results":
 // [...], "machine": {...}} to PATH ("-" is stdout); takes ownership of `results`.
 bool envelope_write_json(const char *path, const char *command, int exit_code, json_t *results,

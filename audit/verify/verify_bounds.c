@@ -124,11 +124,6 @@ void verify_exp(verify_measure *result, uint64_t seed) {
     arb_clear(y);
 }
 
-// (1 + a) (1 + b) - 1, rounded up
-static double compound_up(double a, double b) {
-    return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
-}
-
 // bound.one-minus: n equal scores 0 and a sink logit b in float32, shifted by m = b. Every e^-b
 // errs by eta, the error that f32 declares; their sum and the denominator by p; the sink's weight
 // by e; LSE - b by the logarithm's declared error and one rounding.

@@ -25,6 +25,10 @@ static inline float at_limit(double y, double ulps, int side) {
     return reached;
 }
 
+static inline float exp_at_limit(float x, double ulps, int side) {
+    return at_limit(exp((double)x), ulps, side);
+}
+
 // The default declared error of policies, in ulps.
 static const double DECLARED = 2;
 

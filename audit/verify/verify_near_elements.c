@@ -16,10 +16,6 @@
 enum { DRAWS = 400, DIM = VERIFY_TURNED, HALF = DIM / 2 };
 static const double RATE = 1e-9;
 
-static float exp_at_limit(float x, double ulps, int side) {
-    return at_limit(exp((double)x), ulps, side);
-}
-
 // ---- activations --------------------------------------------------------------------------------
 
 // sigmoid(t) by a function that errs by `ulps` to one side.

@@ -37,10 +37,6 @@ static void compare_weights(verify_measure *result, const char *policy, size_t n
 
 // ---- exponentials -------------------------------------------------------------------------------
 
-static float exp_at_limit(float x, double ulps, int side) {
-    return at_limit(exp((double)x), ulps, side);
-}
-
 // 2^(z log2 e - m log2 e): one product is fused, the other rounded.
 static float exp2_at_limit(float z, float m, int side) {
     return at_limit(exp2((double)fmaf(z, LOG2_E, -(m * LOG2_E))), DECLARED, side);
@@ -237,11 +233,6 @@ void verify_near_router(verify_measure *result, uint64_t seed) {
 // ---- one minus the sink's weight ----------------------------------------------------------------
 
 static const double U = 0x1p-24;
-
-// (1 + a) (1 + b) - 1, rounded up
-static double compound_up(double a, double b) {
-    return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
-}
 
 // p: the relative error of a sum of n exponentials with their declared errors.
 static double sum_error(size_t n) {

@@ -14,14 +14,6 @@ struct sinkproof_circuit {
     arb_ptr delta_lj;
 };
 
-static arb_ptr ball_vector(size_t n) {
-    return _arb_vec_init((slong)n);
-}
-
-static void ball_vector_release(arb_ptr x, size_t n) {
-    if (x != NULL) _arb_vec_clear(x, (slong)n);
-}
-
 arb_ptr circuit_weight_exact(const circuit_derivation *d, size_t l, sinkproof_slot slot,
                              size_t *rows, size_t *cols) {
     sinkproof_matrix matrix = sinkproof_model_slot(d->run->model, l, slot);

@@ -5,14 +5,6 @@
 // perceptron. Their places are found in the weights.
 #include "proofs/truth/circuit_internal.h"
 
-static arb_ptr ball_vector(size_t n) {
-    return _arb_vec_init((slong)n);
-}
-
-static void ball_vector_release(arb_ptr x, size_t n) {
-    _arb_vec_clear(x, (slong)n);
-}
-
 static bool is_zero(arb_srcptr a, size_t n, size_t stride) {
     for (size_t i = 0; i < n; i++)
         if (!arb_is_zero(a + i * stride)) return false;

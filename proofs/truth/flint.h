@@ -20,6 +20,13 @@
 #include <arb_mat.h>
 #endif
 
+static inline arb_ptr ball_vector(size_t n) {
+    return _arb_vec_init((slong)n);
+}
+static inline void ball_vector_release(arb_ptr x, size_t n) { // accepts NULL
+    if (x != NULL) _arb_vec_clear(x, (slong)n);
+}
+
 // balls_init(x, y, z) and balls_clear(x, y, z) of several balls, as MPFR has it for its numbers.
 static inline void balls_each(void (*act)(arb_t), size_t n, arb_ptr const *ball_k) {
     for (size_t k = 0; k < n; k++) act(ball_k[k]);

@@ -25,14 +25,6 @@ typedef struct pass {
     sinkproof_error *error;
 } pass;
 
-static arb_ptr ball_vector(size_t n) {
-    return _arb_vec_init((slong)n);
-}
-
-static void ball_vector_release(arb_ptr values, size_t n) {
-    if (values != NULL) _arb_vec_clear(values, (slong)n);
-}
-
 // J(i) = [first_key, i]: causal, and the last `window` keys on sliding layers (mask.window).
 static size_t first_key(const pass *p, size_t layer, size_t i) {
     size_t window = p->config->window;

@@ -28,35 +28,25 @@ double mechanism_mean_lead(const sinkproof_mechanism *m, size_t layer, sinkproof
     return sum / (double)heads;
 }
 
-static void put_number(json_t *o, const char *name, double x) {
-    json_object_set_new(o, name, part_number(x));
-}
-
 static void put_count(json_t *o, const char *name, size_t n) {
     json_object_set_new(o, name, part_count(n));
 }
 
-static json_t *numbers_json(size_t n, const double *x_i) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) json_array_append_new(list, part_number(x_i[i]));
-    return list;
-}
-
 static json_t *epe_json(const sinkproof_mechanism *m) {
     json_t *o = json_object(), *massive = json_array();
-    put_number(o, "mean", m->rule.mean);
-    put_number(o, "deviation", m->rule.deviation);
+    part_put_number(o, "mean", m->rule.mean);
+    part_put_number(o, "deviation", m->rule.deviation);
     for (size_t i = 0; i < m->rule.n; i++) {
         double x = m->epe_ic[m->massive_at[i]];
         json_t *at = json_object();
         put_count(at, "coordinate", m->massive_at[i]);
-        put_number(at, "value", x);
-        put_number(at, "deviations", (fabs(x) - m->rule.mean) / m->rule.deviation);
+        part_put_number(at, "value", x);
+        part_put_number(at, "deviations", (fabs(x) - m->rule.mean) / m->rule.deviation);
         json_array_append_new(massive, at);
     }
     json_object_set_new(o, "massive", massive);
-    json_object_set_new(o, "first", numbers_json(m->config->hidden, m->epe_ic));
-    json_object_set_new(o, "check", numbers_json(m->n, m->epe_check_i));
+    json_object_set_new(o, "first", part_numbers(m->config->hidden, m->epe_ic));
+    json_object_set_new(o, "check", part_numbers(m->n, m->epe_check_i));
     return o;
 }
 
@@ -64,8 +54,8 @@ static json_t *epe_json(const sinkproof_mechanism *m) {
 static json_t *gamma_json(const sinkproof_mechanism *m, const double *gamma_c) {
     sinkproof_massive_rule all = sinkproof_mechanism_spread(m->config->hidden, gamma_c);
     json_t *o = json_object(), *massive = json_array();
-    put_number(o, "mean", all.mean);
-    put_number(o, "deviation", all.deviation);
+    part_put_number(o, "mean", all.mean);
+    part_put_number(o, "deviation", all.deviation);
     for (size_t i = 0; i < m->rule.n; i++)
         json_array_append_new(massive, part_number(gamma_c[m->massive_at[i]]));
     json_object_set_new(o, "massive", massive);
@@ -74,21 +64,21 @@ static json_t *gamma_json(const sinkproof_mechanism *m, const double *gamma_c) {
 
 static json_t *lead_json(const double lead_k[SINKPROOF_TERMS]) {
     json_t *o = json_object();
-    put_number(o, "content", lead_k[SINKPROOF_TERM_CONTENT]);
-    put_number(o, "query", lead_k[SINKPROOF_TERM_QUERY]);
-    put_number(o, "key", lead_k[SINKPROOF_TERM_KEY]);
-    put_number(o, "constant", lead_k[SINKPROOF_TERM_CONSTANT]);
+    part_put_number(o, "content", lead_k[SINKPROOF_TERM_CONTENT]);
+    part_put_number(o, "query", lead_k[SINKPROOF_TERM_QUERY]);
+    part_put_number(o, "key", lead_k[SINKPROOF_TERM_KEY]);
+    part_put_number(o, "constant", lead_k[SINKPROOF_TERM_CONSTANT]);
     return o;
 }
 
 static json_t *head_json(const sinkproof_mechanism *m, const mechanism_layer *layer, size_t h) {
     json_t *o = json_object();
-    json_object_set_new(o, "delta", numbers_json(m->n, layer->delta_hj + h * m->n));
-    json_object_set_new(o, "align", numbers_json(m->n, layer->align_hj + h * m->n));
+    json_object_set_new(o, "delta", part_numbers(m->n, layer->delta_hj + h * m->n));
+    json_object_set_new(o, "align", part_numbers(m->n, layer->align_hj + h * m->n));
     json_object_set_new(o, "gamma", gamma_json(m, layer->gamma_hc + h * m->config->hidden));
     json_object_set_new(o, "lead", lead_json(layer->lead_hk + h * SINKPROOF_TERMS));
-    put_number(o, "apart", layer->apart_h[h]);
-    json_object_set_new(o, "alpha", numbers_json(m->n, layer->alpha_hj + h * m->n));
+    part_put_number(o, "apart", layer->apart_h[h]);
+    json_object_set_new(o, "alpha", part_numbers(m->n, layer->alpha_hj + h * m->n));
     return o;
 }
 
@@ -102,8 +92,8 @@ static json_t *layer_json(const sinkproof_mechanism *m, size_t l, double epsilon
     }
     for (size_t h = 0; h < m->config->n_heads; h++)
         json_array_append_new(heads, head_json(m, layer, h));
-    json_object_set_new(unsplit, "delta", numbers_json(m->n, layer->delta_j));
-    json_object_set_new(unsplit, "align", numbers_json(m->n, layer->align_j));
+    json_object_set_new(unsplit, "delta", part_numbers(m->n, layer->delta_j));
+    json_object_set_new(unsplit, "align", part_numbers(m->n, layer->align_j));
     json_object_set_new(unsplit, "gamma", gamma_json(m, layer->gamma_c));
     put_count(o, "layer", l);
     json_object_set_new(o, "unsplit", unsplit);
@@ -126,8 +116,8 @@ json_t *sinkproof_mechanism_json(const sinkproof_mechanism *m,
     json_object_set_new(o, "policy", json_string(about->policy->name));
     json_object_set_new(o, "perceptron", json_string(about->normed ? "normed" : "raw"));
     put_count(o, "tokens", m->n);
-    put_number(o, "epsilon", about->epsilon);
-    put_number(o, "uniform", sinkproof_metric_uniform(m->n));
+    part_put_number(o, "epsilon", about->epsilon);
+    part_put_number(o, "uniform", sinkproof_metric_uniform(m->n));
     json_object_set_new(o, "epe", epe_json(m));
     for (size_t l = 0; l < m->config->n_layers; l++)
         json_array_append_new(layers, layer_json(m, l, about->epsilon));

@@ -11,16 +11,6 @@
 
 enum { FIRST_KEYS = 10 }; // as many as the published code prints
 
-static void put_number(json_t *o, const char *name, double x) {
-    json_object_set_new(o, name, part_number(x));
-}
-
-static json_t *numbers_json(size_t n, const double *x_i) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) json_array_append_new(list, part_number(x_i[i]));
-    return list;
-}
-
 static json_t *share_json(size_t part, size_t whole) {
     return part_number(sinkproof_metric_share(part, whole));
 }
@@ -75,37 +65,37 @@ static json_t *kind_json(const census_kind *kind, double epsilon) {
 
 static json_t *span_json(const sinkproof_span *span) {
     json_t *o = json_object();
-    put_number(o, "mean", span->mean);
-    put_number(o, "least", span->least);
-    put_number(o, "most", span->most);
+    part_put_number(o, "mean", span->mean);
+    part_put_number(o, "least", span->least);
+    part_put_number(o, "most", span->most);
     return o;
 }
 
 static json_t *drain_json(const sinkproof_drain *drain) {
     json_t *o = json_object();
-    put_number(o, "first", drain->first);
-    put_number(o, "mean", drain->mean);
-    put_number(o, "median", drain->median);
+    part_put_number(o, "first", drain->first);
+    part_put_number(o, "mean", drain->mean);
+    part_put_number(o, "median", drain->median);
     return o;
 }
 
 static json_t *massive_json(const sinkproof_massive *m) {
     if (isnan(m->largest)) return json_null();
     json_t *o = json_object();
-    put_number(o, "largest", m->largest);
+    part_put_number(o, "largest", m->largest);
     json_object_set_new(o, "token", part_count(m->position));
     json_object_set_new(o, "coordinate", part_count(m->coordinate));
-    put_number(o, "median", m->median);
-    put_number(o, "ratio", m->ratio);
-    put_number(o, "first_norm", m->first);
-    put_number(o, "other_norm", m->others);
+    part_put_number(o, "median", m->median);
+    part_put_number(o, "ratio", m->ratio);
+    part_put_number(o, "first_norm", m->first);
+    part_put_number(o, "other_norm", m->others);
     return o;
 }
 
 static json_t *norm_json(const census_norm *norm) {
     json_t *o = json_object();
-    put_number(o, "before", norm->before);
-    put_number(o, "after", norm->after);
+    part_put_number(o, "before", norm->before);
+    part_put_number(o, "after", norm->after);
     return o;
 }
 
@@ -118,16 +108,16 @@ static json_t *head_json(const sink_census *c, const census_layer *layer, size_t
     json_object_set_new(o, "sink", span_json(&head->sink));
     json_object_set_new(o, "mass", span_json(&head->mass));
     json_object_set_new(o, "alpha",
-                        known ? numbers_json(keys, layer->alpha_hk + h * c->n) : json_null());
-    put_number(o, "alpha_1_seen", head->first_seen);
-    put_number(o, "alpha_star", head->star);
-    put_number(o, "alpha_star_published", head->star_published);
-    put_number(o, "bias", head->bias);
-    put_number(o, "intensity", head->intensity);
-    put_number(o, "output", head->output);
-    put_number(o, "share", head->share);
-    put_number(o, "cosine_1", head->cosines.first);
-    put_number(o, "cosine_others", head->cosines.others);
+                        known ? part_numbers(keys, layer->alpha_hk + h * c->n) : json_null());
+    part_put_number(o, "alpha_1_seen", head->first_seen);
+    part_put_number(o, "alpha_star", head->star);
+    part_put_number(o, "alpha_star_published", head->star_published);
+    part_put_number(o, "bias", head->bias);
+    part_put_number(o, "intensity", head->intensity);
+    part_put_number(o, "output", head->output);
+    part_put_number(o, "share", head->share);
+    part_put_number(o, "cosine_1", head->cosines.first);
+    part_put_number(o, "cosine_others", head->cosines.others);
     return o;
 }
 
@@ -160,8 +150,8 @@ static json_t *layer_json(const sink_census *c, size_t l) {
     json_object_set_new(o, "keys", keys);
     json_object_set_new(o, "sink_by_position", by_position(c, layer->sink_hi));
     json_object_set_new(o, "mass_by_position", by_position(c, layer->mass_hi));
-    json_object_set_new(o, "intensity_by_position", numbers_json(c->n, layer->intensity_i));
-    json_object_set_new(o, "share_by_position", numbers_json(c->n, layer->share_i));
+    json_object_set_new(o, "intensity_by_position", part_numbers(c->n, layer->intensity_i));
+    json_object_set_new(o, "share_by_position", part_numbers(c->n, layer->share_i));
     json_object_set_new(o, "A13", massive_json(&layer->middle));
     json_object_set_new(o, "M12", massive_json(&layer->end));
     json_object_set_new(o, "A1", norm_json(&layer->attention));
@@ -184,8 +174,8 @@ static json_t *input_json(const sinkproof_sinks_input *input) {
     json_object_set_new(o, "input", json_string(input->text));
     json_object_set_new(o, "label", json_string("estimated"));
     json_object_set_new(o, "tokens", part_count(c->n));
-    put_number(o, "epsilon", c->epsilon);
-    put_number(o, "uniform", sinkproof_metric_uniform(c->n));
+    part_put_number(o, "epsilon", c->epsilon);
+    part_put_number(o, "uniform", sinkproof_metric_uniform(c->n));
     json_object_set_new(o, "heads", part_count(known));
     json_object_set_new(o, "sink", first);
     put_shares(o, passing, known);

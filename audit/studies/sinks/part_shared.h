@@ -17,6 +17,16 @@ static inline json_t *part_number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+static inline void part_put_number(json_t *o, const char *name, double x) {
+    json_object_set_new(o, name, part_number(x));
+}
+
+static inline json_t *part_numbers(size_t n, const double *x_i) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) json_array_append_new(list, part_number(x_i[i]));
+    return list;
+}
+
 static inline json_t *part_count(size_t n) {
     return json_integer((json_int_t)n);
 }
