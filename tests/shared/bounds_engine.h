@@ -15,7 +15,7 @@
 #include <string.h>
 
 // The smallest k with P(Binomial(trials, p) >= k) < 1e-9: more alarms than that are not chance.
-MAYBE_UNUSED static size_t most_alarms(size_t trials, double p) {
+static inline size_t most_alarms(size_t trials, double p) {
     double tail = 1, term = pow(1 - p, (double)trials);
     for (size_t k = 0; k < trials; k++) {
         tail -= term;
@@ -26,7 +26,7 @@ MAYBE_UNUSED static size_t most_alarms(size_t trials, double p) {
 }
 
 // Whether the middle of an enclosure lies in a set.
-MAYBE_UNUSED static bool set_holds(const sinkproof_honest *x, const arb_t truth) {
+static inline bool set_holds(const sinkproof_honest *x, const arb_t truth) {
     arf_t lo, hi;
     arf_init(lo), arf_init(hi);
     arf_set_d(lo, x->lo), arf_set_d(hi, x->hi);
@@ -44,13 +44,13 @@ typedef struct tally {
     double floor; // the shares of smaller values are ignored (only whether they are inside)
 } tally;
 
-MAYBE_UNUSED static double share_of(const sinkproof_honest *x, double v) {
+static inline double share_of(const sinkproof_honest *x, double v) {
     if (v == x->mid) return 0;
     double room = v > x->mid ? x->hi - x->mid : x->mid - x->lo;
     return fabs(v - x->mid) / room; // NaN for a NaN, infinite without room
 }
 
-MAYBE_UNUSED static void meet(tally *t, const sinkproof_honest *x, double v) {
+static inline void meet(tally *t, const sinkproof_honest *x, double v) {
     bool inside = v >= x->lo && v <= x->hi;
     t->checked++;
     t->outside += !inside;
@@ -62,7 +62,7 @@ MAYBE_UNUSED static void meet(tally *t, const sinkproof_honest *x, double v) {
         t->worst = share, t->worst_value = v, t->worst_set = *x;
 }
 
-MAYBE_UNUSED static bool inside_ok(const tally *t, const char *id, const char *what) {
+static inline bool inside_ok(const tally *t, const char *id, const char *what) {
     bool fine =
         ok(t->checked > 0 && t->outside == 0,
            "%s %s worst=%.4g bound=1 outside=%zu of=%zu several=%.3g unlikely=%zu", id, what,
@@ -73,27 +73,27 @@ MAYBE_UNUSED static bool inside_ok(const tally *t, const char *id, const char *w
     return fine;
 }
 
-MAYBE_UNUSED static sinkproof_policy policy_named(const char *name) {
+static inline sinkproof_policy policy_named(const char *name) {
     sinkproof_policy policy;
     sinkproof_error error;
     if (!sinkproof_policy_parse(name, &policy, &error)) abort();
     return policy;
 }
 
-static const double STANDARD_RATE MAYBE_UNUSED = 1e-9; // false alarms per tensor, the judge's own
+static const double STANDARD_RATE = 1e-9; // false alarms per tensor, the judge's own
 
 // ---- draws -------------------------------------------------------------------------------------
 
-MAYBE_UNUSED static double draw_unit(uint64_t *state) { // [0, 1)
+static inline double draw_unit(uint64_t *state) { // [0, 1)
     return (double)(draw(state) >> 11) * 0x1p-53;
 }
 
-MAYBE_UNUSED static double draw_gauss(uint64_t *state) {
+static inline double draw_gauss(uint64_t *state) {
     double u = draw_unit(state) + 0x1p-60, v = draw_unit(state);
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-MAYBE_UNUSED static double draw_from(uint64_t *state, sinkproof_format format, double spread) {
+static inline double draw_from(uint64_t *state, sinkproof_format format, double spread) {
     return sinkproof_round(format, spread * draw_gauss(state));
 }
 
@@ -102,7 +102,7 @@ MAYBE_UNUSED static double draw_from(uint64_t *state, sinkproof_format format, d
 typedef enum leaning { LEAN_NEAREST, LEAN_RANDOM, LEAN_UP, LEAN_DOWN, LEANS } leaning;
 
 // A float32 within `ulps` ulp of the truth: nearest, random, the largest or the smallest.
-MAYBE_UNUSED static float within_ulps(uint64_t *state, double truth, double ulps, leaning lean) {
+static inline float within_ulps(uint64_t *state, double truth, double ulps, leaning lean) {
     if (truth == 0 || !isfinite(truth) || lean == LEAN_NEAREST) return (float)truth;
     double reach = ulps * sinkproof_ulp(SINKPROOF_F32, truth);
     double target = lean == LEAN_UP     ? truth + reach
@@ -182,9 +182,8 @@ static float random_order(uint64_t *state, size_t n, const float *a, const float
 }
 
 // sum_k a_k b_k. `bias` (may be NULL) is added last, or first when bias_first.
-MAYBE_UNUSED static float engine_dot(uint64_t *state, summation order, bool fused, size_t n,
-                                     const float *a, const float *b, const float *bias,
-                                     bool bias_first) {
+static inline float engine_dot(uint64_t *state, summation order, bool fused, size_t n,
+                               const float *a, const float *b, const float *bias, bool bias_first) {
     static float p[MOST_TERMS + 1];
     float start = bias != NULL && bias_first ? *bias : 0, sum = start;
     size_t terms = n;
@@ -211,7 +210,7 @@ MAYBE_UNUSED static float engine_dot(uint64_t *state, summation order, bool fuse
 }
 
 // sum_k p_k in any order.
-MAYBE_UNUSED static float engine_sum(uint64_t *state, summation order, size_t n, const float *p) {
+static inline float engine_sum(uint64_t *state, summation order, size_t n, const float *p) {
     static float one[MOST_TERMS];
     for (size_t k = 0; k < n; k++) one[k] = 1;
     return engine_dot(state, order, false, n, p, one, NULL, false);

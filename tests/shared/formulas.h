@@ -8,11 +8,11 @@
 
 #include "tests/shared/stated.h"
 
-MAYBE_UNUSED static real gamma_of(real n, real u) {
+static inline real gamma_of(real n, real u) {
     return n * u < 1 ? n * u / (1 - n * u) : INFINITY;
 }
 
-MAYBE_UNUSED static sinkproof_policy real_policy(const char *forms) {
+static inline sinkproof_policy real_policy(const char *forms) {
     char text[80];
     snprintf(text, sizeof text, "real-f64,ftz=none,M8.form=sigmoid,A9.form=%s", forms);
     sinkproof_policy policy = policy_named(text);
@@ -20,12 +20,12 @@ MAYBE_UNUSED static sinkproof_policy real_policy(const char *forms) {
     return policy;
 }
 
-MAYBE_UNUSED static sinkproof_setting setting(const sinkproof_policy *policy) {
+static inline sinkproof_setting setting(const sinkproof_policy *policy) {
     return (sinkproof_setting){policy, 0x1p-24, 30};
 }
 
 // mid - 2^-a ... mid + 2^-b: ends that no sum rounds.
-MAYBE_UNUSED static sinkproof_honest draw_set(uint64_t *state, double mid) {
+static inline sinkproof_honest draw_set(uint64_t *state, double mid) {
     double lo = ldexp(1, -10 - (int)draw_below(state, 8)),
            hi = ldexp(1, -10 - (int)draw_below(state, 8));
     sinkproof_honest x = {mid - lo, mid + hi, mid - lo / 4, mid + hi / 2, mid, 0, 0, 0, 0};
@@ -33,7 +33,7 @@ MAYBE_UNUSED static sinkproof_honest draw_set(uint64_t *state, double mid) {
     return x;
 }
 
-MAYBE_UNUSED static real lean_of(size_t n, const double *term, double sum) {
+static inline real lean_of(size_t n, const double *term, double sum) {
     error_lean lean = lean_of_rounded_sum(sum, 0x1p-24);
     for (size_t k = 0; k < n; k++) lean_add(&lean, term[k]);
     return lean_result(&lean);

@@ -12,18 +12,18 @@
 #include <math.h>
 
 // A random float32 number in [-size, size) with all its bits random.
-__attribute__((unused)) static double next_float(uint64_t *state, double size) {
+static inline double next_float(uint64_t *state, double size) {
     return (float)next_real(state, size);
 }
 
-__attribute__((unused)) static void fill_floats(uint64_t *state, double size, size_t n, double *x) {
+static inline void fill_floats(uint64_t *state, double size, size_t n, double *x) {
     for (size_t i = 0; i < n; i++) x[i] = next_float(state, size);
 }
 
 // sum_c w_c x_c over n columns, s_B a scale per block of 32 or NULL. Step i of a block uses column
 // i with its lowest bit inverted: 1, 0, 3, 2, ...
-__attribute__((unused)) static float told_dot(size_t n, const double *w_c, const double *scale_b,
-                                              const double *x_c) {
+static inline float told_dot(size_t n, const double *w_c, const double *scale_b,
+                             const double *x_c) {
     float total = 0;
     for (size_t b = 0; b < n; b += 32) {
         float block = 0;
@@ -38,7 +38,7 @@ __attribute__((unused)) static float told_dot(size_t n, const double *w_c, const
 }
 
 // Lane by lane, then the tree of halves: l + 8, + 4, + 2, + 1.
-__attribute__((unused)) static float told_sum16(size_t n, const float *term_n) {
+static inline float told_sum16(size_t n, const float *term_n) {
     float a[16], b[8], c[4];
     for (size_t l = 0; l < 16; l++) {
         a[l] = 0;

@@ -16,7 +16,7 @@ static void need(bool done, const sinkproof_error *error) {
     exit(1);
 }
 
-__attribute__((unused)) static sinkproof_model *open_model(const char *spec) {
+static inline sinkproof_model *open_model(const char *spec) {
     sinkproof_error error;
     sinkproof_model *model;
     need(sinkproof_model_open(spec, &model, &error), &error);

@@ -11,7 +11,7 @@
 static char ran_on[64]; // empty: no particular set
 
 // NULL: no particular set from now on.
-__attribute__((unused)) static void tap_ran_on(const char *isa, bool hardware) {
+static inline void tap_ran_on(const char *isa, bool hardware) {
     ran_on[0] = '\0';
     if (isa != NULL)
         snprintf(ran_on, sizeof ran_on, " [%s: %s]", isa, hardware ? "on hardware" : "emulated");

@@ -23,11 +23,11 @@ _Static_assert(LDBL_MANT_DIG >= 64, "long double is wider than double here");
 
 // gamma_K = K u / (1 - K u) at u = 2^-53, plus one part in 2^9 for the oracle's own roundings (K of
 // its steps at 2^-64 each are K u / 2^11).
-__attribute__((unused)) static double gamma53(double k) {
+static inline double gamma53(double k) {
     return k * U53 / (1 - k * U53) * (1 + 0x1p-9);
 }
 
-__attribute__((unused)) static sinkproof_policy policy_of(const char *text) {
+static inline sinkproof_policy policy_of(const char *text) {
     sinkproof_policy policy;
     sinkproof_error error;
     if (sinkproof_policy_parse(text, &policy, &error)) return policy;
@@ -36,8 +36,8 @@ __attribute__((unused)) static sinkproof_policy policy_of(const char *text) {
 }
 
 // A row-major binary64 matrix as a weight.
-__attribute__((unused)) static sinkproof_matrix matrix_of(const double *values, size_t count,
-                                                          size_t rows, size_t cols) {
+static inline sinkproof_matrix matrix_of(const double *values, size_t count, size_t rows,
+                                         size_t cols) {
     return (sinkproof_matrix){
         .dtype = SINKPROOF_DTYPE_F64,
         .count = count,
@@ -52,37 +52,37 @@ __attribute__((unused)) static sinkproof_matrix matrix_of(const double *values, 
 }
 
 // One generator state per test; the seed is its initial value.
-__attribute__((unused)) static uint64_t next_bits(uint64_t *state) {
+static inline uint64_t next_bits(uint64_t *state) {
     return sinkproof_draw(state);
 }
 
 // Uniform in [-size, size), a multiple of size 2^-52.
-__attribute__((unused)) static double next_real(uint64_t *state, double size) {
+static inline double next_real(uint64_t *state, double size) {
     return size * ((double)(next_bits(state) >> 11) * 0x1p-52 - 1);
 }
 
 // An integer in [-size, size].
-__attribute__((unused)) static double next_integer(uint64_t *state, int size) {
+static inline double next_integer(uint64_t *state, int size) {
     return (double)(next_bits(state) % (2 * (uint64_t)size + 1)) - size;
 }
 
-__attribute__((unused)) static void fill_reals(uint64_t *state, double size, size_t n, double *x) {
+static inline void fill_reals(uint64_t *state, double size, size_t n, double *x) {
     for (size_t i = 0; i < n; i++) x[i] = next_real(state, size);
 }
 
-__attribute__((unused)) static void fill_integers(uint64_t *state, int size, size_t n, double *x) {
+static inline void fill_integers(uint64_t *state, int size, size_t n, double *x) {
     for (size_t i = 0; i < n; i++) x[i] = next_integer(state, size);
 }
 
 // The number of doubles with different bits (0 and -0 differ, equal NaNs do not).
-__attribute__((unused)) static size_t differing(size_t n, const double *a, const double *b) {
+static inline size_t differing(size_t n, const double *a, const double *b) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) count += memcmp(&a[i], &b[i], sizeof *a) != 0;
     return count;
 }
 
 // Keeps the largest of its arguments in *worst; a NaN stays.
-__attribute__((unused)) static void keep_worst(double *worst, double x) {
+static inline void keep_worst(double *worst, double x) {
     *worst = sinkproof_worst(*worst, x);
 }
 

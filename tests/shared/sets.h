@@ -8,7 +8,7 @@
 #include "tests/shared/formulas.h"
 
 // The number of members that differ from the stated ones; a NaN always differs.
-MAYBE_UNUSED static size_t unlike(const sinkproof_honest *x, const sinkproof_honest *stated) {
+static inline size_t unlike(const sinkproof_honest *x, const sinkproof_honest *stated) {
     const double a[] = {x->lo,  x->hi,     x->likely_lo, x->likely_hi, x->mid,
                         x->var, x->spread, x->bias,      x->order};
     const double b[] = {stated->lo,        stated->hi,   stated->likely_lo,
@@ -19,11 +19,11 @@ MAYBE_UNUSED static size_t unlike(const sinkproof_honest *x, const sinkproof_hon
     return wrong;
 }
 
-MAYBE_UNUSED static bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
+static inline bool same(const sinkproof_honest *x, const sinkproof_honest *y) {
     return unlike(x, y) == 0;
 }
 
-MAYBE_UNUSED static double larger(double x, double y) {
+static inline double larger(double x, double y) {
     return x > y ? x : y;
 }
 

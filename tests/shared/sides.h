@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAYBE_UNUSED __attribute__((unused))
-
 typedef long double real;
 typedef const sinkproof_ball_instance *instance;
 typedef void (*formula)(real *out, instance m);
@@ -32,14 +30,14 @@ typedef struct stated_sides {
     formula left, right;
 } stated_sides;
 
-MAYBE_UNUSED static const sinkproof_identity *identity_of(const char *id, int which) {
+static inline const sinkproof_identity *identity_of(const char *id, int which) {
     const sinkproof_identity *identity;
     for (size_t k = 0; (identity = sinkproof_identity_at(k)) != NULL; k++)
         if (strcmp(identity->id, id) == 0 && which-- == 0) return identity;
     return NULL;
 }
 
-MAYBE_UNUSED static size_t entries_of(const sinkproof_identity *identity, instance m) {
+static inline size_t entries_of(const sinkproof_identity *identity, instance m) {
     switch (identity->size) {
     case BALL_FOUR:
         return 4;
@@ -65,7 +63,7 @@ static double *longer(double *x, size_t n, size_t more, double guard) {
 
 // Instance `number`: 1 ... 9 keys, heads of the shared draw, and its own sinks; large numbers
 // follow the last head and key. Every third instance has small values, below one.
-MAYBE_UNUSED static sinkproof_ball_instance drawn(uint64_t seed, uint64_t number) {
+static inline sinkproof_ball_instance drawn(uint64_t seed, uint64_t number) {
     static const double sinks[] = {0.5, -1, 0, -INFINITY, 2, 3, 1.5};
     sinkproof_ball_ranges ranges = {1 + number % 9, 0, 6, 9};
     sinkproof_ball_instance m = sinkproof_ball_draw(ranges, seed, number);
@@ -80,7 +78,7 @@ MAYBE_UNUSED static sinkproof_ball_instance drawn(uint64_t seed, uint64_t number
     return m;
 }
 
-MAYBE_UNUSED static bool all_sinks_finite(instance m) {
+static inline bool all_sinks_finite(instance m) {
     bool finite = true;
     for (size_t h = 0; h < m->heads; h++) finite = finite && isfinite(m->b_h[h]);
     return finite;
@@ -89,27 +87,27 @@ MAYBE_UNUSED static bool all_sinks_finite(instance m) {
 // ---- a row of attention -----------------------------------------------------------------------
 
 // The shares w_j [n], and w_n of the sink, for scores z.
-MAYBE_UNUSED static void shares(real *w, const real *z, size_t n, real b) {
+static inline void shares(real *w, const real *z, size_t n, real b) {
     real sum = expl(b);
     for (size_t j = 0; j < n; j++) sum += w[j] = expl(z[j]);
     for (size_t j = 0; j < n; j++) w[j] /= sum;
     w[n] = expl(b) / sum;
 }
 
-MAYBE_UNUSED static void shares_of_head(real *w, instance m, size_t h, real b) {
+static inline void shares_of_head(real *w, instance m, size_t h, real b) {
     real z[MOST_KEYS + 1] = {0};
     for (size_t j = 0; j < m->n; j++) z[j] = m->s_hj[h * m->n + j];
     shares(w, z, m->n, b);
 }
 
-MAYBE_UNUSED static real sum_of(const real *x, size_t n) {
+static inline real sum_of(const real *x, size_t n) {
     real sum = 0;
     for (size_t k = 0; k < n; k++) sum += x[k];
     return sum;
 }
 
 // sum_j w_j x_gjd
-MAYBE_UNUSED static real weighted(instance m, size_t g, const real *w, size_t d) {
+static inline real weighted(instance m, size_t g, const real *w, size_t d) {
     real sum = 0;
     for (size_t j = 0; j < m->n; j++) sum += w[j] * m->x_gjd[(g * m->n + j) * m->dim + d];
     return sum;
@@ -173,7 +171,7 @@ static void compare_side(compared *c, const sinkproof_identity *identity, ball_s
     _arb_vec_clear(out, (slong)n + 1);
 }
 
-MAYBE_UNUSED static void compare(compared *c, const stated_sides *s, instance m) {
+static inline void compare(compared *c, const stated_sides *s, instance m) {
     const sinkproof_identity *identity = identity_of(s->id, s->which);
     if (identity == NULL) {
         c->off++;
@@ -185,7 +183,7 @@ MAYBE_UNUSED static void compare(compared *c, const stated_sides *s, instance m)
 }
 
 // Every stated side on the first `count` instances of a seed.
-MAYBE_UNUSED static void report(const stated_sides *s, size_t cases, uint64_t seed, size_t count) {
+static inline void report(const stated_sides *s, size_t cases, uint64_t seed, size_t count) {
     for (size_t k = 0; k < cases; k++) {
         compared c = {0};
         for (uint64_t number = 0; number < count; number++) {

@@ -33,7 +33,7 @@ typedef struct parts {
     ends e[MOST + 1][2], keys[2], sink[2];
 } parts;
 
-MAYBE_UNUSED static sinkproof_policy policy_of(const row *r) {
+static inline sinkproof_policy policy_of(const row *r) {
     sinkproof_policy policy = real_policy("definition");
     unsigned forms = (unsigned)r->base_2 << SINKPROOF_A9_BASE_2 |
                      (unsigned)r->running << SINKPROOF_A9_RUNNING_MAX |
@@ -188,7 +188,7 @@ static ends weight(const row *r, const parts *p, size_t j, int l, real g, real r
 
 // Of each weight the ends, worst and likely, what varies and what may lean; k: how many roundings
 // the evaluation has.
-MAYBE_UNUSED static void compare(distance *d, distance *vars, const row *r, real k) {
+static inline void compare(distance *d, distance *vars, const row *r, real k) {
     sinkproof_policy policy = policy_of(r);
     sinkproof_setting s = {&policy, (double)r->u, r->odds};
     sinkproof_honest alpha[MOST + 1];

@@ -15,11 +15,11 @@ typedef struct distance {
 } distance;
 
 // gamma_K at 2^-53, and 2^-9 of it for the long doubles.
-MAYBE_UNUSED static real gamma_k(real k) {
+static inline real gamma_k(real k) {
     return k * 0x1p-53L / (1 - k * 0x1p-53L) * (1 + 0x1p-9L);
 }
 
-MAYBE_UNUSED static void near(distance *d, double found, real stated, real scale, real k) {
+static inline void near(distance *d, double found, real stated, real scale, real k) {
     real apart = fabsl(found - stated), room = gamma_k(k) * scale;
     double share = apart == 0 ? 0 : (double)(apart / room);
     d->compared++;
@@ -27,13 +27,12 @@ MAYBE_UNUSED static void near(distance *d, double found, real stated, real scale
     if (!(share <= d->worst) && d->worst == d->worst) d->worst = share;
 }
 
-MAYBE_UNUSED static double draw_dyadic(uint64_t *state) { // a multiple of 1/8 in [-4, 4], not 0
+static inline double draw_dyadic(uint64_t *state) { // a multiple of 1/8 in [-4, 4], not 0
     double x = (double)draw_below(state, 32) / 8 + 0.125;
     return draw(state) % 2 ? -x : x;
 }
 
-MAYBE_UNUSED static void report(const distance *d, const char *id, const char *what,
-                                uint64_t seed) {
+static inline void report(const distance *d, const char *id, const char *what, uint64_t seed) {
     ok(d->compared > 0 && d->worst <= 1, "%s %s as stated worst=%.3g bound=1 values=%zu seed=%llu",
        id, what, d->worst, d->compared, (unsigned long long)seed);
 }

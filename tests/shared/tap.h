@@ -44,7 +44,7 @@ __attribute__((format(printf, 1, 2), unused)) static void note(const char *forma
 }
 
 // For a precondition of a test that is not under test: memory.
-__attribute__((unused)) static void must(bool done) {
+static inline void must(bool done) {
     if (done) return;
     printf("Bail out! no memory\n");
     exit(1);

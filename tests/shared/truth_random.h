@@ -14,18 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAYBE_UNUSED __attribute__((unused))
-
-MAYBE_UNUSED static uint64_t draw(uint64_t *state) {
+static inline uint64_t draw(uint64_t *state) {
     return sinkproof_draw(state);
 }
 
-MAYBE_UNUSED static size_t draw_below(uint64_t *state, size_t n) {
+static inline size_t draw_below(uint64_t *state, size_t n) {
     return (size_t)(draw(state) % n);
 }
 
 // A number with `bits` significant bits and an exponent in [-spread, spread]; 1 in 16 is zero.
-MAYBE_UNUSED static double draw_number(uint64_t *state, int bits, int spread) {
+static inline double draw_number(uint64_t *state, int bits, int spread) {
     uint64_t word = draw(state);
     if (word % 16 == 0) return 0;
     double significand = (double)(draw(state) >> (64 - bits) | UINT64_C(1) << (bits - 1));
@@ -37,8 +35,8 @@ MAYBE_UNUSED static double draw_number(uint64_t *state, int bits, int spread) {
 }
 
 // The bytes of a random matrix of the given dtype; the caller frees them.
-MAYBE_UNUSED static uint8_t *draw_matrix(uint64_t *state, sinkproof_dtype dtype, size_t rows,
-                                         size_t cols, int spread, sinkproof_matrix *matrix) {
+static inline uint8_t *draw_matrix(uint64_t *state, sinkproof_dtype dtype, size_t rows, size_t cols,
+                                   int spread, sinkproof_matrix *matrix) {
     size_t size = dtype == SINKPROOF_DTYPE_MXFP4 ? 1 : sinkproof_dtype_size(dtype);
     uint8_t *bytes = malloc(rows * cols * size + rows * cols);
     if (bytes == NULL) abort();
@@ -77,8 +75,8 @@ MAYBE_UNUSED static uint8_t *draw_matrix(uint64_t *state, sinkproof_dtype dtype,
 
 // n random numbers as exact balls and as MPFR numbers; out_d receives the doubles unless it is
 // NULL.
-MAYBE_UNUSED static void draw_vector(uint64_t *state, size_t n, int bits, int spread, arb_ptr balls,
-                                     mpfr_ptr numbers, double *out) {
+static inline void draw_vector(uint64_t *state, size_t n, int bits, int spread, arb_ptr balls,
+                               mpfr_ptr numbers, double *out) {
     for (size_t i = 0; i < n; i++) {
         double x = draw_number(state, bits, spread);
         arb_set_d(balls + i, x);
@@ -87,7 +85,7 @@ MAYBE_UNUSED static void draw_vector(uint64_t *state, size_t n, int bits, int sp
     }
 }
 
-MAYBE_UNUSED static bool all_contain(arb_srcptr balls, mpfr_srcptr numbers, size_t n) {
+static inline bool all_contain(arb_srcptr balls, mpfr_srcptr numbers, size_t n) {
     arf_t x;
     arf_init(x);
     bool all = true;
@@ -100,7 +98,7 @@ MAYBE_UNUSED static bool all_contain(arb_srcptr balls, mpfr_srcptr numbers, size
 }
 
 // log2 of the largest radius; -INFINITY if all are exact, INFINITY if one is not finite.
-MAYBE_UNUSED static double worst_radius_log2(arb_srcptr balls, size_t n) {
+static inline double worst_radius_log2(arb_srcptr balls, size_t n) {
     double worst = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         if (!arb_is_finite(balls + i)) return INFINITY;
@@ -112,7 +110,7 @@ MAYBE_UNUSED static double worst_radius_log2(arb_srcptr balls, size_t n) {
     return worst;
 }
 
-MAYBE_UNUSED static double worst_relative_log2(arb_srcptr balls, size_t n) {
+static inline double worst_relative_log2(arb_srcptr balls, size_t n) {
     double worst = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         double r = sinkproof_truth_relative_log2(balls + i);
