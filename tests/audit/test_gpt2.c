@@ -248,12 +248,6 @@ static void unscaled(const sinkproof_policy *p, const sinkproof_block *block, co
     for (size_t i = 0; i < wider.rows * wider.keys; i++) s_ij[i] *= sqrt((double)wider.head_dim);
 }
 
-static void with_sink(const sinkproof_policy *p, const sinkproof_block *block,
-                      const sinkproof_normaliser *normaliser, const double *q, double *b_i) {
-    ref->sink_logits(p, block, normaliser, q, b_i);
-    for (size_t i = 0; i < block->rows; i++) b_i[i] = 0;
-}
-
 // Weights that an engine reads wrongly, of the checkpoint on disk.
 typedef enum reading { SWAPPED, STORED, NEXT_POSITION, READINGS } reading;
 static const sinkproof_model *source;
@@ -268,14 +262,6 @@ static void misread(void *context, size_t l, sinkproof_slot slot, sinkproof_matr
     }
     if (how == NEXT_POSITION && slot == SINKPROOF_POSITIONS)
         weight->data += weight->cols * 2, weight->rows--;
-}
-
-static bool run_other(void *of, const sinkproof_model *model, const sinkproof_policy *policy,
-                      size_t n, const int32_t *tokens_n, const sinkproof_observer *observer,
-                      sinkproof_error *error) {
-    (void)model;
-    judged_stages reference = {ref, 0};
-    return run_stages(&reference, of, policy, n, tokens_n, observer, error);
 }
 
 static void convicted(sinkproof_judgement *j, const char *what, const char *policy,
@@ -293,7 +279,7 @@ static void test_mistakes(const sinkproof_model *model, const char *policy) {
     } planted[] = {{"RMSNorm for LayerNorm", "00.A1", {.layernorm = no_shift}},
                    {"the exact GELU", "00.M8", {.gelu = exact_gelu}},
                    {"scores not scaled", "00.A6", {.scores = unscaled}},
-                   {"a sink of logit 0", "00.A9", {.sink_logits = with_sink}}};
+                   {"a sink of logit 0", "00.A9", {.sink_logits = logits_zero}}};
     static const struct {
         const char *name, *at;
     } readings[READINGS] = {{"query and key swapped", "00.A2.q"},
@@ -315,7 +301,8 @@ static void test_mistakes(const sinkproof_model *model, const char *policy) {
         sinkproof_model *other =
             sinkproof_model_edited(model, sinkproof_model_config(model), misread, &how);
         must(other != NULL);
-        sinkproof_judgement j = judged_run(model, run_other, other, policy, policy, 10, 7, NULL);
+        sinkproof_judgement j =
+            judged_run(model, run_other_model, other, policy, policy, 10, 7, NULL);
         convicted(&j, readings[r].name, policy, readings[r].at);
         sinkproof_model_close(other);
     }

@@ -142,11 +142,6 @@ static void softmax_growing(const sinkproof_policy *p, const sinkproof_block *bl
 
 // ---- mistakes -----------------------------------------------------------------------------------
 
-static void sink_none(const sinkproof_policy *p, const sinkproof_block *block,
-                      const sinkproof_normaliser *normaliser, const double *q, double *b) {
-    ref->sink_logits(p, block, normaliser, q, b);
-    for (size_t i = 0; i < block->rows; i++) b[i] = -INFINITY;
-}
 static void values_wide(const sinkproof_policy *p, const sinkproof_block *block, const double *a,
                         const double *v, double *o) {
     ref->values(p, block, a, v, o);
@@ -170,7 +165,7 @@ static const struct mistake {
     const char *name, *point; // where it is convicted first
     sinkproof_stages stages;
 } mistakes[] = {
-    {"the sink dropped", "00.A11", {.sink_logits = sink_none}},
+    {"the sink dropped", "00.A11", {.sink_logits = logits_gone}},
     {"values 2 % too large", "00.A11", {.values = values_wide}},
     {"eps of 0.01", "00.A1", {.rmsnorm = rmsnorm_small_eps}},
     {"the concentration left out", "00.A4.q", {.rope = rope_plain_magnitude}},

@@ -38,16 +38,6 @@ static void values_wide(const sinkproof_policy *p, const sinkproof_block *block,
     sinkproof_block b = widened(block, 1);
     ref->values(p, &b, a, v, o);
 }
-static void sink_none(const sinkproof_policy *p, const sinkproof_block *block,
-                      const sinkproof_normaliser *normaliser, const double *q, double *b_i) {
-    ref->sink_logits(p, block, normaliser, q, b_i);
-    for (size_t i = 0; i < block->rows; i++) b_i[i] = -INFINITY;
-}
-static void sink_one(const sinkproof_policy *p, const sinkproof_block *block,
-                     const sinkproof_normaliser *normaliser, const double *q, double *b_i) {
-    ref->sink_logits(p, block, normaliser, q, b_i);
-    for (size_t i = 0; i < block->rows; i++) b_i[i] = 0;
-}
 static void sink_scaled(const sinkproof_policy *p, const sinkproof_block *block,
                         const sinkproof_normaliser *normaliser, const double *q, double *b_i) {
     ref->sink_logits(p, block, normaliser, q, b_i);
@@ -294,8 +284,8 @@ static const struct planted {
      {.softmax_sink = softmax_wide, .values = values_wide},
      ""},
     {"M15 window one key too narrow", "00.A9", BUG, BUG, {.softmax_sink = softmax_narrow}, ""},
-    {"M32 sink dropped", "00.A9", BUG, BUG, {.sink_logits = sink_none}, ""},
-    {"softmax_1: the literal 1 for e^b", "00.A9", BUG, BUG, {.sink_logits = sink_one}, ""},
+    {"M32 sink dropped", "00.A9", BUG, BUG, {.sink_logits = logits_gone}, ""},
+    {"softmax_1: the literal 1 for e^b", "00.A9", BUG, BUG, {.sink_logits = logits_zero}, ""},
     {"sink multiplied by the softmax scale", "00.A9", BUG, BUG, {.sink_logits = sink_scaled}, ""},
     {"weights renormalised without the sink",
      "00.A9",

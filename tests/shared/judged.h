@@ -114,6 +114,30 @@ static inline bool run_stages(void *of, const sinkproof_model *model,
     return fine;
 }
 
+// The reference on another model, `of`, than the one that is judged.
+static inline bool run_other_model(void *of, const sinkproof_model *model,
+                                   const sinkproof_policy *policy, size_t n,
+                                   const int32_t *tokens_n, const sinkproof_observer *observer,
+                                   sinkproof_error *error) {
+    (void)model;
+    judged_stages reference = {&sinkproof_reference_stages, 0};
+    return run_stages(&reference, of, policy, n, tokens_n, observer, error);
+}
+
+// Planted stages: sinks that are gone, and sinks of logit 0.
+static inline void logits_gone(const sinkproof_policy *p, const sinkproof_block *block,
+                               const sinkproof_normaliser *normaliser, const double *q_id,
+                               double *b_i) {
+    sinkproof_reference_stages.sink_logits(p, block, normaliser, q_id, b_i);
+    for (size_t i = 0; i < block->rows; i++) b_i[i] = -INFINITY;
+}
+static inline void logits_zero(const sinkproof_policy *p, const sinkproof_block *block,
+                               const sinkproof_normaliser *normaliser, const double *q_id,
+                               double *b_i) {
+    sinkproof_reference_stages.sink_logits(p, block, normaliser, q_id, b_i);
+    for (size_t i = 0; i < block->rows; i++) b_i[i] = 0;
+}
+
 static inline sinkproof_judgement judged(const sinkproof_model *model,
                                          const sinkproof_stages *stages, const char *runs,
                                          const char *declared, size_t n, size_t chunk,
