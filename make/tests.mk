@@ -17,7 +17,7 @@ ONCE := $(call of_list,ONCE)
 ONCE := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py),$(ONCE))
 
 # What takes longest, ten seconds and more, or a minute under sanitizers. FEW=1 leaves it out of a build of the same
-# code by another compiler or under sanitizers: .ci/run does, so that a landing waits for half of the time.
+# code by another compiler or under sanitizers, and other tests then draw fewer (tests/shared/few.h): .ci/run does so.
 LONG := alike auto census circuit diagnosis drawn_plugins drift exact_balls exact_grid exact_verify gpt2_page judge_forms \
         judge_honest judge_operands judge_planted judge_sinks judge_subsets judge_unknown_experts layers_together overflow \
         roundings verify exercise exercises

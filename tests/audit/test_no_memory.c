@@ -13,6 +13,7 @@
 #include "audit/intervene/interventions.h"
 #include "audit/studies/text/harmony.h"
 #include "fast/engine/engine.h"
+#include "tests/shared/few.h"
 #include "tests/shared/judged.h"
 
 #include <errno.h>
@@ -301,11 +302,11 @@ static bool attempt(const way *w, size_t n, bool stays, char *out, sinkproof_err
     return good;
 }
 
-// Is allocation n one of the first two of its place?
+// Is allocation n one of the first two of its place, under FEW=1 the first?
 static bool is_early(size_t n) {
     size_t before = 0;
     for (size_t i = 1; i < n; i++) before += place_n[i] == place_n[n];
-    return before < 2;
+    return before < or_few(2, 1);
 }
 
 // Allocation n fails, and with `stays` all that follow it. False, with what is wrong: not told,

@@ -7,6 +7,7 @@
 // odds.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
+#include "tests/shared/few.h"
 
 #include <stdlib.h>
 
@@ -139,7 +140,9 @@ static void every_engine_inside(pattern_kind pattern) {
     size_t worst_terms = 0;
     for (size_t k = 0; k < KINDS; k++) {
         for (size_t size = 0; size < sizeof terms / sizeof *terms; size++) {
-            size_t n = terms[size], repeats = n > 1000 ? 2 : n > 40 ? 20 : 100;
+            size_t n = terms[size], repeats = n > 1000 ? 2
+                                              : n > 40 ? or_few(20, 5)
+                                                       : or_few(100, 20);
             sinkproof_setting s = sinkproof_setting_for(&policy, repeats, STANDARD_RATE);
             for (size_t r = 0; r < repeats; r++) {
                 fill(&state, &kinds[k], pattern, n, x, w);
@@ -160,14 +163,15 @@ static void every_engine_inside(pattern_kind pattern) {
 
 // After the rounding point: the engine's float, stored as bf16, is one of the set's ends at most.
 static void rounded_to_bf16(void) {
-    enum { K = 2880, SUMS = 300 };
+    enum { K = 2880 };
+    const size_t sums = or_few(150, 30);
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     sinkproof_policy policy = policy_named("openai-bf16");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
+    sinkproof_setting s = sinkproof_setting_for(&policy, sums, STANDARD_RATE);
     uint64_t state = SEED + 20;
     tally t = {0};
-    for (int i = 0; i < SUMS; i++) {
+    for (size_t i = 0; i < sums; i++) {
         fill(&state, &kinds[0], i % 2 ? GAUSS : OUTLIER, K, x, w);
         double b = draw_from(&state, SINKPROOF_BF16, 1);
         sinkproof_honest set = set_of_known(&s, x, w, K, &b);
@@ -183,18 +187,20 @@ static void rounded_to_bf16(void) {
 
 // A point that the trace lacks: the engine's own x is anywhere in its set.
 static void operands_with_freedom(void) {
-    enum { K = 96, SUMS = 2000 };
+    enum { K = 96 };
+    const size_t sums = or_few(1000, 200);
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     static sinkproof_honest x_k[K], w_k[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
+    sinkproof_setting s = sinkproof_setting_for(&policy, sums, STANDARD_RATE);
     uint64_t state = SEED + 21;
     tally t = {0};
-    for (int i = 0; i < SUMS; i++) {
+    for (size_t i = 0; i < sums; i++) {
         fill(&state, &kinds[2], (pattern_kind)(i % SUBNORMAL), K, x, w);
         for (size_t k = 0; k < K; k++) {
-            double dx = fabs(x[k]) * ldexp(1, -12 - i % 12), dw = i % 2 ? fabs(w[k]) * 0x1p-16 : 0;
+            double dx = fabs(x[k]) * ldexp(1, -12 - (int)(i % 12)),
+                   dw = i % 2 ? fabs(w[k]) * 0x1p-16 : 0;
             x_k[k] = sinkproof_around(x[k], dx, dx, 0, 0);
             w_k[k] = sinkproof_around(w[k], dw, dw, 0, 0);
             double up_x = w[k] > 0 ? dx : -dx, up_w = x[k] > 0 ? dw : -dw; // all push up
@@ -349,15 +355,16 @@ typedef struct likely_case {
 } likely_case;
 
 static void likely_set_holds(const likely_case *c) {
-    enum { K = 2880, SUMS = 1500 };
+    enum { K = 2880 };
+    const size_t sums = or_few(600, 100);
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     sinkproof_policy policy = policy_named("f32");
-    sinkproof_setting s = sinkproof_setting_for(&policy, SUMS, STANDARD_RATE);
+    sinkproof_setting s = sinkproof_setting_for(&policy, sums, STANDARD_RATE);
     uint64_t state = SEED + 30;
     tally t = {0};
     double worst = 0, narrower = INFINITY;
-    for (int i = 0; i < SUMS; i++) {
+    for (size_t i = 0; i < sums; i++) {
         fill(&state, &kinds[i % 3], c->pattern, K, x, w);
         if (c->outlier_first) x[0] = 1024, w[0] = sinkproof_round(SINKPROOF_BF16, 1 + fabs(w[0]));
         sinkproof_honest set = set_of_known(&s, x, w, K, NULL);
@@ -368,9 +375,9 @@ static void likely_set_holds(const likely_case *c) {
         narrower = sinkproof_least(narrower, sinkproof_radius(&set) / likely_radius(&set));
     }
     ok(t.outside == 0 && t.unlikely == 0,
-       "bound.dot-likely %s worst=%.3f bound=1 unlikely=%zu of=%d narrower=%.1f share of worst "
+       "bound.dot-likely %s worst=%.3f bound=1 unlikely=%zu of=%zu narrower=%.1f share of worst "
        "case=%.4f",
-       c->name, worst, t.unlikely, SUMS, narrower, t.worst);
+       c->name, worst, t.unlikely, sums, narrower, t.worst);
 }
 
 static void likely_sets(void) {
