@@ -57,14 +57,14 @@ static void router_renormalised(const sinkproof_policy *policy, const sinkproof_
 }
 
 static const char *const kept[] = {NULL, "A4,A11,A13,M1,M2,M3,M8,M12", "T0,A13,M2,M3,M12,F1,F2"};
-static const size_t lengths[] = {1, 9, 33, 61};
+static const size_t lengths[] = {1, 9, 24, 40};
 
 static void honest(const sinkproof_stages *stages, const char *policy, const char *what) {
     size_t runs = 0, outside = 0, unlikely = 0, wrong = 0;
     double share = 0, drift = 0;
     for (uint64_t run = 0; run < 6; run++) {
         char spec[64];
-        snprintf(spec, sizeof spec, "synthetic:tiny,seed=%d", (int)run + 1);
+        snprintf(spec, sizeof spec, "synthetic:tiny,layers=2,seed=%d", (int)run + 1);
         sinkproof_model *model = open_model(spec);
         sinkproof_judgement j =
             judged(model, stages, policy, policy, lengths[run % 4], 0, SEED + run, kept[run % 3]);
@@ -95,17 +95,6 @@ static const char steep[] =
     " \"num_key_value_heads\": 2, \"sliding_window\": 16, \"initial_context_length\": 4096,"
     " \"rope_scaling_factor\": 1e30}";
 
-static sinkproof_model *steep_model(void) {
-    char path[64], spec[80];
-    snprintf(path, sizeof path, "/tmp/sinkproof-steep-%ld.json", (long)getpid());
-    snprintf(spec, sizeof spec, "synthetic:%s", path);
-    FILE *file = fopen(path, "w");
-    if (file == NULL || fputs(steep, file) < 0 || fclose(file) != 0) abort();
-    sinkproof_model *model = open_model(spec);
-    unlink(path);
-    return model;
-}
-
 // What the judgement, its report and its JSON say of the forms that a trace fits: of A9, as bits.
 typedef struct named_forms {
     sinkproof_verdict verdict;
@@ -132,8 +121,8 @@ static void describe(const sinkproof_model *model, const sinkproof_judgement *j,
 }
 
 static void name_forms(const sinkproof_stages *stages, const char *policy, named_forms *f) {
-    enum { N = 60 };
-    sinkproof_model *model = steep_model();
+    enum { N = 32 };
+    sinkproof_model *model = open_config(steep);
     sinkproof_policy p;
     sinkproof_error error = {{0}};
     sinkproof_trace_writer *writer = NULL;

@@ -332,9 +332,10 @@ static void still_narrow(const char *policy, const char *ids, double least) {
 // ---- which form it was
 // ---------------------------------------------------------------------------
 
-// The forms of a stage that the trace of an engine fits, of those that the policy admits.
+// The forms of a stage that the trace of an engine on n tokens fits, of those that the policy
+// admits.
 static unsigned fitting(const sinkproof_stages *stages, const char *runs, const char *declared,
-                        sinkproof_formed stage) {
+                        sinkproof_formed stage, size_t n) {
     sinkproof_stages s = engine_of(stages);
     judged_stages of = {&s, 0};
     sinkproof_policy policy, other;
@@ -345,18 +346,18 @@ static unsigned fitting(const sinkproof_stages *stages, const char *runs, const 
     sinkproof_judgement j;
     int32_t tokens[FAR];
     char path[64];
-    some_tokens(FAR, config->vocab, SEED, tokens);
+    some_tokens(n, config->vocab, SEED, tokens);
     snprintf(path, sizeof path, "/tmp/sinkproof-freedoms-%ld.safetensors", (long)getpid());
-    bool fine = sinkproof_policy_parse(runs, &policy, &error) &&
-                sinkproof_policy_parse(declared, &other, &error) &&
-                sinkproof_trace_writer_new(path, model, &policy, "freedoms", "A2,A4", FAR, &writer,
-                                           &error) &&
-                run_stages(&of, model, &policy, FAR, tokens,
-                           sinkproof_trace_writer_observer(writer), &error) &&
-                sinkproof_trace_writer_finish(writer, tokens, &error) &&
-                sinkproof_trace_open(path, config, &trace, &error) &&
-                sinkproof_judge(model, trace, &other, &how, &j, &error) &&
-                sinkproof_judge_forms(model, trace, &how, &j, &error);
+    bool fine =
+        sinkproof_policy_parse(runs, &policy, &error) &&
+        sinkproof_policy_parse(declared, &other, &error) &&
+        sinkproof_trace_writer_new(path, model, &policy, "freedoms", "A2,A4", n, &writer, &error) &&
+        run_stages(&of, model, &policy, n, tokens, sinkproof_trace_writer_observer(writer),
+                   &error) &&
+        sinkproof_trace_writer_finish(writer, tokens, &error) &&
+        sinkproof_trace_open(path, config, &trace, &error) &&
+        sinkproof_judge(model, trace, &other, &how, &j, &error) &&
+        sinkproof_judge_forms(model, trace, &how, &j, &error);
     need(fine, &error);
     unsigned forms = j.forms_asked[stage] ? j.forms_fitting[stage] : 0;
     sinkproof_judgement_free(&j);
@@ -370,13 +371,16 @@ static void named(void) {
     const sinkproof_stages first = {.rope = rope_scaled_first}, running = {.rope = rope_running};
     const char *both = "openai-bf16,A4.scaled=bf16,A4.form=any";
     const char *angles = "f32,yarn=truncate,pow=0.5ulp,sincos=0.5ulp,A4.freq.form=any";
-    unsigned by_first = fitting(&first, "openai-bf16,A4.scaled=bf16", both, SINKPROOF_FORM_OF_A4);
-    unsigned by_table = fitting(&(sinkproof_stages){0}, "openai-bf16", both, SINKPROOF_FORM_OF_A4);
+    unsigned by_first =
+        fitting(&first, "openai-bf16,A4.scaled=bf16", both, SINKPROOF_FORM_OF_A4, TOKENS);
+    unsigned by_table =
+        fitting(&(sinkproof_stages){0}, "openai-bf16", both, SINKPROOF_FORM_OF_A4, TOKENS);
     ok(by_first == 1u << SINKPROOF_A4_SCALED_FIRST && by_table == 1u << SINKPROOF_FORM_DEFINITION,
        "bound.form-scaled-first the form is named: %x and %x of 3", by_first, by_table);
-    unsigned by_product = fitting(&running, "f32,yarn=truncate", angles, SINKPROOF_FORM_OF_A4_FREQ);
-    unsigned by_power =
-        fitting(&(sinkproof_stages){0}, "f32,yarn=truncate", angles, SINKPROOF_FORM_OF_A4_FREQ);
+    unsigned by_product =
+        fitting(&running, "f32,yarn=truncate", angles, SINKPROOF_FORM_OF_A4_FREQ, FAR);
+    unsigned by_power = fitting(&(sinkproof_stages){0}, "f32,yarn=truncate", angles,
+                                SINKPROOF_FORM_OF_A4_FREQ, TOKENS);
     ok(by_product == 1u << SINKPROOF_A4_FREQ_RUNNING &&
            (by_power & 1u << SINKPROOF_FORM_DEFINITION) != 0,
        "bound.form-running-angle the form is named: %x, and %x of 3", by_product, by_power);

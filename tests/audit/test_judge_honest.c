@@ -48,7 +48,7 @@ int main(void) {
         tally t = {0};
         for (uint64_t run = 0; run < 15; run++) {
             char spec[64];
-            snprintf(spec, sizeof spec, "synthetic:tiny,seed=%d", (int)(run % 5) + 1);
+            snprintf(spec, sizeof spec, "synthetic:tiny,layers=2,seed=%d", (int)(run % 5) + 1);
             sinkproof_model *model = open_model(spec);
             const char *points = kept[run % (sizeof kept / sizeof kept[0])];
             sinkproof_judgement j =

@@ -7,7 +7,7 @@
 #include "tests/shared/judged.h"
 #include "tests/shared/opened.h"
 
-enum { TOKENS = 24 };
+enum { TOKENS = 16 };
 
 static const struct freedom {
     const char *runs, *without, *ids;
@@ -36,7 +36,7 @@ static sinkproof_model *tiny(int seed, int layers) {
 
 static void honest(const struct freedom *f) {
     for (size_t k = 0; k < 3; k++) {
-        sinkproof_model *model = tiny((int)k + 1, 4);
+        sinkproof_model *model = tiny((int)k + 1, 2);
         char what[200];
         snprintf(what, sizeof what, "%s %s%s%s", f->ids, f->runs, kept[k] ? " keeping " : "",
                  kept[k] ? kept[k] : "");
@@ -163,7 +163,7 @@ static void flash_judged(void) {
     sinkproof_stages stages = sinkproof_reference_stages;
     stages.attention = flash, stages.scores = flash_scores;
     for (int k = 0; k < 3; k++) {
-        sinkproof_model *model = tiny(k + 1, 4);
+        sinkproof_model *model = tiny(k + 1, 2);
         size_t n = (size_t[]){9, 33, 61}[k], outside = 0, elements = 0;
         sinkproof_judgement j = judged(model, &stages, "llama-cpp-flash", "llama-cpp-flash", n, 0,
                                        (uint64_t)k, one_pass_points);
@@ -181,7 +181,7 @@ static void flash_judged(void) {
 }
 
 int main(void) {
-    sinkproof_model *model = tiny(1, 2);
+    sinkproof_model *model = tiny(1, 1);
     for (size_t f = 0; f < FREEDOMS; f++) {
         honest(&freedoms[f]);
         convicted_without(model, &freedoms[f]);

@@ -267,7 +267,7 @@ static void unembed_scaled(const sinkproof_policy *p, const sinkproof_matrix *u,
         logits[i] = round_at(p, AT_F2, logits[i] * (1 + 0x1p-6));
 }
 
-// ---- the table
+// ---- the table: each mistake is in the first layer, before it or after all
 
 typedef enum expectation { BUG, FINE } expectation;
 
@@ -366,11 +366,14 @@ static void try_one(const sinkproof_model *model, const struct planted *bug, con
 }
 
 int main(void) {
-    sinkproof_model *model = open_model("synthetic:tiny");
+    sinkproof_model *sliding = open_model("synthetic:tiny,layers=1");
+    sinkproof_model *both =
+        open_model("synthetic:tiny,layers=2"); // what is fine is so in both kinds of layers
     for (size_t b = 0; b < sizeof planted / sizeof planted[0]; b++) {
-        try_one(model, &planted[b], "f32", planted[b].in_f32);
-        try_one(model, &planted[b], "openai-bf16", planted[b].in_bf16);
+        expectation in_f32 = planted[b].in_f32, in_bf16 = planted[b].in_bf16;
+        try_one(in_f32 == FINE ? both : sliding, &planted[b], "f32", in_f32);
+        try_one(in_bf16 == FINE ? both : sliding, &planted[b], "openai-bf16", in_bf16);
     }
-    sinkproof_model_close(model);
+    sinkproof_model_close(sliding), sinkproof_model_close(both);
     return tap_done();
 }

@@ -24,7 +24,7 @@ static const struct kind {
 
 static void test_honest(const struct kind *kind, const sinkproof_stages *stages, const char *who,
                         const char *policy, const char *points) {
-    static const size_t lengths[] = {9, 40}, chunks[] = {0, 7};
+    static const size_t lengths[] = {9, 24}, chunks[] = {0, 7};
     for (size_t i = 0; i < 2; i++) {
         char spec[64], what[160];
         snprintf(spec, sizeof spec, "synthetic:tiny,layers=2,seed=%zu,sink=%s", i + 1, kind->name);
@@ -171,7 +171,7 @@ static void test_planted(const char *policy) {
         sinkproof_stages stages = *ref;
         if (planted[b].sink_logits != NULL) stages.sink_logits = planted[b].sink_logits;
         if (planted[b].with_value) stages.values = values_of_sink;
-        sinkproof_judgement j = judged(model, &stages, policy, policy, 48, 0, 7, NULL);
+        sinkproof_judgement j = judged(model, &stages, policy, policy, 24, 0, 7, NULL);
         convicted(&j, what, policy, planted[b].at);
         sinkproof_model_close(model);
     }

@@ -69,8 +69,8 @@ static size_t outside_alone(const sinkproof_model *model, const sinkproof_trace 
     return marked;
 }
 
-// An engine under `runs` judged as if it had run under `declared`.
-static void alone_as_among_all(const char *runs, const char *declared) {
+// An engine under `runs` judged as if it had run under `declared`, by every second subset.
+static void alone_as_among_all(const char *runs, const char *declared, size_t odd) {
     sinkproof_model *model = model_of(1);
     sinkproof_policy policy, ran;
     sinkproof_error error;
@@ -81,7 +81,7 @@ static void alone_as_among_all(const char *runs, const char *declared) {
     snprintf(path, sizeof path, "/tmp/sinkproof-experts-%ld.safetensors", (long)getpid());
     must(sinkproof_policy_parse(runs, &ran, &error) &&
          sinkproof_policy_parse(declared, &policy, &error));
-    for (size_t k = 0; k < SUBSETS; k++) {
+    for (size_t k = odd; k < SUBSETS; k += 2) {
         judged_stages of = {&sinkproof_reference_stages, 0};
         sinkproof_trace_writer *writer;
         sinkproof_trace *trace;
@@ -107,23 +107,23 @@ static void alone_as_among_all(const char *runs, const char *declared) {
         unlink(path);
     }
     sinkproof_model_close(model);
-    ok(other == 0 && points > 20,
+    ok(other == 0 && points > 10,
        "%s under %s: of %zu points alone as many elements are outside as among all (%zu)", runs,
        declared, points, outside);
 }
 
 int main(void) {
     honest("openai-bf16", "openai-bf16,unrounded=any", 0, 0, 2, TOKENS);
-    honest("openai-bf16", "openai-bf16,unrounded=M6|M8|M10", 0, 0, 2, TOKENS);
-    honest("openai-bf16", "openai-bf16,unrounded=M4", WITHOUT_SLOTS, 5, 8, MOST);
-    honest("bf16", "bf16,unrounded=any", 0, 0, 2, TOKENS);
-    honest("openai-bf16", "openai-bf16", 0, 0, 2, TOKENS);
-    alone_as_among_all("openai-bf16", "openai-bf16");
-    alone_as_among_all("f32,M8.alpha=bf16", "f32");
-    alone_as_among_all("f32,M6=bf16,M8.alpha=bf16", "f32,M5=real,M9=real");
-    alone_as_among_all("f16,A1=real,M1=real", "f16,unrounded=A13|M12");
-    alone_as_among_all("openai-bf16,A1=real,M1=real", "openai-bf16,unrounded=any");
-    alone_as_among_all("openai-bf16,M10=real", "openai-bf16");
-    alone_as_among_all("bf16,M9=f32,M8.alpha=f16", "openai-bf16,unrounded=any");
+    honest("openai-bf16", "openai-bf16,unrounded=M6|M8|M10", 0, 1, 2, TOKENS);
+    honest("openai-bf16", "openai-bf16,unrounded=M4", WITHOUT_SLOTS, 5, 7, MOST);
+    honest("bf16", "bf16,unrounded=any", 0, 0, 1, TOKENS);
+    honest("openai-bf16", "openai-bf16", 0, 1, 2, TOKENS);
+    alone_as_among_all("openai-bf16", "openai-bf16", 1);
+    alone_as_among_all("f32,M8.alpha=bf16", "f32", 0);
+    alone_as_among_all("f32,M6=bf16,M8.alpha=bf16", "f32,M5=real,M9=real", 1);
+    alone_as_among_all("f16,A1=real,M1=real", "f16,unrounded=A13|M12", 0);
+    alone_as_among_all("openai-bf16,A1=real,M1=real", "openai-bf16,unrounded=any", 1);
+    alone_as_among_all("openai-bf16,M10=real", "openai-bf16", 0);
+    alone_as_among_all("bf16,M9=f32,M8.alpha=f16", "openai-bf16,unrounded=any", 1);
     return tap_done();
 }
