@@ -195,7 +195,7 @@ int main(int argc, char **argv) {
     sinkproof_model *model = open_model("synthetic:tiny");
     // All of them take a minute of a processor (make kill-table); every landing takes a sample.
     bool whole = argc > 1 || getenv("WHOLE") != NULL;
-    size_t step = whole ? 1 : 9, far = whole ? 4 : 44;
+    size_t step = whole ? 1 : 18, far = whole ? 4 : 44;
     for (size_t i = 0; i < MISTAKES; i += step)
         if (only(argc, argv, mistakes[i].id)) try_one(model, &mistakes[i], "f32", &f32);
     for (size_t i = 0; i < MISTAKES; i += far)
