@@ -121,7 +121,7 @@ static sinkproof_drift_result judged_tensor(uint64_t *state, const tensor *t, do
 }
 
 static void false_alarms(size_t kinds, bool shares) {
-    enum { TENSORS = 400 };
+    enum { TENSORS = 200 };
     const double rate = 1e-2;
     uint64_t state = SEED + 10 + kinds, again = state;
     size_t alarms = 0, hidden = 0, bound = most_alarms(TENSORS, 2 * rate);
@@ -239,7 +239,7 @@ static void add(outcome *o, const sinkproof_judgement *j) {
 }
 
 static void engines(const sinkproof_stages *stages, const char *policy, const char *points) {
-    enum { SEEDS = 2, N = 70 };
+    enum { SEEDS = 2, N = 40 };
     outcome o = {0};
     uint64_t state = SEED + 40;
     for (int seed = 0; seed < SEEDS * PROMPTS; seed++) {

@@ -73,7 +73,7 @@ static bool suspicious(const sinkproof_drift_result *r) {
 }
 
 static void false_alarms(law_kind kind) {
-    enum { TENSORS = 3000 };
+    enum { TENSORS = 1000 };
     const double rate = 1e-2;
     uint64_t state = SEED + (uint64_t)kind;
     size_t alarms = 0, bound = most_alarms(TENSORS, rate);
@@ -165,7 +165,7 @@ static sinkproof_drift_result judged_product(uint64_t *state, product *p, bool t
 }
 
 static void real_sums(double outlier) {
-    enum { TENSORS = 60 };
+    enum { TENSORS = 32 };
     static product p;
     uint64_t state = SEED + 40;
     size_t alarms = 0;
