@@ -194,9 +194,13 @@ static bool conclude_judgement(judge_pass *pass) {
 }
 
 // Moves the reports out of the pass, in the order of the forward pass: T0, the layers, F1 and F2.
-static void collect_reports(judge_pass *pass) {
+// Only as many are allocated as there are: a report is large, and most passes judge a few points.
+static bool collect_reports(judge_pass *pass) {
     sinkproof_judgement *j = pass->judgement;
-    size_t layers = pass->config->n_layers;
+    size_t layers = pass->config->n_layers, count = 0;
+    for (size_t i = 0; i < (layers + 1) * TRACE_POINTS; i++) count += pass->report_of[i] != NULL;
+    j->reports = calloc(count + 1, sizeof *j->reports);
+    if (j->reports == NULL) return false;
     for (size_t at = 0; at < layers + 2; at++) {
         size_t layer =
             at == 0 ? layers : at - 1; // points outside the layers are stored after the layers
@@ -216,28 +220,28 @@ static void collect_reports(judge_pass *pass) {
             sinkproof_trace_name(point, layer, r->name);
         }
     }
+    return true;
 }
 
 static bool judge_all(judge_pass *pass, sinkproof_error *error) {
     sinkproof_judgement *j = pass->judgement;
     const sinkproof_config *c = pass->config;
     size_t slots = (c->n_layers + 1) * TRACE_POINTS, k = c->n_chosen;
-    j->reports = calloc(slots, sizeof *j->reports);
     j->open = calloc(c->n_layers, sizeof *j->open);
     pass->report_of = calloc(slots, sizeof *pass->report_of);
     pass->chosen = j->chosen = calloc(c->n_layers * pass->n * k, sizeof *pass->chosen);
     pass->all = (double)c->n_layers * layer_work(pass) + head_work(pass);
     if (pass->options->end_to_end) pass->all *= 2;
-    bool fine = j->reports != NULL && j->open != NULL && pass->report_of != NULL &&
-                pass->chosen != NULL && judge_layers(pass);
+    bool fine =
+        j->open != NULL && pass->report_of != NULL && pass->chosen != NULL && judge_layers(pass);
     if (!fine)
         return sinkproof_fail(error, "no memory to judge %s",
                               sinkproof_counted(pass->n, "token").text);
     if (pass_has_ended(pass)) return true;
-    collect_reports(pass);
-    if (j->n_reports == 0)
+    fine = collect_reports(pass);
+    if (fine && j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");
-    fine = conclude_judgement(pass) && (!pass->options->end_to_end || judge_truth(pass));
+    fine = fine && conclude_judgement(pass) && (!pass->options->end_to_end || judge_truth(pass));
     return fine || sinkproof_fail(error, "no memory to judge %s",
                                   sinkproof_counted(j->n_reports, "point").text);
 }
