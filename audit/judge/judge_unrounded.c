@@ -7,6 +7,7 @@
 // rounding. The next operation reads the hull of the stored value and of every value in the set
 // that rounds to it.
 #include "audit/judge/judge_internal.h"
+#include "model/bf16.h"
 
 sinkproof_policy policy_without_optional(const sinkproof_policy *policy) {
     sinkproof_policy before = *policy;
@@ -22,7 +23,7 @@ bool point_may_be_unrounded(const judge_pass *pass, sinkproof_trace_point point)
 
 sinkproof_honest set_after_rounding(const judge_pass *pass, sinkproof_trace_point point,
                                     sinkproof_honest x) {
-    sinkproof_setting s = sinkproof_setting_for(pass->policy, 1, pass->options->rate);
+    sinkproof_setting s = {.policy = pass->policy}; // a rounding point asks for no odds
     sinkproof_point at = AT_T0;
     sinkproof_trace_rounding(point, &at);
     return sinkproof_honest_at(&s, at, x);
@@ -39,10 +40,16 @@ sinkproof_honest set_read_value(const judge_pass *pass, sinkproof_trace_point po
 void set_read_given(const judge_pass *pass, sinkproof_trace_point point,
                     const sinkproof_tensor *tensor, size_t from, size_t count,
                     sinkproof_honest *x) {
+    enum { AT_ONCE = 256 };
     bool open = tensor != NULL && point_may_be_unrounded(pass, point);
+    size_t size = tensor != NULL ? sinkproof_dtype_size(tensor->dtype) : 0;
+    double v[AT_ONCE] = {0};
     for (size_t i = 0; i < count; i++) {
-        double v = tensor != NULL ? sinkproof_tensor_value(tensor, from + i) : 0;
-        x[i] = open ? set_read_value(pass, point, v, sinkproof_unknown(v)) : sinkproof_known(v);
+        size_t some = count - i < AT_ONCE ? count - i : AT_ONCE, k = i % AT_ONCE;
+        if (k == 0 && tensor != NULL)
+            sinkproof_decode_many(tensor->dtype, tensor->data + (from + i) * size, 1, some, v);
+        x[i] = open ? set_read_value(pass, point, v[k], sinkproof_unknown(v[k]))
+                    : sinkproof_known(v[k]);
     }
 }
 
