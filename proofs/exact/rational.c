@@ -91,7 +91,10 @@ rational q_div(rational a, rational b) {
 
 rational q_power(rational a, long k) {
     rational p = q_int(1);
-    for (long i = 0; i < labs(k); i++) p = q_mul(p, a);
+    for (long left = labs(k); left > 0; left /= 2) { // a is squared from bit to bit of k
+        if (left % 2 == 1) p = q_mul(p, a);
+        if (left > 1) a = q_mul(a, a);
+    }
     return k < 0 ? q_div(q_int(1), p) : p;
 }
 
