@@ -16,6 +16,7 @@
 #include "proofs/bounds/bounds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SUMS = 32, ELEMENTS = 64 };
 
@@ -29,7 +30,13 @@ static uint64_t mix_bits(uint64_t x) { // every bit of x affects every bit of th
 // sign.
 static double octave_phase(double x) {
     int exponent;
-    return copysign(8 * fabs(fabs(frexp(x, &exponent)) - 0.75) - 1, x);
+    uint64_t pattern, half = 0x3fe0000000000000;
+    memcpy(&pattern, &x, sizeof pattern);
+    double place = x; // frexp without a call, but for subnormal numbers
+    pattern = (pattern & 0xfffffffffffff) | half;
+    memcpy(&place, &pattern, sizeof place);
+    if (fabs(x) < 0x1p-1022) place = fabs(frexp(x, &exponent));
+    return copysign(8 * fabs(place - 0.75) - 1, x);
 }
 
 static bool element_counts(const sinkproof_honest *x) {
@@ -46,8 +53,8 @@ uint64_t alike_row_key(size_t n, const sinkproof_honest *x_i) {
     for (size_t i = 0; i < n; i++) {
         uint64_t signs = mix_bits(i + 1);
         if (!element_counts(&x_i[i]) || (signs >> SUMS) % every != 0) continue;
-        double t = octave_phase(x_i[i].mid);
-        for (int q = 0; q < SUMS; q++) sums[q] += signs >> q & 1 ? t : -t;
+        const double t = octave_phase(x_i[i].mid), signed_t[2] = {-t, t};
+        for (int q = 0; q < SUMS; q++) sums[q] += signed_t[signs >> q & 1];
         used++;
     }
     // A phase has variance 1/3. A cell of two standard deviations gives about one bit per sum, and
