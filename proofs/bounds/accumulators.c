@@ -50,14 +50,15 @@ sinkproof_setting setting_narrowed(const sinkproof_setting *s, const sinkproof_a
 // The format inside may or may not round: returns the hull of both.
 static number_span span_inside(const sinkproof_setting *s, number_span x) {
     sinkproof_format format = s->policy->inside;
-    return (number_span){fmin(x.lo, sinkproof_round(format, x.lo)),
-                         fmax(x.hi, sinkproof_round(format, x.hi)), x.mid};
+    return (number_span){smaller_double(x.lo, honest_round_number(format, x.lo)),
+                         larger_double(x.hi, honest_round_number(format, x.hi)), x.mid};
 }
 
 static number_span span_rounded(sinkproof_rounding at, number_span x) {
-    number_span y = {sinkproof_round(at.format, x.lo), sinkproof_round(at.format, x.hi),
-                     sinkproof_round(at.format, x.mid)};
-    return at.optional ? (number_span){fmin(x.lo, y.lo), fmax(x.hi, y.hi), y.mid} : y;
+    number_span y = {honest_round_number(at.format, x.lo), honest_round_number(at.format, x.hi),
+                     honest_round_number(at.format, x.mid)};
+    return at.optional ? (number_span){smaller_double(x.lo, y.lo), larger_double(x.hi, y.hi), y.mid}
+                       : y;
 }
 
 // A result below the smallest normal number may be flushed to zero.

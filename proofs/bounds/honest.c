@@ -24,24 +24,6 @@ double sinkproof_setting_largest(const sinkproof_setting *s) {
 }
 //< bound.overflow
 
-sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
-    double var = x.var + y.var;
-    return (sinkproof_honest){add_down(x.lo, y.lo),
-                              sinkproof_add_up(x.hi, y.hi),
-                              add_down(x.likely_lo, y.likely_lo),
-                              sinkproof_add_up(x.likely_hi, y.likely_hi),
-                              x.mid + y.mid,
-                              var,
-                              var,
-                              x.bias + y.bias,
-                              x.order + y.order};
-}
-
-sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y) {
-    return sinkproof_honest_add(x, (sinkproof_honest){-y.hi, -y.lo, -y.likely_hi, -y.likely_lo,
-                                                      -y.mid, y.var, y.spread, y.bias, y.order});
-}
-
 static double least(double x, double y) {
     return x < y ? x : y;
 }
@@ -57,6 +39,16 @@ static void product_ends(double xl, double xh, double yl, double yh, double *lo,
     if (xl == xh && yl == yh) {
         *lo = sinkproof_mul_down(xl, yl);
         *hi = sinkproof_mul_up(xl, yl);
+        return;
+    }
+    // One of the factors is known: two products.
+    if (xl == xh || yl == yh) {
+        double p = xl * yl, q = xh * yh;
+        bool p_low = !(q < p), q_low = !(p < q), p_high = !(q > p), q_high = !(p > q);
+        *lo = p_low ? sinkproof_mul_down(xl, yl) : INFINITY;
+        if (q_low) *lo = least(*lo, sinkproof_mul_down(xh, yh));
+        *hi = p_high ? sinkproof_mul_up(xl, yl) : -INFINITY;
+        if (q_high) *hi = most(*hi, sinkproof_mul_up(xh, yh));
         return;
     }
     const double x[4] = {xl, xl, xh, xh}, y[4] = {yl, yh, yl, yh};
@@ -116,15 +108,10 @@ sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y)
     return x;
 }
 
-// sinkproof_round; for binary32 a conversion does the same in one instruction.
-static double round_number(sinkproof_format format, double x) {
-    return format == SINKPROOF_F32 ? (double)(float)x : sinkproof_round(format, x);
-}
-
 // The hull of an interval and its image under rounding to `format`.
 static void hull_ends(sinkproof_format format, double *lo, double *hi) {
-    *lo = least(*lo, round_number(format, *lo));
-    *hi = most(*hi, round_number(format, *hi));
+    *lo = least(*lo, honest_round_number(format, *lo));
+    *hi = most(*hi, honest_round_number(format, *hi));
 }
 
 // The functions below change a set in place: copying all its members would cost more than the work.
@@ -184,17 +171,13 @@ static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
 }
 //< bound.ftz
 
-static void round_inside(const sinkproof_setting *s, sinkproof_honest *x) {
+void sinkproof_honest_round_inside(const sinkproof_setting *s, sinkproof_honest *x) {
     double ulp = sinkproof_step(s->policy->inside, x->mid);
-    if (x->var > 0 || round_number(s->policy->inside, x->mid) != x->mid) x->var += ulp * ulp / 12;
+    if (x->var > 0 || honest_round_number(s->policy->inside, x->mid) != x->mid)
+        x->var += ulp * ulp / 12;
     x->spread = x->var;
     optional_rounding(s->policy->inside, x);
     flush_sum(s, x);
-}
-
-sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x) {
-    round_inside(s, &x);
-    return x;
 }
 
 // After a fixed rounding the value is one of the format's: two honest engines differ by whole
@@ -212,6 +195,10 @@ static const double RARE = 256;
 
 // The variance of x that is left if x is rounded or not, for both kinds of orders.
 static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
+    if (x->var == 0 && x->order == 0 && x->bias == 0 && ulp < INFINITY) { // nothing is left
+        x->spread = 0;
+        return;
+    }
     double any = x->var + x->order;
     x->spread = variance_after_rounding(x->var, x->bias, ulp);
     x->order = variance_after_rounding(any, x->bias, ulp) - x->spread;
@@ -220,7 +207,7 @@ static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
 // An optional rounding is a choice that an engine makes once: where a value serves many elements
 // (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
 static void leave_open(sinkproof_format format, sinkproof_honest *x) {
-    double ulp = sinkproof_step(format, x->mid), near = round_number(format, x->mid);
+    double ulp = sinkproof_step(format, x->mid), near = honest_round_number(format, x->mid);
     // Half a step, or what lies beyond the format's range.
     if (x->lo != x->hi || near != x->mid) x->bias += fmax(ulp / 2, fabs(near - x->mid));
     scatter_after_rounding(ulp, x);
@@ -236,10 +223,10 @@ static double share_that_rounds_apart(const sinkproof_honest *x, double ulp) {
 }
 
 static void round_set(sinkproof_format format, sinkproof_honest *x) {
-    double mid = round_number(format, x->mid), lo = round_number(format, x->lo),
-           hi = round_number(format, x->hi);
-    double likely_lo = round_number(format, x->likely_lo),
-           likely_hi = round_number(format, x->likely_hi);
+    double mid = honest_round_number(format, x->mid), lo = honest_round_number(format, x->lo),
+           hi = honest_round_number(format, x->hi);
+    double likely_lo = honest_round_number(format, x->likely_lo),
+           likely_hi = honest_round_number(format, x->likely_hi);
     if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
         likely_hi == x->likely_hi)
         return; // rounded before
@@ -256,9 +243,8 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
     return x;
 }
 
-static void set_round_at(const sinkproof_setting *s, sinkproof_point point, sinkproof_honest *x) {
-    sinkproof_rounding at = s->policy->at[point];
-    if (at.format == SINKPROOF_REAL) return;
+void sinkproof_honest_round_at(const sinkproof_setting *s, sinkproof_rounding at,
+                               sinkproof_honest *x) {
     if (at.optional)
         leave_open(at.format, x);
     else
@@ -266,15 +252,13 @@ static void set_round_at(const sinkproof_setting *s, sinkproof_point point, sink
     set_flush(s, x);
 }
 
-sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
-                                     sinkproof_honest x) {
-    set_round_at(s, point, &x);
-    return x;
-}
-
 void sinkproof_honest_finish(const sinkproof_setting *s, sinkproof_point point, size_t n,
                              sinkproof_honest *x_i) {
-    for (size_t i = 0; i < n; i++) round_inside(s, &x_i[i]), set_round_at(s, point, &x_i[i]);
+    sinkproof_rounding at = s->policy->at[point];
+    for (size_t i = 0; i < n; i++) {
+        sinkproof_honest_round_inside(s, &x_i[i]);
+        if (at.format != SINKPROOF_REAL) sinkproof_honest_round_at(s, at, &x_i[i]);
+    }
 }
 
 void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest *x_i) {

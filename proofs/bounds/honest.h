@@ -44,7 +44,7 @@ sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t e
                                         double rate);
 
 // gamma_n = n u / (1 - n u), rounded up (bound.dot). Infinite when n u >= 1.
-double sinkproof_gamma(double n, double u);
+double sinkproof_gamma(double n, double u) __attribute__((const));
 
 // x as a set of one number.
 static inline sinkproof_honest sinkproof_known(double x) {
@@ -96,33 +96,59 @@ static inline double sinkproof_add_up(double a, double b) {
     return step_by_ulps(s, (int64_t)(honest_sum_error(a, b, s) > 0));
 }
 // The same for products; fma gives the exact error unless it underflows, where one step outward is
-// always enough.
+// always enough. A product of two numbers of at most 26 bits is exact: fma is a call where no
+// instruction set is assumed.
+static inline double product_error(double a, double b, double p) {
+    uint64_t x, y;
+    memcpy(&x, &a, sizeof x), memcpy(&y, &b, sizeof y);
+    return ((x | y) & 0x7ffffff) == 0 ? 0 : fma(a, b, -p);
+}
 static inline double sinkproof_mul_down(double a, double b) {
     double p = a * b;
     if (!isfinite(p)) return overflow_bound(p, a, b, -1);
     if (p == 0) return a != 0 && b != 0 && (a < 0) != (b < 0) ? -0x1p-1074 : p;
-    return step_by_ulps(p, -(int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) < 0)));
+    return step_by_ulps(p, -(int64_t)((fabs(p) < 0x1p-960) | (product_error(a, b, p) < 0)));
 }
 static inline double sinkproof_mul_up(double a, double b) {
     double p = a * b;
     if (!isfinite(p)) return overflow_bound(p, a, b, 1);
     if (p == 0) return a != 0 && b != 0 && (a < 0) == (b < 0) ? 0x1p-1074 : p;
-    return step_by_ulps(p, (int64_t)((fabs(p) < 0x1p-960) | (fma(a, b, -p) > 0)));
+    return step_by_ulps(p, (int64_t)((fabs(p) < 0x1p-960) | (product_error(a, b, p) > 0)));
 }
 
-// fmax without a call.
+// fmax and fmin without a call.
 static inline double larger_double(double x, double y) {
     return x > y || y != y ? x : y;
 }
+static inline double smaller_double(double x, double y) {
+    return x < y || y != y ? x : y;
+}
 
-// sinkproof_ulp, without a call for normal numbers of binary32.
+// sinkproof_ulp, without a call for normal numbers of binary32 and bfloat16.
 static inline double sinkproof_step(sinkproof_format format, double x) {
     uint64_t pattern;
     memcpy(&pattern, &x, sizeof pattern);
     uint64_t exponent = pattern >> 52 & 2047;
-    if (format != SINKPROOF_F32 || exponent < 1023 - 126 || exponent > 1023 + 127)
+    bool short_range = format == SINKPROOF_F32 || format == SINKPROOF_BF16;
+    if (!short_range || exponent < 1023 - 126 || exponent > 1023 + 127)
         return sinkproof_ulp(format, x);
-    pattern = (exponent - 23) << 52;
+    pattern = (exponent - (format == SINKPROOF_F32 ? 23 : 7)) << 52;
+    memcpy(&x, &pattern, sizeof x);
+    return x;
+}
+
+// sinkproof_round without a call: for binary32 by a conversion; for normal numbers of bfloat16 in
+// the pattern, to which half a step, less one where the last kept bit is 0, is added before it is
+// cut.
+static inline double honest_round_number(sinkproof_format format, double x) {
+    uint64_t pattern;
+    if (format == SINKPROOF_F32) return (double)(float)x;
+    memcpy(&pattern, &x, sizeof pattern);
+    uint64_t exponent = pattern >> 52 & 2047;
+    if (format != SINKPROOF_BF16 || exponent < 1023 - 126 || exponent >= 1023 + 127)
+        return sinkproof_round(format, x);
+    pattern += 0xfffffffffff + (pattern >> 45 & 1);
+    pattern &= ~(uint64_t)0x1fffffffffff;
     memcpy(&x, &pattern, sizeof x);
     return x;
 }
@@ -167,8 +193,25 @@ static inline sinkproof_honest sinkproof_around(double mid, double worst, double
                               0};
 }
 
-sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y);
-sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y);
+// Not calls: copying all members of three sets would cost more than the sums.
+static inline sinkproof_honest sinkproof_honest_add(sinkproof_honest x, sinkproof_honest y) {
+    double var = x.var + y.var;
+    return (sinkproof_honest){add_down(x.lo, y.lo),
+                              sinkproof_add_up(x.hi, y.hi),
+                              add_down(x.likely_lo, y.likely_lo),
+                              sinkproof_add_up(x.likely_hi, y.likely_hi),
+                              x.mid + y.mid,
+                              var,
+                              var,
+                              x.bias + y.bias,
+                              x.order + y.order};
+}
+
+static inline sinkproof_honest sinkproof_honest_sub(sinkproof_honest x, sinkproof_honest y) {
+    return sinkproof_honest_add(x, (sinkproof_honest){-y.hi, -y.lo, -y.likely_hi, -y.likely_lo,
+                                                      -y.mid, y.var, y.spread, y.bias, y.order});
+}
+
 sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y);
 sinkproof_honest sinkproof_honest_clamp(sinkproof_honest x, double lo, double hi);
 
@@ -179,7 +222,12 @@ sinkproof_honest sinkproof_honest_hull(sinkproof_honest x, sinkproof_honest y);
 sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y);
 
 // The inner format may round here or not (FMA, a wider register): the hull of both.
-sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s, sinkproof_honest x);
+void sinkproof_honest_round_inside(const sinkproof_setting *s, sinkproof_honest *x);
+static inline sinkproof_honest sinkproof_honest_inside(const sinkproof_setting *s,
+                                                       sinkproof_honest x) {
+    sinkproof_honest_round_inside(s, &x);
+    return x;
+}
 
 // Rounds a set to a format once: its ends, and the remaining freedom. A set that was already
 // rounded to the format is unchanged.
@@ -187,8 +235,14 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
 
 // The rounding point of the policy: a fixed one is applied to the ends, an optional one gives the
 // hull of the rounded and the unrounded set.
-sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s, sinkproof_point point,
-                                     sinkproof_honest x);
+void sinkproof_honest_round_at(const sinkproof_setting *s, sinkproof_rounding at,
+                               sinkproof_honest *x);
+static inline sinkproof_honest sinkproof_honest_at(const sinkproof_setting *s,
+                                                   sinkproof_point point, sinkproof_honest x) {
+    sinkproof_rounding at = s->policy->at[point];
+    if (at.format != SINKPROOF_REAL) sinkproof_honest_round_at(s, at, &x);
+    return x;
+}
 
 // A row of n results, in place: rounded to the inner format or not, then the rounding point of the
 // policy.
