@@ -13,127 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS = 16 }; // of a part
-
-// ---- T0
-
-typedef struct embedding_work {
-    sinkproof_matrix table;
-    sinkproof_honest *x_nd;
-} embedding_work;
-
-static void embed_token(judge_part *part, size_t i, void *of) {
-    const embedding_work *w = of;
-    const judge_pass *pass = part->pass;
-    size_t d = pass->config->hidden;
-    sinkproof_setting s = pass_setting(pass, pass->n * d);
-    sinkproof_honest *x_d = &w->x_nd[i * d];
-    double *row = part_allocate(part, d, sizeof *row);
-    if (row == NULL) return;
-    sinkproof_matrix_row(&w->table, (size_t)sinkproof_trace_tokens(pass->trace)[i], row);
-    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_known(row[k]);
-    if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION) {
-        sinkproof_matrix positions = sinkproof_model_slot(pass->model, 0, SINKPROOF_POSITIONS);
-        sinkproof_matrix_row(&positions, i, row);
-        for (size_t k = 0; k < d; k++)
-            x_d[k] =
-                sinkproof_honest_inside(&s, sinkproof_honest_add(x_d[k], sinkproof_known(row[k])));
-    }
-    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_honest_at(&s, AT_T0, x_d[k]);
-    free(row);
-    const trace_piece piece = {.point = TRACE_T0, .offset = i * d, .count = d, .token = i};
-    piece_compare(part, &piece, x_d);
-}
-
-// ---- the pass
-
-// Makes the cosine and sine tables of one form of the rotation.
-static bool make_form_tables(judge_pass *pass, const sinkproof_turning *turning, int form,
-                             sinkproof_honest *turns_ip[4]) {
-    size_t half = pass->config->head_dim / 2;
-    bool scaled = form == SINKPROOF_FORM_DEFINITION;
-    const int32_t *positions = sinkproof_trace_positions(pass->trace);
-    sinkproof_honest *c_ip = malloc(pass->n * half * sizeof *c_ip);
-    sinkproof_honest *s_ip = malloc(pass->n * half * sizeof *s_ip);
-    turns_ip[scaled ? 0 : 2] = c_ip, turns_ip[scaled ? 1 : 3] = s_ip;
-    if (c_ip == NULL || s_ip == NULL) return false;
-#pragma omp parallel for schedule(dynamic, 16) if (pass->n > 16)
-    for (size_t i = 0; i < pass->n; i++)
-        meant_table(pass, turning, scaled, positions[i], &c_ip[i * half], &s_ip[i * half]);
-    return true;
-}
-
-static bool make_turn_tables(judge_pass *pass, const sinkproof_turning *turning,
-                             sinkproof_honest *turns_ip[4]) {
-    bool fine = true;
-    for (int form = 0; sinkproof_form_name(SINKPROOF_FORM_OF_A4, form) != NULL; form++)
-        if (sinkproof_policy_admits(pass->policy, SINKPROOF_FORM_OF_A4, form))
-            fine = fine && make_form_tables(pass, turning, form, turns_ip);
-    return fine;
-}
-
-// By the definition queries and keys turn alike, so that one table serves both. A model without a
-// rotation needs no table.
-static bool rotation_tables(judge_pass *pass) {
-    const sinkproof_meaning *m = pass->meaning;
-    if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION ||
-        !any_layer_judged(pass, TRACE_A4_Q, TRACE_A4_K))
-        return true;
-    return make_turn_tables(pass, &m->query, pass->turns_ip) &&
-           (m == &sinkproof_meaning_as_defined ||
-            make_turn_tables(pass, &m->key, pass->key_turns_ip));
-}
-
-static void rotation_tables_free(judge_pass *pass) {
-    for (int t = 0; t < 4; t++) free(pass->turns_ip[t]);
-    for (int t = 0; t < 4; t++) free(pass->key_turns_ip[t]);
-}
-
-// Judges F1 and F2.
-static bool judge_unembedding(judge_pass *pass, const sinkproof_honest *x_nd) {
-    sinkproof_matrix w = sinkproof_model_unembedding(pass->model);
-    sinkproof_honest *t_nd = malloc(pass->n * pass->config->hidden * sizeof *t_nd);
-    size_t l = pass->config->n_layers;
-    bool fine = t_nd != NULL && judge_norm(pass, l, TRACE_F1, x_nd, t_nd);
-    if (fine && point_is_traced(pass, TRACE_F2, 0))
-        fine = judge_projection(pass, l, &(judge_projected){AT_F2, TRACE_F2, &w, NULL, t_nd, NULL});
-    free(t_nd);
-    return fine;
-}
-
-// Multiply-adds of a layer and of the head; only the progress display uses them.
-static double layer_work(const judge_pass *pass) {
-    const sinkproof_config *c = pass->config;
-    double attention = 2 * (double)(c->n_heads + c->n_kv_heads) * (double)c->head_dim;
-    double experts = 3 * (double)c->n_chosen * (double)c->inter;
-    double pairs = 8 * (double)c->n_heads * ((double)c->head_dim + 64) * (double)pass->n / 4;
-    return (double)pass->n * (((attention + experts) * (double)c->hidden) + pairs);
-}
-
-static double head_work(const judge_pass *pass) {
-    bool traced = point_is_traced(pass, TRACE_F2, 0);
-    return traced ? (double)(pass->n * pass->config->hidden) * (double)pass->config->vocab : 0;
-}
-
-static bool judge_layers(judge_pass *pass) {
-    const sinkproof_config *c = pass->config;
-    sinkproof_honest *x = malloc(pass->n * c->hidden * sizeof *x);
-    embedding_work embedding = {sinkproof_model_embedding(pass->model), x};
-    bool fine = x != NULL && rotation_tables(pass) &&
-                (judge_skips_or_reads(pass, TRACE_T0, c->n_layers, x) ||
-                 judge_each_token(pass, c->n_layers, TOKENS, embed_token, &embedding));
-    for (size_t l = 0; fine && !pass_has_ended(pass) && l < c->n_layers; l++) {
-        fine = judge_attention(pass, l, x) &&
-               (c->dense ? judge_mlp(pass, l, x) : judge_experts(pass, l, x));
-        judge_progress(pass, layer_work(pass));
-    }
-    fine = fine && judge_unembedding(pass, x);
-    judge_progress(pass, head_work(pass));
-    free(x);
-    rotation_tables_free(pass);
-    return fine;
-}
-
 // ---- the conclusion
 
 // A point is bridged when the trace lacks one of its inputs. Three exceptions. A product before its
@@ -230,10 +109,10 @@ static bool judge_all(judge_pass *pass, sinkproof_error *error) {
     j->open = calloc(c->n_layers, sizeof *j->open);
     pass->report_of = calloc(slots, sizeof *pass->report_of);
     pass->chosen = j->chosen = calloc(c->n_layers * pass->n * k, sizeof *pass->chosen);
-    pass->all = (double)c->n_layers * layer_work(pass) + head_work(pass);
+    pass->all = judge_all_work(pass);
     if (pass->options->end_to_end) pass->all *= 2;
-    bool fine =
-        j->open != NULL && pass->report_of != NULL && pass->chosen != NULL && judge_layers(pass);
+    bool fine = j->open != NULL && pass->report_of != NULL && pass->chosen != NULL &&
+                judge_all_points(pass);
     if (!fine)
         return sinkproof_fail(error, "no memory to judge %s",
                               sinkproof_counted(pass->n, "token").text);

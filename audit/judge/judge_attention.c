@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The judge's pass through one layer's attention, A1 to A13.
+// The judge's attention, A4 to A11.
 #include "audit/judge/judge_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 size_t first_seen_key(const sinkproof_config *config, size_t layer, size_t i) {
     return config->sliding[layer] && i + 1 > config->window ? i + 1 - config->window : 0;
@@ -40,13 +41,13 @@ static void rotate_token(judge_part *part, size_t i, void *of) {
     free(y_d);
 }
 
-static bool judge_rotated(judge_pass *pass, size_t l, sinkproof_trace_point point, size_t heads,
-                          sinkproof_honest *x_nhd) {
-    bool query = point == TRACE_A4_Q;
-    rotation r = {point, heads, query ? &pass->meaning->query : &pass->meaning->key, x_nhd};
-    if (pass->config->rotation.kind == SINKPROOF_NO_ROTATION) return true;
-    if (judge_skips_or_reads(pass, point, l, x_nhd)) return true;
-    return judge_each_token(pass, l, TURNED, rotate_token, &r);
+bool judge_rotated(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nhd) {
+    const sinkproof_config *c = pass->config;
+    bool query = step->point == TRACE_A4_Q;
+    size_t heads = query ? c->n_heads : c->n_kv_heads;
+    rotation r = {step->point, heads, query ? &pass->meaning->query : &pass->meaning->key, y_nhd};
+    memcpy(y_nhd, step_input(pass, step, 0), pass->n * heads * c->head_dim * sizeof *y_nhd);
+    return judge_each_token(pass, step->layer, TURNED, rotate_token, &r);
 }
 
 // ---- A5 to A11
@@ -288,48 +289,16 @@ static void read_heads(const judge_pass *pass, sinkproof_point at, size_t count,
     for (size_t i = 0; i < count; i++) x[i] = sinkproof_honest_at(&s, at, x[i]);
 }
 
-static bool judge_heads(judge_pass *pass, size_t l, const sinkproof_layer *layer,
-                        sinkproof_honest *q_nhd, sinkproof_honest *k_ngd, sinkproof_honest *v_ngd,
-                        sinkproof_honest *out_nhd) {
-    size_t d = pass->config->head_dim, narrow = pass->n * pass->config->n_kv_heads * d;
-    if (pass_has_ended(pass)) return true;
-    read_heads(pass, AT_A5_Q, pass->n * pass->config->n_heads * d, q_nhd);
+bool judge_attention(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nhd) {
+    const sinkproof_config *c = pass->config;
+    size_t n = pass->n, narrow = n * c->n_kv_heads * c->head_dim;
+    sinkproof_layer layer = sinkproof_model_layer(pass->model, step->layer);
+    sinkproof_walk_step scores = sinkproof_walk_step_at(pass->model, TRACE_A6, step->layer);
+    sinkproof_honest *q_nhd = step_input(pass, &scores, 0), *k_ngd = step_input(pass, &scores, 1);
+    sinkproof_honest *v_ngd = step_input(pass, step, 1);
+    attention a = {&layer, q_nhd, k_ngd, v_ngd, y_nhd, (n + QUERIES - 1) / QUERIES};
+    read_heads(pass, AT_A5_Q, n * c->n_heads * c->head_dim, q_nhd);
     read_heads(pass, AT_A5_K, narrow, k_ngd);
     read_heads(pass, AT_A11_V, narrow, v_ngd);
-    attention a = {layer, q_nhd, k_ngd, v_ngd, out_nhd, (pass->n + QUERIES - 1) / QUERIES};
-    if (!any_point_judged(pass, l, TRACE_A6, TRACE_A11)) {
-        judge_skips_or_reads(pass, TRACE_A11, l, out_nhd);
-        return true;
-    }
-    return judge_in_parts(pass, l, pass->config->n_heads * a.blocks, attend_block, &a);
-}
-
-bool judge_attention(judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
-    const sinkproof_config *c = pass->config;
-    size_t n = pass->n, wide = c->n_heads * c->head_dim, narrow = c->n_kv_heads * c->head_dim;
-    if (!any_point_judged(pass, l, TRACE_A1, TRACE_A13)) {
-        judge_skips_or_reads(pass, TRACE_A13, l, x_nd);
-        return true;
-    }
-    sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
-    sinkproof_honest *t = malloc(n * c->hidden * sizeof *t), *q = malloc(n * wide * sizeof *q);
-    sinkproof_honest *k = malloc(n * narrow * sizeof *k), *v = malloc(n * narrow * sizeof *v);
-    sinkproof_honest *o = malloc(n * wide * sizeof *o);
-    const judge_projected a2_q = {AT_A2, TRACE_A2_Q, &layer.w_q, &layer.b_q, t, q},
-                          a2_k = {AT_A2, TRACE_A2_K, &layer.w_k, &layer.b_k, t, k},
-                          a2_v = {AT_A2, TRACE_A2_V, &layer.w_v, &layer.b_v, t, v},
-                          a12 = {AT_A12, TRACE_A12, &layer.w_o, &layer.b_o, o, t};
-    bool fine = t != NULL && q != NULL && k != NULL && v != NULL && o != NULL &&
-                judge_norm(pass, l, TRACE_A1, x_nd, t) && judge_projection(pass, l, &a2_q) &&
-                judge_projection(pass, l, &a2_k) && judge_projection(pass, l, &a2_v) &&
-                judge_rotated(pass, l, TRACE_A4_Q, c->n_heads, q) &&
-                judge_rotated(pass, l, TRACE_A4_K, c->n_kv_heads, k) &&
-                judge_heads(pass, l, &layer, q, k, v, o) && judge_projection(pass, l, &a12) &&
-                judge_residual(pass, l, AT_A13, TRACE_A13, t, x_nd);
-    free(t);
-    free(q);
-    free(k);
-    free(v);
-    free(o);
-    return fine;
+    return judge_in_parts(pass, step->layer, c->n_heads * a.blocks, attend_block, &a);
 }

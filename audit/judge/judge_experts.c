@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The judge's pass through one layer's mixture of experts, M1 to M12.
+// The judge's mixture of experts, M3 to M11.
 //
 // Tokens with known experts are computed expert by expert. A token with a few possible choices gets
 // the hull over them. Nothing is known of the other tokens.
@@ -386,36 +386,15 @@ static bool judge_mixture(judge_pass *pass, size_t l, mixture *m) {
     return fine;
 }
 
-// Judges M3 to M12 from the router's logits g_ne.
-static bool judge_chosen(judge_pass *pass, size_t l, mixture *m, token_routing *routing_n,
-                         sinkproof_honest *x_nd) {
-    bool beyond = any_point_judged(pass, l, TRACE_M3, TRACE_M11);
-    return (!beyond ||
-            (judge_routing(pass, l, m->g_ne, m->t_nd, routing_n) && judge_mixture(pass, l, m))) &&
-           (beyond || judge_skips_or_reads(pass, TRACE_M11, l, m->m_nd)) &&
-           judge_residual(pass, l, AT_M12, TRACE_M12, m->m_nd, x_nd);
-}
-
-bool judge_experts(judge_pass *pass, size_t l, sinkproof_honest *x_nd) {
-    const sinkproof_config *c = pass->config;
-    size_t n = pass->n;
-    if (!any_point_judged(pass, l, TRACE_M1, TRACE_M12)) {
-        judge_skips_or_reads(pass, TRACE_M12, l, x_nd);
-        return true;
-    }
-    sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
-    sinkproof_honest *t = malloc(n * c->hidden * sizeof *t);
-    sinkproof_honest *g = malloc(n * c->n_experts * sizeof *g);
-    sinkproof_honest *m_nd = malloc(n * c->hidden * sizeof *m_nd);
-    token_routing *routing = calloc(n, sizeof *routing);
-    const judge_projected m2 = {AT_M2, TRACE_M2, &layer.w_router, &layer.b_router, t, g};
-    mixture m = {.layer = layer, .t_nd = t, .g_ne = g, .routing_n = routing, .m_nd = m_nd};
-    bool fine = t != NULL && g != NULL && m_nd != NULL && routing != NULL &&
-                judge_norm(pass, l, TRACE_M1, x_nd, t) && judge_projection(pass, l, &m2) &&
-                judge_chosen(pass, l, &m, routing, x_nd);
-    routing_free(routing, n);
-    free(t);
-    free(g);
-    free(m_nd);
+bool judge_experts(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nd) {
+    token_routing *routing = calloc(pass->n, sizeof *routing);
+    mixture m = {.layer = sinkproof_model_layer(pass->model, step->layer),
+                 .t_nd = pass->at[TRACE_M1],
+                 .g_ne = pass->at[TRACE_M2],
+                 .routing_n = routing,
+                 .m_nd = y_nd};
+    bool fine = routing != NULL && judge_routing(pass, step->layer, m.g_ne, m.t_nd, routing) &&
+                judge_mixture(pass, step->layer, &m);
+    routing_free(routing, pass->n);
     return fine;
 }

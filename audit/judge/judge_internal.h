@@ -7,6 +7,7 @@
 #define SINKPROOF_JUDGE_INTERNAL_H
 
 #include "audit/judge/judge.h"
+#include "ref/walk.h"
 
 typedef struct judge_pass {
     const sinkproof_model *model; // with its weights as the policy stores them
@@ -21,6 +22,7 @@ typedef struct judge_pass {
     sinkproof_judgement *judgement;
     sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not yet compared
     int32_t *chosen;                    // [layers][n][k]: the judgement's choices
+    sinkproof_honest *at[TRACE_POINTS]; // the latest sets of each point, until none reads them
     sinkproof_honest *turns_ip[4]; // rotation tables [n, head_dim / 2]; NULL: a form without them
     sinkproof_honest *key_turns_ip[4]; // the same for keys, if they are meant to turn differently
     double done, all;                  // work, for the progress display
@@ -152,33 +154,28 @@ size_t first_seen_key(const sinkproof_config *config, size_t layer, size_t i);
 // a whole vector [1, cols], which the caller frees, or NULL
 double *vector_decode(const sinkproof_matrix *matrix);
 
-// The weights of the norm A1, M1 or F1; only models whose norms subtract the mean have a shift.
-void layer_norm_weights(const judge_pass *pass, size_t layer, sinkproof_trace_point point,
-                        sinkproof_matrix *scale, sinkproof_matrix *shift);
+// An operation of the walk (judge_walk.c): computes the sets of a step's point from those of its
+// inputs, and compares them; y holds what the next operation reads. Returns false if memory runs
+// out.
+typedef bool judge_operation(judge_pass *pass, const sinkproof_walk_step *step,
+                             sinkproof_honest *y);
+judge_operation judge_embedding, judge_norm, judge_rotated, judge_residual;
+judge_operation judge_projection;  // y NULL: not kept
+judge_operation judge_attention;   // A6 to A11
+judge_operation judge_experts;     // M3 to M11
+judge_operation judge_activations; // of a model without a router
+bool judge_all_points(judge_pass *pass);
+double judge_all_work(const judge_pass *pass); // multiply-adds, for the progress display alone
 
-// y_nd = norm of x_nd (A1, M1, F1), compared.
-bool judge_norm(judge_pass *pass, size_t layer, sinkproof_trace_point point,
-                const sinkproof_honest *x_nd, sinkproof_honest *y_nd);
-// M1 to M12 of a model without a router.
-bool judge_mlp(judge_pass *pass, size_t l, sinkproof_honest *x_nd);
+static inline sinkproof_honest *step_input(const judge_pass *pass, const sinkproof_walk_step *step,
+                                           size_t i) {
+    return pass->at[step->inputs[i].point];
+}
 
-// y_nr = round(W x_n + b), compared. With y_nr NULL the result is not kept.
-typedef struct judge_projected {
-    sinkproof_point at;
-    sinkproof_trace_point point;
-    const sinkproof_matrix *w, *b; // b may be NULL
-    const sinkproof_honest *x_nc;
-    sinkproof_honest *y_nr;
-} judge_projected;
-bool judge_projection(judge_pass *pass, size_t layer, const judge_projected *p);
-
-// x_nd = round(x_nd + t_nd) (A13, M12), compared.
-bool judge_residual(judge_pass *pass, size_t layer, sinkproof_point at, sinkproof_trace_point point,
-                    const sinkproof_honest *t_nd, sinkproof_honest *x_nd);
-
-// One layer: x_nd is the residual stream, input and output. Returns false if memory runs out.
-bool judge_attention(judge_pass *pass, size_t l, sinkproof_honest *x_nd);
-bool judge_experts(judge_pass *pass, size_t l, sinkproof_honest *x_nd);
+// Points outside the layers are stored behind the layers.
+static inline size_t step_place(const judge_pass *pass, const sinkproof_walk_step *step) {
+    return sinkproof_trace_point_is_layered(step->point) ? step->layer : pass->config->n_layers;
+}
 
 // ---- routing (judge_routing.c)
 

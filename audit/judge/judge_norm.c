@@ -4,8 +4,6 @@
 // The judge's norms: A1, M1 and F1.
 #include "audit/judge/judge_internal.h"
 
-#include "model/slots.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,24 +40,13 @@ static void norm_token(judge_part *part, size_t i, void *of) {
     piece_compare(part, &piece, y_d);
 }
 
-void layer_norm_weights(const judge_pass *pass, size_t layer, sinkproof_trace_point point,
-                        sinkproof_matrix *scale, sinkproof_matrix *shift) {
-    sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
-    size_t n = sinkproof_trace_weights(pass->config, point, slots);
-    *scale = sinkproof_model_slot(pass->model, layer, slots[0]);
-    *shift = n > 1 ? sinkproof_model_slot(pass->model, layer, slots[1]) : (sinkproof_matrix){0};
-}
-
-bool judge_norm(judge_pass *pass, size_t layer, sinkproof_trace_point point,
-                const sinkproof_honest *x_nd, sinkproof_honest *y_nd) {
-    if (judge_skips_or_reads(pass, point, layer, y_nd)) return true;
-    bool centres = pass->config->norm == SINKPROOF_LAYERNORM;
-    sinkproof_matrix scale, shift;
-    layer_norm_weights(pass, layer, point, &scale, &shift);
-    double *scale_d = vector_decode(&scale), *shift_d = centres ? vector_decode(&shift) : NULL;
-    norm_work w = {point, scale.cols, scale_d, shift_d, x_nd, y_nd};
+bool judge_norm(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nd) {
+    const sinkproof_matrix *w = step->weights;
+    bool centres = w[1].count > 0;
+    double *scale_d = vector_decode(&w[0]), *shift_d = centres ? vector_decode(&w[1]) : NULL;
+    norm_work work = {step->point, w[0].cols, scale_d, shift_d, step_input(pass, step, 0), y_nd};
     bool fine = scale_d != NULL && (shift_d != NULL || !centres) &&
-                judge_each_token(pass, layer, TOKENS, norm_token, &w);
+                judge_each_token(pass, step_place(pass, step), TOKENS, norm_token, &work);
     free(scale_d);
     free(shift_d);
     return fine;

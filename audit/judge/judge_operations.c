@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 // size of a part: tokens of a projection, tokens of a sum, rows of a weight
 enum { TOKENS = 256, ADDED = 16, ROWS = 512 };
@@ -32,8 +33,11 @@ void judge_progress(judge_pass *pass, double work) {
 }
 
 typedef struct projection_work {
-    const judge_projected *p;
-    const double *bias_r; // or NULL
+    sinkproof_trace_point point;
+    sinkproof_point at;
+    const sinkproof_matrix *w;
+    const double *bias_r;   // or NULL
+    sinkproof_honest *y_nr; // NULL: not kept
     sinkproof_product_points through;
     bool fused; // the engine may sum the bias as one more term
     sinkproof_accumulator sum;
@@ -50,17 +54,16 @@ static void finish_projection(const sinkproof_setting *s, const projection_work 
         sinkproof_rounding at = s->policy->at[w->through.product];
         for (size_t r = 0; r < rows; r++)
             row[r] = sinkproof_honest_add(
-                row[r], sinkproof_honest_bias(s, at, w->p->w->cols, w->bias_r[r0 + r]));
+                row[r], sinkproof_honest_bias(s, at, w->w->cols, w->bias_r[r0 + r]));
     }
-    sinkproof_honest_finish(s, w->p->at, rows, row);
+    sinkproof_honest_finish(s, w->at, rows, row);
 }
 
 // Projects one block: some tokens by some rows of W.
 static void project_block(judge_part *part, size_t index, void *of) {
     const projection_work *w = of;
-    const judge_projected *p = w->p;
     const judge_pass *pass = part->pass;
-    size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = p->w->rows;
+    size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = w->w->rows;
     size_t tokens = at_most(pass->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
     sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
@@ -68,12 +71,12 @@ static void project_block(judge_part *part, size_t index, void *of) {
     if (passing == NULL) return;
     const double *bias = w->bias_r != NULL && w->fused ? w->bias_r + r0 : NULL;
     sinkproof_linear_sums *sums =
-        sinkproof_linear_sums_with(&s, &w->sum, &x, &(sinkproof_weight_rows){p->w, r0, rows, bias});
+        sinkproof_linear_sums_with(&s, &w->sum, &x, &(sinkproof_weight_rows){w->w, r0, rows, bias});
     part->failed = part->failed || sums == NULL;
     for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
-        sinkproof_honest *row = p->y_nr != NULL ? &p->y_nr[i * width + r0] : passing;
+        sinkproof_honest *row = w->y_nr != NULL ? &w->y_nr[i * width + r0] : passing;
         const trace_piece piece = {
-            .point = p->point, .offset = i * width + r0, .count = rows, .token = i};
+            .point = w->point, .offset = i * width + r0, .count = rows, .token = i};
         sinkproof_linear_sums_row(sums, i - i0, row);
         finish_projection(&s, w, r0, rows, row);
         piece_compare(part, &piece, row);
@@ -82,24 +85,29 @@ static void project_block(judge_part *part, size_t index, void *of) {
     free(passing);
 }
 
-bool judge_projection(judge_pass *pass, size_t layer, const judge_projected *p) {
-    if (judge_skips_or_reads(pass, p->point, layer, p->y_nr)) return true;
-    bool biased = p->b != NULL && p->b->count > 0;
-    double *bias = biased ? vector_decode(p->b) : NULL;
-    if (biased && bias == NULL) return false;
-    sinkproof_setting s = pass_setting(pass, pass->n * p->w->rows);
-    sinkproof_product_points through = sinkproof_product_points_at(p->at);
-    projection_work w = {p,
-                         bias,
-                         through,
-                         bias == NULL || pass->policy->at[through.product].format == SINKPROOF_REAL,
-                         sinkproof_accumulator_at(pass->policy, through.term, through.acc),
-                         sinkproof_operand_planes(&s, through.in, p->w, p->x_nc, pass->n),
-                         parts_needed(p->w->rows, ROWS)};
-    bool fine =
-        w.x.mid != NULL &&
-        judge_in_parts(pass, layer, w.blocks * parts_needed(pass->n, TOKENS), project_block, &w);
-    sinkproof_planes_free(&w.x);
+bool judge_projection(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nr) {
+    const sinkproof_matrix *w = &step->weights[0], *b = &step->weights[1];
+    double *bias = b->count > 0 ? vector_decode(b) : NULL;
+    if (b->count > 0 && bias == NULL) return false;
+    sinkproof_setting s = pass_setting(pass, pass->n * w->rows);
+    sinkproof_point at = AT_A2;
+    sinkproof_trace_rounding(step->point, &at);
+    sinkproof_product_points through = sinkproof_product_points_at(at);
+    projection_work work = {
+        step->point,
+        at,
+        w,
+        bias,
+        y_nr,
+        through,
+        bias == NULL || pass->policy->at[through.product].format == SINKPROOF_REAL,
+        sinkproof_accumulator_at(pass->policy, through.term, through.acc),
+        sinkproof_operand_planes(&s, through.in, w, step_input(pass, step, 0), pass->n),
+        parts_needed(w->rows, ROWS)};
+    size_t parts = work.blocks * parts_needed(pass->n, TOKENS);
+    bool fine = work.x.mid != NULL &&
+                judge_in_parts(pass, step_place(pass, step), parts, project_block, &work);
+    sinkproof_planes_free(&work.x);
     free(bias);
     return fine;
 }
@@ -140,13 +148,14 @@ static void add_token(judge_part *part, size_t i, void *of) {
     free(before);
 }
 
-bool judge_residual(judge_pass *pass, size_t layer, sinkproof_point at, sinkproof_trace_point point,
-                    const sinkproof_honest *t_nd, sinkproof_honest *x_nd) {
+bool judge_residual(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nd) {
     const sinkproof_meaning *m = pass->meaning;
-    residual_work w = {at, point, point == TRACE_A13 ? m->after_values : m->after_experts, t_nd,
-                       x_nd};
-    if (judge_skips_or_reads(pass, point, layer, x_nd)) return true;
-    return judge_each_token(pass, layer, ADDED, add_token, &w);
+    residual_work w = {AT_A13, step->point,
+                       step->point == TRACE_A13 ? m->after_values : m->after_experts,
+                       step_input(pass, step, 0), y_nd};
+    sinkproof_trace_rounding(step->point, &w.at);
+    memcpy(y_nd, step_input(pass, step, 1), pass->n * pass->config->hidden * sizeof *y_nd);
+    return judge_each_token(pass, step->layer, ADDED, add_token, &w);
 }
 
 sinkproof_turns token_turns(const judge_pass *pass, bool keys, size_t i) {

@@ -399,12 +399,13 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     for (size_t i = 0; i < step->n_inputs; i++) in[i] = t->at[step->inputs[i].point];
     if (step->point == TRACE_F2) return logits(t, &step->weights[0], in[0]);
     if (work == NULL) return true;
-    release_point(t, step->point);
-    double *out = t->at[step->point] = judge_truth_array(2 * t->n * width);
+    double *out = judge_truth_array(2 * t->n * width);
     bool fine = out != NULL && work(t, step, in, out) &&
                 compare_point(t, step->point, step->layer, width, of_slots ? t->open_n : NULL, out);
     for (size_t i = 0; i < step->n_inputs; i++)
         if (step->last[i]) release_point(t, step->inputs[i].point);
+    release_point(t, step->point); // of the layer before, if nothing reads it
+    t->at[step->point] = out;
     if (step->point == TRACE_M12) judge_progress(t->pass, t->work);
     return fine;
 }

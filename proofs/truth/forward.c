@@ -274,7 +274,8 @@ static void release_point(pass *p, sinkproof_trace_point point) {
 }
 
 // Shows a point's values, which may then be replaced by an engine's own.
-static void show_point(pass *p, const sinkproof_walk_step *step, size_t rank, const size_t *shape) {
+static void show_point(const pass *p, const sinkproof_walk_step *step, size_t rank,
+                       const size_t *shape, arb_ptr values) {
     const sinkproof_truth_hooks *hooks = p->request->hooks;
     const char *point = sinkproof_trace_point_name(step->point);
     char name[64];
@@ -282,8 +283,8 @@ static void show_point(pass *p, const sinkproof_walk_step *step, size_t rank, co
     snprintf(name, sizeof name, "%02zu.%s", step->layer, point);
     bool layered = sinkproof_trace_point_is_layered(step->point);
     sinkproof_truth_place place = {layered ? name : point, point, step->layer, rank, shape};
-    if (hooks->see != NULL) hooks->see(hooks->context, &place, p->at[step->point]);
-    if (hooks->replay != NULL) hooks->replay(hooks->context, &place, p->at[step->point]);
+    if (hooks->see != NULL) hooks->see(hooks->context, &place, values);
+    if (hooks->replay != NULL) hooks->replay(hooks->context, &place, values);
 }
 
 static bool walk_point(void *context, const sinkproof_walk_step *step) {
@@ -295,13 +296,15 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     size_t rank = sinkproof_trace_shape(p->config, step->point, n, shape);
     for (size_t d = 0; d < rank; d++) count *= shape[d];
     for (size_t i = 0; i < step->n_inputs; i++) in[i] = p->at[step->inputs[i].point];
-    release_point(p, step->point);
-    p->at[step->point] = ball_vector(count), p->elements[step->point] = count;
-    operations[step->operation](p, step, in, p->at[step->point]);
-    show_point(p, step, rank, shape);
+    arb_ptr out = ball_vector(count);
+    p->elements[step->point] = count;
+    operations[step->operation](p, step, in, out);
+    show_point(p, step, rank, shape, out);
     bool valid = step->operation != SINKPROOF_CHOOSE || replay_selection(p, step->layer, in[0]);
     for (size_t i = 0; i < step->n_inputs; i++)
         if (step->last[i]) release_point(p, step->inputs[i].point);
+    release_point(p, step->point); // of the layer before, if nothing reads it
+    p->at[step->point] = out;
     if (step->point == TRACE_M12 && hooks != NULL && hooks->progress != NULL)
         hooks->progress(hooks->context, step->layer + 1, p->config->n_layers);
     return valid;

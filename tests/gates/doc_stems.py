@@ -23,7 +23,7 @@ STAGES = {
     "gelu": ("M8 of GPT-2", {**NOT_FAST, "judge": "judge_mlp:activate_token"}),
     "qkv": ("A2", {"lanes": "linear:lanes_qkv", "kernels": "linear:linear", "engine": "pass:project_qkv",
                    "truth": "linear:sinkproof_truth_linear", "bounds": "linear:linear_sums_new",
-                   "judge": "judge_attention:judge_attention"}),
+                   "judge": "judge_operations:judge_projection"}),
     "rope": ("A3 A4", {"engine": "attention:rotate_row", "judge": "judge_attention:judge_rotated"}),
     "mask": ("A7", {"lanes": "attention:attend_query", "kernels": "attention:attend", "engine": "attention:make_queries",
                     "truth": "forward:first_key", "bounds": "- the judge hands over visible keys alone",
@@ -43,7 +43,7 @@ STAGES = {
     "output": ("A12", {"lanes": "linear:lanes_output", "kernels": "linear:linear",
                        "engine": "pass:pass_into_residual",
                        "truth": "linear:sinkproof_truth_linear", "bounds": "linear:linear_sums_new",
-                       "judge": "judge_attention:judge_attention"}),
+                       "judge": "judge_operations:judge_projection"}),
     "residual": ("A13 M12", {"reference": "output:sinkproof_residual", "lanes": "- the reference's",
                              "kernels": "elements:add", "engine": "experts:mix_row_columns", "truth": "forward:add_residual",
                              "bounds": "honest:sinkproof_honest_add", "judge": "judge_operations:judge_residual"}),
@@ -59,10 +59,10 @@ STAGES = {
                         "judge": "judge_experts:mix_row"}),
     "embed": ("T0", {"reference": "unembed:sinkproof_embed", "lanes": "- the reference's",
                      "kernels": "- a stored row", "bounds": "- a stored row", "engine": "pass:embed_rows",
-                     "truth": "forward:embed", "judge": "judge:embed_token"}),
+                     "truth": "forward:embed", "judge": "judge_walk:embed_token"}),
     "unembed": ("F2", {"lanes": "linear:lanes_unembed", "kernels": "linear:linear",
-                       "engine": "pass:finish_logits", "truth": "forward:pass_unembed",
-                       "bounds": "linear:linear_sums_new", "judge": "judge:judge_unembedding"}),
+                       "engine": "pass:finish_logits", "bounds": "linear:linear_sums_new",
+                       "judge": "judge_operations:judge_projection"}),
 }
 
 # Files that compute no stage.
@@ -77,7 +77,7 @@ OTHERS = {
     "bounds": "accumulators alike drift factors flash honest mixing one_minus operands planes rope_forms softmax_maximum spread "
               "times unnormalised unrounded variants",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts judge_finite "
-             "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_operations judge_remedy judge_report judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded verdict",
+             "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_operations judge_remedy judge_report judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded judge_walk verdict",
 }
 
 
@@ -125,9 +125,9 @@ def matrix(root):
     """Lines of Markdown: a row for each stage, a column for each room."""
     lines = ["## Stages and rooms", "",
              "A file is named for the stage that it computes, alike in every room; where a stage has no file of its "
-             "own, the function that computes it. Four cuts are called attention: A5 to A11 in one pass (the lanes "
-             "and the kernels), a pass's share of it with rotation and cache (the engine), the sublayer A1 to A13 "
-             "(`judge_attention`), and the derivation's lines (`proofs/exact/attention.c`).", "",
+             "own, the function that computes it. Three cuts are called attention: A5 to A11 in one pass (the lanes, "
+             "the kernels and `judge_attention`), a pass's share of it with rotation and cache (the engine), and "
+             "the derivation's lines (`proofs/exact/attention.c`).", "",
              "| stage | points | " + " | ".join(f"{room} `{folder}/`" for room, (folder, _) in ROOMS.items()) + " |",
              "|---" * (len(ROOMS) + 2) + "|"]
     for stage, (points, homes) in STAGES.items():
