@@ -27,7 +27,7 @@ static void statements(void) {
         if (!is_asked(s->id)) continue;
         sinkproof_exact_statement some = *s;
         some.codes = or_few(s->codes, (s->codes + 7) / 8);
-        sinkproof_exact_outcome o = sinkproof_exact_check(&some, SEED, or_few(INSTANCES, 24));
+        sinkproof_exact_outcome o = sinkproof_exact_check(&some, SEED, or_few(INSTANCES, 64));
         if (!ok(o.instances > 0 && o.unequal == 0,
                 "%s exact instances=%zu unequal=%zu bound=0 seed=%d, %s = %s", s->id, o.instances,
                 o.unequal, SEED, s->left_text, s->right_text))
