@@ -270,10 +270,11 @@ static void attend_block(judge_part *part, size_t index, void *of) {
     if (pass->meaning->sink_has_value) b.low = 0;
     if (pass->meaning->sees_all) b.high = pass->n;
     size_t keys = b.high - b.low;
-    sinkproof_honest *z = part_allocate(part, b.rows * keys, sizeof *z);
-    sinkproof_honest *p = part_allocate(part, b.rows * keys, sizeof *p);
+    sinkproof_honest *z = malloc(b.rows * keys * sizeof *z); // both are written whole
+    sinkproof_honest *p = malloc(b.rows * keys * sizeof *p);
     sinkproof_honest b_i[QUERIES];
     double common_i[QUERIES];
+    part->failed = part->failed || z == NULL || p == NULL;
     if (!part->failed) block_products(part, &b, a, z, b_i);
     if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
     if (!part->failed && !pass_has_ended(pass) && !part_leaves_out_point(part, TRACE_A11))
