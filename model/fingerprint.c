@@ -11,7 +11,7 @@
 // Traces of before have one that told formats too: by it the same model is recognised as well.
 #include "base/words.h"
 #include "model/fields.h"
-#include "model/slots.h"
+#include "model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

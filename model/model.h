@@ -10,21 +10,7 @@
 #include "base/error.h"
 #include "model/config.h"
 #include "model/matrix.h"
-
-// The weights of one layer. Shapes in the order [count][rows, cols].
-typedef struct sinkproof_layer {
-    sinkproof_matrix attn_norm;     // [1, hidden]
-    sinkproof_matrix w_q, w_k, w_v; // [heads head_dim, hidden], [kv_heads head_dim, hidden]
-    sinkproof_matrix b_q, b_k, b_v; // [1, heads head_dim], [1, kv_heads head_dim]
-    sinkproof_matrix sinks;         // [1, heads]; other kinds of model/sinks.h have other shapes
-    sinkproof_matrix w_o, b_o;      // [hidden, heads head_dim], [1, hidden]
-    sinkproof_matrix mlp_norm;      // [1, hidden]
-    sinkproof_matrix w_router, b_router; // [experts, hidden], [1, experts]
-    sinkproof_matrix w_up, b_up;         // experts x [2 inter, hidden], experts x [1, 2 inter]:
-                                         // even rows are the gate, odd rows are up
-    sinkproof_matrix w_down, b_down;     // experts x [hidden, inter], experts x [1, hidden]
-    sinkproof_matrix attn_norm_b, mlp_norm_b; // [1, hidden]: the shifts of LayerNorms
-} sinkproof_layer;
+#include "model/slots.h"
 
 typedef struct sinkproof_model sinkproof_model;
 
@@ -56,8 +42,18 @@ sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_fo
 bool sinkproof_model_fits(const sinkproof_model *model, sinkproof_format kept,
                           sinkproof_error *error);
 
+// A view of a model with another configuration of the same shapes, and weights that `edit` changes
+// one after the other. It shares everything else with `model` and must be closed before it; NULL if
+// memory runs out.
+typedef void weight_edit(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight);
+sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
+                                        const sinkproof_config *config, weight_edit *edit,
+                                        void *context);
+
 const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
 sinkproof_layer sinkproof_model_layer(const sinkproof_model *model, size_t l);
+// The weight of any slot; l is ignored outside the layers.
+sinkproof_matrix sinkproof_model_slot(const sinkproof_model *model, size_t l, sinkproof_slot slot);
 sinkproof_matrix sinkproof_model_embedding(const sinkproof_model *model);   // [vocab, hidden]
 sinkproof_matrix sinkproof_model_final_norm(const sinkproof_model *model);  // [1, hidden]
 sinkproof_matrix sinkproof_model_unembedding(const sinkproof_model *model); // [vocab, hidden]

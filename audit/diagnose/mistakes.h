@@ -7,7 +7,7 @@
 #define SINKPROOF_MISTAKES_H
 
 #include "audit/judge/judge_meaning.h"
-#include "model/slots.h"
+#include "model/model.h"
 #include "ref/policy.h"
 
 enum { WEIGHT_EDITS = 16 };
