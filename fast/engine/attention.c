@@ -76,7 +76,7 @@ static sinkproof_attention make_queries(const sublayer *a, const pass_segment *s
                                      .first = s->first + i,
                                      .window = a->sliding ? e->config->window : 0,
                                      .scale = (float)(1 / sqrt((double)a->d)),
-                                     .sink_h = a->layer->sinks_h + g * a->group,
+                                     .sink_h = a->layer->vector_c[SINKPROOF_SINKS] + g * a->group,
                                      .q = e->b.q_nd + at,
                                      .q_stride = e->width.q,
                                      .o = e->b.o_nd + at,
@@ -176,8 +176,8 @@ static void third_task(const sublayer *a, const pass_segment *s, size_t g) {
     const sinkproof_engine *e = a->e;
     size_t at = state_at(a, s, g), to = s->row * e->width.q + g * a->group * a->d;
     for (size_t h = 0; h < a->group; h++)
-        e->kernels->merge_spans(a->d, a->layer->sinks_h[g * a->group + h], s->first / SPAN + 1,
-                                a->group, e->b.state_sh + at + h,
+        e->kernels->merge_spans(a->d, a->layer->vector_c[SINKPROOF_SINKS][g * a->group + h],
+                                s->first / SPAN + 1, a->group, e->b.state_sh + at + h,
                                 e->b.span_shd + (at + h) * padded_head(a),
                                 e->b.o_nd + to + h * a->d);
     round_output(a, s->row, g, 1);

@@ -58,8 +58,7 @@ static bool measure_layer_bytes(sinkproof_engine *e, size_t *all, sinkproof_erro
     pack_end(&norm, &unembedding, NULL, &e->list, &e->final_norm_c, &e->unembed);
     size_t end_bytes = e->list.bytes;
     for (size_t l = 0; l < layers; l++) { // containers may store layers differently
-        sinkproof_layer layer = sinkproof_model_layer(e->model, l);
-        pack_layer(&layer, NULL, &e->list, &e->layers[0]);
+        pack_layer(e->model, l, NULL, &e->list, &e->layers[0]);
         if (e->list.bytes > e->layer_bytes) e->layer_bytes = e->list.bytes;
     }
     if (e->layer_bytes > (SIZE_MAX / 4 - end_bytes) / layers)
@@ -83,8 +82,7 @@ static void place_layers(sinkproof_engine *e, bool there) {
     sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
     bool fills = !there && !e->options.streamed;
     for (size_t l = 0; l < kept; l++) {
-        sinkproof_layer layer = sinkproof_model_layer(e->model, l);
-        pack_layer(&layer, e->weights.data + l * e->layer_bytes, &e->list, &e->layers[l]);
+        pack_layer(e->model, l, e->weights.data + l * e->layer_bytes, &e->list, &e->layers[l]);
         if (fills) {
             tell_packed(e, l);
             fill_packed(e, &e->list);

@@ -14,16 +14,17 @@ enum { UNIT = 4 }; // panels: 32 activations, a multiple of swiglu's width
 // The logits of all rows.
 static void router_logits(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
+    const packed_matrix *router = &layer->matrix[SINKPROOF_W_ROUTER];
     size_t first, last;
     team_counter *counter = team_next_stage(pass, w);
     for (size_t i = 0; i < pass->n; i++) w->y_n[i] = e->b.router_ne + i * e->width.experts;
-    sinkproof_product product = {.weight = &layer->router.weight,
-                                 .bias_r = layer->router.bias_r,
+    sinkproof_product product = {.weight = &router->weight,
+                                 .bias_r = router->bias_r,
                                  .n = pass->n,
                                  .x_n = w->x_n,
                                  .x16_n = e->bf16_operands ? w->x16_n : NULL,
                                  .y_n = w->y_n};
-    while (counter_take_piece(counter, w, layer->router.weight.panels, 1, &first, &last))
+    while (counter_take_piece(counter, w, router->weight.panels, 1, &first, &last))
         e->kernels->linear(&product, first, last, w->scratch);
     team_barrier();
 }
@@ -228,7 +229,7 @@ static void see_router(engine_pass *pass, const engine_worker *w) {
 void pass_experts(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     const sinkproof_config *c = e->config;
-    pass_norm_step norm = layer_norm(pass, layer->mlp_norm_c, false);
+    pass_norm_step norm = layer_norm(pass, layer->vector_c[SINKPROOF_MLP_NORM], false);
     pass_norm(pass, w, &norm);
     normed from = {w->x_n[0], w->x16_n[0]};
     see_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);

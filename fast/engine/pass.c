@@ -5,7 +5,7 @@
 // fast/lanes/lanes.h. With few rows a layer has six barriers: every thread computes the norms for
 // itself, and the thread that computes a column also adds it to the residual.
 #include "fast/engine/internal.h"
-#include "model/slots.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <omp.h>
@@ -112,13 +112,15 @@ static void product_part(const sinkproof_engine *e, const engine_worker *w,
 static void project_qkv(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     const fast_buffers *b = &e->b;
-    size_t q = layer->q.weight.panels, k = q + layer->k.weight.panels;
-    size_t total = k + layer->v.weight.panels, first, last;
+    const packed_matrix *w_q = &layer->matrix[SINKPROOF_W_Q], *w_k = &layer->matrix[SINKPROOF_W_K],
+                        *w_v = &layer->matrix[SINKPROOF_W_V];
+    size_t q = w_q->weight.panels, k = q + w_k->weight.panels, total = k + w_v->weight.panels;
+    size_t first, last;
     team_counter *counter = team_next_stage(pass, w);
     while (counter_take_piece(counter, w, total, 4, &first, &last)) {
-        product_part(e, w, &layer->q, 0, first, last, b->q_nd, e->width.q, pass->n);
-        product_part(e, w, &layer->k, q, first, last, b->k_nd, e->width.kv, pass->n);
-        product_part(e, w, &layer->v, k, first, last, b->v_nd, e->width.kv, pass->n);
+        product_part(e, w, w_q, 0, first, last, b->q_nd, e->width.q, pass->n);
+        product_part(e, w, w_k, q, first, last, b->k_nd, e->width.kv, pass->n);
+        product_part(e, w, w_v, k, first, last, b->v_nd, e->width.kv, pass->n);
     }
     team_barrier();
 }
@@ -146,12 +148,12 @@ void pass_into_residual(engine_pass *pass, engine_worker *w, const packed_matrix
 static void attention_sublayer(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     size_t hidden = e->config->hidden;
-    pass_norm_step norm = layer_norm(pass, layer->attn_norm_c, true);
+    pass_norm_step norm = layer_norm(pass, layer->vector_c[SINKPROOF_ATTN_NORM], true);
     pass_norm(pass, w, &norm);
     see_rows(pass, w, "A1", hidden, e->b.t_nc, e->width.hidden);
     project_qkv(pass, w, layer);
     pass_attention(pass, w, layer);
-    pass_into_residual(pass, w, &layer->o, e->b.o_nd, e->b.o16_nd, e->width.q);
+    pass_into_residual(pass, w, &layer->matrix[SINKPROOF_W_O], e->b.o_nd, e->b.o16_nd, e->width.q);
     see_rows(pass, w, "A12", hidden, e->b.out_nc, e->width.hidden);
     see_rows(pass, w, "A13", hidden, e->b.x_nc, e->width.hidden);
 }
@@ -195,8 +197,7 @@ static const packed_layer *layer_at(engine_pass *pass, engine_worker *w, packed_
     sinkproof_engine *e = pass->engine;
     if (!e->options.streamed) return &e->layers[pass->l];
     if (w->id == 0) {
-        sinkproof_layer layer = sinkproof_model_layer(e->model, pass->l);
-        pack_layer(&layer, e->weights.data, &e->list, streamed);
+        pack_layer(e->model, pass->l, e->weights.data, &e->list, streamed);
         if (e->options.progress != NULL)
             e->options.progress(e->options.context, "layer", pass->l, e->config->n_layers);
     }

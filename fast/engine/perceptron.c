@@ -43,7 +43,7 @@ static void see_rows(engine_pass *pass, const engine_worker *w, const char *name
 void pass_perceptron(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     const sinkproof_config *c = e->config;
-    pass_norm_step norm = layer_norm(pass, layer->mlp_norm_c, false);
+    pass_norm_step norm = layer_norm(pass, layer->vector_c[SINKPROOF_MLP_NORM], false);
     pass_norm(pass, w, &norm);
     see_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
     up_projection(pass, w, &layer->up_e[0]);

@@ -67,46 +67,58 @@ static const float *place_vector(layout *at, const sinkproof_matrix *from) {
 
 // A model without stored sinks has one logit for all heads (sink.softmax1: 0); it is repeated for
 // every query head.
-static const float *place_sinks(layout *at, const sinkproof_layer *layer) {
-    sinkproof_matrix sinks = layer->sinks;
-    if (sinks.count == 0) sinks.cols = layer->w_q.rows;
+static const float *place_sinks(layout *at, const sinkproof_config *config,
+                                sinkproof_matrix sinks) {
+    if (sinks.count == 0) sinks.cols = config->n_heads * config->head_dim;
     const float *sinks_h = place_vector(at, &sinks);
     at->list->jobs[at->list->n_jobs - 1].absent = at->list->sink;
     return sinks_h;
 }
 
-static packed_matrix place_matrix(layout *at, const sinkproof_matrix *weight,
-                                  const sinkproof_matrix *bias) {
+static packed_matrix place_matrix(layout *at, const sinkproof_matrix *weight) {
     packed_matrix packed = {.bias_r = NULL};
     sinkproof_panel_format format = sinkproof_panels_format(weight);
     size_t panels = (weight->rows + SINKPROOF_PANEL_ROWS - 1) / SINKPROOF_PANEL_ROWS;
     const uint8_t *to = layout_place_matrix(
         at, weight, false, panels, sinkproof_panels_bytes(format, weight->rows, weight->cols));
     if (to != NULL) packed.weight = sinkproof_panels_at(format, weight->rows, weight->cols, to);
-    if (bias != NULL && bias->count > 0) packed.bias_r = place_vector(at, bias);
     return packed;
 }
 
-void pack_layer(const sinkproof_layer *layer, uint8_t *memory, pack_list *list,
+static packed_matrix place_expert(layout *at, const sinkproof_matrix *weights_e,
+                                  const sinkproof_matrix *biases_e, size_t e) {
+    sinkproof_matrix weight = sinkproof_matrix_at(weights_e, e);
+    packed_matrix packed = place_matrix(at, &weight);
+    sinkproof_matrix bias = sinkproof_matrix_at(biases_e, e);
+    if (bias.count > 0) packed.bias_r = place_vector(at, &bias);
+    return packed;
+}
+
+static void place_slot(layout *at, const sinkproof_model *model, size_t l, sinkproof_slot slot,
+                       packed_layer *packed) {
+    const sinkproof_config *config = sinkproof_model_config(model);
+    sinkproof_slot_kind kind = sinkproof_slot_kind_of(slot, config);
+    sinkproof_matrix weight = sinkproof_model_slot(model, l, slot);
+    packed->vector_c[slot] = NULL;
+    if (kind == SINKPROOF_SINK)
+        packed->vector_c[slot] = place_sinks(at, config, weight);
+    else if (kind == SINKPROOF_MATRIX && weight.count > 0)
+        packed->matrix[slot] = place_matrix(at, &weight);
+    else if (kind != SINKPROOF_SHIFT && weight.count > 0)
+        packed->vector_c[slot] = place_vector(at, &weight);
+    if (kind == SINKPROOF_BIAS) packed->matrix[slot - 1].bias_r = packed->vector_c[slot];
+}
+
+void pack_layer(const sinkproof_model *model, size_t l, uint8_t *memory, pack_list *list,
                 packed_layer *packed) {
     layout at = {list, memory};
     list->n_jobs = list->units = list->bytes = 0;
-    packed->attn_norm_c = place_vector(&at, &layer->attn_norm);
-    packed->q = place_matrix(&at, &layer->w_q, &layer->b_q);
-    packed->k = place_matrix(&at, &layer->w_k, &layer->b_k);
-    packed->v = place_matrix(&at, &layer->w_v, &layer->b_v);
-    packed->sinks_h = place_sinks(&at, layer);
-    packed->o = place_matrix(&at, &layer->w_o, &layer->b_o);
-    packed->mlp_norm_c = place_vector(&at, &layer->mlp_norm);
-    if (layer->w_router.count > 0)
-        packed->router = place_matrix(&at, &layer->w_router, &layer->b_router);
-    for (size_t e = 0; e < layer->w_up.count; e++) {
-        sinkproof_matrix up = sinkproof_matrix_at(&layer->w_up, e),
-                         up_bias = sinkproof_matrix_at(&layer->b_up, e),
-                         down = sinkproof_matrix_at(&layer->w_down, e),
-                         down_bias = sinkproof_matrix_at(&layer->b_down, e);
-        packed->up_e[e] = place_matrix(&at, &up, &up_bias);
-        packed->down_e[e] = place_matrix(&at, &down, &down_bias);
+    for (int s = 0; s < SINKPROOF_W_UP; s++) // the experts' are the last slots
+        place_slot(&at, model, l, (sinkproof_slot)s, packed);
+    sinkproof_layer layer = sinkproof_model_layer(model, l);
+    for (size_t e = 0; e < layer.w_up.count; e++) {
+        packed->up_e[e] = place_expert(&at, &layer.w_up, &layer.b_up, e);
+        packed->down_e[e] = place_expert(&at, &layer.w_down, &layer.b_down, e);
     }
 }
 
@@ -115,7 +127,7 @@ void pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding,
     layout at = {list, memory};
     list->n_jobs = list->units = list->bytes = 0;
     *norm_c = place_vector(&at, norm);
-    *unembed = place_matrix(&at, unembedding, NULL);
+    *unembed = place_matrix(&at, unembedding);
 }
 
 static void pack_vector(const pack_job *job, double *work) {

@@ -16,11 +16,12 @@ typedef struct packed_matrix {
     const float *bias_r;
 } packed_matrix;
 
+// The weights of a layer by slot, where the model has them. Norms' shifts are not packed: a norm
+// with one is computed from the model.
 typedef struct packed_layer {
-    const float *attn_norm_c, *mlp_norm_c; // padded with zeros to a multiple of 32
-    const float *sinks_h;
-    packed_matrix q, k, v, o, router; // no router if one perceptron takes all tokens
-    packed_matrix *up_e, *down_e;     // [experts], or one
+    const float *vector_c[SINKPROOF_LAYER_SLOTS]; // padded with zeros to a multiple of 32
+    packed_matrix matrix[SINKPROOF_LAYER_SLOTS];  // but those of experts,
+    packed_matrix *up_e, *down_e;                 // [experts], or one
 } packed_layer;
 
 // One tensor to be packed: a matrix into panels, or a vector into floats.
@@ -46,10 +47,10 @@ typedef struct pack_list {
 bool pack_list_new(const sinkproof_config *config, pack_list *list, sinkproof_error *error);
 void pack_list_free(pack_list *list);
 
-// Lays out a layer (or the final norm and the unembedding) at `memory`, which may be NULL to get
+// Lays out layer l (or the final norm and the unembedding) at `memory`, which may be NULL to get
 // list->bytes. packed->up_e and down_e have room for the experts. Afterwards units 0 .. units - 1
 // fill it, in any order and by any thread.
-void pack_layer(const sinkproof_layer *layer, uint8_t *memory, pack_list *list,
+void pack_layer(const sinkproof_model *model, size_t l, uint8_t *memory, pack_list *list,
                 packed_layer *packed);
 void pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding, uint8_t *memory,
               pack_list *list, const float **norm_c, packed_matrix *unembed);
