@@ -266,12 +266,18 @@ void sinkproof_run_reset(sinkproof_run *run) {
 
 // ---- replacing -------------------------------------------------------------------------------
 
+// Whether the model has the point, and the engine shows it before it uses it.
+static bool is_replaceable(const sinkproof_run *r, sinkproof_trace_point point) {
+    return sinkproof_trace_point_exists(r->config, point, 0) &&
+           sinkproof_runner_replaces(r->engine, &r->policy, point);
+}
+
 // The error that lists the points that may be replaced, "T0, A1, ...".
 static bool refuse_point(const sinkproof_run *r, const char *point, sinkproof_error *error) {
     char list[256] = "";
     for (int p = 0, used = 0; p < TRACE_POINTS; p++) {
         sinkproof_trace_point q = (sinkproof_trace_point)p;
-        if (sinkproof_runner_replaces(r->engine, &r->policy, q))
+        if (is_replaceable(r, q))
             used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used > 0 ? ", " : "",
                              sinkproof_trace_point_name(q));
     }
@@ -323,8 +329,7 @@ bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *fr
     replaced_point own = {.stage = stage, .context = context};
     if (run == NULL || point == NULL)
         return sinkproof_fail(error, "expected a run and a point, found NULL");
-    if (!parse_target(run, point, &target, &first, &last) ||
-        !sinkproof_runner_replaces(run->engine, &run->policy, target))
+    if (!parse_target(run, point, &target, &first, &last) || !is_replaceable(run, target))
         return refuse_point(run, point, error);
     if (stage != NULL &&
         (!point_set_parse(from, &own.from, error) || !check_shown(run, own.from, error) ||
