@@ -6,34 +6,67 @@
 
 #include "model/sinks.h"
 
-static const struct point_text {
+// The length of a dimension in a trace of n tokens of the model c.
+#define DIMENSIONS(D)                                                                              \
+    D(N, n)                                                                                        \
+    D(KEYS, n)                                                                                     \
+    D(ALL_KEYS, n)                                                                                 \
+    D(SINK_KEYS, n + 1)                                                                            \
+    D(HIDDEN, c->hidden)                                                                           \
+    D(HEADS, c->n_heads)                                                                           \
+    D(KV, c->n_kv_heads)                                                                           \
+    D(DIM, c->head_dim)                                                                            \
+    D(EXPERTS, c->n_experts)                                                                       \
+    D(CHOSEN, c->n_chosen)                                                                         \
+    D(UP, (c->activation == SINKPROOF_SWIGLU ? 2 : 1) * c->inter)                                  \
+    D(INTER, c->inter)                                                                             \
+    D(VOCAB, c->vocab)
+
+// The words of the tables.
+#define WORD(word, ...) word,
+typedef enum model_kind { SINKPROOF_MODEL_KINDS(WORD) } model_kind;
+typedef enum dimension { END, DIMENSIONS(WORD) } dimension;
+#undef WORD
+
+static bool is_of_kind(const sinkproof_config *c, model_kind kind) {
+    switch (kind) {
+#define KIND_CASE(word, condition)                                                                 \
+    case word:                                                                                     \
+        return condition;
+        SINKPROOF_MODEL_KINDS(KIND_CASE)
+#undef KIND_CASE
+    }
+    return false;
+}
+
+// ---- rounding points -------------------------------------------------------------------------
+
+static const struct rounding_row {
     const char *name, *what;
-} point_texts[AT_POINTS] = {
-#define POINT_NAME_ROW(id, name, what) {name, what},
-    SINKPROOF_POINTS(POINT_NAME_ROW)
-#undef POINT_NAME_ROW
+    model_kind models;
+} rounding_rows[AT_POINTS] = {
+#define ROUNDING_ROW(id, name, models, what) {name, what, models},
+    SINKPROOF_POINTS(ROUNDING_ROW)
+#undef ROUNDING_ROW
 };
 
 const char *sinkproof_point_name(sinkproof_point point) {
-    return point_texts[point].name;
+    return rounding_rows[point].name;
 }
 
 const char *sinkproof_point_what(sinkproof_point point) {
-    return point_texts[point].what;
+    return rounding_rows[point].what;
+}
+
+bool sinkproof_point_exists(const sinkproof_config *config, sinkproof_point point) {
+    return is_of_kind(config, rounding_rows[point].models);
+}
+
+sinkproof_point sinkproof_point_before_weight(sinkproof_point norm) {
+    return norm - 1;
 }
 
 #define AT(id) AT_##id
-static const struct norm_row {
-    sinkproof_point result, before_weight;
-} norm_rows[] = {{AT(A1), AT(A1_NORM)}, {AT(M1), AT(M1_NORM)}, {AT(F1), AT(F1_NORM)}};
-enum { NORMS = sizeof norm_rows / sizeof norm_rows[0] };
-
-sinkproof_point sinkproof_point_before_weight(sinkproof_point norm) {
-    size_t row = 0;
-    while (row + 1 < NORMS && norm_rows[row].result != norm) row++;
-    return norm_rows[row].before_weight;
-}
-
 static const struct product_row {
     sinkproof_point result;
     sinkproof_product_points at;
@@ -55,43 +88,6 @@ sinkproof_product_points sinkproof_product_points_at(sinkproof_point result) {
     return product_rows[row].at;
 }
 
-// The points that are steps of one kind of model alone, from the first to the last of a row.
-enum { ROTATES = 1, ROUTES = 2, DENSE = 4, SWIGLU = 8, SCALES = 16, SHIFTS = 32, GELU = 64 };
-static const struct exclusive {
-    sinkproof_point first, last;
-    unsigned needed; // of what follows in `kinds_of`
-} exclusives[] = {
-    {AT(A4_FREQ), AT(A4), ROTATES},
-    {AT(M2_IN), AT(M4), ROUTES},
-    {AT(M5), AT(M5), ROUTES},
-    {AT(M6_PRODUCT), AT(M6_PRODUCT), DENSE},
-    {AT(M8_ALPHA), AT(M8_SCALED), SWIGLU | SCALES},
-    {AT(M8_EXP), AT(M8_SWISH), SWIGLU},
-    {AT(M8_UP), AT(M8_UP), SWIGLU | SHIFTS},
-    {AT(M8_SQUARE), AT(M8_ONE), GELU},
-    {AT(M9), AT(M9), ROUTES},
-    {AT(M10_PRODUCT), AT(M10_PRODUCT), DENSE},
-    {AT(M11_PROD), AT(M11), ROUTES},
-};
-enum { EXCLUSIVES = sizeof exclusives / sizeof exclusives[0] };
-
-// SwiGLU scales its gate where alpha is not 1, and shifts the up branch where the offset is not 0.
-static unsigned kinds_of(const sinkproof_config *c) {
-    return (c->rotation.kind != SINKPROOF_NO_ROTATION ? ROTATES : 0) | (c->dense ? DENSE : ROUTES) |
-           (c->activation == SINKPROOF_SWIGLU ? SWIGLU : GELU) |
-           (c->swiglu.alpha != 1 ? SCALES : 0) | (c->swiglu.offset != 0 ? SHIFTS : 0);
-}
-
-bool sinkproof_point_exists(const sinkproof_config *config, sinkproof_point point) {
-    unsigned kinds = kinds_of(config);
-    bool exists = true;
-    for (size_t row = 0; row < EXCLUSIVES; row++) {
-        const struct exclusive *e = &exclusives[row];
-        if (point < e->first || point > e->last) continue;
-        exists = exists && (e->needed & ~kinds) == 0;
-    }
-    return exists;
-}
 #undef AT
 
 bool sinkproof_point_is_operand(sinkproof_point point) {
@@ -100,25 +96,9 @@ bool sinkproof_point_is_operand(sinkproof_point point) {
     return is;
 }
 
-// What the dimensions of a shape mean.
-typedef enum dimension {
-    END,
-    N,
-    KEYS,
-    ALL_KEYS,
-    SINK_KEYS,
-    HIDDEN,
-    HEADS,
-    KV,
-    DIM,
-    EXPERTS,
-    CHOSEN,
-    UP,
-    INTER,
-    VOCAB
-} dimension;
+// ---- traced points ---------------------------------------------------------------------------
 
-enum { ENDS, LAYER, ROTATED, ROUTED };
+enum { ENDS, LAYER };
 enum { VALUE, STREAM, OPERAND };
 enum { AT_NOTHING = -1 };
 enum { IS_EACH = 1 << 8, IS_SHARED = 1 << 9, INPUT = IS_EACH - 1 };
@@ -142,6 +122,7 @@ static const struct traced {
     const char *name;
     int rounding; // sinkproof_point
     int where;
+    model_kind models;
     int role;
     sinkproof_held held;
     sinkproof_operation operation;
@@ -149,8 +130,8 @@ static const struct traced {
     dimension shape[3];
     int inputs[SINKPROOF_MAX_INPUTS]; // until the first NONE
 } rows[TRACE_POINTS] = {
-#define TRACED_ROW(id, name, at, where, role, held, operation, weights, shape, ...)                \
-    {name,    AT_##at, where,        role, SINKPROOF_##held, SINKPROOF_##operation,                \
+#define TRACED_ROW(id, name, at, where, models, role, held, operation, weights, shape, ...)        \
+    {name,    AT_##at, where,        models, role, SINKPROOF_##held, SINKPROOF_##operation,        \
      weights, shape,   {__VA_ARGS__}},
     SINKPROOF_TRACED_POINTS(TRACED_ROW)
 #undef TRACED_ROW
@@ -170,8 +151,7 @@ bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
 
 // Whether a model has the point, in its layers or outside them.
 static bool has(const sinkproof_config *config, sinkproof_trace_point point) {
-    return (rows[point].where != ROTATED || config->rotation.kind != SINKPROOF_NO_ROTATION) &&
-           (rows[point].where != ROUTED || !config->dense);
+    return is_of_kind(config, rows[point].models);
 }
 
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
@@ -258,32 +238,13 @@ bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *roun
     return true;
 }
 
-static size_t dimension_size(const sinkproof_config *config, dimension d, size_t n) {
+static size_t dimension_size(const sinkproof_config *c, dimension d, size_t n) {
     switch (d) {
-    case N:
-    case KEYS:
-    case ALL_KEYS:
-        return n;
-    case SINK_KEYS:
-        return n + 1;
-    case HIDDEN:
-        return config->hidden;
-    case HEADS:
-        return config->n_heads;
-    case KV:
-        return config->n_kv_heads;
-    case DIM:
-        return config->head_dim;
-    case EXPERTS:
-        return config->n_experts;
-    case CHOSEN:
-        return config->n_chosen;
-    case UP:
-        return (config->activation == SINKPROOF_SWIGLU ? 2 : 1) * config->inter;
-    case INTER:
-        return config->inter;
-    case VOCAB:
-        return config->vocab;
+#define DIMENSION_CASE(word, length)                                                               \
+    case word:                                                                                     \
+        return length;
+        DIMENSIONS(DIMENSION_CASE)
+#undef DIMENSION_CASE
     case END:
         break;
     }

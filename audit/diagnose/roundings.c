@@ -51,10 +51,10 @@ static bool policy_keeps_more(supposed_engine *s, const known_mistake *m) {
 #define ROUNDED(id, name, what, to, does, change) \
     {name "-" to, name " is " does ": " what, SHOWS(AT_##id), change, AT_##id, 0, name "=" to},
 
-#define TO_BF16(id, name, what) ROUNDED(id, name, what, "bf16", "rounded to bfloat16", policy_rounds_there)
-#define TO_F16(id, name, what)  ROUNDED(id, name, what, "f16", "rounded to binary16", policy_rounds_there)
-#define TO_Q8_0(id, name, what) ROUNDED(id, name, what, "q8_0", "rounded to blocks of int8 (Q8_0)", rounds_operand)
-#define IN_F32(id, name, what)  ROUNDED(id, name, what, "f32", "kept in float32", policy_keeps_more)
+#define TO_BF16(id, name, models, what) ROUNDED(id, name, what, "bf16", "rounded to bfloat16", policy_rounds_there)
+#define TO_F16(id, name, models, what)  ROUNDED(id, name, what, "f16", "rounded to binary16", policy_rounds_there)
+#define TO_Q8_0(id, name, models, what) ROUNDED(id, name, what, "q8_0", "rounded to blocks of int8 (Q8_0)", rounds_operand)
+#define IN_F32(id, name, models, what)  ROUNDED(id, name, what, "f32", "kept in float32", policy_keeps_more)
 
 static const known_mistake roundings[] = {
     SINKPROOF_POINTS(TO_BF16)

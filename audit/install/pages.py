@@ -71,7 +71,7 @@ def words_of(option):
                                                                 f"{option.argument} {option.text}")]
     if option.name == "points":
         table = (ROOT / "ref/points.h").read_text(encoding="utf-8")
-        words = re.findall(r'^    P\(\w+, +"([\w.]+)", +\w+, +(?:ENDS|LAYER|ROTATED|ROUTED)', table, re.MULTILINE)
+        words = re.findall(r'^    P\(\w+, +"([\w.]+)", +\w+, +(?:ENDS|LAYER),', table, re.MULTILINE)
     return words
 
 
