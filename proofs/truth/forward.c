@@ -221,7 +221,8 @@ static void share(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in
 }
 
 static void multiply(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
-    bool per_slot = step->inputs[0].point != TRACE_M1;
+    size_t rows = p->elements[step->inputs[0].point] / step->weights[0].cols;
+    bool per_slot = rows > p->request->n;
     truth_expert_linear(out, in[0], per_slot, p->request->n, p->chosen_nk, p->config->n_chosen,
                         &step->weights[0], p->request->bits);
 }
