@@ -167,8 +167,8 @@ exits 1 "one element that is NaN" judge synthetic:tiny "$work/half.safetensors" 
 grep -Eq '^  A13 of layer 0: one of [0-9]+ elements, no finite number: all others are inside' "$work/out"
 report $? "and it is one of so many"
 python3 "$work/nan.py" "$work/half.safetensors" 1
-exits 1 "several traces: the worst verdict wins" judge synthetic:tiny "$work/t.safetensors" "$work/half.safetensors" \
-    --policy f32 --local --no-hint --no-diagnosis
+exits 1 "several traces: the worst verdict wins" judge synthetic:tiny "$work/t.safetensors" \
+    "$work/half.safetensors" "$work/t.safetensors" --policy f32 --local --no-hint --no-diagnosis
 exits 1 "an engine that yields NaN" judge synthetic:tiny "$work/half.safetensors" --policy f32
 contains out "First divergence: 00.A13."
 contains out "2 NaN; the set is bounded at (0, 0)"
