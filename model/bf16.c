@@ -92,7 +92,7 @@ double element_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
     return NAN;
 }
 
-double sinkproof_encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {
+double element_encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {
     float single = (float)x;
     uint32_t bits;
     if (dtype == SINKPROOF_DTYPE_F32)

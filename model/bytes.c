@@ -135,7 +135,7 @@ void sinkproof_output_drop(sinkproof_output *output) {
     *output = (sinkproof_output){NULL, NULL, NULL};
 }
 
-bool sinkproof_make_directory(const char *path, bool *made, sinkproof_error *error) {
+bool create_directory(const char *path, bool *made, sinkproof_error *error) {
     *made = mkdir(path, 0777) == 0;
     if (*made) return true;
     if (errno != EEXIST) return sinkproof_fail(error, "%s: cannot make: %s", path, strerror(errno));

@@ -38,6 +38,6 @@ bool sinkproof_output_finish(sinkproof_output *output, sinkproof_error *error);
 void sinkproof_output_drop(sinkproof_output *output);
 
 // Makes a directory, or accepts an empty one; *made: whether it was made.
-bool sinkproof_make_directory(const char *path, bool *made, sinkproof_error *error);
+bool create_directory(const char *path, bool *made, sinkproof_error *error);
 
 #endif

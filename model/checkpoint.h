@@ -62,8 +62,8 @@ enum { TENSOR_NAME = 128 };
 void layout_name(const tensor_layout *layout, size_t l, sinkproof_slot slot, const char *suffix,
                  char name[TENSOR_NAME]);
 // The name of the second tensor of a slot that has two.
-void sinkproof_layout_second(const tensor_layout *layout, size_t l, sinkproof_slot slot,
-                             char name[TENSOR_NAME]);
+void layout_second_name(const tensor_layout *layout, size_t l, sinkproof_slot slot,
+                        char name[TENSOR_NAME]);
 // Whether two slots lie in one tensor.
 bool layout_slots_share(const tensor_layout *layout, sinkproof_slot a, sinkproof_slot b);
 // Whether the layout has a name for a slot; the error begins with `path`.

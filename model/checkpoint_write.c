@@ -83,7 +83,7 @@ static void declare_half(const job *out, size_t l, sinkproof_slot slot, const si
     char name[TENSOR_NAME];
     const size_t shape[2] = {w->rows == 1 ? w->cols / 2 : w->rows / 2, w->cols};
     if (odd)
-        sinkproof_layout_second(out->layout, l, slot, name);
+        layout_second_name(out->layout, l, slot, name);
     else
         layout_name(out->layout, l, slot, "", name);
     sinkproof_safetensors_writer_declare(out->writer, name, plain_dtype(w), w->rows == 1 ? 1 : 2,
@@ -125,7 +125,7 @@ static bool write_mxfp4(const job *out, const sinkproof_matrix *stack, int part)
 // x in a plain float format, which must hold it exactly.
 static bool encode_plain(const job *out, const sinkproof_matrix *w, sinkproof_dtype dtype, double x,
                          uint8_t *bytes) {
-    return sinkproof_encode(dtype, x, bytes) == x ||
+    return element_encode(dtype, x, bytes) == x ||
            sinkproof_fail(out->error, "tensor %s: expected values that %s holds exactly, found %a",
                           w->name, sinkproof_dtype_name(dtype), x);
 }
@@ -290,7 +290,7 @@ bool checkpoint_write(const sinkproof_container *container, const sinkproof_mode
                 sinkproof_fail(error, "tensor %s: expected MXFP4, which %s consists of, found %s",
                                w_up.name, container->title, sinkproof_dtype_name(w_up.dtype));
     good = good && layout_check_model(container, model, directory, error) && make_room(&out) &&
-           sinkproof_make_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
+           create_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
     sinkproof_safetensors_writer_free(out.writer); // and removes its temporary file
     if (!good && made) rmdir(directory);
     free(out.row_c);

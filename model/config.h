@@ -48,7 +48,7 @@ bool config_parse(const char *text, size_t length, const char *name, sinkproof_c
 void config_make_gpt2(sinkproof_config *config);
 // And what makes one Llama's: plain rotation, SwiGLU without a clamp and an offset, one perceptron,
 // no sink, full attention, no biases.
-void sinkproof_config_make_llama(sinkproof_config *config);
+void config_make_llama(sinkproof_config *config);
 
 // Checks the conditions above for any configuration; `name` is used in errors.
 bool sinkproof_config_check(const sinkproof_config *config, const char *name,

@@ -46,7 +46,7 @@ void config_make_gpt2(sinkproof_config *config) {
     make_dense(config);
 }
 
-void sinkproof_config_make_llama(sinkproof_config *config) {
+void config_make_llama(sinkproof_config *config) {
     config->architecture = SINKPROOF_LLAMA;
     config->rotation.kind = SINKPROOF_PLAIN_ROTATION;
     config->rotation.factor = 1;
@@ -89,7 +89,7 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
         config->n_heads = 12; // transformers takes none that does not divide the width
         config->rotation.theta = 10000;
         config->tied = true;
-        sinkproof_config_make_llama(config);
+        config_make_llama(config);
         return true;
     }
     config->n_heads = 6;

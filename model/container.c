@@ -6,18 +6,18 @@
 
 #include <string.h>
 
-extern const sinkproof_container container_synthetic;       // synthetic.c
-extern const sinkproof_container container_hf;              // hf.c
-extern const sinkproof_container container_gpt2;            // gpt2.c
-extern const sinkproof_container sinkproof_container_llama; // llama.c
-extern const sinkproof_container container_openai;          // openai.c
-extern const sinkproof_container container_gguf;            // gguf_model.c
+extern const sinkproof_container container_synthetic; // synthetic.c
+extern const sinkproof_container container_hf;        // hf.c
+extern const sinkproof_container container_gpt2;      // gpt2.c
+extern const sinkproof_container container_llama;     // llama.c
+extern const sinkproof_container container_openai;    // openai.c
+extern const sinkproof_container container_gguf;      // gguf_model.c
 
 // The original layout comes last: it accepts whatever no other container recognises, and its errors
 // name what is missing.
-static const sinkproof_container *const containers[] = {
-    &container_synthetic, &container_gpt2, &sinkproof_container_llama,
-    &container_hf,        &container_gguf, &container_openai};
+static const sinkproof_container *const containers[] = {&container_synthetic, &container_gpt2,
+                                                        &container_llama,     &container_hf,
+                                                        &container_gguf,      &container_openai};
 
 enum { COUNT = sizeof containers / sizeof *containers };
 

@@ -215,7 +215,7 @@ static bool take_all(file_cursor *in, gguf_file *file) {
     for (size_t i = 0; i < file->n_pairs; i++)
         if (!gguf_read_pair(in, &file->pairs[i])) return false;
     if (!check_names(in, "key", &file->pairs->key, file->n_pairs, sizeof *file->pairs) ||
-        !take_alignment(in, file) || !sinkproof_gguf_check_architecture(in, file))
+        !take_alignment(in, file) || !gguf_check_architecture(in, file))
         return false;
     for (size_t i = 0; i < file->n_tensors; i++)
         if (!take_tensor(in, file, &offset, &file->tensors[i])) return false;

@@ -12,20 +12,20 @@
 #include <string.h>
 
 // The kind of a file; NULL: none of the list.
-const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const gguf_file *file) {
+const gguf_kind *gguf_kind_of_file(const gguf_file *file) {
     const gguf_pair *pair = gguf_find(file, "general.architecture");
-    const sinkproof_gguf_kind *kind = sinkproof_gguf_kinds;
+    const gguf_kind *kind = gguf_kinds;
     while (kind->name != NULL && (pair == NULL || !gguf_is_text(pair, kind->name))) kind++;
     return kind->name != NULL ? kind : NULL;
 }
 
 // Checked before the tensors, which in a file of another architecture may have other types and need
 // no conversion.
-bool sinkproof_gguf_check_architecture(file_cursor *in, const gguf_file *file) {
+bool gguf_check_architecture(file_cursor *in, const gguf_file *file) {
     static const char key[] = "general.architecture";
     const gguf_pair *pair = gguf_find(file, key);
     char found[64];
-    if (pair == NULL || sinkproof_gguf_kind_of(file) != NULL) return true;
+    if (pair == NULL || gguf_kind_of_file(file) != NULL) return true;
     return cursor_fail(in,
                        "key %s: expected \"gpt-oss\", \"llama\" or \"qwen2\", which "
                        "are all that is read, found %s",
@@ -34,11 +34,11 @@ bool sinkproof_gguf_check_architecture(file_cursor *in, const gguf_file *file) {
 
 // Llama with biases on queries, keys and values alone is Qwen2. What is of neither is held against
 // GPT-OSS's names, and refused.
-const sinkproof_gguf_kind *sinkproof_gguf_kind_for(const sinkproof_config *c) {
+const gguf_kind *gguf_kind_for_config(const sinkproof_config *c) {
     const char *name = c->architecture != SINKPROOF_LLAMA       ? "gpt-oss"
                        : !c->unbiased.qkv && c->unbiased.output ? "qwen2"
                                                                 : "llama";
-    const sinkproof_gguf_kind *kind = sinkproof_gguf_kinds;
+    const gguf_kind *kind = gguf_kinds;
     while (strcmp(kind->name, name) != 0) kind++;
     return kind;
 }
@@ -46,7 +46,7 @@ const sinkproof_gguf_kind *sinkproof_gguf_kind_for(const sinkproof_config *c) {
 // The state of reading one file's keys.
 typedef struct reader {
     const gguf_file *file;
-    const sinkproof_gguf_kind *kind;
+    const gguf_kind *kind;
     const weight_files *checkpoint;
     const char *path;
     sinkproof_config *config;
@@ -162,15 +162,15 @@ static void read_llama(const reader *in) {
     if (pair_of(in, "attention.head_count_kv") == NULL) c->n_kv_heads = c->n_heads;
     if (pair_of(in, "attention.key_length") == NULL) c->head_dim = c->hidden / c->n_heads;
     if (pair_of(in, "rope.freq_base") == NULL) c->rotation.theta = 10000;
-    sinkproof_config_make_llama(c);
+    config_make_llama(c);
     c->unbiased = (sinkproof_unbiased){.qkv = !has_tensor(in, "blk.0.attn_q.bias"),
                                        .output = !has_tensor(in, "blk.0.attn_output.bias"),
                                        .perceptron = !has_tensor(in, "blk.0.ffn_down.bias")};
     c->tied = !has_tensor(in, "output.weight");
 }
 
-bool sinkproof_gguf_read_config(const gguf_file *file, const sinkproof_gguf_kind *kind,
-                                sinkproof_model *model, sinkproof_error *error) {
+bool gguf_read_config(const gguf_file *file, const gguf_kind *kind, sinkproof_model *model,
+                      sinkproof_error *error) {
     const reader in = {file, kind, &model->checkpoint, model->spec, &model->config, error};
     fields_default(in.config);
     if (kind == NULL)
@@ -187,7 +187,7 @@ bool sinkproof_gguf_read_config(const gguf_file *file, const sinkproof_gguf_kind
 
 // Refuses values without a key; and float32 must hold every real number except epsilon, which every
 // engine rounds.
-bool sinkproof_gguf_can_say(const sinkproof_config *c, const char *path, sinkproof_error *error) {
+bool gguf_can_state_config(const sinkproof_config *c, const char *path, sinkproof_error *error) {
     const sinkproof_field *field;
     bool published = c->architecture != SINKPROOF_LLAMA; // much of it stands in no key
     if (published && c->sink != 0)

@@ -26,7 +26,7 @@ static bool is_gguf(const char *spec) {
 // What an open file keeps.
 typedef struct opened {
     gguf_file *file;
-    const sinkproof_gguf_kind *kind;
+    const gguf_kind *kind;
     sinkproof_reading rows, elements; // of queries and keys, where the file turns them
 } opened;
 
@@ -35,14 +35,14 @@ static bool open_file(sinkproof_model *model, sinkproof_error *error) {
     model->layout = "gguf";
     if (o == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
     if (!gguf_open(model->spec, &o->file, error)) return false;
-    o->kind = sinkproof_gguf_kind_of(o->file);
+    o->kind = gguf_kind_of_file(o->file);
     if (o->kind != NULL) model->tensors = o->kind->layout;
     if (!checkpoint_index(&model->checkpoint, model->spec, gguf_tensor_count(o->file),
                           gguf_tensor_at(o->file, 0), error) ||
-        !sinkproof_gguf_read_config(o->file, o->kind, model, error))
+        !gguf_read_config(o->file, o->kind, model, error))
         return false;
-    sinkproof_gguf_turn(sinkproof_gguf_side_by_side, model->config.head_dim, false, &o->rows);
-    sinkproof_gguf_turn(sinkproof_gguf_side_by_side, model->config.head_dim, true, &o->elements);
+    gguf_reorder_rows(gguf_row_side_by_side, model->config.head_dim, false, &o->rows);
+    gguf_reorder_rows(gguf_row_side_by_side, model->config.head_dim, true, &o->elements);
     return true;
 }
 
@@ -72,7 +72,7 @@ static bool find_gguf_weight(const wanted_weight *wanted, sinkproof_matrix *out)
     if (shared != NULL && checkpoint_find(&wanted->model->checkpoint, name) != NULL)
         return view_fused(wanted, out);
     if (!checkpoint_view(wanted, out)) return false;
-    if (o->kind->turned && sinkproof_gguf_turned(wanted->slot))
+    if (o->kind->turned && gguf_reorders_slot(wanted->slot))
         out->reading = wanted->rows == 1 ? &o->elements : &o->rows;
     return true;
 }

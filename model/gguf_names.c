@@ -76,7 +76,7 @@ const tensor_layout gguf_layout = {
     .second = {[SINKPROOF_W_UP] = "ffn_up_exps.weight", [SINKPROOF_B_UP] = "ffn_up_exps.bias"},
 };
 
-const tensor_layout sinkproof_gguf_llama_layout = {
+const tensor_layout gguf_llama_layout = {
     .shown = "gguf",
     .layers = "blk.",
     .plain_experts = true,
@@ -103,12 +103,10 @@ const tensor_layout sinkproof_gguf_llama_layout = {
     .second = {[SINKPROOF_W_UP] = "ffn_up.weight", [SINKPROOF_B_UP] = "ffn_up.bias"},
 };
 
-const sinkproof_gguf_kind sinkproof_gguf_kinds[] = {
+const gguf_kind gguf_kinds[] = {
     {"gpt-oss", "gpt-oss.", SINKPROOF_GPT_OSS, &gguf_layout, gpt_oss_names, gpt_oss_more, false},
-    {"llama", "llama.", SINKPROOF_LLAMA, &sinkproof_gguf_llama_layout, llama_names, llama_more,
-     true},
-    {"qwen2", "qwen2.", SINKPROOF_LLAMA, &sinkproof_gguf_llama_layout, llama_names, llama_more,
-     false},
+    {"llama", "llama.", SINKPROOF_LLAMA, &gguf_llama_layout, llama_names, llama_more, true},
+    {"qwen2", "qwen2.", SINKPROOF_LLAMA, &gguf_llama_layout, llama_names, llama_more, false},
     {NULL, NULL, SINKPROOF_GPT_OSS, NULL, NULL, NULL, false},
 };
 
@@ -124,25 +122,25 @@ void gguf_tensor(size_t l, const char *name, char out[TENSOR_NAME]) {
 
 // Row r = (head, half, i) of queries or keys is row (head, i, half) of a file that keeps the two
 // coordinates of a pair side by side; and the other way round.
-size_t sinkproof_gguf_side_by_side(size_t r, size_t rows, size_t head_dim) {
+size_t gguf_row_side_by_side(size_t r, size_t rows, size_t head_dim) {
     size_t in_head = r % head_dim, half = head_dim / 2;
     (void)rows;
     return r - in_head + 2 * (in_head % half) + in_head / half;
 }
 
-size_t sinkproof_gguf_in_halves(size_t r, size_t rows, size_t head_dim) {
+size_t gguf_row_in_halves(size_t r, size_t rows, size_t head_dim) {
     size_t in_head = r % head_dim, half = head_dim / 2;
     (void)rows;
     return r - in_head + in_head % 2 * half + in_head / 2;
 }
 
-bool sinkproof_gguf_turned(sinkproof_slot slot) {
+bool gguf_reorders_slot(sinkproof_slot slot) {
     return slot == SINKPROOF_W_Q || slot == SINKPROOF_B_Q || slot == SINKPROOF_W_K ||
            slot == SINKPROOF_B_K;
 }
 
-void sinkproof_gguf_turn(sinkproof_read_from *from, size_t head_dim, bool vector,
-                         sinkproof_reading *reading) {
+void gguf_reorder_rows(sinkproof_read_from *from, size_t head_dim, bool vector,
+                       sinkproof_reading *reading) {
     *reading = (sinkproof_reading){.factor = 1};
     if (vector)
         reading->column = from, reading->column_by = head_dim;

@@ -19,10 +19,10 @@ typedef struct gguf_name {
 } gguf_name;
 
 // The tensors of safetensors' manner: "blk.3.attn_q.weight".
-extern const tensor_layout gguf_layout, sinkproof_gguf_llama_layout;
+extern const tensor_layout gguf_layout, gguf_llama_layout;
 
 // An architecture of llama.cpp's; the list ends with NULL.
-typedef struct sinkproof_gguf_kind {
+typedef struct gguf_kind {
     const char *name;   // "general.architecture"
     const char *prefix; // of the keys that define the model
     sinkproof_architecture architecture;
@@ -30,28 +30,28 @@ typedef struct sinkproof_gguf_kind {
     const gguf_name *numbers;
     const char *const *more; // keys that can only have one value here, or change nothing
     bool turned;             // the coordinates of a rotated pair lie side by side
-} sinkproof_gguf_kind;
-extern const sinkproof_gguf_kind sinkproof_gguf_kinds[];
+} gguf_kind;
+extern const gguf_kind gguf_kinds[];
 
 // The kind of a file, NULL: none of the list; and the one in which a configuration is written.
-const sinkproof_gguf_kind *sinkproof_gguf_kind_of(const gguf_file *file);
+const gguf_kind *gguf_kind_of_file(const gguf_file *file);
 struct file_cursor;
-bool sinkproof_gguf_check_architecture(struct file_cursor *in, const gguf_file *file);
-const sinkproof_gguf_kind *sinkproof_gguf_kind_for(const sinkproof_config *config);
+bool gguf_check_architecture(struct file_cursor *in, const gguf_file *file);
+const gguf_kind *gguf_kind_for_config(const sinkproof_config *config);
 // Reads model->config; the tensors are in model->checkpoint.
-bool sinkproof_gguf_read_config(const gguf_file *file, const sinkproof_gguf_kind *kind,
-                                sinkproof_model *model, sinkproof_error *error);
+bool gguf_read_config(const gguf_file *file, const gguf_kind *kind, sinkproof_model *model,
+                      sinkproof_error *error);
 // Whether the keys can state a configuration; the error opens with `path`.
-bool sinkproof_gguf_can_say(const sinkproof_config *config, const char *path,
-                            sinkproof_error *error);
+bool gguf_can_state_config(const sinkproof_config *config, const char *path,
+                           sinkproof_error *error);
 
 // Where a row of queries or keys lies in a file that keeps pairs side by side, and which row lies
 // there; the last argument is head_dim.
-sinkproof_read_from sinkproof_gguf_side_by_side, sinkproof_gguf_in_halves;
+sinkproof_read_from gguf_row_side_by_side, gguf_row_in_halves;
 // Whether such a file turns the rows of a slot; a reading that turns them.
-bool sinkproof_gguf_turned(sinkproof_slot slot);
-void sinkproof_gguf_turn(sinkproof_read_from *from, size_t head_dim, bool vector,
-                         sinkproof_reading *reading);
+bool gguf_reorders_slot(sinkproof_slot slot);
+void gguf_reorder_rows(sinkproof_read_from *from, size_t head_dim, bool vector,
+                       sinkproof_reading *reading);
 
 // The name of the one tensor that gate and up may share, the gate in front; NULL: not of that slot.
 const char *gguf_fused_name(sinkproof_slot slot);

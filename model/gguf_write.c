@@ -32,7 +32,7 @@ typedef struct piece {
 typedef struct job {
     const sinkproof_model *model;
     const sinkproof_config *config;
-    const sinkproof_gguf_kind *kind;
+    const gguf_kind *kind;
     sinkproof_reading rows, elements; // of queries and keys, where the file turns them
     const sinkproof_writing *how;
     sinkproof_output output;
@@ -129,11 +129,11 @@ static piece slot_piece(const job *out, size_t l, sinkproof_slot slot, half part
                   .half = part,
                   .vector = sinkproof_slot_is_vector(slot, out->config)};
     const sinkproof_matrix *w = &made.weight;
-    if (out->kind->turned && sinkproof_gguf_turned(slot))
+    if (out->kind->turned && gguf_reorders_slot(slot))
         made.weight.reading = made.vector ? &out->elements : &out->rows;
     size_t parts = part == ALL ? 1 : 2;
     if (part == UPS)
-        sinkproof_layout_second(out->kind->layout, l, slot, made.name);
+        layout_second_name(out->kind->layout, l, slot, made.name);
     else
         layout_name(out->kind->layout, l, slot, "", made.name);
     made.dtype = written_dtype(out, slot, w);
@@ -262,17 +262,14 @@ static bool check_path(const char *path, sinkproof_error *error) {
 bool gguf_write(const sinkproof_container *container, const sinkproof_model *model,
                 const char *path, const sinkproof_writing *how, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
-    job out = {.model = model,
-               .config = c,
-               .kind = sinkproof_gguf_kind_for(c),
-               .how = how,
-               .error = error};
+    job out = {
+        .model = model, .config = c, .kind = gguf_kind_for_config(c), .how = how, .error = error};
     size_t head_dim = c->head_dim;
-    sinkproof_gguf_turn(sinkproof_gguf_in_halves, head_dim, false, &out.rows);
-    sinkproof_gguf_turn(sinkproof_gguf_in_halves, head_dim, true, &out.elements);
+    gguf_reorder_rows(gguf_row_in_halves, head_dim, false, &out.rows);
+    gguf_reorder_rows(gguf_row_in_halves, head_dim, true, &out.elements);
     char *described = NULL;
     size_t length = 0;
-    bool good = check_path(path, error) && sinkproof_gguf_can_say(out.config, path, error) &&
+    bool good = check_path(path, error) && gguf_can_state_config(out.config, path, error) &&
                 layout_check_model(container, model, path, error) && make_room(&out) &&
                 describe_all(&out, &described, &length) && write_all(&out, path, described, length);
     sinkproof_output_drop(&out.output); // and removes its temporary file

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-extern const sinkproof_container container_gpt2;            // gpt2.c
-extern const sinkproof_container sinkproof_container_llama; // llama.c
+extern const sinkproof_container container_gpt2;  // gpt2.c
+extern const sinkproof_container container_llama; // llama.c
 
 static const tensor_layout layout = {
     .shown = "hf-mxfp4",
@@ -243,7 +243,7 @@ static bool write_model(const sinkproof_container *container, const sinkproof_mo
     const sinkproof_container *const own[SINKPROOF_ARCHITECTURES] = {
         [SINKPROOF_GPT_OSS] = container,
         [SINKPROOF_GPT2] = &container_gpt2,
-        [SINKPROOF_LLAMA] = &sinkproof_container_llama};
+        [SINKPROOF_LLAMA] = &container_llama};
     return checkpoint_write(own[sinkproof_model_config(model)->architecture], model, directory, how,
                             error);
 }

@@ -17,8 +17,8 @@ void layout_name(const tensor_layout *layout, size_t l, sinkproof_slot slot, con
         snprintf(name, TENSOR_NAME, "%s%zu.%s%s", layout->layers, l, base, suffix);
 }
 
-void sinkproof_layout_second(const tensor_layout *layout, size_t l, sinkproof_slot slot,
-                             char name[TENSOR_NAME]) {
+void layout_second_name(const tensor_layout *layout, size_t l, sinkproof_slot slot,
+                        char name[TENSOR_NAME]) {
     snprintf(name, TENSOR_NAME, "%s%zu.%s", layout->layers, l, layout->second[slot]);
 }
 

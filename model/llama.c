@@ -122,7 +122,7 @@ static void read_config(config_reader *in) {
     if (config_get(in, "num_key_value_heads") != NULL)
         config_read_size(in, "num_key_value_heads", &c->n_kv_heads);
     if (config_get(in, "head_dim") != NULL) config_read_size(in, "head_dim", &c->head_dim);
-    sinkproof_config_make_llama(c);
+    config_make_llama(c);
     read_biases(in);
     read_rotation(in);
     require_full_attention(in);
@@ -184,7 +184,7 @@ static bool complete(sinkproof_model *model, sinkproof_error *error) {
     return check_tied(model, error) && checkpoint_check_all_used(model, error);
 }
 
-const sinkproof_container sinkproof_container_llama = {
+const sinkproof_container container_llama = {
     .title = "the Hugging Face layout of Llama",
     .holds = "Hugging Face's tensors of Llama",
     .dequantizes = true, // nothing in it is MXFP4

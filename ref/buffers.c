@@ -36,7 +36,7 @@ static size_t max2(size_t a, size_t b) {
 
 static size_t work_size(const sinkproof_config *c, size_t n) {
     size_t heads = c->n_heads * c->head_dim;
-    size_t size = sinkproof_experts_work(c, n);
+    size_t size = stage_experts_work(c, n);
     size = max2(size, sinkproof_linear_work(n, heads, c->hidden));
     size = max2(size, sinkproof_linear_work(n, c->hidden, heads));
     size = max2(size, sinkproof_normaliser_work(c));

@@ -16,7 +16,7 @@ static size_t max2(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-size_t sinkproof_experts_work(const sinkproof_config *config, size_t n) {
+size_t stage_experts_work(const sinkproof_config *config, size_t n) {
     size_t hidden = config->hidden, inter = config->inter;
     size_t linear =
         max2(sinkproof_linear_work(n, 2 * inter, hidden), sinkproof_linear_work(n, hidden, inter));
@@ -80,10 +80,9 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
     scatter_rows(m, slot_m, hidden, s->down_mc, out->down);
 }
 
-void sinkproof_experts(const sinkproof_policy *policy, const sinkproof_config *config,
-                       const sinkproof_layer *layer, size_t n, const double *t_nc,
-                       const int32_t *chosen_nk, const sinkproof_expert_outputs *out,
-                       double *work) {
+void stage_experts(const sinkproof_policy *policy, const sinkproof_config *config,
+                   const sinkproof_layer *layer, size_t n, const double *t_nc,
+                   const int32_t *chosen_nk, const sinkproof_expert_outputs *out, double *work) {
     size_t hidden = config->hidden, n_chosen = config->n_chosen;
     size_t *slot_m = (size_t *)(void *)work; // [n], ahead of the numbers
     scratch s = cut_work(config, n, work + n);

@@ -5,8 +5,8 @@
 // and the residual sums (A13, M12).
 #include "ref/stages.h"
 
-void sinkproof_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
-                      const double *o_nhd, double *out_nc, double *work) {
+void stage_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
+                  const double *o_nhd, double *out_nc, double *work) {
     //> sink.attn-concat
     sinkproof_linear(policy, AT_A12, n, &layer->w_o, &layer->b_o, o_nhd, out_nc, work);
     //< sink.attn-concat

@@ -125,7 +125,7 @@ static const struct traced {
     model_kind models;
     int role;
     sinkproof_held held;
-    sinkproof_operation operation;
+    point_operation operation;
     int weights[SINKPROOF_MAX_WEIGHTS]; // sinkproof_slot
     dimension shape[3];
     int inputs[SINKPROOF_MAX_INPUTS]; // until the first NONE
@@ -212,8 +212,7 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
     return n;
 }
 
-sinkproof_operation sinkproof_trace_operation(const sinkproof_config *config,
-                                              sinkproof_trace_point point) {
+point_operation trace_operation(const sinkproof_config *config, sinkproof_trace_point point) {
     bool linear = rows[point].operation == SINKPROOF_ADD_BIAS && config->dense;
     return linear ? SINKPROOF_LINEAR : rows[point].operation;
 }

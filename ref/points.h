@@ -263,7 +263,7 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
                               size_t layer, sinkproof_input inputs[SINKPROOF_MAX_INPUTS]);
 
 // How a point is computed from its inputs and weights.
-typedef enum sinkproof_operation {
+typedef enum point_operation {
     SINKPROOF_EMBED,      // the token's row, plus its position's where that is a weight
     SINKPROOF_NORM,       // scale, and shift of a LayerNorm
     SINKPROOF_LINEAR,     // matrix and bias
@@ -279,9 +279,8 @@ typedef enum sinkproof_operation {
     SINKPROOF_ADD_BIAS,   // their biases
     SINKPROOF_ACTIVATE,
     SINKPROOF_MIX, // experts times shares
-} sinkproof_operation;
-sinkproof_operation sinkproof_trace_operation(const sinkproof_config *config,
-                                              sinkproof_trace_point point);
+} point_operation;
+point_operation trace_operation(const sinkproof_config *config, sinkproof_trace_point point);
 
 // The weights that enter it beside its inputs, those that the model has; returns how many.
 enum { SINKPROOF_MAX_WEIGHTS = 2 };

@@ -6,8 +6,8 @@
 // key/value heads: query head h reads key/value head h / (n_heads / n_kv_heads).
 #include "ref/stages.h"
 
-void sinkproof_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
-                   const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work) {
+void stage_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
+               const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work) {
     //> attn.qkv
     sinkproof_linear(policy, AT_A2, n, &layer->w_q, &layer->b_q, t_nc, q_nhd, work);
     sinkproof_linear(policy, AT_A2, n, &layer->w_k, &layer->b_k, t_nc, k_ngd, work);

@@ -144,8 +144,8 @@ void sinkproof_embed(const sinkproof_policy *policy, const sinkproof_matrix *emb
 void sinkproof_embed_placed(const sinkproof_policy *policy, const sinkproof_matrix *embedding,
                             const sinkproof_matrix *positions, size_t first, size_t n,
                             const int32_t *tokens_n, double *x_nc, double *work);
-void sinkproof_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding,
-                       size_t n, const double *x_nc, double *logits_nv, double *work);
+void stage_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding, size_t n,
+                   const double *x_nc, double *logits_nv, double *work);
 // x_nc = x_nc + t_nc, rounded (A13, M12).
 void sinkproof_residual(const sinkproof_policy *policy, sinkproof_point point, size_t count,
                         const double *t, double *x);
@@ -162,8 +162,8 @@ void sinkproof_layernorm(const sinkproof_policy *policy, sinkproof_point point,
 double sinkproof_gelu_one(const sinkproof_policy *policy, double x);
 void sinkproof_gelu(const sinkproof_policy *policy, size_t n, const double *x_n, double *y_n);
 
-void sinkproof_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
-                   const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work);
+void stage_qkv(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
+               const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work);
 
 // The ends of YaRN's ramp, in pairs of coordinates (yarn.truncate).
 void sinkproof_yarn_range(const sinkproof_config *config, bool truncate, double *low, double *high);
@@ -189,8 +189,8 @@ void sinkproof_softmax_sink(const sinkproof_policy *policy, const sinkproof_bloc
                             const double *b_i, const double *s_ij, double *alpha_ij);
 void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *block,
                       const double *alpha_ij, const double *v_jd, double *o_id);
-void sinkproof_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
-                      const double *o_nhd, double *out_nc, double *work);
+void stage_output(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
+                  const double *o_nhd, double *out_nc, double *work);
 
 // chosen_k: the n_chosen largest logits of one row, descending, the lower index first in a tie.
 void sinkproof_router_choose(size_t n_experts, size_t n_chosen, const double *logits_e,
@@ -205,10 +205,10 @@ double sinkproof_swiglu_one(const sinkproof_policy *policy, sinkproof_swiglu_num
 void sinkproof_swiglu(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers, size_t n,
                       const double *gate_up_2n, double *act_n);
 
-void sinkproof_experts(const sinkproof_policy *policy, const sinkproof_config *config,
-                       const sinkproof_layer *layer, size_t n, const double *t_nc,
-                       const int32_t *chosen_nk, const sinkproof_expert_outputs *out, double *work);
-size_t sinkproof_experts_work(const sinkproof_config *config, size_t n);
+void stage_experts(const sinkproof_policy *policy, const sinkproof_config *config,
+                   const sinkproof_layer *layer, size_t n, const double *t_nc,
+                   const int32_t *chosen_nk, const sinkproof_expert_outputs *out, double *work);
+size_t stage_experts_work(const sinkproof_config *config, size_t n);
 void sinkproof_mixture(const sinkproof_policy *policy, size_t n, size_t n_chosen, size_t hidden,
                        const int32_t *chosen_nk, const double *weights_nk, const double *down_nkc,
                        double *out_nc);

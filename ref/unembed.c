@@ -27,7 +27,7 @@ void sinkproof_embed_placed(const sinkproof_policy *policy, const sinkproof_matr
     }
 }
 
-void sinkproof_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding,
-                       size_t n, const double *x_nc, double *logits_nv, double *work) {
+void stage_unembed(const sinkproof_policy *policy, const sinkproof_matrix *unembedding, size_t n,
+                   const double *x_nc, double *logits_nv, double *work) {
     sinkproof_linear(policy, AT_F2, n, unembedding, NULL, x_nc, logits_nv, work);
 }

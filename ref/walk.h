@@ -15,7 +15,7 @@
 typedef struct sinkproof_walk_step {
     sinkproof_trace_point point;
     size_t layer; // 0 for T0, F1 and F2
-    sinkproof_operation operation;
+    point_operation operation;
     size_t n_inputs;
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     bool last[SINKPROOF_MAX_INPUTS];                 // no later point has this input

@@ -419,7 +419,7 @@ int cmd_info(int argc, char **argv) {
         options, parse_info_option, "MODEL\n--cpu\n--policy POLICY", document, NULL, NULL, NULL};
     arguments in = {NULL, NULL, NULL, false};
     command_parse_line(&argp, argc, argv, &in);
-    if (in.policy != NULL) return sinkproof_info_policy(in.policy);
+    if (in.policy != NULL) return cmd_info_policy(in.policy);
     if (in.cpu) return cmd_info_cpu(in.json);
     sinkproof_error error;
     sinkproof_model *model;

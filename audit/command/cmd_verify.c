@@ -469,7 +469,7 @@ static int check_statements(const options *o, const verify_plant *plant) {
     return written ? code : exit_bad_input("verify", &error);
 }
 
-int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
+int run_verify_command(int argc, char **argv, const verify_plant *plant) {
     options o = {.how = {.bits = 256, .seed = 1, .instances = 100}};
     o.ids = calloc((size_t)argc + 1, sizeof *o.ids);
     if (o.ids == NULL) abort();
@@ -480,5 +480,5 @@ int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant) {
 }
 
 int cmd_verify(int argc, char **argv) {
-    return sinkproof_verify_command(argc, argv, NULL);
+    return run_verify_command(argc, argv, NULL);
 }

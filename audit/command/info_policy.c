@@ -32,7 +32,7 @@ static void print_unrounded(const sinkproof_policy *policy) {
     printf(" # read by a next operation before it is rounded\n");
 }
 
-int sinkproof_info_policy(const char *text) {
+int cmd_info_policy(const char *text) {
     sinkproof_policy policy;
     sinkproof_error error;
     if (!sinkproof_policy_parse(text, &policy, &error)) {

@@ -7,6 +7,6 @@
 
 // Prints every point, function, form and choice, as text for sinkproof_policy_parse; returns the
 // exit code.
-int sinkproof_info_policy(const char *text);
+int cmd_info_policy(const char *text);
 
 #endif

@@ -433,7 +433,7 @@ size_t planted_value(void) {
     return WRITTEN;
 }
 
-const known_mistake *sinkproof_written_at(size_t i) {
+const known_mistake *written_mistake_at(size_t i) {
     return i < WRITTEN ? &catalogue[i] : NULL;
 }
 

@@ -50,7 +50,7 @@ size_t mistake_count(void);
 const known_mistake *mistake_at(size_t i);
 // Those that have a line.
 size_t planted_value(void);
-const known_mistake *sinkproof_written_at(size_t i);
+const known_mistake *written_mistake_at(size_t i);
 
 // The policy with the mistake's override; false where it says that already.
 mistake_suppose rounding_override_count;

@@ -8,7 +8,7 @@
 static bool is_written(const char *override) {
     const known_mistake *m;
     bool written = false;
-    for (size_t i = 0; !written && (m = sinkproof_written_at(i)) != NULL; i++)
+    for (size_t i = 0; !written && (m = written_mistake_at(i)) != NULL; i++)
         written = m->suppose == rounding_override_count && strcmp(m->override, override) == 0;
     return written;
 }
@@ -72,6 +72,6 @@ size_t mistake_count(void) {
 
 const known_mistake *mistake_at(size_t i) {
     size_t written = planted_value();
-    if (i < written) return sinkproof_written_at(i);
+    if (i < written) return written_mistake_at(i);
     return i - written < ROUNDINGS ? &roundings[i - written] : NULL;
 }

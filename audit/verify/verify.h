@@ -199,6 +199,6 @@ verify_result sinkproof_verify(const verify_statement *statement, const verify_o
                                const verify_plant *plant);
 
 // Runs the command; cmd_verify plants nothing.
-int sinkproof_verify_command(int argc, char **argv, const verify_plant *plant);
+int run_verify_command(int argc, char **argv, const verify_plant *plant);
 
 #endif

@@ -36,8 +36,8 @@ void pages_advise(uint8_t *data, size_t bytes, bool now) {
 #endif
 }
 
-bool sinkproof_pages_new(size_t bytes, sinkproof_paging paging, const char *what,
-                         sinkproof_pages *pages, sinkproof_error *error) {
+bool sinkproof_pages_new(size_t bytes, page_use paging, const char *what, sinkproof_pages *pages,
+                         sinkproof_error *error) {
     *pages = (sinkproof_pages){NULL, 0};
     if (bytes == 0) return true;
     if (bytes > SIZE_MAX / 4) return sinkproof_fail(error, "no memory for %s: too large", what);

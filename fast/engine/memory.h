@@ -17,17 +17,17 @@ typedef struct sinkproof_pages {
     size_t bytes;  // mapped
 } sinkproof_pages;
 
-typedef enum sinkproof_paging {
+typedef enum page_use {
     SINKPROOF_LARGE_PAGES, // large pages where the system has them
     SINKPROOF_LAZY_PAGES,  // only addresses are reserved: a page is allocated on its first write
-} sinkproof_paging;
+} page_use;
 
 enum { LARGE_PAGE = 2 << 20 }; // bytes; the alignment of such a mapping
 
 // At least `bytes` zero bytes; mappings of at least 2 MiB are aligned to that. `what` is used in
 // the error. 0 bytes: no mapping.
-bool sinkproof_pages_new(size_t bytes, sinkproof_paging paging, const char *what,
-                         sinkproof_pages *pages, sinkproof_error *error);
+bool sinkproof_pages_new(size_t bytes, page_use paging, const char *what, sinkproof_pages *pages,
+                         sinkproof_error *error);
 // Advises large pages from `data` to `data + bytes`, both multiples of 2 MiB, where nothing is
 // written yet; `now`: also where something is, by moving it. The contents stay, and the system may
 // ignore the advice.

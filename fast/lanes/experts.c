@@ -15,7 +15,7 @@ typedef struct scratch {
     double *t_mc, *up_m2f, *act_mf, *down_mc, *linear;
 } scratch;
 
-// Fits into sinkproof_experts_work: the reference also stores the products separately from the
+// Fits into stage_experts_work: the reference also stores the products separately from the
 // sums.
 static scratch cut_work(const sinkproof_config *config, size_t n, double *work) {
     scratch s = {.slot_m = (size_t *)(void *)work};
@@ -61,7 +61,7 @@ static void run_expert(const sinkproof_policy *policy, const sinkproof_config *c
     scatter_rows(m, s->slot_m, 2 * inter, s->up_m2f, out->up_raw);
     add_bias(policy, AT_M6, m, &b_up, s->up_m2f, s->linear);
     scatter_rows(m, s->slot_m, 2 * inter, s->up_m2f, out->up);
-    sinkproof_lanes_activations(policy, config->swiglu, m * inter, s->up_m2f, s->act_mf);
+    lanes_activate(policy, config->swiglu, m * inter, s->up_m2f, s->act_mf);
     scatter_rows(m, s->slot_m, inter, s->act_mf, out->act);
     lanes_linear(policy, AT_M9, m, &w_down, NULL, s->act_mf, s->down_mc, s->linear);
     scatter_rows(m, s->slot_m, hidden, s->down_mc, out->down_raw);

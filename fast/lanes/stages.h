@@ -43,8 +43,8 @@ void lanes_router(const sinkproof_policy *policy, const sinkproof_layer *layer, 
                   double *weights_nk, double *work);
 // The activation of one pair, in float32.
 float lanes_swiglu(sinkproof_swiglu_numbers numbers, float gate, float up);
-void sinkproof_lanes_activations(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers,
-                                 size_t n, const double *gate_up_2n, double *act_n);
+void lanes_activate(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers, size_t n,
+                    const double *gate_up_2n, double *act_n);
 void lanes_experts(const sinkproof_policy *policy, const sinkproof_config *config,
                    const sinkproof_layer *layer, size_t n, const double *t_nc,
                    const int32_t *chosen_nk, const sinkproof_expert_outputs *out, double *work);

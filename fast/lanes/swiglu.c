@@ -15,8 +15,8 @@ float lanes_swiglu(sinkproof_swiglu_numbers numbers, float gate, float up) {
     return swish * (u + (float)numbers.offset);
 }
 
-void sinkproof_lanes_activations(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers,
-                                 size_t n, const double *gate_up_2n, double *act_n) {
+void lanes_activate(const sinkproof_policy *policy, sinkproof_swiglu_numbers numbers, size_t n,
+                    const double *gate_up_2n, double *act_n) {
     for (size_t i = 0; i < n; i++) { // gate and up lie side by side
         float gate = (float)gate_up_2n[2 * i], up = (float)gate_up_2n[2 * i + 1];
         float act = lanes_swiglu(numbers, gate, up);

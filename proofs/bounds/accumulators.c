@@ -209,8 +209,7 @@ static void keep_finite(const sinkproof_setting *own, const sinkproof_planes *y,
     for (size_t k = 0; k < y->rows * y->cols; k++)
         most = fmax(most, fabs(y->mid[k]) + (y->worst != NULL ? y->worst[k] : 0));
     for (size_t i = 0; i < rows; i++)
-        for (size_t r = 0; !(twice_i[i] * most <= sinkproof_setting_largest(own)) && r < y->rows;
-             r++)
+        for (size_t r = 0; !(twice_i[i] * most <= setting_largest(own)) && r < y->rows; r++)
             out[i * out_stride + r] = sinkproof_unknown(0);
 }
 

@@ -19,7 +19,7 @@ double sinkproof_gamma(double n, double u) {
 //< bound.dot
 
 //> bound.overflow
-double sinkproof_setting_largest(const sinkproof_setting *s) {
+double setting_largest(const sinkproof_setting *s) {
     return sinkproof_format_largest(s->policy->inside);
 }
 //< bound.overflow

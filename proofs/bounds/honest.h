@@ -261,7 +261,7 @@ double setting_underflow(const sinkproof_setting *s);
 
 // The largest number of the inner format. A set with an intermediate result that may exceed it is
 // unbounded (bound.overflow).
-double sinkproof_setting_largest(const sinkproof_setting *s);
+double setting_largest(const sinkproof_setting *s);
 
 // The largest such loss of n roundings, each amplified by the later ones.
 double underflow_bound(const sinkproof_setting *s, double n, double gamma);

@@ -66,7 +66,7 @@ static sinkproof_honest inverse_deviation(const sinkproof_setting *s, double n, 
     double most = fmax(high * high * (1 + m->gamma), m->most + apart) * (1 + 0x1p-50);
     double below = (least < 0 ? least * (1 + u4) : least * (1 - u4)) / n + eps * (1 - u4);
     double above = (most / n + eps) * (1 + u4), root = 1 / sqrt(m->sum / n + eps);
-    bool known = below > 0 && m->most + m->squares <= sinkproof_setting_largest(s);
+    bool known = below > 0 && m->most + m->squares <= setting_largest(s);
     double lo = known ? 1 / sqrt(above) * (1 - 0x1p-50) : 0;
     double hi = known ? 1 / sqrt(below) * (1 + 0x1p-50) : INFINITY;
     sinkproof_honest set = {lo, hi, lo, hi, root, 0, 0, fmax(root - lo, hi - root), 0};

@@ -246,7 +246,7 @@ static row_terms row_error_terms(const sinkproof_setting *s, const sinkproof_pla
     // where results are flushed, sums can too.
     double steps = s->policy->ftz || x->whole > 1 ? 2 * terms + 2 : terms + (biased ? 1 : 0);
     double under = underflow_bound(s, steps, gamma);
-    double largest = sinkproof_setting_largest(s);
+    double largest = setting_largest(s);
     bool leans = s->u > sinkproof_unit_roundoff(SINKPROOF_F32);
     return (row_terms){n, whole, products, biased, leans, gamma, here, under, largest};
 }

@@ -63,7 +63,7 @@ static sinkproof_honest root_set(const sinkproof_setting *s, double n, double ep
     double lost = (s->policy->ftz ? 3 * n : n) * setting_underflow(s);
     double least = fmax(r->lo - lost, 0), top = (r->hi + lost) * (1 + gamma);
     double lo = 1 / sqrt(top / n + eps * (1 + gamma)) * (1 - here);
-    bool infinite = !(top <= sinkproof_setting_largest(s)); // the sum may overflow (bound.overflow)
+    bool infinite = !(top <= setting_largest(s)); // the sum may overflow (bound.overflow)
     if (infinite) lo = 0;
     double hi =
         1 / sqrt(least * (1 - fmin(gamma, 1)) / n + eps * (1 - fmin(gamma, 1))) * (1 + here);

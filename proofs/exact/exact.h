@@ -59,7 +59,7 @@ typedef struct exact_instance {
 typedef row (*exact_side_fn)(const exact_instance *m);
 
 // The variables that a statement uses: they decide how an instance is drawn and printed.
-typedef enum sinkproof_exact_kind {
+typedef enum exact_kind {
     SINKPROOF_EXACT_LAYER,  // the whole of attention
     SINKPROOF_EXACT_SEED,   // the same in the derivation's notation: G = H, d' = d / H, causal
     SINKPROOF_EXACT_ROW,    // head 0 of one query: weights and values
@@ -67,11 +67,11 @@ typedef enum sinkproof_exact_kind {
     SINKPROOF_EXACT_ROUTER, // router weights and experts
     SINKPROOF_EXACT_FLOAT,  // scores that binary64 must survive
     SINKPROOF_EXACT_CODES,  // instance number t stands for code t of a format
-} sinkproof_exact_kind;
+} exact_kind;
 
 typedef struct sinkproof_exact_statement {
     const char *id;
-    sinkproof_exact_kind kind;
+    exact_kind kind;
     const char *left_text, *right_text; // the two sides as text
     exact_side_fn left, right;
     size_t codes; // for the kind CODES: the number of codes
@@ -102,6 +102,6 @@ char *sinkproof_exact_describe(const sinkproof_exact_statement *statement, uint6
                                uint64_t number);
 
 // Instance `number` of a seed, in the store of rational.h.
-exact_instance exact_draw(sinkproof_exact_kind kind, uint64_t seed, uint64_t number);
+exact_instance exact_draw(exact_kind kind, uint64_t seed, uint64_t number);
 
 #endif

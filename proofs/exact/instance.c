@@ -96,7 +96,7 @@ static void draw_qk(exact_instance *m, uint64_t *state) {
     }
 }
 
-exact_instance exact_draw(sinkproof_exact_kind kind, uint64_t seed, uint64_t number) {
+exact_instance exact_draw(exact_kind kind, uint64_t seed, uint64_t number) {
     exact_instance m = {.seed = seed, .number = number};
     if (kind == SINKPROOF_EXACT_CODES) return m;
     uint64_t state = seed * UINT64_C(0xd1342543de82ef95) + number;
@@ -231,7 +231,7 @@ char *sinkproof_exact_describe(const sinkproof_exact_statement *statement, uint6
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) abort();
     exact_instance m = exact_draw(statement->kind, seed, number);
-    sinkproof_exact_kind kind = statement->kind;
+    exact_kind kind = statement->kind;
     if (kind == SINKPROOF_EXACT_CODES)
         fprintf(out, "code %llu\n", (unsigned long long)number);
     else

@@ -56,12 +56,12 @@ void sinkproof_ball_clear(sinkproof_ball_instance *m);
 // Fills `out`, with as many entries as the identity's size.
 typedef void (*ball_side_fn)(arb_ptr out, const sinkproof_ball_instance *m, slong bits);
 
-typedef enum sinkproof_ball_relation {
+typedef enum ball_relation {
     SINKPROOF_BALL_EQUAL, // left = right
     SINKPROOF_BALL_LESS,  // left < right, with more bits if the gap needs them
     // a difference quotient with step 2^(-bits/4) lies in the range of the derivative
     SINKPROOF_BALL_DERIVATIVE,
-} sinkproof_ball_relation;
+} ball_relation;
 
 typedef enum ball_size {
     BALL_ONE,    // one entry
@@ -77,7 +77,7 @@ typedef enum ball_trait { PLAIN = 0, FINITE = 1, RECURRENT = 2, KEYED = 4 } ball
 
 typedef struct sinkproof_identity {
     const char *id;
-    sinkproof_ball_relation relation;
+    ball_relation relation;
     ball_size size;
     const char *left_text, *right_text;
     ball_side_fn left, right;

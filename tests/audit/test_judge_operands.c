@@ -69,12 +69,12 @@ static void swiglu_rounded(const sinkproof_policy *policy, const sinkproof_confi
                            double *work) {
     sinkproof_policy wrong = *policy; // 1.702 rounded to bfloat16
     wrong.at[AT_M8_ALPHA] = (sinkproof_rounding){SINKPROOF_BF16, false};
-    sinkproof_experts(&wrong, config, layer, n, t_nc, chosen_nk, out, work);
+    stage_experts(&wrong, config, layer, n, t_nc, chosen_nk, out, work);
 }
 
 static void no_bias(const sinkproof_policy *policy, const sinkproof_layer *layer, size_t n,
                     const double *t_nc, double *q_nhd, double *k_ngd, double *v_ngd, double *work) {
-    sinkproof_qkv(policy, layer, n, t_nc, q_nhd, k_ngd, v_ngd, work);
+    stage_qkv(policy, layer, n, t_nc, q_nhd, k_ngd, v_ngd, work);
     sinkproof_linear(policy, AT_A2, n, &layer->w_v, NULL, t_nc, v_ngd, work);
 }
 

@@ -141,10 +141,10 @@ SCALED_NUMBER(sinkproof_cache_bound,
               (n, alpha_j, delta_j, eps_j, sink, most))
 
 // Sets ask it themselves.
-double __real_sinkproof_setting_largest(setting s);
-double __wrap_sinkproof_setting_largest(setting s);
-double __wrap_sinkproof_setting_largest(setting s) {
-    return __real_sinkproof_setting_largest(s) * scale;
+double __real_setting_largest(setting s);
+double __wrap_setting_largest(setting s);
+double __wrap_setting_largest(setting s) {
+    return __real_setting_largest(s) * scale;
 }
 
 // The certificate of a sum whose sizes count ten times, or a tenth: then all of verify's have one.
@@ -287,7 +287,7 @@ static int command_says(const char *id, double by, const char *file) {
         int out = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         if (out < 0 || dup2(out, STDOUT_FILENO) < 0) _exit(99);
         scale = by;
-        int code = sinkproof_verify_command(2, (char **)(uintptr_t)line, NULL);
+        int code = run_verify_command(2, (char **)(uintptr_t)line, NULL);
         fflush(stdout);
         _exit(code);
     }

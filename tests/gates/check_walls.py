@@ -10,8 +10,9 @@
   length    300 lines in base/, model/ and ref/, 500 elsewhere
   module    no two scripts in Python below tests/ have one name: those of one room use those of another
   licence   every file opens with the two-line SPDX header
-  name      what one room calls or reads of another begins with sinkproof_ (with --objects); no other name
-            begins as those of a library that is linked (with --archive)
+  name      what one room calls or reads of another begins with sinkproof_, and so does what audit/sinkproof.h
+            declares, and nothing else; no two files define one name (with --objects). No name begins as those of
+            a library that is linked (with --archive)
   cycle     no files call or read each other in a circle, but for the calls that BACK lists (with --objects)
 
 Prints one line per breach, "FILE:LINE: RULE: what", and exits 1 when there is one.
@@ -197,8 +198,9 @@ def room_of(file):
 
 
 def links(root, build):
-    """{name: the file that defines it}, {file: the names that it calls or reads}, of the rooms' objects."""
-    defined, wanted = {}, {}
+    """{name: the file that defines it}, {file: the names that it calls or reads}, of the rooms' objects; and a breach
+    for each name that two of them define."""
+    defined, wanted, twice = {}, {}, []
     for room in ROOMS[:-1]:
         for path in sorted((build / room).rglob("*.o")):
             file = path.relative_to(build).with_suffix(".c")
@@ -211,15 +213,28 @@ def links(root, build):
                 if kind == "U":
                     wanted[file].add(name)
                 elif kind in "TDBRCG":
+                    if name in defined:
+                        twice.append(f"{file}: name: {name} is defined by {defined[name]} too")
                     defined[name] = file
-    return defined, wanted
+    return defined, wanted, twice
 
 
-def check_links(defined, wanted):
+def face(root):
+    """The functions that audit/sinkproof.h declares."""
+    header = root / "audit/sinkproof.h"
+    return set(re.findall(r"\bsinkproof_\w+(?=\()", bare(header.read_text(encoding="utf-8")))) if header.is_file() else set()
+
+
+def check_links(root, defined, wanted):
+    across = {name for file, names in wanted.items() for name in names
+              if name in defined and room_of(defined[name]) != room_of(file)}
     for file, names in wanted.items():
-        for name in sorted(names):
-            if name in defined and room_of(defined[name]) != room_of(file) and not name.startswith("sinkproof_"):
+        for name in sorted(names & across):
+            if room_of(defined[name]) != room_of(file) and not name.startswith("sinkproof_"):
                 yield f"{defined[name]}: name: {name} is linked by {file}, and does not begin with sinkproof_"
+    for name in sorted(set(defined) - across - face(root)):
+        if name.startswith("sinkproof_"):
+            yield f"{defined[name]}: name: {name} begins with sinkproof_, and no other room links it"
 
 
 def uses(defined, wanted):
@@ -284,8 +299,8 @@ def main():
     if options.archive:
         breaches += check_names(options.archive)
     if options.objects:
-        defined, wanted = links(root, options.objects.resolve())
-        breaches += [*check_cycles(root, defined, wanted), *check_links(defined, wanted)]
+        defined, wanted, twice = links(root, options.objects.resolve())
+        breaches += [*twice, *check_cycles(root, defined, wanted), *check_links(root, defined, wanted)]
     print("\n".join(breaches + [f"check-walls: {len(files)} files, {len(breaches)} breaches"]))
     return 1 if breaches else 0
 

@@ -165,4 +165,20 @@ report $? "a name without the prefix that another room links is refused"
 plain audit/judge
 ! printf '%s\n' "$out" | grep -q ': name: '
 report $? "one that its own room alone links is not"
+# A name with it that no other room links; unless the public face declares it.
+circle ref/r ref/m 'x + 1'
+[ "$(printf '%s\n' "$out" | grep -c 'name: sinkproof_. begins with sinkproof_, and no other room links it')" = 2 ]
+report $? "a name with the prefix that no other room links is refused"
+circle ref/r model/m 'x + 1'
+! printf '%s\n' "$out" | grep -q 'name: sinkproof_m'
+report $? "one that another room links is not"
+printf '%s\n' "$header" 'int sinkproof_r(int x);' >"$work/tree/audit/sinkproof.h"
+out=$(again --objects "$work/objects" "$work/tree" 2>&1)
+! printf '%s\n' "$out" | grep -q ': name: '
+report $? "nor is one that the public face declares"
+# One name in two files, which a program would link by chance.
+cp "$work/objects/model/m.o" "$work/objects/ref/m.o" && cp "$work/tree/model/m.c" "$work/tree/ref/m.c"
+out=$(again --objects "$work/objects" "$work/tree" 2>&1)
+printf '%s\n' "$out" | grep -q 'ref/m.c: name: sinkproof_m is defined by model/m.c too'
+report $? "a name that two rooms define is refused"
 tap_done

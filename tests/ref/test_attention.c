@@ -108,7 +108,7 @@ static void test_output(void) {
     fill_integers(&state, 1000, N * WIDTH, o);
     sinkproof_layer layer = {.w_o = matrix_of(w, 1, HIDDEN, WIDTH),
                              .b_o = matrix_of(b, 1, 1, HIDDEN)};
-    sinkproof_output(&real, &layer, N, o, out, work);
+    stage_output(&real, &layer, N, o, out, work);
     for (size_t i = 0; i < N; i++)
         for (size_t c = 0; c < HIDDEN; c++) {
             double sum = b[c];

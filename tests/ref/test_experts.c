@@ -85,12 +85,12 @@ static void test_grouping(const char *policy_name) {
     uint64_t state = 41;
     size_t wrong = 0;
     draw_layer(&state, &layer);
-    sinkproof_experts(&policy, &config, &layer, N, t, chosen, &out, work);
+    stage_experts(&policy, &config, &layer, N, t, chosen, &out, work);
     for (size_t slot = 0; slot < N * CHOSEN; slot++) {
         plain_expert(&policy, &config, (size_t)chosen[slot], t + slot / CHOSEN * HIDDEN, expected);
         wrong += differing(HIDDEN, expected, down + slot * HIDDEN);
     }
-    ok(sinkproof_experts_work(&config, N) <= sizeof work / sizeof *work && wrong == 0,
+    ok(stage_experts_work(&config, N) <= sizeof work / sizeof *work && wrong == 0,
        "moe.sum experts grouped or one by one, %s worst=%zu bound=0 seed=41", policy_name, wrong);
 }
 

@@ -120,7 +120,7 @@ static void experts(const sinkproof_policy *policy, const sinkproof_config *conf
     size_t count = n * config->n_chosen;
     for (size_t i = 0; i < count && i < MOST; i++) w.wrong += chosen_nk[i] != w.want[i];
     w.wrong += chosen_nk[count] != KEPT;
-    sinkproof_experts(policy, config, layer, n, t_nc, chosen_nk, out, work);
+    stage_experts(policy, config, layer, n, t_nc, chosen_nk, out, work);
 }
 
 static void gelu(const sinkproof_policy *policy, size_t n, const double *x_n, double *y_n) {

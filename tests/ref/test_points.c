@@ -60,7 +60,7 @@ static void qkv(double *out, double *formula) {
                              .b_k = matrix_of(b_k, 1, 1, KV),
                              .w_v = matrix_of(w_v, 1, KV, HIDDEN),
                              .b_v = matrix_of(b_v, 1, 1, KV)};
-    sinkproof_qkv(&policy, &layer, N, t, out, out + N * WIDE, out + N * (WIDE + KV), work);
+    stage_qkv(&policy, &layer, N, t, out, out + N * WIDE, out + N * (WIDE + KV), work);
     affine(AFFINE(A2), N, WIDE, HIDDEN, w, b, t, formula);
     affine(AFFINE(A2), N, KV, HIDDEN, w_k, b_k, t, formula + N * WIDE);
     affine(AFFINE(A2), N, KV, HIDDEN, w_v, b_v, t, formula + N * (WIDE + KV));
@@ -73,7 +73,7 @@ static void output(double *out, double *formula) {
     fill_reals(&state, 1, N * WIDE, o);
     sinkproof_layer layer = {.w_o = matrix_of(w, 1, HIDDEN, WIDE),
                              .b_o = matrix_of(b, 1, 1, HIDDEN)};
-    sinkproof_output(&policy, &layer, N, o, out, work);
+    stage_output(&policy, &layer, N, o, out, work);
     affine(AFFINE(A12), N, HIDDEN, WIDE, w, b, o, formula);
 }
 

@@ -102,17 +102,17 @@ static void spoil_slot(void *context, size_t l, sinkproof_slot slot, sinkproof_m
 static const sinkproof_stages bad_stages = {
     .embed = sinkproof_embed,
     .rmsnorm = bad_norm,
-    .qkv = sinkproof_qkv,
+    .qkv = stage_qkv,
     .rope = bad_rope,
     .scores = bad_scores,
     .sink_logits = sinkproof_sink_logits,
     .softmax_sink = bad_softmax,
     .values = bad_values,
-    .output = sinkproof_output,
+    .output = stage_output,
     .router = bad_router,
     .experts = bad_experts,
     .mixture = bad_mixture,
-    .unembed = sinkproof_unembed,
+    .unembed = stage_unembed,
 };
 
 // Residuals and noise replace shown values; x and the addend are kept for that.

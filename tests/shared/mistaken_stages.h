@@ -292,7 +292,7 @@ static double bad_activation(const sinkproof_policy *p, const sinkproof_config *
 static void bad_experts(const sinkproof_policy *p, const sinkproof_config *c,
                         const sinkproof_layer *layer, size_t n, const double *t,
                         const int32_t *chosen, const sinkproof_expert_outputs *out, double *work) {
-    sinkproof_experts(p, c, layer, n, t, chosen, out, work);
+    stage_experts(p, c, layer, n, t, chosen, out, work);
     for (size_t q = 0; q < n * c->n_chosen; q++) {
         double *z = out->act + q * c->inter;
         const double *row = out->up + q * 2 * c->inter;

@@ -184,7 +184,7 @@ static made *make(table_reading r) {
 }
 
 static void hold_readings(const sinkproof_model *model) {
-    sinkproof_table_comparison c;
+    table_comparison c;
     for (size_t r = 0; r < TABLE_READINGS; r++) {
         table_reading reading = table_reading_at(r);
         made *x = make(reading);
@@ -200,7 +200,7 @@ static void hold_readings(const sinkproof_model *model) {
 
 static void hold_values(const sinkproof_model *model) {
     made *x = make((table_reading){0});
-    sinkproof_table_comparison c;
+    table_comparison c;
     sinkproof_compare_published(model, 0, &x->m, &x->m, &c);
     size_t rounding = 0;
     for (size_t k = 0; k < PUBLISHED_VALUES; k++)
@@ -225,7 +225,7 @@ static void hold_values(const sinkproof_model *model) {
 
 static void hold_off(const sinkproof_model *model) {
     made *x = make((table_reading){0});
-    sinkproof_table_comparison c;
+    table_comparison c;
     x->gamma[6][138] -=
         0.002; // it is negative; the spread goes with it, by less than its last digit
     sinkproof_compare_published(model, 0, &x->m, &x->m, &c);

@@ -68,7 +68,7 @@ static void compare_row(table_reading r, const sinkproof_mechanism *m, const pub
     }
 }
 
-static void compare_tables(const sinkproof_mechanism *m, sinkproof_table_comparison *out) {
+static void compare_tables(const sinkproof_mechanism *m, table_comparison *out) {
     for (size_t i = 0; i < TABLE_READINGS; i++) {
         table_reading_count *count = &out->count_r[i], *best = &out->count_r[out->best];
         for (size_t l = 0; l < SINKPROOF_PUBLISHED_ROWS; l++) {
@@ -160,9 +160,9 @@ static void compare_epe(const sinkproof_mechanism *m, size_t sentence, epe_figur
 
 void sinkproof_compare_published(const sinkproof_model *model, size_t sentence,
                                  const sinkproof_mechanism *raw, const sinkproof_mechanism *normed,
-                                 sinkproof_table_comparison *out) {
+                                 table_comparison *out) {
     bool drawn = strcmp(sinkproof_model_layout(model), "synthetic") == 0;
-    *out = (sinkproof_table_comparison){
+    *out = (table_comparison){
         .sentence = sentence,
         .weights = drawn ? "These weights are drawn or made, not the released ones: the printed "
                            "numbers are not expected."

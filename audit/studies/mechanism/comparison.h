@@ -46,7 +46,7 @@ typedef struct epe_figure_compared {
     size_t n_massive, massive_n[8]; // the first few of them
 } epe_figure_compared;
 
-typedef struct sinkproof_table_comparison {
+typedef struct table_comparison {
     size_t sentence;     // SINKPROOF_SENTENCES: another input, without printed numbers
     const char *weights; // whether these are the released weights
     table_reading_count count_r[TABLE_READINGS];
@@ -55,16 +55,16 @@ typedef struct sinkproof_table_comparison {
     figure_compared row_lk[SINKPROOF_PUBLISHED_ROWS][SINKPROOF_PUBLISHED_COLUMNS];
     double at_378_l[SINKPROOF_PUBLISHED_ROWS]; // gamma[378] by the best reading
     epe_figure_compared epe_e[EPE_READINGS];
-} sinkproof_table_comparison;
+} table_comparison;
 
 // raw, normed: two measurements of one input without interventions, on a model of the released
 // shape.
 void sinkproof_compare_published(const sinkproof_model *model, size_t sentence,
                                  const sinkproof_mechanism *raw, const sinkproof_mechanism *normed,
-                                 sinkproof_table_comparison *out);
+                                 table_comparison *out);
 
-void sinkproof_comparison_print(const sinkproof_table_comparison *comparison, FILE *out);
-json_t *sinkproof_comparison_json(const sinkproof_table_comparison *comparison);
-void comparison_html(const sinkproof_table_comparison *comparison, FILE *page);
+void sinkproof_comparison_print(const table_comparison *comparison, FILE *out);
+json_t *sinkproof_comparison_json(const table_comparison *comparison);
+void comparison_html(const table_comparison *comparison, FILE *page);
 
 #endif

@@ -61,7 +61,7 @@ static void print_wrapped(FILE *out, const char *text, size_t indent) {
     fputc('\n', out);
 }
 
-static void print_row(const sinkproof_table_comparison *c, size_t l, FILE *out) {
+static void print_row(const table_comparison *c, size_t l, FILE *out) {
     const published_row *row = &published_rows[l];
     fprintf(out, "%5zu  %5zu  printed ", row->layer, row->table);
     for (size_t k = 0; k < SINKPROOF_PUBLISHED_COLUMNS; k++) fprintf(out, " %11s", row->text_k[k]);
@@ -74,7 +74,7 @@ static void print_row(const sinkproof_table_comparison *c, size_t l, FILE *out) 
     fputc('\n', out);
 }
 
-static void print_values(const sinkproof_table_comparison *c, FILE *out) {
+static void print_values(const table_comparison *c, FILE *out) {
     fprintf(out, "\n%-29s  %-8s  %-12s  %11s %9s  %11s %9s\n", "in the text", "where", "printed",
             "raw", "off", "normed", "off");
     for (size_t k = 0; k < PUBLISHED_VALUES; k++) {
@@ -93,7 +93,7 @@ static void print_values(const sinkproof_table_comparison *c, FILE *out) {
               out);
 }
 
-static void print_readings(const sinkproof_table_comparison *c, FILE *out) {
+static void print_readings(const table_comparison *c, FILE *out) {
     fprintf(out, "\n  rows  numbers  reading of the tables (12 rows, 48 numbers; * is shown)\n");
     for (size_t i = 0; i < TABLE_READINGS; i++)
         fprintf(out, "%c %4zu  %7zu  %s\n", i == c->best ? '*' : ' ', c->count_r[i].rows,
@@ -101,7 +101,7 @@ static void print_readings(const sinkproof_table_comparison *c, FILE *out) {
     if (c->count_r[c->best].rows == 0) fputs("No reading gives back a row of the tables.\n", out);
 }
 
-void sinkproof_comparison_print(const sinkproof_table_comparison *c, FILE *out) {
+void sinkproof_comparison_print(const table_comparison *c, FILE *out) {
     fputs("\nPublished against measured\n", out);
     print_wrapped(out, c->weights, 0);
     fprintf(out, "\nlayer  table          ");
@@ -125,7 +125,7 @@ static json_t *compared_json(const char *printed, const figure_compared *c) {
                      part_number(c->measured), "off", part_number(c->off), "rounds", c->rounds);
 }
 
-static json_t *rows_json(const sinkproof_table_comparison *c) {
+static json_t *rows_json(const table_comparison *c) {
     json_t *rows = json_array();
     for (size_t l = 0; l < SINKPROOF_PUBLISHED_ROWS; l++) {
         const published_row *p = &published_rows[l];
@@ -139,7 +139,7 @@ static json_t *rows_json(const sinkproof_table_comparison *c) {
     return rows;
 }
 
-static json_t *readings_json(const sinkproof_table_comparison *c) {
+static json_t *readings_json(const table_comparison *c) {
     json_t *readings = json_array();
     for (size_t i = 0; i < TABLE_READINGS; i++)
         json_array_append_new(readings,
@@ -163,7 +163,7 @@ static json_t *epe_json(const epe_figure_compared *e, const char *name) {
                      "n_massive", (json_int_t)e->n_massive, "massive_same", e->massive_same);
 }
 
-json_t *sinkproof_comparison_json(const sinkproof_table_comparison *c) {
+json_t *sinkproof_comparison_json(const table_comparison *c) {
     json_t *notes = json_object(), *both = json_array();
     for (size_t i = 0; published_note_at(i) != NULL; i++)
         json_object_set_new(notes, published_note_at(i)->name,
@@ -187,7 +187,7 @@ static void write_cell(FILE *page, const char *printed, const figure_compared *c
     fputs("</td>", page);
 }
 
-static void write_table(const sinkproof_table_comparison *c, size_t table, FILE *page) {
+static void write_table(const table_comparison *c, size_t table, FILE *page) {
     fprintf(page,
             "<h3>Table %zu: gamma at massive coordinates</h3>\n<div class=\"wide\"><table>"
             "<tr><th>layer</th><th></th>",
@@ -208,7 +208,7 @@ static void write_table(const sinkproof_table_comparison *c, size_t table, FILE 
     fprintf(page, " Defined by <code>gpt2.table%zu</code>.</p>\n", table);
 }
 
-static void write_readings(const sinkproof_table_comparison *c, FILE *page) {
+static void write_readings(const table_comparison *c, FILE *page) {
     fputs("<h3>Readings of the tables</h3>\n<div class=\"wide\"><table><tr><th>rows of 12</th>"
           "<th>numbers of 48</th><th>reading</th></tr>\n",
           page);
@@ -221,7 +221,7 @@ static void write_readings(const sinkproof_table_comparison *c, FILE *page) {
         fputs("<p>No reading gives back a row of the tables.</p>\n", page);
 }
 
-static void write_values(const sinkproof_table_comparison *c, FILE *page) {
+static void write_values(const table_comparison *c, FILE *page) {
     fputs("<h3>Numbers in the text</h3>\n<div class=\"wide\"><table><tr><th></th><th>where</th>"
           "<th>printed</th><th>raw</th><th>off</th><th>normed</th><th>off</th></tr>\n",
           page);
@@ -244,7 +244,7 @@ static void write_values(const sinkproof_table_comparison *c, FILE *page) {
         fputs("<p>What needs an input is printed of the first sentence alone.</p>\n", page);
 }
 
-void comparison_html(const sinkproof_table_comparison *c, FILE *page) {
+void comparison_html(const table_comparison *c, FILE *page) {
     fprintf(page, "<h2>Published against measured</h2>\n<p>%s</p>\n", c->weights);
     fputs("<p>= : rounded to the printed digits it is the printed number.</p>\n", page);
     for (size_t table = 1; table <= 2; table++) write_table(c, table, page);

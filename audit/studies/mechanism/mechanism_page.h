@@ -17,8 +17,8 @@ typedef struct sinkproof_mechanism_input {
     sinkproof_mechanism after;  // with the requested interventions; all zero if there are none
     // maps for the pages: those of `after`, if it exists, else of `before`
     attended_map attention;
-    paper_panels *panels;                   // or NULL
-    sinkproof_table_comparison *comparison; // or NULL
+    paper_panels *panels;         // or NULL
+    table_comparison *comparison; // or NULL
 } sinkproof_mechanism_input;
 
 typedef struct sinkproof_mechanism_job {
