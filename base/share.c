@@ -37,7 +37,7 @@ sinkproof_share_text sinkproof_share_digits(double share, int digits) {
                               pow(10, 1 - digits));
 }
 
-static sinkproof_share_text with_sign(sinkproof_share_text number) {
+static sinkproof_share_text append_percent_sign(sinkproof_share_text number) {
     sinkproof_share_text t;
     snprintf(t.text, sizeof t.text, "%.29s %%", number.text);
     return t;
@@ -45,12 +45,13 @@ static sinkproof_share_text with_sign(sinkproof_share_text number) {
 
 sinkproof_share_text sinkproof_share_percent(double share, int places) {
     double step = pow(10, -places);
-    return with_sign(share_beside_limit(share, 100 * share, 100, places, true, step, step));
+    return append_percent_sign(
+        share_beside_limit(share, 100 * share, 100, places, true, step, step));
 }
 
 sinkproof_share_text sinkproof_share_percent_digits(double share, int digits) {
     double x = 100 * share;
-    return with_sign(
+    return append_percent_sign(
         share_beside_limit(share, x, 100, digits, false, pow(10, 2 - digits), pow(10, 3 - digits)));
 }
 

@@ -19,7 +19,7 @@ static inline uint64_t sinkproof_mix(uint64_t x) {
 }
 
 // The i-th number of the stream of a seed.
-static inline uint64_t sinkproof_mixed(uint64_t seed, uint64_t i) {
+static inline uint64_t sinkproof_draw_nth(uint64_t seed, uint64_t i) {
     return sinkproof_mix(seed + (i + 1) * sinkproof_golden);
 }
 

@@ -65,7 +65,8 @@ static int by_text(const void *left, const void *right) {
 }
 
 // Every *.safetensors, in the order of their names.
-static bool add_all(weight_files *checkpoint, const char *directory, sinkproof_error *error) {
+static bool add_directory_files(weight_files *checkpoint, const char *directory,
+                                sinkproof_error *error) {
     static const char suffix[] = ".safetensors";
     DIR *listing = opendir(directory);
     if (listing == NULL)
@@ -141,7 +142,9 @@ static bool open_files(const char *directory, bool indexed, weight_files *checkp
     if (one)
         return checkpoint_add(checkpoint, directory, single, error) &&
                index_entries(checkpoint, error);
-    if (!indexed) return add_all(checkpoint, directory, error) && index_entries(checkpoint, error);
+    if (!indexed)
+        return add_directory_files(checkpoint, directory, error) &&
+               index_entries(checkpoint, error);
     if (!sharded)
         return sinkproof_fail(error, "%s: expected %s or %s, found neither", directory, single,
                               index);

@@ -30,7 +30,7 @@ typedef struct job {
 } job;
 
 // Slots with the same name are one tensor, declared and written with the first of them.
-static bool comes_with_another(const job *out, sinkproof_slot slot) {
+static bool shares_earlier_tensor(const job *out, sinkproof_slot slot) {
     if (slot == SINKPROOF_UNEMBEDDING && out->config->tied) return true;
     for (int s = 0; s < (int)slot; s++)
         if (layout_slots_share(out->layout, (sinkproof_slot)s, slot)) return true;
@@ -92,7 +92,7 @@ static void declare_half(const job *out, size_t l, sinkproof_slot slot, const si
 
 static bool declare_slot(const job *out, size_t l, sinkproof_slot slot) {
     sinkproof_matrix w = sinkproof_model_slot(out->model, l, slot);
-    if (comes_with_another(out, slot) || w.count == 0) return true;
+    if (shares_earlier_tensor(out, slot) || w.count == 0) return true;
     bool halves = out->layout->second[slot] != NULL;
     for (int odd = 0; halves && odd < 2; odd++) declare_half(out, l, slot, &w, odd);
     if (halves) return true;
@@ -148,7 +148,7 @@ static bool write_numbers(const job *out, const sinkproof_matrix *w, bool transp
 }
 
 // Whether the stored matrix already has the bytes and the order of the file.
-static bool lies_so(const sinkproof_matrix *w, bool transposed) {
+static bool is_stored_as_written(const sinkproof_matrix *w, bool transposed) {
     size_t lines = transposed ? w->cols : w->rows, length = transposed ? w->rows : w->cols;
     size_t next_line = transposed ? w->col_stride : w->row_stride;
     size_t next = transposed ? w->row_stride : w->col_stride;
@@ -162,7 +162,7 @@ static bool write_plain(const job *out, const sinkproof_matrix *stack, bool tran
     bool good = true;
     for (size_t e = 0; good && e < stack->count; e++) {
         sinkproof_matrix w = sinkproof_matrix_at(stack, e);
-        if (lies_so(&w, transposed))
+        if (is_stored_as_written(&w, transposed))
             good = put_bytes(out, w.data, w.rows * w.cols * sinkproof_dtype_size(w.dtype));
         else
             good = write_numbers(out, &w, transposed, first, whole);
@@ -208,7 +208,7 @@ static bool write_half(const job *out, const sinkproof_matrix *w, size_t odd) {
 
 static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
     sinkproof_matrix first = sinkproof_model_slot(out->model, l, slot);
-    if (comes_with_another(out, slot) || first.count == 0) return true;
+    if (shares_earlier_tensor(out, slot) || first.count == 0) return true;
     if (first.dtype == SINKPROOF_DTYPE_MXFP4 && !out->how->dequantize)
         return write_mxfp4(out, &first, 0) && write_mxfp4(out, &first, 1);
     if (out->layout->second[slot] != NULL)
@@ -217,8 +217,8 @@ static bool write_slot(const job *out, size_t l, sinkproof_slot slot) {
 }
 
 // Calls `take` for every slot of layer l; for layer n_layers: of those outside the layers.
-static bool each_slot(const job *out, size_t l,
-                      bool (*take)(const job *out, size_t l, sinkproof_slot slot)) {
+static bool visit_slots(const job *out, size_t l,
+                        bool (*take)(const job *out, size_t l, sinkproof_slot slot)) {
     bool inside = l < out->config->n_layers, good = true;
     int s = inside ? 0 : SINKPROOF_LAYER_SLOTS,
         end = inside ? SINKPROOF_LAYER_SLOTS : SINKPROOF_SLOTS;
@@ -230,10 +230,10 @@ static bool each_slot(const job *out, size_t l,
 static bool write_tensors(const job *out, const char *path) {
     size_t n_layers = out->config->n_layers;
     sinkproof_safetensors_writer_metadata(out->writer, "format", "pt"); // transformers requires it
-    for (size_t l = 0; l <= n_layers; l++) each_slot(out, l, declare_slot);
+    for (size_t l = 0; l <= n_layers; l++) visit_slots(out, l, declare_slot);
     bool good = sinkproof_safetensors_writer_begin(out->writer, path, out->error);
     for (size_t l = 0; good && l <= n_layers; l++) {
-        good = each_slot(out, l, write_slot);
+        good = visit_slots(out, l, write_slot);
         if (out->how->progress != NULL) out->how->progress(out->how->context, l, n_layers);
     }
     return good && sinkproof_safetensors_writer_finish(out->writer, out->error);
@@ -241,7 +241,7 @@ static bool write_tensors(const job *out, const char *path) {
 
 // Allocates room for the largest row as numbers and as bytes (or for a whole expert, which may be
 // transposed).
-static bool make_room(job *out) {
+static bool allocate_row_buffers(job *out) {
     size_t widest = 0, largest = 0, first, rows;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
         sinkproof_slot slot = (sinkproof_slot)s;
@@ -289,8 +289,9 @@ bool checkpoint_write(const sinkproof_container *container, const sinkproof_mode
     bool good = mxfp4 || container->dequantizes ||
                 sinkproof_fail(error, "tensor %s: expected MXFP4, which %s consists of, found %s",
                                w_up.name, container->title, sinkproof_dtype_name(w_up.dtype));
-    good = good && layout_check_model(container, model, directory, error) && make_room(&out) &&
-           create_directory(directory, &made, error) && write_files(&out, directory, mxfp4);
+    good = good && layout_check_model(container, model, directory, error) &&
+           allocate_row_buffers(&out) && create_directory(directory, &made, error) &&
+           write_files(&out, directory, mxfp4);
     sinkproof_safetensors_writer_free(out.writer); // and removes its temporary file
     if (!good && made) rmdir(directory);
     free(out.row_c);

@@ -14,7 +14,7 @@
 
 // No two widths are equal (96, 128, 256, 160, 32), there are 5 heads for each of 2 key heads, and
 // nothing is square: a transposed, swapped or wrongly shared view cannot go unnoticed.
-static void make_tiny(sinkproof_config *config) {
+static void set_tiny_sizes(sinkproof_config *config) {
     config->n_layers = 4;
     config->n_experts = 7;
     config->n_chosen = 3;
@@ -28,7 +28,7 @@ static void make_tiny(sinkproof_config *config) {
 }
 
 // One perceptron for all tokens, full attention, no sink.
-static void make_dense(sinkproof_config *config) {
+static void set_dense(sinkproof_config *config) {
     size_t none;
     config->dense = true;
     config->n_experts = config->n_chosen = 1;
@@ -43,7 +43,7 @@ void config_make_gpt2(sinkproof_config *config) {
     config->rotation.kind = SINKPROOF_NO_ROTATION;
     config->tied = true;
     config->n_kv_heads = config->n_heads;
-    make_dense(config);
+    set_dense(config);
 }
 
 void config_make_llama(sinkproof_config *config) {
@@ -53,11 +53,11 @@ void config_make_llama(sinkproof_config *config) {
     config->swiglu = (sinkproof_swiglu_numbers){.alpha = 1, .limit = INFINITY, .offset = 0};
     config->unbiased = (sinkproof_unbiased){true, true, true};
     config->window = config->max_context;
-    make_dense(config);
+    set_dense(config);
 }
 
 // The one of 124 million parameters.
-static void name_gpt2(sinkproof_config *config) {
+static void set_gpt2_sizes(sinkproof_config *config) {
     config->n_layers = config->n_heads = 12;
     config->vocab = 50257;
     config->hidden = 768;
@@ -82,7 +82,7 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
         config->n_experts = 128;
         return true;
     }
-    make_tiny(config);
+    set_tiny_sizes(config);
     if (strcmp(name, "tiny") == 0) return true;
     config->max_context = 64;
     if (strcmp(name, "tiny-llama") == 0) {
@@ -93,7 +93,7 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
         return true;
     }
     config->n_heads = 6;
-    if (strcmp(name, "gpt2") == 0) name_gpt2(config);
+    if (strcmp(name, "gpt2") == 0) set_gpt2_sizes(config);
     bool planted = planted_find(name) != NULL;
     if (planted) size_planted(config);
     config_make_gpt2(config);
@@ -101,7 +101,7 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
 }
 
 // Whether a * b * c elements of 8 bytes fit a signed 64-bit offset.
-static bool product_fits(size_t a, size_t b, size_t c) {
+static bool product_fits_offset(size_t a, size_t b, size_t c) {
     size_t product;
     return !__builtin_mul_overflow(a, b, &product) &&
            !__builtin_mul_overflow(product, c, &product) && product < (size_t)1 << 58;
@@ -129,9 +129,10 @@ static bool check_relations(const sinkproof_config *c, const char *name, sinkpro
                               "head_dim) and of gates and ups (twice intermediate_size), found %zu "
                               "and %zu",
                               name, c->n_heads * c->head_dim, 2 * c->inter);
-    if (!product_fits(c->n_experts, 2 * c->inter, c->hidden) ||
-        !product_fits(c->vocab, c->hidden, 1) || !product_fits(c->n_experts, c->hidden, 1) ||
-        !product_fits(c->n_heads, c->head_dim, c->hidden))
+    if (!product_fits_offset(c->n_experts, 2 * c->inter, c->hidden) ||
+        !product_fits_offset(c->vocab, c->hidden, 1) ||
+        !product_fits_offset(c->n_experts, c->hidden, 1) ||
+        !product_fits_offset(c->n_heads, c->head_dim, c->hidden))
         return sinkproof_fail(error,
                               "%s: expected weights that fit in memory's address range, "
                               "found dimensions whose product does not",

@@ -57,8 +57,8 @@ static bool block_is_suspect(const sinkproof_tensor *tensor, size_t i, size_t n)
     return block_has_exponent_32(data, 0x7f800000);
 }
 
-static void look_closely(const sinkproof_tensor *tensor, size_t from, size_t to, bool sinks,
-                         finding *found) {
+static void find_first_not_finite(const sinkproof_tensor *tensor, size_t from, size_t to,
+                                  bool sinks, finding *found) {
     for (size_t i = from; i < to; i++) {
         double x = sinkproof_tensor_value(tensor, i);
         if (isfinite(x) || (sinks && x == -INFINITY)) continue;
@@ -68,17 +68,18 @@ static void look_closely(const sinkproof_tensor *tensor, size_t from, size_t to,
     }
 }
 
-static finding look_at_numbers(const sinkproof_tensor *tensor, bool sinks) {
+static finding check_numbers(const sinkproof_tensor *tensor, bool sinks) {
     size_t n = sinkproof_tensor_elements(tensor), length;
     finding found = {0, 0, 0};
     for (size_t i = 0; i < n; i += length) {
         length = n - i < BLOCK ? n - i : BLOCK;
-        if (block_is_suspect(tensor, i, length)) look_closely(tensor, i, i + length, sinks, &found);
+        if (block_is_suspect(tensor, i, length))
+            find_first_not_finite(tensor, i, i + length, sinks, &found);
     }
     return found;
 }
 
-static finding look_at_scales(const sinkproof_tensor *tensor) {
+static finding check_scales(const sinkproof_tensor *tensor) {
     finding found = {0, 0, NAN};
     const uint8_t *at = tensor->data, *end = at + tensor->bytes;
     while (at < end && (at = memchr(at, SINKPROOF_MXFP4_NAN_SCALE, (size_t)(end - at))) != NULL) {
@@ -88,12 +89,12 @@ static finding look_at_scales(const sinkproof_tensor *tensor) {
     return found;
 }
 
-static bool in_blocks(const sinkproof_tensor *tensor) {
+static bool is_in_ggml_blocks(const sinkproof_tensor *tensor) {
     return sinkproof_dtype_size(tensor->dtype) == 0;
 }
 
 // A tensor in ggml's blocks: finds the first number with an invalid scale.
-static finding look_at_blocks(const sinkproof_tensor *tensor) {
+static finding check_blocks(const sinkproof_tensor *tensor) {
     size_t size = dtype_bytes_for(tensor->dtype, BLOCK_OF_GGML);
     finding found = {0, 0, NAN};
     for (size_t i = 0; i < tensor->bytes; i += size) {
@@ -119,8 +120,8 @@ static const char *element_place_text(const sinkproof_tensor *tensor, size_t i, 
     return text;
 }
 
-static bool tell_finding(const checkpoint_entry *entry, finding found, model_tell *tell,
-                         void *context) {
+static bool report_finding(const checkpoint_entry *entry, finding found, model_tell *tell,
+                           void *context) {
     char sentence[900], place[192];
     bool scales = entry->role == ROLE_SCALES || entry->tensor->dtype == SINKPROOF_DTYPE_MXFP4;
     snprintf(sentence, sizeof sentence,
@@ -144,11 +145,11 @@ void sinkproof_model_not_finite(const sinkproof_model *model, model_tell *tell, 
         const checkpoint_entry *entry = &checkpoint->entries[i];
         finding found = {0, 0, 0};
         if (entry->role == ROLE_SCALES)
-            found = look_at_scales(entry->tensor);
-        else if (entry->role != ROLE_NONE && in_blocks(entry->tensor))
-            found = look_at_blocks(entry->tensor);
+            found = check_scales(entry->tensor);
+        else if (entry->role != ROLE_NONE && is_in_ggml_blocks(entry->tensor))
+            found = check_blocks(entry->tensor);
         else if (entry->role != ROLE_NONE)
-            found = look_at_numbers(entry->tensor, entry->role == ROLE_SINKS);
-        if (found.count > 0 && !tell_finding(entry, found, tell, context)) return;
+            found = check_numbers(entry->tensor, entry->role == ROLE_SINKS);
+        if (found.count > 0 && !report_finding(entry, found, tell, context)) return;
     }
 }

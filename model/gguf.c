@@ -41,7 +41,7 @@ static const struct {
     {30, SINKPROOF_DTYPE_BF16}, {39, SINKPROOF_DTYPE_MXFP4},
 };
 
-bool gguf_code(sinkproof_dtype dtype, uint32_t *code) {
+bool gguf_type_code(sinkproof_dtype dtype, uint32_t *code) {
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         *code = codes[i].code;
         if (codes[i].dtype == dtype) return true;
@@ -58,7 +58,7 @@ bool gguf_dtype(uint32_t code, sinkproof_dtype *dtype) {
 }
 
 // Reads the dimensions, fastest first in the file; *bytes: the size of the tensor.
-static bool take_shape(file_cursor *in, sinkproof_tensor *tensor, size_t *bytes) {
+static bool parse_shape(file_cursor *in, sinkproof_tensor *tensor, size_t *bytes) {
     uint64_t rank = cursor_number(in, 4, "the number of dimensions");
     if (in->failed) return false;
     if (rank > MOST_RANK)
@@ -93,10 +93,10 @@ static bool take_shape(file_cursor *in, sinkproof_tensor *tensor, size_t *bytes)
 }
 
 // Reads name, shape, type, and the offset, which must be `offset`, after the tensors before it.
-static bool take_tensor(file_cursor *in, const gguf_file *file, size_t *offset,
-                        sinkproof_tensor *tensor) {
+static bool parse_tensor(file_cursor *in, const gguf_file *file, size_t *offset,
+                         sinkproof_tensor *tensor) {
     *tensor = (sinkproof_tensor){.name = cursor_name(in, "a tensor's name")};
-    if (tensor->name == NULL || !take_shape(in, tensor, &tensor->bytes)) return false;
+    if (tensor->name == NULL || !parse_shape(in, tensor, &tensor->bytes)) return false;
     uint64_t found = cursor_number(in, 8, "the offset of a tensor");
     if (in->failed) return false;
     if (found != *offset)
@@ -137,7 +137,7 @@ static bool check_names(file_cursor *in, const char *what, const void *first, si
 }
 
 // Reads the alignment of the tensors: a power of two.
-static bool take_alignment(file_cursor *in, gguf_file *file) {
+static bool parse_alignment(file_cursor *in, gguf_file *file) {
     const gguf_pair *pair = gguf_find(file, "general.alignment");
     double value = GGUF_ALIGNMENT;
     bool good = pair == NULL || gguf_number(pair, &value);
@@ -150,7 +150,7 @@ static bool take_alignment(file_cursor *in, gguf_file *file) {
                        gguf_value_text(pair, found, sizeof found));
 }
 
-static bool take_header(file_cursor *in, gguf_file *file) {
+static bool parse_header(file_cursor *in, gguf_file *file) {
     const uint8_t *magic = cursor_take_bytes(in, 4, "the letters GGUF");
     if (magic != NULL && memcmp(magic, "GGUF", 4) != 0) {
         const char *kind = sniff_format(in->begin, file->length);
@@ -177,7 +177,7 @@ static bool take_header(file_cursor *in, gguf_file *file) {
 
 // Finds the tensors' bytes: from the next multiple of the alignment to the end of the file; the
 // last one's padding may be missing.
-static bool take_data(file_cursor *in, gguf_file *file, size_t padded) {
+static bool parse_data(file_cursor *in, gguf_file *file, size_t padded) {
     if (file->n_tensors == 0) return true;
     size_t at = (size_t)(in->at - in->begin), padding = (0 - at) % file->alignment;
     size_t left = file->length - at > padding ? file->length - at - padding : 0;
@@ -209,19 +209,19 @@ static bool make_room(file_cursor *in, gguf_file *file) {
            cursor_fail(in, "out of memory");
 }
 
-static bool take_all(file_cursor *in, gguf_file *file) {
+static bool parse_all(file_cursor *in, gguf_file *file) {
     size_t offset = 0;
-    if (!take_header(in, file) || !make_room(in, file)) return false;
+    if (!parse_header(in, file) || !make_room(in, file)) return false;
     for (size_t i = 0; i < file->n_pairs; i++)
         if (!gguf_read_pair(in, &file->pairs[i])) return false;
     if (!check_names(in, "key", &file->pairs->key, file->n_pairs, sizeof *file->pairs) ||
-        !take_alignment(in, file) || !gguf_check_architecture(in, file))
+        !parse_alignment(in, file) || !gguf_check_architecture(in, file))
         return false;
     for (size_t i = 0; i < file->n_tensors; i++)
-        if (!take_tensor(in, file, &offset, &file->tensors[i])) return false;
+        if (!parse_tensor(in, file, &offset, &file->tensors[i])) return false;
     return check_names(in, "tensor", &file->tensors->name, file->n_tensors,
                        sizeof *file->tensors) &&
-           take_data(in, file, offset);
+           parse_data(in, file, offset);
 }
 
 bool gguf_parse(const uint8_t *bytes, size_t length, const char *name, gguf_file **file,
@@ -233,7 +233,7 @@ bool gguf_parse(const uint8_t *bytes, size_t length, const char *name, gguf_file
     made->length = length;
     file_cursor in = {
         .name = name, .error = error, .begin = bytes, .at = bytes, .end = bytes + length};
-    if (take_all(&in, made)) {
+    if (parse_all(&in, made)) {
         *file = made;
         return true;
     }

@@ -70,7 +70,7 @@ size_t gguf_tensor_count(const gguf_file *file);
 const sinkproof_tensor *gguf_tensor_at(const gguf_file *file, size_t i);
 
 // ggml's number for a dtype, and the reverse; false: there is none.
-bool gguf_code(sinkproof_dtype dtype, uint32_t *code);
+bool gguf_type_code(sinkproof_dtype dtype, uint32_t *code);
 bool gguf_dtype(uint32_t code, sinkproof_dtype *dtype);
 
 #endif

@@ -58,17 +58,17 @@ typedef struct key_text {
 } key_text;
 
 // "gpt-oss.block_count".
-static key_text key_of(const reader *in, const char *name) {
+static key_text prefixed_key(const reader *in, const char *name) {
     key_text key;
     snprintf(key.text, sizeof key.text, "%s%s", in->kind->prefix, name);
     return key;
 }
 
-static const gguf_pair *pair_of(const reader *in, const char *name) {
-    return gguf_find(in->file, key_of(in, name).text);
+static const gguf_pair *find_prefixed_pair(const reader *in, const char *name) {
+    return gguf_find(in->file, prefixed_key(in, name).text);
 }
 
-static bool refuse(const reader *in, const char *key, const char *expected) {
+static bool refuse_value(const reader *in, const char *key, const char *expected) {
     char found[80] = "nothing";
     const gguf_pair *pair = gguf_find(in->file, key);
     if (pair != NULL) gguf_value_text(pair, found, sizeof found);
@@ -80,19 +80,19 @@ static bool read_field(const reader *in, const gguf_name *name) {
     double value = 0;
     const sinkproof_field *field = sinkproof_field_find(name->offset);
     bool size = field->type == FIELD_SIZE;
-    const gguf_pair *pair = pair_of(in, name->key);
+    const gguf_pair *pair = find_prefixed_pair(in, name->key);
     if (pair == NULL && !name->required) return true;
     bool good = pair != NULL && gguf_number(pair, &value);
     if (size && !(good && value >= 1 && value <= 1 << 30 && value == floor(value)))
-        return refuse(in, key_of(in, name->key).text, "a whole number from 1 to 2^30");
+        return refuse_value(in, prefixed_key(in, name->key).text, "a whole number from 1 to 2^30");
     if (!size && !(good && value > 0 && value < INFINITY))
-        return refuse(in, key_of(in, name->key).text, "a positive number");
+        return refuse_value(in, prefixed_key(in, name->key).text, "a positive number");
     field_set(field, in->config, value);
     return true;
 }
 
 // Checks keys that must have one value; ignores keys that change nothing.
-static bool check_only(const reader *in) {
+static bool check_fixed_keys(const reader *in) {
     static const char *const head_dims[] = {"attention.value_length", "rope.dimension_count"};
     bool yarn = in->config->rotation.kind == SINKPROOF_YARN;
     const gguf_pair *pair;
@@ -100,17 +100,17 @@ static bool check_only(const reader *in) {
     double value;
     snprintf(expected, sizeof expected, "equal to %sattention.key_length", in->kind->prefix);
     for (size_t i = 0; i < 2; i++) {
-        pair = pair_of(in, head_dims[i]);
+        pair = find_prefixed_pair(in, head_dims[i]);
         bool same =
             pair == NULL || (gguf_number(pair, &value) && value == (double)in->config->head_dim);
-        if (!same) return refuse(in, key_of(in, head_dims[i]).text, expected);
+        if (!same) return refuse_value(in, prefixed_key(in, head_dims[i]).text, expected);
     }
-    pair = pair_of(in, "rope.scaling.type");
+    pair = find_prefixed_pair(in, "rope.scaling.type");
     if (yarn && (pair == NULL || !gguf_is_text(pair, "yarn")))
-        return refuse(in, key_of(in, "rope.scaling.type").text, "\"yarn\"");
+        return refuse_value(in, prefixed_key(in, "rope.scaling.type").text, "\"yarn\"");
     pair = gguf_find(in->file, "split.count");
     if (pair != NULL && !(gguf_number(pair, &value) && value <= 1))
-        return refuse(in, "split.count", "1: a model in one file (llama-gguf-split --merge)");
+        return refuse_value(in, "split.count", "1: a model in one file (llama-gguf-split --merge)");
     return yarn || checkpoint_find(in->checkpoint, "rope_freqs.weight") == NULL ||
            sinkproof_fail(in->error,
                           "%s: expected no tensor rope_freqs.weight, which scales the rotation "
@@ -119,7 +119,7 @@ static bool check_only(const reader *in) {
 }
 
 // Refuses an unknown key of the architecture, since it may change the mathematics.
-static bool check_known(const reader *in) {
+static bool refuse_unknown_keys(const reader *in) {
     size_t prefix = strlen(in->kind->prefix);
     for (size_t i = 0; i < gguf_pairs(in->file); i++) {
         const char *key = gguf_pair_at(in->file, i)->key;
@@ -128,7 +128,7 @@ static bool check_known(const reader *in) {
             known = known || strcmp(key + prefix, *more) == 0;
         for (const gguf_name *n = in->kind->numbers; n->key != NULL; n++)
             known = known || strcmp(key + prefix, n->key) == 0;
-        if (!known) return refuse(in, key, "absent, since what it changes is not known");
+        if (!known) return refuse_value(in, key, "absent, since what it changes is not known");
     }
     return true;
 }
@@ -138,15 +138,16 @@ static bool read_vocab(const reader *in) {
     const checkpoint_entry *entry = checkpoint_find(in->checkpoint, "token_embd.weight");
     if (in->config->vocab > 0) return true;
     if (entry == NULL || entry->tensor->rank != 2)
-        return refuse(in, key_of(in, "vocab_size").text, "a whole number from 1 to 2^30");
+        return refuse_value(in, prefixed_key(in, "vocab_size").text,
+                            "a whole number from 1 to 2^30");
     in->config->vocab = entry->tensor->shape[0];
     return true;
 }
 
 // Notes properties of the published model that no key states.
-static void note_unstated(const reader *in) {
+static void note_unstated_properties(const reader *in) {
     config_reader note = {.config = in->config};
-    if (pair_of(in, "rope.scaling.yarn_beta_fast") == NULL)
+    if (find_prefixed_pair(in, "rope.scaling.yarn_beta_fast") == NULL)
         config_note(&note, "beta_fast 32, beta_slow 1");
     config_note(&note, "truncate false, swiglu_alpha 1.702, swiglu_limit 7, layers "
                        "alternating, sliding first");
@@ -159,9 +160,10 @@ static bool has_tensor(const reader *in, const char *name) {
 // Which biases there are, and whether the unembedding is the embedding, the tensors say.
 static void read_llama(const reader *in) {
     sinkproof_config *c = in->config;
-    if (pair_of(in, "attention.head_count_kv") == NULL) c->n_kv_heads = c->n_heads;
-    if (pair_of(in, "attention.key_length") == NULL) c->head_dim = c->hidden / c->n_heads;
-    if (pair_of(in, "rope.freq_base") == NULL) c->rotation.theta = 10000;
+    if (find_prefixed_pair(in, "attention.head_count_kv") == NULL) c->n_kv_heads = c->n_heads;
+    if (find_prefixed_pair(in, "attention.key_length") == NULL)
+        c->head_dim = c->hidden / c->n_heads;
+    if (find_prefixed_pair(in, "rope.freq_base") == NULL) c->rotation.theta = 10000;
     config_make_llama(c);
     c->unbiased = (sinkproof_unbiased){.qkv = !has_tensor(in, "blk.0.attn_q.bias"),
                                        .output = !has_tensor(in, "blk.0.attn_output.bias"),
@@ -174,14 +176,14 @@ bool gguf_read_config(const gguf_file *file, const gguf_kind *kind, sinkproof_mo
     const reader in = {file, kind, &model->checkpoint, model->spec, &model->config, error};
     fields_default(in.config);
     if (kind == NULL)
-        return refuse(&in, "general.architecture", "\"gpt-oss\", \"llama\" or \"qwen2\"");
+        return refuse_value(&in, "general.architecture", "\"gpt-oss\", \"llama\" or \"qwen2\"");
     for (const gguf_name *name = kind->numbers; name->key != NULL; name++)
         if (!read_field(&in, name)) return false;
     if (kind->architecture == SINKPROOF_LLAMA)
         read_llama(&in);
     else
-        note_unstated(&in);
-    return check_only(&in) && check_known(&in) && read_vocab(&in) &&
+        note_unstated_properties(&in);
+    return check_fixed_keys(&in) && refuse_unknown_keys(&in) && read_vocab(&in) &&
            sinkproof_config_check(in.config, in.path, error);
 }
 

@@ -68,7 +68,7 @@ static bool find_gguf_weight(const wanted_weight *wanted, sinkproof_matrix *out)
     const char *shared =
         o->kind->architecture == SINKPROOF_GPT_OSS ? gguf_fused_name(wanted->slot) : NULL;
     char name[TENSOR_NAME];
-    if (shared != NULL) gguf_tensor(wanted->l, shared, name);
+    if (shared != NULL) gguf_tensor_name(wanted->l, shared, name);
     if (shared != NULL && checkpoint_find(&wanted->model->checkpoint, name) != NULL)
         return view_fused(wanted, out);
     if (!checkpoint_view(wanted, out)) return false;
@@ -80,7 +80,7 @@ static bool find_gguf_weight(const wanted_weight *wanted, sinkproof_matrix *out)
 // ---- differences from the published model ------------------------------------------------------
 
 // Names the weights of a type that GPT-OSS has in another.
-static void tell_departed_type(sinkproof_model *model, sinkproof_dtype dtype, const char *why) {
+static void note_departed_type(sinkproof_model *model, sinkproof_dtype dtype, const char *why) {
     char names[200] = "";
     size_t used = 0, n = 0;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {
@@ -95,7 +95,7 @@ static void tell_departed_type(sinkproof_model *model, sinkproof_dtype dtype, co
                             why);
 }
 
-static void tell_departures(sinkproof_model *model) {
+static void note_departed_types(sinkproof_model *model) {
     weight_files *odd = &model->checkpoint;
     const sinkproof_config *c = &model->config;
     const gguf_pair *tokenizer =
@@ -103,11 +103,11 @@ static void tell_departures(sinkproof_model *model) {
     checkpoint_note_odd(odd, "no key of GGUF says that YaRN's range is not truncated, as it is "
                              "in GPT-OSS and here; llama.cpp rounds it to whole dimensions: "
                              "judge that engine with yarn=truncate");
-    tell_departed_type(
+    note_departed_type(
         model, SINKPROOF_DTYPE_Q8_0,
         "another set of weights than GPT-OSS's: 32 numbers share a float16 scale, and each "
         "was rounded to a multiple of it");
-    tell_departed_type(
+    note_departed_type(
         model, SINKPROOF_DTYPE_F16,
         "which holds GPT-OSS's bf16 and MXFP4 numbers from 2^-14 to 65504, and below only "
         "multiples of 2^-24");
@@ -130,7 +130,7 @@ static void tell_departures(sinkproof_model *model) {
 
 static bool complete_gguf(sinkproof_model *model, sinkproof_error *error) {
     if (!checkpoint_check_all_used(model, error)) return false;
-    if (model->config.architecture == SINKPROOF_GPT_OSS) tell_departures(model);
+    if (model->config.architecture == SINKPROOF_GPT_OSS) note_departed_types(model);
     return true;
 }
 

@@ -116,7 +116,7 @@ const char *gguf_fused_name(sinkproof_slot slot) {
                                     : NULL;
 }
 
-void gguf_tensor(size_t l, const char *name, char out[TENSOR_NAME]) {
+void gguf_tensor_name(size_t l, const char *name, char out[TENSOR_NAME]) {
     snprintf(out, TENSOR_NAME, "%s%zu.%s", gguf_layout.layers, l, name);
 }
 

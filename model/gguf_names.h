@@ -56,7 +56,7 @@ void gguf_reorder_rows(sinkproof_read_from *from, size_t head_dim, bool vector,
 // The name of the one tensor that gate and up may share, the gate in front; NULL: not of that slot.
 const char *gguf_fused_name(sinkproof_slot slot);
 // "blk.L.NAME".
-void gguf_tensor(size_t l, const char *name, char out[TENSOR_NAME]);
+void gguf_tensor_name(size_t l, const char *name, char out[TENSOR_NAME]);
 
 bool gguf_write(const sinkproof_container *container, const sinkproof_model *model,
                 const char *path, const sinkproof_writing *how, sinkproof_error *error);

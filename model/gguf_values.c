@@ -30,7 +30,7 @@ static const struct {
     [GGUF_F64] = {"float64", 8, SINKPROOF_DTYPE_F64},
 };
 
-static bool take_type(file_cursor *in, const char *key, gguf_type *type) {
+static bool read_type(file_cursor *in, const char *key, gguf_type *type) {
     uint64_t found = cursor_number(in, 4, "the type of a value");
     *type = (gguf_type)found;
     return found < GGUF_TYPES ? !in->failed
@@ -52,7 +52,7 @@ static bool skip_elements(file_cursor *in, const char *key, gguf_type type, uint
                            GGUF_NESTED);
     for (uint64_t i = 0; !in->failed && i < count; i++) {
         gguf_type inner = GGUF_U8;
-        if (type == GGUF_ARRAY && !take_type(in, key, &inner)) return false;
+        if (type == GGUF_ARRAY && !read_type(in, key, &inner)) return false;
         uint64_t length = cursor_number(in, 8, "a length");
         if (type == GGUF_STRING)
             cursor_take_bytes(in, length, "a string");
@@ -64,9 +64,9 @@ static bool skip_elements(file_cursor *in, const char *key, gguf_type type, uint
 
 bool gguf_read_pair(file_cursor *in, gguf_pair *pair) {
     *pair = (gguf_pair){.key = cursor_name(in, "a key"), .count = 1};
-    if (pair->key == NULL || !take_type(in, pair->key, &pair->type)) return false;
+    if (pair->key == NULL || !read_type(in, pair->key, &pair->type)) return false;
     bool array = pair->type == GGUF_ARRAY, text = pair->type == GGUF_STRING;
-    if (array && !take_type(in, pair->key, &pair->element)) return false;
+    if (array && !read_type(in, pair->key, &pair->element)) return false;
     if (array || text) pair->count = cursor_number(in, 8, "a length");
     pair->at = in->at;
     if (text) return cursor_take_bytes(in, pair->count, "a string") != NULL;

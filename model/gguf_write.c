@@ -124,7 +124,7 @@ static sinkproof_dtype written_dtype(const job *out, sinkproof_slot slot,
     return codes ? SINKPROOF_DTYPE_BF16 : w->dtype;
 }
 
-static piece slot_piece(const job *out, size_t l, sinkproof_slot slot, half part) {
+static piece piece_for_slot(const job *out, size_t l, sinkproof_slot slot, half part) {
     piece made = {.weight = sinkproof_model_slot(out->model, l, slot),
                   .half = part,
                   .vector = sinkproof_slot_is_vector(slot, out->config)};
@@ -144,7 +144,7 @@ static piece slot_piece(const job *out, size_t l, sinkproof_slot slot, half part
 }
 
 // Calls `take` for every tensor of layer l; for layer n_layers: those outside the layers.
-static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p)) {
+static bool visit_pieces(job *out, size_t l, bool (*take)(job *out, const piece *p)) {
     bool inside = l < out->config->n_layers, good = true;
     int s = inside ? 0 : SINKPROOF_LAYER_SLOTS,
         end = inside ? SINKPROOF_LAYER_SLOTS : SINKPROOF_SLOTS;
@@ -153,10 +153,10 @@ static bool each_piece(job *out, size_t l, bool (*take)(job *out, const piece *p
         bool two = out->kind->layout->second[slot] != NULL;
         if (sinkproof_model_slot(out->model, inside ? l : 0, slot).count == 0) continue;
         if (slot == SINKPROOF_UNEMBEDDING && out->config->tied) continue;
-        piece first = slot_piece(out, inside ? l : 0, slot, two ? GATES : ALL);
+        piece first = piece_for_slot(out, inside ? l : 0, slot, two ? GATES : ALL);
         good = take(out, &first);
         if (!two || !good) continue;
-        piece second = slot_piece(out, l, slot, UPS);
+        piece second = piece_for_slot(out, l, slot, UPS);
         good = take(out, &second);
     }
     return good;
@@ -175,7 +175,7 @@ static size_t padding_after(uint64_t length) {
 static bool describe_piece(job *out, const piece *p) {
     uint32_t code;
     size_t bytes = piece_bytes(p), cols = p->shape[p->rank - 1];
-    if (!gguf_code(p->dtype, &code)) return false;
+    if (!gguf_type_code(p->dtype, &code)) return false;
     if (sinkproof_dtype_size(p->dtype) == 0 && cols % 32 != 0)
         return sinkproof_fail(out->error,
                               "tensor %s: expected a row of blocks of 32 for %s, found "
@@ -209,12 +209,12 @@ static bool write_piece(job *out, const piece *p) {
 }
 
 // Writes keys and descriptions of tensors to memory, since the file begins with their numbers.
-static bool describe_all(job *out, char **bytes, size_t *length) {
+static bool write_description(job *out, char **bytes, size_t *length) {
     if (!sinkproof_output_memory(&out->output, bytes, length, out->error)) return false;
     put_pairs(out);
     bool good = true;
     for (size_t l = 0; good && l <= out->config->n_layers; l++)
-        good = each_piece(out, l, describe_piece);
+        good = visit_pieces(out, l, describe_piece);
     return sinkproof_output_finish(&out->output, out->error) && good;
 }
 
@@ -230,7 +230,7 @@ static bool write_all(job *out, const char *path, const char *described, size_t 
     put_bytes(out, zeros, padding_after(HEADER + length));
     bool good = true;
     for (size_t l = 0; good && l <= out->config->n_layers; l++) {
-        good = each_piece(out, l, write_piece);
+        good = visit_pieces(out, l, write_piece);
         if (out->how->progress != NULL)
             out->how->progress(out->how->context, l, out->config->n_layers);
     }
@@ -271,7 +271,8 @@ bool gguf_write(const sinkproof_container *container, const sinkproof_model *mod
     size_t length = 0;
     bool good = check_path(path, error) && gguf_can_state_config(out.config, path, error) &&
                 layout_check_model(container, model, path, error) && make_room(&out) &&
-                describe_all(&out, &described, &length) && write_all(&out, path, described, length);
+                write_description(&out, &described, &length) &&
+                write_all(&out, path, described, length);
     sinkproof_output_drop(&out.output); // and removes its temporary file
     free(described);
     free(out.row_c);

@@ -183,7 +183,7 @@ static void read_config(config_reader *in) {
         config_note(in, "max_position_embeddings %zu", config->max_context);
 }
 
-static json_t *layer_types(const sinkproof_config *c) {
+static json_t *layer_types_json(const sinkproof_config *c) {
     json_t *types = json_array();
     for (size_t l = 0; l < c->n_layers; l++)
         json_array_append_new(types,
@@ -222,7 +222,7 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     config_make_keys(c, more_keys, out);
     config_make_keys(c, rope_keys, rope);
     json_object_set_new(out, "rope_scaling", rope);
-    json_object_set_new(out, "layer_types", layer_types(c));
+    json_object_set_new(out, "layer_types", layer_types_json(c));
     if (c->swiglu.offset != 1)
         json_object_set_new(out, "swiglu_offset", json_real(c->swiglu.offset));
     if (c->sink != 0) // omitted for the default, so that other engines need not know the key

@@ -36,14 +36,15 @@ sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
     return view;
 }
 
-static void keep_as(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
+static void set_kept_format(void *context, size_t l, sinkproof_slot slot,
+                            sinkproof_matrix *weight) {
     const sinkproof_format *kept = context;
     (void)l, (void)slot;
     weight->kept = *kept;
 }
 
 sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept) {
-    return sinkproof_model_edited(model, &model->config, keep_as, &kept);
+    return sinkproof_model_edited(model, &model->config, set_kept_format, &kept);
 }
 
 // Checks one stored matrix of a stack, row by row.

@@ -37,16 +37,16 @@ static const tensor_layout layout = {
     .second = {[SINKPROOF_W_UP] = "mlp.up_proj.weight", [SINKPROOF_B_UP] = "mlp.up_proj.bias"},
 };
 
-static bool is_type(const json_t *object, const char *type) {
+static bool has_model_type(const json_t *object, const char *type) {
     const char *found = json_string_value(json_object_get(object, "model_type"));
     return found != NULL && strcmp(found, type) == 0;
 }
 
 static bool knows_config(const json_t *object) {
-    return is_type(object, "llama") || is_type(object, "qwen2");
+    return has_model_type(object, "llama") || has_model_type(object, "qwen2");
 }
 
-static bool recognises(const char *spec) {
+static bool recognises_llama(const char *spec) {
     return config_file_matches(spec, knows_config);
 }
 
@@ -88,7 +88,7 @@ static void read_rotation(config_reader *in) {
 static void read_biases(config_reader *in) {
     sinkproof_unbiased *without = &in->config->unbiased;
     bool attention = false, perceptron = false;
-    if (is_type(in->object, "qwen2")) {
+    if (has_model_type(in->object, "qwen2")) {
         without->qkv = false;
         return;
     }
@@ -100,7 +100,7 @@ static void read_biases(config_reader *in) {
 
 static void require_full_attention(config_reader *in) {
     const json_t *types = config_get(in, "layer_types");
-    if (is_type(in->object, "qwen2")) config_require_bool(in, "use_sliding_window", false);
+    if (has_model_type(in->object, "qwen2")) config_require_bool(in, "use_sliding_window", false);
     for (size_t l = 0; types != NULL && l < json_array_size(types); l++) {
         const char *type = json_string_value(json_array_get(types, l));
         if (type == NULL || strcmp(type, "full_attention") != 0)
@@ -180,7 +180,7 @@ static bool check_tied(const sinkproof_model *model, sinkproof_error *error) {
                                   head->path, tensor->name, embedding->name);
 }
 
-static bool complete(sinkproof_model *model, sinkproof_error *error) {
+static bool complete_llama(sinkproof_model *model, sinkproof_error *error) {
     return check_tied(model, error) && checkpoint_check_all_used(model, error);
 }
 
@@ -188,10 +188,10 @@ const sinkproof_container container_llama = {
     .title = "the Hugging Face layout of Llama",
     .holds = "Hugging Face's tensors of Llama",
     .dequantizes = true, // nothing in it is MXFP4
-    .recognises = recognises,
+    .recognises = recognises_llama,
     .open = checkpoint_open,
     .find = checkpoint_view,
-    .complete = complete,
+    .complete = complete_llama,
     .knows_config = knows_config,
     .read_config = read_config,
     .make_config = make_config,

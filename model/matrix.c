@@ -61,13 +61,13 @@ bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
 }
 
 // Whether the codes of MXFP4 are stored separately from their scales.
-static bool codes_apart(const sinkproof_matrix *matrix) {
+static bool scales_are_separate(const sinkproof_matrix *matrix) {
     return matrix->dtype == SINKPROOF_DTYPE_MXFP4 && matrix->scales != NULL;
 }
 
 // Bytes from an element of a stored matrix to the n-th element after it.
 static size_t element_distance(const sinkproof_matrix *matrix, size_t n) {
-    return codes_apart(matrix) ? n / 2 : dtype_bytes_for(matrix->dtype, n);
+    return scales_are_separate(matrix) ? n / 2 : dtype_bytes_for(matrix->dtype, n);
 }
 
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
@@ -83,12 +83,12 @@ sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     size_t next = element_distance(stack, e * stack->stack_stride);
     matrix.data += next;
     if (stack->odd != NULL) matrix.odd += next;
-    if (codes_apart(stack)) matrix.scales += e * stack->rows * (stack->cols / BLOCK);
+    if (scales_are_separate(stack)) matrix.scales += e * stack->rows * (stack->cols / BLOCK);
     return matrix;
 }
 
 // The address of row r of a stored matrix.
-static const uint8_t *row_begin(const sinkproof_matrix *matrix, size_t r) {
+static const uint8_t *row_address(const sinkproof_matrix *matrix, size_t r) {
     if (matrix->odd == NULL) return matrix->data + element_distance(matrix, r * matrix->row_stride);
     return (r % 2 == 0 ? matrix->data : matrix->odd) +
            element_distance(matrix, r / 2 * matrix->row_stride);
@@ -97,9 +97,9 @@ static const uint8_t *row_begin(const sinkproof_matrix *matrix, size_t r) {
 const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r) {
     bool halves = matrix->odd != NULL && matrix->rows == 1;
     if (matrix->reading != NULL || matrix->data == NULL || matrix->col_stride != 1 ||
-        codes_apart(matrix) || halves)
+        scales_are_separate(matrix) || halves)
         return NULL;
-    return row_begin(matrix, r);
+    return row_address(matrix, r);
 }
 
 void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes,
@@ -108,9 +108,9 @@ void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *c
     if (matrix->data == NULL) {
         synthetic_codes(matrix, r, codes, scales);
     } else if (matrix->scales == NULL) {
-        sinkproof_mxfp4_from_ggml(row_begin(matrix, r), blocks, codes, scales);
+        sinkproof_mxfp4_from_ggml(row_address(matrix, r), blocks, codes, scales);
     } else {
-        if (codes != NULL) memcpy(codes, row_begin(matrix, r), blocks * SINKPROOF_MXFP4_BYTES);
+        if (codes != NULL) memcpy(codes, row_address(matrix, r), blocks * SINKPROOF_MXFP4_BYTES);
         memcpy(scales, matrix->scales + r * blocks, blocks);
     }
 }
@@ -119,7 +119,7 @@ bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *sc
     size_t blocks = matrix->cols / BLOCK;
     if (matrix->reading != NULL) return false;
     if (matrix->dtype == SINKPROOF_DTYPE_Q8_0) {
-        const uint8_t *at = row_begin(matrix, r);
+        const uint8_t *at = row_address(matrix, r);
         for (size_t b = 0; b < blocks; b++)
             scale_b[b] = (float)q8_0_scale(at + b * SINKPROOF_Q8_0_BYTES);
         return true;
@@ -133,7 +133,7 @@ bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *sc
 
 // Decodes blocks of MXFP4, whatever their storage.
 static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
-    const uint8_t *at = row_begin(matrix, r);
+    const uint8_t *at = row_address(matrix, r);
     size_t blocks = matrix->cols / BLOCK;
     if (matrix->scales != NULL) {
         sinkproof_mxfp4_decode(at, matrix->scales + r * blocks, blocks, out_c);
@@ -147,7 +147,7 @@ static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
 }
 
 // Decodes a vector whose even and odd elements are stored separately.
-static void halves_of_row(const sinkproof_matrix *matrix, double *out_c) {
+static void decode_interleaved_halves(const sinkproof_matrix *matrix, double *out_c) {
     size_t size = dtypes[matrix->dtype].size;
     for (size_t c = 0; c < matrix->cols; c++)
         out_c[c] = element_decode(matrix->dtype, (c % 2 == 0 ? matrix->data : matrix->odd) +
@@ -160,12 +160,12 @@ static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) 
     else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
         mxfp4_row(matrix, r, out_c);
     else if (matrix->dtype == SINKPROOF_DTYPE_Q8_0)
-        sinkproof_q8_0_decode(row_begin(matrix, r), matrix->cols / BLOCK, out_c);
+        sinkproof_q8_0_decode(row_address(matrix, r), matrix->cols / BLOCK, out_c);
     else if (matrix->odd != NULL && matrix->rows == 1)
-        halves_of_row(matrix, out_c);
+        decode_interleaved_halves(matrix, out_c);
     else
-        sinkproof_decode_many(matrix->dtype, row_begin(matrix, r), matrix->col_stride, matrix->cols,
-                              out_c);
+        sinkproof_decode_many(matrix->dtype, row_address(matrix, r), matrix->col_stride,
+                              matrix->cols, out_c);
 }
 
 // x_i = x[from(i)]: each cycle of the permutation once, starting at its smallest index.

@@ -34,7 +34,7 @@ static const double triangular_variance = 4294967296.0 / 6;
 static const double code_mean_square = 68.5 / 8, geometric_mean_square = 4.0 / 7;
 
 // gain 2^exponent so that gain^2 4^exponent var(t) = variance, 64 <= gain <= 127.
-static void scale_bf16(element_recipe *recipe, double variance) {
+static void set_bf16_scale(element_recipe *recipe, double variance) {
     double square = variance / triangular_variance;
     for (recipe->exponent = 0; square < 64 * 64; recipe->exponent--) square *= 4;
     for (recipe->gain = 64; (recipe->gain + 1) * (recipe->gain + 1) <= square;) recipe->gain++;
@@ -42,7 +42,7 @@ static void scale_bf16(element_recipe *recipe, double variance) {
 
 // The scale byte leaves a factor in [1, 4) of mean square, which the boost supplies: one step
 // up (a factor 4) with probability p multiplies the mean square by 1 + 3 p.
-static void scale_mxfp4(element_recipe *recipe, double variance) {
+static void set_mxfp4_scale(element_recipe *recipe, double variance) {
     double ratio = variance / (code_mean_square * geometric_mean_square);
     for (recipe->scale = 127; ratio < 1; recipe->scale--) ratio *= 4;
     for (; ratio >= 4; recipe->scale++) ratio /= 4;
@@ -75,9 +75,9 @@ void synthetic_recipes_init(synthetic_model *synthetic, const sinkproof_config *
         element_recipe *recipe = slot_recipe(synthetic, slot);
         double variance = slot_variance(config, slot, targets[i]);
         if (sinkproof_slot_is_expert_matrix(slot, config))
-            scale_mxfp4(recipe, variance);
+            set_mxfp4_scale(recipe, variance);
         else if (targets[i] > 0)
-            scale_bf16(recipe, variance);
+            set_bf16_scale(recipe, variance);
         else
             *recipe = slot == SINKPROOF_SINKS ? sinks : norm;
     }
@@ -89,6 +89,6 @@ void synthetic_recipes_plant(synthetic_model *synthetic, const sinkproof_config 
     for (size_t i = 0; i < planted->n_spreads; i++) {
         sinkproof_slot slot = planted->spreads[i].slot;
         double variance = slot_variance(config, slot, planted->spreads[i].thousandths);
-        scale_bf16(slot_recipe(synthetic, slot), variance);
+        set_bf16_scale(slot_recipe(synthetic, slot), variance);
     }
 }

@@ -34,7 +34,7 @@ static uint64_t double_bits(double x) {
     return bits;
 }
 
-static double from_bits(uint64_t bits) {
+static double double_from_bits(uint64_t bits) {
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -42,7 +42,7 @@ static double from_bits(uint64_t bits) {
 
 // 2^e for -1022 <= e <= 1023.
 static double power_of_two(int e) {
-    return from_bits((uint64_t)(e + 1023) << 52);
+    return double_from_bits((uint64_t)(e + 1023) << 52);
 }
 
 // floor(log2 |x|) of a finite x; -1023 stands for zero and every binary64 subnormal.

@@ -48,7 +48,7 @@ static double recipe_element(const element_recipe *recipe, float unit, uint32_t 
 }
 
 // Two elements from each hash; element c of row r has the index r cols + c.
-static void bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+static void draw_bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     const element_recipe *recipe = matrix_recipe(matrix);
     const float unit = power_of_two(recipe->exponent);
     const uint64_t key = matrix_key(matrix);
@@ -92,7 +92,7 @@ void synthetic_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *codes, u
     }
 }
 
-static void mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+static void draw_mxfp4_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     size_t blocks = matrix->cols / SINKPROOF_MXFP4_BLOCK;
     uint64_t key = matrix_key(matrix), first = (uint64_t)r * blocks;
     for (size_t b = 0; b < blocks; b++) {
@@ -113,9 +113,9 @@ static sinkproof_slot matrix_slot(const sinkproof_matrix *matrix) {
 
 void synthetic_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
     if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
-        mxfp4_row(matrix, r, out_c);
+        draw_mxfp4_row(matrix, r, out_c);
     else
-        bf16_row(matrix, r, out_c);
+        draw_bf16_row(matrix, r, out_c);
     const planted_model *planted = matrix->synthetic->planted;
     if (planted == NULL) return;
     size_t layer = matrix->stream >> STREAM_LAYER;

@@ -24,7 +24,7 @@ size_t stage_experts_work(const sinkproof_config *config, size_t n) {
     return n + n * (hidden + raw + 2 * inter + inter + hidden) + linear;
 }
 
-static scratch cut_work(const sinkproof_config *config, size_t n, double *work) {
+static scratch split_work(const sinkproof_config *config, size_t n, double *work) {
     size_t hidden = config->hidden, inter = config->inter;
     scratch s;
     s.t_mc = work;
@@ -85,7 +85,7 @@ void stage_experts(const sinkproof_policy *policy, const sinkproof_config *confi
                    const int32_t *chosen_nk, const sinkproof_expert_outputs *out, double *work) {
     size_t hidden = config->hidden, n_chosen = config->n_chosen;
     size_t *slot_m = (size_t *)(void *)work; // [n], ahead of the numbers
-    scratch s = cut_work(config, n, work + n);
+    scratch s = split_work(config, n, work + n);
     for (size_t e = 0; e < config->n_experts; e++) {
         size_t m = 0; // tokens that chose e, in ascending order; a token chooses e at most once
         for (size_t slot = 0; slot < n * n_chosen; slot++) {
@@ -98,7 +98,7 @@ void stage_experts(const sinkproof_policy *policy, const sinkproof_config *confi
 }
 
 // The chosen slot with the next expert index after `previous` (-1 at the start).
-static size_t next_in_order(size_t n_chosen, const int32_t *chosen_k, int32_t previous) {
+static size_t next_slot_by_expert(size_t n_chosen, const int32_t *chosen_k, int32_t previous) {
     size_t next = n_chosen;
     for (size_t k = 0; k < n_chosen; k++)
         if (chosen_k[k] > previous && (next == n_chosen || chosen_k[k] < chosen_k[next])) next = k;
@@ -116,7 +116,7 @@ void sinkproof_mixture(const sinkproof_policy *policy, size_t n, size_t n_chosen
         memset(out_c, 0, hidden * sizeof *out_c);
         int32_t e = -1;
         for (size_t step = 0; step < n_chosen; step++) {
-            size_t k = next_in_order(n_chosen, chosen_nk + t * n_chosen, e);
+            size_t k = next_slot_by_expert(n_chosen, chosen_nk + t * n_chosen, e);
             e = chosen_nk[t * n_chosen + k];
             double w = weights_nk[t * n_chosen + k];
             const double *down_c = down_nkc + (t * n_chosen + k) * hidden;

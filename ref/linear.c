@@ -15,19 +15,19 @@
 // tokens and the compiler may use vector registers over tokens: never over the sum.
 enum { LANES = 8 };
 
-static size_t lane_groups(size_t n) {
+static size_t count_lane_groups(size_t n) {
     return (n + LANES - 1) / LANES;
 }
 
 size_t sinkproof_linear_work(size_t n, size_t rows, size_t cols) {
     size_t widest = rows > cols ? rows : cols; // a row of W, or the bias
-    return widest + lane_groups(n) * LANES * cols;
+    return widest + count_lane_groups(n) * LANES * cols;
 }
 
 // packed[(n / LANES) cols + c][n % LANES] = x_nc as it is read; missing tokens are zero.
 static void pack_tokens(sinkproof_format read, size_t n, size_t cols, const double *x_nc,
                         double *x_c, double *packed) {
-    memset(packed, 0, lane_groups(n) * LANES * cols * sizeof *packed);
+    memset(packed, 0, count_lane_groups(n) * LANES * cols * sizeof *packed);
     for (size_t t = 0; t < n; t++) {
         sinkproof_operand_row(read, cols, x_nc + t * cols, x_c);
         for (size_t c = 0; c < cols; c++)
@@ -44,8 +44,8 @@ static void dot_group(size_t cols, const double *w_c, const double *x_ct, double
 }
 
 // The same, rounded at each step. Terms with a common scale are summed separately first.
-static void running_group(const running_points *running, size_t together, size_t cols,
-                          const double *w_c, const double *x_ct, double *dot_t) {
+static void dot_group_rounded(const running_points *running, size_t together, size_t cols,
+                              const double *w_c, const double *x_ct, double *dot_t) {
     for (size_t t = 0; t < LANES; t++) {
         //> bound.accumulator
         dot_t[t] = 0;
@@ -60,9 +60,9 @@ static void running_group(const running_points *running, size_t together, size_t
 }
 
 // y_nr without the bias and the last rounding.
-static void products(const sinkproof_policy *policy, sinkproof_product_points at, size_t n,
-                     const sinkproof_matrix *weight_rc, const double *x_nc, double *y_nr,
-                     double *work) {
+static void compute_products(const sinkproof_policy *policy, sinkproof_product_points at, size_t n,
+                             const sinkproof_matrix *weight_rc, const double *x_nc, double *y_nr,
+                             double *work) {
     size_t rows = weight_rc->rows, cols = weight_rc->cols;
     double *w_c = work, *packed = work + (rows > cols ? rows : cols);
     running_points running = running_points_at(policy, at.term, at.acc);
@@ -75,8 +75,8 @@ static void products(const sinkproof_policy *policy, sinkproof_product_points at
             if (plain)
                 dot_group(cols, w_c, packed + first * cols, dot_t);
             else
-                running_group(&running, sinkproof_terms_together(weight_rc), cols, w_c,
-                              packed + first * cols, dot_t);
+                dot_group_rounded(&running, sinkproof_terms_together(weight_rc), cols, w_c,
+                                  packed + first * cols, dot_t);
             for (size_t t = first; t < n && t < first + LANES; t++)
                 y_nr[t * rows + r] = dot_t[t - first];
         }
@@ -89,7 +89,7 @@ void sinkproof_linear(const sinkproof_policy *policy, sinkproof_point point, siz
     size_t rows = weight_rc->rows;
     bool biased = bias_r != NULL && bias_r->count > 0;
     sinkproof_product_points at = sinkproof_product_points_at(point);
-    products(policy, at, n, weight_rc, x_nc, y_nr, work);
+    compute_products(policy, at, n, weight_rc, x_nc, y_nr, work);
     double *b_r = work; // the row buffer is free again
     if (biased) sinkproof_matrix_row(bias_r, 0, b_r);
     for (size_t t = 0; t < n; t++)

@@ -27,20 +27,20 @@ void show_layer_point(const token_chunk *c, const char *name, size_t rank, const
 }
 
 // What is read later may be rounded before: queries, and keys and values when they are cached.
-static void round_all(const sinkproof_policy *policy, sinkproof_point point, size_t count,
-                      double *x) {
+static void round_each(const sinkproof_policy *policy, sinkproof_point point, size_t count,
+                       double *x) {
     for (size_t i = 0; i < count; i++) x[i] = round_at(policy, point, x[i]);
 }
 
 // Rounds queries, keys and values, and stores the new keys and values in the cache.
-static void keep(token_chunk *c) {
+static void cache_keys_and_values(token_chunk *c) {
     const sinkproof_policy *policy = &c->session->policy;
     chunk_buffers *b = &c->b;
     size_t heads = c->config->n_heads, d = c->config->head_dim;
     size_t width = c->config->n_kv_heads * d, bytes = c->n * width * sizeof(double);
-    round_all(policy, AT_A5_Q, c->n * heads * d, b->q_nhd);
-    round_all(policy, AT_A5_K, c->n * width, b->k_ngd);
-    round_all(policy, AT_A11_V, c->n * width, b->v_ngd);
+    round_each(policy, AT_A5_Q, c->n * heads * d, b->q_nhd);
+    round_each(policy, AT_A5_K, c->n * width, b->k_ngd);
+    round_each(policy, AT_A11_V, c->n * width, b->v_ngd);
     memcpy(c->session->k_ljgd[c->l] + c->first * width, b->k_ngd, bytes);
     memcpy(c->session->v_ljgd[c->l] + c->first * width, b->v_ngd, bytes);
 }
@@ -78,7 +78,7 @@ static void attend_block(token_chunk *c, size_t h, size_t i, const sinkproof_nor
 }
 
 // A6, A9 and A10 of every head; A6 alone when attention is one pass.
-static void see_attention(token_chunk *c, size_t keys) {
+static void show_attention(token_chunk *c, size_t keys) {
     size_t heads = c->config->n_heads, rows = heads * c->n;
     show_layer_point(c, "A6", 3, (size_t[]){heads, c->n, keys}, c->b.s_hij);
     if (c->session->stages->attention != NULL) return;
@@ -89,7 +89,7 @@ static void see_attention(token_chunk *c, size_t keys) {
 }
 
 void loop_attend(token_chunk *c, const sinkproof_layer *layer) {
-    keep(c);
+    cache_keys_and_values(c);
     size_t heads = c->config->n_heads, keys = c->first + c->n;
     for (size_t h = 0; h < heads; h++) {
         sinkproof_normaliser normaliser = // the experts' scratch is free here
@@ -99,6 +99,6 @@ void loop_attend(token_chunk *c, const sinkproof_layer *layer) {
             attend_block(c, h, i, &normaliser, c->b.s_hij + kept * c->b.rows * keys,
                          c->b.alpha_hij + kept * c->b.rows * (keys + 1));
     }
-    if (c->observer != NULL) see_attention(c, keys);
-    see_heads(c, "A11", heads, c->b.o_nhd);
+    if (c->observer != NULL) show_attention(c, keys);
+    show_per_head(c, "A11", heads, c->b.o_nhd);
 }

@@ -27,17 +27,18 @@ void show_named_point(const token_chunk *c, const char *full, size_t rank, const
 void show_layer_point(const token_chunk *c, const char *name, size_t rank, const size_t *shape,
                       double *values);
 
-static inline void see_nc(const token_chunk *c, const char *name, size_t width, double *values_nc) {
+static inline void show_per_token(const token_chunk *c, const char *name, size_t width,
+                                  double *values_nc) {
     show_layer_point(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 
-static inline void see_heads(const token_chunk *c, const char *name, size_t heads,
-                             double *values_nhd) {
+static inline void show_per_head(const token_chunk *c, const char *name, size_t heads,
+                                 double *values_nhd) {
     show_layer_point(c, name, 3, (size_t[]){c->n, heads, c->config->head_dim}, values_nhd);
 }
 
-static inline void see_end(const token_chunk *c, const char *name, size_t width,
-                           double *values_nc) {
+static inline void show_end_point(const token_chunk *c, const char *name, size_t width,
+                                  double *values_nc) {
     show_named_point(c, name, 2, (size_t[]){c->n, width}, values_nc);
 }
 

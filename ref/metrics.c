@@ -106,7 +106,7 @@ static void swap(double *a, double *b) {
 
 // Moves the k-th smallest of x[n] to index k, with nothing larger before it and nothing smaller
 // after it.
-static void place(size_t n, double *x, size_t k) {
+static void place_kth_smallest(size_t n, double *x, size_t k) {
     size_t low = 0, high = n - 1;
     while (low < high) {
         double pivot = x[low + (high - low) / 2];
@@ -128,7 +128,7 @@ double metric_median(size_t n, double *x_i) {
     for (size_t i = 0; i < n; i++)
         if (isnan(x_i[i])) return NAN;
     if (n == 0) return NAN;
-    place(n, x_i, n / 2);
+    place_kth_smallest(n, x_i, n / 2);
     double upper = x_i[n / 2], lower = upper;
     if (n % 2 == 1) return upper;
     lower = x_i[0];
@@ -138,7 +138,7 @@ double metric_median(size_t n, double *x_i) {
 
 // ---- states ------------------------------------------------------------------------------------
 
-static double norm(size_t d, const double *x_d) {
+static double vector_norm(size_t d, const double *x_d) {
     double square = 0;
     for (size_t c = 0; c < d; c++) square += x_d[c] * x_d[c];
     return sqrt(square);
@@ -159,15 +159,15 @@ bool sinkproof_metric_massive(size_t n, size_t width, const double *x_nc, sinkpr
     out->median = metric_median(n * width, size_nc);
     out->ratio = out->largest / out->median;
     //< metric.massive
-    for (size_t i = 1; i < n; i++) others += norm(width, x_nc + i * width);
-    out->first = norm(width, x_nc);
+    for (size_t i = 1; i < n; i++) others += vector_norm(width, x_nc + i * width);
+    out->first = vector_norm(width, x_nc);
     out->others = others / (double)(n - 1);
     free(size_nc);
     return true;
 }
 
 // Whether coordinate c is already among the spikes.
-static bool taken(const sinkproof_spikes *spikes, size_t c) {
+static bool is_listed_spike(const sinkproof_spikes *spikes, size_t c) {
     bool is = false;
     for (size_t s = 0; s < spikes->n; s++) is = is || spikes->at[s] == c;
     return is;
@@ -179,7 +179,8 @@ sinkproof_spikes sinkproof_metric_spikes(size_t width, const double *x_c) {
     while (spikes.n < SINKPROOF_SPIKES && spikes.n < width) {
         size_t best = width;
         for (size_t c = 0; c < width; c++)
-            if (!taken(&spikes, c) && (best == width || fabs(x_c[c]) > fabs(x_c[best]))) best = c;
+            if (!is_listed_spike(&spikes, c) && (best == width || fabs(x_c[c]) > fabs(x_c[best])))
+                best = c;
         spikes.at[spikes.n++] = best;
     }
     //< metric.massive
@@ -203,7 +204,7 @@ bool sinkproof_metric_drain(size_t n, size_t d, size_t stride, const double *x_n
     if (norm_i == NULL) return false;
     //> metric.value-drain
     for (size_t i = 0; i < n; i++) {
-        norm_i[i] = norm(d, x_nd + i * stride);
+        norm_i[i] = vector_norm(d, x_nd + i * stride);
         if (i > 0) sum += norm_i[i];
     }
     out->first = norm_i[0];
@@ -224,7 +225,7 @@ static void sum_directions(size_t n, size_t d, size_t stride, const double *k_nd
     count_n[0] = 0;
     for (size_t j = 0; j < n; j++) {
         const double *k_d = k_nd + j * stride, *before_d = sum_nd + j * d;
-        double length = norm(d, k_d), *after_d = sum_nd + (j + 1) * d;
+        double length = vector_norm(d, k_d), *after_d = sum_nd + (j + 1) * d;
         for (size_t c = 0; c < d; c++)
             after_d[c] = before_d[c] + (length != 0 ? k_d[c] / length : 0);
         count_n[j + 1] = count_n[j] + (length != 0);
@@ -232,7 +233,8 @@ static void sum_directions(size_t n, size_t d, size_t stride, const double *k_nd
 }
 
 // q . (to - from).
-static double along(size_t d, const double *q_d, const double *from_d, const double *to_d) {
+static double dot_with_difference(size_t d, const double *q_d, const double *from_d,
+                                  const double *to_d) {
     double sum = 0;
     for (size_t c = 0; c < d; c++) sum += q_d[c] * (to_d[c] - from_d[c]);
     return sum;
@@ -250,11 +252,12 @@ sinkproof_geometry sinkproof_metric_geometry(size_t n, size_t d, size_t window, 
     for (size_t i = 1; i < n; i++) {
         const double *q_d = q_nd + i * q_stride;
         size_t low = sinkproof_mask_first(window, i), from = low > 0 ? low : 1;
-        double length = norm(d, q_d);
+        double length = vector_norm(d, q_d);
         if (length == 0) continue;
-        if (low == 0) first += along(d, q_d, sum_nd, sum_nd + d) / length; // key 0 alone
+        if (low == 0)
+            first += dot_with_difference(d, q_d, sum_nd, sum_nd + d) / length; // key 0 alone
         if (low == 0) firsts += count_n[1];
-        others += along(d, q_d, sum_nd + from * d, sum_nd + (i + 1) * d) / length;
+        others += dot_with_difference(d, q_d, sum_nd + from * d, sum_nd + (i + 1) * d) / length;
         pairs += count_n[i + 1] - count_n[from];
     }
     return (sinkproof_geometry){first / firsts, others / pairs}; // NaN if there are no pairs

@@ -150,13 +150,14 @@ bool sinkproof_trace_point_is_index(sinkproof_trace_point point) {
 }
 
 // Whether a model has the point, in its layers or outside them.
-static bool has(const sinkproof_config *config, sinkproof_trace_point point) {
+static bool model_has_point(const sinkproof_config *config, sinkproof_trace_point point) {
     return is_of_kind(config, rows[point].models);
 }
 
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
                                   size_t layer) {
-    return has(config, point) && layer < (rows[point].where != ENDS ? config->n_layers : 1);
+    return model_has_point(config, point) &&
+           layer < (rows[point].where != ENDS ? config->n_layers : 1);
 }
 
 bool sinkproof_trace_point_is_norm(sinkproof_trace_point point) {
@@ -196,7 +197,7 @@ static sinkproof_input input_from(const sinkproof_config *config, sinkproof_trac
                                   size_t layer, int from) {
     sinkproof_input in = {(sinkproof_trace_point)(from & INPUT), layer, SINKPROOF_INPUT_EACH};
     if ((from & INPUT) == TRACE_RESIDUAL) in = residual_before(config, point, layer);
-    for (; !has(config, in.point); in.point = (sinkproof_trace_point)(from & INPUT))
+    for (; !model_has_point(config, in.point); in.point = (sinkproof_trace_point)(from & INPUT))
         from = rows[in.point].inputs[0] | (from & IS_SHARED);
     in.kind = (from & IS_SHARED) != 0 ? SINKPROOF_INPUT_SHARED : SINKPROOF_INPUT_EACH;
     return in;
@@ -221,7 +222,7 @@ size_t sinkproof_trace_weights(const sinkproof_config *config, sinkproof_trace_p
                                sinkproof_slot weights[SINKPROOF_MAX_WEIGHTS]) {
     size_t n = 0, count, width, cols;
     sinkproof_trace_point product = point - 1; // before a bias; a dense model has no such point
-    if (rows[point].operation == SINKPROOF_ADD_BIAS && !has(config, product))
+    if (rows[point].operation == SINKPROOF_ADD_BIAS && !model_has_point(config, product))
         weights[n++] = (sinkproof_slot)rows[product].weights[0];
     for (size_t i = 0; i < SINKPROOF_MAX_WEIGHTS && rows[point].weights[i] != NO_SLOT; i++) {
         sinkproof_slot slot = (sinkproof_slot)rows[point].weights[i];

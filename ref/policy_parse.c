@@ -90,8 +90,8 @@ static bool parse_ulp(const char *key, const char *value, double *ulp, double *g
 }
 
 // One of two words; *first: whether it is the first.
-static bool parse_either(const char *key, const char *value, const char *one, const char *other,
-                         bool *first, sinkproof_error *error) {
+static bool parse_one_of_two(const char *key, const char *value, const char *one, const char *other,
+                             bool *first, sinkproof_error *error) {
     *first = strcmp(value, one) == 0;
     return *first || strcmp(value, other) == 0 ||
            sinkproof_fail(error, "'%s=%s': expected %s=%s or %s=%s", key, value, key, one, key,
@@ -110,9 +110,10 @@ static bool parse_weights(const char *value, sinkproof_format *weights, sinkproo
     return true;
 }
 
-static bool parse_inside(const char *value, sinkproof_format *inside, sinkproof_error *error) {
+static bool parse_inside_format(const char *value, sinkproof_format *inside,
+                                sinkproof_error *error) {
     bool narrow;
-    if (!parse_either("inside", value, "f32", "f64", &narrow, error)) return false;
+    if (!parse_one_of_two("inside", value, "f32", "f64", &narrow, error)) return false;
     *inside = narrow ? SINKPROOF_F32 : SINKPROOF_F64;
     return true;
 }
@@ -197,14 +198,14 @@ static bool parse_override(char *word, sinkproof_policy *policy, size_t *key,
     }
     if (strcmp(word, "weights") == 0) return parse_weights(value, &policy->weights, error);
     if (strcmp(word, "ftz") == 0)
-        return parse_either(word, value, "allowed", "none", &policy->ftz, error);
+        return parse_one_of_two(word, value, "allowed", "none", &policy->ftz, error);
     if (strcmp(word, "unrounded") == 0) return parse_unrounded(value, policy->unrounded, error);
-    if (strcmp(word, "inside") == 0) return parse_inside(value, &policy->inside, error);
-    return parse_either(word, value, "truncate", "config", &policy->yarn_truncate, error);
+    if (strcmp(word, "inside") == 0) return parse_inside_format(value, &policy->inside, error);
+    return parse_one_of_two(word, value, "truncate", "config", &policy->yarn_truncate, error);
 }
 
 // Removes comments and white space from one line, in place.
-static void strip(char *line) {
+static void strip_comment_and_space(char *line) {
     char *out = line;
     for (char *in = line; *in != '\0' && *in != '#'; in++)
         if (!isspace((unsigned char)*in)) *out++ = *in;
@@ -218,7 +219,7 @@ static bool parse_lines(const char *path, char *text, sinkproof_policy *policy,
     for (char *line; (line = strsep(&text, "\n")) != NULL;) {
         sinkproof_error inner;
         number++;
-        strip(line);
+        strip_comment_and_space(line);
         if (line[0] == '\0') continue;
         if (!parse_override(line, policy, &key, &inner))
             return sinkproof_fail(error, "%.200s line %zu: %.700s", path, number, inner.text);

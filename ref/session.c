@@ -76,7 +76,7 @@ void sinkproof_session_reset(sinkproof_session *session) {
     session->length = 0;
 }
 
-static bool grow(double **cache, size_t capacity, size_t width, sinkproof_error *error) {
+static bool grow_cache(double **cache, size_t capacity, size_t width, sinkproof_error *error) {
     double *grown = capacity <= SIZE_MAX / sizeof *grown / width
                         ? realloc(*cache, capacity * width * sizeof *grown)
                         : NULL;
@@ -92,8 +92,8 @@ bool session_reserve(sinkproof_session *s, size_t length, sinkproof_error *error
     if (length <= s->capacity) return true;
     size_t capacity = length + length / 2, width = config->n_kv_heads * config->head_dim;
     for (size_t l = 0; l < config->n_layers; l++)
-        if (!grow(&s->k_ljgd[l], capacity, width, error) ||
-            !grow(&s->v_ljgd[l], capacity, width, error))
+        if (!grow_cache(&s->k_ljgd[l], capacity, width, error) ||
+            !grow_cache(&s->v_ljgd[l], capacity, width, error))
             return false;
     s->capacity = capacity;
     return true;

@@ -89,7 +89,7 @@ typedef struct bench_times {
 
 // ---- times and load: audit/bench/bench_load.c ----
 
-double bench_now(void); // seconds, monotonic
+double bench_clock_seconds(void); // seconds, monotonic
 void bench_times_sort(bench_times *times);
 double bench_median(const bench_times *times); // sorted
 
@@ -161,8 +161,8 @@ json_t *bench_row_json(sinkproof_bench *bench, const bench_case *c, const bench_
 // What `scores` scores and their shares of the outputs need of arithmetic, added to need: either is
 // 2 head_dim operations. Scores against a bf16 cache are made of pairs where the table has them; on
 // tiles so are the shares, with each weight as three bf16 numbers: 6 head_dim operations.
-void bench_row_scores(const sinkproof_kernels *table, sinkproof_panel_format cache, size_t head_dim,
-                      double scores, double *need);
+void bench_count_score_work(const sinkproof_kernels *table, sinkproof_panel_format cache,
+                            size_t head_dim, double scores, double *need);
 
 // ---- peaks: audit/bench/bench_peaks.c ----
 

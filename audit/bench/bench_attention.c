@@ -100,7 +100,7 @@ static void run_attention(void *of) {
     }
 }
 
-static size_t place_bytes(sinkproof_panel_format format) { // keys and values
+static size_t bytes_per_key(sinkproof_panel_format format) { // keys and values
     return 2 * (HEAD_DIM / 32) * 2 * sinkproof_panel_block_bytes(format);
 }
 
@@ -115,7 +115,7 @@ static void free_attention(attention *a) {
 static void make_attention(attention *a, sinkproof_bench *bench, size_t n, size_t keys,
                            size_t window, sinkproof_panel_format format) {
     *a = (attention){.bench = bench, .n = n, .keys = keys, .window = window, .format = format};
-    a->place = place_bytes(format);
+    a->place = bytes_per_key(format);
     a->ring = (keys + SPAN - 1) / SPAN * SINKPROOF_SPAN_BLOCKS;
     a->bytes = a->ring * GROUPS * a->place;
     size_t wanted = bench->quick ? 2 : bench->last_level * 4 / a->bytes + 1;
@@ -163,7 +163,7 @@ static bench_case describe_attention_case(attention *a, bool sinks) {
              a->window > 0 ? ".window" : "", sinks ? "" : ".no-sinks");
     double scores = count_visible_keys(a) * (double)GROUPS * (double)GROUP;
     size_t seen = a->window > 0 && a->window + a->n - 1 < a->keys ? a->window + a->n - 1 : a->keys;
-    bench_row_scores(a->bench->table, a->format, HEAD_DIM, scores, c.need);
+    bench_count_score_work(a->bench->table, a->format, HEAD_DIM, scores, c.need);
     c.need[BENCH_MEMORY] = (double)seen * (double)GROUPS * (double)a->place / 32;
     c.more = json_pack("{sI sI sI sb ss}", "queries", (json_int_t)a->n, "keys", (json_int_t)a->keys,
                        "window", (json_int_t)a->window, "sinks", sinks, "cache", format_name(a));
@@ -172,7 +172,7 @@ static bench_case describe_attention_case(attention *a, bool sinks) {
 
 // Fills the arena once per format: every part of it is then valid in that format.
 static void fill_arena(sinkproof_bench *bench, sinkproof_panel_format format) {
-    size_t bytes = bench->last_level * 5, most = 131072 / 32 * GROUPS * place_bytes(format);
+    size_t bytes = bench->last_level * 5, most = 131072 / 32 * GROUPS * bytes_per_key(format);
     if (bytes < most) bytes = most;
     if (bench->quick || bytes > bench->arena_bytes) bytes = bench->arena_bytes;
     sinkproof_bench_say("filling caches");

@@ -91,10 +91,10 @@ static double read_rate(sinkproof_bench *bench, size_t variant, int threads) {
     const uint8_t *from = bench->arena + bench->memory_part++ % parts * bytes;
     size_t lines = bytes / 64 / (size_t)threads;
     uint64_t any = 0;
-    double start = bench_now();
+    double start = bench_clock_seconds();
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(| : any)
     for (int t = 0; t < threads; t++) any |= read(from + (size_t)t * lines * 64, lines, variant);
-    double seconds = bench_now() - start;
+    double seconds = bench_clock_seconds() - start;
     __asm__ volatile("" : : "r"(any));
     return (double)(lines * 64 * (size_t)threads) / seconds;
 }
@@ -103,7 +103,7 @@ static double read_rate(sinkproof_bench *bench, size_t variant, int threads) {
 static double cache_rate(sinkproof_bench *bench, int threads) {
     enum { BYTES = 8192 };
     size_t turns = bench->quick ? 2000 : 10000;
-    double start = bench_now();
+    double start = bench_clock_seconds();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; t++) {
         uint8_t *from = bench->scratch_t[t], *to = from + BYTES;
@@ -112,7 +112,7 @@ static double cache_rate(sinkproof_bench *bench, int threads) {
             __asm__ volatile("" : : "r"(to), "r"(from) : "memory");
         }
     }
-    return 2.0 * (double)BYTES * (double)turns * threads / (bench_now() - start);
+    return 2.0 * (double)BYTES * (double)turns * threads / (bench_clock_seconds() - start);
 }
 
 static double peak_rate(sinkproof_bench *bench, bool pairs, int threads) {
@@ -120,10 +120,10 @@ static double peak_rate(sinkproof_bench *bench, bool pairs, int threads) {
     if (peak == NULL) return 0;
     size_t turns =
         peak->flops > 32 ? (bench->quick ? 20000 : 100000) : (bench->quick ? 2000 : 20000);
-    double start = bench_now();
+    double start = bench_clock_seconds();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; t++) peak->run(turns);
-    return peak->flops * (double)turns * threads / (bench_now() - start);
+    return peak->flops * (double)turns * threads / (bench_clock_seconds() - start);
 }
 
 static double exp_rate(sinkproof_bench *bench, int threads) {
@@ -132,13 +132,13 @@ static double exp_rate(sinkproof_bench *bench, int threads) {
     for (int t = 0; t < threads; t++)
         for (size_t i = 0; i < N; i++)
             ((float *)bench->scratch_t[t])[i] = -20.0f * (float)i / (float)N;
-    double start = bench_now();
+    double start = bench_clock_seconds();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; t++) {
         float *x = (float *)bench->scratch_t[t];
         for (size_t i = 0; i < turns; i++) bench->table->exp(N, x, x + N);
     }
-    return (double)N * (double)turns * threads / (bench_now() - start);
+    return (double)N * (double)turns * threads / (bench_clock_seconds() - start);
 }
 
 double bench_probe(sinkproof_bench *bench, bench_resource resource, int threads) {

@@ -12,23 +12,23 @@
 #include <sys/resource.h>
 #include <time.h>
 
-static double seconds_on(clockid_t clock) {
+static double read_clock(clockid_t clock) {
     struct timespec at;
     clock_gettime(clock, &at);
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-double bench_now(void) {
-    return seconds_on(CLOCK_MONOTONIC);
+double bench_clock_seconds(void) {
+    return read_clock(CLOCK_MONOTONIC);
 }
 
-static int ascending(const void *a, const void *b) {
+static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 void bench_times_sort(bench_times *times) {
-    qsort(times->t, times->n, sizeof times->t[0], ascending);
+    qsort(times->t, times->n, sizeof times->t[0], compare_doubles);
 }
 
 double bench_median(const bench_times *times) {
@@ -49,15 +49,15 @@ static clockid_t threads_clock(int threads) {
 bench_gauge bench_begin(int threads) {
     return (bench_gauge){.threads = threads,
                          .switches = involuntary_switches(),
-                         .worked = seconds_on(threads_clock(threads)),
-                         .seconds = bench_now()};
+                         .worked = read_clock(threads_clock(threads)),
+                         .seconds = bench_clock_seconds()};
 }
 
 bench_gauge bench_end(const bench_gauge *begin) {
-    double seconds = bench_now() - begin->seconds;
+    double seconds = bench_clock_seconds() - begin->seconds;
     return (bench_gauge){.threads = begin->threads,
                          .switches = involuntary_switches() - begin->switches,
-                         .worked = seconds_on(threads_clock(begin->threads)) - begin->worked,
+                         .worked = read_clock(threads_clock(begin->threads)) - begin->worked,
                          .seconds = seconds};
 }
 

@@ -70,7 +70,7 @@ static void count_need(const sinkproof_bench *bench, const bench_engine *e, size
     memset(need, 0, BENCH_RESOURCES * sizeof *need);
     need[BENCH_MEMORY] = passes * (dense + used * e->expert_bytes) + keys * position_bytes;
     need[as_pairs ? BENCH_PAIRS : BENCH_FMA] = products;
-    bench_row_scores(bench->table, e->cache_format, c->head_dim, scores, need);
+    bench_count_score_work(bench->table, e->cache_format, c->head_dim, scores, need);
 }
 
 // ---- the engine ---------------------------------------------------------------------------------
@@ -84,12 +84,12 @@ bool bench_engine_open(const sinkproof_bench *bench, const char *spec, int threa
                                         .threads = threads,
                                         .chunk = CHUNK,
                                         .progress = bench->progress};
-    double start = bench_now();
+    double start = bench_clock_seconds();
     if (!sinkproof_engine_new(e->model, &bench->policy, &options, &e->engine, error)) {
         sinkproof_model_close(e->model);
         return false;
     }
-    e->seconds_to_pack = bench_now() - start;
+    e->seconds_to_pack = bench_clock_seconds() - start;
     e->bf16_operands = bench->policy.at[AT_M1].format == SINKPROOF_BF16;
     e->cache_format = bench->policy.at[AT_A4].format == SINKPROOF_BF16 ? SINKPROOF_PANEL_BF16
                                                                        : SINKPROOF_PANEL_F32;
@@ -106,7 +106,7 @@ void bench_engine_close(bench_engine *e) {
 // ---- measuring ----------------------------------------------------------------------------------
 
 static int32_t token_at(const bench_engine *e, uint64_t counter) {
-    uint64_t high = sinkproof_mixed(0, counter) >> 32;
+    uint64_t high = sinkproof_draw_nth(0, counter) >> 32;
     return (int32_t)(high * sinkproof_model_config(e->model)->vocab >> 32);
 }
 
@@ -155,9 +155,9 @@ static bool run_pass(const bench_engine *e, bench_group *group, size_t n, bool w
                              .tokens_n = group->tokens + s * n,
                              .logits = with_logits ? group->logits + s * vocab : NULL};
     }
-    double start = bench_now();
+    double start = bench_clock_seconds();
     bool good = sinkproof_engine_forward(e->engine, group->count, group->parts, NULL, error);
-    *seconds = bench_now() - start;
+    *seconds = bench_clock_seconds() - start;
     return good;
 }
 

@@ -168,8 +168,8 @@ static void measure_tokens(product *p, const shape *s, size_t n) {
 }
 
 // Whether --only selects any case of this shape and format: filling the weights takes time.
-static bool wants_any_case(const sinkproof_bench *bench, const shape *s, sinkproof_panel_format f,
-                           bool peer) {
+static bool any_case_is_wanted(const sinkproof_bench *bench, const shape *s,
+                               sinkproof_panel_format f, bool peer) {
     char id[96];
     for (size_t n = 1; n <= MOST_TOKENS; n *= 2) {
         for (int pairs = 0; pairs < 2; pairs++) {
@@ -211,7 +211,7 @@ void sinkproof_bench_products(sinkproof_bench *bench) {
         bool peer = shapes[s].peer; // once per shape
         for (int f = SINKPROOF_PANEL_FORMATS - 1; f >= 0; f--) {
             if ((shapes[s].formats >> f & 1) == 0) continue;
-            if (!wants_any_case(bench, &shapes[s], (sinkproof_panel_format)f, peer)) continue;
+            if (!any_case_is_wanted(bench, &shapes[s], (sinkproof_panel_format)f, peer)) continue;
             product *p = calloc(1, sizeof *p);
             if (p == NULL) abort();
             p->bench = bench;

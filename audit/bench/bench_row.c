@@ -33,26 +33,26 @@ typedef struct roof {
     bench_resource of;
 } roof;
 
-static double seconds_of(const bench_case *c, const double *rate, bench_resource r) {
+static double least_seconds(const bench_case *c, const double *rate, bench_resource r) {
     return c->need[r] > 0 && rate[r] > 0 ? c->need[r] / rate[r] : 0;
 }
 
-static roof roof_of(const bench_case *c, const double *rate) {
-    double pairs = seconds_of(c, rate, BENCH_PAIRS);
-    double fma = seconds_of(c, rate, BENCH_FMA);
-    double exps = seconds_of(c, rate, BENCH_EXP);
+static roof find_roof(const bench_case *c, const double *rate) {
+    double pairs = least_seconds(c, rate, BENCH_PAIRS);
+    double fma = least_seconds(c, rate, BENCH_FMA);
+    double exps = least_seconds(c, rate, BENCH_EXP);
     roof best = {pairs + fma + exps, pairs > 0                ? BENCH_PAIRS
                                      : c->need[BENCH_FMA] > 0 ? BENCH_FMA
                                                               : BENCH_EXP};
-    double memory = seconds_of(c, rate, BENCH_MEMORY);
-    double cache = seconds_of(c, rate, BENCH_CACHE);
+    double memory = least_seconds(c, rate, BENCH_MEMORY);
+    double cache = least_seconds(c, rate, BENCH_CACHE);
     if (memory > best.seconds) best = (roof){memory, BENCH_MEMORY};
     if (cache > best.seconds) best = (roof){cache, BENCH_CACHE};
     return best;
 }
 
-void bench_row_scores(const sinkproof_kernels *table, sinkproof_panel_format cache, size_t head_dim,
-                      double scores, double *need) {
+void bench_count_score_work(const sinkproof_kernels *table, sinkproof_panel_format cache,
+                            size_t head_dim, double scores, double *need) {
     const bool pairs = table->pairs && cache == SINKPROOF_PANEL_BF16;
     const bool tiles = pairs && strcmp(table->mode, "amx") == 0;
     const double product = scores * 2 * (double)head_dim;
@@ -72,7 +72,7 @@ json_t *bench_row_json(sinkproof_bench *bench, const bench_case *c, const bench_
                        const bench_watched *seen) {
     json_t *row = json_object();
     double median = bench_median(times);
-    roof top = roof_of(c, seen->rate);
+    roof top = find_roof(c, seen->rate);
     double amount = c->amount;
     const char *unit = c->unit;
     if (unit == NULL) {

@@ -16,7 +16,7 @@ static sinkproof_bench_list powers_of_two_up_to(size_t last) {
     return list;
 }
 
-static bool against_context(sinkproof_bench *bench, sinkproof_error *error) {
+static bool scale_with_context(sinkproof_bench *bench, sinkproof_error *error) {
     sinkproof_bench_list keys = powers_of_two_up_to(bench->quick ? 512 : 131072);
     bench_attention_scaling(bench, &keys);
     if (bench->model == NULL) return true;
@@ -40,7 +40,7 @@ static bool against_context(sinkproof_bench *bench, sinkproof_error *error) {
     return good;
 }
 
-static bool against_batch(sinkproof_bench *bench, sinkproof_error *error) {
+static bool scale_with_batch(sinkproof_bench *bench, sinkproof_error *error) {
     sinkproof_bench_list batch = powers_of_two_up_to(bench->quick ? 4 : 64);
     bench_engine e;
     if (!bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
@@ -54,7 +54,7 @@ static bool against_batch(sinkproof_bench *bench, sinkproof_error *error) {
     return good;
 }
 
-static bool against_threads(sinkproof_bench *bench, sinkproof_error *error) {
+static bool scale_with_threads(sinkproof_bench *bench, sinkproof_error *error) {
     bool good = true;
     for (int t = 1; good && t <= bench->threads;
          t = t < bench->threads && 2 * t > bench->threads ? bench->threads : 2 * t) {
@@ -77,7 +77,7 @@ static bool against_threads(sinkproof_bench *bench, sinkproof_error *error) {
 bool sinkproof_bench_scaling(sinkproof_bench *bench, sinkproof_error *error) {
     bool context = strcmp(bench->scaling, "context") == 0;
     if (bench->model == NULL && !context) bench->model = "synthetic:gpt-oss-20b,layers=2";
-    if (context) return against_context(bench, error);
-    if (strcmp(bench->scaling, "batch") == 0) return against_batch(bench, error);
-    return against_threads(bench, error);
+    if (context) return scale_with_context(bench, error);
+    if (strcmp(bench->scaling, "batch") == 0) return scale_with_batch(bench, error);
+    return scale_with_threads(bench, error);
 }

@@ -145,7 +145,7 @@ static bool conclude_shortest(bisecting *s, size_t n) {
 }
 
 // Creates a file with an unpredictable name in TMPDIR.
-static bool place_for_trace(bisecting *s) {
+static bool make_trace_file(bisecting *s) {
     const char *folder = getenv("TMPDIR");
     int length = snprintf(s->trace, sizeof s->trace, "%s/sinkproof-bisect-XXXXXX.safetensors",
                           folder != NULL && *folder != '\0' ? folder : "/tmp");
@@ -157,7 +157,7 @@ static bool place_for_trace(bisecting *s) {
 
 int bisect_prompt(const bisect_request *b) {
     bisecting s = {.b = b, .judges = strstr(b->command, "{out}") != NULL};
-    if (!place_for_trace(&s)) return exit_bad_input("judge", &s.error);
+    if (!make_trace_file(&s)) return exit_bad_input("judge", &s.error);
     char written[sizeof s.trace];
     memcpy(written, s.trace, sizeof written);
     bool fails = false;

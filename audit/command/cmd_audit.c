@@ -118,8 +118,8 @@ static int audit_model(const options *o, const sinkproof_model *model, size_t n_
     sinkproof_precision_options how = {!o->no_budget, show_progress, &watch};
     int32_t *tokens_n;
     size_t n;
-    if (!command_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens_n,
-                             &n, &error))
+    if (!command_tokens_from_text(o->tokens, o->model, sinkproof_model_config(model)->vocab,
+                                  &tokens_n, &n, &error))
         return exit_bad_input("audit", &error);
     bool good =
         sinkproof_precision_run(model, n, tokens_n, n_policies, policies, &how, &study, &error);

@@ -195,7 +195,8 @@ static void print_worse(const sinkproof_difference *d, const json_t *then) {
            then != NULL ? "then" : "not in it, so", digits, was);
 }
 
-static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, bool silent) {
+static bool compare_with_baseline(const sinkproof_comparison *c, const json_t *baseline,
+                                  bool silent) {
     size_t worse = 0;
     for (size_t i = 0; i < c->n_points; i++) {
         const sinkproof_difference *d = &c->points[i];
@@ -210,16 +211,17 @@ static bool hold_against(const sinkproof_comparison *c, const json_t *baseline, 
 
 // ---- the command -----------------------------------------------------------------------------
 
-static bool is_silent(const options *o) {
+static bool prints_json_alone(const options *o) {
     return o->json != NULL && strcmp(o->json, "-") == 0;
 }
 
 static int report_comparison(const options *o, const sinkproof_comparison *c,
                              const json_t *baseline) {
-    bool silent = is_silent(o);
+    bool silent = prints_json_alone(o);
     note_tell(c->note.text, !silent);
     if (!silent) print_comparison(o, c);
-    bool good = baseline != NULL ? hold_against(c, baseline, silent) : first_difference(c) == NULL;
+    bool good =
+        baseline != NULL ? compare_with_baseline(c, baseline, silent) : first_difference(c) == NULL;
     int code = good ? EXIT_HOLDS : EXIT_BUG;
     return exit_with_results(o->json, "compare", code, differences_json(c));
 }
@@ -233,7 +235,7 @@ static bool tell_notes(const options *o, const sinkproof_model *model, const sin
         if (!sinkproof_trace_model_note(both[i], model, &note, error)) return false;
         if (note.text[0] == '\0') continue;
         snprintf(named.text, sizeof named.text, "%c: %.1000s", 'A' + i, note.text);
-        note_tell(named.text, !is_silent(o));
+        note_tell(named.text, !prints_json_alone(o));
     }
     return true;
 }

@@ -241,7 +241,7 @@ static double error_in_u(float y, size_t n, const double *a_k, const double *b_k
     sinkproof_exact_dot(arb_midref(size), n, size_k, size_k + n);
     double least = arf_get_d(arb_midref(size), ARF_RND_DOWN) * 0x1p-24;
     balls_clear(sum, size);
-    return away == 0 ? 0 : sinkproof_up(away / least);
+    return away == 0 ? 0 : sinkproof_next_up(away / least);
 }
 
 // 1, then terms slightly above u: every addition but the first rounds up by almost u.
@@ -254,7 +254,7 @@ static void draw_all_rounding_up(size_t n, double *a_k, double *b_k) {
 
 static void keep_worst(double *worst, float y, size_t n, const double *a_k, const double *b_k,
                        double *size_k) {
-    *worst = sinkproof_worst(*worst, error_in_u(y, n, a_k, b_k, size_k));
+    *worst = sinkproof_keep_worst(*worst, error_in_u(y, n, a_k, b_k, size_k));
 }
 
 static void curve_dot(curve *to) {

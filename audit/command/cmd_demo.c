@@ -34,7 +34,7 @@ typedef struct tour {
     char path[1024];
 } tour;
 
-static void tell_step(tour *t, bool good, const char *what) {
+static void print_step(tour *t, bool good, const char *what) {
     printf("  %s %s\n\n", good ? "[holds]" : "[BROKEN]", what);
     t->good = t->good && good;
 }
@@ -47,16 +47,17 @@ typedef struct mass {
     size_t rows, keys;
 } mass;
 
-static void see_mass(void *context, const char *name, size_t rank, const size_t *shape,
-                     const double *alpha_hij) {
+static void observe_mass(void *context, const char *name, size_t rank, const size_t *shape,
+                         const double *alpha_hij) {
     mass *m = context;
     if (rank != 3 || strcmp(name + 2, ".A9") != 0) return;
     for (size_t r = 0; r < shape[0] * shape[1]; r++) {
         const double *alpha_j = alpha_hij + r * shape[2];
         double sum = 0, sink = alpha_j[shape[2] - 1];
         for (size_t j = 0; j + 1 < shape[2]; j++) sum += alpha_j[j];
-        m->worst = sinkproof_worst(m->worst, fabs(sum - (1 - sink)));
-        m->least = sinkproof_least(m->least, sink), m->most = sinkproof_worst(m->most, sink);
+        m->worst = sinkproof_keep_worst(m->worst, fabs(sum - (1 - sink)));
+        m->least = sinkproof_keep_least(m->least, sink),
+        m->most = sinkproof_keep_worst(m->most, sink);
         m->rows++;
         m->keys = shape[2] - 1;
     }
@@ -65,7 +66,7 @@ static void see_mass(void *context, const char *name, size_t rank, const size_t 
 static bool show_mass(tour *t, sinkproof_error *error) {
     sinkproof_policy policy;
     mass m = {.least = 1};
-    sinkproof_observer observer = {.see = see_mass, .context = &m};
+    sinkproof_observer observer = {.see = observe_mass, .context = &m};
     printf("1. The sink takes its share (sink.mass): sum_j alpha_ij = 1 - alpha_sink.\n");
     if (!sinkproof_policy_parse("real-f64", &policy, error)) return false;
     sinkproof_session *session = sinkproof_session_new(t->model, &policy);
@@ -79,7 +80,7 @@ static bool show_mass(tour *t, sinkproof_error *error) {
     printf("   %s of attention; sink weights from %.2g to %.2g; worst %.*g, bound %.*g "
            "(bound.dot)\n",
            sinkproof_counted(m.rows, "row").text, m.least, m.most, digits, m.worst, digits, bound);
-    tell_step(t, m.rows > 0 && m.worst <= bound, "the weights sum to 1 - alpha_sink, to rounding");
+    print_step(t, m.rows > 0 && m.worst <= bound, "the weights sum to 1 - alpha_sink, to rounding");
     return true;
 }
 
@@ -106,9 +107,9 @@ static bool show_truth(tour *t, sinkproof_error *error) {
     for (size_t v = 0; fine && v < TRUTH_TOKENS * vocab; v++) {
         arb_srcptr ball = truth.logits_nv + v;
         double mid = arf_get_d(arb_midref(ball), ARF_RND_NEAR);
-        worst = sinkproof_worst(worst, fabs(logits[v] - mid));
-        largest = sinkproof_worst(largest, fabs(mid));
-        radius = sinkproof_worst(radius, -(double)arb_rel_accuracy_bits(ball));
+        worst = sinkproof_keep_worst(worst, fabs(logits[v] - mid));
+        largest = sinkproof_keep_worst(largest, fabs(mid));
+        radius = sinkproof_keep_worst(radius, -(double)arb_rel_accuracy_bits(ball));
     }
     if (fine) {
         printf("   %d tokens, %s up to %.3g; widest ball 2^%.0f relative (enclosed)\n",
@@ -117,7 +118,7 @@ static bool show_truth(tour *t, sinkproof_error *error) {
         printf("   routing: %s of experts, %zu not certified\n",
                sinkproof_counted(truth.routing.choices, "choice").text, truth.routing.ambiguous);
         printf("   the scalar reference in binary64 is off by at most %.2g (estimated)\n", worst);
-        tell_step(
+        print_step(
             t, radius < -100 && truth.routing.ambiguous == 0 && worst < INFINITY,
             "every logit is known to 100 bits, every choice certified, the reference has no NaN");
     }
@@ -130,8 +131,8 @@ static bool show_truth(tour *t, sinkproof_error *error) {
 // ---- 3 and 4: engines judged
 
 // Runs `stages` under one policy and judges the trace under another.
-static bool judge_run(tour *t, const sinkproof_stages *stages, const char *runs,
-                      const char *declared, sinkproof_judgement *j, sinkproof_error *error) {
+static bool run_and_judge(tour *t, const sinkproof_stages *stages, const char *runs,
+                          const char *declared, sinkproof_judgement *j, sinkproof_error *error) {
     sinkproof_policy policy, other;
     sinkproof_trace_writer *writer = NULL;
     sinkproof_trace *trace = NULL;
@@ -161,7 +162,7 @@ static bool show_honest(tour *t, sinkproof_error *error) {
            "point.\n");
     for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
         sinkproof_judgement j;
-        if (!judge_run(t, &sinkproof_reference_stages, policies[p], policies[p], &j, error))
+        if (!run_and_judge(t, &sinkproof_reference_stages, policies[p], policies[p], &j, error))
             return false;
         size_t elements = 0, several = 0;
         for (size_t i = 0; i < j.n_reports; i++)
@@ -173,7 +174,7 @@ static bool show_honest(tour *t, sinkproof_error *error) {
         good = good && j.verdict <= SINKPROOF_VERDICT_WITHIN;
         sinkproof_judgement_free(&j);
     }
-    tell_step(t, good, "nothing outside what honest rounding can do, nothing suspicious");
+    print_step(t, good, "nothing outside what honest rounding can do, nothing suspicious");
     return true;
 }
 
@@ -212,14 +213,14 @@ static bool show_bugs(tour *t, sinkproof_error *error) {
     printf("4. Planted bugs, each seen in a real engine (first divergence, elements outside):\n");
     for (size_t b = 0; b < sizeof bugs / sizeof bugs[0]; b++) {
         sinkproof_judgement j;
-        if (!judge_run(t, bugs[b].stages, bugs[b].runs, "openai-bf16", &j, error)) return false;
+        if (!run_and_judge(t, bugs[b].stages, bugs[b].runs, "openai-bf16", &j, error)) return false;
         const char *at = j.first != NULL ? j.first->name : "nowhere";
         printf("   %-40s %-8s %6zu of %zu\n", bugs[b].what, at,
                j.first != NULL ? j.first->outside : 0, j.first != NULL ? j.first->elements : 0);
         good = good && strcmp(at, bugs[b].at) == 0;
         sinkproof_judgement_free(&j);
     }
-    tell_step(t, good, "each convicted at the operation where it happens");
+    print_step(t, good, "each convicted at the operation where it happens");
     return true;
 }
 

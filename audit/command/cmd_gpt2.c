@@ -110,7 +110,7 @@ typedef struct work {
     gpt2_study study;
 } work;
 
-static void show_share(const char *what, double share) {
+static void show_progress_share(const char *what, double share) {
     static progress_watch watch;
     if (watch.what != what) watch = (progress_watch){.command = "gpt2", .what = what};
     progress_show_share(&watch, share);
@@ -176,7 +176,7 @@ int cmd_gpt2(int argc, char **argv) {
     }
     w.study.shown = &in.shown;
     w.study.changes = &in.changes;
-    w.study.progress = show_share;
+    w.study.progress = show_progress_share;
     w.study.job.about = (sinkproof_mechanism_about){.model_name = in.model,
                                                     .policy = &w.policy,
                                                     .normed = strcmp(in.epe, "normed") == 0,

@@ -237,12 +237,12 @@ static int judge_traces(const options *o, const sinkproof_model *model, judged *
     return worst == EXIT_BAD_INPUT ? worst : write_files(o, model, all, worst);
 }
 
-static int bisect_model(const options *o, const sinkproof_model *model) {
+static int bisect_prompt_length(const options *o, const sinkproof_model *model) {
     sinkproof_error error;
     int32_t *tokens;
     size_t n;
-    if (!command_said_tokens(o->tokens, o->model, sinkproof_model_config(model)->vocab, &tokens, &n,
-                             &error))
+    if (!command_tokens_from_text(o->tokens, o->model, sinkproof_model_config(model)->vocab,
+                                  &tokens, &n, &error))
         return exit_bad_input("judge", &error);
     int code = bisect_prompt(&(bisect_request){.model = model,
                                                .command = o->bisect,
@@ -266,7 +266,7 @@ static int judge_all(const options *o) {
     }
     if (!sinkproof_model_open(o->model, &model, &error)) return exit_bad_input("judge", &error);
     if (o->bisect != NULL) {
-        int found = bisect_model(o, model);
+        int found = bisect_prompt_length(o, model);
         sinkproof_model_close(model);
         return found;
     }

@@ -206,7 +206,7 @@ static const sinkproof_observer *run_observer(const run *r) {
 // otherwise few enough to show progress.
 static size_t tokens_per_pass(const run *r) {
     if (r->o->chunk > 0) return r->o->chunk;
-    return sinkproof_runner_tuned(r->o->how.engine) && r->writer == NULL && !r->o->how.streamed
+    return sinkproof_runner_is_tuned(r->o->how.engine) && r->writer == NULL && !r->o->how.streamed
                ? PIECE
                : r->n_prompt;
 }
@@ -228,7 +228,8 @@ static bool run_prompt(run *r, sinkproof_error *error) {
 }
 
 // The next largest logit's id after those already taken; ties go to the lower id.
-static size_t next_best(size_t vocab, const double *logits_v, const size_t *taken, size_t count) {
+static size_t next_largest_logit(size_t vocab, const double *logits_v, const size_t *taken,
+                                 size_t count) {
     size_t best = vocab;
     for (size_t v = 0; v < vocab; v++) {
         bool used = false;
@@ -240,7 +241,7 @@ static size_t next_best(size_t vocab, const double *logits_v, const size_t *take
 
 static int32_t next_token(run *r) {
     size_t vocab = run_vocab(r);
-    if (!(r->o->temperature > 0)) return (int32_t)next_best(vocab, r->logits_v, NULL, 0);
+    if (!(r->o->temperature > 0)) return (int32_t)next_largest_logit(vocab, r->logits_v, NULL, 0);
     for (size_t v = 0; v < vocab; v++) r->narrow_v[v] = (float)r->logits_v[v];
     return sinkproof_sample_token(vocab, r->narrow_v, r->o->temperature, r->o->seed, r->n);
 }
@@ -314,7 +315,7 @@ static json_t *report_last_logits(const run *r, bool text) {
         printf("largest logits after token %zu (policy %s)\n",
                sinkproof_runner_length(r->runner) - 1, r->policy.name);
     for (size_t i = 0; i < top; i++) {
-        taken[i] = next_best(vocab, r->logits_v, taken, i);
+        taken[i] = next_largest_logit(vocab, r->logits_v, taken, i);
         if (text) printf("%8zu  %.17g\n", taken[i], r->logits_v[taken[i]]);
         json_array_append_new(ids, json_integer((json_int_t)taken[i]));
         json_array_append_new(values, number_json(r->logits_v[taken[i]]));

@@ -23,13 +23,13 @@ _Static_assert((int)PARTS <= (int)SINKS_PARTS, "the options have room for every 
 
 // ---- the command line --------------------------------------------------------------------------
 
-static void take_input(sinks_options *o, struct argp_state *state, const char *text) {
+static void add_input(sinks_options *o, struct argp_state *state, const char *text) {
     if (o->n_inputs == SINKS_INPUTS)
         argp_error(state, "expected --tokens at most %d times", SINKS_INPUTS);
     o->tokens[o->n_inputs++] = text;
 }
 
-static void take_word(sinks_options *o, struct argp_state *state, const char *text) {
+static void set_trace_argument(sinks_options *o, struct argp_state *state, const char *text) {
     if (o->trace != NULL) argp_error(state, "expected MODEL and one TRACE, found \"%s\" too", text);
     *(o->model == NULL ? &o->model : &o->trace) = text;
 }
@@ -74,12 +74,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         state->child_inputs[0] = &o->how;
         o->epsilon = 0.3;
     } else if (key == KEY_TOKENS)
-        take_input(o, state, argument);
+        add_input(o, state, argument);
     else if (key == KEY_EPSILON) {
         o->epsilon = option_epsilon(state, argument);
         o->epsilon_given = true;
     } else if (key == ARGP_KEY_ARG)
-        take_word(o, state, argument);
+        set_trace_argument(o, state, argument);
     else if (key == ARGP_KEY_END)
         check_sinks_options(o, state);
     else if (key >= KEY_PART && key < KEY_PART + PARTS) {
@@ -174,8 +174,8 @@ static bool open_inputs(work *w, sinkproof_error *error) {
     for (size_t i = 0; i < w->o->n_inputs; i++) {
         sinkproof_sinks_input *input = &w->inputs[i];
         input->text = w->o->tokens[i];
-        if (!command_said_tokens(input->text, w->o->model, config->vocab, &input->tokens_n,
-                                 &input->n, error))
+        if (!command_tokens_from_text(input->text, w->o->model, config->vocab, &input->tokens_n,
+                                      &input->n, error))
             return false;
         if (input->n > config->max_context)
             return sinkproof_fail(error, "%s exceed the model's context of %zu",

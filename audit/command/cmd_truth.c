@@ -197,7 +197,7 @@ typedef struct precision {
     bool chosen;
 } precision;
 
-static size_t layers_in_a_row(const sinkproof_config *config, const sinkproof_trace *trace) {
+static size_t longest_run_of_layers(const sinkproof_config *config, const sinkproof_trace *trace) {
     size_t row = 0, longest = 0;
     for (size_t layer = 0; layer < config->n_layers; layer++) {
         row++;
@@ -210,7 +210,7 @@ static size_t layers_in_a_row(const sinkproof_config *config, const sinkproof_tr
 static precision choose_bits(options *o, const sinkproof_config *config,
                              const sinkproof_trace *trace) {
     precision p = {.layers = config->n_layers, .chosen = o->bits == 0};
-    if (o->local != NULL) p.layers = layers_in_a_row(config, trace);
+    if (o->local != NULL) p.layers = longest_run_of_layers(config, trace);
     p.lost = sinkproof_truth_loss(config, p.layers);
     if (p.chosen) o->bits = sinkproof_truth_bits_for(p.lost);
     return p;
@@ -337,7 +337,7 @@ static bool find_tokens(const options *o, const sinkproof_config *config,
                         const sinkproof_trace *trace, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
     if (o->local == NULL) {
-        if (!command_said_tokens(o->tokens, o->model, config->vocab, tokens_n, n, error))
+        if (!command_tokens_from_text(o->tokens, o->model, config->vocab, tokens_n, n, error))
             return false;
         if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
         free(*tokens_n);

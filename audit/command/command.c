@@ -120,7 +120,7 @@ static bool parse_drawn(const char *kind, const char *text, size_t vocab, token_
         return sinkproof_fail(error, "'%s:%.100s': expected %s:N[,seed=S], N from 1 to %u", kind,
                               text, kind, 1u << 24);
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t high = sinkproof_mixed(seed, repeated ? 0 : i) >> 32;
+        uint64_t high = sinkproof_draw_nth(seed, repeated ? 0 : i) >> 32;
         // high * vocab / 2^32 < vocab
         if (!token_list_append(list, (int32_t)(high * (uint64_t)vocab >> 32), error)) return false;
     }

@@ -73,14 +73,15 @@ static void check_engine_options(engine_choice *o, struct argp_state *state) {
     bool tuned = o->threads > 0 || o->isa != NULL || o->streamed || o->packed != NULL;
     o->unnamed = o->engine == NULL;
     if (o->unnamed) o->engine = sinkproof_runner_names()[0];
-    if (!sinkproof_runner_known(o->engine))
+    if (!sinkproof_runner_is_known(o->engine))
         argp_error(
             state, "unknown engine '%s': %sknown are %s", o->engine,
-            sinkproof_guess_in_list(o->engine, sinkproof_runner_listed(false, " and ").text).text,
-            sinkproof_runner_listed(false, " and ").text);
-    if (tuned && !sinkproof_runner_tuned(o->engine))
+            sinkproof_guess_in_list(o->engine, sinkproof_runner_list_names(false, " and ").text)
+                .text,
+            sinkproof_runner_list_names(false, " and ").text);
+    if (tuned && !sinkproof_runner_is_tuned(o->engine))
         argp_error(state, "--%s needs --engine %s", needing,
-                   sinkproof_runner_listed(true, " or ").text);
+                   sinkproof_runner_list_names(true, " or ").text);
     if (o->packed != NULL && o->streamed)
         argp_error(state, "--packed keeps all layers, --streamed one: expected one of them");
 }
@@ -120,7 +121,7 @@ bool engine_settle_policy(engine_choice *o, sinkproof_policy *policy, sinkproof_
     if (o->isa != NULL) setenv("SINKPROOF_ISA", o->isa, 1);
     return sinkproof_policy_parse(o->policy, policy, error) &&
            sinkproof_runner_serves(o->engine, policy, error) &&
-           (!sinkproof_runner_tuned(o->engine) || fastest_choose_set(NULL, &o->fastest, error));
+           (!sinkproof_runner_is_tuned(o->engine) || fastest_choose_set(NULL, &o->fastest, error));
 }
 
 static const char *loading; // the waiting command: one at a time

@@ -30,7 +30,7 @@ static const char head[] =
 // ---- the path of the file ---------------------------------------------------------------------
 
 // What distinguishes this processor and these kernels from others.
-static const char *key_of(char *text, size_t size) {
+static const char *processor_key(char *text, size_t size) {
     snprintf(text, size, "%s; sinkproof %s, kernels %d, compiler %s", sinkproof_isa_processor(),
              SINKPROOF_VERSION, VERSION, __VERSION__);
     return text;
@@ -143,7 +143,7 @@ bool fastest_write_kept(const char *path, const char *key, const sinkproof_kerne
 static bool find_times(const char *mode, fastest_sets *f, sinkproof_error *error) {
     char key[512];
     const sinkproof_kernels *const *tables = sinkproof_isa_all();
-    bool file = fastest_file_path(key_of(key, sizeof key), f->file, sizeof f->file);
+    bool file = fastest_file_path(processor_key(key, sizeof key), f->file, sizeof f->file);
     f->source = FASTEST_KEPT;
     if (file && fastest_read_kept(f->file, key, tables, &f->times) &&
         sinkproof_isa_fastest(tables, mode, SINKPROOF_ISA_ONE, &f->times) != NULL &&

@@ -108,7 +108,7 @@ bool gpt2_study_begin(gpt2_study *s, sinkproof_error *error) {
     return true;
 }
 
-static void pass_on(void *context, double share) {
+static void report_running_share(void *context, double share) {
     const gpt2_study *s = context;
     if (s->progress != NULL) s->progress(s->running, share);
 }
@@ -118,7 +118,7 @@ static sinkproof_mechanism_options study_run_options(gpt2_study *s, const char *
     s->running = what;
     return (sinkproof_mechanism_options){.normed = s->job.about.normed,
                                          .no_maps = !shows_maps(s->shown),
-                                         .progress = pass_on,
+                                         .progress = report_running_share,
                                          .progress_context = s};
 }
 

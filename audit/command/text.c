@@ -42,8 +42,8 @@ bool words_read_file(const char *path, uint8_t **bytes, size_t *length, sinkproo
 #define REMEDY "\"sinkproof tokens PATH\" gives the ids by another, \"run\" takes --tokenizer PATH"
 
 // A checkpoint's file stands for its directory.
-static bool open_beside(const char *model, sinkproof_tokenizer **tokenizer,
-                        sinkproof_error *error) {
+static bool open_tokenizer_beside(const char *model, sinkproof_tokenizer **tokenizer,
+                                  sinkproof_error *error) {
     struct stat about;
     const char *slash = strrchr(model, '/');
     bool there = stat(model, &about) == 0;
@@ -64,7 +64,7 @@ bool words_open_tokenizer(const char *path, const char *model, sinkproof_tokeniz
                           sinkproof_error *error) {
     *tokenizer = NULL;
     return path != NULL ? sinkproof_tokenizer_open(path, tokenizer, error)
-                        : open_beside(model, tokenizer, error);
+                        : open_tokenizer_beside(model, tokenizer, error);
 }
 
 static bool encode_prompt(const sinkproof_tokenizer *t, const char *prompt, sinkproof_ids *ids,
@@ -107,7 +107,7 @@ bool words_encode_ids(const text_words *w, const sinkproof_tokenizer *t, sinkpro
 }
 
 // Turns text:TEXT, prompt:TEXT and chat:FILE into the options of these names.
-static text_words without_prefix(const text_words *words) {
+static text_words split_text_prefix(const text_words *words) {
     text_words w = *words;
     const char *tokens = w.tokens;
     if (tokens == NULL) return w;
@@ -134,7 +134,7 @@ static bool check_ids(const sinkproof_ids *ids, const sinkproof_tokenizer *t, si
 bool words_parse_tokens(const text_words *words, const char *model, size_t vocab,
                         sinkproof_tokenizer **tokenizer, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
-    const text_words w = without_prefix(words);
+    const text_words w = split_text_prefix(words);
     sinkproof_ids ids = {NULL, 0, 0};
     *tokenizer = NULL;
     if (w.text == NULL && w.prompt == NULL && w.chat == NULL)
@@ -152,8 +152,8 @@ bool words_parse_tokens(const text_words *words, const char *model, size_t vocab
     return true;
 }
 
-bool command_said_tokens(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
-                         size_t *n, sinkproof_error *error) {
+bool command_tokens_from_text(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
+                              size_t *n, sinkproof_error *error) {
     sinkproof_tokenizer *tokenizer;
     const text_words words = {.tokens = said};
     bool good = words_parse_tokens(&words, model, vocab, &tokenizer, tokens_n, n, error);

@@ -24,8 +24,8 @@ bool words_parse_tokens(const text_words *words, const char *model, size_t vocab
                         sinkproof_error *error);
 
 // The same for the argument of --tokens alone, with the tokenizer beside the model.
-bool command_said_tokens(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
-                         size_t *n, sinkproof_error *error);
+bool command_tokens_from_text(const char *said, const char *model, size_t vocab, int32_t **tokens_n,
+                              size_t *n, sinkproof_error *error);
 
 // Opens the tokenizer at `path`, or, if that is NULL, the one beside the model.
 bool words_open_tokenizer(const char *path, const char *model, sinkproof_tokenizer **tokenizer,

@@ -58,7 +58,7 @@ static bool side_open(side *s, const char *path, sinkproof_error *error) {
 
 // ---- which tokens' experts differ ------------------------------------------------------------
 
-static bool same_shape(const sinkproof_tensor *x, const sinkproof_tensor *y) {
+static bool shapes_are_equal(const sinkproof_tensor *x, const sinkproof_tensor *y) {
     return x->rank == y->rank && memcmp(x->shape, y->shape, x->rank * sizeof *x->shape) == 0;
 }
 
@@ -68,7 +68,7 @@ static size_t find_rerouted_tokens(const side *a, const side *b, size_t layer, b
     const sinkproof_tensor *y = side_find_tensor(b, TRACE_M3, layer);
     size_t count = 0;
     memset(differs_n, 0, a->n * sizeof *differs_n);
-    if (x == NULL || y == NULL || !same_shape(x, y) || x->rank != 2 || x->shape[0] != a->n)
+    if (x == NULL || y == NULL || !shapes_are_equal(x, y) || x->rank != 2 || x->shape[0] != a->n)
         return 0;
     for (size_t i = 0; i < a->n; i++) {
         for (size_t j = i * x->shape[1]; j < (i + 1) * x->shape[1]; j++)
@@ -124,8 +124,9 @@ static void compare_point(const sinkproof_tensor *x, const sinkproof_tensor *y,
         d->ulp = NAN, d->relative = (double)d->differing / (double)d->elements;
 }
 
-static bool take_point(const side *a, const side *b, sinkproof_trace_point point, size_t layer,
-                       const bool *differs_n, sinkproof_comparison *c, sinkproof_error *error) {
+static bool compare_traced_point(const side *a, const side *b, sinkproof_trace_point point,
+                                 size_t layer, const bool *differs_n, sinkproof_comparison *c,
+                                 sinkproof_error *error) {
     const sinkproof_tensor *x = side_find_tensor(a, point, layer),
                            *y = side_find_tensor(b, point, layer);
     c->only_a += x != NULL && y == NULL, c->only_b += x == NULL && y != NULL;
@@ -140,7 +141,7 @@ static bool take_point(const side *a, const side *b, sinkproof_trace_point point
     memcpy(d->shape, x->shape, sizeof d->shape);
     sinkproof_trace_name(point, layer, d->name);
     bool rows = !point_has_chosen_rows(point) || (x->rank > 0 && x->shape[0] == a->n);
-    if (!same_shape(x, y) || !rows)
+    if (!shapes_are_equal(x, y) || !rows)
         return sinkproof_fail(error,
                               "%.400s and %.400s: expected one shape of tensor '%s', its rows "
                               "the tokens; found another",
@@ -151,7 +152,7 @@ static bool take_point(const side *a, const side *b, sinkproof_trace_point point
 
 // ---- the whole -------------------------------------------------------------------------------
 
-static bool same_run(const side *a, const side *b, sinkproof_error *error) {
+static bool check_same_run(const side *a, const side *b, sinkproof_error *error) {
     if (a->n != b->n)
         return sinkproof_fail(error, "%.400s has %s, %.400s has %zu", a->path,
                               sinkproof_counted(a->n, "token").text, b->path, b->n);
@@ -180,19 +181,19 @@ static sinkproof_note models_note(const side *a, const side *b) {
 }
 
 // T0, the layers in order, then F1 and F2.
-static bool take_all(const side *a, const side *b, size_t n_layers, bool *differs_n,
-                     sinkproof_comparison *c, sinkproof_error *error) {
+static bool compare_all_points(const side *a, const side *b, size_t n_layers, bool *differs_n,
+                               sinkproof_comparison *c, sinkproof_error *error) {
     memset(differs_n, 0, a->n * sizeof *differs_n);
-    if (!take_point(a, b, TRACE_T0, 0, differs_n, c, error)) return false;
+    if (!compare_traced_point(a, b, TRACE_T0, 0, differs_n, c, error)) return false;
     for (size_t l = 0; l < n_layers; l++) {
         c->rerouted += find_rerouted_tokens(a, b, l, differs_n);
         for (int p = 0; p < TRACE_POINTS; p++)
             if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p) &&
-                !take_point(a, b, (sinkproof_trace_point)p, l, differs_n, c, error))
+                !compare_traced_point(a, b, (sinkproof_trace_point)p, l, differs_n, c, error))
                 return false;
     }
-    return take_point(a, b, TRACE_F1, 0, differs_n, c, error) &&
-           take_point(a, b, TRACE_F2, 0, differs_n, c, error);
+    return compare_traced_point(a, b, TRACE_F1, 0, differs_n, c, error) &&
+           compare_traced_point(a, b, TRACE_F2, 0, differs_n, c, error);
 }
 
 static bool compare_sides(const side *a, const side *b, sinkproof_comparison *c,
@@ -201,9 +202,10 @@ static bool compare_sides(const side *a, const side *b, sinkproof_comparison *c,
     size_t most = sinkproof_safetensors_count(a->file); // an upper bound of the common tensors
     bool *differs_n = malloc(a->n * sizeof *differs_n);
     c->points = malloc(most * sizeof *c->points);
-    bool good = differs_n != NULL && c->points != NULL
-                    ? same_run(a, b, error) && take_all(a, b, n_layers, differs_n, c, error)
-                    : sinkproof_fail(error, "no memory to compare two traces");
+    bool good =
+        differs_n != NULL && c->points != NULL
+            ? check_same_run(a, b, error) && compare_all_points(a, b, n_layers, differs_n, c, error)
+            : sinkproof_fail(error, "no memory to compare two traces");
     free(differs_n);
     c->note = models_note(a, b);
     return good;
@@ -221,8 +223,8 @@ bool sinkproof_compare_traces(const char *a, const char *b, sinkproof_comparison
     return good;
 }
 
-static bool take_truth(const sinkproof_model *model, const sinkproof_trace *trace, bool is_a,
-                       sinkproof_comparison *c, sinkproof_error *error) {
+static bool compare_with_truth(const sinkproof_model *model, const sinkproof_trace *trace,
+                               bool is_a, sinkproof_comparison *c, sinkproof_error *error) {
     sinkproof_policy policy; // errors are against the reals, so that any policy gives the same
     sinkproof_policy_known("f32", &policy);
     sinkproof_judge_options how = {.rate = 1e-9, .end_to_end = true};
@@ -245,8 +247,8 @@ static bool take_truth(const sinkproof_model *model, const sinkproof_trace *trac
 bool sinkproof_compare_truth(const sinkproof_model *model, const sinkproof_trace *a,
                              const sinkproof_trace *b, sinkproof_comparison *comparison,
                              sinkproof_error *error) {
-    return take_truth(model, a, true, comparison, error) &&
-           take_truth(model, b, false, comparison, error);
+    return compare_with_truth(model, a, true, comparison, error) &&
+           compare_with_truth(model, b, false, comparison, error);
 }
 
 void sinkproof_comparison_free(sinkproof_comparison *comparison) {

@@ -46,7 +46,7 @@ static int word_index(const char *names, const char *word, size_t length) {
     return -1;
 }
 
-static void set_named(sinkproof_variant *v, sinkproof_choice key, int value) {
+static void set_choice_value(sinkproof_variant *v, sinkproof_choice key, int value) {
     switch (key) {
     case SINKPROOF_CHOICE_FEATURE:
         v->feature = (sinkproof_feature)value;
@@ -123,7 +123,7 @@ static bool set_choice(sinkproof_variant *v, const char *word, size_t length,
     if (kinds != NULL) {
         int place = word_index(kinds, value, length - from);
         if (place >= 0) {
-            set_named(v, (sinkproof_choice)key, place);
+            set_choice_value(v, (sinkproof_choice)key, place);
             return true;
         }
     } else {

@@ -38,17 +38,17 @@ static void open_verdicts(const design_layer *l, design_verdict *verdicts) {
         verdicts[t] = (design_verdict){.layer = l, .tensor = (design_tensor)t};
         design_write_missing(l, (design_tensor)t, verdicts[t].missing, sizeof verdicts[t].missing);
     }
-    verdicts[AT(ALPHA)].bridged = !has(l, AT(S));
-    verdicts[AT(GATED)].bridged = !has(l, AT(GATE));
+    verdicts[AT(ALPHA)].bridged = !has_tensor(l, AT(S));
+    verdicts[AT(GATED)].bridged = !has_tensor(l, AT(GATE));
 }
 
-static bool tensor_is_asked(const court *c, design_tensor t) {
-    return is_step(c->l, t) && c->verdicts[t].missing[0] == '\0';
+static bool tensor_is_judged(const court *c, design_tensor t) {
+    return is_computed_in_file(c->l, t) && c->verdicts[t].missing[0] == '\0';
 }
 
 // ---- comparing -----------------------------------------------------------------------------
 
-static bool are_numbers(const double *x, size_t n) {
+static bool are_finite(const double *x, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i])) return false;
     return true;
@@ -81,8 +81,8 @@ static void compare_found(court *c, design_tensor t, size_t row, size_t column, 
 // Computes the tables of row i, which all heads share: once, for the first head.
 static bool judge_turn_tables(court *c, size_t i) {
     size_t pairs = c->l->pairs;
-    double base = has(c->l, AT(BASE)) ? *c->at[AT(BASE)] : 0;
-    if (c->h > 0 || !(tensor_is_asked(c, AT(COS)) || tensor_is_asked(c, AT(SIN)))) return true;
+    double base = has_tensor(c->l, AT(BASE)) ? *c->at[AT(BASE)] : 0;
+    if (c->h > 0 || !(tensor_is_judged(c, AT(COS)) || tensor_is_judged(c, AT(SIN)))) return true;
     if (!(base > 1 && base < 0x1p40)) {
         c->verdicts[AT(COS)].unbounded += pairs;
         c->verdicts[AT(SIN)].unbounded += pairs;
@@ -100,9 +100,9 @@ static bool judge_turn_tables(court *c, size_t i) {
     if (c_p == NULL) return false;
     sinkproof_honest_rope_plain(&c->s, &plain, (double)i, c_p, s_p);
     for (size_t p = 0; p < pairs; p++) {
-        if (tensor_is_asked(c, AT(COS)))
+        if (tensor_is_judged(c, AT(COS)))
             compare_found(c, AT(COS), i, p, c->at[AT(COS)][i * pairs + p], &c_p[p]);
-        if (tensor_is_asked(c, AT(SIN)))
+        if (tensor_is_judged(c, AT(SIN)))
             compare_found(c, AT(SIN), i, p, c->at[AT(SIN)][i * pairs + p], &s_p[p]);
     }
     free(c_p);
@@ -117,12 +117,12 @@ static bool judge_turns(court *c, size_t i) {
     if (in == NULL) return false;
     for (int a = 0; a < 2; a++) {
         design_tensor t = of[a][1];
-        if (!tensor_is_asked(c, t)) continue;
+        if (!tensor_is_judged(c, t)) continue;
         for (size_t d = 0; d < dim; d++)
-            c->set[d] = in[d] = sinkproof_known(c->at[of[a][0]][i * dim + d]);
+            c->set[d] = in[d] = sinkproof_exact_set(c->at[of[a][0]][i * dim + d]);
         for (size_t p = 0; p < pairs; p++) {
-            table[p] = sinkproof_known(c->at[AT(COS)][i * pairs + p]);
-            table[pairs + p] = sinkproof_known(c->at[AT(SIN)][i * pairs + p]);
+            table[p] = sinkproof_exact_set(c->at[AT(COS)][i * pairs + p]);
+            table[pairs + p] = sinkproof_exact_set(c->at[AT(SIN)][i * pairs + p]);
         }
         sinkproof_honest_rotate(&c->s, 2 * pairs, in, table, table + pairs, c->set);
         for (size_t d = 0; d < dim; d++)
@@ -137,9 +137,9 @@ static bool judge_features(court *c, size_t i) {
     size_t dim = c->l->dim;
     for (int a = 0; a < 2; a++) {
         design_tensor t = of[a][1];
-        if (!tensor_is_asked(c, t)) continue;
+        if (!tensor_is_judged(c, t)) continue;
         const double *x_d = c->at[of[a][0]] + i * dim;
-        if (!are_numbers(x_d, dim)) {
+        if (!are_finite(x_d, dim)) {
             c->verdicts[t].unbounded += dim;
             continue;
         }
@@ -153,25 +153,26 @@ static bool judge_features(court *c, size_t i) {
 
 static const double *row_bias(const court *c, size_t i) {
     if (c->at[AT(BIAS)] == NULL) return NULL;
-    return c->at[AT(BIAS)] + (one_for_all_rows(c->l) ? 0 : i * c->l->rows);
+    return c->at[AT(BIAS)] + (bias_is_shared(c->l) ? 0 : i * c->l->rows);
 }
 
 static void judge_bias(court *c, size_t i) {
     const sinkproof_variant *v = &c->l->variant;
-    if (!tensor_is_asked(c, AT(BIAS))) return;
-    bool once = one_for_all_rows(c->l);
+    if (!tensor_is_judged(c, AT(BIAS))) return;
+    bool once = bias_is_shared(c->l);
     if (once && i > 0) return;
     for (size_t j = 0; j < c->l->rows; j++) {
         double exact = once ? -sinkproof_variant_place_bias(v, &c->head, j)
                             : sinkproof_variant_place_bias(v, &c->head, i > j ? i - j : 0);
         if (!once && !c->seen_j[j]) continue;
-        sinkproof_honest set = sinkproof_honest_variant_biased(&c->s, 0, sinkproof_known(0), exact);
+        sinkproof_honest set =
+            sinkproof_honest_variant_biased(&c->s, 0, sinkproof_exact_set(0), exact);
         compare_found(c, AT(BIAS), i, j, row_bias(c, i)[j], &set);
     }
 }
 
 // The sets of the row's scores from its query and keys, and of the star's score where it is known.
-static bool score_sets(court *c, size_t i) {
+static bool compute_score_sets(court *c, size_t i) {
     const design_layer *l = c->l;
     sinkproof_variant v = l->variant;
     size_t n = l->rows;
@@ -188,7 +189,7 @@ static bool score_sets(court *c, size_t i) {
     return fine;
 }
 
-static bool star_set(court *c, size_t i) {
+static bool compute_star_set(court *c, size_t i) {
     const double *q_d = c->meets_q != NULL ? c->meets_q + i * c->l->dim : NULL;
     return !c->seen_j[c->l->rows] ||
            sinkproof_honest_variant_star(&c->s, &c->l->variant, &c->head, q_d, &c->s_j[c->l->rows]);
@@ -198,26 +199,26 @@ static bool star_set(court *c, size_t i) {
 static bool scores_have_numbers(const court *c, size_t i) {
     size_t n = c->l->rows, dim = c->l->dim;
     const double *bias_j = row_bias(c, i);
-    bool good = are_numbers(c->meets_q + i * dim, dim);
+    bool good = are_finite(c->meets_q + i * dim, dim);
     for (size_t j = 0; good && j < n; j++)
         good = !c->seen_j[j] ||
-               (are_numbers(c->meets_k + j * dim, dim) && (bias_j == NULL || isfinite(bias_j[j])));
+               (are_finite(c->meets_k + j * dim, dim) && (bias_j == NULL || isfinite(bias_j[j])));
     return good;
 }
 
 // Fills s_j with the scores for the weights. *good: all are finite.
 static bool judge_scores(court *c, size_t i, bool *good) {
     const design_layer *l = c->l;
-    bool judged = tensor_is_asked(c, AT(S)), found = has(l, AT(S)),
-         weighed = tensor_is_asked(c, AT(ALPHA));
+    bool judged = tensor_is_judged(c, AT(S)), found = has_tensor(l, AT(S)),
+         weighed = tensor_is_judged(c, AT(ALPHA));
     size_t width = has_star_column(l, AT(S)) ? l->rows + 1 : l->rows;
     const double *found_j = found ? c->at[AT(S)] + i * width : NULL;
     *good = judged || weighed;
     if (judged || (weighed && !found)) {
         *good = scores_have_numbers(c, i);
-        if (*good && !score_sets(c, i)) return false;
+        if (*good && !compute_score_sets(c, i)) return false;
     }
-    if (c->star_known && *good && !star_set(c, i)) return false;
+    if (c->star_known && *good && !compute_star_set(c, i)) return false;
     for (size_t j = 0; judged && j < width; j++)
         if (c->seen_j[j] && *good)
             compare_found(c, AT(S), i, j, found_j[j], &c->s_j[j]);
@@ -227,7 +228,7 @@ static bool judge_scores(court *c, size_t i, bool *good) {
     *good = *good || weighed;
     for (size_t j = 0; j < width; j++) {
         *good = *good && (!c->seen_j[j] || isfinite(found_j[j]));
-        c->s_j[j] = sinkproof_known(c->seen_j[j] ? found_j[j] : 0);
+        c->s_j[j] = sinkproof_exact_set(c->seen_j[j] ? found_j[j] : 0);
     }
     return true;
 }
@@ -235,7 +236,7 @@ static bool judge_scores(court *c, size_t i, bool *good) {
 static bool judge_weights(court *c, size_t i, bool good) {
     const design_layer *l = c->l;
     size_t width = has_star_column(l, AT(ALPHA)) ? l->rows + 1 : l->rows;
-    if (!tensor_is_asked(c, AT(ALPHA))) return true;
+    if (!tensor_is_judged(c, AT(ALPHA))) return true;
     if (!good) {
         c->verdicts[AT(ALPHA)].unbounded += width;
         return true;
@@ -251,10 +252,10 @@ static bool judge_weights(court *c, size_t i, bool good) {
 static bool judge_values(court *c, size_t i) {
     const design_layer *l = c->l;
     size_t n = l->rows, dim = l->value_dim, width = has_star_column(l, AT(ALPHA)) ? n + 1 : n;
-    if (!tensor_is_asked(c, AT(O))) return true;
+    if (!tensor_is_judged(c, AT(O))) return true;
     c->alpha_j[n] = 0; // the star's value is 0 where the file lacks it
     memcpy(c->alpha_j, c->at[AT(ALPHA)] + i * width, width * sizeof *c->alpha_j);
-    if (!are_numbers(c->alpha_j, c->columns) || !are_numbers(c->at[AT(V)], n * dim)) {
+    if (!are_finite(c->alpha_j, c->columns) || !are_finite(c->at[AT(V)], n * dim)) {
         c->verdicts[AT(O)].unbounded += dim;
         return true;
     }
@@ -268,18 +269,18 @@ static bool judge_values(court *c, size_t i) {
 
 static void judge_gate(court *c, size_t i) {
     const design_layer *l = c->l;
-    size_t dim = l->value_dim, gates = has(l, AT(GATE)) ? l->at[AT(GATE)]->shape[2] : 0;
-    size_t givens = has(l, AT(G)) ? l->at[AT(G)]->shape[2] : 0;
+    size_t dim = l->value_dim, gates = has_tensor(l, AT(GATE)) ? l->at[AT(GATE)]->shape[2] : 0;
+    size_t givens = has_tensor(l, AT(G)) ? l->at[AT(G)]->shape[2] : 0;
     const double *g_d = c->at[AT(G)] != NULL ? c->at[AT(G)] + i * givens : NULL;
     const double *gate_d = c->at[AT(GATE)] != NULL ? c->at[AT(GATE)] + i * gates : NULL;
-    for (size_t d = 0; tensor_is_asked(c, AT(GATE)) && d < gates; d++) {
+    for (size_t d = 0; tensor_is_judged(c, AT(GATE)) && d < gates; d++) {
         sinkproof_honest set = sinkproof_honest_variant_gate(&c->s, g_d[givens > 1 ? d : 0]);
         compare_found(c, AT(GATE), i, d, gate_d[d], &set);
     }
-    for (size_t d = 0; tensor_is_asked(c, AT(GATED)) && d < dim; d++) {
+    for (size_t d = 0; tensor_is_judged(c, AT(GATED)) && d < dim; d++) {
         double o = c->at[AT(O)][i * dim + d];
         sinkproof_honest by = gate_d != NULL
-                                  ? sinkproof_known(gate_d[gates > 1 ? d : 0])
+                                  ? sinkproof_exact_set(gate_d[gates > 1 ? d : 0])
                                   : sinkproof_honest_variant_gate(&c->s, g_d[givens > 1 ? d : 0]);
         sinkproof_honest set = sinkproof_honest_variant_gated(&c->s, o, by);
         compare_found(c, AT(GATED), i, d, c->at[AT(GATED)][i * dim + d], &set);
@@ -304,8 +305,8 @@ static bool judge_row(court *c, size_t i) {
     if (!judge_turn_tables(c, i) || !judge_turns(c, i) || !judge_features(c, i) ||
         !judge_values(c, i))
         return false;
-    if (!tensor_is_asked(c, AT(BIAS)) && !tensor_is_asked(c, AT(S)) &&
-        !tensor_is_asked(c, AT(ALPHA)))
+    if (!tensor_is_judged(c, AT(BIAS)) && !tensor_is_judged(c, AT(S)) &&
+        !tensor_is_judged(c, AT(ALPHA)))
         return true;
     memset(c->seen_j, 0, c->columns * sizeof *c->seen_j);
     if (c->l->variant.seen == SINKPROOF_SEEN_PACKED && c->head.document_n == NULL) return true;
@@ -318,7 +319,7 @@ static bool judge_row(court *c, size_t i) {
 
 // The numbers of head h in a tensor that has one entry for each head, or one for all. NULL if
 // memory runs out.
-static double *of_head(const sinkproof_tensor *tensor, bool rows_first, size_t h) {
+static double *head_numbers(const sinkproof_tensor *tensor, bool rows_first, size_t h) {
     size_t heads = tensor->shape[rows_first ? 1 : 0], all = sinkproof_tensor_elements(tensor);
     size_t each = all / heads, width = rows_first ? tensor->shape[2] : each;
     double *x = malloc(each * sizeof *x);
@@ -328,7 +329,7 @@ static double *of_head(const sinkproof_tensor *tensor, bool rows_first, size_t h
     return x;
 }
 
-static double *of_all(const sinkproof_tensor *tensor) {
+static double *tensor_numbers(const sinkproof_tensor *tensor) {
     size_t all = sinkproof_tensor_elements(tensor);
     double *x = malloc(all * sizeof *x);
     for (size_t e = 0; x != NULL && e < all; e++) x[e] = sinkproof_tensor_value(tensor, e);
@@ -342,28 +343,29 @@ static bool load_tensors(court *c) {
         bool keys = t == AT(K) || t == AT(V) || t == AT(FK) || t == AT(UNTURNED_K);
         bool common = t == AT(COS) || t == AT(SIN) || t == AT(BASE);
         if (l->at[t] == NULL) continue;
-        c->at[t] = common ? of_all(l->at[t])
-                          : of_head(l->at[t], design_has_rows_first((design_tensor)t),
-                                    keys ? c->h / groups : c->h);
+        c->at[t] = common ? tensor_numbers(l->at[t])
+                          : head_numbers(l->at[t], design_has_rows_first((design_tensor)t),
+                                         keys ? c->h / groups : c->h);
         if (c->at[t] == NULL) return false;
     }
     bool token = l->variant.star == SINKPROOF_STAR_TOKEN;
     // documents of the text's tokens
     const int *documents = l->document_n != NULL ? l->document_n + token : NULL;
-    c->head = (sinkproof_variant_head){.n = l->rows - token,
-                                       .dim = l->dim,
-                                       .key_d = c->at[AT(STAR_KEY)],
-                                       .value_d = c->at[AT(STAR_VALUE)],
-                                       .logit = has(l, AT(STAR_LOGIT)) ? *c->at[AT(STAR_LOGIT)] : 0,
-                                       .slope = has(l, AT(SLOPE)) ? *c->at[AT(SLOPE)] : 0,
-                                       .bucket_b = c->at[AT(BUCKETS)],
-                                       .mlp_1_dd = c->at[AT(MLP_1)],
-                                       .mlp_2_dd = c->at[AT(MLP_2)],
-                                       .document_n = documents};
+    c->head = (sinkproof_variant_head){
+        .n = l->rows - token,
+        .dim = l->dim,
+        .key_d = c->at[AT(STAR_KEY)],
+        .value_d = c->at[AT(STAR_VALUE)],
+        .logit = has_tensor(l, AT(STAR_LOGIT)) ? *c->at[AT(STAR_LOGIT)] : 0,
+        .slope = has_tensor(l, AT(SLOPE)) ? *c->at[AT(SLOPE)] : 0,
+        .bucket_b = c->at[AT(BUCKETS)],
+        .mlp_1_dd = c->at[AT(MLP_1)],
+        .mlp_2_dd = c->at[AT(MLP_2)],
+        .document_n = documents};
     c->of_values = c->head;
     c->of_values.dim = l->value_dim;
-    c->meets_q = c->at[featured(l) ? AT(FQ) : AT(Q)];
-    c->meets_k = c->at[featured(l) ? AT(FK) : AT(K)];
+    c->meets_q = c->at[has_feature_map(l) ? AT(FQ) : AT(Q)];
+    c->meets_k = c->at[has_feature_map(l) ? AT(FK) : AT(K)];
     return true;
 }
 
@@ -437,7 +439,7 @@ bool sinkproof_design_judge(const sinkproof_design_trace *trace, const sinkproof
                 return sinkproof_fail(error, "no memory to judge layer %zu", l->layer);
             }
         for (int t = 0; t < STEPS; t++)
-            if (is_step(l, steps[t])) out->verdicts[out->count++] = verdicts[steps[t]];
+            if (is_computed_in_file(l, steps[t])) out->verdicts[out->count++] = verdicts[steps[t]];
     }
     return true;
 }

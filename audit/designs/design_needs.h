@@ -9,31 +9,31 @@
 
 #define AT(name) DESIGN_##name
 
-static inline bool has(const design_layer *l, design_tensor t) {
+static inline bool has_tensor(const design_layer *l, design_tensor t) {
     return l->at[t] != NULL;
 }
 
 static inline bool has_star_column(const design_layer *l, design_tensor t) {
-    return has(l, t) && l->at[t]->shape[2] > l->rows;
+    return has_tensor(l, t) && l->at[t]->shape[2] > l->rows;
 }
 
-static inline bool featured(const design_layer *l) {
+static inline bool has_feature_map(const design_layer *l) {
     return l->variant.feature != SINKPROOF_FEATURE_SELF;
 }
 
 // A bias with one row for all queries counts from the first key: slope j. It differs from slope (j
 // - i) by a constant of the row, which no softmax sees.
-static inline bool one_for_all_rows(const design_layer *l) {
+static inline bool bias_is_shared(const design_layer *l) {
     return l->at[AT(BIAS)]->shape[1] == 1 && l->rows > 1;
 }
 
 // Whether a step of the file computed `t`. A query whose value before its rotation is not in the
 // file is only an input of the next step.
-static inline bool is_step(const design_layer *l, design_tensor t) {
-    if (t == AT(Q)) return has(l, t) && has(l, AT(UNTURNED_Q));
-    if (t == AT(K)) return has(l, t) && has(l, AT(UNTURNED_K));
-    if (t == AT(COS) || t == AT(SIN)) return has(l, t) && has(l, AT(BASE));
-    return has(l, t);
+static inline bool is_computed_in_file(const design_layer *l, design_tensor t) {
+    if (t == AT(Q)) return has_tensor(l, t) && has_tensor(l, AT(UNTURNED_Q));
+    if (t == AT(K)) return has_tensor(l, t) && has_tensor(l, AT(UNTURNED_K));
+    if (t == AT(COS) || t == AT(SIN)) return has_tensor(l, t) && has_tensor(l, AT(BASE));
+    return has_tensor(l, t);
 }
 
 // Writes the inputs, such as "q, star.key", without which nothing is known of `t`, or of the star's

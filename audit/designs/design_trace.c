@@ -34,7 +34,7 @@ bool design_has_rows_first(design_tensor t) {
     return tensors[t].shape[0] == 'n';
 }
 
-static bool names_what(const char *name, size_t *layer, design_tensor *t) {
+static bool parse_tensor_name(const char *name, size_t *layer, design_tensor *t) {
     size_t digits = strspn(name, "0123456789");
     if (digits < 2 || digits > 4 || name[digits] != '.' || (digits > 2 && name[0] == '0'))
         return false;
@@ -59,12 +59,12 @@ static design_layer *layer_find_or_add(sinkproof_design_trace *trace, size_t lay
     return &grown[at];
 }
 
-static bool take_tensors(sinkproof_design_trace *trace, sinkproof_error *error) {
+static bool collect_tensors(sinkproof_design_trace *trace, sinkproof_error *error) {
     for (size_t i = 0; i < sinkproof_safetensors_count(trace->file); i++) {
         const sinkproof_tensor *tensor = sinkproof_safetensors_at(trace->file, i);
         design_tensor t;
         size_t layer;
-        if (!names_what(tensor->name, &layer, &t)) {
+        if (!parse_tensor_name(tensor->name, &layer, &t)) {
             char known[256] = "";
             for (int k = 0; k < DESIGN_TENSORS; k++)
                 snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
@@ -84,7 +84,7 @@ static bool take_tensors(sinkproof_design_trace *trace, sinkproof_error *error) 
 }
 
 // The size that a letter stands for, if it is to be learned; NULL for other letters.
-static size_t *letter_size(design_layer *l, char letter) {
+static size_t *dimension_length(design_layer *l, char letter) {
     switch (letter) {
     case 'n':
         return &l->rows;
@@ -124,7 +124,7 @@ static size_t dimension_allowed(design_layer *l, char letter, size_t *one) {
     case '1':
         return 1;
     default:
-        return *letter_size(l, letter);
+        return *dimension_length(l, letter);
     }
 }
 
@@ -174,7 +174,7 @@ static bool check_tensor(const sinkproof_design_trace *trace, design_layer *l, i
     if (!check_dtype(trace, tensor, t == DESIGN_DOCUMENTS, error)) return false;
     bool fits = tensor->rank == strlen(shape);
     for (size_t r = 0; fits && r < tensor->rank; r++) {
-        size_t *size = letter_size(l, shape[r]), found = tensor->shape[r], one;
+        size_t *size = dimension_length(l, shape[r]), found = tensor->shape[r], one;
         if (size != NULL && *size == 0) *size = found;
         if (learn && size == NULL) continue;
         size_t other = dimension_allowed(l, shape[r], &one);
@@ -183,7 +183,7 @@ static bool check_tensor(const sinkproof_design_trace *trace, design_layer *l, i
     return fits || fail_shape(trace, l, tensor, shape, error);
 }
 
-static bool take_documents(const sinkproof_design_trace *trace, design_layer *l,
+static bool read_documents(const sinkproof_design_trace *trace, design_layer *l,
                            sinkproof_error *error) {
     const sinkproof_tensor *tensor = l->at[DESIGN_DOCUMENTS];
     if (tensor == NULL) return true;
@@ -243,7 +243,7 @@ static bool check_layer(const sinkproof_design_trace *trace, design_layer *l,
         return sinkproof_fail(error, "%.300s: layer %zu: expected tables of %s or less, found %zu",
                               trace->path, l->layer, sinkproof_counted(l->dim / 2, "pair").text,
                               l->pairs);
-    return check_steps(trace, l, error) && take_documents(trace, l, error);
+    return check_steps(trace, l, error) && read_documents(trace, l, error);
 }
 
 static bool read_design(const sinkproof_design_trace *trace, design_layer *l,
@@ -261,13 +261,13 @@ static bool read_design(const sinkproof_design_trace *trace, design_layer *l,
                           l->layer, why.text);
 }
 
-static bool take_file(sinkproof_design_trace *trace, sinkproof_error *error) {
+static bool adopt_file(sinkproof_design_trace *trace, sinkproof_error *error) {
     const char *format = sinkproof_safetensors_metadata(trace->file, "format");
     if (format == NULL || strcmp(format, DESIGN_FORMAT) != 0)
         return sinkproof_fail(error, "%.300s: expected metadata format %s, found %.100s",
                               trace->path, DESIGN_FORMAT, format != NULL ? format : "none");
     trace->policy = sinkproof_safetensors_metadata(trace->file, "policy");
-    bool good = take_tensors(trace, error);
+    bool good = collect_tensors(trace, error);
     for (size_t i = 0; good && i < trace->count; i++)
         good = read_design(trace, &trace->layers[i], error) &&
                check_layer(trace, &trace->layers[i], error);
@@ -280,7 +280,7 @@ static bool trace_begin(const char *path, sinkproof_design_trace *trace, sinkpro
 }
 
 static bool trace_finish_open(bool good, sinkproof_design_trace *trace, sinkproof_error *error) {
-    good = good && take_file(trace, error);
+    good = good && adopt_file(trace, error);
     if (!good) sinkproof_design_trace_close(trace);
     return good;
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 // Whether the mistakes would put a point outside its set that is inside, in a layer other than f's.
-static bool breaks_others(place_trials *s, const diagnosed_finding *f,
-                          const mistakes_together *what, bool *breaks) {
+static bool mistakes_break_others(place_trials *s, const diagnosed_finding *f,
+                                  const mistakes_together *what, bool *breaks) {
     enum { LAYERS = 8 }; // layers that are asked
     size_t asked = 0;
     *breaks = false;
@@ -30,7 +30,7 @@ bool diagnose_prefer_everywhere(place_trials *s, diagnosed_finding *f) {
     size_t n = 0;
     for (size_t a = 0; a < f->n_alike; a++) {
         bool breaks;
-        if (!breaks_others(s, f, &f->alike[a], &breaks)) return false;
+        if (!mistakes_break_others(s, f, &f->alike[a], &breaks)) return false;
         if (!breaks) kept[n++] = f->alike[a];
     }
     if (n == 0) return true;

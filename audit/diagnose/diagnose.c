@@ -33,13 +33,13 @@ static unsigned point_bit(sinkproof_trace_point point) {
     return 1u << point;
 }
 
-static bool is_spent(const search *s) {
+static bool budget_is_spent(const search *s) {
     return s->trials.tried >= s->trials.options->budget;
 }
 
 // ---- findings
 
-static bool no_memory(const search *s) {
+static bool fail_for_memory(const search *s) {
     return sinkproof_fail(s->trials.error, "no memory for a diagnosis");
 }
 
@@ -47,7 +47,7 @@ static diagnosed_finding *add_finding(search *s, size_t place, unsigned points) 
     diagnosed_finding *grown =
         realloc(s->out->findings, (s->out->n + 1) * sizeof *s->out->findings);
     if (grown == NULL) {
-        no_memory(s);
+        fail_for_memory(s);
         return NULL;
     }
     s->out->findings = grown;
@@ -80,11 +80,11 @@ static void finding_add_alike(diagnosed_finding *f, const mistakes_together *wha
 }
 
 // Keeps a supposition that does not explain f as the next best if its farthest element is nearer.
-static void consider_next(diagnosed_finding *f, const mistake_trial *t) {
+static void keep_if_nearer(diagnosed_finding *f, const mistake_trial *t) {
     double worst = 0;
     if (t->refused || (t->reached & f->points) == 0) return;
     for (int p = 0; p < TRACE_POINTS; p++)
-        if (f->points >> p & 1) worst = sinkproof_worst(worst, t->bounds[p]);
+        if (f->points >> p & 1) worst = sinkproof_keep_worst(worst, t->bounds[p]);
     if (worst == 0 || !(worst < f->next_bounds)) return;
     f->next = t->what;
     f->next_bounds = worst;
@@ -136,7 +136,7 @@ static bool try_singles(search *s, size_t place, bool alone) {
         candidate *c = &s->of[i];
         if (c->alone != alone || c->tried) continue;
         trials_show_progress(&s->trials, 1);
-        if (!is_spent(s) && is_worth_trying(s, place, c)) fine = try_single(s, place, c);
+        if (!budget_is_spent(s) && is_worth_trying(s, place, c)) fine = try_single(s, place, c);
     }
     return fine;
 }
@@ -144,12 +144,12 @@ static bool try_singles(search *s, size_t place, bool alone) {
 // Finds the nearest of the single mistakes that do not explain f.
 static bool find_next(search *s, size_t place, diagnosed_finding *f) {
     bool fine = true, possible;
-    for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
+    for (size_t i = 0; fine && i < s->n_candidates && !budget_is_spent(s); i++) {
         const candidate *c = &s->of[i];
         mistake_trial t = {.what = c->what, .rows = f->rows};
         if (!c->tried || c->fits || c->alone || (c->reached & f->points) == 0) continue;
         fine = trial_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible);
-        if (fine && possible) consider_next(f, &t);
+        if (fine && possible) keep_if_nearer(f, &t);
         trials_show_progress(&s->trials, 1);
     }
     return fine;
@@ -173,7 +173,7 @@ static bool explain_by_singles(search *s, size_t place, unsigned *left) {
             if (trial_explains(&s->fitting[i], points))
                 finding_add_alike(f, &s->fitting[i].what);
             else
-                consider_next(f, &s->fitting[i]);
+                keep_if_nearer(f, &s->fitting[i]);
         if (!find_next(s, place, f)) return false;
     }
     return true;
@@ -185,7 +185,7 @@ static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, s
                          unsigned *left) {
     size_t at = s->out->n;
     bool fine = true, possible;
-    for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
+    for (size_t i = 0; fine && i < s->n_candidates && !budget_is_spent(s); i++) {
         const candidate *c = &s->of[i];
         mistake_trial t = {.what = c->what, .rows = rows};
         unsigned points = s->out->n > at ? s->out->findings[at].points : point_bit(point);
@@ -230,8 +230,8 @@ static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_row
 
 // ---- isolated elements, where no single mistake explains them
 
-static bool set_apart(search *s, size_t place, unsigned *left) {
-    for (int p = 0; p < TRACE_POINTS && !is_spent(s); p++) {
+static bool separate_lone_points(search *s, size_t place, unsigned *left) {
+    for (int p = 0; p < TRACE_POINTS && !budget_is_spent(s); p++) {
         diagnosed_finding apart = {0};
         unsigned point = *left & 1u << p;
         if (point == 0) continue;
@@ -254,7 +254,7 @@ typedef struct ranked {
     size_t outside;
 } ranked;
 
-static int by_outside(const void *a, const void *b) {
+static int compare_outside(const void *a, const void *b) {
     const ranked *x = a, *y = b;
     if (x->outside != y->outside) return x->outside < y->outside ? -1 : 1;
     return x->c < y->c ? -1 : x->c > y->c;
@@ -265,17 +265,17 @@ static bool rank_nearest_mistakes(search *s, size_t place, diagnosed_finding *f,
                                   size_t *n) {
     bool fine = true, possible;
     *n = 0;
-    for (size_t i = 0; fine && i < s->n_candidates && !is_spent(s); i++) {
+    for (size_t i = 0; fine && i < s->n_candidates && !budget_is_spent(s); i++) {
         const candidate *c = &s->of[i];
         mistake_trial t = {.what = c->what};
         if (!c->tried || c->alone || (c->reached & point_bit(f->point)) == 0) continue;
         fine = trial_try_points(&s->trials, place, point_bit(f->point), INFINITY, &t, &possible);
         if (!fine || !possible) continue;
-        consider_next(f, &t);
+        keep_if_nearer(f, &t);
         r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};
         trials_show_progress(&s->trials, 1);
     }
-    qsort(r, *n, sizeof *r, by_outside);
+    qsort(r, *n, sizeof *r, compare_outside);
     return fine;
 }
 
@@ -286,7 +286,7 @@ static bool try_pair(search *s, size_t place, const ranked *a, const ranked *b,
     trials_show_progress(&s->trials, 1);
     if (!trial_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible))
         return false;
-    if (possible) consider_next(f, &t);
+    if (possible) keep_if_nearer(f, &t);
     if (!possible || t.refused || (f->points & ~t.inside) != 0) return true;
     if (!trial_try_all(&s->trials, place, false, &t, &possible)) return false;
     if (!possible || !trial_explains(&t, f->points)) return true;
@@ -302,7 +302,7 @@ static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, diagno
     // pairs in the order of the sum of their ranks
     for (size_t sum = 1; fine && n > 1 && sum <= 2 * n - 3; sum++)
         for (size_t a = sum >= n ? sum - n + 1 : 0; fine && 2 * a < sum; a++) {
-            if (is_spent(s)) f->limit = LIMIT_BUDGET;
+            if (budget_is_spent(s)) f->limit = LIMIT_BUDGET;
             if (tried == s->trials.options->pairs) f->limit = LIMIT_PAIRS;
             if (f->limit == LIMIT_BUDGET || f->limit == LIMIT_PAIRS) return true;
             fine = try_pair(s, place, &r[a], &r[sum - a], f, left);
@@ -331,13 +331,13 @@ static bool explain_by_pairs(search *s, size_t place, unsigned *left) {
     size_t n;
     if (f == NULL || r == NULL) {
         free(r);
-        return f == NULL ? false : no_memory(s);
+        return f == NULL ? false : fail_for_memory(s);
     }
     count_suppositions(s, f, f->point);
     bool fine = !finite ||
                 (rank_nearest_mistakes(s, place, f, r, &n) && try_pairs(s, place, r, n, f, *left));
     if (f->searched < f->suppositions && f->limit == LIMIT_NONE)
-        f->limit = is_spent(s) ? LIMIT_BUDGET : LIMIT_OVERFLOW;
+        f->limit = budget_is_spent(s) ? LIMIT_BUDGET : LIMIT_OVERFLOW;
     free(r);
     *left &= ~f->points;
     return fine;
@@ -347,9 +347,10 @@ static bool explain_by_pairs(search *s, size_t place, unsigned *left) {
 
 static bool describe_finding(search *s, diagnosed_finding *f) {
     const sinkproof_point_report *r = place_report(&s->trials, f->point, f->layer);
-    uint8_t *marks = outside_marks(&s->trials, r);
+    uint8_t *marks = mark_outside_elements(&s->trials, r);
     bool fine = marks != NULL;
-    if (fine && !pattern_describe(r, marks, f->pattern, sizeof f->pattern)) fine = no_memory(s);
+    if (fine && !pattern_describe(r, marks, f->pattern, sizeof f->pattern))
+        fine = fail_for_memory(s);
     free(marks);
     return fine;
 }
@@ -383,7 +384,7 @@ static bool explain_as_before(search *s, size_t place, unsigned *left) {
 
 // The points that no pair explained in another layer; every point once that happened `patience`
 // times.
-static unsigned in_vain_before(const search *s) {
+static unsigned points_tried_in_vain(const search *s) {
     unsigned points = 0;
     size_t often = 0;
     for (size_t i = 0; i < s->out->n; i++) {
@@ -394,7 +395,7 @@ static unsigned in_vain_before(const search *s) {
     return often < s->trials.options->patience ? points : ~0u;
 }
 
-static bool leave_pairs_out(search *s, size_t place, unsigned points) {
+static bool note_pairs_not_searched(search *s, size_t place, unsigned points) {
     if (points == 0) return true;
     diagnosed_finding *f = add_limited(s, place, points, LIMIT_BEFORE);
     for (int p = 0; f != NULL && p < TRACE_POINTS; p++)
@@ -402,20 +403,20 @@ static bool leave_pairs_out(search *s, size_t place, unsigned points) {
     return f != NULL;
 }
 
-static bool explain_anew(search *s, size_t place, unsigned left) {
+static bool search_explanations(search *s, size_t place, unsigned left) {
     list_candidates(s, place);
     if (!try_singles(s, place, false) || !explain_by_singles(s, place, &left)) return false;
     if (left != 0 && !try_singles(s, place, true)) return false;
-    if (!explain_by_singles(s, place, &left) || !set_apart(s, place, &left) ||
+    if (!explain_by_singles(s, place, &left) || !separate_lone_points(s, place, &left) ||
         !explain_by_rows(s, place, &left))
         return false;
-    unsigned before = in_vain_before(s), some;
-    while ((some = left & ~before) != 0 && in_vain_before(s) != ~0u) {
+    unsigned before = points_tried_in_vain(s), some;
+    while ((some = left & ~before) != 0 && points_tried_in_vain(s) != ~0u) {
         unsigned rest = left & before;
         if (!explain_by_pairs(s, place, &some)) return false;
         left = some | rest;
     }
-    return leave_pairs_out(s, place, left);
+    return note_pairs_not_searched(s, place, left);
 }
 
 static bool leave_unsearched(search *s, size_t place, unsigned points, search_limit limit) {
@@ -423,7 +424,7 @@ static bool leave_unsearched(search *s, size_t place, unsigned points, search_li
 }
 
 // searched: the number of layers that were searched in full.
-static bool look_at(search *s, size_t place, size_t *searched) {
+static bool diagnose_place(search *s, size_t place, size_t *searched) {
     unsigned unbounded = failing_points_unbounded(&s->trials, place);
     unsigned failing = failing_points(&s->trials, place) & ~unbounded, left = failing;
     size_t before = s->out->n;
@@ -434,7 +435,7 @@ static bool look_at(search *s, size_t place, size_t *searched) {
     if (!points_are_isolated(&s->trials, place, left, &isolated)) return false;
     bool anew = left != 0 && (isolated || *searched < s->trials.options->places);
     *searched += anew && !isolated;
-    if (anew && !explain_anew(s, place, left)) return false;
+    if (anew && !search_explanations(s, place, left)) return false;
     if (!leave_unsearched(s, place, anew ? 0 : left, LIMIT_PLACES) ||
         !leave_unsearched(s, place, unbounded, LIMIT_SET) ||
         !leave_unsearched(s, place, failing, LIMIT_ALONE))
@@ -448,15 +449,15 @@ static bool look_at(search *s, size_t place, size_t *searched) {
 }
 
 // T0 first, then the layers, then F1 and F2, which share a place with T0.
-static bool look_everywhere(search *s) {
+static bool diagnose_places(search *s) {
     size_t layers = s->trials.config->n_layers, searched = 0, ends_searched = 0;
     unsigned ends = failing_points(&s->trials, layers);
     bool fine = true;
-    if (ends & point_bit(TRACE_T0)) fine = look_at(s, layers, &ends_searched);
+    if (ends & point_bit(TRACE_T0)) fine = diagnose_place(s, layers, &ends_searched);
     for (size_t l = 0; fine && l < layers; l++)
-        if (failing_points(&s->trials, l) != 0) fine = look_at(s, l, &searched);
+        if (failing_points(&s->trials, l) != 0) fine = diagnose_place(s, l, &searched);
     if (fine && ends != 0 && !(ends & point_bit(TRACE_T0)))
-        fine = look_at(s, layers, &ends_searched);
+        fine = diagnose_place(s, layers, &ends_searched);
     return fine;
 }
 
@@ -483,7 +484,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
                 .fitting = malloc(mistake_count() * sizeof *s.fitting)};
     s.trials.all = (double)o.places * (double)(2 * mistake_count() + o.pairs);
     bool fine = s.trials.stretch != NULL && s.of != NULL && s.fitting != NULL;
-    fine = fine ? look_everywhere(&s) : no_memory(&s);
+    fine = fine ? diagnose_places(&s) : fail_for_memory(&s);
     for (size_t i = 0; fine && i < diagnosis->n; i++)
         if (diagnosis->findings[i].n_alike > 1)
             fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);

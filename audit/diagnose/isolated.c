@@ -20,7 +20,7 @@ static size_t index_gap(size_t a, size_t b) {
     return a < b ? b - a : a - b;
 }
 
-static bool have_in_common(size_t rank, const size_t *shape, size_t a, size_t b) {
+static bool share_an_index(size_t rank, const size_t *shape, size_t a, size_t b) {
     size_t a_d[SINKPROOF_MAX_RANK], b_d[SINKPROOF_MAX_RANK];
     bool common = false;
     sinkproof_trace_index(rank, shape, a, a_d);
@@ -42,7 +42,7 @@ bool marks_are_isolated(const sinkproof_point_report *r, const uint8_t *marks) {
         if (!marks[i]) continue;
         if (n == FEW) return false;
         for (size_t other = 0; other < n; other++)
-            if (have_in_common(r->rank, r->shape, at[other], i)) return false;
+            if (share_an_index(r->rank, r->shape, at[other], i)) return false;
         at[n++] = i;
     }
     return n > 0 && n < elements;
@@ -67,15 +67,15 @@ static double point_format_step(const place_trials *s, const sinkproof_point_rep
     return sinkproof_ulp(format, r->worst_set.mid);
 }
 
-static bool is_a_step(const place_trials *s, const sinkproof_point_report *r) {
+static bool is_one_step_outside(const place_trials *s, const sinkproof_point_report *r) {
     double v = r->worst_value;
     return fmax(r->worst_set.lo - v, v - r->worst_set.hi) <= point_format_step(s, r);
 }
 
 // Whether x is extreme among elements `first`, first + step, ... of a tensor: no other element is
 // as large, or no other element is as small.
-static bool is_at_an_end(const sinkproof_tensor *t, size_t first, size_t step, size_t at, double x,
-                         bool sizes) {
+static bool is_extreme_along(const sinkproof_tensor *t, size_t first, size_t step, size_t at,
+                             double x, bool sizes) {
     bool above = false, below = false;
     for (size_t i = first; i < sinkproof_tensor_elements(t); i += step) {
         double other = sinkproof_tensor_value(t, i);
@@ -93,7 +93,7 @@ static bool is_made_from_extremes(const place_trials *s, const sinkproof_point_r
     bool ends = up == NULL;
     for (size_t which = 0; !ends && which < 2; which++) {
         size_t place = 2 * at + which;
-        ends = is_at_an_end(up, which, 2, place, sinkproof_tensor_value(up, place), false);
+        ends = is_extreme_along(up, which, 2, place, sinkproof_tensor_value(up, place), false);
     }
     return ends;
 }
@@ -102,7 +102,7 @@ static bool is_extreme(const place_trials *s, const sinkproof_point_report *r) {
     const sinkproof_tensor *t = sinkproof_trace_find(s->suspect.trace, r->point, r->layer);
     bool limited = r->point == TRACE_M8 && s->config->activation == SINKPROOF_SWIGLU;
     if (t == NULL) return true;
-    return is_at_an_end(t, 0, 1, r->worst_at, fabs(r->worst_set.mid), true) ||
+    return is_extreme_along(t, 0, 1, r->worst_at, fabs(r->worst_set.mid), true) ||
            (limited && is_made_from_extremes(s, r, r->worst_at));
 }
 
@@ -110,13 +110,13 @@ static bool isolated_at(const place_trials *s, const sinkproof_point_report *r, 
                         isolation_kind *isolation) {
     *isolated = 0, *isolation = ISOLATED_PLAIN;
     if (!may_be_isolated(r)) return true;
-    uint8_t *marks = outside_marks(s, r);
+    uint8_t *marks = mark_outside_elements(s, r);
     if (marks == NULL) return false;
     if (marks_are_isolated(r, marks)) *isolated = r->outside;
     free(marks);
     if (!isfinite(r->worst_value))
         *isolation = ISOLATED_NAN;
-    else if (is_a_step(s, r))
+    else if (is_one_step_outside(s, r))
         *isolation = ISOLATED_STEP;
     else if (is_extreme(s, r))
         *isolation = ISOLATED_EXTREME;
@@ -137,8 +137,9 @@ bool points_are_isolated(const place_trials *s, size_t place, unsigned points, b
 }
 
 // The isolated element of a point among the findings; NULL: there is none.
-static const sinkproof_point_report *
-found_isolated(const place_trials *s, const sinkproof_diagnosis *d, const sinkproof_input *input) {
+static const sinkproof_point_report *was_found_isolated(const place_trials *s,
+                                                        const sinkproof_diagnosis *d,
+                                                        const sinkproof_input *input) {
     bool layered = sinkproof_trace_point_is_layered(input->point);
     size_t place = layered ? input->layer : s->config->n_layers;
     for (size_t i = 0; i < d->n; i++)
@@ -160,7 +161,7 @@ static bool follows_from(const place_trials *s, const sinkproof_diagnosis *d,
     size_t n = sinkproof_trace_inputs(s->config, r->point, r->layer, inputs);
     *follows = false;
     for (size_t i = 0; i < n && !*follows; i++) {
-        const sinkproof_point_report *from = found_isolated(s, d, &inputs[i]);
+        const sinkproof_point_report *from = was_found_isolated(s, d, &inputs[i]);
         size_t at[SINKPROOF_MAX_RANK];
         sinkproof_rows rows;
         if (from == NULL) continue;

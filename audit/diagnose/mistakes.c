@@ -21,46 +21,46 @@ static bool any_sliding(const sinkproof_config *c, bool sliding) {
     return any;
 }
 
-static bool window_by(supposed_engine *s, const known_mistake *m) {
+static bool widen_window(supposed_engine *s, const known_mistake *m) {
     double window = (double)s->config.window + m->by;
     s->config.window = window >= 1 ? (size_t)window : 1;
     return any_sliding(&s->config, true) && window >= 1;
 }
 
-static bool window_times(supposed_engine *s, const known_mistake *m) {
+static bool scale_window(supposed_engine *s, const known_mistake *m) {
     double window = floor((double)s->config.window * m->by);
     s->config.window = window >= 1 ? (size_t)window : 1;
     return any_sliding(&s->config, true) && window >= 1;
 }
 
 // by 0: no layer slides; 1: every layer slides; -1: the layers that slide are exchanged.
-static bool layers_slide(supposed_engine *s, const known_mistake *m) {
+static bool change_sliding_layers(supposed_engine *s, const known_mistake *m) {
     sinkproof_config *c = &s->config;
     for (size_t l = 0; l < c->n_layers; l++) c->sliding[l] = m->by < 0 ? !c->sliding[l] : m->by > 0;
     return true;
 }
 
-static bool eps_is(supposed_engine *s, const known_mistake *m) {
+static bool set_eps(supposed_engine *s, const known_mistake *m) {
     s->config.rms_eps = m->by;
     return true;
 }
 
-static bool alpha_is(supposed_engine *s, const known_mistake *m) {
+static bool set_alpha(supposed_engine *s, const known_mistake *m) {
     s->config.swiglu.alpha = m->by;
     return true;
 }
 
-static bool limit_is(supposed_engine *s, const known_mistake *m) {
+static bool set_limit(supposed_engine *s, const known_mistake *m) {
     s->config.swiglu.limit = m->by;
     return true;
 }
 
-static bool theta_is(supposed_engine *s, const known_mistake *m) {
+static bool set_theta(supposed_engine *s, const known_mistake *m) {
     s->config.rotation.theta = m->by;
     return true;
 }
 
-static bool factor_is(supposed_engine *s, const known_mistake *m) {
+static bool set_factor(supposed_engine *s, const known_mistake *m) {
     s->config.rotation.factor = m->by;
     return true;
 }
@@ -83,7 +83,7 @@ static bool concentrated_alone(supposed_engine *s, const known_mistake *m) {
     return true;
 }
 
-static bool ramp_inverted(supposed_engine *s, const known_mistake *m) {
+static bool invert_ramp(supposed_engine *s, const known_mistake *m) {
     double fast = s->config.rotation.beta_fast;
     (void)m;
     s->config.rotation.beta_fast = s->config.rotation.beta_slow,
@@ -91,7 +91,7 @@ static bool ramp_inverted(supposed_engine *s, const known_mistake *m) {
     return true;
 }
 
-static bool context_is(supposed_engine *s, const known_mistake *m) {
+static bool set_context(supposed_engine *s, const known_mistake *m) {
     s->config.rotation.original_context = m->by > 0 ? (size_t)m->by : s->config.max_context;
     return true;
 }
@@ -103,7 +103,7 @@ static bool change_sink_share(supposed_engine *s, const known_mistake *m) {
     return true;
 }
 
-static bool sink_per_part(supposed_engine *s, const known_mistake *m) {
+static bool count_sink_per_part(supposed_engine *s, const known_mistake *m) {
     s->meaning.sink_share = SINKPROOF_SINK_PER_PART;
     s->meaning.sink_tile = (size_t)m->by;
     return true;
@@ -115,19 +115,19 @@ static bool sink_has_value(supposed_engine *s, const known_mistake *m) {
     return true;
 }
 
-static bool sees_all(supposed_engine *s, const known_mistake *m) {
+static bool see_all_keys(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.sees_all = true;
     return true;
 }
 
 // by: the power of sqrt(head_dim) that multiplies the score.
-static bool score_times(supposed_engine *s, const known_mistake *m) {
+static bool scale_scores(supposed_engine *s, const known_mistake *m) {
     s->meaning.score_times *= pow((double)s->config.head_dim, m->by / 2);
     return true;
 }
 
-static bool heads_by_modulus(supposed_engine *s, const known_mistake *m) {
+static bool map_heads_by_modulus(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.heads_by_modulus = true;
     return s->config.n_kv_heads > 1 && s->config.n_kv_heads < s->config.n_heads;
@@ -143,42 +143,42 @@ static bool change_turning(supposed_engine *s, const known_mistake *m, turning_c
     return true;
 }
 
-static void by_neighbours(sinkproof_turning *t, double by) {
+static void turn_neighbours(sinkproof_turning *t, double by) {
     (void)by;
     t->neighbours = true;
 }
-static void by_negative(sinkproof_turning *t, double by) {
+static void reverse_turning(sinkproof_turning *t, double by) {
     (void)by;
     t->backwards = true;
 }
-static void by_nothing(sinkproof_turning *t, double by) {
+static void skip_turning(sinkproof_turning *t, double by) {
     (void)by;
     t->turned = false;
 }
-static void by_position(sinkproof_turning *t, double by) {
+static void shift_turning_position(sinkproof_turning *t, double by) {
     t->position_by += by;
 }
-static void by_concentration(sinkproof_turning *t, double by) {
+static void drop_turning_concentration(sinkproof_turning *t, double by) {
     t->without_concentration += (int)by;
 }
 
 static bool turn_neighbour_pairs(supposed_engine *s, const known_mistake *m) {
-    return change_turning(s, m, by_neighbours);
+    return change_turning(s, m, turn_neighbours);
 }
 static bool turn_backwards(supposed_engine *s, const known_mistake *m) {
-    return change_turning(s, m, by_negative);
+    return change_turning(s, m, reverse_turning);
 }
 static bool leave_unturned(supposed_engine *s, const known_mistake *m) {
-    return change_turning(s, m, by_nothing);
+    return change_turning(s, m, skip_turning);
 }
 static bool change_turn_position(supposed_engine *s, const known_mistake *m) {
-    return change_turning(s, m, by_position);
+    return change_turning(s, m, shift_turning_position);
 }
 static bool drop_concentration(supposed_engine *s, const known_mistake *m) {
-    return s->config.rotation.factor > 1 && change_turning(s, m, by_concentration);
+    return s->config.rotation.factor > 1 && change_turning(s, m, drop_turning_concentration);
 }
 
-static bool eps_outside(supposed_engine *s, const known_mistake *m) {
+static bool add_eps_outside(supposed_engine *s, const known_mistake *m) {
     (void)m;
     s->meaning.eps_outside = true;
     return true;
@@ -213,12 +213,12 @@ static bool change_mixing(supposed_engine *s, const known_mistake *m) {
     return true;
 }
 
-static bool mixture_times(supposed_engine *s, const known_mistake *m) {
+static bool scale_mixture(supposed_engine *s, const known_mistake *m) {
     s->meaning.mixture_times = m->by > 0 ? m->by : 1 / (double)s->config.n_chosen;
     return true;
 }
 
-static bool slots_left_out(supposed_engine *s, const known_mistake *m) {
+static bool leave_out_slots(supposed_engine *s, const known_mistake *m) {
     s->meaning.slots_left_out = (size_t)m->by;
     return s->config.n_chosen > s->meaning.slots_left_out;
 }
@@ -228,23 +228,23 @@ static bool change_pairing(supposed_engine *s, const known_mistake *m) {
     return true;
 }
 
-static bool gate_low(supposed_engine *s, const known_mistake *m) {
+static bool set_gate_low(supposed_engine *s, const known_mistake *m) {
     s->meaning.gate_low = m->by;
     return true;
 }
-static bool gate_high(supposed_engine *s, const known_mistake *m) {
+static bool set_gate_high(supposed_engine *s, const known_mistake *m) {
     s->meaning.gate_high = m->by;
     return true;
 }
-static bool up_low(supposed_engine *s, const known_mistake *m) {
+static bool set_up_low(supposed_engine *s, const known_mistake *m) {
     s->meaning.up_low = m->by;
     return true;
 }
-static bool up_free(supposed_engine *s, const known_mistake *m) {
+static bool set_up_limits(supposed_engine *s, const known_mistake *m) {
     s->meaning.up_low = -m->by, s->meaning.up_high = m->by;
     return true;
 }
-static bool up_plus(supposed_engine *s, const known_mistake *m) {
+static bool set_up_offset(supposed_engine *s, const known_mistake *m) {
     s->meaning.up_plus = m->by;
     return true;
 }
@@ -257,38 +257,38 @@ static mistake_weight_edit *add_weight_edit(supposed_engine *s, unsigned slots) 
     return &s->edits[s->n_edits++];
 }
 
-static bool weights_times(supposed_engine *s, const known_mistake *m) {
+static bool scale_weights(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = m->by;
     return e != NULL;
 }
 
 // by: the power of sqrt(hidden).
-static bool weights_times_width(supposed_engine *s, const known_mistake *m) {
+static bool scale_weights_by_width(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = pow((double)s->config.hidden, m->by / 2);
     return e != NULL;
 }
 
-static bool weights_plus(supposed_engine *s, const known_mistake *m) {
+static bool add_to_weights(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.addend = m->by;
     return e != NULL;
 }
 
-static bool weights_are(supposed_engine *s, const known_mistake *m) {
+static bool set_weights(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = 0, e->reading.addend = m->by;
     return e != NULL;
 }
 
-static bool of_layer(supposed_engine *s, const known_mistake *m) {
+static bool borrow_layer(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->borrowed = true, e->from = SINKPROOF_SLOTS, e->layer_by = (int)m->by;
     return e != NULL && s->config.n_layers > 1;
 }
 
-static bool of_expert(supposed_engine *s, const known_mistake *m) {
+static bool borrow_expert(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
     double experts = (double)s->config.n_experts;
     if (e != NULL) e->reading.expert_by = (size_t)fmod(m->by + experts, experts);
@@ -301,13 +301,13 @@ static bool borrow_slot(supposed_engine *s, sinkproof_slot slot, sinkproof_slot 
     return e != NULL;
 }
 
-static bool norms_exchanged(supposed_engine *s, const known_mistake *m) {
+static bool exchange_norms(supposed_engine *s, const known_mistake *m) {
     (void)m;
     return borrow_slot(s, SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM) &&
            borrow_slot(s, SINKPROOF_MLP_NORM, SINKPROOF_ATTN_NORM);
 }
 
-static bool values_exchanged(supposed_engine *s, const known_mistake *m) {
+static bool exchange_values(supposed_engine *s, const known_mistake *m) {
     (void)m;
     return borrow_slot(s, SINKPROOF_W_K, SINKPROOF_W_V) &&
            borrow_slot(s, SINKPROOF_B_K, SINKPROOF_B_V) &&
@@ -338,19 +338,19 @@ static bool move_rows(supposed_engine *s, unsigned slots, sinkproof_read_from *f
     return true;
 }
 
-static bool sinks_dropped(supposed_engine *s, const known_mistake *m) {
-    return has_sink_logits(&s->config) && weights_are(s, m);
+static bool drop_sinks(supposed_engine *s, const known_mistake *m) {
+    return has_sink_logits(&s->config) && set_weights(s, m);
 }
-static bool sinks_times(supposed_engine *s, const known_mistake *m) {
-    return has_sink_logits(&s->config) && weights_times(s, m);
+static bool scale_sinks(supposed_engine *s, const known_mistake *m) {
+    return has_sink_logits(&s->config) && scale_weights(s, m);
 }
 // by: the power of sqrt(head_dim).
-static bool sinks_times_scale(supposed_engine *s, const known_mistake *m) {
+static bool scale_sinks_like_scores(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
     if (e != NULL) e->reading.factor = pow((double)s->config.head_dim, m->by / 2);
     return e != NULL && has_sink_logits(&s->config);
 }
-static bool sinks_shifted(supposed_engine *s, const known_mistake *m) {
+static bool shift_sinks(supposed_engine *s, const known_mistake *m) {
     size_t heads = s->config.n_heads, by = m->by < 0 ? heads - 1 : 1;
     return has_sink_logits(&s->config) && move_rows(s, m->slots, read_from_shifted, by);
 }
@@ -359,31 +359,31 @@ static bool share_group_sinks(supposed_engine *s, const known_mistake *m) {
     return has_sink_logits(&s->config) && each > 1 &&
            move_rows(s, m->slots, m->by > 0 ? read_from_first_of : read_from_quotient, each);
 }
-static bool sinks_transposed(supposed_engine *s, const known_mistake *m) {
+static bool transpose_sinks(supposed_engine *s, const known_mistake *m) {
     return has_sink_logits(&s->config) &&
            move_rows(s, m->slots, read_from_transposed, s->config.n_kv_heads);
 }
-static bool sinks_reversed(supposed_engine *s, const known_mistake *m) {
+static bool reverse_sinks(supposed_engine *s, const known_mistake *m) {
     return has_sink_logits(&s->config) && move_rows(s, m->slots, read_from_reversed, 0);
 }
 
 // The coordinates of every head: neighbours in place of halves, or halves in place of neighbours.
-static bool head_halves(supposed_engine *s, const known_mistake *m) {
+static bool reorder_head_halves(supposed_engine *s, const known_mistake *m) {
     return move_rows(s, m->slots, m->by > 0 ? read_from_halves : read_from_neighbours,
                      s->config.head_dim);
 }
-static bool heads_transposed(supposed_engine *s, const known_mistake *m) {
+static bool transpose_heads(supposed_engine *s, const known_mistake *m) {
     return move_rows(s, m->slots, read_from_heads_modulo,
                      s->config.n_kv_heads << 32 | s->config.head_dim);
 }
-static bool rows_exchanged(supposed_engine *s, const known_mistake *m) {
+static bool exchange_rows(supposed_engine *s, const known_mistake *m) {
     return move_rows(s, m->slots, read_from_pairs, 0);
 }
-static bool rows_in_halves(supposed_engine *s, const known_mistake *m) {
+static bool order_rows_in_halves(supposed_engine *s, const known_mistake *m) {
     return move_rows(s, m->slots, m->by > 0 ? read_from_halves : read_from_neighbours,
                      2 * s->config.inter);
 }
-static bool rows_shifted(supposed_engine *s, const known_mistake *m) {
+static bool shift_rows(supposed_engine *s, const known_mistake *m) {
     return move_rows(s, m->slots, read_from_shifted, (size_t)m->by);
 }
 
@@ -393,13 +393,13 @@ static bool move_columns(supposed_engine *s, unsigned slots, sinkproof_read_from
     return e != NULL;
 }
 // The output projection's columns in the order coordinate by coordinate, not head by head.
-static bool outputs_transposed(supposed_engine *s, const known_mistake *m) {
+static bool transpose_outputs(supposed_engine *s, const known_mistake *m) {
     return move_columns(s, m->slots, read_from_transposed, s->config.n_heads);
 }
-static bool nibbles_exchanged(supposed_engine *s, const known_mistake *m) {
+static bool exchange_nibbles(supposed_engine *s, const known_mistake *m) {
     return move_columns(s, m->slots, read_from_pairs, 0);
 }
-static bool nibbles_in_halves(supposed_engine *s, const known_mistake *m) {
+static bool order_nibbles_in_halves(supposed_engine *s, const known_mistake *m) {
     return move_columns(s, m->slots, m->by > 0 ? read_from_halves : read_from_neighbours, 32);
 }
 
@@ -429,7 +429,7 @@ static const known_mistake catalogue[] = {
 
 enum { WRITTEN = sizeof catalogue / sizeof catalogue[0] };
 
-size_t planted_value(void) {
+size_t written_mistake_count(void) {
     return WRITTEN;
 }
 
@@ -440,7 +440,7 @@ const known_mistake *written_mistake_at(size_t i) {
 bool mistake_may_overflow(const known_mistake *m) {
     bool unshifted = m->by == SINKPROOF_SINK_UNSHIFTED || m->by == SINKPROOF_SINK_UNSHIFTED_KEYS;
     bool narrow = m->override != NULL && strstr(m->override, "=f16") != NULL;
-    return narrow || (m->suppose == eps_is && m->by == 0) ||
+    return narrow || (m->suppose == set_eps && m->by == 0) ||
            (m->suppose == change_sink_share && unshifted);
 }
 

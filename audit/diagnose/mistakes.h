@@ -49,7 +49,7 @@ struct known_mistake {
 size_t mistake_count(void);
 const known_mistake *mistake_at(size_t i);
 // Those that have a line.
-size_t planted_value(void);
+size_t written_mistake_count(void);
 const known_mistake *written_mistake_at(size_t i);
 
 // The policy with the mistake's override; false where it says that already.

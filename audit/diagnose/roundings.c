@@ -5,7 +5,7 @@
 #include <string.h>
 
 // By a line of the catalogue.
-static bool is_written(const char *override) {
+static bool is_written_mistake(const char *override) {
     const known_mistake *m;
     bool written = false;
     for (size_t i = 0; !written && (m = written_mistake_at(i)) != NULL; i++)
@@ -14,7 +14,7 @@ static bool is_written(const char *override) {
 }
 
 // A rounding of each product of a sum has such wide sets that it explains every small error.
-static bool is_vague(sinkproof_point point) {
+static bool rounds_each_product(sinkproof_point point) {
     const char *dot = strchr(sinkproof_point_name(point), '.');
     return dot != NULL && strcmp(dot, ".term") == 0;
 }
@@ -22,8 +22,8 @@ static bool is_vague(sinkproof_point point) {
 // by: the point.
 static bool policy_rounds_there(supposed_engine *s, const known_mistake *m) {
     sinkproof_point point = (sinkproof_point)m->by;
-    return sinkproof_point_exists(&s->config, point) && !is_vague(point) &&
-           !is_written(m->override) && rounding_override_count(s, m);
+    return sinkproof_point_exists(&s->config, point) && !rounds_each_product(point) &&
+           !is_written_mistake(m->override) && rounding_override_count(s, m);
 }
 
 static bool rounds_operand(supposed_engine *s, const known_mistake *m) {
@@ -67,11 +67,11 @@ static const known_mistake roundings[] = {
 enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
 
 size_t mistake_count(void) {
-    return planted_value() + ROUNDINGS;
+    return written_mistake_count() + ROUNDINGS;
 }
 
 const known_mistake *mistake_at(size_t i) {
-    size_t written = planted_value();
+    size_t written = written_mistake_count();
     if (i < written) return written_mistake_at(i);
     return i - written < ROUNDINGS ? &roundings[i - written] : NULL;
 }

@@ -38,7 +38,7 @@ static void editing_release(editing *e) {
 }
 
 // Copies the vectors of a stack, with each element from the place that the reading gives.
-static void remake_vectors(editing *e, const sinkproof_reading *reading, sinkproof_matrix *vector) {
+static void reread_vectors(editing *e, const sinkproof_reading *reading, sinkproof_matrix *vector) {
     size_t count = vector->count, cols = vector->cols;
     owned *made = editing_own_values(e, (count + 1) * cols);
     if (made == NULL) return;
@@ -55,7 +55,7 @@ static void remake_vectors(editing *e, const sinkproof_reading *reading, sinkpro
     vector->stack_stride = vector->row_stride = cols, vector->col_stride = 1;
 }
 
-static void read_anew(editing *e, const sinkproof_reading *reading, sinkproof_matrix *weight) {
+static void reread_weight(editing *e, const sinkproof_reading *reading, sinkproof_matrix *weight) {
     owned *made = editing_own_values(e, 0);
     if (made == NULL) return;
     made->reading = *reading;
@@ -82,9 +82,9 @@ static void edit_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_
         if (edit->borrowed)
             borrow_weight(e->s, edit, l, slot, weight);
         else if (vector && edit->reading.column != NULL)
-            remake_vectors(e, &edit->reading, weight);
+            reread_vectors(e, &edit->reading, weight);
         else
-            read_anew(e, &edit->reading, weight);
+            reread_weight(e, &edit->reading, weight);
     }
 }
 

@@ -36,7 +36,7 @@ void trials_show_progress(place_trials *s, double work) {
 
 typedef bool failure(const sinkproof_point_report *report);
 
-static unsigned failing_as(const place_trials *s, size_t place, failure *is) {
+static unsigned points_failing_as(const place_trials *s, size_t place, failure *is) {
     unsigned points = 0;
     for (size_t i = 0; i < s->j->n_reports; i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
@@ -63,15 +63,15 @@ static bool is_unbounded(const sinkproof_point_report *r) {
 }
 
 unsigned failing_points(const place_trials *s, size_t place) {
-    return failing_as(s, place, accept_any_report);
+    return points_failing_as(s, place, accept_any_report);
 }
 
 unsigned failing_points_not_finite(const place_trials *s, size_t place) {
-    return failing_as(s, place, is_not_finite);
+    return points_failing_as(s, place, is_not_finite);
 }
 
 unsigned failing_points_unbounded(const place_trials *s, size_t place) {
-    return failing_as(s, place, is_unbounded);
+    return points_failing_as(s, place, is_unbounded);
 }
 
 static size_t report_elements(const sinkproof_point_report *r) {
@@ -80,7 +80,7 @@ static size_t report_elements(const sinkproof_point_report *r) {
     return elements;
 }
 
-uint8_t *outside_marks(const place_trials *s, const sinkproof_point_report *r) {
+uint8_t *mark_outside_elements(const place_trials *s, const sinkproof_point_report *r) {
     sinkproof_judgement again;
     uint8_t *marks = calloc(report_elements(r), 1);
     if (marks == NULL) {
@@ -116,7 +116,7 @@ bool failing_points_alone(const place_trials *s, size_t place, unsigned *points)
         const sinkproof_point_report *r = &s->j->reports[i];
         if (report_place(s, r) != place || (*points & point_bit(r->point)) == 0) continue;
         size_t elements = report_elements(r), outside = 0;
-        uint8_t *marks = outside_marks(s, r);
+        uint8_t *marks = mark_outside_elements(s, r);
         if (marks == NULL) return false;
         for (size_t e = 0; e < elements; e++) outside += marks[e];
         free(marks);
@@ -128,7 +128,7 @@ bool failing_points_alone(const place_trials *s, size_t place, unsigned *points)
 bool failing_rows_find(const place_trials *s, size_t place, sinkproof_trace_point point,
                        sinkproof_rows *rows) {
     const sinkproof_point_report *r = place_report(s, point, place);
-    uint8_t *marks = outside_marks(s, r);
+    uint8_t *marks = mark_outside_elements(s, r);
     bool by_head = sinkproof_trace_point_is_by_head(point);
     size_t elements = report_elements(r), each = 1, n = r->shape[by_head];
     for (size_t d = by_head + 1; d < r->rank; d++) each *= r->shape[d];
@@ -158,7 +158,7 @@ static bool points_reach(const place_trials *s, unsigned from, sinkproof_trace_p
     return false;
 }
 
-static unsigned acts_at(const mistakes_together *what) {
+static unsigned points_mistaken(const mistakes_together *what) {
     unsigned points = 0;
     for (size_t i = 0; i < what->n; i++) points |= what->mistakes[i]->points;
     return points;
@@ -166,7 +166,8 @@ static unsigned acts_at(const mistakes_together *what) {
 
 static bool is_reached(const place_trials *s, size_t place, const mistakes_together *what,
                        const sinkproof_point_report *r) {
-    return report_place(s, r) == place && points_reach(s, acts_at(what), r->point, r->layer);
+    return report_place(s, r) == place &&
+           points_reach(s, points_mistaken(what), r->point, r->layer);
 }
 
 unsigned failing_points_reached(const place_trials *s, size_t place,
@@ -181,7 +182,7 @@ unsigned failing_points_reached(const place_trials *s, size_t place,
 // ---- a trial
 
 // The stretch of the place's points that the mistakes reach; false: there are none.
-static bool stretch_for(place_trials *s, size_t place, unsigned points, mistake_trial *t) {
+static bool stretch_for_points(place_trials *s, size_t place, unsigned points, mistake_trial *t) {
     bool fresh = true;
     for (size_t i = 0; i < s->j->n_reports; i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
@@ -195,7 +196,7 @@ static bool stretch_for(place_trials *s, size_t place, unsigned points, mistake_
 }
 
 // A supposition that reaches nothing changes nothing.
-static void read_unchanged(const place_trials *s, size_t place, mistake_trial *t) {
+static void note_unchanged(const place_trials *s, size_t place, mistake_trial *t) {
     for (size_t i = 0; i < s->j->n_reports; i++) {
         const sinkproof_point_report *r = &s->j->reports[i];
         if (report_place(s, r) != place) continue;
@@ -204,8 +205,8 @@ static void read_unchanged(const place_trials *s, size_t place, mistake_trial *t
     }
 }
 
-static void read_trial(const place_trials *s, const sinkproof_judgement *under, size_t place,
-                       mistake_trial *t) {
+static void note_trial_outcome(const place_trials *s, const sinkproof_judgement *under,
+                               size_t place, mistake_trial *t) {
     for (size_t i = 0; i < under->n_reports; i++) {
         const sinkproof_point_report *r = &under->reports[i];
         const sinkproof_point_report *was = place_report(s, r->point, place);
@@ -223,9 +224,9 @@ static bool try_points_at_place(place_trials *s, size_t place, unsigned points,
                                 sinkproof_refusal *refusal, mistake_trial *t, bool *possible) {
     sinkproof_judgement under;
     *t = (mistake_trial){.what = t->what, .rows = t->rows};
-    *possible = stretch_for(s, place, points, t);
+    *possible = stretch_for_points(s, place, points, t);
     if (!*possible) return true;
-    read_unchanged(s, place, t);
+    note_unchanged(s, place, t);
     const sinkproof_judge_options how = {
         .stretch = s->stretch, .refusal = refusal, .rows = t->rows.end > 0 ? &t->rows : NULL};
     if (!suspect_suppose_all(&s->suspect, t->what.n, t->what.mistakes, &how, &under, possible,
@@ -234,7 +235,7 @@ static bool try_points_at_place(place_trials *s, size_t place, unsigned points,
     if (!*possible) return true;
     s->tried++;
     t->refused = refusal != NULL && refusal->refused;
-    if (!t->refused) read_trial(s, &under, place, t);
+    if (!t->refused) note_trial_outcome(s, &under, place, t);
     sinkproof_judgement_free(&under);
     return true;
 }

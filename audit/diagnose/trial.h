@@ -51,7 +51,7 @@ unsigned failing_points_unbounded(const place_trials *s, size_t place);
 bool failing_points_alone(const place_trials *s, size_t place, unsigned *points);
 
 // 1 for each element of a failing point that is outside; the caller frees it. NULL on error.
-uint8_t *outside_marks(const place_trials *s, const sinkproof_point_report *report);
+uint8_t *mark_outside_elements(const place_trials *s, const sinkproof_point_report *report);
 // The rows of a failing point, from the first to the last with an element outside. Returns false on
 // error.
 bool failing_rows_find(const place_trials *s, size_t place, sinkproof_trace_point point,

@@ -28,7 +28,7 @@ const char *const *sinkproof_runner_names(void) {
     return names;
 }
 
-sinkproof_runner_list sinkproof_runner_listed(bool tuned_only, const char *conjunction) {
+sinkproof_runner_list sinkproof_runner_list_names(bool tuned_only, const char *conjunction) {
     sinkproof_runner_list list = {""};
     const char *of[sizeof names / sizeof *names];
     size_t n = 0, used = 0;
@@ -43,7 +43,7 @@ sinkproof_runner_list sinkproof_runner_listed(bool tuned_only, const char *conju
     return list;
 }
 
-bool sinkproof_runner_known(const char *engine) {
+bool sinkproof_runner_is_known(const char *engine) {
     for (size_t i = 0; names[i] != NULL; i++)
         if (strcmp(names[i], engine) == 0) return true;
     return false;
@@ -88,13 +88,13 @@ const char *sinkproof_runner_points(const char *engine, sinkproof_runner_list *l
     return list->text;
 }
 
-bool sinkproof_runner_tuned(const char *engine) {
+bool sinkproof_runner_is_tuned(const char *engine) {
     return known_engine_kind(engine)->tuned;
 }
 
 // Finds the point in the first word of a list, such as "A9" in "03.A9,M8": its start and its
 // length.
-static size_t word_point_length(const char *word, const char **point) {
+static size_t find_point_in_word(const char *word, const char **point) {
     size_t length = strcspn(word, ","), layer = strspn(word, "0123456789");
     if (layer > 0 && word[layer] == '.') layer++;
     *point = word + layer;
@@ -105,7 +105,7 @@ bool sinkproof_runner_shows(const char *engine, const char *points, sinkproof_er
     sinkproof_runner_list list;
     for (const char *word = points; *word != '\0';) {
         const char *point;
-        size_t length = word_point_length(word, &point);
+        size_t length = find_point_in_word(word, &point);
         for (int p = 0; p < TRACE_POINTS; p++) {
             const char *name = sinkproof_trace_point_name((sinkproof_trace_point)p);
             if (sinkproof_trace_point_held((sinkproof_trace_point)p) >=

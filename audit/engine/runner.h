@@ -30,11 +30,11 @@ const char *const *sinkproof_runner_names(void);
 typedef struct sinkproof_runner_list {
     char text[256];
 } sinkproof_runner_list;
-sinkproof_runner_list sinkproof_runner_listed(bool tuned_only, const char *conjunction);
-bool sinkproof_runner_known(const char *engine);
+sinkproof_runner_list sinkproof_runner_list_names(bool tuned_only, const char *conjunction);
+bool sinkproof_runner_is_known(const char *engine);
 const char *
-sinkproof_runner_about(const char *engine);      // "fast's arithmetic in scalar code", or NULL
-bool sinkproof_runner_tuned(const char *engine); // uses threads, streamed and packed
+sinkproof_runner_about(const char *engine);         // "fast's arithmetic in scalar code", or NULL
+bool sinkproof_runner_is_tuned(const char *engine); // uses threads, streamed and packed
 const char *sinkproof_runner_policy(const char *engine); // its default
 
 // Whether the engine can follow the policy and the requested instruction set runs here; if not, the

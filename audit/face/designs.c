@@ -25,8 +25,8 @@ static int designs_exit_code(const sinkproof_design_judgement *j) {
 }
 
 // `declared`: the policy in the file, or NULL.
-static bool write_down(sinkproof_design_ruling *r, const sinkproof_design_judgement *j,
-                       const char *declared, const sinkproof_policy *policy) {
+static bool write_design_ruling(sinkproof_design_ruling *r, const sinkproof_design_judgement *j,
+                                const char *declared, const sinkproof_policy *policy) {
     sinkproof_note note = sinkproof_declared_note(declared, policy);
     size_t length;
     FILE *out = open_memstream(&r->text, &length);
@@ -53,7 +53,7 @@ static bool judge_opened_designs(sinkproof_design_trace *trace, const char *poli
            sinkproof_design_judge(trace, &parsed, &judgement, error);
     if (fine) {
         memcpy(r->policy, parsed.name, sizeof r->policy);
-        fine = write_down(r, &judgement, trace->policy, &parsed) ||
+        fine = write_design_ruling(r, &judgement, trace->policy, &parsed) ||
                sinkproof_fail(error, "no memory for a ruling");
         sinkproof_design_judgement_free(&judgement);
     }

@@ -52,8 +52,8 @@ static bool is_replaced(const sinkproof_run *r) {
     return false;
 }
 
-static replaced_point *replaced_at(const sinkproof_run *r, size_t layer,
-                                   sinkproof_trace_point point) {
+static replaced_point *replaced_point_entry(const sinkproof_run *r, size_t layer,
+                                            sinkproof_trace_point point) {
     return &r->replaced_lp[layer * TRACE_POINTS + (size_t)point];
 }
 
@@ -95,8 +95,8 @@ static void keep_shown(sinkproof_run *r, sinkproof_trace_point point, size_t lay
         keep_point_values(r, &r->held_p[point], 0, count, values);
 }
 
-static void see_shown(void *context, const char *name, size_t rank, const size_t *shape,
-                      const double *values) {
+static void keep_shown_values(void *context, const char *name, size_t rank, const size_t *shape,
+                              const double *values) {
     sinkproof_run *r = context;
     sinkproof_trace_point point;
     size_t layer, count = 1;
@@ -158,7 +158,7 @@ static void replace_shown(void *context, const char *name, size_t rank, const si
     sinkproof_trace_point point;
     size_t layer, count = 1;
     if (r->problem.text[0] != '\0' || !sinkproof_trace_name_parse(name, &point, &layer)) return;
-    const replaced_point *own = replaced_at(r, layer, point);
+    const replaced_point *own = replaced_point_entry(r, layer, point);
     if (own->stage == NULL) return;
     for (size_t d = 0; d < rank; d++) count *= shape[d];
     sinkproof_seen seen = {r->held_p, &r->keys_l[layer], &r->values_l[layer], own->from};
@@ -186,9 +186,9 @@ static void replace_shown(void *context, const char *name, size_t rank, const si
 // ---- a run -----------------------------------------------------------------------------------
 
 static bool known_engine(const char *engine, sinkproof_error *error) {
-    if (engine != NULL && sinkproof_runner_known(engine)) return true;
+    if (engine != NULL && sinkproof_runner_is_known(engine)) return true;
     if (engine == NULL) engine = "NULL";
-    sinkproof_runner_list known = sinkproof_runner_listed(false, " and ");
+    sinkproof_runner_list known = sinkproof_runner_list_names(false, " and ");
     return sinkproof_fail(error, "unknown engine '%.40s': %sknown are %s", engine,
                           sinkproof_guess_in_list(engine, known.text).text, known.text);
 }
@@ -300,7 +300,7 @@ static void refresh_needed(sinkproof_run *r) {
     for (size_t l = 0; l < r->config->n_layers; l++) {
         r->needed_l[l] = 0;
         for (int p = 0; p < TRACE_POINTS; p++)
-            r->needed_l[l] |= replaced_at(r, l, (sinkproof_trace_point)p)->from;
+            r->needed_l[l] |= replaced_point_entry(r, l, (sinkproof_trace_point)p)->from;
     }
 }
 
@@ -335,7 +335,7 @@ bool sinkproof_run_replace(sinkproof_run *run, const char *point, const char *fr
         (!point_set_parse(from, &own.from, error) || !check_shown(run, own.from, error) ||
          !points_left_out(run->config, target, first, own.from, &own.left_out, error)))
         return false;
-    for (size_t l = first; l < last; l++) *replaced_at(run, l, target) = own;
+    for (size_t l = first; l < last; l++) *replaced_point_entry(run, l, target) = own;
     refresh_needed(run);
     sinkproof_run_reset(run); // its earlier tokens may lack the inputs of the stage
     return true;
@@ -351,7 +351,8 @@ static bool check_agreement(const sinkproof_run *r, sinkproof_error *error) {
 
 static bool run_pass(sinkproof_run *r, size_t n, const int32_t *tokens_n, double *logits_v,
                      const sinkproof_observer *onward, sinkproof_error *error) {
-    sinkproof_observer observer = {.see = see_shown, .context = r, .replace = replace_shown};
+    sinkproof_observer observer = {
+        .see = keep_shown_values, .context = r, .replace = replace_shown};
     bool watched = onward != NULL || is_replaced(r);
     r->n = n;
     r->first = sinkproof_runner_length(r->runner);
@@ -388,7 +389,7 @@ static bool is_listed(const char *points, sinkproof_trace_point point, size_t la
 static bool is_left_out(const sinkproof_run *r, sinkproof_trace_point point, size_t layer,
                         const char **by) {
     for (int p = 0; p < TRACE_POINTS; p++) {
-        const replaced_point *own = replaced_at(r, layer, (sinkproof_trace_point)p);
+        const replaced_point *own = replaced_point_entry(r, layer, (sinkproof_trace_point)p);
         *by = sinkproof_trace_point_name((sinkproof_trace_point)p);
         if (own->stage != NULL && (own->left_out >> point & 1) != 0) return true;
     }
@@ -428,7 +429,7 @@ static void name_engine(const sinkproof_run *r, const char *engine, char *name, 
                         engine != NULL ? engine : r->engine);
     for (int p = 0, count = 0; engine == NULL && p < TRACE_POINTS; p++)
         for (size_t l = 0; l < r->config->n_layers; l++) {
-            if (replaced_at(r, l, (sinkproof_trace_point)p)->stage == NULL) continue;
+            if (replaced_point_entry(r, l, (sinkproof_trace_point)p)->stage == NULL) continue;
             if (used > 0 && (size_t)used < size)
                 used += snprintf(name + used, size - (size_t)used, "%s%s",
                                  count++ > 0 ? ", " : " with ",

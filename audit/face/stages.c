@@ -46,7 +46,7 @@ typedef struct walk {
 
 // Visits the inputs of a point, and in turn the inputs of those that are not in `from`. Returns the
 // first input of `point` itself that is unavailable, or -1.
-static int walk_back(walk *w, sinkproof_trace_point point) {
+static int visit_inputs(walk *w, sinkproof_trace_point point) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(w->config, point, w->layer, inputs);
     for (size_t i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ static int walk_back(walk *w, sinkproof_trace_point point) {
         }
         if (in == POINT_RESIDUAL) return in;
         w->between |= face_point_bit(in);
-        if (walk_back(w, (sinkproof_trace_point)in) >= 0) return in;
+        if (visit_inputs(w, (sinkproof_trace_point)in) >= 0) return in;
     }
     return -1;
 }
@@ -68,7 +68,7 @@ static const char *face_point_name(int point) {
 }
 
 // Adds points that repeat elements of a left-out point: A10 repeats A9.
-static void add_repeating(walk *w, sinkproof_trace_point point) {
+static void add_repeating_points(walk *w, sinkproof_trace_point point) {
     point_set after = face_point_bit((int)point); // the point and all that is computed from it
     for (int p = (int)point + 1; p < TRACE_POINTS; p++) {
         sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
@@ -94,7 +94,7 @@ bool points_left_out(const sinkproof_config *config, sinkproof_trace_point point
                      point_set from, point_set *left_out, sinkproof_error *error) {
     walk w = {.config = config, .layer = layer, .from = from};
     const char *name = sinkproof_trace_point_name(point);
-    int missing = walk_back(&w, point);
+    int missing = visit_inputs(&w, point);
     if (missing >= 0)
         return sinkproof_fail(error,
                               "%s cannot be computed from these points: it needs %s too, or "
@@ -104,7 +104,7 @@ bool points_left_out(const sinkproof_config *config, sinkproof_trace_point point
         if ((from & ~w.used & face_point_bit(p)) != 0)
             return sinkproof_fail(error, "%s is not computed from %s beside the others", name,
                                   face_point_name(p));
-    add_repeating(&w, point);
+    add_repeating_points(&w, point);
     *left_out = w.between;
     return true;
 }

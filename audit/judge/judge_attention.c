@@ -191,7 +191,7 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
         for (size_t j = b->low; j < b->high; j++)
             p_j[j - b->low] = j >= q.first_key && j < q.first_key + q.seen
                                   ? sinkproof_honest_at(&s, AT_A11_WEIGHTS, a_j[j - q.first_key])
-                                  : sinkproof_known(0);
+                                  : sinkproof_exact_set(0);
         if (pass->meaning->sink_has_value) p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
     }
     free(a_j);
@@ -199,9 +199,9 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
 
 // A11 with a running maximum and a sum in a known order. Its set replaces the set of the form that
 // divides the weights first, or is joined with it where the policy admits both.
-static void run_values(judge_part *part, const block *b, const attention *a,
-                       const sinkproof_setting *s, const sinkproof_honest *z,
-                       const sinkproof_honest *b_i) {
+static void sum_running_values(judge_part *part, const block *b, const attention *a,
+                               const sinkproof_setting *s, const sinkproof_honest *z,
+                               const sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
     size_t kv_width = c->n_kv_heads * d, g = b->h / (c->n_heads / c->n_kv_heads);
@@ -246,7 +246,8 @@ static void block_values(judge_part *part, const block *b, const attention *a,
         sinkproof_policy_admits(s.policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_RUNNING_MAX);
     if (!sinkproof_honest_accumulated(&s, &sum, &weights, &values, terms_i, rescaled, out, width))
         part->failed = true;
-    if (!part->failed && rescaled && sinkproof_is_running(&sum)) run_values(part, b, a, &s, z, b_i);
+    if (!part->failed && rescaled && sinkproof_is_running(&sum))
+        sum_running_values(part, b, a, &s, z, b_i);
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
         const trace_piece piece = {.point = TRACE_A11,

@@ -12,11 +12,11 @@
 
 typedef bool point_filter(sinkproof_trace_point point);
 
-static bool any_point(sinkproof_trace_point point) {
+static bool is_value_point(sinkproof_trace_point point) {
     return !sinkproof_trace_point_is_index(point);
 }
 // A sum of the residual stream: any of its points but the embedding.
-static bool sum_point(sinkproof_trace_point point) {
+static bool is_residual_sum(sinkproof_trace_point point) {
     return sinkproof_trace_point_is_stream(point) && point != TRACE_T0;
 }
 
@@ -52,23 +52,23 @@ static census count_tensors(const sinkproof_trace *trace, const sinkproof_config
     return c;
 }
 
-static bool all_fit(const sinkproof_trace *trace, const sinkproof_config *config,
-                    point_filter *among, sinkproof_format format) {
+static bool all_values_fit(const sinkproof_trace *trace, const sinkproof_config *config,
+                           point_filter *among, sinkproof_format format) {
     census c = count_tensors(trace, config, among, SINKPROOF_DTYPE_F32, format);
     return c.tensors > 0 && c.fitting == c.tensors;
 }
 
-static bool any_stored(const sinkproof_trace *trace, const sinkproof_config *config,
-                       point_filter *among, sinkproof_dtype dtype) {
+static bool any_tensor_stored_as(const sinkproof_trace *trace, const sinkproof_config *config,
+                                 point_filter *among, sinkproof_dtype dtype) {
     return count_tensors(trace, config, among, dtype, SINKPROOF_REAL).stored > 0;
 }
 
 // The narrower format that holds every value of a trace stored in float32 or float64; or NULL.
 static const char *narrowest_exact_format(const sinkproof_trace *trace,
                                           const sinkproof_config *config, bool f64) {
-    if (all_fit(trace, config, any_point, SINKPROOF_BF16)) return "bf16";
-    if (all_fit(trace, config, any_point, SINKPROOF_F16)) return "f16";
-    return f64 && all_fit(trace, config, any_point, SINKPROOF_F32) ? "f32" : NULL;
+    if (all_values_fit(trace, config, is_value_point, SINKPROOF_BF16)) return "bf16";
+    if (all_values_fit(trace, config, is_value_point, SINKPROOF_F16)) return "f16";
+    return f64 && all_values_fit(trace, config, is_value_point, SINKPROOF_F32) ? "f32" : NULL;
 }
 
 // The policies that auto tries, narrowest first: those of the trace's stored format, and before
@@ -85,8 +85,9 @@ static const char *const *candidates_in_bf16(const sinkproof_trace *trace,
     static const char *const llama_no_sums[] = {"hf-llama-bf16", "bf16-operands", "bf16", NULL};
     bool is_llama = config->architecture == SINKPROOF_LLAMA;
     const char *const *all = is_llama ? llama : sums_f32;
-    if (any_stored(trace, config, sinkproof_trace_point_is_stream, SINKPROOF_DTYPE_F32)) return all;
-    if (any_stored(trace, config, sum_point, SINKPROOF_DTYPE_BF16)) return all + 1;
+    if (any_tensor_stored_as(trace, config, sinkproof_trace_point_is_stream, SINKPROOF_DTYPE_F32))
+        return all;
+    if (any_tensor_stored_as(trace, config, is_residual_sum, SINKPROOF_DTYPE_BF16)) return all + 1;
     return is_llama ? llama_no_sums : no_sums;
 }
 
@@ -103,20 +104,20 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
                                                "bf16-operands", "f32",           NULL};
     static const char *const operands_in_f32[] = {"real-f64", "bf16-operands", "bf16", "f32", NULL};
     static const char *const f16_in_f32[] = {"real-f64", "f16", "f32", NULL};
-    bool f64 = any_stored(trace, config, any_point, SINKPROOF_DTYPE_F64);
+    bool f64 = any_tensor_stored_as(trace, config, is_value_point, SINKPROOF_DTYPE_F64);
     *narrower = NULL;
-    if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_BF16))
+    if (any_tensor_stored_as(trace, config, is_value_point, SINKPROOF_DTYPE_BF16))
         return candidates_in_bf16(trace, config);
-    if (any_stored(trace, config, any_point, SINKPROOF_DTYPE_F16)) return in_f16;
+    if (any_tensor_stored_as(trace, config, is_value_point, SINKPROOF_DTYPE_F16)) return in_f16;
     *narrower = narrowest_exact_format(trace, config, f64);
-    if (all_fit(trace, config, any_point, SINKPROOF_BF16) ||
-        all_fit(trace, config, sum_point, SINKPROOF_BF16))
+    if (all_values_fit(trace, config, is_value_point, SINKPROOF_BF16) ||
+        all_values_fit(trace, config, is_residual_sum, SINKPROOF_BF16))
         return (config->architecture == SINKPROOF_LLAMA ? llama_in_f32 : bf16_in_f32) + !f64;
-    if (all_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_BF16))
+    if (all_values_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_BF16))
         return operands_in_f32 + !f64;
-    if (all_fit(trace, config, any_point, SINKPROOF_F16) ||
-        all_fit(trace, config, sum_point, SINKPROOF_F16) ||
-        all_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_F16))
+    if (all_values_fit(trace, config, is_value_point, SINKPROOF_F16) ||
+        all_values_fit(trace, config, is_residual_sum, SINKPROOF_F16) ||
+        all_values_fit(trace, config, sinkproof_trace_point_is_operand, SINKPROOF_F16))
         return f16_in_f32 + !f64;
     return in_f32 + !f64;
 }

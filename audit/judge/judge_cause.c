@@ -141,9 +141,9 @@ static bool stretch_to_failing(const sinkproof_judgement *j, const sinkproof_con
     return !fresh;
 }
 
-static bool trace_tells(const sinkproof_model *model, const sinkproof_trace *trace,
-                        const sinkproof_judge_options *options, const sinkproof_judgement *j,
-                        const sinkproof_cause *cause) {
+static bool trace_distinguishes(const sinkproof_model *model, const sinkproof_trace *trace,
+                                const sinkproof_judge_options *options,
+                                const sinkproof_judgement *j, const sinkproof_cause *cause) {
     const sinkproof_config *config = sinkproof_model_config(model);
     sinkproof_policy supposed;
     sinkproof_evidence evidence = {0, 0, 0};
@@ -174,7 +174,7 @@ bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *
         sinkproof_cause_begin(cause, j);
         if (sinkproof_cause_add(cause, overrides[c].text, overrides[c].meaning) &&
             sinkproof_cause_explains(model, trace, options, j, cause) &&
-            trace_tells(model, trace, options, j, cause))
+            trace_distinguishes(model, trace, options, j, cause))
             return true;
     }
     return false;
@@ -182,7 +182,7 @@ bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *
 
 // Whether no point has more than one element outside. A stray write leaves such a trace, and a more
 // permissive policy would accept it like any other value.
-static bool are_single(const sinkproof_judgement *j) {
+static bool no_point_has_two_outside(const sinkproof_judgement *j) {
     size_t most = 0;
     for (size_t i = 0; i < j->n_reports; i++)
         most = j->reports[i].outside > most ? j->reports[i].outside : most;
@@ -196,12 +196,12 @@ bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_
     const char *const *names =
         sinkproof_candidates_for(trace, sinkproof_model_config(model), &narrower);
     bool found = false;
-    if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED || are_single(j)) return false;
+    if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED || no_point_has_two_outside(j)) return false;
     for (; *names != NULL && !found; names++) {
         *cause = (sinkproof_cause){.n = 0};
         snprintf(cause->policy, sizeof cause->policy, "%s", *names);
         found = sinkproof_cause_explains(model, trace, options, j, cause) &&
-                trace_tells(model, trace, options, j, cause);
+                trace_distinguishes(model, trace, options, j, cause);
     }
     return found;
 }

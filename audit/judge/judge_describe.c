@@ -22,7 +22,7 @@ typedef struct hex_text {
     char text[32];
 } hex_text;
 
-static hex_text hex_shown(double x) {
+static hex_text hex_or_not_traced(double x) {
     hex_text h;
     if (isnan(x))
         snprintf(h.text, sizeof h.text, "not traced");
@@ -61,11 +61,11 @@ static bool describe_weight(const judge_pass *pass, const sinkproof_point_report
     if (!sink_logit(pass, r->layer, h, i, &sink)) return false;
     bool seen = j >= first_seen_key(pass->config, r->layer, i) && j <= i;
     if (j == pass->n)
-        snprintf(out, size, "the sink, logit %s", hex_shown(sink).text);
+        snprintf(out, size, "the sink, logit %s", hex_or_not_traced(sink).text);
     else
         snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
-                 hex_shown(traced_value(pass, TRACE_A6, r->layer, row * pass->n + j)).text,
-                 hex_shown(sink).text);
+                 hex_or_not_traced(traced_value(pass, TRACE_A6, r->layer, row * pass->n + j)).text,
+                 hex_or_not_traced(sink).text);
     return true;
 }
 
@@ -81,8 +81,8 @@ static void describe_norm(const judge_pass *pass, const sinkproof_point_report *
         square += x * x;
     }
     snprintf(out, size, "x %s, mean square %s",
-             hex_shown(traced_value(pass, in[0].point, in[0].layer, r->worst_at)).text,
-             hex_shown(square / (double)last).text);
+             hex_or_not_traced(traced_value(pass, in[0].point, in[0].layer, r->worst_at)).text,
+             hex_or_not_traced(square / (double)last).text);
 }
 
 // A4: the pair that was turned.
@@ -92,10 +92,11 @@ static void describe_pair(const judge_pass *pass, const sinkproof_point_report *
     size_t last = r->shape[2], half = last / 2, row = r->worst_at / last;
     size_t pair = r->worst_at % last % half;
     sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
-    snprintf(out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
-             hex_shown(traced_value(pass, in[0].point, r->layer, row * last + pair)).text,
-             hex_shown(traced_value(pass, in[0].point, r->layer, row * last + pair + half)).text,
-             (int)sinkproof_trace_positions(pass->trace)[row / r->shape[1]]);
+    snprintf(
+        out, size, "pair %zu: x1 %s, x2 %s, position %d", pair,
+        hex_or_not_traced(traced_value(pass, in[0].point, r->layer, row * last + pair)).text,
+        hex_or_not_traced(traced_value(pass, in[0].point, r->layer, row * last + pair + half)).text,
+        (int)sinkproof_trace_positions(pass->trace)[row / r->shape[1]]);
 }
 
 // A13, M12: the residual stream and the sublayer's output that is added to it.
@@ -104,8 +105,9 @@ static void describe_sum(const judge_pass *pass, const sinkproof_point_report *r
     sinkproof_input in[SINKPROOF_MAX_INPUTS]; // the addend, then the residual stream
     sinkproof_trace_inputs(pass->config, r->point, r->layer, in);
     snprintf(out, size, "residual %s, %s %s",
-             hex_shown(traced_value(pass, in[1].point, in[1].layer, r->worst_at)).text, added,
-             hex_shown(traced_value(pass, in[0].point, in[0].layer, r->worst_at)).text);
+             hex_or_not_traced(traced_value(pass, in[1].point, in[1].layer, r->worst_at)).text,
+             added,
+             hex_or_not_traced(traced_value(pass, in[0].point, in[0].layer, r->worst_at)).text);
 }
 
 bool judge_describe_inputs(const judge_pass *pass, sinkproof_point_report *r) {
@@ -128,12 +130,13 @@ bool judge_describe_inputs(const judge_pass *pass, sinkproof_point_report *r) {
         return true;
     case TRACE_M8: // gate and up are neighbours in M6
         if (pass->config->activation != SINKPROOF_SWIGLU) {
-            snprintf(out, size, "x %s", hex_shown(traced_value(pass, TRACE_M6, l, at)).text);
+            snprintf(out, size, "x %s",
+                     hex_or_not_traced(traced_value(pass, TRACE_M6, l, at)).text);
             return true;
         }
         snprintf(out, size, "gate %s, up %s",
-                 hex_shown(traced_value(pass, TRACE_M6, l, 2 * at)).text,
-                 hex_shown(traced_value(pass, TRACE_M6, l, 2 * at + 1)).text);
+                 hex_or_not_traced(traced_value(pass, TRACE_M6, l, 2 * at)).text,
+                 hex_or_not_traced(traced_value(pass, TRACE_M6, l, 2 * at + 1)).text);
         return true;
     case TRACE_M12:
         describe_sum(pass, r, "mixture", out, size);

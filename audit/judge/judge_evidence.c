@@ -7,7 +7,7 @@
 
 // ---- policies without a choice
 
-static bool is_open(const sinkproof_policy *policy, int point) {
+static bool rounding_is_open(const sinkproof_policy *policy, int point) {
     sinkproof_rounding at = policy->at[point];
     return at.optional &&
            sinkproof_unit_roundoff(at.format) > sinkproof_unit_roundoff(policy->inside);
@@ -15,13 +15,14 @@ static bool is_open(const sinkproof_policy *policy, int point) {
 
 bool sinkproof_policy_is_open(const sinkproof_policy *policy) {
     bool open = false;
-    for (int p = 0; p < AT_POINTS; p++) open = open || is_open(policy, p) || policy->unrounded[p];
+    for (int p = 0; p < AT_POINTS; p++)
+        open = open || rounding_is_open(policy, p) || policy->unrounded[p];
     return open;
 }
 
 void sinkproof_policy_settle(sinkproof_policy *policy, bool rounded) {
     for (int p = 0; p < AT_POINTS; p++) {
-        if (!rounded && is_open(policy, p)) policy->at[p].format = SINKPROOF_REAL;
+        if (!rounded && rounding_is_open(policy, p)) policy->at[p].format = SINKPROOF_REAL;
         policy->at[p].optional = false;
         if (rounded) policy->unrounded[p] = false;
     }
@@ -52,7 +53,7 @@ static int variant_bit_shift(sinkproof_evidence_variant variant) {
     return variant == SINKPROOF_VARIANT_UNROUNDED ? 2 : 0;
 }
 
-static bool ends_hold(const double ends[2], double x) {
+static bool ends_contain(const double ends[2], double x) {
     return x >= ends[0] && x <= ends[1]; // NaN is outside
 }
 
@@ -65,14 +66,14 @@ static void see_piece_element(void *context, sinkproof_trace_point point, size_t
         bool bounded = isfinite(set->lo) && isfinite(set->hi);
         e->ends[at][0] = set->lo, e->ends[at][1] = set->hi;
         e->flags[at] = (uint8_t)(bounded ? BOUNDED : 0);
-        if (bounded && !ends_hold(e->ends[at], v)) e->flags[at] |= OUTSIDE;
+        if (bounded && !ends_contain(e->ends[at], v)) e->flags[at] |= OUTSIDE;
         return;
     }
-    int moved = SEEN | (ends_hold(e->ends[at], set->mid) ? 0 : MOVED);
+    int moved = SEEN | (ends_contain(e->ends[at], set->mid) ? 0 : MOVED);
     e->flags[at] = (uint8_t)(e->flags[at] | moved << variant_bit_shift(s->variant));
 }
 
-static bool is_weight(sinkproof_trace_point point) {
+static bool is_attention_weight(sinkproof_trace_point point) {
     return point == TRACE_A9 || point == TRACE_A10;
 }
 
@@ -85,7 +86,7 @@ static bool evidence_begin(seen *s, sinkproof_error *error) {
         if ((layered ? r->layer : s->q->config->n_layers) != s->q->place) continue;
         if (s->q->stretch->doing[s->q->place][r->point] != DOING_JUDGED) continue;
         point_evidence *e = &s->of[r->point];
-        e->elements = 1, e->zeros = is_weight(r->point);
+        e->elements = 1, e->zeros = is_attention_weight(r->point);
         for (size_t d = 0; d < r->rank; d++) e->elements *= r->shape[d];
         e->ends = calloc(e->elements, sizeof *e->ends);
         e->flags = calloc(e->elements, 1);
@@ -107,7 +108,7 @@ static void evidence_count(const point_evidence *e, bool open, sinkproof_evidenc
         if ((flags & BOUNDED) == 0) continue;
         for (int v = 0; v <= open; v++) {
             bool shown = flags >> 2 * v & SEEN;
-            bool moved = shown ? flags >> 2 * v & MOVED : e->zeros && !ends_hold(e->ends[at], 0);
+            bool moved = shown ? flags >> 2 * v & MOVED : e->zeros && !ends_contain(e->ends[at], 0);
             if (shown || e->zeros) all = all && moved, any = any || moved;
         }
         evidence->outside += flags & OUTSIDE;

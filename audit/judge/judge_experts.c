@@ -34,8 +34,8 @@ static void activate_rows(judge_part *part, size_t count, const size_t *q,
 }
 
 // Rows that need not be computed: the trace's values, or zeros that nothing reads.
-static void take_slots(const judge_part *part, sinkproof_trace_point point, size_t count,
-                       const size_t *q, size_t width, sinkproof_honest *y) {
+static void read_or_clear_slots(const judge_part *part, sinkproof_trace_point point, size_t count,
+                                const size_t *q, size_t width, sinkproof_honest *y) {
     const judge_pass *pass = part->pass;
     bool given = point_doing(pass, point, part->layer) == DOING_GIVEN;
     const sinkproof_tensor *tensor =
@@ -49,7 +49,7 @@ static bool project_up(judge_part *part, const sinkproof_layer *layer, size_t e,
     const sinkproof_config *c = part->pass->config;
     const expert_rows rows = {e, 0, 2 * c->inter, true, q};
     if (q != NULL && !any_point_judged(part->pass, part->layer, TRACE_M5, TRACE_M6)) {
-        take_slots(part, TRACE_M6, count, q, 2 * c->inter, up);
+        read_or_clear_slots(part, TRACE_M6, count, q, 2 * c->inter, up);
         return true;
     }
     sinkproof_setting s = pass_setting(part->pass, part->pass->n * c->n_chosen);
@@ -64,7 +64,7 @@ static bool project_down(judge_part *part, const sinkproof_layer *layer, size_t 
     const sinkproof_config *c = part->pass->config;
     const expert_rows rows = {e, 0, c->hidden, false, q};
     if (q != NULL && !any_point_judged(part->pass, part->layer, TRACE_M9, TRACE_M10)) {
-        take_slots(part, TRACE_M10, count, q, c->hidden, d);
+        read_or_clear_slots(part, TRACE_M10, count, q, c->hidden, d);
         return true;
     }
     sinkproof_setting s = pass_setting(part->pass, part->pass->n * c->n_chosen);
@@ -83,7 +83,7 @@ static bool apply_expert(judge_part *part, const sinkproof_layer *layer, size_t 
     sinkproof_honest *z = part_allocate(part, count * inter, sizeof *z);
     bool fine = up != NULL && z != NULL && project_up(part, layer, e, count, q, x, up);
     if (fine && q != NULL && point_doing(part->pass, TRACE_M8, part->layer) != DOING_JUDGED)
-        take_slots(part, TRACE_M8, count, q, inter, z);
+        read_or_clear_slots(part, TRACE_M8, count, q, inter, z);
     else if (fine)
         activate_rows(part, count, q, up, z);
     fine = fine && !pass_has_ended(part->pass) && project_down(part, layer, e, count, q, z, d);
@@ -93,7 +93,7 @@ static bool apply_expert(judge_part *part, const sinkproof_layer *layer, size_t 
 }
 
 // Applies expert `e` to all tokens that are known to have chosen it.
-static void known_expert(judge_part *part, size_t e, void *of) {
+static void apply_known_expert(judge_part *part, size_t e, void *of) {
     const mixture *m = of;
     const judge_pass *pass = part->pass;
     size_t hidden = pass->config->hidden, k = pass->config->n_chosen, slots = pass->n * k;
@@ -125,7 +125,7 @@ static void compare_weights(judge_part *part, size_t i, double common, sinkproof
 }
 
 // The experts of a token whose choice is known.
-static token_choice known_choice(const judge_part *part, size_t i) {
+static token_choice known_token_choice(const judge_part *part, size_t i) {
     const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
     token_choice choice;
@@ -134,10 +134,10 @@ static token_choice known_choice(const judge_part *part, size_t i) {
     return choice;
 }
 
-static void weigh_known(judge_part *part, size_t i, const mixture *m) {
+static void weigh_known_choice(judge_part *part, size_t i, const mixture *m) {
     const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen;
-    token_choice choice = known_choice(part, i);
+    token_choice choice = known_token_choice(part, i);
     double common;
     if (judge_expert_weights(part, &m->g_ne[i * pass->config->n_experts], &choice, &m->w_nk[i * k],
                              &common))
@@ -146,10 +146,10 @@ static void weigh_known(judge_part *part, size_t i, const mixture *m) {
 
 // ---- M11
 
-static sinkproof_honest mixed_by(sinkproof_mixing mixed, size_t k, const sinkproof_honest *w_k,
-                                 size_t slot) {
-    if (mixed == SINKPROOF_MIXED_EVENLY) return sinkproof_known(1 / (double)k);
-    if (mixed == SINKPROOF_MIXED_BY_ONES) return sinkproof_known(1);
+static sinkproof_honest mixing_weight(sinkproof_mixing mixed, size_t k, const sinkproof_honest *w_k,
+                                      size_t slot) {
+    if (mixed == SINKPROOF_MIXED_EVENLY) return sinkproof_exact_set(1 / (double)k);
+    if (mixed == SINKPROOF_MIXED_BY_ONES) return sinkproof_exact_set(1);
     return w_k[mixed == SINKPROOF_MIXED_BACKWARDS ? k - 1 - slot : slot];
 }
 
@@ -170,20 +170,20 @@ static void mix_row(const judge_pass *pass, const token_choice *choice, const si
         size_t count = 0;
         for (size_t a = 0; a < c->n_chosen; a++) {
             if (order[a] + meant->slots_left_out >= c->n_chosen) continue;
-            w[count] = mixed_by(meant->mixed, c->n_chosen, w_k, order[a]);
+            w[count] = mixing_weight(meant->mixed, c->n_chosen, w_k, order[a]);
             d[count++] = d_kh[order[a] * c->hidden + h];
         }
         out_h[h] = sinkproof_honest_mixture(&s, count, w, d);
         if (meant->mixture_times == 1) continue;
-        out_h[h] = sinkproof_honest_mul(out_h[h], sinkproof_known(meant->mixture_times));
+        out_h[h] = sinkproof_honest_mul(out_h[h], sinkproof_exact_set(meant->mixture_times));
         out_h[h] = sinkproof_honest_at(&s, AT_M11, sinkproof_honest_inside(&s, out_h[h]));
     }
 }
 
-static void mix_known(judge_part *part, size_t i, const mixture *m) {
+static void mix_known_choice(judge_part *part, size_t i, const mixture *m) {
     const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
-    token_choice choice = known_choice(part, i);
+    token_choice choice = known_token_choice(part, i);
     mix_row(pass, &choice, &m->w_nk[i * k], &m->d_qh[i * k * hidden], &m->m_nd[i * hidden]);
 }
 
@@ -191,7 +191,7 @@ static void mix_known(judge_part *part, size_t i, const mixture *m) {
 
 static void compare_unknown(judge_part *part, size_t i, sinkproof_trace_point point, size_t width) {
     sinkproof_honest *x = part_allocate(part, width, sizeof *x);
-    for (size_t d = 0; x != NULL && d < width; d++) x[d] = sinkproof_unknown(0);
+    for (size_t d = 0; x != NULL && d < width; d++) x[d] = sinkproof_unknown_set(0);
     if (x != NULL)
         piece_compare(
             part, &(trace_piece){.point = point, .offset = i * width, .count = width, .token = i},
@@ -216,7 +216,7 @@ static void join_expert_rows(size_t count, bool first, const sinkproof_honest *y
 }
 
 // Whether an earlier choice has expert e in `slot`.
-static bool met_before(const token_routing *r, size_t choice, size_t slot) {
+static bool expert_was_met(const token_routing *r, size_t choice, size_t slot) {
     for (size_t o = 0; o < choice; o++)
         if (r->choice[o].expert[slot] == r->choice[choice].expert[slot]) return true;
     return false;
@@ -224,14 +224,15 @@ static bool met_before(const token_routing *r, size_t choice, size_t slot) {
 
 // d_kh: each slot's output, the hull over its experts, compared where traced. M5 to M9 are
 // undecided.
-static void few_outputs(judge_part *part, size_t i, const mixture *m, sinkproof_honest *d_kh) {
+static void judge_outputs_of_choices(judge_part *part, size_t i, const mixture *m,
+                                     sinkproof_honest *d_kh) {
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
     sinkproof_honest *d = part_allocate(part, hidden, sizeof *d);
     for (size_t slot = 0; d != NULL && slot < k; slot++) {
         for (size_t o = 0; o < r->choices; o++) {
-            if (met_before(r, o, slot)) continue;
+            if (expert_was_met(r, o, slot)) continue;
             if (apply_expert(part, &m->layer, (size_t)r->choice[o].expert[slot], 1, NULL,
                              &m->t_nd[i * hidden], d))
                 join_expert_rows(hidden, o == 0, d, &d_kh[slot * hidden]);
@@ -246,7 +247,7 @@ static void few_outputs(judge_part *part, size_t i, const mixture *m, sinkproof_
     free(d);
 }
 
-static void few_weights(judge_part *part, size_t i, const mixture *m) {
+static void judge_weights_of_choices(judge_part *part, size_t i, const mixture *m) {
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen;
@@ -262,8 +263,8 @@ static void few_weights(judge_part *part, size_t i, const mixture *m) {
 }
 
 // Computes each expert of any choice once: d_eh, with the experts' places at_e.
-static bool each_output(judge_part *part, size_t i, const mixture *m, size_t *at_e,
-                        sinkproof_honest *d_eh) {
+static bool compute_each_output(judge_part *part, size_t i, const mixture *m, size_t *at_e,
+                                sinkproof_honest *d_eh) {
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden, count = 0;
@@ -281,7 +282,7 @@ static bool each_output(judge_part *part, size_t i, const mixture *m, size_t *at
 }
 
 // The trace lacks the slots: M11 is the hull over the choices, each computed separately.
-static void few_mixture(judge_part *part, size_t i, const mixture *m) {
+static void judge_mixture_of_choices(judge_part *part, size_t i, const mixture *m) {
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
@@ -291,7 +292,8 @@ static void few_mixture(judge_part *part, size_t i, const mixture *m) {
     sinkproof_honest *d_eh = part_allocate(part, many * hidden, sizeof *d_eh);
     sinkproof_honest *d_kh = part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
-    bool fine = at_e != NULL && d_eh != NULL && d_kh != NULL && each_output(part, i, m, at_e, d_eh);
+    bool fine =
+        at_e != NULL && d_eh != NULL && d_kh != NULL && compute_each_output(part, i, m, at_e, d_eh);
     for (size_t o = 0; fine && o < r->choices; o++) {
         double common;
         sinkproof_honest *out_h = d_kh + k * hidden;
@@ -309,15 +311,15 @@ static void few_mixture(judge_part *part, size_t i, const mixture *m) {
 }
 
 // The trace holds something of the slots, and several choices explain it.
-static void few_slots(judge_part *part, size_t i, const mixture *m) {
+static void judge_slots_of_choices(judge_part *part, size_t i, const mixture *m) {
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
     sinkproof_honest *d_kh = part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
     if (d_kh == NULL) return;
-    few_weights(part, i, m);
+    judge_weights_of_choices(part, i, m);
     compare_unknown_slots(part, i);
-    few_outputs(part, i, m, d_kh);
+    judge_outputs_of_choices(part, i, m, d_kh);
     for (size_t o = 0; !part->failed && o < r->choices; o++) {
         mix_row(pass, &r->choice[o], &m->w_nk[i * k], d_kh, &d_kh[k * hidden]);
         join_expert_rows(hidden, o == 0, &d_kh[k * hidden], &m->m_nd[i * hidden]);
@@ -332,12 +334,12 @@ static void leave_undecided(judge_part *part, size_t i, const mixture *m) {
     compare_unknown(part, i, TRACE_M4, c->n_chosen);
     compare_unknown_slots(part, i);
     compare_unknown(part, i, TRACE_M10, c->n_chosen * c->hidden);
-    for (size_t d = 0; d < c->hidden; d++) m->m_nd[i * c->hidden + d] = sinkproof_unknown(0);
+    for (size_t d = 0; d < c->hidden; d++) m->m_nd[i * c->hidden + d] = sinkproof_unknown_set(0);
 }
 
 // ---- the layer
 
-static bool slots_traced(const judge_pass *pass, size_t l) {
+static bool any_slot_is_traced(const judge_pass *pass, size_t l) {
     return point_is_traced(pass, TRACE_M4, l) || point_is_traced(pass, TRACE_M5, l) ||
            point_is_traced(pass, TRACE_M6, l) || point_is_traced(pass, TRACE_M8, l) ||
            point_is_traced(pass, TRACE_M9, l) || point_is_traced(pass, TRACE_M10, l);
@@ -345,7 +347,7 @@ static bool slots_traced(const judge_pass *pass, size_t l) {
 
 static void weigh_token(judge_part *part, size_t i, void *of) {
     const mixture *m = of;
-    if (m->routing_n[i].choices == 1) weigh_known(part, i, m);
+    if (m->routing_n[i].choices == 1) weigh_known_choice(part, i, m);
 }
 
 static void mix_token(judge_part *part, size_t i, void *of) {
@@ -353,13 +355,13 @@ static void mix_token(judge_part *part, size_t i, void *of) {
     size_t hidden = part->pass->config->hidden, choices = m->routing_n[i].choices;
     if (choices == 1 && part_leaves_out_point(part, TRACE_M11)) return;
     if (choices == 1)
-        mix_known(part, i, m);
+        mix_known_choice(part, i, m);
     else if (choices == 0)
         leave_undecided(part, i, m);
-    else if (slots_traced(part->pass, part->layer))
-        few_slots(part, i, m);
+    else if (any_slot_is_traced(part->pass, part->layer))
+        judge_slots_of_choices(part, i, m);
     else
-        few_mixture(part, i, m);
+        judge_mixture_of_choices(part, i, m);
     if (part->failed) return;
     const trace_piece piece = {
         .point = TRACE_M11, .offset = i * hidden, .count = hidden, .token = i};
@@ -367,7 +369,7 @@ static void mix_token(judge_part *part, size_t i, void *of) {
 }
 
 // Whether the experts' outputs are given, so that the experts need not be computed.
-static bool given_outputs(const judge_pass *pass, size_t l, sinkproof_honest *d_qh) {
+static bool outputs_are_given(const judge_pass *pass, size_t l, sinkproof_honest *d_qh) {
     return !any_point_judged(pass, l, TRACE_M5, TRACE_M10) &&
            judge_skips_or_reads(pass, TRACE_M10, l, d_qh);
 }
@@ -378,8 +380,8 @@ static bool judge_mixture(judge_pass *pass, size_t l, mixture *m) {
     m->w_nk = malloc(n * k * sizeof *m->w_nk);
     m->d_qh = malloc(n * k * hidden * sizeof *m->d_qh);
     bool fine = m->w_nk != NULL && m->d_qh != NULL && judge_in_parts(pass, l, n, weigh_token, m) &&
-                (given_outputs(pass, l, m->d_qh) ||
-                 judge_in_parts(pass, l, pass->config->n_experts, known_expert, m)) &&
+                (outputs_are_given(pass, l, m->d_qh) ||
+                 judge_in_parts(pass, l, pass->config->n_experts, apply_known_expert, m)) &&
                 judge_in_parts(pass, l, n, mix_token, m);
     free(m->w_nk);
     free(m->d_qh);

@@ -26,7 +26,8 @@ static size_t report_nans(const sinkproof_point_report *r) {
     return r->nans;
 }
 
-static const sinkproof_point_report *first_with(const sinkproof_judgement *j, counter *count) {
+static const sinkproof_point_report *first_report_with(const sinkproof_judgement *j,
+                                                       counter *count) {
     for (size_t i = 0; i < j->n_reports; i++)
         if (count(&j->reports[i]) > 0) return &j->reports[i];
     return NULL;
@@ -53,8 +54,8 @@ static int say_largest(const sinkproof_judgement *j, const sinkproof_point_repor
 }
 
 void sinkproof_not_finite_text(const sinkproof_judgement *j, char text[SINKPROOF_NOT_FINITE_TEXT]) {
-    const sinkproof_point_report *infinite = first_with(j, report_infinities);
-    const sinkproof_point_report *nan = first_with(j, report_nans);
+    const sinkproof_point_report *infinite = first_report_with(j, report_infinities);
+    const sinkproof_point_report *nan = first_report_with(j, report_nans);
     size_t size = SINKPROOF_NOT_FINITE_TEXT, used = 0;
     text[0] = '\0';
     if (infinite != NULL) {

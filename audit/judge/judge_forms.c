@@ -22,7 +22,7 @@ static bool point_is_made_by(sinkproof_formed stage, sinkproof_trace_point point
 
 // Whether the policy admits several forms of the stage, and a point that can distinguish them is
 // traced and decided.
-static bool can_tell(const sinkproof_judgement *j, sinkproof_formed stage) {
+static bool forms_are_distinguishable(const sinkproof_judgement *j, sinkproof_formed stage) {
     unsigned admitted = j->policy.forms[stage];
     bool told = false;
     for (size_t i = 0; i < j->n_reports; i++)
@@ -66,7 +66,7 @@ bool sinkproof_judge_forms(const sinkproof_model *model, const sinkproof_trace *
     questions q = {model, trace, &j->policy, options, 0, 0};
     if (j->verdict > SINKPROOF_VERDICT_WITHIN) return true;
     for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {
-        j->forms_asked[s] = can_tell(j, (sinkproof_formed)s);
+        j->forms_asked[s] = forms_are_distinguishable(j, (sinkproof_formed)s);
         if (j->forms_asked[s]) q.all += (size_t)__builtin_popcount(j->policy.forms[s]);
     }
     for (int s = 0; s < SINKPROOF_FORMED_COUNT; s++) {

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool is_asked(const sinkproof_point_report *r, sinkproof_trace_point point) {
+static bool report_is_pooled(const sinkproof_point_report *r, sinkproof_trace_point point) {
     return r->point == point && r->verdict < SINKPROOF_VERDICT_SUSPICIOUS && r->drift.bin >= 0;
 }
 
@@ -20,13 +20,13 @@ static bool pool_layers(sinkproof_judgement *j, sinkproof_trace_point point,
     sinkproof_drift_result together;
     size_t n = 0;
     for (size_t i = 0; i < j->n_reports; i++)
-        if (is_asked(&j->reports[i], point)) layers[n++] = &j->reports[i].drift_sums;
+        if (report_is_pooled(&j->reports[i], point)) layers[n++] = &j->reports[i].drift_sums;
     if (n < 2) return true;
     if (!sinkproof_drift_pooled(n, layers, j->rate, &together)) return false;
     bool leans = sinkproof_drift_leans(&together);
     for (size_t i = 0; i < j->n_reports; i++) {
         sinkproof_point_report *r = &j->reports[i];
-        if (!is_asked(r, point)) continue;
+        if (!report_is_pooled(r, point)) continue;
         double own = sinkproof_drift_gain(&r->drift_sums, together.bin);
         r->layers_together = n, r->together = together;
         r->leans_together = leans && own != 0 && (own < 0) == (together.gain < 0);

@@ -31,7 +31,7 @@ typedef struct open_setting {
     sinkproof_setting s;
 } open_setting;
 
-static void leave_open(open_setting *open, const sinkproof_setting *s, sinkproof_point point) {
+static void open_rounding(open_setting *open, const sinkproof_setting *s, sinkproof_point point) {
     open->policy = *s->policy;
     open->policy.at[point] = (sinkproof_rounding){SINKPROOF_REAL, false};
     open->s = *s;
@@ -61,7 +61,7 @@ double meant_norm(const judge_pass *pass, const sinkproof_setting *s, size_t d,
         mean += x_d[i].mid / (double)d, size += fabs(x_d[i].mid) / (double)d;
     double worst = sinkproof_gamma((double)d + 1, s->u) * size;
     for (size_t i = 0; pass->meaning->centred && i < d; i++)
-        x_d[i] = sinkproof_honest_sub(x_d[i], sinkproof_around(mean, worst, worst, 0, 0));
+        x_d[i] = sinkproof_honest_sub(x_d[i], sinkproof_set_around(mean, worst, worst, 0, 0));
     if (!pass->meaning->eps_outside) return eps;
     for (size_t i = 0; i < d; i++) square += x_d[i].mid * x_d[i].mid / (double)d;
     return 2 * eps * sqrt(square) + eps * eps; // (rms + eps)^2 - rms^2
@@ -76,18 +76,18 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
     open_setting open;
     double by = pow(sinkproof_yarn_concentration(pass->config), -turning->without_concentration) *
                 turning->concentration;
-    if (by != 1) leave_open(&open, &s, AT_A4_COS);
+    if (by != 1) open_rounding(&open, &s, AT_A4_COS);
     (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
         by != 1 ? &open.s : &s, pass->config,
         position * turning->position_times + turning->position_by, c_p, s_p);
     for (size_t p = 0; by != 1 && p < half; p++) {
-        c_p[p] =
-            sinkproof_honest_at(&s, AT_A4_COS, sinkproof_honest_mul(c_p[p], sinkproof_known(by)));
-        s_p[p] =
-            sinkproof_honest_at(&s, AT_A4_COS, sinkproof_honest_mul(s_p[p], sinkproof_known(by)));
+        c_p[p] = sinkproof_honest_at(&s, AT_A4_COS,
+                                     sinkproof_honest_mul(c_p[p], sinkproof_exact_set(by)));
+        s_p[p] = sinkproof_honest_at(&s, AT_A4_COS,
+                                     sinkproof_honest_mul(s_p[p], sinkproof_exact_set(by)));
     }
     for (size_t p = 0; turning->backwards && p < half; p++)
-        s_p[p] = sinkproof_honest_mul(s_p[p], sinkproof_known(-1));
+        s_p[p] = sinkproof_honest_mul(s_p[p], sinkproof_exact_set(-1));
 }
 
 void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
@@ -120,9 +120,9 @@ sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
     double times = pass->meaning->score_times;
     if (times == 1) return sinkproof_honest_score(s, pass->config->head_dim, product);
     open_setting open;
-    leave_open(&open, s, AT_A6);
+    open_rounding(&open, s, AT_A6);
     sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
-    z = sinkproof_honest_mul(z, sinkproof_known(times));
+    z = sinkproof_honest_mul(z, sinkproof_exact_set(times));
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
     return sinkproof_honest_at(s, AT_A6, sinkproof_honest_inside(s, z));
 }
@@ -131,7 +131,7 @@ sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
 static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key, size_t n,
                                    const sinkproof_honest *z_j, const sinkproof_honest *b) {
     if (m->sink_share == SINKPROOF_SINK_PER_PART)
-        return sinkproof_known(
+        return sinkproof_exact_set(
             (double)((first_key + n - 1) / m->sink_tile - first_key / m->sink_tile + 1));
     sinkproof_honest top = m->sink_share == SINKPROOF_SINK_UNSHIFTED ? *b : z_j[0];
     for (size_t j = 0; j < n; j++) {
@@ -150,16 +150,18 @@ static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key,
 
 // The weights without a sink in the sum. The subtracted maximum may still be the sink's logit; the
 // amount by which it exceeds the scores adds to the error of each exponent.
-static bool weights_alone(const sinkproof_setting *s, size_t n, const sinkproof_honest *z_j,
-                          sinkproof_honest b, bool own, sinkproof_honest *a_j, double *common) {
-    sinkproof_honest sink = sinkproof_known(0);
+static bool weights_without_sink(const sinkproof_setting *s, size_t n, const sinkproof_honest *z_j,
+                                 sinkproof_honest b, bool own, sinkproof_honest *a_j,
+                                 double *common) {
+    sinkproof_honest sink = sinkproof_exact_set(0);
     double top = -INFINITY;
     for (size_t j = 0; j < n; j++) top = fmax(top, z_j[j].lo);
     if (own && !sinkproof_honest_softmax(s, AT_A9, n, z_j, b, a_j, common)) return false;
     if (own) sink = a_j[n];
     open_setting open;
-    leave_open(&open, s, AT_A9);
-    if (!sinkproof_honest_softmax(&open.s, AT_A9, n, z_j, sinkproof_known(-INFINITY), a_j, common))
+    open_rounding(&open, s, AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, AT_A9, n, z_j, sinkproof_exact_set(-INFINITY), a_j,
+                                  common))
         return false;
     double more = b.hi > top ? 2 * s->u * (b.hi - top + 1) : 0;
     for (size_t j = 0; j < n; j++)
@@ -177,15 +179,15 @@ bool meant_weights(const judge_pass *pass, const sinkproof_setting *s, size_t fi
     if (m->sink_share == SINKPROOF_SINK_ONCE)
         return sinkproof_honest_softmax(s, AT_A9, n, z_j, b, a_j, common);
     if (m->sink_share == SINKPROOF_SINK_LEFT_OUT || m->sink_share == SINKPROOF_SINK_RENORMALISED)
-        return weights_alone(s, n, z_j, b, m->sink_share == SINKPROOF_SINK_RENORMALISED, a_j,
-                             common);
+        return weights_without_sink(s, n, z_j, b, m->sink_share == SINKPROOF_SINK_RENORMALISED, a_j,
+                                    common);
     open_setting open;
-    leave_open(&open, s, AT_A9);
+    open_rounding(&open, s, AT_A9);
     if (!sinkproof_honest_softmax(&open.s, AT_A9, n, z_j, b, a_j, common)) return false;
     sinkproof_honest count = sink_count(m, first_key, n, z_j, &b), sink = a_j[n];
-    sinkproof_honest more = sinkproof_honest_sub(count, sinkproof_known(1));
+    sinkproof_honest more = sinkproof_honest_sub(count, sinkproof_exact_set(1));
     sinkproof_honest sum =
-        sinkproof_honest_add(sinkproof_known(1), sinkproof_honest_mul(more, sink));
+        sinkproof_honest_add(sinkproof_exact_set(1), sinkproof_honest_mul(more, sink));
     sinkproof_honest by = set_inverse(sum);
     for (size_t j = 0; j <= n; j++) {
         sinkproof_honest a = sinkproof_honest_mul(a_j[j], by);
@@ -197,13 +199,14 @@ bool meant_weights(const judge_pass *pass, const sinkproof_setting *s, size_t fi
 
 // ---- experts
 
-static bool all_shares(const judge_pass *pass, const sinkproof_setting *s,
-                       const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
-                       sinkproof_honest *w_k, double *common) {
+static bool shares_over_all_experts(const judge_pass *pass, const sinkproof_setting *s,
+                                    const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                                    sinkproof_honest *w_k, double *common) {
     size_t experts = pass->config->n_experts;
     sinkproof_honest *w_e = malloc((experts + 1) * sizeof *w_e);
-    bool fine = w_e != NULL && sinkproof_honest_softmax(s, AT_M4, experts, g_e,
-                                                        sinkproof_known(-INFINITY), w_e, common);
+    bool fine =
+        w_e != NULL && sinkproof_honest_softmax(s, AT_M4, experts, g_e,
+                                                sinkproof_exact_set(-INFINITY), w_e, common);
     for (size_t i = 0; fine && i < k; i++) w_k[i] = w_e[chosen_k[i]];
     free(w_e);
     return fine;
@@ -211,12 +214,12 @@ static bool all_shares(const judge_pass *pass, const sinkproof_setting *s,
 
 static bool sigmoid_shares(const sinkproof_setting *s, const sinkproof_honest *g_e, size_t k,
                            const int32_t *chosen_k, bool over_sum, sinkproof_honest *w_k) {
-    sinkproof_honest sum = sinkproof_known(0), pair[2];
+    sinkproof_honest sum = sinkproof_exact_set(0), pair[2];
     double unused;
     open_setting open;
-    leave_open(&open, s, AT_M4);
+    open_rounding(&open, s, AT_M4);
     for (size_t i = 0; i < k; i++) { // e^g / (e^g + e^0)
-        if (!sinkproof_honest_softmax(&open.s, AT_M4, 1, &g_e[chosen_k[i]], sinkproof_known(0),
+        if (!sinkproof_honest_softmax(&open.s, AT_M4, 1, &g_e[chosen_k[i]], sinkproof_exact_set(0),
                                       pair, &unused))
             return false;
         w_k[i] = pair[0];
@@ -231,9 +234,9 @@ static bool sigmoid_shares(const sinkproof_setting *s, const sinkproof_honest *g
     return true;
 }
 
-static bool defined_shares(const sinkproof_setting *s, size_t experts, const sinkproof_honest *g_e,
-                           size_t k, const int32_t *chosen_k, sinkproof_expert_share share,
-                           sinkproof_honest *w_k, double *common) {
+static bool shares_as_defined(const sinkproof_setting *s, size_t experts,
+                              const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
+                              sinkproof_expert_share share, sinkproof_honest *w_k, double *common) {
     if (!sinkproof_honest_expert_weights(s, experts, g_e, k, chosen_k, w_k, common)) return false;
     for (size_t i = 0; share == SINKPROOF_SHARE_BACKWARDS && 2 * i + 1 < k; i++) {
         sinkproof_honest kept = w_k[i];
@@ -247,14 +250,15 @@ bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sink
     size_t experts = pass->config->n_experts;
     sinkproof_expert_share share = pass->meaning->share;
     *common = 0;
-    if (share == SINKPROOF_SHARE_BEFORE) return all_shares(pass, s, g_e, k, chosen_k, w_k, common);
+    if (share == SINKPROOF_SHARE_BEFORE)
+        return shares_over_all_experts(pass, s, g_e, k, chosen_k, w_k, common);
     if (share == SINKPROOF_SHARE_SIGMOID || share == SINKPROOF_SHARE_SIGMOIDS)
         return sigmoid_shares(s, g_e, k, chosen_k, share == SINKPROOF_SHARE_SIGMOIDS, w_k);
     if (share == SINKPROOF_SHARE_AFTER || share == SINKPROOF_SHARE_BACKWARDS)
-        return defined_shares(s, experts, g_e, k, chosen_k, share, w_k, common);
+        return shares_as_defined(s, experts, g_e, k, chosen_k, share, w_k, common);
     for (size_t i = 0; i < k; i++) {
-        sinkproof_honest w = share == SINKPROOF_SHARE_EVEN  ? sinkproof_known(1 / (double)k)
-                             : share == SINKPROOF_SHARE_ONE ? sinkproof_known(1)
+        sinkproof_honest w = share == SINKPROOF_SHARE_EVEN  ? sinkproof_exact_set(1 / (double)k)
+                             : share == SINKPROOF_SHARE_ONE ? sinkproof_exact_set(1)
                                                             : g_e[chosen_k[i]];
         w_k[i] = sinkproof_honest_at(s, AT_M4, sinkproof_honest_inside(s, w));
     }
@@ -288,7 +292,7 @@ void meant_activations(const judge_pass *pass, const sinkproof_setting *s,
         if (!plain) {
             gate = set_clamped(gate, m->gate_low, m->gate_high, c->swiglu.limit);
             other = set_clamped(other, m->up_low, m->up_high, c->swiglu.limit);
-            other = sinkproof_honest_add(other, sinkproof_known(m->up_plus - 1));
+            other = sinkproof_honest_add(other, sinkproof_exact_set(m->up_plus - 1));
         }
         z_f[f] = sinkproof_honest_swiglu(s, plain ? c->swiglu : free_of_clamps, gate, other);
     }

@@ -22,7 +22,7 @@ static size_t parts_needed(size_t whole, size_t each) {
     return (whole + each - 1) / each;
 }
 
-static size_t at_most(size_t left, size_t limit) {
+static size_t smaller_size(size_t left, size_t limit) {
     return left < limit ? left : limit;
 }
 
@@ -64,7 +64,7 @@ static void project_block(judge_part *part, size_t index, void *of) {
     const projection_work *w = of;
     const judge_pass *pass = part->pass;
     size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = w->w->rows;
-    size_t tokens = at_most(pass->n - i0, TOKENS), rows = at_most(width - r0, ROWS);
+    size_t tokens = smaller_size(pass->n - i0, TOKENS), rows = smaller_size(width - r0, ROWS);
     sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
     sinkproof_honest *passing = part_allocate(part, rows, sizeof *passing);
@@ -123,12 +123,12 @@ typedef struct residual_work {
 // The residual sum: kept x + added t, which is x + t by the definition.
 static sinkproof_honest join_residual(sinkproof_joining how, sinkproof_honest x,
                                       sinkproof_honest t) {
-    if (how.kept != 1) x = sinkproof_honest_mul(x, sinkproof_known(how.kept));
-    if (how.added != 1) t = sinkproof_honest_mul(t, sinkproof_known(how.added));
+    if (how.kept != 1) x = sinkproof_honest_mul(x, sinkproof_exact_set(how.kept));
+    if (how.added != 1) t = sinkproof_honest_mul(t, sinkproof_exact_set(how.added));
     return sinkproof_honest_add(x, t);
 }
 
-static void add_token(judge_part *part, size_t i, void *of) {
+static void add_token_residual(judge_part *part, size_t i, void *of) {
     const residual_work *w = of;
     const judge_pass *pass = part->pass;
     size_t d = pass->config->hidden;
@@ -155,7 +155,7 @@ bool judge_residual(judge_pass *pass, const sinkproof_walk_step *step, sinkproof
                        step_input(pass, step, 0), y_nd};
     sinkproof_trace_rounding(step->point, &w.at);
     memcpy(y_nd, step_input(pass, step, 1), pass->n * pass->config->hidden * sizeof *y_nd);
-    return judge_each_token(pass, step->layer, ADDED, add_token, &w);
+    return judge_each_token(pass, step->layer, ADDED, add_token_residual, &w);
 }
 
 sinkproof_turns token_turns(const judge_pass *pass, bool keys, size_t i) {

@@ -98,7 +98,7 @@ static void grid_mark_point(grid *g, sinkproof_trace_point point, size_t layer) 
     g->at[point][sinkproof_trace_point_is_layered(point) ? layer : g->layers] = true;
 }
 
-static bool any_layer(const grid *g, sinkproof_trace_point point) {
+static bool is_marked_in_any_layer(const grid *g, sinkproof_trace_point point) {
     bool any = false;
     for (size_t l = 0; l <= g->layers; l++) any = any || g->at[point][l];
     return any;
@@ -108,7 +108,7 @@ static bool any_layer(const grid *g, sinkproof_trace_point point) {
 static void print_grid(FILE *out, const grid *g) {
     bool said[TRACE_POINTS] = {false}, first = true;
     for (int p = 0; p < TRACE_POINTS; p++) {
-        if (said[p] || !any_layer(g, (sinkproof_trace_point)p)) continue;
+        if (said[p] || !is_marked_in_any_layer(g, (sinkproof_trace_point)p)) continue;
         const bool *layers = g->at[p];
         for (int o = p; o < TRACE_POINTS; o++) {
             if (memcmp(layers, g->at[o], g->layers + 1) != 0) continue;
@@ -128,7 +128,7 @@ static void print_grid(FILE *out, const grid *g) {
 
 // ---- groups: undecided points whose remedies are of one kind
 
-static bool same_kind(const remedy *a, const remedy *b) {
+static bool remedies_are_alike(const remedy *a, const remedy *b) {
     bool same = a->n == b->n && a->behind == b->behind;
     for (size_t i = 0; same && i < a->n; i++) same = a->add[i].point == b->add[i].point;
     return same;
@@ -154,7 +154,7 @@ static void print_untraced(FILE *out, const sinkproof_judgement *j, const grid *
     }
 }
 
-static bool is_open(const sinkproof_point_report *r) {
+static bool has_undecided(const sinkproof_point_report *r) {
     return r->undecided > 0;
 }
 
@@ -167,10 +167,10 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
     size_t open = 0, elements = 0;
     for (size_t i = first; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
-        if (done[i] || !is_open(r) || (r->verdict == SINKPROOF_VERDICT_UNDECIDED) != whole)
+        if (done[i] || !has_undecided(r) || (r->verdict == SINKPROOF_VERDICT_UNDECIDED) != whole)
             continue;
         remedy its = remedy_for(config, j, r->point, r->layer);
-        if (!same_kind(&kind, &its)) continue;
+        if (!remedies_are_alike(&kind, &its)) continue;
         done[i] = true;
         open += r->undecided, elements += r->elements;
         grid_mark_point(&undecided, r->point, r->layer);
@@ -198,7 +198,7 @@ void judgement_print_undecided(FILE *out, const sinkproof_config *config,
                                const sinkproof_judgement *j) {
     bool done[TRACE_POINTS * SINKPROOF_MAX_LAYERS] = {false}, any = false;
     for (size_t i = 0; i < j->n_reports; i++) {
-        if (done[i] || !is_open(&j->reports[i])) continue;
+        if (done[i] || !has_undecided(&j->reports[i])) continue;
         if (!any) fprintf(out, "\n");
         any = true;
         print_group(out, config, j, done, i);
@@ -208,7 +208,7 @@ void judgement_print_undecided(FILE *out, const sinkproof_config *config,
 json_t *judgement_remedies_json(const sinkproof_config *config, const sinkproof_judgement *j) {
     json_t *list = json_array();
     for (size_t i = 0; i < j->n_reports; i++) {
-        if (!is_open(&j->reports[i])) continue;
+        if (!has_undecided(&j->reports[i])) continue;
         remedy r = remedy_for(config, j, j->reports[i].point, j->reports[i].layer);
         for (size_t a = 0; a < r.n; a++) {
             char name[SINKPROOF_TRACE_NAME];

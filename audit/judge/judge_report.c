@@ -23,13 +23,13 @@ typedef struct line {
     double noise; // of the layer with the least power; infinite: none would be seen; 0: not asked
 } line;
 
-static void take_drift(line *out, const sinkproof_drift_result *r) {
+static void line_add_drift(line *out, const sinkproof_drift_result *r) {
     if (r->bin >= 0 && (out->limit == 0 || fabs(r->gain) / r->limit > fabs(out->gain) / out->limit))
         out->gain = r->gain, out->limit = r->limit;
 }
 
 // together: also take the drift of its layers together.
-static void line_take_report(line *out, const sinkproof_point_report *r, bool together) {
+static void line_add_report(line *out, const sinkproof_point_report *r, bool together) {
     out->verdict = r->verdict > out->verdict ? r->verdict : out->verdict;
     out->bridged = out->bridged || r->bridged;
     out->elements += r->elements, out->several += r->several;
@@ -39,8 +39,8 @@ static void line_take_report(line *out, const sinkproof_point_report *r, bool to
     out->smallest = fmax(out->smallest, isfinite(r->drift.smallest) ? r->drift.smallest : 0);
     if (r->several > 0)
         out->noise = fmax(out->noise, r->bridged ? INFINITY : r->drift.spread.noise);
-    take_drift(out, &r->drift);
-    if (together && r->layers_together > 0) take_drift(out, &r->together);
+    line_add_drift(out, &r->drift);
+    if (together && r->layers_together > 0) line_add_drift(out, &r->together);
 }
 
 static void print_line(FILE *out, const line *l) {
@@ -93,14 +93,14 @@ static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
     print_header(out);
     for (size_t i = 0; all && i < j->n_reports; i++) {
         line l = {.name = j->reports[i].name};
-        line_take_report(&l, &j->reports[i], false);
+        line_add_report(&l, &j->reports[i], false);
         print_line(out, &l);
     }
     for (int p = 0; !all && p < TRACE_POINTS; p++) {
         line l = {.name = sinkproof_trace_point_name((sinkproof_trace_point)p)};
         for (size_t i = 0; i < j->n_reports; i++)
             if (j->reports[i].point == (sinkproof_trace_point)p)
-                line_take_report(&l, &j->reports[i], true);
+                line_add_report(&l, &j->reports[i], true);
         if (l.elements > 0) print_line(out, &l);
     }
     if (all) print_together(out, j);

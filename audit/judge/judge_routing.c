@@ -41,7 +41,7 @@ static bool is_among(const int32_t *expert_k, size_t k, size_t e) {
 
 // Finds the experts that are among the k largest for some logits of the sets, and those that are
 // for all.
-static void admit_experts(search *s) {
+static void find_possible_experts(search *s) {
     size_t musts = 0;
     for (size_t e = 0; e < s->experts; e++) {
         size_t above = 0, rivals = 0;
@@ -72,7 +72,7 @@ static void keep_choice(search *s) {
 // Lists every choice of distinct experts, slot by slot. With `ordered` the trace shows which slot
 // holds which expert. Otherwise the order of the slots says nothing, and each set of experts is
 // listed once, in ascending order.
-static void choose_from(search *s, bool ordered, size_t slot) {
+static void list_choices(search *s, bool ordered, size_t slot) {
     if (slot == s->k) {
         keep_choice(s);
         return;
@@ -81,7 +81,7 @@ static void choose_from(search *s, bool ordered, size_t slot) {
     for (size_t e = first; e < s->experts && s->n_found <= CHOICES; e++) {
         if (is_among(s->at.expert, slot, e) || !s->fits_se[slot * s->experts + e]) continue;
         s->at.expert[slot] = (int32_t)e;
-        choose_from(s, ordered, slot + 1);
+        list_choices(s, ordered, slot + 1);
     }
 }
 
@@ -89,21 +89,21 @@ static void choose_from(search *s, bool ordered, size_t slot) {
 
 // Whether the first rows of expert e's up-projection of one token fit the traced values: M5, M6 or
 // M8, which combines two rows.
-static bool slot_fits(judge_part *part, const sinkproof_layer *layer, const sinkproof_planes *t,
-                      size_t q, size_t e) {
+static bool expert_fits_slot(judge_part *part, const sinkproof_layer *layer,
+                             const sinkproof_planes *t, size_t q, size_t e) {
     const judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t up = 2 * c->inter, rows = up < SPOT ? up : SPOT, l = part->layer;
     sinkproof_honest y[SPOT], z[SPOT / 2];
     expert_rows one = {.expert = e, .first = 0, .rows = rows, .up = true};
-    bool fits =
-        judge_expert_map(part, layer, &one, t, y, rows) &&
-        piece_fits(part, &(trace_piece){.point = TRACE_M6, .offset = q * up, .count = rows}, y);
+    bool fits = judge_expert_map(part, layer, &one, t, y, rows) &&
+                piece_is_inside(
+                    part, &(trace_piece){.point = TRACE_M6, .offset = q * up, .count = rows}, y);
     if (!fits || point_is_traced(pass, TRACE_M6, l)) return fits;
     sinkproof_setting s = pass_setting(pass, pass->n * c->n_chosen * c->inter);
     for (size_t f = 0; f < rows / 2; f++)
         z[f] = sinkproof_honest_swiglu(&s, c->swiglu, y[2 * f], y[2 * f + 1]);
-    return piece_fits(
+    return piece_is_inside(
         part, &(trace_piece){.point = TRACE_M8, .offset = q * c->inter, .count = rows / 2}, z);
 }
 
@@ -115,7 +115,7 @@ static bool refute_by_slots(judge_part *part, search *s, const sinkproof_layer *
         for (size_t e = 0; e < s->experts; e++)
             if (s->fits_se[slot * s->experts + e])
                 s->fits_se[slot * s->experts + e] =
-                    slot_fits(part, layer, &t, token * s->k + slot, e);
+                    expert_fits_slot(part, layer, &t, token * s->k + slot, e);
     sinkproof_planes_free(&t);
     return !part->failed;
 }
@@ -132,7 +132,7 @@ static void refute_by_weights(judge_part *part, search *s, size_t token) {
         for (size_t a = 0; a < s->k; a++)
             s->fits_se[slot * s->experts + (size_t)all.expert[a]] =
                 s->fits_se[slot * s->experts + (size_t)all.expert[a]] &&
-                piece_fits(
+                piece_is_inside(
                     part,
                     &(trace_piece){.point = TRACE_M4, .offset = token * s->k + slot, .count = 1},
                     &w[a]);
@@ -140,7 +140,7 @@ static void refute_by_weights(judge_part *part, search *s, size_t token) {
 
 // No choice explains the slots: the judge takes one that the logits admit, and its slots are then
 // called a bug.
-static void take_likeliest(search *s) {
+static void keep_likeliest_choice(search *s) {
     for (size_t slot = 0; slot < s->k; slot++) {
         size_t best = s->experts;
         for (size_t e = 0; e < s->experts; e++) {
@@ -152,8 +152,8 @@ static void take_likeliest(search *s) {
     s->n_found = 1;
 }
 
-static bool any_traced(const judge_pass *pass, size_t l, const sinkproof_trace_point *points,
-                       size_t count) {
+static bool any_point_is_traced(const judge_pass *pass, size_t l,
+                                const sinkproof_trace_point *points, size_t count) {
     bool any = false;
     for (size_t p = 0; p < count; p++) any = any || point_is_traced(pass, points[p], l);
     return any;
@@ -165,14 +165,15 @@ static void find_choices(judge_part *part, search *s, const sinkproof_layer *lay
                                                   TRACE_M8, TRACE_M9, TRACE_M10};
     const judge_pass *pass = part->pass;
     size_t l = part->layer;
-    bool ordered = any_traced(pass, l, slots, 6), told = any_traced(pass, l, slots + 2, 2);
-    admit_experts(s);
+    bool ordered = any_point_is_traced(pass, l, slots, 6),
+         told = any_point_is_traced(pass, l, slots + 2, 2);
+    find_possible_experts(s);
     for (size_t slot = 0; slot < s->k; slot++)
         memcpy(&s->fits_se[slot * s->experts], s->may_e, s->experts * sizeof *s->may_e);
     if (told) refute_by_slots(part, s, layer, t_d, token);
     if (ordered && admitted_count(s) == s->k) refute_by_weights(part, s, token);
-    choose_from(s, ordered, 0);
-    if (s->n_found == 0) take_likeliest(s);
+    list_choices(s, ordered, 0);
+    if (s->n_found == 0) keep_likeliest_choice(s);
 }
 
 // ---- a selection that the trace holds
@@ -191,7 +192,7 @@ static size_t expert_rank(const search *s, size_t e) {
 }
 
 // Whether an engine with the meant selection would choose expert e.
-static bool is_meant(const search *s, size_t e) {
+static bool expert_is_meant(const search *s, size_t e) {
     size_t rank = expert_rank(s, e), k = s->k;
     if (s->pass->meaning->selection == SINKPROOF_SELECT_SHIFTED) return rank >= 1 && rank <= k;
     if (s->pass->meaning->selection == SINKPROOF_SELECT_RUNNER_UP) return rank + 1 < k || rank == k;
@@ -209,12 +210,12 @@ static void check_selection(judge_part *part, const search *s, size_t token,
             if (!is_among(chosen_k, s->k, e)) best_other = fmax(best_other, s->g_e[e].lo);
         // The honest set: the chosen expert itself, or no expert where a better one was passed
         // over.
-        sinkproof_honest set = sinkproof_known(chosen_k[slot]);
+        sinkproof_honest set = sinkproof_exact_set(chosen_k[slot]);
         bool defined = s->pass->meaning->selection == SINKPROOF_SELECT_LARGEST;
-        bool allowed =
-            defined ? s->g_e[chosen_k[slot]].hi >= best_other : is_meant(s, (size_t)chosen_k[slot]);
-        if (!allowed) set = sinkproof_known(-1);
-        if (open) set = sinkproof_unknown(chosen_k[slot]);
+        bool allowed = defined ? s->g_e[chosen_k[slot]].hi >= best_other
+                               : expert_is_meant(s, (size_t)chosen_k[slot]);
+        if (!allowed) set = sinkproof_exact_set(-1);
+        if (open) set = sinkproof_unknown_set(chosen_k[slot]);
         piece_compare(
             part,
             &(trace_piece){
@@ -262,7 +263,7 @@ static void route_token(judge_part *part, size_t i, void *of) {
     if (m3 != NULL) {
         for (size_t slot = 0; slot < k; slot++)
             chosen_k[slot] = (int32_t)sinkproof_tensor_value(m3, i * k + slot);
-        admit_experts(&s);
+        find_possible_experts(&s);
         check_selection(part, &s, i, chosen_k);
         r->routing_n[i].choices = 1;
     } else {

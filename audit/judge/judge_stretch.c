@@ -13,8 +13,8 @@ bool pass_has_ended(const judge_pass *pass) {
     return r != NULL && __atomic_load_n(&r->refused, __ATOMIC_RELAXED);
 }
 
-static uint8_t *doing_at(sinkproof_stretch *stretch, const sinkproof_config *config,
-                         sinkproof_trace_point point, size_t layer) {
+static uint8_t *stretch_entry(sinkproof_stretch *stretch, const sinkproof_config *config,
+                              sinkproof_trace_point point, size_t layer) {
     size_t at = sinkproof_trace_point_is_layered(point) ? layer : config->n_layers;
     return &stretch->doing[at][point];
 }
@@ -37,7 +37,7 @@ static bool is_traced(const reaching *to, sinkproof_trace_point point, size_t la
 }
 
 // The embedding needs only the tokens.
-static bool is_at_hand(const reaching *to, sinkproof_trace_point point, size_t layer) {
+static bool is_available(const reaching *to, sinkproof_trace_point point, size_t layer) {
     return point == TRACE_T0 || is_traced(to, point, layer);
 }
 
@@ -47,7 +47,8 @@ static bool is_read_unrounded(const reaching *to, sinkproof_trace_point point, s
     bool open =
         to->policy != NULL && sinkproof_trace_rounding(point, &at) && to->policy->unrounded[at];
     size_t n = open ? sinkproof_trace_inputs(to->config, point, layer, inputs) : 0;
-    for (size_t i = 0; i < n; i++) open = open && is_at_hand(to, inputs[i].point, inputs[i].layer);
+    for (size_t i = 0; i < n; i++)
+        open = open && is_available(to, inputs[i].point, inputs[i].layer);
     return open;
 }
 
@@ -56,7 +57,7 @@ static void reach_point(const reaching *to, sinkproof_trace_point point, size_t 
 
 // Marks an input of a computed point, and the inputs that it needs.
 static void need_point(const reaching *to, sinkproof_trace_point point, size_t layer) {
-    uint8_t *doing = doing_at(to->stretch, to->config, point, layer);
+    uint8_t *doing = stretch_entry(to->stretch, to->config, point, layer);
     if (*doing != DOING_LEFT_OUT) return;
     if (!is_traced(to, point, layer))
         reach_point(to, point, layer, DOING_JUDGED);
@@ -70,7 +71,7 @@ static void reach_point(const reaching *to, sinkproof_trace_point point, size_t 
                         point_doing_kind doing) {
     const sinkproof_config *config = to->config;
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
-    *doing_at(to->stretch, config, point, layer) = (uint8_t)doing;
+    *stretch_entry(to->stretch, config, point, layer) = (uint8_t)doing;
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) need_point(to, inputs[i].point, inputs[i].layer);
     // Where the selection is not traced, the values of the slots tell which experts they are; every

@@ -229,8 +229,8 @@ static bool choose_and_share(tracks *t, const sinkproof_walk_step *step, const d
 
 // M6 and M10 with the products before them: out[q] = W_e x[row of q] + b_e for each slot q of both
 // tracks; the slots of a token share its row of M1.
-static bool map_experts(tracks *t, const sinkproof_walk_step *step, const double *const *in,
-                        double *out) {
+static bool multiply_experts(tracks *t, const sinkproof_walk_step *step, const double *const *in,
+                             double *out) {
     sinkproof_walk_step product =
         sinkproof_walk_step_at(t->pass->model, step->inputs[0].point, step->layer);
     const sinkproof_matrix *w = &product.weights[0], *b = &step->weights[0];
@@ -380,7 +380,7 @@ static operation *const operations[] = {
     [SINKPROOF_CHOOSE] = NULL,
     [SINKPROOF_SHARE] = choose_and_share,
     [SINKPROOF_MULTIPLY] = NULL,
-    [SINKPROOF_ADD_BIAS] = map_experts,
+    [SINKPROOF_ADD_BIAS] = multiply_experts,
     [SINKPROOF_ACTIVATE] = activate,
     [SINKPROOF_MIX] = mix,
 };

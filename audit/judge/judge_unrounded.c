@@ -48,8 +48,8 @@ void set_read_given(const judge_pass *pass, sinkproof_trace_point point,
         size_t some = count - i < AT_ONCE ? count - i : AT_ONCE, k = i % AT_ONCE;
         if (k == 0 && tensor != NULL)
             sinkproof_decode_many(tensor->dtype, tensor->data + (from + i) * size, 1, some, v);
-        x[i] = open ? set_read_value(pass, point, v[k], sinkproof_unknown(v[k]))
-                    : sinkproof_known(v[k]);
+        x[i] = open ? set_read_value(pass, point, v[k], sinkproof_unknown_set(v[k]))
+                    : sinkproof_exact_set(v[k]);
     }
 }
 

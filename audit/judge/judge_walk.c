@@ -25,12 +25,12 @@ static void embed_token(judge_part *part, size_t i, void *of) {
     double *row = part_allocate(part, d, sizeof *row);
     if (row == NULL) return;
     sinkproof_matrix_row(w->table, (size_t)sinkproof_trace_tokens(pass->trace)[i], row);
-    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_known(row[k]);
+    for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_exact_set(row[k]);
     if (w->positions->count > 0) {
         sinkproof_matrix_row(w->positions, i, row);
         for (size_t k = 0; k < d; k++)
-            x_d[k] =
-                sinkproof_honest_inside(&s, sinkproof_honest_add(x_d[k], sinkproof_known(row[k])));
+            x_d[k] = sinkproof_honest_inside(
+                &s, sinkproof_honest_add(x_d[k], sinkproof_exact_set(row[k])));
     }
     for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_honest_at(&s, AT_T0, x_d[k]);
     free(row);

@@ -42,7 +42,7 @@ sinkproof_honest set_hull(sinkproof_honest x, sinkproof_honest y) {
 // Bins of a quarter of an octave: the exponent and the two bits after it, from 2^-32 on.
 enum { FIRST_BIN = (1023 - 32) * 4 };
 
-static void add_to(sinkproof_histogram *histogram, double x) {
+static void histogram_add(sinkproof_histogram *histogram, double x) {
     uint64_t pattern;
     memcpy(&pattern, &x, sizeof pattern);
     int bin = x > 0 ? (int)(pattern >> 50) - FIRST_BIN : 0;
@@ -108,20 +108,20 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     }
     bool inside = v >= x->lo && v <= x->hi; // NaN is outside
     bool likely = v >= x->likely_lo && v <= x->likely_hi;
-    double radius = sinkproof_radius(x), ulp = sinkproof_step(format, x->mid);
+    double radius = sinkproof_radius(x), ulp = sinkproof_fast_ulp(format, x->mid);
     double share = v == x->mid ? 0 : fabs(v - x->mid) / radius, excess = share;
     report->elements++;
     if (x->lo != x->hi) {
         report->several++;
-        add_to(&report->shares, share);
+        histogram_add(&report->shares, share);
     }
-    add_to(&report->widths, sinkproof_likely_about(x) / ulp);
+    histogram_add(&report->widths, sinkproof_likely_distance(x) / ulp);
     double gap = fabs(v - x->mid) / ulp;
-    if (!isnan(gap)) add_to(&report->gaps, gap);
+    if (!isnan(gap)) histogram_add(&report->gaps, gap);
     if (!inside) { // ranks before every element inside
         report->outside++;
         excess = fmin(1e6 + gap_in_ulp(x, v, ulp), 1e300);
-        report->farthest = sinkproof_worst(report->farthest, gap_in_bounds(x, v, format));
+        report->farthest = sinkproof_keep_worst(report->farthest, gap_in_bounds(x, v, format));
     } else if (!likely) {
         report->unlikely++;
         excess = 1e3 + share;
@@ -141,7 +141,7 @@ static size_t count_undecided(const trace_piece *piece, const sinkproof_honest *
     double width = 0, size = 0;
     size_t without_bound = 0, bounded = 0;
     for (size_t i = 0; i < piece->count; i++) {
-        double radius = sinkproof_likely_about(&x[i]);
+        double radius = sinkproof_likely_distance(&x[i]);
         double added = x[i].mid - (piece->skipped != NULL ? piece->skipped[i] : 0);
         if (isfinite(radius) && isfinite(added))
             width += radius * radius, size += added * added, bounded++;
@@ -262,9 +262,9 @@ bool piece_compare(judge_part *part, const trace_piece *piece, sinkproof_honest 
     engine_values(tensor, piece, v);
     if (judged) compare_piece(part, piece, tensor, v, x, report);
     for (size_t i = 0; i < piece->count; i++)
-        x[i] = isnan(v[i]) ? sinkproof_unknown(v[i])
+        x[i] = isnan(v[i]) ? sinkproof_unknown_set(v[i])
                : open      ? set_read_value(pass, piece->point, v[i], unrounded[i])
-                           : sinkproof_known(v[i]);
+                           : sinkproof_exact_set(v[i]);
     free(v);
     free(unrounded);
     return true;
@@ -286,7 +286,7 @@ void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t o
         report->elements += zeros; // equal to the only value of their sets
         report->widths.total += zeros, report->widths.counts[0] += zeros;
         for (size_t i = zeros; i < some; i++) {
-            sinkproof_honest zero = sinkproof_known(0);
+            sinkproof_honest zero = sinkproof_exact_set(0);
             const trace_piece one = {.point = point, .offset = offset + done + i, .count = 1};
             compare_element(report, sinkproof_trace_format(tensor->dtype), one.offset, v[i], &zero);
             mark_outside(part, &one, &v[i], &zero);
@@ -295,7 +295,7 @@ void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t o
     }
 }
 
-bool piece_fits(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x) {
+bool piece_is_inside(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x) {
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(part->pass->trace, piece->point, part->layer);
     bool open = point_may_be_unrounded(part->pass, piece->point);
@@ -329,7 +329,7 @@ static void report_merge(sinkproof_point_report *into, const sinkproof_point_rep
     into->outside += from->outside, into->unlikely += from->unlikely;
     into->undecided += from->undecided, into->open_nans += from->open_nans;
     into->nans += from->nans, into->infinities += from->infinities;
-    into->farthest = sinkproof_worst(into->farthest, from->farthest);
+    into->farthest = sinkproof_keep_worst(into->farthest, from->farthest);
     into->share_worst = fmax(into->share_worst, from->share_worst); // never NaN: inside the set
     sinkproof_histogram_merge(&into->shares, &from->shares);
     sinkproof_histogram_merge(&into->widths, &from->widths);
@@ -385,7 +385,7 @@ typedef struct token_work {
     size_t each;
 } token_work;
 
-static void do_tokens(judge_part *part, size_t index, void *of) {
+static void judge_token_range(judge_part *part, size_t index, void *of) {
     const token_work *w = of;
     size_t n = part->pass->n, first = index * w->each;
     size_t end = n - first < w->each ? n : first + w->each;
@@ -395,7 +395,7 @@ static void do_tokens(judge_part *part, size_t index, void *of) {
 
 bool judge_each_token(judge_pass *pass, size_t layer, size_t each, part_work *work, void *of) {
     token_work w = {work, of, each};
-    return judge_in_parts(pass, layer, (pass->n + each - 1) / each, do_tokens, &w);
+    return judge_in_parts(pass, layer, (pass->n + each - 1) / each, judge_token_range, &w);
 }
 
 double sinkproof_judgement_misfit(const sinkproof_judgement *j) {

@@ -150,7 +150,7 @@ static int rmsnorm(void *context, const sinkproof_drill *d) {
     return fine ? 0 : -1;
 }
 
-static sinkproof_swiglu_numbers numbers_of(const sinkproof_drill *d) {
+static sinkproof_swiglu_numbers swiglu_numbers(const sinkproof_drill *d) {
     return (sinkproof_swiglu_numbers){d->swiglu_alpha, d->swiglu_limit, 1};
 }
 
@@ -161,7 +161,7 @@ static int swiglu(void *context, const sinkproof_drill *d) {
     const sinkproof_kernels *with = context;
     for (size_t i = 0; fine && i < rows; i++) {
         memcpy(x, d->inputs[0].values + i * 2 * inter, 2 * inter * sizeof *x);
-        with->swiglu(inter, numbers_of(d), x, y);
+        with->swiglu(inter, swiglu_numbers(d), x, y);
         memcpy(d->outputs[0].values + i * inter, y, inter * sizeof *y);
     }
     free(x);
@@ -210,7 +210,7 @@ static bool one_expert(const sinkproof_kernels *with, const sinkproof_drill *d, 
                           .x_nc = act,
                           .y_nr = y_c};
     bool fine = gate_up != NULL && act != NULL && apply_product(with, &first);
-    if (fine) with->swiglu(inter, numbers_of(d), gate_up, act);
+    if (fine) with->swiglu(inter, swiglu_numbers(d), gate_up, act);
     fine = fine && apply_product(with, &last);
     free(gate_up);
     free(act);

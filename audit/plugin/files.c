@@ -164,7 +164,7 @@ bool cases_write_inputs(const char *directory, const case_plan *plan, const sink
 
 // ---- reading ---------------------------------------------------------------------------------
 
-static const char *text_in(const json_t *object, const char *key) {
+static const char *text_value(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     return text != NULL ? text : "";
 }
@@ -173,14 +173,14 @@ static bool read_cases(const char *path, const json_t *root, const stage_case *b
                        case_plan *plan, sinkproof_error *error) {
     const json_t *list = json_object_get(root, "cases"), *one;
     size_t i, count = json_array_size(list);
-    if (strcmp(text_in(root, "format"), "sinkproof-drills-1") != 0 || count == 0)
+    if (strcmp(text_value(root, "format"), "sinkproof-drills-1") != 0 || count == 0)
         return sinkproof_fail(error, "%s: expected cases of format sinkproof-drills-1", path);
     plan->cases = calloc(count, sizeof *plan->cases);
     if (plan->cases == NULL) return sinkproof_fail(error, "%s: no memory", path);
     plan->room = count;
     json_array_foreach(list, i, one) {
         sinkproof_error said;
-        if (!case_parse(text_in(one, "case"), base, &plan->cases[i], &said))
+        if (!case_parse(text_value(one, "case"), base, &plan->cases[i], &said))
             return sinkproof_fail(error, "%s: case %zu: %.500s", path, i, said.text);
         plan->count++;
     }
@@ -197,12 +197,12 @@ bool cases_read_manifest(const char *directory, const stage_case *base, case_pla
     if (root == NULL)
         return sinkproof_fail(error, "%s: expected the manifest that --emit wrote: %.200s", path,
                               at.text);
-    const char *told = text_in(root, "policy");
+    const char *told = text_value(root, "policy");
     bool good = strlen(told) < SINKPROOF_POLICY_NAME ||
                 sinkproof_fail(error, "%s: policy: expected at most %d characters, found %zu", path,
                                SINKPROOF_POLICY_NAME - 1, strlen(told));
     snprintf(policy, SINKPROOF_POLICY_NAME, "%s", told);
-    snprintf(model, 1024, "%s", text_in(root, "model"));
+    snprintf(model, 1024, "%s", text_value(root, "model"));
     good = good && read_cases(path, root, base, plan, error);
     json_decref(root);
     return good;

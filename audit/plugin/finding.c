@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const float *weight_held(void *context, size_t l, sinkproof_slot slot) {
+static const float *held_weight(void *context, size_t l, sinkproof_slot slot) {
     const call_arrays *a = context;
     (void)l;
     return a->weight[slot];
 }
 
 // Converts whole numbers to I32; any other number becomes a value that the trace's reader refuses.
-static int32_t *whole_numbers(const float *values, size_t count) {
+static int32_t *convert_to_whole(const float *values, size_t count) {
     int32_t *whole = malloc(count * sizeof *whole);
     for (size_t i = 0; whole != NULL && i < count; i++) {
         bool fits = values[i] >= 0 && values[i] < 1 << 24 && floorf(values[i]) == values[i];
@@ -37,7 +37,7 @@ static bool add_point(sinkproof_trace_builder *b, const call_arrays *a, sinkproo
     sinkproof_trace_name(point, 0, name);
     if (!sinkproof_trace_point_is_index(point))
         return sinkproof_trace_builder_add(b, name, "F32", rank, shape, a->point[point], error);
-    int32_t *whole = whole_numbers(a->point[point], point_elements(a, point));
+    int32_t *whole = convert_to_whole(a->point[point], point_elements(a, point));
     bool good = whole != NULL || sinkproof_fail(error, "%s: no memory", name);
     good = good && sinkproof_trace_builder_add(b, name, "I32", rank, shape, whole, error);
     free(whole);
@@ -161,7 +161,7 @@ bool case_judge(const stage_case *c, const call_arrays *a, const sinkproof_polic
     sinkproof_error said = {{0}};
     *out = (case_outcome){.served = true, .verdict = SINKPROOF_VERDICT_ABSENT};
     case_print(c, text);
-    if (!sinkproof_model_held(text, &a->config, weight_held, (void *)a, &model, error))
+    if (!sinkproof_model_held(text, &a->config, held_weight, (void *)a, &model, error))
         return false;
     sinkproof_trace *trace = case_trace(model, c, a, &said);
     bool good = true;

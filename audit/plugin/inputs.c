@@ -59,7 +59,7 @@ static double policy_largest_number(const sinkproof_policy *policy) {
 
 // `much`, or less where `room` times as much would overflow a format: so that honest results are
 // finite.
-static double within_reach(const maker *m, double much, double room) {
+static double limit_to_finite(const maker *m, double much, double room) {
     return fmin(much, m->largest / room);
 }
 
@@ -75,7 +75,7 @@ static double draw_plain(maker *m, double scale) {
     case RECIPE_SUBNORMAL: // 2^-149 is the smallest positive float32
         return draw_sign(state) * ldexp((double)(sinkproof_draw(state) % 64), -149);
     case RECIPE_HUGE:
-        return draw_normal(state) * within_reach(m, 0x1p40, 16);
+        return draw_normal(state) * limit_to_finite(m, 0x1p40, 16);
     default:
         return draw_normal(state) * scale;
     }
@@ -112,7 +112,7 @@ static void fill_keys(maker *m, sinkproof_trace_point point) {
     input_recipe recipe = m->c->recipe;
     bool queries = point == TRACE_A4_Q;
     // q k <= 12 d most^2
-    double most = sqrt(within_reach(m, 0x1p12, 12 * (double)d));
+    double most = sqrt(limit_to_finite(m, 0x1p12, 12 * (double)d));
     float *x = m->a->point[point];
     fill_rows(m, point, 1, d);
     for (size_t i = 0; i < count; i++) {
@@ -138,7 +138,7 @@ static void fill_values(maker *m) {
 static void fill_scores(maker *m) {
     size_t count = point_elements(m->a, TRACE_A6), n = m->a->n;
     sinkproof_format format = point_format(m, TRACE_A6);
-    double most = within_reach(m, 1e4, 16); // two scores differ by less than 16 times that
+    double most = limit_to_finite(m, 1e4, 16); // two scores differ by less than 16 times that
     for (size_t i = 0; i < count; i++) {
         double j = (double)(i % n), x = draw_normal(&m->state) * 2;
         if (m->c->recipe == RECIPE_RISING) x = j;
@@ -269,7 +269,7 @@ static double draw_sink(maker *m, size_t h) {
     case SINK_ABOVE:
         return 20 + x;
     case SINK_FAR_ABOVE:
-        return within_reach(m, 1e6, 2) + (double)h;
+        return limit_to_finite(m, 1e6, 2) + (double)h;
     default:
         return x;
     }
@@ -352,7 +352,7 @@ bool arrays_make(const stage_case *c, const sinkproof_config *base, const sinkpr
                  call_arrays *a, sinkproof_error *error) {
     const stage_row *s = c->stage;
     *a = (call_arrays){.config = case_config(c, base), .n = c->n};
-    maker m = {c, policy, a, sinkproof_mixed(c->seed, c->n * 64 + (size_t)c->recipe),
+    maker m = {c, policy, a, sinkproof_draw_nth(c->seed, c->n * 64 + (size_t)c->recipe),
                policy_largest_number(policy)};
     char text[CASE_TEXT];
     case_print(c, text);

@@ -60,8 +60,8 @@ static void copy_part(const pass *p, const stage_row *s, sinkproof_trace_point p
     }
 }
 
-static bool take_point(const pass *p, const stage_row *s, sinkproof_trace_point point,
-                       sinkproof_array *array, bool input) {
+static bool array_of_point(const pass *p, const stage_row *s, sinkproof_trace_point point,
+                           sinkproof_array *array, bool input) {
     size_t whole[SINKPROOF_RANK], count = 1;
     *array = (sinkproof_array){.name = sinkproof_trace_point_name(point)};
     array->rank = pass_point_shape(p, s, point, array->shape, whole);
@@ -105,8 +105,9 @@ static call_end call_pass(plugin_worker *worker, const stage_case *c, const pass
     sinkproof_drill drill = pass_drill(c, p);
     bool good = true;
     for (size_t i = 0; i < s->n_from; i++)
-        good = take_point(p, s, s->from[i], &in[i], true) && good;
-    for (size_t i = 0; i < s->n_to; i++) good = take_point(p, s, s->to[i], &out[i], false) && good;
+        good = array_of_point(p, s, s->from[i], &in[i], true) && good;
+    for (size_t i = 0; i < s->n_to; i++)
+        good = array_of_point(p, s, s->to[i], &out[i], false) && good;
     for (size_t i = 0; i < s->n_weights; i++) {
         sinkproof_array *w = &in[s->n_from + i];
         w->name = sinkproof_slot_name(s->weights[i]);

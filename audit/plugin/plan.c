@@ -56,7 +56,7 @@ static void plan_put_case(planner *p, stage_case c) {
     plan->cases[plan->count++] = c;
 }
 
-static void each_recipe(planner *p, stage_case c) {
+static void plan_recipes(planner *p, stage_case c) {
     for (int r = 0; r < RECIPE_COUNT; r++) {
         c.recipe = (input_recipe)r;
         plan_put_case(p, c);
@@ -64,7 +64,7 @@ static void each_recipe(planner *p, stage_case c) {
 }
 
 // Lengths around the window's, with keys at its edges that outweigh all others.
-static void around_windows(planner *p) {
+static void plan_windows(planner *p) {
     for (size_t w = 0; w < (p->fixed ? 1 : COUNT(windows)); w++) {
         stage_case c = *p->base;
         if (!p->fixed) c.window = windows[w];
@@ -79,7 +79,7 @@ static void around_windows(planner *p) {
     }
 }
 
-static void over_keys(planner *p) {
+static void plan_keys(planner *p) {
     stage_case c = *p->base;
     c.window = 0;
     for (size_t i = 0; i < COUNT(lengths); i++) {
@@ -89,7 +89,7 @@ static void over_keys(planner *p) {
     }
     c.recipe = RECIPE_RANDOM;
     c.n = 257, plan_put_case(p, c); // beyond a span of 256 keys
-    around_windows(p);
+    plan_windows(p);
     for (size_t i = 0; i < COUNT(chunks); i++)
         for (size_t w = 0; w < 2; w++) {
             stage_case in_passes = *p->base;
@@ -100,7 +100,7 @@ static void over_keys(planner *p) {
         }
 }
 
-static void over_sinks(planner *p) {
+static void plan_sinks(planner *p) {
     static const size_t beside[] = {1, 33};
     for (int s = 0; s < SINK_PLACES; s++)
         for (size_t i = 0; i < COUNT(beside); i++)
@@ -114,7 +114,7 @@ static void over_sinks(planner *p) {
             }
 }
 
-static void over_heads(planner *p) {
+static void plan_heads(planner *p) {
     for (size_t i = 0; i < COUNT(ratios); i++)
         for (size_t n = 1; n < COUNT(few_lengths); n++) {
             stage_case c = *p->base;
@@ -131,7 +131,7 @@ static void over_heads(planner *p) {
     }
 }
 
-static void over_widths(planner *p) {
+static void plan_widths(planner *p) {
     for (size_t i = 0; i < COUNT(widths); i++)
         for (size_t n = 0; n < COUNT(few_lengths); n += 2) {
             stage_case c = *p->base;
@@ -149,7 +149,7 @@ static void over_widths(planner *p) {
     }
 }
 
-static void over_routes(planner *p) {
+static void plan_routes(planner *p) {
     for (size_t i = 0; i < COUNT(routes); i++)
         for (size_t n = 0; n < COUNT(few_lengths); n++) {
             stage_case c = *p->base;
@@ -191,13 +191,13 @@ bool plan_add_stage_cases(const stage_case *base, bool fixed, bool whole, case_p
     for (size_t i = 0; i < COUNT(few_lengths); i++) {
         stage_case c = *base;
         c.n = few_lengths[i];
-        each_recipe(&p, c);
+        plan_recipes(&p, c);
     }
-    if ((knows & STAGE_KNOWS_KEYS) != 0) over_keys(&p);
-    if ((knows & STAGE_KNOWS_SINKS) != 0) over_sinks(&p);
-    if ((knows & STAGE_KNOWS_HEADS) != 0 && !fixed) over_heads(&p);
-    if ((knows & (STAGE_KNOWS_HIDDEN | STAGE_KNOWS_INTER)) != 0 && !fixed) over_widths(&p);
-    if ((knows & STAGE_KNOWS_EXPERTS) != 0 && !fixed) over_routes(&p);
+    if ((knows & STAGE_KNOWS_KEYS) != 0) plan_keys(&p);
+    if ((knows & STAGE_KNOWS_SINKS) != 0) plan_sinks(&p);
+    if ((knows & STAGE_KNOWS_HEADS) != 0 && !fixed) plan_heads(&p);
+    if ((knows & (STAGE_KNOWS_HIDDEN | STAGE_KNOWS_INTER)) != 0 && !fixed) plan_widths(&p);
+    if ((knows & STAGE_KNOWS_EXPERTS) != 0 && !fixed) plan_routes(&p);
     if (!fixed) plan_drawn_cases(&p);
     return !p.failed || sinkproof_fail(error, "no memory for a plan of calls");
 }

@@ -26,7 +26,7 @@ typedef struct trial {
 // ---- words -----------------------------------------------------------------------------------
 
 // Whether the list names the stage; NULL names all.
-static bool is_asked(const char *list, const stage_row *stage) {
+static bool stage_is_listed(const char *list, const stage_row *stage) {
     for (const char *word = list; word != NULL && *word != '\0';) {
         size_t length = strcspn(word, ",");
         if (stage_named(word, length) == stage) return true;
@@ -54,7 +54,7 @@ bool sinkproof_plugin_check(const sinkproof_plugin_options *o, sinkproof_error *
 
 // ---- sizes -----------------------------------------------------------------------------------
 
-static bool take_model(trial *t, const char *spec, sinkproof_error *error) {
+static bool use_model_sizes(trial *t, const char *spec, sinkproof_error *error) {
     sinkproof_model *model;
     const sinkproof_config *f = &t->driver.config;
     if (spec == NULL) {
@@ -105,9 +105,10 @@ static bool drive_all(trial *t, sinkproof_error *error) {
     if (t->o->only != NULL) return drive_only(t, error);
     for (size_t i = 0; (stage = stage_at(i)) != NULL; i++) {
         bool has = worker_has_stage(t->driver.worker, stage);
-        if (!has && t->o->stages != NULL && is_asked(t->o->stages, stage))
+        if (!has && t->o->stages != NULL && stage_is_listed(t->o->stages, stage))
             return sinkproof_fail(error, "%s: it has no stage %s", t->o->path, stage->name);
-        if (has && is_asked(t->o->stages, stage) && !drive_one(t, stage, error)) return false;
+        if (has && stage_is_listed(t->o->stages, stage) && !drive_one(t, stage, error))
+            return false;
     }
     return true;
 }
@@ -117,7 +118,8 @@ static bool drive_all(trial *t, sinkproof_error *error) {
 static bool emit_cases(trial *t, sinkproof_error *error) {
     const stage_row *stage;
     for (size_t i = 0; (stage = stage_at(i)) != NULL; i++)
-        if (is_asked(t->o->stages, stage) && !plan_stage(t, stage, true, error)) return false;
+        if (stage_is_listed(t->o->stages, stage) && !plan_stage(t, stage, true, error))
+            return false;
     return cases_write_inputs(t->o->emit, &t->plan, &t->driver.config, &t->driver.policy,
                               t->o->model, error);
 }
@@ -160,7 +162,11 @@ static bool collect_cases(trial *t, sinkproof_error *error) {
     if (!cases_read_manifest(t->o->collect, &t->base, &t->plan, policy, model, error) ||
         !check_made_for(t, model, error))
         return false;
-    if (!take_model(t, t->o->model != NULL ? t->o->model : model[0] != '\0' ? model : NULL, error))
+    if (!use_model_sizes(t,
+                         t->o->model != NULL ? t->o->model
+                         : model[0] != '\0'  ? model
+                                             : NULL,
+                         error))
         return false;
     const char *text = t->o->policy != NULL ? t->o->policy : policy;
     if (!sinkproof_policy_parse(text, &t->driver.policy, error)) return false;
@@ -218,14 +224,14 @@ static bool run_plugin_trial(trial *t, sinkproof_plugin_ruling *ruling, sinkproo
     const sinkproof_plugin_options *o = t->o;
     const char *policy = o->policy != NULL ? o->policy : "f32";
     if (o->collect != NULL)
-        return take_model(t, NULL, error) && collect_cases(t, error) &&
+        return use_model_sizes(t, NULL, error) && collect_cases(t, error) &&
                tell_results(t, ruling, error);
     if (o->emit == NULL) { // forks before any thread starts
         if (!worker_new(o->path, o->seconds, &t->driver.worker, error)) return false;
         if (o->policy == NULL) policy = worker_policy(t->driver.worker);
     }
     if (!sinkproof_policy_parse(policy, &t->driver.policy, error)) return false;
-    if (!take_model(t, o->model, error)) return false;
+    if (!use_model_sizes(t, o->model, error)) return false;
     if (o->emit == NULL) return drive_all(t, error) && tell_results(t, ruling, error);
     size_t length = strlen(o->emit) + 64;
     ruling->text = emit_cases(t, error) ? malloc(length) : NULL;

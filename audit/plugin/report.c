@@ -31,7 +31,7 @@ int results_exit_code(const stage_result *results, size_t n, bool strict) {
 
 // Prints the traits that all failing calls have and that the fewest other calls have, if less than
 // half of these do.
-static void tell_traits(FILE *out, const stage_result *r) {
+static void print_traits(FILE *out, const stage_result *r) {
     size_t passing = r->calls - r->failing, best = PLUGIN_TRAITS;
     for (size_t t = 0; t < PLUGIN_TRAITS; t++)
         if (r->failing_with[t] == r->failing && 2 * r->passing_with[t] < passing &&
@@ -47,7 +47,7 @@ static void tell_traits(FILE *out, const stage_result *r) {
                 sinkproof_counted(passing, "other").text);
 }
 
-static void tell_stage(FILE *out, const stage_result *r, const char *again) {
+static void print_stage(FILE *out, const stage_result *r, const char *again) {
     char text[CASE_TEXT];
     if (r->failing + r->suspicious == 0) return;
     case_print(&r->at, text);
@@ -55,17 +55,17 @@ static void tell_stage(FILE *out, const stage_result *r, const char *again) {
     fprintf(out, "    %s: %s\n",
             r->failing > 0 ? "the smallest call that fails" : "a suspicious call", text);
     if (again != NULL) fprintf(out, "    again: %s --case %s\n", again, text);
-    tell_traits(out, r);
+    print_traits(out, r);
     if (r->left_out) fprintf(out, "    the other calls of this stage were left out\n");
 }
 
-static void tell_line(FILE *out, const stage_result *r) {
+static void print_result(FILE *out, const stage_result *r) {
     fprintf(out, "%-13s %6zu %8zu %11zu %10zu %11zu  %s\n", r->stage->name, r->calls, r->failing,
             r->suspicious, r->undecided, r->not_served,
             r->calls == 0 ? "not served" : sinkproof_verdict_name(stage_verdict(r)));
 }
 
-static json_t *as_json(const stage_result *r, const char *again) {
+static json_t *stage_result_json(const stage_result *r, const char *again) {
     char text[CASE_TEXT];
     sinkproof_verdict verdict = stage_verdict(r);
     json_t *o =
@@ -82,14 +82,14 @@ static json_t *as_json(const stage_result *r, const char *again) {
     return o;
 }
 
-static void tell_all(FILE *out, const stage_result *results, size_t n, const char *title,
-                     const char *again, int code) {
+static void print_results(FILE *out, const stage_result *results, size_t n, const char *title,
+                          const char *again, int code) {
     static const char *const words[] = {"within what honest rounding can do", "a bug", "", "",
                                         "suspicious, or nothing decided"};
     fprintf(out, "%s\n%-13s %6s %8s %11s %10s %11s  %s\n", title, "stage", "calls", "failing",
             "suspicious", "undecided", "not served", "verdict");
-    for (size_t i = 0; i < n; i++) tell_line(out, &results[i]);
-    for (size_t i = 0; i < n; i++) tell_stage(out, &results[i], again);
+    for (size_t i = 0; i < n; i++) print_result(out, &results[i]);
+    for (size_t i = 0; i < n; i++) print_stage(out, &results[i], again);
     fprintf(out, "\nVerdict: %s (exit %d).\n", words[code], code);
 }
 
@@ -100,9 +100,9 @@ bool results_write_report(const stage_result *results, size_t n, const char *tit
     ruling->exit = code;
     FILE *out = open_memstream(&ruling->text, &length);
     ruling->results = json_array();
-    if (out != NULL) tell_all(out, results, n, title, again, code);
+    if (out != NULL) print_results(out, results, n, title, again, code);
     bool good = out != NULL && fclose(out) == 0 && ruling->results != NULL;
     for (size_t i = 0; good && i < n; i++)
-        good = json_array_append_new(ruling->results, as_json(&results[i], again)) == 0;
+        good = json_array_append_new(ruling->results, stage_result_json(&results[i], again)) == 0;
     return good || sinkproof_fail(error, "no memory for a report");
 }

@@ -294,7 +294,7 @@ bool worker_has_stage(const plugin_worker *worker, const stage_row *stage) {
 
 // Paint: NaNs with a period that divides no tile.
 enum { PAINT = 0x7fc5a000, PERIOD = 251 };
-static uint32_t paint_at(size_t i) {
+static uint32_t paint_word(size_t i) {
     return PAINT + (uint32_t)(i % PERIOD);
 }
 
@@ -306,14 +306,14 @@ bool output_is_unwritten(float x) {
 
 static void paint_outputs(wire *w, size_t offset, size_t count) {
     uint32_t *at = (uint32_t *)(void *)((char *)w + offset);
-    for (size_t i = 0; i < count; i++) at[i] = paint_at(i);
+    for (size_t i = 0; i < count; i++) at[i] = paint_word(i);
 }
 
 // a guard is intact
-static bool is_painted(const wire *w, size_t offset, size_t from, size_t count) {
+static bool guard_is_intact(const wire *w, size_t offset, size_t from, size_t count) {
     const uint32_t *at = (const uint32_t *)(const void *)((const char *)w + offset);
     for (size_t i = from; i < from + count; i++)
-        if (at[i] != paint_at(i)) return false;
+        if (at[i] != paint_word(i)) return false;
     return true;
 }
 
@@ -338,7 +338,7 @@ static bool send_arrays(wire *w, const sinkproof_drill *drill, sinkproof_error *
             paint_outputs(w, end, to->count);
         end += to->count * sizeof(float);
         uint32_t *guard = (uint32_t *)(void *)((char *)w + end);
-        for (size_t g = 0; g < GUARD; g++) guard[g] = paint_at(to->count + g);
+        for (size_t g = 0; g < GUARD; g++) guard[g] = paint_word(to->count + g);
         end = (end + GUARD * sizeof(float) + 63) / 64 * 64;
     }
     return true;
@@ -350,7 +350,7 @@ static call_end check_arrays(const wire *w, const sinkproof_drill *drill, sinkpr
     for (size_t i = 0; i < drill->n_inputs + drill->n_outputs; i++) {
         const wire_array *a = &w->arrays[i];
         const char *at = (const char *)w + a->offset;
-        if (!is_painted(w, a->offset, a->count, GUARD)) {
+        if (!guard_is_intact(w, a->offset, a->count, GUARD)) {
             sinkproof_fail(error, "it wrote beyond the end of %s", a->name);
             return CALL_FAILED;
         }

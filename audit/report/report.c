@@ -27,7 +27,7 @@ typedef struct part {
     const sinkproof_judgement *j;
 } part;
 
-static bool is_bad(const sinkproof_point_report *r) {
+static bool is_outside(const sinkproof_point_report *r) {
     return r->verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
 }
 
@@ -40,7 +40,7 @@ static const char *verdict_css_class(sinkproof_verdict verdict) {
                                                      : "good";
 }
 
-static void say_index(FILE *page, const sinkproof_point_report *r) {
+static void write_index(FILE *page, const sinkproof_point_report *r) {
     fprintf(page, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
@@ -223,7 +223,7 @@ static void write_maps(const part *p) {
 static void write_element(FILE *page, const sinkproof_point_report *r) {
     fprintf(page, "<tr><td>%s</td><td class=\"%s\">%s</td><td class=\"num\">", r->name,
             verdict_css_class(r->verdict), sinkproof_verdict_name(r->verdict));
-    say_index(page, r);
+    write_index(page, r);
     fprintf(page, "</td><td class=\"num\">%a<br>%.9g</td><td class=\"num\">%a<br>%.9g</td>",
             r->worst_value, r->worst_value, r->worst_set.mid, r->worst_set.mid);
     fprintf(page, "<td class=\"num\">[%a,<br>%a]</td><td class=\"num\">", r->worst_set.lo,
@@ -232,7 +232,7 @@ static void write_element(FILE *page, const sinkproof_point_report *r) {
     fputs("</td></tr>\n", page);
 }
 
-static int by_excess(const void *a, const void *b) {
+static int compare_excess(const void *a, const void *b) {
     const sinkproof_point_report *x = *(const sinkproof_point_report *const *)a;
     const sinkproof_point_report *y = *(const sinkproof_point_report *const *)b;
     if (x->verdict != y->verdict) return x->verdict > y->verdict ? -1 : 1;
@@ -246,15 +246,16 @@ static bool write_elements(const part *p) {
     if (r == NULL) return false;
     size_t n = 0;
     for (size_t i = 0; i < p->j->n_reports; i++)
-        if (p->j->reports[i].several > 0 || is_bad(&p->j->reports[i])) r[n++] = &p->j->reports[i];
-    qsort(r, n, sizeof *r, by_excess);
+        if (p->j->reports[i].several > 0 || is_outside(&p->j->reports[i]))
+            r[n++] = &p->j->reports[i];
+    qsort(r, n, sizeof *r, compare_excess);
     if (n > 0)
         fputs("<h2>The worst element of each point</h2>\n<div class=\"wide\"><table><thead><tr>"
               "<th>point</th><th>verdict</th><th>at</th><th>engine</th><th>emulation</th>"
               "<th>honest set (enclosed)</th><th>inputs</th></tr></thead>\n<tbody>",
               p->page);
     for (size_t i = 0; i < n && i < MOST_ELEMENTS; i++)
-        if (is_bad(r[i]) || i < MOST_HONEST) write_element(p->page, r[i]);
+        if (is_outside(r[i]) || i < MOST_HONEST) write_element(p->page, r[i]);
     if (n > 0) fputs("</tbody></table></div>\n", p->page);
     free(r);
     return true;

@@ -108,8 +108,8 @@ static bool parse_dtype(const char *name, const char *text, bool integer, sinkpr
 }
 
 // Finds the point of a name, its layer and its shape in this trace.
-static bool find_place(const sinkproof_trace_builder *b, const char *name,
-                       sinkproof_trace_point *point, size_t *layer, sinkproof_error *error) {
+static bool locate_point(const sinkproof_trace_builder *b, const char *name,
+                         sinkproof_trace_point *point, size_t *layer, sinkproof_error *error) {
     if (sinkproof_trace_name_parse(name, point, layer) &&
         sinkproof_trace_point_exists(sinkproof_model_config(b->model), *point, *layer))
         return true;
@@ -148,7 +148,7 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     size_t layer, bytes, expected[SINKPROOF_MAX_RANK];
     if (b == NULL || name == NULL || shape == NULL || data == NULL)
         return sinkproof_fail(error, "expected a builder, a name, a shape and data, found NULL");
-    if (!find_place(b, name, &point, &layer, error)) return false;
+    if (!locate_point(b, name, &point, &layer, error)) return false;
     if (!parse_dtype(name, dtype, sinkproof_trace_point_is_index(point), &kept, error))
         return false;
     size_t expected_rank =

@@ -16,8 +16,9 @@ bool sinkproof_is_fingerprint(const char *text) {
 
 // *other: the fingerprint in the metadata if it differs from MODEL's, which is written to `own`;
 // else NULL.
-static bool find_other(const sinkproof_safetensors *file, const sinkproof_model *model,
-                       const char **other, char own[DIGITS + 1], sinkproof_error *error) {
+static bool find_other_fingerprint(const sinkproof_safetensors *file, const sinkproof_model *model,
+                                   const char **other, char own[DIGITS + 1],
+                                   sinkproof_error *error) {
     uint64_t known, before;
     char own_before[DIGITS + 1];
     *other = NULL;
@@ -36,7 +37,7 @@ bool sinkproof_file_matches_model(const char *name, const sinkproof_safetensors 
                                   const sinkproof_model *model, sinkproof_error *error) {
     const char *other;
     char own[DIGITS + 1];
-    if (!find_other(file, model, &other, own, error)) return false;
+    if (!find_other_fingerprint(file, model, &other, own, error)) return false;
     if (other == NULL) return true;
     return sinkproof_fail(
         error,
@@ -51,7 +52,8 @@ bool sinkproof_trace_model_note(const sinkproof_trace *trace, const sinkproof_mo
     const char *other;
     char own[DIGITS + 1];
     note->text[0] = '\0';
-    if (!find_other(sinkproof_trace_file(trace), model, &other, own, error)) return false;
+    if (!find_other_fingerprint(sinkproof_trace_file(trace), model, &other, own, error))
+        return false;
     if (other != NULL)
         snprintf(note->text, sizeof note->text,
                  "Another model: the trace's metadata name fingerprint %s, MODEL has %s.", other,

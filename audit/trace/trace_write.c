@@ -148,8 +148,8 @@ static void place_keys(sinkproof_trace_writer *w, const slot *s, const size_t *s
         }
 }
 
-static void see_piece(void *context, const char *name, size_t rank, const size_t *shape,
-                      const double *values) {
+static void write_shown_piece(void *context, const char *name, size_t rank, const size_t *shape,
+                              const double *values) {
     sinkproof_trace_writer *w = context;
     sinkproof_trace_point point;
     size_t layer, count = 1;
@@ -175,7 +175,8 @@ static void see_piece(void *context, const char *name, size_t rank, const size_t
 }
 
 // The nearest name of a word with a layer has a layer too.
-static bool no_point(const char *word, size_t length, size_t n_layers, sinkproof_error *error) {
+static bool refuse_unknown_point(const char *word, size_t length, size_t n_layers,
+                                 sinkproof_error *error) {
     char given[64], nearest[SINKPROOF_TRACE_NAME];
     snprintf(given, sizeof given, "%.*s", (int)(length < sizeof given ? length : sizeof given),
              word);
@@ -190,7 +191,8 @@ static bool no_point(const char *word, size_t length, size_t n_layers, sinkproof
 }
 
 // Marks the points in the list; an unknown word is an error.
-static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof_error *error) {
+static bool mark_wanted_points(sinkproof_trace_writer *w, const char *points,
+                               sinkproof_error *error) {
     const char *word = points;
     while (points != NULL) {
         size_t length = strcspn(word, ","), named = 0;
@@ -201,7 +203,7 @@ static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof
                 w->slots_lp[l * TRACE_POINTS + (size_t)p].wanted = true;
                 named++;
             }
-        if (named == 0) return no_point(word, length, w->n_layers, error);
+        if (named == 0) return refuse_unknown_point(word, length, w->n_layers, error);
         if (word[length] == '\0') return true;
         word += length + 1;
     }
@@ -210,8 +212,8 @@ static bool want_points(sinkproof_trace_writer *w, const char *points, sinkproof
 }
 
 // Sets shapes, dtypes and places of the wanted tensors; points outside the layers exist once.
-static bool lay_out(sinkproof_trace_writer *w, const sinkproof_policy *policy,
-                    sinkproof_error *error) {
+static bool lay_out_tensors(sinkproof_trace_writer *w, const sinkproof_policy *policy,
+                            sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(w->model);
     size_t end = 0;
     for (size_t l = 0; l < w->n_layers; l++)
@@ -271,15 +273,15 @@ bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
     w->n_layers = sinkproof_model_config(model)->n_layers;
     w->path = strdup(path != NULL ? path : "(memory)");
     w->slots_lp = calloc(w->n_layers * TRACE_POINTS, sizeof *w->slots_lp);
-    w->observer = (sinkproof_observer){.see = see_piece, .context = w};
+    w->observer = (sinkproof_observer){.see = write_shown_piece, .context = w};
     snprintf(w->policy, sizeof w->policy, "%s", policy->name);
     snprintf(w->engine, sizeof w->engine, "%s", engine);
     bool good = w->path != NULL && w->slots_lp != NULL && n > 0;
     if (!good)
         sinkproof_fail(error, "no memory for a trace of %s", sinkproof_counted(n, "token").text);
-    good = good && want_points(w, points, error);
+    good = good && mark_wanted_points(w, points, error);
     good = good && (path == NULL || (w->spool = open_spool(path, error)) != NULL) &&
-           lay_out(w, policy, error);
+           lay_out_tensors(w, policy, error);
     if (good)
         *writer = w;
     else

@@ -121,22 +121,22 @@ static void study_put_weight(study *s, size_t l, size_t h, size_t t, size_t j, d
     sinkproof_circuit_weight d = sinkproof_circuit_alpha(s->derived, l, h, t, j);
     circuit_study *out = s->out;
     double half = (d.hi - d.lo) / 2, mid = d.lo + half;
-    double off = sinkproof_worst(high - mid, mid - low);
+    double off = sinkproof_keep_worst(high - mid, mid - low);
     out->weights++;
     out->outside += !(d.lo <= low && high <= d.hi);
-    out->share = sinkproof_worst(out->share, off / half);
+    out->share = sinkproof_keep_worst(out->share, off / half);
     if (t + 1 != s->n || j > 1 || l == 0 || !s->counts_h[h]) return;
-    out->least[j] = sinkproof_least(out->least[j], low);
-    out->most[j] = sinkproof_worst(out->most[j], high);
-    out->derived_least[j] = sinkproof_least(out->derived_least[j], d.lo);
-    out->derived_most[j] = sinkproof_worst(out->derived_most[j], d.hi);
+    out->least[j] = sinkproof_keep_least(out->least[j], low);
+    out->most[j] = sinkproof_keep_worst(out->most[j], high);
+    out->derived_least[j] = sinkproof_keep_least(out->derived_least[j], d.lo);
+    out->derived_most[j] = sinkproof_keep_worst(out->derived_most[j], d.hi);
 }
 
 static double *alpha_at(study *s, size_t l, size_t h, size_t t, size_t j) {
     return s->out->alpha_lhtj + ((l * s->config->n_heads + h) * s->n + t) * s->n + j;
 }
 
-static bool is_weights(const char *name, size_t *l) {
+static bool is_weights_point(const char *name, size_t *l) {
     const char *point = strchr(name, '.');
     *l = (size_t)strtoul(name, NULL, 10);
     return point != NULL && strcmp(point, ".A10") == 0;
@@ -148,7 +148,7 @@ static void study_see_point(void *context, const char *name, size_t rank, const 
                             const double *values) {
     study *s = context;
     size_t l; // the first row has the weight 1
-    if (!is_weights(name, &l) || rank != 3) return;
+    if (!is_weights_point(name, &l) || rank != 3) return;
     for (size_t h = 0; h < shape[0]; h++)
         for (size_t t = 1; t < s->n; t++)
             for (size_t j = 0; j <= t; j++) {
@@ -181,7 +181,7 @@ static bool run_reference(study *s, const sinkproof_model *model, sinkproof_erro
 
 // ---- over the reals
 
-static void see_balls(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
+static void observe_balls(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
     study *s = context;
     if (strcmp(place->point, "A10") != 0) return;
     for (size_t h = 0; h < place->shape[0]; h++)
@@ -227,7 +227,7 @@ static void replace_balls(void *context, const sinkproof_truth_place *place, arb
 }
 
 static bool run_balls(study *s, const sinkproof_model *model, sinkproof_error *error) {
-    sinkproof_truth_hooks hooks = {.see = see_balls, .replay = replace_balls, .context = s};
+    sinkproof_truth_hooks hooks = {.see = observe_balls, .replay = replace_balls, .context = s};
     long bits = sinkproof_truth_bits_for(sinkproof_truth_loss(s->config, s->config->n_layers));
     sinkproof_truth_request request = {model, s->n, s->tokens_n, bits, true, &hooks};
     sinkproof_truth_result result;

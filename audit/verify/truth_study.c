@@ -63,7 +63,7 @@ static void summary_measure(truth_summary *s, const sinkproof_truth_place *place
         double radius = sinkproof_truth_radius_log2(values + i);
         double relative = sinkproof_truth_relative_log2(values + i);
         s->infinite += radius == INFINITY;
-        s->radius_log2 = sinkproof_worst(s->radius_log2, radius);
+        s->radius_log2 = sinkproof_keep_worst(s->radius_log2, radius);
         if (!(relative > s->relative_log2)) continue;
         s->relative_log2 = relative;
         s->relative_layer = place->layer;
@@ -78,7 +78,8 @@ static void measure_depth(truth_depth *depth, arb_srcptr values, size_t elements
     for (size_t i = 0; i < elements; i++) {
         arb_srcptr x = values + i;
         depth->known += arb_is_exact(x) || (arb_is_finite(x) && !arb_contains_zero(x));
-        depth->radius_log2 = sinkproof_worst(depth->radius_log2, sinkproof_truth_radius_log2(x));
+        depth->radius_log2 =
+            sinkproof_keep_worst(depth->radius_log2, sinkproof_truth_radius_log2(x));
     }
 }
 
@@ -110,7 +111,7 @@ static void summary_compare_trace(const truth_study *study, truth_summary *s, si
         double truth = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
         double ulp = distance / sinkproof_ulp(s->format, truth);
         s->compared++;
-        s->distance = sinkproof_worst(s->distance, distance);
+        s->distance = sinkproof_keep_worst(s->distance, distance);
         if (sinkproof_is_worse(s->ulp, ulp)) {
             s->ulp = ulp;
             s->ulp_layer = place->layer;

@@ -53,14 +53,14 @@ static void try_identity(verify_result *r, const sinkproof_identity *identity,
     r->ball.entries += o.entries;
     r->ball.broken += o.broken;
     r->ball.bits = o.bits > r->ball.bits ? o.bits : r->ball.bits;
-    r->ball.radius_log2 = sinkproof_worst(r->ball.radius_log2, o.radius_log2);
-    r->ball.allowed_log2 = sinkproof_worst(r->ball.allowed_log2, o.allowed_log2);
-    r->ball.share = sinkproof_worst(r->ball.share, o.share);
+    r->ball.radius_log2 = sinkproof_keep_worst(r->ball.radius_log2, o.radius_log2);
+    r->ball.allowed_log2 = sinkproof_keep_worst(r->ball.allowed_log2, o.allowed_log2);
+    r->ball.share = sinkproof_keep_worst(r->ball.share, o.share);
     r->identities++;
 }
 
 // The grid serves two statements and is computed once for both.
-static sinkproof_grid_outcome grid_once(const verify_options *options) {
+static sinkproof_grid_outcome grid_outcome(const verify_options *options) {
     static verify_options last;
     static sinkproof_grid_outcome grid;
     static const double sinks[] = {-INFINITY, -1e4, -300, -1, 0, 0.5, 300, 1e4};
@@ -83,11 +83,11 @@ static void gather_balls(verify_result *r, const verify_options *options,
         if (strcmp(identity->id, id) == 0) try_identity(r, identity, options);
     bool mass = strcmp(id, "sink.attn-mass") == 0, gate = strcmp(id, "sink.gate") == 0;
     if (!mass && !gate) return;
-    r->grid = grid_once(options);
+    r->grid = grid_outcome(options);
     double share = mass ? r->grid.mass_share : r->grid.gate_share;
     double radius = mass ? r->grid.mass_radius_log2 : r->grid.gate_radius_log2;
-    r->ball.radius_log2 = sinkproof_worst(r->ball.radius_log2, radius);
-    r->ball.share = sinkproof_worst(r->ball.share, share);
+    r->ball.radius_log2 = sinkproof_keep_worst(r->ball.radius_log2, radius);
+    r->ball.share = sinkproof_keep_worst(r->ball.share, share);
 }
 
 // Whether this kind of evidence is present. A definition is code that was built; a proof counts if

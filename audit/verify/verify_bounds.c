@@ -65,7 +65,7 @@ void verify_dot_likely(verify_measure *result, uint64_t seed) {
         float sum = 0;
         for (size_t k = 0; k < N; k++) {
             a[k] = (double)(float)between(&seed, -1, 1), b[k] = (double)(float)between(&seed, 0, 1);
-            a_k[k] = sinkproof_known(a[k]), b_k[k] = sinkproof_known(b[k]);
+            a_k[k] = sinkproof_exact_set(a[k]), b_k[k] = sinkproof_exact_set(b[k]);
             sum += (float)a[k] * (float)b[k];
         }
         sinkproof_planes p = sinkproof_planes_new(a_k, 1, N, N);
@@ -144,9 +144,9 @@ void verify_one_minus(verify_measure *result, uint64_t seed) {
         arb_ui_div(mass, n, mass, VERIFY_BITS); // n / (n + e^b)
         arb_div_ui(e_b, e_b, n, VERIFY_BITS);   // the odds
         double kept = arf_get_d(arb_midref(mass), ARF_RND_DOWN);
-        double odds = sinkproof_up(arf_get_d(arb_midref(e_b), ARF_RND_UP));
+        double odds = sinkproof_next_up(arf_get_d(arb_midref(e_b), ARF_RND_UP));
         double p = compound_up(eta, sinkproof_gamma((double)n, u));
-        double off = compound_up(u, sinkproof_up(p / (1 - p))); // error of the quotient 1 / D
+        double off = compound_up(u, sinkproof_next_up(p / (1 - p))); // error of the quotient 1 / D
         double delta = policy.ulp[SINKPROOF_LOG] * sinkproof_ulp(SINKPROOF_F32, (double)log_n) +
                        0.5 * sinkproof_ulp(SINKPROOF_F32, (double)y);
         const struct {

@@ -178,7 +178,7 @@ verify_measure verify_measure_check(const char *id, char letter, uint64_t seed) 
         result.bound = check->bound;
         result.values += one.values, result.wrong += one.wrong;
         result.exact += one.exact, result.enclosed += one.enclosed;
-        result.worst = sinkproof_worst(result.worst, one.worst);
+        result.worst = sinkproof_keep_worst(result.worst, one.worst);
         lower_floor(&result, &one, check->floor);
     }
     return result;

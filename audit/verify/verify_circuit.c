@@ -8,8 +8,9 @@
 #include "audit/verify/verify.h"
 #include "base/splitmix.h"
 
-static void put_run(verify_measure *result, const char *name,
-                    const sinkproof_interventions *changes, bool balls, size_t n, uint64_t seed) {
+static void measure_run(verify_measure *result, const char *name,
+                        const sinkproof_interventions *changes, bool balls, size_t n,
+                        uint64_t seed) {
     int32_t tokens_n[64];
     char spec[64];
     circuit_study study;
@@ -26,7 +27,7 @@ static void put_run(verify_measure *result, const char *name,
         if (circuit_study_run(model, derived, changes, &options, n, tokens_n, &study, &error)) {
             result->values += study.weights;
             result->wrong += study.outside;
-            result->worst = sinkproof_worst(result->worst, study.share);
+            result->worst = sinkproof_keep_worst(result->worst, study.share);
         }
         circuit_study_free(&study);
         sinkproof_circuit_free(derived);
@@ -44,11 +45,11 @@ enum { BALLS = 6, NUMBERS = 20 }; // tokens
 #define CHECKED(name, model, ...)                                                                  \
     void verify_##name##_enclosed(verify_measure *result, uint64_t seed) {                         \
         static const sinkproof_interventions changes = __VA_ARGS__;                                \
-        put_run(result, model, &changes, true, BALLS, seed);                                       \
+        measure_run(result, model, &changes, true, BALLS, seed);                                   \
     }                                                                                              \
     void verify_##name##_run(verify_measure *result, uint64_t seed) {                              \
         static const sinkproof_interventions changes = __VA_ARGS__;                                \
-        put_run(result, model, &changes, false, NUMBERS, seed);                                    \
+        measure_run(result, model, &changes, false, NUMBERS, seed);                                \
     }
 
 CHECKED(circuit, "gpt2-circuit", {.zero_bq = false})

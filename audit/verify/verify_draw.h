@@ -32,7 +32,7 @@ static inline double compound_up(double a, double b) {
     return sinkproof_add_up(sinkproof_mul_up(sinkproof_add_up(1, a), sinkproof_add_up(1, b)), -1);
 }
 
-static inline arb_ptr balls_of(const double *x, size_t n) {
+static inline arb_ptr balls_from_doubles(const double *x, size_t n) {
     arb_ptr b = _arb_vec_init((slong)n);
     for (size_t k = 0; k < n; k++) arb_set_d(b + k, x[k]);
     return b;

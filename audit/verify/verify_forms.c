@@ -46,14 +46,15 @@ static void measure_form(verify_measure *result, uint64_t seed, const char *name
         for (size_t j = 0; j <= n; j++) {
             z_j[j] = (float)(level + between(&seed, -spread, spread));
             z[j] = z_j[j];
-            if (j < n) known[j] = sinkproof_known(z[j]);
+            if (j < n) known[j] = sinkproof_exact_set(z[j]);
         }
         run(n, z_j, alpha);
         for (size_t j = 0; j <= n; j++) value[j] = alpha[j];
-        arb_ptr in = balls_of(z, n + 1), truth = _arb_vec_init((slong)n + 1);
+        arb_ptr in = balls_from_doubles(z, n + 1), truth = _arb_vec_init((slong)n + 1);
         sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
         sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
-        must(sinkproof_honest_softmax(&s, AT_A9, n, known, sinkproof_known(z[n]), set, &common));
+        must(
+            sinkproof_honest_softmax(&s, AT_A9, n, known, sinkproof_exact_set(z[n]), set, &common));
         verify_add_set_values(result, truth, set, value, n + 1);
         _arb_vec_clear(in, (slong)n + 1);
         _arb_vec_clear(truth, (slong)n + 1);
@@ -121,9 +122,9 @@ void verify_compare_chosen(verify_measure *result, const sinkproof_setting *s, s
     double common;
     must(known_e != NULL && index_k != NULL);
     set_k = known_e + experts;
-    for (size_t e = 0; e < experts; e++) known_e[e] = sinkproof_known(g_e[e]);
+    for (size_t e = 0; e < experts; e++) known_e[e] = sinkproof_exact_set(g_e[e]);
     for (size_t k = 0; k < chosen; k++) index_k[k] = (size_t)chosen_k[k];
-    arb_ptr in = balls_of(g_e, experts), truth = _arb_vec_init((slong)chosen);
+    arb_ptr in = balls_from_doubles(g_e, experts), truth = _arb_vec_init((slong)chosen);
     sinkproof_truth_router_weights(truth, index_k, in, chosen, VERIFY_BITS);
     must(sinkproof_honest_expert_weights(s, experts, known_e, chosen, chosen_k, set_k, &common));
     verify_add_set_values(result, truth, set_k, value_k, chosen);
@@ -158,10 +159,10 @@ static void compare_activation(verify_measure *result, const sinkproof_setting *
                                const sinkproof_config *config, double gate, double up,
                                double value) {
     double u[2] = {gate, up};
-    arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
+    arb_ptr in = balls_from_doubles(u, 2), truth = _arb_vec_init(1);
     sinkproof_truth_swiglu(truth, in, 1, config->swiglu, VERIFY_BITS);
-    sinkproof_honest set =
-        sinkproof_honest_swiglu(s, config->swiglu, sinkproof_known(gate), sinkproof_known(up));
+    sinkproof_honest set = sinkproof_honest_swiglu(s, config->swiglu, sinkproof_exact_set(gate),
+                                                   sinkproof_exact_set(up));
     verify_add_set_values(result, truth, &set, &value, 1);
     _arb_vec_clear(in, 2);
     _arb_vec_clear(truth, 1);
@@ -214,8 +215,8 @@ void verify_ftz(verify_measure *result, uint64_t seed) {
         float sum = 0;
         for (size_t k = 0; k < n; k++) {
             float a = (float)exp(shift + between(&seed, -2, 2)), b = (float)between(&seed, -2, 2);
-            w[k] = a, w_k[k] = sinkproof_known(a);
-            v[k] = b, v_k[k] = sinkproof_known(b);
+            w[k] = a, w_k[k] = sinkproof_exact_set(a);
+            v[k] = b, v_k[k] = sinkproof_exact_set(b);
             sum = flushed_to_zero(sum + flushed_to_zero(flushed_to_zero(a) * flushed_to_zero(b)));
         }
         sinkproof_planes p = sinkproof_planes_new(w_k, 1, n, n);
@@ -223,7 +224,8 @@ void verify_ftz(verify_measure *result, uint64_t seed) {
         must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &set, 1));
         sinkproof_planes_free(&p);
         sinkproof_planes_free(&q);
-        arb_ptr a = balls_of(w, n), b = balls_of(v, n), truth = _arb_vec_init(1);
+        arb_ptr a = balls_from_doubles(w, n), b = balls_from_doubles(v, n),
+                truth = _arb_vec_init(1);
         sinkproof_truth_values(truth, a, b, n, 1, 1, VERIFY_BITS);
         double value = sum;
         verify_add_set_values(result, truth, &set, &value, 1);
@@ -246,7 +248,7 @@ void verify_overflow(verify_measure *result, uint64_t seed) {
         float sum = 0, most = 0;
         for (size_t k = 0; k < n; k++) {
             float a = (float)(share * FLT_MAX / (double)n * between(&seed, least, 1.5));
-            w_k[k] = sinkproof_known((double)a), v_k[k] = sinkproof_known(1);
+            w_k[k] = sinkproof_exact_set((double)a), v_k[k] = sinkproof_exact_set(1);
             sum += a, most = fmaxf(most, fabsf(sum));
         }
         sinkproof_planes p = sinkproof_planes_new(w_k, 1, n, n);

@@ -32,7 +32,7 @@ void verify_norm_rounded(verify_measure *result, uint64_t seed) {
         sinkproof_honest known[MOST], set[MOST];
         for (size_t i = 0; i < n; i++) {
             scale[i] = (float)between(&seed, -2, 2), x[i] = (float)between(&seed, -30, 30);
-            known[i] = sinkproof_known(x[i]);
+            known[i] = sinkproof_exact_set(x[i]);
             square += (float)x[i] * (float)x[i];
         }
         float root = 1 / sqrtf(square / (float)n + 1e-5f);
@@ -48,7 +48,7 @@ void verify_norm_rounded(verify_measure *result, uint64_t seed) {
                               .stack_stride = n,
                               .row_stride = n,
                               .col_stride = 1};
-        arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
+        arb_ptr in = balls_from_doubles(x, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, VERIFY_BITS);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, RATE);
         sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){n, scale, 1e-5}, known, set, &common);
@@ -78,15 +78,16 @@ static void measure_weights(verify_measure *result, uint64_t seed, const char *n
         for (size_t j = 0; j <= n; j++) {
             float score = (float)between(&seed, -spread, spread);
             z[j] = score, m = score > m ? score : m;
-            if (j < n) known[j] = sinkproof_known(z[j]);
+            if (j < n) known[j] = sinkproof_exact_set(z[j]);
         }
         for (size_t j = 0; j <= n; j++) sum += e[j] = e_to((float)z[j] - m);
         for (size_t j = 0; j <= n; j++)
             value[j] = (rounds && j < n && round % 2 ? narrow_to_bf16(e[j]) : e[j]) / sum;
-        arb_ptr in = balls_of(z, n + 1), truth = _arb_vec_init((slong)n + 1);
+        arb_ptr in = balls_from_doubles(z, n + 1), truth = _arb_vec_init((slong)n + 1);
         sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
         sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
-        must(sinkproof_honest_softmax(&s, AT_A9, n, known, sinkproof_known(z[n]), set, &common));
+        must(
+            sinkproof_honest_softmax(&s, AT_A9, n, known, sinkproof_exact_set(z[n]), set, &common));
         verify_add_set_values(result, truth, set, value, n + 1);
         _arb_vec_clear(in, (slong)n + 1);
         _arb_vec_clear(truth, (slong)n + 1);
@@ -111,12 +112,12 @@ static void measure_unrounded(verify_measure *result, uint64_t seed, bool as_sto
         double at_hand =
             between(&seed, -1, 1) * exp2((int)sinkproof_draw_from_to(&seed, 0, 20) - 10);
         double stored = sinkproof_round(format, at_hand), width = fabs(at_hand) * 0x1p-20;
-        sinkproof_honest known = sinkproof_known(at_hand);
+        sinkproof_honest known = sinkproof_exact_set(at_hand);
         known.lo -= width, known.hi += width;
         sinkproof_honest set = sinkproof_honest_read(format, stored, known);
         double end = stored > at_hand ? known.lo : known.hi;
         if (sinkproof_round(format, end) != stored) end = at_hand;
-        arb_ptr truth = balls_of(&at_hand, 1);
+        arb_ptr truth = balls_from_doubles(&at_hand, 1);
         verify_add_set_values(result, truth, &set, as_stored ? &stored : &end, 1);
         _arb_vec_clear(truth, 1);
     }
@@ -171,11 +172,11 @@ void verify_compare_turned(verify_measure *result, const sinkproof_policy *polic
     float concentration = (float)sinkproof_yarn_concentration(config);
     sinkproof_honest known[DIM], set[DIM], work[2 * DIM], table[4][HALF];
     sinkproof_setting s = sinkproof_setting_for(policy, DIM, RATE);
-    for (size_t d = 0; d < DIM; d++) known[d] = sinkproof_known(x_d[d]);
+    for (size_t d = 0; d < DIM; d++) known[d] = sinkproof_exact_set(x_d[d]);
     turn_pair_table(angle_i, first ? 1 : concentration, x_d, first ? concentration : 1, y);
     sinkproof_truth_yarn yarn;
     sinkproof_truth_yarn_init(&yarn, config, VERIFY_BITS);
-    arb_ptr in = balls_of(x_d, DIM), truth = _arb_vec_init(DIM);
+    arb_ptr in = balls_from_doubles(x_d, DIM), truth = _arb_vec_init(DIM);
     sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, VERIFY_BITS);
     sinkproof_honest_rope_table(&s, config, position, table[0], table[1]);
     sinkproof_honest_rope_plain(&s, config, position, table[2], table[3]);

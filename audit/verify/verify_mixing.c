@@ -46,11 +46,11 @@ static bool run_and_keep(const sinkproof_model *model, const int32_t *tokens_n, 
 
 // Before the first layer only the token at p differs, and earlier tokens never do; at the end it
 // and the later ones do.
-static void put_pair(verify_measure *result, const states *x, const states *y, size_t p) {
+static void measure_pair(verify_measure *result, const states *x, const states *y, size_t p) {
     for (size_t l = 0; l < x->count; l++)
         for (size_t i = 0; i < TOKENS; i++) {
             size_t at = (l * TOKENS + i) * x->width;
-            double off = sinkproof_row_moved(x->width, x->x_lnc + at, y->x_lnc + at).off;
+            double off = sinkproof_row_distance(x->width, x->x_lnc + at, y->x_lnc + at).off;
             bool still = i < p || (l == 0 && i > p),
                  moved = (l + 1 == x->count && i >= p) || i == p;
             if (still) verify_add_comparison(result, off, 0);
@@ -58,7 +58,7 @@ static void put_pair(verify_measure *result, const states *x, const states *y, s
         }
 }
 
-static void put_model(verify_measure *result, const char *spec, uint64_t seed) {
+static void measure_model(verify_measure *result, const char *spec, uint64_t seed) {
     int32_t tokens_n[TOKENS];
     states x = {0}, y = {0};
     sinkproof_error error;
@@ -69,13 +69,13 @@ static void put_model(verify_measure *result, const char *spec, uint64_t seed) {
     size_t p = (size_t)(sinkproof_draw(&seed) % TOKENS);
     bool good = run_and_keep(model, tokens_n, &x);
     tokens_n[p] = (int32_t)(((size_t)tokens_n[p] + 1) % vocab);
-    if (good && run_and_keep(model, tokens_n, &y)) put_pair(result, &x, &y, p);
+    if (good && run_and_keep(model, tokens_n, &y)) measure_pair(result, &x, &y, p);
     free(x.x_lnc);
     free(y.x_lnc);
     sinkproof_model_close(model);
 }
 
 void verify_perturbed(verify_measure *result, uint64_t seed) {
-    put_model(result, "synthetic:tiny", seed);
-    put_model(result, "synthetic:tiny,sink=none", seed);
+    measure_model(result, "synthetic:tiny", seed);
+    measure_model(result, "synthetic:tiny,sink=none", seed);
 }

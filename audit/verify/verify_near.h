@@ -17,7 +17,7 @@
 // The binary32 number farthest from y on one side (1 above, -1 below) that a function with an error
 // of `ulps` ulps of y may return. y is a binary64 result whose error is far less than the rest of
 // the last ulp.
-static inline float at_limit(double y, double ulps, int side) {
+static inline float farthest_float(double y, double ulps, int side) {
     double end = y + side * ulps * sinkproof_ulp(SINKPROOF_F32, y) * (1 - 0x1p-20);
     float reached = (float)end;
     if (side > 0 ? (double)reached > end : (double)reached < end)
@@ -26,7 +26,7 @@ static inline float at_limit(double y, double ulps, int side) {
 }
 
 static inline float exp_at_limit(float x, double ulps, int side) {
-    return at_limit(exp((double)x), ulps, side);
+    return farthest_float(exp((double)x), ulps, side);
 }
 
 // The default declared error of policies, in ulps.

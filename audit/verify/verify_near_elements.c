@@ -29,7 +29,7 @@ static float by_size(float t, double ulps, int side) { // computed from e^|t|
     return t < 0 ? part : 1 - part;
 }
 static float by_tanh(float t, double ulps, int side) {
-    return 0.5f * (1 + at_limit(tanh(0.5 * (double)t), ulps, side));
+    return 0.5f * (1 + farthest_float(tanh(0.5 * (double)t), ulps, side));
 }
 
 // Gates from `low` to `high`.
@@ -44,10 +44,10 @@ static void measure_activations(verify_measure *result, uint64_t seed, const cha
         float g = (float)between(&seed, low, high), l = (float)between(&seed, -7, 7);
         double value = (double)(g * form(1.702f * g, ulps, side) * (l + 1)),
                u[2] = {(double)g, (double)l};
-        arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
+        arb_ptr in = balls_from_doubles(u, 2), truth = _arb_vec_init(1);
         sinkproof_truth_swiglu(truth, in, 1, config.swiglu, VERIFY_BITS);
-        sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(u[0]),
-                                                       sinkproof_known(u[1]));
+        sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_exact_set(u[0]),
+                                                       sinkproof_exact_set(u[1]));
         verify_add_set_values(result, truth, &set, &value, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);
@@ -76,11 +76,11 @@ void verify_near_gelu(verify_measure *result, uint64_t seed) {
     for (int k = 0; k < DRAWS; k++) {
         int side = k % 2 ? 1 : -1;
         float x = (float)between(&seed, -1, -0.6), cubic = 0.044715f * (x * x * x);
-        float t = at_limit(tanh((double)(0.7978845608f * (x + cubic))), 64, side);
+        float t = farthest_float(tanh((double)(0.7978845608f * (x + cubic))), 64, side);
         double v = (double)x, value = (double)(0.5f * x * (1 + t));
-        arb_ptr in = balls_of(&v, 1), truth = _arb_vec_init(1);
+        arb_ptr in = balls_from_doubles(&v, 1), truth = _arb_vec_init(1);
         sinkproof_truth_gelu_tanh(truth, in, 1, VERIFY_BITS);
-        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(v));
+        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_exact_set(v));
         verify_add_set_values(result, truth, &set, &value, 1);
         _arb_vec_clear(in, 1);
         _arb_vec_clear(truth, 1);
@@ -101,7 +101,7 @@ static float ramp_kept_share(const sinkproof_config *config, size_t i) {
 static void angles_of_powers(const sinkproof_config *c, float position, int side, float *angle_i) {
     for (size_t i = 0; i < HALF; i++) {
         double exponent = (double)(float)(2 * (double)i / DIM);
-        float power = i == 0 ? 1 : at_limit(pow(c->rotation.theta, exponent), DECLARED, side);
+        float power = i == 0 ? 1 : farthest_float(pow(c->rotation.theta, exponent), DECLARED, side);
         float keep = ramp_kept_share(c, i), slow = 1 / ((float)c->rotation.factor * power),
               fast = 1 / power;
         angle_i[i] = position * (slow * (1 - keep) + fast * keep);
@@ -111,7 +111,8 @@ static void angles_of_powers(const sinkproof_config *c, float position, int side
 // Angles by repeated products with a ratio that errs by the same.
 static void angles_of_products(const sinkproof_config *c, float position, int side,
                                float *angle_i) {
-    float ratio = at_limit(pow(c->rotation.theta, -2.0 / DIM), DECLARED, side), angle = position;
+    float ratio = farthest_float(pow(c->rotation.theta, -2.0 / DIM), DECLARED, side),
+          angle = position;
     for (size_t i = 0; i < HALF; i++, angle *= ratio) {
         float keep = ramp_kept_share(c, i);
         angle_i[i] = angle * (1 / (float)c->rotation.factor) * (1 - keep) + angle * keep;

@@ -94,8 +94,8 @@ void verify_near_dot_likely(verify_measure *result, uint64_t seed) {
         float sum = 0;
         for (size_t k = 0; k < N; k++) {
             double lost = sinkproof_draw_from_to(&seed, 0, 1) ? 0x1.fep-25 : -0x1.fep-25;
-            a_k[k] = sinkproof_known(scale * (k == place ? 1 + 0x1p-10 : lost));
-            b_k[k] = sinkproof_known(1);
+            a_k[k] = sinkproof_exact_set(scale * (k == place ? 1 + 0x1p-10 : lost));
+            b_k[k] = sinkproof_exact_set(1);
             sum += (float)a_k[k].mid;
         }
         sinkproof_honest set = products_set(&s, N, a_k, b_k);
@@ -135,11 +135,11 @@ void verify_near_linear(verify_measure *result, uint64_t seed) {
         sinkproof_honest known[TERMS], set;
         float sum = (float)bias;
         for (size_t k = 0; k < TERMS; k++) {
-            x[k] = bias * 0x1p-12, w[k] = 0x1p-12, known[k] = sinkproof_known(x[k]);
+            x[k] = bias * 0x1p-12, w[k] = 0x1p-12, known[k] = sinkproof_exact_set(x[k]);
             sum += (float)x[k] * (float)w[k];
         }
         sinkproof_matrix w_rc = row_matrix(w, TERMS), b_r = row_matrix(&bias, 1);
-        arb_ptr in = balls_of(x, TERMS), truth = _arb_vec_init(1);
+        arb_ptr in = balls_from_doubles(x, TERMS), truth = _arb_vec_init(1);
         sinkproof_truth_linear(truth, in, 1, &w_rc, &b_r, VERIFY_BITS);
         sinkproof_planes planes = sinkproof_planes_new(known, 1, TERMS, TERMS);
         must(sinkproof_honest_linear(&s, &planes, &(sinkproof_weight_rows){&w_rc, 0, 1, &bias},
@@ -155,7 +155,7 @@ void verify_near_linear(verify_measure *result, uint64_t seed) {
 // A number known to 2^-18 of itself, of which an engine holds the lower end.
 static sinkproof_honest blurred_set(double mid) {
     double radius = fabs(mid) * 0x1p-18;
-    return sinkproof_around(mid, radius, radius, 0, 0);
+    return sinkproof_set_around(mid, radius, radius, 0, 0);
 }
 static float lower_end(double mid) {
     return (float)(mid - mid * 0x1p-18);
@@ -189,8 +189,8 @@ void verify_near_ftz(verify_measure *result, uint64_t seed) {
         sinkproof_honest w_k[N], v_k[N];
         double scale = drawn_scale(&seed);
         for (size_t k = 0; k < N; k++) {
-            w_k[k] = sinkproof_known(0x1p-126 - 0x1p-149);
-            v_k[k] = sinkproof_known(0x1p40 * scale);
+            w_k[k] = sinkproof_exact_set(0x1p-126 - 0x1p-149);
+            v_k[k] = sinkproof_exact_set(0x1p40 * scale);
         }
         sinkproof_honest set = products_set(&s, N, w_k, v_k);
         compare_products(result, &set, N, w_k, v_k, 0); // a sum of products with 0
@@ -208,7 +208,7 @@ void verify_near_overflow(verify_measure *result, uint64_t seed) {
         float sum = 0;
         for (size_t k = 0; k < n; k++) {
             float a = (float)((1 - 0x1p-10) * (double)FLT_MAX / (double)n);
-            w_k[k] = sinkproof_known((double)a), v_k[k] = sinkproof_known(1);
+            w_k[k] = sinkproof_exact_set((double)a), v_k[k] = sinkproof_exact_set(1);
             sum += a;
         }
         sinkproof_honest set = products_set(&s, n, w_k, v_k);
@@ -220,7 +220,7 @@ void verify_near_overflow(verify_measure *result, uint64_t seed) {
 
 // 1 / sqrt(x) with its whole declared error, upward.
 static float root_at_limit(float x) {
-    return at_limit(1 / sqrt((double)x), DECLARED, 1);
+    return farthest_float(1 / sqrt((double)x), DECLARED, 1);
 }
 
 // Squares that are ties with respect to the first; the weight multiplies last.
@@ -233,14 +233,14 @@ static void measure_norm(verify_measure *result, uint64_t seed, const char *name
         float sum = 0;
         for (size_t i = 0; i < TERMS; i++) {
             x[i] = i == 0 ? size : size * 0x1p-12, scale[i] = (double)(float)between(&seed, 1, 2);
-            known[i] = sinkproof_known(x[i]), sum += (float)x[i] * (float)x[i];
+            known[i] = sinkproof_exact_set(x[i]), sum += (float)x[i] * (float)x[i];
         }
         double eps = size * size * 0x1p-30;
         float root = root_at_limit(sum / (float)TERMS + (float)eps);
         for (size_t i = 0; i < TERMS; i++)
             value[i] = (double)((float)x[i] * root * (float)scale[i]);
         sinkproof_matrix w = row_matrix(scale, TERMS);
-        arb_ptr in = balls_of(x, TERMS), truth = _arb_vec_init(TERMS);
+        arb_ptr in = balls_from_doubles(x, TERMS), truth = _arb_vec_init(TERMS);
         sinkproof_truth_rmsnorm(truth, in, 1, &w, eps, VERIFY_BITS);
         sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){TERMS, scale, eps}, known, set,
                                  &common);
@@ -270,7 +270,7 @@ void verify_near_layernorm(verify_measure *result, uint64_t seed) {
         float sum = 0;
         for (size_t i = 0; i < D; i++) {
             x[i] = i == 0 ? size : i < D - 1 ? size * 0x1p-24 : size / D;
-            one[i] = 1, zero[i] = 0, known[i] = sinkproof_known(x[i]);
+            one[i] = 1, zero[i] = 0, known[i] = sinkproof_exact_set(x[i]);
             sum += (float)x[i];
         }
         double eps = size * size * 0x1p-30;
@@ -279,7 +279,7 @@ void verify_near_layernorm(verify_measure *result, uint64_t seed) {
         float root = root_at_limit(squares / (float)D + (float)eps);
         double value = (double)(((float)x[D - 1] - mean) * root);
         sinkproof_matrix w = row_matrix(one, D), b = row_matrix(zero, D);
-        arb_ptr in = balls_of(x, D), truth = _arb_vec_init(D);
+        arb_ptr in = balls_from_doubles(x, D), truth = _arb_vec_init(D);
         sinkproof_truth_layernorm(truth, in, 1, &w, &b, eps, VERIFY_BITS);
         sinkproof_honest_layernorm(&s, AT_A1, &(sinkproof_norm){D, one, eps}, zero, known, set);
         verify_add_set_values(result, truth + D - 1, set + D - 1, &value, 1);

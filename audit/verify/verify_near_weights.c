@@ -25,8 +25,8 @@ static void compare_weights(verify_measure *result, const char *policy, size_t n
     sinkproof_honest *known = calloc(2 * n + 2, sizeof *known), *set = known + n + 1;
     double common;
     must(known != NULL);
-    for (size_t j = 0; j <= n; j++) known[j] = sinkproof_known(z_j[j]);
-    arb_ptr in = balls_of(z_j, n + 1), truth = _arb_vec_init((slong)n + 1);
+    for (size_t j = 0; j <= n; j++) known[j] = sinkproof_exact_set(z_j[j]);
+    arb_ptr in = balls_from_doubles(z_j, n + 1), truth = _arb_vec_init((slong)n + 1);
     sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
     must(sinkproof_honest_softmax(&s, AT_A9, n, known, known[n], set, &common));
     verify_add_set_values(result, truth, set, value_j, n + 1);
@@ -39,7 +39,7 @@ static void compare_weights(verify_measure *result, const char *policy, size_t n
 
 // 2^(z log2 e - m log2 e): one product is fused, the other rounded.
 static float exp2_at_limit(float z, float m, int side) {
-    return at_limit(exp2((double)fmaf(z, LOG2_E, -(m * LOG2_E))), DECLARED, side);
+    return farthest_float(exp2((double)fmaf(z, LOG2_E, -(m * LOG2_E))), DECLARED, side);
 }
 
 // One key far below its sink: the weight is a quotient of two exponentials, up to roundings. It
@@ -142,7 +142,7 @@ void verify_near_base2(verify_measure *result, uint64_t seed) {
         float z = (float)between(&seed, 88.75, 92), b = (float)((double)z + between(&seed, 4, 6));
         float m = b * LOG2_E, y = fmaf(z, LOG2_E, 0), far = y - m;
         int side = round % 2 ? 1 : -1;
-        float e = at_limit(exp2((double)far), DECLARED, side), sum = e + 1;
+        float e = farthest_float(exp2((double)far), DECLARED, side), sum = e + 1;
         const double z_j[2] = {(double)z, (double)b},
                      value[2] = {(double)(e / sum), (double)(1 / sum)};
         compare_weights(result, "f32,A9.form=base-2", 1, z_j, value);
@@ -178,7 +178,7 @@ void verify_near_lse_subtracted(verify_measure *result, uint64_t seed) {
         int side = round % 2 ? 1 : -1;
         float z = (float)between(&seed, 128, 130), b = (float)((double)z + between(&seed, -2, 2));
         float m = z > b ? z : b, e = exp_natural(z, m, side), e_b = exp_natural(b, m, side);
-        float lse = m + at_limit(log((double)(e + e_b)), DECLARED, side);
+        float lse = m + farthest_float(log((double)(e + e_b)), DECLARED, side);
         const double z_j[2] = {(double)z, (double)b},
                      value[2] = {(double)exp_at_limit(z - lse, DECLARED, -side),
                                  (double)exp_at_limit(b - lse, DECLARED, -side)};
@@ -198,7 +198,8 @@ void verify_near_lse_gated(verify_measure *result, uint64_t seed) {
             e_j[j] = exp_natural((float)z_j[j], m, side), sum += e_j[j];
         }
         z_j[KEYS] = (double)(float)((double)m + between(&seed, 3, 6));
-        float lse = m + at_limit(log((double)sum), DECLARED, side), y = lse - (float)z_j[KEYS];
+        float lse = m + farthest_float(log((double)sum), DECLARED, side),
+              y = lse - (float)z_j[KEYS];
         float gate = 1 / (1 + exp_at_limit(-y, DECLARED, -side));
         for (size_t j = 0; j < KEYS; j++) value[j] = (double)(e_j[j] / sum * gate);
         value[KEYS] = (double)(1 / (1 + exp_at_limit(y, DECLARED, side)));
@@ -254,7 +255,7 @@ static void kept_init(kept *k, size_t n, const float *z_j, float b) {
         arb_add(k->mass, k->mass, e, VERIFY_BITS);
     }
     arb_inv(e, k->mass, VERIFY_BITS);
-    k->odds = sinkproof_up(arf_get_d(arb_midref(e), ARF_RND_UP));
+    k->odds = sinkproof_next_up(arf_get_d(arb_midref(e), ARF_RND_UP));
     arb_add_ui(e, k->mass, 1, VERIFY_BITS);
     arb_div(k->mass, k->mass, e, VERIFY_BITS);
     k->low = arf_get_d(arb_midref(k->mass), ARF_RND_DOWN);
@@ -270,7 +271,7 @@ void verify_near_subtracted_mass(verify_measure *result, uint64_t seed) {
     for (size_t j = 0; j < n; j++) z_j[j] = low, den += exp_natural(low, 0, -1);
     kept k;
     kept_init(&k, n, z_j, sum);
-    double p = sum_error(n), off = compound_up(U, sinkproof_up(p / (1 - p)));
+    double p = sum_error(n), off = compound_up(U, sinkproof_next_up(p / (1 - p)));
     verify_add_enclosed(result, sinkproof_truth_distance(k.mass, (double)(1 - 1 / den)),
                         sinkproof_mul_down(sinkproof_mass_subtracted(U, off, k.odds), k.low));
     arb_clear(k.mass);
@@ -301,7 +302,8 @@ void verify_near_mass_sigmoid(verify_measure *result, uint64_t seed) {
         static const float zero[MOST];
         int side = round % 2 ? 1 : -1;
         size_t n = sinkproof_draw_from_to(&seed, 2, MOST);
-        float b = (float)between(&seed, 8, 12), log_n = at_limit(log((double)n), DECLARED, side);
+        float b = (float)between(&seed, 8, 12),
+              log_n = farthest_float(log((double)n), DECLARED, side);
         float y = log_n - b, value = 1 / (1 + exp_at_limit(-y, DECLARED, -side));
         kept k;
         kept_init(&k, n, zero, b);
@@ -329,11 +331,12 @@ void verify_near_similarity(verify_measure *result, uint64_t seed) {
         bool seen[MOST];
         sinkproof_honest known[MOST], set[MOST];
         for (size_t j = 0; j < n; j++) {
-            z_j[j] = j < 2 ? 0 : (double)low, seen[j] = true, known[j] = sinkproof_known(z_j[j]);
+            z_j[j] = j < 2 ? 0 : (double)low, seen[j] = true,
+            known[j] = sinkproof_exact_set(z_j[j]);
             sim_j[j] = j < 2 ? 0.5f : 1 / (1 + exp_at_limit(-low, DECLARED, 1)), sum += sim_j[j];
         }
         for (size_t j = 0; j < n; j++) value[j] = (double)(sim_j[j] / sum);
-        arb_ptr in = balls_of(z_j, n), truth = _arb_vec_init((slong)n);
+        arb_ptr in = balls_from_doubles(z_j, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_variant_weights(truth, variant, n, seen, in, VERIFY_BITS);
         must(sinkproof_honest_variant_weights(&s, variant, n, seen, known, set));
         verify_add_set_values(result, truth, set, value, n);

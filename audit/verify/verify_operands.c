@@ -45,7 +45,7 @@ static sinkproof_honest set_and_truth(const sinkproof_policy *policy, const scal
     sinkproof_setting s = sinkproof_setting_for(policy, 1, RATE);
     sinkproof_accumulator a = sinkproof_accumulator_at(policy, AT_M5_TERM, AT_M5_ACC);
     sinkproof_honest x_k[MOST], set;
-    for (size_t k = 0; k < w->n; k++) x_k[k] = sinkproof_known(x[k]);
+    for (size_t k = 0; k < w->n; k++) x_k[k] = sinkproof_exact_set(x[k]);
     sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, &w->matrix, x_k, 1);
     sinkproof_linear_sums *sums =
         sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){&w->matrix, 0, 1, NULL});
@@ -54,7 +54,7 @@ static sinkproof_honest set_and_truth(const sinkproof_policy *policy, const scal
     sinkproof_linear_sums_free(sums);
     sinkproof_planes_free(&p);
     sinkproof_operand_row(sinkproof_operand_format(policy, AT_M5_IN, &w->matrix), w->n, x, read);
-    arb_ptr a_k = balls_of(read, w->n), b_k = balls_of(w->w, w->n);
+    arb_ptr a_k = balls_from_doubles(read, w->n), b_k = balls_from_doubles(w->w, w->n);
     sinkproof_truth_values(truth, a_k, b_k, w->n, 1, 1, VERIFY_BITS);
     _arb_vec_clear(a_k, (slong)w->n);
     _arb_vec_clear(b_k, (slong)w->n);

@@ -22,7 +22,7 @@ static double *draw_doubles(uint64_t *state, size_t n, double size) {
 static sinkproof_honest *known_sets(const double *x, size_t n) {
     sinkproof_honest *h = malloc((n + 1) * sizeof *h);
     if (h == NULL) abort();
-    for (size_t k = 0; k < n; k++) h[k] = sinkproof_known(x[k]);
+    for (size_t k = 0; k < n; k++) h[k] = sinkproof_exact_set(x[k]);
     return h;
 }
 static sinkproof_matrix doubles_matrix(const double *x, size_t rows, size_t cols) {
@@ -44,7 +44,7 @@ void verify_add_comparison(verify_measure *result, double error, double bound) {
     double share = !(error >= 0 && bound >= 0) ? NAN : error == 0 ? 0 : error / fabs(bound);
     result->values++;
     result->wrong += !(share <= 1);
-    result->worst = sinkproof_worst(result->worst, share);
+    result->worst = sinkproof_keep_worst(result->worst, share);
 }
 
 void verify_add_exact(verify_measure *result, double error, double bound) {
@@ -93,7 +93,7 @@ void verify_linear(verify_measure *result, uint64_t seed) {
         double *work = draw_doubles(&seed, sinkproof_linear_work(n, rows, cols), 1);
         sinkproof_matrix w_rc = doubles_matrix(w, rows, cols), b_r = doubles_matrix(b, 1, rows);
         sinkproof_linear(&policy, AT_A2, n, &w_rc, &b_r, x, y, work);
-        arb_ptr in = balls_of(x, n * cols), truth = _arb_vec_init((slong)(n * rows));
+        arb_ptr in = balls_from_doubles(x, n * cols), truth = _arb_vec_init((slong)(n * rows));
         sinkproof_truth_linear(truth, in, n, &w_rc, &b_r, VERIFY_BITS);
         sinkproof_honest *known = known_sets(x, n * cols), *set = known_sets(y, n * rows);
         sinkproof_setting s = sinkproof_setting_for(&policy, n * rows, 1e-9);
@@ -133,7 +133,7 @@ void verify_scores(verify_measure *result, uint64_t seed) {
         double *s_j = draw_doubles(&seed, keys, 1);
         sinkproof_block block = row_block(keys, dim);
         sinkproof_scores(&policy, &block, q, k, s_j);
-        arb_ptr q_b = balls_of(q, dim), k_b = balls_of(k, keys * dim);
+        arb_ptr q_b = balls_from_doubles(q, dim), k_b = balls_from_doubles(k, keys * dim);
         arb_ptr truth = _arb_vec_init((slong)keys);
         sinkproof_truth_scores(truth, q_b, k_b, keys, dim, dim, VERIFY_BITS);
         sinkproof_honest *q_h = known_sets(q, dim), *k_h = known_sets(k, keys * dim);
@@ -176,7 +176,7 @@ static weights draw_weights(uint64_t *seed, int round) {
     w.alpha_j = draw_doubles(seed, w.keys + 1, 1);
     sinkproof_block block = row_block(w.keys, 1);
     sinkproof_softmax_sink(&policy, &block, &w.sink, w.s_j, w.alpha_j);
-    arb_ptr z = balls_of(w.s_j, w.keys);
+    arb_ptr z = balls_from_doubles(w.s_j, w.keys);
     arb_t b;
     arb_init(b);
     arb_set_d(b, w.sink);
@@ -186,7 +186,7 @@ static weights draw_weights(uint64_t *seed, int round) {
     w.set = known_sets(w.alpha_j, w.keys + 1);
     sinkproof_setting s = sinkproof_setting_for(&policy, w.keys + 1, 1e-9);
     double common;
-    must(sinkproof_honest_softmax(&s, AT_A9, w.keys, known, sinkproof_known(w.sink), w.set,
+    must(sinkproof_honest_softmax(&s, AT_A9, w.keys, known, sinkproof_exact_set(w.sink), w.set,
                                   &common));
     free(known);
     arb_clear(b);
@@ -243,7 +243,7 @@ void verify_values(verify_measure *result, uint64_t seed) {
         for (size_t k = 0; k < keys * dim; k++) across[k % dim * keys + k / dim] = v[k];
         sinkproof_block block = row_block(keys, dim);
         sinkproof_values(&policy, &block, w.alpha_j, v, o);
-        arb_ptr a = balls_of(w.alpha_j, keys), v_b = balls_of(v, keys * dim);
+        arb_ptr a = balls_from_doubles(w.alpha_j, keys), v_b = balls_from_doubles(v, keys * dim);
         arb_ptr truth = _arb_vec_init((slong)dim);
         sinkproof_truth_values(truth, a, v_b, keys, dim, dim, VERIFY_BITS);
         sinkproof_honest *a_h = known_sets(w.alpha_j, keys), *v_h = known_sets(across, keys * dim);
@@ -278,7 +278,7 @@ void verify_rmsnorm(verify_measure *result, uint64_t seed) {
         double *y = draw_doubles(&seed, n, 1), *work = draw_doubles(&seed, n, 1), common;
         sinkproof_matrix w = doubles_matrix(scale, 1, n);
         sinkproof_rmsnorm(&policy, AT_A1, &w, 1e-5, 1, x, y, work);
-        arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
+        arb_ptr in = balls_from_doubles(x, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_rmsnorm(truth, in, 1, &w, 1e-5, VERIFY_BITS);
         sinkproof_honest *known = known_sets(x, n), *set = known_sets(y, n);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
@@ -306,7 +306,7 @@ void verify_layernorm(verify_measure *result, uint64_t seed) {
                *work = draw_doubles(&seed, 2 * n, 1);
         sinkproof_matrix w = doubles_matrix(scale, 1, n), b = doubles_matrix(shift, 1, n);
         sinkproof_layernorm(&policy, AT_A1, &w, &b, 1e-5, 1, x, y, work);
-        arb_ptr in = balls_of(x, n), truth = _arb_vec_init((slong)n);
+        arb_ptr in = balls_from_doubles(x, n), truth = _arb_vec_init((slong)n);
         sinkproof_truth_layernorm(truth, in, 1, &w, &b, 1e-5, VERIFY_BITS);
         sinkproof_honest *known = known_sets(x, n), *set = known_sets(y, n);
         sinkproof_setting s = sinkproof_setting_for(&policy, n, 1e-9);
@@ -330,9 +330,9 @@ void verify_gelu(verify_measure *result, uint64_t seed) {
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
     for (int k = 0; k < 20 * ROUNDS; k++) {
         double x = between(&seed, -12, 12), y = sinkproof_gelu_one(&policy, x);
-        arb_ptr in = balls_of(&x, 1), truth = _arb_vec_init(1);
+        arb_ptr in = balls_from_doubles(&x, 1), truth = _arb_vec_init(1);
         sinkproof_truth_gelu_tanh(truth, in, 1, VERIFY_BITS);
-        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
+        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_exact_set(x));
         verify_add_set_values(result, truth, &set, &y, 1);
         _arb_vec_clear(in, 1);
         _arb_vec_clear(truth, 1);
@@ -366,7 +366,7 @@ static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, i
     sinkproof_rope(&policy, 1, 1, DIM, cosine, sine, y);
     sinkproof_truth_yarn yarn;
     sinkproof_truth_yarn_init(&yarn, &config, VERIFY_BITS);
-    arb_ptr in = balls_of(x, DIM), truth = _arb_vec_init(DIM);
+    arb_ptr in = balls_from_doubles(x, DIM), truth = _arb_vec_init(DIM);
     sinkproof_truth_rope(truth, in, 1, 1, &position, &yarn, VERIFY_BITS);
     sinkproof_honest c_p[HALF], s_p[HALF], set[DIM], *known = known_sets(x, DIM);
     sinkproof_setting s = sinkproof_setting_for(&policy, DIM, 1e-9);
@@ -410,11 +410,11 @@ void verify_router(verify_measure *result, uint64_t seed) {
         double logit_k[CHOSEN + 1] = {0}, common;
         for (size_t k = 0; k < CHOSEN; k++)
             chosen_k[k] = (size_t)chosen[k], logit_k[k] = logits[chosen[k]];
-        arb_ptr g = balls_of(logits, EXPERTS), truth = _arb_vec_init(CHOSEN);
+        arb_ptr g = balls_from_doubles(logits, EXPERTS), truth = _arb_vec_init(CHOSEN);
         sinkproof_truth_router_weights(truth, chosen_k, g, CHOSEN, VERIFY_BITS);
         sinkproof_honest *known = known_sets(logit_k, CHOSEN), set[CHOSEN + 1];
         sinkproof_setting s = sinkproof_setting_for(&policy, CHOSEN, 1e-9);
-        must(sinkproof_honest_softmax(&s, AT_M4, CHOSEN, known, sinkproof_known(-INFINITY), set,
+        must(sinkproof_honest_softmax(&s, AT_M4, CHOSEN, known, sinkproof_exact_set(-INFINITY), set,
                                       &common));
         verify_add_set_values(result, truth, set, weights_k, CHOSEN);
         _arb_vec_clear(g, EXPERTS);
@@ -438,10 +438,10 @@ void verify_swiglu(verify_measure *result, uint64_t seed) {
                        k < 64 ? edges[k % 8] : between(&seed, -12, 12)};
         double y =
             sinkproof_swiglu_one(&policy, (sinkproof_swiglu_numbers){1.702, 7, 1}, u[0], u[1]);
-        arb_ptr in = balls_of(u, 2), truth = _arb_vec_init(1);
+        arb_ptr in = balls_from_doubles(u, 2), truth = _arb_vec_init(1);
         sinkproof_truth_swiglu(truth, in, 1, (sinkproof_swiglu_numbers){1.702, 7, 1}, VERIFY_BITS);
-        sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(u[0]),
-                                                       sinkproof_known(u[1]));
+        sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_exact_set(u[0]),
+                                                       sinkproof_exact_set(u[1]));
         verify_add_set_values(result, truth, &set, &y, 1);
         _arb_vec_clear(in, 2);
         _arb_vec_clear(truth, 1);
@@ -458,14 +458,14 @@ void verify_mixture(verify_measure *result, uint64_t seed) {
                y[HIDDEN];
         const int32_t chosen[CHOSEN] = {7, 2, 5, 0};
         sinkproof_mixture(&policy, 1, CHOSEN, HIDDEN, chosen, w, d, y);
-        arb_ptr w_b = balls_of(w, CHOSEN), d_b = balls_of(d, CHOSEN * HIDDEN);
+        arb_ptr w_b = balls_from_doubles(w, CHOSEN), d_b = balls_from_doubles(d, CHOSEN * HIDDEN);
         arb_ptr truth = _arb_vec_init(HIDDEN);
         sinkproof_truth_mixture(truth, w_b, d_b, CHOSEN, HIDDEN, VERIFY_BITS);
         sinkproof_honest set[HIDDEN];
         for (size_t c = 0; c < HIDDEN; c++) {
             sinkproof_honest w_k[CHOSEN], d_k[CHOSEN];
             for (size_t k = 0; k < CHOSEN; k++)
-                w_k[k] = sinkproof_known(w[k]), d_k[k] = sinkproof_known(d[k * HIDDEN + c]);
+                w_k[k] = sinkproof_exact_set(w[k]), d_k[k] = sinkproof_exact_set(d[k * HIDDEN + c]);
             set[c] = sinkproof_honest_mixture(&s, CHOSEN, w_k, d_k);
         }
         verify_add_set_values(result, truth, set, y, HIDDEN);

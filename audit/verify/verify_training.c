@@ -30,17 +30,17 @@ static shares final_shares(const char *name, size_t seed) {
     return (shares){NAN, NAN};
 }
 
-static void ask_holds(verify_measure *result, bool holds) {
+static void check_holds(verify_measure *result, bool holds) {
     verify_add_comparison(result, holds ? 0 : 1, 0);
 }
 
 void verify_sinks_learned(verify_measure *result, uint64_t seed) {
     (void)seed; // the runs have their own
     for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
-        for (size_t s = 0; s < SEEDS; s++) ask_holds(result, runs[k].first_before[s] < 1);
+        for (size_t s = 0; s < SEEDS; s++) check_holds(result, runs[k].first_before[s] < 1);
     for (size_t s = 0; s < SEEDS; s++) {
-        ask_holds(result, final_shares("softmax", s).first > 30);
-        ask_holds(result, final_shares("1500 steps", s).first < 10); // the sink is gone
+        check_holds(result, final_shares("softmax", s).first > 30);
+        check_holds(result, final_shares("1500 steps", s).first < 10); // the sink is gone
     }
 }
 
@@ -51,10 +51,10 @@ void verify_star_learned(verify_measure *result, uint64_t seed) {
     (void)seed;
     for (size_t s = 0; s < SEEDS; s++) {
         for (size_t k = 0; k < sizeof fewer / sizeof *fewer; k++)
-            ask_holds(result, final_shares(fewer[k], s).first < final_shares("softmax", s).first);
+            check_holds(result, final_shares(fewer[k], s).first < final_shares("softmax", s).first);
         for (size_t k = 0; k < sizeof whole / sizeof *whole; k++) {
             shares end = final_shares(whole[k], s);
-            ask_holds(result, end.star > 90 && end.first < 1);
+            check_holds(result, end.star > 90 && end.first < 1);
         }
     }
 }

@@ -35,7 +35,7 @@ static void measure_head(verify_measure *result, const sinkproof_variant *varian
     for (size_t i = 0; fine && i < r.rows; i++) {
         const double *s_j = r.s_ij + i * columns, *alpha_j = r.alpha_ij + i * columns;
         sinkproof_truth_variant_seen(variant, head, i, r.keys, seen);
-        for (size_t j = 0; j < columns; j++) known[j] = sinkproof_known(s_j[j]);
+        for (size_t j = 0; j < columns; j++) known[j] = sinkproof_exact_set(s_j[j]);
         exact_balls(in, s_j, columns);
         fine = sinkproof_honest_variant_weights(&s, variant, columns, seen, known, set);
         sinkproof_truth_variant_weights(truth, variant, columns, seen, in, BITS);

@@ -63,7 +63,7 @@ static void verify_model(const char *spec, verify_measure *result, uint64_t seed
             result->values += report->elements - report->undecided;
             result->wrong += report->outside + report->nans;
             double worst = report->outside + report->nans > 0 ? INFINITY : report->share_worst;
-            result->worst = sinkproof_worst(result->worst, worst);
+            result->worst = sinkproof_keep_worst(result->worst, worst);
         }
         sinkproof_judgement_free(&judgement);
     }
@@ -95,7 +95,7 @@ static float engine_dot(engine e, const float *a, const float *b) {
     return sum;
 }
 
-static float with_low_bits(float x, unsigned bits, uint32_t drawn) {
+static float replace_low_bits(float x, unsigned bits, uint32_t drawn) {
     uint32_t pattern, low = (UINT32_C(1) << bits) - 1;
     memcpy(&pattern, &x, sizeof pattern);
     pattern = (pattern & ~low) | (drawn & low);
@@ -111,9 +111,9 @@ static sinkproof_drift products_drift(uint64_t *seed, size_t kinds, engine e) {
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * COLS, RATE);
     for (size_t k = 0; k < kinds * K; k++)
-        x[k] = (float)between(seed, -2, 2), x_k[k] = sinkproof_known(x[k]);
+        x[k] = (float)between(seed, -2, 2), x_k[k] = sinkproof_exact_set(x[k]);
     for (size_t k = 0; k < COLS * K; k++)
-        w[k] = (float)between(seed, -1, 1), w_k[k] = sinkproof_known(w[k]);
+        w[k] = (float)between(seed, -1, 1), w_k[k] = sinkproof_exact_set(w[k]);
     sinkproof_planes p = sinkproof_planes_new(x_k, kinds, K, K);
     sinkproof_planes q = sinkproof_planes_new(w_k, COLS, K, K);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, y, COLS));
@@ -127,8 +127,8 @@ static sinkproof_drift products_drift(uint64_t *seed, size_t kinds, engine e) {
         double v[COLS];
         for (size_t r = 0; r < COLS; r++) {
             float sum = engine_dot(e, x + kind * K, w + r * K);
-            v[r] = e == REDRAWS             ? with_low_bits(sum, 8, (uint32_t)sinkproof_draw(seed))
-                   : e == CUTS && r % 4 > 0 ? with_low_bits(sum, 1, 0)
+            v[r] = e == REDRAWS ? replace_low_bits(sum, 8, (uint32_t)sinkproof_draw(seed))
+                   : e == CUTS && r % 4 > 0 ? replace_low_bits(sum, 1, 0)
                                             : sum;
         }
         sinkproof_drift_row(&drift, COLS, v, y + kind * COLS, 0, (double)i / ROWS);
@@ -205,7 +205,7 @@ void verify_near_spread(verify_measure *result, uint64_t seed) {
                 float a = (float)between(&seed, 1, 1.02), b = (float)between(&seed, 1, 1.02);
                 double product = (double)a * (double)b; // exact
                 v[r] = (double)(a * b);
-                y[r] = sinkproof_honest_roundings(&s, sinkproof_known(product), 1);
+                y[r] = sinkproof_honest_roundings(&s, sinkproof_exact_set(product), 1);
             }
             sinkproof_drift_row(&drift, COLS, v, y, 0, (double)i / ROWS);
         }

@@ -106,7 +106,7 @@ static void attend_rows(const sublayer *a, const pass_segment *s, size_t g, size
 }
 
 // The rows of step t of a segment: steps end where positions are multiples of STEP.
-static size_t step_rows(const pass_segment *s, size_t t, size_t *i) {
+static size_t rows_of_step(const pass_segment *s, size_t t, size_t *i) {
     size_t start = s->first / STEP + t, from = start * STEP, to = from + STEP;
     if (from < s->first) from = s->first;
     if (to > s->first + s->n) to = s->first + s->n;
@@ -114,80 +114,79 @@ static size_t step_rows(const pass_segment *s, size_t t, size_t *i) {
     return to - from;
 }
 
-static bool segment_waits(const sublayer *a, const pass_segment *s) {
+static bool segment_has_second_round(const sublayer *a, const pass_segment *s) {
     return !a->sliding && (s->steps > 1 || s->pieces > 0);
 }
 
 // ---- tasks -----------------------------------------------------------------------------------
 
 // First round: everything except the queries of full layers that wait for all keys.
-static size_t first_tasks(const sublayer *a, const pass_segment *s) {
+static size_t count_first_tasks(const sublayer *a, const pass_segment *s) {
     return a->e->config->n_kv_heads * (a->sliding ? 1 : s->steps);
 }
 
-static void first_task(const sublayer *a, const pass_segment *s, size_t task) {
+static void run_first_task(const sublayer *a, const pass_segment *s, size_t task) {
     size_t heads = a->e->config->n_kv_heads, g = task % heads;
     size_t t = a->sliding ? 0 : task / heads, end = a->sliding ? s->steps : t + 1, i;
     for (; t < end; t++) {
-        size_t n = step_rows(s, t, &i);
+        size_t n = rows_of_step(s, t, &i);
         append_rows(a, s, g, i, n);
-        if (!segment_waits(a, s)) attend_rows(a, s, g, i, n);
+        if (!segment_has_second_round(a, s)) attend_rows(a, s, g, i, n);
     }
 }
 
 // Second round: the waiting queries, step by step from the longest context down, or piece by piece.
-static size_t second_tasks(const sublayer *a, const pass_segment *s) {
-    if (!segment_waits(a, s)) return 0;
+static size_t count_second_tasks(const sublayer *a, const pass_segment *s) {
+    if (!segment_has_second_round(a, s)) return 0;
     return a->e->config->n_kv_heads * (s->pieces > 0 ? s->pieces : s->steps);
 }
 
-static size_t padded_head(const sublayer *a) {
+static size_t padded_head_dim(const sublayer *a) {
     return (a->d + 15) / 16 * 16;
 }
 
 // Where the spans of a split context are stored: [spans, group] of head g.
-static size_t state_at(const sublayer *a, const pass_segment *s, size_t g) {
+static size_t split_state_offset(const sublayer *a, const pass_segment *s, size_t g) {
     size_t spans = s->first / SPAN + 1;
     return (s->state * a->e->config->n_kv_heads + g * spans) * a->group;
 }
 
-static void second_task(const sublayer *a, const pass_segment *s, size_t task) {
+static void run_second_task(const sublayer *a, const pass_segment *s, size_t task) {
     const sinkproof_engine *e = a->e;
     size_t heads = e->config->n_kv_heads, g = task % heads, i;
     if (s->pieces == 0) {
-        size_t n = step_rows(s, s->steps - 1 - task / heads, &i);
+        size_t n = rows_of_step(s, s->steps - 1 - task / heads, &i);
         attend_rows(a, s, g, i, n);
         return;
     }
     size_t spans = s->first / SPAN + 1, first = task / heads * PIECE, last = first + PIECE;
     if (last > spans) last = spans;
-    size_t at = state_at(a, s, g) + first * a->group;
+    size_t at = split_state_offset(a, s, g) + first * a->group;
     sinkproof_attention attention = make_queries(a, s, g, 0, 1);
     e->kernels->attend_spans(&attention, first, last, e->b.state_sh + at,
-                             e->b.span_shd + at * padded_head(a), a->worker->scratch);
+                             e->b.span_shd + at * padded_head_dim(a), a->worker->scratch);
 }
 
 // Third round: merges the spans of a split context, one query head after the other.
-static size_t third_tasks(const sublayer *a, const pass_segment *s) {
-    return segment_waits(a, s) && s->pieces > 0 ? a->e->config->n_kv_heads : 0;
+static size_t count_third_tasks(const sublayer *a, const pass_segment *s) {
+    return segment_has_second_round(a, s) && s->pieces > 0 ? a->e->config->n_kv_heads : 0;
 }
 
-static void third_task(const sublayer *a, const pass_segment *s, size_t g) {
+static void run_third_task(const sublayer *a, const pass_segment *s, size_t g) {
     const sinkproof_engine *e = a->e;
-    size_t at = state_at(a, s, g), to = s->row * e->width.q + g * a->group * a->d;
+    size_t at = split_state_offset(a, s, g), to = s->row * e->width.q + g * a->group * a->d;
     for (size_t h = 0; h < a->group; h++)
         e->kernels->merge_spans(a->d, a->layer->vector_c[SINKPROOF_SINKS][g * a->group + h],
                                 s->first / SPAN + 1, a->group, e->b.state_sh + at + h,
-                                e->b.span_shd + (at + h) * padded_head(a),
+                                e->b.span_shd + (at + h) * padded_head_dim(a),
                                 e->b.o_nd + to + h * a->d);
     round_output(a, s->row, g, 1);
 }
 
 // Runs all tasks of a round, which threads take one by one, then a barrier. A round without tasks
 // has no barrier.
-static void share_out_round(const sublayer *a,
-                            size_t (*tasks)(const sublayer *, const pass_segment *),
-                            void (*run)(const sublayer *, const pass_segment *, size_t)) {
+static void run_round(const sublayer *a, size_t (*tasks)(const sublayer *, const pass_segment *),
+                      void (*run)(const sublayer *, const pass_segment *, size_t)) {
     const pass_segment *segments = a->e->b.segments;
     size_t total = 0, task;
     for (size_t s = 0; s < a->pass->n_segments; s++) total += tasks(a, &segments[s]);
@@ -204,8 +203,8 @@ static void share_out_round(const sublayer *a,
 
 // ---- an observer's points --------------------------------------------------------------------
 
-static void see_heads(const sublayer *a, const char *name, size_t heads, float *rows,
-                      size_t stride) {
+static void show_per_head(const sublayer *a, const char *name, size_t heads, float *rows,
+                          size_t stride) {
     size_t shape[] = {a->pass->n, heads, a->d};
     pass_show_point(a->pass, a->worker, name, 3, shape, rows, heads * a->d, stride);
 }
@@ -217,14 +216,14 @@ static void observe_projected(const sublayer *a) {
     bool mine = a->worker->id == 0;
     for (size_t task = 0; mine && task < n * groups; task++)
         round_projected(a, task / groups, task % groups);
-    see_heads(a, "A2.q", heads, e->b.q_nd, e->width.q);
-    see_heads(a, "A2.k", groups, e->b.k_nd, e->width.kv);
-    see_heads(a, "A2.v", groups, e->b.v_nd, e->width.kv);
+    show_per_head(a, "A2.q", heads, e->b.q_nd, e->width.q);
+    show_per_head(a, "A2.k", groups, e->b.k_nd, e->width.kv);
+    show_per_head(a, "A2.v", groups, e->b.v_nd, e->width.kv);
     for (size_t task = 0; mine && task < n * groups; task++)
         rotate_row(a, task / groups, task % groups);
     if (e->config->rotation.kind != SINKPROOF_NO_ROTATION) {
-        see_heads(a, "A4.q", heads, e->b.q_nd, e->width.q);
-        see_heads(a, "A4.k", groups, e->b.k_nd, e->width.kv);
+        show_per_head(a, "A4.q", heads, e->b.q_nd, e->width.q);
+        show_per_head(a, "A4.k", groups, e->b.k_nd, e->width.kv);
     }
     const pass_segment *s = &e->b.segments[0];
     size_t count = heads * s->n * (s->first + s->n);
@@ -237,7 +236,7 @@ static void observe_attention(const sublayer *a) {
     size_t heads = a->e->config->n_heads, keys = s->first + s->n;
     pass_show_point(a->pass, a->worker, "A6", 3, (size_t[]){heads, s->n, keys}, a->e->b.score_hij,
                     keys, keys);
-    see_heads(a, "A11", heads, a->e->b.o_nd, a->e->width.q);
+    show_per_head(a, "A11", heads, a->e->b.o_nd, a->e->width.q);
 }
 
 void pass_attention(engine_pass *pass, engine_worker *worker, const packed_layer *layer) {
@@ -250,8 +249,8 @@ void pass_attention(engine_pass *pass, engine_worker *worker, const packed_layer
                   .d = e->config->head_dim,
                   .sliding = e->config->sliding[pass->l]};
     if (pass->observer != NULL) observe_projected(&a);
-    share_out_round(&a, first_tasks, first_task);
-    share_out_round(&a, second_tasks, second_task);
-    share_out_round(&a, third_tasks, third_task);
+    run_round(&a, count_first_tasks, run_first_task);
+    run_round(&a, count_second_tasks, run_second_task);
+    run_round(&a, count_third_tasks, run_third_task);
     if (pass->observer != NULL) observe_attention(&a);
 }

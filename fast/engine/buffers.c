@@ -24,7 +24,7 @@ typedef struct cutter {
 } cutter;
 
 // Room for rows * width elements of `size` bytes.
-static void *cut_room(cutter *from, size_t rows, size_t width, size_t size) {
+static void *take_room(cutter *from, size_t rows, size_t width, size_t size) {
     void *at = from->data != NULL ? from->data + from->used : NULL;
     size_t bytes = rows_times_saturated(rows_times_saturated(rows, width), size);
     bool fits = bytes < beyond - LINE - from->used;
@@ -33,7 +33,7 @@ static void *cut_room(cutter *from, size_t rows, size_t width, size_t size) {
 }
 
 // Number of elements of the largest point that an observer sees.
-static size_t seen_numbers(const sinkproof_engine *e, const fast_buffers *b) {
+static size_t largest_shown_point(const sinkproof_engine *e, const fast_buffers *b) {
     const sinkproof_config *c = e->config;
     size_t widest = max2(c->n_heads * c->head_dim, c->hidden);
     widest = max2(widest, rows_times_saturated(c->n_chosen, max2(2 * c->inter, c->hidden)));
@@ -42,35 +42,35 @@ static size_t seen_numbers(const sinkproof_engine *e, const fast_buffers *b) {
     return rows_times_saturated(b->rows, widest);
 }
 
-static void carve_buffers(const sinkproof_engine *e, fast_buffers *b, cutter *from) {
+static void place_buffers(const sinkproof_engine *e, fast_buffers *b, cutter *from) {
     const sinkproof_config *c = e->config;
     const engine_widths *w = &e->width;
     const size_t n = b->rows, s = rows_times_saturated(n, c->n_chosen), f = sizeof(float),
                  h = sizeof(uint16_t);
-    b->x_nc = cut_room(from, n, w->hidden, f);
-    b->t_nc = cut_room(from, n, w->hidden, f);
-    b->t16_nc = cut_room(from, n, w->hidden, h);
-    b->q_nd = cut_room(from, n, w->q, f);
-    b->k_nd = cut_room(from, n, w->kv, f);
-    b->v_nd = cut_room(from, n, w->kv, f);
-    b->o_nd = cut_room(from, n, w->q, f);
-    b->o16_nd = cut_room(from, n, w->q, h);
-    b->out_nc = cut_room(from, n, w->hidden, f);
-    b->router_ne = cut_room(from, n, w->experts, f);
-    b->up_s2f = cut_room(from, s, w->up, f);
-    b->act_sf = cut_room(from, s, w->act, f);
-    b->act16_sf = cut_room(from, s, w->act, h);
-    b->down_sc = cut_room(from, s, w->hidden, f);
-    b->cos_nd = cut_room(from, n, c->head_dim / 2, f);
-    b->sin_nd = cut_room(from, n, c->head_dim / 2, f);
-    b->logits_nv = cut_room(from, b->logit_rows, w->vocab, f);
-    b->segments = cut_room(from, n, 1, sizeof *b->segments);
-    b->wanted = cut_room(from, n, 1, sizeof *b->wanted);
-    b->state_sh = cut_room(from, b->spans, c->n_heads, sizeof *b->state_sh);
-    b->span_shd =
-        cut_room(from, rows_times_saturated(b->spans, c->n_heads), (c->head_dim + 15) / 16 * 16, f);
-    b->score_hij = cut_room(from, rows_times_saturated(b->keys, n), c->n_heads, f);
-    b->seen = cut_room(from, b->keys > 0 ? seen_numbers(e, b) : 0, 1, sizeof *b->seen);
+    b->x_nc = take_room(from, n, w->hidden, f);
+    b->t_nc = take_room(from, n, w->hidden, f);
+    b->t16_nc = take_room(from, n, w->hidden, h);
+    b->q_nd = take_room(from, n, w->q, f);
+    b->k_nd = take_room(from, n, w->kv, f);
+    b->v_nd = take_room(from, n, w->kv, f);
+    b->o_nd = take_room(from, n, w->q, f);
+    b->o16_nd = take_room(from, n, w->q, h);
+    b->out_nc = take_room(from, n, w->hidden, f);
+    b->router_ne = take_room(from, n, w->experts, f);
+    b->up_s2f = take_room(from, s, w->up, f);
+    b->act_sf = take_room(from, s, w->act, f);
+    b->act16_sf = take_room(from, s, w->act, h);
+    b->down_sc = take_room(from, s, w->hidden, f);
+    b->cos_nd = take_room(from, n, c->head_dim / 2, f);
+    b->sin_nd = take_room(from, n, c->head_dim / 2, f);
+    b->logits_nv = take_room(from, b->logit_rows, w->vocab, f);
+    b->segments = take_room(from, n, 1, sizeof *b->segments);
+    b->wanted = take_room(from, n, 1, sizeof *b->wanted);
+    b->state_sh = take_room(from, b->spans, c->n_heads, sizeof *b->state_sh);
+    b->span_shd = take_room(from, rows_times_saturated(b->spans, c->n_heads),
+                            (c->head_dim + 15) / 16 * 16, f);
+    b->score_hij = take_room(from, rows_times_saturated(b->keys, n), c->n_heads, f);
+    b->seen = take_room(from, b->keys > 0 ? largest_shown_point(e, b) : 0, 1, sizeof *b->seen);
 }
 
 bool fast_buffers_reserve(sinkproof_engine *e, size_t rows, size_t logit_rows, size_t keys,
@@ -84,13 +84,13 @@ bool fast_buffers_reserve(sinkproof_engine *e, size_t rows, size_t logit_rows, s
                           .keys = keys,
                           .spans = max2(spans, b->spans)};
     cutter from = {NULL, 0};
-    carve_buffers(e, &grown, &from);
+    place_buffers(e, &grown, &from);
     sinkproof_pages pages;
     if (!sinkproof_pages_new(from.used, SINKPROOF_LARGE_PAGES, "activations", &pages, error))
         return false;
     fast_buffers_free(b);
     from = (cutter){pages.data, 0};
-    carve_buffers(e, &grown, &from);
+    place_buffers(e, &grown, &from);
     grown.pages = pages;
     *b = grown;
     return true;

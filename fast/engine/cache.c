@@ -13,22 +13,22 @@ enum { BLOCK = CACHE_BLOCK, ROWS = SINKPROOF_PANEL_ROWS, COLS = SINKPROOF_PANEL_
 enum { LINE = 64 }; // bytes: alignment of blocks
 enum { SPAN = SINKPROOF_SPAN_BLOCKS };
 
-static size_t blocks_over(size_t n, size_t unit) {
+static size_t count_blocks(size_t n, size_t unit) {
     return (n + unit - 1) / unit;
 }
 
-static size_t least(size_t a, size_t b) {
+static size_t smaller_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
 // The blocks that a window layer must hold at once: a query's window, a step, and the beginning of
 // a block.
 static size_t ring_blocks(const sinkproof_config *config) {
-    return blocks_over(config->window + CACHE_STEP + BLOCK - 1, BLOCK);
+    return count_blocks(config->window + CACHE_STEP + BLOCK - 1, BLOCK);
 }
 
-static size_t up_to_large(size_t bytes) {
-    return blocks_over(bytes, LARGE_PAGE) * LARGE_PAGE;
+static size_t round_up_to_large_page(size_t bytes) {
+    return count_blocks(bytes, LARGE_PAGE) * LARGE_PAGE;
 }
 
 // Places layer l from byte `at` on, and returns its end. A size beyond all memory stays so: the
@@ -40,7 +40,7 @@ static size_t place_layer(kv_cache *cache, size_t l, size_t places, size_t at) {
     cache->offset_l[l] = at;
     bool fits = !__builtin_mul_overflow(places, with_sizes, &bytes) &&
                 !__builtin_add_overflow(at, bytes, &end);
-    return fits && end < SIZE_MAX / 8 ? blocks_over(end, LINE) * LINE : SIZE_MAX / 8;
+    return fits && end < SIZE_MAX / 8 ? count_blocks(end, LINE) * LINE : SIZE_MAX / 8;
 }
 
 // The sizes of head g's blocks in layer l.
@@ -78,21 +78,22 @@ bool cache_new(const sinkproof_config *config, sinkproof_panel_format format, si
                         .n_layers = config->n_layers,
                         .n_kv_heads = config->n_kv_heads,
                         .head_dim = d,
-                        .key_bytes = BLOCK / ROWS * blocks_over(d, COLS) * block,
-                        .value_bytes = blocks_over(d, ROWS) * block};
+                        .key_bytes = BLOCK / ROWS * count_blocks(d, COLS) * block,
+                        .value_bytes = count_blocks(d, ROWS) * block};
     cache->place_bytes = config->n_kv_heads * (cache->key_bytes + cache->value_bytes);
     cache->ring_l = calloc(2 * config->n_layers, sizeof *cache->ring_l);
     if (cache->ring_l == NULL) return sinkproof_fail(error, "no memory for a sequence");
     cache->offset_l = cache->ring_l + config->n_layers;
-    size_t bytes = 0, blocks = blocks_over(max_tokens, BLOCK),
-           whole = blocks_over(blocks, SPAN) * SPAN;
+    size_t bytes = 0, blocks = count_blocks(max_tokens, BLOCK),
+           whole = count_blocks(blocks, SPAN) * SPAN;
     for (size_t l = 0; l < config->n_layers; l++) {
-        if (!config->sliding[l]) bytes = place_layer(cache, l, whole, up_to_large(bytes));
+        if (!config->sliding[l])
+            bytes = place_layer(cache, l, whole, round_up_to_large_page(bytes));
     }
-    cache->rings = bytes = up_to_large(bytes);
+    cache->rings = bytes = round_up_to_large_page(bytes);
     for (size_t l = 0; l < config->n_layers; l++)
         if (config->sliding[l])
-            bytes = place_layer(cache, l, least(blocks, ring_blocks(config)), bytes);
+            bytes = place_layer(cache, l, smaller_size(blocks, ring_blocks(config)), bytes);
     if (!sinkproof_pages_new(bytes, SINKPROOF_LAZY_PAGES, "a key/value cache", &cache->pages,
                              error)) {
         free(cache->ring_l);
@@ -111,7 +112,7 @@ void cache_free(kv_cache *cache) {
 size_t cache_bytes(const kv_cache *cache, size_t tokens) {
     size_t places = 0;
     for (size_t l = 0; l < cache->n_layers; l++)
-        places += least(blocks_over(tokens, BLOCK), cache->ring_l[l]);
+        places += smaller_size(count_blocks(tokens, BLOCK), cache->ring_l[l]);
     return places * cache->place_bytes;
 }
 
@@ -136,7 +137,7 @@ sinkproof_cache_view cache_head_view(const kv_cache *cache, size_t l, size_t g) 
                                   .sizes = bf16 ? head_block_sizes(cache, l, g) : NULL};
 }
 
-static uint16_t upper_half(float x) {
+static uint16_t bf16_upper_half(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return (uint16_t)(bits >> 16);
@@ -152,7 +153,7 @@ static void put_key(const kv_cache *cache, uint8_t *block, size_t j, const float
     }
     uint16_t *lane = (uint16_t *)(void *)panel + j % ROWS * 2;
     for (size_t d = 0; d < cache->head_dim; d++)
-        lane[d / 2 * 2 * ROWS + d % 2] = upper_half(k_d[d]);
+        lane[d / 2 * 2 * ROWS + d % 2] = bf16_upper_half(k_d[d]);
 }
 
 // Value j of a block: column j; coordinate d in lane d % 16 of panel d / 16.
@@ -165,15 +166,16 @@ static void put_value(const kv_cache *cache, uint8_t *block, size_t j, const flo
     }
     uint16_t *column = (uint16_t *)(void *)block + j / 2 * 2 * ROWS + j % 2;
     for (size_t d = 0; d < cache->head_dim; d++)
-        column[d / ROWS * (ROWS * COLS) + d % ROWS * 2] = upper_half(v_d[d]);
+        column[d / ROWS * (ROWS * COLS) + d % ROWS * 2] = bf16_upper_half(v_d[d]);
 }
 
 // The exponent field of a float32 number, which is in its upper half.
 static uint8_t float_exponent(float x) {
-    return (uint8_t)(upper_half(x) >> 7 & 0xff);
+    return (uint8_t)(bf16_upper_half(x) >> 7 & 0xff);
 }
 
-static void take_in(size_t head_dim, const float *k_d, const float *v_d, sinkproof_sizes *sizes) {
+static void include_row_sizes(size_t head_dim, const float *k_d, const float *v_d,
+                              sinkproof_sizes *sizes) {
     for (size_t d = 0; d < head_dim; d++) {
         uint8_t k = float_exponent(k_d[d]), v = float_exponent(v_d[d]);
         if (k_d[d] != 0 && k < sizes->least_k) sizes->least_k = k;
@@ -196,7 +198,7 @@ void cache_append(const kv_cache *cache, size_t l, size_t g, size_t first, size_
             sizes[place] = (sinkproof_sizes){255, 255, 0};
         }
         if (cache->format == SINKPROOF_PANEL_BF16)
-            take_in(cache->head_dim, k + i * stride, v + i * stride, &sizes[place]);
+            include_row_sizes(cache->head_dim, k + i * stride, v + i * stride, &sizes[place]);
         put_key(cache, block, j, k + i * stride);
         put_value(cache, block + cache->key_bytes, j, v + i * stride);
     }

@@ -18,17 +18,17 @@
 
 enum { CHUNK = 512 }; // tokens per pass through the layers
 
-static size_t padded_to_panel(size_t n) {
+static size_t round_up_to_panel(size_t n) {
     return (n + SINKPROOF_PANEL_COLS - 1) / SINKPROOF_PANEL_COLS * SINKPROOF_PANEL_COLS;
 }
 
-static size_t least(size_t a, size_t b) {
+static size_t smaller_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
 // ---- weights ---------------------------------------------------------------------------------
 
-static void fill_packed(sinkproof_engine *e, const pack_list *list) {
+static void pack_weights(sinkproof_engine *e, const pack_list *list) {
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads)
     for (size_t unit = 0; unit < list->units; unit++)
         pack_unit(list, unit, e->workers[omp_get_thread_num()].work);
@@ -55,7 +55,7 @@ static bool measure_layer_bytes(sinkproof_engine *e, size_t *all, sinkproof_erro
     size_t layers = e->config->n_layers, kept = e->options.streamed ? 1 : layers;
     sinkproof_matrix norm = sinkproof_model_final_norm(e->model);
     sinkproof_matrix unembedding = sinkproof_model_unembedding(e->model);
-    pack_end(&norm, &unembedding, NULL, &e->list, &e->final_norm_c, &e->unembed);
+    pack_norm_and_unembedding(&norm, &unembedding, NULL, &e->list, &e->final_norm_c, &e->unembed);
     size_t end_bytes = e->list.bytes;
     for (size_t l = 0; l < layers; l++) { // containers may store layers differently
         pack_layer(e->model, l, NULL, &e->list, &e->layers[0]);
@@ -69,7 +69,7 @@ static bool measure_layer_bytes(sinkproof_engine *e, size_t *all, sinkproof_erro
     return true;
 }
 
-static void tell_packed(const sinkproof_engine *e, size_t done) {
+static void report_packed(const sinkproof_engine *e, size_t done) {
     if (e->options.progress != NULL)
         e->options.progress(e->options.context, "pack layer", done, e->config->n_layers);
 }
@@ -84,15 +84,15 @@ static void place_layers(sinkproof_engine *e, bool there) {
     for (size_t l = 0; l < kept; l++) {
         pack_layer(e->model, l, e->weights.data + l * e->layer_bytes, &e->list, &e->layers[l]);
         if (fills) {
-            tell_packed(e, l);
-            fill_packed(e, &e->list);
+            report_packed(e, l);
+            pack_weights(e, &e->list);
         }
     }
     e->token_bytes += layers * token_layer_bytes(e->config, &e->list);
-    pack_end(&norm, &unembedding, e->weights.data + kept * e->layer_bytes, &e->list,
-             &e->final_norm_c, &e->unembed);
-    if (!there) fill_packed(e, &e->list);
-    if (fills) tell_packed(e, layers);
+    pack_norm_and_unembedding(&norm, &unembedding, e->weights.data + kept * e->layer_bytes,
+                              &e->list, &e->final_norm_c, &e->unembed);
+    if (!there) pack_weights(e, &e->list);
+    if (fills) report_packed(e, layers);
 }
 
 static bool load_layers(sinkproof_engine *e, sinkproof_error *error) {
@@ -180,7 +180,7 @@ static bool choose_kernels(sinkproof_engine *e, const sinkproof_policy *policy,
 }
 
 // The number of processors of the process, or OMP_NUM_THREADS if that is smaller.
-static int threads_here(void) {
+static int count_threads(void) {
     int processors = omp_get_num_procs(), most = omp_get_max_threads();
     return most < processors ? most : processors;
 }
@@ -192,15 +192,15 @@ static bool engine_start_up(sinkproof_engine *e, const sinkproof_policy *policy,
     if (!choose_kernels(e, policy, error)) return false;
     e->bf16_operands = policy->at[AT_A1].format == SINKPROOF_BF16;
     e->bf16_cache = policy->at[AT_A4].format == SINKPROOF_BF16;
-    e->threads = e->options.threads > 0 ? e->options.threads : threads_here();
+    e->threads = e->options.threads > 0 ? e->options.threads : count_threads();
     e->chunk = e->options.chunk > 0 ? e->options.chunk : CHUNK;
-    e->width = (engine_widths){.hidden = padded_to_panel(c->hidden),
-                               .q = padded_to_panel(c->n_heads * c->head_dim),
-                               .kv = padded_to_panel(c->n_kv_heads * c->head_dim),
-                               .experts = padded_to_panel(c->n_experts),
-                               .up = padded_to_panel(2 * c->inter),
-                               .act = padded_to_panel(c->inter),
-                               .vocab = padded_to_panel(c->vocab)};
+    e->width = (engine_widths){.hidden = round_up_to_panel(c->hidden),
+                               .q = round_up_to_panel(c->n_heads * c->head_dim),
+                               .kv = round_up_to_panel(c->n_kv_heads * c->head_dim),
+                               .experts = round_up_to_panel(c->n_experts),
+                               .up = round_up_to_panel(2 * c->inter),
+                               .act = round_up_to_panel(c->inter),
+                               .vocab = round_up_to_panel(c->vocab)};
     return engine_allocate(e, error) && load_layers(e, error);
 }
 
@@ -349,7 +349,7 @@ static bool segment_is_cut(const sinkproof_engine *e, size_t heads, const pass_s
            heads < 4 * (size_t)e->threads && heads % (size_t)e->threads != 0;
 }
 
-static void cut_contexts(engine_pass *pass) {
+static void split_contexts(engine_pass *pass) {
     sinkproof_engine *e = pass->engine;
     size_t heads = pass->n_segments * e->config->n_kv_heads, spans = 0;
     for (size_t i = 0; i < pass->n_segments; i++) {
@@ -368,7 +368,7 @@ static bool reserve_largest_pass(sinkproof_engine *e, size_t n_parts, const sink
     for (size_t p = 0; p < n_parts; p++) {
         total += parts[p].n;
         size_t wanted = parts[p].logits == NULL ? 0 : parts[p].all_logits ? parts[p].n : 1;
-        logits += least(wanted, step);
+        logits += smaller_size(wanted, step);
         // The last pass of a part may hold a single token.
         if (parts[p].n > 0) spans += (parts[p].sequence->length + parts[p].n) / ENGINE_SPAN + 1;
         keys = parts[p].sequence->length + parts[p].n;
@@ -377,8 +377,8 @@ static bool reserve_largest_pass(sinkproof_engine *e, size_t n_parts, const sink
     if (e->threads == 1 || 4 * (size_t)e->threads <= heads) spans = 0; // never split
     if (e->config->vocab % SINKPROOF_PANEL_ROWS == 0) logits = 0;      // written directly
     if (observed) logits = total;
-    return fast_buffers_reserve(e, least(total, step), least(logits, step), observed ? keys : 0,
-                                spans, error);
+    return fast_buffers_reserve(e, smaller_size(total, step), smaller_size(logits, step),
+                                observed ? keys : 0, spans, error);
 }
 
 bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const sinkproof_part *parts,
@@ -395,14 +395,14 @@ bool sinkproof_engine_forward(sinkproof_engine *engine, size_t n_parts, const si
     while (done < total) {
         engine_pass pass = {.engine = engine, .observer = observer};
         while (pass.n < step && p < n_parts) {
-            size_t n = least(parts[p].n - part_done, step - pass.n);
+            size_t n = smaller_size(parts[p].n - part_done, step - pass.n);
             if (n > 0) add_segment(&pass, &parts[p], part_done, n);
             part_done += n;
             if (part_done < parts[p].n) break;
             p++;
             part_done = 0;
         }
-        cut_contexts(&pass);
+        split_contexts(&pass);
         engine->kernels = pass.n == 1 ? engine->kernels_of_one : engine->kernels_of_many;
         pass_run(&pass);
         for (size_t i = 0; i < pass.n_segments; i++) {

@@ -71,7 +71,7 @@ typedef struct expert_part {
 } expert_part;
 
 // The matrices of all active experts, one after the other, are split into units of UNIT panels.
-static size_t panel_units(size_t panels) {
+static size_t count_panel_units(size_t panels) {
     return (panels + UNIT - 1) / UNIT;
 }
 
@@ -79,7 +79,7 @@ static size_t panel_units(size_t panels) {
 // the next one.
 static size_t next_part(const engine_worker *w, size_t panels, size_t at, size_t last,
                         expert_part *part) {
-    size_t units = panel_units(panels), unit = at % units;
+    size_t units = count_panel_units(panels), unit = at % units;
     size_t end = last - at < units - unit ? unit + last - at : units;
     *part = (expert_part){w->active[at / units], unit * UNIT,
                           end * UNIT < panels ? end * UNIT : panels};
@@ -95,8 +95,8 @@ typedef struct normed {
 } normed;
 
 // A part of an expert's first product, and its activations.
-static void up_part(const sinkproof_engine *e, const engine_worker *w, normed from,
-                    const packed_matrix *up, expert_part part) {
+static void multiply_up_part(const sinkproof_engine *e, const engine_worker *w, normed from,
+                             const packed_matrix *up, expert_part part) {
     size_t n, first = part.first, last = part.last, hidden = e->width.hidden;
     size_t chosen = e->config->n_chosen, inter = e->config->inter;
     const size_t *slot_n = expert_slots(w, part.x, &n);
@@ -122,25 +122,25 @@ static void up_part(const sinkproof_engine *e, const engine_worker *w, normed fr
     }
 }
 
-static void first_products(engine_pass *pass, engine_worker *w, normed from,
-                           const packed_layer *layer) {
+static void multiply_up(engine_pass *pass, engine_worker *w, normed from,
+                        const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
-    size_t panels = layer->up_e[0].weight.panels, total = w->n_active * panel_units(panels), at,
-           last;
+    size_t panels = layer->up_e[0].weight.panels, total = w->n_active * count_panel_units(panels),
+           at, last;
     team_counter *counter = team_next_stage(pass, w);
     expert_part part;
     while (counter_take_piece(counter, w, total, 1, &at, &last))
         while (at < last) {
             at = next_part(w, panels, at, last, &part);
-            up_part(e, w, from, &layer->up_e[part.x], part);
+            multiply_up_part(e, w, from, &layer->up_e[part.x], part);
         }
     team_barrier();
 }
 
 // ---- M9 to M12 -------------------------------------------------------------------------------
 
-static void down_part(const sinkproof_engine *e, const engine_worker *w, const packed_matrix *down,
-                      expert_part part) {
+static void multiply_down_part(const sinkproof_engine *e, const engine_worker *w,
+                               const packed_matrix *down, expert_part part) {
     size_t n;
     const size_t *slot_n = expert_slots(w, part.x, &n);
     for (size_t i = 0; i < n; i++) {
@@ -167,15 +167,15 @@ static void mix_row_columns(const sinkproof_engine *e, const engine_worker *w, s
     e->kernels->add(count, out, e->b.x_nc + row * hidden + c);
 }
 
-static void second_products_by_column(engine_pass *pass, engine_worker *w,
-                                      const packed_layer *layer) {
+static void multiply_down_by_column(engine_pass *pass, engine_worker *w,
+                                    const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
     size_t panels = layer->down_e[0].weight.panels, first, last;
     team_counter *counter = team_next_stage(pass, w);
     while (counter_take_piece(counter, w, panels, UNIT, &first, &last)) {
         for (size_t a = 0; a < w->n_active; a++) {
             expert_part part = {w->active[a], first, last};
-            down_part(e, w, &layer->down_e[part.x], part);
+            multiply_down_part(e, w, &layer->down_e[part.x], part);
         }
         for (size_t i = 0; i < pass->n; i++)
             mix_row_columns(e, w, i, 16 * first, 16 * (last - first));
@@ -183,17 +183,17 @@ static void second_products_by_column(engine_pass *pass, engine_worker *w,
     team_barrier();
 }
 
-static void second_products_by_expert(engine_pass *pass, engine_worker *w,
-                                      const packed_layer *layer) {
+static void multiply_down_by_expert(engine_pass *pass, engine_worker *w,
+                                    const packed_layer *layer) {
     const sinkproof_engine *e = pass->engine;
-    size_t panels = layer->down_e[0].weight.panels, total = w->n_active * panel_units(panels);
+    size_t panels = layer->down_e[0].weight.panels, total = w->n_active * count_panel_units(panels);
     size_t at, last, team = (size_t)w->team, id = (size_t)w->id;
     team_counter *counter = team_next_stage(pass, w);
     expert_part part;
     while (counter_take_piece(counter, w, total, 1, &at, &last))
         while (at < last) {
             at = next_part(w, panels, at, last, &part);
-            down_part(e, w, &layer->down_e[part.x], part);
+            multiply_down_part(e, w, &layer->down_e[part.x], part);
         }
     team_barrier();
     for (size_t i = pass->n * id / team; i < pass->n * (id + 1) / team; i++)
@@ -203,27 +203,27 @@ static void second_products_by_expert(engine_pass *pass, engine_worker *w,
 
 // ---- an observer's points --------------------------------------------------------------------
 
-static void see_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
-                     float *rows, size_t stride) {
+static void show_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                      float *rows, size_t stride) {
     pass_show_point(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 
-static void see_slots(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
-                      float *rows, size_t stride) {
+static void show_slots(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                       float *rows, size_t stride) {
     size_t shape[] = {pass->n, pass->engine->config->n_chosen, width};
     pass_show_point(pass, w, name, 3, shape, rows, width, stride);
 }
 
-static void see_router(engine_pass *pass, const engine_worker *w) {
+static void show_router_points(engine_pass *pass, const engine_worker *w) {
     const sinkproof_engine *e = pass->engine;
     size_t chosen = e->config->n_chosen;
     if (pass->observer == NULL) return;
-    see_rows(pass, w, "M2", e->config->n_experts, e->b.router_ne, e->width.experts);
+    show_rows(pass, w, "M2", e->config->n_experts, e->b.router_ne, e->width.experts);
     float *chosen_nk = e->b.down_sc; // unused at this time
     for (size_t i = 0; w->id == 0 && i < pass->n * chosen; i++)
         chosen_nk[i] = (float)w->chosen_nk[i];
-    see_rows(pass, w, "M3", chosen, chosen_nk, chosen);
-    see_rows(pass, w, "M4", chosen, w->weights_nk, chosen);
+    show_rows(pass, w, "M3", chosen, chosen_nk, chosen);
+    show_rows(pass, w, "M4", chosen, w->weights_nk, chosen);
 }
 
 void pass_experts(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
@@ -232,19 +232,19 @@ void pass_experts(engine_pass *pass, engine_worker *w, const packed_layer *layer
     pass_norm_step norm = layer_norm(pass, layer->vector_c[SINKPROOF_MLP_NORM], false);
     pass_norm(pass, w, &norm);
     normed from = {w->x_n[0], w->x16_n[0]};
-    see_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
+    show_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
     router_logits(pass, w, layer);
     for (size_t i = 0; i < pass->n; i++) choose_row_experts(e, w, i);
     group_by_expert(e, w, pass->n * c->n_chosen);
-    see_router(pass, w);
-    first_products(pass, w, from, layer);
-    see_slots(pass, w, "M6", 2 * c->inter, e->b.up_s2f, e->width.up);
-    see_slots(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
+    show_router_points(pass, w);
+    multiply_up(pass, w, from, layer);
+    show_slots(pass, w, "M6", 2 * c->inter, e->b.up_s2f, e->width.up);
+    show_slots(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
     if (pass->n <= ENGINE_FEW_ROWS)
-        second_products_by_column(pass, w, layer);
+        multiply_down_by_column(pass, w, layer);
     else
-        second_products_by_expert(pass, w, layer);
-    see_slots(pass, w, "M10", c->hidden, e->b.down_sc, e->width.hidden);
-    see_rows(pass, w, "M11", c->hidden, e->b.out_nc, e->width.hidden);
-    see_rows(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
+        multiply_down_by_expert(pass, w, layer);
+    show_slots(pass, w, "M10", c->hidden, e->b.down_sc, e->width.hidden);
+    show_rows(pass, w, "M11", c->hidden, e->b.out_nc, e->width.hidden);
+    show_rows(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
 }

@@ -174,13 +174,13 @@ pass_norm_step layer_norm(const engine_pass *pass, const float *scale_c, bool at
 // t = norm(x), rounded; afterwards worker->x_n and x16_n are its rows.
 void pass_norm(engine_pass *pass, engine_worker *worker, const pass_norm_step *norm);
 // Panels first .. last - 1 of a product with worker->x_n and x16_n: y_nr, rows `width` apart.
-void pass_product(const sinkproof_engine *engine, const engine_worker *worker,
-                  const packed_matrix *packed, size_t first, size_t last, float *y_nr, size_t width,
-                  size_t n);
+void pass_multiply(const sinkproof_engine *engine, const engine_worker *worker,
+                   const packed_matrix *packed, size_t first, size_t last, float *y_nr,
+                   size_t width, size_t n);
 // The whole product, with rows `stride` apart, into out, and out added to x, by all threads; ends
 // with a barrier.
-void pass_into_residual(engine_pass *pass, engine_worker *worker, const packed_matrix *packed,
-                        const float *rows, const uint16_t *bits, size_t stride);
+void pass_add_to_residual(engine_pass *pass, engine_worker *worker, const packed_matrix *packed,
+                          const float *rows, const uint16_t *bits, size_t stride);
 // Rounds x to bf16 in place, and writes its bits unless `bits` is NULL; any n.
 void round_to_bf16(const sinkproof_kernels *kernels, size_t n, float *x, uint16_t *bits);
 

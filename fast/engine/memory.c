@@ -11,7 +11,7 @@
 
 enum { PAGE = 4096, LARGE = LARGE_PAGE };
 
-static size_t up_to(size_t bytes, size_t unit) {
+static size_t round_up_to(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
@@ -42,7 +42,7 @@ bool sinkproof_pages_new(size_t bytes, page_use paging, const char *what, sinkpr
     if (bytes == 0) return true;
     if (bytes > SIZE_MAX / 4) return sinkproof_fail(error, "no memory for %s: too large", what);
     bool large = bytes >= LARGE, lazy = paging == SINKPROOF_LAZY_PAGES;
-    size_t whole = up_to(bytes, large ? LARGE : PAGE);
+    size_t whole = round_up_to(bytes, large ? LARGE : PAGE);
     int flags = lazy ? MAP_NORESERVE : 0;
     uint8_t *data = large ? map_aligned(whole, flags)
                           : mmap(NULL, whole, PROT_READ | PROT_WRITE,

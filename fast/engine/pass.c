@@ -34,8 +34,8 @@ pass_norm_step layer_norm(const engine_pass *pass, const float *scale_c, bool at
     return norm;
 }
 
-static void centred_row(const sinkproof_engine *e, const engine_worker *w,
-                        const pass_norm_step *norm, const float *x_c, float *t_c) {
+static void layernorm_row(const sinkproof_engine *e, const engine_worker *w,
+                          const pass_norm_step *norm, const float *x_c, float *t_c) {
     size_t hidden = e->config->hidden;
     double *from_c = w->work, *to_c = from_c + hidden, *rest = to_c + hidden;
     for (size_t c = 0; c < hidden; c++) from_c[c] = x_c[c];
@@ -48,7 +48,7 @@ static void centred_row(const sinkproof_engine *e, const engine_worker *w,
 static void norm_row(const sinkproof_engine *e, const engine_worker *w, const pass_norm_step *norm,
                      const float *x_c, float *t_c, uint16_t *t16_c) {
     if (norm->shift.count > 0)
-        centred_row(e, w, norm, x_c, t_c);
+        layernorm_row(e, w, norm, x_c, t_c);
     else
         e->kernels->rmsnorm(e->config->hidden, x_c, norm->scale_c, (float)e->config->rms_eps, t_c);
     if (e->bf16_operands) e->kernels->round_bf16(e->width.hidden, t_c, t16_c);
@@ -80,15 +80,15 @@ void pass_norm(engine_pass *pass, engine_worker *w, const pass_norm_step *norm) 
     norm_rows(pass, w, pass->n, NULL, norm);
 }
 
-static void see_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
-                     float *rows, size_t stride) {
+static void show_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                      float *rows, size_t stride) {
     pass_show_point(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 
 // ---- A1 to A13 -------------------------------------------------------------------------------
 
-void pass_product(const sinkproof_engine *e, const engine_worker *w, const packed_matrix *packed,
-                  size_t first, size_t last, float *y_nr, size_t width, size_t n) {
+void pass_multiply(const sinkproof_engine *e, const engine_worker *w, const packed_matrix *packed,
+                   size_t first, size_t last, float *y_nr, size_t width, size_t n) {
     for (size_t i = 0; i < n; i++) w->y_n[i] = y_nr + i * width;
     sinkproof_product product = {.weight = &packed->weight,
                                  .bias_r = packed->bias_r,
@@ -100,13 +100,13 @@ void pass_product(const sinkproof_engine *e, const engine_worker *w, const packe
 }
 
 // The same for one of several consecutive products; `before`: panels of the products before it.
-static void product_part(const sinkproof_engine *e, const engine_worker *w,
-                         const packed_matrix *packed, size_t before, size_t first, size_t last,
-                         float *y_nr, size_t width, size_t n) {
+static void multiply_part(const sinkproof_engine *e, const engine_worker *w,
+                          const packed_matrix *packed, size_t before, size_t first, size_t last,
+                          float *y_nr, size_t width, size_t n) {
     size_t end = before + packed->weight.panels;
     first = first > before ? first : before;
     last = last < end ? last : end;
-    if (first < last) pass_product(e, w, packed, first - before, last - before, y_nr, width, n);
+    if (first < last) pass_multiply(e, w, packed, first - before, last - before, y_nr, width, n);
 }
 
 static void project_qkv(engine_pass *pass, engine_worker *w, const packed_layer *layer) {
@@ -118,16 +118,16 @@ static void project_qkv(engine_pass *pass, engine_worker *w, const packed_layer 
     size_t first, last;
     team_counter *counter = team_next_stage(pass, w);
     while (counter_take_piece(counter, w, total, 4, &first, &last)) {
-        product_part(e, w, w_q, 0, first, last, b->q_nd, e->width.q, pass->n);
-        product_part(e, w, w_k, q, first, last, b->k_nd, e->width.kv, pass->n);
-        product_part(e, w, w_v, k, first, last, b->v_nd, e->width.kv, pass->n);
+        multiply_part(e, w, w_q, 0, first, last, b->q_nd, e->width.q, pass->n);
+        multiply_part(e, w, w_k, q, first, last, b->k_nd, e->width.kv, pass->n);
+        multiply_part(e, w, w_v, k, first, last, b->v_nd, e->width.kv, pass->n);
     }
     team_barrier();
 }
 
 // A12 and A13, M10 and M12: the thread that computes a column adds it.
-void pass_into_residual(engine_pass *pass, engine_worker *w, const packed_matrix *packed,
-                        const float *rows, const uint16_t *bits, size_t stride) {
+void pass_add_to_residual(engine_pass *pass, engine_worker *w, const packed_matrix *packed,
+                          const float *rows, const uint16_t *bits, size_t stride) {
     const sinkproof_engine *e = pass->engine;
     const fast_buffers *b = &e->b;
     size_t hidden = e->width.hidden, first, last;
@@ -137,7 +137,7 @@ void pass_into_residual(engine_pass *pass, engine_worker *w, const packed_matrix
         w->x16_n[i] = bits + i * stride;
     }
     while (counter_take_piece(counter, w, packed->weight.panels, 4, &first, &last)) {
-        pass_product(e, w, packed, first, last, b->out_nc, hidden, pass->n);
+        pass_multiply(e, w, packed, first, last, b->out_nc, hidden, pass->n);
         for (size_t i = 0; i < pass->n; i++)
             e->kernels->add(16 * (last - first), b->out_nc + i * hidden + 16 * first,
                             b->x_nc + i * hidden + 16 * first);
@@ -150,12 +150,13 @@ static void attention_sublayer(engine_pass *pass, engine_worker *w, const packed
     size_t hidden = e->config->hidden;
     pass_norm_step norm = layer_norm(pass, layer->vector_c[SINKPROOF_ATTN_NORM], true);
     pass_norm(pass, w, &norm);
-    see_rows(pass, w, "A1", hidden, e->b.t_nc, e->width.hidden);
+    show_rows(pass, w, "A1", hidden, e->b.t_nc, e->width.hidden);
     project_qkv(pass, w, layer);
     pass_attention(pass, w, layer);
-    pass_into_residual(pass, w, &layer->matrix[SINKPROOF_W_O], e->b.o_nd, e->b.o16_nd, e->width.q);
-    see_rows(pass, w, "A12", hidden, e->b.out_nc, e->width.hidden);
-    see_rows(pass, w, "A13", hidden, e->b.x_nc, e->width.hidden);
+    pass_add_to_residual(pass, w, &layer->matrix[SINKPROOF_W_O], e->b.o_nd, e->b.o16_nd,
+                         e->width.q);
+    show_rows(pass, w, "A12", hidden, e->b.out_nc, e->width.hidden);
+    show_rows(pass, w, "A13", hidden, e->b.x_nc, e->width.hidden);
 }
 
 // ---- F1, F2 ----------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ static void finish_logits(engine_pass *pass, engine_worker *w) {
         norm.shift = sinkproof_model_slot(e->model, 0, SINKPROOF_FINAL_NORM_B);
     }
     norm_rows(pass, w, n, wanted, &norm);
-    see_rows(pass, w, "F1", e->config->hidden, e->b.t_nc, e->width.hidden);
+    show_rows(pass, w, "F1", e->config->hidden, e->b.t_nc, e->width.hidden);
     // Directly to the caller, unless panels are wider than the caller's rows.
     bool direct = vocab % SINKPROOF_PANEL_ROWS == 0 && pass->observer == NULL;
     for (size_t i = 0; i < n; i++)
@@ -193,7 +194,8 @@ static void finish_logits(engine_pass *pass, engine_worker *w) {
 // ---- the loop --------------------------------------------------------------------------------
 
 // All threads pack a streamed layer when the pass reaches it.
-static const packed_layer *layer_at(engine_pass *pass, engine_worker *w, packed_layer *streamed) {
+static const packed_layer *reach_layer(engine_pass *pass, engine_worker *w,
+                                       packed_layer *streamed) {
     sinkproof_engine *e = pass->engine;
     if (!e->options.streamed) return &e->layers[pass->l];
     if (w->id == 0) {
@@ -209,14 +211,14 @@ static const packed_layer *layer_at(engine_pass *pass, engine_worker *w, packed_
     return streamed;
 }
 
-static void walk_layers(engine_pass *shared, engine_worker *w) {
+static void run_layers(engine_pass *shared, engine_worker *w) {
     engine_pass pass = *shared; // each thread has its own l
     sinkproof_engine *e = pass.engine;
     w->stage = 0;
     pass.l = 0;
-    see_rows(&pass, w, "T0", e->config->hidden, e->b.x_nc, e->width.hidden);
+    show_rows(&pass, w, "T0", e->config->hidden, e->b.x_nc, e->width.hidden);
     for (; pass.l < e->config->n_layers; pass.l++) {
-        const packed_layer *layer = layer_at(&pass, w, e->layers);
+        const packed_layer *layer = reach_layer(&pass, w, e->layers);
         attention_sublayer(&pass, w, layer);
         if (e->config->dense)
             pass_perceptron(&pass, w, layer);
@@ -225,7 +227,7 @@ static void walk_layers(engine_pass *shared, engine_worker *w) {
     }
     finish_logits(&pass, w);
     if (pass.observer != NULL)
-        see_rows(&pass, w, "F2", e->config->vocab, e->b.logits_nv, e->width.vocab);
+        show_rows(&pass, w, "F2", e->config->vocab, e->b.logits_nv, e->width.vocab);
 }
 
 // The angles of a row's position.
@@ -274,7 +276,7 @@ void pass_run(engine_pass *pass) {
         engine_worker *w = &e->workers[omp_get_thread_num()];
         w->team = omp_get_num_threads();
         team_barrier();
-        walk_layers(pass, w);
+        run_layers(pass, w);
         team_barrier();
     }
 }

@@ -24,19 +24,19 @@ static void activate_columns(const sinkproof_engine *e, size_t n, size_t first, 
     }
 }
 
-static void up_projection(engine_pass *pass, engine_worker *w, const packed_matrix *packed) {
+static void multiply_up(engine_pass *pass, engine_worker *w, const packed_matrix *packed) {
     const sinkproof_engine *e = pass->engine;
     size_t first, last;
     team_counter *counter = team_next_stage(pass, w);
     while (counter_take_piece(counter, w, packed->weight.panels, UNIT, &first, &last)) {
-        pass_product(e, w, packed, first, last, e->b.up_s2f, e->width.up, pass->n);
+        pass_multiply(e, w, packed, first, last, e->b.up_s2f, e->width.up, pass->n);
         activate_columns(e, pass->n, first, last);
     }
     team_barrier();
 }
 
-static void see_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
-                     float *rows, size_t stride) {
+static void show_rows(engine_pass *pass, const engine_worker *w, const char *name, size_t width,
+                      float *rows, size_t stride) {
     pass_show_point(pass, w, name, 2, (size_t[]){pass->n, width}, rows, width, stride);
 }
 
@@ -45,11 +45,11 @@ void pass_perceptron(engine_pass *pass, engine_worker *w, const packed_layer *la
     const sinkproof_config *c = e->config;
     pass_norm_step norm = layer_norm(pass, layer->vector_c[SINKPROOF_MLP_NORM], false);
     pass_norm(pass, w, &norm);
-    see_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
-    up_projection(pass, w, &layer->up_e[0]);
-    see_rows(pass, w, "M6", layer->up_e[0].weight.rows, e->b.up_s2f, e->width.up);
-    see_rows(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
-    pass_into_residual(pass, w, &layer->down_e[0], e->b.act_sf, e->b.act16_sf, e->width.act);
-    see_rows(pass, w, "M10", c->hidden, e->b.out_nc, e->width.hidden);
-    see_rows(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
+    show_rows(pass, w, "M1", c->hidden, e->b.t_nc, e->width.hidden);
+    multiply_up(pass, w, &layer->up_e[0]);
+    show_rows(pass, w, "M6", layer->up_e[0].weight.rows, e->b.up_s2f, e->width.up);
+    show_rows(pass, w, "M8", c->inter, e->b.act_sf, e->width.act);
+    pass_add_to_residual(pass, w, &layer->down_e[0], e->b.act_sf, e->b.act16_sf, e->width.act);
+    show_rows(pass, w, "M10", c->hidden, e->b.out_nc, e->width.hidden);
+    show_rows(pass, w, "M12", c->hidden, e->b.x_nc, e->width.hidden);
 }

@@ -18,7 +18,7 @@ static int32_t largest_logit(size_t vocab, const float *logits_v) {
 
 // Uniform in [0, 1), a multiple of 2^-53.
 static double uniform_draw(uint64_t seed, uint64_t position) {
-    return (double)(sinkproof_mixed(sinkproof_mixed(seed, 0), position) >> 11) * 0x1p-53;
+    return (double)(sinkproof_draw_nth(sinkproof_draw_nth(seed, 0), position) >> 11) * 0x1p-53;
 }
 
 int32_t sinkproof_sample_token(size_t vocab, const float *logits_v, double temperature,

@@ -48,7 +48,7 @@ static size_t whole_cache_lines(size_t bytes) {
 
 bool workers_new(sinkproof_engine *e, sinkproof_error *error) {
     size_t hidden = e->width.hidden, experts = e->config->n_experts;
-    size_t work = pack_work(e->config);
+    size_t work = pack_work_doubles(e->config);
     if (work < 4 * hidden) work = 4 * hidden; // a row, its norm, and the norm's scratch
     size_t sizes[] = {SINKPROOF_SCRATCH,
                       whole_cache_lines(work * sizeof(double)),

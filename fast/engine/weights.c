@@ -30,7 +30,7 @@ static size_t max2(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-size_t pack_work(const sinkproof_config *config) {
+size_t pack_work_doubles(const sinkproof_config *config) {
     size_t widest = max2(config->n_heads * config->head_dim, 2 * config->inter);
     return max2(max2(widest, config->hidden), config->n_experts) + SINKPROOF_PANEL_COLS;
 }
@@ -122,8 +122,9 @@ void pack_layer(const sinkproof_model *model, size_t l, uint8_t *memory, pack_li
     }
 }
 
-void pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding, uint8_t *memory,
-              pack_list *list, const float **norm_c, packed_matrix *unembed) {
+void pack_norm_and_unembedding(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding,
+                               uint8_t *memory, pack_list *list, const float **norm_c,
+                               packed_matrix *unembed) {
     layout at = {list, memory};
     list->n_jobs = list->units = list->bytes = 0;
     *norm_c = place_vector(&at, norm);

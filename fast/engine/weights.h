@@ -52,11 +52,12 @@ void pack_list_free(pack_list *list);
 // fill it, in any order and by any thread.
 void pack_layer(const sinkproof_model *model, size_t l, uint8_t *memory, pack_list *list,
                 packed_layer *packed);
-void pack_end(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding, uint8_t *memory,
-              pack_list *list, const float **norm_c, packed_matrix *unembed);
+void pack_norm_and_unembedding(const sinkproof_matrix *norm, const sinkproof_matrix *unembedding,
+                               uint8_t *memory, pack_list *list, const float **norm_c,
+                               packed_matrix *unembed);
 
-// work: pack_work doubles.
+// work: pack_work_doubles doubles.
 void pack_unit(const pack_list *list, size_t unit, double *work);
-size_t pack_work(const sinkproof_config *config);
+size_t pack_work_doubles(const sinkproof_config *config);
 
 #endif

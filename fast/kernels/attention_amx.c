@@ -55,7 +55,7 @@ typedef struct walk {
 
 // The properties of all keys of the span that some query sees, from the sizes of their blocks.
 static facts span_facts(const sinkproof_attention *a, size_t start) {
-    size_t low = first_visible(a, a->first), high = smaller(a->first + a->n, start + SPAN);
+    size_t low = first_visible(a, a->first), high = smaller_size(a->first + a->n, start + SPAN);
     facts found = {NO_NUMBER, true};
     for (size_t b = (low > start ? low : start) / KEYS; b < (high + KEYS - 1) / KEYS; b++) {
         const sinkproof_sizes *sizes = &a->cache.sizes[b % a->cache.ring];
@@ -65,22 +65,22 @@ static facts span_facts(const sinkproof_attention *a, size_t start) {
     return found;
 }
 
-static uint16_t number_at(const uint8_t *panel, size_t row, size_t column) {
+static uint16_t panel_number(const uint8_t *panel, size_t row, size_t column) {
     uint16_t bits;
     memcpy(&bits, panel + (column / 2 * 32 + row * 2 + column % 2) * sizeof bits, sizeof bits);
     return bits & 0x7fff;
 }
 
 // The same for the keys that row i of a group sees, each checked separately.
-static facts look_at_visible(const amx_rows *r, const group *g, size_t i) {
+static facts find_visible_facts(const amx_rows *r, const group *g, size_t i) {
     facts found = {NO_NUMBER, true};
     const size_t d = r->a->cache.head_dim, start = g->of.start;
-    for (size_t j = start + seen_by(g, i)->first; j < start + seen_by(g, i)->last; j++) {
-        const uint8_t *k = key_panel_at(r, j / 16), *v = values_at(r, j / KEYS);
+    for (size_t j = start + row_places(g, i)->first; j < start + row_places(g, i)->last; j++) {
+        const uint8_t *k = key_panel_at(r, j / 16), *v = value_block(r, j / KEYS);
         for (size_t c = 0; c < d; c++) {
-            uint16_t size = number_at(k + c / 32 * TILE, j % 16, c % 32);
+            uint16_t size = panel_number(k + c / 32 * TILE, j % 16, c % 32);
             if (size != 0 && size >> 7 < found.least_k) found.least_k = size >> 7;
-            size = number_at(v + c / 16 * TILE, c % 16, j % KEYS);
+            size = panel_number(v + c / 16 * TILE, c % 16, j % KEYS);
             if (size != 0 && (size >> 7 < LEAST_FIELD || size >> 7 >= MOST_FIELD))
                 found.values = false;
         }
@@ -89,14 +89,14 @@ static facts look_at_visible(const amx_rows *r, const group *g, size_t i) {
 }
 
 // The rows for which tiles can be used in the span, a bit each.
-static unsigned served_rows(const amx_rows *r, const group *g, const facts *all) {
+static unsigned rows_that_tiles_serve(const amx_rows *r, const group *g, const facts *all) {
     const uint16_t *least_i = r->least_i + (g->row - r->first);
     unsigned rows = 0;
     for (size_t i = 0; i < g->n; i++) {
         facts seen = *all;
-        if (least_i[i] != 0 && !(all->values && served(all->least_k, least_i[i])))
-            seen = look_at_visible(r, g, i);
-        if (seen.values && served(seen.least_k, least_i[i])) rows |= 1u << i;
+        if (least_i[i] != 0 && !(all->values && tiles_serve(all->least_k, least_i[i])))
+            seen = find_visible_facts(r, g, i);
+        if (seen.values && tiles_serve(seen.least_k, least_i[i])) rows |= 1u << i;
     }
     return rows;
 }
@@ -105,23 +105,24 @@ static unsigned served_rows(const amx_rows *r, const group *g, const facts *all)
 
 // Sets the range of keys that a group computes in the span at `start`, and which of them each row
 // sees; false: none is visible to any row.
-static bool see_span(const amx_rows *r, group *g, size_t start) {
+static bool set_span_keys(const amx_rows *r, group *g, size_t start) {
     const sinkproof_attention *a = r->a;
-    const size_t first = query_of(r, g, 0), last = query_of(r, g, g->n - 1);
+    const size_t first = row_query(r, g, 0), last = row_query(r, g, g->n - 1);
     size_t low = first_visible(a, a->first + first), high = a->first + last + 1;
     low = low > start ? low : start;
-    high = smaller(high, start + SPAN);
+    high = smaller_size(high, start + SPAN);
     if (low >= high) return false;
     g->of = (reach){start, low / KEYS, (high + KEYS - 1) / KEYS};
     g->panel = 2 * g->of.first;
     g->largest = g->begun = g->slot = 0;
     for (size_t i = 0; i < ROWS; i++) g->max[i] = -INFINITY, g->sum[i] = 0;
-    g->in[0] = places_of(a, first, start, g->of.first, g->of.last);
-    g->in[g->n - 1] = places_of(a, last, start, g->of.first, g->of.last);
+    g->in[0] = visible_places(a, first, start, g->of.first, g->of.last);
+    g->in[g->n - 1] = visible_places(a, last, start, g->of.first, g->of.last);
     g->whole = g->in[0].last == g->in[0].to && g->in[g->n - 1].first <= g->in[0].from;
-    for (size_t i = 1, query = first, head = head_of(r, g, 0); !g->whole && i < g->n; i++) {
+    for (size_t i = 1, query = first, head = row_head(r, g, 0); !g->whole && i < g->n; i++) {
         if (++head == a->group) head = 0, query++;
-        g->in[i] = head > 0 ? g->in[i - 1] : places_of(a, query, start, g->of.first, g->of.last);
+        g->in[i] =
+            head > 0 ? g->in[i - 1] : visible_places(a, query, start, g->of.first, g->of.last);
     }
     return true;
 }
@@ -132,10 +133,10 @@ static bool next_group(const amx_rows *r, walk *at, group *g) {
         if (at->row == r->first) at->all = span_facts(r->a, at->start);
         while (at->row < at->last) {
             g->row = at->row;
-            g->n = smaller(at->last - at->row, ROWS);
+            g->n = smaller_size(at->last - at->row, ROWS);
             at->row += g->n;
-            if (!see_span(r, g, at->start)) continue;
-            g->served = served_rows(r, g, &at->all);
+            if (!set_span_keys(r, g, at->start)) continue;
+            g->served = rows_that_tiles_serve(r, g, &at->all);
             return true;
         }
     }
@@ -145,7 +146,7 @@ static bool next_group(const amx_rows *r, walk *at, group *g) {
 // Computes row i alone by the lanes, whose scratch follows that of the rows.
 static void attend_by_lanes(const amx_rows *r, group *g, size_t i) {
     sinkproof_attention one = *r->a;
-    size_t query = query_of(r, g, i), head = head_of(r, g, i), d = one.cache.head_dim;
+    size_t query = row_query(r, g, i), head = row_head(r, g, i), d = one.cache.head_dim;
     one.group = one.n = 1;
     one.first += query;
     one.sink_h += head;
@@ -160,7 +161,7 @@ static void attend_by_lanes(const amx_rows *r, group *g, size_t i) {
 
 // The sums of tiles are 2^96 times too large. The span is merged into the states of the group's
 // rows, sixteen lanes at once as take_in does for one; o follows row by row.
-static void join_span(amx_rows *r, const group *g) {
+static void merge_group(amx_rows *r, const group *g) {
     joining *b = &r->before;
     b->row = g->row, b->n = g->n, b->at = 0;
     const __mmask16 there = (__mmask16)((1u << g->n) - 1);
@@ -179,9 +180,9 @@ static void join_span(amx_rows *r, const group *g) {
 }
 
 // Writes the group's result for its span to its destination.
-static void hand_over(amx_rows *r, const walk *at, const group *g) {
+static void store_group_result(amx_rows *r, const walk *at, const group *g) {
     if (at->state_sh == NULL) {
-        join_span(r, g);
+        merge_group(r, g);
         return;
     }
     const size_t width = 16 * r->panels;
@@ -196,26 +197,26 @@ static void hand_over(amx_rows *r, const walk *at, const group *g) {
 }
 
 // All spans of a walk. While a group is computed, tiles compute the scores of the next group.
-static void walk_spans(amx_rows *r, walk at) {
+static void attend_walk(amx_rows *r, walk at) {
     group *now = &r->groups[0], *next = &r->groups[1];
     bool more = next_group(r, &at, now);
     while (more) {
         more = next_group(r, &at, next);
         bool beside = more && next->served != 0 && next->n == now->n;
         if (now->served != 0) attend_on_tiles(r, now, beside ? next : NULL);
-        join_rest(r);
+        merge_remaining_rows(r);
         for (size_t i = 0; i < now->n; i++)
             if (!(now->served >> i & 1)) attend_by_lanes(r, now, i);
-        hand_over(r, &at, now);
+        store_group_result(r, &at, now);
         group *done = now;
         now = next, next = done;
     }
-    join_rest(r);
+    merge_remaining_rows(r);
 }
 
 // ---- a call ----------------------------------------------------------------------------------
 
-static amx_rows rows_in(const sinkproof_attention *a, void *scratch) {
+static amx_rows begin_rows(const sinkproof_attention *a, void *scratch) {
     const size_t d = a->cache.head_dim;
     amx_rows r = {.a = a, .blocks = (d + 31) / 32, .panels = (d + 15) / 16};
     const size_t each = ROW + 16 * r.panels * sizeof *r.o + 32 * r.blocks * sizeof *r.q16;
@@ -236,7 +237,7 @@ static amx_rows rows_in(const sinkproof_attention *a, void *scratch) {
 }
 
 // The bf16 numbers whose bits are the upper halves of 32 dwords, in order.
-INLINE __m512i upper_halves(__m512 low, __m512 high) {
+INLINE __m512i bf16_upper_halves(__m512 low, __m512 high) {
     const __m512i odd_words =
         _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
                          25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
@@ -256,10 +257,10 @@ static void load_query(amx_rows *r, size_t row) {
         uint32_t there = d - c < 32 ? (1u << (d - c)) - 1 : 0xffffffffu;
         __m512 low = _mm512_maskz_loadu_ps((__mmask16)there, q + c);
         __m512 high = _mm512_maskz_loadu_ps((__mmask16)(there >> 16), q + c + 16);
-        __m512i words = upper_halves(low, high);
+        __m512i words = bf16_upper_halves(low, high);
         lower = _mm512_or_si512(lower, _mm512_castps_si512(low));
         lower = _mm512_or_si512(lower, _mm512_castps_si512(high));
-        least = least_words(least, words);
+        least = least_magnitudes(least, words);
         _mm512_storeu_si512(to + c, words);
     }
     bool bf16 = _mm512_test_epi32_mask(lower, _mm512_set1_epi32(0xffff)) == 0;
@@ -270,7 +271,7 @@ static void load_query(amx_rows *r, size_t row) {
 
 // Loads rows from r->first on, as many as fit; returns the row after them.
 static size_t load_queries(amx_rows *r, size_t rows) {
-    size_t last = smaller(rows, r->first + r->many);
+    size_t last = smaller_size(rows, r->first + r->many);
     for (size_t row = r->first; row < last; row++) load_query(r, row);
     return last;
 }
@@ -280,18 +281,18 @@ void amx_attend(const sinkproof_attention *a, void *scratch) {
         kernels_avx512.attend(a, scratch);
         return;
     }
-    amx_rows r = rows_in(a, scratch);
+    amx_rows r = begin_rows(a, scratch);
     const size_t width = 16 * r.panels, rows = a->n * a->group, d = a->cache.head_dim;
     for (size_t last; r.first < rows; r.first = last) {
         last = load_queries(&r, rows);
         size_t start = first_visible(a, a->first + r.first / a->group) / SPAN * SPAN;
-        walk_spans(&r, (walk){.row = r.first,
-                              .last = last,
-                              .start = start,
-                              .end = a->first + (last - 1) / a->group + 1});
+        attend_walk(&r, (walk){.row = r.first,
+                               .last = last,
+                               .start = start,
+                               .end = a->first + (last - 1) / a->group + 1});
         for (size_t row = r.first; row < last; row++)
-            divide(d, r.sum[row - r.first], r.o + (row - r.first) * width,
-                   a->o + row / a->group * a->o_stride + row % a->group * d);
+            divide_by_sum(d, r.sum[row - r.first], r.o + (row - r.first) * width,
+                          a->o + row / a->group * a->o_stride + row % a->group * d);
     }
     if (r.configured != 0) TILE_RELEASE();
 }
@@ -302,18 +303,18 @@ void amx_attend_spans(const sinkproof_attention *a, size_t first, size_t last,
         kernels_avx512.attend_spans(a, first, last, state_sh, o_shd, scratch);
         return;
     }
-    amx_rows r = rows_in(a, scratch);
+    amx_rows r = begin_rows(a, scratch);
     for (size_t i = 0; i < (last - first) * a->group; i++)
         state_sh[i] = (sinkproof_span_state){-INFINITY, 0};
     for (size_t end; r.first < a->group; r.first = end) {
         end = load_queries(&r, a->group);
-        walk_spans(&r, (walk){.row = r.first,
-                              .last = end,
-                              .start = first * SPAN,
-                              .end = last * SPAN,
-                              .state_sh = state_sh,
-                              .o_shd = o_shd,
-                              .first = first});
+        attend_walk(&r, (walk){.row = r.first,
+                               .last = end,
+                               .start = first * SPAN,
+                               .end = last * SPAN,
+                               .state_sh = state_sh,
+                               .o_shd = o_shd,
+                               .first = first});
     }
     if (r.configured != 0) TILE_RELEASE();
 }

@@ -120,18 +120,19 @@ static void take_times(const sinkproof_kernels *table, operands *o, sinkproof_is
     }
 }
 
-static double least_sum(const least *l, sinkproof_isa_use use) {
+static double sum_of_least(const least *l, sinkproof_isa_use use) {
     return l->t[use][0] + l->t[use][1];
 }
 
 // Whether a later table of the mode is much faster for one token.
-static bool is_far(const sinkproof_kernels *const *tables, size_t n, size_t i, const least *l) {
+static bool later_table_is_faster(const sinkproof_kernels *const *tables, size_t n, size_t i,
+                                  const least *l) {
     bool far = false;
     for (size_t k = i + 1; k < n; k++)
-        far = far ||
-              (least_sum(&l[k], SINKPROOF_ISA_ONE) > 0 &&
-               strcmp(tables[k]->mode, tables[i]->mode) == 0 &&
-               least_sum(&l[i], SINKPROOF_ISA_ONE) > FAR * least_sum(&l[k], SINKPROOF_ISA_ONE));
+        far = far || (sum_of_least(&l[k], SINKPROOF_ISA_ONE) > 0 &&
+                      strcmp(tables[k]->mode, tables[i]->mode) == 0 &&
+                      sum_of_least(&l[i], SINKPROOF_ISA_ONE) >
+                          FAR * sum_of_least(&l[k], SINKPROOF_ISA_ONE));
     return far;
 }
 
@@ -147,7 +148,7 @@ bool sinkproof_isa_measure(const sinkproof_kernels *const *tables, sinkproof_isa
     for (size_t i = n; i-- > 0;) { // the fastest sets come first
         if (!sinkproof_isa_runs(tables[i], NULL)) continue;
         for (int k = 0; k < FIRST; k++) take_times(tables[i], &o, SINKPROOF_ISA_ONE, &l[i]);
-        asked[i] = !is_far(tables, n, i, l);
+        asked[i] = !later_table_is_faster(tables, n, i, l);
     }
     double start = thread_seconds();
     for (int round = 0; round < ROUNDS && (round == 0 || thread_seconds() - start <
@@ -158,7 +159,7 @@ bool sinkproof_isa_measure(const sinkproof_kernels *const *tables, sinkproof_isa
                 take_times(tables[i], &o, (sinkproof_isa_use)use, &l[i]);
     for (size_t i = 0; i < n; i++)
         for (int use = 0; use < SINKPROOF_ISA_USES; use++)
-            times->seconds[i][use] = least_sum(&l[i], (sinkproof_isa_use)use);
+            times->seconds[i][use] = sum_of_least(&l[i], (sinkproof_isa_use)use);
     free(o.memory);
     return true;
 }

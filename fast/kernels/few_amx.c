@@ -34,7 +34,7 @@ typedef struct few_kind {
 
 // The scales of a block as numbers. 255 is invalid and may only occur with zeros, which it must
 // leave zeros.
-INLINE __m512 scale_of(const uint8_t *bytes) {
+INLINE __m512 decode_scales(const uint8_t *bytes) {
     __m512i s = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
     s = _mm512_min_epu32(s, _mm512_set1_epi32(254));
     return _mm512_castsi512_ps(_mm512_slli_epi32(s, 23));
@@ -66,9 +66,8 @@ INLINE void sums_clear(few_kind kind, sums s) {
 }
 
 // Adds one column of each panel to the sums of the even or the odd columns.
-INLINE void sums_take_column(few_kind kind, const uint8_t *const *quarter_p, unsigned k, bool odd,
-                             const __m512 *scale_p, const float *const *x_t, size_t column,
-                             sums s) {
+INLINE void sums_add_column(few_kind kind, const uint8_t *const *quarter_p, unsigned k, bool odd,
+                            const __m512 *scale_p, const float *const *x_t, size_t column, sums s) {
     __m512 w[MOST_PANELS];
     UNROLL(4)
     for (int p = 0; p < kind.P; p++) w[p] = column_weights(kind, quarter_p[p], k, odd, scale_p[p]);
@@ -81,8 +80,8 @@ INLINE void sums_take_column(few_kind kind, const uint8_t *const *quarter_p, uns
 }
 
 // Adds a block to the totals: the even and the odd columns separately, then their sum.
-INLINE void totals_take_block(few_kind kind, const uint8_t *const *data_p, const __m512 *scale_p,
-                              const float *const *x_t, size_t column, sums total) {
+INLINE void totals_add_block(few_kind kind, const uint8_t *const *data_p, const __m512 *scale_p,
+                             const float *const *x_t, size_t column, sums total) {
     const size_t quarter = kind.coded ? 64 : 256;
     sums even, odd;
     sums_clear(kind, even);
@@ -98,8 +97,8 @@ INLINE void totals_take_block(few_kind kind, const uint8_t *const *data_p, const
         }
         UNROLL(4)
         for (unsigned k = 0; k < 4; k++) {
-            sums_take_column(kind, at, k, false, scale_p, x_t, column + 8 * q + 2 * k, even);
-            sums_take_column(kind, at, k, true, scale_p, x_t, column + 8 * q + 2 * k, odd);
+            sums_add_column(kind, at, k, false, scale_p, x_t, column + 8 * q + 2 * k, even);
+            sums_add_column(kind, at, k, true, scale_p, x_t, column + 8 * q + 2 * k, odd);
         }
     }
     UNROLL(4)
@@ -114,8 +113,8 @@ INLINE void totals_take_block(few_kind kind, const uint8_t *const *data_p, const
 }
 
 // Panels panel, panel + step .. of the product, kind.P of them, for all its tokens.
-INLINE void product_panels_few(few_kind kind, const sinkproof_product *product, size_t panel,
-                               size_t step) {
+INLINE void multiply_panels_few(few_kind kind, const sinkproof_product *product, size_t panel,
+                                size_t step) {
     const sinkproof_panels *w = product->weight;
     const size_t scale_bytes = w->blocks * SINKPROOF_PANEL_ROWS;
     const uint8_t *data[MOST_PANELS], *scales[MOST_PANELS] = {NULL};
@@ -133,10 +132,10 @@ INLINE void product_panels_few(few_kind kind, const sinkproof_product *product, 
         for (int p = 0; p < kind.P; p++) {
             if (!kind.coded) continue;
             _mm_prefetch((const char *)scales[p] + AHEAD_SCALES, _MM_HINT_T0);
-            scale[p] = scale_of(scales[p]);
+            scale[p] = decode_scales(scales[p]);
             scales[p] += SINKPROOF_PANEL_ROWS;
         }
-        totals_take_block(kind, data, scale, product->x_n, b * SINKPROOF_PANEL_COLS, total);
+        totals_add_block(kind, data, scale, product->x_n, b * SINKPROOF_PANEL_COLS, total);
         UNROLL(4)
         for (int p = 0; p < kind.P; p++) data[p] += w->block_stride;
     }
@@ -154,20 +153,20 @@ INLINE void product_panels_few(few_kind kind, const sinkproof_product *product, 
 
 // Processes kind.P panels at a time, one from each of as many parts of the range: each part is a
 // sequential stream. The remaining panels are processed one by one.
-INLINE void product_range_few(few_kind kind, const sinkproof_product *product, size_t first,
-                              size_t last) {
+INLINE void multiply_range_few(few_kind kind, const sinkproof_product *product, size_t first,
+                               size_t last) {
     const size_t part = (last - first) / (size_t)kind.P;
     few_kind single = kind;
     single.P = 1;
-    for (size_t p = first; p < first + part; p++) product_panels_few(kind, product, p, part);
+    for (size_t p = first; p < first + part; p++) multiply_panels_few(kind, product, p, part);
     for (size_t p = first + part * (size_t)kind.P; p < last; p++)
-        product_panels_few(single, product, p, 0);
+        multiply_panels_few(single, product, p, 0);
 }
 
 #define RANGE(name, ...)                                                                           \
     static __attribute__((noinline)) void name(const sinkproof_product *product, size_t first,     \
                                                size_t last) {                                      \
-        product_range_few((few_kind){__VA_ARGS__}, product, first, last);                          \
+        multiply_range_few((few_kind){__VA_ARGS__}, product, first, last);                         \
     }
 RANGE(bf16_1, .P = 4, .T = 1)
 RANGE(bf16_2, .P = 4, .T = 2)
@@ -183,7 +182,7 @@ RANGE(late_3, .coded = true, .late = true, .P = 2, .T = 3)
 RANGE(late_4, .coded = true, .late = true, .P = 2, .T = 4)
 
 // Whether scales may multiply the blocks' sums, by the exponent fields of the operands.
-static bool may_be_late(const sinkproof_product *product, size_t first, size_t last) {
+static bool scales_may_follow_sums(const sinkproof_product *product, size_t first, size_t last) {
     enum { ONE = 127, MOST = ONE + 40, SCALE = ONE + 64 };
     const sinkproof_panels *w = product->weight;
     const size_t panel = w->blocks * SINKPROOF_PANEL_ROWS;
@@ -202,12 +201,12 @@ static bool may_be_late(const sinkproof_product *product, size_t first, size_t l
     return true;
 }
 
-void amx_few(const sinkproof_product *product, size_t first, size_t last) {
+void amx_linear_few(const sinkproof_product *product, size_t first, size_t last) {
     typedef void few(const sinkproof_product *product, size_t first, size_t last);
     static few *const ranges[3][AMX_FEW] = {{bf16_1, bf16_2, bf16_3, bf16_4},
                                             {mxfp4_1, mxfp4_2, mxfp4_3, mxfp4_4},
                                             {late_1, late_2, late_3, late_4}};
     bool coded = product->weight->format == SINKPROOF_PANEL_MXFP4;
-    int kind = !coded ? 0 : may_be_late(product, first, last) ? 2 : 1;
+    int kind = !coded ? 0 : scales_may_follow_sums(product, first, last) ? 2 : 1;
     ranges[kind][product->n - 1](product, first, last);
 }

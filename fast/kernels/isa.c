@@ -86,7 +86,7 @@ static const char *processor_lacks(const need *n) {
 
 // XCR0, or 0 if the system has not enabled XSAVE. Inline assembly, since the intrinsic would need
 // this file compiled with -mxsave.
-static uint64_t saved_state(void) {
+static uint64_t read_xcr0(void) {
     static const need osxsave = {1, 0, ECX, 27, ""};
     uint32_t low, high;
     if (!processor_has(&osxsave)) return 0;
@@ -95,8 +95,8 @@ static uint64_t saved_state(void) {
 }
 
 // The reason why the set does not run; NULL if it runs.
-static const char *why_not(int set) {
-    uint64_t saved = saved_state();
+static const char *why_set_does_not_run(int set) {
+    uint64_t saved = read_xcr0();
     const char *why = NULL;
     if (set >= AVX2) why = processor_lacks(avx2_needs);
     if (why == NULL && set >= AVX2 && (saved & STATE_YMM) != STATE_YMM)
@@ -117,7 +117,7 @@ static const char *why_not(int set) {
 bool sinkproof_isa_runs(const sinkproof_kernels *kernels, const char **why) {
     const char *reason = "this file does not know its instructions";
     for (int set = 0; set < SETS; set++)
-        if (strcmp(kernels->isa, set_names[set]) == 0) reason = why_not(set);
+        if (strcmp(kernels->isa, set_names[set]) == 0) reason = why_set_does_not_run(set);
     if (why != NULL) *why = reason;
     return reason == NULL;
 }

@@ -33,7 +33,7 @@ static void mixture(size_t cols, size_t n_chosen, const float *weights_k, const 
     LANES.mixture(cols, n_chosen, weights_k, y_k, out_c);
 }
 
-static void add(size_t cols, const float *t_c, float *x_c) {
+static void add_row(size_t cols, const float *t_c, float *x_c) {
     LANES.add(cols, t_c, x_c);
 }
 
@@ -57,7 +57,7 @@ const sinkproof_kernels kernels_amx = {
     .merge_spans = merge_spans,
     .swiglu = swiglu,
     .mixture = mixture,
-    .add = add,
+    .add = add_row,
     .round_bf16 = round_bf16,
     .exp = exponential,
 };

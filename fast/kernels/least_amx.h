@@ -18,12 +18,12 @@ enum {
     LEAST_PRODUCT = 143 // the smallest allowed sum of two fields: products from 2^-111 on
 };
 
-static inline size_t smaller(size_t a, size_t b) {
+static inline size_t smaller_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
 // 2 |w| - 1 as unsigned words: zeros become the largest, so that a minimum ignores them.
-static inline __m512i least_words(__m512i least, __m512i w) {
+static inline __m512i least_magnitudes(__m512i least, __m512i w) {
     __m512i twice = _mm512_add_epi16(w, w);
     return _mm512_min_epu16(least, _mm512_sub_epi16(twice, _mm512_set1_epi16(1)));
 }
@@ -37,7 +37,7 @@ static inline uint16_t least_exponent(__m512i least) {
     return (uint16_t)((word + 1) >> 8);
 }
 
-static inline bool served(unsigned least_w, unsigned least_x) {
+static inline bool tiles_serve(unsigned least_w, unsigned least_x) {
     return least_w > 0 && least_x > 0 && least_w + least_x >= LEAST_PRODUCT;
 }
 
@@ -45,7 +45,7 @@ static inline bool served(unsigned least_w, unsigned least_x) {
 // Block rows of zeros do not count; 0 if another row's scale does not fit bf16.
 static inline uint16_t least_scale(const sinkproof_panels *w, size_t p) {
     unsigned least = NO_NUMBER;
-    size_t rows = smaller(SINKPROOF_PANEL_ROWS, w->rows - p * SINKPROOF_PANEL_ROWS);
+    size_t rows = smaller_size(SINKPROOF_PANEL_ROWS, w->rows - p * SINKPROOF_PANEL_ROWS);
     for (size_t b = 0; b < w->blocks; b++) {
         const uint8_t *block = w->data + p * w->panel_stride + b * w->block_stride;
         const uint8_t *scale_r = w->scales + (p * w->blocks + b) * SINKPROOF_PANEL_ROWS;
@@ -88,7 +88,7 @@ static inline uint16_t least_number(const sinkproof_panels *w, size_t p) {
     __m512i least = _mm512_set1_epi16(-1);
     for (size_t b = 0; b < w->blocks; b++)
         for (size_t i = 0; i < TILE; i += ROW)
-            least = least_words(least, _mm512_loadu_si512(panel + b * w->block_stride + i));
+            least = least_magnitudes(least, _mm512_loadu_si512(panel + b * w->block_stride + i));
     return least_exponent(least);
 }
 

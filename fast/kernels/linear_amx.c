@@ -106,7 +106,7 @@ static void gather_tokens(job *j) {
         for (size_t b = 0; b < j->blocks; b++) {
             __m512i w = _mm512_loadu_si512(x + b * SINKPROOF_PANEL_COLS);
             _mm512_store_si512(to + b * TILE, w);
-            least = least_words(least, w);
+            least = least_magnitudes(least, w);
         }
         uint16_t exponent = least_exponent(least);
         if (j->block == 0 || exponent < j->least_i[i]) j->least_i[i] = exponent;
@@ -116,16 +116,16 @@ static void gather_tokens(job *j) {
 // ---- products --------------------------------------------------------------------------------
 
 // Decodes the first blocks of the panels, if the previous panels have not done so.
-INLINE void decode_first(kind of, job *j, const streams *w) {
+INLINE void decode_first_blocks(kind of, job *j, const streams *w) {
     decoding first;
     for (size_t k = 0; k < AHEAD && k < j->blocks; k++) {
-        decode_begin(of, &first, w, k, j->ring + (j->slot + k) % RING * (size_t)of.P * TILE);
-        decode_some(&first, 0, 4 * of.P);
+        begin_decoding(of, &first, w, k, j->ring + (j->slot + k) % RING * (size_t)of.P * TILE);
+        decode_quarters(&first, 0, 4 * of.P);
     }
 }
 
 // Prefetches one block of each panel.
-INLINE void ask_for(kind of, const streams *w, size_t block) {
+INLINE void prefetch_block(kind of, const streams *w, size_t block) {
     const size_t lines = of.coded ? 4 : 16;
     for (int p = 0; p < of.P; p++) {
         for (size_t i = 0; i < lines; i++)
@@ -136,12 +136,12 @@ INLINE void ask_for(kind of, const streams *w, size_t block) {
 }
 
 // Copies up to `rows` rows of the stored sums.
-INLINE void hand_over(job *j, size_t rows) {
+INLINE void store_sums(job *j, size_t rows) {
     outputs *out = &j->out;
-    for (size_t last = smaller(out->row + rows, out->rows); out->row < last; out->row++) {
+    for (size_t last = smaller_size(out->row + rows, out->rows); out->row < last; out->row++) {
         float *y = j->product->y_n[out->token + out->row] + 16 * out->panel;
         for (int p = 0; p < out->P; p++) {
-            const float *c = j->c + 256 * sum_tile(out->T, (int)(out->row / 16), p);
+            const float *c = j->c + 256 * sum_tile_number(out->T, (int)(out->row / 16), p);
             __m512 sum = _mm512_load_ps(c + out->row % 16 * 16);
             if (out->bias_r != NULL)
                 sum = _mm512_add_ps(sum, _mm512_loadu_ps(out->bias_r + 16 * p));
@@ -176,22 +176,22 @@ INLINE void multiply_blocks(kind of, job *j, const uint8_t *a, const streams *w,
     for (size_t k = 0, turn = 0; k < j->blocks; k++) {
         const size_t then = k + AHEAD, next = k + 1 < j->blocks ? k + 1 : k;
         if (turn == 0)
-            ask_for(of, to_come->later, (to_come->share * j->blocks + k) / to_come->shares);
+            prefetch_block(of, to_come->later, (to_come->share * j->blocks + k) / to_come->shares);
         turn = turn + 1 < to_come->shares ? turn + 1 : 0;
         if (of.coded) {
             uint8_t *to = j->ring + (j->slot + then) % RING * (size_t)of.P * TILE;
             if (then < j->blocks)
-                decode_begin(of, &ahead, w, then, to);
+                begin_decoding(of, &ahead, w, then, to);
             else
-                decode_begin(of, &ahead, to_come->next, smaller(then - j->blocks, j->blocks - 1),
-                             to);
+                begin_decoding(of, &ahead, to_come->next,
+                               smaller_size(then - j->blocks, j->blocks - 1), to);
         }
         load_operands(of, j, w, loaded ? next : k, b);
         if (loaded)
-            block_of_2_2(of.coded, k, a + next * TILE, a_stride, b, &ahead);
+            add_block_2_2(of.coded, k, a + next * TILE, a_stride, b, &ahead);
         else
-            one_block(of, a + k * TILE, a_stride, b, &ahead);
-        hand_over(j, 1);
+            add_block(of, a + k * TILE, a_stride, b, &ahead);
+        store_sums(j, 1);
     }
     if (of.coded) j->slot += j->blocks;
 }
@@ -209,9 +209,9 @@ static void begin_sums(job *j, int T, int P, size_t t, size_t p) {
         TILE_ZERO(5);
         return;
     }
-    for (size_t i = 16 * t; i < smaller(j->tokens, 16 * (t + (size_t)T)); i++)
+    for (size_t i = 16 * t; i < smaller_size(j->tokens, 16 * (t + (size_t)T)); i++)
         for (int k = 0; k < P; k++)
-            _mm512_store_ps(c + 256 * sum_tile(T, (int)(i / 16 - t), k) + i % 16 * 16,
+            _mm512_store_ps(c + 256 * sum_tile_number(T, (int)(i / 16 - t), k) + i % 16 * 16,
                             _mm512_loadu_ps(j->product->y_n[j->token + i] + 16 * (p + (size_t)k)));
     TILE_LOAD(0, c, ROW);
     TILE_LOAD(1, c + 256, ROW);
@@ -225,7 +225,7 @@ static void begin_sums(job *j, int T, int P, size_t t, size_t p) {
 // Starts copying sums to y, with the bias after the last chunk.
 static void end_sums(job *j, int T, int P, size_t t, size_t p) {
     const bool last = j->block + j->blocks == j->product->weight->blocks;
-    hand_over(j, j->out.rows);
+    store_sums(j, j->out.rows);
     TILE_STORE(0, j->c, ROW);
     TILE_STORE(1, j->c + 256, ROW);
     TILE_STORE(2, j->c + 512, ROW);
@@ -236,7 +236,7 @@ static void end_sums(job *j, int T, int P, size_t t, size_t p) {
     }
     j->out = (outputs){.token = j->token + 16 * t,
                        .panel = p,
-                       .rows = smaller(j->tokens - 16 * t, 16 * (size_t)T),
+                       .rows = smaller_size(j->tokens - 16 * t, 16 * (size_t)T),
                        .T = T,
                        .P = P};
     if (last && j->product->bias_r != NULL) j->out.bias_r = j->product->bias_r + 16 * p;
@@ -261,11 +261,11 @@ static void configure_tiles(job *j, int T, size_t r) {
 
 // Multiplies tokens of T tiles from t on by panels p .. p + P - 1; the next product begins at panel
 // `after`.
-INLINE void product_tiles(kind of, job *j, size_t t, size_t p, const streams *w,
-                          const future *to_come) {
-    configure_tiles(j, of.T, smaller(j->tokens - 16 * (t + (size_t)of.T - 1), 16));
+INLINE void multiply_tiles(kind of, job *j, size_t t, size_t p, const streams *w,
+                           const future *to_come) {
+    configure_tiles(j, of.T, smaller_size(j->tokens - 16 * (t + (size_t)of.T - 1), 16));
     begin_sums(j, of.T, of.P, t, p);
-    if (of.coded && j->decoded != p + 1) decode_first(of, j, w);
+    if (of.coded && j->decoded != p + 1) decode_first_blocks(of, j, w);
     multiply_blocks(of, j, j->a + t * j->blocks * TILE, w, to_come);
     j->decoded = j->blocks < AHEAD ? 0 : to_come->panel + 1;
     end_sums(j, of.T, of.P, t, p);
@@ -274,7 +274,7 @@ INLINE void product_tiles(kind of, job *j, size_t t, size_t p, const streams *w,
 #define PRODUCT(name, ...)                                                                         \
     static __attribute__((noinline)) void name(job *j, size_t t, size_t p, const streams *w,       \
                                                const future *to_come) {                            \
-        product_tiles((kind){__VA_ARGS__}, j, t, p, w, to_come);                                   \
+        multiply_tiles((kind){__VA_ARGS__}, j, t, p, w, to_come);                                  \
     }
 PRODUCT(bf16_1_1, false, 1, 1)
 PRODUCT(bf16_1_4, false, 1, 4)
@@ -290,7 +290,7 @@ PRODUCT(mxfp4_3_1, true, 3, 1)
 PRODUCT(mxfp4_3_2, true, 3, 2)
 
 // Panels p .. p + P - 1 from the chunk's first block on.
-static streams streams_at(const job *j, size_t p, size_t P) {
+static streams panel_streams(const job *j, size_t p, size_t P) {
     const sinkproof_panels *w = j->product->weight;
     streams at = {.stride = w->block_stride};
     for (size_t k = 0; k < P; k++) {
@@ -303,7 +303,7 @@ static streams streams_at(const job *j, size_t p, size_t P) {
 
 // The chunk's part of the sums of panels p .. p + P - 1, for all tokens of the group: tiles in
 // threes, or in twos where threes would leave one.
-static void product_panels(job *j, size_t p, size_t P) {
+static void multiply_panels(job *j, size_t p, size_t P) {
     typedef void product(job * j, size_t t, size_t p, const streams *w, const future *to_come);
     static product *const products[2][3][2] = {
         {{bf16_1_1, bf16_1_4}, {bf16_2_1, bf16_2_2}, {bf16_3_1, bf16_3_2}},
@@ -311,12 +311,12 @@ static void product_panels(job *j, size_t p, size_t P) {
     const bool coded = j->product->weight->format == SINKPROOF_PANEL_MXFP4;
     // The panels after these, if there are as many.
     const size_t after = p + 2 * P <= j->last ? p + P : p;
-    const streams w = streams_at(j, p, P), later = streams_at(j, after, P);
+    const streams w = panel_streams(j, p, P), later = panel_streams(j, after, P);
     const size_t shares = j->tiles == 4 ? 2 : (j->tiles + 2) / 3;
     future to_come = {.next = &w, .later = &later, .panel = p, .shares = shares};
     for (size_t t = 0, T; t < j->tiles; t += T, to_come.share++) {
         size_t left = j->tiles - t;
-        T = left == 4 || left < 3 ? smaller(left, 2) : 3;
+        T = left == 4 || left < 3 ? smaller_size(left, 2) : 3;
         if (t + T == j->tiles) to_come.next = &later, to_come.panel = after;
         products[coded][T - 1][P > 1](j, t, p, &w, &to_come);
     }
@@ -324,7 +324,7 @@ static void product_panels(job *j, size_t p, size_t P) {
 
 // Computes the outputs for which tiles cannot be used by the lanes, without flushing: they read the
 // operands as float32.
-static void mend_unserved(const job *j, void *scratch) {
+static void recompute_unserved(const job *j, void *scratch) {
     const sinkproof_product *whole = j->product;
     const float *x[GROUP];
     const uint16_t *x16[GROUP];
@@ -334,12 +334,12 @@ static void mend_unserved(const job *j, void *scratch) {
         if (j->least_i[i] < least) least = j->least_i[i];
     for (size_t p = j->first; p < j->last; p++) {
         unsigned least_w = j->least_p[p - j->first];
-        if (served(least_w, least)) continue;
+        if (tiles_serve(least_w, least)) continue;
         if (whole->weight->format == SINKPROOF_PANEL_MXFP4)
             j->least_p[p - j->first] = (uint16_t)(least_w = least_scale(whole->weight, p));
         sinkproof_product part = {whole->weight, whole->bias_r, 0, x, x16, y};
         for (size_t i = 0; i < j->tokens; i++) {
-            if (served(least_w, j->least_i[i])) continue;
+            if (tiles_serve(least_w, j->least_i[i])) continue;
             x[part.n] = whole->x_n[j->token + i];
             x16[part.n] = whole->x16_n[j->token + i];
             y[part.n++] = whole->y_n[j->token + i];
@@ -349,36 +349,36 @@ static void mend_unserved(const job *j, void *scratch) {
 }
 
 // One group of tokens.
-static void product_group(job *j) {
+static void multiply_group(job *j) {
     const sinkproof_panels *w = j->product->weight;
     const size_t at_once = j->tiles == 1 ? 4 : 2, room = A_TILES / j->tiles;
     const size_t chunks = (w->blocks + room - 1) / room;
     const size_t chunk = (w->blocks + chunks - 1) / chunks;
     for (j->block = 0; j->block < w->blocks; j->block += chunk) {
-        j->blocks = smaller(chunk, w->blocks - j->block);
+        j->blocks = smaller_size(chunk, w->blocks - j->block);
         j->decoded = 0;
         gather_tokens(j);
         size_t p = j->first;
-        for (; p + at_once <= j->last; p += at_once) product_panels(j, p, at_once);
-        for (j->decoded = 0; p < j->last; p++) product_panels(j, p, 1);
-        hand_over(j, j->out.rows);
+        for (; p + at_once <= j->last; p += at_once) multiply_panels(j, p, at_once);
+        for (j->decoded = 0; p < j->last; p++) multiply_panels(j, p, 1);
+        store_sums(j, j->out.rows);
     }
 }
 
 // A few tokens, by vectors.
-static void product_few(job *j) {
+static void multiply_few(job *j) {
     const sinkproof_panels *w = j->product->weight;
     j->tokens = j->product->n;
     for (size_t i = 0; i < j->tokens; i++) {
         __m512i least = _mm512_set1_epi16(-1);
         for (size_t b = 0; b < w->blocks; b++)
-            least = least_words(least, _mm512_loadu_si512(j->product->x16_n[i] + 32 * b));
+            least = least_magnitudes(least, _mm512_loadu_si512(j->product->x16_n[i] + 32 * b));
         j->least_i[i] = least_exponent(least);
     }
-    amx_few(j->product, j->first, j->last);
+    amx_linear_few(j->product, j->first, j->last);
 }
 
-static void product_range(job *j, void *scratch) {
+static void multiply_range(job *j, void *scratch) {
     const sinkproof_panels *w = j->product->weight;
     const size_t n = j->product->n, tiles = (n + 15) / 16;
     const size_t groups = (tiles + GROUP / 16 - 1) / (GROUP / 16);
@@ -387,15 +387,15 @@ static void product_range(job *j, void *scratch) {
         j->least_p[p - j->first] =
             w->format == SINKPROOF_PANEL_MXFP4 ? least_scale_seen(w, p) : least_number(w, p);
     if (n <= AMX_FEW) {
-        product_few(j);
-        mend_unserved(j, scratch);
+        multiply_few(j);
+        recompute_unserved(j, scratch);
         return;
     }
     for (j->token = 0; j->token < n; j->token += group) {
-        j->tokens = smaller(group, n - j->token);
+        j->tokens = smaller_size(group, n - j->token);
         j->tiles = (j->tokens + 15) / 16;
-        product_group(j);
-        mend_unserved(j, scratch);
+        multiply_group(j);
+        recompute_unserved(j, scratch);
     }
 }
 
@@ -412,8 +412,8 @@ void amx_linear(const sinkproof_product *product, size_t first, size_t last, voi
     job j = {.product = product, .a = room, .ring = room + A_TILES * TILE, .least_p = least_p};
     j.c = (float *)(void *)(j.ring + RING * MOST_PANELS * TILE);
     for (j.first = first; j.first < last; j.first = j.last) {
-        j.last = smaller(last, j.first + RANGE);
-        product_range(&j, scratch);
+        j.last = smaller_size(last, j.first + RANGE);
+        multiply_range(&j, scratch);
     }
     if (j.configured != 0) TILE_RELEASE();
 }

@@ -15,6 +15,6 @@ void amx_linear(const sinkproof_product *product, size_t first, size_t last, voi
 
 // fast/kernels/few_amx.c: panels first .. last - 1 of a product of 1 to AMX_FEW tokens,
 // bf16 operands, weights BF16 or MXFP4, in the mode's order, even where tiles could not be used.
-void amx_few(const sinkproof_product *product, size_t first, size_t last);
+void amx_linear_few(const sinkproof_product *product, size_t first, size_t last);
 
 #endif

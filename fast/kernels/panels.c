@@ -24,17 +24,17 @@ sinkproof_panel_format sinkproof_panels_format(const sinkproof_matrix *matrix) {
     return matrix->dtype == SINKPROOF_DTYPE_BF16 ? SINKPROOF_PANEL_BF16 : SINKPROOF_PANEL_F32;
 }
 
-static size_t units_over(size_t n, size_t unit) {
+static size_t count_units(size_t n, size_t unit) {
     return (n + unit - 1) / unit;
 }
 
 size_t sinkproof_panels_bytes(sinkproof_panel_format format, size_t rows, size_t cols) {
-    size_t blocks = units_over(rows, ROWS) * units_over(cols, COLS);
-    size_t least = format == SINKPROOF_PANEL_BF16 ? units_over(rows, ROWS) : 0;
-    return units_over(blocks * (sinkproof_panel_block_bytes(format) +
-                                sinkproof_panel_scale_bytes(format)) +
-                          least,
-                      64) *
+    size_t blocks = count_units(rows, ROWS) * count_units(cols, COLS);
+    size_t least = format == SINKPROOF_PANEL_BF16 ? count_units(rows, ROWS) : 0;
+    return count_units(blocks * (sinkproof_panel_block_bytes(format) +
+                                 sinkproof_panel_scale_bytes(format)) +
+                           least,
+                       64) *
            64;
 }
 
@@ -44,8 +44,8 @@ sinkproof_panels sinkproof_panels_at(sinkproof_panel_format format, size_t rows,
         .format = format,
         .rows = rows,
         .cols = cols,
-        .panels = units_over(rows, ROWS),
-        .blocks = units_over(cols, COLS),
+        .panels = count_units(rows, ROWS),
+        .blocks = count_units(cols, COLS),
         .block_stride = sinkproof_panel_block_bytes(format),
         .data = memory,
     };
@@ -63,7 +63,7 @@ typedef struct panel {
     size_t blocks;
 } panel;
 
-static panel panel_at(const sinkproof_panels *to, size_t p, void *memory) {
+static panel locate_panel(const sinkproof_panels *to, size_t p, void *memory) {
     size_t first = p * ROWS, left = to->rows - first;
     panel at = {.first = first, .rows = left < ROWS ? left : ROWS, .blocks = to->blocks};
     at.data = (uint8_t *)memory + p * to->panel_stride;
@@ -80,8 +80,8 @@ static void clear_panel(const panel *to, sinkproof_panel_format format) {
 // ---- bf16 from bytes ------------------------------------------------------------------------
 
 // The first `cols` columns of block b, from element (first row, 0) at `from`; strides in elements.
-static inline void bf16_block(const panel *to, size_t b, size_t cols, const uint8_t *from,
-                              size_t row_stride, size_t col_stride) {
+static inline void pack_bf16_block(const panel *to, size_t b, size_t cols, const uint8_t *from,
+                                   size_t row_stride, size_t col_stride) {
     uint16_t *block =
         (uint16_t *)(void *)(to->data + b * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
     for (size_t c = 0; c < cols; c++)
@@ -91,8 +91,8 @@ static inline void bf16_block(const panel *to, size_t b, size_t cols, const uint
 }
 
 // A whole block of rows that are stored column after column: a pair of columns is one dword.
-static inline void bf16_block_pairs(const panel *to, size_t b, const uint8_t *from,
-                                    size_t row_stride) {
+static inline void pack_bf16_block_pairs(const panel *to, size_t b, const uint8_t *from,
+                                         size_t row_stride) {
     uint32_t *block =
         (uint32_t *)(void *)(to->data + b * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
     for (size_t r = 0; r < to->rows; r++)
@@ -106,18 +106,18 @@ static void pack_bf16(const sinkproof_matrix *matrix, const panel *to) {
     if (to->rows < ROWS) clear_panel(to, SINKPROOF_PANEL_BF16);
     for (size_t b = 0; b < whole; b++)
         if (matrix->col_stride == 1)
-            bf16_block_pairs(to, b, from, matrix->row_stride);
+            pack_bf16_block_pairs(to, b, from, matrix->row_stride);
         else
-            bf16_block(to, b, COLS, from, matrix->row_stride, matrix->col_stride);
+            pack_bf16_block(to, b, COLS, from, matrix->row_stride, matrix->col_stride);
     if (whole == to->blocks) return;
     memset(to->data + whole * sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16), 0,
            sinkproof_panel_block_bytes(SINKPROOF_PANEL_BF16));
-    bf16_block(to, whole, matrix->cols - whole * COLS, from, matrix->row_stride,
-               matrix->col_stride);
+    pack_bf16_block(to, whole, matrix->cols - whole * COLS, from, matrix->row_stride,
+                    matrix->col_stride);
 }
 
 // The exponent field of a panel's smallest nonzero number.
-static uint8_t bf16_least(const panel *of) {
+static uint8_t least_bf16_exponent(const panel *of) {
     const uint16_t *number = (const uint16_t *)(const void *)of->data;
     uint16_t least = 0x7fff; // of the numbers minus one place, so that zeros are last
     for (size_t i = 0; i < of->blocks * ROWS * COLS; i++) {
@@ -130,7 +130,7 @@ static uint8_t bf16_least(const panel *of) {
 // ---- MXFP4 from codes -----------------------------------------------------------------------
 
 // The even nibbles of four bytes in the low half, the odd ones in the high half.
-static inline uint32_t part_nibbles(uint32_t codes) {
+static inline uint32_t separate_nibbles(uint32_t codes) {
     uint32_t even = codes & 0x0f0f0f0f, odd = codes >> 4 & 0x0f0f0f0f;
     even = (even | even >> 4) & 0x00ff00ff;
     odd = (odd | odd >> 4) & 0x00ff00ff;
@@ -140,12 +140,12 @@ static inline uint32_t part_nibbles(uint32_t codes) {
 }
 
 // Row r of the panel from its 16 bytes of codes and one scale byte per block.
-static void mxfp4_row(const panel *to, size_t r, const uint8_t *codes, const uint8_t *scales) {
+static void pack_mxfp4_row(const panel *to, size_t r, const uint8_t *codes, const uint8_t *scales) {
     uint32_t *lane = (uint32_t *)(void *)to->data + r;
     for (size_t b = 0; b < to->blocks; b++) {
         uint32_t four[4];
         memcpy(four, codes + b * SINKPROOF_MXFP4_BYTES, sizeof four);
-        for (size_t q = 0; q < 4; q++) lane[(4 * b + q) * ROWS] = part_nibbles(four[q]);
+        for (size_t q = 0; q < 4; q++) lane[(4 * b + q) * ROWS] = separate_nibbles(four[q]);
         to->scales[b * ROWS + r] = scales[b];
     }
 }
@@ -155,7 +155,7 @@ static void pack_mxfp4(const sinkproof_matrix *matrix, const panel *to, double *
     if (to->rows < ROWS) clear_panel(to, SINKPROOF_PANEL_MXFP4);
     for (size_t r = 0; r < to->rows; r++) {
         sinkproof_matrix_codes(matrix, to->first + r, codes, scales);
-        mxfp4_row(to, r, codes, scales);
+        pack_mxfp4_row(to, r, codes, scales);
     }
 }
 
@@ -183,8 +183,8 @@ static uint32_t float_bits(float x) {
 
 // Fills row r of the panel from its numbers; w_c is [32 blocks], zeros beyond the matrix. `exact`:
 // they are bf16 numbers, whose float32 has zeros in its lower half.
-static void numbers_row(const panel *to, sinkproof_panel_format format, bool exact, size_t r,
-                        const double *w_c) {
+static void pack_numbers_row(const panel *to, sinkproof_panel_format format, bool exact, size_t r,
+                             const double *w_c) {
     uint32_t *lane = (uint32_t *)(void *)to->data + r;
     if (format == SINKPROOF_PANEL_F32) {
         for (size_t c = 0; c < to->blocks * COLS; c++) lane[c * ROWS] = float_bits((float)w_c[c]);
@@ -206,7 +206,7 @@ static void pack_numbers(const sinkproof_matrix *matrix, sinkproof_panel_format 
     for (size_t c = matrix->cols; c < to->blocks * COLS; c++) work[c] = 0;
     for (size_t r = 0; r < to->rows; r++) {
         sinkproof_matrix_row(matrix, to->first + r, work);
-        numbers_row(to, format, exact, r, work);
+        pack_numbers_row(to, format, exact, r, work);
     }
 }
 
@@ -215,7 +215,7 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
     sinkproof_panels all = sinkproof_panels_at(format, matrix->rows, matrix->cols, memory);
     bool codes = format == SINKPROOF_PANEL_MXFP4;
     for (size_t p = first; p < last; p++) {
-        panel to = panel_at(&all, p, memory);
+        panel to = locate_panel(&all, p, memory);
         if (codes)
             pack_mxfp4(matrix, &to, work);
         else if (format == SINKPROOF_PANEL_Q8_0)
@@ -226,7 +226,7 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
         else
             pack_numbers(matrix, format, &to, work);
         if (format == SINKPROOF_PANEL_BF16)
-            ((uint8_t *)memory)[all.panels * all.panel_stride + p] = bf16_least(&to);
+            ((uint8_t *)memory)[all.panels * all.panel_stride + p] = least_bf16_exponent(&to);
     }
 }
 
@@ -253,7 +253,7 @@ static double panel_element(sinkproof_panel_format format, const uint8_t *data,
     }
 }
 
-void panels_row(const sinkproof_panels *panels, size_t r, double *out_c) {
+void panels_decode_row(const sinkproof_panels *panels, size_t r, double *out_c) {
     size_t p = r / ROWS, scale_bytes = sinkproof_panel_scale_bytes(panels->format);
     for (size_t c = 0; c < panels->cols; c++) {
         size_t b = c / COLS;

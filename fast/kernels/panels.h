@@ -75,6 +75,6 @@ void sinkproof_panels_pack(const sinkproof_matrix *matrix, sinkproof_panel_forma
                            size_t first, size_t last, void *memory, double *work);
 
 // Row r as numbers, exactly: out_c[cols]. For tests and for reading an embedding back.
-void panels_row(const sinkproof_panels *panels, size_t r, double *out_c);
+void panels_decode_row(const sinkproof_panels *panels, size_t r, double *out_c);
 
 #endif

@@ -27,7 +27,7 @@ float amx_dot(size_t n, const float *w_c, const float *x_c) {
     return total;
 }
 
-bool amx_serves(double least_w, double least_x) {
+bool amx_can_multiply(double least_w, double least_x) {
     return least_w >= 0x1p-126 && least_x >= 0x1p-126 && least_w * least_x >= 0x1p-111;
 }
 
@@ -40,18 +40,18 @@ static float bf16_upper_half(float p) {
     return p;
 }
 
-void amx_split(float p, float *part) {
+void amx_split_weight(float p, float *part) {
     part[0] = bf16_upper_half(p);
     part[1] = bf16_upper_half(p - part[0]);
     part[2] = p - part[0] - part[1];
 }
 
-float amx_weighted(size_t n, const float *v_j, const float *p_j) {
+float amx_weighted_sum(size_t n, const float *v_j, const float *p_j) {
     float total = 0;
     for (size_t first = 0; first < n; first += BLOCK) {
         float part[PARTS], part_kj[PARTS][BLOCK];
         for (size_t j = 0; j < BLOCK; j++) {
-            amx_split(p_j[first + j] * 0x1p96f, part);
+            amx_split_weight(p_j[first + j] * 0x1p96f, part);
             for (size_t k = 0; k < PARTS; k++) part_kj[k][j] = part[k];
         }
         for (size_t k = 0; k < PARTS; k++) total += amx_block_sum(v_j + first, part_kj[k]);
@@ -59,6 +59,6 @@ float amx_weighted(size_t n, const float *v_j, const float *p_j) {
     return total * 0x1p-96f;
 }
 
-bool amx_attends(double least_k, double least_q, double least_v, double most_v) {
-    return amx_serves(least_k, least_q) && least_v >= 0x1p-58 && most_v < 0x1p20;
+bool amx_can_attend(double least_k, double least_q, double least_v, double most_v) {
+    return amx_can_multiply(least_k, least_q) && least_v >= 0x1p-58 && most_v < 0x1p20;
 }

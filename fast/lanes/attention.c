@@ -50,7 +50,7 @@ typedef struct sizes {
     bool bf16;
 } sizes;
 
-static void sizes_look(size_t n, const double *x, sizes *of) {
+static void sizes_include(size_t n, const double *x, sizes *of) {
     for (size_t c = 0; c < n; c++) {
         if (x[c] != 0) of->least = fmin(of->least, fabs(x[c]));
         of->most = fmax(of->most, fabs(x[c]));
@@ -59,20 +59,20 @@ static void sizes_look(size_t n, const double *x, sizes *of) {
 }
 
 // The largest power of two that is at most the smallest magnitude.
-static double sizes_floor(const sizes *of) {
+static double sizes_floor_power(const sizes *of) {
     return isinf(of->least) ? of->least : ldexp(1, ilogb(of->least));
 }
 
-static bool tiles_serve(const sinkproof_block *block, const double *q_d, const double *k_jd,
-                        const double *v_jd, const span *s) {
+static bool tiles_can_attend(const sinkproof_block *block, const double *q_d, const double *k_jd,
+                             const double *v_jd, const span *s) {
     sizes q = {INFINITY, 0, true}, k = q, v = q;
-    sizes_look(block->head_dim, q_d, &q);
+    sizes_include(block->head_dim, q_d, &q);
     for (size_t j = s->first; j < s->last; j++) {
-        sizes_look(block->head_dim, k_jd + (s->start + j) * block->kv_stride, &k);
-        sizes_look(block->head_dim, v_jd + (s->start + j) * block->kv_stride, &v);
+        sizes_include(block->head_dim, k_jd + (s->start + j) * block->kv_stride, &k);
+        sizes_include(block->head_dim, v_jd + (s->start + j) * block->kv_stride, &v);
     }
     return q.bf16 && k.bf16 && v.bf16 &&
-           amx_attends(sizes_floor(&k), sizes_floor(&q), v.least, v.most);
+           amx_can_attend(sizes_floor_power(&k), sizes_floor_power(&q), v.least, v.most);
 }
 
 //> lanes.attention
@@ -97,14 +97,14 @@ static float span_value(const sinkproof_block *block, const double *v_jd, const 
     for (size_t j = s->first; j < s->last; j++)
         v_j[j] = (float)v_jd[(s->start + j) * block->kv_stride];
     size_t from = s->first / BLOCK * BLOCK;
-    return s->tiles ? amx_weighted(s->last - from, v_j + from, s->p_j + from)
+    return s->tiles ? amx_weighted_sum(s->last - from, v_j + from, s->p_j + from)
                     : lanes_dot(s->last - from, v_j + from, NULL, s->p_j + from);
 }
 
 //> lanes.attention
 // Merges a span into the state m, l, o_d; o_d is kept in the output itself.
-static void take_in(const sinkproof_block *block, const double *v_jd, const span *s, float *m,
-                    float *l, double *o_d) {
+static void merge_span(const sinkproof_block *block, const double *v_jd, const span *s, float *m,
+                       float *l, double *o_d) {
     bool larger = s->max > *m;
     float r = larger ? sinkproof_lanes_exp(*m - s->max) : sinkproof_lanes_exp(s->max - *m);
     for (size_t d = 0; d < block->head_dim; d++) {
@@ -125,9 +125,9 @@ static void attend_query(const sinkproof_policy *policy, const sinkproof_block *
         span s = {.start = start};
         s.first = first > start ? first - start : 0;
         s.last = position - start < SPAN ? position - start + 1 : SPAN;
-        s.tiles = amx && tiles_serve(block, q_d, k_jd, v_jd, &s);
+        s.tiles = amx && tiles_can_attend(block, q_d, k_jd, v_jd, &s);
         span_weights(block, q_d, k_jd, &s);
-        take_in(block, v_jd, &s, &m, &l, o_d);
+        merge_span(block, v_jd, &s, &m, &l, o_d);
     }
     for (size_t d = 0; d < block->head_dim; d++)
         o_d[d] = round_at(policy, AT_A11, (float)o_d[d] / l);

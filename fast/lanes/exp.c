@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-static float of_bits(uint32_t bits) {
+static float float_from_bits(uint32_t bits) {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -35,6 +35,6 @@ float sinkproof_lanes_exp(float x) {
     uint32_t bits, half;
     memcpy(&bits, &t, sizeof bits);
     half = bits >> 1;
-    return p * of_bits(half << 23) * of_bits((bits - half) << 23);
+    return p * float_from_bits(half << 23) * float_from_bits((bits - half) << 23);
 }
 //< bound.exp

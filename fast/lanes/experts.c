@@ -17,7 +17,7 @@ typedef struct scratch {
 
 // Fits into stage_experts_work: the reference also stores the products separately from the
 // sums.
-static scratch cut_work(const sinkproof_config *config, size_t n, double *work) {
+static scratch split_work(const sinkproof_config *config, size_t n, double *work) {
     scratch s = {.slot_m = (size_t *)(void *)work};
     s.t_mc = work + n;
     s.up_m2f = s.t_mc + n * config->hidden;
@@ -73,7 +73,7 @@ void lanes_experts(const sinkproof_policy *policy, const sinkproof_config *confi
                    const sinkproof_layer *layer, size_t n, const double *t_nc,
                    const int32_t *chosen_nk, const sinkproof_expert_outputs *out, double *work) {
     size_t hidden = config->hidden, n_chosen = config->n_chosen;
-    scratch s = cut_work(config, n, work);
+    scratch s = split_work(config, n, work);
     for (size_t e = 0; e < config->n_experts; e++) {
         size_t m = 0; // tokens that chose e; a token chooses e at most once
         for (size_t slot = 0; slot < n * n_chosen; slot++) {

@@ -32,8 +32,8 @@ static bool points_round_same(const sinkproof_policy *a, const sinkproof_policy 
 }
 
 // Does `policy` round as `known` does, apart from A2 and A4, that are both bf16 when `cached`?
-static bool policy_follows(const sinkproof_policy *policy, const sinkproof_policy *known,
-                           bool cached, size_t *where) {
+static bool policy_rounds_like(const sinkproof_policy *policy, const sinkproof_policy *known,
+                               bool cached, size_t *where) {
     sinkproof_policy wanted = *known;
     if (cached) wanted.at[AT_A2] = wanted.at[AT_A4] = (sinkproof_rounding){SINKPROOF_BF16, false};
     for (*where = 0; *where < AT_POINTS; ++*where)
@@ -58,9 +58,9 @@ bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *err
             return sinkproof_fail(error, "%s: not %s, whose %s errs by at most %g ulp", what,
                                   policy->name, sinkproof_function_name((sinkproof_function)f),
                                   policy->ulp[f]);
-    if (policy_follows(policy, &operands, false, &unused) ||
-        policy_follows(policy, &f32, true, &unused) ||
-        policy_follows(policy, &f32, false, &where)) {
+    if (policy_rounds_like(policy, &operands, false, &unused) ||
+        policy_rounds_like(policy, &f32, true, &unused) ||
+        policy_rounds_like(policy, &f32, false, &where)) {
         if (policy->weights == SINKPROOF_REAL)
             return sinkproof_policy_admits_all(policy, forms, error);
         return sinkproof_fail(error, "%s, with the weights as they are stored: not weights=%s",

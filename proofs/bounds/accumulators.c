@@ -48,7 +48,7 @@ sinkproof_setting setting_narrowed(const sinkproof_setting *s, const sinkproof_a
 
 //> bound.accumulator
 // The format inside may or may not round: returns the hull of both.
-static number_span span_inside(const sinkproof_setting *s, number_span x) {
+static number_span span_maybe_rounded(const sinkproof_setting *s, number_span x) {
     sinkproof_format format = s->policy->inside;
     return (number_span){smaller_double(x.lo, honest_round_number(format, x.lo)),
                          larger_double(x.hi, honest_round_number(format, x.hi)), x.mid};
@@ -71,7 +71,7 @@ number_span running_plus(const sinkproof_setting *s, const sinkproof_accumulator
                          number_span sum, number_span term) {
     number_span exact = {add_down(sum.lo, term.lo), sinkproof_add_up(sum.hi, term.hi),
                          sum.mid + term.mid};
-    return span_flushed(flushed_below(s), span_rounded(a->acc, span_inside(s, exact)));
+    return span_flushed(flushed_below(s), span_rounded(a->acc, span_maybe_rounded(s, exact)));
 }
 //< bound.accumulator
 
@@ -83,7 +83,7 @@ static number_span span_times(const sinkproof_setting *s, sinkproof_rounding at,
                              (sinkproof_honest){.lo = y.lo, .hi = y.hi, .mid = y.mid});
     bool read_as_zero = (x.lo < tiny && x.hi > -tiny) || (y.lo < tiny && y.hi > -tiny);
     return span_flushed(read_as_zero ? INFINITY : tiny,
-                        span_rounded(at, span_inside(s, (number_span){p.lo, p.hi, p.mid})));
+                        span_rounded(at, span_maybe_rounded(s, (number_span){p.lo, p.hi, p.mid})));
 }
 
 number_span running_span_product(const sinkproof_setting *s, const sinkproof_accumulator *a,
@@ -97,7 +97,7 @@ number_span running_scaled(const sinkproof_setting *s, const sinkproof_accumulat
 }
 
 sinkproof_honest running_sum_set(number_span sum) {
-    if (!isfinite(sum.lo) || !isfinite(sum.hi)) return sinkproof_unknown(0);
+    if (!isfinite(sum.lo) || !isfinite(sum.hi)) return sinkproof_unknown_set(0);
     double width = sum.hi - sum.lo, var = width * width / 4;
     return (sinkproof_honest){sum.lo, sum.hi, sum.lo, sum.hi, sum.mid, var, var, width, 0};
 }
@@ -110,19 +110,19 @@ typedef struct factors {
     size_t n;
 } factors;
 
-static number_span span_factor(const double *x, const double *off, size_t k) {
+static number_span span_around(const double *x, const double *off, size_t k) {
     double r = off != NULL ? off[k] : 0;
     return (number_span){add_down(x[k], -r), sinkproof_add_up(x[k], r), x[k]};
 }
 
-static sinkproof_honest run_accumulator(const sinkproof_accumulator *a, const sinkproof_setting *s,
-                                        const factors *f) {
+static sinkproof_honest accumulate_terms(const sinkproof_accumulator *a, const sinkproof_setting *s,
+                                         const factors *f) {
     size_t together = a->together > 0 ? a->together : f->n;
     number_span sum = {0, 0, 0};
     for (size_t first = 0; first < f->n; first += together) {
         number_span part = {0, 0, 0};
         for (size_t k = first; k < f->n && k < first + together; k++) {
-            number_span x = span_factor(f->x, f->x_off, k), y = span_factor(f->y, f->y_off, k);
+            number_span x = span_around(f->x, f->x_off, k), y = span_around(f->y, f->y_off, k);
             part = running_plus(s, a, part, running_span_product(s, a, x, y));
         }
         if (f->scale_b != NULL) {
@@ -140,27 +140,28 @@ static const double *plane_row(const double *plane, size_t row, size_t cols) {
 
 // A scale is a power of two: it matters whether a product includes it or the block's sum is
 // multiplied by it only near the end of the format's range, in float16.
-static bool scale_shows(const sinkproof_accumulator *a) {
+static bool scale_affects_sums(const sinkproof_accumulator *a) {
     return sinkproof_format_underflow(a->acc.format) > sinkproof_format_underflow(SINKPROOF_F32) ||
            sinkproof_format_underflow(a->term.format) > sinkproof_format_underflow(SINKPROOF_F32);
 }
 
 // The hull over both orders, for the rows of x and one row of a weight.
-static void run_row(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                    const sinkproof_planes *x, const float *scale_b, double *w_c,
-                    sinkproof_honest *out, size_t out_stride) {
+static void accumulate_row(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                           const sinkproof_planes *x, const float *scale_b, double *w_c,
+                           sinkproof_honest *out, size_t out_stride) {
     size_t cols = x->cols;
     for (size_t i = 0; i < x->rows; i++) {
         factors f = {
             plane_row(x->mid, i, cols), plane_row(x->worst, i, cols), w_c, NULL, NULL, cols};
-        out[i * out_stride] = run_accumulator(a, s, &f);
+        out[i * out_stride] = accumulate_terms(a, s, &f);
     }
     if (scale_b == NULL) return;
     for (size_t c = 0; c < cols; c++) w_c[c] /= (double)scale_b[c / a->together];
     for (size_t i = 0; i < x->rows; i++) {
         factors f = {
             plane_row(x->mid, i, cols), plane_row(x->worst, i, cols), w_c, NULL, scale_b, cols};
-        out[i * out_stride] = sinkproof_honest_hull(out[i * out_stride], run_accumulator(a, s, &f));
+        out[i * out_stride] =
+            sinkproof_honest_hull(out[i * out_stride], accumulate_terms(a, s, &f));
     }
 }
 
@@ -170,14 +171,14 @@ bool honest_running(const sinkproof_setting *s, const sinkproof_accumulator *a,
     size_t cols = x->cols;
     sinkproof_accumulator stored = *a;
     stored.together = sinkproof_terms_together(w->w);
-    bool apart = stored.together < cols && scale_shows(a);
+    bool apart = stored.together < cols && scale_affects_sums(a);
     double *w_c = malloc((cols + 1) * sizeof *w_c);
     float *scale_b = malloc((cols + 1) * sizeof *scale_b);
     bool fine = x->mid != NULL && w_c != NULL && scale_b != NULL;
     for (size_t r = 0; fine && r < w->rows; r++) {
         sinkproof_matrix_row(w->w, w->first + r, w_c);
         bool scaled = apart && sinkproof_matrix_scales(w->w, w->first + r, scale_b);
-        run_row(s, &stored, x, scaled ? scale_b : NULL, w_c, out + r, w->rows);
+        accumulate_row(s, &stored, x, scaled ? scale_b : NULL, w_c, out + r, w->rows);
     }
     free(w_c), free(scale_b);
     return fine;
@@ -185,9 +186,9 @@ bool honest_running(const sinkproof_setting *s, const sinkproof_accumulator *a,
 
 // ---- products of two rows of planes
 
-static void run_products(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                         const sinkproof_planes *x, const sinkproof_planes *y,
-                         sinkproof_honest *out, size_t out_stride) {
+static void accumulate_products(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                const sinkproof_planes *x, const sinkproof_planes *y,
+                                sinkproof_honest *out, size_t out_stride) {
     size_t cols = x->cols;
     for (size_t i = 0; i < x->rows; i++)
         for (size_t r = 0; r < y->rows; r++) {
@@ -197,20 +198,21 @@ static void run_products(const sinkproof_setting *s, const sinkproof_accumulator
                          plane_row(y->worst, r, cols),
                          NULL,
                          cols};
-            out[i * out_stride + r] = run_accumulator(a, s, &f);
+            out[i * out_stride + r] = accumulate_terms(a, s, &f);
         }
 }
 
 // A sum of n weighted values that is not yet divided by the sum of the weights may be n times the
 // largest value. Beyond the accumulator's largest number nothing is known.
-static void keep_finite(const sinkproof_setting *own, const sinkproof_planes *y, size_t rows,
-                        const double *twice_i, sinkproof_honest *out, size_t out_stride) {
+static void unbound_where_overflowing(const sinkproof_setting *own, const sinkproof_planes *y,
+                                      size_t rows, const double *twice_i, sinkproof_honest *out,
+                                      size_t out_stride) {
     double most = 0;
     for (size_t k = 0; k < y->rows * y->cols; k++)
         most = fmax(most, fabs(y->mid[k]) + (y->worst != NULL ? y->worst[k] : 0));
     for (size_t i = 0; i < rows; i++)
         for (size_t r = 0; !(twice_i[i] * most <= setting_largest(own)) && r < y->rows; r++)
-            out[i * out_stride + r] = sinkproof_unknown(0);
+            out[i * out_stride + r] = sinkproof_unknown_set(0);
 }
 
 // Each of n terms may be followed by a rescaling: 2 n roundings, of which the last is the division.
@@ -222,7 +224,7 @@ static bool rescaled_products(const sinkproof_setting *own, const sinkproof_plan
         twice_i[i] = 2 * (terms_i != NULL ? terms_i[i] : (double)x->cols);
     bool fine =
         twice_i != NULL && sinkproof_honest_products(own, x, y, twice_i, NULL, out, out_stride);
-    if (fine) keep_finite(own, y, x->rows, twice_i, out, out_stride);
+    if (fine) unbound_where_overflowing(own, y, x->rows, twice_i, out, out_stride);
     free(twice_i);
     return fine;
 }
@@ -235,7 +237,7 @@ bool sinkproof_honest_accumulated(const sinkproof_setting *s, const sinkproof_ac
     sinkproof_setting own = setting_narrowed(s, a, &narrow);
     if (x->mid == NULL || y->mid == NULL) return false;
     if (sinkproof_is_running(a)) {
-        run_products(s, a, x, y, out, out_stride);
+        accumulate_products(s, a, x, y, out, out_stride);
         return true;
     }
     return own.u > s->u && rescaled

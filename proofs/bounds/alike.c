@@ -39,7 +39,7 @@ static double octave_phase(double x) {
     return copysign(8 * fabs(place - 0.75) - 1, x);
 }
 
-static bool element_counts(const sinkproof_honest *x) {
+static bool is_counted_element(const sinkproof_honest *x) {
     return x->mid != 0 && isfinite(x->mid);
 }
 
@@ -48,11 +48,11 @@ static bool element_counts(const sinkproof_honest *x) {
 uint64_t alike_row_key(size_t n, const sinkproof_honest *x_i) {
     size_t elements = 0, every = 1, used = 0;
     double sums[SUMS] = {0};
-    for (size_t i = 0; i < n; i++) elements += element_counts(&x_i[i]);
+    for (size_t i = 0; i < n; i++) elements += is_counted_element(&x_i[i]);
     while (every * ELEMENTS < elements) every *= 2;
     for (size_t i = 0; i < n; i++) {
         uint64_t signs = mix_bits(i + 1);
-        if (!element_counts(&x_i[i]) || (signs >> SUMS) % every != 0) continue;
+        if (!is_counted_element(&x_i[i]) || (signs >> SUMS) % every != 0) continue;
         const double t = octave_phase(x_i[i].mid), signed_t[2] = {-t, t};
         for (int q = 0; q < SUMS; q++) sums[q] += signed_t[signs >> q & 1];
         used++;
@@ -68,7 +68,7 @@ uint64_t alike_row_key(size_t n, const sinkproof_honest *x_i) {
     return key;
 }
 
-static int by_key(const void *p, const void *q) {
+static int compare_keys(const void *p, const void *q) {
     uint64_t a = ((const sinkproof_row *)p)->key, b = ((const sinkproof_row *)q)->key;
     return a < b ? -1 : a > b;
 }
@@ -84,7 +84,7 @@ bool sinkproof_rows_alike(size_t n, const sinkproof_row *rows, sinkproof_alike *
     sinkproof_row *sorted = malloc((n > 0 ? n : 1) * sizeof *sorted);
     if (sorted == NULL) return false;
     for (size_t i = 0; i < n; i++) sorted[i] = rows[i];
-    qsort(sorted, n, sizeof *sorted, by_key);
+    qsort(sorted, n, sizeof *sorted, compare_keys);
     double model[2] = {0}, seen[2] = {0}, weight[2] = {0};
     for (size_t i = 0, next; i < n; i = next) {
         double sum_m = 0, sum_s = 0, sum_w = 0;

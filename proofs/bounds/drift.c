@@ -87,8 +87,8 @@ static void add_bin(drift_bin *into, const drift_bin *from) {
     into->jumps = into->jumps || from->jumps;
 }
 
-static void keep_row(sinkproof_drift *drift, const drift_bin *row, size_t n,
-                     const sinkproof_honest *x_i) {
+static void store_row(sinkproof_drift *drift, const drift_bin *row, size_t n,
+                      const sinkproof_honest *x_i) {
     if (row->elements == 0 || !make_room(drift, 1)) return;
     drift->rows[drift->n_rows++] = (sinkproof_row){.key = alike_row_key(n, x_i),
                                                    .model = (float)sqrt(row->model),
@@ -110,7 +110,7 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
         double c = x->mid, d = v_i[i] - c, precision = 1 / x->spread;
         bool open = precision > 0 && precision < INFINITY;
         if (!open || c == 0 || !isfinite(c) || !isfinite(d) || !isfinite(x->bias)) continue;
-        double likely = sinkproof_likely_about(x);
+        double likely = sinkproof_likely_distance(x);
         bool jumps = common == 0 || likely * likely > 64 * (x->spread + common * c * c);
         share gain = direction_share(d, c, c * precision, x, common == 0, jumps);
         share offset = direction_share(d, 1, precision, x, common == 0, jumps);
@@ -126,7 +126,7 @@ void sinkproof_drift_row(sinkproof_drift *drift, size_t n, const double *v_i,
     int quarter = (int)(fmin(fmax(place, 0), 0.999) * SPREAD_QUARTERS);
     for (int b = 0; b < PLACES; b++) add_bin(&drift->bins[b], &row[b]);
     add_bin(&drift->bins[PLACES + quarter], &row[ALL]);
-    keep_row(drift, &row[ALL], n, x_i);
+    store_row(drift, &row[ALL], n, x_i);
     spread_add_row(&drift->spread[quarter], n, v_i, x_i, common != 0);
 }
 

@@ -18,7 +18,8 @@ static sinkproof_honest running_sum(const sinkproof_setting *s, size_t k,
 }
 
 // k - 1 additions in any order: every partial sum is at most sum |p|.
-static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sinkproof_honest *p_e) {
+static sinkproof_honest sum_in_any_order(const sinkproof_setting *s, size_t k,
+                                         const sinkproof_honest *p_e) {
     sinkproof_honest sum = p_e[0];
     double total = fmax(fabs(sum.lo), fabs(sum.hi)), n = (double)k - 1;
     for (size_t e = 1; e < k; e++) {
@@ -27,7 +28,7 @@ static sinkproof_honest any_sum(const sinkproof_setting *s, size_t k, const sink
     }
     double worst = sinkproof_gamma(n + 1, s->u) * total + n * flushed_below(s);
     return sinkproof_honest_add(
-        sum, sinkproof_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
+        sum, sinkproof_set_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
 }
 
 //> bound.form-router
@@ -48,7 +49,7 @@ static bool weights_renormalised(const sinkproof_setting *s, size_t n_experts,
     coarser.ulp[SINKPROOF_EXP] += more * (1 + declared) * (1 + more) / (2 * s->u);
     sinkproof_setting t = *s;
     t.policy = &coarser;
-    if (!sinkproof_honest_softmax(&t, AT_M4, k, z_k, sinkproof_known(-INFINITY), w_k, common))
+    if (!sinkproof_honest_softmax(&t, AT_M4, k, z_k, sinkproof_exact_set(-INFINITY), w_k, common))
         return false;
     double flush = s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
     for (size_t i = 0; i < k; i++)
@@ -61,7 +62,7 @@ bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_expert
                                      const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
                                      sinkproof_honest *w_k, double *common) {
     sinkproof_honest z_k[SINKPROOF_MAX_CHOSEN], after_k[SINKPROOF_MAX_CHOSEN + 1];
-    sinkproof_honest all_k[SINKPROOF_MAX_CHOSEN + 1], none = sinkproof_known(-INFINITY);
+    sinkproof_honest all_k[SINKPROOF_MAX_CHOSEN + 1], none = sinkproof_exact_set(-INFINITY);
     bool renormalises =
         sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4, SINKPROOF_M4_ALL_RENORMALISED);
     bool after = !renormalises || sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M4,
@@ -91,11 +92,11 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
     sinkproof_rounding running = s->policy->at[AT_M11_SUM];
     sinkproof_honest sum;
     if (running.format == SINKPROOF_REAL)
-        sum = any_sum(s, k, p_e);
+        sum = sum_in_any_order(s, k, p_e);
     else if (!running.optional)
         sum = running_sum(s, k, p_e);
     else
-        sum = sinkproof_honest_hull(any_sum(s, k, p_e), running_sum(s, k, p_e));
+        sum = sinkproof_honest_hull(sum_in_any_order(s, k, p_e), running_sum(s, k, p_e));
     return sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
 }
 //< moe.sum

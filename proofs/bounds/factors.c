@@ -50,8 +50,8 @@ static void row_extremes(size_t k, const double *x_k, double *largest, double *l
 
 // Writes at least |x_k| down and its square, at most 1.000001 times as large.
 FOR_EACH_PROCESSOR
-static void round_up(size_t k, const double *restrict x_k, double down, float *restrict size_k,
-                     float *restrict square_k) {
+static void round_sizes_up(size_t k, const double *restrict x_k, double down,
+                           float *restrict size_k, float *restrict square_k) {
     for (size_t i = 0; i < k; i++) {
         double part = fabs(x_k[i]) * down;
         size_k[i] = (float)part * (1 + 0x1p-22f);
@@ -80,7 +80,7 @@ bool factors_fill_row(binary_factors *f, size_t r, const double *x_k) {
     if (!(largest < 0x1p400)) return false;
     f->scale[r] = largest > 0x1p-400 ? ldexp(1, ilogb(largest) + 1) : 0x1p-399;
     f->least = least < f->least ? least : f->least;
-    round_up(k, x_k, 1 / f->scale[r], &f->size[r * k], &f->square[r * k]);
+    round_sizes_up(k, x_k, 1 / f->scale[r], &f->size[r * k], &f->square[r * k]);
     return true;
 }
 

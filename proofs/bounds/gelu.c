@@ -16,8 +16,8 @@ static sinkproof_honest set_rounded_at(const sinkproof_setting *s, sinkproof_poi
 }
 
 // A constant as an engine holds it.
-static sinkproof_honest held_constant(const sinkproof_setting *s, double c) {
-    return sinkproof_honest_declared(sinkproof_known(c), s->u + libm, 0);
+static sinkproof_honest rounded_constant(const sinkproof_setting *s, double c) {
+    return sinkproof_honest_declared(sinkproof_exact_set(c), s->u + libm, 0);
 }
 
 // x^3 by products, or by pow with a declared error.
@@ -34,7 +34,7 @@ static sinkproof_honest set_cubed(const sinkproof_setting *s, sinkproof_honest x
 }
 
 // Where tanh is flat, nothing of t's freedom is left, even if t is unbounded.
-static sinkproof_honest tanh_bent(const sinkproof_setting *s, sinkproof_honest t) {
+static sinkproof_honest tanh_set(const sinkproof_setting *s, sinkproof_honest t) {
     double mid = tanh(t.mid), slope = 1 - mid * mid;
     if (!(slope > 0)) t.var = t.bias = t.order = 0;
     sinkproof_honest y = {.lo = tanh(t.lo),
@@ -56,20 +56,20 @@ static sinkproof_honest tanh_bent(const sinkproof_setting *s, sinkproof_honest t
 sinkproof_honest sinkproof_honest_gelu(const sinkproof_setting *s, sinkproof_honest x) {
     sinkproof_honest v = honest_flushed(s, x), cube = set_cubed(s, v);
     sinkproof_honest cubic =
-        set_rounded_at(s, AT_M8_CUBIC, sinkproof_honest_mul(held_constant(s, 0.044715), cube));
+        set_rounded_at(s, AT_M8_CUBIC, sinkproof_honest_mul(rounded_constant(s, 0.044715), cube));
     sinkproof_honest sum = set_rounded_at(s, AT_M8_SUM, sinkproof_honest_add(v, cubic));
-    sinkproof_honest inner = sinkproof_honest_mul(held_constant(s, sqrt(2 / acos(-1))), sum);
+    sinkproof_honest inner = sinkproof_honest_mul(rounded_constant(s, sqrt(2 / acos(-1))), sum);
     // Where no intermediate rounding is fixed, the factors may be multiplied in another order.
     sinkproof_rounding open = s->policy->at[AT_M8_SUM];
     bool free = open.optional || open.format == SINKPROOF_REAL;
     if (free) inner = sinkproof_honest_roundings(s, inner, 4);
     sinkproof_honest t =
-        set_rounded_at(s, AT_M8_TANH, tanh_bent(s, set_rounded_at(s, AT_M8_INNER, inner)));
+        set_rounded_at(s, AT_M8_TANH, tanh_set(s, set_rounded_at(s, AT_M8_INNER, inner)));
     sinkproof_honest one =
-        set_rounded_at(s, AT_M8_ONE, sinkproof_honest_add(t, sinkproof_known(1)));
+        set_rounded_at(s, AT_M8_ONE, sinkproof_honest_add(t, sinkproof_exact_set(1)));
     if (one.lo < 0) one.lo = 0; // tanh is at least -1 in every engine considered
     sinkproof_honest y = sinkproof_honest_mul(v, one);
-    y = sinkproof_honest_mul(y, sinkproof_known(0.5));
+    y = sinkproof_honest_mul(y, sinkproof_exact_set(0.5));
     double var = y.var, spread = y.spread;
     if (free) y = sinkproof_honest_roundings(s, y, 2);
     y.var = var, y.spread = spread; // the number of roundings does not change

@@ -13,8 +13,8 @@ sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t e
 
 //> bound.dot
 double sinkproof_gamma(double n, double u) {
-    double nu = sinkproof_up(n * u);
-    return nu < 1 ? sinkproof_up(sinkproof_up(nu / step_down(1 - nu))) : INFINITY;
+    double nu = sinkproof_next_up(n * u);
+    return nu < 1 ? sinkproof_next_up(sinkproof_next_up(nu / step_down(1 - nu))) : INFINITY;
 }
 //< bound.dot
 
@@ -24,10 +24,10 @@ double setting_largest(const sinkproof_setting *s) {
 }
 //< bound.overflow
 
-static double least(double x, double y) {
+static double smaller_number(double x, double y) {
     return x < y ? x : y;
 }
-static double most(double x, double y) {
+static double larger_number(double x, double y) {
     return x > y ? x : y;
 }
 
@@ -46,24 +46,24 @@ static void product_ends(double xl, double xh, double yl, double yh, double *lo,
         double p = xl * yl, q = xh * yh;
         bool p_low = !(q < p), q_low = !(p < q), p_high = !(q > p), q_high = !(p > q);
         *lo = p_low ? sinkproof_mul_down(xl, yl) : INFINITY;
-        if (q_low) *lo = least(*lo, sinkproof_mul_down(xh, yh));
+        if (q_low) *lo = smaller_number(*lo, sinkproof_mul_down(xh, yh));
         *hi = p_high ? sinkproof_mul_up(xl, yl) : -INFINITY;
-        if (q_high) *hi = most(*hi, sinkproof_mul_up(xh, yh));
+        if (q_high) *hi = larger_number(*hi, sinkproof_mul_up(xh, yh));
         return;
     }
     const double x[4] = {xl, xl, xh, xh}, y[4] = {yl, yh, yl, yh};
     const double p[4] = {xl * yl, xl * yh, xh * yl, xh * yh};
-    double low = least(least(p[0], p[1]), least(p[2], p[3]));
-    double high = most(most(p[0], p[1]), most(p[2], p[3]));
+    double low = smaller_number(smaller_number(p[0], p[1]), smaller_number(p[2], p[3]));
+    double high = larger_number(larger_number(p[0], p[1]), larger_number(p[2], p[3]));
     *lo = INFINITY, *hi = -INFINITY;
     for (int e = 0; e < 4; e++) {
-        if (p[e] == low) *lo = least(*lo, sinkproof_mul_down(x[e], y[e]));
-        if (p[e] == high) *hi = most(*hi, sinkproof_mul_up(x[e], y[e]));
+        if (p[e] == low) *lo = smaller_number(*lo, sinkproof_mul_down(x[e], y[e]));
+        if (p[e] == high) *hi = larger_number(*hi, sinkproof_mul_up(x[e], y[e]));
     }
 }
 
 // a b b, where a may be infinite: a product with 0 is 0.
-static double scaled_by_square(double a, double b) {
+static double times_square(double a, double b) {
     return a == 0 || b == 0 ? 0 : a * b * b;
 }
 
@@ -75,7 +75,7 @@ sinkproof_honest sinkproof_honest_mul(sinkproof_honest x, sinkproof_honest y) {
     p.var = p.spread = x.var * y.mid * y.mid + y.var * x.mid * x.mid + x.var * y.var;
     double x_any = x.var + x.order, y_any = y.var + y.order;
     double both = x_any == 0 || y_any == 0 ? 0 : x_any * y_any;
-    p.order = scaled_by_square(x_any, y.mid) + scaled_by_square(y_any, x.mid) + both - p.var;
+    p.order = times_square(x_any, y.mid) + times_square(y_any, x.mid) + both - p.var;
     p.bias = x.bias * fabs(y.mid) + y.bias * fabs(x.mid) + x.bias * y.bias;
     return p;
 }
@@ -110,12 +110,12 @@ sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y)
 
 // The hull of an interval and its image under rounding to `format`.
 static void hull_ends(sinkproof_format format, double *lo, double *hi) {
-    *lo = least(*lo, honest_round_number(format, *lo));
-    *hi = most(*hi, honest_round_number(format, *hi));
+    *lo = smaller_number(*lo, honest_round_number(format, *lo));
+    *hi = larger_number(*hi, honest_round_number(format, *hi));
 }
 
 // The functions below change a set in place: copying all its members would cost more than the work.
-static void optional_rounding(sinkproof_format format, sinkproof_honest *x) {
+static void round_optionally(sinkproof_format format, sinkproof_honest *x) {
     hull_ends(format, &x->lo, &x->hi);
     hull_ends(format, &x->likely_lo, &x->likely_hi);
 }
@@ -172,11 +172,11 @@ static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
 //< bound.ftz
 
 void sinkproof_honest_round_inside(const sinkproof_setting *s, sinkproof_honest *x) {
-    double ulp = sinkproof_step(s->policy->inside, x->mid);
+    double ulp = sinkproof_fast_ulp(s->policy->inside, x->mid);
     if (x->var > 0 || honest_round_number(s->policy->inside, x->mid) != x->mid)
         x->var += ulp * ulp / 12;
     x->spread = x->var;
-    optional_rounding(s->policy->inside, x);
+    round_optionally(s->policy->inside, x);
     flush_sum(s, x);
 }
 
@@ -186,8 +186,8 @@ void sinkproof_honest_round_inside(const sinkproof_setting *s, sinkproof_honest 
 // v + ulp^2 / 2 bounds it otherwise.
 // A bias flips steps too, with probability bias / ulp: its mean stays the bias, its scatter is new.
 static double variance_after_rounding(double var, double bias, double ulp) {
-    double flips = least(bias * ulp, ulp * ulp / 4);
-    return var == 0 ? flips : var + least(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips;
+    double flips = smaller_number(bias * ulp, ulp * ulp / 4);
+    return var == 0 ? flips : var + smaller_number(0.8 * sqrt(var) * ulp, ulp * ulp / 2) + flips;
 }
 
 // A step whose square is this many variances is rare; spread.c then asks nothing.
@@ -206,13 +206,13 @@ static void scatter_after_rounding(double ulp, sinkproof_honest *x) {
 
 // An optional rounding is a choice that an engine makes once: where a value serves many elements
 // (a cosine, say) its error, up to half a step, is the same in all of them, hence systematic.
-static void leave_open(sinkproof_format format, sinkproof_honest *x) {
-    double ulp = sinkproof_step(format, x->mid), near = honest_round_number(format, x->mid);
+static void leave_rounding_open(sinkproof_format format, sinkproof_honest *x) {
+    double ulp = sinkproof_fast_ulp(format, x->mid), near = honest_round_number(format, x->mid);
     // Half a step, or what lies beyond the format's range.
     if (x->lo != x->hi || near != x->mid) x->bias += fmax(ulp / 2, fabs(near - x->mid));
     scatter_after_rounding(ulp, x);
     x->var = x->spread;
-    optional_rounding(format, x);
+    round_optionally(format, x);
 }
 
 // Among sets as wide as x, the share whose ends round to different numbers. The other sets have no
@@ -230,7 +230,7 @@ static void round_set(sinkproof_format format, sinkproof_honest *x) {
     if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
         likely_hi == x->likely_hi)
         return; // rounded before
-    double ulp = sinkproof_step(format, x->mid), often = share_that_rounds_apart(x, ulp);
+    double ulp = sinkproof_fast_ulp(format, x->mid), often = share_that_rounds_apart(x, ulp);
     scatter_after_rounding(ulp, x);
     if (!(ulp * ulp <= RARE * (x->spread + x->order))) x->order = INFINITY;
     x->var = lo == hi ? 0 : x->spread / often;
@@ -246,7 +246,7 @@ sinkproof_honest sinkproof_honest_rounded(sinkproof_format format, sinkproof_hon
 void sinkproof_honest_round_at(const sinkproof_setting *s, sinkproof_rounding at,
                                sinkproof_honest *x) {
     if (at.optional)
-        leave_open(at.format, x);
+        leave_rounding_open(at.format, x);
     else
         round_set(at.format, x);
     set_flush(s, x);

@@ -47,7 +47,7 @@ sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t e
 double sinkproof_gamma(double n, double u) __attribute__((const));
 
 // x as a set of one number.
-static inline sinkproof_honest sinkproof_known(double x) {
+static inline sinkproof_honest sinkproof_exact_set(double x) {
     return (sinkproof_honest){x, x, x, x, x, 0, 0, 0, 0};
 }
 
@@ -63,12 +63,12 @@ static inline double step_by_ulps(double x, int64_t steps) {
 }
 
 // The next double above x and below it. An infinity on that side stays, and so does NaN.
-static inline double sinkproof_up(double x) {
+static inline double sinkproof_next_up(double x) {
     if (!(x < INFINITY)) return x;
     return x == 0 ? 0x1p-1074 : step_by_ulps(x, 1);
 }
 static inline double step_down(double x) {
-    return -sinkproof_up(-x);
+    return -sinkproof_next_up(-x);
 }
 
 // When finite operands overflow, the bound from the other side is the largest double. The sum of
@@ -125,7 +125,7 @@ static inline double smaller_double(double x, double y) {
 }
 
 // sinkproof_ulp, without a call for normal numbers of binary32 and bfloat16.
-static inline double sinkproof_step(sinkproof_format format, double x) {
+static inline double sinkproof_fast_ulp(sinkproof_format format, double x) {
     uint64_t pattern;
     memcpy(&pattern, &x, sizeof pattern);
     uint64_t exponent = pattern >> 52 & 2047;
@@ -163,13 +163,13 @@ static inline double likely_radius(const sinkproof_honest *x) {
 }
 
 // The likely distance, rounded to nearest, where no bound depends on it.
-static inline double sinkproof_likely_about(const sinkproof_honest *x) {
+static inline double sinkproof_likely_distance(const sinkproof_honest *x) {
     return larger_double(x->likely_hi - x->mid, x->mid - x->likely_lo);
 }
 
 // Any number, and NaN: where sums may overflow, and after an unknown input. Its distance from mid
 // is no random error.
-static inline sinkproof_honest sinkproof_unknown(double mid) {
+static inline sinkproof_honest sinkproof_unknown_set(double mid) {
     return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, mid, 0, 0, INFINITY, 0};
 }
 static inline bool sinkproof_is_unknown(const sinkproof_honest *x) {
@@ -178,9 +178,9 @@ static inline bool sinkproof_is_unknown(const sinkproof_honest *x) {
 
 // [mid - worst, mid + worst], with the likely set clipped to it. If infinities cancel, nothing is
 // known.
-static inline sinkproof_honest sinkproof_around(double mid, double worst, double likely, double var,
-                                                double bias) {
-    if (!(worst < INFINITY) || mid != mid) return sinkproof_unknown(mid);
+static inline sinkproof_honest sinkproof_set_around(double mid, double worst, double likely,
+                                                    double var, double bias) {
+    if (!(worst < INFINITY) || mid != mid) return sinkproof_unknown_set(mid);
     likely = likely <= worst ? likely : worst;
     return (sinkproof_honest){add_down(mid, -worst),
                               sinkproof_add_up(mid, worst),

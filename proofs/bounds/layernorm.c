@@ -75,9 +75,9 @@ static sinkproof_honest inverse_deviation(const sinkproof_setting *s, double n, 
 
 // (x - m) r. The radius also covers the forms x r - m r and (x minus a common part) r: six
 // roundings of each part.
-static sinkproof_honest set_normed(const sinkproof_setting *s, const moments *m, sinkproof_honest x,
-                                   sinkproof_honest r) {
-    sinkproof_honest mean = sinkproof_around(m->mean, m->off, m->off, 0, m->off);
+static sinkproof_honest normalised_set(const sinkproof_setting *s, const moments *m,
+                                       sinkproof_honest x, sinkproof_honest r) {
+    sinkproof_honest mean = sinkproof_set_around(m->mean, m->off, m->off, 0, m->off);
     sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_sub(x, mean), r);
     double parts = fmax(fabs(x.lo), fabs(x.hi)) + fabs(m->mean) + m->off;
     double lost = sinkproof_gamma(6, s->u) * parts + 6 * setting_underflow(s);
@@ -90,12 +90,12 @@ static sinkproof_honest set_normed(const sinkproof_setting *s, const moments *m,
 
 // Multiplied by the scale, plus the shift: rounded twice or once, or with the scale multiplied into
 // r first.
-static sinkproof_honest set_scaled_shifted(const sinkproof_setting *s, sinkproof_honest y,
+static sinkproof_honest scaled_shifted_set(const sinkproof_setting *s, sinkproof_honest y,
                                            double scale, double shift) {
-    sinkproof_honest z = sinkproof_honest_mul(y, sinkproof_known(scale));
+    sinkproof_honest z = sinkproof_honest_mul(y, sinkproof_exact_set(scale));
     double size = fmax(fabs(z.lo), fabs(z.hi)) + fabs(shift);
     double lost = sinkproof_gamma(4, s->u) * size + 4 * setting_underflow(s);
-    z = sinkproof_honest_add(honest_flushed(s, z), sinkproof_known(shift));
+    z = sinkproof_honest_add(honest_flushed(s, z), sinkproof_exact_set(shift));
     z = sinkproof_honest_declared(z, 0, lost);
     // so that such elements weigh little where the whole error is systematic
     z.var = z.spread = lost * lost;
@@ -110,10 +110,10 @@ void sinkproof_honest_layernorm(const sinkproof_setting *s, sinkproof_point poin
     moments m = row_moments(s, norm->d, x_d);
     sinkproof_honest r = inverse_deviation(s, (double)norm->d, norm->eps, &m);
     for (size_t i = 0; i < norm->d; i++) {
-        sinkproof_honest y = set_normed(s, &m, honest_flushed(s, x_d[i]), r);
+        sinkproof_honest y = normalised_set(s, &m, honest_flushed(s, x_d[i]), r);
         if (before.format != SINKPROOF_REAL)
             y = sinkproof_honest_at(s, sinkproof_point_before_weight(point), y);
-        y = set_scaled_shifted(s, y, norm->scale_d[i], shift_d[i]);
+        y = scaled_shifted_set(s, y, norm->scale_d[i], shift_d[i]);
         y_d[i] = sinkproof_honest_at(s, point, y);
     }
 }

@@ -35,7 +35,7 @@ static void matrix_product(size_t m, size_t r, size_t k, const double *x, const 
                 next, add ? 1.0 : 0.0, c, (int)r);
 }
 
-static double *map_sizes(const double *x, size_t n, bool square) {
+static double *sizes_or_squares(const double *x, size_t n, bool square) {
     double *y = allocate_doubles(n);
     for (size_t i = 0; y != NULL && i < n; i++) y[i] = square ? x[i] * x[i] : fabs(x[i]);
     return y;
@@ -56,8 +56,8 @@ static double *sum_of_radii(const sinkproof_planes *x, const sinkproof_planes *y
 //< bound.value
 
 // The largest size of each operand.
-static double *operand_reach(const sinkproof_planes *x) {
-    double *y = map_sizes(x->mid, x->rows * x->cols, false);
+static double *largest_operand_sizes(const sinkproof_planes *x) {
+    double *y = sizes_or_squares(x->mid, x->rows * x->cols, false);
     for (size_t i = 0; y != NULL && !x->known && i < x->rows * x->cols; i++) y[i] += x->worst[i];
     return y;
 }
@@ -75,8 +75,8 @@ static double sum_of_sizes(size_t k, const double *x, const double *y, bool squa
 
 // c_ir is at least sum_k |x_ik y_rk|, or that of the squares, and at most 1 + 4 gamma_(k+4) times
 // it.
-static void bounded_times(const sinkproof_planes *x, const sinkproof_planes *y, bool square,
-                          float *found, double *c) {
+static void bound_products(const sinkproof_planes *x, const sinkproof_planes *y, bool square,
+                           float *found, double *c) {
     size_t m = x->rows, r = y->rows, k = x->cols;
     double grown = 1 + 2 * sinkproof_gamma((double)k + 4, 0x1p-24) + (double)k * 0x1p-26;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0f,
@@ -107,7 +107,7 @@ static bool is_small(double x, double tiny) {
 //> bound.ftz
 // What each operand may lose when it is read as zero: its whole size if it may be below `tiny`,
 // else nothing. Leaves *lost_k unchanged if no operand may be that small.
-static bool lost_when_read(const sinkproof_planes *x, double tiny, double **lost_k) {
+static bool losses_when_read(const sinkproof_planes *x, double tiny, double **lost_k) {
     size_t n = x->rows * x->cols, small = 0;
     if (x->f.size != NULL && x->f.least >= tiny) return true;
     for (size_t i = 0; x->known && i < n; i++) small += is_small(x->mid[i], tiny);
@@ -129,9 +129,9 @@ static bool lost_when_read(const sinkproof_planes *x, double tiny, double **lost
 static bool add_flushed_loss(const sinkproof_planes *x, const sinkproof_planes *y, double tiny,
                              double **flushed) {
     double *lost_x = NULL, *lost_y = NULL;
-    bool fine = lost_when_read(x, tiny, &lost_x) && lost_when_read(y, tiny, &lost_y);
+    bool fine = losses_when_read(x, tiny, &lost_x) && losses_when_read(y, tiny, &lost_y);
     if (fine && (lost_x != NULL || lost_y != NULL)) {
-        double *reach_x = operand_reach(x), *reach_y = operand_reach(y);
+        double *reach_x = largest_operand_sizes(x), *reach_y = largest_operand_sizes(y);
         if (reach_x != NULL && reach_y != NULL)
             *flushed = sum_of_radii(x, y, lost_x, lost_y, reach_x, reach_y);
         fine = *flushed != NULL;
@@ -145,11 +145,11 @@ static bool add_flushed_loss(const sinkproof_planes *x, const sinkproof_planes *
 //< bound.ftz
 
 // A and Q by upper bounds in binary32.
-static bool bounded_sizes(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
+static bool bound_sizes(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
     float *found = malloc((x->rows * y->rows + 2) * sizeof *found);
     if (found == NULL) return false;
-    bounded_times(x, y, false, found, c->abs);
-    bounded_times(x, y, true, found, c->square);
+    bound_products(x, y, false, found, c->abs);
+    bound_products(x, y, true, found, c->square);
     free(found);
     return true;
 }
@@ -166,10 +166,12 @@ static bool add_input_freedom(const sinkproof_planes *x, const sinkproof_planes 
 }
 
 // A, Q and the effect of the inputs' freedom, in binary64.
-static bool sizes_and_freedom(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
+static bool sum_sizes_and_freedom(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
     size_t m = x->rows, r = y->rows, k = x->cols;
-    double *abs_x = map_sizes(x->mid, m * k, false), *abs_y = map_sizes(y->mid, r * k, false);
-    double *square_x = map_sizes(x->mid, m * k, true), *square_y = map_sizes(y->mid, r * k, true);
+    double *abs_x = sizes_or_squares(x->mid, m * k, false),
+           *abs_y = sizes_or_squares(y->mid, r * k, false);
+    double *square_x = sizes_or_squares(x->mid, m * k, true),
+           *square_y = sizes_or_squares(y->mid, r * k, true);
     bool fine = abs_x != NULL && abs_y != NULL && square_x != NULL && square_y != NULL;
     if (fine) {
         matrix_product(m, r, k, abs_x, abs_y, false, c->abs);
@@ -195,7 +197,7 @@ static bool sums_prepare(const sinkproof_setting *s, const sinkproof_planes *x,
     if (c->mid == NULL || c->abs == NULL || c->square == NULL) return false;
     matrix_product(m, r, x->cols, x->mid, y->mid, false, c->mid);
     if (s->policy->ftz && !add_flushed_loss(x, y, flushed_below(s), &c->flushed)) return false;
-    return factored ? bounded_sizes(x, y, c) : sizes_and_freedom(x, y, c);
+    return factored ? bound_sizes(x, y, c) : sum_sizes_and_freedom(x, y, c);
 }
 
 static void sums_free(sums *c) {
@@ -274,7 +276,7 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
     double in_var = c->var != NULL ? c->var[at] : 0, third = s->u * s->u / 3;
     double bias = t->leans ? worst : (c->bias != NULL ? c->bias[at] : 0) + flushed;
     sinkproof_honest x =
-        sinkproof_around(mid, worst, likely, third * paths + in_var + flushed * flushed, bias);
+        sinkproof_set_around(mid, worst, likely, third * paths + in_var + flushed * flushed, bias);
     x.order = third * others + 5 * in_var;
     return x;
 }
@@ -321,7 +323,7 @@ struct sinkproof_linear_sums {
     sinkproof_honest *running; // [x_rows, rows] sums in a known order; else NULL
 };
 
-static size_t rows_of_block(size_t rows, size_t first) {
+static size_t count_block_rows(size_t rows, size_t first) {
     return rows - first < BLOCK ? rows - first : BLOCK;
 }
 
@@ -344,7 +346,7 @@ static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
     bool factored = x->f.size != NULL;
     bool fine = y.mid != NULL && (!factored || factors_allocate(BLOCK, y.cols, &y.f));
     for (size_t r0 = 0; fine && r0 < w->rows; r0 += BLOCK) {
-        y.rows = rows_of_block(w->rows, r0);
+        y.rows = count_block_rows(w->rows, r0);
         decode_rows(w->w, w->first + r0, &y);
         fine = sums_prepare(s, x, &y, &blocks[r0 / BLOCK]);
     }
@@ -352,8 +354,8 @@ static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
     return fine;
 }
 
-static bool find_sums(sinkproof_linear_sums *linear, const sinkproof_accumulator *a,
-                      const sinkproof_planes *x, const sinkproof_weight_rows *w) {
+static bool compute_sums(sinkproof_linear_sums *linear, const sinkproof_accumulator *a,
+                         const sinkproof_planes *x, const sinkproof_weight_rows *w) {
     if (sinkproof_is_running(a)) {
         linear->running = malloc((x->rows * w->rows + 1) * sizeof *linear->running);
         return linear->running != NULL && honest_running(&linear->s, a, x, w, linear->running);
@@ -374,7 +376,7 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
     double terms = (double)x->cols + (linear->s.u == s->u ? 0 : 1);
     linear->x_rows = x->rows, linear->rows = w->rows, linear->b_r = w->b_r;
     linear->terms = row_error_terms(&linear->s, x, terms, exact, w->b_r != NULL);
-    if (find_sums(linear, a, x, w)) return linear;
+    if (compute_sums(linear, a, x, w)) return linear;
     sinkproof_linear_sums_free(linear);
     return NULL;
 }
@@ -385,23 +387,24 @@ sinkproof_linear_sums *linear_sums_new(const sinkproof_setting *s, const sinkpro
 }
 
 // A sum in a known order is finished before its bias.
-static void running_row(const sinkproof_linear_sums *linear, size_t i, sinkproof_honest *y_r) {
+static void finish_running_row(const sinkproof_linear_sums *linear, size_t i,
+                               sinkproof_honest *y_r) {
     for (size_t r = 0; r < linear->rows; r++) {
         y_r[r] = linear->running[i * linear->rows + r];
         if (linear->b_r != NULL)
-            y_r[r] = sinkproof_honest_add(y_r[r], sinkproof_known(linear->b_r[r]));
+            y_r[r] = sinkproof_honest_add(y_r[r], sinkproof_exact_set(linear->b_r[r]));
     }
 }
 
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r) {
     if (linear->running != NULL) {
-        running_row(linear, i, y_r);
+        finish_running_row(linear, i, y_r);
         return;
     }
     for (size_t r0 = 0; r0 < linear->rows; r0 += BLOCK)
         sums_row(&linear->s, &linear->blocks[r0 / BLOCK], &linear->terms, i,
-                 rows_of_block(linear->rows, r0), linear->b_r != NULL ? linear->b_r + r0 : NULL,
+                 count_block_rows(linear->rows, r0), linear->b_r != NULL ? linear->b_r + r0 : NULL,
                  y_r + r0);
 }
 

@@ -8,7 +8,7 @@
 
 //> mix.perturb
 // |x - y| and |x|
-sinkproof_moved sinkproof_row_moved(size_t width, const double *x_c, const double *y_c) {
+sinkproof_moved sinkproof_row_distance(size_t width, const double *x_c, const double *y_c) {
     double off = 0, size = 0;
     for (size_t c = 0; c < width; c++) {
         off += (x_c[c] - y_c[c]) * (x_c[c] - y_c[c]);

@@ -13,7 +13,7 @@ typedef struct sinkproof_moved {
     double off, size;
 } sinkproof_moved;
 // x_c: the state in the original run; y_c: in the run with another token.
-sinkproof_moved sinkproof_row_moved(size_t width, const double *x_c, const double *y_c);
+sinkproof_moved sinkproof_row_distance(size_t width, const double *x_c, const double *y_c);
 
 // Applies one layer to a column of path sums, in place: p_i becomes p_i + sum_{j <= i} a_ij p_j.
 // a_ij [n, n] is sum_h w_h |A^h_ij|; keys after the query are not read.

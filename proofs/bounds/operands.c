@@ -87,7 +87,7 @@ static void read_row(sinkproof_format format, size_t n, sinkproof_honest *x_c) {
 
 sinkproof_honest sinkproof_honest_bias(const sinkproof_setting *s, sinkproof_rounding before,
                                        size_t terms, double b) {
-    sinkproof_honest known = sinkproof_known(b);
+    sinkproof_honest known = sinkproof_exact_set(b);
     return before.optional ? sinkproof_honest_roundings(s, known, (double)terms) : known;
 }
 

@@ -33,7 +33,7 @@ static int most_significant_bits(const double *x, size_t n) {
 // smaller ones the factors cost more than they save.
 enum { LONG_SUM = 256, MANY_ROWS = 8 };
 
-static bool find_factors(sinkproof_planes *x) {
+static bool compute_factors(sinkproof_planes *x) {
     if (!factors_allocate(x->rows, x->cols, &x->f)) return false;
     for (size_t r = 0; r < x->rows; r++)
         if (!factors_fill_row(&x->f, r, &x->mid[r * x->cols])) {
@@ -43,7 +43,7 @@ static bool find_factors(sinkproof_planes *x) {
     return true;
 }
 
-static bool all_known(const sinkproof_honest *x, size_t rows, size_t cols, size_t stride) {
+static bool all_are_exact(const sinkproof_honest *x, size_t rows, size_t cols, size_t stride) {
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < cols; k++)
             if (x[i * stride + k].lo != x[i * stride + k].hi) return false;
@@ -77,11 +77,12 @@ static bool copy_freedom(sinkproof_planes *p, const sinkproof_honest *x, size_t 
 
 sinkproof_planes sinkproof_planes_new(const sinkproof_honest *x, size_t rows, size_t cols,
                                       size_t stride) {
-    sinkproof_planes p = {.rows = rows, .cols = cols, .known = all_known(x, rows, cols, stride)};
+    sinkproof_planes p = {
+        .rows = rows, .cols = cols, .known = all_are_exact(x, rows, cols, stride)};
     bool factored = p.known && cols >= LONG_SUM && rows >= MANY_ROWS;
     bool fine = copy_mid(&p, x, stride);
     if (fine) p.bits = p.known ? most_significant_bits(p.mid, rows * cols) : 53;
-    fine = fine && (p.known || copy_freedom(&p, x, stride)) && (!factored || find_factors(&p));
+    fine = fine && (p.known || copy_freedom(&p, x, stride)) && (!factored || compute_factors(&p));
     if (!fine) sinkproof_planes_free(&p);
     return p;
 }

@@ -38,8 +38,8 @@ static row_sums row_square_sums(size_t d, const sinkproof_honest *x_d) {
 }
 
 // The part of the root's error that may be systematic, relative to the root.
-static double root_leaning(const sinkproof_setting *s, size_t d, const sinkproof_honest *x_d,
-                           double sum) {
+static double root_systematic_error(const sinkproof_setting *s, size_t d,
+                                    const sinkproof_honest *x_d, double sum) {
     error_lean lean = lean_of_rounded_sum(sum, s->u);
     for (size_t i = 0; i < d; i++) lean_add(&lean, x_d[i].mid * x_d[i].mid);
     return sum > 0 ? lean_result(&lean) / (2 * sum) : 0;
@@ -54,8 +54,8 @@ static double sum_shared_variance(const sinkproof_setting *s, double n, const ro
 }
 
 // 1 / sqrt(mean(x^2) + eps).
-static sinkproof_honest root_set(const sinkproof_setting *s, double n, double eps,
-                                 const row_sums *r, double shared, double leaning) {
+static sinkproof_honest inverse_rms_set(const sinkproof_setting *s, double n, double eps,
+                                        const row_sums *r, double shared, double leaning) {
     double root = 1 / sqrt(r->sum / n + eps);
     double here = sinkproof_gamma(n + 8, 0x1p-53); // this evaluation's own error
     double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
@@ -76,10 +76,10 @@ static sinkproof_honest root_set(const sinkproof_setting *s, double n, double ep
 
 // x scale r: two products in any order. The root r has a systematic error of `leaning` times its
 // size.
-static sinkproof_honest rounded_once(const sinkproof_setting *s, sinkproof_honest x, double scale_i,
-                                     sinkproof_honest r, double leaning) {
+static sinkproof_honest weigh_unrounded(const sinkproof_setting *s, sinkproof_honest x,
+                                        double scale_i, sinkproof_honest r, double leaning) {
     double under = setting_underflow(s);
-    sinkproof_honest scale = honest_flushed(s, sinkproof_known(scale_i));
+    sinkproof_honest scale = honest_flushed(s, sinkproof_exact_set(scale_i));
     sinkproof_honest y = sinkproof_honest_mul(x, scale);
     y = sinkproof_honest_roundings(s, sinkproof_honest_mul(y, r), 2);
     if (y.lo != 0 || y.hi != 0) // an exact zero loses nothing
@@ -91,24 +91,24 @@ static sinkproof_honest rounded_once(const sinkproof_setting *s, sinkproof_hones
 
 //> bound.norm-rounded
 // x r, rounded as the policy says (A1.norm), times the scale: the order is fixed.
-static sinkproof_honest rounded_before(const sinkproof_setting *s, sinkproof_point before,
-                                       sinkproof_honest x, double scale_i, sinkproof_honest r,
-                                       double leaning) {
-    sinkproof_honest scale = honest_flushed(s, sinkproof_known(scale_i));
+static sinkproof_honest weigh_rounded(const sinkproof_setting *s, sinkproof_point before,
+                                      sinkproof_honest x, double scale_i, sinkproof_honest r,
+                                      double leaning) {
+    sinkproof_honest scale = honest_flushed(s, sinkproof_exact_set(scale_i));
     sinkproof_honest normed = sinkproof_honest_roundings(s, sinkproof_honest_mul(x, r), 1);
     normed.bias += leaning * fabs(normed.mid);
     normed = sinkproof_honest_at(s, before, normed);
     return sinkproof_honest_inside(s, sinkproof_honest_mul(normed, scale));
 }
 
-static sinkproof_honest set_weighed(const sinkproof_setting *s, sinkproof_point point,
-                                    sinkproof_honest x, double scale_i, sinkproof_honest r,
-                                    double leaning) {
+static sinkproof_honest weigh_element(const sinkproof_setting *s, sinkproof_point point,
+                                      sinkproof_honest x, double scale_i, sinkproof_honest r,
+                                      double leaning) {
     sinkproof_point before = sinkproof_point_before_weight(point);
     sinkproof_rounding at = s->policy->at[before];
-    sinkproof_honest once = rounded_once(s, x, scale_i, r, leaning);
+    sinkproof_honest once = weigh_unrounded(s, x, scale_i, r, leaning);
     if (at.format == SINKPROOF_REAL) return once;
-    sinkproof_honest twice = rounded_before(s, before, x, scale_i, r, leaning);
+    sinkproof_honest twice = weigh_rounded(s, before, x, scale_i, r, leaning);
     return at.optional ? sinkproof_honest_choice(once, twice) : twice;
 }
 //< bound.norm-rounded
@@ -126,17 +126,17 @@ void sinkproof_honest_rmsnorm(const sinkproof_setting *s, sinkproof_point point,
     size_t d = norm->d;
     *common = 0;
     if (has_unknown(d, x_d)) { // the root may be NaN and multiplies every element
-        for (size_t i = 0; i < d; i++) y_d[i] = sinkproof_unknown(0);
+        for (size_t i = 0; i < d; i++) y_d[i] = sinkproof_unknown_set(0);
         return;
     }
     row_sums sums = row_square_sums(d, x_d);
     double shared = sum_shared_variance(s, (double)d, &sums),
-           leaning = root_leaning(s, d, x_d, sums.sum);
-    sinkproof_honest r = root_set(s, (double)d, norm->eps, &sums, shared, leaning);
+           leaning = root_systematic_error(s, d, x_d, sums.sum);
+    sinkproof_honest r = inverse_rms_set(s, (double)d, norm->eps, &sums, shared, leaning);
     for (size_t i = 0; i < d; i++) {
         sinkproof_honest x = honest_flushed(s, x_d[i]);
         y_d[i] =
-            sinkproof_honest_at(s, point, set_weighed(s, point, x, norm->scale_d[i], r, leaning));
+            sinkproof_honest_at(s, point, weigh_element(s, point, x, norm->scale_d[i], r, leaning));
     }
     *common = shared;
 }

@@ -48,7 +48,7 @@ static sinkproof_honest real_frequency(const sinkproof_config *c, double low, do
     double f = pair_frequency(SINKPROOF_REAL, c, low, high, i, power);
     double share = 0x1p-50 * (1 + high) / (high - low);
     double error = f * 0x1p-47 + share * fabs(1 - 1 / c->rotation.factor) / power;
-    return sinkproof_around(f, error, error, 0, 0);
+    return sinkproof_set_around(f, error, error, 0, 0);
 }
 
 // The set of the inverse frequency of pair i: mid and its two ends. If the policy lets an engine
@@ -87,14 +87,14 @@ sinkproof_honest honest_product_angle(const sinkproof_setting *s, const sinkproo
 }
 
 // value = cos or sin of the angle, slope = the other; |error of the angle| <= width.
-static sinkproof_honest wave_set(const sinkproof_setting *s, double value, double slope,
-                                 double width, double concentration) {
+static sinkproof_honest cosine_or_sine_set(const sinkproof_setting *s, double value, double slope,
+                                           double width, double concentration) {
     const double libm = 0x1p-50; // several times this evaluation's own error
     double error = width * (fabs(slope) + width) + libm;
-    sinkproof_honest w = sinkproof_around(value, error, error, 0, width > 0 ? error : 0);
+    sinkproof_honest w = sinkproof_set_around(value, error, error, 0, width > 0 ? error : 0);
     w = sinkproof_honest_declared(w, s->policy->ulp[SINKPROOF_SINCOS] * 2 * s->u, 0);
     if (concentration != 1) {
-        sinkproof_honest factor = sinkproof_known(concentration);
+        sinkproof_honest factor = sinkproof_exact_set(concentration);
         factor = sinkproof_honest_at(s, AT_A4_CONC, factor);
         w = sinkproof_honest_roundings(s, sinkproof_honest_mul(w, factor), 2);
     }
@@ -110,8 +110,8 @@ static void fill_turn_table(const sinkproof_setting *s, const sinkproof_config *
         sinkproof_honest a = honest_angle(s, config, position, p);
         double width = fmax(a.hi - a.mid, a.mid - a.lo) * (1 + 0x1p-50);
         if (at.optional || at.format == SINKPROOF_REAL) width += fabs(a.mid) * 0x1p-52;
-        c_p[p] = wave_set(s, cos(a.mid), sin(a.mid), width, concentration);
-        s_p[p] = wave_set(s, sin(a.mid), cos(a.mid), width, concentration);
+        c_p[p] = cosine_or_sine_set(s, cos(a.mid), sin(a.mid), width, concentration);
+        s_p[p] = cosine_or_sine_set(s, sin(a.mid), cos(a.mid), width, concentration);
     }
 }
 
@@ -129,8 +129,8 @@ void sinkproof_honest_rope_plain(const sinkproof_setting *s, const sinkproof_con
     fill_turn_table(s, config, position, 1, c_p, s_p);
 }
 
-static sinkproof_honest turned_product(const sinkproof_setting *s, sinkproof_honest x,
-                                       sinkproof_honest w) {
+static sinkproof_honest rotation_product(const sinkproof_setting *s, sinkproof_honest x,
+                                         sinkproof_honest w) {
     x = honest_flushed(s, x), w = honest_flushed(s, w);
     return sinkproof_honest_at(s, AT_A4_PROD,
                                sinkproof_honest_inside(s, sinkproof_honest_mul(x, w)));
@@ -143,9 +143,9 @@ void sinkproof_honest_rotate(const sinkproof_setting *s, size_t head_dim,
     for (size_t p = 0; p < half; p++) {
         sinkproof_honest a = x_d[p], b = x_d[p + half];
         sinkproof_honest first =
-            sinkproof_honest_sub(turned_product(s, a, c_p[p]), turned_product(s, b, s_p[p]));
+            sinkproof_honest_sub(rotation_product(s, a, c_p[p]), rotation_product(s, b, s_p[p]));
         sinkproof_honest second =
-            sinkproof_honest_add(turned_product(s, b, c_p[p]), turned_product(s, a, s_p[p]));
+            sinkproof_honest_add(rotation_product(s, b, c_p[p]), rotation_product(s, a, s_p[p]));
         y_d[p] = sinkproof_honest_at(s, AT_A4, sinkproof_honest_inside(s, first));
         y_d[p + half] = sinkproof_honest_at(s, AT_A4, sinkproof_honest_inside(s, second));
     }

@@ -16,8 +16,9 @@ static double running_product(sinkproof_format format, double position, double r
 }
 
 // The ratio s = theta^(-2/d) errs by what is declared of pow; its exponent is rounded too.
-static sinkproof_honest running_angle(const sinkproof_setting *s, const sinkproof_config *c,
-                                      double position, size_t i) {
+static sinkproof_honest angle_by_running_product(const sinkproof_setting *s,
+                                                 const sinkproof_config *c, double position,
+                                                 size_t i) {
     sinkproof_format format = s->policy->inside;
     double exponent = sinkproof_round(format, 2 / (double)c->head_dim);
     double ratio = pow(c->rotation.theta, -exponent);
@@ -37,7 +38,7 @@ static sinkproof_honest running_angle(const sinkproof_setting *s, const sinkproo
 }
 
 // The share of a pair's angle that keeps its trained frequency; each step rounds.
-static double kept_share(const sinkproof_setting *s, const sinkproof_config *c, size_t i) {
+static double trained_share(const sinkproof_setting *s, const sinkproof_config *c, size_t i) {
 #define R(x) sinkproof_round(s->policy->inside, (x))
     double low, high;
     yarn_ramp_ends(s, c, &low, &high);
@@ -47,17 +48,17 @@ static double kept_share(const sinkproof_setting *s, const sinkproof_config *c, 
 }
 
 // The ramp is applied to the angle: f a (1 - k) + a k, f = 1 / factor, with FMA or without.
-static sinkproof_honest ramp_on_angle(const sinkproof_setting *s, const sinkproof_config *c,
-                                      size_t i, sinkproof_honest a) {
+static sinkproof_honest ramped_angle(const sinkproof_setting *s, const sinkproof_config *c,
+                                     size_t i, sinkproof_honest a) {
     if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION) return sinkproof_honest_at(s, AT_A4_ANGLE, a);
-    double keep = kept_share(s, c, i),
+    double keep = trained_share(s, c, i),
            f = sinkproof_round(s->policy->inside, 1 / c->rotation.factor);
-    sinkproof_honest slow = sinkproof_honest_mul(a, sinkproof_known(f));
+    sinkproof_honest slow = sinkproof_honest_mul(a, sinkproof_exact_set(f));
     slow = sinkproof_honest_inside(s, slow);
     double rest = sinkproof_round(s->policy->inside, 1 - keep);
-    slow = sinkproof_honest_inside(s, sinkproof_honest_mul(slow, sinkproof_known(rest)));
+    slow = sinkproof_honest_inside(s, sinkproof_honest_mul(slow, sinkproof_exact_set(rest)));
     sinkproof_honest fast =
-        sinkproof_honest_inside(s, sinkproof_honest_mul(a, sinkproof_known(keep)));
+        sinkproof_honest_inside(s, sinkproof_honest_mul(a, sinkproof_exact_set(keep)));
     return sinkproof_honest_at(s, AT_A4_ANGLE, sinkproof_honest_add(slow, fast));
 }
 //< bound.form-running-angle
@@ -68,7 +69,7 @@ sinkproof_honest honest_angle(const sinkproof_setting *s, const sinkproof_config
     sinkproof_honest by_power = honest_product_angle(s, config, position, i);
     if (!sinkproof_policy_admits(s->policy, stage, SINKPROOF_A4_FREQ_RUNNING)) return by_power;
     sinkproof_honest by_product =
-        ramp_on_angle(s, config, i, running_angle(s, config, position, i));
+        ramped_angle(s, config, i, angle_by_running_product(s, config, position, i));
     if (!sinkproof_policy_admits(s->policy, stage, SINKPROOF_FORM_DEFINITION)) return by_product;
     return sinkproof_honest_hull(by_power, by_product);
 }
@@ -76,9 +77,9 @@ sinkproof_honest honest_angle(const sinkproof_setting *s, const sinkproof_config
 //> bound.form-scaled-first
 // The concentration rounds, then the product with it, then A4.scaled. The table stays without the
 // concentration.
-static void scaled_first(const sinkproof_setting *s, const sinkproof_config *config,
-                         const sinkproof_honest *x_d, sinkproof_honest *y_d) {
-    sinkproof_honest c = sinkproof_known(yarn_concentration_set(config));
+static void rotate_scaled_first(const sinkproof_setting *s, const sinkproof_config *config,
+                                const sinkproof_honest *x_d, sinkproof_honest *y_d) {
+    sinkproof_honest c = sinkproof_exact_set(yarn_concentration_set(config));
     c = sinkproof_honest_at(s, AT_A4_CONC, c);
     for (size_t d = 0; d < config->head_dim; d++) {
         sinkproof_honest x = honest_flushed(s, x_d[d]);
@@ -96,7 +97,7 @@ void sinkproof_honest_turn(const sinkproof_setting *s, const sinkproof_config *c
     if (turns->c_p != NULL) sinkproof_honest_rotate(s, head_dim, x_d, turns->c_p, turns->s_p, y_d);
     if (turns->plain_c_p == NULL) return;
     sinkproof_honest *scaled_d = work_d, *turned_d = work_d + head_dim;
-    scaled_first(s, config, x_d, scaled_d);
+    rotate_scaled_first(s, config, x_d, scaled_d);
     sinkproof_honest_rotate(s, head_dim, scaled_d, turns->plain_c_p, turns->plain_s_p, turned_d);
     for (size_t d = 0; d < head_dim; d++)
         y_d[d] = turns->c_p != NULL ? sinkproof_honest_choice(y_d[d], turned_d[d]) : turned_d[d];

@@ -15,7 +15,7 @@ sinkproof_honest set_larger(sinkproof_honest x, sinkproof_honest y) {
 
 // After the subtraction no logit is above 0.
 void logits_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j) {
-    sinkproof_honest m = sinkproof_known(-INFINITY);
+    sinkproof_honest m = sinkproof_exact_set(-INFINITY);
     for (size_t j = 0; j < n; j++) m = set_larger(m, z_j[j]);
     for (size_t j = 0; j < n; j++) {
         if (z_j[j].hi == -INFINITY) continue;

@@ -126,8 +126,8 @@ static void add_numerator(numerator *sum, const numerator *e) {
     sum->mid += e->mid;
 }
 
-static void find_maxima(softmax_row *row) {
-    sinkproof_honest top = sinkproof_known(-INFINITY), unshifted = top;
+static void find_row_maxima(softmax_row *row) {
+    sinkproof_honest top = sinkproof_exact_set(-INFINITY), unshifted = top;
     for (size_t j = 0; j < row->n; j++) {
         top = set_larger(top, row->t_j[j]);
         unshifted = set_larger(unshifted, row->z_j[j]);
@@ -162,7 +162,7 @@ static void shift_by_maximum(softmax_row *row, sinkproof_point point) {
     row->t_j[row->n] = row->b; // the sink is one more term of the denominator
     if (point == AT_A9 && s->policy->at[AT_A9_MAX].format != SINKPROOF_REAL)
         logits_subtract_maximum(s, row->n + 1, row->t_j);
-    find_maxima(row);
+    find_row_maxima(row);
 }
 
 // Variance and lean of one term's exponent, t = z - m.
@@ -252,7 +252,7 @@ static range range_share(range e, range others, double own) {
     return (range){lo, isfinite(e.hi) ? e.hi / (e.hi / own + others.lo) : own};
 }
 
-static range times(range x, range y) {
+static range scale(range x, range y) {
     return (range){x.lo * y.lo, x.hi * y.hi};
 }
 
@@ -271,7 +271,7 @@ typedef struct summed {
 } summed;
 
 // A sum minus one of its terms. The evaluation's relative error `here` is subtracted as well.
-static range range_without(range sum, range e, double here) {
+static range range_minus(range sum, range e, double here) {
     return (range){fmax(sum.lo * (1 - here) - e.lo, 0), sum.hi * (1 + here) - e.hi};
 }
 
@@ -286,9 +286,9 @@ static range kept_share(const softmax_row *row, size_t j, const summed *w, range
 static range quotient_range(const softmax_row *row, size_t j, const summed *w) {
     range e = numerator_ends(&row->e_j[j], w->likely);
     double own = row->running ? row->e_j[j].own : 1;
-    range others = range_without(w->all, e, w->here);
-    if (row->kept_j != NULL && j < row->n) return times(kept_share(row, j, w, others), w->quotient);
-    range a = times(range_share(e, others, own), w->quotient);
+    range others = range_minus(w->all, e, w->here);
+    if (row->kept_j != NULL && j < row->n) return scale(kept_share(row, j, w, others), w->quotient);
+    range a = scale(range_share(e, others, own), w->quotient);
     return (range){a.lo, fmin(a.hi, 1 + 2 * row->s->u)};
 }
 //< bound.softmax-sink
@@ -300,39 +300,39 @@ static range exponent_factors(double x) {
 }
 
 // The errors of LSE and of the difference are factors.
-static range by_subtraction(const softmax_row *row, size_t j, const summed *w) {
-    range e = numerator_ends(&row->e_j[j], w->likely), others = range_without(w->all, e, w->here);
-    return times(range_share(e, others, row->e_j[j].own), w->subtraction);
+static range weight_by_subtraction(const softmax_row *row, size_t j, const summed *w) {
+    range e = numerator_ends(&row->e_j[j], w->likely), others = range_minus(w->all, e, w->here);
+    return scale(range_share(e, others, row->e_j[j].own), w->subtraction);
 }
 
 // alpha_j = e_j / (sum over keys) times sigmoid(LSE - b), alpha_s = sigmoid(b - LSE).
-static range by_gate(const softmax_row *row, size_t j, const summed *w) {
+static range weight_by_gate(const softmax_row *row, size_t j, const summed *w) {
     if (j == row->n) return w->sink;
-    range e = numerator_ends(&row->e_j[j], w->likely), others = range_without(w->keys, e, w->here);
-    if (row->kept_j != NULL) return times(kept_share(row, j, w, others), w->gate);
-    return times(range_share(e, others, row->e_j[j].own), w->gate);
+    range e = numerator_ends(&row->e_j[j], w->likely), others = range_minus(w->keys, e, w->here);
+    if (row->kept_j != NULL) return scale(kept_share(row, j, w, others), w->gate);
+    return scale(range_share(e, others, row->e_j[j].own), w->gate);
 }
 
 // An error xi of LSE - b multiplies the sink's exponential by e^xi. Five roundings: the two of the
 // quotient, 1 + E, the sigmoid's quotient, and the product.
-static void find_gate(const softmax_row *row, double sum, double rho, summed *w) {
+static void bound_gate(const softmax_row *row, double sum, double rho, summed *w) {
     double roundings = sinkproof_gamma(5, row->s->u);
     range keys = {w->keys.lo * (1 - w->here), w->keys.hi * (1 + w->here)};
-    range sink = times(numerator_ends(&row->sink, w->likely), exponent_factors(row->gate));
-    sink = times(sink, quotient_factors(sum, rho, 0));
-    w->sink = times(range_share(sink, keys, 1), (range){1 - roundings, 1 + roundings});
-    w->gate = times(range_share(keys, sink, 1), quotient_factors(sum, rho, roundings));
+    range sink = scale(numerator_ends(&row->sink, w->likely), exponent_factors(row->gate));
+    sink = scale(sink, quotient_factors(sum, rho, 0));
+    w->sink = scale(range_share(sink, keys, 1), (range){1 - roundings, 1 + roundings});
+    w->gate = scale(range_share(keys, sink, 1), quotient_factors(sum, rho, roundings));
 }
 //< bound.form-lse
 
 // Relative errors of the sum and of rescalings, rho.
-static summed summed_row(const softmax_row *row, double sum, double rho, bool likely, double here) {
+static summed bound_sum(const softmax_row *row, double sum, double rho, bool likely, double here) {
     summed w = {.likely = likely, .here = here, .keys = numerator_ends(&row->keys, likely)};
     range sink = numerator_ends(&row->sink, likely);
     w.all = (range){w.keys.lo + sink.lo, w.keys.hi + sink.hi};
     w.quotient = quotient_factors(sum, rho, sinkproof_gamma(2, row->s->u));
-    w.subtraction = times(quotient_factors(sum, rho, 0), exponent_factors(row->subtraction));
-    if (row->lse_gated) find_gate(row, sum, rho, &w);
+    w.subtraction = scale(quotient_factors(sum, rho, 0), exponent_factors(row->subtraction));
+    if (row->lse_gated) bound_gate(row, sum, rho, &w);
     return w;
 }
 
@@ -341,14 +341,14 @@ static range weight_range(const softmax_row *row, size_t j, const summed *w) {
     range a = {INFINITY, 0};
     if (row->e_j[j].hi == 0) return (range){0, 0};
     if (row->quotient) a = quotient_range(row, j, w);
-    if (row->lse_subtracted) a = range_hull(a, by_subtraction(row, j, w));
-    if (row->lse_gated) a = range_hull(a, by_gate(row, j, w));
+    if (row->lse_subtracted) a = range_hull(a, weight_by_subtraction(row, j, w));
+    if (row->lse_gated) a = range_hull(a, weight_by_gate(row, j, w));
     if (!row->lse_subtracted && !row->lse_gated) return a;
     double flush = smallest_normal(row->s);
     return (range){fmax(a.lo - flush, 0), a.hi + flush};
 }
 
-static void sum_up(softmax_row *row) {
+static void sum_numerators(softmax_row *row) {
     for (size_t j = 0; j <= row->n; j++)
         add_numerator(j < row->n ? &row->keys : &row->sink, &row->e_j[j]);
     row->log_sum = log(fmax(row->keys.hi + row->sink.hi, 1)) + row->m_hi - row->m_lo + 0x1p-40;
@@ -398,9 +398,9 @@ static double lean_of_element(const softmax_row *row, const row_errors *r, size_
 
 // Unbounded scores leave arbitrary weights: up to exp(z - LSE) of the largest score, or up to 1 and
 // the quotient's roundings.
-static sinkproof_honest weights_of_anything(const sinkproof_setting *s, sinkproof_point point,
-                                            size_t n, const sinkproof_honest *z_j,
-                                            sinkproof_honest b) {
+static sinkproof_honest unbounded_weights(const sinkproof_setting *s, sinkproof_point point,
+                                          size_t n, const sinkproof_honest *z_j,
+                                          sinkproof_honest b) {
     softmax_row row = softmax_row_begin(s, point, n, z_j, b);
     row.log_sum = log((double)n + 1);
     row.top = b.hi == -INFINITY ? 0 : set_largest_size(b);
@@ -416,7 +416,7 @@ static sinkproof_honest weights_of_anything(const sinkproof_setting *s, sinkproo
                                (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, INFINITY, 0});
 }
 
-static bool beyond_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
+static bool scores_exceed_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
     bool wide = b.lo != b.hi && !(b.hi - b.lo < 0x1p9);
     for (size_t j = 0; j < n; j++)
         wide = wide || (z_j[j].lo != z_j[j].hi && !(z_j[j].hi - z_j[j].lo < 0x1p9));
@@ -443,12 +443,12 @@ static denominator row_denominator(const softmax_row *row) {
     return (denominator){.total = total,
                          .common = partial / 3 + r.var,
                          .errors = r,
-                         .worst_case = summed_row(row, gamma, rho.worst, false, here),
-                         .at_odds = summed_row(row, likely, rho.likely, true, here)};
+                         .worst_case = bound_sum(row, gamma, rho.worst, false, here),
+                         .at_odds = bound_sum(row, likely, rho.likely, true, here)};
 }
 
 static sinkproof_honest weight_quotient(const softmax_row *row, const denominator *d, size_t j) {
-    sinkproof_honest a = sinkproof_known(row->e_j[j].mid / d->total);
+    sinkproof_honest a = sinkproof_exact_set(row->e_j[j].mid / d->total);
     if (!(row->e_j[j].hi > 0)) return a;
     range worst = weight_range(row, j, &d->worst_case);
     range probable = weight_range(row, j, &d->at_odds);
@@ -470,9 +470,9 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
                               sinkproof_honest *alpha_j, double *common) {
     *common = 0;
     bool nan = weights_may_be_nan(n, z_j, b);
-    if (nan || beyond_exp(n, z_j, b)) {
+    if (nan || scores_exceed_exp(n, z_j, b)) {
         sinkproof_honest any =
-            nan ? sinkproof_unknown(0.5) : weights_of_anything(s, point, n, z_j, b);
+            nan ? sinkproof_unknown_set(0.5) : unbounded_weights(s, point, n, z_j, b);
         for (size_t j = 0; j <= n; j++) alpha_j[j] = any;
         return true;
     }
@@ -485,7 +485,7 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
     if (fine) {
         shift_by_maximum(&row, point);
         fill_exponentials(&row);
-        sum_up(&row);
+        sum_numerators(&row);
         denominator d = row_denominator(&row);
         *common = d.common;
         for (size_t j = 0; j <= n; j++)

@@ -35,7 +35,7 @@ void spread_add_row(quarter_spread *spread, size_t n, const double *v_i,
     for (size_t i = 0; i < n; i++) {
         const sinkproof_honest *x = &x_i[i];
         double c = x->mid, d = v_i[i] - c, v = x->spread + x->order;
-        double reach = likely_radius(x), ulp = sinkproof_step(SINKPROOF_F32, c);
+        double reach = likely_radius(x), ulp = sinkproof_fast_ulp(SINKPROOF_F32, c);
         double precision = 1 / v;
         if (!(precision > 0 && precision < INFINITY) || !isfinite(d) || !isfinite(x->bias))
             continue;

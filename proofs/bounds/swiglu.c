@@ -40,7 +40,8 @@ static double declared_exp_error(const sinkproof_setting *s, sinkproof_honest t)
     return (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
 }
 
-static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, sinkproof_honest y) {
+static sinkproof_honest sigmoid_by_exp(const sinkproof_setting *s, sinkproof_honest t,
+                                       sinkproof_honest y) {
     double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
     double declared = declared_exp_error(s, t);
     y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm),
@@ -51,7 +52,7 @@ static sinkproof_honest by_exp(const sinkproof_setting *s, sinkproof_honest t, s
 //> bound.sigmoid-exp
 // A positive set with a relative error at each end: the error of a large end may exceed the small
 // end, but must not move that end below 0.
-static sinkproof_honest declared_ends(sinkproof_honest e, double error) {
+static sinkproof_honest widen_to_declared(sinkproof_honest e, double error) {
     error *= 1 + libm;
     e.bias += sinkproof_mul_up(e.hi, error);
     e.lo = add_down(e.lo, -sinkproof_mul_up(e.lo, error));
@@ -78,12 +79,12 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
                           .var = x.var * slope * slope,
                           .bias = x.bias * slope,
                           .order = x.order * slope * slope};
-    return sinkproof_honest_at(s, AT_M8_EXP, declared_ends(e, declared_exp_error(s, t)));
+    return sinkproof_honest_at(s, AT_M8_EXP, widen_to_declared(e, declared_exp_error(s, t)));
 }
 
 // 1 / (1 + e): the sum and the quotient round once each. Where e may be infinite, the bias is as
 // wide as the set.
-static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e) {
+static sinkproof_honest inverse_one_plus(const sinkproof_setting *s, sinkproof_honest e) {
     double mid = 1 / (1 + e.mid), slope = mid * mid;
     double share = e.mid < INFINITY ? slope * slope : 0;
     sinkproof_honest y = {.lo = 1 / (1 + e.hi) * (1 - libm),
@@ -100,9 +101,9 @@ static sinkproof_honest one_over(const sinkproof_setting *s, sinkproof_honest e)
 }
 
 // 1 / (1 + e^|t|) is the sigmoid where t < 0; elsewhere the sigmoid is 1 minus it.
-static sinkproof_honest by_size(const sinkproof_setting *s, sinkproof_honest t) {
-    sinkproof_honest y = one_over(s, exp_of_size(s, t));
-    sinkproof_honest rest = sinkproof_honest_sub(sinkproof_known(1), y);
+static sinkproof_honest sigmoid_by_size(const sinkproof_setting *s, sinkproof_honest t) {
+    sinkproof_honest y = inverse_one_plus(s, exp_of_size(s, t));
+    sinkproof_honest rest = sinkproof_honest_sub(sinkproof_exact_set(1), y);
     if (t.hi < 0) return y;
     if (t.lo >= 0) return rest;
     return t.mid < 0 ? sinkproof_honest_hull(y, rest) : sinkproof_honest_hull(rest, y);
@@ -110,12 +111,12 @@ static sinkproof_honest by_size(const sinkproof_setting *s, sinkproof_honest t) 
 
 // Where the rounding is optional, the exponential may also be the definition's. Without a rounding,
 // it is only the definition's.
-static sinkproof_honest by_exponential(const sinkproof_setting *s, sinkproof_honest t,
-                                       sinkproof_honest y) {
+static sinkproof_honest sigmoid_by_exponential(const sinkproof_setting *s, sinkproof_honest t,
+                                               sinkproof_honest y) {
     sinkproof_rounding at = s->policy->at[AT_M8_EXP];
-    if (at.format == SINKPROOF_REAL) return by_exp(s, t, y);
-    if (!at.optional) return by_size(s, t);
-    return sinkproof_honest_hull(by_exp(s, t, y), by_size(s, t));
+    if (at.format == SINKPROOF_REAL) return sigmoid_by_exp(s, t, y);
+    if (!at.optional) return sigmoid_by_size(s, t);
+    return sinkproof_honest_hull(sigmoid_by_exp(s, t, y), sigmoid_by_size(s, t));
 }
 //< bound.sigmoid-exp
 
@@ -124,8 +125,8 @@ static sinkproof_honest by_exponential(const sinkproof_setting *s, sinkproof_hon
 // once. These absolute errors of about u are all that is left of the sigmoid for very negative t.
 // They may be systematic, so they also count in the variance, which gives such elements little
 // weight in a drift.
-static sinkproof_honest by_tanh(const sinkproof_setting *s, sinkproof_honest t,
-                                sinkproof_honest y) {
+static sinkproof_honest sigmoid_by_tanh(const sinkproof_setting *s, sinkproof_honest t,
+                                        sinkproof_honest y) {
     double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
     double size = tanh(fmax(fabs(t.lo), fabs(t.hi)) / 2) * (1 + libm);
     double absolute = (declared * (1 + s->u) + s->u) / 2 * size * (1 + s->u) * (1 + libm);
@@ -138,10 +139,10 @@ static sinkproof_honest by_tanh(const sinkproof_setting *s, sinkproof_honest t,
 static sinkproof_honest sigmoid_set(const sinkproof_setting *s, sinkproof_honest t) {
     sinkproof_honest y = real_sigmoid(t);
     if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_M8_TANH))
-        return by_exponential(s, t, y);
+        return sigmoid_by_exponential(s, t, y);
     if (!sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_M8, SINKPROOF_FORM_DEFINITION))
-        return by_tanh(s, t, y);
-    return sinkproof_honest_hull(by_exponential(s, t, y), by_tanh(s, t, y));
+        return sigmoid_by_tanh(s, t, y);
+    return sinkproof_honest_hull(sigmoid_by_exponential(s, t, y), sigmoid_by_tanh(s, t, y));
 }
 
 static sinkproof_honest set_rounded_at(const sinkproof_setting *s, sinkproof_point point,
@@ -159,7 +160,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
     g = honest_flushed(s, g), l = honest_flushed(s, l);
     sinkproof_honest t = g, shifted = l;
     if (numbers.alpha != 1) {
-        sinkproof_honest alpha = sinkproof_known(numbers.alpha);
+        sinkproof_honest alpha = sinkproof_exact_set(numbers.alpha);
         // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
         alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
         alpha = sinkproof_honest_at(s, AT_M8_ALPHA, alpha);
@@ -168,8 +169,8 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
     sinkproof_honest gated = set_rounded_at(s, AT_M8_SIGMOID, sigmoid_set(s, t));
     sinkproof_honest swish = set_rounded_at(s, AT_M8_SWISH, sinkproof_honest_mul(g, gated));
     if (numbers.offset != 0)
-        shifted =
-            set_rounded_at(s, AT_M8_UP, sinkproof_honest_add(l, sinkproof_known(numbers.offset)));
+        shifted = set_rounded_at(s, AT_M8_UP,
+                                 sinkproof_honest_add(l, sinkproof_exact_set(numbers.offset)));
     sinkproof_honest y = sinkproof_honest_mul(honest_flushed(s, swish), shifted);
     // Where no rounding is fixed on the way, g, the quotient and u + offset may meet in any order:
     // each of the two products then rounds something else than it does above.

@@ -14,14 +14,15 @@ bool rounds_exponentials(const softmax_row *row, sinkproof_point point) {
 
 // The rounding steps of the exponential depend on the number that was subtracted. The definition
 // subtracts the row's maximum: where the maximum is known, the rounding is applied to the ends.
-static bool knows_the_shift(const softmax_row *row) {
+static bool shift_is_known(const softmax_row *row) {
     return row->m_lo == row->m_hi && !row->base_2 && !row->running && !row->lse_gated;
 }
 
 // Otherwise the rounding is that of some unknown number: a relative error of u, and the loss of an
 // underflow. The subtracted number is at most the engine's maximum, so an underflow loses no more
 // than it would with that maximum.
-static sinkproof_honest rounded_somehow(sinkproof_format format, double lift, sinkproof_honest e) {
+static sinkproof_honest rounded_at_unknown_scale(sinkproof_format format, double lift,
+                                                 sinkproof_honest e) {
     double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50);
     double lost = sinkproof_format_underflow(format) * lift;
     e.lo = fmax(e.lo * (1 - u) - lost, 0), e.hi = e.hi * (1 + u) + lost;
@@ -41,8 +42,8 @@ sinkproof_honest kept_exponential(const softmax_row *row, size_t j, double var) 
                           .mid = n->mid,
                           .var = n->mid * n->mid * var};
     if (n->hi == 0 || !(n->hi < INFINITY)) return e; // masked, or unbounded
-    if (knows_the_shift(row)) return sinkproof_honest_at(row->s, AT_A9_UNNORM, e);
-    return rounded_somehow(row->s->policy->at[AT_A9_UNNORM].format, row->lift, e);
+    if (shift_is_known(row)) return sinkproof_honest_at(row->s, AT_A9_UNNORM, e);
+    return rounded_at_unknown_scale(row->s->policy->at[AT_A9_UNNORM].format, row->lift, e);
 }
 
 // The numerator is the rounded exponential, the sum contains the unrounded one.

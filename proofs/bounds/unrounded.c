@@ -8,7 +8,7 @@
 //> bound.unrounded
 // The numbers that round to v lie within half a step on either side; below a power of two the step
 // towards zero is the smaller one.
-static void rounds_to(sinkproof_format format, double v, double *lo, double *hi) {
+static void interval_rounding_to(sinkproof_format format, double v, double *lo, double *hi) {
     double size = fabs(v), outward = sinkproof_ulp(format, size) / 2;
     double inward = size > 0 ? sinkproof_ulp(format, step_down(size)) / 2 : outward;
     *lo = add_down(v, v > 0 ? -inward : -outward);
@@ -19,12 +19,12 @@ static void rounds_to(sinkproof_format format, double v, double *lo, double *hi)
 // read, so it is systematic.
 sinkproof_honest sinkproof_honest_read(sinkproof_format format, double v,
                                        sinkproof_honest unrounded) {
-    sinkproof_honest x = sinkproof_known(v);
+    sinkproof_honest x = sinkproof_exact_set(v);
     double lo = v, hi = v;
     if (format == SINKPROOF_REAL) return x;
     if (!isfinite(v)) // stored as an infinity, while the unrounded value may be finite
         return (sinkproof_honest){-INFINITY, INFINITY, -INFINITY, INFINITY, v, 0, 0, 0, 0};
-    rounds_to(format, v, &lo, &hi);
+    interval_rounding_to(format, v, &lo, &hi);
     lo = fmax(lo, unrounded.lo), hi = fmin(hi, unrounded.hi);
     // the stored value cannot come from this set, and its own point has reported it
     if (!(lo <= hi)) return x;

@@ -111,7 +111,7 @@ static sinkproof_honest divisor_set(const sinkproof_setting *s, const sinkproof_
                                     const sinkproof_honest *sim_j) {
     double lo = 0, hi = 0, mid = 0, sizes = 0, terms = 0;
     bool power = variant->divisor == SINKPROOF_DIVISOR_POWER;
-    if (variant->divisor == SINKPROOF_DIVISOR_ONE) return sinkproof_known(1);
+    if (variant->divisor == SINKPROOF_DIVISOR_ONE) return sinkproof_exact_set(1);
     for (size_t j = 0; j < count; j++) {
         if (!seen_j[j]) continue;
         sinkproof_honest x = power ? set_powered(s, sim_j[j], variant->divisor_by) : sim_j[j];
@@ -124,7 +124,7 @@ static sinkproof_honest divisor_set(const sinkproof_setting *s, const sinkproof_
     sinkproof_honest z = set_widened(set_between(lo, hi, mid), 0,
                                      sinkproof_mul_up(sinkproof_gamma(terms, s->u), sizes));
     if (variant->divisor == SINKPROOF_DIVISOR_SCALED) {
-        z = sinkproof_honest_mul(z, sinkproof_known(1 / variant->divisor_by));
+        z = sinkproof_honest_mul(z, sinkproof_exact_set(1 / variant->divisor_by));
         return set_widened(z, 4 * s->u,
                            flush_threshold(s)); // 1 / a or a quotient, each possibly approximated
     }
@@ -149,7 +149,7 @@ static bool softmax_row_sets(const sinkproof_setting *s, sinkproof_point point, 
                              const bool *seen_j, const sinkproof_honest *s_j,
                              sinkproof_honest *alpha_j) {
     sinkproof_honest *packed = calloc(2 * count, sizeof *packed), *out = packed + count;
-    sinkproof_honest b = seen_j[count - 1] ? s_j[count - 1] : sinkproof_known(-INFINITY);
+    sinkproof_honest b = seen_j[count - 1] ? s_j[count - 1] : sinkproof_exact_set(-INFINITY);
     double common;
     size_t n = 0;
     if (packed == NULL) return false;
@@ -158,8 +158,8 @@ static bool softmax_row_sets(const sinkproof_setting *s, sinkproof_point point, 
     bool fine = sinkproof_honest_softmax(s, point, n, packed, b, out, &common);
     size_t from = 0;
     for (size_t j = 0; fine && j + 1 < count; j++)
-        alpha_j[j] = seen_j[j] ? out[from++] : sinkproof_known(0);
-    if (fine) alpha_j[count - 1] = seen_j[count - 1] ? out[n] : sinkproof_known(0);
+        alpha_j[j] = seen_j[j] ? out[from++] : sinkproof_exact_set(0);
+    if (fine) alpha_j[count - 1] = seen_j[count - 1] ? out[n] : sinkproof_exact_set(0);
     free(packed);
     return fine;
 }
@@ -176,7 +176,7 @@ static sinkproof_honest row_maximum(size_t count, const bool *seen_j, const sink
     return set_between(lo, hi, mid);
 }
 
-static double larger_end(sinkproof_honest x) {
+static double largest_size(sinkproof_honest x) {
     return fmax(fabs(x.lo), fabs(x.hi));
 }
 
@@ -189,16 +189,16 @@ typedef struct other_maximum {
 // x - m. If the policy rounds it, m is the engine's maximum. Otherwise any subtracted number gives
 // the same weights, and m is the middle of its set; but an engine rounds another difference in its
 // registers.
-static sinkproof_honest less_shift(const sinkproof_setting *s, sinkproof_honest x,
-                                   sinkproof_honest m, other_maximum *other) {
+static sinkproof_honest subtract_shift(const sinkproof_setting *s, sinkproof_honest x,
+                                       sinkproof_honest m, other_maximum *other) {
     const bool rounded = s->policy->at[AT_A9_MAX].format != SINKPROOF_REAL;
     sinkproof_honest any = sinkproof_honest_sub(x, m),
-                     one = sinkproof_honest_sub(x, sinkproof_known(m.mid)),
+                     one = sinkproof_honest_sub(x, sinkproof_exact_set(m.mid)),
                      y = sinkproof_honest_inside(s, rounded ? any : one);
     *other = (other_maximum){0, 0};
     if (!rounded && m.lo < m.hi) {
-        *other = (other_maximum){larger_end(any) - larger_end(one), m.hi - m.mid};
-        double by = s->u * larger_end(any) * (1 + libm);
+        *other = (other_maximum){largest_size(any) - largest_size(one), m.hi - m.mid};
+        double by = s->u * largest_size(any) * (1 + libm);
         y = set_between(add_down(one.lo, -by), sinkproof_add_up(one.hi, by), y.mid);
     }
     return sinkproof_honest_at(s, AT_A9_MAX, y);
@@ -225,12 +225,12 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
         variant->divisor == SINKPROOF_DIVISOR_SUM)
         return softmax_row_sets(s, AT_A9, count, seen_j, s_j, alpha_j);
     bool shifted = variant->similarity == SINKPROOF_SIMILARITY_EXP && is_homogeneous(variant);
-    sinkproof_honest m = shifted ? row_maximum(count, seen_j, s_j) : sinkproof_known(0);
+    sinkproof_honest m = shifted ? row_maximum(count, seen_j, s_j) : sinkproof_exact_set(0);
     for (size_t j = 0; j < count; j++) {
-        alpha_j[j] = sinkproof_known(0);
+        alpha_j[j] = sinkproof_exact_set(0);
         if (!seen_j[j]) continue;
         other_maximum other = {0, 0};
-        sinkproof_honest x = shifted ? less_shift(s, s_j[j], m, &other) : s_j[j];
+        sinkproof_honest x = shifted ? subtract_shift(s, s_j[j], m, &other) : s_j[j];
         alpha_j[j] = shifted_similarity(s, variant, x, &other);
     }
     sinkproof_honest z = divisor_set(s, variant, count, seen_j, alpha_j);
@@ -239,16 +239,16 @@ bool sinkproof_honest_variant_weights(const sinkproof_setting *s, const sinkproo
     return true;
 }
 
-static sinkproof_honest *known_sets(const double *x, size_t n) {
+static sinkproof_honest *sets_of_numbers(const double *x, size_t n) {
     sinkproof_honest *out = malloc((n > 0 ? n : 1) * sizeof *out);
-    for (size_t i = 0; out != NULL && i < n; i++) out[i] = sinkproof_known(x[i]);
+    for (size_t i = 0; out != NULL && i < n; i++) out[i] = sinkproof_exact_set(x[i]);
     return out;
 }
 
 // One row times others, before any rounding point; each sum counts as `terms` terms.
 static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, double terms,
                       const double *x_c, const double *y_rc, sinkproof_honest *out_r) {
-    sinkproof_honest *x = known_sets(x_c, cols), *y = known_sets(y_rc, rows * cols);
+    sinkproof_honest *x = sets_of_numbers(x_c, cols), *y = sets_of_numbers(y_rc, rows * cols);
     bool fine = x != NULL && y != NULL;
     if (fine) {
         sinkproof_planes one = sinkproof_planes_new(x, 1, cols, cols);
@@ -263,7 +263,7 @@ static bool row_times(const sinkproof_setting *s, size_t rows, size_t cols, doub
 }
 
 // The width whose root divides the scores.
-static size_t scaled_by(const sinkproof_variant *variant, const sinkproof_variant_head *head) {
+static size_t score_width(const sinkproof_variant *variant, const sinkproof_variant_head *head) {
     return variant->unscaled ? 1 : head->dim;
 }
 
@@ -271,7 +271,7 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
                                    const sinkproof_variant_head *head, const double *q_d,
                                    sinkproof_honest *out) {
     double b = variant->star == SINKPROOF_STAR_SCORE ? head->logit : 0;
-    *out = sinkproof_honest_at(s, AT_A8, sinkproof_known(b));
+    *out = sinkproof_honest_at(s, AT_A8, sinkproof_exact_set(b));
     if (variant->star != SINKPROOF_STAR_KEY) return true;
     double *k_d = calloc(3 * head->dim, sizeof *k_d);
     if (k_d == NULL) return false;
@@ -279,11 +279,11 @@ bool sinkproof_honest_variant_star(const sinkproof_setting *s, const sinkproof_v
         if (variant->star_dims == 0 || d < variant->star_dims) k_d[d] = head->key_d[d];
     // Every policy uses the reference's feature of k*: it is a constant.
     sinkproof_variant_feature(s->policy, variant, head, k_d, k_d + head->dim);
-    double terms = sinkproof_score_terms(s, head->dim, scaled_by(variant, head));
+    double terms = sinkproof_score_terms(s, head->dim, score_width(variant, head));
     bool fine = row_times(s, 1, head->dim, terms, q_d, k_d, out);
     if (fine)
         *out = sinkproof_honest_at(s, AT_A8,
-                                   sinkproof_honest_score(s, scaled_by(variant, head), *out));
+                                   sinkproof_honest_score(s, score_width(variant, head), *out));
     free(k_d);
     return fine;
 }
@@ -292,7 +292,7 @@ sinkproof_honest sinkproof_honest_variant_biased(const sinkproof_setting *s, siz
                                                  sinkproof_honest score, double bias) {
     // The bias may be the first term of the sum of products, and then passes each of its roundings.
     double error = sinkproof_gamma((double)dim + 3, s->u) * fabs(bias);
-    sinkproof_honest x = sinkproof_honest_add(score, sinkproof_known(bias));
+    sinkproof_honest x = sinkproof_honest_add(score, sinkproof_exact_set(bias));
     return sinkproof_honest_at(s, AT_A6, set_widened(x, s->u, error + flush_threshold(s)));
 }
 
@@ -303,19 +303,19 @@ bool sinkproof_honest_variant_scores(const sinkproof_setting *s, const sinkproof
     bool biased = variant->places == SINKPROOF_PLACES_RELATIVE ||
                   variant->places == SINKPROOF_PLACES_BUCKET ||
                   variant->places == SINKPROOF_PLACES_ALIBI;
-    double terms = sinkproof_score_terms(s, head->dim, scaled_by(variant, head));
+    double terms = sinkproof_score_terms(s, head->dim, score_width(variant, head));
     if (!row_times(s, keys, head->dim, terms, q_d, k_jd, s_j)) return false;
     for (size_t j = 0; j < keys; j++) {
-        s_j[j] = sinkproof_honest_score(s, scaled_by(variant, head), s_j[j]);
+        s_j[j] = sinkproof_honest_score(s, score_width(variant, head), s_j[j]);
         if (biased) { // the bias, its rounding, and the sum's
             double bias = place_bias(variant, head, i > j ? i - j : 0);
-            s_j[j] = sinkproof_honest_add(s_j[j], sinkproof_known(bias));
+            s_j[j] = sinkproof_honest_add(s_j[j], sinkproof_exact_set(bias));
             s_j[j] = set_widened(s_j[j], s->u, s->u * fabs(bias) + flush_threshold(s));
             s_j[j] = sinkproof_honest_at(s, AT_A6, s_j[j]);
         }
-        if (!seen_j[j]) s_j[j] = sinkproof_known(0);
+        if (!seen_j[j]) s_j[j] = sinkproof_exact_set(0);
     }
-    s_j[keys] = sinkproof_known(0);
+    s_j[keys] = sinkproof_exact_set(0);
     return !seen_j[keys] || sinkproof_honest_variant_star(s, variant, head, q_d, &s_j[keys]);
 }
 
@@ -347,7 +347,7 @@ static bool learned_feature(const sinkproof_setting *s, const sinkproof_variant_
                             const double *x_d, sinkproof_honest *f_d) {
     size_t dim = head->dim;
     sinkproof_honest *inner_d = malloc(dim * sizeof *inner_d),
-                     *w = known_sets(head->mlp_2_dd, dim * dim);
+                     *w = sets_of_numbers(head->mlp_2_dd, dim * dim);
     bool fine = inner_d != NULL && w != NULL &&
                 row_times(s, dim, dim, (double)dim, x_d, head->mlp_1_dd, inner_d);
     for (size_t d = 0; fine && d < dim; d++) {
@@ -374,7 +374,7 @@ bool sinkproof_honest_variant_feature(const sinkproof_setting *s, const sinkproo
     const sinkproof_variant elu = {.similarity = SINKPROOF_SIMILARITY_ELU_PLUS_ONE};
     if (variant->feature == SINKPROOF_FEATURE_MLP) return learned_feature(s, head, x_d, f_d);
     for (size_t d = 0; d < head->dim; d++) {
-        f_d[d] = sinkproof_known(x_d[d]);
+        f_d[d] = sinkproof_exact_set(x_d[d]);
         if (variant->feature == SINKPROOF_FEATURE_ELU_PLUS_ONE)
             f_d[d] = sinkproof_honest_at(s, AT_A4, similarity_set(s, &elu, f_d[d]));
     }
@@ -382,17 +382,17 @@ bool sinkproof_honest_variant_feature(const sinkproof_setting *s, const sinkproo
 }
 
 // An engine may store a gate like its results, or keep it as computed.
-static sinkproof_honest kept_or_not(const sinkproof_setting *s, sinkproof_honest x) {
+static sinkproof_honest maybe_rounded(const sinkproof_setting *s, sinkproof_honest x) {
     return sinkproof_honest_hull(x, sinkproof_honest_at(s, AT_A11, x));
 }
 
 sinkproof_honest sinkproof_honest_variant_gate(const sinkproof_setting *s, double g) {
     const sinkproof_variant sigmoid = {.similarity = SINKPROOF_SIMILARITY_SIGMOID};
-    return kept_or_not(s, similarity_set(s, &sigmoid, sinkproof_known(g)));
+    return maybe_rounded(s, similarity_set(s, &sigmoid, sinkproof_exact_set(g)));
 }
 
 sinkproof_honest sinkproof_honest_variant_gated(const sinkproof_setting *s, double o,
                                                 sinkproof_honest gate) {
-    sinkproof_honest x = sinkproof_honest_mul(sinkproof_known(o), gate);
-    return kept_or_not(s, set_widened(x, s->u, flush_threshold(s)));
+    sinkproof_honest x = sinkproof_honest_mul(sinkproof_exact_set(o), gate);
+    return maybe_rounded(s, set_widened(x, s->u, flush_threshold(s)));
 }

@@ -14,19 +14,19 @@ static inline bool sinkproof_is_worse(double worst, double seen) { // than the w
     return worst == worst && !(seen <= worst);
 }
 
-static inline double sinkproof_worst(double worst, double seen) {
+static inline double sinkproof_keep_worst(double worst, double seen) {
     return sinkproof_is_worse(worst, seen) ? seen : worst;
 }
 
-static inline double sinkproof_least(double least, double seen) {
+static inline double sinkproof_keep_least(double least, double seen) {
     return least != least || seen >= least ? least : seen;
 }
 
-static inline long double worst_long(long double worst, long double seen) {
+static inline long double keep_worst_long(long double worst, long double seen) {
     return worst == worst && !(seen <= worst) ? seen : worst;
 }
 
-static inline long double least_long(long double least, long double seen) {
+static inline long double keep_least_long(long double least, long double seen) {
     return least != least || seen >= least ? least : seen;
 }
 

@@ -8,7 +8,7 @@
 
 rational sum_exp(const instance *m, size_t h) {
     rational sum = q_int(0);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         sum = q_add(sum, e_score(m, j, h));
     return sum;
 }
@@ -31,14 +31,15 @@ rational alpha_sink(const instance *m, size_t h) {
 static row weights_times_all(const instance *m) {
     row r = row_zero(m->tokens + 1);
     rational all = q_add(sum_exp(m, 0), m->e_sink.at[0]);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         r.at[j] = q_mul(alpha(m, j, 0), all);
     r.at[m->tokens] = q_mul(alpha_sink(m, 0), all);
     return r;
 }
 static row numerators(const instance *m) {
     row r = row_zero(m->tokens + 1);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) r.at[j] = e_score(m, j, 0);
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
+        r.at[j] = e_score(m, j, 0);
     r.at[m->tokens] = m->e_sink.at[0];
     return r;
 }
@@ -49,9 +50,10 @@ static row numerator_sink(const instance *m) {
     return row_slice(numerators(m), m->tokens, 1);
 }
 
-static rational mass(const instance *m, size_t h) {
+static rational key_mass(const instance *m, size_t h) {
     rational sum = q_int(0);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) sum = q_add(sum, alpha(m, j, h));
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
+        sum = q_add(sum, alpha(m, j, h));
     return sum;
 }
 
@@ -59,7 +61,7 @@ static rational mass(const instance *m, size_t h) {
 // sum_j alpha_ijh = 1 - alpha_s,ih, one entry per head
 static row sink_mass_left(const instance *m) {
     row r = row_zero(m->heads);
-    for (size_t h = 0; h < m->heads; h++) r.at[h] = mass(m, h);
+    for (size_t h = 0; h < m->heads; h++) r.at[h] = key_mass(m, h);
     return r;
 }
 static row sink_mass_right(const instance *m) {
@@ -77,8 +79,8 @@ static row distances_from_ends(const instance *m) {
     row gaps = row_zero(4);
     gaps.at[0] = alpha_sink(m, 0);
     gaps.at[1] = q_sub(one, alpha_sink(m, 0));
-    gaps.at[2] = mass(m, 0);
-    gaps.at[3] = q_sub(one, mass(m, 0));
+    gaps.at[2] = key_mass(m, 0);
+    gaps.at[3] = q_sub(one, key_mass(m, 0));
     return row_scale(all, gaps);
 }
 //< sink.mass-below-one
@@ -92,7 +94,7 @@ static row positive_sums(const instance *m) {
 
 static row head(const instance *m, size_t h) { // head_h(i, X) = sum_j alpha_ijh v_h(x_j)
     row sum = row_zero(m->head_dim);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
         row v = row_add(row_times(x_of(m, j), w_value(m, h)), b_value(m, h));
         sum = row_add(sum, row_scale(alpha(m, j, h), v));
     }
@@ -141,7 +143,7 @@ static row attn_entries(const instance *m) {
     return out;
 }
 
-static row v_of(const instance *m, size_t j, size_t h) { // v_h(x_j)
+static row head_value(const instance *m, size_t j, size_t h) { // v_h(x_j)
     return row_add(row_times(x_of(m, j), w_value(m, h)), b_value(m, h));
 }
 
@@ -151,8 +153,8 @@ static row attn_values(const instance *m) {
     row sum = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
         row inner = row_zero(m->head_dim);
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
-            inner = row_add(inner, row_scale(alpha(m, j, h), v_of(m, j, h)));
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
+            inner = row_add(inner, row_scale(alpha(m, j, h), head_value(m, j, h)));
         sum = row_add(sum, row_times(inner, w_output(m, h)));
     }
     return row_add(sum, m->bo);
@@ -165,7 +167,7 @@ static row attn_expand(const instance *m) {
     row sum = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
         row inner = row_zero(m->head_dim);
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
             row xw = row_times(x_of(m, j), w_value(m, h));
             inner = row_add(inner, row_scale(alpha(m, j, h), row_add(xw, b_value(m, h))));
         }
@@ -180,7 +182,7 @@ static row attn_expand(const instance *m) {
 static row attn_inside(const instance *m) {
     row sum = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
             row v = row_add(row_times(x_of(m, j), w_value(m, h)), b_value(m, h));
             sum = row_add(sum, row_scale(alpha(m, j, h), row_times(v, w_output(m, h))));
         }
@@ -201,7 +203,7 @@ static row bv_wo(const instance *m, size_t h) { // b^V_h W^O_h
 static row attn_distribute(const instance *m) {
     row sum = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
             row both = row_add(x_wv_wo(m, j, h), bv_wo(m, h));
             sum = row_add(sum, row_scale(alpha(m, j, h), both));
         }
@@ -213,7 +215,7 @@ static row attn_distribute(const instance *m) {
 static row attended(const instance *m) { // sum_h sum_j alpha_ijh x_j W^V_h W^O_h
     row sum = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++)
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
             sum = row_add(sum, row_scale(alpha(m, j, h), x_wv_wo(m, j, h)));
     return sum;
 }
@@ -223,7 +225,7 @@ static row attended(const instance *m) { // sum_h sum_j alpha_ijh x_j W^V_h W^O_
 static row attn_split(const instance *m) {
     row bias = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++)
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
             bias = row_add(bias, row_scale(alpha(m, j, h), bv_wo(m, h)));
     return row_add(row_add(attended(m), bias), m->bo);
 }
@@ -233,7 +235,8 @@ static row attn_split(const instance *m) {
 // = sum_h sum_j alpha_ijh x_j W^V_h W^O_h + sum_h (sum_j alpha_ijh) b^V_h W^O_h + b^O
 static row attn_factor(const instance *m) {
     row bias = row_zero(m->hidden);
-    for (size_t h = 0; h < m->heads; h++) bias = row_add(bias, row_scale(mass(m, h), bv_wo(m, h)));
+    for (size_t h = 0; h < m->heads; h++)
+        bias = row_add(bias, row_scale(key_mass(m, h), bv_wo(m, h)));
     return row_add(row_add(attended(m), bias), m->bo);
 }
 //< sink.attn-factor
@@ -293,7 +296,7 @@ static row attn_gate(const instance *m) {
     for (size_t h = 0; h < m->heads; h++) {
         rational left = q_sub(q_int(1), alpha_sink(m, h));
         row o = b_value(m, h); // the output of an ordinary softmax
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
             rational softmax = q_div(e_score(m, j, h), sum_exp(m, h));
             o = row_add(o, row_scale(softmax, row_times(x_of(m, j), w_value(m, h))));
         }
@@ -306,14 +309,14 @@ static row attn_gate(const instance *m) {
 //> sink.general
 // The last line for the model as built: each key/value head g serves H / G consecutive query heads,
 // so that b^V is repeated, [b^V_1 ... b^V_1 b^V_2 ...], and H d' need not equal d.
-static row general_final(const instance *m) {
+static row attn_final_by_groups(const instance *m) {
     size_t group = m->heads / m->kv_heads;
     row b_v = row_zero(0), sum = row_zero(m->hidden);
     for (size_t g = 0; g < m->kv_heads; g++)
         for (size_t r = 0; r < group; r++) {
             size_t h = g * group + r;
             b_v = row_join(b_v, m->bv[g]);
-            for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+            for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
                 sum = row_add(
                     sum, row_scale(alpha(m, j, h),
                                    row_times(row_times(x_of(m, j), m->wv[g]), w_output(m, h))));
@@ -349,12 +352,12 @@ static row minus_variance_bias(const instance *m) { // -alpha_s (1 - alpha_s) b^
 
 //> sink.bias-limits
 // b -> -inf: e^b = 0 in every head. The bias enters whole.
-static row without_sink(const instance *m) {
+static row output_without_sink(const instance *m) {
     instance limit = *m;
     limit.e_sink = row_zero(m->heads);
     return attn_concat(&limit);
 }
-static row full_bias(const instance *m) {
+static row output_with_full_bias(const instance *m) {
     instance limit = *m;
     limit.e_sink = row_zero(m->heads);
     row full = row_zero(m->hidden);
@@ -362,7 +365,7 @@ static row full_bias(const instance *m) {
     return row_add(row_add(attended(&limit), full), m->bo);
 }
 // b -> +inf: e^(s - b) = 0 for every key, the weights' ratios. Only b^O is left.
-static row all_sink(const instance *m) {
+static row output_at_infinite_sink(const instance *m) {
     instance limit = *m;
     limit.e = matrix_zero(m->heads, m->tokens);
     return attn_concat(&limit);
@@ -402,15 +405,16 @@ const sinkproof_exact_statement exact_attention[] = {
     {"sink.attn-gate", SINKPROOF_EXACT_SEED, "ATTN(i, X), the first line",
      "the heads' ordinary outputs and biases times 1 - alpha_s", attn_concat, attn_gate, 0},
     {"sink.general", SINKPROOF_EXACT_LAYER, "[head_1 ... head_H] W^O + b^O, heads grouped",
-     "the last line with b^V read through g(h)", attn_concat, general_final, 0},
+     "the last line with b^V read through g(h)", attn_concat, attn_final_by_groups, 0},
     {"sink.bias-intensity", SINKPROOF_EXACT_LAYER, "d/d alpha_s (1 - alpha_s) b^V W^O", "-b^V W^O",
      slope_in_alpha, minus_bias, 0},
     {"sink.bias-intensity", SINKPROOF_EXACT_LAYER, "d/db (1 - alpha_s) b^V W^O",
      "-alpha_s (1 - alpha_s) b^V W^O", slope_in_b, minus_variance_bias, 0},
     {"sink.bias-limits", SINKPROOF_EXACT_LAYER, "ATTN(i, X) at e^b = 0",
-     "sum_h sum_j alpha x_j W^V W^O + sum_h b^V W^O + b^O", without_sink, full_bias, 0},
-    {"sink.bias-limits", SINKPROOF_EXACT_LAYER, "ATTN(i, X) at e^(s - b) = 0", "b^O", all_sink,
-     output_bias, 0},
+     "sum_h sum_j alpha x_j W^V W^O + sum_h b^V W^O + b^O", output_without_sink,
+     output_with_full_bias, 0},
+    {"sink.bias-limits", SINKPROOF_EXACT_LAYER, "ATTN(i, X) at e^(s - b) = 0", "b^O",
+     output_at_infinite_sink, output_bias, 0},
     {0},
 };
 
@@ -419,22 +423,22 @@ const sinkproof_exact_statement exact_attention[] = {
 // Weights renormalised after the sink's column is dropped: they sum to 1.
 static row renormalised_mass(const instance *m) {
     row r = row_zero(m->heads);
-    for (size_t h = 0; h < m->heads; h++) r.at[h] = q_div(mass(m, h), mass(m, h));
+    for (size_t h = 0; h < m->heads; h++) r.at[h] = q_div(key_mass(m, h), key_mass(m, h));
     return r;
 }
 // The value bias with the factor 1, as if every row summed to 1.
-static row unscaled_bias(const instance *m) {
+static row attn_with_unscaled_bias(const instance *m) {
     row full = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++) full = row_add(full, bv_wo(m, h));
     return row_add(row_add(attended(m), full), m->bo);
 }
 // Query head h reads key/value head h mod G: equal only when H = G or G = 1.
-static row interleaved_groups(const instance *m) {
+static row attn_of_interleaved_groups(const instance *m) {
     row heads = row_zero(0);
     for (size_t h = 0; h < m->heads; h++) {
         size_t g = h % m->kv_heads;
         row sum = row_zero(m->head_dim);
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
             row v = row_add(row_times(x_of(m, j), m->wv[g]), m->bv[g]);
             sum = row_add(sum, row_scale(alpha(m, j, h), v));
         }
@@ -447,8 +451,8 @@ const sinkproof_exact_statement exact_attention_wrong[] = {
     {"sink.mass", SINKPROOF_EXACT_LAYER, "weights renormalised after the sink was dropped",
      "1 - alpha_s,ih", renormalised_mass, sink_mass_right, 0},
     {"sink.attn-mass", SINKPROOF_EXACT_LAYER, "the value bias at full intensity", "attn_mass",
-     unscaled_bias, attn_mass, 0},
+     attn_with_unscaled_bias, attn_mass, 0},
     {"sink.general", SINKPROOF_EXACT_LAYER, "query head h reads key/value head h mod G",
-     "query head h reads key/value head h / (H / G)", interleaved_groups, attn_concat, 0},
+     "query head h reads key/value head h / (H / G)", attn_of_interleaved_groups, attn_concat, 0},
     {0},
 };

@@ -11,8 +11,8 @@
 typedef exact_instance instance;
 
 // The first key at or after j that the query sees, n if there is none. All of them:
-// for (j = seen(m, 0); j < n; j = seen(m, j + 1)).
-static inline size_t seen(const instance *m, size_t j) {
+// for (j = next_seen(m, 0); j < n; j = next_seen(m, j + 1)).
+static inline size_t next_seen(const instance *m, size_t j) {
     while (j < m->tokens && !m->sees[j]) j++;
     return j;
 }

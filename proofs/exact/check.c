@@ -12,8 +12,8 @@ static const sinkproof_exact_statement *const wrong_tables[] = {
     exact_key_bias_wrong,  exact_formats_wrong,      exact_router_wrong,
     exact_laws_wrong,      exact_repeat_wrong,       exact_terms_wrong};
 
-static const sinkproof_exact_statement *entry(const sinkproof_exact_statement *const *list,
-                                              size_t n, size_t k) {
+static const sinkproof_exact_statement *statement_at(const sinkproof_exact_statement *const *list,
+                                                     size_t n, size_t k) {
     for (size_t t = 0; t < n; t++)
         for (const sinkproof_exact_statement *s = list[t]; s->id != NULL; s++)
             if (k-- == 0) return s;
@@ -21,11 +21,11 @@ static const sinkproof_exact_statement *entry(const sinkproof_exact_statement *c
 }
 
 const sinkproof_exact_statement *sinkproof_exact_statement_at(size_t k) {
-    return entry(tables, sizeof tables / sizeof *tables, k);
+    return statement_at(tables, sizeof tables / sizeof *tables, k);
 }
 
 const sinkproof_exact_statement *sinkproof_exact_wrong_form_at(size_t k) {
-    return entry(wrong_tables, sizeof wrong_tables / sizeof *wrong_tables, k);
+    return statement_at(wrong_tables, sizeof wrong_tables / sizeof *wrong_tables, k);
 }
 
 static bool sides_equal(const sinkproof_exact_statement *statement, uint64_t seed,

@@ -24,7 +24,7 @@ static row number_row(double x) {
 //> mxfp4.decode
 // Code t: the element in the low four bits, the scale byte s in the rest. The element alone, then
 // as the low and as the high nibble of the block's first byte, next to its complement.
-static row decoded(const instance *m) {
+static row mxfp4_decoded(const instance *m) {
     unsigned code = (unsigned)(m->number % 16), scale = (unsigned)(m->number / 16);
     uint8_t codes[SINKPROOF_MXFP4_BYTES] = {(uint8_t)(code | (15 - code) << 4)};
     uint8_t scales[1] = {(uint8_t)scale};
@@ -44,7 +44,7 @@ static row e2m1(unsigned code, unsigned scale) {
     rational value = q_mul(size, q_power(q_int(2), (long)scale - 127));
     return row_join(row_one(value), row_one(q_int(0)));
 }
-static row defined(const instance *m) {
+static row mxfp4_defined(const instance *m) {
     unsigned code = (unsigned)(m->number % 16), scale = (unsigned)(m->number / 16);
     return row_join(e2m1(code, scale), row_join(e2m1(code, scale), e2m1(15 - code, scale)));
 }
@@ -72,7 +72,7 @@ static row defined_f16(const instance *m) {
 //> mxfp4.ggml
 // Code t: an element, a code and a scale; its nibble alone is not the code 0. Reading back gives
 // the code at the element, and 0 at all others.
-static row from_ggml(const instance *m) {
+static row codes_from_ggml(const instance *m) {
     unsigned i = (unsigned)(m->number % 32), code = (unsigned)(m->number / 32 % 15) + 1;
     uint8_t block[SINKPROOF_MXFP4_GGML_BYTES] = {(uint8_t)(m->number / 480 % 255)};
     uint8_t codes[SINKPROOF_MXFP4_BYTES], scale;
@@ -92,26 +92,26 @@ static row defined_ggml(const instance *m) {
 
 //> q8.decode
 // Code t: the bits of d (finite), with two bytes that depend on t at both ends of the block.
-static uint8_t byte_of(const instance *m, unsigned which) {
+static uint8_t block_byte(const instance *m, unsigned which) {
     return (uint8_t)(m->number * 37 + which * 131);
 }
-static unsigned scale_of(const instance *m) {
+static unsigned scale_bits(const instance *m) {
     return (unsigned)(m->number % 31 << 10 | m->number / 31 % 1024 | m->number % 2 << 15);
 }
 static row decoded_q8(const instance *m) {
-    uint8_t block[SINKPROOF_Q8_0_BYTES] = {(uint8_t)scale_of(m), (uint8_t)(scale_of(m) >> 8)};
+    uint8_t block[SINKPROOF_Q8_0_BYTES] = {(uint8_t)scale_bits(m), (uint8_t)(scale_bits(m) >> 8)};
     double out[SINKPROOF_Q8_0_BLOCK];
-    block[2] = byte_of(m, 0);
-    block[33] = byte_of(m, 1);
+    block[2] = block_byte(m, 0);
+    block[33] = block_byte(m, 1);
     sinkproof_q8_0_decode(block, 1, out);
     return row_join(number_row(out[0]), row_join(number_row(out[31]), number_row(out[16])));
 }
 static row times_scale(const instance *m, int q) {
-    return row_join(row_one(q_mul(f16(scale_of(m)), q_int(q))), row_one(q_int(0)));
+    return row_join(row_one(q_mul(f16(scale_bits(m)), q_int(q))), row_one(q_int(0)));
 }
 static row defined_q8(const instance *m) {
-    return row_join(times_scale(m, (int8_t)byte_of(m, 0)),
-                    row_join(times_scale(m, (int8_t)byte_of(m, 1)), times_scale(m, 0)));
+    return row_join(times_scale(m, (int8_t)block_byte(m, 0)),
+                    row_join(times_scale(m, (int8_t)block_byte(m, 1)), times_scale(m, 0)));
 }
 //< q8.decode
 
@@ -121,7 +121,7 @@ static row rounded_weight(const instance *m) {
     double x = sinkproof_mxfp4_value((unsigned)(m->number % 16), (unsigned)(m->number / 16));
     return number_row(sinkproof_round(SINKPROOF_BF16, x));
 }
-static row weight(const instance *m) {
+static row mxfp4_weight(const instance *m) {
     return e2m1((unsigned)(m->number % 16), (unsigned)(m->number / 16));
 }
 //< mxfp4.exact
@@ -131,7 +131,7 @@ static row weight(const instance *m) {
 enum { POINTS = 6 };
 static const uint32_t below[POINTS] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
 
-static double float_of(const instance *m) {
+static double drawn_float(const instance *m) {
     uint32_t image = (uint32_t)(m->number / POINTS) << 16 | below[m->number % POINTS];
     float x;
     memcpy(&x, &image, 4);
@@ -139,14 +139,14 @@ static double float_of(const instance *m) {
 }
 
 //> bf16.round
-static row rounded(const instance *m) {
-    return number_row(sinkproof_round(SINKPROOF_BF16, float_of(m)));
+static row bf16_rounded(const instance *m) {
+    return number_row(sinkproof_round(SINKPROOF_BF16, drawn_float(m)));
 }
 // The nearer neighbour; in the middle the one whose last bit is 0. A number nearer to 2^128 than to
 // the largest bf16 becomes infinite.
 static row nearest_even(const instance *m) {
     uint32_t pattern = (uint32_t)(m->number / POINTS);
-    double x = float_of(m), down = sinkproof_bf16_value((uint16_t)pattern);
+    double x = drawn_float(m), down = sinkproof_bf16_value((uint16_t)pattern);
     if (!isfinite(x)) return number_row(x);
     double up = sinkproof_bf16_value((uint16_t)(pattern + 1)), size = copysign(0x1p128, x);
     rational to_down = q_sub(q_double(x), q_double(down));
@@ -168,7 +168,7 @@ static void draw_terms(const instance *m, bool wide, double a_k[TERMS], double b
         b_k[k] = ldexp((double)(z >> 48 & 255) - 128, -((int)(z >> 30 & 63) % spread));
     }
 }
-static row summed(const instance *m, bool wide) { // ascending, then descending with FMA
+static row dot_summed(const instance *m, bool wide) { // ascending, then descending with FMA
     double a_k[TERMS], b_k[TERMS], up = 0, down = 0;
     draw_terms(m, wide, a_k, b_k);
     for (size_t k = 0; k < TERMS; k++) up += a_k[k] * b_k[k];
@@ -179,7 +179,7 @@ static row summed(const instance *m, bool wide) { // ascending, then descending 
 //> bound.dot-exact
 // Under the certificate, two orders of summation, with and without FMA, against the real sum.
 static row summed_certified(const instance *m) {
-    return summed(m, false);
+    return dot_summed(m, false);
 }
 static row real_sum(const instance *m) {
     double a_k[TERMS], b_k[TERMS], value;
@@ -194,17 +194,17 @@ static row real_sum(const instance *m) {
 
 const sinkproof_exact_statement exact_formats[] = {
     {"mxfp4.decode", SINKPROOF_EXACT_CODES, "the code as ref/ decodes it", "E2M1(code) 2^(s - 127)",
-     decoded, defined, 4096},
+     mxfp4_decoded, mxfp4_defined, 4096},
     {"mxfp4.exact", SINKPROOF_EXACT_CODES, "the value rounded to bf16", "the value", rounded_weight,
-     weight, 253 * 16},
+     mxfp4_weight, 253 * 16},
     {"f16.decode", SINKPROOF_EXACT_CODES, "the bits as ref/ decodes them",
      "sign, 2^(e - 15) (1 + f / 2^10)", decoded_f16, defined_f16, 65536},
     {"mxfp4.ggml", SINKPROOF_EXACT_CODES, "the element as ref/ reads it from a block",
-     "E2M1(code) 2^(s - 127) at that element", from_ggml, defined_ggml, 480 * 255},
+     "E2M1(code) 2^(s - 127) at that element", codes_from_ggml, defined_ggml, 480 * 255},
     {"q8.decode", SINKPROOF_EXACT_CODES, "the block as ref/ decodes it", "d q", decoded_q8,
      defined_q8, 31 * 1024},
     {"bf16.round", SINKPROOF_EXACT_CODES, "a float32 as ref/ rounds it to bf16",
-     "the nearest bf16, the even one in a tie", rounded, nearest_even, 65536 * POINTS},
+     "the nearest bf16, the even one in a tie", bf16_rounded, nearest_even, 65536 * POINTS},
     {"bound.dot-exact", SINKPROOF_EXACT_CODES, "two orders of a binary64 sum",
      "the rational sum, certified", summed_certified, real_sum, 1000},
     {0},
@@ -214,17 +214,17 @@ const sinkproof_exact_statement exact_formats[] = {
 
 static row weight_254(const instance *m) { // beyond the range of the statement
     instance other = {.number = 253 * 16 + m->number};
-    return weight(&other);
+    return mxfp4_weight(&other);
 }
 static row rounded_254(const instance *m) {
     instance other = {.number = 253 * 16 + m->number};
     return rounded_weight(&other);
 }
 static row summed_wide(const instance *m) {
-    return row_slice(summed(m, true), 0, 2);
+    return row_slice(dot_summed(m, true), 0, 2);
 }
 static row summed_wide_backwards(const instance *m) {
-    return row_slice(summed(m, true), 2, 2);
+    return row_slice(dot_summed(m, true), 2, 2);
 }
 
 const sinkproof_exact_statement exact_formats_wrong[] = {

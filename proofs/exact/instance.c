@@ -10,14 +10,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-static rational positive(uint64_t *state) {
+static rational draw_positive(uint64_t *state) {
     unsigned long power = sinkproof_draw(state) % 16 == 0 ? 1000000 : 1;
     rational q = q_frac((long)sinkproof_draw_from_to(state, 1, 9),
                         sinkproof_draw_from_to(state, 1, 9) * power);
     return sinkproof_draw(state) % 2 == 0 ? q : q_div(q_int(1), q);
 }
 
-static rational any(uint64_t *state) {
+static rational draw_rational(uint64_t *state) {
     uint64_t sign = sinkproof_draw(state) % 8;
     if (sign == 0) return q_int(0);
     rational q =
@@ -75,17 +75,17 @@ static void draw_router(exact_instance *m, uint64_t *state) {
     size_t size = 2 + (size_t)(m->number / 4);
     m->experts = sinkproof_draw_from_to(state, 2, size < EXACT_EXPERTS ? size : EXACT_EXPERTS);
     m->chosen = sinkproof_draw_from_to(state, 1, m->experts - 1);
-    m->e_router = draw_row(state, m->experts, positive);
+    m->e_router = draw_row(state, m->experts, draw_positive);
     if (sinkproof_draw(state) % 4 == 0) m->e_router.at[m->experts - 1] = m->e_router.at[0]; // a tie
     size_t inter = m->head_dim;
-    m->down_x = draw_matrix(state, m->chosen, inter, any);
-    m->w2 = draw_matrix(state, m->chosen * inter, m->hidden, any);
-    m->b2 = draw_matrix(state, m->chosen, m->hidden, any);
+    m->down_x = draw_matrix(state, m->chosen, inter, draw_rational);
+    m->w2 = draw_matrix(state, m->chosen * inter, m->hidden, draw_rational);
+    m->b2 = draw_matrix(state, m->chosen, m->hidden, draw_rational);
     shuffle(state, m->chosen, m->expert_order);
 }
 
 static void draw_qk(exact_instance *m, uint64_t *state) {
-    m->base = positive(state);
+    m->base = draw_positive(state);
     m->qk_dim = sinkproof_draw_from_to(state, 1, 4);
     m->low_rank = sinkproof_draw_from_to(state, 1, m->qk_dim);
     for (size_t d = 0; d < m->qk_dim; d++) {
@@ -102,22 +102,22 @@ exact_instance exact_draw(exact_kind kind, uint64_t seed, uint64_t number) {
     uint64_t state = seed * UINT64_C(0xd1342543de82ef95) + number;
     draw_shape(&m, &state, kind == SINKPROOF_EXACT_SEED);
     draw_keys(&m, &state, kind == SINKPROOF_EXACT_SEED);
-    m.x = draw_matrix(&state, m.tokens, m.hidden, any);
+    m.x = draw_matrix(&state, m.tokens, m.hidden, draw_rational);
     for (size_t g = 0; g < m.kv_heads; g++) {
-        m.wv[g] = draw_matrix(&state, m.hidden, m.head_dim, any);
-        m.bv[g] = draw_row(&state, m.head_dim, any);
+        m.wv[g] = draw_matrix(&state, m.hidden, m.head_dim, draw_rational);
+        m.bv[g] = draw_row(&state, m.head_dim, draw_rational);
     }
     // Further heads do not exist: a wrong index gets rows of another size, and the program aborts.
     for (size_t g = m.kv_heads; g < EXACT_HEADS; g++) m.bv[g] = row_zero(m.head_dim + 1);
-    m.wo = draw_matrix(&state, m.heads * m.head_dim, m.hidden, any);
-    m.bo = draw_row(&state, m.hidden, any);
-    m.e = draw_matrix(&state, m.heads, m.tokens, positive);
-    m.e_sink = draw_row(&state, m.heads, positive);
-    m.shift = positive(&state), m.a = any(&state), m.b = any(&state);
-    m.u = draw_matrix(&state, m.tokens, m.head_dim, any);
-    m.gate = draw_row(&state, m.head_dim, positive);
-    m.u_star = draw_row(&state, m.head_dim, any);
-    m.x_star = draw_row(&state, m.hidden, any);
+    m.wo = draw_matrix(&state, m.heads * m.head_dim, m.hidden, draw_rational);
+    m.bo = draw_row(&state, m.hidden, draw_rational);
+    m.e = draw_matrix(&state, m.heads, m.tokens, draw_positive);
+    m.e_sink = draw_row(&state, m.heads, draw_positive);
+    m.shift = draw_positive(&state), m.a = draw_rational(&state), m.b = draw_rational(&state);
+    m.u = draw_matrix(&state, m.tokens, m.head_dim, draw_rational);
+    m.gate = draw_row(&state, m.head_dim, draw_positive);
+    m.u_star = draw_row(&state, m.head_dim, draw_rational);
+    m.x_star = draw_row(&state, m.hidden, draw_rational);
     draw_qk(&m, &state);
     draw_router(&m, &state);
     for (size_t j = 0; j < m.tokens; j++)

@@ -8,21 +8,21 @@
 
 static row weights(const instance *m) { // alpha_j over J(i), then alpha_s
     row w = row_zero(0);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         w = row_join(w, row_one(alpha(m, j, 0)));
     return row_join(w, row_one(alpha_sink(m, 0)));
 }
 
 static row output(const instance *m) { // sum_j alpha_j u_j, head 0
     row sum = row_zero(m->head_dim);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         sum = row_add(sum, row_scale(alpha(m, j, 0), value_of(m, j)));
     return sum;
 }
 
 // The same two written out, for the other side of a law: e_j / (B + sum e) of head 0, the sink's
 // last; and sum_j e_j u_j / (B + sum e), coordinate by coordinate.
-static rational everything(const instance *m) {
+static rational sum_with_sink(const instance *m) {
     rational all = m->e_sink.at[0];
     for (size_t j = 0; j < m->tokens; j++)
         if (m->sees[j]) all = q_add(all, m->e.at[j]);
@@ -32,7 +32,7 @@ static row weights_by_hand(const instance *m) {
     row e = row_zero(0);
     for (size_t j = 0; j < m->tokens; j++)
         if (m->sees[j]) e = row_join(e, row_one(m->e.at[j]));
-    return row_scale(q_div(q_int(1), everything(m)), row_join(e, row_one(m->e_sink.at[0])));
+    return row_scale(q_div(q_int(1), sum_with_sink(m)), row_join(e, row_one(m->e_sink.at[0])));
 }
 static row output_by_hand(const instance *m) {
     row o = row_zero(m->head_dim);
@@ -40,7 +40,7 @@ static row output_by_hand(const instance *m) {
         size_t j = k / m->head_dim, d = k % m->head_dim;
         if (m->sees[j]) o.at[d] = q_add(o.at[d], q_mul(m->e.at[j], m->u.at[k]));
     }
-    return row_scale(q_div(q_int(1), everything(m)), o);
+    return row_scale(q_div(q_int(1), sum_with_sink(m)), o);
 }
 
 static instance shifted(const instance *m, bool sink_too) { // e^(s + t) = e^s e^t
@@ -92,7 +92,7 @@ static row layer_output(const instance *m) { // [head_1 ... head_H] W^O + b^O
     row heads = row_zero(0);
     for (size_t h = 0; h < m->heads; h++) {
         row sum = row_zero(m->head_dim);
-        for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+        for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
             row v = row_add(row_times(x_of(m, j), w_value(m, h)), b_value(m, h));
             sum = row_add(sum, row_scale(alpha(m, j, h), v));
         }
@@ -148,9 +148,9 @@ static row output_of_combination(const instance *m) {
 }
 static row combination_of_outputs(const instance *m) {
     row o_v = row_zero(m->head_dim);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         o_v = row_add(o_v, row_scale(e_score(m, j, 0), row_times(x_of(m, j), m->wv[0])));
-    o_v = row_scale(q_div(m->b, everything(m)), o_v);
+    o_v = row_scale(q_div(m->b, sum_with_sink(m)), o_v);
     return row_add(row_scale(m->a, output_by_hand(m)), o_v);
 }
 //< law.linear-value
@@ -185,7 +185,7 @@ static row rotated_products(const instance *m) {
     return row_join(row_one(row_dot(q, k)), row_one(row_dot(q, q)));
 }
 // (cos + i sin)^n by squaring: the rotation of a distance n.
-static void turn_by(rational t, long n, rational *cosine, rational *sine) {
+static void rotation_of_distance(rational t, long n, rational *cosine, rational *sine) {
     rational size = q_add(q_int(1), q_mul(t, t)), c = q_sub(q_div(q_int(2), size), q_int(1));
     rational s = q_div(q_add(t, t), size);
     if (n < 0) s = q_neg(s);
@@ -207,8 +207,8 @@ static row relative_products(const instance *m) {
     rational product = q_int(0), length = q_int(0), cosine, sine;
     for (size_t d = 0; d < 2; d++) {
         const long *q = m->q, *k = m->k[0];
-        turn_by(d == 0 ? m->base : q_neg(m->shift), (long)m->query - (long)m->order[0], &cosine,
-                &sine);
+        rotation_of_distance(d == 0 ? m->base : q_neg(m->shift), (long)m->query - (long)m->order[0],
+                             &cosine, &sine);
         rational along = q_mul(q_int(q[d] * k[d] + q[d + 2] * k[d + 2]), cosine);
         rational across = q_mul(q_int(q[d] * k[d + 2] - q[d + 2] * k[d]), sine);
         product = q_add(product, q_add(along, across));
@@ -260,7 +260,7 @@ static row windowed_row(const instance *m) {
         row u = sees ? value_of(m, j) : m->u_star;
         for (size_t d = 0; d < m->head_dim; d++) other.u.at[j * m->head_dim + d] = u.at[d];
     }
-    for (size_t j = seen(&other, 0); j < m->tokens; j = seen(&other, j + 1))
+    for (size_t j = next_seen(&other, 0); j < m->tokens; j = next_seen(&other, j + 1))
         w.at[j] = alpha(&other, j, 0);
     return row_join(w, row_join(row_one(alpha_sink(&other, 0)), output(&other)));
 }
@@ -295,7 +295,7 @@ static row full_row(const instance *m) {
         if (m->sees[j]) evicted = q_add(evicted, m->e.at[j]);
     for (size_t j = m->query + 1; j < m->tokens; j++)
         if (m->sees[j]) evicted = q_add(evicted, m->e.at[j]);
-    rational twice = q_div(q_mul(q_int(2), evicted), everything(m));
+    rational twice = q_div(q_mul(q_int(2), evicted), sum_with_sink(m));
     long kept = m->sees[0] + (m->query > 0) + (m->query > 1 && m->sees[m->query - 1]);
     return row_join(row_join(weights_by_hand(m), output_by_hand(m)),
                     row_join(row_one(twice), row_one(q_int(kept))));
@@ -304,12 +304,12 @@ static row full_row(const instance *m) {
 static row row_from_kept(const instance *m) {
     instance kept = first_recent(m);
     rational mass = q_int(0);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         if (!kept.sees[j]) mass = q_add(mass, alpha(m, j, 0));
     rational share = q_sub(q_int(1), mass), moved = mass;
     row w = row_zero(0), o = row_scale(share, output(&kept));
     long count = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
         rational a = q_mul(share, alpha(&kept, j, 0));
         w = row_join(w, row_one(a));
         count += kept.sees[j];
@@ -357,7 +357,7 @@ static row scores_shifted_alone(const instance *m) {
 static row first_visible(const instance *m) {
     instance window = *m;
     for (size_t j = 0; j < m->tokens; j++) window.sees[j] = in_window(m, j);
-    return row_one(alpha(&window, seen(&window, 0), 0));
+    return row_one(alpha(&window, next_seen(&window, 0), 0));
 }
 static row first_and_own(const instance *m) {
     instance all = *m;
@@ -373,14 +373,14 @@ static row sink_of_kept(const instance *m) {
 static row sink_of_full(const instance *m) {
     return row_one(alpha_sink(m, 0));
 }
-static row the_constant(const instance *m) {
+static row constant_value(const instance *m) {
     return m->u_star;
 }
 
 const sinkproof_exact_statement exact_laws_wrong[] = {
     LAW("shift", "alpha(s + t, b): the scores shifted alone", "alpha(s, b)", scores_shifted_alone,
         weights),
-    LAW("constant-value", "o with v_j = v", "v", output_of_constant, the_constant),
+    LAW("constant-value", "o with v_j = v", "v", output_of_constant, constant_value),
     {"sink.absolute", SINKPROOF_EXACT_ROW, "the first visible key's weight",
      "its own in the full row and the first key's", first_visible, first_and_own, 0},
     {"mask.first-recent", SINKPROOF_EXACT_ROW, "alpha_s of the kept keys", "alpha_s of all",

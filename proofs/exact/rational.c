@@ -18,7 +18,7 @@ typedef struct array {
 static _Thread_local cell *cells;
 static _Thread_local array *arrays;
 
-static mpq_ptr fresh(void) {
+static mpq_ptr new_rational(void) {
     cell *c = malloc(sizeof *c);
     if (c == NULL) abort();
     mpq_init(c->value);
@@ -27,7 +27,7 @@ static mpq_ptr fresh(void) {
     return c->value;
 }
 
-static rational *fresh_array(size_t n) {
+static rational *new_rationals(size_t n) {
     array *a = malloc(sizeof *a + n * sizeof a->at[0]);
     if (a == NULL) abort();
     a->next = arrays;
@@ -52,39 +52,39 @@ void q_forget(void) {
 }
 
 rational q_frac(long numerator, unsigned long denominator) {
-    mpq_ptr q = fresh();
+    mpq_ptr q = new_rational();
     mpq_set_si(q, numerator, denominator);
     mpq_canonicalize(q);
     return q;
 }
 
 rational q_double(double x) {
-    mpq_ptr q = fresh();
+    mpq_ptr q = new_rational();
     mpq_set_d(q, x);
     return q;
 }
 
 rational q_add(rational a, rational b) {
-    mpq_ptr q = fresh();
+    mpq_ptr q = new_rational();
     mpq_add(q, a, b);
     return q;
 }
 
 rational q_sub(rational a, rational b) {
-    mpq_ptr q = fresh();
+    mpq_ptr q = new_rational();
     mpq_sub(q, a, b);
     return q;
 }
 
 rational q_mul(rational a, rational b) {
-    mpq_ptr q = fresh();
+    mpq_ptr q = new_rational();
     mpq_mul(q, a, b);
     return q;
 }
 
 rational q_div(rational a, rational b) {
     if (mpq_sgn(b) == 0) abort();
-    mpq_ptr q = fresh();
+    mpq_ptr q = new_rational();
     mpq_div(q, a, b);
     return q;
 }
@@ -98,16 +98,16 @@ rational q_power(rational a, long k) {
     return k < 0 ? q_div(q_int(1), p) : p;
 }
 
-static void need(bool condition) {
+static void require(bool condition) {
     if (!condition) abort();
 }
 
 row row_zero(size_t n) {
-    return (row){n, fresh_array(n)};
+    return (row){n, new_rationals(n)};
 }
 
 row row_add(row a, row b) {
-    need(a.n == b.n);
+    require(a.n == b.n);
     row r = row_zero(a.n);
     for (size_t k = 0; k < a.n; k++) r.at[k] = q_add(a.at[k], b.at[k]);
     return r;
@@ -120,7 +120,7 @@ row row_scale(rational a, row x) {
 }
 
 rational row_dot(row a, row b) {
-    need(a.n == b.n);
+    require(a.n == b.n);
     rational sum = q_int(0);
     for (size_t k = 0; k < a.n; k++) sum = q_add(sum, q_mul(a.at[k], b.at[k]));
     return sum;
@@ -140,12 +140,12 @@ row row_join(row a, row b) {
 }
 
 row row_slice(row a, size_t first, size_t count) {
-    need(first <= a.n && count <= a.n - first);
+    require(first <= a.n && count <= a.n - first);
     return (row){count, a.at + first};
 }
 
 row row_times(row x, matrix w) {
-    need(x.n == w.rows);
+    require(x.n == w.rows);
     row y = row_zero(w.cols);
     for (size_t c = 0; c < w.cols; c++)
         for (size_t r = 0; r < w.rows; r++)
@@ -154,17 +154,17 @@ row row_times(row x, matrix w) {
 }
 
 bool row_equal(row a, row b) {
-    need(a.n == b.n);
+    require(a.n == b.n);
     for (size_t k = 0; k < a.n; k++)
         if (!mpq_equal(a.at[k], b.at[k])) return false;
     return true;
 }
 
 matrix matrix_zero(size_t rows, size_t cols) {
-    return (matrix){rows, cols, fresh_array(rows * cols)};
+    return (matrix){rows, cols, new_rationals(rows * cols)};
 }
 
 matrix matrix_block(matrix w, size_t first, size_t count) {
-    need(first <= w.rows && count <= w.rows - first);
+    require(first <= w.rows && count <= w.rows - first);
     return (matrix){count, w.cols, w.at + first * w.cols};
 }

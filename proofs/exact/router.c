@@ -37,7 +37,7 @@ static row experts_before(const instance *m) {
     }
     return counts;
 }
-static row counting(const instance *m) {
+static row numbers_from_zero(const instance *m) {
     row counts = row_zero(m->chosen);
     for (size_t k = 0; k < m->chosen; k++) counts.at[k] = q_int((long)k);
     return counts;
@@ -76,12 +76,12 @@ static row softmax_after_shrunk(const instance *m) {
 }
 //< router.softmax-after
 
-static matrix w2_of(const instance *m, size_t k) { // W2 of the k-th chosen expert [f, c]
+static matrix chosen_w2(const instance *m, size_t k) { // W2 of the k-th chosen expert [f, c]
     size_t inter = m->down_x.cols;
     return matrix_block(m->w2, k * inter, inter);
 }
-static row down(const instance *m, size_t k) { // z_k W2_k
-    return row_times(matrix_row(m->down_x, k), w2_of(m, k));
+static row down_projection(const instance *m, size_t k) { // z_k W2_k
+    return row_times(matrix_row(m->down_x, k), chosen_w2(m, k));
 }
 
 //> moe.sum
@@ -89,7 +89,8 @@ static row down(const instance *m, size_t k) { // z_k W2_k
 static row mixture(const instance *m) {
     row w = softmax_after(m), sum = row_zero(m->hidden);
     for (size_t k = 0; k < m->chosen; k++)
-        sum = row_add(sum, row_scale(w.at[k], row_add(down(m, k), matrix_row(m->b2, k))));
+        sum =
+            row_add(sum, row_scale(w.at[k], row_add(down_projection(m, k), matrix_row(m->b2, k))));
     return sum;
 }
 // The same in another order, entry by entry, with each b2 added once and weighted.
@@ -111,7 +112,7 @@ static row mixture_reordered(const instance *m) {
 
 const sinkproof_exact_statement exact_router[] = {
     {"router.topk", SINKPROOF_EXACT_ROUTER, "experts that come before the k-th chosen one",
-     "0 ... K - 1", experts_before, counting, 0},
+     "0 ... K - 1", experts_before, numbers_from_zero, 0},
     {"router.softmax-after", SINKPROOF_EXACT_ROUTER, "softmax over the chosen logits",
      "softmax over all, the chosen ones renormalised", softmax_after, softmax_before_renormalised,
      0},
@@ -127,14 +128,15 @@ const sinkproof_exact_statement exact_router[] = {
 static row bias_unweighted(const instance *m) {
     row w = softmax_after(m), sum = row_zero(m->hidden);
     for (size_t k = 0; k < m->chosen; k++)
-        sum = row_add(sum, row_add(row_scale(w.at[k], down(m, k)), matrix_row(m->b2, k)));
+        sum =
+            row_add(sum, row_add(row_scale(w.at[k], down_projection(m, k)), matrix_row(m->b2, k)));
     return sum;
 }
 // Two shards of a tensor-parallel down projection that both add b2 before they are summed.
 static row bias_per_shard(const instance *m) {
     row w = softmax_after(m), sum = row_zero(m->hidden);
     for (size_t k = 0; k < m->chosen; k++) {
-        row d = row_add(down(m, k), row_scale(q_int(2), matrix_row(m->b2, k)));
+        row d = row_add(down_projection(m, k), row_scale(q_int(2), matrix_row(m->b2, k)));
         sum = row_add(sum, row_scale(w.at[k], d));
     }
     return sum;

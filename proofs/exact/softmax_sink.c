@@ -7,16 +7,17 @@
 
 #include <math.h>
 
-static size_t n_seen(const instance *m) {
+static size_t count_seen(const instance *m) {
     size_t n = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) n++;
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) n++;
     return n;
 }
 
-static row exps(const instance *m) { // e_j over J(i)
-    row e = row_zero(n_seen(m));
+static row seen_exps(const instance *m) { // e_j over J(i)
+    row e = row_zero(count_seen(m));
     size_t k = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) e.at[k++] = e_score(m, j, 0);
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
+        e.at[k++] = e_score(m, j, 0);
     return e;
 }
 
@@ -24,7 +25,7 @@ static rational sink_of(const instance *m) { // B
     return m->e_sink.at[0];
 }
 
-static instance with_sink(const instance *m, rational b) { // the same with e^b = b
+static instance instance_with_sink(const instance *m, rational b) { // the same with e^b = b
     instance other = *m;
     other.e_sink = row_zero(m->heads);
     for (size_t h = 0; h < m->heads; h++) other.e_sink.at[h] = b;
@@ -32,9 +33,10 @@ static instance with_sink(const instance *m, rational b) { // the same with e^b 
 }
 
 static row alphas(const instance *m) { // alpha_j over J(i)
-    row a = row_zero(n_seen(m));
+    row a = row_zero(count_seen(m));
     size_t k = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) a.at[k++] = alpha(m, j, 0);
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
+        a.at[k++] = alpha(m, j, 0);
     return a;
 }
 
@@ -42,10 +44,10 @@ static row softmax(row e) { // e_j / sum e
     return row_scale(q_div(q_int(1), row_sum(e)), e);
 }
 
-static row weighted(const instance *m, row weights) { // sum_j w_j u_j over J(i)
+static row weigh_values(const instance *m, row weights) { // sum_j w_j u_j over J(i)
     row sum = row_zero(m->head_dim);
     size_t k = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         sum = row_add(sum, row_scale(weights.at[k++], value_of(m, j)));
     return sum;
 }
@@ -53,7 +55,7 @@ static row weighted(const instance *m, row weights) { // sum_j w_j u_j over J(i)
 //> sink.concat-slice
 // softmax(cat([s, b]))[:-1]
 static row concat_slice(const instance *m) {
-    row e = row_join(exps(m), row_one(sink_of(m)));
+    row e = row_join(seen_exps(m), row_one(sink_of(m)));
     return row_slice(softmax(e), 0, e.n - 1);
 }
 //< sink.concat-slice
@@ -64,10 +66,10 @@ static row softmax_1(row e) {
     return row_scale(q_div(q_int(1), q_add(q_int(1), row_sum(e))), e);
 }
 static row softmax_1_of_scores(const instance *m) {
-    return softmax_1(exps(m));
+    return softmax_1(seen_exps(m));
 }
 static row alphas_at_b_zero(const instance *m) {
-    instance zero = with_sink(m, q_int(1)); // e^0
+    instance zero = instance_with_sink(m, q_int(1)); // e^0
     return alphas(&zero);
 }
 //< sink.softmax1
@@ -75,15 +77,15 @@ static row alphas_at_b_zero(const instance *m) {
 //> sink.shifted-softmax1
 // softmax_1(s - b): e^(s_j - b) = e_j / B
 static row softmax_1_shifted(const instance *m) {
-    return softmax_1(row_scale(q_div(q_int(1), sink_of(m)), exps(m)));
+    return softmax_1(row_scale(q_div(q_int(1), sink_of(m)), seen_exps(m)));
 }
 //< sink.shifted-softmax1
 
 //> sink.zero-pad
 // One more key of logit 0 whose value row is zero.
 static row zero_padded(const instance *m) {
-    row w = softmax(row_join(exps(m), row_one(q_int(1)))); // e^0
-    row sum = weighted(m, row_slice(w, 0, w.n - 1));
+    row w = softmax(row_join(seen_exps(m), row_one(q_int(1)))); // e^0
+    row sum = weigh_values(m, row_slice(w, 0, w.n - 1));
     return row_add(sum, row_scale(w.at[w.n - 1], row_zero(m->head_dim)));
 }
 static row softmax_1_output(const instance *m) { // sum_j e_j u_j / (1 + sum e)
@@ -98,7 +100,7 @@ static row softmax_1_output(const instance *m) { // sum_j e_j u_j / (1 + sum e)
 }
 //< sink.zero-pad
 
-static rational largest(row e) {
+static rational row_maximum(row e) {
     rational most = e.at[0];
     for (size_t k = 1; k < e.n; k++) most = q_max(most, e.at[k]);
     return most;
@@ -108,10 +110,10 @@ static rational largest(row e) {
 // (e_j / M) / (B / M + sum e / M), M = e^m, m = max(b, max_j s_j); then the largest of all shifted
 // exponentials, which is e^0.
 static row shifted_alphas(const instance *m) {
-    rational shrink = q_div(q_int(1), q_max(sink_of(m), largest(exps(m))));
-    row e = row_scale(shrink, exps(m));
+    rational shrink = q_div(q_int(1), q_max(sink_of(m), row_maximum(seen_exps(m))));
+    row e = row_scale(shrink, seen_exps(m));
     rational e_sink = q_mul(sink_of(m), shrink), all = q_add(e_sink, row_sum(e));
-    return row_join(row_scale(q_div(q_int(1), all), e), row_one(q_max(e_sink, largest(e))));
+    return row_join(row_scale(q_div(q_int(1), all), e), row_one(q_max(e_sink, row_maximum(e))));
 }
 static row alphas_and_one(const instance *m) {
     return row_join(alphas(m), row_one(q_int(1)));
@@ -121,18 +123,18 @@ static row alphas_and_one(const instance *m) {
 //> sink.limit
 // e^b = 0: the ordinary softmax, and no weight for the sink.
 static row alphas_without_sink(const instance *m) {
-    instance none = with_sink(m, q_int(0));
+    instance none = instance_with_sink(m, q_int(0));
     return row_join(alphas(&none), row_one(alpha_sink(&none, 0)));
 }
 static row softmax_and_zero(const instance *m) {
-    return row_join(softmax(exps(m)), row_one(q_int(0)));
+    return row_join(softmax(seen_exps(m)), row_one(q_int(0)));
 }
 //< sink.limit
 
 //> sink.lse
 // e^(LSE_sink): the sum of all exponentials of the row [s, b], against e^LSE + e^b
 static row e_lse_sink(const instance *m) {
-    return row_one(row_sum(row_join(row_one(sink_of(m)), exps(m))));
+    return row_one(row_sum(row_join(row_one(sink_of(m)), seen_exps(m))));
 }
 static row e_lse_plus_e_b(const instance *m) {
     return row_one(q_add(sum_exp(m, 0), m->e_sink.at[0]));
@@ -141,31 +143,31 @@ static row e_lse_plus_e_b(const instance *m) {
 
 //> sink.gate
 // sigmoid(LSE - b) = 1 / (1 + e^(b - LSE)), e^LSE = sum e
-static rational gate(const instance *m) {
-    rational e_b_minus_lse = q_div(sink_of(m), row_sum(exps(m)));
+static rational sigmoid_gate(const instance *m) {
+    rational e_b_minus_lse = q_div(sink_of(m), row_sum(seen_exps(m)));
     return q_div(q_int(1), q_add(q_int(1), e_b_minus_lse));
 }
 static row one_minus_alpha_sink(const instance *m) {
     return row_one(q_sub(q_int(1), alpha_sink(m, 0)));
 }
 static row gate_row(const instance *m) {
-    return row_one(gate(m));
+    return row_one(sigmoid_gate(m));
 }
 static row sink_output(const instance *m) { // o_sink = sum_j alpha_j u_j
     row sum = row_zero(m->head_dim);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         sum = row_add(sum, row_scale(alpha(m, j, 0), value_of(m, j)));
     return sum;
 }
 static row gated_output(const instance *m) { // sigmoid(LSE - b) o_softmax
-    return row_scale(gate(m), weighted(m, softmax(exps(m))));
+    return row_scale(sigmoid_gate(m), weigh_values(m, softmax(seen_exps(m))));
 }
 //< sink.gate
 
 //> sink.gated
 // Qwen3-Next: sigmoid(G) o softmax(s) V, one G per element of the head's output.
 static row qwen_gated(const instance *m) {
-    row o = weighted(m, softmax(exps(m))), out = row_zero(m->head_dim);
+    row o = weigh_values(m, softmax(seen_exps(m))), out = row_zero(m->head_dim);
     for (size_t d = 0; d < m->head_dim; d++) {
         rational sigmoid = q_div(m->gate.at[d], q_add(q_int(1), m->gate.at[d]));
         out.at[d] = q_mul(sigmoid, o.at[d]);
@@ -176,7 +178,8 @@ static row qwen_gated(const instance *m) {
 static row qwen_gated_by_lse(const instance *m) {
     instance same = *m;
     same.gate = row_zero(m->head_dim);
-    for (size_t d = 0; d < m->head_dim; d++) same.gate.at[d] = q_div(row_sum(exps(m)), sink_of(m));
+    for (size_t d = 0; d < m->head_dim; d++)
+        same.gate.at[d] = q_div(row_sum(seen_exps(m)), sink_of(m));
     return qwen_gated(&same);
 }
 //< sink.gated
@@ -184,11 +187,11 @@ static row qwen_gated_by_lse(const instance *m) {
 //> sink.value-bias-only
 // softmax weights and v* added: the weights still sum to 1.
 static row value_bias_output(const instance *m) {
-    return row_add(weighted(m, softmax(exps(m))), m->u_star);
+    return row_add(weigh_values(m, softmax(seen_exps(m))), m->u_star);
 }
 static row value_bias_inside(const instance *m) { // = sum_j w_j (u_j + v*)
     row sum = row_zero(m->head_dim);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1)) {
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1)) {
         rational w = q_div(e_score(m, j, 0), sum_exp(m, 0));
         sum = row_add(sum, row_scale(w, row_add(value_of(m, j), m->u_star)));
     }
@@ -222,18 +225,18 @@ const sinkproof_exact_statement exact_softmax_sink[] = {
 // ---- wrong forms ----------------------------------------------------------------------------
 
 // softmax_1 "made stable": max s is subtracted, but the literal 1 is kept.
-static row literal_one(const instance *m) {
-    row e = exps(m);
-    return softmax_1(row_scale(q_div(q_int(1), largest(e)), e));
+static row softmax_1_with_literal_one(const instance *m) {
+    row e = seen_exps(m);
+    return softmax_1(row_scale(q_div(q_int(1), row_maximum(e)), e));
 }
 // Qwen3-Next's gate is free: in general it is not a sink.
 static row value_bias_with_sink(const instance *m) {
-    return row_add(weighted(m, alphas(m)), m->u_star);
+    return row_add(weigh_values(m, alphas(m)), m->u_star);
 }
 static row value_bias_inside_sink(const instance *m) {
     row w = alphas(m), sum = row_zero(m->head_dim);
     size_t k = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         sum = row_add(sum, row_scale(w.at[k++], row_add(value_of(m, j), m->u_star)));
     return sum;
 }
@@ -241,13 +244,13 @@ static row value_bias_inside_sink(const instance *m) {
 // Binary64, one entry per key and the sink: is the weight a finite number?
 static row finite_weights(const instance *m, bool sink_in_maximum) {
     double top = sink_in_maximum ? m->float_sink : -INFINITY, all = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         top = fmax(top, m->float_scores[j]);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         all += exp(m->float_scores[j] - top);
     all += exp(m->float_sink - top);
     row finite = row_zero(0);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         finite =
             row_join(finite, row_one(q_int(isfinite(exp(m->float_scores[j] - top) / all) != 0)));
     return row_join(finite, row_one(q_int(isfinite(exp(m->float_sink - top) / all) != 0)));
@@ -261,7 +264,7 @@ static row maximum_with_sink(const instance *m) {
 
 const sinkproof_exact_statement exact_softmax_sink_wrong[] = {
     ROW("stable", "softmax_1 with max s subtracted and the literal 1 kept", "softmax_1(s)",
-        literal_one, softmax_1_of_scores),
+        softmax_1_with_literal_one, softmax_1_of_scores),
     {"sink.stable", SINKPROOF_EXACT_FLOAT,
      "binary64 weights that are finite, m = max s without the sink",
      "the same with the sink in the maximum", maximum_without_sink, maximum_with_sink, 0},

@@ -9,7 +9,7 @@
 
 // ---- matrices ----------------------------------------------------------------------------------
 
-static matrix turned(matrix w) {
+static matrix transpose(matrix w) {
     matrix t = matrix_zero(w.cols, w.rows);
     for (size_t r = 0; r < w.rows; r++)
         for (size_t c = 0; c < w.cols; c++) t.at[c * w.rows + r] = w.at[r * w.cols + c];
@@ -19,12 +19,12 @@ static matrix w_key(const instance *m, size_t h) { // [d, d']
     return w_value(m, h);
 }
 static matrix w_query(const instance *m, size_t h) { // [d, d']
-    return turned(w_output(m, h));
+    return transpose(w_output(m, h));
 }
 static row b_query(const instance *m, size_t h) {
     return row_add(row_scale(q_int((long)h + 1), m->u_star), m->gate);
 }
-static row each_key(const instance *m, rational (*of)(const instance *, size_t j)) {
+static row over_each_key(const instance *m, rational (*of)(const instance *, size_t j)) {
     row all = row_zero(m->tokens);
     for (size_t j = 0; j < m->tokens; j++) all.at[j] = of(m, j);
     return all;
@@ -41,11 +41,11 @@ static rational four_terms(const instance *m, size_t j) {
     row b_q = b_query(m, 0), b_k = b_value(m, 0);
     return q_add(q_add(row_dot(a, c), row_dot(a, b_k)), q_add(row_dot(b_q, c), row_dot(b_q, b_k)));
 }
-static row products(const instance *m) {
-    return each_key(m, product);
+static row products_of_keys(const instance *m) {
+    return over_each_key(m, product);
 }
 static row sums_of_four(const instance *m) {
-    return each_key(m, four_terms);
+    return over_each_key(m, four_terms);
 }
 //< gpt2.expand
 
@@ -65,8 +65,8 @@ static row what_the_bias_adds(const instance *m) {
 static rational delta(const instance *m, size_t j) { // head 0
     return row_dot(b_query(m, 0), row_times(x_of(m, j), w_key(m, 0)));
 }
-static row the_same_for_all(const instance *m) {
-    row one = each_key(m, delta), all = row_zero(0);
+static row deltas_and_constants(const instance *m) {
+    row one = over_each_key(m, delta), all = row_zero(0);
     rational constant = row_dot(b_query(m, 0), b_value(m, 0));
     for (size_t j = 0; j < m->tokens; j++) one.at[j] = q_add(one.at[j], constant);
     for (size_t t = 0; t < m->tokens; t++) all = row_join(all, one);
@@ -75,14 +75,14 @@ static row the_same_for_all(const instance *m) {
 //< gpt2.delta
 
 //> gpt2.gamma
-static rational by_gamma(const instance *m, size_t j) {
-    return row_dot(row_times(b_query(m, 0), turned(w_key(m, 0))), x_of(m, j));
+static rational delta_by_gamma(const instance *m, size_t j) {
+    return row_dot(row_times(b_query(m, 0), transpose(w_key(m, 0))), x_of(m, j));
 }
 static row deltas(const instance *m) {
-    return each_key(m, delta);
+    return over_each_key(m, delta);
 }
 static row deltas_by_gamma(const instance *m) {
-    return each_key(m, by_gamma);
+    return over_each_key(m, delta_by_gamma);
 }
 //< gpt2.gamma
 
@@ -106,7 +106,7 @@ static row before_the_split(const instance *m) {
 static row sum_over_heads(const instance *m) {
     row all = row_zero(m->tokens), gamma = row_zero(m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
-        row gamma_h = row_times(b_query(m, h), turned(w_key(m, h)));
+        row gamma_h = row_times(b_query(m, h), transpose(w_key(m, h)));
         gamma = row_add(gamma, gamma_h);
         for (size_t j = 0; j < m->tokens; j++)
             all.at[j] = q_add(all.at[j], row_dot(gamma_h, x_of(m, j)));
@@ -139,7 +139,7 @@ static terms terms_of(const instance *m) {
 // alpha_j over J(i) of the scores log_base, then alpha_s.
 static row weights(const instance *m, const long *s_j, rational e_b) {
     row e = row_zero(0);
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1))
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1))
         e = row_join(e, row_one(q_power(m->base, s_j[j])));
     e = row_join(e, row_one(e_b));
     return row_scale(q_div(q_int(1), row_sum(e)), e);
@@ -210,7 +210,7 @@ static row weights_renormalised(const instance *m, rational e_b, bool constant_t
     for (size_t j = 0; j < m->tokens; j++) all[j] = s.content[j] + s.query + s.key[j] + s.constant;
     row w = weights(m, all, e_b);
     size_t at = 0;
-    for (size_t j = seen(m, 0); j < m->tokens; j = seen(m, j + 1), at++)
+    for (size_t j = next_seen(m, 0); j < m->tokens; j = next_seen(m, j + 1), at++)
         w.at[at] = q_mul(w.at[at], q_power(m->base, -s.key[j] - (constant_too ? s.constant : 0)));
     return row_scale(q_div(q_int(1), row_sum(w)), w);
 }
@@ -232,10 +232,10 @@ static row renormalised_beside_sink(const instance *m) {
 #define QK    SINKPROOF_EXACT_QK
 
 const sinkproof_exact_statement exact_terms[] = {
-    {"gpt2.expand", LAYER, "(x_t W_Q + b_Q) (x_j W_K + b_K)^T", "the sum of four terms", products,
-     sums_of_four, 0},
+    {"gpt2.expand", LAYER, "(x_t W_Q + b_Q) (x_j W_K + b_K)^T", "the sum of four terms",
+     products_of_keys, sums_of_four, 0},
     {"gpt2.delta", LAYER, "q_t k_j^T - a_t k_j^T of all t, j", "Delta_j + b_Q b_K^T, for every t",
-     what_the_bias_adds, the_same_for_all, 0},
+     what_the_bias_adds, deltas_and_constants, 0},
     {"gpt2.gamma", LAYER, "Delta_j", "gamma x_j^T", deltas, deltas_by_gamma, 0},
     {"gpt2.irrelevant", QK, "softmax of all four terms", "of terms 1 and 3", all_without_sink,
      two_without_sink, 0},

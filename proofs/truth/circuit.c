@@ -14,8 +14,8 @@ struct sinkproof_circuit {
     arb_ptr delta_lj;
 };
 
-arb_ptr circuit_weight_exact(const circuit_derivation *d, size_t l, sinkproof_slot slot,
-                             size_t *rows, size_t *cols) {
+arb_ptr circuit_weight_as_balls(const circuit_derivation *d, size_t l, sinkproof_slot slot,
+                                size_t *rows, size_t *cols) {
     sinkproof_matrix matrix = sinkproof_model_slot(d->run->model, l, slot);
     arb_ptr a = ball_vector(matrix.rows * matrix.cols);
     double *row = malloc(matrix.cols * sizeof *row);
@@ -58,10 +58,10 @@ static void bound_projection(const circuit_derivation *d, arb_t out, arb_srcptr 
 // A head's output is a weighted mean of its values; W_o is applied to the heads side by side.
 static void bound_attention(const circuit_derivation *d, size_t l) {
     size_t rows, cols, one, head = d->config->head_dim;
-    arb_ptr w_v = circuit_weight_exact(d, l, SINKPROOF_W_V, &rows, &cols);
-    arb_ptr b_v = circuit_weight_exact(d, l, SINKPROOF_B_V, &one, &rows);
-    arb_ptr w_o = circuit_weight_exact(d, l, SINKPROOF_W_O, &cols, &rows);
-    arb_ptr b_o = circuit_weight_exact(d, l, SINKPROOF_B_O, &one, &cols);
+    arb_ptr w_v = circuit_weight_as_balls(d, l, SINKPROOF_W_V, &rows, &cols);
+    arb_ptr b_v = circuit_weight_as_balls(d, l, SINKPROOF_B_V, &one, &rows);
+    arb_ptr w_o = circuit_weight_as_balls(d, l, SINKPROOF_W_O, &cols, &rows);
+    arb_ptr b_o = circuit_weight_as_balls(d, l, SINKPROOF_B_O, &one, &cols);
     arb_ptr out = d->attention_l + l;
     arb_t t;
     arb_init(t);
@@ -84,10 +84,10 @@ static void bound_attention(const circuit_derivation *d, size_t l) {
 // |gelu(y)| <= |y|. The step's neurons write only into reserved coordinates.
 static void bound_mlp(const circuit_derivation *d, size_t l) {
     size_t inter, one, hidden = d->hidden;
-    arb_ptr up = circuit_weight_exact(d, l, SINKPROOF_W_UP, &inter, &hidden);
-    arb_ptr b_up = circuit_weight_exact(d, l, SINKPROOF_B_UP, &one, &inter);
-    arb_ptr down = circuit_weight_exact(d, l, SINKPROOF_W_DOWN, &hidden, &inter);
-    arb_ptr b_down = circuit_weight_exact(d, l, SINKPROOF_B_DOWN, &one, &hidden);
+    arb_ptr up = circuit_weight_as_balls(d, l, SINKPROOF_W_UP, &inter, &hidden);
+    arb_ptr b_up = circuit_weight_as_balls(d, l, SINKPROOF_B_UP, &one, &inter);
+    arb_ptr down = circuit_weight_as_balls(d, l, SINKPROOF_W_DOWN, &hidden, &inter);
+    arb_ptr b_down = circuit_weight_as_balls(d, l, SINKPROOF_B_DOWN, &one, &hidden);
     arb_ptr out = d->mlp_l + l;
     arb_t t;
     arb_init(t);
@@ -110,7 +110,7 @@ static void bound_mlp(const circuit_derivation *d, size_t l) {
 }
 
 // An upper bound on the length of the rest of position i before layer l.
-static void rest_before(const circuit_derivation *d, arb_t rest, size_t l, size_t i) {
+static void bound_rest_before(const circuit_derivation *d, arb_t rest, size_t l, size_t i) {
     arb_set(rest, d->start_i + i);
     if (l > 0) arb_add(rest, rest, d->joined_i + i, d->bits);
     for (size_t k = 0; k < l; k++) {
@@ -206,9 +206,9 @@ static void read_massive(const circuit_derivation *d, arb_t out, const head *h, 
 
 static bool bound_scores(const circuit_derivation *d, sinkproof_circuit *out, size_t l) {
     size_t rows, cols, one, dim = d->config->head_dim;
-    arb_ptr w_q = circuit_weight_exact(d, l, SINKPROOF_W_Q, &rows, &cols);
-    arb_ptr w_k = circuit_weight_exact(d, l, SINKPROOF_W_K, &rows, &cols);
-    arb_ptr b_q = circuit_weight_exact(d, l, SINKPROOF_B_Q, &one, &rows);
+    arb_ptr w_q = circuit_weight_as_balls(d, l, SINKPROOF_W_Q, &rows, &cols);
+    arb_ptr w_k = circuit_weight_as_balls(d, l, SINKPROOF_W_K, &rows, &cols);
+    arb_ptr b_q = circuit_weight_as_balls(d, l, SINKPROOF_B_Q, &one, &rows);
     head h = {.gamma_c = ball_vector(d->hidden)};
     arb_t least, most, rest;
     bool good = true;
@@ -219,7 +219,7 @@ static bool bound_scores(const circuit_derivation *d, sinkproof_circuit *out, si
         for (size_t i = 0; i < out->n; i++) {
             arb_ptr s = out->score_lhj + (l * out->heads + a) * out->n + i;
             arb_srcptr m_c = (l == 0 ? d->place_ic : d->held_ic) + i * d->hidden;
-            rest_before(d, rest, l, i);
+            bound_rest_before(d, rest, l, i);
             bound_deviation(d, least, most, m_c, rest);
             read_massive(d, s, &h, m_c, least, most);
             arb_add_error(s, h.besides);
@@ -312,7 +312,7 @@ static void derivation_end(circuit_derivation *d, size_t n) {
 // the rest.
 static void derivation_place_positions(circuit_derivation *d, const arb_t longest) {
     size_t context, hidden, n = d->run->n;
-    arb_ptr p_ic = circuit_weight_exact(d, 0, SINKPROOF_POSITIONS, &context, &hidden);
+    arb_ptr p_ic = circuit_weight_as_balls(d, 0, SINKPROOF_POSITIONS, &context, &hidden);
     for (size_t i = 0; i < n; i++) {
         for (size_t c = 0; c < hidden && !d->run->late; c++)
             if (d->reserved_c[c]) arb_set(d->place_ic + i * hidden + c, p_ic + i * hidden + c);
@@ -325,7 +325,7 @@ static void derivation_place_positions(circuit_derivation *d, const arb_t longes
 
 //> gpt2.epe-swap gpt2.epe-move
 // Passes the first layer: takes its step, then adds the vectors that join its output.
-static bool derivation_hold_first_layer(circuit_derivation *d) {
+static bool derivation_pass_first_layer(circuit_derivation *d) {
     size_t n = d->run->n, hidden = d->hidden;
     bool good = true;
     arb_t least, most, rest;
@@ -374,7 +374,7 @@ bool sinkproof_circuit_derive(const sinkproof_circuit_run *run, slong bits,
         bound_mlp(&d, l);
     }
     if (good) derivation_place_positions(&d, longest);
-    good = good && derivation_hold_first_layer(&d);
+    good = good && derivation_pass_first_layer(&d);
     for (size_t l = 0; l < config->n_layers && good; l++) good = bound_scores(&d, out, l);
     arb_clear(longest);
     derivation_end(&d, run->n);

@@ -27,8 +27,8 @@ typedef struct circuit_derivation {
 } circuit_derivation;
 
 // A whole weight, exact, [rows, cols].
-arb_ptr circuit_weight_exact(const circuit_derivation *d, size_t l, sinkproof_slot slot,
-                             size_t *rows, size_t *cols);
+arb_ptr circuit_weight_as_balls(const circuit_derivation *d, size_t l, sinkproof_slot slot,
+                                size_t *rows, size_t *cols);
 // |x| over the n coordinates that are not left out (NULL: all n).
 void circuit_norm(arb_t out, arb_srcptr x_c, const bool *left_out_c, size_t n, slong bits);
 // Returns `holds`; if false, the error says that `what` does not hold.

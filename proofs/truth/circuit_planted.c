@@ -14,14 +14,14 @@ static bool is_zero(arb_srcptr a, size_t n, size_t stride) {
 //> gpt2.circuit
 // ---- the reserved coordinates
 
-static bool norms_only_norm(const circuit_derivation *d, size_t l) {
+static bool norms_are_plain(const circuit_derivation *d, size_t l) {
     static const sinkproof_slot ones[] = {SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM};
     static const sinkproof_slot zeros[] = {SINKPROOF_ATTN_NORM_B, SINKPROOF_MLP_NORM_B};
     bool good = true;
     for (int i = 0; i < 2; i++) {
         size_t rows, cols;
-        arb_ptr one = circuit_weight_exact(d, l, ones[i], &rows, &cols);
-        arb_ptr zero = circuit_weight_exact(d, l, zeros[i], &rows, &cols);
+        arb_ptr one = circuit_weight_as_balls(d, l, ones[i], &rows, &cols);
+        arb_ptr zero = circuit_weight_as_balls(d, l, zeros[i], &rows, &cols);
         for (size_t c = 0; c < cols; c++)
             good = good && arb_is_one(one + c) && arb_is_zero(zero + c);
         ball_vector_release(one, cols);
@@ -32,11 +32,11 @@ static bool norms_only_norm(const circuit_derivation *d, size_t l) {
 
 //> gpt2.bos-zero
 // Coordinates whose column of the embedding is 0, and the rest of the longest embedding.
-static void find_reserved(circuit_derivation *d, arb_t longest) {
+static void find_reserved_coordinates(circuit_derivation *d, arb_t longest) {
     size_t rows, cols;
     arb_t size;
     arb_init(size);
-    arb_ptr embedding = circuit_weight_exact(d, 0, SINKPROOF_EMBEDDING, &rows, &cols);
+    arb_ptr embedding = circuit_weight_as_balls(d, 0, SINKPROOF_EMBEDDING, &rows, &cols);
     for (size_t c = 0; c < cols; c++) {
         d->reserved_c[c] = is_zero(embedding + c, rows, cols);
         d->n_reserved += d->reserved_c[c];
@@ -52,14 +52,14 @@ static void find_reserved(circuit_derivation *d, arb_t longest) {
 //< gpt2.bos-zero
 
 // Whether layer l writes nothing into a reserved coordinate, except by the first perceptron.
-static bool nothing_written(const circuit_derivation *d, size_t l) {
+static bool layer_leaves_reserved(const circuit_derivation *d, size_t l) {
     static const sinkproof_slot by_rows[] = {SINKPROOF_W_O, SINKPROOF_W_DOWN};
     static const sinkproof_slot biases[] = {SINKPROOF_B_O, SINKPROOF_B_DOWN};
     bool good = true;
     for (int i = 0; i < 2; i++) {
         size_t rows, cols, one, wide;
-        arb_ptr a = circuit_weight_exact(d, l, by_rows[i], &rows, &cols);
-        arb_ptr b = circuit_weight_exact(d, l, biases[i], &one, &wide);
+        arb_ptr a = circuit_weight_as_balls(d, l, by_rows[i], &rows, &cols);
+        arb_ptr b = circuit_weight_as_balls(d, l, biases[i], &one, &wide);
         for (size_t c = 0; c < rows; c++) {
             if (!d->reserved_c[c]) continue;
             bool first = by_rows[i] == SINKPROOF_W_DOWN && l == 0;
@@ -98,7 +98,7 @@ static bool find_step(circuit_derivation *d, arb_srcptr up, arb_srcptr down, siz
 
 // gelu(y) = y (1 - tau), tau(y) = (1 - tanh(..)) / 2 falls: 0 <= y - gelu(y) <= most tau(least)
 // for 0 < least <= y <= most.
-static void gelu_short(arb_t out, const arb_t least, const arb_t most, slong bits) {
+static void gelu_deficit(arb_t out, const arb_t least, const arb_t most, slong bits) {
     arb_t gelu;
     arb_init(gelu);
     sinkproof_truth_gelu_tanh(gelu, least, 1, bits);
@@ -117,8 +117,8 @@ typedef struct seen {
     arb_t g, least, most;
 } seen;
 
-static void neuron_sees(const circuit_derivation *d, seen *s, arb_srcptr up_c, arb_srcptr place_c,
-                        const arb_t bias, const arb_t deviation) {
+static void neuron_input(const circuit_derivation *d, seen *s, arb_srcptr up_c, arb_srcptr place_c,
+                         const arb_t bias, const arb_t deviation) {
     arb_dot(s->g, NULL, 0, up_c, 1, place_c, 1, (slong)d->hidden, d->bits);
     arb_div(s->least, s->g, deviation, d->bits);
     arb_add(s->least, s->least, bias, d->bits);
@@ -128,14 +128,14 @@ static void neuron_sees(const circuit_derivation *d, seen *s, arb_srcptr up_c, a
     arb_add(s->most, s->most, bias, d->bits);
 }
 
-// The output of neuron f without the slope g of 1 / sigma: b_f minus gelu_short if its input is
+// The output of neuron f without the slope g of 1 / sigma: b_f minus gelu_deficit if its input is
 // positive, gelu(b_f) if it reads nothing.
-static bool neuron_fires(const circuit_derivation *d, seen *s, arb_t y, const arb_t bias) {
+static bool neuron_output(const circuit_derivation *d, seen *s, arb_t y, const arb_t bias) {
     if (arb_is_zero(s->g)) {
         sinkproof_truth_gelu_tanh(y, bias, 1, d->bits);
         return true;
     }
-    gelu_short(y, s->least, s->most, d->bits);
+    gelu_deficit(y, s->least, s->most, d->bits);
     arb_sub(y, bias, y, d->bits);
     return arb_is_positive(s->least);
 }
@@ -143,9 +143,9 @@ static bool neuron_fires(const circuit_derivation *d, seen *s, arb_t y, const ar
 // held_c += sum_f down_cf gelu(y_f). The terms with 1 / sigma must cancel over the neurons.
 bool circuit_add_step(circuit_derivation *d, size_t i, const arb_t deviation) {
     size_t hidden = d->hidden, inter, cols, one;
-    arb_ptr up = circuit_weight_exact(d, 0, SINKPROOF_W_UP, &inter, &cols);
-    arb_ptr bias_f = circuit_weight_exact(d, 0, SINKPROOF_B_UP, &one, &cols);
-    arb_ptr down = circuit_weight_exact(d, 0, SINKPROOF_W_DOWN, &one, &cols);
+    arb_ptr up = circuit_weight_as_balls(d, 0, SINKPROOF_W_UP, &inter, &cols);
+    arb_ptr bias_f = circuit_weight_as_balls(d, 0, SINKPROOF_B_UP, &one, &cols);
+    arb_ptr down = circuit_weight_as_balls(d, 0, SINKPROOF_W_DOWN, &one, &cols);
     arb_ptr slope_c = ball_vector(hidden), held_c = d->held_ic + i * hidden;
     bool good = true;
     seen s;
@@ -153,8 +153,8 @@ bool circuit_add_step(circuit_derivation *d, size_t i, const arb_t deviation) {
     balls_init(s.g, s.least, s.most, y);
     for (size_t f = 0; f < inter; f++) {
         if (!d->step_f[f]) continue;
-        neuron_sees(d, &s, up + f * hidden, d->place_ic + i * hidden, bias_f + f, deviation);
-        good = neuron_fires(d, &s, y, bias_f + f) && good;
+        neuron_input(d, &s, up + f * hidden, d->place_ic + i * hidden, bias_f + f, deviation);
+        good = neuron_output(d, &s, y, bias_f + f) && good;
         for (size_t c = 0; c < hidden; c++) {
             arb_addmul(held_c + c, down + c * inter + f, y, d->bits);
             arb_addmul(slope_c + c, down + c * inter + f, s.g, d->bits);
@@ -172,14 +172,14 @@ bool circuit_add_step(circuit_derivation *d, size_t i, const arb_t deviation) {
 bool circuit_find_planted(circuit_derivation *d, arb_t longest) {
     size_t inter, cols, rows;
     bool good = true;
-    find_reserved(d, longest);
+    find_reserved_coordinates(d, longest);
     for (size_t l = 0; l < d->config->n_layers && good; l++)
-        good = circuit_premise(d, norms_only_norm(d, l), l,
+        good = circuit_premise(d, norms_are_plain(d, l), l,
                                "a norm has another scale than 1 or a shift") &&
-               circuit_premise(d, nothing_written(d, l), l,
+               circuit_premise(d, layer_leaves_reserved(d, l), l,
                                "something writes into a reserved coordinate");
-    arb_ptr up = circuit_weight_exact(d, 0, SINKPROOF_W_UP, &inter, &cols);
-    arb_ptr down = circuit_weight_exact(d, 0, SINKPROOF_W_DOWN, &rows, &inter);
+    arb_ptr up = circuit_weight_as_balls(d, 0, SINKPROOF_W_UP, &inter, &cols);
+    arb_ptr down = circuit_weight_as_balls(d, 0, SINKPROOF_W_DOWN, &rows, &inter);
     good = good && circuit_premise(d, find_step(d, up, down, inter), 0,
                                    "a neuron of the step sees or writes what is drawn");
     ball_vector_release(up, inter * cols);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 // x = mantissa 2^exponent with an odd mantissa; x is finite and not zero.
-static int64_t odd_part(double x, int *exponent) {
+static int64_t odd_mantissa(double x, int *exponent) {
     uint64_t image;
     memcpy(&image, &x, sizeof image);
     int biased = (int)(image >> 52 & 0x7ff);
@@ -39,13 +39,13 @@ static bool all_finite(size_t n, const double *x_k) {
 }
 
 // The smallest exponent of a product's last bit; false when every product is zero.
-static bool last_bit(size_t n, const double *a_k, const double *b_k, int *last) {
+static bool lowest_bit_exponent(size_t n, const double *a_k, const double *b_k, int *last) {
     bool any = false;
     for (size_t k = 0; k < n; k++) {
         if (a_k[k] == 0 || b_k[k] == 0) continue;
         int e_a, e_b;
-        odd_part(a_k[k], &e_a);
-        odd_part(b_k[k], &e_b);
+        odd_mantissa(a_k[k], &e_a);
+        odd_mantissa(b_k[k], &e_b);
         if (!any || e_a + e_b < *last) *last = e_a + e_b;
         any = true;
     }
@@ -57,8 +57,8 @@ bool sinkproof_dot_certified(size_t n, const double *a_k, const double *b_k, dou
     int last;
     *value = 0;
     if (!all_finite(n, a_k) || !all_finite(n, b_k)) return false;
-    if (!last_bit(n, a_k, b_k, &last)) return true; // only zeros
-    if (last < -1074 || last > 970) return false;   // 2^L or 2^(53+L) is no binary64 number
+    if (!lowest_bit_exponent(n, a_k, b_k, &last)) return true; // only zeros
+    if (last < -1074 || last > 970) return false; // 2^L or 2^(53+L) is no binary64 number
     double sum = 0, magnitude = 0;
     for (size_t k = 0; k < n; k++) {
         sum += a_k[k] * b_k[k];
@@ -75,7 +75,7 @@ void sinkproof_exact_dot_gmp(arf_t out, size_t n, const double *a_k, const doubl
         arf_nan(out);
         return;
     }
-    if (!last_bit(n, a_k, b_k, &last)) {
+    if (!lowest_bit_exponent(n, a_k, b_k, &last)) {
         arf_zero(out);
         return;
     }
@@ -85,8 +85,8 @@ void sinkproof_exact_dot_gmp(arf_t out, size_t n, const double *a_k, const doubl
     for (size_t k = 0; k < n; k++) {
         if (a_k[k] == 0 || b_k[k] == 0) continue;
         int e_a, e_b;
-        mpz_set_si(product, odd_part(a_k[k], &e_a));
-        mpz_mul_si(product, product, odd_part(b_k[k], &e_b));
+        mpz_set_si(product, odd_mantissa(a_k[k], &e_a));
+        mpz_mul_si(product, product, odd_mantissa(b_k[k], &e_b));
         mpz_mul_2exp(product, product, (mp_bitcnt_t)(e_a + e_b - last));
         mpz_add(sum, sum, product);
     }

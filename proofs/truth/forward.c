@@ -138,8 +138,8 @@ static void add_residual(pass *p, const sinkproof_walk_step *step, const arb_src
 }
 
 // Writes one choice into the account: thinnest margin, first ambiguity.
-static void account_choice(sinkproof_truth_routing *routing, truth_choice choice,
-                           const arb_t margin, size_t layer, size_t token) {
+static void note_choice(sinkproof_truth_routing *routing, truth_choice choice, const arb_t margin,
+                        size_t layer, size_t token) {
     arf_t low, thinnest;
     arf_init(low);
     arf_init(thinnest);
@@ -206,7 +206,7 @@ static void choose(pass *p, const sinkproof_walk_step *step, const arb_srcptr *i
     for (size_t i = 0; i < p->request->n; i++) {
         truth_choice choice = sinkproof_truth_topk(
             p->chosen_nk + i * k, margin, in[0] + i * experts, experts, k, p->request->bits);
-        account_choice(p->routing, choice, margin, step->layer, i);
+        note_choice(p->routing, choice, margin, step->layer, i);
     }
     for (size_t s = 0; s < p->request->n * k; s++) arb_set_ui(out + s, p->chosen_nk[s]);
     arb_clear(margin);

@@ -10,19 +10,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double uniform(uint64_t *state, double width) { // [-width/2, width/2], 53 bits
+static double draw_uniform(uint64_t *state, double width) { // [-width/2, width/2], 53 bits
     return ((double)(sinkproof_draw(state) >> 11) * 0x1p-53 - 0.5) * width;
 }
-static double short_number(uint64_t *state) { // 8 significant bits, 1/2 <= |x| < 8
+static double draw_short_number(uint64_t *state) { // 8 significant bits, 1/2 <= |x| < 8
     int exponent =
         // drawn first, so that the compiler cannot choose the order
         (int)sinkproof_draw_from_to(state, 0, 3) - 8;
     double size = ldexp((double)sinkproof_draw_from_to(state, 128, 255), exponent);
     return sinkproof_draw(state) % 2 == 0 ? size : -size;
 }
-static double *short_numbers(uint64_t *state, size_t n) {
+static double *draw_short_numbers(uint64_t *state, size_t n) {
     double *x = ball_doubles(n);
-    for (size_t k = 0; k < n; k++) x[k] = short_number(state);
+    for (size_t k = 0; k < n; k++) x[k] = draw_short_number(state);
     return x;
 }
 
@@ -45,18 +45,18 @@ sinkproof_ball_instance sinkproof_ball_draw(sinkproof_ball_ranges ranges, uint64
     m.hidden = sinkproof_draw_from_to(&state, 1, SINKPROOF_BALL_DIM);
     m.low_rank = sinkproof_draw_from_to(&state, 1, m.dim);
     m.s_hj = ball_doubles(m.heads * m.n);
-    for (size_t k = 0; k < m.heads * m.n; k++) m.s_hj[k] = uniform(&state, ranges.spread);
+    for (size_t k = 0; k < m.heads * m.n; k++) m.s_hj[k] = draw_uniform(&state, ranges.spread);
     for (size_t h = 0; h < m.heads; h++)
         m.b_h[h] = isnan(ranges.b) ? sinks[(number + h) % 8] : ranges.b;
-    m.x_gjd = short_numbers(&state, m.kv_heads * m.n * m.dim);
-    m.k_jd = short_numbers(&state, m.n * m.dim);
+    m.x_gjd = draw_short_numbers(&state, m.kv_heads * m.n * m.dim);
+    m.k_jd = draw_short_numbers(&state, m.n * m.dim);
     for (size_t k = 0; k < SINKPROOF_BALL_HEADS * SINKPROOF_BALL_DIM; k++)
-        m.bv_gd[k] = short_number(&state);
+        m.bv_gd[k] = draw_short_number(&state);
     for (size_t k = 0; k < sizeof m.wo_hdc / sizeof *m.wo_hdc; k++)
-        m.wo_hdc[k] = short_number(&state);
+        m.wo_hdc[k] = draw_short_number(&state);
     for (size_t d = 0; d < SINKPROOF_BALL_DIM; d++) {
-        m.bo_c[d] = short_number(&state), m.star_d[d] = short_number(&state);
-        m.q_d[d] = short_number(&state), m.k_star_d[d] = short_number(&state);
+        m.bo_c[d] = draw_short_number(&state), m.star_d[d] = draw_short_number(&state);
+        m.q_d[d] = draw_short_number(&state), m.k_star_d[d] = draw_short_number(&state);
     }
     m.scale = (double[]){0, 1, 5, 20}[number % 4];
     m.part_j = calloc(m.n + 1, sizeof *m.part_j);
@@ -157,8 +157,8 @@ static bool is_open(const sinkproof_identity *identity, const arb_t left, const 
 // Computes both sides, and returns the precision used. Two numbers whose ratio is e^-T, or as near
 // to 1, need T / ln 2 bits more than the radius: for an inequality the precision is doubled until
 // its balls are disjoint, whichever is the lesser, or that limit is reached.
-static slong both_sides(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
-                        slong bits, size_t n, arb_ptr left, arb_ptr right) {
+static slong compute_sides(const sinkproof_identity *identity, const sinkproof_ball_instance *m,
+                           slong bits, size_t n, arb_ptr left, arb_ptr right) {
     slong most = bits + (slong)(3 * largest_argument(identity, m)) + 64;
     for (;;) {
         size_t open = 0;
@@ -177,7 +177,7 @@ static void add_instance(const sinkproof_identity *identity, const sinkproof_bal
         if (!isfinite(m->b_h[h])) return;
     size_t n = identity_entries(identity, m), broken = 0;
     arb_ptr left = _arb_vec_init((slong)n), right = _arb_vec_init((slong)n);
-    slong spent = both_sides(identity, m, bits, n, left, right);
+    slong spent = compute_sides(identity, m, bits, n, left, right);
     double size_log2 = log2(identity_allowance_unit(identity, m)), before = outcome->share;
     double allowed = identity_allowed_log2(identity, m, bits);
     // its balls decide, whatever their radius
@@ -190,7 +190,7 @@ static void add_instance(const sinkproof_identity *identity, const sinkproof_bal
         broken += !(entry_holds(identity, left + k, right + k) && share <= 1);
         if (less) continue;
         if (!(radius <= outcome->radius_log2)) outcome->radius_log2 = radius;
-        outcome->share = sinkproof_worst(outcome->share, share);
+        outcome->share = sinkproof_keep_worst(outcome->share, share);
     }
     if (outcome->share > before || outcome->instances == 0) outcome->allowed_log2 = allowed;
     if (broken > 0 && outcome->broken == 0) outcome->first_broken = m->number;
@@ -203,7 +203,7 @@ static void add_instance(const sinkproof_identity *identity, const sinkproof_bal
 }
 
 // Every fourth instance has moderate scores, so that no weight is negligible.
-static sinkproof_ball_ranges usual_ranges(uint64_t number) {
+static sinkproof_ball_ranges default_ranges(uint64_t number) {
     return (sinkproof_ball_ranges){0, 0, number % 4 == 0 ? 6 : 300, NAN};
 }
 
@@ -212,7 +212,7 @@ sinkproof_identity_outcome sinkproof_identity_check(const sinkproof_identity *id
     sinkproof_identity_outcome outcome = {.radius_log2 = -INFINITY, .allowed_log2 = -INFINITY};
     // A statement about finite sink logits skips the other instances.
     for (uint64_t number = 0; outcome.instances < count && number < 8 * (count + 1); number++) {
-        sinkproof_ball_instance m = sinkproof_ball_draw(usual_ranges(number), seed, number);
+        sinkproof_ball_instance m = sinkproof_ball_draw(default_ranges(number), seed, number);
         add_instance(identity, &m, bits, &outcome);
         sinkproof_ball_clear(&m);
     }
@@ -225,7 +225,7 @@ char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t s
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) abort();
-    sinkproof_ball_instance m = sinkproof_ball_draw(usual_ranges(number), seed, number);
+    sinkproof_ball_instance m = sinkproof_ball_draw(default_ranges(number), seed, number);
     size_t n = identity_entries(identity, &m), shown = n < 4 ? n : 4;
     fprintf(out, "instance %llu of seed %llu: n = %zu, H = %zu, key/value heads %zu, d' = %zu\n",
             (unsigned long long)number, (unsigned long long)seed, m.n, m.heads, m.kv_heads, m.dim);
@@ -234,7 +234,7 @@ char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t s
     fprintf(out, "%s\nb =", m.n > 8 ? " ..." : "");
     for (size_t h = 0; h < m.heads; h++) fprintf(out, " %g", m.b_h[h]);
     arb_ptr left = _arb_vec_init((slong)n), right = _arb_vec_init((slong)n);
-    both_sides(identity, &m, bits, n, left, right);
+    compute_sides(identity, &m, bits, n, left, right);
     for (int side = 0; side < 2; side++) {
         fprintf(out, "\n%s %s", side == 0 ? "left: " : "right:",
                 side == 0 ? identity->left_text : identity->right_text);

@@ -19,7 +19,7 @@ void ball_weights(arb_ptr alpha_j, arb_ptr alpha_sink, const sinkproof_ball_inst
     _arb_vec_clear(z, (slong)m->n + 1);
 }
 
-static void exp_of(arb_ptr out, double x, slong bits) {
+static void ball_exp(arb_ptr out, double x, slong bits) {
     if (x == -INFINITY) {
         arb_zero(out);
         return;
@@ -29,11 +29,11 @@ static void exp_of(arb_ptr out, double x, slong bits) {
 }
 
 void ball_exps(arb_ptr e_j, const sinkproof_ball_instance *m, size_t h, slong bits) {
-    for (size_t j = 0; j < m->n; j++) exp_of(e_j + j, m->s_hj[h * m->n + j], bits);
+    for (size_t j = 0; j < m->n; j++) ball_exp(e_j + j, m->s_hj[h * m->n + j], bits);
 }
 
 void ball_exp_sink(arb_ptr e_b, const sinkproof_ball_instance *m, size_t h, slong bits) {
-    exp_of(e_b, m->b_h[h], bits);
+    ball_exp(e_b, m->b_h[h], bits);
 }
 
 void ball_sum(arb_ptr out, arb_srcptr x_k, size_t n, slong bits) {
@@ -58,7 +58,7 @@ void ball_weighted(arb_ptr out_d, const sinkproof_ball_instance *m, size_t g, ar
     arb_clear(v);
 }
 
-static size_t group_of(const sinkproof_ball_instance *m, size_t h) { // g(h)
+static size_t kv_group(const sinkproof_ball_instance *m, size_t h) { // g(h)
     return h / (m->heads / m->kv_heads);
 }
 
@@ -125,14 +125,15 @@ static void below_one_right(arb_ptr out, const sinkproof_ball_instance *m, slong
 //< sink.mass-below-one
 
 // sum_h sum_j alpha x_j W^V W^O_h + b^O, plus `bias` times b^V_h W^O_h for every head.
-static void with_bias(arb_ptr out, const sinkproof_ball_instance *m,
-                      void (*bias)(arb_ptr, const sinkproof_ball_instance *, arb_srcptr, slong),
-                      slong bits) {
+static void attn_with_bias(arb_ptr out, const sinkproof_ball_instance *m,
+                           void (*bias)(arb_ptr, const sinkproof_ball_instance *, arb_srcptr,
+                                        slong),
+                           slong bits) {
     arb_ptr a = _arb_vec_init((slong)m->n + 1), head = _arb_vec_init(SINKPROOF_BALL_DIM);
     arb_ptr b_v = _arb_vec_init(SINKPROOF_BALL_DIM), factor = _arb_vec_init(1);
     set_doubles(out, m->bo_c, m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
-        size_t g = group_of(m, h);
+        size_t g = kv_group(m, h);
         ball_weights(a, a + m->n, m, h, bits);
         ball_weighted(head, m, g, a, NULL, bits);
         add_times_output(out, m, h, head, bits);
@@ -156,10 +157,10 @@ static void sink_mass(arb_ptr out, const sinkproof_ball_instance *m, arb_srcptr 
     arb_neg(out, out);
 }
 static void attn_factor(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
-    with_bias(out, m, key_mass, bits);
+    attn_with_bias(out, m, key_mass, bits);
 }
 static void attn_mass(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
-    with_bias(out, m, sink_mass, bits);
+    attn_with_bias(out, m, sink_mass, bits);
 }
 //< sink.attn-mass
 
@@ -168,7 +169,7 @@ static void attn_concat(arb_ptr out, const sinkproof_ball_instance *m, slong bit
     arb_ptr a = _arb_vec_init((slong)m->n + 1), head = _arb_vec_init(SINKPROOF_BALL_DIM);
     set_doubles(out, m->bo_c, m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
-        size_t g = group_of(m, h);
+        size_t g = kv_group(m, h);
         ball_weights(a, a + m->n, m, h, bits);
         ball_weighted(head, m, g, a, m->bv_gd + g * m->dim, bits);
         add_times_output(out, m, h, head, bits);
@@ -184,9 +185,9 @@ static void minus_sink(arb_ptr out, const sinkproof_ball_instance *m, arb_srcptr
 }
 static void attn_final(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_ptr b_v = _arb_vec_init(SINKPROOF_BALL_DIM);
-    with_bias(out, m, minus_sink, bits);
+    attn_with_bias(out, m, minus_sink, bits);
     for (size_t h = 0; h < m->heads; h++) {
-        set_doubles(b_v, m->bv_gd + group_of(m, h) * m->dim, m->dim);
+        set_doubles(b_v, m->bv_gd + kv_group(m, h) * m->dim, m->dim);
         add_times_output(out, m, h, b_v, bits);
     }
     _arb_vec_clear(b_v, SINKPROOF_BALL_DIM);
@@ -202,7 +203,7 @@ static void attn_gate(arb_ptr out, const sinkproof_ball_instance *m, slong bits)
     balls_init(left, sum);
     set_doubles(out, m->bo_c, m->hidden);
     for (size_t h = 0; h < m->heads; h++) {
-        size_t g = group_of(m, h);
+        size_t g = kv_group(m, h);
         ball_weights(a, a + m->n, m, h, bits);
         sink_mass(left, m, a, bits); // 1 - alpha_s
         ball_exps(a, m, h, bits);
@@ -224,7 +225,8 @@ static void attn_gate(arb_ptr out, const sinkproof_ball_instance *m, slong bits)
 //< sink.attn-gate
 
 // (1 - alpha_s) of head 0 with its sink logit the ball b.
-static void one_minus(arb_ptr out, const sinkproof_ball_instance *m, const arb_t b, slong bits) {
+static void one_minus_alpha(arb_ptr out, const sinkproof_ball_instance *m, const arb_t b,
+                            slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
     arb_t sum, e_b;
     balls_init(sum, e_b);
@@ -255,11 +257,11 @@ static void intensity_quotient(arb_ptr out, const sinkproof_ball_instance *m, sl
     arb_t b, here, there;
     balls_init(b, here, there);
     arb_set_d(b, m->b_h[0]);
-    one_minus(here, m, b, bits);
+    one_minus_alpha(here, m, b, bits);
     arb_one(there);
     arb_mul_2exp_si(there, there, -(bits / 4));
     arb_add(b, b, there, ARF_PREC_EXACT);
-    one_minus(there, m, b, bits);
+    one_minus_alpha(there, m, b, bits);
     arb_sub(there, there, here, bits);
     arb_mul_2exp_si(there, there, bits / 4);
     scaled_bias(out, m, there, bits);
@@ -309,7 +311,7 @@ static double output_bound(const sinkproof_ball_instance *m) {
 //> sink.bias-limits
 // |ATTN - b^O| < max_h e^(LSE_h - b_h) A and |ATTN - ATTN at b = -inf| < max_h e^(b_h - LSE_h) A:
 // both limits, with their rates.
-static void to_b_output(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
+static void distance_to_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     arb_t bias;
     arb_init(bias);
     attn_concat(out, m, bits);
@@ -320,7 +322,7 @@ static void to_b_output(arb_ptr out, const sinkproof_ball_instance *m, slong bit
     }
     arb_clear(bias);
 }
-static void to_full_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
+static void distance_to_full_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
     sinkproof_ball_instance none = *m;
     for (size_t h = 0; h < m->heads; h++) none.b_h[h] = -INFINITY;
     arb_ptr with_sink = _arb_vec_init((slong)m->hidden);
@@ -332,7 +334,8 @@ static void to_full_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bi
     }
     _arb_vec_clear(with_sink, (slong)m->hidden);
 }
-static void speed(arb_ptr out, const sinkproof_ball_instance *m, bool to_sink, slong bits) {
+static void convergence_bound(arb_ptr out, const sinkproof_ball_instance *m, bool to_sink,
+                              slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n);
     arb_t sum, e_b, most;
     balls_init(sum, e_b, most);
@@ -351,15 +354,15 @@ static void speed(arb_ptr out, const sinkproof_ball_instance *m, bool to_sink, s
     balls_clear(sum, e_b, most);
     _arb_vec_clear(e, (slong)m->n);
 }
-static void speed_to_b_output(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
-    speed(out, m, true, bits);
+static void bound_to_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
+    convergence_bound(out, m, true, bits);
 }
-static void speed_to_full_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
-    speed(out, m, false, bits);
+static void bound_to_full_bias(arb_ptr out, const sinkproof_ball_instance *m, slong bits) {
+    convergence_bound(out, m, false, bits);
 }
 //< sink.bias-limits
 
-static double bf16_of(const arb_t weight) { // the midpoint, rounded twice
+static double round_to_bf16(const arb_t weight) { // the midpoint, rounded twice
     return sinkproof_round(SINKPROOF_BF16, arf_get_d(arb_midref(weight), ARF_RND_NEAR));
 }
 
@@ -373,7 +376,7 @@ static void bf16_mass_gap(arb_ptr out, const sinkproof_ball_instance *m, slong b
     ball_weights(a, a + m->n, m, 0, bits);
     arb_set_si(out, -1);
     for (size_t j = 0; j <= m->n; j++) {
-        arb_set_d(w, bf16_of(a + j));
+        arb_set_d(w, round_to_bf16(a + j));
         arb_add(out, out, w, ARF_PREC_EXACT);
     }
     arb_abs(out, out);
@@ -409,10 +412,10 @@ const sinkproof_identity identities_attention[] = {
     {"sink.bias-intensity", SINKPROOF_BALL_DERIVATIVE, BALL_HIDDEN,
      "difference quotient in b of the bias term", "-alpha_s (1 - alpha_s) b^V W^O",
      intensity_quotient, intensity_derivative, FINITE},
-    {"sink.bias-limits", LESS, BALL_HIDDEN, "|ATTN - b^O|", "max_h e^(LSE - b) A", to_b_output,
-     speed_to_b_output, FINITE},
+    {"sink.bias-limits", LESS, BALL_HIDDEN, "|ATTN - b^O|", "max_h e^(LSE - b) A", distance_to_bias,
+     bound_to_bias, FINITE},
     {"sink.bias-limits", LESS, BALL_HIDDEN, "|ATTN - ATTN at b = -inf|", "max_h e^(b - LSE) A",
-     to_full_bias, speed_to_full_bias, FINITE},
+     distance_to_full_bias, bound_to_full_bias, FINITE},
     {"sink.bf16-mass", LESS, BALL_ONE, "|sum_j bf16(alpha_j) + bf16(alpha_s) - 1|",
      "2^-8 + (n + 1) 2^-134", bf16_mass_gap, bf16_mass_bound, PLAIN},
     {0},

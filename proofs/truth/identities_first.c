@@ -11,7 +11,7 @@
 typedef const sinkproof_ball_instance *instance;
 
 // The keys first ... first + n - 1 of head 0 as a row of their own, sharing the instance's numbers.
-static sinkproof_ball_instance part_of(instance m, size_t first, size_t n) {
+static sinkproof_ball_instance row_of_keys(instance m, size_t first, size_t n) {
     sinkproof_ball_instance part = *m;
     part.heads = part.kv_heads = 1;
     part.n = n;
@@ -23,17 +23,17 @@ static sinkproof_ball_instance part_of(instance m, size_t first, size_t n) {
 //> first.token
 // The output of a row with one key, by the truth of the stage: its weight times x W^V + b^V.
 static void output_of_first(arb_ptr out, instance m, slong bits) {
-    sinkproof_ball_instance first = part_of(m, 0, 1);
+    sinkproof_ball_instance first = row_of_keys(m, 0, 1);
     arb_ptr w = _arb_vec_init(2);
     ball_weights(w, w + 1, &first, 0, bits);
     ball_weighted(out, &first, 0, w, m->bv_gd, bits);
     _arb_vec_clear(w, 2);
 }
 // (1 - alpha_s) (x W^V + b^V), alpha_s = e^b / (e^b + e^s)
-static void faded_value(arb_ptr out, instance m, slong bits) {
+static void value_times_mass(arb_ptr out, instance m, slong bits) {
     arb_t e, e_b, v;
     balls_init(e, e_b, v);
-    sinkproof_ball_instance first = part_of(m, 0, 1);
+    sinkproof_ball_instance first = row_of_keys(m, 0, 1);
     ball_exps(e, &first, 0, bits);
     ball_exp_sink(e_b, m, 0, bits);
     arb_add(e, e, e_b, bits);
@@ -52,12 +52,12 @@ static void faded_value(arb_ptr out, instance m, slong bits) {
 // A window of the last half: earlier weights are 0, and the sink keeps its share.
 static void window_weights(arb_ptr out, instance m, slong bits) {
     size_t first = m->n / 2;
-    sinkproof_ball_instance window = part_of(m, first, m->n - first);
+    sinkproof_ball_instance window = row_of_keys(m, first, m->n - first);
     _arb_vec_zero(out, (slong)first);
     ball_weights(out + first, out + m->n, &window, 0, bits);
 }
 // From the exponentials of all keys, without those before the window.
-static void struck_out(arb_ptr out, instance m, slong bits) {
+static void weights_after_removal(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
     ball_exps(out, m, 0, bits);
@@ -82,7 +82,7 @@ static bool is_kept(instance all, size_t j) {
     return j == 0 || j + recent >= all->n;
 }
 
-static void append(sinkproof_ball_instance *to, instance from, size_t j) {
+static void append_key(sinkproof_ball_instance *to, instance from, size_t j) {
     to->s_hj[to->n] = from->s_hj[j];
     for (size_t d = 0; d < from->dim; d++)
         to->x_gjd[to->n * from->dim + d] = from->x_gjd[j * from->dim + d];
@@ -90,7 +90,7 @@ static void append(sinkproof_ball_instance *to, instance from, size_t j) {
 }
 
 static sinkproof_ball_instance empty_row(instance m) {
-    sinkproof_ball_instance row = part_of(m, 0, 0);
+    sinkproof_ball_instance row = row_of_keys(m, 0, 0);
     row.s_hj = ball_doubles(m->n + 1);
     row.x_gjd = ball_doubles((m->n + 1) * m->dim);
     return row;
@@ -99,11 +99,11 @@ static sinkproof_ball_instance empty_row(instance m) {
 // The row of all keys, which the caller frees.
 static sinkproof_ball_instance row_of_all(instance m) {
     sinkproof_ball_instance all = empty_row(m);
-    append(&all, m, 0);
+    append_key(&all, m, 0);
     all.s_hj[1] = m->q_d[0];
     for (size_t d = 0; d < m->dim; d++) all.x_gjd[m->dim + d] = m->star_d[d];
     all.n++;
-    for (size_t j = 1; j < m->n; j++) append(&all, m, j);
+    for (size_t j = 1; j < m->n; j++) append_key(&all, m, j);
     return all;
 }
 static void row_free(sinkproof_ball_instance *row) {
@@ -115,7 +115,7 @@ static void eviction_init(eviction *e, instance m, slong bits) {
     e->all = row_of_all(m);
     e->kept = empty_row(m);
     for (size_t j = 0; j < e->all.n; j++)
-        if (is_kept(&e->all, j)) append(&e->kept, &e->all, j);
+        if (is_kept(&e->all, j)) append_key(&e->kept, &e->all, j);
     e->alpha = _arb_vec_init((slong)e->all.n + 1);
     e->alpha_kept = _arb_vec_init((slong)e->kept.n + 1);
     ball_weights(e->alpha, e->alpha + e->all.n, &e->all, 0, bits);
@@ -181,7 +181,7 @@ static void output_from_kept(arb_ptr out, instance m, slong bits) {
     eviction_clear(&e);
 }
 // The sum of the changes of all weights, the sink's among them, and 2 mu.
-static void moved_mass(arb_ptr out, instance m, slong bits) {
+static void sum_of_changes(arb_ptr out, instance m, slong bits) {
     eviction e;
     arb_t t;
     arb_init(t);
@@ -209,7 +209,7 @@ static void twice_the_mass(arb_ptr out, instance m, slong bits) {
 
 //> bound.evict
 // |o' - o| in each coordinate, and mu (2 - alpha'_s) max_j |v_j|
-static void error_of(arb_ptr out, const eviction *e, slong bits) {
+static void difference_and_bound(arb_ptr out, const eviction *e, slong bits) {
     arb_ptr o = _arb_vec_init(SINKPROOF_BALL_DIM);
     ball_weighted(o, &e->all, 0, e->alpha, NULL, bits);
     ball_weighted(out, &e->kept, 0, e->alpha_kept, NULL, bits);
@@ -219,7 +219,7 @@ static void error_of(arb_ptr out, const eviction *e, slong bits) {
     }
     _arb_vec_clear(o, SINKPROOF_BALL_DIM);
 }
-static void bound_of(arb_ptr out, instance m, bool opposite, slong bits) {
+static void bound_eviction(arb_ptr out, instance m, bool opposite, slong bits) {
     sinkproof_ball_instance all = row_of_all(m);
     arb_t mu, rest;
     balls_init(mu, rest);
@@ -250,7 +250,7 @@ static void measured_error(arb_ptr out, instance m, bool opposite, slong bits) {
     eviction e;
     eviction_init(&e, m, bits);
     if (opposite) set_opposite_values(&e);
-    error_of(out, &e, bits);
+    difference_and_bound(out, &e, bits);
     eviction_clear(&e);
 }
 
@@ -260,7 +260,7 @@ static void eviction_error(arb_ptr out, instance m, slong bits) {
 // V = max |v| would reach the bound, so V = (1 + 2^-20) max |v|.
 static void eviction_bound(arb_ptr out, instance m, slong bits) {
     arb_t above;
-    bound_of(out, m, false, bits);
+    bound_eviction(out, m, false, bits);
     arb_init(above);
     arb_set_d(above, 1 + 0x1p-20);
     for (size_t d = 0; d < m->dim; d++) arb_mul(out + d, out + d, above, bits);
@@ -270,7 +270,7 @@ static void largest_error(arb_ptr out, instance m, slong bits) {
     measured_error(out, m, true, bits);
 }
 static void bound_reached(arb_ptr out, instance m, slong bits) {
-    bound_of(out, m, true, bits);
+    bound_eviction(out, m, true, bits);
 }
 
 //> sink.scale-inside
@@ -287,7 +287,7 @@ static void raw_scores(arb_ptr z, instance m) { // exact; b* = q_0 k*_0
     }
     arb_clear(t);
 }
-static void inside_the_scale(arb_ptr out, instance m, slong bits) {
+static void weights_scaled_together(arb_ptr out, instance m, slong bits) {
     arb_t root, all;
     balls_init(root, all);
     arb_sqrt_ui(root, m->dim, bits);
@@ -300,7 +300,7 @@ static void inside_the_scale(arb_ptr out, instance m, slong bits) {
     for (size_t j = 0; j <= m->n; j++) arb_div(out + j, out + j, all, bits);
     balls_clear(root, all);
 }
-static void outside_the_scale(arb_ptr out, instance m, slong bits) {
+static void weights_of_scaled_keys(arb_ptr out, instance m, slong bits) {
     arb_ptr q = _arb_vec_init(SINKPROOF_BALL_DIM), k = _arb_vec_init(SINKPROOF_BALL_DIM);
     arb_ptr z = _arb_vec_init((slong)m->n + 1);
     for (size_t d = 0; d < m->dim; d++) arb_set_d(q + d, m->q_d[d]);
@@ -371,19 +371,19 @@ static void swish_and_half(arb_ptr out, instance m, slong bits) {
 
 const sinkproof_identity identities_first[] = {
     {"first.token", HEAD, "o of a query that sees only itself", "(1 - alpha_s) v", output_of_first,
-     faded_value, PLAIN},
+     value_times_mass, PLAIN},
     {"sink.absolute", KEYS, "a window's weights, and 0 before it", "the row with keys struck out",
-     window_weights, struck_out, PLAIN},
+     window_weights, weights_after_removal, PLAIN},
     {"mask.first-recent", HEAD, "o of all keys", "(1 - mu) o' + sum_E alpha_j v_j", output_of_all,
      output_from_kept, PLAIN},
-    {"mask.first-recent", ONE, "by how much the weights move", "2 mu", moved_mass, twice_the_mass,
-     PLAIN},
+    {"mask.first-recent", ONE, "by how much the weights move", "2 mu", sum_of_changes,
+     twice_the_mass, PLAIN},
     {"bound.evict", SINKPROOF_BALL_LESS, BALL_HEAD, "|o' - o|", "mu (2 - alpha'_s) V, V > max |v|",
      eviction_error, eviction_bound, PLAIN},
     {"bound.evict", HEAD, "|o' - o| where kept values are -1, evicted ones 1", "mu (2 - alpha'_s)",
      largest_error, bound_reached, PLAIN},
     {"sink.scale-inside", KEYS, "softmax([q K, b*] / sqrt(d'))", "the sink b* / sqrt(d')",
-     inside_the_scale, outside_the_scale, KEYED},
+     weights_scaled_together, weights_of_scaled_keys, KEYED},
     {"swiglu.plus-one", FOUR, "z(0, g), its slopes in u and, odd part, in g, z(-1, g)",
      "swish(g), swish(g), 1/2, 0", activation_around_zero, swish_and_half, PLAIN},
     {0},

@@ -18,11 +18,11 @@ static bool has_sink(instance m) {
 }
 
 // The logit of term k of the row [s, b].
-static void logit(arb_t out, instance m, size_t k) {
+static void row_logit(arb_t out, instance m, size_t k) {
     arb_set_d(out, k < m->n ? m->s_hj[k] : m->b_h[0]);
 }
 
-static void over_their_sum(arb_ptr x_k, size_t n, slong bits) {
+static void divide_by_sum(arb_ptr x_k, size_t n, slong bits) {
     arb_t all;
     arb_init(all);
     ball_sum(all, x_k, n, bits);
@@ -32,24 +32,24 @@ static void over_their_sum(arb_ptr x_k, size_t n, slong bits) {
 
 //> form.base2
 // 2^(y_j) over the sum of them, y = s log2(e)
-static void base_2(arb_ptr out, instance m, slong bits) {
+static void softmax_by_exp2(arb_ptr out, instance m, slong bits) {
     arb_t y, two, ln_2;
     balls_init(y, two, ln_2);
     arb_set_ui(two, 2);
     arb_const_log2(ln_2, bits);
     arb_zero(out + m->n);
     for (size_t k = 0; k < m->n + (has_sink(m) ? 1 : 0); k++) {
-        logit(y, m, k);
+        row_logit(y, m, k);
         arb_div(y, y, ln_2, bits);
         arb_pow(out + k, two, y, bits);
     }
-    over_their_sum(out, m->n + 1, bits);
+    divide_by_sum(out, m->n + 1, bits);
     balls_clear(y, two, ln_2);
 }
 //< form.base2
 
 // log of the sum of e^(s_j), and of e^b when the sink is in it
-static void lse(arb_t out, instance m, bool sink, slong bits) {
+static void log_sum_exp(arb_t out, instance m, bool sink, slong bits) {
     arb_ptr e = _arb_vec_init((slong)m->n + 1);
     ball_exps(e, m, 0, bits);
     ball_exp_sink(e + m->n, m, 0, bits);
@@ -63,10 +63,10 @@ static void lse(arb_t out, instance m, bool sink, slong bits) {
 static void lse_subtracted(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
-    lse(all, m, true, bits);
+    log_sum_exp(all, m, true, bits);
     arb_zero(out + m->n);
     for (size_t k = 0; k < m->n + (has_sink(m) ? 1 : 0); k++) {
-        logit(out + k, m, k);
+        row_logit(out + k, m, k);
         arb_sub(out + k, out + k, all, bits);
         arb_exp(out + k, out + k, bits);
     }
@@ -80,7 +80,7 @@ static void lse_gated(arb_ptr out, instance m, slong bits) {
     arb_t ratio, gate, b;
     balls_init(ratio, gate, b);
     if (has_sink(m)) { // e^(b - LSE); without a sink 0
-        lse(ratio, m, false, bits);
+        log_sum_exp(ratio, m, false, bits);
         arb_set_d(b, m->b_h[0]);
         arb_sub(ratio, b, ratio, bits);
         arb_exp(ratio, ratio, bits);
@@ -88,7 +88,7 @@ static void lse_gated(arb_ptr out, instance m, slong bits) {
     arb_add_ui(gate, ratio, 1, bits);
     arb_inv(gate, gate, bits);
     ball_exps(out, m, 0, bits);
-    over_their_sum(out, m->n, bits);
+    divide_by_sum(out, m->n, bits);
     for (size_t j = 0; j < m->n; j++) arb_mul(out + j, out + j, gate, bits);
     arb_mul(out + m->n, ratio, gate, bits);
     balls_clear(ratio, gate, b);
@@ -122,7 +122,7 @@ static void running_maximum(arb_ptr out, instance m, slong bits) {
         top = fmax(top, x);
         exp_difference(out + k, x, top, bits);
     }
-    over_their_sum(out, m->n + 1, bits);
+    divide_by_sum(out, m->n + 1, bits);
     arb_clear(factor);
 }
 //< form.running-max
@@ -135,7 +135,7 @@ static void sigmoid(arb_ptr out, instance m, slong bits) {
     arb_add_ui(out, out, 1, bits);
     arb_inv(out, out, bits);
 }
-static void by_tanh(arb_ptr out, instance m, slong bits) {
+static void sigmoid_by_tanh(arb_ptr out, instance m, slong bits) {
     arb_set_d(out, m->s_hj[0] / 2);
     arb_tanh(out, out, bits);
     arb_add_ui(out, out, 1, bits);
@@ -147,13 +147,15 @@ static void by_tanh(arb_ptr out, instance m, slong bits) {
 #define ONE  SINKPROOF_BALL_EQUAL, BALL_ONE
 
 const sinkproof_identity identities_forms[] = {
-    {"form.base2", KEYS, "2^(s log2 e) over their sum", "alpha, alpha_s", base_2, weights, PLAIN},
+    {"form.base2", KEYS, "2^(s log2 e) over their sum", "alpha, alpha_s", softmax_by_exp2, weights,
+     PLAIN},
     {"form.lse-subtract", KEYS, "e^(s - LSE_sink)", "alpha, alpha_s", lse_subtracted, weights,
      PLAIN},
     {"form.lse-gate", KEYS, "softmax(s) sigmoid(LSE - b), sigmoid(b - LSE)", "alpha, alpha_s",
      lse_gated, weights, PLAIN},
     {"form.running-max", KEYS, "numerators rescaled at each new maximum", "alpha, alpha_s",
      running_maximum, weights, RECURRENT},
-    {"form.sigmoid-tanh", ONE, "(1 + tanh(t / 2)) / 2", "sigmoid(t)", by_tanh, sigmoid, PLAIN},
+    {"form.sigmoid-tanh", ONE, "(1 + tanh(t / 2)) / 2", "sigmoid(t)", sigmoid_by_tanh, sigmoid,
+     PLAIN},
     {0},
 };

@@ -33,14 +33,14 @@ static void cell_clear(cell *c, size_t n) {
     balls_clear(c->all, c->alpha_s, c->gate, c->t);
 }
 
-static void judge(const arb_t left, const arb_t right, double allowed_log2, double size,
-                  double *share, double *radius_log2, size_t *broken) {
+static void judge_entry(const arb_t left, const arb_t right, double allowed_log2, double size,
+                        double *share, double *radius_log2, size_t *broken) {
     double radius =
         fmax(sinkproof_truth_radius_log2(left), sinkproof_truth_radius_log2(right)) - log2(size);
     double part = exp2(radius - allowed_log2);
     *broken +=
         !(arb_is_finite(left) && arb_is_finite(right) && arb_overlaps(left, right) && part <= 1);
-    *share = sinkproof_worst(*share, part);
+    *share = sinkproof_keep_worst(*share, part);
     if (!(radius <= *radius_log2)) *radius_log2 = radius;
 }
 
@@ -73,21 +73,21 @@ static void try_cell(cell *c, sinkproof_ball_instance *m, arb_srcptr e_j, const 
     arb_t one_minus;
     arb_init(one_minus);
     gate_sides(c, one_minus, sum, b, bits);
-    judge(one_minus, c->gate, allowed, 1, &outcome->gate_share, &outcome->gate_radius_log2,
-          &broken);
+    judge_entry(one_minus, c->gate, allowed, 1, &outcome->gate_share, &outcome->gate_radius_log2,
+                &broken);
     ball_weighted(c->left, m, 0, c->alpha_j, m->bv_gd, bits);
     ball_weighted(c->plain, m, 0, c->alpha_j, NULL, bits);
     ball_weighted(c->right, m, 0, e_j, NULL, bits); // S times o_softmax
     for (size_t d = 0; d < m->dim; d++) {
         arb_div(c->right + d, c->right + d, sum, bits);
         arb_mul(c->right + d, c->right + d, c->gate, bits);
-        judge(c->plain + d, c->right + d, allowed, size, &outcome->gate_share,
-              &outcome->gate_radius_log2, &broken);
+        judge_entry(c->plain + d, c->right + d, allowed, size, &outcome->gate_share,
+                    &outcome->gate_radius_log2, &broken);
         arb_set_d(c->t, m->bv_gd[d]);
         arb_mul(c->t, c->t, one_minus, bits);
         arb_add(c->plain + d, c->plain + d, c->t, bits);
-        judge(c->left + d, c->plain + d, allowed, size, &outcome->mass_share,
-              &outcome->mass_radius_log2, &broken);
+        judge_entry(c->left + d, c->plain + d, allowed, size, &outcome->mass_share,
+                    &outcome->mass_radius_log2, &broken);
     }
     arb_clear(one_minus);
     outcome->cases++;

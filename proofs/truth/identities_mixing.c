@@ -30,7 +30,7 @@ static arb_ptr row_of(const stack *s, size_t l, size_t h, size_t i) {
     return s->alpha_lhij + ((l * s->m->heads + h) * TOKENS + i) * (TOKENS + 1);
 }
 
-static void weigh(stack *s, size_t l, size_t h, size_t i) {
+static void weigh_row(stack *s, size_t l, size_t h, size_t i) {
     arb_ptr z = _arb_vec_init(TOKENS), row = row_of(s, l, h, i);
     arb_t sink;
     arb_init(sink);
@@ -42,7 +42,8 @@ static void weigh(stack *s, size_t l, size_t h, size_t i) {
     _arb_vec_clear(z, TOKENS);
 }
 
-static double weight(const stack *s, size_t h, size_t d, size_t c) { // exact: 8 significant bits
+static double drawn_weight(const stack *s, size_t h, size_t d,
+                           size_t c) { // exact: 8 significant bits
     if (s->scalar) return d == c ? 0.25 : 0;
     return d < s->m->dim && c < s->m->dim ? s->m->wo_hdc[(h * DIM + d) * DIM + c] / 8 : 0;
 }
@@ -69,7 +70,7 @@ static void largest_row(arb_t w, const stack *s, size_t h) {
     double most = 0;
     for (size_t d = 0; d < DIM; d++) {
         double sum = 0;
-        for (size_t c = 0; c < DIM; c++) sum += fabs(weight(s, h, d, c));
+        for (size_t c = 0; c < DIM; c++) sum += fabs(drawn_weight(s, h, d, c));
         most = fmax(most, sum);
     }
     arb_set_d(w, most);
@@ -113,7 +114,7 @@ static void step_jacobian(stack *s, size_t l) {
                     _arb_vec_scalar_addmul(in, s->jacobian + (k * TOKENS + j) * BLOCK, BLOCK,
                                            row_of(s, l, h, i) + k, s->bits);
                 for (size_t e = 0; e < BLOCK * DIM; e++) { // sum += in W
-                    arb_set_d(w, weight(s, h, e % DIM, e / DIM % DIM));
+                    arb_set_d(w, drawn_weight(s, h, e % DIM, e / DIM % DIM));
                     arb_addmul(sum + e / BLOCK * DIM + e / DIM % DIM,
                                in + e / BLOCK * DIM + e % DIM, w, s->bits);
                 }
@@ -139,7 +140,7 @@ static void stack_init(stack *s, instance m, bool scalar, slong bits) {
     }
     for (size_t l = 0; l < LAYERS; l++)
         for (size_t h = 0; h < m->heads; h++)
-            for (size_t i = 0; i < TOKENS; i++) weigh(s, l, h, i);
+            for (size_t i = 0; i < TOKENS; i++) weigh_row(s, l, h, i);
 }
 
 static void stack_clear(stack *s) {
@@ -168,7 +169,7 @@ static void paths_of_last_row(arb_ptr out, instance m, bool scalar, slong bits) 
 }
 
 // Raises x slightly above a value that may be reached.
-static void raise_a_little(arb_ptr x, size_t n, slong bits) {
+static void raise_slightly(arb_ptr x, size_t n, slong bits) {
     arb_t above;
     arb_init(above);
     arb_set_d(above, 1 + 0x1p-20);
@@ -181,7 +182,7 @@ static void jacobian_norms(arb_ptr out, instance m, slong bits) {
 }
 static void path_sums(arb_ptr out, instance m, slong bits) {
     paths_of_last_row(out, m, false, bits);
-    raise_a_little(out, TOKENS, bits);
+    raise_slightly(out, TOKENS, bits);
 }
 static void scalar_jacobian(arb_ptr out, instance m, slong bits) {
     norms_of_last_row(out, m, true, bits);
@@ -192,7 +193,7 @@ static void scalar_path_sums(arb_ptr out, instance m, slong bits) {
 
 // The sum of all that reaches the last row, and (1 + (1 - a) sum_h w_h)^L, where a is the smallest
 // weight of a sink.
-static void arriving(arb_ptr out, instance m, slong bits) {
+static void arriving_sum_and_bound(arb_ptr out, instance m, slong bits) {
     arb_ptr sums = _arb_vec_init(TOKENS);
     paths_of_last_row(sums, m, false, bits);
     ball_sum(out, sums, TOKENS, bits);
@@ -210,7 +211,8 @@ static void row_bound(arb_ptr out, instance m, slong bits) {
                 arb_min(least, least, row_of(&s, l, h, i) + TOKENS, bits);
     for (size_t h = 0; h < m->heads; h++) { // w_h
         arb_ptr size = _arb_vec_init(BLOCK);
-        for (size_t e = 0; e < BLOCK; e++) arb_set_d(size + e, weight(&s, h, e / DIM, e % DIM));
+        for (size_t e = 0; e < BLOCK; e++)
+            arb_set_d(size + e, drawn_weight(&s, h, e / DIM, e % DIM));
         norm_of_block(s.w_h + h, size, bits);
         arb_add(w, w, s.w_h + h, bits);
         _arb_vec_clear(size, BLOCK);
@@ -220,7 +222,7 @@ static void row_bound(arb_ptr out, instance m, slong bits) {
     arb_sub_ui(out, out, 1, bits);
     arb_neg(out, out);
     arb_pow_ui(out, out, LAYERS, bits);
-    raise_a_little(out, 1, bits);
+    raise_slightly(out, 1, bits);
     stack_clear(&s);
     balls_clear(least, w);
 }
@@ -234,7 +236,7 @@ typedef struct cached {
     arb_ptr alpha, alpha_kept;   // [n], then the sink's
 } cached;
 
-static bool is_exact(size_t j) {
+static bool key_is_exact(size_t j) {
     return j == 1;
 }
 
@@ -244,7 +246,7 @@ static void cached_init(cached *c, instance m, slong bits) {
     c->row.s_hj = ball_doubles(m->n);
     c->row.x_gjd = ball_doubles(m->n * m->dim);
     for (size_t j = 0; j < m->n; j++) {
-        double off = is_exact(j) ? 0 : m->part_j[j] > 0 ? 0.25 : -0.25;
+        double off = key_is_exact(j) ? 0 : m->part_j[j] > 0 ? 0.25 : -0.25;
         c->row.s_hj[j] = m->s_hj[j] + off;
         for (size_t d = 0; d < m->dim; d++)
             c->row.x_gjd[j * m->dim + d] =
@@ -285,7 +287,7 @@ static void cache_bound(arb_ptr out, instance m, slong bits) {
     balls_init(off, grown, b);
     cached_init(&c, m, bits);
     for (size_t j = 0; j < m->n; j++)
-        if (!is_exact(j)) arb_add(off, off, c.alpha_kept + j, bits);
+        if (!key_is_exact(j)) arb_add(off, off, c.alpha_kept + j, bits);
     arb_set_d(grown, 0.25);
     arb_expm1(grown, grown, bits);
     arb_mul(grown, grown, off, bits);
@@ -300,7 +302,7 @@ static void cache_bound(arb_ptr out, instance m, slong bits) {
         arb_mul(out + d, grown, b, bits);
         arb_add(out + d, out + d, off, bits);
     }
-    raise_a_little(out, m->dim, bits);
+    raise_slightly(out, m->dim, bits);
     balls_clear(off, grown, b);
     cached_clear(&c);
 }
@@ -309,7 +311,7 @@ static void cache_bound(arb_ptr out, instance m, slong bits) {
 // Two keys without a sink: key 1 of score -t and value 1, read as -t + 2^-6, and key 0 of score 0
 // and value -1, read exactly. The output changes by 2 (alpha' - alpha); with 1 - alpha_s in place
 // of 2 - alpha_s the bound would be alpha' (e^delta - 1).
-static void two_keys(arb_t alpha, double score, slong bits) { // e^s / (1 + e^s)
+static void two_key_alpha(arb_t alpha, double score, slong bits) { // e^s / (1 + e^s)
     arb_t e;
     arb_init(e);
     arb_set_d(e, score);
@@ -335,8 +337,8 @@ static void one_share(arb_ptr out, instance m, slong bits) { // (e^delta - 1) / 
 static void moved_output(arb_ptr out, instance m, slong bits) {
     arb_t alpha;
     arb_init(alpha);
-    two_keys(out, low_score(m) + 0x1p-6, bits);
-    two_keys(alpha, low_score(m), bits);
+    two_key_alpha(out, low_score(m) + 0x1p-6, bits);
+    two_key_alpha(alpha, low_score(m), bits);
     arb_sub(out, out, alpha, bits);
     arb_mul_2exp_si(out, out, 1);
     arb_clear(alpha);
@@ -348,7 +350,7 @@ const sinkproof_identity identities_mixing[] = {
     {"mix.paths", SINKPROOF_BALL_EQUAL, BALL_FOUR, "norms where W = I / 4", "the path sums",
      scalar_jacobian, scalar_path_sums, PLAIN},
     {"mix.paths", SINKPROOF_BALL_LESS, BALL_ONE, "all path sums of the last row",
-     "(1 + (1 - a) sum_h w_h)^L (1 + 2^-20)", arriving, row_bound, PLAIN},
+     "(1 + (1 - a) sum_h w_h)^L (1 + 2^-20)", arriving_sum_and_bound, row_bound, PLAIN},
     {"bound.quantized-cache", SINKPROOF_BALL_LESS, BALL_HEAD, "|o' - o|",
      "sum alpha' eps + (2 - alpha_s) B sum alpha' (e^delta - 1), (1 + 2^-20)", cache_error,
      cache_bound, PLAIN},

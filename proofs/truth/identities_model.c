@@ -15,12 +15,12 @@ static const double constant_eps = 1e-5, constant_alpha = 1.702, constant_limit 
 
 // Outputs are in units of 64, so that the sizes of their terms sum to at most 1: RMSNorm's are
 // below 8 sqrt(n) <= 64, the activation's below 8 times 7.
-static void in_units(arb_ptr out, size_t n) {
+static void divide_by_64(arb_ptr out, size_t n) {
     for (size_t k = 0; k < n; k++) arb_mul_2exp_si(out + k, out + k, -6);
 }
 
 // Converts n MPFR numbers to balls, widened by the error of their precision, and frees them.
-static void take_mpfr(arb_ptr out, mpfr_ptr x, size_t n, slong bits) {
+static void balls_from_mpfr(arb_ptr out, mpfr_ptr x, size_t n, slong bits) {
     for (size_t k = 0; k < n; k++) {
         arf_set_mpfr(arb_midref(out + k), x + k);
         mag_zero(arb_radref(out + k));
@@ -29,13 +29,13 @@ static void take_mpfr(arb_ptr out, mpfr_ptr x, size_t n, slong bits) {
     truth_mpfr_vector_free(x, n);
 }
 
-static mpfr_ptr mpfr_of(const double *x, size_t n) {
+static mpfr_ptr mpfr_vector_from(const double *x, size_t n) {
     mpfr_ptr v = truth_mpfr_vector(n, 53);
     for (size_t k = 0; k < n; k++) mpfr_set_d(v + k, x[k], MPFR_RNDN);
     return v;
 }
 
-static sinkproof_matrix scale_of(instance m) { // one row of n numbers: the keys' first elements
+static sinkproof_matrix norm_scale(instance m) { // one row of n numbers: the keys' first elements
     return (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_F64,
                               .count = 1,
                               .rows = 1,
@@ -50,20 +50,20 @@ static sinkproof_matrix scale_of(instance m) { // one row of n numbers: the keys
 //> rmsnorm.forward
 // The scores of head 0 as input; the last entry is 0 on both sides.
 static void rmsnorm_ball(arb_ptr out, instance m, slong bits) {
-    sinkproof_matrix w = scale_of(m);
+    sinkproof_matrix w = norm_scale(m);
     arb_ptr x = _arb_vec_init((slong)m->n);
     for (size_t j = 0; j < m->n; j++) arb_set_d(x + j, m->s_hj[j]);
     sinkproof_truth_rmsnorm(out, x, 1, &w, constant_eps, bits);
-    in_units(out, m->n);
+    divide_by_64(out, m->n);
     arb_zero(out + m->n);
     _arb_vec_clear(x, (slong)m->n);
 }
 static void rmsnorm_mpfr(arb_ptr out, instance m, slong bits) {
-    sinkproof_matrix w = scale_of(m);
-    mpfr_ptr x = mpfr_of(m->s_hj, m->n), y = truth_mpfr_vector(m->n, 2 * bits);
+    sinkproof_matrix w = norm_scale(m);
+    mpfr_ptr x = mpfr_vector_from(m->s_hj, m->n), y = truth_mpfr_vector(m->n, 2 * bits);
     truth_mpfr_rmsnorm(y, x, &w, constant_eps, 2 * bits);
-    take_mpfr(out, y, m->n, bits);
-    in_units(out, m->n);
+    balls_from_mpfr(out, y, m->n, bits);
+    divide_by_64(out, m->n);
     arb_zero(out + m->n);
     truth_mpfr_vector_free(x, m->n);
 }
@@ -96,7 +96,7 @@ static void spike_clear(spike *s, instance m) {
     _arb_vec_clear(s->h_c, 2 * (slong)m->dim);
     balls_clear(s->spikes, s->mean);
 }
-static void normed(arb_t out, const spike *s, instance m, size_t c, slong bits) {
+static void normalised_coordinate(arb_t out, const spike *s, instance m, size_t c, slong bits) {
     arb_t w;
     arb_init(w);
     arb_sqrt(w, s->mean, bits);
@@ -106,7 +106,7 @@ static void normed(arb_t out, const spike *s, instance m, size_t c, slong bits) 
     arb_clear(w);
 }
 // h_c w_c sqrt(d) / |h_S|
-static void kept(arb_t out, const spike *s, instance m, size_t c, slong bits) {
+static void normalised_by_spikes(arb_t out, const spike *s, instance m, size_t c, slong bits) {
     arb_t w;
     arb_init(w);
     arb_sqrt(w, s->spikes, bits);
@@ -123,8 +123,8 @@ static void spikes_moved(arb_ptr out, instance m, slong bits) {
     arb_init(t);
     spike_init(&s, m, bits);
     for (size_t c = 0; c < m->dim; c++) {
-        normed(out + c, &s, m, c, bits);
-        kept(t, &s, m, c, bits);
+        normalised_coordinate(out + c, &s, m, c, bits);
+        normalised_by_spikes(t, &s, m, c, bits);
         arb_sub(out + c, out + c, t, bits);
         arb_abs(out + c, out + c);
     }
@@ -164,16 +164,16 @@ static void spikes_may_move(arb_ptr out, instance m, slong bits) { // rho^2 / 2 
     for (size_t c = 0; c < m->dim; c++) arb_mul(out + c, out + c, rho_2, bits);
     arb_clear(rho_2);
 }
-static void rest_left(arb_ptr out, instance m, slong bits) {
+static void rest_after_norm(arb_ptr out, instance m, slong bits) {
     spike s;
     spike_init(&s, m, bits);
     for (size_t c = 0; c < m->dim; c++) {
-        normed(out + c, &s, m, m->dim + c, bits);
+        normalised_coordinate(out + c, &s, m, m->dim + c, bits);
         arb_abs(out + c, out + c);
     }
     spike_clear(&s, m);
 }
-static void rest_may_be(arb_ptr out, instance m, slong bits) {
+static void bound_of_rest(arb_ptr out, instance m, slong bits) {
     arb_t rho_2;
     arb_init(rho_2);
     bound_by_spikes(out, rho_2, m, true, bits);
@@ -182,7 +182,7 @@ static void rest_may_be(arb_ptr out, instance m, slong bits) {
 //< rmsnorm.spike
 
 // Two activations: gates from the scores (which pass every clamp) or short numbers.
-static void gates(instance m, double u[4]) {
+static void gate_and_up_inputs(instance m, double u[4]) {
     u[0] = m->s_hj[0], u[1] = m->q_d[0];
     u[2] = m->k_star_d[0], u[3] = m->s_hj[m->n - 1];
 }
@@ -190,24 +190,24 @@ static void gates(instance m, double u[4]) {
 //> swiglu.clamped
 static void swiglu_ball(arb_ptr out, instance m, slong bits) {
     double u[4];
-    gates(m, u);
+    gate_and_up_inputs(m, u);
     arb_ptr x = _arb_vec_init(4);
     for (size_t k = 0; k < 4; k++) arb_set_d(x + k, u[k]);
     sinkproof_truth_swiglu(out, x, 2, (sinkproof_swiglu_numbers){constant_alpha, constant_limit, 1},
                            bits);
-    in_units(out, 2);
+    divide_by_64(out, 2);
     arb_zero(out + 2);
     arb_zero(out + 3);
     _arb_vec_clear(x, 4);
 }
 static void swiglu_mpfr(arb_ptr out, instance m, slong bits) {
     double u[4];
-    gates(m, u);
-    mpfr_ptr x = mpfr_of(u, 4), y = truth_mpfr_vector(2, 2 * bits);
+    gate_and_up_inputs(m, u);
+    mpfr_ptr x = mpfr_vector_from(u, 4), y = truth_mpfr_vector(2, 2 * bits);
     truth_mpfr_swiglu(y, x, 2, (sinkproof_swiglu_numbers){constant_alpha, constant_limit, 1},
                       2 * bits);
-    take_mpfr(out, y, 2, bits);
-    in_units(out, 2);
+    balls_from_mpfr(out, y, 2, bits);
+    divide_by_64(out, 2);
     arb_zero(out + 2);
     arb_zero(out + 3);
     truth_mpfr_vector_free(x, 4);
@@ -239,16 +239,16 @@ static void yarn_mpfr(arb_ptr out, instance m, slong bits) {
     mpfr_ptr freq = truth_mpfr_vector(32, 2 * bits), four = truth_mpfr_vector(4, 2 * bits);
     truth_mpfr_yarn(freq, four + 3, &config, 2 * bits);
     for (size_t k = 0; k < 3; k++) mpfr_set(four + k, freq + (m->number + 9 * k) % 32, MPFR_RNDN);
-    take_mpfr(out, four, 4, bits);
+    balls_from_mpfr(out, four, 4, bits);
     truth_mpfr_vector_free(freq, 32);
 }
 //< yarn.ramp yarn.concentration yarn.truncate
 
-static int32_t position_of(instance m) {
+static int32_t drawn_position(instance m) {
     static const int32_t positions[] = {0, 1, 127, 4095, 4096, 131071};
     return positions[m->number % 6];
 }
-static void ones(instance m, double x[64]) {
+static void drawn_vector(instance m, double x[64]) {
     for (size_t d = 0; d < 64; d++) x[d] = m->q_d[d % SINKPROOF_BALL_DIM];
 }
 
@@ -256,11 +256,11 @@ static void ones(instance m, double x[64]) {
 // Two pairs of a head of 64, divided by the position, with which an angle's error grows.
 static void rotate_ball(arb_ptr out, instance m, slong bits) {
     double x[64];
-    ones(m, x);
+    drawn_vector(m, x);
     sinkproof_config config = rope_config(m);
     sinkproof_truth_yarn yarn;
     arb_ptr in = _arb_vec_init(64), y = _arb_vec_init(64);
-    int32_t position = position_of(m);
+    int32_t position = drawn_position(m);
     for (size_t d = 0; d < 64; d++) arb_set_d(in + d, x[d]);
     sinkproof_truth_yarn_init(&yarn, &config, bits);
     sinkproof_truth_rope(y, in, 1, 1, &position, &yarn, bits);
@@ -272,16 +272,16 @@ static void rotate_ball(arb_ptr out, instance m, slong bits) {
 }
 static void rotate_mpfr(arb_ptr out, instance m, slong bits) {
     double x[64];
-    ones(m, x);
+    drawn_vector(m, x);
     sinkproof_config config = rope_config(m);
-    mpfr_ptr in = mpfr_of(x, 64), y = truth_mpfr_vector(64, 2 * bits);
+    mpfr_ptr in = mpfr_vector_from(x, 64), y = truth_mpfr_vector(64, 2 * bits);
     mpfr_ptr freq = truth_mpfr_vector(33, 2 * bits), four = truth_mpfr_vector(4, 2 * bits);
     truth_mpfr_yarn(freq, freq + 32, &config, 2 * bits);
-    truth_mpfr_rope(y, in, 32, position_of(m), freq, freq + 32, 2 * bits);
+    truth_mpfr_rope(y, in, 32, drawn_position(m), freq, freq + 32, 2 * bits);
     for (size_t k = 0; k < 4; k++)
-        mpfr_div_ui(four + k, y + (m->number + 16 * k) % 64, 64 * ((ulong)position_of(m) + 1),
+        mpfr_div_ui(four + k, y + (m->number + 16 * k) % 64, 64 * ((ulong)drawn_position(m) + 1),
                     MPFR_RNDN);
-    take_mpfr(out, four, 4, bits);
+    balls_from_mpfr(out, four, 4, bits);
     truth_mpfr_vector_free(in, 64);
     truth_mpfr_vector_free(y, 64);
     truth_mpfr_vector_free(freq, 33);
@@ -291,7 +291,7 @@ static void rotate_mpfr(arb_ptr out, instance m, slong bits) {
 //> rope.orthogonal
 // (R^i q) (R^j k) against (R^(i-j) q) k c, j = 3; lengths against c times the length. Divided by
 // the position as above.
-static void turned(arb_ptr y, instance m, const double *x_d, int32_t position, slong bits) {
+static void rotate_vector(arb_ptr y, instance m, const double *x_d, int32_t position, slong bits) {
     sinkproof_config config = rope_config(m);
     sinkproof_truth_yarn yarn;
     arb_ptr in = _arb_vec_init(64);
@@ -301,19 +301,20 @@ static void turned(arb_ptr y, instance m, const double *x_d, int32_t position, s
     sinkproof_truth_yarn_clear(&yarn);
     _arb_vec_clear(in, 64);
 }
-static void products(arb_ptr out, instance m, int32_t i, int32_t j, bool length, slong bits) {
+static void rotated_dot_or_length(arb_ptr out, instance m, int32_t i, int32_t j, bool length,
+                                  slong bits) {
     arb_ptr q = _arb_vec_init(64), k = _arb_vec_init(64);
-    turned(q, m, m->q_d, i, bits);
-    turned(k, m, length ? m->q_d : m->k_star_d, length ? i : j, bits);
+    rotate_vector(q, m, m->q_d, i, bits);
+    rotate_vector(k, m, length ? m->q_d : m->k_star_d, length ? i : j, bits);
     arb_dot(out, NULL, 0, q, 1, k, 1, 64, bits);
-    arb_div_ui(out, out, 65536 * ((ulong)position_of(m) + 4), bits);
+    arb_div_ui(out, out, 65536 * ((ulong)drawn_position(m) + 4), bits);
     _arb_vec_clear(q, 64);
     _arb_vec_clear(k, 64);
 }
 static void rotated_products(arb_ptr out, instance m, slong bits) {
-    int32_t distance = position_of(m);
-    products(out, m, distance + 3, 3, false, bits);
-    products(out + 1, m, distance, 0, true, bits);
+    int32_t distance = drawn_position(m);
+    rotated_dot_or_length(out, m, distance + 3, 3, false, bits);
+    rotated_dot_or_length(out + 1, m, distance, 0, true, bits);
     arb_zero(out + 2);
     arb_zero(out + 3);
 }
@@ -329,7 +330,7 @@ static void relative_products(arb_ptr out, instance m, slong bits) {
     for (size_t d = 0; d < 32; d++) {
         size_t a = d % SINKPROOF_BALL_DIM, b = (d + 32) % SINKPROOF_BALL_DIM;
         const double *q = m->q_d, *k = m->k_star_d; // products are exact: all numbers are short
-        arb_mul_ui(t, yarn.inv_freq_d + d, (ulong)position_of(m), bits);
+        arb_mul_ui(t, yarn.inv_freq_d + d, (ulong)drawn_position(m), bits);
         arb_sin_cos(s, c, t, bits);
         arb_set_d(t, q[a] * k[a] + q[b] * k[b]);
         arb_addmul(out, t, c, bits);
@@ -339,7 +340,7 @@ static void relative_products(arb_ptr out, instance m, slong bits) {
         arb_add(out + 1, out + 1, t, bits);
     }
     arb_sqr(t, yarn.concentration, bits);
-    arb_div_ui(t, t, 65536 * ((ulong)position_of(m) + 4), bits);
+    arb_div_ui(t, t, 65536 * ((ulong)drawn_position(m) + 4), bits);
     for (size_t k = 0; k < 2; k++) arb_mul(out + k, out + k, t, bits);
     sinkproof_truth_yarn_clear(&yarn);
     balls_clear(s, c, t);
@@ -403,7 +404,7 @@ const sinkproof_identity identities_model[] = {
      "the least chosen one", largest_rejected, least_chosen, PLAIN},
     {"rmsnorm.spike", LESS_HEAD, "|y - kept| at a spike", "rho^2 / 2 |kept|", spikes_moved,
      spikes_may_move, PLAIN},
-    {"rmsnorm.spike", LESS_HEAD, "|y| beside the spikes", "sqrt(d) |h w| / |h_S|", rest_left,
-     rest_may_be, PLAIN},
+    {"rmsnorm.spike", LESS_HEAD, "|y| beside the spikes", "sqrt(d) |h w| / |h_S|", rest_after_norm,
+     bound_of_rest, PLAIN},
     {0},
 };

@@ -12,7 +12,7 @@
 typedef const sinkproof_ball_instance *instance;
 
 // The weights of a row whose scores are balls: alpha_j [n], alpha_s.
-static void weights_of(arb_ptr out, arb_srcptr z_j, size_t n, double b, slong bits) {
+static void softmax_of_balls(arb_ptr out, arb_srcptr z_j, size_t n, double b, slong bits) {
     arb_t sink;
     arb_init(sink);
     arb_set_d(sink, b);
@@ -24,7 +24,7 @@ static void weights_of(arb_ptr out, arb_srcptr z_j, size_t n, double b, slong bi
 static void weights_of_equal(arb_ptr out, instance m, size_t n, double b, slong bits) {
     arb_ptr z = _arb_vec_init((slong)n);
     for (size_t j = 0; j < n; j++) arb_set_d(z + j, m->s_hj[0]);
-    weights_of(out, z, n, b, bits);
+    softmax_of_balls(out, z, n, b, bits);
     _arb_vec_clear(z, (slong)n);
 }
 
@@ -41,7 +41,7 @@ static void output_of_equal_values(arb_ptr out, instance m, slong bits) {
     _arb_vec_clear(w, (slong)m->n + 1);
     free(equal.x_gjd);
 }
-static void the_value(arb_ptr out, instance m, slong bits) {
+static void equal_value(arb_ptr out, instance m, slong bits) {
     (void)bits;
     for (size_t d = 0; d < m->dim; d++) arb_set_d(out + d, m->x_gjd[d] + m->bv_gd[d]); // exact
 }
@@ -67,10 +67,10 @@ static void mass_of_next_row(arb_ptr out, instance m, slong bits) {
 //< repeat.lemma
 
 //> repeat.nope
-static void even_weights(arb_ptr out, instance m, slong bits) {
+static void weights_of_equal_scores(arb_ptr out, instance m, slong bits) {
     weights_of_equal(out, m, m->n, -INFINITY, bits);
 }
-static void even_shares(arb_ptr out, instance m, slong bits) {
+static void shares_one_over_n(arb_ptr out, instance m, slong bits) {
     for (size_t j = 0; j < m->n; j++) {
         arb_one(out + j);
         arb_div_ui(out + j, out + j, m->n, bits);
@@ -97,7 +97,7 @@ static void relative_weights(arb_ptr out, instance m, slong bits) {
         arb_set_d(z + j, m->s_hj[m->n - 1 - j]);
         arb_add(z + j, z + j, z + m->n, ARF_PREC_EXACT);
     }
-    weights_of(out, z, m->n, -INFINITY, bits);
+    softmax_of_balls(out, z, m->n, -INFINITY, bits);
     _arb_vec_clear(z, (slong)m->n + 1);
 }
 static void relative_shares(arb_ptr out, instance m, slong bits) {
@@ -125,7 +125,7 @@ static void alibi_first(arb_ptr out, instance m, size_t n, slong bits) {
     draw_slope(slope, m);
     repeat_alibi(z, n, slope, bits);
     for (size_t j = 0; j < n / 2; j++) arb_swap(z + j, z + n - 1 - j);
-    weights_of(w, z, n, -INFINITY, bits);
+    softmax_of_balls(w, z, n, -INFINITY, bits);
     arb_set(out, w);
     arb_clear(slope);
     _arb_vec_clear(z, (slong)n);
@@ -154,7 +154,7 @@ static void next_even_share(arb_ptr out, instance m, slong bits) {
 enum { PAIRS = SINKPROOF_BALL_DIM / 2 };
 static const double base = 10000;
 
-static void vectors(arb_ptr q_c, arb_ptr k_c, instance m, slong halvings) {
+static void query_and_key(arb_ptr q_c, arb_ptr k_c, instance m, slong halvings) {
     for (size_t c = 0; c < SINKPROOF_BALL_DIM; c++) {
         arb_set_d(q_c + c, m->q_d[c]);
         arb_set_d(k_c + c, m->k_star_d[c]);
@@ -163,7 +163,7 @@ static void vectors(arb_ptr q_c, arb_ptr k_c, instance m, slong halvings) {
     }
 }
 // Query at n, key at 0, 1, n - 1 and n, by the truth of the stages.
-static void turned_scores(arb_ptr out, instance m, slong bits) {
+static void rotated_scores(arb_ptr out, instance m, slong bits) {
     arb_ptr v = _arb_vec_init(4 * SINKPROOF_BALL_DIM);
     arb_ptr q = v, k = v + SINKPROOF_BALL_DIM, q_n = k + SINKPROOF_BALL_DIM;
     arb_ptr k_j = q_n + SINKPROOF_BALL_DIM;
@@ -174,7 +174,7 @@ static void turned_scores(arb_ptr out, instance m, slong bits) {
     arb_one(turn.inv_freq_d); // base^0 and base^(-1/2)
     arb_set_d(turn.inv_freq_d + 1, base);
     arb_rsqrt(turn.inv_freq_d + 1, turn.inv_freq_d + 1, bits);
-    vectors(q, k, m, 4);
+    query_and_key(q, k, m, 4);
     sinkproof_truth_rope(q_n, q, 1, 1, &n, &turn, bits);
     for (size_t e = 0; e < 4; e++) {
         sinkproof_truth_rope(k_j, k, 1, 1, &at[e], &turn, bits);
@@ -186,7 +186,7 @@ static void turned_scores(arb_ptr out, instance m, slong bits) {
 }
 static void rotary(arb_ptr g_d, instance m, slong halvings, slong bits) { // distances 0 ... n
     arb_ptr q = _arb_vec_init(SINKPROOF_BALL_DIM), k = _arb_vec_init(SINKPROOF_BALL_DIM);
-    vectors(q, k, m, halvings);
+    query_and_key(q, k, m, halvings);
     repeat_rotary(g_d, m->n + 1, PAIRS, q, k, base, bits);
     _arb_vec_clear(q, SINKPROOF_BALL_DIM);
     _arb_vec_clear(k, SINKPROOF_BALL_DIM);
@@ -213,7 +213,7 @@ static void rotary_bound(arb_ptr out, instance m, bool most, slong bits) {
     arb_ptr k = q + SINKPROOF_BALL_DIM;
     arb_t xi;
     arb_init(xi);
-    vectors(q, k, m, 2);
+    query_and_key(q, k, m, 2);
     repeat_xi(xi, q, k, SINKPROOF_BALL_DIM, bits);
     if (!most) arb_neg(xi, xi);
     repeat_bound(b, m->n + 1, xi, bits);
@@ -222,24 +222,24 @@ static void rotary_bound(arb_ptr out, instance m, bool most, slong bits) {
     _arb_vec_clear(b, (slong)m->n + 1);
     _arb_vec_clear(q, 2 * SINKPROOF_BALL_DIM);
 }
-static void at_most(arb_ptr out, instance m, slong bits) {
+static void rotary_upper_bound(arb_ptr out, instance m, slong bits) {
     rotary_bound(out, m, true, bits);
 }
-static void at_least(arb_ptr out, instance m, slong bits) {
+static void rotary_lower_bound(arb_ptr out, instance m, slong bits) {
     rotary_bound(out, m, false, bits);
 }
 //< repeat.rope
 
 //> norm.power
 // p = 1/2, 1, 2 or 3; scores are s / 4, so that p s is at most s.
-static void power(arb_t p, instance m) {
+static void instance_power(arb_t p, instance m) {
     arb_set_d(p, (double[]){0.5, 1, 2, 3}[m->number % 4]);
 }
 // e^s_j / (sum e^(p s))^(1/p); the last entry 0
 static void power_weights(arb_ptr out, instance m, slong bits) {
     arb_t p, e, sum;
     balls_init(p, e, sum);
-    power(p, m);
+    instance_power(p, m);
     for (size_t j = 0; j < m->n; j++) {
         arb_set_d(out + j, m->s_hj[j] / 4);
         arb_mul(e, out + j, p, bits);
@@ -261,12 +261,12 @@ static void root_of_softmax(arb_ptr out, instance m, slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n);
     arb_t p;
     arb_init(p);
-    power(p, m);
+    instance_power(p, m);
     for (size_t j = 0; j < m->n; j++) {
         arb_set_d(z + j, m->s_hj[j] / 4);
         arb_mul(z + j, z + j, p, bits);
     }
-    weights_of(out, z, m->n, -INFINITY, bits);
+    softmax_of_balls(out, z, m->n, -INFINITY, bits);
     arb_inv(p, p, bits);
     for (size_t j = 0; j < m->n; j++) arb_pow(out + j, out + j, p, bits);
     arb_clear(p);
@@ -276,14 +276,14 @@ static void sum_of_powers(arb_ptr out, instance m, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     arb_t p;
     arb_init(p);
-    power(p, m);
+    instance_power(p, m);
     power_weights(w, m, bits);
     for (size_t j = 0; j < m->n; j++) arb_pow(w + j, w + j, p, bits);
     ball_sum(out, w, m->n, bits);
     arb_clear(p);
     _arb_vec_clear(w, (slong)m->n + 1);
 }
-static void one(arb_ptr out, instance m, slong bits) {
+static void set_one(arb_ptr out, instance m, slong bits) {
     (void)m, (void)bits;
     arb_one(out);
 }
@@ -295,11 +295,11 @@ static void weights_with_first(arb_ptr w, instance m, slong bits) {
     arb_ptr z = _arb_vec_init((slong)m->n + 1);
     arb_set_d(z, m->q_d[0]);
     for (size_t j = 0; j < m->n; j++) arb_set_d(z + 1 + j, m->s_hj[j]);
-    weights_of(w, z, m->n + 1, m->b_h[0], bits);
+    softmax_of_balls(w, z, m->n + 1, m->b_h[0], bits);
     _arb_vec_clear(z, (slong)m->n + 1);
 }
 // out = sum of the others, weighted; mass = 1 - alpha_s - alpha_1, as the sum of their weights.
-static void others(arb_ptr out, arb_t mass, instance m, slong bits) {
+static void weigh_others(arb_ptr out, arb_t mass, instance m, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 2);
     weights_with_first(w, m, bits);
     if (out != NULL) ball_weighted(out, m, 0, w + 1, NULL, bits);
@@ -309,7 +309,7 @@ static void others(arb_ptr out, arb_t mass, instance m, slong bits) {
 static void second_term(arb_ptr out, instance m, slong bits) {
     arb_t mass;
     arb_init(mass);
-    others(out, mass, m, bits);
+    weigh_others(out, mass, m, bits);
     for (size_t d = 0; d < m->dim; d++) arb_abs(out + d, out + d);
     arb_clear(mass);
 }
@@ -337,7 +337,7 @@ static void mass_times_largest(arb_ptr out, instance m, slong bits) {
     balls_clear(mass, v);
 }
 static void mass_of_others(arb_ptr out, instance m, slong bits) {
-    others(NULL, out, m, bits);
+    weigh_others(NULL, out, m, bits);
 }
 // n / (n + e^m), where the first score exceeds every other by more than m
 static void share_of_margin(arb_ptr out, instance m, slong bits) {
@@ -366,10 +366,11 @@ static void share_of_margin(arb_ptr out, instance m, slong bits) {
 
 const sinkproof_identity identities_repeat[] = {
     {"repeat.lemma", HEAD, "o of equal values, no sink", "the value", output_of_equal_values,
-     the_value, PLAIN},
+     equal_value, PLAIN},
     {"repeat.lemma", LESS, "the mass of n equal keys beside a sink", "of n + 1", mass_of_row,
      mass_of_next_row, FINITE},
-    {"repeat.nope", KEYS, "weights of equal scores", "1/n", even_weights, even_shares, PLAIN},
+    {"repeat.nope", KEYS, "weights of equal scores", "1/n", weights_of_equal_scores,
+     shares_one_over_n, PLAIN},
     {"repeat.nope", ONE, "the mean of A_t1, t = 1 ... n", "H_n / n", mean_of_rows, harmonic_mean,
      PLAIN},
     {"repeat.relative", KEYS, "weights of c + g(t - j)", "e^g(t-j) / sum_d e^g(d)",
@@ -378,12 +379,14 @@ const sinkproof_identity identities_repeat[] = {
      alibi_row, alibi_closed, PLAIN},
     {"repeat.alibi", LESS, "A_t1, t > 1", "1/t", alibi_next_row, next_even_share, PLAIN},
     {"repeat.rope", FOUR, "scores of rotated vectors", "a sum of cosines of the distance",
-     turned_scores, scores_of_distance, PLAIN},
-    {"repeat.rope", LESS, "A_t1", "e^2xi / (e^2xi + t - 1)", rotary_first, at_most, PLAIN},
-    {"repeat.rope", LESS, "e^-2xi / (e^-2xi + t - 1)", "A_t1", at_least, rotary_first, PLAIN},
+     rotated_scores, scores_of_distance, PLAIN},
+    {"repeat.rope", LESS, "A_t1", "e^2xi / (e^2xi + t - 1)", rotary_first, rotary_upper_bound,
+     PLAIN},
+    {"repeat.rope", LESS, "e^-2xi / (e^-2xi + t - 1)", "A_t1", rotary_lower_bound, rotary_first,
+     PLAIN},
     {"norm.power", KEYS, "e^s / (sum e^ps)^(1/p)", "softmax(p s)^(1/p)", power_weights,
      root_of_softmax, PLAIN},
-    {"norm.power", ONE, "sum_j w_j^p", "1", sum_of_powers, one, PLAIN},
+    {"norm.power", ONE, "sum_j w_j^p", "1", sum_of_powers, set_one, PLAIN},
     {"noop.split", LESS_HEAD, "|sum_{j>1} alpha_j v_j|", "(1 - alpha_s - alpha_1) V, V > max |v_j|",
      second_term, mass_times_largest, PLAIN},
     {"noop.split", LESS, "1 - alpha_s - alpha_1", "n / (n + e^m), m the first's margin",

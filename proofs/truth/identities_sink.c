@@ -15,7 +15,7 @@ static void weights(arb_ptr out, instance m, slong bits) { // alpha_j, then alph
     ball_weights(out, out + m->n, m, 0, bits);
 }
 
-static void weights_at(arb_ptr out, instance m, double b, slong bits) {
+static void weights_at_logit(arb_ptr out, instance m, double b, slong bits) {
     sinkproof_ball_instance other = *m;
     other.b_h[0] = b;
     weights(out, &other, bits);
@@ -26,14 +26,14 @@ static void divide_all(arb_ptr x_k, size_t n, const arb_t by, slong bits) {
 }
 
 // sum_j w_j u_j of head 0, with the weights from a side that has one entry per key and one more.
-static void output_of(arb_ptr out, instance m, ball_side_fn weights_of, slong bits) {
+static void output_of_weights(arb_ptr out, instance m, ball_side_fn weights_of, slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     weights_of(w, m, bits);
     ball_weighted(out, m, 0, w, NULL, bits);
     _arb_vec_clear(w, (slong)m->n + 1);
 }
-static void output(arb_ptr out, instance m, slong bits) {
-    output_of(out, m, weights, bits);
+static void attention_output(arb_ptr out, instance m, slong bits) {
+    output_of_weights(out, m, weights, bits);
 }
 
 //> sink.concat-slice
@@ -62,7 +62,7 @@ static void softmax_1(arb_ptr out, instance m, slong bits) {
     arb_clear(all);
 }
 static void weights_at_zero(arb_ptr out, instance m, slong bits) {
-    weights_at(out, m, 0, bits);
+    weights_at_logit(out, m, 0, bits);
 }
 //< sink.softmax1
 
@@ -96,19 +96,19 @@ static void zero_padded(arb_ptr out, instance m, slong bits) {
     padded.x_gjd = ball_doubles(padded.n * m->dim);
     memcpy(padded.s_hj, m->s_hj, m->n * sizeof *m->s_hj);
     memcpy(padded.x_gjd, m->x_gjd, m->n * m->dim * sizeof *m->x_gjd);
-    output(out, &padded, bits);
+    attention_output(out, &padded, bits);
     free(padded.s_hj);
     free(padded.x_gjd);
 }
 static void softmax_1_output(arb_ptr out, instance m, slong bits) {
-    output_of(out, m, softmax_1, bits);
+    output_of_weights(out, m, softmax_1, bits);
 }
 //< sink.zero-pad
 
 //> sink.limit
 // b = -inf against the ordinary softmax, in which the sink's weight is exactly 0
 static void weights_without_sink(arb_ptr out, instance m, slong bits) {
-    weights_at(out, m, -INFINITY, bits);
+    weights_at_logit(out, m, -INFINITY, bits);
 }
 static void softmax(arb_ptr out, instance m, slong bits) {
     arb_t all;
@@ -178,7 +178,7 @@ static void gated_output(arb_ptr out, instance m, slong bits) { // sigmoid(LSE -
     arb_t gate;
     arb_init(gate);
     sigmoid_gate(gate, m, bits);
-    output_of(out, m, softmax, bits);
+    output_of_weights(out, m, softmax, bits);
     for (size_t d = 0; d < m->dim; d++) arb_mul(out + d, out + d, gate, bits);
     arb_clear(gate);
 }
@@ -215,7 +215,7 @@ static void exp_difference(arb_t out, const arf_t x, const arf_t top, slong bits
 //> sink.online sink.split-kv
 // Merges two states: both are scaled to the larger maximum. A key is the state (s_j, 1, u_j), the
 // sink (b, 1, 0).
-static void merge(state *into, const state *other, size_t dim, slong bits) {
+static void merge_states(state *into, const state *other, size_t dim, slong bits) {
     arf_t top;
     arb_t keep, join;
     arf_init(top);
@@ -246,34 +246,34 @@ static void set_sink(state *s, instance m) {
         arb_one(s->l);
     for (size_t d = 0; d < m->dim; d++) arb_zero(s->acc + d);
 }
-static void read_output(arb_ptr out, const state *s, size_t dim, slong bits) {
+static void output_of_state(arb_ptr out, const state *s, size_t dim, slong bits) {
     for (size_t d = 0; d < dim; d++) arb_div(out + d, s->acc + d, s->l, bits);
 }
 //< sink.online sink.split-kv
 
 //> sink.online
-static void online(arb_ptr out, instance m, bool sink_first, slong bits) {
+static void online_output(arb_ptr out, instance m, bool sink_first, slong bits) {
     state s, next;
     state_init(&s);
     state_init(&next);
     if (sink_first) set_sink(&s, m);
     for (size_t j = 0; j < m->n; j++) {
         set_key(&next, m, j);
-        merge(&s, &next, m->dim, bits);
+        merge_states(&s, &next, m->dim, bits);
     }
     if (!sink_first) {
         set_sink(&next, m);
-        merge(&s, &next, m->dim, bits);
+        merge_states(&s, &next, m->dim, bits);
     }
-    read_output(out, &s, m->dim, bits);
+    output_of_state(out, &s, m->dim, bits);
     state_clear(&s);
     state_clear(&next);
 }
 static void online_from_sink(arb_ptr out, instance m, slong bits) {
-    online(out, m, true, bits);
+    online_output(out, m, true, bits);
 }
 static void online_sink_last(arb_ptr out, instance m, slong bits) {
-    online(out, m, false, bits);
+    online_output(out, m, false, bits);
 }
 //< sink.online
 
@@ -292,14 +292,14 @@ static void split_kv(arb_ptr out, instance m, slong bits) {
         for (size_t j = 0; j < m->n; j++) {
             if (m->part_j[j] != p) continue;
             set_key(&next, m, j);
-            merge(&part, &next, m->dim, bits);
+            merge_states(&part, &next, m->dim, bits);
             any = true;
         }
-        if (any) merge(&whole, &part, m->dim, bits);
+        if (any) merge_states(&whole, &part, m->dim, bits);
     }
     set_sink(&next, m);
-    merge(&whole, &next, m->dim, bits);
-    read_output(out, &whole, m->dim, bits);
+    merge_states(&whole, &next, m->dim, bits);
+    output_of_state(out, &whole, m->dim, bits);
     state_clear(&whole);
     state_clear(&part);
     state_clear(&next);
@@ -322,14 +322,14 @@ static void merge_tree(state *out, instance m, size_t from, size_t to, slong bit
     state_init(&right);
     merge_tree(out, m, from, middle, bits);
     merge_tree(&right, m, middle, to, bits);
-    merge(out, &right, m->dim, bits);
+    merge_states(out, &right, m->dim, bits);
     state_clear(&right);
 }
 static void split_tree(arb_ptr out, instance m, slong bits) {
     state whole;
     state_init(&whole);
     merge_tree(&whole, m, 0, m->n + 1, bits);
-    read_output(out, &whole, m->dim, bits);
+    output_of_state(out, &whole, m->dim, bits);
     state_clear(&whole);
 }
 //< sink.split-tree
@@ -339,7 +339,7 @@ static void split_tree(arb_ptr out, instance m, slong bits) {
 static void value_bias_outside(arb_ptr out, instance m, slong bits) {
     arb_t star;
     arb_init(star);
-    output_of(out, m, softmax, bits);
+    output_of_weights(out, m, softmax, bits);
     for (size_t d = 0; d < m->dim; d++) {
         arb_set_d(star, m->star_d[d]);
         arb_add(out + d, out + d, star, bits);
@@ -355,7 +355,7 @@ static void value_bias_inside(arb_ptr out, instance m, slong bits) {
 //< sink.value-bias-only
 
 // e^x of an exact x, or 0 of -infinity
-static void exp_of(arb_t out, const arb_t x, slong bits) {
+static void ball_exp(arb_t out, const arb_t x, slong bits) {
     if (arf_is_neg_inf(arb_midref(x)))
         arb_zero(out);
     else
@@ -371,7 +371,7 @@ static void weights_shifted(arb_ptr out, instance m, slong bits) {
     for (size_t k = 0; k <= m->n; k++) {
         arb_set_d(out + k, k < m->n ? m->s_hj[k] : m->b_h[0]);
         arb_add(out + k, out + k, t, ARF_PREC_EXACT);
-        exp_of(out + k, out + k, bits);
+        ball_exp(out + k, out + k, bits);
     }
     ball_sum(all, out, m->n + 1, bits);
     divide_all(out, m->n + 1, all, bits);
@@ -397,7 +397,7 @@ static void mass_by_count(arb_ptr out, instance m, slong bits) {
     arb_set_d(c, m->s_hj[0]);
     arb_set_d(out, m->b_h[0]);
     arb_sub(out, out, c, ARF_PREC_EXACT);
-    exp_of(out, out, bits);
+    ball_exp(out, out, bits);
     arb_add_ui(out, out, m->n, bits);
     arb_ui_div(out, m->n, out, bits);
     arb_clear(c);
@@ -406,7 +406,7 @@ static void mass_by_count(arb_ptr out, instance m, slong bits) {
 
 //> law.constant-value
 // Every value is v: the weighted sum, and (1 - alpha_s) v
-static void equal_values(arb_ptr out, instance m, slong bits) {
+static void output_of_equal_values(arb_ptr out, instance m, slong bits) {
     sinkproof_ball_instance equal = *m;
     arb_ptr a = _arb_vec_init((slong)m->n + 1);
     equal.x_gjd = ball_doubles(m->kv_heads * m->n * m->dim);
@@ -445,21 +445,22 @@ const sinkproof_identity identities_sink[] = {
      softmax, PLAIN},
     {"sink.lse", ONE, "LSE_sink", "log(e^LSE + e^b)", lse_sink, log_of_two, PLAIN},
     {"sink.gate", ONE, "1 - alpha_s", "sigmoid(LSE - b)", one_minus_sink, sigmoid_gate, PLAIN},
-    {"sink.gate", HEAD, "o_sink", "sigmoid(LSE - b) o_softmax", output, gated_output, PLAIN},
+    {"sink.gate", HEAD, "o_sink", "sigmoid(LSE - b) o_softmax", attention_output, gated_output,
+     PLAIN},
     {"sink.online", HEAD, "the recurrence started at (b, 1, 0)", "sum_j alpha_j v_j",
-     online_from_sink, output, RECURRENT},
+     online_from_sink, attention_output, RECURRENT},
     {"sink.online", HEAD, "the recurrence started empty, the sink last", "sum_j alpha_j v_j",
-     online_sink_last, output, RECURRENT},
+     online_sink_last, attention_output, RECURRENT},
     {"sink.split-kv", HEAD, "three parts merged, the sink once", "sum_j alpha_j v_j", split_kv,
-     output, RECURRENT},
+     attention_output, RECURRENT},
     {"sink.split-tree", HEAD, "a tree of single keys, the sink among them", "sum_j alpha_j v_j",
-     split_tree, output, RECURRENT},
+     split_tree, attention_output, RECURRENT},
     {"sink.value-bias-only", HEAD, "softmax(s) V + v*", "sum_j softmax(s)_j (v_j + v*)",
      value_bias_outside, value_bias_inside, PLAIN},
     {"law.shift", KEYS, "alpha(s + t, b + t)", "alpha(s, b)", weights_shifted, weights, PLAIN},
     {"repeat.sink", ONE, "sum_j alpha_j, all scores c", "n / (n + e^(b - c))", mass_of_equal,
      mass_by_count, PLAIN},
-    {"law.constant-value", HEAD, "sum_j alpha_j v", "(1 - alpha_s) v", equal_values,
+    {"law.constant-value", HEAD, "sum_j alpha_j v", "(1 - alpha_s) v", output_of_equal_values,
      value_times_mass, PLAIN},
     {0},
 };

@@ -11,7 +11,7 @@
 typedef const sinkproof_ball_instance *instance;
 
 // z_j = q k_j / sqrt(d') for the keys, then for k*.
-static void scores(arb_ptr z, instance m, const double *k_star_d, slong bits) {
+static void key_scores(arb_ptr z, instance m, const double *k_star_d, slong bits) {
     arb_ptr q = _arb_vec_init(SINKPROOF_BALL_DIM), k = _arb_vec_init(SINKPROOF_BALL_DIM);
     for (size_t d = 0; d < m->dim; d++) arb_set_d(q + d, m->q_d[d]);
     for (size_t j = 0; j <= m->n; j++) {
@@ -29,14 +29,15 @@ static void key_weights(arb_ptr w, instance m, const double *k_star_d, slong bit
     arb_t none, rest;
     balls_init(none, rest);
     arb_neg_inf(none);
-    scores(z, m, k_star_d, bits);
+    key_scores(z, m, k_star_d, bits);
     sinkproof_truth_softmax_sink(w, rest, z, m->n + 1, none, bits);
     balls_clear(none, rest);
     _arb_vec_clear(z, (slong)m->n + 1);
 }
 
 // sum_j w_j u_j + scale w_* v*
-static void attend(arb_ptr out, instance m, const double *k_star_d, double scale, slong bits) {
+static void attend_with_key(arb_ptr out, instance m, const double *k_star_d, double scale,
+                            slong bits) {
     arb_ptr w = _arb_vec_init((slong)m->n + 1);
     arb_t star;
     arb_init(star);
@@ -102,7 +103,7 @@ static const double no_key[SINKPROOF_BALL_DIM];
 
 //> sink.key-bias
 static void zero_value_key(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, 0, bits);
+    attend_with_key(out, m, m->k_star_d, 0, bits);
 }
 static void sink_of_query(arb_ptr out, instance m, slong bits) {
     sink_and_star(out, m, 0, bits);
@@ -122,7 +123,7 @@ static void softmax_1(arb_ptr out, instance m, slong bits) { // e^z / (1 + sum e
 
 //> sink.kv-bias
 static void key_and_value(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, 1, bits);
+    attend_with_key(out, m, m->k_star_d, 1, bits);
 }
 static void sink_plus_star(arb_ptr out, instance m, slong bits) {
     sink_and_star(out, m, 1, bits);
@@ -161,7 +162,7 @@ static void token_outside(arb_ptr out, instance m, slong bits) {
 static void low_rank(arb_ptr out, instance m, slong bits) {
     double k_a[SINKPROOF_BALL_DIM] = {0};
     for (size_t d = 0; d < m->low_rank; d++) k_a[d] = m->k_star_d[d];
-    attend(out, m, k_a, 0, bits);
+    attend_with_key(out, m, k_a, 0, bits);
 }
 static void sink_of_first_coordinates(arb_ptr out, instance m, slong bits) {
     arb_t rest;
@@ -174,7 +175,7 @@ static void sink_of_first_coordinates(arb_ptr out, instance m, slong bits) {
 //> sink.fixed-value
 // v* = a v', a in 0, 1, 5, 20
 static void fixed_value(arb_ptr out, instance m, slong bits) {
-    attend(out, m, m->k_star_d, m->scale, bits);
+    attend_with_key(out, m, m->k_star_d, m->scale, bits);
 }
 static void zero_plus_fixed(arb_ptr out, instance m, slong bits) {
     sink_and_star(out, m, m->scale, bits);
@@ -219,7 +220,7 @@ static void hybrid_expected(arb_ptr out, instance m, slong bits) {
 
 // ---- the router ----------------------------------------------------------------------------
 
-static size_t choose(size_t chosen_k[SINKPROOF_BALL_CHOSEN], arb_srcptr g_e, instance m) {
+static size_t choose_experts(size_t chosen_k[SINKPROOF_BALL_CHOSEN], arb_srcptr g_e, instance m) {
     size_t k = m->n < SINKPROOF_BALL_CHOSEN ? m->n : SINKPROOF_BALL_CHOSEN;
     arb_t margin;
     arb_init(margin);
@@ -234,7 +235,7 @@ static void softmax_after(arb_ptr out, instance m, slong bits) {
     arb_ptr g = _arb_vec_init((slong)m->n);
     size_t chosen_k[SINKPROOF_BALL_CHOSEN];
     for (size_t e = 0; e < m->n; e++) arb_set_d(g + e, m->s_hj[e]);
-    sinkproof_truth_router_weights(out, chosen_k, g, choose(chosen_k, g, m), bits);
+    sinkproof_truth_router_weights(out, chosen_k, g, choose_experts(chosen_k, g, m), bits);
     _arb_vec_clear(g, (slong)m->n);
 }
 static void softmax_before(arb_ptr out, instance m, slong bits) {
@@ -243,7 +244,7 @@ static void softmax_before(arb_ptr out, instance m, slong bits) {
     arb_t all;
     arb_init(all);
     for (size_t j = 0; j < m->n; j++) arb_set_d(g + j, m->s_hj[j]);
-    size_t n_chosen = choose(chosen_k, g, m);
+    size_t n_chosen = choose_experts(chosen_k, g, m);
     ball_exps(e, m, 0, bits);
     ball_sum(all, e, m->n, bits);
     for (size_t k = 0; k < n_chosen; k++) arb_div(out + k, e + chosen_k[k], all, bits);

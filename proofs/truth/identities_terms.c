@@ -15,7 +15,7 @@ enum { DIM = SINKPROOF_BALL_DIM };
 static void dot(arb_t out, arb_srcptr x, arb_srcptr y, size_t n, slong bits) {
     arb_dot(out, NULL, 0, x, 1, y, 1, (slong)n, bits);
 }
-static void over(arb_t out, double x, ulong divisor, slong bits) {
+static void set_quotient(arb_t out, double x, ulong divisor, slong bits) {
     arb_set_d(out, x);
     arb_div_ui(out, out, divisor, bits);
 }
@@ -35,17 +35,17 @@ static void layer_clear(layer *l) {
 }
 static void set_x(layer *l, instance m, size_t j, slong bits) {
     for (size_t c = 0; c < m->hidden; c++)
-        over(l->x_c + c, m->k_jd[j * m->dim + c % m->dim], 24, bits);
+        set_quotient(l->x_c + c, m->k_jd[j * m->dim + c % m->dim], 24, bits);
 }
 static void set_column(layer *l, instance m, size_t h, size_t r, slong bits) {
     for (size_t c = 0; c < m->hidden; c++)
-        over(l->w_c + c, m->wo_hdc[(h * m->dim + r) * m->hidden + c], 16, bits);
+        set_quotient(l->w_c + c, m->wo_hdc[(h * m->dim + r) * m->hidden + c], 16, bits);
 }
 static void set_head(layer *l, instance m, size_t h, size_t t, size_t j, slong bits) {
     size_t g = h / (m->heads / m->kv_heads);
     for (size_t r = 0; r < m->dim; r++) {
-        over(l->b_q + r, (double)(h + 1) * m->star_d[r], 32, bits);
-        over(l->b_k + r, m->bv_gd[g * m->dim + r], 8, bits);
+        set_quotient(l->b_q + r, (double)(h + 1) * m->star_d[r], 32, bits);
+        set_quotient(l->b_k + r, m->bv_gd[g * m->dim + r], 8, bits);
         set_x(l, m, t, bits);
         set_column(l, m, h, m->dim - 1 - r, bits);
         dot(l->a_r + r, l->x_c, l->w_c, m->hidden, bits);
@@ -57,7 +57,7 @@ static void set_head(layer *l, instance m, size_t h, size_t t, size_t j, slong b
 
 //> gpt2.expand
 // Head 0, entry e: query e + 1, key e, both modulo n.
-static void products(arb_ptr out, instance m, slong bits) {
+static void products_of_vectors(arb_ptr out, instance m, slong bits) {
     layer l = layer_init();
     for (size_t e = 0; e < m->hidden; e++) {
         set_head(&l, m, 0, (e + 1) % m->n, e % m->n, bits);
@@ -117,7 +117,7 @@ static void delta_and_constant(arb_ptr out, instance m, slong bits) {
 
 //> gpt2.gamma gpt2.unsplit
 // gamma_c = sum_r b_r W_rc of one head
-static void gamma_of(arb_ptr gamma_c, instance m, size_t h, slong bits) {
+static void head_gamma(arb_ptr gamma_c, instance m, size_t h, slong bits) {
     layer l = layer_init();
     set_head(&l, m, h, 0, 0, bits);
     _arb_vec_zero(gamma_c, (slong)m->hidden);
@@ -145,7 +145,7 @@ static void by_gamma(arb_ptr out, instance m, size_t heads, slong bits) {
     arb_init(one);
     _arb_vec_zero(out, (slong)m->hidden);
     for (size_t h = 0; h < heads; h++) {
-        gamma_of(gamma, m, h, bits);
+        head_gamma(gamma, m, h, bits);
         for (size_t e = 0; e < m->hidden; e++) {
             set_x(&l, m, e % m->n, bits);
             dot(one, gamma, l.x_c, m->hidden, bits);
@@ -248,20 +248,20 @@ static void weights_of_two(arb_ptr out, arb_ptr faded_j, row *s, instance m, slo
     _arb_vec_scalar_div(out, out, (slong)m->n + 1, all, bits);
     balls_clear(delta, all);
 }
-static void no_sink(row *s) {
+static void remove_sink(row *s) {
     arb_set_d(s->b, -INFINITY);
 }
 
 //> gpt2.irrelevant
 static void all_without_sink(arb_ptr out, instance m, slong bits) {
     row s = row_init(m, bits);
-    no_sink(&s);
+    remove_sink(&s);
     weights_of_product(out, &s, m, true, bits);
     row_clear(&s);
 }
 static void two_without_sink(arb_ptr out, instance m, slong bits) {
     row s = row_init(m, bits);
-    no_sink(&s);
+    remove_sink(&s);
     weights_of_two(out, NULL, &s, m, bits);
     row_clear(&s);
 }
@@ -307,20 +307,20 @@ static void sink_as_it_is(arb_ptr out, instance m, slong bits) {
 //< terms.sink
 
 //> terms.zeroed
-static void zeroed(arb_ptr out, instance m, bool sink, slong bits) {
+static void weights_with_zeroed_bias(arb_ptr out, instance m, bool sink, slong bits) {
     row s = row_init(m, bits);
-    if (!sink) no_sink(&s);
+    if (!sink) remove_sink(&s);
     weights_of_product(out, &s, m, false, bits);
     row_clear(&s);
 }
 // The weights with b_Q, each key's times e^-Delta_j, and optionally the sink's times e^-(b_Q b_K).
 // All four terms give the same weights as terms 1 and 3 with the sink b - c_t (terms.sink).
-static void renormalised(arb_ptr out, instance m, bool sink, slong bits) {
+static void weights_renormalised(arb_ptr out, instance m, bool sink, slong bits) {
     row s = row_init(m, bits);
     arb_ptr faded = _arb_vec_init((slong)m->n);
     arb_t e;
     arb_init(e);
-    if (!sink) no_sink(&s);
+    if (!sink) remove_sink(&s);
     if (sink) arb_sub(s.b, s.b, s.constants, bits);
     weights_of_two(out, faded, &s, m, bits);
     dot(e, s.b_q, s.b_k, m->dim, bits);
@@ -338,21 +338,21 @@ static void renormalised(arb_ptr out, instance m, bool sink, slong bits) {
     row_clear(&s);
 }
 static void zeroed_without_sink(arb_ptr out, instance m, slong bits) {
-    zeroed(out, m, false, bits);
+    weights_with_zeroed_bias(out, m, false, bits);
 }
 static void renormalised_without_sink(arb_ptr out, instance m, slong bits) {
-    renormalised(out, m, false, bits);
+    weights_renormalised(out, m, false, bits);
 }
 static void zeroed_beside_sink(arb_ptr out, instance m, slong bits) {
-    zeroed(out, m, true, bits);
+    weights_with_zeroed_bias(out, m, true, bits);
 }
 static void renormalised_beside_sink(arb_ptr out, instance m, slong bits) {
-    renormalised(out, m, true, bits);
+    weights_renormalised(out, m, true, bits);
 }
 //< terms.zeroed
 
 // a_t, b_Q, c_j, b_K with four coordinates over 64; query at n, key at 0, 1, n - 1 and n.
-static void vectors(arb_ptr v, instance m) {
+static void term_vectors(arb_ptr v, instance m) {
     for (size_t c = 0; c < DIM; c++) {
         arb_set_d(v + c, m->q_d[c] / 64);
         arb_set_d(v + DIM + c, m->star_d[c] / 64);
@@ -360,48 +360,49 @@ static void vectors(arb_ptr v, instance m) {
         arb_set_d(v + 3 * DIM + c, m->bv_gd[c] / 64);
     }
 }
-static sinkproof_truth_yarn turning(double concentration, slong bits) { // frequencies 1, 1/100
+static sinkproof_truth_yarn rotation_table(double concentration,
+                                           slong bits) { // frequencies 1, 1/100
     sinkproof_truth_yarn turn = {.half = DIM / 2, .inv_freq_d = _arb_vec_init(DIM / 2)};
     arb_init(turn.concentration);
     arb_set_d(turn.concentration, concentration);
     arb_one(turn.inv_freq_d);
-    over(turn.inv_freq_d + 1, 1, 100, bits);
+    set_quotient(turn.inv_freq_d + 1, 1, 100, bits);
     return turn;
 }
-static void turning_clear(sinkproof_truth_yarn *turn) {
+static void rotation_table_clear(sinkproof_truth_yarn *turn) {
     arb_clear(turn->concentration);
     _arb_vec_clear(turn->inv_freq_d, DIM / 2);
 }
-static int32_t key_at(instance m, size_t e) {
+static int32_t key_position(instance m, size_t e) {
     return (int32_t[]){0, 1, (int32_t)m->n - 1, (int32_t)m->n}[e];
 }
 
 //> terms.rotated
-static void turned_whole(arb_ptr out, instance m, slong bits) {
+static void scores_turned_whole(arb_ptr out, instance m, slong bits) {
     arb_ptr v = _arb_vec_init(6 * DIM), q_n = v + 4 * DIM, k_j = v + 5 * DIM;
-    sinkproof_truth_yarn turn = turning(1.25, bits);
+    sinkproof_truth_yarn turn = rotation_table(1.25, bits);
     int32_t n = (int32_t)m->n;
-    vectors(v, m);
+    term_vectors(v, m);
     _arb_vec_add(v, v, v + DIM, DIM, bits);
     _arb_vec_add(v + 2 * DIM, v + 2 * DIM, v + 3 * DIM, DIM, bits);
     sinkproof_truth_rope(q_n, v, 1, 1, &n, &turn, bits);
     for (size_t e = 0; e < 4; e++) {
-        int32_t j = key_at(m, e);
+        int32_t j = key_position(m, e);
         sinkproof_truth_rope(k_j, v + 2 * DIM, 1, 1, &j, &turn, bits);
         dot(out + e, q_n, k_j, DIM, bits);
     }
-    turning_clear(&turn);
+    rotation_table_clear(&turn);
     _arb_vec_clear(v, 6 * DIM);
 }
 // m^2 times the sum of four terms, each key's side turned by j - t alone.
-static void turned_by_distance(arb_ptr out, instance m, slong bits) {
+static void scores_turned_by_distance(arb_ptr out, instance m, slong bits) {
     arb_ptr v = _arb_vec_init(5 * DIM), k = v + 4 * DIM;
-    sinkproof_truth_yarn turn = turning(1, bits);
+    sinkproof_truth_yarn turn = rotation_table(1, bits);
     arb_t term;
     arb_init(term);
-    vectors(v, m);
+    term_vectors(v, m);
     for (size_t e = 0; e < 4; e++) {
-        int32_t distance = key_at(m, e) - (int32_t)m->n;
+        int32_t distance = key_position(m, e) - (int32_t)m->n;
         arb_zero(out + e);
         for (size_t which = 0; which < 4; which++) {
             sinkproof_truth_rope(k, v + (2 + which / 2) * DIM, 1, 1, &distance, &turn, bits);
@@ -412,7 +413,7 @@ static void turned_by_distance(arb_ptr out, instance m, slong bits) {
         arb_mul(out + e, out + e, term, bits);
     }
     arb_clear(term);
-    turning_clear(&turn);
+    rotation_table_clear(&turn);
     _arb_vec_clear(v, 5 * DIM);
 }
 //< terms.rotated
@@ -423,8 +424,8 @@ static void turned_by_distance(arb_ptr out, instance m, slong bits) {
 #define LESS   SINKPROOF_BALL_LESS, BALL_ONE
 
 const sinkproof_identity identities_terms[] = {
-    {"gpt2.expand", HIDDEN, "(x_t W_Q + b_Q) (x_j W_K + b_K)^T", "the sum of four terms", products,
-     four_terms, PLAIN},
+    {"gpt2.expand", HIDDEN, "(x_t W_Q + b_Q) (x_j W_K + b_K)^T", "the sum of four terms",
+     products_of_vectors, four_terms, PLAIN},
     {"gpt2.delta", HIDDEN, "q_t k_j^T - a_t k_j^T", "b_Q k_j^T, without t", what_the_bias_adds,
      delta_and_constant, PLAIN},
     {"gpt2.gamma", HIDDEN, "Delta_j", "gamma x_j^T", deltas_of_head, by_gamma_of_head, PLAIN},
@@ -442,6 +443,6 @@ const sinkproof_identity identities_terms[] = {
      "alpha_j e^-(Delta_j + b_Q b_K) and alpha_s, renormalised", zeroed_beside_sink,
      renormalised_beside_sink, KEYED},
     {"terms.rotated", FOUR, "R_t (a_t + b_Q) . R_j (c_j + b_K)",
-     "m^2 times four terms of the distance", turned_whole, turned_by_distance, PLAIN},
+     "m^2 times four terms of the distance", scores_turned_whole, scores_turned_by_distance, PLAIN},
     {0},
 };

@@ -12,23 +12,23 @@
 enum { N = SINKPROOF_EDGE_N, HIDDEN = SINKPROOF_EDGE_HIDDEN, DIM = SINKPROOF_EDGE_DIM, SHORT = 5 };
 
 // Multiples of size / 64 in [-size, size).
-static void fill_drawn(uint64_t *state, size_t n, double *x, double size) {
+static void draw_multiples(uint64_t *state, size_t n, double *x, double size) {
     for (size_t i = 0; i < n; i++) x[i] = size * ((double)(sinkproof_draw(state) >> 57) / 64 - 1);
 }
 
 void sinkproof_head_draw(sinkproof_drawn_head *drawn, uint64_t seed) {
-    fill_drawn(&seed, N * HIDDEN, drawn->x_nc, 2);
-    fill_drawn(&seed, HIDDEN * DIM, drawn->wq_cd, 1);
-    fill_drawn(&seed, HIDDEN * DIM, drawn->wk_cd, 1);
-    fill_drawn(&seed, HIDDEN * DIM, drawn->wv_cd, 1);
-    fill_drawn(&seed, HIDDEN * DIM, drawn->gate_cd, 1);
-    fill_drawn(&seed, HIDDEN, drawn->star_c, 2);
-    fill_drawn(&seed, DIM, drawn->key_d, 2);
-    fill_drawn(&seed, DIM, drawn->value_d, 1);
-    fill_drawn(&seed, DIM * DIM, drawn->mlp_1_dd, 1);
-    fill_drawn(&seed, DIM * DIM, drawn->mlp_2_dd, 1);
-    fill_drawn(&seed, (N + 1) * HIDDEN, drawn->place_nc, 1);
-    fill_drawn(&seed, SINKPROOF_BUCKETS, drawn->bucket_b, 2);
+    draw_multiples(&seed, N * HIDDEN, drawn->x_nc, 2);
+    draw_multiples(&seed, HIDDEN * DIM, drawn->wq_cd, 1);
+    draw_multiples(&seed, HIDDEN * DIM, drawn->wk_cd, 1);
+    draw_multiples(&seed, HIDDEN * DIM, drawn->wv_cd, 1);
+    draw_multiples(&seed, HIDDEN * DIM, drawn->gate_cd, 1);
+    draw_multiples(&seed, HIDDEN, drawn->star_c, 2);
+    draw_multiples(&seed, DIM, drawn->key_d, 2);
+    draw_multiples(&seed, DIM, drawn->value_d, 1);
+    draw_multiples(&seed, DIM * DIM, drawn->mlp_1_dd, 1);
+    draw_multiples(&seed, DIM * DIM, drawn->mlp_2_dd, 1);
+    draw_multiples(&seed, (N + 1) * HIDDEN, drawn->place_nc, 1);
+    draw_multiples(&seed, SINKPROOF_BUCKETS, drawn->bucket_b, 2);
     drawn->logit = 0.75, drawn->slope = 0.25;
     for (int i = 0; i < N; i++) drawn->document_n[i] = i / 4;
 }

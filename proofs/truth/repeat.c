@@ -66,7 +66,7 @@ void repeat_alibi_closed(arb_t a, size_t t, const arb_t slope, slong bits) {
 
 // The k-th logarithmic bucket begins at half (far / half)^(k / half): d reaches it when d^half >=
 // half^half (far / half)^k, that is, d^half half^k >= half^half far^k.
-static bool reaches(size_t d, size_t k, size_t half, size_t far) {
+static bool distance_reaches_bucket(size_t d, size_t k, size_t half, size_t far) {
     fmpz_t left, right, power;
     fmpz_init(left);
     fmpz_init(right);
@@ -87,7 +87,8 @@ static bool reaches(size_t d, size_t k, size_t half, size_t far) {
 size_t repeat_t5_bucket(size_t distance, size_t buckets, size_t far) {
     size_t half = buckets / 2, bucket = distance;
     if (distance < half) return distance;
-    for (bucket = half; bucket + 1 < buckets && reaches(distance, bucket + 1 - half, half, far);)
+    for (bucket = half;
+         bucket + 1 < buckets && distance_reaches_bucket(distance, bucket + 1 - half, half, far);)
         bucket++;
     return bucket;
 }
@@ -98,8 +99,8 @@ void repeat_buckets(arb_ptr g_d, size_t n, size_t buckets, size_t far) {
 
 //> repeat.rope
 // For pair p of the coordinates: the coefficients of its cosine and sine, and its frequency.
-static void pair(arb_ptr cos_sin_of, size_t p, size_t half, arb_srcptr q_c, arb_srcptr k_c,
-                 double base, slong bits) {
+static void rotary_pair(arb_ptr cos_sin_of, size_t p, size_t half, arb_srcptr q_c, arb_srcptr k_c,
+                        double base, slong bits) {
     arb_t exponent;
     arb_init(exponent);
     arb_mul(cos_sin_of, q_c + p, k_c + p, bits);
@@ -118,7 +119,7 @@ void repeat_rotary(arb_ptr g_d, size_t n, size_t half, arb_srcptr q_c, arb_srcpt
     arb_ptr of = _arb_vec_init(6); // a_p, b_p, w_p; the angle, its sine and cosine
     _arb_vec_zero(g_d, (slong)n);
     for (size_t p = 0; p < half; p++) {
-        pair(of, p, half, q_c, k_c, base, bits);
+        rotary_pair(of, p, half, q_c, k_c, base, bits);
         for (size_t d = 0; d < n; d++) {
             arb_mul_ui(of + 3, of + 2, d, bits);
             arb_sin_cos(of + 4, of + 5, of + 3, bits);
@@ -131,15 +132,15 @@ void repeat_rotary(arb_ptr g_d, size_t n, size_t half, arb_srcptr q_c, arb_srcpt
     _arb_vec_clear(of, 6);
 }
 
-static void length(arb_t out, arb_srcptr x_c, size_t c, slong bits) {
+static void vector_length(arb_t out, arb_srcptr x_c, size_t c, slong bits) {
     arb_dot(out, NULL, 0, x_c, 1, x_c, 1, (slong)c, bits);
     arb_sqrt(out, out, bits);
 }
 void repeat_xi(arb_t xi, arb_srcptr q_c, arb_srcptr k_c, size_t c, slong bits) {
     arb_t t;
     arb_init(t);
-    length(xi, q_c, c, bits);
-    length(t, k_c, c, bits);
+    vector_length(xi, q_c, c, bits);
+    vector_length(t, k_c, c, bits);
     arb_mul(xi, xi, t, bits);
     arb_sqrt_ui(t, c, bits);
     arb_div(xi, xi, t, bits);

@@ -177,7 +177,7 @@ static void mpfr_correction(mpfr_t out, const sinkproof_config *config, double b
 }
 
 // The ends of the ramp.
-static void mpfr_ends(mpfr_t low, mpfr_t high, const sinkproof_config *config) {
+static void mpfr_ramp_ends(mpfr_t low, mpfr_t high, const sinkproof_config *config) {
     mpfr_correction(low, config, config->rotation.beta_fast);
     mpfr_correction(high, config, config->rotation.beta_slow);
     if (config->rotation.truncate) {
@@ -211,7 +211,7 @@ void truth_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration, const sinkproo
     size_t half = config->head_dim / 2;
     mpfr_t low, high, ramp_d, factor, power, t;
     mpfr_inits2(bits, low, high, ramp_d, factor, power, t, (mpfr_ptr)0);
-    mpfr_ends(low, high, config);
+    mpfr_ramp_ends(low, high, config);
     set_decimal(factor, config->rotation.factor);
     mpfr_concentration(concentration, config, factor, bits);
     for (size_t d = 0; d < half; d++) {

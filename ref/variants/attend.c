@@ -18,8 +18,8 @@ static void placed_input(const sinkproof_variant *variant, const sinkproof_varia
 }
 
 // y_d = sum_c x_c W_cd
-static void project(const sinkproof_policy *policy, const sinkproof_variant_head *head,
-                    const double *x_c, const double *w_cd, double *y_d) {
+static void project_row(const sinkproof_policy *policy, const sinkproof_variant_head *head,
+                        const double *x_c, const double *w_cd, double *y_d) {
     for (size_t d = 0; d < head->dim; d++) {
         double sum = 0;
         for (size_t c = 0; c < head->hidden; c++) sum += x_c[c] * w_cd[c * head->dim + d];
@@ -29,17 +29,17 @@ static void project(const sinkproof_policy *policy, const sinkproof_variant_head
 
 // Queries, keys and values, and the gates; queries and keys are rotated first, then their features
 // are computed.
-static void inputs(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                   const sinkproof_variant_head *head, sinkproof_variant_result *out,
-                   double *work) {
+static void compute_inputs(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                           const sinkproof_variant_head *head, sinkproof_variant_result *out,
+                           double *work) {
     size_t dim = head->dim;
     double *x_c = work, *rest = work + head->hidden;
     for (size_t i = 0; i < out->rows; i++) {
         double *q_d = out->q_id + i * dim, *k_d = out->k_jd + i * dim;
         placed_input(variant, head, i, x_c);
-        project(policy, head, x_c, head->wq_cd, q_d);
-        project(policy, head, x_c, head->wk_cd, k_d);
-        project(policy, head, x_c, head->wv_cd, out->v_jd + i * dim);
+        project_row(policy, head, x_c, head->wq_cd, q_d);
+        project_row(policy, head, x_c, head->wk_cd, k_d);
+        project_row(policy, head, x_c, head->wv_cd, out->v_jd + i * dim);
         variant_place_turn(policy, variant, head, i, q_d);
         variant_place_turn(policy, variant, head, i, k_d);
         memcpy(out->turned_q_id + i * dim, q_d, dim * sizeof *q_d);
@@ -51,8 +51,8 @@ static void inputs(const sinkproof_policy *policy, const sinkproof_variant *vari
 }
 
 // The keys that row i sees, the star's column last.
-static void seen_by(const sinkproof_variant *variant, const sinkproof_variant_head *head, size_t i,
-                    size_t keys, bool *seen_j) {
+static void mark_seen_keys(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                           size_t i, size_t keys, bool *seen_j) {
     bool token = variant->star == SINKPROOF_STAR_TOKEN;
     for (size_t j = 0; j < keys; j++) {
         if (token && (i == 0 || j == 0))
@@ -63,9 +63,9 @@ static void seen_by(const sinkproof_variant *variant, const sinkproof_variant_he
     seen_j[keys] = sinkproof_variant_has_column(variant);
 }
 
-static void scores(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                   const sinkproof_variant_head *head, const sinkproof_variant_result *out,
-                   size_t i, const bool *seen_j, double *s_j, double *work) {
+static void compute_scores(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                           const sinkproof_variant_head *head, const sinkproof_variant_result *out,
+                           size_t i, const bool *seen_j, double *s_j, double *work) {
     size_t dim = head->dim;
     const double *q_d = out->q_id + i * dim, scale = variant->unscaled ? 1 : 1 / sqrt((double)dim);
     for (size_t j = 0; j < out->keys; j++) {
@@ -83,9 +83,9 @@ static void scores(const sinkproof_policy *policy, const sinkproof_variant *vari
     s_j[out->keys] = seen_j[out->keys] ? variant_star_score(policy, variant, head, q_d, work) : 0;
 }
 
-static void values(const sinkproof_policy *policy, const sinkproof_variant *variant,
-                   const sinkproof_variant_head *head, const sinkproof_variant_result *out,
-                   size_t i, double *work) {
+static void compute_values(const sinkproof_policy *policy, const sinkproof_variant *variant,
+                           const sinkproof_variant_head *head, const sinkproof_variant_result *out,
+                           size_t i, double *work) {
     size_t dim = head->dim;
     const double *alpha_j = out->alpha_ij + i * (out->keys + 1), *gate_d = out->gate_id + i * dim;
     double *star_d = work, *o_d = out->o_id + i * dim;
@@ -102,8 +102,8 @@ static void values(const sinkproof_policy *policy, const sinkproof_variant *vari
     }
 }
 
-static bool allocate(const sinkproof_variant *variant, const sinkproof_variant_head *head,
-                     sinkproof_variant_result *out) {
+static bool allocate_result(const sinkproof_variant *variant, const sinkproof_variant_head *head,
+                            sinkproof_variant_result *out) {
     size_t rows = head->n + (variant->star == SINKPROOF_STAR_TOKEN);
     size_t by_dim = rows * head->dim, by_key = rows * (rows + 1);
     double *at = calloc(8 * by_dim + 3 * by_key + rows, sizeof *at);
@@ -123,7 +123,8 @@ static bool allocate(const sinkproof_variant *variant, const sinkproof_variant_h
 bool sinkproof_variant_attend(const sinkproof_policy *policy, const sinkproof_variant *variant,
                               const sinkproof_variant_head *head, sinkproof_variant_result *out,
                               sinkproof_error *error) {
-    if (!allocate(variant, head, out)) return sinkproof_fail(error, "no memory for one head");
+    if (!allocate_result(variant, head, out))
+        return sinkproof_fail(error, "no memory for one head");
     size_t columns = out->keys + 1;
     double *work = malloc((head->hidden + 3 * head->dim) * sizeof *work);
     bool *seen_j = malloc(columns * sizeof *seen_j);
@@ -133,14 +134,14 @@ bool sinkproof_variant_attend(const sinkproof_policy *policy, const sinkproof_va
         sinkproof_variant_result_free(out);
         return sinkproof_fail(error, "no memory for one head");
     }
-    inputs(policy, variant, head, out, work);
+    compute_inputs(policy, variant, head, out, work);
     for (size_t i = 0; i < out->rows; i++) {
         double *s_j = out->s_ij + i * columns;
-        seen_by(variant, head, i, out->keys, seen_j);
-        scores(policy, variant, head, out, i, seen_j, s_j, work);
+        mark_seen_keys(variant, head, i, out->keys, seen_j);
+        compute_scores(policy, variant, head, out, i, seen_j, s_j, work);
         variant_divide(policy, variant, columns, seen_j, s_j, out->sim_ij + i * columns,
                        out->z_i + i, out->alpha_ij + i * columns);
-        values(policy, variant, head, out, i, work);
+        compute_values(policy, variant, head, out, i, work);
     }
     free(work);
     free(seen_j);

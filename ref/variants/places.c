@@ -31,7 +31,7 @@ double sinkproof_variant_place_bias(const sinkproof_variant *variant,
 }
 
 // The angle of pair k of `width` coordinates at position i.
-static double angle(double base, size_t i, size_t k, size_t width) {
+static double rotation_angle(double base, size_t i, size_t k, size_t width) {
     return (double)i * pow(base, -2.0 * (double)k / (double)width);
 }
 
@@ -42,7 +42,7 @@ void variant_place_input(const sinkproof_variant *variant, const sinkproof_varia
         for (size_t c = 0; c < head->hidden; c++) x_c[c] += head->place_nc[i * head->hidden + c];
     if (variant->places == SINKPROOF_PLACES_ABSOLUTE)
         for (size_t c = 0; c < head->hidden; c++) {
-            double a = angle(10000, i, c / 2, head->hidden);
+            double a = rotation_angle(10000, i, c / 2, head->hidden);
             x_c[c] += c % 2 == 0 ? sin(a) : cos(a);
         }
     //< place.added
@@ -54,7 +54,8 @@ void variant_place_turn(const sinkproof_policy *policy, const sinkproof_variant 
     size_t half = head->dim / 2;
     if (variant->places != SINKPROOF_PLACES_ROTARY) return;
     for (size_t k = 0; k < half; k++) {
-        double a = angle(head->rotary_base, i, k, head->dim), x = x_d[k], y = x_d[k + half];
+        double a = rotation_angle(head->rotary_base, i, k, head->dim), x = x_d[k],
+               y = x_d[k + half];
         x_d[k] = round_at(policy, AT_A4, x * cos(a) - y * sin(a));
         x_d[k + half] = round_at(policy, AT_A4, y * cos(a) + x * sin(a));
     }

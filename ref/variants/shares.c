@@ -10,8 +10,8 @@
 //> train.sinks train.star
 // The j-th of the `columns` weights of one row: unchanged if softmax makes the row sum to 1, else
 // its size as a share of the row's sizes.
-static double share(const sinkproof_variant *variant, size_t columns, const double *alpha_j,
-                    size_t j) {
+static double weight_share(const sinkproof_variant *variant, size_t columns, const double *alpha_j,
+                           size_t j) {
     double size = 0;
     if (variant->similarity == SINKPROOF_SIMILARITY_EXP &&
         variant->divisor == SINKPROOF_DIVISOR_SUM)
@@ -22,12 +22,12 @@ static double share(const sinkproof_variant *variant, size_t columns, const doub
 //< train.sinks train.star
 
 // The mean share of column j over the rows from `from` on.
-static double mean(const sinkproof_variant *variant, const sinkproof_variant_result *r, size_t from,
-                   size_t j) {
+static double mean_share(const sinkproof_variant *variant, const sinkproof_variant_result *r,
+                         size_t from, size_t j) {
     //> train.sinks train.star
     double sum = 0;
     for (size_t i = from; i < r->rows; i++)
-        sum += share(variant, r->keys + 1, r->alpha_ij + i * (r->keys + 1), j);
+        sum += weight_share(variant, r->keys + 1, r->alpha_ij + i * (r->keys + 1), j);
     return sum / (double)(r->rows - from);
     //< train.sinks train.star
 }
@@ -36,13 +36,13 @@ double variant_alpha(const sinkproof_variant *variant, const sinkproof_variant_r
                      size_t k) {
     //> train.sinks
     size_t at = k + (variant->star == SINKPROOF_STAR_TOKEN); // the text's keys follow such a star
-    return mean(variant, r, at, at);
+    return mean_share(variant, r, at, at);
     //< train.sinks
 }
 
 double variant_alpha_star(const sinkproof_variant *variant, const sinkproof_variant_result *r) {
     //> train.star
     bool token = variant->star == SINKPROOF_STAR_TOKEN;
-    return mean(variant, r, token, token ? 0 : r->keys); // over the rows of the text
+    return mean_share(variant, r, token, token ? 0 : r->keys); // over the rows of the text
     //< train.star
 }

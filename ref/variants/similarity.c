@@ -31,7 +31,7 @@ double variant_similarity(sinkproof_similarity similarity, double s) {
 }
 
 // y_r = sum_d W_rd x_d
-static void times(size_t dim, const double *w_dd, const double *x_d, double *y_d) {
+static void multiply_matrix(size_t dim, const double *w_dd, const double *x_d, double *y_d) {
     for (size_t r = 0; r < dim; r++) {
         y_d[r] = 0;
         for (size_t d = 0; d < dim; d++) y_d[r] += w_dd[r * dim + d] * x_d[d];
@@ -45,9 +45,9 @@ void sinkproof_variant_feature(const sinkproof_policy *policy, const sinkproof_v
     if (variant->feature == SINKPROOF_FEATURE_MLP) {
         //> kernel.mlp kernel.mlp-max
         double *inner_d = work;
-        times(dim, head->mlp_1_dd, x_d, inner_d);
+        multiply_matrix(dim, head->mlp_1_dd, x_d, inner_d);
         for (size_t d = 0; d < dim; d++) inner_d[d] = round_at(policy, AT_A4, fmax(inner_d[d], 0));
-        times(dim, head->mlp_2_dd, inner_d, x_d);
+        multiply_matrix(dim, head->mlp_2_dd, inner_d, x_d);
         //< kernel.mlp kernel.mlp-max
     } else {
         //> kernel.elu-linear kernel.elu-linear-raw

@@ -133,7 +133,7 @@ static void test_scores(void) {
                 {{.mode = "amx", .pairs = true}, SINKPROOF_PANEL_F32, 2.56, 0}};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         double need[BENCH_RESOURCES] = {0};
-        bench_row_scores(&sets[i].table, sets[i].cache, 64, 10, need);
+        bench_count_score_work(&sets[i].table, sets[i].cache, 64, 10, need);
         ok(need[BENCH_FMA] == 1000 * sets[i].fma && need[BENCH_PAIRS] == 1000 * sets[i].pairs &&
                need[BENCH_EXP] == 10,
            "%s, %s, a cache in %s: %g operations of float32, %g of pairs", sets[i].table.mode,

@@ -74,7 +74,7 @@ static size_t bugs(const sinkproof_judgement *j) {
 static double farthest_ulp(const sinkproof_judgement *j) {
     double worst = 0;
     for (size_t i = 0; i < j->n_reports; i++)
-        worst = sinkproof_worst(worst, j->reports[i].excess_ulp);
+        worst = sinkproof_keep_worst(worst, j->reports[i].excess_ulp);
     return worst;
 }
 

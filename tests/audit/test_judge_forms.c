@@ -71,9 +71,9 @@ static void honest(const sinkproof_stages *stages, const char *policy, const cha
         for (size_t i = 0; i < j.n_reports; i++) {
             const sinkproof_point_report *r = &j.reports[i];
             outside += r->outside, unlikely += r->unlikely;
-            share = sinkproof_worst(share, r->share_worst);
+            share = sinkproof_keep_worst(share, r->share_worst);
             if (r->drift.bin >= 0)
-                drift = sinkproof_worst(drift, fabs(r->drift.gain) / r->drift.limit);
+                drift = sinkproof_keep_worst(drift, fabs(r->drift.gain) / r->drift.limit);
             if (r->verdict > SINKPROOF_VERDICT_WITHIN)
                 note("%s: %s in run %d", r->name, sinkproof_verdict_name(r->verdict), (int)run);
         }

@@ -36,9 +36,9 @@ static void add(tally *t, const sinkproof_judgement *j) {
     t->doubts += j->verdict == SINKPROOF_VERDICT_SUSPICIOUS;
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
-        t->share = sinkproof_worst(t->share, r->share_worst);
+        t->share = sinkproof_keep_worst(t->share, r->share_worst);
         if (r->drift.bin >= 0)
-            t->drift = sinkproof_worst(t->drift, fabs(r->drift.gain) / r->drift.limit);
+            t->drift = sinkproof_keep_worst(t->drift, fabs(r->drift.gain) / r->drift.limit);
     }
 }
 

@@ -62,7 +62,7 @@ static size_t outside_alone(const sinkproof_model *model, const sinkproof_trace 
                                  .error = &error};
     size_t elements = 1, marked = 0;
     for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
-    uint8_t *marks = outside_marks(&trials, r);
+    uint8_t *marks = mark_outside_elements(&trials, r);
     must(marks != NULL);
     for (size_t i = 0; i < elements; i++) marked += marks[i];
     free(marks);

@@ -46,7 +46,7 @@ static void honest(const char *model, const char *dtype, const char *policy) {
     sinkproof_judgement j = judge(model, dtype, policy);
     double share = 0;
     for (size_t i = 0; i < j.n_reports; i++)
-        share = sinkproof_worst(share, j.reports[i].share_worst);
+        share = sinkproof_keep_worst(share, j.reports[i].share_worst);
     ok(j.n_reports > 0 && j.verdict <= SINKPROOF_VERDICT_WITHIN,
        "bound.linear %s %s under %s: %s at all %zu points worst=%.3g bound=1", model, dtype, policy,
        sinkproof_verdict_name(j.verdict), j.n_reports, share);

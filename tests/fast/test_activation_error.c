@@ -20,7 +20,7 @@ typedef struct errors {
 static void add_error(errors *e, double got, double truth) {
     e->squared += (got - truth) * (got - truth);
     e->truth += truth * truth;
-    e->worst = sinkproof_worst(e->worst, fabs(got - truth));
+    e->worst = sinkproof_keep_worst(e->worst, fabs(got - truth));
 }
 
 // Over the mean square, and over its root.
@@ -91,7 +91,7 @@ static void compare(const sinkproof_matrix *w, bool spread) {
         for (size_t i = 0; i < TOKENS; i++) {
             double truth = exact(w_c, x_nc[i], &size);
             float got = lanes_dot(COLS, unscaled_c, scale_b, x_nc[i]);
-            share = sinkproof_worst(share, fabs(got - truth) / (gamma * size));
+            share = sinkproof_keep_worst(share, fabs(got - truth) / (gamma * size));
             add_error(&lanes, got, truth);
             add_error(&bf16, lanes_dot(COLS, unscaled_c, scale_b, bf16_nc[i]), truth);
             add_error(&int8, exact(w_c, int8_nc[i], &ignored), truth);

@@ -22,7 +22,7 @@ static void parts_of_a_weight(void) {
     for (size_t e = 0; e < sizeof exponent / sizeof *exponent; e++)
         for (uint32_t low = 0; low < 1u << 23; low++, cases++) {
             float p = ldexpf(1 + (float)low * 0x1p-23f, exponent[e] + 96), part[3];
-            amx_split(p, part);
+            amx_split_weight(p, part);
             double sum = (double)part[0] + (double)part[1] + (double)part[2];
             bool fits = is_bf16(part[0]) && is_bf16(part[1]) && is_bf16(part[2]);
             bool ordered = part[0] >= part[1] && part[1] >= part[2] && part[2] >= 0;
@@ -31,7 +31,7 @@ static void parts_of_a_weight(void) {
     for (uint32_t bits = 0; bits < 1u << 23; bits += 7, cases++) { // subnormal weights
         float p, part[3];
         memcpy(&p, &bits, sizeof p);
-        amx_split(p * 0x1p96f, part);
+        amx_split_weight(p * 0x1p96f, part);
         bad += (double)part[0] + (double)part[1] + (double)part[2] != (double)p * 0x1p96;
     }
     ok(bad == 0,
@@ -72,7 +72,7 @@ static void the_order(void) {
     for (int round = 0; round < 200; round++) {
         size_t n = 32 * (1 + random_word() % 8);
         for (size_t j = 0; j < n; j++) p[j] = fabsf(random_float()), v[j] = bf16_of(random_float());
-        float found = amx_weighted(n, v, p);
+        float found = amx_weighted_sum(n, v, p);
         bad += !same(found, weighted_again(n, v, p));
         lanes += !same(found, lanes_dot(n, v, NULL, p));
     }
@@ -84,9 +84,9 @@ static void the_order(void) {
 
 static void the_condition(void) {
     const double in = 0x1p-58, most = 0x1p19;
-    ok(amx_attends(0x1p-60, 0x1p-51, in, most) && !amx_attends(0x1p-60, 0x1p-52, in, most) &&
-           !amx_attends(1, 1, 0x1.fcp-59, 1) && !amx_attends(1, 1, 1, 0x1p20) &&
-           amx_attends(INFINITY, 1, INFINITY, 0),
+    ok(amx_can_attend(0x1p-60, 0x1p-51, in, most) && !amx_can_attend(0x1p-60, 0x1p-52, in, most) &&
+           !amx_can_attend(1, 1, 0x1.fcp-59, 1) && !amx_can_attend(1, 1, 1, 0x1p20) &&
+           amx_can_attend(INFINITY, 1, INFINITY, 0),
        "tiles serve products of at least 2^-111 and values from 2^-58 to 2^20");
 }
 

@@ -44,12 +44,12 @@ static size_t misplaced(const kv_cache *cache, size_t l, size_t g, size_t positi
     double row[64], column[32];
     const uint8_t *at = view.k + block_offset(&view, b);
     sinkproof_panels keys = sinkproof_panels_at(view.format, 32, d, at);
-    panels_row(&keys, j, row);
+    panels_decode_row(&keys, j, row);
     for (size_t c = 0; c < d; c++) wrong += !(row[c] == k_d[c]);
     at = view.v + block_offset(&view, b);
     sinkproof_panels values = sinkproof_panels_at(view.format, d, 32, at);
     for (size_t c = 0; c < d; c++) {
-        panels_row(&values, c, column);
+        panels_decode_row(&values, c, column);
         wrong += !(column[j] == v_d[c]);
     }
     return wrong;

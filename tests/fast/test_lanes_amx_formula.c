@@ -136,7 +136,7 @@ static void sums(void) {
 static size_t wrong_parts(float p, float *part, size_t *wide) {
     float told[3];
     told_parts(p, told);
-    amx_split(p, part);
+    amx_split_weight(p, part);
     for (size_t k = 0; k < 3; k++) *wide += (double)part[k] != told_upper(part[k]);
     return !(same(part[0], told[0]) && same(part[1], told[1]) && same(part[2], told[2]));
 }
@@ -173,7 +173,7 @@ static void weighted(void) {
             p[j] = fabsf(draw_some(&state, 24, deep, -1)); // rounded where it is subnormal
             if (next_bits(&state) % 16 == 0) p[j] = 1;
         }
-        float sum = amx_weighted(n, v, p);
+        float sum = amx_weighted_sum(n, v, p);
         wrong += !same(sum, told_weighted(0, n, v, p));
         lanes += !same(sum, lanes_dot(n, v, NULL, p));
     }
@@ -220,7 +220,7 @@ static void serves(void) {
             for (int below = 0; below < 4; below++, cases++) {
                 magnitude a = {w, below % 2}, b = {x, below / 2};
                 bool told = told_serves(a, b);
-                wrong += amx_serves(value_of(a), value_of(b)) != told;
+                wrong += amx_can_multiply(value_of(a), value_of(b)) != told;
                 yes += told;
             }
     report_answers("which products", wrong, yes, cases);
@@ -238,7 +238,8 @@ static void attends(void) {
             magnitude k = {operand[a / 2], a % 2}, q = {operand[b / 2], b % 2},
                       least = {value[c / 2], c % 2}, most = {value[d / 2], d % 2};
             bool told = told_attends(k, q, least, most);
-            wrong += amx_attends(value_of(k), value_of(q), value_of(least), value_of(most)) != told;
+            wrong +=
+                amx_can_attend(value_of(k), value_of(q), value_of(least), value_of(most)) != told;
             yes += told;
         }
     report_answers("which queries", wrong, yes, cases);

@@ -31,7 +31,7 @@ static size_t wrong_elements(const sinkproof_matrix *matrix, sinkproof_panel_for
     sinkproof_panels_pack(matrix, format, 0, p.panels / 2, memory, work);
     for (size_t r = 0; r < rows; r++) {
         sinkproof_matrix_row(matrix, r, row);
-        panels_row(&p, r, row + cols);
+        panels_decode_row(&p, r, row + cols);
         wrong += differing(cols, row, row + cols);
     }
     // Seen as a matrix of whole panels and blocks, everything outside is plus zero.
@@ -39,7 +39,7 @@ static size_t wrong_elements(const sinkproof_matrix *matrix, sinkproof_panel_for
     whole.cols = 32 * p.blocks;
     double *padded = malloc(whole.cols * sizeof *padded);
     for (size_t r = 0; r < 16 * p.panels; r++) {
-        panels_row(&whole, r, padded);
+        panels_decode_row(&whole, r, padded);
         for (size_t c = r < rows ? cols : 0; c < whole.cols; c++) {
             const double zero = 0;
             wrong += memcmp(&padded[c], &zero, sizeof zero) != 0;
@@ -168,7 +168,7 @@ static void test_q8_0(void) {
             wrong += sinkproof_panels_format(&matrix) != SINKPROOF_PANEL_Q8_0;
             sinkproof_panels_pack(&matrix, SINKPROOF_PANEL_Q8_0, 0, p.panels, memory, row);
             for (size_t r = 0; r < rows; r++) {
-                panels_row(&p, r, row);
+                panels_decode_row(&p, r, row);
                 for (size_t c = 0; c < cols[j]; c++) {
                     const uint8_t *block = bytes + (r * blocks + c / 32) * 34;
                     double scale = sinkproof_f16_value((uint16_t)(block[0] | block[1] << 8));
@@ -232,7 +232,7 @@ static void test_rounding(void) {
     for (size_t r = 0; r < rows; r++) {
         sinkproof_matrix_row(&m, r, want);
         for (size_t c = 0; c < cols; c++) want[c] = sinkproof_round(SINKPROOF_BF16, want[c]);
-        panels_row(&p, r, found);
+        panels_decode_row(&p, r, found);
         wrong += differing(cols, want, found);
     }
     ok(wrong == 0, "panels bf16.round of float32 weights, worst=%zu bound=0", wrong);

@@ -73,7 +73,7 @@ FAULTS = [
     ("a symbol that no check has on one side alone", "sink.attn-reorder: symbol: ",
      lambda r: change(r, EXACT + "attention.c", ('    LINE("attn-reorder", attn_one_minus, attn_reorder),\n', ""))),
     ("a primitive that is gone", "unread: no such file or function",
-     lambda r: change(r, EXACT + "router.c", ("static matrix w2_of(", "static matrix w2_for("))),
+     lambda r: change(r, EXACT + "router.c", ("static matrix chosen_w2(", "static matrix w2_for("))),
     ("an entry whose side is no function of the sources", "sink.limit: unread: two sides expected",
      lambda r: change(r, BALLS + "sink.c", ("weights_without_sink,\n     softmax,", "weights_without_sink,\n     gone,"))),
 ]

@@ -150,7 +150,7 @@ static void test_tensors(void) {
            "a tensor of type %s", sinkproof_dtype_name(types[i].dtype));
         uint32_t code = 0;
         sinkproof_dtype dtype;
-        bool known = gguf_code(types[i].dtype, &code) && code == types[i].type &&
+        bool known = gguf_type_code(types[i].dtype, &code) && code == types[i].type &&
                      gguf_dtype(code, &dtype) && dtype == types[i].dtype;
         ok(known, "whose number in ggml is %u", code);
         gguf_close(made);

@@ -98,12 +98,12 @@ static void check_values(const sinkproof_model *model) {
     sinkproof_matrix_row(&layer.sinks, 0, sinks);
     sinkproof_matrix_row(&layer.attn_norm, 0, norm);
     for (size_t h = 0; h < c->n_heads; h++) {
-        low = sinkproof_least(low, sinks[h]);
-        high = sinkproof_worst(high, sinks[h]);
+        low = sinkproof_keep_least(low, sinks[h]);
+        high = sinkproof_keep_worst(high, sinks[h]);
         inexact += sinkproof_bf16_value(sinkproof_bf16_bits(sinks[h])) != sinks[h];
     }
     for (size_t d = 0; d < c->hidden; d++) {
-        widest = sinkproof_worst(widest, fabs(norm[d] - 1));
+        widest = sinkproof_keep_worst(widest, fabs(norm[d] - 1));
         same += norm[d] == norm[0];
         inexact += sinkproof_bf16_value(sinkproof_bf16_bits(norm[d])) != norm[d];
     }

@@ -71,7 +71,7 @@ static sinkproof_honest draw_wide(uint64_t *state, double mid) {
 // ---- GELU --------------------------------------------------------------------------------------
 
 static sinkproof_honest held(const sinkproof_setting *s, real c) {
-    return sinkproof_honest_declared(sinkproof_known((double)c), (double)(s->u + LIBM), 0);
+    return sinkproof_honest_declared(sinkproof_exact_set((double)c), (double)(s->u + LIBM), 0);
 }
 
 // A square is not negative. Products of it, where it is rounded; otherwise pow may be what is
@@ -104,9 +104,9 @@ static sinkproof_honest stated_gelu(const sinkproof_setting *s, sinkproof_honest
     bool open = summed.optional || summed.format == SINKPROOF_REAL; // else in this order alone
     t = inside_at(s, AT_M8_INNER, open ? sinkproof_honest_roundings(s, t, 4) : t);
     t = inside_at(s, AT_M8_TANH, bent(s, t));
-    t = inside_at(s, AT_M8_ONE, sinkproof_honest_add(t, sinkproof_known(1)));
+    t = inside_at(s, AT_M8_ONE, sinkproof_honest_add(t, sinkproof_exact_set(1)));
     t.lo = fmax(t.lo, 0);
-    sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_mul(v, t), sinkproof_known(0.5));
+    sinkproof_honest y = sinkproof_honest_mul(sinkproof_honest_mul(v, t), sinkproof_exact_set(0.5));
     double var = y.var;
     if (open) y = sinkproof_honest_roundings(s, y, 2);
     y.var = y.spread = var;
@@ -148,7 +148,7 @@ static void gelu_steps(void) {
             if (p <= AT_M8_ONE) policy.at[p].format = SINKPROOF_BF16;
             sinkproof_setting s = setting(&policy);
             double x = (i % 4 ? 2 : 20) * (2 * draw_unit(&state) - 1);
-            sinkproof_honest known = sinkproof_known(x), y = sinkproof_honest_gelu(&s, known);
+            sinkproof_honest known = sinkproof_exact_set(x), y = sinkproof_honest_gelu(&s, known);
             sinkproof_honest z = stated_gelu(&s, known);
             compare(i % 4 ? &c : &far, &y, &z, fabs(x), 60, 1000);
         }
@@ -165,7 +165,7 @@ static void gelu_margins(void) {
         sinkproof_policy policy = real_policy("definition");
         sinkproof_setting s = setting(&policy);
         s.u = 0;
-        sinkproof_honest x = sinkproof_known(-0.5 - draw_unit(&state));
+        sinkproof_honest x = sinkproof_exact_set(-0.5 - draw_unit(&state));
         sinkproof_honest y = sinkproof_honest_gelu(&s, x), z = stated_gelu(&s, x);
         compare(&c, &y, &z, fabs(x.mid) / 2, 3, 100);
     }
@@ -213,7 +213,7 @@ static sinkproof_honest stated_swiglu(const sinkproof_setting *s, sinkproof_hone
 
 static sinkproof_honest swish(const sinkproof_setting *s, sinkproof_honest g) {
     static const sinkproof_config config = {.swiglu = {1, 10000, 1}};
-    return sinkproof_honest_swiglu(s, config.swiglu, g, sinkproof_known(0));
+    return sinkproof_honest_swiglu(s, config.swiglu, g, sinkproof_exact_set(0));
 }
 
 // exp errs by `declared`, and by `growth` more for each unit; u is next to nothing.
@@ -233,7 +233,7 @@ static void swiglu_margins(void) {
         sinkproof_setting s = setting(&policy);
         s.u = 0;
         double x = ldexp(1, (int)draw_below(&state, 8) - 4);
-        sinkproof_honest g = sinkproof_known(draw(&state) % 2 ? x : -x);
+        sinkproof_honest g = sinkproof_exact_set(draw(&state) % 2 ? x : -x);
         if (i % 3 == 0) g = (sinkproof_honest){x, 4 * x, x, 4 * x, 2 * x, 0, 0, 0, 0};
         if (i % 3 == 1)
             g.likely_lo = ldexp(g.mid, g.mid < 0), g.likely_hi = ldexp(g.mid, g.mid > 0);
@@ -253,7 +253,7 @@ static void swiglu_declared(void) {
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_policy policy = exp_policy(63.0 / 64, 0, 0x1p-80);
         sinkproof_setting s = {&policy, 0x1p-80, 30};
-        sinkproof_honest g = sinkproof_known(-4 - (double)i / 256);
+        sinkproof_honest g = sinkproof_exact_set(-4 - (double)i / 256);
         sinkproof_honest y = swish(&s, g), z = stated_swiglu(&s, g);
         compare(&c, &y, &z, far_of(z.lo, z.hi), 6, 100);
     }
@@ -314,7 +314,8 @@ static void without_bounds(void) {
     for (double sign = -1; sign <= 1; sign += 2)
         for (int i = 0; i < 4; i++) {
             double x = ldexp(3, i);
-            sinkproof_honest s_j[2] = {sinkproof_known(sign * HUGE_VAL), sinkproof_known(x)};
+            sinkproof_honest s_j[2] = {sinkproof_exact_set(sign * HUGE_VAL),
+                                       sinkproof_exact_set(x)};
             sinkproof_honest a_j[2];
             must(sinkproof_honest_variant_weights(&s, &variant, 2, seen_j, s_j, a_j));
             bool none = a_j[0].lo == -INFINITY && a_j[0].hi == INFINITY &&
@@ -363,11 +364,11 @@ static void mixtures(bool tiny) {
         sinkproof_setting s = setting(&policy);
         real size = 0;
         for (size_t e = 0; e < k; e++) {
-            w_e[e] = tiny ? sinkproof_known(ldexp(draw_dyadic(&state), -52))
+            w_e[e] = tiny ? sinkproof_exact_set(ldexp(draw_dyadic(&state), -52))
                           : draw_set(&state, draw_unit(&state));
-            d_e[e] = tiny    ? sinkproof_known(ldexp(draw_dyadic(&state), -52))
+            d_e[e] = tiny    ? sinkproof_exact_set(ldexp(draw_dyadic(&state), -52))
                      : i % 2 ? draw_wide(&state, draw_dyadic(&state))
-                             : sinkproof_known(draw_dyadic(&state));
+                             : sinkproof_exact_set(draw_dyadic(&state));
             size += far_of(w_e[e].lo, w_e[e].hi) * far_of(d_e[e].lo, d_e[e].hi);
         }
         sinkproof_honest y = sinkproof_honest_mixture(&s, k, w_e, d_e);
@@ -383,8 +384,8 @@ static void running(void) {
     policy.inside = SINKPROOF_F32;
     policy.at[AT_M11_SUM] = (sinkproof_rounding){SINKPROOF_BF16, false};
     sinkproof_setting s = setting(&policy);
-    const sinkproof_honest w_e[2] = {sinkproof_known(1), sinkproof_known(1)};
-    const sinkproof_honest d_e[2] = {sinkproof_known(1), sinkproof_known(0x1p-8 + 0x1p-30)};
+    const sinkproof_honest w_e[2] = {sinkproof_exact_set(1), sinkproof_exact_set(1)};
+    const sinkproof_honest d_e[2] = {sinkproof_exact_set(1), sinkproof_exact_set(0x1p-8 + 0x1p-30)};
     sinkproof_honest y = sinkproof_honest_mixture(&s, 2, w_e, d_e);
     ok(y.lo == 1 && y.hi == 1 + 0x1p-7 && y.mid == 1 + 0x1p-7,
        "moe.sum a running sum that is rounded twice: %a to %a", y.lo, y.hi);

@@ -23,7 +23,7 @@ enum { MOST_COLS = 384 };
 
 static void some_row(uint64_t *state, size_t n, double outlier, sinkproof_honest *x) {
     for (size_t i = 0; i < n; i++)
-        x[i] = sinkproof_known(draw_gauss(state) * (i == n / 3 ? outlier : 1));
+        x[i] = sinkproof_exact_set(draw_gauss(state) * (i == n / 3 ? outlier : 1));
 }
 
 // A few honest float32 steps, or one bfloat16 step in every tenth element.
@@ -31,7 +31,7 @@ static void nearly(uint64_t *state, size_t n, bool steps, sinkproof_honest *x) {
     for (size_t i = 0; i < n; i++) {
         double c = x[i].mid, far = (2 * draw_unit(state) - 1) * 0x1p-22;
         if (steps) far = draw_below(state, 10) == 0 ? 0x1p-8 : 0;
-        x[i] = sinkproof_known(c * (1 + far));
+        x[i] = sinkproof_exact_set(c * (1 + far));
     }
 }
 
@@ -94,7 +94,7 @@ static void fill_row(uint64_t *state, const tensor *t, sinkproof_honest *x, doub
         double own = sigma * size * sqrt(3) * (2 * draw_unit(state) - 1);
         double likely = sigma * size * sqrt(6 * s->odds) + (t->shares ? 0x1p-18 * fabs(y) : 0);
         v[i] = y + own + row * y;
-        x[i] = sinkproof_around(y, 4 * likely, likely, sigma * sigma * size * size, 0);
+        x[i] = sinkproof_set_around(y, 4 * likely, likely, sigma * sigma * size * size, 0);
     }
 }
 
@@ -154,7 +154,7 @@ static void power_is_kept(bool shares) {
         other += r.limit != alone.limit || r.smallest != alone.smallest || r.alike != 1 ||
                  r.spread.limit != alone.spread.limit;
         t.hides = false, t.factor = 1 + 1.6 * r.smallest;
-        smallest = sinkproof_worst(smallest, r.smallest);
+        smallest = sinkproof_keep_worst(smallest, r.smallest);
         r = judged_tensor(&third, &t, STANDARD_RATE);
         missed += !sinkproof_drift_leans(&r);
     }
@@ -197,7 +197,7 @@ static void blocks_say_the_same(void) {
                             a.spread.noise / b.spread.noise};
     double worst = 0, bound = sinkproof_gamma(4 * ROWS * COLS, 0x1p-53) * 4;
     bound += 0x1p-23; // norms of rows are floats
-    for (int i = 0; i < 6; i++) worst = sinkproof_worst(worst, fabs(apart[i] - 1));
+    for (int i = 0; i < 6; i++) worst = sinkproof_keep_worst(worst, fabs(apart[i] - 1));
     ok(worst <= bound && rows_differ == 0 && a.bin == b.bin && a.alike == b.alike && a.alike > 1,
        "stat.equal-rows four blocks merged worst=%.3g bound=%.3g rows=%zu", worst, bound,
        whole.n_rows);
@@ -231,10 +231,10 @@ static void add(outcome *o, const sinkproof_judgement *j) {
     o->runs++, o->accused += j->verdict > SINKPROOF_VERDICT_WITHIN;
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_drift_result *r = &j->reports[i].drift;
-        if (r->bin >= 0) o->drift = sinkproof_worst(o->drift, fabs(r->gain) / r->limit);
+        if (r->bin >= 0) o->drift = sinkproof_keep_worst(o->drift, fabs(r->gain) / r->limit);
         if (r->spread.part >= 0)
-            o->spread = sinkproof_worst(o->spread, r->spread.mean / r->spread.limit);
-        o->alike = sinkproof_worst(o->alike, r->alike);
+            o->spread = sinkproof_keep_worst(o->spread, r->spread.mean / r->spread.limit);
+        o->alike = sinkproof_keep_worst(o->alike, r->alike);
     }
 }
 

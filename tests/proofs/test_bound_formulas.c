@@ -45,7 +45,7 @@ static void roundings(void) {
     none.u = 0x1p-24;
     x = (sinkproof_honest){.hi = 1, .likely_hi = 1, .mid = 0.5};
     y = sinkproof_honest_roundings(&none, x, 9);
-    x = sinkproof_known(0);
+    x = sinkproof_exact_set(0);
     sinkproof_honest z = sinkproof_honest_roundings(&none, x, 9);
     ok(y.lo < 0 && y.hi > 1 && y.likely_lo < 0 && memcmp(&x, &z, sizeof x) == 0,
        "bound.dot-likely a set with one end at zero is widened");
@@ -108,8 +108,8 @@ static void mixture(void) {
         real plain = 0, total = 0;
         double ordered = 0, least = 0, most = 0; // rounded each time; or as one likes
         for (size_t e = 0; e < k; e++) {
-            w[e] = sinkproof_known(draw_dyadic(&state));
-            y[e] = sinkproof_known(draw_dyadic(&state) + 0x1p-9);
+            w[e] = sinkproof_exact_set(draw_dyadic(&state));
+            y[e] = sinkproof_exact_set(draw_dyadic(&state) + 0x1p-9);
             double p = w[e].mid * y[e].mid;
             if (products) p = sinkproof_round(SINKPROOF_BF16, p);
             plain += p, total += fabs(p);

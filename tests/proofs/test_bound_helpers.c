@@ -17,7 +17,7 @@ static const uint64_t SEED = 20270203;
 
 static sinkproof_planes plane(const double *x, size_t rows, size_t cols) {
     sinkproof_honest set[64];
-    for (size_t i = 0; i < rows * cols; i++) set[i] = sinkproof_known(x[i]);
+    for (size_t i = 0; i < rows * cols; i++) set[i] = sinkproof_exact_set(x[i]);
     sinkproof_planes p = sinkproof_planes_new(set, rows, cols, cols);
     must(p.mid != NULL);
     return p;
@@ -236,10 +236,10 @@ static void far_row(distance *d, size_t n, double m, double far, double t, doubl
     sinkproof_policy policy = exp_policy(NO_U, DECLARED, GROWING);
     sinkproof_setting s = {&policy, NO_U, 30};
     sinkproof_honest z[KEYS], alpha[KEYS + 1];
-    for (size_t j = 0; j < n; j++) z[j] = sinkproof_known(m);
+    for (size_t j = 0; j < n; j++) z[j] = sinkproof_exact_set(m);
     z[n - 1] = (sinkproof_honest){m - far, m + t, m - far, m + likely, m + likely, 0, 0, 0, 0};
     double common;
-    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(-INFINITY), alpha, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_exact_set(-INFINITY), alpha, &common));
     real growth = (real)GROWING * 512 * (1 + 0x1p-50L), off = NO_U + 0x1p-52L;
     real error = far * off + growth * fminl(far * (1 + off), 800);
     real g = gamma_of((real)n, NO_U);
@@ -283,8 +283,8 @@ static void flushed(void) {
             sinkproof_setting s = {&policy, NO_U, 30};
             sinkproof_honest z[KEYS], alpha[KEYS + 1];
             double common;
-            for (size_t j = 0; j < n; j++) z[j] = sinkproof_known(j == 0 ? -2000 : 0);
-            must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(-INFINITY), alpha,
+            for (size_t j = 0; j < n; j++) z[j] = sinkproof_exact_set(j == 0 ? -2000 : 0);
+            must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_exact_set(-INFINITY), alpha,
                                           &common));
             real most = 0x1p-1022L + 0x1p-1074L * expl(800 * growth);
             real worst = largest_weight(n, 0, most, gamma_of((real)n, NO_U));
@@ -296,8 +296,9 @@ static void flushed(void) {
         double declared = (double)i / 32, here = sinkproof_gamma(14, 0x1p-53), common;
         sinkproof_policy policy = exp_policy(NO_U, declared, 0);
         sinkproof_setting s = {&policy, NO_U, 30};
-        sinkproof_honest z[2] = {sinkproof_known(-2000), sinkproof_known(0)}, alpha[3];
-        must(sinkproof_honest_softmax(&s, AT_A9, 2, z, sinkproof_known(-INFINITY), alpha, &common));
+        sinkproof_honest z[2] = {sinkproof_exact_set(-2000), sinkproof_exact_set(0)}, alpha[3];
+        must(sinkproof_honest_softmax(&s, AT_A9, 2, z, sinkproof_exact_set(-INFINITY), alpha,
+                                      &common));
         double most = 0x1p-1022 + (i < 16 ? 1 : 2) * 0x1p-1074;
         double others = (1 - (declared + 0x1p-50)) * (1 - here);
         double end = most / (most + others) * (1 / (1 - 2 * here));
@@ -317,8 +318,8 @@ static double anything(const sinkproof_policy *policy, double u, size_t n) {
     static sinkproof_honest z[LONG], alpha[LONG + 1];
     sinkproof_setting s = {policy, u, 30};
     double common;
-    for (size_t j = 0; j < n; j++) z[j] = sinkproof_around(0, 256, 256, 0, 0);
-    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(-INFINITY), alpha, &common));
+    for (size_t j = 0; j < n; j++) z[j] = sinkproof_set_around(0, 256, 256, 0, 0);
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_exact_set(-INFINITY), alpha, &common));
     return alpha[0].lo == 0 && alpha[n].hi == alpha[0].hi ? alpha[0].hi : (double)NAN;
 }
 
@@ -353,8 +354,8 @@ static void last_logit(void) {
     sinkproof_policy policy = real_policy("definition");
     sinkproof_setting s = setting(&policy);
     double common;
-    for (size_t j = 0; j < n; j++) z[j] = sinkproof_known(0);
-    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_known(0), alpha, &common));
+    for (size_t j = 0; j < n; j++) z[j] = sinkproof_exact_set(0);
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_exact_set(0), alpha, &common));
     ok(alpha[0].mid == 0.25 && alpha[n].mid == 0.25,
        "bound.softmax-sink the last of %zu logits worst=%g bound=0", n, alpha[n].mid - 0.25);
     munmap(pages, 2 * page);
@@ -391,7 +392,7 @@ static void whole_numbers(void) {
             double lo = fmin(fmin(a, b), mid), hi = fmax(fmax(a, b), mid);
             x[c] = (sinkproof_honest){lo, hi, mid, mid, mid, 0, 0, 0, 0};
         }
-        x[0] = sinkproof_known(127);
+        x[0] = sinkproof_exact_set(127);
         sinkproof_planes p = block_of(x, BLOCK);
         wrong += p.known;
         for (size_t c = 0; c < BLOCK && !p.known; c++) {
@@ -412,9 +413,9 @@ static void whole_numbers(void) {
 static void infinite_scales(void) {
     size_t wrong = 0;
     for (int i = 0; i < 2; i++) {
-        sinkproof_honest x[3] = {sinkproof_known(127 * 70000.0), sinkproof_known(-3),
-                                 sinkproof_known(0)};
-        if (i == 1) x[0] = sinkproof_around(127 * 65000.0, 127 * 5000.0, 127, 1, 1);
+        sinkproof_honest x[3] = {sinkproof_exact_set(127 * 70000.0), sinkproof_exact_set(-3),
+                                 sinkproof_exact_set(0)};
+        if (i == 1) x[0] = sinkproof_set_around(127 * 65000.0, 127 * 5000.0, 127, 1, 1);
         sinkproof_planes p = block_of(x, 3);
         wrong += p.known;
         for (size_t c = 0; c < 3 && !p.known; c++)

@@ -22,10 +22,10 @@ static void rotate(double *out, double *formula) {
     sinkproof_setting s = closed(&p);
     for (int t = 0; t < DRAWS; t++, out += DIM, formula += DIM) {
         sinkproof_honest x[DIM], c[DIM / 2], sine[DIM / 2], y[DIM];
-        for (size_t d = 0; d < DIM; d++) x[d] = sinkproof_known(next_integer(&state, 999) / 16);
+        for (size_t d = 0; d < DIM; d++) x[d] = sinkproof_exact_set(next_integer(&state, 999) / 16);
         for (size_t d = 0; d < DIM / 2; d++) {
-            c[d] = sinkproof_known(next_integer(&state, 999) / 512);
-            sine[d] = sinkproof_known(next_integer(&state, 999) / 512);
+            c[d] = sinkproof_exact_set(next_integer(&state, 999) / 512);
+            sine[d] = sinkproof_exact_set(next_integer(&state, 999) / 512);
         }
         sinkproof_honest_rotate(&s, DIM, x, c, sine, y);
         for (size_t d = 0; d < DIM; d++) {
@@ -46,9 +46,9 @@ static void activation(double *out, double *formula) {
     sinkproof_config_named("gpt-oss-20b", &config);
     for (int t = 0; t < DRAWS; t++) {
         double gate = next_real(&state, 9), up = next_real(&state, 9);
-        out[t] =
-            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up))
-                .mid;
+        out[t] = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_exact_set(gate),
+                                         sinkproof_exact_set(up))
+                     .mid;
         double g = fmin(gate, 7), u = fmax(fmin(up, 7), -7);
         double x = at(AT_M8_SCALED, at(AT_M8_ALPHA, 1.702) * g);
         double sigmoid = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
@@ -72,8 +72,8 @@ static void width(void) {
         sinkproof_config_named("gpt-oss-20b", &config);
         for (int t = 0; t < DRAWS; t++, cases++) {
             double gate = 1 + t / 16.0, up = t / 32.0;
-            sinkproof_honest y = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate),
-                                                         sinkproof_known(up));
+            sinkproof_honest y = sinkproof_honest_swiglu(
+                &s, config.swiglu, sinkproof_exact_set(gate), sinkproof_exact_set(up));
             double roundings = (y.hi - y.lo) / (2 * y.mid) / s.u;
             wrong += !(fabs(roundings - (i == 1 ? 2 : 4)) < 0x1p-20);
         }

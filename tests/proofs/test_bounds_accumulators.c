@@ -115,7 +115,7 @@ static sinkproof_honest set_of(const char *policy_text, const row *r, double *co
     sinkproof_setting s = sinkproof_setting_for(&policy, 100, STANDARD_RATE);
     sinkproof_accumulator a = sinkproof_accumulator_at(&policy, AT_M5_TERM, AT_M5_ACC);
     sinkproof_honest y;
-    for (size_t c = 0; c < r->n; c++) x[c] = sinkproof_known(x_c[c] = (double)r->x[c]);
+    for (size_t c = 0; c < r->n; c++) x[c] = sinkproof_exact_set(x_c[c] = (double)r->x[c]);
     sinkproof_planes p = sinkproof_planes_new(x, 1, r->n, r->n);
     sinkproof_linear_sums *sums =
         sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){&r->matrix, 0, 1, NULL});
@@ -236,7 +236,7 @@ static void any_order(void) {
                 double once = fmax(sinkproof_format_underflow(kinds[k].acc), 0x1p-126);
                 double under = (2 * (double)r.n + 4) * (1 + gamma) * once;
                 double room = (gamma * sizes_of(&r) + under) * (1 + 0x1p-30);
-                worst_width = sinkproof_worst(worst_width, (set.hi - set.lo) / 2 / room);
+                worst_width = sinkproof_keep_worst(worst_width, (set.hi - set.lo) / 2 / room);
             }
         inside_ok(&t, "bound.accumulator", kinds[k].policy);
         ok(worst_width <= 1 && t.unlikely == 0,
@@ -281,12 +281,12 @@ static void rescaled(void) {
         for (size_t j = 0; j < n; j++) {
             s_j[j] = (float)(draw_gauss(&state) + slope * (double)j); // rising: many new maxima
             v_j[j] = (float)draw_from(&state, SINKPROOF_F16, 1),
-            v[j] = sinkproof_known((double)v_j[j]);
+            v[j] = sinkproof_exact_set((double)v_j[j]);
             top = fmax(top, (double)s_j[j]);
         }
         for (size_t j = 0; j < n; j++) z += exp((double)s_j[j] - top);
         for (size_t j = 0; j < n; j++) { // what the scores and the exponential leave open
-            alpha[j] = sinkproof_known(exp((double)s_j[j] - top) / z);
+            alpha[j] = sinkproof_exact_set(exp((double)s_j[j] - top) / z);
             alpha[j] = sinkproof_honest_declared(alpha[j], 0x1p-18, 0);
         }
         sinkproof_planes p = sinkproof_planes_new(alpha, 1, n, n),
@@ -351,13 +351,13 @@ static void flash_in_order(void) {
         float b = round % 4 == 0 ? -INFINITY : (float)(draw_gauss(&state) * 4);
         for (size_t j = 0; j < n; j++) {
             double score = draw_gauss(&state) * 2 + slope * (double)j;
-            z[j] = sinkproof_around(score, 0x1p-20, 0x1p-20, 0, 0);
+            z[j] = sinkproof_set_around(score, 0x1p-20, 0x1p-20, 0, 0);
             s_j[j] = (float)(score + 0x1p-20 * (2 * draw_unit(&state) - 1) * 0.9);
             if (round % 8 == 1 && j > 0) z[j] = z[0], s_j[j] = s_j[0]; // all equal
             v_j[j] = (float)draw_from(&state, SINKPROOF_F16, 1);
-            v[j] = sinkproof_known((double)v_j[j]);
+            v[j] = sinkproof_exact_set((double)v_j[j]);
         }
-        sinkproof_honest set, sink = sinkproof_known((double)b);
+        sinkproof_honest set, sink = sinkproof_exact_set((double)b);
         const sinkproof_flash f = {n, 1, 1, z, v, sink};
         must(sinkproof_honest_flash(&s, &a, &f, &set));
         double y = (double)flash_with_sink(n, s_j, v_j, b, SINKPROOF_F16);

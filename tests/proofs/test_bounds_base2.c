@@ -26,9 +26,10 @@ static real edge_of(real m, real declared, real *shared) {
 // The set of the key's weight beside a maximum that weighs all but nothing less than 1.
 static sinkproof_honest weight_of(const sinkproof_policy *policy, double m, double z) {
     sinkproof_setting s = sinkproof_setting_for(policy, 2, STANDARD_RATE);
-    sinkproof_honest z_j[2] = {sinkproof_known(m), sinkproof_known(z)}, alpha_j[3];
+    sinkproof_honest z_j[2] = {sinkproof_exact_set(m), sinkproof_exact_set(z)}, alpha_j[3];
     double common;
-    must(sinkproof_honest_softmax(&s, AT_A9, 2, z_j, sinkproof_known(-INFINITY), alpha_j, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 2, z_j, sinkproof_exact_set(-INFINITY), alpha_j,
+                                  &common));
     return alpha_j[1];
 }
 
@@ -44,7 +45,7 @@ static void flushed(const char *forms) {
         double at = (double)(m - far), beyond = (double)(m - far + 2 * shared + 1e-5L);
         sinkproof_honest edge = weight_of(&policy, m, nextafter(at, -INFINITY));
         outside += !(edge.lo <= 0 && edge.hi > 0);
-        worst = sinkproof_worst(worst, edge.lo / 0x1p-126);
+        worst = sinkproof_keep_worst(worst, edge.lo / 0x1p-126);
         blind += !(weight_of(&policy, m, beyond).lo > 0);
     }
     ok(outside == 0 && blind == 0,

@@ -60,7 +60,7 @@ static sinkproof_honest set_of(const char *policy_text, const row *r) {
     sinkproof_policy policy = policy_named(policy_text);
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS, STANDARD_RATE);
     sinkproof_accumulator a = sinkproof_accumulator_at(&policy, AT_M9_TERM, AT_M9_ACC);
-    for (size_t c = 0; c < r->n; c++) x[c] = sinkproof_known((double)r->x[c]);
+    for (size_t c = 0; c < r->n; c++) x[c] = sinkproof_exact_set((double)r->x[c]);
     sinkproof_planes p = sinkproof_planes_new(x, 1, r->n, r->n);
     must(honest_running(&s, &a, &p, &(sinkproof_weight_rows){&r->matrix, 0, 1, NULL}, &y));
     sinkproof_planes_free(&p);

@@ -69,7 +69,7 @@ static void engines_inside(const char *policy_name) {
         size_t k = i % 8 == 0 ? 1 + draw_below(&state, MOST) : i % 8 == 1 ? 2 : 4;
         fill(&state, format, k, w, d);
         for (size_t e = 0; e < k; e++)
-            w_k[e] = sinkproof_known(w[e]), d_k[e] = sinkproof_known(d[e]);
+            w_k[e] = sinkproof_exact_set(w[e]), d_k[e] = sinkproof_exact_set(d[e]);
         sinkproof_honest y = sinkproof_honest_mixture(&s, k, w_k, d_k);
         for (int e = 0; e < 8; e++) meet(&t, &y, engine(&state, &policy, k, w, d));
     }
@@ -91,8 +91,8 @@ static void inputs_with_freedom(void) {
         fill(&state, SINKPROOF_F32, K, w, d);
         for (size_t e = 0; e < K; e++) {
             double dw = w[e] * ldexp(1, -4 - i % 18), dd = fabs(d[e]) * ldexp(1, -4 - i % 17);
-            w_k[e] = sinkproof_around(w[e], dw, dw, 0, 0);
-            d_k[e] = sinkproof_around(d[e], dd, dd, 0, 0);
+            w_k[e] = sinkproof_set_around(w[e], dw, dw, 0, 0);
+            d_k[e] = sinkproof_set_around(d[e], dd, dd, 0, 0);
             double to = i % 3 == 0 ? copysign(1, d[e]) : 2 * draw_unit(&state) - 1;
             w[e] = (float)(w[e] + 0.999 * dw * (i % 3 == 0 ? 1 : to));
             d[e] = (float)(d[e] + 0.999 * dd * to);
@@ -122,7 +122,7 @@ static void truth_inside(void) {
         size_t k = 1 + draw_below(&state, i % 2 ? 4 : MOST);
         fill(&state, SINKPROOF_F64, k, w, d);
         for (size_t e = 0; e < k; e++) {
-            w_k[e] = sinkproof_known(w[e]), d_k[e] = sinkproof_known(d[e]);
+            w_k[e] = sinkproof_exact_set(w[e]), d_k[e] = sinkproof_exact_set(d[e]);
             arb_set_d(w_b + e, w[e]), arb_set_d(d_b + e, d[e]);
         }
         sinkproof_honest y = sinkproof_honest_mixture(&s, k, w_k, d_k);
@@ -132,7 +132,8 @@ static void truth_inside(void) {
         arf_set_d(end, y.hi);
         outside += !(arf_cmp(end, arb_midref(out)) >= 0);
         if (y.lo != y.hi)
-            worst = sinkproof_worst(worst, share_of(&y, arf_get_d(arb_midref(out), ARF_RND_NEAR)));
+            worst =
+                sinkproof_keep_worst(worst, share_of(&y, arf_get_d(arb_midref(out), ARF_RND_NEAR)));
     }
     arb_clear(out), arf_clear(end);
     _arb_vec_clear(w_b, MOST), _arb_vec_clear(d_b, MOST);
@@ -181,7 +182,7 @@ static void renormalised_weights(void) {
         size_t n = i % 2 ? E : 32;
         for (size_t e = 0; e < n; e++) {
             logits[e] = draw_from(&state, SINKPROOF_F32, spread);
-            z[e] = (float)logits[e], g[e] = sinkproof_known(logits[e]);
+            z[e] = (float)logits[e], g[e] = sinkproof_exact_set(logits[e]);
         }
         sinkproof_router_choose(n, K, logits, chosen);
         renormalised_engine(&state, n, z, K, chosen, SINKPROOF_F32, w);
@@ -195,8 +196,8 @@ static void renormalised_weights(void) {
         }
         for (size_t k = 0; k < K; k++)
             if (set[2][k].mid > 0x1p-100)
-                wider = sinkproof_worst(wider, sinkproof_radius(&set[1][k]) /
-                                                   sinkproof_radius(&set[2][k]));
+                wider = sinkproof_keep_worst(wider, sinkproof_radius(&set[1][k]) /
+                                                        sinkproof_radius(&set[2][k]));
     }
     inside_ok(&t[0], "bound.form-router", policies[0]);
     inside_ok(&t[1], "bound.form-router", policies[1]);

@@ -91,8 +91,8 @@ static void set_of(const char *forms, const row *r, sinkproof_honest *a_j, doubl
     snprintf(text, sizeof text, "f32,A9.form=%s", forms);
     sinkproof_policy policy = policy_named(text);
     sinkproof_setting s = sinkproof_setting_for(&policy, CHECKED, STANDARD_RATE);
-    for (size_t j = 0; j < r->n; j++) z_j[j] = sinkproof_known(r->z[j]);
-    must(sinkproof_honest_softmax(&s, AT_A9, r->n, z_j, sinkproof_known(r->b), a_j, common));
+    for (size_t j = 0; j < r->n; j++) z_j[j] = sinkproof_exact_set(r->z[j]);
+    must(sinkproof_honest_softmax(&s, AT_A9, r->n, z_j, sinkproof_exact_set(r->b), a_j, common));
 }
 
 typedef struct found {

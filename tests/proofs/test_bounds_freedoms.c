@@ -59,7 +59,7 @@ static void norm_set(const char *policy_name, size_t d, const float *x, const do
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_setting s = sinkproof_setting_for(&policy, d, STANDARD_RATE);
     double common;
-    for (size_t c = 0; c < d; c++) x_d[c] = sinkproof_known(x[c]);
+    for (size_t c = 0; c < d; c++) x_d[c] = sinkproof_exact_set(x[c]);
     sinkproof_honest_rmsnorm(&s, AT_M1, &(sinkproof_norm){d, w, 1e-5}, x_d, y_d, &common);
 }
 
@@ -131,8 +131,8 @@ static void softmax_set(const char *policy_name, size_t n, const float *z, doubl
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_setting s = sinkproof_setting_for(&policy, n, STANDARD_RATE);
     double common;
-    for (size_t j = 0; j < n; j++) z_j[j] = sinkproof_known(z[j]);
-    must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, sinkproof_known(b), a_j, &common));
+    for (size_t j = 0; j < n; j++) z_j[j] = sinkproof_exact_set(z[j]);
+    must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, sinkproof_exact_set(b), a_j, &common));
 }
 
 static void meet_all(tally *t, size_t n, const sinkproof_honest *x, const float *v) {
@@ -181,8 +181,8 @@ static void product_error(void) {
         if (i % 4 == 0) x = (float)(-60 - draw_unit(&state));
         double e = exp((double)x), y = exp_by_product(&state, x, 1.44269502f, (leaning)(i % LEANS));
         double ulps = fabs(y / e - 1) * 0x1p23;
-        worst = sinkproof_worst(worst, ulps / (3 + 0.62 * fabs((double)x)));
-        if (i % 4 == 0) at_60 = sinkproof_worst(at_60, ulps);
+        worst = sinkproof_keep_worst(worst, ulps / (3 + 0.62 * fabs((double)x)));
+        if (i % 4 == 0) at_60 = sinkproof_keep_worst(at_60, ulps);
     }
     ok(worst <= 1 && at_60 > 20,
        "bound.exp-growing 2^(x log2 e) with that product rounded: worst=%.3g bound=1, %.0f ulp "
@@ -204,7 +204,7 @@ static void growing_sigmoid(void) {
     for (size_t i = 0; i < 100000; i++) {
         float gate = (float)(-40 * draw_unit(&state) + (i % 2 ? 8 : 0)),
               up = (float)draw_gauss(&state);
-        sinkproof_honest g = sinkproof_known(gate), u = sinkproof_known(up);
+        sinkproof_honest g = sinkproof_exact_set(gate), u = sinkproof_exact_set(up);
         sinkproof_honest set = sinkproof_honest_swiglu(&s, config.swiglu, g, u);
         sinkproof_honest narrower = sinkproof_honest_swiglu(&plain, config.swiglu, g, u);
         float clamped = fminf(gate, 7), t = 1.702f * clamped;
@@ -283,7 +283,7 @@ static void running_formula(void) {
             product *= ratio, exact *= (long double)s, grown *= (1 + e) * (1 + 0x1p-24L);
             long double bound = (grown - 1) * exact;
             if (product < 0x1p-100f) break;
-            worst = worst_long(worst, fabsl(product - exact) / bound);
+            worst = keep_worst_long(worst, fabsl(product - exact) / bound);
         }
     }
     ok(worst <= 1, "bound.form-running-angle the growth with the pair worst=%.3Lg bound=1", worst);
@@ -332,7 +332,7 @@ static void turn_set(const char *policy_name, const sinkproof_config *c, double 
         sinkproof_honest_rope_plain(&s, c, position, table[2], table[3]);
         turns.plain_c_p = table[2], turns.plain_s_p = table[3];
     }
-    for (size_t d = 0; d < c->head_dim; d++) x_d[d] = sinkproof_known(x[d]);
+    for (size_t d = 0; d < c->head_dim; d++) x_d[d] = sinkproof_exact_set(x[d]);
     sinkproof_honest_turn(&s, c, &turns, x_d, work, y_d);
 }
 
@@ -420,7 +420,7 @@ static void values_set(const char *policy_name, size_t n, size_t d, const float 
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_setting s = sinkproof_setting_for(&policy, d, STANDARD_RATE);
     softmax_set(policy_name, n, z, b, a_j);
-    for (size_t k = 0; k < n * d; k++) v[k] = sinkproof_known(v_dj[k]);
+    for (size_t k = 0; k < n * d; k++) v[k] = sinkproof_exact_set(v_dj[k]);
     sinkproof_planes p = sinkproof_planes_new(a_j, 1, n, n), q = sinkproof_planes_new(v, d, n, n);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, o_d, d));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);

@@ -83,8 +83,8 @@ static void values_set(const char *policy_name, size_t n, const double *w, const
     sinkproof_honest w_k[KEYS], v_k[DIM * KEYS];
     sinkproof_policy policy = policy_named(policy_name);
     sinkproof_setting s = sinkproof_setting_for(&policy, ROWS * DIM, STANDARD_RATE);
-    for (size_t k = 0; k < n; k++) w_k[k] = sinkproof_known(w[k]);
-    for (size_t k = 0; k < DIM * n; k++) v_k[k] = sinkproof_known(v[k]);
+    for (size_t k = 0; k < n; k++) w_k[k] = sinkproof_exact_set(w[k]);
+    for (size_t k = 0; k < DIM * n; k++) v_k[k] = sinkproof_exact_set(v[k]);
     sinkproof_planes p = sinkproof_planes_new(w_k, 1, n, n);
     sinkproof_planes q = sinkproof_planes_new(v_k, DIM, n, n);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, DIM));
@@ -153,10 +153,10 @@ static void elements(void) {
         for (int p = 0; p < 2; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
             sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
-            sinkproof_honest a = honest_flushed(&s, sinkproof_known(x));
-            sinkproof_honest b = honest_flushed(&s, sinkproof_known(y)), c;
+            sinkproof_honest a = honest_flushed(&s, sinkproof_exact_set(x));
+            sinkproof_honest b = honest_flushed(&s, sinkproof_exact_set(y)), c;
             c = i % 3 == 0 ? sinkproof_honest_mul(a, b)
-                           : sinkproof_honest_add(sinkproof_known(x), sinkproof_known(y));
+                           : sinkproof_honest_add(sinkproof_exact_set(x), sinkproof_exact_set(y));
             c = sinkproof_honest_at(&s, AT_A13, sinkproof_honest_inside(&s, c));
             meet(&t[p], &c, z);
             double v = z;
@@ -195,7 +195,8 @@ static void norms(void) {
             sinkproof_setting s = sinkproof_setting_for(&policy, 600 * WIDTH, STANDARD_RATE);
             sinkproof_honest in[WIDTH], out[WIDTH];
             double scales[WIDTH], common;
-            for (size_t k = 0; k < WIDTH; k++) in[k] = sinkproof_known(x[k]), scales[k] = scale[k];
+            for (size_t k = 0; k < WIDTH; k++)
+                in[k] = sinkproof_exact_set(x[k]), scales[k] = scale[k];
             sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){WIDTH, scales, (double)1e-5f}, in,
                                      out, &common);
             for (size_t k = 0; k < WIDTH; k++) meet(&t[p], &out[k], y[k]);

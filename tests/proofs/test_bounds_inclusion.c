@@ -64,7 +64,7 @@ static sinkproof_honest draw_set(uint64_t *state, int top) {
     double a, r;
     switch (draw_below(state, 4)) {
     case 0:
-        return sinkproof_known((float)draw_wild(state, top));
+        return sinkproof_exact_set((float)draw_wild(state, top));
     case 1:
         a = draw_wild(state, top), r = draw_wild(state, top);
         return set_between(fmin(a, r), fmax(a, r), draw(state) % 2 ? a : r);
@@ -81,7 +81,7 @@ static sinkproof_honest draw_set(uint64_t *state, int top) {
 static sinkproof_honest value_in(uint64_t *state, sinkproof_honest x) {
     double inside = x.lo + (x.hi - x.lo) * draw_unit(state);
     double all[] = {x.lo, x.hi, x.mid, inside >= x.lo && inside <= x.hi ? inside : x.lo};
-    return sinkproof_known(all[draw_below(state, 4)]);
+    return sinkproof_exact_set(all[draw_below(state, 4)]);
 }
 
 // ---- the stages
@@ -146,7 +146,7 @@ static size_t results(const sinkproof_setting *s, stage of, const place *p,
         return sinkproof_honest_variant_weights(s, &p->design, D, p->seen, x, y) ? D : 0;
     default:
         for (int d = 0; d < D / 2; d++)
-            c[d] = sinkproof_known(p->c[d]), sine[d] = sinkproof_known(p->s[d]);
+            c[d] = sinkproof_exact_set(p->c[d]), sine[d] = sinkproof_exact_set(p->s[d]);
         sinkproof_honest_rotate(s, D, x, c, sine, y);
         return D;
     }
@@ -249,8 +249,8 @@ static void another_maximum(void) {
             double low = round / 6 % 2 ? -30 : -90; // of which the exponential may be flushed
             double ends[] = {from, to, from + (to - from) * draw_unit(&state)};
             sinkproof_honest x[KEYS] = {set_between(from, to, ends[draw_below(&state, 3)]),
-                                        sinkproof_known((float)(low * draw_unit(&state)))};
-            sinkproof_honest at[KEYS] = {sinkproof_known(ends[round % 3]), x[1]}, y[KEYS],
+                                        sinkproof_exact_set((float)(low * draw_unit(&state)))};
+            sinkproof_honest at[KEYS] = {sinkproof_exact_set(ends[round % 3]), x[1]}, y[KEYS],
                              one[KEYS];
             must(sinkproof_honest_variant_weights(&s, &design, KEYS, seen, x, y));
             must(sinkproof_honest_variant_weights(&s, &design, KEYS, seen, at, one));
@@ -281,9 +281,9 @@ static void another_maximum_of_softmax(void) {
             sinkproof_honest x[KEYS + 1], at[KEYS + 1], y[KEYS + 1], one[KEYS + 1];
             size_t open = round % 3 == 0 ? KEYS : 0; // which is the maximum
             for (size_t j = 0; j <= KEYS; j++)
-                x[j] = at[j] = sinkproof_known((float)(low * draw_unit(&state)));
+                x[j] = at[j] = sinkproof_exact_set((float)(low * draw_unit(&state)));
             x[open] = set_between(from, to, ends[draw_below(&state, 3)]);
-            at[open] = sinkproof_known(ends[draw_below(&state, 3)]);
+            at[open] = sinkproof_exact_set(ends[draw_below(&state, 3)]);
             must(sinkproof_honest_softmax(&s, AT_A9, KEYS, x, x[KEYS], y, &common));
             must(sinkproof_honest_softmax(&s, AT_A9, KEYS, at, at[KEYS], one, &common));
             compare_sets(&all, policies[k], KEYS + 1, y, one);
@@ -303,14 +303,14 @@ static void unbounded(void) {
     sinkproof_setting s = sinkproof_setting_for(&policy, 1000, 1e-6);
     size_t wrong = 0, cases = 0;
     for (double x = 0x1p30; x < 0x1p100; x *= 2, cases++) { // x^3 overflows from 2^42 on
-        sinkproof_honest y = sinkproof_honest_gelu(&s, sinkproof_known(-x));
+        sinkproof_honest y = sinkproof_honest_gelu(&s, sinkproof_exact_set(-x));
         wrong += !(y.var >= 0) || !(y.bias >= 0) || !(y.lo <= 0 && y.hi >= 0);
     }
     ok(wrong == 0, "bound.gelu beyond its cube's range nothing leans: worst=%zu of %zu bound=0",
        wrong, cases);
-    sinkproof_honest rare = sinkproof_known(3), zero = sinkproof_known(0);
+    sinkproof_honest rare = sinkproof_exact_set(3), zero = sinkproof_exact_set(0);
     rare.order = INFINITY; // steps so rare that nothing is asked
-    sinkproof_honest twice = sinkproof_honest_mul(rare, sinkproof_known(2)),
+    sinkproof_honest twice = sinkproof_honest_mul(rare, sinkproof_exact_set(2)),
                      none = sinkproof_honest_mul(zero, rare),
                      around = sinkproof_honest_mul(sinkproof_honest_sub(rare, rare), rare),
                      stored = sinkproof_honest_rounded(SINKPROOF_BF16, twice);
@@ -323,7 +323,7 @@ static void unbounded(void) {
     sinkproof_honest x_i[3];
     quarter_spread plain = {0}, with = {0};
     for (int i = 0; i < 3; i++) {
-        x_i[i] = sinkproof_known(0);
+        x_i[i] = sinkproof_exact_set(0);
         x_i[i].lo = x_i[i].likely_lo = -2, x_i[i].hi = x_i[i].likely_hi = 2;
         x_i[i].var = x_i[i].spread = 1;
     }
@@ -353,7 +353,7 @@ static void key_sinks(void) {
             double q_d[D], k_d[D], b;
             sinkproof_honest q[D], set;
             for (int d = 0; d < D; d++)
-                q[d] = sinkproof_known(q_d[d] = (float)draw_gauss(&state)),
+                q[d] = sinkproof_exact_set(q_d[d] = (float)draw_gauss(&state)),
                 k_d[d] = (float)draw_gauss(&state);
             sinkproof_normaliser normaliser = {.key_d = k_d};
             sinkproof_block block = {.head_dim = D, .rows = 1, .q_stride = D, .kv_stride = D};

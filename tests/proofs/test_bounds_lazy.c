@@ -138,9 +138,10 @@ static met meet_rows(const char *policy_name, const char *bare_name, const kerne
         sinkproof_setting s = sinkproof_setting_for(&policy, n, STANDARD_RATE), s_bare = s;
         s_bare.policy = &bare;
         double common;
-        for (size_t j = 0; j < n; j++) z_j[j] = sinkproof_known(z[j]);
-        must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, sinkproof_known(b), own_j, &common));
-        must(sinkproof_honest_softmax(&s_bare, AT_A9, n, z_j, sinkproof_known(b), bare_j, &common));
+        for (size_t j = 0; j < n; j++) z_j[j] = sinkproof_exact_set(z[j]);
+        must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, sinkproof_exact_set(b), own_j, &common));
+        must(sinkproof_honest_softmax(&s_bare, AT_A9, n, z_j, sinkproof_exact_set(b), bare_j,
+                                      &common));
         for (size_t j = 0; j < n; j++)
             meet(&t.own, &own_j[j], alpha[j]), meet(&t.bare, &bare_j[j], alpha[j]);
     }

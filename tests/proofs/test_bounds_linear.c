@@ -108,7 +108,8 @@ static sinkproof_honest set_of(const sinkproof_setting *s, const sinkproof_hones
 static sinkproof_honest set_of_known(const sinkproof_setting *s, const double *x, const double *w,
                                      size_t n, const double *b) {
     static sinkproof_honest x_k[MOST_TERMS], w_k[MOST_TERMS];
-    for (size_t k = 0; k < n; k++) x_k[k] = sinkproof_known(x[k]), w_k[k] = sinkproof_known(w[k]);
+    for (size_t k = 0; k < n; k++)
+        x_k[k] = sinkproof_exact_set(x[k]), w_k[k] = sinkproof_exact_set(w[k]);
     return set_of(s, x_k, w_k, n, b);
 }
 
@@ -201,8 +202,8 @@ static void operands_with_freedom(void) {
         for (size_t k = 0; k < K; k++) {
             double dx = fabs(x[k]) * ldexp(1, -12 - (int)(i % 12)),
                    dw = i % 2 ? fabs(w[k]) * 0x1p-16 : 0;
-            x_k[k] = sinkproof_around(x[k], dx, dx, 0, 0);
-            w_k[k] = sinkproof_around(w[k], dw, dw, 0, 0);
+            x_k[k] = sinkproof_set_around(x[k], dx, dx, 0, 0);
+            w_k[k] = sinkproof_set_around(w[k], dw, dw, 0, 0);
             double up_x = w[k] > 0 ? dx : -dx, up_w = x[k] > 0 ? dw : -dw; // all push up
             if (i % 3 == 0) up_x *= 2 * draw_unit(&state) - 1;
             x_f[k] = (float)(x[k] + up_x), w_f[k] = (float)(w[k] + up_w);
@@ -231,10 +232,11 @@ static void stored_weights(void) {
     for (size_t d = 0; d < 3; d++) {
         sinkproof_matrix matrix;
         uint8_t *bytes = draw_matrix(&state, dtypes[d], ROWS, K, 3, &matrix);
-        for (size_t k = 0; k < K; k++) x[k] = sinkproof_known(draw_from(&state, SINKPROOF_F32, 1));
+        for (size_t k = 0; k < K; k++)
+            x[k] = sinkproof_exact_set(draw_from(&state, SINKPROOF_F32, 1));
         for (size_t r = 0; r < ROWS; r++) {
             sinkproof_matrix_row(&matrix, r, row);
-            for (size_t k = 0; k < K; k++) w[r * K + k] = sinkproof_known(row[k]);
+            for (size_t k = 0; k < K; k++) w[r * K + k] = sinkproof_exact_set(row[k]);
             b[r] = draw_from(&state, SINKPROOF_BF16, 1);
         }
         sinkproof_planes p = sinkproof_planes_new(x, 1, K, K);
@@ -276,7 +278,7 @@ static void truth_is_inside(void) {
         }
         sinkproof_honest set = set_of_known(&s, x, w, K, NULL);
         outside += !(mpfr_cmp_d(exact, set.lo) >= 0 && mpfr_cmp_d(exact, set.hi) <= 0);
-        worst = sinkproof_worst(worst, share_of(&set, mpfr_get_d(exact, MPFR_RNDN)));
+        worst = sinkproof_keep_worst(worst, share_of(&set, mpfr_get_d(exact, MPFR_RNDN)));
     }
     mpfr_clear(exact), mpfr_clear(a);
     ok(outside == 0,
@@ -306,7 +308,7 @@ static void adversary_comes_close(void) {
             to_float(n, x, x_f), to_float(n, w, w_f);
             double v = engine_dot(&state, FORWARD, false, n, x_f, w_f, NULL, false);
             meet(&t, &set, v);
-            least = sinkproof_least(least, share_of(&set, v));
+            least = sinkproof_keep_least(least, share_of(&set, v));
         }
     }
     ok(t.outside == 0 && least > 0.9,
@@ -371,8 +373,8 @@ static void likely_set_holds(const likely_case *c) {
         to_float(K, x, x_f), to_float(K, w, w_f);
         double v = engine_dot(&state, c->order, i % 2, K, x_f, w_f, NULL, false);
         meet(&t, &set, v);
-        worst = sinkproof_worst(worst, fabs(v - set.mid) / likely_radius(&set));
-        narrower = sinkproof_least(narrower, sinkproof_radius(&set) / likely_radius(&set));
+        worst = sinkproof_keep_worst(worst, fabs(v - set.mid) / likely_radius(&set));
+        narrower = sinkproof_keep_least(narrower, sinkproof_radius(&set) / likely_radius(&set));
     }
     ok(t.outside == 0 && t.unlikely == 0,
        "bound.dot-likely %s worst=%.3f bound=1 unlikely=%zu of=%zu narrower=%.1f share of worst "
@@ -453,7 +455,7 @@ static void likely_is_not_for_sorted(void) {
         meet(&shuffled, &set, engine_dot(&state, RANDOM_ORDER, false, K, x_f, w_f, NULL, false));
         double any = sqrt(2 * s.odds * K) * s.u * (total + fabs(set.mid)) / 2;
         beyond += !(fabs(v - set.mid) <= any);
-        wider = sinkproof_least(wider, any / likely_radius(&set));
+        wider = sinkproof_keep_least(wider, any / likely_radius(&set));
     }
     ok(sorted.outside == 0 && 4 * sorted.unlikely > SUMS && shuffled.unlikely == 0 && beyond == 0,
        "bound.dot-likely sorted products, from one end: %zu of %d leave the likely set, in orders "

@@ -34,7 +34,7 @@ static void many_sums_at_once(void) {
         }
     }
     for (size_t i = 0; i < ROWS * K; i++)
-        x_set[i] = sinkproof_known(x[i]), w_set[i] = sinkproof_known(w[i]);
+        x_set[i] = sinkproof_exact_set(x[i]), w_set[i] = sinkproof_exact_set(w[i]);
     sinkproof_planes many_x = sinkproof_planes_new(x_set, ROWS, K, K);
     sinkproof_planes many_w = sinkproof_planes_new(w_set, ROWS, K, K);
     must(sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS));
@@ -51,7 +51,7 @@ static void many_sums_at_once(void) {
                          m->likely_hi >= a->likely_hi - slack;
             double grown = sinkproof_radius(a) > 0 ? sinkproof_radius(m) / sinkproof_radius(a) : 1;
             smaller += !holds, wider += !(grown <= most + 0x1p-40);
-            worst = sinkproof_worst(worst, (grown - 1) / (most - 1));
+            worst = sinkproof_keep_worst(worst, (grown - 1) / (most - 1));
         }
         sinkproof_planes_free(&one_x);
     }
@@ -60,7 +60,7 @@ static void many_sums_at_once(void) {
        "bound.linear many sums in binary32 from above: %d sets, %zu too small, %zu wider than that "
        "explains worst=%.3g bound=1 seed=%llu",
        ROWS * ROWS, smaller, wider, worst, (unsigned long long)(SEED + 77));
-    x_set[3 * K] = sinkproof_known(NAN);
+    x_set[3 * K] = sinkproof_exact_set(NAN);
     many_x = sinkproof_planes_new(x_set, ROWS, K, K);
     many_w = sinkproof_planes_new(w_set, ROWS, K, K);
     must(sinkproof_honest_products(&s, &many_x, &many_w, NULL, NULL, out, ROWS));

@@ -120,7 +120,7 @@ static void read_of(const sinkproof_setting *s, size_t n, const float *x_c,
     static uint8_t codes[MOST / 2], scales[MOST / BLOCK];
     static sinkproof_honest x[MOST];
     sinkproof_matrix w = mxfp4_of(codes, scales, 1, n);
-    for (size_t c = 0; c < n; c++) x[c] = sinkproof_known((double)x_c[c]);
+    for (size_t c = 0; c < n; c++) x[c] = sinkproof_exact_set((double)x_c[c]);
     sinkproof_planes p = sinkproof_operand_planes(s, AT_M5_IN, &w, x, 1);
     must(p.mid != NULL);
     for (size_t c = 0; c < n; c++) {
@@ -228,7 +228,7 @@ static sinkproof_honest set_of(const sinkproof_setting *s, problem *p) {
     static sinkproof_honest x[MOST];
     sinkproof_honest y;
     sinkproof_matrix w = mxfp4_of(p->packed, p->scales, 1, p->n);
-    for (size_t c = 0; c < p->n; c++) x[c] = sinkproof_known((double)p->x[c]);
+    for (size_t c = 0; c < p->n; c++) x[c] = sinkproof_exact_set((double)p->x[c]);
     sinkproof_planes planes = sinkproof_operand_planes(s, AT_M5_IN, &w, x, 1);
     must(sinkproof_honest_linear(s, &planes, &(sinkproof_weight_rows){&w, 0, 1, NULL}, &y, 1));
     sinkproof_planes_free(&planes);
@@ -297,7 +297,7 @@ static void operands_inside(void) {
             sinkproof_matrix w = {.dtype = SINKPROOF_DTYPE_F64, .count = 1, .rows = 1, .cols = N};
             w.data = (const uint8_t *)w_c, w.row_stride = N, w.col_stride = 1, w.stack_stride = N;
             for (size_t c = 0; c < N; c++) {
-                x[c] = sinkproof_known(draw_from(&state, SINKPROOF_F32, 1));
+                x[c] = sinkproof_exact_set(draw_from(&state, SINKPROOF_F32, 1));
                 w_c[c] = draw_from(&state, SINKPROOF_BF16, 0.05), w_f[c] = (float)w_c[c];
                 x_f[c] = (float)sinkproof_round(reads[k].format, x[c].mid);
             }
@@ -341,7 +341,7 @@ static void products_inside(void) {
         double y = sinkproof_round(SINKPROOF_BF16, sinkproof_round(SINKPROOF_BF16, sum) + b);
         double at_once = sinkproof_round(SINKPROOF_BF16, sum + b);
         sinkproof_rounding before = policy.at[AT_A2_PRODUCT];
-        sinkproof_honest set = sinkproof_known(sum), direct = sinkproof_known(sum + b);
+        sinkproof_honest set = sinkproof_exact_set(sum), direct = sinkproof_exact_set(sum + b);
         sinkproof_honest_finish(&s, AT_A2_PRODUCT, 1, &set);
         set = sinkproof_honest_add(set, sinkproof_honest_bias(&s, before, 64, b));
         sinkproof_honest_finish(&s, AT_A2, 1, &set);

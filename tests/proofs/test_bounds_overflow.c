@@ -17,7 +17,7 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, size_t n, const floa
                                 const float *b) {
     sinkproof_honest a_k[TERMS], b_k[TERMS], y;
     for (size_t k = 0; k < n; k++)
-        a_k[k] = sinkproof_known((double)a[k]), b_k[k] = sinkproof_known((double)b[k]);
+        a_k[k] = sinkproof_exact_set((double)a[k]), b_k[k] = sinkproof_exact_set((double)b[k]);
     sinkproof_planes p = sinkproof_planes_new(a_k, 1, n, n), q = sinkproof_planes_new(b_k, 1, n, n);
     must(sinkproof_honest_products(s, &p, &q, NULL, NULL, &y, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
@@ -74,7 +74,7 @@ static void sums(const sinkproof_setting *s) {
             float most = 0, sum = summed(n, a, b, o % 2, &most);
             infinite += !(most <= FLT_MAX);
             outside += !((double)sum >= y.lo && (double)sum <= y.hi);
-            if (has_bounds) worst = sinkproof_worst(worst, (double)most / (double)FLT_MAX);
+            if (has_bounds) worst = sinkproof_keep_worst(worst, (double)most / (double)FLT_MAX);
             shuffle(n, a, b, &state);
         }
     }
@@ -109,8 +109,8 @@ static void in_binary64(void) {
     sinkproof_honest y = sum_set(&s, 2, a, b);
     ok(y.lo > (double)FLT_MAX && y.hi < 1.01 * (double)FLT_MAX * (double)FLT_MAX,
        "bound.overflow products beyond the largest float, in binary64: [%g, %g]", y.lo, y.hi);
-    sinkproof_honest w_k[2] = {sinkproof_known(DBL_MAX), sinkproof_known(-DBL_MAX)}, out;
-    const sinkproof_honest v_k[2] = {sinkproof_known(1), sinkproof_known(1)};
+    sinkproof_honest w_k[2] = {sinkproof_exact_set(DBL_MAX), sinkproof_exact_set(-DBL_MAX)}, out;
+    const sinkproof_honest v_k[2] = {sinkproof_exact_set(1), sinkproof_exact_set(1)};
     sinkproof_planes p = sinkproof_planes_new(w_k, 1, 2, 2), q = sinkproof_planes_new(v_k, 1, 2, 2);
     must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, &out, 1));
     sinkproof_planes_free(&p), sinkproof_planes_free(&q);
@@ -127,7 +127,7 @@ static void norms(const sinkproof_setting *s) {
         float x[TERMS], sum = 0;
         for (size_t i = 0; i < TERMS; i++) {
             x[i] = (float)(size * draw_gauss(&state)), scale_d[i] = 0x1p-20;
-            x_d[i] = sinkproof_known((double)x[i]), sum += x[i] * x[i];
+            x_d[i] = sinkproof_exact_set((double)x[i]), sum += x[i] * x[i];
         }
         float root = 1 / sqrtf(sum / TERMS + 1e-5f);
         sinkproof_honest_rmsnorm(s, AT_A1, &(sinkproof_norm){TERMS, scale_d, 1e-5}, x_d, y_d,
@@ -156,7 +156,7 @@ static void softmax(const sinkproof_setting *s) {
         }
         for (size_t k = 0; k < n; k++) sum += expf(z[k] - m);
         double bound = (1 + sinkproof_gamma((double)n, s->u)) * (double)n * (1 + declared);
-        worst = sinkproof_worst(worst, (double)sum / bound);
+        worst = sinkproof_keep_worst(worst, (double)sum / bound);
     }
     ok(worst <= 1, "bound.overflow sums of exponentials worst=%.9g bound=1", worst);
 }
@@ -172,10 +172,10 @@ static void activations(const sinkproof_setting *s) {
         infinite += !(e <= FLT_MAX);
         // What is lost of the sigmoid where the exponential has overflowed.
         double lost = 1 / (1 + exp(-(double)t)), bound = (1 + declared) / (double)FLT_MAX;
-        if (!(e <= FLT_MAX)) worst = sinkproof_worst(worst, lost / bound);
+        if (!(e <= FLT_MAX)) worst = sinkproof_keep_worst(worst, lost / bound);
         double y = (double)(g * sigmoid * (u + 1));
-        sinkproof_honest set = sinkproof_honest_swiglu(s, config.swiglu, sinkproof_known((double)g),
-                                                       sinkproof_known((double)u));
+        sinkproof_honest set = sinkproof_honest_swiglu(
+            s, config.swiglu, sinkproof_exact_set((double)g), sinkproof_exact_set((double)u));
         outside += !(y >= set.lo && y <= set.hi);
     }
     ok(worst <= 1 && infinite > 0 && outside == 0,
@@ -185,7 +185,7 @@ static void activations(const sinkproof_setting *s) {
 
 // Two infinities that meet in a set leave nothing known; NaN stays NaN.
 static void infinities(void) {
-    const sinkproof_honest beyond = sinkproof_known(INFINITY), nan = sinkproof_known(NAN);
+    const sinkproof_honest beyond = sinkproof_exact_set(INFINITY), nan = sinkproof_exact_set(NAN);
     sinkproof_honest d = sinkproof_honest_sub(beyond, beyond);
     ok(d.lo == -INFINITY && d.hi == INFINITY, "bound.overflow infinity less infinity is anything");
     d = sinkproof_honest_sub(nan, beyond);
@@ -211,7 +211,8 @@ static void draw_row(size_t n, float *x, sinkproof_honest *x_k, uint64_t *state)
     for (size_t i = draw_below(state, 3); i > 0; i--)
         x[draw_below(state, n)] = odd[draw_below(state, 3)];
     for (size_t k = 0; k < n; k++)
-        x_k[k] = isnan(x[k]) ? sinkproof_unknown((double)x[k]) : sinkproof_known((double)x[k]);
+        x_k[k] =
+            isnan(x[k]) ? sinkproof_unknown_set((double)x[k]) : sinkproof_exact_set((double)x[k]);
 }
 
 static float weights_of(size_t n, const float *z, float b, float *e) {
@@ -226,14 +227,14 @@ static float weights_of(size_t n, const float *z, float b, float *e) {
 // NaN as a middle, or an error without a bound; how far it is from an honest number is no random
 // error.
 static void set_of_nothing(void) {
-    const sinkproof_honest sets[] = {sinkproof_around(NAN, 1, 1, 1, 1),
-                                     sinkproof_around(1, INFINITY, 1, 1, 1),
-                                     sinkproof_around(1, NAN, 1, 1, 1), sinkproof_unknown(3)};
+    const sinkproof_honest sets[] = {
+        sinkproof_set_around(NAN, 1, 1, 1, 1), sinkproof_set_around(1, INFINITY, 1, 1, 1),
+        sinkproof_set_around(1, NAN, 1, 1, 1), sinkproof_unknown_set(3)};
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         wrong += !sinkproof_is_unknown(&sets[i]) || sets[i].bias != INFINITY ||
                  sets[i].likely_lo != -INFINITY || sets[i].likely_hi != INFINITY;
-    const sinkproof_honest bounded = sinkproof_around(1, 1, 0.5, 1, 1);
+    const sinkproof_honest bounded = sinkproof_set_around(1, 1, 0.5, 1, 1);
     wrong += sinkproof_is_unknown(&bounded) || bounded.bias != 1;
     ok(wrong == 0, "bound.overflow what nothing is known of worst=%zu bound=0", wrong);
 }
@@ -255,9 +256,9 @@ static void behind(const sinkproof_setting *s) {
         sinkproof_honest x_k[N + 1], y_k[N], set_k[N + 1], set;
         double common;
         draw_row(N, x, x_k, &state);
-        x_k[N] = sinkproof_unknown(0); // of no row
+        x_k[N] = sinkproof_unknown_set(0); // of no row
         for (size_t k = 0; k < N; k++)
-            y[k] = (float)draw_gauss(&state), y_k[k] = sinkproof_known((double)y[k]);
+            y[k] = (float)draw_gauss(&state), y_k[k] = sinkproof_exact_set((double)y[k]);
         sinkproof_planes p = sinkproof_planes_new(x_k, 1, N, N);
         sinkproof_planes q = sinkproof_planes_new(y_k, 1, N, N);
         must(sinkproof_honest_products(s, &p, &q, NULL, NULL, &set, 1));
@@ -265,7 +266,7 @@ static void behind(const sinkproof_setting *s) {
         look(&of_sums, summed(N, x, y, r % 2 != 0, &most), &set);
 
         for (size_t k = 0; k < N; k++) square += x[k] * x[k];
-        set_k[N] = sinkproof_known(9), common = 7;
+        set_k[N] = sinkproof_exact_set(9), common = 7;
         sinkproof_honest_rmsnorm(s, AT_A1, &(sinkproof_norm){N, ones, 1e-5}, x_k, set_k, &common);
         for (size_t k = 0; k < N && isnan(square); k++) wrong += set_k[k].mid != 0 || common != 0;
         wrong += set_k[N].mid != 9;
@@ -278,8 +279,8 @@ static void behind(const sinkproof_setting *s) {
 
         size_t n = 1 + draw_below(&state, N);
         float b = r % 3 == 0 ? -INFINITY : y[0], sum = weights_of(n, x, b, e);
-        must(
-            sinkproof_honest_softmax(s, AT_A9, n, x_k, sinkproof_known((double)b), set_k, &common));
+        must(sinkproof_honest_softmax(s, AT_A9, n, x_k, sinkproof_exact_set((double)b), set_k,
+                                      &common));
         for (size_t j = 0; j < n; j++) look(&of_weights, e[j] / sum, &set_k[j]);
     }
     const seen *all[] = {&of_sums, &of_norms, &of_weights, &of_activations};

@@ -86,7 +86,7 @@ static void engines_inside(const char *policy_name, input_kind kind) {
         sinkproof_setting s = sinkproof_setting_for(&policy, rows * d, STANDARD_RATE);
         for (size_t r = 0; r < rows; r++) {
             fill(&state, kind, stored, d, x, scale);
-            for (size_t k = 0; k < d; k++) x_k[k] = sinkproof_known(x[k]);
+            for (size_t k = 0; k < d; k++) x_k[k] = sinkproof_exact_set(x[k]);
             double common;
             sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){d, scale, EPS}, x_k, y_k,
                                      &common);
@@ -113,7 +113,7 @@ static void everything_up(void) {
     for (int i = 0; i < DRAWS; i++) {
         double x = (float)(1 - 0.02 * draw_unit(&state)), common;
         double scale = (float)(1 + 0.02 * draw_unit(&state));
-        sinkproof_honest in = sinkproof_known(x), out;
+        sinkproof_honest in = sinkproof_exact_set(x), out;
         sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){1, &scale, EPS}, &in, &out, &common);
         variant v = {.order = FORWARD, .lean = i % 2 ? LEAN_UP : LEAN_DOWN};
         v.scale_first = i % 4 < 2;
@@ -138,7 +138,7 @@ static void inputs_with_freedom(void) {
         fill(&state, (input_kind)(r % SUBNORMAL), SINKPROOF_F32, D, x, scale);
         for (size_t k = 0; k < D; k++) {
             double w = ldexp(fabs(x[k]) + 1e-6, -8 - r % 16);
-            x_k[k] = sinkproof_around(x[k], w, w, 0, 0);
+            x_k[k] = sinkproof_set_around(x[k], w, w, 0, 0);
             double to = r % 3 == 0 ? 1 : r % 3 == 1 ? -1 : 2 * draw_unit(&state) - 1;
             own[k] = (float)(x[k] + to * w * 0.999);
             if (own[k] > x_k[k].hi || own[k] < x_k[k].lo) own[k] = x[k];
@@ -177,14 +177,14 @@ static void truth_inside(void) {
                               .row_stride = D,
                               .col_stride = 1,
                               .name = "scale"};
-        for (size_t k = 0; k < D; k++) x_k[k] = sinkproof_known(x[k]), arb_set_d(in + k, x[k]);
+        for (size_t k = 0; k < D; k++) x_k[k] = sinkproof_exact_set(x[k]), arb_set_d(in + k, x[k]);
         double common;
         sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k, &common);
         sinkproof_truth_rmsnorm(out, in, 1, &w, EPS, 200);
         for (size_t k = 0; k < D; k++) {
             outside += !set_holds(&y_k[k], out + k);
             double v = arf_get_d(arb_midref(out + k), ARF_RND_NEAR);
-            worst = sinkproof_worst(worst, share_of(&y_k[k], v));
+            worst = sinkproof_keep_worst(worst, share_of(&y_k[k], v));
         }
     }
     _arb_vec_clear(in, D), _arb_vec_clear(out, D);
@@ -208,7 +208,7 @@ static void likely_set_holds(void) {
     for (int r = 0; r < ROWS; r++) {
         fill(&state, r % 4 == 3 ? ONE_LARGE : GAUSS, r % 2 ? SINKPROOF_F32 : SINKPROOF_BF16, D, x,
              scale);
-        for (size_t k = 0; k < D; k++) x_k[k] = sinkproof_known(x[k]);
+        for (size_t k = 0; k < D; k++) x_k[k] = sinkproof_exact_set(x[k]);
         double common;
         sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){D, scale, EPS}, x_k, y_k, &common);
         variant v = draw_variant(&state);
@@ -218,8 +218,8 @@ static void likely_set_holds(void) {
             meet(&t, &y_k[k], y[k]);
             if (y_k[k].mid == 0) continue;
             double radius = likely_radius(&y_k[k]);
-            worst = sinkproof_worst(worst, fabs(y[k] - y_k[k].mid) / radius);
-            narrower = sinkproof_least(narrower, sinkproof_radius(&y_k[k]) / radius);
+            worst = sinkproof_keep_worst(worst, fabs(y[k] - y_k[k].mid) / radius);
+            narrower = sinkproof_keep_least(narrower, sinkproof_radius(&y_k[k]) / radius);
         }
     }
     ok(t.unlikely == 0,

@@ -139,7 +139,7 @@ static void engines_inside(const char *policy_name, const rope_shape *shape) {
                 meet(&table, &s_k[p], s_p[p]);
             }
             for (size_t k = 0; k < d; k++)
-                x_k[k] = sinkproof_known(draw_from(&state, format, r % 5 == 0 ? 1000 : 2));
+                x_k[k] = sinkproof_exact_set(draw_from(&state, format, r % 5 == 0 ? 1000 : 2));
             sinkproof_honest_rotate(&s, d, x_k, c_k, s_k, y_k);
             for (size_t p = 0; p < half; p++) {
                 double a = x_k[p].mid, b = x_k[p + half].mid;
@@ -176,7 +176,7 @@ static void truth_inside(const rope_shape *shape) {
         int32_t position =
             t < POSITIONS ? (int32_t)positions[t] : (int32_t)draw_below(&state, 131072);
         for (size_t k = 0; k < d; k++) {
-            x_k[k] = sinkproof_known(draw_from(&state, SINKPROOF_F32, 2));
+            x_k[k] = sinkproof_exact_set(draw_from(&state, SINKPROOF_F32, 2));
             arb_set_d(in + k, x_k[k].mid);
         }
         sinkproof_honest_rope_table(&s, config, position, c_k, s_k);
@@ -185,7 +185,7 @@ static void truth_inside(const rope_shape *shape) {
         for (size_t k = 0; k < d; k++) {
             outside += !set_holds(&y_k[k], out + k);
             double v = arf_get_d(arb_midref(out + k), ARF_RND_NEAR);
-            worst = sinkproof_worst(worst, share_of(&y_k[k], v));
+            worst = sinkproof_keep_worst(worst, share_of(&y_k[k], v));
         }
     }
     _arb_vec_clear(in, (slong)d), _arb_vec_clear(out, (slong)d);

@@ -57,7 +57,7 @@ static void draw_scores(const sinkproof_setting *s, scaling how, size_t d, opera
         sinkproof_honest q_d[WIDEST], k_d[WIDEST];
         draw_key(d, of, q, k, state);
         for (size_t i = 0; i < d; i++)
-            q_d[i] = sinkproof_known((double)q[i]), k_d[i] = sinkproof_known((double)k[i]);
+            q_d[i] = sinkproof_exact_set((double)q[i]), k_d[i] = sinkproof_exact_set((double)k[i]);
         sinkproof_planes x = sinkproof_planes_new(q_d, 1, d, d);
         sinkproof_planes y = sinkproof_planes_new(k_d, 1, d, d);
         must(sinkproof_honest_products(s, &x, &y, &terms, NULL, &set[j], 1));

@@ -83,8 +83,8 @@ static tally met(const char *computed, const char *judged, const engine *e, size
     for (size_t i = 0; i < runs; i++) {
         float gate = draw_gate(&state, format, format == SINKPROOF_F16 ? 60 : 150);
         float up = (float)draw_from(&state, format, 4);
-        sinkproof_honest z =
-            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up));
+        sinkproof_honest z = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_exact_set(gate),
+                                                     sinkproof_exact_set(up));
         meet(&t, &z, run(&state, &own, e, gate, up));
     }
     return t;
@@ -174,8 +174,8 @@ static void ends(void) {
             stored(&policy, size * (1 + e - 0x1p-45L)) !=
                 stored(&policy, size * (1 + e + 0x1p-45L)))
             continue;
-        sinkproof_honest y = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known((double)t),
-                                                     sinkproof_known(0));
+        sinkproof_honest y = sinkproof_honest_swiglu(
+            &s, config.swiglu, sinkproof_exact_set((double)t), sinkproof_exact_set(0));
         real least = (1 / (1 + hi) - lost) * (1 - g), most = (1 / (1 + lo) + lost) * (1 + g);
         real low = t < 0 ? most : 1 - most, high = t < 0 ? least : 1 - least;
         real first = t < 0 ? t * low : t * low, last = t < 0 ? t * high : t * high;
@@ -196,8 +196,10 @@ static void straddling(void) {
     size_t wrong = 0, checked = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
         double middle = (from[k] + to[k]) / 2, half = (to[k] - from[k]) / 2;
-        sinkproof_honest gate = sinkproof_around(middle, half, half / 2, half * half / 9, half / 9);
-        sinkproof_honest y = sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_known(1));
+        sinkproof_honest gate =
+            sinkproof_set_around(middle, half, half / 2, half * half / 9, half / 9);
+        sinkproof_honest y =
+            sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_exact_set(1));
         wrong += !(y.lo <= y.likely_lo && y.likely_hi <= y.hi && y.lo <= y.mid && y.mid <= y.hi);
         wrong += !(y.var >= 0 && y.bias >= 0 && y.spread >= 0);
         for (int i = 0; i <= 200; i++, checked++) {

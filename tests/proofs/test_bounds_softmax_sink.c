@@ -142,9 +142,9 @@ static void engines_inside(const char *policy_name, score_kind kind) {
             fill(&state, kind, format, n, z);
             double b = sinks[r % SINKS], common;
             b = sinkproof_round(format, b);
-            for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
+            for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_exact_set(z[j]), z_f[j] = (float)z[j];
             z_f[n] = (float)b;
-            must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_known(b), a_k, &common));
+            must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_exact_set(b), a_k, &common));
             for (int e = 0; e < 8; e++) {
                 variant v = draw_variant(&state, &policy);
                 if (v.online && v.block == 1 && n > 1000 && e > 1) v.block = 64; // n^2 rescalings
@@ -173,9 +173,10 @@ static void router_weights(const char *policy_name) {
         size_t n = r % 5 == 0 ? 1 + draw_below(&state, 64) : 4;
         double common;
         fill(&state, (score_kind)(r % SCORES), format, n, z);
-        for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
+        for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_exact_set(z[j]), z_f[j] = (float)z[j];
         z_f[n] = -INFINITY;
-        must(sinkproof_honest_softmax(&s, AT_M4, n, z_k, sinkproof_known(-INFINITY), w_k, &common));
+        must(sinkproof_honest_softmax(&s, AT_M4, n, z_k, sinkproof_exact_set(-INFINITY), w_k,
+                                      &common));
         for (int e = 0; e < 8; e++) {
             variant v = draw_variant(&state, &policy);
             v.online = v.subtract_in_storage = false;
@@ -203,13 +204,13 @@ static void scores_with_freedom(void) {
         double b = sinks[r % SINKS], width = ldexp(1, -2 - r % 20), common;
         size_t favoured = draw_below(&state, N); // one key up, the others down, or the reverse
         for (size_t j = 0; j < N; j++) {
-            z_k[j] = sinkproof_around(z[j], width, width, 0, 0);
+            z_k[j] = sinkproof_set_around(z[j], width, width, 0, 0);
             double to = (j == favoured) == (r % 2 == 0) ? 1 : -1;
             own[j] = (float)(z[j] + to * width * 0.99999);
             if (own[j] > z_k[j].hi || own[j] < z_k[j].lo) own[j] = (float)z[j];
         }
         own[N] = (float)b;
-        must(sinkproof_honest_softmax(&s, AT_A9, N, z_k, sinkproof_known(b), a_k, &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, N, z_k, sinkproof_exact_set(b), a_k, &common));
         for (int e = 0; e < 4; e++) {
             variant v = draw_variant(&state, &policy);
             engine(&state, &v, &policy, N, own, alpha);
@@ -237,10 +238,11 @@ static void weighted_values(const char *policy_name) {
         size_t n = r % 3 == 0 ? N : 1 + draw_below(&state, N);
         double b = sinkproof_round(format, sinks[r % SINKS]), common;
         fill(&state, (score_kind)(r % SCORES), format, n, z);
-        for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
-        for (size_t k = 0; k < D * n; k++) v_k[k] = sinkproof_known(draw_from(&state, format, 1));
+        for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_exact_set(z[j]), z_f[j] = (float)z[j];
+        for (size_t k = 0; k < D * n; k++)
+            v_k[k] = sinkproof_exact_set(draw_from(&state, format, 1));
         z_f[n] = (float)b;
-        must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_known(b), a_k, &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_exact_set(b), a_k, &common));
         sinkproof_planes p = sinkproof_planes_new(a_k, 1, n, n);
         sinkproof_planes q = sinkproof_planes_new(v_k, D, n, n);
         must(sinkproof_honest_products(&s, &p, &q, NULL, NULL, out, D));
@@ -284,14 +286,14 @@ static void truth_inside(void) {
         size_t n = r % 4 == 0 ? 1 : N;
         double b = sinks[r % SINKS], common;
         fill(&state, (score_kind)(r % SCORES), r % 2 ? SINKPROOF_F32 : SINKPROOF_F64, n, z);
-        for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_known(z[j]), arb_set_d(z_b + j, z[j]);
+        for (size_t j = 0; j < n; j++) z_k[j] = sinkproof_exact_set(z[j]), arb_set_d(z_b + j, z[j]);
         arb_set_d(sink, b);
-        must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_known(b), a_k, &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, n, z_k, sinkproof_exact_set(b), a_k, &common));
         sinkproof_truth_softmax_sink(a_b, a_b + n, z_b, n, sink, 300);
         for (size_t j = 0; j <= n; j++) {
             outside += !set_holds(&a_k[j], a_b + j);
             double v = arf_get_d(arb_midref(a_b + j), ARF_RND_NEAR);
-            if (a_k[j].lo != a_k[j].hi) worst = sinkproof_worst(worst, share_of(&a_k[j], v));
+            if (a_k[j].lo != a_k[j].hi) worst = sinkproof_keep_worst(worst, share_of(&a_k[j], v));
         }
     }
     arb_clear(sink), _arb_vec_clear(z_b, N), _arb_vec_clear(a_b, N + 1);
@@ -317,9 +319,9 @@ static void likely_set_holds(bool online, sinkproof_format format) {
         fill(&state, GAUSS, format, N, z);
         if (r % 3 == 0) // weights of nearly one size
             for (size_t j = 0; j < N; j++) z[j] = sinkproof_round(format, z[j] / 30);
-        for (size_t j = 0; j < N; j++) z_k[j] = sinkproof_known(z[j]), z_f[j] = (float)z[j];
+        for (size_t j = 0; j < N; j++) z_k[j] = sinkproof_exact_set(z[j]), z_f[j] = (float)z[j];
         z_f[N] = (float)b;
-        must(sinkproof_honest_softmax(&s, AT_A9, N, z_k, sinkproof_known(b), a_k, &common));
+        must(sinkproof_honest_softmax(&s, AT_A9, N, z_k, sinkproof_exact_set(b), a_k, &common));
         variant v = draw_variant(&state, &policy);
         v.online = online;
         if (r % 2) v.order = FORWARD;
@@ -327,8 +329,8 @@ static void likely_set_holds(bool online, sinkproof_format format) {
         for (size_t j = 0; j <= N; j++) {
             meet(&t, &a_k[j], alpha[j]);
             double radius = likely_radius(&a_k[j]);
-            worst = sinkproof_worst(worst, fabs(alpha[j] - a_k[j].mid) / radius);
-            narrower = sinkproof_least(narrower, sinkproof_radius(&a_k[j]) / radius);
+            worst = sinkproof_keep_worst(worst, fabs(alpha[j] - a_k[j].mid) / radius);
+            narrower = sinkproof_keep_least(narrower, sinkproof_radius(&a_k[j]) / radius);
         }
     }
     ok(t.unlikely == 0,

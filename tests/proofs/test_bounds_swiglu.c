@@ -123,8 +123,8 @@ static void engines_inside(const char *policy_name, bool only_steps) {
     memset(by_form, 0, sizeof by_form);
     for (int i = 0; i < DRAWS; i++) {
         double gate = draw_input(&state, format, true), up = draw_input(&state, format, false);
-        sinkproof_honest z =
-            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up));
+        sinkproof_honest z = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_exact_set(gate),
+                                                     sinkproof_exact_set(up));
         for (int e = 0; e < 6; e++) {
             variant v = draw_variant(&state, &policy);
             double y = engine(&state, &v, &policy, config.swiglu.alpha, (float)gate, (float)up);
@@ -155,7 +155,7 @@ static void inputs_with_freedom(void) {
         float own[2];
         for (int k = 0; k < 2; k++) {
             double width = (fabs(x[k]) + 1) * ldexp(1, -2 - i % 20);
-            x_k[k] = sinkproof_around(x[k], width, width, 0, 0);
+            x_k[k] = sinkproof_set_around(x[k], width, width, 0, 0);
             own[k] = (float)(x[k] + (2 * draw_unit(&state) - 1) * width);
             if (own[k] > x_k[k].hi || own[k] < x_k[k].lo) own[k] = (float)x[k];
         }
@@ -182,8 +182,8 @@ static void truth_inside(void) {
         double up = draw_input(&state, i % 2 ? SINKPROOF_F64 : SINKPROOF_F32, false);
         arb_set_d(in, gate), arb_set_d(in + 1, up);
         sinkproof_truth_swiglu(out, in, 1, config.swiglu, 300);
-        sinkproof_honest z =
-            sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate), sinkproof_known(up));
+        sinkproof_honest z = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_exact_set(gate),
+                                                     sinkproof_exact_set(up));
         outside += !set_holds(&z, out);
         if (z.lo == z.hi) continue;
         double share = share_of(&z, arf_get_d(arb_midref(out), ARF_RND_NEAR));
@@ -237,8 +237,8 @@ static void sigmoid_by_tanh(void) {
         for (int p = 0; p < 3; p++) {
             sinkproof_policy policy = policy_named(policies[p]);
             sinkproof_setting s = sinkproof_setting_for(&policy, DRAWS, STANDARD_RATE);
-            sinkproof_honest z = sinkproof_honest_swiglu(&s, config.swiglu, sinkproof_known(gate),
-                                                         sinkproof_known(up));
+            sinkproof_honest z = sinkproof_honest_swiglu(
+                &s, config.swiglu, sinkproof_exact_set(gate), sinkproof_exact_set(up));
             size_t before = t[p].outside;
             meet(&t[p], &z, y);
             if (p == 2 && gate > -3) near_three += t[p].outside - before;

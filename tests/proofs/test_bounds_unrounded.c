@@ -22,10 +22,11 @@ static void read_unrounded(sinkproof_format format) {
         double room = i % 3 == 0 ? INFINITY : fabs(x) * ldexp(draw_unit(&state), -20);
         double v = sinkproof_round(format, x), step = sinkproof_ulp(format, v);
         sinkproof_honest set = {.lo = x - room, .hi = x + room, .mid = x};
-        sinkproof_honest read = sinkproof_honest_read(format, v, set), stored = sinkproof_known(v);
+        sinkproof_honest read = sinkproof_honest_read(format, v, set),
+                         stored = sinkproof_exact_set(v);
         meet(&own, &read, x), meet(&own, &read, v), meet(&stored_alone, &stored, x);
         meet(&beyond, &read, v + (i % 2 ? 0.501 : -0.501) * step);
-        widest = sinkproof_worst(widest, (read.hi - read.lo) / step);
+        widest = sinkproof_keep_worst(widest, (read.hi - read.lo) / step);
         narrower += read.hi - read.lo < 0.51 * step && read.bias <= 0.51 * step;
     }
     const char *name = sinkproof_format_name(format);

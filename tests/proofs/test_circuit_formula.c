@@ -288,8 +288,8 @@ static real longer(real k) {
 static void near(distance *d, real beyond, real room, real rounds) {
     double share = (double)(fabsl(beyond) / (room + rounds)), in = (double)(-beyond / rounds);
     d->compared++;
-    d->worst = sinkproof_worst(d->worst, share);
-    d->outward = sinkproof_worst(d->outward, in);
+    d->worst = sinkproof_keep_worst(d->worst, share);
+    d->outward = sinkproof_keep_worst(d->outward, in);
 }
 
 static void compare_delta(distance *d, const sinkproof_circuit *derived, const stated *s) {
@@ -445,7 +445,7 @@ static void test_stretch(uint64_t *state) {
             real right = stretch(x, rows, cols);
             double found = arf_get_d(arb_midref(norm + 1), ARF_RND_NEAR);
             double off = (double)(fabsl(found - right) / (0x1p-52L * (right + (right == 0))));
-            worst = sinkproof_worst(worst, off);
+            worst = sinkproof_keep_worst(worst, off);
             coarse += !arb_equal(norm + 1, norm + 2) || !arb_overlaps(norm, norm + 1);
             coarse += arb_rel_accuracy_bits(norm + 1) < 60;
         }

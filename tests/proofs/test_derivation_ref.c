@@ -106,7 +106,7 @@ static void honest_output(sinkproof_honest *out_c, const sinkproof_setting *s,
     double *b_v = row_of(&layer->b_v, kv * dim), *b_s = row_of(&layer->sinks, heads);
     double *b_o = row_of(&layer->b_o, hidden), common;
     if (x == NULL || o == NULL || v == NULL || v_dj == NULL || z == NULL || a == NULL) abort();
-    for (size_t k = 0; k < most; k++) x[k] = sinkproof_known(run->x_nc[first * hidden + k]);
+    for (size_t k = 0; k < most; k++) x[k] = sinkproof_exact_set(run->x_nc[first * hidden + k]);
     sinkproof_planes p = sinkproof_planes_new(x, visible, hidden, hidden);
     must(sinkproof_honest_linear(s, &p, &(sinkproof_weight_rows){&layer->w_v, 0, kv * dim, b_v}, v,
                                  kv * dim));
@@ -114,10 +114,11 @@ static void honest_output(sinkproof_honest *out_c, const sinkproof_setting *s,
     for (size_t h = 0; h < heads; h++) {
         size_t g = h / (heads / kv);
         for (size_t j = 0; j < visible; j++) {
-            z[j] = sinkproof_known(run->z_hnj[(h * N + i) * N + first + j]);
+            z[j] = sinkproof_exact_set(run->z_hnj[(h * N + i) * N + first + j]);
             for (size_t d = 0; d < dim; d++) v_dj[d * visible + j] = v[j * kv * dim + g * dim + d];
         }
-        must(sinkproof_honest_softmax(s, AT_A9, visible, z, sinkproof_known(b_s[h]), a, &common));
+        must(sinkproof_honest_softmax(s, AT_A9, visible, z, sinkproof_exact_set(b_s[h]), a,
+                                      &common));
         sinkproof_planes left = sinkproof_planes_new(a, 1, visible, visible);
         sinkproof_planes right = sinkproof_planes_new(v_dj, dim, visible, visible);
         must(sinkproof_honest_products(s, &left, &right, NULL, NULL, o + h * dim, dim));

@@ -40,7 +40,7 @@ static void honest_row(uint64_t *state, law_kind kind, const sinkproof_setting *
         double own = sigma * size * sqrt(3) * (2 * draw_unit(state) - 1);
         double likely = sigma * size * sqrt(2 * s->odds) + (shares ? 0x1p-18 * fabs(y) : 0);
         v[i] = y + own + shared * y;
-        x[i] = sinkproof_around(y, 4 * likely, likely, sigma * sigma * size * size, 0);
+        x[i] = sinkproof_set_around(y, 4 * likely, likely, sigma * sigma * size * size, 0);
         if (kind == LEANING) {
             x[i] = sinkproof_honest_declared(x[i], declared, 0);
             v[i] += declared * y;
@@ -81,7 +81,7 @@ static void false_alarms(law_kind kind) {
     for (int i = 0; i < TENSORS; i++) {
         sinkproof_drift_result r = honest_tensor(&state, kind, rate, 1);
         alarms += suspicious(&r);
-        if (r.bin >= 0) worst = sinkproof_worst(worst, fabs(r.gain) / r.limit);
+        if (r.bin >= 0) worst = sinkproof_keep_worst(worst, fabs(r.gain) / r.limit);
     }
     ok(alarms < bound,
        "stat.drift false alarms, errors %s worst=%zu bound=%zu of=%d at rate %g "
@@ -98,7 +98,7 @@ static void factor_is_caught(law_kind kind) {
     for (int i = 0; i < TENSORS; i++) {
         uint64_t again = state;
         sinkproof_drift_result r = honest_tensor(&state, kind, STANDARD_RATE, 1);
-        smallest = sinkproof_worst(smallest, r.smallest);
+        smallest = sinkproof_keep_worst(smallest, r.smallest);
         r = honest_tensor(&again, kind, STANDARD_RATE, 1 + 1.6 * r.smallest);
         missed += !suspicious(&r);
     }
@@ -121,11 +121,11 @@ typedef struct product {
 static void fill_product(uint64_t *state, product *p, sinkproof_format format, double outlier) {
     for (size_t k = 0; k < N_X * K; k++) {
         p->x[k] = (float)draw_from(state, format, k % K == 7 ? outlier : 1);
-        p->x_k[k] = sinkproof_known(p->x[k]);
+        p->x_k[k] = sinkproof_exact_set(p->x[k]);
     }
     for (size_t k = 0; k < N_W * K; k++) {
         p->w[k] = (float)draw_from(state, SINKPROOF_BF16, 0.02);
-        p->w_k[k] = sinkproof_known(p->w[k]);
+        p->w_k[k] = sinkproof_exact_set(p->w[k]);
     }
 }
 
@@ -173,11 +173,11 @@ static void real_sums(double outlier) {
     for (int i = 0; i < TENSORS; i++) {
         if (i % 4 == 0) fill_product(&state, &p, i % 8 ? SINKPROOF_F32 : SINKPROOF_BF16, outlier);
         for (size_t k = 0; k < N_X * K; k++) { // signs turned: other partial sums
-            if (draw(&state) % 2) p.x[k] = -p.x[k], p.x_k[k] = sinkproof_known(p.x[k]);
+            if (draw(&state) % 2) p.x[k] = -p.x[k], p.x_k[k] = sinkproof_exact_set(p.x[k]);
         }
         sinkproof_drift_result r = judged_product(&state, &p, false, i % 2, STANDARD_RATE);
         alarms += suspicious(&r);
-        worst = sinkproof_worst(worst, fabs(r.gain) / r.limit);
+        worst = sinkproof_keep_worst(worst, fabs(r.gain) / r.limit);
     }
     ok(alarms == 0,
        "stat.drift honest sums of 2880 float32 products, one channel of %g worst=%.2f "
@@ -193,7 +193,7 @@ static void truncation_is_caught(void) {
     for (int i = 0; i < TENSORS; i++) {
         fill_product(&state, &p, i % 2 ? SINKPROOF_F32 : SINKPROOF_BF16, 1);
         sinkproof_drift_result r = judged_product(&state, &p, true, true, STANDARD_RATE);
-        least = sinkproof_least(least, fabs(r.gain) / r.limit);
+        least = sinkproof_keep_least(least, fabs(r.gain) / r.limit);
     }
     ok(least > 1,
        "stat.drift power, sums rounded towards zero, K=2880 least gain/limit=%.3g bound=1", least);
@@ -234,7 +234,7 @@ static sinkproof_drift_result judged_norm(uint64_t *state, summation order, floa
             scale[i] = sinkproof_round(SINKPROOF_BF16, 1 + normal[i] / 4);
         }
         x[11] *= outlier;
-        for (size_t i = 0; i < D; i++) x_k[i] = sinkproof_known(x[i]);
+        for (size_t i = 0; i < D; i++) x_k[i] = sinkproof_exact_set(x[i]);
         double common;
         sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){D, scale, 1e-5}, x_k, y_k, &common);
         norm_engine(state, order, eps, x, scale, y);
@@ -268,8 +268,8 @@ static void wrong_epsilon_is_caught(void) {
         static const summation orders[] = {FORWARD, LANES_16, PAIRWISE};
         sinkproof_drift_result r =
             judged_norm(&state, orders[i], 1e-6f, SINKPROOF_F32, 1, 1, NORM_ROWS);
-        least = sinkproof_least(least, fabs(r.gain) / r.limit),
-        limit = sinkproof_worst(limit, r.smallest);
+        least = sinkproof_keep_least(least, fabs(r.gain) / r.limit),
+        limit = sinkproof_keep_worst(limit, r.smallest);
     }
     ok(least > 1,
        "stat.drift power, RMSNorm with eps 1e-6 for 1e-5, 300 rows least gain/limit=%.3g "

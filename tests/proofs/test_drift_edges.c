@@ -11,7 +11,7 @@ enum { BINS = DRIFT_BINS, OFFSET = 1, LARGE = 6, FIRST_QUARTER = 10 };
 
 // An element with a variance and nothing else open.
 static sinkproof_honest element(double mid, double likely, double spread) {
-    return sinkproof_around(mid, 4 * likely, likely, spread, 0);
+    return sinkproof_set_around(mid, 4 * likely, likely, spread, 0);
 }
 
 static sinkproof_drift of_row(size_t n, const double *v, const sinkproof_honest *x, double common,
@@ -80,7 +80,7 @@ static void sizes(void) {
     size_t wrong = 0;
     for (int beyond = 0; beyond < 2; beyond++) {
         sinkproof_honest x[3] = {element(16, 1, 1), element(1, 1, 1),
-                                 sinkproof_known(beyond ? INFINITY : 0x1p30)};
+                                 sinkproof_exact_set(beyond ? INFINITY : 0x1p30)};
         const double v[3] = {16, 1, 0};
         sinkproof_drift drift = of_row(2, v, x, 0, 0);
         wrong += drift.bins[LARGE].elements != 1 || drift.bins[LARGE].weight != 256;

@@ -86,8 +86,8 @@ static void drift(void) {
                 double c = ldexp(draw_dyadic(&state), -(int)draw_below(&state, 9));
                 double e = fabs(c) * 0x1p-8, wide = i % 5 == 1 ? 16 : 2;
                 if (i % 5 == 3) wide = sqrt(64.5 * (1 + common * 0x1p16)); // just a rare step
-                x[k] = sinkproof_around(c, 20 * e, wide * e, e * e, i % 7 == 0 ? e / 8 : 0);
-                if (draw_below(&state, 10) == 0) x[k] = sinkproof_known(k % 2 ? 0 : c);
+                x[k] = sinkproof_set_around(c, 20 * e, wide * e, e * e, i % 7 == 0 ? e / 8 : 0);
+                if (draw_below(&state, 10) == 0) x[k] = sinkproof_exact_set(k % 2 ? 0 : c);
             }
             for (size_t k = 0; k < n; k++) {
                 double c = x[k].mid, e = fabs(c) * 0x1p-8;

@@ -31,7 +31,7 @@ static sinkproof_drift tensor(uint64_t *state, const layer *l, sums *s) {
         double v[COLS];
         for (size_t i = 0; i < COLS; i++) {
             double c = 1 + draw_unit(state), sigma = l->scale * c;
-            x[i] = sinkproof_around(c, 40 * sigma, 12 * sigma, sigma * sigma, l->declared * c);
+            x[i] = sinkproof_set_around(c, 40 * sigma, 12 * sigma, sigma * sigma, l->declared * c);
             v[i] = c + l->used * sigma * sqrt(3) * (2 * draw_unit(state) - 1) + l->lean * c;
             real d = (real)v[i] - c, w = (real)x[i].spread;
             s->sum += d * c / w, s->weight += (real)c * c / w;

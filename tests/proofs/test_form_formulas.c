@@ -39,8 +39,8 @@ static void weights(size_t c) {
         double scale = i % 3 == 0 ? 40 : 2;
         for (size_t j = 0; j <= r.n; j++) r.z[j] = draw_set(&state, scale * draw_dyadic(&state));
         if (i % 4 == 0)
-            for (size_t j = 0; j <= r.n; j++) r.z[j] = sinkproof_known(r.z[j].mid);
-        if (i % 5 == 0 && r.n > 0) r.z[r.n] = sinkproof_known(-INFINITY);
+            for (size_t j = 0; j <= r.n; j++) r.z[j] = sinkproof_exact_set(r.z[j].mid);
+        if (i % 5 == 0 && r.n > 0) r.z[r.n] = sinkproof_exact_set(-INFINITY);
         r.b = r.z[r.n];
         compare(&d, &d, &r, 12 * (real)r.n + 212);
     }
@@ -75,7 +75,8 @@ static void renormalised(void) {
         coarse.ulp[SINKPROOF_EXP] =
             (double)(policy.ulp[SINKPROOF_EXP] + more * (1 + declared) * (1 + more) / (2 * u));
         must(sinkproof_honest_expert_weights(&s, SOME, g, 4, chosen, w, &common));
-        must(sinkproof_honest_softmax(&t, AT_M4, 4, z, sinkproof_known(-INFINITY), stated, &other));
+        must(sinkproof_honest_softmax(&t, AT_M4, 4, z, sinkproof_exact_set(-INFINITY), stated,
+                                      &other));
         for (size_t k = 0; k < 4; k++) {
             near(&d, w[k].lo, stated[k].lo, stated[k].lo, 8),
                 near(&d, w[k].hi, stated[k].hi, stated[k].hi, 8);
@@ -88,7 +89,8 @@ static void renormalised(void) {
     report(&d, "bound.form-router", "every end", SEED);
     // Zero weights may be what a processor left of E times the smallest normal number.
     sinkproof_setting s = setting(&policy);
-    sinkproof_honest g[3] = {sinkproof_known(0), sinkproof_known(-2000), sinkproof_known(-3000)},
+    sinkproof_honest g[3] = {sinkproof_exact_set(0), sinkproof_exact_set(-2000),
+                             sinkproof_exact_set(-3000)},
                      w[2];
     double common;
     must(sinkproof_honest_expert_weights(&s, 3, g, 2, (const int32_t[]){0, 1}, w, &common));

@@ -28,7 +28,7 @@ static void test_reference(void) {
     balls_init(in, out);
     for (int i = 0; i < 20000; i++) {
         double x = draw_input(&state, SINKPROOF_F32);
-        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
+        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_exact_set(x));
         meet(&t, &set, sinkproof_gelu_one(&policy, x));
         if (i % 16 != 0) continue;
         arb_set_d(in, x);
@@ -65,7 +65,7 @@ static void engines_inside(const char *policy_name) {
     tally t = {0};
     for (int i = 0; i < 40000; i++) {
         float x = (float)draw_input(&state, stored);
-        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
+        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_exact_set(x));
         meet(&t, &set,
              sinkproof_round(stored, engine(&state, &policy, i % 12, (leaning)(i % LEANS), x)));
     }
@@ -87,7 +87,7 @@ static void steps_inside(void) {
         double inner = sinkproof_round(b, (double)0.7978845608028654f * sum);
         double one = sinkproof_round(b, 1 + sinkproof_round(b, (double)tanhf((float)inner)));
         double y = sinkproof_round(b, 0.5 * x * one);
-        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
+        sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_exact_set(x));
         meet(&t, &set, y);
         single += set.lo == set.hi;
         apart += sinkproof_gelu_one(&policy, x) != y;
@@ -129,7 +129,7 @@ static void mistakes_outside(const char *policy_name) {
         for (int i = 0; i < 2000; i++) {
             double x = draw_from(&state, stored, 2);
             double y = sinkproof_round(stored, mistakes[m].of(x));
-            sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_known(x));
+            sinkproof_honest set = sinkproof_honest_gelu(&s, sinkproof_exact_set(x));
             outside += !(y >= set.lo && y <= set.hi);
         }
         ok(outside > 100, "bound.gelu %s, %s: %zu of 2000 outside", policy_name, mistakes[m].name,

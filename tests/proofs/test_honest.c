@@ -88,8 +88,8 @@ static void gamma_is_above(void) {
             mpfr_div(gamma, n_u, gamma, MPFR_RNDU);
             below += !(mpfr_get_d(gamma, MPFR_RNDU) <= g);
             if (n > 0 && n * ldexp(1, -p) < 0.5)
-                above =
-                    sinkproof_worst(above, (g / mpfr_get_d(gamma, MPFR_RNDN) - 1) / DBL_EPSILON);
+                above = sinkproof_keep_worst(above,
+                                             (g / mpfr_get_d(gamma, MPFR_RNDN) - 1) / DBL_EPSILON);
         }
     }
     mpfr_clear(n_u), mpfr_clear(gamma);
@@ -101,8 +101,8 @@ static void gamma_is_above(void) {
 
 static sinkproof_honest draw_set(uint64_t *state) {
     double a = draw_number(state, 24, 6), w = fabs(a) * ldexp(draw_unit(state), -20);
-    sinkproof_honest x = sinkproof_around(a, w, w / 3, 0, 0);
-    return draw(state) % 4 == 0 ? sinkproof_known(a) : x;
+    sinkproof_honest x = sinkproof_set_around(a, w, w / 3, 0, 0);
+    return draw(state) % 4 == 0 ? sinkproof_exact_set(a) : x;
 }
 
 static double draw_in(uint64_t *state, const sinkproof_honest *x) {
@@ -176,7 +176,7 @@ static void rounding_points(sinkproof_format format) {
         }
         double y = sinkproof_round(format, x.mid), half = sinkproof_ulp(format, y) / 2;
         sinkproof_honest tie = // a sum that falls on a tie, and its two neighbours
-            sinkproof_honest_add(sinkproof_known(y), sinkproof_known(half));
+            sinkproof_honest_add(sinkproof_exact_set(y), sinkproof_exact_set(half));
         sinkproof_honest one = sinkproof_honest_at(&s, AT_A4, tie);
         apart +=
             !(tie.lo == tie.hi && one.lo == one.hi && one.lo == sinkproof_round(format, y + half));
@@ -211,7 +211,7 @@ static void roundings_on_the_way(void) {
             else
                 mpfr_mul_d(exact, exact, f, MPFR_RNDN);
         }
-        sinkproof_honest r = sinkproof_known(mpfr_get_d(exact, MPFR_RNDN));
+        sinkproof_honest r = sinkproof_exact_set(mpfr_get_d(exact, MPFR_RNDN));
         r.lo = r.likely_lo = mpfr_get_d(exact, MPFR_RNDD);
         r.hi = r.likely_hi = mpfr_get_d(exact, MPFR_RNDU);
         r = sinkproof_honest_roundings(&s, r, (double)n);
@@ -253,7 +253,7 @@ static void check_function(const libm_case *c) {
         double error = sinkproof_truth_distance(y, got);
         double margin = c->relative * fabs(got) + c->absolute;
         double ulp = sinkproof_ulp(SINKPROOF_F64, c->absolute > 0 ? 0.5 : got);
-        worst_ulp = sinkproof_worst(worst_ulp, error / ulp);
+        worst_ulp = sinkproof_keep_worst(worst_ulp, error / ulp);
         if (sinkproof_is_worse(worst_share, error / margin))
             worst_share = error / margin, worst_at = at;
     }
@@ -292,18 +292,20 @@ static void libm_pow(void) {
         double got = pow(theta, exponent);
         arb_set_d(x, theta), arb_set_d(e, exponent);
         arb_pow(y, x, e, 200);
-        worst = sinkproof_worst(worst, sinkproof_truth_distance(y, got) / (0x1p-52 * got));
+        worst = sinkproof_keep_worst(worst, sinkproof_truth_distance(y, got) / (0x1p-52 * got));
     }
     balls_clear(x, e, y);
     ok(worst <= 16, "bound.exp libm pow of theta worst=%.3f bound=16 ulp", worst);
 }
 
 static void nan_is_the_worst(void) {
-    ok(isnan(sinkproof_worst(sinkproof_worst(0, NAN), 1)) && isnan(sinkproof_worst(1, NAN)) &&
-           sinkproof_worst(1, 2) == 2 && sinkproof_worst(2, 1) == 2,
+    ok(isnan(sinkproof_keep_worst(sinkproof_keep_worst(0, NAN), 1)) &&
+           isnan(sinkproof_keep_worst(1, NAN)) && sinkproof_keep_worst(1, 2) == 2 &&
+           sinkproof_keep_worst(2, 1) == 2,
        "the worst error: a NaN is worse than any, and stays");
-    ok(isnan(sinkproof_least(sinkproof_least(0, NAN), -1)) && isnan(sinkproof_least(1, NAN)) &&
-           sinkproof_least(1, 2) == 1 && sinkproof_least(2, 1) == 1,
+    ok(isnan(sinkproof_keep_least(sinkproof_keep_least(0, NAN), -1)) &&
+           isnan(sinkproof_keep_least(1, NAN)) && sinkproof_keep_least(1, 2) == 1 &&
+           sinkproof_keep_least(2, 1) == 1,
        "the least share: a NaN is below any, and stays");
 }
 
@@ -321,7 +323,7 @@ static void shortcuts_equal_the_calls(void) {
         double x = i < 2 * EDGES ? (i % 2 ? -edges[i / 2] : edges[i / 2]) : draw_double(&state);
         double y = draw_double(&state);
         for (size_t f = 0; f < 4; f++) {
-            double step = sinkproof_step(formats[f], x), ulp = sinkproof_ulp(formats[f], x);
+            double step = sinkproof_fast_ulp(formats[f], x), ulp = sinkproof_ulp(formats[f], x);
             steps += !(step == ulp || (isnan(step) && isnan(ulp)));
         }
         double larger = larger_double(x, y), other = larger_double(y, x);

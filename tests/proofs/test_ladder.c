@@ -26,8 +26,8 @@ static rungs start(void) {
 
 static void take(rungs *r, arb_srcptr low, arb_srcptr high, mpfr_srcptr numbers, size_t n) {
     r->contained = r->contained && all_contain(low, numbers, n) && all_contain(high, numbers, n);
-    r->low = sinkproof_worst(r->low, worst_radius_log2(low, n));
-    r->high = sinkproof_worst(r->high, worst_radius_log2(high, n));
+    r->low = sinkproof_keep_worst(r->low, worst_radius_log2(low, n));
+    r->high = sinkproof_keep_worst(r->high, worst_radius_log2(high, n));
     r->elements += n;
 }
 

@@ -26,7 +26,7 @@ static void holds(const sinkproof_edge *edge) {
             sinkproof_edge_outcome o;
             must(sinkproof_edge_check(edge, seed, true, bits, &o));
             entries += o.entries, apart += o.apart;
-            worst = sinkproof_worst(worst, o.radius_log2 - allowed(bits));
+            worst = sinkproof_keep_worst(worst, o.radius_log2 - allowed(bits));
         }
         sinkproof_edge_outcome free;
         must(sinkproof_edge_check(edge, seed, false, 128, &free));

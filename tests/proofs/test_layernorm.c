@@ -78,7 +78,7 @@ static void test_reference(void) {
         arb_ptr in = _arb_vec_init((slong)d), truth = _arb_vec_init((slong)d);
         for (size_t k = 0; k < d; k++) {
             arb_set_d(in + k, r.x[k]);
-            x_k[k] = sinkproof_known(r.x[k]);
+            x_k[k] = sinkproof_exact_set(r.x[k]);
         }
         sinkproof_layernorm(&policy, AT_A1, &scale, &shift, EPS, 1, r.x, y, work);
         sinkproof_truth_layernorm(truth, in, 1, &scale, &shift, EPS, 256);
@@ -192,7 +192,7 @@ static void run(uint64_t *state, engine e, mistake wrong, double declared, const
 
 static void set_of(const sinkproof_setting *s, const row *r, sinkproof_honest *y_k) {
     static sinkproof_honest x_k[MOST];
-    for (size_t k = 0; k < r->d; k++) x_k[k] = sinkproof_known(r->x[k]);
+    for (size_t k = 0; k < r->d; k++) x_k[k] = sinkproof_exact_set(r->x[k]);
     sinkproof_honest_layernorm(s, AT_A1, &(sinkproof_norm){r->d, r->scale, EPS}, r->shift, x_k,
                                y_k);
 }
@@ -238,7 +238,7 @@ static void inputs_with_freedom(void) {
         own = r;
         for (size_t k = 0; k < 96; k++) {
             double w = ldexp(fabs(r.x[k]) + 1e-6, -8 - round % 12);
-            x_k[k] = sinkproof_around(r.x[k], w, w, 0, 0);
+            x_k[k] = sinkproof_set_around(r.x[k], w, w, 0, 0);
             own.x[k] = (float)(r.x[k] + (2 * draw_unit(&state) - 1) * w * 0.999);
         }
         sinkproof_honest_layernorm(&s, AT_A1, &(sinkproof_norm){96, r.scale, EPS}, r.shift, x_k,

@@ -167,7 +167,8 @@ static void draw_row(uint64_t *state, int i, row *r) {
     r->eps = (i % 7 ? 0.5 : i % 2 ? 0x1p-10 : 0) * size * size;
     for (size_t c = 0; c < r->n; c++) {
         double x = draw_dyadic(state) + mean;
-        r->x[c] = i % 2 ? draw_set(state, c == 0 && i % 8 == 1 ? 0x1p-12 : x) : sinkproof_known(x);
+        r->x[c] =
+            i % 2 ? draw_set(state, c == 0 && i % 8 == 1 ? 0x1p-12 : x) : sinkproof_exact_set(x);
         sinkproof_honest *e = &r->x[c];
         e->lo *= size, e->hi *= size, e->mid *= size;
         e->likely_lo *= size, e->likely_hi *= size, e->bias *= size, e->var *= size * size;
@@ -197,7 +198,7 @@ static void draws(void) {
 static void fill(row *r, size_t n, double even, double odd, double eps) {
     r->n = n, r->eps = eps;
     for (size_t c = 0; c < n; c++) {
-        r->x[c] = sinkproof_known(c % 2 ? odd : even);
+        r->x[c] = sinkproof_exact_set(c % 2 ? odd : even);
         r->scale[c] = 1, r->shift[c] = 0;
     }
 }
@@ -216,7 +217,7 @@ static void exact_sums(void) {
         double wide = i % 5 == 0 ? 0 : i % 5 == 1 ? 2 : ldexp(1, -8 - i % 11);
         for (size_t c = 0; c < r.n; c++) {
             double a = c < 2 ? 0 : c % 2 ? -r.x[c - 1].mid : draw_dyadic(&state);
-            r.x[c] = sinkproof_around(a, wide, wide, 0, 0);
+            r.x[c] = sinkproof_set_around(a, wide, wide, 0, 0);
             r.scale[c] = c % 4 == 0 ? 1 : draw_dyadic(&state), r.shift[c] = 0;
         }
         compare(&s, &r, 30, &t);
@@ -225,7 +226,7 @@ static void exact_sums(void) {
     sinkproof_policy policy = real_policy("definition");
     sinkproof_setting s = setting(&policy);
     fill(&r, 1024, 1, 1, 0x1p-10), compare(&s, &r, 30, &t);
-    for (size_t c = 0; c < r.n; c++) r.x[c] = sinkproof_around(0, 1, 1, 0, 0);
+    for (size_t c = 0; c < r.n; c++) r.x[c] = sinkproof_set_around(0, 1, 1, 0, 0);
     compare(&s, &r, 30, &t);
     // Nothing at all, but what underflows.
     policy.inside = SINKPROOF_F32;

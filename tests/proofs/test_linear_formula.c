@@ -76,7 +76,8 @@ typedef struct draws {
 static sinkproof_honest freed(uint64_t *state, sinkproof_honest x, int freedom, double unit) {
     if (freedom == 0) return x;
     double wide = unit * (double)(1 + draw_below(state, 8)) / 16;
-    sinkproof_honest set = sinkproof_around(x.mid, wide, wide / 4, wide * wide / 32, wide / 128);
+    sinkproof_honest set =
+        sinkproof_set_around(x.mid, wide, wide / 4, wide * wide / 32, wide / 128);
     return set;
 }
 
@@ -84,13 +85,13 @@ static void draw_rows(uint64_t *state, size_t n, int freedom, double unit, draws
     for (size_t r = 0; r < ROWS; r++)
         for (size_t i = 0; i < n; i++) {
             double v = i % 2 ? -w->x[r * n + i - 1].mid : unit * draw_dyadic(state);
-            w->x[r * n + i] = freed(state, sinkproof_known(v), freedom & 1, unit);
+            w->x[r * n + i] = freed(state, sinkproof_exact_set(v), freedom & 1, unit);
         }
     for (size_t r = 0; r < OUT; r++) {
         w->b[r] = unit * draw_dyadic(state);
         for (size_t i = 0; i < n; i++) {
             double v = i % 2 ? w->y[r * n + i - 1].mid : draw_dyadic(state);
-            w->y[r * n + i] = freed(state, sinkproof_known(v), freedom >> 1, 1);
+            w->y[r * n + i] = freed(state, sinkproof_exact_set(v), freedom >> 1, 1);
         }
     }
 }
@@ -129,8 +130,8 @@ static void any_products(void) {
         t.said = (real)t.n + i % 3, t.biased = draw(&state) % 2;
         for (size_t k = 0; k < OUT * t.n; k++) {
             double a = size * (fabs(draw_dyadic(&state)) + fine), b = draw_dyadic(&state);
-            w.y[k] = i % 4 >= 2 ? draw_set(&state, b) : sinkproof_known(fabs(b) + fine);
-            if (k < ROWS * t.n) w.x[k] = i % 2 ? draw_set(&state, a) : sinkproof_known(a);
+            w.y[k] = i % 4 >= 2 ? draw_set(&state, b) : sinkproof_exact_set(fabs(b) + fine);
+            if (k < ROWS * t.n) w.x[k] = i % 2 ? draw_set(&state, a) : sinkproof_exact_set(a);
         }
         for (size_t r = 0; r < OUT; r++) w.b[r] = fabs(draw_dyadic(&state));
         ask(&d, &policy, t, &w, 4 * (real)t.n + 40);
@@ -187,11 +188,11 @@ static void read_as_zero(void) {
     for (size_t m = 0; m < sizeof mids / sizeof *mids; m++)
         for (size_t w = 0; w < sizeof wide / sizeof *wide; w++) {
             double free = tiny * wide[w];
-            sinkproof_honest x = sinkproof_around(tiny * mids[m], free, free / 16, 0, 0);
-            one_product(&d, x, sinkproof_known(2), false);
-            one_product(&d, sinkproof_known(-3), x, false);
-            if (w == 0) one_product(&d, x, sinkproof_known(2), true);
-            if (w == 0) one_product(&d, sinkproof_known(2), x, true);
+            sinkproof_honest x = sinkproof_set_around(tiny * mids[m], free, free / 16, 0, 0);
+            one_product(&d, x, sinkproof_exact_set(2), false);
+            one_product(&d, sinkproof_exact_set(-3), x, false);
+            if (w == 0) one_product(&d, x, sinkproof_exact_set(2), true);
+            if (w == 0) one_product(&d, sinkproof_exact_set(2), x, true);
         }
     report(&d, "bound.ftz bound.linear", "what is read as zero", SEED);
 }
@@ -200,8 +201,8 @@ static void read_as_zero(void) {
 static void edges(void) {
     sinkproof_policy policy = narrow_policy(false);
     sinkproof_setting s = {&policy, 0x1p-24, 30};
-    sinkproof_honest one = sinkproof_known(1), zero = sinkproof_known(0), out;
-    sinkproof_honest large = sinkproof_around(0x1p127, 0x1.3p126, 0x1p125, 0, 0);
+    sinkproof_honest one = sinkproof_exact_set(1), zero = sinkproof_exact_set(0), out;
+    sinkproof_honest large = sinkproof_set_around(0x1p127, 0x1.3p126, 0x1p125, 0, 0);
     sinkproof_planes x = sinkproof_planes_new(&large, 1, 1, 1),
                      z = sinkproof_planes_new(&zero, 1, 1, 1);
     sinkproof_planes y = sinkproof_planes_new(&one, 1, 1, 1);

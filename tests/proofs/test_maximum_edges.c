@@ -12,12 +12,12 @@ int main(void) {
     enum { N = 5, NONE = 3 };
     sinkproof_policy policy = real_policy("definition");
     sinkproof_setting s = setting(&policy);
-    const sinkproof_honest none = sinkproof_known(-INFINITY);
+    const sinkproof_honest none = sinkproof_exact_set(-INFINITY);
     sinkproof_honest z_j[N + 1] = {{-2, 1, -1, 0.5, 0.25, 0.01, 0.01, 0.001, 0},
                                    {-INFINITY, 3, -INFINITY, 2, 1, 0.02, 0.02, 0.002, 0},
-                                   sinkproof_known(1.75),
+                                   sinkproof_exact_set(1.75),
                                    none,
-                                   sinkproof_known(-40),
+                                   sinkproof_exact_set(-40),
                                    none}; // the last is no score
     sinkproof_honest before_j[N + 1], largest = none;
     memcpy(before_j, z_j, sizeof z_j);

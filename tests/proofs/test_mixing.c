@@ -24,11 +24,11 @@ static double uniform(uint64_t *state) { // in [-1, 1), of 20 bits
 
 static void rows(void) {
     const double x[] = {3, -4, 12, 84, 0}, y[] = {2, -2, 10, 84, 0}, bad[] = {NAN, 0, 0, 0, 0};
-    sinkproof_moved moved = sinkproof_row_moved(5, x, y), same = sinkproof_row_moved(5, x, x);
+    sinkproof_moved moved = sinkproof_row_distance(5, x, y), same = sinkproof_row_distance(5, x, x);
     ok(moved.off == 3 && moved.size == 85, "mix.perturb |x - y| = 3, |x| = 85: %g, %g", moved.off,
        moved.size);
     ok(same.off == 0 && same.size == 85, "mix.perturb equal rows are 0 apart");
-    moved = sinkproof_row_moved(5, x, bad);
+    moved = sinkproof_row_distance(5, x, bad);
     ok(isnan(moved.off) && moved.size == 85, "mix.perturb a row that is no number is no distance");
 }
 
@@ -105,7 +105,7 @@ static void few_bits(int bits) {
         for (size_t i = 0; i < COUNT; i++) x[i] = ldexp(uniform(&state), (int)(k % 40) - 20);
         double most = sinkproof_quantise_most(bits, sinkproof_quantise(bits, COUNT, x, out));
         for (size_t i = 0; i < COUNT; i++) // exact: both have few bits, or are near each other
-            worst = sinkproof_worst(worst, fabs(x[i] - out[i]) / most);
+            worst = sinkproof_keep_worst(worst, fabs(x[i] - out[i]) / most);
     }
     ok(worst <= 1 && worst > 0.99, "bound.quantized-cache %d bits: worst=%.6f bound=1 seed=%d",
        bits, worst, SEED);
@@ -144,7 +144,7 @@ static void enclosed_bound(void) {
         arb_div(t, t, values, BITS);
         arb_abs(t, t);
         double off = arf_get_d(arb_midref(t), ARF_RND_UP) + mag_get_d(arb_radref(t));
-        worst = sinkproof_worst(worst, off / ((KEYS + 8) * unit));
+        worst = sinkproof_keep_worst(worst, off / ((KEYS + 8) * unit));
     }
     ok(worst <= 1, "bound.quantized-cache its evaluation: worst=%.3g bound=1 seed=%d", worst, SEED);
     balls_clear(values, moved, t, u);

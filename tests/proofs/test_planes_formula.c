@@ -127,7 +127,7 @@ static void shapes(void) {
                 meet_planes(&open, x, rows, cols, stride);
                 for (size_t r = 0; r < rows; r++)
                     for (size_t k = 0; k < cols; k++)
-                        x[r * stride + k] = sinkproof_known(draw_dyadic(&state));
+                        x[r * stride + k] = sinkproof_exact_set(draw_dyadic(&state));
                 meet_planes(&none, x, rows, cols, stride);
                 for (size_t r = 0; r < rows; r++)
                     for (size_t k = 0; k < cols; k++) {
@@ -160,9 +160,9 @@ static void significands(void) {
                     for (size_t i = 0; i < rows * cols; i++) {
                         int shorter = at % 2 ? 1 : 1 + (int)draw_below(&state, (size_t)bits);
                         bool zero = draw(&state) % 8 == 0;
-                        x[i] = sinkproof_known(zero ? 0 : number_of(&state, shorter));
+                        x[i] = sinkproof_exact_set(zero ? 0 : number_of(&state, shorter));
                     }
-                    x[at] = sinkproof_known(number_of(&state, bits));
+                    x[at] = sinkproof_exact_set(number_of(&state, bits));
                     meet_planes(&w, x, rows, cols, cols);
                 }
     told(&w, "numbers of any length");
@@ -175,16 +175,17 @@ static void long_rows(void) {
     static sinkproof_honest x[ROOM];
     for (size_t rows = MANY - 1; rows <= MANY + 1; rows++)
         for (size_t cols = LONG - 1; cols <= LONG + 1; cols++) {
-            for (size_t i = 0; i < ROOM; i++) x[i] = sinkproof_known(draw_dyadic(&state));
+            for (size_t i = 0; i < ROOM; i++) x[i] = sinkproof_exact_set(draw_dyadic(&state));
             for (size_t r = 0; r < rows; r++) // rows of other scales
                 for (size_t k = 0; k < cols; k++)
-                    x[r * cols + k] = sinkproof_known(ldexp(draw_dyadic(&state), (int)(r * 5 % 7)));
-            x[draw_below(&state, rows) * cols + 3] = sinkproof_known(0x1p-9); // the least
-            x[cols + 4] = sinkproof_known(0);
+                    x[r * cols + k] =
+                        sinkproof_exact_set(ldexp(draw_dyadic(&state), (int)(r * 5 % 7)));
+            x[draw_below(&state, rows) * cols + 3] = sinkproof_exact_set(0x1p-9); // the least
+            x[cols + 4] = sinkproof_exact_set(0);
             meet_planes(&known, x, rows, cols, cols);
             for (size_t r = 0; r < rows; r++) {
                 sinkproof_honest *e = &x[r * cols + draw_below(&state, cols)], before = *e;
-                *e = sinkproof_known(r % 2 ? 0x1p400 : -0x1p400);
+                *e = sinkproof_exact_set(r % 2 ? 0x1p400 : -0x1p400);
                 meet_planes(&none, x, rows, cols, cols);
                 *e = before;
             }
@@ -210,7 +211,7 @@ static void freed(void) {
     size_t held = 0, asked = 0;
     for (int open = 0; open < 2; open++, asked++) {
         for (size_t i = 0; i < MANY * LONG; i++)
-            x[i] = open ? open_set(&state) : sinkproof_known(draw_dyadic(&state));
+            x[i] = open ? open_set(&state) : sinkproof_exact_set(draw_dyadic(&state));
         sinkproof_planes p = sinkproof_planes_new(x, MANY, LONG, LONG);
         must(p.mid != NULL);
         sinkproof_planes_free(&p);

@@ -396,8 +396,8 @@ static void compare_step(weights *w, int i, double deviation, const char *what) 
             real radius = (high_c[c] - low_c[c]) / 2, middle = (high_c[c] + low_c[c]) / 2;
             real room = 16 * (ldexpl(radius, -29) + 64 * LDBL_EPSILON);
             if (isnan(middle)) continue; // 0 / 0 is stated, and is refused
-            worst = worst_long(worst, off(has, middle) / room);
-            worst = worst_long(worst, fabsl((real)mag_get_d(arb_radref(has)) - radius) / room);
+            worst = keep_worst_long(worst, off(has, middle) / room);
+            worst = keep_worst_long(worst, fabsl((real)mag_get_d(arb_radref(has)) - radius) / room);
         }
     }
     bool said = strcmp(f.error.text, stated ? ""

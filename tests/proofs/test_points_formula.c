@@ -51,7 +51,7 @@ static sinkproof_honest draw_around(uint64_t *state, const shape *f) {
     if (off == 2) x.likely_lo -= size;
     if (off == 3) x.likely_hi += size;
     if (off == 4) x.mid += size / 2;
-    if (off > 5) x = sinkproof_around(of + size / 3, size, size / 2, 0, 0);
+    if (off > 5) x = sinkproof_set_around(of + size / 3, size, size / 2, 0, 0);
     if (draw(state) % 3) x.var = size * size / 5, x.bias = size / 9;
     if (draw(state) % 3 == 0) x.order = size * size / 7;
     x.spread = size; // no rounding reads it

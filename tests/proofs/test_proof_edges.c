@@ -62,7 +62,8 @@ static void leaning_rows(void) {
         sinkproof_setting s = setting(&policy);
         size_t n = 150 + draw_below(&state, 100);
         for (size_t c = 0; c < n; c++) { // squares a quarter of a spacing above a multiple of it
-            x_c[c] = sinkproof_known((draw(&state) % 2 ? -1 : 1) * (1 + 0x1p-19 * (c % 3 != 0)));
+            x_c[c] =
+                sinkproof_exact_set((draw(&state) % 2 ? -1 : 1) * (1 + 0x1p-19 * (c % 3 != 0)));
             scale_c[c] = draw_dyadic(&state);
         }
         sinkproof_norm norm = {n, scale_c, 0.5};

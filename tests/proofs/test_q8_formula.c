@@ -105,9 +105,9 @@ static void free_blocks(void) {
         int narrow = 2 + (int)draw_below(&state, 20);
         for (size_t c = 0; c < n; c++) {
             double mid = draw_gauss(&state), off = ldexp(draw_unit(&state), -narrow);
-            x[c] = sinkproof_known(mid);
+            x[c] = sinkproof_exact_set(mid);
             uint64_t kind = draw_below(&state, 6);
-            if (kind == 0) x[c] = sinkproof_known(i % 2);
+            if (kind == 0) x[c] = sinkproof_exact_set(i % 2);
             if (kind > 1) x[c].lo = mid - off, x[c].hi = mid + off;
             if (kind == 4) x[c].lo = 0, x[c].hi = off, x[c].mid = off / 2;
             if (kind == 5) x[c].lo = -off, x[c].hi = 0, x[c].mid = -off / 2;
@@ -133,10 +133,10 @@ static void ties(void) {
                     real off = sign * (gamma_of(k % 2 ? 2 : 3, 0x1p-24L) + beside[b] + 0x1p-50L);
                     double most = k < 2 ? 127 : (double)(127 * (1 + 0x1p-11L) / (1 + off));
                     for (int c = 0; c < BLOCK; c++)
-                        x[c] = sinkproof_around(0, 0x1p-9, 0x1p-9, 0, 0);
-                    x[0] = sinkproof_known(most);
-                    x[1] = sinkproof_known((double)((q + 0.5L) / (1 + off)));
-                    x[2] = sinkproof_known(-(double)((q + 0.5L) / (1 - off)));
+                        x[c] = sinkproof_set_around(0, 0x1p-9, 0x1p-9, 0, 0);
+                    x[0] = sinkproof_exact_set(most);
+                    x[1] = sinkproof_exact_set((double)((q + 0.5L) / (1 + off)));
+                    x[2] = sinkproof_exact_set(-(double)((q + 0.5L) / (1 - off)));
                     compare(&o, BLOCK, x);
                 }
     told(&o, "bound.q8", "what is as near to a tie as errors reach");

@@ -38,10 +38,10 @@ typedef struct agreement {
 } agreement;
 
 static void agree(agreement *a, const arb_t left, const arb_t right, double bound) {
-    double share = sinkproof_worst(relative(left), relative(right)) / bound;
+    double share = sinkproof_keep_worst(relative(left), relative(right)) / bound;
     a->rows++;
     a->apart += !(arb_overlaps(left, right) && share <= 1);
-    a->share = sinkproof_worst(a->share, share);
+    a->share = sinkproof_keep_worst(a->share, share);
 }
 
 static void closed_forms(void) {
@@ -62,7 +62,7 @@ static void closed_forms(void) {
     }
     ok(even.rows == N && even.apart == 0 && mean.apart == 0 && mean.rows == 8,
        "repeat.nope A_t1 = 1/t and alpha_1 = H_t/t bits=%d rows=%zu apart=%zu worst=%.3g bound=1",
-       BITS, even.rows, even.apart + mean.apart, sinkproof_worst(even.share, mean.share));
+       BITS, even.rows, even.apart + mean.apart, sinkproof_keep_worst(even.share, mean.share));
     for (int k = 1; k <= 8; k++) {
         slope_of(slope, k);
         repeat_alibi(g, N, slope, BITS);
@@ -122,7 +122,7 @@ static void whole_rows(void) {
         repeat_first(a, g, N, BITS);
         double radius = 0; // of a score, and so of its exponential and of a sum of those
         for (size_t d = 0; d < N; d++)
-            radius = sinkproof_worst(radius, exp2(sinkproof_truth_radius_log2(g + d)));
+            radius = sinkproof_keep_worst(radius, exp2(sinkproof_truth_radius_log2(g + d)));
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
             first_of_row(first, g, rows[r]);
             agree(&all, a + rows[r] - 1, first, allowed(34, rows[r]) + 2 * radius);
@@ -201,7 +201,7 @@ static void rotary_bound(void) {
             outside += !inside;
             if (t < 2) continue;
             arb_div(xi, a + t - 1, bound + t - 1, BITS);
-            nearest = sinkproof_worst(nearest, arf_get_d(arb_midref(xi), ARF_RND_UP));
+            nearest = sinkproof_keep_worst(nearest, arf_get_d(arb_midref(xi), ARF_RND_UP));
         }
     }
     ok(outside == 0 && rows == 3 * N,
@@ -311,10 +311,11 @@ static void compare_rows(states *s, size_t layer, size_t width, arb_srcptr x) {
         for (size_t c = 0; c < width; c++) {
             s->equal[layer] = s->equal[layer] && arb_overlaps(x + i * width + c, x + c);
             disjoint |= !arb_overlaps(x + i * width + c, x + (i - 1) * width + c);
-            s->radius =
-                sinkproof_worst(s->radius, exp2(sinkproof_truth_radius_log2(x + i * width + c)));
+            s->radius = sinkproof_keep_worst(s->radius,
+                                             exp2(sinkproof_truth_radius_log2(x + i * width + c)));
             arb_sub(t, x + i * width + c, x + c, BITS);
-            s->distance = sinkproof_worst(s->distance, fabs(arf_get_d(arb_midref(t), ARF_RND_UP)));
+            s->distance =
+                sinkproof_keep_worst(s->distance, fabs(arf_get_d(arb_midref(t), ARF_RND_UP)));
         }
         s->apart[layer] = s->apart[layer] && disjoint;
     }
@@ -334,7 +335,7 @@ static void compare_weights(states *s, size_t heads, size_t keys, arb_srcptr a9,
             arb_srcptr a = a9 + (h * TOKENS + t) * keys;
             s->above += !arb_lt(a, bound + t);
             arb_div(xi, a, bound + t, BITS);
-            s->share = sinkproof_worst(s->share, arf_get_d(arb_midref(xi), ARF_RND_UP));
+            s->share = sinkproof_keep_worst(s->share, arf_get_d(arb_midref(xi), ARF_RND_UP));
         }
     }
     arb_clear(xi);

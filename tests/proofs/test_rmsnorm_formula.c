@@ -68,7 +68,7 @@ static void compare(const sinkproof_setting *s, const row *r, real k, distance *
     double under = setting_underflow(s);
     for (size_t c = 0; c < r->n; c++) {
         sinkproof_honest x = honest_flushed(s, r->x[c]);
-        sinkproof_honest w = honest_flushed(s, sinkproof_known(r->scale[c]));
+        sinkproof_honest w = honest_flushed(s, sinkproof_exact_set(r->scale[c]));
         sinkproof_honest z = sinkproof_honest_mul(sinkproof_honest_mul(x, w), m.set);
         bool zero = z.lo == 0 && z.hi == 0;
         z = sinkproof_honest_roundings(s, z, 2);
@@ -88,8 +88,8 @@ static void compare(const sinkproof_setting *s, const row *r, real k, distance *
 
 static void fill(row *r, size_t n, double x, double eps) {
     r->n = n, r->eps = eps;
-    for (size_t c = 0; c < n; c++) r->x[c] = sinkproof_known(x), r->scale[c] = 1;
-    r->x[n] = sinkproof_known(1000.0625);
+    for (size_t c = 0; c < n; c++) r->x[c] = sinkproof_exact_set(x), r->scale[c] = 1;
+    r->x[n] = sinkproof_exact_set(1000.0625);
 }
 
 // Known elements, equal ones, and sets, one of which holds zero.
@@ -102,7 +102,7 @@ static void short_rows(void) {
         sinkproof_setting s = setting(&policy);
         fill(&r, 1 + draw_below(&state, 12), 1.5, i % 3 ? 0.5 : 0x1p-20);
         for (size_t c = 0; c < r.n; c++) {
-            if (i % 7) r.x[c] = sinkproof_known(draw_dyadic(&state));
+            if (i % 7) r.x[c] = sinkproof_exact_set(draw_dyadic(&state));
             if (i % 2) r.x[c] = draw_set(&state, c == 0 ? 0x1p-12 : r.x[c].mid);
             r.scale[c] = draw_dyadic(&state);
         }
@@ -123,7 +123,7 @@ static void long_rows(void) {
         fill(&r, i % 2 ? MOST - 1 - draw_below(&state, 300) : 1 + draw_below(&state, 99), 1,
              i % 5 ? 0.5 : 0x1p-20);
         for (size_t c = 0; c < r.n; c++) {
-            r.x[c] = sinkproof_known(draw_dyadic(&state));
+            r.x[c] = sinkproof_exact_set(draw_dyadic(&state));
             if (i % 7 == 0 && c % 2) r.x[c] = draw_set(&state, r.x[c].mid);
             r.scale[c] = draw_dyadic(&state);
         }
@@ -143,11 +143,11 @@ static void leaning_rows(void) {
         sinkproof_setting s = setting(&policy);
         double size = ldexp(1, i % 13 - 9);
         fill(&r, 150 + draw_below(&state, 100), 1, size * size / 2);
-        r.x[r.n] = sinkproof_known(size * 1000.0625);
+        r.x[r.n] = sinkproof_exact_set(size * 1000.0625);
         for (size_t c = 0; c < r.n; c++) {
             double sign = draw(&state) % 2 ? -1 : 1;
-            r.x[c] =
-                sinkproof_known(sign * size * (1 + 0x1p-19 * (c % 3 != 0) + 0x1p-22 * (c == 0)));
+            r.x[c] = sinkproof_exact_set(sign * size *
+                                         (1 + 0x1p-19 * (c % 3 != 0) + 0x1p-22 * (c == 0)));
             r.scale[c] = draw_dyadic(&state);
         }
         lean += stated_root(&s, &r).leans > 0;
@@ -170,7 +170,7 @@ static void ranges(void) {
         double size = i % 10 == 9 ? 0x1p64 : ldexp(1, power + i / 2 % 14);
         fill(&r, 1 + draw_below(&state, 40), 0, ldexp(1, 2 * power + 1));
         for (size_t c = 0; c < r.n; c++) {
-            if (i % 3 || c == 0) r.x[c] = sinkproof_known(size * draw_dyadic(&state));
+            if (i % 3 || c == 0) r.x[c] = sinkproof_exact_set(size * draw_dyadic(&state));
             r.scale[c] = draw_dyadic(&state) * (c % 4 ? 1 : ldexp(1, -power));
         }
         compare(&s, &r, 60, &d);
@@ -183,7 +183,7 @@ static void ranges(void) {
     fill(&r, 2, 0x1p-200, 1), r.scale[0] = 3, r.scale[1] = -3, compare(&s, &r, 60, &small);
     report(&small, "bound.rmsnorm", "what a scale makes of it", SEED);
     policy.inside = SINKPROOF_F64;
-    fill(&r, 4, 0, 1), r.x[4] = sinkproof_known(0), compare(&s, &r, 1, &zero);
+    fill(&r, 4, 0, 1), r.x[4] = sinkproof_exact_set(0), compare(&s, &r, 1, &zero);
     report(&zero, "bound.rmsnorm", "a row of zeros", SEED);
 }
 

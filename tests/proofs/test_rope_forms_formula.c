@@ -144,19 +144,19 @@ static void rotations(void) {
     policy.at[AT_A4_PROD].format = policy.at[AT_A4].format = SINKPROOF_REAL;
     none.at[AT_A4_PROD].format = none.at[AT_A4].format = SINKPROOF_REAL;
     sinkproof_setting flushes = {&policy, 0x1p-24, 30}, plain = {&none, 0x1p-24, 30};
-    sinkproof_honest zero = sinkproof_known(0), one = sinkproof_known(1), y[2];
+    sinkproof_honest zero = sinkproof_exact_set(0), one = sinkproof_exact_set(1), y[2];
     size_t wrong = 0;
     const double small = 0x1p-127;
     for (size_t d = 0; d < 2; d++) { // lost when it is read, and in two sums of two small numbers
         sinkproof_honest x[2] = {zero, zero};
-        x[d] = sinkproof_known(small);
+        x[d] = sinkproof_exact_set(small);
         sinkproof_honest_rotate(&flushes, 2, x, &one, &zero, y);
         wrong += !(y[d].mid == small && y[d].bias == small + 4 * 0x1p-126);
         sinkproof_honest_rotate(&plain, 2, x, &one, &zero, y);
         wrong += !(y[d].mid == small && y[d].lo == small && y[d].hi == small && y[d].bias == 0);
     }
     const double odd = 1 + 0x1p-23, square = odd * odd, step = 0x1p-23 * 0x1p-23 / 12;
-    sinkproof_honest w = sinkproof_known(odd);
+    sinkproof_honest w = sinkproof_exact_set(odd);
     for (size_t d = 0; d < 2; d++) {
         sinkproof_honest x[2] = {zero, zero};
         x[d] = w;
@@ -211,10 +211,10 @@ static size_t scaled_first(distance *d, uint64_t *state, double factor, int conc
     sinkproof_honest ones[HEAD / 2], zeros[HEAD / 2], x[HEAD], work[3 * HEAD], y[HEAD + 1];
     sinkproof_honest all[HEAD + 1], table[HEAD];
     for (size_t k = 0; k < HEAD / 2; k++)
-        ones[k] = sinkproof_known(1), zeros[k] = sinkproof_known(0);
+        ones[k] = sinkproof_exact_set(1), zeros[k] = sinkproof_exact_set(0);
     for (size_t k = 0; k < HEAD; k++) x[k] = draw_set(state, draw_dyadic(state));
-    for (size_t k = 0; k < 3 * HEAD; k++) work[k] = sinkproof_known(mark);
-    y[HEAD] = all[HEAD] = sinkproof_known(-mark);
+    for (size_t k = 0; k < 3 * HEAD; k++) work[k] = sinkproof_exact_set(mark);
+    y[HEAD] = all[HEAD] = sinkproof_exact_set(-mark);
     sinkproof_turns turns = {NULL, NULL, ones, zeros}, both = {zeros, ones, ones, zeros};
     sinkproof_honest_turn(&s, &config, &turns, x, work + HEAD / 2, y);
     bool whole = lo == 1 && hi == 1;

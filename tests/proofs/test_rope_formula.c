@@ -183,7 +183,7 @@ static sinkproof_honest wave(const sinkproof_setting *s, double value, double sl
                           0};
     w = sinkproof_honest_declared(w, s->policy->ulp[SINKPROOF_SINCOS] * 0x1p-23, 0);
     if (concentration != 1) {
-        sinkproof_honest factor = sinkproof_known(concentration);
+        sinkproof_honest factor = sinkproof_exact_set(concentration);
         w = sinkproof_honest_mul(w, sinkproof_honest_at(s, AT_A4_CONC, factor));
         w = sinkproof_honest_roundings(s, w, 2);
     }

@@ -249,7 +249,7 @@ static void any_order(void) {
                               : k < OTHERS * COLS ? 0.125
                                                   : 0x1p30;
                 double mid = (k + (size_t)kind) % 2 == 0 ? size : -size;
-                y_rk[k] = sinkproof_known(mid);
+                y_rk[k] = sinkproof_exact_set(mid);
                 if (known) continue;
                 y_rk[k].lo = mid - radius, y_rk[k].hi = mid + radius;
                 y_rk[k].likely_lo = mid - radius / 8, y_rk[k].likely_hi = mid + radius / 8;

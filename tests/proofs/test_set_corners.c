@@ -25,10 +25,10 @@ static void flat(void) {
     size_t off = 0, asked = 0;
     for (int side = -1; side <= 1; side += 2)
         for (double size = 500; size <= 5000; size *= 10) {
-            sinkproof_honest gate = sinkproof_known(side * size);
+            sinkproof_honest gate = sinkproof_exact_set(side * size);
             gate.lo -= 1, gate.hi += 1, gate.var = 0.25, gate.order = INFINITY;
             sinkproof_honest y =
-                sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_known(0.5));
+                sinkproof_honest_swiglu(&s, config.swiglu, gate, sinkproof_exact_set(0.5));
             off += !is_number(&y);
             y = sinkproof_honest_gelu(&s, gate);
             off += !is_number(&y);
@@ -53,7 +53,7 @@ static void left_the_format(void) {
     for (double gate = 11.5; gate <= 15; gate += 0.25)
         for (int side = -1; side <= 1; side += 2) {
             sinkproof_honest y = sinkproof_honest_swiglu(
-                &s, config.swiglu, sinkproof_known(side * gate), sinkproof_known(0));
+                &s, config.swiglu, sinkproof_exact_set(side * gate), sinkproof_exact_set(0));
             off += !(y.bias >= gate / (1 + exp(gate)) && y.bias < INFINITY);
             asked++;
         }
@@ -69,9 +69,9 @@ static void beyond_the_format(void) {
     sinkproof_setting s = setting(&policy);
     size_t off = 0;
     for (int side = -1; side <= 1; side += 2) {
-        sinkproof_honest y = sinkproof_honest_at(&s, AT_M5, sinkproof_known(side * 0x1p17));
+        sinkproof_honest y = sinkproof_honest_at(&s, AT_M5, sinkproof_exact_set(side * 0x1p17));
         off += !(y.bias == INFINITY);
-        y = sinkproof_honest_at(&s, AT_M5, sinkproof_known(side * (1 + 0x1p-13)));
+        y = sinkproof_honest_at(&s, AT_M5, sinkproof_exact_set(side * (1 + 0x1p-13)));
         off += !(y.bias == 0x1p-11);
     }
     ok(off == 0,
@@ -83,7 +83,7 @@ static void beyond_the_format(void) {
 // A variance of exactly 1 is one like others: of a product, and after a rounding.
 static void unit_variance(void) {
     sinkproof_honest x = {-4 - 0x1p-12, 4, -2, 3, 1, 1, 1, 0, 0};
-    sinkproof_honest p = sinkproof_honest_mul(x, sinkproof_known(2));
+    sinkproof_honest p = sinkproof_honest_mul(x, sinkproof_exact_set(2));
     ok(p.var == 4 && p.spread == 4 && p.order == 0,
        MADE " a product with a variance of 1: var=%.17g order=%.17g", p.var, p.order);
     sinkproof_honest y = sinkproof_honest_rounded(SINKPROOF_BF16, x);

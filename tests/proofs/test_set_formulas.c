@@ -191,17 +191,17 @@ static void key_logits(void) {
         double q[QUERIES * DIM], key[DIM + 1] = {0};
         sinkproof_honest sets[QUERIES * DIM], b[QUERIES + 1];
         for (size_t k = 0; k < rows * DIM; k++)
-            q[k] = draw_dyadic(&state), sets[k] = sinkproof_known(q[k]);
+            q[k] = draw_dyadic(&state), sets[k] = sinkproof_exact_set(q[k]);
         for (size_t d = 0; d < DIM; d++) key[d] = draw_dyadic(&state);
         key[DIM] = 999;
-        for (size_t r = 0; r <= QUERIES; r++) b[r] = sinkproof_known(-7 - (double)r);
+        for (size_t r = 0; r <= QUERIES; r++) b[r] = sinkproof_exact_set(-7 - (double)r);
         sinkproof_planes query = sinkproof_planes_new(sets, rows, DIM, DIM);
         sinkproof_normaliser normaliser = {.logit = 5, .key_d = key};
         must(query.mid != NULL);
         must(sinkproof_honest_sink_logits(&s, &normaliser, &query, b));
         for (size_t r = 0; r <= QUERIES; r++) {
             bool row = r < rows;
-            sinkproof_honest left = sinkproof_known(-7 - (double)r);
+            sinkproof_honest left = sinkproof_exact_set(-7 - (double)r);
             sinkproof_honest want = row ? stated_logit(&s, &q[r * DIM], key) : left;
             wrong += b[r].lo != want.lo || b[r].hi != want.hi || b[r].mid != want.mid;
             wrong += b[r].likely_lo != want.likely_lo || b[r].likely_hi != want.likely_hi;
@@ -252,9 +252,10 @@ static void scaled_logits(void) {
         sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
         double key[THREE], terms_i[2] = {i % 2 ? 5 : 3, i % 2 ? 5 : 3};
         sinkproof_honest q[2 * THREE], k[THREE], b[2], x[2];
-        for (size_t d = 0; d < 2 * THREE; d++) q[d] = sinkproof_known((double)draw_gauss(&state));
+        for (size_t d = 0; d < 2 * THREE; d++)
+            q[d] = sinkproof_exact_set((double)draw_gauss(&state));
         for (size_t d = 0; d < THREE; d++)
-            key[d] = (double)(float)draw_gauss(&state), k[d] = sinkproof_known(key[d]);
+            key[d] = (double)(float)draw_gauss(&state), k[d] = sinkproof_exact_set(key[d]);
         sinkproof_planes query = sinkproof_planes_new(q, 2, THREE, THREE);
         sinkproof_planes one = sinkproof_planes_new(k, 1, THREE, THREE);
         sinkproof_normaliser normaliser = {.key_d = key};
@@ -285,11 +286,11 @@ static void scores(void) {
         if (i & 8) policy.inside = SINKPROOF_F32;
         double c = draw_dyadic(&state) + 0x1p-9 + (i & 16 ? 0x1p-30 : 0);
         sinkproof_honest x =
-            sinkproof_around(c, 0x1p-6 + 0x1p-28, 0x1p-7 + 0x1p-29, 0x1p-16, 0x1p-9);
+            sinkproof_set_around(c, 0x1p-6 + 0x1p-28, 0x1p-7 + 0x1p-29, 0x1p-16, 0x1p-9);
         sinkproof_honest z = sinkproof_honest_inside(&s, x), y;
         if (i & 2) z = sinkproof_honest_rounded(SINKPROOF_BF16, z);
         double scale = i % 2 ? 1 / sqrt(3) : 0.25;
-        y = sinkproof_honest_mul(z, sinkproof_known(scale));
+        y = sinkproof_honest_mul(z, sinkproof_exact_set(scale));
         if (i % 2) {
             y = sinkproof_honest_roundings(&s, y, 2);
             y.bias += 2 * s.u * fabs(y.mid);

@@ -173,14 +173,14 @@ static sinkproof_honest then(const sinkproof_setting *s, sinkproof_point point,
 // y = g sigma(alpha g), alpha read to half an ulp of binary64; up = 0.
 static sinkproof_honest activation(const sinkproof_setting *s, double alpha, sinkproof_honest g) {
     g = honest_flushed(s, g);
-    sinkproof_honest a = sinkproof_known(alpha);
+    sinkproof_honest a = sinkproof_exact_set(alpha);
     a.lo = a.likely_lo = add_down(alpha, -alpha * 0x1p-53);
     a.hi = a.likely_hi = sinkproof_add_up(alpha, alpha * 0x1p-53), a.bias = alpha * 0x1p-53;
     sinkproof_honest t = then(s, AT_M8_SCALED, sinkproof_honest_mul(a, g));
     stated sigma = sigmoid_of(s, &t);
     sinkproof_honest gated = then(s, AT_M8_SIGMOID, doubles(&sigma));
     sinkproof_honest y = then(s, AT_M8_SWISH, sinkproof_honest_mul(g, gated));
-    y = sinkproof_honest_mul(honest_flushed(s, y), sinkproof_known(1));
+    y = sinkproof_honest_mul(honest_flushed(s, y), sinkproof_exact_set(1));
     return then(s, AT_M8, y);
 }
 
@@ -188,7 +188,7 @@ static sinkproof_honest found_of(const sinkproof_setting *s, double alpha, sinkp
     sinkproof_config config;
     if (!sinkproof_config_named("gpt-oss-20b", &config)) abort();
     config.swiglu.alpha = alpha, config.swiglu.limit = 1e9;
-    return sinkproof_honest_swiglu(s, config.swiglu, g, sinkproof_known(0));
+    return sinkproof_honest_swiglu(s, config.swiglu, g, sinkproof_exact_set(0));
 }
 
 static sinkproof_policy policy_of(sinkproof_format inside, sinkproof_format format, bool optional) {
@@ -226,8 +226,8 @@ static void margins(void) {
     sinkproof_setting s = {&policy, 0, 30};
     for (int i = 0; i < DRAWS; i++) {
         double alpha = 3 + 60 * draw_unit(&state);
-        sinkproof_honest y = activation(&s, alpha, sinkproof_known(-1)),
-                         x = found_of(&s, alpha, sinkproof_known(-1));
+        sinkproof_honest y = activation(&s, alpha, sinkproof_exact_set(-1)),
+                         x = found_of(&s, alpha, sinkproof_exact_set(-1));
         compare(&d, &x, &y, 0, 9);
     }
     report(&d, "bound.sigmoid-exp bound.swiglu", "every end without any freedom", SEED);
@@ -238,7 +238,7 @@ static sinkproof_honest draw_gate_set(uint64_t *state, double t) {
     int kind = (int)draw_below(state, 6);
     double lo = ldexp(1 + draw_unit(state), kind < 2 ? -20 : -2),
            hi = ldexp(1 + draw_unit(state), kind < 2 ? -20 : -2);
-    if (kind == 5) return sinkproof_known(t / 2);
+    if (kind == 5) return sinkproof_exact_set(t / 2);
     sinkproof_honest g = {t - lo, t + hi, t - lo / 4, t + hi / 2, t, lo * lo / 8, 0, hi / 64, 0};
     if (kind == 4 && fabs(t) < 2) {
         bool above = draw_below(state, 2);
@@ -306,7 +306,7 @@ static void small_gates(void) {
     sinkproof_setting s = {&policy, 0x1p-24, 30};
     distance d = {0};
     for (int i = 0; i < 8; i++) {
-        sinkproof_honest g = sinkproof_known(ldexp(i % 2 ? 1.25 : -1.5, -124 - i / 2));
+        sinkproof_honest g = sinkproof_exact_set(ldexp(i % 2 ? 1.25 : -1.5, -124 - i / 2));
         sinkproof_honest y = activation(&s, 2, g), x = found_of(&s, 2, g);
         real size = fmaxl(fabsl((real)y.lo), fabsl((real)y.hi));
         near(&d, x.lo, y.lo, size, 60), near(&d, x.hi, y.hi, size, 60);

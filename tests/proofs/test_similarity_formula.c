@@ -144,7 +144,7 @@ static sinkproof_honest draw_score(uint64_t *state, const row *r, bool *seen) {
     if (kind == 6 && r->kind == SINKPROOF_SIMILARITY_EXP) mid -= r->lost > 0x1p-200L ? 88 : 708;
     sinkproof_honest x = {mid - lo, mid + hi, mid - lo, mid + hi, mid, 0, 0, 0, 0};
     *seen = draw_below(state, 4) > 0;
-    if (kind == 5) return sinkproof_known(mid);
+    if (kind == 5) return sinkproof_exact_set(mid);
     return x;
 }
 
@@ -167,7 +167,7 @@ static size_t draw_row(uint64_t *state, const sinkproof_setting *s, const row *r
         s_j[j] = draw_score(state, r, &seen[j]);
         if (j == 0) seen[j] = true;
         s_j[j].lo *= scale, s_j[j].hi *= scale, s_j[j].mid *= scale;
-        if (scale < 1 && j % 2) s_j[j] = sinkproof_known(0);
+        if (scale < 1 && j % 2) s_j[j] = sinkproof_exact_set(0);
         if (!seen[j]) continue;
         most = fmax(most, s_j[j].mid);
         most_lo = fmax(most_lo, s_j[j].lo), most_hi = fmax(most_hi, s_j[j].hi);
@@ -176,7 +176,8 @@ static size_t draw_row(uint64_t *state, const sinkproof_setting *s, const row *r
     for (size_t j = 0; j < n; j++) {
         sinkproof_honest x = s_j[j], other = x;
         bool shifts = r->kind == SINKPROOF_SIMILARITY_EXP && homogeneous(r->divisor);
-        if (shifts) x = sinkproof_honest_inside(s, sinkproof_honest_sub(x, sinkproof_known(most)));
+        if (shifts)
+            x = sinkproof_honest_inside(s, sinkproof_honest_sub(x, sinkproof_exact_set(most)));
         x_j[j] = (ends){x.lo, x.hi, x.mid}, farther_j[j] = 0;
         if (!shifts || most_lo == most_hi) continue;
         *above = (real)most_hi - most;

@@ -15,9 +15,9 @@ static row draw_row(uint64_t *state, int form, double reach) {
     r.base_2 = form == 1 || form == 5, r.running = form == 2 || form == 5;
     r.subtracted = form == 3, r.gated = form == 4;
     for (size_t j = 0; j < r.n; j++)
-        r.z[j] = sinkproof_known(-reach * (double)draw_below(state, 1024) / 1024);
-    r.z[r.n] = sinkproof_known(3 * reach);
-    r.b = sinkproof_known(-reach * (double)draw_below(state, 1024) / 2048);
+        r.z[j] = sinkproof_exact_set(-reach * (double)draw_below(state, 1024) / 1024);
+    r.z[r.n] = sinkproof_exact_set(3 * reach);
+    r.b = sinkproof_exact_set(-reach * (double)draw_below(state, 1024) / 2048);
     return r;
 }
 
@@ -53,20 +53,20 @@ static void limits(void) {
     distance gates = {0}, whole = {0}, scales = {0}, factors = {0};
     for (int i = 0; i < 40; i++) {
         row r = {.n = 1 + (size_t)(i % 3), .u = 0x1p-24L, .odds = 30, .gated = true};
-        r.z[r.n] = sinkproof_known(3);
+        r.z[r.n] = sinkproof_exact_set(3);
         // 800 g below 1 and 900 g above it; then a gate that errs by 1 to 2, and by more.
         r.grows = i % 2 ? 0x1.36p-11L : 0x1p-10L * (1 + (real)(i / 8) / 32);
-        r.b = sinkproof_known(i % 2 ? -900 : -2);
+        r.b = sinkproof_exact_set(i % 2 ? -900 : -2);
         r.declared = 0x1p-20L;
         compare(&gates, &gates, &r, 120);
-        r.gated = false, r.running = true, r.b = sinkproof_known(-0.5);
-        r.z[0] = sinkproof_known(-400 - i);
+        r.gated = false, r.running = true, r.b = sinkproof_exact_set(-0.5);
+        r.z[0] = sinkproof_exact_set(-400 - i);
         compare(&scales, &scales, &r, 4000); // a growth of up to 1/30: what is left of 1 - 800 b
-        r.running = false, r.subtracted = true, r.b = sinkproof_known(-1);
-        r.z[0] = sinkproof_known(0);
+        r.running = false, r.subtracted = true, r.b = sinkproof_exact_set(-1);
+        r.z[0] = sinkproof_exact_set(0);
         compare(&whole, &whole, &r, 120);
         row error = {.n = 2, .u = 0x1p-24L, .odds = 30, .subtracted = i % 2, .gated = i % 2 == 0};
-        error.b = sinkproof_known(-1);
+        error.b = sinkproof_exact_set(-1);
         error.declared = 0x1p-20L, error.of_log = (real)(1 + i) / 16; // LSE errs by 1/8 and more
         compare(&whole, &whole, &error, 120);
     }
@@ -76,7 +76,7 @@ static void limits(void) {
     // Without a roundoff an exponential far below errs by what grows alone, e^(argument growth).
     for (int i = 0; i < 64; i++) {
         row r = {.n = 1, .odds = 30, .u = 0x1p-80L};
-        r.z[0] = sinkproof_known(-700 + i), r.z[1] = sinkproof_known(5);
+        r.z[0] = sinkproof_exact_set(-700 + i), r.z[1] = sinkproof_exact_set(5);
         r.grows = 1270 * 0x1p-20L; // 1 - 800 b = 2^-5, exactly to a few units
         real before = fabsl(700 - (real)i);
         compare(&factors, &factors, &r, 16 + 5 * before * 0.039L);
@@ -106,12 +106,12 @@ static void evaluations(void) {
     report(&rescaled, "bound.form-running-max", "one rescaling, none", SEED);
     for (int i = 0; i < 64; i++) { // far below: what is flushed is all that is left
         row r = {.n = 2, .u = 0, .odds = 30, .narrow = true, .base_2 = true};
-        r.z[1] = sinkproof_known(-3000), r.z[2] = sinkproof_known(9);
-        r.b = sinkproof_known(-1 - i);
+        r.z[1] = sinkproof_exact_set(-3000), r.z[2] = sinkproof_exact_set(9);
+        r.b = sinkproof_exact_set(-1 - i);
         compare(&flushed, &flushed, &r, 6);
         row far = {.n = 2, .u = 0x1p-10L, .odds = 30, .narrow = true, .base_2 = true};
-        far.z[0] = sinkproof_known(40 + i), far.z[1] = r.z[1], far.z[2] = r.z[2];
-        far.b = sinkproof_known(30);
+        far.z[0] = sinkproof_exact_set(40 + i), far.z[1] = r.z[1], far.z[2] = r.z[2];
+        far.b = sinkproof_exact_set(30);
         compare(&lifted, &lifted, &far, 60);
     }
     report(&flushed, "bound.form-base2", "what is flushed", SEED);

@@ -56,10 +56,11 @@ static void maximum_first(void) {
         sinkproof_honest z_j[SOME + 2], t_j[SOME + 1], found_j[SOME + 1], want_j[SOME + 1];
         for (size_t j = 0; j <= n; j++) {
             z_j[j] = draw_set(&state, draw_dyadic(&state));
-            if (draw_below(&state, 3) == 0) z_j[j] = sinkproof_known(draw_dyadic(&state) + 0x1p-9);
-            if (j > 0 && draw_below(&state, 6) == 0) z_j[j] = sinkproof_known(-INFINITY);
+            if (draw_below(&state, 3) == 0)
+                z_j[j] = sinkproof_exact_set(draw_dyadic(&state) + 0x1p-9);
+            if (j > 0 && draw_below(&state, 6) == 0) z_j[j] = sinkproof_exact_set(-INFINITY);
         }
-        z_j[n + 1] = sinkproof_known(-INFINITY);
+        z_j[n + 1] = sinkproof_exact_set(-INFINITY);
         double common, common_plain;
         differences(&with, n + 1, z_j, t_j);
         for (size_t j = 0; j <= n; j++) clipped += t_j[j].hi == 0 && t_j[j].lo < 0;
@@ -105,7 +106,7 @@ static void nothing(const char *form, double u, size_t n, sinkproof_honest *z_j,
     sinkproof_honest *alpha_j = calloc(n + 1, sizeof *alpha_j);
     double common = 7;
     must(alpha_j != NULL);
-    z_j[n] = sinkproof_known(1e6); // no key
+    z_j[n] = sinkproof_exact_set(1e6); // no key
     must(sinkproof_honest_softmax(&s, AT_A9, n, z_j, b, alpha_j, &common));
     real most = most_of(&s, form, n, z_j, &b, kept);
     for (size_t j = 0; j <= n; j++) {
@@ -123,24 +124,25 @@ static void unknown_rows(void) {
     size_t wrong = 0;
     for (size_t f = 0; f < 3; f++)
         for (int i = 0; i < 8; i++) {
-            for (size_t j = 0; j < 5; j++) z_j[j] = sinkproof_known(-0.25 * (double)j - 0.5);
-            sinkproof_honest none = sinkproof_known(-INFINITY), some = sinkproof_known(3);
+            for (size_t j = 0; j < 5; j++) z_j[j] = sinkproof_exact_set(-0.25 * (double)j - 0.5);
+            sinkproof_honest none = sinkproof_exact_set(-INFINITY), some = sinkproof_exact_set(3);
             double reach = i == 7 ? 0 : ldexp(1, 2 * i);
             z_j[1] = wide_set(-512 - reach, i < 4 ? reach : -reach);
             nothing(forms[f], 0x1p-24, 5, z_j, i % 2 ? none : some, 0, &d, &wrong);
-            z_j[1] = sinkproof_known(-2);
+            z_j[1] = sinkproof_exact_set(-2);
             nothing(forms[f], 0x1p-24, 5, z_j, wide_set(-600, -80), 0, &d, &wrong);
             nothing(forms[f], 0x1p-24, 5, z_j, wide_set(-INFINITY, 3), 0, &d, &wrong);
             nothing(forms[f], 0x1p-24, 0, z_j, wide_set(-512, 0), 0, &d, &wrong);
             if (f != 1) nothing(forms[f], 0x1p-24, 5, z_j, wide_set(-512, 0), 0x1p-8, &d, &wrong);
         }
     // Errors of the exponent above one, and sums that may be anything: (1 - x)(1 - g) > 0 again.
-    for (size_t j = 0; j < LONG; j++) z_j[j] = sinkproof_known(-1);
+    for (size_t j = 0; j < LONG; j++) z_j[j] = sinkproof_exact_set(-1);
     for (int i = 0; i <= 40; i++) {
         z_j[0] = wide_set(-600 - 40 * i, 0);
-        nothing("lse-subtracted", 0.65 / LONG, LONG, z_j, sinkproof_known(0), 0, &d, &wrong);
-        nothing("lse-subtracted", 0x1p-13 * i / 40, LONG, z_j, sinkproof_known(0), 0, &d, &wrong);
-        nothing("lse-subtracted", 0x1p-10 * i / 40, 8, z_j, sinkproof_known(0), 0, &d, &wrong);
+        nothing("lse-subtracted", 0.65 / LONG, LONG, z_j, sinkproof_exact_set(0), 0, &d, &wrong);
+        nothing("lse-subtracted", 0x1p-13 * i / 40, LONG, z_j, sinkproof_exact_set(0), 0, &d,
+                &wrong);
+        nothing("lse-subtracted", 0x1p-10 * i / 40, 8, z_j, sinkproof_exact_set(0), 0, &d, &wrong);
     }
     report(&d, "bound.softmax-sink bound.form-lse", "the most that a weight of an unknown row is",
            SEED);
@@ -154,7 +156,7 @@ static void unknown_rows(void) {
     sinkproof_setting s = setting(&policy);
     sinkproof_honest one = wide_set(-512, 0), alpha_j[2];
     double common;
-    must(sinkproof_honest_softmax(&s, AT_A9, 1, &one, sinkproof_known(0), alpha_j, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 1, &one, sinkproof_exact_set(0), alpha_j, &common));
     ok(alpha_j[0].lo == 0 && alpha_j[0].hi == 1,
        "bound.softmax-sink an unknown row's weights are "
        "rounded: worst=%.17g bound=1",
@@ -165,8 +167,9 @@ static void unknown_rows(void) {
 static void where_nan_begins(void) {
     sinkproof_policy policy = real_policy("definition");
     sinkproof_setting s = setting(&policy);
-    const sinkproof_honest none = sinkproof_known(-INFINITY), all = sinkproof_known(INFINITY);
-    const sinkproof_honest one = sinkproof_known(1), open = wide_set(0, INFINITY);
+    const sinkproof_honest none = sinkproof_exact_set(-INFINITY),
+                           all = sinkproof_exact_set(INFINITY);
+    const sinkproof_honest one = sinkproof_exact_set(1), open = wide_set(0, INFINITY);
     const sinkproof_honest below = wide_set(-INFINITY, 0);
     const struct {
         sinkproof_honest z[2], b;
@@ -199,15 +202,15 @@ static void where_it_begins(void) {
         sinkproof_honest z, b;
         bool unknown;
     } all[] = {
-        {wide_set(-512, 0), sinkproof_known(0), true},
-        {wide_set(-below, 0), sinkproof_known(0), false},
-        {wide_set(-1000, -400), sinkproof_known(0), true},
-        {sinkproof_known(0), wide_set(-512, 0), true},
-        {sinkproof_known(0), wide_set(-below, 0), false},
-        {sinkproof_known(0), wide_set(-256, 256), true},
-        {sinkproof_known(0), wide_set(-900, -389), false}, // 511
-        {sinkproof_known(0), sinkproof_known(-INFINITY), false},
-        {sinkproof_known(700), sinkproof_known(-700), false},
+        {wide_set(-512, 0), sinkproof_exact_set(0), true},
+        {wide_set(-below, 0), sinkproof_exact_set(0), false},
+        {wide_set(-1000, -400), sinkproof_exact_set(0), true},
+        {sinkproof_exact_set(0), wide_set(-512, 0), true},
+        {sinkproof_exact_set(0), wide_set(-below, 0), false},
+        {sinkproof_exact_set(0), wide_set(-256, 256), true},
+        {sinkproof_exact_set(0), wide_set(-900, -389), false}, // 511
+        {sinkproof_exact_set(0), sinkproof_exact_set(-INFINITY), false},
+        {sinkproof_exact_set(700), sinkproof_exact_set(-700), false},
     };
     size_t wrong = 0, cases = sizeof all / sizeof *all;
     for (size_t k = 0; k < cases; k++) {
@@ -227,8 +230,8 @@ static void known_rows(void) {
     for (int i = 0; i < 400; i++) {
         row r = {.n = draw_below(&state, SOME), .u = 0x1p-24L, .declared = 0x1p-20L, .odds = 30};
         r.running = i % 4 == 1, r.base_2 = i % 4 == 2, r.steep = true;
-        for (size_t j = 0; j <= r.n; j++) r.z[j] = sinkproof_known(draw_dyadic(&state));
-        r.b = sinkproof_known(draw_dyadic(&state)), r.z[r.n] = sinkproof_known(50);
+        for (size_t j = 0; j <= r.n; j++) r.z[j] = sinkproof_exact_set(draw_dyadic(&state));
+        r.b = sinkproof_exact_set(draw_dyadic(&state)), r.z[r.n] = sinkproof_exact_set(50);
         compare(&ends_d, &var_d, &r, 300);
         // The definition knows its shift, and rounds the ends themselves: another statement's.
         if (!r.running) continue;
@@ -273,13 +276,13 @@ static void unknown_maxima(void) {
         double reach = i % 2 ? 88 : 709, z = 4 * draw_unit(&state), below = 2 * draw_unit(&state);
         r.narrow = i % 2;
         for (size_t j = 1; j <= r.n; j++)
-            r.z[j] = sinkproof_known(-reach + 8 * draw_unit(&state) - 4);
-        r.b = r.z[r.n], r.z[r.n] = sinkproof_known(50);
+            r.z[j] = sinkproof_exact_set(-reach + 8 * draw_unit(&state) - 4);
+        r.b = r.z[r.n], r.z[r.n] = sinkproof_exact_set(50);
         r.z[0] = reaching(z, below, 2 * draw_unit(&state));
         beside_a_set(&d, &r, r.narrow ? 0x1p30L : 2 * reach + 300); // one step of binary32
         row none = {.n = 2, .u = 0x1p-80L};
-        none.z[0] = reaching(0, 0, i / 64.0), none.z[1] = sinkproof_known(-3000);
-        none.b = none.z[1], none.z[2] = sinkproof_known(50);
+        none.z[0] = reaching(0, 0, i / 64.0), none.z[1] = sinkproof_exact_set(-3000);
+        none.b = none.z[1], none.z[2] = sinkproof_exact_set(50);
         beside_a_set(&alone, &none, 7);
     }
     report(&d, "bound.softmax-sink bound.exp bound.form-base2", "beside a maximum that is a set",
@@ -292,8 +295,8 @@ static void without_bounds(void) {
     distance d = {0};
     for (int i = 1; i < 60; i++) {
         row r = {.n = 2 + i % 10, .u = 0x1p-80L, .declared = (real)(i / 10) / 50, .odds = 30};
-        for (size_t j = 0; j < r.n; j++) r.z[j] = sinkproof_known(-0.25 * (double)(j % 3));
-        r.b = sinkproof_known(-0.5), r.z[r.n] = sinkproof_known(50);
+        for (size_t j = 0; j < r.n; j++) r.z[j] = sinkproof_exact_set(-0.25 * (double)(j % 3));
+        r.b = sinkproof_exact_set(-0.5), r.z[r.n] = sinkproof_exact_set(50);
         r.running = r.steep = true;
         compare(&d, &d, &r, 300); // rescalings by 1.1 are off by more than all from 8 of them on
         row sums = {.n = 3, .u = (real)i / 180, .odds = 30}; // gamma_3 is 1 where u is 1 / 6
@@ -301,8 +304,8 @@ static void without_bounds(void) {
         sinkproof_setting s = {&policy, (double)sums.u, 30};
         sinkproof_honest alpha_j[4];
         double common;
-        for (int j = 0; j < 3; j++) sums.z[j] = sinkproof_known(-0.25 * (1 << j));
-        sums.z[3] = sinkproof_known(50);
+        for (int j = 0; j < 3; j++) sums.z[j] = sinkproof_exact_set(-0.25 * (1 << j));
+        sums.z[3] = sinkproof_exact_set(50);
         must(sinkproof_honest_softmax(&s, AT_A9, 3, sums.z, sums.b, alpha_j, &common));
         for (size_t j = 0; j < 4 && i > 30; j++) near(&d, alpha_j[j].hi, 1 + 2 * sums.u, 2, 4);
     }
@@ -310,9 +313,9 @@ static void without_bounds(void) {
     // e (1 + eta) of a key just below the maximum is 1, as no number that means anything else.
     sinkproof_policy policy = real_policy("definition");
     sinkproof_setting s = {&policy, 0, 30};
-    sinkproof_honest z_j[2] = {sinkproof_known(-0x1p-50), sinkproof_known(50)}, alpha_j[2];
+    sinkproof_honest z_j[2] = {sinkproof_exact_set(-0x1p-50), sinkproof_exact_set(50)}, alpha_j[2];
     double common;
-    must(sinkproof_honest_softmax(&s, AT_A9, 1, z_j, sinkproof_known(0), alpha_j, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 1, z_j, sinkproof_exact_set(0), alpha_j, &common));
     ok(alpha_j[0].lo > 0.49 && alpha_j[0].hi < 0.51 && alpha_j[0].lo < alpha_j[0].hi,
        "bound.softmax-sink a key just below the maximum: %.3g ... %.3g", alpha_j[0].lo,
        alpha_j[0].hi);
@@ -336,10 +339,10 @@ static void beyond_range(void) {
                 sinkproof_policy policy = real_policy(forms[f].form);
                 policy.inside = SINKPROOF_F32;
                 sinkproof_setting s = setting(&policy);
-                sinkproof_honest z_j[] = {sinkproof_known(top), sinkproof_known(top - far)};
+                sinkproof_honest z_j[] = {sinkproof_exact_set(top), sinkproof_exact_set(top - far)};
                 sinkproof_honest alpha_j[3];
                 double common;
-                must(sinkproof_honest_softmax(&s, AT_A9, 2, z_j, sinkproof_known(0), alpha_j,
+                must(sinkproof_honest_softmax(&s, AT_A9, 2, z_j, sinkproof_exact_set(0), alpha_j,
                                               &common));
                 // By products of 2^-24 and more each of a score of 2^29 and more: off by 60 at
                 // least.

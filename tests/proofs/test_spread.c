@@ -36,8 +36,8 @@ static void threshold_holds(void) {
                 double back = (r * log(r) - r + 1) * n / most;
                 int k = (int)ceil(a / most);
                 long double p = k > n ? 0 : binomial_tail(n, 1 / (long double)most, k);
-                worst = worst_long(worst, p / expl(-odds));
-                least = least_long(least, back / odds), checked++;
+                worst = keep_worst_long(worst, p / expl(-odds));
+                least = keep_least_long(least, back / odds), checked++;
             }
         }
     }
@@ -75,7 +75,7 @@ static sinkproof_drift_result honest_tensor(uint64_t *state, size_t kinds, bool 
             double c = draw_gauss(state), e = 0x1p-22 * (fabs(c) + 0.1);
             double own = e * sqrt(3) * (2 * draw_unit(state) - 1) + factor * c;
             own += noise * sinkproof_ulp(SINKPROOF_F32, c) * sqrt(3) * (2 * draw_unit(state) - 1);
-            x[r][i] = sinkproof_around(c, 99 * e, e * sqrt(6 * s.odds), e * e, 0);
+            x[r][i] = sinkproof_set_around(c, 99 * e, e * sqrt(6 * s.odds), e * e, 0);
             v[r][i] = c + own;
             if (lean) x[r][i] = sinkproof_honest_declared(x[r][i], 0, 2 * e), v[r][i] += 2 * e;
         }
@@ -99,7 +99,7 @@ static void false_alarms(size_t kinds, bool lean, bool shares) {
     for (int i = 0; i < TENSORS; i++) {
         sinkproof_drift_result r = honest_tensor(&state, kinds, lean, shares, 0, 0.1);
         alarms += spreads(&r.spread);
-        worst = sinkproof_worst(worst, r.spread.mean / r.spread.limit);
+        worst = sinkproof_keep_worst(worst, r.spread.mean / r.spread.limit);
     }
     ok(alarms < BOUND && worst > 0.01,
        "stat.spread false alarms%s%s%s worst=%zu bound=%d of=%d at rate 0.1 (largest mean/limit "
@@ -161,11 +161,11 @@ static sinkproof_spread_result judged_sums(uint64_t *state, size_t k_all, double
     static sinkproof_honest x_k[N_X * MOST_K], w_k[N_W * MOST_K], y[N_X * N_W];
     for (size_t k = 0; k < N_X * k_all; k++) {
         x[k] = (float)draw_from(state, SINKPROOF_F32, k % k_all == 0 ? outlier : 1);
-        x_k[k] = sinkproof_known(x[k]);
+        x_k[k] = sinkproof_exact_set(x[k]);
     }
     for (size_t k = 0; k < N_W * k_all; k++) {
         w[k] = (float)draw_from(state, SINKPROOF_BF16, 0.02);
-        w_k[k] = sinkproof_known(w[k]);
+        w_k[k] = sinkproof_exact_set(w[k]);
     }
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = sinkproof_setting_for(&policy, N_X * N_W, STANDARD_RATE);
@@ -210,7 +210,8 @@ static void honest_sums(size_t k_all, double outlier) {
         if (order == RANDOM_TREE && k_all > 1000) continue; // as in test_bounds_linear, and slow
         sinkproof_spread_result r = judged_sums(&state, k_all, outlier, order, 0);
         alarms += spreads(&r);
-        worst = sinkproof_worst(worst, r.mean / r.limit), mean = sinkproof_worst(mean, r.mean);
+        worst = sinkproof_keep_worst(worst, r.mean / r.limit),
+        mean = sinkproof_keep_worst(mean, r.mean);
     }
     ok(alarms == 0,
        "stat.spread honest sums of %zu products in every order, the first of %g: worst=%.3g "
@@ -246,7 +247,7 @@ static sinkproof_spread_result judged_norms(uint64_t *state, size_t d, summation
         for (size_t i = 0; i < d; i++) {
             x[i] = draw_from(state, SINKPROOF_F32, i == 5 ? 50 : 1);
             scale[i] = draw_from(state, SINKPROOF_BF16, 1);
-            x_f[i] = (float)x[i], x_k[i] = sinkproof_known(x[i]);
+            x_f[i] = (float)x[i], x_k[i] = sinkproof_exact_set(x[i]);
         }
         double common;
         sinkproof_honest_rmsnorm(&s, AT_A1, &(sinkproof_norm){d, scale, 1e-5}, x_k, y_k, &common);
@@ -272,7 +273,7 @@ static void norms(size_t d) {
     int bits = 0;
     for (summation order = 0; order < RANDOM_ORDER; order++) {
         sinkproof_spread_result r = judged_norms(&state, d, order, 0);
-        alarms += spreads(&r), worst = sinkproof_worst(worst, r.mean / r.limit);
+        alarms += spreads(&r), worst = sinkproof_keep_worst(worst, r.mean / r.limit);
         bits = fewest_bits(&r);
     }
     sinkproof_spread_result r = judged_norms(&state, d, FORWARD, bits);

@@ -51,7 +51,7 @@ static row row_of(size_t n, const double *v, const sinkproof_honest *x, bool sha
 // An element with an error of some deviations e; what is special in it is drawn.
 static void draw_element(uint64_t *state, sinkproof_honest *x, double *v) {
     double e = ldexp(1 + draw_unit(state), 2 - (int)draw_below(state, 22)), c = draw_gauss(state);
-    x[0] = sinkproof_around(c, 99 * e, (1.5 + (double)draw_below(state, 40)) * e, e * e, e / 4);
+    x[0] = sinkproof_set_around(c, 99 * e, (1.5 + (double)draw_below(state, 40)) * e, e * e, e / 4);
     x->order = draw_below(state, 3) == 0 ? e * e * draw_unit(state) : 0;
     *v = c + 3 * e * draw_gauss(state);
     switch (draw_below(state, 24)) {
@@ -59,7 +59,7 @@ static void draw_element(uint64_t *state, sinkproof_honest *x, double *v) {
         x->order = INFINITY;
         break; // a coarse format's steps
     case 1:
-        *x = sinkproof_known(c);
+        *x = sinkproof_exact_set(c);
         *v = c;
         break; // nothing is free
     case 2:
@@ -72,7 +72,7 @@ static void draw_element(uint64_t *state, sinkproof_honest *x, double *v) {
         x->bias = 40 * e;
         break;
     case 5:
-        *x = sinkproof_around(0, 9, 1, 1, 0);
+        *x = sinkproof_set_around(0, 9, 1, 1, 0);
         *v = draw_gauss(state);
         break;
     default:
@@ -90,7 +90,7 @@ static void rows(void) {
         sinkproof_honest x[MOST + 1];
         double v[MOST + 1];
         for (size_t k = 0; k <= n; k++) draw_element(&state, &x[k], &v[k]);
-        x[n] = sinkproof_around(1, 9, 2, 1, 0.5), v[n] = 3; // beyond the row
+        x[n] = sinkproof_set_around(1, 9, 2, 1, 0.5), v[n] = 3; // beyond the row
         const quarter_spread before = {3, 2, 0.25, 0.5, i % 3 ? 0 : 7};
         quarter_spread found = before, alone = {0};
         spread_add_row(&found, n, v, x, shares);
@@ -119,7 +119,7 @@ static void thresholds(void) {
     for (int i = 0; i < 8; i++) {
         bool shares = i & 1, beyond = i >> 1 & 1;
         double e = i >> 2 & 1 ? 0x1p-5 : 4, far = beyond ? 32 + 0x1p-30 : 32;
-        sinkproof_honest x = sinkproof_around(1, 99 * e, shares ? 2 * e : far * e, e * e, 0);
+        sinkproof_honest x = sinkproof_set_around(1, 99 * e, shares ? 2 * e : far * e, e * e, 0);
         if (shares) x.bias = far * e;
         double v = 1 + e;
         quarter_spread s = {0};
@@ -130,12 +130,13 @@ static void thresholds(void) {
         wrong += s.sum != (beyond || shares ? 0 : 1);
     }
     // Where the row shares a factor, an element may be further away; its square counts as 1024.
-    sinkproof_honest wide = sinkproof_around(1, 99, 64, 1, 0);
+    sinkproof_honest wide = sinkproof_set_around(1, 99, 64, 1, 0);
     quarter_spread s = {0};
     spread_add_row(&s, 1, &(double){2}, &wide, true);
     wrong += !(s.mean == 1 && s.most == 1024);
     // A row that is zero throughout has no multiple: its squares stay.
-    sinkproof_honest zero[2] = {sinkproof_around(0, 9, 1, 1, 0), sinkproof_around(0, 9, 1, 1, 0)};
+    sinkproof_honest zero[2] = {sinkproof_set_around(0, 9, 1, 1, 0),
+                                sinkproof_set_around(0, 9, 1, 1, 0)};
     spread_add_row(&s, 2, (double[]){0.5, 1}, zero, true);
     wrong += !(s.sum == 1.25 && s.mean == 3);
     ok(wrong == 0, "stat.spread just at 1024 variances, and beyond worst=%zu bound=0", wrong);

@@ -55,7 +55,7 @@ static void count(trained *t, double v, const sinkproof_honest *set) {
     double half = sinkproof_radius(set);
     t->elements++;
     t->outside += !(v >= set->lo && v <= set->hi && set->hi - set->lo < INFINITY);
-    if (half > 0) t->worst = sinkproof_worst(t->worst, fabs(v - set->mid) / half);
+    if (half > 0) t->worst = sinkproof_keep_worst(t->worst, fabs(v - set->mid) / half);
 }
 
 static trained read_head(const head_file *at) {
@@ -114,7 +114,7 @@ static void product(const sinkproof_setting *s, const double *x_c, const double 
         }
         double off = sinkproof_mul_up(size, sinkproof_add_up(sinkproof_gamma(HIDDEN, s->u),
                                                              sinkproof_gamma(HIDDEN, 0x1p-53)));
-        y_d[d] = sinkproof_honest_at(s, AT_A2, sinkproof_around(sum, off, off, 0, 0));
+        y_d[d] = sinkproof_honest_at(s, AT_A2, sinkproof_set_around(sum, off, off, 0, 0));
     }
 }
 
@@ -125,8 +125,8 @@ static void turn(const sinkproof_setting *s, size_t i, const sinkproof_honest *x
     sinkproof_honest cosines[DIM / 2], sines[DIM / 2];
     for (size_t k = 0; k < DIM / 2; k++) {
         double angle = (double)i * pow(10000, -2.0 * (double)k / DIM);
-        cosines[k] = sinkproof_around(cos(angle), off, off, 0, 0);
-        sines[k] = sinkproof_around(sin(angle), off, off, 0, 0);
+        cosines[k] = sinkproof_set_around(cos(angle), off, off, 0, 0);
+        sines[k] = sinkproof_set_around(sin(angle), off, off, 0, 0);
     }
     sinkproof_honest_rotate(s, DIM, x_d, cosines, sines, y_d);
 }
@@ -152,7 +152,7 @@ static void judge_inputs(const sinkproof_setting *s, const sinkproof_variant *va
     for (size_t d = 0; d < width; d++) count(t, t->g_id[i * width + d], set + d);
     for (size_t d = 0; d < DIM; d++) { // one rounding of a product that binary64 holds exactly
         double gated = t->g_id[i * width + (width > 1 ? d : 0)] * t->r.o_id[i * DIM + d];
-        sinkproof_honest once = sinkproof_known((float)gated);
+        sinkproof_honest once = sinkproof_exact_set((float)gated);
         count(t, t->gated_id[i * DIM + d], &once);
     }
 }
@@ -169,7 +169,7 @@ static void judge_row(const sinkproof_setting *s, const sinkproof_variant *varia
                                          t->r.q_id + i * DIM, t->r.k_jd, set));
     for (size_t j = 0; j < columns; j++) {
         if (seen[j]) count(t, s_j[j], set + j); // torch has the others' scores too, and masks them
-        known[j] = sinkproof_known(seen[j] ? s_j[j] : 0);
+        known[j] = sinkproof_exact_set(seen[j] ? s_j[j] : 0);
     }
     must(sinkproof_honest_variant_weights(s, variant, columns, seen, known, set));
     for (size_t j = 0; j < columns; j++) count(t, alpha_j[j], set + j);

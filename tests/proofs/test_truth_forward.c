@@ -52,7 +52,7 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
             r->overlap = r->overlap && arb_overlaps(values + i, k->values + i);
         double here = worst_radius_log2(values, elements);
         double there = worst_radius_log2(k->values, elements);
-        if (here > -INFINITY) r->worst_shrink = sinkproof_least(r->worst_shrink, there - here);
+        if (here > -INFINITY) r->worst_shrink = sinkproof_keep_least(r->worst_shrink, there - here);
         return;
     }
     if (r->points == r->capacity) {
@@ -195,9 +195,9 @@ static void compare(const char *what, const sinkproof_model *model, const int32_
         other += best != argmax(b->logits_nv + i * vocab, vocab);
         for (size_t v = 0; v < vocab; v++) {
             double x = b->logits_nv[i * vocab + v];
-            worst = sinkproof_worst(worst,
-                                    sinkproof_truth_distance(result.logits_nv + i * vocab + v, x));
-            largest = sinkproof_worst(largest, fabs(x));
+            worst = sinkproof_keep_worst(
+                worst, sinkproof_truth_distance(result.logits_nv + i * vocab + v, x));
+            largest = sinkproof_keep_worst(largest, fabs(x));
         }
     }
     ok(uncertified == 0 && other == 0 && result.routing.ambiguous == 0 && b->other_choices == 0,
@@ -275,7 +275,7 @@ static void see_local(void *context, const sinkproof_truth_place *place, arb_src
     for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++) {
         double x = sinkproof_tensor_value(tensor, i);
         double ulp = sinkproof_truth_distance(values + i, x) / sinkproof_ulp(l->format, x);
-        *worst = sinkproof_worst(*worst, ulp);
+        *worst = sinkproof_keep_worst(*worst, ulp);
     }
     l->seen++;
 }

@@ -112,8 +112,8 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
         stated s = state_of(w, p, e);
         near(&w->d[p], found, s.value, s.scale, s.roundings);
         if (s.scale > 0)
-            w->widest =
-                sinkproof_worst(w->widest, mag_get_d(arb_radref(values + e)) / (double)s.scale);
+            w->widest = sinkproof_keep_worst(w->widest,
+                                             mag_get_d(arb_radref(values + e)) / (double)s.scale);
         else
             w->widest += !arb_is_exact(values + e);
     }

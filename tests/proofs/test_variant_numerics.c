@@ -79,7 +79,7 @@ static void overflow(void) {
         bool seen[4] = {true, true, true, false};
         sinkproof_honest known[4], set[4];
         sinkproof_setting s = sinkproof_setting_for(&policy, 4, 1e-9);
-        for (int j = 0; j < 4; j++) known[j] = sinkproof_known(s_j[j]);
+        for (int j = 0; j < 4; j++) known[j] = sinkproof_exact_set(s_j[j]);
         variant_divide(&policy, v, 4, seen, s_j, sim, &z, alpha);
         must(sinkproof_honest_variant_weights(&s, v, 4, seen, known, set));
         ok(isfinite(z) && alpha[0] >= set[0].lo && alpha[0] <= set[0].hi && set[0].hi < 1,
@@ -162,8 +162,8 @@ static void corner(void) {
         double off =
             fmax(fabs(fmax(fabs((double)up), 1) - z), fabs(fmax(fabs((double)down), 1) - z));
         across += (fabs((double)up) > 1) != (fabs(exact) > 1);
-        worst = sinkproof_worst(worst, off / bound);
-        most = sinkproof_worst(most, off);
+        worst = sinkproof_keep_worst(worst, off / bound);
+        most = sinkproof_keep_worst(most, off);
     }
     note("output design-corner| %zu sums near 1, %zu on the other side of the corner in float32:",
          cases, across);
@@ -199,9 +199,9 @@ static void short_cache(void) {
         double bound = u * sqrt(q2 * k2) / sqrt(DIM), off = fabs(cached - b);
         double before = exp(b) / (exp(b) + rest), after = exp(cached) / (exp(cached) + rest);
         double ratio = fabs(log(after / before));
-        worst = sinkproof_worst(worst, off / bound);
-        moved = sinkproof_worst(moved, ratio / off); // at most the logit's own error
-        most = sinkproof_worst(most, fabs(after / before - 1));
+        worst = sinkproof_keep_worst(worst, off / bound);
+        moved = sinkproof_keep_worst(moved, ratio / off); // at most the logit's own error
+        most = sinkproof_keep_worst(most, fabs(after / before - 1));
     }
     note(
         "output design-cache| %d draws of 64 coordinates: the logit is off by %.2g of the bound at "
@@ -234,7 +234,7 @@ static void sigmoids(void) {
         all++;
         outside += !(plain >= set.lo && plain <= set.hi);
         caught += !(less >= set.lo && less <= set.hi);
-        worst = sinkproof_worst(worst, fabs(plain - set.mid) / sinkproof_radius(&set));
+        worst = sinkproof_keep_worst(worst, fabs(plain - set.mid) / sinkproof_radius(&set));
         if (less == 0) last = x;
     }
     note("output design-sigmoid| 1 / (1 + e^-s):     %zu of %zu outside", outside, all);

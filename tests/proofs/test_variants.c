@@ -40,7 +40,7 @@ static void count(counts *c, double v, const sinkproof_honest *x, const arb_t tr
     c->elements++;
     c->outside += !(v >= x->lo && v <= x->hi && x->hi - x->lo < INFINITY); // no set is without ends
     c->untrue += !surrounds(x, truth);
-    c->worst = sinkproof_worst(c->worst, largest_of(x, fabs(v - x->mid)));
+    c->worst = sinkproof_keep_worst(c->worst, largest_of(x, fabs(v - x->mid)));
 }
 
 static void exact(arb_ptr out, const double *x, size_t n) {
@@ -70,7 +70,7 @@ static counts judge(const sinkproof_policy *policy, const sinkproof_variant *var
         truth_variant_scores(truth, variant, head, i, r->keys, seen, q, k, BITS);
         for (size_t j = 0; j < columns; j++) count(&out, s_j[j], set + j, truth + j);
 
-        for (size_t j = 0; j < columns; j++) known[j] = sinkproof_known(s_j[j]);
+        for (size_t j = 0; j < columns; j++) known[j] = sinkproof_exact_set(s_j[j]);
         must(sinkproof_honest_variant_weights(&s, variant, columns, seen, known, set));
         exact(in, s_j, columns);
         sinkproof_truth_variant_weights(truth, variant, columns, seen, in, BITS);
@@ -195,7 +195,7 @@ static void features(const sinkproof_policy *policy, const sinkproof_variant *va
     arb_ptr in = _arb_vec_init(DIM), truth = _arb_vec_init(DIM);
     for (size_t d = 0; d < DIM; d++) {
         x[d] = f[d] = head->key_d[d] * 2;
-        known[d] = sinkproof_known(x[d]);
+        known[d] = sinkproof_exact_set(x[d]);
         seen[d] = true;
     }
     exact(in, x, DIM);
@@ -264,7 +264,8 @@ static void places(const sinkproof_policy *policy, const sinkproof_variant *vari
             double off = arb_is_exact(p) && arf_equal_d(arb_midref(p), v)
                              ? 0
                              : sinkproof_truth_distance(p, v);
-            worst = sinkproof_worst(worst, off <= bound ? (bound > 0 ? off / bound : 0) : INFINITY);
+            worst = sinkproof_keep_worst(worst,
+                                         off <= bound ? (bound > 0 ? off / bound : 0) : INFINITY);
         }
     ok(worst <= 1, "%s: positions of %s added to the input, worst=%.2g bound=1", variant->id,
        variant->name, worst);

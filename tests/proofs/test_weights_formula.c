@@ -32,7 +32,7 @@ static void compare_kept(distance *d, const sinkproof_policy *policy, size_t n,
     real g = gamma_of(count - 1, u) + 2 * here;
     for (size_t j = 0; j <= n; j++) {
         real own = z[j].mid * (real)z[j].mid * u * u / 3, mid = expl(z[j].mid), bias = 0;
-        sinkproof_honest kept = sinkproof_known((double)mid);
+        sinkproof_honest kept = sinkproof_exact_set((double)mid);
         kept.lo = (double)e[j][0], kept.hi = (double)e[j][1];
         kept.likely_lo = kept.lo, kept.likely_hi = kept.hi, kept.var = (double)(mid * mid * own);
         if (j < n) kept = sinkproof_honest_at(&s, AT_A9_UNNORM, kept);
@@ -61,8 +61,8 @@ static void kept(void) {
         sinkproof_honest z[MOST + 1];
         size_t n = 1 + draw_below(&state, MOST);
         for (size_t j = 0; j <= n; j++)
-            z[j] = sinkproof_known(-(double)draw_below(&state, i % 5 ? 64 : 200) / 8);
-        z[draw_below(&state, n + 1)] = sinkproof_known(0);
+            z[j] = sinkproof_exact_set(-(double)draw_below(&state, i % 5 ? 64 : 200) / 8);
+        z[draw_below(&state, n + 1)] = sinkproof_exact_set(0);
         compare_kept(&d, &policy, n, z);
     }
     report(&d, "bound.softmax-sink", "exponentials that are rounded", SEED);
@@ -85,10 +85,11 @@ static void at_hand(void) {
         wrong += !(x.lo == (sign > 0 ? near_by : -far) && x.hi == (sign > 0 ? far : -near_by));
         wrong += !(x.bias == 0x1p-8 && x.mid == sign && x.likely_lo == x.lo && x.likely_hi == x.hi);
         // What was at hand is one number, on the very edge of those that round so: it stays.
-        x = sinkproof_honest_read(SINKPROOF_BF16, sign, sinkproof_known(sign * far));
+        x = sinkproof_honest_read(SINKPROOF_BF16, sign, sinkproof_exact_set(sign * far));
         wrong += !(x.lo == fmin(sign, sign * far) && x.hi == fmax(sign, sign * far));
         wrong += x.bias != 0x1p-8;
-        x = sinkproof_honest_read(SINKPROOF_BF16, sign, sinkproof_known(sign * (far + 0x1p-20)));
+        x = sinkproof_honest_read(SINKPROOF_BF16, sign,
+                                  sinkproof_exact_set(sign * (far + 0x1p-20)));
         wrong += !(x.lo == sign && x.hi == sign && x.bias == 0);
     }
     sinkproof_honest zero = sinkproof_honest_read(SINKPROOF_BF16, 0, any);
@@ -113,10 +114,11 @@ static void router(void) {
     policy.inside = SINKPROOF_F32;
     policy.forms[SINKPROOF_FORM_OF_M4] = 1u << SINKPROOF_M4_ALL_RENORMALISED;
     sinkproof_setting s = setting(&policy);
-    sinkproof_honest g[3] = {sinkproof_known(0), sinkproof_known(-3000), sinkproof_known(-4000)};
+    sinkproof_honest g[3] = {sinkproof_exact_set(0), sinkproof_exact_set(-3000),
+                             sinkproof_exact_set(-4000)};
     for (int first = 0; first < 2; first++) { // the weight that is zero stands first or last
         sinkproof_honest w[3];
-        w[2] = sinkproof_known(17);
+        w[2] = sinkproof_exact_set(17);
         double common;
         const int32_t chosen[2] = {first, 1 - first};
         must(sinkproof_honest_expert_weights(&s, 3, g, 2, chosen, w, &common));
@@ -130,7 +132,8 @@ static void router(void) {
         policy.inside = SINKPROOF_F64;
         policy.at[AT_M4].format = coarse ? SINKPROOF_BF16 : SINKPROOF_REAL;
         policy.at[AT_M5_IN].format = coarse ? SINKPROOF_REAL : SINKPROOF_BF16;
-        sinkproof_honest w[2], h[3] = {sinkproof_known(1), sinkproof_known(0), sinkproof_known(-1)};
+        sinkproof_honest w[2],
+            h[3] = {sinkproof_exact_set(1), sinkproof_exact_set(0), sinkproof_exact_set(-1)};
         double common;
         must(sinkproof_honest_expert_weights(&s, 3, h, 2, (const int32_t[]){0, 1}, w, &common));
         real first = 1 / (1 + expl(-1)), stated = first;

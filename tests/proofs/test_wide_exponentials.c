@@ -63,7 +63,7 @@ static void compare(const wide *w, real k, distance *d) {
                                       0,
                                       0};
     double common;
-    must(sinkproof_honest_softmax(&s, AT_A9, 1, &key, sinkproof_known(w->b), alpha, &common));
+    must(sinkproof_honest_softmax(&s, AT_A9, 1, &key, sinkproof_exact_set(w->b), alpha, &common));
     real hi = weight(w, w->z.hi), likely = weight(w, w->z.likely_hi);
     near(d, alpha[0].hi, hi, hi, k), near(d, alpha[0].likely_hi, likely, likely, k);
     near(d, alpha[0].lo, 0, 0, 1), near(d, alpha[0].likely_lo, 0, 0, 1);
@@ -84,7 +84,7 @@ int main(void) {
     }
     report(&errors, "bound.exp bound.exp-growing", "errors of an exponent beyond 27", SEED);
     for (int i = 0; i < 40; i++) {
-        wide w = {.declared = 0x1p-20L, .z = sinkproof_known(-746 - i)};
+        wide w = {.declared = 0x1p-20L, .z = sinkproof_exact_set(-746 - i)};
         real each = 27 / (746 + (real)i);
         w.grows = grows_for(each, w.declared);
         compare(&w, 60 + 6 * 27, &lost);

@@ -18,7 +18,7 @@ static double reference_error(void) {
             if (x > 709) continue;
             exp_pair p = exp_product(exp_entry(h, e - 11, 0), exp_entry(l, e - 23, 0));
             exp_pair q = exp_entry(x, 0, 0);
-            worst = sinkproof_worst(worst, fabs((p.hi - q.hi) + (p.lo - q.lo)) / q.hi);
+            worst = sinkproof_keep_worst(worst, fabs((p.hi - q.hi) + (p.lo - q.lo)) / q.hi);
         }
     return worst;
 }

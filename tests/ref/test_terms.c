@@ -96,7 +96,7 @@ static void identity(const char *what, const double *cos_nd, const double *sin_n
             for (size_t e = 0; e < D; e++) sizes += q.size_nd[i * D + e] * k.size_nd[j * D + e];
             double share = off / (gamma53(2 * D + 17) * sizes / sqrt(D));
             apart += off > 0;
-            worst = sinkproof_worst(worst, share);
+            worst = sinkproof_keep_worst(worst, share);
         }
     }
     ok(worst <= 1 && apart > 0,

@@ -166,7 +166,7 @@ static void expect(layer *l) {
     for (size_t p = 0; p < PANELS; p++) {
         double least = least_weight(l, p);
         for (size_t i = 0; i < TOKENS; i++) {
-            bool served = amx_serves(least, least_of(l->x[i], l->cols));
+            bool served = amx_can_multiply(least, least_of(l->x[i], l->cols));
             *(served ? &l->tiles : &l->lanes) += 1;
             for (size_t r = 16 * p; r < ROWS && r < 16 * (p + 1); r++) {
                 const float *w = l->w + r * l->wide, *codes = l->codes + r * l->wide;

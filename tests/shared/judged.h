@@ -154,8 +154,9 @@ static inline void ok_within(sinkproof_judgement *j, const char *what, size_t n)
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
         outside += r->outside, unlikely += r->unlikely;
-        share = sinkproof_worst(share, r->share_worst);
-        if (r->drift.bin >= 0) drift = sinkproof_worst(drift, fabs(r->drift.gain) / r->drift.limit);
+        share = sinkproof_keep_worst(share, r->share_worst);
+        if (r->drift.bin >= 0)
+            drift = sinkproof_keep_worst(drift, fabs(r->drift.gain) / r->drift.limit);
         if (r->verdict > SINKPROOF_VERDICT_WITHIN)
             note("%s: %s, share %.3g", r->name, sinkproof_verdict_name(r->verdict), r->share_worst);
     }

@@ -83,7 +83,7 @@ static inline size_t differing(size_t n, const double *a, const double *b) {
 
 // Keeps the largest of its arguments in *worst; a NaN stays.
 static inline void keep_worst(double *worst, double x) {
-    *worst = sinkproof_worst(*worst, x);
+    *worst = sinkproof_keep_worst(*worst, x);
 }
 
 #endif

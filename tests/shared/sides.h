@@ -164,7 +164,7 @@ static void compare_side(compared *c, const sinkproof_identity *identity, ball_s
                  side == identity->left ? "left" : "right", (unsigned long long)m->number, k, n,
                  arf_get_d(arb_midref(out + k), ARF_RND_NEAR), own[k]);
         c->off += !in;
-        c->share = sinkproof_worst(c->share, share);
+        c->share = sinkproof_keep_worst(c->share, share);
         c->entries++;
     }
     c->off += arb_equal_si(out + n, LEFT_OVER + (slong)n) == 0;

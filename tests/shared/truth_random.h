@@ -105,7 +105,7 @@ static inline double worst_radius_log2(arb_srcptr balls, size_t n) {
         double r = mag_is_zero(arb_radref(balls + i))
                        ? -INFINITY
                        : mag_get_d_log2_approx(arb_radref(balls + i));
-        worst = sinkproof_worst(worst, r);
+        worst = sinkproof_keep_worst(worst, r);
     }
     return worst;
 }
@@ -114,7 +114,7 @@ static inline double worst_relative_log2(arb_srcptr balls, size_t n) {
     double worst = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         double r = sinkproof_truth_relative_log2(balls + i);
-        worst = sinkproof_worst(worst, r);
+        worst = sinkproof_keep_worst(worst, r);
     }
     return worst;
 }

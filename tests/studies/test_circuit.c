@@ -195,7 +195,7 @@ static void test_change(const intervention *v, const circuit_study *as_it_is,
                         const circuit_study *s) {
     double change = 0;
     for (size_t k = 0; k < s->alphas; k++)
-        change = sinkproof_worst(change, fabs(as_it_is->alpha_lhtj[k] - s->alpha_lhtj[k]));
+        change = sinkproof_keep_worst(change, fabs(as_it_is->alpha_lhtj[k] - s->alpha_lhtj[k]));
     double room = as_it_is->derived_most[0] - s->derived_least[0];
     ok(change > 0 && change <= room,
        "%s %s: no weight changes by more than %.3g worst=%.3g bound=1", v->id, what_of(v), change,
@@ -215,7 +215,8 @@ static void test_epe(const sinkproof_model *model) {
         for (int c = 0; c < 2 * HIDDEN; c++)
             x_c[c] = arf_get_d(arb_midref(epe_ic + c), ARF_RND_NEAR);
         for (int k = 0; k < 3; k++)
-            off = sinkproof_worst(off, sinkproof_truth_distance(epe_ic + expected[k], written[k]));
+            off = sinkproof_keep_worst(off,
+                                       sinkproof_truth_distance(epe_ic + expected[k], written[k]));
         sinkproof_massive_rule rule = sinkproof_mechanism_massive(HIDDEN, x_c, 3, at);
         ok(rule.n == 3 && memcmp(at, expected, sizeof expected) == 0,
            "gpt2.circuit the rule finds 17, 47, 56 in EPE_1%s: beyond %.1f",

@@ -24,11 +24,11 @@ table_reading_name table_reading_named(table_reading r) {
     return name;
 }
 
-static double as_read(table_reading r, double gamma) {
+static double gamma_as_read(table_reading r, double gamma) {
     return r.with_sign ? gamma : fabs(gamma);
 }
 
-static bool is_massive(size_t c) {
+static bool is_published_massive(size_t c) {
     for (size_t k = 0; k < SINKPROOF_PUBLISHED_MASSIVE; k++)
         if (published_massive[k] == c) return true;
     return false;
@@ -39,11 +39,11 @@ static void gamma_baseline(table_reading r, size_t hidden, const double *gamma_c
                            double *spread) {
     double sum = 0, squares = 0, n = 0;
     for (size_t c = 0; c < hidden; c++)
-        if (!r.others || !is_massive(c)) sum += as_read(r, gamma_c[c]), n++;
+        if (!r.others || !is_published_massive(c)) sum += gamma_as_read(r, gamma_c[c]), n++;
     *mean = sum / n;
     for (size_t c = 0; c < hidden; c++)
-        if (!r.others || !is_massive(c)) {
-            double apart = as_read(r, gamma_c[c]) - *mean;
+        if (!r.others || !is_published_massive(c)) {
+            double apart = gamma_as_read(r, gamma_c[c]) - *mean;
             squares += apart * apart;
         }
     *spread = (r.single ? 1 : 2) * sqrt(squares / (r.sample ? n - 1 : n));
@@ -60,8 +60,8 @@ static void compare_row(table_reading r, const sinkproof_mechanism *m, const pub
     const double *gamma_c = m->layers[row->layer - 1].gamma_c;
     double measured[SINKPROOF_PUBLISHED_COLUMNS];
     gamma_baseline(r, m->config->hidden, gamma_c, &measured[0], &measured[1]);
-    measured[2] = as_read(r, gamma_c[published_massive[0]]);
-    measured[3] = as_read(r, gamma_c[published_massive[2]]);
+    measured[2] = gamma_as_read(r, gamma_c[published_massive[0]]);
+    measured[3] = gamma_as_read(r, gamma_c[published_massive[2]]);
     for (size_t k = 0; k < SINKPROOF_PUBLISHED_COLUMNS; k++) {
         printed_figure printed = printed_parse(row->text_k[k]);
         out_k[k] = compare_to_printed(measured[k], printed.value, printed.unit);
@@ -86,7 +86,7 @@ static void compare_tables(const sinkproof_mechanism *m, table_comparison *out) 
     table_reading best = table_reading_at(out->best);
     for (size_t l = 0; l < SINKPROOF_PUBLISHED_ROWS; l++) {
         compare_row(best, m, &published_rows[l], out->row_lk[l]);
-        out->at_378_l[l] = as_read(best, m->layers[l].gamma_c[published_massive[1]]);
+        out->at_378_l[l] = gamma_as_read(best, m->layers[l].gamma_c[published_massive[1]]);
     }
 }
 

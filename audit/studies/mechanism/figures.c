@@ -24,13 +24,13 @@ static size_t figure_layer(const view *v) {
 // ---- numbers by position -----------------------------------------------------------------------
 
 typedef const double *(*numbers)(const sinkproof_mechanism *m, size_t l); // [n]
-static const double *deltas(const sinkproof_mechanism *m, size_t l) {
+static const double *layer_deltas(const sinkproof_mechanism *m, size_t l) {
     return m->layers[l].delta_j;
 }
-static const double *aligns(const sinkproof_mechanism *m, size_t l) {
+static const double *layer_aligns(const sinkproof_mechanism *m, size_t l) {
     return m->layers[l].align_j;
 }
-static const double *checks(const sinkproof_mechanism *m, size_t l) {
+static const double *epe_checks(const sinkproof_mechanism *m, size_t l) {
     (void)l;
     return m->epe_check_i;
 }
@@ -46,7 +46,7 @@ static double by_position(const void *context, size_t place, size_t dot) {
     (void)dot;
     return s->of(s->m, s->l)[place];
 }
-static bool first_place(const void *context, size_t place, size_t dot) {
+static bool is_first_place(const void *context, size_t place, size_t dot) {
     (void)context, (void)dot;
     return place == 0;
 }
@@ -61,7 +61,7 @@ static bool draw_positions(FILE *out, const view *v, numbers of, const char *lab
                                  .dots = 1,
                                  .first = 1,
                                  .value = by_position,
-                                 .marked = first_place,
+                                 .marked = is_first_place,
                                  .name = name_position,
                                  .context = &s,
                                  .line = NAN,
@@ -71,11 +71,11 @@ static bool draw_positions(FILE *out, const view *v, numbers of, const char *lab
 }
 
 // The positions of each layer are drawn in one column.
-static double by_layer(const void *context, size_t place, size_t dot) {
+static double value_in_layer(const void *context, size_t place, size_t dot) {
     const series *s = context;
     return s->of(s->m, place)[dot];
 }
-static bool first_dot(const void *context, size_t place, size_t dot) {
+static bool is_first_dot(const void *context, size_t place, size_t dot) {
     (void)context, (void)place;
     return dot == 0;
 }
@@ -89,8 +89,8 @@ static bool draw_layers(FILE *out, const view *v, numbers of, const char *label)
     sinkproof_chart_dots dots = {.places = v->mechanism->config->n_layers,
                                  .dots = v->mechanism->n,
                                  .first = 1,
-                                 .value = by_layer,
-                                 .marked = first_dot,
+                                 .value = value_in_layer,
+                                 .marked = is_first_dot,
                                  .name = name_layer,
                                  .context = &s,
                                  .line = NAN,
@@ -100,7 +100,7 @@ static bool draw_layers(FILE *out, const view *v, numbers of, const char *label)
 }
 
 // Prints a range such as "-140.2 to -120, -131 on the mean"; one NaN makes all of it NaN.
-static void say_range(FILE *out, size_t n, const double *x_j) {
+static void print_range(FILE *out, size_t n, const double *x_j) {
     double least = x_j[0], most = x_j[0], sum = 0;
     for (size_t j = 0; j < n; j++) {
         least = x_j[j] < least ? x_j[j] : least, most = x_j[j] > most ? x_j[j] : most;
@@ -116,20 +116,20 @@ static void say_range(FILE *out, size_t n, const double *x_j) {
 
 static void say_first_and_others(FILE *out, size_t n, const double *x_j) {
     sinkproof_page_say(out, "Position 1 (red): ");
-    say_range(out, 1, x_j);
+    print_range(out, 1, x_j);
     if (n == 1) {
         fputs("; there is no other.", out);
         return;
     }
     sinkproof_page_say(out, "; %zu other%s: ", n - 1, n == 2 ? "" : "s");
-    say_range(out, n - 1, x_j + 1);
+    print_range(out, n - 1, x_j + 1);
     fputs(".", out);
 }
 
 // ---- figures 1, 2, 4 ---------------------------------------------------------------------------
 
 static bool draw_delta(FILE *out, const view *v, const figure *f) {
-    return draw_positions(out, v, deltas, f->title);
+    return draw_positions(out, v, layer_deltas, f->title);
 }
 static void say_delta(FILE *out, const view *v, const figure *f) {
     size_t l = figure_layer(v);
@@ -139,11 +139,11 @@ static void say_delta(FILE *out, const view *v, const figure *f) {
                        "through that position's state, whatever the query; before any scale, "
                        "summed over the heads. ",
                        l + 1);
-    say_first_and_others(out, v->mechanism->n, deltas(v->mechanism, l));
+    say_first_and_others(out, v->mechanism->n, layer_deltas(v->mechanism, l));
 }
 
 static bool draw_align(FILE *out, const view *v, const figure *f) {
-    return draw_positions(out, v, aligns, f->title);
+    return draw_positions(out, v, layer_aligns, f->title);
 }
 static void say_align(FILE *out, const view *v, const figure *f) {
     size_t l = figure_layer(v);
@@ -152,24 +152,24 @@ static void say_align(FILE *out, const view *v, const figure *f) {
                        "The cosine of layer %zu's query bias b_Q and EPE_j W_k, what that layer's "
                        "key matrix makes of position j's effective encoding. ",
                        l + 1);
-    say_first_and_others(out, v->mechanism->n, aligns(v->mechanism, l));
+    say_first_and_others(out, v->mechanism->n, layer_aligns(v->mechanism, l));
 }
 
 static bool draw_check(FILE *out, const view *v, const figure *f) {
-    return draw_positions(out, v, checks, f->title);
+    return draw_positions(out, v, epe_checks, f->title);
 }
 static void say_check(FILE *out, const view *v, const figure *f) {
     (void)f;
     sinkproof_page_say(out, "The cosine of what the first perceptron makes of a position alone and "
                             "of what the position changes in what it makes of the token: ");
-    say_range(out, v->mechanism->n, v->mechanism->epe_check_i);
+    print_range(out, v->mechanism->n, v->mechanism->epe_check_i);
     fputs(". The first position is red.", out);
 }
 
 // ---- figures 6, 7 ------------------------------------------------------------------------------
 
 // The number of layers in which position 1 is above all others.
-static size_t layers_above(const sinkproof_mechanism *m, numbers of) {
+static size_t count_layers_above(const sinkproof_mechanism *m, numbers of) {
     size_t above = 0;
     for (size_t l = 0; l < m->config->n_layers; l++) {
         const double *x_j = of(m, l);
@@ -187,28 +187,28 @@ static void say_layers(FILE *out, const view *v, numbers of) {
                            sinkproof_counted(m->config->n_layers, "layer").text);
     else
         sinkproof_page_say(out, "In %zu of %s position 1 (red) is above all other positions.",
-                           layers_above(m, of),
+                           count_layers_above(m, of),
                            sinkproof_counted(m->config->n_layers, "layer").text);
 }
 
 static bool draw_all_deltas(FILE *out, const view *v, const figure *f) {
-    return draw_layers(out, v, deltas, f->title);
+    return draw_layers(out, v, layer_deltas, f->title);
 }
 static void say_all_deltas(FILE *out, const view *v, const figure *f) {
     (void)f;
-    say_layers(out, v, deltas);
+    say_layers(out, v, layer_deltas);
 }
 static bool draw_all_aligns(FILE *out, const view *v, const figure *f) {
-    return draw_layers(out, v, aligns, f->title);
+    return draw_layers(out, v, layer_aligns, f->title);
 }
 static void say_all_aligns(FILE *out, const view *v, const figure *f) {
     (void)f;
-    say_layers(out, v, aligns);
+    say_layers(out, v, layer_aligns);
 }
 
 // ---- figure 5 ----------------------------------------------------------------------------------
 
-static double by_coordinate(const void *context, size_t place, size_t dot) {
+static double size_of_coordinate(const void *context, size_t place, size_t dot) {
     const sinkproof_mechanism *m = context;
     (void)dot;
     return fabs(m->epe_ic[place]);
@@ -229,7 +229,7 @@ static bool draw_massive(FILE *out, const view *v, const figure *f) {
     const sinkproof_mechanism *m = v->mechanism;
     sinkproof_chart_dots dots = {.places = m->config->hidden,
                                  .dots = 1,
-                                 .value = by_coordinate,
+                                 .value = size_of_coordinate,
                                  .marked = is_massive,
                                  .name = name_coordinate,
                                  .context = m,

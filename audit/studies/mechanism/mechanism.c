@@ -164,7 +164,7 @@ static void measure_weights(measuring *m, mechanism_layer *to, const sinkproof_l
 }
 
 // A1: a_t = W_q x_t, c_j = W_k x_j, and Delta_j.
-static void measure_states(measuring *m, size_t l, const double *x_nc) {
+static void measure_projections(measuring *m, size_t l, const double *x_nc) {
     const sinkproof_config *config = m->out->config;
     sinkproof_layer layer = sinkproof_model_layer(m->model, l);
     mechanism_layer *to = &m->out->layers[l];
@@ -201,7 +201,7 @@ static void measure_terms(measuring *m, mechanism_layer *to, size_t h, const dou
             const double *q_d = m->q_nr + t * width + at, *k_d = k_nr + j * width + at;
             sinkproof_mechanism_terms(d, m->a_nr + t * width + at, m->q_r + at,
                                       m->c_nr + j * width + at, m->k_r + at, terms);
-            worst = sinkproof_worst(
+            worst = sinkproof_keep_worst(
                 worst, terms_apart_from_score(terms, sinkproof_mechanism_dot(d, q_d, k_d)));
             for (size_t k = 0; k < SINKPROOF_TERMS; k++)
                 *(j == 0 ? &first[k] : &others[k]) += terms[k];
@@ -248,7 +248,7 @@ static void take_point(void *context, const char *name, size_t rank, const size_
     bool looked =
         point == TRACE_A1 || point == TRACE_A2_Q || point == TRACE_A2_K || point == TRACE_A10;
     if (!looked || !is_finite(m, name, rank, shape, values)) return;
-    if (point == TRACE_A1) measure_states(m, l, values);
+    if (point == TRACE_A1) measure_projections(m, l, values);
     if (point == TRACE_A2_Q) memcpy(m->q_nr, values, m->out->n * width * sizeof *values);
     for (size_t h = 0; point == TRACE_A2_K && h < config->n_heads; h++)
         measure_terms(m, to, h, values);

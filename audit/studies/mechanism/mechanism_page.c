@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const sinkproof_mechanism *input_shown(const sinkproof_mechanism_input *in) {
+static const sinkproof_mechanism *shown_mechanism(const sinkproof_mechanism_input *in) {
     return in->after.n > 0 ? &in->after : &in->before;
 }
 
@@ -26,7 +26,7 @@ sinkproof_mechanism_about sinkproof_mechanism_about_input(const sinkproof_mechan
 // Figures are numbered like the paper's only for its sentences on an unchanged model.
 static mechanism_view input_view(const sinkproof_mechanism_job *job, size_t input) {
     const sinkproof_mechanism_input *in = &job->inputs[input];
-    return (mechanism_view){.mechanism = input_shown(in),
+    return (mechanism_view){.mechanism = shown_mechanism(in),
                             .attention = &in->attention,
                             .panels = in->panels,
                             .sentence = in->after.n > 0 ? SINKPROOF_SENTENCES : in->sentence,

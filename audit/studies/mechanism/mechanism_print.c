@@ -48,7 +48,7 @@ static void print_run(const sinkproof_mechanism *m, const sinkproof_mechanism_ab
 
 // The massive coordinate with the i-th largest |EPE_1|, as an index into massive_at; the first of
 // several equal ones.
-static size_t massive_by_size(const sinkproof_mechanism *m, size_t i) {
+static size_t nth_largest_massive(const sinkproof_mechanism *m, size_t i) {
     for (size_t a = 0; a < m->rule.n; a++) {
         size_t before = 0;
         for (size_t b = 0; b < m->rule.n; b++) {
@@ -71,7 +71,7 @@ static void print_epe(const sinkproof_mechanism *m, const sinkproof_mechanism_ab
         "|EPE_1|: mean %.4g, standard deviation %.4g; beyond three of them above it: %zu of %zu\n",
         m->rule.mean, m->rule.deviation, m->rule.n, m->config->hidden);
     for (size_t i = 0; i < m->rule.n && i < COORDINATES; i++) {
-        size_t c = m->massive_at[massive_by_size(m, i)];
+        size_t c = m->massive_at[nth_largest_massive(m, i)];
         fprintf(out, "  coordinate %-5zu %12.5g  %8.2f deviations\n", c, m->epe_ic[c],
                 (fabs(m->epe_ic[c]) - m->rule.mean) / m->rule.deviation);
     }
@@ -129,7 +129,7 @@ static void print_gamma_row(const sinkproof_mechanism *m, const char *name, cons
     fprintf(out, "%-7s %10.4g %10.4g", name, all.mean, 2 * all.deviation);
     for (size_t i = 0; i < m->rule.n && i < COORDINATES; i++)
         fprintf(out, "%s %10.4g", i == 0 ? "  " : "",
-                fabs(gamma_c[m->massive_at[massive_by_size(m, i)]]));
+                fabs(gamma_c[m->massive_at[nth_largest_massive(m, i)]]));
     fprintf(out, "\n");
 }
 
@@ -138,7 +138,7 @@ static void print_gammas(const sinkproof_mechanism *m, bool every_head, FILE *ou
             m->rule.n > 0 ? "where EPE_1 is massive" : "EPE_1 is massive nowhere", "layer", "mean",
             "+- 2 dev.");
     for (size_t i = 0; i < m->rule.n && i < COORDINATES; i++)
-        fprintf(out, "%s %10zu", i == 0 ? "  " : "", m->massive_at[massive_by_size(m, i)]);
+        fprintf(out, "%s %10zu", i == 0 ? "  " : "", m->massive_at[nth_largest_massive(m, i)]);
     fprintf(out, "\n");
     for (size_t l = 0; l < m->config->n_layers; l++) {
         char name[24];
@@ -217,7 +217,7 @@ void sinkproof_mechanism_print(const sinkproof_mechanism *m, const sinkproof_mec
 
 // ---- before and after --------------------------------------------------------------------------
 
-static size_t all_sinks(const sinkproof_mechanism *m, size_t j, double epsilon) {
+static size_t count_all_sinks(const sinkproof_mechanism *m, size_t j, double epsilon) {
     size_t sinks = 0;
     for (size_t l = 0; l < m->config->n_layers; l++)
         sinks += mechanism_sink_count(m, l, j, epsilon);
@@ -240,8 +240,8 @@ static void print_key(const sinkproof_mechanism *before, const sinkproof_mechani
                 mechanism_sink_count(after, l, j, epsilon),
                 part_text("%.4g", before->layers[l].delta_j[j]).text,
                 part_text("%.4g", after->layers[l].delta_j[j]).text);
-    fprintf(out, "%-7s %10s %10s %8zu %8zu\n", "all", "", "", all_sinks(before, j, epsilon),
-            all_sinks(after, j, epsilon));
+    fprintf(out, "%-7s %10s %10s %8zu %8zu\n", "all", "", "", count_all_sinks(before, j, epsilon),
+            count_all_sinks(after, j, epsilon));
 }
 
 // Whether an EPE was moved to or from position j.

@@ -26,7 +26,7 @@ typedef struct kept {
     bool short_of_memory;
 } kept;
 
-static size_t kept_slot(const kept *k, sinkproof_trace_point point, size_t layer) {
+static size_t kept_index(const kept *k, sinkproof_trace_point point, size_t layer) {
     return (sinkproof_trace_point_is_layered(point) ? layer : k->config->n_layers) * TRACE_POINTS +
            (size_t)point;
 }
@@ -43,7 +43,7 @@ static void keep_point(void *context, const char *name, size_t rank, const size_
     sinkproof_trace_point point;
     size_t layer, count = shape_elements(rank, shape);
     if (!sinkproof_trace_name_parse(name, &point, &layer)) return;
-    size_t slot = kept_slot(k, point, layer);
+    size_t slot = kept_index(k, point, layer);
     k->values[slot] = malloc(count * sizeof(double));
     k->short_of_memory = k->short_of_memory || k->values[slot] == NULL;
     if (k->values[slot] == NULL) return;
@@ -81,7 +81,7 @@ static bool set_holds_expert(size_t k, const double *set, double expert) {
 // Replaces the run's experts by the real model's.
 static void replay_experts(beside *b, size_t layer, double *chosen_nk) {
     size_t k = b->real->config->n_chosen;
-    const double *real_nk = b->real->values[kept_slot(b->real, TRACE_M3, layer)];
+    const double *real_nk = b->real->values[kept_index(b->real, TRACE_M3, layer)];
     b->replayed = memcmp(chosen_nk, real_nk, b->real->n * k * sizeof(double)) != 0;
     for (size_t i = 0; i < b->real->n; i++) {
         bool same = true;
@@ -95,7 +95,7 @@ static void replay_experts(beside *b, size_t layer, double *chosen_nk) {
 // The weights of the replayed experts: the softmax over the run's own logits of these experts.
 static void reweigh_experts(const beside *b, size_t layer, double *weights_nk) {
     size_t k = b->real->config->n_chosen, experts = b->real->config->n_experts;
-    const double *chosen_nk = b->real->values[kept_slot(b->real, TRACE_M3, layer)];
+    const double *chosen_nk = b->real->values[kept_index(b->real, TRACE_M3, layer)];
     for (size_t i = 0; i < b->real->n; i++) {
         const double *logits_e = b->router_ne + i * experts;
         double top = -INFINITY, sum = 0;
@@ -134,7 +134,7 @@ static void compare_point(void *context, const char *name, size_t rank, const si
     sinkproof_trace_point point;
     size_t layer, count = shape_elements(rank, shape);
     if (!sinkproof_trace_name_parse(name, &point, &layer)) return;
-    size_t slot = kept_slot(b->real, point, layer);
+    size_t slot = kept_index(b->real, point, layer);
     const double *real = b->real->values[slot];
     precision_point *p = &b->points[slot];
     *p = (precision_point){.point = point, .layer = layer};
@@ -179,7 +179,7 @@ static bool run_model_under_policy(const sinkproof_model *model, const sinkproof
 }
 
 static double point_relative_error(const beside *b, sinkproof_trace_point point) {
-    return precision_error(&b->points[kept_slot(b->real, point, 0)]);
+    return precision_error(&b->points[kept_index(b->real, point, 0)]);
 }
 
 // ---- all runs --------------------------------------------------------------------------------
@@ -229,8 +229,8 @@ static void add_jobs(job *jobs, size_t *n_jobs, const sinkproof_config *config,
     }
 }
 
-static void do_job(const sinkproof_model *model, const kept *real, const int32_t *tokens_n,
-                   double perturbed, job *j) {
+static void run_policy_job(const sinkproof_model *model, const kept *real, const int32_t *tokens_n,
+                           double perturbed, job *j) {
     j->good = beside_new(&j->b, real, &j->policy);
     if (!j->good) {
         sinkproof_fail(&j->error, "no memory to compare %s",
@@ -245,7 +245,7 @@ static void do_job(const sinkproof_model *model, const kept *real, const int32_t
 
 // ---- the results -------------------------------------------------------------------------------
 
-static int by_error(const void *a, const void *b) {
+static int compare_errors(const void *a, const void *b) {
     const precision_part *x = a, *y = b;
     return x->error > y->error ? -1 : x->error < y->error;
 }
@@ -259,7 +259,7 @@ static bool sum_part_errors(precision_audit *out, const job *whole, size_t n_job
         free(sum_nc);
         return false;
     }
-    double truth = whole->b.points[kept_slot(whole->b.real, TRACE_F1, 0)].truth;
+    double truth = whole->b.points[kept_index(whole->b.real, TRACE_F1, 0)].truth;
     for (size_t k = 0; k < n_jobs; k++) {
         if (jobs[k].of != of || jobs[k].whole) continue;
         precision_part *part = &out->parts[out->n_parts++];
@@ -279,7 +279,7 @@ static bool sum_part_errors(precision_audit *out, const job *whole, size_t n_job
     }
     out->quadrature = sqrt(squares / truth), out->linear = sqrt(linear / truth);
     out->correlation = both / sqrt(linear * square);
-    qsort(out->parts, out->n_parts, sizeof *out->parts, by_error);
+    qsort(out->parts, out->n_parts, sizeof *out->parts, compare_errors);
     free(sum_nc);
     return true;
 }
@@ -316,8 +316,8 @@ static const precision_point *first_overflow(const precision_audit *of) {
     return first;
 }
 
-static bool take_policy(precision_audit *out, const sinkproof_policy *policy, size_t of,
-                        const job *whole, size_t n_jobs, const job *jobs, bool budget) {
+static bool collect_policy(precision_audit *out, const sinkproof_policy *policy, size_t of,
+                           const job *whole, size_t n_jobs, const job *jobs, bool budget) {
     const kept *real = whole->b.real;
     size_t slots = (real->config->n_layers + 1) * TRACE_POINTS;
     *out = (precision_audit){.policy = *policy};
@@ -341,9 +341,9 @@ static int compare_ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static bool take_masses(precision_layer *out, const kept *real, size_t layer) {
+static bool collect_masses(precision_layer *out, const kept *real, size_t layer) {
     size_t rows = real->config->n_heads * real->n, columns = real->n + 1;
-    const double *weights = real->values[kept_slot(real, TRACE_A9, layer)];
+    const double *weights = real->values[kept_index(real, TRACE_A9, layer)];
     double *mass = malloc(rows * sizeof *mass);
     if (mass == NULL) return false;
     for (size_t r = 0; r < rows; r++) {
@@ -364,10 +364,10 @@ static void insert_row(sinkproof_precision_study *study, precision_row row) {
         }
 }
 
-static void take_margins(sinkproof_precision_study *study, const kept *real, size_t layer) {
+static void collect_margins(sinkproof_precision_study *study, const kept *real, size_t layer) {
     size_t experts = real->config->n_experts, k = real->config->n_chosen;
-    const double *logits_ne = real->values[kept_slot(real, TRACE_M2, layer)];
-    const double *chosen_nk = real->values[kept_slot(real, TRACE_M3, layer)];
+    const double *logits_ne = real->values[kept_index(real, TRACE_M2, layer)];
+    const double *chosen_nk = real->values[kept_index(real, TRACE_M3, layer)];
     for (size_t i = 0; i < real->n; i++) {
         double least = INFINITY, best = -INFINITY;
         for (size_t e = 0; e < experts; e++) {
@@ -381,15 +381,16 @@ static void take_margins(sinkproof_precision_study *study, const kept *real, siz
     }
 }
 
-static bool take_model(sinkproof_precision_study *study, const kept *real, const job *perturbed) {
+static bool collect_model(sinkproof_precision_study *study, const kept *real,
+                          const job *perturbed) {
     const precision_point *points = perturbed->b.points;
-    const precision_point *start = &points[kept_slot(real, TRACE_T0, 0)];
+    const precision_point *start = &points[kept_index(real, TRACE_T0, 0)];
     for (size_t i = 0; i < PRECISION_ROWS; i++) study->thinnest[i].margin = INFINITY;
     for (size_t l = 0; l < study->n_layers; l++) {
-        const precision_point *end = &points[kept_slot(real, TRACE_M12, l)];
+        const precision_point *end = &points[kept_index(real, TRACE_M12, l)];
         study->layers[l].growth = sqrt(end->error / end->truth) / sqrt(start->error / start->truth);
-        take_margins(study, real, l);
-        if (!take_masses(&study->layers[l], real, l)) return false;
+        collect_margins(study, real, l);
+        if (!collect_masses(&study->layers[l], real, l)) return false;
     }
     return true;
 }
@@ -411,13 +412,13 @@ static bool keep_real(const sinkproof_model *model, kept *real, const int32_t *t
                                                     sinkproof_counted(real->n, "token").text);
 }
 
-static bool do_jobs(const sinkproof_model *model, const kept *real, const int32_t *tokens_n,
-                    double perturbed, size_t n_jobs, job *jobs,
-                    const sinkproof_precision_options *options, sinkproof_error *error) {
+static bool run_policy_jobs(const sinkproof_model *model, const kept *real, const int32_t *tokens_n,
+                            double perturbed, size_t n_jobs, job *jobs,
+                            const sinkproof_precision_options *options, sinkproof_error *error) {
     size_t done = 0;
 #pragma omp parallel for schedule(dynamic, 1)
     for (size_t k = 0; k < n_jobs; k++) {
-        do_job(model, real, tokens_n, perturbed, &jobs[k]);
+        run_policy_job(model, real, tokens_n, perturbed, &jobs[k]);
 #pragma omp critical(precision_progress)
         if (options->progress != NULL)
             options->progress(options->context, (double)++done / (double)n_jobs);
@@ -430,16 +431,16 @@ static bool do_jobs(const sinkproof_model *model, const kept *real, const int32_
     return true;
 }
 
-static bool take_all(sinkproof_precision_study *study, const kept *real, size_t n_jobs,
-                     const job *jobs, const sinkproof_policy *policies, bool budget,
-                     sinkproof_error *error) {
+static bool collect_all(sinkproof_precision_study *study, const kept *real, size_t n_jobs,
+                        const job *jobs, const sinkproof_policy *policies, bool budget,
+                        sinkproof_error *error) {
     bool good = true;
     for (size_t k = 0; k < n_jobs && good; k++) {
         if (jobs[k].of == SIZE_MAX)
-            good = take_model(study, real, &jobs[k]);
+            good = collect_model(study, real, &jobs[k]);
         else if (jobs[k].whole)
-            good = take_policy(&study->policies[jobs[k].of], &policies[jobs[k].of], jobs[k].of,
-                               &jobs[k], n_jobs, jobs, budget);
+            good = collect_policy(&study->policies[jobs[k].of], &policies[jobs[k].of], jobs[k].of,
+                                  &jobs[k], n_jobs, jobs, budget);
     }
     return good || sinkproof_fail(error, "no memory for the results of %s",
                                   sinkproof_counted(n_jobs, "run").text);
@@ -474,9 +475,10 @@ bool sinkproof_precision_run(const sinkproof_model *model, size_t n, const int32
         sinkproof_policy_known("real-f64", &jobs[n_jobs].policy);
         jobs[n_jobs++].of = SIZE_MAX;
     }
-    good = good && keep_real(model, &real, tokens_n, error) &&
-           do_jobs(model, &real, tokens_n, study->perturbed, n_jobs, jobs, options, error) &&
-           take_all(study, &real, n_jobs, jobs, policies, options->budget, error);
+    good =
+        good && keep_real(model, &real, tokens_n, error) &&
+        run_policy_jobs(model, &real, tokens_n, study->perturbed, n_jobs, jobs, options, error) &&
+        collect_all(study, &real, n_jobs, jobs, policies, options->budget, error);
     for (size_t k = 0; k < n_jobs; k++) beside_free(&jobs[k].b);
     free(jobs);
     forget_points(&real);

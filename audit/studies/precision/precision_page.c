@@ -63,7 +63,7 @@ static void write_policies(FILE *page, const sinkproof_precision_study *study) {
 
 // ---- one policy ------------------------------------------------------------------------------
 
-static const precision_point *point_at(const precision_audit *r, int point, size_t layer) {
+static const precision_point *find_point(const precision_audit *r, int point, size_t layer) {
     for (size_t i = 0; i < r->n_points; i++)
         if ((int)r->points[i].point == point && r->points[i].layer == layer) return &r->points[i];
     return NULL;
@@ -100,12 +100,12 @@ static void write_points(FILE *page, const sinkproof_precision_study *study,
     fputs("<th>least headroom, bits</th></tr></thead>\n<tbody>", page);
     for (int point = 0; point < TRACE_POINTS; point++) {
         sinkproof_trace_point at = (sinkproof_trace_point)point;
-        if (sinkproof_trace_point_is_index(at) || point_at(r, point, 0) == NULL) continue;
+        if (sinkproof_trace_point_is_index(at) || find_point(r, point, 0) == NULL) continue;
         bool layered = sinkproof_trace_point_is_layered(at);
         double headroom = INFINITY;
         fprintf(page, "<tr><th>%s</th>", sinkproof_trace_point_name(at));
         for (size_t l = 0; l < study->n_layers; l++) {
-            const precision_point *p = layered || l == 0 ? point_at(r, point, l) : NULL;
+            const precision_point *p = layered || l == 0 ? find_point(r, point, l) : NULL;
             write_cell(page, r, p);
             if (p != NULL) headroom = fmin(headroom, precision_headroom(&r->policy, p));
         }

@@ -133,7 +133,7 @@ static bool is_wanted(sinkproof_trace_point point) {
 }
 
 // Whether the census or the caller takes the point.
-static bool is_taken(const census_collector *c, sinkproof_trace_point point) {
+static bool point_is_taken(const census_collector *c, sinkproof_trace_point point) {
     return is_wanted(point) || c->options->also[point];
 }
 
@@ -164,7 +164,7 @@ static void collector_free(census_collector *c) {
     free(c->k_ngd);
 }
 
-static void give_up(census_collector *c, const char *what) {
+static void fail_for_memory(census_collector *c, const char *what) {
     if (c->good)
         sinkproof_fail(c->error, "no memory for %s of %s", what,
                        sinkproof_counted(c->census->n, "token").text);
@@ -204,7 +204,7 @@ static void group_norms(census_collector *c, const double *x_ngd, bool keys) {
         census_group *group = &c->census->layers[c->layer].groups[g];
         if (!sinkproof_metric_drain(c->census->n, d, groups * d, x_ngd + g * d,
                                     keys ? &group->keys : &group->values))
-            give_up(c, "the norms");
+            fail_for_memory(c, "the norms");
     }
 }
 
@@ -214,7 +214,7 @@ static void measure_state(census_collector *c, size_t norm, const double *x_nc,
                           sinkproof_massive *out) {
     size_t width = c->config->hidden;
     if (!sinkproof_metric_massive(c->census->n, width, x_nc, out)) {
-        give_up(c, "the states");
+        fail_for_memory(c, "the states");
         return;
     }
     c->spike_norm = norm;
@@ -234,9 +234,10 @@ static void close_layer(census_collector *c) {
     census_layer *layer = &c->census->layers[c->layer];
     bool directions = c->seen[TRACE_A4_Q] && c->seen[TRACE_A4_K];
     if (directions && layer->source == WEIGHTS_UNKNOWN && !collector_compute_weights(c))
-        give_up(c, "the weights");
-    if (directions && !collector_take_cosines(c)) give_up(c, "the directions");
-    if (layer->source != WEIGHTS_UNKNOWN && !collector_take_outputs(c)) give_up(c, "the outputs");
+        fail_for_memory(c, "the weights");
+    if (directions && !collector_take_cosines(c)) fail_for_memory(c, "the directions");
+    if (layer->source != WEIGHTS_UNKNOWN && !collector_take_outputs(c))
+        fail_for_memory(c, "the outputs");
     if (c->good && c->options->layer_end != NULL)
         c->good = c->options->layer_end(c->options->also_context, c->layer, c->error);
     memset(c->seen, 0, sizeof c->seen);
@@ -246,7 +247,7 @@ static void close_layer(census_collector *c) {
 }
 
 // Closes the layers up to `layer`, also those that a trace does not contain.
-static void go_to_layer(census_collector *c, size_t layer) {
+static void close_layers_before(census_collector *c, size_t layer) {
     while (c->good && c->layer < layer) {
         close_layer(c);
         c->layer++;
@@ -300,16 +301,16 @@ static void look_at_head(census_collector *c, sinkproof_trace_point point, size_
 
 // A whole point of all n tokens, or one head of a point of heads by queries (head SIZE_MAX: all of
 // them).
-static void collect(census_collector *c, sinkproof_trace_point point, size_t layer, size_t head,
-                    const double *values) {
+static void collect_point(census_collector *c, sinkproof_trace_point point, size_t layer,
+                          size_t head, const double *values) {
     const sinkproof_census_options *options = c->options;
     size_t shape[SINKPROOF_MAX_RANK];
-    if (!c->good || !is_taken(c, point)) return;
+    if (!c->good || !point_is_taken(c, point)) return;
     size_t rank = sinkproof_trace_shape(c->config, point, c->census->n, shape);
     if (head != SIZE_MAX) shape[0] = 1;
     if (!check_finite(c, point, layer, head, rank, shape, values)) return;
-    if (sinkproof_trace_point_is_layered(point)) go_to_layer(c, layer);
-    if (point == TRACE_F1) go_to_layer(c, c->config->n_layers - 1);
+    if (sinkproof_trace_point_is_layered(point)) close_layers_before(c, layer);
+    if (point == TRACE_F1) close_layers_before(c, c->config->n_layers - 1);
     c->seen[point] = c->ever[point] = true;
     if (c->good && is_wanted(point)) look_at_head(c, point, head, values);
     if (c->good && options->also[point])
@@ -317,10 +318,10 @@ static void collect(census_collector *c, sinkproof_trace_point point, size_t lay
 }
 
 // All points are through: what waits is measured, what nobody showed is named.
-static bool finish(census_collector *c) {
+static bool finish_census(census_collector *c) {
     size_t used = 0;
     char *missing = c->census->missing;
-    go_to_layer(c, c->config->n_layers - 1);
+    close_layers_before(c, c->config->n_layers - 1);
     if (c->good) close_layer(c);
     for (size_t w = 0; w < WANTED; w++) {
         // Weights that are not shown are computed: A9 is missing only if A4 is too.
@@ -341,7 +342,7 @@ static void see_point(void *context, const char *name, size_t rank, const size_t
     (void)rank;
     (void)shape;
     if (sinkproof_trace_name_parse(name, &point, &layer))
-        collect(context, point, layer, SIZE_MAX, values);
+        collect_point(context, point, layer, SIZE_MAX, values);
 }
 
 bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
@@ -350,7 +351,8 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
     census_collector c;
     sinkproof_observer observer = {.see = see_point, .context = &c, .no_logits = true};
     bool good = collector_new(&c, model, n, options, census, error) &&
-                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) && finish(&c);
+                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) &&
+                finish_census(&c);
     collector_free(&c);
     return good;
 }
@@ -359,17 +361,17 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
 static bool collect_tensor(census_collector *c, const sinkproof_trace *trace,
                            sinkproof_trace_point point, size_t layer) {
     const sinkproof_tensor *tensor =
-        is_taken(c, point) ? sinkproof_trace_find(trace, point, layer) : NULL;
+        point_is_taken(c, point) ? sinkproof_trace_find(trace, point, layer) : NULL;
     if (tensor == NULL) return true;
     bool by_head = sinkproof_trace_point_is_by_head(point);
     size_t pieces = by_head ? tensor->shape[0] : 1;
     size_t count = sinkproof_tensor_elements(tensor) / pieces;
     double *values = malloc(count * sizeof *values);
-    if (values == NULL) give_up(c, sinkproof_trace_point_name(point));
+    if (values == NULL) fail_for_memory(c, sinkproof_trace_point_name(point));
     for (size_t p = 0; c->good && p < pieces; p++) {
         for (size_t i = 0; i < count; i++)
             values[i] = sinkproof_tensor_value(tensor, p * count + i);
-        collect(c, point, layer, by_head ? p : SIZE_MAX, values);
+        collect_point(c, point, layer, by_head ? p : SIZE_MAX, values);
     }
     free(values);
     return c->good;
@@ -387,7 +389,7 @@ bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace 
         for (int p = 0; good && p < TRACE_POINTS; p++)
             if (sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
                 good = collect_tensor(&c, trace, (sinkproof_trace_point)p, l);
-    good = good && collect_tensor(&c, trace, TRACE_F1, 0) && finish(&c);
+    good = good && collect_tensor(&c, trace, TRACE_F1, 0) && finish_census(&c);
     collector_free(&c);
     return good;
 }

@@ -122,7 +122,7 @@ static json_t *head_json(const sink_census *c, const census_layer *layer, size_t
 }
 
 // The means over the heads, for each row.
-static json_t *by_position(const sink_census *c, const double *x_hi) {
+static json_t *means_by_position(const sink_census *c, const double *x_hi) {
     json_t *list = json_array();
     for (size_t i = 0; i < c->n; i++) {
         double sum = 0;
@@ -148,8 +148,8 @@ static json_t *layer_json(const sink_census *c, size_t l) {
     json_object_set_new(o, "heads", heads);
     json_object_set_new(o, "values", values);
     json_object_set_new(o, "keys", keys);
-    json_object_set_new(o, "sink_by_position", by_position(c, layer->sink_hi));
-    json_object_set_new(o, "mass_by_position", by_position(c, layer->mass_hi));
+    json_object_set_new(o, "sink_by_position", means_by_position(c, layer->sink_hi));
+    json_object_set_new(o, "mass_by_position", means_by_position(c, layer->mass_hi));
     json_object_set_new(o, "intensity_by_position", part_numbers(c->n, layer->intensity_i));
     json_object_set_new(o, "share_by_position", part_numbers(c->n, layer->share_i));
     json_object_set_new(o, "A13", massive_json(&layer->middle));

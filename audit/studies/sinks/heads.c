@@ -20,7 +20,7 @@ static size_t shape_elements(size_t rank, const size_t *shape) {
     return count;
 }
 
-static void hold_keys(layer_heads *at, const double *k_ngd) {
+static void keep_keys(layer_heads *at, const double *k_ngd) {
     size_t width = at->config->n_kv_heads * at->config->head_dim;
     for (size_t i = 0; i < at->n; i++)
         for (size_t c = 0; c < width; c++) at->k_gdn[c * at->n + i] = k_ngd[i * width + c];
@@ -28,7 +28,7 @@ static void hold_keys(layer_heads *at, const double *k_ngd) {
 }
 
 // b of every row: a number of the head, or the score of a learned key with the row's query.
-static void hold_sinks(heads_watcher *w) {
+static void keep_sinks(heads_observer *w) {
     layer_heads *at = &w->at;
     const sinkproof_config *config = at->config;
     size_t d = config->head_dim;
@@ -44,7 +44,7 @@ static void hold_sinks(heads_watcher *w) {
     }
 }
 
-static void show_attended_layer(heads_watcher *w, size_t layer, double *o_nhd) {
+static void show_attended_layer(heads_observer *w, size_t layer, double *o_nhd) {
     layer_heads *at = &w->at;
     if (!at->held_q || !at->held_k || !at->held_v) {
         w->incomplete = true;
@@ -53,7 +53,7 @@ static void show_attended_layer(heads_watcher *w, size_t layer, double *o_nhd) {
     at->layer = layer;
     at->window = at->config->sliding[layer] ? at->config->window : 0;
     at->o_nhd = o_nhd;
-    hold_sinks(w);
+    keep_sinks(w);
     w->heads(w->context, at);
     at->held_q = at->held_k = at->held_v = false;
 }
@@ -61,13 +61,13 @@ static void show_attended_layer(heads_watcher *w, size_t layer, double *o_nhd) {
 // Engines call this before `see`, with values that the observer may change.
 static void replace_attended(void *context, const char *name, size_t rank, const size_t *shape,
                              double *values) {
-    heads_watcher *w = context;
+    heads_observer *w = context;
     layer_heads *at = &w->at;
     sinkproof_trace_point point;
     size_t layer, bytes = shape_elements(rank, shape) * sizeof(double);
     if (w->heads == NULL || !sinkproof_trace_name_parse(name, &point, &layer)) return;
     if (point == TRACE_A4_Q) memcpy(at->q_nhd, values, bytes);
-    if (point == TRACE_A4_K) hold_keys(at, values);
+    if (point == TRACE_A4_K) keep_keys(at, values);
     if (point == TRACE_A2_V) memcpy(at->v_ngd, values, bytes);
     at->held_q = at->held_q || point == TRACE_A4_Q;
     at->held_v = at->held_v || point == TRACE_A2_V;
@@ -76,15 +76,15 @@ static void replace_attended(void *context, const char *name, size_t rank, const
 
 static void see_layer_point(void *context, const char *name, size_t rank, const size_t *shape,
                             const double *values) {
-    heads_watcher *w = context;
+    heads_observer *w = context;
     sinkproof_trace_point point;
     size_t layer;
     if (w->point == NULL || !sinkproof_trace_name_parse(name, &point, &layer)) return;
     w->point(w->context, point, layer, shape_elements(rank, shape), values);
 }
 
-bool watcher_observe(heads_watcher *w, const sinkproof_model *model, size_t n,
-                     sinkproof_observer *observer, sinkproof_error *error) {
+bool heads_observer_begin(heads_observer *w, const sinkproof_model *model, size_t n,
+                          sinkproof_observer *observer, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
     size_t d = c->head_dim;
     w->model = model;
@@ -104,7 +104,7 @@ bool watcher_observe(heads_watcher *w, const sinkproof_model *model, size_t n,
     return true;
 }
 
-void watcher_free(heads_watcher *w) {
+void heads_observer_free(heads_observer *w) {
     free(w->at.q_nhd);
     free(w->at.k_gdn);
     free(w->at.v_ngd);

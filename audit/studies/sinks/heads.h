@@ -20,23 +20,23 @@ typedef struct layer_heads {
     bool held_q, held_k, held_v;
 } layer_heads;
 
-typedef struct heads_watcher {
+typedef struct heads_observer {
     void *context;
     void (*heads)(void *context, const layer_heads *heads); // or NULL
     // Called for every point with its final values; or NULL.
     void (*point)(void *context, sinkproof_trace_point point, size_t layer, size_t count,
                   const double *values);
-    // Filled by watcher_observe:
+    // Filled by heads_observer_begin:
     const sinkproof_model *model;
     layer_heads at;
     double *work;
     bool incomplete; // A11 came without queries, keys or values
-} heads_watcher;
+} heads_observer;
 
 // Makes the observer of a run of n tokens; free the watcher afterwards, also after a failure.
-bool watcher_observe(heads_watcher *watcher, const sinkproof_model *model, size_t n,
-                     sinkproof_observer *observer, sinkproof_error *error);
-void watcher_free(heads_watcher *watcher);
+bool heads_observer_begin(heads_observer *watcher, const sinkproof_model *model, size_t n,
+                          sinkproof_observer *observer, sinkproof_error *error);
+void heads_observer_free(heads_observer *watcher);
 
 // s_j of row i of head h over keys laid out as k_gdn, from the first key that the row sees to i.
 void heads_row_scores(const layer_heads *heads, const double *k_gdn, size_t h, size_t i,

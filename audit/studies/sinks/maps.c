@@ -105,7 +105,7 @@ size_t sinkproof_sinks_maps_side(const sinkproof_sinks_maps *m) {
 size_t sinkproof_sinks_maps_cell(const sinkproof_sinks_maps *m) {
     return m->cell;
 }
-size_t sinks_maps_chosen(const sinkproof_sinks_maps *m) {
+size_t sinks_maps_chosen_count(const sinkproof_sinks_maps *m) {
     return m->chosen == NULL ? 0 : m->kept;
 }
 sinkproof_sinks_map sinks_maps_at(const sinkproof_sinks_maps *m, size_t i) {

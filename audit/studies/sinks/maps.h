@@ -29,7 +29,7 @@ typedef struct sinkproof_sinks_map {
     size_t layer, head, at;
 } sinkproof_sinks_map;
 // The number of chosen heads (0 if none was chosen), and the map of the i-th of them.
-size_t sinks_maps_chosen(const sinkproof_sinks_maps *maps);
+size_t sinks_maps_chosen_count(const sinkproof_sinks_maps *maps);
 sinkproof_sinks_map sinks_maps_at(const sinkproof_sinks_maps *maps, size_t i);
 // The map of one head, where all heads are kept.
 sinkproof_sinks_map sinkproof_sinks_maps_find(const sinkproof_sinks_maps *maps, size_t layer,

@@ -59,7 +59,7 @@ static bool maps_pick(const void *state, const sinkproof_sinks_job *job, size_t 
                       sinkproof_sinks_map *out) {
     const struct maps_state *s = state;
     const sinkproof_sinks_maps *maps = s->maps[input];
-    size_t layer = 0, head = 0, chosen = sinks_maps_chosen(maps);
+    size_t layer = 0, head = 0, chosen = sinks_maps_chosen_count(maps);
     if (chosen > 0) {
         if (i < chosen) *out = sinks_maps_at(maps, i);
         return i < chosen;
@@ -114,7 +114,7 @@ static void maps_html(const void *state, const sinkproof_sinks_job *job, FILE *p
                                "pairs whose key is not after the query.",
                                sinkproof_counted(cell, "query").text,
                                sinkproof_counted(cell, "key").text);
-        if (sinks_maps_chosen(maps) == 0)
+        if (sinks_maps_chosen_count(maps) == 0)
             sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "
                                      "it least.");
         fputs(" Defined by <code>sink.alpha</code>.</p>\n<div class=\"many maps\">", page);

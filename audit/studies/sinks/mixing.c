@@ -102,7 +102,7 @@ const char *mix_mode_name(mix_mode mode) {
     return names[mode];
 }
 
-size_t mix_modes(const mix_plan *plan) {
+size_t mix_mode_count(const mix_plan *plan) {
     return plan->raised != 0 ? MIX_MODES : MIX_RAISED;
 }
 
@@ -155,7 +155,7 @@ static void mix_compare_point(void *context, sinkproof_trace_point point, size_t
     }
     for (size_t i = 0; i < mix->n; i++) {
         sinkproof_moved moved =
-            sinkproof_row_moved(p->hidden, state_nc + i * p->hidden, values + i * p->hidden);
+            sinkproof_row_distance(p->hidden, state_nc + i * p->hidden, values + i * p->hidden);
         mix->off_ln[l * mix->n + i] = moved.off;
         mix->size_ln[l * mix->n + i] = moved.size;
         mix->earlier += i < p->plan->position && !(moved.off == 0);
@@ -166,11 +166,11 @@ static bool run_pair(const sinkproof_model *model, sinkproof_runner *runner, pai
                      const int32_t *tokens_n, sinkproof_error *error) {
     size_t n = p->mix->n;
     sinkproof_observer observer;
-    heads_watcher watcher = {.context = p, .heads = mix_attend, .point = mix_compare_point};
+    heads_observer watcher = {.context = p, .heads = mix_attend, .point = mix_compare_point};
     int32_t *changed_n = malloc(n * sizeof *changed_n);
     bool good = changed_n != NULL ||
                 sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "token").text);
-    good = good && watcher_observe(&watcher, model, n, &observer, error);
+    good = good && heads_observer_begin(&watcher, model, n, &observer, error);
     for (int run = 0; good && run < 2; run++) {
         memcpy(changed_n, tokens_n, n * sizeof *changed_n);
         if (run == 1) changed_n[p->plan->position] = p->plan->token;
@@ -180,7 +180,7 @@ static bool run_pair(const sinkproof_model *model, sinkproof_runner *runner, pai
     }
     if (good && watcher.incomplete)
         good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-    if (changed_n != NULL) watcher_free(&watcher);
+    if (changed_n != NULL) heads_observer_free(&watcher);
     free(changed_n);
     return good;
 }
@@ -228,7 +228,7 @@ bool mix_perturb_run(const sinkproof_model *model, sinkproof_runner *runner, con
                      const int32_t *tokens_n, void (*progress)(void *context, double share),
                      void *progress_context, mixing_study *mixes, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
-    size_t modes = mix_modes(plan), all = plan->n_lengths * modes;
+    size_t modes = mix_mode_count(plan), all = plan->n_lengths * modes;
     bool good = true;
     for (size_t k = 0; good && k < all; k++) {
         pair p = {.plan = plan};

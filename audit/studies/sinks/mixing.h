@@ -43,7 +43,7 @@ typedef struct mixing_study {
 } mixing_study;
 
 // mixes [plan->n_lengths x modes], ordered by length; free them one by one.
-size_t mix_modes(const mix_plan *plan);
+size_t mix_mode_count(const mix_plan *plan);
 bool mix_perturb_run(const sinkproof_model *model, sinkproof_runner *runner, const mix_plan *plan,
                      const int32_t *tokens_n, void (*progress)(void *context, double share),
                      void *progress_context, mixing_study *mixes, sinkproof_error *error);

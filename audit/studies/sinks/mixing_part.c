@@ -44,13 +44,13 @@ static bool mixing_run_part(const sinkproof_sinks_job *job, const char *asked, v
         perturbed *p = &all[i];
         part_share share = {job, i};
         if (!mix_parse(asked, in->n, in->tokens_n, vocab, &p->plan, error)) return false;
-        p->count = p->plan.n_lengths * mix_modes(&p->plan);
+        p->count = p->plan.n_lengths * mix_mode_count(&p->plan);
         p->mixes = calloc(p->count, sizeof *p->mixes);
         if (p->mixes == NULL)
             return sinkproof_fail(error, "no memory for %s",
                                   sinkproof_counted(p->count, "run").text);
-        if (!mix_perturb_run(job->model, job->runner, &p->plan, in->tokens_n, part_pass_on, &share,
-                             p->mixes, error))
+        if (!mix_perturb_run(job->model, job->runner, &p->plan, in->tokens_n, part_report_share,
+                             &share, p->mixes, error))
             return false;
     }
     return true;

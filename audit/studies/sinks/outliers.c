@@ -18,22 +18,22 @@ const sinkproof_trace_point outlier_points[OUTLIER_POINTS] = {
     TRACE_T0, TRACE_A1, TRACE_A11, TRACE_A13, TRACE_M1, TRACE_M12, TRACE_F1};
 
 static double relative_error(size_t count, const double *x, const double *kept) {
-    sinkproof_moved moved = sinkproof_row_moved(count, x, kept);
+    sinkproof_moved moved = sinkproof_row_distance(count, x, kept);
     return moved.off == 0 ? 0 : moved.off / moved.size;
 }
 
 // work: n width doubles.
-static outlier_measures outliers_of(size_t n, size_t width, const double *x_nc, double *work) {
+static outlier_measures measure_outliers(size_t n, size_t width, const double *x_nc, double *work) {
     outlier_measures out = {0};
     for (size_t i = 0; i < n; i++) {
         double most = 0, square = 0;
         const double *x_c = x_nc + i * width;
         for (size_t c = 0; c < width; c++) {
-            most = sinkproof_worst(most, fabs(x_c[c]));
+            most = sinkproof_keep_worst(most, fabs(x_c[c]));
             square += x_c[c] * x_c[c];
         }
         double ratio = most == 0 ? 1 : most / sqrt(square / (double)width);
-        out.most = sinkproof_worst(out.most, ratio);
+        out.most = sinkproof_keep_worst(out.most, ratio);
         out.mean += ratio / (double)n;
         sinkproof_quantise(8, width, x_c, work + i * width);
     }
@@ -62,7 +62,7 @@ static void outlier_look_at_point(void *context, sinkproof_trace_point point, si
     for (size_t p = 0; p < OUTLIER_POINTS; p++)
         if (outlier_points[p] == point)
             r->out->of[outlier_index(r->out, layer, p, !r->without)] =
-                outliers_of(r->out->n, count / r->out->n, values, r->work);
+                measure_outliers(r->out->n, count / r->out->n, values, r->work);
     if (point != TRACE_M12 || r->progress == NULL) return;
     double half = (double)(layer + 1) / (double)r->out->n_layers;
     r->progress(r->progress_context, !r->out->without ? half : (half + r->without) / 2);
@@ -91,14 +91,14 @@ bool outlier_measure(const sinkproof_model *model, sinkproof_runner *runner, boo
         study->of[k] = (outlier_measures){NAN, NAN, NAN, NAN};
     for (int run = 0; good && run < (without ? 2 : 1); run++) {
         sinkproof_observer observer;
-        heads_watcher w = {.context = &r, .heads = outlier_attend, .point = outlier_look_at_point};
+        heads_observer w = {.context = &r, .heads = outlier_attend, .point = outlier_look_at_point};
         r.without = run == 1;
         sinkproof_runner_reset(runner);
-        good = watcher_observe(&w, model, n, &observer, error) &&
+        good = heads_observer_begin(&w, model, n, &observer, error) &&
                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error);
         if (good && r.without && w.incomplete)
             good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-        watcher_free(&w);
+        heads_observer_free(&w);
     }
     free(r.alpha_j);
     free(r.work);
@@ -124,7 +124,7 @@ typedef struct handover_run {
     void *progress_context;
 } handover_run;
 
-static void handover_weigh(void *context, const layer_heads *heads) {
+static void handover_measure_layer(void *context, const layer_heads *heads) {
     handover_run *r = context;
     const sinkproof_config *c = heads->config;
     double first[2] = {0}, own[2] = {0}; // before, after
@@ -155,16 +155,16 @@ bool handover_measure(const sinkproof_model *model, sinkproof_runner *runner, si
                       .progress = progress,
                       .progress_context = progress_context};
     sinkproof_observer observer;
-    heads_watcher w = {.context = &r, .heads = handover_weigh};
+    heads_observer w = {.context = &r, .heads = handover_measure_layer};
     if (r.alpha_j == NULL)
         return sinkproof_fail(error, "no memory for a row of %s",
                               sinkproof_counted(n, "weight").text);
     sinkproof_runner_reset(runner);
-    bool good = watcher_observe(&w, model, n, &observer, error) &&
+    bool good = heads_observer_begin(&w, model, n, &observer, error) &&
                 sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error);
     if (good && w.incomplete)
         good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-    watcher_free(&w);
+    heads_observer_free(&w);
     free(r.alpha_j);
     return good;
 }

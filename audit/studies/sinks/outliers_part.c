@@ -42,7 +42,7 @@ static bool run_outliers(const sinkproof_sinks_job *job, const char *asked, void
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
         if (!outlier_measure(job->model, job->runner, without, job->inputs[i].n,
-                             job->inputs[i].tokens_n, part_pass_on, &share, &all[i], error))
+                             job->inputs[i].tokens_n, part_report_share, &share, &all[i], error))
             return false;
     }
     return true;
@@ -132,7 +132,7 @@ static bool run_window(const sinkproof_sinks_job *job, const char *asked, void *
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
         if (!handover_measure(job->model, job->runner, job->inputs[i].n, job->inputs[i].tokens_n,
-                              part_pass_on, &share, all + i * n_layers, error))
+                              part_report_share, &share, all + i * n_layers, error))
             return false;
     }
     return true;

@@ -59,7 +59,7 @@ typedef struct part_share {
     size_t input;
 } part_share;
 
-static inline void part_pass_on(void *context, double share) {
+static inline void part_report_share(void *context, double share) {
     part_share *s = context;
     s->job->progress(s->job->progress_context,
                      ((double)s->input + share) / (double)s->job->n_inputs);

@@ -126,14 +126,14 @@ static bool cache_holds_key(const work *s, const cache_strategy *strategy, size_
 }
 
 // Whether key and value j are the run's own.
-static bool is_whole(const work *s, const cache_strategy *strategy, size_t j) {
+static bool key_is_exact(const work *s, const cache_strategy *strategy, size_t j) {
     return strategy == NULL || strategy->bits == 0 || (strategy->first && j < s->plan->first);
 }
 
 // e^(s_j - top) for the keys that a strategy keeps (NULL: all) and 0 for the others, and their sum;
 // out_d: the sum of their values, not normalised.
-static heads_row_sums sum_row(work *s, const place *p, const cache_strategy *strategy, double *e_j,
-                              double *out_d) {
+static heads_row_sums sum_row_exponentials(work *s, const place *p, const cache_strategy *strategy,
+                                           double *e_j, double *out_d) {
     const sinkproof_config *c = p->heads->config;
     size_t d = c->head_dim, n = p->heads->n,
            few = strategy == NULL ? 0 : cache_format_index(strategy->bits);
@@ -141,7 +141,7 @@ static heads_row_sums sum_row(work *s, const place *p, const cache_strategy *str
     for (size_t j = p->first; j <= p->i; j++) {
         e_j[j] = -INFINITY;
         if (!cache_holds_key(s, strategy, p->i, j)) continue;
-        e_j[j] = s->s_fj[(is_whole(s, strategy, j) ? 0 : few) * n + j];
+        e_j[j] = s->s_fj[(key_is_exact(s, strategy, j) ? 0 : few) * n + j];
         sums.top = fmax(sums.top, e_j[j]);
     }
     memset(out_d, 0, d * sizeof(double));
@@ -152,7 +152,7 @@ static heads_row_sums sum_row(work *s, const place *p, const cache_strategy *str
         }
         e_j[j] = exp(e_j[j] - sums.top);
         sums.sum += e_j[j];
-        const cache *from = &s->caches[is_whole(s, strategy, j) ? 0 : few];
+        const cache *from = &s->caches[key_is_exact(s, strategy, j) ? 0 : few];
         const double *v_d = from->v_ngd + (j * c->n_kv_heads + p->g) * d;
         for (size_t e = 0; e < d; e++) out_d[e] += e_j[j] * v_d[e];
     }
@@ -175,7 +175,7 @@ static double few_bits_bound(work *s, const place *p, const cache_strategy *stra
     const cache *few = &s->caches[cache_format_index(strategy->bits)];
     for (size_t k = 0; k < count; k++) {
         size_t at = p->g * n + p->first + k;
-        bool whole = is_whole(s, strategy, p->first + k);
+        bool whole = key_is_exact(s, strategy, p->first + k);
         s->delta_j[k] = whole ? 0 : p->query * few->key_off_gn[at];
         s->eps_j[k] = whole ? 0 : few->value_off_gn[at];
         s->alpha_j[k] = s->e_j[p->first + k] * each;
@@ -214,16 +214,16 @@ static void add_error(const work *s, size_t d, double each, double each_full, do
         out->error += off * off;
         out->truth += full * full;
         out->bound += bound * bound;
-        out->largest = sinkproof_worst(out->largest, off);
-        out->worst = sinkproof_worst(out->worst, off == 0 ? 0 : off / bound);
+        out->largest = sinkproof_keep_worst(out->largest, off);
+        out->worst = sinkproof_keep_worst(out->worst, off == 0 ? 0 : off / bound);
     }
 }
 
 static void compare_row(work *s, const place *p, strategy_error *errors) {
-    heads_row_sums full = sum_row(s, p, NULL, s->full_e_j, s->full_d);
+    heads_row_sums full = sum_row_exponentials(s, p, NULL, s->full_e_j, s->full_d);
     for (size_t k = 0; k < STRATEGY_COUNT; k++) {
         const cache_strategy *strategy = &cache_strategies[k];
-        heads_row_sums sums = sum_row(s, p, strategy, s->e_j, s->out_d);
+        heads_row_sums sums = sum_row_exponentials(s, p, strategy, s->e_j, s->out_d);
         for (int without = 0; without < 2; without++) {
             double b = place_sink_logit(p, without == 0), sink, sink_full;
             double each = row_mean_each_way(&sums, b, &sink);
@@ -272,7 +272,7 @@ static void strategy_attend(void *context, const layer_heads *heads) {
             double sink, *o_d = heads->o_nhd + (i * c->n_heads + h) * c->head_dim;
             place p = row_place(s, heads, h, i);
             score_row(s, &p);
-            heads_row_sums sums = sum_row(s, &p, strategy, s->e_j, o_d);
+            heads_row_sums sums = sum_row_exponentials(s, &p, strategy, s->e_j, o_d);
             double each = row_mean_each_way(&sums, place_sink_logit(&p, s->sinks), &sink);
             for (size_t e = 0; e < c->head_dim; e++) o_d[e] *= each;
         }
@@ -289,19 +289,19 @@ static void keep_state(void *context, sinkproof_trace_point point, size_t layer,
 static bool run_once(work *s, const sinkproof_model *model, sinkproof_runner *runner, bool local,
                      size_t n, const int32_t *tokens_n, double *logits_v, sinkproof_error *error) {
     sinkproof_observer observer;
-    heads_watcher w = {
+    heads_observer w = {
         .context = s, .heads = local ? compare_layer : strategy_attend, .point = keep_state};
-    bool good = watcher_observe(&w, model, n, &observer, error);
+    bool good = heads_observer_begin(&w, model, n, &observer, error);
     sinkproof_runner_reset(runner);
     good = good && sinkproof_runner_forward(runner, n, tokens_n, logits_v, &observer, error);
     if (good && w.incomplete)
         good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
-    watcher_free(&w);
+    heads_observer_free(&w);
     return good;
 }
 
 static double relative_error(size_t count, const double *full, const double *x) {
-    sinkproof_moved moved = sinkproof_row_moved(count, full, x);
+    sinkproof_moved moved = sinkproof_row_distance(count, full, x);
     return moved.off == 0 ? 0 : moved.off / moved.size;
 }
 
@@ -313,8 +313,9 @@ static size_t largest_index(size_t count, const double *x) {
 }
 
 // Runs all strategies with the model's sinks, then without.
-static bool run_whole(work *s, const sinkproof_model *model, sinkproof_runner *runner, size_t n,
-                      const int32_t *tokens_n, sinkproof_error *error) {
+static bool run_with_and_without_sinks(work *s, const sinkproof_model *model,
+                                       sinkproof_runner *runner, size_t n, const int32_t *tokens_n,
+                                       sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
     double *states = malloc(2 * n * c->hidden * sizeof(double));
     double *logits = malloc(2 * c->vocab * sizeof(double));
@@ -393,7 +394,7 @@ bool strategy_run(const sinkproof_model *model, sinkproof_runner *runner, const 
                                                       sinkproof_counted(c->n_layers, "layer").text);
     good = good && study_new(&s, c, n, error) &&
            run_once(&s, model, runner, true, n, tokens_n, NULL, error) &&
-           (!whole || run_whole(&s, model, runner, n, tokens_n, error));
+           (!whole || run_with_and_without_sinks(&s, model, runner, n, tokens_n, error));
     free(s.memory);
     return good;
 }
@@ -415,10 +416,10 @@ strategy_error strategy_total_error(const strategy_study *study, size_t strategy
         total.error += e->error;
         total.truth += e->truth;
         total.bound += e->bound;
-        total.largest = sinkproof_worst(total.largest, e->largest);
+        total.largest = sinkproof_keep_worst(total.largest, e->largest);
         total.rows += e->rows;
         total.vacuous += e->vacuous;
-        total.worst = sinkproof_worst(total.worst, e->worst);
+        total.worst = sinkproof_keep_worst(total.worst, e->worst);
     }
     return total;
 }

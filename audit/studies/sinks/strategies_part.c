@@ -28,7 +28,7 @@ static bool strategies_run_part(const sinkproof_sinks_job *job, const char *aske
     for (size_t i = 0; i < job->n_inputs; i++) {
         part_share share = {job, i};
         if (!strategy_run(job->model, job->runner, &plan, whole, job->inputs[i].n,
-                          job->inputs[i].tokens_n, part_pass_on, &share, &all[i], error))
+                          job->inputs[i].tokens_n, part_report_share, &share, &all[i], error))
             return false;
     }
     return true;

@@ -61,7 +61,7 @@ bool terms_new(const sinkproof_model *model, const sinkproof_policy *policy, siz
 }
 
 // Allocates the buffers of a layer, at the first point.
-static bool terms_hold_room(score_terms_study *t) {
+static bool terms_allocate_layer(score_terms_study *t) {
     const sinkproof_config *config = t->config;
     size_t queries = t->n * config->n_heads * config->head_dim;
     size_t keys = t->n * config->n_kv_heads * config->head_dim;
@@ -74,7 +74,7 @@ static bool terms_hold_room(score_terms_study *t) {
            t->rotated_k_ngd != NULL;
 }
 
-static void let_go(score_terms_study *t) {
+static void free_layer(score_terms_study *t) {
     free(t->q_nhd);
     free(t->k_ngd);
     free(t->rotated_q_nhd);
@@ -88,7 +88,7 @@ void terms_free(score_terms_study *t) {
     sinkproof_model_close(t->kept);
     free(t->cos_nd);
     free(t->sin_nd);
-    let_go(t);
+    free_layer(t);
     *t = (score_terms_study){0};
 }
 
@@ -118,7 +118,7 @@ typedef struct desk {
     rows_seen rows;
 } desk;
 
-static size_t desk_doubles(const score_terms_study *t) {
+static size_t head_work_doubles(const score_terms_study *t) {
     size_t d = t->config->head_dim;
     return 4 * t->n * d + (SINKPROOF_TERMS + 3) * (t->n + 1) + d +
            sinkproof_normaliser_work(t->config) + t->config->n_heads * d;
@@ -134,7 +134,7 @@ static const double *head_bias(const sinkproof_matrix *bias, size_t head, size_t
     return work + head * d;
 }
 
-static void lay_out(desk *k, double *work) {
+static void split_work(desk *k, double *work) {
     size_t all = k->t->n * k->t->config->head_dim, keys = k->t->n + 1;
     k->a_nd = work, k->b_q_nd = k->a_nd + all, k->c_nd = k->b_q_nd + all;
     k->b_k_nd = k->c_nd + all, k->u_mj = k->b_k_nd + all;
@@ -142,13 +142,13 @@ static void lay_out(desk *k, double *work) {
     k->other_j = k->alpha_j + keys, k->d = k->other_j + keys;
 }
 
-static void open_desk(desk *k, size_t layer, size_t h, const double *score_ij, double *work) {
+static void begin_head(desk *k, size_t layer, size_t h, const double *score_ij, double *work) {
     const score_terms_study *t = k->t;
     const sinkproof_config *config = t->config;
     size_t n = t->n, d = config->head_dim, g = h / (config->n_heads / config->n_kv_heads);
     size_t q_stride = config->n_heads * d, k_stride = config->n_kv_heads * d;
     sinkproof_layer weights = sinkproof_model_layer(t->kept, layer);
-    lay_out(k, work);
+    split_work(k, work);
     double *sink = k->d + d, *bias = sink + sinkproof_normaliser_work(config);
     k->normaliser = sinkproof_head_normaliser(config, &weights, h, sink);
     sinkproof_terms_split(n, d, q_stride, t->q_nhd + h * d, head_bias(&weights.b_q, h, d, bias),
@@ -183,8 +183,8 @@ static void compare_terms_to_scores(desk *k, size_t i, size_t first, size_t keys
     else
         return;
     for (size_t j = 0; j < keys; j++) {
-        k->sum.apart = sinkproof_worst(k->sum.apart, fabs(k->s_j[j] - score_j[j]));
-        k->sum.score = sinkproof_worst(k->sum.score, fabs(score_j[j]));
+        k->sum.apart = sinkproof_keep_worst(k->sum.apart, fabs(k->s_j[j] - score_j[j]));
+        k->sum.score = sinkproof_keep_worst(k->sum.score, fabs(score_j[j]));
     }
 }
 
@@ -248,7 +248,7 @@ static void measure_head_terms(const score_terms_study *t, size_t layer, size_t 
                                const double *score_ij, double *work) {
     desk k = {.t = t};
     sinkproof_policy_known("real-f64", &k.real);
-    open_desk(&k, layer, h, score_ij, work);
+    begin_head(&k, layer, h, score_ij, work);
     for (size_t i = 0; i < t->n; i++) add_row(&k, i, t->layers[layer].window);
     t->layers[layer].heads[h] = mean_of_rows(&k);
 }
@@ -261,7 +261,7 @@ static bool measure_heads(score_terms_study *t, size_t layer, size_t head, size_
     bool good = true;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : good)
     for (size_t h = 0; h < heads; h++) {
-        double *work = malloc(desk_doubles(t) * sizeof *work);
+        double *work = malloc(head_work_doubles(t) * sizeof *work);
         good = good && work != NULL;
         if (work != NULL)
             measure_head_terms(t, layer, head + h,
@@ -278,7 +278,7 @@ bool terms_take_point(score_terms_study *t, sinkproof_trace_point point, size_t 
     size_t bytes_d = t->n * config->head_dim * sizeof(double);
     size_t queries = config->n_heads * bytes_d, keys = config->n_kv_heads * bytes_d;
     bool ready = t->held[TRACE_A2_Q] && t->held[TRACE_A2_K];
-    if (!terms_hold_room(t))
+    if (!terms_allocate_layer(t))
         return sinkproof_fail(error, "no memory for the terms of %s",
                               sinkproof_counted(t->n, "token").text);
     if (point == TRACE_A2_Q) memcpy(t->q_nhd, values, queries);
@@ -299,15 +299,15 @@ bool terms_end_layer(score_terms_study *t, size_t layer, sinkproof_error *error)
     if (at->known && !shown && !measure_heads(t, layer, 0, t->config->n_heads, NULL, error))
         return false;
     memset(t->held, 0, sizeof t->held);
-    if (layer + 1 == t->config->n_layers) let_go(t);
+    if (layer + 1 == t->config->n_layers) free_layer(t);
     if (!at->known) return true;
     at->source = shown                          ? SCORES_SHOWN
                  : rotated || t->cos_nd == NULL ? SCORES_COMPUTED
                                                 : SCORES_UNKNOWN;
     at->apart = at->heads[0].apart, at->score = at->heads[0].score;
     for (size_t h = 1; h < t->config->n_heads; h++) {
-        at->apart = sinkproof_worst(at->apart, at->heads[h].apart);
-        at->score = sinkproof_worst(at->score, at->heads[h].score);
+        at->apart = sinkproof_keep_worst(at->apart, at->heads[h].apart);
+        at->score = sinkproof_keep_worst(at->score, at->heads[h].score);
     }
     return true;
 }

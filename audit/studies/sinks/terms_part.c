@@ -49,7 +49,7 @@ static bool terms_show_point(void *state, size_t input, sinkproof_trace_point at
     return terms_take_point(&all->of[input], at, layer, head, values, error);
 }
 
-static bool layer_end(void *state, size_t input, size_t layer, sinkproof_error *error) {
+static bool end_layer(void *state, size_t input, size_t layer, sinkproof_error *error) {
     decomposed *all = state;
     return terms_end_layer(&all->of[input], layer, error);
 }
@@ -326,7 +326,7 @@ const sinkproof_sinks_part sinkproof_part_decompose = {
     .points = terms_points,
     .n_points = TERMS_POINTS,
     .point = terms_show_point,
-    .layer_end = layer_end,
+    .layer_end = end_layer,
     .run = terms_run_part,
     .print = terms_print,
     .json = terms_json,

@@ -126,7 +126,7 @@ bool bpe_finish(bpe_merges *bpe, const char *name, sinkproof_error *error) {
 // ---- a piece
 
 // Finds the token and the rank of two neighbours; false: they are not a pair.
-static bool look_up(const bpe_merges *bpe, const uint8_t *piece, const part *part_b, pair *p) {
+static bool find_pair(const bpe_merges *bpe, const uint8_t *piece, const part *part_b, pair *p) {
     const part *left = &part_b[p->at], *right = &part_b[left->end];
     p->end = right->end;
     if (bpe->by_bytes) {
@@ -175,7 +175,7 @@ static pair heap_pop(bpe_room *room) {
 static bool consider_pair(const bpe_merges *bpe, const uint8_t *piece, size_t length, uint32_t at,
                           bpe_room *room, sinkproof_error *error) {
     pair p = {.at = at};
-    if (room->part_b[at].end >= length || !look_up(bpe, piece, room->part_b, &p)) return true;
+    if (room->part_b[at].end >= length || !find_pair(bpe, piece, room->part_b, &p)) return true;
     return heap_push(room, &p, error);
 }
 

@@ -39,7 +39,7 @@ static bool is_in_list(const char *word, const char *const *list) {
 
 // ---- the content of a message, which the caller frees
 
-static char *usual_system(const sinkproof_message *m) {
+static char *default_system_message(const sinkproof_message *m) {
     char *content = NULL;
     const char *date = m->date;
     int n = asprintf(&content,
@@ -58,7 +58,7 @@ static char *developer_instructions(const sinkproof_message *m) {
 }
 
 static char *message_content(const sinkproof_message *m) {
-    if (m->content == NULL) return usual_system(m);
+    if (m->content == NULL) return default_system_message(m);
     return strcmp(m->role, "developer") == 0 ? developer_instructions(m) : strdup(m->content);
 }
 
@@ -105,19 +105,19 @@ static bool render_message(const writer *w, const sinkproof_message *m) {
     return good;
 }
 
-static bool in_channel(const sinkproof_message *m, const char *channel) {
+static bool is_in_channel(const sinkproof_message *m, const char *channel) {
     return m->channel != NULL && strcmp(m->channel, channel) == 0;
 }
 
 // The first message whose analysis is kept: the first final message, if the assistant's last
 // message is final; else the first message.
-static size_t first_kept(size_t n, const sinkproof_message *message_n) {
+static size_t first_kept_message(size_t n, const sinkproof_message *message_n) {
     size_t last = n, first = 0;
     while (last > 0 &&
            (message_n[last - 1].role == NULL || strcmp(message_n[last - 1].role, "assistant") != 0))
         last--;
-    if (last == 0 || !in_channel(&message_n[last - 1], "final")) return 0;
-    while (!in_channel(&message_n[first], "final")) first++;
+    if (last == 0 || !is_in_channel(&message_n[last - 1], "final")) return 0;
+    while (!is_in_channel(&message_n[first], "final")) first++;
     return first;
 }
 
@@ -129,9 +129,9 @@ bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
     bool has_system =
         n > 0 && message_n[0].role != NULL && strcmp(message_n[0].role, "system") == 0;
     bool good = has_system || render_message(&w, &usual);
-    size_t kept = first_kept(n, message_n);
+    size_t kept = first_kept_message(n, message_n);
     for (size_t i = 0; good && i < n; i++)
-        if (i >= kept || !in_channel(&message_n[i], "analysis"))
+        if (i >= kept || !is_in_channel(&message_n[i], "analysis"))
             good = render_message(&w, &message_n[i]);
     return good && write_mark(&w, "<|start|>") && write_text(&w, "assistant");
 }

@@ -71,16 +71,17 @@ bool tokenizer_add_special(sinkproof_tokenizer *t, const char *spelling, size_t 
     return true;
 }
 
-static int by_spelling(const void *left, const void *right) {
+static int compare_spellings(const void *left, const void *right) {
     const special_token *a = left, *b = right;
     int order = memcmp(a->spelling, b->spelling, a->length < b->length ? a->length : b->length);
     return order != 0 ? order : a->length < b->length ? -1 : a->length > b->length;
 }
 
 bool tokenizer_finish(sinkproof_tokenizer *t, const char *pattern, sinkproof_error *error) {
-    if (t->n_special > 0) qsort(t->special_n, t->n_special, sizeof *t->special_n, by_spelling);
+    if (t->n_special > 0)
+        qsort(t->special_n, t->n_special, sizeof *t->special_n, compare_spellings);
     for (size_t s = 1; s < t->n_special; s++)
-        if (by_spelling(&t->special_n[s - 1], &t->special_n[s]) == 0)
+        if (compare_spellings(&t->special_n[s - 1], &t->special_n[s]) == 0)
             return sinkproof_fail(error, "%.300s: special token '%.60s' is there twice", t->name,
                                   t->special_n[s].spelling);
     return bpe_finish(&t->bpe, t->name, error) &&
@@ -91,8 +92,8 @@ bool tokenizer_finish(sinkproof_tokenizer *t, const char *pattern, sinkproof_err
 
 // The special tokens in [from, to) agree in their first `depth` bytes. Returns the first token
 // whose next byte is at least c.
-static size_t first_with(const sinkproof_tokenizer *t, size_t from, size_t to, size_t depth,
-                         int c) {
+static size_t first_special_with(const sinkproof_tokenizer *t, size_t from, size_t to, size_t depth,
+                                 int c) {
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         const special_token *s = &t->special_n[middle];
@@ -111,8 +112,8 @@ static const special_token *special_at(const sinkproof_tokenizer *t, const uint8
     const special_token *longest = NULL;
     size_t from = 0, to = t->n_special;
     for (size_t depth = 0; from < to && depth < length; depth++) {
-        from = first_with(t, from, to, depth, text[depth]);
-        to = first_with(t, from, to, depth, text[depth] + 1);
+        from = first_special_with(t, from, to, depth, text[depth]);
+        to = first_special_with(t, from, to, depth, text[depth] + 1);
         const special_token *s = &t->special_n[from];
         if (from < to && s->length == depth + 1 && s->late == late) longest = s;
     }

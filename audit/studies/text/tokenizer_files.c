@@ -29,19 +29,19 @@ static bool file_beside(const char *path, const char *name, char out[PATH]) {
     return length < PATH && is_file(out);
 }
 
-static bool file_inside(const char *directory, const char *name, char out[PATH]) {
+static bool find_file_inside(const char *directory, const char *name, char out[PATH]) {
     return snprintf(out, PATH, "%s/%s", directory, name) < PATH && is_file(out);
 }
 
 // The only file in a directory that ends in .tiktoken.
-static bool ranks_inside(const char *directory, char out[PATH]) {
+static bool find_ranks_inside(const char *directory, char out[PATH]) {
     size_t found = 0;
     DIR *folder = opendir(directory);
     if (folder == NULL) return false;
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         size_t length = strlen(entry->d_name);
         if (length <= 9 || strcmp(entry->d_name + length - 9, ".tiktoken") != 0) continue;
-        found += found < 2 && file_inside(directory, entry->d_name, out);
+        found += found < 2 && find_file_inside(directory, entry->d_name, out);
     }
     closedir(folder);
     return found == 1;
@@ -49,7 +49,7 @@ static bool ranks_inside(const char *directory, char out[PATH]) {
 
 // Whether it is a tokenizer.json: an object with a "model" in braces. A vocabulary maps tokens, of
 // which one may be "model" and another "merges", to numbers.
-static bool has_model(const uint8_t *bytes, size_t length) {
+static bool is_tokenizer_json(const uint8_t *bytes, size_t length) {
     const uint8_t *at = bytes, *end = bytes + length;
     if (memmem(bytes, length, "\"merges\"", 8) == NULL) return false;
     while ((at = memmem(at, (size_t)(end - at), "\"model\"", 7)) != NULL) {
@@ -90,7 +90,7 @@ static bool open_file(const char *path, const char *pattern, sinkproof_tokenizer
             error, "%.300s: a JSON file, whose pattern is known: found ,pattern=%s", path, pattern);
     else if (!json)
         good = tokenizer_parse_ranks(bytes, length, path, pattern, tokenizer, error);
-    else if (has_model(bytes, length))
+    else if (is_tokenizer_json(bytes, length))
         good = tokenizer_parse_json(bytes, length, path, tokenizer, error);
     else
         good = open_lists(path, bytes, length, tokenizer, error);
@@ -101,11 +101,13 @@ static bool open_file(const char *path, const char *pattern, sinkproof_tokenizer
 static bool open_directory(const char *path, sinkproof_tokenizer **tokenizer,
                            sinkproof_error *error) {
     char file[PATH], merges[PATH];
-    if (file_inside(path, "tokenizer.json", file)) return open_file(file, NULL, tokenizer, error);
+    if (find_file_inside(path, "tokenizer.json", file))
+        return open_file(file, NULL, tokenizer, error);
     for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
-        if (file_inside(path, pairs[p][0], file) && file_inside(path, pairs[p][1], merges))
+        if (find_file_inside(path, pairs[p][0], file) &&
+            find_file_inside(path, pairs[p][1], merges))
             return open_file(file, NULL, tokenizer, error);
-    if (ranks_inside(path, file)) return open_file(file, NULL, tokenizer, error);
+    if (find_ranks_inside(path, file)) return open_file(file, NULL, tokenizer, error);
     return sinkproof_fail(error,
                           "%.300s: expected a tokenizer (tokenizer.json, vocab.json with "
                           "merges.txt, or one *.tiktoken), found none",

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash_of(const uint8_t *bytes, size_t length) {
+static uint64_t hash_bytes(const uint8_t *bytes, size_t length) {
     uint64_t hash = length, word;
     for (; length >= sizeof word; bytes += sizeof word, length -= sizeof word) {
         memcpy(&word, bytes, sizeof word);
@@ -37,7 +37,7 @@ bool sinkproof_make_room(void **array, size_t *room, size_t n, size_t size,
 
 // The slot of these bytes, or the empty one where they belong.
 static size_t bytes_slot(const token_vocabulary *v, const uint8_t *bytes, size_t length) {
-    size_t mask = v->n_slots - 1, s = (size_t)hash_of(bytes, length) & mask;
+    size_t mask = v->n_slots - 1, s = (size_t)hash_bytes(bytes, length) & mask;
     for (; v->slots[s] != 0; s = (s + 1) & mask) {
         const vocabulary_token *t = &v->token_n[v->slots[s] - 1];
         if (t->length == length && memcmp(v->bytes + t->at, bytes, length) == 0) break;
