@@ -295,24 +295,6 @@ static void check_refused_places(void) {
     sinkproof_run_free(fast);
 }
 
-// GPT-2 has no rotation and no router: its points do not stand among those that may be replaced.
-static void check_refused_absent(void) {
-    sinkproof_run_options how = {.size = sizeof how, .threads = 2};
-    sinkproof_model *gpt2;
-    sinkproof_run *run;
-    need(sinkproof_model_open("synthetic:tiny-gpt2", &gpt2, &error));
-    need(sinkproof_run_new(gpt2, "ref", "f32", &how, &run, &error));
-    ok(refused(run, "A9", "A6",
-               "shows before it uses them T0, A1, A2.q, A2.k, A2.v, A11, A12, A13, M1, M10, M12, "
-               "F1, F2"),
-       "of GPT-2 only points that it has are listed");
-    ok(refused(run, "A4.q", "A2.q", "'A4.q' cannot be replaced") &&
-           refused(run, "M4", "M2", "'M4' cannot be replaced"),
-       "A4.q and M4 of GPT-2 are refused");
-    sinkproof_run_free(run);
-    sinkproof_model_close(gpt2);
-}
-
 static bool fails(sinkproof_run *run, const char *saying) {
     sinkproof_trace *trace = NULL;
     bool failed = !sinkproof_run_trace(run, N, tokens, NULL, NULL, &trace, &error);
@@ -508,7 +490,6 @@ int main(void) {
     }
     check_inputs();
     check_refused_places();
-    check_refused_absent();
     check_refused_runs();
     check_refused_arguments();
     check_builder();

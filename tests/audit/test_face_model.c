@@ -2,7 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // A trace whose metadata name another model, by audit/sinkproof.h: the sentence instead of a
-// ruling, or a ruling that says so; its text and its JSON as `sinkproof judge` has them.
+// ruling, or a ruling that says so; its text and its JSON as `sinkproof judge` has them. And which
+// points of a model a caller's function may replace.
 #include "audit/sinkproof.h"
 #include "tests/shared/tap.h"
 
@@ -94,6 +95,31 @@ static void check_none(const sinkproof_model *model) {
        judged);
 }
 
+static bool leave(void *context, const sinkproof_call *call, double *values, sinkproof_error *e) {
+    (void)context, (void)call, (void)values, (void)e;
+    return true;
+}
+
+static bool refuses_stage(sinkproof_run *run, const char *point, const char *from,
+                          const char *saying) {
+    return !sinkproof_run_replace(run, point, from, leave, NULL, &error) &&
+           strstr(error.text, saying) != NULL;
+}
+
+// GPT-2 has no rotation and no router: their points are not among those that may be replaced.
+static void check_replaced(const sinkproof_model *gpt2) {
+    sinkproof_run *run;
+    must(sinkproof_run_new(gpt2, "ref", "f32", NULL, &run, &error));
+    ok(refuses_stage(run, "A9", "A6",
+                     "shows before it uses them T0, A1, A2.q, A2.k, A2.v, A11, A12, A13, M1, M10, "
+                     "M12, F1, F2"),
+       "of GPT-2 only points that it has are listed: %s", error.text);
+    ok(refuses_stage(run, "A4.q", "A2.q", "'A4.q' cannot be replaced") &&
+           refuses_stage(run, "M4", "M2", "'M4' cannot be replaced"),
+       "A4.q and M4 of GPT-2 are refused");
+    sinkproof_run_free(run);
+}
+
 int main(void) {
     sinkproof_model *model, *other;
     must(sinkproof_model_open("synthetic:tiny,layers=1", &model, &error));
@@ -101,6 +127,7 @@ int main(void) {
     check_arrays(model);
     check_file(model, other);
     check_none(model);
+    check_replaced(other);
     sinkproof_model_close(model);
     sinkproof_model_close(other);
     return tap_done();
