@@ -38,7 +38,7 @@ NAMED = [("f32,M11.sum=bf16", "", "tiny,seed=3", "random:20,seed=0"),
 def points():
     """The names of the points that may round, of ref/points.h."""
     text = (ROOT / "ref/points.h").read_text(encoding="utf-8")
-    return re.findall(r'^ +P\(\w+, "([^"]+)"', text.split("#define SINKPROOF_POINTS(P)")[1].split("\n\n")[0], re.M)
+    return re.findall(r'^ +P\(\w+, +"([^"]+)"', text.split("#define SINKPROOF_POINTS(P)")[1].split("\n\n")[0], re.M)
 
 
 def drawn(draw, all_points):

@@ -5,7 +5,7 @@
 // and every byte of every tensor lies in the file. Then it is opened as a model, and of one that
 // opens every row is read.
 #include "model/gguf.h"
-#include "model/slots.h"
+#include "model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
