@@ -57,7 +57,8 @@ MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpma
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
-      $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
+      $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) \
+      $(if $(filter fast/kernels/kernels_avx512% fast/kernels/kernels_amx,$(1)),$(OPT_WIDE)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the

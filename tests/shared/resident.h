@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SINKPROOF_WATCHED
 // By default the sanitizer keeps up to 256 MB of freed memory, which is not a leak.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
