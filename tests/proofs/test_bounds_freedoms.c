@@ -173,7 +173,7 @@ static void growing_softmax(const char *forms) {
 
 // 3ulp + 0.62 |x|, an ulp being 2 u of the result, as policies count: 0.62 is (1 + 0.224) / 2, what
 // the product and the constant lose, and a little.
-static void product_error(void) {
+static void product_roundings(void) {
     uint64_t state = SEED + 8;
     double worst = 0, at_60 = 0;
     for (size_t i = 0; i < 400000; i++) {
@@ -468,7 +468,7 @@ int main(void) {
     norms("bf16", SINKPROOF_BF16, "bf16?");
     norms("bf16", SINKPROOF_REAL, "bf16?");
     norms("f16", SINKPROOF_F16, "f16");
-    product_error();
+    product_roundings();
     growing_softmax("definition");
     growing_softmax("any");
     growing_sigmoid();
