@@ -36,7 +36,8 @@ static size_t first_key(const pass *p, size_t layer, size_t i) {
 typedef void operation(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out);
 
 // The row of each token, plus that of its position if the model has such rows.
-static void embed(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
+static void embed_tokens(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
+                         arb_ptr out) {
     size_t hidden = p->config->hidden;
     double *scratch = malloc(hidden * sizeof *scratch);
     if (scratch == NULL) abort();
@@ -252,7 +253,7 @@ static void mix(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, 
 // ---- the walk
 
 static operation *const operations[] = {
-    [SINKPROOF_EMBED] = embed,
+    [SINKPROOF_EMBED] = embed_tokens,
     [SINKPROOF_NORM] = normalise,
     [SINKPROOF_LINEAR] = project,
     [SINKPROOF_ROTATE] = rotate,

@@ -46,7 +46,7 @@ STAGES = {
                        "judge": "judge_operations:judge_projection"}),
     "residual": ("A13 M12", {"reference": "output:sinkproof_residual", "lanes": "- the reference's",
                              "kernels": "elements:add_row", "engine": "experts:mix_row_columns", "truth": "forward:add_residual",
-                             "bounds": "honest:sinkproof_honest_add", "judge": "judge_operations:judge_residual"}),
+                             "bounds": "- an addition of `honest.h`", "judge": "judge_operations:judge_residual"}),
     "router": ("M2 M3 M4", {"kernels": "- linear, called by the engine", "engine": "experts:choose_row_experts",
                             "bounds": "experts:sinkproof_honest_expert_weights",
                             "judge": "judge_routing:judge_routing"}),
@@ -61,8 +61,8 @@ STAGES = {
                      "kernels": "- a stored row", "bounds": "- a stored row", "engine": "pass:embed_rows",
                      "truth": "forward:embed_tokens", "judge": "judge_walk:embed_token"}),
     "unembed": ("F2", {"lanes": "linear:lanes_unembed", "kernels": "linear:linear",
-                       "engine": "pass:finish_logits", "bounds": "linear:linear_sums_new",
-                       "judge": "judge_operations:judge_projection"}),
+                       "engine": "pass:finish_logits", "truth": "linear:sinkproof_truth_linear",
+                       "bounds": "linear:linear_sums_new", "judge": "judge_operations:judge_projection"}),
 }
 
 # Files that compute no stage.
