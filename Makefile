@@ -30,7 +30,8 @@ WARN    := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
            -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Werror
 # Under a sanitizer -O1 runs as fast as -O2 and is compiled sooner, and a report shows no more than line numbers. What
 # a number's digits can be gcc knows at -O2 alone.
-OPT     := $(if $(SANITIZE),-O1 -g1 -DSINKPROOF_WATCHED $(if $(findstring gcc,$(CC)),-Wno-format-truncation),-O2 -g)
+DEBUG_FLAGS ?= -g
+OPT     := $(if $(SANITIZE),-O1 -g1 -DSINKPROOF_WATCHED $(if $(findstring gcc,$(CC)),-Wno-format-truncation),-O2 $(DEBUG_FLAGS))
 # The same objects go into the command, the tests and the shared library.
 PIC     := -fPIC -fno-semantic-interposition
 CFLAGS  := $(WARN) $(OPT) $(PIC) -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize -I. $(SANITIZE) $(EXTRA_CFLAGS)
@@ -46,7 +47,7 @@ OPENMP     := -fopenmp
 OPT_FAST   := $(if $(SANITIZE),,-O3 -ftree-slp-vectorize) $(OPENMP) # nothing here rounds a binary64 number to binary32 and back
 # The kernels are large functions of vector registers: to follow each variable through them for a
 # debugger takes gcc longer than to compile them. They get line numbers only.
-OPT_KERNEL := -g1
+OPT_KERNEL := $(if $(DEBUG_FLAGS)$(SANITIZE),-g1)
 SET_avx2   := -mavx2 -mfma -mf16c
 SET_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c
 SET_avx512bf16 := $(SET_avx512) -mavx512bf16
@@ -58,7 +59,8 @@ MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpma
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
       $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) \
-      $(if $(filter fast/kernels/kernels_avx512% fast/kernels/kernels_amx,$(1)),$(OPT_WIDE)) $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
+      $(if $(filter fast/kernels/kernels_avx% fast/kernels/%_amx,$(1)),$(OPT_WIDE)) \
+      $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the

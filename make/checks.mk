@@ -28,9 +28,9 @@ $(ALONE_PARTS): $(ALONE)/%.o: %.c $(ALONE)/flags
 $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
 	$(call say,link $@)$(CC) $(ALONE_FLAGS) $^ -o $(PART) -ljansson -lm $(WHOLE)
 
-# clang's build serves the fuzzers too, which count the edges that an input takes. To watch every lane of the widest
-# kernels for undefined behaviour takes clang minutes: it watches what they read and write, and all of AVX2's, whose
-# body is the same; gcc's build watches all.
+# clang's build serves the fuzzers too, which count the edges that an input takes. To watch every lane of a vector kernel
+# for undefined behaviour takes clang minutes: it watches what those read and write, and all of the portable kernels,
+# whose body is the same; gcc's build watches all.
 WATCH        = address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 WATCHED_gcc   = SANITIZE='-fsanitize=$(WATCH)'
 WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' OPT_WIDE=-fno-sanitize=undefined
@@ -40,10 +40,12 @@ asan: | build/packages  ## every test again under the address and undefined-beha
 
 # Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
 TSAN_TESTS ?= tests/fast/test_engine.c tests/fast/test_engine_cache.c tests/audit/test_judge_threads.c
+WITHOUT_THREADS := $(addprefix audit/,studies/% command/% verify/% bench/% report/% compare/% intervene/%)
 TSAN_RACE  := $(BUILD)/tests/fast/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
 	$(call packages,--with tsan)
-	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer'
+	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer' \
+	    AUDIT='$(filter-out $(WITHOUT_THREADS),$(AUDIT))'
 
 tsan-run: $(TSAN_RACE) $(call program,$(TSAN_TESTS))
 	@RACE=$(TSAN_RACE) OMP_TOOL_LIBRARIES=$$($(CC) -print-resource-dir)/../../libarcher.so OMP_NUM_THREADS=4 \
