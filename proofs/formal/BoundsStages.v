@@ -134,6 +134,12 @@ Proof.
     + apply exp_le. lra.
 Qed.
 
+Lemma plus_le_inv_minus x : 0 <= x < 1 -> 1 + x <= / (1 - x).
+Proof. intros H. apply Rmult_le_reg_r with (1 - x); [lra|]. rewrite Rinv_l; nra. Qed.
+
+Lemma minus_le_inv_plus x : 0 <= x -> 1 - x <= / (1 + x).
+Proof. intros H. apply Rmult_le_reg_r with (1 + x); [lra|]. rewrite Rinv_l; nra. Qed.
+
 (* Every operation has its own error bound. The argument t' is within d of t. The exponential E' has relative
    error e and underflow η, the sum s' relative error v, the quotient σ' relative error w. A relative error of
    E reaches the sigmoid multiplied by E/(1+E), which the statement calls the tail. *)
@@ -183,15 +189,19 @@ Proof.
     replace (sigmoid t' * lo) with (1 / ((1 + E) * (1 + κ) * (1 + v)) * (1 - w))
       by (rewrite Sg; unfold lo; field; lra). apply Rmult_le_compat_r; lra. }
   assert (hi1 : 1 <= hi).
-  { unfold hi. apply Rmult_le_reg_r with ((1 - v) * (1 - κ)); [exact D1|]. field_simplify; [nra | lra]. }
+  { unfold hi. apply Rmult_le_reg_r with ((1 - v) * (1 - κ)); [exact D1|].
+    replace (_ / _ * _) with (1 + w) by (field; lra).
+    assert ((1 - v) * (1 - κ) <= 1 * 1) by (apply Rmult_le_compat; lra). lra. }
   assert (lo1 : lo <= 1).
-  { unfold lo. apply Rmult_le_reg_r with ((1 + v) * (1 + κ)); [exact D2|]. field_simplify; [nra | lra]. }
+  { unfold lo. apply Rmult_le_reg_r with ((1 + v) * (1 + κ)); [exact D2|].
+    replace (_ / _ * _) with (1 - w) by (field; lra).
+    assert (1 * 1 <= (1 + v) * (1 + κ)) by (apply Rmult_le_compat; lra). lra. }
   (* the error downwards is at most the error upwards *)
   assert (Two : 2 - hi <= lo).
-  { assert (I1 : 1 + v <= / (1 - v)) by (apply Rmult_le_reg_r with (1 - v); [lra|]; rewrite Rinv_l; nra).
-    assert (I2 : 1 + κ <= / (1 - κ)) by (apply Rmult_le_reg_r with (1 - κ); [lra|]; rewrite Rinv_l; nra).
-    assert (I3 : 1 - v <= / (1 + v)) by (apply Rmult_le_reg_r with (1 + v); [lra|]; rewrite Rinv_l; nra).
-    assert (I4 : 1 - κ <= / (1 + κ)) by (apply Rmult_le_reg_r with (1 + κ); [lra|]; rewrite Rinv_l; nra).
+  { assert (I1 : 1 + v <= / (1 - v)) by (apply plus_le_inv_minus; lra).
+    assert (I2 : 1 + κ <= / (1 - κ)) by (apply plus_le_inv_minus; lra).
+    assert (I3 : 1 - v <= / (1 + v)) by (apply minus_le_inv_plus; lra).
+    assert (I4 : 1 - κ <= / (1 + κ)) by (apply minus_le_inv_plus; lra).
     assert (A1 : (1 + v) * (1 + κ) <= / ((1 - v) * (1 - κ)))
       by (rewrite Rinv_mult; apply Rmult_le_compat; lra).
     assert (A2 : (1 - v) * (1 - κ) <= / ((1 + v) * (1 + κ)))
