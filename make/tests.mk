@@ -18,9 +18,10 @@ ONCE := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py),$(
 
 # What takes longest, ten seconds and more, or a minute under sanitizers. FEW=1 leaves it out of a build of the same
 # code by another compiler or under sanitizers, and other tests then draw fewer (tests/shared/few.h): .ci/run does so.
-LONG := alike auto census circuit diagnosis drawn_plugins drift exact_balls exact_grid exact_verify gpt2_page judge_forms \
+LONG := alike auto census circuit diagnosis drawn_plugins drift exact_verify gpt2_page judge_forms \
         judge_honest judge_operands judge_planted judge_sinks judge_subsets judge_unknown_experts layers_together overflow \
-        roundings verify exercise exercises
+        roundings verify exercise exercises judge_freedoms judge_vectors bounds_freedoms verify_floor lanes_judged limits \
+        wrong_elements equal_exponentials diagnosis_command
 LONG := $(call of_list,LONG)
 
 # All of them, or those that T names (tests/choose.py), whose log is apart: check-doc reads that of all.
