@@ -35,7 +35,8 @@ WATCH        = address,undefined -fno-sanitize-recover=all -fno-omit-frame-point
 WATCHED_gcc   = SANITIZE='-fsanitize=$(WATCH)'
 WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' OPT_WIDE=-fno-sanitize=undefined
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (CC=clang; FEW=1: without the longest)
-	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
+	@ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/shared/leaks.supp:print_suppressions=0 \
+	    UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
 	    $(WATCHED_$(if $(findstring clang,$(CC)),clang,gcc))
 
 # Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
