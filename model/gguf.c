@@ -231,8 +231,8 @@ bool gguf_parse(const uint8_t *bytes, size_t length, const char *name, gguf_file
     if (made == NULL) return sinkproof_fail(error, "%s: out of memory", name);
     made->bytes = bytes;
     made->length = length;
-    file_cursor in = {
-        .name = name, .error = error, .begin = bytes, .at = bytes, .end = bytes + length};
+    const uint8_t *end = length > 0 ? bytes + length : bytes; // of an empty file `bytes` is NULL
+    file_cursor in = {.name = name, .error = error, .begin = bytes, .at = bytes, .end = end};
     if (parse_all(&in, made)) {
         *file = made;
         return true;
