@@ -21,7 +21,8 @@ ONCE := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py),$(
 LONG := alike auto census circuit diagnosis drawn_plugins drift exact_verify gpt2_page judge_forms \
         judge_honest judge_operands judge_planted judge_sinks judge_subsets judge_unknown_experts layers_together overflow \
         roundings verify exercise exercises judge_freedoms judge_vectors bounds_freedoms verify_floor lanes_judged limits \
-        wrong_elements equal_exponentials diagnosis_command
+        wrong_elements equal_exponentials diagnosis_command pictures audit report truth_forward normaliser spread \
+        bounds_inclusion bounds_forms curve bench
 LONG := $(call of_list,LONG)
 
 # All of them, or those that T names (tests/choose.py), whose log is apart: check-doc reads that of all.
