@@ -19,32 +19,33 @@
 // inter, or 2 inter for SwiGLU: even rows are the gate, odd rows are up.
 // clang-format off
 //> model.biases
-#define SINKPROOF_LAYER_WEIGHTS(W)                                                                                               \
-    W(ATTN_NORM,    attn_norm,    0,  SCALE(c->hidden),                               true)                                      \
-    W(ATTN_NORM_B,  attn_norm_b,  20, SHIFT(c->hidden),                               c->norm == SINKPROOF_LAYERNORM)            \
-    W(W_Q,          w_q,          1,  MATRIX(c->n_heads * c->head_dim, c->hidden),    true)                                      \
-    W(B_Q,          b_q,          2,  BIAS(c->n_heads * c->head_dim),                 !c->unbiased.qkv)                          \
-    W(W_K,          w_k,          3,  MATRIX(c->n_kv_heads * c->head_dim, c->hidden), true)                                      \
-    W(B_K,          b_k,          4,  BIAS(c->n_kv_heads * c->head_dim),              !c->unbiased.qkv)                          \
-    W(W_V,          w_v,          5,  MATRIX(c->n_kv_heads * c->head_dim, c->hidden), true)                                      \
-    W(B_V,          b_v,          6,  BIAS(c->n_kv_heads * c->head_dim),              !c->unbiased.qkv)                          \
-    W(SINKS,        sinks,        7,  SINKS(c->n_heads),                              true)                                      \
-    W(W_O,          w_o,          8,  MATRIX(c->hidden, c->n_heads * c->head_dim),    true)                                      \
-    W(B_O,          b_o,          9,  BIAS(c->hidden),                                !c->unbiased.output)                       \
-    W(MLP_NORM,     mlp_norm,     10, SCALE(c->hidden),                               true)                                      \
-    W(MLP_NORM_B,   mlp_norm_b,   21, SHIFT(c->hidden),                               c->norm == SINKPROOF_LAYERNORM)            \
-    W(W_ROUTER,     w_router,     11, MATRIX(c->n_experts, c->hidden),                !c->dense)                                 \
-    W(B_ROUTER,     b_router,     12, BIAS(c->n_experts),                             !c->dense)                                 \
-    W(W_UP,         w_up,         13, STACK(up_rows(c), c->hidden),                   true)                                      \
-    W(B_UP,         b_up,         14, STACK_BIAS(up_rows(c)),                         !c->unbiased.perceptron)                   \
-    W(W_DOWN,       w_down,       15, STACK(c->hidden, c->inter),                     true)                                      \
-    W(B_DOWN,       b_down,       16, STACK_BIAS(c->hidden),                          !c->unbiased.perceptron)
-#define SINKPROOF_OUTSIDE_WEIGHTS(W)                                                                                             \
-    W(EMBEDDING,    embedding,    17, MATRIX(c->vocab, c->hidden),                    true)                                      \
-    W(FINAL_NORM,   final_norm,   18, SCALE(c->hidden),                               true)                                      \
-    W(UNEMBEDDING,  unembedding,  19, MATRIX(c->vocab, c->hidden),                    true)                                      \
-    W(FINAL_NORM_B, final_norm_b, 22, SHIFT(c->hidden),                               c->norm == SINKPROOF_LAYERNORM)            \
-    W(POSITIONS,    positions,    23, MATRIX(c->max_context, c->hidden),              c->rotation.kind == SINKPROOF_NO_ROTATION)
+#define SINKPROOF_LAYER_WEIGHTS(W) \
+    W(ATTN_NORM, attn_norm, 0, SCALE(c->hidden), true) \
+    W(ATTN_NORM_B, attn_norm_b, 20, SHIFT(c->hidden), c->norm == SINKPROOF_LAYERNORM) \
+    W(W_Q, w_q, 1, MATRIX(c->n_heads * c->head_dim, c->hidden), true) \
+    W(B_Q, b_q, 2, BIAS(c->n_heads * c->head_dim), !c->unbiased.qkv) \
+    W(W_K, w_k, 3, MATRIX(c->n_kv_heads * c->head_dim, c->hidden), true) \
+    W(B_K, b_k, 4, BIAS(c->n_kv_heads * c->head_dim), !c->unbiased.qkv) \
+    W(W_V, w_v, 5, MATRIX(c->n_kv_heads * c->head_dim, c->hidden), true) \
+    W(B_V, b_v, 6, BIAS(c->n_kv_heads * c->head_dim), !c->unbiased.qkv) \
+    W(SINKS, sinks, 7, SINKS(c->n_heads), true) \
+    W(W_O, w_o, 8, MATRIX(c->hidden, c->n_heads * c->head_dim), true) \
+    W(B_O, b_o, 9, BIAS(c->hidden), !c->unbiased.output) \
+    W(MLP_NORM, mlp_norm, 10, SCALE(c->hidden), true) \
+    W(MLP_NORM_B, mlp_norm_b, 21, SHIFT(c->hidden), c->norm == SINKPROOF_LAYERNORM) \
+    W(W_ROUTER, w_router, 11, MATRIX(c->n_experts, c->hidden), !c->dense) \
+    W(B_ROUTER, b_router, 12, BIAS(c->n_experts), !c->dense) \
+    W(W_UP, w_up, 13, STACK(up_rows(c), c->hidden), true) \
+    W(B_UP, b_up, 14, STACK_BIAS(up_rows(c)), !c->unbiased.perceptron) \
+    W(W_DOWN, w_down, 15, STACK(c->hidden, c->inter), true) \
+    W(B_DOWN, b_down, 16, STACK_BIAS(c->hidden), !c->unbiased.perceptron)
+#define SINKPROOF_OUTSIDE_WEIGHTS(W) \
+    W(EMBEDDING, embedding, 17, MATRIX(c->vocab, c->hidden), true) \
+    W(FINAL_NORM, final_norm, 18, SCALE(c->hidden), true) \
+    W(UNEMBEDDING, unembedding, 19, MATRIX(c->vocab, c->hidden), true) \
+    W(FINAL_NORM_B, final_norm_b, 22, SHIFT(c->hidden), c->norm == SINKPROOF_LAYERNORM) \
+    W(POSITIONS, positions, 23, MATRIX(c->max_context, c->hidden), \
+      c->rotation.kind == SINKPROOF_NO_ROTATION)
 //< model.biases
 // clang-format on
 
