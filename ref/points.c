@@ -259,3 +259,10 @@ size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_poi
         if (of[i] != CHOSEN || !config->dense) shape[rank++] = dimension_size(config, of[i], n);
     return rank;
 }
+
+size_t sinkproof_trace_elements(const sinkproof_config *config, sinkproof_trace_point point,
+                                size_t n) {
+    size_t shape[3], count = 1, rank = sinkproof_trace_shape(config, point, n, shape);
+    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    return count;
+}

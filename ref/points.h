@@ -235,6 +235,9 @@ sinkproof_held sinkproof_trace_point_held(sinkproof_trace_point point);
 // The shape of a point in a trace of n tokens (and n keys); returns its rank.
 size_t sinkproof_trace_shape(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
                              size_t *shape);
+// The number of its elements; with n 1, those of a token's row.
+size_t sinkproof_trace_elements(const sinkproof_config *config, sinkproof_trace_point point,
+                                size_t n);
 
 // Whether its rows are a head's queries, [heads, n, keys]; else its rows are tokens, [n, ...].
 bool sinkproof_trace_point_is_by_head(sinkproof_trace_point point);

@@ -131,9 +131,7 @@ bool judge_skips_or_reads(const judge_pass *pass, sinkproof_trace_point point, s
     if (is_computed(doing)) return false;
     const sinkproof_tensor *tensor =
         doing == DOING_GIVEN ? sinkproof_trace_find(pass->trace, point, layer) : NULL;
-    size_t shape[3], count = 1;
-    size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
-    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    size_t count = sinkproof_trace_elements(pass->config, point, pass->n);
     if (x != NULL) set_read_given(pass, point, tensor, 0, count, x);
     return true;
 }

@@ -31,10 +31,7 @@ typedef struct tracks {
 
 // Numbers of a point that belong to a token.
 static size_t row_width(const tracks *t, sinkproof_trace_point point) {
-    size_t shape[3], width = 1;
-    size_t rank = sinkproof_trace_shape(t->pass->config, point, t->n, shape);
-    for (size_t d = 1; d < rank; d++) width *= shape[d];
-    return width;
+    return sinkproof_trace_elements(t->pass->config, point, 1);
 }
 
 // ---- comparing

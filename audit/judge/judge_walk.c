@@ -138,13 +138,6 @@ static void release_point(judge_pass *pass, sinkproof_trace_point point) {
     pass->at[point] = NULL;
 }
 
-static size_t point_elements(const judge_pass *pass, sinkproof_trace_point point) {
-    size_t shape[3], count = 1;
-    size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
-    for (size_t d = 0; d < rank; d++) count *= shape[d];
-    return count;
-}
-
 // M8 is an expert's in a model with a router: then judged with M11.
 static bool is_judged_alone(const judge_pass *pass, const sinkproof_walk_step *step) {
     return operations[step->operation] != NULL && (step->point != TRACE_M8 || pass->config->dense);
@@ -170,7 +163,7 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     bool fine = true;
     if (point == TRACE_F2) // its sets are not kept
         return !judged || !point_is_traced(pass, point, 0) || judge_projection(pass, step, NULL);
-    sinkproof_honest *y = calloc(point_elements(pass, point), sizeof *y);
+    sinkproof_honest *y = calloc(sinkproof_trace_elements(pass->config, point, pass->n), sizeof *y);
     if (y == NULL) return false;
     if (judged)
         fine = operations[step->operation](pass, step, y);

@@ -302,10 +302,7 @@ static void fill_weight(maker *m, sinkproof_slot slot) {
 // ---- the arrays of a case
 
 size_t point_elements(const call_arrays *a, sinkproof_trace_point point) {
-    size_t shape[SINKPROOF_RANK], count = 1;
-    size_t rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
-    for (size_t d = 0; d < rank; d++) count *= shape[d];
-    return count;
+    return sinkproof_trace_elements(&a->config, point, a->n);
 }
 
 size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,

@@ -276,11 +276,11 @@ static void release_point(pass *p, sinkproof_trace_point point) {
 }
 
 // Shows a point's values, which may then be replaced by an engine's own.
-static void show_point(const pass *p, const sinkproof_walk_step *step, size_t rank,
-                       const size_t *shape, arb_ptr values) {
+static void show_point(const pass *p, const sinkproof_walk_step *step, size_t n, arb_ptr values) {
     const sinkproof_truth_hooks *hooks = p->request->hooks;
     const char *point = sinkproof_trace_point_name(step->point);
     char name[64];
+    size_t shape[3], rank = sinkproof_trace_shape(p->config, step->point, n, shape);
     if (hooks == NULL) return;
     snprintf(name, sizeof name, "%02zu.%s", step->layer, point);
     bool layered = sinkproof_trace_point_is_layered(step->point);
@@ -294,14 +294,13 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     const sinkproof_truth_hooks *hooks = p->request->hooks;
     arb_srcptr in[SINKPROOF_MAX_INPUTS] = {NULL};
     bool last = step->point == TRACE_F1 || step->point == TRACE_F2;
-    size_t shape[3], count = 1, n = last ? p->n_last : p->request->n;
-    size_t rank = sinkproof_trace_shape(p->config, step->point, n, shape);
-    for (size_t d = 0; d < rank; d++) count *= shape[d];
+    size_t n = last ? p->n_last : p->request->n;
+    size_t count = sinkproof_trace_elements(p->config, step->point, n);
     for (size_t i = 0; i < step->n_inputs; i++) in[i] = p->at[step->inputs[i].point];
     arb_ptr out = ball_vector(count);
     p->elements[step->point] = count;
     operations[step->operation](p, step, in, out);
-    show_point(p, step, rank, shape, out);
+    show_point(p, step, n, out);
     bool valid = step->operation != SINKPROOF_CHOOSE || replay_selection(p, step->layer, in[0]);
     for (size_t i = 0; i < step->n_inputs; i++)
         if (step->last[i]) release_point(p, step->inputs[i].point);

@@ -124,12 +124,16 @@ def power(work):
 def shares(work):
     """One layer's lean against limits just above and below it, as the rate makes them: neither is shown as 1.00."""
     one = Judged(work, [0], lambda _, raw: cut(raw, 1)).own[0]
+    # A share is |drift| / (sqrt(2 L v) / w), L the odds' logarithm. With log, exp and sqrt to an ulp, 2 u, a share's own
+    # roundings cost 5 u; the odds here carry two shares' and 6 u more, the rate 3 u, its logarithm 2 u and 1 u / L; of an
+    # error of L a share has half: below 15 u with L above 2. 16: what is of second order.
+    roundings = 16 * 2**-53
     for wanted in (0.996, 0.9999, 1.0001):
         odds = math.log(2 * BINS / RATE) * (one / wanted) ** 2
         j = Judged(work, [0], lambda _, raw: cut(raw, 1), ("--rate", repr(2 * BINS * math.exp(-odds))))
         shown, cells = j.shown(), re.findall(r">(\d+\.\d\d)</td>", j.page)
         right = (float(shown) < 1) == (wanted < 1) and float(shown) != 1 and (j.status == 4) == (wanted > 1)
-        report(right and abs(j.own[0] - wanted) < 1e-6 and shown in cells and "1.00" not in cells,
+        report(right and abs(j.own[0] / wanted - 1) <= roundings and shown in cells and "1.00" not in cells,
                f"a drift of {j.own[0]:.7f} of its limit is shown as {shown}, exit {j.status}", [cells])
         leans = re.search(r"Errors lean one way \(.*?\): -?(\S+);\n.*? stay below (\S+) ", j.text)
         report(bool(leans) == (wanted > 1) and (not leans or float(leans[1]) > float(leans[2])),

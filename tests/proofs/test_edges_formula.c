@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The functions that make the condition of an edge hold (lattice.edges). Each is compared with the
-// words of its condition, on two sides of which every number is known, and may change nothing that
-// its condition does not name.
+// words of its condition, on two sides whose numbers are all known, and may change nothing that its
+// condition does not name.
 #include "proofs/truth/lattice.h"
 #include "tests/shared/tap.h"
 

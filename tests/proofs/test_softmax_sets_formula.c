@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Cases of the softmax's set that test_softmax_formula leaves open: a maximum that is subtracted
-// and rounded first, for logits that are sets; rows of which nothing is known, and where these
+// and rounded first, for logits that are sets; rows without any known number, and where such rows
 // begin; sums and rescalings whose relative error may reach 1; exponentials that are rounded before
 // they are multiplied by the values; variances. 0.1 CPU seconds.
 #include "tests/shared/sets.h"

@@ -27,12 +27,6 @@ typedef struct walk {
     double *work;
 } walk;
 
-static size_t elements(const walk *w, sinkproof_trace_point point) {
-    size_t shape[3], rank = sinkproof_trace_shape(w->config, point, N, shape), count = 1;
-    for (size_t i = 0; i < rank; i++) count *= shape[i];
-    return count;
-}
-
 static void see(void *context, const char *name, size_t rank, const size_t *shape,
                 const double *values) {
     walk *w = context;
@@ -45,7 +39,7 @@ static void see(void *context, const char *name, size_t rank, const size_t *shap
     w->out_of_order += place < w->order;
     w->order = place;
     for (size_t i = 0; i < rank; i++) count *= shape[i];
-    if (count != elements(w, (sinkproof_trace_point)p)) abort();
+    if (count != sinkproof_trace_elements(w->config, (sinkproof_trace_point)p, N)) abort();
     double *kept = w->seen[layer][p] = malloc(count * sizeof *kept);
     if (kept == NULL) abort();
     memcpy(kept, values, count * sizeof *kept);
@@ -59,7 +53,8 @@ static void perform(const walk *w, const sinkproof_walk_step *step, const double
     size_t layer = step->layer;
     const sinkproof_config *c = w->config;
     const sinkproof_policy *policy = &w->policy;
-    size_t d = c->head_dim, width = elements(w, point) / N, k = c->n_chosen, half = d / 2;
+    size_t d = c->head_dim, width = sinkproof_trace_elements(w->config, point, N) / N,
+           k = c->n_chosen, half = d / 2;
     bool queries = point == TRACE_A4_Q;
     sinkproof_block block = {.rows = N,
                              .keys = N,
@@ -174,7 +169,7 @@ static void perform(const walk *w, const sinkproof_walk_step *step, const double
 static size_t elements_apart(const walk *w, size_t layer, sinkproof_trace_point point, int spoilt) {
     sinkproof_walk_step step = sinkproof_walk_step_at(w->model, point, layer);
     const double *in[SINKPROOF_MAX_INPUTS] = {NULL};
-    size_t count = elements(w, point), other = (layer + 1) % LAYERS;
+    size_t count = sinkproof_trace_elements(w->config, point, N), other = (layer + 1) % LAYERS;
     double *out = malloc(count * sizeof *out);
     if (out == NULL) abort();
     for (size_t i = 0; i < step.n_inputs; i++)

@@ -298,7 +298,7 @@ def gpt2(work):
 
 
 def unbiased(_):
-    """A model without biases, of which Llama is one: the terms that a bias makes are 0, and no value bias is left."""
+    """Llama has no biases: the terms that a bias makes are 0, and so are the value biases."""
     [said] = decomposed("synthetic:tiny-llama", "--tokens", "random:9,seed=3")
     sizes = [t["variation"] for x in said["layers"] for h in x["heads"] for t in h["terms"]]
     of_biases = [size for i, size in enumerate(sizes) if i % 4 > 0]
