@@ -4,7 +4,8 @@
 
     python tests/audit/interop_hf_calls.py [--only batches,decoding,generation,mistakes,attention,compiled]
 
-A TAP program beside interop_hf.py, which says what it needs; FEW=1 compiles nothing. Each sequence of each call is a trace;
+A TAP program beside interop_hf.py, which says what it needs; FEW=1 compiles nothing, and gives mistakes and each
+implementation of the experts one format. Each sequence of each call is a trace;
 honest ones hold, a mistake is convicted in the sequences that it touches and in no other.
 """
 import argparse
@@ -26,6 +27,8 @@ from sinkproof.adapters._tokens import random_tokens  # noqa: E402
 from tap import Tap  # noqa: E402
 
 DTYPES = ("float32", "bfloat16")
+EXPERTS = ("grouped_mm", "batched_mm", "eager")
+FEW = bool(os.environ.get("FEW"))
 WINDOW = 8
 LENGTHS = (20, 3, 9)
 
@@ -103,8 +106,8 @@ def fed(model, sizes, cache):
 
 def batches(room):
     """Padding on either side, each implementation of the experts."""
-    for dtype in DTYPES:
-        for experts in ("grouped_mm", "batched_mm", "eager"):
+    for at, dtype in enumerate(DTYPES):
+        for experts in EXPERTS[at:2 * at + 1] if FEW else EXPERTS:
             model = hf.load_model(room.directory, dtype, experts)
             for side in ("left", "right"):
                 with torch.no_grad(), sinkproof.trace(model) as trace:
@@ -209,7 +212,7 @@ def rows_swapped(cache):
 
 
 def mistakes(room):
-    for dtype in DTYPES:
+    for dtype in DTYPES[1:] if FEW else DTYPES:
         model = hf.load_model(room.directory, dtype)
         modeling = sys.modules[type(model).__module__]
         left, outside = padded(prompts(), "left"), ("00.A9",)
@@ -320,12 +323,12 @@ def compiled(room):
 
 SECTIONS = {"batches": batches, "decoding": decoding, "generation": generation, "mistakes": mistakes,
             "attention": attention, "compiled": compiled}
-FEW = [name for name in SECTIONS if name != "compiled"]
+ASKED = [name for name in SECTIONS if name != "compiled" or not FEW]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--only", metavar="SECTION,...", default=",".join(FEW if os.environ.get("FEW") else SECTIONS), help=f"of {', '.join(SECTIONS)}")
+    parser.add_argument("--only", metavar="SECTION,...", default=",".join(ASKED), help=f"of {', '.join(SECTIONS)}")
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         room = Room(tap, os.path.join(folder, "checkpoint"))

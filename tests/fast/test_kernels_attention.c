@@ -62,7 +62,7 @@ static void small(const sinkproof_kernels *kernels) {
                        .q_scale = scale[i][1]};
             bad += wrong_scores(kernels, &s);
         }
-    for (size_t tiny = 240; tiny < 317; tiny += or_few(4, 20)) { // in each block of a ring
+    for (size_t tiny = 240; tiny < 317; tiny += or_few(4, 40)) { // in each block of a ring
         shape s = {.head_dim = 64,
                    .group = 8,
                    .first = 300,

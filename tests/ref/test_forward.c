@@ -68,7 +68,7 @@ static void test_chunks(const char *policy) {
     double *beta = alpha + config->n_heads * n * (n + 1);
     seen watch = {.alpha = alpha};
     run(policy, n, whole, one, &watch);
-    for (size_t split = 1; split < n; split += or_few(1, 3), splits++) {
+    for (size_t split = 1; split < n; split += or_few(1, 7), splits++) {
         seen chunked = {.alpha = beta};
         run(policy, n, (size_t[]){split, 0}, two, &chunked);
         wrong += differing(n * vocab, one, two) + differing(512, watch.last, chunked.last);

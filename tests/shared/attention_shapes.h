@@ -197,9 +197,9 @@ static size_t run_one(const sinkproof_kernels *kernels, const shape *s) {
     return count;
 }
 
-// Every case, or under FEW=1 every third; every seventh where the processor is emulated too.
+// Every case, or under FEW=1 every fifth; every seventh where the processor is emulated too.
 static inline size_t few_step(void) {
-    return or_few(1, on_hardware() ? 3 : 7);
+    return or_few(1, on_hardware() ? 5 : 7);
 }
 
 static inline void positions(const sinkproof_kernels *kernels, sinkproof_panel_format format) {
