@@ -59,7 +59,7 @@ MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpma
 # The judge's inner loops, over every weight and every value of a trace, are worth -O3.
 own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
       $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) \
-      $(if $(filter fast/kernels/kernels_avx% fast/kernels/%_amx,$(1)),$(OPT_WIDE)) \
+      $(if $(filter $(ADDRESSES_ONLY),$(1)),-fno-sanitize=undefined) \
       $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
@@ -121,7 +121,7 @@ KEPT  = && mv -f $(PART)s $(@:.o=.d)
 
 # A change of compiler or flags rebuilds everything in the variant. Every object depends on the flags, and
 # the flags wait for the packages: nothing is compiled or linked before they are there.
-ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(OPT_KERNEL) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set)))
+ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(OPT_KERNEL) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set))) $(ADDRESSES_ONLY)
 $(BUILD)/flags: FORCE | build/packages
 	@mkdir -p $(@D)
 	@echo '$(ALL_FLAGS)' | cmp -s - $@ || { echo '$(ALL_FLAGS)' > $(PART) $(WHOLE); }

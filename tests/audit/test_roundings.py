@@ -154,7 +154,7 @@ def drawn(work):
     every = [(p, x, f) for p in NAMES for x in points() if not x.endswith(".term")
              for f in ("bf16", "f16", "f32", *(("q8_0",) if x in READ else ()))]
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 20261126)
-    asked = sys.argv[1] if len(sys.argv) > 1 else "16"
+    asked = sys.argv[1] if len(sys.argv) > 1 else "10"
     bad, outside, open_, cases = [], 0, 0, every if asked == "all" else draw.sample(every, int(asked))
     for policy, point, form in cases:
         declared = ",".join([policy, *([DEFINITION[policy]] if policy in DEFINITION else [])])

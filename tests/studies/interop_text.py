@@ -8,8 +8,7 @@ Vocabularies are trained here, on the book; with VOCABULARIES the published ones
 and r50k_base.tiktoken in that folder, and with the first OpenAI's own rendering of conversations (openai-harmony).
 First every code point is asked, of the planes that have any, with WHOLE=1 of all: those on which a library's classes
 differ have to be ones that PCRE2's version of Unicode has not assigned; they are counted, and left out of the strings.
-20000 strings for each tokenizer, 100000 with WHOLE=1, 1500 with FEW=1, and the code points of the
-first two planes.
+20000 strings for each tokenizer, 100000 with WHOLE=1; with FEW=1 1500, of characters of the first two planes.
 """
 import base64
 import functools
@@ -35,6 +34,7 @@ WHOLE = bool(os.environ.get("WHOLE"))
 FEW = bool(os.environ.get("FEW"))
 COUNT = 100000 if WHOLE else 1500 if FEW else 20000
 PLANES = range(17) if WHOLE else (0, 1) if FEW else (0, 1, 2, 3, 14)  # the others have no character
+NOT_ASKED = frozenset(range(0x20000, 0x110000) if FEW else ())  # no string has them
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -233,7 +233,7 @@ def code_points(tap, name, path, ask, work):
         tap.report(len(new) == len(differ), f"{what}, none of which Unicode {ours}, PCRE2's here, has assigned", old)
     else:
         print(f"# {what}; PCRE2 has Unicode {ours}, this Python {unicodedata.unidata_version}: assigned or not is not known")
-    return frozenset(differ)
+    return NOT_ASKED.union(differ)
 
 
 def drawn(tap, name, path, ask, work, seed, excluded):
