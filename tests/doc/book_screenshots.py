@@ -6,9 +6,9 @@
 
 A page fails when the console shows an error, a file is missing, anything is asked from outside the book,
 a font or a figure does not show, or the text is wider than the screen. With PICTURES, some pages are
-kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in each width, at one
-in nine of the pages that show a file, others in each width, and at the book in one page on paper alone,
-of which it prints twenty sheets.
+kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in the narrowest width,
+at one in three in the others, at one in eighteen of the pages that show a file, others in each width, and
+at the book in one page on paper alone, of which it prints twenty sheets.
 """
 import os
 import pathlib
@@ -66,13 +66,14 @@ def pages_of(book):
 
 
 def some_of(pages, screen):
-    """What FEW=1 looks at: all.html has the chapters again; of the files of each kind one in nine."""
+    """What FEW=1 looks at: all.html has the chapters again; a page that is cut is cut in the narrowest width first."""
     kinds = {}
     for page in pages:
         if "/" in page:
             kinds.setdefault(pathlib.PurePath(page[:-5]).suffix, []).append(page)
-    shown = [page for kind in kinds.values() for page in kind[min(screen, len(kind) - 1)::9]]
-    return [page for page in pages if "/" not in page and page != "all.html"] + shown
+    shown = [page for kind in kinds.values() for page in kind[min(screen, len(kind) - 1)::18]]
+    chapters = [page for page in pages if "/" not in page and page != "all.html"]
+    return (chapters if screen + 1 == len(SCREENS) else chapters[screen::3]) + shown
 
 
 def check(engine, book, report):
