@@ -6,9 +6,9 @@
 
 A page fails when the console shows an error, a file is missing, anything is asked from outside the book,
 a font or a figure does not show, or the text is wider than the screen. With PICTURES, some pages are
-kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in the narrowest width,
-at one in three in the others, at one in eighteen of the pages that show a file, others in each width, and
-at the book in one page on paper alone, of which it prints twenty sheets.
+kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in the narrowest width
+and at one in three in the others. Of the pages that show a file it looks at one in eighteen, at others in each
+width. The page that holds the whole book is looked at on paper alone: its first twenty sheets are printed.
 """
 import os
 import pathlib

@@ -227,7 +227,7 @@ def code_points(tap, name, path, ask, work):
     ours = json.loads(sinkproof(path, "--json", "-")[1])["results"][0]["unicode"]
     new = [c for c in differ if unicodedata.category(chr(c)) == "Cn"]
     same_version = unicodedata.unidata_version == ours
-    what = f"{name}: every code point: {len(differ)} of {count} differ ({spelled(differ)})"
+    what = f"{name}: every code point of planes {', '.join(map(str, PLANES))}: {len(differ)} of {count} differ ({spelled(differ)})"
     if same_version:
         old = [f"U+{c:04X} {unicodedata.name(chr(c), '?')}" for c in differ if unicodedata.category(chr(c)) != "Cn"]
         tap.report(len(new) == len(differ), f"{what}, none of which Unicode {ours}, PCRE2's here, has assigned", old)
