@@ -3,7 +3,7 @@
 #
 # What is asked of the tree beside `make test`: sanitizers, other processors, fuzzers, proofs, walls, pages, mutants.
 
-.PHONY: asan tsan tsan-run qemu qemu-run fuzz fuzz-run bare full-size false-alarms exhaustive kill-table formal check-walls \
+.PHONY: asan few-watched tsan tsan-run qemu qemu-run fuzz fuzz-run bare full-size false-alarms exhaustive kill-table formal check-walls \
         check-doc write-doc mutants mutants-changed mutants-all format check-format
 
 # ref/ alone: compiled where its own headers are the only ones to be found, linked with libc, libm and
@@ -30,25 +30,32 @@ $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
 
 # clang's build serves the fuzzers too, which count the edges that an input takes. To watch every lane of a vector kernel
 # for undefined behaviour takes clang minutes: it watches what those read and write, and all of the portable kernels,
-# whose body is the same; gcc's build watches all. Under FEW=1 it watches the rooms that read what strangers wrote for
-# undefined behaviour, and what all others read and write: three times as fast to compile.
+# whose body is the same; gcc's build watches all.
+# FEW=1 asks what a landing asks: the readers of strangers' bytes and the kernels, in a build of the rooms that they and
+# the fuzzers link. It watches the readers for undefined behaviour, and what all others read and write.
 WATCH        = address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 WATCHED_gcc   = SANITIZE='-fsanitize=$(WATCH)'
-WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' ADDRESSES_ONLY='$(strip fast/kernels/kernels_avx% \
-    fast/kernels/%_amx $(if $(FEW),ref/% fast/% proofs/% audit/studies/% audit/verify/% audit/bench/% audit/designs/% tests/%))'
-asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (CC=clang; FEW=1: without the longest)
+WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' $(if $(FEW),$(FEW_ROOMS)) ADDRESSES_ONLY='$(strip \
+    fast/kernels/kernels_avx% fast/kernels/%_amx $(if $(FEW),ref/% fast/% proofs/% audit/studies/% audit/designs/% tests/%))'
+FEW_ROOMS     = PROOFS='$(filter proofs/bounds/%,$(PROOFS))' \
+    AUDIT='$(filter $(addprefix audit/,trace/% judge/% designs/% diagnose/% engine/% face/% intervene/% studies/text/%),$(AUDIT))'
+FEW_WATCHED  := $(shell grep -L audit/command $(wildcard tests/base/test_*.c tests/model/test_*.c tests/fast/test_isa.c \
+    tests/fast/test_panels.c tests/fast/test_kernels*.c tests/fast/test_engine_*.c) tests/ref/test_vectors.c tests/audit/test_trace.c)
+asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (CC=clang; FEW=1: readers and kernels)
 	@ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/shared/leaks.supp:print_suppressions=0 \
-	    UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) test VARIANT=asan \
+	    UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) $(if $(FEW),few-watched,test) VARIANT=asan \
 	    $(WATCHED_$(if $(findstring clang,$(CC)),clang,gcc))
+
+few-watched: $(call program,$(FEW_WATCHED))
+	@python3 tests/run.py $(BUILD) $^
 
 # Races. clang's OpenMP tells ThreadSanitizer of its barriers through the tool Archer; gcc's has none.
 TSAN_TESTS ?= tests/fast/test_engine.c tests/fast/test_engine_cache.c tests/audit/test_judge_threads.c
-WITHOUT_THREADS := $(addprefix audit/,studies/% command/% verify/% bench/% report/% compare/% intervene/%)
 TSAN_RACE  := $(BUILD)/tests/fast/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
 	$(call packages,--with tsan)
 	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer' \
-	    AUDIT='$(filter-out $(WITHOUT_THREADS),$(AUDIT))'
+	    $(FEW_ROOMS)
 
 tsan-run: $(TSAN_RACE) $(call program,$(TSAN_TESTS))
 	@RACE=$(TSAN_RACE) OMP_TOOL_LIBRARIES=$$($(CC) -print-resource-dir)/../../libarcher.so OMP_NUM_THREADS=4 \

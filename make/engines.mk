@@ -29,13 +29,11 @@ $(RANKS): make/engines.mk | build/packages
 	    || echo "interop-hf: no ranks of GPT-2; what asks them is skipped"
 
 JUDGED := $(BUILD)/tests/proofs/test_trained_heads $(BUILD)/tests/studies/test_interventions_words
-interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(RANKS)  ## judge Hugging Face transformers on checkpoints that it wrote itself
+HF      := $(patsubst %,tests/audit/interop_%.py,hf hf_planted hf_honest hf_gpt2 hf_llama designs training)
+HF_LONG := $(patsubst %,tests/audit/interop_%.py,hf_calls hf_gpt2_changes hf_arguments transformers) $(wildcard tests/studies/interop_*.py)
+interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(if $(FEW),,$(RANKS))  ## judge Hugging Face transformers on checkpoints that it wrote itself (FEW=1: seven programs of thirteen)
 	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
-	    python3 tests/run.py $(BUILD)/interop tests/audit/interop_hf.py tests/audit/interop_hf_calls.py \
-	    tests/audit/interop_hf_planted.py tests/audit/interop_hf_honest.py tests/audit/interop_hf_gpt2.py \
-	    tests/audit/interop_hf_gpt2_changes.py tests/audit/interop_hf_llama.py tests/audit/interop_transformers.py \
-	    tests/audit/interop_designs.py tests/studies/interop_text.py tests/audit/interop_training.py \
-	    tests/studies/interop_sentences.py tests/audit/interop_hf_arguments.py
+	    python3 tests/run.py $(BUILD)/interop $(HF) $(if $(FEW),,$(HF_LONG))
 
 newest: build/venv/.stamp
 	@sh make/newest.sh $(TRANSFORMERS) $(NEWEST) $(PIP_ARGS)

@@ -16,17 +16,6 @@ ONCE += judge plugin # minutes each
 ONCE := $(call of_list,ONCE)
 ONCE := $(filter-out $(if $(findstring openblas,$(ORDER)),%/test_pictures.py),$(ONCE))
 
-# What takes longest, ten seconds and more, a quarter of a minute under sanitizers. FEW=1 leaves it out of a build of the
-# same code by another compiler or under sanitizers, with the programs of tests/proofs (the tests of the judge and of
-# verify run what these test), and other tests then draw fewer (tests/shared/few.h): .ci/run does so.
-LONG := alike auto census circuit diagnosis drawn_plugins drift exact_verify gpt2_page judge_forms \
-        judge_honest judge_operands judge_planted judge_sinks judge_subsets judge_unknown_experts layers_together overflow \
-        roundings verify exercise exercises judge_freedoms judge_vectors bounds_freedoms verify_floor lanes_judged limits \
-        wrong_elements equal_exponentials diagnosis_command pictures audit report truth_forward normaliser spread \
-        bounds_inclusion bounds_forms curve bench weights drawn_policies run_fast truth_bits engine_judged \
-        mixing terms sinks_page
-LONG := $(call of_list,LONG)
-
 # All of them, or those that T names (tests/choose.py), whose log is apart: check-doc reads that of all.
 RUN := $(TESTS) $(SCRIPTS)
 ifeq ($(origin T),command line)
@@ -34,7 +23,7 @@ RUN   := $(shell python3 tests/choose.py '$(T)' $(RUN))
 $(if $(filter-out 0,$(.SHELLSTATUS)),$(error $(RUN)))
 APART := --logs $(BUILD)/chosen
 else ifneq ($(BUILD),build/release)
-RUN := $(filter-out $(ONCE) $(if $(FEW),$(LONG) $(filter tests/proofs/%.c,$(TESTS))),$(RUN))
+RUN := $(filter-out $(ONCE),$(RUN))
 endif
 RUN_C       := $(call program,$(filter %.c,$(RUN)))
 RUN_SCRIPTS := $(filter-out %.c,$(RUN))

@@ -13,7 +13,6 @@
 #include "audit/intervene/interventions.h"
 #include "audit/studies/text/harmony.h"
 #include "fast/engine/engine.h"
-#include "tests/shared/few.h"
 #include "tests/shared/judged.h"
 
 #include <errno.h>
@@ -306,7 +305,7 @@ static bool attempt(const way *w, size_t n, bool stays, char *out, sinkproof_err
 static bool is_early(size_t n) {
     size_t before = 0;
     for (size_t i = 1; i < n; i++) before += place_n[i] == place_n[n];
-    return before < or_few(2, 1);
+    return before < 2;
 }
 
 // Allocation n fails, and with `stays` all that follow it. False, with what is wrong: not told,

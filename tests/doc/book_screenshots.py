@@ -6,9 +6,9 @@
 
 A page fails when the console shows an error, a file is missing, anything is asked from outside the book,
 a font or a figure does not show, or the text is wider than the screen. With PICTURES, some pages are
-kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in the narrowest width
-and at one in three in the others. Of the pages that show a file it looks at one in eighteen, at others in each
-width. The page that holds the whole book is looked at on paper alone: its first twenty sheets are printed.
+kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in one of the widths.
+Of the pages that show a file it looks at one in eighteen, at others in each width. The page that holds the
+whole book is looked at on paper alone: its first twenty sheets are printed.
 """
 import os
 import pathlib
@@ -66,14 +66,14 @@ def pages_of(book):
 
 
 def some_of(pages, screen):
-    """What FEW=1 looks at: all.html has the chapters again; a page that is cut is cut in the narrowest width first."""
+    """What FEW=1 looks at: all.html has the chapters again."""
     kinds = {}
     for page in pages:
         if "/" in page:
             kinds.setdefault(pathlib.PurePath(page[:-5]).suffix, []).append(page)
     shown = [page for kind in kinds.values() for page in kind[min(screen, len(kind) - 1)::18]]
     chapters = [page for page in pages if "/" not in page and page != "all.html"]
-    return (chapters if screen + 1 == len(SCREENS) else chapters[screen::3]) + shown
+    return chapters[screen::len(SCREENS)] + shown
 
 
 def check(engine, book, report):

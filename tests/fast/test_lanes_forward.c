@@ -4,7 +4,6 @@
 // The whole model in lane arithmetic: a prompt in one piece, in pieces around the window and the
 // span of 256 keys, watched or not, has the same bits at every point; an observer is shown A6 and
 // neither A9 nor A10.
-#include "tests/shared/few.h"
 #include "tests/shared/lanes.h"
 #include "tests/shared/opened.h"
 
@@ -88,8 +87,7 @@ static void forget(shown *s) {
     memset(s, 0, sizeof *s);
 }
 
-// Of the lists of pieces those from `first` on; under FEW=1 every second.
-static void test(const char *policy, size_t first) {
+static void test(const char *policy) {
     static const size_t lists[][4] = {{256, 1, 0}, {7, 1, 1, 0}, {255, 1, 1, 0}, {100, 100, 0}};
     size_t size = TOKENS * config->vocab, wrong = 0, weights = 0, numbers = 0;
     double *one = calloc(size, sizeof *one), *two = calloc(size, sizeof *two);
@@ -100,11 +98,11 @@ static void test(const char *policy, size_t first) {
         weights += strcmp(point, ".A9") == 0 || strcmp(point, ".A10") == 0;
         numbers += whole.points[p].count;
     }
-    for (size_t i = or_few(0, first); i < sizeof lists / sizeof lists[0]; i += or_few(1, 2)) {
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         run(policy, lists[i], two, &pieces);
         wrong += apart(&whole, &pieces) + differing(size, one, two);
         forget(&pieces);
-        if (i != or_few(2, 2 + first)) continue;
+        if (i != 2) continue;
         run(policy, lists[i], two, NULL);
         wrong += differing(size, one, two);
     }
@@ -127,8 +125,8 @@ int main(void) {
                         " \"initial_context_length\": 4096, \"rope_scaling_factor\": 32}");
     config = sinkproof_model_config(model);
     for (size_t t = 0; t < TOKENS; t++) tokens[t] = (int32_t)(next_bits(&state) % config->vocab);
-    test("f32", 0);
-    test("bf16-operands", 1);
+    test("f32");
+    test("bf16-operands");
     sinkproof_model_close(model);
     return tap_done();
 }

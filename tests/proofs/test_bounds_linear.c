@@ -7,7 +7,6 @@
 // odds.
 #include "proofs/bounds/worst.h"
 #include "tests/shared/bounds_engine.h"
-#include "tests/shared/few.h"
 
 #include <stdlib.h>
 
@@ -141,9 +140,7 @@ static void every_engine_inside(pattern_kind pattern) {
     size_t worst_terms = 0;
     for (size_t k = 0; k < KINDS; k++) {
         for (size_t size = 0; size < sizeof terms / sizeof *terms; size++) {
-            size_t n = terms[size], repeats = n > 1000 ? 2
-                                              : n > 40 ? or_few(20, 5)
-                                                       : or_few(100, 20);
+            size_t n = terms[size], repeats = n > 1000 ? 2 : n > 40 ? 20 : 100;
             sinkproof_setting s = sinkproof_setting_for(&policy, repeats, STANDARD_RATE);
             for (size_t r = 0; r < repeats; r++) {
                 fill(&state, &kinds[k], pattern, n, x, w);
@@ -165,7 +162,7 @@ static void every_engine_inside(pattern_kind pattern) {
 // After the rounding point: the engine's float, stored as bf16, is one of the set's ends at most.
 static void rounded_to_bf16(void) {
     enum { K = 2880 };
-    const size_t sums = or_few(150, 30);
+    const size_t sums = 150;
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     sinkproof_policy policy = policy_named("openai-bf16");
@@ -189,7 +186,7 @@ static void rounded_to_bf16(void) {
 // A point that the trace lacks: the engine's own x is anywhere in its set.
 static void operands_with_freedom(void) {
     enum { K = 96 };
-    const size_t sums = or_few(1000, 200);
+    const size_t sums = 1000;
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     static sinkproof_honest x_k[K], w_k[K];
@@ -358,7 +355,7 @@ typedef struct likely_case {
 
 static void likely_set_holds(const likely_case *c) {
     enum { K = 2880 };
-    const size_t sums = or_few(600, 100);
+    const size_t sums = 600;
     static double x[K], w[K];
     static float x_f[K], w_f[K];
     sinkproof_policy policy = policy_named("f32");

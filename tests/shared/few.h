@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Fewer draws: a landing sets FEW=1 where it runs the tests of one code again, built by another
+// Fewer draws: a landing sets FEW=1 where it runs tests of one code again, built by another
 // compiler or under sanitizers (.ci/run). What is run there is of the same kinds, and less of each.
 #ifndef SINKPROOF_TESTS_FEW_H
 #define SINKPROOF_TESTS_FEW_H
