@@ -18,7 +18,7 @@ typedef struct shape {
     int emin, emax; // exponents of the smallest and the largest normal number
 } shape;
 
-static const shape shapes[SINKPROOF_OPERAND_FORMATS] = {
+static const shape shapes[SINKPROOF_SUM_FORMATS] = {
     [SINKPROOF_REAL] = {"real", 53, -1022, 1023},
     [SINKPROOF_F64] = {"f64", 53, -1022, 1023},
     [SINKPROOF_F32] = {"f32", 24, -126, 127},
@@ -26,6 +26,7 @@ static const shape shapes[SINKPROOF_OPERAND_FORMATS] = {
     [SINKPROOF_BF16] = {"bf16", 8, -126, 127},
     [SINKPROOF_Q8_0] = {"q8_0", 53, -1022, 1023},
     [SINKPROOF_OF_WEIGHT] = {"weight", 53, -1022, 1023},
+    [SINKPROOF_TENSOR_CORE] = {"tensor-core", 53, -1022, 1023},
 };
 
 static uint64_t double_bits(double x) {
@@ -98,5 +99,5 @@ double sinkproof_format_largest(sinkproof_format format) {
 }
 
 const char *sinkproof_format_name(sinkproof_format format) {
-    return (unsigned)format < SINKPROOF_OPERAND_FORMATS ? shapes[format].name : "unknown";
+    return (unsigned)format < SINKPROOF_SUM_FORMATS ? shapes[format].name : "unknown";
 }

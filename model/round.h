@@ -16,7 +16,10 @@ typedef enum sinkproof_format {
     SINKPROOF_FORMATS,
     SINKPROOF_Q8_0 = SINKPROOF_FORMATS, // blocks of 32 whole numbers with a scale (ref/operands.h)
     SINKPROOF_OF_WEIGHT,                // the weight's stored format
-    SINKPROOF_OPERAND_FORMATS
+    SINKPROOF_OPERAND_FORMATS,
+    // a sum's only: a matrix unit aligns and cuts blocks of products (ref/tensor_core.c)
+    SINKPROOF_TENSOR_CORE = SINKPROOF_OPERAND_FORMATS,
+    SINKPROOF_SUM_FORMATS
 } sinkproof_format;
 
 // The value of `format` nearest to x. REAL, F64 and formats of rows return x.

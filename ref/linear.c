@@ -51,9 +51,9 @@ static void dot_group_rounded(const running_points *running, size_t together, si
         dot_t[t] = 0;
         for (size_t first = 0; first < cols; first += together) {
             double part = 0;
-            for (size_t c = first; c < cols && c < first + together; c++)
-                part = running_add(running, part, w_c[c], x_ct[c * LANES + t]);
-            dot_t[t] = sinkproof_round(running->acc, dot_t[t] + part);
+            for (size_t c = first; c < cols && c < first + together; c += running->together)
+                part = running_add(running, part, cols - c, w_c + c, x_ct + c * LANES + t, LANES);
+            dot_t[t] = sinkproof_round(running->acc.format, dot_t[t] + part);
         }
         //< bound.accumulator
     }
@@ -66,7 +66,9 @@ static void compute_products(const sinkproof_policy *policy, sinkproof_product_p
     size_t rows = weight_rc->rows, cols = weight_rc->cols;
     double *w_c = work, *packed = work + (rows > cols ? rows : cols);
     running_points running = running_points_at(policy, at.term, at.acc);
-    bool plain = running.term == SINKPROOF_REAL && running.acc == SINKPROOF_REAL;
+    bool plain = running.term == SINKPROOF_REAL && running.acc.format == SINKPROOF_REAL;
+    bool unit = running.acc.format == SINKPROOF_TENSOR_CORE; // knows no blocks with a scale
+    size_t together = unit ? cols : sinkproof_terms_together(weight_rc);
     pack_tokens(sinkproof_operand_format(policy, at.in, weight_rc), n, cols, x_nc, w_c, packed);
     for (size_t r = 0; r < rows; r++) {
         sinkproof_matrix_row(weight_rc, r, w_c);
@@ -75,8 +77,7 @@ static void compute_products(const sinkproof_policy *policy, sinkproof_product_p
             if (plain)
                 dot_group(cols, w_c, packed + first * cols, dot_t);
             else
-                dot_group_rounded(&running, sinkproof_terms_together(weight_rc), cols, w_c,
-                                  packed + first * cols, dot_t);
+                dot_group_rounded(&running, together, cols, w_c, packed + first * cols, dot_t);
             for (size_t t = first; t < n && t < first + LANES; t++)
                 y_nr[t * rows + r] = dot_t[t - first];
         }

@@ -50,5 +50,7 @@ size_t sinkproof_terms_together(const sinkproof_matrix *weight) {
 
 running_points running_points_at(const sinkproof_policy *policy, sinkproof_point term,
                                  sinkproof_point acc) {
-    return (running_points){policy->at[term].format, policy->at[acc].format};
+    sinkproof_rounding sum = policy->at[acc];
+    bool blocks = sum.format == SINKPROOF_TENSOR_CORE;
+    return (running_points){policy->at[term].format, sum, blocks ? sum.block : 1};
 }

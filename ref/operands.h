@@ -8,7 +8,7 @@
 #define SINKPROOF_OPERANDS_H
 
 #include "model/matrix.h"
-#include "ref/policy.h"
+#include "ref/tensor_core.h"
 
 // The format to which `policy` rounds an operand at the point `in` when it is multiplied by
 // `weight`; never OF_WEIGHT: an engine that follows its weights rounds to their format, and to Q8_0
@@ -23,19 +23,28 @@ void sinkproof_operand_row(sinkproof_format format, size_t n, const double *x_c,
 // power of two, or all terms.
 size_t sinkproof_terms_together(const sinkproof_matrix *weight);
 
-// A sum in ascending order. It rounds only where the policy says so.
+// A sum in ascending order, by so many products at a time: one, or a block of a matrix unit. It
+// rounds only where the policy says so.
 typedef struct running_points {
-    sinkproof_format term, acc;
+    sinkproof_format term;
+    sinkproof_rounding acc;
+    size_t together;
 } running_points;
 
 running_points running_points_at(const sinkproof_policy *policy, sinkproof_point term,
                                  sinkproof_point acc);
 
-// sum + a b, rounded as the sum says.
-static inline double running_add(const running_points *r, double sum, double a, double b) {
-    double product = a * b;
+// The sum after the next of the `left` products a_k b_(k stride) that are still to come: one, or a
+// block.
+static inline double running_add(const running_points *r, double sum, size_t left,
+                                 const double *a_k, const double *b_k, size_t stride) {
+    if (r->acc.format == SINKPROOF_TENSOR_CORE)
+        return sinkproof_core_add(r->acc, sum, left < r->together ? left : r->together, a_k, b_k,
+                                  stride);
+    double product = a_k[0] * b_k[0];
     if (r->term != SINKPROOF_REAL) product = sinkproof_round(r->term, product);
-    return r->acc == SINKPROOF_REAL ? sum + product : sinkproof_round(r->acc, sum + product);
+    return r->acc.format == SINKPROOF_REAL ? sum + product
+                                           : sinkproof_round(r->acc.format, sum + product);
 }
 
 #endif

@@ -269,8 +269,8 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         if (strcmp(name, policy_names[k]) != 0) continue;
         for (size_t a = 0; a < AT_POINTS; a++) {
             unsigned word = known[k].column == NO_COLUMN ? ABSENT : roundings[a][known[k].column];
-            policy->at[a].format = (sinkproof_format)(word & ~OPTIONAL);
-            policy->at[a].optional = (word & OPTIONAL) != 0;
+            policy->at[a] = (sinkproof_rounding){.format = (sinkproof_format)(word & ~OPTIONAL),
+                                                 .optional = (word & OPTIONAL) != 0};
         }
         policy->inside = known[k].f64 ? SINKPROOF_F64 : SINKPROOF_F32;
         policy->exp_growth = 0;

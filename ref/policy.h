@@ -15,8 +15,9 @@
 #include <stddef.h>
 
 typedef struct sinkproof_rounding {
-    sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
-    bool optional;           // "bf16?": an engine may keep more precision here
+    sinkproof_format format;          // SINKPROOF_REAL: nothing is rounded here
+    bool optional;                    // "bf16?": an engine may keep more precision here
+    unsigned char bits, block, parts; // of SINKPROOF_TENSOR_CORE (ref/tensor_core.h); else 0
 } sinkproof_rounding;
 
 // Functions whose accuracy a policy declares, in ulp of the inner format. 2^x counts as exp.
@@ -74,7 +75,8 @@ typedef struct sinkproof_policy {
 // [,inside=f32|f64][,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]
 // [,unrounded=none|any|POINT[|POINT]...]".
 // FORMAT is real, f64, f32, f16 or bf16, at A2.in, A12.in, M2.in, M5.in, M9.in and F2.in q8_0 or
-// weight too (ref/operands.h).
+// weight too (ref/operands.h), at a running sum (A2.acc) tensor-core(BITS,BLOCK[,PARTS]) or the
+// name of a GPU (ref/tensor_core.h). "acc=hopper" says it of every running sum.
 // Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, hf-llama-bf16, llama-cpp,
 // llama-cpp-flash, mlx (exact), vllm-bf16, onnxruntime, bf16, f16 (generic); or @FILE, which states
 // a policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known.
@@ -106,6 +108,13 @@ bool sinkproof_policy_admits_all(const sinkproof_policy *policy,
 // and M9: there only the bias follows, and an optional rounding means the same.
 bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy); // any point
 bool point_is_read(sinkproof_point point); // may be named in `unrounded`
+
+// "bf16?", "tensor-core(25,16)", as an override says it.
+typedef struct sinkproof_rounding_text {
+    char text[32];
+} sinkproof_rounding_text;
+sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding);
+bool sinkproof_rounding_same(sinkproof_rounding a, sinkproof_rounding b);
 
 // x rounded at `point` by `policy`; optional roundings are applied.
 static inline double round_at(const sinkproof_policy *policy, sinkproof_point point, double x) {

@@ -5,7 +5,7 @@
 // KEY=VALUE per line, with every point, function and form, and # before a comment; a missing key is
 // an error.
 #include "base/words.h"
-#include "ref/policy.h"
+#include "ref/policy_rounding.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -27,42 +27,6 @@ static const char *key_name(size_t key) {
     if (key < SINKPROOF_FORMED_COUNT) return sinkproof_formed_name((sinkproof_formed)key);
     static const char *const last[] = {"inside", "weights", "ftz", "yarn", "unrounded"};
     return last[key - SINKPROOF_FORMED_COUNT];
-}
-
-// Appends ", WORD" (or WORD alone at the start) to a list that stays inside its buffer.
-static void append_word(char *list, size_t size, const char *word) {
-    size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
-}
-
-// Parses one of the first `known` formats.
-static bool parse_format(const char *word, int known, sinkproof_format *format) {
-    for (int f = 0; f < known; f++) {
-        if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
-        *format = (sinkproof_format)f;
-        return true;
-    }
-    return false;
-}
-
-// "bf16", "bf16?", "real" (absent); for an operand of a stored weight also "q8_0" and "weight".
-static bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *rounding,
-                           sinkproof_error *error) {
-    size_t length = strlen(value);
-    bool optional = length > 0 && value[length - 1] == '?';
-    bool operand = sinkproof_point_is_operand(point);
-    if (optional) value[length - 1] = '\0';
-    const char *known =
-        operand ? "real, f64, f32, f16, bf16, q8_0, weight" : "real, f64, f32, f16, bf16";
-    if (!parse_format(value, operand ? SINKPROOF_OPERAND_FORMATS : SINKPROOF_FORMATS,
-                      &rounding->format))
-        return sinkproof_fail(error,
-                              "unknown format '%s' for %s: %sknown are %s, each with ? when an "
-                              "engine may be more precise there",
-                              value, sinkproof_point_name(point),
-                              sinkproof_guess_in_list(value, known).text, known);
-    rounding->optional = optional && rounding->format != SINKPROOF_REAL;
-    return true;
 }
 
 // "4ulp"; with `growth` also "4ulp+0.5|x|".
@@ -264,11 +228,36 @@ static bool parse_base(const char *word, sinkproof_policy *policy, sinkproof_err
                           sinkproof_guess_in_list(word, list).text, list);
 }
 
+// "acc=hopper": every running sum.
+static bool parse_every_sum(const char *value, sinkproof_policy *policy, sinkproof_error *error) {
+    for (int p = 0; p < AT_POINTS; p++) {
+        char copy[64];
+        snprintf(copy, sizeof copy, "%s", value);
+        if (point_is_running_sum((sinkproof_point)p) &&
+            !parse_rounding((sinkproof_point)p, copy, &policy->at[p], error))
+            return false;
+    }
+    return true;
+}
+
+// The next word of `rest`, which it shortens: up to a comma that is in no parentheses.
+static char *next_override(char **rest) {
+    char *word = *rest, *end = word;
+    if (word == NULL) return NULL;
+    for (int open = 0; *end != '\0' && (*end != ',' || open > 0); end++)
+        open += *end == '(' ? 1 : *end == ')' ? -1 : 0;
+    *rest = *end == ',' ? end + 1 : NULL;
+    *end = '\0';
+    return word;
+}
+
 // `rest` is split in place.
 static bool parse_overrides(char *rest, sinkproof_policy *policy, sinkproof_error *error) {
     size_t key;
-    for (char *word; (word = strsep(&rest, ",")) != NULL;)
-        if (!parse_override(word, policy, &key, error)) return false;
+    for (char *word; (word = next_override(&rest)) != NULL;)
+        if (strncmp(word, "acc=", 4) == 0 ? !parse_every_sum(word + 4, policy, error)
+                                          : !parse_override(word, policy, &key, error))
+            return false;
     return true;
 }
 

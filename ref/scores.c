@@ -17,8 +17,8 @@ void sinkproof_scores(const sinkproof_policy *policy, const sinkproof_block *blo
             const double *q_d = q_id + i * block->q_stride, *k_d = k_jd + j * block->kv_stride;
             //> attn.score
             double dot = 0;
-            for (size_t d = 0; d < block->head_dim; d++)
-                dot = running_add(&running, dot, q_d[d], k_d[d]);
+            for (size_t d = 0; d < block->head_dim; d += running.together)
+                dot = running_add(&running, dot, block->head_dim - d, q_d + d, k_d + d, 1);
             dot = round_at(policy, AT_A5, dot);
             s_ij[i * block->keys + j] = round_at(policy, AT_A6, dot * scale);
             //< attn.score

@@ -15,10 +15,15 @@ void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *blo
         size_t position = block->first + i;
         //> sink.attn-values law.constant-value
         for (size_t d = 0; d < block->head_dim; d++) o_d[d] = 0;
-        for (size_t j = sinkproof_mask_first(block->window, position); j <= position; j++) {
-            double weight = round_at(policy, AT_A11_WEIGHTS, alpha_j[j]);
+        for (size_t j = sinkproof_mask_first(block->window, position); j <= position;
+             j += running.together) {
+            double weight_j[SINKPROOF_CORE_BLOCK];
+            size_t left = position + 1 - j;
+            for (size_t k = 0; k < left && k < running.together; k++)
+                weight_j[k] = round_at(policy, AT_A11_WEIGHTS, alpha_j[j + k]);
             for (size_t d = 0; d < block->head_dim; d++)
-                o_d[d] = running_add(&running, o_d[d], weight, v_jd[j * block->kv_stride + d]);
+                o_d[d] = running_add(&running, o_d[d], left, weight_j,
+                                     v_jd + j * block->kv_stride + d, block->kv_stride);
         }
         for (size_t d = 0; d < block->head_dim; d++) o_d[d] = round_at(policy, AT_A11, o_d[d]);
         //< sink.attn-values law.constant-value

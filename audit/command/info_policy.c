@@ -42,11 +42,8 @@ int cmd_info_policy(const char *text) {
     printf("# the policy %s, in full; ? after a format: an engine may be more precise there\n",
            policy.name);
     for (size_t p = 0; p < AT_POINTS; p++) {
-        char value[16];
-        snprintf(value, sizeof value, "%s%s", sinkproof_format_name(policy.at[p].format),
-                 policy.at[p].optional ? "?" : "");
-        printf("%-10s = %-6s # %s\n", sinkproof_point_name((sinkproof_point)p), value,
-               sinkproof_point_what((sinkproof_point)p));
+        printf("%-10s = %-6s # %s\n", sinkproof_point_name((sinkproof_point)p),
+               sinkproof_rounding_say(policy.at[p]).text, sinkproof_point_what((sinkproof_point)p));
     }
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) {
         printf("%-10s = %gulp", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);

@@ -33,7 +33,7 @@ typedef struct open_setting {
 
 static void open_rounding(open_setting *open, const sinkproof_setting *s, sinkproof_point point) {
     open->policy = *s->policy;
-    open->policy.at[point] = (sinkproof_rounding){SINKPROOF_REAL, false};
+    open->policy.at[point] = (sinkproof_rounding){.format = SINKPROOF_REAL};
     open->s = *s;
     open->s.policy = &open->policy;
 }

@@ -12,7 +12,7 @@
 sinkproof_policy policy_without_optional(const sinkproof_policy *policy) {
     sinkproof_policy before = *policy;
     for (int p = 0; p < AT_POINTS; p++)
-        if (policy->unrounded[p]) before.at[p] = (sinkproof_rounding){SINKPROOF_REAL, false};
+        if (policy->unrounded[p]) before.at[p] = (sinkproof_rounding){.format = SINKPROOF_REAL};
     return before;
 }
 

@@ -67,8 +67,8 @@ static bool same_policy(const sinkproof_policy *a, const sinkproof_policy *b) {
                 a->weights == b->weights && a->ftz == b->ftz &&
                 a->yarn_truncate == b->yarn_truncate;
     for (int p = 0; p < AT_POINTS; p++)
-        same = same && a->at[p].format == b->at[p].format &&
-               a->at[p].optional == b->at[p].optional && a->unrounded[p] == b->unrounded[p];
+        same = same && sinkproof_rounding_same(a->at[p], b->at[p]) &&
+               a->unrounded[p] == b->unrounded[p];
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) same = same && a->ulp[f] == b->ulp[f];
     for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) same = same && a->forms[f] == b->forms[f];
     return same;

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Checks operands rounded when they are read (bound.operands), activations in blocks of whole
-// numbers (bound.q8), and sums in a narrow format (bound.accumulator): float32 kernels against
-// their sets, with the enclosed sum of the operands as read.
+// numbers (bound.q8), sums in a narrow format (bound.accumulator), and those of matrix units
+// (bound.tensor-core): kernels against their sets, with the enclosed sum of the operands as read.
 #include "audit/verify/verify_near.h"
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
@@ -61,7 +61,8 @@ static sinkproof_honest set_and_truth(const sinkproof_policy *policy, const scal
     return set;
 }
 
-// y = the sum of `part` neighbours exactly, then in `acc`, with operands as they are read.
+// y = the sum of `part` neighbours exactly, then in `acc` or by the policy's unit, with operands as
+// they are read.
 typedef struct kernel {
     const char *policy;
     size_t part;
@@ -69,7 +70,13 @@ typedef struct kernel {
 } kernel;
 
 static double run_kernel_sum(const kernel *k, const scaled_row *w, const double *read) {
+    const sinkproof_policy policy = policy_named(k->policy);
+    const sinkproof_rounding acc = policy.at[AT_M5_ACC];
     double sum = 0;
+    for (size_t c = 0; k->acc == SINKPROOF_TENSOR_CORE && c < w->n; c += acc.block)
+        sum = sinkproof_core_add(acc, sum, w->n - c < acc.block ? w->n - c : acc.block, read + c,
+                                 w->w + c, 1);
+    if (k->acc == SINKPROOF_TENSOR_CORE) return sum;
     for (size_t c = 0; c < w->n; c += k->part) {
         double part = 0;
         for (size_t i = c; i < c + k->part; i++) part += read[i] * w->w[i];
@@ -91,9 +98,8 @@ static void measure_kernels(verify_measure *result, uint64_t seed, const kernel 
         arb_ptr truth = _arb_vec_init(1);
         sinkproof_honest set = set_and_truth(&policy, &w, x, read, truth);
         double y = run_kernel_sum(k, &w, read);
-        bool known =
-            policy.at[AT_M5_ACC].format != SINKPROOF_REAL && !policy.at[AT_M5_ACC].optional;
-        if (known) // the set of one order: it need not contain the truth
+        sinkproof_accumulator a = sinkproof_accumulator_at(&policy, AT_M5_TERM, AT_M5_ACC);
+        if (sinkproof_is_running(&a)) // the set of one order: it need not contain the truth
             verify_add_comparison(result, y >= set.lo && y <= set.hi ? 0 : INFINITY, 1);
         else
             verify_add_set_values(result, truth, &set, &y, 1);
@@ -117,6 +123,13 @@ void verify_accumulator(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.acc=f16?", 1, SINKPROOF_F16},
                                      {"f32,M5.acc=bf16?", 1, SINKPROOF_BF16},
                                      {"f32,M5.acc=bf16", 1, SINKPROOF_BF16}};
+    measure_kernels(result, seed, kernels, 3);
+}
+
+void verify_tensor_core(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"bf16,M5.in=bf16,M5.acc=hopper", 0, SINKPROOF_TENSOR_CORE},
+                                     {"bf16,M5.in=bf16,M5.acc=ampere", 0, SINKPROOF_TENSOR_CORE},
+                                     {"f16,M5.in=f16,M5.acc=volta", 0, SINKPROOF_TENSOR_CORE}};
     measure_kernels(result, seed, kernels, 3);
 }
 
@@ -202,5 +215,17 @@ void verify_near_accumulator(verify_measure *result, uint64_t seed) {
         ones_scaled(most[round % 2], -scale, -scale, &w);
         for (size_t c = 0; c < w.n; c++) x[c] = c == 0 ? 1 : halves[round % 2];
         measure_near(result, &kernels[round % 2], &w, x);
+    }
+}
+
+// bound.tensor-core: 1, and numbers just below the place of its last bit, of which nothing is left.
+void verify_near_tensor_core(verify_measure *result, uint64_t seed) {
+    static const kernel k = {"f32,M5.acc=hopper", 0, SINKPROOF_TENSOR_CORE};
+    for (int round = 0; round < 4; round++) {
+        double x[MOST], lost = ldexp((double)sinkproof_draw_from_to(&seed, 120, 127), -32);
+        scaled_row w;
+        ones_scaled(SCALED, 0, 0, &w);
+        for (size_t c = 0; c < w.n; c++) x[c] = c == 0 ? 1 : lost;
+        measure_near(result, &k, &w, x);
     }
 }

@@ -26,18 +26,14 @@ const sinkproof_stages sinkproof_lanes_stages = {
     .unembed = lanes_unembed,
 };
 
-static bool points_round_same(const sinkproof_policy *a, const sinkproof_policy *b, size_t point) {
-    return a->at[point].format == b->at[point].format &&
-           a->at[point].optional == b->at[point].optional;
-}
-
 // Does `policy` round as `known` does, apart from A2 and A4, that are both bf16 when `cached`?
 static bool policy_rounds_like(const sinkproof_policy *policy, const sinkproof_policy *known,
                                bool cached, size_t *where) {
     sinkproof_policy wanted = *known;
-    if (cached) wanted.at[AT_A2] = wanted.at[AT_A4] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    if (cached)
+        wanted.at[AT_A2] = wanted.at[AT_A4] = (sinkproof_rounding){.format = SINKPROOF_BF16};
     for (*where = 0; *where < AT_POINTS; ++*where)
-        if (!points_round_same(policy, &wanted, *where)) return false;
+        if (!sinkproof_rounding_same(policy->at[*where], wanted.at[*where])) return false;
     return true;
 }
 
@@ -66,8 +62,7 @@ bool sinkproof_lanes_serves(const sinkproof_policy *policy, sinkproof_error *err
         return sinkproof_fail(error, "%s, with the weights as they are stored: not weights=%s",
                               what, sinkproof_format_name(policy->weights));
     }
-    return sinkproof_fail(error, "%s: not %s, with %s%s at %s", what, policy->name,
-                          sinkproof_format_name(policy->at[where].format),
-                          policy->at[where].optional ? "?" : "",
+    return sinkproof_fail(error, "%s: not %s, with %s at %s", what, policy->name,
+                          sinkproof_rounding_say(policy->at[where]).text,
                           sinkproof_point_name((sinkproof_point)where));
 }

@@ -25,7 +25,8 @@ sinkproof_accumulator sinkproof_accumulator_at(const sinkproof_policy *policy, s
 }
 
 bool sinkproof_is_running(const sinkproof_accumulator *a) {
-    return a->acc.format != SINKPROOF_REAL && !a->acc.optional;
+    return a->acc.format != SINKPROOF_REAL && a->acc.format != SINKPROOF_TENSOR_CORE &&
+           !a->acc.optional;
 }
 
 //> bound.accumulator
@@ -33,14 +34,20 @@ bool sinkproof_is_running(const sinkproof_accumulator *a) {
 // to the accumulator's format.
 sinkproof_setting setting_narrowed(const sinkproof_setting *s, const sinkproof_accumulator *a,
                                    sinkproof_policy *narrow) {
+    if (a->acc.format == SINKPROOF_TENSOR_CORE) {
+        sinkproof_setting unit = *s;
+        unit.core = a->acc;
+        return unit;
+    }
     double u =
         fmax(sinkproof_unit_roundoff(a->acc.format), sinkproof_unit_roundoff(a->term.format));
     if (sinkproof_is_running(a) || u <= s->u) return *s;
     bool acc = sinkproof_unit_roundoff(a->acc.format) == u;
     *narrow = *s->policy;
     narrow->inside = acc ? a->acc.format : a->term.format;
-    return (sinkproof_setting){narrow, sinkproof_add_up(sinkproof_mul_up(u, 1 + s->u), s->u),
-                               s->odds};
+    return (sinkproof_setting){.policy = narrow,
+                               .u = sinkproof_add_up(sinkproof_mul_up(u, 1 + s->u), s->u),
+                               .odds = s->odds};
 }
 //< bound.accumulator
 

@@ -97,7 +97,7 @@ sinkproof_accumulator sinkproof_accumulator_at(const sinkproof_policy *policy, s
 bool sinkproof_is_running(const sinkproof_accumulator *a);
 
 // The setting whose inner format is the accumulator's, if that is optional and narrower; its policy
-// is *narrow, which the caller owns. Otherwise s.
+// is *narrow, which the caller owns. Where a matrix unit adds up, s with that unit. Otherwise s.
 sinkproof_setting setting_narrowed(const sinkproof_setting *s, const sinkproof_accumulator *a,
                                    sinkproof_policy *narrow);
 

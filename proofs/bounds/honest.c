@@ -8,7 +8,7 @@ sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t e
                                         double rate) {
     double u = sinkproof_unit_roundoff(policy->inside);
     double n = elements > 0 ? (double)elements : 1;
-    return (sinkproof_setting){policy, u, log(2 * n / rate)};
+    return (sinkproof_setting){.policy = policy, .u = u, .odds = log(2 * n / rate)};
 }
 
 //> bound.dot

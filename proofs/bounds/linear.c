@@ -17,6 +17,7 @@
 // S, A and Q of all rows are three matrix products. The centre itself is a binary64 matrix product:
 // gamma_m(2^-53) A is added to the radius.
 #include "proofs/bounds/bounds.h"
+#include "proofs/bounds/tensor_core.h"
 
 #include <cblas.h>
 #include <stdint.h>
@@ -94,6 +95,7 @@ typedef struct sums {
     double *mid, *abs, *square;          // S, A, Q
     double *worst, *likely, *var, *bias; // from the inputs' freedom; NULL if all are known
     double *flushed; // the possible loss of operands read as zero; NULL if none is that small
+    core_sums unit;  // what a matrix unit needs beside these (bound.tensor-core)
 } sums;
 
 // 0 < |x| < tiny in one comparison: bit patterns of positive numbers are ordered, and 0 minus 1 is
@@ -144,6 +146,10 @@ static bool add_flushed_loss(const sinkproof_planes *x, const sinkproof_planes *
 }
 //< bound.ftz
 
+// Sums of a matrix unit that are emulated to see how they lean: in all, and of 128 rows of a
+// weight.
+enum { EMULATED = 64, FEWEST = 4 };
+
 // A and Q by upper bounds in binary32.
 static bool bound_sizes(const sinkproof_planes *x, const sinkproof_planes *y, sums *c) {
     float *found = malloc((x->rows * y->rows + 2) * sizeof *found);
@@ -186,9 +192,9 @@ static bool sum_sizes_and_freedom(const sinkproof_planes *x, const sinkproof_pla
     return fine;
 }
 
-// c must be empty at first; free it also if memory runs out.
+// c must be empty at first; free it also if memory runs out. emulated: sums of a matrix unit.
 static bool sums_prepare(const sinkproof_setting *s, const sinkproof_planes *x,
-                         const sinkproof_planes *y, sums *c) {
+                         const sinkproof_planes *y, size_t emulated, sums *c) {
     size_t m = x->rows, r = y->rows;
     bool factored = x->known && y->known && x->f.size != NULL && y->f.size != NULL;
     if (x->mid == NULL || y->mid == NULL) return false;
@@ -197,6 +203,7 @@ static bool sums_prepare(const sinkproof_setting *s, const sinkproof_planes *x,
     if (c->mid == NULL || c->abs == NULL || c->square == NULL) return false;
     matrix_product(m, r, x->cols, x->mid, y->mid, false, c->mid);
     if (s->policy->ftz && !add_flushed_loss(x, y, flushed_below(s), &c->flushed)) return false;
+    if (s->core.bits > 0 && !core_sums_prepare(s, x, y, emulated, &c->unit)) return false;
     return factored ? bound_sizes(x, y, c) : sum_sizes_and_freedom(x, y, c);
 }
 
@@ -209,6 +216,7 @@ static void sums_free(sums *c) {
     free(c->var);
     free(c->bias);
     free(c->flushed);
+    core_sums_free(&c->unit);
 }
 
 static int significand_bits(sinkproof_format format) {
@@ -234,28 +242,47 @@ typedef struct row_terms {
     double here;        // relative error of the matrix products below, in units of A
     double under;       // absolute error that underflows can add to a nonzero sum
     double largest;     // largest number of the format inside
+    core_terms core;    // of a matrix unit
 } row_terms;
 
 // A term undergoes at most n - 1 additions, one more for b, and the rounding of its product; a sum
 // of integers undergoes the roundings of its two scales instead.
 static row_terms row_error_terms(const sinkproof_setting *s, const sinkproof_planes *x,
-                                 double terms, bool exact_products, bool biased) {
+                                 double terms, bool exact_products, bool biased, bool straddles) {
     double whole = x->whole > 1 ? (double)x->whole : 1, n = ceil(terms / whole);
     double products = x->whole > 1 ? 2 : exact_products ? 0 : 1;
     double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + products;
     double gamma = sinkproof_gamma(roundings, s->u), here = sinkproof_gamma(2 * terms + 8, 0x1p-53);
     // Short products have no rounding error, but they can still fall below the smallest number;
     // where results are flushed, sums can too.
-    double steps = s->policy->ftz || x->whole > 1 ? 2 * terms + 2 : terms + (biased ? 1 : 0);
+    bool unit = s->core.bits > 0; // which cuts, by up to twice of what rounding to nearest loses
+    double steps =
+        s->policy->ftz || unit || x->whole > 1 ? 2 * terms + 2 : terms + (biased ? 1 : 0);
     double under = underflow_bound(s, steps, gamma);
     double largest = setting_largest(s);
     bool leans = s->u > sinkproof_unit_roundoff(SINKPROOF_F32);
-    return (row_terms){n, whole, products, biased, leans, gamma, here, under, largest};
+    core_terms core = unit ? core_row_terms(s, terms, biased, straddles) : (core_terms){0};
+    return (row_terms){n, whole, products, biased, leans, gamma, here, under, largest, core};
+}
+
+// Rounding to nearest, in any order. Sums of the squares of the rounded partial sums. paths: for an
+// order that is independent of the values. paths + others: for any order that keeps each square
+// below S^2 + Q, at most six times as much.
+static sum_freedom rounding_freedom(const sinkproof_setting *s, const row_terms *t,
+                                    const sum_sizes *z) {
+    double n = t->n, mid = z->mid, square = z->square, third = s->u * s->u / 3;
+    double once = t->products * square + (t->biased ? mid * mid : 0);
+    double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
+    double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
+    return (sum_freedom){.worst = t->gamma * z->total,
+                         .likely = sqrt(2 * s->odds * paths) * s->u,
+                         .var = third * paths,
+                         .order = third * others};
 }
 
 static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, double b,
                                 const sums *c, size_t at) {
-    double n = t->n, here = t->here;
+    double here = t->here;
     double in_worst = c->worst != NULL ? c->worst[at] : 0;
     double in_likely = c->likely != NULL ? c->likely[at] : 0;
     double flushed = c->flushed != NULL ? c->flushed[at] : 0;
@@ -263,21 +290,18 @@ static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, 
     double mid = c->mid[at] + b, total = c->abs[at] + fabs(b) + in_worst;
     double square = c->square[at] * t->whole + b * b; // (sum of w numbers)^2 <= w sum of squares
     double slack = (in_worst + total) * here + (total > 0 ? t->under : 0);
-    double worst = t->gamma * total * (1 + 2 * here) + in_worst + slack;
-    // Sums of the squares of the rounded partial sums. paths: for an order that is independent of
-    // the values. paths + others: for any order that keeps each square below S^2 + Q, at most six
-    // times as much.
-    double once = t->products * square + (t->biased ? mid * mid : 0);
-    double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
-    double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
-    double likely = sqrt(2 * s->odds * paths) * s->u + in_likely + slack;
+    sum_sizes z = core_sum_sizes(mid, total, square, &c->unit, at);
+    sum_freedom f = s->core.bits > 0 ? core_freedom(s, &t->core, &z) : rounding_freedom(s, t, &z);
+    double worst = f.worst * (1 + 2 * here) + in_worst + slack;
+    double likely = f.likely + in_likely + slack;
     if (may_overflow(total, worst, t->largest)) worst = INFINITY;
     if (t->leans || !(worst < INFINITY)) likely = worst;
-    double in_var = c->var != NULL ? c->var[at] : 0, third = s->u * s->u / 3;
-    double bias = t->leans ? worst : (c->bias != NULL ? c->bias[at] : 0) + flushed;
+    double in_var = c->var != NULL ? c->var[at] : 0;
+    double bias = t->leans ? worst : (c->bias != NULL ? c->bias[at] : 0) + flushed + f.bias;
     sinkproof_honest x =
-        sinkproof_set_around(mid, worst, likely, third * paths + in_var + flushed * flushed, bias);
-    x.order = third * others + 5 * in_var;
+        sinkproof_set_around(mid, worst, likely, f.var + in_var + flushed * flushed, bias);
+    x.mid += f.shift;
+    x.order = f.order + 5 * in_var;
     return x;
 }
 //< bound.linear
@@ -299,10 +323,11 @@ bool sinkproof_honest_products(const sinkproof_setting *s, const sinkproof_plane
     if (x->mid == NULL || y->mid == NULL) return false;
     if (x->rows == 0 || y->rows == 0) return true;
     sums c = {0};
-    bool exact = products_are_exact(s, x, y->bits), fine = sums_prepare(s, x, y, &c);
+    bool exact = products_are_exact(s, x, y->bits), fine = sums_prepare(s, x, y, EMULATED, &c);
     for (size_t i = 0; fine && i < x->rows; i++) {
         double n = terms_i != NULL ? terms_i[i] : (double)x->cols;
-        row_terms t = row_error_terms(s, x, n, exact, b_r != NULL);
+        row_terms t = row_error_terms(s, x, n, exact, b_r != NULL, terms_i != NULL);
+        t.core.lean = c.unit.lean;
         sums_row(s, &c, &t, i, y->rows, b_r, out + i * out_stride);
     }
     sums_free(&c);
@@ -344,11 +369,12 @@ static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
     sinkproof_planes y = {.cols = w->w->cols, .bits = sinkproof_matrix_bits(w->w), .known = true};
     y.mid = allocate_doubles(BLOCK * y.cols);
     bool factored = x->f.size != NULL;
+    size_t emulated = EMULATED * BLOCK / (w->rows + 1) + FEWEST;
     bool fine = y.mid != NULL && (!factored || factors_allocate(BLOCK, y.cols, &y.f));
     for (size_t r0 = 0; fine && r0 < w->rows; r0 += BLOCK) {
         y.rows = count_block_rows(w->rows, r0);
         decode_rows(w->w, w->first + r0, &y);
-        fine = sums_prepare(s, x, &y, &blocks[r0 / BLOCK]);
+        fine = sums_prepare(s, x, &y, emulated, &blocks[r0 / BLOCK]);
     }
     sinkproof_planes_free(&y);
     return fine;
@@ -361,7 +387,10 @@ static bool compute_sums(sinkproof_linear_sums *linear, const sinkproof_accumula
         return linear->running != NULL && honest_running(&linear->s, a, x, w, linear->running);
     }
     linear->blocks = calloc(w->rows / BLOCK + 1, sizeof *linear->blocks);
-    return linear->blocks != NULL && sum_blocks(&linear->s, x, w, linear->blocks);
+    if (linear->blocks == NULL || !sum_blocks(&linear->s, x, w, linear->blocks)) return false;
+    for (size_t b = 0; b * BLOCK < w->rows; b++)
+        core_lean_merge(&linear->terms.core.lean, &linear->blocks[b].unit.lean);
+    return true;
 }
 
 sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
@@ -375,7 +404,7 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
     // one more for a scale of the weight
     double terms = (double)x->cols + (linear->s.u == s->u ? 0 : 1);
     linear->x_rows = x->rows, linear->rows = w->rows, linear->b_r = w->b_r;
-    linear->terms = row_error_terms(&linear->s, x, terms, exact, w->b_r != NULL);
+    linear->terms = row_error_terms(&linear->s, x, terms, exact, w->b_r != NULL, false);
     if (compute_sums(linear, a, x, w)) return linear;
     sinkproof_linear_sums_free(linear);
     return NULL;

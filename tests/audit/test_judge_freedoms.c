@@ -20,7 +20,7 @@ static const sinkproof_config *config;
 
 static sinkproof_policy without(const sinkproof_policy *policy, sinkproof_point point) {
     sinkproof_policy p = *policy;
-    p.at[point] = (sinkproof_rounding){SINKPROOF_REAL, false};
+    p.at[point] = (sinkproof_rounding){.format = SINKPROOF_REAL, .optional = false};
     return p;
 }
 

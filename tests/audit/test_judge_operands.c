@@ -68,7 +68,7 @@ static void swiglu_rounded(const sinkproof_policy *policy, const sinkproof_confi
                            const int32_t *chosen_nk, const sinkproof_expert_outputs *out,
                            double *work) {
     sinkproof_policy wrong = *policy; // 1.702 rounded to bfloat16
-    wrong.at[AT_M8_ALPHA] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    wrong.at[AT_M8_ALPHA] = (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false};
     stage_experts(&wrong, config, layer, n, t_nc, chosen_nk, out, work);
 }
 

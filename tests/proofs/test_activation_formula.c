@@ -117,8 +117,9 @@ static sinkproof_honest stated_gelu(const sinkproof_setting *s, sinkproof_honest
 // is x at most that is 8 roundings. A slope 1 - tanh^2, here 1/4 and more, has 4 times as many,
 // and its square twice that.
 static void gelu_sets(void) {
-    static const sinkproof_rounding roundings[] = {
-        {SINKPROOF_REAL, false}, {SINKPROOF_BF16, false}, {SINKPROOF_BF16, true}};
+    static const sinkproof_rounding roundings[] = {{.format = SINKPROOF_REAL},
+                                                   {.format = SINKPROOF_BF16},
+                                                   {.format = SINKPROOF_BF16, .optional = true}};
     uint64_t state = SEED;
     compared c = {0};
     for (int i = 0; i < DRAWS; i++) {
@@ -179,7 +180,7 @@ static void gelu_squares(void) {
     const sinkproof_honest x[] = {{-2, 1 + e, 1, 1, 1, 0x1p-30, 0, 0, 0},
                                   {-2, 2, -2, 1 + e, 1, 0x1p-30, 0, 0, 0}};
     sinkproof_policy policy = real_policy("definition");
-    policy.at[AT_M8_SQUARE] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_M8_SQUARE] = (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false};
     sinkproof_setting s = setting(&policy);
     compared c = {0};
     for (int i = 0; i < 2; i++) {
@@ -252,7 +253,7 @@ static void swiglu_declared(void) {
     compared c = {0};
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_policy policy = exp_policy(63.0 / 64, 0, 0x1p-80);
-        sinkproof_setting s = {&policy, 0x1p-80, 30};
+        sinkproof_setting s = {.policy = &policy, .u = 0x1p-80, .odds = 30};
         sinkproof_honest g = sinkproof_exact_set(-4 - (double)i / 256);
         sinkproof_honest y = swish(&s, g), z = stated_swiglu(&s, g);
         compare(&c, &y, &z, far_of(z.lo, z.hi), 6, 100);
@@ -289,7 +290,7 @@ static void gates(void) {
         double g = beyond ? 700 + i / 2 % 200 : (double)i / 64 - 8;
         sinkproof_policy policy =
             beyond ? exp_policy(0x1p-10, 0x1p-11, 0x1p-80) : exp_policy(63.0 / 64, 0, 0x1p-80);
-        sinkproof_setting s = {&policy, 0x1p-80, 30};
+        sinkproof_setting s = {.policy = &policy, .u = 0x1p-80, .odds = 30};
         sinkproof_honest y = sinkproof_honest_variant_gate(&s, g);
         real e = beyond ? 0x1p-10L + 0x1p-11L * fminl((real)g, 800) : 63.0L / 64, of = sigma(g);
         real hi = of * (1 + margin), by = ((e / (1 - e) + 3 * u) * hi + 0x1p-1022L) * (1 + margin);
@@ -382,7 +383,7 @@ static void mixtures(bool tiny) {
 static void running(void) {
     sinkproof_policy policy = real_policy("definition");
     policy.inside = SINKPROOF_F32;
-    policy.at[AT_M11_SUM] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_M11_SUM] = (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false};
     sinkproof_setting s = setting(&policy);
     const sinkproof_honest w_e[2] = {sinkproof_exact_set(1), sinkproof_exact_set(1)};
     const sinkproof_honest d_e[2] = {sinkproof_exact_set(1), sinkproof_exact_set(0x1p-8 + 0x1p-30)};

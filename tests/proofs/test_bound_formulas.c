@@ -100,8 +100,8 @@ static void mixture(void) {
         int sums = (i >> 2) % 3; // 0: in registers, 1: fixed, 2: optional
         if (products) policy.at[AT_M11_PROD].format = SINKPROOF_BF16;
         if (last) policy.at[AT_M11].format = SINKPROOF_BF16;
-        policy.at[AT_M11_SUM] =
-            (sinkproof_rounding){sums > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, sums == 2};
+        policy.at[AT_M11_SUM] = (sinkproof_rounding){
+            .format = sums > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, .optional = sums == 2};
         sinkproof_setting s = setting(&policy);
         size_t k = 1 + draw_below(&state, CHOICES);
         sinkproof_honest w[CHOICES], y[CHOICES];

@@ -28,7 +28,7 @@ static sinkproof_planes plane(const double *x, size_t rows, size_t cols) {
 // The lean of x y and of 2 y, where y is 1, or infinite. What is read as zero is lost with all of
 // its product. Of a product with infinity nothing is known.
 static size_t wrongly_lost(const sinkproof_policy *policy, double u, double tiny, double v) {
-    sinkproof_setting s = {policy, u, 30};
+    sinkproof_setting s = {.policy = policy, .u = u, .odds = 30};
     const double x[2] = {v, 2}, one = 1, infinite = INFINITY;
     sinkproof_planes p = plane(x, 2, 1), by_one = plane(&one, 1, 1), by = plane(&infinite, 1, 1);
     bool small = 0 < fabs(v) && fabs(v) < tiny;
@@ -148,7 +148,7 @@ static void ends_of(const pairs *t, sinkproof_honest *out) {
     for (size_t j = 0; j < Y_ROWS; j++)
         y[j * k] = t->b_j[j], y[j * k + k - 1] = -t->b_j[j], y[j * k + 2] = 1;
     sinkproof_policy policy = real_policy("definition");
-    sinkproof_setting s = {&policy, 0, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0, .odds = 30};
     sinkproof_planes p = plane(x, X_ROWS, k), q = plane(y, Y_ROWS, k);
     must(factors_allocate(X_ROWS, k, &p.f) && factors_allocate(Y_ROWS, k, &q.f));
     for (size_t i = 0; i < X_ROWS; i++) must(factors_fill_row(&p.f, i, &p.mid[i * k]));
@@ -234,7 +234,7 @@ static real beyond(real t, real error) {
 // Key n - 1 is `far` below the others at least, `t` at most, and likely. `k` roundings.
 static void far_row(distance *d, size_t n, double m, double far, double t, double likely, real k) {
     sinkproof_policy policy = exp_policy(NO_U, DECLARED, GROWING);
-    sinkproof_setting s = {&policy, NO_U, 30};
+    sinkproof_setting s = {.policy = &policy, .u = NO_U, .odds = 30};
     sinkproof_honest z[KEYS], alpha[KEYS + 1];
     for (size_t j = 0; j < n; j++) z[j] = sinkproof_exact_set(m);
     z[n - 1] = (sinkproof_honest){m - far, m + t, m - far, m + likely, m + likely, 0, 0, 0, 0};
@@ -280,7 +280,7 @@ static void flushed(void) {
         for (int i = 0; i < 40; i++) {
             real growth = (27 - (real)i / 64) / 800, b = growth / (1 + 800 * growth);
             sinkproof_policy policy = exp_policy(NO_U, 0, (double)b);
-            sinkproof_setting s = {&policy, NO_U, 30};
+            sinkproof_setting s = {.policy = &policy, .u = NO_U, .odds = 30};
             sinkproof_honest z[KEYS], alpha[KEYS + 1];
             double common;
             for (size_t j = 0; j < n; j++) z[j] = sinkproof_exact_set(j == 0 ? -2000 : 0);
@@ -295,7 +295,7 @@ static void flushed(void) {
     for (int i = 0; i < 32; i++) {
         double declared = (double)i / 32, here = sinkproof_gamma(14, 0x1p-53), common;
         sinkproof_policy policy = exp_policy(NO_U, declared, 0);
-        sinkproof_setting s = {&policy, NO_U, 30};
+        sinkproof_setting s = {.policy = &policy, .u = NO_U, .odds = 30};
         sinkproof_honest z[2] = {sinkproof_exact_set(-2000), sinkproof_exact_set(0)}, alpha[3];
         must(sinkproof_honest_softmax(&s, AT_A9, 2, z, sinkproof_exact_set(-INFINITY), alpha,
                                       &common));
@@ -316,7 +316,7 @@ enum { LONG = 1024 };
 // The largest weight where each logit is within 256 of 0.
 static double anything(const sinkproof_policy *policy, double u, size_t n) {
     static sinkproof_honest z[LONG], alpha[LONG + 1];
-    sinkproof_setting s = {policy, u, 30};
+    sinkproof_setting s = {.policy = policy, .u = u, .odds = 30};
     double common;
     for (size_t j = 0; j < n; j++) z[j] = sinkproof_set_around(0, 256, 256, 0, 0);
     must(sinkproof_honest_softmax(&s, AT_A9, n, z, sinkproof_exact_set(-INFINITY), alpha, &common));
@@ -338,7 +338,7 @@ static void whatever(void) {
        sinkproof_gamma(LONG, u));
     // A quotient of exponentials that bfloat16 rounds is larger than e^(z - LSE) may be.
     policy.forms[SINKPROOF_FORM_OF_A9] |= 1u << SINKPROOF_FORM_DEFINITION;
-    policy.at[AT_A9_UNNORM] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_A9_UNNORM] = (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false};
     distance d = {0};
     near(&d, anything(&policy, 0x1p-53, 4), (1 + 0x1p-52L) * (1 + 0x1p-8L), 1, 4);
     report(&d, "bound.form-lse bound.softmax-sink", "rounded exponentials without bounds", SEED);

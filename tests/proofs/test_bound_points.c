@@ -13,7 +13,7 @@ enum { DIM = 8, DRAWS = 60 };
 static sinkproof_setting closed(sinkproof_policy *p) {
     *p = policy;
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) p->ulp[f] = 0;
-    return (sinkproof_setting){p, 0, 30};
+    return (sinkproof_setting){.policy = p, .odds = 30};
 }
 
 // bound.rope: of known coordinates the set is one number, the rotation rounded at A4.prod and A4.
@@ -65,9 +65,10 @@ static void width(void) {
     size_t wrong = 0, cases = 0;
     for (int i = 0; i < 3; i++) { // swish absent, fixed, optional (in binary64: no step of its own)
         sinkproof_policy p = policy_of("real-f64");
-        p.at[AT_M8_SWISH] = (sinkproof_rounding){i ? SINKPROOF_F64 : SINKPROOF_REAL, i == 2};
+        p.at[AT_M8_SWISH] =
+            (sinkproof_rounding){.format = i ? SINKPROOF_F64 : SINKPROOF_REAL, .optional = i == 2};
         for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) p.ulp[f] = 0;
-        sinkproof_setting s = {&p, 0x1p-24, 30};
+        sinkproof_setting s = {.policy = &p, .u = 0x1p-24, .odds = 30};
         sinkproof_config config;
         sinkproof_config_named("gpt-oss-20b", &config);
         for (int t = 0; t < DRAWS; t++, cases++) {

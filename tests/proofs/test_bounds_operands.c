@@ -357,7 +357,7 @@ static void products_inside(void) {
     ok(convicted > runs / 20 && fused == convicted,
        "bound.operands %zu of %zu are outside where the policy rounds once, as many the other way",
        convicted, runs);
-    sinkproof_rounding optional = {SINKPROOF_BF16, true};
+    sinkproof_rounding optional = {.format = SINKPROOF_BF16, .optional = true};
     sinkproof_honest open = sinkproof_honest_bias(&s, optional, 64, 1),
                      fixed = sinkproof_honest_bias(&s, policy.at[AT_A2_PRODUCT], 64, 1);
     double reach = sinkproof_gamma(64, 0x1p-24);

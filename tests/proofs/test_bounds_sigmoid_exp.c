@@ -191,7 +191,7 @@ static void ends(void) {
 static void straddling(void) {
     sinkproof_policy policy = policy_named("real-f64,ftz=none,M8.form=sigmoid,M8.exp=bf16");
     sinkproof_config config = released();
-    sinkproof_setting s = {&policy, 0, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0, .odds = 30};
     const double from[] = {-2, -2, 1, -700, -2000}, to[] = {1, -1, 2, 600, 1800};
     size_t wrong = 0, checked = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {

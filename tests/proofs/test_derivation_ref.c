@@ -207,7 +207,7 @@ int main(void) {
     bool fine = sinkproof_forward(session, N, tokens, NULL, &observer, &error);
     sinkproof_session_free(session);
     if (!fine) ok(false, "sink.attn-gate: %s", error.text);
-    const sinkproof_setting setting = {&policy, 0x1p-53, 30};
+    const sinkproof_setting setting = {.policy = &policy, .u = 0x1p-53, .odds = 30};
     for (size_t l = 0; fine && l < LAYERS; l++) {
         one_layer(model, &setting, &w.at[l], l);
         free(w.at[l].x_nc), free(w.at[l].z_hnj), free(w.at[l].out_nc);

@@ -149,7 +149,7 @@ static void interval_operations(void) {
 
 static sinkproof_policy rounding_at_a4(sinkproof_format format, bool optional) {
     sinkproof_policy policy = policy_named("f32");
-    policy.at[AT_A4] = (sinkproof_rounding){format, optional};
+    policy.at[AT_A4] = (sinkproof_rounding){.format = format, .optional = optional};
     return policy;
 }
 

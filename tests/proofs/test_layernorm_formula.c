@@ -276,7 +276,7 @@ static void thresholds(void) {
 static void rounded_before(void) {
     static row r;
     sinkproof_policy policy = real_policy("definition");
-    policy.at[AT_A1_NORM] = (sinkproof_rounding){SINKPROOF_BF16, false};
+    policy.at[AT_A1_NORM] = (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false};
     sinkproof_setting s = setting(&policy);
     fill(&r, 4, 3, 1, 0.5); // (x - 2) / sqrt(1.5)
     sinkproof_honest y = first_of(&s, &r);

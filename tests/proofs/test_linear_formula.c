@@ -97,7 +97,7 @@ static void draw_rows(uint64_t *state, size_t n, int freedom, double unit, draws
 }
 
 static void ask(distance *d, const sinkproof_policy *policy, sum t, const draws *w, real k) {
-    sinkproof_setting s = {policy, (double)t.u, (double)t.odds};
+    sinkproof_setting s = {.policy = policy, .u = (double)t.u, .odds = (double)t.odds};
     sinkproof_honest out[ROWS * OUT];
     sinkproof_planes x = sinkproof_planes_new(w->x, ROWS, t.n, t.n),
                      y = sinkproof_planes_new(w->y, OUT, t.n, t.n);
@@ -167,7 +167,7 @@ static void sums(void) {
 // One product, of sets that reach below the smallest normal number or just not.
 static void one_product(distance *d, sinkproof_honest x, sinkproof_honest y, bool factored) {
     sinkproof_policy policy = narrow_policy(true);
-    sinkproof_setting s = {&policy, 0x1p-24, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0x1p-24, .odds = 30};
     sinkproof_honest out;
     sinkproof_planes p = sinkproof_planes_new(&x, 1, 1, 1), q = sinkproof_planes_new(&y, 1, 1, 1);
     if (factored) {
@@ -200,7 +200,7 @@ static void read_as_zero(void) {
 // A sum with its freedom beyond the format, which would be inside it with the likely one; no terms.
 static void edges(void) {
     sinkproof_policy policy = narrow_policy(false);
-    sinkproof_setting s = {&policy, 0x1p-24, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0x1p-24, .odds = 30};
     sinkproof_honest one = sinkproof_exact_set(1), zero = sinkproof_exact_set(0), out;
     sinkproof_honest large = sinkproof_set_around(0x1p127, 0x1.3p126, 0x1p125, 0, 0);
     sinkproof_planes x = sinkproof_planes_new(&large, 1, 1, 1),

@@ -132,7 +132,7 @@ static void points(void) {
         policy.inside = f->format;
         sinkproof_setting s = setting(&policy);
         sinkproof_point at = AT_A2;
-        policy.at[at] = (sinkproof_rounding){f->format, false};
+        policy.at[at] = (sinkproof_rounding){.format = f->format, .optional = false};
         fixed_point(&fixed, f, x, sinkproof_honest_rounded(f->format, x));
         fixed_point(&fixed, f, x, sinkproof_honest_at(&s, at, x));
         sinkproof_honest two[2] = {x, x};
@@ -145,7 +145,7 @@ static void points(void) {
         policy.at[at].format = SINKPROOF_REAL;
         y = sinkproof_honest_at(&s, at, x), unchanged += unlike(&y, &x);
         // A row: inside first, then the point.
-        policy.at[at] = (sinkproof_rounding){SINKPROOF_BF16, i % 2 == 0};
+        policy.at[at] = (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = i % 2 == 0};
         sinkproof_honest row[3] = {x, x, x};
         sinkproof_honest_finish(&s, at, 2, row);
         y = sinkproof_honest_at(&s, at, sinkproof_honest_inside(&s, x));

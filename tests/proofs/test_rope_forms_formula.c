@@ -95,8 +95,8 @@ static void angles(void) {
         for (int point = 0; point < 3; point++) {
             sinkproof_policy policy = running_policy(SINKPROOF_F32);
             policy.ulp[SINKPROOF_POW] = 1 + 3 * (double)c;
-            policy.at[AT_A4_ANGLE] =
-                (sinkproof_rounding){point > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, point == 2};
+            policy.at[AT_A4_ANGLE] = (sinkproof_rounding){
+                .format = point > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, .optional = point == 2};
             sinkproof_setting s = setting(&policy);
             for (size_t i = 0; i < shapes[c].head_dim / 2; i++)
                 for (size_t p = 0; p < sizeof positions / sizeof *positions; p++) {
@@ -118,7 +118,7 @@ static void first_angles(void) {
     size_t wrong = 0, compared = 0;
     sinkproof_policy policy = running_policy(SINKPROOF_F64);
     policy.ulp[SINKPROOF_POW] = 0x1p49;
-    sinkproof_setting s = {&policy, 0x1p-53, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0x1p-53, .odds = 30};
     sinkproof_config config = shape(8, 32, false);
     config.rotation.theta = 256, config.rotation.original_context = 4096;
     config.rotation.beta_fast = 4, config.rotation.beta_slow = 1;
@@ -143,7 +143,8 @@ static void rotations(void) {
     sinkproof_policy policy = policy_named("f32"), none = policy_named("f32,ftz=none");
     policy.at[AT_A4_PROD].format = policy.at[AT_A4].format = SINKPROOF_REAL;
     none.at[AT_A4_PROD].format = none.at[AT_A4].format = SINKPROOF_REAL;
-    sinkproof_setting flushes = {&policy, 0x1p-24, 30}, plain = {&none, 0x1p-24, 30};
+    sinkproof_setting flushes = {.policy = &policy, .u = 0x1p-24, .odds = 30},
+                      plain = {.policy = &none, .u = 0x1p-24, .odds = 30};
     sinkproof_honest zero = sinkproof_exact_set(0), one = sinkproof_exact_set(1), y[2];
     size_t wrong = 0;
     const double small = 0x1p-127;
@@ -196,10 +197,11 @@ static bool untouched(const sinkproof_honest *x, double mark) {
 // factor: 1 for no concentration; a little more for one that bfloat16 rounds to 1.
 static size_t scaled_first(distance *d, uint64_t *state, double factor, int conc, bool coarse) {
     sinkproof_policy policy = real_policy("definition");
-    sinkproof_rounding none = {SINKPROOF_REAL, false};
-    policy.at[AT_A4_CONC] =
-        (sinkproof_rounding){conc > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, conc == 2};
-    policy.at[AT_A4_SCALED] = (sinkproof_rounding){coarse ? SINKPROOF_BF16 : SINKPROOF_REAL, false};
+    sinkproof_rounding none = {.format = SINKPROOF_REAL};
+    policy.at[AT_A4_CONC] = (sinkproof_rounding){
+        .format = conc > 0 ? SINKPROOF_BF16 : SINKPROOF_REAL, .optional = conc == 2};
+    policy.at[AT_A4_SCALED] =
+        (sinkproof_rounding){.format = coarse ? SINKPROOF_BF16 : SINKPROOF_REAL, .optional = false};
     policy.at[AT_A4_COS] = policy.at[AT_A4_PROD] = none;
     policy.at[AT_A4] = none;
     sinkproof_setting s = setting(&policy);

@@ -206,7 +206,7 @@ static size_t open_order(const sinkproof_setting *s, const sinkproof_accumulator
     bool narrower = u > s->u;
     sinkproof_policy policy = *s->policy;
     if (narrower) policy.inside = SINKPROOF_F16;
-    sinkproof_setting own = {&policy, s->u, s->odds};
+    sinkproof_setting own = {.policy = &policy, .u = s->u, .odds = s->odds};
     if (narrower) own.u = sinkproof_add_up(sinkproof_mul_up(u, 1 + s->u), s->u);
     bool twice = narrower && rescaled;
     double n_i[ROWS];
@@ -265,7 +265,8 @@ static void any_order(void) {
             for (int narrow = 0; narrow < 2; narrow++)
                 for (int rescaled = 0; rescaled < 2; rescaled++) {
                     sinkproof_accumulator a = {.acc = {SINKPROOF_REAL, false}};
-                    if (narrow == 1) a.acc = (sinkproof_rounding){SINKPROOF_F16, true};
+                    if (narrow == 1)
+                        a.acc = (sinkproof_rounding){.format = SINKPROOF_F16, .optional = true};
                     off += open_order(&s, &a, &x_i, &y_r, row < ROWS ? terms : NULL, rescaled == 1,
                                       &unknown);
                     sums += ROWS * OTHERS;
@@ -294,19 +295,21 @@ static void no_memory(void) {
 }
 
 int main(void) {
-    products("not rounded", (sinkproof_rounding){SINKPROOF_REAL, false});
-    products("to float32", (sinkproof_rounding){SINKPROOF_F32, false});
-    products("to bfloat16", (sinkproof_rounding){SINKPROOF_BF16, false});
-    products("to bfloat16 or not", (sinkproof_rounding){SINKPROOF_BF16, true});
+    products("not rounded", (sinkproof_rounding){.format = SINKPROOF_REAL, .optional = false});
+    products("to float32", (sinkproof_rounding){.format = SINKPROOF_F32, .optional = false});
+    products("to bfloat16", (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false});
+    products("to bfloat16 or not",
+             (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = true});
     finished();
-    in_order("bfloat16", SINKPROOF_F32, (sinkproof_rounding){SINKPROOF_BF16, false},
-             (sinkproof_rounding){SINKPROOF_BF16, false});
+    in_order("bfloat16", SINKPROOF_F32,
+             (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false},
+             (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false});
     in_order("bfloat16 of whole products", SINKPROOF_F32,
-             (sinkproof_rounding){SINKPROOF_BF16, false},
-             (sinkproof_rounding){SINKPROOF_REAL, false});
+             (sinkproof_rounding){.format = SINKPROOF_BF16, .optional = false},
+             (sinkproof_rounding){.format = SINKPROOF_REAL, .optional = false});
     in_order("float32 over bfloat16 inside", SINKPROOF_BF16,
-             (sinkproof_rounding){SINKPROOF_F32, false},
-             (sinkproof_rounding){SINKPROOF_F32, false});
+             (sinkproof_rounding){.format = SINKPROOF_F32, .optional = false},
+             (sinkproof_rounding){.format = SINKPROOF_F32, .optional = false});
     any_order();
     no_memory();
     return tap_done();

@@ -225,11 +225,15 @@ static void terms(void) {
         size_t n, dim;
         sinkproof_rounding before;
         double terms;
-    } all[] = {{5, 3, {SINKPROOF_REAL, false}, 7},   {5, 3, {SINKPROOF_F32, true}, 7},
-               {5, 3, {SINKPROOF_F32, false}, 5},    {64, 64, {SINKPROOF_REAL, false}, 64},
-               {64, 64, {SINKPROOF_F32, true}, 64},  {64, 64, {SINKPROOF_F32, false}, 64},
-               {32, 32, {SINKPROOF_BF16, true}, 34}, {0, 2, {SINKPROOF_REAL, false}, 2},
-               {9, 1, {SINKPROOF_REAL, false}, 9}};
+    } all[] = {{5, 3, {.format = SINKPROOF_REAL}, 7},
+               {5, 3, {.format = SINKPROOF_F32, .optional = true}, 7},
+               {5, 3, {.format = SINKPROOF_F32}, 5},
+               {64, 64, {.format = SINKPROOF_REAL}, 64},
+               {64, 64, {.format = SINKPROOF_F32, .optional = true}, 64},
+               {64, 64, {.format = SINKPROOF_F32}, 64},
+               {32, 32, {.format = SINKPROOF_BF16, .optional = true}, 34},
+               {0, 2, {.format = SINKPROOF_REAL}, 2},
+               {9, 1, {.format = SINKPROOF_REAL}, 9}};
     size_t wrong = 0, cases = sizeof all / sizeof *all;
     for (size_t k = 0; k < cases; k++) {
         sinkproof_policy policy = real_policy("definition");

@@ -223,7 +223,7 @@ static void margins(void) {
     uint64_t state = SEED;
     distance d = {0};
     sinkproof_policy policy = policy_of(SINKPROOF_F64, SINKPROOF_F64, false);
-    sinkproof_setting s = {&policy, 0, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0, .odds = 30};
     for (int i = 0; i < DRAWS; i++) {
         double alpha = 3 + 60 * draw_unit(&state);
         sinkproof_honest y = activation(&s, alpha, sinkproof_exact_set(-1)),
@@ -285,7 +285,7 @@ static void any_set(const numerics *c) {
     sinkproof_policy policy = policy_of(c->inside, c->format, c->optional);
     policy.exp_growth = c->growth;
     if (c->tanh) policy.forms[SINKPROOF_FORM_OF_M8] = 1u << SINKPROOF_M8_TANH;
-    sinkproof_setting s = {&policy, c->u, 30};
+    sinkproof_setting s = {.policy = &policy, .u = c->u, .odds = 30};
     for (int i = 0; i < DRAWS; i++) {
         sinkproof_honest g = draw_gate_set(&state, draw_t(&state));
         sinkproof_honest y = activation(&s, 2, g), x = found_of(&s, 2, g);
@@ -303,7 +303,7 @@ static void any_set(const numerics *c) {
 static void small_gates(void) {
     sinkproof_policy policy = policy_of(SINKPROOF_F32, SINKPROOF_REAL, false);
     policy.ftz = true;
-    sinkproof_setting s = {&policy, 0x1p-24, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0x1p-24, .odds = 30};
     distance d = {0};
     for (int i = 0; i < 8; i++) {
         sinkproof_honest g = sinkproof_exact_set(ldexp(i % 2 ? 1.25 : -1.5, -124 - i / 2));

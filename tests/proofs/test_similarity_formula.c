@@ -212,7 +212,7 @@ static void rows_of(distance *d, const numerics *c, sinkproof_similarity kind,
                     sinkproof_divisor divisor, uint64_t *state) {
     const double by_of[] = {2, 3, 0.5, 1.5};
     sinkproof_policy policy = policy_of(c);
-    sinkproof_setting s = {&policy, c->u, 30};
+    sinkproof_setting s = {.policy = &policy, .u = c->u, .odds = 30};
     row r = row_of(c, &policy, kind);
     r.divisor = divisor;
     for (int i = 0; i < DRAWS; i++) {

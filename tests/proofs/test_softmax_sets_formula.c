@@ -49,8 +49,8 @@ static void maximum_first(void) {
         sinkproof_policy rounds = real_policy(i % 2 ? "running-max" : "definition");
         rounds.inside = SINKPROOF_F32;
         sinkproof_policy plain = rounds;
-        rounds.at[AT_A9_MAX] =
-            (sinkproof_rounding){i % 3 ? SINKPROOF_BF16 : SINKPROOF_F32, i % 5 == 0};
+        rounds.at[AT_A9_MAX] = (sinkproof_rounding){
+            .format = i % 3 ? SINKPROOF_BF16 : SINKPROOF_F32, .optional = i % 5 == 0};
         sinkproof_setting with = setting(&rounds), without = setting(&plain);
         size_t n = draw_below(&state, SOME);
         sinkproof_honest z_j[SOME + 2], t_j[SOME + 1], found_j[SOME + 1], want_j[SOME + 1];
@@ -102,7 +102,7 @@ static void nothing(const char *form, double u, size_t n, sinkproof_honest *z_j,
                     double kept, distance *d, size_t *wrong) {
     sinkproof_policy policy = real_policy(form);
     if (kept > 0) policy.at[AT_A9_UNNORM].format = SINKPROOF_BF16;
-    sinkproof_setting s = {&policy, u, 30};
+    sinkproof_setting s = {.policy = &policy, .u = u, .odds = 30};
     sinkproof_honest *alpha_j = calloc(n + 1, sizeof *alpha_j);
     double common = 7;
     must(alpha_j != NULL);
@@ -247,7 +247,7 @@ static void known_rows(void) {
 // Of every weight but key 0's both ends, where the logit of key 0 is a set.
 static void beside_a_set(distance *d, const row *r, real k) {
     sinkproof_policy policy = policy_of(r);
-    sinkproof_setting s = {&policy, (double)r->u, 30};
+    sinkproof_setting s = {.policy = &policy, .u = (double)r->u, .odds = 30};
     sinkproof_honest alpha_j[MOST + 1];
     double common;
     must(sinkproof_honest_softmax(&s, AT_A9, r->n, r->z, r->b, alpha_j, &common));
@@ -301,7 +301,7 @@ static void without_bounds(void) {
         compare(&d, &d, &r, 300); // rescalings by 1.1 are off by more than all from 8 of them on
         row sums = {.n = 3, .u = (real)i / 180, .odds = 30}; // gamma_3 is 1 where u is 1 / 6
         sinkproof_policy policy = policy_of(&sums);
-        sinkproof_setting s = {&policy, (double)sums.u, 30};
+        sinkproof_setting s = {.policy = &policy, .u = (double)sums.u, .odds = 30};
         sinkproof_honest alpha_j[4];
         double common;
         for (int j = 0; j < 3; j++) sums.z[j] = sinkproof_exact_set(-0.25 * (1 << j));
@@ -312,7 +312,7 @@ static void without_bounds(void) {
     report(&d, "bound.softmax-sink bound.form-running-max", "sums of which nothing is known", SEED);
     // e (1 + eta) of a key just below the maximum is 1, as no number that means anything else.
     sinkproof_policy policy = real_policy("definition");
-    sinkproof_setting s = {&policy, 0, 30};
+    sinkproof_setting s = {.policy = &policy, .u = 0, .odds = 30};
     sinkproof_honest z_j[2] = {sinkproof_exact_set(-0x1p-50), sinkproof_exact_set(50)}, alpha_j[2];
     double common;
     must(sinkproof_honest_softmax(&s, AT_A9, 1, z_j, sinkproof_exact_set(0), alpha_j, &common));

@@ -57,7 +57,8 @@ static void kept(void) {
     const sinkproof_format formats[] = {SINKPROOF_BF16, SINKPROOF_F16};
     for (int i = 0; i < 400; i++) {
         sinkproof_policy policy = real_policy("definition");
-        policy.at[AT_A9_UNNORM] = (sinkproof_rounding){formats[i % 2], i / 2 % 2};
+        policy.at[AT_A9_UNNORM] =
+            (sinkproof_rounding){.format = formats[i % 2], .optional = i / 2 % 2};
         sinkproof_honest z[MOST + 1];
         size_t n = 1 + draw_below(&state, MOST);
         for (size_t j = 0; j <= n; j++)

@@ -51,7 +51,7 @@ static void compare(const wide *w, real k, distance *d) {
     sinkproof_policy policy = real_policy("definition");
     policy.ulp[SINKPROOF_EXP] = (double)(w->declared / (2 * ROUNDOFF));
     policy.exp_growth = (double)(w->grows / (2 * ROUNDOFF));
-    sinkproof_setting s = {&policy, (double)ROUNDOFF, 30};
+    sinkproof_setting s = {.policy = &policy, .u = (double)ROUNDOFF, .odds = 30};
     const sinkproof_honest *z = &w->z;
     sinkproof_honest alpha[2], key = {z->lo + w->b,
                                       z->hi + w->b,

@@ -3,6 +3,7 @@
 //
 // Policies: the tables, the overrides, the refusals, and that the published ones differ only where
 // they are documented to.
+#include "ref/tensor_core.h"
 #include "tests/shared/reference.h"
 
 static void test_names(void) {
@@ -182,6 +183,34 @@ static void test_operands(void) {
 }
 
 // Refused, with a sentence that contains `word`, and the result untouched.
+static bool is_unit(sinkproof_rounding r, int bits, int block, int parts) {
+    return r.format == SINKPROOF_TENSOR_CORE && !r.optional && r.bits == bits && r.block == block &&
+           r.parts == parts;
+}
+
+// Matrix units: numbers in parentheses, whose commas part no overrides; names; all sums at once.
+static void test_units(void) {
+    sinkproof_policy limited =
+        policy_of("bf16,A2.acc=tensor-core(25,16),M5.acc=tensor-core(13,32,4),A8=f32");
+    ok(is_unit(limited.at[AT_A2_ACC], 25, 16, 0) && is_unit(limited.at[AT_M5_ACC], 13, 32, 4) &&
+           limited.at[AT_A5_ACC].format == SINKPROOF_REAL &&
+           limited.at[AT_A8].format == SINKPROOF_F32,
+       "A2.acc=tensor-core(25,16), M5.acc=tensor-core(13,32,4)");
+    sinkproof_policy p = policy_of("bf16,acc=hopper,F2.acc=f32");
+    size_t units = 0;
+    for (int at = 0; at < AT_POINTS; at++) units += is_unit(p.at[at], 25, 16, 0);
+    ok(units == 7 && p.at[AT_F2_ACC].format == SINKPROOF_F32, "acc=hopper is of every running sum");
+    ok(strcmp(sinkproof_rounding_say(p.at[AT_A2_ACC]).text, "tensor-core(25,16)") == 0 &&
+           strcmp(sinkproof_rounding_say(limited.at[AT_M5_ACC]).text, "tensor-core(13,32,4)") == 0,
+       "a unit is said as it is read");
+    for (const sinkproof_core_name *core = core_names; core->name != NULL; core++) {
+        char text[40];
+        snprintf(text, sizeof text, "f32,A2.acc=%s", core->name);
+        p = policy_of(text);
+        ok(is_unit(p.at[AT_A2_ACC], core->bits, core->block, 0), "%s is a unit", core->name);
+    }
+}
+
 static void test_refusal(const char *text, const char *word) {
     sinkproof_policy p = policy_of("f32"), before = p;
     sinkproof_error e = {{0}};
@@ -267,12 +296,23 @@ int main(void) {
     test_forms();
     test_freedoms();
     test_operands();
+    test_units();
     test_refusal("bf17", "openai-bf16");
     test_refusal("", "known are");
     test_refusal("f32,A99=bf16", "A4.freq");
     test_refusal("f32,A9=bf17", "bf16");
-    test_refusal("f32,A9=q8_0", "real, f64, f32, f16, bf16, each");
+    test_refusal("f32,A9=q8_0", "real, f64, f32, f16, bf16; ?");
     test_refusal("f32,A2.in=q8_1", "q8_0, weight");
+    test_refusal("f32,A2.acc=tensor-core(25)", "1 to 64 products");
+    test_refusal("f32,A2.acc=tensor-core(0,16)", "1 to 64 products");
+    test_refusal("f32,A2.acc=tensor-core(25,65)", "1 to 64 products");
+    test_refusal("f32,A2.acc=tensor-core(25,16,0)", "1 to 64 products");
+    test_refusal("f32,A2.acc=tensor-core(25,16,256)", "1 to 64 products");
+    test_refusal("f32,A2.acc=tensor-core(25,16)x", "1 to 64 products");
+    test_refusal("f32,A2.acc=tensor-core(25,16", "1 to 64 products");
+    test_refusal("f32,A2.acc=hoper", "the nearest known is hopper");
+    test_refusal("f32,A9=hopper", "for A9");
+    test_refusal("f32,acc=ampare", "the nearest known is ampere");
     test_refusal("f32,A9", "POINT=FORMAT");
     test_refusal("f32,", "POINT=FORMAT");
     test_refusal("f32,exp=fourulp", "ulp");

@@ -21,7 +21,7 @@ static inline sinkproof_policy real_policy(const char *forms) {
 }
 
 static inline sinkproof_setting setting(const sinkproof_policy *policy) {
-    return (sinkproof_setting){policy, 0x1p-24, 30};
+    return (sinkproof_setting){.policy = policy, .u = 0x1p-24, .odds = 30};
 }
 
 // mid - 2^-a ... mid + 2^-b: ends that no sum rounds.

@@ -190,7 +190,7 @@ static ends weight(const row *r, const parts *p, size_t j, int l, real g, real r
 // the evaluation has.
 static inline void compare(distance *d, distance *vars, const row *r, real k) {
     sinkproof_policy policy = policy_of(r);
-    sinkproof_setting s = {&policy, (double)r->u, r->odds};
+    sinkproof_setting s = {.policy = &policy, .u = (double)r->u, .odds = r->odds};
     sinkproof_honest alpha[MOST + 1];
     double common = 7, terms[MOST + 1];
     must(sinkproof_honest_softmax(&s, AT_A9, r->n, r->z, r->b, alpha, &common));

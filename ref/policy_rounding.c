@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What a policy says of one point: a format, or of a running sum the unit that adds it up.
+#include "ref/policy_rounding.h"
+
+#include "base/words.h"
+#include "ref/tensor_core.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+void append_word(char *list, size_t size, const char *word) {
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
+}
+
+bool parse_format(const char *word, int known, sinkproof_format *format) {
+    for (int f = 0; f < known; f++) {
+        if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
+        *format = (sinkproof_format)f;
+        return true;
+    }
+    return false;
+}
+
+// "tensor-core(25,16)", "tensor-core(25,16,1)" or "hopper".
+static bool parse_core(const char *value, sinkproof_rounding *rounding) {
+    int bits = 0, block = 0, parts = 0, end = 0, read = 0;
+    for (const sinkproof_core_name *core = core_names; core->name != NULL; core++)
+        if (strcmp(value, core->name) == 0) bits = core->bits, block = core->block;
+    if (bits == 0) {
+        read = sscanf(value, "tensor-core(%3d,%3d%n,%3d%n", &bits, &block, &end, &parts, &end);
+        if (read < 2 || strcmp(value + end, ")") != 0) return false;
+    }
+    if (bits < 1 || bits > SINKPROOF_CORE_BITS || block < 1 || block > SINKPROOF_CORE_BLOCK ||
+        parts < (read == 3 ? 1 : 0) || parts > UCHAR_MAX)
+        return false;
+    *rounding = (sinkproof_rounding){.format = SINKPROOF_TENSOR_CORE,
+                                     .bits = (unsigned char)bits,
+                                     .block = (unsigned char)block,
+                                     .parts = (unsigned char)parts};
+    return true;
+}
+
+// What may be said of a point: formats, and of a running sum the units that add it up.
+static void list_formats(sinkproof_point point, char *list, size_t size) {
+    snprintf(list, size, "real, f64, f32, f16, bf16");
+    if (sinkproof_point_is_operand(point)) append_word(list, size, "q8_0, weight");
+    if (!point_is_running_sum(point)) return;
+    append_word(list, size, "tensor-core(BITS,BLOCK[,PARTS])");
+    for (const sinkproof_core_name *core = core_names; core->name != NULL; core++)
+        append_word(list, size, core->name);
+}
+
+bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *rounding,
+                    sinkproof_error *error) {
+    bool unit = point_is_running_sum(point);
+    if (unit && parse_core(value, rounding)) return true;
+    if (unit && strncmp(value, "tensor-core", strlen("tensor-core")) == 0)
+        return sinkproof_fail(error,
+                              "'%s' for %s is not tensor-core(BITS,BLOCK[,PARTS]) with 1 to %d "
+                              "bits, blocks of 1 to %d products, 1 to %d partial sums",
+                              value, sinkproof_point_name(point), SINKPROOF_CORE_BITS,
+                              SINKPROOF_CORE_BLOCK, UCHAR_MAX);
+    size_t length = strlen(value);
+    bool optional = length > 0 && value[length - 1] == '?';
+    int known = sinkproof_point_is_operand(point) ? SINKPROOF_OPERAND_FORMATS : SINKPROOF_FORMATS;
+    if (optional) value[length - 1] = '\0';
+    *rounding = (sinkproof_rounding){.format = SINKPROOF_REAL};
+    if (!parse_format(value, known, &rounding->format)) {
+        char list[256] = "";
+        list_formats(point, list, sizeof list);
+        return sinkproof_fail(error,
+                              "unknown format '%s' for %s: %sknown are %s; ? after a format: an "
+                              "engine may be more precise there",
+                              value, sinkproof_point_name(point),
+                              sinkproof_guess_in_list(value, list).text, list);
+    }
+    rounding->optional = optional && rounding->format != SINKPROOF_REAL;
+    return true;
+}
+
+sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding) {
+    sinkproof_rounding_text said;
+    const char *name = sinkproof_format_name(rounding.format);
+    if (rounding.format == SINKPROOF_TENSOR_CORE && rounding.parts > 0)
+        snprintf(said.text, sizeof said.text, "%s(%d,%d,%d)", name, rounding.bits, rounding.block,
+                 rounding.parts);
+    else if (rounding.format == SINKPROOF_TENSOR_CORE)
+        snprintf(said.text, sizeof said.text, "%s(%d,%d)", name, rounding.bits, rounding.block);
+    else
+        snprintf(said.text, sizeof said.text, "%s%s", name, rounding.optional ? "?" : "");
+    return said;
+}
+
+bool sinkproof_rounding_same(sinkproof_rounding a, sinkproof_rounding b) {
+    return a.format == b.format && a.optional == b.optional && a.bits == b.bits &&
+           a.block == b.block && a.parts == b.parts;
+}
