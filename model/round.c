@@ -27,6 +27,8 @@ static const shape shapes[SINKPROOF_SUM_FORMATS] = {
     [SINKPROOF_Q8_0] = {"q8_0", 53, -1022, 1023},
     [SINKPROOF_OF_WEIGHT] = {"weight", 53, -1022, 1023},
     [SINKPROOF_TENSOR_CORE] = {"tensor-core", 53, -1022, 1023},
+    [SINKPROOF_RANKS] = {"ranks", 53, -1022, 1023},
+    [SINKPROOF_BLOCKS] = {"blocks", 53, -1022, 1023},
 };
 
 static uint64_t double_bits(double x) {

@@ -19,6 +19,8 @@ typedef enum sinkproof_format {
     SINKPROOF_OPERAND_FORMATS,
     // a sum's only: a matrix unit aligns and cuts blocks of products (ref/tensor_core.c)
     SINKPROOF_TENSOR_CORE = SINKPROOF_OPERAND_FORMATS,
+    SINKPROOF_RANKS, // so many equal parts, each rounded, their sum rounded at each addition or not
+    SINKPROOF_BLOCKS, // parts of so many products, each rounded
     SINKPROOF_SUM_FORMATS
 } sinkproof_format;
 

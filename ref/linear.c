@@ -43,6 +43,22 @@ static void dot_group(size_t cols, const double *w_c, const double *x_ct, double
     memcpy(dot_t, sum_t, sizeof sum_t);
 }
 
+// The same in parts that are rounded: of each rank, or of so many products.
+static void dot_group_in_parts(sinkproof_rounding acc, size_t cols, const double *w_c,
+                               const double *x_ct, double *dot_t) {
+    size_t each = sum_part_products(acc, cols);
+    sinkproof_format sum = acc.format == SINKPROOF_RANKS ? acc.part : SINKPROOF_REAL;
+    memset(dot_t, 0, LANES * sizeof *dot_t);
+    //> bound.parts
+    for (size_t c = 0; c < cols; c += each) {
+        double part_t[LANES];
+        dot_group(cols - c < each ? cols - c : each, w_c + c, x_ct + c * LANES, part_t);
+        for (size_t t = 0; t < LANES; t++)
+            dot_t[t] = sinkproof_round(sum, dot_t[t] + sinkproof_round(acc.part, part_t[t]));
+    }
+    //< bound.parts
+}
+
 // The same, rounded at each step. Terms with a common scale are summed separately first.
 static void dot_group_rounded(const running_points *running, size_t together, size_t cols,
                               const double *w_c, const double *x_ct, double *dot_t) {
@@ -74,7 +90,9 @@ static void compute_products(const sinkproof_policy *policy, sinkproof_product_p
         sinkproof_matrix_row(weight_rc, r, w_c);
         for (size_t first = 0; first < n; first += LANES) {
             double dot_t[LANES];
-            if (plain)
+            if (sum_is_in_parts(running.acc))
+                dot_group_in_parts(running.acc, cols, w_c, packed + first * cols, dot_t);
+            else if (plain)
                 dot_group(cols, w_c, packed + first * cols, dot_t);
             else
                 dot_group_rounded(&running, together, cols, w_c, packed + first * cols, dot_t);

@@ -15,9 +15,14 @@
 #include <stddef.h>
 
 typedef struct sinkproof_rounding {
-    sinkproof_format format;          // SINKPROOF_REAL: nothing is rounded here
-    bool optional;                    // "bf16?": an engine may keep more precision here
-    unsigned char bits, block, parts; // of SINKPROOF_TENSOR_CORE (ref/tensor_core.h); else 0
+    sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
+    bool optional;           // "bf16?": an engine may keep more precision here
+    // Of a running sum, else 0. A matrix unit: bits, block, parts (ref/tensor_core.h).
+    // SINKPROOF_RANKS: parts and their format. SINKPROOF_BLOCKS: block, its products, and their
+    // format.
+    unsigned char bits, parts;
+    unsigned short block;
+    sinkproof_format part;
 } sinkproof_rounding;
 
 // Functions whose accuracy a policy declares, in ulp of the inner format. 2^x counts as exp.
@@ -76,7 +81,9 @@ typedef struct sinkproof_policy {
 // [,unrounded=none|any|POINT[|POINT]...]".
 // FORMAT is real, f64, f32, f16 or bf16, at A2.in, A12.in, M2.in, M5.in, M9.in and F2.in q8_0 or
 // weight too (ref/operands.h), at a running sum (A2.acc) tensor-core(BITS,BLOCK[,PARTS]) or the
-// name of a GPU (ref/tensor_core.h). "acc=hopper" says it of every running sum.
+// name of a GPU (ref/tensor_core.h), at that of a weight's product also ranks(R,FORMAT)[?] and
+// blocks(N,FORMAT)[?]. "acc=hopper" says it of every running sum. "ranks=2" says what tensor and
+// expert parallelism may do: A12.acc, M9.acc and M11.sum are ranks(2,FORMAT)?, FORMAT as A12's.
 // Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, hf-llama-bf16, llama-cpp,
 // llama-cpp-flash, mlx (exact), vllm-bf16, onnxruntime, bf16, f16 (generic); or @FILE, which states
 // a policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known.

@@ -228,16 +228,12 @@ static bool parse_base(const char *word, sinkproof_policy *policy, sinkproof_err
                           sinkproof_guess_in_list(word, list).text, list);
 }
 
-// "acc=hopper": every running sum.
-static bool parse_every_sum(const char *value, sinkproof_policy *policy, sinkproof_error *error) {
-    for (int p = 0; p < AT_POINTS; p++) {
-        char copy[64];
-        snprintf(copy, sizeof copy, "%s", value);
-        if (point_is_running_sum((sinkproof_point)p) &&
-            !parse_rounding((sinkproof_point)p, copy, &policy->at[p], error))
-            return false;
-    }
-    return true;
+// What one word says of several points.
+static bool parse_word(char *word, sinkproof_policy *policy, sinkproof_error *error) {
+    size_t key;
+    if (strncmp(word, "acc=", 4) == 0) return parse_every_sum(word + 4, policy, error);
+    if (strncmp(word, "ranks=", 6) == 0) return parse_ranks(word + 6, policy, error);
+    return parse_override(word, policy, &key, error);
 }
 
 // The next word of `rest`, which it shortens: up to a comma that is in no parentheses.
@@ -253,11 +249,8 @@ static char *next_override(char **rest) {
 
 // `rest` is split in place.
 static bool parse_overrides(char *rest, sinkproof_policy *policy, sinkproof_error *error) {
-    size_t key;
     for (char *word; (word = next_override(&rest)) != NULL;)
-        if (strncmp(word, "acc=", 4) == 0 ? !parse_every_sum(word + 4, policy, error)
-                                          : !parse_override(word, policy, &key, error))
-            return false;
+        if (!parse_word(word, policy, error)) return false;
     return true;
 }
 

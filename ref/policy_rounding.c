@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_RANKS = 64 };
+
 void append_word(char *list, size_t size, const char *word) {
     size_t used = strlen(list);
     snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
@@ -39,9 +41,37 @@ static bool parse_core(const char *value, sinkproof_rounding *rounding) {
         return false;
     *rounding = (sinkproof_rounding){.format = SINKPROOF_TENSOR_CORE,
                                      .bits = (unsigned char)bits,
-                                     .block = (unsigned char)block,
+                                     .block = (unsigned short)block,
                                      .parts = (unsigned char)parts};
     return true;
+}
+
+// "ranks(2,bf16)" and "blocks(8,bf16)", which stay in brackets of their own: a part is rounded to a
+// format of a number.
+static bool parse_parts(const char *value, sinkproof_rounding *rounding) {
+    int ranks = 0, block = 0, end = 0;
+    char format[8] = "";
+    if (sscanf(value, "ranks(%3d,%7[a-z0-9])%n", &ranks, format, &end) != 2 || end == 0) ranks = 0;
+    if (ranks == 0 &&
+        (sscanf(value, "blocks(%4d,%7[a-z0-9])%n", &block, format, &end) != 2 || end == 0))
+        return false;
+    bool optional = strcmp(value + end, "?") == 0;
+    sinkproof_rounding read = {.format = ranks > 0 ? SINKPROOF_RANKS : SINKPROOF_BLOCKS,
+                               .optional = optional,
+                               .parts = (unsigned char)ranks,
+                               .block = (unsigned short)block};
+    if (!parse_format(format, SINKPROOF_FORMATS, &read.part) || read.part == SINKPROOF_REAL ||
+        (!optional && value[end] != '\0') ||
+        (ranks > 0 ? ranks < 2 || ranks > MOST_RANKS : block < 1))
+        return false;
+    *rounding = read;
+    return true;
+}
+
+// A sum of weights times activations, or of experts.
+static bool point_sums_parts(sinkproof_point point) {
+    return point == AT_M11_SUM ||
+           (point_is_running_sum(point) && point != AT_A5_ACC && point != AT_A11_ACC);
 }
 
 // What may be said of a point: formats, and of a running sum the units that add it up.
@@ -49,6 +79,7 @@ static void list_formats(sinkproof_point point, char *list, size_t size) {
     snprintf(list, size, "real, f64, f32, f16, bf16");
     if (sinkproof_point_is_operand(point)) append_word(list, size, "q8_0, weight");
     if (!point_is_running_sum(point)) return;
+    if (point_sums_parts(point)) append_word(list, size, "ranks(R,FORMAT), blocks(N,FORMAT)");
     append_word(list, size, "tensor-core(BITS,BLOCK[,PARTS])");
     for (const sinkproof_core_name *core = core_names; core->name != NULL; core++)
         append_word(list, size, core->name);
@@ -58,6 +89,10 @@ bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *roun
                     sinkproof_error *error) {
     bool unit = point_is_running_sum(point);
     if (unit && parse_core(value, rounding)) return true;
+    if (point_sums_parts(point) && parse_parts(value, rounding))
+        return point != AT_M11_SUM || rounding->format == SINKPROOF_RANKS ||
+               sinkproof_fail(error, "'%s' for %s: a mixture has ranks, and no blocks", value,
+                              sinkproof_point_name(point));
     if (unit && strncmp(value, "tensor-core", strlen("tensor-core")) == 0)
         return sinkproof_fail(error,
                               "'%s' for %s is not tensor-core(BITS,BLOCK[,PARTS]) with 1 to %d "
@@ -82,10 +117,42 @@ bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *roun
     return true;
 }
 
+bool parse_every_sum(const char *value, sinkproof_policy *policy, sinkproof_error *error) {
+    for (int p = 0; p < AT_POINTS; p++) {
+        char copy[64];
+        snprintf(copy, sizeof copy, "%s", value);
+        if (point_is_running_sum((sinkproof_point)p) &&
+            !parse_rounding((sinkproof_point)p, copy, &policy->at[p], error))
+            return false;
+    }
+    return true;
+}
+
+bool parse_ranks(const char *value, sinkproof_policy *policy, sinkproof_error *error) {
+    static const sinkproof_point sums[] = {AT_A12_ACC, AT_M9_ACC, AT_M11_SUM};
+    sinkproof_format stored = policy->at[AT_A12].format;
+    if (stored == SINKPROOF_REAL) stored = policy->inside;
+    for (size_t k = 0; k < sizeof sums / sizeof sums[0]; k++) {
+        char text[64];
+        snprintf(text, sizeof text, "ranks(%.20s,%s)?", value, sinkproof_format_name(stored));
+        sinkproof_rounding before = policy->at[sums[k]];
+        if (!parse_rounding(sums[k], text, &policy->at[sums[k]], error)) {
+            policy->at[sums[k]] = before;
+            return sinkproof_fail(error, "'ranks=%.100s' is not a number of ranks from 2 to 64",
+                                  value);
+        }
+    }
+    return true;
+}
+
 sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding) {
     sinkproof_rounding_text said;
     const char *name = sinkproof_format_name(rounding.format);
-    if (rounding.format == SINKPROOF_TENSOR_CORE && rounding.parts > 0)
+    if (rounding.format == SINKPROOF_RANKS || rounding.format == SINKPROOF_BLOCKS)
+        snprintf(said.text, sizeof said.text, "%s(%d,%s)%s", name,
+                 rounding.format == SINKPROOF_RANKS ? rounding.parts : rounding.block,
+                 sinkproof_format_name(rounding.part), rounding.optional ? "?" : "");
+    else if (rounding.format == SINKPROOF_TENSOR_CORE && rounding.parts > 0)
         snprintf(said.text, sizeof said.text, "%s(%d,%d,%d)", name, rounding.bits, rounding.block,
                  rounding.parts);
     else if (rounding.format == SINKPROOF_TENSOR_CORE)
@@ -97,5 +164,5 @@ sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding) {
 
 bool sinkproof_rounding_same(sinkproof_rounding a, sinkproof_rounding b) {
     return a.format == b.format && a.optional == b.optional && a.bits == b.bits &&
-           a.block == b.block && a.parts == b.parts;
+           a.block == b.block && a.parts == b.parts && a.part == b.part;
 }

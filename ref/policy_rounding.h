@@ -18,4 +18,11 @@ bool parse_format(const char *word, int known, sinkproof_format *format);
 bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *rounding,
                     sinkproof_error *error);
 
+// The value of "acc=hopper": every running sum.
+bool parse_every_sum(const char *value, sinkproof_policy *policy, sinkproof_error *error);
+
+// The value of "ranks=2": what each rank computes of a layer's outputs may be rounded before all
+// are added.
+bool parse_ranks(const char *value, sinkproof_policy *policy, sinkproof_error *error);
+
 #endif

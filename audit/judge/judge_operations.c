@@ -59,6 +59,16 @@ static void finish_projection(const sinkproof_setting *s, const projection_work 
     sinkproof_honest_finish(s, w->at, rows, row);
 }
 
+// The hull with the sets whose bias was added to one rank's part.
+static void hull_with_biased(const sinkproof_setting *s, const projection_work *w,
+                             const sinkproof_honest *biased, size_t rows, sinkproof_honest *row) {
+    for (size_t r = 0; r < rows; r++) {
+        sinkproof_honest x = biased[r];
+        sinkproof_honest_finish(s, w->at, 1, &x);
+        row[r] = sinkproof_honest_hull(row[r], x);
+    }
+}
+
 // Projects one block: some tokens by some rows of W.
 static void project_block(judge_part *part, size_t index, void *of) {
     const projection_work *w = of;
@@ -70,8 +80,10 @@ static void project_block(judge_part *part, size_t index, void *of) {
     sinkproof_honest *passing = part_allocate(part, rows, sizeof *passing);
     if (passing == NULL) return;
     const double *bias = w->bias_r != NULL && w->fused ? w->bias_r + r0 : NULL;
+    sinkproof_accumulator sum = w->sum;
+    if (sum.acc.format == SINKPROOF_RANKS && w->bias_r != NULL) sum.b_r = w->bias_r + r0;
     sinkproof_linear_sums *sums =
-        sinkproof_linear_sums_with(&s, &w->sum, &x, &(sinkproof_weight_rows){w->w, r0, rows, bias});
+        sinkproof_linear_sums_with(&s, &sum, &x, &(sinkproof_weight_rows){w->w, r0, rows, bias});
     part->failed = part->failed || sums == NULL;
     for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
         sinkproof_honest *row = w->y_nr != NULL ? &w->y_nr[i * width + r0] : passing;
@@ -79,6 +91,8 @@ static void project_block(judge_part *part, size_t index, void *of) {
             .point = w->point, .offset = i * width + r0, .count = rows, .token = i};
         sinkproof_linear_sums_row(sums, i - i0, row);
         finish_projection(&s, w, r0, rows, row);
+        const sinkproof_honest *biased = linear_sums_biased_row(sums, i - i0);
+        if (biased != NULL) hull_with_biased(&s, w, biased, rows, row);
         piece_compare(part, &piece, row);
     }
     sinkproof_linear_sums_free(sums);

@@ -128,6 +128,7 @@ void verify_operands(verify_measure *result, uint64_t seed);
 void verify_q8(verify_measure *result, uint64_t seed);
 void verify_accumulator(verify_measure *result, uint64_t seed);
 void verify_tensor_core(verify_measure *result, uint64_t seed);
+void verify_parts(verify_measure *result, uint64_t seed);
 void verify_forward(verify_measure *result, uint64_t seed);
 void verify_gpt2(verify_measure *result, uint64_t seed);
 void verify_biases(verify_measure *result, uint64_t seed);

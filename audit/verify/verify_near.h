@@ -50,6 +50,7 @@ void verify_near_q8(verify_measure *result, uint64_t seed);
 void verify_near_q8_ties(verify_measure *result, uint64_t seed);
 void verify_near_accumulator(verify_measure *result, uint64_t seed);
 void verify_near_tensor_core(verify_measure *result, uint64_t seed);
+void verify_near_parts(verify_measure *result, uint64_t seed);
 // verify_near_weights.c: rows of weights.
 void verify_near_exp(verify_measure *result, uint64_t seed);
 void verify_near_exp_declared(verify_measure *result, uint64_t seed);

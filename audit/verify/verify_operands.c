@@ -77,6 +77,14 @@ static double run_kernel_sum(const kernel *k, const scaled_row *w, const double 
         sum = sinkproof_core_add(acc, sum, w->n - c < acc.block ? w->n - c : acc.block, read + c,
                                  w->w + c, 1);
     if (k->acc == SINKPROOF_TENSOR_CORE) return sum;
+    size_t each = sum_is_in_parts(acc) ? sum_part_products(acc, w->n) : w->n;
+    for (size_t first = 0; sum_is_in_parts(acc) && first < w->n; first += each) {
+        double part = 0;
+        for (size_t c = first; c < w->n && c < first + each; c++)
+            part = (double)(float)(part + read[c] * w->w[c]);
+        sum = (double)(float)(sum + sinkproof_round(acc.part, part));
+    }
+    if (sum_is_in_parts(acc)) return sum;
     for (size_t c = 0; c < w->n; c += k->part) {
         double part = 0;
         for (size_t i = c; i < c + k->part; i++) part += read[i] * w->w[i];
@@ -130,6 +138,13 @@ void verify_tensor_core(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"bf16,M5.in=bf16,M5.acc=hopper", 0, SINKPROOF_TENSOR_CORE},
                                      {"bf16,M5.in=bf16,M5.acc=ampere", 0, SINKPROOF_TENSOR_CORE},
                                      {"f16,M5.in=f16,M5.acc=volta", 0, SINKPROOF_TENSOR_CORE}};
+    measure_kernels(result, seed, kernels, 3);
+}
+
+void verify_parts(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"f32,M5.acc=ranks(2,bf16)?", 0, SINKPROOF_RANKS},
+                                     {"f32,M5.acc=ranks(4,f16)?", 0, SINKPROOF_RANKS},
+                                     {"f32,M5.acc=blocks(64,bf16)?", 0, SINKPROOF_BLOCKS}};
     measure_kernels(result, seed, kernels, 3);
 }
 
@@ -226,6 +241,19 @@ void verify_near_tensor_core(verify_measure *result, uint64_t seed) {
         scaled_row w;
         ones_scaled(SCALED, 0, 0, &w);
         for (size_t c = 0; c < w.n; c++) x[c] = c == 0 ? 1 : lost;
+        measure_near(result, &k, &w, x);
+    }
+}
+
+// bound.parts: two ranks whose parts are ties of bfloat16.
+void verify_near_parts(verify_measure *result, uint64_t seed) {
+    static const kernel k = {"f32,M5.acc=ranks(2,bf16)?", 0, SINKPROOF_RANKS};
+    for (int round = 0; round < 4; round++) {
+        double x[MOST] = {0}, more = ldexp((double)sinkproof_draw_from_to(&seed, 1, 8), -16);
+        scaled_row w;
+        ones_scaled(2 * SCALED, 0, 0, &w);
+        for (size_t c = 0; c < w.n; c++)
+            x[c] = c % SCALED == 0 ? 1 : c % SCALED == 1 ? 0x1p-8 + more : 0;
         measure_near(result, &k, &w, x);
     }
 }

@@ -21,11 +21,11 @@
 
 sinkproof_accumulator sinkproof_accumulator_at(const sinkproof_policy *policy, sinkproof_point term,
                                                sinkproof_point acc) {
-    return (sinkproof_accumulator){policy->at[term], policy->at[acc], 0};
+    return (sinkproof_accumulator){.term = policy->at[term], .acc = policy->at[acc]};
 }
 
 bool sinkproof_is_running(const sinkproof_accumulator *a) {
-    return a->acc.format != SINKPROOF_REAL && a->acc.format != SINKPROOF_TENSOR_CORE &&
+    return a->acc.format != SINKPROOF_REAL && a->acc.format < SINKPROOF_OPERAND_FORMATS &&
            !a->acc.optional;
 }
 

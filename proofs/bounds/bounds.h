@@ -66,6 +66,11 @@ MUST_CHECK bool sinkproof_honest_linear(const sinkproof_setting *s, const sinkpr
 typedef struct sinkproof_linear_sums sinkproof_linear_sums;
 sinkproof_linear_sums *linear_sums_new(const sinkproof_setting *s, const sinkproof_planes *x,
                                        const sinkproof_weight_rows *w);
+// The sets of row i whose bias is in the first of several parts; NULL if the accumulator has none.
+const sinkproof_honest *linear_sums_biased_row(const sinkproof_linear_sums *linear, size_t i);
+// x has the columns of the weight from `first` on.
+sinkproof_linear_sums *linear_sums_of_columns(const sinkproof_setting *s, const sinkproof_planes *x,
+                                              const sinkproof_weight_rows *w, size_t first);
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r);
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
@@ -90,6 +95,8 @@ sinkproof_honest sinkproof_honest_bias(const sinkproof_setting *s, sinkproof_rou
 typedef struct sinkproof_accumulator {
     sinkproof_rounding term, acc;
     size_t together; // terms in a block; 0: all
+    const double
+        *b_r; // of ranks: biases that the first part may take before it is rounded; or NULL
 } sinkproof_accumulator;
 
 sinkproof_accumulator sinkproof_accumulator_at(const sinkproof_policy *policy, sinkproof_point term,
@@ -130,6 +137,20 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
                                                   const sinkproof_accumulator *a,
                                                   const sinkproof_planes *x,
                                                   const sinkproof_weight_rows *w);
+
+// ---- parts.c (bound.parts): sums of parts, each of which is rounded as the accumulator says.
+bool honest_is_in_parts(const sinkproof_accumulator *a);
+// out[i, r]: such sums of x's rows with rows of a stored weight, without the bias; `biased`, unless
+// NULL: those whose first part has taken a->b_r.
+MUST_CHECK bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                             const sinkproof_planes *x, const sinkproof_weight_rows *w,
+                             sinkproof_honest *out, sinkproof_honest *biased);
+// The sum of n > 0 parts, given as sets that are not rounded yet; they are rounded in place.
+sinkproof_honest honest_sum_of_parts(const sinkproof_setting *s, sinkproof_rounding acc, size_t n,
+                                     sinkproof_honest *part_p);
+// The sum of n > 0 sets in any order.
+sinkproof_honest honest_sum_in_any_order(const sinkproof_setting *s, size_t n,
+                                         const sinkproof_honest *p_e);
 
 // c[m, r] = x[m, k] y[r, k]^T in binary64, where c has row stride `stride`: the matrix product
 // behind all sets. Dimensions are at most INT_MAX.

@@ -17,18 +17,26 @@ static sinkproof_honest running_sum(const sinkproof_setting *s, size_t k,
     return sum;
 }
 
-// k - 1 additions in any order: every partial sum is at most sum |p|.
-static sinkproof_honest sum_in_any_order(const sinkproof_setting *s, size_t k,
-                                         const sinkproof_honest *p_e) {
-    sinkproof_honest sum = p_e[0];
-    double total = fmax(fabs(sum.lo), fabs(sum.hi)), n = (double)k - 1;
-    for (size_t e = 1; e < k; e++) {
-        sum = sinkproof_honest_add(sum, p_e[e]);
-        total += fmax(fabs(p_e[e].lo), fabs(p_e[e].hi));
+// The sum of the experts of each rank, rounded before all are added. The chosen experts ascend, so
+// those of a rank are neighbours; which these are is open.
+static sinkproof_honest sum_over_ranks(const sinkproof_setting *s, sinkproof_rounding ranks,
+                                       size_t k, const sinkproof_honest *p_e) {
+    sinkproof_honest hull = {0};
+    bool first = true;
+    for (unsigned ends = 0; ends < 1u << (k - 1); ends++) { // bit e: a rank's experts end at e
+        sinkproof_honest part_p[SINKPROOF_MAX_CHOSEN];
+        size_t parts = 0;
+        for (size_t e = 0, begin = 0; e < k; e++) {
+            if (e + 1 < k && (ends >> e & 1) == 0) continue;
+            part_p[parts++] = honest_sum_in_any_order(s, e + 1 - begin, p_e + begin);
+            begin = e + 1;
+        }
+        if (parts > ranks.parts) continue;
+        sinkproof_honest sum = honest_sum_of_parts(s, ranks, parts, part_p);
+        hull = first ? sum : sinkproof_honest_hull(hull, sum);
+        first = false;
     }
-    double worst = sinkproof_gamma(n + 1, s->u) * total + n * flushed_below(s);
-    return sinkproof_honest_add(
-        sum, sinkproof_set_around(0, worst, worst, n * s->u * s->u * total * total / 9, 0));
+    return hull;
 }
 
 //> bound.form-router
@@ -92,11 +100,14 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
     sinkproof_rounding running = s->policy->at[AT_M11_SUM];
     sinkproof_honest sum;
     if (running.format == SINKPROOF_REAL)
-        sum = sum_in_any_order(s, k, p_e);
+        sum = honest_sum_in_any_order(s, k, p_e);
+    else if (running.format == SINKPROOF_RANKS)
+        sum = sinkproof_honest_hull(honest_sum_in_any_order(s, k, p_e),
+                                    sum_over_ranks(s, running, k, p_e));
     else if (!running.optional)
         sum = running_sum(s, k, p_e);
     else
-        sum = sinkproof_honest_hull(sum_in_any_order(s, k, p_e), running_sum(s, k, p_e));
+        sum = sinkproof_honest_hull(honest_sum_in_any_order(s, k, p_e), running_sum(s, k, p_e));
     return sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
 }
 //< moe.sum

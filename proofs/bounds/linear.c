@@ -345,58 +345,71 @@ struct sinkproof_linear_sums {
     row_terms terms;
     const double *b_r;
     sums *blocks;
-    sinkproof_honest *running; // [x_rows, rows] sums in a known order; else NULL
+    sinkproof_honest *running; // [x_rows, rows] sums in a known order or in parts; else NULL
+    sinkproof_honest *biased;  // the same with the bias in the first part; or NULL
 };
 
 static size_t count_block_rows(size_t rows, size_t first) {
     return rows - first < BLOCK ? rows - first : BLOCK;
 }
 
-// Decodes the rows [first, first + y.rows) of W, and makes their factors if there is room.
-static void decode_rows(const sinkproof_matrix *w, size_t first, sinkproof_planes *y) {
+// Decodes y.rows rows of W from `first` on, their columns from `col` on, and makes their factors if
+// there is room. whole_c has room for a row of W.
+static void decode_rows(const sinkproof_weight_rows *w, size_t col, size_t first, double *whole_c,
+                        sinkproof_planes *y) {
     bool fine = y->f.size != NULL;
     y->f.least = INFINITY;
     for (size_t r = 0; r < y->rows; r++) {
-        sinkproof_matrix_row(w, first + r, &y->mid[r * w->cols]);
-        fine = fine && factors_fill_row(&y->f, r, &y->mid[r * w->cols]);
+        double *y_c = &y->mid[r * y->cols];
+        sinkproof_matrix_row(w->w, w->first + first + r, whole_c);
+        memcpy(y_c, whole_c + col, y->cols * sizeof *y_c);
+        fine = fine && factors_fill_row(&y->f, r, y_c);
     }
     if (!fine) factors_free(&y->f);
 }
 
 // Sums block by block. Returns false if memory runs out.
 static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
-                       const sinkproof_weight_rows *w, sums *blocks) {
-    sinkproof_planes y = {.cols = w->w->cols, .bits = sinkproof_matrix_bits(w->w), .known = true};
+                       const sinkproof_weight_rows *w, size_t col, sums *blocks) {
+    sinkproof_planes y = {.cols = x->cols, .bits = sinkproof_matrix_bits(w->w), .known = true};
     y.mid = allocate_doubles(BLOCK * y.cols);
+    double *whole_c = allocate_doubles(w->w->cols);
     bool factored = x->f.size != NULL;
     size_t emulated = EMULATED * BLOCK / (w->rows + 1) + FEWEST;
-    bool fine = y.mid != NULL && (!factored || factors_allocate(BLOCK, y.cols, &y.f));
+    bool fine =
+        y.mid != NULL && whole_c != NULL && (!factored || factors_allocate(BLOCK, y.cols, &y.f));
     for (size_t r0 = 0; fine && r0 < w->rows; r0 += BLOCK) {
         y.rows = count_block_rows(w->rows, r0);
-        decode_rows(w->w, w->first + r0, &y);
+        decode_rows(w, col, r0, whole_c, &y);
         fine = sums_prepare(s, x, &y, emulated, &blocks[r0 / BLOCK]);
     }
     sinkproof_planes_free(&y);
+    free(whole_c);
     return fine;
 }
 
 static bool compute_sums(sinkproof_linear_sums *linear, const sinkproof_accumulator *a,
-                         const sinkproof_planes *x, const sinkproof_weight_rows *w) {
-    if (sinkproof_is_running(a)) {
-        linear->running = malloc((x->rows * w->rows + 1) * sizeof *linear->running);
+                         const sinkproof_planes *x, const sinkproof_weight_rows *w, size_t col) {
+    size_t all = x->rows * w->rows + 1;
+    bool parts = honest_is_in_parts(a);
+    if (parts || sinkproof_is_running(a)) linear->running = malloc(all * sizeof *linear->running);
+    if (parts && a->b_r != NULL) linear->biased = malloc(all * sizeof *linear->biased);
+    if (parts)
+        return linear->running != NULL && (a->b_r == NULL || linear->biased != NULL) &&
+               honest_parts(&linear->s, a, x, w, linear->running, linear->biased);
+    if (sinkproof_is_running(a))
         return linear->running != NULL && honest_running(&linear->s, a, x, w, linear->running);
-    }
     linear->blocks = calloc(w->rows / BLOCK + 1, sizeof *linear->blocks);
-    if (linear->blocks == NULL || !sum_blocks(&linear->s, x, w, linear->blocks)) return false;
+    if (linear->blocks == NULL || !sum_blocks(&linear->s, x, w, col, linear->blocks)) return false;
     for (size_t b = 0; b * BLOCK < w->rows; b++)
         core_lean_merge(&linear->terms.core.lean, &linear->blocks[b].unit.lean);
     return true;
 }
 
-sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
-                                                  const sinkproof_accumulator *a,
-                                                  const sinkproof_planes *x,
-                                                  const sinkproof_weight_rows *w) {
+static sinkproof_linear_sums *sums_from_column(const sinkproof_setting *s,
+                                               const sinkproof_accumulator *a,
+                                               const sinkproof_planes *x,
+                                               const sinkproof_weight_rows *w, size_t col) {
     sinkproof_linear_sums *linear = calloc(1, sizeof *linear);
     if (linear == NULL) return NULL;
     linear->s = setting_narrowed(s, a, &linear->narrow);
@@ -405,14 +418,26 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
     double terms = (double)x->cols + (linear->s.u == s->u ? 0 : 1);
     linear->x_rows = x->rows, linear->rows = w->rows, linear->b_r = w->b_r;
     linear->terms = row_error_terms(&linear->s, x, terms, exact, w->b_r != NULL, false);
-    if (compute_sums(linear, a, x, w)) return linear;
+    if (compute_sums(linear, a, x, w, col)) return linear;
     sinkproof_linear_sums_free(linear);
     return NULL;
 }
 
+sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
+                                                  const sinkproof_accumulator *a,
+                                                  const sinkproof_planes *x,
+                                                  const sinkproof_weight_rows *w) {
+    return sums_from_column(s, a, x, w, 0);
+}
+
 sinkproof_linear_sums *linear_sums_new(const sinkproof_setting *s, const sinkproof_planes *x,
                                        const sinkproof_weight_rows *w) {
-    return sinkproof_linear_sums_with(s, &(sinkproof_accumulator){.together = 0}, x, w);
+    return linear_sums_of_columns(s, x, w, 0);
+}
+
+sinkproof_linear_sums *linear_sums_of_columns(const sinkproof_setting *s, const sinkproof_planes *x,
+                                              const sinkproof_weight_rows *w, size_t first) {
+    return sums_from_column(s, &(sinkproof_accumulator){.together = 0}, x, w, first);
 }
 
 // A sum in a known order is finished before its bias.
@@ -423,6 +448,10 @@ static void finish_running_row(const sinkproof_linear_sums *linear, size_t i,
         if (linear->b_r != NULL)
             y_r[r] = sinkproof_honest_add(y_r[r], sinkproof_exact_set(linear->b_r[r]));
     }
+}
+
+const sinkproof_honest *linear_sums_biased_row(const sinkproof_linear_sums *linear, size_t i) {
+    return linear->biased != NULL ? linear->biased + i * linear->rows : NULL;
 }
 
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
@@ -443,6 +472,7 @@ void sinkproof_linear_sums_free(sinkproof_linear_sums *linear) {
         sums_free(&linear->blocks[r0 / BLOCK]);
     free(linear->blocks);
     free(linear->running);
+    free(linear->biased);
     free(linear);
 }
 

@@ -152,3 +152,22 @@ Proof.
   pose proof (Rmult_le_compat_r _ _ _ N K). lra.
 Qed.
 (*< bound.accumulator *)
+
+(* Parts of a sum, s k, each rounded by ρ; then they are added by a tree with at most m operations on any path, each
+   within v. *)
+(*> bound.parts *)
+Theorem bound_parts {key} (J : list key) (ρ : R -> R) (s lo hi : key -> R) (v : R) (m : nat) (t : nodes) :
+  monotone ρ -> (forall k, lo k <= s k <= hi k) ->
+  0 <= v -> honest t -> all_within v t -> (levels t <= m)%nat -> INR m * v < 1 ->
+  Permutation (products t) (map (fun k => (ρ (s k), 1)) J) ->
+  (forall k, ρ (lo k) <= ρ (s k) <= ρ (hi k)) /\
+  Rabs (value t - ∑ k ∈ J, ρ (s k)) <= gamma m v * (∑ k ∈ J, Rabs (ρ (s k))) + underflow t.
+Proof.
+  intros M B Hv Ht W Hm Hmv P. split; [intros k; split; apply M; apply B|].
+  pose proof (bound_accumulator_any_order v m t _ Hv Ht W Hm Hmv P) as E. rewrite !Sum_map in E. cbn [fst snd] in E.
+  rewrite (Sum_ext J (fun k => ρ (s k) * 1) (fun k => ρ (s k))) in E by (intros; ring).
+  rewrite (Sum_ext J (fun k => Rabs (ρ (s k) * 1)) (fun k => Rabs (ρ (s k)))) in E
+    by (intros; rewrite Rmult_1_r; reflexivity).
+  exact E.
+Qed.
+(*< bound.parts *)

@@ -211,6 +211,27 @@ static void test_units(void) {
     }
 }
 
+static bool is_split(sinkproof_rounding r, sinkproof_format format, int parts, int block,
+                     sinkproof_format part, bool optional) {
+    return r.format == format && r.parts == parts && r.block == block && r.part == part &&
+           r.optional == optional;
+}
+
+static void test_parts(void) {
+    sinkproof_policy p = policy_of("bf16,A12.acc=ranks(4,f16)?,F2.acc=blocks(8,bf16)");
+    ok(is_split(p.at[AT_A12_ACC], SINKPROOF_RANKS, 4, 0, SINKPROOF_F16, true) &&
+           is_split(p.at[AT_F2_ACC], SINKPROOF_BLOCKS, 0, 8, SINKPROOF_BF16, false),
+       "A12.acc=ranks(4,f16)?, F2.acc=blocks(8,bf16)");
+    ok(strcmp(sinkproof_rounding_say(p.at[AT_A12_ACC]).text, "ranks(4,f16)?") == 0 &&
+           strcmp(sinkproof_rounding_say(p.at[AT_F2_ACC]).text, "blocks(8,bf16)") == 0,
+       "parts are said as they are read");
+    p = policy_of("f16,ranks=8");
+    size_t ranks = 0;
+    for (int at = 0; at < AT_POINTS; at++)
+        ranks += is_split(p.at[at], SINKPROOF_RANKS, 8, 0, SINKPROOF_F16, true);
+    ok(ranks == 3 && p.at[AT_M11_SUM].format == SINKPROOF_RANKS, "ranks=8 is of three sums");
+}
+
 static void test_refusal(const char *text, const char *word) {
     sinkproof_policy p = policy_of("f32"), before = p;
     sinkproof_error e = {{0}};
@@ -297,6 +318,7 @@ int main(void) {
     test_freedoms();
     test_operands();
     test_units();
+    test_parts();
     test_refusal("bf17", "openai-bf16");
     test_refusal("", "known are");
     test_refusal("f32,A99=bf16", "A4.freq");
@@ -313,6 +335,13 @@ int main(void) {
     test_refusal("f32,A2.acc=hoper", "the nearest known is hopper");
     test_refusal("f32,A9=hopper", "for A9");
     test_refusal("f32,acc=ampare", "the nearest known is ampere");
+    test_refusal("f32,ranks=1", "from 2 to 64");
+    test_refusal("f32,ranks=two", "from 2 to 64");
+    test_refusal("f32,A5.acc=ranks(2,bf16)", "unknown format");
+    test_refusal("f32,A12.acc=ranks(2,q8_0)", "ranks(R,FORMAT), blocks(N,FORMAT)");
+    test_refusal("f32,A12.acc=blocks(0,bf16)", "ranks(R,FORMAT), blocks(N,FORMAT)");
+    test_refusal("f32,A12.acc=ranks(2,bf16)!", "unknown format");
+    test_refusal("f32,M11.sum=blocks(8,bf16)", "a mixture has ranks");
     test_refusal("f32,A9", "POINT=FORMAT");
     test_refusal("f32,", "POINT=FORMAT");
     test_refusal("f32,exp=fourulp", "ulp");

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Sums in parts that are rounded (bound.parts): what each of several ranks computes is rounded to
+// the format in which it is sent, and a split product may round its partial sums. The sets of the
+// parts are rounded, then added. Ranks add in any order, and each addition may round to the same
+// format, where the last counts as a rounding of the result. The partial sums of a split product
+// are added in the format inside.
+#include "proofs/bounds/bounds.h"
+
+#include "ref/operands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool honest_is_in_parts(const sinkproof_accumulator *a) {
+    return sum_is_in_parts(a->acc);
+}
+
+static double largest_size(const sinkproof_honest *x) {
+    return fmax(fabs(x->lo), fabs(x->hi));
+}
+
+//> bound.parts
+// A sum of n sets whose sizes add up to `total`, with what its additions may do.
+static sinkproof_honest widened(const sinkproof_setting *s, size_t n, double total,
+                                sinkproof_honest sum) {
+    double k = (double)n - 1;
+    double worst = sinkproof_gamma(k + 1, s->u) * total + k * flushed_below(s);
+    return sinkproof_honest_add(
+        sum, sinkproof_set_around(0, worst, worst, k * s->u * s->u * total * total / 9, 0));
+}
+
+static sinkproof_honest rounded_part(const sinkproof_setting *s, sinkproof_rounding acc,
+                                     sinkproof_honest part) {
+    part = sinkproof_honest_inside(s, part);
+    sinkproof_honest_store(acc.part, 1, &part);
+    return part;
+}
+
+// The sum of n rounded parts, after the additions between ranks: those before the last may round,
+// and what the last returns may be stored.
+static sinkproof_honest sum_of_rounded(const sinkproof_setting *s, sinkproof_rounding acc, size_t n,
+                                       double total, sinkproof_honest sum) {
+    sum = widened(s, n, total, sum);
+    if (acc.format != SINKPROOF_RANKS) return sum;
+    double k = fmax((double)n - 2, 0), u = sinkproof_unit_roundoff(acc.part);
+    double grown = 1 + sinkproof_gamma((double)n, s->u); // an addition may round inside first
+    double more = sinkproof_gamma(k, u) * total * grown * grown +
+                  k * sinkproof_format_underflow(acc.part) * grown;
+    if (k > 0)
+        sum = sinkproof_honest_add(
+            sum, sinkproof_set_around(0, more, more, k * u * u * total * total / 3, more));
+    sinkproof_honest_round_at(s, (sinkproof_rounding){.format = acc.part, .optional = true}, &sum);
+    return sum;
+}
+
+sinkproof_honest honest_sum_in_any_order(const sinkproof_setting *s, size_t n,
+                                         const sinkproof_honest *p_e) {
+    sinkproof_honest sum = p_e[0];
+    double total = largest_size(&sum);
+    for (size_t e = 1; e < n; e++) {
+        sum = sinkproof_honest_add(sum, p_e[e]);
+        total += largest_size(&p_e[e]);
+    }
+    return widened(s, n, total, sum);
+}
+
+sinkproof_honest honest_sum_of_parts(const sinkproof_setting *s, sinkproof_rounding acc, size_t n,
+                                     sinkproof_honest *part_p) {
+    sinkproof_honest sum = part_p[0] = rounded_part(s, acc, part_p[0]);
+    double total = largest_size(&sum);
+    for (size_t p = 1; p < n; p++) {
+        part_p[p] = rounded_part(s, acc, part_p[p]);
+        sum = sinkproof_honest_add(sum, part_p[p]);
+        total += largest_size(&part_p[p]);
+    }
+    return sum_of_rounded(s, acc, n, total, sum);
+}
+//< bound.parts
+
+static double *columns_of(const double *plane, size_t rows, size_t cols, size_t first, size_t n) {
+    double *slice = malloc((rows * n + 1) * sizeof *slice);
+    for (size_t i = 0; slice != NULL && i < rows; i++)
+        memcpy(slice + i * n, plane + i * cols + first, n * sizeof *slice);
+    return slice;
+}
+
+// The columns [first, first + n) of x; `mid` is NULL if memory runs out.
+static sinkproof_planes planes_columns(const sinkproof_planes *x, size_t first, size_t n) {
+    sinkproof_planes y = {
+        .rows = x->rows, .cols = n, .bits = x->bits, .known = x->known, .whole = x->whole};
+    const double *const from[] = {x->mid, x->worst, x->likely, x->var, x->bias};
+    double **const to[] = {&y.mid, &y.worst, &y.likely, &y.var, &y.bias};
+    bool fine = true;
+    for (size_t p = 0; p < sizeof from / sizeof from[0]; p++) {
+        if (from[p] == NULL) continue;
+        *to[p] = columns_of(from[p], x->rows, x->cols, first, n);
+        fine = fine && *to[p] != NULL;
+    }
+    if (!fine) sinkproof_planes_free(&y), y.mid = NULL;
+    return y;
+}
+
+// A sum of parts so far, and that of their sizes.
+static void add_to(sinkproof_honest *sum, double *total, bool first, sinkproof_honest part) {
+    *sum = first ? part : sinkproof_honest_add(*sum, part);
+    *total = (first ? 0 : *total) + largest_size(&part);
+}
+
+// Sums [rows of x, rows of w], without a bias or with that of the first part.
+typedef struct part_sums {
+    sinkproof_honest *out;
+    double *total;
+    const double *b_r; // or NULL
+} part_sums;
+
+// Adds the part of the columns from `first` on.
+static bool add_part(const sinkproof_setting *s, sinkproof_rounding acc, const sinkproof_planes *x,
+                     const sinkproof_weight_rows *w, size_t first, size_t n, const part_sums *to,
+                     size_t kinds) {
+    sinkproof_planes slice = planes_columns(x, first, n);
+    const sinkproof_weight_rows unbiased = {w->w, w->first, w->rows, NULL};
+    sinkproof_linear_sums *sums =
+        slice.mid != NULL ? linear_sums_of_columns(s, &slice, &unbiased, first) : NULL;
+    sinkproof_honest *part_r = malloc((w->rows + 1) * sizeof *part_r);
+    bool fine = sums != NULL && part_r != NULL;
+    for (size_t i = 0; fine && i < x->rows; i++) {
+        sinkproof_linear_sums_row(sums, i, part_r);
+        for (size_t kind = 0; kind < kinds; kind++)
+            for (size_t r = 0; r < w->rows; r++) {
+                size_t at = i * w->rows + r;
+                bool takes = first == 0 && to[kind].b_r != NULL;
+                sinkproof_honest part = part_r[r];
+                if (takes) part = sinkproof_honest_add(part, sinkproof_exact_set(to[kind].b_r[r]));
+                add_to(&to[kind].out[at], &to[kind].total[at], first == 0,
+                       rounded_part(s, acc, part));
+            }
+    }
+    free(part_r);
+    sinkproof_linear_sums_free(sums);
+    sinkproof_planes_free(&slice);
+    return fine;
+}
+
+// The hull with the sums that are not in parts.
+static bool hull_with_whole(const sinkproof_setting *s, const sinkproof_planes *x,
+                            const sinkproof_weight_rows *w, sinkproof_honest *out) {
+    const sinkproof_weight_rows unbiased = {w->w, w->first, w->rows, NULL};
+    sinkproof_linear_sums *sums = linear_sums_new(s, x, &unbiased);
+    sinkproof_honest *whole_r = malloc((w->rows + 1) * sizeof *whole_r);
+    bool fine = sums != NULL && whole_r != NULL;
+    for (size_t i = 0; fine && i < x->rows; i++) {
+        sinkproof_linear_sums_row(sums, i, whole_r);
+        for (size_t r = 0; r < w->rows; r++)
+            out[i * w->rows + r] = sinkproof_honest_hull(whole_r[r], out[i * w->rows + r]);
+    }
+    free(whole_r);
+    sinkproof_linear_sums_free(sums);
+    return fine;
+}
+
+bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                  const sinkproof_planes *x, const sinkproof_weight_rows *w, sinkproof_honest *out,
+                  sinkproof_honest *biased) {
+    size_t n = x->cols, each = sum_part_products(a->acc, n), parts = 0, all = x->rows * w->rows;
+    size_t kinds = biased != NULL ? 2 : 1;
+    double *total = calloc(2 * all + 1, sizeof *total);
+    const part_sums to[] = {{out, total, NULL}, {biased, total + all, a->b_r}};
+    bool fine = total != NULL && x->mid != NULL;
+    for (size_t first = 0; fine && first < n; first += each, parts++)
+        fine = add_part(s, a->acc, x, w, first, n - first < each ? n - first : each, to, kinds);
+    for (size_t at = 0; fine && at < kinds * all; at++) {
+        sinkproof_honest *sum = &to[at / all].out[at % all];
+        *sum =
+            parts > 0 ? sum_of_rounded(s, a->acc, parts, total[at], *sum) : sinkproof_exact_set(0);
+    }
+    free(total);
+    return fine && (!a->acc.optional || hull_with_whole(s, x, w, out));
+}
