@@ -123,6 +123,11 @@ typedef struct sinkproof_rounding_text {
 sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding);
 bool sinkproof_rounding_same(sinkproof_rounding a, sinkproof_rounding b);
 
+// Whether the attention weights are rounded once at most: after their division (A9) or before it
+// (A9.unnorm), as each kernel likes. So says a policy where both roundings are optional. Whoever
+// shows the weights has divided them; the reference does.
+bool sinkproof_policy_rounds_weights_once(const sinkproof_policy *policy);
+
 // x rounded at `point` by `policy`; optional roundings are applied.
 static inline double round_at(const sinkproof_policy *policy, sinkproof_point point, double x) {
     return sinkproof_round(policy->at[point].format, x);

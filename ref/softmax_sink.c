@@ -26,8 +26,9 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
     }
     //< sink.stable sink.limit law.shift
     //> sink.alpha repeat.sink
+    bool divided_first = sinkproof_policy_rounds_weights_once(policy);
     for (size_t j = 0; j < keys; j++) {
-        double e = round_at(policy, AT_A9_UNNORM, alpha_j[j]);
+        double e = divided_first ? alpha_j[j] : round_at(policy, AT_A9_UNNORM, alpha_j[j]);
         alpha_j[j] = round_at(policy, AT_A9, e / z);
     }
     //< sink.alpha repeat.sink

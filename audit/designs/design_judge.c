@@ -408,7 +408,8 @@ static bool policy_is_followed(const sinkproof_policy *policy, sinkproof_error *
                                              AT_A5_ACC, AT_A9_UNNORM, AT_A11_WEIGHTS,
                                              AT_A11_V,  AT_A11_TERM,  AT_A11_ACC};
     for (size_t k = 0; k < sizeof beyond / sizeof beyond[0]; k++)
-        if (policy->at[beyond[k]].format != SINKPROOF_REAL)
+        if (policy->at[beyond[k]].format != SINKPROOF_REAL &&
+            !(beyond[k] == AT_A9_UNNORM && sinkproof_policy_rounds_weights_once(policy)))
             return sinkproof_fail(
                 error,
                 "policy %.100s rounds at %s, where the honest sets of the designs "

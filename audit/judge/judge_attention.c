@@ -173,12 +173,27 @@ static void block_products(judge_part *part, const block *b, const attention *a,
     sinkproof_planes_free(&k_jd);
 }
 
+// An engine that shows its weights has divided them before they meet the values.
+static sinkproof_setting weights_setting(const judge_part *part, size_t elements,
+                                         sinkproof_policy *shown) {
+    const judge_pass *pass = part->pass;
+    sinkproof_setting s = pass_setting(pass, elements);
+    bool shows = point_is_traced(pass, TRACE_A9, part->layer) ||
+                 point_is_traced(pass, TRACE_A10, part->layer);
+    if (!shows || !sinkproof_policy_rounds_weights_once(s.policy)) return s;
+    *shown = *s.policy;
+    shown->at[AT_A9_UNNORM].format = SINKPROOF_REAL;
+    s.policy = shown;
+    return s;
+}
+
 // Judges A6 to A10 of the block's rows: p [rows, keys] is zero where a key is masked.
 static void block_weights(judge_part *part, const block *b, const sinkproof_honest *b_i,
                           sinkproof_honest *z, sinkproof_honest *p, double *common_i) {
     const judge_pass *pass = part->pass;
     size_t n = pass->n, keys = b->high - b->low;
-    sinkproof_setting s = pass_setting(pass, pass->config->n_heads * n * (n + 1));
+    sinkproof_policy shown;
+    sinkproof_setting s = weights_setting(part, pass->config->n_heads * n * (n + 1), &shown);
     sinkproof_honest *a_j = part_allocate(part, keys + 1, sizeof *a_j);
     for (size_t r = 0; !part->failed && !pass_has_ended(pass) && r < b->rows; r++) {
         query q = part_query(part, b->h, b->first + r);

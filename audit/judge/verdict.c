@@ -156,7 +156,9 @@ static size_t count_undecided(const trace_piece *piece, const sinkproof_honest *
 // before the division: those of equal tokens all err the same way.
 static bool errors_are_independent(const judge_pass *pass, sinkproof_trace_point point,
                                    size_t layer) {
-    if (point == TRACE_A9 && pass->policy->at[AT_A9_UNNORM].format != SINKPROOF_REAL) return false;
+    if (point == TRACE_A9 && pass->policy->at[AT_A9_UNNORM].format != SINKPROOF_REAL &&
+        !sinkproof_policy_rounds_weights_once(pass->policy))
+        return false;
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {

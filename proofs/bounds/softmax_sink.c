@@ -465,6 +465,20 @@ static sinkproof_honest weight_quotient(const softmax_row *row, const denominato
     return a;
 }
 
+// Rounded before the division and after it; or, where the policy lets an engine choose, the hull of
+// what is rounded after it and what is rounded before.
+static sinkproof_honest rounded_weight(const softmax_row *row, const denominator *d,
+                                       sinkproof_point point, size_t j) {
+    const sinkproof_setting *s = row->s;
+    sinkproof_honest a = sinkproof_honest_inside(s, weight_quotient(row, d, j));
+    if (row->kept_j == NULL || !sinkproof_policy_rounds_weights_once(s->policy))
+        return sinkproof_honest_at(s, point, a);
+    softmax_row divided = *row;
+    divided.kept_j = NULL;
+    sinkproof_honest after = sinkproof_honest_inside(s, weight_quotient(&divided, d, j));
+    return sinkproof_honest_hull(sinkproof_honest_at(s, point, after), a);
+}
+
 bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b,
                               sinkproof_honest *alpha_j, double *common) {
@@ -488,9 +502,7 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
         sum_numerators(&row);
         denominator d = row_denominator(&row);
         *common = d.common;
-        for (size_t j = 0; j <= n; j++)
-            alpha_j[j] = sinkproof_honest_at(
-                s, point, sinkproof_honest_inside(s, weight_quotient(&row, &d, j)));
+        for (size_t j = 0; j <= n; j++) alpha_j[j] = rounded_weight(&row, &d, point, j);
     }
     free(row.t_j);
     free(row.e_j);
