@@ -46,7 +46,7 @@ static void dot_group(size_t cols, const double *w_c, const double *x_ct, double
 // The same in parts that are rounded: of each rank, or of so many products.
 static void dot_group_in_parts(sinkproof_rounding acc, size_t cols, const double *w_c,
                                const double *x_ct, double *dot_t) {
-    size_t each = sum_part_products(acc, cols);
+    size_t each = sinkproof_sum_part_products(acc, cols);
     sinkproof_format sum = acc.format == SINKPROOF_RANKS ? acc.part : SINKPROOF_REAL;
     memset(dot_t, 0, LANES * sizeof *dot_t);
     //> bound.parts
@@ -90,7 +90,7 @@ static void compute_products(const sinkproof_policy *policy, sinkproof_product_p
         sinkproof_matrix_row(weight_rc, r, w_c);
         for (size_t first = 0; first < n; first += LANES) {
             double dot_t[LANES];
-            if (sum_is_in_parts(running.acc))
+            if (sinkproof_sum_is_in_parts(running.acc))
                 dot_group_in_parts(running.acc, cols, w_c, packed + first * cols, dot_t);
             else if (plain)
                 dot_group(cols, w_c, packed + first * cols, dot_t);

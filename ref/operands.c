@@ -48,11 +48,11 @@ size_t sinkproof_terms_together(const sinkproof_matrix *weight) {
     return scaled ? SINKPROOF_MXFP4_BLOCK : weight->cols;
 }
 
-bool sum_is_in_parts(sinkproof_rounding acc) {
+bool sinkproof_sum_is_in_parts(sinkproof_rounding acc) {
     return acc.format == SINKPROOF_RANKS || acc.format == SINKPROOF_BLOCKS;
 }
 
-size_t sum_part_products(sinkproof_rounding acc, size_t n) {
+size_t sinkproof_sum_part_products(sinkproof_rounding acc, size_t n) {
     size_t each = acc.format == SINKPROOF_RANKS ? (n + acc.parts - 1) / acc.parts : acc.block;
     return each > 0 ? each : 1;
 }

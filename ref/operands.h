@@ -32,8 +32,8 @@ typedef struct running_points {
 } running_points;
 
 // Whether the sum is that of parts, each rounded; then the number of products in a part of n.
-bool sum_is_in_parts(sinkproof_rounding acc);
-size_t sum_part_products(sinkproof_rounding acc, size_t n);
+bool sinkproof_sum_is_in_parts(sinkproof_rounding acc);
+size_t sinkproof_sum_part_products(sinkproof_rounding acc, size_t n);
 
 running_points running_points_at(const sinkproof_policy *policy, sinkproof_point term,
                                  sinkproof_point acc);

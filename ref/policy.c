@@ -254,8 +254,8 @@ bool sinkproof_policy_reads_unrounded(const sinkproof_policy *policy) {
 
 bool sinkproof_policy_rounds_weights_once(const sinkproof_policy *policy) {
     const sinkproof_rounding *before = &policy->at[AT_A9_UNNORM], *after = &policy->at[AT_A9];
-    return before->format != SINKPROOF_REAL && before->optional && after->format != SINKPROOF_REAL &&
-           after->optional;
+    return before->format != SINKPROOF_REAL && before->optional &&
+           after->format != SINKPROOF_REAL && after->optional;
 }
 
 bool point_is_read(sinkproof_point point) {

@@ -255,11 +255,9 @@ static bool parse_overrides(char *rest, sinkproof_policy *policy, sinkproof_erro
 }
 
 bool policy_refine(const char *overrides, sinkproof_policy *policy, sinkproof_error *error) {
-    char *words = strdup(overrides);
-    if (words == NULL) return sinkproof_fail(error, "no memory for a policy");
-    bool good = parse_overrides(words, policy, error);
-    free(words);
-    return good;
+    char words[SINKPROOF_POLICY_NAME];
+    snprintf(words, sizeof words, "%s", overrides);
+    return parse_overrides(words, policy, error);
 }
 
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error) {

@@ -91,7 +91,7 @@ static void project_block(judge_part *part, size_t index, void *of) {
             .point = w->point, .offset = i * width + r0, .count = rows, .token = i};
         sinkproof_linear_sums_row(sums, i - i0, row);
         finish_projection(&s, w, r0, rows, row);
-        const sinkproof_honest *biased = linear_sums_biased_row(sums, i - i0);
+        const sinkproof_honest *biased = sinkproof_linear_sums_biased_row(sums, i - i0);
         if (biased != NULL) hull_with_biased(&s, w, biased, rows, row);
         piece_compare(part, &piece, row);
     }

@@ -77,14 +77,14 @@ static double run_kernel_sum(const kernel *k, const scaled_row *w, const double 
         sum = sinkproof_core_add(acc, sum, w->n - c < acc.block ? w->n - c : acc.block, read + c,
                                  w->w + c, 1);
     if (k->acc == SINKPROOF_TENSOR_CORE) return sum;
-    size_t each = sum_is_in_parts(acc) ? sum_part_products(acc, w->n) : w->n;
-    for (size_t first = 0; sum_is_in_parts(acc) && first < w->n; first += each) {
+    size_t each = sinkproof_sum_is_in_parts(acc) ? sinkproof_sum_part_products(acc, w->n) : w->n;
+    for (size_t first = 0; sinkproof_sum_is_in_parts(acc) && first < w->n; first += each) {
         double part = 0;
         for (size_t c = first; c < w->n && c < first + each; c++)
             part = (double)(float)(part + read[c] * w->w[c]);
         sum = (double)(float)(sum + sinkproof_round(acc.part, part));
     }
-    if (sum_is_in_parts(acc)) return sum;
+    if (sinkproof_sum_is_in_parts(acc)) return sum;
     for (size_t c = 0; c < w->n; c += k->part) {
         double part = 0;
         for (size_t i = c; i < c + k->part; i++) part += read[i] * w->w[i];

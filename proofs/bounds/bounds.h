@@ -67,10 +67,8 @@ typedef struct sinkproof_linear_sums sinkproof_linear_sums;
 sinkproof_linear_sums *linear_sums_new(const sinkproof_setting *s, const sinkproof_planes *x,
                                        const sinkproof_weight_rows *w);
 // The sets of row i whose bias is in the first of several parts; NULL if the accumulator has none.
-const sinkproof_honest *linear_sums_biased_row(const sinkproof_linear_sums *linear, size_t i);
-// x has the columns of the weight from `first` on.
-sinkproof_linear_sums *linear_sums_of_columns(const sinkproof_setting *s, const sinkproof_planes *x,
-                                              const sinkproof_weight_rows *w, size_t first);
+const sinkproof_honest *sinkproof_linear_sums_biased_row(const sinkproof_linear_sums *linear,
+                                                         size_t i);
 void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r);
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
@@ -140,11 +138,14 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
 
 // ---- parts.c (bound.parts): sums of parts, each of which is rounded as the accumulator says.
 bool honest_is_in_parts(const sinkproof_accumulator *a);
+// out[i, r]: the sums of x, which has the columns of the weight from `first` on, without a bias.
+typedef bool sums_of_columns(const sinkproof_setting *s, const sinkproof_planes *x,
+                             const sinkproof_weight_rows *w, size_t first, sinkproof_honest *out);
 // out[i, r]: such sums of x's rows with rows of a stored weight, without the bias; `biased`, unless
-// NULL: those whose first part has taken a->b_r.
+// NULL: those whose first part has taken a->b_r. `sum` computes a part.
 MUST_CHECK bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
                              const sinkproof_planes *x, const sinkproof_weight_rows *w,
-                             sinkproof_honest *out, sinkproof_honest *biased);
+                             sums_of_columns *sum, sinkproof_honest *out, sinkproof_honest *biased);
 // The sum of n > 0 parts, given as sets that are not rounded yet; they are rounded in place.
 sinkproof_honest honest_sum_of_parts(const sinkproof_setting *s, sinkproof_rounding acc, size_t n,
                                      sinkproof_honest *part_p);

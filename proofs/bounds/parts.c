@@ -14,7 +14,7 @@
 #include <string.h>
 
 bool honest_is_in_parts(const sinkproof_accumulator *a) {
-    return sum_is_in_parts(a->acc);
+    return sinkproof_sum_is_in_parts(a->acc);
 }
 
 static double largest_size(const sinkproof_honest *x) {
@@ -115,66 +115,42 @@ typedef struct part_sums {
     const double *b_r; // or NULL
 } part_sums;
 
-// Adds the part of the columns from `first` on.
-static bool add_part(const sinkproof_setting *s, sinkproof_rounding acc, const sinkproof_planes *x,
-                     const sinkproof_weight_rows *w, size_t first, size_t n, const part_sums *to,
-                     size_t kinds) {
-    sinkproof_planes slice = planes_columns(x, first, n);
-    const sinkproof_weight_rows unbiased = {w->w, w->first, w->rows, NULL};
-    sinkproof_linear_sums *sums =
-        slice.mid != NULL ? linear_sums_of_columns(s, &slice, &unbiased, first) : NULL;
-    sinkproof_honest *part_r = malloc((w->rows + 1) * sizeof *part_r);
-    bool fine = sums != NULL && part_r != NULL;
-    for (size_t i = 0; fine && i < x->rows; i++) {
-        sinkproof_linear_sums_row(sums, i, part_r);
-        for (size_t kind = 0; kind < kinds; kind++)
-            for (size_t r = 0; r < w->rows; r++) {
-                size_t at = i * w->rows + r;
-                bool takes = first == 0 && to[kind].b_r != NULL;
-                sinkproof_honest part = part_r[r];
-                if (takes) part = sinkproof_honest_add(part, sinkproof_exact_set(to[kind].b_r[r]));
-                add_to(&to[kind].out[at], &to[kind].total[at], first == 0,
-                       rounded_part(s, acc, part));
-            }
+// Adds part_r [rows of x, rows of w], in place; `first`: it is the first part.
+static void add_part(const sinkproof_setting *s, sinkproof_rounding acc, size_t all, size_t rows,
+                     bool first, const sinkproof_honest *part_r, const part_sums *to) {
+    for (size_t at = 0; at < all; at++) {
+        sinkproof_honest part = part_r[at];
+        if (first && to->b_r != NULL)
+            part = sinkproof_honest_add(part, sinkproof_exact_set(to->b_r[at % rows]));
+        add_to(&to->out[at], &to->total[at], first, rounded_part(s, acc, part));
     }
-    free(part_r);
-    sinkproof_linear_sums_free(sums);
-    sinkproof_planes_free(&slice);
-    return fine;
-}
-
-// The hull with the sums that are not in parts.
-static bool hull_with_whole(const sinkproof_setting *s, const sinkproof_planes *x,
-                            const sinkproof_weight_rows *w, sinkproof_honest *out) {
-    const sinkproof_weight_rows unbiased = {w->w, w->first, w->rows, NULL};
-    sinkproof_linear_sums *sums = linear_sums_new(s, x, &unbiased);
-    sinkproof_honest *whole_r = malloc((w->rows + 1) * sizeof *whole_r);
-    bool fine = sums != NULL && whole_r != NULL;
-    for (size_t i = 0; fine && i < x->rows; i++) {
-        sinkproof_linear_sums_row(sums, i, whole_r);
-        for (size_t r = 0; r < w->rows; r++)
-            out[i * w->rows + r] = sinkproof_honest_hull(whole_r[r], out[i * w->rows + r]);
-    }
-    free(whole_r);
-    sinkproof_linear_sums_free(sums);
-    return fine;
 }
 
 bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
-                  const sinkproof_planes *x, const sinkproof_weight_rows *w, sinkproof_honest *out,
-                  sinkproof_honest *biased) {
-    size_t n = x->cols, each = sum_part_products(a->acc, n), parts = 0, all = x->rows * w->rows;
-    size_t kinds = biased != NULL ? 2 : 1;
+                  const sinkproof_planes *x, const sinkproof_weight_rows *w, sums_of_columns *sum,
+                  sinkproof_honest *out, sinkproof_honest *biased) {
+    size_t n = x->cols, each = sinkproof_sum_part_products(a->acc, n), all = x->rows * w->rows;
+    size_t kinds = biased != NULL ? 2 : 1, parts = 0;
     double *total = calloc(2 * all + 1, sizeof *total);
+    sinkproof_honest *part_r = malloc((all + 1) * sizeof *part_r);
     const part_sums to[] = {{out, total, NULL}, {biased, total + all, a->b_r}};
-    bool fine = total != NULL && x->mid != NULL;
-    for (size_t first = 0; fine && first < n; first += each, parts++)
-        fine = add_part(s, a->acc, x, w, first, n - first < each ? n - first : each, to, kinds);
-    for (size_t at = 0; fine && at < kinds * all; at++) {
-        sinkproof_honest *sum = &to[at / all].out[at % all];
-        *sum =
-            parts > 0 ? sum_of_rounded(s, a->acc, parts, total[at], *sum) : sinkproof_exact_set(0);
+    bool fine = total != NULL && part_r != NULL && x->mid != NULL;
+    for (size_t first = 0; fine && first < n; first += each, parts++) {
+        sinkproof_planes slice = planes_columns(x, first, n - first < each ? n - first : each);
+        fine = slice.mid != NULL && sum(s, &slice, w, first, part_r);
+        for (size_t kind = 0; fine && kind < kinds; kind++)
+            add_part(s, a->acc, all, w->rows, first == 0, part_r, &to[kind]);
+        sinkproof_planes_free(&slice);
     }
+    for (size_t at = 0; fine && at < kinds * all; at++) {
+        sinkproof_honest *y = &to[at / all].out[at % all];
+        *y = parts > 0 ? sum_of_rounded(s, a->acc, parts, total[at], *y) : sinkproof_exact_set(0);
+    }
+    bool whole = a->acc.optional; // the sum may be in one part, too
+    fine = fine && (!whole || sum(s, x, w, 0, part_r));
+    for (size_t at = 0; fine && whole && at < all; at++)
+        out[at] = sinkproof_honest_hull(part_r[at], out[at]);
+    free(part_r);
     free(total);
-    return fine && (!a->acc.optional || hull_with_whole(s, x, w, out));
+    return fine;
 }

@@ -38,3 +38,14 @@ bool weights_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest 
     return infinite || empty;
 }
 //< bound.overflow
+
+bool scores_exceed_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
+    bool wide = b.lo != b.hi && !(b.hi - b.lo < 0x1p9);
+    for (size_t j = 0; j < n; j++)
+        wide = wide || (z_j[j].lo != z_j[j].hi && !(z_j[j].hi - z_j[j].lo < 0x1p9));
+    return wide;
+}
+
+double set_largest_size(sinkproof_honest z) {
+    return fmax(fabs(z.lo), fabs(z.hi));
+}

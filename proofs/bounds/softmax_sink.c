@@ -19,10 +19,6 @@
 
 // ---- one row ------------------------------------------------------------------------------------
 
-static double set_largest_size(sinkproof_honest z) {
-    return fmax(fabs(z.lo), fabs(z.hi));
-}
-
 static double smallest_normal(const sinkproof_setting *s) {
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
@@ -416,13 +412,6 @@ static sinkproof_honest unbounded_weights(const sinkproof_setting *s, sinkproof_
                                (sinkproof_honest){0, most, 0, most, 0.5, 0, 0, INFINITY, 0});
 }
 
-static bool scores_exceed_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b) {
-    bool wide = b.lo != b.hi && !(b.hi - b.lo < 0x1p9);
-    for (size_t j = 0; j < n; j++)
-        wide = wide || (z_j[j].lo != z_j[j].hi && !(z_j[j].hi - z_j[j].lo < 0x1p9));
-    return wide;
-}
-
 // The divisor of a row's weights.
 typedef struct denominator {
     double total, common; // the emulation; the relative variance that all weights share
@@ -504,9 +493,7 @@ bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_point point,
         *common = d.common;
         for (size_t j = 0; j <= n; j++) alpha_j[j] = rounded_weight(&row, &d, point, j);
     }
-    free(row.t_j);
-    free(row.e_j);
-    free(row.kept_j);
+    free(row.t_j), free(row.e_j), free(row.kept_j);
     return fine;
 }
 //< bound.softmax-sink

@@ -4,8 +4,8 @@
 // Whole engines with the freedoms that engines showed, judged: a norm rounded before its weight,
 // exponentials rounded before they meet the values, values read before they are rounded, angles by
 // a running product, the concentration first, an exponential that errs more the larger its
-// argument. Each is acquitted by the policy that says so and convicted by the one that does not;
-// mistakes are convicted under both.
+// argument; matrix units and ranks. Each is acquitted by the policy that says so and convicted by
+// the one that does not; mistakes are convicted under both.
 #include "tests/shared/judged.h"
 #include "tests/shared/opened.h"
 
@@ -219,7 +219,7 @@ static const struct engine {
      "exponentials rounded, divided later",
      "bf16,A9.form=definition,A9.max=real,A9=real,A9.unnorm=bf16",
      "bf16,A9.form=definition,A9.max=real,A9=real,A9.unnorm=bf16",
-     "bf16,A9.form=definition,A9.max=real,A9=real",
+     "bf16,A9.form=definition,A9.max=real,A9=real,A9.unnorm=real",
      one_pass_points,
      "00.A11",
      {0}},
@@ -228,6 +228,22 @@ static const struct engine {
      "vllm-bf16",
      "vllm-bf16",
      "vllm-bf16,A9.unnorm=real",
+     one_pass_points,
+     "00.A11",
+     {0}},
+    {"bound.unnormalised",
+     "the same to bf16, which leaves open where the weights are rounded",
+     "bf16,A9.form=definition,A9.max=real,A9=real,A9.unnorm=bf16",
+     "bf16",
+     "bf16,A9.unnorm=real",
+     one_pass_points,
+     "00.A11",
+     {0}},
+    {"bound.unnormalised",
+     "the same to f16",
+     "f16,A9.form=definition,A9.max=real,A9=real,A9.unnorm=f16",
+     "f16",
+     "f16,A9.unnorm=real",
      one_pass_points,
      "00.A11",
      {0}},
@@ -329,6 +345,18 @@ static void still_narrow(const char *policy, const char *ids, double least) {
     sinkproof_judgement_free(&j);
 }
 
+// An engine that rounds before the division and after it is not what "one of them" says.
+static void rounds_once(void) {
+    sinkproof_judgement j =
+        run(&(sinkproof_stages){0}, "bf16,A9.form=definition,A9=bf16,A9.unnorm=bf16", "bf16",
+            "A4,A9,A11");
+    const sinkproof_point_report *r = report_at(&j, "00.A9");
+    ok(j.verdict == SINKPROOF_VERDICT_BUG && r != NULL && r->outside > 0,
+       "bound.unnormalised shown weights that were rounded twice are outside bf16: %zu of %zu",
+       r != NULL ? r->outside : 0, r != NULL ? r->elements : 0);
+    sinkproof_judgement_free(&j);
+}
+
 // ---- which form it was
 // ---------------------------------------------------------------------------
 
@@ -399,6 +427,10 @@ int main(void) {
                        "bound.norm-rounded bound.unnormalised bound.unrounded bound.exp-growing "
                        "bound.form-running-angle bound.form-scaled-first");
     mistakes_convicted("vllm-bf16", "bound.unnormalised bound.unrounded");
+    mistakes_convicted("bf16", "bound.unnormalised bound.exp-growing");
+    mistakes_convicted("f16", "bound.unnormalised bound.exp-growing");
+    mistakes_convicted("bf16,acc=hopper,ranks=2", "bound.tensor-core bound.parts");
+    rounds_once();
     named();
     still_narrow("openai-bf16", "bound.linear", 0.9);
     still_narrow("openai-bf16,A1.norm=bf16,M1.norm=bf16,F1.norm=bf16", "bound.norm-rounded", 0.9);

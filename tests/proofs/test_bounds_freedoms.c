@@ -480,10 +480,10 @@ int main(void) {
     scaled_first("openai-bf16", ",A4.scaled=bf16",
                  (turn_engine){SINKPROOF_BF16, SINKPROOF_BF16, SINKPROOF_BF16, SINKPROOF_BF16,
                                false, false});
-    unnormalised("bf16,A9=real,A9.max=real,A9.form=definition", "A9.unnorm=bf16", false,
-                 SINKPROOF_BF16);
-    unnormalised("bf16,A9=real,A9.max=real,A9.form=running-max", "A9.unnorm=bf16", true,
-                 SINKPROOF_BF16);
+    unnormalised("bf16,A9=real,A9.max=real,A9.unnorm=real,A9.form=definition", "A9.unnorm=bf16",
+                 false, SINKPROOF_BF16);
+    unnormalised("bf16,A9=real,A9.max=real,A9.unnorm=real,A9.form=running-max", "A9.unnorm=bf16",
+                 true, SINKPROOF_BF16);
     unnormalised("f32,A9.form=running-max", "A9.unnorm=bf16", true, SINKPROOF_BF16);
     unnormalised("f32,A9.form=any", "A9.unnorm=f16", true, SINKPROOF_F16);
     return tap_done();

@@ -74,7 +74,7 @@ static sinkproof_honest set_of_split(const char *acc, const drawn_sum *d, bool b
     sinkproof_honest y;
     must(sums != NULL);
     sinkproof_linear_sums_row(sums, 0, &y);
-    if (bias_first) y = *linear_sums_biased_row(sums, 0);
+    if (bias_first) y = *sinkproof_linear_sums_biased_row(sums, 0);
     sinkproof_linear_sums_free(sums);
     sinkproof_planes_free(&p);
     return y;

@@ -166,7 +166,7 @@ static void in_order(const char *text, sinkproof_format format, sinkproof_roundi
         sinkproof_policy policy = policy_named("f32");
         policy.inside = format;
         sinkproof_setting s = setting(&policy);
-        sinkproof_accumulator a = {term, acc, together};
+        sinkproof_accumulator a = {.term = term, .acc = acc, .together = together};
         sinkproof_planes x = drawn_planes(&state, ROWS), y = drawn_planes(&state, OTHERS);
         sinkproof_planes x_i = sinkproof_planes_rows(&x, 0, ROWS),
                          y_r = sinkproof_planes_rows(&y, 0, OTHERS);
