@@ -7,34 +7,38 @@
 
 // The running sum of the products in the given order, rounded after each addition, including the
 // one to 0.
-static sinkproof_honest running_sum(const sinkproof_setting *s, size_t k,
+static sinkproof_honest running_sum(const sinkproof_setting *s, sinkproof_rounding each, size_t k,
                                     const sinkproof_honest *p_e) {
-    sinkproof_honest sum = sinkproof_honest_at(s, AT_M11_SUM, p_e[0]);
+    sinkproof_honest sum = p_e[0];
+    sinkproof_honest_round_at(s, each, &sum);
     for (size_t e = 1; e < k; e++) {
-        sinkproof_honest exact = sinkproof_honest_add(sum, p_e[e]);
-        sum = sinkproof_honest_at(s, AT_M11_SUM, sinkproof_honest_inside(s, exact));
+        sum = sinkproof_honest_inside(s, sinkproof_honest_add(sum, p_e[e]));
+        sinkproof_honest_round_at(s, each, &sum);
     }
     return sum;
 }
 
-// The sum of the experts of each rank, rounded before all are added. The chosen experts ascend, so
-// those of a rank are neighbours; which these are is open.
+static sinkproof_honest sum_in_either_way(const sinkproof_setting *s, sinkproof_rounding each,
+                                          size_t k, const sinkproof_honest *p_e) {
+    return sinkproof_honest_hull(honest_sum_in_any_order(s, k, p_e), running_sum(s, each, k, p_e));
+}
+
+// The sum of the experts of each rank, in one of these ways, rounded before all are added. The
+// chosen experts ascend, so those of a rank are neighbours; which these are is open.
 static sinkproof_honest sum_over_ranks(const sinkproof_setting *s, sinkproof_rounding ranks,
                                        size_t k, const sinkproof_honest *p_e) {
-    sinkproof_honest hull = {0};
-    bool first = true;
-    for (unsigned ends = 0; ends < 1u << (k - 1); ends++) { // bit e: a rank's experts end at e
+    const sinkproof_rounding each = {.format = ranks.part};
+    sinkproof_honest hull = sum_in_either_way(s, each, k, p_e); // all on one rank
+    for (unsigned ends = 1; ends < 1u << (k - 1); ends++) {     // bit e: a rank's experts end at e
         sinkproof_honest part_p[SINKPROOF_MAX_CHOSEN];
         size_t parts = 0;
         for (size_t e = 0, begin = 0; e < k; e++) {
             if (e + 1 < k && (ends >> e & 1) == 0) continue;
-            part_p[parts++] = honest_sum_in_any_order(s, e + 1 - begin, p_e + begin);
+            part_p[parts++] = sum_in_either_way(s, each, e + 1 - begin, p_e + begin);
             begin = e + 1;
         }
-        if (parts > ranks.parts) continue;
-        sinkproof_honest sum = honest_sum_of_parts(s, ranks, parts, part_p);
-        hull = first ? sum : sinkproof_honest_hull(hull, sum);
-        first = false;
+        if (parts <= ranks.parts)
+            hull = sinkproof_honest_hull(hull, honest_sum_of_parts(s, ranks, parts, part_p));
     }
     return hull;
 }
@@ -102,12 +106,9 @@ sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
     if (running.format == SINKPROOF_REAL)
         sum = honest_sum_in_any_order(s, k, p_e);
     else if (running.format == SINKPROOF_RANKS)
-        sum = sinkproof_honest_hull(honest_sum_in_any_order(s, k, p_e),
-                                    sum_over_ranks(s, running, k, p_e));
-    else if (!running.optional)
-        sum = running_sum(s, k, p_e);
+        sum = sum_over_ranks(s, running, k, p_e);
     else
-        sum = sinkproof_honest_hull(honest_sum_in_any_order(s, k, p_e), running_sum(s, k, p_e));
+        sum = (running.optional ? sum_in_either_way : running_sum)(s, running, k, p_e);
     return sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
 }
 //< moe.sum

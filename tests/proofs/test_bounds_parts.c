@@ -148,7 +148,8 @@ static void experts_on_ranks(void) {
             double a = fabs(draw_from(&state, SINKPROOF_BF16, 0.3)),
                    b = draw_from(&state, SINKPROOF_BF16, 1);
             w[e] = sinkproof_exact_set(a), d[e] = sinkproof_exact_set(b);
-            part[e >= first] += (float)(a * b);
+            float sum = part[e >= first] + (float)(a * b); // each addition is rounded, or none
+            part[e >= first] = i % 2 ? sum : (float)sinkproof_round(SINKPROOF_BF16, (double)sum);
         }
         for (int p = 0; p < 2; p++)
             part[p] = (float)sinkproof_round(SINKPROOF_BF16, (double)part[p]);
