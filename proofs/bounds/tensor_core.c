@@ -40,12 +40,29 @@ static double *sign_numbers(const double *x, size_t n) {
     return y;
 }
 
-// sum_k t (|x_k| + |y_k| + t): what operands of at least t would add. Twice, for what the operands
-// are free by.
-static double apparent_sizes(size_t n, const double *x, const double *y, double t) {
+// The sum of the largest sizes of a row.
+static double row_reach(const sinkproof_planes *x, size_t row) {
     double sum = 0;
-    for (size_t k = 0; k < n; k++) sum += t * (fabs(x[k]) + fabs(y[k]) + t);
-    return 2 * sum;
+    for (size_t k = row * x->cols; k < (row + 1) * x->cols; k++)
+        sum += fabs(x->mid[k]) + (x->worst != NULL ? x->worst[k] : 0);
+    return sum;
+}
+
+// At least sum_k t (|x_k| + |y_k| + t): what operands that count as t at least would add.
+static void sum_apparent_sizes(const sinkproof_planes *x, const sinkproof_planes *y, double t,
+                               double *apparent) {
+    double n = (double)x->cols, more = 1 + sinkproof_gamma(n + 4, 0x1p-53);
+    for (size_t r = 0; r < y->rows; r++) {
+        double of_y = row_reach(y, r);
+        for (size_t i = 0; i < x->rows; i++) apparent[i * y->rows + r] = of_y;
+    }
+    for (size_t i = 0; i < x->rows; i++) {
+        double of_x = row_reach(x, i);
+        for (size_t r = 0; r < y->rows; r++) {
+            double *sum = &apparent[i * y->rows + r];
+            *sum = t * (of_x + *sum + n * t) * more;
+        }
+    }
 }
 
 //> bound.tensor-core
@@ -115,9 +132,7 @@ bool core_sums_prepare(const sinkproof_setting *s, const sinkproof_planes *x,
     bool fine =
         of_x != NULL && of_y != NULL && c->signs != NULL && (least == 0 || c->apparent != NULL);
     if (fine) sinkproof_matrix_times(rows, others, n, of_x, of_y, c->signs, others);
-    for (size_t at = 0; fine && least > 0 && at < rows * others; at++)
-        c->apparent[at] =
-            apparent_sizes(n, x->mid + at / others * n, y->mid + at % others * n, least);
+    if (fine && least > 0) sum_apparent_sizes(x, y, least, c->apparent);
     if (fine) sample_leans(s, x, y, emulated, &c->lean);
     free(of_x), free(of_y);
     return fine;
