@@ -233,7 +233,8 @@ void verify_near_accumulator(verify_measure *result, uint64_t seed) {
     }
 }
 
-// bound.tensor-core: 1, and numbers just below the place of its last bit, of which nothing is left.
+// bound.tensor-core: 1, and numbers just below the last bit that a unit keeps beside 1. It cuts all
+// of these numbers away.
 void verify_near_tensor_core(verify_measure *result, uint64_t seed) {
     static const kernel k = {"f32,M5.acc=hopper", 0, SINKPROOF_TENSOR_CORE};
     for (int round = 0; round < 4; round++) {

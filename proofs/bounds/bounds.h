@@ -136,7 +136,7 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
                                                   const sinkproof_planes *x,
                                                   const sinkproof_weight_rows *w);
 
-// ---- parts.c (bound.parts): sums of parts, each of which is rounded as the accumulator says.
+// ---- parts.c (bound.parts): sums of parts. The accumulator says how each part is rounded.
 bool honest_is_in_parts(const sinkproof_accumulator *a);
 // out[i, r]: the sums of x, which has the columns of the weight from `first` on, without a bias.
 typedef bool sums_of_columns(const sinkproof_setting *s, const sinkproof_planes *x,

@@ -38,9 +38,13 @@ typedef struct sinkproof_setting {
     double u;    // unit roundoff of the policy's inner format
     double odds; // L = ln(2 N / rate) for N elements: with probability below `rate`, the sum of
                  // errors of any element exceeds sqrt(2 L V) (Azuma-Hoeffding)
-    sinkproof_rounding
-        core; // of a sum: the unit that adds it up (bound.tensor-core); no bits: none
+    sinkproof_rounding core; // of a sum: the matrix unit that adds it up; no bits: none
 } sinkproof_setting;
+
+// The largest size in a set.
+static inline double set_largest_size(sinkproof_honest x) {
+    return fmax(fabs(x.lo), fabs(x.hi));
+}
 
 sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t elements,
                                         double rate);

@@ -17,10 +17,6 @@ bool honest_is_in_parts(const sinkproof_accumulator *a) {
     return sinkproof_sum_is_in_parts(a->acc);
 }
 
-static double largest_size(const sinkproof_honest *x) {
-    return fmax(fabs(x->lo), fabs(x->hi));
-}
-
 //> bound.parts
 // A sum of n sets whose sizes add up to `total`, with what its additions may do.
 static sinkproof_honest widened(const sinkproof_setting *s, size_t n, double total,
@@ -58,10 +54,10 @@ static sinkproof_honest sum_of_rounded(const sinkproof_setting *s, sinkproof_rou
 sinkproof_honest honest_sum_in_any_order(const sinkproof_setting *s, size_t n,
                                          const sinkproof_honest *p_e) {
     sinkproof_honest sum = p_e[0];
-    double total = largest_size(&sum);
+    double total = set_largest_size(sum);
     for (size_t e = 1; e < n; e++) {
         sum = sinkproof_honest_add(sum, p_e[e]);
-        total += largest_size(&p_e[e]);
+        total += set_largest_size(p_e[e]);
     }
     return widened(s, n, total, sum);
 }
@@ -69,11 +65,11 @@ sinkproof_honest honest_sum_in_any_order(const sinkproof_setting *s, size_t n,
 sinkproof_honest honest_sum_of_parts(const sinkproof_setting *s, sinkproof_rounding acc, size_t n,
                                      sinkproof_honest *part_p) {
     sinkproof_honest sum = part_p[0] = rounded_part(s, acc, part_p[0]);
-    double total = largest_size(&sum);
+    double total = set_largest_size(sum);
     for (size_t p = 1; p < n; p++) {
         part_p[p] = rounded_part(s, acc, part_p[p]);
         sum = sinkproof_honest_add(sum, part_p[p]);
-        total += largest_size(&part_p[p]);
+        total += set_largest_size(part_p[p]);
     }
     return sum_of_rounded(s, acc, n, total, sum);
 }
@@ -105,7 +101,7 @@ static sinkproof_planes planes_columns(const sinkproof_planes *x, size_t first, 
 // A sum of parts so far, and that of their sizes.
 static void add_to(sinkproof_honest *sum, double *total, bool first, sinkproof_honest part) {
     *sum = first ? part : sinkproof_honest_add(*sum, part);
-    *total = (first ? 0 : *total) + largest_size(&part);
+    *total = (first ? 0 : *total) + set_largest_size(part);
 }
 
 // Sums [rows of x, rows of w], without a bias or with that of the first part.

@@ -45,7 +45,3 @@ bool scores_exceed_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b
         wide = wide || (z_j[j].lo != z_j[j].hi && !(z_j[j].hi - z_j[j].lo < 0x1p9));
     return wide;
 }
-
-double set_largest_size(sinkproof_honest z) {
-    return fmax(fabs(z.lo), fabs(z.hi));
-}

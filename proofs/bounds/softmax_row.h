@@ -41,8 +41,6 @@ typedef struct range {
 // The set of the maximum of two numbers, without its statistics.
 sinkproof_honest set_larger(sinkproof_honest x, sinkproof_honest y);
 
-double set_largest_size(sinkproof_honest z);
-
 // Whether the weights of n logits and a sink may be NaN.
 bool weights_may_be_nan(size_t n, const sinkproof_honest *z_j, sinkproof_honest b);
 

@@ -176,10 +176,6 @@ static sinkproof_honest row_maximum(size_t count, const bool *seen_j, const sink
     return set_between(lo, hi, mid);
 }
 
-static double largest_size(sinkproof_honest x) {
-    return fmax(fabs(x.lo), fabs(x.hi));
-}
-
 // How an engine's own maximum may differ from the middle of its set.
 typedef struct other_maximum {
     double farther; // possible increase of the exponential's argument
@@ -197,8 +193,8 @@ static sinkproof_honest subtract_shift(const sinkproof_setting *s, sinkproof_hon
                      y = sinkproof_honest_inside(s, rounded ? any : one);
     *other = (other_maximum){0, 0};
     if (!rounded && m.lo < m.hi) {
-        *other = (other_maximum){largest_size(any) - largest_size(one), m.hi - m.mid};
-        double by = s->u * largest_size(any) * (1 + libm);
+        *other = (other_maximum){set_largest_size(any) - set_largest_size(one), m.hi - m.mid};
+        double by = s->u * set_largest_size(any) * (1 + libm);
         y = set_between(add_down(one.lo, -by), sinkproof_add_up(one.hi, by), y.mid);
     }
     return sinkproof_honest_at(s, AT_A9_MAX, y);
