@@ -79,6 +79,7 @@ typedef struct stage_case {
     input_recipe recipe;
     sink_place sinks;
     uint64_t seed;
+    size_t number; // of its files, where calls go through files
 } stage_case;
 
 enum { CASE_TEXT = 256 };
@@ -176,13 +177,14 @@ size_t case_list_smaller(const stage_case *c, stage_case smaller[CASE_SMALLER]);
 bool cases_write_inputs(const char *directory, const case_plan *plan, const sinkproof_config *base,
                         const sinkproof_policy *policy, const char *model, sinkproof_error *error);
 
-// Reads the manifest of such a directory: its cases, its policy, and the model or "".
+// Reads the manifest of such a directory, or some of its cases in any order: cases, its policy, and
+// the model or "".
 bool cases_read_manifest(const char *directory, const stage_case *base, case_plan *plan,
                          char policy[SINKPROOF_POLICY_NAME], char model[1024],
                          sinkproof_error *error);
-// Reads the outputs of case i; *there: whether it has any.
-bool case_read_outputs(const char *directory, size_t i, const stage_case *c, call_arrays *a,
-                       bool *there, sinkproof_error *error);
+// Reads the outputs of a case; *there: whether it has any.
+bool case_read_outputs(const char *directory, const stage_case *c, call_arrays *a, bool *there,
+                       sinkproof_error *error);
 
 // ---- our own kernels as a plug-in (builtin.c): "builtin:fast", or NULL
 const sinkproof_plugin *plugin_builtin(const char *name);

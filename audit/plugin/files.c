@@ -169,6 +169,15 @@ static const char *text_value(const json_t *object, const char *key) {
     return text != NULL ? text : "";
 }
 
+// The number in "00017.out.safetensors", the name of the file with the outputs. Nothing else is a
+// name that --emit wrote, and a path from a stranger's file is not opened.
+static bool read_case_number(const char *name, size_t *number) {
+    char again[48];
+    if (sscanf(name, "%5zu", number) != 1) return false;
+    snprintf(again, sizeof again, "%05zu.out.safetensors", *number);
+    return strcmp(name, again) == 0;
+}
+
 static bool read_cases(const char *path, const json_t *root, const stage_case *base,
                        case_plan *plan, sinkproof_error *error) {
     const json_t *list = json_object_get(root, "cases"), *one;
@@ -182,6 +191,11 @@ static bool read_cases(const char *path, const json_t *root, const stage_case *b
         sinkproof_error said;
         if (!case_parse(text_value(one, "case"), base, &plan->cases[i], &said))
             return sinkproof_fail(error, "%s: case %zu: %.500s", path, i, said.text);
+        if (!read_case_number(text_value(one, "outputs"), &plan->cases[i].number))
+            return sinkproof_fail(error,
+                                  "%s: case %zu: outputs: expected a name of the form "
+                                  "00000.out.safetensors, found '%.100s'",
+                                  path, i, text_value(one, "outputs"));
         plan->count++;
     }
     return true;
@@ -222,11 +236,11 @@ static bool read_point(const char *path, const sinkproof_safetensors *file, call
     return true;
 }
 
-bool case_read_outputs(const char *directory, size_t i, const stage_case *c, call_arrays *a,
-                       bool *there, sinkproof_error *error) {
+bool case_read_outputs(const char *directory, const stage_case *c, call_arrays *a, bool *there,
+                       sinkproof_error *error) {
     char path[PATH_ROOM];
     sinkproof_safetensors *file;
-    case_file_path(directory, i, ".out", path);
+    case_file_path(directory, c->number, ".out", path);
     *there = access(path, F_OK) == 0;
     if (!*there) return true;
     if (!sinkproof_safetensors_open(path, &file, error)) return false;

@@ -137,7 +137,7 @@ static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) 
     case_outcome out = {.served = false};
     bool there = false;
     if (!arrays_make(c, &t->driver.config, &t->driver.policy, &a, error)) return false;
-    bool good = case_read_outputs(t->o->collect, i, c, &a, &there, error);
+    bool good = case_read_outputs(t->o->collect, c, &a, &there, error);
     if (good && there) good = case_judge(c, &a, &t->driver.policy, t->driver.rate, &out, error);
     arrays_free(&a);
     *any = *any || there;

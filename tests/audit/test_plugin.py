@@ -263,8 +263,20 @@ def out_of_process(engine, stages, language, mistake):
         good = good and all((f[1] > 0) == (stage == bad) and f[0] > 15 for stage, f in found.items())
         what = f"{language} that leaves the sink out of the sum is convicted" if mistake else f"an honest engine in {language}"
         tap.report(good, f"collect: {what}, {sum(f[0] for f in found.values())} calls", [out, told])
+        some = manifest["cases"][::-7]
+        (where / "manifest.json").write_text(json.dumps({**manifest, "cases": some}))
+        again, out, told = judge("--collect", where)
+        few = {stage: stage_of(out, stage) for stage in stages.split(",")}
+        tap.report(again == status and sum(f[0] + f[4] for f in few.values()) == len(some) and
+                   all((f[1] > 0) == (stage == bad) for stage, f in few.items()),
+                   f"collect: {len(some)} of the calls, in another order, are judged by the names of their files", [out, told])
         if mistake:
             return
+        for name in ("../00000.out.safetensors", "0.out.safetensors", "000001.out.safetensors", ""):
+            (where / "manifest.json").write_text(json.dumps({**manifest, "cases": [{**some[0], "outputs": name}]}))
+            status, out, told = judge("--collect", where)
+            tap.report(status == 3 and f"found '{name}'" in told, f"collect: no file is called '{name}'", [status, told])
+        (where / "manifest.json").write_text(json.dumps(manifest))
         wrong, point = where / manifest["cases"][0]["outputs"], next(iter(manifest["cases"][0]["expected"]))
         wrong.write_bytes(checkpoints.safetensors({point: ("F32", [1], struct.pack("<f", 0))}))
         status, out, told = judge("--collect", where)
