@@ -3,7 +3,7 @@
 #
 # Other people's engines, installed and judged, and the training study.
 
-.PHONY: interop-hf newest interop-newest interop-engines training-study
+.PHONY: interop-hf newest interop-newest interop-engines gpu training-study
 
 # Hugging Face transformers, judged. The plain version of torch takes whatever pip finds, a local file
 # too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA. pip compiles no module that
@@ -29,7 +29,7 @@ $(RANKS): make/engines.mk | build/packages
 	    || echo "interop-hf: no ranks of GPT-2; what asks them is skipped"
 
 JUDGED := $(BUILD)/tests/proofs/test_trained_heads $(BUILD)/tests/studies/test_interventions_words
-HF      := $(patsubst %,tests/audit/interop_%.py,hf hf_planted hf_honest hf_gpt2 hf_llama designs training)
+HF      := $(patsubst %,tests/audit/interop_%.py,hf hf_planted hf_honest hf_gpt2 hf_llama designs kernels training)
 HF_LONG := $(patsubst %,tests/audit/interop_%.py,hf_calls hf_gpt2_changes hf_arguments transformers) $(wildcard tests/studies/interop_*.py)
 interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(if $(FEW),,$(RANKS))  ## judge Hugging Face transformers on checkpoints that it wrote itself (FEW=1: seven programs of thirteen)
 	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
@@ -73,6 +73,30 @@ build/engines/%/.stamp: make/engines.mk | build/packages
 interop-engines: $(PROGRAM) library $(ENGINES:%=build/engines/%/.stamp)  ## judge other engines as doc/engines says; FEW=1 a few runs of each, ENGINES="llama mlx" these, WITH_VLLM=1 adds the largest
 	@$(COMPILED) SINKPROOF=$(PROGRAM) TEST_SECONDS=3600 TEST_JOBS=1 \
 	    python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
+
+# Kernels of a GPU, run and judged there. vLLM says which torch all of them get; sglang's own list is longer than what
+# its attention reads.
+GPU_ENGINES := vllm==0.32.0 transformers fla-core==0.6.0 safetensors ml_dtypes pytest orjson pybase64 msgspec pyzmq \
+               ipython starlette requests
+GPU_ALONE   := gpt-oss==0.0.9 sglang==0.5.23
+build/gpu/.stamp: make/engines.mk | build/packages
+	$(call packages,--with venv)
+	@mkdir -p $(@D)
+	test -x $(@D)/bin/python || python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) $(GPU_ENGINES)
+	$(@D)/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) --no-deps --ignore-requires-python $(GPU_ALONE)
+	$(@D)/bin/python -m pip uninstall --quiet --yes $(WITHOUT_vllm)
+	@touch $@
+
+CARD := PYTHONPATH=audit/python SINKPROOF=$(PROGRAM) build/gpu/bin/python -m sinkproof.gpu
+gpu: $(PROGRAM) library  ## run attention kernels on this machine's NVIDIA GPU and judge them (installs them: gigabytes)
+	@command -v nvidia-smi >/dev/null || { echo "make gpu: no NVIDIA GPU here: nvidia-smi is not found." \
+	    "make test T=audit/test_deployments judges kept outputs, and needs none"; exit 1; }
+	@$(MAKE) --no-print-directory build/gpu/.stamp
+	@$(CARD) list
+	@$(CARD) unit
+	$(CARD) run build/gpu/calls
+	@$(CARD) judge build/gpu/calls >build/gpu/report.md && cat build/gpu/report.md
 
 training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all of them: 22 CPU minutes
 	@nice -n 19 build/venv/bin/python tests/audit/training_study.py

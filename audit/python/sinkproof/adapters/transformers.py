@@ -85,6 +85,12 @@ def metadata_of(model: Module) -> dict[str, str]:
 # One model, watched
 
 
+def device_text(device: str) -> str:
+    """"NVIDIA H100 80GB HBM3", or "cpu"."""
+    import torch
+    return str(torch.cuda.get_device_name(device)) if device.startswith("cuda") else device
+
+
 class Watcher(Hooks):
     """Hooks a loaded model during a `with` block; `batches` has the results."""
 
@@ -443,10 +449,11 @@ class Engine(Adapter):
         parser.add_argument("--cache", choices=("dynamic", "static"), default="dynamic",
                             help="the cache that pieces go through (dynamic)")
         parser.add_argument("--compile", action="store_true", help="through torch.compile")
+        parser.add_argument("--device", default="cpu", metavar="NAME", help="torch's name of the device: cuda, cuda:1 (cpu)")
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
-        self.module = self.load()
+        self.module = self.load().to(options.device)
         if options.compile:
             import torch
             self.module = torch.compile(self.module)
@@ -463,8 +470,8 @@ class Engine(Adapter):
             room = self.module.config.max_position_embeddings
             self.cache = new_cache(self.module.config, self.options.cache, room) if self.options.chunk else None
         with torch.no_grad(), self.watcher(self.module, self.batches):
-            self.module(input_ids=torch.tensor([list(tokens)]), use_cache=self.cache is not None,
-                        **{cache_word(self.module): self.cache})
+            self.module(input_ids=torch.tensor([list(tokens)], device=self.options.device),
+                        use_cache=self.cache is not None, **{cache_word(self.module): self.cache})
 
     def metadata(self) -> dict[str, str]:
-        return metadata_of(self.module)
+        return {**metadata_of(self.module), "device": device_text(self.options.device)}
