@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +41,8 @@ class Call:
 
     @property
     def scale(self) -> float:
-        return float(self.q.shape[2]) ** -0.5
+        dim: int = self.q.shape[2]
+        return 1 / math.sqrt(dim)
 
     def rows(self, begin: int, end: int) -> Call:
         """Rows [begin, end) alone, with the keys up to the last of them."""
