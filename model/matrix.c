@@ -51,7 +51,7 @@ int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
     for (const sinkproof_reading *r = matrix->reading; r != NULL; r = r->below)
         if (frexp(r->factor, &(int){0}) != 0.5 || r->addend != 0) bits = 53;
     if (matrix->kept == SINKPROOF_REAL) return bits;
-    int kept = -ilogb(sinkproof_unit_roundoff(matrix->kept)); // u = 2^-bits
+    int kept = round_bits(matrix->kept);
     return bits < kept ? bits : kept;
 }
 
