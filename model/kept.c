@@ -36,11 +36,28 @@ sinkproof_model *sinkproof_model_edited(const sinkproof_model *model,
     return view;
 }
 
+// A format in which products read numbers is that of matrices that multiply a vector.
+static bool enters_products(sinkproof_slot slot) {
+    switch (slot) {
+    case SINKPROOF_W_Q:
+    case SINKPROOF_W_K:
+    case SINKPROOF_W_V:
+    case SINKPROOF_W_O:
+    case SINKPROOF_W_ROUTER:
+    case SINKPROOF_W_UP:
+    case SINKPROOF_W_DOWN:
+    case SINKPROOF_UNEMBEDDING:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void set_kept_format(void *context, size_t l, sinkproof_slot slot,
                             sinkproof_matrix *weight) {
     const sinkproof_format *kept = context;
-    (void)l, (void)slot;
-    weight->kept = *kept;
+    (void)l;
+    if (*kept < SINKPROOF_FORMATS || enters_products(slot)) weight->kept = *kept;
 }
 
 sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept) {

@@ -7,6 +7,7 @@
 // is deliberately not fast: no blocking over columns, one running sum per output, in ascending c,
 // so that a token's result does not depend on the other tokens of the call.
 #include "ref/operands.h"
+#include "ref/scaled.h"
 #include "ref/stages.h"
 
 #include <string.h>
@@ -25,11 +26,12 @@ size_t sinkproof_linear_work(size_t n, size_t rows, size_t cols) {
 }
 
 // packed[(n / LANES) cols + c][n % LANES] = x_nc as it is read; missing tokens are zero.
-static void pack_tokens(sinkproof_format read, size_t n, size_t cols, const double *x_nc,
+static void pack_tokens(sinkproof_rounding read, size_t n, size_t cols, const double *x_nc,
                         double *x_c, double *packed) {
     memset(packed, 0, count_lane_groups(n) * LANES * cols * sizeof *packed);
+    sinkproof_rounding row = scaled_settled(read, n, 1, cols, x_nc);
     for (size_t t = 0; t < n; t++) {
-        sinkproof_operand_row(read, cols, x_nc + t * cols, x_c);
+        sinkproof_operand_row(row, cols, x_nc + t * cols, x_c);
         for (size_t c = 0; c < cols; c++)
             packed[(t / LANES * cols + c) * LANES + t % LANES] = x_c[c];
     }
@@ -85,7 +87,7 @@ static void compute_products(const sinkproof_policy *policy, sinkproof_product_p
     bool plain = running.term == SINKPROOF_REAL && running.acc.format == SINKPROOF_REAL;
     bool unit = running.acc.format == SINKPROOF_TENSOR_CORE; // knows no blocks with a scale
     size_t together = unit ? cols : sinkproof_terms_together(weight_rc);
-    pack_tokens(sinkproof_operand_format(policy, at.in, weight_rc), n, cols, x_nc, w_c, packed);
+    pack_tokens(sinkproof_operand_rounding(policy, at.in, weight_rc), n, cols, x_nc, w_c, packed);
     for (size_t r = 0; r < rows; r++) {
         sinkproof_matrix_row(weight_rc, r, w_c);
         for (size_t first = 0; first < n; first += LANES) {

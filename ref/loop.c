@@ -6,6 +6,8 @@
 // stages.
 #include "ref/loop.h"
 
+#include "ref/scaled.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -27,20 +29,20 @@ void show_layer_point(const token_chunk *c, const char *name, size_t rank, const
 }
 
 // What is read later may be rounded before: queries, and keys and values when they are cached.
-static void round_each(const sinkproof_policy *policy, sinkproof_point point, size_t count,
-                       double *x) {
-    for (size_t i = 0; i < count; i++) x[i] = round_at(policy, point, x[i]);
+static void read_heads(const token_chunk *c, sinkproof_point point, size_t heads, double *x) {
+    sinkproof_rounding how = c->session->policy.at[point];
+    if (how.format != SINKPROOF_REAL)
+        sinkproof_scaled_read(how, c->n, heads, c->config->head_dim, x);
 }
 
 // Rounds queries, keys and values, and stores the new keys and values in the cache.
 static void cache_keys_and_values(token_chunk *c) {
-    const sinkproof_policy *policy = &c->session->policy;
     chunk_buffers *b = &c->b;
-    size_t heads = c->config->n_heads, d = c->config->head_dim;
-    size_t width = c->config->n_kv_heads * d, bytes = c->n * width * sizeof(double);
-    round_each(policy, AT_A5_Q, c->n * heads * d, b->q_nhd);
-    round_each(policy, AT_A5_K, c->n * width, b->k_ngd);
-    round_each(policy, AT_A11_V, c->n * width, b->v_ngd);
+    size_t groups = c->config->n_kv_heads, width = groups * c->config->head_dim;
+    size_t bytes = c->n * width * sizeof(double);
+    read_heads(c, AT_A5_Q, c->config->n_heads, b->q_nhd);
+    read_heads(c, AT_A5_K, groups, b->k_ngd);
+    read_heads(c, AT_A11_V, groups, b->v_ngd);
     memcpy(c->session->k_ljgd[c->l] + c->first * width, b->k_ngd, bytes);
     memcpy(c->session->v_ljgd[c->l] + c->first * width, b->v_ngd, bytes);
 }

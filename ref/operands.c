@@ -17,10 +17,17 @@ static sinkproof_format weight_format(const sinkproof_matrix *weight) {
     return SINKPROOF_REAL; // float32 and wider: engines lose nothing
 }
 
-sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkproof_point in,
-                                          const sinkproof_matrix *weight) {
+sinkproof_format operand_format(const sinkproof_policy *policy, sinkproof_point in,
+                                const sinkproof_matrix *weight) {
     sinkproof_format format = policy->at[in].format;
     return format == SINKPROOF_OF_WEIGHT ? weight_format(weight) : format;
+}
+
+sinkproof_rounding sinkproof_operand_rounding(const sinkproof_policy *policy, sinkproof_point in,
+                                              const sinkproof_matrix *weight) {
+    sinkproof_rounding rounding = policy->at[in];
+    rounding.format = operand_format(policy, in, weight);
+    return rounding;
 }
 
 // Quantizes at most 32 numbers in the manner of a weight in blocks.
@@ -33,9 +40,10 @@ static void quantize_block(size_t n, const double *x_c, double *out_c) {
     memcpy(out_c, block, n * sizeof *block);
 }
 
-void sinkproof_operand_row(sinkproof_format format, size_t n, const double *x_c, double *out_c) {
-    if (format != SINKPROOF_Q8_0) {
-        for (size_t c = 0; c < n; c++) out_c[c] = sinkproof_round(format, x_c[c]);
+void sinkproof_operand_row(sinkproof_rounding how, size_t n, const double *x_c, double *out_c) {
+    if (how.format != SINKPROOF_Q8_0) {
+        memcpy(out_c, x_c, n * sizeof *x_c);
+        sinkproof_scaled_read(how, 1, 1, n, out_c);
         return;
     }
     for (size_t c = 0; c < n; c += SINKPROOF_Q8_0_BLOCK)

@@ -8,16 +8,22 @@
 #define SINKPROOF_OPERANDS_H
 
 #include "model/matrix.h"
+#include "ref/scaled.h"
 #include "ref/tensor_core.h"
 
 // The format to which `policy` rounds an operand at the point `in` when it is multiplied by
 // `weight`; never OF_WEIGHT: an engine that follows its weights rounds to their format, and to Q8_0
 // for weights in blocks.
-sinkproof_format sinkproof_operand_format(const sinkproof_policy *policy, sinkproof_point in,
-                                          const sinkproof_matrix *weight);
+sinkproof_format operand_format(const sinkproof_policy *policy, sinkproof_point in,
+                                const sinkproof_matrix *weight);
 
-// out_c = x_c[n] as read: each number rounded, or blocks of 32 from the first number on.
-void sinkproof_operand_row(sinkproof_format format, size_t n, const double *x_c, double *out_c);
+// The same with the scale that the policy says there (ref/scaled.h).
+sinkproof_rounding sinkproof_operand_rounding(const sinkproof_policy *policy, sinkproof_point in,
+                                              const sinkproof_matrix *weight);
+
+// out_c = x_c[n] as read: each number rounded, blocks of 32 from the first number on, or with the
+// scale of a row (a tensor's is stated here: scaled_settled).
+void sinkproof_operand_row(sinkproof_rounding how, size_t n, const double *x_c, double *out_c);
 
 // The number of terms that are summed before they are added to the others: a block whose scale is a
 // power of two, or all terms.

@@ -14,9 +14,24 @@
 
 #include <stddef.h>
 
+// The numbers that share a scale: none has one; all have a stated one; those of a tensor, of a
+// head, of a token, or of a token's head have that of their largest size (ref/scaled.h).
+typedef enum sinkproof_scale {
+    SINKPROOF_SCALE_NONE,
+    SINKPROOF_SCALE_STATED,
+    SINKPROOF_SCALE_OF_TENSOR,
+    SINKPROOF_SCALE_OF_HEAD,
+    SINKPROOF_SCALE_OF_TOKEN,
+    SINKPROOF_SCALE_OF_TOKEN_HEAD,
+    SINKPROOF_SCALES
+} sinkproof_scale;
+
 typedef struct sinkproof_rounding {
     sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
     bool optional;           // "bf16?": an engine may keep more precision here
+    // Of an operand that a product reads: who shares a scale, and the stated one, a float32 number.
+    sinkproof_scale scale;
+    double stated;
     // Of a running sum, else 0. A matrix unit: bits, block, parts (ref/tensor_core.h).
     // SINKPROOF_RANKS: parts and their format. SINKPROOF_BLOCKS: block, its products, and their
     // format.
@@ -71,23 +86,28 @@ typedef struct sinkproof_policy {
     double exp_growth; // additional error of exp in ulp for each unit of |argument|
     unsigned forms[SINKPROOF_FORMED_COUNT]; // the forms that an engine may use
     bool unrounded[AT_POINTS];              // the next operation may read it before its rounding
-    sinkproof_format weights; // format in which an engine stores them; REAL: the container's
+    sinkproof_format weights; // format in which an engine stores them, or products read them; REAL:
+                              // the container's
     bool ftz;           // a processor may read subnormal numbers as zero and flush results to it
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
 } sinkproof_policy;
 
 // Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp+0.5|x|][,A9.form=any|FORM[|FORM]...]
-// [,inside=f32|f64][,weights=stored|f32|f16|bf16][,ftz=allowed|none][,yarn=truncate|config]
-// [,unrounded=none|any|POINT[|POINT]...]".
-// FORMAT is real, f64, f32, f16 or bf16, at A2.in, A12.in, M2.in, M5.in, M9.in and F2.in q8_0 or
-// weight too (ref/operands.h), at a running sum (A2.acc) tensor-core(BITS,BLOCK[,PARTS]) or the
-// name of a GPU (ref/tensor_core.h), at that of a weight's product also ranks(R,FORMAT)[?] and
-// blocks(N,FORMAT)[?]. "acc=hopper" says it of every running sum. "ranks=2" says what tensor and
-// expert parallelism may do: A12.acc, M9.acc and M11.sum are ranks(2,FORMAT)?, FORMAT as A12's.
-// Names: real-f64, f32, bf16-operands, openai-bf16, hf-bf16, hf-llama-bf16, llama-cpp,
-// llama-cpp-flash, mlx (exact), vllm-bf16, onnxruntime, bf16, f16 (generic); or @FILE, which states
-// a policy in full, one KEY=VALUE a line. Errors name the offending word and list what is known.
-// Source: DESIGN, "Three meanings of one model".
+// [,inside=f32|f64][,weights=stored|f32|f16|bf16|tf32|tf32-even|tf32-cut][,ftz=allowed|none]
+// [,yarn=truncate|config][,unrounded=none|any|POINT[|POINT]...]".
+// FORMAT is real, f64, f32, f16 or bf16. At A2.in, A12.in, M2.in, M5.in, M9.in, F2.in, A5.q, A5.k,
+// A11.weights and A11.v it may be a format in which products read (ref/scaled.h): tf32, tf32-even,
+// tf32-cut, e4m3, e4m3-nan, e5m2, e5m2-inf, e2m1; with a scale as in e4m3(0.5), e4m3(tensor),
+// e4m3(token), int8(token-head), nvfp4(tensor), at A5.q, A5.k and A11.v also e4m3(head); mxfp8 and
+// mxfp8-up have scales of their own. A9.unnorm takes those without a scale. Weights in tf32 are
+// those of a product. At A2.in ... F2.in q8_0 or weight too (ref/operands.h), at a running sum
+// (A2.acc) tensor-core(BITS,BLOCK[,PARTS]) or the name of a GPU (ref/tensor_core.h), at that of a
+// weight's product also ranks(R,FORMAT)[?] and blocks(N,FORMAT)[?]. "acc=hopper" says it of every
+// running sum. "ranks=2" says what tensor and expert parallelism may do: A12.acc, M9.acc and
+// M11.sum are ranks(2,FORMAT)?, FORMAT as A12's. Names: real-f64, f32, bf16-operands, openai-bf16,
+// hf-bf16, hf-llama-bf16, llama-cpp, llama-cpp-flash, mlx (exact), vllm-bf16, onnxruntime, bf16,
+// f16 (generic); or @FILE, which states a policy in full, one KEY=VALUE a line. Errors name the
+// offending word and list what is known. Source: DESIGN, "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 
 // Applies overrides as above to a policy.
@@ -118,7 +138,7 @@ bool point_is_read(sinkproof_point point); // may be named in `unrounded`
 
 // "bf16?", "tensor-core(25,16)", as an override says it.
 typedef struct sinkproof_rounding_text {
-    char text[32];
+    char text[40];
 } sinkproof_rounding_text;
 sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding);
 bool sinkproof_rounding_same(sinkproof_rounding a, sinkproof_rounding b);

@@ -67,9 +67,11 @@ static bool parse_weights(const char *value, sinkproof_format *weights, sinkproo
         *weights = SINKPROOF_REAL;
         return true;
     }
-    if (!parse_format(value, SINKPROOF_FORMATS, weights) || *weights == SINKPROOF_REAL ||
+    if (!parse_format(value, SINKPROOF_E4M3, weights) || *weights == SINKPROOF_REAL ||
         *weights == SINKPROOF_F64)
-        return sinkproof_fail(error, "'weights=%s': expected weights=stored, f32, f16 or bf16",
+        return sinkproof_fail(error,
+                              "'weights=%s': expected weights=stored, f32, f16, bf16, tf32, "
+                              "tf32-even or tf32-cut",
                               value);
     return true;
 }

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_RANKS = 64 };
@@ -20,6 +21,16 @@ void append_word(char *list, size_t size, const char *word) {
 
 bool parse_format(const char *word, int known, sinkproof_format *format) {
     for (int f = 0; f < known; f++) {
+        if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
+        *format = (sinkproof_format)f;
+        return true;
+    }
+    return false;
+}
+
+// What only a row has that meets a stored weight.
+static bool parse_of_weight(const char *word, sinkproof_format *format) {
+    for (int f = SINKPROOF_READ_FORMATS; f < SINKPROOF_OPERAND_FORMATS; f++) {
         if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
         *format = (sinkproof_format)f;
         return true;
@@ -74,9 +85,92 @@ static bool point_sums_parts(sinkproof_point point) {
            (point_is_running_sum(point) && point != AT_A5_ACC && point != AT_A11_ACC);
 }
 
+static const char *const scale_names[SINKPROOF_SCALES] = {
+    [SINKPROOF_SCALE_OF_TENSOR] = "tensor",
+    [SINKPROOF_SCALE_OF_HEAD] = "head",
+    [SINKPROOF_SCALE_OF_TOKEN] = "token",
+    [SINKPROOF_SCALE_OF_TOKEN_HEAD] = "token-head",
+};
+
+static bool point_has_heads(sinkproof_point point) {
+    return point == AT_A5_Q || point == AT_A5_K || point == AT_A11_V;
+}
+
+// Whether a product reads an operand there.
+static bool point_reads_operand(sinkproof_point point) {
+    return sinkproof_point_is_operand(point) || point_has_heads(point) || point == AT_A11_WEIGHTS ||
+           point == AT_A9_UNNORM;
+}
+
+// An expert's product sees some tokens of a tensor; a weight that meets a value is alone.
+static bool point_takes_scale(sinkproof_point point, sinkproof_scale scale) {
+    bool whole = point_has_heads(point) ||
+                 (sinkproof_point_is_operand(point) && point != AT_M5_IN && point != AT_M9_IN);
+    switch (scale) {
+    case SINKPROOF_SCALE_STATED:
+        return point != AT_A9_UNNORM;
+    case SINKPROOF_SCALE_OF_TENSOR:
+        return whole;
+    case SINKPROOF_SCALE_OF_TOKEN:
+        return point_has_heads(point) || sinkproof_point_is_operand(point);
+    default:
+        return point_has_heads(point);
+    }
+}
+
+// Whether a format may stand at the point with such a scale, or with none.
+static bool format_is_read(sinkproof_point point, sinkproof_format format, sinkproof_scale scale) {
+    bool of_number = format >= SINKPROOF_FORMATS && format < SINKPROOF_NUMBER_FORMATS;
+    bool blocks = point_has_heads(point) || sinkproof_point_is_operand(point);
+    if (!point_reads_operand(point)) return false;
+    if (format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP)
+        return blocks && scale == SINKPROOF_SCALE_NONE;
+    if (scale == SINKPROOF_SCALE_NONE) return of_number || (format == SINKPROOF_NVFP4 && blocks);
+    return format >= SINKPROOF_E4M3 && format < SINKPROOF_READ_FORMATS &&
+           (format != SINKPROOF_NVFP4 || blocks) && point_takes_scale(point, scale);
+}
+
+// "head", or a positive float32 number.
+static bool parse_scale(const char *word, sinkproof_rounding *rounding) {
+    for (int k = 0; k < SINKPROOF_SCALES; k++) {
+        if (scale_names[k] == NULL || strcmp(word, scale_names[k]) != 0) continue;
+        rounding->scale = (sinkproof_scale)k;
+        return true;
+    }
+    char *end = NULL;
+    double stated = (double)strtof(word, &end);
+    rounding->scale = SINKPROOF_SCALE_STATED, rounding->stated = stated;
+    return end != word && *end == '\0' && stated >= 0x1p-126 && stated <= 0x1p100;
+}
+
+// "e4m3", "e4m3(0.5)?", "int8(token-head)": formats that only an operand of a product has.
+static bool parse_read(sinkproof_point point, const char *value, sinkproof_rounding *rounding) {
+    char name[16] = "", scale[24] = "";
+    int end = 0;
+    sinkproof_rounding read = {.format = SINKPROOF_REAL};
+    if (sscanf(value, "%15[a-z0-9-]%n(%23[^()])%n", name, &end, scale, &end) < 1) return false;
+    if (!parse_format(name, SINKPROOF_READ_FORMATS, &read.format)) return false;
+    if (scale[0] != '\0' && (value[end - 1] != ')' || !parse_scale(scale, &read))) return false;
+    read.optional = strcmp(value + end, "?") == 0;
+    if (!read.optional && value[end] != '\0') return false;
+    if (!format_is_read(point, read.format, read.scale)) return false;
+    *rounding = read;
+    return true;
+}
+
 // What may be said of a point: formats, and of a running sum the units that add it up.
 static void list_formats(sinkproof_point point, char *list, size_t size) {
     snprintf(list, size, "real, f64, f32, f16, bf16");
+    for (int f = SINKPROOF_FORMATS; f < SINKPROOF_READ_FORMATS; f++)
+        if (format_is_read(point, (sinkproof_format)f, SINKPROOF_SCALE_NONE) ||
+            format_is_read(point, (sinkproof_format)f, SINKPROOF_SCALE_STATED))
+            append_word(list, size, sinkproof_format_name((sinkproof_format)f));
+    for (int k = SINKPROOF_SCALE_STATED; k < SINKPROOF_SCALES; k++) {
+        char word[24];
+        snprintf(word, sizeof word, "e4m3(%s)", scale_names[k] != NULL ? scale_names[k] : "SCALE");
+        if (format_is_read(point, SINKPROOF_E4M3, (sinkproof_scale)k))
+            append_word(list, size, word);
+    }
     if (sinkproof_point_is_operand(point)) append_word(list, size, "q8_0, weight");
     if (!point_is_running_sum(point)) return;
     if (point_sums_parts(point)) append_word(list, size, "ranks(R,FORMAT), blocks(N,FORMAT)");
@@ -99,13 +193,14 @@ bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *roun
                               "bits, blocks of 1 to %d products, 1 to %d partial sums",
                               value, sinkproof_point_name(point), SINKPROOF_CORE_BITS,
                               SINKPROOF_CORE_BLOCK, UCHAR_MAX);
+    if (parse_read(point, value, rounding)) return true;
     size_t length = strlen(value);
     bool optional = length > 0 && value[length - 1] == '?';
-    int known = sinkproof_point_is_operand(point) ? SINKPROOF_OPERAND_FORMATS : SINKPROOF_FORMATS;
     if (optional) value[length - 1] = '\0';
     *rounding = (sinkproof_rounding){.format = SINKPROOF_REAL};
-    if (!parse_format(value, known, &rounding->format)) {
-        char list[256] = "";
+    if (!parse_format(value, SINKPROOF_FORMATS, &rounding->format) &&
+        !(sinkproof_point_is_operand(point) && parse_of_weight(value, &rounding->format))) {
+        char list[400] = "";
         list_formats(point, list, sizeof list);
         return sinkproof_fail(error,
                               "unknown format '%s' for %s: %sknown are %s; ? after a format: an "
@@ -157,6 +252,12 @@ sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding) {
                  rounding.parts);
     else if (rounding.format == SINKPROOF_TENSOR_CORE)
         snprintf(said.text, sizeof said.text, "%s(%d,%d)", name, rounding.bits, rounding.block);
+    else if (rounding.scale == SINKPROOF_SCALE_STATED)
+        snprintf(said.text, sizeof said.text, "%s(%.9g)%s", name, rounding.stated,
+                 rounding.optional ? "?" : "");
+    else if (rounding.scale != SINKPROOF_SCALE_NONE)
+        snprintf(said.text, sizeof said.text, "%s(%s)%s", name, scale_names[rounding.scale],
+                 rounding.optional ? "?" : "");
     else
         snprintf(said.text, sizeof said.text, "%s%s", name, rounding.optional ? "?" : "");
     return said;
@@ -164,5 +265,6 @@ sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding) {
 
 bool sinkproof_rounding_same(sinkproof_rounding a, sinkproof_rounding b) {
     return a.format == b.format && a.optional == b.optional && a.bits == b.bits &&
-           a.block == b.block && a.parts == b.parts && a.part == b.part;
+           a.block == b.block && a.parts == b.parts && a.part == b.part && a.scale == b.scale &&
+           !(a.stated < b.stated) && !(b.stated < a.stated);
 }

@@ -4,6 +4,7 @@
 // Weighted values (A11, doc/07-values-output.md): o_id = sum_j alpha_ij v_jd over the visible keys.
 // The sink took its share of the weights and adds no value.
 #include "ref/operands.h"
+#include "ref/scaled.h"
 #include "ref/stages.h"
 
 void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *block,
@@ -19,8 +20,9 @@ void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *blo
              j += running.together) {
             double weight_j[SINKPROOF_CORE_BLOCK];
             size_t left = position + 1 - j;
-            for (size_t k = 0; k < left && k < running.together; k++)
-                weight_j[k] = round_at(policy, AT_A11_WEIGHTS, alpha_j[j + k]);
+            for (size_t k = 0; k < left && k < running.together; k++) weight_j[k] = alpha_j[j + k];
+            sinkproof_scaled_read(policy->at[AT_A11_WEIGHTS], 1, 1,
+                                  left < running.together ? left : running.together, weight_j);
             for (size_t d = 0; d < block->head_dim; d++)
                 o_d[d] = running_add(&running, o_d[d], left, weight_j,
                                      v_jd + j * block->kv_stride + d, block->kv_stride);

@@ -187,7 +187,7 @@ static bool make_states(const making *m) {
                               sinkproof_model_spec(m->model));
     if (c->zero_bos) {
         sinkproof_matrix positions = sinkproof_model_slot(made->view, 0, SINKPROOF_POSITIONS);
-        positions.kept = made->policy.weights;
+        if (made->policy.weights < SINKPROOF_FORMATS) positions.kept = made->policy.weights;
         made->position_c = malloc(made->hidden * sizeof *made->position_c);
         if (made->position_c == NULL) return no_memory(m);
         sinkproof_matrix_row(&positions, 0, made->position_c);

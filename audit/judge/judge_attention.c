@@ -3,6 +3,7 @@
 //
 // The judge's attention, A4 to A11.
 #include "audit/judge/judge_internal.h"
+#include "proofs/bounds/scaled.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -194,6 +195,7 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
     size_t n = pass->n, keys = b->high - b->low;
     sinkproof_policy shown;
     sinkproof_setting s = weights_setting(part, pass->config->n_heads * n * (n + 1), &shown);
+    const sinkproof_rounding read = s.policy->at[AT_A11_WEIGHTS];
     sinkproof_honest *a_j = part_allocate(part, keys + 1, sizeof *a_j);
     for (size_t r = 0; !part->failed && !pass_has_ended(pass) && r < b->rows; r++) {
         query q = part_query(part, b->h, b->first + r);
@@ -203,10 +205,11 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
             part->failed = true;
         else
             common_i[r] = compare_weights(part, &q, common_i[r], a_j);
+        if (!part->failed && !sinkproof_honest_scaled(&s, AT_A11_WEIGHTS, read, 1, 1, q.seen, a_j))
+            part->failed = true;
         for (size_t j = b->low; j < b->high; j++)
-            p_j[j - b->low] = j >= q.first_key && j < q.first_key + q.seen
-                                  ? sinkproof_honest_at(&s, AT_A11_WEIGHTS, a_j[j - q.first_key])
-                                  : sinkproof_exact_set(0);
+            p_j[j - b->low] = j >= q.first_key && j < q.first_key + q.seen ? a_j[j - q.first_key]
+                                                                           : sinkproof_exact_set(0);
         if (pass->meaning->sink_has_value) p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
     }
     free(a_j);
@@ -300,22 +303,22 @@ static void attend_block(judge_part *part, size_t index, void *of) {
 }
 
 // Rounds queries as the scores read them, and keys and values as the cache stores them.
-static void read_heads(const judge_pass *pass, sinkproof_point at, size_t count,
+static bool read_heads(const judge_pass *pass, sinkproof_point at, size_t heads,
                        sinkproof_honest *x) {
-    sinkproof_setting s = pass_setting(pass, count);
-    for (size_t i = 0; i < count; i++) x[i] = sinkproof_honest_at(&s, at, x[i]);
+    size_t d = pass->config->head_dim;
+    sinkproof_setting s = pass_setting(pass, pass->n * heads * d);
+    return sinkproof_honest_scaled(&s, at, s.policy->at[at], pass->n, heads, d, x);
 }
 
 bool judge_attention(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nhd) {
     const sinkproof_config *c = pass->config;
-    size_t n = pass->n, narrow = n * c->n_kv_heads * c->head_dim;
+    size_t n = pass->n, groups = c->n_kv_heads;
     sinkproof_layer layer = sinkproof_model_layer(pass->model, step->layer);
     sinkproof_walk_step scores = sinkproof_walk_step_at(pass->model, TRACE_A6, step->layer);
     sinkproof_honest *q_nhd = step_input(pass, &scores, 0), *k_ngd = step_input(pass, &scores, 1);
     sinkproof_honest *v_ngd = step_input(pass, step, 1);
     attention a = {&layer, q_nhd, k_ngd, v_ngd, y_nhd, (n + QUERIES - 1) / QUERIES};
-    read_heads(pass, AT_A5_Q, n * c->n_heads * c->head_dim, q_nhd);
-    read_heads(pass, AT_A5_K, narrow, k_ngd);
-    read_heads(pass, AT_A11_V, narrow, v_ngd);
-    return judge_in_parts(pass, step->layer, c->n_heads * a.blocks, attend_block, &a);
+    return read_heads(pass, AT_A5_Q, c->n_heads, q_nhd) &&
+           read_heads(pass, AT_A5_K, groups, k_ngd) && read_heads(pass, AT_A11_V, groups, v_ngd) &&
+           judge_in_parts(pass, step->layer, c->n_heads * a.blocks, attend_block, &a);
 }

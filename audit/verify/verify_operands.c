@@ -2,8 +2,9 @@
 // Copyright 2026 the sinkproof authors
 //
 // Checks operands rounded when they are read (bound.operands), activations in blocks of whole
-// numbers (bound.q8), sums in a narrow format (bound.accumulator), and those of matrix units
-// (bound.tensor-core): kernels against their sets, with the enclosed sum of the operands as read.
+// numbers (bound.q8) or as codes with a scale (bound.scaled), sums in a narrow format
+// (bound.accumulator), and those of matrix units (bound.tensor-core): kernels against their sets,
+// with the enclosed sum of the operands as read.
 #include "audit/verify/verify_near.h"
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/truth.h"
@@ -53,7 +54,7 @@ static sinkproof_honest set_and_truth(const sinkproof_policy *policy, const scal
     sinkproof_linear_sums_row(sums, 0, &set);
     sinkproof_linear_sums_free(sums);
     sinkproof_planes_free(&p);
-    sinkproof_operand_row(sinkproof_operand_format(policy, AT_M5_IN, &w->matrix), w->n, x, read);
+    sinkproof_operand_row(sinkproof_operand_rounding(policy, AT_M5_IN, &w->matrix), w->n, x, read);
     arb_ptr a_k = balls_from_doubles(read, w->n), b_k = balls_from_doubles(w->w, w->n);
     sinkproof_truth_values(truth, a_k, b_k, w->n, 1, 1, VERIFY_BITS);
     _arb_vec_clear(a_k, (slong)w->n);
@@ -125,6 +126,14 @@ void verify_q8(verify_measure *result, uint64_t seed) {
     static const kernel kernels[] = {{"f32,M5.in=q8_0", 4, SINKPROOF_F32},
                                      {"f32,M5.in=weight", 32, SINKPROOF_F32}};
     measure_kernels(result, seed, kernels, 2);
+}
+
+void verify_scaled(verify_measure *result, uint64_t seed) {
+    static const kernel kernels[] = {{"f32,M5.in=e4m3(token)", 1, SINKPROOF_F32},
+                                     {"f32,M5.in=int8(token)", 1, SINKPROOF_F32},
+                                     {"bf16,M5.in=mxfp8", 1, SINKPROOF_F32},
+                                     {"bf16,M5.in=nvfp4(token)", 1, SINKPROOF_F32}};
+    measure_kernels(result, seed, kernels, 4);
 }
 
 void verify_accumulator(verify_measure *result, uint64_t seed) {
@@ -212,6 +221,24 @@ void verify_near_q8_ties(verify_measure *result, uint64_t seed) {
         arb_ptr truth = _arb_vec_init(1);
         sinkproof_honest set = set_and_truth(&policy, &w, x, read, truth);
         double y = read[0] + (read[1] > x[1] ? below : below + 0x1p-7);
+        verify_add_set_values(result, truth, &set, &y, 1);
+        _arb_vec_clear(truth, 1);
+    }
+}
+
+// bound.scaled: a number half way between two codes, read as the one that the reference does not
+// read.
+void verify_near_scaled(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32,M5.in=e4m3(token)");
+    for (int round = 0; round < 8; round++) {
+        double x[MOST] = {448 * 0x1.8p-9}, read[MOST], below, step; // a scale of 0.75 2^-8
+        scaled_row w;
+        ones_scaled(SCALED, 0, 0, &w);
+        below = (double)sinkproof_draw_from_to(&seed, 8, 15) * 16, step = 16; // codes from 128 on
+        x[1] = (below + step / 2) * 0x1.8p-9;
+        arb_ptr truth = _arb_vec_init(1);
+        sinkproof_honest set = set_and_truth(&policy, &w, x, read, truth);
+        double other = read[1] > x[1] ? below : below + step, y = read[0] + other * 0x1.8p-9;
         verify_add_set_values(result, truth, &set, &y, 1);
         _arb_vec_clear(truth, 1);
     }

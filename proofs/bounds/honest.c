@@ -108,10 +108,30 @@ sinkproof_honest sinkproof_honest_choice(sinkproof_honest x, sinkproof_honest y)
     return x;
 }
 
+//> bound.operands
+// The least and the greatest number that x may become. In TF32 a tie goes either way, as the number
+// just below x or above it does. What overflows to NaN is unknown: an infinite end.
+static double rounded_down(sinkproof_format format, double x) {
+    double rounded = honest_round_number(format, format == SINKPROOF_TF32 ? step_down(x) : x);
+    return rounded != rounded && x == x ? -INFINITY : rounded;
+}
+static double rounded_up(sinkproof_format format, double x) {
+    return -rounded_down(format, -x);
+}
+
+static void round_ends(sinkproof_format format, double *lo, double *hi) {
+    if (*lo == -INFINITY && *hi == INFINITY) return; // NaN stays, even where infinities saturate
+    *lo = rounded_down(format, *lo), *hi = rounded_up(format, *hi);
+    bool unknown = format == SINKPROOF_E4M3_NAN && (*lo == -INFINITY || *hi == INFINITY);
+    if (unknown) *lo = -INFINITY, *hi = INFINITY;
+}
+//< bound.operands
+
 // The hull of an interval and its image under rounding to `format`.
 static void hull_ends(sinkproof_format format, double *lo, double *hi) {
-    *lo = smaller_number(*lo, honest_round_number(format, *lo));
-    *hi = larger_number(*hi, honest_round_number(format, *hi));
+    double low = *lo, high = *hi;
+    round_ends(format, &low, &high);
+    *lo = smaller_number(*lo, low), *hi = larger_number(*hi, high);
 }
 
 // The functions below change a set in place: copying all its members would cost more than the work.
@@ -223,10 +243,10 @@ static double share_that_rounds_apart(const sinkproof_honest *x, double ulp) {
 }
 
 static void round_set(sinkproof_format format, sinkproof_honest *x) {
-    double mid = honest_round_number(format, x->mid), lo = honest_round_number(format, x->lo),
-           hi = honest_round_number(format, x->hi);
-    double likely_lo = honest_round_number(format, x->likely_lo),
-           likely_hi = honest_round_number(format, x->likely_hi);
+    double mid = honest_round_number(format, x->mid), lo = x->lo, hi = x->hi;
+    double likely_lo = x->likely_lo, likely_hi = x->likely_hi;
+    round_ends(format, &lo, &hi), round_ends(format, &likely_lo, &likely_hi);
+    if (mid != mid) mid = x->mid; // beyond the largest number: nothing is known
     if (mid == x->mid && lo == x->lo && hi == x->hi && likely_lo == x->likely_lo &&
         likely_hi == x->likely_hi)
         return; // rounded before

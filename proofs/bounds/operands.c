@@ -9,6 +9,7 @@
 #include "proofs/bounds/bounds.h"
 
 #include "model/q8_0.h"
+#include "proofs/bounds/scaled.h"
 #include "ref/operands.h"
 
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static void read_block(size_t n, sinkproof_honest *x_c) {
     ends largest = row_largest_ends(n, x_c), d = scale_ends(largest);
     bool known = d.hi < INFINITY; // with a scale beyond float16 nothing is known
     for (size_t c = 0; c < n; c++) mid_c[c] = x_c[c].mid;
-    sinkproof_operand_row(SINKPROOF_Q8_0, n, mid_c, read_c);
+    sinkproof_operand_row((sinkproof_rounding){.format = SINKPROOF_Q8_0}, n, mid_c, read_c);
     for (size_t c = 0; c < n; c++) {
         ends q = whole_number_ends(&x_c[c], largest);
         double lo = q.lo * (q.lo < 0 ? d.hi : d.lo), hi = q.hi * (q.hi < 0 ? d.lo : d.hi);
@@ -94,14 +95,20 @@ sinkproof_honest sinkproof_honest_bias(const sinkproof_setting *s, sinkproof_rou
 sinkproof_planes sinkproof_operand_planes(const sinkproof_setting *s, sinkproof_point in,
                                           const sinkproof_matrix *w, const sinkproof_honest *x,
                                           size_t rows) {
-    sinkproof_format format = sinkproof_operand_format(s->policy, in, w);
-    bool optional = s->policy->at[in].optional;
+    sinkproof_rounding how = sinkproof_operand_rounding(s->policy, in, w);
+    sinkproof_format format = how.format;
+    bool optional = how.optional, scaled = sinkproof_is_scaled(how);
     size_t cols = w->cols;
+    how.optional = false;
     if (format == SINKPROOF_REAL) return sinkproof_planes_new(x, rows, cols, cols);
     sinkproof_honest *read = malloc((rows * cols + 1) * sizeof *read);
     if (read == NULL) return (sinkproof_planes){.rows = rows};
     memcpy(read, x, rows * cols * sizeof *read);
-    for (size_t r = 0; r < rows; r++) read_row(format, cols, &read[r * cols]);
+    for (size_t r = 0; !scaled && r < rows; r++) read_row(format, cols, &read[r * cols]);
+    if (scaled && !sinkproof_honest_scaled(s, in, how, rows, 1, cols, read)) {
+        free(read);
+        return (sinkproof_planes){.rows = rows};
+    }
     for (size_t i = 0; optional && i < rows * cols; i++) // one choice for all rows of W
         read[i] = sinkproof_honest_choice(read[i], x[i]);
     sinkproof_planes planes = sinkproof_planes_new(read, rows, cols, cols);

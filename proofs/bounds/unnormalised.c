@@ -30,6 +30,7 @@ static sinkproof_honest rounded_at_unknown_scale(sinkproof_format format, double
     e.likely_hi = e.likely_hi * (1 + u) + lost;
     e.var += (e.mid * e.mid * u * u + lost * lost) / 3;
     if (e.mid < lost) e.bias += e.mid; // it becomes 0 every time
+    if (format == SINKPROOF_TF32_CUT) e.bias += e.mid * u;
     return e;
 }
 

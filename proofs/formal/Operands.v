@@ -2,7 +2,8 @@
    Copyright 2026 the sinkproof authors *)
 
 (* Error bounds of a matrix product whose operands are rounded when they are read (bound.operands), whose activations
-   are quantised in blocks of integers (bound.q8), or whose accumulator has a narrow format (bound.accumulator).
+   are quantised in blocks of integers (bound.q8) or as codes with a scale (bound.scaled), or whose accumulator has a
+   narrow format (bound.accumulator).
    Assumed: an error bound for each operation (Nodes.v), and roundings that are monotone. *)
 
 From Sinkproof Require Import Sums Nodes Summation.
@@ -94,6 +95,76 @@ Proof.
   pose proof (Rmult_le_compat_l (growth t - 1) _ _ ltac:(lra) A). lra.
 Qed.
 (*< bound.q8 *)
+
+(* Numbers as codes with a scale. Division by a positive scale between lo and hi, with a relative error g. *)
+Lemma quotient_between (y s lo hi : R) : 0 < lo -> lo <= s <= hi ->
+  Rmin (y / lo) (y / hi) <= y / s <= Rmax (y / lo) (y / hi).
+Proof.
+  intros Hlo [L H]. unfold Rdiv.
+  assert (I : / hi <= / s <= / lo) by (split; apply Rinv_le_contravar; lra).
+  destruct (Rle_dec 0 y) as [P | N].
+  - pose proof (Rmult_le_compat_l y _ _ P (proj1 I)). pose proof (Rmult_le_compat_l y _ _ P (proj2 I)).
+    unfold Rmin, Rmax. repeat destruct Rle_dec; lra.
+  - assert (Q : 0 <= - y) by lra.
+    pose proof (Rmult_le_compat_l (- y) _ _ Q (proj1 I)). pose proof (Rmult_le_compat_l (- y) _ _ Q (proj2 I)).
+    unfold Rmin, Rmax. repeat destruct Rle_dec; lra.
+Qed.
+
+Lemma widen_monotone (g x y : R) : 0 <= g <= 1 -> x <= y ->
+  x - g * Rabs x <= y - g * Rabs y /\ x + g * Rabs x <= y + g * Rabs y.
+Proof.
+  intros G L. unfold Rabs. destruct (Rcase_abs x), (Rcase_abs y); split; nra.
+Qed.
+
+Lemma product_between (q l h s lo hi : R) : 0 <= lo -> lo <= s <= hi -> l <= q <= h ->
+  Rmin (l * lo) (l * hi) <= q * s <= Rmax (h * lo) (h * hi).
+Proof.
+  intros P [L H] [Q U].
+  pose proof (Rmult_le_compat_r s _ _ ltac:(lra) Q). pose proof (Rmult_le_compat_r s _ _ ltac:(lra) U).
+  assert (A : l * lo <= l * s \/ l * hi <= l * s) by (destruct (Rle_dec 0 l); [left | right]; nra).
+  assert (B : h * s <= h * lo \/ h * s <= h * hi) by (destruct (Rle_dec 0 h); [right | left]; nra).
+  unfold Rmin, Rmax. split; repeat destruct Rle_dec; lra.
+Qed.
+
+(*> bound.scaled *)
+(* A code q of x lies between the roundings down and up of a computed quotient t' (they differ where a tie may go
+   either way). s is the real scale, s' the one that multiplies the code. *)
+Theorem bound_scaled (down up : R -> R) (x xlo xhi s slo shi s' lo' hi' t' g q : R) :
+  monotone down -> monotone up -> xlo <= x <= xhi -> 0 < slo -> slo <= s <= shi ->
+  0 <= lo' -> lo' <= s' <= hi' -> 0 <= g <= 1 ->
+  Rabs (t' - x / s) <= g * Rabs (x / s) -> down t' <= q <= up t' ->
+  let tlo := Rmin (xlo / slo) (xlo / shi) in let thi := Rmax (xhi / slo) (xhi / shi) in
+  let qlo := down (tlo - g * Rabs tlo) in let qhi := up (thi + g * Rabs thi) in
+  Rmin (qlo * lo') (qlo * hi') <= q * s' <= Rmax (qhi * lo') (qhi * hi').
+Proof.
+  intros Md Mu X S0 S L0 S' G T Q tlo thi qlo qhi.
+  apply within in T.
+  assert (P : 0 < s) by lra.
+  assert (I : 0 <= / s) by (left; apply Rinv_0_lt_compat; exact P).
+  assert (XL : xlo / s <= x / s) by (apply Rmult_le_compat_r; lra).
+  assert (XH : x / s <= xhi / s) by (apply Rmult_le_compat_r; lra).
+  pose proof (quotient_between xlo s slo shi S0 S) as [BL _].
+  pose proof (quotient_between xhi s slo shi S0 S) as [_ BH].
+  pose proof (widen_monotone g tlo (x / s) G ltac:(unfold tlo; lra)) as [WL _].
+  pose proof (widen_monotone g (x / s) thi G ltac:(unfold thi; lra)) as [_ WH].
+  apply product_between; [lra | lra |]. split.
+  - eapply Rle_trans; [apply Md | apply Q]. lra.
+  - eapply Rle_trans; [apply Q | apply Mu]. lra.
+Qed.
+
+(* The number of a code may be rounded again, or not. *)
+Theorem bound_scaled_stored (σ : R -> R) (v lo hi y : R) : monotone σ -> lo <= v <= hi -> y = v \/ y = σ v ->
+  Rmin lo (σ lo) <= y <= Rmax hi (σ hi).
+Proof.
+  intros M [L H] E. pose proof (M _ _ L). pose proof (M _ _ H). unfold Rmin, Rmax.
+  destruct E as [-> | ->]; repeat destruct Rle_dec; lra.
+Qed.
+
+(* A scale that multiplies the sum of the codes, with its roundings, is a scale of each code. *)
+Theorem bound_scaled_late {key} (J : list key) (q w : key -> R) (s' : R) :
+  s' * (∑ k ∈ J, q k * w k) = ∑ k ∈ J, s' * (q k * w k).
+Proof. symmetry. apply Sum_scal_l. Qed.
+(*< bound.scaled *)
 
 (* A sum in a known order: step k computes a partial sum from the one before it. *)
 Fixpoint running (step : nat -> R -> R) (n : nat) : R :=

@@ -20,6 +20,9 @@ NAMES = re.search("known are (.*), or @FILE", sinkproof("info", "--policy", "?")
 # What the reference computes, where a policy admits another form alone.
 DEFINITION = {"mlx": "A4.form=any", "llama-cpp-flash": "A9.form=any"}
 READ = {"A2.in", "A12.in", "M2.in", "M5.in", "M9.in", "F2.in"}  # these may be blocks of whole numbers too
+HEADS = {"A5.q", "A5.k", "A11.v"}  # these have a scale of their own for each head too
+SCALED = ["tf32", "tf32-cut", "e4m3", "e5m2", "e4m3(token)", "int8(token)", "int8(0.05)", "mxfp8", "mxfp8-up",
+          "nvfp4(token)"]
 FORMATS = ["bf16", "bf16", "f16", "f32", "f64", "real"]
 FORMS = ["A9.form=any", "A4.form=any", "A4.freq.form=any", "M4.form=any", "M8.form=any"]
 
@@ -51,11 +54,13 @@ def drawn(draw, all_points):
         declares.append(word)
     for point in draw.sample(all_points, draw.choice([0, 1, 2, 3, 6, 12])):
         form = draw.choice(FORMATS + (["q8_0", "weight"] if point in READ else []))
+        if point in READ | HEADS and draw.random() < 0.5:
+            form = draw.choice(SCALED + (["e4m3(head)", "int8(token-head)", "e5m2(tensor)"] if point in HEADS else []))
         open_ = draw.random() < 0.35 and form not in ("real", "q8_0", "weight")
         declares.append(f"{point}={form}{'?' if open_ else ''}")
         does.append(f"{point}={'real' if open_ and draw.random() < 0.5 else form}")
     if draw.random() < 0.2:
-        both("weights=" + draw.choice(["f32", "f16", "bf16"]))
+        both("weights=" + draw.choice(["f32", "f16", "bf16", "tf32", "tf32-cut"]))
     if draw.random() < 0.2:
         both("inside=" + draw.choice(["f32", "f64"]))
     if draw.random() < 0.15:

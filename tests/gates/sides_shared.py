@@ -115,6 +115,8 @@ ROOMS = {
         "reads weights as they are stored": "model/matrix.c",
         "says what a policy rounds, and rounds one number to a format": """
             ref/policy.c ref/policy.h ref/points.c ref/operands.c model/round.c""",
+        "says which numbers share a scale, and rounds a quotient to a code; test_bounds_scaled.c has quantisers of its "
+        "own": "ref/scaled.c",
         "a constant of the design: every policy takes what the reference computes of a learned key's feature": """
             ref/variants/similarity.c:sinkproof_variant_feature""",
     },

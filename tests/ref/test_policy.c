@@ -182,6 +182,71 @@ static void test_operands(void) {
        "llama-cpp truncates YaRN's range");
 }
 
+static bool parses(const char *text) {
+    sinkproof_policy p;
+    sinkproof_error e;
+    return sinkproof_policy_parse(text, &p, &e);
+}
+
+static bool is_read(sinkproof_rounding r, sinkproof_format format, sinkproof_scale scale,
+                    double stated, bool optional) {
+    return r.format == format && r.scale == scale && !(r.stated < stated) && !(r.stated > stated) &&
+           r.optional == optional;
+}
+
+// What a product reads in eight bits or four, and TF32: with a scale, or none, where a product
+// reads, and nowhere else.
+static void test_read_formats(void) {
+    sinkproof_policy p = policy_of(
+        "bf16,A5.k=e4m3(head),A11.v=int8(token-head)?,A2.in=nvfp4(tensor),M5.in=mxfp8-up,"
+        "A5.q=e5m2-inf(0.125),A11.weights=e4m3(0x1p-8),A9.unnorm=tf32-cut?,F2.in=e4m3-nan,"
+        "weights=tf32");
+    ok(is_read(p.at[AT_A5_K], SINKPROOF_E4M3, SINKPROOF_SCALE_OF_HEAD, 0, false) &&
+           is_read(p.at[AT_A11_V], SINKPROOF_INT8, SINKPROOF_SCALE_OF_TOKEN_HEAD, 0, true) &&
+           is_read(p.at[AT_A2_IN], SINKPROOF_NVFP4, SINKPROOF_SCALE_OF_TENSOR, 0, false) &&
+           is_read(p.at[AT_M5_IN], SINKPROOF_MXFP8_UP, SINKPROOF_SCALE_NONE, 0, false) &&
+           is_read(p.at[AT_A5_Q], SINKPROOF_E5M2_INF, SINKPROOF_SCALE_STATED, 0.125, false) &&
+           is_read(p.at[AT_A11_WEIGHTS], SINKPROOF_E4M3, SINKPROOF_SCALE_STATED, 0x1p-8, false) &&
+           is_read(p.at[AT_A9_UNNORM], SINKPROOF_TF32_CUT, SINKPROOF_SCALE_NONE, 0, true) &&
+           is_read(p.at[AT_F2_IN], SINKPROOF_E4M3_NAN, SINKPROOF_SCALE_NONE, 0, false) &&
+           p.weights == SINKPROOF_TF32,
+       "bound.scaled e4m3(head), int8(token-head)?, nvfp4(tensor), mxfp8-up, a stated scale");
+    size_t said = 0, numbers = 0, apart = 0;
+    for (int i = 0; i < AT_POINTS; i++) {
+        sinkproof_rounding r = p.at[i], other = r;
+        char text[64];
+        const char *name = sinkproof_point_name((sinkproof_point)i);
+        snprintf(text, sizeof text, "bf16,%s=%s", name, sinkproof_rounding_say(r).text);
+        said += sinkproof_rounding_same(policy_of(text).at[i], r);
+        other.scale = SINKPROOF_SCALE_OF_TOKEN, apart += !sinkproof_rounding_same(other, r);
+        other = r, other.stated += 1, apart += !sinkproof_rounding_same(other, r);
+        snprintf(text, sizeof text, "f32,%s=tf32", name);
+        numbers += parses(text);
+    }
+    ok(said == AT_POINTS && apart == 2 * (size_t)AT_POINTS && numbers == 11,
+       "bound.scaled what is said is parsed again; tf32 is read at %zu points", numbers);
+    static const char *const refused[] = {"A2.in=e4m3(head)",     "A2.in=e4m3(token-head)",
+                                          "M5.in=e4m3(tensor)",   "M9.in=nvfp4(tensor)",
+                                          "A11.weights=mxfp8",    "A11.weights=e4m3(token)",
+                                          "A9.unnorm=e4m3(2)",    "A5.k=int8",
+                                          "A5.k=mxfp8(head)",     "A5.k=tf32(head)",
+                                          "A5.k=bf16(head)",      "A5.k=e4m3(0)",
+                                          "A5.k=e4m3(-1)",        "A5.k=e4m3(nan)",
+                                          "A5.k=e4m3(1e300)",     "A5.k=e4m3(heads)",
+                                          "A5.k=e4m3(head",       "A5.k=e4m3()",
+                                          "A5.k=e4m3(head)x",     "A5.k=q8_0",
+                                          "A5.acc=e4m3",          "A4=tf32",
+                                          "weights=e4m3",         "weights=mxfp8",
+                                          "A12.acc=ranks(2,e4m3)"};
+    size_t refusals = 0, count = sizeof refused / sizeof refused[0];
+    for (size_t k = 0; k < count; k++) {
+        char text[64];
+        snprintf(text, sizeof text, "f32,%s", refused[k]);
+        refusals += !parses(text);
+    }
+    ok(refusals == count, "bound.scaled %zu of %zu wrong words are refused", refusals, count);
+}
+
 // Refused, with a sentence that contains `word`, and the result untouched.
 static bool is_unit(sinkproof_rounding r, int bits, int block, int parts) {
     return r.format == SINKPROOF_TENSOR_CORE && !r.optional && r.bits == bits && r.block == block &&
@@ -317,6 +382,7 @@ int main(void) {
     test_forms();
     test_freedoms();
     test_operands();
+    test_read_formats();
     test_units();
     test_parts();
     test_refusal("bf17", "openai-bf16");
@@ -339,6 +405,9 @@ int main(void) {
     test_refusal("f32,ranks=two", "from 2 to 64");
     test_refusal("f32,A5.acc=ranks(2,bf16)", "unknown format");
     test_refusal("f32,A12.acc=ranks(2,q8_0)", "ranks(R,FORMAT), blocks(N,FORMAT)");
+    test_refusal("f32,A5.k=e4m3(heads)", "e4m3(token-head)");
+    test_refusal("f32,M5.in=e4m3(tensor)", "e4m3(token)");
+    test_refusal("f32,weights=tf23", "tf32-cut");
     test_refusal("f32,A12.acc=blocks(0,bf16)", "ranks(R,FORMAT), blocks(N,FORMAT)");
     test_refusal("f32,A12.acc=ranks(2,bf16)!", "unknown format");
     test_refusal("f32,M11.sum=blocks(8,bf16)", "a mixture has ranks");

@@ -214,7 +214,7 @@ static void operands(void) {
     for (size_t k = 0; k < WEIGHTS; k++) {
         sinkproof_matrix w = {.dtype = weights[k].dtype, .kept = weights[k].kept, .cols = COLS};
         bool scaled = weights[k].dtype == SINKPROOF_DTYPE_MXFP4 && weights[k].kept == 0;
-        apart += sinkproof_operand_format(&follows, AT_A2_IN, &w) != weights[k].want;
+        apart += operand_format(&follows, AT_A2_IN, &w) != weights[k].want;
         apart += sinkproof_terms_together(&w) != (scaled ? 32 : COLS);
     }
     say("bound.operands", "what an operand is rounded to, and adds up with", apart, WEIGHTS);
@@ -233,7 +233,7 @@ static void blocks(void) {
         size_t n = lengths[k];
         double *x_c = fenced(n), *out_c = fenced(n);
         for (size_t c = 0; c < n; c++) x_c[c] = (float)next_real(&state, ldexp(1, (int)(c % 5)));
-        sinkproof_operand_row(SINKPROOF_Q8_0, n, x_c, out_c);
+        sinkproof_operand_row((sinkproof_rounding){.format = SINKPROOF_Q8_0}, n, x_c, out_c);
         for (size_t first = 0; first < n; first += 32) {
             float most = 0;
             for (size_t c = first; c < n && c < first + 32; c++)
