@@ -65,6 +65,7 @@
     P(A11_V,       "A11.v",       EVERY,   "value as it is cached")                                         \
     P(A11_TERM,    "A11.term",    EVERY,   "each weighted value")                                           \
     P(A11_ACC,     "A11.acc",     EVERY,   "running sum over keys")                                         \
+    P(A11_PART,    "A11.part",    EVERY,   "weighted values of a part of the keys, before parts are merged") \
     P(A11,         "A11",         EVERY,   "weighted values")                                               \
     P(A12_IN,      "A12.in",      EVERY,   "weighted values as the output projection reads them")           \
     P(A12_TERM,    "A12.term",    EVERY,   "each product of the output projection")                         \

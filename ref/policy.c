@@ -50,7 +50,8 @@ enum { OPTIONAL = 64 };
 //                mistake, not a freedom.
 //                What fused kernels do is free as well: exponentials may be rounded before their
 //                division instead of the weights after it, and exp may be 2^(x log2 e) with that
-//                product rounded (on an H200 up to 62.7 ulp, at -87).
+//                product rounded (on an H200 up to 62.7 ulp, at -87). Parts of the keys may be
+//                attended to apart, and their outputs rounded before they are merged.
 // f16            Any engine that stores binary16, by the same rule.
 //
 // real-f64 has no column, since it rounds nothing. Points that no policy rounds (A2.term, A2.acc
@@ -147,7 +148,7 @@ static const char vllm_bf16[] =
     "A1.norm=bf16?,M1.norm=bf16?,F1.norm=bf16?,A5=f32?,A6=f32?,A9.max=real,A9=real,"
     "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";
 
-#define FUSED(format) "A9.unnorm=" format "?,exp=3ulp+0.75|x|"
+#define FUSED(format) "A9.unnorm=" format "?,A11.part=" format "?,exp=3ulp+0.75|x|"
 static const char bf16[] = FUSED("bf16"), f16[] = FUSED("f16");
 static const char onnxruntime[] =
     "A2=f16,A2.product=real,A4.cos=f16,A4.prod=f32?,A12=f16,A12.product=real,M2=f16,"

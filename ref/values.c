@@ -27,7 +27,8 @@ void sinkproof_values(const sinkproof_policy *policy, const sinkproof_block *blo
                 o_d[d] = running_add(&running, o_d[d], left, weight_j,
                                      v_jd + j * block->kv_stride + d, block->kv_stride);
         }
-        for (size_t d = 0; d < block->head_dim; d++) o_d[d] = round_at(policy, AT_A11, o_d[d]);
+        for (size_t d = 0; d < block->head_dim; d++) // all keys are one part
+            o_d[d] = round_at(policy, AT_A11, round_at(policy, AT_A11_PART, o_d[d]));
         //< sink.attn-values law.constant-value
     }
 }

@@ -174,14 +174,16 @@ static void block_products(judge_part *part, const block *b, const attention *a,
     sinkproof_planes_free(&k_jd);
 }
 
-// An engine that shows its weights has divided them before they meet the values.
+// An engine that shows its weights has divided them before they meet the values, and has one part.
+static bool shows_weights(const judge_part *part) {
+    return point_is_traced(part->pass, TRACE_A9, part->layer) ||
+           point_is_traced(part->pass, TRACE_A10, part->layer);
+}
+
 static sinkproof_setting weights_setting(const judge_part *part, size_t elements,
                                          sinkproof_policy *shown) {
-    const judge_pass *pass = part->pass;
-    sinkproof_setting s = pass_setting(pass, elements);
-    bool shows = point_is_traced(pass, TRACE_A9, part->layer) ||
-                 point_is_traced(pass, TRACE_A10, part->layer);
-    if (!shows || !sinkproof_policy_rounds_weights_once(s.policy)) return s;
+    sinkproof_setting s = pass_setting(part->pass, elements);
+    if (!shows_weights(part) || !sinkproof_policy_rounds_weights_once(s.policy)) return s;
     *shown = *s.policy;
     shown->at[AT_A9_UNNORM].format = SINKPROOF_REAL;
     s.policy = shown;
@@ -242,6 +244,29 @@ static void sum_running_values(judge_part *part, const block *b, const attention
     free(o_d);
 }
 
+// What parts of the keys do to A11 of the block's rows, where the policy says that their outputs
+// may be rounded. All keys are one part where the engine shows its weights.
+static void merge_parts(judge_part *part, const block *b, const sinkproof_setting *s,
+                        const sinkproof_planes *weights, const sinkproof_planes *values,
+                        const double *terms_i, const sinkproof_honest *z,
+                        const sinkproof_honest *b_i, sinkproof_honest *out, size_t width) {
+    size_t d = part->pass->config->head_dim, keys = b->high - b->low;
+    double error_i[QUERIES];
+    if (!sinkproof_honest_merges_parts(s->policy)) return;
+    if (shows_weights(part)) {
+        for (size_t r = 0; !s->policy->at[AT_A11_PART].optional && r < b->rows; r++)
+            sinkproof_honest_finish(s, AT_A11_PART, d, &out[r * width]);
+        return;
+    }
+    for (size_t r = 0; r < b->rows; r++) {
+        query q = part_query(part, b->h, b->first + r);
+        error_i[r] =
+            sinkproof_honest_merge_error(s, q.seen, &z[r * keys + q.first_key - b->low], b_i[r]);
+    }
+    if (!sinkproof_honest_merged(s, weights, values, terms_i, error_i, out, width))
+        part->failed = true;
+}
+
 // Judges A11 of the block's rows.
 static void block_values(judge_part *part, const block *b, const attention *a,
                          const sinkproof_honest *p, const sinkproof_honest *z,
@@ -266,6 +291,7 @@ static void block_values(judge_part *part, const block *b, const attention *a,
         part->failed = true;
     if (!part->failed && rescaled && sinkproof_is_running(&sum))
         sum_running_values(part, b, a, &s, z, b_i);
+    if (!part->failed) merge_parts(part, b, &s, &weights, &values, terms_i, z, b_i, out, width);
     for (size_t r = 0; !part->failed && r < b->rows; r++) {
         sinkproof_honest *o_d = &out[r * width];
         const trace_piece piece = {.point = TRACE_A11,

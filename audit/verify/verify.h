@@ -130,6 +130,7 @@ void verify_scaled(verify_measure *result, uint64_t seed);
 void verify_accumulator(verify_measure *result, uint64_t seed);
 void verify_tensor_core(verify_measure *result, uint64_t seed);
 void verify_parts(verify_measure *result, uint64_t seed);
+void verify_parts_merged(verify_measure *result, uint64_t seed); // verify_merged.c
 void verify_forward(verify_measure *result, uint64_t seed);
 void verify_gpt2(verify_measure *result, uint64_t seed);
 void verify_biases(verify_measure *result, uint64_t seed);

@@ -130,6 +130,20 @@ typedef struct sinkproof_flash {
 MUST_CHECK bool sinkproof_honest_flash(const sinkproof_setting *s, const sinkproof_accumulator *a,
                                        const sinkproof_flash *f, sinkproof_honest *o_d);
 
+// ---- merged.c (bound.parts-merged): outputs of parts of the keys that are merged by the
+// log-sum-exp of each part, where the policy says that parts may be rounded (A11.part)
+bool sinkproof_honest_merges_parts(const sinkproof_policy *policy);
+// The relative error that merging adds to each weight of a row with n > 0 visible keys, whose
+// scores are z_j and whose sink has the logit b (-inf: none).
+double sinkproof_honest_merge_error(const sinkproof_setting *s, size_t n,
+                                    const sinkproof_honest *z_j, sinkproof_honest b);
+// Widens out[i, d], the weighted values of all keys before A11, to those of any parts of the keys.
+// weights [rows, keys], values [dim, keys]; terms_i: visible keys; error_i as above.
+MUST_CHECK bool sinkproof_honest_merged(const sinkproof_setting *s, const sinkproof_planes *weights,
+                                        const sinkproof_planes *values, const double *terms_i,
+                                        const double *error_i, sinkproof_honest *out,
+                                        size_t out_stride);
+
 // linear_sums_new with such sums.
 sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
                                                   const sinkproof_accumulator *a,

@@ -27,10 +27,11 @@ STORED = "A2.in={0},A12.in={0},M2.in={0},M5.in={0},M9.in={0},F2.in={0}"
 KERNELS = [
     ("bf16", "fa3-decode", "bf16", WITHIN, 0),
     ("bf16", "fa3-decode", "bf16,acc=hopper", WITHIN, 0),
-    ("bf16", "fa3-decode", "bf16,A9.unnorm=real,exp=2ulp", BUG, 12),
+    ("bf16", "fa3-decode", "bf16,A9.unnorm=real,A11.part=real,exp=2ulp", BUG, 12),
     ("bf16", "vllm-triton-prompt", "bf16", WITHIN, 0),
     ("bf16", "sglang-decode", "bf16", WITHIN, 0),
-    ("bf16", "flex", "bf16", BUG, 7),
+    ("bf16", "flex", "bf16", BUG, 5),
+    ("bf16", "flex", "bf16,A11.part=real", BUG, 7),
     ("bf16", "gpt-oss-triton-chunks", "bf16", BUG, 18),
     ("f16", "fa3-prompt", "f16", WITHIN, 0),
     ("f32", "eager-tf32", "f32", BUG, 3),

@@ -142,7 +142,7 @@ static void constant_value(double *out, double *formula) {
                 double weight = at(AT_A11_WEIGHTS, alpha[i * (KEYS + 1) + j]);
                 sum = at(AT_A11_ACC, sum + at(AT_A11_TERM, weight * values[d]));
             }
-            formula[i * STRIDE + d] = at(AT_A11, sum);
+            formula[i * STRIDE + d] = at(AT_A11, at(AT_A11_PART, sum));
         }
     }
 }
@@ -183,7 +183,7 @@ int main(void) {
     check("repeat.sink", repeated, 1);
     check("sink.gate sink.alpha-sink sink.mass-below-one", sink_weight, 2);
     gate();
-    check("law.constant-value", constant_value, 4);
+    check("law.constant-value", constant_value, 5);
     check("rope.orthogonal", orthogonal, 2);
     return tap_done();
 }

@@ -153,7 +153,7 @@ static void values(double *out, double *formula) {
             for (size_t j = i; j < i + 3; j++)
                 o = run(AT_A11_TERM, AT_A11_ACC, o, at(AT_A11_WEIGHTS, alpha[i * (N + 1) + j]),
                         v[j * KV + d]);
-            formula[i * WIDE + d] = at(AT_A11, o);
+            formula[i * WIDE + d] = at(AT_A11, at(AT_A11_PART, o));
         }
 }
 
@@ -264,7 +264,7 @@ int main(void) {
     check("yarn.ramp", frequencies, 1);
     check("attn.score bound.accumulator", scores, 4);
     check("sink.alpha sink.alpha-sink sink.mass sink.stable", softmax, 4);
-    check("sink.attn-values bound.operands bound.accumulator", values, 4);
+    check("sink.attn-values bound.operands bound.accumulator bound.parts-merged", values, 5);
     check("sink.attn-concat bound.operands bound.accumulator", output, 5);
     check("router.softmax-after router.topk bound.operands", router, 6);
     check("swiglu.clamped", swiglu, 7);
