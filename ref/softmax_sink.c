@@ -12,6 +12,17 @@
 #include <math.h>
 #include <string.h>
 
+// Where a gate sigmoid(LSE - b) reads the keys' LSE rounded, the sink's exponential is e^(LSE -
+// r(LSE)) times as large. Returns the sum of all.
+static double gate_by_rounded(const sinkproof_policy *policy, size_t keys, const double *e_j,
+                              double m, double *e_sink) {
+    double z = 0;
+    for (size_t j = 0; j < keys; j++) z += e_j[j];
+    double lse = m + log(z);
+    if (z > 0) *e_sink *= exp(lse - round_at(policy, AT_A9_LSE, lse));
+    return z + *e_sink;
+}
+
 // One row over its visible keys s_j, j in [0, keys): alpha_j, and the sink's weight.
 static void softmax_row(const sinkproof_policy *policy, size_t keys, const double *s_j, double b,
                         double *alpha_j, double *alpha_sink) {
@@ -25,6 +36,8 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
         z += alpha_j[j];
     }
     //< sink.stable sink.limit law.shift
+    if (policy->at[AT_A9_LSE].format != SINKPROOF_REAL)
+        z = gate_by_rounded(policy, keys, alpha_j, m, &e_sink);
     //> sink.alpha repeat.sink
     bool divided_first = sinkproof_policy_rounds_weights_once(policy);
     for (size_t j = 0; j < keys; j++) {

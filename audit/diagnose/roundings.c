@@ -13,16 +13,17 @@ static bool is_written_mistake(const char *override) {
     return written;
 }
 
-// A rounding of each product of a sum has such wide sets that it explains every small error.
-static bool rounds_each_product(sinkproof_point point) {
+// A rounding of each product of a sum, or of parts that an engine chooses, has such wide sets that
+// it explains every small error.
+static bool explains_too_much(sinkproof_point point) {
     const char *dot = strchr(sinkproof_point_name(point), '.');
-    return dot != NULL && strcmp(dot, ".term") == 0;
+    return point == AT_A11_PART || (dot != NULL && strcmp(dot, ".term") == 0);
 }
 
 // by: the point.
 static bool policy_rounds_there(supposed_engine *s, const known_mistake *m) {
     sinkproof_point point = (sinkproof_point)m->by;
-    return sinkproof_point_exists(&s->config, point) && !rounds_each_product(point) &&
+    return sinkproof_point_exists(&s->config, point) && !explains_too_much(point) &&
            !is_written_mistake(m->override) && rounding_override_count(s, m);
 }
 

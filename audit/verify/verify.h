@@ -99,6 +99,7 @@ void verify_form_tanh(verify_measure *result, uint64_t seed);
 void verify_sigmoid_exp(verify_measure *result, uint64_t seed);
 void verify_norm_rounded(verify_measure *result, uint64_t seed);
 void verify_unnormalised(verify_measure *result, uint64_t seed);
+void verify_lse_rounded(verify_measure *result, uint64_t seed);
 void verify_unrounded(verify_measure *result, uint64_t seed);
 void verify_exp_growing(verify_measure *result, uint64_t seed);
 void verify_running_angle(verify_measure *result, uint64_t seed);

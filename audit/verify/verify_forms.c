@@ -93,12 +93,20 @@ static void lse_subtracted(size_t n, const float *z, float *alpha) {
     for (size_t j = 0; j <= n; j++) alpha[j] = expf(z[j] - all);
 }
 
-static void lse_gated(size_t n, const float *z, float *alpha) {
-    float keys = log_sum_exp(n, z), m = largest_float(n, z), gate = 1 / (1 + expf(z[n] - keys));
+static void gate_by(float keys, size_t n, const float *z, float *alpha) {
+    float m = largest_float(n, z), gate = 1 / (1 + expf(z[n] - keys));
     for (size_t j = 0; j < n; j++) alpha[j] = expf(z[j] - m);
     float sum = sum_floats(n, alpha);
     for (size_t j = 0; j < n; j++) alpha[j] = alpha[j] / sum * gate;
     alpha[n] = 1 / (1 + expf(keys - z[n]));
+}
+
+static void lse_gated(size_t n, const float *z, float *alpha) {
+    gate_by(log_sum_exp(n, z), n, z, alpha);
+}
+
+static void lse_rounded(size_t n, const float *z, float *alpha) {
+    gate_by((float)sinkproof_round(SINKPROOF_BF16, log_sum_exp(n, z)), n, z, alpha);
 }
 
 void verify_form_base2(verify_measure *result, uint64_t seed) {
@@ -110,6 +118,10 @@ void verify_form_running_max(verify_measure *result, uint64_t seed) {
 void verify_form_lse(verify_measure *result, uint64_t seed) {
     measure_form(result, seed, "f32,A9.form=lse-subtracted", lse_subtracted);
     measure_form(result, seed + 1, "f32,A9.form=lse-gated", lse_gated);
+}
+
+void verify_lse_rounded(verify_measure *result, uint64_t seed) {
+    measure_form(result, seed, "f32,A9.form=lse-gated,A9.lse=bf16?", lse_rounded);
 }
 
 // ---- the experts --------------------------------------------------------------------------------

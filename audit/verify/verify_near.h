@@ -65,6 +65,7 @@ void verify_near_base2(verify_measure *result, uint64_t seed);
 void verify_near_running_max(verify_measure *result, uint64_t seed);
 void verify_near_lse_subtracted(verify_measure *result, uint64_t seed);
 void verify_near_lse_gated(verify_measure *result, uint64_t seed);
+void verify_near_lse_rounded(verify_measure *result, uint64_t seed);
 void verify_near_router(verify_measure *result, uint64_t seed);
 void verify_near_subtracted_mass(verify_measure *result, uint64_t seed);
 void verify_near_mass_quotient(verify_measure *result, uint64_t seed);

@@ -207,6 +207,18 @@ void verify_near_lse_gated(verify_measure *result, uint64_t seed) {
     }
 }
 
+// One key, whose score is LSE: just below the middle of two numbers of bfloat16, or just above.
+void verify_near_lse_rounded(verify_measure *result, uint64_t seed) {
+    for (int round = 0; round < DRAWS; round++) {
+        double off = between(&seed, 1, 2) * 0x1p-12, z = 129.5 + (round % 2 ? off : -off);
+        double b = (double)(float)between(&seed, 131, 133);
+        float lse = (float)sinkproof_round(SINKPROOF_BF16, z), y = lse - (float)b;
+        const double z_j[2] = {(double)(float)z, b},
+                     value[2] = {(double)(1 / (1 + expf(-y))), (double)(1 / (1 + expf(y)))};
+        compare_weights(result, "f32,A9.form=lse-gated,A9.lse=bf16?", 1, z_j, value);
+    }
+}
+
 // A softmax over all experts, then the chosen ones divided by their sum: one exponential errs
 // upward, all others downward.
 void verify_near_router(verify_measure *result, uint64_t seed) {

@@ -50,6 +50,14 @@ bool scores_exceed_exp(size_t n, const sinkproof_honest *z_j, sinkproof_honest b
 // Subtracts the maximum from n logits in place, the sink's among them; masked ones stay -infinity.
 void logits_subtract_maximum(const sinkproof_setting *s, size_t n, sinkproof_honest *z_j);
 
+// ---- gated.c: the log-sum-exp of the keys, rounded before the sink's gate (bound.lse-rounded)
+
+// Whether the sink's gate reads a rounded LSE.
+bool lse_is_rounded(const sinkproof_setting *s, sinkproof_point point);
+
+// Once the keys' numerators are added up: what that rounding does to the sink's numerator.
+void gate_round_lse(softmax_row *row);
+
 // ---- unnormalised.c: exponentials that are rounded before they meet the values
 // (bound.unnormalised)
 

@@ -142,7 +142,7 @@ static softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point
     row.base_2 = admits_form(s, point, SINKPROOF_A9_BASE_2);
     row.running = admits_form(s, point, SINKPROOF_A9_RUNNING_MAX);
     row.lse_subtracted = admits_form(s, point, SINKPROOF_A9_LSE_SUBTRACTED);
-    row.lse_gated = admits_form(s, point, SINKPROOF_A9_LSE_GATED);
+    row.lse_gated = admits_form(s, point, SINKPROOF_A9_LSE_GATED) || lse_is_rounded(s, point);
     row.quotient = row.base_2 || row.running || !(row.lse_subtracted || row.lse_gated);
     if (admits_form(s, point, SINKPROOF_FORM_DEFINITION)) row.quotient = true;
     row.declared = s->policy->ulp[SINKPROOF_EXP] * 2 * s->u;
@@ -345,8 +345,9 @@ static range weight_range(const softmax_row *row, size_t j, const summed *w) {
 }
 
 static void sum_numerators(softmax_row *row) {
-    for (size_t j = 0; j <= row->n; j++)
-        add_numerator(j < row->n ? &row->keys : &row->sink, &row->e_j[j]);
+    for (size_t j = 0; j < row->n; j++) add_numerator(&row->keys, &row->e_j[j]);
+    gate_round_lse(row);
+    add_numerator(&row->sink, &row->e_j[row->n]);
     row->log_sum = log(fmax(row->keys.hi + row->sink.hi, 1)) + row->m_hi - row->m_lo + 0x1p-40;
     row->log_keys = fmax(log(row->keys.hi) + row->m - row->keys_lo, 0) + 0x1p-40;
     row->subtraction = subtraction_error(row), row->gate = gate_error(row);

@@ -2,9 +2,10 @@
    Copyright 2026 the sinkproof authors *)
 
 (* Outputs of parts of the keys that are rounded and merged (bound.parts-merged), in any tree of merges, with any keys
-   in each part. Assumed: an error bound for each rounding, and for each merge weight. *)
+   in each part. A log-sum-exp that is rounded before the sink's gate reads it (bound.lse-rounded). Assumed: an error
+   bound for each rounding, and for each merge weight; roundings are monotone. *)
 
-From Sinkproof Require Import Sums.
+From Sinkproof Require Import Sums SoftmaxSink Equivalences Operands.
 From Coq Require Import Reals List Permutation Lra Lia Psatz.
 Import ListNotations.
 Open Scope R_scope.
@@ -252,3 +253,22 @@ Proof.
   pose proof (Rabs_triang (way L Λ φ d - (L O - Λ d)) (L O - first)). lra.
 Qed.
 (*< bound.parts-merged *)
+
+(*> bound.lse-rounded *)
+(* ρ rounds LSE, which lies in an interval. The gate is that of a sink whose logit is LSE - ρ(LSE) larger. *)
+Theorem bound_lse_rounded {key} (J : list key) (s : key -> R) (b Λ lo hi : R) (ρ : R -> R) :
+  J <> [] -> monotone ρ -> lo <= Λ <= hi ->
+  sigmoid (ρ lo - b) <= sigmoid (ρ Λ - b) <= sigmoid (ρ hi - b) /\
+  sigmoid (ρ (LSE J s) - b) = 1 - alpha_sink J s (b + (LSE J s - ρ (LSE J s))).
+Proof.
+  intros HJ M [L H]. split.
+  - assert (mono : forall x y, x <= y -> sigmoid (x - b) <= sigmoid (y - b)).
+    { intros x y Hxy. unfold sigmoid. pose proof (exp_pos (- (x - b))). pose proof (exp_pos (- (y - b))).
+      assert (E : exp (- (y - b)) <= exp (- (x - b))).
+      { destruct (Req_dec x y) as [-> | N]; [lra | apply Rlt_le, exp_increasing; lra]. }
+      unfold Rdiv. rewrite !Rmult_1_l. apply Rinv_le_contravar; lra. }
+    split; apply mono, M; assumption.
+  - rewrite (proj1 (sink_gate J s (fun _ => 0) (b + (LSE J s - ρ (LSE J s))) HJ)).
+    f_equal. ring.
+Qed.
+(*< bound.lse-rounded *)

@@ -169,8 +169,43 @@ static void slip(const kernel *k) {
        t.any.outside, t.any.checked);
 }
 
+// An engine that rounds LSE, under a policy that says so.
+static void rounded_lse(const kernel *k) {
+    static found t;
+    met(k, false, &t);
+    sinkproof_drift_result drift;
+    must(sinkproof_drift_judge(&t.drift, STANDARD_RATE, &drift));
+    sinkproof_drift_free(&t.drift);
+    ok(t.own.outside == 0 && t.own.unlikely == 0 && fabs(drift.gain) <= drift.limit,
+       "%s %s under A9.form=%s worst=%.3g bound=1 outside=%zu of=%zu unlikely=%zu drift=%.3g of "
+       "%.3g",
+       k->id, k->name, k->forms, t.own.worst, t.own.outside, t.own.checked, t.own.unlikely,
+       fabs(drift.gain), drift.limit);
+}
+
+static const kernel said[] = {
+    {"the gate's LSE in bf16", "bound.lse-rounded", "lse-gated,A9.lse=bf16", lse_in_bf16},
+    {"the gate's LSE in bf16", "bound.lse-rounded", "definition,A9.lse=bf16", lse_in_bf16},
+    {"the gate's LSE in bf16", "bound.lse-rounded", "any,A9.lse=bf16?", lse_in_bf16},
+    {"sigmoid(LSE - b)", "bound.lse-rounded", "any,A9.lse=bf16?", lse_gated},
+};
+// And one that does not, under a policy that says it does.
+static const kernel unsaid = {"the gate's LSE in float32", "bound.lse-rounded", "any,A9.lse=bf16",
+                              lse_gated};
+
+static void leaves_rounded_lse(const kernel *k) {
+    static found t;
+    met(k, false, &t);
+    sinkproof_drift_free(&t.drift);
+    ok(t.own.outside > t.own.checked / 20,
+       "%s %s leaves the set of A9.lse=bf16: outside=%zu of=%zu", k->id, k->name, t.own.outside,
+       t.own.checked);
+}
+
 int main(void) {
     for (size_t k = 0; k < KERNELS; k++) honest(&kernels[k]);
+    for (size_t k = 0; k < sizeof said / sizeof *said; k++) rounded_lse(&said[k]);
+    leaves_rounded_lse(&unsaid);
     leaves_the_definition(&kernels[1]);
     leaves_the_definition(&kernels[6]);
     leaves_the_definition(&kernels[9]);

@@ -140,6 +140,10 @@ static void bad_row(const sinkproof_policy *p, size_t first, size_t end, size_t 
         for (size_t t = first / tile; t * tile < end; t++) parts++;
         sink *= (double)parts, sum = all + sink;
     }
+    if (p->at[AT_A9_LSE].format != SINKPROOF_REAL) { // the softmax of the keys times a gate
+        double gate = 1 / (1 + exp(b - R(A9_LSE, m + log(all))));
+        sum = all / gate, sink = sum - all;
+    }
     for (size_t j = first; j < end; j++) a_j[j] = R(A9, a_j[j] / sum);
     a_j[keys] = R(A9, sink / sum);
 }
