@@ -5,6 +5,8 @@
 // new engine is a new column.
 #include "ref/policy.h"
 
+#include "ref/policy_engines.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +54,7 @@ enum { OPTIONAL = 64 };
 //                division instead of the weights after it, and exp may be 2^(x log2 e) with that
 //                product rounded (on an H200 up to 62.7 ulp, at -87). Parts of the keys may be
 //                attended to apart, and their outputs rounded before they are merged.
+//                A norm may be rounded before its weight multiplies it, as Llama, vLLM and MLX do.
 // f16            Any engine that stores binary16, by the same rule.
 //
 // real-f64 has no column, since it rounds nothing. Points that no policy rounds (A2.term, A2.acc
@@ -110,56 +113,6 @@ static const unsigned char roundings[AT_POINTS][COLUMNS] = {
     AT(F2)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
 };
 // clang-format on
-
-// Engines that differ from a column at some points:
-//
-// hf-llama-bf16  transformers' LlamaForCausalLM and Qwen2ForCausalLM (eager attention) in bfloat16:
-//                hf-bf16, but each norm is cast before its weight multiplies, the softmax is one
-//                operation in float32, and so is gate times sigmoid.
-// llama-cpp      llama.cpp on a processor, float32 between operations. A product reads its
-//                activations in the type of its weight (blocks of 32 whole numbers beside MXFP4 and
-//                Q8_0; the router's weight is float32 in every file), and adds its bias apart;
-//                queries, weights, cached keys and values are read as float16. The range of YaRN's
-//                ramp is truncated: a known mistake, which has its name here so that the rest can
-//                be judged.
-// llama-cpp-flash  The same with flash attention on fewer than 64 queries: the weights stay in
-//                float32 under a running maximum, and meet the values in a running sum of float16.
-//                On more queries it is llama-cpp-flash,A5.q=real,A11.acc=real.
-// mlx            mlx-lm on MLX's processor backend. Norms round before their weight. The
-//                concentration meets the vector, rounded, and the table has none of it. Every
-//                operation of the rotation, the scores and the mixture leaves bf16, but the sum
-//                over experts. Its exp is 2^(x log2 e) with that product rounded; inside the
-//                sigmoid that of |t| is rounded to bf16 (M8.exp). A concentration rounded to bf16
-//                (A4.conc=bf16) is a mistake, as a rounded 1.702 is.
-// vllm-bf16      vLLM on a processor. One kernel adds the residual and takes the norm: the mean
-//                square is of the sum before it is rounded. Attention is one pass with a running
-//                maximum, in parts or not; its exponentials are rounded where the matrix unit takes
-//                bf16. Norms may round before their weight.
-// onnxruntime    ONNX Runtime GenAI's float16 graph (in float32 it is f32). One kernel adds the
-//                residual and takes the norm, of the sum before it is rounded; a product's bias
-//                joins its sum; the rotation's products stay in float32.
-static const char hf_llama[] = "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A9.max=real,M8.sigmoid=real";
-static const char mlx[] =
-    "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
-    "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
-    "M4=bf16,M6=bf16,M8.scaled=bf16,M8.exp=bf16,M8.sigmoid=bf16,M8.swish=bf16,M8.up=bf16,M10=bf16,"
-    "M11.prod=bf16,M11.sum=real,M11=bf16,F2=bf16,exp=3ulp+0.62|x|";
-static const char vllm_bf16[] =
-    "A1.norm=bf16?,M1.norm=bf16?,F1.norm=bf16?,A5=f32?,A6=f32?,A9.max=real,A9=real,"
-    "A9.unnorm=bf16?,A9.form=definition|running-max,unrounded=A13|M12";
-
-#define FUSED(format) "A9.unnorm=" format "?,A11.part=" format "?,exp=3ulp+0.75|x|"
-static const char bf16[] = FUSED("bf16"), f16[] = FUSED("f16");
-static const char onnxruntime[] =
-    "A2=f16,A2.product=real,A4.cos=f16,A4.prod=f32?,A12=f16,A12.product=real,M2=f16,"
-    "M2.product=real,M11=f16,F2=f16,unrounded=A13|M12";
-
-#define LLAMA_CPP                                                                                  \
-    "A2.in=weight,A2.product=f32,A12.in=weight,A12.product=f32,M2.product=f32,"                    \
-    "M5.in=weight,M5=f32,M9.in=weight,M9=f32,F2.in=weight,A5.q=f16,A5.k=f16,A5=f32,A11.v=f16,"     \
-    "yarn=truncate,A4.freq.form=powers|running-product,"
-static const char llama_cpp[] = LLAMA_CPP "A11.weights=f16";
-static const char llama_cpp_flash[] = LLAMA_CPP "A9.form=running-max,A11.acc=f16";
 
 // clang-format off
 #define POLICIES(ROW)                                                          \

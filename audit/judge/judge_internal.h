@@ -72,9 +72,9 @@ bool piece_compare(judge_part *part, const trace_piece *piece, sinkproof_honest 
 void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t offset,
                          size_t count);
 
-// Whether all of the engine's values are in their sets; reports nothing. True when the trace lacks
+// How many of the engine's values are outside their sets; reports nothing. 0 when the trace lacks
 // the point.
-bool piece_is_inside(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x);
+size_t piece_outside(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x);
 
 // Roundings before which the next operation may read (bound.unrounded). In this order: the policy
 // without them; whether the point has one; x rounded; and the sets that the next operation may

@@ -15,36 +15,82 @@ typedef struct norm_work {
     const double *scale_d, *shift_d; // shift_d NULL: RMSNorm
     const sinkproof_honest *x_nd;
     sinkproof_honest *y_nd;
+    // Whether the rounding before the weight is optional, and the policies that fix it.
+    bool either;
+    sinkproof_policy once, twice;
 } norm_work;
+
+static void normed_row(const norm_work *w, sinkproof_setting s, const sinkproof_policy *policy,
+                       const sinkproof_norm *norm, const sinkproof_honest *x_d,
+                       sinkproof_honest *y_d, double *common) {
+    sinkproof_point at;
+    s.policy = policy;
+    sinkproof_trace_rounding(w->point, &at);
+    if (w->shift_d != NULL)
+        sinkproof_honest_layernorm(&s, at, norm, w->shift_d, x_d, y_d);
+    else
+        sinkproof_honest_rmsnorm(&s, at, norm, x_d, y_d, common);
+}
+
+// A kernel rounds all elements of a row before their weight, or none. y_d holds the sets of both
+// (bound.norm-rounded); it is narrowed to those of the kernel that the trace's row shows: the one
+// with fewer elements outside. A row that is inside both shows neither.
+static void narrow_to_one_kernel(judge_part *part, const norm_work *w, const sinkproof_setting *s,
+                                 const trace_piece *piece, const sinkproof_norm *norm,
+                                 const sinkproof_honest *x_d, sinkproof_honest *y_d) {
+    sinkproof_honest *once_d = part_allocate(part, w->d, sizeof *once_d);
+    sinkproof_honest *twice_d = part_allocate(part, w->d, sizeof *twice_d);
+    double common;
+    if (once_d != NULL && twice_d != NULL) {
+        normed_row(w, *s, &w->once, norm, x_d, once_d, &common);
+        normed_row(w, *s, &w->twice, norm, x_d, twice_d, &common);
+        size_t once = piece_outside(part, piece, once_d);
+        size_t twice = piece_outside(part, piece, twice_d);
+        if (once + twice > 0) memcpy(y_d, once <= twice ? once_d : twice_d, w->d * sizeof *y_d);
+    }
+    free(once_d);
+    free(twice_d);
+}
 
 static void norm_token(judge_part *part, size_t i, void *of) {
     const norm_work *w = of;
     const judge_pass *pass = part->pass;
     size_t d = w->d;
     sinkproof_setting s = pass_setting(pass, pass->n * d);
-    sinkproof_point at;
     sinkproof_honest *y_d = &w->y_nd[i * d];
     sinkproof_honest *x_d = part_allocate(part, d, sizeof *x_d);
-    double common = 0;
+    trace_piece piece = {.point = w->point, .offset = i * d, .count = d, .token = i};
     if (x_d == NULL) return;
     memcpy(x_d, &w->x_nd[i * d], d * sizeof *x_d);
     const sinkproof_norm norm = {d, w->scale_d, meant_norm(pass, &s, d, x_d)};
-    sinkproof_trace_rounding(w->point, &at);
-    if (w->shift_d != NULL)
-        sinkproof_honest_layernorm(&s, at, &norm, w->shift_d, x_d, y_d);
-    else
-        sinkproof_honest_rmsnorm(&s, at, &norm, x_d, y_d, &common);
+    normed_row(w, s, s.policy, &norm, x_d, y_d, &piece.common);
+    if (w->either) narrow_to_one_kernel(part, w, &s, &piece, &norm, x_d, y_d);
     free(x_d);
-    const trace_piece piece = {
-        .point = w->point, .offset = i * d, .count = d, .token = i, .common = common};
     piece_compare(part, &piece, y_d);
+}
+
+// Whether the trace can show which of the two kernels computed a row.
+static void set_kernels(const judge_pass *pass, norm_work *w, size_t place) {
+    sinkproof_point at;
+    sinkproof_trace_rounding(w->point, &at);
+    sinkproof_point before = sinkproof_point_before_weight(at);
+    w->once = w->twice = pass->before;
+    w->once.at[before] = (sinkproof_rounding){.format = SINKPROOF_REAL};
+    w->twice.at[before].optional = false;
+    w->either = pass->before.at[before].optional && point_is_traced(pass, w->point, place);
 }
 
 bool judge_norm(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nd) {
     const sinkproof_matrix *w = step->weights;
     bool centres = w[1].count > 0;
     double *scale_d = vector_decode(&w[0]), *shift_d = centres ? vector_decode(&w[1]) : NULL;
-    norm_work work = {step->point, w[0].cols, scale_d, shift_d, step_input(pass, step, 0), y_nd};
+    norm_work work = {.point = step->point,
+                      .d = w[0].cols,
+                      .scale_d = scale_d,
+                      .shift_d = shift_d,
+                      .x_nd = step_input(pass, step, 0),
+                      .y_nd = y_nd};
+    set_kernels(pass, &work, step_place(pass, step));
     bool fine = scale_d != NULL && (shift_d != NULL || !centres) &&
                 judge_each_token(pass, step_place(pass, step), TOKENS, norm_token, &work);
     free(scale_d);

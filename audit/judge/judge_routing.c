@@ -96,15 +96,17 @@ static bool expert_fits_slot(judge_part *part, const sinkproof_layer *layer,
     size_t up = 2 * c->inter, rows = up < SPOT ? up : SPOT, l = part->layer;
     sinkproof_honest y[SPOT], z[SPOT / 2];
     expert_rows one = {.expert = e, .first = 0, .rows = rows, .up = true};
-    bool fits = judge_expert_map(part, layer, &one, t, y, rows) &&
-                piece_is_inside(
-                    part, &(trace_piece){.point = TRACE_M6, .offset = q * up, .count = rows}, y);
+    bool fits =
+        judge_expert_map(part, layer, &one, t, y, rows) &&
+        piece_outside(part, &(trace_piece){.point = TRACE_M6, .offset = q * up, .count = rows},
+                      y) == 0;
     if (!fits || point_is_traced(pass, TRACE_M6, l)) return fits;
     sinkproof_setting s = pass_setting(pass, pass->n * c->n_chosen * c->inter);
     for (size_t f = 0; f < rows / 2; f++)
         z[f] = sinkproof_honest_swiglu(&s, c->swiglu, y[2 * f], y[2 * f + 1]);
-    return piece_is_inside(
-        part, &(trace_piece){.point = TRACE_M8, .offset = q * c->inter, .count = rows / 2}, z);
+    return piece_outside(
+               part, &(trace_piece){.point = TRACE_M8, .offset = q * c->inter, .count = rows / 2},
+               z) == 0;
 }
 
 static bool refute_by_slots(judge_part *part, search *s, const sinkproof_layer *layer,
@@ -132,10 +134,10 @@ static void refute_by_weights(judge_part *part, search *s, size_t token) {
         for (size_t a = 0; a < s->k; a++)
             s->fits_se[slot * s->experts + (size_t)all.expert[a]] =
                 s->fits_se[slot * s->experts + (size_t)all.expert[a]] &&
-                piece_is_inside(
+                piece_outside(
                     part,
                     &(trace_piece){.point = TRACE_M4, .offset = token * s->k + slot, .count = 1},
-                    &w[a]);
+                    &w[a]) == 0;
 }
 
 // No choice explains the slots: the judge takes one that the logits admit, and its slots are then

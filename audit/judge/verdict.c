@@ -297,17 +297,18 @@ void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t o
     }
 }
 
-bool piece_is_inside(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x) {
+size_t piece_outside(const judge_part *part, const trace_piece *piece, const sinkproof_honest *x) {
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(part->pass->trace, piece->point, part->layer);
     bool open = point_may_be_unrounded(part->pass, piece->point);
+    size_t outside = 0;
     for (size_t i = 0; tensor != NULL && i < piece->count; i++) {
         double v = sinkproof_tensor_value(tensor, piece_element_place(piece, i));
         sinkproof_honest stored = open ? set_after_rounding(part->pass, piece->point, x[i]) : x[i];
         stored = sinkproof_honest_rounded(sinkproof_trace_format(tensor->dtype), stored);
-        if (!(v >= stored.lo && v <= stored.hi)) return false;
+        outside += !(v >= stored.lo && v <= stored.hi);
     }
-    return true;
+    return outside;
 }
 
 // ---- parts

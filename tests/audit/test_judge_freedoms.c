@@ -215,6 +215,22 @@ static const struct engine {
      NULL,
      "00.A1",
      {0}},
+    {"bound.norm-rounded",
+     "the same to bf16, which leaves open where a norm is rounded",
+     "openai-bf16,A1.norm=bf16,M1.norm=bf16,F1.norm=bf16",
+     "bf16",
+     "bf16,A1.norm=real,M1.norm=real,F1.norm=real",
+     NULL,
+     "00.A1",
+     {0}},
+    {"bound.norm-rounded",
+     "the same to f16",
+     "f16,A1.norm=f16,M1.norm=f16,F1.norm=f16,A9.unnorm=real",
+     "f16",
+     "f16,A1.norm=real,M1.norm=real,F1.norm=real",
+     NULL,
+     "00.A1",
+     {0}},
     {"bound.unnormalised",
      "exponentials rounded, divided later",
      "bf16,A9.form=definition,A9.max=real,A9=real,A9.unnorm=bf16",
@@ -427,8 +443,8 @@ int main(void) {
                        "bound.norm-rounded bound.unnormalised bound.unrounded bound.exp-growing "
                        "bound.form-running-angle bound.form-scaled-first");
     mistakes_convicted("vllm-bf16", "bound.unnormalised bound.unrounded");
-    mistakes_convicted("bf16", "bound.unnormalised bound.exp-growing");
-    mistakes_convicted("f16", "bound.unnormalised bound.exp-growing");
+    mistakes_convicted("bf16", "bound.norm-rounded bound.unnormalised bound.exp-growing");
+    mistakes_convicted("f16", "bound.norm-rounded bound.unnormalised bound.exp-growing");
     mistakes_convicted("bf16,acc=hopper,ranks=2", "bound.tensor-core bound.parts");
     rounds_once();
     named();
