@@ -127,6 +127,8 @@ static const unsigned char roundings[AT_POINTS][COLUMNS] = {
     ROW("mlx",             OF_BF16,     .exact = true, .refined = mlx)         \
     ROW("vllm-bf16",       OF_BF16,     .refined = vllm_bf16)                  \
     ROW("onnxruntime",     OF_F16,      .refined = onnxruntime)                \
+    ROW("flash-bf16",      OF_BF16,     .refined = flash_bf16)                 \
+    ROW("flash-f16",       OF_F16,      .refined = flash_f16)                  \
     ROW("bf16",            OF_BF16,     .refined = bf16)                       \
     ROW("f16",             OF_F16,      .refined = f16)
 // clang-format on

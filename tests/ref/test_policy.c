@@ -45,6 +45,15 @@ static void test_tables(void) {
     ok(narrow, "f32 rounds to float32 or not at all");
     ok(fixed && bf16.at[AT_A5].optional, "openai-bf16 leaves no rounding open; bf16 is generic");
     ok(general, "bf16 admits every rounding of openai-bf16");
+    for (int f = 0; f < 2; f++) {
+        sinkproof_policy wide = policy_of(f == 0 ? "bf16" : "f16");
+        sinkproof_format stored = f == 0 ? SINKPROOF_BF16 : SINKPROOF_F16;
+        bool norms = true;
+        for (int p = AT_A1_NORM; p <= AT_F1_NORM; p++)
+            if (p == AT_A1_NORM || p == AT_M1_NORM || p == AT_F1_NORM)
+                norms = norms && wide.at[p].format == stored && wide.at[p].optional;
+        ok(norms, "%s may round a norm before its weight", wide.name);
+    }
     ok(openai.at[AT_M8_ALPHA].format == SINKPROOF_F32 &&
            bf16.at[AT_M8_ALPHA].format == SINKPROOF_F32,
        "1.702 is nowhere rounded to bf16 unless an override says so");
@@ -77,6 +86,14 @@ static const struct forms_of_policy {
     {"mlx", {[SINKPROOF_FORM_OF_A4] = "scaled-first"}},
     {"vllm-bf16",
      {[SINKPROOF_FORM_OF_A9] = "definition|running-max",
+      [SINKPROOF_FORM_OF_M4] = "any",
+      [SINKPROOF_FORM_OF_M8] = "any"}},
+    {"flash-bf16",
+     {[SINKPROOF_FORM_OF_A9] = "definition|base-2|running-max",
+      [SINKPROOF_FORM_OF_M4] = "any",
+      [SINKPROOF_FORM_OF_M8] = "any"}},
+    {"flash-f16",
+     {[SINKPROOF_FORM_OF_A9] = "definition|base-2|running-max",
       [SINKPROOF_FORM_OF_M4] = "any",
       [SINKPROOF_FORM_OF_M8] = "any"}},
 };
@@ -378,6 +395,8 @@ int main(void) {
                     "M2.product M5.in M5 M9.in M9 F2.in ");
     test_difference("llama-cpp", "llama-cpp-flash", "A11.weights A11.acc ");
     test_difference("bf16", "bf16,yarn=config", "");
+    test_difference("bf16", "flash-bf16", "A5 A6 A8 A9.max A9 ");
+    test_difference("f16", "flash-f16", "A5 A6 A8 A9.max A9 ");
     test_overrides();
     test_forms();
     test_freedoms();
