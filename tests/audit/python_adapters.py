@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "shared"))
 import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
-from sinkproof.adapters import Record, adapter_named, adapter_names, keras_hub, mlx, onnx, openvino, vllm  # noqa: E402
+from sinkproof.adapters import Record, adapter_named, adapter_names, keras_hub, mlx, onnx, openvino, ranks, vllm  # noqa: E402
 from sinkproof.adapters._calls import Call, method_signature, signature_of  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -33,6 +33,28 @@ def bare(kind, **attributes):
     made = object.__new__(kind)
     vars(made).update(attributes)
     return made
+
+
+# ------------------------------------------------------------------------------------------
+# Ranks
+
+
+def check_ranks(tap):
+    def said(**told):
+        stand_in = types.SimpleNamespace(**{name: lambda value=value: value for name, value in told.items()})
+        held = sys.modules.get("torch.distributed")
+        sys.modules["torch.distributed"] = stand_in
+        try:
+            return ranks()
+        finally:
+            sys.modules.pop("torch.distributed")
+            if held is not None:
+                sys.modules["torch.distributed"] = held
+
+    found = [said(is_available=True, is_initialized=True, get_world_size=4),
+             said(is_available=True, is_initialized=True, get_world_size=1),
+             said(is_available=True, is_initialized=False), said(is_available=False)]
+    tap.report(found == [{"ranks": "4"}, {}, {}, {}], "metadata name the ranks where torch.distributed has several", found)
 
 
 # ------------------------------------------------------------------------------------------
@@ -202,7 +224,7 @@ def check_needs(tap):
 
 def main():
     tap = Tap()
-    for check in (check_calls, check_onnx, check_openvino, check_mlx, check_keras, check_vllm, check_needs):
+    for check in (check_ranks, check_calls, check_onnx, check_openvino, check_mlx, check_keras, check_vllm, check_needs):
         check(tap)
     return tap.done()
 

@@ -11,7 +11,7 @@ from typing import Any
 from sinkproof._library import Error
 from sinkproof._model import Model, opened
 from sinkproof._trace import Array, Trace, TraceError
-from sinkproof.adapters import Record, gpt2, gpt_oss, module, transformers, transformers_llama, versions
+from sinkproof.adapters import Record, gpt2, gpt_oss, module, ranks, transformers, transformers_llama, versions
 from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._map import Map
 from sinkproof.adapters._torch import Module
@@ -89,10 +89,10 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
         with engine.Watcher(model, batches):
             yield found
         found.take(batches.records, {"engine": engine.Engine.title, **versions(engine.Engine.packages),
-                                     **engine.metadata_of(model)})
+                                     **ranks(), **engine.metadata_of(model)})
         return
     if held is None:
         raise TraceError("expected a checkpoint beside the map: its sizes cut the tensors")
     with module.Watcher(model, Map(os.fspath(map), held), new_record) as watcher:
         yield found
-    found.take(watcher.records, {"engine": type(model).__name__, **versions(("torch",))})
+    found.take(watcher.records, {"engine": type(model).__name__, **versions(("torch",)), **ranks()})

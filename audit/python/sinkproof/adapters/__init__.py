@@ -19,6 +19,7 @@ import argparse
 import importlib
 import importlib.metadata
 import pkgutil
+import sys
 from collections.abc import Sequence
 
 from sinkproof._trace import TraceError
@@ -95,3 +96,12 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return said
+
+
+def ranks() -> dict[str, str]:
+    """{"ranks": the processes of torch.distributed} where several are at work, else {}."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return {}
+    several = int(distributed.get_world_size())
+    return {"ranks": str(several)} if several > 1 else {}

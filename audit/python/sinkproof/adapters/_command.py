@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from sinkproof._library import Error
 from sinkproof._model import Model
 from sinkproof._trace import Trace
-from sinkproof.adapters import Adapter, Record, adapter_named, adapter_names, versions
+from sinkproof.adapters import Adapter, Record, adapter_named, adapter_names, ranks, versions
 from sinkproof.adapters._tokens import parse_tokens
 
 REFUSED = 3
@@ -62,8 +62,8 @@ def pieces(tokens: Sequence[int], chunk: int | None) -> list[Sequence[int]]:
 
 
 def metadata_of(engine: Adapter, model: Model, options: argparse.Namespace) -> dict[str, str]:
-    """The metadata of a trace: engine, versions, dtype, options and the model's fingerprint."""
-    said = {"engine": engine.title, **versions(engine.packages), "model": f"{model.fingerprint:016x}",
+    """The metadata of a trace: engine, versions, ranks, dtype, options and the model's fingerprint."""
+    said = {"engine": engine.title, **versions(engine.packages), **ranks(), "model": f"{model.fingerprint:016x}",
             "policy": options.policy, "dtype": getattr(options, "dtype", None),
             "chunk": getattr(options, "chunk", None), **engine.metadata()}
     return {key: str(value) for key, value in said.items() if value is not None}
