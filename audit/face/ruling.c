@@ -91,6 +91,34 @@ static bool try_policy(trial *t, const char *name, bool at_last, bool *any, bool
     return true;
 }
 
+// The ranks of the trace's metadata from 2 on; 0 where they name none, or one. Says so where what
+// they name is no number of ranks.
+static int declared_ranks(const trial *t) {
+    const char *said = sinkproof_trace_metadata(t->trace, "ranks");
+    sinkproof_policy policy;
+    char text[48];
+    if (said == NULL || strcmp(said, "1") == 0) return 0;
+    snprintf(text, sizeof text, "f32,ranks=%.30s", said);
+    if (strspn(said, "0123456789") == strlen(said) && sinkproof_policy_parse(text, &policy, NULL))
+        return (int)strtol(said, NULL, 10);
+    snprintf(text, sizeof text, "%.40s", said);
+    sinkproof_make_printable(text);
+    fprintf(t->out, "The metadata say \"ranks\": \"%s\", which is no number from 1 to 64.\n", text);
+    return 0;
+}
+
+// The same policies, with the ranks that the metadata name; one is kept only if it fits.
+static bool try_with_ranks(trial *t, const char *const *names, int ranks, bool *any, bool *honest,
+                           sinkproof_judgement *best, sinkproof_error *error) {
+    bool fine = true;
+    for (; ranks > 0 && fine && !*honest && *names != NULL; names++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s,ranks=%d", *names, ranks);
+        fine = try_policy(t, text, true, any, honest, best, error);
+    }
+    return fine;
+}
+
 // Judges under the known policies until one fits; otherwise keeps the nearest of the generic ones.
 static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *error) {
     const char *narrower;
@@ -99,11 +127,15 @@ static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *err
     const char *const *at_last = sinkproof_candidates_at_last(names);
     if (narrower != NULL)
         fprintf(t->out, "every value is a %s number, though stored wider\n", narrower);
+    const char *const *first = names;
+    int ranks = declared_ranks(t);
     bool any = false, honest = false, fine = true;
     for (; fine && !honest && *names != NULL; names++)
         fine = try_policy(t, *names, false, &any, &honest, best, error);
-    for (; fine && !honest && *at_last != NULL; at_last++)
-        fine = try_policy(t, *at_last, true, &any, &honest, best, error);
+    fine = fine && try_with_ranks(t, first, ranks, &any, &honest, best, error);
+    for (const char *const *last = at_last; fine && !honest && *last != NULL; last++)
+        fine = try_policy(t, *last, true, &any, &honest, best, error);
+    fine = fine && try_with_ranks(t, at_last, ranks, &any, &honest, best, error);
     if (!fine && any) sinkproof_judgement_free(best);
     return fine;
 }
@@ -148,12 +180,13 @@ static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof
     size_t failing = 0;
     for (size_t i = 0; i < j->n_reports; i++)
         failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
-    if (found->n > 1)
-        fprintf(out, "%s together explain", sinkproof_counted(found->n, "override").text);
+    if (found->deployment)
+        fprintf(out, "All of it would be within");
+    else if (found->n > 1)
+        fprintf(out, "%s together explain all of it", sinkproof_counted(found->n, "override").text);
     else
-        fprintf(out, "%s explains", found->n == 1 ? "One override" : "Another policy");
-    fprintf(out, " all of it (%s): --policy %s", sinkproof_counted(failing, "point").text,
-            found->policy);
+        fprintf(out, "%s explains all of it", found->n == 1 ? "One override" : "Another policy");
+    fprintf(out, " (%s): --policy %s", sinkproof_counted(failing, "point").text, found->policy);
     if (found->n > 0)
         fprintf(out, "\n(%s).\n\n", found->meaning);
     else
@@ -239,7 +272,7 @@ static bool diagnose_outside(trial *t, sinkproof_ruling *r, sinkproof_error *err
 }
 
 // Tries in this order: a known override; the one that the diagnosis found; another policy; all that
-// the diagnosis found.
+// the diagnosis found; a deployment.
 static void find_cause(trial *t, sinkproof_ruling *r) {
     sinkproof_judge_options how = trial_judge_options(t, false, "a cause");
     sinkproof_cause other;
@@ -249,11 +282,13 @@ static void find_cause(trial *t, sinkproof_ruling *r) {
     r->explained = sinkproof_judge_cause(t->model, t->trace, &how, &r->judgement, &r->cause) ||
                    sinkproof_diagnosed_cause(t->model, t->trace, &how, &r->judgement, &r->diagnosis,
                                              &r->cause);
-    if ((r->explained && r->cause.n == 1) ||
-        !sinkproof_judge_other_policy(t->model, t->trace, &how, &r->judgement, &other))
-        return;
-    r->explained = true;
-    r->cause = other;
+    if (r->explained && r->cause.n == 1) return;
+    if (sinkproof_judge_other_policy(t->model, t->trace, &how, &r->judgement, &other) ||
+        (!r->explained &&
+         sinkproof_judge_deployment(t->model, t->trace, &how, &r->judgement, &other))) {
+        r->explained = true;
+        r->cause = other;
+    }
 }
 
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {

@@ -7,6 +7,8 @@
 
 #include "audit/judge/judge_candidates.h"
 #include "audit/judge/judge_evidence.h"
+#include "audit/trace/trace_points.h"
+#include "ref/walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,31 @@ static const struct single_override {
     {"M11.sum=bf16", "the sum over experts is kept in bfloat16", {TRACE_M11, TRACE_M12}, 2},
 };
 
+// What a deployment may do, which is no mistake: the report says on what the verdict would rest.
+#define RANKS(r, n)                                                                                \
+    {                                                                                              \
+        "ranks=" r,                                                                                \
+            "honest if " n                                                                         \
+            " ranks computed it: each rounds its part of a sum before all are added",              \
+            {TRACE_A12, TRACE_M9, TRACE_M11}, 3                                                    \
+    }
+static const struct single_override ranks[] = {RANKS("2", "two"), RANKS("4", "four"),
+                                               RANKS("8", "eight")};
+
+// The products that may be split, each with the points that it touches.
+static const struct split_product {
+    sinkproof_point acc;
+    sinkproof_trace_point points[3];
+    size_t n_points;
+} splits[] = {
+    {AT_A2_ACC, {TRACE_A2_Q, TRACE_A2_K, TRACE_A2_V}, 3},
+    {AT_A12_ACC, {TRACE_A12}, 1},
+    {AT_M2_ACC, {TRACE_M2}, 1},
+    {AT_M5_ACC, {TRACE_M5}, 1},
+    {AT_M9_ACC, {TRACE_M9}, 1},
+    {AT_F2_ACC, {TRACE_F2}, 1},
+};
+
 // Whether the values at `from` reach `point` without passing another traced point.
 static bool point_reaches_unseen(const sinkproof_model *model, const sinkproof_trace *trace,
                                  sinkproof_trace_point from, sinkproof_trace_point point,
@@ -48,13 +75,13 @@ static bool point_reaches_unseen(const sinkproof_model *model, const sinkproof_t
 
 // Whether the override reaches every failing point; otherwise it cannot explain the failure.
 static bool reaches_failures(const sinkproof_model *model, const sinkproof_trace *trace,
-                             const struct single_override *s, const sinkproof_judgement *j) {
+                             const sinkproof_trace_point *points, size_t n_points,
+                             const sinkproof_judgement *j) {
     for (size_t i = 0; i < j->n_reports; i++) {
         const sinkproof_point_report *r = &j->reports[i];
         bool touched = r->verdict < SINKPROOF_VERDICT_SUSPICIOUS;
-        for (size_t p = 0; p < s->n_points; p++)
-            touched =
-                touched || point_reaches_unseen(model, trace, s->points[p], r->point, r->layer);
+        for (size_t p = 0; p < n_points; p++)
+            touched = touched || point_reaches_unseen(model, trace, points[p], r->point, r->layer);
         if (!touched) return false;
     }
     return true;
@@ -170,7 +197,8 @@ bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *
                            sinkproof_cause *cause) {
     if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED) return false; // nothing to explain
     for (size_t c = 0; c < sizeof overrides / sizeof overrides[0]; c++) {
-        if (!reaches_failures(model, trace, &overrides[c], j)) continue;
+        if (!reaches_failures(model, trace, overrides[c].points, overrides[c].n_points, j))
+            continue;
         sinkproof_cause_begin(cause, j);
         if (sinkproof_cause_add(cause, overrides[c].text, overrides[c].meaning) &&
             sinkproof_cause_explains(model, trace, options, j, cause) &&
@@ -203,5 +231,118 @@ bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_
         found = sinkproof_cause_explains(model, trace, options, j, cause) &&
                 trace_distinguishes(model, trace, options, j, cause);
     }
+    return found;
+}
+
+// ---- a deployment that the policy does not state
+
+enum { LEAST_BLOCK = 8 };
+
+static bool is_block(size_t block, size_t products) {
+    bool power = (block & (block - 1)) == 0;
+    return block <= products / 2 && (power || products % block == 0);
+}
+
+// The terms of a sum of the product, from its first weights; 0 if the model has none.
+static size_t product_terms(const sinkproof_model *model, sinkproof_trace_point point) {
+    sinkproof_walk_step step = sinkproof_walk_step_at(model, point, 0);
+    return step.weights[0].count > 0 ? step.weights[0].cols : 0;
+}
+
+// Whether the token with the worst element of the first failing point is within under the cause's
+// policy. It costs that point of one token.
+static bool blocks_fit_worst(const sinkproof_model *model, const sinkproof_trace *trace,
+                             const sinkproof_judge_options *options, const sinkproof_judgement *j,
+                             sinkproof_stretch *stretch, const sinkproof_cause *cause) {
+    const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
+    size_t index[SINKPROOF_MAX_RANK] = {0};
+    sinkproof_refusal refusal = {.points = ~0u, .beyond = 0};
+    sinkproof_judge_options how = *options;
+    sinkproof_policy policy;
+    sinkproof_judgement k;
+    sinkproof_trace_index(r->rank, r->shape, r->worst_at, index);
+    sinkproof_rows rows = {.first = index[0], .end = index[0] + 1};
+    how.refusal = &refusal, how.rows = &rows, how.stretch = stretch;
+    if (!sinkproof_policy_parse(cause->policy, &policy, NULL) ||
+        !sinkproof_judge(model, trace, &policy, &how, &k, NULL))
+        return false;
+    sinkproof_judgement_free(&k);
+    return !refusal.refused;
+}
+
+// The format of the blocks: that in which the product's result is stored, if it is narrow. *first
+// receives the first failing point's stretch.
+static sinkproof_format block_format(const sinkproof_model *model, const sinkproof_trace *trace,
+                                     const sinkproof_judgement *j, const struct split_product *of,
+                                     sinkproof_stretch *first) {
+    const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
+    sinkproof_point at = of->acc;
+    sinkproof_trace_rounding(of->points[0], &at);
+    sinkproof_stretch_to(first, sinkproof_model_config(model), &j->policy, trace, r->point,
+                         r->layer, true);
+    return j->policy.at[at].format;
+}
+
+// Looks for the size of the blocks in which the product was added up, if each was rounded.
+static bool find_blocks(const sinkproof_model *model, const sinkproof_trace *trace,
+                        const sinkproof_judge_options *options, const sinkproof_judgement *j,
+                        const struct split_product *of, sinkproof_cause *cause) {
+    size_t products = product_terms(model, of->points[0]);
+    sinkproof_stretch *first = malloc(sizeof *first);
+    if (first == NULL) return false;
+    sinkproof_format format = block_format(model, trace, j, of, first);
+    bool found = false, narrow = format == SINKPROOF_BF16 || format == SINKPROOF_F16;
+    for (size_t n = LEAST_BLOCK; narrow && !found && n <= products / 2; n++) {
+        char text[64], meaning[160];
+        if (!is_block(n, products)) continue;
+        snprintf(text, sizeof text, "%s=blocks(%zu,%s)", sinkproof_point_name(of->acc), n,
+                 sinkproof_format_name(format));
+        snprintf(meaning, sizeof meaning,
+                 "honest if the product is split: the sum of each %zu of its %zu terms is rounded "
+                 "to %s before all are added",
+                 n, products, format == SINKPROOF_BF16 ? "bfloat16" : "float16");
+        sinkproof_cause_begin(cause, j);
+        found = sinkproof_cause_add(cause, text, meaning) &&
+                blocks_fit_worst(model, trace, options, j, first, cause) &&
+                sinkproof_cause_explains(model, trace, options, j, cause) &&
+                trace_distinguishes(model, trace, options, j, cause);
+    }
+    free(first);
+    return found;
+}
+
+// Which experts a rank has is open, so no emulation of a mixture shows it: two elements outside ask
+// for it.
+static bool only_mixture_fails(const sinkproof_model *model, const sinkproof_trace *trace,
+                               const sinkproof_judgement *j) {
+    static const sinkproof_trace_point mixture[] = {TRACE_M11};
+    return reaches_failures(model, trace, mixture, 1, j) && !no_point_has_two_outside(j);
+}
+
+static bool find_deployment(const sinkproof_model *model, const sinkproof_trace *trace,
+                            const sinkproof_judge_options *options, const sinkproof_judgement *j,
+                            sinkproof_cause *cause) {
+    if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED) return false;
+    for (size_t c = 0; c < sizeof ranks / sizeof ranks[0]; c++) {
+        if (!reaches_failures(model, trace, ranks[c].points, ranks[c].n_points, j)) break;
+        sinkproof_cause_begin(cause, j);
+        if (sinkproof_cause_add(cause, ranks[c].text, ranks[c].meaning) &&
+            sinkproof_cause_explains(model, trace, options, j, cause) &&
+            (only_mixture_fails(model, trace, j) ||
+             trace_distinguishes(model, trace, options, j, cause)))
+            return true;
+    }
+    for (size_t c = 0; c < sizeof splits / sizeof splits[0]; c++)
+        if (reaches_failures(model, trace, splits[c].points, splits[c].n_points, j) &&
+            find_blocks(model, trace, options, j, &splits[c], cause))
+            return true;
+    return false;
+}
+
+bool sinkproof_judge_deployment(const sinkproof_model *model, const sinkproof_trace *trace,
+                                const sinkproof_judge_options *options,
+                                const sinkproof_judgement *j, sinkproof_cause *cause) {
+    bool found = find_deployment(model, trace, options, j, cause);
+    cause->deployment = found;
     return found;
 }

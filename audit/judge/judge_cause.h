@@ -12,6 +12,7 @@ typedef struct sinkproof_cause {
     char policy[SINKPROOF_POLICY_NAME + 64]; // the whole policy under which the trace is honest
     size_t n, at;       // number of overrides and where they start in `policy`; n 0: another policy
     char meaning[1024]; // sentences, one per line, joined by semicolons
+    bool deployment;    // a freedom of how the engine was deployed, and no mistake
 } sinkproof_cause;
 
 // Starts from the policy of the judgement; overrides are added to it.
@@ -32,5 +33,12 @@ bool sinkproof_judge_cause(const sinkproof_model *model, const sinkproof_trace *
 bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_trace *trace,
                                   const sinkproof_judge_options *options,
                                   const sinkproof_judgement *judgement, sinkproof_cause *cause);
+
+// Looks for a deployment that the policy does not state and that would make every failing point
+// honest: two, four or eight ranks, or a product split into blocks whose sums are rounded, of 8
+// terms up to half of them. Is asked last: it is a freedom, and a narrower cause is nearer.
+bool sinkproof_judge_deployment(const sinkproof_model *model, const sinkproof_trace *trace,
+                                const sinkproof_judge_options *options,
+                                const sinkproof_judgement *judgement, sinkproof_cause *cause);
 
 #endif
