@@ -236,6 +236,60 @@ bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_
 
 // ---- a deployment that the policy does not state
 
+// The elements of one point that are outside under the declared policy, and those of them that an
+// emulation of the supposed one hits.
+typedef struct emulation_hits {
+    sinkproof_trace_point point;
+    uint8_t *outside, *hit;
+} emulation_hits;
+
+static void see_hit(void *context, sinkproof_trace_point point, size_t layer, size_t at, double v,
+                    const sinkproof_honest *set) {
+    const emulation_hits *h = context;
+    (void)layer; // the stretch has one
+    bool hit = v == set->mid || v == set->lo || v == set->hi;
+    if (point == h->point && h->outside[at] && hit) h->hit[at] = 1;
+}
+
+// Judges the first failing point under the declared policy and under both emulations of the
+// supposed one.
+static bool judge_hits(const other_policy *of, const sinkproof_judge_options *options,
+                       const sinkproof_point_report *r, const sinkproof_stretch *stretch,
+                       emulation_hits *h) {
+    sinkproof_judge_options declared = *options, supposed = *options;
+    declared.stretch = supposed.stretch = stretch;
+    declared.marks = h->outside, declared.marked = r->point, declared.marked_layer = r->layer;
+    supposed.witness = see_hit, supposed.witnessing = h;
+    return judge_variant((void *)of, SINKPROOF_VARIANT_DECLARED, &declared, NULL) &&
+           judge_variant((void *)of, SINKPROOF_VARIANT_ROUNDED, &supposed, NULL) &&
+           judge_variant((void *)of, SINKPROOF_VARIANT_UNROUNDED, &supposed, NULL);
+}
+
+// Whether emulations of the cause's policy give, to the bit, at least half of the elements that are
+// outside at the first failing point. An end of a set counts as well: with two ranks, the ends are
+// what the two places of the bias give. Wide sets hold other mistakes too, but hardly ever at an
+// end.
+static bool emulation_hits_outside(const sinkproof_model *model, const sinkproof_trace *trace,
+                                   const sinkproof_judge_options *options,
+                                   const sinkproof_judgement *j, const sinkproof_cause *cause) {
+    const sinkproof_point_report *r = j->first;
+    sinkproof_policy supposed;
+    size_t elements = 1, outside = 0, hits = 0;
+    if (r == NULL || !sinkproof_policy_parse(cause->policy, &supposed, NULL)) return false;
+    for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
+    emulation_hits h = {r->point, calloc(elements, 1), calloc(elements, 1)};
+    sinkproof_stretch *stretch = malloc(sizeof *stretch);
+    const other_policy of = {model, trace, &j->policy, &supposed, options->rate};
+    bool fine = h.outside != NULL && h.hit != NULL && stretch != NULL;
+    if (fine)
+        sinkproof_stretch_to(stretch, sinkproof_model_config(model), &j->policy, trace, r->point,
+                             r->layer, true);
+    fine = fine && judge_hits(&of, options, r, stretch, &h);
+    for (size_t at = 0; fine && at < elements; at++) outside += h.outside[at], hits += h.hit[at];
+    free(h.outside), free(h.hit), free(stretch);
+    return outside > 0 && 2 * hits >= outside;
+}
+
 enum { LEAST_BLOCK = 8 };
 
 static bool is_block(size_t block, size_t products) {
@@ -305,18 +359,10 @@ static bool find_blocks(const sinkproof_model *model, const sinkproof_trace *tra
         found = sinkproof_cause_add(cause, text, meaning) &&
                 blocks_fit_worst(model, trace, options, j, first, cause) &&
                 sinkproof_cause_explains(model, trace, options, j, cause) &&
-                trace_distinguishes(model, trace, options, j, cause);
+                emulation_hits_outside(model, trace, options, j, cause);
     }
     free(first);
     return found;
-}
-
-// Which experts a rank has is open, so no emulation of a mixture shows it: two elements outside ask
-// for it.
-static bool only_mixture_fails(const sinkproof_model *model, const sinkproof_trace *trace,
-                               const sinkproof_judgement *j) {
-    static const sinkproof_trace_point mixture[] = {TRACE_M11};
-    return reaches_failures(model, trace, mixture, 1, j) && !no_point_has_two_outside(j);
 }
 
 static bool find_deployment(const sinkproof_model *model, const sinkproof_trace *trace,
@@ -328,8 +374,7 @@ static bool find_deployment(const sinkproof_model *model, const sinkproof_trace 
         sinkproof_cause_begin(cause, j);
         if (sinkproof_cause_add(cause, ranks[c].text, ranks[c].meaning) &&
             sinkproof_cause_explains(model, trace, options, j, cause) &&
-            (only_mixture_fails(model, trace, j) ||
-             trace_distinguishes(model, trace, options, j, cause)))
+            emulation_hits_outside(model, trace, options, j, cause))
             return true;
     }
     for (size_t c = 0; c < sizeof splits / sizeof splits[0]; c++)
