@@ -35,10 +35,10 @@ $(ALONE)/sinkproof-ref: $(ALONE_PARTS)
 # the fuzzers link. It watches the readers for undefined behaviour, and what all others read and write.
 WATCH        = address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 WATCHED_gcc   = SANITIZE='-fsanitize=$(WATCH)'
-WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' $(if $(FEW),$(FEW_ROOMS)) ADDRESSES_ONLY='$(strip \
+WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' $(if $(FEW),$(call few_rooms,trace designs intervene studies/text)) \
+    ADDRESSES_ONLY='$(strip \
     fast/kernels/kernels_avx% fast/kernels/%_amx $(if $(FEW),ref/% fast/% proofs/% audit/studies/% audit/designs/% tests/%))'
-FEW_ROOMS     = PROOFS='$(filter proofs/bounds/%,$(PROOFS))' \
-    AUDIT='$(filter $(addprefix audit/,trace/% judge/% designs/% diagnose/% engine/% face/% intervene/% studies/text/%),$(AUDIT))'
+few_rooms     = PROOFS='$(filter proofs/bounds/%,$(PROOFS))' AUDIT='$(filter $(patsubst %,audit/%/%,$(1)),$(AUDIT))'
 FEW_WATCHED  := $(shell grep -L audit/command $(wildcard tests/base/test_*.c tests/model/test_*.c tests/fast/test_isa.c \
     tests/fast/test_panels.c tests/fast/test_kernels*.c tests/fast/test_engine_*.c) tests/ref/test_vectors.c tests/audit/test_trace.c)
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (CC=clang; FEW=1: readers and kernels)
@@ -55,7 +55,7 @@ TSAN_RACE  := $(BUILD)/tests/fast/tsan_race
 tsan:  ## the tests that use threads under ThreadSanitizer, and a race that it must find
 	$(call packages,--with tsan)
 	@$(MAKE) tsan-run CC=clang VARIANT=tsan SANITIZE='-fsanitize=thread -fno-omit-frame-pointer' \
-	    $(FEW_ROOMS)
+	    $(call few_rooms,trace judge)
 
 tsan-run: $(TSAN_RACE) $(call program,$(TSAN_TESTS))
 	@RACE=$(TSAN_RACE) OMP_TOOL_LIBRARIES=$$($(CC) -print-resource-dir)/../../libarcher.so OMP_NUM_THREADS=4 \
