@@ -78,7 +78,7 @@ qemu: $(PROGRAM) $(call program,$(QEMU_TESTS))  ## the kernels on emulated proce
 	@cp $$(echo '#include <jansson.h>' | $(CC) -M -xc - | grep -o '[^ ]*/jansson[a-z_]*\.h') build/qemu-include/
 	@status=0; \
 	$(MAKE) qemu-run CC=aarch64-linux-gnu-gcc VARIANT=qemu EXTRA_CFLAGS='-isystem build/qemu-include' || status=1; \
-	SINKPROOF=$(PROGRAM) QEMU_TESTS='$(call program,$(filter-out $(if $(FEW),%_attention.c %_linear.c %_cache.c),$(QEMU_TESTS)))' \
+	SINKPROOF=$(PROGRAM) QEMU_TESTS='$(call program,$(filter-out $(if $(FEW),%_attention.c %_linear.c %_rows.c %_cache.c),$(QEMU_TESTS)))' \
 	    python3 tests/run.py $(BUILD)/qemu-x86_64 tests/fast/qemu.sh || status=1; exit $$status
 
 qemu-run: $(QEMU_BIN)

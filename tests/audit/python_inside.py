@@ -463,7 +463,7 @@ def check_torch(room, folder):
                    PYTHONPATH=os.pathsep.join([path, str(ROOT / "audit" / "examples")]))
     room.ok(done.returncode == 0 and done.stdout == room.shown["desk"][1], "the book's desk prints what is shown",
             done.stdout, *done.stderr.splitlines()[-5:])
-    for file in ("python_torch.py", *(() if os.environ.get("FEW") else ("python_map.py",))):
+    for file in () if os.environ.get("FEW") else ("python_torch.py", "python_map.py"):
         done = execute(folder, str(ROOT / "tests" / "audit" / file), PYTHONPATH=path)
         lines = done.stdout.splitlines()
         for line in [line for line in lines if re.match("(not )?ok ", line)]:

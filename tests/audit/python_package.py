@@ -7,7 +7,7 @@
 A TAP program, run by `make test-python`: it needs pip and an index. The first half makes the
 environment under $SINKPROOF_BUILD; the second, tests/audit/python_inside.py, runs in it. Where no
 index is reached the whole is one skip; what needs torch takes it from build/venv, which
-`make interop-hf` makes, or is a skip. FEW=1 leaves out the maps of torch modules.
+`make interop-hf` makes, or is a skip. FEW=1 leaves out torch modules but the book's.
 """
 import os
 import pathlib

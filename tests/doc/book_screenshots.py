@@ -6,9 +6,9 @@
 
 A page fails when the console shows an error, a file is missing, anything is asked from outside the book,
 a font or a figure does not show, or the text is wider than the screen. With PICTURES, some pages are
-kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in one of the widths.
-Of the pages that show a file it looks at one in eighteen, at others in each width. The page that holds the
-whole book is looked at on paper alone: its first twenty sheets are printed.
+kept there as PNG. Skipped, by name, without Chromium. FEW=1 looks at every chapter in one of the widths,
+of the pages that show a file at one in eighteen, at others in each width, and not at the page that holds the
+whole book, which takes a minute to lay out and print.
 """
 import os
 import pathlib
@@ -20,8 +20,8 @@ import browser  # noqa: E402
 from tap import Tap  # noqa: E402
 
 SCREENS = {"large": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
-SHEETS = {"all.html": (673, 950), "slides.html": (1122, 631)}  # A4 less its margins, a slide: CSS points
 FEW = bool(os.environ.get("FEW"))
+SHEETS = {"slides.html": (1122, 631), **({} if FEW else {"all.html": (673, 950)})}  # a slide, A4 less its margins: CSS points
 FOOT = '<span class="pageNumber"></span>'
 CUT_ON_PAPER = """[...document.querySelectorAll("main *")].filter(e => !e.closest("svg, .katex-mathml, .katex-html") &&
   e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5)
@@ -66,7 +66,7 @@ def pages_of(book):
 
 
 def some_of(pages, screen):
-    """What FEW=1 looks at: all.html has the chapters again."""
+    """What FEW=1 looks at; all.html has the chapters again."""
     kinds = {}
     for page in pages:
         if "/" in page:
@@ -89,7 +89,7 @@ def check(engine, book, report):
     for page, (width, height) in SHEETS.items():
         engine.screen(width, height, media="print")
         cut = look(engine, book, page) + engine.value(CUT_ON_PAPER)
-        pdf = engine.pdf(FOOT, "1-20" if FEW else "") if page == "all.html" else engine.pdf()
+        pdf = engine.pdf(FOOT) if page == "all.html" else engine.pdf()
         sheets, boxes = len(re.findall(rb"/Type\s*/Page\b", pdf)), set(re.findall(rb"/MediaBox\s*\[([^\]]*)\]", pdf))
         slides = engine.value("document.querySelectorAll('.slide').length")
         cut += [] if (sheets == slides if slides else sheets > 1) and len(boxes) == 1 and b"/Outlines" in pdf else [f"{sheets} sheets, {boxes}"]

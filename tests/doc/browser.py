@@ -128,10 +128,10 @@ class Browser:
         data = self.call("Page.captureScreenshot", options)["data"]
         path.write_bytes(base64.b64decode(data))
 
-    def pdf(self, footer=None, sheets=""):
-        """The page on paper, all of it or sheets "1-20"; its headings as the outline."""
+    def pdf(self, footer=None):
+        """The page on paper; its headings as the outline."""
         options = {"preferCSSPageSize": True, "generateDocumentOutline": True, "generateTaggedPDF": True,
-                   "printBackground": True, "pageRanges": sheets}
+                   "printBackground": True}
         if footer:
             options |= {"displayHeaderFooter": True, "headerTemplate": "<span></span>", "footerTemplate": footer}
         return base64.b64decode(self.call("Page.printToPDF", options)["data"])
