@@ -113,6 +113,12 @@ void config_require_bool(config_reader *in, const char *key, bool only) {
     if (found != only) config_fail(in, key, only ? "true" : "false");
 }
 
+void config_require_unquantized(config_reader *in) {
+    const char key[] = "quantization_config";
+    if (config_get(in, key) != NULL)
+        config_fail(in, key, "absent, since it is read for GPT-OSS alone");
+}
+
 config_reader config_inner_reader(const config_reader *in, const char *key,
                                   sinkproof_config *config) {
     config_reader inner = {json_object_get(in->object, key), in->name, config, in->failed,

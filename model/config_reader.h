@@ -39,6 +39,9 @@ void config_require_string(config_reader *in, const char *key, const char *only)
 void config_require_number(config_reader *in, const char *key, double only, const char *expected);
 void config_require_bool(config_reader *in, const char *key, bool only);
 
+// Refuses "quantization_config": what it says of weights and operands is read for GPT-OSS alone.
+void config_require_unquantized(config_reader *in);
+
 // A key of an object and the number that it holds. A list ends with NULL.
 typedef struct config_key {
     const char *key;

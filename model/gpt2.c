@@ -60,6 +60,7 @@ static const config_key keys[] = {
 // four times the width.
 static void read_config(config_reader *in) {
     sinkproof_config *c = in->config;
+    config_require_unquantized(in);
     config_require_string(in, "activation_function", "gelu_new");
     config_require_bool(in, "scale_attn_weights", true);
     config_require_bool(in, "scale_attn_by_inverse_layer_idx", false);

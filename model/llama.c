@@ -110,6 +110,7 @@ static void require_full_attention(config_reader *in) {
 
 static void read_config(config_reader *in) {
     sinkproof_config *c = in->config;
+    config_require_unquantized(in);
     c->rms_eps = 1e-6;
     c->rotation.theta = 10000;
     config_require_string(in, "hidden_act", "silu");

@@ -124,6 +124,8 @@ static void test_refused(void) {
         {"inverse_layer_idx\": false", "inverse_layer_idx\": true",
          "\"scale_attn_by_inverse_layer_idx\" to be false"},
         {"upcast_attn\": false", "upcast_attn\": true", "\"reorder_and_upcast_attn\" to be false"},
+        {"\"n_head\": 6", "\"quantization_config\": {\"quant_method\": \"gptq\"}, \"n_head\": 6",
+         "\"quantization_config\" to be absent, since it is read for GPT-OSS alone"},
         {"\"n_head\": 6", "\"n_head\": 7", "7 heads to divide the width 96"},
         {"\"n_inner\": 128", "\"n_inner\": 64", "expected shape"},
         {"\"n_positions\": 64", "\"n_positions\": 65", "expected shape"},

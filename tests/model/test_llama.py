@@ -56,6 +56,11 @@ def containers(work):
     sinkproof("synth", str(hf), "--layout", "gguf", "--out", str(gguf))
     sinkproof("synth", str(gguf), "--layout", "hf", "--out", str(back))
     report(len({fingerprint(m) for m in (TINY, hf, gguf, back)}) == 1, "model.config llama: one fingerprint in every container")
+    status, _, told = sinkproof("synth", TINY, "--layout", "openai", "--out", str(work / "openai"))
+    report(status == 3 and "openai: expected GPT-OSS, whose weights alone the original layout holds, found Llama" in told
+           and not (work / "openai").exists(), f"model.config llama refused: {told.strip()}")
+    report("tied        the unembedding is the embedding\n" in sinkproof("info", str(hf))[1],
+           "model.config llama: info says that the unembedding is the embedding")
     there, again = (checkpoints.read(folder / "model.safetensors")[0] for folder in (hf, back))
     apart = [n for n in there if numbers(there[n]) != numbers(again[n])]  # GGUF has vectors in float32
     report(not apart and config_of(hf)["model_type"] == "llama" and "lm_head.weight" not in
@@ -173,6 +178,7 @@ def refused(work, hf):
             ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 'expected "rope_type" to be "default", found "llama3"'),
             ({"rope_parameters": {"rope_type": "default", "rope_theta": 5.0}}, 'expected "rope_theta" to be equal to the one inside'),
             ({"hidden_act": "gelu"}, 'expected "hidden_act" to be "silu", found "gelu"'),
+            ({"quantization_config": {"quant_method": "fp8"}}, 'expected "quantization_config" to be absent, since it is read for GPT-OSS alone, found {"quant_method":"fp8"}'),
             ({"partial_rotary_factor": 0.5}, 'expected "partial_rotary_factor" to be absent or 1, found 0.5'),
             ({"model_type": "qwen2", "use_sliding_window": True}, 'expected "use_sliding_window" to be false, found true'),
             ({"layer_types": ["full_attention", "sliding_attention"]}, 'expected "layer_types" to be full_attention in every layer'),
