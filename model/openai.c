@@ -110,6 +110,14 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     return config_make_keys(c, own_keys, out);
 }
 
+static bool write_openai(const sinkproof_container *container, const sinkproof_model *model,
+                         const char *path, const sinkproof_writing *how, sinkproof_error *error) {
+    sinkproof_architecture found = sinkproof_model_config(model)->architecture;
+    if (found == SINKPROOF_GPT_OSS) return checkpoint_write(container, model, path, how, error);
+    return sinkproof_fail(error, "%s: expected GPT-OSS, whose weights alone %s holds, found %s",
+                          path, container->title, sinkproof_architecture_name(found));
+}
+
 const sinkproof_container container_openai = {
     .name = "openai",
     .title = "the original layout",
@@ -118,7 +126,7 @@ const sinkproof_container container_openai = {
     .open = checkpoint_open,
     .find = checkpoint_view,
     .complete = checkpoint_check_all_used,
-    .write = checkpoint_write,
+    .write = write_openai,
     .knows_config = knows_config,
     .read_config = read_config,
     .make_config = make_config,

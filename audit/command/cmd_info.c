@@ -234,6 +234,7 @@ static void print_config(const survey *in, const char *spec) {
         printf("layers      %zu\n", c->n_layers);
     printf("widths      hidden %zu, vocabulary %zu", c->hidden, c->vocab);
     print_fields(c, "widths");
+    if (c->tied) printf("tied        the unembedding is the embedding\n");
     printf("attention   %s of %zu on %s\n", sinkproof_counted(c->n_heads, "head").text, c->head_dim,
            sinkproof_counted(c->n_kv_heads, "key/value head").text);
     if (c->sink != 0)
