@@ -414,6 +414,11 @@ bool rounding_override_count(supposed_engine *s, const known_mistake *m) {
     return memcmp(&before, &s->policy, sizeof before) != 0;
 }
 
+// Where the rotation is not YaRN's there is no ramp.
+static bool truncate_ramp(supposed_engine *s, const known_mistake *m) {
+    return s->config.rotation.kind == SINKPROOF_YARN && rounding_override_count(s, m);
+}
+
 // ---- the catalogue
 
 #define OF(slot) (1u << SINKPROOF_##slot)

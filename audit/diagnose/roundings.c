@@ -9,7 +9,7 @@ static bool is_written_mistake(const char *override) {
     const known_mistake *m;
     bool written = false;
     for (size_t i = 0; !written && (m = written_mistake_at(i)) != NULL; i++)
-        written = m->suppose == rounding_override_count && strcmp(m->override, override) == 0;
+        written = m->override != NULL && strcmp(m->override, override) == 0;
     return written;
 }
 
