@@ -17,16 +17,13 @@
 // S, A and Q of all rows are three matrix products. The centre itself is a binary64 matrix product:
 // gamma_m(2^-53) A is added to the radius.
 #include "proofs/bounds/bounds.h"
+#include "proofs/bounds/doubles.h"
 #include "proofs/bounds/tensor_core.h"
 
 #include <cblas.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static double *allocate_doubles(size_t n) { // or NULL
-    return malloc((n > 0 ? n : 1) * sizeof(double));
-}
 
 // c[m, r] (+)= x[m, k] y[r, k]^T
 static void matrix_product(size_t m, size_t r, size_t k, const double *x, const double *y, bool add,

@@ -4,14 +4,11 @@
 // Rows of honest sets split into planes: the centres and the kinds of freedom, each an array for a
 // matrix product.
 #include "proofs/bounds/bounds.h"
+#include "proofs/bounds/doubles.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static double *allocate_doubles(size_t n) { // or NULL
-    return malloc((n > 0 ? n : 1) * sizeof(double));
-}
 
 // The number of bits from the first to the last 1 of the significand, the maximum over all
 // elements.

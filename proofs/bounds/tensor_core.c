@@ -19,6 +19,7 @@
 // in ascending order. Several partial sums lean less than one: the emulation is placed in the
 // middle of what their number leaves open, and the rest counts as a bias.
 #include "proofs/bounds/tensor_core.h"
+#include "proofs/bounds/doubles.h"
 
 #include <stdlib.h>
 
@@ -27,10 +28,6 @@ static double least_operand(const sinkproof_policy *policy) {
     bool stored = policy->weights == SINKPROOF_F16;
     for (int p = 0; p < AT_POINTS; p++) stored = stored || policy->at[p].format == SINKPROOF_F16;
     return stored ? 0x1p-14 : 0;
-}
-
-static double *allocate_doubles(size_t n) { // or NULL
-    return malloc((n > 0 ? n : 1) * sizeof(double));
 }
 
 // Signs in place of the numbers.
