@@ -73,23 +73,22 @@ typedef struct kernel {
 static double run_kernel_sum(const kernel *k, const scaled_row *w, const double *read) {
     const sinkproof_policy policy = policy_named(k->policy);
     const sinkproof_rounding acc = policy.at[AT_M5_ACC];
+    bool core = k->acc == SINKPROOF_TENSOR_CORE, parts = sinkproof_sum_is_in_parts(acc);
+    size_t each = core ? acc.block : parts ? sinkproof_sum_part_products(acc, w->n) : k->part;
     double sum = 0;
-    for (size_t c = 0; k->acc == SINKPROOF_TENSOR_CORE && c < w->n; c += acc.block)
-        sum = sinkproof_core_add(acc, sum, w->n - c < acc.block ? w->n - c : acc.block, read + c,
-                                 w->w + c, 1);
-    if (k->acc == SINKPROOF_TENSOR_CORE) return sum;
-    size_t each = sinkproof_sum_is_in_parts(acc) ? sinkproof_sum_part_products(acc, w->n) : w->n;
-    for (size_t first = 0; sinkproof_sum_is_in_parts(acc) && first < w->n; first += each) {
+    for (size_t c = 0; c < w->n; c += each) {
+        size_t n = w->n - c < each ? w->n - c : each;
         double part = 0;
-        for (size_t c = first; c < w->n && c < first + each; c++)
-            part = (double)(float)(part + read[c] * w->w[c]);
-        sum = (double)(float)(sum + sinkproof_round(acc.part, part));
-    }
-    if (sinkproof_sum_is_in_parts(acc)) return sum;
-    for (size_t c = 0; c < w->n; c += k->part) {
-        double part = 0;
-        for (size_t i = c; i < c + k->part; i++) part += read[i] * w->w[i];
-        sum = sinkproof_round(k->acc, (double)(float)(sum + (double)(float)part));
+        for (size_t i = c; !core && i < c + n; i++) {
+            part += read[i] * w->w[i];
+            if (parts) part = (double)(float)part;
+        }
+        if (core)
+            sum = sinkproof_core_add(acc, sum, n, read + c, w->w + c, 1);
+        else if (parts)
+            sum = (double)(float)(sum + sinkproof_round(acc.part, part));
+        else
+            sum = sinkproof_round(k->acc, (double)(float)(sum + (double)(float)part));
     }
     return sum;
 }
