@@ -143,8 +143,9 @@ def kill_table(root):
         own, helpers = ([sum(getattr(row, count) for row in rows.values() if mutants_table.is_helper(row.id) == of)
                          for count in ("killed", "made", "possible")] for of in (False, True))
         lines = ["", "## Mutants", "",
-                 f"Small mistakes in the code of {len(counts)} equations: {own[0]} killed by a test that reports the "
-                 f"equation, of {own[1]} made, of {own[2]} possible (`make mutants`, `make mutants-all`). In the "
+                 f"Small mistakes in the code of {len(counts)} equations, as the code was when each was last asked (`make "
+                 "mutants`, `make mutants-all`; `make mutants-changed` asks a sample of what changed since): "
+                 f"{own[0]} killed by a test that reports the equation, of {own[1]} made, of {own[2]} possible. In the "
                  f"helpers that this code calls: {helpers[0]} killed of {helpers[1]} made of {helpers[2]} possible. Not "
                  "counted: mutants that compute the same. The survivors:",
                  "", "| mutant | change | reason |", "|---|---|---|"]
