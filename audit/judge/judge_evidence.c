@@ -2,6 +2,8 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/judge/judge_evidence.h"
 
+#include "ref/scaled.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +12,8 @@
 static bool rounding_is_open(const sinkproof_policy *policy, int point) {
     sinkproof_rounding at = policy->at[point];
     return at.optional &&
-           sinkproof_unit_roundoff(at.format) > sinkproof_unit_roundoff(policy->inside);
+           (sinkproof_unit_roundoff(at.format) > sinkproof_unit_roundoff(policy->inside) ||
+            sinkproof_is_scaled(at));
 }
 
 bool sinkproof_policy_is_open(const sinkproof_policy *policy) {

@@ -120,6 +120,10 @@ static double rounded_up(sinkproof_format format, double x) {
 }
 
 static void round_ends(sinkproof_format format, double *lo, double *hi) {
+    if (format < SINKPROOF_FORMATS) {
+        *lo = honest_round_number(format, *lo), *hi = honest_round_number(format, *hi);
+        return;
+    }
     if (*lo == -INFINITY && *hi == INFINITY) return; // NaN stays, even where infinities saturate
     *lo = rounded_down(format, *lo), *hi = rounded_up(format, *hi);
     bool unknown = format == SINKPROOF_E4M3_NAN && (*lo == -INFINITY || *hi == INFINITY);

@@ -5,8 +5,11 @@
 // and four against a second decoder, which builds a number from its bits as a sum; every midpoint
 // and what lies beside it; what is beyond the largest number; NaN. TF32 at every tenth-bit boundary
 // of drawn numbers, against whole-number arithmetic on the pattern of binary32.
+#include "model/container.h"
 #include "model/round.h"
+#include "model/slots.h"
 #include "tests/shared/few.h"
+#include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
 #include <math.h>
@@ -139,7 +142,43 @@ static void check_tf32(void) {
        "bound.operands tf32 rounds once: what is just below a tie in binary64 is no tie");
 }
 
+// ---- weights
+
+static bool multiplies(sinkproof_slot slot, const sinkproof_config *c) {
+    bool row = slot == SINKPROOF_EMBEDDING || slot == SINKPROOF_POSITIONS; // it is looked up
+    return sinkproof_slot_kind_of(slot, c) == SINKPROOF_MATRIX && !row;
+}
+
+// A format in which products read changes the matrices that multiply a vector and no other weight.
+static void check_weights(void) {
+    sinkproof_model *model = open_model("synthetic:tiny,layers=1");
+    const sinkproof_config *c = sinkproof_model_config(model);
+    sinkproof_model *kept = sinkproof_model_kept(model, SINKPROOF_E4M3);
+    size_t apart = 0, slots = 0, changed = 0;
+    must(kept != NULL);
+    for (int s = 0; s < SINKPROOF_SLOTS; s++) {
+        sinkproof_matrix w = sinkproof_model_slot(model, 0, (sinkproof_slot)s);
+        sinkproof_matrix k = sinkproof_model_slot(kept, 0, (sinkproof_slot)s);
+        if (w.count == 0) continue;
+        double stored[1024], read[1024];
+        sinkproof_matrix first = sinkproof_matrix_at(&w, 0), same_one = sinkproof_matrix_at(&k, 0);
+        must(first.cols <= 1024);
+        sinkproof_matrix_row(&first, 0, stored), sinkproof_matrix_row(&same_one, 0, read);
+        bool rounds = multiplies((sinkproof_slot)s, c);
+        slots++, changed += rounds;
+        for (size_t i = 0; i < first.cols; i++)
+            apart +=
+                !same(read[i], rounds ? sinkproof_round(SINKPROOF_E4M3, stored[i]) : stored[i]);
+    }
+    ok(apart == 0 && changed == 8 && slots > 2 * changed,
+       "bound.operands %zu of %zu weights are read in a product's format, worst=%zu bound=0",
+       changed, slots, apart);
+    sinkproof_model_close(kept);
+    sinkproof_model_close(model);
+}
+
 int main(void) {
+    check_weights();
     for (int k = 0; k < FORMATS; k++) {
         const small_format *f = &formats[k];
         check_codes(f, f->saturates, f->largest);
