@@ -14,8 +14,8 @@ void append_word(char *list, size_t size, const char *word);
 bool parse_format(const char *word, int known, sinkproof_format *format);
 
 // "bf16", "bf16?", "real" (absent); for an operand of a product also "tf32", "e4m3(head)" and their
-// like, of a stored weight "q8_0" and "weight"; for a running sum "tensor-core(25,16)" and "hopper".
-// `value` is changed.
+// like, of a stored weight "q8_0" and "weight"; for a running sum "tensor-core(25,16)" and
+// "hopper". `value` is changed.
 bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *rounding,
                     sinkproof_error *error);
 
