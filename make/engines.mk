@@ -50,7 +50,7 @@ interop-newest: $(PROGRAM) library newest  ## the newest transformers, its calls
 # one another; but that of gpt_oss lies over build/venv, whose torch it takes. WITH_VLLM=1 adds the one of 3.4 GB. One
 # that cannot be installed is counted as skipped.
 ENGINES        := gpt_oss keras_hub llama mlx onnx openvino $(if $(WITH_VLLM),vllm)
-ENGINE_gpt_oss := safetensors
+ENGINE_gpt_oss := $(TORCH) safetensors
 ALONE_gpt_oss  := gpt-oss==0.0.9
 OVER_gpt_oss   := build/venv
 ENGINE_keras_hub := keras==3.15.0 tokenizers==0.23.3 sentencepiece==0.2.3 kagglehub==1.0.2 regex $(TORCH)
