@@ -17,6 +17,7 @@ enum { MOST_STAGES = 32 };
 typedef struct trial {
     const sinkproof_plugin_options *o;
     call_driver driver;
+    sinkproof_policy made; // of collected calls: in whose formats their inputs are
     stage_case base; // sizes that are not varied
     case_plan plan;  // of the current stage, or of all
     stage_result results[MOST_STAGES];
@@ -136,7 +137,7 @@ static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) 
     call_arrays a;
     case_outcome out = {.served = false};
     bool there = false;
-    if (!arrays_make(c, &t->driver.config, &t->driver.policy, &a, error)) return false;
+    if (!arrays_make(c, &t->driver.config, &t->made, &a, error)) return false;
     bool good = case_read_outputs(t->o->collect, c, &a, &there, error);
     if (good && there) good = case_judge(c, &a, &t->driver.policy, t->driver.rate, &out, error);
     arrays_free(&a);
@@ -156,6 +157,16 @@ static bool check_made_for(const trial *t, const char *model, sinkproof_error *e
                           t->o->model);
 }
 
+// The policy that the manifest tells made the inputs; the engine is judged under it, or another.
+static bool read_policies(trial *t, const char *told, sinkproof_error *error) {
+    sinkproof_error said;
+    if (!sinkproof_policy_parse(told, &t->made, &said))
+        return sinkproof_fail(error, "%.400s/manifest.json: policy: %.500s", t->o->collect,
+                              said.text);
+    return sinkproof_policy_parse(t->o->policy != NULL ? t->o->policy : told, &t->driver.policy,
+                                  error);
+}
+
 static bool collect_cases(trial *t, sinkproof_error *error) {
     char policy[SINKPROOF_POLICY_NAME], model[1024];
     bool any = false;
@@ -168,8 +179,7 @@ static bool collect_cases(trial *t, sinkproof_error *error) {
                                              : NULL,
                          error))
         return false;
-    const char *text = t->o->policy != NULL ? t->o->policy : policy;
-    if (!sinkproof_policy_parse(text, &t->driver.policy, error)) return false;
+    if (!read_policies(t, policy, error)) return false;
     for (size_t i = 0; i < t->plan.count; i++)
         if (!collect_case(t, i, &any, error)) return false;
     return any || sinkproof_fail(error, "%s: expected outputs beside the inputs, found none",
