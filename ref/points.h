@@ -61,6 +61,7 @@
     P(A9_MAX,      "A9.max",      EVERY,   "logits with the row's maximum subtracted")                      \
     P(A9_UNNORM,   "A9.unnorm",   EVERY,   "exponentials that meet the values before their division")       \
     P(A9_LSE,      "A9.lse",      EVERY,   "log-sum-exp of the keys as the sink's gate reads it")           \
+    P(A9_GATE,     "A9.gate",     EVERY,   "each step of LSE with the sink, and of the gate that follows")  \
     P(A9,          "A9",          EVERY,   "attention weights")                                             \
     P(A11_WEIGHTS, "A11.weights", EVERY,   "attention weights as the sum over values reads them")           \
     P(A11_V,       "A11.v",       EVERY,   "value as it is cached")                                         \

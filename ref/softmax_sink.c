@@ -12,15 +12,27 @@
 #include <math.h>
 #include <string.h>
 
-// Where a gate sigmoid(LSE - b) reads the keys' LSE rounded, the sink's exponential is e^(LSE -
-// r(LSE)) times as large. Returns the sum of all.
+static double gate_step(const sinkproof_policy *policy, double x) {
+    return round_at(policy, AT_A9_GATE, x);
+}
+
+// An engine whose sink is a gate. Where sigmoid(LSE - b) reads the keys' LSE rounded, the sink's
+// exponential is e^(LSE - r(LSE)) times as large. Where each step of the gate e^(LSE - LSE') is
+// rounded, LSE' with the sink, the sink has what the gate leaves. Returns the sum of all.
 static double gate_by_rounded(const sinkproof_policy *policy, size_t keys, const double *e_j,
-                              double m, double *e_sink) {
+                              double m, double b, double *e_sink) {
     double z = 0;
     for (size_t j = 0; j < keys; j++) z += e_j[j];
-    double lse = m + log(z);
-    if (z > 0) *e_sink *= exp(lse - round_at(policy, AT_A9_LSE, lse));
-    return z + *e_sink;
+    if (!(z > 0) || b == -INFINITY) return z + *e_sink;
+    double lse = m + log(z), read = round_at(policy, AT_A9_LSE, lse);
+    if (policy->at[AT_A9_GATE].format == SINKPROOF_REAL) return z + (*e_sink *= exp(lse - read));
+    double most = fmax(read, b);
+    double both = gate_step(policy, exp(gate_step(policy, read - most))) +
+                  gate_step(policy, exp(gate_step(policy, b - most)));
+    double all = gate_step(policy, gate_step(policy, log(gate_step(policy, both))) + most);
+    double gate = fmax(gate_step(policy, exp(gate_step(policy, read - all))), 0x1p-1000);
+    *e_sink = z / gate - z;
+    return z / gate;
 }
 
 // One row over its visible keys s_j, j in [0, keys): alpha_j, and the sink's weight.
@@ -36,8 +48,9 @@ static void softmax_row(const sinkproof_policy *policy, size_t keys, const doubl
         z += alpha_j[j];
     }
     //< sink.stable sink.limit law.shift
-    if (policy->at[AT_A9_LSE].format != SINKPROOF_REAL)
-        z = gate_by_rounded(policy, keys, alpha_j, m, &e_sink);
+    if (policy->at[AT_A9_LSE].format != SINKPROOF_REAL ||
+        policy->at[AT_A9_GATE].format != SINKPROOF_REAL)
+        z = gate_by_rounded(policy, keys, alpha_j, m, b, &e_sink);
     //> sink.alpha repeat.sink
     bool divided_first = sinkproof_policy_rounds_weights_once(policy);
     for (size_t j = 0; j < keys; j++) {

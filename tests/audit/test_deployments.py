@@ -37,6 +37,8 @@ KERNELS = [
     ("bf16", "sglang-decode", "flash-bf16", WITHIN, 0),
     ("bf16", "flex", "bf16", BUG, 5),
     ("bf16", "flex", "bf16,A11.part=real", BUG, 7),
+    ("bf16", "flex", "bf16,A9.lse=bf16", BUG, 5),
+    ("bf16", "flex", "bf16,A9.lse=bf16,A9.gate=bf16", WITHIN, 0),
     ("bf16", "gpt-oss-triton-chunks", "bf16", BUG, 18),
     ("f16", "fa3-prompt", "f16", WITHIN, 0),
     ("f16", "fa3-prompt", "flash-f16", WITHIN, 0),

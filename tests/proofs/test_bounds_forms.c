@@ -66,6 +66,23 @@ static void lse_in_bf16(const machine *f, const row *r, float *alpha) {
     gate_with(f, r, (float)sinkproof_round(SINKPROOF_BF16, lse), alpha);
 }
 
+static float in_bf16(float x) {
+    return (float)sinkproof_round(SINKPROOF_BF16, (double)x);
+}
+
+// Tensors of bfloat16 from LSE on: LSE with the sink by torch's logsumexp, e^(LSE - LSE').
+static void gate_in_bf16(const machine *f, const row *r, float *alpha) {
+    float lse = in_bf16(lse_float(f, r->n, r->z)), most = fmaxf(lse, r->b), m = top_of(r->n, r->z);
+    float e = in_bf16(exp_of(f, in_bf16(lse - most))),
+          e_b = in_bf16(exp_of(f, in_bf16(r->b - most)));
+    float all = in_bf16(in_bf16(log_of(f, in_bf16(e + e_b))) + most);
+    float gate = in_bf16(exp_of(f, in_bf16(lse - all)));
+    for (size_t j = 0; j < r->n; j++) e_j[j] = exp_of(f, r->z[j] - m);
+    float sum = engine_sum(f->state, f->order, r->n, e_j);
+    for (size_t j = 0; j < r->n; j++) alpha[j] = e_j[j] / sum * gate;
+    alpha[r->n] = 1 - gate;
+}
+
 static void gate_of_another_lse(const machine *f, const row *r, float *alpha) { // with the sink
     gate_with(f, r, lse_float(f, r->n + 1, joined(r)), alpha);
 }
@@ -76,6 +93,7 @@ static const kernel slips[] = {
     {"log2(e) in bf16", "bound.form-base2", "any", log2_e_in_bf16},
     {"the gate's LSE in bf16", "bound.form-lse", "any", lse_in_bf16},
     {"the gate's LSE with the sink", "bound.form-lse", "any", gate_of_another_lse},
+    {"each step of the gate in bf16", "bound.lse-rounded", "any", gate_in_bf16},
 };
 enum { ROWS = 420, HARD_ROWS = 200, CHECKED = 6000 }; // under FEW=1 a part of the rows
 
@@ -188,6 +206,11 @@ static const kernel said[] = {
     {"the gate's LSE in bf16", "bound.lse-rounded", "definition,A9.lse=bf16", lse_in_bf16},
     {"the gate's LSE in bf16", "bound.lse-rounded", "any,A9.lse=bf16?", lse_in_bf16},
     {"sigmoid(LSE - b)", "bound.lse-rounded", "any,A9.lse=bf16?", lse_gated},
+    {"each step of the gate in bf16", "bound.lse-rounded", "lse-gated,A9.lse=bf16,A9.gate=bf16",
+     gate_in_bf16},
+    {"each step of the gate in bf16", "bound.lse-rounded", "any,A9.lse=bf16?,A9.gate=bf16?",
+     gate_in_bf16},
+    {"sigmoid(LSE - b)", "bound.lse-rounded", "any,A9.lse=bf16?,A9.gate=bf16?", lse_gated},
 };
 // And one that does not, under a policy that says it does.
 static const kernel unsaid = {"the gate's LSE in float32", "bound.lse-rounded", "any,A9.lse=bf16",

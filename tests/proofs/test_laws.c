@@ -13,13 +13,22 @@ static double kept(double e) { // as it meets a value
     return at(AT_A9_UNNORM, e);
 }
 
-// The row's sum where the sink's gate reads the keys' LSE rounded: z where nothing is rounded.
-static double gated(double m, size_t n, const double *e_j, double *e_sink, double z) {
+// The row's sum where the sink is a gate that reads the keys' LSE rounded, or rounds each step: z
+// where nothing is rounded.
+static double gated(double m, double b, size_t n, const double *e_j, double *e_sink, double z) {
     double keys = 0;
     for (size_t j = 0; j < n; j++) keys += e_j[j];
-    double lse = m + log(keys);
-    if (policy.at[AT_A9_LSE].format == SINKPROOF_REAL) return z;
-    return keys + (*e_sink *= keys > 0 ? exp(lse - at(AT_A9_LSE, lse)) : 1);
+    double lse = m + log(keys), read = at(AT_A9_LSE, lse), most = read > b ? read : b;
+    bool steps = policy.at[AT_A9_GATE].format != SINKPROOF_REAL;
+    if ((policy.at[AT_A9_LSE].format == SINKPROOF_REAL && !steps) || !(keys > 0) || b == -INFINITY)
+        return z;
+    if (!steps) return keys + (*e_sink *= exp(lse - read));
+    double e_keys = at(AT_A9_GATE, exp(at(AT_A9_GATE, read - most)));
+    double both = at(AT_A9_GATE, e_keys + at(AT_A9_GATE, exp(at(AT_A9_GATE, b - most))));
+    double all = at(AT_A9_GATE, at(AT_A9_GATE, log(both)) + most);
+    double gate = fmax(at(AT_A9_GATE, exp(at(AT_A9_GATE, read - all))), 0x1p-1000);
+    *e_sink = keys / gate - keys;
+    return keys / gate;
 }
 
 // alpha_j of n keys and alpha_sink by the definition, each operation rounded where it is named.
@@ -28,7 +37,7 @@ static void plain_row(size_t n, const double *s_j, double sink, double *alpha_j)
     for (size_t j = 0; j < n; j++) m = s_j[j] > m ? s_j[j] : m;
     double e_sink = z = exp(at(AT_A9_MAX, b - m));
     for (size_t j = 0; j < n; j++) z += e_j[j] = exp(at(AT_A9_MAX, s_j[j] - m));
-    z = gated(m, n, e_j, &e_sink, z);
+    z = gated(m, b, n, e_j, &e_sink, z);
     for (size_t j = 0; j < n; j++) alpha_j[j] = at(AT_A9, kept(e_j[j]) / z);
     alpha_j[n] = at(AT_A9, e_sink / z);
 }
@@ -82,7 +91,7 @@ static void repeated(double *out, double *formula) {
             double keys = far < 0 ? 0 : 1, rest = far > 0 ? 0 : 1, z = keys * (double)t + rest;
             double e_j[KEYS], m = far > 0 ? s[0] : sink;
             for (size_t j = 0; j < t; j++) e_j[j] = keys;
-            z = gated(m, t, e_j, &rest, z);
+            z = gated(m, sink, t, e_j, &rest, z);
             for (size_t j = 0; j < t; j++) formula[j] = at(AT_A9, keys / z);
             formula[t] = at(AT_A9, rest / z);
         }
@@ -191,10 +200,10 @@ static void orthogonal(double *out, double *formula) {
 }
 
 int main(void) {
-    check("law.shift sink.stable", shift, 4);
+    check("law.shift sink.stable", shift, 5);
     check("sink.limit", limit, 3);
-    check("repeat.sink", repeated, 2);
-    check("sink.gate sink.alpha-sink sink.mass-below-one", sink_weight, 3);
+    check("repeat.sink", repeated, 3);
+    check("sink.gate sink.alpha-sink sink.mass-below-one", sink_weight, 4);
     gate();
     check("law.constant-value", constant_value, 5);
     check("rope.orthogonal", orthogonal, 2);

@@ -134,9 +134,15 @@ static void softmax(double *out, double *formula) {
         double e_b = exp(at(AT_A9_MAX, b - m)), e_j[3], z = e_b;
         for (size_t j = 0; j < 3; j++) e_j[j] = exp(at(AT_A9_MAX, s_j[j] - m));
         for (size_t j = 0; j < 3; j++) z += e_j[j];
-        double keys = e_j[0] + e_j[1] + e_j[2], lse = m + log(keys);
-        if (policy.at[AT_A9_LSE].format != SINKPROOF_REAL)
-            e_b *= exp(lse - at(AT_A9_LSE, lse)), z = keys + e_b;
+        double keys = e_j[0] + e_j[1] + e_j[2], lse = m + log(keys), read = at(AT_A9_LSE, lse);
+        if (policy.at[AT_A9_LSE].format != SINKPROOF_REAL) e_b *= exp(lse - read), z = keys + e_b;
+        if (policy.at[AT_A9_GATE].format != SINKPROOF_REAL) {
+            double most = fmax(read, b), e_keys = at(AT_A9_GATE, exp(at(AT_A9_GATE, read - most)));
+            double both = at(AT_A9_GATE, e_keys + at(AT_A9_GATE, exp(at(AT_A9_GATE, b - most))));
+            double all = at(AT_A9_GATE, at(AT_A9_GATE, log(both)) + most);
+            z = keys / at(AT_A9_GATE, exp(at(AT_A9_GATE, read - all)));
+            e_b = z - keys;
+        }
         for (size_t j = 0; j < 3; j++)
             formula[i * (N + 1) + i + j] = at(AT_A9, at(AT_A9_UNNORM, e_j[j]) / z);
         formula[i * (N + 1) + N] = at(AT_A9, e_b / z);
@@ -266,7 +272,7 @@ int main(void) {
     check("rope.rotate", rope, 2);
     check("yarn.ramp", frequencies, 1);
     check("attn.score bound.accumulator", scores, 4);
-    check("sink.alpha sink.alpha-sink sink.mass sink.stable bound.lse-rounded", softmax, 5);
+    check("sink.alpha sink.alpha-sink sink.mass sink.stable bound.lse-rounded", softmax, 6);
     check("sink.attn-values bound.operands bound.accumulator bound.parts-merged", values, 5);
     check("sink.attn-concat bound.operands bound.accumulator", output, 5);
     check("router.softmax-after router.topk bound.operands", router, 6);

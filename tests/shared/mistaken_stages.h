@@ -141,7 +141,13 @@ static void bad_row(const sinkproof_policy *p, size_t first, size_t end, size_t 
         sink *= (double)parts, sum = all + sink;
     }
     if (p->at[AT_A9_LSE].format != SINKPROOF_REAL) { // the softmax of the keys times a gate
-        double gate = 1 / (1 + exp(b - R(A9_LSE, m + log(all))));
+        double lse = R(A9_LSE, m + log(all)), gate = 1 / (1 + exp(b - lse));
+        if (p->at[AT_A9_GATE].format != SINKPROOF_REAL) {
+            double low = fmin(lse, b), high = fmax(lse, b),
+                   e = R(A9_GATE, exp(R(A9_GATE, low - high)));
+            double joined = R(A9_GATE, R(A9_GATE, log(R(A9_GATE, 1 + e))) + high);
+            gate = R(A9_GATE, exp(R(A9_GATE, lse - joined)));
+        }
         sum = all / gate, sink = sum - all;
     }
     for (size_t j = first; j < end; j++) a_j[j] = R(A9, a_j[j] / sum);

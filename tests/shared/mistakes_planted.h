@@ -260,6 +260,7 @@ static const planted mistakes[] = {
     {.id = "residual-twice-attention", .at = "00.A13", .by = 1, .wrong = RESIDUAL, .slots = 2},
     {.id = "residual-doubled-experts", .at = "00.M12", .by = 2, .wrong = RESIDUAL, .slots = 1},
     {.id = "sink-lse-bf16", .at = "00.A9", .runs = "A9.lse=bf16"},
+    {.id = "sink-gate-bf16", .at = "00.A9", .runs = "A9.lse=bf16,A9.gate=bf16"},
 };
 enum { MISTAKES = sizeof mistakes / sizeof mistakes[0] };
 
