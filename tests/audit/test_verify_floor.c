@@ -89,6 +89,11 @@ bool __wrap_sinkproof_honest_linear(setting s, planes x, const sinkproof_weight_
     for (size_t i = 0; i < x->rows; i++) scale_sets(w->rows, out + i * stride);
     return fine;
 }
+SCALED_SETS(bool, sinkproof_honest_merged,
+            (setting s, planes weights, planes values, const double *terms_i, const double *error_i,
+             sinkproof_honest *out, size_t stride),
+            (s, weights, values, terms_i, error_i, out, stride), values->rows,
+            out) // verify's have one row
 SCALED_ROW(sinkproof_linear_sums_row,
            (const sinkproof_linear_sums *linear, size_t i, sinkproof_honest *y_r), (linear, i, y_r),
            1, y_r) // verify's have one row
