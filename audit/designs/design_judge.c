@@ -404,9 +404,9 @@ static bool judge_head(const sinkproof_policy *policy, const design_layer *l, si
 
 // Whether the sets of the designs follow every rounding of the policy.
 static bool policy_is_followed(const sinkproof_policy *policy, sinkproof_error *error) {
-    static const sinkproof_point beyond[] = {AT_A5_Q,   AT_A5_K,      AT_A5_TERM,
-                                             AT_A5_ACC, AT_A9_UNNORM, AT_A11_WEIGHTS,
-                                             AT_A11_V,  AT_A11_TERM,  AT_A11_ACC};
+    static const sinkproof_point beyond[] = {AT_A5_Q,      AT_A5_K,     AT_A5_TERM, AT_A5_ACC,
+                                             AT_A9_UNNORM, AT_A9_LSE,   AT_A9_GATE, AT_A11_WEIGHTS,
+                                             AT_A11_V,     AT_A11_TERM, AT_A11_ACC};
     for (size_t k = 0; k < sizeof beyond / sizeof beyond[0]; k++)
         if (policy->at[beyond[k]].format != SINKPROOF_REAL &&
             !(beyond[k] == AT_A9_UNNORM && sinkproof_policy_rounds_weights_once(policy)))
