@@ -23,6 +23,7 @@ WITHIN, BUG, SUSPICIOUS = 0, 1, 4
 # Operands in TF32: of attention, divided first or fused, and of stored weights.
 ATTENTION = "A5.q={0},A5.k={0},A11.weights={0},A11.v={0}"
 FUSED = "A5.q={0},A5.k={0},A9.unnorm={0},A11.v={0}"
+CACHE = "A5.k={0},A11.v={1}"
 STORED = "A2.in={0},A12.in={0},M2.in={0},M5.in={0},M9.in={0},F2.in={0}"
 
 # kernel, policy, exit code, calls that fail: the generic policy holds what fused kernels do
@@ -40,6 +41,18 @@ KERNELS = [
     ("bf16", "flex", "bf16,A9.lse=bf16", BUG, 5),
     ("bf16", "flex", "bf16,A9.lse=bf16,A9.gate=bf16", WITHIN, 0),
     ("bf16", "gpt-oss-triton-chunks", "bf16", BUG, 18),
+    ("bf16", "fla", "bf16", BUG, 2),
+    ("bf16", "fla", "flash-bf16", BUG, 4),
+    ("bf16", "cascade", "flash-bf16", BUG, 4),
+    ("bf16", "cascade", "flash-bf16,A11.part=bf16", BUG, 2),
+    ("bf16", "vllm-triton-fp8", "bf16", BUG, 23),
+    ("bf16", "vllm-triton-fp8", f"flash-bf16,{CACHE.format('e4m3', 'e4m3')}", WITHIN, 0),
+    ("bf16", "vllm-triton-fp8", f"flash-bf16,{CACHE.format('e4m3', 'e5m2')}", BUG, 24),
+    ("bf16", "vllm-triton-fp8-token", f"flash-bf16,{CACHE.format('e4m3(token-head)', 'e4m3(token-head)')}", WITHIN, 0),
+    ("bf16", "vllm-triton-fp8-token", f"flash-bf16,{CACHE.format('e4m3', 'e4m3')}", BUG, 24),
+    ("bf16", "vllm-triton-int8", f"flash-bf16,{CACHE.format('int8(token-head)', 'int8(token-head)')}", WITHIN, 0),
+    ("bf16", "vllm-triton-int8", f"flash-bf16,{CACHE.format('int8(head)', 'int8(head)')}", BUG, 18),
+    ("bf16", "vllm-triton-int8", f"flash-bf16,{CACHE.format('int8(token)', 'int8(token)')}", BUG, 20),
     ("f16", "fa3-prompt", "f16", WITHIN, 0),
     ("f16", "fa3-prompt", "flash-f16", WITHIN, 0),
     ("f32", "eager-tf32", "f32", BUG, 3),
@@ -79,27 +92,29 @@ MODELS = [
 ]
 
 
-def lay_out(folder, dtype, kernel):
-    """Writes the outputs of a kernel beside the inputs that `judge --emit` wrote into the folder; the number of calls."""
-    cases = {case["inputs"].split(".")[0]: case["outputs"]
-             for case in json.loads((folder / "manifest.json").read_text())["cases"]}
+def lay_out(written, folder, dtype, kernel):
+    """A folder with the calls that are kept of a kernel: of the manifest that `judge --emit` wrote, their cases, and
+    the kernel's outputs; returns their number."""
     calls = {}
     for name, tensor in checkpoints.read(VECTORS / "gpu" / f"attention-{dtype}-{kernel}.safetensors")[0].items():
         call, output = name.split("/", 1)
         calls.setdefault(call, {})[output] = tensor
-    for call, outputs in calls.items():
-        (folder / cases[call]).write_bytes(checkpoints.safetensors(outputs))
+    manifest = json.loads((written / "manifest.json").read_text())
+    manifest["cases"] = [case for case in manifest["cases"] if case["inputs"].split(".")[0] in calls]
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    for case in manifest["cases"]:
+        (folder / case["outputs"]).write_bytes(checkpoints.safetensors(calls[case["inputs"].split(".")[0]]))
     return len(calls)
 
 
 def kernels(work):
+    for dtype in dict.fromkeys(row[0] for row in KERNELS):
+        status, _, told = sinkproof("judge", "--emit", str(work / dtype), "--stages", "attention", "--policy", dtype)
+        report(status == 0, f"calls in {dtype} are written {told}")
     for number, (dtype, kernel, policy, exits, failing) in enumerate(KERNELS):
         folder = work / str(number)
-        status, _, told = sinkproof("judge", "--emit", str(folder), "--stages", "attention", "--policy", dtype)
-        if status:
-            report(False, f"calls for {kernel} are written: {told}")
-            continue
-        calls = lay_out(folder, dtype, kernel)
+        calls = lay_out(work / dtype, folder, dtype, kernel)
         status, out, _ = sinkproof("judge", "--collect", str(folder), "--policy", policy)
         row = next((line.split() for line in out.splitlines() if line.startswith("attention")), [])
         report(status == exits and row[1:3] == [str(calls), str(failing)],
@@ -217,7 +232,7 @@ def named_ranks(work):
 def models(_):
     for trace, model, policy, exits, first in MODELS:
         status, out, told = sinkproof("judge", model, str(VECTORS / f"{trace}.safetensors"), "--policy", policy,
-                                      "--local", "--no-hint")
+                                      "--local", "--no-hint", "--no-diagnosis")
         said = next((line for line in out.splitlines() if line.startswith("First divergence: ")), "")
         named = said.split()[2].rstrip(".") if said else None
         report(status == exits and named == first,
