@@ -254,7 +254,9 @@ static void merge_parts(judge_part *part, const block *b, const sinkproof_settin
     double error_i[QUERIES];
     if (!sinkproof_honest_merges_parts(s->policy)) return;
     if (shows_weights(part)) {
-        for (size_t r = 0; !s->policy->at[AT_A11_PART].optional && r < b->rows; r++)
+        const sinkproof_rounding *at = s->policy->at;
+        bool again = at[AT_A11_PART].optional && at[AT_A11_PART].format == at[AT_A11].format;
+        for (size_t r = 0; !again && r < b->rows; r++)
             sinkproof_honest_finish(s, AT_A11_PART, d, &out[r * width]);
         return;
     }

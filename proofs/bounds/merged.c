@@ -65,13 +65,14 @@ static double *reach_of(const sinkproof_planes *x) {
     return y;
 }
 
-// A row: the sum of its weights; the largest error of a weight in the merges; its visible keys.
+// A row: the largest error of a weight in the merges; its visible keys.
 typedef struct merged_row {
-    double mass, error, terms;
+    double error, terms;
 } merged_row;
 
-// total: sum_j alpha_j |v_j| of the element; largest: the largest |v_j|, which no part's output
-// exceeds but for its errors.
+// What underflow takes from a part's output counts in full: a part that holds the sink has its mass
+// too, and all masses add up to 1. total: sum_j alpha_j |v_j| of the element; largest: the largest
+// |v_j|, which no part's output exceeds but for its errors.
 static sinkproof_honest merged_element(const sinkproof_setting *s, const merged_row *row,
                                        double total, double largest, sinkproof_honest o) {
     sinkproof_format format = s->policy->at[AT_A11_PART].format;
@@ -80,8 +81,7 @@ static sinkproof_honest merged_element(const sinkproof_setting *s, const merged_
     bool counted = s->policy->at[AT_A11_ACC].format == SINKPROOF_REAL; // a merge's additions
     double adds = counted ? 0 : sinkproof_gamma(row->terms, s->u);
     double grown = (1 + row->error) * (1 + adds);
-    double lost = sinkproof_format_underflow(format) * row->mass * (1 + here) +
-                  underflow_bound(s, 4 * row->terms + 4, 0);
+    double lost = sinkproof_format_underflow(format) + underflow_bound(s, 4 * row->terms + 4, 0);
     double merging = (grown - 1) * size + lost * grown * (1 + u), rounding = u * grown * size;
     double worst = (merging + rounding) * (1 + 0x1p-40);
     double kept = 1 + sinkproof_unit_roundoff(s->policy->at[AT_A9_UNNORM].format);
@@ -91,12 +91,6 @@ static sinkproof_honest merged_element(const sinkproof_setting *s, const merged_
     return sinkproof_honest_add(o, sinkproof_set_around(0, worst, worst, var, worst));
 }
 //< bound.parts-merged
-
-static double row_sum(const double *x, size_t n) {
-    double sum = 0;
-    for (size_t k = 0; k < n; k++) sum += x[k];
-    return sum;
-}
 
 static double row_largest(const double *x, size_t n) {
     double largest = 0;
@@ -115,7 +109,7 @@ bool sinkproof_honest_merged(const sinkproof_setting *s, const sinkproof_planes 
     if (fine) sinkproof_matrix_times(weights->rows, dim, keys, w, v, total, dim);
     for (size_t d = 0; fine && d < dim; d++) largest_d[d] = row_largest(&v[d * keys], keys);
     for (size_t i = 0; fine && i < weights->rows; i++) {
-        const merged_row row = {row_sum(&w[i * keys], keys), error_i[i], terms_i[i]};
+        const merged_row row = {error_i[i], terms_i[i]};
         for (size_t d = 0; d < dim; d++)
             out[i * out_stride + d] =
                 merged_element(s, &row, total[i * dim + d], largest_d[d], out[i * out_stride + d]);
