@@ -20,6 +20,16 @@ void judge_compare_slot(judge_part *part, const expert_rows *rows, size_t r,
         set_read_untraced(part->pass, point, width, y);
 }
 
+// The hull with the sets whose bias the first of several ranks added to its part.
+static void hull_with_first(const sinkproof_setting *s, sinkproof_point after, size_t n,
+                            const sinkproof_honest *biased, sinkproof_honest *row) {
+    for (size_t i = 0; biased != NULL && i < n; i++) {
+        sinkproof_honest x = biased[i];
+        sinkproof_honest_finish(s, after, 1, &x);
+        row[i] = sinkproof_honest_hull(row[i], x);
+    }
+}
+
 bool judge_expert_map(judge_part *part, const sinkproof_layer *layer, const expert_rows *rows,
                       const sinkproof_planes *x, sinkproof_honest *y, size_t stride) {
     const judge_pass *pass = part->pass;
@@ -33,6 +43,8 @@ bool judge_expert_map(judge_part *part, const sinkproof_layer *layer, const expe
     sinkproof_product_points through = sinkproof_product_points_at(before);
     sinkproof_accumulator sum = sinkproof_accumulator_at(pass->policy, through.term, through.acc);
     bool fused = at.format == SINKPROOF_REAL;
+    // a whole sum that is shown has no bias
+    bool shown = !fused && point_is_traced(pass, up ? TRACE_M5 : TRACE_M9, part->layer);
     double *bias = part_allocate(part, w.rows, sizeof *bias);
     sinkproof_honest *b_set = part_allocate(part, rows->rows, sizeof *b_set);
     if (bias != NULL && b_set != NULL) {
@@ -40,6 +52,7 @@ bool judge_expert_map(judge_part *part, const sinkproof_layer *layer, const expe
         sinkproof_matrix_row(&b, 0, bias);
         for (size_t i = 0; i < rows->rows; i++)
             b_set[i] = sinkproof_honest_bias(&s, at, w.cols, b_i[i]);
+        if (sum.acc.format == SINKPROOF_RANKS && !shown) sum.b_r = b_i;
         sinkproof_linear_sums *sums = sinkproof_linear_sums_with(
             &s, &sum, x, &(sinkproof_weight_rows){&w, rows->first, rows->rows, fused ? b_i : NULL});
         part->failed = part->failed || sums == NULL;
@@ -51,6 +64,7 @@ bool judge_expert_map(judge_part *part, const sinkproof_layer *layer, const expe
             for (size_t i = 0; !fused && i < rows->rows; i++)
                 row[i] = sinkproof_honest_add(row[i], b_set[i]);
             sinkproof_honest_finish(&s, after, rows->rows, row);
+            hull_with_first(&s, after, rows->rows, sinkproof_linear_sums_biased_row(sums, r), row);
             judge_compare_slot(part, rows, r, up ? TRACE_M6 : TRACE_M10, row);
         }
         sinkproof_linear_sums_free(sums);
