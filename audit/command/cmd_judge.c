@@ -299,6 +299,7 @@ static int judge_plugin(const options *o) {
     how.rate = o->rate;
     how.strict = o->strict;
     how.any_model = o->any_model;
+    how.no_cause = o->no_diagnosis;
     how.progress = show_stage;
     how.context = &watch;
     if (!sinkproof_judge_plugin(&how, &ruling, &error)) return exit_bad_input("judge", &error);

@@ -26,10 +26,9 @@ static bool judge_variant(void *context, sinkproof_evidence_variant variant,
     return true;
 }
 
-static bool ask_evidence(place_trials *s, size_t place, const mistake_trial *t,
-                         const mistakes_together *declared, bool *tells) {
+static bool add_evidence(place_trials *s, size_t place, const mistake_trial *t,
+                         const mistakes_together *declared, sinkproof_evidence *evidence) {
     supposed of = {s, *declared, t->what};
-    sinkproof_evidence evidence = {0, 0, 0};
     const sinkproof_evidence_question question = {.config = s->config,
                                                   .judgement = s->j,
                                                   .place = place,
@@ -39,9 +38,21 @@ static bool ask_evidence(place_trials *s, size_t place, const mistake_trial *t,
                                                       sinkproof_policy_is_open(s->suspect.policy),
                                                   .judge = judge_variant,
                                                   .context = &of};
-    if (!sinkproof_evidence_add(&question, &evidence, s->error)) return false;
+    return sinkproof_evidence_add(&question, evidence, s->error);
+}
+
+static bool ask_evidence(place_trials *s, size_t place, const mistake_trial *t,
+                         const mistakes_together *declared, bool *tells) {
+    sinkproof_evidence evidence = {0, 0, 0};
+    if (!add_evidence(s, place, t, declared, &evidence)) return false;
     *tells = *tells && sinkproof_evidence_tells(&evidence);
     return true;
+}
+
+bool trial_add_evidence(place_trials *s, size_t place, const mistake_trial *t,
+                        sinkproof_evidence *evidence) {
+    const mistakes_together none = {0};
+    return add_evidence(s, place, t, &none, evidence);
 }
 
 bool trial_shows_difference(place_trials *s, size_t place, const mistake_trial *t, bool *tells) {

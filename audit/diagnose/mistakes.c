@@ -121,6 +121,31 @@ static bool see_all_keys(supposed_engine *s, const known_mistake *m) {
     return true;
 }
 
+// Mistakes of single kernels, which were found in calls. In traces of whole models they are not
+// supposed.
+static bool see_later_keys(supposed_engine *s, const known_mistake *m) {
+    s->meaning.sees_later = (size_t)m->by;
+    if (s->pass > 0) s->meaning.passes = (sinkproof_passes){s->pass, s->pass};
+    return s->call && s->rows > 1;
+}
+
+// by: the passes are known (1), or the call has a second piece that begins at a supposed row (2).
+static bool suppose_passes(supposed_engine *s, const known_mistake *m) {
+    size_t first = m->by == 1 ? s->pass : s->piece;
+    s->meaning.passes = (sinkproof_passes){first, m->by == 1 ? first : s->rows};
+    return s->call && first > 0 && first < s->rows;
+}
+
+static bool leave_cache_unread(supposed_engine *s, const known_mistake *m) {
+    s->meaning.cache_unread = true;
+    return suppose_passes(s, m);
+}
+
+static bool begin_positions_anew(supposed_engine *s, const known_mistake *m) {
+    s->meaning.positions_anew = true;
+    return suppose_passes(s, m);
+}
+
 // by: the power of sqrt(head_dim) that multiplies the score.
 static bool scale_scores(supposed_engine *s, const known_mistake *m) {
     s->meaning.score_times *= pow((double)s->config.head_dim, m->by / 2);
@@ -303,7 +328,7 @@ static bool borrow_slot(supposed_engine *s, sinkproof_slot slot, sinkproof_slot 
 
 static bool exchange_norms(supposed_engine *s, const known_mistake *m) {
     (void)m;
-    return borrow_slot(s, SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM) &&
+    return !s->call && borrow_slot(s, SINKPROOF_ATTN_NORM, SINKPROOF_MLP_NORM) &&
            borrow_slot(s, SINKPROOF_MLP_NORM, SINKPROOF_ATTN_NORM);
 }
 
@@ -317,7 +342,7 @@ static bool exchange_values(supposed_engine *s, const known_mistake *m) {
 
 static bool tie_unembedding(supposed_engine *s, const known_mistake *m) {
     (void)m;
-    return borrow_slot(s, SINKPROOF_UNEMBEDDING, SINKPROOF_EMBEDDING);
+    return !s->call && borrow_slot(s, SINKPROOF_UNEMBEDDING, SINKPROOF_EMBEDDING);
 }
 
 static bool has_sink_logits(const sinkproof_config *c) {
@@ -412,6 +437,11 @@ bool rounding_override_count(supposed_engine *s, const known_mistake *m) {
     if (!sinkproof_policy_parse(text, &s->policy, NULL)) return false;
     memcpy(before.name, s->policy.name, sizeof before.name);
     return memcmp(&before, &s->policy, sizeof before) != 0;
+}
+
+// Several roundings at once, which a kernel has together.
+static bool round_in_call(supposed_engine *s, const known_mistake *m) {
+    return s->call && rounding_override_count(s, m);
 }
 
 // Where the rotation is not YaRN's there is no ramp.

@@ -29,6 +29,11 @@ typedef struct supposed_engine {
     sinkproof_policy policy;
     mistake_weight_edit edits[WEIGHT_EDITS];
     size_t n_edits;
+    size_t rows; // of the trace
+    bool call;   // of a kernel, with nothing of the model around it
+    // of a call: rows that came in each pass over a cache, and the row that begins a second piece;
+    // 0: unknown
+    size_t pass, piece;
 } supposed_engine;
 
 typedef struct known_mistake known_mistake;

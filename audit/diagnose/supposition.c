@@ -108,7 +108,11 @@ static supposed_engine engine_without_mistake(const suspect_engine *suspect) {
     return (supposed_engine){.model = suspect->model,
                              .config = *sinkproof_model_config(suspect->model),
                              .meaning = sinkproof_meaning_as_defined,
-                             .policy = *suspect->policy};
+                             .policy = *suspect->policy,
+                             .rows = sinkproof_trace_length(suspect->trace),
+                             .call = suspect->call,
+                             .pass = suspect->pass,
+                             .piece = suspect->piece};
 }
 
 bool suspect_can_suppose(const suspect_engine *suspect, const known_mistake *mistake) {

@@ -16,6 +16,10 @@ typedef struct suspect_engine {
     double rate;
     sinkproof_evidence_variant
         settled; // DECLARED: the roundings that the policy leaves open stay open
+    bool call;   // of a kernel, with nothing of the model around it
+    // of a call: rows that came in each pass over a cache, and the row that begins a second piece;
+    // 0: unknown
+    size_t pass, piece;
 } suspect_engine;
 
 // Judges a trace as that of an engine with all of the mistakes; *how gives the other options.

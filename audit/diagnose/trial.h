@@ -74,6 +74,9 @@ bool trial_try_points(place_trials *s, size_t place, unsigned points, double bey
 // evidence.c: whether the trace shows the difference that the mistakes make at the place; each of
 // two mistakes is asked beside the other. The stretch is that of the trial. Returns false on error.
 bool trial_shows_difference(place_trials *s, size_t place, const mistake_trial *t, bool *tells);
+// Adds the counts of one mistake, so that several traces are asked together.
+bool trial_add_evidence(place_trials *s, size_t place, const mistake_trial *t,
+                        sinkproof_evidence *evidence);
 
 // isolated.c: classifies a failing point that no single mistake explains, before pairs are tried.
 // Sets `isolated`, `elements` and `isolation` in *f if its elements outside are isolated. Sets the

@@ -73,10 +73,41 @@ typedef struct query {
     size_t h, i, first_key, seen;
 } query;
 
+// The first row of row i's pass.
+static size_t pass_begin(const sinkproof_passes *passes, size_t i) {
+    if (passes->rows == 0 || i < passes->first) return 0;
+    return i - (i - passes->first) % passes->rows;
+}
+
+// The row behind the last of row i's pass.
+static size_t pass_end(const sinkproof_passes *passes, size_t n, size_t i) {
+    size_t rows = i < passes->first ? passes->first : passes->rows;
+    if (passes->rows == 0 || n - pass_begin(passes, i) < rows) return n;
+    return pass_begin(passes, i) + rows;
+}
+
 static query part_query(const judge_part *part, size_t h, size_t i) {
-    size_t first_key = first_seen_key(part->pass->config, part->layer, i);
-    size_t end = part->pass->meaning->sees_all ? part->pass->n : i + 1;
+    const judge_pass *pass = part->pass;
+    const sinkproof_meaning *m = pass->meaning;
+    size_t begin = pass_begin(&m->passes, i), last = pass_end(&m->passes, pass->n, i) - 1;
+    size_t row = last - i < m->sees_later ? last : i + m->sees_later;
+    if (m->positions_anew) row = i - begin;
+    size_t first_key = first_seen_key(pass->config, part->layer, row);
+    if (m->cache_unread && first_key < begin) first_key = begin;
+    size_t end = m->sees_all ? pass->n : row + 1;
     return (query){h, i, first_key, end - first_key};
+}
+
+// Sets the keys that at least one query of the block sees.
+static void find_seen_keys(const judge_part *part, block *b) {
+    b->low = part->pass->n, b->high = 0;
+    for (size_t r = 0; r < b->rows; r++) {
+        query q = part_query(part, b->h, b->first + r);
+        size_t end = q.first_key + q.seen;
+        if (q.first_key < b->low) b->low = q.first_key;
+        if (end > b->high) b->high = end;
+    }
+    if (part->pass->meaning->sink_has_value) b->low = 0;
 }
 
 // Rounds the scores z_j of the visible keys and compares them.
@@ -313,9 +344,7 @@ static void attend_block(judge_part *part, size_t index, void *of) {
     const judge_pass *pass = part->pass;
     block b = {.h = index / a->blocks, .first = index % a->blocks * QUERIES};
     b.rows = pass->n - b.first < QUERIES ? pass->n - b.first : QUERIES;
-    b.low = first_seen_key(pass->config, part->layer, b.first), b.high = b.first + b.rows;
-    if (pass->meaning->sink_has_value) b.low = 0;
-    if (pass->meaning->sees_all) b.high = pass->n;
+    find_seen_keys(part, &b);
     size_t keys = b.high - b.low;
     sinkproof_honest *z = malloc(b.rows * keys * sizeof *z); // both are written whole
     sinkproof_honest *p = malloc(b.rows * keys * sizeof *p);

@@ -72,12 +72,23 @@ typedef struct sinkproof_joining {
     double kept, added; // 1, 1: kept x + added t
 } sinkproof_joining;
 
+// The passes in which rows reach an engine that keeps keys in a cache: row `first` begins the
+// second, and each later one begins `rows` rows after the one before it. rows 0: all rows come in
+// one.
+typedef struct sinkproof_passes {
+    size_t first, rows;
+} sinkproof_passes;
+
 typedef struct sinkproof_meaning {
     bool eps_outside, centred;       // norms: x / (rms + eps); the mean is subtracted
     sinkproof_turning query, key;    // A4
     bool heads_by_modulus;           // head h reads the keys of group h mod groups
     double score_times;              // 1: a factor of the scaled score
     bool sees_all;                   // later keys are not masked
+    size_t sees_later;               // 0: a query sees the keys of a later row of its pass
+    sinkproof_passes passes;         // for the next two
+    bool cache_unread;               // a query sees no key of an earlier pass
+    bool positions_anew;             // a query sees the keys of its row within its pass
     sinkproof_sink_share sink_share; // A9
     size_t sink_tile;
     bool sink_has_value;             // the sink's weight multiplies the value of key 0

@@ -146,6 +146,14 @@ call_end case_call_passes(plugin_worker *worker, const stage_case *c, call_array
 
 // ---- findings (finding.c)
 
+// A model of one layer with the weights of `a`, which must outlive it.
+bool case_model(const stage_case *c, const call_arrays *a, sinkproof_model **model,
+                sinkproof_error *error);
+// A trace with the inputs and outputs, or NULL; the error may be the plug-in's fault (an expert
+// that does not exist).
+sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, const call_arrays *a,
+                            sinkproof_error *error);
+
 typedef struct case_outcome {
     bool served, broken, hung; // broken: it failed in another way than by wrong numbers
     sinkproof_verdict verdict; // the worst of its points

@@ -5,6 +5,7 @@
 // fails.
 #include "audit/plugin/drive.h"
 
+#include "base/splitmix.h"
 #include "base/words.h"
 
 #include <stdlib.h>
@@ -59,6 +60,15 @@ static bool case_outcomes(const call_driver *d, size_t n, const stage_case *case
         arrays_free(&m[i].a);
     }
     free(m);
+    return good;
+}
+
+bool driver_remake(const call_driver *d, const stage_case *c, call_arrays *a, bool *there,
+                   sinkproof_error *error) {
+    made m;
+    bool good = call_case(d, c, &m, error);
+    *a = m.a;
+    *there = good && !m.judged;
     return good;
 }
 
@@ -147,6 +157,16 @@ static bool is_smaller(const stage_case *a, const stage_case *b) {
     return false;
 }
 
+// Keeps a call: of `seen` calls each with the same chance.
+static void keep_call(const stage_case *c, size_t seen, size_t room, size_t *n, stage_case *kept) {
+    size_t at = *n;
+    if (at == room)
+        at = (size_t)(sinkproof_draw_nth(1, seen) % seen);
+    else
+        ++*n;
+    if (at < room) kept[at] = *c;
+}
+
 void stage_result_add(stage_result *r, const stage_case *c, const case_outcome *out) {
     bool fails = out->verdict == SINKPROOF_VERDICT_BUG;
     if (!out->served) {
@@ -158,6 +178,9 @@ void stage_result_add(stage_result *r, const stage_case *c, const case_outcome *
     r->suspicious += out->verdict == SINKPROOF_VERDICT_SUSPICIOUS;
     r->undecided += out->verdict == SINKPROOF_VERDICT_UNDECIDED;
     count_traits(r, c, fails);
+    if (fails && !out->broken) keep_call(c, r->failing, CAUSES_MOST_CALLS, &r->n_failed, r->failed);
+    if (out->verdict <= SINKPROOF_VERDICT_WITHIN)
+        keep_call(c, r->calls - r->failing, CAUSES_MOST_PASSING, &r->n_passed, r->passed);
     bool worse = out->verdict > r->worst.verdict && out->verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
     if (!worse && !(fails && is_smaller(c, &r->at))) return;
     r->worst = *out;

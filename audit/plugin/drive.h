@@ -5,6 +5,7 @@
 #ifndef SINKPROOF_DRIVE_H
 #define SINKPROOF_DRIVE_H
 
+#include "audit/diagnose/call_causes.h"
 #include "audit/plugin/drill.h"
 
 typedef struct call_driver {
@@ -28,6 +29,9 @@ typedef struct stage_result {
     stage_case at;      // the smallest failing call, or a suspicious one
     case_outcome worst; // its outcome
     size_t failing_with[PLUGIN_TRAITS], passing_with[PLUGIN_TRAITS];
+    size_t n_failed, n_passed; // of calls that fail and of calls within, some that are kept
+    stage_case failed[CAUSES_MOST_CALLS], passed[CAUSES_MOST_PASSING];
+    sinkproof_call_causes causes;
 } stage_result;
 
 void stage_result_add(stage_result *result, const stage_case *c, const case_outcome *outcome);
@@ -36,6 +40,29 @@ void stage_result_add(stage_result *result, const stage_case *c, const case_outc
 // process can be started.
 bool driver_run_stage(const call_driver *driver, const case_plan *plan, stage_result *result,
                       sinkproof_error *error);
+
+// Makes a call that failed again, with the plug-in. *there: it has outputs.
+bool driver_remake(const call_driver *driver, const stage_case *c, call_arrays *a, bool *there,
+                   sinkproof_error *error);
+
+// ---- cause.c
+
+// Makes the arrays of a call again, inputs and outputs. *there: it has outputs. The caller frees
+// the arrays.
+typedef struct case_source {
+    bool (*make)(void *context, const stage_case *c, call_arrays *a, bool *there,
+                 sinkproof_error *error);
+    void *context;
+} case_source;
+
+// Asks the smallest failing call and some of the others about every known mistake. Returns false if
+// memory runs out or no process can be started.
+bool stage_result_find_cause(const case_source *source, const sinkproof_policy *policy, double rate,
+                             stage_result *result, sinkproof_error *error);
+// "    Cause: the sink is left out [sink-dropped] (all 9 failing calls that were asked)", or
+// nothing.
+void stage_result_print_cause(FILE *out, const stage_result *result);
+json_t *stage_result_cause_json(const stage_result *result); // null: no call was asked
 
 // ---- report.c
 

@@ -54,9 +54,15 @@ static bool add_points(sinkproof_trace_builder *b, const stage_case *c, const ca
     return true;
 }
 
-// The trace, or NULL; the error may be the plug-in's fault (an expert that does not exist).
-static sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c,
-                                   const call_arrays *a, sinkproof_error *error) {
+bool case_model(const stage_case *c, const call_arrays *a, sinkproof_model **model,
+                sinkproof_error *error) {
+    char text[CASE_TEXT];
+    case_print(c, text);
+    return sinkproof_model_held(text, &a->config, held_weight, (void *)a, model, error);
+}
+
+sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, const call_arrays *a,
+                            sinkproof_error *error) {
     sinkproof_trace_builder *b = NULL;
     sinkproof_trace *trace = NULL;
     int32_t *tokens = calloc(a->n, sizeof *tokens);
@@ -155,14 +161,11 @@ static bool is_exact(const stage_case *c) {
 
 bool case_judge(const stage_case *c, const call_arrays *a, const sinkproof_policy *policy,
                 double rate, case_outcome *out, sinkproof_error *error) {
-    char text[CASE_TEXT];
     sinkproof_model *model;
     sinkproof_policy real;
     sinkproof_error said = {{0}};
     *out = (case_outcome){.served = true, .verdict = SINKPROOF_VERDICT_ABSENT};
-    case_print(c, text);
-    if (!sinkproof_model_held(text, &a->config, held_weight, (void *)a, &model, error))
-        return false;
+    if (!case_model(c, a, &model, error)) return false;
     sinkproof_trace *trace = case_trace(model, c, a, &said);
     bool good = true;
     if (trace == NULL) {

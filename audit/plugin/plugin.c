@@ -18,8 +18,8 @@ typedef struct trial {
     const sinkproof_plugin_options *o;
     call_driver driver;
     sinkproof_policy made; // of collected calls: in whose formats their inputs are
-    stage_case base; // sizes that are not varied
-    case_plan plan;  // of the current stage, or of all
+    stage_case base;       // sizes that are not varied
+    case_plan plan;        // of the current stage, or of all
     stage_result results[MOST_STAGES];
     size_t n_results;
 } trial;
@@ -132,13 +132,20 @@ static stage_result *stage_result_find(trial *t, const stage_row *stage) {
     return &t->results[t->n_results++];
 }
 
+static bool remake_collected(void *context, const stage_case *c, call_arrays *a, bool *there,
+                             sinkproof_error *error) {
+    const trial *t = context;
+    *there = false;
+    return arrays_make(c, &t->driver.config, &t->made, a, error) &&
+           case_read_outputs(t->o->collect, c, a, there, error);
+}
+
 static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) {
     const stage_case *c = &t->plan.cases[i];
     call_arrays a;
     case_outcome out = {.served = false};
-    bool there = false;
-    if (!arrays_make(c, &t->driver.config, &t->made, &a, error)) return false;
-    bool good = case_read_outputs(t->o->collect, c, &a, &there, error);
+    bool there;
+    bool good = remake_collected(t, c, &a, &there, error);
     if (good && there) good = case_judge(c, &a, &t->driver.policy, t->driver.rate, &out, error);
     arrays_free(&a);
     *any = *any || there;
@@ -219,12 +226,28 @@ static void command_line_text(const trial *t, char *text, size_t size) {
     }
 }
 
+static bool remake_driven(void *context, const stage_case *c, call_arrays *a, bool *there,
+                          sinkproof_error *error) {
+    const trial *t = context;
+    return driver_remake(&t->driver, c, a, there, error);
+}
+
+static bool find_causes(trial *t, sinkproof_error *error) {
+    const case_source source = {t->o->collect != NULL ? remake_collected : remake_driven, t};
+    for (size_t i = 0; i < t->n_results && !t->o->no_cause; i++)
+        if (!stage_result_find_cause(&source, &t->driver.policy, t->driver.rate, &t->results[i],
+                                     error))
+            return false;
+    return true;
+}
+
 static bool tell_results(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
     char title[400 + SINKPROOF_POLICY_NAME], again[12000];
     int code = results_exit_code(t->results, t->n_results, t->o->strict);
     const char *name = t->o->collect != NULL ? t->o->collect : worker_name(t->driver.worker);
     snprintf(title, sizeof title, "%.300s under %s", name, t->driver.policy.name);
     sinkproof_make_printable(title);
+    if (!find_causes(t, error)) return false;
     if (t->o->collect == NULL) command_line_text(t, again, sizeof again);
     return results_write_report(t->results, t->n_results, title,
                                 t->o->collect == NULL ? again : NULL, code, ruling, error);

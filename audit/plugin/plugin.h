@@ -25,6 +25,7 @@ typedef struct sinkproof_plugin_options {
     bool strict;         // exit code 1 for suspicious, 4 for undecided
     bool any_model;      // `collect` even with another model than the inputs were made for
     bool first;          // stop a stage at its first failing calls
+    bool no_cause;       // look for no cause of failing calls
     void (*progress)(void *context, const char *stage, double share); // or NULL
     void *context;
 } sinkproof_plugin_options;

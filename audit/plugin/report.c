@@ -56,6 +56,7 @@ static void print_stage(FILE *out, const stage_result *r, const char *again) {
             r->failing > 0 ? "the smallest call that fails" : "a suspicious call", text);
     if (again != NULL) fprintf(out, "    again: %s --case %s\n", again, text);
     print_traits(out, r);
+    stage_result_print_cause(out, r);
     if (r->left_out) fprintf(out, "    the other calls of this stage were left out\n");
 }
 
@@ -78,6 +79,7 @@ static json_t *stage_result_json(const stage_result *r, const char *again) {
     case_print(&r->at, text);
     json_object_set_new(o, "case", json_string(text));
     json_object_set_new(o, "why", json_string(r->worst.why));
+    json_object_set_new(o, "cause", stage_result_cause_json(r));
     if (again != NULL) json_object_set_new(o, "command", json_sprintf("%s --case %s", again, text));
     return o;
 }

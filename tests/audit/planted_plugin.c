@@ -36,6 +36,11 @@ enum { TILE = 32, MOST = 512 };
     P(INPUT, "input") \
     P(BEYOND, "beyond") \
     P(FIRST_FORGOTTEN, "first-forgotten") \
+    P(CACHE_UNREAD, "cache-unread") \
+    P(PIECE_ALONE, "piece-alone") \
+    P(PIECE_ANEW, "piece-anew") \
+    P(SINK_LOG2E, "sink-log2e") \
+    P(WINDOW_NARROW, "window-narrow") \
     P(TAIL, "tail") \
     P(GROUP_MODULUS, "group-modulus") \
     P(FUTURE, "future") \
@@ -152,6 +157,7 @@ static void attend(const row *r, float *o) {
 static size_t first_key(const sinkproof_drill *d, size_t i) {
     size_t window = d->window;
     if (planted[WINDOW_WIDE] && window > 0) window++;
+    if (planted[WINDOW_NARROW] && window > 1) window--;
     if (planted[WINDOW_ALWAYS]) window = 16;
     if (planted[WINDOW_NEVER]) window = 0;
     return window > 0 && i >= window ? i + 1 - window : 0;
@@ -171,16 +177,20 @@ static int attention(void *context, const sinkproof_drill *d) {
     for (size_t i = 0; i < d->n; i++)
         for (size_t h = 0; h < d->heads; h++) {
             size_t at = (i * d->heads + h) * d->head_dim, g = h / group;
-            size_t position = planted[FIRST_FORGOTTEN] ? i : d->first + i;
+            size_t position = planted[FIRST_FORGOTTEN] ? i : d->first + i, piece = 2 * keys / 3;
             if (planted[TAIL] && d->n % TILE > 16 && i + 1 == d->n) continue;
             if (planted[GROUP_MODULUS]) g = h % d->kv_heads;
             if (planted[FUTURE] && position + 1 < keys) position++;
+            if (planted[PIECE_ANEW] && position >= piece) position -= piece;
             row r = {.q = q + at, .k = k + g * d->head_dim, .v = v + g * d->head_dim};
             r.dim = d->head_dim;
             r.step = d->kv_heads * d->head_dim;
             r.first = first_key(d, position);
+            if (planted[CACHE_UNREAD] && r.first < d->first) r.first = d->first;
+            if (planted[PIECE_ALONE] && position >= piece && r.first < piece) r.first = piece;
             r.last = position;
             r.sink = d->inputs[3].values[planted[SINK_OF_NEXT] ? (h + 1) % d->heads : h];
+            if (planted[SINK_LOG2E]) r.sink *= 1.442695041f;
             r.scale = 1 / (planted[SCALE] ? (float)d->head_dim : sqrtf((float)d->head_dim));
             attend(&r, d->outputs[0].values + at);
         }

@@ -60,6 +60,24 @@ MISTAKES = {
     "last-column": ("unembed", "F2", r":n=1,hidden=17,vocab=1"),
     "inexact": ("unembed", "F2", r"inputs=exact"),
 }
+MISTAKES.update({
+    "cache-unread": ("attention", "A11", r":n=2,chunk=1,"),
+    "piece-alone": ("attention", "A11", r":n=2,"),
+    "piece-anew": ("attention", "A11", r":n=2,"),
+    "sink-log2e": ("attention", "A11", r":n=1,"),
+    "window-narrow": ("attention", "A11", r":n=2,chunk=0,window=2,"),
+})
+# What the report names as the cause: one mistake, or several that make the same outputs. The others are in no table.
+CAUSES = {
+    "sink-dropped": ["sink-dropped", "sink-in-max-only", "sink-renormalised"], "sink-value": ["sink-has-value"],
+    "sink-of-next": ["sink-next-head"], "window-wide": ["window-wide", "window-double"], "window-never": ["window-off"],
+    "group-modulus": ["heads-by-modulus"], "future": ["mask-late"], "first-forgotten": ["positions-anew"],
+    "scale": ["score-scaled-twice"], "swapped": ["pairs-swapped"], "clamp-one-sided": ["up-above"],
+    "clamp-gate": ["gate-both"], "alpha": ["alpha-1.7"], "plus-one": ["up-plus-missing"], "eps": ["eps-1e-6"],
+    "eps-outside": ["eps-outside"], "softmax-first": ["shares-softmax-before"], "bias": ["bias-dropped-router"],
+    "cache-unread": ["cache-unread"], "piece-alone": ["cache-unread-piece"], "piece-anew": ["positions-anew-piece"],
+    "sink-log2e": ["sink-log2e"], "window-narrow": ["window-narrow", "window-half"],
+}
 HONEST = {"": None, "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",
           "two-sums": "unembed", "older": "rmsnorm"}
 # What breaks, and the sentence.
@@ -85,13 +103,27 @@ def stage_of(out, name):
     return (*map(int, line.groups()[:5]), line[6]) if line else (0, 0, 0, 0, 0, "absent")
 
 
+def cause_of(out):
+    """The mistakes that the report names, and its sentence; None: it says nothing of a cause."""
+    line = re.search(r"^    Cause: (.*)$", out, re.M)
+    return (re.findall(r"\[([^]]+)\]", line[1]), line[1]) if line else None
+
+
+def caused(name, out):
+    names, sentence = cause_of(out) or (None, "no cause")
+    good = names == CAUSES.get(name, []) and sentence.startswith("undecided: ") == (len(names) > 1)
+    good = good and (names or re.fullmatch(r"no known mistake explains it \(\d+ failing calls? asked\)", sentence))
+    tap.report(good, f"plug-in {name}: {sentence}", out)
+
+
 def convicted(plugin):
-    for name, (stage, point, small) in MISTAKES.items():
+    for name, (stage, point, small) in sorted(MISTAKES.items(), key=lambda m: m[1][0]):
         status, out, told = judge("--plugin", plugin, "--stages", stage, "--first", planted=name)
         case = re.search(r"the smallest call that fails: (\S+)", out)
         good = status == 1 and stage_of(out, stage)[1] > 0 and f"\n{stage}: {point}[" in out
         good = good and case is not None and re.search(small, case[1]) is not None
         tap.report(good, f"plug-in {name}: convicted at {point}, {case[1] if case else 'no call'}", [out, told])
+        caused(name, out)
     again = re.search(r"again: sinkproof (judge .*)$", out, re.M)
     words = shlex.split(again[1])[1:] if again else []
     status, out, told = judge(*words, planted=name)
@@ -116,7 +148,7 @@ def acquitted(plugin):
             words, least = [*words, MODEL], 20
         status, out, told = judge("--plugin", plugin, *words, planted=name)
         found = [stage_of(out, s) for s in ([stage] if stage else ["attention", "swiglu", "rmsnorm", "router", "unembed"])]
-        good = status == 0 and all(f[0] > least and f[1:3] == (0, 0) and f[5] == "within" for f in found)
+        good = status == 0 and cause_of(out) is None and all(f[0] > least and f[1:3] == (0, 0) and f[5] == "within" for f in found)
         tap.report(good, f"plug-in {name or 'as it is'}: acquitted, {sum(f[0] for f in found)} calls", [out, told])
 
 
@@ -177,6 +209,12 @@ def as_json(plugin):
     good = status == 1 and swiglu.get("verdict") == "bug" and swiglu["failing"] > 0 and norm.get("ok") is True
     tap.report(good and swiglu["case"] in swiglu["command"] and swiglu["why"].startswith("M8["),
                "plug-in: the same as JSON", [status, out[:2000], told])
+    cause = swiglu.get("cause") or {}
+    named = [(m["id"], m["explained"], m["against"], m["piece"]) for m in cause.get("mistakes", [])]
+    tap.report(cause.get("status") == "named" and cause["asked"] > 1 and "cause" not in norm and
+               named == [("alpha-1.7", cause["asked"], 0, None)], "plug-in: the cause as JSON", [cause])
+    status, out, told = judge("--plugin", plugin, "--stages", "swiglu", "--first", "--no-diagnosis", planted="alpha")
+    tap.report(status == 1 and cause_of(out) is None, "plug-in: no cause with --no-diagnosis", [out, told])
 
 
 def fast():

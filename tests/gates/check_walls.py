@@ -68,7 +68,7 @@ MAY = {
     "audit/report": (REF | {"proofs", "audit/sinkproof.h", "audit/version.h", "audit/trace", "audit/judge", "audit/face",
                             "audit/report"}, lambda h: h in C | POSIX | {"sys/utsname.h"}),
     # A plug-in runs in a process of its own; fast/ comes in by the same door.
-    "audit/plugin": (REF | {"fast", "audit/sinkproof.h", "audit/trace", "audit/judge", "audit/plugin",
+    "audit/plugin": (REF | {"fast", "audit/sinkproof.h", "audit/trace", "audit/judge", "audit/diagnose", "audit/plugin",
                             "audit/version.h"}, lambda h: h in C | POSIX | JANSSON | PROCESS),
     # A model as it is seen under an intervention; verify and the study of the mechanism run it.
     "audit/intervene": (REF | {"audit/intervene"}, lambda h: h in C),
