@@ -347,14 +347,15 @@ static bool find_blocks(const sinkproof_model *model, const sinkproof_trace *tra
     sinkproof_format format = block_format(model, trace, j, of, first);
     bool found = false, narrow = format == SINKPROOF_BF16 || format == SINKPROOF_F16;
     for (size_t n = LEAST_BLOCK; narrow && !found && n <= products / 2; n++) {
-        char text[64], meaning[160];
+        char text[64], meaning[320];
         if (!is_block(n, products)) continue;
         snprintf(text, sizeof text, "%s=blocks(%zu,%s)", sinkproof_point_name(of->acc), n,
                  sinkproof_format_name(format));
         snprintf(meaning, sizeof meaning,
-                 "honest if the product is split: the sum of each %zu of its %zu terms is rounded "
-                 "to %s before all are added",
-                 n, products, format == SINKPROOF_BF16 ? "bfloat16" : "float16");
+                 "honest if the product is split: of its %s, the sum of each %zu is rounded to %s "
+                 "before all are added",
+                 sinkproof_counted(products, "term").text, n,
+                 format == SINKPROOF_BF16 ? "bfloat16" : "float16");
         sinkproof_cause_begin(cause, j);
         found = sinkproof_cause_add(cause, text, meaning) &&
                 blocks_fit_worst(model, trace, options, j, first, cause) &&

@@ -108,8 +108,8 @@ void stage_result_print_cause(FILE *out, const stage_result *r) {
     if (causes->n > 1 || first->against > 0) fputs("undecided: ", out);
     write_mistakes(out, causes);
     if (first->against > 0)
-        fprintf(out, " (%zu %s asked; but it would put %zu of %zu that pass outside)\n",
-                causes->asked, calls, first->against, causes->passing);
+        fprintf(out, " (%zu %s asked; but it would put %zu of %s outside)\n", causes->asked, calls,
+                first->against, sinkproof_counted(causes->passing, "passing call").text);
     else if (causes->n > 1)
         fprintf(out, " (%zu %s asked, which do not tell one from the other)\n", causes->asked,
                 calls);

@@ -15,6 +15,7 @@ import tempfile
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 from checkpoints import sinkproof  # noqa: E402
+from shares import percent  # noqa: E402
 
 MODELS = {"tiny": "synthetic:tiny", "mid": "synthetic:doc/engines/mid.json"}
 HIDDEN = "T0,A1,A2,A4,A11"
@@ -48,8 +49,8 @@ def figures(model, policy, point, shown, tokens, trace):
     result = next(r for r in json.loads(out)["results"] if r["id"] in (point, f"00.{point}"))
     one, factor = result["power_single_ulp"], result["power_factor"]
     more = ">" if result["power_single_or_more"] else ""
-    return (f"{100 * (1 - result['several'] / result['elements']):.2f} %", f"{more}{one:.4g}",
-            "–" if factor is None else f"{100 * factor:.2g} %"), result["verdict"]
+    return (percent(1 - result["several"] / result["elements"], 2), f"{more}{one:.4g}",
+            "–" if factor is None else f"{factor:.2g}"), result["verdict"]
 
 
 def main():

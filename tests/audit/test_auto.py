@@ -61,7 +61,9 @@ def kept_finer(work):
     for narrow in ("bf16", "f16"):
         for wider in ("F32", "F64"):
             got = [tried(work, seed, f"{narrow},A2=f32", "--points", "00.A2.q", wider=wider) for seed in range(3)]
-            report(all(status == 0 and names[-1] == (narrow, True) and names[0][0] in ("f32", "real-f64")
+            # a norm that may be rounded to bfloat16 before its weight leaves some queries of binary16 in bf16's sets
+            fitting = [(narrow, True)] + [("bf16", True)] * (narrow == "f16")
+            report(all(status == 0 and names[-1] in fitting and names[0][0] in ("f32", "real-f64")
                        and not any(fits for _, fits in names[:-1]) for status, names in got),
                    f"an engine in {narrow} that keeps queries in float32, saved in {wider}, and shows nothing else: "
                    f"{got[0]}")

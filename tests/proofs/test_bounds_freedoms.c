@@ -68,8 +68,9 @@ static void norms(const char *base, sinkproof_format before, const char *says) {
     static float x[MOST], w[MOST], y[MOST];
     static double scale[MOST];
     static sinkproof_honest own_d[MOST], without_d[MOST];
-    char with[80], what[120];
+    char with[80], alone[80], what[120];
     snprintf(with, sizeof with, "%s,M1.norm=%s", base, says);
+    snprintf(alone, sizeof alone, "%s,M1.norm=real", base);
     sinkproof_format stored = policy_named(base).at[AT_M1].format;
     uint64_t state = SEED;
     tally own = {0}, without = {0}, slip = {0};
@@ -80,7 +81,7 @@ static void norms(const char *base, sinkproof_format before, const char *says) {
             w[c] = (float)draw_from(&state, SINKPROOF_BF16, 1);
             scale[c] = w[c];
         }
-        norm_set(with, d, x, scale, own_d), norm_set(base, d, x, scale, without_d);
+        norm_set(with, d, x, scale, own_d), norm_set(alone, d, x, scale, without_d);
         norm_engine e = {(summation)(row % ORDERS),  row >> 3 & 1, row >> 4 & 1,
                          (leaning)(row / 3 % LEANS), before,       false};
         norm(&state, &e, d, x, w, y);
