@@ -10,6 +10,7 @@ the policy that says so. The same model and tokens; A11 without the weights of a
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -53,6 +54,11 @@ def figures(model, policy, point, shown, tokens, trace):
             "–" if factor is None else f"{factor:.2g}"), result["verdict"]
 
 
+def words(policy):
+    """A policy whose words a page may put on lines of their own."""
+    return ", ".join(f"`{word}`" for word in re.split(r",(?![^(]*\))", policy))
+
+
 def main():
     tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 48
     print("| before | after | point | model | single-valued | one element, ulp | common factor |")
@@ -66,7 +72,7 @@ def main():
                     if verdict not in ("within", "exact", "undecided"):
                         sys.exit(f"{point} of {model} under {policy} is {verdict}")
                 cells = [" → ".join((a, b)) for a, b in zip(found[0][0], found[1][0])]
-                print(f"| `{before}` | `{after}` | {point} | {model} | {' | '.join(cells)} |", flush=True)
+                print(f"| {words(before)} | {words(after)} | {point} | {model} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
