@@ -5,6 +5,7 @@
 #include "ref/policy_rounding.h"
 
 #include "base/words.h"
+#include "ref/scaled.h"
 #include "ref/tensor_core.h"
 
 #include <limits.h>
@@ -21,16 +22,6 @@ void append_word(char *list, size_t size, const char *word) {
 
 bool parse_format(const char *word, int known, sinkproof_format *format) {
     for (int f = 0; f < known; f++) {
-        if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
-        *format = (sinkproof_format)f;
-        return true;
-    }
-    return false;
-}
-
-// What only a row has that meets a stored weight.
-static bool parse_of_weight(const char *word, sinkproof_format *format) {
-    for (int f = SINKPROOF_READ_FORMATS; f < SINKPROOF_OPERAND_FORMATS; f++) {
         if (strcmp(word, sinkproof_format_name((sinkproof_format)f)) != 0) continue;
         *format = (sinkproof_format)f;
         return true;
@@ -123,8 +114,7 @@ static bool format_is_read(sinkproof_point point, sinkproof_format format, sinkp
     bool of_number = format >= SINKPROOF_FORMATS && format < SINKPROOF_NUMBER_FORMATS;
     bool blocks = point_has_heads(point) || sinkproof_point_is_operand(point);
     if (!point_reads_operand(point)) return false;
-    if (format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP)
-        return blocks && scale == SINKPROOF_SCALE_NONE;
+    if (sinkproof_scaled_by_power(format)) return blocks && scale == SINKPROOF_SCALE_NONE;
     if (scale == SINKPROOF_SCALE_NONE) return of_number || (format == SINKPROOF_NVFP4 && blocks);
     return format >= SINKPROOF_E4M3 && format < SINKPROOF_READ_FORMATS &&
            (format != SINKPROOF_NVFP4 || blocks) && point_takes_scale(point, scale);
@@ -198,8 +188,10 @@ bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *roun
     bool optional = length > 0 && value[length - 1] == '?';
     if (optional) value[length - 1] = '\0';
     *rounding = (sinkproof_rounding){.format = SINKPROOF_REAL};
-    if (!parse_format(value, SINKPROOF_FORMATS, &rounding->format) &&
-        !(sinkproof_point_is_operand(point) && parse_of_weight(value, &rounding->format))) {
+    bool known = parse_format(value, SINKPROOF_OPERAND_FORMATS, &rounding->format);
+    bool of_weight =
+        rounding->format >= SINKPROOF_READ_FORMATS && sinkproof_point_is_operand(point);
+    if (!known || (rounding->format >= SINKPROOF_FORMATS && !of_weight)) {
         char list[400] = "";
         list_formats(point, list, sizeof list);
         return sinkproof_fail(error,

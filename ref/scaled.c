@@ -29,8 +29,12 @@ bool sinkproof_is_scaled(sinkproof_rounding how) {
            (how.format >= SINKPROOF_NUMBER_FORMATS && how.format < SINKPROOF_READ_FORMATS);
 }
 
+bool sinkproof_scaled_by_power(sinkproof_format format) {
+    return format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP;
+}
+
 static sinkproof_format code_format(sinkproof_format format) {
-    if (format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP) return SINKPROOF_E4M3;
+    if (sinkproof_scaled_by_power(format)) return SINKPROOF_E4M3;
     return format == SINKPROOF_NVFP4 ? SINKPROOF_E2M1 : format;
 }
 
@@ -75,22 +79,20 @@ static double group_largest_size(const scale_groups *of, const double *x) {
 // The scale of a block, under that of its group; or the group's where the format has no blocks.
 static double block_scale(sinkproof_format format, double outer, double amax) {
     if (amax == 0) return 0;
-    if (format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP)
-        return sinkproof_scaled_power(format, amax);
+    if (sinkproof_scaled_by_power(format)) return sinkproof_scaled_power(format, amax);
     if (format != SINKPROOF_NVFP4) return outer;
     double largest = sinkproof_scaled_largest(format);
     return outer == 0 ? 0 : sinkproof_round(SINKPROOF_E4M3, amax / largest / outer) * outer;
 }
 
-static size_t block_length(sinkproof_format format, size_t dim) {
+size_t sinkproof_scaled_block(sinkproof_format format, size_t dim) {
     if (format == SINKPROOF_NVFP4) return SINKPROOF_NVFP4_BLOCK;
-    bool power = format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP;
-    return power ? SINKPROOF_MXFP8_BLOCK : dim;
+    return sinkproof_scaled_by_power(format) ? SINKPROOF_MXFP8_BLOCK : dim;
 }
 
 // One row of dim numbers, in blocks where the format has any; the last may be shorter.
 static void read_row(sinkproof_format format, double outer, size_t dim, double *x_k) {
-    size_t length = block_length(format, dim);
+    size_t length = sinkproof_scaled_block(format, dim);
     for (size_t first = 0; first < dim; first += length) {
         size_t n = dim - first < length ? dim - first : length;
         double scale = block_scale(format, outer, largest_size(n, x_k + first));

@@ -31,6 +31,11 @@ scale_groups sinkproof_scale_groups(sinkproof_scale scale, size_t tokens, size_t
 // Whether numbers of the format share a scale: else each is rounded on its own.
 bool sinkproof_is_scaled(sinkproof_rounding how);
 
+// Whether the scale of a block is a power of two.
+bool sinkproof_scaled_by_power(sinkproof_format format);
+// The numbers of a block; a row of dim numbers has none: all of them.
+size_t sinkproof_scaled_block(sinkproof_format format, size_t dim);
+
 // The largest code of a scaled format.
 double sinkproof_scaled_largest(sinkproof_format format);
 // The code nearest to t; what is larger than the largest code becomes the largest.

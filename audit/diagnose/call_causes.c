@@ -28,13 +28,15 @@ typedef enum answer { ANSWER_REFUTED, ANSWER_NOTHING, ANSWER_EXPLAINED } answer;
 
 // Adds a call to those that fail or to those that pass, if there is room.
 static void asking_keep(asking *q, asked_call *a) {
-    if (a->judgement.first != NULL && q->n < CAUSES_MOST_CALLS)
-        q->of[q->n] = *a, q->of[q->n].trials.j = &q->of[q->n].judgement, q->n++;
-    else if (a->judgement.first == NULL && q->n_passing < CAUSES_MOST_PASSING)
-        q->passing[q->n_passing] = *a,
-        q->passing[q->n_passing].trials.j = &q->passing[q->n_passing].judgement, q->n_passing++;
-    else
+    bool fails = a->judgement.first != NULL;
+    size_t *n = fails ? &q->n : &q->n_passing;
+    if (*n == (fails ? CAUSES_MOST_CALLS : CAUSES_MOST_PASSING)) {
         sinkproof_judgement_free(&a->judgement);
+        return;
+    }
+    asked_call *kept = &(fails ? q->of : q->passing)[(*n)++];
+    *kept = *a;
+    kept->trials.j = &kept->judgement;
 }
 
 // Judges a call under the policy.

@@ -98,26 +98,25 @@ static void write_mistakes(FILE *out, const sinkproof_call_causes *causes) {
 void stage_result_print_cause(FILE *out, const stage_result *r) {
     const sinkproof_call_causes *causes = &r->causes;
     const sinkproof_call_cause *first = &causes->alike[0];
-    const char *calls = causes->asked == 1 ? "failing call" : "failing calls";
+    const word_phrase calls = sinkproof_counted(causes->asked, "failing call");
     if (causes->asked == 0) return;
     fputs("    Cause: ", out);
     if (causes->n == 0) {
-        fprintf(out, "no known mistake explains it (%zu %s asked)\n", causes->asked, calls);
+        fprintf(out, "no known mistake explains it (%s asked)\n", calls.text);
         return;
     }
     if (causes->n > 1 || first->against > 0) fputs("undecided: ", out);
     write_mistakes(out, causes);
     if (first->against > 0)
-        fprintf(out, " (%zu %s asked; but it would put %zu of %s outside)\n", causes->asked, calls,
+        fprintf(out, " (%s asked; but it would put %zu of %s outside)\n", calls.text,
                 first->against, sinkproof_counted(causes->passing, "passing call").text);
     else if (causes->n > 1)
-        fprintf(out, " (%zu %s asked, which do not tell one from the other)\n", causes->asked,
-                calls);
+        fprintf(out, " (%s asked, which do not tell one from the other)\n", calls.text);
     else if (first->explained == causes->asked)
-        fprintf(out, " (all %zu %s that were asked)\n", causes->asked, calls);
+        fprintf(out, " (all %s that were asked)\n", calls.text);
     else
-        fprintf(out, " (%zu of the %zu %s that were asked; the others decide nothing)\n",
-                first->explained, causes->asked, calls);
+        fprintf(out, " (%zu of the %s that were asked; the others decide nothing)\n",
+                first->explained, calls.text);
 }
 
 json_t *stage_result_cause_json(const stage_result *r) {

@@ -41,6 +41,10 @@ typedef struct sinkproof_setting {
     sinkproof_rounding core; // of a sum: the matrix unit that adds it up; no bits: none
 } sinkproof_setting;
 
+static inline bool is_power_of_two(double x) { // x > 0
+    return frexp(x, &(int){0}) == 0.5;
+}
+
 // The largest size in a set.
 static inline double set_largest_size(sinkproof_honest x) {
     return fmax(fabs(x.lo), fabs(x.hi));

@@ -21,21 +21,6 @@
 // (d, its reciprocal, the product); products that a processor adds as integers.
 enum { LARGEST = 127, SCALE_ROUNDINGS = 2, WHOLE_ROUNDINGS = 3, TOGETHER = 4 };
 
-// The smallest and the largest size in a block.
-typedef struct ends {
-    double lo, hi;
-} ends;
-
-static ends row_largest_ends(size_t n, const sinkproof_honest *x_c) {
-    ends largest = {0, 0};
-    for (size_t c = 0; c < n; c++) {
-        double least = x_c[c].lo > 0 ? x_c[c].lo : x_c[c].hi < 0 ? -x_c[c].hi : 0;
-        largest.lo = fmax(largest.lo, least);
-        largest.hi = fmax(largest.hi, fmax(fabs(x_c[c].lo), fabs(x_c[c].hi)));
-    }
-    return largest;
-}
-
 //> bound.q8
 static ends scale_ends(ends largest) {
     double off = sinkproof_gamma(SCALE_ROUNDINGS, 0x1p-24) + 0x1p-50, tiny = 0x1p-126;
@@ -56,13 +41,6 @@ static ends whole_number_ends(const sinkproof_honest *x, ends largest) {
 }
 //< bound.q8
 
-// The set of one element from its ends. An engine's code chooses between two neighbours: nothing is
-// centred.
-static sinkproof_honest set_between(double lo, double hi, double mid) {
-    double width = hi - lo, var = width * width / 4;
-    return (sinkproof_honest){lo, hi, lo, hi, mid, var, var, width, 0};
-}
-
 static void read_block(size_t n, sinkproof_honest *x_c) {
     double mid_c[SINKPROOF_Q8_0_BLOCK], read_c[SINKPROOF_Q8_0_BLOCK];
     ends largest = row_largest_ends(n, x_c), d = scale_ends(largest);
@@ -72,7 +50,8 @@ static void read_block(size_t n, sinkproof_honest *x_c) {
     for (size_t c = 0; c < n; c++) {
         ends q = whole_number_ends(&x_c[c], largest);
         double lo = q.lo * (q.lo < 0 ? d.hi : d.lo), hi = q.hi * (q.hi < 0 ? d.lo : d.hi);
-        x_c[c] = known ? set_between(lo, hi, read_c[c]) : set_between(-INFINITY, INFINITY, 0);
+        x_c[c] = known ? set_between_codes((ends){lo, hi}, read_c[c])
+                       : set_between_codes((ends){-INFINITY, INFINITY}, 0);
     }
 }
 

@@ -18,22 +18,17 @@
 // its reciprocal, and a product, or again a quotient.
 enum { SCALE_ROUNDINGS = 6, CODE_ROUNDINGS = 8, LATE_ROUNDINGS = 2, MOST_SCALES = 8 };
 
-typedef struct span {
-    double lo, hi;
-} span;
-
 static double float_error(int roundings) {
     return sinkproof_gamma(roundings, 0x1p-24) + 0x1p-50;
 }
 
 // x (1 ± off), of numbers of one sign.
-static span widened(span x, double off) {
-    return (span){x.lo - fabs(x.lo) * off, x.hi + fabs(x.hi) * off};
+static ends widened(ends x, double off) {
+    return (ends){x.lo - fabs(x.lo) * off, x.hi + fabs(x.hi) * off};
 }
 
-// The smallest and the largest amax of n numbers.
-static span largest_of(size_t n, const sinkproof_honest *x_c) {
-    span largest = {0, 0};
+ends row_largest_ends(size_t n, const sinkproof_honest *x_c) {
+    ends largest = {0, 0};
     for (size_t c = 0; c < n; c++) {
         double least = x_c[c].lo > 0 ? x_c[c].lo : x_c[c].hi < 0 ? -x_c[c].hi : 0;
         largest.lo = fmax(largest.lo, least);
@@ -42,11 +37,11 @@ static span largest_of(size_t n, const sinkproof_honest *x_c) {
     return largest;
 }
 
-static span largest_of_group(const scale_groups *of, const sinkproof_honest *x) {
-    span largest = {0, 0};
+static ends largest_of_group(const scale_groups *of, const sinkproof_honest *x) {
+    ends largest = {0, 0};
     for (size_t r = 0; r < of->runs; r++) {
-        span run = largest_of(of->run, x + r * of->stride);
-        largest = (span){fmax(largest.lo, run.lo), fmax(largest.hi, run.hi)};
+        ends run = row_largest_ends(of->run, x + r * of->stride);
+        largest = (ends){fmax(largest.lo, run.lo), fmax(largest.hi, run.hi)};
     }
     return largest;
 }
@@ -54,7 +49,7 @@ static span largest_of_group(const scale_groups *of, const sinkproof_honest *x) 
 // A scale: the real one, with which the quotient's error is counted, the one that multiplies the
 // code, and that error, relative. A power of two: no error at all.
 typedef struct scaling {
-    span real, stored;
+    ends real, stored;
     double off;
 } scaling;
 
@@ -62,51 +57,47 @@ static scaling scaling_by_power(double power) {
     return (scaling){{power, power}, {power, power}, 0};
 }
 
-static bool is_power_of_two(double x) {
-    return frexp(x, &(int){0}) == 0.5;
-}
-
-// A scale is float32 number: what rounds to 0 or near it has an absolute error too.
-static scaling scaling_between(span real, int roundings) {
-    span stored = widened(real, float_error(roundings));
-    stored = (span){fmax(stored.lo - 0x1p-148, 0), stored.hi + 0x1p-148};
+// A scale is a float32 number: what rounds to 0 or near it has an absolute error too.
+static scaling scaling_between(ends real, int roundings) {
+    ends stored = widened(real, float_error(roundings));
+    stored = (ends){fmax(stored.lo - 0x1p-148, 0), stored.hi + 0x1p-148};
     return (scaling){real, stored, float_error(CODE_ROUNDINGS)};
 }
 
 static scaling scaling_stated(double stated) {
     if (is_power_of_two(stated)) return scaling_by_power(stated);
-    return scaling_between((span){stated, stated}, LATE_ROUNDINGS);
+    return scaling_between((ends){stated, stated}, LATE_ROUNDINGS);
 }
 
 //> bound.scaled
 // The codes that may stand for x. A tie of an exact quotient is even, of whole numbers either way.
-static span codes_of(sinkproof_format format, span x, const scaling *by) {
+static ends codes_of(sinkproof_format format, ends x, const scaling *by) {
     double off = by->off > 0 ? by->off : format == SINKPROOF_INT8 ? 0x1p-50 : 0;
-    span t = widened((span){x.lo / (x.lo < 0 ? by->real.lo : by->real.hi),
+    ends t = widened((ends){x.lo / (x.lo < 0 ? by->real.lo : by->real.hi),
                             x.hi / (x.hi < 0 ? by->real.hi : by->real.lo)},
                      off);
     if (x.lo == 0) t.lo = 0;
     if (x.hi == 0) t.hi = 0;
-    return (span){sinkproof_scaled_code(format, t.lo), sinkproof_scaled_code(format, t.hi)};
+    return (ends){sinkproof_scaled_code(format, t.lo), sinkproof_scaled_code(format, t.hi)};
 }
 
 // Their numbers: the end of the scale that is further from 0 makes a code's number larger.
-static span numbers_of(span code, span scale) {
-    return (span){sinkproof_mul_down(code.lo, code.lo < 0 ? scale.hi : scale.lo),
+static ends numbers_of(ends code, ends scale) {
+    return (ends){sinkproof_mul_down(code.lo, code.lo < 0 ? scale.hi : scale.lo),
                   sinkproof_mul_up(code.hi, code.hi < 0 ? scale.lo : scale.hi)};
 }
 //< bound.scaled
 
 // Without a scale that is known: no number of a code is larger than the largest code's.
-static span numbers_at_most(span x, double largest) {
-    return (span){x.lo < 0 ? -largest : 0, x.hi > 0 ? largest : 0};
+static ends numbers_at_most(ends x, double largest) {
+    return (ends){x.lo < 0 ? -largest : 0, x.hi > 0 ? largest : 0};
 }
 
 // A number of a code may be rounded to float32, and then to the format that held x.
-static span maybe_rounded(sinkproof_format stored, span x) {
-    x = (span){fmin(x.lo, sinkproof_round(SINKPROOF_F32, x.lo)),
+static ends maybe_rounded(sinkproof_format stored, ends x) {
+    x = (ends){fmin(x.lo, sinkproof_round(SINKPROOF_F32, x.lo)),
                fmax(x.hi, sinkproof_round(SINKPROOF_F32, x.hi))};
-    return (span){fmin(x.lo, sinkproof_round(stored, x.lo)),
+    return (ends){fmin(x.lo, sinkproof_round(stored, x.lo)),
                   fmax(x.hi, sinkproof_round(stored, x.hi))};
 }
 
@@ -118,7 +109,7 @@ typedef struct scalings {
     double largest;
 } scalings;
 
-static scalings one_scaling(sinkproof_format format, span real, int roundings) {
+static scalings one_scaling(sinkproof_format format, ends real, int roundings) {
     scalings all = {.by[0] = scaling_between(real, roundings)};
     all.count = real.lo > 0x1p-100 && real.hi < INFINITY;
     all.largest = sinkproof_scaled_largest(format) * all.by[0].stored.hi;
@@ -126,7 +117,7 @@ static scalings one_scaling(sinkproof_format format, span real, int roundings) {
 }
 
 // Powers of two between those of the ends of amax.
-static scalings powers(sinkproof_format format, span amax) {
+static scalings powers(sinkproof_format format, ends amax) {
     scalings all = {.largest = amax.hi < INFINITY ? 448 * 2 * amax.hi / 256 : INFINITY};
     if (!(amax.lo > 0) || !(amax.hi < INFINITY)) return all;
     double up = format == SINKPROOF_MXFP8_UP ? float_error(CODE_ROUNDINGS) : 0;
@@ -139,14 +130,14 @@ static scalings powers(sinkproof_format format, span amax) {
 }
 
 // Eight-bit scales of a block, each times the scale of its group.
-static scalings scales_of_blocks(const scaling *outer, span amax) {
+static scalings scales_of_blocks(const scaling *outer, ends amax) {
     double code = sinkproof_scaled_largest(SINKPROOF_NVFP4), off = float_error(CODE_ROUNDINGS);
     double lo = sinkproof_round(SINKPROOF_E4M3, amax.lo / code / outer->real.hi * (1 - off));
     double hi = sinkproof_round(SINKPROOF_E4M3, amax.hi / code / outer->real.lo * (1 + off));
     scalings all = {.largest = code * hi * outer->stored.hi};
     if (!(lo > 0) || !(hi <= 448)) return all;
     for (; lo <= hi && all.count < MOST_SCALES; lo += sinkproof_ulp(SINKPROOF_E4M3, lo)) {
-        span real = {lo * outer->real.lo, lo * outer->real.hi};
+        ends real = {lo * outer->real.lo, lo * outer->real.hi};
         bool exact = outer->off == 0 && is_power_of_two(lo);
         scaling by = scaling_between(real, SCALE_ROUNDINGS);
         all.by[all.count++] = exact ? scaling_by_power(real.lo) : by;
@@ -155,19 +146,17 @@ static scalings scales_of_blocks(const scaling *outer, span amax) {
     return all;
 }
 
-static span read_number(sinkproof_format format, const scalings *all, span x) {
-    span read = {INFINITY, -INFINITY};
+static ends read_number(sinkproof_format format, const scalings *all, ends x) {
+    ends read = {INFINITY, -INFINITY};
     for (size_t k = 0; k < all->count; k++) {
-        span one = numbers_of(codes_of(format, x, &all->by[k]), all->by[k].stored);
-        if (one.lo != one.lo || one.hi != one.hi) return (span){-INFINITY, INFINITY};
-        read = (span){fmin(read.lo, one.lo), fmax(read.hi, one.hi)};
+        ends one = numbers_of(codes_of(format, x, &all->by[k]), all->by[k].stored);
+        if (one.lo != one.lo || one.hi != one.hi) return (ends){-INFINITY, INFINITY};
+        read = (ends){fmin(read.lo, one.lo), fmax(read.hi, one.hi)};
     }
     return all->count > 0 ? read : numbers_at_most(x, all->largest);
 }
 
-// A code is one of two neighbours: nothing is centred.
-static sinkproof_honest set_between(span x, double mid) {
-    if (!(x.lo > -INFINITY && x.hi < INFINITY)) return sinkproof_unknown_set(mid);
+sinkproof_honest set_between_codes(ends x, double mid) {
     double width = x.hi - x.lo, var = width * width / 4;
     return (sinkproof_honest){x.lo, x.hi, x.lo, x.hi, mid, var, var, width, 0};
 }
@@ -181,26 +170,23 @@ typedef struct reading {
 static void read_block(const reading *r, const scalings *all, size_t n, const double *mid_k,
                        sinkproof_honest *x_k) {
     for (size_t k = 0; k < n; k++) {
-        span x = {x_k[k].lo, x_k[k].hi};
+        ends x = {x_k[k].lo, x_k[k].hi};
         if (sinkproof_is_unknown(&x_k[k])) continue;
         bool zero = x.lo == 0 && x.hi == 0;
-        span read = maybe_rounded(r->stored, read_number(r->how.format, all, x));
-        x_k[k] = zero ? sinkproof_exact_set(0) : set_between(read, mid_k[k]);
+        ends read = maybe_rounded(r->stored, read_number(r->how.format, all, x));
+        bool known = read.lo > -INFINITY && read.hi < INFINITY;
+        x_k[k] = zero    ? sinkproof_exact_set(0)
+                 : known ? set_between_codes(read, mid_k[k])
+                         : sinkproof_unknown_set(mid_k[k]);
     }
 }
 
-static size_t block_length(sinkproof_format format, size_t dim) {
-    if (format == SINKPROOF_NVFP4) return SINKPROOF_NVFP4_BLOCK;
-    bool power = format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP;
-    return power ? SINKPROOF_MXFP8_BLOCK : dim;
-}
-
 // The scale of a group: amax / L, of NVFP4 amax / (448 L); the stated one; or 1.
-static scalings group_scalings(sinkproof_rounding how, span amax) {
+static scalings group_scalings(sinkproof_rounding how, ends amax) {
     double largest = sinkproof_scaled_largest(how.format);
     if (how.format == SINKPROOF_NVFP4) largest *= 448;
     if (how.scale > SINKPROOF_SCALE_STATED)
-        return one_scaling(how.format, (span){amax.lo / largest, amax.hi / largest},
+        return one_scaling(how.format, (ends){amax.lo / largest, amax.hi / largest},
                            SCALE_ROUNDINGS);
     double stated = how.scale == SINKPROOF_SCALE_STATED ? how.stated : 1;
     return (scalings){.by[0] = scaling_stated(stated), .count = 1};
@@ -209,16 +195,16 @@ static scalings group_scalings(sinkproof_rounding how, span amax) {
 static void read_row(const reading *r, const scalings *group, size_t dim, const double *mid,
                      sinkproof_honest *x) {
     sinkproof_format format = r->how.format;
-    size_t length = block_length(format, dim);
+    size_t length = sinkproof_scaled_block(format, dim);
     for (size_t first = 0; first < dim; first += length) {
         size_t n = dim - first < length ? dim - first : length;
         scalings own = *group;
         if (format == SINKPROOF_NVFP4 && group->count == 0)
             own.largest *= 448;
         else if (format == SINKPROOF_NVFP4)
-            own = scales_of_blocks(&group->by[0], largest_of(n, x + first));
-        else if (format == SINKPROOF_MXFP8 || format == SINKPROOF_MXFP8_UP)
-            own = powers(format, largest_of(n, x + first));
+            own = scales_of_blocks(&group->by[0], row_largest_ends(n, x + first));
+        else if (sinkproof_scaled_by_power(format))
+            own = powers(format, row_largest_ends(n, x + first));
         read_block(r, &own, n, mid + first, x + first);
     }
 }

@@ -8,6 +8,18 @@
 #include "proofs/bounds/honest.h"
 #include "ref/scaled.h"
 
+// The ends of a number of which only these are known.
+typedef struct ends {
+    double lo, hi;
+} ends;
+
+// The smallest and the largest amax of n numbers.
+ends row_largest_ends(size_t n, const sinkproof_honest *x_c);
+
+// The set of a number between these ends. An engine's code is one of two neighbours: nothing is
+// centred.
+sinkproof_honest set_between_codes(ends x, double mid);
+
 // x[tokens, heads, dim] as a product reads it at the point `in`, in place. Without a scale each
 // number is rounded. Otherwise the number of a code may be rounded to the format in which the
 // engine held x. Optional: the engine may read x itself, one choice for all. Returns false if

@@ -8,10 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool is_power_of_two(double x) {
-    return frexp(x, &(int){0}) == 0.5;
-}
-
 double sinkproof_score_terms(const sinkproof_setting *s, size_t n, size_t head_dim) {
     sinkproof_rounding before = s->policy->at[AT_A5];
     bool open = before.format == SINKPROOF_REAL || before.optional;

@@ -241,7 +241,7 @@ static void test_read_formats(void) {
         numbers += parses(text);
     }
     ok(said == AT_POINTS && apart == 2 * (size_t)AT_POINTS && numbers == 11,
-       "bound.scaled what is said is parsed again; tf32 is read at %zu points", numbers);
+       "bound.scaled a printed rounding is parsed as itself; %zu points may read tf32", numbers);
     static const char *const refused[] = {"A2.in=e4m3(head)",     "A2.in=e4m3(token-head)",
                                           "M5.in=e4m3(tensor)",   "M9.in=nvfp4(tensor)",
                                           "A11.weights=mxfp8",    "A11.weights=e4m3(token)",

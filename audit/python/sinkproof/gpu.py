@@ -26,10 +26,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sinkproof._library import Error
+from sinkproof.adapters._torch import DTYPES, device_text
 from sinkproof.kernels import KERNELS, Call, Kernel, in_pieces, kernel_named
 
 REFUSED = 3
-FORMATS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+FORMATS = {short: name for name, short in DTYPES.items()}
 FUSED = {"f32": ["f32"], "bf16": ["bf16", "bf16,acc=hopper"], "f16": ["f16", "f16,acc=hopper"]}
 
 
@@ -57,14 +58,14 @@ def calls_in(folder: pathlib.Path, dtype: str) -> list[dict[str, Any]]:
 # Running
 
 
-def device_text(device: str) -> str:
+def card(device: str) -> str:
     """"NVIDIA H100 80GB HBM3, CUDA 13.0", or "cpu"."""
     import torch
     if not device.startswith("cuda"):
         return device
     if not torch.cuda.is_available():
         raise Error("no GPU that torch can use; --device cpu runs the kernels that have a path there")
-    return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
+    return f"{device_text(device)}, CUDA {torch.version.cuda}"
 
 
 def call_of(path: pathlib.Path, window: int, dtype: str, device: str) -> Call:
@@ -92,7 +93,7 @@ def run_kernel(kernel: Kernel, pieces: str, dtype: str, folder: pathlib.Path, op
                           f"{' '.join(str(error).split())[:160]}")
     name = f"{dtype}-{kernel.name}-{pieces}{'-tf32' * options.tf32}"
     if outputs:
-        told = {"kernel": kernel.name, "pieces": pieces, "format": dtype, "device": options.device_text,
+        told = {"kernel": kernel.name, "pieces": pieces, "format": dtype, "device": options.card,
                 **({"tf32": "allowed"} if options.tf32 else {}), **kernel.versions()}
         save_file(outputs, str(folder.parent / f"{name}.safetensors"), metadata=told)
     print(f"{name}: {len(outputs)} of {len(cases)} calls, {refused} not served, "
@@ -101,7 +102,7 @@ def run_kernel(kernel: Kernel, pieces: str, dtype: str, folder: pathlib.Path, op
 
 def run(options: argparse.Namespace) -> int:
     import torch
-    options.device_text = device_text(options.device)
+    options.card = card(options.device)
     torch.backends.cuda.matmul.allow_tf32 = options.tf32
     for name in options.kernels.split(",") if options.kernels else [kernel.name for kernel in KERNELS]:
         kernel = kernel_named(name)
@@ -189,7 +190,7 @@ def beside_emulation(dtype: str, device: str, bits: int, block: int) -> str:
 
 def unit(options: argparse.Namespace) -> int:
     import torch
-    print(device_text(options.device))
+    print(card(options.device))
     for dtype in FORMATS:
         torch.backends.cuda.matmul.allow_tf32 = True  # float32 has a matrix unit as TF32 alone
         print(f"{dtype:5} {matrix_unit(dtype, options.device)}", flush=True)

@@ -15,11 +15,12 @@ A driver calls the kernel as its engine does, and computes nothing of the attent
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+
+from sinkproof.adapters import installed
 
 Tensor = Any  # torch is absent during type checking
 
@@ -279,13 +280,7 @@ class Kernel:
 
     def versions(self) -> dict[str, str]:
         """The versions of its packages, those of torch and Triton too, as far as they are installed."""
-        found = {}
-        for package in dict.fromkeys((*self.packages, "torch", "triton")):
-            try:
-                found[package] = importlib.metadata.version(package)
-            except importlib.metadata.PackageNotFoundError:
-                continue
-        return found
+        return installed(list(dict.fromkeys((*self.packages, "torch", "triton"))))
 
 
 KERNELS = (

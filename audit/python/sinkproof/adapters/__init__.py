@@ -87,15 +87,20 @@ def adapter_named(name: str) -> type[Adapter]:
     return found
 
 
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """{"version": the engine's, "torch": ...}, without packages that are not installed."""
-    said = {}
-    for at, package in enumerate(packages):
+def installed(packages: Sequence[str]) -> dict[str, str]:
+    """{"torch": its version, ...}, without packages that are not installed."""
+    found = {}
+    for package in packages:
         try:
-            said["version" if at == 0 else package] = importlib.metadata.version(package)
+            found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return said
+    return found
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """The same; the first package's is called "version"."""
+    return {"version" if package == packages[0] else package: said for package, said in installed(packages).items()}
 
 
 def ranks() -> dict[str, str]:

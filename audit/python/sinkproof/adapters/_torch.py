@@ -40,6 +40,12 @@ def watch(on_call: Callable[[str, Any, Any], None]) -> Any:
     return Watch()
 
 
+def device_text(device: str) -> str:
+    """"NVIDIA H100 80GB HBM3", or "cpu"."""
+    import torch
+    return str(torch.cuda.get_device_name(device)) if device.startswith("cuda") else device
+
+
 def same_storage(a: Tensor, b: Any) -> bool:
     """Whether b is a itself or a reshaped view of all of it."""
     return bool(hasattr(b, "data_ptr") and a.data_ptr() == b.data_ptr() and a.numel() == b.numel())

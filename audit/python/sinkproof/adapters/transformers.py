@@ -40,7 +40,7 @@ from sinkproof._trace import TraceError
 from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters._batches import Batch, Batches
 from sinkproof.adapters._calls import Call, method_signature
-from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, watch
+from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, device_text, watch
 from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, RouterOps
 
 # methods that move a cache's rows or slots
@@ -83,12 +83,6 @@ def metadata_of(model: Module) -> dict[str, str]:
 
 # ------------------------------------------------------------------------------------------
 # One model, watched
-
-
-def device_text(device: str) -> str:
-    """"NVIDIA H100 80GB HBM3", or "cpu"."""
-    import torch
-    return str(torch.cuda.get_device_name(device)) if device.startswith("cuda") else device
 
 
 class Watcher(Hooks):
