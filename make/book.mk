@@ -27,8 +27,8 @@ N ?=
 exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it
 	@SINKPROOF=$(PROGRAM) SINKPROOF_BUILD=$(BUILD) python3 tests/doc/exercise.py $(if $(SHOW),--show) $(N) $(ANSWER)
 
-book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one
-	@python3 doc/book/build.py --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
+book: $(PROGRAM) build/node/.stamp  ## the book as HTML under build/book, with the log of the last run if there is one (FEW=1: sources uncoloured)
+	@python3 doc/book/build.py $(if $(FEW),--plain-sources) --log $(BUILD)/tap.log --program $(PROGRAM) --node $(NODE) . build/book
 
 pdf: book  ## the book on paper: build/sinkproof.pdf, A4, printed by Chromium
 	$(call packages,--with browser)

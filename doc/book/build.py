@@ -103,7 +103,7 @@ def source_pages(book):
     pages = {}
     for name in sorted(book.shown_files):
         text = (book.root / name).read_text(encoding="utf-8", errors="replace")
-        language = CODE_LANGUAGES.get(pathlib.Path(name).suffix, "")
+        language = CODE_LANGUAGES.get(pathlib.Path(name).suffix, "") if book.coloured else ""
         block = code_block(text.rstrip("\n"), [language, "numberLines", "lineAnchors"], "L")
         pages[f"src/{name}"] = [raw(evidence.source_header(book, name)), block]
     return pages
@@ -254,7 +254,7 @@ class Book:
         self.spans = evidence.read_spans(self.root)
         self.numbers, self.pages = {}, {}   # of an id: "6.3" and the page that states it
         self.formulas = {}                  # of an id, as the chapter has it
-        self.shown_files = set()
+        self.shown_files, self.coloured = set(), not options.plain_sources
         self.template = (HERE / "template.html").read_text(encoding="utf-8")
         self.figures = figures.read(HERE / "figures" if options.figures is None else options.figures)
 
@@ -315,6 +315,8 @@ def main():
     arguments.add_argument("--program", required=True)
     arguments.add_argument("--node", type=pathlib.Path, required=True)
     arguments.add_argument("--figures", type=pathlib.Path)
+    arguments.add_argument("--plain-sources", action="store_true", help="leave the pages of sources uncoloured: "
+                           "two thirds of the time")
     arguments.add_argument("root", type=pathlib.Path)
     arguments.add_argument("out", type=pathlib.Path)
     options = arguments.parse_args()

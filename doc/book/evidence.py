@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """What stands behind a statement: where its regions are, which tests reported it and what they said."""
+import functools
 import html
 import pathlib
 import re
@@ -44,6 +45,7 @@ def read_results(log):
     return Results(dict(tests), passed, len(failed), len(skipped))
 
 
+@functools.cache
 def test_source(book, test):
     name = mutants_table.source_of(book.root, test)
     return name if book.is_source(name) else None

@@ -8,12 +8,20 @@ import re
 import urllib.parse
 
 
+TAG = re.compile(r"""<[a-z](?:[^>"']|"[^"]*"|'[^']*')*>""")
+LEADS = re.compile(r"\s(?:id|(?:xlink:)?href|src|data|srcset|poster)\s*=")
+
+
 class Reader(html.parser.HTMLParser):
     """The ids of a page and what it points at."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
         self.ids, self.targets, self.loaded = [], [], []
+
+    def read(self, text):
+        """Of a page's tags nearly all colour a word or set a formula: those are neither places nor links."""
+        self.feed("".join(tag for tag in TAG.findall(text) if LEADS.search(tag)))
 
     def handle_starttag(self, tag, attributes):
         for name, value in attributes:
@@ -29,8 +37,9 @@ def check(out, problems):
     pages = {}
     for path in sorted(out.rglob("*.html")):
         reader = Reader()
-        reader.feed(path.read_text(encoding="utf-8"))
+        reader.read(path.read_text(encoding="utf-8"))
         pages[str(path.relative_to(out))] = reader
+    places = {page: set(reader.ids) for page, reader in pages.items()}
     for page, reader in pages.items():
         for id in (i for i, times in collections.Counter(reader.ids).items() if times > 1):
             problems.add(page, f"two places with the id {id}")
@@ -43,7 +52,7 @@ def check(out, problems):
             full = os.path.normpath(os.path.join(os.path.dirname(page), urllib.parse.unquote(path))) if path else page
             if full not in pages and not (out / full).is_file():
                 problems.add(page, f"dead link: {target}")
-            elif fragment and full in pages and urllib.parse.unquote(fragment) not in pages[full].ids:
+            elif fragment and full in pages and urllib.parse.unquote(fragment) not in places[full]:
                 problems.add(page, f"dead link: {target} (the page has no such place)")
     for sheet in sorted(out.glob("*.css")):
         for target in re.findall(r"url\(([^)]*)\)", sheet.read_text(encoding="utf-8")):

@@ -202,20 +202,20 @@ def links(root, build):
     for each name that two of them define."""
     defined, wanted, twice = {}, {}, []
     for room in ROOMS[:-1]:
-        for path in sorted((build / room).rglob("*.o")):
-            file = path.relative_to(build).with_suffix(".c")
-            if not (root / file).is_file():
-                continue  # of a file that is gone
-            wanted[file] = set()
-            names = subprocess.run(["nm", "-g", path], check=True, capture_output=True, text=True).stdout
-            for line in names.splitlines():
-                kind, name = line.split()[-2:]
-                if kind == "U":
-                    wanted[file].add(name)
-                elif kind in "TDBRCG":
-                    if name in defined:
-                        twice.append(f"{file}: name: {name} is defined by {defined[name]} too")
-                    defined[name] = file
+        # Of a file that is gone the object may still be there.
+        files = {str(path): file for path in sorted((build / room).rglob("*.o"))
+                 if (root / (file := path.relative_to(build).with_suffix(".c"))).is_file()}
+        wanted.update({file: set() for file in files.values()})
+        names = subprocess.run(["nm", "-A", "-g", *files], check=True, capture_output=True, text=True).stdout if files else ""
+        for line in names.splitlines():
+            path, _, symbol = line.partition(":")
+            (kind, name), file = symbol.split()[-2:], files[path]
+            if kind == "U":
+                wanted[file].add(name)
+            elif kind in "TDBRCG":
+                if name in defined:
+                    twice.append(f"{file}: name: {name} is defined by {defined[name]} too")
+                defined[name] = file
     return defined, wanted, twice
 
 

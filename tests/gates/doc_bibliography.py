@@ -21,10 +21,10 @@ def check(root, problems):
     entries = ENTRY.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
     for key in sorted({k for k in entries if entries.count(k) > 1}):
         problems.add(f"doc/{BIBLIOGRAPHY}", f"{key} is entered twice")
-    sources = sorted(f for room in ROOMS for ending in ("c", "h", "inc", "v")
-                     for f in (root / room).rglob(f"*.{ending}"))
+    sources = {f for room in ROOMS for ending in ("c", "h", "inc", "v")
+               for f in (root / room).rglob(f"*.{ending}")}
     cited = set()
-    for file in [p for p in doc_pages.pages(root) if p != page] + sources:
+    for file in [p for p in doc_pages.pages(root) if p != page] + sorted(sources):
         name = str(file.relative_to(root))
         for title in BY_TITLE.findall(LINK.sub("", file.read_text(encoding="utf-8"))) if file not in sources else ():
             problems.add(name, f"names {title!r} and no entry of doc/{BIBLIOGRAPHY}")
