@@ -11,7 +11,7 @@ enum { TOKENS = 16 }; // tokens of a part
 
 typedef struct norm_work {
     sinkproof_trace_point point;
-    size_t d;                        // row length
+    size_t rows, d;                  // of a token: rows, each of length d
     const double *scale_d, *shift_d; // shift_d NULL: RMSNorm
     const sinkproof_honest *x_nd;
     sinkproof_honest *y_nd;
@@ -52,21 +52,26 @@ static void narrow_to_one_kernel(judge_part *part, const norm_work *w, const sin
     free(twice_d);
 }
 
-static void norm_token(judge_part *part, size_t i, void *of) {
-    const norm_work *w = of;
+// x_d: room for a row.
+static void norm_row(judge_part *part, const norm_work *w, size_t token, size_t row,
+                     sinkproof_honest *x_d) {
     const judge_pass *pass = part->pass;
-    size_t d = w->d;
-    sinkproof_setting s = pass_setting(pass, pass->n * d);
-    sinkproof_honest *y_d = &w->y_nd[i * d];
-    sinkproof_honest *x_d = part_allocate(part, d, sizeof *x_d);
-    trace_piece piece = {.point = w->point, .offset = i * d, .count = d, .token = i};
-    if (x_d == NULL) return;
-    memcpy(x_d, &w->x_nd[i * d], d * sizeof *x_d);
+    size_t d = w->d, at = (token * w->rows + row) * d;
+    sinkproof_setting s = pass_setting(pass, pass->n * w->rows * d);
+    sinkproof_honest *y_d = &w->y_nd[at];
+    trace_piece piece = {.point = w->point, .offset = at, .count = d, .token = token};
+    memcpy(x_d, &w->x_nd[at], d * sizeof *x_d);
     const sinkproof_norm norm = {d, w->scale_d, meant_norm(pass, &s, d, x_d)};
     normed_row(w, s, s.policy, &norm, x_d, y_d, &piece.common);
     if (w->either) narrow_to_one_kernel(part, w, &s, &piece, &norm, x_d, y_d);
-    free(x_d);
     piece_compare(part, &piece, y_d);
+}
+
+static void norm_token(judge_part *part, size_t i, void *of) {
+    const norm_work *w = of;
+    sinkproof_honest *x_d = part_allocate(part, w->d, sizeof *x_d);
+    for (size_t row = 0; x_d != NULL && row < w->rows; row++) norm_row(part, w, i, row, x_d);
+    free(x_d);
 }
 
 // Whether the trace can show which of the two kernels computed a row.
@@ -85,6 +90,7 @@ bool judge_norm(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_hon
     bool centres = w[1].count > 0;
     double *scale_d = vector_decode(&w[0]), *shift_d = centres ? vector_decode(&w[1]) : NULL;
     norm_work work = {.point = step->point,
+                      .rows = sinkproof_trace_elements(pass->config, step->point, 1) / w[0].cols,
                       .d = w[0].cols,
                       .scale_d = scale_d,
                       .shift_d = shift_d,

@@ -306,13 +306,15 @@ static bool embed(tracks *t, const sinkproof_walk_step *step, const double *cons
 static bool normalise(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                       double *out) {
     const sinkproof_matrix *w = step->weights;
+    size_t rows =
+        2 * t->n * row_width(t, step->point) / w[0].cols; // one of a token, or one of each head
     double *work = judge_truth_array(2 * w[0].cols), eps = t->pass->config->rms_eps;
     sinkproof_point at;
     if (work == NULL || !sinkproof_trace_rounding(step->point, &at)) return false;
     if (w[1].count > 0)
-        sinkproof_layernorm(&t->real, at, &w[0], &w[1], eps, 2 * t->n, in[0], out, work);
+        sinkproof_layernorm(&t->real, at, &w[0], &w[1], eps, rows, in[0], out, work);
     else
-        sinkproof_rmsnorm(&t->real, at, &w[0], eps, 2 * t->n, in[0], out, work);
+        sinkproof_rmsnorm(&t->real, at, &w[0], eps, rows, in[0], out, work);
     free(work);
     return true;
 }
