@@ -160,17 +160,19 @@ static const struct formed_text {
     [SINKPROOF_FORM_OF_M8] = {"M8.form", {"sigmoid", "tanh"}, .named = false},
 };
 
-// Accurate to 1 ulp, as torch's vectorised functions and any careful libm, times 2. A policy may
-// declare another error.
-static const double default_ulp = 2;
+// Accurate to 1 ulp, as torch's vectorised functions and any careful libm, times 2; quotients and
+// reciprocals are correctly rounded. A policy may declare another error.
+static double default_ulp(size_t function) {
+    return function == SINKPROOF_DIV || function == SINKPROOF_RCP ? 0.5 : 2;
+}
 
 const char *const *sinkproof_policy_names(void) {
     return policy_names;
 }
 
 const char *sinkproof_function_name(sinkproof_function function) {
-    static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos",
-                                                                "pow", "log",   "tanh"};
+    static const char *const names[SINKPROOF_FUNCTION_COUNT] = {"exp", "rsqrt", "sincos", "pow",
+                                                                "log", "tanh",  "div",    "rcp"};
     return names[function];
 }
 
@@ -247,7 +249,7 @@ bool sinkproof_policy_known(const char *name, sinkproof_policy *policy) {
         policy->yarn_truncate = false;
         for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++)
             policy->forms[f] = admitted_forms((sinkproof_formed)f, known[k].exact);
-        for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp;
+        for (size_t f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy->ulp[f] = default_ulp(f);
         return known[k].refined == NULL || policy_refine(known[k].refined, policy, NULL);
     }
     return false;

@@ -40,7 +40,9 @@ typedef struct sinkproof_rounding {
     sinkproof_format part;
 } sinkproof_rounding;
 
-// Functions whose accuracy a policy declares, in ulp of the inner format. 2^x counts as exp.
+// Functions whose accuracy a policy declares, in ulp of the inner format. 2^x counts as exp. DIV is
+// a quotient; RCP is a reciprocal, by which the numerator is then multiplied, with one rounding.
+// 0.5 ulp is a correct rounding. They are of quotients of computed numbers (bound.quotient).
 typedef enum sinkproof_function {
     SINKPROOF_EXP,
     SINKPROOF_RSQRT,
@@ -48,6 +50,8 @@ typedef enum sinkproof_function {
     SINKPROOF_POW,
     SINKPROOF_LOG,
     SINKPROOF_TANH,
+    SINKPROOF_DIV,
+    SINKPROOF_RCP,
     SINKPROOF_FUNCTION_COUNT
 } sinkproof_function;
 
@@ -92,7 +96,7 @@ typedef struct sinkproof_policy {
     bool yarn_truncate; // round the YaRN ramp's ends to whole dimensions whatever the model says
 } sinkproof_policy;
 
-// Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp+0.5|x|][,A9.form=any|FORM[|FORM]...]
+// Parses "NAME[,POINT=FORMAT[?]]...[,exp=4ulp+0.5|x|][,div=2ulp][,A9.form=any|FORM[|FORM]...]
 // [,inside=f32|f64][,weights=stored|f32|f16|bf16|tf32|tf32-even|tf32-cut][,ftz=allowed|none]
 // [,yarn=truncate|config][,unrounded=none|any|POINT[|POINT]...]".
 // FORMAT is real, f64, f32, f16 or bf16. At A2.in, A12.in, M2.in, M5.in, M9.in, F2.in, A5.q, A5.k,

@@ -32,7 +32,7 @@ static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
      "what the engine declares: auto (default: the narrowest known policy that the trace fits), "
      "POLICIES, with overrides "
-     "(f32,exp=4ulp; openai-bf16,M8.alpha=bf16)",
+     "(f32,exp=4ulp,div=2ulp; openai-bf16,M8.alpha=bf16)",
      0},
     {"json", 'j', "FILE", 0,
      "write the result as JSON too (- is standard output, instead of the report)", 0},

@@ -48,6 +48,8 @@ int cmd_info_policy(const char *text) {
     for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) {
         printf("%-10s = %gulp", sinkproof_function_name((sinkproof_function)f), policy.ulp[f]);
         if (f == SINKPROOF_EXP && policy.exp_growth > 0) printf("+%g|x|", policy.exp_growth);
+        if (f == SINKPROOF_DIV) printf(" # a quotient of computed numbers");
+        if (f == SINKPROOF_RCP) printf(" # a reciprocal, and then a product");
         printf("\n");
     }
     for (int f = 0; f < SINKPROOF_FORMED_COUNT; f++) print_forms(&policy, (sinkproof_formed)f);

@@ -102,6 +102,7 @@ void verify_unnormalised(verify_measure *result, uint64_t seed);
 void verify_lse_rounded(verify_measure *result, uint64_t seed);
 void verify_unrounded(verify_measure *result, uint64_t seed);
 void verify_exp_growing(verify_measure *result, uint64_t seed);
+void verify_quotient(verify_measure *result, uint64_t seed);
 void verify_running_angle(verify_measure *result, uint64_t seed);
 // Designs of attention by name (verify_variants.c), all designs together, and the edges between
 // them.

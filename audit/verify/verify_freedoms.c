@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Checks roundings in other places and functions with other errors (bound.norm-rounded,
-// bound.unnormalised, bound.unrounded, bound.exp-growing, bound.form-running-angle,
+// bound.unnormalised, bound.unrounded, bound.exp-growing, bound.quotient, bound.form-running-angle,
 // bound.form-scaled-first): float32 arithmetic as in engines, against the enclosed real value,
 // within the set of a policy that admits it. The policies make the rounding optional, so that the
 // real value is inside.
@@ -99,6 +99,34 @@ void verify_unnormalised(verify_measure *result, uint64_t seed) {
 }
 void verify_exp_growing(verify_measure *result, uint64_t seed) {
     measure_weights(result, seed, "f32,A9.form=definition,exp=3ulp+0.62|x|", exp_by_exp2, false);
+}
+
+// Weights that are divided with 1.9 ulp, or multiplied by a reciprocal of 0.95 ulp, as on a GPU.
+void verify_quotient(verify_measure *result, uint64_t seed) {
+    sinkproof_policy policy = policy_named("f32,A9.form=definition,div=2ulp,rcp=1ulp");
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t n = sinkproof_draw_from_to(&seed, 1, MOST);
+        double z[MOST + 1], value[MOST + 1], common;
+        float m = -INFINITY, sum = 0, e[MOST + 1];
+        sinkproof_honest known[MOST + 1], set[MOST + 1];
+        for (size_t j = 0; j <= n; j++) {
+            float score = (float)between(&seed, -4, 4);
+            z[j] = score, m = score > m ? score : m, known[j] = sinkproof_exact_set(z[j]);
+        }
+        for (size_t j = 0; j <= n; j++) sum += e[j] = expf((float)z[j] - m);
+        int side = round % 4 < 2 ? 1 : -1;
+        float inverse = farthest_float(1 / (double)sum, 0.95, side);
+        for (size_t j = 0; j <= n; j++)
+            value[j] = round % 2 ? (double)(e[j] * inverse)
+                                 : (double)farthest_float((double)e[j] / (double)sum, 1.9, side);
+        arb_ptr in = balls_from_doubles(z, n + 1), truth = _arb_vec_init((slong)n + 1);
+        sinkproof_truth_softmax_sink(truth, truth + n, in, n, in + n, VERIFY_BITS);
+        sinkproof_setting s = sinkproof_setting_for(&policy, n + 1, RATE);
+        must(sinkproof_honest_softmax(&s, AT_A9, n, known, known[n], set, &common));
+        verify_add_set_values(result, truth, set, value, n + 1);
+        _arb_vec_clear(in, (slong)n + 1);
+        _arb_vec_clear(truth, (slong)n + 1);
+    }
 }
 
 // ---- a value read before it is rounded -------------------------------------------------------

@@ -58,6 +58,7 @@ void verify_near_exp(verify_measure *result, uint64_t seed);
 void verify_near_exp_declared(verify_measure *result, uint64_t seed);
 void verify_near_exp_lanes(verify_measure *result, uint64_t seed);
 void verify_near_exp_growing(verify_measure *result, uint64_t seed);
+void verify_near_quotient(verify_measure *result, uint64_t seed);
 void verify_near_softmax(verify_measure *result, uint64_t seed);
 void verify_near_unnormalised(verify_measure *result, uint64_t seed);
 void verify_near_base2_sum(verify_measure *result, uint64_t seed);

@@ -73,6 +73,20 @@ void verify_near_exp_growing(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,exp=3ulp+0.62|x|", 60, 62, 3, 0.62);
 }
 
+// One key beside a sink of nearly the same score: its numerator is 1, its weight just above a half,
+// of which an ulp is the largest share. The weight is a quotient, and a reciprocal too.
+void verify_near_quotient(verify_measure *result, uint64_t seed) {
+    enum { ULPS = 256 };
+    for (int round = 0; round < DRAWS; round++) {
+        float z = (float)(between(&seed, 1, 2) * 0x1p-10);
+        float e_b = expf(-z), sum = 1 + e_b, share = farthest_float(1 / (double)sum, ULPS, 1);
+        const double z_j[2] = {(double)z, 0}, value[2] = {(double)share, (double)(e_b / sum)};
+        const char *const policy[] = {"f32,A9.form=definition,div=256ulp",
+                                      "f32,A9.form=definition,rcp=256ulp"};
+        compare_weights(result, policy[round % 2], 1, z_j, value);
+    }
+}
+
 // The exponential of the optimized path at and around the argument of its largest error, which a
 // search over all arguments found (make exhaustive).
 void verify_near_exp_lanes(verify_measure *result, uint64_t seed) {

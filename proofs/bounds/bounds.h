@@ -194,6 +194,15 @@ void sinkproof_honest_layernorm(const sinkproof_setting *s, sinkproof_point poin
                                 const sinkproof_norm *norm, const double *shift_d,
                                 const sinkproof_honest *x_d, sinkproof_honest *y_d);
 
+// ---- quotient.c (bound.quotient): quotients whose errors a policy declares.
+// The relative error of one; 0: it is correctly rounded, or a rounded reciprocal and a product.
+double declared_quotient(const sinkproof_setting *s);
+// The relative error of `rest` roundings and `quotients` quotients, which are `roundings` together
+// where no error is declared.
+double quotients_error(const sinkproof_setting *s, double roundings, double rest, double quotients);
+// The largest of an engine's quotients where the real one is at most 1.
+double most_of_quotient(const sinkproof_setting *s);
+
 // ---- gelu.c (bound.gelu): one activation of a perceptron without a gate.
 sinkproof_honest sinkproof_honest_gelu(const sinkproof_setting *s, sinkproof_honest x);
 

@@ -57,7 +57,7 @@ static bool weights_renormalised(const sinkproof_setting *s, size_t n_experts,
     for (size_t i = 0; i < k; i++) chosen = fmax(chosen, z_k[i].lo);
     sinkproof_policy coarser = *s->policy;
     double declared = coarser.ulp[SINKPROOF_EXP] * 2 * s->u,
-           more = s->u * (1 + fmax(top - chosen, 0));
+           more = fmax(s->u, declared_quotient(s)) + s->u * fmax(top - chosen, 0);
     coarser.ulp[SINKPROOF_EXP] += more * (1 + declared) * (1 + more) / (2 * s->u);
     sinkproof_setting t = *s;
     t.policy = &coarser;

@@ -91,10 +91,11 @@ static void join_sink(const sinkproof_setting *s, number_span b, number_span m, 
     if (!step.mid_rescales) sum_scale->mid = 1;
 }
 
-// sum scale / z, with three roundings if an engine multiplies by the reciprocal.
+// sum scale / z, with three roundings if an engine multiplies by the reciprocal, or with the error
+// that the policy declares.
 static sinkproof_honest span_quotient(const sinkproof_setting *s, number_span sum,
                                       number_span scale, number_span z) {
-    double off = sinkproof_gamma(4, s->u), least = scale.lo / z.hi, most = scale.hi / z.lo;
+    double off = quotients_error(s, 4, 2, 1), least = scale.lo / z.hi, most = scale.hi / z.lo;
     double lo = sum.lo * (sum.lo < 0 ? most * (1 + off) : least * (1 - off));
     double hi = sum.hi * (sum.hi < 0 ? least * (1 - off) : most * (1 + off));
     double mid = sum.mid * scale.mid / z.mid;

@@ -53,7 +53,7 @@ double sinkproof_honest_merge_error(const sinkproof_setting *s, size_t n,
     double weight = sinkproof_gamma(base_2 ? 3 : 1, u) * apart - log1p(-exponential);
     double sums = sinkproof_gamma(2 * (double)n + 2, u);
     double x = 2 * lse + 2 * (merges - 1) * (weight + lse) + 2 * merges * weight + 2 * sums;
-    return expm1(x) + sinkproof_gamma(3 * merges, u) * exp(x) * (1 + 0x1p-40);
+    return expm1(x) + quotients_error(s, 3 * merges, merges, merges) * exp(x) * (1 + 0x1p-40);
 }
 
 // The largest size of each element.

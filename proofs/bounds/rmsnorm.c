@@ -4,9 +4,10 @@
 // The honest set of RMSNorm (bound.rmsnorm).
 //
 // All d terms of the sum of squares are positive, so any summation order errs relatively by
-// at most gamma_(d+3) (squares, additions, the division by d, the addition of eps); the root
-// halves it. Then the declared error of rsqrt, two products, and the rounding point. The error of
-// the root is common to the row; those of the products belong to each element.
+// at most gamma_(d+3) (squares, additions, the division by d, the addition of eps), or more where
+// the policy declares the error of a quotient; the root halves it. Then the declared error of
+// rsqrt, two products, and the rounding point. The error of the root is common to the row; those of
+// the products belong to each element.
 //
 // Underflow: a square may lose 2^-150, or 2^-126 where results are flushed; the first of the two
 // products may lose as much, and its loss is multiplied by the other factor, the root or the scale.
@@ -42,7 +43,8 @@ static double root_systematic_error(const sinkproof_setting *s, size_t d,
                                     const sinkproof_honest *x_d, double sum) {
     error_lean lean = lean_of_rounded_sum(sum, s->u);
     for (size_t i = 0; i < d; i++) lean_add(&lean, x_d[i].mid * x_d[i].mid);
-    return sum > 0 ? lean_result(&lean) / (2 * sum) : 0;
+    double of_mean = declared_quotient(s) / 2; // of the division by d, halved by the root
+    return (sum > 0 ? lean_result(&lean) / (2 * sum) : 0) + of_mean;
 }
 
 // Relative variance that the computed sum gives the root. Its rounded partial sums grow up to the
@@ -58,7 +60,7 @@ static sinkproof_honest inverse_rms_set(const sinkproof_setting *s, double n, do
                                         const row_sums *r, double shared, double leaning) {
     double root = 1 / sqrt(r->sum / n + eps);
     double here = sinkproof_gamma(n + 8, 0x1p-53); // this evaluation's own error
-    double gamma = sinkproof_gamma(n + 3, s->u) + 2 * here;
+    double gamma = quotients_error(s, n + 3, n + 2, 1) + 2 * here;
     // Where results are flushed, the additions and the division may lose as much as a square may.
     double lost = (s->policy->ftz ? 3 * n : n) * setting_underflow(s);
     double least = fmax(r->lo - lost, 0), top = (r->hi + lost) * (1 + gamma);

@@ -278,14 +278,14 @@ static range kept_share(const softmax_row *row, size_t j, const summed *w, range
 }
 
 //> bound.softmax-sink
-// alpha_j = e_j / sum with two roundings: a quotient, or a reciprocal and a product.
+// alpha_j = e_j / sum with two roundings, a reciprocal and a product, or as the policy declares.
 static range quotient_range(const softmax_row *row, size_t j, const summed *w) {
     range e = numerator_ends(&row->e_j[j], w->likely);
     double own = row->running ? row->e_j[j].own : 1;
     range others = range_minus(w->all, e, w->here);
     if (row->kept_j != NULL && j < row->n) return scale(kept_share(row, j, w, others), w->quotient);
     range a = scale(range_share(e, others, own), w->quotient);
-    return (range){a.lo, fmin(a.hi, 1 + 2 * row->s->u)};
+    return (range){a.lo, fmin(a.hi, most_of_quotient(row->s))};
 }
 //< bound.softmax-sink
 
@@ -312,7 +312,7 @@ static range weight_by_gate(const softmax_row *row, size_t j, const summed *w) {
 // An error xi of LSE - b multiplies the sink's exponential by e^xi. Five roundings: the two of the
 // quotient, 1 + E, the sigmoid's quotient, and the product.
 static void bound_gate(const softmax_row *row, double sum, double rho, summed *w) {
-    double roundings = sinkproof_gamma(5, row->s->u);
+    double roundings = quotients_error(row->s, 5, 2, 2);
     range keys = {w->keys.lo * (1 - w->here), w->keys.hi * (1 + w->here)};
     range sink = scale(numerator_ends(&row->sink, w->likely), exponent_factors(row->gate));
     sink = scale(sink, quotient_factors(sum, rho, 0));
@@ -326,7 +326,7 @@ static summed bound_sum(const softmax_row *row, double sum, double rho, bool lik
     summed w = {.likely = likely, .here = here, .keys = numerator_ends(&row->keys, likely)};
     range sink = numerator_ends(&row->sink, likely);
     w.all = (range){w.keys.lo + sink.lo, w.keys.hi + sink.hi};
-    w.quotient = quotient_factors(sum, rho, sinkproof_gamma(2, row->s->u));
+    w.quotient = quotient_factors(sum, rho, quotients_error(row->s, 2, 0, 1));
     w.subtraction = scale(quotient_factors(sum, rho, 0), exponent_factors(row->subtraction));
     if (row->lse_gated) bound_gate(row, sum, rho, &w);
     return w;
@@ -359,12 +359,12 @@ static void sum_numerators(softmax_row *row) {
 typedef struct row_errors {
     double leaning, fourth; // of the sum; sum of the squared weights
     double var, bias;       // of the denominator's terms
-    double form;            // lean of every element that the forms add
+    double form;            // lean of every element that forms and quotients add
     double distance;        // sum_j alpha_j |t_j|
 } row_errors;
 
 static row_errors row_error_sums(const softmax_row *row, double total) {
-    row_errors r = {0};
+    row_errors r = {.form = (row->lse_gated ? 2 : row->quotient) * declared_quotient(row->s)};
     error_lean lean = lean_of_rounded_sum(total, row->s->u);
     for (size_t j = 0; j <= row->n; j++) {
         double a = row->e_j[j].mid / total;
@@ -403,7 +403,7 @@ static sinkproof_honest unbounded_weights(const sinkproof_setting *s, sinkproof_
     row.top = b.hi == -INFINITY ? 0 : set_largest_size(b);
     for (size_t j = 0; j < n; j++) row.top = fmax(row.top, set_largest_size(z_j[j]));
     double x = subtraction_error(&row) + exponent_error(&row, 2 * row.top, row.top);
-    double most = 1 + 2 * s->u;
+    double most = most_of_quotient(s);
     if (rounds_exponentials(&row, point))
         most *= 1 + sinkproof_unit_roundoff(s->policy->at[AT_A9_UNNORM].format);
     double left = (1 - x) * (1 - sinkproof_gamma((double)n, s->u));

@@ -40,16 +40,6 @@ static double declared_exp_error(const sinkproof_setting *s, sinkproof_honest t)
     return (s->policy->ulp[SINKPROOF_EXP] + s->policy->exp_growth * size) * 2 * s->u;
 }
 
-static sinkproof_honest sigmoid_by_exp(const sinkproof_setting *s, sinkproof_honest t,
-                                       sinkproof_honest y) {
-    double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
-    double declared = declared_exp_error(s, t);
-    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm),
-                                  quotient_flush_loss(s));
-    return sinkproof_honest_roundings(s, y, 2);
-}
-
-//> bound.sigmoid-exp
 // A positive set with a relative error at each end: the error of a large end may exceed the small
 // end, but must not move that end below 0.
 static sinkproof_honest widen_to_declared(sinkproof_honest e, double error) {
@@ -62,6 +52,23 @@ static sinkproof_honest widen_to_declared(sinkproof_honest e, double error) {
     return e;
 }
 
+// The sum and the quotient round once each, unless the policy declares the quotient's error.
+static sinkproof_honest one_plus_and_quotient(const sinkproof_setting *s, sinkproof_honest y) {
+    double declared = declared_quotient(s);
+    if (!(declared > 0)) return sinkproof_honest_roundings(s, y, 2);
+    return sinkproof_honest_roundings(s, widen_to_declared(y, declared), 1);
+}
+
+static sinkproof_honest sigmoid_by_exp(const sinkproof_setting *s, sinkproof_honest t,
+                                       sinkproof_honest y) {
+    double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
+    double declared = declared_exp_error(s, t);
+    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm),
+                                  quotient_flush_loss(s));
+    return one_plus_and_quotient(s, y);
+}
+
+//> bound.sigmoid-exp
 // e^|t|, rounded at M8.exp. |t| is clamped to 709, where the quotient already underflows.
 static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest t) {
     sinkproof_honest x = t;
@@ -82,8 +89,7 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
     return sinkproof_honest_at(s, AT_M8_EXP, widen_to_declared(e, declared_exp_error(s, t)));
 }
 
-// 1 / (1 + e): the sum and the quotient round once each. Where e may be infinite, the bias is as
-// wide as the set.
+// 1 / (1 + e). Where e may be infinite, the bias is as wide as the set.
 static sinkproof_honest inverse_one_plus(const sinkproof_setting *s, sinkproof_honest e) {
     double mid = 1 / (1 + e.mid), slope = mid * mid;
     double share = e.mid < INFINITY ? slope * slope : 0;
@@ -96,8 +102,7 @@ static sinkproof_honest inverse_one_plus(const sinkproof_setting *s, sinkproof_h
                           .bias = share > 0 ? e.bias * slope : 0,
                           .order = share > 0 ? e.order * share : 0};
     if (!(y.bias < INFINITY)) y.bias = y.hi - y.lo;
-    return sinkproof_honest_roundings(s, sinkproof_honest_declared(y, 0, quotient_flush_loss(s)),
-                                      2);
+    return one_plus_and_quotient(s, sinkproof_honest_declared(y, 0, quotient_flush_loss(s)));
 }
 
 // 1 / (1 + e^|t|) is the sigmoid where t < 0; elsewhere the sigmoid is 1 minus it.

@@ -9,7 +9,7 @@
 //   elu(s) + 1      e_x below 0; above, u; and where an engine forms e^s - 1 + 1, 2 u absolutely
 //   sum, any order  gamma_(n-1) sum_j |sim_j|
 //   x^p             the power's declared error, p times the error of x
-//   quotient        u
+//   quotient        2 u, or as declared (bound.quotient)
 #include "proofs/bounds/variants.h"
 
 #include <stdlib.h>
@@ -78,6 +78,12 @@ static bool is_homogeneous(const sinkproof_variant *variant) {
 }
 
 //> bound.similarity
+// 1 / (1 + e^-x): its exponential, the sum and the quotient.
+static double sigmoid_error(const sinkproof_setting *s, double e_x) {
+    double rounded = e_x / (1 - e_x) + 3 * s->u, declared = declared_quotient(s);
+    return rounded + declared + rounded * declared;
+}
+
 static sinkproof_honest similarity_set(const sinkproof_setting *s, const sinkproof_variant *variant,
                                        sinkproof_honest x) {
     sinkproof_similarity kind = variant->similarity;
@@ -86,7 +92,7 @@ static sinkproof_honest similarity_set(const sinkproof_setting *s, const sinkpro
         set_between(similarity_at(kind, x.lo) * (1 - libm), similarity_at(kind, x.hi) * (1 + libm),
                     similarity_at(kind, x.mid));
     double e_x = exp_error(s, &x), relative = e_x + s->u, absolute = flush_threshold(s);
-    if (kind == SINKPROOF_SIMILARITY_SIGMOID) relative = e_x / (1 - e_x) + 3 * s->u;
+    if (kind == SINKPROOF_SIMILARITY_SIGMOID) relative = sigmoid_error(s, e_x);
     // e^s - 1, then + 1: for s < 0, two roundings of numbers of size at most 1; otherwise one
     // rounding of s + 1.
     if (kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE) absolute += x.lo < 0 ? (e_x + 2 * s->u) : 0;
@@ -140,7 +146,8 @@ static sinkproof_honest quotient_set(const sinkproof_setting *s, sinkproof_hones
     if (!(z.lo > 0)) return set_between(-INFINITY, INFINITY, x.mid / z.mid);
     double by_lo = x.lo < 0 ? z.lo : z.hi, by_hi = x.hi < 0 ? z.hi : z.lo;
     sinkproof_honest y = set_between(x.lo / by_lo, x.hi / by_hi, x.mid / z.mid);
-    return set_widened(y, 2 * s->u + libm, flush_threshold(s)); // x / z, or x times 1 / z
+    double error = fmax(2 * s->u, declared_quotient(s)); // x / z, or x times 1 / z
+    return set_widened(y, error + libm, flush_threshold(s));
 }
 //< bound.similarity
 

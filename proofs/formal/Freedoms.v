@@ -2,8 +2,8 @@
    Copyright 2026 the sinkproof authors *)
 
 (* Error bounds where an engine rounds at other places than the definition, or uses a function with another error:
-   bound.norm-rounded, bound.exp-growing, bound.form-running-angle, bound.form-scaled-first, bound.unnormalised,
-   bound.unrounded. No second-order term is dropped. Assumed: for each operation a bound of its relative error (such as
+   bound.norm-rounded, bound.exp-growing, bound.quotient, bound.form-running-angle, bound.form-scaled-first,
+   bound.unnormalised, bound.unrounded. No second-order term is dropped. Assumed: for each operation a bound of its relative error (such as
    v) and of its absolute error by underflow (such as ηv). *)
 
 From Sinkproof Require Import Sums Nodes Summation BoundsSoftmaxSink Bounds.
@@ -135,6 +135,48 @@ Proof.
       apply Rmult_le_compat; lra.
 Qed.
 (*< bound.exp-growing *)
+
+(* ---- a quotient with an error of its own ---- *)
+
+(* a / b by a division with relative error D; or the product of a, with relative error u, and a reciprocal of b
+   with relative error R. η is what underflows. *)
+(*> bound.quotient *)
+Theorem bound_quotient (a b y D R u η : R) :
+  0 <= D -> 0 <= R -> 0 <= u ->
+  Rabs (y - a / b) <= D * Rabs (a / b) + η \/
+  (exists r, Rabs (r - / b) <= R * Rabs (/ b) /\ Rabs (y - a * r) <= u * Rabs (a * r) + η) ->
+  let Q := Rmax D ((1 + R) * (1 + u) - 1) in Rabs (y - a / b) <= Q * Rabs (a / b) + η.
+Proof.
+  intros HD HR Hu H Q. unfold Q. pose proof (Rabs_pos (a / b)) as P.
+  destruct H as [H | (r & Hr & Hy)].
+  - pose proof (Rmult_le_compat_r _ _ _ P (Rmax_l D ((1 + R) * (1 + u) - 1))). lra.
+  - assert (E : Rabs (a * r - a / b) <= R * Rabs (a / b)).
+    { unfold Rdiv. rewrite <- Rmult_minus_distr_l, !Rabs_mult.
+      pose proof (Rmult_le_compat_l (Rabs a) _ _ (Rabs_pos a) Hr). lra. }
+    pose proof (operation_step _ _ _ _ _ u η Hu Hy (Rle_refl _) E) as B.
+    pose proof (Rmult_le_compat_r _ _ _ P (Rmax_r D ((1 + R) * (1 + u) - 1))). lra.
+Qed.
+
+(* Several quotients, each a factor with relative error Q, and other roundings, a factor P with relative error
+   g. *)
+Theorem bound_quotient_chain (P g Q : R) (l : list R) :
+  0 <= g -> 0 <= Q -> Rabs (P - 1) <= g -> (forall f, In f l -> Rabs (f - 1) <= Q) ->
+  let n := length l in Rabs (fold_right Rmult P l - 1) <= (1 + g) * (1 + Q) ^ n - 1.
+Proof.
+  intros Hg HQ HP. induction l as [|f l IH]; intros Hl n; unfold n; cbn [length fold_right pow].
+  - lra.
+  - specialize (IH (fun x H => Hl x (or_intror H))). cbv zeta in IH.
+    pose proof (Hl f (or_introl eq_refl)) as Hf. set (t := fold_right Rmult P l) in *.
+    set (B := (1 + g) * (1 + Q) ^ length l) in *.
+    replace (f * t - 1) with ((f - 1) + f * (t - 1)) by ring.
+    eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_mult.
+    assert (F : Rabs f <= 1 + Q).
+    { replace f with (1 + (f - 1)) by ring. pose proof (Rabs_triang 1 (f - 1)).
+      rewrite Rabs_R1 in H. lra. }
+    pose proof (Rmult_le_compat _ _ _ _ (Rabs_pos f) (Rabs_pos (t - 1)) F IH).
+    replace ((1 + g) * ((1 + Q) * (1 + Q) ^ length l)) with ((1 + Q) * B) by (unfold B; ring). lra.
+Qed.
+(*< bound.quotient *)
 
 (* ---- angles by a running product ---- *)
 

@@ -4,8 +4,8 @@
 // Whole engines with the freedoms that engines showed, judged: a norm rounded before its weight,
 // exponentials rounded before they meet the values, values read before they are rounded, angles by
 // a running product, the concentration first, an exponential that errs more the larger its
-// argument; matrix units and ranks. Each is acquitted by the policy that says so and convicted by
-// the one that does not; mistakes are convicted under both.
+// argument, a quotient that is off; matrix units and ranks. Each is acquitted by the policy that
+// says so and convicted by the one that does not; mistakes are convicted under both.
 #include "tests/shared/judged.h"
 #include "tests/shared/opened.h"
 
@@ -124,20 +124,37 @@ static double exp_by_product(double x) {
     float y = (float)x * 1.44269502f;
     return (float)exp2((double)y);
 }
-static void softmax_growing(const sinkproof_policy *p, const sinkproof_block *block,
-                            const double *b, const double *s, double *a) {
+static double quotient_off(const sinkproof_policy *p, double e, double z, double ulps) {
+    double x = e / (float)z;
+    return round_at(p, AT_A9, x + ulps * sinkproof_ulp(SINKPROOF_F32, x));
+}
+
+// A softmax whose exponentials are `e_to` and whose quotients are off by `ulps`.
+static void softmax_with(const sinkproof_policy *p, const sinkproof_block *block, const double *b,
+                         const double *s, double *a, double (*e_to)(double), double ulps) {
     for (size_t i = 0; i < block->rows; i++) {
         size_t last = block->first + i, first = sinkproof_mask_first(block->window, last);
         double *row = a + i * (block->keys + 1), m = b[i], z;
         const double *s_j = s + i * block->keys;
         memset(row, 0, block->keys * sizeof *row);
         for (size_t j = first; j <= last; j++) m = fmax(m, s_j[j]);
-        row[block->keys] = z = exp_by_product((float)b[i] - (float)m);
-        for (size_t j = first; j <= last; j++)
-            z += row[j] = exp_by_product((float)s_j[j] - (float)m);
-        for (size_t j = first; j <= last; j++) row[j] = round_at(p, AT_A9, row[j] / (float)z);
-        row[block->keys] = round_at(p, AT_A9, row[block->keys] / (float)z);
+        row[block->keys] = z = e_to((float)b[i] - (float)m);
+        for (size_t j = first; j <= last; j++) z += row[j] = e_to((float)s_j[j] - (float)m);
+        for (size_t j = first; j <= last; j++) row[j] = quotient_off(p, row[j], z, ulps);
+        row[block->keys] = quotient_off(p, row[block->keys], z, ulps);
     }
+}
+static void softmax_growing(const sinkproof_policy *p, const sinkproof_block *block,
+                            const double *b, const double *s, double *a) {
+    softmax_with(p, block, b, s, a, exp_by_product, 0);
+}
+static void softmax_divided(const sinkproof_policy *p, const sinkproof_block *block,
+                            const double *b, const double *s, double *a) {
+    softmax_with(p, block, b, s, a, exp, 100);
+}
+static void softmax_divided_worse(const sinkproof_policy *p, const sinkproof_block *block,
+                                  const double *b, const double *s, double *a) {
+    softmax_with(p, block, b, s, a, exp, 400);
 }
 
 // ---- mistakes -----------------------------------------------------------------------------------
@@ -311,6 +328,22 @@ static const struct engine {
      NULL,
      NULL,
      {.softmax_sink = softmax_growing}},
+    {"bound.quotient",
+     "quotients off by 100 ulp",
+     "f32,A9.form=definition",
+     "f32,A9.form=definition,div=100ulp",
+     "f32,A9.form=definition",
+     NULL,
+     "00.A9",
+     {.softmax_sink = softmax_divided}},
+    {"bound.quotient",
+     "reciprocals off by four times what is declared",
+     "f32,A9.form=definition",
+     "f32,A9.form=definition,rcp=400ulp",
+     "f32,A9.form=definition,rcp=100ulp",
+     NULL,
+     "00.A9",
+     {.softmax_sink = softmax_divided_worse}},
 };
 enum { ENGINES = sizeof engines / sizeof *engines };
 
@@ -445,6 +478,7 @@ int main(void) {
     mistakes_convicted("vllm-bf16", "bound.unnormalised bound.unrounded");
     mistakes_convicted("bf16", "bound.norm-rounded bound.unnormalised bound.exp-growing");
     mistakes_convicted("f16", "bound.norm-rounded bound.unnormalised bound.exp-growing");
+    mistakes_convicted("f32,div=2ulp,rcp=1ulp", "bound.quotient");
     mistakes_convicted("bf16,acc=hopper,ranks=2", "bound.tensor-core bound.parts");
     rounds_once();
     named();

@@ -74,7 +74,7 @@ OTHERS = {
     "truth": "circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
              "identities_forms identities_grid identities_mixing identities_model identities_repeat identities_sink "
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
-    "bounds": "accumulators alike drift factors flash gated honest merged mixing one_minus operands parts planes rope_forms scaled softmax_maximum spread tensor_core "
+    "bounds": "accumulators alike drift factors flash gated honest merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
               "times unnormalised unrounded variants",
     "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts judge_finite "
              "judge_forms judge_layers judge_meaning judge_mlp judge_norm judge_operations judge_remedy judge_report judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded judge_walk verdict",

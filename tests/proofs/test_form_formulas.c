@@ -49,9 +49,31 @@ static void weights(size_t c) {
     report(&d, cases[c].id, what, SEED);
 }
 
+// The same where a quotient or a reciprocal has an error of its own, below two roundings and above.
+static void divided_weights(void) {
+    static const struct {
+        double div, rcp;
+    } ulps[] = {{2, 0}, {0, 1}, {2, 1}, {64, 1}, {0.75, 0}, {1, 4096}};
+    uint64_t state = SEED + 2;
+    distance d = {0};
+    for (int i = 0; i < 3 * DRAWS; i++) {
+        row r = cases[draw_below(&state, sizeof cases / sizeof *cases)].forms;
+        r.u = 0x1p-24L, r.declared = 4 * r.u, r.of_log = 6 * r.u, r.odds = 30;
+        r.divided = ulps[i % 6].div * 2 * r.u, r.inverse = ulps[i % 6].rcp * 2 * r.u;
+        r.n = draw_below(&state, SOME) + (!r.definition || r.gated), r.apart = true;
+        for (size_t j = 0; j <= r.n; j++) r.z[j] = draw_set(&state, 2 * draw_dyadic(&state));
+        if (i % 4 == 0)
+            for (size_t j = 0; j <= r.n; j++) r.z[j] = sinkproof_exact_set(r.z[j].mid);
+        r.b = i % 5 == 0 && r.n > 0 ? sinkproof_exact_set(-INFINITY) : r.z[r.n];
+        compare(&d, &d, &r, 12 * (real)r.n + 212);
+    }
+    report(&d, "bound.quotient bound.softmax-sink bound.form-lse", "every end, quotients declared",
+           SEED);
+}
+
 // ---- experts' weights ---------------------------------------------------------------------------
 
-// As the softmax over the chosen logits with exponentials that err by one rounding more.
+// As the softmax over the chosen logits with exponentials that err by one quotient more.
 static void renormalised(void) {
     uint64_t state = SEED + 1;
     distance d = {0};
@@ -71,7 +93,8 @@ static void renormalised(void) {
             chosen[k] = (int32_t)(3 * k + draw_below(&state, 3)), z[k] = g[chosen[k]];
             best = fmaxl(best, z[k].lo);
         }
-        real more = u * (1 + fmaxl(top - best, 0));
+        policy.ulp[SINKPROOF_DIV] = coarse.ulp[SINKPROOF_DIV] = i % 2 ? 9 : 0.5;
+        real more = u * (i % 2 ? 18 : 1) + u * fmaxl(top - best, 0);
         coarse.ulp[SINKPROOF_EXP] =
             (double)(policy.ulp[SINKPROOF_EXP] + more * (1 + declared) * (1 + more) / (2 * u));
         must(sinkproof_honest_expert_weights(&s, SOME, g, 4, chosen, w, &common));
@@ -86,7 +109,8 @@ static void renormalised(void) {
                 near(&d, w[k].bias, stated[k].bias, stated[k].bias, 8);
         }
     }
-    report(&d, "bound.form-router", "every end", SEED);
+    policy.ulp[SINKPROOF_DIV] = 0.5;
+    report(&d, "bound.form-router bound.quotient", "every end", SEED);
     // Zero weights may be what a processor left of E times the smallest normal number.
     sinkproof_setting s = setting(&policy);
     sinkproof_honest g[3] = {sinkproof_exact_set(0), sinkproof_exact_set(-2000),
@@ -118,6 +142,7 @@ static void renormalised(void) {
 
 int main(void) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) weights(c);
+    divided_weights();
     renormalised();
     return tap_done();
 }

@@ -31,16 +31,26 @@ static void declared(stated *x, real relative, real absolute) {
     x->bias += error;
 }
 
-// Two centred roundings: gamma_2 in the worst case, sqrt(2 L 2) u likely.
-static void two_roundings(stated *x, const sinkproof_setting *s) {
-    real u = s->u, worst = gamma_of(2, u), likely = sqrtl(4 * (real)s->odds) * u * (1 + worst);
+// n centred roundings: gamma_n in the worst case, sqrt(2 L n) u likely.
+static void centred(stated *x, const sinkproof_setting *s, real n) {
+    real u = s->u, worst = gamma_of(n, u), likely = sqrtl(2 * n * (real)s->odds) * u * (1 + worst);
     real far = fmaxl(fabsl(x->lo), fabsl(x->hi)),
          likely_far = fmaxl(fabsl(x->likely_lo), fabsl(x->likely_hi));
-    real under = u == 0 ? 0 : 2 * (real)sinkproof_format_underflow(s->policy->inside) * (1 + worst);
+    real under = u == 0 ? 0 : n * (real)sinkproof_format_underflow(s->policy->inside) * (1 + worst);
     if (worst < likely) likely = worst;
     x->lo -= far * worst + under, x->hi += far * worst + under;
     x->likely_lo -= likely_far * likely + under, x->likely_hi += likely_far * likely + under;
-    x->var += 2 * u * u * x->mid * x->mid / 3;
+    x->var += n * u * u * x->mid * x->mid / 3;
+}
+
+static const real margin = 0x1p-50L; // of exp in binary64, as the code declares it
+
+// The sum and the quotient, which rounds or errs as declared: each end by its own size.
+static void two_steps(stated *x, const sinkproof_setting *s) {
+    real q = quotient_of(s->policy, s->u) * (1 + margin);
+    x->bias += q * x->hi, x->lo *= 1 - q, x->likely_lo *= 1 - q;
+    x->hi *= 1 + q, x->likely_hi *= 1 + q;
+    centred(x, s, q > 0 ? 1 : 2);
 }
 
 // |t| of t in [lo, hi], at most 709: the least and the largest.
@@ -49,8 +59,6 @@ static void sizes(real lo, real hi, real *least, real *most) {
     *most = fmaxl(fabsl(lo), fabsl(hi));
     *least = fminl(*least, 709), *most = fminl(*most, 709);
 }
-
-static const real margin = 0x1p-50L; // of exp in binary64, as the code declares it
 
 // E = e^|t|: its ends have the margin; var, bias, order go through the slope E. A t of which
 // nothing is left below 709 has none.
@@ -88,7 +96,7 @@ static stated one_over(const sinkproof_setting *s, const stated *e, double flush
     if (isinf((double)y.bias)) y.bias = y.hi - y.lo; // E may have overflowed
     sinkproof_honest own = sinkproof_honest_declared(doubles(&y), 0, flushed);
     y = of_set(&own);
-    two_roundings(&y, s);
+    two_steps(&y, s);
     return y;
 }
 
@@ -134,7 +142,7 @@ static stated by_definition(const sinkproof_setting *s, const sinkproof_honest *
                 t->bias * slope,
                 t->order * slope * slope};
     declared(&y, e_x / (1 - e_x) * sigmoid(-(real)t->lo), flush_of(s));
-    two_roundings(&y, s);
+    two_steps(&y, s);
     return y;
 }
 
@@ -265,18 +273,25 @@ typedef struct numerics {
     bool optional, tanh;
     double u, growth, k;
     const char *id, *text;
+    double div, rcp; // declared ulp of a quotient and a reciprocal; 0: as rounded
 } numerics;
 
 static const numerics cases[] = {
-    {SINKPROOF_F64, SINKPROOF_F64, false, false, 0, 0, 30, "bound.sigmoid-exp", "f64, u = 0"},
-    {SINKPROOF_F64, SINKPROOF_F64, true, false, 0, 0, 30, "bound.sigmoid-exp", "f64?, u = 0"},
-    {SINKPROOF_F32, SINKPROOF_F64, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "f64"},
-    {SINKPROOF_F32, SINKPROOF_BF16, false, false, 0x1p-24, 0.5, 60, "bound.sigmoid-exp", "bf16"},
-    {SINKPROOF_F32, SINKPROOF_BF16, true, false, 0x1p-24, 0.5, 60, "bound.sigmoid-exp", "bf16?"},
-    {SINKPROOF_F32, SINKPROOF_F16, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "f16"},
-    {SINKPROOF_F32, SINKPROOF_REAL, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "real"},
-    {SINKPROOF_F32, SINKPROOF_REAL, false, true, 0x1p-24, 0, 60, "bound.form-tanh", "tanh"},
-    {SINKPROOF_F64, SINKPROOF_REAL, false, true, 0x1p-24, 0, 60, "bound.form-tanh", "tanh, f64"},
+    {SINKPROOF_F64, SINKPROOF_F64, false, false, 0, 0, 30, "bound.sigmoid-exp", "f64, u = 0", 0, 0},
+    {SINKPROOF_F64, SINKPROOF_F64, true, false, 0, 0, 30, "bound.sigmoid-exp", "f64?, u = 0", 0, 0},
+    {SINKPROOF_F32, SINKPROOF_F64, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "f64", 0, 0},
+    {SINKPROOF_F32, SINKPROOF_BF16, false, false, 0x1p-24, 0.5, 60, "bound.sigmoid-exp", "bf16", 0,
+     0},
+    {SINKPROOF_F32, SINKPROOF_BF16, true, false, 0x1p-24, 0.5, 60, "bound.sigmoid-exp", "bf16?", 0,
+     0},
+    {SINKPROOF_F32, SINKPROOF_F16, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "f16", 0, 0},
+    {SINKPROOF_F32, SINKPROOF_REAL, false, false, 0x1p-24, 0, 60, "bound.sigmoid-exp", "real", 0,
+     0},
+    {SINKPROOF_F32, SINKPROOF_REAL, false, true, 0x1p-24, 0, 60, "bound.form-tanh", "tanh", 0, 0},
+    {SINKPROOF_F64, SINKPROOF_REAL, false, true, 0x1p-24, 0, 60, "bound.form-tanh", "tanh, f64", 0,
+     0},
+    {SINKPROOF_F32, SINKPROOF_BF16, true, false, 0x1p-24, 0, 60, "bound.quotient", "div", 64, 0},
+    {SINKPROOF_F32, SINKPROOF_REAL, false, false, 0x1p-24, 0, 60, "bound.quotient", "rcp", 0, 9},
 };
 
 static void any_set(const numerics *c) {
@@ -284,6 +299,8 @@ static void any_set(const numerics *c) {
     distance d = {0};
     sinkproof_policy policy = policy_of(c->inside, c->format, c->optional);
     policy.exp_growth = c->growth;
+    if (c->div > 0) policy.ulp[SINKPROOF_DIV] = c->div;
+    if (c->rcp > 0) policy.ulp[SINKPROOF_RCP] = c->rcp;
     if (c->tanh) policy.forms[SINKPROOF_FORM_OF_M8] = 1u << SINKPROOF_M8_TANH;
     sinkproof_setting s = {.policy = &policy, .u = c->u, .odds = 30};
     for (int i = 0; i < DRAWS; i++) {

@@ -22,7 +22,7 @@ static const ends anything = {-INFINITY, INFINITY, 0};
 
 // What a row's formulas need of its setting.
 typedef struct row {
-    real u, exp_ulp, exp_growth, pow_error, lost; // lost: where a result is flushed
+    real u, exp_ulp, exp_growth, pow_error, divided, lost; // lost: where a result is flushed
     sinkproof_similarity kind;
     sinkproof_divisor divisor;
     real by;
@@ -54,7 +54,8 @@ static ends similar(const row *r, ends x, real farther, real above) {
     real grown = r->exp_growth * farther * 2 * r->u,
          e_x = (r->exp_ulp + r->exp_growth * fminl(far_of(x), 800)) * 2 * r->u;
     real relative = e_x + r->u, absolute = r->lost;
-    if (r->kind == SINKPROOF_SIMILARITY_SIGMOID) relative = e_x / (1 - e_x) + 3 * r->u;
+    if (r->kind == SINKPROOF_SIMILARITY_SIGMOID)
+        relative = (1 + e_x / (1 - e_x) + 3 * r->u) * (1 + r->divided) - 1;
     if (r->kind == SINKPROOF_SIMILARITY_ELU_PLUS_ONE && x.lo < 0) absolute += e_x + 2 * r->u;
     ends y = {sim(r->kind, x.lo) * (1 - margin), sim(r->kind, x.hi) * (1 + margin),
               sim(r->kind, x.mid)};
@@ -100,7 +101,7 @@ static ends divisor_of(const row *r, size_t n, const bool *seen, const ends *sim
 static ends over(const row *r, ends x, ends z) {
     if (!(z.lo > 0)) return (ends){anything.lo, anything.hi, x.mid / z.mid};
     ends y = {fminl(x.lo / z.lo, x.lo / z.hi), fmaxl(x.hi / z.lo, x.hi / z.hi), x.mid / z.mid};
-    return widened(y, 2 * r->u + margin, r->lost);
+    return widened(y, fmaxl(2 * r->u, r->divided) + margin, r->lost);
 }
 
 // ---- rows ---------------------------------------------------------------------------------------
@@ -109,22 +110,24 @@ typedef struct numerics {
     sinkproof_format inside;
     double u, growth;
     const char *text;
+    double div; // declared ulp of a quotient
 } numerics;
 
-static const numerics all[] = {{SINKPROOF_F64, 0, 0, "u = 0"},
-                               {SINKPROOF_F32, 0, 0, "u = 0 in f32"},
-                               {SINKPROOF_F64, 0x1p-24, 0.25, "u = 2^-24"},
-                               {SINKPROOF_F64, 0x1p-10, 0, "u = 2^-10"}};
+static const numerics all[] = {{SINKPROOF_F64, 0, 0, "u = 0", 0.5},
+                               {SINKPROOF_F32, 0, 0, "u = 0 in f32", 0.5},
+                               {SINKPROOF_F64, 0x1p-24, 0.25, "u = 2^-24", 0.5},
+                               {SINKPROOF_F64, 0x1p-24, 0, "div = 3ulp", 3},
+                               {SINKPROOF_F64, 0x1p-10, 0, "u = 2^-10", 0.5}};
 
 static sinkproof_policy policy_of(const numerics *c) {
     sinkproof_policy policy = real_policy("definition");
-    policy.inside = c->inside, policy.exp_growth = c->growth;
+    policy.inside = c->inside, policy.exp_growth = c->growth, policy.ulp[SINKPROOF_DIV] = c->div;
     return policy;
 }
 
 static row row_of(const numerics *c, const sinkproof_policy *p, sinkproof_similarity kind) {
     row r = {.u = c->u, .exp_ulp = p->ulp[SINKPROOF_EXP], .exp_growth = c->growth, .kind = kind};
-    r.pow_error = p->ulp[SINKPROOF_POW] * 2 * r.u;
+    r.pow_error = p->ulp[SINKPROOF_POW] * 2 * r.u, r.divided = quotient_of(p, r.u);
     r.lost = c->inside == SINKPROOF_F32 ? 0x1p-126L : 0x1p-1022L;
     return r;
 }

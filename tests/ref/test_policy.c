@@ -67,6 +67,12 @@ static void test_overrides(void) {
     ok(p.at[AT_A5].format == SINKPROOF_F32 && p.at[AT_A5].optional, "A5=f32?");
     ok(p.ulp[SINKPROOF_EXP] == 4 && p.ulp[SINKPROOF_POW] == 1.5, "exp=4ulp, pow=1.5");
     ok(p.inside == SINKPROOF_F64 && p.yarn_truncate, "inside=f64, yarn=truncate");
+    ok(p.ulp[SINKPROOF_DIV] == 0.5 && p.ulp[SINKPROOF_RCP] == 0.5,
+       "quotients and reciprocals are correctly rounded unless a policy says so");
+    p = policy_of("f32,div=2ulp,rcp=1");
+    ok(p.ulp[SINKPROOF_DIV] == 2 && p.ulp[SINKPROOF_RCP] == 1 && p.ulp[SINKPROOF_EXP] == 2,
+       "div=2ulp, rcp=1");
+    p = policy_of("openai-bf16,M8.alpha=bf16,M9=real,A5=f32?");
     ok(round_at(&p, AT_M8_ALPHA, 1.702) == 1.703125, "1.702 in bf16 is 1.703125");
     ok(round_at(&p, AT_M9, 1.702) == 1.702, "an absent point rounds nothing");
 }
@@ -334,7 +340,8 @@ static void test_file(void) {
         fprintf(file, "%s = %s  # %s\n", sinkproof_point_name((sinkproof_point)i),
                 i == AT_A9 ? "f32?" : sinkproof_format_name(openai.at[i].format),
                 sinkproof_point_what((sinkproof_point)i));
-    fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ninside=f32\n");
+    fprintf(file, "exp=3ulp\nrsqrt=2ulp\nsincos=2\npow=2ulp\nlog=2\ntanh=2ulp\ndiv=2ulp\nrcp="
+                  "1\ninside=f32\n");
     fprintf(file,
             "A9.form=definition|running-max\nM4.form=any\nM8.form=tanh\nftz=none\nweights=f16\n"
             "A4.freq.form=powers\nA4.form=scaled-first\n");
@@ -450,6 +457,11 @@ int main(void) {
     test_refusal("f32,exp=2ulp+nan|x|", "2ulp+0.5|x|");
     test_refusal("f32,exp=2ulp+1001|x|", "1000");
     test_refusal("f32,tanh=2ulp+0.5|x|", "ulp");
+    test_refusal("f32,div=0.25ulp", "'div=0.25ulp' is not an error from 0.5ulp");
+    test_refusal("f32,div=2ulp+0.5|x|", "ulp");
+    test_refusal("f32,rcp=", "ulp");
+    test_refusal("f32,div=2000000ulp", "1000000ulp");
+    test_refusal("f32,rec=2ulp", "rcp");
     test_refusal("f32,unrounded=M5", "M12");
     test_refusal("f32,unrounded=A4.cos", "A13");
     test_refusal("f32,unrounded=", "any");

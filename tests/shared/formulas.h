@@ -16,8 +16,15 @@ static inline sinkproof_policy real_policy(const char *forms) {
     char text[80];
     snprintf(text, sizeof text, "real-f64,ftz=none,M8.form=sigmoid,A9.form=%s", forms);
     sinkproof_policy policy = policy_named(text);
-    for (int f = 0; f < SINKPROOF_FUNCTION_COUNT; f++) policy.ulp[f] = 1 + f;
+    for (int f = 0; f < SINKPROOF_DIV; f++) policy.ulp[f] = 1 + f; // quotients are rounded
     return policy;
+}
+
+// A quotient as a policy declares it: by a division, or by a reciprocal and a product; 0: as
+// rounded.
+static inline real quotient_of(const sinkproof_policy *policy, real u) {
+    real div = 2 * u * policy->ulp[SINKPROOF_DIV], rcp = 2 * u * policy->ulp[SINKPROOF_RCP];
+    return div <= u && rcp <= u ? 0 : fmaxl(div, rcp + (1 + rcp) * u);
 }
 
 static inline sinkproof_setting setting(const sinkproof_policy *policy) {

@@ -16,6 +16,7 @@ typedef struct row {
     sinkproof_honest z[MOST + 1], b; // z [n] is another number than b: nothing reads it
     bool definition, base_2, running, subtracted, gated; // none: the definition
     real u, declared, of_log, grows, kept; // kept: of exponentials that meet the values, relative
+    real divided, inverse; // declared errors of a quotient, of a reciprocal; 0: as rounded
     double odds;
     bool narrow; // binary32 inside
     bool apart;  // low ends are compared on their own scale
@@ -45,6 +46,8 @@ static inline sinkproof_policy policy_of(const row *r) {
     policy.ulp[SINKPROOF_EXP] = (double)(r->declared / step);
     policy.ulp[SINKPROOF_LOG] = (double)(r->of_log / step);
     policy.exp_growth = (double)(r->grows / step);
+    if (r->divided > 0) policy.ulp[SINKPROOF_DIV] = (double)(r->divided / step);
+    if (r->inverse > 0) policy.ulp[SINKPROOF_RCP] = (double)(r->inverse / step);
     if (r->kept > 0) policy.at[AT_A9_UNNORM].format = SINKPROOF_BF16;
     return policy;
 }
@@ -147,8 +150,15 @@ static ends widest(ends x, ends y) {
     return (ends){fminl(x.lo, y.lo), fmaxl(x.hi, y.hi)};
 }
 
+// A quotient as declared: by a division, or by a reciprocal and a product.
+static real declared_of(const row *r) {
+    real inverse = fmaxl(r->inverse, r->u); // rounded, where nothing is said of it
+    if (r->divided <= r->u && r->inverse <= r->u) return 0;
+    return fmaxl(r->divided, inverse + r->u * (1 + inverse));
+}
+
 static ends by_quotient(const row *r, const parts *p, size_t j, int l, ends rest, ends sums) {
-    real two = gamma_of(2, r->u);
+    real two = declared_of(r) > 0 ? declared_of(r) : gamma_of(2, r->u);
     ends e = p->e[j][l], a = product(share(e, rest, r->running ? p->own[j] : 1), sums);
     bool kept = r->kept > 0 && j < r->n;
     if (kept)
@@ -156,11 +166,13 @@ static ends by_quotient(const row *r, const parts *p, size_t j, int l, ends rest
                            e.hi * (1 + r->kept) / (e.lo + rest.lo)},
                     sums);
     return (ends){a.lo * (1 - two),
-                  kept ? a.hi * (1 + two) : fminl(a.hi * (1 + two), 1 + 2 * r->u)};
+                  kept ? a.hi * (1 + two)
+                       : fminl(a.hi * (1 + two), 1 + fmaxl(2 * r->u, declared_of(r)))};
 }
 
 static ends by_gate(const row *r, const parts *p, size_t j, int l, ends sums, real here) {
-    real five = gamma_of(5, r->u);
+    real five = gamma_of(5, r->u), two = gamma_of(2, r->u), each = declared_of(r);
+    if (each > 0) five = two + (1 + two) * each * (2 + each);
     ends keys = {p->keys[l].lo * (1 - here), p->keys[l].hi * (1 + here)}, e = p->e[j][l];
     ends sink = product(product(p->sink[l], shifted(gate(r, p))), sums);
     ends of_keys = product(share(e, without(p->keys[l], e, here), p->own[j]), share(keys, sink, 1));
@@ -236,6 +248,8 @@ static inline void compare(distance *d, distance *vars, const row *r, real k) {
         real bias = (r->running ? 4 : 2) * r->declared + lean + grown(&p, t) + p.growth * away;
         bias += logit(r, j)->bias + in_bias + kappa * (t + away);
         if (r->subtracted) bias += subtraction(r, &p);
+        bool divides = r->definition || r->base_2 || r->running || !r->subtracted;
+        bias += (r->gated ? 2 : divides) * declared_of(r);
         bias += gated * (j < r->n ? p.mid[r->n] / p.total : 1 - a);
         near(d, found->bias, a * bias, a * (bias + gated), k + 40);
     }
