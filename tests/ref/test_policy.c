@@ -72,6 +72,8 @@ static void test_overrides(void) {
     p = policy_of("f32,div=2ulp,rcp=1");
     ok(p.ulp[SINKPROOF_DIV] == 2 && p.ulp[SINKPROOF_RCP] == 1 && p.ulp[SINKPROOF_EXP] == 2,
        "div=2ulp, rcp=1");
+    p = policy_of("flash-bf16");
+    ok(p.ulp[SINKPROOF_DIV] == 2 && p.ulp[SINKPROOF_RCP] == 1, "flash-bf16 divides as GPUs do");
     p = policy_of("openai-bf16,M8.alpha=bf16,M9=real,A5=f32?");
     ok(round_at(&p, AT_M8_ALPHA, 1.702) == 1.703125, "1.702 in bf16 is 1.703125");
     ok(round_at(&p, AT_M9, 1.702) == 1.702, "an absent point rounds nothing");
