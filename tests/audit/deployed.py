@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Engines of a deployment that the reference is not: ranks in any order, split products, a matrix unit with several
-sums, experts on ranks, parts of the keys that are merged. Each computes one point of a trace anew, from the engine's
+sums, experts on ranks, parts of the keys that are merged, quotients that are off. Each computes one point of a trace anew, from the engine's
 own inputs there. A slip is a mistake beside the freedom.
 """
 import math
@@ -208,6 +208,32 @@ class Merged:
         while not self.at_once and len(parts) > 2:
             parts = [self.merge(parts[:2]), *parts[2:]]
         return self.merge(parts)[0]
+
+
+class Divided:
+    """Attention in one pass. Its one quotient, or the reciprocal that it multiplies by, errs by as much as is declared:
+    always to one side, or to a drawn one."""
+
+    def __init__(self, draw, ulps, inverts, slip):
+        self.draw, self.inverts, self.side = draw, inverts, draw.choice((1, -1, 0))
+        self.ulps = 4 * ulps if slip == "a quotient four times as far" else ulps
+
+    def off(self, x):
+        """The float32 number that is farthest from x on one side."""
+        side = self.side or self.draw.uniform(-1, 1)
+        reach = side * self.ulps * math.ldexp(1, max(math.frexp(x)[1] - 1, -126) - 23)
+        y = to("f32", x + reach)
+        return y if abs(y - x) <= abs(reach) else to("f32", y - math.copysign(abs(y) * 2**-24 * 1.01, reach))
+
+    def row(self, scores, values, sink):
+        top = max([*scores, sink])
+        e = [to("f32", math.exp(s - top)) for s in scores]
+        total = in_lanes([*e, to("f32", math.exp(sink - top))], 2)
+        out = [in_lanes([x * v[c] for x, v in zip(e, values)], 1) for c in range(len(values[0]))]
+        if self.inverts:
+            inverse = self.off(1 / total)
+            return [to("f32", x * inverse) for x in out]
+        return [self.off(x / total) for x in out]
 
 
 def attended(how, q, k, v, sinks, sizes, stored):

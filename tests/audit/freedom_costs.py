@@ -36,7 +36,11 @@ ROWS = [("bf16", "bf16,acc=hopper", "A2.q", None),
         ("f32", "f32,A2.in=tf32?", "A2.q", None),
         ("bf16,A9.unnorm=real,A11.part=real", "bf16,A11.part=real", "A11", HIDDEN),
         ("bf16,A11.part=real", "bf16", "A11", HIDDEN),
-        ("bf16,A1.norm=real", "bf16,A1.norm=bf16?", "A1", None)]
+        ("bf16,A1.norm=real", "bf16,A1.norm=bf16?", "A1", None),
+        ("f32", "f32,div=2ulp,rcp=1ulp", "A9", None),
+        ("f32", "f32,div=2ulp,rcp=1ulp", "M8", None),
+        ("bf16", "bf16,div=2ulp,rcp=1ulp", "A1", None),
+        ("bf16", "bf16,div=2ulp,rcp=1ulp", "A11", HIDDEN)]
 
 
 def figures(model, policy, point, shown, tokens, trace):

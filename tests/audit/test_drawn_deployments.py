@@ -145,13 +145,14 @@ def of_slices(draw, base, weight, here, slip):
 
 ORDERS = {"ranks in any order": "00.A12", "blocks in any order": "F2", "matrix units in any order": "00.A2.q",
           "slices of experts": "00.M10", "experts on ranks": "00.M11", "parts of the keys": "00.A11",
-          "slices, mixed first": "00.M11/M8"}
+          "quotients": "00.A11", "slices, mixed first": "00.M11/M8"}
 LACKING = "slices, mixed first"
 FREEDOMS = [freedom for freedom in (*WORDS, *ORDERS) if freedom != LACKING]
 
 
-def engine_of(draw, model, trace, point, base, slip):
+def engine_of(draw, model, trace, freedom, base, slip):
     """(the words of the freedom, the point's numbers as the engine of a deployment computes them)"""
+    point = ORDERS[freedom]
     here = [checkpoints.numbers_of(trace[x][0], trace[x][2]) for x in INPUTS[point]]
     form = deployed.STORED[trace[point.split("/")[0]][0]]
 
@@ -178,6 +179,10 @@ def engine_of(draw, model, trace, point, base, slip):
     sizes = (trace["tokens"][1][0], CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"], CONFIG["head_dim"],
              CONFIG["sliding_window"])
     half = stored(base) if stored(base) != "f32" else "bf16"
+    if freedom == "quotients":
+        ulps, word = draw.choice((1, 2, 16, 64)) if not slip else 64, draw.choice(("div", "rcp"))
+        how = deployed.Divided(draw, ulps, word == "rcp", slip)
+        return f"{word}={ulps}ulp", deployed.attended(how, *here, weight("self_attn.sinks"), sizes, form)
     how = deployed.Merged(draw, half, slip)
     return f"A9.unnorm={half}?,A11.part={half}?", deployed.attended(how, *here, weight("self_attn.sinks"), sizes, form)
 
@@ -203,8 +208,8 @@ def outcome(work, number, seed, freedom, slip=None):
     tensors = checkpoints.weights(CONFIG, draw.randrange(1 << 30))
     model, trace = checkpoints.write(folder, tensors, CONFIG), folder / "trace"
     one = of_reference(draw, freedom) if freedom in WORDS else None
-    base = draw.choice(("bf16", "f16", "f32")) if slip != "cut eight times as far" else "f32"
-    n = LEANING if slip in LEAN else draw.choice((4, 8, 20)) if freedom == "parts of the keys" else 6
+    base = draw.choice(("bf16", "f16", "f32")) if slip not in IN_F32 else "f32"
+    n = LEANING if slip in LEAN else draw.choice((4, 8, 20)) if ORDERS.get(freedom) == "00.A11" else 6
     does, declares = (one.does, one.declares) if one else (base, base)
     if freedom in WORDS and slip:
         does, declares = BESIDE[slip]
@@ -217,7 +222,7 @@ def outcome(work, number, seed, freedom, slip=None):
     if freedom in ORDERS:
         point = ORDERS[freedom]
         shown, metadata = checkpoints.read(trace)
-        words, numbers = engine_of(draw, tensors, shown, point, base, slip)
+        words, numbers = engine_of(draw, tensors, shown, freedom, base, slip)
         kept = {x: shown[x] for x in ("tokens", "positions", *INPUTS[point])}
         point = point.split("/")[0]
         kept[point] = shown[point][0], shown[point][1], deployed.packed(shown[point][0], numbers)
@@ -235,10 +240,11 @@ BESIDE = {"22 bits for 24": ("f32,acc=tensor-core(22,16,1)", "f32,acc=tensor-cor
           "rounded values for rounded weights": ("f32,A11.v=bf16", "f32,A9.unnorm=bf16")}
 # A lean is seen over many elements.
 LEAN, LEANING = ("22 bits for 24", "cut eight times as far"), 100
+IN_F32 = ("cut eight times as far", "a quotient four times as far")  # bfloat16 would hide them
 SLIPS = [*zip(WORDS, BESIDE), ("ranks in any order", "a rank left out"), ("ranks in any order", "bias by every rank"),
          ("blocks in any order", "blocks of another size"), ("matrix units in any order", "cut eight times as far"),
          ("slices of experts", "bias by every rank"), ("experts on ranks", "an expert twice"),
-         ("parts of the keys", "LSE off by ln 2")]
+         ("parts of the keys", "LSE off by ln 2"), ("quotients", "a quotient four times as far")]
 
 
 # Draws that were convicted once: of seed and number, or what an engine does, what is declared, the points shown.
