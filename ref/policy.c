@@ -53,7 +53,9 @@ enum { OPTIONAL = 64 };
 //                What fused kernels do is free as well: exponentials may be rounded before their
 //                division instead of the weights after it, and exp may be 2^(x log2 e) with that
 //                product rounded (on an H200 up to 62.7 ulp, at -87). Parts of the keys may be
-//                attended to apart, and their outputs rounded before they are merged.
+//                attended to apart, and their outputs rounded before they are merged. A division
+//                may be Triton's `div.full.f32` (1.93 ulp at most on an H200), or a product with a
+//                reciprocal, `rcp.approx` (0.98).
 //                A norm may be rounded before its weight multiplies it, as Llama, vLLM and MLX do.
 // f16            Any engine that stores binary16, by the same rule.
 //

@@ -37,15 +37,15 @@
 //                FlashAttention-3 and the Triton kernels of vLLM, SGLang and gpt-oss on an H200:
 //                bf16, but scores stay in float32, and the exponentials may be rounded for the
 //                matrix unit (SGLang's decode does not where each query has its own key head);
-//                nothing is rounded after the division, and no maximum is rounded. Triton's
-//                division is `div.full.f32` (1.93 ulp at most on an H200); other kernels multiply
-//                by a reciprocal, `rcp.approx` (0.98).
+//                nothing is rounded after the division, and no maximum is rounded.
 // flash-f16      The same in binary16.
 #define NORMED(format) "A1.norm=" format "?,M1.norm=" format "?,F1.norm=" format "?"
-#define FUSED(format)  NORMED(format) ",A9.unnorm=" format "?,A11.part=" format "?,exp=3ulp+0.75|x|"
+#define QUOTIENT       "div=2ulp,rcp=1ulp"
+#define FUSED(format)                                                                              \
+    NORMED(format) ",A9.unnorm=" format "?,A11.part=" format "?," QUOTIENT ",exp=3ulp+0.75|x|"
 #define FLASH(format)                                                                              \
     FUSED(format)                                                                                  \
-    ",div=2ulp,rcp=1ulp,A5=f32?,A6=f32?,A8=f32?,A9.max=real,A9=real,"                              \
+    ",A5=f32?,A6=f32?,A8=f32?,A9.max=real,A9=real,"                                                \
     "A9.form=definition|base-2|running-max,A11.part=real"
 static const char bf16[] = FUSED("bf16"), f16[] = FUSED("f16");
 static const char flash_bf16[] = FLASH("bf16"), flash_f16[] = FLASH("f16");

@@ -39,8 +39,8 @@ ROWS = [("bf16", "bf16,acc=hopper", "A2.q", None),
         ("bf16,A1.norm=real", "bf16,A1.norm=bf16?", "A1", None),
         ("f32", "f32,div=2ulp,rcp=1ulp", "A9", None),
         ("f32", "f32,div=2ulp,rcp=1ulp", "M8", None),
-        ("bf16", "bf16,div=2ulp,rcp=1ulp", "A1", None),
-        ("bf16", "bf16,div=2ulp,rcp=1ulp", "A11", HIDDEN)]
+        ("bf16,div=0.5ulp,rcp=0.5ulp", "bf16", "A1", None),
+        ("bf16,div=0.5ulp,rcp=0.5ulp", "bf16", "A11", HIDDEN)]
 
 
 def figures(model, policy, point, shown, tokens, trace):
