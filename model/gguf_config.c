@@ -191,7 +191,12 @@ bool gguf_read_config(const gguf_file *file, const gguf_kind *kind, sinkproof_mo
 // engine rounds.
 bool gguf_can_state_config(const sinkproof_config *c, const char *path, sinkproof_error *error) {
     const sinkproof_field *field;
-    bool published = c->architecture != SINKPROOF_LLAMA; // much of it stands in no key
+    if (c->architecture == SINKPROOF_GPT2)
+        return sinkproof_fail(error,
+                              "%s: expected GPT-OSS, Llama or Qwen2, whose weights alone are "
+                              "written as GGUF, found %s",
+                              path, sinkproof_architecture_name(c->architecture));
+    bool published = c->architecture == SINKPROOF_GPT_OSS; // much of it stands in no key
     if (published && c->sink != 0)
         return sinkproof_fail(error,
                               "%s: expected a learned logit for each head, which GGUF takes for "

@@ -413,7 +413,8 @@ int cmd_info(int argc, char **argv) {
         "are no numbers, which the other commands refuse."
         "\v" HELP_MODEL_IS ", "
         "where NAME is "
-        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
+        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null or "
+        "the path of "
         "a "
         "config.json.";
     const struct argp argp = {

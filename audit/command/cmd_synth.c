@@ -145,7 +145,8 @@ int cmd_synth(int argc, char **argv) {
         "Write MODEL as a checkpoint that other engines load, in the layout that --layout names."
         "\v" HELP_MODEL_IS ", "
         "where NAME is "
-        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, gpt2-circuit, gpt2-null or the path of "
+        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null or "
+        "the path of "
         "a "
         "config.json.";
     text layouts = container_names(is_written, "|"), described = describe_layouts(),

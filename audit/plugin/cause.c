@@ -113,10 +113,10 @@ void stage_result_print_cause(FILE *out, const stage_result *r) {
     else if (causes->n > 1)
         fprintf(out, " (%s asked, which do not tell one from the other)\n", calls.text);
     else if (first->explained == causes->asked)
-        fprintf(out, " (all %s that were asked)\n", calls.text);
+        fprintf(out, " (all of %s asked)\n", calls.text);
     else
-        fprintf(out, " (%zu of the %s that were asked; the others decide nothing)\n",
-                first->explained, calls.text);
+        fprintf(out, " (%zu of %s asked; the others decide nothing)\n", first->explained,
+                calls.text);
 }
 
 json_t *stage_result_cause_json(const stage_result *r) {

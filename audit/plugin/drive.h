@@ -59,7 +59,7 @@ typedef struct case_source {
 // memory runs out or no process can be started.
 bool stage_result_find_cause(const case_source *source, const sinkproof_policy *policy, double rate,
                              stage_result *result, sinkproof_error *error);
-// "    Cause: the sink is left out [sink-dropped] (all 9 failing calls that were asked)", or
+// "    Cause: the sink is left out [sink-dropped] (all of 9 failing calls asked)", or
 // nothing.
 void stage_result_print_cause(FILE *out, const stage_result *result);
 json_t *stage_result_cause_json(const stage_result *result); // null: no call was asked

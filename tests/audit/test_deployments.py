@@ -63,7 +63,7 @@ KERNELS = [
     ("f32", "vllm-triton-prompt", f"f32,{ATTENTION.format('tf32-cut')}", BUG, 15),
 ]
 # what the report names as the cause of the failing calls, and the rest of its sentence
-FITS = r"\(all \d failing calls that were asked\)"
+FITS = r"\(all of \d failing calls asked\)"
 CAUSES = {
     ("fa3-decode", "bf16,A9.unnorm=real,A11.part=real,exp=2ulp"): (["A9.unnorm-bf16"], FITS),
     ("flex", "bf16"): (["sink-gate-bf16"], FITS),

@@ -243,6 +243,7 @@ def not_written(work):
 
     truncated = config["rope_scaling"] | {"truncate": True}
     for told, model, words in (
+            ("whose weights alone are written as GGUF, found GPT-2", "synthetic:tiny-gpt2", []),
             ("found the attention sink of another kind", "synthetic:tiny,sink=key", []),
             ("an untruncated range, for which GGUF has no key", synthetic(rope_scaling=truncated), []),
             ("expected alpha 1.702, limit 7", synthetic(swiglu_limit=6.0), []),
