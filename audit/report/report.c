@@ -74,7 +74,7 @@ static void write_sentence(const part *p) {
     fputs("<p>", p->page);
     const char *cause = sinkproof_ruling_explained_by(p->trial->ruling);
     if (cause != NULL)
-        sinkproof_page_say(p->page, "Every point that fails is explained by %s. ", cause);
+        sinkproof_page_say(p->page, "Every point that fails would be within under %s. ", cause);
     else if (r != NULL && sinkproof_ruling_asked_cause(p->trial->ruling))
         fputs("No known change of the policy explains it. ", p->page);
     if (j->undecided > 0)
