@@ -204,12 +204,17 @@ def progress(_):
     program = [os.environ.get("SINKPROOF", "build/release/sinkproof"), "truth", "synthetic:tiny", "--tokens", "random:3", "--bits", "64"]
     piped = subprocess.run(program, capture_output=True, text=True, check=False)
     report(piped.returncode in (0, 4) and piped.stderr == "", "nothing of it enters a pipe", [piped.stderr])
-    main, side = os.openpty()
+    shown = "and a terminal shows it"
+    try:
+        main, side = os.openpty()
+    except OSError as error:  # a root without /dev/pts
+        checkpoints.TAP.skip(shown, f"no terminal can be opened: {error.strerror}")
+        return
     subprocess.run(program, stdout=subprocess.DEVNULL, stderr=side, check=False)
     os.close(side)
     told = os.read(main, 10000).decode()
     os.close(main)
-    report("truth: layer 2 of 4" in told, "and a terminal shows it", [told])
+    report("truth: layer 2 of 4" in told, shown, [told])
 
 
 def helps(_):

@@ -80,10 +80,11 @@ named() { sed -n 's/^PRETTY_NAME="\(.*\)"$/\1/p' "$folder/$1/etc/os-release"; }
 # A copy of it with a clone of HEAD: $root.
 fresh() { # release
     root=$folder/root
-    umount "$root/proc" "$root/sys" 2>/dev/null
+    umount "$root/proc" "$root/sys" "$root/dev/pts" 2>/dev/null
     rm -rf --one-file-system "$root"
     cp -a "$folder/$1" "$root" && git clone -q "$folder/head" "$root/root/sinkproof" &&
-        mount -t proc proc "$root/proc" && mount -t sysfs -o ro sysfs "$root/sys" && return
+        mount -t proc proc "$root/proc" && mount -t sysfs -o ro sysfs "$root/sys" &&
+        mkdir -p "$root/dev/pts" && mount -t devpts -o ptmxmode=0666 devpts "$root/dev/pts" && return
     report 1 "$1: a fresh root with a clone of HEAD"
     return 1
 }
