@@ -127,6 +127,7 @@ void sinkproof_mixture(const sinkproof_policy *policy, size_t n, size_t n_chosen
             }
             //< moe.sum
         }
-        for (size_t c = 0; c < hidden; c++) out_c[c] = round_at(policy, AT_M11, out_c[c]);
+        for (size_t c = 0; c < hidden; c++) // one rank has all
+            out_c[c] = round_at(policy, AT_M11, round_at(policy, AT_M11_PART, out_c[c]));
     }
 }

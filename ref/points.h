@@ -111,6 +111,7 @@
     P(M10,         "M10",         EVERY,   "down-projection with bias")                                     \
     P(M11_PROD,    "M11.prod",    ROUTED,  "expert output times its weight")                                \
     P(M11_SUM,     "M11.sum",     ROUTED,  "running sum over experts, in ascending expert order")           \
+    P(M11_PART,    "M11.part",    ROUTED,  "mixture of what a rank has, before ranks are added")            \
     P(M11,         "M11",         ROUTED,  "mixture of the chosen experts")                                 \
     P(M12,         "M12",         EVERY,   "residual after the layer")                                      \
     P(F1_NORM,     "F1.norm",     EVERY,   "final RMSNorm, without its weight")                             \

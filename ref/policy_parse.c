@@ -235,6 +235,7 @@ static bool parse_word(char *word, sinkproof_policy *policy, sinkproof_error *er
     size_t key;
     if (strncmp(word, "acc=", 4) == 0) return parse_every_sum(word + 4, policy, error);
     if (strncmp(word, "ranks=", 6) == 0) return parse_ranks(word + 6, policy, error);
+    if (strncmp(word, "slices=", 7) == 0) return parse_slices(word + 7, policy, error);
     return parse_override(word, policy, &key, error);
 }
 

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 64 };
-
 void append_word(char *list, size_t size, const char *word) {
     size_t used = strlen(list);
     snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", word);
@@ -64,15 +62,20 @@ static bool parse_parts(const char *value, sinkproof_rounding *rounding) {
                                .block = (unsigned short)block};
     if (!parse_format(format, SINKPROOF_FORMATS, &read.part) || read.part == SINKPROOF_REAL ||
         (!optional && value[end] != '\0') ||
-        (ranks > 0 ? ranks < 2 || ranks > MOST_RANKS : block < 1))
+        (ranks > 0 ? ranks < 2 || ranks > SINKPROOF_MAX_RANKS : block < 1))
         return false;
     *rounding = read;
     return true;
 }
 
+// A mixture has ranks, and no blocks.
+static bool point_mixes(sinkproof_point point) {
+    return point == AT_M11_SUM || point == AT_M11_PART;
+}
+
 // A sum of weights times activations, or of experts.
 static bool point_sums_parts(sinkproof_point point) {
-    return point == AT_M11_SUM ||
+    return point_mixes(point) ||
            (point_is_running_sum(point) && point != AT_A5_ACC && point != AT_A11_ACC);
 }
 
@@ -174,7 +177,7 @@ bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *roun
     bool unit = point_is_running_sum(point);
     if (unit && parse_core(value, rounding)) return true;
     if (point_sums_parts(point) && parse_parts(value, rounding))
-        return point != AT_M11_SUM || rounding->format == SINKPROOF_RANKS ||
+        return !point_mixes(point) || rounding->format == SINKPROOF_RANKS ||
                sinkproof_fail(error, "'%s' for %s: a mixture has ranks, and no blocks", value,
                               sinkproof_point_name(point));
     if (unit && strncmp(value, "tensor-core", strlen("tensor-core")) == 0)
@@ -215,21 +218,32 @@ bool parse_every_sum(const char *value, sinkproof_policy *policy, sinkproof_erro
     return true;
 }
 
-bool parse_ranks(const char *value, sinkproof_policy *policy, sinkproof_error *error) {
-    static const sinkproof_point sums[] = {AT_A12_ACC, AT_M9_ACC, AT_M11_SUM};
+// Ranks of `count` of n sums, in the format in which the output projection is stored.
+static bool parse_ranks_of(const char *word, const char *count, const sinkproof_point *sums,
+                           size_t n, sinkproof_policy *policy, sinkproof_error *error) {
     sinkproof_format stored = policy->at[AT_A12].format;
     if (stored == SINKPROOF_REAL) stored = policy->inside;
-    for (size_t k = 0; k < sizeof sums / sizeof sums[0]; k++) {
+    for (size_t k = 0; k < n; k++) {
         char text[64];
-        snprintf(text, sizeof text, "ranks(%.20s,%s)?", value, sinkproof_format_name(stored));
+        snprintf(text, sizeof text, "ranks(%.20s,%s)?", count, sinkproof_format_name(stored));
         sinkproof_rounding before = policy->at[sums[k]];
         if (!parse_rounding(sums[k], text, &policy->at[sums[k]], error)) {
             policy->at[sums[k]] = before;
-            return sinkproof_fail(error, "'ranks=%.100s' is not a number of ranks from 2 to 64",
-                                  value);
+            return sinkproof_fail(error, "'%s=%.100s' is not a number of ranks from 2 to 64", word,
+                                  count);
         }
     }
     return true;
+}
+
+bool parse_ranks(const char *value, sinkproof_policy *policy, sinkproof_error *error) {
+    static const sinkproof_point sums[] = {AT_A12_ACC, AT_M9_ACC, AT_M11_SUM, AT_M11_PART};
+    return parse_ranks_of("ranks", value, sums, sizeof sums / sizeof sums[0], policy, error);
+}
+
+bool parse_slices(const char *value, sinkproof_policy *policy, sinkproof_error *error) {
+    static const sinkproof_point sums[] = {AT_A12_ACC, AT_M11_PART};
+    return parse_ranks_of("slices", value, sums, sizeof sums / sizeof sums[0], policy, error);
 }
 
 sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding) {

@@ -26,4 +26,8 @@ bool parse_every_sum(const char *value, sinkproof_policy *policy, sinkproof_erro
 // are added.
 bool parse_ranks(const char *value, sinkproof_policy *policy, sinkproof_error *error);
 
+// The value of "slices=2": the same of tensor parallelism that mixes the experts before it adds the
+// ranks.
+bool parse_slices(const char *value, sinkproof_policy *policy, sinkproof_error *error);
+
 #endif

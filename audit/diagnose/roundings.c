@@ -17,7 +17,8 @@ static bool is_written_mistake(const char *override) {
 // it explains every small error.
 static bool explains_too_much(sinkproof_point point) {
     const char *dot = strchr(sinkproof_point_name(point), '.');
-    return point == AT_A11_PART || (dot != NULL && strcmp(dot, ".term") == 0);
+    return point == AT_A11_PART || point == AT_M11_PART ||
+           (dot != NULL && strcmp(dot, ".term") == 0);
 }
 
 // by: the point.

@@ -45,6 +45,18 @@ static const struct single_override {
 static const struct single_override ranks[] = {RANKS("2", "two"), RANKS("4", "four"),
                                                RANKS("8", "eight")};
 
+// The same ranks where they mix slices of the experts, which is narrower.
+#define SLICES(r, n)                                                                               \
+    {                                                                                              \
+        "slices=" r,                                                                               \
+            "honest if " n                                                                         \
+            " ranks computed it: each mixes its slices of the experts, and rounds what it has "    \
+            "before all are added",                                                                \
+            {TRACE_A12, TRACE_M11}, 2                                                              \
+    }
+static const struct single_override slices[] = {SLICES("2", "two"), SLICES("4", "four"),
+                                                SLICES("8", "eight")};
+
 // The products that may be split, each with the points that it touches.
 static const struct split_product {
     sinkproof_point acc;
@@ -252,7 +264,7 @@ static void see_hit(void *context, sinkproof_trace_point point, size_t layer, si
 }
 
 // Judges the first failing point under the declared policy and under both emulations of the
-// supposed one.
+// supposed one; where ranks may have slices of the experts, or whole ones, under those of either.
 static bool judge_hits(const other_policy *of, const sinkproof_judge_options *options,
                        const sinkproof_point_report *r, const sinkproof_stretch *stretch,
                        emulation_hits *h) {
@@ -260,9 +272,15 @@ static bool judge_hits(const other_policy *of, const sinkproof_judge_options *op
     declared.stretch = supposed.stretch = stretch;
     declared.marks = h->outside, declared.marked = r->point, declared.marked_layer = r->layer;
     supposed.witness = see_hit, supposed.witnessing = h;
+    sinkproof_policy whole = *of->supposed;
+    other_policy unsliced = *of;
+    whole.at[AT_M11_PART] = (sinkproof_rounding){.format = SINKPROOF_REAL};
+    unsliced.supposed = &whole;
     return judge_variant((void *)of, SINKPROOF_VARIANT_DECLARED, &declared, NULL) &&
            judge_variant((void *)of, SINKPROOF_VARIANT_ROUNDED, &supposed, NULL) &&
-           judge_variant((void *)of, SINKPROOF_VARIANT_UNROUNDED, &supposed, NULL);
+           judge_variant((void *)of, SINKPROOF_VARIANT_UNROUNDED, &supposed, NULL) &&
+           (of->supposed->at[AT_M11_SUM].format != SINKPROOF_RANKS ||
+            judge_variant(&unsliced, SINKPROOF_VARIANT_ROUNDED, &supposed, NULL));
 }
 
 // Whether emulations of the cause's policy give, to the bit, at least half of the elements that are
@@ -282,7 +300,7 @@ static bool emulation_hits_outside(const sinkproof_model *model, const sinkproof
     const other_policy of = {model, trace, &j->policy, &supposed, options->rate};
     bool fine = h.outside != NULL && h.hit != NULL && stretch != NULL;
     if (fine)
-        sinkproof_stretch_to(stretch, sinkproof_model_config(model), &j->policy, trace, r->point,
+        sinkproof_stretch_to(stretch, sinkproof_model_config(model), &supposed, trace, r->point,
                              r->layer, true);
     fine = fine && judge_hits(&of, options, r, stretch, &h);
     for (size_t at = 0; fine && at < elements; at++) outside += h.outside[at], hits += h.hit[at];
@@ -366,17 +384,40 @@ static bool find_blocks(const sinkproof_model *model, const sinkproof_trace *tra
     return found;
 }
 
+static bool ranks_explain(const sinkproof_model *model, const sinkproof_trace *trace,
+                          const sinkproof_judge_options *options, const sinkproof_judgement *j,
+                          const struct single_override *of, sinkproof_cause *cause) {
+    if (!reaches_failures(model, trace, of->points, of->n_points, j)) return false;
+    sinkproof_cause_begin(cause, j);
+    return sinkproof_cause_add(cause, of->text, of->meaning) &&
+           sinkproof_cause_explains(model, trace, options, j, cause);
+}
+
+// Whether the mixture of the experts is a failing point, or reaches one.
+static bool mixture_reaches_failure(const sinkproof_model *model, const sinkproof_trace *trace,
+                                    const sinkproof_judgement *j) {
+    bool any = false;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        const sinkproof_point_report *r = &j->reports[i];
+        any = any || (r->verdict >= SINKPROOF_VERDICT_SUSPICIOUS &&
+                      point_reaches_unseen(model, trace, TRACE_M11, r->point, r->layer));
+    }
+    return any;
+}
+
 static bool find_deployment(const sinkproof_model *model, const sinkproof_trace *trace,
                             const sinkproof_judge_options *options, const sinkproof_judgement *j,
                             sinkproof_cause *cause) {
     if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED) return false;
+    bool mixes = mixture_reaches_failure(model, trace, j);
     for (size_t c = 0; c < sizeof ranks / sizeof ranks[0]; c++) {
-        if (!reaches_failures(model, trace, ranks[c].points, ranks[c].n_points, j)) break;
-        sinkproof_cause_begin(cause, j);
-        if (sinkproof_cause_add(cause, ranks[c].text, ranks[c].meaning) &&
-            sinkproof_cause_explains(model, trace, options, j, cause) &&
-            emulation_hits_outside(model, trace, options, j, cause))
-            return true;
+        sinkproof_cause narrower;
+        if (!ranks_explain(model, trace, options, j, &ranks[c], cause) ||
+            !emulation_hits_outside(model, trace, options, j, cause))
+            continue;
+        if (mixes && ranks_explain(model, trace, options, j, &slices[c], &narrower))
+            *cause = narrower;
+        return true;
     }
     for (size_t c = 0; c < sizeof splits / sizeof splits[0]; c++)
         if (reaches_failures(model, trace, splits[c].points, splits[c].n_points, j) &&

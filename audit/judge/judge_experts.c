@@ -15,6 +15,8 @@ typedef struct mixture {
     const sinkproof_honest *t_nd, *g_ne;
     const token_routing *routing_n;
     sinkproof_honest *w_nk, *d_qh; // weights; outputs of the experts [n, chosen, hidden]
+    size_t ranks;                  // that mix their slices of the experts (judge_slices.c)
+    sinkproof_honest *sum_qrh;     // what the slices give [n, chosen, ranks, hidden]; NULL: 0 ranks
     sinkproof_honest *m_nd;        // M11
 } mixture;
 
@@ -74,9 +76,11 @@ static bool project_down(judge_part *part, const sinkproof_layer *layer, size_t 
     return fine;
 }
 
-// Computes M5 to M10 of expert e: x [count, hidden] to d [count, hidden]. q as in compare_slot.
+// Computes M5 to M10 of expert e: x [count, hidden] to d [count, hidden], and what the slices of
+// ranks give, sum_rqh [ranks, count, hidden], unless it is NULL. q as in compare_slot.
 static bool apply_expert(judge_part *part, const sinkproof_layer *layer, size_t e, size_t count,
-                         const size_t *q, const sinkproof_honest *x, sinkproof_honest *d) {
+                         const size_t *q, const sinkproof_honest *x, sinkproof_honest *d,
+                         sinkproof_honest *sum_rqh) {
     const sinkproof_config *c = part->pass->config;
     size_t inter = c->inter;
     sinkproof_honest *up = part_allocate(part, count * 2 * inter, sizeof *up);
@@ -86,10 +90,15 @@ static bool apply_expert(judge_part *part, const sinkproof_layer *layer, size_t 
         read_or_clear_slots(part, TRACE_M8, count, q, inter, z);
     else if (fine)
         activate_rows(part, count, q, up, z);
-    fine = fine && !pass_has_ended(part->pass) && project_down(part, layer, e, count, q, z, d);
+    fine = fine && !pass_has_ended(part->pass) && project_down(part, layer, e, count, q, z, d) &&
+           (sum_rqh == NULL || judge_slice_sums(part, layer, e, count, z, sum_rqh));
     free(up);
     free(z);
     return fine;
+}
+
+static void copy_sets(size_t n, const sinkproof_honest *from, sinkproof_honest *to) {
+    for (size_t i = 0; i < n; i++) to[i] = from[i];
 }
 
 // Applies expert `e` to all tokens that are known to have chosen it.
@@ -102,17 +111,23 @@ static void apply_known_expert(judge_part *part, size_t e, void *of) {
     for (size_t at = 0; q != NULL && at < slots; at++)
         if (chosen[at] == (int32_t)e) q[count++] = at;
     sinkproof_honest *x = part_allocate(part, count * hidden, sizeof *x);
-    sinkproof_honest *d = part_allocate(part, count * hidden, sizeof *d);
-    if (count > 0 && x != NULL && d != NULL) {
+    sinkproof_honest *d = part_allocate(part, count * hidden, sizeof *d), *sum = NULL;
+    if (m->ranks > 0) sum = part_allocate(part, m->ranks * count * hidden, sizeof *sum);
+    if (count > 0 && !part->failed) {
         for (size_t r = 0; r < count; r++)
-            for (size_t i = 0; i < hidden; i++) x[r * hidden + i] = m->t_nd[q[r] / k * hidden + i];
-        if (apply_expert(part, &m->layer, e, count, q, x, d))
-            for (size_t r = 0; r < count; r++)
-                for (size_t i = 0; i < hidden; i++) m->d_qh[q[r] * hidden + i] = d[r * hidden + i];
+            copy_sets(hidden, &m->t_nd[q[r] / k * hidden], &x[r * hidden]);
+        if (apply_expert(part, &m->layer, e, count, q, x, d, sum))
+            for (size_t r = 0; r < count; r++) {
+                copy_sets(hidden, &d[r * hidden], &m->d_qh[q[r] * hidden]);
+                for (size_t p = 0; p < m->ranks; p++)
+                    copy_sets(hidden, &sum[(p * count + r) * hidden],
+                              &m->sum_qrh[(q[r] * m->ranks + p) * hidden]);
+            }
     }
     free(q);
     free(x);
     free(d);
+    free(sum);
 }
 
 // ---- M4
@@ -146,45 +161,13 @@ static void weigh_known_choice(judge_part *part, size_t i, const mixture *m) {
 
 // ---- M11
 
-static sinkproof_honest mixing_weight(sinkproof_mixing mixed, size_t k, const sinkproof_honest *w_k,
-                                      size_t slot) {
-    if (mixed == SINKPROOF_MIXED_EVENLY) return sinkproof_exact_set(1 / (double)k);
-    if (mixed == SINKPROOF_MIXED_BY_ONES) return sinkproof_exact_set(1);
-    return w_k[mixed == SINKPROOF_MIXED_BACKWARDS ? k - 1 - slot : slot];
-}
-
-static void mix_row(const judge_pass *pass, const token_choice *choice, const sinkproof_honest *w_k,
-                    const sinkproof_honest *d_kh, sinkproof_honest *out_h) {
-    const sinkproof_config *c = pass->config;
-    const sinkproof_meaning *meant = pass->meaning;
-    sinkproof_setting s = pass_setting(pass, pass->n * c->hidden);
-    size_t order[SINKPROOF_MAX_CHOSEN];
-    for (size_t a = 0; a < c->n_chosen; a++) { // ascending expert: insertion sort of a handful
-        size_t b = a;
-        for (; b > 0 && choice->expert[order[b - 1]] > choice->expert[a]; b--)
-            order[b] = order[b - 1];
-        order[b] = a;
-    }
-    for (size_t h = 0; h < c->hidden; h++) {
-        sinkproof_honest w[SINKPROOF_MAX_CHOSEN], d[SINKPROOF_MAX_CHOSEN];
-        size_t count = 0;
-        for (size_t a = 0; a < c->n_chosen; a++) {
-            if (order[a] + meant->slots_left_out >= c->n_chosen) continue;
-            w[count] = mixing_weight(meant->mixed, c->n_chosen, w_k, order[a]);
-            d[count++] = d_kh[order[a] * c->hidden + h];
-        }
-        out_h[h] = sinkproof_honest_mixture(&s, count, w, d);
-        if (meant->mixture_times == 1) continue;
-        out_h[h] = sinkproof_honest_mul(out_h[h], sinkproof_exact_set(meant->mixture_times));
-        out_h[h] = sinkproof_honest_at(&s, AT_M11, sinkproof_honest_inside(&s, out_h[h]));
-    }
-}
-
 static void mix_known_choice(judge_part *part, size_t i, const mixture *m) {
     const judge_pass *pass = part->pass;
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
     token_choice choice = known_token_choice(part, i);
-    mix_row(pass, &choice, &m->w_nk[i * k], &m->d_qh[i * k * hidden], &m->m_nd[i * hidden]);
+    slot_outputs of = {&m->d_qh[i * k * hidden], NULL};
+    if (m->ranks > 0) of.sum_krh = &m->sum_qrh[i * k * m->ranks * hidden];
+    judge_mix_row(part, &m->layer, &choice, &m->w_nk[i * k], &of, &m->m_nd[i * hidden]);
 }
 
 // ---- what cannot be judged
@@ -222,29 +205,63 @@ static bool expert_was_met(const token_routing *r, size_t choice, size_t slot) {
     return false;
 }
 
-// d_kh: each slot's output, the hull over its experts, compared where traced. M5 to M9 are
+// Room for what `rows` slots or experts give.
+static slot_outputs outputs_allocate(judge_part *part, const mixture *m, size_t rows) {
+    size_t hidden = part->pass->config->hidden;
+    slot_outputs of = {part_allocate(part, rows * hidden, sizeof *of.d_kh), NULL};
+    if (m->ranks > 0)
+        of.sum_krh = part_allocate(part, rows * m->ranks * hidden, sizeof *of.sum_krh);
+    return of;
+}
+
+static void outputs_free(slot_outputs *of) {
+    free(of->d_kh);
+    free(of->sum_krh);
+}
+
+// The output of one row, or of a row of others.
+static slot_outputs outputs_at(const slot_outputs *of, const mixture *m, size_t hidden,
+                               size_t row) {
+    slot_outputs at = {of->d_kh + row * hidden, NULL};
+    if (m->ranks > 0) at.sum_krh = of->sum_krh + row * m->ranks * hidden;
+    return at;
+}
+
+static bool apply_to_token(judge_part *part, size_t i, const mixture *m, size_t e,
+                           const slot_outputs *to) {
+    return apply_expert(part, &m->layer, e, 1, NULL, &m->t_nd[i * part->pass->config->hidden],
+                        to->d_kh, to->sum_krh);
+}
+
+static void join_outputs(const mixture *m, size_t hidden, bool first, const slot_outputs *from,
+                         const slot_outputs *to) {
+    join_expert_rows(hidden, first, from->d_kh, to->d_kh);
+    if (m->ranks > 0) join_expert_rows(m->ranks * hidden, first, from->sum_krh, to->sum_krh);
+}
+
+// of: each slot's output, the hull over its experts, compared where traced. M5 to M9 are
 // undecided.
 static void judge_outputs_of_choices(judge_part *part, size_t i, const mixture *m,
-                                     sinkproof_honest *d_kh) {
+                                     const slot_outputs *of) {
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
-    sinkproof_honest *d = part_allocate(part, hidden, sizeof *d);
-    for (size_t slot = 0; d != NULL && slot < k; slot++) {
+    slot_outputs one = outputs_allocate(part, m, 1);
+    for (size_t slot = 0; !part->failed && slot < k; slot++) {
+        slot_outputs here = outputs_at(of, m, hidden, slot);
         for (size_t o = 0; o < r->choices; o++) {
             if (expert_was_met(r, o, slot)) continue;
-            if (apply_expert(part, &m->layer, (size_t)r->choice[o].expert[slot], 1, NULL,
-                             &m->t_nd[i * hidden], d))
-                join_expert_rows(hidden, o == 0, d, &d_kh[slot * hidden]);
+            if (apply_to_token(part, i, m, (size_t)r->choice[o].expert[slot], &one))
+                join_outputs(m, hidden, o == 0, &one, &here);
         }
         if (part->failed) break;
         piece_compare(
             part,
             &(trace_piece){
                 .point = TRACE_M10, .offset = (i * k + slot) * hidden, .count = hidden, .token = i},
-            &d_kh[slot * hidden]);
+            here.d_kh);
     }
-    free(d);
+    outputs_free(&one);
 }
 
 static void judge_weights_of_choices(judge_part *part, size_t i, const mixture *m) {
@@ -262,9 +279,9 @@ static void judge_weights_of_choices(judge_part *part, size_t i, const mixture *
     compare_weights(part, i, 0, &m->w_nk[i * k]);
 }
 
-// Computes each expert of any choice once: d_eh, with the experts' places at_e.
+// Computes each expert of any choice once: `of`, with the experts' places at_e.
 static bool compute_each_output(judge_part *part, size_t i, const mixture *m, size_t *at_e,
-                                sinkproof_honest *d_eh) {
+                                const slot_outputs *of) {
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden, count = 0;
@@ -274,9 +291,8 @@ static bool compute_each_output(judge_part *part, size_t i, const mixture *m, si
             size_t e = (size_t)r->choice[o].expert[slot];
             if (at_e[e] != SIZE_MAX) continue;
             at_e[e] = count++;
-            if (!apply_expert(part, &m->layer, e, 1, NULL, &m->t_nd[i * hidden],
-                              &d_eh[at_e[e] * hidden]))
-                return false;
+            slot_outputs here = outputs_at(of, m, hidden, at_e[e]);
+            if (!apply_to_token(part, i, m, e, &here)) return false;
         }
     return true;
 }
@@ -289,25 +305,26 @@ static void judge_mixture_of_choices(judge_part *part, size_t i, const mixture *
     size_t experts = pass->config->n_experts;
     size_t many = r->choices * k < experts ? r->choices * k : experts;
     size_t *at_e = part_allocate(part, experts, sizeof *at_e);
-    sinkproof_honest *d_eh = part_allocate(part, many * hidden, sizeof *d_eh);
-    sinkproof_honest *d_kh = part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
+    sinkproof_honest *out_h = part_allocate(part, hidden, sizeof *out_h);
+    slot_outputs of_e = outputs_allocate(part, m, many), of_k = outputs_allocate(part, m, k);
     sinkproof_honest w[SINKPROOF_MAX_CHOSEN];
-    bool fine =
-        at_e != NULL && d_eh != NULL && d_kh != NULL && compute_each_output(part, i, m, at_e, d_eh);
+    bool fine = !part->failed && compute_each_output(part, i, m, at_e, &of_e);
     for (size_t o = 0; fine && o < r->choices; o++) {
         double common;
-        sinkproof_honest *out_h = d_kh + k * hidden;
         if (!judge_expert_weights(part, &m->g_ne[i * experts], &r->choice[o], w, &common)) break;
         set_read_untraced(pass, TRACE_M4, k, w);
-        for (size_t slot = 0; slot < k; slot++)
-            join_expert_rows(hidden, true, &d_eh[at_e[r->choice[o].expert[slot]] * hidden],
-                             &d_kh[slot * hidden]);
-        mix_row(pass, &r->choice[o], w, d_kh, out_h);
+        for (size_t slot = 0; slot < k; slot++) {
+            slot_outputs from = outputs_at(&of_e, m, hidden, at_e[r->choice[o].expert[slot]]);
+            slot_outputs to = outputs_at(&of_k, m, hidden, slot);
+            join_outputs(m, hidden, true, &from, &to);
+        }
+        judge_mix_row(part, &m->layer, &r->choice[o], w, &of_k, out_h);
         join_expert_rows(hidden, o == 0, out_h, &m->m_nd[i * hidden]);
     }
     free(at_e);
-    free(d_eh);
-    free(d_kh);
+    free(out_h);
+    outputs_free(&of_e);
+    outputs_free(&of_k);
 }
 
 // The trace holds something of the slots, and several choices explain it.
@@ -315,16 +332,19 @@ static void judge_slots_of_choices(judge_part *part, size_t i, const mixture *m)
     const judge_pass *pass = part->pass;
     const token_routing *r = &m->routing_n[i];
     size_t k = pass->config->n_chosen, hidden = pass->config->hidden;
-    sinkproof_honest *d_kh = part_allocate(part, (k + 1) * hidden, sizeof *d_kh);
-    if (d_kh == NULL) return;
-    judge_weights_of_choices(part, i, m);
-    compare_unknown_slots(part, i);
-    judge_outputs_of_choices(part, i, m, d_kh);
-    for (size_t o = 0; !part->failed && o < r->choices; o++) {
-        mix_row(pass, &r->choice[o], &m->w_nk[i * k], d_kh, &d_kh[k * hidden]);
-        join_expert_rows(hidden, o == 0, &d_kh[k * hidden], &m->m_nd[i * hidden]);
+    sinkproof_honest *out_h = part_allocate(part, hidden, sizeof *out_h);
+    slot_outputs of = outputs_allocate(part, m, k);
+    if (!part->failed) {
+        judge_weights_of_choices(part, i, m);
+        compare_unknown_slots(part, i);
+        judge_outputs_of_choices(part, i, m, &of);
     }
-    free(d_kh);
+    for (size_t o = 0; !part->failed && o < r->choices; o++) {
+        judge_mix_row(part, &m->layer, &r->choice[o], &m->w_nk[i * k], &of, out_h);
+        join_expert_rows(hidden, o == 0, out_h, &m->m_nd[i * hidden]);
+    }
+    free(out_h);
+    outputs_free(&of);
 }
 
 // ---- a token with too many
@@ -379,12 +399,16 @@ static bool judge_mixture(judge_pass *pass, size_t l, mixture *m) {
     size_t n = pass->n, k = pass->config->n_chosen, hidden = pass->config->hidden;
     m->w_nk = malloc(n * k * sizeof *m->w_nk);
     m->d_qh = malloc(n * k * hidden * sizeof *m->d_qh);
-    bool fine = m->w_nk != NULL && m->d_qh != NULL && judge_in_parts(pass, l, n, weigh_token, m) &&
-                (outputs_are_given(pass, l, m->d_qh) ||
+    m->ranks = judge_slices(pass, l);
+    if (m->ranks > 0) m->sum_qrh = malloc(n * k * m->ranks * hidden * sizeof *m->sum_qrh);
+    bool fine = m->w_nk != NULL && m->d_qh != NULL && (m->ranks == 0 || m->sum_qrh != NULL) &&
+                judge_in_parts(pass, l, n, weigh_token, m) &&
+                ((m->ranks == 0 && outputs_are_given(pass, l, m->d_qh)) ||
                  judge_in_parts(pass, l, pass->config->n_experts, apply_known_expert, m)) &&
                 judge_in_parts(pass, l, n, mix_token, m);
     free(m->w_nk);
     free(m->d_qh);
+    free(m->sum_qrh);
     return fine;
 }
 

@@ -219,6 +219,24 @@ bool judge_expert_map(judge_part *part, const sinkproof_layer *layer, const expe
 bool judge_expert_weights(judge_part *part, const sinkproof_honest *g_e, const token_choice *choice,
                           sinkproof_honest *w_k, double *common);
 
+// ---- mixtures (judge_mixture.c)
+
+// The ranks that mix their slices of the experts before they are added; 0: the policy has none, or
+// the pass does not compute M11.
+size_t judge_slices(const judge_pass *pass, size_t layer);
+// sum_rqh[ranks, count, hidden]: what each rank's slice of expert e's down-projection gives of
+// z[count, inter] (M8), before the bias. Returns false if memory runs out.
+bool judge_slice_sums(judge_part *part, const sinkproof_layer *layer, size_t e, size_t count,
+                      const sinkproof_honest *z, sinkproof_honest *sum_rqh);
+// What the experts in the slots of a token give: M10 [chosen, hidden], and the slices of them
+// [chosen, ranks, hidden], or NULL.
+typedef struct slot_outputs {
+    sinkproof_honest *d_kh, *sum_krh;
+} slot_outputs;
+// out_h: M11 of a token whose experts have the weights w_k.
+void judge_mix_row(judge_part *part, const sinkproof_layer *layer, const token_choice *choice,
+                   const sinkproof_honest *w_k, const slot_outputs *of, sinkproof_honest *out_h);
+
 // ---- the layers of a point together (judge_layers.c), once each has a verdict. Returns false if
 // memory runs out.
 bool judge_layers_together(sinkproof_judgement *judgement);

@@ -80,6 +80,10 @@ static void reach_point(const reaching *to, sinkproof_trace_point point, size_t 
     bool of_expert = point == TRACE_M6 || point == TRACE_M8 || point == TRACE_M10;
     if (of_expert && sinkproof_trace_point_exists(config, TRACE_M3, layer))
         need_point(to, TRACE_M3, layer);
+    // Ranks that mix slices of the experts have no whole M10 (judge_mixture.c).
+    if (point == TRACE_M11 && to->policy != NULL && is_traced(to, TRACE_M8, layer) &&
+        to->policy->at[AT_M11_PART].format != SINKPROOF_REAL)
+        need_point(to, TRACE_M8, layer);
     // The weights without the sink are inputs too.
     if (point == TRACE_A11 && is_traced(to, TRACE_A10, layer)) need_point(to, TRACE_A10, layer);
 }

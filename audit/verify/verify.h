@@ -132,6 +132,7 @@ void verify_scaled(verify_measure *result, uint64_t seed);
 void verify_accumulator(verify_measure *result, uint64_t seed);
 void verify_tensor_core(verify_measure *result, uint64_t seed);
 void verify_parts(verify_measure *result, uint64_t seed);
+void verify_parts_mixed(verify_measure *result, uint64_t seed);  // verify_mixed.c
 void verify_parts_merged(verify_measure *result, uint64_t seed); // verify_merged.c
 void verify_forward(verify_measure *result, uint64_t seed);
 void verify_gpt2(verify_measure *result, uint64_t seed);

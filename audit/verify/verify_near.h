@@ -52,6 +52,7 @@ void verify_near_scaled(verify_measure *result, uint64_t seed);
 void verify_near_accumulator(verify_measure *result, uint64_t seed);
 void verify_near_tensor_core(verify_measure *result, uint64_t seed);
 void verify_near_parts(verify_measure *result, uint64_t seed);
+void verify_near_parts_mixed(verify_measure *result, uint64_t seed);  // verify_mixed.c
 void verify_near_parts_merged(verify_measure *result, uint64_t seed); // verify_merged.c
 // verify_near_weights.c: rows of weights.
 void verify_near_exp(verify_measure *result, uint64_t seed);

@@ -153,13 +153,17 @@ sinkproof_linear_sums *sinkproof_linear_sums_with(const sinkproof_setting *s,
 // ---- parts.c (bound.parts): sums of parts. The accumulator says how each part is rounded.
 bool honest_is_in_parts(const sinkproof_accumulator *a);
 // out[i, r]: the sums of x, which has the columns of the weight from `first` on, without a bias.
-typedef bool sums_of_columns(const sinkproof_setting *s, const sinkproof_planes *x,
-                             const sinkproof_weight_rows *w, size_t first, sinkproof_honest *out);
+typedef bool sums_of_columns(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                             const sinkproof_planes *x, const sinkproof_weight_rows *w,
+                             size_t first, sinkproof_honest *out);
+MUST_CHECK sums_of_columns honest_sum_columns; // linear.c
 // out[i, r]: such sums of x's rows with rows of a stored weight, without the bias; `biased`, unless
 // NULL: those whose first part has taken a->b_r. `sum` computes a part.
 MUST_CHECK bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
                              const sinkproof_planes *x, const sinkproof_weight_rows *w,
                              sums_of_columns *sum, sinkproof_honest *out, sinkproof_honest *biased);
+// The columns [first, first + n) of x; `mid` is NULL if memory runs out.
+sinkproof_planes planes_columns(const sinkproof_planes *x, size_t first, size_t n);
 // The sum of n > 0 parts, given as sets that are not rounded yet; they are rounded in place.
 sinkproof_honest honest_sum_of_parts(const sinkproof_setting *s, sinkproof_rounding acc, size_t n,
                                      sinkproof_honest *part_p);
@@ -269,6 +273,22 @@ MUST_CHECK bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size
 enum { SINKPROOF_MAX_CHOSEN = 64 };
 sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
                                           const sinkproof_honest *w_e, const sinkproof_honest *d_e);
+
+// out[i, r]: what the columns [first, first + n) of x and of a stored weight give, without the bias
+// and not rounded. A sum in a known order, or in blocks, counts as one in any order that may round
+// at each addition.
+MUST_CHECK bool sinkproof_honest_slice(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                                       const sinkproof_planes *x, const sinkproof_weight_rows *w,
+                                       size_t first, size_t n, sinkproof_honest *out);
+// What the slice of one rank gives of one expert's output (M10): `sum`, of so many terms, and that
+// rank's share b of the bias.
+sinkproof_honest sinkproof_honest_slice_output(const sinkproof_setting *s, size_t terms,
+                                               sinkproof_honest sum, double b);
+// The same element of the mixture where 0 < ranks <= SINKPROOF_MAX_RANKS each mix what their slices
+// give, d_re [ranks, k], round it as M11.part says, and add (bound.parts-mixed).
+sinkproof_honest sinkproof_honest_mixed_parts(const sinkproof_setting *s, size_t ranks, size_t k,
+                                              const sinkproof_honest *w_e,
+                                              const sinkproof_honest *d_re);
 
 // ---- alike.c (stat.equal-rows): rows that are equal except for a few honest steps share their
 // errors, and are one unit.

@@ -2,7 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // The honest sets of the chosen experts' weights (router.softmax-after, bound.form-router)
-// and of the mixture sum_e w_e d_e (moe.sum, bound.dot with a handful of terms).
+// and of the mixture sum_e w_e d_e (moe.sum, bound.dot with a handful of terms), also where each of
+// several ranks mixes what its slices of the experts give (bound.parts-mixed).
 #include "proofs/bounds/bounds.h"
 
 // The running sum of the products in the given order, rounded after each addition, including the
@@ -91,24 +92,73 @@ bool sinkproof_honest_expert_weights(const sinkproof_setting *s, size_t n_expert
 }
 
 //> moe.sum
-sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
-                                          const sinkproof_honest *w_e,
-                                          const sinkproof_honest *d_e) {
-    sinkproof_honest p_e[SINKPROOF_MAX_CHOSEN];
+static void weigh_outputs(const sinkproof_setting *s, size_t k, const sinkproof_honest *w_e,
+                          const sinkproof_honest *d_e, sinkproof_honest *p_e) {
     for (size_t e = 0; e < k; e++) {
         sinkproof_honest w = honest_flushed(s, w_e[e]);
         sinkproof_honest d = honest_flushed(s, d_e[e]);
         sinkproof_honest p = sinkproof_honest_inside(s, sinkproof_honest_mul(w, d));
         p_e[e] = sinkproof_honest_at(s, AT_M11_PROD, p);
     }
+}
+
+static sinkproof_honest sum_on_one_rank(const sinkproof_setting *s, sinkproof_rounding running,
+                                        size_t k, const sinkproof_honest *p_e) {
+    if (running.format == SINKPROOF_REAL) return honest_sum_in_any_order(s, k, p_e);
+    return (running.optional ? sum_in_either_way : running_sum)(s, running, k, p_e);
+}
+
+sinkproof_honest sinkproof_honest_mixture(const sinkproof_setting *s, size_t k,
+                                          const sinkproof_honest *w_e,
+                                          const sinkproof_honest *d_e) {
+    sinkproof_honest p_e[SINKPROOF_MAX_CHOSEN];
     sinkproof_rounding running = s->policy->at[AT_M11_SUM];
-    sinkproof_honest sum;
-    if (running.format == SINKPROOF_REAL)
-        sum = honest_sum_in_any_order(s, k, p_e);
-    else if (running.format == SINKPROOF_RANKS)
-        sum = sum_over_ranks(s, running, k, p_e);
-    else
-        sum = (running.optional ? sum_in_either_way : running_sum)(s, running, k, p_e);
-    return sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
+    weigh_outputs(s, k, w_e, d_e, p_e);
+    sinkproof_honest sum = running.format == SINKPROOF_RANKS ? sum_over_ranks(s, running, k, p_e)
+                                                             : sum_on_one_rank(s, running, k, p_e);
+    sum = sinkproof_honest_inside(s, sum);
+    if (s->policy->at[AT_M11_PART].format != SINKPROOF_RANKS)
+        sum = sinkproof_honest_at(s, AT_M11_PART, sum);
+    return sinkproof_honest_at(s, AT_M11, sum);
 }
 //< moe.sum
+
+//> bound.parts-mixed
+bool sinkproof_honest_slice(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                            const sinkproof_planes *x, const sinkproof_weight_rows *w, size_t first,
+                            size_t n, sinkproof_honest *out) {
+    sinkproof_accumulator own = *a; // of one rank
+    own.b_r = NULL, own.acc.optional = true;
+    if (own.acc.format == SINKPROOF_RANKS) own.acc = (sinkproof_rounding){.format = SINKPROOF_REAL};
+    if (own.acc.format == SINKPROOF_BLOCKS) own.acc.format = own.acc.part;
+    sinkproof_planes slice = planes_columns(x, first, n);
+    bool fine = slice.mid != NULL && honest_sum_columns(s, &own, &slice, w, first, out);
+    sinkproof_planes_free(&slice);
+    return fine;
+}
+
+sinkproof_honest sinkproof_honest_slice_output(const sinkproof_setting *s, size_t terms,
+                                               sinkproof_honest sum, double b) {
+    sinkproof_rounding at = s->policy->at[AT_M9];
+    if (at.format != SINKPROOF_REAL) sinkproof_honest_finish(s, AT_M9, 1, &sum);
+    at.optional = at.optional || at.format == SINKPROOF_REAL; // the bias may be one more term
+    if (b != 0) sum = sinkproof_honest_add(sum, sinkproof_honest_bias(s, at, terms, b));
+    sinkproof_honest_finish(s, AT_M10, 1, &sum);
+    return sum;
+}
+
+sinkproof_honest sinkproof_honest_mixed_parts(const sinkproof_setting *s, size_t ranks, size_t k,
+                                              const sinkproof_honest *w_e,
+                                              const sinkproof_honest *d_re) {
+    sinkproof_honest p_e[SINKPROOF_MAX_CHOSEN], part_r[SINKPROOF_MAX_RANKS];
+    sinkproof_rounding running = s->policy->at[AT_M11_SUM];
+    if (running.format == SINKPROOF_RANKS)
+        running = (sinkproof_rounding){.format = running.part, .optional = true};
+    for (size_t r = 0; r < ranks; r++) {
+        weigh_outputs(s, k, w_e, d_re + r * k, p_e);
+        part_r[r] = sum_on_one_rank(s, running, k, p_e);
+    }
+    sinkproof_honest sum = honest_sum_of_parts(s, s->policy->at[AT_M11_PART], ranks, part_r);
+    return sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
+}
+//< bound.parts-mixed

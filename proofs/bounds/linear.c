@@ -385,8 +385,6 @@ static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
     return fine;
 }
 
-static sums_of_columns sum_columns;
-
 static bool compute_sums(sinkproof_linear_sums *linear, const sinkproof_accumulator *a,
                          const sinkproof_planes *x, const sinkproof_weight_rows *w, size_t col) {
     size_t all = x->rows * w->rows + 1;
@@ -395,7 +393,8 @@ static bool compute_sums(sinkproof_linear_sums *linear, const sinkproof_accumula
     if (parts && a->b_r != NULL) linear->biased = malloc(all * sizeof *linear->biased);
     if (parts)
         return linear->running != NULL && (a->b_r == NULL || linear->biased != NULL) &&
-               honest_parts(&linear->s, a, x, w, sum_columns, linear->running, linear->biased);
+               honest_parts(&linear->s, a, x, w, honest_sum_columns, linear->running,
+                            linear->biased);
     if (sinkproof_is_running(a))
         return linear->running != NULL && honest_running(&linear->s, a, x, w, linear->running);
     linear->blocks = calloc(w->rows / BLOCK + 1, sizeof *linear->blocks);
@@ -434,11 +433,11 @@ sinkproof_linear_sums *linear_sums_new(const sinkproof_setting *s, const sinkpro
     return sums_from_column(s, &(sinkproof_accumulator){.together = 0}, x, w, 0);
 }
 
-static bool sum_columns(const sinkproof_setting *s, const sinkproof_planes *x,
-                        const sinkproof_weight_rows *w, size_t first, sinkproof_honest *out) {
+bool honest_sum_columns(const sinkproof_setting *s, const sinkproof_accumulator *a,
+                        const sinkproof_planes *x, const sinkproof_weight_rows *w, size_t first,
+                        sinkproof_honest *out) {
     const sinkproof_weight_rows unbiased = {w->w, w->first, w->rows, NULL};
-    sinkproof_linear_sums *part =
-        sums_from_column(s, &(sinkproof_accumulator){.together = 0}, x, &unbiased, first);
+    sinkproof_linear_sums *part = sums_from_column(s, a, x, &unbiased, first);
     for (size_t i = 0; part != NULL && i < x->rows; i++)
         sinkproof_linear_sums_row(part, i, out + i * w->rows);
     sinkproof_linear_sums_free(part);

@@ -6,6 +6,9 @@
 // parts are rounded, then added. Ranks add in any order, and each addition may round to the same
 // format, where the last counts as a rounding of the result. The partial sums of a split product
 // are added in the format inside.
+//
+// Ranks that have slices of the experts mix what their slices give before they round it
+// (bound.parts-mixed): their parts are mixtures.
 #include "proofs/bounds/bounds.h"
 
 #include "ref/operands.h"
@@ -83,7 +86,7 @@ static double *columns_of(const double *plane, size_t rows, size_t cols, size_t 
 }
 
 // The columns [first, first + n) of x; `mid` is NULL if memory runs out.
-static sinkproof_planes planes_columns(const sinkproof_planes *x, size_t first, size_t n) {
+sinkproof_planes planes_columns(const sinkproof_planes *x, size_t first, size_t n) {
     sinkproof_planes y = {
         .rows = x->rows, .cols = n, .bits = x->bits, .known = x->known, .whole = x->whole};
     const double *const from[] = {x->mid, x->worst, x->likely, x->var, x->bias};
@@ -125,6 +128,7 @@ static void add_part(const sinkproof_setting *s, sinkproof_rounding acc, size_t 
 bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
                   const sinkproof_planes *x, const sinkproof_weight_rows *w, sums_of_columns *sum,
                   sinkproof_honest *out, sinkproof_honest *biased) {
+    const sinkproof_accumulator plain = {.together = 0};
     size_t n = x->cols, each = sinkproof_sum_part_products(a->acc, n), all = x->rows * w->rows;
     size_t kinds = biased != NULL ? 2 : 1, parts = 0;
     double *total = calloc(2 * all + 1, sizeof *total);
@@ -133,7 +137,7 @@ bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
     bool fine = total != NULL && part_r != NULL && x->mid != NULL;
     for (size_t first = 0; fine && first < n; first += each, parts++) {
         sinkproof_planes slice = planes_columns(x, first, n - first < each ? n - first : each);
-        fine = slice.mid != NULL && sum(s, &slice, w, first, part_r);
+        fine = slice.mid != NULL && sum(s, &plain, &slice, w, first, part_r);
         for (size_t kind = 0; fine && kind < kinds; kind++)
             add_part(s, a->acc, all, w->rows, first == 0, part_r, &to[kind]);
         sinkproof_planes_free(&slice);
@@ -143,7 +147,7 @@ bool honest_parts(const sinkproof_setting *s, const sinkproof_accumulator *a,
         *y = parts > 0 ? sum_of_rounded(s, a->acc, parts, total[at], *y) : sinkproof_exact_set(0);
     }
     bool whole = a->acc.optional; // the sum may be in one part, too
-    fine = fine && (!whole || sum(s, x, w, 0, part_r));
+    fine = fine && (!whole || sum(s, &plain, x, w, 0, part_r));
     for (size_t at = 0; fine && whole && at < all; at++)
         out[at] = sinkproof_honest_hull(part_r[at], out[at]);
     free(part_r);

@@ -2,8 +2,8 @@
    Copyright 2026 the sinkproof authors *)
 
 (* Error bounds of a matrix product whose operands are rounded when they are read (bound.operands), whose activations
-   are quantised in blocks of integers (bound.q8) or as codes with a scale (bound.scaled), or whose accumulator has a
-   narrow format (bound.accumulator).
+   are quantised in blocks of integers (bound.q8) or as codes with a scale (bound.scaled), whose accumulator has a
+   narrow format (bound.accumulator), or whose sum is in parts that are rounded (bound.parts, bound.parts-mixed).
    Assumed: an error bound for each operation (Nodes.v), and roundings that are monotone. *)
 
 From Sinkproof Require Import Sums Nodes Summation.
@@ -242,3 +242,45 @@ Proof.
   exact E.
 Qed.
 (*< bound.parts *)
+
+Lemma Sum_columns {A B} (J : list A) (g : A -> list B) (f : B -> R) :
+  ∑ k ∈ flat_map g J, f k = ∑ j ∈ J, ∑ k ∈ g j, f k.
+Proof. induction J; simpl; [reflexivity | rewrite Sum_app, IHJ; reflexivity]. Qed.
+
+(* Each rank has some columns C p of every expert, and a share β p of the biases. It mixes the experts e by their
+   weights w: S p over the reals, s p as computed, which ρ rounds. Then the ranks are added by a tree as above. *)
+(*> bound.parts-mixed *)
+Definition mixed_by {expert col} (E : list expert) (w b : expert -> R) (d : expert -> col -> R) (C : list col)
+  (β : R) : R := ∑ e ∈ E, w e * ((∑ c ∈ C, d e c) + β * b e).
+
+Theorem bound_parts_mixed {expert rank col} (E : list expert) (P : list rank) (all : list col) (C : rank -> list col)
+  (w b : expert -> R) (d : expert -> col -> R) (β : rank -> R) (ρ : R -> R) (s ε : rank -> R) (v : R) (m : nat)
+  (t : nodes) :
+  Permutation all (flat_map C P) -> ∑ p ∈ P, β p = 1 ->
+  (forall p, Rabs (s p - mixed_by E w b d (C p) (β p)) <= ε p) ->
+  0 <= v -> honest t -> all_within v t -> (levels t <= m)%nat -> INR m * v < 1 ->
+  Permutation (products t) (map (fun p => (ρ (s p), 1)) P) ->
+  ∑ p ∈ P, mixed_by E w b d (C p) (β p) = ∑ e ∈ E, w e * ((∑ c ∈ all, d e c) + b e) /\
+  Rabs (value t - ∑ e ∈ E, w e * ((∑ c ∈ all, d e c) + b e)) <=
+    gamma m v * (∑ p ∈ P, Rabs (ρ (s p))) + underflow t + ∑ p ∈ P, (Rabs (ρ (s p) - s p) + ε p).
+Proof.
+  intros HC Hβ Hs Hv Ht W Hm Hmv HP.
+  assert (K : ∑ p ∈ P, mixed_by E w b d (C p) (β p) = ∑ e ∈ E, w e * ((∑ c ∈ all, d e c) + b e)).
+  { unfold mixed_by. rewrite Sum_swap. apply Sum_ext. intros e.
+    rewrite Sum_scal_l, Sum_plus, Sum_scal_r, Hβ, Rmult_1_l, (Sum_perm _ _ _ HC), Sum_columns. reflexivity. }
+  split; [exact K|]. rewrite <- K.
+  pose proof (bound_accumulator_any_order v m t _ Hv Ht W Hm Hmv HP) as B. rewrite !Sum_map in B. cbn [fst snd] in B.
+  rewrite (Sum_ext P (fun p => ρ (s p) * 1) (fun p => ρ (s p))) in B by (intros; ring).
+  rewrite (Sum_ext P (fun p => Rabs (ρ (s p) * 1)) (fun p => Rabs (ρ (s p)))) in B
+    by (intros; rewrite Rmult_1_r; reflexivity).
+  assert (D : Rabs (∑ p ∈ P, (ρ (s p) - mixed_by E w b d (C p) (β p))) <= ∑ p ∈ P, (Rabs (ρ (s p) - s p) + ε p)).
+  { eapply Rle_trans; [apply Sum_abs|]. apply Sum_le. intros p _. specialize (Hs p).
+    replace (ρ (s p) - mixed_by E w b d (C p) (β p))
+      with ((ρ (s p) - s p) + (s p - mixed_by E w b d (C p) (β p))) by ring.
+    eapply Rle_trans; [apply Rabs_triang | lra]. }
+  rewrite Sum_minus in D.
+  replace (value t - ∑ p ∈ P, mixed_by E w b d (C p) (β p))
+    with ((value t - ∑ p ∈ P, ρ (s p)) + ((∑ p ∈ P, ρ (s p)) - ∑ p ∈ P, mixed_by E w b d (C p) (β p))) by ring.
+  eapply Rle_trans; [apply Rabs_triang | lra].
+Qed.
+(*< bound.parts-mixed *)

@@ -147,9 +147,14 @@ def experts_on_ranks(draw, ids, weights, outputs, sizes, ranks, form, stored, sl
 
 def sliced_experts(how, ids, weights, x, down, bias, sizes, form):
     """M11 of experts whose down-projections are in slices on ranks: each rank mixes what its slice gives, rounds that,
-    and an all-reduce adds the ranks. The first rank has the biases."""
+    and an all-reduce adds the ranks. The first rank has the biases, or each has an equal share of them."""
     chosen, hidden, inter = sizes
-    mixed = []
+    ranks, mixed = len(how.parts), []
+
+    def share(p, b):
+        if how.slip == "bias by every rank" or how.bias_first:
+            return b if p == 0 or how.slip == "bias by every rank" else 0.0
+        return to(form if how.last else "f32", b / ranks)
     for its, at, z in zip(rows(ids, chosen), rows(weights, chosen), rows(x, chosen * inter)):
         for c in range(hidden):
             sums = []
@@ -158,10 +163,12 @@ def sliced_experts(how, ids, weights, x, down, bias, sizes, form):
                 for k in sorted(range(chosen), key=lambda k: its[k]):
                     e = its[k]
                     one = in_lanes([z[k * inter + f] * down[(e * inter + f) * hidden + c] for f in part], how.lanes)
-                    one = to("f32", one + bias[e * hidden + c]) if p == 0 or how.slip == "bias by every rank" else one
+                    one = to("f32", one + share(p, bias[e * hidden + c]))
                     one = to(form, one) if how.last else one
                     total = to("f32", total + at[k] * one)
                 sums.append(to(form, total))
+            if how.slip == "a rank left out":
+                sums.pop()
             mixed.append(to(form, reduced(sums, how.added, how.tree, c // how.ring % len(sums) if how.ring else 0)))
     return mixed
 

@@ -5,7 +5,7 @@ policy admits, and their orders. None may be convicted; a mistake beside each fr
 
     python3 tests/audit/test_drawn_deployments.py [N [SEED [FREEDOM]]]     more draws, of all or of one; 5 CPU seconds
 
-Each line counts one freedom. "slices, mixed first" is drawn by its name alone: no policy holds it yet.
+Each line counts one freedom.
 
 The reference computes one member of a policy. What it does not draw, the engines of deployed.py do.
 """
@@ -146,11 +146,10 @@ def of_slices(draw, base, weight, here, slip):
 ORDERS = {"ranks in any order": "00.A12", "blocks in any order": "F2", "matrix units in any order": "00.A2.q",
           "slices of experts": "00.M10", "experts on ranks": "00.M11", "parts of the keys": "00.A11",
           "quotients": "00.A11", "slices, mixed first": "00.M11/M8"}
-LACKING = "slices, mixed first"
-FREEDOMS = [freedom for freedom in (*WORDS, *ORDERS) if freedom != LACKING]
+FREEDOMS = [*WORDS, *ORDERS]
 
 
-def engine_of(draw, model, trace, freedom, base, slip):
+def engine_of(draw, model, trace, freedom, base, slip, ranks=None):
     """(the words of the freedom, the point's numbers as the engine of a deployment computes them)"""
     point = ORDERS[freedom]
     here = [checkpoints.numbers_of(trace[x][0], trace[x][2]) for x in INPUTS[point]]
@@ -166,13 +165,14 @@ def engine_of(draw, model, trace, freedom, base, slip):
     if point == "00.M10":
         return of_slices(draw, base, weight, here, slip)
     if point == "00.M11/M8":  # from M8, where no rank has a whole M10
-        many = draw.choice((2, 4, 8))
+        many = ranks or draw.choice((2, 3, 4, 8))
         sizes = CONFIG["num_experts_per_tok"], CONFIG["hidden_size"], CONFIG["intermediate_size"]
-        how = deployed.Split(draw, sizes[2], sizes[2] // many, form, True, slip)
+        how = deployed.Split(draw, sizes[2], -(-sizes[2] // many), form, True, slip)
         down, bias = weight("mlp.experts.down_proj"), weight("mlp.experts.down_proj_bias")
-        return f"ranks={many}", deployed.sliced_experts(how, *here, down, bias, sizes, form)
+        words = draw.choice((f"ranks={many}", f"slices={many}", f"M11.part=ranks({many},{form})"))
+        return words, deployed.sliced_experts(how, *here, down, bias, sizes, form)
     if point == "00.M11":
-        many = draw.choice((2, 4, 8))
+        many = ranks or draw.choice((2, 4, 8))
         sizes = CONFIG["num_experts_per_tok"], CONFIG["hidden_size"], CONFIG["num_local_experts"]
         words = draw.choice((f"ranks={many}", f"M11.sum=ranks({many},{form})"))
         return words, deployed.experts_on_ranks(draw, *here, sizes, many, form, form, slip)
@@ -244,6 +244,7 @@ IN_F32 = ("cut eight times as far", "a quotient four times as far")  # bfloat16 
 SLIPS = [*zip(WORDS, BESIDE), ("ranks in any order", "a rank left out"), ("ranks in any order", "bias by every rank"),
          ("blocks in any order", "blocks of another size"), ("matrix units in any order", "cut eight times as far"),
          ("slices of experts", "bias by every rank"), ("experts on ranks", "an expert twice"),
+         ("slices, mixed first", "bias by every rank"), ("slices, mixed first", "a rank left out"),
          ("parts of the keys", "LSE off by ln 2"), ("quotients", "a quotient four times as far")]
 
 
@@ -262,6 +263,34 @@ def named(work):
         verdict, notes = judged(model, trace, declares, False)
         report(status == 0 and verdict == "within",
                f"{does} under {declares}, shown {shown}: bound.parts-merged, {verdict}", [told, *notes])
+
+
+# the deployment of a trace, what its engine shows beside M11, and what the report names under bf16
+WITHIN = "All of it would be within"
+HINTED = [("slices, mixed first", ("00.M3", "00.M4", "00.M8"), "bf16,slices=2"),
+          ("slices, mixed first", ("00.M3", "00.M4", "00.M8", "00.M10"), "bf16,slices=2"),
+          ("slices, mixed first", ("00.M3", "00.M4", "00.M10"), None),
+          ("experts on ranks", ("00.M3", "00.M4", "00.M10"), "bf16,ranks=2")]
+
+
+def hinted(work):
+    """Two ranks, of whose deployment the policy says nothing. A trace that shows M10 alone has no slices."""
+    for freedom, kept, cause in HINTED:
+        found, of = collections.Counter(), 6
+        for number in range(of):
+            draw = random.Random(f"hinted {number}")
+            tensors = checkpoints.weights(CONFIG, number)
+            model, trace = checkpoints.write(work / "hinted", tensors, CONFIG), work / "hinted" / "trace"
+            sinkproof("run", model, "--policy", "bf16", "--tokens", f"random:12,seed={number}", "--trace", str(trace))
+            shown, metadata = checkpoints.read(trace)
+            _, numbers = engine_of(draw, tensors, shown, freedom, "bf16", None, 2)
+            shown = {x: shown[x] for x in ("tokens", "positions", *kept, "00.M11")}
+            shown["00.M11"] = *shown["00.M11"][:2], deployed.packed("BF16", numbers)
+            trace.write_bytes(checkpoints.safetensors(shown, metadata))
+            _, out, _ = sinkproof("judge", model, str(trace), "--policy", "bf16", "--local", "--no-diagnosis")
+            said = next((line for line in out.splitlines() if line.startswith(WITHIN)), "")
+            found[said.partition("--policy ")[2] or None] += 1
+        report(2 * found[cause] > of and not set(found) - {cause, None}, f"bound.parts-mixed {freedom}, {'+'.join(kept)} shown: named {dict(found)} of {of}")
 
 
 def counted(freedom, ended):
@@ -292,6 +321,7 @@ def main():
                 verdict, notes = future.result()
                 report(verdict in ("bug", "suspicious"), f"{freedom}, {slip}: {verdict}", notes)
         named(work)
+        hinted(work)
     print(f"# {convicted} of {many} honest draws convicted, seed {seed}")
     return TAP.done()
 

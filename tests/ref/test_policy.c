@@ -319,7 +319,15 @@ static void test_parts(void) {
     size_t ranks = 0;
     for (int at = 0; at < AT_POINTS; at++)
         ranks += is_split(p.at[at], SINKPROOF_RANKS, 8, 0, SINKPROOF_F16, true);
-    ok(ranks == 3 && p.at[AT_M11_SUM].format == SINKPROOF_RANKS, "ranks=8 is of three sums");
+    ok(ranks == 4 && p.at[AT_M11_SUM].format == SINKPROOF_RANKS &&
+           p.at[AT_M11_PART].format == SINKPROOF_RANKS,
+       "ranks=8 is of four sums");
+    p = policy_of("bf16,slices=4"), ranks = 0;
+    for (int at = 0; at < AT_POINTS; at++)
+        ranks += is_split(p.at[at], SINKPROOF_RANKS, 4, 0, SINKPROOF_BF16, true);
+    ok(ranks == 2 && p.at[AT_A12_ACC].format == SINKPROOF_RANKS &&
+           p.at[AT_M11_PART].format == SINKPROOF_RANKS,
+       "slices=4 is of two sums");
 }
 
 static void test_refusal(const char *text, const char *word) {
@@ -439,6 +447,8 @@ int main(void) {
     test_refusal("f32,A12.acc=blocks(0,bf16)", "ranks(R,FORMAT), blocks(N,FORMAT)");
     test_refusal("f32,A12.acc=ranks(2,bf16)!", "unknown format");
     test_refusal("f32,M11.sum=blocks(8,bf16)", "a mixture has ranks");
+    test_refusal("f32,M11.part=blocks(8,bf16)", "a mixture has ranks");
+    test_refusal("f32,slices=65", "'slices=65' is not a number of ranks from 2 to 64");
     test_refusal("f32,A9", "POINT=FORMAT");
     test_refusal("f32,", "POINT=FORMAT");
     test_refusal("f32,exp=fourulp", "ulp");
