@@ -79,10 +79,10 @@ static sinkproof_honest with_slices(const judge_pass *pass, const sinkproof_sett
             for (size_t a = r * m->k; a < (r + 1) * m->k; a++)
                 m->d_rk[a] = sinkproof_honest_slice_output(
                     s, terms, m->sum_rk[a], bias_share(s, way, r, m->b_k[a - r * m->k]));
-        sinkproof_honest x = sinkproof_honest_mixed_parts(s, ranks, m->k, m->w_k, m->d_rk);
+        sinkproof_honest x = sinkproof_honest_mixed_parts(s, ranks, m->k, m->w_k, m->d_rk, whole);
         mixed = way == BIAS_FIRST ? x : sinkproof_honest_hull(mixed, x);
     }
-    return at.optional ? sinkproof_honest_hull(whole, mixed) : sinkproof_honest_hull(mixed, whole);
+    return mixed;
 }
 
 // ---- a token

@@ -53,7 +53,7 @@ static sinkproof_honest slice_of(const sinkproof_setting *s, const sliced_expert
 
 static sinkproof_honest set_of_mixture(const sliced_experts *x) {
     char text[64];
-    snprintf(text, sizeof text, "f32,M10=real,M11=real,M11.part=ranks(%zu,bf16)", x->ranks);
+    snprintf(text, sizeof text, "f32,M10=real,M11=real,M11.part=ranks(%zu,bf16)?", x->ranks);
     sinkproof_policy policy = policy_named(text);
     sinkproof_setting s = sinkproof_setting_for(&policy, 1, RATE);
     sinkproof_honest w[CHOSEN], whole[CHOSEN], d[RANKS * CHOSEN];
@@ -66,8 +66,8 @@ static sinkproof_honest set_of_mixture(const sliced_experts *x) {
             d[r * CHOSEN + e] = sinkproof_honest_slice_output(
                 &s, each, slice_of(&s, x, e, r * each, each), r == 0 ? b : 0);
     }
-    return sinkproof_honest_hull(sinkproof_honest_mixed_parts(&s, x->ranks, CHOSEN, w, d),
-                                 sinkproof_honest_mixture(&s, CHOSEN, w, whole));
+    return sinkproof_honest_mixed_parts(&s, x->ranks, CHOSEN, w, d,
+                                        sinkproof_honest_mixture(&s, CHOSEN, w, whole));
 }
 
 static void compare_mixture(verify_measure *result, const sliced_experts *x) {

@@ -285,10 +285,11 @@ MUST_CHECK bool sinkproof_honest_slice(const sinkproof_setting *s, const sinkpro
 sinkproof_honest sinkproof_honest_slice_output(const sinkproof_setting *s, size_t terms,
                                                sinkproof_honest sum, double b);
 // The same element of the mixture where 0 < ranks <= SINKPROOF_MAX_RANKS each mix what their slices
-// give, d_re [ranks, k], round it as M11.part says, and add (bound.parts-mixed).
+// give, d_re [ranks, k], round it as M11.part says, and add, or where one rank has all: `whole`
+// (bound.parts-mixed).
 sinkproof_honest sinkproof_honest_mixed_parts(const sinkproof_setting *s, size_t ranks, size_t k,
                                               const sinkproof_honest *w_e,
-                                              const sinkproof_honest *d_re);
+                                              const sinkproof_honest *d_re, sinkproof_honest whole);
 
 // ---- alike.c (stat.equal-rows): rows that are equal except for a few honest steps share their
 // errors, and are one unit.

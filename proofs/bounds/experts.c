@@ -149,7 +149,8 @@ sinkproof_honest sinkproof_honest_slice_output(const sinkproof_setting *s, size_
 
 sinkproof_honest sinkproof_honest_mixed_parts(const sinkproof_setting *s, size_t ranks, size_t k,
                                               const sinkproof_honest *w_e,
-                                              const sinkproof_honest *d_re) {
+                                              const sinkproof_honest *d_re,
+                                              sinkproof_honest whole) {
     sinkproof_honest p_e[SINKPROOF_MAX_CHOSEN], part_r[SINKPROOF_MAX_RANKS];
     sinkproof_rounding running = s->policy->at[AT_M11_SUM];
     if (running.format == SINKPROOF_RANKS)
@@ -158,7 +159,9 @@ sinkproof_honest sinkproof_honest_mixed_parts(const sinkproof_setting *s, size_t
         weigh_outputs(s, k, w_e, d_re + r * k, p_e);
         part_r[r] = sum_on_one_rank(s, running, k, p_e);
     }
-    sinkproof_honest sum = honest_sum_of_parts(s, s->policy->at[AT_M11_PART], ranks, part_r);
-    return sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
+    sinkproof_rounding at = s->policy->at[AT_M11_PART];
+    sinkproof_honest sum = honest_sum_of_parts(s, at, ranks, part_r);
+    sum = sinkproof_honest_at(s, AT_M11, sinkproof_honest_inside(s, sum));
+    return at.optional ? sinkproof_honest_hull(whole, sum) : sinkproof_honest_hull(sum, whole);
 }
 //< bound.parts-mixed

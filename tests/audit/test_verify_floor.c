@@ -94,6 +94,9 @@ SCALED_SETS(bool, sinkproof_honest_merged,
              sinkproof_honest *out, size_t stride),
             (s, weights, values, terms_i, error_i, out, stride), values->rows,
             out) // verify's have one row
+SCALED_SETS(sinkproof_honest, sinkproof_honest_mixed_parts,
+            (setting s, size_t ranks, size_t k, sets_in w_e, sets_in d_re, sinkproof_honest whole),
+            (s, ranks, k, w_e, d_re, whole), 1, &result)
 SCALED_ROW(sinkproof_linear_sums_row,
            (const sinkproof_linear_sums *linear, size_t i, sinkproof_honest *y_r), (linear, i, y_r),
            1, y_r) // verify's have one row

@@ -96,6 +96,17 @@ static sinkproof_policy policy_of(const engine *e, const char *acc) {
     return policy_named(text);
 }
 
+// The set of one rank that has all.
+static sinkproof_honest set_of_whole(const sinkproof_policy *policy, const experts *x) {
+    sinkproof_setting s = sinkproof_setting_for(policy, 100, STANDARD_RATE);
+    sinkproof_honest w[CHOSEN], d[CHOSEN];
+    for (size_t k = 0; k < CHOSEN; k++) {
+        w[k] = sinkproof_exact_set(x->w[k]);
+        d[k] = sinkproof_honest_slice_output(&s, COLS, slice_of(&s, x, k, 0, COLS), x->b[k]);
+    }
+    return sinkproof_honest_mixture(&s, CHOSEN, w, d);
+}
+
 static sinkproof_honest set_of(const sinkproof_policy *policy, const engine *e, const experts *x) {
     sinkproof_setting s = sinkproof_setting_for(policy, 100, STANDARD_RATE);
     sinkproof_honest w[CHOSEN], d[MOST * CHOSEN];
@@ -107,18 +118,7 @@ static sinkproof_honest set_of(const sinkproof_policy *policy, const engine *e, 
             d[r * CHOSEN + k] =
                 sinkproof_honest_slice_output(&s, n, slice_of(&s, x, k, first, n), b);
         }
-    return sinkproof_honest_mixed_parts(&s, e->ranks, CHOSEN, w, d);
-}
-
-// The set of one rank that has all.
-static sinkproof_honest set_of_whole(const sinkproof_policy *policy, const experts *x) {
-    sinkproof_setting s = sinkproof_setting_for(policy, 100, STANDARD_RATE);
-    sinkproof_honest w[CHOSEN], d[CHOSEN];
-    for (size_t k = 0; k < CHOSEN; k++) {
-        w[k] = sinkproof_exact_set(x->w[k]);
-        d[k] = sinkproof_honest_slice_output(&s, COLS, slice_of(&s, x, k, 0, COLS), x->b[k]);
-    }
-    return sinkproof_honest_mixture(&s, CHOSEN, w, d);
+    return sinkproof_honest_mixed_parts(&s, e->ranks, CHOSEN, w, d, set_of_whole(policy, x));
 }
 
 static engine draw_engine(uint64_t *state, sinkproof_format format, size_t i) {
