@@ -26,7 +26,7 @@ typedef enum sinkproof_scale {
     SINKPROOF_SCALES
 } sinkproof_scale;
 
-enum { SINKPROOF_MAX_RANKS = 64 };
+enum { SINKPROOF_MAX_RANKS = 64, SINKPROOF_MAX_LEVELS = 16 };
 
 typedef struct sinkproof_rounding {
     sinkproof_format format; // SINKPROOF_REAL: nothing is rounded here
@@ -34,7 +34,8 @@ typedef struct sinkproof_rounding {
     // Of an operand that a product reads: who shares a scale, and the stated one, a float32 number.
     sinkproof_scale scale;
     double stated;
-    // Of a running sum, else 0. A matrix unit: bits, block, parts (ref/tensor_core.h).
+    // Of a running sum, or else 0. A matrix unit: bits, block, parts (ref/tensor_core.h).
+    // At A11.part a format has parts: how many outputs are rounded on a key's way, 0 for one.
     // SINKPROOF_RANKS: parts and their format. SINKPROOF_BLOCKS: block, its products, and their
     // format.
     unsigned char bits, parts;
@@ -109,12 +110,13 @@ typedef struct sinkproof_policy {
 // those of a product. At A2.in ... F2.in q8_0 or weight too (ref/operands.h), at a running sum
 // (A2.acc) tensor-core(BITS,BLOCK[,PARTS]) or the name of a GPU (ref/tensor_core.h), at that of a
 // weight's product also ranks(R,FORMAT)[?] and blocks(N,FORMAT)[?]. "acc=hopper" says it of every
-// running sum. M11.sum and M11.part take ranks(R,FORMAT)[?]. "ranks=2" says what tensor and expert
-// parallelism may do: A12.acc, M9.acc, M11.sum and M11.part are ranks(2,FORMAT)?, FORMAT as A12's;
-// "slices=2" says it of A12.acc and M11.part. Names: real-f64, f32, bf16-operands, openai-bf16,
-// hf-bf16, hf-llama-bf16, llama-cpp, llama-cpp-flash, mlx (exact), vllm-bf16, onnxruntime, bf16,
-// f16 (generic); or @FILE, which states a policy in full, one KEY=VALUE a line. Errors name the
-// offending word and list what is known. Source: DESIGN, "Three meanings of one model".
+// running sum. M11.sum and M11.part take ranks(R,FORMAT)[?], A11.part levels(L,FORMAT)[?].
+// "ranks=2" says what tensor and expert parallelism may do: A12.acc, M9.acc, M11.sum and M11.part
+// are ranks(2,FORMAT)?, FORMAT as A12's; "slices=2" says it of A12.acc and M11.part. Names:
+// real-f64, f32, bf16-operands, openai-bf16, hf-bf16, hf-llama-bf16, llama-cpp, llama-cpp-flash,
+// mlx (exact), vllm-bf16, onnxruntime, bf16, f16 (generic); or @FILE, which states a policy in
+// full, one KEY=VALUE a line. Errors name the offending word and list what is known. Source:
+// DESIGN, "Three meanings of one model".
 bool sinkproof_policy_parse(const char *text, sinkproof_policy *policy, sinkproof_error *error);
 
 // Applies overrides as above to a policy.

@@ -68,6 +68,21 @@ static bool parse_parts(const char *value, sinkproof_rounding *rounding) {
     return true;
 }
 
+// "levels(3,bf16)": so many outputs of parts of the keys are rounded, one after the other.
+static bool parse_levels(const char *value, sinkproof_rounding *rounding) {
+    int levels = 0, end = 0;
+    char format[8] = "";
+    sinkproof_rounding read = {.format = SINKPROOF_REAL};
+    if (sscanf(value, "levels(%3d,%7[a-z0-9])%n", &levels, format, &end) != 2 || end == 0)
+        return false;
+    read.parts = (unsigned char)levels, read.optional = strcmp(value + end, "?") == 0;
+    if (!parse_format(format, SINKPROOF_FORMATS, &read.format) || read.format == SINKPROOF_REAL ||
+        (!read.optional && value[end] != '\0') || levels < 2 || levels > SINKPROOF_MAX_LEVELS)
+        return false;
+    *rounding = read;
+    return true;
+}
+
 // A mixture has ranks, and no blocks.
 static bool point_mixes(sinkproof_point point) {
     return point == AT_M11_SUM || point == AT_M11_PART;
@@ -165,6 +180,7 @@ static void list_formats(sinkproof_point point, char *list, size_t size) {
             append_word(list, size, word);
     }
     if (sinkproof_point_is_operand(point)) append_word(list, size, "q8_0, weight");
+    if (point == AT_A11_PART) append_word(list, size, "levels(L,FORMAT)");
     if (!point_is_running_sum(point)) return;
     if (point_sums_parts(point)) append_word(list, size, "ranks(R,FORMAT), blocks(N,FORMAT)");
     append_word(list, size, "tensor-core(BITS,BLOCK[,PARTS])");
@@ -187,6 +203,7 @@ bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *roun
                               value, sinkproof_point_name(point), SINKPROOF_CORE_BITS,
                               SINKPROOF_CORE_BLOCK, UCHAR_MAX);
     if (parse_read(point, value, rounding)) return true;
+    if (point == AT_A11_PART && parse_levels(value, rounding)) return true;
     size_t length = strlen(value);
     bool optional = length > 0 && value[length - 1] == '?';
     if (optional) value[length - 1] = '\0';
@@ -253,6 +270,9 @@ sinkproof_rounding_text sinkproof_rounding_say(sinkproof_rounding rounding) {
         snprintf(said.text, sizeof said.text, "%s(%d,%s)%s", name,
                  rounding.format == SINKPROOF_RANKS ? rounding.parts : rounding.block,
                  sinkproof_format_name(rounding.part), rounding.optional ? "?" : "");
+    else if (rounding.format < SINKPROOF_FORMATS && rounding.parts > 0)
+        snprintf(said.text, sizeof said.text, "levels(%d,%s)%s", rounding.parts, name,
+                 rounding.optional ? "?" : "");
     else if (rounding.format == SINKPROOF_TENSOR_CORE && rounding.parts > 0)
         snprintf(said.text, sizeof said.text, "%s(%d,%d,%d)", name, rounding.bits, rounding.block,
                  rounding.parts);

@@ -5,7 +5,8 @@
 // of a shared prefix and the rest, several ranks, and a gate by the sink, which is a part without a
 // value. Each part p has an output o_p and its log-sum-exp in the format inside; a merge returns
 // sum_p e^(LSE_p - LSE) o_p and the LSE of all. One output on a key's way is rounded to the format
-// of A11.part. The parts are unknown: the bound holds for every split of the keys.
+// of A11.part, or as many as its levels. The parts are unknown: the bound holds for every split of
+// the keys.
 //
 // Over the reals the merge weights times the weights in the parts are the row's own. So the set
 // without parts needs two more errors: that of the rounding, u |o_p|, and that of the merge
@@ -19,8 +20,15 @@ bool sinkproof_honest_merges_parts(const sinkproof_policy *policy) {
 }
 
 //> bound.parts-merged
-// Merges on a key's way at most: of a split, of a prefix, of ranks, and with the sink.
-static const double merges = 4;
+// Outputs that are rounded on a key's way at most.
+static double rounded_levels(const sinkproof_setting *s) {
+    return fmax(s->policy->at[AT_A11_PART].parts, 1);
+}
+
+// Merges on a key's way at most: one at each level, of a split, of ranks, and with the sink.
+static double merges_of(const sinkproof_setting *s) {
+    return rounded_levels(s) + 3;
+}
 
 // Scores of a row, its sink's among them: their largest size, and the distance between any two.
 typedef struct score_ends {
@@ -42,7 +50,7 @@ static score_ends ends_of_scores(size_t n, const sinkproof_honest *z_j, sinkproo
 // key's way except for the error of the second LSE from the first ones' real sum.
 double sinkproof_honest_merge_error(const sinkproof_setting *s, size_t n,
                                     const sinkproof_honest *z_j, sinkproof_honest b) {
-    double u = s->u, log_n = log((double)n + 1) + 0x1p-40;
+    double merges = merges_of(s), u = s->u, log_n = log((double)n + 1) + 0x1p-40;
     score_ends z = ends_of_scores(n, z_j, b);
     bool base_2 = sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_A9, SINKPROOF_A9_BASE_2);
     double apart = z.apart + log_n + 1, relative = 2 * u * (1 + 0x1p-50);
@@ -76,16 +84,20 @@ typedef struct merged_row {
 static sinkproof_honest merged_element(const sinkproof_setting *s, const merged_row *row,
                                        double total, double largest, sinkproof_honest o) {
     sinkproof_format format = s->policy->at[AT_A11_PART].format;
-    double u = sinkproof_unit_roundoff(format), here = sinkproof_gamma(2 * row->terms + 8, 0x1p-53);
+    double k = rounded_levels(s), merges = merges_of(s);
+    double kept_all = pow(1 + sinkproof_unit_roundoff(format), k) * (1 + 0x1p-50);
+    double here = sinkproof_gamma(2 * row->terms + 8, 0x1p-53);
     double size = total * (1 + here) + sinkproof_radius(&o); // with the errors of the parts' sums
     bool counted = s->policy->at[AT_A11_ACC].format == SINKPROOF_REAL; // a merge's additions
     double adds = counted ? 0 : sinkproof_gamma(row->terms, s->u);
     double grown = (1 + row->error) * (1 + adds);
-    double lost = sinkproof_format_underflow(format) + underflow_bound(s, 4 * row->terms + 4, 0);
-    double merging = (grown - 1) * size + lost * grown * (1 + u), rounding = u * grown * size;
+    double lost =
+        k * sinkproof_format_underflow(format) + underflow_bound(s, merges * (row->terms + 1), 0);
+    double merging = (grown - 1) * size + lost * grown * kept_all;
+    double rounding = (kept_all - 1) * grown * size;
     double worst = (merging + rounding) * (1 + 0x1p-40);
     double kept = 1 + sinkproof_unit_roundoff(s->policy->at[AT_A9_UNNORM].format);
-    bool fits = largest * (1 + row->error) * (1 + u) * kept <= sinkproof_format_largest(format);
+    bool fits = largest * (1 + row->error) * kept_all * kept <= sinkproof_format_largest(format);
     if (!fits || !(worst < INFINITY)) return sinkproof_unknown_set(o.mid);
     double var = rounding * rounding / 3 + merging * merging;
     return sinkproof_honest_add(o, sinkproof_set_around(0, worst, worst, var, worst));

@@ -182,6 +182,8 @@ class Merged:
         self.form, self.parts, self.slip = form, draw.randint(2, 5), slip
         self.kept = draw.random() < 0.5  # exponentials rounded before they meet the values
         self.sink_in_part, self.at_once = draw.random() < 0.5, draw.random() < 0.5
+        # a cascade rounds what it has merged, too: an output of each part, and the sink's
+        self.levels = self.parts + 1 if not self.at_once and draw.random() < 0.5 else 1
         self.draw = draw
 
     def part(self, scores, values, sink):
@@ -213,7 +215,8 @@ class Merged:
             parts.append(([0.0] * len(values[0]), sink))
         self.draw.shuffle(parts)
         while not self.at_once and len(parts) > 2:
-            parts = [self.merge(parts[:2]), *parts[2:]]
+            out, lse = self.merge(parts[:2])
+            parts = [([to(self.form, x) for x in out] if self.levels > 1 else out, lse), *parts[2:]]
         return self.merge(parts)[0]
 
 

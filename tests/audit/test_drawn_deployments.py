@@ -184,7 +184,8 @@ def engine_of(draw, model, trace, freedom, base, slip, ranks=None):
         how = deployed.Divided(draw, ulps, word == "rcp", slip)
         return f"{word}={ulps}ulp", deployed.attended(how, *here, weight("self_attn.sinks"), sizes, form)
     how = deployed.Merged(draw, half, slip)
-    return f"A9.unnorm={half}?,A11.part={half}?", deployed.attended(how, *here, weight("self_attn.sinks"), sizes, form)
+    part = f"levels({how.levels},{half})" if how.levels > 1 else half
+    return f"A9.unnorm={half}?,A11.part={part}?", deployed.attended(how, *here, weight("self_attn.sinks"), sizes, form)
 
 
 # ---- a draw --------------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 //
 // Outputs of parts of the keys that are rounded and merged (bound.parts-merged). Engines split the
 // keys at drawn places, in natural units or in base 2, merge all parts at once, one after the
-// other, or in two levels, and have the sink in one part, at the merge or in a gate. All are
-// inside, and outside the set of one part. A part's LSE off by ln 2, a part left out, LSE rounded
-// to bfloat16, and a sink in every part are outside.
+// other, or in two levels, and have the sink in one part, at the merge or in a gate. Cascades of
+// two to eight levels round what they have merged at each. All are inside, and outside the set of
+// one part. A part's LSE off by ln 2, a part left out, LSE rounded to bfloat16, and a sink in every
+// part are outside.
 #include "tests/shared/forms_engine.h"
 
 static const uint64_t SEED = 20261128;
@@ -31,12 +32,15 @@ static void draw_keys(uint64_t *state, sinkproof_format format, drawn_row *r) {
 // ---- the engine
 
 typedef enum slip { NO_SLIP, LSE_OFF, PART_LOST, LSE_IN_BF16, SINK_IN_EACH, SLIPS } slip;
+static const char *const slip_names[SLIPS] = {"", "LSE of a part off by ln 2", "a part left out",
+                                              "LSE rounded to bfloat16", "the sink in each part"};
 typedef enum merging { AT_ONCE, ONE_BY_ONE, TWO_LEVELS, GATED, MERGINGS } merging;
 
 typedef struct merger {
     machine f;
     sinkproof_format format;
     bool base_2, kept; // kept: exponentials are rounded to bfloat16 before they meet the values
+    bool divided;      // kept, but they are divided by the part's sum before that
     merging how;
     slip wrong;
 } merger;
@@ -65,12 +69,16 @@ static part_output attend(const merger *e, const drawn_row *r, size_t first, siz
     for (size_t j = first; j < end; j++) m = fmaxf(m, y[j] = in_units(e, r->z[j]));
     if (sink) sum = power_of(e, in_units(e, r->b) - m);
     for (size_t j = first; j < end; j++) {
-        float x = power_of(e, y[j] - m);
+        float x = y[j] = power_of(e, y[j] - m);
         sum += x;
         if (e->kept) x = (float)sinkproof_round(SINKPROOF_BF16, (double)x);
         for (size_t d = 0; d < DIM; d++) p.o[d] += x * r->v[j][d];
     }
-    for (size_t d = 0; d < DIM; d++) p.o[d] /= sum;
+    for (size_t d = 0; d < DIM; d++) p.o[d] = e->divided ? 0 : p.o[d] / sum;
+    for (size_t j = first; e->divided && j < end; j++) {
+        float x = (float)sinkproof_round(SINKPROOF_BF16, (double)(y[j] / sum));
+        for (size_t d = 0; d < DIM; d++) p.o[d] += x * r->v[j][d];
+    }
     p.lse = m + log_sum(e, sum);
     return p;
 }
@@ -145,6 +153,31 @@ static part_output run_engine(const merger *e, const drawn_row *r) {
     part_output all = n == 1 ? part[0] : merge_parts(e, n, part);
     if (gated && n > 1 && draw_below(state, 2) == 0 && e->how != GATED) round_output(e, &all);
     if (gated && e->wrong != SINK_IN_EACH) gate(e, r, &all);
+    return all;
+}
+
+// So many outputs on the way of the first keys are rounded: the first part's, and what each merge
+// but the last gives. The sink is in a part, or joins last.
+static part_output run_cascade(const merger *e, const drawn_row *r, size_t levels) {
+    uint64_t *state = e->f.state;
+    part_output part[PARTS + 1];
+    bool joins = draw_below(state, 2);
+    size_t n = joins ? levels : levels + 1, holds = joins ? n : draw_below(state, n);
+    for (size_t p = 0; p < n; p++)
+        part[p] =
+            attend(e, r, p * r->n / n, (p + 1) * r->n / n, p == holds || e->wrong == SINK_IN_EACH);
+    if (e->wrong == LSE_OFF) part[n - 1].lse += in_units(e, logf(2));
+    if (e->wrong == PART_LOST) part[n - 1] = part[0];
+    for (size_t p = 0; e->wrong == LSE_IN_BF16 && p < n; p++)
+        part[p].lse = (float)sinkproof_round(SINKPROOF_BF16, (double)part[p].lse);
+    shuffle_parts(state, n, part);
+    if (joins) part[n++] = (part_output){.lse = in_units(e, r->b)};
+    for (size_t p = 0; p < n; p++) round_output(e, &part[p]);
+    part_output all = part[0];
+    for (size_t p = 1; p < n; p++) {
+        all = merge(e, 2, (part_output[]){all, part[p]});
+        if (p + 1 < n) round_output(e, &all);
+    }
     return all;
 }
 
@@ -225,8 +258,6 @@ static void honest_merges(sinkproof_format format) {
 }
 
 static void mistakes_are_outside(sinkproof_format format) {
-    static const char *const names[SLIPS] = {"", "LSE of a part off by ln 2", "a part left out",
-                                             "LSE rounded to bfloat16", "the sink in each part"};
     char part[8];
     snprintf(part, sizeof part, "%s?", sinkproof_format_name(format));
     for (int wrong = 1; wrong < SLIPS; wrong++) {
@@ -248,8 +279,66 @@ static void mistakes_are_outside(sinkproof_format format) {
             outside += left;
         }
         ok(outside > rows / 5, "bound.parts-merged %s, parts in %s: rows outside %zu of=%zu",
-           names[wrong], sinkproof_format_name(format), outside, rows);
+           slip_names[wrong], sinkproof_format_name(format), outside, rows);
     }
+}
+
+// A cascade's keys: in one row of four a level has hardly any mass, in one the sink has nearly all.
+static void draw_cascade(uint64_t *state, sinkproof_format format, size_t i, drawn_row *r) {
+    do draw_keys(state, format, r);
+    while (r->n < 2 * PARTS);
+    float down = (float)(20 * draw_below(state, 4) + 10);
+    for (size_t j = 0; i % 4 == 1 && j < r->n / 3; j++) r->z[j] -= down;
+    if (i % 4 == 2) r->b = top_of(r->n, r->z) + (float)draw_below(state, 12);
+    if (i % 4 == 3) r->b = top_of(r->n, r->z) + (float)draw_below(state, 60);
+}
+
+static bool cascade_leaves(sinkproof_format format, const part_output *all,
+                           const sinkproof_honest *set) {
+    bool left = false;
+    for (size_t d = 0; d < DIM; d++) {
+        double y = sinkproof_round(format, (double)all->o[d]);
+        left = left || !(y >= set[d].lo && y <= set[d].hi);
+    }
+    return left;
+}
+
+static void cascades(sinkproof_format format) {
+    const char *name = sinkproof_format_name(format);
+    uint64_t state = SEED + 500 + (uint64_t)format;
+    tally t = {0};
+    size_t of_one = 0, slipped[SLIPS] = {0}, rows = 700;
+    for (size_t i = 0; i < rows; i++) {
+        drawn_row r;
+        sinkproof_honest set[DIM], one[DIM];
+        size_t levels = 2 + i % 7;
+        char part[24], once[8];
+        draw_cascade(&state, format, i, &r);
+        merger e = draw_merger(&state, format, i);
+        e.divided = e.kept && i % 2, e.kept = e.kept && !e.divided;
+        snprintf(part, sizeof part, "levels(%zu,%s)?", levels, name);
+        snprintf(once, sizeof once, "%s?", name);
+        merger rounds = e;
+        rounds.kept = e.kept || e.divided;
+        set_of_row(policy_of(&rounds, part), &r, set);
+        set_of_row(policy_of(&rounds, once), &r, one);
+        part_output all = run_cascade(&e, &r, levels);
+        for (size_t d = 0; d < DIM; d++)
+            meet(&t, &set[d], sinkproof_round(format, (double)all.o[d]));
+        of_one += cascade_leaves(format, &all, one);
+        for (e.wrong = LSE_OFF; e.wrong < SLIPS; e.wrong++) {
+            all = run_cascade(&e, &r, levels);
+            slipped[e.wrong] += cascade_leaves(format, &all, set);
+        }
+    }
+    char what[64];
+    snprintf(what, sizeof what, "cascades in %s", name);
+    inside_ok(&t, "bound.parts-merged", what);
+    ok(of_one > 0, "bound.parts-merged %s: rows that leave the set of one level %zu of=%zu", what,
+       of_one, rows);
+    for (slip k = LSE_OFF; k < SLIPS; k++)
+        ok(slipped[k] > rows / 20, "bound.parts-merged %s, %s: rows outside %zu of=%zu", what,
+           slip_names[k], slipped[k], rows);
 }
 
 // One part, whose output is just above a tie of bfloat16.
@@ -293,6 +382,8 @@ int main(void) {
     honest_merges(SINKPROOF_F32);
     mistakes_are_outside(SINKPROOF_BF16);
     mistakes_are_outside(SINKPROOF_F16);
+    cascades(SINKPROOF_BF16);
+    cascades(SINKPROOF_F16);
     bound_is_reached();
     reference_is_inside();
     return tap_done();

@@ -328,6 +328,11 @@ static void test_parts(void) {
     ok(ranks == 2 && p.at[AT_A12_ACC].format == SINKPROOF_RANKS &&
            p.at[AT_M11_PART].format == SINKPROOF_RANKS,
        "slices=4 is of two sums");
+    p = policy_of("bf16,A11.part=levels(3,f16)?");
+    sinkproof_rounding part = p.at[AT_A11_PART];
+    ok(part.format == SINKPROOF_F16 && part.parts == 3 && part.optional &&
+           strcmp(sinkproof_rounding_say(part).text, "levels(3,f16)?") == 0,
+       "bound.parts-merged three levels are read, and said as they are read");
 }
 
 static void test_refusal(const char *text, const char *word) {
@@ -447,6 +452,10 @@ int main(void) {
     test_refusal("f32,A12.acc=blocks(0,bf16)", "ranks(R,FORMAT), blocks(N,FORMAT)");
     test_refusal("f32,A12.acc=ranks(2,bf16)!", "unknown format");
     test_refusal("f32,M11.sum=blocks(8,bf16)", "a mixture has ranks");
+    test_refusal("f32,A11.part=levels(1,bf16)", "levels(L,FORMAT)");
+    test_refusal("f32,A11.part=levels(17,bf16)", "levels(L,FORMAT)");
+    test_refusal("f32,A11.part=levels(2,real)", "levels(L,FORMAT)");
+    test_refusal("f32,A11=levels(2,bf16)", "unknown format");
     test_refusal("f32,M11.part=blocks(8,bf16)", "a mixture has ranks");
     test_refusal("f32,slices=65", "'slices=65' is not a number of ranks from 2 to 64");
     test_refusal("f32,A9", "POINT=FORMAT");
