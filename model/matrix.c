@@ -193,6 +193,8 @@ static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *re
     if (reading->column != NULL) permute_in_place(reading, matrix->cols, out_c);
     for (size_t c = 0; c < matrix->cols; c++)
         out_c[c] = (reading->factor == 0 ? 0 : reading->factor * out_c[c]) + reading->addend;
+    for (size_t c = 0; reading->product != SINKPROOF_REAL && c < matrix->cols; c++)
+        out_c[c] = sinkproof_round(reading->product, out_c[c]) * reading->then;
     for (size_t c = 0; reading->gone_c != NULL && c < matrix->cols; c++)
         if (reading->gone_c[c]) out_c[c] = 0;
 }

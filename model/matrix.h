@@ -37,15 +37,17 @@ struct synthetic_model; // model/synthetic.h
 
 // A weight that an engine reads differently than it is stored, as a diagnosis supposes. The value
 // at row r and column c of matrix e of a stack is factor * stored + addend, with the stored value
-// of (e + expert_by, row(r), column(c)). With a factor of 0 only the addend is left. In the columns
-// marked in `gone_c` the value is 0.
+// of (e + expert_by, row(r), column(c)). With a factor of 0 only the addend is left. That may be
+// rounded, and then multiplied once more. In the columns marked in `gone_c` the value is 0.
 typedef size_t sinkproof_read_from(size_t i, size_t count, size_t by);
 typedef struct sinkproof_reading {
     size_t expert_by;                  // modulo the stack's count
     sinkproof_read_from *row, *column; // NULL: as stored; `column` is a permutation
     size_t row_by, column_by;          // their last argument
     double factor, addend;
-    const bool *gone_c;                    // [cols], or NULL
+    sinkproof_format product; // what factor and addend give is rounded to; REAL (0): nothing is
+    double then;              // and what multiplies it after that, if it is rounded
+    const bool *gone_c;       // [cols], or NULL
     const struct sinkproof_reading *below; // the reading of the stored value; or NULL
 } sinkproof_reading;
 

@@ -369,6 +369,14 @@ static bool drop_sinks(supposed_engine *s, const known_mistake *m) {
 static bool scale_sinks(supposed_engine *s, const known_mistake *m) {
     return has_sink_logits(&s->config) && scale_weights(s, m);
 }
+#define LOG2E 1.4426950408889634
+// In base 2, with the product by log2(e) rounded to bfloat16.
+static bool round_sinks_in_base_2(supposed_engine *s, const known_mistake *m) {
+    mistake_weight_edit *e = has_sink_logits(&s->config) ? add_weight_edit(s, m->slots) : NULL;
+    if (e == NULL) return false;
+    e->reading.factor = m->by, e->reading.product = SINKPROOF_BF16, e->reading.then = 1 / LOG2E;
+    return true;
+}
 // by: the power of sqrt(head_dim).
 static bool scale_sinks_like_scores(supposed_engine *s, const known_mistake *m) {
     mistake_weight_edit *e = add_weight_edit(s, m->slots);
@@ -453,7 +461,6 @@ static bool truncate_ramp(supposed_engine *s, const known_mistake *m) {
 
 #define OF(slot) (1u << SINKPROOF_##slot)
 #define OF_NORMS (OF(ATTN_NORM) | OF(MLP_NORM) | OF(FINAL_NORM))
-#define LOG2E    1.4426950408889634
 #define LN2      0.6931471805599453
 
 // clang-format off

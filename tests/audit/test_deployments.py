@@ -69,6 +69,8 @@ CAUSES = {
     ("flex", "bf16"): (["sink-gate-bf16"], FITS),
     ("flex", "bf16,A11.part=real"): (["sink-gate-bf16"], FITS),
     ("flex", "bf16,A9.lse=bf16"): (["sink-gate-bf16", "A9.gate-bf16"], "do not tell one from the other"),
+    ("fla", "bf16"): (["sink-log2e-bf16"], FITS),
+    ("fla", "flash-bf16"): (["sink-log2e-bf16"], FITS),
     ("gpt-oss-triton-chunks", "bf16"): (["cache-unread-piece"], "cached keys are never read.*, from row 3 of 5 on " + FITS),
     # of 17 calls 14 are in float32
     ("eager-tf32", "f32"): (["operands-tf32-fused"], r"undecided: .* but it would put \d of 4 passing calls outside\)"),

@@ -61,6 +61,7 @@ static size_t column_from(const planted *w, size_t i, size_t count) {
 
 static double spoilt_value(const planted *w, double x) {
     if (w->spoil == TIMES) return x * w->by;
+    if (w->spoil == TIMES_BF16) return sinkproof_round(SINKPROOF_BF16, x * w->by) / w->by;
     if (w->spoil == CONSTANT) return w->by;
     return w->spoil == PLUS ? x + w->by : x;
 }

@@ -65,6 +65,7 @@ typedef enum spoil {
     TIMES,      // by
     CONSTANT,   // by
     PLUS,       // by
+    TIMES_BF16, // by, rounded to bfloat16; by is taken back then
     HEAD_SHIFT, // elements of a vector, or rows, moved by `by` places
     REVERSED,
     BY_GROUP,

@@ -261,6 +261,11 @@ static const planted mistakes[] = {
     {.id = "residual-doubled-experts", .at = "00.M12", .by = 2, .wrong = RESIDUAL, .slots = 1},
     {.id = "sink-lse-bf16", .at = "00.A9", .runs = "A9.lse=bf16"},
     {.id = "sink-gate-bf16", .at = "00.A9", .runs = "A9.lse=bf16,A9.gate=bf16"},
+    {.id = "sink-log2e-bf16",
+     .at = "00.A9",
+     .by = 1.4426950408889634,
+     .slots = OF(SINKS),
+     .spoil = TIMES_BF16},
 };
 enum { MISTAKES = sizeof mistakes / sizeof mistakes[0] };
 
