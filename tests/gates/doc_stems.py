@@ -56,7 +56,7 @@ STAGES = {
     "mixture": ("M11", {"reference": "experts:sinkproof_mixture", "lanes": "experts:lanes_mixture",
                         "kernels": "elements:mixture", "engine": "experts:mix_row_columns",
                         "truth": "experts:sinkproof_truth_mixture", "bounds": "experts:sinkproof_honest_mixture",
-                        "judge": "judge_experts:mix_row"}),
+                        "judge": "judge_mixture:judge_mix_row"}),
     "embed": ("T0", {"reference": "unembed:sinkproof_embed", "lanes": "- the reference's",
                      "kernels": "- a stored row", "bounds": "- a stored row", "engine": "pass:embed_rows",
                      "truth": "forward:embed_tokens", "judge": "judge_walk:embed_token"}),
