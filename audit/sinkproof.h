@@ -302,6 +302,7 @@ typedef struct sinkproof_drill {
     double rope_theta, yarn_factor, yarn_beta_fast, yarn_beta_slow;
     size_t yarn_original_context;
     bool yarn_truncate; // the ends of the ramp are rounded to whole numbers
+    const char *dtype;  // in which the policy stores the first input: "BF16", "F16" or "F32"
 } sinkproof_drill;
 
 // Fills the outputs and returns 0; 1: the stage does not support these shapes, which is no mistake;
@@ -325,6 +326,41 @@ typedef struct sinkproof_plugin {
 // The one symbol of a plug-in. It returns NULL if the plug-in cannot run on this machine.
 typedef const sinkproof_plugin *sinkproof_plugin_getter(void);
 extern sinkproof_plugin_getter sinkproof_plugin_get;
+
+// Drills a plug-in of this program: the calls and the judgement of `sinkproof judge --plugin`, in
+// this process and on the calling thread. A member that is zero has that command's default.
+typedef struct sinkproof_drill_options {
+    size_t size;
+    const char *stages; // separated by commas: "attention,swiglu"; NULL: all that the plug-in has
+    const char *only;   // one call, as the report prints it: "attention:n=17,..."; NULL: all
+    const char *policy; // NULL: the plug-in's own
+    const char *model;  // source of sizes and constants, as in sinkproof_model_open; NULL: small
+                        // ones
+    // Calls of a stage at most, spread over all of them, a third over a cache as far as there are
+    // any; 0: all. Smaller calls, to which a failing one is reduced, are not counted.
+    size_t limit;
+    double rate;   // as in sinkproof_trial_options; 0: 1e-9
+    uint64_t seed; // of the inputs; 0: 1
+    bool strict;   // exit code 1 for suspicious, 4 for undecided
+    bool first;    // leave a stage at its first failing calls
+    bool no_cause; // look for no cause of failing calls
+    void (*progress)(void *context, const char *stage, double share); // or NULL
+    void *context;                                                    // of `progress`
+    const sinkproof_error *said; // what a stage says before it returns neither 0 nor 1; or NULL
+    const bool *stop; // set by a stage that fails: the drill ends with what it said; or NULL
+} sinkproof_drill_options;
+
+// Returns true whatever the verdict, and false on an error (a stage, the policy, memory). `options`
+// may be NULL. Calls whose outputs are left unwritten or whose inputs are changed are bugs.
+typedef struct sinkproof_drill_ruling sinkproof_drill_ruling;
+bool sinkproof_drill_plugin(const sinkproof_plugin *plugin, const sinkproof_drill_options *options,
+                            sinkproof_drill_ruling **ruling, sinkproof_error *error);
+void sinkproof_drill_ruling_free(sinkproof_drill_ruling *ruling);
+// The exit code of that command: 0 within; 1 a bug; 4 suspicious, or nothing decided.
+int sinkproof_drill_ruling_exit(const sinkproof_drill_ruling *ruling);
+// The report, and the JSON array that --json writes under "results": a result for each stage.
+const char *sinkproof_drill_ruling_text(const sinkproof_drill_ruling *ruling);
+const char *sinkproof_drill_ruling_json(const sinkproof_drill_ruling *ruling);
 
 // ---- the judge -------------------------------------------------------------------------------
 

@@ -13,8 +13,10 @@ MAJOR   := $(firstword $(subst ., ,$(VERSION)))
 LIB     := $(BUILD)/library
 SHARED  := $(LIB)/libsinkproof.so.$(VERSION)
 STATIC  := $(LIB)/libsinkproof.a
-LINKED  := proofs/bounds audit/trace audit/judge audit/designs audit/diagnose audit/engine audit/face
-LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(wildcard $(LINKED:%=%/*.c)))
+LINKED  := proofs/bounds audit/trace audit/judge audit/designs audit/diagnose audit/engine audit/face audit/plugin
+# What starts processes is the command's alone.
+OUTSIDE := audit/plugin/outside.c audit/plugin/worker.c
+LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(filter-out $(OUTSIDE),$(wildcard $(LINKED:%=%/*.c))))
 PRIVATE := $(OPENMP) -lopenblas -ljansson -lm
 
 library: $(SHARED) $(STATIC)

@@ -114,7 +114,7 @@ size_t point_elements(const call_arrays *a, sinkproof_trace_point point);
 size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,
                     size_t shape[SINKPROOF_RANK]);
 
-// ---- the process that calls (worker.c)
+// ---- who makes a call
 
 typedef enum call_end {
     CALL_DONE,
@@ -124,25 +124,52 @@ typedef enum call_end {
     CALL_ERROR   // this program failed
 } call_end;
 
+// A plug-in in a process of its own (worker.c), or in this one (inside.c).
+typedef struct call_maker {
+    const char *name, *policy; // as the plug-in tells them
+    bool (*has_stage)(const void *context, const stage_row *stage);
+    call_end (*call)(void *context, const sinkproof_drill *drill, sinkproof_error *error);
+    void *context;
+} call_maker;
+
+// Opens the plug-in of the options. `close` frees what `open` made; it is called if that has a
+// context.
+typedef struct call_opener {
+    bool (*open)(const sinkproof_plugin_options *options, call_maker *maker,
+                 sinkproof_error *error);
+    void (*close)(call_maker *maker);
+} call_opener;
+
+// Judges the plug-in that the opener opens (plugin.c); else as sinkproof_judge_plugin.
+bool plugin_judge_through(const call_opener *opener, const sinkproof_plugin_options *options,
+                          sinkproof_plugin_ruling *ruling, sinkproof_error *error);
+
+// Outputs are painted before a call.
+void output_paint(float *values, size_t count);
+uint32_t output_paint_word(size_t i); // the bits of element i
+// Whether x was never written.
+bool output_is_unwritten(float x);
+
+// Runs all passes of a case (passes.c) and fills the outputs in a->point.
+call_end case_call_passes(const call_maker *maker, const stage_case *c,
+                          const sinkproof_policy *policy, call_arrays *a, sinkproof_error *error);
+
+// ---- in a process of its own (worker.c)
+
 typedef struct plugin_worker plugin_worker;
 // Loads the plug-in in a process of its own. On failure the error says why: missing file, no
 // symbol, a struct that is too small, an unknown stage.
 bool worker_new(const char *path, double seconds, plugin_worker **worker, sinkproof_error *error);
 void worker_free(plugin_worker *worker);
-const char *worker_name(const plugin_worker *worker);
-const char *worker_policy(const plugin_worker *worker);
-bool worker_has_stage(const plugin_worker *worker, const stage_row *stage);
 
-// Makes one call: inputs are copied to the worker, outputs from it. A crash, a timeout or a write
+// In each call inputs are copied to the worker, outputs from it. A crash, a timeout or a write
 // outside the outputs is CALL_FAILED, and the next call starts a new process.
-call_end worker_call(plugin_worker *worker, const sinkproof_drill *drill, sinkproof_error *error);
+call_maker worker_maker(plugin_worker *worker);
 
-// Whether x was never written: outputs are painted before a call.
-bool output_is_unwritten(float x);
+// ---- in this process (inside.c)
 
-// Runs all passes of a case (passes.c) and fills the outputs in a->point.
-call_end case_call_passes(plugin_worker *worker, const stage_case *c, call_arrays *a,
-                          sinkproof_error *error);
+// options->inside: a write into an input is CALL_FAILED.
+extern const call_opener inside_opener;
 
 // ---- findings (finding.c)
 
@@ -170,10 +197,14 @@ typedef struct case_plan {
     size_t count, room;
     stage_case *cases;
 } case_plan;
-// Adds every case of base->stage. fixed: only with base's sizes, else with many. whole: no case in
-// passes. The cases of several stages follow each other in a plan.
-bool plan_add_stage_cases(const stage_case *base, bool fixed, bool whole, case_plan *plan,
+// Adds every case of base->stage. fixed: only with base's sizes, else with many. The cases of
+// several stages follow each other in a plan.
+bool plan_add_stage_cases(const stage_case *base, bool fixed, case_plan *plan,
                           sinkproof_error *error);
+
+// Keeps at most `limit` cases of those from `from` on, in their order: a third of them in passes,
+// as far as there are any, and both kinds evenly spread.
+bool plan_keep_some(case_plan *plan, size_t from, size_t limit, sinkproof_error *error);
 
 // Lists the smaller cases that may show the same failure, the smallest first; returns their number.
 enum { CASE_SMALLER = 24 };

@@ -9,7 +9,7 @@
 #include "audit/plugin/drill.h"
 
 typedef struct call_driver {
-    plugin_worker *worker;   // NULL: the outputs are read from files
+    call_maker maker;        // unused where outputs are read from files
     sinkproof_config config; // source of the constants
     sinkproof_policy policy;
     double rate;

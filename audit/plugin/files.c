@@ -103,17 +103,19 @@ static json_t *describe_case_json(size_t i, const stage_case *c, const call_arra
     snprintf(in, sizeof in, "%05zu.safetensors", i);
     snprintf(out, sizeof out, "%05zu.out.safetensors", i);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, "
+        "{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, "
+        "s:f, "
         "s:f, s:f, s:f, s:f, s:I, s:b}",
         "stage", c->stage->name, "case", text, "inputs", in, "outputs", out, "expected",
-        output_shapes_json(c, a), "n", (json_int_t)a->n, "window", (json_int_t)c->window, "heads",
-        (json_int_t)f->n_heads, "kv_heads", (json_int_t)f->n_kv_heads, "head_dim",
-        (json_int_t)f->head_dim, "hidden", (json_int_t)f->hidden, "inter", (json_int_t)f->inter,
-        "experts", (json_int_t)f->n_experts, "chosen", (json_int_t)f->n_chosen, "rms_eps",
-        f->rms_eps, "swiglu_alpha", f->swiglu.alpha, "swiglu_limit", f->swiglu.limit, "rope_theta",
-        f->rotation.theta, "yarn_factor", f->rotation.factor, "yarn_beta_fast",
-        f->rotation.beta_fast, "yarn_beta_slow", f->rotation.beta_slow, "yarn_original_context",
-        (json_int_t)f->rotation.original_context, "yarn_truncate", (int)f->rotation.truncate);
+        output_shapes_json(c, a), "n", (json_int_t)a->n, "chunk", (json_int_t)c->chunk, "window",
+        (json_int_t)c->window, "heads", (json_int_t)f->n_heads, "kv_heads",
+        (json_int_t)f->n_kv_heads, "head_dim", (json_int_t)f->head_dim, "hidden",
+        (json_int_t)f->hidden, "inter", (json_int_t)f->inter, "experts", (json_int_t)f->n_experts,
+        "chosen", (json_int_t)f->n_chosen, "rms_eps", f->rms_eps, "swiglu_alpha", f->swiglu.alpha,
+        "swiglu_limit", f->swiglu.limit, "rope_theta", f->rotation.theta, "yarn_factor",
+        f->rotation.factor, "yarn_beta_fast", f->rotation.beta_fast, "yarn_beta_slow",
+        f->rotation.beta_slow, "yarn_original_context", (json_int_t)f->rotation.original_context,
+        "yarn_truncate", (int)f->rotation.truncate);
 }
 
 static bool write_manifest(const char *directory, json_t *cases, const sinkproof_policy *policy,

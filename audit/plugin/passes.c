@@ -10,6 +10,7 @@
 // Tokens [first, first + n) of a case.
 typedef struct pass {
     const call_arrays *a;
+    const sinkproof_policy *policy;
     size_t first, n;
 } pass;
 
@@ -71,6 +72,13 @@ static bool array_of_point(const pass *p, const stage_row *s, sinkproof_trace_po
     return array->values != NULL;
 }
 
+static const char *stored_dtype(const sinkproof_policy *policy, sinkproof_trace_point point) {
+    sinkproof_point at;
+    if (!sinkproof_trace_rounding(point, &at)) return "F32";
+    sinkproof_format format = policy->at[at].format;
+    return format == SINKPROOF_BF16 ? "BF16" : format == SINKPROOF_F16 ? "F16" : "F32";
+}
+
 static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
     const sinkproof_config *f = &p->a->config;
     return (sinkproof_drill){.size = sizeof(sinkproof_drill),
@@ -95,10 +103,11 @@ static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
                              .yarn_beta_fast = f->rotation.beta_fast,
                              .yarn_beta_slow = f->rotation.beta_slow,
                              .yarn_original_context = f->rotation.original_context,
-                             .yarn_truncate = f->rotation.truncate};
+                             .yarn_truncate = f->rotation.truncate,
+                             .dtype = stored_dtype(p->policy, c->stage->from[0])};
 }
 
-static call_end call_pass(plugin_worker *worker, const stage_case *c, const pass *p,
+static call_end call_pass(const call_maker *maker, const stage_case *c, const pass *p,
                           sinkproof_error *error) {
     const stage_row *s = c->stage;
     sinkproof_array in[STAGE_ARRAYS] = {{0}}, out[STAGE_ARRAYS] = {{0}};
@@ -118,7 +127,7 @@ static call_end call_pass(plugin_worker *worker, const stage_case *c, const pass
     drill.outputs = out;
     call_end end = CALL_ERROR;
     if (good)
-        end = worker_call(worker, &drill, error);
+        end = maker->call(maker->context, &drill, error);
     else
         sinkproof_fail(error, "%s: no memory for a call", s->name);
     for (size_t i = 0; end == CALL_DONE && i < s->n_to; i++)
@@ -126,6 +135,25 @@ static call_end call_pass(plugin_worker *worker, const stage_case *c, const pass
     for (size_t i = 0; i < s->n_from; i++) free(in[i].values);
     for (size_t i = 0; i < s->n_to; i++) free(out[i].values);
     return end;
+}
+
+// Paint: NaNs with a period that divides no tile.
+enum { PAINT = 0x7fc5a000, PERIOD = 251 };
+uint32_t output_paint_word(size_t i) {
+    return PAINT + (uint32_t)(i % PERIOD);
+}
+
+bool output_is_unwritten(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >= PAINT && bits < PAINT + PERIOD;
+}
+
+void output_paint(float *values, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word = output_paint_word(i);
+        memcpy(&values[i], &word, sizeof word);
+    }
 }
 
 // Refuses outputs that were never written, except masked ones.
@@ -142,13 +170,13 @@ static call_end check_written(const stage_case *c, const call_arrays *a, sinkpro
     return CALL_DONE;
 }
 
-call_end case_call_passes(plugin_worker *worker, const stage_case *c, call_arrays *a,
-                          sinkproof_error *error) {
+call_end case_call_passes(const call_maker *maker, const stage_case *c,
+                          const sinkproof_policy *policy, call_arrays *a, sinkproof_error *error) {
     size_t step = c->chunk > 0 ? c->chunk : c->n;
     call_end end = CALL_DONE;
     for (size_t first = 0; end == CALL_DONE && first < c->n; first += step) {
-        pass p = {a, first, c->n - first < step ? c->n - first : step};
-        end = call_pass(worker, c, &p, error);
+        pass p = {a, policy, first, c->n - first < step ? c->n - first : step};
+        end = call_pass(maker, c, &p, error);
     }
     return end == CALL_DONE ? check_written(c, a, error) : end;
 }

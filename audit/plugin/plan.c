@@ -28,7 +28,7 @@ enum { DRAWS = 32 };
 typedef struct planner {
     case_plan *plan;
     const stage_case *base;
-    bool fixed, whole, failed;
+    bool fixed, failed;
     uint64_t state;
 } planner;
 
@@ -36,7 +36,6 @@ static void plan_put_case(planner *p, stage_case c) {
     case_plan *plan = p->plan;
     const stage_case *base = p->base;
     if ((c.stage->recipes >> c.recipe & 1) == 0 || p->failed) return;
-    if (p->whole) c.chunk = 0;
     if (p->fixed) { // the sizes of a given model
         c.heads = base->heads, c.kv = base->kv, c.dim = base->dim, c.hidden = base->hidden;
         c.inter = base->inter, c.experts = base->experts, c.chosen = base->chosen;
@@ -184,9 +183,22 @@ static void plan_drawn_cases(planner *p) {
     }
 }
 
-bool plan_add_stage_cases(const stage_case *base, bool fixed, bool whole, case_plan *plan,
+// The heads of the released models: a prompt, chunks and single tokens over a cache.
+static void plan_released(planner *p) {
+    static const size_t passes[][2] = {{16, 0}, {1, 0}, {16, 16}, {1, 16}, {0, 16}, {0, 0}};
+    for (size_t i = 0; i < COUNT(passes); i++) {
+        stage_case c = *p->base;
+        c.heads = 64, c.kv = 8, c.dim = 64;
+        c.n = 20;
+        c.chunk = passes[i][0];
+        c.window = passes[i][1];
+        plan_put_case(p, c);
+    }
+}
+
+bool plan_add_stage_cases(const stage_case *base, bool fixed, case_plan *plan,
                           sinkproof_error *error) {
-    planner p = {plan, base, fixed, whole, false, base->seed};
+    planner p = {plan, base, fixed, false, base->seed};
     unsigned knows = base->stage->knows;
     for (size_t i = 0; i < COUNT(few_lengths); i++) {
         stage_case c = *base;
@@ -199,7 +211,35 @@ bool plan_add_stage_cases(const stage_case *base, bool fixed, bool whole, case_p
     if ((knows & (STAGE_KNOWS_HIDDEN | STAGE_KNOWS_INTER)) != 0 && !fixed) plan_widths(&p);
     if ((knows & STAGE_KNOWS_EXPERTS) != 0 && !fixed) plan_routes(&p);
     if (!fixed) plan_drawn_cases(&p);
+    if ((knows & STAGE_KNOWS_KEYS) != 0 && !fixed) plan_released(&p);
     return !p.failed || sinkproof_fail(error, "no memory for a plan of calls");
+}
+
+static void mark_spread(const case_plan *plan, size_t from, bool passes, size_t of, size_t keep,
+                        bool *kept) {
+    size_t at = 0;
+    for (size_t i = from; i < plan->count && of > 0; i++) {
+        if ((plan->cases[i].chunk > 0) != passes) continue;
+        kept[i - from] = (at + 1) * keep / of > at * keep / of;
+        at++;
+    }
+}
+
+bool plan_keep_some(case_plan *plan, size_t from, size_t limit, sinkproof_error *error) {
+    size_t all = plan->count - from, passes = 0, to = from;
+    if (all <= limit) return true;
+    bool *kept = calloc(all, sizeof *kept);
+    if (kept == NULL) return sinkproof_fail(error, "no memory for a plan of calls");
+    for (size_t i = from; i < plan->count; i++) passes += plan->cases[i].chunk > 0;
+    size_t cached = passes < limit / 3 ? passes : limit / 3;
+    if (all - passes < limit - cached) cached = limit - (all - passes);
+    mark_spread(plan, from, true, passes, cached, kept);
+    mark_spread(plan, from, false, all - passes, limit - cached, kept);
+    for (size_t i = from; i < plan->count; i++)
+        if (kept[i - from]) plan->cases[to++] = plan->cases[i];
+    plan->count = to;
+    free(kept);
+    return true;
 }
 
 // ---- smaller ones ----------------------------------------------------------------------------
@@ -223,6 +263,7 @@ static void add_case_with_less(const stage_case *c, size_t sinkproof_case_member
 size_t case_list_smaller(const stage_case *c, stage_case smaller[CASE_SMALLER]) {
     size_t count = 0;
     LESS(chunk, 0);
+    LESS(chunk, 1);
     LESS(n, 1);
     LESS(n, c->n / 2);
     LESS(n, c->n - c->n / 4);

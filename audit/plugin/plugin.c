@@ -17,6 +17,7 @@ enum { MOST_STAGES = 32 };
 typedef struct trial {
     const sinkproof_plugin_options *o;
     call_driver driver;
+    const call_opener *opener;
     sinkproof_policy made; // of collected calls: in whose formats their inputs are
     stage_case base;       // sizes that are not varied
     case_plan plan;        // of the current stage, or of all
@@ -78,17 +79,28 @@ static bool use_model_sizes(trial *t, const char *spec, sinkproof_error *error) 
     return true;
 }
 
-static bool plan_stage(trial *t, const stage_row *stage, bool whole, sinkproof_error *error) {
+static bool plan_stage(trial *t, const stage_row *stage, sinkproof_error *error) {
     stage_case base = t->base;
+    size_t from = t->plan.count;
     base.stage = stage;
-    return plan_add_stage_cases(&base, t->o->model != NULL, whole, &t->plan, error);
+    return plan_add_stage_cases(&base, t->o->model != NULL, &t->plan, error) &&
+           (t->o->limit == 0 || plan_keep_some(&t->plan, from, t->o->limit, error));
 }
 
 // ---- driving ---------------------------------------------------------------------------------
 
+static bool has_stage(const trial *t, const stage_row *stage) {
+    return t->driver.maker.has_stage(t->driver.maker.context, stage);
+}
+
+static bool no_such_stage(const trial *t, const stage_row *stage, sinkproof_error *error) {
+    const char *name = t->o->path != NULL ? t->o->path : t->driver.maker.name;
+    return sinkproof_fail(error, "%.400s: it has no stage %s", name, stage->name);
+}
+
 static bool drive_one(trial *t, const stage_row *stage, sinkproof_error *error) {
     t->plan.count = 0;
-    return plan_stage(t, stage, false, error) &&
+    return plan_stage(t, stage, error) &&
            driver_run_stage(&t->driver, &t->plan, &t->results[t->n_results++], error);
 }
 
@@ -96,8 +108,7 @@ static bool drive_only(trial *t, sinkproof_error *error) {
     stage_case c;
     case_plan one = {1, 1, &c};
     if (!case_parse(t->o->only, &t->base, &c, error)) return false;
-    if (!worker_has_stage(t->driver.worker, c.stage))
-        return sinkproof_fail(error, "%s: it has no stage %s", t->o->path, c.stage->name);
+    if (!has_stage(t, c.stage)) return no_such_stage(t, c.stage, error);
     return driver_run_stage(&t->driver, &one, &t->results[t->n_results++], error);
 }
 
@@ -105,9 +116,9 @@ static bool drive_all(trial *t, sinkproof_error *error) {
     const stage_row *stage;
     if (t->o->only != NULL) return drive_only(t, error);
     for (size_t i = 0; (stage = stage_at(i)) != NULL; i++) {
-        bool has = worker_has_stage(t->driver.worker, stage);
+        bool has = has_stage(t, stage);
         if (!has && t->o->stages != NULL && stage_is_listed(t->o->stages, stage))
-            return sinkproof_fail(error, "%s: it has no stage %s", t->o->path, stage->name);
+            return no_such_stage(t, stage, error);
         if (has && stage_is_listed(t->o->stages, stage) && !drive_one(t, stage, error))
             return false;
     }
@@ -119,8 +130,7 @@ static bool drive_all(trial *t, sinkproof_error *error) {
 static bool emit_cases(trial *t, sinkproof_error *error) {
     const stage_row *stage;
     for (size_t i = 0; (stage = stage_at(i)) != NULL; i++)
-        if (stage_is_listed(t->o->stages, stage) && !plan_stage(t, stage, true, error))
-            return false;
+        if (stage_is_listed(t->o->stages, stage) && !plan_stage(t, stage, error)) return false;
     return cases_write_inputs(t->o->emit, &t->plan, &t->driver.config, &t->driver.policy,
                               t->o->model, error);
 }
@@ -244,13 +254,13 @@ static bool find_causes(trial *t, sinkproof_error *error) {
 static bool tell_results(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
     char title[400 + SINKPROOF_POLICY_NAME], again[12000];
     int code = results_exit_code(t->results, t->n_results, t->o->strict);
-    const char *name = t->o->collect != NULL ? t->o->collect : worker_name(t->driver.worker);
+    const char *name = t->o->collect != NULL ? t->o->collect : t->driver.maker.name;
     snprintf(title, sizeof title, "%.300s under %s", name, t->driver.policy.name);
     sinkproof_make_printable(title);
     if (!find_causes(t, error)) return false;
-    if (t->o->collect == NULL) command_line_text(t, again, sizeof again);
-    return results_write_report(t->results, t->n_results, title,
-                                t->o->collect == NULL ? again : NULL, code, ruling, error);
+    if (t->o->path != NULL) command_line_text(t, again, sizeof again);
+    return results_write_report(t->results, t->n_results, title, t->o->path != NULL ? again : NULL,
+                                code, ruling, error);
 }
 
 static bool run_plugin_trial(trial *t, sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
@@ -259,10 +269,8 @@ static bool run_plugin_trial(trial *t, sinkproof_plugin_ruling *ruling, sinkproo
     if (o->collect != NULL)
         return use_model_sizes(t, NULL, error) && collect_cases(t, error) &&
                tell_results(t, ruling, error);
-    if (o->emit == NULL) { // forks before any thread starts
-        if (!worker_new(o->path, o->seconds, &t->driver.worker, error)) return false;
-        if (o->policy == NULL) policy = worker_policy(t->driver.worker);
-    }
+    if (o->emit == NULL && !t->opener->open(o, &t->driver.maker, error)) return false;
+    if (o->emit == NULL && o->policy == NULL) policy = t->driver.maker.policy;
     if (!sinkproof_policy_parse(policy, &t->driver.policy, error)) return false;
     if (!use_model_sizes(t, o->model, error)) return false;
     if (o->emit == NULL) return drive_all(t, error) && tell_results(t, ruling, error);
@@ -275,18 +283,19 @@ static bool run_plugin_trial(trial *t, sinkproof_plugin_ruling *ruling, sinkproo
     return true;
 }
 
-bool sinkproof_judge_plugin(const sinkproof_plugin_options *options,
-                            sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
+bool plugin_judge_through(const call_opener *opener, const sinkproof_plugin_options *options,
+                          sinkproof_plugin_ruling *ruling, sinkproof_error *error) {
     trial *t = calloc(1, sizeof *t);
     *ruling = (sinkproof_plugin_ruling){.exit = 0};
     if (t == NULL) return sinkproof_fail(error, "no memory to judge a plug-in");
     t->o = options;
+    t->opener = opener;
     t->driver.rate = options->rate;
     t->driver.first = options->first;
     t->driver.progress = options->progress;
     t->driver.context = options->context;
     bool good = run_plugin_trial(t, ruling, error);
-    worker_free(t->driver.worker);
+    if (t->driver.maker.context != NULL) opener->close(&t->driver.maker);
     free(t->plan.cases);
     free(t);
     if (good) return true;

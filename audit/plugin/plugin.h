@@ -12,8 +12,12 @@
 #include <jansson.h>
 
 typedef struct sinkproof_plugin_options {
-    const char *path;    // of the shared object, or "builtin:fast"; NULL with `collect`
-    const char *stages;  // separated by commas; NULL: all
+    const char *path; // of the shared object, or "builtin:fast"; NULL with `collect`, `inside`
+    const sinkproof_plugin *inside; // the plug-in itself, which runs in this process
+    const sinkproof_error *said;    // of `inside`: what a stage says of its failure; or NULL
+    const bool *stop;               // of `inside`: set by a stage that ends everything; or NULL
+    size_t limit;                   // calls of a stage at most; 0: all
+    const char *stages;             // separated by commas; NULL: all
     const char *only;    // one call, as the report prints it ("attention:n=17,..."); NULL: all
     const char *policy;  // NULL: the plug-in's own
     const char *model;   // source of sizes and constants; NULL: small ones

@@ -276,15 +276,8 @@ void worker_free(plugin_worker *k) {
     free(k);
 }
 
-const char *worker_name(const plugin_worker *worker) {
-    return worker->region->name;
-}
-
-const char *worker_policy(const plugin_worker *worker) {
-    return worker->region->policy;
-}
-
-bool worker_has_stage(const plugin_worker *worker, const stage_row *stage) {
+static bool worker_has_stage(const void *context, const stage_row *stage) {
+    const plugin_worker *worker = context;
     for (size_t i = 0; i < worker->region->n_stages; i++)
         if (strcmp(worker->region->stages[i], stage->name) == 0) return true;
     return false;
@@ -292,28 +285,11 @@ bool worker_has_stage(const plugin_worker *worker, const stage_row *stage) {
 
 // ---- a call ----------------------------------------------------------------------------------
 
-// Paint: NaNs with a period that divides no tile.
-enum { PAINT = 0x7fc5a000, PERIOD = 251 };
-static uint32_t paint_word(size_t i) {
-    return PAINT + (uint32_t)(i % PERIOD);
-}
-
-bool output_is_unwritten(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits >= PAINT && bits < PAINT + PERIOD;
-}
-
-static void paint_outputs(wire *w, size_t offset, size_t count) {
-    uint32_t *at = (uint32_t *)(void *)((char *)w + offset);
-    for (size_t i = 0; i < count; i++) at[i] = paint_word(i);
-}
-
 // a guard is intact
 static bool guard_is_intact(const wire *w, size_t offset, size_t from, size_t count) {
     const uint32_t *at = (const uint32_t *)(const void *)((const char *)w + offset);
     for (size_t i = from; i < from + count; i++)
-        if (at[i] != paint_word(i)) return false;
+        if (at[i] != output_paint_word(i)) return false;
     return true;
 }
 
@@ -335,10 +311,10 @@ static bool send_arrays(wire *w, const sinkproof_drill *drill, sinkproof_error *
         if (input)
             memcpy((char *)w + end, a->values, to->count * sizeof(float));
         else
-            paint_outputs(w, end, to->count);
+            output_paint((float *)(void *)((char *)w + end), to->count);
         end += to->count * sizeof(float);
         uint32_t *guard = (uint32_t *)(void *)((char *)w + end);
-        for (size_t g = 0; g < GUARD; g++) guard[g] = paint_word(to->count + g);
+        for (size_t g = 0; g < GUARD; g++) guard[g] = output_paint_word(to->count + g);
         end = (end + GUARD * sizeof(float) + 63) / 64 * 64;
     }
     return true;
@@ -365,7 +341,8 @@ static call_end check_arrays(const wire *w, const sinkproof_drill *drill, sinkpr
     return CALL_DONE;
 }
 
-call_end worker_call(plugin_worker *k, const sinkproof_drill *drill, sinkproof_error *error) {
+static call_end worker_call(void *context, const sinkproof_drill *drill, sinkproof_error *error) {
+    plugin_worker *k = context;
     wire *w = k->region;
     char byte = 'c';
     sinkproof_error lost;
@@ -384,4 +361,12 @@ call_end worker_call(plugin_worker *k, const sinkproof_drill *drill, sinkproof_e
         return CALL_FAILED;
     }
     return check_arrays(w, drill, error);
+}
+
+call_maker worker_maker(plugin_worker *worker) {
+    return (call_maker){.name = worker->region->name,
+                        .policy = worker->region->policy,
+                        .has_stage = worker_has_stage,
+                        .call = worker_call,
+                        .context = worker};
 }

@@ -330,6 +330,43 @@ def out_of_process(engine, stages, language, mistake):
                    "collect: a policy that is too long is not cut", [status, told])
 
 
+def attention_in_passes(case, values, forgets):
+    """The stage attention in float32, chunk after chunk over a growing cache, which it may forget."""
+    n, group, window = case["n"], case["heads"] // case["kv_heads"], case["window"] or case["n"]
+    k, v = (numpy.repeat(values[name], group, axis=1) for name in ("A4.k", "A2.v"))
+    i, j, out = numpy.arange(n)[:, None], numpy.arange(n)[None, :], numpy.zeros(values["A4.q"].shape, numpy.float32)
+    begin = i // (case["chunk"] or n) * (case["chunk"] or n) if forgets else 0
+    seen = (j <= i) & (j + window > i) & (j >= begin)
+    scores = numpy.einsum("ihd,jhd->hij", values["A4.q"], k) / numpy.sqrt(numpy.float32(case["head_dim"]))
+    sinks = numpy.broadcast_to(values["sinks"][:, None, None], (*scores.shape[:2], 1))
+    z = numpy.concatenate([numpy.where(seen, scores, -numpy.inf), sinks], axis=2)
+    weights = numpy.exp(z - z.max(axis=2, keepdims=True))
+    weights /= weights.sum(axis=2, keepdims=True)
+    out[...] = numpy.einsum("hij,jhd->ihd", weights[:, :, :-1], v)
+    return {"A11": ("F32", list(out.shape), out.astype("<f4").tobytes())}
+
+
+def emitted_passes(forgets):
+    """Calls in passes through files: the manifest says how many rows come at a time."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = pathlib.Path(folder) / "drills"
+        status, out, told = judge("--emit", where, "--stages", "attention", MODEL)
+        manifest = json.loads((where / "manifest.json").read_text())
+        passes = [case for case in manifest["cases"] if 0 < case["chunk"] < case["n"]]
+        tap.report(status == 0 and len(passes) >= 8 and all(f",chunk={case['chunk']}," in case["case"] for case in passes),
+                   f"emit: {len(passes)} calls in passes", [out, told])
+        for case in manifest["cases"]:
+            tensors = checkpoints.read(where / case["inputs"])[0]
+            values = {name: numpy.frombuffer(data, "<f4").reshape(shape) for name, (_, shape, data) in tensors.items()}
+            with numpy.errstate(all="ignore"):
+                (where / case["outputs"]).write_bytes(checkpoints.safetensors(attention_in_passes(case, values, forgets)))
+        status, out, told = judge("--collect", where)
+        names = (cause_of(out) or ([],))[0]
+        good = (status, names) == ((1, ["cache-unread"]) if forgets else (0, []))
+        tap.report(good and stage_of(out, "attention")[1] == (len(passes) if forgets else 0),
+                   f"collect: {'a cache that is not read, named' if forgets else 'an honest engine in passes'}", [out, told])
+
+
 def main():
     work = pathlib.Path(tempfile.mkdtemp())
     try:
@@ -348,6 +385,7 @@ def main():
             if numpy is not None:
                 others = "mixture" if mistake else "scores,values,mixture"
                 out_of_process(numpy_engine, f"softmax_sink,{others}", "numpy", mistake)
+                emitted_passes(mistake)
             else:
                 out_of_process(plain_engine, "softmax_sink", "Python", mistake)
     finally:
