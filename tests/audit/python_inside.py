@@ -463,7 +463,7 @@ def check_torch(room, folder):
                    PYTHONPATH=os.pathsep.join([path, str(ROOT / "audit" / "examples")]))
     room.ok(done.returncode == 0 and done.stdout == room.shown["desk"][1], "the book's desk prints what is shown",
             done.stdout, *done.stderr.splitlines()[-5:])
-    for file in () if os.environ.get("FEW") else ("python_torch.py", "python_map.py"):
+    for file in () if os.environ.get("FEW") else ("python_torch.py", "python_map.py", "python_drill.py"):
         done = execute(folder, str(ROOT / "tests" / "audit" / file), PYTHONPATH=path)
         lines = done.stdout.splitlines()
         for line in [line for line in lines if re.match("(not )?ok ", line)]:
@@ -472,11 +472,12 @@ def check_torch(room, folder):
 
 
 def check_adapters(room, folder):
-    """Adapters of engines that are not here, on stand-ins for them."""
-    done = execute(folder, str(ROOT / "tests" / "audit" / "python_adapters.py"))
-    for line in [line for line in done.stdout.splitlines() if re.match("(not )?ok ", line)]:
-        room.ok(line.startswith("ok "), f"adapters: {line.split(' - ', 1)[-1]}", *done.stdout.splitlines()[-8:])
-    room.ok(done.returncode == 0 and done.stdout, "python_adapters.py ends", *done.stderr.splitlines()[-5:])
+    """Adapters of engines that are not here, on stand-ins for them; and kernels in numpy, drilled."""
+    for file, what in (("python_adapters.py", "adapters"), ("python_drill.py", "drill")):
+        done = execute(folder, str(ROOT / "tests" / "audit" / file))
+        for line in [line for line in done.stdout.splitlines() if re.match("(not )?ok ", line)]:
+            room.ok(line.startswith("ok "), f"{what}: {line.split(' - ', 1)[-1]}", *done.stdout.splitlines()[-8:])
+        room.ok(done.returncode == 0 and done.stdout, f"{file} ends", *done.stderr.splitlines()[-5:])
 
 
 def main(count):

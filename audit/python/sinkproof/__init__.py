@@ -12,6 +12,8 @@
 
     sinkproof.testing.assert_honest("synthetic:tiny", {"tokens": tokens, "03.A11": array})
 
+    sinkproof.drill(my_kernel, policy="flash-bf16").check()
+
     sinkproof.run("synthetic:tiny", tokens, policy="f32", replace={"A11": my_attention})
 
 The package calls libsinkproof and needs no compiler: `sinkproof._library` says where it looks for the
@@ -20,6 +22,7 @@ library. torch is needed only to trace a torch module. A refused call raises an 
 from __future__ import annotations
 
 from sinkproof import testing
+from sinkproof._drill import Drill, drill
 from sinkproof._judgement import Diagnosis, Judgement, Point, Verdict, judge
 from sinkproof._library import VERSION as __version__
 from sinkproof._library import Error, names
@@ -29,8 +32,8 @@ from sinkproof._trace import Trace, TraceError
 from sinkproof._watch import trace
 from sinkproof.adapters.dump import from_dump
 
-__all__ = ["Call", "Diagnosis", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
-           "engines", "from_dump", "judge", "points", "policies", "run", "testing", "trace"]
+__all__ = ["Call", "Diagnosis", "Drill", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
+           "drill", "engines", "from_dump", "judge", "points", "policies", "run", "testing", "trace"]
 
 
 def policies() -> tuple[str, ...]:

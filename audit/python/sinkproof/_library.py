@@ -20,7 +20,7 @@ import os
 import pathlib
 import weakref
 from collections.abc import Callable, Iterator
-from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from typing import Any
 
 VERSION = "0.1.0"  # of this package, and of the library that it needs
@@ -88,6 +88,39 @@ class Finding(Sized):
                 ("drift_together_limit", c_double)]
 
 
+class DrillArray(Structure):
+    _fields_ = [("name", c_char_p), ("rank", c_size_t), ("shape", SHAPE), ("values", POINTER(c_float))]
+
+
+class DrillCall(Structure):
+    _fields_ = [("size", c_size_t), ("stage", c_char_p), ("n_inputs", c_size_t), ("n_outputs", c_size_t),
+                ("inputs", POINTER(DrillArray)), ("outputs", POINTER(DrillArray)),
+                *((name, c_size_t) for name in ("n", "first", "window", "heads", "kv_heads", "head_dim", "hidden",
+                                                "inter", "experts", "chosen")),
+                *((name, c_double) for name in ("rms_eps", "swiglu_alpha", "swiglu_limit", "rope_theta",
+                                                "yarn_factor", "yarn_beta_fast", "yarn_beta_slow")),
+                ("yarn_original_context", c_size_t), ("yarn_truncate", c_bool), ("dtype", c_char_p)]
+
+
+RUN_STAGE = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(DrillCall))
+
+
+class PluginEntry(Structure):
+    _fields_ = [("stage", c_char_p), ("run", RUN_STAGE)]
+
+
+class Plugin(Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("n_stages", c_size_t), ("stages", POINTER(PluginEntry)),
+                ("policy", c_char_p), ("context", c_void_p)]
+
+
+class DrillOptions(Sized):
+    _fields_ = [("size", c_size_t), ("stages", c_char_p), ("only", c_char_p), ("policy", c_char_p),
+                ("model", c_char_p), ("limit", c_size_t), ("rate", c_double), ("seed", c_uint64), ("strict", c_bool),
+                ("first", c_bool), ("no_cause", c_bool), ("progress", PROGRESS), ("context", c_void_p),
+                ("said", POINTER(Sentence)), ("stop", POINTER(c_bool))]
+
+
 # ------------------------------------------------------------------------------------------
 # The functions: result, then arguments. A handle is a void pointer, OUT a pointer to one.
 
@@ -125,6 +158,11 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "call_input": (NUMBERS, POINTER(Call), c_char_p),
     "run_replace": (c_bool, c_void_p, c_char_p, c_char_p, STAGE, c_void_p, ERROR),
     "run_trace": (c_bool, c_void_p, c_size_t, TOKENS, c_char_p, c_char_p, OUT, ERROR),
+    "drill_plugin": (c_bool, POINTER(Plugin), POINTER(DrillOptions), OUT, ERROR),
+    "drill_ruling_free": (None, c_void_p),
+    "drill_ruling_exit": (c_int, c_void_p),
+    "drill_ruling_text": (c_char_p, c_void_p),
+    "drill_ruling_json": (c_char_p, c_void_p),
     "judge_trace": (c_bool, c_void_p, c_void_p, POINTER(TrialOptions), OUT, ERROR),
     "ruling_free": (None, c_void_p),
     "verdict_name": (c_char_p, c_int),

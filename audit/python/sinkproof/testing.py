@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sinkproof._drill import Drill, Kernel, drill
 from sinkproof._judgement import Judgement, Point, Verdict, judge
 from sinkproof._library import Error, call, encoded, text
 from sinkproof._model import Model
@@ -102,3 +103,13 @@ def assert_honest(model: Model | str | os.PathLike[str], trace: Trace | Mapping[
     if found[Verdict.UNDECIDED] and not allow_undecided:
         raise AssertionError(sentence_of_undecided(found[Verdict.UNDECIDED], judgement))
     return judgement
+
+
+def assert_kernel(kernel: Kernel, stage: str = "attention", policy: str = "bf16", **options: Any) -> Drill:
+    """Asserts that a drill of the kernel finds nothing; returns it.
+
+    Arguments and `options` as in sinkproof.drill. The AssertionError has the smallest call that fails, its first
+    wrong element and the honest set there, and ends with the cause: the known mistake that explains the failing calls.
+    """
+    __tracebackhide__ = True
+    return drill(kernel, stage, policy, **options).check()

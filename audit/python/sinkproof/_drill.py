@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Drills a kernel: makes the calls of `sinkproof judge --plugin` in this process, and judges what it returns."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import inspect
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sinkproof._arrays import MAKERS, NARROW, SHORT, library_of, read_numbers
+from sinkproof._judgement import Verdict
+from sinkproof._library import (
+    RUN_STAGE,
+    DrillCall,
+    DrillOptions,
+    Error,
+    Plugin,
+    PluginEntry,
+    Sentence,
+    attempt,
+    call,
+    encoded,
+    made,
+    raising,
+    text,
+)
+from sinkproof._shares import percent
+
+Kernel = Callable[..., Any]
+NOT_SERVED, FAILED = 1, 2
+NUMBERS = ("n", "first", "window", "heads", "kv_heads", "head_dim", "hidden", "inter", "experts", "chosen", "rms_eps",
+           "swiglu_alpha", "swiglu_limit", "rope_theta", "yarn_factor", "yarn_beta_fast", "yarn_beta_slow",
+           "yarn_original_context", "yarn_truncate")
+INDICES = ("M3",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drill:
+    """What came of a drill; str() is the report, in the words of `sinkproof judge --plugin`.
+
+    `calls` were served and judged; `not_served` are those for which the kernel raised NotImplementedError. Of the
+    smallest call that fails, `case` is its text (for `only`), `why` its wrong element and its set. `cause` is a
+    sentence, the known mistakes that explain the failing calls. `exception` is the first that the kernel raised.
+    """
+
+    stage: str
+    policy: str
+    verdict: Verdict
+    calls: int
+    failing: int
+    suspicious: int
+    undecided: int
+    not_served: int
+    case: str | None
+    why: str | None
+    cause: str | None
+    report: str
+    exit_code: int
+    exception: BaseException | None = None
+
+    @property
+    def ok(self) -> bool:
+        """No call is outside of what honest rounding can do, none is suspicious, and some were decided."""
+        return self.exit_code == 0
+
+    def __str__(self) -> str:
+        return self.report
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth value of a drill is ambiguous: use .ok, or .check()")
+
+    def check(self) -> Drill:
+        """Returns the drill if it is `ok`; else raises an AssertionError, which ends with the cause."""
+        __tracebackhide__ = True  # pytest shows the caller instead
+        if not self.ok:
+            raise AssertionError(self.sentence()) from self.exception
+        return self
+
+    def sentence(self) -> str:
+        """What check() says."""
+        if self.calls == 0:
+            return f"The kernel serves none of the {self.not_served} calls of {self.stage}"
+        if not self.failing and not self.suspicious:
+            return f"None of the {self.calls} calls of {self.stage} is decided\nPolicy: {self.policy}"
+        what, count = ("not honest!", self.failing) if self.failing else ("suspicious: possible, but not likely.",
+                                                                          self.suspicious)
+        lines = [f"The kernel's {self.stage} is {what}", "",
+                 f"{'Failing' if self.failing else 'Suspicious'} calls: {count} / {self.calls} "
+                 f"({percent(count, self.calls)}), {self.not_served} not served",
+                 f"{'The smallest that fails' if self.failing else 'One of them'}: {self.case}", f"  {self.why}"]
+        lines += [f"A{line.strip()[1:]}" for line in re.findall(r"^    all \d.*$", self.report, re.MULTILINE)]
+        lines.append(f"Policy: {self.policy}")
+        if self.cause:
+            lines.append(f"Cause: {self.cause}")
+        return "\n".join(lines)
+
+
+# ------------------------------------------------------------------------------------------
+# A call
+
+
+def given_to(kernel: Kernel, known: Mapping[str, Any]) -> list[str]:
+    """The parameters of a kernel that are filled; each without a default must be known."""
+    try:
+        parameters = inspect.signature(kernel).parameters.values()
+    except (TypeError, ValueError):
+        raise Error(f"{kernel!r} does not tell its parameters: wrap it, as in "
+                    "lambda q, k, v, sinks, window, first: ...") from None
+    found = []
+    for p in parameters:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        if p.kind is p.POSITIONAL_ONLY or (p.default is p.empty and p.name not in known):
+            raise Error(f"parameter {p.name} of the kernel: expected one of {', '.join(known)}")
+        if p.name in known:
+            found.append(p.name)
+    return found
+
+
+class Caller:
+    """A kernel as a stage of a plug-in. Its exceptions are counted as failing calls; what is no Exception, and what
+    this package refuses, ends the drill."""
+
+    def __init__(self, kernel: Kernel, like: Any, dtype: str | None, device: Any,
+                 make: Callable[[npt.NDArray[Any]], Any] | None) -> None:
+        if dtype is not None and dtype not in SHORT and dtype.upper() not in NARROW:
+            raise Error(f"dtype: expected bf16, f16 or f32, found {dtype!r}")
+        self.kernel, self.device, self.make = kernel, device, make
+        self.dtype = None if dtype is None else SHORT.get(dtype, dtype.upper())
+        self.maker = MAKERS[library_of(kernel, like)]
+        self.raised: list[BaseException] = []
+        self.exception: BaseException | None = None
+        self.said, self.stop = Sentence(), ctypes.c_bool(False)
+        self.function = RUN_STAGE(self.enter)
+
+    def enter(self, context: Any, struct: Any) -> int:
+        try:
+            self.serve(struct.contents)
+            return 0
+        except NotImplementedError:
+            return NOT_SERVED
+        except BaseException as exception:  # may not unwind the library's frames
+            self.said.text = f"it raised {type(exception).__name__}: {exception}".encode("utf-8", "replace")[:600]
+            if isinstance(exception, Wrong):
+                self.said.text = str(exception).encode()[:600]
+            elif isinstance(exception, Error) or not isinstance(exception, Exception):
+                self.raised.append(exception)
+                self.stop.value = True
+            elif self.exception is None:
+                self.exception = exception
+            return FAILED
+
+    def array(self, name: str, x: npt.NDArray[np.float32], dtype: str) -> Any:
+        if name in INDICES:
+            return self.maker(x.astype(np.int32), "I32", self.device)
+        narrow = x.astype(NARROW[dtype])
+        if not np.array_equal(narrow.astype(np.float32), x):
+            if self.dtype is not None:
+                raise Error(f"{name}: the policy's numbers are not all in dtype {dtype}: leave `dtype` out, or take a "
+                            "policy that stores it so")
+            dtype, narrow = "F32", x  # a sink that float16 does not hold
+        return self.make(narrow) if self.make is not None else self.maker(x, dtype, self.device)
+
+    def serve(self, drill: DrillCall) -> None:
+        numbers = {name: getattr(drill, name) for name in NUMBERS}
+        known: dict[str, Any] = {**numbers, "scale": 1 / math.sqrt(drill.head_dim)}
+        dtype = self.dtype or text(drill.dtype)
+        names = [text(drill.inputs[i].name) for i in range(drill.n_inputs)]
+        for i, name in enumerate(names):
+            for word in (*(["x"] if i == 0 else []), name.replace(".", "_"), *(name.split(".")[1:])):
+                known[word] = i
+        arguments: dict[str, Any] = {}
+        for word in given_to(self.kernel, known):
+            arguments[word] = known[word]
+            if word not in numbers and word != "scale":
+                i = known[word]
+                arguments[word] = self.array(names[i], numbers_at(drill.inputs[i]).copy(), dtype)
+        self.keep(drill, self.kernel(**arguments))
+
+    def keep(self, drill: DrillCall, result: Any) -> None:
+        """Copies what the kernel returned to the outputs of the call."""
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        names = [text(drill.outputs[i].name) for i in range(drill.n_outputs)]
+        if len(results) != len(names):
+            raise Wrong(f"expected {', '.join(names)} of the kernel, found {len(results)} results")
+        for i, (name, value) in enumerate(zip(names, results)):
+            place = numbers_at(drill.outputs[i])
+            try:
+                array = read_numbers(name, value)
+            except Error as error:
+                raise Wrong(str(error)) from None
+            if array.shape != place.shape:
+                raise Wrong(f"{name}: expected shape {list(place.shape)}, found {list(array.shape)}")
+            place[...] = array
+
+
+class Wrong(Exception):
+    """One sentence on a result that is no output of its stage: a failing call."""
+
+
+def numbers_at(array: Any) -> npt.NDArray[np.float32]:
+    return np.ctypeslib.as_array(array.values, tuple(array.shape[: array.rank]))
+
+
+# ------------------------------------------------------------------------------------------
+# The drill
+
+
+def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, limit: int | None = None,
+          only: str | None = None, like: Any = None, dtype: str | None = None, device: Any = None,
+          make: Callable[[npt.NDArray[Any]], Any] | None = None, model: str | os.PathLike[str] | None = None,
+          name: str | None = None, rate: float = 1e-9, seed: int = 1, strict: bool = False, first: bool = False,
+          cause: bool = True) -> Drill:
+    """Calls a kernel with prompts, chunks and single tokens over a growing cache, and judges what it returns.
+
+    The parameters of the kernel name what it is given: the inputs of the stage ("A4_q" for A4.q, or "q", "k", "v";
+    weights by their names: "sinks"), and numbers of the call ("window": keys that a query sees, 0 for all; "first": the
+    position of the first row; "scale"; "heads", "kv_heads", "head_dim" ...). Queries are [n, heads, head_dim], keys and
+    values [first + n, kv_heads, head_dim]: row r is at position first + r. It returns the output, or a tuple of them.
+
+        def attention(q, k, v, sinks, window, first): ...   # -> [n, heads, head_dim]
+        sinkproof.drill(attention, policy="flash-bf16").check()
+
+    It raises NotImplementedError for a call that it does not serve. Any other exception, and a wrong shape, is a
+    failing call.
+
+    Arrays are those of the library that the parameters' annotations name (numpy, torch, jax, cupy, mlx), or `like` (a
+    name, a module or an array); numpy's else. They are in the dtype in which the policy stores them, or in `dtype`
+    ("bf16", "f16", "f32"), on `device`. `make` makes the kernel's array of one of numpy's, in place of all that.
+
+    `limit` is the most calls, spread over all of them; `only` is one call, as a report prints it. `model` gives the
+    sizes. `cause=False` skips the search for the known mistake that explains failing calls. `first` leaves off at the
+    first failing calls; `strict`: suspicious is a failure in the exit code.
+    """
+    caller = Caller(kernel, like, dtype, device, make)
+    if limit is not None and limit < 1:
+        raise Error(f"expected a limit from 1 on, found {limit}")
+    title = name if name is not None else str(getattr(kernel, "__qualname__", type(kernel).__name__))
+    entry = PluginEntry(stage=encoded(stage), run=caller.function)
+    plugin = Plugin(name=encoded(title), n_stages=1, stages=ctypes.pointer(entry), policy=encoded(policy))
+    options = DrillOptions(only=None if only is None else encoded(only),
+                           model=None if model is None else encoded(model), limit=limit or 0, rate=rate, seed=seed,
+                           strict=strict, first=first, no_cause=not cause, said=ctypes.pointer(caller.said),
+                           stop=ctypes.pointer(caller.stop))
+    with raising(caller.raised):
+        ruling = made(lambda place: attempt("drill_plugin", ctypes.byref(plugin), ctypes.byref(options), place),
+                      "drill_ruling_free")
+    report = text(call("drill_ruling_text", ruling.pointer))
+    row = json.loads(text(call("drill_ruling_json", ruling.pointer)))[0]
+    told = re.search(r"^    Cause: (.*)$", report, re.MULTILINE)
+    return Drill(stage, policy, Verdict(row["verdict"]), row["calls"], row["failing"], row["suspicious"],
+                 row["undecided"], row["not_served"], row.get("case"), row.get("why"), told[1] if told else None,
+                 report, call("drill_ruling_exit", ruling.pointer), caller.exception)
