@@ -188,6 +188,49 @@ def check_stages(tap):
     tap.report(not found.ok and found.cause is not None, "another eps is convicted", [found])
 
 
+def varlen(mistake):
+    """Sequences packed end to end; the mistakes are a boundary that is not there, and the queries' for the keys'."""
+    def kernel(q, k, v, sinks, cu_seqlens_q, cu_seqlens_k, window, max_seqlen_q):
+        assert cu_seqlens_q.dtype == np.int32 and (np.diff(cu_seqlens_q) <= max_seqlen_q).all()
+        of_keys = cu_seqlens_q if mistake == "lengths" else cu_seqlens_k
+        out, lse = np.zeros_like(q), np.zeros(q.shape[:2], np.float32)
+        for i, (begin, end) in enumerate(zip(cu_seqlens_q, cu_seqlens_q[1:])):
+            least, most = 0 if mistake == "bleeds" else of_keys[i], of_keys[i + 1]
+            out[begin:end] = attended(q[begin:end], k[least:most], v[least:most], sinks, window, most - least - (end - begin))
+        return out, lse
+    return kernel
+
+
+def paged(mistake):
+    """A cache in pages; the mistakes are pages in the order of the cache, and the whole last page."""
+    def kernel(q, k_cache, v_cache, block_table, seqused_k, sinks, window, page_size):
+        assert k_cache.shape[1] == page_size
+        order = np.arange(block_table.shape[1]) if mistake == "order" else block_table[0]
+        keys = block_table.shape[1] * page_size if mistake == "last-page" else seqused_k[0]
+        k, v = (x[order].reshape(-1, *x.shape[2:])[:keys] for x in (k_cache, v_cache))
+        return attended(q, k, v, sinks, window, keys - len(q))
+    return kernel
+
+
+def check_layouts(tap):
+    for signature, make, mistakes in (("varlen", varlen, ("bleeds", "lengths")), ("paged", paged, ("order", "last-page"))):
+        options = {"policy": POLICY, "signature": signature, "lse": signature == "varlen", "page": 4}
+        found = sinkproof.drill(make(""), limit=40, **options)
+        tap.report(found.ok and found.calls == 40, f"an honest kernel of signature {signature}", [found])
+        for mistake in mistakes:
+            found = sinkproof.drill(make(mistake), limit=40, first=True, cause=False, **options)
+            tap.report(not found.ok and found.failing and found.exception is None, f"{signature}: the mistake {mistake} is convicted",
+                       [found])
+    for act, says in ((lambda: sinkproof.drill(honest, signature="ragged"), "signature: expected varlen or paged, found 'ragged'"),
+                      (lambda: sinkproof.drill(paged(""), signature="paged", page=0), "expected pages of 1 key or more, found 0"),
+                      (lambda: sinkproof.drill(lambda x: x, "rmsnorm", signature="paged"), "is one of the stage attention"),
+                      (lambda: sinkproof.drill(honest, signature="paged"), "parameter k of the kernel: expected one of n, first")):
+        said = raised(sinkproof.Error, act)
+        tap.report(said is not None and says in str(said), f"refused: {says}", [said])
+    alone = sinkproof.drill(honest, policy=POLICY, limit=4, lse=True)
+    tap.report("expected A11 and its log-sum-exp of the kernel, found" in str(alone), "a log-sum-exp that is not there", [alone])
+
+
 def check_torch(tap):
     if importlib.util.find_spec("torch") is None:
         tap.skip("kernels of torch", "no torch")
@@ -215,6 +258,16 @@ def check_torch(tap):
     found = sinkproof.drill(lambda q, k, v, sinks, window, first: attention(q, k, v, sinks, window, first), policy=POLICY, limit=9,
                             make=lambda x: torch.from_numpy(x.astype(np.float32)).bfloat16())
     tap.report(found.ok, "arrays made by the caller's own function", [found])
+
+    def in_pages(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, block_table: torch.Tensor, seqused_k: torch.Tensor,
+                 sinks: torch.Tensor, window: int) -> torch.Tensor:
+        seen.append((block_table.dtype, seqused_k.dtype))
+        k, v = (x[block_table[0]].flatten(0, 1)[:seqused_k[0]] for x in (k_cache, v_cache))
+        return attention(q, k, v, sinks, window, len(k) - len(q))
+
+    seen.clear()
+    tap.report(assert_kernel(in_pages, policy=POLICY, limit=20, signature="paged").ok and seen[0] == (torch.int32, torch.int32),
+               "tensors in pages", seen[:1])
 
 
 def check_jax(tap):
@@ -283,7 +336,7 @@ def check_book(tap):
 def main():
     tap = Tap()
     with np.errstate(all="ignore"):
-        for check in (check_honest, check_planted, check_broken, check_refused, check_stages, check_torch, check_jax, check_mlx, check_book):
+        for check in (check_honest, check_planted, check_broken, check_refused, check_stages, check_layouts, check_torch, check_jax, check_mlx, check_book):
             check(tap)
     return tap.done()
 

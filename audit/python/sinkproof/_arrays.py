@@ -30,7 +30,7 @@ def numpy_array(x: npt.NDArray[Any], dtype: str, device: Any) -> Array:
 
 def torch_array(x: npt.NDArray[Any], dtype: str, device: Any) -> Array:
     import torch
-    kind = getattr(torch, WORDS[dtype]) if dtype in WORDS else torch.int64  # of indices
+    kind = getattr(torch, {**WORDS, "I32": "int32", "I64": "int64"}[dtype])
     return torch.from_numpy(x.copy()).to(device=device, dtype=kind)
 
 

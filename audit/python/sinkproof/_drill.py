@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sinkproof._arrays import MAKERS, NARROW, SHORT, library_of, read_numbers
 from sinkproof._judgement import Verdict
+from sinkproof._layouts import LAYOUTS, Layout
 from sinkproof._library import (
     RUN_STAGE,
     DrillCall,
@@ -108,14 +109,14 @@ class Drill:
 # A call
 
 
-def given_to(kernel: Kernel, known: Mapping[str, Any]) -> list[str]:
+def given_to(kernel: Kernel, known: Iterable[str]) -> list[str]:
     """The parameters of a kernel that are filled; each without a default must be known."""
     try:
         parameters = inspect.signature(kernel).parameters.values()
     except (TypeError, ValueError):
         raise Error(f"{kernel!r} does not tell its parameters: wrap it, as in "
                     "lambda q, k, v, sinks, window, first: ...") from None
-    found = []
+    found, known = [], list(known)
     for p in parameters:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
@@ -131,7 +132,12 @@ class Caller:
     this package refuses, ends the drill."""
 
     def __init__(self, kernel: Kernel, like: Any, dtype: str | None, device: Any,
-                 make: Callable[[npt.NDArray[Any]], Any] | None) -> None:
+                 make: Callable[[npt.NDArray[Any]], Any] | None, signature: str | None, page: int, lse: bool) -> None:
+        if signature is not None and signature not in LAYOUTS:
+            raise Error(f"signature: expected {' or '.join(LAYOUTS)}, found {signature!r}")
+        if page < 1:
+            raise Error(f"expected pages of 1 key or more, found {page}")
+        self.signature, self.page, self.lse = signature, page, lse
         if dtype is not None and dtype not in SHORT and dtype.upper() not in NARROW:
             raise Error(f"dtype: expected bf16, f16 or f32, found {dtype!r}")
         self.kernel, self.device, self.make = kernel, device, make
@@ -159,9 +165,10 @@ class Caller:
                 self.exception = exception
             return FAILED
 
-    def array(self, name: str, x: npt.NDArray[np.float32], dtype: str) -> Any:
-        if name in INDICES:
-            return self.maker(x.astype(np.int32), "I32", self.device)
+    def array(self, name: str, x: npt.NDArray[Any], dtype: str) -> Any:
+        if name in INDICES or x.dtype == np.int32:
+            kind, x = "I64" if name in INDICES else "I32", x.astype(np.int32)  # torch's indices are of 64 bits
+            return self.make(x) if self.make is not None else self.maker(x, kind, self.device)
         narrow = x.astype(NARROW[dtype])
         if not np.array_equal(narrow.astype(np.float32), x):
             if self.dtype is not None:
@@ -171,36 +178,53 @@ class Caller:
         return self.make(narrow) if self.make is not None else self.maker(x, dtype, self.device)
 
     def serve(self, drill: DrillCall) -> None:
-        numbers = {name: getattr(drill, name) for name in NUMBERS}
-        known: dict[str, Any] = {**numbers, "scale": 1 / math.sqrt(drill.head_dim)}
         dtype = self.dtype or text(drill.dtype)
-        names = [text(drill.inputs[i].name) for i in range(drill.n_inputs)]
-        for i, name in enumerate(names):
-            for word in (*(["x"] if i == 0 else []), name.replace(".", "_"), *(name.split(".")[1:])):
-                known[word] = i
+        arrays: dict[str, npt.NDArray[Any]] = {
+            text(drill.inputs[i].name): numbers_at(drill.inputs[i]) for i in range(drill.n_inputs)}
+        layout = self.laid(text(drill.stage), arrays)
+        numbers = {name: getattr(drill, name) for name in NUMBERS}
+        numbers.update(layout.numbers if layout is not None else {}, scale=1 / math.sqrt(drill.head_dim))
+        words = words_of(arrays) if layout is None else {**{name: name for name in layout.arrays}, "sinks": "sinks"}
+        if layout is not None:
+            arrays = {**layout.arrays, "sinks": arrays["sinks"]}
         arguments: dict[str, Any] = {}
-        for word in given_to(self.kernel, known):
-            arguments[word] = known[word]
-            if word not in numbers and word != "scale":
-                i = known[word]
-                arguments[word] = self.array(names[i], numbers_at(drill.inputs[i]).copy(), dtype)
-        self.keep(drill, self.kernel(**arguments))
+        for word in given_to(self.kernel, {**numbers, **words}):
+            name = words.get(word, "")
+            arguments[word] = self.array(name, arrays[name].copy(), dtype) if name else numbers[word]
+        self.keep(drill, self.kernel(**arguments), layout)
 
-    def keep(self, drill: DrillCall, result: Any) -> None:
+    def laid(self, stage: str, arrays: Mapping[str, npt.NDArray[np.float32]]) -> Layout | None:
+        if self.signature is None:
+            return None
+        if stage != "attention":
+            raise Error(f"signature: {self.signature} is one of the stage attention, found {stage}")
+        return LAYOUTS[self.signature](arrays["A4.q"], arrays["A4.k"], arrays["A2.v"], self.page)
+
+    def keep(self, drill: DrillCall, result: Any, layout: Layout | None) -> None:
         """Copies what the kernel returned to the outputs of the call."""
         results = result if isinstance(result, (tuple, list)) else (result,)
         names = [text(drill.outputs[i].name) for i in range(drill.n_outputs)]
-        if len(results) != len(names):
-            raise Wrong(f"expected {', '.join(names)} of the kernel, found {len(results)} results")
+        if len(results) != len(names) + self.lse:
+            beside = " and its log-sum-exp" if self.lse else ""
+            raise Wrong(f"expected {', '.join(names)}{beside} of the kernel, found {len(results)} results")
         for i, (name, value) in enumerate(zip(names, results)):
             place = numbers_at(drill.outputs[i])
             try:
                 array = read_numbers(name, value)
             except Error as error:
                 raise Wrong(str(error)) from None
-            if array.shape != place.shape:
-                raise Wrong(f"{name}: expected shape {list(place.shape)}, found {list(array.shape)}")
-            place[...] = array
+            expected = place.shape if layout is None else (layout.rows, *place.shape[1:])
+            if array.shape != expected:
+                raise Wrong(f"{name}: expected shape {list(expected)}, found {list(array.shape)}")
+            place[...] = array if layout is None else array[layout.begin:layout.begin + len(place)]
+
+
+def words_of(arrays: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters that stand for an input: "A4_q" and "q" for A4.q, "x" for the first one."""
+    words = {"x": next(iter(arrays))}
+    for name in arrays:
+        words.update({word: name for word in (name.replace(".", "_"), *name.split(".")[1:])})
+    return words
 
 
 class Wrong(Exception):
@@ -217,9 +241,9 @@ def numbers_at(array: Any) -> npt.NDArray[np.float32]:
 
 def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, limit: int | None = None,
           only: str | None = None, like: Any = None, dtype: str | None = None, device: Any = None,
-          make: Callable[[npt.NDArray[Any]], Any] | None = None, model: str | os.PathLike[str] | None = None,
-          name: str | None = None, rate: float = 1e-9, seed: int = 1, strict: bool = False, first: bool = False,
-          cause: bool = True) -> Drill:
+          make: Callable[[npt.NDArray[Any]], Any] | None = None, signature: str | None = None, page: int = 16,
+          lse: bool = False, model: str | os.PathLike[str] | None = None, name: str | None = None, rate: float = 1e-9,
+          seed: int = 1, strict: bool = False, first: bool = False, cause: bool = True) -> Drill:
     """Calls a kernel with prompts, chunks and single tokens over a growing cache, and judges what it returns.
 
     The parameters of the kernel name what it is given: the inputs of the stage ("A4_q" for A4.q, or "q", "k", "v";
@@ -237,11 +261,17 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     name, a module or an array); numpy's else. They are in the dtype in which the policy stores them, or in `dtype`
     ("bf16", "f16", "f32"), on `device`. `make` makes the kernel's array of one of numpy's, in place of all that.
 
+    `signature` lays out attention as serving does. "varlen": q, k and v are packed between two other sequences, with
+    "cu_seqlens_q", "cu_seqlens_k" [4], "max_seqlen_q", "max_seqlen_k", and the output has the rows of all three; the
+    judged sequence is the second. "paged": "k_cache", "v_cache" [pages, page_size, kv_heads, head_dim], "block_table"
+    [1, pages of the sequence], "seqused_k" [1], with pages of `page` keys in no order and others' keys between.
+    `lse`: the kernel returns its log-sum-exp beside the output, which is not judged.
+
     `limit` is the most calls, spread over all of them; `only` is one call, as a report prints it. `model` gives the
     sizes. `cause=False` skips the search for the known mistake that explains failing calls. `first` leaves off at the
     first failing calls; `strict`: suspicious is a failure in the exit code.
     """
-    caller = Caller(kernel, like, dtype, device, make)
+    caller = Caller(kernel, like, dtype, device, make, signature, page, lse)
     if limit is not None and limit < 1:
         raise Error(f"expected a limit from 1 on, found {limit}")
     title = name if name is not None else str(getattr(kernel, "__qualname__", type(kernel).__name__))
