@@ -3,6 +3,8 @@
 """Kernels drilled from Python: honest ones acquitted, mistakes convicted and named, what is refused; run by
 python_inside.py, and with torch or another library where the environment has it."""
 import importlib.util
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "shared"))
+import checkpoints  # noqa: E402
 import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
@@ -333,10 +336,44 @@ def check_book(tap):
                "the book's drill fails with its cause, and passes when the cache is read", [done.stdout, done.stderr])
 
 
+def numbers_of(path):
+    kinds = {"BF16": ml_dtypes.bfloat16, "F32": np.float32}
+    return {name: np.frombuffer(data, kinds[dtype]).reshape(shape).astype(np.float32)
+            for name, (dtype, shape, data) in checkpoints.read(path)[0].items()}
+
+
+def check_kept(tap):
+    """What published kernels made of these calls on a GPU, returned for the same inputs: OpenAI's Triton kernel does not
+    read its cache, FlashAttention-3 is honest."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ROOT / (os.environ.get("SINKPROOF") or "build/release/sinkproof")
+        subprocess.run([command, "judge", "--emit", folder, "--stages", "attention", "--policy", "bf16"], check=True,
+                       stdout=subprocess.DEVNULL)
+        manifest = json.loads(pathlib.Path(folder, "manifest.json").read_text(encoding="utf-8"))
+        windows = {case["inputs"].split(".")[0]: case["window"] for case in manifest["cases"]}
+        for kernel, status, cause in (("gpt-oss-triton-chunks", 1, "[cache-unread-piece]"), ("fa3-decode", 0, "")):
+            kept = {}
+            for name, out in numbers_of(ROOT / "tests" / "vectors" / "gpu" / f"attention-bf16-{kernel}.safetensors").items():
+                call = name.split("/")[0]
+                given = numbers_of(pathlib.Path(folder, f"{call}.safetensors"))
+                kept[(windows[call], *(given[point].tobytes() for point in ("A4.q", "A4.k", "sinks")))] = out
+
+            def replay(q, k, sinks, window):
+                call = (window, *(x.astype(np.float32).tobytes() for x in (q, k, sinks)))
+                out = kept.get(call)  # pylint: disable=cell-var-from-loop
+                if out is None:
+                    raise NotImplementedError
+                return out.astype(q.dtype)
+
+            found = sinkproof.drill(replay, policy="bf16")
+            tap.report(found.exit_code == status and found.calls >= 20 and cause in (found.cause or ""),
+                       f"kept outputs of {kernel}: {found.failing} of {found.calls} calls fail {cause}", [found])
+
+
 def main():
     tap = Tap()
     with np.errstate(all="ignore"):
-        for check in (check_honest, check_planted, check_broken, check_refused, check_stages, check_layouts, check_torch, check_jax, check_mlx, check_book):
+        for check in (check_honest, check_planted, check_broken, check_refused, check_stages, check_layouts, check_torch, check_jax, check_mlx, check_book, check_kept):
             check(tap)
     return tap.done()
 
