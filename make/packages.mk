@@ -14,8 +14,8 @@ LIB     := $(BUILD)/library
 SHARED  := $(LIB)/libsinkproof.so.$(VERSION)
 STATIC  := $(LIB)/libsinkproof.a
 LINKED  := proofs/bounds audit/trace audit/judge audit/designs audit/diagnose audit/engine audit/face audit/plugin
-# What starts processes is the command's alone.
-OUTSIDE := audit/plugin/outside.c audit/plugin/worker.c
+# What starts processes is the command's alone, and so is the plug-in of its own kernels.
+OUTSIDE := $(patsubst %,audit/plugin/%.c,outside worker builtin)
 LINKED  := $(patsubst %.c,$(BUILD)/%.o,$(REF) $(FAST) $(filter-out $(OUTSIDE),$(wildcard $(LINKED:%=%/*.c))))
 PRIVATE := $(OPENMP) -lopenblas -ljansson -lm
 

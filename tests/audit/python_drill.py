@@ -236,7 +236,7 @@ def check_layouts(tap):
 
 def check_torch(tap):
     if importlib.util.find_spec("torch") is None:
-        tap.skip("kernels of torch", "no torch")
+        print("# no torch here: its kernels are not drilled")
         return
     import torch
 
@@ -275,7 +275,7 @@ def check_torch(tap):
 
 def check_jax(tap):
     if importlib.util.find_spec("jax") is None:
-        tap.skip("kernels of JAX", "no JAX")
+        print("# no JAX here: its kernels are not drilled")
         return
     import jax
     import jax.numpy as jnp
@@ -297,7 +297,7 @@ def check_jax(tap):
 
 def check_mlx(tap):
     if importlib.util.find_spec("mlx") is None:
-        tap.skip("kernels of MLX", "no MLX")
+        print("# no MLX here: its kernels are not drilled")
         return
     import mlx.core as mx
 
