@@ -472,8 +472,11 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     if (o.budget == 0) o.budget = 2000;
     *diagnosis = (sinkproof_diagnosis){.budget = o.budget, .tokens = judgement->n_tokens};
     if (judgement->first == NULL) return true;
-    search s = {.trials = {.suspect = {model, trace, &judgement->policy, o.rate,
-                                       SINKPROOF_VARIANT_DECLARED},
+    search s = {.trials = {.suspect = {.model = model,
+                                       .trace = trace,
+                                       .policy = &judgement->policy,
+                                       .rate = o.rate,
+                                       .settled = SINKPROOF_VARIANT_DECLARED},
                            .config = sinkproof_model_config(model),
                            .j = judgement,
                            .options = &o,

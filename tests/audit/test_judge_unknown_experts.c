@@ -56,10 +56,11 @@ static size_t outside_alone(const sinkproof_model *model, const sinkproof_trace 
                             const sinkproof_policy *policy, const sinkproof_point_report *r) {
     static sinkproof_stretch stretch;
     sinkproof_error error;
-    const place_trials trials = {.suspect = {model, trace, policy, 1e-9},
-                                 .config = sinkproof_model_config(model),
-                                 .stretch = &stretch,
-                                 .error = &error};
+    const place_trials trials = {
+        .suspect = {.model = model, .trace = trace, .policy = policy, .rate = 1e-9},
+        .config = sinkproof_model_config(model),
+        .stretch = &stretch,
+        .error = &error};
     size_t elements = 1, marked = 0;
     for (size_t d = 0; d < r->rank; d++) elements *= r->shape[d];
     uint8_t *marks = mark_outside_elements(&trials, r);

@@ -75,10 +75,10 @@ static void products(const char *text, sinkproof_rounding at) {
                     sinkproof_policy policy = policy_named("f32");
                     policy.ftz = ftz == 1;
                     sinkproof_setting s = setting(&policy);
-                    sinkproof_accumulator a = {.term = at, .acc = {SINKPROOF_F16, false}};
+                    sinkproof_accumulator a = {.term = at, .acc = {.format = SINKPROOF_F16}};
                     number_span told = told_product(&policy, at, x, y);
                     off += !same_span(told, running_span_product(&s, &a, x, y));
-                    a = (sinkproof_accumulator){.term = {SINKPROOF_F16, false}, .acc = at};
+                    a = (sinkproof_accumulator){.term = {.format = SINKPROOF_F16}, .acc = at};
                     off += !same_span(told, running_scaled(&s, &a, x, y));
                     steps += 2;
                 }
@@ -264,7 +264,7 @@ static void any_order(void) {
             sinkproof_setting s = setting(&policy);
             for (int narrow = 0; narrow < 2; narrow++)
                 for (int rescaled = 0; rescaled < 2; rescaled++) {
-                    sinkproof_accumulator a = {.acc = {SINKPROOF_REAL, false}};
+                    sinkproof_accumulator a = {.acc = {.format = SINKPROOF_REAL}};
                     if (narrow == 1)
                         a.acc = (sinkproof_rounding){.format = SINKPROOF_F16, .optional = true};
                     off += open_order(&s, &a, &x_i, &y_r, row < ROWS ? terms : NULL, rescaled == 1,
@@ -284,7 +284,7 @@ static void no_memory(void) {
     uint64_t state = SEED;
     sinkproof_policy policy = policy_named("f32");
     sinkproof_setting s = setting(&policy);
-    sinkproof_accumulator a = {.acc = {SINKPROOF_BF16, false}};
+    sinkproof_accumulator a = {.acc = {.format = SINKPROOF_BF16}};
     sinkproof_planes x = drawn_planes(&state, ROWS), none = x;
     sinkproof_honest out[(ROWS + 1) * STRIDE];
     none.mid = NULL;
