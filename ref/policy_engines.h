@@ -40,9 +40,9 @@
 //                nothing is rounded after the division, and no maximum is rounded.
 // flash-f16      The same in binary16.
 #define NORMED(format) "A1.norm=" format "?,M1.norm=" format "?,F1.norm=" format "?"
-#define QUOTIENT       "div=2ulp,rcp=1ulp"
 #define FUSED(format)                                                                              \
-    NORMED(format) ",A9.unnorm=" format "?,A11.part=" format "?," QUOTIENT ",exp=3ulp+0.75|x|"
+    NORMED(format)                                                                                 \
+    ",A9.unnorm=" format "?,A11.part=" format "?,div=2ulp,rcp=1ulp,exp=3ulp+0.75|x|"
 #define FLASH(format)                                                                              \
     FUSED(format)                                                                                  \
     ",A5=f32?,A6=f32?,A8=f32?,A9.max=real,A9=real,"                                                \

@@ -411,12 +411,7 @@ int cmd_info(int argc, char **argv) {
         "scale bytes, the keys that config.json leaves to a default, and anything odd: weights "
         "that "
         "are no numbers, which the other commands refuse."
-        "\v" HELP_MODEL_IS ", "
-        "where NAME is "
-        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null or "
-        "the path of "
-        "a "
-        "config.json.";
+        "\v" HELP_MODEL_IS ", " HELP_NAME_IS ".";
     const struct argp argp = {
         options, parse_info_option, "MODEL\n--cpu\n--policy POLICY", document, NULL, NULL, NULL};
     arguments in = {NULL, NULL, NULL, false};

@@ -143,12 +143,7 @@ static bool write_model(const arguments *in, sinkproof_error *error) {
 int cmd_synth(int argc, char **argv) {
     static const char document[] =
         "Write MODEL as a checkpoint that other engines load, in the layout that --layout names."
-        "\v" HELP_MODEL_IS ", "
-        "where NAME is "
-        "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null or "
-        "the path of "
-        "a "
-        "config.json.";
+        "\v" HELP_MODEL_IS ", " HELP_NAME_IS ".";
     text layouts = container_names(is_written, "|"), described = describe_layouts(),
          only = container_names(container_dequantizes, " or "),
          dense = container_names(container_converts, " or ");

@@ -15,7 +15,7 @@ typedef struct mixture {
     const sinkproof_honest *t_nd, *g_ne;
     const token_routing *routing_n;
     sinkproof_honest *w_nk, *d_qh; // weights; outputs of the experts [n, chosen, hidden]
-    size_t ranks;                  // that mix their slices of the experts (judge_slices.c)
+    size_t ranks;                  // that mix their slices of the experts (judge_mixture.c)
     sinkproof_honest *sum_qrh;     // what the slices give [n, chosen, ranks, hidden]; NULL: 0 ranks
     sinkproof_honest *m_nd;        // M11
 } mixture;

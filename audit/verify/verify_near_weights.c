@@ -73,8 +73,9 @@ void verify_near_exp_growing(verify_measure *result, uint64_t seed) {
     one_key(result, &seed, "f32,A9.form=definition,exp=3ulp+0.62|x|", 60, 62, 3, 0.62);
 }
 
-// One key beside a sink of nearly the same score: its numerator is 1, its weight just above a half,
-// of which an ulp is the largest share. The weight is a quotient, and a reciprocal too.
+// One key beside a sink of nearly the same score: its numerator is 1, its weight just above a half.
+// An ulp is the largest share of a number there. The weight is computed as a quotient, and as a
+// product with a reciprocal.
 void verify_near_quotient(verify_measure *result, uint64_t seed) {
     enum { ULPS = 256 };
     for (int round = 0; round < DRAWS; round++) {

@@ -8,7 +8,7 @@
 #include "proofs/bounds/honest.h"
 #include "ref/scaled.h"
 
-// The ends of a number of which only these are known.
+// The smallest and the largest value that a number may have.
 typedef struct ends {
     double lo, hi;
 } ends;

@@ -323,7 +323,7 @@ static void small_ones_are_seen(void) {
     }
 }
 
-// 1 and 1: the weight is a half, of which an ulp is the largest share.
+// Two numerators of 1: the weight is a half, where an ulp is the largest share of a number.
 static void bound_is_reached(void) {
     static const char *const texts[] = {"div=256ulp", "rcp=256ulp"};
     for (int k = 0; k < 2; k++) {
