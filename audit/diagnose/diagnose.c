@@ -5,7 +5,7 @@
 // those points is tried alone, the costliest only where no other explains the points; the points
 // that are left are searched in pairs. A later layer is first tried with the explanations of
 // earlier layers.
-#include "audit/diagnose/trial.h"
+#include "audit/diagnose/composed.h"
 #include "audit/trace/trace_points.h"
 #include "proofs/bounds/worst.h"
 
@@ -13,50 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A mistake of the catalogue, tried at the current place.
-typedef struct candidate {
-    mistakes_together what;
-    unsigned reached; // failing points that it reaches
-    bool tried, fits; // tried alone; no element is outside under it
-    bool alone;       // tried alone only: in no pair, and never as the next best
-} candidate;
-
-typedef struct search {
-    place_trials trials;
-    sinkproof_diagnosis *out;
-    candidate *of; // the candidates of the current place
-    mistake_trial *fitting;
-    size_t n_candidates, n_fitting;
-} search;
-
-static unsigned point_bit(sinkproof_trace_point point) {
-    return 1u << point;
-}
-
-static bool budget_is_spent(const search *s) {
-    return s->trials.tried >= s->trials.options->budget;
-}
-
 // ---- findings
-
-static bool fail_for_memory(const search *s) {
-    return sinkproof_fail(s->trials.error, "no memory for a diagnosis");
-}
-
-static diagnosed_finding *add_finding(search *s, size_t place, unsigned points) {
-    diagnosed_finding *grown =
-        realloc(s->out->findings, (s->out->n + 1) * sizeof *s->out->findings);
-    if (grown == NULL) {
-        fail_for_memory(s);
-        return NULL;
-    }
-    s->out->findings = grown;
-    diagnosed_finding *f = &grown[s->out->n++];
-    *f = (diagnosed_finding){.layer = place, .points = points, .next_bounds = INFINITY};
-    f->point = (sinkproof_trace_point)__builtin_ctz(points);
-    f->layers[place] = true;
-    return f;
-}
 
 // Points that were not searched in full; one finding covers all such layers.
 static diagnosed_finding *add_limited(search *s, size_t place, unsigned points,
@@ -70,29 +27,6 @@ static diagnosed_finding *add_limited(search *s, size_t place, unsigned points,
     diagnosed_finding *f = add_finding(s, place, points);
     if (f != NULL) f->limit = limit;
     return f;
-}
-
-static void finding_add_alike(diagnosed_finding *f, const mistakes_together *what) {
-    if (f->n_alike < DIAGNOSE_MOST_ALIKE)
-        f->alike[f->n_alike++] = *what;
-    else
-        f->more_alike++;
-}
-
-// Keeps a supposition that does not explain f as the next best if its farthest element is nearer.
-static void keep_if_nearer(diagnosed_finding *f, const mistake_trial *t) {
-    double worst = 0;
-    if (t->refused || (t->reached & f->points) == 0) return;
-    for (int p = 0; p < TRACE_POINTS; p++)
-        if (f->points >> p & 1) worst = sinkproof_keep_worst(worst, t->bounds[p]);
-    if (worst == 0 || !(worst < f->next_bounds)) return;
-    f->next = t->what;
-    f->next_bounds = worst;
-}
-
-// Whether the mistakes put every point that they reach inside, and `points` are among those.
-static bool trial_explains(const mistake_trial *t, unsigned points) {
-    return !t->refused && !t->breaks && ((points | t->reached) & ~t->inside) == 0;
 }
 
 // ---- single mistakes
@@ -247,102 +181,6 @@ static bool separate_lone_points(search *s, size_t place, unsigned *left) {
     return true;
 }
 
-// ---- pairs
-
-typedef struct ranked {
-    const candidate *c;
-    size_t outside;
-} ranked;
-
-static int compare_outside(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->outside != y->outside) return x->outside < y->outside ? -1 : 1;
-    return x->c < y->c ? -1 : x->c > y->c;
-}
-
-// Ranks the mistakes that reach f's point; those that leave the fewest elements outside come first.
-static bool rank_nearest_mistakes(search *s, size_t place, diagnosed_finding *f, ranked *r,
-                                  size_t *n) {
-    bool fine = true, possible;
-    *n = 0;
-    for (size_t i = 0; fine && i < s->n_candidates && !budget_is_spent(s); i++) {
-        const candidate *c = &s->of[i];
-        mistake_trial t = {.what = c->what};
-        if (!c->tried || c->alone || (c->reached & point_bit(f->point)) == 0) continue;
-        fine = trial_try_points(&s->trials, place, point_bit(f->point), INFINITY, &t, &possible);
-        if (!fine || !possible) continue;
-        keep_if_nearer(f, &t);
-        r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};
-        trials_show_progress(&s->trials, 1);
-    }
-    qsort(r, *n, sizeof *r, compare_outside);
-    return fine;
-}
-
-static bool try_pair(search *s, size_t place, const ranked *a, const ranked *b,
-                     diagnosed_finding *f, unsigned left) {
-    bool possible;
-    mistake_trial t = {.what = {2, {a->c->what.mistakes[0], b->c->what.mistakes[0]}}};
-    trials_show_progress(&s->trials, 1);
-    if (!trial_try_points(&s->trials, place, f->points, f->next_bounds, &t, &possible))
-        return false;
-    if (possible) keep_if_nearer(f, &t);
-    if (!possible || t.refused || (f->points & ~t.inside) != 0) return true;
-    if (!trial_try_all(&s->trials, place, false, &t, &possible)) return false;
-    if (!possible || !trial_explains(&t, f->points)) return true;
-    if (f->n_alike == 0) f->points = t.inside & left; // takes all points that it can
-    finding_add_alike(f, &t.what);
-    return true;
-}
-
-static bool try_pairs(search *s, size_t place, const ranked *r, size_t n, diagnosed_finding *f,
-                      unsigned left) {
-    bool fine = true;
-    size_t tried = 0;
-    // pairs in the order of the sum of their ranks
-    for (size_t sum = 1; fine && n > 1 && sum <= 2 * n - 3; sum++)
-        for (size_t a = sum >= n ? sum - n + 1 : 0; fine && 2 * a < sum; a++) {
-            if (budget_is_spent(s)) f->limit = LIMIT_BUDGET;
-            if (tried == s->trials.options->pairs) f->limit = LIMIT_PAIRS;
-            if (f->limit == LIMIT_BUDGET || f->limit == LIMIT_PAIRS) return true;
-            fine = try_pair(s, place, &r[a], &r[sum - a], f, left);
-            f->searched++, tried++;
-        }
-    return fine;
-}
-
-// Counts the suppositions that reach a point, and the single mistakes that were tried.
-static void count_suppositions(const search *s, diagnosed_finding *f, sinkproof_trace_point point) {
-    size_t all = 0, pairing = 0;
-    for (size_t i = 0; i < s->n_candidates; i++) {
-        const candidate *c = &s->of[i];
-        if ((c->reached & point_bit(point)) == 0) continue;
-        all++, pairing += !c->alone, f->searched += c->tried;
-    }
-    f->suppositions += all + pairing * (pairing - 1) / 2;
-}
-
-// Tries pairs for the first point of `left`; the other points that the pair explains leave with it.
-static bool explain_by_pairs(search *s, size_t place, unsigned *left) {
-    unsigned point = *left & -*left;
-    bool finite = (point & failing_points_not_finite(&s->trials, place)) == 0;
-    diagnosed_finding *f = add_finding(s, place, point);
-    ranked *r = malloc(s->n_candidates * sizeof *r + 1);
-    size_t n;
-    if (f == NULL || r == NULL) {
-        free(r);
-        return f == NULL ? false : fail_for_memory(s);
-    }
-    count_suppositions(s, f, f->point);
-    bool fine = !finite ||
-                (rank_nearest_mistakes(s, place, f, r, &n) && try_pairs(s, place, r, n, f, *left));
-    if (f->searched < f->suppositions && f->limit == LIMIT_NONE)
-        f->limit = budget_is_spent(s) ? LIMIT_BUDGET : LIMIT_OVERFLOW;
-    free(r);
-    *left &= ~f->points;
-    return fine;
-}
-
 // ---- points that nothing explains
 
 static bool describe_finding(search *s, diagnosed_finding *f) {
@@ -408,7 +246,7 @@ static bool search_explanations(search *s, size_t place, unsigned left) {
     if (!try_singles(s, place, false) || !explain_by_singles(s, place, &left)) return false;
     if (left != 0 && !try_singles(s, place, true)) return false;
     if (!explain_by_singles(s, place, &left) || !separate_lone_points(s, place, &left) ||
-        !explain_by_rows(s, place, &left))
+        !explain_by_rows(s, place, &left) || !explain_by_composing(s, place, &left))
         return false;
     unsigned before = points_tried_in_vain(s), some;
     while ((some = left & ~before) != 0 && points_tried_in_vain(s) != ~0u) {

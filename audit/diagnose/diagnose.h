@@ -75,7 +75,10 @@ typedef struct diagnosed_finding {
     char pattern[DIAGNOSE_PATTERN_TEXT];
 } diagnosed_finding;
 
+struct composed_mistake; // composed.h
+
 typedef struct sinkproof_diagnosis {
+    struct composed_mistake *composed; // those that were made for this trace
     size_t n;
     diagnosed_finding *findings; // in the order of the forward pass
     size_t tried, budget;        // judgements of stretches

@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/diagnosis_report.h"
 
+#include "audit/diagnose/composed.h"
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
 
@@ -258,5 +259,6 @@ json_t *sinkproof_diagnosis_json(const sinkproof_config *config, const sinkproof
 
 void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis) {
     free(diagnosis->findings);
+    composed_free(diagnosis);
     *diagnosis = (sinkproof_diagnosis){.n = 0};
 }

@@ -29,11 +29,13 @@ static bool judge_variant(void *context, sinkproof_evidence_variant variant,
 static bool add_evidence(place_trials *s, size_t place, const mistake_trial *t,
                          const mistakes_together *declared, sinkproof_evidence *evidence) {
     supposed of = {s, *declared, t->what};
+    sinkproof_region region = suspect_region(&s->suspect, t->what.n, t->what.mistakes);
     const sinkproof_evidence_question question = {.config = s->config,
                                                   .judgement = s->j,
                                                   .place = place,
                                                   .stretch = s->stretch,
                                                   .rows = t->rows.end > 0 ? &t->rows : NULL,
+                                                  .region = &region,
                                                   .open =
                                                       sinkproof_policy_is_open(s->suspect.policy),
                                                   .judge = judge_variant,

@@ -276,7 +276,7 @@ static bool set_up_offset(supposed_engine *s, const known_mistake *m) {
 
 // ---- changes of weights
 
-static mistake_weight_edit *add_weight_edit(supposed_engine *s, unsigned slots) {
+mistake_weight_edit *add_weight_edit(supposed_engine *s, unsigned slots) {
     if (s->n_edits == WEIGHT_EDITS) return NULL;
     s->edits[s->n_edits] = (mistake_weight_edit){.slots = slots, .reading = {.factor = 1}};
     return &s->edits[s->n_edits++];

@@ -7,6 +7,7 @@
 #define SINKPROOF_MISTAKES_H
 
 #include "audit/judge/judge_meaning.h"
+#include "audit/judge/judge_region.h"
 #include "model/model.h"
 #include "ref/policy.h"
 
@@ -21,6 +22,15 @@ typedef struct mistake_weight_edit {
     int layer_by;
 } mistake_weight_edit;
 
+// Another tensor of the trace, which `point` reads in the place of one of its inputs, or rows of
+// the same in other places.
+typedef struct mistake_input {
+    bool on;
+    sinkproof_trace_point point, input, from; // `from` of the layer that is `layer_by` away
+    int layer_by;
+    sinkproof_moving moving; // of `from`; its factor is not read
+} mistake_input;
+
 // An engine with some mistakes: its configuration, weights, meaning and policy.
 typedef struct supposed_engine {
     const sinkproof_model *model;
@@ -29,6 +39,9 @@ typedef struct supposed_engine {
     sinkproof_policy policy;
     mistake_weight_edit edits[WEIGHT_EDITS];
     size_t n_edits;
+    sinkproof_region region; // where the mistakes are; elsewhere nothing is compared
+    sinkproof_moving moving;
+    mistake_input input;
     size_t rows; // of the trace
     bool call;   // of a kernel, with nothing of the model around it
     // of a call: rows that came in each pass over a cache, and the row that begins a second piece;
@@ -49,6 +62,9 @@ struct known_mistake {
     unsigned slots;       // weights, as bits
     const char *override; // of the policy; or NULL
 };
+
+// The next of the edits of weights, as they are stored so far; NULL: there is no room.
+mistake_weight_edit *add_weight_edit(supposed_engine *s, unsigned slots);
 
 // All of them (roundings.c): those that have a line, then the roundings. NULL: there are fewer.
 size_t mistake_count(void);

@@ -32,4 +32,8 @@ bool suspect_suppose_all(const suspect_engine *suspect, size_t n,
 // Whether the mistake can occur in the model and the policy.
 bool suspect_can_suppose(const suspect_engine *suspect, const known_mistake *mistake);
 
+// The part of the points in which the mistakes are, if they can occur. Elsewhere they say nothing.
+sinkproof_region suspect_region(const suspect_engine *suspect, size_t n,
+                                const known_mistake *const *mistakes);
+
 #endif

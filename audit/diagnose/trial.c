@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const unsigned EVERY = ~0u;
+
 static unsigned point_bit(sinkproof_trace_point point) {
     return 1u << point;
 }
@@ -143,6 +145,38 @@ bool failing_rows_find(const place_trials *s, size_t place, sinkproof_trace_poin
     return marks != NULL;
 }
 
+// ---- where a mistake is
+
+// Whether no element of the point is outside but in the region.
+static bool fails_in_region(const place_trials *s, size_t place, const sinkproof_point_report *r,
+                            const sinkproof_region *region, bool *within) {
+    uint8_t *marks = mark_outside_elements(s, r);
+    size_t n = s->j->n_tokens, elements = report_elements(r);
+    const int32_t *chosen = sinkproof_trace_point_is_layered(r->point)
+                                ? &s->j->chosen[place * n * s->config->n_chosen]
+                                : NULL;
+    for (size_t at = 0; marks != NULL && *within && at < elements; at++) {
+        if (!marks[at]) continue;
+        sinkproof_place of = sinkproof_place_of(s->config, r->point, n, chosen, at);
+        *within = sinkproof_region_holds(region, &of);
+    }
+    free(marks);
+    return marks != NULL;
+}
+
+bool failing_points_in_region(const place_trials *s, size_t place, unsigned points,
+                              const sinkproof_region *region, bool *within) {
+    *within = true;
+    if (sinkproof_region_is_whole(region)) return true;
+    for (size_t i = 0; i < s->j->n_reports && *within; i++) {
+        const sinkproof_point_report *r = &s->j->reports[i];
+        if (report_place(s, r) != place || (points >> r->point & 1) == 0 || r->outside == 0)
+            continue;
+        if (!fails_in_region(s, place, r, region, within)) return false;
+    }
+    return true;
+}
+
 // ---- what a mistake reaches
 
 // Whether values at one of `from` reach `point` without passing another traced point.
@@ -246,13 +280,21 @@ static bool ask_evidence(place_trials *s, size_t place, mistake_trial *t) {
     bool tells = true;
     bool explains = !t->refused && !t->breaks && t->reached != 0 && (t->reached & ~t->inside) == 0;
     if (!explains) return true;
+    sinkproof_region region = suspect_region(&s->suspect, t->what.n, t->what.mistakes);
+    bool within;
+    if (!failing_points_in_region(s, place, t->reached, &region, &within)) return false;
+    if (!within) {
+        t->inside = 0;
+        return true;
+    }
+    // the stretch of the trial again
+    mistake_trial same = {.what = t->what};
+    stretch_for_points(s, place, EVERY, &same);
     if (!trial_shows_difference(s, place, t, &tells)) return false;
     t->blind = !tells;
     if (t->blind) t->inside = 0;
     return true;
 }
-
-static const unsigned EVERY = ~0u;
 
 bool trial_try_all(place_trials *s, size_t place, bool elsewhere, mistake_trial *t,
                    bool *possible) {

@@ -57,6 +57,10 @@ uint8_t *mark_outside_elements(const place_trials *s, const sinkproof_point_repo
 bool failing_rows_find(const place_trials *s, size_t place, sinkproof_trace_point point,
                        sinkproof_rows *rows);
 
+// Whether the elements outside of these points are all in the region. Returns false on error.
+bool failing_points_in_region(const place_trials *s, size_t place, unsigned points,
+                              const sinkproof_region *region, bool *within);
+
 // The failing points of a place that the mistakes reach.
 unsigned failing_points_reached(const place_trials *s, size_t place, const mistakes_together *what);
 

@@ -176,6 +176,7 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     end_pass(&pass);
     for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);
     free(pass.report_of);
+    free(pass.unmoved);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;
 }

@@ -10,6 +10,7 @@
 #define SINKPROOF_JUDGE_H
 
 #include "audit/judge/judge_meaning.h"
+#include "audit/judge/judge_region.h"
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
 #include "model/model.h"
@@ -142,6 +143,8 @@ typedef struct sinkproof_judge_options {
     const sinkproof_stretch *stretch; // NULL: every point is judged
     sinkproof_refusal *refusal;       // NULL: the pass runs to its end
     const sinkproof_rows *rows;       // NULL: all rows are compared
+    const sinkproof_region *region;   // NULL: all elements are compared
+    const sinkproof_moving *moving;   // NULL: nothing is moved
     // Receives 1 for each element of the point `marked` that is outside its set; NULL: not asked
     // for.
     uint8_t *marks;

@@ -124,7 +124,11 @@ bool sinkproof_evidence_add(const sinkproof_evidence_question *q, sinkproof_evid
                             sinkproof_error *error) {
     seen s = {.q = q};
     const sinkproof_judge_options how = {
-        .stretch = q->stretch, .rows = q->rows, .witness = see_piece_element, .witnessing = &s};
+        .stretch = q->stretch,
+        .rows = q->rows,
+        .region = q->region != NULL && !sinkproof_region_is_whole(q->region) ? q->region : NULL,
+        .witness = see_piece_element,
+        .witnessing = &s};
     bool fine = evidence_begin(&s, error);
     for (int v = 0; fine && v <= 1 + q->open; v++) {
         s.variant = (sinkproof_evidence_variant)v;

@@ -40,6 +40,7 @@ typedef struct sinkproof_evidence_question {
     size_t place;                         // a layer, or n_layers for the points outside the layers
     const sinkproof_stretch *stretch;     // the points that are judged
     const sinkproof_rows *rows;           // NULL: all rows
+    const sinkproof_region *region;       // NULL: all elements
     bool open; // the supposed policy leaves roundings open: two emulations
     variant_judge *judge;
     void *context;

@@ -25,7 +25,8 @@ typedef struct judge_pass {
     sinkproof_honest *at[TRACE_POINTS]; // the latest sets of each point, until none reads them
     sinkproof_honest *turns_ip[4]; // rotation tables [n, head_dim / 2]; NULL: a form without them
     sinkproof_honest *key_turns_ip[4]; // the same for keys, if they are meant to turn differently
-    double done, all;                  // work, for the progress display
+    sinkproof_honest *unmoved; // sets of the moved point that is being computed; NULL: none is
+    double done, all;          // work, for the progress display
 } judge_pass;
 
 // ---- parts: what one thread does alone, with reports of its own. Reports are merged in the order
@@ -60,6 +61,8 @@ typedef struct trace_piece {
     size_t apart;          // index of the last element if it does not follow the others, else 0
     double common;         // relative variance that these elements share
     const double *skipped; // the values without the operation; NULL: zeros
+    const size_t *at_i;    // the indices of the elements; NULL: as above
+    bool moved;            // the sets of a moved point, which are compared as they are
 } trace_piece;
 
 // Compares x[count] with the trace and replaces it by the engine's values. Returns false and keeps
@@ -112,6 +115,19 @@ bool part_leaves_out_point(const judge_part *part, sinkproof_trace_point point);
 // Whether the point need not be computed. If it is given, x receives the trace's values.
 bool judge_skips_or_reads(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
                           sinkproof_honest *x);
+
+// ---- a part of a point, and moved points (judge_region.c)
+
+// Whether the element is in the region that is compared.
+bool judge_region_holds(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
+                        size_t at);
+// Whether the point's elements are moved. Then its sets are kept in `unmoved` from the beginning of
+// the operation that computes it to its end, when they are compared. Both return false if memory
+// runs out.
+bool judge_moves(const judge_pass *pass, sinkproof_trace_point point, size_t place);
+bool judge_moved_begin(judge_pass *pass, sinkproof_trace_point first, sinkproof_trace_point last,
+                       size_t place);
+bool judge_moved_end(judge_pass *pass, size_t place);
 
 // ---- operations as they are meant (judge_meaning.c)
 

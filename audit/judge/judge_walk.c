@@ -162,11 +162,14 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     bool judged = any_point_judged(pass, place, first_judged_with(point), point);
     bool fine = true;
     if (point == TRACE_F2) // its sets are not kept
-        return !judged || !point_is_traced(pass, point, 0) || judge_projection(pass, step, NULL);
+        return !judged || !point_is_traced(pass, point, 0) ||
+               (judge_moved_begin(pass, point, point, place) &&
+                judge_projection(pass, step, NULL) && judge_moved_end(pass, place));
     sinkproof_honest *y = calloc(sinkproof_trace_elements(pass->config, point, pass->n), sizeof *y);
     if (y == NULL) return false;
     if (judged)
-        fine = operations[step->operation](pass, step, y);
+        fine = judge_moved_begin(pass, first_judged_with(point), point, place) &&
+               operations[step->operation](pass, step, y) && judge_moved_end(pass, place);
     else if (point_doing(pass, point, place) == DOING_GIVEN)
         judge_skips_or_reads(pass, point, place, y);
     release_inputs(pass, step);

@@ -181,6 +181,7 @@ static sinkproof_point_report *part_report(judge_part *part, sinkproof_trace_poi
 }
 
 static size_t piece_element_place(const trace_piece *piece, size_t i) {
+    if (piece->at_i != NULL) return piece->at_i[i];
     return piece->apart != 0 && i + 1 == piece->count ? piece->apart : piece->offset + i;
 }
 
@@ -235,6 +236,29 @@ static void compare_piece(judge_part *part, const trace_piece *piece,
     part->failed = part->failed || report->drift_sums.failed;
 }
 
+// Compares the elements of a piece that are in the region.
+static void compare_region(judge_part *part, const trace_piece *piece,
+                           const sinkproof_tensor *tensor, const double *v,
+                           const sinkproof_honest *x, sinkproof_point_report *report) {
+    size_t *at_i = part_allocate(part, piece->count, sizeof *at_i), kept = 0;
+    double *some_v = part_allocate(part, 2 * piece->count, sizeof *some_v);
+    double *skipped = some_v != NULL ? some_v + piece->count : NULL;
+    sinkproof_honest *some_x = part_allocate(part, piece->count, sizeof *some_x);
+    for (size_t i = 0; !part->failed && i < piece->count; i++) {
+        size_t at = piece_element_place(piece, i);
+        if (!judge_region_holds(part->pass, piece->point, part->layer, at)) continue;
+        if (piece->skipped != NULL) skipped[kept] = piece->skipped[i];
+        at_i[kept] = at, some_v[kept] = v[i], some_x[kept++] = x[i];
+    }
+    trace_piece some = *piece;
+    some.count = kept, some.apart = 0, some.at_i = at_i;
+    if (piece->skipped != NULL) some.skipped = skipped;
+    if (!part->failed && kept > 0) compare_piece(part, &some, tensor, some_v, some_x, report);
+    free(at_i);
+    free(some_v);
+    free(some_x);
+}
+
 static bool is_compared(const judge_part *part, sinkproof_trace_point point, size_t token) {
     const sinkproof_rows *rows = part->pass->options->rows;
     return point_doing(part->pass, point, part->layer) == DOING_JUDGED &&
@@ -247,7 +271,10 @@ bool piece_compare(judge_part *part, const trace_piece *piece, sinkproof_honest 
     bool open = point_may_be_unrounded(pass, piece->point);
     if (tensor == NULL) set_read_untraced(pass, piece->point, piece->count, x);
     if (tensor == NULL || piece->count == 0) return false;
-    bool judged = is_compared(part, piece->point, piece->token);
+    bool moves = !piece->moved && judge_moves(pass, piece->point, part->layer);
+    bool judged = !moves && is_compared(part, piece->point, piece->token);
+    for (size_t i = 0; moves && pass->unmoved != NULL && i < piece->count; i++)
+        pass->unmoved[piece_element_place(piece, i)] = x[i];
     sinkproof_point_report *report = judged ? part_report(part, piece->point) : NULL;
     double *v = part_allocate(part, piece->count, sizeof *v);
     sinkproof_honest *unrounded =
@@ -262,7 +289,10 @@ bool piece_compare(judge_part *part, const trace_piece *piece, sinkproof_honest 
         x[i] = set_after_rounding(pass, piece->point, x[i]);
     }
     engine_values(tensor, piece, v);
-    if (judged) compare_piece(part, piece, tensor, v, x, report);
+    if (judged && pass->options->region != NULL)
+        compare_region(part, piece, tensor, v, x, report);
+    else if (judged)
+        compare_piece(part, piece, tensor, v, x, report);
     for (size_t i = 0; i < piece->count; i++)
         x[i] = isnan(v[i]) ? sinkproof_unknown_set(v[i])
                : open      ? set_read_value(pass, piece->point, v[i], unrounded[i])
@@ -276,6 +306,7 @@ void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t o
                          size_t count) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(part->pass->trace, point, part->layer);
     if (tensor == NULL || count == 0) return;
+    if (judge_moves(part->pass, point, part->layer)) return; // `unmoved` is 0 there
     if (!is_compared(part, point, offset / tensor->shape[2] % part->pass->n)) return;
     sinkproof_point_report *report = part_report(part, point);
     enum { AT_ONCE = 256 };
@@ -290,6 +321,7 @@ void piece_compare_zeros(judge_part *part, sinkproof_trace_point point, size_t o
         for (size_t i = zeros; i < some; i++) {
             sinkproof_honest zero = sinkproof_exact_set(0);
             const trace_piece one = {.point = point, .offset = offset + done + i, .count = 1};
+            if (!judge_region_holds(part->pass, point, part->layer, one.offset)) continue;
             compare_element(report, sinkproof_trace_format(tensor->dtype), one.offset, v[i], &zero);
             mark_outside(part, &one, &v[i], &zero);
             refuse_piece(part->pass, &one, report);

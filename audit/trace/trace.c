@@ -304,3 +304,26 @@ const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
     if (layer >= trace->n_layers) return NULL;
     return trace->at_lp[layer * TRACE_POINTS + (size_t)point];
 }
+
+sinkproof_trace *sinkproof_trace_view(const sinkproof_trace *trace, sinkproof_trace_point point,
+                                      size_t layer, const sinkproof_tensor *tensor) {
+    size_t slots = trace->n_layers * TRACE_POINTS;
+    sinkproof_trace *view = malloc(sizeof *view);
+    const sinkproof_tensor **at_lp = malloc(slots * sizeof *at_lp);
+    if (view == NULL || at_lp == NULL) {
+        free(view);
+        free(at_lp);
+        return NULL;
+    }
+    *view = *trace;
+    view->at_lp = at_lp;
+    memcpy(at_lp, trace->at_lp, slots * sizeof *at_lp);
+    if (!sinkproof_trace_point_is_layered(point)) layer = 0;
+    at_lp[layer * TRACE_POINTS + (size_t)point] = tensor;
+    return view;
+}
+
+void sinkproof_trace_view_free(sinkproof_trace *view) {
+    if (view != NULL) free(view->at_lp);
+    free(view);
+}

@@ -40,4 +40,10 @@ const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *k
 const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
                                              sinkproof_trace_point point, size_t layer);
 
+// A view with another tensor at one point, of the same shape. It shares everything else with
+// `trace`, and must be freed before it; NULL if memory runs out.
+sinkproof_trace *sinkproof_trace_view(const sinkproof_trace *trace, sinkproof_trace_point point,
+                                      size_t layer, const sinkproof_tensor *tensor);
+void sinkproof_trace_view_free(sinkproof_trace *view);
+
 #endif

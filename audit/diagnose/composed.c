@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Composed mistakes: what they are made of, what they are called, and a trial of one.
+#include "audit/diagnose/composed.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool suppose_composed(supposed_engine *s, const known_mistake *mistake) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)mistake;
+    if (m->operate != NULL && !m->operate(s, mistake)) return false;
+    if (m->what != NULL && !m->what->suppose(s, m->what)) return false;
+    s->region = m->region;
+    if (m->moving.on) s->moving = m->moving;
+    if (m->input.on) s->input = m->input;
+    return true;
+}
+
+composed_mistake *composing_new(composing *c) {
+    composed_mistake *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        fail_for_memory(c->s);
+        return NULL;
+    }
+    m->mistake = (known_mistake){
+        .id = m->id, .text = m->text, .points = point_bit(c->point), .suppose = suppose_composed};
+    m->next = c->s->out->composed;
+    c->s->out->composed = m;
+    return m;
+}
+
+// Frees the mistakes that were made after `kept`, which the diagnosis does not name.
+static void composed_free_until(sinkproof_diagnosis *d, const composed_mistake *kept) {
+    while (d->composed != kept) {
+        composed_mistake *next = d->composed->next;
+        free(d->composed);
+        d->composed = next;
+    }
+}
+
+void composed_free(sinkproof_diagnosis *d) {
+    composed_free_until(d, NULL);
+}
+
+// ---- names
+
+static void append(char *text, size_t size, const char *format, va_list arguments) {
+    size_t length = strlen(text);
+    vsnprintf(text + length, size - length, format, arguments);
+}
+
+void composed_name(composed_mistake *m, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    append(m->id, sizeof m->id, format, arguments);
+    va_end(arguments);
+}
+
+void composed_say(composed_mistake *m, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    append(m->text, sizeof m->text, format, arguments);
+    va_end(arguments);
+}
+
+// What an index along a dimension counts.
+static const char *dimension_word(const composing *c, sinkproof_dimension along) {
+    static const char *const words[] = {
+        [ALONG_ROWS] = "position", [ALONG_HEADS] = "head",     [ALONG_GROUPS] = "key/value head",
+        [ALONG_SLOTS] = "slot",    [ALONG_EXPERTS] = "expert", [ALONG_COORDINATES] = "coordinate",
+        [ALONG_KEYS] = "key"};
+    if (along == ALONG_COORDINATES && c->point == TRACE_F2) return "token";
+    return words[along];
+}
+
+void composed_say_region(const composing *c, composed_mistake *m) {
+    const char *before = ", in ";
+    for (int d = 0; d < SINKPROOF_DIMENSIONS; d++) {
+        const sinkproof_indices *in = &m->region.along[d];
+        const char *word = dimension_word(c, (sinkproof_dimension)d);
+        size_t size =
+            sinkproof_region_size(c->s->trials.config, c->point, c->n, (sinkproof_dimension)d);
+        if (in->end == 0) continue;
+        composed_say(m, "%s", before);
+        if (in->step == 2 && in->first < 2 && in->end + 1 >= size)
+            composed_say(m, "%s %ss", in->first == 0 ? "even" : "odd", word);
+        else if (in->step > 1)
+            composed_say(m, "%ss %zu to %zu in steps of %zu", word, in->first, in->end - 1,
+                         in->step);
+        else if (in->end == in->first + 1)
+            composed_say(m, "%s %zu", word, in->first);
+        else if (in->end >= size)
+            composed_say(m, "%ss from %zu on", word, in->first);
+        else
+            composed_say(m, "%ss %zu-%zu", word, in->first, in->end - 1);
+        composed_name(m, "@%s=%zu", word, in->first);
+        if (in->end > in->first + 1) composed_name(m, "-%zu", in->end - 1);
+        if (in->step > 1) composed_name(m, "/%zu", in->step);
+        before = " of ";
+    }
+    if (before[0] == ' ') composed_say(m, " alone");
+}
+
+// ---- a trial
+
+enum { MOST_TRIED = 600 }; // of one point
+
+bool composing_try(composing *c, composed_mistake *m) {
+    mistake_trial t = {.what = {1, {&m->mistake}}};
+    bool possible;
+    if (budget_is_spent(c->s) || c->tried >= MOST_TRIED) return true;
+    if (!suspect_can_suppose(&c->s->trials.suspect, &m->mistake)) return true;
+    c->tried++;
+    if (!trial_try_whether(&c->s->trials, c->place, &t, &possible)) return false;
+    if (!possible || !trial_explains(&t, point_bit(c->point))) return true;
+    if (c->found == NULL) {
+        c->found = add_finding(c->s, c->place, t.inside & c->left);
+        if (c->found == NULL) return false;
+    }
+    if (trial_explains(&t, c->found->points)) finding_add_alike(c->found, &t.what);
+    return true;
+}

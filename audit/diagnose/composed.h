@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Causes that no catalogue lists: an operation, with numbers that are fitted to the trace, at a
+// place of a point. A file that knows of operations looks at what is outside and offers candidates;
+// each is tried like a mistake of the catalogue, and kept if it explains the point.
+#ifndef SINKPROOF_COMPOSED_H
+#define SINKPROOF_COMPOSED_H
+
+#include "audit/diagnose/search.h"
+
+enum { COMPOSED_NUMBERS = 6, COMPOSED_ID = 96, COMPOSED_TEXT = 256 };
+
+// A composed mistake. `operate` changes the supposed engine, and may read the numbers: its second
+// argument is the first member of this struct.
+typedef struct composed_mistake {
+    known_mistake mistake; // its `suppose` is suppose_composed
+    char id[COMPOSED_ID], text[COMPOSED_TEXT];
+    mistake_suppose *operate;  // or NULL
+    const known_mistake *what; // a mistake of the catalogue that is made here; or NULL
+    sinkproof_region region;   // where: elsewhere the point is as defined
+    sinkproof_moving moving;   // what stands in other places
+    mistake_input input;       // what is read in the place of an input
+    double numbers[COMPOSED_NUMBERS];
+    struct composed_mistake *next; // of the diagnosis
+} composed_mistake;
+
+// One failing point, which nothing else explains.
+typedef struct composing {
+    search *s;
+    size_t place, n; // n: tokens
+    unsigned left;   // the failing points of the place that nothing explains yet
+    sinkproof_trace_point point;
+    const sinkproof_point_report *report;
+    size_t elements;
+    const uint8_t *marks;            // of the elements outside
+    const double *v, *lo, *hi, *mid; // the engine's values, and their sets by the definition
+    const int32_t *chosen_nk;        // the layer's experts; NULL: the point is of no layer
+    size_t n_regions;                // parts of the point that hold every element outside
+    sinkproof_region regions[8];
+    diagnosed_finding *found; // NULL: nothing explains it yet
+    size_t tried;
+} composing;
+
+// Adds a composed mistake to the diagnosis. It acts first at the point in question, its region is
+// whole, and nothing is moved; the caller sets `operate`, `what`, `moving` or `input`, the numbers,
+// and both texts. NULL if memory runs out.
+composed_mistake *composing_new(composing *c);
+void SINKPROOF_PRINTF(2, 3) composed_name(composed_mistake *m, const char *format, ...);
+void SINKPROOF_PRINTF(2, 3) composed_say(composed_mistake *m, const char *format, ...);
+// Writes ", in head 3 alone" or "" behind the text, and the same in short behind the id.
+void composed_say_region(const composing *c, composed_mistake *m);
+
+// Tries it, and adds it to what explains the point if it does. Does nothing once the budget is
+// spent. Returns false on error.
+bool composing_try(composing *c, composed_mistake *m);
+
+// Offers candidates for the point. Returns false on error.
+typedef bool compose_candidates(composing *c);
+compose_candidates compose_places; // composed_places.c: the catalogue, in a part of the point
+
+mistake_suppose suppose_composed;
+void composed_free(sinkproof_diagnosis *diagnosis);
+
+// composed.c: the points of `left` that a composed mistake explains leave it.
+
+// composed_search.c: the points of `left` that a composed mistake explains leave it.
+bool explain_by_composing(search *s, size_t place, unsigned *left);
+
+#endif

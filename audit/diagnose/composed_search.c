@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The search for composed mistakes at a place: which elements of a point are outside gives the
+// parts in which a mistake may be, and the numbers of the trace give its size.
+#include "audit/diagnose/composed.h"
+#include "audit/trace/trace_points.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- what is known of a point
+
+// The numbers of a point: the engine's, and the sets of the definition.
+typedef struct seen_point {
+    sinkproof_trace_point point;
+    size_t elements;
+    double *v, *lo, *hi, *mid;
+} seen_point;
+
+static void see_element(void *context, sinkproof_trace_point point, size_t layer, size_t at,
+                        double v, const sinkproof_honest *set) {
+    seen_point *seen = context;
+    (void)layer;
+    if (point != seen->point || at >= seen->elements) return;
+    seen->v[at] = v, seen->lo[at] = set->lo, seen->hi[at] = set->hi, seen->mid[at] = set->mid;
+}
+
+static bool see_point(composing *c, seen_point *seen) {
+    place_trials *s = &c->s->trials;
+    sinkproof_judgement again;
+    sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, c->point,
+                         c->report->layer, true);
+    const sinkproof_judge_options how = {
+        .rate = s->suspect.rate, .stretch = s->stretch, .witness = see_element, .witnessing = seen};
+    if (!sinkproof_judge(s->suspect.model, s->suspect.trace, s->suspect.policy, &how, &again,
+                         s->error))
+        return false;
+    s->tried++;
+    sinkproof_judgement_free(&again);
+    return true;
+}
+
+// ---- parts of the point
+
+static size_t common_divisor(size_t a, size_t b) {
+    while (b != 0) {
+        size_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+// Which indices of a dimension have elements, and which have an element outside.
+typedef struct index_marks {
+    size_t size;
+    uint8_t *is, *has;
+} index_marks;
+
+// The range of the indices with an element outside: from the first to the last, in the largest step
+// that they have in common. Returns whether an index is outside the range.
+static bool find_range(const index_marks *m, sinkproof_indices *in) {
+    size_t count = 0, others = 0, last = 0, step = 0;
+    *in = (sinkproof_indices){.first = m->size};
+    for (size_t i = 0; i < m->size; i++) {
+        others += m->is[i] && !m->has[i];
+        if (!m->has[i]) continue;
+        if (count++ == 0)
+            in->first = i;
+        else
+            step = common_divisor(i - last, step);
+        last = i;
+    }
+    in->end = last + 1, in->step = count > 2 && step > 1 ? step : 0;
+    if (in->step == 0)
+        for (size_t i = in->first; i < in->end; i++) others -= m->is[i] && !m->has[i];
+    return count > 0 && others > 0;
+}
+
+static bool mark_indices(const composing *c, sinkproof_dimension along, index_marks *m) {
+    const sinkproof_config *config = c->s->trials.config;
+    m->size = sinkproof_region_size(config, c->point, c->n, along);
+    m->is = calloc(2 * m->size + 1, 1);
+    m->has = m->is + m->size;
+    for (size_t at = 0; m->is != NULL && m->size > 0 && at < c->elements; at++) {
+        size_t i = sinkproof_place_of(config, c->point, c->n, c->chosen_nk, at).along[along];
+        if (i >= m->size) continue;
+        m->is[i] = 1;
+        m->has[i] |= c->marks[at];
+    }
+    return m->is != NULL;
+}
+
+static void add_region(composing *c, const sinkproof_region *region) {
+    if (c->n_regions < sizeof c->regions / sizeof c->regions[0])
+        c->regions[c->n_regions++] = *region;
+}
+
+// The whole point, and the parts along one dimension, or along all, that hold every element
+// outside. An expert is in any row and slot.
+static bool find_regions(composing *c) {
+    static const sinkproof_dimension order[] = {ALONG_EXPERTS, ALONG_GROUPS,      ALONG_HEADS,
+                                                ALONG_ROWS,    ALONG_COORDINATES, ALONG_SLOTS};
+    sinkproof_region all = {0};
+    size_t parts = 0;
+    bool expert = false;
+    add_region(c, &all);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        sinkproof_region one = {0};
+        index_marks m;
+        bool same = order[i] == ALONG_GROUPS &&
+                    c->s->trials.config->n_kv_heads == c->s->trials.config->n_heads;
+        if (!mark_indices(c, order[i], &m)) return fail_for_memory(c->s);
+        bool part = !same && m.size > 1 && find_range(&m, &one.along[order[i]]);
+        free(m.is);
+        if (!part) continue;
+        add_region(c, &one);
+        expert = expert || order[i] == ALONG_EXPERTS;
+        if (expert && (order[i] == ALONG_ROWS || order[i] == ALONG_SLOTS)) continue;
+        all.along[order[i]] = one.along[order[i]], parts++;
+    }
+    if (all.along[ALONG_HEADS].end != 0) all.along[ALONG_GROUPS].end = 0;
+    if (parts > 1) add_region(c, &all);
+    return true;
+}
+
+// ---- the search
+
+// In this order: the first that explain the point end the search.
+static compose_candidates *const offers[] = {compose_places};
+
+static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point) {
+    const sinkproof_point_report *r = place_report(&s->trials, point, place);
+    bool layered = sinkproof_trace_point_is_layered(point);
+    size_t n = s->trials.j->n_tokens;
+    composing c = {.s = s, .place = place, .n = n, .left = *left, .point = point, .report = r};
+    c.elements = sinkproof_trace_elements(s->trials.config, point, n);
+    if (layered) c.chosen_nk = &s->trials.j->chosen[place * n * s->trials.config->n_chosen];
+    seen_point seen = {.point = point, .elements = c.elements};
+    uint8_t *marks = mark_outside_elements(&s->trials, r);
+    double *numbers = calloc(4 * c.elements, sizeof *numbers);
+    bool fine = marks != NULL && (numbers != NULL || fail_for_memory(s));
+    if (fine) {
+        seen.v = numbers, seen.lo = numbers + c.elements, seen.hi = numbers + 2 * c.elements;
+        seen.mid = numbers + 3 * c.elements;
+        fine = see_point(&c, &seen);
+        c.v = seen.v, c.lo = seen.lo, c.hi = seen.hi, c.mid = seen.mid, c.marks = marks;
+    }
+    fine = fine && find_regions(&c);
+    for (size_t i = 0; fine && c.found == NULL && i < sizeof offers / sizeof offers[0]; i++)
+        fine = offers[i](&c);
+    if (fine && c.found != NULL) *left &= ~s->out->findings[s->out->n - 1].points;
+    free(marks);
+    free(numbers);
+    return fine;
+}
+
+bool explain_by_composing(search *s, size_t place, unsigned *left) {
+    unsigned finite = ~failing_points_not_finite(&s->trials, place);
+    bool fine = true;
+    for (int p = 0; fine && p < TRACE_POINTS; p++)
+        if (*left & finite & point_bit((sinkproof_trace_point)p))
+            fine = compose_point(s, place, left, (sinkproof_trace_point)p);
+    return fine;
+}

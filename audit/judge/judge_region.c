@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Judges a part of a point, or a point whose elements stand elsewhere. A moved point is compared
+// once all its sets are known: until then they are kept.
+#include "audit/judge/judge_region.h"
+
+#include "audit/judge/judge_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_slots(const sinkproof_config *c, sinkproof_trace_point point) {
+    return !c->dense &&
+           (point == TRACE_M3 || point == TRACE_M4 || (point >= TRACE_M5 && point <= TRACE_M10));
+}
+
+// The dimensions of a point's shape, in its order; returns their number.
+static size_t point_dimensions(const sinkproof_config *c, sinkproof_trace_point point,
+                               sinkproof_dimension *along) {
+    size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(c, point, 1, shape);
+    bool groups = point == TRACE_A2_K || point == TRACE_A2_V || point == TRACE_A4_K;
+    if (sinkproof_trace_point_is_by_head(point)) {
+        along[0] = ALONG_HEADS, along[1] = ALONG_ROWS, along[2] = ALONG_KEYS;
+        return 3;
+    }
+    along[0] = ALONG_ROWS;
+    along[rank - 1] = ALONG_COORDINATES;
+    if (has_slots(c, point))
+        along[1] = ALONG_SLOTS;
+    else if (rank == 3)
+        along[1] = groups ? ALONG_GROUPS : ALONG_HEADS;
+    return rank;
+}
+
+sinkproof_place sinkproof_place_of(const sinkproof_config *c, sinkproof_trace_point point, size_t n,
+                                   const int32_t *chosen_nk, size_t at) {
+    sinkproof_place place;
+    sinkproof_dimension along[SINKPROOF_MAX_RANK];
+    size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(c, point, n, shape);
+    point_dimensions(c, point, along);
+    for (int d = 0; d < SINKPROOF_DIMENSIONS; d++) place.along[d] = SIZE_MAX;
+    for (size_t d = rank; d-- > 0; at /= shape[d]) place.along[along[d]] = at % shape[d];
+    if (place.along[ALONG_HEADS] != SIZE_MAX)
+        place.along[ALONG_GROUPS] = place.along[ALONG_HEADS] / (c->n_heads / c->n_kv_heads);
+    if (point == TRACE_M2) place.along[ALONG_EXPERTS] = place.along[ALONG_COORDINATES];
+    if (has_slots(c, point) && chosen_nk != NULL) {
+        int32_t e = chosen_nk[place.along[ALONG_ROWS] * c->n_chosen + place.along[ALONG_SLOTS]];
+        if (e >= 0) place.along[ALONG_EXPERTS] = (size_t)e;
+    }
+    return place;
+}
+
+size_t sinkproof_region_size(const sinkproof_config *c, sinkproof_trace_point point, size_t n,
+                             sinkproof_dimension asked) {
+    sinkproof_dimension along[SINKPROOF_MAX_RANK];
+    size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(c, point, n, shape), size = 0;
+    point_dimensions(c, point, along);
+    for (size_t d = 0; d < rank; d++)
+        if (along[d] == asked) size = shape[d];
+    bool heads = sinkproof_trace_point_is_by_head(point) || (rank == 3 && !has_slots(c, point));
+    if (asked == ALONG_GROUPS && heads) size = c->n_kv_heads;
+    if (asked == ALONG_EXPERTS && (point == TRACE_M2 || has_slots(c, point))) size = c->n_experts;
+    return size;
+}
+
+bool sinkproof_region_is_whole(const sinkproof_region *region) {
+    bool whole = true;
+    for (int d = 0; d < SINKPROOF_DIMENSIONS; d++) whole = whole && region->along[d].end == 0;
+    return whole;
+}
+
+static bool indices_hold(const sinkproof_indices *in, size_t i) {
+    if (in->end == 0) return true;
+    return i != SIZE_MAX && i >= in->first && i < in->end &&
+           (in->step < 2 || (i - in->first) % in->step == 0);
+}
+
+bool sinkproof_region_holds(const sinkproof_region *region, const sinkproof_place *place) {
+    bool holds = true;
+    for (int d = 0; d < SINKPROOF_DIMENSIONS; d++)
+        holds = holds && indices_hold(&region->along[d], place->along[d]);
+    return holds;
+}
+
+// ---- moved elements
+
+// The index that stands at i of `size`; SIZE_MAX: none.
+static size_t moved_index(const sinkproof_moving *m, size_t i, size_t size) {
+    long at = (long)i, all = (long)size;
+    if (m->source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
+    if (m->source == SINKPROOF_FROM_SHIFTED) at += m->by;
+    if (m->source == SINKPROOF_FROM_ROLLED) at = ((at + m->by) % all + all) % all;
+    if (m->source == SINKPROOF_FROM_FIXED) at = m->by;
+    if (m->source == SINKPROOF_FROM_MIRRORED) at = m->by - at;
+    return at >= 0 && at < all ? (size_t)at : SIZE_MAX;
+}
+
+size_t sinkproof_moved_from(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
+                            size_t at) {
+    sinkproof_dimension along[SINKPROOF_MAX_RANK];
+    size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(c, m->point, n, shape);
+    size_t stride = 1;
+    point_dimensions(c, m->point, along);
+    for (size_t d = rank; d-- > 0; stride *= shape[d]) {
+        if (along[d] != m->along) continue;
+        size_t i = at / stride % shape[d], from = moved_index(m, i, shape[d]);
+        return from == SIZE_MAX ? SIZE_MAX : at - i * stride + from * stride;
+    }
+    return m->source == SINKPROOF_FROM_NOWHERE ? SIZE_MAX : at;
+}
+
+static const int32_t *layer_choices(const judge_pass *pass, size_t layer) {
+    return pass->chosen != NULL && layer < pass->config->n_layers
+               ? &pass->chosen[layer * pass->n * pass->config->n_chosen]
+               : NULL;
+}
+
+bool judge_region_holds(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
+                        size_t at) {
+    const sinkproof_region *region = pass->options->region;
+    if (region == NULL) return true;
+    sinkproof_place place =
+        sinkproof_place_of(pass->config, point, pass->n, layer_choices(pass, layer), at);
+    return sinkproof_region_holds(region, &place);
+}
+
+bool judge_moves(const judge_pass *pass, sinkproof_trace_point point, size_t place) {
+    const sinkproof_moving *m = pass->options->moving;
+    return m != NULL && m->on && m->point == point &&
+           point_doing(pass, point, place) == DOING_JUDGED && point_is_traced(pass, point, place);
+}
+
+bool judge_moved_begin(judge_pass *pass, sinkproof_trace_point first, sinkproof_trace_point last,
+                       size_t place) {
+    const sinkproof_moving *m = pass->options->moving;
+    if (m == NULL || m->point < first || m->point > last || !judge_moves(pass, m->point, place))
+        return true;
+    pass->unmoved =
+        calloc(sinkproof_trace_elements(pass->config, m->point, pass->n), sizeof *pass->unmoved);
+    return pass->unmoved != NULL;
+}
+
+// The set of the element that stands at `at`. A factor may multiply before the policy's rounding or
+// after it: the set that was rounded is wider by that rounding.
+static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_setting *s, size_t layer,
+                                  size_t at) {
+    const sinkproof_moving *m = pass->options->moving;
+    sinkproof_place place =
+        sinkproof_place_of(pass->config, m->point, pass->n, layer_choices(pass, layer), at);
+    sinkproof_point rounding;
+    if (!sinkproof_region_holds(&m->region, &place)) return pass->unmoved[at];
+    size_t from = sinkproof_moved_from(m, pass->config, pass->n, at);
+    if (from == SIZE_MAX) return sinkproof_exact_set(0);
+    sinkproof_honest x = pass->unmoved[from];
+    if (m->factor == 1 || !sinkproof_trace_rounding(m->point, &rounding)) return x;
+    if (frexp(fabs(m->factor), &(int){0}) != 0.5) {
+        sinkproof_format format = s->policy->at[rounding].format;
+        x = sinkproof_honest_declared(
+            x, format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format), 0);
+        x = sinkproof_honest_roundings(s, x, 2);
+    }
+    return sinkproof_honest_at(s, rounding,
+                               sinkproof_honest_mul(x, sinkproof_exact_set(m->factor)));
+}
+
+static void compare_moved_row(judge_part *part, size_t row, void *of) {
+    const judge_pass *pass = part->pass;
+    sinkproof_trace_point point = pass->options->moving->point;
+    size_t shape[SINKPROOF_MAX_RANK];
+    size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
+    size_t all = sinkproof_trace_elements(pass->config, point, pass->n), width = shape[rank - 1];
+    size_t rows = all / width, each = rows / shape[0];
+    sinkproof_setting s = pass_setting(pass, all);
+    sinkproof_honest *x = part_allocate(part, width, sizeof *x);
+    (void)of;
+    for (size_t i = 0; x != NULL && i < width; i++)
+        x[i] = moved_set(pass, &s, part->layer, row * width + i);
+    bool by_head = sinkproof_trace_point_is_by_head(point);
+    const trace_piece piece = {.point = point,
+                               .offset = row * width,
+                               .count = width,
+                               .token = by_head ? row % shape[1] : row / each,
+                               .moved = true};
+    if (x != NULL) piece_compare(part, &piece, x);
+    free(x);
+}
+
+bool judge_moved_end(judge_pass *pass, size_t place) {
+    if (pass->unmoved == NULL) return true;
+    sinkproof_trace_point point = pass->options->moving->point;
+    size_t shape[SINKPROOF_MAX_RANK];
+    size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
+    size_t rows = sinkproof_trace_elements(pass->config, point, pass->n) / shape[rank - 1];
+    bool fine = judge_in_parts(pass, place, rows, compare_moved_row, NULL);
+    free(pass->unmoved);
+    pass->unmoved = NULL;
+    return fine;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A part of a point, and a point whose elements stand in other places than they should: where a
+// supposed mistake acts, and what it moves.
+#ifndef SINKPROOF_JUDGE_REGION_H
+#define SINKPROOF_JUDGE_REGION_H
+
+#include "ref/points.h"
+
+// The indices first, first + step, ... below `end`. end 0: all. step 0 is 1.
+typedef struct sinkproof_indices {
+    size_t first, end, step;
+} sinkproof_indices;
+
+typedef enum sinkproof_dimension {
+    ALONG_ROWS, // tokens
+    ALONG_HEADS,
+    ALONG_GROUPS, // of heads: those that share keys and values
+    ALONG_SLOTS,
+    ALONG_EXPERTS, // of slots, and of the router's logits
+    ALONG_COORDINATES,
+    ALONG_KEYS,
+    SINKPROOF_DIMENSIONS
+} sinkproof_dimension;
+
+// The elements that are in every range. A point without a dimension that is not whole has none.
+typedef struct sinkproof_region {
+    sinkproof_indices along[SINKPROOF_DIMENSIONS];
+} sinkproof_region;
+
+// The index of an element in each dimension; SIZE_MAX in those that the point lacks.
+typedef struct sinkproof_place {
+    size_t along[SINKPROOF_DIMENSIONS];
+} sinkproof_place;
+
+// chosen_nk: the experts in the slots of the point's layer; NULL: unknown.
+sinkproof_place sinkproof_place_of(const sinkproof_config *config, sinkproof_trace_point point,
+                                   size_t n, const int32_t *chosen_nk, size_t at);
+// The size of a dimension of the point; 0: it lacks it.
+size_t sinkproof_region_size(const sinkproof_config *config, sinkproof_trace_point point, size_t n,
+                             sinkproof_dimension along);
+
+bool sinkproof_region_is_whole(const sinkproof_region *region);
+bool sinkproof_region_holds(const sinkproof_region *region, const sinkproof_place *place);
+
+// What stands in the place of an element.
+typedef enum sinkproof_source {
+    SINKPROOF_FROM_OWN,      // itself
+    SINKPROOF_FROM_SHIFTED,  // the element `by` places on
+    SINKPROOF_FROM_ROLLED,   // the same in a circle
+    SINKPROOF_FROM_FIXED,    // that at `by`
+    SINKPROOF_FROM_MIRRORED, // that at by - i
+    SINKPROOF_FROM_NOWHERE   // 0
+} sinkproof_source;
+
+// Elements of a point in a region: each is `factor` times another of the same point, along one
+// dimension. `on` false: nothing is moved.
+typedef struct sinkproof_moving {
+    bool on;
+    sinkproof_trace_point point;
+    sinkproof_region region;
+    sinkproof_dimension along;
+    sinkproof_source source;
+    long by;
+    double factor;
+} sinkproof_moving;
+
+// The element whose value stands at `at`; SIZE_MAX: none.
+size_t sinkproof_moved_from(const sinkproof_moving *moving, const sinkproof_config *config,
+                            size_t n, size_t at);
+
+#endif
