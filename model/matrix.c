@@ -49,7 +49,7 @@ size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n) {
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
     int bits = dtypes[matrix->dtype].bits;
     for (const sinkproof_reading *r = matrix->reading; r != NULL; r = r->below)
-        if (frexp(r->factor, &(int){0}) != 0.5 || r->addend != 0) bits = 53;
+        if (frexp(r->factor, &(int){0}) != 0.5 || r->addend != 0 || r->some_end > 0) bits = 53;
     if (matrix->kept == SINKPROOF_REAL) return bits;
     int kept = round_bits(matrix->kept);
     return bits < kept ? bits : kept;
@@ -197,6 +197,9 @@ static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *re
         out_c[c] = sinkproof_round(reading->product, out_c[c]) * reading->then;
     for (size_t c = 0; reading->gone_c != NULL && c < matrix->cols; c++)
         if (reading->gone_c[c]) out_c[c] = 0;
+    for (size_t c = reading->some_first; c < reading->some_end && c < matrix->cols;
+         c += reading->some_step)
+        out_c[c] *= reading->some_times;
 }
 
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {

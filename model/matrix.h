@@ -38,7 +38,8 @@ struct synthetic_model; // model/synthetic.h
 // A weight that an engine reads differently than it is stored, as a diagnosis supposes. The value
 // at row r and column c of matrix e of a stack is factor * stored + addend, with the stored value
 // of (e + expert_by, row(r), column(c)). With a factor of 0 only the addend is left. That may be
-// rounded, and then multiplied once more. In the columns marked in `gone_c` the value is 0.
+// rounded, and then multiplied once more. In the columns marked in `gone_c` the value is 0, and
+// some columns are multiplied by a number of their own.
 typedef size_t sinkproof_read_from(size_t i, size_t count, size_t by);
 typedef struct sinkproof_reading {
     size_t expert_by;                  // modulo the stack's count
@@ -48,6 +49,9 @@ typedef struct sinkproof_reading {
     sinkproof_format product; // what factor and addend give is rounded to; REAL (0): nothing is
     double then;              // and what multiplies it after that, if it is rounded
     const bool *gone_c;       // [cols], or NULL
+    size_t some_first, some_end,
+        some_step; // columns first, first + step, ... below end; end 0: none
+    double some_times;
     const struct sinkproof_reading *below; // the reading of the stored value; or NULL
 } sinkproof_reading;
 

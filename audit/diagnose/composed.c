@@ -57,6 +57,8 @@ void composed_name(composed_mistake *m, const char *format, ...) {
     va_start(arguments, format);
     append(m->id, sizeof m->id, format, arguments);
     va_end(arguments);
+    for (char *at = m->id; *at != '\0'; at++)
+        if (*at == ' ') *at = '-';
 }
 
 void composed_say(composed_mistake *m, const char *format, ...) {

@@ -35,6 +35,7 @@ typedef struct composing {
     size_t elements;
     const uint8_t *marks;            // of the elements outside
     const double *v, *lo, *hi, *mid; // the engine's values, and their sets by the definition
+    double step;                     // of the traced format, relative to a value
     const int32_t *chosen_nk;        // the layer's experts; NULL: the point is of no layer
     size_t n_regions;                // parts of the point that hold every element outside
     sinkproof_region regions[8];
@@ -57,7 +58,12 @@ bool composing_try(composing *c, composed_mistake *m);
 
 // Offers candidates for the point. Returns false on error.
 typedef bool compose_candidates(composing *c);
-compose_candidates compose_places; // composed_places.c: the catalogue, in a part of the point
+compose_candidates compose_places;  // composed_places.c: the catalogue, in a part of the point
+compose_candidates compose_factors; // composed_moved.c: the point, but for a factor
+compose_candidates compose_moved;   // its parts in other places
+compose_candidates compose_weight_factors; // composed_weights.c: a weight times a number
+compose_candidates compose_borrowed;       // weights of another layer or expert
+compose_candidates compose_sums;           // a part of the columns left out or repeated
 
 mistake_suppose suppose_composed;
 void composed_free(sinkproof_diagnosis *diagnosis);

@@ -128,7 +128,9 @@ static bool find_regions(composing *c) {
 // ---- the search
 
 // In this order: the first that explain the point end the search.
-static compose_candidates *const offers[] = {compose_places};
+static compose_candidates *const offers[] = {compose_places,   compose_weight_factors,
+                                             compose_factors,  compose_moved,
+                                             compose_borrowed, compose_sums};
 
 static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point) {
     const sinkproof_point_report *r = place_report(&s->trials, point, place);
@@ -136,6 +138,8 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
     size_t n = s->trials.j->n_tokens;
     composing c = {.s = s, .place = place, .n = n, .left = *left, .point = point, .report = r};
     c.elements = sinkproof_trace_elements(s->trials.config, point, n);
+    const sinkproof_tensor *tensor = sinkproof_trace_find(s->trials.suspect.trace, point, r->layer);
+    c.step = 2 * sinkproof_unit_roundoff(sinkproof_trace_format(tensor->dtype));
     if (layered) c.chosen_nk = &s->trials.j->chosen[place * n * s->trials.config->n_chosen];
     seen_point seen = {.point = point, .elements = c.elements};
     uint8_t *marks = mark_outside_elements(&s->trials, r);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/diagnose/composed_fit.h"
+
+#include "ref/stages.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool composing_holds(const composing *c, const sinkproof_region *region, size_t at) {
+    sinkproof_place place =
+        sinkproof_place_of(c->s->trials.config, c->point, c->n, c->chosen_nk, at);
+    return sinkproof_region_holds(region, &place);
+}
+
+bool composing_reaches(const composing *c, sinkproof_trace_point from) {
+    const known_mistake there = {.points = point_bit(from)};
+    const mistakes_together what = {1, {&there}};
+    return (failing_points_reached(&c->s->trials, c->place, &what) & point_bit(c->point)) != 0;
+}
+
+// ---- the sets of a supposed engine
+
+typedef struct seen_middles {
+    sinkproof_trace_point point;
+    size_t elements;
+    double *mid;
+} seen_middles;
+
+static void see_middle(void *context, sinkproof_trace_point point, size_t layer, size_t at,
+                       double v, const sinkproof_honest *set) {
+    seen_middles *seen = context;
+    (void)layer, (void)v;
+    if (point == seen->point && at < seen->elements) seen->mid[at] = set->mid;
+}
+
+double *composing_see(composing *c, const known_mistake *mistake, bool *fine) {
+    place_trials *s = &c->s->trials;
+    seen_middles seen = {c->point, c->elements, calloc(c->elements, sizeof *seen.mid)};
+    sinkproof_judgement under;
+    bool possible = suspect_can_suppose(&s->suspect, mistake);
+    if (seen.mid == NULL) *fine = fail_for_memory(c->s);
+    if (*fine && possible) {
+        sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, c->point,
+                             c->report->layer, true);
+        const sinkproof_judge_options how = {
+            .stretch = s->stretch, .witness = see_middle, .witnessing = &seen};
+        *fine = suspect_suppose_all(&s->suspect, 1, &mistake, &how, &under, &possible, s->error);
+        if (*fine && possible) sinkproof_judgement_free(&under);
+        s->tried++;
+    }
+    if (*fine && possible) return seen.mid;
+    free(seen.mid);
+    return NULL;
+}
+
+// ---- a number
+
+// Least squares, each value weighed by the width of its set; and from each element the numbers that
+// it allows.
+bool fit_number(const composing *c, const sinkproof_region *region, const double *base,
+                const double *with, fitted_range *t) {
+    double dd = 0, dv = 0, size = 0, low = -INFINITY, high = INFINITY;
+    for (size_t at = 0; at < c->elements; at++) {
+        double from = base != NULL ? base[at] : 0, d = with[at] - from, v = c->v[at];
+        double width = fmax(c->hi[at] - c->lo[at], fabs(v) * c->step) / 2;
+        if (!isfinite(v) || !isfinite(d) || !isfinite(width) || d == 0) continue;
+        if (!composing_holds(c, region, at)) continue;
+        width = fmax(width, 1e-300);
+        dd += d / width * (d / width), dv += d / width * ((v - from) / width);
+        size += fabs(d / width);
+        double one = (v - from - 2 * width) / d, other = (v - from + 2 * width) / d;
+        low = fmax(low, fmin(one, other)), high = fmin(high, fmax(one, other));
+    }
+    if (!(dd > 0) || !isfinite(dd)) return false;
+    t->best = dv / dd;
+    t->lo = low, t->hi = high, t->fits = low <= high;
+    if (low <= high) {
+        if (t->best < low || t->best > high) t->best = (low + high) / 2;
+        return true;
+    }
+    t->lo = t->best - size / dd, t->hi = t->best + size / dd;
+    return true;
+}
+
+// What it is, and its value where this is not the same.
+static void name_number(chosen_number *chosen, const char *text) {
+    char value[32];
+    snprintf(value, sizeof value, "%.6g", chosen->value);
+    if (strcmp(value, text) == 0)
+        snprintf(chosen->text, sizeof chosen->text, "%s", text);
+    else
+        snprintf(chosen->text, sizeof chosen->text, "%s (%s)", text, value);
+}
+
+static bool take_if_inside(const fitted_range *t, double value, chosen_number *chosen,
+                           const char *text) {
+    if (!(value >= t->lo && value <= t->hi)) return false;
+    chosen->value = value;
+    name_number(chosen, text);
+    return true;
+}
+
+// A power of two, or a small whole number, or 1 over it.
+static bool choose_whole(const fitted_range *t, chosen_number *chosen) {
+    char text[24];
+    for (int sign = 1; sign >= -1; sign -= 2)
+        for (int n = 0; n <= 128; n++) {
+            if (n > 16 && (n & (n - 1)) != 0) continue;
+            snprintf(text, sizeof text, "%d", sign * n);
+            if (take_if_inside(t, sign * n, chosen, text)) return true;
+            snprintf(text, sizeof text, "%s1/%d", sign < 0 ? "-" : "", n);
+            if (n > 1 && take_if_inside(t, sign / (double)n, chosen, text)) return true;
+        }
+    return false;
+}
+
+static bool choose_of_model(const sinkproof_config *c, const fitted_range *t,
+                            chosen_number *chosen) {
+    const struct {
+        const char *name;
+        double value;
+    } of[] = {{"head_dim", (double)c->head_dim},
+              {"hidden", (double)c->hidden},
+              {"the number of experts", (double)c->n_experts},
+              {"the number of layers", (double)c->n_layers},
+              {"log2(e)", 1.4426950408889634},
+              {"alpha", c->swiglu.alpha},
+              {"the concentration of YaRN", sinkproof_yarn_concentration(c)}};
+    char text[48];
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        double x = of[i].value;
+        if (!(x > 1)) continue;
+        if (take_if_inside(t, x, chosen, of[i].name)) return true;
+        snprintf(text, sizeof text, "1/%s", of[i].name);
+        if (take_if_inside(t, 1 / x, chosen, i == 4 ? "ln(2)" : text)) return true;
+        snprintf(text, sizeof text, "sqrt(%s)", of[i].name);
+        if (take_if_inside(t, sqrt(x), chosen, text)) return true;
+        snprintf(text, sizeof text, "1/sqrt(%s)", of[i].name);
+        if (take_if_inside(t, 1 / sqrt(x), chosen, text)) return true;
+    }
+    return take_if_inside(t, sqrt(2), chosen, "sqrt(2)") ||
+           take_if_inside(t, sqrt(0.5), chosen, "1/sqrt(2)");
+}
+
+chosen_number fit_choose(const sinkproof_config *config, const fitted_range *t) {
+    chosen_number chosen = {.value = t->best};
+    char text[32];
+    if (choose_whole(t, &chosen) || choose_of_model(config, t, &chosen)) return chosen;
+    for (int digits = 1; digits < 7; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, t->best);
+        if (take_if_inside(t, strtod(text, NULL), &chosen, text)) return chosen;
+    }
+    snprintf(chosen.text, sizeof chosen.text, "about %.7g", t->best);
+    return chosen;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Fits a number to the values of a point, and prefers a number that an engine would use.
+#ifndef SINKPROOF_COMPOSED_FIT_H
+#define SINKPROOF_COMPOSED_FIT_H
+
+#include "audit/diagnose/composed.h"
+
+// The numbers t for which base + t (with - base) is near the engine's values in a region.
+typedef struct fitted_range {
+    double lo, hi, best;
+    bool fits; // every element allows the numbers in the range
+} fitted_range;
+
+// base NULL: zeros. Returns false if the values do not tell: nothing depends on t.
+bool fit_number(const composing *c, const sinkproof_region *region, const double *base,
+                const double *with, fitted_range *t);
+
+// A number in a range, and what it is called: "2", "1/4", "1/4 (0.25)", "0.85".
+typedef struct chosen_number {
+    double value;
+    char text[80];
+} chosen_number;
+chosen_number fit_choose(const sinkproof_config *config, const fitted_range *t);
+
+// The middles of the point's sets in an engine with the mistake. The caller frees them; NULL, and
+// *fine stays: it cannot occur.
+double *composing_see(composing *c, const known_mistake *mistake, bool *fine);
+
+// Whether a mistake that acts first at `from` shows at the point in question.
+bool composing_reaches(const composing *c, sinkproof_trace_point from);
+
+// Whether an element of the point is in a region.
+bool composing_holds(const composing *c, const sinkproof_region *region, size_t at);
+
+#endif

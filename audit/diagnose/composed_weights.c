@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Weights that are read otherwise: a matrix or a bias times a number that is fitted, the weights of
+// another layer or expert, a part of the columns that is left out of the sum.
+#include "audit/diagnose/composed_fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What a weight is called.
+static const char *slot_words(sinkproof_slot slot) {
+    static const char *const words[SINKPROOF_SLOTS] = {
+        [SINKPROOF_ATTN_NORM] = "the scales of the norm before attention",
+        [SINKPROOF_W_Q] = "the weights of the queries",
+        [SINKPROOF_B_Q] = "the biases of the queries",
+        [SINKPROOF_W_K] = "the weights of the keys",
+        [SINKPROOF_B_K] = "the biases of the keys",
+        [SINKPROOF_W_V] = "the weights of the values",
+        [SINKPROOF_B_V] = "the biases of the values",
+        [SINKPROOF_W_O] = "the weights of the output projection",
+        [SINKPROOF_B_O] = "the bias of the output projection",
+        [SINKPROOF_MLP_NORM] = "the scales of the norm before the experts",
+        [SINKPROOF_W_ROUTER] = "the weights of the router",
+        [SINKPROOF_B_ROUTER] = "the bias of the router",
+        [SINKPROOF_W_UP] = "the weights of the up-projection",
+        [SINKPROOF_B_UP] = "the biases of the up-projection",
+        [SINKPROOF_W_DOWN] = "the weights of the down-projection",
+        [SINKPROOF_B_DOWN] = "the biases of the down-projection",
+        [SINKPROOF_EMBEDDING] = "the embedding",
+        [SINKPROOF_FINAL_NORM] = "the scales of the last norm",
+        [SINKPROOF_UNEMBEDDING] = "the unembedding",
+    };
+    return words[slot];
+}
+
+// ---- the operations. numbers: a factor; the columns first, end, step; the format of the product.
+
+enum { FACTOR, FIRST, END, STEP, KEPT };
+
+static bool scale_slots(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    mistake_weight_edit *e = add_weight_edit(s, k->slots);
+    if (e == NULL) return false;
+    e->reading.factor = m->numbers[FACTOR];
+    e->reading.product = (sinkproof_format)m->numbers[KEPT], e->reading.then = 1;
+    return true;
+}
+
+static bool scale_columns(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    mistake_weight_edit *e = add_weight_edit(s, k->slots);
+    if (e == NULL) return false;
+    e->reading.some_first = (size_t)m->numbers[FIRST],
+    e->reading.some_end = (size_t)m->numbers[END];
+    e->reading.some_step = (size_t)m->numbers[STEP], e->reading.some_times = m->numbers[FACTOR];
+    return true;
+}
+
+// numbers: layers on.
+static bool borrow_other_layer(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    mistake_weight_edit *e = add_weight_edit(s, k->slots);
+    if (e == NULL || s->config.n_layers < 2) return false;
+    e->borrowed = true, e->from = SINKPROOF_SLOTS, e->layer_by = (int)m->numbers[0];
+    return true;
+}
+
+// numbers: experts on.
+static bool borrow_other_expert(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    mistake_weight_edit *e = add_weight_edit(s, k->slots);
+    if (e == NULL || s->config.n_experts < 2) return false;
+    e->reading.expert_by = (size_t)m->numbers[0];
+    return true;
+}
+
+// ---- the weights that the point reads
+
+typedef struct read_weight {
+    sinkproof_slot slot;
+    sinkproof_trace_point point; // that it enters
+} read_weight;
+
+enum { MOST_WEIGHTS = 12 };
+
+static size_t weights_read(const composing *c, read_weight of[MOST_WEIGHTS]) {
+    const sinkproof_config *config = c->s->trials.config;
+    size_t n = 0;
+    for (int p = 0; p < TRACE_POINTS; p++) {
+        sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
+        sinkproof_trace_point point = (sinkproof_trace_point)p;
+        if (!composing_reaches(c, point)) continue;
+        size_t count = trace_weights(config, point, slots);
+        for (size_t i = 0; i < count && n < MOST_WEIGHTS; i++)
+            if (slot_words(slots[i]) != NULL) of[n++] = (read_weight){slots[i], point};
+    }
+    return n;
+}
+
+static composed_mistake *weight_new(composing *c, const read_weight *w, mistake_suppose *operate,
+                                    const sinkproof_region *region) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return NULL;
+    m->operate = operate, m->region = *region;
+    m->mistake.slots = 1u << w->slot, m->mistake.points = point_bit(w->point);
+    return m;
+}
+
+// ---- times a number
+
+static bool try_scaled(composing *c, const read_weight *w, const sinkproof_region *region,
+                       const chosen_number *by, sinkproof_format kept) {
+    composed_mistake *m = weight_new(c, w, scale_slots, region);
+    if (m == NULL) return false;
+    m->numbers[FACTOR] = by->value, m->numbers[KEPT] = kept;
+    composed_name(m, "%s-times-%s", sinkproof_slot_name(w->slot), by->text);
+    bool one = strstr(slot_words(w->slot), "the bias of") != NULL ||
+               strstr(slot_words(w->slot), "embedding") != NULL;
+    if (by->value == 0)
+        composed_say(m, "%s %s left out", slot_words(w->slot), one ? "is" : "are");
+    else if (by->value == -1)
+        composed_say(m, "%s %s the opposite sign", slot_words(w->slot), one ? "has" : "have");
+    else
+        composed_say(m, "%s %s multiplied by %s", slot_words(w->slot), one ? "is" : "are",
+                     by->text);
+    if (kept != SINKPROOF_REAL) composed_say(m, " and rounded to bfloat16");
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+// The weight without it, and its factor by least squares in each region.
+static bool try_factors_of(composing *c, const read_weight *w) {
+    const sinkproof_region whole = {0};
+    composed_mistake *without = weight_new(c, w, scale_slots, &whole);
+    bool fine = without != NULL;
+    double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
+    for (size_t r = 0; fine && base != NULL && r < c->n_regions && c->found == NULL; r++) {
+        fitted_range t;
+        if (!fit_number(c, &c->regions[r], base, c->mid, &t)) continue;
+        chosen_number by = fit_choose(c->s->trials.config, &t);
+        if (by.value == 1) continue;
+        fine = try_scaled(c, w, &c->regions[r], &by, SINKPROOF_REAL);
+        bool kept = frexp(fabs(by.value), &(int){0}) != 0.5 && by.value != 0;
+        if (fine && kept && c->found == NULL)
+            fine = try_scaled(c, w, &c->regions[r], &by, SINKPROOF_BF16);
+    }
+    free(base);
+    return fine;
+}
+
+bool compose_weight_factors(composing *c) {
+    read_weight of[MOST_WEIGHTS];
+    size_t n = weights_read(c, of);
+    bool fine = true;
+    for (size_t i = n; fine && i-- > 0 && c->found == NULL;) fine = try_factors_of(c, &of[i]);
+    return fine;
+}
+
+// ---- of another layer or expert
+
+static unsigned slots_together(const read_weight *of, size_t n, unsigned *points) {
+    unsigned slots = 0;
+    for (size_t i = 0; i < n; i++) slots |= 1u << of[i].slot, *points |= point_bit(of[i].point);
+    return slots;
+}
+
+// The weights of the point together, or one of them.
+static bool try_borrowed(composing *c, const read_weight *of, size_t n, mistake_suppose *operate,
+                         const sinkproof_region *region, size_t by, const char *whose) {
+    composed_mistake *m = weight_new(c, of, operate, region);
+    if (m == NULL) return false;
+    m->mistake.points = 0;
+    m->mistake.slots = slots_together(of, n, &m->mistake.points);
+    m->numbers[0] = (double)(long)by;
+    composed_name(m, "%s", sinkproof_slot_name(of[0].slot));
+    composed_say(m, "%s", slot_words(of[0].slot));
+    for (size_t i = 1; i < n; i++) {
+        composed_name(m, "+%s", sinkproof_slot_name(of[i].slot));
+        composed_say(m, "%s %s", i + 1 < n ? "," : " and", slot_words(of[i].slot));
+    }
+    composed_name(m, "-of-%s", whose);
+    composed_say(m, " are those of %s", whose);
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+static bool try_other(composing *c, const read_weight *of, size_t n, mistake_suppose *operate,
+                      const sinkproof_region *region, size_t by, const char *whose) {
+    bool fine = try_borrowed(c, of, n, operate, region, by, whose);
+    for (size_t i = 0; n > 1 && fine && i < n && c->found == NULL; i++)
+        fine = try_borrowed(c, &of[i], 1, operate, region, by, whose);
+    return fine;
+}
+
+static bool try_other_layers(composing *c, const read_weight *of, size_t n) {
+    long layers = (long)c->s->trials.config->n_layers;
+    bool fine = true;
+    char whose[48];
+    for (long away = 1; fine && away < layers && c->found == NULL; away++)
+        for (long sign = -1; fine && sign <= 1 && c->found == NULL; sign += 2) {
+            long by = sign * away;
+            if ((long)c->place + by < 0 || (long)c->place + by >= layers) continue;
+            if (away == 1)
+                snprintf(whose, sizeof whose, "%s", by > 0 ? "the next layer" : "the layer before");
+            else
+                snprintf(whose, sizeof whose, "the layer %ld %s", away, by > 0 ? "on" : "before");
+            for (size_t r = 0; fine && r < c->n_regions && c->found == NULL; r++)
+                fine = try_other(c, of, n, borrow_other_layer, &c->regions[r], (size_t)by, whose);
+        }
+    return fine;
+}
+
+static bool try_other_experts(composing *c, const read_weight *of, size_t n) {
+    size_t experts = c->s->trials.config->n_experts;
+    bool fine = true;
+    char whose[48];
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        const sinkproof_indices *in = &c->regions[r].along[ALONG_EXPERTS];
+        if (in->end == 0) continue;
+        for (size_t by = 1; fine && by < experts && c->found == NULL; by++) {
+            if (in->end == in->first + 1)
+                snprintf(whose, sizeof whose, "expert %zu", (in->first + by) % experts);
+            else
+                snprintf(whose, sizeof whose, "the expert %zu places on", by);
+            fine = try_other(c, of, n, borrow_other_expert, &c->regions[r], by, whose);
+        }
+    }
+    return fine;
+}
+
+bool compose_borrowed(composing *c) {
+    read_weight of[MOST_WEIGHTS];
+    size_t n = weights_read(c, of);
+    bool experts =
+        n > 0 && !c->s->trials.config->dense && of[0].point >= TRACE_M5 && of[0].point <= TRACE_M10;
+    if (n == 0) return true;
+    bool fine = !experts || try_other_experts(c, of, n);
+    if (fine && c->found == NULL && c->place < c->s->trials.config->n_layers)
+        fine = try_other_layers(c, of, n);
+    return fine;
+}
+
+// ---- a part of the sum
+
+// Columns of a product: a head's, a rank's, every other one.
+static bool try_columns(composing *c, const read_weight *w, size_t first, size_t end, size_t step,
+                        const char *which) {
+    const sinkproof_region whole = {0};
+    fitted_range t;
+    composed_mistake *without = weight_new(c, w, scale_columns, &whole);
+    if (without == NULL) return false;
+    bool fine = true;
+    without->numbers[FIRST] = (double)first, without->numbers[END] = (double)end;
+    without->numbers[STEP] = (double)step;
+    double *base = composing_see(c, &without->mistake, &fine);
+    bool fits = fine && base != NULL && fit_number(c, &c->regions[0], base, c->mid, &t) && t.fits;
+    free(base);
+    if (!fits) return fine;
+    chosen_number by = fit_choose(c->s->trials.config, &t);
+    composed_mistake *m = by.value != 1 ? weight_new(c, w, scale_columns, &whole) : NULL;
+    if (m == NULL) return by.value == 1;
+    memcpy(m->numbers, without->numbers, sizeof m->numbers);
+    m->numbers[FACTOR] = by.value;
+    composed_name(m, "%s-columns-%zu-%zu", sinkproof_slot_name(w->slot), first, end - 1);
+    if (step > 1) composed_name(m, "/%zu", step);
+    composed_name(m, "-times-%s", by.text);
+    if (by.value == 0)
+        composed_say(m, "%s of the sum are left out: %s", which, slot_words(w->slot));
+    else if (by.value == 2)
+        composed_say(m, "%s of the sum are added twice: %s", which, slot_words(w->slot));
+    else
+        composed_say(m, "%s of the sum are multiplied by %s: %s", which, by.text,
+                     slot_words(w->slot));
+    return composing_try(c, m);
+}
+
+static bool try_heads_of_sum(composing *c, const read_weight *w) {
+    const sinkproof_config *config = c->s->trials.config;
+    char which[64];
+    bool fine = true;
+    for (size_t h = 0; h < config->n_heads && fine && c->found == NULL; h++) {
+        snprintf(which, sizeof which, "the terms of head %zu", h);
+        fine = try_columns(c, w, h * config->head_dim, (h + 1) * config->head_dim, 1, which);
+    }
+    return fine;
+}
+
+bool compose_sums(composing *c) {
+    const sinkproof_config *config = c->s->trials.config;
+    read_weight of[MOST_WEIGHTS];
+    size_t n = weights_read(c, of);
+    bool fine = true;
+    char which[80];
+    for (size_t i = 0; i < n && fine && c->found == NULL; i++) {
+        const read_weight *w = &of[i];
+        if (sinkproof_slot_is_vector(w->slot, config)) continue;
+        size_t cols = sinkproof_model_slot(c->s->trials.suspect.model, 0, w->slot).cols;
+        for (size_t parts = 2; parts <= 8 && cols % parts == 0; parts *= 2)
+            for (size_t p = 0; p < parts && fine && c->found == NULL; p++) {
+                size_t first = p * (cols / parts), end = first + cols / parts;
+                snprintf(which, sizeof which, "columns %zu-%zu (part %zu of %zu)", first, end - 1,
+                         p + 1, parts);
+                fine = try_columns(c, w, first, end, 1, which);
+            }
+        for (size_t odd = 0; odd < 2 && fine && c->found == NULL; odd++) {
+            snprintf(which, sizeof which, "%s columns", odd ? "the odd" : "the even");
+            fine = try_columns(c, w, odd, cols, 2, which);
+        }
+        if (fine && c->found == NULL && w->slot == SINKPROOF_W_O) fine = try_heads_of_sum(c, w);
+    }
+    return fine;
+}
