@@ -63,6 +63,8 @@ compose_candidates compose_factors; // composed_moved.c: the point, but for a fa
 compose_candidates compose_moved;   // its parts in other places
 compose_candidates compose_weight_factors; // composed_weights.c: a weight times a number
 compose_candidates compose_borrowed;       // weights of another layer or expert
+compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
+compose_candidates compose_residuals;      // the terms of a residual
 compose_candidates compose_sums;           // a part of the columns left out or repeated
 
 mistake_suppose suppose_composed;

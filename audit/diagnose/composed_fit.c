@@ -58,31 +58,58 @@ double *composing_see(composing *c, const known_mistake *mistake, bool *fine) {
 
 // ---- a number
 
+// An element of the fit: how far v is from the base and from the definition, and what one more of t
+// adds, all in widths of its set. Returns false if it says nothing.
+typedef struct fit_element {
+    double v, d, wrong;
+} fit_element;
+
+static bool fit_element_at(const composing *c, const double *base, const double *with, size_t at,
+                           fit_element *e) {
+    double from = base != NULL ? base[at] : 0, d = with[at] - from, v = c->v[at];
+    double width = fmax(fmax(c->hi[at] - c->lo[at], fabs(v) * c->step) / 2, 1e-300);
+    *e = (fit_element){(v - from) / width, d / width, (v - c->mid[at]) / width};
+    return isfinite(e->v) && isfinite(e->d) && isfinite(width) && d != 0;
+}
+
 // Least squares, each value weighed by the width of its set; and from each element the numbers that
-// it allows.
+// it allows, with some room for the roundings of base and with.
 bool fit_number(const composing *c, const sinkproof_region *region, const double *base,
                 const double *with, fitted_range *t) {
-    double dd = 0, dv = 0, size = 0, low = -INFINITY, high = INFINITY;
+    const double room = 4;
+    double dd = 0, dv = 0, vv = 0, wrong = 0, size = 0, low = -INFINITY, high = INFINITY;
     for (size_t at = 0; at < c->elements; at++) {
-        double from = base != NULL ? base[at] : 0, d = with[at] - from, v = c->v[at];
-        double width = fmax(c->hi[at] - c->lo[at], fabs(v) * c->step) / 2;
-        if (!isfinite(v) || !isfinite(d) || !isfinite(width) || d == 0) continue;
-        if (!composing_holds(c, region, at)) continue;
-        width = fmax(width, 1e-300);
-        dd += d / width * (d / width), dv += d / width * ((v - from) / width);
-        size += fabs(d / width);
-        double one = (v - from - 2 * width) / d, other = (v - from + 2 * width) / d;
+        fit_element e;
+        if (!fit_element_at(c, base, with, at, &e) || !composing_holds(c, region, at)) continue;
+        dd += e.d * e.d, dv += e.d * e.v, vv += e.v * e.v, wrong += e.wrong * e.wrong;
+        size += fabs(e.d);
+        double one = (e.v - room) / e.d, other = (e.v + room) / e.d;
         low = fmax(low, fmin(one, other)), high = fmin(high, fmax(one, other));
     }
     if (!(dd > 0) || !isfinite(dd)) return false;
-    t->best = dv / dd;
-    t->lo = low, t->hi = high, t->fits = low <= high;
-    if (low <= high) {
-        if (t->best < low || t->best > high) t->best = (low + high) / 2;
-        return true;
-    }
-    t->lo = t->best - size / dd, t->hi = t->best + size / dd;
+    t->best = dv / dd, t->fits = low <= high;
+    t->left = wrong > 0 ? (vv - dv * t->best) / wrong : 1;
+    t->lo = low, t->hi = high;
+    if (t->fits && (t->best < low || t->best > high)) t->best = (low + high) / 2;
+    if (!t->fits) t->lo = t->best - room * size / dd, t->hi = t->best + room * size / dd;
     return true;
+}
+
+bool fit_refine(composing *c, const known_mistake *probe, const sinkproof_region *region,
+                const double *base, const double *with, fitted_range *t) {
+    bool fine = true;
+    fitted_range more;
+    double *near = composing_see(c, probe, &fine), *on = calloc(c->elements, sizeof *on);
+    if (on == NULL) fine = fail_for_memory(c->s);
+    for (size_t at = 0; fine && near != NULL && at < c->elements; at++)
+        on[at] = near[at] + with[at] - (base != NULL ? base[at] : 0);
+    if (fine && near != NULL && fit_number(c, region, near, on, &more)) {
+        t->lo = t->best + more.lo, t->hi = t->best + more.hi, t->best += more.best;
+        t->fits = more.fits, t->left = more.left;
+    }
+    free(near);
+    free(on);
+    return fine;
 }
 
 // What it is, and its value where this is not the same.

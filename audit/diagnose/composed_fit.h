@@ -10,12 +10,20 @@
 // The numbers t for which base + t (with - base) is near the engine's values in a region.
 typedef struct fitted_range {
     double lo, hi, best;
-    bool fits; // every element allows the numbers in the range
+    bool fits;   // every element allows the numbers in the range
+    double left; // of the squared errors outside the definition, the share that t leaves
 } fitted_range;
 
+// A fit that leaves more is not tried.
+#define FIT_LEFT 0.1
 // base NULL: zeros. Returns false if the values do not tell: nothing depends on t.
 bool fit_number(const composing *c, const sinkproof_region *region, const double *base,
                 const double *with, fitted_range *t);
+
+// Fits once more, near t->best: `probe` is the supposed engine with that number. Rounded numbers
+// hide less of a small difference. Returns false on error.
+bool fit_refine(composing *c, const known_mistake *probe, const sinkproof_region *region,
+                const double *base, const double *with, fitted_range *t);
 
 // A number in a range, and what it is called: "2", "1/4", "1/4 (0.25)", "0.85".
 typedef struct chosen_number {

@@ -49,7 +49,7 @@ static bool try_zero(composing *c, const sinkproof_region *region) {
 
 static bool try_factor(composing *c, const sinkproof_region *region) {
     fitted_range t;
-    if (!fit_number(c, region, NULL, c->mid, &t)) return true;
+    if (!fit_number(c, region, NULL, c->mid, &t) || t.left > FIT_LEFT) return true;
     chosen_number by = fit_choose(c->s->trials.config, &t);
     composed_mistake *m = by.value != 1 && by.value != 0 ? moved_new(c, region) : NULL;
     if (m == NULL) return by.value == 1 || by.value == 0;

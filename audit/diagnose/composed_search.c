@@ -128,9 +128,9 @@ static bool find_regions(composing *c) {
 // ---- the search
 
 // In this order: the first that explain the point end the search.
-static compose_candidates *const offers[] = {compose_places,   compose_weight_factors,
-                                             compose_factors,  compose_moved,
-                                             compose_borrowed, compose_sums};
+static compose_candidates *const offers[] = {
+    compose_places, compose_residuals, compose_weight_factors, compose_factors,
+    compose_moved,  compose_inputs,    compose_borrowed,       compose_sums};
 
 static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point) {
     const sinkproof_point_report *r = place_report(&s->trials, point, place);

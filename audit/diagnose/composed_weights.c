@@ -139,7 +139,10 @@ static bool try_factors_of(composing *c, const read_weight *w) {
     double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
     for (size_t r = 0; fine && base != NULL && r < c->n_regions && c->found == NULL; r++) {
         fitted_range t;
-        if (!fit_number(c, &c->regions[r], base, c->mid, &t)) continue;
+        if (!fit_number(c, &c->regions[r], base, c->mid, &t) || t.left > FIT_LEFT) continue;
+        without->numbers[FACTOR] = t.best;
+        fine = fit_refine(c, &without->mistake, &c->regions[r], base, c->mid, &t);
+        if (!fine) continue;
         chosen_number by = fit_choose(c->s->trials.config, &t);
         if (by.value == 1) continue;
         fine = try_scaled(c, w, &c->regions[r], &by, SINKPROOF_REAL);
@@ -256,9 +259,12 @@ static bool try_columns(composing *c, const read_weight *w, size_t first, size_t
     without->numbers[FIRST] = (double)first, without->numbers[END] = (double)end;
     without->numbers[STEP] = (double)step;
     double *base = composing_see(c, &without->mistake, &fine);
-    bool fits = fine && base != NULL && fit_number(c, &c->regions[0], base, c->mid, &t) && t.fits;
+    bool fits = fine && base != NULL && fit_number(c, &c->regions[0], base, c->mid, &t) &&
+                t.left <= FIT_LEFT;
+    without->numbers[FACTOR] = fits ? t.best : 0;
+    if (fits) fine = fit_refine(c, &without->mistake, &c->regions[0], base, c->mid, &t);
     free(base);
-    if (!fits) return fine;
+    if (!fine || !fits) return fine;
     chosen_number by = fit_choose(c->s->trials.config, &t);
     composed_mistake *m = by.value != 1 ? weight_new(c, w, scale_columns, &whole) : NULL;
     if (m == NULL) return by.value == 1;

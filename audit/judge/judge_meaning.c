@@ -61,7 +61,8 @@ double meant_norm(const judge_pass *pass, const sinkproof_setting *s, size_t d,
         mean += x_d[i].mid / (double)d, size += fabs(x_d[i].mid) / (double)d;
     double worst = sinkproof_gamma((double)d + 1, s->u) * size;
     for (size_t i = 0; pass->meaning->centred && i < d; i++)
-        x_d[i] = sinkproof_honest_sub(x_d[i], sinkproof_set_around(mean, worst, worst, 0, 0));
+        x_d[i] = sinkproof_honest_inside(
+            s, sinkproof_honest_sub(x_d[i], sinkproof_set_around(mean, worst, worst, 0, worst)));
     if (!pass->meaning->eps_outside) return eps;
     for (size_t i = 0; i < d; i++) square += x_d[i].mid * x_d[i].mid / (double)d;
     return 2 * eps * sqrt(square) + eps * eps; // (rms + eps)^2 - rms^2

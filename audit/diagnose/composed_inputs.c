@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What an operation reads in the place of its input: another tensor of the trace, or its own input
+// of another position. And how much of its two terms a residual adds.
+#include "audit/diagnose/composed_fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// ---- another tensor
+
+// What a point is called as an input.
+static const char *input_words(sinkproof_trace_point point) {
+    static const char *const words[TRACE_POINTS] = {
+        [TRACE_T0] = "the embedding",
+        [TRACE_A1] = "the norm before attention",
+        [TRACE_A12] = "the output projection",
+        [TRACE_A13] = "the residual after attention",
+        [TRACE_M1] = "the norm before the experts",
+        [TRACE_M11] = "the sum over the experts",
+        [TRACE_M12] = "the residual after the experts",
+        [TRACE_F1] = "the last norm",
+        [TRACE_A2_Q] = "the queries before their rotation",
+        [TRACE_A2_K] = "the keys before their rotation",
+        [TRACE_A2_V] = "the values",
+        [TRACE_A4_Q] = "the queries",
+        [TRACE_A4_K] = "the keys",
+        [TRACE_A11] = "the weighted values",
+    };
+    return words[point];
+}
+
+static bool same_shape(const composing *c, sinkproof_trace_point a, sinkproof_trace_point b) {
+    const sinkproof_config *config = c->s->trials.config;
+    size_t x[SINKPROOF_MAX_RANK], y[SINKPROOF_MAX_RANK];
+    size_t rank = sinkproof_trace_shape(config, a, c->n, x);
+    bool same = rank == sinkproof_trace_shape(config, b, c->n, y);
+    for (size_t d = 0; same && d < rank; d++) same = x[d] == y[d];
+    return same;
+}
+
+static bool try_input(composing *c, const sinkproof_input *input, sinkproof_trace_point from,
+                      int layer_by, const sinkproof_region *region) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return false;
+    m->input = (mistake_input){
+        .on = true, .point = c->point, .input = input->point, .from = from, .layer_by = layer_by};
+    m->region = *region;
+    const char *of = layer_by < 0 ? " of the layer before" : "";
+    composed_name(m, "%s-reads-%s%s", sinkproof_trace_point_name(c->point),
+                  sinkproof_trace_point_name(from), layer_by < 0 ? "-before" : "");
+    composed_say(m, "%s reads %s%s (%s) in the place of %s (%s)",
+                 sinkproof_trace_point_name(c->point), input_words(from), of,
+                 sinkproof_trace_point_name(from), input_words(input->point),
+                 sinkproof_trace_point_name(input->point));
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+static bool try_inputs_from(composing *c, const sinkproof_input *input, int layer_by) {
+    bool fine = true, last = c->place == c->s->trials.config->n_layers;
+    for (int p = 0; p < TRACE_POINTS && fine && c->found == NULL; p++) {
+        sinkproof_trace_point from = (sinkproof_trace_point)p;
+        size_t layer = last ? c->place - 1 : c->place;
+        bool ends = !sinkproof_trace_point_is_layered(from);
+        if (from == c->point && layer_by == 0 && !last) continue;
+        if (from == TRACE_F1 || from == TRACE_F2 || input_words(from) == NULL) continue;
+        if (ends ? layer_by < 0
+                 : from == input->point && layer + (size_t)(layer_by + 1) - 1 == input->layer)
+            continue;
+        if (ends && input->point == from) continue;
+        if (!same_shape(c, from, input->point)) continue;
+        for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++)
+            fine = try_input(c, input, from, layer_by, &c->regions[r]);
+    }
+    return fine;
+}
+
+// Its own input, some positions away.
+static bool try_rows_from(composing *c, const sinkproof_input *input, long by,
+                          const sinkproof_region *region) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return false;
+    m->input = (mistake_input){.on = true,
+                               .point = c->point,
+                               .input = input->point,
+                               .from = input->point,
+                               .moving = {.on = true,
+                                          .point = input->point,
+                                          .along = ALONG_ROWS,
+                                          .source = SINKPROOF_FROM_SHIFTED,
+                                          .by = by,
+                                          .factor = 1}};
+    if (c->place == c->s->trials.config->n_layers)
+        m->input.layer_by = 0;
+    else
+        m->input.layer_by = (int)((long)input->layer - (long)c->place);
+    m->region = *region;
+    composed_name(m, "%s-reads-%s%+ld", sinkproof_trace_point_name(c->point),
+                  sinkproof_trace_point_name(input->point), by);
+    composed_say(m, "%s reads %s (%s) of the %s position", sinkproof_trace_point_name(c->point),
+                 input_words(input->point), sinkproof_trace_point_name(input->point),
+                 by < 0 ? "previous" : "next");
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+bool compose_inputs(composing *c) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    const sinkproof_config *config = c->s->trials.config;
+    size_t layer = c->place < config->n_layers ? c->place : 0;
+    size_t n = sinkproof_trace_inputs(config, c->point, layer, inputs);
+    bool fine = true;
+    for (size_t i = 0; i < n && fine && c->found == NULL; i++) {
+        if (input_words(inputs[i].point) == NULL) continue;
+        fine = try_inputs_from(c, &inputs[i], 0);
+        if (fine && c->found == NULL && c->place > 0) fine = try_inputs_from(c, &inputs[i], -1);
+        for (long by = -1; by <= 1 && fine && c->found == NULL; by += 2)
+            for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++)
+                fine = try_rows_from(c, &inputs[i], by, &c->regions[r]);
+    }
+    return fine;
+}
+
+// ---- the terms of a residual
+
+// numbers: what multiplies x, and t.
+static bool join_otherwise(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    sinkproof_joining how = {m->numbers[0], m->numbers[1]};
+    *(m->mistake.slots == TRACE_A13 ? &s->meaning.after_values : &s->meaning.after_experts) = how;
+    return true;
+}
+
+static composed_mistake *joined_new(composing *c, double kept, double added) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return NULL;
+    m->operate = join_otherwise, m->mistake.slots = c->point;
+    m->numbers[0] = kept, m->numbers[1] = added;
+    return m;
+}
+
+// term 0: x, term 1: what the sublayer adds.
+static bool try_term(composing *c, int term) {
+    const char *after = c->point == TRACE_A13 ? "attention" : "the experts";
+    composed_mistake *without = joined_new(c, term != 0, term != 1);
+    bool fine = without != NULL;
+    double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
+    for (size_t r = 0; r < c->n_regions && fine && base != NULL && c->found == NULL; r++) {
+        fitted_range t;
+        if (!fit_number(c, &c->regions[r], base, c->mid, &t) || t.left > FIT_LEFT) continue;
+        without->numbers[term] = t.best;
+        fine = fit_refine(c, &without->mistake, &c->regions[r], base, c->mid, &t);
+        chosen_number by = fit_choose(c->s->trials.config, &t);
+        composed_mistake *m = fine && by.value != 1 ? joined_new(c, 1, 1) : NULL;
+        if (m == NULL) return fine && by.value == 1;
+        m->numbers[term] = by.value, m->region = c->regions[r];
+        composed_name(m, "%s-%s-times-%s", sinkproof_trace_point_name(c->point),
+                      term == 0 ? "residual" : "added", by.text);
+        if (term == 0)
+            composed_say(m, "the residual is multiplied by %s after %s", by.text, after);
+        else
+            composed_say(m, "the residual takes what %s give%s times %s",
+                         c->point == TRACE_A13 ? "attention" : "the experts",
+                         c->point == TRACE_A13 ? "s" : "", by.text);
+        composed_say_region(c, m);
+        fine = composing_try(c, m);
+    }
+    free(base);
+    return fine;
+}
+
+bool compose_residuals(composing *c) {
+    if (c->point != TRACE_A13 && c->point != TRACE_M12) return true;
+    bool fine = try_term(c, 1);
+    return fine && (c->found != NULL || try_term(c, 0));
+}
