@@ -104,8 +104,8 @@ static bool change_sink_share(supposed_engine *s, const known_mistake *m) {
 }
 
 static bool count_sink_per_part(supposed_engine *s, const known_mistake *m) {
-    s->meaning.sink_share = SINKPROOF_SINK_PER_PART;
-    s->meaning.sink_tile = (size_t)m->by;
+    s->meaning.attending.sink_per_part = true;
+    s->meaning.attending.parting = SINKPROOF_PARTS_OF, s->meaning.attending.part = (size_t)m->by;
     return true;
 }
 
@@ -148,13 +148,13 @@ static bool begin_positions_anew(supposed_engine *s, const known_mistake *m) {
 
 // by: the power of sqrt(head_dim) that multiplies the score.
 static bool scale_scores(supposed_engine *s, const known_mistake *m) {
-    s->meaning.score_times *= pow((double)s->config.head_dim, m->by / 2);
+    s->meaning.attending.score_times *= pow((double)s->config.head_dim, m->by / 2);
     return true;
 }
 
 static bool map_heads_by_modulus(supposed_engine *s, const known_mistake *m) {
     (void)m;
-    s->meaning.heads_by_modulus = true;
+    s->meaning.attending.group = SINKPROOF_GROUP_MODULUS;
     return s->config.n_kv_heads > 1 && s->config.n_kv_heads < s->config.n_heads;
 }
 

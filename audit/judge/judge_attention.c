@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The judge's attention, A4 to A11.
+// The judge's attention, A5 to A11.
 #include "audit/judge/judge_internal.h"
 #include "proofs/bounds/scaled.h"
 
@@ -13,46 +13,6 @@ size_t first_seen_key(const sinkproof_config *config, size_t layer, size_t i) {
     return config->sliding[layer] && i + 1 > config->window ? i + 1 - config->window : 0;
 }
 
-// ---- A4
-
-enum { TURNED = 32 }; // tokens of a part
-
-typedef struct rotation {
-    sinkproof_trace_point point;
-    size_t heads;
-    const sinkproof_turning *turning;
-    sinkproof_honest *x_nhd;
-} rotation;
-
-static void rotate_token(judge_part *part, size_t i, void *of) {
-    const rotation *r = of;
-    const judge_pass *pass = part->pass;
-    size_t d = pass->config->head_dim;
-    sinkproof_setting s = pass_setting(pass, pass->n * r->heads * d);
-    sinkproof_turns turns = token_turns(pass, r->point == TRACE_A4_K, i);
-    sinkproof_honest *y_d = part_allocate(part, 5 * d, sizeof *y_d);
-    for (size_t h = 0; y_d != NULL && h < r->heads; h++) {
-        size_t offset = (i * r->heads + h) * d;
-        const trace_piece piece = {.point = r->point, .offset = offset, .count = d, .token = i};
-        sinkproof_honest *head = &r->x_nhd[offset];
-        meant_turn(pass, &s, r->turning, &turns, head, y_d + d, y_d);
-        for (size_t k = 0; k < d; k++) head[k] = y_d[k];
-        piece_compare(part, &piece, head);
-    }
-    free(y_d);
-}
-
-bool judge_rotated(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nhd) {
-    const sinkproof_config *c = pass->config;
-    bool query = step->point == TRACE_A4_Q;
-    size_t heads = query ? c->n_heads : c->n_kv_heads;
-    rotation r = {step->point, heads, query ? &pass->meaning->query : &pass->meaning->key, y_nhd};
-    memcpy(y_nhd, step_input(pass, step, 0), pass->n * heads * c->head_dim * sizeof *y_nhd);
-    return judge_each_token(pass, step->layer, TURNED, rotate_token, &r);
-}
-
-// ---- A5 to A11
-
 enum { QUERIES = 64 }; // queries of a part
 
 typedef struct attention {
@@ -63,9 +23,10 @@ typedef struct attention {
 } attention;
 
 // One head, its queries [first, first + rows), and the keys [low, high) that at least one of them
-// sees.
+// reads. seen: the most keys that one of them sees.
 typedef struct block {
-    size_t h, first, rows, low, high;
+    size_t h, first, rows, low, high, seen;
+    const sinkproof_attending *meant; // of all of these queries
 } block;
 
 // Query i of head h, which sees the keys [first_key, first_key + seen).
@@ -86,39 +47,61 @@ static size_t pass_end(const sinkproof_passes *passes, size_t n, size_t i) {
     return pass_begin(passes, i) + rows;
 }
 
-static query part_query(const judge_part *part, size_t h, size_t i) {
+static query part_query(const judge_part *part, const block *b, size_t i) {
     const judge_pass *pass = part->pass;
     const sinkproof_meaning *m = pass->meaning;
+    const sinkproof_config *c = pass->config;
     size_t begin = pass_begin(&m->passes, i), last = pass_end(&m->passes, pass->n, i) - 1;
-    size_t row = last - i < m->sees_later ? last : i + m->sees_later;
+    size_t row = last - i < m->sees_later ? last : i + m->sees_later, first_key, end;
     if (m->positions_anew) row = i - begin;
-    size_t first_key = first_seen_key(pass->config, part->layer, row);
+    if (b->meant == &sinkproof_attending_as_defined) {
+        first_key = first_seen_key(c, part->layer, row), end = row + 1;
+    } else {
+        const sinkproof_sight sight = {pass->n, c->window, c->sliding[part->layer] ? c->window : 0};
+        sinkproof_attending_seen(b->meant, &sight, row, &first_key, &end);
+    }
     if (m->cache_unread && first_key < begin) first_key = begin;
-    size_t end = m->sees_all ? pass->n : row + 1;
-    return (query){h, i, first_key, end - first_key};
+    if (m->sees_all) end = pass->n;
+    return (query){b->h, i, first_key, end - first_key};
 }
 
-// Sets the keys that at least one query of the block sees.
+static sinkproof_key_read query_key(const judge_part *part, const block *b, const query *q,
+                                    size_t j) {
+    return sinkproof_attending_key(b->meant, part->pass->n, q->i, q->first_key, j);
+}
+
+static void include_key(block *b, bool none, size_t key) {
+    if (none) return;
+    if (key < b->low) b->low = key;
+    if (key >= b->high) b->high = key + 1;
+}
+
+// Sets the keys that at least one query of the block reads.
 static void find_seen_keys(const judge_part *part, block *b) {
-    b->low = part->pass->n, b->high = 0;
+    bool moved = b->meant->cache.kind != SINKPROOF_CACHE_NONE;
+    b->low = part->pass->n, b->high = 0, b->seen = 0;
     for (size_t r = 0; r < b->rows; r++) {
-        query q = part_query(part, b->h, b->first + r);
+        query q = part_query(part, b, b->first + r);
         size_t end = q.first_key + q.seen;
-        if (q.first_key < b->low) b->low = q.first_key;
-        if (end > b->high) b->high = end;
+        if (q.seen > b->seen) b->seen = q.seen;
+        include_key(b, false, q.first_key);
+        include_key(b, false, end - 1);
+        for (size_t j = q.first_key; moved && j < end; j++) {
+            sinkproof_key_read read = query_key(part, b, &q, j);
+            include_key(b, read.zero_key, read.key);
+            include_key(b, read.zero_value, read.value);
+        }
     }
     if (part->pass->meaning->sink_has_value) b->low = 0;
 }
 
-// Rounds the scores z_j of the visible keys and compares them.
-static void compare_scores(judge_part *part, const sinkproof_setting *s, const query *q,
-                           sinkproof_honest *z_j) {
+// Compares the scores z_j of the visible keys.
+static void compare_scores(judge_part *part, const query *q, sinkproof_honest *z_j) {
     size_t n = part->pass->n;
     const trace_piece piece = {.point = TRACE_A6,
                                .offset = (q->h * n + q->i) * n + q->first_key,
                                .count = q->seen,
                                .token = q->i};
-    for (size_t j = 0; j < q->seen; j++) z_j[j] = meant_score(part->pass, s, z_j[j]);
     piece_compare(part, &piece, z_j);
 }
 
@@ -167,15 +150,42 @@ static sinkproof_planes transpose_values(judge_part *part, const sinkproof_hones
     return planes;
 }
 
+// A head as it is meant: the head whose query it has, and the key/value head that this one reads.
+static sinkproof_head_counts head_counts(const judge_part *part) {
+    return (sinkproof_head_counts){part->pass->config->n_heads, part->pass->config->n_kv_heads};
+}
+static size_t block_head(const judge_part *part, const block *b) {
+    return sinkproof_attending_head(b->meant->head, head_counts(part), b->h, 0);
+}
+static size_t block_group(const judge_part *part, const block *b) {
+    return sinkproof_attending_group(b->meant, head_counts(part), block_head(part, b));
+}
+
 // The sink's logit of each row of the block.
 static bool sink_logits(judge_part *part, const block *b, const attention *a,
                         const sinkproof_setting *s, const sinkproof_planes *q_id,
                         sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
+    const sinkproof_attending *m = b->meant;
+    bool by_row = m->sink.choice == SINKPROOF_HEAD_ROW, fine = true;
     double *work = part_allocate(part, sinkproof_normaliser_work(c), sizeof *work);
     if (work == NULL) return false;
-    sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, a->layer, b->h, work);
-    bool fine = sinkproof_honest_sink_logits(s, &normaliser, q_id, b_i);
+    for (size_t r = 0; fine && r < (by_row ? b->rows : 1); r++) {
+        size_t h =
+            sinkproof_attending_head(m->sink, head_counts(part), block_head(part, b), b->first + r);
+        sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, a->layer, h, work);
+        sinkproof_planes rows =
+            by_row ? sinkproof_planes_rows(q_id, r, 1) : sinkproof_planes_rows(q_id, 0, b->rows);
+        fine = sinkproof_honest_sink_logits(s, &normaliser, &rows, b_i + r);
+    }
+    for (size_t r = 0; fine && r < b->rows; r++) {
+        if (m->sink_times != 1)
+            b_i[r] = sinkproof_honest_inside(
+                s, sinkproof_honest_mul(b_i[r], sinkproof_exact_set(m->sink_times)));
+        if (m->sink_plus != 0)
+            b_i[r] = sinkproof_honest_inside(
+                s, sinkproof_honest_add(b_i[r], sinkproof_exact_set(m->sink_plus)));
+    }
     free(work);
     return fine;
 }
@@ -186,10 +196,10 @@ static void block_products(judge_part *part, const block *b, const attention *a,
                            sinkproof_honest *z, sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, kv_width = c->n_kv_heads * d, n = part->pass->n;
-    size_t keys = b->high - b->low, g = meant_group(part->pass, b->h);
+    size_t keys = b->high - b->low, g = block_group(part, b), h = block_head(part, b);
     sinkproof_setting s = pass_setting(part->pass, c->n_heads * n * (n + 1));
     sinkproof_planes q_id =
-        sinkproof_planes_new(a->q_nhd + b->first * width + b->h * d, b->rows, d, width);
+        sinkproof_planes_new(a->q_nhd + b->first * width + h * d, b->rows, d, width);
     sinkproof_planes k_jd =
         sinkproof_planes_new(a->k_ngd + b->low * kv_width + g * d, keys, d, kv_width);
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A5_TERM, AT_A5_ACC);
@@ -221,31 +231,92 @@ static sinkproof_setting weights_setting(const judge_part *part, size_t elements
     return s;
 }
 
-// Judges A6 to A10 of the block's rows: p [rows, keys] is zero where a key is masked.
+// The rows of a block, as they are read: seen keys [rows, seen], in the order of the cache.
+typedef struct seen_rows {
+    sinkproof_honest *z; // scores
+    sinkproof_honest *p; // weights [rows, keys]: zero where a key is not read
+} seen_rows;
+
+// What a query's weights are made in.
+typedef struct weights_room {
+    sinkproof_honest *z_e, *a_e, *a_j; // of the keys that are read; of those that are seen
+    size_t *part_e;
+} weights_room;
+
+// The weights a_j of the keys that a query sees and of the sink. Those that it does not read are 0.
+static bool query_weights(const judge_part *part, const block *b, const query *q,
+                          const sinkproof_setting *s, const sinkproof_honest *z_j,
+                          sinkproof_honest sink, weights_room *room, double *common) {
+    keys_read keys = {.first = q->first_key,
+                      .end = q->first_key + q->seen,
+                      .part_j = room->part_e,
+                      .z_j = room->z_e};
+    size_t last = SIZE_MAX;
+    for (size_t j = 0; j < q->seen; j++) {
+        sinkproof_key_read read = query_key(part, b, q, q->first_key + j);
+        size_t in = sinkproof_attending_part(b->meant, keys.first, keys.end, q->first_key + j);
+        if (read.times == 0) continue;
+        keys.parts += in != last, last = in;
+        room->part_e[keys.n] = keys.parts - 1;
+        room->z_e[keys.n++] = score_counted(s, read.times, z_j[j]);
+    }
+    if (keys.n == 0) return false;
+    if (!meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common)) return false;
+    for (size_t j = 0, e = 0; j < q->seen; j++) {
+        sinkproof_key_read read = query_key(part, b, q, q->first_key + j);
+        room->a_j[j] = read.times == 0 ? sinkproof_exact_set(0) : room->a_e[e++];
+    }
+    room->a_j[q->seen] = room->a_e[keys.n];
+    return true;
+}
+
+// The scores of the keys that a query sees, from the products of all keys of the block.
+static void query_scores(const judge_part *part, const block *b, const query *q,
+                         const sinkproof_setting *s, const sinkproof_honest *product_j,
+                         sinkproof_honest *z_j) {
+    for (size_t j = 0; j < q->seen; j++) {
+        sinkproof_key_read read = query_key(part, b, q, q->first_key + j);
+        z_j[j] = meant_score(part->pass, s, b->meant->score_times,
+                             read.zero_key ? sinkproof_exact_set(0) : product_j[read.key - b->low]);
+    }
+}
+
+// Judges A6 to A10 of the block's rows, from the products z [rows, keys] on.
 static void block_weights(judge_part *part, const block *b, const sinkproof_honest *b_i,
-                          sinkproof_honest *z, sinkproof_honest *p, double *common_i) {
+                          const sinkproof_honest *products, seen_rows *to, double *common_i) {
     const judge_pass *pass = part->pass;
     size_t n = pass->n, keys = b->high - b->low;
     sinkproof_policy shown;
     sinkproof_setting s = weights_setting(part, pass->config->n_heads * n * (n + 1), &shown);
-    const sinkproof_rounding read = s.policy->at[AT_A11_WEIGHTS];
-    sinkproof_honest *a_j = part_allocate(part, keys + 1, sizeof *a_j);
+    const sinkproof_rounding as_read = s.policy->at[AT_A11_WEIGHTS];
+    sinkproof_honest *work = part_allocate(part, 3 * (b->seen + 1), sizeof *work);
+    size_t *part_e = part_allocate(part, b->seen + 1, sizeof *part_e);
+    weights_room room = {work, work + b->seen + 1, work + 2 * (b->seen + 1), part_e};
     for (size_t r = 0; !part->failed && !pass_has_ended(pass) && r < b->rows; r++) {
-        query q = part_query(part, b->h, b->first + r);
-        sinkproof_honest *z_j = &z[r * keys + q.first_key - b->low], *p_j = &p[r * keys];
-        compare_scores(part, &s, &q, z_j);
-        if (!meant_weights(pass, &s, q.first_key, q.seen, z_j, b_i[r], a_j, &common_i[r]))
+        query q = part_query(part, b, b->first + r);
+        sinkproof_honest *z_j = &to->z[r * b->seen], *p_j = &to->p[r * keys], *a_j = room.a_j;
+        query_scores(part, b, &q, &s, &products[r * keys], z_j);
+        compare_scores(part, &q, z_j);
+        if (!query_weights(part, b, &q, &s, z_j, b_i[r], &room, &common_i[r]))
             part->failed = true;
         else
             common_i[r] = compare_weights(part, &q, common_i[r], a_j);
-        if (!part->failed && !sinkproof_honest_scaled(&s, AT_A11_WEIGHTS, read, 1, 1, q.seen, a_j))
+        if (!part->failed &&
+            !sinkproof_honest_scaled(&s, AT_A11_WEIGHTS, as_read, 1, 1, q.seen, a_j))
             part->failed = true;
-        for (size_t j = b->low; j < b->high; j++)
-            p_j[j - b->low] = j >= q.first_key && j < q.first_key + q.seen ? a_j[j - q.first_key]
-                                                                           : sinkproof_exact_set(0);
+        for (size_t j = 0; j < keys; j++) p_j[j] = sinkproof_exact_set(0);
+        for (size_t j = 0; !part->failed && j < q.seen; j++) {
+            sinkproof_key_read read = query_key(part, b, &q, q.first_key + j);
+            sinkproof_honest *p_v = &p_j[read.value - b->low];
+            if (!read.zero_value)
+                *p_v = read.value == q.first_key + j && b->meant->cache.kind == SINKPROOF_CACHE_NONE
+                           ? a_j[j]
+                           : sinkproof_honest_add(*p_v, a_j[j]);
+        }
         if (pass->meaning->sink_has_value) p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
     }
-    free(a_j);
+    free(work);
+    free(part_e);
 }
 
 // A11 with a running maximum and a sum in a known order. Its set replaces the set of the form that
@@ -254,19 +325,16 @@ static void sum_running_values(judge_part *part, const block *b, const attention
                                const sinkproof_setting *s, const sinkproof_honest *z,
                                const sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
-    size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
-    size_t kv_width = c->n_kv_heads * d, g = b->h / (c->n_heads / c->n_kv_heads);
+    size_t d = c->head_dim, width = c->n_heads * d, kv_width = c->n_kv_heads * d;
+    size_t g = block_group(part, b);
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s->policy, AT_A11_TERM, AT_A11_ACC);
     bool alone = s->policy->forms[SINKPROOF_FORM_OF_A9] == 1u << SINKPROOF_A9_RUNNING_MAX;
     sinkproof_honest *o_d = part_allocate(part, d, sizeof *o_d);
     for (size_t r = 0; o_d != NULL && r < b->rows; r++) {
-        query q = part_query(part, b->h, b->first + r);
-        const sinkproof_flash f = {q.seen,
-                                   d,
-                                   kv_width,
-                                   &z[r * keys + q.first_key - b->low],
-                                   a->v_ngd + q.first_key * kv_width + g * d,
-                                   b_i[r]};
+        query q = part_query(part, b, b->first + r);
+        const sinkproof_flash f = {
+            q.seen, d, kv_width, &z[r * b->seen], a->v_ngd + q.first_key * kv_width + g * d,
+            b_i[r]};
         sinkproof_honest *out = a->out_nhd + (b->first + r) * width + b->h * d;
         if (!sinkproof_honest_flash(s, &sum, &f, o_d)) part->failed = true;
         for (size_t k = 0; !part->failed && k < d; k++)
@@ -281,7 +349,7 @@ static void merge_parts(judge_part *part, const block *b, const sinkproof_settin
                         const sinkproof_planes *weights, const sinkproof_planes *values,
                         const double *terms_i, const sinkproof_honest *z,
                         const sinkproof_honest *b_i, sinkproof_honest *out, size_t width) {
-    size_t d = part->pass->config->head_dim, keys = b->high - b->low;
+    size_t d = part->pass->config->head_dim;
     double error_i[QUERIES];
     if (!sinkproof_honest_merges_parts(s->policy)) return;
     if (shows_weights(part)) {
@@ -292,12 +360,18 @@ static void merge_parts(judge_part *part, const block *b, const sinkproof_settin
         return;
     }
     for (size_t r = 0; r < b->rows; r++) {
-        query q = part_query(part, b->h, b->first + r);
-        error_i[r] =
-            sinkproof_honest_merge_error(s, q.seen, &z[r * keys + q.first_key - b->low], b_i[r]);
+        query q = part_query(part, b, b->first + r);
+        error_i[r] = sinkproof_honest_merge_error(s, q.seen, &z[r * b->seen], b_i[r]);
     }
     if (!sinkproof_honest_merged(s, weights, values, terms_i, error_i, out, width))
         part->failed = true;
+}
+
+static void scale_outputs(const sinkproof_setting *s, double times, size_t d,
+                          sinkproof_honest *o_d) {
+    for (size_t k = 0; times != 1 && k < d; k++)
+        o_d[k] = sinkproof_honest_roundings(
+            s, sinkproof_honest_mul(o_d[k], sinkproof_exact_set(times)), 2);
 }
 
 // Judges A11 of the block's rows.
@@ -307,15 +381,14 @@ static void block_values(judge_part *part, const block *b, const attention *a,
     const judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
-    size_t kv_width = c->n_kv_heads * d, g = meant_group(part->pass, b->h);
+    size_t kv_width = c->n_kv_heads * d, g = block_group(part, b);
     sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes weights = sinkproof_planes_new(p, b->rows, keys, keys);
     sinkproof_planes values =
         transpose_values(part, a->v_ngd + b->low * kv_width + g * d, kv_width, keys);
     double terms_i[QUERIES];
     for (size_t r = 0; r < b->rows; r++)
-        terms_i[r] =
-            (double)part_query(part, b->h, b->first + r).seen + pass->meaning->sink_has_value;
+        terms_i[r] = (double)part_query(part, b, b->first + r).seen + pass->meaning->sink_has_value;
     sinkproof_honest *out = a->out_nhd + b->first * width + b->h * d;
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A11_TERM, AT_A11_ACC);
     bool rescaled =
@@ -332,6 +405,7 @@ static void block_values(judge_part *part, const block *b, const attention *a,
                                    .count = d,
                                    .token = b->first + r,
                                    .common = common_i[r]};
+        scale_outputs(&s, b->meant->output_times, d, o_d);
         sinkproof_honest_finish(&s, AT_A11, d, o_d);
         piece_compare(part, &piece, o_d);
     }
@@ -339,24 +413,43 @@ static void block_values(judge_part *part, const block *b, const attention *a,
     sinkproof_planes_free(&values);
 }
 
+// Judges the queries of a block, which are all in the place of the meaning, or all outside it.
+static void attend_queries(judge_part *part, const attention *a, block b) {
+    const judge_pass *pass = part->pass;
+    find_seen_keys(part, &b);
+    size_t keys = b.high - b.low;
+    sinkproof_honest *products = malloc(b.rows * keys * sizeof *products); // all written whole
+    seen_rows to = {malloc(b.rows * b.seen * sizeof *to.z), malloc(b.rows * keys * sizeof *to.p)};
+    sinkproof_honest b_i[QUERIES];
+    double common_i[QUERIES];
+    part->failed = part->failed || products == NULL || to.z == NULL || to.p == NULL;
+    if (!part->failed) block_products(part, &b, a, products, b_i);
+    if (!part->failed) block_weights(part, &b, b_i, products, &to, common_i);
+    if (!part->failed && !pass_has_ended(pass) && !part_leaves_out_point(part, TRACE_A11))
+        block_values(part, &b, a, to.p, to.z, b_i, common_i);
+    free(products);
+    free(to.z);
+    free(to.p);
+}
+
 static void attend_block(judge_part *part, size_t index, void *of) {
     const attention *a = of;
     const judge_pass *pass = part->pass;
-    block b = {.h = index / a->blocks, .first = index % a->blocks * QUERIES};
-    b.rows = pass->n - b.first < QUERIES ? pass->n - b.first : QUERIES;
-    find_seen_keys(part, &b);
-    size_t keys = b.high - b.low;
-    sinkproof_honest *z = malloc(b.rows * keys * sizeof *z); // both are written whole
-    sinkproof_honest *p = malloc(b.rows * keys * sizeof *p);
-    sinkproof_honest b_i[QUERIES];
-    double common_i[QUERIES];
-    part->failed = part->failed || z == NULL || p == NULL;
-    if (!part->failed) block_products(part, &b, a, z, b_i);
-    if (!part->failed) block_weights(part, &b, b_i, z, p, common_i);
-    if (!part->failed && !pass_has_ended(pass) && !part_leaves_out_point(part, TRACE_A11))
-        block_values(part, &b, a, p, z, b_i, common_i);
-    free(z);
-    free(p);
+    const sinkproof_attending *m = &pass->meaning->attending;
+    size_t h = index / a->blocks, first = index % a->blocks * QUERIES;
+    size_t rows = pass->n - first < QUERIES ? pass->n - first : QUERIES, done = 0;
+    while (done < rows) {
+        bool in = sinkproof_attending_is_at(m, h, first + done);
+        size_t more = 1;
+        while (done + more < rows && sinkproof_attending_is_at(m, h, first + done + more) == in)
+            more++;
+        attend_queries(part, a,
+                       (block){.h = h,
+                               .first = first + done,
+                               .rows = more,
+                               .meant = in ? m : &sinkproof_attending_as_defined});
+        done += more;
+    }
 }
 
 // Rounds queries as the scores read them, and keys and values as the cache stores them.

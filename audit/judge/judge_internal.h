@@ -142,18 +142,38 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
 void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
                 const sinkproof_turning *turning, const sinkproof_turns *turns,
                 const sinkproof_honest *x_d, sinkproof_honest *work_d, sinkproof_honest *y_d);
-size_t meant_group(const judge_pass *pass, size_t h);
-sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
+// z: a product of a query and a key. times: a further factor of the score.
+sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s, double times,
                              sinkproof_honest product);
-// The weights of the keys [first_key, first_key + n) and of the sink; see sinkproof_honest_softmax.
-bool meant_weights(const judge_pass *pass, const sinkproof_setting *s, size_t first_key, size_t n,
-                   const sinkproof_honest *z_j, sinkproof_honest b, sinkproof_honest *a_j,
-                   double *common);
 bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sinkproof_honest *g_e,
                   size_t k, const int32_t *chosen_k, sinkproof_honest *w_k, double *common);
 // The activations M8 of a row of 2 inter values.
 void meant_activations(const judge_pass *pass, const sinkproof_setting *s,
                        const sinkproof_honest *up, sinkproof_honest *z_f);
+
+// A copy of the setting whose policy does not round at `point`.
+typedef struct open_setting {
+    sinkproof_policy policy;
+    sinkproof_setting s;
+} open_setting;
+void open_rounding(open_setting *open, const sinkproof_setting *s, sinkproof_point point);
+sinkproof_honest set_inverse(sinkproof_honest x); // 1 / x of a set of positive numbers
+
+// ---- the weights of attention as they are meant (judge_weights.c)
+
+// The keys that a query reads, of those [first, end) that it sees. part_j: the part of each, in
+// ascending order, counted from 0; parts: their number.
+typedef struct keys_read {
+    size_t first, end, n, parts;
+    const size_t *part_j;
+    const sinkproof_honest *z_j;
+} keys_read;
+// a_j: the weights of the n keys and of the sink; see sinkproof_honest_softmax.
+bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const sinkproof_setting *s,
+                   const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
+                   double *common);
+// The score of a key that is read `times` times.
+sinkproof_honest score_counted(const sinkproof_setting *s, double times, sinkproof_honest z);
 
 // The setting for a tensor of `elements` elements.
 sinkproof_setting pass_setting(const judge_pass *pass, size_t elements);

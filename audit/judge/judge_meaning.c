@@ -15,7 +15,7 @@
     { true, false, false, 0, 1, 1, 0 }
 const sinkproof_meaning sinkproof_meaning_as_defined = {.query = TURNING,
                                                         .key = TURNING,
-                                                        .score_times = 1,
+                                                        .attending = SINKPROOF_ATTENDING,
                                                         .after_values = {1, 1},
                                                         .gate_low = -INFINITY,
                                                         .gate_high = 1,
@@ -25,21 +25,14 @@ const sinkproof_meaning sinkproof_meaning_as_defined = {.query = TURNING,
                                                         .mixture_times = 1,
                                                         .after_experts = {1, 1}};
 
-// A copy of the setting whose policy does not round at `point`.
-typedef struct open_setting {
-    sinkproof_policy policy;
-    sinkproof_setting s;
-} open_setting;
-
-static void open_rounding(open_setting *open, const sinkproof_setting *s, sinkproof_point point) {
+void open_rounding(open_setting *open, const sinkproof_setting *s, sinkproof_point point) {
     open->policy = *s->policy;
     open->policy.at[point] = (sinkproof_rounding){.format = SINKPROOF_REAL};
     open->s = *s;
     open->s.policy = &open->policy;
 }
 
-// 1 / x of a set of positive numbers.
-static sinkproof_honest set_inverse(sinkproof_honest x) {
+sinkproof_honest set_inverse(sinkproof_honest x) {
     double mid = 1 / x.mid;
     return (sinkproof_honest){.lo = 1 / x.hi * (1 - 0x1p-52),
                               .hi = x.lo > 0 ? 1 / x.lo * (1 + 0x1p-52) : INFINITY,
@@ -107,95 +100,6 @@ void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
     for (size_t i = 0; i < d; i++) apart_d[i % 2 * half + i / 2] = x_d[i];
     sinkproof_honest_turn(s, pass->config, turns, apart_d, work_d, turned_d);
     for (size_t i = 0; i < d; i++) y_d[i] = turned_d[i % 2 * half + i / 2];
-}
-
-// ---- attention
-
-size_t meant_group(const judge_pass *pass, size_t h) {
-    const sinkproof_config *c = pass->config;
-    return pass->meaning->heads_by_modulus ? h % c->n_kv_heads : h / (c->n_heads / c->n_kv_heads);
-}
-
-sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
-                             sinkproof_honest product) {
-    double times = pass->meaning->score_times;
-    if (times == 1) return sinkproof_honest_score(s, pass->config->head_dim, product);
-    open_setting open;
-    open_rounding(&open, s, AT_A6);
-    sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
-    z = sinkproof_honest_mul(z, sinkproof_exact_set(times));
-    if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
-    return sinkproof_honest_at(s, AT_A6, sinkproof_honest_inside(s, z));
-}
-
-// How often the sink's exponential counts in the sum over the keys [first_key, first_key + n).
-static sinkproof_honest sink_count(const sinkproof_meaning *m, size_t first_key, size_t n,
-                                   const sinkproof_honest *z_j, const sinkproof_honest *b) {
-    if (m->sink_share == SINKPROOF_SINK_PER_PART)
-        return sinkproof_exact_set(
-            (double)((first_key + n - 1) / m->sink_tile - first_key / m->sink_tile + 1));
-    sinkproof_honest top = m->sink_share == SINKPROOF_SINK_UNSHIFTED ? *b : z_j[0];
-    for (size_t j = 0; j < n; j++) {
-        top.lo = fmax(top.lo, z_j[j].lo), top.hi = fmax(top.hi, z_j[j].hi);
-        top.likely_lo = fmax(top.likely_lo, z_j[j].likely_lo);
-        top.likely_hi = fmax(top.likely_hi, z_j[j].likely_hi);
-        top.mid = fmax(top.mid, z_j[j].mid);
-    }
-    const double libm = 0x1p-50; // error of this machine's exp
-    return (sinkproof_honest){.lo = exp(top.lo) * (1 - libm),
-                              .hi = exp(top.hi) * (1 + libm),
-                              .likely_lo = exp(top.likely_lo) * (1 - libm),
-                              .likely_hi = exp(top.likely_hi) * (1 + libm),
-                              .mid = exp(top.mid)};
-}
-
-// The weights without a sink in the sum. The subtracted maximum may still be the sink's logit; the
-// amount by which it exceeds the scores adds to the error of each exponent.
-static bool weights_without_sink(const sinkproof_setting *s, size_t n, const sinkproof_honest *z_j,
-                                 sinkproof_honest b, bool own, sinkproof_honest *a_j,
-                                 double *common) {
-    sinkproof_honest sink = sinkproof_exact_set(0);
-    double top = -INFINITY;
-    for (size_t j = 0; j < n; j++) top = fmax(top, z_j[j].lo);
-    if (own && !sinkproof_honest_softmax(s, AT_A9, n, z_j, b, a_j, common)) return false;
-    if (own) sink = a_j[n];
-    open_setting open;
-    open_rounding(&open, s, AT_A9);
-    if (!sinkproof_honest_softmax(&open.s, AT_A9, n, z_j, sinkproof_exact_set(-INFINITY), a_j,
-                                  common))
-        return false;
-    double more = b.hi > top ? 2 * s->u * (b.hi - top + 1) : 0;
-    for (size_t j = 0; j < n; j++)
-        a_j[j] = sinkproof_honest_at(s, AT_A9, sinkproof_honest_declared(a_j[j], more, 0));
-    a_j[n] = sink;
-    return true;
-}
-
-// alpha / (1 + (count - 1) alpha_sink): the weights when the sink's exponential counts `count`
-// times.
-bool meant_weights(const judge_pass *pass, const sinkproof_setting *s, size_t first_key, size_t n,
-                   const sinkproof_honest *z_j, sinkproof_honest b, sinkproof_honest *a_j,
-                   double *common) {
-    const sinkproof_meaning *m = pass->meaning;
-    if (m->sink_share == SINKPROOF_SINK_ONCE)
-        return sinkproof_honest_softmax(s, AT_A9, n, z_j, b, a_j, common);
-    if (m->sink_share == SINKPROOF_SINK_LEFT_OUT || m->sink_share == SINKPROOF_SINK_RENORMALISED)
-        return weights_without_sink(s, n, z_j, b, m->sink_share == SINKPROOF_SINK_RENORMALISED, a_j,
-                                    common);
-    open_setting open;
-    open_rounding(&open, s, AT_A9);
-    if (!sinkproof_honest_softmax(&open.s, AT_A9, n, z_j, b, a_j, common)) return false;
-    sinkproof_honest count = sink_count(m, first_key, n, z_j, &b), sink = a_j[n];
-    sinkproof_honest more = sinkproof_honest_sub(count, sinkproof_exact_set(1));
-    sinkproof_honest sum =
-        sinkproof_honest_add(sinkproof_exact_set(1), sinkproof_honest_mul(more, sink));
-    sinkproof_honest by = set_inverse(sum);
-    for (size_t j = 0; j <= n; j++) {
-        sinkproof_honest a = sinkproof_honest_mul(a_j[j], by);
-        if (j == n) a = sinkproof_honest_mul(a, count);
-        a_j[j] = sinkproof_honest_at(s, AT_A9, sinkproof_honest_roundings(s, a, 3));
-    }
-    return true;
 }
 
 // ---- experts

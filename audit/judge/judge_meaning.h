@@ -7,6 +7,8 @@
 #ifndef SINKPROOF_JUDGE_MEANING_H
 #define SINKPROOF_JUDGE_MEANING_H
 
+#include "audit/judge/judge_attending.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,7 +17,6 @@ typedef enum sinkproof_sink_share {
     SINKPROOF_SINK_ONCE,          // as defined
     SINKPROOF_SINK_LEFT_OUT,      // only in the maximum: the weights of the keys sum to 1
     SINKPROOF_SINK_RENORMALISED,  // the same, but the sink's own weight is as defined
-    SINKPROOF_SINK_PER_PART,      // once for each part of `sink_tile` keys
     SINKPROOF_SINK_UNSHIFTED,     // e^b beside e^(s - m), where m is the maximum of scores and sink
     SINKPROOF_SINK_UNSHIFTED_KEYS // the same, where m is the maximum of the scores
 } sinkproof_sink_share;
@@ -82,15 +83,13 @@ typedef struct sinkproof_passes {
 typedef struct sinkproof_meaning {
     bool eps_outside, centred;       // norms: x / (rms + eps); the mean is subtracted
     sinkproof_turning query, key;    // A4
-    bool heads_by_modulus;           // head h reads the keys of group h mod groups
-    double score_times;              // 1: a factor of the scaled score
+    sinkproof_attending attending;   // A5 to A11, at one place
     bool sees_all;                   // later keys are not masked
     size_t sees_later;               // 0: a query sees the keys of a later row of its pass
     sinkproof_passes passes;         // for the next two
     bool cache_unread;               // a query sees no key of an earlier pass
     bool positions_anew;             // a query sees the keys of its row within its pass
     sinkproof_sink_share sink_share; // A9
-    size_t sink_tile;
     bool sink_has_value;             // the sink's weight multiplies the value of key 0
     sinkproof_joining after_values;  // A13
     sinkproof_selection selection;   // M3

@@ -24,7 +24,7 @@ STAGES = {
     "qkv": ("A2", {"lanes": "linear:lanes_qkv", "kernels": "linear:linear", "engine": "pass:project_qkv",
                    "truth": "linear:sinkproof_truth_linear", "bounds": "linear:linear_sums_new",
                    "judge": "judge_operations:judge_projection"}),
-    "rope": ("A3 A4", {"engine": "attention:rotate_row", "judge": "judge_attention:judge_rotated"}),
+    "rope": ("A3 A4", {"engine": "attention:rotate_row", "judge": "judge_rotation"}),
     "mask": ("A7", {"lanes": "attention:attend_query", "kernels": "attention:attend", "engine": "attention:make_queries",
                     "truth": "forward:first_key", "bounds": "- the judge hands over visible keys alone",
                     "judge": "judge_attention:first_seen_key"}),
@@ -76,8 +76,8 @@ OTHERS = {
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
     "bounds": "accumulators alike drift factors flash gated honest merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
               "times unnormalised unrounded variants",
-    "judge": "judge judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts judge_finite "
-             "judge_forms judge_layers judge_meaning judge_mixture judge_mlp judge_norm judge_operations judge_remedy judge_report judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded judge_walk verdict",
+    "judge": "judge judge_attending judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts judge_finite "
+             "judge_forms judge_layers judge_meaning judge_mixture judge_mlp judge_norm judge_operations judge_remedy judge_report judge_rotation judge_routing judge_stretch judge_truth judge_truth_maps judge_unrounded judge_walk judge_weights verdict",
 }
 
 

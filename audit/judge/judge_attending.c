@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Attention as it may be meant: which head, which keys, which parts. Whole numbers alone; the sets
+// are made in judge_merging.c and judge_attention.c.
+#include "audit/judge/judge_attending.h"
+
+const sinkproof_attending sinkproof_attending_as_defined = SINKPROOF_ATTENDING;
+
+bool sinkproof_attending_is_at(const sinkproof_attending *m, size_t head, size_t row) {
+    return row >= m->first_row && (m->end_row == 0 || row < m->end_row) && head >= m->first_head &&
+           (m->end_head == 0 || head < m->end_head);
+}
+
+size_t sinkproof_attending_head(sinkproof_head_from from, sinkproof_head_counts n, size_t h,
+                                size_t row) {
+    size_t each = n.heads / n.groups;
+    switch (from.choice) {
+    case SINKPROOF_HEAD_SHIFTED:
+        return (h + from.by) % n.heads;
+    case SINKPROOF_HEAD_REVERSED:
+        return n.heads - 1 - h;
+    case SINKPROOF_HEAD_GROUP:
+        return h / each;
+    case SINKPROOF_HEAD_FIRST:
+        return h / each * each;
+    case SINKPROOF_HEAD_EXCHANGED:
+        return h % n.groups * each + h / n.groups;
+    case SINKPROOF_HEAD_ROW:
+        return (row + from.by) % n.heads;
+    case SINKPROOF_HEAD_OWN:
+        break;
+    }
+    return h;
+}
+
+size_t sinkproof_attending_group(const sinkproof_attending *m, sinkproof_head_counts n, size_t h) {
+    size_t own = h / (n.heads / n.groups);
+    switch (m->group) {
+    case SINKPROOF_GROUP_SHIFTED:
+        return (own + m->group_by) % n.groups;
+    case SINKPROOF_GROUP_MODULUS:
+        return h % n.groups;
+    case SINKPROOF_GROUP_ONE:
+        return m->group_by % n.groups;
+    case SINKPROOF_GROUP_OWN:
+        break;
+    }
+    return own;
+}
+
+void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sight *sight,
+                              size_t row, size_t *first, size_t *end) {
+    size_t window = m->window == SINKPROOF_WINDOW_OFF  ? 0
+                    : m->window == SINKPROOF_WINDOW_ON ? sight->window
+                                                       : sight->layer_window;
+    bool narrower = m->window_by < 0 && window <= (size_t)-m->window_by;
+    if (window > 0) window = narrower ? 1 : window + (size_t)m->window_by;
+    *end = sight->n - row > m->later ? row + 1 + m->later : sight->n;
+    *first = window > 0 && row + 1 > window ? row + 1 - window : 0;
+    if (*first < m->from) *first = m->from < row ? m->from : row;
+}
+
+static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first, size_t j) {
+    size_t at = j;
+    if (s->kind == SINKPROOF_CACHE_NONE) return false;
+    if (s->kind == SINKPROOF_CACHE_BEFORE && j > row) return false;
+    if (s->kind == SINKPROOF_CACHE_BEFORE) at = row - j;
+    if (s->kind == SINKPROOF_CACHE_SEEN) at = j - first;
+    return at >= s->first && at - s->first < s->count;
+}
+
+sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
+                                           size_t first, size_t j) {
+    const sinkproof_cache_read *s = &m->cache;
+    sinkproof_key_read read = {.key = j, .value = j, .times = 1};
+    if (!key_is_meant(s, row, first, j)) return read;
+    bool before = s->by < 0 && j<(size_t)-s->by, after = s->by> 0 && n - j <= (size_t)s->by;
+    bool none = s->zeros || before || after, keys = (s->moved & SINKPROOF_CACHE_KEYS) != 0;
+    bool values = (s->moved & SINKPROOF_CACHE_VALUES) != 0;
+    read.times = s->times;
+    read.zero_key = none && keys, read.zero_value = none && values;
+    if (!none && keys) read.key = j + (size_t)s->by;
+    if (!none && values) read.value = j + (size_t)s->by;
+    return read;
+}
+
+size_t sinkproof_attending_part(const sinkproof_attending *m, size_t first, size_t end, size_t j) {
+    size_t whole = m->parting == SINKPROOF_PARTS_OF_ALL ? end : end - first;
+    size_t begin = m->parting == SINKPROOF_PARTS_OF_ALL ? 0 : first;
+    size_t each = m->part > 0 ? (whole + m->part - 1) / m->part : whole;
+    switch (m->parting) {
+    case SINKPROOF_PARTS_AT:
+        return j >= m->part && first < m->part;
+    case SINKPROOF_PARTS_OF:
+        return j / m->part - first / m->part;
+    case SINKPROOF_PARTS_EQUAL:
+    case SINKPROOF_PARTS_OF_ALL:
+        return (j - begin) / each - (first - begin) / each;
+    case SINKPROOF_PARTS_ONE:
+        break;
+    }
+    return 0;
+}
+
+bool sinkproof_in_part(sinkproof_in_parts in, size_t part, size_t parts) {
+    return in == SINKPROOF_IN_ALL || (in == SINKPROOF_IN_FIRST && part == 0) ||
+           (in == SINKPROOF_IN_LAST && part + 1 == parts);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Attention between the rotated queries and its output (A5 to A11) that is computed otherwise than
+// defined, at some place. Every number is a parameter: a diagnosis fits it to the trace. Keys are
+// counted from the beginning of the cache. A comment begins with the definition's value.
+#ifndef SINKPROOF_JUDGE_ATTENDING_H
+#define SINKPROOF_JUDGE_ATTENDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Keys of the cache that are read otherwise than they were written.
+typedef enum sinkproof_cache_kind {
+    SINKPROOF_CACHE_NONE,
+    SINKPROOF_CACHE_FIXED,  // keys [first, first + count)
+    SINKPROOF_CACHE_BEFORE, // the same, counted back from the query, whose own key is 0
+    SINKPROOF_CACHE_SEEN    // the same, counted from the first key that the query sees
+} sinkproof_cache_kind;
+
+enum { SINKPROOF_CACHE_KEYS = 1, SINKPROOF_CACHE_VALUES = 2 };
+
+typedef struct sinkproof_cache_read {
+    sinkproof_cache_kind kind;
+    size_t first, count;
+    double times;   // 1: how often they are read; 0: left out
+    unsigned moved; // 0: of these the keys, the values or both are those of `by` keys later
+    ptrdiff_t by;
+    bool zeros; // or zeros
+} sinkproof_cache_read;
+
+typedef enum sinkproof_windowing {
+    SINKPROOF_WINDOW_DEFINED,
+    SINKPROOF_WINDOW_OFF,
+    SINKPROOF_WINDOW_ON // also in a layer without one
+} sinkproof_windowing;
+
+// The head whose sink, or whose query, head h has.
+typedef enum sinkproof_head_choice {
+    SINKPROOF_HEAD_OWN,
+    SINKPROOF_HEAD_SHIFTED,   // (h + by) mod heads
+    SINKPROOF_HEAD_REVERSED,  // heads - 1 - h
+    SINKPROOF_HEAD_GROUP,     // the head whose number is h's key/value head
+    SINKPROOF_HEAD_FIRST,     // the first of h's group
+    SINKPROOF_HEAD_EXCHANGED, // [groups, heads of each] is read as [heads of each, groups]
+    SINKPROOF_HEAD_ROW        // of a sink: (row + by) mod heads, for every head
+} sinkproof_head_choice;
+
+typedef struct sinkproof_head_from {
+    sinkproof_head_choice choice;
+    size_t by;
+} sinkproof_head_from;
+
+// Which key/value head a query head reads.
+typedef enum sinkproof_group_choice {
+    SINKPROOF_GROUP_OWN,
+    SINKPROOF_GROUP_SHIFTED, // (own + by) mod groups
+    SINKPROOF_GROUP_MODULUS, // h mod groups
+    SINKPROOF_GROUP_ONE      // `by`
+} sinkproof_group_choice;
+
+// The keys in parts, whose outputs are merged by the log-sum-exp of each part.
+typedef enum sinkproof_parting {
+    SINKPROOF_PARTS_ONE,   // all keys are one part
+    SINKPROOF_PARTS_AT,    // two: keys before `size`, and the others
+    SINKPROOF_PARTS_OF,    // of `size` keys each, from key 0 on
+    SINKPROOF_PARTS_EQUAL, // `size` equal parts of the keys that the query sees
+    SINKPROOF_PARTS_OF_ALL // `size` equal parts of all keys up to the query's own
+} sinkproof_parting;
+
+// In which parts something is.
+typedef enum sinkproof_in_parts {
+    SINKPROOF_IN_NONE,
+    SINKPROOF_IN_FIRST,
+    SINKPROOF_IN_LAST,
+    SINKPROOF_IN_ALL
+} sinkproof_in_parts;
+
+// What is wrong with a merge. `on` false: nothing is, and parts matter to the sink's count alone.
+typedef struct sinkproof_merging {
+    bool on;
+    // which parts have the sink in the sum that divides their outputs, and in their log-sum-exp
+    sinkproof_in_parts sink_divides, sink_in_lse;
+    bool sink_beside; // the sink is one more part, whose log-sum-exp is its logit
+    double exponent;  // 1: a factor of every log-sum-exp, beside which the sink's logit stays
+    double plus;      // 0: a number added to it
+} sinkproof_merging;
+
+typedef struct sinkproof_attending {
+    // the queries that are computed so: all of them where an end is 0
+    size_t first_row, end_row, first_head, end_head;
+    sinkproof_windowing window;
+    ptrdiff_t window_by; // 0: the window is so many keys wider
+    size_t later;        // 0: so many keys after the query are seen
+    size_t from;         // 0: the first key that is seen at all
+    sinkproof_cache_read cache;
+    sinkproof_head_from head; // of the query; its key/value head and its sink come with it
+    sinkproof_group_choice group;
+    size_t group_by;
+    sinkproof_head_from sink;
+    double sink_times, sink_plus; // 1, 0: of its logit
+    double sink_count;            // 1: how often its exponential is counted
+    bool sink_per_part;           // false: it is counted in each part that has keys
+    bool renormalised;            // false: the weights of the keys are divided by their sum
+    sinkproof_parting parting;
+    size_t part; // `size` above
+    sinkproof_merging merging;
+    double score_times, output_times; // 1, 1
+} sinkproof_attending;
+
+#define SINKPROOF_ATTENDING                                                                        \
+    {                                                                                              \
+        .cache = {.times = 1}, .sink_times = 1, .sink_count = 1, .merging = {.exponent = 1},       \
+        .score_times = 1, .output_times = 1                                                        \
+    }
+extern const sinkproof_attending sinkproof_attending_as_defined;
+
+// Whether a query is in the place.
+bool sinkproof_attending_is_at(const sinkproof_attending *m, size_t head, size_t row);
+
+// What the judge's sets and the emulation of a diagnosis share: whole numbers alone.
+
+// The number of a layer's heads, and of their groups.
+typedef struct sinkproof_head_counts {
+    size_t heads, groups;
+} sinkproof_head_counts;
+size_t sinkproof_attending_head(sinkproof_head_from from, sinkproof_head_counts n, size_t head,
+                                size_t row);
+size_t sinkproof_attending_group(const sinkproof_attending *m, sinkproof_head_counts n,
+                                 size_t head);
+
+// The keys [*first, *end) that a query sees; window 0: the layer has none. n: all rows.
+typedef struct sinkproof_sight {
+    size_t n, window, layer_window; // the configuration's window; the layer's, or 0
+} sinkproof_sight;
+void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sight *sight,
+                              size_t row, size_t *first, size_t *end);
+
+// What is read at key j of a query that sees keys from `first` on. A key that is not there (before
+// key 0 or after the last) is read as zeros.
+typedef struct sinkproof_key_read {
+    size_t key, value;
+    bool zero_key, zero_value;
+    double times;
+} sinkproof_key_read;
+sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
+                                           size_t first, size_t j);
+
+// The part of key j, of a query that sees [first, end): parts are numbered from the first that has
+// a key that is seen.
+size_t sinkproof_attending_part(const sinkproof_attending *m, size_t first, size_t end, size_t j);
+bool sinkproof_in_part(sinkproof_in_parts in, size_t part, size_t parts);
+
+#endif
