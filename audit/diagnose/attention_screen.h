@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What may be wrong in attention whose scores and weights the trace does not show. The numbers that
+// an engine with a supposed mistake computes are emulated in binary64, for some queries, and
+// compared with the trace. Those that are nearest are worth a judgement. Nothing is decided here:
+// only the judge's sets accept a cause.
+#ifndef SINKPROOF_ATTENTION_SCREEN_H
+#define SINKPROOF_ATTENTION_SCREEN_H
+
+#include "audit/judge/judge_attending.h"
+#include "audit/trace/trace.h"
+#include "ref/policy.h"
+
+// One failing point of A6 to A11 of a layer: the engine's numbers, and their sets by the
+// definition.
+typedef struct attention_point {
+    const sinkproof_model *model;
+    const sinkproof_trace *trace;
+    const sinkproof_policy *policy;
+    sinkproof_trace_point point;
+    size_t layer, n; // n: tokens
+    const double *v, *lo, *hi;
+} attention_point;
+
+typedef struct attention_guess {
+    sinkproof_attending how;
+    double misfit; // of the emulation to the queries that are looked at
+    unsigned family;
+} attention_guess;
+
+enum { ATTENTION_GUESSES = 24, ATTENTION_SAMPLES = 40 };
+
+typedef struct attention_guesses {
+    size_t n;
+    attention_guess of[ATTENTION_GUESSES]; // the nearest first
+    double misfit;                         // of the definition
+} attention_guesses;
+
+// Finds the nearest guesses; none where the trace lacks queries, keys or values. Returns false if
+// memory runs out.
+bool attention_guess_causes(const attention_point *point, attention_guesses *guesses);
+
+// ---- attention_view.c: some queries of the point, and what an engine computes there
+
+// A query that is looked at.
+typedef struct attention_sample {
+    size_t head, row;
+    bool fails;
+    double misfit; // of the definition
+} attention_sample;
+
+typedef struct attention_view {
+    const attention_point *of;
+    const sinkproof_config *config;
+    size_t n, heads, groups, dim, width; // width: numbers of the point for each query
+    sinkproof_sight sight;
+    double *q_nhd, *k_ngd, *v_ngd, *sink_h;
+    const sinkproof_tensor *scores, *weights; // of the trace, where the point is behind them
+    double *work;
+    size_t n_samples, n_failing; // those that fail come first
+    attention_sample samples[ATTENTION_SAMPLES];
+    // of the queries with an element outside
+    size_t first_row, end_row, first_head, end_head;
+} attention_view;
+
+// *there: the trace has what is needed, and some query fails. Returns false if memory runs out.
+bool attention_view_open(const attention_point *of, attention_view *view, bool *there);
+void attention_view_close(attention_view *view);
+
+// y: what an engine with this mistake computes for a query; view->width numbers.
+void attention_emulate(const attention_view *view, const sinkproof_attending *how, size_t head,
+                       size_t row, double *y);
+// The misfit of an engine with this mistake to sample s: 0 for none, the logarithm of a square.
+double attention_misfit(const attention_view *view, const sinkproof_attending *how, size_t s);
+// The residual (engine - y) / width of the honest set, of each number of sample s.
+void attention_residual(const attention_view *view, const sinkproof_attending *how, size_t s,
+                        double *residual);
+
+// ---- attention_words.c: a name and a sentence. The place is part of both.
+void attention_cause_say(const sinkproof_attending *how, const sinkproof_config *config, size_t n,
+                         char *id, size_t id_size, char *text, size_t text_size);
+
+#endif
