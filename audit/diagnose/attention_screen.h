@@ -8,6 +8,7 @@
 #ifndef SINKPROOF_ATTENTION_SCREEN_H
 #define SINKPROOF_ATTENTION_SCREEN_H
 
+#include "audit/diagnose/mistakes.h"
 #include "audit/judge/judge_attending.h"
 #include "audit/trace/trace.h"
 #include "ref/policy.h"
@@ -40,6 +41,13 @@ typedef struct attention_guesses {
 // Finds the nearest guesses; none where the trace lacks queries, keys or values. Returns false if
 // memory runs out.
 bool attention_guess_causes(const attention_point *point, attention_guesses *guesses);
+
+// ---- attention_causes.c
+// The engine with this meaning; false: it cannot occur under the policy.
+bool suppose_attending(supposed_engine *s, const sinkproof_attending *how);
+unsigned attending_points(const sinkproof_attending *how); // where it acts first, as bits
+// Whether guess i may be as right as the nearest.
+bool attention_guess_is_near(const attention_guesses *guesses, size_t i, size_t samples);
 
 // ---- attention_view.c: some queries of the point, and what an engine computes there
 

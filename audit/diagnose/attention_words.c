@@ -231,9 +231,12 @@ static void say_exponent(cause_words *w) {
     const sinkproof_merging *m = &w->how->merging;
     if (m->exponent != 1) name(w, "-lse-times=%.7g", m->exponent);
     if (m->plus != 0) name(w, "-lse-plus=%.7g", m->plus);
-    if (m->exponent != 1)
-        say(w, "the log-sum-exp is multiplied by %s%s", number_words(w, m->exponent).text,
-            m->exponent == 1 / log(2) || m->exponent == log(2) ? " (another base)" : "");
+    if (m->exponent == 1.4426950408889634)
+        say(w, "the log-sum-exp is in base 2 and is read as natural: log2(e) times too large");
+    else if (m->exponent == log(2))
+        say(w, "the log-sum-exp is natural and is read in base 2: ln(2) times");
+    else if (m->exponent != 1)
+        say(w, "the log-sum-exp is multiplied by %s", number_words(w, m->exponent).text);
     if (m->plus != 0) say(w, "%s is added to the log-sum-exp", number_words(w, m->plus).text);
 }
 

@@ -9,7 +9,7 @@
 
 #include "audit/diagnose/search.h"
 
-enum { COMPOSED_NUMBERS = 6, COMPOSED_ID = 96, COMPOSED_TEXT = 256 };
+enum { COMPOSED_NUMBERS = 6, COMPOSED_ID = 96, COMPOSED_TEXT = 384 };
 
 // A composed mistake. `operate` changes the supposed engine, and may read the numbers: its second
 // argument is the first member of this struct.
@@ -21,6 +21,7 @@ typedef struct composed_mistake {
     sinkproof_region region;   // where: elsewhere the point is as defined
     sinkproof_moving moving;   // what stands in other places
     mistake_input input;       // what is read in the place of an input
+    sinkproof_attending attending; // of attention: what `operate` makes of it
     double numbers[COMPOSED_NUMBERS];
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
@@ -66,6 +67,7 @@ compose_candidates compose_borrowed;       // weights of another layer or expert
 compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
 compose_candidates compose_residuals;      // the terms of a residual
 compose_candidates compose_sums;           // a part of the columns left out or repeated
+compose_candidates compose_attention;      // attention_causes.c: A6 to A11
 
 mistake_suppose suppose_composed;
 void composed_free(sinkproof_diagnosis *diagnosis);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Causes in attention, A6 to A11: the guesses of the screen, tried by the judge's sets in the order
+// of their distance.
+#include "audit/diagnose/attention_screen.h"
+#include "audit/diagnose/composed.h"
+#include "audit/diagnose/roundings.h"
+
+#include <math.h>
+#include <string.h>
+
+// A sum in a known order reads keys in the order of the cache; what is moved would stand elsewhere.
+static bool policy_can_move_keys(const sinkproof_policy *policy) {
+    const sinkproof_accumulator sum =
+        sinkproof_accumulator_at(policy, AT_A11_TERM, AT_A11_ACC);
+    return !sinkproof_is_running(&sum);
+}
+
+bool suppose_attending(supposed_engine *s, const sinkproof_attending *how) {
+    bool moves = how->cache.kind != SINKPROOF_CACHE_NONE || how->merging.on;
+    s->meaning.attending = *how;
+    return !moves || policy_can_move_keys(&s->policy);
+}
+
+static bool operate_attention(supposed_engine *s, const known_mistake *mistake) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)mistake;
+    return suppose_attending(s, &m->attending);
+}
+
+unsigned attending_points(const sinkproof_attending *how) {
+    unsigned moved = how->cache.moved;
+    bool values = how->output_times != 1 || moved == SINKPROOF_CACHE_VALUES;
+    bool scores = how->score_times != 1 || how->head.choice != SINKPROOF_HEAD_OWN ||
+                  how->group != SINKPROOF_GROUP_OWN || moved != 0;
+    return values ? AT(A11) : scores ? AT(A6) | WEIGHTS : WEIGHTS;
+}
+
+bool attention_guess_is_near(const attention_guesses *g, size_t i, size_t samples) {
+    // an honest query has at most log(2), of the guess that is kept too
+    return g->of[i].misfit <= g->of[0].misfit + (double)samples * log(2);
+}
+
+bool compose_attention(composing *c) {
+    const place_trials *s = &c->s->trials;
+    const attention_point of = {.model = s->suspect.model,
+                                .trace = s->suspect.trace,
+                                .policy = s->suspect.policy,
+                                .point = c->point,
+                                .layer = c->place,
+                                .n = c->n,
+                                .v = c->v,
+                                .lo = c->lo,
+                                .hi = c->hi};
+    attention_guesses guesses;
+    char before[COMPOSED_ID] = "";
+    if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
+    if (!attention_guess_causes(&of, &guesses)) return fail_for_memory(c->s);
+    for (size_t i = 0; i < guesses.n; i++) {
+        if (c->found != NULL && !attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES)) break;
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->attending = guesses.of[i].how, m->operate = operate_attention;
+        m->mistake.points = attending_points(&m->attending);
+        attention_cause_say(&m->attending, s->config, c->n, m->id, sizeof m->id, m->text,
+                            sizeof m->text);
+        if (strcmp(m->id, before) == 0) continue;
+        memcpy(before, m->id, sizeof before);
+        if (!composing_try(c, m)) return false;
+    }
+    return true;
+}
