@@ -125,7 +125,7 @@ bool sinkproof_point_shape(const sinkproof_config *config, const char *name, siz
 typedef struct sinkproof_trace sinkproof_trace;
 
 // Opens a file in the format sinkproof-trace-1 and checks it against the configuration: names,
-// shapes, dtypes, tokens inside the vocabulary, positions 0, 1, 2 ...
+// shapes, dtypes, tokens inside the vocabulary, positions that follow each other.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
 // The same, checked against the model itself: metadata with the fingerprint of another model are an
@@ -139,6 +139,7 @@ bool sinkproof_trace_write(const sinkproof_trace *trace, const char *path, sinkp
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace);         // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace); // [n]
+size_t sinkproof_trace_first(const sinkproof_trace *trace);          // position of the first token
 // A value of the metadata: "engine", "policy", "version", "model"; NULL if absent.
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
 
@@ -174,6 +175,11 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *n
 // a file that states its own.
 bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fingerprint,
                                 sinkproof_error *error);
+// Says that the first token is at position `first`, before any point is added: A6, A9 and A10 then
+// have first + n keys, and A4.k (A2.k without a rotation) and A2.v may have more rows than tokens,
+// those of the positions just before `first`. Error: positions beyond the model's context.
+bool sinkproof_trace_builder_begin(sinkproof_trace_builder *builder, size_t first,
+                                   sinkproof_error *error);
 // Makes the trace of the added points: any subset of the points is valid. The builder is then
 // empty.
 bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,

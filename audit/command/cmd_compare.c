@@ -247,6 +247,7 @@ static bool ask_truth(const options *o, sinkproof_comparison *c, sinkproof_error
     if (!sinkproof_model_open(o->model, &model, error)) return false;
     bool good = sinkproof_trace_open_of(o->words[0], model, o->any_model, &a, error) &&
                 sinkproof_trace_open_of(o->words[1], model, o->any_model, &b, error) &&
+                sinkproof_trace_from_start(a, error) && sinkproof_trace_from_start(b, error) &&
                 tell_notes(o, model, a, b, error) && sinkproof_compare_truth(model, a, b, c, error);
     if (a != NULL) sinkproof_trace_close(a);
     if (b != NULL) sinkproof_trace_close(b);

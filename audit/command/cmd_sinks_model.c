@@ -153,6 +153,7 @@ static void show_part(void *context, double share) {
 
 static bool open_trace(work *w, sinkproof_error *error) {
     if (!sinkproof_trace_open_of(w->o->trace, w->model, w->o->any_model, &w->trace, error) ||
+        !sinkproof_trace_from_start(w->trace, error) ||
         !sinkproof_trace_model_note(w->trace, w->model, &w->note, error))
         return false;
     w->job.note = w->note.text;

@@ -428,6 +428,7 @@ int cmd_truth(int argc, char **argv) {
     bool done = sinkproof_model_open(o.model, &model, &error);
     if (done && path != NULL)
         done = sinkproof_trace_open_of(path, model, o.any_model, &trace, &error) &&
+               sinkproof_trace_from_start(trace, &error) &&
                sinkproof_trace_model_note(trace, model, &note, &error);
     if (done) note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
     if (done) done = study_model(&o, model, trace, &code, &error);

@@ -44,11 +44,12 @@ static const char *dimension_name(const sinkproof_point_report *r, size_t d) {
 // The indices of one dimension that have an element outside.
 typedef struct indices {
     size_t size, count, first, last, step;
+    size_t from; // the number of the first index
     const uint8_t *has;
 } indices;
 
-static indices dimension_indices(size_t size, const uint8_t *has) {
-    indices x = {.size = size, .has = has, .first = size};
+static indices dimension_indices(size_t size, size_t from, const uint8_t *has) {
+    indices x = {.size = size, .from = from, .has = has, .first = size};
     for (size_t i = 0; i < size; i++) {
         if (!has[i]) continue;
         if (x.count == 1) x.step = i - x.first;
@@ -60,21 +61,22 @@ static indices dimension_indices(size_t size, const uint8_t *has) {
 }
 
 static void say_indices(text *t, const char *name, const indices *x) {
+    size_t first = x->from + x->first, last = x->from + x->last;
     if (x->count == x->size && x->size > 1) {
         pattern_append(t, "every %s", name);
     } else if (x->count == 1) {
-        pattern_append(t, "%s %zu", name, x->first);
+        pattern_append(t, "%s %zu", name, first);
     } else if (x->step == 1 && x->last + 1 == x->size) {
-        pattern_append(t, "%ss from %zu on", name, x->first);
+        pattern_append(t, "%ss from %zu on", name, first);
     } else if (x->step == 1) {
-        pattern_append(t, "%ss %zu-%zu", name, x->first, x->last);
+        pattern_append(t, "%ss %zu-%zu", name, first, last);
     } else if (x->step == 2 && x->first < 2 && x->last + 2 >= x->size) {
-        pattern_append(t, "%s %ss", x->first == 0 ? "even" : "odd", name);
+        pattern_append(t, "%s %ss", first % 2 == 0 ? "even" : "odd", name);
     } else if (x->step > 1) {
-        pattern_append(t, "%ss %zu to %zu in steps of %zu", name, x->first, x->last, x->step);
+        pattern_append(t, "%ss %zu to %zu in steps of %zu", name, first, last, x->step);
     } else {
         pattern_append(t, "%zu of %zu %ss, the first %zu, the last %zu", x->count, x->size, name,
-                       x->first, x->last);
+                       first, last);
     }
 }
 
@@ -87,6 +89,7 @@ static void say_distances(text *t, const sinkproof_point_report *r, const uint8_
             size_t i = row % r->shape[1];
             if (!marks[row * keys + j]) continue;
             bool sink = r->point == TRACE_A9 && j + 1 == keys;
+            i += r->begins;
             sinks += sink, later += !sink && j > i, others += !sink && j <= i;
             if (sink || j > i) continue;
             nearest = i - j < nearest ? i - j : nearest;
@@ -114,9 +117,11 @@ bool pattern_describe(const sinkproof_point_report *r, const uint8_t *marks, cha
         memset(has, 0, widest);
         for (size_t i = 0; i < elements; i++)
             if (marks[i]) has[i / stride[d] % r->shape[d]] = 1;
-        indices x = dimension_indices(r->shape[d], has);
+        const char *name = dimension_name(r, d);
+        size_t from = strcmp(name, "position") == 0 ? r->begins : 0;
+        indices x = dimension_indices(r->shape[d], from, has);
         pattern_append(&t, d == 0 ? ": " : ", ");
-        say_indices(&t, dimension_name(r, d), &x);
+        say_indices(&t, name, &x);
         box *= x.count;
     }
     free(has);

@@ -15,6 +15,10 @@
 
 // ---- the conclusion
 
+static bool reads_earlier(sinkproof_trace_point point) {
+    return point == TRACE_A6 || point == TRACE_A11;
+}
+
 // A point is bridged when the trace lacks one of its inputs. Three exceptions. A product before its
 // bias need not exist in an engine, so its own inputs count instead. The selection is found from
 // the logits. A sink's logit that follows the query is in no trace, so that A9 is then always
@@ -22,6 +26,7 @@
 static bool is_bridged(const judge_pass *pass, sinkproof_trace_point point, size_t layer) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     size_t n = sinkproof_trace_inputs(pass->config, point, layer, inputs);
+    if (reads_earlier(point) && pass->judgement->unread[layer] > 0) return true;
     if (point == TRACE_A9 && !sinkproof_sinks_are_constant(pass->config)) return true;
     for (size_t i = 0; i < n; i++) {
         sinkproof_trace_point from = inputs[i].point;
@@ -94,6 +99,7 @@ static bool collect_reports(judge_pass *pass) {
             (*from)->drift_sums = (sinkproof_drift){0}; // r owns the rows now
             r->point = point;
             r->layer = sinkproof_trace_point_is_layered(point) ? layer : 0;
+            r->begins = pass->first;
             r->rank = tensor->rank;
             memcpy(r->shape, tensor->shape, sizeof r->shape);
             sinkproof_trace_name(point, layer, r->name);
@@ -102,17 +108,34 @@ static bool collect_reports(judge_pass *pass) {
     return true;
 }
 
+// The earlier positions that the first token reads in a layer, and that have no key or no value in
+// the trace.
+static size_t count_unread(const judge_pass *pass, size_t layer) {
+    size_t first = pass->first, low = first_seen_key(pass->config, layer, first), most = 0;
+    const sinkproof_trace_point read[] = {sinkproof_trace_keys(pass->config), TRACE_A2_V};
+    for (size_t i = 0; i < 2; i++) {
+        const sinkproof_tensor *before = sinkproof_trace_before(pass->trace, read[i], layer);
+        size_t from = first - (before != NULL ? before->shape[0] : 0);
+        if (from > low && from - low > most) most = from - low;
+    }
+    return most;
+}
+
 static bool judge_all(judge_pass *pass, sinkproof_error *error) {
     sinkproof_judgement *j = pass->judgement;
     const sinkproof_config *c = pass->config;
     size_t slots = (c->n_layers + 1) * TRACE_POINTS, k = c->n_chosen;
+    j->begins = pass->first;
     j->open = calloc(c->n_layers, sizeof *j->open);
+    j->unread = calloc(c->n_layers, sizeof *j->unread);
+    for (size_t l = 0; j->unread != NULL && l < c->n_layers; l++)
+        j->unread[l] = count_unread(pass, l);
     pass->report_of = calloc(slots, sizeof *pass->report_of);
     pass->chosen = j->chosen = calloc(c->n_layers * pass->n * k, sizeof *pass->chosen);
     pass->all = judge_all_work(pass);
     if (pass->options->end_to_end) pass->all *= 2;
-    bool fine = j->open != NULL && pass->report_of != NULL && pass->chosen != NULL &&
-                judge_all_points(pass);
+    bool fine = j->open != NULL && j->unread != NULL && pass->report_of != NULL &&
+                pass->chosen != NULL && judge_all_points(pass);
     if (!fine)
         return sinkproof_fail(error, "no memory to judge %s",
                               sinkproof_counted(pass->n, "token").text);
@@ -137,6 +160,8 @@ static bool begin_pass(judge_pass *pass, const sinkproof_model *model, const sin
                          .meaning = options->meaning != NULL ? options->meaning
                                                              : &sinkproof_meaning_as_defined,
                          .n = sinkproof_trace_length(trace),
+                         .first = sinkproof_trace_first(trace),
+                         .keys = sinkproof_trace_first(trace) + sinkproof_trace_length(trace),
                          .judgement = judgement,
                          .all = 1};
     if (options->stretch == NULL && !sinkproof_model_fits(model, policy->weights, error))
@@ -163,9 +188,10 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                                        .thinnest_margin = INFINITY,
                                        .n_tokens = n,
                                        .n_layers = c->n_layers};
-    if (c->rotation.kind == SINKPROOF_NO_ROTATION && n > c->max_context) // positions are rows
+    size_t end = sinkproof_trace_first(trace) + n;
+    if (c->rotation.kind == SINKPROOF_NO_ROTATION && end > c->max_context) // positions are rows
         return sinkproof_fail(error, "%s exceed the model's context of %zu",
-                              sinkproof_counted(n, "token").text, c->max_context);
+                              sinkproof_counted(end, "token").text, c->max_context);
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
         return sinkproof_fail(error, "%.300s: %s per token, expected at most %d to judge",
                               sinkproof_model_spec(model),
@@ -199,6 +225,7 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
         sinkproof_drift_free(&judgement->reports[i].drift_sums);
     free(judgement->reports);
     free(judgement->open);
+    free(judgement->unread);
     free(judgement->chosen);
     *judgement = (sinkproof_judgement){0};
 }

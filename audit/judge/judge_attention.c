@@ -2,104 +2,18 @@
 // Copyright 2026 the sinkproof authors
 //
 // The judge's attention, A5 to A11.
-#include "audit/judge/judge_internal.h"
+#include "audit/judge/judge_seen.h"
 #include "proofs/bounds/scaled.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-size_t first_seen_key(const sinkproof_config *config, size_t layer, size_t i) {
-    return config->sliding[layer] && i + 1 > config->window ? i + 1 - config->window : 0;
-}
-
-enum { QUERIES = 64 }; // queries of a part
-
-typedef struct attention {
-    const sinkproof_layer *layer;
-    const sinkproof_honest *q_nhd, *k_ngd, *v_ngd;
-    sinkproof_honest *out_nhd;
-    size_t blocks; // blocks of queries
-} attention;
-
-// One head, its queries [first, first + rows), and the keys [low, high) that at least one of them
-// reads. seen: the most keys that one of them sees.
-typedef struct block {
-    size_t h, first, rows, low, high, seen;
-    const sinkproof_attending *meant; // of all of these queries
-} block;
-
-// Query i of head h, which sees the keys [first_key, first_key + seen).
-typedef struct query {
-    size_t h, i, first_key, seen;
-} query;
-
-// The first row of row i's pass.
-static size_t pass_begin(const sinkproof_passes *passes, size_t i) {
-    if (passes->rows == 0 || i < passes->first) return 0;
-    return i - (i - passes->first) % passes->rows;
-}
-
-// The row behind the last of row i's pass.
-static size_t pass_end(const sinkproof_passes *passes, size_t n, size_t i) {
-    size_t rows = i < passes->first ? passes->first : passes->rows;
-    if (passes->rows == 0 || n - pass_begin(passes, i) < rows) return n;
-    return pass_begin(passes, i) + rows;
-}
-
-static query part_query(const judge_part *part, const block *b, size_t i) {
-    const judge_pass *pass = part->pass;
-    const sinkproof_meaning *m = pass->meaning;
-    const sinkproof_config *c = pass->config;
-    size_t begin = pass_begin(&m->passes, i), last = pass_end(&m->passes, pass->n, i) - 1;
-    size_t row = last - i < m->sees_later ? last : i + m->sees_later, first_key, end;
-    if (m->positions_anew) row = i - begin;
-    if (b->meant == &sinkproof_attending_as_defined) {
-        first_key = first_seen_key(c, part->layer, row), end = row + 1;
-    } else {
-        const sinkproof_sight sight = {pass->n, c->window, c->sliding[part->layer] ? c->window : 0};
-        sinkproof_attending_seen(b->meant, &sight, row, &first_key, &end);
-    }
-    if (m->cache_unread && first_key < begin) first_key = begin;
-    if (m->sees_all) end = pass->n;
-    return (query){b->h, i, first_key, end - first_key};
-}
-
-static sinkproof_key_read query_key(const judge_part *part, const block *b, const query *q,
-                                    size_t j) {
-    return sinkproof_attending_key(b->meant, part->pass->n, q->i, q->first_key, j);
-}
-
-static void include_key(block *b, bool none, size_t key) {
-    if (none) return;
-    if (key < b->low) b->low = key;
-    if (key >= b->high) b->high = key + 1;
-}
-
-// Sets the keys that at least one query of the block reads.
-static void find_seen_keys(const judge_part *part, block *b) {
-    bool moved = b->meant->cache.kind != SINKPROOF_CACHE_NONE;
-    b->low = part->pass->n, b->high = 0, b->seen = 0;
-    for (size_t r = 0; r < b->rows; r++) {
-        query q = part_query(part, b, b->first + r);
-        size_t end = q.first_key + q.seen;
-        if (q.seen > b->seen) b->seen = q.seen;
-        include_key(b, false, q.first_key);
-        include_key(b, false, end - 1);
-        for (size_t j = q.first_key; moved && j < end; j++) {
-            sinkproof_key_read read = query_key(part, b, &q, j);
-            include_key(b, read.zero_key, read.key);
-            include_key(b, read.zero_value, read.value);
-        }
-    }
-    if (part->pass->meaning->sink_has_value) b->low = 0;
-}
-
 // Compares the scores z_j of the visible keys.
 static void compare_scores(judge_part *part, const query *q, sinkproof_honest *z_j) {
-    size_t n = part->pass->n;
+    const judge_pass *pass = part->pass;
     const trace_piece piece = {.point = TRACE_A6,
-                               .offset = (q->h * n + q->i) * n + q->first_key,
+                               .offset = (q->h * pass->n + q->i) * pass->keys + q->first_key,
                                .count = q->seen,
                                .token = q->i};
     piece_compare(part, &piece, z_j);
@@ -111,18 +25,19 @@ static void compare_masked(judge_part *part, sinkproof_trace_point point, size_t
                            const query *q) {
     piece_compare_zeros(part, point, row, q->first_key);
     size_t end = q->first_key + q->seen;
-    piece_compare_zeros(part, point, row + end, part->pass->n - end);
+    piece_compare_zeros(part, point, row + end, part->pass->keys - end);
 }
 
 // Compares A9 (the sink's weight is the last column) and A10 (without the sink). Returns the
 // relative variance that the weights of the row share: 0 once they are the engine's own.
 static double compare_weights(judge_part *part, const query *q, double common,
                               sinkproof_honest *a_j) {
-    size_t n = part->pass->n, with_sink = (q->h * n + q->i) * (n + 1), keys = (q->h * n + q->i) * n;
+    size_t all = part->pass->keys, row = q->h * part->pass->n + q->i;
+    size_t with_sink = row * (all + 1), keys = row * all;
     const trace_piece a9 = {.point = TRACE_A9,
                             .offset = with_sink + q->first_key,
                             .count = q->seen + 1,
-                            .apart = with_sink + n,
+                            .apart = with_sink + all,
                             .token = q->i,
                             .common = common};
     compare_masked(part, TRACE_A9, with_sink, q);
@@ -190,24 +105,37 @@ static bool sink_logits(judge_part *part, const block *b, const attention *a,
     return fine;
 }
 
+static size_t larger_size(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+static sinkproof_setting weights_elements(const judge_pass *pass) {
+    return pass_setting(pass, pass->config->n_heads * pass->n * (pass->keys + 1));
+}
+
 // The products q k of every row and key of the block, z [rows, keys], and the sink's logits b
-// [rows].
+// [rows]. Products with an unknown key are unknown.
 static void block_products(judge_part *part, const block *b, const attention *a,
                            sinkproof_honest *z, sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
-    size_t d = c->head_dim, width = c->n_heads * d, kv_width = c->n_kv_heads * d, n = part->pass->n;
-    size_t keys = b->high - b->low, g = block_group(part, b), h = block_head(part, b);
-    sinkproof_setting s = pass_setting(part->pass, c->n_heads * n * (n + 1));
+    size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
+    size_t g = block_group(part, b), h = block_head(part, b), from = larger_size(b->low, a->k.from);
+    size_t known = larger_size(b->high, from) - from, unknown = keys - known;
+    sinkproof_setting s = weights_elements(part->pass);
+    for (size_t r = 0; r < b->rows; r++)
+        for (size_t j = 0; j < unknown; j++) z[r * keys + j] = sinkproof_unknown_set(0);
     sinkproof_planes q_id =
         sinkproof_planes_new(a->q_nhd + b->first * width + h * d, b->rows, d, width);
     sinkproof_planes k_jd =
-        sinkproof_planes_new(a->k_ngd + b->low * kv_width + g * d, keys, d, kv_width);
+        known > 0 ? sinkproof_planes_new(cache_at(&a->k, from) + g * d, known, d, a->k.width)
+                  : (sinkproof_planes){0};
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A5_TERM, AT_A5_ACC);
     double *terms_i = part_allocate(part, b->rows, sizeof *terms_i);
     for (size_t i = 0; terms_i != NULL && i < b->rows; i++)
         terms_i[i] = sinkproof_score_terms(&s, d, d);
     if (terms_i == NULL ||
-        !sinkproof_honest_accumulated(&s, &sum, &q_id, &k_jd, terms_i, false, z, keys) ||
+        (known > 0 && !sinkproof_honest_accumulated(&s, &sum, &q_id, &k_jd, terms_i, false,
+                                                    z + unknown, keys)) ||
         !sink_logits(part, b, a, &s, &q_id, b_i))
         part->failed = true;
     free(terms_i);
@@ -221,9 +149,8 @@ static bool shows_weights(const judge_part *part) {
            point_is_traced(part->pass, TRACE_A10, part->layer);
 }
 
-static sinkproof_setting weights_setting(const judge_part *part, size_t elements,
-                                         sinkproof_policy *shown) {
-    sinkproof_setting s = pass_setting(part->pass, elements);
+static sinkproof_setting weights_setting(const judge_part *part, sinkproof_policy *shown) {
+    sinkproof_setting s = weights_elements(part->pass);
     if (!shows_weights(part) || !sinkproof_policy_rounds_weights_once(s.policy)) return s;
     *shown = *s.policy;
     shown->at[AT_A9_UNNORM].format = SINKPROOF_REAL;
@@ -285,9 +212,9 @@ static void query_scores(const judge_part *part, const block *b, const query *q,
 static void block_weights(judge_part *part, const block *b, const sinkproof_honest *b_i,
                           const sinkproof_honest *products, seen_rows *to, double *common_i) {
     const judge_pass *pass = part->pass;
-    size_t n = pass->n, keys = b->high - b->low;
+    size_t keys = b->high - b->low;
     sinkproof_policy shown;
-    sinkproof_setting s = weights_setting(part, pass->config->n_heads * n * (n + 1), &shown);
+    sinkproof_setting s = weights_setting(part, &shown);
     const sinkproof_rounding as_read = s.policy->at[AT_A11_WEIGHTS];
     sinkproof_honest *work = part_allocate(part, 3 * (b->seen + 1), sizeof *work);
     size_t *part_e = part_allocate(part, b->seen + 1, sizeof *part_e);
@@ -325,16 +252,14 @@ static void sum_running_values(judge_part *part, const block *b, const attention
                                const sinkproof_setting *s, const sinkproof_honest *z,
                                const sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
-    size_t d = c->head_dim, width = c->n_heads * d, kv_width = c->n_kv_heads * d;
-    size_t g = block_group(part, b);
+    size_t d = c->head_dim, width = c->n_heads * d, g = block_group(part, b);
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s->policy, AT_A11_TERM, AT_A11_ACC);
     bool alone = s->policy->forms[SINKPROOF_FORM_OF_A9] == 1u << SINKPROOF_A9_RUNNING_MAX;
     sinkproof_honest *o_d = part_allocate(part, d, sizeof *o_d);
     for (size_t r = 0; o_d != NULL && r < b->rows; r++) {
         query q = part_query(part, b, b->first + r);
         const sinkproof_flash f = {
-            q.seen, d, kv_width, &z[r * b->seen], a->v_ngd + q.first_key * kv_width + g * d,
-            b_i[r]};
+            q.seen, d, a->v.width, &z[r * b->seen], cache_at(&a->v, q.first_key) + g * d, b_i[r]};
         sinkproof_honest *out = a->out_nhd + (b->first + r) * width + b->h * d;
         if (!sinkproof_honest_flash(s, &sum, &f, o_d)) part->failed = true;
         for (size_t k = 0; !part->failed && k < d; k++)
@@ -381,11 +306,11 @@ static void block_values(judge_part *part, const block *b, const attention *a,
     const judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
-    size_t kv_width = c->n_kv_heads * d, g = block_group(part, b);
+    size_t g = block_group(part, b);
     sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes weights = sinkproof_planes_new(p, b->rows, keys, keys);
     sinkproof_planes values =
-        transpose_values(part, a->v_ngd + b->low * kv_width + g * d, kv_width, keys);
+        transpose_values(part, cache_at(&a->v, b->low) + g * d, a->v.width, keys);
     double terms_i[QUERIES];
     for (size_t r = 0; r < b->rows; r++)
         terms_i[r] = (double)part_query(part, b, b->first + r).seen + pass->meaning->sink_has_value;
@@ -413,11 +338,30 @@ static void block_values(judge_part *part, const block *b, const attention *a,
     sinkproof_planes_free(&values);
 }
 
-// Judges the queries of a block, which are all in the place of the meaning, or all outside it.
+// A11 of rows that read unknown values, or whose weights are unknown.
+static void compare_unknown_values(judge_part *part, const block *b, const attention *a) {
+    size_t d = part->pass->config->head_dim, width = part->pass->config->n_heads * d;
+    for (size_t r = 0; r < b->rows; r++) {
+        size_t offset = (b->first + r) * width + b->h * d;
+        const trace_piece piece = {
+            .point = TRACE_A11, .offset = offset, .count = d, .token = b->first + r};
+        for (size_t k = 0; k < d; k++) a->out_nhd[offset + k] = sinkproof_unknown_set(0);
+        piece_compare(part, &piece, &a->out_nhd[offset]);
+    }
+}
+
+// Judges the queries of a block, which are all in the place of the meaning, or all outside it; and
+// all of which read unknown keys, or none does.
 static void attend_queries(judge_part *part, const attention *a, block b) {
     const judge_pass *pass = part->pass;
     find_seen_keys(part, &b);
     size_t keys = b.high - b.low;
+    bool shown = point_is_traced(pass, TRACE_A6, part->layer) || shows_weights(part);
+    bool known = b.low >= a->v.from && (b.low >= a->k.from || shown);
+    if (!known && !shown) { // nothing to compare on the way
+        compare_unknown_values(part, &b, a);
+        return;
+    }
     sinkproof_honest *products = malloc(b.rows * keys * sizeof *products); // all written whole
     seen_rows to = {malloc(b.rows * b.seen * sizeof *to.z), malloc(b.rows * keys * sizeof *to.p)};
     sinkproof_honest b_i[QUERIES];
@@ -425,50 +369,55 @@ static void attend_queries(judge_part *part, const attention *a, block b) {
     part->failed = part->failed || products == NULL || to.z == NULL || to.p == NULL;
     if (!part->failed) block_products(part, &b, a, products, b_i);
     if (!part->failed) block_weights(part, &b, b_i, products, &to, common_i);
-    if (!part->failed && !pass_has_ended(pass) && !part_leaves_out_point(part, TRACE_A11))
-        block_values(part, &b, a, to.p, to.z, b_i, common_i);
+    bool wanted = !pass_has_ended(pass) && !part_leaves_out_point(part, TRACE_A11);
+    if (!part->failed && wanted && known) block_values(part, &b, a, to.p, to.z, b_i, common_i);
+    if (!part->failed && wanted && !known) compare_unknown_values(part, &b, a);
     free(products);
     free(to.z);
     free(to.p);
 }
 
-static void attend_block(judge_part *part, size_t index, void *of) {
-    const attention *a = of;
-    const judge_pass *pass = part->pass;
-    const sinkproof_attending *m = &pass->meaning->attending;
-    size_t h = index / a->blocks, first = index % a->blocks * QUERIES;
-    size_t rows = pass->n - first < QUERIES ? pass->n - first : QUERIES, done = 0;
-    while (done < rows) {
-        bool in = sinkproof_attending_is_at(m, h, first + done);
-        size_t more = 1;
-        while (done + more < rows && sinkproof_attending_is_at(m, h, first + done + more) == in)
-            more++;
-        attend_queries(part, a,
-                       (block){.h = h,
-                               .first = first + done,
-                               .rows = more,
-                               .meant = in ? m : &sinkproof_attending_as_defined});
-        done += more;
-    }
+// The block of one query, whose meaning its place decides.
+static block block_of_query(const judge_part *part, size_t h, size_t i) {
+    const sinkproof_attending *m = &part->pass->meaning->attending;
+    bool in = sinkproof_attending_is_at(m, h, i);
+    return (block){
+        .h = h, .first = i, .rows = 1, .meant = in ? m : &sinkproof_attending_as_defined};
 }
 
-// Rounds queries as the scores read them, and keys and values as the cache stores them.
-static bool read_heads(const judge_pass *pass, sinkproof_point at, size_t heads,
-                       sinkproof_honest *x) {
-    size_t d = pass->config->head_dim;
-    sinkproof_setting s = pass_setting(pass, pass->n * heads * d);
-    return sinkproof_honest_scaled(&s, at, s.policy->at[at], pass->n, heads, d, x);
+// Rows that read unknown keys stand in blocks of their own: an unknown value times a weight of 0 is
+// unknown.
+static void attend_block(judge_part *part, size_t index, void *of) {
+    const attention *a = of;
+    size_t n = part->pass->n, h = index / a->blocks, first = index % a->blocks * QUERIES;
+    size_t end = n - first < QUERIES ? n : first + QUERIES;
+    while (first < end && !part->failed && !pass_has_ended(part->pass)) {
+        block b = block_of_query(part, h, first);
+        bool unknown = block_reads_unknown(part, a, b);
+        for (; first + b.rows < end; b.rows++) {
+            block next = block_of_query(part, h, first + b.rows);
+            if (next.meant != b.meant || block_reads_unknown(part, a, next) != unknown) break;
+        }
+        attend_queries(part, a, b);
+        first += b.rows;
+    }
 }
 
 bool judge_attention(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_honest *y_nhd) {
     const sinkproof_config *c = pass->config;
-    size_t n = pass->n, groups = c->n_kv_heads;
     sinkproof_layer layer = sinkproof_model_layer(pass->model, step->layer);
     sinkproof_walk_step scores = sinkproof_walk_step_at(pass->model, TRACE_A6, step->layer);
-    sinkproof_honest *q_nhd = step_input(pass, &scores, 0), *k_ngd = step_input(pass, &scores, 1);
-    sinkproof_honest *v_ngd = step_input(pass, step, 1);
-    attention a = {&layer, q_nhd, k_ngd, v_ngd, y_nhd, (n + QUERIES - 1) / QUERIES};
-    return read_heads(pass, AT_A5_Q, c->n_heads, q_nhd) &&
-           read_heads(pass, AT_A5_K, groups, k_ngd) && read_heads(pass, AT_A11_V, groups, v_ngd) &&
-           judge_in_parts(pass, step->layer, c->n_heads * a.blocks, attend_block, &a);
+    sinkproof_honest *q_nhd = step_input(pass, &scores, 0);
+    sinkproof_trace_point keys = scores.inputs[1].point, values = step->inputs[1].point;
+    attention a = {.layer = &layer,
+                   .q_nhd = q_nhd,
+                   .out_nhd = y_nhd,
+                   .blocks = (pass->n + QUERIES - 1) / QUERIES};
+    bool fine = cache_read_heads(pass, AT_A5_Q, pass->n, c->n_heads, q_nhd) &&
+                cache_read(pass, keys, step->layer, AT_A5_K, pass->at[keys], &a.k) &&
+                cache_read(pass, values, step->layer, AT_A11_V, pass->at[values], &a.v) &&
+                judge_in_parts(pass, step->layer, c->n_heads * a.blocks, attend_block, &a);
+    cache_free(&a.k);
+    cache_free(&a.v);
+    return fine;
 }

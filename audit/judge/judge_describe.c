@@ -59,13 +59,15 @@ static bool describe_weight(const judge_pass *pass, const sinkproof_point_report
     size_t i = row % r->shape[1], h = row / r->shape[1];
     double sink;
     if (!sink_logit(pass, r->layer, h, i, &sink)) return false;
-    bool seen = j >= first_seen_key(pass->config, r->layer, i) && j <= i;
-    if (j == pass->n)
+    size_t at = pass->first + i;
+    bool seen = j >= first_seen_key(pass->config, r->layer, at) && j <= at;
+    if (j == pass->keys)
         snprintf(out, size, "the sink, logit %s", hex_or_not_traced(sink).text);
     else
-        snprintf(out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
-                 hex_or_not_traced(traced_value(pass, TRACE_A6, r->layer, row * pass->n + j)).text,
-                 hex_or_not_traced(sink).text);
+        snprintf(
+            out, size, "a %s key, score %s; sink logit %s", seen ? "visible" : "masked",
+            hex_or_not_traced(traced_value(pass, TRACE_A6, r->layer, row * pass->keys + j)).text,
+            hex_or_not_traced(sink).text);
     return true;
 }
 

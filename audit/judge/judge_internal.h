@@ -18,7 +18,8 @@ typedef struct judge_pass {
     sinkproof_policy before; // without the roundings before which the next operation may read
     const sinkproof_judge_options *options;
     const sinkproof_meaning *meaning;
-    size_t n; // tokens
+    size_t n;           // tokens
+    size_t first, keys; // position of the first token; first + n
     sinkproof_judgement *judgement;
     sinkproof_point_report **report_of; // [layers + 1][points]; NULL: not yet compared
     int32_t *chosen;                    // [layers][n][k]: the judgement's choices

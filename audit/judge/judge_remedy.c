@@ -19,7 +19,8 @@ typedef struct place {
 typedef struct remedy {
     place add[WANTED];
     size_t n;
-    bool behind; // computed from infinities or NaN: adding points decides nothing
+    bool earlier; // keys and values of the positions before the trace
+    bool behind;  // computed from infinities or NaN: adding points decides nothing
 } remedy;
 
 static bool judgement_holds_point(const sinkproof_judgement *j, sinkproof_trace_point point,
@@ -67,7 +68,8 @@ static remedy remedy_for(const sinkproof_config *config, const sinkproof_judgeme
         want_inputs(config, j, &r, TRACE_A1, layer);
     if (routed && j->open[layer] > 0) remedy_want_point(j, &r, TRACE_M3, layer);
     if (r.n == 0) want_inputs(config, j, &r, point, layer);
-    r.behind = r.n == 0 && input_is_not_finite(config, j, point, layer);
+    r.earlier = point >= TRACE_A6 && point <= TRACE_A11 && j->unread[layer] > 0;
+    r.behind = r.n == 0 && !r.earlier && input_is_not_finite(config, j, point, layer);
     return r;
 }
 
@@ -129,7 +131,7 @@ static void print_grid(FILE *out, const grid *g) {
 // ---- groups: undecided points whose remedies are of one kind
 
 static bool remedies_are_alike(const remedy *a, const remedy *b) {
-    bool same = a->n == b->n && a->behind == b->behind;
+    bool same = a->n == b->n && a->earlier == b->earlier && a->behind == b->behind;
     for (size_t i = 0; same && i < a->n; i++) same = a->add[i].point == b->add[i].point;
     return same;
 }
@@ -182,10 +184,15 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
         fprintf(out, " undecided");
     else
         fprintf(out, ": %zu of %s undecided", open, sinkproof_counted(elements, "element").text);
+    if (kind.earlier)
+        fprintf(out, "; give %s and A2.v rows for the positions before %zu",
+                sinkproof_trace_point_name(sinkproof_trace_keys(config)), j->begins);
     if (kind.n > 0) {
         if (whole) print_untraced(out, j, &undecided);
         fprintf(out, "; add ");
         print_grid(out, &add);
+        fprintf(out, "\n");
+    } else if (kind.earlier) {
         fprintf(out, "\n");
     } else if (kind.behind) {
         fprintf(out, ": behind what is no finite number\n");
@@ -205,18 +212,29 @@ void judgement_print_undecided(FILE *out, const sinkproof_config *config,
     }
 }
 
+static void add_once(json_t *list, const char *text) {
+    bool there = false;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        there = there || strcmp(json_string_value(json_array_get(list, i)), text) == 0;
+    if (!there) json_array_append_new(list, json_string(text));
+}
+
 json_t *judgement_remedies_json(const sinkproof_config *config, const sinkproof_judgement *j) {
     json_t *list = json_array();
     for (size_t i = 0; i < j->n_reports; i++) {
         if (!has_undecided(&j->reports[i])) continue;
-        remedy r = remedy_for(config, j, j->reports[i].point, j->reports[i].layer);
+        size_t layer = j->reports[i].layer;
+        remedy r = remedy_for(config, j, j->reports[i].point, layer);
+        char name[SINKPROOF_TRACE_NAME], text[2 * SINKPROOF_TRACE_NAME];
+        const sinkproof_trace_point earlier[] = {sinkproof_trace_keys(config), TRACE_A2_V};
+        for (size_t a = 0; r.earlier && a < 2; a++) {
+            sinkproof_trace_name(earlier[a], layer, name);
+            snprintf(text, sizeof text, "%s before position %zu", name, j->begins);
+            add_once(list, text);
+        }
         for (size_t a = 0; a < r.n; a++) {
-            char name[SINKPROOF_TRACE_NAME];
-            bool there = false;
             sinkproof_trace_name(r.add[a].point, r.add[a].layer, name);
-            for (size_t o = 0; o < json_array_size(list); o++)
-                there = there || strcmp(json_string_value(json_array_get(list, o)), name) == 0;
-            if (!there) json_array_append_new(list, json_string(name));
+            add_once(list, name);
         }
     }
     return list;

@@ -279,6 +279,11 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
     sinkproof_not_finite_text(j, not_finite);
     if (not_finite[0] != '\0') fprintf(out, "\n%s", not_finite);
     judgement_print_undecided(out, config, j);
+    if (j->begins > 0)
+        fprintf(out,
+                "\nThe trace begins at position %zu. It is not compared with the truth end to end: "
+                "that needs the tokens before.\n",
+                j->begins);
     print_inherited(out, j);
 }
 

@@ -13,6 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+// Keys or values of a layer that the trace has of earlier positions too, in two views: the rows
+// before the first token, and those of the tokens. `rows` is set where there are earlier ones.
+typedef struct cached {
+    sinkproof_tensor before, rows;
+} cached;
+enum { OF_KEYS, OF_VALUES, CACHED };
+
 struct sinkproof_trace {
     char *path;
     char *owned; // the file's bytes, if it is not mapped
@@ -20,6 +27,7 @@ struct sinkproof_trace {
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
     const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
+    cached *cached_lc;              // [n_layers, CACHED]
 };
 
 static void print_shape(size_t rank, const size_t *shape, char *text, size_t size) {
@@ -117,13 +125,22 @@ static bool read_sequence(const char *file, const sinkproof_config *config, sink
     size_t context = config->max_context < INT32_MAX ? config->max_context : INT32_MAX;
     if (!read_indices(file, trace, "tokens", config->vocab, &trace->tokens_n, error)) return false;
     if (!read_indices(file, trace, "positions", context, &trace->positions_n, error)) return false;
-    for (size_t t = 0; t < trace->n; t++)
-        if ((size_t)trace->positions_n[t] != t)
+    for (size_t t = 1; t < trace->n; t++)
+        if (trace->positions_n[t] != trace->positions_n[t - 1] + 1)
             return sinkproof_fail(error,
-                                  "%.300s: tensor positions: expected 0, 1, 2 ... (one whole "
-                                  "sequence), found %d at %zu",
-                                  file, (int)trace->positions_n[t], t);
+                                  "%.300s: tensor positions: expected positions that follow each "
+                                  "other (one sequence), found %d after %d",
+                                  file, (int)trace->positions_n[t], (int)trace->positions_n[t - 1]);
     return true;
+}
+
+// Splits keys or values of more positions than the tokens' into the views of `c`; *rows: those of
+// the tokens, which are the last.
+static void split_cached(const sinkproof_tensor *tensor, size_t n, cached *c) {
+    size_t before = tensor->shape[0] - n, each = tensor->bytes / tensor->shape[0];
+    c->before = c->rows = *tensor;
+    c->before.shape[0] = before, c->before.bytes = before * each;
+    c->rows.shape[0] = n, c->rows.bytes = n * each, c->rows.data += before * each;
 }
 
 // Checks that a token's chosen experts are distinct.
@@ -158,11 +175,21 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     if (!sinkproof_trace_point_exists(config, point, layer))
         return sinkproof_fail(error, "%.300s: tensor %.100s: expected a layer below %zu", file,
                               tensor->name, config->n_layers);
-    size_t rank = sinkproof_trace_shape(config, point, trace->n, shape);
+    size_t first = sinkproof_trace_first(trace);
+    size_t rank = sinkproof_trace_shape_from(config, point, first, trace->n, shape);
     bool indices = sinkproof_trace_point_is_index(point);
+    bool longer = point_is_cached(config, point) && tensor->rank == rank &&
+                  tensor->shape[0] > trace->n && tensor->shape[0] <= first + trace->n;
+    if (longer) shape[0] = tensor->shape[0];
     if (!check_shape(file, tensor, rank, shape, error)) return false;
     if (!check_dtype(file, tensor, indices, error)) return false;
     if (indices && !check_chosen(file, config, tensor, error)) return false;
+    if (longer) {
+        size_t kind = point == TRACE_A2_V ? OF_VALUES : OF_KEYS;
+        cached *c = &trace->cached_lc[layer * CACHED + kind];
+        split_cached(tensor, trace->n, c);
+        tensor = &c->rows;
+    }
     trace->at_lp[layer * TRACE_POINTS + (size_t)point] = tensor;
     return true;
 }
@@ -195,7 +222,8 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
     trace->path = strdup(name);
     trace->n_layers = config->n_layers;
     trace->at_lp = calloc(config->n_layers * TRACE_POINTS, sizeof *trace->at_lp);
-    bool good = (trace->path != NULL && trace->at_lp != NULL) ||
+    trace->cached_lc = calloc(config->n_layers * CACHED, sizeof *trace->cached_lc);
+    bool good = (trace->path != NULL && trace->at_lp != NULL && trace->cached_lc != NULL) ||
                 sinkproof_fail(error, "%.300s: no memory", name);
     good = good && check_format(name, trace, error) &&
            (model == NULL || sinkproof_file_matches_model(name, file, model, error)) &&
@@ -271,6 +299,7 @@ void sinkproof_trace_close(sinkproof_trace *trace) {
     free(trace->tokens_n);
     free(trace->positions_n);
     free(trace->at_lp);
+    free(trace->cached_lc);
     free(trace);
 }
 
@@ -292,6 +321,26 @@ const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace) {
 
 const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace) {
     return trace->positions_n;
+}
+
+size_t sinkproof_trace_first(const sinkproof_trace *trace) {
+    return (size_t)trace->positions_n[0];
+}
+
+bool sinkproof_trace_from_start(const sinkproof_trace *trace, sinkproof_error *error) {
+    if (sinkproof_trace_first(trace) == 0) return true;
+    return sinkproof_fail(error, "%.300s: expected a trace from position 0 on, found one from %zu",
+                          trace->path, sinkproof_trace_first(trace));
+}
+
+const sinkproof_tensor *sinkproof_trace_before(const sinkproof_trace *trace,
+                                               sinkproof_trace_point point, size_t layer) {
+    const sinkproof_tensor *found = sinkproof_trace_find(trace, point, layer);
+    for (size_t kind = 0; found != NULL && kind < CACHED; kind++) {
+        const cached *c = &trace->cached_lc[layer * CACHED + kind];
+        if (found == &c->rows) return &c->before;
+    }
+    return NULL;
 }
 
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key) {

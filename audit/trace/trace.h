@@ -13,8 +13,11 @@
 typedef struct sinkproof_trace sinkproof_trace;
 
 // Opens a trace and checks it against the model: every known point's shape and dtype, tokens inside
-// the vocabulary, positions strictly ascending from 0 (one whole sequence). An unknown name is an
-// error that names the nearest known one.
+// the vocabulary, positions that follow each other. An unknown name is an error that names the
+// nearest known one.
+//
+// A trace may begin after position 0. Its keys and values (A4.k, or A2.k without a rotation, and
+// A2.v) may then have more rows than tokens: those of the positions just before the first token.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
 bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
@@ -35,10 +38,17 @@ const char *sinkproof_trace_path(const sinkproof_trace *trace);
 size_t sinkproof_trace_length(const sinkproof_trace *trace);            // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]
 const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace); // [n]
+size_t sinkproof_trace_first(const sinkproof_trace *trace); // position of the first token
+// Refuses a trace that begins after position 0: for what needs all tokens.
+bool sinkproof_trace_from_start(const sinkproof_trace *trace, sinkproof_error *error);
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
 // The tensor of a point, or NULL when the trace lacks it. `layer` is ignored for T0, F1, F2.
 const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
                                              sinkproof_trace_point point, size_t layer);
+// The keys or values of a layer at the positions just before the first token, [m, heads, dim]; NULL
+// if the trace has none.
+const sinkproof_tensor *sinkproof_trace_before(const sinkproof_trace *trace,
+                                               sinkproof_trace_point point, size_t layer);
 
 // A view with another tensor at one point, of the same shape. It shares everything else with
 // `trace`, and must be freed before it; NULL if memory runs out.

@@ -16,14 +16,14 @@
 typedef struct added {
     sinkproof_dtype dtype;
     uint8_t *data;
-    size_t bytes;
+    size_t bytes, rank, shape[SINKPROOF_MAX_RANK];
 } added;
 
 struct sinkproof_trace_builder {
     const sinkproof_model *model;
     char engine[256], policy[SINKPROOF_POLICY_NAME],
-        of[256]; // `of`: "" stands for this model's fingerprint
-    size_t n, n_layers;
+        of[256];               // `of`: "" stands for this model's fingerprint
+    size_t n, first, n_layers; // first: position of the first token
     int32_t *tokens_n;
     added *at_lp; // [n_layers, TRACE_POINTS]
 };
@@ -75,6 +75,20 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *b, const char *fingerpr
                               sinkproof_counted(sizeof b->of - 1, "character").text,
                               strlen(fingerprint));
     strcpy(b->of, fingerprint);
+    return true;
+}
+
+bool sinkproof_trace_builder_begin(sinkproof_trace_builder *b, size_t first,
+                                   sinkproof_error *error) {
+    if (b == NULL) return sinkproof_fail(error, "expected a builder, found NULL");
+    size_t context = sinkproof_model_config(b->model)->max_context;
+    if (first >= context || b->n > context - first || first + b->n > INT32_MAX)
+        return sinkproof_fail(error, "expected positions below %zu, found %s from %zu on", context,
+                              sinkproof_counted(b->n, "token").text, first);
+    for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++)
+        if (b->at_lp[i].data != NULL)
+            return sinkproof_fail(error, "expected the first position before any point");
+    b->first = first;
     return true;
 }
 
@@ -151,8 +165,11 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     if (!locate_point(b, name, &point, &layer, error)) return false;
     if (!parse_dtype(name, dtype, sinkproof_trace_point_is_index(point), &kept, error))
         return false;
-    size_t expected_rank =
-        sinkproof_trace_shape(sinkproof_model_config(b->model), point, b->n, expected);
+    const sinkproof_config *config = sinkproof_model_config(b->model);
+    size_t expected_rank = sinkproof_trace_shape_from(config, point, b->first, b->n, expected);
+    if (rank == expected_rank && point_is_cached(config, point) && shape[0] > b->n &&
+        shape[0] <= b->first + b->n)
+        expected[0] = shape[0];
     if (!count_bytes(name, rank, shape, expected_rank, expected, sinkproof_dtype_size(kept), &bytes,
                      error))
         return false;
@@ -165,6 +182,8 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     memcpy(a->data, data, bytes);
     a->dtype = kept;
     a->bytes = bytes;
+    a->rank = rank;
+    memcpy(a->shape, expected, rank * sizeof *expected);
     return true;
 }
 
@@ -173,16 +192,14 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
 static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
                             sinkproof_error *error) {
     char name[SINKPROOF_TRACE_NAME];
-    size_t shape[SINKPROOF_MAX_RANK];
     const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
     if (!trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
     for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++) {
-        sinkproof_trace_point point = (sinkproof_trace_point)(i % TRACE_POINTS);
-        if (b->at_lp[i].data == NULL) continue;
-        sinkproof_trace_name(point, i / TRACE_POINTS, name);
-        size_t rank = sinkproof_trace_shape(sinkproof_model_config(b->model), point, b->n, shape);
-        sinkproof_safetensors_writer_declare(out, name, b->at_lp[i].dtype, rank, shape);
+        const added *a = &b->at_lp[i];
+        if (a->data == NULL) continue;
+        sinkproof_trace_name((sinkproof_trace_point)(i % TRACE_POINTS), i / TRACE_POINTS, name);
+        sinkproof_safetensors_writer_declare(out, name, a->dtype, a->rank, a->shape);
     }
     return true;
 }
@@ -193,7 +210,7 @@ static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_
     bool good =
         sinkproof_safetensors_writer_bytes(out, b->tokens_n, b->n * sizeof *b->tokens_n, error);
     for (size_t t = 0; good && t < b->n; t++) {
-        int32_t position = (int32_t)t;
+        int32_t position = (int32_t)(b->first + t);
         good = sinkproof_safetensors_writer_bytes(out, &position, sizeof position, error);
     }
     for (size_t i = 0; good && i < b->n_layers * TRACE_POINTS; i++)

@@ -36,6 +36,23 @@ void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name)
         snprintf(name, SINKPROOF_TRACE_NAME, "%s", sinkproof_trace_point_name(point));
 }
 
+size_t sinkproof_trace_shape_from(const sinkproof_config *config, sinkproof_trace_point point,
+                                  size_t first, size_t n, size_t *shape) {
+    size_t rank = sinkproof_trace_shape(config, point, n, shape);
+    if (sinkproof_trace_point_is_by_head(point)) shape[rank - 1] += first;
+    return rank;
+}
+
+bool point_is_cached(const sinkproof_config *config, sinkproof_trace_point point) {
+    return point == sinkproof_trace_keys(config) || point == TRACE_A2_V;
+}
+
+sinkproof_trace_point sinkproof_trace_keys(const sinkproof_config *config) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    sinkproof_trace_inputs(config, TRACE_A6, 0, inputs);
+    return inputs[1].point;
+}
+
 void sinkproof_trace_index(size_t rank, const size_t *shape, size_t at, size_t *index) {
     for (size_t d = rank; d-- > 0; at /= shape[d]) index[d] = at % shape[d];
 }

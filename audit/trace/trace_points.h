@@ -20,6 +20,16 @@ bool sinkproof_trace_name_parse(const char *name, sinkproof_trace_point *point, 
 enum { SINKPROOF_TRACE_NAME = 40 };
 void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name);
 
+// The shape of a point in a trace of n tokens from position `first` on: queries [n] may see the
+// keys [first + n]. Returns the rank.
+size_t sinkproof_trace_shape_from(const sinkproof_config *config, sinkproof_trace_point point,
+                                  size_t first, size_t n, size_t *shape);
+
+// The point that later tokens read as the keys of earlier ones: A4.k, or A2.k without a rotation;
+// and whether they read a point so, or as values.
+sinkproof_trace_point sinkproof_trace_keys(const sinkproof_config *config);
+bool point_is_cached(const sinkproof_config *config, sinkproof_trace_point point);
+
 // The indices of element `at` of a tensor, and their text, such as "1, 2, 15".
 void sinkproof_trace_index(size_t rank, const size_t *shape, size_t at, size_t *index);
 typedef struct sinkproof_index_text {
