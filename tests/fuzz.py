@@ -22,8 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LARGEST = 1 << 16
 
 
-def safetensors(tensors, metadata=None):
-    """A file of zeros with the given {name: (dtype, shape, bytes per element)}."""
+def safetensors(tensors, metadata=None, values=b""):
+    """A file with the given {name: (dtype, shape, bytes per element)}: the given bytes, then zeros."""
     header, offset = {"__metadata__": metadata} if metadata else {}, 0
     for name, (dtype, shape, width) in tensors.items():
         size = width
@@ -32,7 +32,7 @@ def safetensors(tensors, metadata=None):
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + size]}
         offset += size
     text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + bytes(offset)
+    return struct.pack("<Q", len(text)) + text + values + bytes(offset - len(values))
 
 
 def gguf(keys, tensors, alignment=32):
@@ -161,6 +161,10 @@ def seeds():
         {"01.M2": ("F32", [n, 7], 4), "01.M3": ("I32", [n, k], 4), "01.M4": ("BF16", [n, k], 2),
          "01.M8": ("BF16", [n, k, 128], 2), "F1": ("F64", [n, 96], 8)} | ends,
         {"format": "sinkproof-trace-1"})
+    yield "trace-later", safetensors(
+        {"positions": ("I32", [n], 4), "tokens": ("I32", [n], 4), "00.A4.k": ("BF16", [5, 2, 16], 2),
+         "00.A2.v": ("BF16", [3, 2, 16], 2), "01.A9": ("F16", [10, n, 6], 2)}, {"format": "sinkproof-trace-1"},
+        struct.pack("<i", 4))
     yield from design_seeds()
     yield "interventions", (b"zero-bq\nswap-epe 1:2\nmove-epe 3:4\nlate-epe\nzero-bos\nzero-wk-rows 0,17,95\n"
                             b"zero-wk-random auto,18446744073709551615")

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 static volatile double kept; // so that no read is optimised away
 
 static void read_all(const sinkproof_trace *trace, size_t n_layers) {
-    double sum = 0;
+    double sum = (double)sinkproof_trace_first(trace);
     for (size_t t = 0; t < sinkproof_trace_length(trace); t++)
         sum += sinkproof_trace_tokens(trace)[t] + sinkproof_trace_positions(trace)[t];
     for (size_t l = 0; l < n_layers; l++)
@@ -21,6 +21,10 @@ static void read_all(const sinkproof_trace *trace, size_t n_layers) {
             size_t count = tensor != NULL ? sinkproof_tensor_elements(tensor) : 0;
             if (count > 0) sum += sinkproof_tensor_value(tensor, 0);
             if (count > 0) sum += sinkproof_tensor_value(tensor, count - 1);
+            const sinkproof_tensor *before =
+                sinkproof_trace_before(trace, (sinkproof_trace_point)p, l);
+            size_t earlier = before != NULL ? sinkproof_tensor_elements(before) : 0;
+            if (earlier > 0) sum += sinkproof_tensor_value(before, earlier - 1);
         }
     kept = sum;
 }

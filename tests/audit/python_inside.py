@@ -159,6 +159,27 @@ def check_arrays(room):
             "a NaN is a bug at its point", found["01.A12"])
 
 
+def check_later(room):
+    """A trace that begins after position 0, with keys and values before it and without."""
+    by_head, first = ("A6", "A9", "A10"), 24
+    cut = {name: value[:, first:] if name.endswith(by_head) else value[first:] for name, value in room.trace.items()}
+    found = sinkproof.judge(room.model, cut, "f32", **FAST)
+    undecided = [point.name for point in found.points if point.verdict == "undecided"]
+    room.ok(found.ok and undecided == ["01.A6", "01.A11", "03.A6", "03.A11"] and "before 24" in str(found),
+            "the last tokens alone: what reads earlier keys and values is undecided", undecided, found)
+    cached = {name: value for name, value in room.trace.items() if name.endswith(("A4.k", "A2.v"))}
+    found = sinkproof.judge(room.model, {**cut, **cached}, "f32", **FAST)
+    room.ok(found.ok and not any(point.undecided for point in found.points if point.layer),
+            "with the cache all is decided", found)
+    sinkproof.Trace({**cut, **cached}).save("later.safetensors")
+    again = sinkproof.Trace.load("later.safetensors", room.model)
+    room.ok(again["positions"][0] == first and len(again["00.A4.k"]) == 40, "it is saved and read", again)
+    wrong = {**cut, "positions": cut["positions"] + 1, **{name: cut[name] for name in cached}}
+    found = sinkproof.judge(room.model, {name: value for name, value in wrong.items() if not name.endswith(by_head)},
+                            "f32", **FAST)
+    room.ok(found.first == "00.A4.q", "a position that is one too large is convicted", found.first)
+
+
 def check_refusals(room):
     """Each in a sentence that names what was found."""
     good = dict(room.trace)
@@ -176,7 +197,10 @@ def check_refusals(room):
     room.refused("no tokens", "expected an array tokens", lambda: sinkproof.judge(room.model, {"T0": good["T0"]}))
     room.refused("tokens that are no whole numbers", "tokens: expected whole numbers", judged(tokens=np.ones(40)))
     room.refused("tokens outside the vocabulary", "token", judged(tokens=np.full(40, 99999)))
-    room.refused("positions from elsewhere", "positions: expected 0, 1, ... 39", judged(positions=np.arange(1, 41)))
+    room.refused("positions with a gap", "positions: expected 40 that follow each other",
+                 judged(positions=[*range(1, 40), 41]))
+    room.refused("weights of too few keys", "00.A6: expected shape [10, 40, 41], found [10, 40, 40]",
+                 judged(positions=np.arange(1, 41)))
     room.refused("an unknown policy", "f31", lambda: sinkproof.judge(room.model, good, "f31"))
     room.refused("a rate that is none", "expected a rate between 0 and 1",
                  lambda: sinkproof.judge(room.model, good, rate=2.0))
@@ -484,8 +508,8 @@ def main(count):
     tap = Tap()
     tap.count = count
     room = Room(tap)
-    for check in (check_vectors, check_arrays, check_refusals, check_another_model, check_output, check_stages, check_exceptions,
-                  check_handles, check_assertion):
+    for check in (check_vectors, check_arrays, check_later, check_refusals, check_another_model, check_output,
+                  check_stages, check_exceptions, check_handles, check_assertion):
         check(room)
     with tempfile.TemporaryDirectory() as folder:
         check_book(room, pathlib.Path(folder))

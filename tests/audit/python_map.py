@@ -121,8 +121,11 @@ def check_sentences(tap, engine):
     tap.report(said == "absent.map: No such file or directory", "refused: a map that is not there", [said])
     with torch.no_grad():
         engine(torch.arange(5), torch.arange(5))
-    said = refusal(lambda: engine_at(engine, 5))
-    tap.report("expected position 0 next, found 5" in said, "refused: a sequence that began before", [said])
+    later = engine_at(engine, 5)
+    found = sinkproof.judge("checkpoint", later, "f32", local=True, hint=False)
+    tap.report(later["positions"][0] == 5 and found.verdict not in ("bug", "suspicious") and not found["00.A2.q"].undecided,
+               "a sequence that began before is a trace from its position on", str(found).splitlines())
+
 
 
 def check_arguments(tap, engine):
@@ -224,16 +227,19 @@ def check_dumps(tap):
     again = done.returncode == 0 and sinkproof.Trace.load("made.safetensors", TINY)
     tap.report(again and set(again) == set(made) and again.metadata["engine"] == "wide.safetensors",
                "sinkproof-trace dump writes it, tokens from the dump", [done.stderr])
-    np.savez("placed.npz", **foreign(trace), places=np.arange(12)[None], later=np.arange(4, 16),
+    np.savez("placed.npz", **foreign(trace), places=np.arange(12)[None], later=np.arange(4, 16), gap=[*range(4, 15), 16],
              packed=np.concatenate([np.arange(6), np.arange(6)]))
     with_places = with_bits + "positions = places\n"
     pathlib.Path("places.map").write_text(with_places, encoding="utf-8")
     tap.report(same(sinkproof.from_dump("placed.npz", "places.map", TINY), trace), "positions 0, 1, ... of a dump are held")
+    pathlib.Path("later.map").write_text(with_bits + "positions = later\n", encoding="utf-8")
+    later = sinkproof.from_dump("placed.npz", "later.map", TINY)
+    tap.report(later["positions"].tolist() == list(range(4, 16)), "positions of a dump may begin later", later)
     for name, file, map, part in (
-            ("a dump of a later piece", "placed.npz", with_places.replace("= places", "= later"),
-             "one sequence from its start: expected positions 0 to 11, found [4, 5, 6"),
+            ("positions with a gap", "placed.npz", with_places.replace("= places", "= gap"),
+             "expected 12 positions that follow each other, found [4, 5, 6"),
             ("a dump of packed sequences", "placed.npz", with_places.replace("= places", "= packed"),
-             "expected positions 0 to 11, found [0, 1, 2, 3, 4, 5, 0, 1, 2]"),
+             "expected 12 positions that follow each other, found [0, 1, 2, 3, 4, 5, 0, 1, 2]"),
             ("an array that is not there", "wide.safetensors", DUMP_MAP.replace("= logits", "= lm_head"),
              "line 7: wide.safetensors has no array lm_head: it has attention_of_all_layers, blk.0.gate"),
             ("bits without a name", "raw.npz", DUMP_MAP, "expected an array of bfloat16"),

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from sinkproof._library import Error, Handle, View, attempt, call, encoded, made, text
 from sinkproof._model import Model, opened
+from sinkproof._points import kinds, without_layer
 
 Array = npt.NDArray[Any]
 FORMAT = "sinkproof-trace-1"
@@ -24,6 +25,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 BESIDE = ("tokens", "positions")  # arrays of a trace that are not points
+CACHED = ("A4.k", "A2.k", "A2.v")  # what later tokens read of earlier ones
 
 
 class TraceError(Error):
@@ -50,8 +52,9 @@ def as_array(name: str, value: Any) -> Array:
 class Trace(Mapping[str, Array]):
     """The arrays of a trace by name: `trace["03.A11"]` is [n, heads, head_dim].
 
-    Names and shapes are in chapter 11 of the book. `tokens` is int32 [n], `positions` is
-    0 .. n - 1 and optional. Any subset of the points is a trace. `metadata` holds texts:
+    Names and shapes are in chapter 11 of the book. `tokens` is int32 [n]. `positions` follow each
+    other, and are 0 .. n - 1 if they are not given; a trace that begins later may have the keys and
+    values before it as further rows of A4.k and A2.v. Any subset of the points is a trace. `metadata` holds texts:
     "engine" is your engine's name in the report.
 
     Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
@@ -98,7 +101,8 @@ class Trace(Mapping[str, Array]):
         path = os.fspath(path)
         header: dict[str, Any] = {"__metadata__": self.metadata}
         tensors = {**self._arrays, "tokens": read_tokens(self)}
-        tensors["positions"] = np.arange(len(tensors["tokens"]), dtype=np.int32)
+        first = first_position(self)
+        tensors["positions"] = np.arange(first, first + len(tensors["tokens"]), dtype=np.int32)
         # so that each starts at a multiple of its element size
         tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].itemsize))
         end = 0
@@ -155,9 +159,17 @@ def read_tokens(arrays: Mapping[str, Any]) -> npt.NDArray[np.int32]:
     if "tokens" not in arrays:
         raise Error("expected an array tokens [n] in the trace, found none")
     tokens = as_tokens(arrays["tokens"])
-    if "positions" in arrays and not np.array_equal(as_array("positions", arrays["positions"]), np.arange(len(tokens))):
-        raise Error(f"positions: expected 0, 1, ... {len(tokens) - 1}")
+    first = first_position(arrays)
+    if "positions" in arrays and not np.array_equal(as_array("positions", arrays["positions"]),
+                                                    np.arange(first, first + len(tokens))):
+        raise Error(f"positions: expected {len(tokens)} that follow each other, from 0 or later on")
     return tokens
+
+
+def first_position(arrays: Mapping[str, Any]) -> int:
+    """The first of `positions`; 0 if there are none, or none that may be first."""
+    said = np.asarray(arrays.get("positions", [0])).reshape(-1)
+    return max(int(said[0]), 0) if len(said) and said.dtype.kind in "iu" else 0
 
 
 def as_tokens(value: Any) -> npt.NDArray[np.int32]:
@@ -174,9 +186,17 @@ def pointer_to(tokens: npt.NDArray[np.int32]) -> Any:
     return tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
 
 
-def add_point(builder: Handle, model: Model, name: str, value: Any, n: int) -> None:
+def expected_shape(model: Model, name: str, first: int, n: int, rows: int) -> tuple[int, ...]:
+    """The shape of a point in a trace of n tokens from position `first` on; keys and values may have more `rows`."""
+    shape, point = model.shape(name, n), without_layer(name)
+    if kinds()[point].by_head:
+        return (*shape[:-1], shape[-1] + first)
+    return (rows, *shape[1:]) if point in CACHED and n < rows <= first + n else shape
+
+
+def add_point(builder: Handle, model: Model, name: str, value: Any, first: int, n: int) -> None:
     array = as_array(name, value)
-    expected = model.shape(name, n)
+    expected = expected_shape(model, name, first, n, len(array) if array.ndim else 0)
     if array.shape != expected:
         batch = ": it has the dimension of a batch in front" if array.shape[1:] == expected else ""
         raise Error(f"{name}: expected shape {list(expected)}, found {list(array.shape)}{batch}")
@@ -195,7 +215,10 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
                    "trace_builder_free", model.handle)
     if "model" in said:  # the model of the arrays' file
         attempt("trace_builder_of", builder.pointer, encoded(said["model"]))
+    first = first_position(arrays)
+    if first > 0:
+        attempt("trace_builder_begin", builder.pointer, first)
     for name, value in arrays.items():
         if name not in BESIDE:
-            add_point(builder, model, name, value, len(tokens))
+            add_point(builder, model, name, value, first, len(tokens))
     return made(lambda place: attempt("trace_builder_finish", builder.pointer, place), "trace_close", model.handle)

@@ -4,7 +4,8 @@
 
 A slot is a column of the batch, as in a cache or a mask. Some slots of a row are padding; the others
 are its tokens, at positions 0, 1, 2, ... A call whose arguments are all understood and that has no
-past begins new sequences; a call with a cache continues the sequences of the cache.
+past begins new sequences; a call with a cache continues the sequences of the cache. A cache that was
+filled before the trace began has sequences that begin behind it.
 """
 from __future__ import annotations
 
@@ -17,13 +18,17 @@ from sinkproof.adapters._torch import Tensor
 
 
 class Batch:
-    """The rows of one batch, from their beginning."""
+    """The rows of one batch: from their beginning, or behind the slots `past_bn`, marked where they are no padding."""
 
-    def __init__(self, records: list[Record], cache: Any) -> None:
+    def __init__(self, records: list[Record], cache: Any, past_bn: Tensor | None = None) -> None:
         self.records, self.cache = records, cache                # None: the current call has no cache
         self.positions: list[list[int]] = [[] for _ in records]  # of each slot; -1: padding
         self.real: list[list[int]] = [[] for _ in records]       # columns of the current call that are tokens
         self.n = 0                                               # columns of the current call
+        for b, record in enumerate(records if past_bn is not None else []):
+            for real in past_bn[b].tolist():
+                self.positions[b].append(record.before if real else -1)
+                record.before += bool(real)
 
     @property
     def slots(self) -> int:
@@ -34,7 +39,7 @@ class Batch:
         self.n = ids_bn.shape[1]
         for b, record in enumerate(self.records):
             self.real[b] = [i for i, real in enumerate(real_bn[b].tolist()) if real]
-            position = len(record.tokens)
+            position = record.before + len(record.tokens)
             for real in real_bn[b].tolist():
                 self.positions[b].append(position if real else -1)
                 position += bool(real)
@@ -50,9 +55,8 @@ class Batch:
             said = positions_bn[b if len(positions_bn) > 1 else 0].tolist()
             for i, (told, held) in enumerate(zip(said, self.positions[b][-self.n:])):
                 if held >= 0 and told != held:
-                    raise TraceError(f"a trace holds a sequence from its start: expected position {held} of token {i} "
-                                     f"in row {b} of the batch, found {told} (padding on the left needs position_ids "
-                                     "that count tokens alone)")
+                    raise TraceError(f"expected position {held} of token {i} in row {b} of the batch, found {told} "
+                                     "(padding on the left needs position_ids that count tokens alone)")
 
     def keep(self, point: str, values: Tensor, layer: int | None = None) -> None:
         """Keeps a point whose rows are tokens, [batch, n, ...]."""
@@ -68,14 +72,22 @@ class Batch:
         came in some other way.
         """
         if self.cache is None and n_keys > self.slots:
-            raise TraceError(f"a trace holds one sequence from its start: expected at most {self.slots} keys where no "
-                             f"cache was seen, found {n_keys}: a past came in a way that is not understood")
+            raise TraceError(f"expected at most {self.slots} keys where no cache was seen, found {n_keys}: a past came in "
+                             "a way that is not understood")
         return max(self.slots - n_keys, 0)
 
     def new_keys(self, keys_bgkd: Tensor) -> Tensor:
         """The current call's keys, [batch, n, kv_heads, head_dim]."""
         end = self.slots - self.first_slot(keys_bgkd.shape[2])
         return keys_bgkd[:, :, end - self.n:end].transpose(1, 2)
+
+    def keep_cached(self, point: str, values_bgkd: Tensor, layer: int) -> None:
+        """Keeps the keys or values of the slots before the trace, from the columns that a cache returns."""
+        first = self.first_slot(values_bgkd.shape[2])
+        for b, record in enumerate(self.records):
+            columns = [i for i, position in enumerate(self.positions[b][first:]) if 0 <= position < record.before]
+            if columns and record.first == 0:
+                record.keep_cached(point, values_bgkd[b][:, columns].transpose(0, 1), layer)
 
     def keep_by_head(self, point: str, values: Tensor, layer: int, sink: bool) -> None:
         """Keeps [batch, heads, n, K], with the sink's column if there is one; the cache determines K."""
@@ -96,19 +108,19 @@ class Batches:
         self.known: dict[int, Batch] = {}  # by the id of their cache,
         self.kept_alive: dict[int, Any] = {}  # which is unique while the cache lives
 
-    def begin(self, ids_bn: Tensor, cache: Any, past: int) -> Batch:
-        """The batch of a call: new rows, or those of the cache."""
-        if past == 0:
+    def begin(self, ids_bn: Tensor, cache: Any, past_bn: Tensor) -> Batch:
+        """The batch of a call: new rows, or those of the cache. past_bn marks the cache's slots that are no padding."""
+        past = past_bn.shape[1]
+        known = self.known.get(id(cache)) if past else None
+        if known is None:
             rows = [self.new_record() for _ in range(len(ids_bn))]
             self.records += rows
-            batch = Batch(rows, cache)
+            batch = Batch(rows, cache, past_bn)
             self.remember(cache, batch)
             return batch
-        known = self.known.get(id(cache))
-        if known is None or known.slots != past or len(known.records) != len(ids_bn):
-            seen = 0 if known is None else known.slots
-            raise TraceError(f"a trace holds one sequence from its start: expected the token at position {seen} next, "
-                             f"found one with {past} before it")
+        if known.slots != past or len(known.records) != len(ids_bn):
+            raise TraceError(f"expected the token at position {known.slots} of the cache's sequences next, found one with "
+                             f"{past} before it")
         known.cache = cache
         return known
 

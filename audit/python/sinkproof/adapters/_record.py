@@ -3,7 +3,8 @@
 """Collects the points of one sequence, piece by piece, into a trace.
 
 A prompt may be fed in pieces through a key/value cache, or a token at a time: rows of tokens are
-appended, columns of keys go to their absolute positions. Keys that a piece could not see (later ones,
+appended, columns of keys go to their absolute positions. The sequence may begin behind a cache that was
+filled before, whose keys and values stand before the rows of the tokens. Keys that a piece could not see (later ones,
 or those that a sliding cache has dropped) are zero there, as their weight is.
 """
 from __future__ import annotations
@@ -22,13 +23,16 @@ class Record:
     """The points of one sequence. `model` provides the shapes that the judge will expect.
 
     `points` restricts the record: "A9" in every layer, "03.A9" in one, "A4" for A4.q and A4.k.
+    `before` is the position of the first token.
     """
 
     def __init__(self, model: Model | None = None, points: Iterable[str] | None = None) -> None:
+        self.before = 0
+        self.cached: dict[str, Array] = {}  # keys and values of positions before it
         self.model = model
         self.words = None if points is None else chosen_words(points)
         self.tokens: list[int] = []  # of all pieces, including the current one
-        self.first = 0               # position of the current piece's first token
+        self.first = 0               # tokens before the current piece
         self.pieces: dict[str, list[tuple[int, Array]]] = {}
 
     @property
@@ -66,7 +70,7 @@ class Record:
             return
         pieces = self.pieces.setdefault(name, [])
         if pieces and pieces[-1][0] == self.first:
-            raise TraceError(f"{name}: it was computed twice for the token at position {self.first}")
+            raise TraceError(f"{name}: it was computed twice for the token at position {self.before + self.first}")
         shaped = self.by_keys(name, point, array, keys) if kinds()[point].by_head else self.by_tokens(name, array)
         pieces.append((self.first, shaped))
 
@@ -79,7 +83,7 @@ class Record:
 
     def by_keys(self, name: str, point: str, array: Array, keys: Sequence[int] | None) -> Array:
         """[heads, n, all keys so far (+ 1)], from the columns of some of them."""
-        sink, end = int(kinds()[point].sink), len(self.tokens)
+        sink, end = int(kinds()[point].sink), self.before + len(self.tokens)
         heads = self.model.shape(name, self.n)[0] if self.model else (array.shape[0] if array.ndim else 0)
         if array.ndim != 3 or array.shape[:2] != (heads, self.n) or array.shape[2] < 1 + sink:
             raise TraceError(f"{name}: expected shape [{heads}, {self.n}, keys{' + 1' if sink else ''}], found "
@@ -104,19 +108,38 @@ class Record:
             raise TraceError(f"{name}: expected one dtype, found {', '.join(sorted({str(a.dtype) for a in arrays}))}")
         if not kind.by_head:
             return np.concatenate(arrays)
-        n, sink = len(self.tokens), int(kind.sink)
-        found = np.zeros((arrays[0].shape[0], n, n + sink), arrays[0].dtype)
+        n, keys, sink = len(self.tokens), self.before + len(self.tokens), int(kind.sink)
+        found = np.zeros((arrays[0].shape[0], n, keys + sink), arrays[0].dtype)
         for first, array in self.pieces[name]:
             end = first + array.shape[1]
-            found[:, first:end, :end] = array[..., :end]
+            seen = self.before + end
+            found[:, first:end, :seen] = array[..., :seen]
             if sink:
-                found[:, first:end, n] = array[..., end]
+                found[:, first:end, keys] = array[..., seen]
         return found
+
+    def keep_cached(self, point: str, values: Any, layer: int) -> None:
+        """Copies the keys or values of the positions just before the first token, [m, kv_heads, head_dim]."""
+        name = f"{layer:02d}.{point}"
+        if self.wants(point, layer):
+            self.cached[name] = as_array(name, values).copy()
+
+    def behind_cached(self, name: str, array: Array) -> Array:
+        """The rows of the tokens, behind those of earlier positions if there are any."""
+        before = self.cached.get(name)
+        if before is None:
+            return array
+        if before.dtype != array.dtype or before.shape[1:] != array.shape[1:]:
+            raise TraceError(f"{name}: expected a cache of {array.dtype} {list(array.shape[1:])}, found {before.dtype} "
+                             f"{list(before.shape[1:])}")
+        return np.concatenate([before, array])
 
     def trace(self, metadata: Mapping[str, str]) -> Trace:
         """All pieces as whole tensors, with tokens and positions; without tensors that some piece lacks."""
         if not self.tokens:
             raise TraceError("the model was not called: there is nothing to trace")
-        found = {name: array for name in self.pieces if (array := self.whole(name)) is not None}
+        found = {name: self.behind_cached(name, array) for name in self.pieces
+                 if (array := self.whole(name)) is not None}
         tokens = as_tokens(np.asarray(self.tokens))
-        return Trace({**found, "tokens": tokens, "positions": np.arange(len(tokens), dtype=np.int32)}, metadata)
+        positions = np.arange(self.before, self.before + len(tokens), dtype=np.int32)
+        return Trace({**found, "tokens": tokens, "positions": positions}, metadata)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sinkproof._model import Model, opened
-from sinkproof._trace import DTYPES, Array, Trace, TraceError, as_tokens
+from sinkproof._trace import CACHED, DTYPES, Array, Trace, TraceError, as_tokens
 from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters._map import Line, Map
 
@@ -100,22 +100,29 @@ class Dump:
         tokens: list[int] = as_tokens(found).tolist()
         return tokens
 
-    def check_positions(self, n: int) -> None:
-        """Checks the positions that the map names: those of one sequence from its start."""
+    def first_position(self, n: int) -> int:
+        """The position of the first token, by the positions that the map names: those of one sequence."""
         line = self.map.beside.get("positions")
         if line is None:
-            return
+            return 0
         found = self.map.points(line, [self.array(name, line) for name in line.sources], n)[0][1]
-        if not np.array_equal(found, np.arange(n)):
-            raise TraceError(f"{line.where}: a trace holds one sequence from its start: expected positions 0 to {n - 1}, "
+        first = int(found.reshape(-1)[0]) if found.size and found.dtype.kind in "iu" else 0
+        if first < 0 or not np.array_equal(found, np.arange(first, first + n)):
+            raise TraceError(f"{line.where}: a trace holds one sequence: expected {n} positions that follow each other, "
                              f"found {found.reshape(-1).tolist()[:9]} {list(found.shape)}")
+        return first
 
     def feed(self, tokens: Sequence[int], record: Record) -> None:
-        self.check_positions(len(tokens))
+        """Keys and values may have more rows than tokens: those of the positions before the first."""
+        n = len(tokens)
+        record.before = self.first_position(n)
         record.begin(tokens)
         for line in self.map.lines:
             arrays = [self.array(name, line) for name in line.sources]
-            for point, values in self.map.points(line, arrays, len(tokens)):
+            for point, values in self.map.points(line, arrays, n):
+                if line.layer is not None and point in CACHED and n < len(values) <= record.before + n:
+                    record.keep_cached(point, values[:-n], line.layer)
+                    values = values[-n:]
                 record.keep(point, values, line.layer)
 
 

@@ -30,6 +30,7 @@ def watches(model: Module) -> bool:
 class Watcher(gpt_oss.Watcher):
     """Hooks a loaded model during a `with` block; `batches` has the results."""
 
+    cached = ("A2.k", "A2.v")
     attention = ("A6", "A10", "A11")
 
     def __enter__(self) -> Watcher:

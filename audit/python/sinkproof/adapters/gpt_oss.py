@@ -104,7 +104,7 @@ class Watcher(Hooks):
         call.refuse_others(list(call.given)[:1])
         if ids.dim() != 1:
             raise TraceError(f"expected tokens [n], found {list(ids.shape)}")
-        self.batch = self.batches.begin(ids[None], None, 0)
+        self.batch = self.batches.begin(ids[None], None, ids[None, :0])
         self.batch.begin(ids[None], torch.ones_like(ids[None]))
 
     def keep(self, point: str, values: Tensor, layer: int | None = None) -> None:

@@ -114,19 +114,20 @@ class Watcher(Hooks):
         self.enter(source.module, begin)
 
     def begin(self, tokens: Array, positions: Array) -> None:
-        """Begins a piece of a new sequence, or of the previous one."""
+        """Begins a piece of a new sequence, or of the previous one; the first piece may have a past."""
         if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
             raise TraceError(f"tokens: expected whole numbers [n], found {tokens.dtype} {list(tokens.shape)}")
         first = int(positions.reshape(-1)[0]) if positions.size else 0
         if not np.array_equal(positions, np.arange(first, first + len(tokens))):
             raise TraceError(f"positions: expected {len(tokens)} that follow one another from {first} on, found "
                              f"{positions.reshape(-1).tolist()[:9]} {list(positions.shape)}: a piece is of one sequence")
-        if first == 0:
+        if first == 0 or self.running is None:
             self.running = self.new_record()
+            self.running.before = first
             self.records.append(self.running)
-        if self.running is None or len(self.running.tokens) != first:
-            held = 0 if self.running is None else len(self.running.tokens)
-            raise TraceError(f"a trace holds one sequence from its start: expected position {held} next, found {first}")
+        held = self.running.before + len(self.running.tokens)
+        if held != first:
+            raise TraceError(f"a trace holds one sequence: expected position {held} next, found {first}")
         self.running.begin(tokens.tolist())
         self.calls.clear()
         self.waiting.clear()

@@ -45,6 +45,7 @@ from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, Router
 
 # methods that move a cache's rows or slots
 MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "crop")
+CACHED = ("cached keys", "cached values")
 CACHES = ("cache", "past_key_values")  # forward's name for it since 5.24, and before
 READ = ("input_ids", "attention_mask", "position_ids", "cache_position")
 # arguments that change no point of the fed tokens
@@ -88,6 +89,7 @@ def metadata_of(model: Module) -> dict[str, str]:
 class Watcher(Hooks):
     """Hooks a loaded model during a `with` block; `batches` has the results."""
 
+    cached = ("A4.k", "A2.v")  # the points of cached keys and values
     attention: tuple[str, ...] = ("A4.q", "A4.k", "A6", "A9", "A10", "A11")  # what the wrapped attention shows
 
     def __init__(self, model: Module, batches: Batches) -> None:
@@ -149,10 +151,11 @@ class Watcher(Hooks):
         cache = cache_of(call)
         past = 0 if cache is None else int(cache.get_seq_length())
         check_slots(call.get("cache_position"), past, ids)
-        batch = self.batches.begin(ids, cache, past)
+        real = real_slots(call.get("attention_mask"), past, ids)
+        batch = self.batches.begin(ids, cache, real[:, :past])
         if cache is not None:
             self.refuse_moves(cache)
-        batch.begin(ids, real_tokens(call.get("attention_mask"), past, ids))
+        batch.begin(ids, real[:, past:])
         batch.check_positions(positions_of(call.get("position_ids"), past, ids))
         self.batch = batch
 
@@ -225,7 +228,7 @@ class Watcher(Hooks):
     def wrap_attention(self, modeling: Any, n_layers: int) -> None:
         """Attention is looked up by name at every call: registers a traced one under a new name."""
         see = [{point: self.seen(functools.partial(self.keep_attention, point, layer))
-                for point in self.attention} for layer in range(n_layers)]
+                for point in (*self.attention, *CACHED)} for layer in range(n_layers)]
         name = attention_implementation(self.model)
         if name == "eager":
             self.replace(modeling, "eager_attention_forward", eager_forward(modeling.eager_attention_forward, see))
@@ -240,6 +243,8 @@ class Watcher(Hooks):
             return
         if point in ("A6", "A9", "A10"):
             self.batch.keep_by_head(point, values, layer, sink=point == "A9")
+        elif point in CACHED:
+            self.batch.keep_cached(self.cached[CACHED.index(point)], values, layer)
         elif point == "A4.k":
             self.keep(point, self.batch.new_keys(values), layer)
         else:
@@ -254,6 +259,11 @@ def show(seen: dict[str, Callable[[Tensor], None]], values: dict[str, Tensor]) -
     for point, see in seen.items():
         if point in values:
             see(values[point])
+
+
+def cached(key: Tensor, value: Tensor) -> dict[str, Tensor]:
+    """All keys and values that attention reads, of which the trace may lack the first."""
+    return dict(zip(CACHED, (key, value)))
 
 
 def compiling() -> bool:
@@ -279,16 +289,16 @@ def eager_forward(eager: Callable[..., Any], see: Seers) -> Callable[..., Any]:
             if ops.scores is None or "A9" in seen and ops.weights is None:
                 raise TraceError("scaled scores or softmax were not seen in the attention")
             show(seen, {"A6": ops.scores, "A9": ops.weights})
-        show(seen, {"A4.q": query, "A4.k": key, "A10": weights, "A11": output})
+        show(seen, {"A4.q": query, "A4.k": key, "A10": weights, "A11": output, **cached(key, value)})
         return output, weights
     return traced
 
 
 def other_forward(forward: Callable[..., Any], see: Seers) -> Callable[..., Any]:
     """Attention that shows no weights."""
-    def traced(module: Module, query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = forward(module, query, key, *args, **kwargs)
-        show(see[module.layer_idx], {"A4.q": query, "A4.k": key, "A11": result[0]})
+    def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = forward(module, query, key, value, *args, **kwargs)
+        show(see[module.layer_idx], {"A4.q": query, "A4.k": key, "A11": result[0], **cached(key, value)})
         return result
     return traced
 
@@ -326,8 +336,8 @@ def positions_of(said: Any, past: int, ids: Tensor) -> Tensor:
     return said if said is not None else torch.arange(past, past + n, device=ids.device)[None]
 
 
-def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
-    """The call's tokens that are not padding by its mask, [batch, n].
+def real_slots(mask: Any, past: int, ids: Tensor) -> Tensor:
+    """The slots that are not padding by the call's mask, those of its tokens last, [batch, past + n].
 
     A mask is [batch, slots] with a 0 for padding; or, if it was made already, one for each kind
     of layer, [batch, 1, n, slots]: padding is a slot that no query sees.
@@ -339,14 +349,14 @@ def real_tokens(mask: Any, past: int, ids: Tensor) -> Tensor:
             raise TraceError(f"expected a mask of full_attention, found {', '.join(map(str, mask))}")
         mask = mask["full_attention"]
     if mask is None:
-        return torch.ones_like(ids, dtype=torch.bool)
+        return torch.ones(len(ids), past + n, dtype=torch.bool, device=ids.device)
     if not isinstance(mask, torch.Tensor) or mask.dim() not in (2, 4) or mask.shape[-1] < past + n:
         raise TraceError(f"expected an attention mask of {past + n} slots, found {type(mask).__name__} "
                          f"{list(getattr(mask, 'shape', []))}")
     if mask.dim() == 2:
-        return mask[:, past:past + n].bool()
+        return mask[:, :past + n].bool().expand(len(ids), past + n)
     seen = mask if mask.dtype == torch.bool else mask == 0
-    return seen[:, 0].any(dim=1)[:, past:past + n].expand(len(ids), n)
+    return seen[:, 0].any(dim=1)[:, :past + n].expand(len(ids), past + n)
 
 
 # ------------------------------------------------------------------------------------------
