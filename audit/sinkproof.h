@@ -139,7 +139,9 @@ bool sinkproof_trace_write(const sinkproof_trace *trace, const char *path, sinkp
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace);         // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace); // [n]
-size_t sinkproof_trace_first(const sinkproof_trace *trace);          // position of the first token
+// Position of the first token; 0 in a trace of several sequences.
+size_t sinkproof_trace_first(const sinkproof_trace *trace);
+size_t sinkproof_trace_sequences(const sinkproof_trace *trace);
 // A value of the metadata: "engine", "policy", "version", "model"; NULL if absent.
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
 
@@ -180,6 +182,11 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fi
 // those of the positions just before `first`. Error: positions beyond the model's context.
 bool sinkproof_trace_builder_begin(sinkproof_trace_builder *builder, size_t first,
                                    sinkproof_error *error);
+// Says that the rows are those of several sequences, end to end, before any point is added:
+// `rows` [sequences] add up to n, and `firsts` [sequences] are the positions of their first tokens
+// (NULL: 0). A6, A9 and A10 have n keys, the rows.
+bool sinkproof_trace_builder_pack(sinkproof_trace_builder *builder, size_t sequences,
+                                  const size_t *rows, const size_t *firsts, sinkproof_error *error);
 // Makes the trace of the added points: any subset of the points is valid. The builder is then
 // empty.
 bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,

@@ -165,6 +165,9 @@ def seeds():
         {"positions": ("I32", [n], 4), "tokens": ("I32", [n], 4), "00.A4.k": ("BF16", [5, 2, 16], 2),
          "00.A2.v": ("BF16", [3, 2, 16], 2), "01.A9": ("F16", [10, n, 6], 2)}, {"format": "sinkproof-trace-1"},
         struct.pack("<i", 4))
+    yield "trace-packed", safetensors(
+        {"cu_seqlens": ("I32", [3], 4), "positions": ("I32", [3], 4), "tokens": ("I32", [3], 4),
+         "01.A10": ("BF16", [10, 3, 3], 2)}, {"format": "sinkproof-trace-1"}, struct.pack("<6i", 0, 2, 3, 0, 1, 0))
     yield from design_seeds()
     yield "interventions", (b"zero-bq\nswap-epe 1:2\nmove-epe 3:4\nlate-epe\nzero-bos\nzero-wk-rows 0,17,95\n"
                             b"zero-wk-random auto,18446744073709551615")

@@ -29,8 +29,9 @@ static void SINKPROOF_PRINTF(2, 3) pattern_append(text *t, const char *format, .
 // The name of the indices of a dimension.
 static const char *dimension_name(const sinkproof_point_report *r, size_t d) {
     bool by_head = sinkproof_trace_point_is_by_head(r->point);
-    if (by_head) return d == 0 ? "head" : d == 1 ? "position" : "key";
-    if (d == 0) return "position";
+    const char *row = r->n_sequences > 1 ? "row" : "position";
+    if (by_head) return d == 0 ? "head" : d == 1 ? row : "key";
+    if (d == 0) return row;
     if (r->rank == 2)
         return r->point == TRACE_F2                           ? "logit"
                : r->point == TRACE_M2                         ? "expert"
@@ -126,6 +127,7 @@ bool pattern_describe(const sinkproof_point_report *r, const uint8_t *marks, cha
     }
     free(has);
     if (count > 0 && box == count && count < elements) pattern_append(&t, ", all of these");
-    if (count > 0 && sinkproof_trace_point_is_by_head(r->point)) say_distances(&t, r, marks);
+    bool one = r->n_sequences <= 1; // a key of another sequence is at no distance
+    if (count > 0 && one && sinkproof_trace_point_is_by_head(r->point)) say_distances(&t, r, marks);
     return true;
 }

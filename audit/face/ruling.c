@@ -172,8 +172,11 @@ static void print_head(const trial *t) {
     char engine[128];
     snprintf(engine, sizeof engine, "%s", named != NULL ? named : "not named");
     sinkproof_make_printable(engine);
-    fprintf(t->out, "%s\n%s, engine %s\n", t->o.name,
-            sinkproof_counted(sinkproof_trace_length(t->trace), "token").text, engine);
+    size_t sequences = sinkproof_trace_sequences(t->trace);
+    fprintf(t->out, "%s\n%s", t->o.name,
+            sinkproof_counted(sinkproof_trace_length(t->trace), "token").text);
+    if (sequences > 1) fprintf(t->out, " in %s", sinkproof_counted(sequences, "sequence").text);
+    fprintf(t->out, ", engine %s\n", engine);
 }
 
 static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof_cause *found) {

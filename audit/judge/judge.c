@@ -40,11 +40,23 @@ static bool is_bridged(const judge_pass *pass, sinkproof_trace_point point, size
     return false;
 }
 
+// The sequence and the position of the worst element.
+static void find_sequence(const judge_pass *pass, sinkproof_point_report *r) {
+    size_t index[SINKPROOF_MAX_RANK];
+    sinkproof_trace_index(r->rank, r->shape, r->worst_at, index);
+    size_t row = index[sinkproof_trace_point_is_by_head(r->point)];
+    r->begins = pass->first;
+    r->n_sequences = sinkproof_trace_sequences(pass->trace);
+    r->sequence = sinkproof_trace_sequence_of(pass->trace, row).number;
+    r->position = (size_t)sinkproof_trace_positions(pass->trace)[row];
+}
+
 static bool conclude_point(const judge_pass *pass, sinkproof_point_report *r) {
     if (!sinkproof_drift_judge(&r->drift_sums, pass->options->rate, &r->drift)) return false;
     r->share_median = histogram_median(&r->shares);
     r->power_single = histogram_median(&r->widths);
     r->bridged = is_bridged(pass, r->point, r->layer);
+    find_sequence(pass, r);
     // Inputs that are not traced leave errors in no random order, so no spread is asked for.
     bool leans =
         sinkproof_drift_leans(&r->drift) || (!r->bridged && sinkproof_drift_spreads(&r->drift));
@@ -99,7 +111,6 @@ static bool collect_reports(judge_pass *pass) {
             (*from)->drift_sums = (sinkproof_drift){0}; // r owns the rows now
             r->point = point;
             r->layer = sinkproof_trace_point_is_layered(point) ? layer : 0;
-            r->begins = pass->first;
             r->rank = tensor->rank;
             memcpy(r->shape, tensor->shape, sizeof r->shape);
             sinkproof_trace_name(point, layer, r->name);
@@ -108,16 +119,19 @@ static bool collect_reports(judge_pass *pass) {
     return true;
 }
 
-// The earlier positions that the first token reads in a layer, and that have no key or no value in
-// the trace.
+// The earlier positions that a sequence's first token reads in a layer, and that have no key or no
+// value in the trace: the most of all sequences.
 static size_t count_unread(const judge_pass *pass, size_t layer) {
-    size_t first = pass->first, low = first_seen_key(pass->config, layer, first), most = 0;
     const sinkproof_trace_point read[] = {sinkproof_trace_keys(pass->config), TRACE_A2_V};
-    for (size_t i = 0; i < 2; i++) {
-        const sinkproof_tensor *before = sinkproof_trace_before(pass->trace, read[i], layer);
-        size_t from = first - (before != NULL ? before->shape[0] : 0);
-        if (from > low && from - low > most) most = from - low;
-    }
+    size_t most = 0;
+    for (size_t n = 0; n < sinkproof_trace_sequences(pass->trace); n++)
+        for (size_t i = 0; i < 2; i++) {
+            size_t first = sinkproof_trace_sequence(pass->trace, n).first;
+            size_t low = first_seen_key(pass->config, layer, first);
+            const sinkproof_tensor *before = sinkproof_trace_before(pass->trace, read[i], layer);
+            size_t from = first - (before != NULL ? before->shape[0] : 0);
+            if (from > low && from - low > most) most = from - low;
+        }
     return most;
 }
 
@@ -126,6 +140,9 @@ static bool judge_all(judge_pass *pass, sinkproof_error *error) {
     const sinkproof_config *c = pass->config;
     size_t slots = (c->n_layers + 1) * TRACE_POINTS, k = c->n_chosen;
     j->begins = pass->first;
+    j->n_sequences = sinkproof_trace_sequences(pass->trace);
+    for (size_t s = 0; s < j->n_sequences; s++)
+        j->later = j->later || sinkproof_trace_sequence(pass->trace, s).first > 0;
     j->open = calloc(c->n_layers, sizeof *j->open);
     j->unread = calloc(c->n_layers, sizeof *j->unread);
     for (size_t l = 0; j->unread != NULL && l < c->n_layers; l++)
@@ -188,10 +205,6 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                                        .thinnest_margin = INFINITY,
                                        .n_tokens = n,
                                        .n_layers = c->n_layers};
-    size_t end = sinkproof_trace_first(trace) + n;
-    if (c->rotation.kind == SINKPROOF_NO_ROTATION && end > c->max_context) // positions are rows
-        return sinkproof_fail(error, "%s exceed the model's context of %zu",
-                              sinkproof_counted(end, "token").text, c->max_context);
     if (c->n_chosen > SINKPROOF_MAX_CHOSEN)
         return sinkproof_fail(error, "%.300s: %s per token, expected at most %d to judge",
                               sinkproof_model_spec(model),

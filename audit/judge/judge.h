@@ -61,7 +61,8 @@ typedef struct sinkproof_point_report {
     // The element that is furthest outside its set; if none is outside, the one that uses most of
     // its set.
     size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
-    size_t begins; // position of the first row
+    size_t begins;                          // position of the first row; 0 with several sequences
+    size_t n_sequences, sequence, position; // of the worst element's row
     // excess: distance to the set in half-widths of the set; inside: the share
     double worst_value, worst_excess;
     sinkproof_honest worst_set;
@@ -81,7 +82,9 @@ typedef struct sinkproof_judgement {
     sinkproof_policy policy;
     double rate; // rate of false alarms, from the options
     size_t n_reports, n_tokens, n_layers;
-    size_t begins;  // position of the first token
+    size_t begins; // position of the first token; 0 with several sequences
+    size_t n_sequences;
+    bool later;     // a sequence begins after position 0
     size_t *unread; // [layers]: earlier positions that are read, and have no key or no value
     sinkproof_point_report *reports; // in the order of the forward pass; only points of the trace
     // The worst verdict among the decided points; UNDECIDED when no point is decided, or when no

@@ -105,10 +105,6 @@ static bool sink_logits(judge_part *part, const block *b, const attention *a,
     return fine;
 }
 
-static size_t larger_size(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 static sinkproof_setting weights_elements(const judge_pass *pass) {
     return pass_setting(pass, pass->config->n_heads * pass->n * (pass->keys + 1));
 }
@@ -127,7 +123,7 @@ static void block_products(judge_part *part, const block *b, const attention *a,
     sinkproof_planes q_id =
         sinkproof_planes_new(a->q_nhd + b->first * width + h * d, b->rows, d, width);
     sinkproof_planes k_jd =
-        known > 0 ? sinkproof_planes_new(cache_at(&a->k, from) + g * d, known, d, a->k.width)
+        known > 0 ? sinkproof_planes_new(cached_at(&a->k, from) + g * d, known, d, a->k.width)
                   : (sinkproof_planes){0};
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A5_TERM, AT_A5_ACC);
     double *terms_i = part_allocate(part, b->rows, sizeof *terms_i);
@@ -174,14 +170,14 @@ typedef struct weights_room {
 static bool query_weights(const judge_part *part, const block *b, const query *q,
                           const sinkproof_setting *s, const sinkproof_honest *z_j,
                           sinkproof_honest sink, weights_room *room, double *common) {
-    keys_read keys = {.first = q->first_key,
-                      .end = q->first_key + q->seen,
+    keys_read keys = {.first = q->position,
+                      .end = q->position + q->seen,
                       .part_j = room->part_e,
                       .z_j = room->z_e};
     size_t last = SIZE_MAX;
     for (size_t j = 0; j < q->seen; j++) {
-        sinkproof_key_read read = query_key(part, b, q, q->first_key + j);
-        size_t in = sinkproof_attending_part(b->meant, keys.first, keys.end, q->first_key + j);
+        sinkproof_key_read read = query_key(b, q, q->first_key + j);
+        size_t in = sinkproof_attending_part(b->meant, keys.first, keys.end, q->position + j);
         if (read.times == 0) continue;
         keys.parts += in != last, last = in;
         room->part_e[keys.n] = keys.parts - 1;
@@ -190,7 +186,7 @@ static bool query_weights(const judge_part *part, const block *b, const query *q
     if (keys.n == 0) return false;
     if (!meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common)) return false;
     for (size_t j = 0, e = 0; j < q->seen; j++) {
-        sinkproof_key_read read = query_key(part, b, q, q->first_key + j);
+        sinkproof_key_read read = query_key(b, q, q->first_key + j);
         room->a_j[j] = read.times == 0 ? sinkproof_exact_set(0) : room->a_e[e++];
     }
     room->a_j[q->seen] = room->a_e[keys.n];
@@ -202,7 +198,7 @@ static void query_scores(const judge_part *part, const block *b, const query *q,
                          const sinkproof_setting *s, const sinkproof_honest *product_j,
                          sinkproof_honest *z_j) {
     for (size_t j = 0; j < q->seen; j++) {
-        sinkproof_key_read read = query_key(part, b, q, q->first_key + j);
+        sinkproof_key_read read = query_key(b, q, q->first_key + j);
         z_j[j] = meant_score(part->pass, s, b->meant->score_times,
                              read.zero_key ? sinkproof_exact_set(0) : product_j[read.key - b->low]);
     }
@@ -233,7 +229,7 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
             part->failed = true;
         for (size_t j = 0; j < keys; j++) p_j[j] = sinkproof_exact_set(0);
         for (size_t j = 0; !part->failed && j < q.seen; j++) {
-            sinkproof_key_read read = query_key(part, b, &q, q.first_key + j);
+            sinkproof_key_read read = query_key(b, &q, q.first_key + j);
             sinkproof_honest *p_v = &p_j[read.value - b->low];
             if (!read.zero_value)
                 *p_v = read.value == q.first_key + j && b->meant->cache.kind == SINKPROOF_CACHE_NONE
@@ -259,7 +255,7 @@ static void sum_running_values(judge_part *part, const block *b, const attention
     for (size_t r = 0; o_d != NULL && r < b->rows; r++) {
         query q = part_query(part, b, b->first + r);
         const sinkproof_flash f = {
-            q.seen, d, a->v.width, &z[r * b->seen], cache_at(&a->v, q.first_key) + g * d, b_i[r]};
+            q.seen, d, a->v.width, &z[r * b->seen], cached_at(&a->v, q.first_key) + g * d, b_i[r]};
         sinkproof_honest *out = a->out_nhd + (b->first + r) * width + b->h * d;
         if (!sinkproof_honest_flash(s, &sum, &f, o_d)) part->failed = true;
         for (size_t k = 0; !part->failed && k < d; k++)
@@ -310,7 +306,7 @@ static void block_values(judge_part *part, const block *b, const attention *a,
     sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes weights = sinkproof_planes_new(p, b->rows, keys, keys);
     sinkproof_planes values =
-        transpose_values(part, cache_at(&a->v, b->low) + g * d, a->v.width, keys);
+        transpose_values(part, cached_at(&a->v, b->low) + g * d, a->v.width, keys);
     double terms_i[QUERIES];
     for (size_t r = 0; r < b->rows; r++)
         terms_i[r] = (double)part_query(part, b, b->first + r).seen + pass->meaning->sink_has_value;
@@ -350,10 +346,28 @@ static void compare_unknown_values(judge_part *part, const block *b, const atten
     }
 }
 
+// A6 to A10 of rows that see keys without a column: the trace does not show what they add up.
+static void compare_cut_rows(judge_part *part, const block *b) {
+    for (size_t r = 0; !part->failed && r < b->rows; r++) {
+        query q = part_query(part, b, b->first + r);
+        sinkproof_honest *x_j = part_allocate(part, q.seen + 1, sizeof *x_j);
+        for (size_t j = 0; x_j != NULL && j <= q.seen; j++) x_j[j] = sinkproof_unknown_set(0);
+        if (x_j != NULL) compare_scores(part, &q, x_j);
+        for (size_t j = 0; x_j != NULL && j <= q.seen; j++) x_j[j] = sinkproof_unknown_set(0);
+        if (x_j != NULL) compare_weights(part, &q, 0, x_j);
+        free(x_j);
+    }
+}
+
 // Judges the queries of a block, which are all in the place of the meaning, or all outside it; and
 // all of which read unknown keys, or none does.
 static void attend_queries(judge_part *part, const attention *a, block b) {
     const judge_pass *pass = part->pass;
+    if (part_query(part, &b, b.first).cut) {
+        compare_cut_rows(part, &b);
+        compare_unknown_values(part, &b, a);
+        return;
+    }
     find_seen_keys(part, &b);
     size_t keys = b.high - b.low;
     bool shown = point_is_traced(pass, TRACE_A6, part->layer) || shows_weights(part);
@@ -413,11 +427,11 @@ bool judge_attention(judge_pass *pass, const sinkproof_walk_step *step, sinkproo
                    .q_nhd = q_nhd,
                    .out_nhd = y_nhd,
                    .blocks = (pass->n + QUERIES - 1) / QUERIES};
-    bool fine = cache_read_heads(pass, AT_A5_Q, pass->n, c->n_heads, q_nhd) &&
-                cache_read(pass, keys, step->layer, AT_A5_K, pass->at[keys], &a.k) &&
-                cache_read(pass, values, step->layer, AT_A11_V, pass->at[values], &a.v) &&
+    bool fine = read_heads(pass, AT_A5_Q, pass->n, c->n_heads, q_nhd) &&
+                read_cached(pass, keys, step->layer, AT_A5_K, pass->at[keys], &a.k) &&
+                read_cached(pass, values, step->layer, AT_A11_V, pass->at[values], &a.v) &&
                 judge_in_parts(pass, step->layer, c->n_heads * a.blocks, attend_block, &a);
-    cache_free(&a.k);
-    cache_free(&a.v);
+    cached_free(&a.k);
+    cached_free(&a.v);
     return fine;
 }

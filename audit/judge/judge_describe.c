@@ -59,8 +59,10 @@ static bool describe_weight(const judge_pass *pass, const sinkproof_point_report
     size_t i = row % r->shape[1], h = row / r->shape[1];
     double sink;
     if (!sink_logit(pass, r->layer, h, i, &sink)) return false;
-    size_t at = pass->first + i;
-    bool seen = j >= first_seen_key(pass->config, r->layer, at) && j <= at;
+    sinkproof_sequence of = sinkproof_trace_sequence_of(pass->trace, i);
+    size_t at = of.first + i - of.row, column = pass->first + i;
+    size_t low = first_seen_key(pass->config, r->layer, at);
+    bool seen = j <= column && (size_t)(column - j) <= at - low && (pass->first > 0 || j >= of.row);
     if (j == pass->keys)
         snprintf(out, size, "the sink, logit %s", hex_or_not_traced(sink).text);
     else

@@ -214,6 +214,29 @@ static inline size_t step_place(const judge_pass *pass, const sinkproof_walk_ste
     return sinkproof_trace_point_is_layered(step->point) ? step->layer : pass->config->n_layers;
 }
 
+// ---- keys and values that later tokens read (judge_cache.c)
+
+// Those of a layer from position `from` on, [keys - from, kv_heads, head_dim]: the earlier ones are
+// unknown.
+typedef struct cached_rows {
+    sinkproof_honest *x;
+    size_t from, width;
+    bool owned;
+} cached_rows;
+
+static inline const sinkproof_honest *cached_at(const cached_rows *c, size_t position) {
+    return c->x + (position - c->from) * c->width;
+}
+
+// Rounds queries as the scores read them, and keys and values as the cache stores them.
+bool read_heads(const judge_pass *pass, sinkproof_point at, size_t rows, size_t heads,
+                sinkproof_honest *x);
+// The keys or values of the trace's tokens, behind those that it has of earlier positions. Freed by
+// the function below.
+bool read_cached(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
+                 sinkproof_point at, sinkproof_honest *x_ngd, cached_rows *c);
+void cached_free(cached_rows *c);
+
 // ---- routing (judge_routing.c)
 
 // A choice of experts, slot by slot.

@@ -184,7 +184,10 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
         fprintf(out, " undecided");
     else
         fprintf(out, ": %zu of %s undecided", open, sinkproof_counted(elements, "element").text);
-    if (kind.earlier)
+    if (kind.earlier && j->n_sequences > 1)
+        fprintf(out, "; trace a sequence that begins later alone, with %s and A2.v from 0 on",
+                sinkproof_trace_point_name(sinkproof_trace_keys(config)));
+    else if (kind.earlier)
         fprintf(out, "; give %s and A2.v rows for the positions before %zu",
                 sinkproof_trace_point_name(sinkproof_trace_keys(config)), j->begins);
     if (kind.n > 0) {
@@ -229,7 +232,10 @@ json_t *judgement_remedies_json(const sinkproof_config *config, const sinkproof_
         const sinkproof_trace_point earlier[] = {sinkproof_trace_keys(config), TRACE_A2_V};
         for (size_t a = 0; r.earlier && a < 2; a++) {
             sinkproof_trace_name(earlier[a], layer, name);
-            snprintf(text, sizeof text, "%s before position %zu", name, j->begins);
+            if (j->n_sequences > 1)
+                snprintf(text, sizeof text, "%s before each sequence", name);
+            else
+                snprintf(text, sizeof text, "%s before position %zu", name, j->begins);
             add_once(list, text);
         }
         for (size_t a = 0; a < r.n; a++) {

@@ -107,9 +107,11 @@ static void print_table(FILE *out, const sinkproof_judgement *j, bool all) {
     fprintf(out, "~ bridged: an input of the operation is not in the trace, so its set is wider\n");
 }
 
-// "(3, 1, 17)"
+// "(3, 1, 17)", and in a trace that is not one sequence from its start ", sequence 1, position 3"
 static void print_index(FILE *out, const sinkproof_point_report *r) {
     fprintf(out, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
+    if (r->n_sequences > 1) fprintf(out, ", sequence %zu", r->sequence);
+    if (r->n_sequences > 1 || r->begins > 0) fprintf(out, ", position %zu", r->position);
 }
 
 // The worst element is NaN: prints how many bounded elements are NaN, and where the worst is.
@@ -266,6 +268,18 @@ static void print_inherited(FILE *out, const sinkproof_judgement *j) {
                 sinkproof_error_relative(most->errors.local, most));
 }
 
+// What is said of a trace that is not one sequence from its start.
+static void print_sequences(FILE *out, const sinkproof_judgement *j) {
+    if (j->n_sequences > 1)
+        fprintf(out, "\nThe trace holds %zu sequences, counted from 0%s\n", j->n_sequences,
+                j->later ? "; one or more begin after position 0." : ".");
+    else if (j->later)
+        fprintf(out, "\nThe trace begins at position %zu.\n", j->begins);
+    if (j->later)
+        fputs("It is not compared with the truth end to end, which needs the tokens before.\n",
+              out);
+}
+
 void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
                                const sinkproof_judgement *j, bool all) {
     print_table(out, j, all);
@@ -279,11 +293,7 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
     sinkproof_not_finite_text(j, not_finite);
     if (not_finite[0] != '\0') fprintf(out, "\n%s", not_finite);
     judgement_print_undecided(out, config, j);
-    if (j->begins > 0)
-        fprintf(out,
-                "\nThe trace begins at position %zu. It is not compared with the truth end to end: "
-                "that needs the tokens before.\n",
-                j->begins);
+    print_sequences(out, j);
     print_inherited(out, j);
 }
 

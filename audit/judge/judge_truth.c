@@ -153,7 +153,8 @@ static void measure_weights(const tracks *t, const head *x, const query *r, cons
 static void attend_row(const tracks *t, const head *x, size_t i, double *s, double *a,
                        sinkproof_errors sums[3]) {
     const sinkproof_config *c = t->pass->config;
-    size_t n = t->n, first = sinkproof_mask_first(x->window, i);
+    sinkproof_sequence of = sinkproof_trace_sequence_of(t->pass->trace, i);
+    size_t n = t->n, first = of.row + sinkproof_mask_first(x->window, i - of.row);
     query r = {0, i, first, i + 1 - first, x->h / (c->n_heads / c->n_kv_heads)};
     const sinkproof_tensor *a6 = sinkproof_trace_find(t->pass->trace, TRACE_A6, x->layer);
     for (r.track = 0; r.track < 2; r.track++) score_row(t, x, &r, &s[r.track * (n + 1)]);
@@ -295,10 +296,13 @@ static bool embed(tracks *t, const sinkproof_walk_step *step, const double *cons
     const int32_t *tokens = sinkproof_trace_tokens(t->pass->trace);
     size_t half = t->n * w[0].cols;
     (void)in;
-    if (w[1].count > 0) // the other half has room for a row
-        sinkproof_embed_placed(&t->real, &w[0], &w[1], 0, t->n, tokens, out, out + half);
-    else
-        sinkproof_embed(&t->real, &w[0], t->n, tokens, out);
+    size_t sequences = w[1].count > 0 ? sinkproof_trace_sequences(t->pass->trace) : 0;
+    for (size_t s = 0; s < sequences; s++) { // the other half has room for a row
+        sinkproof_sequence of = sinkproof_trace_sequence(t->pass->trace, s);
+        sinkproof_embed_placed(&t->real, &w[0], &w[1], 0, of.rows, tokens + of.row,
+                               out + of.row * w[0].cols, out + half);
+    }
+    if (sequences == 0) sinkproof_embed(&t->real, &w[0], t->n, tokens, out);
     memcpy(out + half, out, half * sizeof *out);
     return true;
 }
@@ -420,15 +424,20 @@ static bool begin_tracks(tracks *t) {
                 t->open_n != NULL;
     if (fine) {
         sinkproof_yarn_frequencies(&t->real, c, freq_d);
-        sinkproof_rope_table(&t->real, c, freq_d, 0, t->n, t->cos_nd, t->sin_nd);
+        for (size_t s = 0; s < sinkproof_trace_sequences(t->pass->trace); s++) {
+            sinkproof_sequence of = sinkproof_trace_sequence(t->pass->trace, s);
+            sinkproof_rope_table(&t->real, c, freq_d, 0, of.rows, t->cos_nd + of.row * half,
+                                 t->sin_nd + of.row * half);
+        }
     }
     free(freq_d);
     return fine;
 }
 
-// Nothing is measured where the tokens before the trace are not known.
+// Nothing is measured where the tokens before a sequence are not known.
 bool judge_truth(judge_pass *pass) {
-    if (pass->first > 0) return true;
+    for (size_t s = 0; s < sinkproof_trace_sequences(pass->trace); s++)
+        if (sinkproof_trace_sequence(pass->trace, s).first > 0) return true;
     tracks t = {.pass = pass,
                 .n = pass->n,
                 .work = (pass->all - pass->done) / (double)(pass->config->n_layers + 1)};

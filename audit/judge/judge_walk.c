@@ -27,7 +27,7 @@ static void embed_token(judge_part *part, size_t i, void *of) {
     sinkproof_matrix_row(w->table, (size_t)sinkproof_trace_tokens(pass->trace)[i], row);
     for (size_t k = 0; k < d; k++) x_d[k] = sinkproof_exact_set(row[k]);
     if (w->positions->count > 0) {
-        sinkproof_matrix_row(w->positions, pass->first + i, row);
+        sinkproof_matrix_row(w->positions, (size_t)sinkproof_trace_positions(pass->trace)[i], row);
         for (size_t k = 0; k < d; k++)
             x_d[k] = sinkproof_honest_inside(
                 &s, sinkproof_honest_add(x_d[k], sinkproof_exact_set(row[k])));

@@ -26,6 +26,8 @@ struct sinkproof_trace {
     sinkproof_safetensors *file;
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
+    size_t sequences, *begins;      // begins [sequences + 1]: first rows, and n
+    uint32_t *sequence_n;           // of each row
     const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
     cached *cached_lc;              // [n_layers, CACHED]
 };
@@ -120,17 +122,58 @@ static bool read_indices(const char *file, sinkproof_trace *trace, const char *n
     return true;
 }
 
+// Fills `begins` from cu_seqlens: 0, then the row behind each sequence. Empty sequences are left
+// out.
+static bool read_cu_seqlens(const char *file, sinkproof_trace *trace, const sinkproof_tensor *cu,
+                            sinkproof_error *error) {
+    size_t count = cu->rank == 1 ? cu->shape[0] : 0;
+    if (!check_dtype(file, cu, true, error)) return false;
+    if (count < 2 || count > trace->n + 1 || index_at(cu, 0) != 0 ||
+        index_at(cu, count - 1) != (int64_t)trace->n)
+        return sinkproof_fail(error,
+                              "%.300s: tensor cu_seqlens: expected [sequences + 1] from 0 to %zu",
+                              file, trace->n);
+    for (size_t i = 1; i < count; i++) {
+        int64_t before = index_at(cu, i - 1), at = index_at(cu, i);
+        if (at < before || at > (int64_t)trace->n)
+            return sinkproof_fail(error,
+                                  "%.300s: tensor cu_seqlens: expected ascending numbers to %zu, "
+                                  "found %lld after %lld",
+                                  file, trace->n, (long long)at, (long long)before);
+        if (at > before) trace->begins[++trace->sequences] = (size_t)at;
+    }
+    return true;
+}
+
+static bool read_boundaries(const char *file, sinkproof_trace *trace, sinkproof_error *error) {
+    const sinkproof_tensor *cu = sinkproof_safetensors_find(trace->file, "cu_seqlens");
+    trace->begins = calloc(trace->n + 1, sizeof *trace->begins);
+    trace->sequence_n = calloc(trace->n, sizeof *trace->sequence_n);
+    if (trace->begins == NULL || trace->sequence_n == NULL)
+        return sinkproof_fail(error, "%.300s: no memory for its sequences", file);
+    if (cu != NULL && !read_cu_seqlens(file, trace, cu, error)) return false;
+    if (cu == NULL) trace->begins[++trace->sequences] = trace->n;
+    for (size_t s = 0; s < trace->sequences; s++)
+        for (size_t t = trace->begins[s]; t < trace->begins[s + 1]; t++)
+            trace->sequence_n[t] = (uint32_t)s;
+    return true;
+}
+
 static bool read_sequence(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
                           sinkproof_error *error) {
     size_t context = config->max_context < INT32_MAX ? config->max_context : INT32_MAX;
     if (!read_indices(file, trace, "tokens", config->vocab, &trace->tokens_n, error)) return false;
     if (!read_indices(file, trace, "positions", context, &trace->positions_n, error)) return false;
+    if (!read_boundaries(file, trace, error)) return false;
     for (size_t t = 1; t < trace->n; t++)
-        if (trace->positions_n[t] != trace->positions_n[t - 1] + 1)
-            return sinkproof_fail(error,
-                                  "%.300s: tensor positions: expected positions that follow each "
-                                  "other (one sequence), found %d after %d",
-                                  file, (int)trace->positions_n[t], (int)trace->positions_n[t - 1]);
+        if (trace->sequence_n[t] == trace->sequence_n[t - 1] &&
+            trace->positions_n[t] != trace->positions_n[t - 1] + 1)
+            return sinkproof_fail(
+                error,
+                "%.300s: tensor positions: expected positions that follow each other in %s, found "
+                "%d after %d",
+                file, trace->sequences > 1 ? "each sequence" : "one sequence (no cu_seqlens)",
+                (int)trace->positions_n[t], (int)trace->positions_n[t - 1]);
     return true;
 }
 
@@ -165,11 +208,14 @@ static bool unknown_name(const char *file, const char *name, size_t n_layers,
                           file, name, nearest);
 }
 
+static const char *const beside[] = {"tokens", "positions", "cu_seqlens"};
+
 static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
                        const sinkproof_tensor *tensor, sinkproof_error *error) {
     sinkproof_trace_point point;
     size_t layer, shape[SINKPROOF_MAX_RANK];
-    if (strcmp(tensor->name, "tokens") == 0 || strcmp(tensor->name, "positions") == 0) return true;
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(tensor->name, beside[i]) == 0) return true;
     if (!sinkproof_trace_name_parse(tensor->name, &point, &layer))
         return unknown_name(file, tensor->name, config->n_layers, error);
     if (!sinkproof_trace_point_exists(config, point, layer))
@@ -298,6 +344,8 @@ void sinkproof_trace_close(sinkproof_trace *trace) {
     free(trace->path);
     free(trace->tokens_n);
     free(trace->positions_n);
+    free(trace->begins);
+    free(trace->sequence_n);
     free(trace->at_lp);
     free(trace->cached_lc);
     free(trace);
@@ -324,10 +372,27 @@ const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace) {
 }
 
 size_t sinkproof_trace_first(const sinkproof_trace *trace) {
-    return (size_t)trace->positions_n[0];
+    return trace->sequences == 1 ? (size_t)trace->positions_n[0] : 0;
+}
+
+size_t sinkproof_trace_sequences(const sinkproof_trace *trace) {
+    return trace->sequences;
+}
+
+sinkproof_sequence sinkproof_trace_sequence(const sinkproof_trace *trace, size_t number) {
+    size_t row = trace->begins[number];
+    return (sinkproof_sequence){number, row, trace->begins[number + 1] - row,
+                                (size_t)trace->positions_n[row]};
+}
+
+sinkproof_sequence sinkproof_trace_sequence_of(const sinkproof_trace *trace, size_t row) {
+    return sinkproof_trace_sequence(trace, trace->sequence_n[row]);
 }
 
 bool sinkproof_trace_from_start(const sinkproof_trace *trace, sinkproof_error *error) {
+    if (trace->sequences > 1)
+        return sinkproof_fail(error, "%.300s: expected a trace of one sequence, found %zu",
+                              trace->path, trace->sequences);
     if (sinkproof_trace_first(trace) == 0) return true;
     return sinkproof_fail(error, "%.300s: expected a trace from position 0 on, found one from %zu",
                           trace->path, sinkproof_trace_first(trace));

@@ -16,8 +16,10 @@ typedef struct sinkproof_trace sinkproof_trace;
 // the vocabulary, positions that follow each other. An unknown name is an error that names the
 // nearest known one.
 //
-// A trace may begin after position 0. Its keys and values (A4.k, or A2.k without a rotation, and
-// A2.v) may then have more rows than tokens: those of the positions just before the first token.
+// A file may hold several sequences end to end: cu_seqlens [m + 1] has the row where each begins,
+// and n. A trace of one sequence may begin after position 0. Its keys and values (A4.k, or A2.k
+// without a rotation, and A2.v) may then have more rows than tokens: those of the positions just
+// before the first token.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
 bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
@@ -38,13 +40,22 @@ const char *sinkproof_trace_path(const sinkproof_trace *trace);
 size_t sinkproof_trace_length(const sinkproof_trace *trace);            // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]
 const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace); // [n]
-size_t sinkproof_trace_first(const sinkproof_trace *trace); // position of the first token
-// Refuses a trace that begins after position 0: for what needs all tokens.
+// Position of the first token; 0 in a trace of several sequences.
+size_t sinkproof_trace_first(const sinkproof_trace *trace);
+// Refuses a trace of several sequences, or that begins after position 0: for what needs one whole
+// sequence.
 bool sinkproof_trace_from_start(const sinkproof_trace *trace, sinkproof_error *error);
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
 // The tensor of a point, or NULL when the trace lacks it. `layer` is ignored for T0, F1, F2.
 const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
                                              sinkproof_trace_point point, size_t layer);
+// The rows of one sequence: [row, row + rows), from position `first` on.
+typedef struct sinkproof_sequence {
+    size_t number, row, rows, first;
+} sinkproof_sequence;
+size_t sinkproof_trace_sequences(const sinkproof_trace *trace);
+sinkproof_sequence sinkproof_trace_sequence(const sinkproof_trace *trace, size_t number);
+sinkproof_sequence sinkproof_trace_sequence_of(const sinkproof_trace *trace, size_t row);
 // The keys or values of a layer at the positions just before the first token, [m, heads, dim]; NULL
 // if the trace has none.
 const sinkproof_tensor *sinkproof_trace_before(const sinkproof_trace *trace,

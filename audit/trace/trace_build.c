@@ -23,9 +23,10 @@ struct sinkproof_trace_builder {
     const sinkproof_model *model;
     char engine[256], policy[SINKPROOF_POLICY_NAME],
         of[256];               // `of`: "" stands for this model's fingerprint
-    size_t n, first, n_layers; // first: position of the first token
-    int32_t *tokens_n;
-    added *at_lp; // [n_layers, TRACE_POINTS]
+    size_t n, first, n_layers; // first: position of the first token; 0 with several sequences
+    size_t sequences;
+    int32_t *tokens_n, *positions_n, *cu_seqlens; // [sequences + 1]
+    added *at_lp;                                 // [n_layers, TRACE_POINTS]
 };
 
 static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *model,
@@ -40,11 +41,13 @@ static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *mode
                               sizeof b->policy - 1);
     strcpy(b->policy, policy != NULL ? policy : "");
     b->tokens_n = calloc(b->n, sizeof *b->tokens_n);
+    b->positions_n = calloc(b->n, sizeof *b->positions_n);
     b->at_lp = calloc(b->n_layers * TRACE_POINTS, sizeof *b->at_lp);
-    if (b->tokens_n == NULL || b->at_lp == NULL)
+    if (b->tokens_n == NULL || b->positions_n == NULL || b->at_lp == NULL)
         return sinkproof_fail(error, "no memory for a trace of %s",
                               sinkproof_counted(b->n, "token").text);
     memcpy(b->tokens_n, tokens_n, b->n * sizeof *tokens_n);
+    for (size_t t = 0; t < b->n; t++) b->positions_n[t] = (int32_t)t;
     return true;
 }
 
@@ -78,17 +81,59 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *b, const char *fingerpr
     return true;
 }
 
+// Says that the rows [row, row + rows) are at the positions from `first` on.
+static bool place_rows(sinkproof_trace_builder *b, size_t row, size_t rows, size_t first,
+                       sinkproof_error *error) {
+    size_t context = sinkproof_model_config(b->model)->max_context;
+    if (context > INT32_MAX) context = INT32_MAX;
+    if (first >= context || rows > context - first)
+        return sinkproof_fail(error, "expected positions below %zu, found %s from %zu on", context,
+                              sinkproof_counted(rows, "token").text, first);
+    for (size_t t = 0; t < rows; t++) b->positions_n[row + t] = (int32_t)(first + t);
+    return true;
+}
+
+static bool holds_no_point(const sinkproof_trace_builder *b, sinkproof_error *error) {
+    for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++)
+        if (b->at_lp[i].data != NULL)
+            return sinkproof_fail(error, "expected positions and sequences before any point");
+    return true;
+}
+
 bool sinkproof_trace_builder_begin(sinkproof_trace_builder *b, size_t first,
                                    sinkproof_error *error) {
     if (b == NULL) return sinkproof_fail(error, "expected a builder, found NULL");
-    size_t context = sinkproof_model_config(b->model)->max_context;
-    if (first >= context || b->n > context - first || first + b->n > INT32_MAX)
-        return sinkproof_fail(error, "expected positions below %zu, found %s from %zu on", context,
-                              sinkproof_counted(b->n, "token").text, first);
-    for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++)
-        if (b->at_lp[i].data != NULL)
-            return sinkproof_fail(error, "expected the first position before any point");
+    if (b->cu_seqlens != NULL)
+        return sinkproof_fail(error, "expected one sequence, found %zu", b->sequences);
+    if (!holds_no_point(b, error) || !place_rows(b, 0, b->n, first, error)) return false;
     b->first = first;
+    return true;
+}
+
+bool sinkproof_trace_builder_pack(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
+                                  const size_t *firsts, sinkproof_error *error) {
+    if (b == NULL || rows == NULL)
+        return sinkproof_fail(error, "expected a builder and rows, found NULL");
+    if (b->cu_seqlens != NULL || b->first > 0)
+        return sinkproof_fail(error, "expected sequences that are named once");
+    size_t row = 0;
+    bool fits = sequences > 0 && sequences <= b->n;
+    for (size_t s = 0; fits && s < sequences; s++) {
+        fits = rows[s] > 0 && rows[s] <= b->n - row;
+        row += fits ? rows[s] : 0;
+    }
+    if (!fits || row != b->n)
+        return sinkproof_fail(error, "expected sequences of one token or more, %zu together", b->n);
+    if (!holds_no_point(b, error)) return false;
+    b->cu_seqlens = calloc(sequences + 1, sizeof *b->cu_seqlens);
+    if (b->cu_seqlens == NULL) return sinkproof_fail(error, "no memory for the sequences");
+    b->sequences = sequences;
+    row = 0;
+    for (size_t s = 0; s < sequences; s++) {
+        if (!place_rows(b, row, rows[s], firsts != NULL ? firsts[s] : 0, error)) return false;
+        row += rows[s];
+        b->cu_seqlens[s + 1] = (int32_t)row;
+    }
     return true;
 }
 
@@ -104,6 +149,8 @@ void sinkproof_trace_builder_free(sinkproof_trace_builder *builder) {
     drop_tensors(builder);
     free(builder->at_lp);
     free(builder->tokens_n);
+    free(builder->positions_n);
+    free(builder->cu_seqlens);
     free(builder);
 }
 
@@ -194,6 +241,9 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
     char name[SINKPROOF_TRACE_NAME];
     const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
     if (!trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
+    size_t ends = b->sequences + 1;
+    if (b->cu_seqlens != NULL)
+        sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
     for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++) {
         const added *a = &b->at_lp[i];
@@ -204,15 +254,15 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
     return true;
 }
 
-// Writes tokens, positions, then the points in the order of their declaration.
+// Writes tokens, positions, sequences, then the points in the order of their declaration.
 static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
                         sinkproof_error *error) {
-    bool good =
-        sinkproof_safetensors_writer_bytes(out, b->tokens_n, b->n * sizeof *b->tokens_n, error);
-    for (size_t t = 0; good && t < b->n; t++) {
-        int32_t position = (int32_t)(b->first + t);
-        good = sinkproof_safetensors_writer_bytes(out, &position, sizeof position, error);
-    }
+    size_t indices = b->n * sizeof *b->tokens_n;
+    bool good = sinkproof_safetensors_writer_bytes(out, b->tokens_n, indices, error) &&
+                sinkproof_safetensors_writer_bytes(out, b->positions_n, indices, error);
+    if (good && b->cu_seqlens != NULL)
+        good = sinkproof_safetensors_writer_bytes(
+            out, b->cu_seqlens, (b->sequences + 1) * sizeof *b->cu_seqlens, error);
     for (size_t i = 0; good && i < b->n_layers * TRACE_POINTS; i++)
         if (b->at_lp[i].data != NULL)
             good =

@@ -180,6 +180,28 @@ def check_later(room):
     room.ok(found.first == "00.A4.q", "a position that is one too large is convicted", found.first)
 
 
+def check_packed(room):
+    """Several sequences in one trace, end to end."""
+    parts = [dict(sinkproof.run(room.model, tokens, policy="f32")) for tokens in (TOKENS[:7], TOKENS[9:20], TOKENS[3:6])]
+    packed = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+              if not name.endswith(("A6", "A9", "A10"))}
+    packed["cu_seqlens"] = np.array([0, 7, 18, 18, 21], np.int32)
+    found = sinkproof.judge(room.model, packed, "f32", hint=False)
+    room.ok(found.ok and found["03.A11"].elements == 21 * 160 and "holds 3 sequences" in str(found)
+            and "Against the truth" in str(found), "three sequences end to end are judged each as its own", found)
+    sinkproof.Trace(packed).save("packed.safetensors")
+    again = sinkproof.Trace.load("packed.safetensors", room.model)
+    room.ok(again["positions"].tolist() == [*range(7), *range(11), *range(3)] and len(again["cu_seqlens"]) == 5,
+            "they are saved and read", again)
+    alone = dict(sinkproof.run(room.model, packed["tokens"], policy="f32"))
+    values = {name: array for name, array in alone.items() if name.endswith(("A11", "A2.v", "A12"))}
+    found = sinkproof.judge(room.model, {**packed, **values}, "f32", **FAST)
+    room.ok(found.verdict == "bug" and ", sequence " in str(found), "attention across a boundary is convicted, with the "
+            "sequence", found)
+    room.refused("ends that are not the tokens'", "cu_seqlens: expected whole numbers [sequences + 1] that ascend from 0 to 21",
+                 lambda: sinkproof.judge(room.model, {**packed, "cu_seqlens": np.array([0, 7])}, "f32"))
+
+
 def check_refusals(room):
     """Each in a sentence that names what was found."""
     good = dict(room.trace)
@@ -508,7 +530,7 @@ def main(count):
     tap = Tap()
     tap.count = count
     room = Room(tap)
-    for check in (check_vectors, check_arrays, check_later, check_refusals, check_another_model, check_output,
+    for check in (check_vectors, check_arrays, check_later, check_packed, check_refusals, check_another_model, check_output,
                   check_stages, check_exceptions, check_handles, check_assertion):
         check(room)
     with tempfile.TemporaryDirectory() as folder:

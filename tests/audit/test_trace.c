@@ -193,6 +193,18 @@ static void test_forgeries(void) {
         {good, "00.M3", "element 0", SINKPROOF_DTYPE_I32, 2, {3, k}, 3, 2, 99},
         {good, "00.M3", "F32", SINKPROOF_DTYPE_F32, 2, {3, k}, 3, 2, 0},
         {good, "00.A9", "shape", SINKPROOF_DTYPE_F32, 3, {config->n_heads, 3, 3}, 3, 2, 0},
+        {good,
+         "00.A4.k",
+         "shape [3, ",
+         SINKPROOF_DTYPE_F32,
+         3,
+         {4, config->n_kv_heads, config->head_dim},
+         3,
+         2,
+         0},
+        {good, "cu_seqlens", "from 0 to 3", SINKPROOF_DTYPE_I32, 1, {2}, 3, 2, 0},
+        {good, "cu_seqlens", "from 0 to 3", SINKPROOF_DTYPE_I32, 2, {2, 1}, 3, 2, 0},
+        {good, "cu_seqlens", "I32", SINKPROOF_DTYPE_F32, 1, {2}, 3, 2, 0},
     };
     for (size_t i = 0; i < sizeof forgeries / sizeof forgeries[0]; i++) forge(&forgeries[i]);
 }

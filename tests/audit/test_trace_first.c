@@ -75,8 +75,8 @@ static void test_prefix_unknown(void) {
     report_as_text(config, &j, text);
     ok(strstr(text, "; give A4.k and A2.v rows for the positions before 12\n") != NULL &&
            strstr(text, "00.A4.k before position 12") != NULL &&
-           strstr(text, "The trace begins at position 12. It is not compared with the truth end to "
-                        "end") != NULL,
+           strstr(text, "The trace begins at position 12.\nIt is not compared with the truth") !=
+               NULL,
        "the report names the remedy, and says that the truth is not asked");
     sinkproof_judgement_free(&j), sinkproof_trace_close(trace);
     trace = cut_trace(model, whole, &window);
@@ -171,7 +171,6 @@ static void convicted(const char *what, const char *points, const char *name, si
 }
 
 int main(void) {
-    test_prefix_given("synthetic:tiny,layers=3", "f32");
     test_prefix_given("synthetic:tiny,layers=3", "hf-bf16");
     test_prefix_given("synthetic:tiny-gpt2", "f32");
     test_prefix_given("synthetic:tiny-llama", "bf16");

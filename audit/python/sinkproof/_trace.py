@@ -24,7 +24,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype("<f2"), "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-BESIDE = ("tokens", "positions")  # arrays of a trace that are not points
+BESIDE = ("tokens", "positions", "cu_seqlens")  # arrays of a trace that are not points
 CACHED = ("A4.k", "A2.k", "A2.v")  # what later tokens read of earlier ones
 
 
@@ -54,7 +54,8 @@ class Trace(Mapping[str, Array]):
 
     Names and shapes are in chapter 11 of the book. `tokens` is int32 [n]. `positions` follow each
     other, and are 0 .. n - 1 if they are not given; a trace that begins later may have the keys and
-    values before it as further rows of A4.k and A2.v. Any subset of the points is a trace. `metadata` holds texts:
+    values before it as further rows of A4.k and A2.v. With `cu_seqlens` [m + 1] the rows are those of
+    m sequences end to end, each with positions of its own. Any subset of the points is a trace. `metadata` holds texts:
     "engine" is your engine's name in the report.
 
     Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
@@ -101,8 +102,7 @@ class Trace(Mapping[str, Array]):
         path = os.fspath(path)
         header: dict[str, Any] = {"__metadata__": self.metadata}
         tensors = {**self._arrays, "tokens": read_tokens(self)}
-        first = first_position(self)
-        tensors["positions"] = np.arange(first, first + len(tensors["tokens"]), dtype=np.int32)
+        tensors["positions"] = read_positions(self, len(tensors["tokens"]))
         # so that each starts at a multiple of its element size
         tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].itemsize))
         end = 0
@@ -159,17 +159,31 @@ def read_tokens(arrays: Mapping[str, Any]) -> npt.NDArray[np.int32]:
     if "tokens" not in arrays:
         raise Error("expected an array tokens [n] in the trace, found none")
     tokens = as_tokens(arrays["tokens"])
-    first = first_position(arrays)
-    if "positions" in arrays and not np.array_equal(as_array("positions", arrays["positions"]),
-                                                    np.arange(first, first + len(tokens))):
-        raise Error(f"positions: expected {len(tokens)} that follow each other, from 0 or later on")
+    read_positions(arrays, len(tokens))
     return tokens
 
 
-def first_position(arrays: Mapping[str, Any]) -> int:
-    """The first of `positions`; 0 if there are none, or none that may be first."""
-    said = np.asarray(arrays.get("positions", [0])).reshape(-1)
-    return max(int(said[0]), 0) if len(said) and said.dtype.kind in "iu" else 0
+def read_ends(arrays: Mapping[str, Any], n: int) -> list[int]:
+    """Where the sequences begin, and n: `cu_seqlens`, or one sequence."""
+    if "cu_seqlens" not in arrays:
+        return [0, n]
+    ends = np.asarray(as_array("cu_seqlens", arrays["cu_seqlens"]))
+    if ends.ndim != 1 or len(ends) < 2 or ends.dtype.kind != "i" or ends[0] or ends[-1] != n or np.diff(ends).min() < 0:
+        raise Error(f"cu_seqlens: expected whole numbers [sequences + 1] that ascend from 0 to {n}")
+    return [int(end) for end in np.unique(ends)]
+
+
+def read_positions(arrays: Mapping[str, Any], n: int) -> npt.NDArray[np.int32]:
+    """`positions`, [n], which follow each other in each sequence; from 0 on where none are given."""
+    ends = read_ends(arrays, n)
+    if "positions" not in arrays:
+        return np.concatenate([np.arange(end - begin, dtype=np.int32) for begin, end in zip(ends, ends[1:])])
+    said = as_array("positions", arrays["positions"])
+    good = said.shape == (n,) and said.dtype.kind == "i" and said.min() >= 0 and said.max() < 2**31
+    if not good or any((np.diff(said[begin:end]) != 1).any() for begin, end in zip(ends, ends[1:])):
+        raise Error(f"positions: expected {n} that follow each other{' in each sequence' if len(ends) > 2 else ''}, from 0 "
+                    "or later on")
+    return said.astype(np.int32)
 
 
 def as_tokens(value: Any) -> npt.NDArray[np.int32]:
@@ -215,9 +229,14 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
                    "trace_builder_free", model.handle)
     if "model" in said:  # the model of the arrays' file
         attempt("trace_builder_of", builder.pointer, encoded(said["model"]))
-    first = first_position(arrays)
+    positions, ends = read_positions(arrays, len(tokens)), read_ends(arrays, len(tokens))
+    first = int(positions[0]) if len(ends) == 2 else 0
     if first > 0:
         attempt("trace_builder_begin", builder.pointer, first)
+    if len(ends) > 2:
+        sizes = ctypes.c_size_t * (len(ends) - 1)
+        attempt("trace_builder_pack", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),
+                sizes(*positions[ends[:-1]]))
     for name, value in arrays.items():
         if name not in BESIDE:
             add_point(builder, model, name, value, first, len(tokens))
