@@ -3,9 +3,11 @@
 //
 // `sinkproof audit MODEL --policy P[,P...]`: the cost of a choice of precision, before the kernel
 // is written.
+#include "audit/command/batch.h"
 #include "audit/command/command.h"
 #include "audit/command/text.h"
 #include "audit/studies/precision/precision_print.h"
+#include "base/words.h"
 #include "model/model.h"
 
 #include <argp.h>
@@ -17,8 +19,11 @@ enum { MOST_POLICIES = 16 };
 typedef struct options {
     const char *model, *tokens, *json, *html;
     char *policies;
+    input_list prompts;
     bool no_budget;
 } options;
+
+enum { PROMPTS = 256 };
 
 static const struct argp_option option_table[] = {
     {"policy", 'p', "P[,P...]", 0,
@@ -30,6 +35,7 @@ static const struct argp_option option_table[] = {
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
      "or chat:FILE (default random:48)",
      0},
+    HELP_PROMPTS(PROMPTS),
     {"no-budget", KEPT(options, no_budget), 0, 0,
      "leave out the runs with each rounding alone: three runs of the model instead of dozens", 0},
     {"html", KEPT(options, html), "FILE", 0,
@@ -45,6 +51,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     case 'p':
         o->policies = argument;
         return 0;
+    case PROMPTS:
+        inputs_add_word(&o->prompts, INPUT_PROMPT, argument);
+        return 0;
     case 'j':
         o->json = argument;
         return 0;
@@ -54,6 +63,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (o->model == NULL) argp_error(state, "MODEL is missing");
+        if (o->tokens != NULL && o->prompts.n > 0)
+            argp_error(state, "either --tokens or --prompts");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -69,7 +80,7 @@ static const struct argp parser = {
     "Error by layer and point; an error budget, each rounding point alone and all together; how "
     "far values are from overflow; what sinks leave of 1 - alpha_s; how a perturbation grows; the "
     "thinnest choices of experts. Every number is estimated: both runs are in binary64.\n\n"
-    "Exit: 0 done, 2 usage, 3 bad input.",
+    "Exit: 0 done, 2 usage, 3 bad input, or a prompt that is.",
     NULL,
     help_list_policies,
     NULL};
@@ -97,42 +108,64 @@ static void show_progress(void *context, double share) {
     progress_show_share(context, share);
 }
 
-static int write_out(const options *o, const sinkproof_precision_study *study) {
-    sinkproof_error error;
-    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
+// What is studied, and how.
+typedef struct studies {
+    const options *o;
+    const sinkproof_model *model;
+    size_t n_policies;
+    const sinkproof_policy *policies;
+} studies;
+
+static json_t *make_result(const studies *s, const sinkproof_precision_study *study,
+                           const char *tokens, bool page, sinkproof_error *error) {
+    char *text = NULL, *part = NULL;
+    size_t length;
+    bool good = true;
     json_t *results = json_array();
-    if (!silent) sinkproof_precision_print(stdout, study);
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL || results == NULL) abort();
+    sinkproof_precision_print(out, study);
+    if (fclose(out) != 0) abort();
     sinkproof_precision_json(results, study);
-    if (o->html != NULL && !sinkproof_precision_page(o->html, study, o->model, o->tokens, &error)) {
-        json_decref(results);
-        return exit_bad_input("audit", &error);
+    json_t *result = json_pack("{s:i, s:o, s:o, s:o}", "exit", EXIT_HOLDS, "said",
+                               batch_text(sinkproof_counted(study->n, "token").text), "results",
+                               results, "text", batch_text(text));
+    free(text);
+    out = page ? open_memstream(&part, &length) : NULL;
+    if (out != NULL) {
+        good = sinkproof_precision_part(out, study, s->o->model, tokens, error);
+        if (fclose(out) != 0) abort();
+        json_object_set_new(result, "page", batch_text(part));
+        free(part);
     }
-    return exit_with_results(o->json, "audit", EXIT_HOLDS, results);
+    if (good) return result;
+    json_decref(result);
+    return NULL;
 }
 
-static int audit_model(const options *o, const sinkproof_model *model, size_t n_policies,
-                       const sinkproof_policy *policies) {
-    sinkproof_error error;
+static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
+                            sinkproof_error *error) {
+    const studies *s = context;
     sinkproof_precision_study study;
     progress_watch watch = {.command = "audit", .what = "runs"};
-    sinkproof_precision_options how = {!o->no_budget, show_progress, &watch};
+    sinkproof_precision_options how = {!s->o->no_budget, show_progress, &watch};
     int32_t *tokens_n;
     size_t n;
-    if (!command_tokens_from_text(o->tokens, o->model, sinkproof_model_config(model)->vocab,
-                                  &tokens_n, &n, &error))
-        return exit_bad_input("audit", &error);
-    bool good =
-        sinkproof_precision_run(model, n, tokens_n, n_policies, policies, &how, &study, &error);
+    if (!command_tokens_from_text(unit->input->said, s->o->model,
+                                  sinkproof_model_config(s->model)->vocab, &tokens_n, &n, error))
+        return NULL;
+    bool good = sinkproof_precision_run(s->model, n, tokens_n, s->n_policies, s->policies, &how,
+                                        &study, error);
     free(tokens_n);
-    if (!good) return exit_bad_input("audit", &error);
-    int code = write_out(o, &study);
+    if (!good) return NULL;
+    json_t *result = make_result(s, &study, unit->input->name, page, error);
     sinkproof_precision_free(&study);
-    return code;
+    return result;
 }
 
 int cmd_audit(int argc, char **argv) {
     char known[] = "f32,openai-bf16";
-    options o = {.tokens = "random:48", .policies = known};
+    options o = {.policies = known};
     sinkproof_policy policies[MOST_POLICIES];
     size_t n_policies;
     sinkproof_error error;
@@ -143,7 +176,15 @@ int cmd_audit(int argc, char **argv) {
         return EXIT_USAGE;
     }
     if (!sinkproof_model_open(o.model, &model, &error)) return exit_bad_input("audit", &error);
-    int code = audit_model(&o, model, n_policies, policies);
+    studies all = {&o, model, n_policies, policies};
+    int code = batch_prompts(&(batch){.command = "audit",
+                                      .title = "sinkproof: what a choice of precision costs",
+                                      .json = o.json,
+                                      .html = o.html,
+                                      .work = study_prompt,
+                                      .context = &all},
+                             o.tokens != NULL ? o.tokens : "random:48", &o.prompts);
+    inputs_free(&o.prompts);
     sinkproof_model_close(model);
     return code;
 }

@@ -2,12 +2,14 @@
 // Copyright 2026 the sinkproof authors
 //
 // `sinkproof judge MODEL TRACE...`: prints the verdict on an engine's trace.
+#include "audit/command/batch.h"
 #include "audit/command/bisect.h"
 #include "audit/command/command.h"
 #include "audit/command/text.h"
 #include "audit/face/ruling.h"
 #include "audit/plugin/plugin.h"
 #include "audit/report/report.h"
+#include "base/words.h"
 
 #include <argp.h>
 #include <limits.h>
@@ -153,11 +155,14 @@ static const struct argp argp = {
     "Judge an engine's traces: is every tensor, computed from the engine's own inputs to that "
     "operation, "
     "inside what honest rounding can do?\v" HELP_MODEL_IS ". A TRACE is a "
-    "safetensors file in the format sinkproof-trace-1.\n\n"
+    "safetensors file in the format sinkproof-trace-1, a directory of them, or a list: @FILE or "
+    "FILE.jsonl, a path or {\"trace\": PATH} in each line. Of many, each is judged by itself: one "
+    "that "
+    "is missing or malformed has a row with its sentence, and the others are judged.\n\n"
     "Exit: 0 within bounds, 1 a bug, 2 usage, 3 bad input or a trace of another model, 4 "
     "suspicious, "
     "nothing decided,"
-    " or NaN that nothing bounds.",
+    " or NaN that nothing bounds. Of several traces the gravest: 1, then 3, 4, 0.",
     NULL,
     help_list_policies,
     NULL};
@@ -172,18 +177,56 @@ static void show_progress(void *context, const char *what, double share) {
     if (share >= 1) watch->what = NULL;
 }
 
-// Every judged trace of the command line: the data of the page and the JSON.
-typedef struct judged {
-    sinkproof_page_trial *trials; // [n_traces]; the judged ones come first
-    size_t n;
-    json_t *results;
-} judged;
+// What is judged, and how.
+typedef struct trials {
+    const options *o;
+    const sinkproof_model *model;
+} trials;
 
-// Judges one trace, prints its report unless `silent`, and returns its exit code. A refused trace
-// has no report.
-static int judge_one(const sinkproof_model *model, const char *path, const options *o, bool silent,
-                     judged *all) {
-    sinkproof_error error;
+// "a bug at 00.M8 under f32"
+static json_t *say_verdict(const sinkproof_ruling *ruling) {
+    const sinkproof_judgement *j = sinkproof_ruling_judgement(ruling);
+    const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
+    char said[512], undecided[200] = "";
+    if (j->undecided > 0)
+        snprintf(undecided, sizeof undecided, ", %zu of %s undecided", j->undecided,
+                 sinkproof_counted(j->n_reports, "point").text);
+    snprintf(said, sizeof said, "%s%s%s%s under %.100s",
+             j->verdict == SINKPROOF_VERDICT_BUG ? "a bug" : sinkproof_verdict_name(j->verdict),
+             r != NULL ? " at " : "", r != NULL ? r->name : "", undecided, j->policy.name);
+    return batch_text(said);
+}
+
+static bool add_page(const trials *t, sinkproof_trace *trace, sinkproof_ruling *ruling,
+                     const char *name, json_t *result, sinkproof_error *error) {
+    char *text = NULL;
+    size_t length;
+    FILE *page = open_memstream(&text, &length);
+    if (page == NULL) return sinkproof_fail(error, "no memory for a page");
+    bool good = sinkproof_report_part(page, t->model, t->o->model,
+                                      &(sinkproof_page_trial){name, trace, ruling}, error);
+    good = fclose(page) == 0 && good;
+    if (good) json_object_set_new(result, "page", batch_text(text));
+    free(text);
+    return good;
+}
+
+static json_t *make_result(const trials *t, sinkproof_trace *trace, sinkproof_ruling *ruling,
+                           const char *name, bool page, sinkproof_error *error) {
+    json_t *rows = json_incref(sinkproof_ruling_results(ruling));
+    int code = sinkproof_ruling_exit(ruling);
+    json_object_set_new(json_array_get(rows, 0), "exit", json_integer(code));
+    json_t *result = json_pack("{s:i, s:o, s:o, s:o}", "exit", code, "said", say_verdict(ruling),
+                               "results", rows, "text", batch_text(sinkproof_ruling_text(ruling)));
+    if (!page || add_page(t, trace, ruling, name, result, error)) return result;
+    json_decref(result);
+    return NULL;
+}
+
+static json_t *judge_one(void *context, const batch_unit *unit, bool page, sinkproof_error *error) {
+    const trials *t = context;
+    const options *o = t->o;
+    const char *path = unit->input->said;
     sinkproof_trace *trace;
     sinkproof_ruling *ruling;
     progress_watch watch = {.what = NULL};
@@ -200,41 +243,35 @@ static int judge_one(const sinkproof_model *model, const char *path, const optio
                                    .any_model = o->any_model,
                                    .progress = show_progress,
                                    .context = &watch};
-    if (!sinkproof_trace_open_of(path, model, o->any_model, &trace, &error))
-        return exit_bad_input("judge", &error);
-    if (!sinkproof_judge_trace(model, trace, &how, &ruling, &error)) {
-        sinkproof_trace_close(trace);
-        return exit_bad_input("judge", &error);
+    json_t *result = NULL;
+    if (!sinkproof_trace_open_of(path, t->model, o->any_model, &trace, error)) return NULL;
+    if (sinkproof_judge_trace(t->model, trace, &how, &ruling, error)) {
+        result = make_result(t, trace, ruling, path, page, error);
+        sinkproof_ruling_free(ruling);
     }
-    if (!silent) fputs(sinkproof_ruling_text(ruling), stdout);
-    size_t i;
-    json_t *result;
-    json_array_foreach(sinkproof_ruling_results(ruling), i, result)
-        json_array_append(all->results, result);
-    all->trials[all->n++] = (sinkproof_page_trial){path, trace, ruling};
-    return sinkproof_ruling_exit(ruling);
+    sinkproof_trace_close(trace);
+    return result;
 }
 
-static int write_files(const options *o, const sinkproof_model *model, judged *all, int worst) {
-    sinkproof_error error;
-    if (o->html != NULL &&
-        !sinkproof_report_write(o->html, model, o->model, all->n, all->trials, &error))
-        return exit_bad_input("judge", &error);
-    return exit_with_results(o->json, "judge", worst, json_incref(all->results));
-}
-
-static int judge_traces(const options *o, const sinkproof_model *model, judged *all) {
-    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
-    int worst = EXIT_HOLDS;
-    for (size_t t = 0; t < o->n_traces; t++) {
-        int code = judge_one(model, o->traces[t], o, silent, all);
-        if (!silent && code != EXIT_BAD_INPUT && t + 1 < o->n_traces) printf("\n");
-        // order: 0 holds < 4 suspicious < 1 bug < 3 bad input
-        static const int weight[] = {0, 2, 4, 3, 1};
-        if (weight[code] > weight[worst]) worst = code;
-    }
-    // after a refused trace nothing is written
-    return worst == EXIT_BAD_INPUT ? worst : write_files(o, model, all, worst);
+static int judge_traces(const options *o, const sinkproof_model *model) {
+    trials t = {o, model};
+    input_list inputs = {0, 0, NULL};
+    for (size_t i = 0; i < o->n_traces; i++) inputs_add_word(&inputs, INPUT_TRACE, o->traces[i]);
+    batch_unit *units = calloc(inputs.n, sizeof *units);
+    if (units == NULL) abort();
+    for (size_t i = 0; i < inputs.n; i++) units[i].input = &inputs.at[i];
+    int code = batch_run(&(batch){.command = "judge",
+                                  .title = "sinkproof: a judgement",
+                                  .of = "trace",
+                                  .n = inputs.n,
+                                  .units = units,
+                                  .json = o->json,
+                                  .html = o->html,
+                                  .work = judge_one,
+                                  .context = &t});
+    free(units);
+    inputs_free(&inputs);
+    return code;
 }
 
 static int bisect_prompt_length(const options *o, const sinkproof_model *model) {
@@ -255,7 +292,7 @@ static int bisect_prompt_length(const options *o, const sinkproof_model *model) 
     return code;
 }
 
-// Judges every trace on the command line and returns the worst exit code.
+// Judges every trace on the command line and returns the gravest exit code.
 static int judge_all(const options *o) {
     sinkproof_error error;
     sinkproof_policy policy;
@@ -270,15 +307,7 @@ static int judge_all(const options *o) {
         sinkproof_model_close(model);
         return found;
     }
-    judged all = {calloc(o->n_traces, sizeof *all.trials), 0, json_array()};
-    if (all.trials == NULL || all.results == NULL) abort();
-    int code = judge_traces(o, model, &all);
-    for (size_t t = 0; t < all.n; t++) {
-        sinkproof_ruling_free(all.trials[t].ruling);
-        sinkproof_trace_close(all.trials[t].trace);
-    }
-    free(all.trials);
-    json_decref(all.results);
+    int code = judge_traces(o, model);
     sinkproof_model_close(model);
     return code;
 }

@@ -4,6 +4,7 @@
 // `sinkproof truth`: certified enclosures of every point of a run, end to end from the tokens or
 // operation by operation from an engine's trace. It gives no verdict on an engine: it reports the
 // distance to the truth; `sinkproof judge` decides what honest rounding may cost.
+#include "audit/command/batch.h"
 #include "audit/command/command.h"
 #include "audit/command/text.h"
 #include "audit/trace/trace_model.h"
@@ -17,10 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOP_LOGITS = 5, KEY_BITS = 256 };
+enum { TOP_LOGITS = 5, KEY_BITS = 256, PROMPTS };
 
 typedef struct options {
     const char *model, *tokens, *local, *route, *trace, *json;
+    input_list prompts;
     long bits;
     bool any_model;
 } options;
@@ -30,6 +32,7 @@ static const struct argp_option option_table[] = {
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
      "or chat:FILE",
      0},
+    HELP_PROMPTS(PROMPTS),
     {"bits", KEY_BITS, "N", 0,
      "working precision (default: what the depth is estimated to lose and 64 more, 256 at least)",
      0},
@@ -54,6 +57,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
             argp_error(state, "--bits takes a whole number from 32 to 1048576, not \"%s\"",
                        argument);
         return 0;
+    case PROMPTS:
+        inputs_add_word(&o->prompts, INPUT_PROMPT, argument);
+        return 0;
     case ARGP_KEY_ARG:
         if (o->model != NULL) argp_error(state, "one MODEL, not also \"%s\"", argument);
         o->model = argument;
@@ -62,7 +68,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (o->model == NULL) argp_error(state, "MODEL is missing");
         if (o->local != NULL && (o->tokens != NULL || o->route != NULL))
             argp_error(state, "--local takes tokens and experts from its trace");
-        if (o->local == NULL && o->tokens == NULL) argp_error(state, "--tokens is missing");
+        if (o->prompts.n > 0 &&
+            (o->tokens != NULL || o->local != NULL || o->route != NULL || o->trace != NULL))
+            argp_error(state, "--prompts takes the place of --tokens, and has no trace");
+        if (o->local == NULL && o->tokens == NULL && o->prompts.n == 0)
+            argp_error(state, "--tokens is missing");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -74,7 +84,9 @@ static const struct argp parser = {
     parse_option,
     "MODEL",
     "Certified enclosures of every point of a run, over the reals.\v" HELP_MODEL_IS ".\n\n"
-    "Exit: 0 routing, radii and argmax certified; 4 something is ambiguous or without bound.",
+    "Exit: 0 routing, radii and argmax certified; 4 something is ambiguous or without bound. Of "
+    "several "
+    "prompts the gravest: 3, then 4, 0.",
     NULL,
     NULL,
     NULL};
@@ -88,9 +100,9 @@ static void power_of_two(char text[32], double log2_value) {
         snprintf(text, 32, "2^%.1f", log2_value);
 }
 
-static void print_points(const truth_study *study) {
-    printf("%-6s%10s %14s %16s  %s\n", "point", "elements", "worst radius", "worst relative",
-           "where the relative is worst");
+static void print_points(FILE *out, const truth_study *study) {
+    fprintf(out, "%-6s%10s %14s %16s  %s\n", "point", "elements", "worst radius", "worst relative",
+            "where the relative is worst");
     for (size_t point = 0; point < TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->elements == 0) continue;
@@ -99,66 +111,67 @@ static void print_points(const truth_study *study) {
         power_of_two(relative, s->relative_log2);
         sinkproof_study_where(study, point, s->relative_layer, s->relative_at, where);
         if (s->relative_log2 == -INFINITY) where[0] = '\0';
-        printf("%-6s%10zu %14s %16s  %s\n",
-               sinkproof_trace_point_name((sinkproof_trace_point)point), s->elements, radius,
-               relative, where);
+        fprintf(out, "%-6s%10zu %14s %16s  %s\n",
+                sinkproof_trace_point_name((sinkproof_trace_point)point), s->elements, radius,
+                relative, where);
     }
 }
 
-static void print_distances(const truth_study *study) {
-    printf("%-6s%10s  %-5s%13s %13s %12s  %s\n", "point", "elements", "dtype", "worst dist.",
-           "worst ulp", "radius", "where the ulp is worst");
+static void print_distances(FILE *out, const truth_study *study) {
+    fprintf(out, "%-6s%10s  %-5s%13s %13s %12s  %s\n", "point", "elements", "dtype", "worst dist.",
+            "worst ulp", "radius", "where the ulp is worst");
     for (size_t point = 0; point < TRACE_POINTS; point++) {
         const truth_summary *s = &study->points[point];
         if (s->compared == 0) continue;
         char radius[32], where[TRUTH_PLACE];
         power_of_two(radius, s->radius_log2);
         sinkproof_study_where(study, point, s->ulp_layer, s->ulp_at, where);
-        printf("%-6s%10zu  %-5s%13.4g %13.4g %12s  %s\n",
-               sinkproof_trace_point_name((sinkproof_trace_point)point), s->compared,
-               sinkproof_format_name(s->format), s->distance, s->ulp, radius, where);
+        fprintf(out, "%-6s%10zu  %-5s%13.4g %13.4g %12s  %s\n",
+                sinkproof_trace_point_name((sinkproof_trace_point)point), s->compared,
+                sinkproof_format_name(s->format), s->distance, s->ulp, radius, where);
     }
 }
 
-static void print_logits(arb_srcptr logit_v, size_t vocab, slong bits) {
+static void print_logits(FILE *out, arb_srcptr logit_v, size_t vocab, slong bits) {
     size_t top[TOP_LOGITS], count = vocab < TOP_LOGITS ? vocab : TOP_LOGITS;
     arb_t margin;
     arb_init(margin);
     sinkproof_truth_topk(top, margin, logit_v, vocab, count, bits);
     arb_clear(margin);
-    printf("\nlogits of the last token (enclosed)\n");
+    fprintf(out, "\nlogits of the last token (enclosed)\n");
     for (size_t k = 0; k < count; k++) {
         char radius[32];
         power_of_two(radius, sinkproof_truth_radius_log2(logit_v + top[k]));
-        printf("%8zu  %+.17g  radius %s\n", top[k],
-               arf_get_d(arb_midref(logit_v + top[k]), ARF_RND_NEAR), radius);
+        fprintf(out, "%8zu  %+.17g  radius %s\n", top[k],
+                arf_get_d(arb_midref(logit_v + top[k]), ARF_RND_NEAR), radius);
     }
 }
 
-static void print_ball(const char *what, arb_srcptr ball) {
+static void print_ball(FILE *out, const char *what, arb_srcptr ball) {
     char radius[32];
     power_of_two(radius, sinkproof_truth_radius_log2(ball));
-    printf("%s%.6g (enclosed, radius %s)", what, arf_get_d(arb_midref(ball), ARF_RND_NEAR), radius);
+    fprintf(out, "%s%.6g (enclosed, radius %s)", what, arf_get_d(arb_midref(ball), ARF_RND_NEAR),
+            radius);
 }
 
-static void print_routing(const sinkproof_truth_routing *routing) {
+static void print_routing(FILE *out, const sinkproof_truth_routing *routing) {
     if (routing->choices == 0) return; // a model without a router
     if (routing->ambiguous > 0) {
-        printf("routing: AMBIGUOUS at %zu of %s, first at layer %zu, token %zu", routing->ambiguous,
-               sinkproof_counted(routing->choices, "choice").text, routing->first_layer,
-               routing->first_token);
-        print_ball(": margin ", routing->first_margin);
-        printf("\n");
+        fprintf(out, "routing: AMBIGUOUS at %zu of %s, first at layer %zu, token %zu",
+                routing->ambiguous, sinkproof_counted(routing->choices, "choice").text,
+                routing->first_layer, routing->first_token);
+        print_ball(out, ": margin ", routing->first_margin);
+        fprintf(out, "\n");
     } else {
-        printf("routing: %s certified, %zu by the rule for equal logits\n",
-               sinkproof_counted(routing->choices, "choice").text, routing->ties);
+        fprintf(out, "routing: %s certified, %zu by the rule for equal logits\n",
+                sinkproof_counted(routing->choices, "choice").text, routing->ties);
     }
     if (routing->contested > 0)
-        printf("routing: %s %s not the largest logits of the truth\n",
-               sinkproof_counted(routing->contested, "replayed selection").text,
-               sinkproof_is_or_are(routing->contested));
-    print_ball("thinnest margin: ", routing->margin);
-    printf(" at layer %zu, token %zu\n", routing->layer, routing->token);
+        fprintf(out, "routing: %s %s not the largest logits of the truth\n",
+                sinkproof_counted(routing->contested, "replayed selection").text,
+                sinkproof_is_or_are(routing->contested));
+    print_ball(out, "thinnest margin: ", routing->margin);
+    fprintf(out, " at layer %zu, token %zu\n", routing->layer, routing->token);
 }
 
 static json_t *enclosed_json(arb_srcptr ball) {
@@ -271,28 +284,29 @@ static void say_unknown(FILE *out, const options *o, const truth_study *study) {
             layer, sinkproof_study_bits_wanted(study, o->bits));
 }
 
-static void print_text(const options *o, const truth_study *study,
+static void print_text(FILE *out, const options *o, const truth_study *study,
                        const sinkproof_truth_result *result, const outcome *end) {
-    printf("truth of %s, %s, %ld bits, %s; every number is enclosed\n\n", o->model,
-           sinkproof_counted(study->n, "token").text, o->bits,
-           o->local != NULL ? "operation by operation" : "end to end");
+    fprintf(out, "truth of %s, %s, %ld bits, %s; every number is enclosed\n\n", o->model,
+            sinkproof_counted(study->n, "token").text, o->bits,
+            o->local != NULL ? "operation by operation" : "end to end");
     if (o->local != NULL) {
-        print_distances(study);
+        print_distances(out, study);
     } else {
         char relative[32];
-        print_points(study);
+        print_points(out, study);
         power_of_two(relative, end->worst_relative_log2);
-        print_logits(result->logits_nv + (result->n - 1) * result->vocab, result->vocab, o->bits);
-        printf("worst relative radius of a logit: %s\n", relative);
+        print_logits(out, result->logits_nv + (result->n - 1) * result->vocab, result->vocab,
+                     o->bits);
+        fprintf(out, "worst relative radius of a logit: %s\n", relative);
     }
-    printf("argmax of the last token: %zu, %s", end->argmax,
-           end->argmax_certified ? "certified" : "AMBIGUOUS");
-    print_ball(", gap ", end->gap);
-    printf("\n");
+    fprintf(out, "argmax of the last token: %zu, %s", end->argmax,
+            end->argmax_certified ? "certified" : "AMBIGUOUS");
+    print_ball(out, ", gap ", end->gap);
+    fprintf(out, "\n");
     if (o->local != NULL && result->routing.choices > 0)
-        printf("routing by the engine's own router logits where it traced them\n");
-    print_routing(&result->routing);
-    say_unknown(stdout, o, study);
+        fprintf(out, "routing by the engine's own router logits where it traced them\n");
+    print_routing(out, &result->routing);
+    say_unknown(out, o, study);
 }
 
 static json_t *routing_json(const sinkproof_truth_routing *r) {
@@ -316,9 +330,8 @@ static json_t *precision_json(const options *o, const precision *p, const truth_
                      (json_int_t)sinkproof_study_bits_wanted(study, o->bits));
 }
 
-static bool write_json(const options *o, const precision *p, const truth_study *study,
-                       const sinkproof_truth_result *result, const outcome *end, int code,
-                       sinkproof_error *error) {
+static json_t *make_rows(const options *o, const precision *p, const truth_study *study,
+                         const sinkproof_truth_result *result, const outcome *end) {
     const sinkproof_truth_routing *routing = &result->routing;
     json_t *results = point_results(study);
     json_array_append_new(
@@ -329,15 +342,15 @@ static bool write_json(const options *o, const precision *p, const truth_study *
                            "bits", (json_int_t)o->bits));
     json_array_append_new(results, precision_json(o, p, study));
     if (routing->choices > 0) json_array_append_new(results, routing_json(routing));
-    return envelope_write_json(o->json, "truth", code, results, error);
+    return results;
 }
 
 // Takes the tokens from the command line or from the trace.
-static bool find_tokens(const options *o, const sinkproof_config *config,
+static bool find_tokens(const options *o, const char *said, const sinkproof_config *config,
                         const sinkproof_trace *trace, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
     if (o->local == NULL) {
-        if (!command_tokens_from_text(o->tokens, o->model, config->vocab, tokens_n, n, error))
+        if (!command_tokens_from_text(said, o->model, config->vocab, tokens_n, n, error))
             return false;
         if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
         free(*tokens_n);
@@ -371,42 +384,74 @@ static void show_layer(size_t done, size_t total) {
     progress_show("truth", "layer", done, total);
 }
 
-static bool study_model(options *o, const sinkproof_model *model, const sinkproof_trace *trace,
-                        int *code, sinkproof_error *error) {
-    int32_t *tokens_n = NULL;
-    size_t n = 0;
-    if (!find_tokens(o, sinkproof_model_config(model), trace, &tokens_n, &n, error)) return false;
-    const sinkproof_config *config = sinkproof_model_config(model);
-    precision p = choose_bits(o, config, trace);
-    if (!fits_in_memory(config, n, o->bits, error)) {
-        free(tokens_n);
-        return false;
-    }
+// The model, and the trace of --local or --route.
+typedef struct truths {
+    const options *o;
+    const sinkproof_model *model;
+    const sinkproof_trace *trace;
+} truths;
+
+static json_t *make_result(const options *o, const precision *p, const truth_study *study,
+                           const sinkproof_truth_result *result, FILE *out) {
+    outcome end = conclude_truth(study, result, o->bits);
+    int code = end.certified ? EXIT_HOLDS : EXIT_INCONCLUSIVE;
+    char said[128];
+    bool quiet = o->json != NULL && strcmp(o->json, "-") == 0;
+    snprintf(said, sizeof said, "argmax %zu, %s", end.argmax,
+             end.certified ? "certified" : "not all of it certified");
+    if (!quiet) print_text(out, o, study, result, &end);
+    if (quiet) say_unknown(stderr, o, study);
+    json_t *made = json_pack("{s:i, s:s, s:o}", "exit", code, "said", said, "results",
+                             make_rows(o, p, study, result, &end));
+    _arb_vec_clear(end.gap, 1);
+    return made;
+}
+
+// Studies some tokens; the text goes to `out`.
+static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t *tokens_n,
+                            FILE *out, sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(t->model);
+    precision p = choose_bits(o, config, t->trace);
+    if (!fits_in_memory(config, n, o->bits, error)) return NULL;
     truth_study study;
     bool quiet = o->json != NULL && strcmp(o->json, "-") == 0; // stdout is for the JSON
-    if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : stdout, o, config, &p);
-    fflush(stdout);
-    sinkproof_study_init(&study, config, trace, n, o->local != NULL, o->trace != NULL);
+    if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : out, o, config, &p);
+    fflush(out);
+    sinkproof_study_init(&study, config, t->trace, n, o->local != NULL, o->trace != NULL);
     study.progress = show_layer;
     sinkproof_truth_hooks hooks = sinkproof_study_hooks(&study);
     sinkproof_truth_request request = {
-        .model = model, .n = n, .tokens_n = tokens_n, .bits = o->bits, .hooks = &hooks};
+        .model = t->model, .n = n, .tokens_n = tokens_n, .bits = o->bits, .hooks = &hooks};
     sinkproof_truth_result result;
-    bool done = sinkproof_truth_forward(&request, &result, error);
-    if (done) {
-        outcome end = conclude_truth(&study, &result, o->bits);
-        *code = end.certified ? EXIT_HOLDS : EXIT_INCONCLUSIVE;
-        if (o->trace != NULL)
-            done = sinkproof_study_write(&study, o->trace, tokens_n, model, o->bits, error);
-        if (done && o->json != NULL) done = write_json(o, &p, &study, &result, &end, *code, error);
-        if (done && !quiet) print_text(o, &study, &result, &end);
-        if (done && quiet) say_unknown(stderr, o, &study);
-        _arb_vec_clear(end.gap, 1);
+    json_t *made = NULL;
+    if (sinkproof_truth_forward(&request, &result, error)) {
+        if (o->trace == NULL ||
+            sinkproof_study_write(&study, o->trace, tokens_n, t->model, o->bits, error))
+            made = make_result(o, &p, &study, &result, out);
         sinkproof_truth_result_clear(&result);
     }
     sinkproof_study_clear(&study);
+    return made;
+}
+
+static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
+                            sinkproof_error *error) {
+    const truths *t = context;
+    options o = *t->o; // the bits are chosen for each prompt
+    int32_t *tokens_n = NULL;
+    size_t n = 0, length;
+    char *text = NULL;
+    (void)page;
+    if (!find_tokens(&o, unit->input->said, sinkproof_model_config(t->model), t->trace, &tokens_n,
+                     &n, error))
+        return NULL;
+    FILE *kept = o.prompts.n > 0 ? open_memstream(&text, &length) : NULL; // else as it comes
+    json_t *made = study_tokens(t, &o, n, tokens_n, kept != NULL ? kept : stdout, error);
+    if (kept != NULL && fclose(kept) != 0) abort();
+    if (made != NULL) json_object_set_new(made, "text", batch_text(kept != NULL ? text : ""));
+    free(text);
     free(tokens_n);
-    return done;
+    return made;
 }
 
 // What FLINT calls when an allocation fails.
@@ -424,14 +469,20 @@ int cmd_truth(int argc, char **argv) {
     sinkproof_trace *trace = NULL;
     sinkproof_note note = {""};
     const char *path = o.local != NULL ? o.local : o.route;
-    int code = EXIT_HOLDS;
+    int code = EXIT_BAD_INPUT;
     bool done = sinkproof_model_open(o.model, &model, &error);
     if (done && path != NULL)
         done = sinkproof_trace_open_of(path, model, o.any_model, &trace, &error) &&
                sinkproof_trace_from_start(trace, &error) &&
                sinkproof_trace_model_note(trace, model, &note, &error);
-    if (done) note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
-    if (done) done = study_model(&o, model, trace, &code, &error);
+    if (done) {
+        truths all = {&o, model, trace};
+        note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
+        code = batch_prompts(
+            &(batch){.command = "truth", .json = o.json, .work = study_prompt, .context = &all},
+            o.tokens != NULL ? o.tokens : "", &o.prompts);
+    }
+    inputs_free(&o.prompts);
     if (trace != NULL) sinkproof_trace_close(trace);
     if (model != NULL) sinkproof_model_close(model);
     flint_cleanup();

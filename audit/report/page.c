@@ -98,14 +98,18 @@ void sinkproof_page_begin(FILE *page, const char *title) {
     fputs("</head>\n<body><main>\n", page);
 }
 
-void page_end(FILE *page) {
+void sinkproof_page_end(FILE *page) {
     fputs("</main></body></html>\n", page);
 }
 
-void sinkproof_page_end_model(FILE *page, uint64_t fingerprint) {
+void sinkproof_page_model(FILE *page, uint64_t fingerprint) {
     fputs("<h2>Provenance</h2>\n<p>", page);
     sinkproof_page_say(page, "sinkproof %s, model fingerprint %016llx.", SINKPROOF_VERSION,
                        (unsigned long long)fingerprint);
     fputs("</p>\n", page);
-    page_end(page);
+}
+
+void sinkproof_page_end_model(FILE *page, uint64_t fingerprint) {
+    sinkproof_page_model(page, fingerprint);
+    sinkproof_page_end(page);
 }

@@ -13,9 +13,10 @@
 
 // Writes from <!doctype> to <main>, and the closing tags.
 void sinkproof_page_begin(FILE *page, const char *title);
-void page_end(FILE *page);
-// The same after a line on the program that wrote the page and the model's fingerprint
-// (model/model.h).
+void sinkproof_page_end(FILE *page);
+// A line on the program that wrote the page and the model's fingerprint (model/model.h); the same
+// and the closing tags.
+void sinkproof_page_model(FILE *page, uint64_t fingerprint);
 void sinkproof_page_end_model(FILE *page, uint64_t fingerprint);
 
 // Writes the style alone, for a picture in a file of its own.

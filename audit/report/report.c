@@ -11,7 +11,6 @@
 #include "audit/version.h"
 #include "base/share.h"
 #include "base/words.h"
-#include "model/bytes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -466,7 +465,10 @@ static bool write_provenance(const part *p, sinkproof_error *error) {
 
 // ---- the page --------------------------------------------------------------------------------
 
-static bool write_part(const part *p, sinkproof_error *error) {
+bool sinkproof_report_part(FILE *page, const sinkproof_model *model, const char *model_name,
+                           const sinkproof_page_trial *trial, sinkproof_error *error) {
+    const part all = {page, model, model_name, trial, sinkproof_ruling_judgement(trial->ruling)};
+    const part *p = &all;
     write_sentence(p);
     write_maps(p);
     if (!write_elements(p) || !write_growth(p))
@@ -478,21 +480,4 @@ static bool write_part(const part *p, sinkproof_error *error) {
     sinkproof_page_text(p->page, sinkproof_ruling_text(p->trial->ruling));
     fputs("</pre></details>\n", p->page);
     return write_provenance(p, error);
-}
-
-bool sinkproof_report_write(const char *path, const sinkproof_model *model, const char *model_name,
-                            size_t n, const sinkproof_page_trial *trials, sinkproof_error *error) {
-    sinkproof_output output;
-    if (!sinkproof_output_open(&output, path, error)) return false;
-    sinkproof_page_begin(output.stream, "sinkproof: a judgement");
-    bool good = true;
-    for (size_t t = 0; t < n && good; t++) {
-        part p = {output.stream, model, model_name, &trials[t],
-                  sinkproof_ruling_judgement(trials[t].ruling)};
-        good = write_part(&p, error);
-    }
-    page_end(output.stream);
-    if (good) return sinkproof_output_finish(&output, error);
-    sinkproof_output_drop(&output);
-    return false;
 }

@@ -42,6 +42,8 @@ def samples(work):
     alpha = str(work / "alpha")
     for policy, path in (("f32", a), ("openai-bf16", b), ("f32,M8.alpha=bf16", alpha)):
         subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:9", "--policy", policy, "--trace", path], check=True, capture_output=True)
+    prompts = work / "prompts.jsonl"
+    prompts.write_text('{"tokens": [1, 2]}\n{"tokens": []}\n', encoding="utf-8")
     steps = work / "steps"  # zeros throughout, which are scores and results, but no weights
     steps.write_bytes(dict(design_seeds())["design-kv-bias"])
     return {
@@ -49,12 +51,13 @@ def samples(work):
         "judge a bug that is named": said("judge", TINY, alpha, "--policy", "f32", "--local"),
         "judge, another model": said("judge", f"{TINY},seed=9", a, "--policy", "bf16", "--local", "--any-model", "--no-hint",
                                      "--no-diagnosis"),
+        "judge several": said("judge", TINY, a, str(work / "none"), "--policy", "f32", "--local"),
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
         "run, with text": said("run", TINY, "--tokens", "random:5", "--generate", "3", "--tokenizer", TEXT),
         "info": said("info", TINY), "info --cpu": said("info", "--cpu"), "info of a directory": said("info", SMALL),
-        "truth": said("truth", TINY, "--tokens", "1,2,3"), "truth --local": said("truth", SMALL, "--local", TRACE),
+        "truth": said("truth", TINY, "--tokens", "1,2,3"), "truth of prompts": said("truth", TINY, "--prompts", str(prompts)), "truth --local": said("truth", SMALL, "--local", TRACE),
         "verify": said("verify", *(EVIDENCE if os.environ.get("FEW") else ())),
         "curve": said("curve", "sink.alpha-sink"),
         "gpt2": said("gpt2", "synthetic:tiny-gpt2", "--tokens", "random:5"),
@@ -72,6 +75,7 @@ def samples(work):
         "sinks of a trace": said("sinks", SMALL, TRACE),
         "sinks of a trace, another model": said("sinks", f"{TINY},seed=9", a, "--any-model"),
         "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
+        "audit of prompts": said("audit", TINY, "--prompts", str(prompts), "--no-budget"),
         "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
         "compare": said("compare", a, b, "--model", TINY),
         "tokens": said("tokens", TEXT), "tokens --text": said("tokens", TEXT, "--text", "hello", "--pieces"),

@@ -8,7 +8,6 @@
 #include "audit/studies/precision/precision_print.h"
 #include "base/share.h"
 #include "base/words.h"
-#include "model/bytes.h"
 
 #include <math.h>
 
@@ -190,14 +189,10 @@ static void write_model(FILE *page, const sinkproof_precision_study *study) {
     fputs(".</p>\n", page);
 }
 
-bool sinkproof_precision_page(const char *path, const sinkproof_precision_study *study,
+bool sinkproof_precision_part(FILE *page, const sinkproof_precision_study *study,
                               const char *model_name, const char *tokens, sinkproof_error *error) {
-    sinkproof_output output;
     uint64_t fingerprint;
     if (!sinkproof_model_fingerprint(study->model, &fingerprint, error)) return false;
-    if (!sinkproof_output_open(&output, path, error)) return false;
-    FILE *page = output.stream;
-    sinkproof_page_begin(page, "sinkproof: what a choice of precision costs");
     fputs("<h1>What a choice of precision costs</h1>\n<p>", page);
     sinkproof_page_say(page,
                        "Model %s, %s (%.300s), %s. Against the same model over the "
@@ -220,6 +215,6 @@ bool sinkproof_precision_page(const char *path, const sinkproof_precision_study 
         write_budget(page, &study->policies[p]);
     }
     write_model(page, study);
-    sinkproof_page_end_model(page, fingerprint);
-    return sinkproof_output_finish(&output, error);
+    sinkproof_page_model(page, fingerprint);
+    return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// A study of precision as text of at most 100 columns, as JSON, and as a page.
+// A study of precision as text of at most 100 columns, as JSON, and as a part of a page.
 #ifndef SINKPROOF_PRECISION_PRINT_H
 #define SINKPROOF_PRECISION_PRINT_H
 
@@ -16,9 +16,9 @@ void sinkproof_precision_print(FILE *out, const sinkproof_precision_study *study
 // its budget.
 void sinkproof_precision_json(json_t *results, const sinkproof_precision_study *study);
 
-// Writes one HTML file without a script (audit/report/page.h). model_name and tokens: as the user
-// gave them.
-bool sinkproof_precision_page(const char *path, const sinkproof_precision_study *study,
+// Writes the part of a page (audit/report/page.h) that shows a study. model_name and tokens: as the
+// user gave them.
+bool sinkproof_precision_part(FILE *page, const sinkproof_precision_study *study,
                               const char *model_name, const char *tokens, sinkproof_error *error);
 
 #endif
