@@ -410,6 +410,9 @@ typedef struct sinkproof_trial_options {
     // Not 0: judge a trace even if its metadata name another model, and say so in the report. (As
     // wide as a word: an older caller's struct ends before it.)
     size_t any_model;
+    // Judge the layers [first_layer, end_layer) alone, without the comparison end to end; end_layer
+    // 0: all. T0 belongs to layer 0, F1 and F2 to the last layer.
+    size_t first_layer, end_layer;
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;

@@ -3,7 +3,7 @@
 #
 # What is asked of the tree beside `make test`: sanitizers, other processors, fuzzers, proofs, walls, pages, mutants.
 
-.PHONY: asan few-watched tsan tsan-run qemu qemu-run fuzz fuzz-run bare full-size false-alarms exhaustive kill-table formal check-walls \
+.PHONY: asan few-watched tsan tsan-run qemu qemu-run fuzz fuzz-run bare test-mpi full-size false-alarms exhaustive kill-table formal check-walls \
         check-doc write-doc mutants mutants-changed mutants-all format check-format check-clang
 
 # ref/ alone: compiled where its own headers are the only ones to be found, linked with libc, libm and
@@ -107,6 +107,10 @@ fuzz-run: $(FUZZBIN)
 bare: | build/packages  ## both commands of the README in fresh minimal Debian roots (as root; of HEAD): ten minutes
 	$(call packages,--with bare)
 	@TEST_SECONDS=3600 python3 tests/run.py $(BUILD)/bare tests/gates/bare.sh
+
+test-mpi: $(PROGRAM)  ## four ranks of Open MPI judge traces on this machine, one is killed and started again: seconds
+	$(call packages,--with mpi)
+	@SINKPROOF=$(PROGRAM) python3 tests/run.py $(BUILD)/mpi tests/audit/mpi_ranks.py
 
 full-size: $(PROGRAM)  ## the fast path on the full 20b and 120b models, every point judged: a quarter of an hour
 	@SINKPROOF=$(PROGRAM) TEST_SECONDS=7200 python3 tests/run.py $(BUILD)/full-size tests/audit/full_size.sh

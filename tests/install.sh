@@ -3,7 +3,7 @@
 # Copyright 2026 the sinkproof authors
 #
 # Names the Debian or Ubuntu packages that this machine lacks and installs them.
-#   install.sh [--check] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|browser|bare]... LOGDIR
+#   install.sh [--check] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|browser|bare|mpi]... LOGDIR
 # As root, or through sudo when it is there and asks for no password. Progress goes to standard error;
 # what cannot be done is one sentence on standard output, with the command to run by hand, and exit 3:
 # without root, without network, always under --check. A package database that another program holds is
@@ -73,6 +73,7 @@ missing() {
         formal) list="$list coq libcoq-coquelicot libcoq-flocq libcoq-interval sollya" ;;
         book) for_command pandoc pandoc; for_command gnuplot gnuplot-nox; for_command node nodejs; for_command npm npm ;;
         bare) list="$list debootstrap" ;;
+        mpi) for_command mpirun openmpi-bin ;;
         browser) if exists chromium; then for_command chromium chromium; fi ;; # else the tests skip it by name
         esac
     done

@@ -3,10 +3,12 @@
 #include "audit/command/batch.h"
 
 #include "audit/command/command.h"
+#include "audit/command/kept.h"
 #include "audit/report/page.h"
 #include "base/words.h"
 #include "model/bytes.h"
 
+#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,18 +20,6 @@ int batch_graver(int a, int b) {
     return graver;
 }
 
-// A stranger's text: of a byte that is no UTF-8 there is no JSON.
-json_t *batch_text(const char *text) {
-    json_t *string = json_string(text);
-    char *plain = string == NULL ? strdup(text) : NULL;
-    for (char *c = plain; c != NULL && *c != '\0'; c++)
-        if ((unsigned char)*c > 126) *c = '?';
-    if (plain != NULL) string = json_string(plain);
-    free(plain);
-    if (string == NULL) abort();
-    return string;
-}
-
 // ---- one unit --------------------------------------------------------------------------------
 
 // A unit without a result: a row, a line of the table and a part of the page with its sentence.
@@ -38,8 +28,8 @@ static json_t *refused(const batch *b, const batch_unit *unit, const char *sente
     size_t length;
     FILE *out = b->html != NULL ? open_memstream(&page, &length) : NULL;
     json_t *result = json_pack("{s:i, s:o, s:[{s:s, s:b, s:i, s:o}], s:s}", "exit", EXIT_BAD_INPUT,
-                               "said", batch_text(sentence), "results", "id", "input", "ok", 0,
-                               "exit", EXIT_BAD_INPUT, "error", batch_text(sentence), "text", "");
+                               "said", text_json(sentence), "results", "id", "input", "ok", 0,
+                               "exit", EXIT_BAD_INPUT, "error", text_json(sentence), "text", "");
     if (out != NULL) {
         fputs("<h1 class=\"odd\">", out);
         sinkproof_page_say(out, "No result: %s", unit->input->name);
@@ -47,7 +37,7 @@ static json_t *refused(const batch *b, const batch_unit *unit, const char *sente
         sinkproof_page_text(out, sentence);
         fputs("</p>\n", out);
         fclose(out);
-        json_object_set_new(result, "page", batch_text(page));
+        json_object_set_new(result, "page", text_json(page));
         free(page);
     }
     return result;
@@ -68,7 +58,7 @@ static void name_rows(const batch *b, const batch_unit *unit, json_t *result) {
             rows, 0,
             json_pack("{s:s, s:b, s:i}", "id", "input", "ok", code == EXIT_HOLDS, "exit", code));
     json_array_foreach(rows, i, row) {
-        json_object_set_new(row, b->of, batch_text(unit->input->name));
+        json_object_set_new(row, b->of, text_json(unit->input->name));
         if (unit->end_layer > 0)
             json_object_set_new(row, "layers",
                                 json_pack("[I, I]", (json_int_t)unit->first_layer,
@@ -114,24 +104,32 @@ static const char *text_of(const json_t *result, const char *member) {
 // "trace.safetensors", "trace.safetensors, layers 0-5"
 static void spell_name(const batch_unit *unit, char name[1200]) {
     snprintf(name, 1200, "%.1100s", unit->input->name);
-    if (unit->end_layer > 0)
-        snprintf(name + strlen(name), 64, ", layers %zu-%zu", unit->first_layer,
-                 unit->end_layer - 1);
+    size_t used = strlen(name), last = unit->end_layer - 1;
+    if (unit->end_layer == unit->first_layer + 1)
+        snprintf(name + used, 1200 - used, ", layer %zu", last);
+    else if (unit->end_layer > 0)
+        snprintf(name + used, 1200 - used, ", layers %zu-%zu", unit->first_layer, last);
     sinkproof_make_printable(name);
 }
 
-static void print_table(const batch *b, const json_t *results, int gravest) {
+// A sentence may begin with the name.
+static void print_row(const batch_unit *unit, const json_t *result) {
     char name[1200];
+    const char *said = text_of(result, "said"), *own = unit->input->name;
+    bool named = unit->end_layer == 0 && strncmp(said, own, strlen(own)) == 0;
+    spell_name(unit, name);
+    if (named)
+        printf("%4d  %s\n", exit_of(result), said);
+    else
+        printf("%4d  %s: %s\n", exit_of(result), name, said);
+}
+
+static void print_table(const batch *b, const json_t *results, int gravest) {
     size_t counts[EXIT_INCONCLUSIVE + 1] = {0};
     printf("\nexit  %s: result\n", b->of);
     for (size_t i = 0; i < b->n; i++) {
         const json_t *result = json_array_get(results, i);
-        const char *said = text_of(result, "said");
-        spell_name(&b->units[i], name);
-        if (strncmp(said, name, strlen(name)) == 0) // a sentence that begins with the name
-            printf("%4d  %s\n", exit_of(result), said);
-        else
-            printf("%4d  %s: %s\n", exit_of(result), name, said);
+        print_row(&b->units[i], result);
         counts[exit_of(result)]++;
     }
     printf("%s:", sinkproof_counted(b->n, "result").text);
@@ -200,24 +198,161 @@ static bool has_results(const batch *b, const json_t *results) {
                "error") == NULL;
 }
 
-int batch_run(const batch *b) {
-    bool silent = b->json != NULL && strcmp(b->json, "-") == 0;
-    json_t *results = json_array();
+// A blank line between two texts.
+static void show_text(const json_t *result, bool first) {
+    const char *text = text_of(result, "text");
+    if (!first && text[0] != '\0') printf("\n");
+    fputs(text, stdout);
+    fflush(stdout);
+}
+
+static bool is_silent(const batch *b) {
+    return b->json != NULL && strcmp(b->json, "-") == 0;
+}
+
+static int gravest_of(const json_t *results) {
     int gravest = EXIT_HOLDS;
+    size_t i;
+    const json_t *result;
+    json_array_foreach(results, i, result) gravest = batch_graver(gravest, exit_of(result));
+    return gravest;
+}
+
+// The table and the files.
+static int end_run(const batch *b, const json_t *results) {
+    int gravest = gravest_of(results);
+    if (!is_silent(b) && b->n > 1) print_table(b, results, gravest);
+    return has_results(b, results) ? write_all(b, results, gravest) : gravest;
+}
+
+int batch_finish(const batch *b, const json_t *results) {
+    size_t i;
+    const json_t *result;
+    json_array_foreach(results, i, result) {
+        if (!is_silent(b)) show_text(result, i == 0);
+    }
+    return end_run(b, results);
+}
+
+// ---- kept results ----------------------------------------------------------------------------
+
+// Takes the result of a unit that is kept, or works on it and keeps it.
+static json_t *keep(const batch *b, const batch_unit *unit, size_t *before,
+                    sinkproof_error *error) {
+    json_t *own = kept_unit(unit), *result = kept_find(b, own);
+    *before += result != NULL;
+    if (result == NULL) {
+        result = work_on(b, unit);
+        if (json_object_get(result, "page") == NULL) // a command without pages
+            json_object_set_new(result, "page", json_string(""));
+        if (!kept_write(b, own, result, error)) {
+            json_decref(result);
+            result = NULL;
+        }
+    }
+    json_decref(own);
+    return result;
+}
+
+static bool is_of_shard(const batch *b, size_t i) {
+    return b->shard.of < 2 || i % b->shard.of == b->shard.at;
+}
+
+// Two units of one name would share a file.
+static bool are_distinct(const batch *b, const json_t *run, sinkproof_error *error) {
+    json_t *seen = json_object(), *unit;
+    bool good = seen != NULL;
+    size_t i;
+    json_array_foreach(json_object_get(run, "units"), i, unit) {
+        char *text = json_dumps(unit, JSON_COMPACT);
+        if (good && json_object_get(seen, text) != NULL)
+            good = sinkproof_fail(error, "%.800s: given twice", b->units[i].input->name);
+        json_object_set_new(seen, text, json_true());
+        free(text);
+    }
+    json_decref(seen);
+    return good;
+}
+
+static bool begin_kept(const batch *b, sinkproof_error *error) {
+    json_t *run = kept_run(b);
+    bool good = run != NULL || sinkproof_fail(error, "no memory for a run");
+    good = good && are_distinct(b, run, error) && kept_begin(b->out, run, error);
+    json_decref(run);
+    return good;
+}
+
+static void say_kept(const batch *b, size_t n, size_t before) {
+    if (b->shard.of < 2) {
+        if (before > 0)
+            fprintf(stderr, "sinkproof %s: %zu of %s in %s from before\n", b->command, before,
+                    sinkproof_counted(n, "result").text, b->out);
+        return;
+    }
+    printf("shard %zu/%zu%s%s: %s in %s, %zu of them from before; sinkproof merge %s puts the "
+           "shards together\n",
+           b->shard.at + 1, b->shard.of, b->shard.from != NULL ? " by " : "",
+           b->shard.from != NULL ? b->shard.from : "", sinkproof_counted(n, "result").text, b->out,
+           before, b->out);
+}
+
+static int run_kept(const batch *b) {
+    batch paged = *b; // a kept result has its part of a page, whether or not one is wanted now
+    sinkproof_error error;
+    json_t *results = json_array();
+    bool lines = b->shard.of > 1, good = begin_kept(b, &error);
+    size_t before = 0;
+    if (b->html == NULL) paged.html = "";
+    for (size_t i = 0; good && i < b->n; i++) {
+        if (!is_of_shard(b, i)) continue;
+        json_t *result = keep(&paged, &b->units[i], &before, &error);
+        good = result != NULL;
+        if (good && lines) print_row(&b->units[i], result);
+        fflush(stdout);
+        if (good && !lines && !is_silent(b)) show_text(result, json_array_size(results) == 0);
+        if (good) json_array_append_new(results, result);
+    }
+    if (good) say_kept(b, json_array_size(results), before);
+    int code = !good   ? exit_bad_input(b->command, &error)
+               : lines ? EXIT_HOLDS
+                       : end_run(b, results);
+    json_decref(results);
+    return code;
+}
+
+int batch_run(const batch *b) {
+    if (b->out != NULL) return run_kept(b);
+    json_t *results = json_array();
     for (size_t i = 0; i < b->n; i++) {
         json_t *result = work_on(b, &b->units[i]);
-        const char *text = text_of(result, "text");
-        if (!silent && i > 0 && text[0] != '\0') printf("\n");
-        if (!silent) fputs(text, stdout);
-        fflush(stdout);
-        gravest = batch_graver(gravest, exit_of(result));
+        if (!is_silent(b)) show_text(result, i == 0);
         json_object_del(result, "text");
         if (json_array_append_new(results, result) != 0) abort();
     }
-    if (!silent && b->n > 1) print_table(b, results, gravest);
-    int code = has_results(b, results) ? write_all(b, results, gravest) : gravest;
+    int code = end_run(b, results);
     json_decref(results);
     return code;
+}
+
+void batch_check_options(struct argp_state *state, const char *said, batch *b) {
+    sinkproof_error error;
+    b->shard = (work_shard){0, 1, NULL};
+    if (b->out == NULL && said != NULL) argp_error(state, "--shard asks for --out");
+    if (b->out == NULL) return;
+    bool good = said != NULL ? shard_parse(said, &b->shard, &error)
+                             : shard_of_environment(getenv, &b->shard, &error);
+    if (!good) argp_error(state, "%s", error.text);
+    if (b->shard.of > 1 && (b->json != NULL || b->html != NULL))
+        argp_error(state, "a shard writes no --json and no --html: sinkproof merge does");
+}
+
+void batch_check_prompts(struct argp_state *state, const char *said, const batch *b,
+                         const input_list *prompts, work_shard *shard) {
+    batch own = *b;
+    batch_check_options(state, said, &own);
+    *shard = own.shard;
+    if (b->out != NULL && prompts->n == 0)
+        argp_error(state, "--out keeps the results of --prompts");
 }
 
 int batch_prompts(const batch *b, const char *tokens, const input_list *prompts) {

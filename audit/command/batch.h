@@ -8,6 +8,7 @@
 #define SINKPROOF_COMMAND_BATCH_H
 
 #include "audit/command/inputs.h"
+#include "audit/command/shard.h"
 
 #include <jansson.h>
 
@@ -29,13 +30,21 @@ typedef struct batch {
     size_t n;
     const batch_unit *units;
     const char *json, *html; // NULL: none; json "-": in place of the text
-    batch_work *work;        // NULL, with an error: the unit has no result
+    batch_work *work;        // returns NULL, with an error: the unit has no result
     void *context;
+    const char *out;   // the directory where results are kept, or NULL
+    const json_t *how; // what a kept result depends on beside its unit
+    work_shard shard;  // of the units; of 0: all
 } batch;
 
 // Works on all units, prints their texts and a table of them, if there are several, and writes JSON
-// and page. Returns the gravest exit code.
+// and page. Returns the gravest exit code. With `out`, results that are kept there are taken, and
+// the others are kept. A shard of several prints a line for each unit; it returns EXIT_HOLDS if
+// each of its units has a file in `out`, whatever the verdict.
 int batch_run(const batch *b);
+
+// The end of a run: results[n], each as work returns it, with its text.
+int batch_finish(const batch *b, const json_t *results);
 
 // The same over prompts; where there are none, over one as for --tokens, unnamed.
 int batch_prompts(const batch *b, const char *tokens, const input_list *prompts);
@@ -55,7 +64,29 @@ int batch_prompts(const batch *b, const char *tokens, const input_list *prompts)
 // input that nobody looked at), 4, 0.
 int batch_graver(int a, int b);
 
-// A JSON string of any text; bytes that are no UTF-8 are '?' in it.
-json_t *batch_text(const char *text);
+// The options of a command that keeps its results, for argp, with these keys.
+#define HELP_OUT(key)                                                                              \
+    {                                                                                              \
+        "out", key, "DIR", 0,                                                                      \
+            "keep each result in DIR, in a file of its own: a second run takes it if its input "   \
+            "(path, size, time of modification), model, options and version are the same; under "  \
+            "mpirun, srun or in a Slurm array each process does its share",                        \
+            2                                                                                      \
+    }
+#define HELP_SHARD(key)                                                                            \
+    {                                                                                              \
+        "shard", key, "K/N", 0,                                                                    \
+            "with --out: one of N shares of the work, 1/N to N/N, whatever the environment says; " \
+            "sinkproof merge DIR puts them together",                                              \
+            2                                                                                      \
+    }
+
+// Checks --out and --shard, and finds the shard; where they make no sense a sentence ends the
+// program with EXIT_USAGE.
+struct argp_state;
+void batch_check_options(struct argp_state *state, const char *said, batch *b);
+// The same for prompts: --out asks for --prompts.
+void batch_check_prompts(struct argp_state *state, const char *said, const batch *b,
+                         const input_list *prompts, work_shard *shard);
 
 #endif

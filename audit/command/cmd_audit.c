@@ -5,6 +5,7 @@
 // is written.
 #include "audit/command/batch.h"
 #include "audit/command/command.h"
+#include "audit/command/kept.h"
 #include "audit/command/text.h"
 #include "audit/studies/precision/precision_print.h"
 #include "base/words.h"
@@ -17,7 +18,8 @@
 enum { MOST_POLICIES = 16 };
 
 typedef struct options {
-    const char *model, *tokens, *json, *html;
+    const char *model, *tokens, *json, *html, *out, *shard;
+    work_shard share;
     char *policies;
     input_list prompts;
     bool no_budget;
@@ -36,6 +38,8 @@ static const struct argp_option option_table[] = {
      "or chat:FILE (default random:48)",
      0},
     HELP_PROMPTS(PROMPTS),
+    HELP_OUT(KEPT(options, out)),
+    HELP_SHARD(KEPT(options, shard)),
     {"no-budget", KEPT(options, no_budget), 0, 0,
      "leave out the runs with each rounding alone: three runs of the model instead of dozens", 0},
     {"html", KEPT(options, html), "FILE", 0,
@@ -65,6 +69,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (o->model == NULL) argp_error(state, "MODEL is missing");
         if (o->tokens != NULL && o->prompts.n > 0)
             argp_error(state, "either --tokens or --prompts");
+        batch_check_prompts(state, o->shard,
+                            &(batch){.out = o->out, .json = o->json, .html = o->html}, &o->prompts,
+                            &o->share);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -128,14 +135,14 @@ static json_t *make_result(const studies *s, const sinkproof_precision_study *st
     if (fclose(out) != 0) abort();
     sinkproof_precision_json(results, study);
     json_t *result = json_pack("{s:i, s:o, s:o, s:o}", "exit", EXIT_HOLDS, "said",
-                               batch_text(sinkproof_counted(study->n, "token").text), "results",
-                               results, "text", batch_text(text));
+                               text_json(sinkproof_counted(study->n, "token").text), "results",
+                               results, "text", text_json(text));
     free(text);
     out = page ? open_memstream(&part, &length) : NULL;
     if (out != NULL) {
         good = sinkproof_precision_part(out, study, s->o->model, tokens, error);
         if (fclose(out) != 0) abort();
-        json_object_set_new(result, "page", batch_text(part));
+        json_object_set_new(result, "page", text_json(part));
         free(part);
     }
     if (good) return result;
@@ -171,19 +178,34 @@ int cmd_audit(int argc, char **argv) {
     sinkproof_error error;
     sinkproof_model *model;
     command_parse_line(&parser, argc, argv, &o);
+    char *said = strdup(o.policies); // parsing cuts them apart
+    if (said == NULL) abort();
     if (!parse_policies(o.policies, policies, &n_policies, &error)) {
         fprintf(stderr, "sinkproof audit: %s\n", error.text);
+        free(said);
         return EXIT_USAGE;
     }
-    if (!sinkproof_model_open(o.model, &model, &error)) return exit_bad_input("audit", &error);
+    if (!sinkproof_model_open(o.model, &model, &error)) {
+        free(said);
+        return exit_bad_input("audit", &error);
+    }
     studies all = {&o, model, n_policies, policies};
-    int code = batch_prompts(&(batch){.command = "audit",
-                                      .title = "sinkproof: what a choice of precision costs",
-                                      .json = o.json,
-                                      .html = o.html,
-                                      .work = study_prompt,
-                                      .context = &all},
-                             o.tokens != NULL ? o.tokens : "random:48", &o.prompts);
+    json_t *with = json_pack("{s:b}", "no-budget", o.no_budget);
+    json_t *how = kept_how("audit", o.model, model, said, with, &error);
+    int code = how == NULL
+                   ? exit_bad_input("audit", &error)
+                   : batch_prompts(&(batch){.command = "audit",
+                                            .title = "sinkproof: what a choice of precision costs",
+                                            .json = o.json,
+                                            .html = o.html,
+                                            .work = study_prompt,
+                                            .context = &all,
+                                            .out = o.out,
+                                            .how = how,
+                                            .shard = o.share},
+                                   o.tokens != NULL ? o.tokens : "random:48", &o.prompts);
+    json_decref(how);
+    free(said);
     inputs_free(&o.prompts);
     sinkproof_model_close(model);
     return code;

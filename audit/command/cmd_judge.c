@@ -5,6 +5,7 @@
 #include "audit/command/batch.h"
 #include "audit/command/bisect.h"
 #include "audit/command/command.h"
+#include "audit/command/kept.h"
 #include "audit/command/text.h"
 #include "audit/face/ruling.h"
 #include "audit/plugin/plugin.h"
@@ -20,7 +21,9 @@
 #include <string.h>
 
 typedef struct options {
-    const char *model, *policy, *json, *html, *bisect, *tokens;
+    const char *model, *policy, *json, *html, *bisect, *tokens, *out, *shard;
+    work_shard share;
+    size_t first_layer, end_layer, apart; // end_layer 0: all; apart 0: together
     char **traces;
     size_t n_traces;
     double rate;
@@ -28,7 +31,7 @@ typedef struct options {
     sinkproof_plugin_options plugin; // stages in a shared object, instead of traces
 } options;
 
-enum { RATE = 256, SECONDS, SEED };
+enum { RATE = 256, SECONDS, SEED, LAYERS, APART };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
@@ -40,6 +43,18 @@ static const struct argp_option argp_options[] = {
      "write the result as JSON too (- is standard output, instead of the report)", 0},
     {"html", KEPT(options, html), "FILE", 0,
      "write a page to attach to a bug report too: one file, no script, nothing to fetch", 0},
+    {"layers", LAYERS, "A-B", 0,
+     "judge layers A to B alone (T0 belongs to the first layer, F1 and F2 to the last); without "
+     "the "
+     "comparison end to end",
+     0},
+    {"layers-apart", APART, "N", 0,
+     "judge each N layers of a trace apart, as a result of its own that a --shard may have; asks "
+     "for "
+     "a --policy",
+     2},
+    HELP_OUT(KEPT(options, out)),
+    HELP_SHARD(KEPT(options, shard)),
     {"strict", KEPT(options, strict), 0, 0,
      "a suspicious trace exits 1, not 4; one with points undecided exits 4, not 0", 0},
     {"all", KEPT(options, all), 0, 0, "one line per layer and point, not one per point", 0},
@@ -107,8 +122,34 @@ static void parse_number(struct argp_state *state, options *o, int key, const ch
         argp_error(state, "--%s is a number, not '%s'", key == SEED ? "seed" : "seconds", text);
 }
 
-static void check_words(struct argp_state *state, const options *o) {
+// "3", "0-5"
+static void parse_layers(struct argp_state *state, options *o, const char *text) {
+    int end = 0, fields = sscanf(text, "%5zu-%5zu%n", &o->first_layer, &o->end_layer, &end);
+    if (fields == 1) {
+        fields = sscanf(text, "%5zu%n", &o->end_layer, &end) + 1;
+    }
+    if (fields != 2 || text[end] != '\0' || text[0] == '-' || o->end_layer < o->first_layer)
+        argp_error(state, "--layers is A-B, from 0, not '%s'", text);
+    o->end_layer++;
+}
+
+static void parse_apart(struct argp_state *state, options *o, const char *text) {
+    int end = 0;
+    if (sscanf(text, "%5zu%n", &o->apart, &end) != 1 || text[end] != '\0' || o->apart == 0)
+        argp_error(state, "--layers-apart is a number of layers, not '%s'", text);
+}
+
+static void check_words(struct argp_state *state, options *o) {
     sinkproof_error error;
+    batch b = {.out = o->out, .json = o->json, .html = o->html};
+    batch_check_options(state, o->shard, &b);
+    o->share = b.shard;
+    if (o->out != NULL && (is_plugin(o) || o->bisect != NULL))
+        argp_error(state, "--out keeps the results of traces");
+    if (o->apart > 0 && o->end_layer > 0) argp_error(state, "--layers or --layers-apart");
+    if (o->apart > 0 && strcmp(o->policy, "auto") == 0)
+        argp_error(state,
+                   "--layers-apart asks for a --policy: auto may find another for each part");
     if (is_plugin(o) && o->n_traces > 0) argp_error(state, "a plug-in takes a MODEL and no TRACE");
     if (!is_plugin(o) && (o->plugin.stages != NULL || o->plugin.only != NULL))
         argp_error(state, "--stages and --case ask for a --plugin");
@@ -134,6 +175,10 @@ static error_t parse_judge_option(int key, char *argument, struct argp_state *st
         o->json = argument;
     else if (key == SECONDS || key == SEED)
         parse_number(state, o, key, argument);
+    else if (key == LAYERS)
+        parse_layers(state, o, argument);
+    else if (key == APART)
+        parse_apart(state, o, argument);
     else if (key == RATE)
         o->rate = parse_rate(state, argument);
     else if (key == ARGP_KEY_ARG && o->model == NULL)
@@ -194,7 +239,7 @@ static json_t *say_verdict(const sinkproof_ruling *ruling) {
     snprintf(said, sizeof said, "%s%s%s%s under %.100s",
              j->verdict == SINKPROOF_VERDICT_BUG ? "a bug" : sinkproof_verdict_name(j->verdict),
              r != NULL ? " at " : "", r != NULL ? r->name : "", undecided, j->policy.name);
-    return batch_text(said);
+    return text_json(said);
 }
 
 static bool add_page(const trials *t, sinkproof_trace *trace, sinkproof_ruling *ruling,
@@ -206,7 +251,7 @@ static bool add_page(const trials *t, sinkproof_trace *trace, sinkproof_ruling *
     bool good = sinkproof_report_part(page, t->model, t->o->model,
                                       &(sinkproof_page_trial){name, trace, ruling}, error);
     good = fclose(page) == 0 && good;
-    if (good) json_object_set_new(result, "page", batch_text(text));
+    if (good) json_object_set_new(result, "page", text_json(text));
     free(text);
     return good;
 }
@@ -217,7 +262,7 @@ static json_t *make_result(const trials *t, sinkproof_trace *trace, sinkproof_ru
     int code = sinkproof_ruling_exit(ruling);
     json_object_set_new(json_array_get(rows, 0), "exit", json_integer(code));
     json_t *result = json_pack("{s:i, s:o, s:o, s:o}", "exit", code, "said", say_verdict(ruling),
-                               "results", rows, "text", batch_text(sinkproof_ruling_text(ruling)));
+                               "results", rows, "text", text_json(sinkproof_ruling_text(ruling)));
     if (!page || add_page(t, trace, ruling, name, result, error)) return result;
     json_decref(result);
     return NULL;
@@ -241,6 +286,8 @@ static json_t *judge_one(void *context, const batch_unit *unit, bool page, sinkp
                                    .forms = o->forms,
                                    .no_diagnosis = o->no_diagnosis,
                                    .any_model = o->any_model,
+                                   .first_layer = unit->first_layer,
+                                   .end_layer = unit->end_layer,
                                    .progress = show_progress,
                                    .context = &watch};
     json_t *result = NULL;
@@ -253,22 +300,54 @@ static json_t *judge_one(void *context, const batch_unit *unit, bool page, sinkp
     return result;
 }
 
+// One unit for each trace, or for each part of its layers.
+static batch_unit *cut_units(const options *o, const sinkproof_model *model,
+                             const input_list *inputs, size_t *n) {
+    size_t layers = sinkproof_model_config(model)->n_layers;
+    size_t parts = o->apart > 0 ? (layers + o->apart - 1) / o->apart : 1;
+    batch_unit *units = calloc(inputs->n * parts + 1, sizeof *units);
+    if (units == NULL) abort();
+    for (*n = 0; *n < inputs->n * parts; ++*n) {
+        batch_unit *unit = &units[*n];
+        size_t first = *n % parts * o->apart;
+        *unit = (batch_unit){&inputs->at[*n / parts], o->first_layer, o->end_layer};
+        if (o->apart == 0) continue;
+        unit->first_layer = first;
+        unit->end_layer = first + o->apart < layers ? first + o->apart : layers;
+    }
+    return units;
+}
+
+static json_t *how_judged(const options *o, const sinkproof_model *model, sinkproof_error *error) {
+    json_t *with =
+        json_pack("{s:f, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "rate", o->rate, "strict", o->strict,
+                  "all", o->all, "local", o->local_only, "no-hint", o->no_hint, "forms", o->forms,
+                  "no-diagnosis", o->no_diagnosis, "any-model", o->any_model);
+    return kept_how("judge", o->model, model, o->policy, with, error);
+}
+
 static int judge_traces(const options *o, const sinkproof_model *model) {
+    sinkproof_error error;
     trials t = {o, model};
     input_list inputs = {0, 0, NULL};
     for (size_t i = 0; i < o->n_traces; i++) inputs_add_word(&inputs, INPUT_TRACE, o->traces[i]);
-    batch_unit *units = calloc(inputs.n, sizeof *units);
-    if (units == NULL) abort();
-    for (size_t i = 0; i < inputs.n; i++) units[i].input = &inputs.at[i];
-    int code = batch_run(&(batch){.command = "judge",
-                                  .title = "sinkproof: a judgement",
-                                  .of = "trace",
-                                  .n = inputs.n,
-                                  .units = units,
-                                  .json = o->json,
-                                  .html = o->html,
-                                  .work = judge_one,
-                                  .context = &t});
+    size_t n;
+    batch_unit *units = cut_units(o, model, &inputs, &n);
+    json_t *how = how_judged(o, model, &error);
+    const batch all = {.command = "judge",
+                       .title = "sinkproof: a judgement",
+                       .of = "trace",
+                       .n = n,
+                       .units = units,
+                       .json = o->json,
+                       .html = o->html,
+                       .work = judge_one,
+                       .context = &t,
+                       .out = o->out,
+                       .how = how,
+                       .shard = o->share};
+    int code = how != NULL ? batch_run(&all) : exit_bad_input("judge", &error);
+    json_decref(how);
     free(units);
     inputs_free(&inputs);
     return code;

@@ -6,7 +6,9 @@
 // distance to the truth; `sinkproof judge` decides what honest rounding may cost.
 #include "audit/command/batch.h"
 #include "audit/command/command.h"
+#include "audit/command/kept.h"
 #include "audit/command/text.h"
+#include "audit/command/truth_print.h"
 #include "audit/trace/trace_model.h"
 #include "audit/verify/truth_bits.h"
 #include "audit/verify/truth_study.h"
@@ -18,10 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOP_LOGITS = 5, KEY_BITS = 256, PROMPTS };
+enum { KEY_BITS = 256, PROMPTS };
 
 typedef struct options {
     const char *model, *tokens, *local, *route, *trace, *json;
+    const char *out, *shard;
+    work_shard share;
     input_list prompts;
     long bits;
     bool any_model;
@@ -33,6 +37,8 @@ static const struct argp_option option_table[] = {
      "or chat:FILE",
      0},
     HELP_PROMPTS(PROMPTS),
+    HELP_OUT(KEPT(options, out)),
+    HELP_SHARD(KEPT(options, shard)),
     {"bits", KEY_BITS, "N", 0,
      "working precision (default: what the depth is estimated to lose and 64 more, 256 at least)",
      0},
@@ -71,6 +77,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (o->prompts.n > 0 &&
             (o->tokens != NULL || o->local != NULL || o->route != NULL || o->trace != NULL))
             argp_error(state, "--prompts takes the place of --tokens, and has no trace");
+        batch_check_prompts(state, o->shard, &(batch){.out = o->out, .json = o->json}, &o->prompts,
+                            &o->share);
         if (o->local == NULL && o->tokens == NULL && o->prompts.n == 0)
             argp_error(state, "--tokens is missing");
         return 0;
@@ -90,89 +98,6 @@ static const struct argp parser = {
     NULL,
     NULL,
     NULL};
-
-static void power_of_two(char text[32], double log2_value) {
-    if (log2_value == -INFINITY)
-        snprintf(text, 32, "0 (exact)");
-    else if (!isfinite(log2_value))
-        snprintf(text, 32, "unbounded");
-    else
-        snprintf(text, 32, "2^%.1f", log2_value);
-}
-
-static void print_points(FILE *out, const truth_study *study) {
-    fprintf(out, "%-6s%10s %14s %16s  %s\n", "point", "elements", "worst radius", "worst relative",
-            "where the relative is worst");
-    for (size_t point = 0; point < TRACE_POINTS; point++) {
-        const truth_summary *s = &study->points[point];
-        if (s->elements == 0) continue;
-        char radius[32], relative[32], where[TRUTH_PLACE];
-        power_of_two(radius, s->radius_log2);
-        power_of_two(relative, s->relative_log2);
-        sinkproof_study_where(study, point, s->relative_layer, s->relative_at, where);
-        if (s->relative_log2 == -INFINITY) where[0] = '\0';
-        fprintf(out, "%-6s%10zu %14s %16s  %s\n",
-                sinkproof_trace_point_name((sinkproof_trace_point)point), s->elements, radius,
-                relative, where);
-    }
-}
-
-static void print_distances(FILE *out, const truth_study *study) {
-    fprintf(out, "%-6s%10s  %-5s%13s %13s %12s  %s\n", "point", "elements", "dtype", "worst dist.",
-            "worst ulp", "radius", "where the ulp is worst");
-    for (size_t point = 0; point < TRACE_POINTS; point++) {
-        const truth_summary *s = &study->points[point];
-        if (s->compared == 0) continue;
-        char radius[32], where[TRUTH_PLACE];
-        power_of_two(radius, s->radius_log2);
-        sinkproof_study_where(study, point, s->ulp_layer, s->ulp_at, where);
-        fprintf(out, "%-6s%10zu  %-5s%13.4g %13.4g %12s  %s\n",
-                sinkproof_trace_point_name((sinkproof_trace_point)point), s->compared,
-                sinkproof_format_name(s->format), s->distance, s->ulp, radius, where);
-    }
-}
-
-static void print_logits(FILE *out, arb_srcptr logit_v, size_t vocab, slong bits) {
-    size_t top[TOP_LOGITS], count = vocab < TOP_LOGITS ? vocab : TOP_LOGITS;
-    arb_t margin;
-    arb_init(margin);
-    sinkproof_truth_topk(top, margin, logit_v, vocab, count, bits);
-    arb_clear(margin);
-    fprintf(out, "\nlogits of the last token (enclosed)\n");
-    for (size_t k = 0; k < count; k++) {
-        char radius[32];
-        power_of_two(radius, sinkproof_truth_radius_log2(logit_v + top[k]));
-        fprintf(out, "%8zu  %+.17g  radius %s\n", top[k],
-                arf_get_d(arb_midref(logit_v + top[k]), ARF_RND_NEAR), radius);
-    }
-}
-
-static void print_ball(FILE *out, const char *what, arb_srcptr ball) {
-    char radius[32];
-    power_of_two(radius, sinkproof_truth_radius_log2(ball));
-    fprintf(out, "%s%.6g (enclosed, radius %s)", what, arf_get_d(arb_midref(ball), ARF_RND_NEAR),
-            radius);
-}
-
-static void print_routing(FILE *out, const sinkproof_truth_routing *routing) {
-    if (routing->choices == 0) return; // a model without a router
-    if (routing->ambiguous > 0) {
-        fprintf(out, "routing: AMBIGUOUS at %zu of %s, first at layer %zu, token %zu",
-                routing->ambiguous, sinkproof_counted(routing->choices, "choice").text,
-                routing->first_layer, routing->first_token);
-        print_ball(out, ": margin ", routing->first_margin);
-        fprintf(out, "\n");
-    } else {
-        fprintf(out, "routing: %s certified, %zu by the rule for equal logits\n",
-                sinkproof_counted(routing->choices, "choice").text, routing->ties);
-    }
-    if (routing->contested > 0)
-        fprintf(out, "routing: %s %s not the largest logits of the truth\n",
-                sinkproof_counted(routing->contested, "replayed selection").text,
-                sinkproof_is_or_are(routing->contested));
-    print_ball(out, "thinnest margin: ", routing->margin);
-    fprintf(out, " at layer %zu, token %zu\n", routing->layer, routing->token);
-}
 
 static json_t *enclosed_json(arb_srcptr ball) {
     return json_pack("{s:s, s:o, s:o}", "label", "enclosed", "midpoint",
@@ -290,22 +215,22 @@ static void print_text(FILE *out, const options *o, const truth_study *study,
             sinkproof_counted(study->n, "token").text, o->bits,
             o->local != NULL ? "operation by operation" : "end to end");
     if (o->local != NULL) {
-        print_distances(out, study);
+        truth_print_distances(out, study);
     } else {
         char relative[32];
-        print_points(out, study);
-        power_of_two(relative, end->worst_relative_log2);
-        print_logits(out, result->logits_nv + (result->n - 1) * result->vocab, result->vocab,
-                     o->bits);
+        truth_print_points(out, study);
+        truth_power_of_two(relative, end->worst_relative_log2);
+        truth_print_logits(out, result->logits_nv + (result->n - 1) * result->vocab, result->vocab,
+                           o->bits);
         fprintf(out, "worst relative radius of a logit: %s\n", relative);
     }
     fprintf(out, "argmax of the last token: %zu, %s", end->argmax,
             end->argmax_certified ? "certified" : "AMBIGUOUS");
-    print_ball(out, ", gap ", end->gap);
+    truth_print_ball(out, ", gap ", end->gap);
     fprintf(out, "\n");
     if (o->local != NULL && result->routing.choices > 0)
         fprintf(out, "routing by the engine's own router logits where it traced them\n");
-    print_routing(out, &result->routing);
+    truth_print_routing(out, &result->routing);
     say_unknown(out, o, study);
 }
 
@@ -391,12 +316,17 @@ typedef struct truths {
     const sinkproof_trace *trace;
 } truths;
 
+// Whether stdout is for the JSON alone. The text of a prompt is made all the same: it may be kept.
+static bool is_quiet(const options *o) {
+    return o->prompts.n == 0 && o->json != NULL && strcmp(o->json, "-") == 0;
+}
+
 static json_t *make_result(const options *o, const precision *p, const truth_study *study,
                            const sinkproof_truth_result *result, FILE *out) {
     outcome end = conclude_truth(study, result, o->bits);
     int code = end.certified ? EXIT_HOLDS : EXIT_INCONCLUSIVE;
     char said[128];
-    bool quiet = o->json != NULL && strcmp(o->json, "-") == 0;
+    bool quiet = is_quiet(o);
     snprintf(said, sizeof said, "argmax %zu, %s", end.argmax,
              end.certified ? "certified" : "not all of it certified");
     if (!quiet) print_text(out, o, study, result, &end);
@@ -414,7 +344,7 @@ static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t
     precision p = choose_bits(o, config, t->trace);
     if (!fits_in_memory(config, n, o->bits, error)) return NULL;
     truth_study study;
-    bool quiet = o->json != NULL && strcmp(o->json, "-") == 0; // stdout is for the JSON
+    bool quiet = is_quiet(o);
     if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : out, o, config, &p);
     fflush(out);
     sinkproof_study_init(&study, config, t->trace, n, o->local != NULL, o->trace != NULL);
@@ -448,7 +378,7 @@ static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
     FILE *kept = o.prompts.n > 0 ? open_memstream(&text, &length) : NULL; // else as it comes
     json_t *made = study_tokens(t, &o, n, tokens_n, kept != NULL ? kept : stdout, error);
     if (kept != NULL && fclose(kept) != 0) abort();
-    if (made != NULL) json_object_set_new(made, "text", batch_text(kept != NULL ? text : ""));
+    if (made != NULL) json_object_set_new(made, "text", text_json(kept != NULL ? text : ""));
     free(text);
     free(tokens_n);
     return made;
@@ -469,6 +399,7 @@ int cmd_truth(int argc, char **argv) {
     sinkproof_trace *trace = NULL;
     sinkproof_note note = {""};
     const char *path = o.local != NULL ? o.local : o.route;
+    json_t *how = NULL;
     int code = EXIT_BAD_INPUT;
     bool done = sinkproof_model_open(o.model, &model, &error);
     if (done && path != NULL)
@@ -478,9 +409,19 @@ int cmd_truth(int argc, char **argv) {
     if (done) {
         truths all = {&o, model, trace};
         note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
-        code = batch_prompts(
-            &(batch){.command = "truth", .json = o.json, .work = study_prompt, .context = &all},
-            o.tokens != NULL ? o.tokens : "", &o.prompts);
+        how = kept_how("truth", o.model, model, "", json_pack("{s:I}", "bits", (json_int_t)o.bits),
+                       &error);
+        done = how != NULL;
+        const batch many = {.command = "truth",
+                            .title = "sinkproof: the truth",
+                            .json = o.json,
+                            .work = study_prompt,
+                            .context = &all,
+                            .out = o.out,
+                            .how = how,
+                            .shard = o.share};
+        if (done) code = batch_prompts(&many, o.tokens != NULL ? o.tokens : "", &o.prompts);
+        json_decref(how);
     }
     inputs_free(&o.prompts);
     if (trace != NULL) sinkproof_trace_close(trace);

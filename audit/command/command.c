@@ -245,6 +245,18 @@ json_t *number_json(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+// A stranger's text: of a byte that is no UTF-8 there is no JSON.
+json_t *text_json(const char *text) {
+    json_t *string = json_string(text);
+    char *plain = string == NULL ? strdup(text) : NULL;
+    for (char *c = plain; c != NULL && *c != '\0'; c++)
+        if ((unsigned char)*c > 126) *c = '?';
+    if (plain != NULL) string = json_string(plain);
+    free(plain);
+    if (string == NULL) abort();
+    return string;
+}
+
 bool envelope_write_json(const char *path, const char *command, int exit_code, json_t *results,
                          sinkproof_error *error) {
     json_t *envelope = json_object();

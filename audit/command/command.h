@@ -35,6 +35,7 @@ int cmd_run(int argc, char **argv);
 int cmd_truth(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_judge(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_curve(int argc, char **argv);
@@ -102,6 +103,8 @@ char *help_list_policies(int key, const char *text, void *input);
     "gpt2-null or the path of a config.json"
 
 json_t *number_json(double x); // null where it is not finite
+// A JSON string of any text; where it is no UTF-8, what is not ASCII is '?' in it.
+json_t *text_json(const char *text);
 
 // Writes the envelope {"sinkproof": version, "schema": 1, "command": ..., "exit": code, "results":
 // [...], "machine": {...}} to PATH ("-" is stdout); takes ownership of `results`.

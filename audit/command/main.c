@@ -16,6 +16,8 @@ static const cli_command commands[] = {
     {"truth", "certified enclosures of every tensor", cmd_truth},
     {"verify", "check the equations: exact, enclosed, worst error against bound", cmd_verify},
     {"judge", "the verdict on an engine's trace", cmd_judge},
+    {"merge", "put results that were kept apart together: one report, JSON, page, exit code",
+     cmd_merge},
     {"compare", "two traces: where they differ, who is nearer the truth", cmd_compare},
     {"audit", "what a choice of precision costs: error by layer and point, error budget",
      cmd_audit},

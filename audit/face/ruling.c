@@ -48,6 +48,7 @@ static sinkproof_judge_options trial_judge_options(trial *t, bool end_to_end, co
     t->tried = tried;
     return (sinkproof_judge_options){.rate = t->o.rate,
                                      .end_to_end = end_to_end,
+                                     .layers = {t->o.first_layer, t->o.end_layer},
                                      .progress = t->o.progress != NULL ? pass_progress : NULL,
                                      .context = t};
 }
@@ -177,6 +178,11 @@ static void print_head(const trial *t) {
             sinkproof_counted(sinkproof_trace_length(t->trace), "token").text);
     if (sequences > 1) fprintf(t->out, " in %s", sinkproof_counted(sequences, "sequence").text);
     fprintf(t->out, ", engine %s\n", engine);
+    size_t first = t->o.first_layer, end = t->o.end_layer,
+           layers = sinkproof_model_config(t->model)->n_layers;
+    if (end == first + 1) fprintf(t->out, "Layer %zu alone, of %zu.\n", first, layers);
+    if (end > first + 1)
+        fprintf(t->out, "Layers %zu to %zu alone, of %zu.\n", first, end - 1, layers);
 }
 
 static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof_cause *found) {
@@ -262,7 +268,12 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
     if (!(t->o.rate >= 0 && t->o.rate < 1))
         return sinkproof_fail(error, "expected a rate between 0 and 1, found %g", t->o.rate);
     if (t->o.rate == 0) t->o.rate = 1e-9;
-    return true;
+    if (t->o.end_layer == 0 && t->o.first_layer == 0) return true;
+    t->o.local = true; // the truth end to end is that of all layers
+    size_t layers = sinkproof_model_config(t->model)->n_layers;
+    return (t->o.first_layer < t->o.end_layer && t->o.end_layer <= layers) ||
+           sinkproof_fail(error, "layers %zu to %zu: expected some of %zu to %zu", t->o.first_layer,
+                          t->o.end_layer > 0 ? t->o.end_layer - 1 : 0, (size_t)0, layers - 1);
 }
 
 // Finds the known mistakes that explain the failing points.

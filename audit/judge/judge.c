@@ -210,12 +210,26 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                               sinkproof_model_spec(model),
                               sinkproof_counted(c->n_chosen, "expert").text, SINKPROOF_MAX_CHOSEN);
     judge_pass pass;
-    if (!begin_pass(&pass, model, trace, policy, options, judgement, error)) return false;
-    bool fine = judge_all(&pass, error);
-    end_pass(&pass);
-    for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);
-    free(pass.report_of);
-    free(pass.unmoved);
+    sinkproof_judge_options own = *options;
+    sinkproof_stretch *stretch = NULL;
+    if (options->stretch == NULL && options->layers.end > 0) {
+        if (!sinkproof_model_fits(model, policy->weights, error)) return false;
+        stretch = judge_stretch_over(c, policy, trace, options->layers, judgement, error);
+        if (stretch == NULL) {
+            sinkproof_judgement_free(judgement);
+            return false;
+        }
+        own.stretch = stretch;
+    }
+    bool fine = begin_pass(&pass, model, trace, policy, &own, judgement, error);
+    if (fine) {
+        fine = judge_all(&pass, error);
+        end_pass(&pass);
+        for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);
+        free(pass.report_of);
+        free(pass.unmoved);
+    }
+    free(stretch);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;
 }
@@ -240,5 +254,6 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
     free(judgement->open);
     free(judgement->unread);
     free(judgement->chosen);
+    free(judgement->held);
     *judgement = (sinkproof_judgement){0};
 }

@@ -78,6 +78,11 @@ typedef struct sinkproof_point_report {
 // asked for.
 double sinkproof_error_relative(double square, const sinkproof_point_report *report);
 
+// The layers [first, end) of a model. T0 belongs to layer 0, F1 and F2 to the last one. end 0: all.
+typedef struct sinkproof_layer_range {
+    size_t first, end;
+} sinkproof_layer_range;
+
 typedef struct sinkproof_judgement {
     sinkproof_policy policy;
     double rate; // rate of false alarms, from the options
@@ -97,8 +102,12 @@ typedef struct sinkproof_judgement {
     // Smallest gap between the last chosen and the best rejected expert, where M2 or M3 is traced.
     double thinnest_margin;
     size_t margin_layer, margin_token;
-    size_t *open;    // [layers]: tokens whose experts are unknown
-    int32_t *chosen; // [layers][n][k]: the engine's experts; -1: unknown
+    size_t *open;                 // [layers]: tokens whose experts are unknown
+    int32_t *chosen;              // [layers][n][k]: the engine's experts; -1: unknown
+    sinkproof_layer_range layers; // that were judged
+    // [layers + 1][points]: what the trace holds of the other layers, where they are not judged;
+    // else NULL.
+    uint8_t *held;
     // Filled by sinkproof_judge_forms: the stages that were asked about, and a bit for each form
     // that fits.
     bool forms_asked[SINKPROOF_FORMED_COUNT];
@@ -118,6 +127,8 @@ typedef enum point_doing_kind {
 typedef struct sinkproof_stretch {
     uint8_t doing[SINKPROOF_MAX_LAYERS + 1][TRACE_POINTS];
 } sinkproof_stretch;
+
+typedef enum held_kind { HELD_NOT, HELD, HELD_NOT_FINITE } held_kind;
 
 // The rows (tokens) [first, end) of a trace.
 typedef struct sinkproof_rows {
@@ -147,6 +158,7 @@ typedef struct sinkproof_judge_options {
     void *context;
     const sinkproof_meaning *meaning; // NULL: the definition
     const sinkproof_stretch *stretch; // NULL: every point is judged
+    sinkproof_layer_range layers;     // without a stretch: the layers to judge
     sinkproof_refusal *refusal;       // NULL: the pass runs to its end
     const sinkproof_rows *rows;       // NULL: all rows are compared
     const sinkproof_region *region;   // NULL: all elements are compared

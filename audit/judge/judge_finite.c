@@ -18,6 +18,12 @@ const sinkproof_point_report *judgement_report(const sinkproof_judgement *j,
     return NULL;
 }
 
+held_kind held_outside(const sinkproof_judgement *j, sinkproof_trace_point point, size_t layer) {
+    bool layered = sinkproof_trace_point_is_layered(point);
+    size_t at = layered ? layer : j->n_layers;
+    return j->held != NULL ? (held_kind)j->held[at * TRACE_POINTS + (size_t)point] : HELD_NOT;
+}
+
 typedef size_t counter(const sinkproof_point_report *r);
 static size_t report_infinities(const sinkproof_point_report *r) {
     return r->infinities;
@@ -74,8 +80,11 @@ bool input_is_not_finite(const sinkproof_config *config, const sinkproof_judgeme
     size_t n = sinkproof_trace_inputs(config, point, layer, inputs);
     for (size_t i = 0; i < n; i++) {
         const sinkproof_point_report *r = judgement_report(j, inputs[i].point, inputs[i].layer);
+        held_kind held = held_outside(j, inputs[i].point, inputs[i].layer);
         bool behind = r != NULL ? r->infinities + r->nans > 0
-                                : input_is_not_finite(config, j, inputs[i].point, inputs[i].layer);
+                      : held != HELD_NOT
+                          ? held == HELD_NOT_FINITE
+                          : input_is_not_finite(config, j, inputs[i].point, inputs[i].layer);
         if (behind) return true;
     }
     return false;

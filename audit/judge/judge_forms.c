@@ -50,6 +50,7 @@ static bool judge_form(questions *q, sinkproof_formed stage, int form, bool *fit
     sinkproof_policy policy = *q->declared;
     sinkproof_judgement j;
     sinkproof_judge_options how = {.rate = q->options->rate,
+                                   .layers = q->options->layers,
                                    .progress = q->options->progress != NULL ? show_share : NULL,
                                    .context = q};
     policy.forms[stage] = 1u << form;

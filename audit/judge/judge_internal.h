@@ -106,6 +106,14 @@ sinkproof_turns token_turns(const judge_pass *pass, bool keys, size_t i);
 // ---- a stretch of the model (judge_stretch.c)
 
 point_doing_kind point_doing(const judge_pass *pass, sinkproof_trace_point point, size_t layer);
+// The stretch over all traced points of some layers, which the caller frees; the judgement learns
+// what the trace holds of the others. NULL, with an error: none is traced, or no memory.
+sinkproof_stretch *judge_stretch_over(const sinkproof_config *config,
+                                      const sinkproof_policy *policy, const sinkproof_trace *trace,
+                                      sinkproof_layer_range layers, sinkproof_judgement *judgement,
+                                      sinkproof_error *error);
+// Whether no point of a layer is needed.
+bool layer_is_left_out(const judge_pass *pass, size_t layer);
 // Whether one of the points [first, last] of a layer is judged.
 bool any_point_judged(const judge_pass *pass, size_t layer, sinkproof_trace_point first,
                       sinkproof_trace_point last);

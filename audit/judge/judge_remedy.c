@@ -25,7 +25,7 @@ typedef struct remedy {
 
 static bool judgement_holds_point(const sinkproof_judgement *j, sinkproof_trace_point point,
                                   size_t layer) {
-    return judgement_report(j, point, layer) != NULL;
+    return judgement_report(j, point, layer) != NULL || held_outside(j, point, layer) != HELD_NOT;
 }
 
 static void remedy_want_point(const sinkproof_judgement *j, remedy *r, sinkproof_trace_point point,
@@ -145,6 +145,9 @@ static void print_untraced(FILE *out, const sinkproof_judgement *j, const grid *
     for (size_t i = 0; i < j->n_reports; i++)
         if (sinkproof_trace_point_is_layered(j->reports[i].point))
             empty[j->reports[i].layer] = false;
+    for (size_t l = 0; l < n; l++)
+        for (int p = 0; p < TRACE_POINTS; p++)
+            if (held_outside(j, (sinkproof_trace_point)p, l) != HELD_NOT) empty[l] = false;
     for (int p = 0; p < TRACE_POINTS; p++)
         for (size_t at = 0; at <= n; at++)
             for (size_t l = at; undecided->at[p][at] && l > 0 && empty[l - 1];) before[--l] = true;

@@ -27,6 +27,8 @@ json_t *judgement_remedies_json(const sinkproof_config *config,
 // The report of a point; `layer` is ignored for points outside the layers. NULL: not in the trace.
 const sinkproof_point_report *judgement_report(const sinkproof_judgement *judgement,
                                                sinkproof_trace_point point, size_t layer);
+// What the trace holds of a point, where only some layers were judged; else HELD_NOT.
+held_kind held_outside(const sinkproof_judgement *j, sinkproof_trace_point point, size_t layer);
 
 // Appends to `results`: first {"id": "judgement", "trace": ..., "verdict": ...,
 // "first_divergence": ..., "explained_by": override or null, "forms": ...}, then one object per

@@ -8,6 +8,9 @@
 // leaves more open.
 #include "audit/judge/judge_internal.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 bool pass_has_ended(const judge_pass *pass) {
     const sinkproof_refusal *r = pass->options->refusal;
     return r != NULL && __atomic_load_n(&r->refused, __ATOMIC_RELAXED);
@@ -95,6 +98,70 @@ void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *co
     for (size_t l = 0; fresh && l <= config->n_layers; l++)
         for (int p = 0; p < TRACE_POINTS; p++) stretch->doing[l][p] = DOING_LEFT_OUT;
     reach_point(&to, point, layer, DOING_JUDGED);
+}
+
+static held_kind held_by(const sinkproof_tensor *tensor) {
+    bool index = tensor != NULL &&
+                 (tensor->dtype == SINKPROOF_DTYPE_I32 || tensor->dtype == SINKPROOF_DTYPE_I64);
+    size_t count = tensor != NULL && !index ? sinkproof_tensor_elements(tensor) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(sinkproof_tensor_value(tensor, i))) return HELD_NOT_FINITE;
+    return tensor != NULL ? HELD : HELD_NOT;
+}
+
+// The layer that a point belongs to.
+static bool is_in_range(sinkproof_layer_range range, const sinkproof_config *config,
+                        sinkproof_trace_point point, size_t layer) {
+    if (!sinkproof_trace_point_is_layered(point))
+        layer = point == TRACE_T0 ? 0 : config->n_layers - 1;
+    return range.first <= layer && layer < range.end;
+}
+
+sinkproof_stretch *judge_stretch_over(const sinkproof_config *config,
+                                      const sinkproof_policy *policy, const sinkproof_trace *trace,
+                                      sinkproof_layer_range layers, sinkproof_judgement *j,
+                                      sinkproof_error *error) {
+    sinkproof_stretch *stretch = malloc(sizeof *stretch);
+    bool fresh = true;
+    j->held = calloc((config->n_layers + 1) * TRACE_POINTS, sizeof *j->held);
+    j->layers = layers;
+    for (size_t at = 0; stretch != NULL && j->held != NULL && at <= config->n_layers; at++)
+        for (int p = 0; p < TRACE_POINTS; p++) {
+            sinkproof_trace_point point = (sinkproof_trace_point)p;
+            size_t layer = at < config->n_layers ? at : 0;
+            bool here = sinkproof_trace_point_is_layered(point) == (at < config->n_layers);
+            if (!here || sinkproof_trace_find(trace, point, layer) == NULL ||
+                !is_in_range(layers, config, point, layer))
+                continue;
+            sinkproof_stretch_to(stretch, config, policy, trace, point, layer, fresh);
+            fresh = false;
+        }
+    for (size_t at = 0; !fresh && at <= config->n_layers; at++)
+        for (int p = 0; p < TRACE_POINTS; p++) {
+            sinkproof_trace_point point = (sinkproof_trace_point)p;
+            bool here = sinkproof_trace_point_is_layered(point) == (at < config->n_layers);
+            const sinkproof_tensor *tensor =
+                here ? sinkproof_trace_find(trace, point, at < config->n_layers ? at : 0) : NULL;
+            bool given = stretch->doing[at][p] == DOING_GIVEN;
+            j->held[at * TRACE_POINTS + (size_t)p] = (uint8_t)(given            ? held_by(tensor)
+                                                               : tensor != NULL ? HELD
+                                                                                : HELD_NOT);
+        }
+    if (!fresh) return stretch;
+    bool memory = stretch != NULL && j->held != NULL;
+    free(stretch);
+    if (!memory)
+        sinkproof_fail(error, "no memory for a judgement of some layers");
+    else
+        sinkproof_fail(error, "%.300s: the trace holds no point of layers %zu to %zu",
+                       sinkproof_trace_path(trace), layers.first, layers.end - 1);
+    return NULL;
+}
+
+bool layer_is_left_out(const judge_pass *pass, size_t layer) {
+    for (int p = 0; p < TRACE_POINTS; p++)
+        if (point_doing(pass, (sinkproof_trace_point)p, layer) != DOING_LEFT_OUT) return false;
+    return true;
 }
 
 point_doing_kind point_doing(const judge_pass *pass, sinkproof_trace_point point, size_t layer) {

@@ -159,6 +159,7 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     sinkproof_trace_point point = step->point;
     size_t place = step_place(pass, step);
     if (pass_has_ended(pass) || !is_judged_alone(pass, step)) return true;
+    if (place < pass->config->n_layers && layer_is_left_out(pass, place)) return true;
     bool judged = any_point_judged(pass, place, first_judged_with(point), point);
     bool fine = true;
     if (point == TRACE_F2) // its sets are not kept

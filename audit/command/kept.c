@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/command/kept.h"
+
+#include "audit/command/command.h"
+#include "model/bytes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_UNITS = 1 << 24 };
+
+// ---- what a result depends on ----------------------------------------------------------------
+
+// A policy in a file may change under its name.
+static json_t *policy_json(const char *policy) {
+    sinkproof_error error;
+    uint8_t *bytes;
+    size_t length;
+    if (policy[0] != '@' || !sinkproof_read_file(policy + 1, &bytes, &length, &error))
+        return text_json(policy);
+    char *text = strndup((const char *)bytes, length);
+    if (text == NULL) abort();
+    json_t *both = json_pack("[o, o]", text_json(policy), text_json(text));
+    free(text);
+    free(bytes);
+    return both;
+}
+
+json_t *kept_how(const char *command, const char *spec, const sinkproof_model *model,
+                 const char *policy, json_t *options, sinkproof_error *error) {
+    uint64_t fingerprint;
+    char text[24];
+    if (!sinkproof_model_fingerprint(model, &fingerprint, error)) {
+        json_decref(options);
+        return NULL;
+    }
+    snprintf(text, sizeof text, "%016" PRIx64, fingerprint);
+    return json_pack("{s:s, s:s, s:o, s:s, s:o, s:o}", "command", command, "version",
+                     SINKPROOF_VERSION, "model", text_json(spec), "fingerprint", text, "policy",
+                     policy_json(policy), "options", options);
+}
+
+// ---- what identifies a unit ------------------------------------------------------------------
+
+// The size and the time of modification of a file; null where there is none.
+static json_t *stamp_file(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0) return json_null();
+    return json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)status.st_size, "modified",
+                     (json_int_t)status.st_mtim.tv_sec, "nanoseconds",
+                     (json_int_t)status.st_mtim.tv_nsec);
+}
+
+static json_t *layers_json(const batch_unit *unit) {
+    if (unit->end_layer == 0) return json_null();
+    return json_pack("[I, I]", (json_int_t)unit->first_layer, (json_int_t)unit->end_layer - 1);
+}
+
+json_t *kept_unit(const batch_unit *unit) {
+    const char *said = unit->input->said != NULL ? unit->input->said : "";
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", text_json(unit->input->name), "said",
+                     text_json(said), "layers", layers_json(unit), "file",
+                     stamp_file(said[0] == '@' ? said + 1 : said));
+}
+
+bool kept_same_unit(const json_t *a, const json_t *b) {
+    return json_equal(json_object_get(a, "name"), json_object_get(b, "name")) &&
+           json_equal(json_object_get(a, "layers"), json_object_get(b, "layers"));
+}
+
+// FNV-1a of what identifies a unit among others: the name of its file.
+static char *unit_path(const char *directory, const json_t *unit) {
+    uint64_t hash = 0xcbf29ce484222325;
+    json_t *own =
+        json_pack("[O, O]", json_object_get(unit, "name"), json_object_get(unit, "layers"));
+    char *text = json_dumps(own, JSON_COMPACT), *path = NULL;
+    if (text == NULL) abort();
+    for (const char *c = text; *c != '\0'; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001b3;
+    size_t room = strlen(directory) + 32;
+    path = malloc(room);
+    if (path == NULL) abort();
+    snprintf(path, room, "%s/%016" PRIx64 ".json", directory, hash);
+    free(text);
+    json_decref(own);
+    return path;
+}
+
+json_t *kept_run(const batch *b) {
+    json_t *units = json_array();
+    for (size_t i = 0; i < b->n; i++)
+        json_array_append_new(units,
+                              json_pack("{s:o, s:o}", "name", text_json(b->units[i].input->name),
+                                        "layers", layers_json(&b->units[i])));
+    return json_pack("{s:i, s:O, s:s, s:s, s:o}", "kept", 1, "how", b->how, "of", b->of, "title",
+                     b->title, "units", units);
+}
+
+// ---- writing ---------------------------------------------------------------------------------
+
+static bool write_json(const char *path, const json_t *json, sinkproof_error *error) {
+    sinkproof_output output;
+    if (!sinkproof_output_open(&output, path, error)) return false;
+    if (json_dumpf(json, output.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0)
+        return sinkproof_output_finish(&output, error);
+    sinkproof_output_drop(&output);
+    return sinkproof_fail(error, "%.600s: cannot write: %s", path, strerror(errno));
+}
+
+bool kept_begin(const char *directory, const json_t *run, sinkproof_error *error) {
+    struct stat status;
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return sinkproof_fail(error, "%.600s: cannot make: %s", directory, strerror(errno));
+    if (stat(directory, &status) != 0 || !S_ISDIR(status.st_mode))
+        return sinkproof_fail(error, "%.600s: expected a directory for results, found a file",
+                              directory);
+    char *path = malloc(strlen(directory) + sizeof "/run.json");
+    if (path == NULL) abort();
+    sprintf(path, "%s/run.json", directory);
+    bool good = write_json(path, run, error);
+    free(path);
+    return good;
+}
+
+bool kept_write(const batch *b, const json_t *unit, json_t *result, sinkproof_error *error) {
+    char *path = unit_path(b->out, unit);
+    json_t *whole =
+        json_pack("{s:i, s:O, s:O, s:O}", "kept", 1, "how", b->how, "unit", unit, "result", result);
+    bool good = whole != NULL ? write_json(path, whole, error)
+                              : sinkproof_fail(error, "%.600s: no memory", path);
+    json_decref(whole);
+    free(path);
+    return good;
+}
+
+// ---- reading ---------------------------------------------------------------------------------
+
+static json_t *parse_object(const uint8_t *bytes, size_t length, const char *name,
+                            sinkproof_error *error) {
+    json_error_t where;
+    json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL)
+        sinkproof_fail(error, "%.500s: expected JSON, found an error in line %d: %s", name,
+                       where.line, where.text);
+    bool good = root != NULL;
+    if (good && (!json_is_object(root) || json_integer_value(json_object_get(root, "kept")) != 1 ||
+                 !json_is_object(json_object_get(root, "how"))))
+        good = sinkproof_fail(error,
+                              "%.500s: expected a result or a run that --out kept, found "
+                              "something else",
+                              name);
+    if (good) return root;
+    json_decref(root);
+    return NULL;
+}
+
+static bool is_unit(const json_t *unit) {
+    const json_t *layers = json_object_get(unit, "layers");
+    bool all = json_is_null(layers);
+    json_int_t first = json_integer_value(json_array_get(layers, 0)),
+               last = json_integer_value(json_array_get(layers, 1));
+    bool some = json_array_size(layers) == 2 && json_is_integer(json_array_get(layers, 0)) &&
+                json_is_integer(json_array_get(layers, 1)) && first >= 0 && last >= first &&
+                last < MOST_UNITS;
+    return json_is_string(json_object_get(unit, "name")) && (all || some);
+}
+
+static bool is_command(const json_t *name) {
+    const char *text = json_string_value(name);
+    return text != NULL &&
+           (strcmp(text, "judge") == 0 || strcmp(text, "audit") == 0 || strcmp(text, "truth") == 0);
+}
+
+json_t *kept_parse_run(const uint8_t *bytes, size_t length, const char *name,
+                       sinkproof_error *error) {
+    json_t *root = parse_object(bytes, length, name, error), *unit;
+    const json_t *units = json_object_get(root, "units");
+    const char *of = json_string_value(json_object_get(root, "of"));
+    size_t i;
+    if (root == NULL) return NULL;
+    bool good = json_array_size(units) > 0 && of != NULL &&
+                (strcmp(of, "trace") == 0 || strcmp(of, "prompt") == 0) &&
+                json_is_string(json_object_get(root, "title")) &&
+                is_command(json_object_get(json_object_get(root, "how"), "command"));
+    json_array_foreach(units, i, unit) good = good && is_unit(unit);
+    if (good) return root;
+    sinkproof_fail(error, "%.500s: expected a run with its units, found something else", name);
+    json_decref(root);
+    return NULL;
+}
+
+// A terminal shows it: control characters are in no report.
+static bool is_plain(const json_t *text, bool lines) {
+    const char *c = json_string_value(text);
+    for (; c != NULL && *c != '\0'; c++)
+        if ((((unsigned char)*c < 32 && !(lines && *c == '\n')) || *c == 127) ||
+            ((unsigned char)*c == 0xc2 && (unsigned char)c[1] < 0xa0 &&
+             (unsigned char)c[1] >= 0x80))
+            return false;
+    return json_is_string(text);
+}
+
+json_t *kept_parse(const uint8_t *bytes, size_t length, const char *name, sinkproof_error *error) {
+    json_t *root = parse_object(bytes, length, name, error), *row;
+    if (root == NULL) return NULL;
+    const json_t *result = json_object_get(root, "result");
+    const json_t *rows = json_object_get(result, "results"),
+                 *page = json_object_get(result, "page");
+    json_int_t code = json_integer_value(json_object_get(result, "exit"));
+    size_t i;
+    bool good = is_unit(json_object_get(root, "unit")) &&
+                json_is_integer(json_object_get(result, "exit")) &&
+                (code == EXIT_HOLDS || code == EXIT_BUG || code == EXIT_BAD_INPUT ||
+                 code == EXIT_INCONCLUSIVE) &&
+                is_plain(json_object_get(result, "said"), false) &&
+                is_plain(json_object_get(result, "text"), true) && json_array_size(rows) > 0 &&
+                json_is_string(page);
+    json_array_foreach(rows, i, row) good = good && json_is_object(row);
+    if (good) return root;
+    sinkproof_fail(error,
+                   "%.500s: expected a result with its exit code, rows, text and page, found "
+                   "something else",
+                   name);
+    json_decref(root);
+    return NULL;
+}
+
+json_t *kept_find(const batch *b, const json_t *unit) {
+    sinkproof_error error;
+    uint8_t *bytes;
+    size_t length;
+    char *path = unit_path(b->out, unit);
+    json_t *whole = NULL, *result = NULL;
+    if (sinkproof_read_file(path, &bytes, &length, &error)) {
+        whole = kept_parse(bytes, length, path, &error);
+        free(bytes);
+    }
+    // What had no result is tried again.
+    json_t *kept = json_object_get(whole, "result");
+    if (whole != NULL && json_equal(json_object_get(whole, "how"), b->how) &&
+        json_equal(json_object_get(whole, "unit"), unit) &&
+        json_integer_value(json_object_get(kept, "exit")) != EXIT_BAD_INPUT)
+        result = json_incref(kept);
+    json_decref(whole);
+    free(path);
+    return result;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/command/truth_print.h"
+
+#include "base/words.h"
+
+#include <math.h>
+
+enum { TOP_LOGITS = 5 };
+
+void truth_power_of_two(char text[32], double log2_value) {
+    if (log2_value == -INFINITY)
+        snprintf(text, 32, "0 (exact)");
+    else if (!isfinite(log2_value))
+        snprintf(text, 32, "unbounded");
+    else
+        snprintf(text, 32, "2^%.1f", log2_value);
+}
+
+void truth_print_points(FILE *out, const truth_study *study) {
+    fprintf(out, "%-6s%10s %14s %16s  %s\n", "point", "elements", "worst radius", "worst relative",
+            "where the relative is worst");
+    for (size_t point = 0; point < TRACE_POINTS; point++) {
+        const truth_summary *s = &study->points[point];
+        if (s->elements == 0) continue;
+        char radius[32], relative[32], where[TRUTH_PLACE];
+        truth_power_of_two(radius, s->radius_log2);
+        truth_power_of_two(relative, s->relative_log2);
+        sinkproof_study_where(study, point, s->relative_layer, s->relative_at, where);
+        if (s->relative_log2 == -INFINITY) where[0] = '\0';
+        fprintf(out, "%-6s%10zu %14s %16s  %s\n",
+                sinkproof_trace_point_name((sinkproof_trace_point)point), s->elements, radius,
+                relative, where);
+    }
+}
+
+void truth_print_distances(FILE *out, const truth_study *study) {
+    fprintf(out, "%-6s%10s  %-5s%13s %13s %12s  %s\n", "point", "elements", "dtype", "worst dist.",
+            "worst ulp", "radius", "where the ulp is worst");
+    for (size_t point = 0; point < TRACE_POINTS; point++) {
+        const truth_summary *s = &study->points[point];
+        if (s->compared == 0) continue;
+        char radius[32], where[TRUTH_PLACE];
+        truth_power_of_two(radius, s->radius_log2);
+        sinkproof_study_where(study, point, s->ulp_layer, s->ulp_at, where);
+        fprintf(out, "%-6s%10zu  %-5s%13.4g %13.4g %12s  %s\n",
+                sinkproof_trace_point_name((sinkproof_trace_point)point), s->compared,
+                sinkproof_format_name(s->format), s->distance, s->ulp, radius, where);
+    }
+}
+
+void truth_print_logits(FILE *out, arb_srcptr logit_v, size_t vocab, slong bits) {
+    size_t top[TOP_LOGITS], count = vocab < TOP_LOGITS ? vocab : TOP_LOGITS;
+    arb_t margin;
+    arb_init(margin);
+    sinkproof_truth_topk(top, margin, logit_v, vocab, count, bits);
+    arb_clear(margin);
+    fprintf(out, "\nlogits of the last token (enclosed)\n");
+    for (size_t k = 0; k < count; k++) {
+        char radius[32];
+        truth_power_of_two(radius, sinkproof_truth_radius_log2(logit_v + top[k]));
+        fprintf(out, "%8zu  %+.17g  radius %s\n", top[k],
+                arf_get_d(arb_midref(logit_v + top[k]), ARF_RND_NEAR), radius);
+    }
+}
+
+void truth_print_ball(FILE *out, const char *what, arb_srcptr ball) {
+    char radius[32];
+    truth_power_of_two(radius, sinkproof_truth_radius_log2(ball));
+    fprintf(out, "%s%.6g (enclosed, radius %s)", what, arf_get_d(arb_midref(ball), ARF_RND_NEAR),
+            radius);
+}
+
+void truth_print_routing(FILE *out, const sinkproof_truth_routing *routing) {
+    if (routing->choices == 0) return; // a model without a router
+    if (routing->ambiguous > 0) {
+        fprintf(out, "routing: AMBIGUOUS at %zu of %s, first at layer %zu, token %zu",
+                routing->ambiguous, sinkproof_counted(routing->choices, "choice").text,
+                routing->first_layer, routing->first_token);
+        truth_print_ball(out, ": margin ", routing->first_margin);
+        fprintf(out, "\n");
+    } else {
+        fprintf(out, "routing: %s certified, %zu by the rule for equal logits\n",
+                sinkproof_counted(routing->choices, "choice").text, routing->ties);
+    }
+    if (routing->contested > 0)
+        fprintf(out, "routing: %s %s not the largest logits of the truth\n",
+                sinkproof_counted(routing->contested, "replayed selection").text,
+                sinkproof_is_or_are(routing->contested));
+    truth_print_ball(out, "thinnest margin: ", routing->margin);
+    fprintf(out, " at layer %zu, token %zu\n", routing->layer, routing->token);
+}
