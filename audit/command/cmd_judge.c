@@ -31,7 +31,7 @@ typedef struct options {
     sinkproof_plugin_options plugin; // stages in a shared object, instead of traces
 } options;
 
-enum { RATE = 256, SECONDS, SEED, LAYERS, APART };
+enum { RATE = 256, SECONDS, SEED, LAYERS, APART, LIMIT };
 
 static const struct argp_option argp_options[] = {
     {"policy", 'p', "POLICY", 0,
@@ -92,10 +92,14 @@ static const struct argp_option argp_options[] = {
     {"stages", KEPT(options, plugin.stages), "LIST", 0, "these stages alone: attention,swiglu", 1},
     {"case", KEPT(options, plugin.only), "CALL", 0, "one call, as a report prints it", 1},
     {"first", KEPT(options, plugin.first), 0, 0, "leave a stage at the first calls that fail", 1},
+    {"limit", LIMIT, "N", 0,
+     "calls of each stage at most, spread over all of them, a third over a cache", 1},
     {"seed", SEED, "S", 0, "of the inputs (default 1)", 1},
     {"seconds", SECONDS, "S", 0, "that one call may take before it counts as hung (default 30)", 1},
     {"emit", KEPT(options, plugin.emit), "DIR", 0,
-     "write the inputs of all calls and a manifest there, for an engine in any language", 1},
+     "write the inputs of all calls and a manifest there, for an engine in any language; says "
+     "their size first, and refuses a disk that has not so much room",
+     1},
     {"collect", KEPT(options, plugin.collect), "DIR", 0,
      "judge the outputs that it wrote beside them", 1},
     {0}};
@@ -120,6 +124,14 @@ static void parse_number(struct argp_state *state, options *o, int key, const ch
         o->plugin.seconds = strtod(text, &end);
     if (*text == '\0' || *end != '\0' || !(o->plugin.seconds > 0 && o->plugin.seconds < 1e6))
         argp_error(state, "--%s is a number, not '%s'", key == SEED ? "seed" : "seconds", text);
+}
+
+static size_t parse_limit(struct argp_state *state, const char *text) {
+    char *end;
+    unsigned long long limit = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || limit == 0)
+        argp_error(state, "--limit is a number of calls from 1 on, not '%s'", text);
+    return (size_t)limit;
 }
 
 // "3", "0-5"
@@ -153,6 +165,8 @@ static void check_words(struct argp_state *state, options *o) {
     if (is_plugin(o) && o->n_traces > 0) argp_error(state, "a plug-in takes a MODEL and no TRACE");
     if (!is_plugin(o) && (o->plugin.stages != NULL || o->plugin.only != NULL))
         argp_error(state, "--stages and --case ask for a --plugin");
+    if (o->plugin.limit > 0 && o->plugin.path == NULL && o->plugin.emit == NULL)
+        argp_error(state, "--limit asks for --plugin or --emit");
     if ((o->plugin.emit != NULL) + (o->plugin.collect != NULL) + (o->plugin.path != NULL) > 1)
         argp_error(state, "one of --plugin, --emit and --collect");
     if (o->bisect != NULL &&
@@ -179,6 +193,8 @@ static error_t parse_judge_option(int key, char *argument, struct argp_state *st
         parse_layers(state, o, argument);
     else if (key == APART)
         parse_apart(state, o, argument);
+    else if (key == LIMIT)
+        o->plugin.limit = parse_limit(state, argument);
     else if (key == RATE)
         o->rate = parse_rate(state, argument);
     else if (key == ARGP_KEY_ARG && o->model == NULL)
@@ -397,6 +413,12 @@ static void show_stage(void *context, const char *stage, double share) {
     show_progress(context, stage, share);
 }
 
+static void say_what_is_written(void *context, const char *sentence) {
+    (void)context;
+    printf("%s\n", sentence);
+    fflush(stdout);
+}
+
 static int judge_plugin(const options *o) {
     sinkproof_error error;
     sinkproof_plugin_ruling ruling;
@@ -410,8 +432,10 @@ static int judge_plugin(const options *o) {
     how.no_cause = o->no_diagnosis;
     how.progress = show_stage;
     how.context = &watch;
+    bool silent = o->json != NULL && strcmp(o->json, "-") == 0;
+    if (!silent) how.writes = say_what_is_written;
     if (!sinkproof_judge_plugin(&how, &ruling, &error)) return exit_bad_input("judge", &error);
-    if (o->json == NULL || strcmp(o->json, "-") != 0) fputs(ruling.text, stdout);
+    if (!silent) fputs(ruling.text, stdout);
     free(ruling.text);
     return exit_with_results(o->json, "judge", ruling.exit, ruling.results);
 }

@@ -103,12 +103,16 @@ typedef struct call_arrays {
 
 // The limit for the arrays of a case; larger cases are not served.
 enum { CALL_BYTES = 1 << 29 };
-size_t case_bytes(const stage_case *c, const sinkproof_config *base);
+bool case_is_too_large(const stage_case *c, const sinkproof_config *base);
 
 // Makes the inputs, in the policy's formats, and outputs filled with NaN. The caller frees them.
 bool arrays_make(const stage_case *c, const sinkproof_config *base, const sinkproof_policy *policy,
                  call_arrays *a, sinkproof_error *error);
 void arrays_free(call_arrays *a);
+// In which an engine of the policy stores a point, without loss: BF16, F16 or F32; I32 for experts.
+sinkproof_dtype point_dtype(const sinkproof_policy *policy, sinkproof_trace_point point);
+// Weights are bfloat16 numbers: BF16 beside points in BF16, else F32.
+sinkproof_dtype weight_dtype(const sinkproof_policy *policy, const stage_row *stage);
 size_t point_elements(const call_arrays *a, sinkproof_trace_point point);
 // [count, rows, cols] without leading ones for a vector; returns the rank.
 size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,
@@ -212,9 +216,19 @@ size_t case_list_smaller(const stage_case *c, stage_case smaller[CASE_SMALLER]);
 
 // ---- out of process (files.c)
 
+// The most bytes that the files of the plan's cases have, with the manifest.
+double cases_bytes(const case_plan *plan, const sinkproof_config *base,
+                   const sinkproof_policy *policy);
+// Refuses a directory on whose disk fewer bytes are free. What cannot be asked is not refused.
+bool cases_have_room(const char *directory, size_t calls, double bytes, sinkproof_error *error);
 // Writes the inputs of every case of the plan, and a manifest, into a new or empty directory.
 bool cases_write_inputs(const char *directory, const case_plan *plan, const sinkproof_config *base,
                         const sinkproof_policy *policy, const char *model, sinkproof_error *error);
+
+// The manifest (manifest.c): a case, and the whole with what its words mean.
+json_t *manifest_case(size_t number, const stage_case *c, const call_arrays *a);
+json_t *manifest_whole(json_t *cases, const case_plan *plan, const sinkproof_policy *policy,
+                       const char *model);
 
 // Reads the manifest of such a directory, or some of its cases in any order: cases, its policy, and
 // the model or "".

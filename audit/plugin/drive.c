@@ -23,7 +23,7 @@ static bool call_case(const call_driver *d, const stage_case *c, made *m, sinkpr
     sinkproof_error said = {{0}};
     *m = (made){.judged = true};
     // too large: not served
-    if (case_bytes(c, &d->config) > CALL_BYTES) return true;
+    if (case_is_too_large(c, &d->config)) return true;
     if (!arrays_make(c, &d->config, &d->policy, &m->a, error)) return false;
     call_end end = case_call_passes(&d->maker, c, &d->policy, &m->a, &said);
     m->out.served = end != CALL_NOT_SERVED;

@@ -5,7 +5,8 @@
 // of all calls, and the outputs are read back from files beside them. Those are untrusted: every
 // name, dtype and shape is checked.
 #include "audit/plugin/drill.h"
-#include "audit/version.h"
+#include "base/words.h"
+#include "model/bf16.h"
 #include "model/safetensors.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { PATH_ROOM = 4096 };
@@ -36,40 +38,66 @@ typedef struct output {
     const float *values;
 } output;
 
-static output point_output(const call_arrays *a, sinkproof_trace_point point) {
-    output o = {.name = sinkproof_trace_point_name(point), .values = a->point[point]};
-    o.dtype = sinkproof_trace_point_is_index(point) ? SINKPROOF_DTYPE_I32 : SINKPROOF_DTYPE_F32;
+static output output_of(const char *name, sinkproof_dtype dtype, const float *values) {
+    return (output){.name = name, .dtype = dtype, .values = values, .count = 1};
+}
+
+static void count_elements(output *o) {
+    for (size_t d = 0; d < o->rank; d++) o->count *= o->shape[d];
+}
+
+static output point_output(const call_arrays *a, sinkproof_trace_point point,
+                           const sinkproof_policy *policy) {
+    output o =
+        output_of(sinkproof_trace_point_name(point), point_dtype(policy, point), a->point[point]);
     o.rank = sinkproof_trace_shape(&a->config, point, a->n, o.shape);
-    o.count = point_elements(a, point);
+    count_elements(&o);
     return o;
 }
 
-static output weight_output(const call_arrays *a, sinkproof_slot slot) {
-    output o = {.name = sinkproof_slot_name(slot), .values = a->weight[slot], .count = 1};
-    o.dtype = SINKPROOF_DTYPE_F32;
-    o.rank = weight_shape(&a->config, slot, o.shape);
-    for (size_t d = 0; d < o.rank; d++) o.count *= o.shape[d];
-    return o;
+// The inputs of a case; returns their number.
+static size_t list_inputs(const stage_case *c, const call_arrays *a, const sinkproof_policy *policy,
+                          output outputs[STAGE_ARRAYS + 2]) {
+    const stage_row *s = c->stage;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_from; i++) outputs[n++] = point_output(a, s->from[i], policy);
+    for (size_t i = 0; i < s->n_weights; i++) {
+        output *o = &outputs[n++];
+        *o = output_of(sinkproof_slot_name(s->weights[i]), weight_dtype(policy, s),
+                       a->weight[s->weights[i]]);
+        o->rank = weight_shape(&a->config, s->weights[i], o->shape);
+        count_elements(o);
+    }
+    return n;
+}
+
+static void encode_element(sinkproof_dtype dtype, float x, uint8_t *bytes) {
+    if (dtype != SINKPROOF_DTYPE_I32) {
+        element_encode(dtype, x, bytes);
+        return;
+    }
+    uint32_t whole = (uint32_t)x; // the number of an expert
+    for (size_t i = 0; i < sizeof whole; i++) bytes[i] = (uint8_t)(whole >> 8 * i);
 }
 
 static bool write_output(sinkproof_safetensors_writer *w, const output *o, sinkproof_error *error) {
-    if (o->dtype == SINKPROOF_DTYPE_F32)
-        return sinkproof_safetensors_writer_bytes(w, o->values, o->count * sizeof(float), error);
+    uint8_t bytes[4096];
+    size_t size = sinkproof_dtype_size(o->dtype), used = 0;
     for (size_t i = 0; i < o->count; i++) {
-        int32_t whole = (int32_t)o->values[i];
-        if (!sinkproof_safetensors_writer_bytes(w, &whole, sizeof whole, error)) return false;
+        encode_element(o->dtype, o->values[i], bytes + used);
+        used += size;
+        if (used < sizeof bytes && i + 1 < o->count) continue;
+        if (!sinkproof_safetensors_writer_bytes(w, bytes, used, error)) return false;
+        used = 0;
     }
     return true;
 }
 
 static bool write_inputs(const char *path, const stage_case *c, const call_arrays *a,
-                         sinkproof_error *error) {
-    const stage_row *s = c->stage;
+                         const sinkproof_policy *policy, sinkproof_error *error) {
     output outputs[STAGE_ARRAYS + 2];
     char text[CASE_TEXT];
-    size_t n = 0;
-    for (size_t i = 0; i < s->n_from; i++) outputs[n++] = point_output(a, s->from[i]);
-    for (size_t i = 0; i < s->n_weights; i++) outputs[n++] = weight_output(a, s->weights[i]);
+    size_t n = list_inputs(c, a, policy, outputs);
     sinkproof_safetensors_writer *w = sinkproof_safetensors_writer_new();
     if (w == NULL) return sinkproof_fail(error, "%s: no memory", path);
     case_print(c, text);
@@ -84,47 +112,50 @@ static bool write_inputs(const char *path, const stage_case *c, const call_array
     return good;
 }
 
-static json_t *output_shapes_json(const stage_case *c, const call_arrays *a) {
-    json_t *outputs = json_object();
-    for (size_t i = 0; i < c->stage->n_to; i++) {
-        output o = point_output(a, c->stage->to[i]);
-        json_t *shape = json_array();
-        for (size_t d = 0; d < o.rank; d++)
-            json_array_append_new(shape, json_integer((json_int_t)o.shape[d]));
-        json_object_set_new(outputs, o.name, shape);
+// Headers of at most eight tensors, entries of the manifest, what the manifest explains: less.
+enum { HEADER_BYTES = 1 << 11, ENTRY_BYTES = 1 << 11, MEANING_BYTES = 1 << 14 };
+
+double cases_bytes(const case_plan *plan, const sinkproof_config *base,
+                   const sinkproof_policy *policy) {
+    double bytes = MEANING_BYTES;
+    for (size_t i = 0; i < plan->count; i++) {
+        const stage_case *c = &plan->cases[i];
+        const call_arrays a = {.config = case_config(c, base), .n = c->n};
+        output outputs[STAGE_ARRAYS + 2];
+        size_t n = list_inputs(c, &a, policy, outputs);
+        bytes += HEADER_BYTES + ENTRY_BYTES;
+        for (size_t t = 0; t < n; t++)
+            bytes += (double)outputs[t].count * (double)sinkproof_dtype_size(outputs[t].dtype);
     }
-    return outputs;
+    return bytes;
 }
 
-static json_t *describe_case_json(size_t i, const stage_case *c, const call_arrays *a) {
-    const sinkproof_config *f = &a->config;
-    char text[CASE_TEXT], in[48], out[48];
-    case_print(c, text);
-    snprintf(in, sizeof in, "%05zu.safetensors", i);
-    snprintf(out, sizeof out, "%05zu.out.safetensors", i);
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, "
-        "s:f, "
-        "s:f, s:f, s:f, s:f, s:I, s:b}",
-        "stage", c->stage->name, "case", text, "inputs", in, "outputs", out, "expected",
-        output_shapes_json(c, a), "n", (json_int_t)a->n, "chunk", (json_int_t)c->chunk, "window",
-        (json_int_t)c->window, "heads", (json_int_t)f->n_heads, "kv_heads",
-        (json_int_t)f->n_kv_heads, "head_dim", (json_int_t)f->head_dim, "hidden",
-        (json_int_t)f->hidden, "inter", (json_int_t)f->inter, "experts", (json_int_t)f->n_experts,
-        "chosen", (json_int_t)f->n_chosen, "rms_eps", f->rms_eps, "swiglu_alpha", f->swiglu.alpha,
-        "swiglu_limit", f->swiglu.limit, "rope_theta", f->rotation.theta, "yarn_factor",
-        f->rotation.factor, "yarn_beta_fast", f->rotation.beta_fast, "yarn_beta_slow",
-        f->rotation.beta_slow, "yarn_original_context", (json_int_t)f->rotation.original_context,
-        "yarn_truncate", (int)f->rotation.truncate);
+bool cases_have_room(const char *directory, size_t calls, double bytes, sinkproof_error *error) {
+    struct statvfs disk;
+    if (statvfs(directory, &disk) != 0) { // not there yet: its parent's
+        char parent[PATH_ROOM];
+        snprintf(parent, sizeof parent, "%.3900s", directory);
+        char *slash = strrchr(parent, '/');
+        if (slash != NULL && slash != parent)
+            *slash = '\0';
+        else
+            snprintf(parent, sizeof parent, slash != NULL ? "/" : ".");
+        if (statvfs(parent, &disk) != 0) return true;
+    }
+    double room = (double)disk.f_bavail * (double)disk.f_frsize;
+    return bytes <= room ||
+           sinkproof_fail(error,
+                          "%.3000s: %s of at most %.0f bytes, and %.0f are free there: --limit N "
+                          "writes fewer calls of each stage",
+                          directory, sinkproof_counted(calls, "call").text, bytes, room);
 }
 
-static bool write_manifest(const char *directory, json_t *cases, const sinkproof_policy *policy,
-                           const char *model, sinkproof_error *error) {
+static bool write_manifest(const char *directory, json_t *cases, const case_plan *plan,
+                           const sinkproof_policy *policy, const char *model,
+                           sinkproof_error *error) {
     char path[PATH_ROOM];
     manifest_path(directory, path);
-    json_t *whole =
-        json_pack("{s:s, s:s, s:s, s:s?, s:O}", "format", "sinkproof-drills-1", "version",
-                  SINKPROOF_VERSION, "policy", policy->name, "model", model, "cases", cases);
+    json_t *whole = manifest_whole(cases, plan, policy, model);
     bool good = whole != NULL && json_dump_file(whole, path, JSON_INDENT(1)) == 0;
     json_decref(whole);
     return good || sinkproof_fail(error, "%s: cannot be written", path);
@@ -151,11 +182,11 @@ bool cases_write_inputs(const char *directory, const case_plan *plan, const sink
         good = arrays_make(&plan->cases[done], base, policy, &a, error);
         if (!good) break;
         case_file_path(directory, done, "", path);
-        good = write_inputs(path, &plan->cases[done], &a, error) &&
-               json_array_append_new(cases, describe_case_json(done, &plan->cases[done], &a)) == 0;
+        good = write_inputs(path, &plan->cases[done], &a, policy, error) &&
+               json_array_append_new(cases, manifest_case(done, &plan->cases[done], &a)) == 0;
         arrays_free(&a);
     }
-    good = good && write_manifest(directory, cases, policy, model, error);
+    good = good && write_manifest(directory, cases, plan, policy, model, error);
     json_decref(cases);
     for (size_t i = 0; !good && i < done; i++) { // leave nothing half-written
         case_file_path(directory, i, "", path);
@@ -226,15 +257,15 @@ bool cases_read_manifest(const char *directory, const stage_case *base, case_pla
 
 static bool read_point(const char *path, const sinkproof_safetensors *file, call_arrays *a,
                        sinkproof_trace_point point, sinkproof_error *error) {
-    output o = point_output(a, point);
-    const sinkproof_tensor *t = sinkproof_safetensors_find(file, o.name);
-    if (t == NULL)
-        return sinkproof_fail(error, "%s: expected a tensor %s, found none", path, o.name);
-    bool same = t->rank == o.rank && t->dtype != SINKPROOF_DTYPE_MXFP4;
-    for (size_t d = 0; same && d < o.rank; d++) same = t->shape[d] == o.shape[d];
-    if (!same)
-        return sinkproof_fail(error, "%s: %s has not the shape of the manifest", path, o.name);
-    for (size_t i = 0; i < o.count; i++) a->point[point][i] = (float)sinkproof_tensor_value(t, i);
+    size_t shape[SINKPROOF_RANK], rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
+    const char *name = sinkproof_trace_point_name(point);
+    const sinkproof_tensor *t = sinkproof_safetensors_find(file, name);
+    if (t == NULL) return sinkproof_fail(error, "%s: expected a tensor %s, found none", path, name);
+    bool same = t->rank == rank && t->dtype != SINKPROOF_DTYPE_MXFP4;
+    for (size_t d = 0; same && d < rank; d++) same = t->shape[d] == shape[d];
+    if (!same) return sinkproof_fail(error, "%s: %s has not the shape of the manifest", path, name);
+    size_t count = point_elements(a, point);
+    for (size_t i = 0; i < count; i++) a->point[point][i] = (float)sinkproof_tensor_value(t, i);
     return true;
 }
 

@@ -315,19 +315,38 @@ size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,
     return rank;
 }
 
-size_t case_bytes(const stage_case *c, const sinkproof_config *base) {
+// In floating point: the product of a stranger's sizes may exceed 2^64.
+static double elements_of(size_t rank, const size_t *shape) {
+    double count = 1;
+    for (size_t d = 0; d < rank; d++) count *= (double)shape[d];
+    return count;
+}
+
+bool case_is_too_large(const stage_case *c, const sinkproof_config *base) {
     const stage_row *s = c->stage;
-    call_arrays a = {.config = case_config(c, base), .n = c->n};
-    size_t count = 0;
-    for (size_t i = 0; i < s->n_from; i++) count += point_elements(&a, s->from[i]);
-    for (size_t i = 0; i < s->n_to; i++) count += point_elements(&a, s->to[i]);
-    for (size_t i = 0; i < s->n_weights; i++) {
-        size_t shape[SINKPROOF_RANK], elements = 1;
-        size_t rank = weight_shape(&a.config, s->weights[i], shape);
-        for (size_t d = 0; d < rank; d++) elements *= shape[d];
-        count += elements;
-    }
-    return count * sizeof(float);
+    const sinkproof_config config = case_config(c, base);
+    size_t shape[SINKPROOF_RANK];
+    double count = 0;
+    for (size_t i = 0; i < s->n_from; i++)
+        count += elements_of(sinkproof_trace_shape(&config, s->from[i], c->n, shape), shape);
+    for (size_t i = 0; i < s->n_to; i++)
+        count += elements_of(sinkproof_trace_shape(&config, s->to[i], c->n, shape), shape);
+    for (size_t i = 0; i < s->n_weights; i++)
+        count += elements_of(weight_shape(&config, s->weights[i], shape), shape);
+    return count * sizeof(float) > CALL_BYTES;
+}
+
+sinkproof_dtype point_dtype(const sinkproof_policy *policy, sinkproof_trace_point point) {
+    sinkproof_point at;
+    if (!sinkproof_trace_rounding(point, &at)) return SINKPROOF_DTYPE_I32;
+    sinkproof_format format = policy->at[at].format;
+    if (format == SINKPROOF_BF16) return SINKPROOF_DTYPE_BF16;
+    return format == SINKPROOF_F16 ? SINKPROOF_DTYPE_F16 : SINKPROOF_DTYPE_F32;
+}
+
+sinkproof_dtype weight_dtype(const sinkproof_policy *policy, const stage_row *stage) {
+    sinkproof_dtype beside = point_dtype(policy, stage->from[0]);
+    return beside == SINKPROOF_DTYPE_BF16 ? beside : SINKPROOF_DTYPE_F32;
 }
 
 static bool make_point(call_arrays *a, sinkproof_trace_point point) {

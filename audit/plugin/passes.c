@@ -72,13 +72,6 @@ static bool array_of_point(const pass *p, const stage_row *s, sinkproof_trace_po
     return array->values != NULL;
 }
 
-static const char *stored_dtype(const sinkproof_policy *policy, sinkproof_trace_point point) {
-    sinkproof_point at;
-    if (!sinkproof_trace_rounding(point, &at)) return "F32";
-    sinkproof_format format = policy->at[at].format;
-    return format == SINKPROOF_BF16 ? "BF16" : format == SINKPROOF_F16 ? "F16" : "F32";
-}
-
 static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
     const sinkproof_config *f = &p->a->config;
     return (sinkproof_drill){.size = sizeof(sinkproof_drill),
@@ -104,7 +97,8 @@ static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
                              .yarn_beta_slow = f->rotation.beta_slow,
                              .yarn_original_context = f->rotation.original_context,
                              .yarn_truncate = f->rotation.truncate,
-                             .dtype = stored_dtype(p->policy, c->stage->from[0])};
+                             .dtype =
+                                 sinkproof_dtype_name(point_dtype(p->policy, c->stage->from[0]))};
 }
 
 static call_end call_pass(const call_maker *maker, const stage_case *c, const pass *p,

@@ -127,10 +127,29 @@ static bool drive_all(trial *t, sinkproof_error *error) {
 
 // ---- out of process --------------------------------------------------------------------------
 
+static void say_size(const sinkproof_plugin_options *o, size_t calls, size_t left_out,
+                     double bytes) {
+    char text[512];
+    size_t used = (size_t)snprintf(text, sizeof text, "Writing %s, at most %.0f bytes",
+                                   sinkproof_counted(calls, "call").text, bytes);
+    if (left_out > 0)
+        snprintf(text + used, sizeof text - used, "; without %s of more than half a GiB",
+                 sinkproof_counted(left_out, "call").text);
+    if (o->writes != NULL) o->writes(o->context, text);
+}
+
 static bool emit_cases(trial *t, sinkproof_error *error) {
     const stage_row *stage;
     for (size_t i = 0; (stage = stage_at(i)) != NULL; i++)
         if (stage_is_listed(t->o->stages, stage) && !plan_stage(t, stage, error)) return false;
+    size_t all = t->plan.count, kept = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!case_is_too_large(&t->plan.cases[i], &t->driver.config))
+            t->plan.cases[kept++] = t->plan.cases[i];
+    t->plan.count = kept;
+    double bytes = cases_bytes(&t->plan, &t->driver.config, &t->driver.policy);
+    if (!cases_have_room(t->o->emit, kept, bytes, error)) return false;
+    say_size(t->o, kept, all - kept, bytes);
     return cases_write_inputs(t->o->emit, &t->plan, &t->driver.config, &t->driver.policy,
                               t->o->model, error);
 }

@@ -31,6 +31,7 @@ typedef struct sinkproof_plugin_options {
     bool first;          // stop a stage at its first failing calls
     bool no_cause;       // look for no cause of failing calls
     void (*progress)(void *context, const char *stage, double share); // or NULL
+    void (*writes)(void *context, const char *sentence); // of `emit`: before it writes; or NULL
     void *context;
 } sinkproof_plugin_options;
 

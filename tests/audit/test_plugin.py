@@ -367,6 +367,49 @@ def emitted_passes(forgets):
                    f"collect: {'a cache that is not read, named' if forgets else 'an honest engine in passes'}", [out, told])
 
 
+def emitted_formats():
+    """A limited number of calls in the policy's own formats: their size is said first, and their meaning."""
+    for policy, point, weight in (("bf16", "BF16", "BF16"), ("f16", "F16", "F32"), ("f32", "F32", "F32"), ("hf-bf16", "BF16", "BF16")):
+        with tempfile.TemporaryDirectory() as folder:
+            where = pathlib.Path(folder) / "drills"
+            status, out, told = judge("--emit", where, "--stages", "attention,mixture", "--policy", policy, "--limit", "12")
+            said = re.fullmatch(r"Writing 24 calls, at most (\d+) bytes\n24 calls in .*\n", out)
+            size = sum(path.stat().st_size for path in where.iterdir())
+            tap.report(status == 0 and said is not None and size <= int(said[1]) < 1.5 * size + 10000 and len(list(where.iterdir())) == 25,
+                       f"emit: --limit 12 writes 24 calls of two stages in {policy}, {size} bytes", [out, told, size])
+            manifest = json.loads((where / "manifest.json").read_text())
+            good, chunked = True, 0
+            for case in manifest["cases"]:
+                good = good and {"attention": case["scale"] == case["head_dim"] ** -0.5, "mixture": True}[case["stage"]]
+                chunked += case["chunk"] > 0
+                for name, (dtype, shape, _) in checkpoints.read(where / case["inputs"])[0].items():
+                    told = manifest["stages"][case["stage"]]["inputs"][name]
+                    sizes = {"n": case["n"], "heads": case["heads"], "kv_heads": case["kv_heads"], "head_dim": case["head_dim"],
+                             "hidden": case["hidden"], "chosen": case["chosen"]}
+                    good = good and dtype == told["dtype"] == {"M3": "I32", "sinks": weight}.get(name, point)
+                    good = good and [sizes[word] for word in told["layout"][1:-1].split(", ")] == shape
+            tap.report(good and chunked >= 4, f"emit: dtypes and layouts of {policy} are those of the manifest, {chunked} in passes", [manifest])
+            words = manifest["meaning"]
+            tap.report("own position included" in words["window"] and "natural logarithm" in words["sinks"] and
+                       manifest["stages"]["attention"]["outputs"]["A11"] == {"dtype": point, "layout": "[n, heads, head_dim]"},
+                       "emit: the manifest says what a window, a sink and an output are", [words])
+            for key in ("meaning", "stages"):  # as manifests were before
+                del manifest[key]
+            (where / "manifest.json").write_text(json.dumps({**manifest, "cases": [
+                {key: value for key, value in case.items() if key != "scale"} for case in manifest["cases"]]}))
+            status, _, told = judge("--collect", where)
+            tap.report(status == 3 and "found none" in told, "collect: a manifest that explains nothing is read", [status, told])
+    for words, says in ((("--emit", "/proc/drills", "--stages", "rope"), "and 0 are free there: --limit N writes fewer"),
+                        (("--emit", "/proc/drills", "--limit", "0"), "--limit is a number of calls from 1 on, not '0'"),
+                        (("--limit", "3", "--collect", "/proc"), "--limit asks for --plugin or --emit")):
+        status, _, told = judge(*words)
+        tap.report(status == (3 if "free" in says else 2) and says in told, f"refused: {says}", [status, told])
+    with tempfile.TemporaryDirectory() as folder:
+        status, out, told = judge("--emit", f"{folder}/large", "--stages", "unembed", "--limit", "4", "synthetic:gpt-oss-20b")
+        tap.report(status == 0 and "; without 4 calls of more than half a GiB\n0 calls in " in out, "calls of more than half a GiB are left out",
+                   [status, out, told])
+
+
 def main():
     work = pathlib.Path(tempfile.mkdtemp())
     try:
@@ -381,6 +424,7 @@ def main():
         broken(plugin)
         as_json(plugin)
         fast()
+        emitted_formats()
         for mistake in (False, True):
             if numpy is not None:
                 others = "mixture" if mistake else "scores,values,mixture"
