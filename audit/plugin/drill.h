@@ -48,6 +48,8 @@ typedef enum sink_place {
     SINK_BELOW,
     SINK_ABOVE,
     SINK_FAR_ABOVE,
+    // 88.8 to 104 above: exp(sink - maximum) overflows float32 if the maximum leaves the sink out
+    SINK_OVERFLOWING,
     SINK_PLACES
 } sink_place;
 

@@ -93,7 +93,7 @@ static bool has_no_sink(const stage_case *c) {
     return c->sinks == SINK_NONE;
 }
 static bool has_high_sink(const stage_case *c) {
-    return c->sinks == SINK_ABOVE || c->sinks == SINK_FAR_ABOVE;
+    return c->sinks >= SINK_ABOVE;
 }
 static bool has_several(const stage_case *c) {
     return c->n > 1;

@@ -268,6 +268,8 @@ static double draw_sink(maker *m, size_t h) {
         return -20 + x;
     case SINK_ABOVE:
         return 20 + x;
+    case SINK_OVERFLOWING: // the scores of the recipe are below 7
+        return 98 + x / 2;
     case SINK_FAR_ABOVE:
         return limit_to_finite(m, 1e6, 2) + (double)h;
     default:

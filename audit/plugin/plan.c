@@ -101,7 +101,7 @@ static void plan_keys(planner *p) {
 
 static void plan_sinks(planner *p) {
     static const size_t beside[] = {1, 33};
-    for (int s = 0; s < SINK_PLACES; s++)
+    for (int s = 0; s <= SINK_FAR_ABOVE; s++)
         for (size_t i = 0; i < COUNT(beside); i++)
             for (size_t w = 0; w < 2; w++) {
                 stage_case c = *p->base;
@@ -178,7 +178,7 @@ static void plan_drawn_cases(planner *p) {
         c.vocab = ANY(p, widths);
         c.window = sinkproof_draw(&p->state) % 2 == 0 ? 0 : ANY(p, windows);
         c.chunk = sinkproof_draw(&p->state) % 4 == 0 ? ANY(p, chunks) + 8 : 0;
-        c.sinks = (sink_place)sinkproof_draw_from_to(&p->state, 0, SINK_PLACES - 1);
+        c.sinks = (sink_place)sinkproof_draw_from_to(&p->state, 0, SINK_FAR_ABOVE);
         plan_put_case(p, c);
     }
 }
@@ -194,6 +194,14 @@ static void plan_released(planner *p) {
         c.window = passes[i][1];
         plan_put_case(p, c);
     }
+}
+
+// The last call: a plan that is cut keeps it.
+static void plan_overflowing_sinks(planner *p) {
+    stage_case c = *p->base;
+    c.sinks = SINK_OVERFLOWING;
+    c.window = 0;
+    plan_put_case(p, c);
 }
 
 bool plan_add_stage_cases(const stage_case *base, bool fixed, case_plan *plan,
@@ -212,6 +220,7 @@ bool plan_add_stage_cases(const stage_case *base, bool fixed, case_plan *plan,
     if ((knows & STAGE_KNOWS_EXPERTS) != 0 && !fixed) plan_routes(&p);
     if (!fixed) plan_drawn_cases(&p);
     if ((knows & STAGE_KNOWS_KEYS) != 0 && !fixed) plan_released(&p);
+    if ((knows & STAGE_KNOWS_SINKS) != 0) plan_overflowing_sinks(&p);
     return !p.failed || sinkproof_fail(error, "no memory for a plan of calls");
 }
 

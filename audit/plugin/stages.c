@@ -84,8 +84,8 @@ void plugin_stage_names(char *text, size_t size) {
 static const char *const recipes[RECIPE_COUNT] = {"random", "exact", "rising", "falling",
                                                   "limits", "ties",  "zeros",  "subnormal",
                                                   "huge",   "equal"};
-static const char *const sink_places[SINK_PLACES] = {"around", "none",  "far-below",
-                                                     "below",  "above", "far-above"};
+static const char *const sink_places[SINK_PLACES] = {"around", "none",      "far-below",  "below",
+                                                     "above",  "far-above", "overflowing"};
 
 // ---- a call in words -------------------------------------------------------------------------
 

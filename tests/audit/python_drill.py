@@ -36,9 +36,12 @@ def attended(q, k, v, sinks, window, first, mistake=""):
     scores = np.einsum("nhd,khd->hnk", q.astype(np.float32), k) / np.sqrt(np.float32(q.shape[2]))
     scores = np.where(visible, scores, np.float32(-np.inf))
     sink = sinks.astype(np.float32)[:, None, None]
-    top = scores.max(2, keepdims=True) if mistake == "sink" else np.maximum(scores.max(2, keepdims=True), sink)
+    top = scores.max(2, keepdims=True) if mistake in ("sink", "max") else np.maximum(scores.max(2, keepdims=True), sink)
     weights = np.exp(scores - top)
     total = weights.sum(2, keepdims=True) + (0 if mistake == "sink" else np.exp(sink - top))
+    if mistake == "max":  # what the sink takes is subtracted: inf / inf where the maximum leaves it out
+        weights = weights * (1 - np.exp(sink - top) / total)
+        total = weights.sum(2, keepdims=True)
     return np.einsum("hnk,khd->nhd", weights / total, v).astype(kind)
 
 
@@ -97,6 +100,13 @@ def check_planted(tap):
         again = sinkproof.drill(planted(mistake), policy=POLICY, only=found.case)
         tap.report((again.calls, again.failing, again.why) == (1, 1, found.why) and
                    sinkproof.drill(honest, policy=POLICY, only=found.case).ok, f"its smallest call shows {mistake} again", [again])
+    for policy in ("bf16", "f16", "flash-bf16", "flash-f16", "f32", "vllm-bf16", "bf16-operands"):
+        call = {"policy": policy, "only": "attention:n=17,chunk=0,window=0,heads=4,kv=2,dim=64,sinks=overflowing"}
+        seen.clear()
+        found, ok = sinkproof.drill(planted("max"), **call), sinkproof.drill(honest, **call)
+        tap.report(ok.failing == 0 and len(seen) == 1 and (found.failing == 1 and "is NaN" in found.why or policy in ("bf16", "f16")
+                                                           and found.exit_code == 4),
+                   f"a sink that overflows outside of the maximum: {found.verdict.value} under {policy}", [found, ok])
     none = sinkproof.drill(planted("sink"), policy=POLICY, limit=9, first=True, cause=False)
     tap.report(none.cause is None and none.failing and "Cause" not in none.sentence(), "without the cause", [none])
 
