@@ -316,6 +316,9 @@ typedef struct sinkproof_drill {
     size_t yarn_original_context;
     bool yarn_truncate; // the ends of the ramp are rounded to whole numbers
     const char *dtype;  // in which the policy stores the first input: "BF16", "F16" or "F32"
+    // Of the stage attention, [kv_heads]: the largest size of a head's keys and values in all
+    // passes of the call, for a cache with a scale of its own. NULL in another process.
+    const float *k_largest, *v_largest;
 } sinkproof_drill;
 
 // Fills the outputs and returns 0; 1: the stage does not support these shapes, which is no mistake;

@@ -4,6 +4,7 @@
 // Runs a case as calls: all tokens at once, or pass by pass over a growing cache.
 #include "audit/plugin/drill.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ typedef struct pass {
     const call_arrays *a;
     const sinkproof_policy *policy;
     size_t first, n;
+    const float *k_largest, *v_largest; // [kv_heads], or NULL
 } pass;
 
 // Keys and values stay in the cache: a pass sees those of all tokens so far.
@@ -98,7 +100,9 @@ static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
                              .yarn_original_context = f->rotation.original_context,
                              .yarn_truncate = f->rotation.truncate,
                              .dtype =
-                                 sinkproof_dtype_name(point_dtype(p->policy, c->stage->from[0]))};
+                                 sinkproof_dtype_name(point_dtype(p->policy, c->stage->from[0])),
+                             .k_largest = p->k_largest,
+                             .v_largest = p->v_largest};
 }
 
 static call_end call_pass(const call_maker *maker, const stage_case *c, const pass *p,
@@ -164,13 +168,32 @@ static call_end check_written(const stage_case *c, const call_arrays *a, sinkpro
     return CALL_DONE;
 }
 
+// The largest size in each head of a point [n, kv_heads, dim]; NULL without memory.
+static float *largest_of_heads(const call_arrays *a, sinkproof_trace_point point) {
+    size_t heads = a->config.n_kv_heads, dim = a->config.head_dim;
+    float *largest_h = calloc(heads, sizeof *largest_h);
+    for (size_t i = 0; largest_h != NULL && i < a->n * heads * dim; i++)
+        largest_h[i / dim % heads] = fmaxf(largest_h[i / dim % heads], fabsf(a->point[point][i]));
+    return largest_h;
+}
+
 call_end case_call_passes(const call_maker *maker, const stage_case *c,
                           const sinkproof_policy *policy, call_arrays *a, sinkproof_error *error) {
     size_t step = c->chunk > 0 ? c->chunk : c->n;
     call_end end = CALL_DONE;
+    bool cached = c->stage->to[0] == TRACE_A11 && c->stage->from[0] == TRACE_A4_Q;
+    float *k_largest = cached ? largest_of_heads(a, TRACE_A4_K) : NULL;
+    float *v_largest = cached ? largest_of_heads(a, TRACE_A2_V) : NULL;
+    if (cached && (k_largest == NULL || v_largest == NULL)) {
+        sinkproof_fail(error, "%s: no memory for a call", c->stage->name);
+        end = CALL_ERROR;
+    }
     for (size_t first = 0; end == CALL_DONE && first < c->n; first += step) {
-        pass p = {a, policy, first, c->n - first < step ? c->n - first : step};
+        size_t rows = c->n - first < step ? c->n - first : step;
+        pass p = {a, policy, first, rows, k_largest, v_largest};
         end = call_pass(maker, c, &p, error);
     }
+    free(k_largest);
+    free(v_largest);
     return end == CALL_DONE ? check_written(c, a, error) : end;
 }

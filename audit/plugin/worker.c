@@ -125,6 +125,7 @@ static void run_call(wire *w, const sinkproof_plugin *plugin) {
     drill.inputs = arrays;
     drill.outputs = arrays + drill.n_inputs;
     drill.stage = w->stage;
+    drill.k_largest = drill.v_largest = NULL; // the other process's
     w->result = -1;
     for (size_t i = 0; i < plugin->n_stages; i++)
         if (strcmp(plugin->stages[i].stage, w->stage) == 0)

@@ -236,12 +236,72 @@ def check_layouts(tap):
                        [found])
     for act, says in ((lambda: sinkproof.drill(honest, signature="ragged"), "signature: expected varlen or paged, found 'ragged'"),
                       (lambda: sinkproof.drill(paged(""), signature="paged", page=0), "expected pages of 1 key or more, found 0"),
-                      (lambda: sinkproof.drill(lambda x: x, "rmsnorm", signature="paged"), "is one of the stage attention"),
+                      (lambda: sinkproof.drill(lambda x: x, "rmsnorm", signature="paged"), "are those of the stage attention"),
                       (lambda: sinkproof.drill(honest, signature="paged"), "parameter k of the kernel: expected one of n, first")):
         said = raised(sinkproof.Error, act)
         tap.report(said is not None and says in str(said), f"refused: {says}", [said])
     alone = sinkproof.drill(honest, policy=POLICY, limit=4, lse=True)
     tap.report("expected A11 and its log-sum-exp of the kernel, found" in str(alone), "a log-sum-exp that is not there", [alone])
+
+
+def numbers(codes, scale):
+    return codes.astype(np.float32) * (scale if scale.shape == (1,) else scale[..., None])
+
+
+def eight_bits(mistake):
+    """Keys and values as codes; the mistakes are a scale that is dropped, and one that is another's."""
+    def kernel(q, k, v, k_scale, v_scale, sinks, window, first):
+        seen.append((k.dtype, v.dtype, k_scale.dtype, k_scale.shape))
+        if mistake == "dropped":
+            v_scale = np.ones_like(v_scale)
+        if mistake == "exchanged":
+            k_scale, v_scale = v_scale, k_scale
+        if mistake == "head":
+            k_scale = np.roll(k_scale, 1, axis=-1)
+        return attended(q, numbers(k, k_scale), numbers(v, v_scale), sinks, window, first)
+    return kernel
+
+
+def eight_bits_in_pages(q, k_cache, v_cache, k_scale, v_scale, block_table, seqused_k, sinks, window):
+    seen.append((k_cache.dtype, v_cache.dtype, k_scale.dtype, k_scale.shape))
+    paged_scales = k_scale.shape[:2] == k_cache.shape[:2]
+    k, v = (numbers(x[block_table[0]], s[block_table[0]] if paged_scales else s).reshape(-1, *x.shape[2:])[:seqused_k[0]]
+            for x, s in ((k_cache, k_scale), (v_cache, v_scale)))
+    return attended(q, k, v, sinks, window, len(k) - len(q))
+
+
+def eight_bits_packed(q, k, v, k_scale, v_scale, sinks, cu_seqlens_q, cu_seqlens_k, window):
+    out, k, v = np.zeros_like(q), numbers(k, k_scale), numbers(v, v_scale)
+    for begin, end, least, most in zip(cu_seqlens_q, cu_seqlens_q[1:], cu_seqlens_k, cu_seqlens_k[1:]):
+        out[begin:end] = attended(q[begin:end], k[least:most], v[least:most], sinks, window, most - least - (end - begin))
+    return out
+
+
+def check_caches(tap):
+    for code, scales, said, kernel, signature in (
+            ("e4m3", None, "e4m3", eight_bits(""), None), ("e4m3", "tensor", "e4m3(tensor)", eight_bits_in_pages, "paged"),
+            ("e4m3", "head", "e4m3(head)", eight_bits(""), None), ("e4m3", "token-head", "e4m3(token-head)", eight_bits_in_pages, "paged"),
+            ("int8", "token-head", "int8(token-head)", eight_bits_packed, "varlen"), ("int8", 0.03, "int8(0.03)", eight_bits(""), None),
+            ("int8", "head", "int8(head)", eight_bits_packed, "varlen"), ("e5m2", "token-head", "e5m2(token-head)", eight_bits(""), None)):
+        seen.clear()
+        found = sinkproof.drill(kernel, policy=POLICY, limit=40, cache=code, scales=scales, signature=signature, page=4)
+        kinds = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "int8": np.int8}
+        tap.report(found.ok and found.calls == 40 and found.policy == f"{POLICY},A5.k={said},A11.v={said}"
+                   and {s[:3] for s in seen} <= {(np.dtype(kinds[code]),) * 2 + (np.dtype(np.float32),)},
+                   f"an honest kernel over a cache of {said}, signature {signature}", [found, set(seen)])
+    for mistake, code, scales in (("dropped", "e4m3", "tensor"), ("dropped", "int8", "token-head"), ("exchanged", "e4m3", "token-head"),
+                                  ("dropped", "e4m3", 0.25), ("head", "e4m3", "head"), ("head", "int8", "token-head")):
+        found = sinkproof.drill(eight_bits(mistake), policy=POLICY, limit=30, cache=code, scales=scales, first=True, cause=False)
+        tap.report(found.failing > 0 and found.exit_code == 1, f"a scale that is {mistake} is convicted: {code}, {scales}", [found])
+    bare = sinkproof.drill(lambda q, k, v, sinks, window, first: attended(q, k, v, sinks, window, first), policy=POLICY, limit=30,
+                           cache="int8", scales="head", first=True, cause=False)
+    tap.report(bare.exit_code == 1, "a kernel that knows of no scale is convicted", [bare])
+    for options, says in (({"cache": "e3m4"}, "cache: expected e4m3, e5m2, int8, found 'e3m4'"), ({"scales": "head"}, "asks for a cache"),
+                          ({"cache": "int8"}, "a cache in int8 has scales"), ({"cache": "e4m3", "scales": "row"}, "found 'row'"),
+                          ({"cache": "e4m3", "scales": -1}, "expected a number from 2^-126"),
+                          ({"cache": "e4m3", "stage": "values"}, "are those of the stage attention, found values")):
+        refusal = raised(sinkproof.Error, lambda: sinkproof.drill(eight_bits(""), **options))  # pylint: disable=cell-var-from-loop
+        tap.report(refusal is not None and says in str(refusal), f"refused: {says}", [refusal])
 
 
 def check_torch(tap):
@@ -278,6 +338,15 @@ def check_torch(tap):
         k, v = (x[block_table[0]].flatten(0, 1)[:seqused_k[0]] for x in (k_cache, v_cache))
         return attention(q, k, v, sinks, window, len(k) - len(q))
 
+    def of_codes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, k_scale: torch.Tensor, v_scale: torch.Tensor,
+                 sinks: torch.Tensor, window: int, first: int) -> torch.Tensor:
+        seen.append((k.dtype, v_scale.dtype))
+        return attention(q, k.float() * k_scale[..., None], v.float() * v_scale[..., None], sinks, window, first)
+
+    for code, kind in (("e4m3", torch.float8_e4m3fn), ("int8", torch.int8)):
+        seen.clear()
+        tap.report(assert_kernel(of_codes, policy=POLICY, limit=20, cache=code, scales="token-head").ok
+                   and seen[0] == (kind, torch.float32), f"tensors of {kind}", seen[:1])
     seen.clear()
     tap.report(assert_kernel(in_pages, policy=POLICY, limit=20, signature="paged").ok and seen[0] == (torch.int32, torch.int32),
                "tensors in pages", seen[:1])
@@ -383,7 +452,8 @@ def check_kept(tap):
 def main():
     tap = Tap()
     with np.errstate(all="ignore"):
-        for check in (check_honest, check_planted, check_broken, check_refused, check_stages, check_layouts, check_torch, check_jax, check_mlx, check_book, check_kept):
+        for check in (check_honest, check_planted, check_broken, check_refused, check_stages, check_layouts, check_caches,
+                      check_torch, check_jax, check_mlx, check_book, check_kept):
             check(tap)
     return tap.done()
 

@@ -20,38 +20,45 @@ Numbers = npt.NDArray[np.float32]
 WORDS = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 SHORT = {"bf16": "BF16", "f16": "F16", "f32": "F32", **{word: name for name, word in WORDS.items()}}
 NARROW: dict[str, npt.DTypeLike] = {"BF16": ml_dtypes.bfloat16, "F16": np.float16, "F32": np.float32}
+CODES: dict[str, npt.DTypeLike] = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "int8": np.int8}
+ALL = {**NARROW, **CODES}
+CODE_WORDS = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "int8": "int8"}
 
 
 def numpy_array(x: npt.NDArray[Any], dtype: str, device: Any) -> Array:
     if device is not None:
         raise Error(f"numpy's arrays are on no device, found {device!r}: say whose they are (like=\"torch\")")
-    return x.astype(NARROW.get(dtype, x.dtype))
+    return x.astype(ALL.get(dtype, x.dtype))
 
 
 def torch_array(x: npt.NDArray[Any], dtype: str, device: Any) -> Array:
     import torch
-    kind = getattr(torch, {**WORDS, "I32": "int32", "I64": "int64"}[dtype])
+    kind = getattr(torch, {**WORDS, **CODE_WORDS, "I32": "int32", "I64": "int64"}[dtype])
     return torch.from_numpy(x.copy()).to(device=device, dtype=kind)
 
 
 def jax_array(x: npt.NDArray[Any], dtype: str, device: Any) -> Array:
     import jax
-    return jax.device_put(x.astype(NARROW.get(dtype, x.dtype)), device)
+    return jax.device_put(x.astype(ALL.get(dtype, x.dtype)), device)
 
 
 def cupy_array(x: npt.NDArray[Any], dtype: str, device: Any) -> Array:
     import cupy
     if dtype == "BF16":
         raise Error("CuPy has no arrays of bfloat16: take a policy in f16 or f32, or dtype=\"f32\"")
+    if dtype in ("e4m3", "e5m2"):
+        raise Error(f"CuPy has no arrays of {dtype}: take cache=\"int8\", or make the arrays yourself (make)")
     with cupy.cuda.Device(device):
-        return cupy.asarray(x.astype(NARROW.get(dtype, x.dtype)))
+        return cupy.asarray(x.astype(ALL.get(dtype, x.dtype)))
 
 
 def mlx_array(x: npt.NDArray[Any], dtype: str, device: Any) -> Array:
     import mlx.core as mx
     if device is not None:
         raise Error(f"MLX's arrays are on no device of their own, found {device!r}")
-    return mx.array(x).astype(getattr(mx, WORDS.get(dtype, "int32")))
+    if dtype in ("e4m3", "e5m2"):
+        raise Error(f"MLX has no arrays of {dtype}: take cache=\"int8\", or make the arrays yourself (make)")
+    return mx.array(x).astype(getattr(mx, {**WORDS, **CODE_WORDS}.get(dtype, "int32")))
 
 
 MAKERS: dict[str, Callable[[npt.NDArray[Any], str, Any], Array]] = {

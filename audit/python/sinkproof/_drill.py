@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sinkproof._arrays import MAKERS, NARROW, SHORT, library_of, read_numbers
+from sinkproof._arrays import ALL, MAKERS, NARROW, SHORT, library_of, read_numbers
+from sinkproof._caches import Cache, cache_of
 from sinkproof._judgement import Verdict
 from sinkproof._layouts import LAYOUTS, Layout
 from sinkproof._library import (
@@ -42,6 +43,7 @@ NUMBERS = ("n", "first", "window", "heads", "kv_heads", "head_dim", "hidden", "i
            "swiglu_alpha", "swiglu_limit", "rope_theta", "yarn_factor", "yarn_beta_fast", "yarn_beta_slow",
            "yarn_original_context", "yarn_truncate")
 INDICES = ("M3",)
+CACHED = ("A4.k", "A2.v", "k", "v", "k_cache", "v_cache")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,12 +134,13 @@ class Caller:
     this package refuses, ends the drill."""
 
     def __init__(self, kernel: Kernel, like: Any, dtype: str | None, device: Any,
-                 make: Callable[[npt.NDArray[Any]], Any] | None, signature: str | None, page: int, lse: bool) -> None:
+                 make: Callable[[npt.NDArray[Any]], Any] | None, signature: str | None, page: int, lse: bool,
+                 cache: Cache | None) -> None:
         if signature is not None and signature not in LAYOUTS:
             raise Error(f"signature: expected {' or '.join(LAYOUTS)}, found {signature!r}")
         if page < 1:
             raise Error(f"expected pages of 1 key or more, found {page}")
-        self.signature, self.page, self.lse = signature, page, lse
+        self.signature, self.page, self.lse, self.cache = signature, page, lse, cache
         if dtype is not None and dtype not in SHORT and dtype.upper() not in NARROW:
             raise Error(f"dtype: expected bf16, f16 or f32, found {dtype!r}")
         self.kernel, self.device, self.make = kernel, device, make
@@ -166,6 +169,9 @@ class Caller:
             return FAILED
 
     def array(self, name: str, x: npt.NDArray[Any], dtype: str) -> Any:
+        if self.cache is not None and name in (*CACHED, "k_scale", "v_scale"):
+            kind = "F32" if name.endswith("_scale") else self.cache.code
+            return self.make(x.astype(ALL[kind])) if self.make is not None else self.maker(x, kind, self.device)
         if name in INDICES or x.dtype == np.int32:
             kind, x = "I64" if name in INDICES else "I32", x.astype(np.int32)  # torch's indices are of 64 bits
             return self.make(x) if self.make is not None else self.maker(x, kind, self.device)
@@ -181,24 +187,39 @@ class Caller:
         dtype = self.dtype or text(drill.dtype)
         arrays: dict[str, npt.NDArray[Any]] = {
             text(drill.inputs[i].name): numbers_at(drill.inputs[i]) for i in range(drill.n_inputs)}
-        layout = self.laid(text(drill.stage), arrays)
+        if self.cache is not None or self.signature is not None:
+            attended(text(drill.stage))
+        scales = self.quantise(drill, arrays)
+        layout = self.laid(arrays, scales)
         numbers = {name: getattr(drill, name) for name in NUMBERS}
         numbers.update(layout.numbers if layout is not None else {}, scale=1 / math.sqrt(drill.head_dim))
-        words = words_of(arrays) if layout is None else {**{name: name for name in layout.arrays}, "sinks": "sinks"}
         if layout is not None:
             arrays = {**layout.arrays, "sinks": arrays["sinks"]}
+            words = {name: name for name in arrays}
+        else:
+            words = {**words_of(arrays), **{name: name for name in scales}}
+            arrays.update(scales)
         arguments: dict[str, Any] = {}
         for word in given_to(self.kernel, {**numbers, **words}):
             name = words.get(word, "")
             arguments[word] = self.array(name, arrays[name].copy(), dtype) if name else numbers[word]
         self.keep(drill, self.kernel(**arguments), layout)
 
-    def laid(self, stage: str, arrays: Mapping[str, npt.NDArray[np.float32]]) -> Layout | None:
+    def quantise(self, drill: DrillCall, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Replaces keys and values by their codes; returns the scales."""
+        scales: dict[str, npt.NDArray[Any]] = {}
+        if self.cache is None:
+            return scales
+        for name, word, largest in (("A4.k", "k_scale", drill.k_largest), ("A2.v", "v_scale", drill.v_largest)):
+            sizes = np.ctypeslib.as_array(largest, (drill.kv_heads,))
+            arrays[name], scales[word] = self.cache.quantised(arrays[name], sizes)
+        return scales
+
+    def laid(self, arrays: Mapping[str, npt.NDArray[Any]], scales: Mapping[str, npt.NDArray[Any]]) -> Layout | None:
         if self.signature is None:
             return None
-        if stage != "attention":
-            raise Error(f"signature: {self.signature} is one of the stage attention, found {stage}")
-        return LAYOUTS[self.signature](arrays["A4.q"], arrays["A4.k"], arrays["A2.v"], self.page)
+        cached = {"k": arrays["A4.k"], "v": arrays["A2.v"], **scales}
+        return LAYOUTS[self.signature](arrays["A4.q"], cached, len(arrays["A4.k"]), self.page)
 
     def keep(self, drill: DrillCall, result: Any, layout: Layout | None) -> None:
         """Copies what the kernel returned to the outputs of the call."""
@@ -227,6 +248,11 @@ def words_of(arrays: Mapping[str, Any]) -> dict[str, str]:
     return words
 
 
+def attended(stage: str) -> None:
+    if stage != "attention":
+        raise Error(f"a signature and a cache are those of the stage attention, found {stage}")
+
+
 class Wrong(Exception):
     """One sentence on a result that is no output of its stage: a failing call."""
 
@@ -242,7 +268,8 @@ def numbers_at(array: Any) -> npt.NDArray[np.float32]:
 def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, limit: int | None = None,
           only: str | None = None, like: Any = None, dtype: str | None = None, device: Any = None,
           make: Callable[[npt.NDArray[Any]], Any] | None = None, signature: str | None = None, page: int = 16,
-          lse: bool = False, model: str | os.PathLike[str] | None = None, name: str | None = None, rate: float = 1e-9,
+          lse: bool = False, cache: str | None = None, scales: str | float | None = None,
+          model: str | os.PathLike[str] | None = None, name: str | None = None, rate: float = 1e-9,
           seed: int = 1, strict: bool = False, first: bool = False, cause: bool = True) -> Drill:
     """Calls a kernel with prompts, chunks and single tokens over a growing cache, and judges what it returns.
 
@@ -267,11 +294,19 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     [1, pages of the sequence], "seqused_k" [1], with pages of `page` keys in no order and others' keys between.
     `lse`: the kernel returns its log-sum-exp beside the output, which is not judged.
 
+    `cache` makes keys and values codes of eight bits ("e4m3", "e5m2", "int8"), made by the drill, with `scales`:
+    "tensor", "head", "token-head", a number, or none, which is 1. The kernel is given "k_scale" and "v_scale" in float32:
+    [1], [kv_heads], or for each token and head [keys, kv_heads], laid out as the keys are. A number is the code times its
+    scale. The policy then declares A5.k and A11.v so, and `policy` of the result says it.
+
     `limit` is the most calls, spread over all of them; `only` is one call, as a report prints it. `model` gives the
     sizes. `cause=False` skips the search for the known mistake that explains failing calls. `first` leaves off at the
     first failing calls; `strict`: suspicious is a failure in the exit code.
     """
-    caller = Caller(kernel, like, dtype, device, make, signature, page, lse)
+    eight_bits = cache_of(cache, scales)
+    if eight_bits is not None:
+        policy = eight_bits.declared(policy)
+    caller = Caller(kernel, like, dtype, device, make, signature, page, lse, eight_bits)
     if limit is not None and limit < 1:
         raise Error(f"expected a limit from 1 on, found {limit}")
     title = name if name is not None else str(getattr(kernel, "__qualname__", type(kernel).__name__))

@@ -99,7 +99,8 @@ class DrillCall(Structure):
                                                 "inter", "experts", "chosen")),
                 *((name, c_double) for name in ("rms_eps", "swiglu_alpha", "swiglu_limit", "rope_theta",
                                                 "yarn_factor", "yarn_beta_fast", "yarn_beta_slow")),
-                ("yarn_original_context", c_size_t), ("yarn_truncate", c_bool), ("dtype", c_char_p)]
+                ("yarn_original_context", c_size_t), ("yarn_truncate", c_bool), ("dtype", c_char_p),
+                ("k_largest", POINTER(c_float)), ("v_largest", POINTER(c_float))]
 
 
 RUN_STAGE = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(DrillCall))
