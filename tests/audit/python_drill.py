@@ -415,6 +415,40 @@ def check_book(tap):
                "the book's drill fails with its cause, and passes when the cache is read", [done.stdout, done.stderr])
 
 
+ENGINE = '''
+import sys
+sys.path.insert(0, %r)
+import numpy as np
+import sinkproof
+from python_drill import attended
+
+
+def attention(q, k, v, sinks, window, first):
+    return attended(q, k, v, sinks, window, first)
+
+
+def traced(tokens):
+    trace = sinkproof.run("synthetic:tiny", tokens, policy="f32")
+    return {name: trace[name] * np.float32(%s) if name == "02.A11" else trace[name] for name in trace}
+'''
+
+
+def check_readme(tap):
+    """The README's test file passes on an honest engine, and fails on one that scales a tensor."""
+    if importlib.util.find_spec("pytest") is None:
+        tap.skip("the README's tests", "no pytest")
+        return
+    code = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    for factor, status, says in ((1, 0, "2 passed"), (1.01, 1, "(02.A11) are not honest!")):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "test_mine.py").write_text(code, encoding="utf-8")
+            pathlib.Path(folder, "my_engine.py").write_text(ENGINE % (str(ROOT / "tests" / "audit"), factor), encoding="utf-8")
+            done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"], cwd=folder,
+                                  capture_output=True, text=True, check=False)
+        tap.report(done.returncode == status and says in done.stdout, f"the README's tests, a tensor times {factor}: {says}",
+                   [done.stdout, done.stderr])
+
+
 def numbers_of(path):
     kinds = {"BF16": ml_dtypes.bfloat16, "F32": np.float32}
     return {name: np.frombuffer(data, kinds[dtype]).reshape(shape).astype(np.float32)
@@ -453,7 +487,7 @@ def main():
     tap = Tap()
     with np.errstate(all="ignore"):
         for check in (check_honest, check_planted, check_broken, check_refused, check_stages, check_layouts, check_caches,
-                      check_torch, check_jax, check_mlx, check_book, check_kept):
+                      check_torch, check_jax, check_mlx, check_book, check_readme, check_kept):
             check(tap)
     return tap.done()
 
