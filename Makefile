@@ -96,10 +96,10 @@ all: $(PROGRAM) library  ## build the command, and libsinkproof under build/rele
 help:  ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile make/*.mk | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo "Variables: T=softmax_sink|ref/|audit/test_trace CC=clang VARIANT=name FEW=1 ORDER=openblas|python JOBS=1" \
-	    "SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
+	    "ARCH=aarch64 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf newest interop-newest interop-engines wheel test-python book pdf slides test-book test-mpi bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf newest interop-newest interop-engines wheel sdist test-python test-wheel book pdf slides test-book test-mpi bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.
@@ -107,10 +107,13 @@ LOOKING  := $(strip $(foreach flag,n q,$(findstring $(flag),$(filter-out --%,$(f
 packages  = $(if $(LOOKING),sh tests/install.sh $(1) build,$(eval REFUSED := $$(shell sh tests/install.sh $(1) build))$(if \
               $(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),tests/install.sh failed and gave no reason))))
 
-build/packages: tests/install.sh
-	$(call packages,$(if $(INSTALLING),,--check))
+build/packages build/packages-library: tests/install.sh
+	$(call packages,$(if $(filter %-library,$@),--only library) $(if $(INSTALLING),,--check))
 	@mkdir -p build
 	@touch $@
+
+# The library alone needs neither the provers' packages nor the tests'.
+PACKAGES := build/packages$(if $(filter-out library wheel sdist,$(or $(MAKECMDGOALS),all)),,-library)
 
 # Two runs of make may build one file at the same time. Each writes a file of its own, $(PART), which gets the name when
 # it is whole; the rules that gcc finds beside an object are $(PART)s until then.
@@ -122,7 +125,7 @@ KEPT  = && mv -f $(PART)s $(@:.o=.d)
 # A change of compiler or flags rebuilds everything in the variant. Every object depends on the flags, and
 # the flags wait for the packages: nothing is compiled or linked before they are there.
 ALL_FLAGS = $(CC) $(CFLAGS); fast: $(OPT_FAST) $(OPT_KERNEL) $(foreach set,$(SETS_$(MACHINE)),$(set): $(SET_$(set))) $(ADDRESSES_ONLY)
-$(BUILD)/flags: FORCE | build/packages
+$(BUILD)/flags: FORCE | $(PACKAGES)
 	@mkdir -p $(@D)
 	@echo '$(ALL_FLAGS)' | cmp -s - $@ || { echo '$(ALL_FLAGS)' > $(PART) $(WHOLE); }
 

@@ -3,18 +3,19 @@
 # Copyright 2026 the sinkproof authors
 #
 # Names the Debian or Ubuntu packages that this machine lacks and installs them.
-#   install.sh [--check] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|browser|bare|mpi]... LOGDIR
+#   install.sh [--check] [--only library] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|browser|bare|mpi]... LOGDIR
 # As root, or through sudo when it is there and asks for no password. Progress goes to standard error;
 # what cannot be done is one sentence on standard output, with the command to run by hand, and exit 3:
 # without root, without network, always under --check. A package database that another program holds is
 # waited for, SINKPROOF_LOCK_SECONDS long (600). On a system without dpkg it only tries the headers.
 set -eu
 
-check= extra= log=.
+check= extra= only= log=.
 while [ $# -gt 0 ]; do
     case $1 in
     --check) check=1 ;;
     --with) extra="$extra $2"; shift ;;
+    --only) only=$2; shift ;;
     *) log=$1 ;;
     esac
     shift
@@ -27,15 +28,21 @@ refuse() { # the sentence
 }
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
-    for header in mpfr.h gmp.h flint/flint.h cblas.h jansson.h pcre2.h; do
+    headers="cblas.h jansson.h" names="OpenBLAS and Jansson"
+    if [ -z "$only" ]; then
+        headers="mpfr.h gmp.h flint/flint.h pcre2.h $headers"
+        names="MPFR, GMP, FLINT (2.9 with Arb, or 3), PCRE2, $names"
+    fi
+    for header in $headers; do
         printf '#include <stdio.h>\n#define PCRE2_CODE_UNIT_WIDTH 8\n#include <%s>\nint main(void){return 0;}\n' "$header" |
             ${CC:-gcc} -xc - -fsyntax-only 2>/dev/null ||
-            refuse "missing header <$header>: install MPFR, GMP, FLINT (2.9 with Arb, or 3), OpenBLAS, Jansson and PCRE2"
+            refuse "missing header <$header>: install $names"
     done
     exit 0
 fi
 
 packages="gcc libc6-dev make git python3 perl libmpfr-dev libgmp-dev libflint-dev libopenblas-dev libjansson-dev libpcre2-dev"
+[ -z "$only" ] || packages="gcc libc6-dev make libopenblas-dev libjansson-dev" # what `make library` needs
 
 # A package that some releases have and others do not: asked of the index, so refreshed when silent.
 exists() { apt-cache show "$1" 2>/dev/null | grep -q '^Package:'; }
@@ -62,7 +69,10 @@ for_command() { command -v "$1" >/dev/null 2>&1 || list="$list $2"; }
 missing() {
     list=$packages
     # For the test of an installation: a C++ compiler, flags, manual pages, Debian packages.
-    for_command g++ g++; for_command pkg-config pkgconf; for_command groff groff-base; for_command dpkg-shlibdeps dpkg-dev
+    if [ -z "$only" ]; then
+        for_command g++ g++; for_command pkg-config pkgconf
+        for_command groff groff-base; for_command dpkg-shlibdeps dpkg-dev
+    fi
     for room in $extra; do
         case $room in
         clang) list="$list clang libomp-dev" ;; # gcc brings its own OpenMP, clang does not
@@ -78,12 +88,14 @@ missing() {
         esac
     done
     for p in $(printf '%s\n' $list | awk '!seen[$0]++'); do installed "$p" || printf '%s ' "$p"; done
-    if lacks_arb; then printf 'libflint-arb-dev '; fi
+    if [ -z "$only" ] && lacks_arb; then printf 'libflint-arb-dev '; fi
 }
 
 # shellcheck disable=SC2046  # words, with one space between
 words() { echo $(missing); }
-by_hand() { echo "as root, run \"apt-get update && apt-get install -y --no-install-recommends $lacking\", then make again"; }
+again='make again'
+[ -z "$only" ] || again='try again'
+by_hand() { echo "as root, run \"apt-get update && apt-get install -y --no-install-recommends $lacking\", then $again"; }
 
 lacking=$(words)
 [ -n "$lacking" ] || exit 0

@@ -107,7 +107,7 @@ def check_rules(tap, folder):
          {f"{build}/inventory.o"}, {f"{build}/inventory.o"}),
         ("the pattern of the objects without flags", {objects + flags: objects + "\n"},
          {f"{build}/%.o", f"{build}/rooms.a", f"{build}/tests/fast/tsan_race"}, found - {f"{build}/inventory.o"}),
-        ("the flags without the packages", {"flags: FORCE" + packages: "flags: FORCE\n"}, {f"{build}/%.o"}, found),
+        ("the flags without the packages", {"flags: FORCE | $(PACKAGES)\n": "flags: FORCE\n"}, {f"{build}/%.o"}, found),
         ("a new rule that forgets them", {end: f"\n{new}: tests/new.c\n\t$(CC) $< -o $@\n{end}"}, {new}, {new}),
     ]
     broken = pathlib.Path(folder) / "Makefile"
@@ -178,6 +178,10 @@ def check_refusals(tap, folder):
                    f"make {jobs} demo: no line of make's own about a failed command", lines)
         tap.report(sorted(path.name for path in (tree / "build").rglob("*")) == ["apt.log"],
                    f"make {jobs} demo: nothing was built, and the log of apt-get is all that is left")
+    tree, env = machine(folder)
+    status, lines = says(tree, env, "make", "library")
+    tap.report(status == 2 and len(lines) == 1 and by_hand + 'gcc libc6-dev make libopenblas-dev libjansson-dev"' in lines[0],
+               "make library without the packages: one line, of what the library needs", lines)
     goals = re.search(r"INSTALLING := \$\(filter (.*),\$\(MAKECMDGOALS\)\)", (ROOT / "Makefile").read_text())[1].split()
     wordy = []
     for goal in goals:
