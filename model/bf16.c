@@ -84,12 +84,9 @@ double element_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
         return (int32_t)(uint32_t)little_endian(bytes, 4);
     case SINKPROOF_DTYPE_I64:
         return (double)(int64_t)little_endian(bytes, 8);
-    case SINKPROOF_DTYPE_MXFP4:
-    case SINKPROOF_DTYPE_Q8_0:
-    case SINKPROOF_DTYPES:
-        break;
+    default: // blocks
+        return NAN;
     }
-    return NAN;
 }
 
 double element_encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {

@@ -8,6 +8,7 @@
 #include "model/container.h"
 
 #include "base/words.h"
+#include "model/ggml_blocks.h"
 #include "model/mxfp4.h"
 
 #include <stdio.h>
@@ -72,13 +73,13 @@ static bool check_float(const wanted_weight *wanted, const checkpoint_entry *ent
     bool blocks = wanted->model->tensors->plain_experts && !is_vector(wanted),
          codes = blocks && sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config);
     if (dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
-        dtype == SINKPROOF_DTYPE_F32 || (dtype == SINKPROOF_DTYPE_Q8_0 && blocks) ||
+        dtype == SINKPROOF_DTYPE_F32 || (ggml_blocks_of(dtype) != NULL && blocks) ||
         (dtype == SINKPROOF_DTYPE_MXFP4 && codes))
         return true;
     return sinkproof_fail(wanted->error, "%s: tensor %s: expected dtype %s, found %s", entry->path,
                           entry->tensor->name,
-                          codes    ? "MXFP4, Q8_0, BF16, F16 or F32"
-                          : blocks ? "Q8_0, BF16, F16 or F32"
+                          codes    ? "MXFP4, Q4_0 to Q8_0, BF16, F16 or F32"
+                          : blocks ? "Q4_0 to Q8_0, BF16, F16 or F32"
                                    : "BF16, F16 or F32",
                           sinkproof_dtype_name(dtype));
 }

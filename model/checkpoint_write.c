@@ -38,11 +38,11 @@ static bool shares_earlier_tensor(const job *out, sinkproof_slot slot) {
 }
 
 // The plain format that holds a weight's numbers if it is not written as MXFP4: bf16 holds those of
-// MXFP4 (or they are refused), float32 those of Q8_0.
+// MXFP4 (or they are refused), float32 those of ggml's other blocks.
 static sinkproof_dtype plain_dtype(const sinkproof_matrix *w) {
-    return w->dtype == SINKPROOF_DTYPE_MXFP4  ? SINKPROOF_DTYPE_BF16
-           : w->dtype == SINKPROOF_DTYPE_Q8_0 ? SINKPROOF_DTYPE_F32
-                                              : w->dtype;
+    return w->dtype == SINKPROOF_DTYPE_MXFP4     ? SINKPROOF_DTYPE_BF16
+           : sinkproof_dtype_size(w->dtype) == 0 ? SINKPROOF_DTYPE_F32
+                                                 : w->dtype;
 }
 
 static void declare_mxfp4(const job *out, size_t l, sinkproof_slot slot,

@@ -8,16 +8,15 @@
 #include "model/container.h"
 
 #include "model/bf16.h"
+#include "model/ggml_blocks.h"
 #include "model/mxfp4.h"
-#include "model/q8_0.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    BLOCK = 4096,       // numbers that are scanned at once
-    BLOCK_OF_GGML = 32, // numbers with a common scale
+    BLOCK = 4096, // numbers that are scanned at once
 };
 
 // The invalid values of one tensor.
@@ -93,17 +92,26 @@ static bool is_in_ggml_blocks(const sinkproof_tensor *tensor) {
     return sinkproof_dtype_size(tensor->dtype) == 0;
 }
 
+// The sum of a block's scales, which is finite if all of them are: float16 numbers cannot overflow
+// in binary64.
+static double scales_of_block(sinkproof_dtype dtype, const uint8_t *block) {
+    const ggml_blocks *format = ggml_blocks_of(dtype);
+    double sum = 0;
+    if (format == NULL) return sinkproof_mxfp4_value(2, block[0]);
+    for (size_t s = 0; s < format->n_scales; s++)
+        sum += element_decode(SINKPROOF_DTYPE_F16, block + format->scale_at[s]);
+    return sum;
+}
+
 // A tensor in ggml's blocks: finds the first number with an invalid scale.
 static finding check_blocks(const sinkproof_tensor *tensor) {
-    size_t size = dtype_bytes_for(tensor->dtype, BLOCK_OF_GGML);
+    size_t elements = dtype_block(tensor->dtype), size = dtype_bytes_for(tensor->dtype, elements);
     finding found = {0, 0, NAN};
     for (size_t i = 0; i < tensor->bytes; i += size) {
-        bool mxfp4 = tensor->dtype == SINKPROOF_DTYPE_MXFP4;
-        double scale =
-            mxfp4 ? sinkproof_mxfp4_value(2, tensor->data[i]) : q8_0_scale(tensor->data + i);
+        double scale = scales_of_block(tensor->dtype, tensor->data + i);
         if (isfinite(scale)) continue;
         if (found.count++ > 0) continue;
-        found.first = i / size * BLOCK_OF_GGML;
+        found.first = i / size * elements;
         found.value = scale;
     }
     return found;

@@ -36,9 +36,11 @@ static const struct {
     uint32_t code; // of enum ggml_type
     sinkproof_dtype dtype;
 } codes[] = {
-    {0, SINKPROOF_DTYPE_F32},   {1, SINKPROOF_DTYPE_F16},    {8, SINKPROOF_DTYPE_Q8_0},
-    {26, SINKPROOF_DTYPE_I32},  {27, SINKPROOF_DTYPE_I64},   {28, SINKPROOF_DTYPE_F64},
-    {30, SINKPROOF_DTYPE_BF16}, {39, SINKPROOF_DTYPE_MXFP4},
+    {0, SINKPROOF_DTYPE_F32},   {1, SINKPROOF_DTYPE_F16},   {2, SINKPROOF_DTYPE_Q4_0},
+    {3, SINKPROOF_DTYPE_Q4_1},  {6, SINKPROOF_DTYPE_Q5_0},  {7, SINKPROOF_DTYPE_Q5_1},
+    {8, SINKPROOF_DTYPE_Q8_0},  {12, SINKPROOF_DTYPE_Q4_K}, {13, SINKPROOF_DTYPE_Q5_K},
+    {14, SINKPROOF_DTYPE_Q6_K}, {26, SINKPROOF_DTYPE_I32},  {27, SINKPROOF_DTYPE_I64},
+    {28, SINKPROOF_DTYPE_F64},  {30, SINKPROOF_DTYPE_BF16}, {39, SINKPROOF_DTYPE_MXFP4},
 };
 
 bool gguf_type_code(sinkproof_dtype dtype, uint32_t *code) {
@@ -75,15 +77,17 @@ static bool parse_shape(file_cursor *in, sinkproof_tensor *tensor, size_t *bytes
     if (in->failed) return false;
     if (!gguf_dtype((uint32_t)code, &tensor->dtype))
         return cursor_fail(in,
-                           "tensor %s: expected the type F32 (0), F16 (1), Q8_0 (8), BF16 (30) "
-                           "or MXFP4 (39), found ggml's type %llu",
+                           "tensor %s: expected the type F32 (0), F16 (1), Q4_0 (2), Q4_1 (3), "
+                           "Q5_0 (6), Q5_1 (7), Q8_0 (8), Q4_K (12), Q5_K (13), Q6_K (14), BF16 "
+                           "(30) or MXFP4 (39), found ggml's type %llu",
                            tensor->name, (unsigned long long)code);
     size_t fastest = rank > 0 ? tensor->shape[rank - 1] : 1;
-    if (sinkproof_dtype_size(tensor->dtype) == 0 && fastest % 32 != 0)
+    if (fastest % dtype_block(tensor->dtype) != 0)
         return cursor_fail(in,
-                           "tensor %s: expected a row of blocks of 32 for its type %s, found "
+                           "tensor %s: expected a row of blocks of %zu for its type %s, found "
                            "%s",
-                           tensor->name, sinkproof_dtype_name(tensor->dtype),
+                           tensor->name, dtype_block(tensor->dtype),
+                           sinkproof_dtype_name(tensor->dtype),
                            sinkproof_counted(fastest, "number").text);
     if (!fits || elements > (size_t)1 << 58)
         return cursor_fail(in, "tensor %s: expected dimensions whose product is below 2^58",
@@ -138,16 +142,16 @@ static bool check_names(file_cursor *in, const char *what, const void *first, si
 
 // Reads the alignment of the tensors: a power of two.
 static bool parse_alignment(file_cursor *in, gguf_file *file) {
-    const gguf_pair *pair = gguf_find(file, "general.alignment");
+    const gguf_pair *pair = sinkproof_gguf_find(file, "general.alignment");
     double value = GGUF_ALIGNMENT;
-    bool good = pair == NULL || gguf_number(pair, &value);
+    bool good = pair == NULL || sinkproof_gguf_number(pair, &value);
     good = good && value >= 1 && value <= 1 << 30;
     file->alignment = good ? (size_t)value : 1;
     if (good && (double)file->alignment == value && (file->alignment & (file->alignment - 1)) == 0)
         return true;
     char found[64];
     return cursor_fail(in, "key general.alignment: expected a power of two up to 2^30, found %s",
-                       gguf_value_text(pair, found, sizeof found));
+                       sinkproof_gguf_value_text(pair, found, sizeof found));
 }
 
 static bool parse_header(file_cursor *in, gguf_file *file) {
@@ -237,11 +241,11 @@ bool gguf_parse(const uint8_t *bytes, size_t length, const char *name, gguf_file
         *file = made;
         return true;
     }
-    gguf_close(made);
+    sinkproof_gguf_close(made);
     return false;
 }
 
-bool gguf_open(const char *path, gguf_file **file, sinkproof_error *error) {
+bool sinkproof_gguf_open(const char *path, gguf_file **file, sinkproof_error *error) {
     const uint8_t *bytes;
     size_t length;
     *file = NULL;
@@ -254,7 +258,7 @@ bool gguf_open(const char *path, gguf_file **file, sinkproof_error *error) {
     return true;
 }
 
-void gguf_close(gguf_file *file) {
+void sinkproof_gguf_close(gguf_file *file) {
     if (file == NULL) return;
     if (file->mapped) unmap_file(file->bytes, file->length);
     free(file->pairs);
@@ -271,7 +275,7 @@ const gguf_pair *gguf_pair_at(const gguf_file *file, size_t i) {
     return &file->pairs[i];
 }
 
-const gguf_pair *gguf_find(const gguf_file *file, const char *key) {
+const gguf_pair *sinkproof_gguf_find(const gguf_file *file, const char *key) {
     for (size_t i = 0; i < file->n_pairs; i++)
         if (strcmp(file->pairs[i].key, key) == 0) return &file->pairs[i];
     return NULL;

@@ -48,22 +48,24 @@ typedef struct gguf_file gguf_file;
 struct file_cursor;
 bool gguf_read_pair(struct file_cursor *in, gguf_pair *pair);
 
-bool gguf_open(const char *path, gguf_file **file, sinkproof_error *error);
+bool sinkproof_gguf_open(const char *path, gguf_file **file, sinkproof_error *error);
 // The same from memory, which must outlive the result (for tests and fuzzing); `name` is used in
 // errors.
 bool gguf_parse(const uint8_t *bytes, size_t length, const char *name, gguf_file **file,
                 sinkproof_error *error);
-void gguf_close(gguf_file *file);
+void sinkproof_gguf_close(gguf_file *file);
 
 size_t gguf_pairs(const gguf_file *file);
 const gguf_pair *gguf_pair_at(const gguf_file *file, size_t i);
-const gguf_pair *gguf_find(const gguf_file *file,
+const gguf_pair *sinkproof_gguf_find(const gguf_file *file,
                            const char *key); // NULL if absent
 // A number of any type, as binary64, exact except for integers beyond 2^53; false for other types.
-bool gguf_number(const gguf_pair *pair, double *number);
-bool gguf_is_text(const gguf_pair *pair, const char *text);
+bool sinkproof_gguf_number(const gguf_pair *pair, double *number);
+bool sinkproof_gguf_is_text(const gguf_pair *pair, const char *text);
+// The next string of an array of strings; *at begins as pair->at, and there are pair->count.
+void sinkproof_gguf_next_string(const uint8_t **at, const char **text, size_t *length);
 // A value for an error: "4096", "\"yarn\"", "array of 211 string".
-const char *gguf_value_text(const gguf_pair *pair, char *text, size_t size);
+const char *sinkproof_gguf_value_text(const gguf_pair *pair, char *text, size_t size);
 
 // In the order of the file; shapes have the slowest dimension first, as everywhere in this project.
 size_t gguf_tensor_count(const gguf_file *file);

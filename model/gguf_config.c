@@ -13,9 +13,10 @@
 
 // The kind of a file; NULL: none of the list.
 const gguf_kind *gguf_kind_of_file(const gguf_file *file) {
-    const gguf_pair *pair = gguf_find(file, "general.architecture");
+    const gguf_pair *pair = sinkproof_gguf_find(file, "general.architecture");
     const gguf_kind *kind = gguf_kinds;
-    while (kind->name != NULL && (pair == NULL || !gguf_is_text(pair, kind->name))) kind++;
+    while (kind->name != NULL && (pair == NULL || !sinkproof_gguf_is_text(pair, kind->name)))
+        kind++;
     return kind->name != NULL ? kind : NULL;
 }
 
@@ -23,13 +24,13 @@ const gguf_kind *gguf_kind_of_file(const gguf_file *file) {
 // no conversion.
 bool gguf_check_architecture(file_cursor *in, const gguf_file *file) {
     static const char key[] = "general.architecture";
-    const gguf_pair *pair = gguf_find(file, key);
+    const gguf_pair *pair = sinkproof_gguf_find(file, key);
     char found[64];
     if (pair == NULL || gguf_kind_of_file(file) != NULL) return true;
     return cursor_fail(in,
                        "key %s: expected \"gpt-oss\", \"llama\" or \"qwen2\", which "
                        "are all that is read, found %s",
-                       key, gguf_value_text(pair, found, sizeof found));
+                       key, sinkproof_gguf_value_text(pair, found, sizeof found));
 }
 
 // Llama with biases on queries, keys and values alone is Qwen2. What is of neither is held against
@@ -65,13 +66,13 @@ static key_text prefixed_key(const reader *in, const char *name) {
 }
 
 static const gguf_pair *find_prefixed_pair(const reader *in, const char *name) {
-    return gguf_find(in->file, prefixed_key(in, name).text);
+    return sinkproof_gguf_find(in->file, prefixed_key(in, name).text);
 }
 
 static bool refuse_value(const reader *in, const char *key, const char *expected) {
     char found[80] = "nothing";
-    const gguf_pair *pair = gguf_find(in->file, key);
-    if (pair != NULL) gguf_value_text(pair, found, sizeof found);
+    const gguf_pair *pair = sinkproof_gguf_find(in->file, key);
+    if (pair != NULL) sinkproof_gguf_value_text(pair, found, sizeof found);
     return sinkproof_fail(in->error, "%s: expected %s to be %s, found %s", in->path, key, expected,
                           found);
 }
@@ -82,7 +83,7 @@ static bool read_field(const reader *in, const gguf_name *name) {
     bool size = field->type == FIELD_SIZE;
     const gguf_pair *pair = find_prefixed_pair(in, name->key);
     if (pair == NULL && !name->required) return true;
-    bool good = pair != NULL && gguf_number(pair, &value);
+    bool good = pair != NULL && sinkproof_gguf_number(pair, &value);
     if (size && !(good && value >= 1 && value <= 1 << 30 && value == floor(value)))
         return refuse_value(in, prefixed_key(in, name->key).text, "a whole number from 1 to 2^30");
     if (!size && !(good && value > 0 && value < INFINITY))
@@ -101,15 +102,15 @@ static bool check_fixed_keys(const reader *in) {
     snprintf(expected, sizeof expected, "equal to %sattention.key_length", in->kind->prefix);
     for (size_t i = 0; i < 2; i++) {
         pair = find_prefixed_pair(in, head_dims[i]);
-        bool same =
-            pair == NULL || (gguf_number(pair, &value) && value == (double)in->config->head_dim);
+        bool same = pair == NULL ||
+                    (sinkproof_gguf_number(pair, &value) && value == (double)in->config->head_dim);
         if (!same) return refuse_value(in, prefixed_key(in, head_dims[i]).text, expected);
     }
     pair = find_prefixed_pair(in, "rope.scaling.type");
-    if (yarn && (pair == NULL || !gguf_is_text(pair, "yarn")))
+    if (yarn && (pair == NULL || !sinkproof_gguf_is_text(pair, "yarn")))
         return refuse_value(in, prefixed_key(in, "rope.scaling.type").text, "\"yarn\"");
-    pair = gguf_find(in->file, "split.count");
-    if (pair != NULL && !(gguf_number(pair, &value) && value <= 1))
+    pair = sinkproof_gguf_find(in->file, "split.count");
+    if (pair != NULL && !(sinkproof_gguf_number(pair, &value) && value <= 1))
         return refuse_value(in, "split.count", "1: a model in one file (llama-gguf-split --merge)");
     return yarn || checkpoint_find(in->checkpoint, "rope_freqs.weight") == NULL ||
            sinkproof_fail(in->error,

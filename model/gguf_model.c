@@ -34,7 +34,7 @@ static bool open_file(sinkproof_model *model, sinkproof_error *error) {
     opened *o = model->state = calloc(1, sizeof *o);
     model->layout = "gguf";
     if (o == NULL) return sinkproof_fail(error, "%s: out of memory", model->spec);
-    if (!gguf_open(model->spec, &o->file, error)) return false;
+    if (!sinkproof_gguf_open(model->spec, &o->file, error)) return false;
     o->kind = gguf_kind_of_file(o->file);
     if (o->kind != NULL) model->tensors = o->kind->layout;
     if (!checkpoint_index(&model->checkpoint, model->spec, gguf_tensor_count(o->file),
@@ -48,7 +48,7 @@ static bool open_file(sinkproof_model *model, sinkproof_error *error) {
 
 static void close_file(sinkproof_model *model) {
     opened *o = model->state;
-    if (o != NULL) gguf_close(o->file);
+    if (o != NULL) sinkproof_gguf_close(o->file);
     free(o);
 }
 
@@ -99,7 +99,7 @@ static void note_departed_types(sinkproof_model *model) {
     weight_files *odd = &model->checkpoint;
     const sinkproof_config *c = &model->config;
     const gguf_pair *tokenizer =
-        gguf_find(((const opened *)model->state)->file, "tokenizer.ggml.model");
+        sinkproof_gguf_find(((const opened *)model->state)->file, "tokenizer.ggml.model");
     checkpoint_note_odd(odd, "no key of GGUF says that YaRN's range is not truncated, as it is "
                              "in GPT-OSS and here; llama.cpp rounds it to whole dimensions: "
                              "judge that engine with yarn=truncate");
@@ -124,7 +124,8 @@ static void note_departed_types(sinkproof_model *model) {
                             "YaRN's betas are %g and %g; llama.cpp does not read their "
                             "keys for gpt-oss and takes 32 and 1",
                             c->rotation.beta_fast, c->rotation.beta_slow);
-    if (tokenizer == NULL || gguf_is_text(tokenizer, "none") || gguf_is_text(tokenizer, "no_vocab"))
+    if (tokenizer == NULL || sinkproof_gguf_is_text(tokenizer, "none") ||
+        sinkproof_gguf_is_text(tokenizer, "no_vocab"))
         checkpoint_note_odd(odd, "no tokenizer: engines take token numbers, and no text");
 }
 

@@ -112,7 +112,8 @@ static void put_pairs(job *out) {
 // ---- tensors -----------------------------------------------------------------------------------
 
 // llama.cpp adds biases, multiplies norms and routes in float32. The other weights have the
-// requested type, or else their stored one.
+// requested type, or else their stored one; but blocks of four to six bits are read alone, and
+// written as the float32 numbers that they are.
 static sinkproof_dtype written_dtype(const job *out, sinkproof_slot slot,
                                      const sinkproof_matrix *w) {
     const sinkproof_writing *how = out->how;
@@ -121,7 +122,9 @@ static sinkproof_dtype written_dtype(const job *out, sinkproof_slot slot,
         return SINKPROOF_DTYPE_F32;
     if (codes && !how->dequantize) return SINKPROOF_DTYPE_MXFP4;
     if (how->converts) return how->dense;
-    return codes ? SINKPROOF_DTYPE_BF16 : w->dtype;
+    if (codes) return SINKPROOF_DTYPE_BF16;
+    bool few = sinkproof_dtype_size(w->dtype) == 0 && w->dtype != SINKPROOF_DTYPE_Q8_0;
+    return few ? SINKPROOF_DTYPE_F32 : w->dtype;
 }
 
 static piece piece_for_slot(const job *out, size_t l, sinkproof_slot slot, half part) {
@@ -176,11 +179,11 @@ static bool describe_piece(job *out, const piece *p) {
     uint32_t code;
     size_t bytes = piece_bytes(p), cols = p->shape[p->rank - 1];
     if (!gguf_type_code(p->dtype, &code)) return false;
-    if (sinkproof_dtype_size(p->dtype) == 0 && cols % 32 != 0)
+    if (cols % dtype_block(p->dtype) != 0)
         return sinkproof_fail(out->error,
-                              "tensor %s: expected a row of blocks of 32 for %s, found "
+                              "tensor %s: expected a row of blocks of %zu for %s, found "
                               "%s",
-                              p->name, sinkproof_dtype_name(p->dtype),
+                              p->name, dtype_block(p->dtype), sinkproof_dtype_name(p->dtype),
                               sinkproof_counted(cols, "number").text);
     put_text(out, p->name);
     put_number(out, p->rank, 4);

@@ -6,6 +6,7 @@
 #include "model/matrix.h"
 
 #include "model/bf16.h"
+#include "model/ggml_blocks.h"
 #include "model/mxfp4.h"
 #include "model/q8_0.h"
 #include "model/synthetic.h"
@@ -30,6 +31,13 @@ static const struct {
     [SINKPROOF_DTYPE_I32] = {"I32", 4, 31},
     [SINKPROOF_DTYPE_I64] = {"I64", 8, 63},
     [SINKPROOF_DTYPE_Q8_0] = {"Q8_0", 0, 18}, // 11 of the scale, 7 of the byte
+    [SINKPROOF_DTYPE_Q4_0] = {"Q4_0", 0, 14},
+    [SINKPROOF_DTYPE_Q4_1] = {"Q4_1", 0, 24}, // rounded to float32
+    [SINKPROOF_DTYPE_Q5_0] = {"Q5_0", 0, 15},
+    [SINKPROOF_DTYPE_Q5_1] = {"Q5_1", 0, 24},
+    [SINKPROOF_DTYPE_Q4_K] = {"Q4_K", 0, 24},
+    [SINKPROOF_DTYPE_Q5_K] = {"Q5_K", 0, 24},
+    [SINKPROOF_DTYPE_Q6_K] = {"Q6_K", 0, 23}, // 11 of the scale, 7 of the part's, 5
 };
 
 const char *sinkproof_dtype_name(sinkproof_dtype dtype) {
@@ -40,9 +48,15 @@ size_t sinkproof_dtype_size(sinkproof_dtype dtype) {
     return dtypes[dtype].size;
 }
 
+size_t dtype_block(sinkproof_dtype dtype) {
+    const ggml_blocks *blocks = ggml_blocks_of(dtype);
+    return blocks != NULL ? blocks->elements : dtype == SINKPROOF_DTYPE_MXFP4 ? BLOCK : 1;
+}
+
 size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n) {
+    const ggml_blocks *blocks = ggml_blocks_of(dtype);
+    if (blocks != NULL) return n / blocks->elements * blocks->bytes;
     if (dtype == SINKPROOF_DTYPE_MXFP4) return n / BLOCK * SINKPROOF_MXFP4_GGML_BYTES;
-    if (dtype == SINKPROOF_DTYPE_Q8_0) return n / BLOCK * SINKPROOF_Q8_0_BYTES;
     return n * dtypes[dtype].size;
 }
 
@@ -155,12 +169,14 @@ static void decode_interleaved_halves(const sinkproof_matrix *matrix, double *ou
 }
 
 static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    const ggml_blocks *blocks = ggml_blocks_of(matrix->dtype);
     if (matrix->data == NULL)
         synthetic_row(matrix, r, out_c);
     else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
         mxfp4_row(matrix, r, out_c);
-    else if (matrix->dtype == SINKPROOF_DTYPE_Q8_0)
-        sinkproof_q8_0_decode(row_address(matrix, r), matrix->cols / BLOCK, out_c);
+    else if (blocks != NULL)
+        ggml_blocks_decode(matrix->dtype, row_address(matrix, r), matrix->cols / blocks->elements,
+                           out_c);
     else if (matrix->odd != NULL && matrix->rows == 1)
         decode_interleaved_halves(matrix, out_c);
     else

@@ -24,13 +24,22 @@ typedef enum sinkproof_dtype {
     SINKPROOF_DTYPE_I32,
     SINKPROOF_DTYPE_I64,
     SINKPROOF_DTYPE_Q8_0, // blocks of 32 along the columns: an f16 scale, 32 signed bytes
+    // blocks of 32 or 256 along the columns (model/ggml_blocks.h)
+    SINKPROOF_DTYPE_Q4_0,
+    SINKPROOF_DTYPE_Q4_1,
+    SINKPROOF_DTYPE_Q5_0,
+    SINKPROOF_DTYPE_Q5_1,
+    SINKPROOF_DTYPE_Q4_K,
+    SINKPROOF_DTYPE_Q5_K,
+    SINKPROOF_DTYPE_Q6_K,
     SINKPROOF_DTYPES
 } sinkproof_dtype;
 
 const char *sinkproof_dtype_name(sinkproof_dtype dtype); // "BF16", ...
 size_t sinkproof_dtype_size(sinkproof_dtype dtype);      // bytes per element; 0 for block formats
-// Bytes of n contiguous elements of any dtype; ggml's blocks (n a multiple of 32) include their
-// scales.
+// Elements of a block, 1 where there are none; bytes of n contiguous elements of any dtype, n a
+// multiple of that: ggml's blocks include their scales.
+size_t dtype_block(sinkproof_dtype dtype);
 size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n);
 
 struct synthetic_model; // model/synthetic.h

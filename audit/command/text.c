@@ -41,7 +41,7 @@ bool words_read_file(const char *path, uint8_t **bytes, size_t *length, sinkproo
 // The advice when the tokenizer is elsewhere, or another one is meant.
 #define REMEDY "\"sinkproof tokens PATH\" gives the ids by another, \"run\" takes --tokenizer PATH"
 
-// A checkpoint's file stands for its directory.
+// A GGUF file has a tokenizer in it, or else it stands for its directory, as a checkpoint's file.
 static bool open_tokenizer_beside(const char *model, sinkproof_tokenizer **tokenizer,
                                   sinkproof_error *error) {
     struct stat about;
@@ -53,9 +53,12 @@ static bool open_tokenizer_beside(const char *model, sinkproof_tokenizer **token
         return sinkproof_tokenizer_open(model, tokenizer, &why) ||
                sinkproof_fail(error, "%.700s: " REMEDY, why.text);
     }
+    if (sinkproof_tokenizer_open(model, tokenizer, error)) return true;
+    sinkproof_error inside = *error;
     char *folder = slash != NULL ? strndup(model, (size_t)(slash - model) + 1) : strdup(".");
     if (folder == NULL) return sinkproof_fail(error, "no memory for a path");
     bool good = sinkproof_tokenizer_open(folder, tokenizer, error);
+    if (!good) sinkproof_fail(error, "%.700s: " REMEDY, inside.text);
     free(folder);
     return good;
 }

@@ -71,10 +71,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         const gguf_pair *pair = gguf_pair_at(file, i);
         char shown[80];
         double value;
-        if (gguf_find(file, pair->key) != pair) abort();
-        if (strlen(gguf_value_text(pair, shown, sizeof shown)) >= sizeof shown) abort();
-        if (gguf_number(pair, &value)) kept = value;
-        gguf_is_text(pair, "yarn");
+        if (sinkproof_gguf_find(file, pair->key) != pair) abort();
+        if (strlen(sinkproof_gguf_value_text(pair, shown, sizeof shown)) >= sizeof shown) abort();
+        if (sinkproof_gguf_number(pair, &value)) kept = value;
+        sinkproof_gguf_is_text(pair, "yarn");
     }
     size_t total = 0;
     for (size_t i = 0; i < gguf_tensor_count(file); i++) {
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         total += tensor->bytes;
     }
     if (total > length) abort(); // tensors never overlap
-    gguf_close(file);
+    sinkproof_gguf_close(file);
     open_as_model(bytes, length);
     return 0;
 }

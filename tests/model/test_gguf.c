@@ -107,21 +107,21 @@ static void test_values(void) {
     if (made == NULL) return;
     for (size_t i = 0; i < N; i++) {
         const gguf_pair *pair = gguf_pair_at(made, i);
-        wrong += !gguf_number(pair, &value) || value != numbers[i].value;
+        wrong += !sinkproof_gguf_number(pair, &value) || value != numbers[i].value;
     }
     ok(wrong == 0, "numbers of ten types, worst=%u bound=0", wrong);
-    const gguf_pair *text = gguf_find(made, "text"), *truth = gguf_find(made, "truth"),
-                    *nested = gguf_find(made, "nested");
-    ok(gguf_is_text(text, "ya\nrn") && !gguf_is_text(text, "ya") && !gguf_is_text(truth, "") &&
-           !gguf_number(text, &value) && !gguf_number(truth, &value) &&
-           gguf_find(made, "tex") == NULL,
+    const gguf_pair *text = sinkproof_gguf_find(made, "text"), *truth = sinkproof_gguf_find(made, "truth"),
+                    *nested = sinkproof_gguf_find(made, "nested");
+    ok(sinkproof_gguf_is_text(text, "ya\nrn") && !sinkproof_gguf_is_text(text, "ya") && !sinkproof_gguf_is_text(truth, "") &&
+           !sinkproof_gguf_number(text, &value) && !sinkproof_gguf_number(truth, &value) &&
+           sinkproof_gguf_find(made, "tex") == NULL,
        "a text is its bytes and no number");
-    ok(strcmp(gguf_value_text(text, shown, sizeof shown), "\"ya?rn\"") == 0 &&
-           strcmp(gguf_value_text(truth, shown, sizeof shown), "true") == 0 &&
-           strcmp(gguf_value_text(nested, shown, sizeof shown), "array of 2 array") == 0 &&
-           strcmp(gguf_value_text(text, shown, 4), "\"y\"") == 0,
+    ok(strcmp(sinkproof_gguf_value_text(text, shown, sizeof shown), "\"ya?rn\"") == 0 &&
+           strcmp(sinkproof_gguf_value_text(truth, shown, sizeof shown), "true") == 0 &&
+           strcmp(sinkproof_gguf_value_text(nested, shown, sizeof shown), "array of 2 array") == 0 &&
+           strcmp(sinkproof_gguf_value_text(text, shown, 4), "\"y\"") == 0,
        "values for sentences are printable and fit");
-    gguf_close(made);
+    sinkproof_gguf_close(made);
 }
 
 // A tensor of each type, under an alignment of 64.
@@ -132,7 +132,9 @@ static void test_tensors(void) {
         size_t bytes; // of 2 x 3 x 64 elements
     } types[] = {{0, SINKPROOF_DTYPE_F32, 1536},   {1, SINKPROOF_DTYPE_F16, 768},
                  {30, SINKPROOF_DTYPE_BF16, 768},  {8, SINKPROOF_DTYPE_Q8_0, 408},
-                 {39, SINKPROOF_DTYPE_MXFP4, 204}, {26, SINKPROOF_DTYPE_I32, 1536}};
+                 {39, SINKPROOF_DTYPE_MXFP4, 204}, {26, SINKPROOF_DTYPE_I32, 1536},
+                 {2, SINKPROOF_DTYPE_Q4_0, 216},   {3, SINKPROOF_DTYPE_Q4_1, 240},
+                 {6, SINKPROOF_DTYPE_Q5_0, 264},   {7, SINKPROOF_DTYPE_Q5_1, 288}};
     const uint64_t dims[] = {64, 3, 2};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         file f;
@@ -153,7 +155,7 @@ static void test_tensors(void) {
         bool known = gguf_type_code(types[i].dtype, &code) && code == types[i].type &&
                      gguf_dtype(code, &dtype) && dtype == types[i].dtype;
         ok(known, "whose number in ggml is %u", code);
-        gguf_close(made);
+        sinkproof_gguf_close(made);
     }
 }
 
@@ -166,7 +168,7 @@ static void check_refused(const file *f, const char *told) {
     bool refused = !gguf_parse(copy, f->length, "test", &made, &error);
     ok(refused && made == NULL && strstr(error.text, told) != NULL, "refused: %s",
        refused ? error.text : "accepted");
-    gguf_close(made);
+    sinkproof_gguf_close(made);
     free(copy);
 }
 
@@ -243,7 +245,8 @@ static void test_hostile_tensors(void) {
         const char *told;
     } cases[] = {
         {5, one, 0, 0, "at most 4 dimensions, found 5"},
-        {1, one, 2, 0, "found ggml's type 2"},
+        {1, one, 4, 0, "found ggml's type 4"},
+        {1, one, 12, 0, "expected a row of blocks of 256 for its type Q4_K, found 32 numbers"},
         {1, one, 0x7fffffff, 0, "found ggml's type 2147483647"},
         {1, odd, 8, 0, "a row of blocks of 32 for its type Q8_0, found 33"},
         {2, many, 0, 0, "dimensions whose product is below 2^58"},

@@ -198,7 +198,7 @@ def refused(work):
             ("expected a tensor blk.0.ffn_up_exps.weight, found none", without("blk.0.ffn_up_exps.weight")),
             ("tensor blk.0.attn_q.weight: expected shape [160, 96] from the configuration, found [96, 160]",
              tensor("blk.0.attn_q.weight", lambda kind, dims, data: (kind, dims[::-1], data))),
-            ("tensor blk.0.attn_q.weight: expected dtype Q8_0, BF16, F16 or F32, found MXFP4",
+            ("tensor blk.0.attn_q.weight: expected dtype Q4_0 to Q8_0, BF16, F16 or F32, found MXFP4",
              tensor("blk.0.attn_q.weight", lambda kind, dims, data: (39, dims, data[:len(data) // 2]))),
             ("tensor blk.0.ffn_up_exps.bias: expected dtype BF16, F16 or F32, found Q8_0",
              tensor("blk.0.ffn_up_exps.bias", lambda kind, dims, data: (8, dims, data[:len(data) // 128 * 34]))),

@@ -7,6 +7,7 @@
 // seconds.
 #include "base/splitmix.h"
 #include "model/bf16.h"
+#include "model/ggml_blocks.h"
 #include "model/mxfp4.h"
 #include "model/q8_0.h"
 #include "tests/shared/tap.h"
@@ -14,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BYTES = 1 << 15, MOST = 160, GUARD = 40 };
+enum { BYTES = 1 << 15, MOST = 512, GUARD = 40 };
 
 static uint8_t stored[BYTES], apart[BYTES];
 static double guarded[GUARD + MOST + GUARD], *const out = guarded + GUARD;
@@ -94,10 +95,36 @@ static sinkproof_matrix matrix_of(sinkproof_dtype dtype, size_t count, size_t ro
     return m;
 }
 
+// ggml's blocks of four to six bits, whose elements test_ggml_blocks.c has.
+static bool is_in_few_bits(sinkproof_dtype dtype) {
+    return ggml_blocks_of(dtype) != NULL && dtype != SINKPROOF_DTYPE_Q8_0;
+}
+
+// Two experts of three rows of two blocks each, one after the other.
+static void few_bits(void) {
+    for (int d = 0; d < SINKPROOF_DTYPES; d++) {
+        sinkproof_dtype dtype = (sinkproof_dtype)d;
+        if (!is_in_few_bits(dtype)) continue;
+        const ggml_blocks *format = ggml_blocks_of(dtype);
+        size_t cols = 2 * format->elements, wrong = 0;
+        sinkproof_matrix stack = matrix_of(dtype, 2, 3, cols);
+        for (size_t i = 0; i < 6; i++) {
+            double want[2 * GGML_BLOCK_MOST];
+            sinkproof_matrix m = sinkproof_matrix_at(&stack, i / 3);
+            ggml_blocks_decode(dtype, stored + 2 * i * format->bytes, 2, want);
+            wrong += row_of(&m, i % 3);
+            for (size_t c = 0; c < cols; c++) wrong += !same(out[c], want[c]);
+        }
+        ok(wrong == 0, "attn.qkv model.forward %s, 2 times 3 rows of 2 blocks: worst=%zu bound=0",
+           sinkproof_dtype_name(dtype), wrong);
+    }
+}
+
 // Every expert, row and column where their numbers say.
 static void formats(void) {
     for (int d = 0; d < SINKPROOF_DTYPES; d++) {
         sinkproof_dtype dtype = (sinkproof_dtype)d;
+        if (is_in_few_bits(dtype)) continue;
         sinkproof_matrix stack = matrix_of(dtype, 3, 5, 96);
         size_t wrong = 0;
         for (size_t e = 0; e < 3; e++) {
@@ -274,12 +301,15 @@ static void sizes(void) {
     static const size_t bytes_of_64[SINKPROOF_DTYPES] = {
         [SINKPROOF_DTYPE_BF16] = 128, [SINKPROOF_DTYPE_F16] = 128,  [SINKPROOF_DTYPE_F32] = 256,
         [SINKPROOF_DTYPE_F64] = 512,  [SINKPROOF_DTYPE_MXFP4] = 34, [SINKPROOF_DTYPE_U8] = 64,
-        [SINKPROOF_DTYPE_I32] = 256,  [SINKPROOF_DTYPE_I64] = 512,  [SINKPROOF_DTYPE_Q8_0] = 68};
+        [SINKPROOF_DTYPE_I32] = 256,  [SINKPROOF_DTYPE_I64] = 512,  [SINKPROOF_DTYPE_Q8_0] = 68,
+        [SINKPROOF_DTYPE_Q4_0] = 36,  [SINKPROOF_DTYPE_Q4_1] = 40,  [SINKPROOF_DTYPE_Q5_0] = 44,
+        [SINKPROOF_DTYPE_Q5_1] = 48};
     size_t wrong = 0;
     for (int d = 0; d < SINKPROOF_DTYPES; d++) {
         sinkproof_dtype dtype = (sinkproof_dtype)d;
+        if (bytes_of_64[d] == 0) continue; // blocks of 256
         wrong += dtype_bytes_for(dtype, 64) != bytes_of_64[d];
-        if (dtype == SINKPROOF_DTYPE_MXFP4 || dtype == SINKPROOF_DTYPE_Q8_0) continue;
+        if (bytes_of_64[d] % 64 != 0) continue; // blocks
         for (size_t stride = 1; stride < 4; stride++) {
             sinkproof_decode_many(dtype, stored + 3, stride, 50, out);
             for (size_t i = 0; i < 50; i++)
@@ -296,6 +326,7 @@ static void sizes(void) {
 int main(void) {
     fill(stored, 20261123), fill(apart, 20261124);
     formats();
+    few_bits();
     codes_and_scales();
     halves();
     readings();

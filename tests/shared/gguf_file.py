@@ -10,7 +10,7 @@ FORMATS = {U32: "<I", F32: "<f"}
 
 
 def text(value):
-    return struct.pack("<Q", len(value)) + value.encode()
+    return struct.pack("<Q", len(value.encode())) + value.encode()
 
 
 class Gguf:

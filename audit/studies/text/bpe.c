@@ -115,7 +115,7 @@ bool bpe_finish(bpe_merges *bpe, const char *name, sinkproof_error *error) {
     for (int b = 0; b < 256; b++) {
         uint8_t byte = (uint8_t)b;
         bpe->byte_id[b] = vocabulary_find(&bpe->vocabulary, &byte, 1);
-        if (bpe->byte_id[b] < 0)
+        if (bpe->byte_id[b] < 0 && !bpe->drops)
             return sinkproof_fail(
                 error, "%.300s: expected a token for each of the 256 bytes, found none for 0x%02x",
                 name, (unsigned)b);
@@ -195,17 +195,26 @@ static bool merge_parts(const bpe_merges *bpe, const uint8_t *piece, size_t leng
            (p->at == 0 || consider_pair(bpe, piece, length, left->before, room, error));
 }
 
-static bool begin_piece(const bpe_merges *bpe, const uint8_t *piece, size_t length, bpe_room *room,
+// A part for each byte that is a token; *length becomes their number. All bytes are, where a merge
+// is found by its bytes.
+static bool begin_piece(const bpe_merges *bpe, const uint8_t *piece, size_t *length, bpe_room *room,
                         sinkproof_error *error) {
     void *parts = room->part_b;
-    bool good = sinkproof_make_room(&parts, &room->parts_room, length, sizeof *room->part_b, error);
+    bool good =
+        sinkproof_make_room(&parts, &room->parts_room, *length, sizeof *room->part_b, error);
+    uint32_t n = 0;
     room->part_b = parts;
     if (!good) return false;
     room->n_heap = 0;
-    for (uint32_t b = 0; b < length; b++)
-        room->part_b[b] = (part){b + 1, b == 0 ? 0 : b - 1, bpe->byte_id[piece[b]]};
-    for (uint32_t b = 0; b + 1 < length && good; b++)
-        good = consider_pair(bpe, piece, length, b, room, error);
+    for (size_t b = 0; b < *length; b++) {
+        int32_t id = bpe->byte_id[piece[b]];
+        if (id < 0) continue;
+        room->part_b[n] = (part){n + 1, n == 0 ? 0 : n - 1, id};
+        n++;
+    }
+    *length = n;
+    for (uint32_t b = 0; b + 1 < n && good; b++)
+        good = consider_pair(bpe, piece, n, b, room, error);
     return good;
 }
 
@@ -216,7 +225,7 @@ bool bpe_encode_piece(const bpe_merges *bpe, const uint8_t *piece, size_t length
     if (length > INT32_MAX)
         return sinkproof_fail(error, "a piece of %s without a place to split it",
                               sinkproof_counted(length, "byte").text);
-    if (!begin_piece(bpe, piece, length, room, error)) return false;
+    if (!begin_piece(bpe, piece, &length, room, error)) return false;
     while (room->n_heap > 0) {
         pair p = heap_pop(room);
         if (is_current(room, length, &p) && !merge_parts(bpe, piece, length, &p, room, error))

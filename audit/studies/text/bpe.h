@@ -30,7 +30,10 @@ typedef struct bpe_merges {
     bpe_merge *slots; // open addressing by the hash of the two tokens
     size_t n_slots, n_merges;
     bool whole_first; // a piece that is a token stays whole, regardless of the merges
-    int32_t byte_id[256];
+    // Bytes that are no token are left out of a text, as in Hugging Face tokenizers; else every
+    // byte must be a token.
+    bool drops;
+    int32_t byte_id[256]; // -1: no token
 } bpe_merges;
 
 // Scratch memory for merging, reused from piece to piece.
@@ -41,7 +44,7 @@ void bpe_room_free(bpe_room *room);
 // Adds the merge of rank n_merges: left, right and their joined bytes must be tokens.
 bool bpe_add_merge(bpe_merges *bpe, int32_t left, int32_t right, const char *name,
                    sinkproof_error *error);
-// Looks up the 256 bytes; each byte must be a token.
+// Looks up the 256 bytes.
 bool bpe_finish(bpe_merges *bpe, const char *name, sinkproof_error *error);
 // Appends the tokens of a piece, in O(n log n) steps for n bytes.
 bool bpe_encode_piece(const bpe_merges *bpe, const uint8_t *piece, size_t length, bpe_room *room,

@@ -7,6 +7,7 @@
 
 #include "audit/studies/text/split.h"
 #include "audit/studies/text/tokenizer.h"
+#include "model/gguf.h"
 
 typedef struct special_token {
     char *spelling;
@@ -31,6 +32,25 @@ bool tokenizer_add_special(sinkproof_tokenizer *t, const char *spelling, size_t 
                            bool late, sinkproof_error *error);
 // The last step: sets the pattern and the single bytes, and sorts the special tokens.
 bool tokenizer_finish(sinkproof_tokenizer *t, const char *pattern, sinkproof_error *error);
+
+// listed.c: tokens and merges that a file spells in GPT-2's alphabet.
+typedef struct listed_reader {
+    sinkproof_tokenizer *t;
+    sinkproof_error *error;
+    uint8_t *bytes; // as long as the longest string's bytes; the caller frees it
+    size_t room;
+} listed_reader;
+// A token with a character that stands for no byte is never produced by merging, but can be
+// decoded.
+bool listed_add_token(listed_reader *r, const char *spelling, size_t length, int64_t id);
+bool listed_add_merge(listed_reader *r, const char *left, size_t left_length, const char *right,
+                      size_t right_length);
+// "LEFT RIGHT", with one space.
+bool listed_add_merge_line(listed_reader *r, const char *line, size_t length);
+
+// tokenizer_gguf.c
+bool tokenizer_read_gguf(const gguf_file *file, const char *name, sinkproof_tokenizer **tokenizer,
+                         sinkproof_error *error);
 
 // GPT-2's alphabet has a character for each byte: printable ones stand for themselves, the others
 // are U+0100 and up. Writes the bytes of the string to `out` (as long as the string); false: a

@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The patterns published with GPT-2 and with o200k_base.
-extern const char split_gpt2[], split_o200k[];
+// The patterns published with GPT-2, o200k_base, Llama 3 and Qwen2; and GPT-2's between digits,
+// each of which is a piece (SmolLM).
+extern const char split_gpt2[], split_o200k[], split_llama3[], split_qwen2[], split_digits[];
 
 typedef struct text_splitter text_splitter;
 

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Converts text to token ids and back, by the byte-level BPE of GPT-2 and GPT-OSS. It reads
-// tokenizer.json (Hugging Face), vocab.json with merges.txt beside it, and a tiktoken file of
-// ranks; a file that requires an unsupported feature is refused.
+// tokenizer.json (Hugging Face), vocab.json with merges.txt beside it, a tiktoken file of ranks,
+// and the tokenizer inside a GGUF file; a file that requires an unsupported feature is refused.
 #ifndef SINKPROOF_TEXT_TOKENIZER_H
 #define SINKPROOF_TEXT_TOKENIZER_H
 
@@ -11,9 +11,9 @@
 
 typedef struct sinkproof_tokenizer sinkproof_tokenizer;
 
-// Opens a directory that holds one of the three, or a file, whose kind its content tells. A file of
-// ranks does not name the pattern that splits its text: 50256 ranks are GPT-2's, 199998 those of
-// o200k_harmony; for others, add the pattern to the path: "FILE,pattern=gpt2" or
+// Opens a directory that holds one of the first three, or a file, whose kind its content tells. A
+// file of ranks does not name the pattern that splits its text: 50256 ranks are GPT-2's, 199998
+// those of o200k_harmony; for others, add the pattern to the path: "FILE,pattern=gpt2" or
 // "FILE,pattern=o200k".
 bool sinkproof_tokenizer_open(const char *path, sinkproof_tokenizer **tokenizer,
                               sinkproof_error *error);
@@ -48,7 +48,8 @@ bool sinkproof_text_printable(const sinkproof_tokenizer *tokenizer, size_t n, co
 int32_t special_token_id(const sinkproof_tokenizer *tokenizer, const char *spelling);
 
 typedef struct sinkproof_tokenizer_facts {
-    const char *format;                  // "tokenizer.json", "vocab and merges", "tiktoken ranks"
+    // "tokenizer.json", "vocab and merges", "tiktoken ranks", "GGUF"
+    const char *format;
     const char *path;                    // of the file
     size_t tokens, merges, special, ids; // ids: the largest id plus 1
 } sinkproof_tokenizer_facts;

@@ -78,10 +78,28 @@ static bool open_lists(const char *path, const uint8_t *vocab, size_t length,
                           path);
 }
 
+// Whether the file begins as GGUF does: it may be larger than memory, and is mapped.
+static bool is_gguf(const char *path) {
+    char magic[4] = "";
+    FILE *file = fopen(path, "rb");
+    bool found = file != NULL && fread(magic, 1, 4, file) == 4 && memcmp(magic, "GGUF", 4) == 0;
+    if (file != NULL) fclose(file);
+    return found;
+}
+
+static bool open_gguf(const char *path, sinkproof_tokenizer **tokenizer, sinkproof_error *error) {
+    gguf_file *file;
+    if (!sinkproof_gguf_open(path, &file, error)) return false;
+    bool good = tokenizer_read_gguf(file, path, tokenizer, error);
+    sinkproof_gguf_close(file);
+    return good;
+}
+
 static bool open_file(const char *path, const char *pattern, sinkproof_tokenizer **tokenizer,
                       sinkproof_error *error) {
     uint8_t *bytes;
     size_t length, at = 0;
+    if (pattern == NULL && is_gguf(path)) return open_gguf(path, tokenizer, error);
     if (!sinkproof_read_file(path, &bytes, &length, error)) return false;
     while (at < length && strchr(" \t\r\n", bytes[at]) != NULL && bytes[at] != 0) at++;
     bool json = at < length && bytes[at] == '{', good;

@@ -10,12 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct reader {
-    sinkproof_tokenizer *t;
-    sinkproof_error *error;
-    uint8_t *bytes; // as long as the longest string's bytes
-    size_t room;
-} reader;
+typedef listed_reader reader;
 
 // The error "FILE: expected WHERE to be EXPECTED, found ...".
 static bool refuse_value(const reader *r, const char *where, const char *expected,
@@ -46,64 +41,18 @@ static bool is_type(const json_t *object, const char *type) {
 
 // ---- vocabulary and merges
 
-// Makes room for as many bytes as the string has.
-static bool make_room(reader *r, size_t length) {
-    void *bytes = r->bytes;
-    bool good = sinkproof_make_room(&bytes, &r->room, length, 1, r->error);
-    r->bytes = bytes;
-    return good;
-}
-
-// A token with a character that stands for no byte is never produced by merging, but can be
-// decoded.
-static bool add_token(reader *r, const char *spelling, size_t length, const json_t *id) {
-    size_t n;
+static bool add_token(reader *r, const char *spelling, const json_t *id) {
     if (!json_is_integer(id)) return refuse_value(r, spelling, "a token's id, a whole number", id);
-    if (!make_room(r, length)) return false;
-    bool found = alphabet_decode(spelling, length, r->bytes, &n);
-    return vocabulary_add(&r->t->bpe.vocabulary, found ? r->bytes : (const uint8_t *)spelling,
-                          found ? n : length, json_integer_value(id), found, r->t->name, r->error);
+    return listed_add_token(r, spelling, strlen(spelling), json_integer_value(id));
 }
 
 static bool read_vocabulary(reader *r, json_t *vocab) {
     const char *spelling;
     json_t *id;
     json_object_foreach(vocab, spelling, id) {
-        if (!add_token(r, spelling, strlen(spelling), id)) return false;
+        if (!add_token(r, spelling, id)) return false;
     }
     return true;
-}
-
-// Finds the token of one side of a merge.
-static bool find_side(reader *r, const char *spelling, size_t length, int32_t *id) {
-    size_t n;
-    if (!make_room(r, length)) return false;
-    *id = alphabet_decode(spelling, length, r->bytes, &n)
-              ? vocabulary_find(&r->t->bpe.vocabulary, r->bytes, n)
-              : -1;
-    return *id >= 0 ||
-           sinkproof_fail(r->error, "%.300s: merge %zu: '%.*s' is no token of the vocabulary",
-                          r->t->name, r->t->bpe.n_merges, (int)(length < 60 ? length : 60),
-                          spelling);
-}
-
-static bool add_merge(reader *r, const char *left, size_t left_length, const char *right,
-                      size_t right_length) {
-    int32_t left_id, right_id;
-    return find_side(r, left, left_length, &left_id) &&
-           find_side(r, right, right_length, &right_id) &&
-           bpe_add_merge(&r->t->bpe, left_id, right_id, r->t->name, r->error);
-}
-
-// Parses "LEFT RIGHT", with one space.
-static bool add_merge_line(reader *r, const char *line, size_t length) {
-    const char *space = memchr(line, ' ', length);
-    size_t left = space != NULL ? (size_t)(space - line) : 0, right = length - left - 1;
-    if (space == NULL || left == 0 || right == 0 || memchr(space + 1, ' ', right) != NULL)
-        return sinkproof_fail(
-            r->error, "%.300s: merge %zu: expected two tokens and a space, found '%.*s'",
-            r->t->name, r->t->bpe.n_merges, (int)(length < 60 ? length : 60), line);
-    return add_merge(r, line, left, space + 1, right);
 }
 
 static bool read_merges(reader *r, const json_t *merges) {
@@ -115,9 +64,9 @@ static bool read_merges(reader *r, const json_t *merges) {
         bool pair = json_array_size(merge) == 2 && json_is_string(left) && json_is_string(right);
         if (!pair && !json_is_string(merge))
             return refuse_value(r, "merges", "pairs of tokens throughout", merge);
-        if (pair ? !add_merge(r, json_string_value(left), json_string_length(left),
-                              json_string_value(right), json_string_length(right))
-                 : !add_merge_line(r, json_string_value(merge), json_string_length(merge)))
+        if (pair ? !listed_add_merge(r, json_string_value(left), json_string_length(left),
+                                     json_string_value(right), json_string_length(right))
+                 : !listed_add_merge_line(r, json_string_value(merge), json_string_length(merge)))
             return false;
     }
     return true;
@@ -138,6 +87,7 @@ static bool read_model(reader *r, const json_t *model) {
         if (!is_empty(json_object_get(model, unused[u])))
             return refuse_value(r, unused[u], "empty", json_object_get(model, unused[u]));
     r->t->bpe.whole_first = json_is_true(json_object_get(model, "ignore_merges"));
+    r->t->bpe.drops = is_absent(json_object_get(model, "unk_token"));
     return read_vocabulary(r, json_object_get(model, "vocab")) &&
            read_merges(r, json_object_get(model, "merges"));
 }
@@ -186,16 +136,23 @@ static const char *split_pattern(const json_t *steps) {
     return good ? json_string_value(pattern) : NULL;
 }
 
+// The steps [Digits, each alone; ByteLevel with its own pattern] of SmolLM.
+static bool splits_digits(const json_t *steps) {
+    const json_t *digits = json_array_get(steps, 0);
+    return json_array_size(steps) == 2 && is_type(digits, "Digits") &&
+           json_is_true(json_object_get(digits, "individual_digits")) &&
+           is_byte_level(json_array_get(steps, 1), true);
+}
+
 static bool read_pattern(reader *r, const json_t *pre, const char **pattern) {
-    *pattern = NULL;
+    const json_t *steps = is_type(pre, "Sequence") ? json_object_get(pre, "pretokenizers") : NULL;
+    *pattern = steps == NULL ? NULL : splits_digits(steps) ? split_digits : split_pattern(steps);
     if (is_byte_level(pre, true)) *pattern = split_gpt2;
-    if (is_type(pre, "Sequence")) *pattern = split_pattern(json_object_get(pre, "pretokenizers"));
-    return *pattern != NULL ||
-           refuse_value(
-               r, "pre_tokenizer",
-               "ByteLevel, or Split (Regex, Isolated) and ByteLevel without a pattern of its own, "
-               "and no prefix space",
-               pre);
+    return *pattern != NULL || refuse_value(r, "pre_tokenizer",
+                                            "ByteLevel, Digits (individual) and ByteLevel, or "
+                                            "Split (Regex, Isolated) and ByteLevel "
+                                            "without a pattern of its own, and no prefix space",
+                                            pre);
 }
 
 // No other step may change an id.
@@ -243,7 +200,7 @@ static bool read_merge_lines(reader *r, const char *text, size_t length) {
         if (end > at && text[end - 1] == '\r') end--;
         bool comment =
             end - at >= sizeof version - 1 && memcmp(text + at, version, sizeof version - 1) == 0;
-        if (!comment && !add_merge_line(r, text + at, end - at)) return false;
+        if (!comment && !listed_add_merge_line(r, text + at, end - at)) return false;
         at = next;
     }
     return true;

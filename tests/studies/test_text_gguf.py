@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""The tokenizer inside a GGUF file: the same ids as from tokenizer.json, for each name of a pattern; what is refused.
+
+The vocabulary is that of tests/vectors/text, in a file beside a model whose directory has none.
+"""
+import json
+import os
+import pathlib
+import struct
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
+from checkpoints import TAP, report, sinkproof  # noqa: E402
+from gguf_file import ARRAY, TEXT, Gguf, text  # noqa: E402
+
+I32 = 5
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOKENIZER = json.loads((ROOT / "tests" / "vectors" / "text" / "tokenizer.json").read_text())
+TEXTS = ["hello there, it's   ABC 12345\n\n", "<|start|>user<|message|>don't 7<|end|>", "a  1 b\t22  ", "é€ 9", " 5", "4123", ""]
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|DIGITS| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+
+
+def split(pattern):
+    return {"type": "Sequence", "pretokenizers": [
+        {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False},
+        {**BYTE_LEVEL, "use_regex": False}]}
+
+
+STEPS = {"gpt-2": BYTE_LEVEL, "llama-bpe": split(LLAMA3.replace("DIGITS", r"\p{N}{1,3}")),
+         "qwen2": split(LLAMA3.replace("DIGITS", r"\p{N}")),
+         "smollm": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, BYTE_LEVEL]}}
+
+
+def strings(values):
+    return struct.pack("<IQ", TEXT, len(values)) + b"".join(text(value) for value in values)
+
+
+def keys_of(tokenizer, pre):
+    """A vocabulary in the keys of GGUF: an id without a token becomes an unused one."""
+    special = {token["id"]: token["content"] for token in tokenizer["added_tokens"]}
+    spelt = {i: token for token, i in tokenizer["model"]["vocab"].items()}
+    ids = range(max(*special, *spelt) + 1)
+    kinds = [3 if i in special else 1 if i in spelt else 5 for i in ids]
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
+    return {"tokenizer.ggml.model": (TEXT, "gpt2"), "tokenizer.ggml.pre": (TEXT, pre),
+            "tokenizer.ggml.tokens": (ARRAY, strings([special.get(i) or spelt.get(i) or f"[UNUSED{i}]" for i in ids])),
+            "tokenizer.ggml.token_type": (ARRAY, struct.pack(f"<IQ{len(kinds)}i", I32, len(kinds), *kinds)),
+            "tokenizer.ggml.merges": (ARRAY, strings(merges))}
+
+
+def ids(path, lines):
+    status, out, told = sinkproof("tokens", str(path), "--lines", str(lines))
+    return status, out, told
+
+
+def same_ids(work, model):
+    lines = work / "lines"
+    lines.write_text("".join(json.dumps(one) + "\n" for one in TEXTS))
+    for pre, steps in STEPS.items():
+        tokenizer = {**TOKENIZER, "pre_tokenizer": steps}
+        tokenizer["model"] = {**TOKENIZER["model"], "ignore_merges": pre == "llama-bpe"}
+        (work / "tokenizer.json").write_text(json.dumps(tokenizer))
+        file = Gguf(model)
+        file.keys.update(keys_of(tokenizer, pre))
+        inside, beside = ids(file.write(work / f"{pre}.gguf"), lines), ids(work / "tokenizer.json", lines)
+        report(inside[0] == 0 and inside[1] == beside[1], f"{pre}: the ids of tokenizer.json {inside[2]}{beside[2]}",
+               [inside, beside])
+    separate = {ids(work / f"{pre}.gguf", lines)[1] for pre in STEPS}
+    report(len(separate) == len(STEPS), "four patterns, four splittings of these texts", separate)
+
+
+def a_byte_without_a_token(work, model):
+    tokenizer = json.loads(json.dumps(TOKENIZER))
+    vocabulary = tokenizer["model"]["vocab"]
+    (work / "text").write_text(json.dumps("a1b1c") + "\n" + json.dumps("abc") + "\n")
+    tokenizer["model"].pop("unk_token", None)
+    digit = vocabulary.pop("1")
+    tokenizer["model"]["merges"] = [m for m in tokenizer["model"]["merges"] if "1" not in m]
+    file = Gguf(model)
+    file.keys.update(keys_of(tokenizer, "gpt-2"))
+    status, out, told = ids(file.write(work / "gap.gguf"), work / "text")
+    with_digit, without = out.splitlines()
+    report(status == 0 and str(digit) not in with_digit.split(",") and len(with_digit) > 0 and without != "",
+           f"a byte without a token is left out {told}", out)
+
+
+def the_model_itself(work, model):
+    """run --text takes the tokenizer inside the model's own file, whatever lies beside it."""
+    file = Gguf(model)
+    file.keys.update(keys_of({**TOKENIZER, "pre_tokenizer": BYTE_LEVEL}, "gpt-2"))
+    folder = work / "alone"
+    folder.mkdir()
+    for name in ("with", "without"):
+        path = file.write(folder / f"{name}.gguf")
+        for key in list(file.keys):
+            if key.startswith("tokenizer."):
+                del file.keys[key]
+        status, _, told = sinkproof("run", path, "--text", "2", "--engine", "fast")
+        expected = (3, "expected tokenizer.ggml.model to be") if name == "without" else (0, "")
+        report(status == expected[0] and expected[1] in told, f"run --text {name} a tokenizer inside: exit {status}", told)
+
+
+def refused(work, model):
+    good = keys_of(TOKENIZER, "gpt-2")
+    kind, raw = good["tokenizer.ggml.token_type"]
+    (work / "one").write_text(json.dumps("a") + "\n")
+    for key, value, sentence in (
+            ("model", (TEXT, "llama"), 'expected tokenizer.ggml.model to be "gpt2": a byte-level BPE, found "llama"'),
+            ("model", None, 'expected tokenizer.ggml.model to be "gpt2": a byte-level BPE, found nothing'),
+            ("pre", (TEXT, "chameleon"), '"qwen2" or "smollm", found "chameleon"'),
+            ("pre", None, '"qwen2" or "smollm", found nothing'),
+            ("tokens", (TEXT, "a"), "expected tokenizer.ggml.tokens to be an array of strings"),
+            ("merges", None, "expected tokenizer.ggml.merges to be an array of strings, found nothing"),
+            ("merges", (ARRAY, strings(["a"])), "merge 0: expected two tokens and a space, found 'a'"),
+            ("token_type", (kind, struct.pack("<IQi", I32, 1, 1)), "expected tokenizer.ggml.token_type to be an int32"),
+            ("token_type", (TEXT, "1"), "expected tokenizer.ggml.token_type to be an int32 for each token"),
+            ("tokens", (ARRAY, strings(["a"])), "expected tokenizer.ggml.token_type to be an int32 for each token")):
+        file = Gguf(model)
+        file.keys.update({**good, "tokenizer.ggml." + key: value})
+        if value is None:
+            del file.keys["tokenizer.ggml." + key]
+        status, _, told = ids(file.write(work / "bad.gguf"), work / "one")
+        report(status == 3 and sentence in told, f"refused: exit {status}, {told[-140:]}", [sentence, told])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        model = work / "tiny.gguf"
+        sinkproof("synth", "synthetic:tiny-llama,layers=1", "--layout", "gguf", "--out", str(model))
+        same_ids(work, model)
+        refused(work, model)
+        a_byte_without_a_token(work, model)
+        the_model_itself(work, model)
+    return TAP.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
