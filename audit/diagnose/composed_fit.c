@@ -77,21 +77,24 @@ static bool fit_element_at(const composing *c, const double *base, const double 
 bool fit_number(const composing *c, const sinkproof_region *region, const double *base,
                 const double *with, fitted_range *t) {
     const double room = 4;
-    double dd = 0, dv = 0, vv = 0, wrong = 0, size = 0, low = -INFINITY, high = INFINITY;
+    double dd = 0, dv = 0, vv = 0, wrong = 0, n = 0, low = -INFINITY, high = INFINITY;
     for (size_t at = 0; at < c->elements; at++) {
         fit_element e;
         if (!fit_element_at(c, base, with, at, &e) || !composing_holds(c, region, at)) continue;
         dd += e.d * e.d, dv += e.d * e.v, vv += e.v * e.v, wrong += e.wrong * e.wrong;
-        size += fabs(e.d);
+        n++;
         double one = (e.v - room) / e.d, other = (e.v + room) / e.d;
         low = fmax(low, fmin(one, other)), high = fmin(high, fmax(one, other));
     }
     if (!(dd > 0) || !isfinite(dd)) return false;
     t->best = dv / dd, t->fits = low <= high;
-    t->left = wrong > 0 ? (vv - dv * t->best) / wrong : 1;
-    t->lo = low, t->hi = high;
+    double rest = fmax(vv - dv * t->best, 0);
+    t->left = wrong > 0 ? rest / wrong : 1;
     if (t->fits && (t->best < low || t->best > high)) t->best = (low + high) / 2;
-    if (!t->fits) t->lo = t->best - room * size / dd, t->hi = t->best + room * size / dd;
+    // six deviations of least squares, and the precision of the fit
+    double apart = 6 * sqrt(fmax(rest / n, 0.01) / dd) + 0x1p-20 * fabs(t->best);
+    t->lo = t->best - apart, t->hi = t->best + apart;
+    if (t->fits) t->lo = fmax(t->lo, fmin(low, t->best)), t->hi = fmin(t->hi, fmax(high, t->best));
     return true;
 }
 
@@ -172,14 +175,29 @@ static bool choose_of_model(const sinkproof_config *c, const fitted_range *t,
            take_if_inside(t, sqrt(0.5), chosen, "1/sqrt(2)");
 }
 
-chosen_number fit_choose(const sinkproof_config *config, const fitted_range *t) {
-    chosen_number chosen = {.value = t->best};
-    char text[32];
-    if (choose_whole(t, &chosen) || choose_of_model(config, t, &chosen)) return chosen;
-    for (int digits = 1; digits < 7; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, t->best);
-        if (take_if_inside(t, strtod(text, NULL), &chosen, text)) return chosen;
+// The shortest decimal number in the range, or 1 over one.
+static bool choose_decimal(const fitted_range *t, bool inverse, chosen_number *chosen) {
+    char text[32], name[40];
+    for (int digits = 1; digits < 8; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, inverse ? 1 / t->best : t->best);
+        snprintf(name, sizeof name, "%s%s", inverse ? "1/" : "", text);
+        double value = strtod(text, NULL);
+        if (take_if_inside(t, inverse ? 1 / value : value, chosen, name)) return true;
     }
-    snprintf(chosen.text, sizeof chosen.text, "about %.7g", t->best);
-    return chosen;
+    return false;
+}
+
+size_t fit_choose(const sinkproof_config *config, const fitted_range *t,
+                  chosen_number choices[FIT_CHOICES]) {
+    const double near = (t->hi - t->lo) / 16;
+    const fitted_range nearer = {.lo = t->best - near, .hi = t->best + near, .best = t->best};
+    size_t n = 0;
+    n += choose_whole(t, &choices[n]);
+    n += choose_of_model(config, t, &choices[n]);
+    n += choose_decimal(t, false, &choices[n]);
+    n += choose_decimal(t, true, &choices[n]);
+    n += choose_decimal(&nearer, false, &choices[n]);
+    choices[n].value = t->best;
+    snprintf(choices[n].text, sizeof choices[n].text, "about %.7g", t->best);
+    return n + 1;
 }

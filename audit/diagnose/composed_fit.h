@@ -25,12 +25,15 @@ bool fit_number(const composing *c, const sinkproof_region *region, const double
 bool fit_refine(composing *c, const known_mistake *probe, const sinkproof_region *region,
                 const double *base, const double *with, fitted_range *t);
 
-// A number in a range, and what it is called: "2", "1/4", "1/4 (0.25)", "0.85".
+// A number, and what it is called: "2", "1/4 (0.25)", "0.85".
 typedef struct chosen_number {
     double value;
     char text[80];
 } chosen_number;
-chosen_number fit_choose(const sinkproof_config *config, const fitted_range *t);
+enum { FIT_CHOICES = 6 };
+// Numbers in the range, those that an engine would rather use first; returns how many.
+size_t fit_choose(const sinkproof_config *config, const fitted_range *t,
+                  chosen_number choices[FIT_CHOICES]);
 
 // The middles of the point's sets in an engine with the mistake. The caller frees them; NULL, and
 // *fine stays: it cannot occur.

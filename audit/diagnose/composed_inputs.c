@@ -10,6 +10,10 @@
 
 // ---- another tensor
 
+// In the place of a layer: the residual that enters the layer, which is T0 or M12 of the one
+// before.
+enum { LAYER_INPUT = -100 };
+
 // What a point is called as an input.
 static const char *input_words(sinkproof_trace_point point) {
     static const char *const words[TRACE_POINTS] = {
@@ -48,6 +52,15 @@ static bool try_input(composing *c, const sinkproof_input *input, sinkproof_trac
         .on = true, .point = c->point, .input = input->point, .from = from, .layer_by = layer_by};
     m->region = *region;
     const char *of = layer_by < 0 ? " of the layer before" : "";
+    if (layer_by == LAYER_INPUT) {
+        m->input.layer_by = 0, m->input.residual = true;
+        composed_name(m, "%s-reads-the-layer's-input", sinkproof_trace_point_name(c->point));
+        composed_say(m, "%s reads the layer's input in the place of %s (%s)",
+                     sinkproof_trace_point_name(c->point), input_words(input->point),
+                     sinkproof_trace_point_name(input->point));
+        composed_say_region(c, m);
+        return composing_try(c, m);
+    }
     composed_name(m, "%s-reads-%s%s", sinkproof_trace_point_name(c->point),
                   sinkproof_trace_point_name(from), layer_by < 0 ? "-before" : "");
     composed_say(m, "%s reads %s%s (%s) in the place of %s (%s)",
@@ -114,7 +127,12 @@ bool compose_inputs(composing *c) {
     bool fine = true;
     for (size_t i = 0; i < n && fine && c->found == NULL; i++) {
         if (input_words(inputs[i].point) == NULL) continue;
-        fine = try_inputs_from(c, &inputs[i], 0);
+        bool layered = c->place < config->n_layers;
+        bool own = c->point == TRACE_A1 || (c->point == TRACE_A13 && i == 1);
+        for (size_t r = 0; r < c->n_regions && layered && !own && fine && c->found == NULL; r++)
+            fine = same_shape(c, inputs[i].point, TRACE_T0) == false ||
+                   try_input(c, &inputs[i], TRACE_T0, LAYER_INPUT, &c->regions[r]);
+        if (fine && c->found == NULL) fine = try_inputs_from(c, &inputs[i], 0);
         if (fine && c->found == NULL && c->place > 0) fine = try_inputs_from(c, &inputs[i], -1);
         for (long by = -1; by <= 1 && fine && c->found == NULL; by += 2)
             for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++)
@@ -141,38 +159,61 @@ static composed_mistake *joined_new(composing *c, double kept, double added) {
     return m;
 }
 
-// term 0: x, term 1: what the sublayer adds.
-static bool try_term(composing *c, int term) {
-    const char *after = c->point == TRACE_A13 ? "attention" : "the experts";
-    composed_mistake *without = joined_new(c, term != 0, term != 1);
-    bool fine = without != NULL;
-    double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
-    for (size_t r = 0; r < c->n_regions && fine && base != NULL && c->found == NULL; r++) {
+static bool try_joined(composing *c, int term, const sinkproof_region *region,
+                       const chosen_number *by) {
+    bool attention = c->point == TRACE_A13;
+    composed_mistake *m = joined_new(c, 1, 1);
+    if (m == NULL) return false;
+    m->numbers[term] = by->value, m->region = *region;
+    composed_name(m, "%s-%s-times-%s", sinkproof_trace_point_name(c->point),
+                  term == 0 ? "residual" : "added", by->text);
+    if (term == 0)
+        composed_say(m, "the residual is multiplied by %s after %s", by->text,
+                     attention ? "attention" : "the experts");
+    else
+        composed_say(m, "what %s is multiplied by %s where the residual takes it",
+                     attention ? "attention gives" : "the experts give", by->text);
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+// The values of an input; NULL: the trace lacks it, or *fine is false.
+static double *read_input(composing *c, const sinkproof_input *input, bool *fine) {
+    const sinkproof_tensor *t =
+        sinkproof_trace_find(c->s->trials.suspect.trace, input->point, input->layer);
+    if (t == NULL) return NULL;
+    double *x = malloc(c->elements * sizeof *x);
+    if (x == NULL) *fine = fail_for_memory(c->s);
+    for (size_t at = 0; x != NULL && at < c->elements; at++) x[at] = sinkproof_tensor_value(t, at);
+    return x;
+}
+
+// term 0: x, term 1: what the sublayer adds. `other` is the other term, `sum` both.
+static bool try_term(composing *c, int term, const double *other, const double *sum) {
+    bool fine = true;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
         fitted_range t;
-        if (!fit_number(c, &c->regions[r], base, c->mid, &t) || t.left > FIT_LEFT) continue;
-        without->numbers[term] = t.best;
-        fine = fit_refine(c, &without->mistake, &c->regions[r], base, c->mid, &t);
-        chosen_number by = fit_choose(c->s->trials.config, &t);
-        composed_mistake *m = fine && by.value != 1 ? joined_new(c, 1, 1) : NULL;
-        if (m == NULL) return fine && by.value == 1;
-        m->numbers[term] = by.value, m->region = c->regions[r];
-        composed_name(m, "%s-%s-times-%s", sinkproof_trace_point_name(c->point),
-                      term == 0 ? "residual" : "added", by.text);
-        if (term == 0)
-            composed_say(m, "the residual is multiplied by %s after %s", by.text, after);
-        else
-            composed_say(m, "the residual takes what %s give%s times %s",
-                         c->point == TRACE_A13 ? "attention" : "the experts",
-                         c->point == TRACE_A13 ? "s" : "", by.text);
-        composed_say_region(c, m);
-        fine = composing_try(c, m);
+        chosen_number by[FIT_CHOICES];
+        if (!fit_number(c, &c->regions[r], other, sum, &t) || t.left > FIT_LEFT) continue;
+        size_t n = fit_choose(c->s->trials.config, &t, by);
+        for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+            fine = by[i].value == 1 || try_joined(c, term, &c->regions[r], &by[i]);
     }
-    free(base);
     return fine;
 }
 
 bool compose_residuals(composing *c) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     if (c->point != TRACE_A13 && c->point != TRACE_M12) return true;
-    bool fine = try_term(c, 1);
-    return fine && (c->found != NULL || try_term(c, 0));
+    sinkproof_trace_inputs(c->s->trials.config, c->point, c->place, inputs);
+    bool fine = true;
+    double *t = read_input(c, &inputs[0], &fine), *x = read_input(c, &inputs[1], &fine);
+    double *sum = t != NULL && x != NULL ? malloc(c->elements * sizeof *sum) : NULL;
+    for (size_t at = 0; sum != NULL && at < c->elements; at++) sum[at] = x[at] + t[at];
+    if (fine && sum != NULL) fine = try_term(c, 1, x, sum);
+    if (fine && sum != NULL && c->found == NULL) fine = try_term(c, 0, t, sum);
+    free(t);
+    free(x);
+    free(sum);
+    return fine;
 }

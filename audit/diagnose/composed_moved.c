@@ -47,20 +47,51 @@ static bool try_zero(composing *c, const sinkproof_region *region) {
     return composing_try(c, m);
 }
 
-static bool try_factor(composing *c, const sinkproof_region *region) {
-    fitted_range t;
-    if (!fit_number(c, region, NULL, c->mid, &t) || t.left > FIT_LEFT) return true;
-    chosen_number by = fit_choose(c->s->trials.config, &t);
-    composed_mistake *m = by.value != 1 && by.value != 0 ? moved_new(c, region) : NULL;
-    if (m == NULL) return by.value == 1 || by.value == 0;
-    m->moving.factor = by.value;
-    composed_name(m, "%s-times-%s", point_name(c), by.text);
-    if (by.value == -1)
+static bool try_factor(composing *c, const sinkproof_region *region, const chosen_number *by) {
+    composed_mistake *m = moved_new(c, region);
+    if (m == NULL) return false;
+    m->moving.factor = by->value;
+    composed_name(m, "%s-times-%s", point_name(c), by->text);
+    if (by->value == -1)
         composed_say(m, "%s has the opposite sign", point_name(c));
     else
-        composed_say(m, "%s is multiplied by %s", point_name(c), by.text);
+        composed_say(m, "%s is multiplied by %s", point_name(c), by->text);
     say_where(c, m);
     return composing_try(c, m);
+}
+
+static bool try_addend(composing *c, const sinkproof_region *region, const chosen_number *by) {
+    composed_mistake *m = moved_new(c, region);
+    if (m == NULL) return false;
+    m->moving.addend = by->value;
+    composed_name(m, "%s-plus-%s", point_name(c), by->text);
+    composed_say(m, "%s is added to every element of %s", by->text, point_name(c));
+    say_where(c, m);
+    return composing_try(c, m);
+}
+
+typedef bool number_try(composing *c, const sinkproof_region *region, const chosen_number *by);
+
+static bool try_numbers(composing *c, const sinkproof_region *region, const double *base,
+                        const double *with, double none, number_try *attempt) {
+    fitted_range t;
+    chosen_number by[FIT_CHOICES];
+    bool fine = true;
+    if (!fit_number(c, region, base, with, &t) || t.left > FIT_LEFT) return true;
+    size_t n = fit_choose(c->s->trials.config, &t, by);
+    for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+        if (by[i].value != none && by[i].value != 0) fine = attempt(c, region, &by[i]);
+    return fine;
+}
+
+static bool try_factors_in(composing *c, const sinkproof_region *region) {
+    double *on = calloc(c->elements, sizeof *on);
+    if (on == NULL) return fail_for_memory(c->s);
+    for (size_t at = 0; at < c->elements; at++) on[at] = c->mid[at] + 1;
+    bool fine = try_numbers(c, region, NULL, c->mid, 1, try_factor);
+    if (fine && c->found == NULL) fine = try_numbers(c, region, c->mid, on, 0, try_addend);
+    free(on);
+    return fine;
 }
 
 bool compose_factors(composing *c) {
@@ -68,7 +99,7 @@ bool compose_factors(composing *c) {
     if (!fine) return true;
     for (size_t r = 0; fine && r < c->n_regions && c->found == NULL; r++) {
         zero = is_all_zero(c, &c->regions[r]);
-        fine = zero ? try_zero(c, &c->regions[r]) : try_factor(c, &c->regions[r]);
+        fine = zero ? try_zero(c, &c->regions[r]) : try_factors_in(c, &c->regions[r]);
     }
     return fine;
 }

@@ -111,8 +111,8 @@ static composed_mistake *weight_new(composing *c, const read_weight *w, mistake_
 
 // ---- times a number
 
-static bool try_scaled(composing *c, const read_weight *w, const sinkproof_region *region,
-                       const chosen_number *by, sinkproof_format kept) {
+static bool try_scaled_and_kept(composing *c, const read_weight *w, const sinkproof_region *region,
+                                const chosen_number *by, sinkproof_format kept) {
     composed_mistake *m = weight_new(c, w, scale_slots, region);
     if (m == NULL) return false;
     m->numbers[FACTOR] = by->value, m->numbers[KEPT] = kept;
@@ -131,6 +131,15 @@ static bool try_scaled(composing *c, const read_weight *w, const sinkproof_regio
     return composing_try(c, m);
 }
 
+// A product that is no power of two times the weight may be rounded as the weights are.
+static bool try_scaled(composing *c, const read_weight *w, const sinkproof_region *region,
+                       const chosen_number *by) {
+    bool rounded = frexp(fabs(by->value), &(int){0}) != 0.5 && by->value != 0;
+    bool fine = try_scaled_and_kept(c, w, region, by, SINKPROOF_REAL);
+    if (!fine || !rounded || c->found != NULL || c->step < 0x1p-12) return fine;
+    return try_scaled_and_kept(c, w, region, by, SINKPROOF_BF16);
+}
+
 // The weight without it, and its factor by least squares in each region.
 static bool try_factors_of(composing *c, const read_weight *w) {
     const sinkproof_region whole = {0};
@@ -143,12 +152,10 @@ static bool try_factors_of(composing *c, const read_weight *w) {
         without->numbers[FACTOR] = t.best;
         fine = fit_refine(c, &without->mistake, &c->regions[r], base, c->mid, &t);
         if (!fine) continue;
-        chosen_number by = fit_choose(c->s->trials.config, &t);
-        if (by.value == 1) continue;
-        fine = try_scaled(c, w, &c->regions[r], &by, SINKPROOF_REAL);
-        bool kept = frexp(fabs(by.value), &(int){0}) != 0.5 && by.value != 0;
-        if (fine && kept && c->found == NULL)
-            fine = try_scaled(c, w, &c->regions[r], &by, SINKPROOF_BF16);
+        chosen_number by[FIT_CHOICES];
+        size_t n = fit_choose(c->s->trials.config, &t, by);
+        for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+            fine = by[i].value == 1 || try_scaled(c, w, &c->regions[r], &by[i]);
     }
     free(base);
     return fine;
@@ -248,6 +255,27 @@ bool compose_borrowed(composing *c) {
 
 // ---- a part of the sum
 
+static bool try_columns_times(composing *c, const read_weight *w, const double *columns,
+                              const chosen_number *by, const char *which) {
+    const sinkproof_region whole = {0};
+    composed_mistake *m = weight_new(c, w, scale_columns, &whole);
+    if (m == NULL) return false;
+    memcpy(m->numbers, columns, sizeof m->numbers);
+    m->numbers[FACTOR] = by->value;
+    composed_name(m, "%s-columns-%g-%g", sinkproof_slot_name(w->slot), columns[FIRST],
+                  columns[END] - 1);
+    if (columns[STEP] > 1) composed_name(m, "/%g", columns[STEP]);
+    composed_name(m, "-times-%s", by->text);
+    if (by->value == 0)
+        composed_say(m, "%s of the sum are left out: %s", which, slot_words(w->slot));
+    else if (by->value == 2)
+        composed_say(m, "%s of the sum are added twice: %s", which, slot_words(w->slot));
+    else
+        composed_say(m, "%s of the sum are multiplied by %s: %s", which, by->text,
+                     slot_words(w->slot));
+    return composing_try(c, m);
+}
+
 // Columns of a product: a head's, a rank's, every other one.
 static bool try_columns(composing *c, const read_weight *w, size_t first, size_t end, size_t step,
                         const char *which) {
@@ -265,22 +293,11 @@ static bool try_columns(composing *c, const read_weight *w, size_t first, size_t
     if (fits) fine = fit_refine(c, &without->mistake, &c->regions[0], base, c->mid, &t);
     free(base);
     if (!fine || !fits) return fine;
-    chosen_number by = fit_choose(c->s->trials.config, &t);
-    composed_mistake *m = by.value != 1 ? weight_new(c, w, scale_columns, &whole) : NULL;
-    if (m == NULL) return by.value == 1;
-    memcpy(m->numbers, without->numbers, sizeof m->numbers);
-    m->numbers[FACTOR] = by.value;
-    composed_name(m, "%s-columns-%zu-%zu", sinkproof_slot_name(w->slot), first, end - 1);
-    if (step > 1) composed_name(m, "/%zu", step);
-    composed_name(m, "-times-%s", by.text);
-    if (by.value == 0)
-        composed_say(m, "%s of the sum are left out: %s", which, slot_words(w->slot));
-    else if (by.value == 2)
-        composed_say(m, "%s of the sum are added twice: %s", which, slot_words(w->slot));
-    else
-        composed_say(m, "%s of the sum are multiplied by %s: %s", which, by.text,
-                     slot_words(w->slot));
-    return composing_try(c, m);
+    chosen_number by[FIT_CHOICES];
+    size_t n = fit_choose(c->s->trials.config, &t, by);
+    for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+        fine = by[i].value == 1 || try_columns_times(c, w, without->numbers, &by[i], which);
+    return fine;
 }
 
 static bool try_heads_of_sum(composing *c, const read_weight *w) {

@@ -28,6 +28,7 @@ typedef struct mistake_input {
     bool on;
     sinkproof_trace_point point, input, from; // `from` of the layer that is `layer_by` away
     int layer_by;
+    bool residual;           // from the residual that enters the layer, in the place of `from`
     sinkproof_moving moving; // of `from`; its factor is not read
 } mistake_input;
 

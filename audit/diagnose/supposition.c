@@ -135,7 +135,12 @@ static bool view_of_trace(const suspect_engine *suspect, const supposed_engine *
     const sinkproof_tensor *own = NULL, *from = NULL;
     *view = NULL;
     if (layer != SIZE_MAX) own = sinkproof_trace_find(suspect->trace, s->input.input, layer);
-    if (from_layer <= last) from = sinkproof_trace_find(suspect->trace, s->input.from, from_layer);
+    if (s->input.residual) {
+        sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+        sinkproof_trace_inputs(&s->config, TRACE_A1, place > last ? last : place, inputs);
+        from = sinkproof_trace_find(suspect->trace, inputs[0].point, inputs[0].layer);
+    } else if (from_layer <= last)
+        from = sinkproof_trace_find(suspect->trace, s->input.from, from_layer);
     if (own == NULL || from == NULL) return true;
     if (sinkproof_tensor_elements(own) != sinkproof_tensor_elements(from)) return true;
     *tensor = *from;

@@ -134,11 +134,20 @@ typedef struct residual_work {
     sinkproof_honest *x_nd;
 } residual_work;
 
+// A term times a number, which may be rounded before the sum, or not.
+static sinkproof_honest residual_term(const sinkproof_setting *s, sinkproof_point at, double times,
+                                      sinkproof_honest x) {
+    x = sinkproof_honest_mul(x, sinkproof_exact_set(times));
+    if (times == 0 || frexp(fabs(times), &(int){0}) == 0.5) return x;
+    return set_hull(sinkproof_honest_inside(s, x), sinkproof_honest_at(s, at, x));
+}
+
 // The residual sum: kept x + added t, which is x + t by the definition.
-static sinkproof_honest join_residual(sinkproof_joining how, sinkproof_honest x,
+static sinkproof_honest join_residual(const sinkproof_setting *s, sinkproof_point at,
+                                      sinkproof_joining how, sinkproof_honest x,
                                       sinkproof_honest t) {
-    if (how.kept != 1) x = sinkproof_honest_mul(x, sinkproof_exact_set(how.kept));
-    if (how.added != 1) t = sinkproof_honest_mul(t, sinkproof_exact_set(how.added));
+    if (how.kept != 1) x = residual_term(s, at, how.kept, x);
+    if (how.added != 1) t = residual_term(s, at, how.added, t);
     return sinkproof_honest_add(x, t);
 }
 
@@ -153,7 +162,7 @@ static void add_token_residual(judge_part *part, size_t i, void *of) {
     if (before == NULL) return;
     for (size_t k = 0; k < d; k++) {
         before[k] = x_d[k].mid;
-        x_d[k] = join_residual(w->joining, x_d[k], t_d[k]);
+        x_d[k] = join_residual(&s, w->at, w->joining, x_d[k], t_d[k]);
     }
     sinkproof_honest_finish(&s, w->at, d, x_d);
     const trace_piece piece = {

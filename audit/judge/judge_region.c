@@ -154,15 +154,16 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
     size_t from = sinkproof_moved_from(m, pass->config, pass->n, at);
     if (from == SIZE_MAX) return sinkproof_exact_set(0);
     sinkproof_honest x = pass->unmoved[from];
-    if (m->factor == 1 || !sinkproof_trace_rounding(m->point, &rounding)) return x;
-    if (frexp(fabs(m->factor), &(int){0}) != 0.5) {
-        sinkproof_format format = s->policy->at[rounding].format;
-        x = sinkproof_honest_declared(
-            x, format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format), 0);
-        x = sinkproof_honest_roundings(s, x, 2);
+    bool kept = m->factor == 1 && m->addend == 0;
+    if (kept || !sinkproof_trace_rounding(m->point, &rounding)) return x;
+    sinkproof_format format = s->policy->at[rounding].format;
+    if (m->addend != 0 || frexp(fabs(m->factor), &(int){0}) != 0.5) {
+        double u = format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format);
+        x = sinkproof_honest_roundings(s, sinkproof_honest_declared(x, u, 0), 2);
     }
-    return sinkproof_honest_at(s, rounding,
-                               sinkproof_honest_mul(x, sinkproof_exact_set(m->factor)));
+    x = sinkproof_honest_mul(x, sinkproof_exact_set(m->factor));
+    x = sinkproof_honest_add(x, sinkproof_exact_set(m->addend));
+    return sinkproof_honest_at(s, rounding, sinkproof_honest_inside(s, x));
 }
 
 static void compare_moved_row(judge_part *part, size_t row, void *of) {

@@ -55,7 +55,7 @@ typedef enum sinkproof_source {
 } sinkproof_source;
 
 // Elements of a point in a region: each is `factor` times another of the same point, along one
-// dimension. `on` false: nothing is moved.
+// dimension, plus `addend`. `on` false: nothing is moved.
 typedef struct sinkproof_moving {
     bool on;
     sinkproof_trace_point point;
@@ -63,7 +63,7 @@ typedef struct sinkproof_moving {
     sinkproof_dimension along;
     sinkproof_source source;
     long by;
-    double factor;
+    double factor, addend;
 } sinkproof_moving;
 
 // The element whose value stands at `at`; SIZE_MAX: none.
