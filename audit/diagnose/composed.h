@@ -36,6 +36,7 @@ typedef struct composing {
     size_t elements;
     const uint8_t *marks;            // of the elements outside
     const double *v, *lo, *hi, *mid; // the engine's values, and their sets by the definition
+    double least;                    // width of a set, for numbers that are fitted
     double step;                     // of the traced format, relative to a value
     const int32_t *chosen_nk;        // the layer's experts; NULL: the point is of no layer
     size_t n_regions;                // parts of the point that hold every element outside
@@ -66,6 +67,7 @@ compose_candidates compose_weight_factors; // composed_weights.c: a weight times
 compose_candidates compose_borrowed;       // weights of another layer or expert
 compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
 compose_candidates compose_residuals;      // the terms of a residual
+compose_candidates compose_norms;          // composed_norms.c: norms of another kind
 compose_candidates compose_sums;           // a part of the columns left out or repeated
 compose_candidates compose_attention;      // attention_causes.c: A6 to A11
 

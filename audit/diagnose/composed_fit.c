@@ -67,7 +67,7 @@ typedef struct fit_element {
 static bool fit_element_at(const composing *c, const double *base, const double *with, size_t at,
                            fit_element *e) {
     double from = base != NULL ? base[at] : 0, d = with[at] - from, v = c->v[at];
-    double width = fmax(fmax(c->hi[at] - c->lo[at], fabs(v) * c->step) / 2, 1e-300);
+    double width = fmax(fmax(c->hi[at] - c->lo[at], fabs(v) * c->step) / 2, c->least);
     *e = (fit_element){(v - from) / width, d / width, (v - c->mid[at]) / width};
     return isfinite(e->v) && isfinite(e->d) && isfinite(width) && d != 0;
 }
@@ -89,10 +89,12 @@ bool fit_number(const composing *c, const sinkproof_region *region, const double
     if (!(dd > 0) || !isfinite(dd)) return false;
     t->best = dv / dd, t->fits = low <= high;
     double rest = fmax(vv - dv * t->best, 0);
-    t->left = wrong > 0 ? rest / wrong : 1;
+    t->good = rest <= n || rest <= 0.1 * wrong;
     if (t->fits && (t->best < low || t->best > high)) t->best = (low + high) / 2;
     // six deviations of least squares, and the precision of the fit
     double apart = 6 * sqrt(fmax(rest / n, 0.01) / dd) + 0x1p-20 * fabs(t->best);
+    fprintf(stderr, "FIT %.9g good %d low %.9g high %.9g apart %g\n", t->best, t->good, low, high,
+            apart);
     t->lo = t->best - apart, t->hi = t->best + apart;
     if (t->fits) t->lo = fmax(t->lo, fmin(low, t->best)), t->hi = fmin(t->hi, fmax(high, t->best));
     return true;
@@ -108,7 +110,7 @@ bool fit_refine(composing *c, const known_mistake *probe, const sinkproof_region
         on[at] = near[at] + with[at] - (base != NULL ? base[at] : 0);
     if (fine && near != NULL && fit_number(c, region, near, on, &more)) {
         t->lo = t->best + more.lo, t->hi = t->best + more.hi, t->best += more.best;
-        t->fits = more.fits, t->left = more.left;
+        t->fits = more.fits, t->good = more.good;
     }
     free(near);
     free(on);
@@ -187,12 +189,15 @@ static bool choose_decimal(const fitted_range *t, bool inverse, chosen_number *c
     return false;
 }
 
-size_t fit_choose(const sinkproof_config *config, const fitted_range *t,
-                  chosen_number choices[FIT_CHOICES]) {
+// Rounded numbers may mislead the fit: a simple number is asked in a wider range.
+size_t fit_choose(const composing *c, const fitted_range *t, chosen_number choices[FIT_CHOICES]) {
+    const sinkproof_config *config = c->s->trials.config;
+    const double wide = fmax(2 * (t->hi - t->lo), c->step / 2 * fabs(t->best));
+    const fitted_range around = {.lo = t->best - wide, .hi = t->best + wide, .best = t->best};
     const double near = (t->hi - t->lo) / 16;
     const fitted_range nearer = {.lo = t->best - near, .hi = t->best + near, .best = t->best};
     size_t n = 0;
-    n += choose_whole(t, &choices[n]);
+    n += choose_whole(&around, &choices[n]);
     n += choose_of_model(config, t, &choices[n]);
     n += choose_decimal(t, false, &choices[n]);
     n += choose_decimal(t, true, &choices[n]);

@@ -10,12 +10,12 @@
 // The numbers t for which base + t (with - base) is near the engine's values in a region.
 typedef struct fitted_range {
     double lo, hi, best;
-    bool fits;   // every element allows the numbers in the range
-    double left; // of the squared errors outside the definition, the share that t leaves
+    bool fits; // every element allows the numbers in the range
+    // the best number leaves a tenth of the squared errors of the definition, or about what the
+    // widths of the sets leave; another fit is not tried
+    bool good;
 } fitted_range;
 
-// A fit that leaves more is not tried.
-#define FIT_LEFT 0.1
 // base NULL: zeros. Returns false if the values do not tell: nothing depends on t.
 bool fit_number(const composing *c, const sinkproof_region *region, const double *base,
                 const double *with, fitted_range *t);
@@ -32,8 +32,7 @@ typedef struct chosen_number {
 } chosen_number;
 enum { FIT_CHOICES = 6 };
 // Numbers in the range, those that an engine would rather use first; returns how many.
-size_t fit_choose(const sinkproof_config *config, const fitted_range *t,
-                  chosen_number choices[FIT_CHOICES]);
+size_t fit_choose(const composing *c, const fitted_range *t, chosen_number choices[FIT_CHOICES]);
 
 // The middles of the point's sets in an engine with the mistake. The caller frees them; NULL, and
 // *fine stays: it cannot occur.

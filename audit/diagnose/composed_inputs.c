@@ -194,8 +194,8 @@ static bool try_term(composing *c, int term, const double *other, const double *
     for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
         fitted_range t;
         chosen_number by[FIT_CHOICES];
-        if (!fit_number(c, &c->regions[r], other, sum, &t) || t.left > FIT_LEFT) continue;
-        size_t n = fit_choose(c->s->trials.config, &t, by);
+        if (!fit_number(c, &c->regions[r], other, sum, &t) || !t.good) continue;
+        size_t n = fit_choose(c, &t, by);
         for (size_t i = 0; i < n && fine && c->found == NULL; i++)
             fine = by[i].value == 1 || try_joined(c, term, &c->regions[r], &by[i]);
     }

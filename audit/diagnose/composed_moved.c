@@ -77,8 +77,8 @@ static bool try_numbers(composing *c, const sinkproof_region *region, const doub
     fitted_range t;
     chosen_number by[FIT_CHOICES];
     bool fine = true;
-    if (!fit_number(c, region, base, with, &t) || t.left > FIT_LEFT) return true;
-    size_t n = fit_choose(c->s->trials.config, &t, by);
+    if (!fit_number(c, region, base, with, &t) || !t.good) return true;
+    size_t n = fit_choose(c, &t, by);
     for (size_t i = 0; i < n && fine && c->found == NULL; i++)
         if (by[i].value != none && by[i].value != 0) fine = attempt(c, region, &by[i]);
     return fine;

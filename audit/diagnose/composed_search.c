@@ -42,6 +42,14 @@ static bool see_point(composing *c, seen_point *seen) {
     return true;
 }
 
+// Sets of one value may be of numbers that are 0 by chance.
+static double least_width(const composing *c) {
+    double squares = 0;
+    for (size_t at = 0; at < c->elements; at++)
+        if (isfinite(c->v[at])) squares += c->v[at] * c->v[at];
+    return fmax(c->step / 64 * sqrt(squares / (double)c->elements), 1e-300);
+}
+
 // ---- parts of the point
 
 static size_t common_divisor(size_t a, size_t b) {
@@ -129,8 +137,8 @@ static bool find_regions(composing *c) {
 
 // In this order: the first that explain the point end the search.
 static compose_candidates *const offers[] = {
-    compose_places, compose_attention, compose_residuals, compose_weight_factors, compose_factors,
-    compose_moved,  compose_inputs,    compose_borrowed,  compose_sums};
+    compose_places,  compose_attention, compose_norms,  compose_residuals, compose_weight_factors,
+    compose_factors, compose_moved,     compose_inputs, compose_borrowed,  compose_sums};
 
 static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point) {
     const sinkproof_point_report *r = place_report(&s->trials, point, place);
@@ -150,6 +158,7 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
         seen.mid = numbers + 3 * c.elements;
         fine = see_point(&c, &seen);
         c.v = seen.v, c.lo = seen.lo, c.hi = seen.hi, c.mid = seen.mid, c.marks = marks;
+        c.least = least_width(&c);
     }
     fine = fine && find_regions(&c);
     for (size_t i = 0; fine && c.found == NULL && i < sizeof offers / sizeof offers[0]; i++)

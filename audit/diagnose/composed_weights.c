@@ -42,10 +42,16 @@ enum { FACTOR, FIRST, END, STEP, KEPT };
 
 static bool scale_slots(supposed_engine *s, const known_mistake *k) {
     const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    sinkproof_format kept = (sinkproof_format)m->numbers[KEPT];
+    if (kept != SINKPROOF_REAL) { // before and after
+        mistake_weight_edit *stored = add_weight_edit(s, k->slots);
+        if (stored == NULL) return false;
+        stored->reading.product = kept, stored->reading.then = 1;
+    }
     mistake_weight_edit *e = add_weight_edit(s, k->slots);
     if (e == NULL) return false;
     e->reading.factor = m->numbers[FACTOR];
-    e->reading.product = (sinkproof_format)m->numbers[KEPT], e->reading.then = 1;
+    e->reading.product = kept, e->reading.then = 1;
     return true;
 }
 
@@ -148,12 +154,12 @@ static bool try_factors_of(composing *c, const read_weight *w) {
     double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
     for (size_t r = 0; fine && base != NULL && r < c->n_regions && c->found == NULL; r++) {
         fitted_range t;
-        if (!fit_number(c, &c->regions[r], base, c->mid, &t) || t.left > FIT_LEFT) continue;
+        if (!fit_number(c, &c->regions[r], base, c->mid, &t) || !t.good) continue;
         without->numbers[FACTOR] = t.best;
         fine = fit_refine(c, &without->mistake, &c->regions[r], base, c->mid, &t);
         if (!fine) continue;
         chosen_number by[FIT_CHOICES];
-        size_t n = fit_choose(c->s->trials.config, &t, by);
+        size_t n = fit_choose(c, &t, by);
         for (size_t i = 0; i < n && fine && c->found == NULL; i++)
             fine = by[i].value == 1 || try_scaled(c, w, &c->regions[r], &by[i]);
     }
@@ -287,14 +293,13 @@ static bool try_columns(composing *c, const read_weight *w, size_t first, size_t
     without->numbers[FIRST] = (double)first, without->numbers[END] = (double)end;
     without->numbers[STEP] = (double)step;
     double *base = composing_see(c, &without->mistake, &fine);
-    bool fits = fine && base != NULL && fit_number(c, &c->regions[0], base, c->mid, &t) &&
-                t.left <= FIT_LEFT;
+    bool fits = fine && base != NULL && fit_number(c, &c->regions[0], base, c->mid, &t) && t.good;
     without->numbers[FACTOR] = fits ? t.best : 0;
     if (fits) fine = fit_refine(c, &without->mistake, &c->regions[0], base, c->mid, &t);
     free(base);
     if (!fine || !fits) return fine;
     chosen_number by[FIT_CHOICES];
-    size_t n = fit_choose(c->s->trials.config, &t, by);
+    size_t n = fit_choose(c, &t, by);
     for (size_t i = 0; i < n && fine && c->found == NULL; i++)
         fine = by[i].value == 1 || try_columns_times(c, w, without->numbers, &by[i], which);
     return fine;

@@ -68,6 +68,17 @@ typedef struct sinkproof_turning {
     int without_concentration;
 } sinkproof_turning;
 
+// What a norm divides a row by, in the place of the root of its mean square.
+typedef enum sinkproof_norm_over {
+    SINKPROOF_NORM_OWN,        // as defined
+    SINKPROOF_NORM_SQUARE,     // the mean square itself
+    SINKPROOF_NORM_ROW_BEFORE, // that of the row before
+    SINKPROOF_NORM_LARGEST,    // its largest size
+    SINKPROOF_NORM_SIZES,      // the mean of its sizes
+    SINKPROOF_NORM_PARTS,      // that of each of `norm_parts` equal parts, in the part
+    SINKPROOF_NORM_FIRST       // that of the first of these parts
+} sinkproof_norm_over;
+
 // The sum x + t of a residual.
 typedef struct sinkproof_joining {
     double kept, added; // 1, 1: kept x + added t
@@ -81,7 +92,9 @@ typedef struct sinkproof_passes {
 } sinkproof_passes;
 
 typedef struct sinkproof_meaning {
-    bool eps_outside, centred;       // norms: x / (rms + eps); the mean is subtracted
+    bool eps_outside, centred; // norms: x / (rms + eps); the mean is subtracted
+    sinkproof_norm_over norm_over;
+    size_t norm_parts;
     sinkproof_turning query, key;    // A4
     sinkproof_attending attending;   // A5 to A11, at one place
     bool sees_all;                   // later keys are not masked

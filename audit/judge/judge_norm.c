@@ -4,6 +4,7 @@
 // The judge's norms: A1, M1 and F1.
 #include "audit/judge/judge_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,53 @@ static void narrow_to_one_kernel(judge_part *part, const norm_work *w, const sin
     free(twice_d);
 }
 
+static double square_mean(const sinkproof_honest *x, size_t first, size_t n) {
+    double square = 0;
+    for (size_t i = first; i < first + n; i++) square += x[i].mid * x[i].mid / (double)n;
+    return square;
+}
+
+// The square of what the norm is meant to divide element i of a row by, epsilon included.
+static double meant_square(const sinkproof_meaning *m, size_t d, const sinkproof_honest *x_d,
+                           const sinkproof_honest *before_d, size_t i, double eps) {
+    size_t each = m->norm_parts > 0 ? d / m->norm_parts : d;
+    double largest = 0, sizes = 0;
+    for (size_t k = 0; k < d; k++) {
+        largest = fmax(largest, fabs(x_d[k].mid));
+        sizes += fabs(x_d[k].mid) / (double)d;
+    }
+    switch (m->norm_over) {
+    case SINKPROOF_NORM_OWN:
+        break;
+    case SINKPROOF_NORM_SQUARE:
+        return pow(square_mean(x_d, 0, d) + eps, 2);
+    case SINKPROOF_NORM_ROW_BEFORE:
+        return square_mean(before_d, 0, d) + eps;
+    case SINKPROOF_NORM_LARGEST:
+        return largest * largest + eps;
+    case SINKPROOF_NORM_SIZES:
+        return sizes * sizes + eps;
+    case SINKPROOF_NORM_PARTS:
+        return square_mean(x_d, i / each * each, each) + eps;
+    case SINKPROOF_NORM_FIRST:
+        return square_mean(x_d, 0, each) + eps;
+    }
+    return square_mean(x_d, 0, d) + eps;
+}
+
+// A norm over another number: the scales take the quotient of the roots, and epsilon is in them.
+static void divide_otherwise(const judge_pass *pass, const norm_work *w, size_t token,
+                             const sinkproof_honest *x_d, double *scale_d, sinkproof_norm *norm) {
+    size_t d = w->d;
+    double own = square_mean(x_d, 0, d), eps = pass->config->rms_eps;
+    const sinkproof_honest *before_d = token > 0 ? &w->x_nd[(token - 1) * d] : x_d;
+    if (!(own > 0)) return;
+    for (size_t i = 0; i < d; i++)
+        scale_d[i] =
+            w->scale_d[i] * sqrt(own / meant_square(pass->meaning, d, x_d, before_d, i, eps));
+    norm->scale_d = scale_d, norm->eps = 0;
+}
+
 // x_d: room for a row.
 static void norm_row(judge_part *part, const norm_work *w, size_t token, size_t row,
                      sinkproof_honest *x_d) {
@@ -61,10 +109,14 @@ static void norm_row(judge_part *part, const norm_work *w, size_t token, size_t 
     sinkproof_honest *y_d = &w->y_nd[at];
     trace_piece piece = {.point = w->point, .offset = at, .count = d, .token = token};
     memcpy(x_d, &w->x_nd[at], d * sizeof *x_d);
-    const sinkproof_norm norm = {d, w->scale_d, meant_norm(pass, &s, d, x_d)};
+    sinkproof_norm norm = {d, w->scale_d, meant_norm(pass, &s, d, x_d)};
+    bool otherwise = pass->meaning->norm_over != SINKPROOF_NORM_OWN && w->rows == 1;
+    double *scale_d = otherwise ? part_allocate(part, d, sizeof *scale_d) : NULL;
+    if (scale_d != NULL) divide_otherwise(pass, w, token, x_d, scale_d, &norm);
     normed_row(w, s, s.policy, &norm, x_d, y_d, &piece.common);
     if (w->either) narrow_to_one_kernel(part, w, &s, &piece, &norm, x_d, y_d);
     piece_compare(part, &piece, y_d);
+    free(scale_d);
 }
 
 static void norm_token(judge_part *part, size_t i, void *of) {
