@@ -68,6 +68,9 @@ compose_candidates compose_borrowed;       // weights of another layer or expert
 compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
 compose_candidates compose_residuals;      // the terms of a residual
 compose_candidates compose_norms;          // composed_norms.c: norms of another kind
+compose_candidates compose_parameters;     // composed_parameters.c: constants
+compose_candidates compose_mixtures;       // experts in the sum
+compose_candidates compose_positions;      // composed_positions.c: positions of the rotation
 compose_candidates compose_sums;           // a part of the columns left out or repeated
 compose_candidates compose_attention;      // attention_causes.c: A6 to A11
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define TURNING                                                                                    \
-    { true, false, false, 0, 1, 1, 0 }
+    { true, false, false, 0, 1, 0, 1, 0 }
 const sinkproof_meaning sinkproof_meaning_as_defined = {.query = TURNING,
                                                         .key = TURNING,
                                                         .attending = SINKPROOF_ATTENDING,
@@ -71,6 +71,7 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
     double by = pow(sinkproof_yarn_concentration(pass->config), -turning->without_concentration) *
                 turning->concentration;
     if (by != 1) open_rounding(&open, &s, AT_A4_COS);
+    if (turning->position_modulo > 0) position = fmod(position, turning->position_modulo);
     (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
         by != 1 ? &open.s : &s, pass->config,
         position * turning->position_times + turning->position_by, c_p, s_p);

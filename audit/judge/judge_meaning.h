@@ -63,6 +63,7 @@ typedef struct sinkproof_turning {
     // true, false, false: pairs 2 p and 2 p + 1; by the negative angle
     bool turned, neighbours, backwards;
     double position_by, position_times; // 0, 1: the angle is that of position * times + by
+    double position_modulo;             // 0: positions begin anew after so many; 0: they do not
     double concentration;               // 1: a further factor
     // 0; 1: divided by the definition's concentration, -1: multiplied by it once more
     int without_concentration;
@@ -95,24 +96,26 @@ typedef struct sinkproof_meaning {
     bool eps_outside, centred; // norms: x / (rms + eps); the mean is subtracted
     sinkproof_norm_over norm_over;
     size_t norm_parts;
-    sinkproof_turning query, key;    // A4
-    sinkproof_attending attending;   // A5 to A11, at one place
-    bool sees_all;                   // later keys are not masked
-    size_t sees_later;               // 0: a query sees the keys of a later row of its pass
-    sinkproof_passes passes;         // for the next two
-    bool cache_unread;               // a query sees no key of an earlier pass
-    bool positions_anew;             // a query sees the keys of its row within its pass
-    sinkproof_sink_share sink_share; // A9
-    bool sink_has_value;             // the sink's weight multiplies the value of key 0
-    sinkproof_joining after_values;  // A13
-    sinkproof_selection selection;   // M3
-    sinkproof_expert_share share;    // M4
-    sinkproof_pairing pairing;       // M8
-    double gate_low, gate_high;      // -infinity, 1: the clamps, in limits; infinite: none
-    double up_low, up_high;          // -1, 1
-    double up_plus;                  // 1
-    sinkproof_mixing mixed;          // M11
-    double mixture_times;            // 1: M11
+    sinkproof_turning query, key;      // A4
+    sinkproof_attending attending;     // A5 to A11, at one place
+    bool sees_all;                     // later keys are not masked
+    size_t sees_later;                 // 0: a query sees the keys of a later row of its pass
+    sinkproof_passes passes;           // for the next two
+    bool cache_unread;                 // a query sees no key of an earlier pass
+    bool positions_anew;               // a query sees the keys of its row within its pass
+    sinkproof_sink_share sink_share;   // A9
+    bool sink_has_value;               // the sink's weight multiplies the value of key 0
+    sinkproof_joining after_values;    // A13
+    sinkproof_selection selection;     // M3
+    sinkproof_expert_share share;      // M4
+    sinkproof_pairing pairing;         // M8
+    double gate_low, gate_high;        // -infinity, 1: the clamps, in limits; infinite: none
+    double up_low, up_high;            // -1, 1
+    double up_plus;                    // 1
+    sinkproof_mixing mixed;            // M11
+    double mixture_times;              // 1: M11
+    size_t weighed_first, weighed_end; // experts whose shares are multiplied; end 0: none
+    double weighed_times;
     size_t slots_left_out;           // 0: the last slots are left out of the sum
     sinkproof_joining after_experts; // M12
 } sinkproof_meaning;

@@ -123,6 +123,10 @@ static mixed_order order_of_mixture(const judge_pass *pass, const token_choice *
     for (size_t a = 0; a < k; a++) {
         if (order[a] + meant->slots_left_out >= k) continue;
         mixed.w_a[mixed.count] = mixing_weight(meant->mixed, k, w_k, order[a]);
+        size_t e = (size_t)choice->expert[order[a]];
+        if (e >= meant->weighed_first && e < meant->weighed_end)
+            mixed.w_a[mixed.count] = sinkproof_honest_mul(
+                mixed.w_a[mixed.count], sinkproof_exact_set(meant->weighed_times));
         mixed.slot_a[mixed.count++] = order[a];
     }
     return mixed;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The positions that a rotation used: for each row the one whose table fits best. A rule over the
+// rows is then tried: shifted, begun anew, ended, multiplied.
+#include "audit/diagnose/composed_fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BY, TIMES, MODULO };
+
+static bool turn_by_position(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    sinkproof_turning *of[2] = {&s->meaning.query, &s->meaning.key};
+    for (int i = 0; i < 2; i++) {
+        of[i]->position_by = m->numbers[BY];
+        of[i]->position_times = m->numbers[TIMES];
+        of[i]->position_modulo = m->numbers[MODULO];
+    }
+    return s->config.rotation.kind != SINKPROOF_NO_ROTATION;
+}
+
+// Both rotations if both are wrong.
+static unsigned rotated_points(const composing *c) {
+    const unsigned both = 1u << TRACE_A4_Q | 1u << TRACE_A4_K;
+    return (c->left & both) == both ? both : point_bit(c->point);
+}
+
+static const char *whose_positions(const composing *c) {
+    return rotated_points(c) != point_bit(c->point) ? "positions"
+           : c->point == TRACE_A4_Q                 ? "positions of the queries"
+                                                    : "positions of the keys";
+}
+
+static const char *suffix(const composing *c) {
+    return rotated_points(c) != point_bit(c->point) ? "" : c->point == TRACE_A4_Q ? "-q" : "-k";
+}
+
+static composed_mistake *turned_new(composing *c, double by, double times, double modulo) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return NULL;
+    m->operate = turn_by_position, m->mistake.points = rotated_points(c);
+    m->numbers[BY] = by, m->numbers[TIMES] = times, m->numbers[MODULO] = modulo;
+    return m;
+}
+
+// How far a row is from `mid`, over its size.
+static double row_distance(const composing *c, const double *mid, size_t i) {
+    size_t each = c->elements / c->n;
+    double apart = 0, size = 0;
+    for (size_t k = i * each; k < (i + 1) * each; k++) {
+        apart += (c->v[k] - mid[k]) * (c->v[k] - mid[k]);
+        size += c->v[k] * c->v[k];
+    }
+    return size > 0 ? sqrt(apart / size) : 1;
+}
+
+// by_i: what a row's position is off by; NAN: no position fits.
+static bool find_positions(composing *c, double *by_i, double *distance_i) {
+    long most = c->n < 64 ? (long)c->n : 64;
+    bool fine = true;
+    for (size_t i = 0; i < c->n; i++) by_i[i] = NAN, distance_i[i] = 0.02;
+    for (long by = -most; by <= most && fine; by++) {
+        composed_mistake *probe = turned_new(c, (double)by, 1, 0);
+        double *mid = probe != NULL ? composing_see(c, &probe->mistake, &fine) : NULL;
+        if (probe == NULL) return false;
+        for (size_t i = 0; mid != NULL && i < c->n; i++) {
+            double distance = row_distance(c, mid, i);
+            if (distance < distance_i[i]) by_i[i] = (double)by, distance_i[i] = distance;
+        }
+        free(mid);
+    }
+    return fine;
+}
+
+static bool try_shifted(composing *c, double by, const sinkproof_region *region) {
+    composed_mistake *m = turned_new(c, by, 1, 0);
+    if (m == NULL) return false;
+    m->region = *region;
+    composed_name(m, "positions%s%+g", suffix(c), by);
+    composed_say(m, "%s are %g too %s", whose_positions(c), fabs(by), by > 0 ? "large" : "small");
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+static bool try_fixed(composing *c, double at, const sinkproof_region *region) {
+    composed_mistake *m = turned_new(c, at, 0, 0);
+    if (m == NULL) return false;
+    m->region = *region;
+    composed_name(m, "positions%s-end-at-%g", suffix(c), at);
+    composed_say(m, "%s are all taken as %g", whose_positions(c), at);
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+static bool try_anew(composing *c, size_t every) {
+    composed_mistake *m = turned_new(c, 0, 1, (double)every);
+    if (m == NULL) return false;
+    composed_name(m, "positions%s-anew-every-%zu", suffix(c), every);
+    composed_say(m, "%s begin anew every %zu", whose_positions(c), every);
+    return composing_try(c, m);
+}
+
+static bool try_times(composing *c, double times, const sinkproof_region *region) {
+    fitted_range t = {.lo = times, .hi = times, .best = times};
+    chosen_number by[FIT_CHOICES];
+    if (fit_choose(c, &t, by) == 0) return true;
+    composed_mistake *m = turned_new(c, 0, by[0].value, 0);
+    if (m == NULL) return false;
+    m->region = *region;
+    composed_name(m, "positions%s-times-%s", suffix(c), by[0].text);
+    composed_say(m, "%s are multiplied by %s", whose_positions(c), by[0].text);
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+// The rules that hold for every row that is off.
+static bool try_rules(composing *c, const double *by_i) {
+    size_t first = c->n, last = 0, every = 0;
+    bool shifted = true, fixed = true, scaled = true, fine = true;
+    for (size_t i = 0; i < c->n; i++) {
+        if (isnan(by_i[i]) || by_i[i] == 0) continue;
+        if (first == c->n) first = i, every = (size_t)fmax(-by_i[i], 0);
+        shifted = shifted && by_i[i] == by_i[first];
+        fixed = fixed && (double)i + by_i[i] == (double)first + by_i[first];
+        scaled = scaled && by_i[i] * (double)first == by_i[first] * (double)i;
+        last = i;
+    }
+    if (first == c->n) return true;
+    double by = by_i[first];
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        const sinkproof_region *region = &c->regions[r];
+        if (shifted) fine = try_shifted(c, by, region);
+        if (fine && c->found == NULL && fixed && last > first)
+            fine = try_fixed(c, (double)first + by, region);
+        if (fine && c->found == NULL && scaled && last > first)
+            fine = try_times(c, 1 + by / (double)first, region);
+    }
+    if (fine && c->found == NULL && every > 0) fine = try_anew(c, every);
+    return fine;
+}
+
+bool compose_positions(composing *c) {
+    if (c->point != TRACE_A4_Q && c->point != TRACE_A4_K) return true;
+    double *by_i = calloc(2 * c->n, sizeof *by_i);
+    if (by_i == NULL) return fail_for_memory(c->s);
+    bool fine = find_positions(c, by_i, by_i + c->n) && try_rules(c, by_i);
+    free(by_i);
+    return fine;
+}
