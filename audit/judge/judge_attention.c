@@ -183,8 +183,9 @@ static bool query_weights(const judge_part *part, const block *b, const query *q
         room->part_e[keys.n] = keys.parts - 1;
         room->z_e[keys.n++] = score_counted(s, read.times, z_j[j]);
     }
-    if (keys.n == 0) return false;
-    if (!meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common)) return false;
+    room->a_e[0] = sinkproof_exact_set(1); // of the sink, where no key is read
+    if (keys.n > 0 && !meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common))
+        return false;
     for (size_t j = 0, e = 0; j < q->seen; j++) {
         sinkproof_key_read read = query_key(b, q, q->first_key + j);
         room->a_j[j] = read.times == 0 ? sinkproof_exact_set(0) : room->a_e[e++];

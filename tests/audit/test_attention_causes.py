@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Mistakes of fused attention, planted in its output with drawn numbers, while scores and weights are not shown: the
+diagnosis names each with its numbers and its place, or names nothing. The attention here is of its own, in binary64.
+
+    python3 tests/audit/test_attention_causes.py [RUNS [SEED]]   of all mistakes, or a sample of RUNS
+"""
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import struct
+import sys
+import time
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
+from checkpoints import numbers_of, read, report, run, safetensors, sinkproof  # noqa: E402
+
+MODEL = "synthetic:tiny,layers=2"  # layer 0 has a window of 8 keys, layer 1 none
+HEADS, GROUPS, DIM, WINDOW, N = 10, 2, 16, 8, 44
+EACH = HEADS // GROUPS
+LOG2E, LN2 = math.log2(math.e), math.log(2)
+
+
+class Query:
+    """What a query of a head reads: keys and values by their places, scores, the sink's logit."""
+
+    def __init__(self, run, layer, head, row, group=None):
+        self.run, self.head, self.row, self.layer = run, head, row, layer
+        self.group = head // EACH if group is None else group
+        self.b, self.count, self.factor = run.sinks[layer][head], 1.0, 1.0
+        first = max(0, row - WINDOW + 1) if layer == 0 else 0
+        self.keys = [(j, j, 0.0) for j in range(first, row + 1)]  # place of the key, of the value, added to the score
+        self.scale = 1.0
+
+    def score(self, j):
+        if j is None:
+            return 0.0
+        q, k = self.run.q[self.layer], self.run.k[self.layer]
+        a, b = (self.row * HEADS + self.head) * DIM, (j * GROUPS + self.group) * DIM
+        return sum(q[a + i] * k[b + i] for i in range(DIM)) / math.sqrt(DIM) * self.scale
+
+    def value(self, j):
+        at = (j * GROUPS + self.group) * DIM
+        return self.run.v[self.layer][at:at + DIM]
+
+    def sums(self, keys):
+        """The sum of exponentials, without the sink, and of the values times them."""
+        total, out = 0.0, [0.0] * DIM
+        for key, value, plus in keys:
+            e = math.exp(self.score(key) + plus)
+            total += e
+            if value is not None:
+                out = [o + e * x for o, x in zip(out, self.value(value))]
+        return total, out
+
+    def output(self):
+        total, out = self.sums(self.keys)
+        total += self.count * math.exp(self.b)
+        return [self.factor * o / total for o in out]
+
+
+class Run:
+    """Queries, keys, values and sinks of an honest run."""
+
+    def __init__(self, work, seed):
+        self.path = work / "honest.safetensors"
+        status, _, told = sinkproof("run", MODEL, "--policy", "f32", "--tokens", f"random:{N},seed={seed}", "--trace",
+                                    str(self.path))
+        assert status == 0, told
+        self.tensors, self.metadata = read(self.path)
+        numbers = {name: numbers_of(dtype, raw) for name, (dtype, _, raw) in self.tensors.items()}
+        self.q, self.k, self.v, self.sinks = ([numbers[f"0{layer}.{point}"] for layer in range(2)]
+                                              for point in ("A4.q", "A4.k", "A2.v", "A4.q"))
+        self.sinks = [[self.sink(numbers, layer, h) for h in range(HEADS)] for layer in range(2)]
+
+    @staticmethod
+    def sink(numbers, layer, head):
+        """b of the first row, from the sink's weight beside that of key 0; sinks are stored in bfloat16."""
+        z = numbers[f"0{layer}.A6"][head * N * N]
+        a, sink = (numbers[f"0{layer}.A9"][head * N * (N + 1) + j] for j in (0, N))
+        b = z + math.log(sink) - math.log(a)
+        bits = struct.unpack("<I", struct.pack("<f", b))[0]
+        return struct.unpack("<f", struct.pack("<I", (bits + 0x8000) & 0xffff0000))[0]
+
+    def trace(self, path, layer, wrong):
+        """The trace of one layer from the rotated queries to attention's output, which `wrong` computes."""
+        out = [x for row in range(N) for head in range(HEADS) for x in wrong(self, layer, head, row)]
+        kept = {name: self.tensors[name] for name in ("tokens", "positions", f"0{layer}.A4.q", f"0{layer}.A4.k", f"0{layer}.A2.v")
+                if name in self.tensors}
+        kept[f"0{layer}.A11"] = ("F32", [N, HEADS, DIM], struct.pack(f"<{len(out)}f", *out))
+        path.write_bytes(safetensors(kept, self.metadata))
+
+
+# ---- mistakes: each draws its numbers and returns (layer, what computes a query's output, what must be in the name)
+
+def query(change, where=lambda head, row: True, group=None):
+    def wrong(run, layer, head, row):
+        there = where(head, row)
+        q = Query(run, layer, head, row, group(head) if group and there else None)
+        if there:
+            change(q)
+        return q.output() if not hasattr(q, "whole") else q.whole
+    return wrong
+
+
+def setting(**of):
+    def change(q):
+        for name, value in of.items():
+            setattr(q, name, value(q) if callable(value) else value)
+    return change
+
+
+def merged(part_of, divides, in_lse, exponent=1.0, beside=False):
+    """Parts of the keys, merged by their log-sum-exps."""
+    def change(q):
+        parts = {}
+        for key in q.keys:
+            parts.setdefault(part_of(q, key[0]), []).append(key)
+        order, outs, lses, e = sorted(parts), [], [], math.exp(q.b)
+        for p in order:
+            has = {"none": False, "all": True, "first": p == order[0], "last": p == order[-1]}
+            total, out = q.sums(parts[p])
+            outs.append([o / (total + (e if has[divides] else 0)) for o in out])
+            lses.append(exponent * math.log(total + (e if has[in_lse] else 0)))
+        total = sum(math.exp(x) for x in lses) + (e if beside else 0)
+        q.whole = [sum(math.exp(x) * o[i] for x, o in zip(lses, outs)) / total for i in range(DIM)]
+    return change
+
+
+def parts(q, size):
+    return len({j // size for j, _, _ in q.keys})
+
+
+def equal_parts(q, count):
+    each = -(-len(q.keys) // count)
+    return -(-len(q.keys) // each)
+
+
+def sink_counted(draw):
+    c = draw.choice((2, 3, 4, 5, 8))
+    return 1, query(setting(count=float(c))), f"sink-counted={c}"
+
+
+def sink_counted_odd(draw):
+    c = draw.choice((0.25, 0.5, 1.5, 2.37))
+    return draw.randrange(2), query(setting(count=c)), f"sink-counted={c:g}"
+
+
+def sink_per_part(draw):
+    size = draw.randrange(5, 20)
+    return 1, query(setting(count=lambda q: float(parts(q, size)))), f"sink-per-part-{size}"
+
+
+def sink_per_equal_part(draw):
+    count = draw.randrange(2, 7)
+    return 1, query(setting(count=lambda q: float(equal_parts(q, count)))), f"sink-per-part-of-equal-{count}"
+
+
+def sink_dropped_from(draw):
+    at = draw.randrange(5, 30)
+    return 1, query(setting(count=0.0), lambda h, i: i >= at), f"sink-dropped.*position={at}"
+
+
+def sink_of_head(draw):
+    by = draw.randrange(2, HEADS - 1)
+    return 1, query(setting(b=lambda q: q.run.sinks[1][(q.head + by) % HEADS])), f"sink-shifted={by}"
+
+
+def sink_by_row(draw):
+    return 1, query(setting(b=lambda q: q.run.sinks[1][q.row % HEADS])), "sink-by-row=0"
+
+
+def sink_times(draw):
+    c = draw.choice((0.5, 1.25, 2.5, 3))
+    return 1, query(setting(b=lambda q: q.b * c)), f"sink-(times={c:g}|doubled)"
+
+
+def sink_of_one_head(draw):
+    h = draw.randrange(HEADS)
+    return 1, query(setting(count=0.0), lambda head, i: head == h), f"sink-dropped.*head={h}"
+
+
+def lse_gate(draw):
+    c, = draw.sample((LN2, LOG2E), 1)
+
+    def change(q):
+        total, out = q.sums(q.keys)
+        gate = 1 / (1 + math.exp(q.b - c * math.log(total)))
+        q.whole = [o / total * gate for o in out]
+    return draw.randrange(2), query(change), f"sink-gate-lse-times={c:.3f}"
+
+
+def merge_base(draw):
+    size, c = draw.randrange(6, 20), draw.choice((LN2, LOG2E))
+    return 1, query(merged(lambda q, j: j // size, "none", "none", c, True)), f"merge-{size}-lse-times={c:.3f}.*beside"
+
+
+def merge_prefix(draw):
+    at = draw.randrange(8, 32)
+    return 1, query(merged(lambda q, j: j >= at, "none", "last")), f"merge-at-{at}-sink=none/last"
+
+
+def parts_averaged(draw):
+    size = draw.randrange(8, 20)
+    return 1, query(merged(lambda q, j: j // size, "all", "all", 0)), f"merge-{size}-averaged"
+
+
+def page_left_out(draw):
+    size = draw.choice((4, 6, 8))
+    page = draw.randrange(0, 24 // size)
+    first = page * size
+    gone = range(first, first + size)
+    return 1, query(setting(keys=lambda q: [k for k in q.keys if k[0] not in gone or k[0] == q.row]),
+                    lambda h, i: i >= first + size), f"key-left-out={first}-{first + size - 1}"
+
+
+def page_twice(draw):
+    size = draw.choice((4, 6, 8))
+    first = draw.randrange(0, 20)
+    return 1, query(setting(keys=lambda q: q.keys + [k for k in q.keys if first <= k[0] < first + size])), \
+        f"key-twice={first}-{first + size - 1}"
+
+
+def page_of_neighbour(draw):
+    size = draw.choice((4, 8))
+    first = size * draw.randrange(1, 4)
+    return 1, query(setting(keys=lambda q: [(j - size, j - size, 0.0) if first <= j < first + size else (j, j, 0.0)
+                                            for j, _, _ in q.keys])), f"from={first}-{first + size - 1}-{size}"
+
+
+def last_key_twice(draw):
+    at = draw.choice((0, draw.randrange(20, 36)))
+    return draw.randrange(2), query(setting(keys=lambda q: q.keys + [q.keys[-1]]), lambda h, i: i >= at), \
+        "last-key-twice=0" + (f".*position={at}" if at else "")
+
+
+def own_key_unseen(draw):
+    at = draw.randrange(20, 36)
+    return draw.randrange(2), query(setting(keys=lambda q: q.keys[:-1]), lambda h, i: i >= at), f"last-key-left-out=0.*position={at}"
+
+
+def one_key_dropped(draw):
+    j = draw.randrange(1, 30)
+    return 1, query(setting(keys=lambda q: [k for k in q.keys if k[0] != j]), lambda h, i: i > j), f"key-left-out={j}(@|$)"
+
+
+def write_lost(draw):
+    """Position `at` of a ring of WINDOW slots still holds the key of WINDOW positions before."""
+    at = draw.randrange(WINDOW, 36)
+    return 0, query(setting(keys=lambda q: [(j - WINDOW, j - WINDOW, 0.0) if j == at else (j, j, 0.0) for j, _, _ in q.keys])), \
+        f"from={at}-{WINDOW}"
+
+
+def stale_key(draw):
+    at = draw.randrange(12, 36)
+    of = draw.randrange(0, at - 1)
+    return 1, query(setting(keys=lambda q: [(of, of, 0.0) if j == at else (j, j, 0.0) for j, _, _ in q.keys])), \
+        f"from={at}{of - at:+d}"
+
+
+def future_key(draw):
+    return draw.randrange(2), query(setting(keys=lambda q: q.keys + ([(q.row + 1,) * 2 + (0.0,)] if q.row + 1 < N else []))), \
+        "mask-late|later-keys=1"
+
+
+def cache_unread(draw):
+    at = draw.randrange(10, 36)
+    return 1, query(setting(keys=lambda q: [k for k in q.keys if k[0] >= at]), lambda h, i: i >= at), f"from-key={at}@position={at}"
+
+
+def window_width(draw):
+    w = draw.choice((5, 6, 11, 13))
+    return 0, query(setting(keys=lambda q: [(j, j, 0.0) for j in range(max(0, q.row - w + 1), q.row + 1)])), f"window={w}"
+
+
+def window_in_steps(draw):
+    at = draw.randrange(20, 36)
+    return 0, query(setting(keys=lambda q: [(j, j, 0.0) for j in range(q.row - WINDOW, q.row + 1)]), lambda h, i: i >= at), \
+        f"window(-wide|=9).*position={at}|window-wide"
+
+
+def window_lost(draw):
+    at = draw.randrange(12, 30)
+    return 0, query(setting(keys=lambda q: [(j, j, 0.0) for j in range(q.row + 1)]), lambda h, i: i >= at), \
+        f"window-off.*position={at}|window-off"
+
+
+def window_on_full(draw):
+    return 1, query(setting(keys=lambda q: [(j, j, 0.0) for j in range(max(0, q.row - WINDOW + 1), q.row + 1)])), "window-on=8|window-(everywhere|parity)"
+
+
+def score_times(draw):
+    c = draw.choice((0.25, 1.3, 1.44, LN2, 2, 1.173))
+    return draw.randrange(2), query(setting(scale=c)), f"score-(times={c:.4g}|scaled-twice)"
+
+
+def score_times_in_group(draw):
+    g = draw.randrange(GROUPS)
+    return 1, query(setting(scale=2.0), lambda h, i: h // EACH == g), f"score-times=2@head={g * EACH}-{g * EACH + EACH - 1}"
+
+
+def values_times(draw):
+    c = draw.choice((0.5, 1.1, 4, 0.0078125, 1.111111))
+    return draw.randrange(2), query(setting(factor=c)), f"values-times={c:.4g}|A11"
+
+
+def kv_head(draw):
+    return 1, query(lambda q: None, group=lambda h: 1 - h // EACH), "kv-head-shifted=1"
+
+
+def kv_head_of_one(draw):
+    h = draw.randrange(HEADS)
+    return 1, query(lambda q: None, lambda head, i: head == h, lambda head: 1 - head // EACH), f"kv-head.*head={h}"
+
+
+def values_before(draw):
+    by = draw.randrange(1, 4)
+    return 1, query(setting(keys=lambda q: [(j, j - by if j >= by else None, 0.0) for j, _, _ in q.keys])), f"value-from=0-{N - 1}-{by}"
+
+
+def renormalised(draw):
+    return 1, query(setting(count=0.0)), "sink-(renormalised|dropped|in-max-only)"
+
+
+MISTAKES = [made for name, made in sorted(globals().items()) if callable(made) and getattr(made, "__code__", None) is not None
+            and made.__code__.co_varnames[:1] == ("draw",)]
+
+
+def causes(path):
+    """(exit, ids that explain the output, seconds of the whole report)."""
+    began = time.monotonic()
+    status, out, told = sinkproof("judge", MODEL, str(path), "--policy", "f32", "--local", "--no-hint", "--json", str(path) + ".json")
+    took = time.monotonic() - began
+    found = json.loads(pathlib.Path(str(path) + ".json").read_text()).get("diagnosis", [])
+    told = [[f["mistakes"], *f["indistinguishable"]] if f["mistakes"] else [] for f in found]
+    return status, [["+".join(ids) for ids in one] for one in told], took
+
+
+def planted(work):
+    draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 37)
+    honest = Run(work, 7)
+    honest.trace(work / "t.safetensors", 1, query(lambda q: None))
+    status, told, _ = causes(work / "t.safetensors")
+    report(status != 1 and told == [], f"an honest output has no cause: exit {status}, {told}")
+    chosen = os.environ.get("ONLY")
+    for made in MISTAKES:
+        if chosen and not re.search(chosen, made.__name__):
+            continue
+        layer, wrong, name = made(draw)
+        path = work / "t.safetensors"
+        honest.trace(path, layer, wrong)
+        status, told, took = causes(path)
+        alone = len(told) == 1 and any(re.search(name, one) for one in told[0])
+        report(status == 1 and alone, f"{made.__name__} in layer {layer}: {name}, named {told} in {took:.1f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(run(planted))
