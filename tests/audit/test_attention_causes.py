@@ -88,8 +88,8 @@ class Run:
     def trace(self, path, layer, wrong):
         """The trace of one layer from the rotated queries to attention's output, which `wrong` computes."""
         out = [x for row in range(N) for head in range(HEADS) for x in wrong(self, layer, head, row)]
-        kept = {name: self.tensors[name] for name in ("tokens", "positions", f"0{layer}.A4.q", f"0{layer}.A4.k", f"0{layer}.A2.v")
-                if name in self.tensors}
+        hidden = r"0[01]\.A(6|9|10)$|F|0%d\.(A1[123]|M)|0%d\." % (layer, 1 if layer == 0 else 9)
+        kept = {name: tensor for name, tensor in self.tensors.items() if not re.match(hidden, name)}
         kept[f"0{layer}.A11"] = ("F32", [N, HEADS, DIM], struct.pack(f"<{len(out)}f", *out))
         path.write_bytes(safetensors(kept, self.metadata))
 
@@ -334,7 +334,7 @@ def causes(path):
     began = time.monotonic()
     status, out, told = sinkproof("judge", MODEL, str(path), "--policy", "f32", "--local", "--no-hint", "--json", str(path) + ".json")
     took = time.monotonic() - began
-    found = json.loads(pathlib.Path(str(path) + ".json").read_text()).get("diagnosis", [])
+    found = json.loads(pathlib.Path(str(path) + ".json").read_text())["results"][0]["diagnosis"]
     told = [[f["mistakes"], *f["indistinguishable"]] if f["mistakes"] else [] for f in found]
     return status, [["+".join(ids) for ids in one] for one in told], took
 
