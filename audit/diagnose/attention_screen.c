@@ -139,8 +139,10 @@ static double fit_step(hunt *h, sinkproof_attending *how, double *number, double
     return square > 0 ? along / square : 0;
 }
 
-// Fits *number, a member of *how, from some starts, and offers the nearest; `positive`: no other.
-static void offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive) {
+// Fits *number, a member of *how, from some starts, and offers the nearest; `positive`: no other. A
+// number larger than `most`, or smaller than its inverse, is none: then the sink is left out.
+static void offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
+                         double most) {
     const double starts[] = {0.3, 1.1, 3, -0.7, -2};
     double *room = malloc(2 * h->view->width * sizeof *room), best = 0, least = INFINITY, error = 0;
     for (size_t i = 0; room != NULL && i < (positive ? 3 : 5); i++) {
@@ -156,7 +158,7 @@ static void offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool
         if (misfit < least) least = misfit, best = *number, error = off;
     }
     free(room);
-    if (!(least < INFINITY)) return;
+    if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
     *number = simplest_number(best, 4 * error, sqrt((double)h->view->dim));
     offer(h, how);
 }
@@ -179,7 +181,7 @@ static void guess_sink_count(hunt *h) {
     sinkproof_attending m = defined;
     for (int count = 0; count <= 16; count++)
         if (m.sink_count = count, count != 1) offer(h, &m);
-    offer_fitted(h, &m, &m.sink_count, true);
+    offer_fitted(h, &m, &m.sink_count, true, 64);
 }
 
 static void guess_sink_parts(hunt *h) {
@@ -211,7 +213,7 @@ static void guess_sink_times(hunt *h) {
                  times[] = {LOG2E, LN2, root, 1 / root, -1, 2, 0};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         m.sink_times = times[i], offer(h, &m);
-    offer_fitted(h, &m, &m.sink_times, false);
+    offer_fitted(h, &m, &m.sink_times, false, 8);
 }
 
 static void guess_window(hunt *h) {
@@ -242,6 +244,16 @@ static void guess_first_key(hunt *h) {
     }
 }
 
+// The first keys of all left out, and the last ones of a window, are told by another family; and
+// without a window the first keys that are seen are those of the cache.
+static bool is_told_otherwise(const hunt *h, const sinkproof_cache_read *c) {
+    size_t window = h->view->sight.layer_window;
+    if (c->kind == SINKPROOF_CACHE_SEEN) return window == 0;
+    if (c->times != 0) return false;
+    return c->kind == SINKPROOF_CACHE_FIXED ? c->first == 0 && window == 0
+                                            : window > 0 && c->first + c->count >= window;
+}
+
 // Keys left out, read twice, or read as zeros.
 static void guess_keys_counted(hunt *h, sinkproof_cache_kind kind, double times, bool zeros) {
     sinkproof_attending m = defined;
@@ -252,7 +264,7 @@ static void guess_keys_counted(hunt *h, sinkproof_cache_kind kind, double times,
         // one key anywhere; pages of short caches anywhere, of long ones at their multiples
         size_t step = n <= 128 || m.cache.count == 1 ? 1 : m.cache.count;
         for (m.cache.first = 0; m.cache.first + m.cache.count <= n; m.cache.first += step)
-            offer(h, &m);
+            if (!is_told_otherwise(h, &m.cache)) offer(h, &m);
     }
 }
 static void guess_keys_left_out(hunt *h) {
@@ -333,7 +345,12 @@ static void guess_groups(hunt *h) {
     for (int c = SINKPROOF_GROUP_SHIFTED; c <= SINKPROOF_GROUP_ONE; c++)
         for (size_t by = c == SINKPROOF_GROUP_SHIFTED; by < h->view->groups; by++) {
             m.group = (sinkproof_group_choice)c, m.group_by = by;
-            if (h->view->groups > 1 && (c != SINKPROOF_GROUP_MODULUS || by == 0)) offer(h, &m);
+            bool again = c == SINKPROOF_GROUP_MODULUS && by > 0;
+            // of two, the other one
+            again = again || (c == SINKPROOF_GROUP_ONE && h->view->groups == 2 &&
+                              (h->view->end_head <= h->view->heads / 2 ||
+                               h->view->first_head >= h->view->heads / 2));
+            if (h->view->groups > 1 && !again) offer(h, &m);
         }
 }
 
@@ -347,12 +364,12 @@ static void guess_heads(hunt *h) {
 
 static void guess_score_times(hunt *h) {
     sinkproof_attending m = defined;
-    offer_fitted(h, &m, &m.score_times, true);
+    offer_fitted(h, &m, &m.score_times, true, 1e6);
 }
 
 static void guess_output_times(hunt *h) {
     sinkproof_attending m = defined;
-    offer_fitted(h, &m, &m.output_times, false);
+    offer_fitted(h, &m, &m.output_times, false, 1e6);
 }
 
 static void guess_renormalised(hunt *h) {
@@ -361,16 +378,14 @@ static void guess_renormalised(hunt *h) {
     offer(h, &m);
 }
 
-// The gate of the sink from a log-sum-exp in another base, or off by a number.
+// The gate of the sink from a log-sum-exp in another base. Off by a number, it counts the sink more
+// often or less.
 static void guess_gate(hunt *h) {
     sinkproof_attending m = defined;
     const double exponents[] = {LN2, LOG2E};
     m.merging.on = m.merging.sink_beside = true;
     for (size_t i = 0; i < 2; i++) m.merging.exponent = exponents[i], offer(h, &m);
-    m.merging.exponent = 1;
-    offer_fitted(h, &m, &m.merging.plus, false);
-    m.merging.plus = 0;
-    offer_fitted(h, &m, &m.merging.exponent, true);
+    offer_fitted(h, &m, &m.merging.exponent, true, 4);
 }
 
 // Parts merged by wrong log-sum-exps.
@@ -386,7 +401,8 @@ static void offer_merges(hunt *h, sinkproof_attending *m) {
                 how->sink_beside = i >= 4;
                 how->exponent = exponents[i % 4];
                 bool consistent = divides == in_lse && how->exponent == 1;
-                if (!consistent && !(how->sink_beside && (in_lse != 0 || divides != 0)))
+                bool same = how->exponent == 0 && in_lse != SINKPROOF_IN_NONE;
+                if (!consistent && !same && !(how->sink_beside && (in_lse != 0 || divides != 0)))
                     offer(h, m);
             }
 }

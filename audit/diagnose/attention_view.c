@@ -200,7 +200,7 @@ static void take_samples(attention_view *view, const uint8_t *fails, bool wanted
 }
 
 static bool choose_samples(attention_view *view) {
-    enum { FAILING = 28 };
+    enum { FAILING = 24, PASSING = 8 };
     size_t all = view->heads * view->n;
     uint8_t *fails = malloc(all + 1);
     if (fails == NULL) return false;
@@ -216,11 +216,12 @@ static bool choose_samples(attention_view *view) {
     }
     take_samples(view, fails, true, FAILING);
     qsort(view->samples, view->n_samples, sizeof *view->samples, compare_misfits);
-    take_samples(view, fails, false, ATTENTION_SAMPLES - FAILING);
+    take_samples(view, fails, false, PASSING);
     // the rows beside those that fail tell where a cause begins
-    for (size_t h = 0; h < view->heads; h++)
-        if (view->first_row > 0 && view->first_row < view->n)
-            add_sample(view, h, view->first_row - 1, false);
+    for (size_t h = view->first_head; h < view->end_head; h++) {
+        if (view->first_row > 0) add_sample(view, h, view->first_row - 1, false);
+        if (view->end_row < view->n) add_sample(view, h, view->end_row, false);
+    }
     free(fails);
     return true;
 }

@@ -119,7 +119,12 @@ static void say_cache(cause_words *w) {
         say(w, "%s read as zeros, key and value", several ? " are" : " is");
     } else {
         size_t by = (size_t)(c->by < 0 ? -c->by : c->by);
-        name_cached(w, !values ? "key-from" : keys ? "from" : "value-from");
+        name(w, "%s%s-from=%zu", c->kind == SINKPROOF_CACHE_BEFORE ? "last-" : "",
+             !values ? "key"
+             : keys  ? "kv"
+                     : "value",
+             c->first);
+        if (c->count > 1) name(w, "-%zu", c->first + c->count - 1);
         name(w, "%+td", c->by);
         if (c->kind == SINKPROOF_CACHE_FIXED && !all) {
             say(w, "in the place of ");
@@ -284,6 +289,8 @@ static void say_sink_count(cause_words *w) {
     } else {
         name(w, "sink-counted=%.7g", m->sink_count);
         say(w, "the sink is counted %s times, not once", number_words(w, m->sink_count).text);
+        if (m->sink_count == 2 || m->sink_count == 0.5)
+            say(w, " (a log-sum-exp off by ln(2) does the same)");
     }
 }
 

@@ -190,12 +190,12 @@ def lse_gate(draw):
         total, out = q.sums(q.keys)
         gate = 1 / (1 + math.exp(q.b - c * math.log(total)))
         q.whole = [o / total * gate for o in out]
-    return draw.randrange(2), query(change), f"sink-gate-lse-times={c:.3f}"
+    return draw.randrange(2), query(change), f"sink-gate-lse-times={str(c)[:5]}"
 
 
 def merge_base(draw):
     size, c = draw.randrange(6, 20), draw.choice((LN2, LOG2E))
-    return 1, query(merged(lambda q, j: j // size, "none", "none", c, True)), f"merge-{size}-lse-times={c:.3f}.*beside"
+    return 1, query(merged(lambda q, j: j // size, "none", "none", c, True)), f"merge-{size}-lse-times={str(c)[:5]}.*beside"
 
 
 def merge_prefix(draw):
@@ -228,7 +228,7 @@ def page_of_neighbour(draw):
     size = draw.choice((4, 8))
     first = size * draw.randrange(1, 4)
     return 1, query(setting(keys=lambda q: [(j - size, j - size, 0.0) if first <= j < first + size else (j, j, 0.0)
-                                            for j, _, _ in q.keys])), f"from={first}-{first + size - 1}-{size}"
+                                            for j, _, _ in q.keys])), f"kv-from={first}-{first + size - 1}-{size}"
 
 
 def last_key_twice(draw):
@@ -251,14 +251,14 @@ def write_lost(draw):
     """Position `at` of a ring of WINDOW slots still holds the key of WINDOW positions before."""
     at = draw.randrange(WINDOW, 36)
     return 0, query(setting(keys=lambda q: [(j - WINDOW, j - WINDOW, 0.0) if j == at else (j, j, 0.0) for j, _, _ in q.keys])), \
-        f"from={at}-{WINDOW}"
+        f"kv-from={at}-{WINDOW}"
 
 
 def stale_key(draw):
     at = draw.randrange(12, 36)
     of = draw.randrange(0, at - 1)
     return 1, query(setting(keys=lambda q: [(of, of, 0.0) if j == at else (j, j, 0.0) for j, _, _ in q.keys])), \
-        f"from={at}{of - at:+d}"
+        f"kv-from={at}{of - at:+d}"
 
 
 def future_key(draw):
@@ -335,8 +335,8 @@ def causes(path):
     status, out, told = sinkproof("judge", MODEL, str(path), "--policy", "f32", "--local", "--no-hint", "--json", str(path) + ".json")
     took = time.monotonic() - began
     found = json.loads(pathlib.Path(str(path) + ".json").read_text())["results"][0]["diagnosis"]
-    told = [[f["mistakes"], *f["indistinguishable"]] if f["mistakes"] else [] for f in found]
-    return status, [["+".join(ids) for ids in one] for one in told], took
+    told = [([f["mistakes"], *f["indistinguishable"]] if f["mistakes"] else [], f["positions"]) for f in found]
+    return status, [["+".join(ids) + (f"@position={rows[0]}" if rows else "") for ids in one] for one, rows in told], took
 
 
 def planted(work):
