@@ -31,14 +31,29 @@ static bool operate_attention(supposed_engine *s, const known_mistake *mistake) 
 unsigned attending_points(const sinkproof_attending *how) {
     unsigned moved = how->cache.moved;
     bool values = how->output_times != 1 || moved == SINKPROOF_CACHE_VALUES;
-    bool scores = how->score_times != 1 || how->head.choice != SINKPROOF_HEAD_OWN ||
-                  how->group != SINKPROOF_GROUP_OWN || moved != 0;
+    bool scores = how->score_times * how->logits_times != 1 || how->score_limit > 0 ||
+                  how->head.choice != SINKPROOF_HEAD_OWN || how->group != SINKPROOF_GROUP_OWN ||
+                  moved != 0;
     return values ? AT(A11) : scores ? AT(A6) | WEIGHTS : WEIGHTS;
 }
 
 bool attention_guess_is_near(const attention_guesses *g, size_t i, size_t samples) {
     // an honest query has at most log(2), of the guess that is kept too
     return g->of[i].misfit <= g->of[0].misfit + (double)samples * log(2);
+}
+
+static bool is_everywhere(const sinkproof_attending *how) {
+    return how->first_row == 0 && how->end_row == 0 && how->first_head == 0 && how->end_head == 0;
+}
+
+static bool try_guess(composing *c, const sinkproof_attending *how) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return false;
+    m->attending = *how, m->operate = operate_attention;
+    m->mistake.points = attending_points(how);
+    attention_cause_say(how, c->s->trials.config, c->n, m->id, sizeof m->id, m->text,
+                        sizeof m->text);
+    return composing_try(c, m);
 }
 
 bool compose_attention(composing *c) {
@@ -53,20 +68,15 @@ bool compose_attention(composing *c) {
                                 .lo = c->lo,
                                 .hi = c->hi};
     attention_guesses guesses;
-    char before[COMPOSED_ID] = "";
     if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
     if (!attention_guess_causes(&of, &guesses)) return fail_for_memory(c->s);
-    for (size_t i = 0; i < guesses.n; i++) {
-        if (c->found != NULL && !attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES)) break;
-        composed_mistake *m = composing_new(c);
-        if (m == NULL) return false;
-        m->attending = guesses.of[i].how, m->operate = operate_attention;
-        m->mistake.points = attending_points(&m->attending);
-        attention_cause_say(&m->attending, s->config, c->n, m->id, sizeof m->id, m->text,
-                            sizeof m->text);
-        if (strcmp(m->id, before) == 0) continue;
-        memcpy(before, m->id, sizeof before);
-        if (!composing_try(c, m)) return false;
-    }
+    // what is meant everywhere is simpler than what is meant at a place
+    for (int pass = 0; pass < 2 && c->found == NULL; pass++)
+        for (size_t i = 0; i < guesses.n; i++) {
+            bool near = attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES);
+            if ((pass == 0) != (near && is_everywhere(&guesses.of[i].how))) continue;
+            if (c->found != NULL && !near) break;
+            if (!try_guess(c, &guesses.of[i].how)) return false;
+        }
     return true;
 }

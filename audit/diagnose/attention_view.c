@@ -78,6 +78,25 @@ static sinkproof_head_counts counts_of(const attention_view *view) {
     return (sinkproof_head_counts){view->heads, view->groups};
 }
 
+// A sink's logit as it is made.
+static double sink_as_made(const attention_view *view, const sinkproof_attending *how, double b) {
+    double sum = 0;
+    for (size_t h = 0; h < view->heads; h++) sum += view->sink_h[h];
+    switch (how->sink_made) {
+    case SINKPROOF_SINK_ABSOLUTE:
+        return fabs(b);
+    case SINKPROOF_SINK_MEAN:
+        return sum / (double)view->heads;
+    case SINKPROOF_SINK_E4M3:
+        return sinkproof_round(SINKPROOF_E4M3, b);
+    case SINKPROOF_SINK_E5M2:
+        return sinkproof_round(SINKPROOF_E5M2, b);
+    case SINKPROOF_SINK_STORED:
+        break;
+    }
+    return b;
+}
+
 // The value of a point of the trace that stands before the one in question.
 static double traced(const attention_view *view, const sinkproof_tensor *tensor, size_t head,
                      size_t row, size_t j) {
@@ -98,28 +117,31 @@ void attention_emulate(const attention_view *view, const sinkproof_attending *ho
     size_t *places = (size_t *)(void *)(view->work + 2 * n);
     row_reads r = {.z_e = view->work, .a_e = view->work + n, .key_e = places, .part_e = places + n};
     sinkproof_trace_point point = view->of->point;
-    b = b * how->sink_times + how->sink_plus;
+    b = sink_as_made(view, how, b) * how->sink_times * how->logits_times + how->sink_plus;
     for (size_t k = 0; k < view->width; k++) y[k] = 0;
     sinkproof_attending_seen(how, &view->sight, row, &r.first, &r.end);
     size_t last = SIZE_MAX;
     for (size_t j = r.first; j < r.end; j++) {
         sinkproof_key_read read = sinkproof_attending_key(how, n, row, r.first, j);
         size_t in = sinkproof_attending_part(how, r.first, r.end, j);
-        double z = read.zero_key ? 0
-                   : view->scores != NULL
-                       ? traced(view, view->scores, head, row, j)
-                       : dot(q, k_jd + read.key * stride, d) / sqrt((double)d) * how->score_times;
+        double z = read.zero_key          ? 0
+                   : view->scores != NULL ? traced(view, view->scores, head, row, j)
+                                          : dot(q, k_jd + read.key * stride, d) / sqrt((double)d) *
+                                                how->score_times * how->logits_times;
+        if (how->score_limit > 0) z = fmax(-how->score_limit, fmin(how->score_limit, z));
         if (point == TRACE_A6) y[j] = z;
         if (read.times == 0) continue;
         r.parts += in != last, last = in;
         r.part_e[r.n] = r.parts - 1, r.key_e[r.n] = j;
-        r.z_e[r.n++] = z + log(read.times);
+        r.z_e[r.n++] = z + log(read.times) + (how->sink_on_key && j == 0 ? b : 0);
     }
+    if (how->sink_on_key) b = -INFINITY;
     if (point == TRACE_A6) return;
     double sink = weigh_keys(how, &r, b);
     for (size_t e = 0; e < r.n; e++) {
         size_t j = r.key_e[e];
         sinkproof_key_read read = sinkproof_attending_key(how, n, row, r.first, j);
+        if (how->gates > 0) r.a_e[e] *= 1 - sink;
         double a = view->weights != NULL ? traced(view, view->weights, head, row, j) : r.a_e[e];
         if (point == TRACE_A9 || point == TRACE_A10)
             y[j] = a;

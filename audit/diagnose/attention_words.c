@@ -92,9 +92,11 @@ static void say_cached(cause_words *w) {
 
 static void name_cached(cause_words *w, const char *what) {
     const sinkproof_cache_read *c = &w->how->cache;
-    static const char *const of[] = {[SINKPROOF_CACHE_FIXED] = "key",
+    static const char *const of[] = {[SINKPROOF_CACHE_NONE] = "key",
+                                     [SINKPROOF_CACHE_FIXED] = "key",
                                      [SINKPROOF_CACHE_BEFORE] = "last-key",
-                                     [SINKPROOF_CACHE_SEEN] = "first-key"};
+                                     [SINKPROOF_CACHE_SEEN] = "first-key",
+                                     [SINKPROOF_CACHE_BEHIND] = "key"};
     name(w, "%s-%s=%zu", of[c->kind], what, c->first);
     if (c->count > 1) name(w, "-%zu", c->first + c->count - 1);
 }
@@ -105,18 +107,34 @@ static void say_cache(cause_words *w) {
     bool values = (c->moved & SINKPROOF_CACHE_VALUES) != 0;
     const char *of = !values ? "the keys" : keys ? "the keys and values" : "the values";
     bool several = c->count > 1 && !all;
-    if (c->times == 0) {
+    if (c->kind == SINKPROOF_CACHE_BEHIND) {
+        name(w, "first-keys-kept=%zu", c->first);
+        say(w, "queries see the window of %zu keys and also see the first %s", c->count,
+            sinkproof_counted(c->first, "key").text);
+    } else if (c->times == 0) {
         name_cached(w, "left-out");
         say_cached(w);
-        say(w, several ? " are left out" : " is left out");
+        say(w, several ? " are not seen" : " is not seen");
+        if (c->spared)
+            say(w, " but by %s own quer%s", several ? "their" : "its", several ? "ies" : "y");
     } else if (c->times != 1) {
         name_cached(w, "twice");
         say_cached(w);
         say(w, "%s counted twice", several ? " are" : " is");
     } else if (c->zeros) {
-        name_cached(w, "zero");
+        name_cached(w, keys ? "zero" : "value-zero");
+        if (!keys) say(w, "the value%s of ", several ? "s" : "");
         say_cached(w);
-        say(w, "%s read as zeros, key and value", several ? " are" : " is");
+        say(w, "%s read as zeros%s", several ? " are" : " is",
+            keys ? ", key and value" : ": the weight has no effect");
+    } else if (c->exchanged) {
+        name(w, "%s-exchanged=%zu-%zu",
+             !values ? "keys"
+             : keys  ? "kv"
+                     : "values",
+             c->first, c->first + 2 * c->count - 1);
+        say(w, "%s %zu to %zu and %zu to %zu are exchanged", of, c->first, c->first + c->count - 1,
+            c->first + c->count, c->first + 2 * c->count - 1);
     } else {
         size_t by = (size_t)(c->by < 0 ? -c->by : c->by);
         name(w, "%s%s-from=%zu", c->kind == SINKPROOF_CACHE_BEFORE ? "last-" : "",
@@ -185,6 +203,12 @@ static void say_group(cause_words *w) {
     } else if (m->group == SINKPROOF_GROUP_ONE) {
         name(w, "kv-head=%zu", m->group_by);
         say(w, "query heads read the keys and values of key/value head %zu", m->group_by);
+    } else if (m->group == SINKPROOF_GROUP_UNEVEN) {
+        name(w, "group-of-head+%zu", m->group_by);
+        say(w,
+            "query heads read the keys and values of the group of the head %zu after them: the "
+            "groups begin elsewhere",
+            m->group_by);
     } else {
         name(w, "kv-head-shifted=%zu", m->group_by);
         say(w,
@@ -309,6 +333,26 @@ static void say_window(cause_words *w) {
     }
 }
 
+static void say_sink_made(cause_words *w) {
+    static const char *const ids[] = {"sink", "sink-absolute", "sink-mean", "sink-e4m3",
+                                      "sink-e5m2"};
+    static const char *const words[] = {"", "the sinks have lost their sign: absolute values",
+                                        "every head has the mean of the sinks",
+                                        "the sinks are rounded to e4m3",
+                                        "the sinks are rounded to e5m2"};
+    const sinkproof_attending *m = w->how;
+    if (m->sink_on_key) {
+        name(w, "sink-on-key-0");
+        say(w, "the sink is added to the score of key 0, and is left out elsewhere");
+    } else if (m->gates > 0) {
+        name(w, "sink-gate-twice");
+        say(w, "the gate of the sink, 1 less its weight, is applied twice");
+    } else {
+        name(w, "%s", ids[m->sink_made]);
+        say(w, "%s", words[m->sink_made]);
+    }
+}
+
 static void say_what(cause_words *w) {
     const sinkproof_attending *m = w->how;
     if (m->merging.on)
@@ -323,10 +367,14 @@ static void say_what(cause_words *w) {
     else if (m->sink_times != 1) {
         name(w, "sink-times=%.7g", m->sink_times);
         say(w, "the sink is multiplied by %s", number_words(w, m->sink_times).text);
-    } else if (m->head.choice != SINKPROOF_HEAD_OWN)
+    } else if (m->sink_made != SINKPROOF_SINK_STORED || m->sink_on_key || m->gates > 0)
+        say_sink_made(w);
+    else if (m->head.choice != SINKPROOF_HEAD_OWN)
         say_head(w, m->head, "heads", "the output");
     else if (m->group != SINKPROOF_GROUP_OWN)
         say_group(w);
+    else if (m->cache.kind != SINKPROOF_CACHE_NONE)
+        say_cache(w);
     else if (m->window != SINKPROOF_WINDOW_DEFINED || m->window_by != 0)
         say_window(w);
     else if (m->later > 0) {
@@ -334,13 +382,34 @@ static void say_what(cause_words *w) {
         say(w, "queries see %s after them", sinkproof_counted(m->later, "key").text);
     } else if (m->from > 0) {
         name(w, "from-key=%zu", m->from);
-        say(w, "queries see no key before key %zu but their own", m->from);
-    } else if (m->cache.kind != SINKPROOF_CACHE_NONE)
-        say_cache(w);
-    else if (m->score_times != 1) {
+        if (m->from >= w->n)
+            say(w, "queries see no key but their own");
+        else
+            say(w,
+                "the first %s are not seen but by their own queries: queries see keys from key %zu "
+                "on",
+                sinkproof_counted(m->from, "key").text, m->from);
+    } else if (m->block > 0) {
+        name(w, "block=%zu", m->block);
+        say(w, "queries see the keys of their own block of %zu alone", m->block);
+    } else if (m->row_unit > 0) {
+        name(w, "row-unit=%zu", m->row_unit);
+        say(w, "queries see all keys up to the end of their block of %zu: nothing is masked in it",
+            m->row_unit);
+    } else if (m->window_unit > 0) {
+        name(w, "window-unit=%zu", m->window_unit);
+        say(w, "the first key of the window is rounded down to a multiple of %zu", m->window_unit);
+    } else if (m->score_times != 1) {
         name(w, "score-times=%.7g", m->score_times);
         say(w, "the scores are multiplied by %s: queries, keys or the scale",
             number_words(w, m->score_times).text);
+    } else if (m->logits_times != 1) {
+        name(w, "logits-times=%.7g", m->logits_times);
+        say(w, "scores and sink are multiplied by %s before the softmax",
+            number_words(w, m->logits_times).text);
+    } else if (m->score_limit > 0) {
+        name(w, "score-limit=%g", m->score_limit);
+        say(w, "the scores are clamped to %g on both sides", m->score_limit);
     } else {
         name(w, "values-times=%.7g", m->output_times);
         say(w, "the values, or what is summed of them, are multiplied by %s",

@@ -41,6 +41,8 @@ size_t sinkproof_attending_group(const sinkproof_attending *m, sinkproof_head_co
         return (own + m->group_by) % n.groups;
     case SINKPROOF_GROUP_MODULUS:
         return h % n.groups;
+    case SINKPROOF_GROUP_UNEVEN:
+        return (h + m->group_by) % n.heads / (n.heads / n.groups);
     case SINKPROOF_GROUP_ONE:
         return m->group_by % n.groups;
     case SINKPROOF_GROUP_OWN:
@@ -58,16 +60,21 @@ void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sigh
     if (window > 0) window = narrower ? 1 : window + (size_t)m->window_by;
     *end = sight->n - row > m->later ? row + 1 + m->later : sight->n;
     *first = window > 0 && row + 1 > window ? row + 1 - window : 0;
+    if (m->window_unit > 0) *first -= *first % m->window_unit;
+    if (m->row_unit > 0) *end += (m->row_unit - *end % m->row_unit) % m->row_unit;
+    if (*end > sight->n) *end = sight->n;
+    if (m->block > 0 && *first < row - row % m->block) *first = row - row % m->block;
     if (*first < m->from) *first = m->from < row ? m->from : row;
 }
 
 static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first, size_t j) {
     size_t at = j;
-    if (s->kind == SINKPROOF_CACHE_NONE) return false;
+    if (s->kind == SINKPROOF_CACHE_NONE || (s->spared && j == row)) return false;
+    if (s->kind == SINKPROOF_CACHE_BEHIND) return j >= s->first && j + s->count <= row;
     if (s->kind == SINKPROOF_CACHE_BEFORE && j > row) return false;
     if (s->kind == SINKPROOF_CACHE_BEFORE) at = row - j;
     if (s->kind == SINKPROOF_CACHE_SEEN) at = j - first;
-    return at >= s->first && at - s->first < s->count;
+    return at >= s->first && at - s->first < s->count * (s->exchanged ? 2 : 1);
 }
 
 sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
@@ -75,13 +82,16 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t 
     const sinkproof_cache_read *s = &m->cache;
     sinkproof_key_read read = {.key = j, .value = j, .times = 1};
     if (!key_is_meant(s, row, first, j)) return read;
-    bool before = s->by < 0 && j<(size_t)-s->by, after = s->by> 0 && n - j <= (size_t)s->by;
+    ptrdiff_t by = s->by, page = (ptrdiff_t)s->count;
+    if (s->exchanged) by = j < s->first + s->count ? page : -page;
+    ptrdiff_t from = (ptrdiff_t)j + by;
+    bool before = from < 0, after = from >= (ptrdiff_t)n;
     bool none = s->zeros || before || after, keys = (s->moved & SINKPROOF_CACHE_KEYS) != 0;
     bool values = (s->moved & SINKPROOF_CACHE_VALUES) != 0;
     read.times = s->times;
     read.zero_key = none && keys, read.zero_value = none && values;
-    if (!none && keys) read.key = j + (size_t)s->by;
-    if (!none && values) read.value = j + (size_t)s->by;
+    if (!none && keys) read.key = (size_t)from;
+    if (!none && values) read.value = (size_t)from;
     return read;
 }
 

@@ -15,7 +15,8 @@ typedef enum sinkproof_cache_kind {
     SINKPROOF_CACHE_NONE,
     SINKPROOF_CACHE_FIXED,  // keys [first, first + count)
     SINKPROOF_CACHE_BEFORE, // the same, counted back from the query, whose own key is 0
-    SINKPROOF_CACHE_SEEN    // the same, counted from the first key that the query sees
+    SINKPROOF_CACHE_SEEN,   // the same, counted from the first key that the query sees
+    SINKPROOF_CACHE_BEHIND  // key `first` and later ones that are `count` or more before the query
 } sinkproof_cache_kind;
 
 enum { SINKPROOF_CACHE_KEYS = 1, SINKPROOF_CACHE_VALUES = 2 };
@@ -26,7 +27,9 @@ typedef struct sinkproof_cache_read {
     double times;   // 1: how often they are read; 0: left out
     unsigned moved; // 0: of these the keys, the values or both are those of `by` keys later
     ptrdiff_t by;
-    bool zeros; // or zeros
+    bool zeros;     // or zeros
+    bool exchanged; // or the next `count` keys, which hold these
+    bool spared;    // but for the query's own key
 } sinkproof_cache_read;
 
 typedef enum sinkproof_windowing {
@@ -56,8 +59,18 @@ typedef enum sinkproof_group_choice {
     SINKPROOF_GROUP_OWN,
     SINKPROOF_GROUP_SHIFTED, // (own + by) mod groups
     SINKPROOF_GROUP_MODULUS, // h mod groups
+    SINKPROOF_GROUP_UNEVEN,  // that of head h + by
     SINKPROOF_GROUP_ONE      // `by`
 } sinkproof_group_choice;
+
+// What is made of the sinks.
+typedef enum sinkproof_sink_made {
+    SINKPROOF_SINK_STORED,
+    SINKPROOF_SINK_ABSOLUTE,
+    SINKPROOF_SINK_MEAN, // every head has the mean of all
+    SINKPROOF_SINK_E4M3, // rounded
+    SINKPROOF_SINK_E5M2
+} sinkproof_sink_made;
 
 // The keys in parts, whose outputs are merged by the log-sum-exp of each part.
 typedef enum sinkproof_parting {
@@ -90,15 +103,19 @@ typedef struct sinkproof_attending {
     // the queries that are computed so: all of them where an end is 0
     size_t first_row, end_row, first_head, end_head;
     sinkproof_windowing window;
-    ptrdiff_t window_by; // 0: the window is so many keys wider
-    size_t later;        // 0: so many keys after the query are seen
-    size_t from;         // 0: the first key that is seen at all
+    ptrdiff_t window_by;          // 0: the window is so many keys wider
+    size_t later;                 // 0: so many keys after the query are seen
+    size_t from;                  // 0: the first key that is seen at all
+    size_t window_unit, row_unit; // 0: the first and the last key are those of whole blocks
+    size_t block;                 // 0: a query sees the keys of its own block alone
     sinkproof_cache_read cache;
     sinkproof_head_from head; // of the query; its key/value head and its sink come with it
     sinkproof_group_choice group;
     size_t group_by;
     sinkproof_head_from sink;
+    sinkproof_sink_made sink_made;
     double sink_times, sink_plus; // 1, 0: of its logit
+    bool sink_on_key;             // false: it is added to the score of key 0 and is not there
     double sink_count;            // 1: how often its exponential is counted
     bool sink_per_part;           // false: it is counted in each part that has keys
     bool renormalised;            // false: the weights of the keys are divided by their sum
@@ -106,12 +123,15 @@ typedef struct sinkproof_attending {
     size_t part; // `size` above
     sinkproof_merging merging;
     double score_times, output_times; // 1, 1
+    double logits_times;              // 1: a factor of scores and sink
+    double score_limit;               // 0: the scores are clamped to it on both sides
+    int gates;                        // 0: the output is multiplied once more by 1 - alpha_sink
 } sinkproof_attending;
 
 #define SINKPROOF_ATTENDING                                                                        \
     {                                                                                              \
         .cache = {.times = 1}, .sink_times = 1, .sink_count = 1, .merging = {.exponent = 1},       \
-        .score_times = 1, .output_times = 1                                                        \
+        .score_times = 1, .output_times = 1, .logits_times = 1                                     \
     }
 extern const sinkproof_attending sinkproof_attending_as_defined;
 

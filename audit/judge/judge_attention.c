@@ -76,6 +76,22 @@ static size_t block_group(const judge_part *part, const block *b) {
     return sinkproof_attending_group(b->meant, head_counts(part), block_head(part, b));
 }
 
+// The mean of the sinks of all heads.
+static bool mean_sink(const judge_part *part, const attention *a, const sinkproof_setting *s,
+                      const sinkproof_planes *q_id, double *work, size_t rows,
+                      sinkproof_honest *b_i) {
+    size_t heads = part->pass->config->n_heads;
+    sinkproof_honest sum = sinkproof_exact_set(0);
+    for (size_t h = 0; h < heads; h++) {
+        sinkproof_normaliser one = sinkproof_head_normaliser(part->pass->config, a->layer, h, work);
+        if (!sinkproof_honest_sink_logits(s, &one, q_id, b_i)) return false;
+        sum = sinkproof_honest_add(sum, b_i[0]);
+    }
+    sum = sinkproof_honest_mul(sum, sinkproof_exact_set(1 / (double)heads));
+    for (size_t r = 0; r < rows; r++) b_i[r] = sinkproof_honest_roundings(s, sum, (double)heads);
+    return true;
+}
+
 // The sink's logit of each row of the block.
 static bool sink_logits(judge_part *part, const block *b, const attention *a,
                         const sinkproof_setting *s, const sinkproof_planes *q_id,
@@ -93,14 +109,9 @@ static bool sink_logits(judge_part *part, const block *b, const attention *a,
             by_row ? sinkproof_planes_rows(q_id, r, 1) : sinkproof_planes_rows(q_id, 0, b->rows);
         fine = sinkproof_honest_sink_logits(s, &normaliser, &rows, b_i + r);
     }
-    for (size_t r = 0; fine && r < b->rows; r++) {
-        if (m->sink_times != 1)
-            b_i[r] = sinkproof_honest_inside(
-                s, sinkproof_honest_mul(b_i[r], sinkproof_exact_set(m->sink_times)));
-        if (m->sink_plus != 0)
-            b_i[r] = sinkproof_honest_inside(
-                s, sinkproof_honest_add(b_i[r], sinkproof_exact_set(m->sink_plus)));
-    }
+    if (fine && m->sink_made == SINKPROOF_SINK_MEAN)
+        fine = mean_sink(part, a, s, q_id, work, b->rows, b_i);
+    for (size_t r = 0; fine && r < b->rows; r++) b_i[r] = meant_sink(m, s, b_i[r]);
     free(work);
     return fine;
 }
@@ -182,7 +193,10 @@ static bool query_weights(const judge_part *part, const block *b, const query *q
         keys.parts += in != last, last = in;
         room->part_e[keys.n] = keys.parts - 1;
         room->z_e[keys.n++] = score_counted(s, read.times, z_j[j]);
+        if (b->meant->sink_on_key && q->first_key + j == 0)
+            room->z_e[keys.n - 1] = sinkproof_honest_add(room->z_e[keys.n - 1], sink);
     }
+    if (b->meant->sink_on_key) sink = sinkproof_exact_set(-INFINITY);
     room->a_e[0] = sinkproof_exact_set(1); // of the sink, where no key is read
     if (keys.n > 0 && !meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common))
         return false;
@@ -191,6 +205,7 @@ static bool query_weights(const judge_part *part, const block *b, const query *q
         room->a_j[j] = read.times == 0 ? sinkproof_exact_set(0) : room->a_e[e++];
     }
     room->a_j[q->seen] = room->a_e[keys.n];
+    if (b->meant->gates > 0) gate_once_more(s, q->seen, room->a_j);
     return true;
 }
 

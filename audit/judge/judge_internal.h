@@ -181,6 +181,11 @@ typedef struct keys_read {
 bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const sinkproof_setting *s,
                    const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
                    double *common);
+// A sink's logit b as it is meant.
+sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_setting *s,
+                            sinkproof_honest b);
+// Multiplies the weights of n keys by what the sink's weight, behind them, leaves.
+void gate_once_more(const sinkproof_setting *s, size_t n, sinkproof_honest *a_j);
 // The score of a key that is read `times` times.
 sinkproof_honest score_counted(const sinkproof_setting *s, double times, sinkproof_honest z);
 

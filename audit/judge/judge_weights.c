@@ -186,3 +186,23 @@ bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const s
         return sinkproof_honest_softmax(s, AT_A9, n, keys->z_j, b, a_j, common);
     return weights_with_sinks(s, n, keys->z_j, b, sinkproof_exact_set(count), a_j, common);
 }
+
+void gate_once_more(const sinkproof_setting *s, size_t n, sinkproof_honest *a_j) {
+    sinkproof_honest gate = sinkproof_honest_sub(sinkproof_exact_set(1), a_j[n]);
+    for (size_t j = 0; j < n; j++)
+        a_j[j] = sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[j], gate), 4);
+}
+
+sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_setting *s,
+                            sinkproof_honest b) {
+    double times = m->sink_times * m->logits_times;
+    if (m->sink_made == SINKPROOF_SINK_ABSOLUTE && b.mid < 0)
+        b = sinkproof_honest_mul(b, sinkproof_exact_set(-1));
+    if (m->sink_made == SINKPROOF_SINK_E4M3) b = sinkproof_honest_rounded(SINKPROOF_E4M3, b);
+    if (m->sink_made == SINKPROOF_SINK_E5M2) b = sinkproof_honest_rounded(SINKPROOF_E5M2, b);
+    if (times != 1)
+        b = sinkproof_honest_inside(s, sinkproof_honest_mul(b, sinkproof_exact_set(times)));
+    if (m->sink_plus != 0)
+        b = sinkproof_honest_inside(s, sinkproof_honest_add(b, sinkproof_exact_set(m->sink_plus)));
+    return b;
+}
