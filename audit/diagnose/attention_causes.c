@@ -12,8 +12,7 @@
 
 // A sum in a known order reads keys in the order of the cache; what is moved would stand elsewhere.
 static bool policy_can_move_keys(const sinkproof_policy *policy) {
-    const sinkproof_accumulator sum =
-        sinkproof_accumulator_at(policy, AT_A11_TERM, AT_A11_ACC);
+    const sinkproof_accumulator sum = sinkproof_accumulator_at(policy, AT_A11_TERM, AT_A11_ACC);
     return !sinkproof_is_running(&sum);
 }
 
@@ -35,6 +34,19 @@ unsigned attending_points(const sinkproof_attending *how) {
                   how->head.choice != SINKPROOF_HEAD_OWN || how->group != SINKPROOF_GROUP_OWN ||
                   moved != 0;
     return values ? AT(A11) : scores ? AT(A6) | WEIGHTS : WEIGHTS;
+}
+
+static bool suppose_mistake(supposed_engine *s, const known_mistake *mistake) {
+    const attention_mistake *m = (const attention_mistake *)(const void *)mistake;
+    return suppose_attending(s, &m->how);
+}
+
+void attention_mistake_make(attention_mistake *m, const sinkproof_attending *how,
+                            const sinkproof_config *config, size_t n) {
+    *m = (attention_mistake){.how = *how};
+    m->mistake = (known_mistake){
+        .id = m->id, .text = m->text, .points = attending_points(how), .suppose = suppose_mistake};
+    attention_cause_say(how, config, n, m->id, sizeof m->id, m->text, sizeof m->text);
 }
 
 bool attention_guess_is_near(const attention_guesses *g, size_t i, size_t samples) {

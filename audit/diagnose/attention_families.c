@@ -254,7 +254,9 @@ static void guess_sink_made(hunt *h) {
 static void guess_blocks(hunt *h) {
     sinkproof_attending m = defined;
     for (size_t unit = 2; unit < h->view->n; unit = next_size(unit)) {
-        m = defined, m.block = unit, hunt_offer(h, &m);
+        m = defined, m.block = unit;
+        // one boundary is told by another family
+        if (2 * unit < h->view->n) hunt_offer(h, &m);
         m = defined, m.row_unit = unit, hunt_offer(h, &m);
         m = defined, m.window_unit = unit;
         if (h->view->sight.layer_window > 0) hunt_offer(h, &m);

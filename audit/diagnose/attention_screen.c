@@ -43,6 +43,8 @@ void hunt_offer(hunt *h, const sinkproof_attending *how) {
 static void keep_guess(attention_guesses *out, const attention_guess *guess) {
     size_t at = out->n;
     if (out->n == ATTENTION_GUESSES && !(guess->misfit < out->of[out->n - 1].misfit)) return;
+    for (size_t i = 0; i < out->n; i++)
+        if (memcmp(&out->of[i].how, &guess->how, sizeof guess->how) == 0) return;
     if (out->n < ATTENTION_GUESSES)
         out->n++;
     else
@@ -142,8 +144,8 @@ void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool p
         *number = starts[i];
         for (int t = 0; t < 40; t++) {
             step = fit_step(h, how, number, room, &off);
-            double most = positive ? *number / 2 : fmax(fabs(*number), 1);
-            *number += fmax(-most, fmin(most, step));
+            double limit = positive ? *number / 2 : fmax(fabs(*number), 1);
+            *number += fmax(-limit, fmin(limit, step));
             if (fabs(step) <= 1e-3 * off || !(fabs(*number) < 1e6)) break;
         }
         double misfit = misfit_failing(h, how, least);

@@ -43,6 +43,15 @@ typedef struct attention_guesses {
 bool attention_guess_causes(const attention_point *point, attention_guesses *guesses);
 
 // ---- attention_causes.c
+enum { ATTENTION_ID = 96, ATTENTION_TEXT = 384 };
+// A guess as a mistake, which points to its own texts: it is not copied.
+typedef struct attention_mistake {
+    known_mistake mistake;
+    sinkproof_attending how;
+    char id[ATTENTION_ID], text[ATTENTION_TEXT];
+} attention_mistake;
+void attention_mistake_make(attention_mistake *m, const sinkproof_attending *how,
+                            const sinkproof_config *config, size_t n);
 // The engine with this meaning; false: it cannot occur under the policy.
 bool suppose_attending(supposed_engine *s, const sinkproof_attending *how);
 unsigned attending_points(const sinkproof_attending *how); // where it acts first, as bits

@@ -5,9 +5,11 @@
 // show of its difference is counted over all of them.
 #include "audit/diagnose/call_causes.h"
 
+#include "audit/diagnose/attention_screen.h"
 #include "audit/diagnose/trial.h"
 #include "audit/trace/trace_points.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 // A call that is judged, and the suppositions on it.
@@ -110,11 +112,11 @@ static bool ask_possible(asked_call *a, const known_mistake *mistake, sinkproof_
 }
 
 // Counts the passing calls that the mistake puts outside.
-static bool ask_passing(asking *q, sinkproof_call_cause *cause) {
+static bool ask_passing(asking *q, const known_mistake *mistake, sinkproof_call_cause *cause) {
     for (size_t i = 0; i < q->n_passing; i++) {
         asked_call *a = &q->passing[i];
-        mistake_trial t = {.what = {1, {cause->mistake}}};
-        bool possible = suspect_can_suppose(&a->trials.suspect, cause->mistake);
+        mistake_trial t = {.what = {1, {mistake}}};
+        bool possible = suspect_can_suppose(&a->trials.suspect, mistake);
         if (possible && !trial_try_points(&a->trials, a->place, ~0u, 0, &t, &possible))
             return false;
         cause->against += possible && t.refused;
@@ -134,7 +136,9 @@ static void causes_add(sinkproof_call_causes *causes, const sinkproof_call_cause
 }
 
 static bool ask_mistake(asking *q, const known_mistake *mistake, sinkproof_call_causes *causes) {
-    sinkproof_call_cause cause = {.mistake = mistake};
+    sinkproof_call_cause cause = {.piece = 0};
+    snprintf(cause.id, sizeof cause.id, "%s", mistake->id);
+    snprintf(cause.text, sizeof cause.text, "%s", mistake->text);
     sinkproof_evidence evidence = {0, 0, 0};
     for (size_t i = 0; i < q->n; i++) {
         answer said;
@@ -145,7 +149,7 @@ static bool ask_mistake(asking *q, const known_mistake *mistake, sinkproof_call_
         cause.explained += said == ANSWER_EXPLAINED;
     }
     if (cause.explained == 0 || !sinkproof_evidence_tells(&evidence)) return true;
-    if (!ask_passing(q, &cause)) return false;
+    if (!ask_passing(q, mistake, &cause)) return false;
     causes_add(causes, &cause);
     return true;
 }
@@ -158,6 +162,76 @@ static bool ask_mistakes(asking *q, bool alone, sinkproof_call_causes *causes) {
     return fine;
 }
 
+// ---- attention whose weights no call shows
+
+// The sets of a call's output, by the definition.
+typedef struct seen_output {
+    size_t elements;
+    double *v, *lo, *hi;
+} seen_output;
+
+static void see_output(void *context, sinkproof_trace_point point, size_t layer, size_t at,
+                       double v, const sinkproof_honest *set) {
+    seen_output *seen = context;
+    (void)layer;
+    if (point == TRACE_A11 && at < seen->elements)
+        seen->v[at] = v, seen->lo[at] = set->lo, seen->hi[at] = set->hi;
+}
+
+static bool guess_call_causes(asking *q, const asked_call *a, attention_guesses *guesses) {
+    const suspect_engine *e = &a->trials.suspect;
+    size_t n = a->judgement.n_tokens;
+    seen_output seen = {.elements = sinkproof_trace_elements(a->trials.config, TRACE_A11, n)};
+    const sinkproof_judge_options how = {
+        .rate = e->rate, .stretch = &q->stretch, .witness = see_output, .witnessing = &seen};
+    sinkproof_judgement again;
+    seen.v = calloc(3 * seen.elements + 1, sizeof *seen.v);
+    seen.lo = seen.v + seen.elements, seen.hi = seen.lo + seen.elements;
+    sinkproof_stretch_to(&q->stretch, a->trials.config, e->policy, e->trace, TRACE_A11, 0, true);
+    bool fine = seen.v != NULL &&
+                sinkproof_judge(e->model, e->trace, e->policy, &how, &again, a->trials.error);
+    if (fine) {
+        const attention_point of = {.model = e->model,
+                                    .trace = e->trace,
+                                    .policy = e->policy,
+                                    .point = TRACE_A11,
+                                    .n = n,
+                                    .v = seen.v,
+                                    .lo = seen.lo,
+                                    .hi = seen.hi};
+        sinkproof_judgement_free(&again);
+        fine = attention_guess_causes(&of, guesses);
+    }
+    free(seen.v);
+    return fine || sinkproof_fail(a->trials.error, "no memory for the cause of failing calls");
+}
+
+// The failing call with the most queries.
+static const asked_call *largest_call(const asking *q) {
+    const asked_call *largest = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < q->n; i++) {
+        size_t queries = q->of[i].judgement.n_tokens * q->of[i].trials.config->n_heads;
+        bool core = q->of[i].judgement.first->point == TRACE_A11;
+        if (core && queries > most) most = queries, largest = &q->of[i];
+    }
+    return largest;
+}
+
+static bool ask_attention(asking *q, sinkproof_call_causes *causes) {
+    const asked_call *a = largest_call(q);
+    attention_guesses guesses = {.n = 0};
+    if (a == NULL) return true;
+    if (!guess_call_causes(q, a, &guesses)) return false;
+    for (size_t i = 0; i < guesses.n; i++) {
+        attention_mistake m;
+        if (causes->n > 0 && !attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES)) break;
+        attention_mistake_make(&m, &guesses.of[i].how, a->trials.config, a->judgement.n_tokens);
+        if (!ask_mistake(q, &m.mistake, causes)) return false;
+    }
+    return true;
+}
+
 bool sinkproof_find_call_causes(const sinkproof_kernel_call *calls, size_t n,
                                 const sinkproof_policy *policy, double rate,
                                 sinkproof_call_causes *causes, sinkproof_error *error) {
@@ -167,6 +241,7 @@ bool sinkproof_find_call_causes(const sinkproof_kernel_call *calls, size_t n,
     for (size_t i = 0; fine && i < n; i++) fine = asking_add(q, &calls[i], policy, rate, error);
     if (fine) causes->asked = q->n, causes->passing = q->n_passing;
     fine = fine && (q->n == 0 || ask_mistakes(q, false, causes));
+    if (fine && q->n > 0 && causes->n == 0) fine = ask_attention(q, causes);
     if (fine && q->n > 0 && causes->n == 0) fine = ask_mistakes(q, true, causes);
     for (size_t i = 0; q != NULL && i < q->n; i++) sinkproof_judgement_free(&q->of[i].judgement);
     for (size_t i = 0; q != NULL && i < q->n_passing; i++)

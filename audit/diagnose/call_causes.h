@@ -12,7 +12,9 @@
 enum {
     CAUSES_MOST_CALLS = 8,   // that fail
     CAUSES_MOST_PASSING = 4, // that pass
-    CAUSES_MOST_ALIKE = 6    // mistakes that are listed
+    CAUSES_MOST_ALIKE = 6,   // mistakes that are listed
+    CAUSE_ID = 96,
+    CAUSE_TEXT = 384
 };
 
 typedef struct sinkproof_kernel_call {
@@ -25,7 +27,7 @@ typedef struct sinkproof_kernel_call {
 // A mistake under which no element of any call is outside. The calls together show the difference
 // that it makes (audit/judge/judge_evidence.h).
 typedef struct sinkproof_call_cause {
-    const known_mistake *mistake;
+    char id[CAUSE_ID], text[CAUSE_TEXT]; // of the mistake
     size_t piece, rows; // of the first call: where a second piece begins (0: none), and all rows
     size_t explained;   // calls with every element inside; the sets of the others decide nothing
     size_t against;     // passing calls that it puts outside
@@ -38,8 +40,9 @@ typedef struct sinkproof_call_causes {
     sinkproof_call_cause alike[CAUSES_MOST_ALIKE]; // those with nothing against them, if any
 } sinkproof_call_causes;
 
-// Tries every mistake of the catalogue, alone, on as many of the calls as the limits allow. Returns
-// false if memory runs out or a call cannot be judged.
+// Tries every mistake of the catalogue, alone, on as many of the calls as the limits allow; then,
+// for attention, what its largest failing call suggests (attention_screen.h). Returns false if
+// memory runs out or a call cannot be judged.
 bool sinkproof_find_call_causes(const sinkproof_kernel_call *calls, size_t n,
                                 const sinkproof_policy *policy, double rate,
                                 sinkproof_call_causes *causes, sinkproof_error *error);

@@ -89,7 +89,7 @@ bool stage_result_find_cause(const case_source *source, const sinkproof_policy *
 static void write_mistakes(FILE *out, const sinkproof_call_causes *causes) {
     for (size_t i = 0; i < causes->n; i++) {
         const sinkproof_call_cause *c = &causes->alike[i];
-        fprintf(out, "%s%s [%s]", i > 0 ? "; or " : "", c->mistake->text, c->mistake->id);
+        fprintf(out, "%s%s [%s]", i > 0 ? "; or " : "", c->text, c->id);
         if (c->piece > 0) fprintf(out, ", from row %zu of %zu on", c->piece, c->rows);
     }
     if (causes->more > 0) fprintf(out, "; or %zu more", causes->more);
@@ -127,10 +127,10 @@ json_t *stage_result_cause_json(const stage_result *r) {
     for (size_t i = 0; i < causes->n; i++) {
         const sinkproof_call_cause *c = &causes->alike[i];
         json_t *piece = c->piece > 0 ? json_integer((json_int_t)c->piece) : json_null();
-        json_array_append_new(mistakes, json_pack("{s:s, s:s, s:I, s:I, s:o}", "id", c->mistake->id,
-                                                  "because", c->mistake->text, "explained",
-                                                  (json_int_t)c->explained, "against",
-                                                  (json_int_t)c->against, "piece", piece));
+        json_array_append_new(mistakes,
+                              json_pack("{s:s, s:s, s:I, s:I, s:o}", "id", c->id, "because",
+                                        c->text, "explained", (json_int_t)c->explained, "against",
+                                        (json_int_t)c->against, "piece", piece));
     }
     if (causes->asked == 0) {
         json_decref(mistakes);
