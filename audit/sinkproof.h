@@ -182,6 +182,10 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fi
 // those of the positions just before `first`. Error: positions beyond the model's context.
 bool sinkproof_trace_builder_begin(sinkproof_trace_builder *builder, size_t first,
                                    sinkproof_error *error);
+// Says what the log-sum-exp (A9.lse) is: "with-sink" or "without-sink"; and its layout,
+// "heads,tokens" or "tokens,heads". NULL: not said.
+bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
+                                 const char *layout, sinkproof_error *error);
 // Says that the rows are those of several sequences, end to end, before any point is added:
 // `rows` [sequences] add up to n, and `firsts` [sequences] are the positions of their first tokens
 // (NULL: 0). A6, A9 and A10 have n keys, the rows.

@@ -183,7 +183,7 @@ sinkproof_held sinkproof_trace_point_held(sinkproof_trace_point point) {
 }
 
 bool sinkproof_trace_point_is_by_head(sinkproof_trace_point point) {
-    return rows[point].shape[0] == HEADS;
+    return rows[point].shape[0] == HEADS && rows[point].shape[2] != END;
 }
 
 bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The points of the forward pass: the common vocabulary of reference, engines, truth, bounds,
-// judge, adapters and book. A rounding point is a place where an engine may round; a traced point
-// is a tensor that an engine can show. The table in policy.c says what each policy does at a
-// rounding point. Five computations of these points are deliberately independent (ref/,
-// fast/lanes/, fast/, proofs/truth/, proofs/bounds/), so that a mistake in one is seen by the
-// others: they share this vocabulary, and no formula.
+// The points of the forward pass, the vocabulary of all rooms. A rounding point is a place where an
+// engine may round (policy.c says how); a traced point is a tensor that an engine can show. Five
+// computations of these points are independent (ref/, fast/lanes/, fast/, proofs/truth/,
+// proofs/bounds/), so that a mistake in one is seen by the others: they share no formula.
 #ifndef SINKPROOF_POINTS_H
 #define SINKPROOF_POINTS_H
 
@@ -16,8 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Which models have a point: no model has the steps of every architecture. SCALED is a SwiGLU that
-// scales its gate, SHIFTED one that adds to the up branch.
+// Which models have a point. SCALED is a SwiGLU that scales its gate, SHIFTED one that adds to up.
 // K(word, whether the model c is of the kind)
 // clang-format off
 #define SINKPROOF_MODEL_KINDS(K)                                           \
@@ -28,7 +25,8 @@
     K(SWIGLU,  c->activation == SINKPROOF_SWIGLU)                          \
     K(SCALED,  c->activation == SINKPROOF_SWIGLU && c->swiglu.alpha != 1)  \
     K(SHIFTED, c->activation == SINKPROOF_SWIGLU && c->swiglu.offset != 0) \
-    K(GELU,    c->activation != SINKPROOF_SWIGLU)
+    K(GELU,    c->activation != SINKPROOF_SWIGLU)                          \
+    K(NO,      false)
 
 // ---- rounding points -------------------------------------------------------------------------
 
@@ -157,9 +155,9 @@ bool point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
 // holds, its shape, its role, how engines hold it (sinkproof_held below), and its inputs without
 // weights and tokens.
 //
-// Inputs. EACH: an element of the point needs its own element of the input, or a row of which all
-// elements share a known common factor. SHARED: one element of the input affects many elements of
-// the point, so that they share its error. RESIDUAL is the residual stream before the sublayer.
+// Inputs. EACH: an element of the point needs its own element of the input, or a row whose elements
+// share a known factor. SHARED: an element of the input affects many of the point, so that they
+// share its error. RESIDUAL is the residual stream before the sublayer.
 // In the place of a point that a model lacks, its inputs are used. Shapes. KEYS is n, and so is
 // ALL_KEYS, before the mask; SINK_KEYS is one more (the sink's column, the last); UP is 2 inter if
 // gate and up are side by side, else inter; CHOSEN is not a dimension in a model without a router.
@@ -168,8 +166,9 @@ bool point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
 //
 // The operation and the weights say how a point is computed, in every architecture. Weights that a
 // model lacks are left out. So is the operation of a point that a model lacks, except the product
-// before a bias: a dense model's M6 and M10 are linear layers, which multiply and add.
-// P(identifier, name, rounding point, of a LAYER or of its ENDS, which models have it, role, held,
+// before a bias: a dense model's M6 and M10 are linear layers, which multiply and add. A9.lse is
+// the log-sum-exp with the sink, A9.lse-keys that of the keys alone. P(identifier, name, rounding
+// point, of a LAYER or of its ENDS, which models have it, role, held,
 //   operation, weights, shape, inputs)
 // clang-format off
 #define SINKPROOF_TRACED_POINTS(P) \
@@ -181,6 +180,8 @@ bool point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
     P(A4_Q, "A4.q", A4,      LAYER, ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, HEADS, DIM),       SHARED(A2_Q))                       \
     P(A4_K, "A4.k", A4,      LAYER, ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, KV, DIM),          SHARED(A2_K))                       \
     P(A6,   "A6",   A6,      LAYER, EVERY,   VALUE,   ASKED,    SCORE,      NO_WEIGHTS,                        SHAPE(HEADS, N, ALL_KEYS),  SHARED(A4_Q), SHARED(A4_K))         \
+    P(LSE,  "A9.lse", A9_LSE, LAYER, NO,     VALUE,   OFFERED,  SOFTMAX,    WEIGHTS(SINKS),                    SHAPE(HEADS, N),            EACH(A6))                           \
+    P(LSE_KEYS, "A9.lse-keys", A9_LSE, LAYER, NO, VALUE, OFFERED, SOFTMAX,  WEIGHTS(SINKS),                    SHAPE(HEADS, N),            EACH(A6))                           \
     P(A9,   "A9",   A9,      LAYER, EVERY,   VALUE,   PASSING,  SOFTMAX,    WEIGHTS(SINKS),                    SHAPE(HEADS, N, SINK_KEYS), EACH(A6))                           \
     P(A10,  "A10",  A9,      LAYER, EVERY,   VALUE,   PASSING,  DROP_SINK,  NO_WEIGHTS,                        SHAPE(HEADS, N, KEYS),      EACH(A9))                           \
     P(A11,  "A11",  A11,     LAYER, EVERY,   OPERAND, HELD,     SUM_VALUES, NO_WEIGHTS,                        SHAPE(N, HEADS, DIM),       EACH(A9), SHARED(A2_V))             \
@@ -233,7 +234,8 @@ typedef enum sinkproof_held {
     SINKPROOF_ASKED,    // a pass over the keys stores it only on request
     SINKPROOF_UNBIASED, // the engine may add the bias before it stores the product
     SINKPROOF_PASSING,  // a pass over the keys never stores it
-    SINKPROOF_HELD_COUNT
+    SINKPROOF_HELD_COUNT,
+    SINKPROOF_OFFERED // a trace may have it; no model has the point
 } sinkproof_held;
 sinkproof_held sinkproof_trace_point_held(sinkproof_trace_point point);
 
@@ -253,7 +255,7 @@ bool sinkproof_trace_point_is_before_mask(sinkproof_trace_point point);
 // The rounding point whose result the trace holds. M3 (indices) has none: false.
 bool sinkproof_trace_rounding(sinkproof_trace_point point, sinkproof_point *rounding);
 
-// An input of a point, and whether one element of it affects many elements of the point (SHARED).
+// An input of a point, and whether an element of it affects many of the point (SHARED).
 typedef enum sinkproof_input_kind {
     SINKPROOF_INPUT_EACH,
     SINKPROOF_INPUT_SHARED
@@ -286,7 +288,7 @@ typedef enum point_operation {
     SINKPROOF_MULTIPLY,   // the chosen experts' matrices
     SINKPROOF_ADD_BIAS,   // their biases
     SINKPROOF_ACTIVATE,
-    SINKPROOF_MIX, // experts times shares
+    SINKPROOF_MIX // experts times shares
 } point_operation;
 point_operation trace_operation(const sinkproof_config *config, sinkproof_trace_point point);
 

@@ -224,7 +224,7 @@ bool point_is_read(sinkproof_point point) {
         sinkproof_point at;
         traced = traced || (sinkproof_trace_rounding((sinkproof_trace_point)p, &at) && at == point);
     }
-    return traced && point != AT_M5 && point != AT_M9;
+    return traced && point != AT_M5 && point != AT_M9 && point != AT_A9_LSE;
 }
 
 // Every form that has a name, or only the definition.

@@ -166,7 +166,7 @@ static bool follows_from(const place_trials *s, const sinkproof_diagnosis *d,
         sinkproof_rows rows;
         if (from == NULL) continue;
         sinkproof_trace_index(from->rank, from->shape, from->worst_at, at);
-        size_t position = at[sinkproof_trace_point_is_by_head(from->point)];
+        size_t position = at[!from->rows_first];
         if (!failing_rows_find(s, report_place(s, r), r->point, &rows)) return false;
         *follows =
             rows.first >= position && (rows.end == position + 1 || is_read_later(from->point));

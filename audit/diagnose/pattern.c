@@ -29,7 +29,9 @@ static void SINKPROOF_PRINTF(2, 3) pattern_append(text *t, const char *format, .
 // The name of the indices of a dimension.
 static const char *dimension_name(const sinkproof_point_report *r, size_t d) {
     bool by_head = sinkproof_trace_point_is_by_head(r->point);
+    bool lse = r->point == TRACE_LSE || r->point == TRACE_LSE_KEYS;
     const char *row = r->n_sequences > 1 ? "row" : "position";
+    if (lse) return (d == 0) == r->rows_first ? row : "head";
     if (by_head) return d == 0 ? "head" : d == 1 ? row : "key";
     if (d == 0) return row;
     if (r->rank == 2)

@@ -62,8 +62,9 @@ bool sinkproof_point_shape(const sinkproof_config *config, const char *name, siz
     size_t layer;
     if (config == NULL || name == NULL || rank == NULL || shape == NULL)
         return sinkproof_fail(error, "expected a configuration, a name and places, found NULL");
-    bool found =
-        find_point(name, &point, &layer) && sinkproof_trace_point_exists(config, point, layer);
+    bool found = find_point(name, &point, &layer) &&
+                 (sinkproof_trace_point_exists(config, point, layer) ||
+                  (sinkproof_trace_point_is_offered(point) && layer < config->n_layers));
     char nearest[SINKPROOF_TRACE_NAME];
     if (found) *rank = sinkproof_trace_shape(config, point, n, shape);
     if (found) return true;

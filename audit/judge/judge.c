@@ -10,6 +10,7 @@
 #include "model/slots.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,11 @@ static bool is_bridged(const judge_pass *pass, sinkproof_trace_point point, size
 static void find_sequence(const judge_pass *pass, sinkproof_point_report *r) {
     size_t index[SINKPROOF_MAX_RANK];
     sinkproof_trace_index(r->rank, r->shape, r->worst_at, index);
-    size_t row = index[sinkproof_trace_point_is_by_head(r->point)];
+    bool heads_first = sinkproof_trace_point_is_offered(r->point)
+                           ? !sinkproof_trace_lse_by_token(pass->trace)
+                           : sinkproof_trace_point_is_by_head(r->point);
+    size_t row = index[heads_first];
+    r->rows_first = !heads_first;
     r->begins = pass->first;
     r->n_sequences = sinkproof_trace_sequences(pass->trace);
     r->sequence = sinkproof_trace_sequence_of(pass->trace, row).number;
@@ -113,7 +118,7 @@ static bool collect_reports(judge_pass *pass) {
             r->layer = sinkproof_trace_point_is_layered(point) ? layer : 0;
             r->rank = tensor->rank;
             memcpy(r->shape, tensor->shape, sizeof r->shape);
-            sinkproof_trace_name(point, layer, r->name);
+            snprintf(r->name, sizeof r->name, "%s", tensor->name);
         }
     }
     return true;
@@ -157,6 +162,7 @@ static bool judge_all(judge_pass *pass, sinkproof_error *error) {
         return sinkproof_fail(error, "no memory to judge %s",
                               sinkproof_counted(pass->n, "token").text);
     if (pass_has_ended(pass)) return true;
+    judge_settle_lse(pass);
     fine = collect_reports(pass);
     if (fine && j->n_reports == 0)
         return sinkproof_fail(error, "the trace holds none of the points that can be judged");

@@ -63,6 +63,7 @@ typedef struct sinkproof_point_report {
     size_t worst_at, rank, shape[SINKPROOF_MAX_RANK];
     size_t begins;                          // position of the first row; 0 with several sequences
     size_t n_sequences, sequence, position; // of the worst element's row
+    bool rows_first;                        // the first index is a token's
     // excess: distance to the set in half-widths of the set; inside: the share
     double worst_value, worst_excess;
     sinkproof_honest worst_set;
@@ -89,7 +90,12 @@ typedef struct sinkproof_judgement {
     size_t n_reports, n_tokens, n_layers;
     size_t begins; // position of the first token; 0 with several sequences
     size_t n_sequences;
-    bool later;     // a sequence begins after position 0
+    bool later; // a sequence begins after position 0
+    // What A9.lse is: said by the metadata, or (lse_tried) found. lse_outside: elements outside
+    // with the sink, and as that of the keys alone.
+    sinkproof_lse lse;
+    bool lse_tried;
+    size_t lse_outside[2];
     size_t *unread; // [layers]: earlier positions that are read, and have no key or no value
     sinkproof_point_report *reports; // in the order of the forward pass; only points of the trace
     // The worst verdict among the decided points; UNDECIDED when no point is decided, or when no

@@ -369,6 +369,8 @@ static void compare_cut_rows(judge_part *part, const block *b) {
         sinkproof_honest *x_j = part_allocate(part, q.seen + 1, sizeof *x_j);
         for (size_t j = 0; x_j != NULL && j <= q.seen; j++) x_j[j] = sinkproof_unknown_set(0);
         if (x_j != NULL) compare_scores(part, &q, x_j);
+        if (x_j != NULL && !judge_lse(part, NULL, &(lse_row){.h = q.h, .i = q.i}))
+            part->failed = true;
         for (size_t j = 0; x_j != NULL && j <= q.seen; j++) x_j[j] = sinkproof_unknown_set(0);
         if (x_j != NULL) compare_weights(part, &q, 0, x_j);
         free(x_j);
@@ -386,7 +388,9 @@ static void attend_queries(judge_part *part, const attention *a, block b) {
     }
     find_seen_keys(part, &b);
     size_t keys = b.high - b.low;
-    bool shown = point_is_traced(pass, TRACE_A6, part->layer) || shows_weights(part);
+    bool shown = point_is_traced(pass, TRACE_A6, part->layer) || shows_weights(part) ||
+                 point_is_traced(pass, TRACE_LSE, part->layer) ||
+                 point_is_traced(pass, TRACE_LSE_KEYS, part->layer);
     bool known = b.low >= a->v.from && (b.low >= a->k.from || shown);
     if (!known && !shown) { // nothing to compare on the way
         compare_unknown_values(part, &b, a);

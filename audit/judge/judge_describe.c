@@ -129,6 +129,10 @@ bool judge_describe_inputs(const judge_pass *pass, sinkproof_point_report *r) {
     case TRACE_A9:
     case TRACE_A10:
         return describe_weight(pass, r, out, size);
+    case TRACE_LSE:
+    case TRACE_LSE_KEYS:
+        snprintf(out, size, "the same in base 2: %a", r->worst_set.mid / log(2));
+        return true;
     case TRACE_A13:
         describe_sum(pass, r, "attention", out, size);
         return true;

@@ -227,6 +227,20 @@ static inline size_t step_place(const judge_pass *pass, const sinkproof_walk_ste
     return sinkproof_trace_point_is_layered(step->point) ? step->layer : pass->config->n_layers;
 }
 
+// ---- the log-sum-exp (judge_lse.c)
+
+// Row i of head h: its scores z_j [seen], NULL if they are unknown, and the sink's logit.
+typedef struct lse_row {
+    size_t h, i, seen;
+    const sinkproof_honest *z_j;
+    sinkproof_honest b;
+} lse_row;
+
+// Compares a row's log-sum-exp, if it is traced. Returns false if memory runs out.
+bool judge_lse(judge_part *part, const sinkproof_setting *s, const lse_row *row);
+// Once all layers are compared: with the sink or without it?
+void judge_settle_lse(judge_pass *pass);
+
 // ---- keys and values that later tokens read (judge_cache.c)
 
 // Those of a layer from position `from` on, [keys - from, kv_heads, head_dim]: the earlier ones are

@@ -268,6 +268,21 @@ static void print_inherited(FILE *out, const sinkproof_judgement *j) {
                 sinkproof_error_relative(most->errors.local, most));
 }
 
+// Which log-sum-exp the trace has, where nothing said it.
+static void print_lse(FILE *out, const sinkproof_judgement *j) {
+    size_t with = j->lse_outside[0], without = j->lse_outside[1];
+    if (!j->lse_tried) return;
+    if (with > 0 && without > 0)
+        fprintf(out, "\nA9.lse fits neither with the sink (%zu outside) nor without it (%zu).\n",
+                with, without);
+    else if (with == without)
+        fputs("\nA9.lse fits with the sink and without it.\n", out);
+    else
+        fprintf(out, "\nA9.lse fits %s the sink, and not %s it (%s outside).\n",
+                with == 0 ? "with" : "without", with == 0 ? "without" : "with",
+                sinkproof_counted(with + without, "element").text);
+}
+
 // What is said of a trace that is not one sequence from its start.
 static void print_sequences(FILE *out, const sinkproof_judgement *j) {
     if (j->n_sequences > 1)
@@ -293,6 +308,7 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
     sinkproof_not_finite_text(j, not_finite);
     if (not_finite[0] != '\0') fprintf(out, "\n%s", not_finite);
     judgement_print_undecided(out, config, j);
+    print_lse(out, j);
     print_sequences(out, j);
     print_inherited(out, j);
 }

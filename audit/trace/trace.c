@@ -28,6 +28,8 @@ struct sinkproof_trace {
     int32_t *tokens_n, *positions_n;
     size_t sequences, *begins;      // begins [sequences + 1]: first rows, and n
     uint32_t *sequence_n;           // of each row
+    sinkproof_lse lse;              // what the metadata say of A9.lse
+    bool lse_by_token;              // [n, heads]
     const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
     cached *cached_lc;              // [n_layers, CACHED]
 };
@@ -208,6 +210,47 @@ static bool unknown_name(const char *file, const char *name, size_t n_layers,
                           file, name, nearest);
 }
 
+// [heads, n], or [n, heads], one layout in all layers.
+static bool turn_lse(const char *file, sinkproof_trace *trace, const sinkproof_tensor *tensor,
+                     size_t *shape, sinkproof_error *error) {
+    const char *said = sinkproof_safetensors_metadata(trace->file, "lse_layout");
+    size_t heads = shape[0], n = shape[1];
+    bool turned = tensor->rank == 2 && tensor->shape[0] == n && tensor->shape[1] == heads;
+    if (said != NULL && strcmp(said, "heads,tokens") != 0 && strcmp(said, "tokens,heads") != 0)
+        return sinkproof_fail(error,
+                              "%.300s: metadata lse_layout: expected heads,tokens or "
+                              "tokens,heads, found %.100s",
+                              file, said);
+    if (said == NULL && turned && heads == n)
+        return sinkproof_fail(error,
+                              "%.300s: tensor %.100s: its shape [%zu, %zu] says not which is the "
+                              "head: expected metadata lse_layout heads,tokens or tokens,heads",
+                              file, tensor->name, n, n);
+    trace->lse_by_token = said != NULL ? strcmp(said, "tokens,heads") == 0 : turned;
+    if (trace->lse_by_token) shape[0] = n, shape[1] = heads;
+    return true;
+}
+
+// With the sink, without it, or, where nothing says which, as both.
+static void keep_lse(sinkproof_trace *trace, const sinkproof_tensor *tensor,
+                     sinkproof_trace_point point, const sinkproof_tensor **at) {
+    if (point == TRACE_LSE && trace->lse != SINKPROOF_LSE_KEYS) at[TRACE_LSE] = tensor;
+    if (point == TRACE_LSE_KEYS || trace->lse != SINKPROOF_LSE_WITH_SINK)
+        at[TRACE_LSE_KEYS] = tensor;
+}
+
+static bool read_lse_convention(const char *file, sinkproof_trace *trace, sinkproof_error *error) {
+    const char *said = sinkproof_safetensors_metadata(trace->file, "lse");
+    if (said == NULL) return true;
+    trace->lse = strcmp(said, "with-sink") == 0      ? SINKPROOF_LSE_WITH_SINK
+                 : strcmp(said, "without-sink") == 0 ? SINKPROOF_LSE_KEYS
+                                                     : SINKPROOF_LSE_UNSAID;
+    return trace->lse != SINKPROOF_LSE_UNSAID ||
+           sinkproof_fail(error,
+                          "%.300s: metadata lse: expected with-sink or without-sink, found %.100s",
+                          file, said);
+}
+
 static const char *const beside[] = {"tokens", "positions", "cu_seqlens"};
 
 static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
@@ -218,7 +261,7 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
         if (strcmp(tensor->name, beside[i]) == 0) return true;
     if (!sinkproof_trace_name_parse(tensor->name, &point, &layer))
         return unknown_name(file, tensor->name, config->n_layers, error);
-    if (!sinkproof_trace_point_exists(config, point, layer))
+    if (!trace_may_hold(config, point, layer))
         return sinkproof_fail(error, "%.300s: tensor %.100s: expected a layer below %zu", file,
                               tensor->name, config->n_layers);
     size_t first = sinkproof_trace_first(trace);
@@ -227,6 +270,8 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     bool longer = point_is_cached(config, point) && tensor->rank == rank &&
                   tensor->shape[0] > trace->n && tensor->shape[0] <= first + trace->n;
     if (longer) shape[0] = tensor->shape[0];
+    if (sinkproof_trace_point_is_offered(point) && !turn_lse(file, trace, tensor, shape, error))
+        return false;
     if (!check_shape(file, tensor, rank, shape, error)) return false;
     if (!check_dtype(file, tensor, indices, error)) return false;
     if (indices && !check_chosen(file, config, tensor, error)) return false;
@@ -236,7 +281,14 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
         split_cached(tensor, trace->n, c);
         tensor = &c->rows;
     }
-    trace->at_lp[layer * TRACE_POINTS + (size_t)point] = tensor;
+    const sinkproof_tensor **at = &trace->at_lp[layer * TRACE_POINTS];
+    if (!sinkproof_trace_point_is_offered(point))
+        at[point] = tensor;
+    else if (at[TRACE_LSE] != NULL || at[TRACE_LSE_KEYS] != NULL)
+        return sinkproof_fail(error, "%.300s: tensor %.100s: expected one log-sum-exp of a layer",
+                              file, tensor->name);
+    else
+        keep_lse(trace, tensor, point, at);
     return true;
 }
 
@@ -273,7 +325,7 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
                 sinkproof_fail(error, "%.300s: no memory", name);
     good = good && check_format(name, trace, error) &&
            (model == NULL || sinkproof_file_matches_model(name, file, model, error)) &&
-           read_sequence(name, config, trace, error);
+           read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
     if (good)
@@ -373,6 +425,14 @@ const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace) {
 
 size_t sinkproof_trace_first(const sinkproof_trace *trace) {
     return trace->sequences == 1 ? (size_t)trace->positions_n[0] : 0;
+}
+
+sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace) {
+    return trace->lse;
+}
+
+bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace) {
+    return trace->lse_by_token;
 }
 
 size_t sinkproof_trace_sequences(const sinkproof_trace *trace) {

@@ -49,6 +49,14 @@ const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *k
 // The tensor of a point, or NULL when the trace lacks it. `layer` is ignored for T0, F1, F2.
 const sinkproof_tensor *sinkproof_trace_find(const sinkproof_trace *trace,
                                              sinkproof_trace_point point, size_t layer);
+// What the metadata say of A9.lse. Unsaid: the tensor is found as both points, LSE and LSE_KEYS.
+typedef enum sinkproof_lse {
+    SINKPROOF_LSE_UNSAID,
+    SINKPROOF_LSE_WITH_SINK,
+    SINKPROOF_LSE_KEYS
+} sinkproof_lse;
+sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace);
+bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace); // [n, heads], not [heads, n]
 // The rows of one sequence: [row, row + rows), from position `first` on.
 typedef struct sinkproof_sequence {
     size_t number, row, rows, first;

@@ -22,8 +22,9 @@ typedef struct added {
 struct sinkproof_trace_builder {
     const sinkproof_model *model;
     char engine[256], policy[SINKPROOF_POLICY_NAME],
-        of[256];               // `of`: "" stands for this model's fingerprint
-    size_t n, first, n_layers; // first: position of the first token; 0 with several sequences
+        of[256];                  // `of`: "" stands for this model's fingerprint
+    char lse[16], lse_layout[16]; // metadata; "": not said
+    size_t n, first, n_layers;    // first: position of the first token; 0 with several sequences
     size_t sequences;
     int32_t *tokens_n, *positions_n, *cu_seqlens; // [sequences + 1]
     added *at_lp;                                 // [n_layers, TRACE_POINTS]
@@ -78,6 +79,18 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *b, const char *fingerpr
                               sinkproof_counted(sizeof b->of - 1, "character").text,
                               strlen(fingerprint));
     strcpy(b->of, fingerprint);
+    return true;
+}
+
+bool sinkproof_trace_builder_lse(sinkproof_trace_builder *b, const char *lse, const char *layout,
+                                 sinkproof_error *error) {
+    if (b == NULL) return sinkproof_fail(error, "expected a builder, found NULL");
+    if ((lse != NULL && strlen(lse) >= sizeof b->lse) ||
+        (layout != NULL && strlen(layout) >= sizeof b->lse_layout))
+        return sinkproof_fail(error, "expected words on A9.lse of at most %zu characters",
+                              sizeof b->lse - 1);
+    if (lse != NULL) strcpy(b->lse, lse);
+    if (layout != NULL) strcpy(b->lse_layout, layout);
     return true;
 }
 
@@ -172,7 +185,7 @@ static bool parse_dtype(const char *name, const char *text, bool integer, sinkpr
 static bool locate_point(const sinkproof_trace_builder *b, const char *name,
                          sinkproof_trace_point *point, size_t *layer, sinkproof_error *error) {
     if (sinkproof_trace_name_parse(name, point, layer) &&
-        sinkproof_trace_point_exists(sinkproof_model_config(b->model), *point, *layer))
+        trace_may_hold(sinkproof_model_config(b->model), *point, *layer))
         return true;
     char nearest[SINKPROOF_TRACE_NAME];
     sinkproof_trace_nearest(name, b->n_layers, nearest);
@@ -214,6 +227,8 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
         return false;
     const sinkproof_config *config = sinkproof_model_config(b->model);
     size_t expected_rank = sinkproof_trace_shape_from(config, point, b->first, b->n, expected);
+    if (sinkproof_trace_point_is_offered(point) && rank == 2 && shape[0] == b->n)
+        expected[0] = shape[0], expected[1] = config->n_heads; // tokens first
     if (rank == expected_rank && point_is_cached(config, point) && shape[0] > b->n &&
         shape[0] <= b->first + b->n)
         expected[0] = shape[0];
@@ -242,6 +257,9 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
     const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
     if (!trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
     size_t ends = b->sequences + 1;
+    if (b->lse[0] != '\0') sinkproof_safetensors_writer_metadata(out, "lse", b->lse);
+    if (b->lse_layout[0] != '\0')
+        sinkproof_safetensors_writer_metadata(out, "lse_layout", b->lse_layout);
     if (b->cu_seqlens != NULL)
         sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);

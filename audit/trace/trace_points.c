@@ -43,6 +43,15 @@ size_t sinkproof_trace_shape_from(const sinkproof_config *config, sinkproof_trac
     return rank;
 }
 
+bool sinkproof_trace_point_is_offered(sinkproof_trace_point point) {
+    return sinkproof_trace_point_held(point) == SINKPROOF_OFFERED;
+}
+
+bool trace_may_hold(const sinkproof_config *config, sinkproof_trace_point point, size_t layer) {
+    return sinkproof_trace_point_exists(config, point, layer) ||
+           (sinkproof_trace_point_is_offered(point) && layer < config->n_layers);
+}
+
 bool point_is_cached(const sinkproof_config *config, sinkproof_trace_point point) {
     return point == sinkproof_trace_keys(config) || point == TRACE_A2_V;
 }

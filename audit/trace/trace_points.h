@@ -25,6 +25,10 @@ void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name)
 size_t sinkproof_trace_shape_from(const sinkproof_config *config, sinkproof_trace_point point,
                                   size_t first, size_t n, size_t *shape);
 
+// Whether a trace of the model may hold the point: one that the model has, or one that is offered.
+bool trace_may_hold(const sinkproof_config *config, sinkproof_trace_point point, size_t layer);
+bool sinkproof_trace_point_is_offered(sinkproof_trace_point point);
+
 // The point that later tokens read as the keys of earlier ones: A4.k, or A2.k without a rotation;
 // and whether they read a point so, or as values.
 sinkproof_trace_point sinkproof_trace_keys(const sinkproof_config *config);

@@ -198,7 +198,9 @@ static bool mark_wanted_points(sinkproof_trace_writer *w, const char *points,
         size_t length = strcspn(word, ","), named = 0;
         for (size_t l = 0; l < w->n_layers; l++)
             for (int p = 0; p < TRACE_POINTS; p++) {
-                if (!sinkproof_trace_word_names(word, length, (sinkproof_trace_point)p, l))
+                sinkproof_trace_point point = (sinkproof_trace_point)p;
+                if (sinkproof_trace_point_is_offered(point) ||
+                    !sinkproof_trace_word_names(word, length, point, l))
                     continue;
                 w->slots_lp[l * TRACE_POINTS + (size_t)p].wanted = true;
                 named++;

@@ -36,6 +36,21 @@ typedef struct range {
     double lo, hi;
 } range;
 
+// What rescalings of a running maximum may add to a sum, relatively.
+typedef struct rescaling {
+    double worst, likely;
+} rescaling;
+
+// ---- softmax_sink.c, for the log-sum-exp in gated.c
+
+softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                              const sinkproof_honest *z_j, sinkproof_honest b);
+void shift_by_maximum(softmax_row *row, sinkproof_point point);
+void fill_exponentials(softmax_row *row);
+void add_numerator(numerator *sum, const numerator *e);
+double lse_error(const softmax_row *row, double top, double log_sum);
+rescaling row_rescaling(const softmax_row *row, double n);
+
 // ---- softmax_maximum.c: the row's maximum, subtracted first
 
 // The set of the maximum of two numbers, without its statistics.

@@ -116,7 +116,7 @@ static bool admits_form(const sinkproof_setting *s, sinkproof_point point, int f
     return point == AT_A9 && sinkproof_policy_admits(s->policy, SINKPROOF_FORM_OF_A9, form);
 }
 
-static void add_numerator(numerator *sum, const numerator *e) {
+void add_numerator(numerator *sum, const numerator *e) {
     sum->lo += e->lo, sum->hi += e->hi;
     sum->likely_lo += e->likely_lo, sum->likely_hi += e->likely_hi;
     sum->mid += e->mid;
@@ -136,8 +136,8 @@ static void find_row_maxima(softmax_row *row) {
 }
 
 // The forms that an engine may use for the row, and its logits; nothing is computed yet.
-static softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point point, size_t n,
-                                     const sinkproof_honest *z_j, sinkproof_honest b) {
+softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point point, size_t n,
+                              const sinkproof_honest *z_j, sinkproof_honest b) {
     softmax_row row = {.s = s, .n = n, .z_j = z_j, .b = b};
     row.base_2 = admits_form(s, point, SINKPROOF_A9_BASE_2);
     row.running = admits_form(s, point, SINKPROOF_A9_RUNNING_MAX);
@@ -152,7 +152,7 @@ static softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point
 }
 
 // The logits, minus the row's maximum if the policy rounds the difference, and the maxima.
-static void shift_by_maximum(softmax_row *row, sinkproof_point point) {
+void shift_by_maximum(softmax_row *row, sinkproof_point point) {
     const sinkproof_setting *s = row->s;
     for (size_t j = 0; j < row->n; j++) row->t_j[j] = row->z_j[j];
     row->t_j[row->n] = row->b; // the sink is one more term of the denominator
@@ -168,7 +168,7 @@ static double term_variance(const softmax_row *row, size_t j) {
     return row->t_j[j].var + (t * t + 4 * size * size) * u * u / 3;
 }
 
-static void fill_exponentials(softmax_row *row) {
+void fill_exponentials(softmax_row *row) {
     for (size_t j = 0; j <= row->n; j++) row->e_j[j] = key_numerator(row, j);
     for (size_t j = 0; row->kept_j != NULL && j < row->n; j++)
         row->kept_j[j] = kept_exponential(row, j, term_variance(row, j));
@@ -187,11 +187,7 @@ static void fill_exponentials(softmax_row *row) {
 // rescales a share i/n of the sum. E exp(x sum_i B_i i/n) <= exp(e^x - 1): the effective number of
 // rescalings exceeds r with probability below exp(r - 1 - r log r), as for a Poisson variable of
 // mean 1.
-typedef struct rescaling {
-    double worst, likely;
-} rescaling;
-
-static rescaling row_rescaling(const softmax_row *row, double n) {
+rescaling row_rescaling(const softmax_row *row, double n) {
     if (!row->running) return (rescaling){0, 0};
     double each = log1p(row->declared) + row->s->u;
     double r = 1;
@@ -205,7 +201,7 @@ static rescaling row_rescaling(const softmax_row *row, double n) {
 // by one more exp and log1p, and the intermediate roundings: m + log(sum) and max + log1p(...); in
 // base 2 also m times the scale, the constants log2(e) and scale on both sides, and LSE times
 // log2(e). Each rounds a number of size |m| + log(sum) + 1 at most.
-static double lse_error(const softmax_row *row, double top, double log_sum) {
+double lse_error(const softmax_row *row, double top, double log_sum) {
     double roundings = sinkproof_gamma(row->base_2 ? 7 : 2, row->s->u);
     double joined = row->declared + row->growth; // of the sink's entry, since x e^-x < 1
     return roundings * (top + log_sum + 1) + row->declared_log * (log_sum + 1) + joined;

@@ -202,6 +202,36 @@ def check_packed(room):
                  lambda: sinkproof.judge(room.model, {**packed, "cu_seqlens": np.array([0, 7])}, "f32"))
 
 
+def check_lse(room):
+    """The log-sum-exp of an engine, in either convention and layout."""
+    def lse(layer, sinks):
+        z = room.trace[f"{layer:02d}.A6"].astype(np.float64)
+        i, j = np.indices(z.shape[1:])
+        z = np.where((j > i) | (room.model.slides(layer) & (i - j >= room.model.number("window"))), -np.inf, z)
+        if sinks:
+            b = room.model.weight("sinks", layer).reshape(-1, 1, 1)
+            z = np.concatenate([z, np.broadcast_to(b, (*z.shape[:2], 1))], axis=2)
+        return np.log(np.exp(z).sum(axis=2)).astype(np.float32)
+
+    some = {name: value for name, value in room.trace.items() if name == "tokens" or name.endswith(("A4.q", "A4.k"))}
+    for sinks, words in ((True, "fits with the sink, and not without it"), (False, "fits without the sink, and not with it")):
+        for turned in (False, True):
+            found = sinkproof.judge(room.model, {**some, **{f"{layer:02d}.A9.lse": lse(layer, sinks).T if turned
+                                                            else lse(layer, sinks) for layer in range(2)}}, "f32", **FAST)
+            room.ok(found["00.A9.lse"].verdict == "within" and found["01.A9.lse"].verdict == "within"
+                    and words in str(found), f"a log-sum-exp {words}, {'[n, heads]' if turned else '[heads, n]'}", found)
+    binary = sinkproof.Trace({**some, "00.A9.lse": lse(0, False) / np.float32(np.log(2))}, {"lse": "without-sink"})
+    found = sinkproof.judge(room.model, binary, "f32", local=True)
+    room.ok(found.first == "00.A9.lse" and "the same in base 2: " in str(found), "in base 2 it is convicted", found)
+    binary.save("lse.safetensors")
+    room.ok(sinkproof.Trace.load("lse.safetensors", room.model).metadata["lse"] == "without-sink", "what is said is kept")
+    room.refused("a convention that is none", "metadata lse: expected with-sink or without-sink, found maybe",
+                 lambda: sinkproof.judge(room.model, sinkproof.Trace({**some, "00.A9.lse": lse(0, True)}, {"lse": "maybe"})))
+    few = {name: value[:10] for name, value in some.items()}
+    few["00.A9.lse"] = lse(0, True)[:, :10]
+    room.refused("as many tokens as heads", "says not which is the head", lambda: sinkproof.judge(room.model, few, "f32"))
+
+
 def check_refusals(room):
     """Each in a sentence that names what was found."""
     good = dict(room.trace)
@@ -530,8 +560,8 @@ def main(count):
     tap = Tap()
     tap.count = count
     room = Room(tap)
-    for check in (check_vectors, check_arrays, check_later, check_packed, check_refusals, check_another_model, check_output,
-                  check_stages, check_exceptions, check_handles, check_assertion):
+    for check in (check_vectors, check_arrays, check_later, check_packed, check_lse, check_refusals, check_another_model,
+                  check_output, check_stages, check_exceptions, check_handles, check_assertion):
         check(room)
     with tempfile.TemporaryDirectory() as folder:
         check_book(room, pathlib.Path(folder))

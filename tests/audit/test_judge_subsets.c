@@ -6,6 +6,7 @@
 // decide it. Random subsets of the reference's traces under every policy, and the cases that once
 // failed.
 #include "audit/judge/judge_report.h"
+#include "audit/trace/trace_points.h"
 #include "base/splitmix.h"
 #include "tests/shared/judged.h"
 #include "tests/shared/opened.h"
@@ -51,7 +52,8 @@ static void draw_points(uint64_t *seed, size_t layers, char *points) {
                 sinkproof_trace_point point = (sinkproof_trace_point)p;
                 bool layered = sinkproof_trace_point_is_layered(point);
                 bool here = layered ? (layer_kept >> l & 1) != 0 : l == 0;
-                bool exists = point != TRACE_M5 && point != TRACE_M9;
+                bool exists = point != TRACE_M5 && point != TRACE_M9 &&
+                              !sinkproof_trace_point_is_offered(point);
                 if (kept[p] && here && exists && draw(seed, 10) < thin)
                     keep_point(points, point, l);
             }

@@ -54,6 +54,7 @@ static void test_chunked(const char *policy) {
     size_t wrong = 0, points = 0;
     for (size_t l = 0; l < config->n_layers; l++)
         for (int p = 0; p < TRACE_POINTS; p++) {
+            if (sinkproof_trace_point_is_offered((sinkproof_trace_point)p)) continue;
             const sinkproof_tensor *a = sinkproof_trace_find(one, (sinkproof_trace_point)p, l);
             const sinkproof_tensor *b = sinkproof_trace_find(many, (sinkproof_trace_point)p, l);
             wrong += a == NULL || b == NULL || a->dtype != b->dtype;

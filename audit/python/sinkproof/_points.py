@@ -17,8 +17,9 @@ class Kind:
     """What a point's tensor is, whatever the model."""
 
     layered: bool  # its name carries a layer, "03.A9"
-    by_head: bool  # [heads, n, keys]; else [n, ...] with a row per token
+    by_head: bool  # [heads, n, keys]; else, unless it is a number per head, [n, ...] with a row per token
     sink: bool     # one more column after the keys: the sink's
+    a_number: bool = False  # [heads, n]: one of each head and token
 
 
 def has_layer(model: Model, point: str) -> bool:
@@ -36,7 +37,9 @@ def kinds() -> dict[str, Kind]:
         n = 1 + max(int(model.number(name)) for name in ("n_heads", "hidden", "vocab"))  # different from every width
         for point in names("point_names"):
             shape = model.shape(point, n)
-            found[point] = Kind(has_layer(model, point), shape[0] != n, shape[0] != n and shape[2] == n + 1)
+            heads = shape[0] != n
+            found[point] = Kind(has_layer(model, point), heads and len(shape) == 3, heads and shape[-1] == n + 1,
+                                heads and len(shape) == 2)
     return found
 
 

@@ -55,7 +55,8 @@ class Trace(Mapping[str, Array]):
     Names and shapes are in chapter 11 of the book. `tokens` is int32 [n]. `positions` follow each
     other, and are 0 .. n - 1 if they are not given; a trace that begins later may have the keys and
     values before it as further rows of A4.k and A2.v. With `cu_seqlens` [m + 1] the rows are those of
-    m sequences end to end, each with positions of its own. Any subset of the points is a trace. `metadata` holds texts:
+    m sequences end to end, each with positions of its own. `metadata` may say "lse", "with-sink" or
+    "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a trace. `metadata` holds texts:
     "engine" is your engine's name in the report.
 
     Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
@@ -150,7 +151,7 @@ def read_trace(trace: Handle, path: str | None = None) -> Trace:
         dtype = DTYPES[text(view.dtype)]
         arrays[text(view.name)] = np.frombuffer(data, dtype).reshape(view.shape[: view.rank]).copy()
     said = {key: call("trace_metadata", trace.pointer, key.encode())
-            for key in ("engine", "policy", "version", "model")}
+            for key in ("engine", "policy", "version", "model", "lse", "lse_layout")}
     return Trace(arrays, {key: text(value) for key, value in said.items() if value is not None}, path)
 
 
@@ -201,8 +202,11 @@ def pointer_to(tokens: npt.NDArray[np.int32]) -> Any:
 
 
 def expected_shape(model: Model, name: str, first: int, n: int, rows: int) -> tuple[int, ...]:
-    """The shape of a point in a trace of n tokens from position `first` on; keys and values may have more `rows`."""
+    """The shape of a point in a trace of n tokens from position `first` on; keys and values may have more `rows`, and
+    the log-sum-exp may have the tokens first."""
     shape, point = model.shape(name, n), without_layer(name)
+    if kinds()[point].a_number and rows == n:
+        return n, shape[0]
     if kinds()[point].by_head:
         return (*shape[:-1], shape[-1] + first)
     return (rows, *shape[1:]) if point in CACHED and n < rows <= first + n else shape
@@ -233,6 +237,9 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
     first = int(positions[0]) if len(ends) == 2 else 0
     if first > 0:
         attempt("trace_builder_begin", builder.pointer, first)
+    if "lse" in said or "lse_layout" in said:
+        words = (encoded(said[word]) if word in said else None for word in ("lse", "lse_layout"))
+        attempt("trace_builder_lse", builder.pointer, *words)
     if len(ends) > 2:
         sizes = ctypes.c_size_t * (len(ends) - 1)
         attempt("trace_builder_pack", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),

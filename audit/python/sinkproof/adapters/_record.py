@@ -53,8 +53,8 @@ class Record:
     def keep(self, point: str, values: Any, layer: int | None = None, keys: Sequence[int] | None = None) -> None:
         """Copies `values` of the current piece, an array or a torch tensor in the engine's dtype.
 
-        Rows are its tokens, [n, ...], flat or in the point's own shape; A6, A9 and A10 are [heads, n, K],
-        with the sink's column of A9 last. The K keys are the last K positions, or those in `keys`, where -1
+        Rows are its tokens, [n, ...], flat or in the point's own shape; A9.lse is [heads, n]; A6, A9 and A10 are
+        [heads, n, K], with the sink's column of A9 last. The K keys are the last K positions, or those in `keys`, where -1
         marks a column that is not a key. Logits of fewer tokens than were fed, as engines compute them for
         generation, are left out.
         """
@@ -71,7 +71,8 @@ class Record:
         pieces = self.pieces.setdefault(name, [])
         if pieces and pieces[-1][0] == self.first:
             raise TraceError(f"{name}: it was computed twice for the token at position {self.before + self.first}")
-        shaped = self.by_keys(name, point, array, keys) if kinds()[point].by_head else self.by_tokens(name, array)
+        shaped = (self.by_keys(name, point, array, keys) if kinds()[point].by_head else
+                  self.by_heads(name, array) if kinds()[point].a_number else self.by_tokens(name, array))
         pieces.append((self.first, shaped))
 
     def by_tokens(self, name: str, array: Array) -> Array:
@@ -80,6 +81,13 @@ class Record:
         if array.ndim == 0 or len(array) != self.n or array.size != int(np.prod(expected)):
             raise TraceError(f"{name}: expected shape {list(expected)} of {self.n} tokens, found {list(array.shape)}")
         return array.reshape(expected).copy()
+
+    def by_heads(self, name: str, array: Array) -> Array:
+        """[heads, n]: one number of each."""
+        heads = self.model.shape(name, self.n)[0] if self.model else len(array)
+        if array.shape != (heads, self.n):
+            raise TraceError(f"{name}: expected shape [{heads}, {self.n}], found {list(array.shape)}")
+        return array.copy()
 
     def by_keys(self, name: str, point: str, array: Array, keys: Sequence[int] | None) -> Array:
         """[heads, n, all keys so far (+ 1)], from the columns of some of them."""
@@ -102,12 +110,12 @@ class Record:
         """A tensor of all tokens, or None if some piece lacks it."""
         kind = kinds()[name.split(".", 1)[1] if name[0].isdigit() else name]
         arrays = [array for _, array in self.pieces[name]]
-        if sum(array.shape[1 if kind.by_head else 0] for array in arrays) != len(self.tokens):
+        if sum(array.shape[int(kind.by_head or kind.a_number)] for array in arrays) != len(self.tokens):
             return None
         if len({array.dtype for array in arrays}) > 1:
             raise TraceError(f"{name}: expected one dtype, found {', '.join(sorted({str(a.dtype) for a in arrays}))}")
         if not kind.by_head:
-            return np.concatenate(arrays)
+            return np.concatenate(arrays, axis=int(kind.a_number))
         n, keys, sink = len(self.tokens), self.before + len(self.tokens), int(kind.sink)
         found = np.zeros((arrays[0].shape[0], n, keys + sink), arrays[0].dtype)
         for first, array in self.pieces[name]:
