@@ -7,7 +7,6 @@
 // verdict in three steps:
 //
 //   sinkproof_model_open         opens a checkpoint, or a synthetic model that needs no disk
-//
 //   sinkproof_run_new            runs one of this project's engines under a policy, in which
 //   sinkproof_run_replace        your function computes a stage, and
 //   sinkproof_run_trace          a forward pass makes a trace of every point
@@ -139,9 +138,6 @@ bool sinkproof_trace_write(const sinkproof_trace *trace, const char *path, sinkp
 
 size_t sinkproof_trace_length(const sinkproof_trace *trace);         // n
 const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace); // [n]
-// Position of the first token; 0 in a trace of several sequences.
-size_t sinkproof_trace_first(const sinkproof_trace *trace);
-size_t sinkproof_trace_sequences(const sinkproof_trace *trace);
 // A value of the metadata: "engine", "policy", "version", "model"; NULL if absent.
 const char *sinkproof_trace_metadata(const sinkproof_trace *trace, const char *key);
 
@@ -168,31 +164,21 @@ bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engin
                                  const char *policy, size_t n, const int32_t *tokens_n,
                                  sinkproof_trace_builder **builder, sinkproof_error *error);
 // Adds the point `name` ("03.A11") in the dtype of your engine: "BF16", "F16", "F32" or "F64"; M3
-// in "I32" or "I64". `data` is copied. Errors: an unknown name, a shape other than that of
-// sinkproof_point_shape, a point that was already added.
+// in "I32" or "I64". `data` is copied. Errors: an unknown name or shape, a point already added.
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *name,
                                  const char *dtype, size_t rank, const size_t *shape,
                                  const void *data, sinkproof_error *error);
-// Sets `model` in the metadata, in place of the fingerprint of the builder's model: for arrays from
-// a file that states its own.
+// Sets `model` in the metadata, for arrays from a file that states the fingerprint of its own.
 bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fingerprint,
                                 sinkproof_error *error);
-// Says that the first token is at position `first`, before any point is added: A6, A9 and A10 then
-// have first + n keys, and A4.k (A2.k without a rotation) and A2.v may have more rows than tokens,
-// those of the positions just before `first`. Error: positions beyond the model's context.
-bool sinkproof_trace_builder_begin(sinkproof_trace_builder *builder, size_t first,
-                                   sinkproof_error *error);
-// Says what the log-sum-exp (A9.lse) is: "with-sink" or "without-sink"; and its layout,
-// "heads,tokens" or "tokens,heads". NULL: not said.
+// Before any point: `sequences` of them end to end, of `rows` [sequences] tokens from the positions
+// `firsts` on (NULL: 0). A single one may have keys and values of the positions before it in front.
+bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
+                                   const size_t *firsts, sinkproof_error *error);
+// What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
 bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
                                  const char *layout, sinkproof_error *error);
-// Says that the rows are those of several sequences, end to end, before any point is added:
-// `rows` [sequences] add up to n, and `firsts` [sequences] are the positions of their first tokens
-// (NULL: 0). A6, A9 and A10 have n keys, the rows.
-bool sinkproof_trace_builder_pack(sinkproof_trace_builder *builder, size_t sequences,
-                                  const size_t *rows, const size_t *firsts, sinkproof_error *error);
-// Makes the trace of the added points: any subset of the points is valid. The builder is then
-// empty.
+// Makes the trace of the added points, any subset of all. The builder is then empty.
 bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,
                                     sinkproof_error *error);
 void sinkproof_trace_builder_free(sinkproof_trace_builder *builder);

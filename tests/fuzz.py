@@ -168,6 +168,10 @@ def seeds():
     yield "trace-packed", safetensors(
         {"cu_seqlens": ("I32", [3], 4), "positions": ("I32", [3], 4), "tokens": ("I32", [3], 4),
          "01.A10": ("BF16", [10, 3, 3], 2)}, {"format": "sinkproof-trace-1"}, struct.pack("<6i", 0, 2, 3, 0, 1, 0))
+    yield "trace-lse", safetensors(
+        {"tokens": ("I32", [2], 4), "positions": ("I32", [2], 4), "00.A9.lse": ("F32", [2, 10], 4),
+         "01.A9.lse-keys": ("F16", [10, 2], 2)}, {"format": "sinkproof-trace-1", "lse": "without-sink",
+                                                "lse_layout": "tokens,heads"}, struct.pack("<4i", 1, 2, 0, 1))
     yield from design_seeds()
     yield "interventions", (b"zero-bq\nswap-epe 1:2\nmove-epe 3:4\nlate-epe\nzero-bos\nzero-wk-rows 0,17,95\n"
                             b"zero-wk-random auto,18446744073709551615")

@@ -299,15 +299,6 @@ static bool diagnose_places(search *s) {
     return fine;
 }
 
-// The rows of the findings become positions, in a trace that begins at one.
-static void count_from_position(sinkproof_diagnosis *diagnosis, size_t begins) {
-    diagnosis->tokens += begins;
-    for (size_t i = 0; i < diagnosis->n; i++) {
-        sinkproof_rows *rows = &diagnosis->findings[i].rows;
-        if (rows->end > 0) rows->first += begins, rows->end += begins;
-    }
-}
-
 bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *trace,
                         const sinkproof_judgement *judgement,
                         const sinkproof_diagnose_options *options, sinkproof_diagnosis *diagnosis,
@@ -338,7 +329,6 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
         if (diagnosis->findings[i].n_alike > 1)
             fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
-    if (fine) count_from_position(diagnosis, judgement->begins);
     diagnosis->tried = s.trials.tried;
     free(s.trials.stretch);
     free(s.of);

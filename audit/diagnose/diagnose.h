@@ -83,6 +83,7 @@ typedef struct sinkproof_diagnosis {
     diagnosed_finding *findings; // in the order of the forward pass
     size_t tried, budget;        // judgements of stretches
     size_t tokens;
+    bool packed; // the rows of findings are those of several sequences, and no positions
 } sinkproof_diagnosis;
 
 typedef struct sinkproof_diagnose_options {
@@ -102,6 +103,9 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
                         const sinkproof_judgement *judgement,
                         const sinkproof_diagnose_options *options, sinkproof_diagnosis *diagnosis,
                         sinkproof_error *error);
+// Once: its rows become positions in a trace that begins at one, and stay rows in one of several
+// sequences.
+void sinkproof_diagnosis_place(sinkproof_diagnosis *diagnosis, size_t begins, size_t sequences);
 void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis);
 
 // Whether there are findings and all of them are isolated elements: then no arithmetic explains the

@@ -74,15 +74,26 @@ static void print_next(FILE *out, const diagnosed_finding *f) {
     print_what(out, "-", &f->next);
 }
 
-static void print_explained_head(FILE *out, size_t tokens, const diagnosed_finding *f) {
+void sinkproof_diagnosis_place(sinkproof_diagnosis *d, size_t begins, size_t sequences) {
+    d->packed = sequences > 1;
+    d->tokens += begins;
+    for (size_t i = 0; i < d->n; i++) {
+        sinkproof_rows *rows = &d->findings[i].rows;
+        if (rows->end > 0) rows->first += begins, rows->end += begins;
+    }
+}
+
+static void print_explained_head(FILE *out, const sinkproof_diagnosis *d,
+                                 const diagnosed_finding *f) {
     const sinkproof_rows *at = &f->rows;
+    const char *row = d->packed ? "row" : "position";
     fprintf(out, "explained%s", f->alike[0].n > 1 ? " by two mistakes together" : "");
-    if (at->end > 0 && at->end == tokens)
-        fprintf(out, " from position %zu on", at->first);
+    if (at->end > 0 && at->end == d->tokens)
+        fprintf(out, " from %s %zu on", row, at->first);
     else if (at->end == at->first + 1)
-        fprintf(out, " at position %zu alone", at->first);
+        fprintf(out, " at %s %zu alone", row, at->first);
     else if (at->end > 0)
-        fprintf(out, " at positions %zu-%zu alone", at->first, at->end - 1);
+        fprintf(out, " at %ss %zu-%zu alone", row, at->first, at->end - 1);
     fputs(", every element is inside", out);
 }
 
@@ -107,7 +118,7 @@ static void print_isolated_head(FILE *out, const diagnosed_finding *f) {
 }
 
 // Prints "  M8 of layers 0-3: explained, every element is inside"
-static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
+static void print_head(FILE *out, const sinkproof_config *config, const sinkproof_diagnosis *d,
                        const diagnosed_finding *f) {
     char *text = NULL;
     size_t length;
@@ -116,7 +127,7 @@ static void print_head(FILE *out, const sinkproof_config *config, size_t tokens,
     print_points(to, config, f);
     fputs(": ", to);
     if (f->n_alike > 0)
-        print_explained_head(to, tokens, f);
+        print_explained_head(to, d, f);
     else if (f->isolated > 0)
         print_isolated_head(to, f);
     else if (f->limit == LIMIT_NONE)
@@ -182,7 +193,7 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
     if (d->n > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
     for (size_t i = 0; i < d->n; i++) {
         const diagnosed_finding *f = &d->findings[i];
-        print_head(out, config, d->tokens, f);
+        print_head(out, config, d, f);
         if (f->n_alike > 0)
             print_explained(out, f);
         else
@@ -219,7 +230,8 @@ static json_t *finding_points_json(const sinkproof_config *config, const diagnos
     return names;
 }
 
-static json_t *finding_json(const sinkproof_config *config, const diagnosed_finding *f) {
+static json_t *finding_json(const sinkproof_config *config, const sinkproof_diagnosis *d,
+                            const diagnosed_finding *f) {
     json_t *o = json_object(), *alike = json_array();
     const char *status = f->n_alike > 0              ? "explained"
                          : f->isolated > 0           ? "isolated"
@@ -239,10 +251,11 @@ static json_t *finding_json(const sinkproof_config *config, const diagnosed_find
     json_object_set_new(o, "next", f->next.n > 0 ? mistake_ids_json(&f->next) : json_null());
     json_object_set_new(o, "next_bounds",
                         isfinite(f->next_bounds) ? json_real(f->next_bounds) : json_null());
-    json_object_set_new(o, "positions",
-                        f->rows.end > 0 ? json_pack("[I, I]", (json_int_t)f->rows.first,
-                                                    (json_int_t)f->rows.end - 1)
-                                        : json_null());
+    json_object_set_new(
+        o, "positions",
+        f->rows.end > 0 && !d->packed
+            ? json_pack("[I, I]", (json_int_t)f->rows.first, (json_int_t)f->rows.end - 1)
+            : json_null());
     json_object_set_new(o, "suppositions", json_integer((json_int_t)f->suppositions));
     json_object_set_new(o, "searched", json_integer((json_int_t)f->searched));
     json_object_set_new(o, "pattern",
@@ -253,7 +266,7 @@ static json_t *finding_json(const sinkproof_config *config, const diagnosed_find
 json_t *sinkproof_diagnosis_json(const sinkproof_config *config, const sinkproof_diagnosis *d) {
     json_t *list = json_array();
     for (size_t i = 0; i < d->n; i++)
-        json_array_append_new(list, finding_json(config, &d->findings[i]));
+        json_array_append_new(list, finding_json(config, d, &d->findings[i]));
     return list;
 }
 

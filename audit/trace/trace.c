@@ -265,7 +265,7 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
         return sinkproof_fail(error, "%.300s: tensor %.100s: expected a layer below %zu", file,
                               tensor->name, config->n_layers);
     size_t first = sinkproof_trace_first(trace);
-    size_t rank = sinkproof_trace_shape_from(config, point, first, trace->n, shape);
+    size_t rank = trace_shape_from(config, point, first, trace->n, shape);
     bool indices = sinkproof_trace_point_is_index(point);
     bool longer = point_is_cached(config, point) && tensor->rank == rank &&
                   tensor->shape[0] > trace->n && tensor->shape[0] <= first + trace->n;

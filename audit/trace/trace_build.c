@@ -113,21 +113,11 @@ static bool holds_no_point(const sinkproof_trace_builder *b, sinkproof_error *er
     return true;
 }
 
-bool sinkproof_trace_builder_begin(sinkproof_trace_builder *b, size_t first,
-                                   sinkproof_error *error) {
-    if (b == NULL) return sinkproof_fail(error, "expected a builder, found NULL");
-    if (b->cu_seqlens != NULL)
-        return sinkproof_fail(error, "expected one sequence, found %zu", b->sequences);
-    if (!holds_no_point(b, error) || !place_rows(b, 0, b->n, first, error)) return false;
-    b->first = first;
-    return true;
-}
-
-bool sinkproof_trace_builder_pack(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
-                                  const size_t *firsts, sinkproof_error *error) {
+bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
+                                   const size_t *firsts, sinkproof_error *error) {
     if (b == NULL || rows == NULL)
         return sinkproof_fail(error, "expected a builder and rows, found NULL");
-    if (b->cu_seqlens != NULL || b->first > 0)
+    if (b->cu_seqlens != NULL)
         return sinkproof_fail(error, "expected sequences that are named once");
     size_t row = 0;
     bool fits = sequences > 0 && sequences <= b->n;
@@ -147,6 +137,7 @@ bool sinkproof_trace_builder_pack(sinkproof_trace_builder *b, size_t sequences, 
         row += rows[s];
         b->cu_seqlens[s + 1] = (int32_t)row;
     }
+    b->first = sequences == 1 ? (size_t)b->positions_n[0] : 0;
     return true;
 }
 
@@ -226,7 +217,7 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     if (!parse_dtype(name, dtype, sinkproof_trace_point_is_index(point), &kept, error))
         return false;
     const sinkproof_config *config = sinkproof_model_config(b->model);
-    size_t expected_rank = sinkproof_trace_shape_from(config, point, b->first, b->n, expected);
+    size_t expected_rank = trace_shape_from(config, point, b->first, b->n, expected);
     if (sinkproof_trace_point_is_offered(point) && rank == 2 && shape[0] == b->n)
         expected[0] = shape[0], expected[1] = config->n_heads; // tokens first
     if (rank == expected_rank && point_is_cached(config, point) && shape[0] > b->n &&
@@ -260,7 +251,7 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
     if (b->lse[0] != '\0') sinkproof_safetensors_writer_metadata(out, "lse", b->lse);
     if (b->lse_layout[0] != '\0')
         sinkproof_safetensors_writer_metadata(out, "lse_layout", b->lse_layout);
-    if (b->cu_seqlens != NULL)
+    if (b->sequences > 1)
         sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
     for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++) {
@@ -278,7 +269,7 @@ static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_
     size_t indices = b->n * sizeof *b->tokens_n;
     bool good = sinkproof_safetensors_writer_bytes(out, b->tokens_n, indices, error) &&
                 sinkproof_safetensors_writer_bytes(out, b->positions_n, indices, error);
-    if (good && b->cu_seqlens != NULL)
+    if (good && b->sequences > 1)
         good = sinkproof_safetensors_writer_bytes(
             out, b->cu_seqlens, (b->sequences + 1) * sizeof *b->cu_seqlens, error);
     for (size_t i = 0; good && i < b->n_layers * TRACE_POINTS; i++)

@@ -36,8 +36,8 @@ void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name)
         snprintf(name, SINKPROOF_TRACE_NAME, "%s", sinkproof_trace_point_name(point));
 }
 
-size_t sinkproof_trace_shape_from(const sinkproof_config *config, sinkproof_trace_point point,
-                                  size_t first, size_t n, size_t *shape) {
+size_t trace_shape_from(const sinkproof_config *config, sinkproof_trace_point point, size_t first,
+                        size_t n, size_t *shape) {
     size_t rank = sinkproof_trace_shape(config, point, n, shape);
     if (sinkproof_trace_point_is_by_head(point)) shape[rank - 1] += first;
     return rank;

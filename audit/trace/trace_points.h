@@ -22,8 +22,8 @@ void sinkproof_trace_name(sinkproof_trace_point point, size_t layer, char *name)
 
 // The shape of a point in a trace of n tokens from position `first` on: queries [n] may see the
 // keys [first + n]. Returns the rank.
-size_t sinkproof_trace_shape_from(const sinkproof_config *config, sinkproof_trace_point point,
-                                  size_t first, size_t n, size_t *shape);
+size_t trace_shape_from(const sinkproof_config *config, sinkproof_trace_point point, size_t first,
+                        size_t n, size_t *shape);
 
 // Whether a trace of the model may hold the point: one that the model has, or one that is offered.
 bool trace_may_hold(const sinkproof_config *config, sinkproof_trace_point point, size_t layer);

@@ -256,7 +256,7 @@ MUST_CHECK bool sinkproof_honest_softmax(const sinkproof_setting *s, sinkproof_p
                                          size_t n, const sinkproof_honest *z_j, sinkproof_honest b,
                                          sinkproof_honest *alpha_j, double *common);
 
-// ---- gated.c (bound.lse-rounded): the log-sum-exp of the n visible keys, or of the keys and the
+// ---- lse.c (bound.lse-rounded): the log-sum-exp of the n visible keys, or of the keys and the
 // sink, rounded at A9.lse. Unknown where every step after that of the keys is rounded (A9.gate).
 MUST_CHECK bool sinkproof_honest_lse(const sinkproof_setting *s, size_t n,
                                      const sinkproof_honest *z_j, sinkproof_honest b,

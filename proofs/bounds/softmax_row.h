@@ -41,7 +41,7 @@ typedef struct rescaling {
     double worst, likely;
 } rescaling;
 
-// ---- softmax_sink.c, for the log-sum-exp in gated.c
+// ---- softmax_sink.c and gated.c, for the log-sum-exp in lse.c
 
 softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b);
@@ -50,6 +50,8 @@ void fill_exponentials(softmax_row *row);
 void add_numerator(numerator *sum, const numerator *e);
 double lse_error(const softmax_row *row, double top, double log_sum);
 rescaling row_rescaling(const softmax_row *row, double n);
+// What was subtracted from all logits of the row before: its maximum, where that is rounded.
+sinkproof_honest subtracted_before(const softmax_row *row);
 
 // ---- softmax_maximum.c: the row's maximum, subtracted first
 

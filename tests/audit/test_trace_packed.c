@@ -70,7 +70,7 @@ static void test_one_sequence(const char *points, const char *at) {
                                           sinkproof_trace_tokens(packed));
     need(sinkproof_trace_builder_new(model, "joined", NULL, n, sinkproof_trace_tokens(packed), &b,
                                      &error) &&
-             sinkproof_trace_builder_pack(b, SEQUENCES, lengths, NULL, &error),
+             sinkproof_trace_builder_place(b, SEQUENCES, lengths, NULL, &error),
          &error);
     const cut all = {0};
     for (size_t l = 0; l < config->n_layers; l++)
@@ -121,7 +121,7 @@ static void test_later(void) {
     memcpy(tokens, sinkproof_trace_tokens(whole), 4 * sizeof *tokens);
     memcpy(tokens + 4, sinkproof_trace_tokens(whole) + 14, 6 * sizeof *tokens);
     need(sinkproof_trace_builder_new(model, "later", NULL, 10, tokens, &b, &error) &&
-             sinkproof_trace_builder_pack(b, 2, rows, firsts, &error),
+             sinkproof_trace_builder_place(b, 2, rows, firsts, &error),
          &error);
     for (size_t i = 0; i < sinkproof_trace_count(whole); i++) {
         sinkproof_view v = {.size = sizeof v};

@@ -74,7 +74,7 @@ OTHERS = {
     "truth": "circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
              "identities_forms identities_grid identities_mixing identities_model identities_repeat identities_sink "
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
-    "bounds": "accumulators alike drift factors flash gated honest merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
+    "bounds": "accumulators alike drift factors flash gated honest lse merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
               "times unnormalised unrounded variants",
 <<<<<<< HEAD
     "judge": "judge judge_attending judge_attention judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts judge_finite "

@@ -81,7 +81,7 @@ static inline sinkproof_trace *cut_trace(const sinkproof_model *model, const sin
     sinkproof_trace *trace = NULL;
     need(sinkproof_trace_builder_new(model, "cut", NULL, n,
                                      sinkproof_trace_tokens(whole) + c->first, &b, &error) &&
-             sinkproof_trace_builder_begin(b, c->said, &error),
+             sinkproof_trace_builder_place(b, 1, &n, &c->said, &error),
          &error);
     for (size_t l = 0; l < config->n_layers; l++)
         for (int p = 0; p < TRACE_POINTS; p++)
@@ -157,7 +157,7 @@ static inline sinkproof_trace *packed_trace(const sinkproof_model *model, size_t
     for (size_t s = 0; s < count; s++)
         memcpy(tokens + p.row[s], sinkproof_trace_tokens(of[s]), p.rows[s] * sizeof *tokens);
     need(sinkproof_trace_builder_new(model, "packed", NULL, p.n, tokens, &b, &error) &&
-             sinkproof_trace_builder_pack(b, count, p.rows, NULL, &error),
+             sinkproof_trace_builder_place(b, count, p.rows, NULL, &error),
          &error);
     for (size_t l = 0; l < config->n_layers; l++)
         for (int q = 0; q < TRACE_POINTS; q++)

@@ -235,14 +235,12 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
         attempt("trace_builder_of", builder.pointer, encoded(said["model"]))
     positions, ends = read_positions(arrays, len(tokens)), read_ends(arrays, len(tokens))
     first = int(positions[0]) if len(ends) == 2 else 0
-    if first > 0:
-        attempt("trace_builder_begin", builder.pointer, first)
     if "lse" in said or "lse_layout" in said:
         words = (encoded(said[word]) if word in said else None for word in ("lse", "lse_layout"))
         attempt("trace_builder_lse", builder.pointer, *words)
-    if len(ends) > 2:
+    if len(ends) > 2 or first > 0:
         sizes = ctypes.c_size_t * (len(ends) - 1)
-        attempt("trace_builder_pack", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),
+        attempt("trace_builder_place", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),
                 sizes(*positions[ends[:-1]]))
     for name, value in arrays.items():
         if name not in BESIDE:
