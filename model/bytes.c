@@ -70,6 +70,12 @@ void unmap_file(const uint8_t *bytes, size_t length) {
     if (bytes != NULL) munmap((void *)(uintptr_t)bytes, length);
 }
 
+void forget_mapped(const uint8_t *bytes, size_t length) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes;
+    uintptr_t first = (begin + page - 1) / page * page, end = (begin + length) / page * page;
+    if (first < end) madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 // Opens a new file, "PATH.1b2c3d", with the process's default permissions.
 static int open_new(const char *path, char *name) {
     struct timespec now = {0, 0};

@@ -20,6 +20,8 @@ bool sinkproof_read_file(const char *path, uint8_t **bytes, size_t *length, sink
 // A regular file, mapped read-only; nothing is mapped (bytes NULL) when it is empty.
 bool map_file(const char *path, const uint8_t **bytes, size_t *length, sinkproof_error *error);
 void unmap_file(const uint8_t *bytes, size_t length);
+// Gives back the whole pages of a piece of a mapped file. They are read again when they are used.
+void forget_mapped(const uint8_t *bytes, size_t length);
 
 // A file under construction: it is written as `temporary`, beside `path`.
 typedef struct sinkproof_output {

@@ -11,6 +11,8 @@
 #include "model/safetensors.h"
 #include "model/slots.h"
 
+#include <jansson.h>
+
 // The allowed values of a tensor.
 typedef enum tensor_role {
     ROLE_NONE,    // anything: MXFP4's codes, and tensors that are not weights
@@ -109,6 +111,8 @@ void checkpoint_note_odd(weight_files *checkpoint, const char *format, ...) SINK
 bool checkpoint_add(weight_files *checkpoint, const char *directory, const char *file,
                     sinkproof_error *error);
 bool checkpoint_shards(weight_files *checkpoint, const char *directory, sinkproof_error *error);
+// Parses an index: its weight_map is an object whose values are names of files beside it.
+json_t *checkpoint_load_index(const char *path, sinkproof_error *error);
 bool checkpoint_check_map(weight_files *checkpoint, const char *directory, sinkproof_error *error);
 
 #endif

@@ -16,8 +16,7 @@ static void index_path(const char *directory, char *path, size_t size) {
     snprintf(path, size, "%s/model.safetensors.index.json", directory);
 }
 
-// Parses the index; its weight_map must be an object whose values are plain file names.
-static json_t *load_index(const char *path, sinkproof_error *error) {
+json_t *checkpoint_load_index(const char *path, sinkproof_error *error) {
     uint8_t *text;
     size_t length;
     if (!sinkproof_read_file(path, &text, &length, error)) return NULL;
@@ -58,7 +57,7 @@ static bool already_open(const weight_files *checkpoint, const char *directory, 
 bool checkpoint_shards(weight_files *checkpoint, const char *directory, sinkproof_error *error) {
     char path[4096];
     index_path(directory, path, sizeof path);
-    json_t *root = load_index(path, error);
+    json_t *root = checkpoint_load_index(path, error);
     if (root == NULL) return false;
     const char *name;
     json_t *file;
@@ -77,7 +76,7 @@ bool checkpoint_shards(weight_files *checkpoint, const char *directory, sinkproo
 bool checkpoint_check_map(weight_files *checkpoint, const char *directory, sinkproof_error *error) {
     char path[4096];
     index_path(directory, path, sizeof path);
-    json_t *root = load_index(path, error);
+    json_t *root = checkpoint_load_index(path, error);
     if (root == NULL) return false;
     const json_t *map = json_object_get(root, "weight_map");
     const char *name;

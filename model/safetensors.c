@@ -4,7 +4,7 @@
 // Reads safetensors. The header is a JSON object of at most 100 MB; each tensor has a dtype, a
 // shape and an interval of bytes; in order of their starts, the intervals must tile the rest of the
 // file: no overlap, no gap, nothing after the last one.
-#include "model/safetensors.h"
+#include "model/safetensors_file.h"
 
 #include "base/words.h"
 #include "model/bf16.h"
@@ -14,16 +14,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct sinkproof_safetensors {
-    json_t *header;            // owns every name and metadata value
-    sinkproof_tensor *tensors; // in the order of their bytes
-    size_t *by_name;           // indices into tensors, ascending in name
-    size_t count;
-    const uint8_t *bytes; // the file
-    size_t length;
-    bool mapped; // unmap it on close
-};
 
 // A file under check: `name` and `error` for errors, `data` after the header.
 typedef struct source {
@@ -142,29 +132,6 @@ static bool check_tiling(const source *in, const sinkproof_safetensors *file) {
         in->name, sinkproof_counted((size_t)(end - in->data), "byte").text, in->data_length);
 }
 
-// qsort has no context argument: pairs of a name and its index are sorted instead.
-typedef struct named {
-    const char *name;
-    size_t index;
-} named;
-
-static int by_name(const void *left, const void *right) {
-    return strcmp(((const named *)left)->name, ((const named *)right)->name);
-}
-
-static bool index_names(sinkproof_safetensors *file) {
-    named *pairs = malloc((file->count + 1) * sizeof *pairs);
-    file->by_name = malloc((file->count + 1) * sizeof *file->by_name);
-    if (pairs != NULL && file->by_name != NULL) {
-        for (size_t i = 0; i < file->count; i++) pairs[i] = (named){file->tensors[i].name, i};
-        qsort(pairs, file->count, sizeof *pairs, by_name);
-        for (size_t i = 0; i < file->count; i++) file->by_name[i] = pairs[i].index;
-    }
-    bool good = pairs != NULL && file->by_name != NULL;
-    free(pairs);
-    return good;
-}
-
 static bool parse_metadata(const source *in, const json_t *metadata) {
     const char *key;
     json_t *value;
@@ -189,7 +156,8 @@ static bool parse_header(const source *in, sinkproof_safetensors *file) {
         if (!parse_tensor(in, name, entry, &file->tensors[file->count++])) return false;
     }
     qsort(file->tensors, file->count, sizeof *file->tensors, by_position);
-    if (!index_names(file)) return sinkproof_fail(in->error, "%s: out of memory", in->name);
+    if (!safetensors_index_names(file))
+        return sinkproof_fail(in->error, "%s: out of memory", in->name);
     return check_tiling(in, file);
 }
 
@@ -239,6 +207,8 @@ bool sinkproof_safetensors_open(const char *path, sinkproof_safetensors **file,
 
 void sinkproof_safetensors_close(sinkproof_safetensors *file) {
     if (file == NULL) return;
+    for (size_t i = 0; i < file->n_parts; i++) sinkproof_safetensors_close(file->parts[i]);
+    free(file->parts);
     if (file->mapped) unmap_file(file->bytes, file->length);
     json_decref(file->header);
     free(file->tensors);
@@ -246,9 +216,25 @@ void sinkproof_safetensors_close(sinkproof_safetensors *file) {
     free(file);
 }
 
-const uint8_t *sinkproof_safetensors_bytes(const sinkproof_safetensors *file, size_t *length) {
-    *length = file->length;
-    return file->bytes;
+size_t sinkproof_safetensors_parts(const sinkproof_safetensors *file) {
+    return file->n_parts > 0 ? file->n_parts : 1;
+}
+
+const uint8_t *sinkproof_safetensors_bytes(const sinkproof_safetensors *file, size_t part,
+                                           size_t *length) {
+    const sinkproof_safetensors *of = file->n_parts > 0 ? file->parts[part] : file;
+    *length = of->length;
+    return of->bytes;
+}
+
+void sinkproof_safetensors_forget(const sinkproof_safetensors *file,
+                                  const sinkproof_tensor *tensor) {
+    for (size_t i = 0; i < file->n_parts; i++) {
+        const sinkproof_safetensors *part = file->parts[i];
+        uintptr_t begin = (uintptr_t)part->bytes, at = (uintptr_t)tensor->data;
+        if (at >= begin && at - begin < part->length) sinkproof_safetensors_forget(part, tensor);
+    }
+    if (file->mapped) forget_mapped(tensor->data, tensor->bytes);
 }
 
 size_t sinkproof_safetensors_count(const sinkproof_safetensors *file) {

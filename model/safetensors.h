@@ -30,8 +30,23 @@ bool sinkproof_safetensors_parse(const uint8_t *bytes, size_t length, const char
                                  sinkproof_safetensors **file, sinkproof_error *error);
 void sinkproof_safetensors_close(sinkproof_safetensors *file);
 
-// The whole file, header and tensors.
-const uint8_t *sinkproof_safetensors_bytes(const sinkproof_safetensors *file, size_t *length);
+// One file, or several that are read as one: an index NAME.index.json, which names the file of each
+// tensor, or a file of a series NAME-00001-of-00004.safetensors. No tensor may be in two of them,
+// but tokens and positions, which must be the same.
+bool sinkproof_safetensors_open_parts(const char *path, sinkproof_safetensors **file,
+                                      sinkproof_error *error);
+// The paths of these files, which the function below frees.
+bool sinkproof_safetensors_names(const char *path, char ***names, size_t *n,
+                                 sinkproof_error *error);
+void sinkproof_safetensors_free_names(char **names, size_t n);
+
+// The whole of a file, header and tensors; there is one part, unless it is several files.
+size_t sinkproof_safetensors_parts(const sinkproof_safetensors *file);
+const uint8_t *sinkproof_safetensors_bytes(const sinkproof_safetensors *file, size_t part,
+                                           size_t *length);
+// Gives back the memory of a tensor of a mapped file; reading it again reads the file.
+void sinkproof_safetensors_forget(const sinkproof_safetensors *file,
+                                  const sinkproof_tensor *tensor);
 size_t sinkproof_safetensors_count(const sinkproof_safetensors *file);
 const sinkproof_tensor *sinkproof_safetensors_at(const sinkproof_safetensors *file, size_t i);
 const sinkproof_tensor *sinkproof_safetensors_find(const sinkproof_safetensors *file,

@@ -6,6 +6,7 @@
 #include "audit/command/bisect.h"
 #include "audit/command/command.h"
 #include "audit/command/kept.h"
+#include "audit/command/plan.h"
 #include "audit/command/text.h"
 #include "audit/face/ruling.h"
 #include "audit/plugin/plugin.h"
@@ -27,7 +28,7 @@ typedef struct options {
     char **traces;
     size_t n_traces;
     double rate;
-    bool strict, all, local_only, no_hint, forms, no_diagnosis, any_model;
+    bool strict, all, local_only, no_hint, forms, no_diagnosis, any_model, plan;
     sinkproof_plugin_options plugin; // stages in a shared object, instead of traces
 } options;
 
@@ -47,6 +48,10 @@ static const struct argp_option argp_options[] = {
      "judge layers A to B alone (T0 belongs to the first layer, F1 and F2 to the last); without "
      "the "
      "comparison end to end",
+     0},
+    {"plan", KEPT(options, plan), 0, 0,
+     "judge nothing: say what judging would read, keep and take, time and memory estimated from a "
+     "few tokens of one layer",
      0},
     {"layers-apart", APART, "N", 0,
      "judge each N layers of a trace apart, as a result of its own that a --shard may have; asks "
@@ -158,6 +163,8 @@ static void check_words(struct argp_state *state, options *o) {
     o->share = b.shard;
     if (o->out != NULL && (is_plugin(o) || o->bisect != NULL))
         argp_error(state, "--out keeps the results of traces");
+    if (o->plan && (o->out != NULL || o->html != NULL || is_plugin(o) || o->bisect != NULL))
+        argp_error(state, "--plan judges nothing: it has no --out and no --html");
     if (o->apart > 0 && o->end_layer > 0) argp_error(state, "--layers or --layers-apart");
     if (o->apart > 0 && strcmp(o->policy, "auto") == 0)
         argp_error(state,
@@ -308,7 +315,10 @@ static json_t *judge_one(void *context, const batch_unit *unit, bool page, sinkp
                                    .context = &watch};
     json_t *result = NULL;
     if (!sinkproof_trace_open_of(path, t->model, o->any_model, &trace, error)) return NULL;
-    if (sinkproof_judge_trace(t->model, trace, &how, &ruling, error)) {
+    if (o->plan) {
+        sinkproof_layer_range layers = {unit->first_layer, unit->end_layer};
+        result = plan_trace(t->model, trace, path, layers, o->policy, error);
+    } else if (sinkproof_judge_trace(t->model, trace, &how, &ruling, error)) {
         result = make_result(t, trace, ruling, path, page, error);
         sinkproof_ruling_free(ruling);
     }

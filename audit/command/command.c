@@ -166,8 +166,7 @@ double clock_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Writes a duration: "1 h 5 min", "2 min 5 s", "40 s".
-static void spell_seconds(double seconds, char out[32]) {
+void spell_seconds(double seconds, char out[32]) {
     long s = (long)(seconds + 0.5);
     if (s >= 3600)
         snprintf(out, 32, "%ld h %ld min", s / 3600, s % 3600 / 60);

@@ -67,7 +67,8 @@ bool command_parse_tokens(const char *text, size_t vocab, int32_t **tokens_n, si
 // Shows progress on stderr if it is a terminal: "judge: layer 3 of 24". done == total ends it.
 void progress_show(const char *command, const char *what, size_t done, size_t total);
 
-double clock_seconds(void); // of the monotonic clock
+double clock_seconds(void);                       // of the monotonic clock
+void spell_seconds(double seconds, char out[32]); // "1 h 5 min", "2 min 5 s", "40 s"
 
 // The progress of a long piece of work on standard error, if it is a terminal: one line that
 // rewrites itself, "judge: layers 34 %, 1 min 20 s left". All members but the names start as zero;

@@ -4,6 +4,7 @@
 
 #include "audit/command/command.h"
 #include "model/bytes.h"
+#include "model/safetensors.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,11 +61,24 @@ static json_t *layers_json(const batch_unit *unit) {
     return json_pack("[I, I]", (json_int_t)unit->first_layer, (json_int_t)unit->end_layer - 1);
 }
 
+// The same of each part of a trace in parts.
+static json_t *stamp_parts(const char *path) {
+    sinkproof_error error;
+    char **names;
+    size_t n;
+    if (!sinkproof_safetensors_names(path, &names, &n, &error)) return json_null();
+    json_t *stamps = json_array();
+    for (size_t i = 0; i < n; i++) json_array_append_new(stamps, stamp_file(names[i]));
+    if (n == 0 || strcmp(names[0], path) != 0) json_array_append_new(stamps, stamp_file(path));
+    sinkproof_safetensors_free_names(names, n);
+    return stamps;
+}
+
 json_t *kept_unit(const batch_unit *unit) {
     const char *said = unit->input->said != NULL ? unit->input->said : "";
     return json_pack("{s:o, s:o, s:o, s:o}", "name", text_json(unit->input->name), "said",
                      text_json(said), "layers", layers_json(unit), "file",
-                     stamp_file(said[0] == '@' ? said + 1 : said));
+                     stamp_parts(said[0] == '@' ? said + 1 : said));
 }
 
 bool kept_same_unit(const json_t *a, const json_t *b) {

@@ -204,6 +204,17 @@ bool sinkproof_judge_forms(const sinkproof_model *model, const sinkproof_trace *
                            sinkproof_error *error);
 void sinkproof_judgement_free(sinkproof_judgement *judgement);
 
+// What a judgement of some layers reads and keeps (judge_plan.c); no number of the trace is read.
+typedef struct sinkproof_judge_size {
+    size_t points;      // traced, in these layers
+    size_t bytes;       // of them, and of the residual stream before the first layer
+    size_t at_once;     // bytes of the trace that are in use together: of the largest layer
+    size_t sets;        // bytes of the sets that are kept together, at most
+    double work, layer; // multiply-adds of all, and of a layer
+} sinkproof_judge_size;
+void sinkproof_judge_measure(const sinkproof_model *model, const sinkproof_trace *trace,
+                             sinkproof_layer_range layers, sinkproof_judge_size *size);
+
 // How badly a policy fits: the number of points with a bug counts first, then that of suspicious
 // points. The number of elements outside does not count, since a wider policy always has fewer.
 double sinkproof_judgement_misfit(const sinkproof_judgement *judgement);

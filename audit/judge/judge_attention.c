@@ -177,8 +177,9 @@ typedef struct weights_room {
     size_t *part_e;
 } weights_room;
 
-// The weights a_j of the keys that a query sees and of the sink. Those that it does not read are 0.
-static bool query_weights(const judge_part *part, const block *b, const query *q,
+// Judges the log-sum-exp of a query, and makes the weights a_j of the keys that it sees and of the
+// sink. Those that it does not read are 0.
+static bool query_weights(judge_part *part, const block *b, const query *q,
                           const sinkproof_setting *s, const sinkproof_honest *z_j,
                           sinkproof_honest sink, weights_room *room, double *common) {
     keys_read keys = {.first = q->position,
@@ -197,6 +198,11 @@ static bool query_weights(const judge_part *part, const block *b, const query *q
             room->z_e[keys.n - 1] = sinkproof_honest_add(room->z_e[keys.n - 1], sink);
     }
     if (b->meant->sink_on_key) sink = sinkproof_exact_set(-INFINITY);
+    double count = b->meant->sink_count * (b->meant->sink_per_part ? (double)keys.parts : 1);
+    const lse_row row = {b->h, q->i, keys.n, keys.z_j,
+                         count == 0 ? sinkproof_exact_set(-INFINITY)
+                                    : score_counted(s, count, sink)};
+    if (!judge_lse(part, s, &row)) return false;
     room->a_e[0] = sinkproof_exact_set(1); // of the sink, where no key is read
     if (keys.n > 0 && !meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common))
         return false;

@@ -215,7 +215,11 @@ judge_operation judge_attention;   // A6 to A11
 judge_operation judge_experts;     // M3 to M11
 judge_operation judge_activations; // of a model without a router
 bool judge_all_points(judge_pass *pass);
-double judge_all_work(const judge_pass *pass); // multiply-adds, for the progress display alone
+double judge_all_work(const judge_pass *pass); // multiply-adds, for progress and plan alone
+double judge_layer_work(const judge_pass *pass);
+// Whether the walk keeps the sets of a step's point, and the first point that is judged with it.
+bool judge_walk_keeps(const judge_pass *pass, const sinkproof_walk_step *step);
+sinkproof_trace_point judge_first_with(sinkproof_trace_point point);
 
 static inline sinkproof_honest *step_input(const judge_pass *pass, const sinkproof_walk_step *step,
                                            size_t i) {

@@ -409,7 +409,10 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
         if (step->last[i]) release_point(t, step->inputs[i].point);
     release_point(t, step->point); // of the layer before, if nothing reads it
     t->at[step->point] = out;
-    if (step->point == TRACE_M12) judge_progress(t->pass, t->work);
+    if (step->point == TRACE_M12) {
+        sinkproof_trace_forget_layer(t->pass->trace, step->layer);
+        judge_progress(t->pass, t->work);
+    }
     return fine;
 }
 

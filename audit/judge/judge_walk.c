@@ -90,7 +90,7 @@ static void rotation_tables_free(judge_pass *pass) {
 // ---- progress
 
 // Multiply-adds of a layer and of the head; only the progress display uses them.
-static double layer_work(const judge_pass *pass) {
+double judge_layer_work(const judge_pass *pass) {
     const sinkproof_config *c = pass->config;
     double attention = 2 * (double)(c->n_heads + c->n_kv_heads) * (double)c->head_dim;
     double experts = 3 * (double)c->n_chosen * (double)c->inter;
@@ -104,7 +104,7 @@ static double head_work(const judge_pass *pass) {
 }
 
 double judge_all_work(const judge_pass *pass) {
-    return (double)pass->config->n_layers * layer_work(pass) + head_work(pass);
+    return (double)pass->config->n_layers * judge_layer_work(pass) + head_work(pass);
 }
 
 // ---- the walk
@@ -129,13 +129,8 @@ static judge_operation *const operations[] = {
 };
 
 // The first of the points that are judged with it.
-static sinkproof_trace_point first_judged_with(sinkproof_trace_point point) {
+sinkproof_trace_point judge_first_with(sinkproof_trace_point point) {
     return point == TRACE_A11 ? TRACE_A6 : point == TRACE_M11 ? TRACE_M3 : point;
-}
-
-static void release_point(judge_pass *pass, sinkproof_trace_point point) {
-    free(pass->at[point]);
-    pass->at[point] = NULL;
 }
 
 // M8 is an expert's in a model with a router: then judged with M11.
@@ -143,9 +138,18 @@ static bool is_judged_alone(const judge_pass *pass, const sinkproof_walk_step *s
     return operations[step->operation] != NULL && (step->point != TRACE_M8 || pass->config->dense);
 }
 
+bool judge_walk_keeps(const judge_pass *pass, const sinkproof_walk_step *step) {
+    return is_judged_alone(pass, step) && step->point != TRACE_F2;
+}
+
+static void release_point(judge_pass *pass, sinkproof_trace_point point) {
+    free(pass->at[point]);
+    pass->at[point] = NULL;
+}
+
 // Releases what no point behind this one reads.
 static void release_inputs(judge_pass *pass, const sinkproof_walk_step *step) {
-    for (int p = first_judged_with(step->point); p <= (int)step->point; p++) {
+    for (int p = judge_first_with(step->point); p <= (int)step->point; p++) {
         sinkproof_walk_step one =
             sinkproof_walk_step_at(pass->model, (sinkproof_trace_point)p, step->layer);
         for (size_t i = 0; i < one.n_inputs; i++)
@@ -160,7 +164,7 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     size_t place = step_place(pass, step);
     if (pass_has_ended(pass) || !is_judged_alone(pass, step)) return true;
     if (place < pass->config->n_layers && layer_is_left_out(pass, place)) return true;
-    bool judged = any_point_judged(pass, place, first_judged_with(point), point);
+    bool judged = any_point_judged(pass, place, judge_first_with(point), point);
     bool fine = true;
     if (point == TRACE_F2) // its sets are not kept
         return !judged || !point_is_traced(pass, point, 0) ||
@@ -176,7 +180,10 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     release_inputs(pass, step);
     release_point(pass, point); // of the layer before, if nothing reads it
     pass->at[point] = y;
-    if (point == TRACE_M12) judge_progress(pass, layer_work(pass));
+    if (point == TRACE_M12) {
+        sinkproof_trace_forget_layer(pass->trace, place);
+        judge_progress(pass, judge_layer_work(pass));
+    }
     return fine;
 }
 

@@ -5,6 +5,7 @@
 // used. Values are not: the judge decides about NaN.
 #include "audit/trace/trace.h"
 
+#include "audit/trace/trace_checks.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
 
@@ -34,72 +35,10 @@ struct sinkproof_trace {
     cached *cached_lc;              // [n_layers, CACHED]
 };
 
-static void print_shape(size_t rank, const size_t *shape, char *text, size_t size) {
-    size_t used = (size_t)snprintf(text, size, "[");
-    for (size_t r = 0; r < rank && used < size; r++)
-        used += (size_t)snprintf(text + used, size - used, "%s%zu", r > 0 ? ", " : "", shape[r]);
-    if (used < size) snprintf(text + used, size - used, "]");
-}
-
-static bool check_shape(const char *file, const sinkproof_tensor *tensor, size_t rank,
-                        const size_t *shape, sinkproof_error *error) {
-    bool same = tensor->rank == rank;
-    for (size_t r = 0; same && r < rank; r++) same = tensor->shape[r] == shape[r];
-    if (same) return true;
-    char expected[128], found[192];
-    bool batch = shape_has_batch(tensor->rank, tensor->shape, rank, shape);
-    print_shape(rank, shape, expected, sizeof expected);
-    print_shape(tensor->rank, tensor->shape, found, sizeof found);
-    return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape %s, found %s%s", file,
-                          tensor->name, expected, found, batch ? SHAPE_OF_A_BATCH : "");
-}
-
-static bool is_integer(sinkproof_dtype dtype) {
-    return dtype == SINKPROOF_DTYPE_I32 || dtype == SINKPROOF_DTYPE_I64;
-}
-
-static bool is_float(sinkproof_dtype dtype) {
-    return dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
-           dtype == SINKPROOF_DTYPE_F32 || dtype == SINKPROOF_DTYPE_F64;
-}
-
-static bool check_dtype(const char *file, const sinkproof_tensor *tensor, bool integer,
-                        sinkproof_error *error) {
-    if (integer ? is_integer(tensor->dtype) : is_float(tensor->dtype)) return true;
-    return sinkproof_fail(error, "%.300s: tensor %.100s: expected dtype %s, found %s", file,
-                          tensor->name, integer ? "I32 or I64" : "BF16, F16, F32 or F64",
-                          sinkproof_dtype_name(tensor->dtype));
-}
-
-// Element i of a tensor of integers, I32 or I64.
-static int64_t index_at(const sinkproof_tensor *tensor, size_t i) {
-    int64_t wide;
-    int32_t narrow;
-    if (tensor->dtype == SINKPROOF_DTYPE_I64) {
-        memcpy(&wide, tensor->data + i * sizeof wide, sizeof wide);
-        return wide;
-    }
-    memcpy(&narrow, tensor->data + i * sizeof narrow, sizeof narrow);
-    return narrow;
-}
-
-// Checks that every integer is in [0, limit).
-static bool check_range(const char *file, const sinkproof_tensor *tensor, size_t limit,
-                        sinkproof_error *error) {
-    for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++) {
-        int64_t x = index_at(tensor, i);
-        if (x < 0 || (uint64_t)x >= limit)
-            return sinkproof_fail(error,
-                                  "%.300s: tensor %.100s: element %zu is %lld, expected 0 to %zu",
-                                  file, tensor->name, i, (long long)x, limit - 1);
-    }
-    return true;
-}
-
 // The number of tokens sets n, so that their shape cannot be stated before.
 static bool refuse_rank(const char *file, const sinkproof_tensor *tensor, sinkproof_error *error) {
     char found[192];
-    print_shape(tensor->rank, tensor->shape, found, sizeof found);
+    trace_print_shape(tensor->rank, tensor->shape, found, sizeof found);
     return sinkproof_fail(error, "%.300s: tensor %.100s: expected shape [n], found %s%s", file,
                           tensor->name, found, tensor->rank == 2 ? SHAPE_OF_A_BATCH : "");
 }
@@ -112,15 +51,15 @@ static bool read_indices(const char *file, sinkproof_trace *trace, const char *n
         return sinkproof_fail(error, "%.300s: expected a tensor %s, found none", file, name);
     if (trace->n == 0 && tensor->rank != 1) return refuse_rank(file, tensor, error);
     if (trace->n == 0) trace->n = tensor->shape[0];
-    if (!check_shape(file, tensor, 1, &trace->n, error)) return false;
+    if (!trace_check_shape(file, tensor, 1, &trace->n, error)) return false;
     if (trace->n == 0)
         return sinkproof_fail(error, "%.300s: tensor %s: expected one token or more, found none",
                               file, name);
-    if (!check_dtype(file, tensor, true, error)) return false;
-    if (!check_range(file, tensor, limit, error)) return false;
+    if (!trace_check_dtype(file, tensor, true, error)) return false;
+    if (!trace_check_range(file, tensor, limit, error)) return false;
     *out_n = calloc(trace->n, sizeof **out_n);
     if (*out_n == NULL) return sinkproof_fail(error, "%.300s: no memory for %s", file, name);
-    for (size_t t = 0; t < trace->n; t++) (*out_n)[t] = (int32_t)index_at(tensor, t);
+    for (size_t t = 0; t < trace->n; t++) (*out_n)[t] = (int32_t)trace_index_at(tensor, t);
     return true;
 }
 
@@ -129,14 +68,14 @@ static bool read_indices(const char *file, sinkproof_trace *trace, const char *n
 static bool read_cu_seqlens(const char *file, sinkproof_trace *trace, const sinkproof_tensor *cu,
                             sinkproof_error *error) {
     size_t count = cu->rank == 1 ? cu->shape[0] : 0;
-    if (!check_dtype(file, cu, true, error)) return false;
-    if (count < 2 || count > trace->n + 1 || index_at(cu, 0) != 0 ||
-        index_at(cu, count - 1) != (int64_t)trace->n)
+    if (!trace_check_dtype(file, cu, true, error)) return false;
+    if (count < 2 || count > trace->n + 1 || trace_index_at(cu, 0) != 0 ||
+        trace_index_at(cu, count - 1) != (int64_t)trace->n)
         return sinkproof_fail(error,
                               "%.300s: tensor cu_seqlens: expected [sequences + 1] from 0 to %zu",
                               file, trace->n);
     for (size_t i = 1; i < count; i++) {
-        int64_t before = index_at(cu, i - 1), at = index_at(cu, i);
+        int64_t before = trace_index_at(cu, i - 1), at = trace_index_at(cu, i);
         if (at < before || at > (int64_t)trace->n)
             return sinkproof_fail(error,
                                   "%.300s: tensor cu_seqlens: expected ascending numbers to %zu, "
@@ -186,20 +125,6 @@ static void split_cached(const sinkproof_tensor *tensor, size_t n, cached *c) {
     c->before = c->rows = *tensor;
     c->before.shape[0] = before, c->before.bytes = before * each;
     c->rows.shape[0] = n, c->rows.bytes = n * each, c->rows.data += before * each;
-}
-
-// Checks that a token's chosen experts are distinct.
-static bool check_chosen(const char *file, const sinkproof_config *config,
-                         const sinkproof_tensor *tensor, sinkproof_error *error) {
-    size_t k = config->n_chosen;
-    if (!check_range(file, tensor, config->n_experts, error)) return false;
-    for (size_t i = 0; i < sinkproof_tensor_elements(tensor); i++)
-        for (size_t before = i - i % k; before < i; before++)
-            if (index_at(tensor, i) == index_at(tensor, before))
-                return sinkproof_fail(error,
-                                      "%.300s: tensor %.100s: token %zu chose expert %lld twice",
-                                      file, tensor->name, i / k, (long long)index_at(tensor, i));
-    return true;
 }
 
 static bool unknown_name(const char *file, const char *name, size_t n_layers,
@@ -272,9 +197,9 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     if (longer) shape[0] = tensor->shape[0];
     if (sinkproof_trace_point_is_offered(point) && !turn_lse(file, trace, tensor, shape, error))
         return false;
-    if (!check_shape(file, tensor, rank, shape, error)) return false;
-    if (!check_dtype(file, tensor, indices, error)) return false;
-    if (indices && !check_chosen(file, config, tensor, error)) return false;
+    if (!trace_check_shape(file, tensor, rank, shape, error)) return false;
+    if (!trace_check_dtype(file, tensor, indices, error)) return false;
+    if (indices && !trace_check_chosen(file, config, tensor, error)) return false;
     if (longer) {
         size_t kind = point == TRACE_A2_V ? OF_VALUES : OF_KEYS;
         cached *c = &trace->cached_lc[layer * CACHED + kind];
@@ -345,7 +270,7 @@ static bool open_file(const char *path, sinkproof_safetensors **file, sinkproof_
                               "%.400s: expected a TRACE, found %s: MODEL comes first, TRACE after "
                               "it",
                               path, model ? "the name of a MODEL" : "a directory");
-    return sinkproof_safetensors_open(path, file, error);
+    return sinkproof_safetensors_open_parts(path, file, error);
 }
 
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
@@ -500,4 +425,12 @@ sinkproof_trace *sinkproof_trace_view(const sinkproof_trace *trace, sinkproof_tr
 void sinkproof_trace_view_free(sinkproof_trace *view) {
     if (view != NULL) free(view->at_lp);
     free(view);
+}
+
+void sinkproof_trace_forget_layer(const sinkproof_trace *trace, size_t layer) {
+    for (int p = 0; layer < trace->n_layers && p < TRACE_POINTS; p++) {
+        const sinkproof_tensor *tensor = trace->at_lp[layer * TRACE_POINTS + (size_t)p];
+        if (tensor != NULL && sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
+            sinkproof_safetensors_forget(trace->file, tensor);
+    }
 }

@@ -75,4 +75,7 @@ sinkproof_trace *sinkproof_trace_view(const sinkproof_trace *trace, sinkproof_tr
                                       size_t layer, const sinkproof_tensor *tensor);
 void sinkproof_trace_view_free(sinkproof_trace *view);
 
+// Gives back the memory of a layer's tensors, if the trace is in a file; they may be read again.
+void sinkproof_trace_forget_layer(const sinkproof_trace *trace, size_t layer);
+
 #endif

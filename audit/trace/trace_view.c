@@ -41,7 +41,10 @@ bool sinkproof_trace_write(const sinkproof_trace *trace, const char *path, sinkp
     size_t length;
     if (trace == NULL || path == NULL)
         return sinkproof_fail(error, "expected a trace and a path, found NULL");
-    const uint8_t *bytes = sinkproof_safetensors_bytes(sinkproof_trace_file(trace), &length);
+    if (sinkproof_safetensors_parts(sinkproof_trace_file(trace)) > 1)
+        return sinkproof_fail(error, "%.300s: a trace in several files is not written as one",
+                              sinkproof_trace_path(trace));
+    const uint8_t *bytes = sinkproof_safetensors_bytes(sinkproof_trace_file(trace), 0, &length);
     if (!sinkproof_output_open(&output, path, error)) return false;
     if (fwrite(bytes, 1, length, output.stream) == length)
         return sinkproof_output_finish(&output, error);

@@ -52,6 +52,7 @@ def samples(work):
         "judge, another model": said("judge", f"{TINY},seed=9", a, "--policy", "bf16", "--local", "--any-model", "--no-hint",
                                      "--no-diagnosis"),
         "judge several": said("judge", TINY, a, str(work / "none"), "--policy", "f32", "--local"),
+        "judge layers apart": said("judge", TINY, a, "--policy", "f32", "--layers-apart", "2"), "judge --plan": said("judge", TINY, a, "--plan"),
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),

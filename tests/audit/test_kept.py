@@ -201,5 +201,31 @@ def parallel(work):
                f"kept.parallel {command}: two shards of prompts are one run, to the bit", [merged[2]])
 
 
+def planned(work):
+    """--plan: the bytes are those of the files, the memory no less than sets and trace, and nothing is judged."""
+    path = traced(work / "t", 1, tokens=60, points="T0,A1,A6,A9,A13,M3,M12,F1")
+    bug = traced(work / "b", 2, "f32,M8.alpha=bf16")
+    raw = pathlib.Path(path).read_bytes()
+    header = json.loads(raw[8:8 + int.from_bytes(raw[:8], "little")])
+    size = {name: t["data_offsets"][1] - t["data_offsets"][0] for name, t in header.items() if name not in ("__metadata__", "tokens", "positions")}
+
+    def of(first, end):
+        own = sum(s for name, s in size.items() if (int(name[:2]) if name[:2].isdigit() else 0 if name == "T0" else 3) in range(first, end))
+        return own + (size[f"{first - 1:02}.M12"] if first else 0)
+    status, said, wrong = ran("judge", TINY, path, bug, "--plan", "--json", str(work / "j"))
+    rows = json.loads((work / "j").read_text())["results"]
+    good = rows[0]["bytes"] == of(0, 4) and rows[0]["points"] == len(size) and rows[0]["tokens"] == 60 and rows[0]["policy"] == "f32"
+    report(status == 0 and [r["id"] for r in rows] == ["plan", "plan"] and good and "Verdict" not in said and said.count("(estimated") == 6,
+           f"kept.planned {rows[0]['bytes']} bytes of {rows[0]['points']} points; nothing is judged", [said, wrong, str(of(0, 4))])
+    layer = max(sum(s for name, s in size.items() if name.startswith(f"{i:02}.")) + (size[f"{i - 1:02}.M12"] if i else 0) for i in range(4))
+    report(rows[0]["at_once"] == layer < rows[0]["bytes"] / 3 and rows[0]["memory"] >= rows[0]["at_once"] + rows[0]["sets"] and
+           rows[0]["seconds"] > 0, f"kept.planned at once {layer} bytes, the largest layer and the stream before it", [str(rows[0])])
+    status, said, _ = ran("judge", TINY, path, "--plan", "--layers-apart", "2", "--policy", "f32", "--json", str(work / "j"))
+    parts = [(r["layers"], r["bytes"]) for r in json.loads((work / "j").read_text())["results"]]
+    report(parts == [([0, 1], of(0, 2)), ([2, 3], of(2, 4))], f"kept.planned of layers apart: {parts}", [said])
+    for words in (["--out", str(work / "o")], ["--html", str(work / "h")]):
+        report(ran("judge", TINY, path, "--plan", *words)[0] == 2, f"kept.planned {words[0]}: usage", [])
+
+
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(shards, again, killed, refused, ranks, parallel))
+    sys.exit(checkpoints.run(shards, again, killed, refused, ranks, parallel, planned))
