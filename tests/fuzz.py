@@ -176,6 +176,15 @@ def seeds():
     yield "interventions", (b"zero-bq\nswap-epe 1:2\nmove-epe 3:4\nlate-epe\nzero-bos\nzero-wk-rows 0,17,95\n"
                             b"zero-wk-random auto,18446744073709551615")
     yield "interventions-massive", b"zero-wk-rows auto\nzero-wk-random 3,4"
+    yield "list", b'trace\n\n{"trace": "t"}\n{"tokens": [1, 2], "name": "n"}\n{"text": "t"}\n'
+    unit = {"name": "t", "said": "t", "layers": [0, 1], "file": None}
+    yield "run", json.dumps({"kept": 1, "how": {"command": "judge"}, "of": "trace", "title": "t", "units": [unit]}).encode()
+    yield "kept", json.dumps({"kept": 1, "how": {"command": "judge"}, "unit": unit, "result":
+                              {"exit": 1, "said": "s", "results": [{"id": "judgement"}], "text": "t\n", "page": ""}}).encode()
+    yield "shard", b"2/4"
+    ids = {"tokens": ("I32", [2], 4), "positions": ("I32", [2], 4)}
+    one, two = safetensors({"a": ("F32", [2], 4)} | ids, {"engine": "e"}), safetensors({"b": ("F32", [2], 4)} | ids, {"engine": "e"})
+    yield "two-files", struct.pack("<H", len(one)) + one + two
     yield "index", json.dumps({"metadata": {"total_size": 4},
                                "weight_map": {"a": "model-1.safetensors"}}).encode()
     base = {"num_hidden_layers": 2, "num_experts": 5, "experts_per_token": 2, "vocab_size": 64,

@@ -71,9 +71,16 @@ static bool crop_layer(const sinkproof_model *model, const sinkproof_trace *trac
 
 // A judgement of some tokens of a layer: what it took.
 typedef struct measured {
-    double seconds, work;
-    size_t tokens, bytes, memory; // of the trace; memory: the most that the process had
+    double seconds, processors, work; // processors: the seconds of all of them
+    size_t tokens, bytes, memory;     // of the trace; memory: the most that the process had
 } measured;
+
+static double processor_seconds(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
 
 static bool measure(const sinkproof_model *model, const sinkproof_trace *trace, size_t layer,
                     size_t m, const sinkproof_policy *policy, measured *took,
@@ -84,9 +91,10 @@ static bool measure(const sinkproof_model *model, const sinkproof_trace *trace, 
     struct rusage usage;
     const sinkproof_judge_options how = {.rate = 1e-9, .layers = {layer, layer + 1}};
     if (!crop_layer(model, trace, layer, m, &few, error)) return false;
-    double began = clock_seconds();
+    double began = clock_seconds(), before = processor_seconds();
     bool good = sinkproof_judge(model, few, policy, &how, &j, error);
     took->seconds = clock_seconds() - began;
+    took->processors = processor_seconds() - before;
     sinkproof_judge_measure(model, few, how.layers, &size);
     getrusage(RUSAGE_SELF, &usage);
     took->tokens = m, took->work = size.layer, took->bytes = size.at_once;
@@ -116,11 +124,12 @@ static const char *policy_of_auto(const sinkproof_trace *trace, size_t layer) {
 }
 
 // Seconds of `layers` layers and of `rest`, the work outside them: each layer costs something once,
-// and something for each multiply-add.
-static double extrapolate(const measured took[2], size_t layers, double layer, double rest) {
-    double each = (took[1].seconds - took[0].seconds) / (took[1].work - took[0].work);
-    if (took[1].work <= took[0].work || !(each > 0)) each = took[1].seconds / took[1].work;
-    double once = took[1].seconds - each * took[1].work;
+// and something for each multiply-add. few, more: the seconds of the two measurements.
+static double extrapolate(double few, double more, const measured took[2], size_t layers,
+                          double layer, double rest) {
+    double each = (more - few) / (took[1].work - took[0].work);
+    if (took[1].work <= took[0].work || !(each > 0)) each = more / took[1].work;
+    double once = more - each * took[1].work;
     if (once < 0) once = 0;
     return (double)layers * (once + each * layer) + each * rest;
 }
@@ -143,17 +152,18 @@ static const double GIB = 1 << 30;
 typedef struct plan {
     sinkproof_judge_size size;
     size_t tokens, files, layers, layer, memory;
-    double seconds, took; // took: the measurement
+    double seconds, processors, took; // took: the measurement
     const char *policy;
     measured last;
 } plan;
 
 static char *spell_plan(const plan *p, const char *name, sinkproof_layer_range layers) {
-    char *text = NULL, time[32];
+    char *text = NULL, time[32], processors[32];
     size_t length;
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) abort();
     spell_seconds(p->seconds, time);
+    spell_seconds(p->processors, processors);
     fprintf(out, "plan of %s\n%s, layers %zu to %zu: %s, %.3g GiB in %s\n", name,
             sinkproof_counted(p->tokens, "token").text, layers.first, layers.end - 1,
             sinkproof_counted(p->size.points, "point").text, (double)p->size.bytes / GIB,
@@ -163,9 +173,10 @@ static char *spell_plan(const plan *p, const char *name, sinkproof_layer_range l
             "with weights and threads %.3g GiB (estimated)\n",
             (double)p->size.at_once / GIB, (double)p->size.sets / GIB, (double)p->memory / GIB);
     fprintf(out,
-            "time: %s for one reading under %s, without the comparison end to end\n"
-            "(estimated, from %s of layer %zu, which took %.2g s)\n",
-            time, p->policy, sinkproof_counted(p->last.tokens, "token").text, p->layer, p->took);
+            "time: %s here, %s of processors, for one reading under %s, without the\n"
+            "comparison end to end (estimated, from %s of layer %zu, which took %.2g s)\n",
+            time, processors, p->policy, sinkproof_counted(p->last.tokens, "token").text, p->layer,
+            p->took);
     if (fclose(out) != 0) abort();
     return text;
 }
@@ -175,13 +186,14 @@ static json_t *plan_json(const plan *p) {
     spell_seconds(p->seconds, time);
     snprintf(said, sizeof said, "%.3g GiB, %.3g GiB of memory, %s (estimated)",
              (double)p->size.bytes / GIB, (double)p->memory / GIB, time);
-    return json_pack("{s:i, s:s, s:[{s:s, s:b, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s}]}",
-                     "exit", EXIT_HOLDS, "said", said, "results", "id", "plan", "ok", 1, "exit",
-                     EXIT_HOLDS, "label", "estimated", "tokens", (json_int_t)p->tokens, "points",
-                     (json_int_t)p->size.points, "bytes", (json_int_t)p->size.bytes, "at_once",
-                     (json_int_t)p->size.at_once, "sets", (json_int_t)p->size.sets, "memory",
-                     (json_int_t)p->memory, "seconds", number_json(p->seconds), "policy",
-                     p->policy);
+    return json_pack(
+        "{s:i, s:s, s:[{s:s, s:b, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:s}]}", "exit",
+        EXIT_HOLDS, "said", said, "results", "id", "plan", "ok", 1, "exit", EXIT_HOLDS, "label",
+        "estimated", "tokens", (json_int_t)p->tokens, "points", (json_int_t)p->size.points, "bytes",
+        (json_int_t)p->size.bytes, "at_once", (json_int_t)p->size.at_once, "sets",
+        (json_int_t)p->size.sets, "memory", (json_int_t)p->memory, "seconds",
+        number_json(p->seconds), "processor_seconds", number_json(p->processors), "policy",
+        p->policy);
 }
 
 json_t *plan_trace(const sinkproof_model *model, const sinkproof_trace *trace, const char *name,
@@ -205,8 +217,10 @@ json_t *plan_trace(const sinkproof_model *model, const sinkproof_trace *trace, c
         return NULL;
     sinkproof_judge_measure(model, trace, layers, &p.size);
     p.layers = layers.end - layers.first;
-    p.seconds =
-        extrapolate(took, p.layers, p.size.layer, p.size.work - (double)p.layers * p.size.layer);
+    double rest = p.size.work - (double)p.layers * p.size.layer;
+    p.seconds = extrapolate(took[0].seconds, took[1].seconds, took, p.layers, p.size.layer, rest);
+    p.processors =
+        extrapolate(took[0].processors, took[1].processors, took, p.layers, p.size.layer, rest);
     p.took = took[0].seconds + took[1].seconds;
     p.last = took[1];
     p.memory = extrapolate_memory(took, p.tokens, p.size.at_once);
