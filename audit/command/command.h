@@ -36,6 +36,7 @@ int cmd_truth(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_judge(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
+int cmd_join(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_curve(int argc, char **argv);

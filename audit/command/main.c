@@ -18,6 +18,7 @@ static const cli_command commands[] = {
     {"judge", "the verdict on an engine's trace", cmd_judge},
     {"merge", "put results that were kept apart together: one report, JSON, page, exit code",
      cmd_merge},
+    {"join", "one trace of those of the ranks of a parallel run", cmd_join},
     {"compare", "two traces: where they differ, who is nearer the truth", cmd_compare},
     {"audit", "what a choice of precision costs: error by layer and point, error budget",
      cmd_audit},
