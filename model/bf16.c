@@ -89,7 +89,7 @@ double element_decode(sinkproof_dtype dtype, const uint8_t *bytes) {
     }
 }
 
-double element_encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {
+double sinkproof_element_encode(sinkproof_dtype dtype, double x, uint8_t *bytes) {
     float single = (float)x;
     uint32_t bits;
     if (dtype == SINKPROOF_DTYPE_F32)

@@ -25,7 +25,7 @@ uint16_t sinkproof_bf16_bits(double x);
 double element_decode(sinkproof_dtype dtype, const uint8_t *bytes);
 
 // x rounded to BF16, F16 or F32, as bytes; returns the number that they hold.
-double element_encode(sinkproof_dtype dtype, double x, uint8_t *bytes);
+double sinkproof_element_encode(sinkproof_dtype dtype, double x, uint8_t *bytes);
 
 // n elements of a float dtype, `stride` elements apart, into out_n.
 void sinkproof_decode_many(sinkproof_dtype dtype, const uint8_t *bytes, size_t stride, size_t n,

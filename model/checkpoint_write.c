@@ -125,7 +125,7 @@ static bool write_mxfp4(const job *out, const sinkproof_matrix *stack, int part)
 // x in a plain float format, which must hold it exactly.
 static bool encode_plain(const job *out, const sinkproof_matrix *w, sinkproof_dtype dtype, double x,
                          uint8_t *bytes) {
-    return element_encode(dtype, x, bytes) == x ||
+    return sinkproof_element_encode(dtype, x, bytes) == x ||
            sinkproof_fail(out->error, "tensor %s: expected values that %s holds exactly, found %a",
                           w->name, sinkproof_dtype_name(dtype), x);
 }

@@ -55,7 +55,7 @@ int cmd_join(int argc, char **argv) {
     joined_ranks joined;
     if (o.paths == NULL) abort();
     command_parse_line(&argp, argc, argv, &o);
-    bool good = trace_join(o.paths, o.n, o.out, &joined, &error);
+    bool good = sinkproof_trace_join(o.paths, o.n, o.out, &joined, &error);
     free(o.paths);
     if (!good) return exit_bad_input("join", &error);
     printf("%s, %s: %s put together, %zu whole", sinkproof_counted(joined.ranks, "rank").text,

@@ -73,7 +73,7 @@ static size_t list_inputs(const stage_case *c, const call_arrays *a, const sinkp
 
 static void encode_element(sinkproof_dtype dtype, float x, uint8_t *bytes) {
     if (dtype != SINKPROOF_DTYPE_I32) {
-        element_encode(dtype, x, bytes);
+        sinkproof_element_encode(dtype, x, bytes);
         return;
     }
     uint32_t whole = (uint32_t)x; // the number of an expert

@@ -476,8 +476,8 @@ static bool join_files(join *j, const char *const *paths, const char *out, joine
     return good;
 }
 
-bool trace_join(const char *const *paths, size_t count, const char *out, joined_ranks *joined,
-                sinkproof_error *error) {
+bool sinkproof_trace_join(const char *const *paths, size_t count, const char *out,
+                          joined_ranks *joined, sinkproof_error *error) {
     *joined = (joined_ranks){.ranks = 0};
     if (count == 0 || count > MOST_RANKS)
         return sinkproof_fail(error, "expected 1 to %d files, found %zu", MOST_RANKS, count);

@@ -16,7 +16,7 @@ typedef struct joined_ranks {
 } joined_ranks;
 
 // Writes the joined trace to `out`, completely or not at all. Nothing in the files is trusted.
-bool trace_join(const char *const *paths, size_t count, const char *out, joined_ranks *joined,
-                sinkproof_error *error);
+bool sinkproof_trace_join(const char *const *paths, size_t count, const char *out,
+                          joined_ranks *joined, sinkproof_error *error);
 
 #endif

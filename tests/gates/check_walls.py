@@ -28,7 +28,7 @@ C = {f"{h}.h" for h in ("assert complex ctype errno fenv float inttypes iso646 l
                         "setjmp signal stdalign stdarg stdbool stddef stdint stdio stdlib "
                         "stdnoreturn string tgmath time uchar wchar wctype").split()}
 POSIX = {"dirent.h", "fcntl.h", "libgen.h", "strings.h", "unistd.h", "endian.h",
-         "sys/mman.h", "sys/stat.h", "sys/types.h", "sys/resource.h", "sys/utsname.h"}
+         "sys/mman.h", "sys/stat.h", "sys/statvfs.h", "sys/types.h", "sys/resource.h", "sys/utsname.h"}
 JANSSON = {"jansson.h"}
 PCRE2 = {"pcre2.h"}
 PROVERS = re.compile(r"^(mpfr|gmp|cblas|arb|arf|mag|acb|fmpz|fmpq|arb_mat|flint)\w*\.h$|^flint/\w+\.h$")
