@@ -8,6 +8,7 @@
 #include "audit/trace/join_split.h"
 #include "model/safetensors.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ typedef struct join {
     size_t ranks, n;
     const char *split;
     bool scattered;    // tokens are split by positions
+    double first;      // the first position
     uint16_t *owner_n; // [n]: the rank of a position, and the row there
     size_t *row_n;
 } join;
@@ -51,19 +53,10 @@ static const char *metadata_text(const part *p, const char *key) {
     return text != NULL ? text : "";
 }
 
-// A whole number of at most nine digits; *end is behind it. Returns false for anything else.
-static bool read_whole(const char *text, size_t *number, const char **end) {
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 9) return false;
-    *number = (size_t)strtoul(text, NULL, 10);
-    *end = text + digits;
-    return true;
-}
-
 static bool read_number(const part *p, const char *key, size_t least, size_t most, size_t *number,
                         sinkproof_error *error) {
     const char *text = metadata_text(p, key), *end = "";
-    if (read_whole(text, number, &end) && *end == '\0' && *number >= least && *number <= most)
+    if (split_number(text, number, &end) && *end == '\0' && *number >= least && *number <= most)
         return true;
     return sinkproof_fail(error,
                           "%s: metadata %s: expected a number from %zu to %zu, found '%.60s'",
@@ -76,8 +69,8 @@ static bool read_experts(part *p, sinkproof_error *error) {
         p->first_expert = 1, p->last_expert = 0; // none
         return true;
     }
-    if (read_whole(text, &p->first_expert, &end) && *end == '-' &&
-        read_whole(end + 1, &p->last_expert, &end) && *end == '\0' &&
+    if (split_number(text, &p->first_expert, &end) && *end == '-' &&
+        split_number(end + 1, &p->last_expert, &end) && *end == '\0' &&
         p->first_expert <= p->last_expert)
         return true;
     return sinkproof_fail(error, "%s: metadata experts: expected FIRST-LAST, found '%.60s'",
@@ -170,14 +163,14 @@ static bool place_rows(join *j, size_t rank, sinkproof_error *error) {
                               p->path);
     for (size_t i = 0; i < p->rows; i++) {
         double at = sinkproof_tensor_value(p->positions, i);
-        if (!(at >= 0 && at < (double)j->n))
+        if (!(at >= 0 && at - j->first < (double)j->n))
             return sinkproof_fail(error,
-                                  "%s: positions: expected 0 to %zu, the rows of all ranks, found "
-                                  "%.0f",
-                                  p->path, j->n - 1, at);
-        size_t to = (size_t)at;
+                                  "%s: positions: expected %.0f to %.0f, the rows of all ranks, "
+                                  "found %.0f",
+                                  p->path, j->first, j->first + (double)(j->n - 1), at);
+        size_t to = (size_t)(at - j->first);
         if (j->owner_n[to] < MOST_RANKS)
-            return sinkproof_fail(error, "%s: positions: %zu is in %s already", p->path, to,
+            return sinkproof_fail(error, "%s: positions: %.0f is in %s already", p->path, at,
                                   j->parts[j->owner_n[to]].path);
         j->owner_n[to] = (uint16_t)rank;
         j->row_n[to] = i;
@@ -185,7 +178,15 @@ static bool place_rows(join *j, size_t rank, sinkproof_error *error) {
     return true;
 }
 
-// The rows of all ranks are the positions, each once: as many, below n, and none twice.
+static double first_position(const join *j) {
+    double first = 0x1p63;
+    for (size_t r = 0; r < j->ranks; r++)
+        for (size_t i = 0; j->parts[r].positions != NULL && i < j->parts[r].rows; i++)
+            first = fmin(first, sinkproof_tensor_value(j->parts[r].positions, i));
+    return fmax(first, 0);
+}
+
+// The rows of all ranks are positions that follow each other: n of them, and none twice.
 static bool place_all_rows(join *j, sinkproof_error *error) {
     j->n = 0;
     for (size_t r = 0; r < j->ranks; r++) j->n += j->parts[r].rows; // bytes of mapped files
@@ -194,6 +195,7 @@ static bool place_all_rows(join *j, sinkproof_error *error) {
     if (j->owner_n == NULL || j->row_n == NULL)
         return sinkproof_fail(error, "no memory for %zu positions", j->n);
     for (size_t i = 0; i < j->n; i++) j->owner_n[i] = MOST_RANKS;
+    j->first = first_position(j);
     for (size_t r = 0; r < j->ranks; r++)
         if (!place_rows(j, r, error)) return false;
     return true;
@@ -305,6 +307,8 @@ static bool plan_tensor(const join *j, const char *name, tensor *t, sinkproof_er
         t->of[r] = sinkproof_safetensors_find(j->parts[r].file, name);
         if (t->any == NULL) t->any = t->of[r];
     }
+    if (strcmp(name, "cu_seqlens") == 0 || strcmp(name, "positions") == 0)
+        return check_parts(j, t, error); // whole
     if (!sinkproof_trace_name_parse(name, &t->point, &t->layer) || t->any == NULL)
         return sinkproof_fail(error, "%s: %.60s is no point of a trace", first_path(j, t), name);
     t->how = split_of(j->split, t->point, t->layer);
@@ -329,8 +333,8 @@ static bool plan_tensors(const join *j, tensor **tensors, size_t *count, sinkpro
     for (size_t r = 0; r < j->ranks; r++)
         for (size_t i = 0; i < sinkproof_safetensors_count(j->parts[r].file); i++) {
             const char *name = sinkproof_safetensors_at(j->parts[r].file, i)->name;
-            if (strcmp(name, "tokens") == 0 || strcmp(name, "positions") == 0) continue;
-            if (is_listed(j, r, name)) continue;
+            bool placed = j->scattered && strcmp(name, "positions") == 0;
+            if (strcmp(name, "tokens") == 0 || placed || is_listed(j, r, name)) continue;
             if (!plan_tensor(j, name, &(*tensors)[*count], error)) return false;
             ++*count;
         }
@@ -408,11 +412,11 @@ static bool write_tokens(const join *j, bool tokens, sinkproof_safetensors_write
                          sinkproof_error *error) {
     for (size_t i = 0; i < j->n; i++) {
         const part *p = &j->parts[j->scattered ? j->owner_n[i] : 0];
-        double x = (double)i;
+        double x = j->first + (double)i;
         if (tokens) x = sinkproof_tensor_value(p->tokens, j->scattered ? j->row_n[i] : i);
         if (!(x >= 0 && x < 0x1p31))
-            return sinkproof_fail(
-                error, "%s: tokens: expected numbers from 0 to 2^31 - 1, found %.0f", p->path, x);
+            return sinkproof_fail(error, "%s: %s: expected numbers from 0 to 2^31 - 1, found %.0f",
+                                  p->path, tokens ? "tokens" : "positions", x);
         uint8_t bytes[4];
         for (size_t b = 0; b < sizeof bytes; b++) bytes[b] = (uint8_t)((uint32_t)x >> 8 * b);
         if (!sinkproof_safetensors_writer_bytes(w, bytes, sizeof bytes, error)) return false;
@@ -421,7 +425,8 @@ static bool write_tokens(const join *j, bool tokens, sinkproof_safetensors_write
 }
 
 static void write_metadata(const join *j, sinkproof_safetensors_writer *w) {
-    static const char *const kept[] = {"format", "engine", "policy", "version", "model"};
+    static const char *const kept[] = {"format", "engine", "policy",    "version",
+                                       "model",  "lse",    "lse_layout"};
     char ranks[24];
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const char *text = sinkproof_safetensors_metadata(j->parts[0].file, kept[i]);
@@ -445,11 +450,13 @@ static bool write_joined(const join *j, const tensor *tensors, size_t count, con
             sinkproof_safetensors_writer_declare(w, t->name, t->any->dtype, t->any->rank, t->shape);
     }
     sinkproof_safetensors_writer_declare(w, "tokens", SINKPROOF_DTYPE_I32, 1, &j->n);
-    sinkproof_safetensors_writer_declare(w, "positions", SINKPROOF_DTYPE_I32, 1, &j->n);
+    bool given = false; // positions are among the tensors
+    for (size_t i = 0; i < count; i++) given = given || strcmp(tensors[i].name, "positions") == 0;
+    if (!given) sinkproof_safetensors_writer_declare(w, "positions", SINKPROOF_DTYPE_I32, 1, &j->n);
     bool good = sinkproof_safetensors_writer_begin(w, out, error);
     for (size_t i = 0; good && i < count; i++)
         if (tensors[i].how != SPLIT_PARTIAL) good = write_tensor(j, &tensors[i], w, error);
-    good = good && write_tokens(j, true, w, error) && write_tokens(j, false, w, error) &&
+    good = good && write_tokens(j, true, w, error) && (given || write_tokens(j, false, w, error)) &&
            sinkproof_safetensors_writer_finish(w, error);
     sinkproof_safetensors_writer_free(w);
     return good;

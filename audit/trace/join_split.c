@@ -4,6 +4,7 @@
 // Reads the list that says how the points of ranks are split.
 #include "audit/trace/join_split.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const kind_words[SPLIT_KINDS] = {"whole",     "heads",   "coordinates",
@@ -77,4 +78,12 @@ bool split_has(const char *split, split_kind kind) {
     while (next_entry(&split, &entry))
         if (entry.kind == kind) return true;
     return false;
+}
+
+bool split_number(const char *text, size_t *number, const char **end) {
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 9) return false;
+    *number = (size_t)strtoul(text, NULL, 10);
+    *end = text + digits;
+    return true;
 }

@@ -26,4 +26,7 @@ split_kind split_of(const char *split, sinkproof_trace_point point, size_t layer
 // Whether some word says this kind.
 bool split_has(const char *split, split_kind kind);
 
+// A whole number of at most nine digits; *end is behind it. Returns false for anything else.
+bool split_number(const char *text, size_t *number, const char **end);
+
 #endif

@@ -134,6 +134,23 @@ def joined_back(work):
         report(status == 0, f"the joined trace of {ranks} ranks is judged: exit {status}")
 
 
+def begun_later(work):
+    """Positions from 7 on, and the bounds of packed sequences, are kept."""
+    _, (tensors, metadata) = traced(work, "honest", tokens="5,1,7,3")
+    for split in (TENSOR, "*=positions"):
+        files = cut(tensors, metadata, 2, split)
+        for own, _ in files:
+            at = [7 + x for x in struct.unpack(f"<{own['positions'][1][0]}i", own["positions"][2])]
+            own.update(positions=whole_numbers(at))
+            if split == TENSOR:
+                own.update(cu_seqlens=whole_numbers([0, 1, 4]))
+        out = work / "joined.safetensors"
+        status, _, told = sinkproof("join", *written(work, files), "--out", str(out))
+        again = checkpoints.read(out)[0] if status == 0 else {}
+        report(status == 0 and again["positions"] == whole_numbers([7, 8, 9, 10]) and again["00.A13"] == tensors["00.A13"] and
+               again.get("cu_seqlens") == (whole_numbers([0, 1, 4]) if split == TENSOR else None), f"positions from 7 on are kept {told}")
+
+
 def judged(work, name, ranks, change, policy):
     """The report on a joined trace of ranks that make a mistake."""
     honest = checkpoints.write(work / "model", checkpoints.weights(CONFIG), CONFIG)
@@ -193,6 +210,7 @@ def refused(work):
     attempt("found 9 at position 2, where that has 7", TENSOR,
             lambda files: files[1][0].update(tokens=whole_numbers([5, 1, 9, 3])))
     attempt("tokens: expected the 4 of", TENSOR, lambda files: files[1][0].update(tokens=whole_numbers([5, 1]), positions=whole_numbers([0, 1])))
+    attempt("positions differs from that in", TENSOR, lambda files: files[1][0].update(positions=whole_numbers([1, 2, 3, 4])))
     attempt("00.A11: expected this rank's part, split by heads, found none", TENSOR, without(1, "00.A11"))
     attempt("00.A13 differs from that in", TENSOR, lambda files: files[1][0].update({
         "00.A13": (*tensors["00.A13"][:2], b"\0\0\0\0" + tensors["00.A13"][2][4:])}))
@@ -246,4 +264,4 @@ def changed_bytes(work):
     report(not bad and ends[3] > SEEDS // 3, f"{SEEDS} pairs of files with changes: {ends[3]} refused with a sentence, {ends[0]} joined {bad[:3]}")
 
 
-sys.exit(checkpoints.run(joined_back, on_every_rank, refused, changed_bytes))
+sys.exit(checkpoints.run(joined_back, begun_later, on_every_rank, refused, changed_bytes))

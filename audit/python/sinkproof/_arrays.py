@@ -97,8 +97,4 @@ def read_numbers(name: str, value: Array) -> Numbers:
     """The numbers of an array of any library, in float32."""
     if "mlx.core" in sys.modules and isinstance(value, sys.modules["mlx.core"].array):
         value = np.array(value.astype(sys.modules["mlx.core"].float32))
-    elif not hasattr(value, "detach") and hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):
-        value = value.get()  # CuPy's
-    elif not hasattr(value, "detach") and not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
-        value = np.from_dlpack(value)
     return as_array(name, value).astype(np.float32)

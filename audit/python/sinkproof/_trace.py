@@ -33,7 +33,10 @@ class TraceError(Error):
 
 
 def as_array(name: str, value: Any) -> Array:
-    """A dense little-endian array of a dtype that traces allow; a torch tensor's bits are kept."""
+    """A dense little-endian array of a dtype that traces allow; a torch tensor's bits are kept.
+
+    An array on a device is copied from it once.
+    """
     if hasattr(value, "detach"):
         value = value.detach().cpu().contiguous()
         if str(value.dtype) == "torch.bfloat16":
@@ -41,12 +44,24 @@ def as_array(name: str, value: Any) -> Array:
             value = value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
         else:
             value = value.numpy()
+    elif hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):
+        value = value.get()  # CuPy's
+    elif hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        value = from_dlpack(name, value)
     array = np.asarray(value)
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
     if array.dtype not in NAMES:
         raise Error(f"{name}: expected an array of bfloat16, float16, float32, float64, int32 or int64, found "
                     f"{array.dtype}")
     return array
+
+
+def from_dlpack(name: str, value: Any) -> Array:
+    """The numbers of an array that only DLPack reads: NumPy from 2.1 on lets it bring them from a device."""
+    try:
+        return np.from_dlpack(value, device="cpu") if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise Error(f"{name}: its array cannot be brought to the processor: {error}") from None
 
 
 class Trace(Mapping[str, Array]):

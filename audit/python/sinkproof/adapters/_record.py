@@ -9,7 +9,8 @@ or those that a sliding cache has dropped) are zero there, as their weight is.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,17 @@ import numpy as np
 from sinkproof._model import Model
 from sinkproof._points import chosen_words, kinds, names_point
 from sinkproof._trace import Array, Trace, TraceError, as_array, as_tokens
+
+
+def freeing(whole: Callable[[Record, str], Array | None]) -> Callable[[Record, str], Array | None]:
+    """Frees the pieces of a tensor when it is whole, so that no trace is ever held twice."""
+    @functools.wraps(whole)
+    def freed(record: Record, name: str) -> Array | None:
+        array = whole(record, name)
+        record.pieces[name] = []
+        return array
+
+    return freed
 
 
 class Record:
@@ -106,6 +118,7 @@ class Record:
             whole[..., end] = array[..., n_keys]
         return whole
 
+    @freeing
     def whole(self, name: str) -> Array | None:
         """A tensor of all tokens, or None if some piece lacks it."""
         kind = kinds()[name.split(".", 1)[1] if name[0].isdigit() else name]
