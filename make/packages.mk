@@ -97,29 +97,36 @@ build/wheel/venv/.stamp: make/packages.mk | $(PACKAGES)
 WHOLE_LIBRARY := $(LIB)/whole/libsinkproof.so
 $(WHOLE_LIBRARY): $(LINKED) $(LIB)/map
 	@mkdir -p $(@D)
-	$(call say,link $@)$(call shared,-Wl$(comma)-s $(UNPACKED_LIBS) $(OPENMP) -l:libopenblas.a -ljansson -lm)
+	$(call say,link $@)$(call shared,-Wl$(comma)-s $(UNPACKED_AT) $(OPENMP) -l:libopenblas.a -ljansson -lm)
 
-# Another processor's wheel is cross-compiled, with the libraries of Debian's packages for it, unpacked into a folder.
+# Another processor's wheel, or this one's for the glibc of an older RELEASE of Debian, is compiled with the packages of
+# that processor and release, unpacked into a folder. A cross compiler has a glibc of its own.
 ifneq ($(origin ARCH),command line)
 ARCH := $(MACHINE)
 endif
-ARM64 := build/unpacked/arm64
-ifeq ($(ARCH),$(MACHINE))
-wheel: $(WHOLE_LIBRARY) build/wheel/venv/.stamp  ## a manylinux wheel of the Python package, all inside: build/wheel/*.whl (ARCH=aarch64: that processor's); PIP_ARGS says where pip finds its tools
+ifneq ($(origin RELEASE),command line)
+RELEASE :=
+endif
+DEBIAN_x86_64  := amd64
+DEBIAN_aarch64 := arm64
+OTHER := $(filter-out $(MACHINE),$(ARCH))
+ROOT  := build/unpacked/$(RELEASE:%=%-)$(ARCH)
+ifeq ($(OTHER)$(RELEASE),)
+wheel: $(WHOLE_LIBRARY) build/wheel/venv/.stamp  ## a manylinux wheel of the Python package, all inside (ARCH=aarch64: that processor's; RELEASE=bullseye: for its glibc)
 	@sh audit/install/wheel.sh build/wheel/venv/bin/python $< build/wheel $(UNPACKED)
-else ifeq ($(ARCH),aarch64)
-wheel: $(ARM64)/.stamp
-	$(call packages,--only library --with qemu)
-	@$(MAKE) --no-print-directory wheel CC=aarch64-linux-gnu-gcc VARIANT=wheel UNPACKED=$(ARM64) \
-	    EXTRA_CFLAGS='$(patsubst %,-isystem $(ARM64)/usr/include%,/ /aarch64-linux-gnu /aarch64-linux-gnu/openblas-pthread)' \
-	    UNPACKED_LIBS='$(patsubst %,-L$(ARM64)/usr/lib/aarch64-linux-gnu%,/ /openblas-pthread)'
 else
-wheel:
-	$(error make wheel: expected ARCH=$(MACHINE) or ARCH=aarch64, found ARCH=$(ARCH))
+wheel: $(ROOT)/.stamp
+	@$(MAKE) --no-print-directory wheel ARCH=$(ARCH) RELEASE= CC=$(if $(OTHER),$(ARCH)-linux-gnu-gcc,$(CC)) \
+	    VARIANT=wheel$(RELEASE:%=-%) UNPACKED=$(ROOT) \
+	    EXTRA_CFLAGS='--sysroot=$(CURDIR)/$(ROOT) -isystem =/usr/include/$(ARCH)-linux-gnu/openblas-pthread' \
+	    UNPACKED_AT='$(patsubst %,-L=/usr/lib/$(ARCH)-linux-gnu%,/ /openblas-pthread)'
 endif
 
-$(ARM64)/.stamp: audit/install/unpack.sh
-	sh audit/install/unpack.sh arm64 '' $(@D) python3 libopenblas-pthread-dev libjansson-dev libgomp1
+$(ROOT)/.stamp: audit/install/unpack.sh
+	$(if $(filter-out x86_64,$(OTHER:aarch64=x86_64)),$(error make wheel: expected ARCH=x86_64 or aarch64, found $(ARCH)))
+	$(if $(and $(OTHER),$(RELEASE)),$(error make wheel: RELEASE is for this machine's processor))
+	$(call packages,--only library $(if $(OTHER),--with qemu))
+	sh $< $(DEBIAN_$(ARCH)) '$(RELEASE)' $(@D) libc6-dev libopenblas-pthread-dev libjansson-dev libgomp1
 	@touch $@
 
 sdist: build/wheel/venv/.stamp  ## the Python package and the library's source, build/wheel/*.tar.gz: pip compiles it

@@ -33,6 +33,9 @@ apt() {
 apt update
 apt install --download-only "$@"
 for package in "$apt"/archives/*.deb; do dpkg-deb -x "$package" "$out"; done
+find "$out" -type l -lname '/*' | while read -r link; do # a link stays within the folder
+    ln -sfrn "$out$(readlink "$link")" "$link"
+done
 for folder in bin lib lib64 sbin; do # later releases have these below /usr alone, and base-files links them
     [ -e "$out/$folder" ] || [ ! -d "$out/usr/$folder" ] || ln -s "usr/$folder" "$out/$folder"
 done
