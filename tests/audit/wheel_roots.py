@@ -18,14 +18,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "shared"))
-from python_wheel import said_by  # noqa: E402
+from python_wheel import CLEAN, said_by  # noqa: E402
 from tap import Tap  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SINKPROOF_BUILD") or ROOT / "build" / "release" / "wheels").resolve()
 PROBE = ROOT / "tests" / "audit" / "wheel_probe.py"
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", *shlex.split(os.environ.get("PIP_ARGS", "")))
 GLIBC = range(17, 42)  # 2.N of the tags that a wheel of another project may have
-# A Python, the Debian release that has it, and the processor; without a release: this machine's, if it has that one.
+# A Python, the Debian release that has it, and the processor; without a release: this machine's, if it has that one. One
+# that neither a root nor this machine has is a skip.
 PLACES = [("3.11", "bookworm", "amd64"), ("3.13", "trixie", "amd64"), ("3.14", "sid", "amd64"),
           ("3.11", "bookworm", "arm64"), *((f"3.{minor}", None, None) for minor in range(10, 15))]
 CAUSES = {"forgetful": "[sink-dropped]", "uncached": "[cache-unread]"}
@@ -42,7 +43,7 @@ def site(folder, python, machine):
 
 
 def judged(tap, what, ran, python, places):
-    """The probe's line: what it must say, and that it read no library of the system's BLAS, from outside of `places`."""
+    """What the probe's line must say, and that its BLAS, Jansson and OpenMP come from `places`; whether it ran."""
     lines = ran.stdout.splitlines()
     said = json.loads(lines[-1]) if ran.returncode == 0 and lines and lines[-1].startswith("{") else {}
     good = (said.get("python", "").startswith(f"{python}.") and said["ok"]["attention"] and said["honest"] == "within"
@@ -54,9 +55,10 @@ def judged(tap, what, ran, python, places):
     if good and said["files"]:
         tap.report(len(files) >= 3 and all(any(path.startswith(f"{place}/") for place in places) for path in files),
                    f"{what}: BLAS, Jansson and OpenMP are the wheels' own", files)
+    return bool(said)
 
 
-def in_root(tap, python, release, arch):
+def in_root(tap, python, release, arch, tried):
     """A root of Python alone: what Debian's python3 depends on, and the C++ library, which numpy needs."""
     machine = {"amd64": "x86_64", "arm64": "aarch64"}[arch]
     what, root = f"Python {python}, {release}, {arch}", BUILD / f"{release}-{arch}"
@@ -81,22 +83,24 @@ def in_root(tap, python, release, arch):
     else:
         env["PYTHONPATH"] = str(root / "site")
         ran = said_by(shutil.which("qemu-aarch64"), "-L", root, root / f"usr/bin/python{python}", PROBE, env=env)
-    judged(tap, what, ran, python, [root / "site", "/site"])
+    if judged(tap, what, ran, python, [root / "site", "/site"]):
+        tried.add(python)
     shutil.rmtree(root)
 
 
-def here(tap, python):
+def here(tap, python, tried):
     """An interpreter of this machine."""
     what, folder = f"Python {python} of this machine", BUILD / f"site-{python}"
     command = f"python{python}"
     if not shutil.which(command) or said_by(command, "-c", "import ctypes").returncode:
-        tap.skip(what, f"there is no {command}")
+        if python not in tried:
+            tap.skip(what, f"there is no {command}")
         return
     refused = site(folder, python, os.uname().machine)
     if refused:
         tap.report(False, f"{what}: pip unpacks the wheel", refused.splitlines()[-9:])
         return
-    judged(tap, what, said_by(command, PROBE, env={**os.environ, "PYTHONPATH": str(folder)}), python, [folder])
+    judged(tap, what, said_by(command, PROBE, env={**CLEAN, "PYTHONPATH": str(folder)}), python, [folder])
     shutil.rmtree(folder)
 
 
@@ -119,13 +123,13 @@ def compiled(tap):
 
 
 def main():
-    tap = Tap()
+    tap, tried = Tap(), set()
     BUILD.mkdir(parents=True, exist_ok=True)
     for python, release, arch in PLACES:
         if release:
-            in_root(tap, python, release, arch)
+            in_root(tap, python, release, arch, tried)
         else:
-            here(tap, python)
+            here(tap, python, tried)
     compiled(tap)
     return tap.done()
 
