@@ -30,7 +30,7 @@ static bool operate_attention(supposed_engine *s, const known_mistake *mistake) 
 unsigned attending_points(const sinkproof_attending *how) {
     unsigned moved = how->cache.moved;
     bool values = how->output_times != 1 || moved == SINKPROOF_CACHE_VALUES;
-    bool scores = how->score_times * how->logits_times != 1 || how->score_limit > 0 ||
+    bool scores = how->score_times != 1 || how->score_limit > 0 ||
                   how->head.choice != SINKPROOF_HEAD_OWN || how->group != SINKPROOF_GROUP_OWN ||
                   moved != 0;
     return values ? AT(A11) : scores ? AT(A6) | WEIGHTS : WEIGHTS;

@@ -84,7 +84,7 @@ static void guess_later(hunt *h) {
 // Rows from a position on see no key before it, or before another one.
 static void guess_first_key(hunt *h) {
     sinkproof_attending m = defined;
-    for (m.from = 1; m.from < h->view->n; m.from = next_size(m.from)) {
+    for (m.from = 1; m.from + 1 < h->view->n; m.from = next_size(m.from)) {
         m.first_row = 0, hunt_offer(h, &m);
         m.first_row = m.from, hunt_offer(h, &m);
     }
@@ -195,6 +195,8 @@ static void guess_keys_shifted(hunt *h) {
             m.cache =
                 (sinkproof_cache_read){.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = moved};
             m.cache.count = h->view->n, m.cache.by = by, hunt_offer(h, &m);
+            m.cache.circle = true, hunt_offer(h, &m);
+            m.cache.circle = false;
             m.cache.kind = SINKPROOF_CACHE_BEFORE, m.cache.count = 1, hunt_offer(h, &m);
         }
 }

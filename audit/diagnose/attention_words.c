@@ -143,7 +143,7 @@ static void say_cache(cause_words *w) {
                      : "value",
              c->first);
         if (c->count > 1) name(w, "-%zu", c->first + c->count - 1);
-        name(w, "%+td", c->by);
+        name(w, "%+td%s", c->by, c->circle ? "-circle" : "");
         if (c->kind == SINKPROOF_CACHE_FIXED && !all) {
             say(w, "in the place of ");
             say_keys(w, c->first, c->count);
@@ -159,6 +159,7 @@ static void say_cache(cause_words *w) {
             say(w, "in the place of ");
             say_cached(w);
             say(w, " %s of the key %zu %s it are read", of, by, c->by < 0 ? "before" : "after");
+            if (c->circle) say(w, ", in a circle");
         }
     }
 }
@@ -206,9 +207,9 @@ static void say_group(cause_words *w) {
     } else if (m->group == SINKPROOF_GROUP_UNEVEN) {
         name(w, "group-of-head+%zu", m->group_by);
         say(w,
-            "query heads read the keys and values of the group of the head %zu after them: the "
-            "groups begin elsewhere",
-            m->group_by);
+            "query head h reads the keys and values of the group of head h + %zu: the boundaries "
+            "of the groups are %s off",
+            m->group_by, sinkproof_counted(m->group_by, "head").text);
     } else {
         name(w, "kv-head-shifted=%zu", m->group_by);
         say(w,

@@ -85,6 +85,7 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t 
     ptrdiff_t by = s->by, page = (ptrdiff_t)s->count;
     if (s->exchanged) by = j < s->first + s->count ? page : -page;
     ptrdiff_t from = (ptrdiff_t)j + by;
+    if (s->circle) from = (from % (ptrdiff_t)n + (ptrdiff_t)n) % (ptrdiff_t)n;
     bool before = from < 0, after = from >= (ptrdiff_t)n;
     bool none = s->zeros || before || after, keys = (s->moved & SINKPROOF_CACHE_KEYS) != 0;
     bool values = (s->moved & SINKPROOF_CACHE_VALUES) != 0;

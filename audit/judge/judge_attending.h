@@ -28,6 +28,7 @@ typedef struct sinkproof_cache_read {
     unsigned moved; // 0: of these the keys, the values or both are those of `by` keys later
     ptrdiff_t by;
     bool zeros;     // or zeros
+    bool circle;    // keys before key 0 are the last ones, and keys after them the first
     bool exchanged; // or the next `count` keys, which hold these
     bool spared;    // but for the query's own key
 } sinkproof_cache_read;

@@ -193,7 +193,7 @@ static bool query_weights(judge_part *part, const block *b, const query *q,
         if (read.times == 0) continue;
         keys.parts += in != last, last = in;
         room->part_e[keys.n] = keys.parts - 1;
-        room->z_e[keys.n++] = score_counted(s, read.times, z_j[j]);
+        room->z_e[keys.n++] = score_counted(s, b->meant, read.times, z_j[j]);
         if (b->meant->sink_on_key && q->first_key + j == 0)
             room->z_e[keys.n - 1] = sinkproof_honest_add(room->z_e[keys.n - 1], sink);
     }
@@ -221,7 +221,7 @@ static void query_scores(const judge_part *part, const block *b, const query *q,
                          sinkproof_honest *z_j) {
     for (size_t j = 0; j < q->seen; j++) {
         sinkproof_key_read read = query_key(b, q, q->first_key + j);
-        z_j[j] = meant_score(part->pass, s, b->meant->score_times,
+        z_j[j] = meant_score(part->pass, s, b->meant,
                              read.zero_key ? sinkproof_exact_set(0) : product_j[read.key - b->low]);
     }
 }

@@ -151,9 +151,9 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
 void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
                 const sinkproof_turning *turning, const sinkproof_turns *turns,
                 const sinkproof_honest *x_d, sinkproof_honest *work_d, sinkproof_honest *y_d);
-// z: a product of a query and a key. times: a further factor of the score.
-sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s, double times,
-                             sinkproof_honest product);
+// The score of a product of a query and a key.
+sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
+                             const sinkproof_attending *m, sinkproof_honest product);
 bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sinkproof_honest *g_e,
                   size_t k, const int32_t *chosen_k, sinkproof_honest *w_k, double *common);
 // The activations M8 of a row of 2 inter values.
@@ -186,8 +186,9 @@ sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_settin
                             sinkproof_honest b);
 // Multiplies the weights of n keys by what the sink's weight, behind them, leaves.
 void gate_once_more(const sinkproof_setting *s, size_t n, sinkproof_honest *a_j);
-// The score of a key that is read `times` times.
-sinkproof_honest score_counted(const sinkproof_setting *s, double times, sinkproof_honest z);
+// The logit of a key that is read `times` times, from its score.
+sinkproof_honest score_counted(const sinkproof_setting *s, const sinkproof_attending *m,
+                               double times, sinkproof_honest z);
 
 // The setting for a tensor of `elements` elements.
 sinkproof_setting pass_setting(const judge_pass *pass, size_t elements);

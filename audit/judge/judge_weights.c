@@ -9,19 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s, double times,
-                             sinkproof_honest product) {
-    if (times == 1) return sinkproof_honest_score(s, pass->config->head_dim, product);
+sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
+                             const sinkproof_attending *m, sinkproof_honest product) {
+    double times = m->score_times, limit = m->score_limit;
+    if (times == 1 && limit == 0) return sinkproof_honest_score(s, pass->config->head_dim, product);
     open_setting open;
     open_rounding(&open, s, AT_A6);
     sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
     z = sinkproof_honest_mul(z, sinkproof_exact_set(times));
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
+    if (limit > 0) z = sinkproof_honest_clamp(z, -limit, limit);
     return sinkproof_honest_at(s, AT_A6, sinkproof_honest_inside(s, z));
 }
 
-sinkproof_honest score_counted(const sinkproof_setting *s, double times, sinkproof_honest z) {
+sinkproof_honest score_counted(const sinkproof_setting *s, const sinkproof_attending *m,
+                               double times, sinkproof_honest z) {
     double by = log(times), error = 0x1p-50 * (fabs(by) + 1);
+    if (m->logits_times != 1)
+        z = sinkproof_honest_roundings(
+            s, sinkproof_honest_mul(z, sinkproof_exact_set(m->logits_times)), 2);
     if (times == 1) return z;
     z = sinkproof_honest_add(z, sinkproof_set_around(by, error, error, 0, 0));
     return sinkproof_honest_declared(z, 0, 2 * s->u * (fabs(by) + 1));
