@@ -124,16 +124,17 @@ void attention_emulate(const attention_view *view, const sinkproof_attending *ho
     for (size_t j = r.first; j < r.end; j++) {
         sinkproof_key_read read = sinkproof_attending_key(how, n, row, r.first, j);
         size_t in = sinkproof_attending_part(how, r.first, r.end, j);
-        double z = read.zero_key          ? 0
-                   : view->scores != NULL ? traced(view, view->scores, head, row, j)
-                                          : dot(q, k_jd + read.key * stride, d) / sqrt((double)d) *
-                                                how->score_times * how->logits_times;
-        if (how->score_limit > 0) z = fmax(-how->score_limit, fmin(how->score_limit, z));
+        double z = view->scores != NULL ? traced(view, view->scores, head, row, j) : 0;
+        if (view->scores == NULL && !read.zero_key)
+            z = dot(q, k_jd + read.key * stride, d) / sqrt((double)d) * how->score_times;
+        if (view->scores == NULL && how->score_limit > 0)
+            z = fmax(-how->score_limit, fmin(how->score_limit, z));
         if (point == TRACE_A6) y[j] = z;
         if (read.times == 0) continue;
         r.parts += in != last, last = in;
         r.part_e[r.n] = r.parts - 1, r.key_e[r.n] = j;
-        r.z_e[r.n++] = z + log(read.times) + (how->sink_on_key && j == 0 ? b : 0);
+        r.z_e[r.n++] =
+            z * how->logits_times + log(read.times) + (how->sink_on_key && j == 0 ? b : 0);
     }
     if (how->sink_on_key) b = -INFINITY;
     if (point == TRACE_A6) return;
