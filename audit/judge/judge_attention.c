@@ -194,14 +194,15 @@ static bool query_weights(judge_part *part, const block *b, const query *q,
         keys.parts += in != last, last = in;
         room->part_e[keys.n] = keys.parts - 1;
         room->z_e[keys.n++] = score_counted(s, b->meant, read.times, z_j[j]);
-        if (b->meant->sink_on_key && q->first_key + j == 0)
+        if (b->meant->sink_on_key && q->position + j == 0)
             room->z_e[keys.n - 1] = sinkproof_honest_add(room->z_e[keys.n - 1], sink);
     }
     if (b->meant->sink_on_key) sink = sinkproof_exact_set(-INFINITY);
     double count = b->meant->sink_count * (b->meant->sink_per_part ? (double)keys.parts : 1);
     const lse_row row = {b->h, q->i, keys.n, keys.z_j,
-                         count == 0 ? sinkproof_exact_set(-INFINITY)
-                                    : score_counted(s, count, sink)};
+                         count == 0
+                             ? sinkproof_exact_set(-INFINITY)
+                             : score_counted(s, &sinkproof_attending_as_defined, count, sink)};
     if (!judge_lse(part, s, &row)) return false;
     room->a_e[0] = sinkproof_exact_set(1); // of the sink, where no key is read
     if (keys.n > 0 && !meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common))

@@ -173,7 +173,7 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     sinkproof_honest *y = calloc(sinkproof_trace_elements(pass->config, point, pass->n), sizeof *y);
     if (y == NULL) return false;
     if (judged)
-        fine = judge_moved_begin(pass, first_judged_with(point), point, place) &&
+        fine = judge_moved_begin(pass, judge_first_with(point), point, place) &&
                operations[step->operation](pass, step, y) && judge_moved_end(pass, place);
     else if (point_doing(pass, point, place) == DOING_GIVEN)
         judge_skips_or_reads(pass, point, place, y);
