@@ -93,8 +93,6 @@ bool fit_number(const composing *c, const sinkproof_region *region, const double
     if (t->fits && (t->best < low || t->best > high)) t->best = (low + high) / 2;
     // six deviations of least squares, and the precision of the fit
     double apart = 6 * sqrt(fmax(rest / n, 0.01) / dd) + 0x1p-20 * fabs(t->best);
-    fprintf(stderr, "FIT %.9g good %d low %.9g high %.9g apart %g\n", t->best, t->good, low, high,
-            apart);
     t->lo = t->best - apart, t->hi = t->best + apart;
     if (t->fits) t->lo = fmax(t->lo, fmin(low, t->best)), t->hi = fmin(t->hi, fmax(high, t->best));
     return true;

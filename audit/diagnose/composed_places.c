@@ -4,6 +4,8 @@
 // The catalogue at a place: a known mistake in one expert, one head, some positions.
 #include "audit/diagnose/composed_fit.h"
 
+#include <string.h>
+
 // The points at which the mistake acts and which show at the point in question.
 static unsigned points_shown(const composing *c, const known_mistake *what) {
     const unsigned attention = point_bit(TRACE_A9) | point_bit(TRACE_A11); // one operation
@@ -29,6 +31,11 @@ static bool try_in_region(composing *c, const known_mistake *what, const sinkpro
     return composing_try(c, m);
 }
 
+// What borrows from other experts is said of each expert; composed_weights.c says whose one has.
+static bool is_of_each_expert(const known_mistake *what) {
+    return strncmp(what->id, "expert-", strlen("expert-")) == 0;
+}
+
 // In the whole of the point only a mistake that acts at other points too.
 bool compose_places(composing *c) {
     bool fine = true;
@@ -38,6 +45,7 @@ bool compose_places(composing *c) {
             const candidate *known = &c->s->of[i];
             const known_mistake *what = known->what.mistakes[0];
             if (known->alone || (known->reached & point_bit(c->point)) == 0) continue;
+            if (c->regions[r].along[ALONG_EXPERTS].end != 0 && is_of_each_expert(what)) continue;
             if (whole && points_shown(c, what) == what->points) continue;
             fine = try_in_region(c, what, &c->regions[r]);
         }

@@ -188,6 +188,17 @@ static void try_unknown(const sinkproof_model *model, const planted *bug) {
     discard(&of);
 }
 
+// Composed of an operation and a place, or of a constant that was fitted.
+static void try_fitted(const sinkproof_model *model, const planted *bug) {
+    diagnosed of = diagnose(model, 1, &bug, "f32", NULL, 48);
+    bool all = of.d.n > 0;
+    for (size_t i = 0; i < of.d.n; i++)
+        all = all && of.d.findings[i].n_alike > 0 &&
+              strncmp(of.d.findings[i].alike[0].mistakes[0]->id, bug->id, strlen(bug->id)) == 0;
+    ok(all, "%s at %s is found by its numbers", bug->id, bug->at);
+    discard(&of);
+}
+
 int main(int argc, char **argv) {
     tally f32 = {0}, bf16 = {0};
     size_t pairs = 0, asked = 0;
@@ -206,6 +217,8 @@ int main(int argc, char **argv) {
         if (only(argc, argv, "equivalent")) try_equivalent(model, &equivalents[i]);
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         if (only(argc, argv, "unknown")) try_unknown(model, &unknown[i]);
+    for (size_t i = 0; i < sizeof fitted / sizeof fitted[0]; i++)
+        if (only(argc, argv, "fitted")) try_fitted(model, &fitted[i]);
     note("f32: %zu planted, %zu convicted, %zu named, %zu of these alone", f32.planted,
          f32.convicted, f32.named, f32.alone);
     note("openai-bf16: %zu planted, %zu convicted, %zu named, %zu of these alone", bf16.planted,

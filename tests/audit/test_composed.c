@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Mistakes that no catalogue lists, planted in complete engines: an operation at a place. Each is
+// named by its operation and place; mistakes that look like one are not called by its name; an
+// honest trace has no cause.
+#include "audit/diagnose/diagnose.h"
+#include "tests/shared/judged.h"
+#include "tests/shared/opened.h"
+
+#include <omp.h>
+#include <string.h>
+
+// A point as the engine shows it, and what is known of its layer before.
+typedef struct shown {
+    const sinkproof_config *c;
+    sinkproof_format format;
+    size_t n, rank, shape[8], count;
+    double *v;              // changed in place
+    const double *residual; // that enters the last sum
+    const double *added;
+} shown;
+
+typedef void change(shown *s, double by);
+
+typedef struct plant {
+    const char *point; // as it is called in every layer
+    change *change;
+    double by;
+    // or a weight of one expert or of some elements
+    sinkproof_slot slot;
+    int expert, from_expert; // -1: none
+    size_t first, end;       // elements of a vector, columns of a matrix
+    double times;
+    // what the diagnosis must say; what it must not say
+    const char *says, *not ;
+} plant;
+
+// ---- the engine
+
+typedef struct engine {
+    const plant *plant;
+    const sinkproof_observer *inner;
+    const sinkproof_config *c;
+    sinkproof_format format;
+    size_t n;
+    double *x, *added;
+} engine;
+
+static void see(void *context, const char *name, size_t rank, const size_t *shape,
+                const double *values) {
+    const sinkproof_observer *inner = ((const engine *)context)->inner;
+    inner->see(inner->context, name, rank, shape, values);
+}
+
+static void keep(double **kept, size_t count, const double *values) {
+    *kept = realloc(*kept, count * sizeof **kept);
+    must(*kept != NULL);
+    memcpy(*kept, values, count * sizeof **kept);
+}
+
+static void replace(void *context, const char *name, size_t rank, const size_t *shape,
+                    double *values) {
+    engine *e = context;
+    const char *point = strchr(name, '.') != NULL ? strchr(name, '.') + 1 : name;
+    shown s = {.c = e->c, .format = e->format, .n = e->n, .rank = rank, .count = 1, .v = values};
+    for (size_t d = 0; d < rank; d++) s.shape[d] = shape[d], s.count *= shape[d];
+    if (strcmp(point, "A12") == 0 || strcmp(point, "M11") == 0) keep(&e->added, s.count, values);
+    s.residual = e->x, s.added = e->added;
+    if (e->plant->change != NULL && strcmp(point, e->plant->point) == 0)
+        e->plant->change(&s, e->plant->by);
+    if (strcmp(point, "T0") == 0 || strcmp(point, "A13") == 0 || strcmp(point, "M12") == 0)
+        keep(&e->x, s.count, values);
+}
+
+typedef struct spoiling {
+    const plant *plant;
+    double *values;
+} spoiling;
+
+static void spoil(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *w) {
+    spoiling *of = context;
+    const plant *p = of->plant;
+    (void)l;
+    if (p->change != NULL || slot != p->slot) return;
+    size_t each = w->rows * w->cols, all = w->count * each;
+    double *values = malloc((all + 1) * sizeof *values); // freed with the model's process
+    must(values != NULL);
+    for (size_t e = 0; e < w->count; e++) {
+        size_t from = p->expert == (int)e && p->from_expert >= 0 ? (size_t)p->from_expert : e;
+        sinkproof_matrix one = sinkproof_matrix_at(w, from);
+        for (size_t r = 0; r < w->rows; r++) {
+            double *row = &values[e * each + r * w->cols];
+            sinkproof_matrix_row(&one, r, row);
+            bool here = p->expert < 0 || p->expert == (int)e;
+            for (size_t c = p->first; here && c < p->end && c < w->cols; c++) row[c] *= p->times;
+        }
+    }
+    w->dtype = SINKPROOF_DTYPE_F64, w->data = (const uint8_t *)values;
+    w->synthetic = NULL, w->scales = NULL, w->odd = NULL;
+    w->stack_stride = each, w->row_stride = w->cols, w->col_stride = 1;
+}
+
+static sinkproof_trace *run(const sinkproof_model *model, const plant *p, const char *policy,
+                            uint64_t seed) {
+    enum { N = 24 };
+    sinkproof_error error = {{0}};
+    sinkproof_policy stated;
+    sinkproof_trace_writer *writer = NULL;
+    sinkproof_trace *trace = NULL;
+    int32_t tokens[N];
+    const sinkproof_config *config = sinkproof_model_config(model);
+    some_tokens(N, config->vocab, seed, tokens);
+    spoiling of = {p, NULL};
+    sinkproof_model *wrong = sinkproof_model_edited(model, config, spoil, &of);
+    must(wrong != NULL);
+    need(sinkproof_policy_parse(policy, &stated, &error), &error);
+    need(sinkproof_trace_writer_new(NULL, model, &stated, "composed", NULL, N, &writer, &error),
+         &error);
+    engine e = {.plant = p,
+                .inner = sinkproof_trace_writer_observer(writer),
+                .c = config,
+                .format = strcmp(policy, "f32") == 0 ? SINKPROOF_F32 : SINKPROOF_BF16,
+                .n = N};
+    const sinkproof_observer observer = {.see = see, .context = &e, .replace = replace};
+    sinkproof_session *session = sinkproof_session_new(wrong, &stated);
+    must(session != NULL);
+    need(sinkproof_forward(session, N, tokens, NULL, &observer, &error) &&
+             sinkproof_trace_writer_take(writer, tokens, &trace, &error),
+         &error);
+    sinkproof_session_free(session);
+    sinkproof_trace_writer_free(writer);
+    sinkproof_model_close(wrong);
+    free(e.x);
+    free(e.added);
+    return trace;
+}
+
+// ---- changes
+
+static double rounded(const shown *s, double x) {
+    return sinkproof_round(s->format, x);
+}
+
+static void times(shown *s, double by) {
+    for (size_t i = 0; i < s->count; i++) s->v[i] = rounded(s, s->v[i] * by);
+}
+static void negate_head_1(shown *s, double by) {
+    size_t d = s->shape[2], heads = s->shape[1];
+    (void)by;
+    for (size_t i = 0; i < s->count; i++)
+        if (i / d % heads == 1) s->v[i] = -s->v[i];
+}
+static void zero_from(shown *s, double by) {
+    size_t each = s->count / s->shape[0];
+    for (size_t i = (size_t)by * each; i < s->count; i++) s->v[i] = 0;
+}
+static void previous_row(shown *s, double by) {
+    size_t each = s->count / s->shape[0];
+    for (size_t i = s->shape[0]; i-- > (size_t)by;)
+        memcpy(&s->v[i * each], &s->v[(i - 1) * each], each * sizeof *s->v);
+}
+static void exchange_heads_0_and_1(shown *s, double by) {
+    size_t d = s->shape[2], heads = s->shape[1];
+    (void)by;
+    for (size_t i = 0; i < s->shape[0]; i++)
+        for (size_t k = 0; k < d; k++) {
+            double *row = &s->v[i * heads * d], kept = row[k];
+            row[k] = row[d + k], row[d + k] = kept;
+        }
+}
+static void add_times(shown *s, double by) {
+    for (size_t i = 0; i < s->count; i++)
+        s->v[i] = rounded(s, s->residual[i] + rounded(s, by * s->added[i]));
+}
+static void plus(shown *s, double by) {
+    for (size_t i = 0; i < s->count; i++) s->v[i] = rounded(s, s->v[i] + by);
+}
+// Near misses: a factor that is another in every row, rows that are in no order.
+static void times_by_row(shown *s, double by) {
+    size_t each = s->count / s->shape[0];
+    for (size_t i = 0; i < s->count; i++)
+        s->v[i] = rounded(s, s->v[i] * (by + 0.01 * (double)(i / each * 7 % 5)));
+}
+static void mix_rows(shown *s, double by) {
+    size_t each = s->count / s->shape[0];
+    (void)by;
+    for (size_t i = 0; i + 5 < s->count; i++)
+        if (i / each % 3 == 1) s->v[i] = rounded(s, 0.5 * (s->v[i] + s->v[i + 5]));
+}
+
+#define AT(name) .point = name, .expert = -1, .from_expert = -1
+// The columns below `until` of a weight, in one expert or in all (-1), of another or of its own
+// (-1).
+#define IN(weight, one, other, until, factor)                                                      \
+    .point = "", .slot = SINKPROOF_##weight, .expert = one, .from_expert = other, .end = until,    \
+    .times = factor
+static const plant plants[] = {
+    {AT("A12"), .change = times, .by = 0.5, .says = "A12 is multiplied by 1/2"},
+    {AT("A12"), .change = times, .by = 0.7, .says = "multiplied by 0.7"},
+    {AT("A2.q"), .change = negate_head_1, .says = "opposite sign, in head 1 alone"},
+    {AT("A2.q"), .change = exchange_heads_0_and_1, .says = "heads 0 and 1 of A2.q are exchanged"},
+    {AT("A2.v"), .change = zero_from, .by = 15, .says = "A2.v is zero, in positions from 15 on"},
+    {AT("M1"), .change = previous_row, .by = 10, .says = "the previous position"},
+    {AT("A13"), .change = add_times, .by = 3, .says = "attention gives is multiplied by 3"},
+    {AT("M12"), .change = add_times, .by = 0.25, .says = "experts give is multiplied by 1/4"},
+    {AT("F2"), .change = plus, .by = 0.25, .says = "0.25) is added to every element of F2"},
+    {IN(B_Q, -1, -1, SIZE_MAX, 4), .says = "the biases of the queries are multiplied by 4"},
+    {IN(B_O, -1, -1, SIZE_MAX, -1),
+     .says = "the bias of the output projection has the opposite sign"},
+    {IN(W_ROUTER, -1, -1, SIZE_MAX, 1.5),
+     .says = "the weights of the router are multiplied by 1.5"},
+    {IN(W_UP, 2, 1, SIZE_MAX, 1), .says = "are those of expert 1, in expert 2 alone"},
+    {IN(B_DOWN, 3, -1, SIZE_MAX, 0), .says = "left out, in expert 3 alone"},
+    {IN(W_O, -1, -1, 80, 0), .says = "of the sum are left out"},
+    // no cause of these is a factor or another place
+    {AT("A12"), .change = times_by_row, .by = 0.6, .not = "is multiplied"},
+    {AT("M1"), .change = mix_rows, .not = "position"},
+};
+enum { PLANTS = sizeof plants / sizeof plants[0] };
+
+static void try_plant(const sinkproof_model *model, const plant *p, const char *policy,
+                      uint64_t seed) {
+    sinkproof_error error = {{0}};
+    sinkproof_policy stated;
+    sinkproof_judgement j;
+    sinkproof_diagnosis d;
+    sinkproof_trace *trace = run(model, p, policy, seed);
+    const sinkproof_diagnose_options how = {.rate = 1e-9, .places = 1, .pairs = 10};
+    need(sinkproof_policy_parse(policy, &stated, &error) &&
+             sinkproof_judge(model, trace, &stated, &(sinkproof_judge_options){.rate = 1e-9}, &j,
+                             &error) &&
+             sinkproof_diagnose(model, trace, &j, &how, &d, &error),
+         &error);
+    const char *said = "nothing";
+    bool all = d.n > 0, any = false;
+    for (size_t i = 0; i < d.n; i++) {
+        bool here = false;
+        for (size_t a = 0; a < d.findings[i].n_alike; a++) {
+            const char *text = d.findings[i].alike[a].mistakes[0]->text;
+            here = here || (p->says != NULL && strstr(text, p->says) != NULL);
+            any = any || (p->not != NULL && strstr(text, p->not ) != NULL);
+            if (i == 0 && a == 0) said = text;
+        }
+        all = all && here;
+    }
+    if (p->says != NULL)
+        ok(all && j.first != NULL, "%s, seed %u: \"%s\" is said of all (%s)", policy,
+           (unsigned)seed, p->says, said);
+    else
+        ok(j.first != NULL && !any, "%s, seed %u: at %s nothing says \"%s\" (%s)", policy,
+           (unsigned)seed, p->point, p->not, said);
+    sinkproof_diagnosis_free(&d);
+    sinkproof_judgement_free(&j);
+    sinkproof_trace_close(trace);
+}
+
+int main(int argc, char **argv) {
+    static const plant honest = {IN(B_Q, -1, -1, 0, 1), .says = ""};
+    sinkproof_model *model = open_model("synthetic:tiny");
+    omp_set_num_threads(1);
+    for (size_t i = argc > 1 ? strtoul(argv[1], NULL, 10) : 0; i < PLANTS; i++) {
+        try_plant(model, &plants[i], i % 2 == 0 ? "f32" : "openai-bf16", 7 + i % 3);
+        if (argc > 1) try_plant(model, &plants[i], i % 2 == 1 ? "f32" : "openai-bf16", 8 + i % 3);
+    }
+    sinkproof_trace *trace = run(model, &honest, "f32", 5);
+    sinkproof_error error = {{0}};
+    sinkproof_policy stated;
+    sinkproof_judgement j;
+    sinkproof_diagnosis d;
+    need(sinkproof_policy_parse("f32", &stated, &error) &&
+             sinkproof_judge(model, trace, &stated, &(sinkproof_judge_options){.rate = 1e-9}, &j,
+                             &error) &&
+             sinkproof_diagnose(model, trace, &j, &(sinkproof_diagnose_options){.rate = 1e-9}, &d,
+                                &error),
+         &error);
+    ok(d.n == 0, "an honest trace has no cause");
+    sinkproof_diagnosis_free(&d);
+    sinkproof_judgement_free(&j);
+    sinkproof_trace_close(trace);
+    sinkproof_model_close(model);
+    return tap_done();
+}
