@@ -168,6 +168,10 @@ def seeds():
     yield "trace-packed", safetensors(
         {"cu_seqlens": ("I32", [3], 4), "positions": ("I32", [3], 4), "tokens": ("I32", [3], 4),
          "01.A10": ("BF16", [10, 3, 3], 2)}, {"format": "sinkproof-trace-1"}, struct.pack("<6i", 0, 2, 3, 0, 1, 0))
+    yield "trace-padded", safetensors(
+        {"tokens": ("I32", [2, 2], 4), "attention_mask": ("I32", [2, 2], 4), "positions": ("I64", [2, 2], 8),
+         "00.A9": ("F16", [2, 10, 2, 3], 2), "01.A9.lse": ("F32", [2, 10, 2], 4), "01.M3": ("I32", [2, 2, 1], 4)},
+        {"format": "sinkproof-trace-1"}, struct.pack("<8i4q", 1, 2, 3, 4, 0, 1, 1, 1, 0, 0, 0, 1))
     yield "trace-lse", safetensors(
         {"tokens": ("I32", [2], 4), "positions": ("I32", [2], 4), "00.A9.lse": ("F32", [2, 10], 4),
          "01.A9.lse-keys": ("F16", [10, 2], 2)}, {"format": "sinkproof-trace-1", "lse": "without-sink",

@@ -5,6 +5,7 @@
 // used. Values are not: the judge decides about NaN.
 #include "audit/trace/trace.h"
 
+#include "audit/trace/trace_batch.h"
 #include "audit/trace/trace_checks.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
@@ -23,7 +24,8 @@ enum { OF_KEYS, OF_VALUES, CACHED };
 
 struct sinkproof_trace {
     char *path;
-    char *owned; // the file's bytes, if it is not mapped
+    char *owned;    // the file's bytes, if it is not mapped
+    char *unpadded; // those of the file, if it was a padded batch
     sinkproof_safetensors *file;
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
@@ -231,6 +233,17 @@ static bool check_format(const char *file, const sinkproof_trace *trace, sinkpro
                   : "");
 }
 
+// Puts the sequences of a padded batch in the place of its file.
+static bool unpad_batch(const char *name, const sinkproof_config *config, sinkproof_trace *trace,
+                        sinkproof_error *error) {
+    size_t length;
+    if (!batch_pack(name, trace->file, config, &trace->unpadded, &length, error)) return false;
+    sinkproof_safetensors_close(trace->file);
+    trace->file = NULL;
+    return sinkproof_safetensors_parse((const uint8_t *)trace->unpadded, length, name, &trace->file,
+                                       error);
+}
+
 // Takes ownership of the opened file, also on failure. `model`: the model that the trace must be
 // of, or NULL.
 static bool read_trace(const char *name, sinkproof_safetensors *file,
@@ -242,6 +255,11 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
         return sinkproof_fail(error, "%.300s: no memory for a trace", name);
     }
     trace->file = file;
+    if (holds_batch(file) && !unpad_batch(name, config, trace, error)) {
+        sinkproof_trace_close(trace);
+        return false;
+    }
+    file = trace->file;
     trace->path = strdup(name);
     trace->n_layers = config->n_layers;
     trace->at_lp = calloc(config->n_layers * TRACE_POINTS, sizeof *trace->at_lp);
@@ -318,6 +336,7 @@ void sinkproof_trace_close(sinkproof_trace *trace) {
     if (trace == NULL) return;
     sinkproof_safetensors_close(trace->file);
     free(trace->owned);
+    free(trace->unpadded);
     free(trace->path);
     free(trace->tokens_n);
     free(trace->positions_n);

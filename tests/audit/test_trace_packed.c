@@ -10,6 +10,7 @@
 #include "tests/shared/tap.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { SEQUENCES = 3 };
 static const size_t lengths[SEQUENCES] = {5, 12, 9};
@@ -108,6 +109,108 @@ static void test_leak(void) {
     sinkproof_judgement_free(&j), sinkproof_trace_close(packed), sinkproof_model_close(model);
 }
 
+// ---- a padded batch
+
+// Writes tokens, attention_mask and the points of the sequences as a batch of 12 columns, padded on
+// the left or on the right; in its padding tokens are 0 and other numbers NaN.
+static void write_padded(const char *path, const sinkproof_config *config,
+                         sinkproof_trace *const *of, bool left) {
+    enum { COLUMNS = 12 };
+    sinkproof_error error = {{0}};
+    sinkproof_safetensors_writer *w = sinkproof_safetensors_writer_new();
+    int32_t tokens[SEQUENCES][COLUMNS] = {{0}}, mask[SEQUENCES][COLUMNS] = {{0}};
+    const size_t both[2] = {SEQUENCES, COLUMNS};
+    sinkproof_safetensors_writer_metadata(w, "format", "sinkproof-trace-1");
+    sinkproof_safetensors_writer_declare(w, "tokens", SINKPROOF_DTYPE_I32, 2, both);
+    sinkproof_safetensors_writer_declare(w, "attention_mask", SINKPROOF_DTYPE_I32, 2, both);
+    for (size_t s = 0; s < SEQUENCES; s++)
+        for (size_t i = 0; i < lengths[s]; i++) {
+            size_t at = left ? COLUMNS - lengths[s] + i : i;
+            tokens[s][at] = sinkproof_trace_tokens(of[s])[i], mask[s][at] = 1;
+        }
+    for (int fill = 0; fill < 2; fill++) {
+        if (fill == 1)
+            need(sinkproof_safetensors_writer_begin(w, path, &error) &&
+                     sinkproof_safetensors_writer_bytes(w, tokens, sizeof tokens, &error) &&
+                     sinkproof_safetensors_writer_bytes(w, mask, sizeof mask, &error),
+                 &error);
+        for (size_t l = 0; l < config->n_layers; l++)
+            for (int p = 0; p < TRACE_POINTS; p++) {
+                sinkproof_trace_point point = (sinkproof_trace_point)p;
+                const sinkproof_tensor *t = sinkproof_trace_find(of[0], point, l);
+                size_t shape[SINKPROOF_MAX_RANK] = {SEQUENCES};
+                if (t == NULL || (l > 0 && !sinkproof_trace_point_is_layered(point))) continue;
+                bool by_head = sinkproof_trace_point_is_by_head(point);
+                size_t rank = sinkproof_trace_shape(config, point, COLUMNS, shape + 1);
+                if (fill == 0) {
+                    sinkproof_safetensors_writer_declare(w, t->name, t->dtype, rank + 1, shape);
+                    continue;
+                }
+                size_t each = sinkproof_dtype_size(t->dtype), all = each;
+                for (size_t d = 0; d < rank; d++) all *= shape[d + 1];
+                uint8_t *out = malloc(all);
+                must(out != NULL);
+                for (size_t s = 0; s < SEQUENCES; s++) {
+                    const sinkproof_tensor *own = sinkproof_trace_find(of[s], point, l);
+                    size_t pad = left ? COLUMNS - lengths[s] : 0, heads = by_head ? shape[1] : 1;
+                    size_t row = all / heads / COLUMNS, own_row = own->bytes / heads / lengths[s];
+                    memset(out, 0xff, all);
+                    for (size_t r = 0; r < heads * lengths[s]; r++) {
+                        size_t h = r / lengths[s], i = r % lengths[s];
+                        uint8_t *to = out + (h * COLUMNS + pad + i) * row;
+                        const uint8_t *from = own->data + r * own_row;
+                        if (!by_head) {
+                            memcpy(to, from, row);
+                            continue;
+                        }
+                        memcpy(to + pad * each, from, lengths[s] * each);
+                        if (own->shape[2] > lengths[s])
+                            memcpy(to + COLUMNS * each, from + lengths[s] * each, each);
+                    }
+                    need(sinkproof_safetensors_writer_bytes(w, out, all, &error), &error);
+                }
+                free(out);
+            }
+    }
+    need(sinkproof_safetensors_writer_finish(w, &error), &error);
+    sinkproof_safetensors_writer_free(w);
+}
+
+// A batch with padding is the trace of its sequences end to end.
+static void test_padded(const char *policy, bool left) {
+    sinkproof_model *model = open_model("synthetic:tiny,layers=2");
+    const sinkproof_config *config = sinkproof_model_config(model);
+    sinkproof_error error = {{0}};
+    sinkproof_trace *of[SEQUENCES], *padded = NULL, *packed = packed_of(model, policy, NULL);
+    char path[64];
+    size_t other = 0, tensors = sinkproof_trace_count(packed);
+    snprintf(path, sizeof path, "/tmp/sinkproof-padded-%ld.safetensors", (long)getpid());
+    for (size_t s = 0; s < SEQUENCES; s++) of[s] = trace_of(model, policy, NULL, lengths[s], 7 + s);
+    write_padded(path, config, of, left);
+    need(sinkproof_trace_open_of(path, model, false, &padded, &error), &error);
+    for (size_t l = 0; l < config->n_layers; l++)
+        for (int p = 0; p < TRACE_POINTS; p++) {
+            const sinkproof_tensor *a = sinkproof_trace_find(packed, (sinkproof_trace_point)p, l);
+            const sinkproof_tensor *b = sinkproof_trace_find(padded, (sinkproof_trace_point)p, l);
+            other += (a == NULL) != (b == NULL);
+            // scores of other sequences may be anything
+            if (a != NULL && b != NULL && p != TRACE_A6)
+                other += a->bytes != b->bytes || memcmp(a->data, b->data, a->bytes) != 0;
+        }
+    sinkproof_judgement j = judged_trace(model, padded, policy);
+    ok(other == 0 && sinkproof_trace_sequences(padded) == SEQUENCES &&
+           memcmp(sinkproof_trace_positions(padded), sinkproof_trace_positions(packed),
+                  sinkproof_trace_length(packed) * sizeof(int32_t)) == 0 &&
+           j.verdict <= SINKPROOF_VERDICT_WITHIN,
+       "%s: a batch with padding on the %s is its sequences end to end (%zu tensors, %zu differ): "
+       "%s",
+       policy, left ? "left" : "right", tensors, other, sinkproof_verdict_name(j.verdict));
+    for (size_t s = 0; s < SEQUENCES; s++) sinkproof_trace_close(of[s]);
+    unlink(path);
+    sinkproof_judgement_free(&j), sinkproof_trace_close(padded), sinkproof_trace_close(packed);
+    sinkproof_model_close(model);
+}
+
 // Sequences that begin later: what reads their prefix is undecided, the others are decided.
 static void test_later(void) {
     enum { N = 20 };
@@ -167,6 +270,8 @@ int main(void) {
     test_one_sequence("A4,A9,A11,A13", "00.A4.q");
     test_one_sequence("A6,A9", "00.A9");
     test_leak();
+    test_padded("f32", true);
+    test_padded("hf-bf16", false);
     test_later();
     return tap_done();
 }
