@@ -233,10 +233,10 @@ bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_
                                   const sinkproof_judge_options *options,
                                   const sinkproof_judgement *j, sinkproof_cause *cause) {
     const char *narrower;
-    const char *const *names =
-        sinkproof_candidates_for(trace, sinkproof_model_config(model), &narrower);
     bool found = false;
     if (j->verdict <= SINKPROOF_VERDICT_UNDECIDED || no_point_has_two_outside(j)) return false;
+    const char *const *names = // reads the whole trace
+        sinkproof_candidates_for(trace, sinkproof_model_config(model), &narrower);
     for (; *names != NULL && !found; names++) {
         *cause = (sinkproof_cause){.n = 0};
         snprintf(cause->policy, sizeof cause->policy, "%s", *names);
