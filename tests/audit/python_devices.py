@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Arrays on a device, here a fake one that counts what is copied from it: each once, and one at a time; run by
-python_inside.py."""
+"""Arrays on a device, here a fake one that counts what is copied from it: each once, and one at a time; and what a
+short test costs. Run by python_inside.py."""
 import gc
+import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import tracemalloc
 import weakref
 
@@ -142,10 +145,35 @@ def check_record(tap):
                    f"trace: {size >> 20} MiB in {pieces} pieces take {most / size:.2f} times as much memory", [len(COPIES)])
 
 
+JUDGING = """
+import os, sys, time
+begun = time.process_time()
+import sinkproof
+trace = sinkproof.Trace.load(sys.argv[1], "synthetic:tiny")
+sinkproof.testing.assert_honest("synthetic:tiny", trace, policy="f32")
+print(time.process_time() - begun, "sinkproof.adapters" in sys.modules, "OMP_WAIT_POLICY" in os.environ)
+"""
+
+
+def check_cost(tap):
+    """A passing assertion costs as much with idle threads as without: they sleep."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/trace.safetensors"
+        sinkproof.run("synthetic:tiny", list(range(40)), policy="f32").save(path)
+        spent = []
+        for threads in ("1", "4"):
+            variables = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+            runs = [subprocess.run([sys.executable, "-c", JUDGING, path], env={**variables, "OMP_NUM_THREADS": threads}, check=True,
+                                   capture_output=True, text=True).stdout.split() for _ in range(3)]
+            tap.report(all(run[1:] == ["False", "False"] for run in runs), "a judgement imports no adapter, and leaves no variable", runs)
+            spent.append(min(float(run[0]) for run in runs))
+    tap.report(spent[1] < 1.5 * spent[0], f"assert_honest of 40 tokens: {spent[0]:.2f} s of the processor, {spent[1]:.2f} s with 4 threads")
+
+
 def main():
     tap = Tap()
     with np.errstate(all="ignore"):
-        for check in (check_drill, check_judge, check_record):
+        for check in (check_drill, check_judge, check_record, check_cost):
             check(tap)
     return tap.done()
 

@@ -21,6 +21,9 @@ library. torch is needed only to trace a torch module. A refused call raises an 
 """
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from sinkproof import testing
 from sinkproof._drill import Drill, drill
 from sinkproof._judgement import Diagnosis, Judgement, Point, Verdict, judge
@@ -29,11 +32,28 @@ from sinkproof._library import Error, names
 from sinkproof._model import Model
 from sinkproof._run import Call, run
 from sinkproof._trace import Trace, TraceError
-from sinkproof._watch import trace
-from sinkproof.adapters.dump import from_dump
+
+if TYPE_CHECKING:
+    from sinkproof._watch import trace
+    from sinkproof.adapters.dump import from_dump
 
 __all__ = ["Call", "Diagnosis", "Drill", "Error", "Judgement", "Model", "Point", "Trace", "TraceError", "Verdict", "__version__",
            "drill", "engines", "from_dump", "judge", "points", "policies", "run", "testing", "trace"]
+
+
+# What needs the adapters is imported when it is first used: a test that only judges does without.
+LATER = {"trace": "sinkproof._watch", "from_dump": "sinkproof.adapters.dump"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(LATER[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def policies() -> tuple[str, ...]:

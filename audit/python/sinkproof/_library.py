@@ -193,12 +193,24 @@ def places() -> Iterator[str]:
     yield f"{FILE}.{VERSION.split('.')[0]}"
 
 
+def loaded_from(path: str) -> ctypes.CDLL:
+    """Its idle threads sleep, unless the environment says how OpenMP waits: a thread that waits in a loop costs a
+    short judgement more processor time than its work."""
+    if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
+        return ctypes.CDLL(path)
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # read once, when OpenMP is loaded
+    try:
+        return ctypes.CDLL(path)
+    finally:
+        del os.environ["OMP_WAIT_POLICY"]
+
+
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
     """The library, which is loaded once."""
     path = next(places())
     try:
-        loaded = ctypes.CDLL(path)
+        loaded = loaded_from(path)
     except OSError as error:
         raise Error(f"no libsinkproof: {error}. Build it (`make library`), install it (`make install`), or let "
                     "SINKPROOF_LIBRARY name it") from None
