@@ -102,11 +102,24 @@ static bool refuse_file(const char *spec, sinkproof_error *error) {
     return false;
 }
 
+// Whether a directory has a file of that name.
+static bool has_file(const char *directory, const char *name) {
+    char path[4096];
+    struct stat status;
+    int used = snprintf(path, sizeof path, "%s/%s", directory, name);
+    return used > 0 && (size_t)used < sizeof path && stat(path, &status) == 0;
+}
+
 bool sniff_directory(const char *spec, sinkproof_error *error) {
     struct stat status;
     if (stat(spec, &status) != 0)
         return sinkproof_fail(error,
                               "%.400s: %s: expected a directory, a .gguf file or synthetic:NAME",
                               spec, strerror(errno));
-    return S_ISDIR(status.st_mode) || refuse_file(spec, error);
+    if (!S_ISDIR(status.st_mode)) return refuse_file(spec, error);
+    if (has_file(spec, "config.json") || !has_file(spec, "adapter_config.json")) return true;
+    return sinkproof_fail(error,
+                          "%.400s: expected a MODEL, found an adapter of PEFT alone: merge it into "
+                          "its model (merge_and_unload), save that, and give its directory",
+                          spec);
 }

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tests" / "shared"))
 import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
 from sinkproof.adapters import Record, adapter_named, adapter_names, keras_hub, mlx, onnx, openvino, ranks, vllm  # noqa: E402
+from sinkproof.adapters._adapted import without_adapter  # noqa: E402
 from sinkproof.adapters._calls import Call, method_signature, signature_of  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -212,6 +213,30 @@ def check_vllm(tap):
         del sys.modules["vllm"]
 
 
+def check_adapters_of_peft(tap):
+    """An adapter beside the weights is refused wherever it is; merged or switched off it is none."""
+    def layer(**told):
+        return types.SimpleNamespace(**{"base_layer": None, "active_adapters": ["a"], "merged_adapters": [], "disable_adapters": False,
+                                        **told})
+
+    def model(*layers):
+        return types.SimpleNamespace(named_modules=lambda: [("", None), *((f"layers.{i}.q_proj", each) for i, each in enumerate(layers))])
+
+    def watched(given):
+        with sinkproof.trace(given):
+            pass
+
+    refused(tap, "an adapter of PEFT", "layers.1.q_proj: the adapter a is not merged into the weights",
+            lambda: watched(model(layer(merged_adapters=["a"]), layer())))
+    refused(tap, "the second of two adapters", "the adapter b is not merged",
+            lambda: watched(model(layer(merged_adapters=["a"], active_adapters=["a", "b"]))))
+    refused(tap, "a PeftModel", "layers.0.q_proj: the adapter a is not merged",
+            lambda: watched(types.SimpleNamespace(get_base_model=lambda: model(layer()))))
+    inner = model(layer(merged_adapters=["a"]), layer(disable_adapters=True), types.SimpleNamespace())
+    tap.report(without_adapter(types.SimpleNamespace(get_base_model=lambda: inner)) is inner and without_adapter(inner) is inner,
+               "merged and disabled adapters are none: the model in the wrapper is watched")
+
+
 def check_needs(tap):
     """Whoever is told to install something is told which releases were tried."""
     for name in adapter_names():
@@ -224,7 +249,7 @@ def check_needs(tap):
 
 def main():
     tap = Tap()
-    for check in (check_ranks, check_calls, check_onnx, check_openvino, check_mlx, check_keras, check_vllm, check_needs):
+    for check in (check_ranks, check_calls, check_onnx, check_openvino, check_mlx, check_keras, check_vllm, check_adapters_of_peft, check_needs):
         check(tap)
     return tap.done()
 

@@ -56,6 +56,7 @@ MISSPELT = [
     (["judge", TINY, "{design}"], 3, "found sinkproof-design-1: `sinkproof sinks --judge` reads it"),
     (["info", "{hf}/model.safetensors"], 3, "found a safetensors file: give its directory, which has config.json in it"),
     (["info", "{hf}/config.json"], 3, "found JSON: give the directory that a config.json is in"),
+    (["info", "{adapter}"], 3, "{adapter}: expected a MODEL, found an adapter of PEFT alone: merge it into its model"),
     (["info", "{nothing}"], 3, "{nothing}: No such file or directory: expected a directory, a .gguf file or synthetic:NAME"),
     (["info", "{gguf.llama}"], 3, "key general.architecture: expected \"gpt-oss\", \"llama\" or \"qwen2\", which are all that is read, found \"phi3\""),
     (["judge", TINY, "{cut}"], 3, ": the file is cut short"),
@@ -83,11 +84,13 @@ KINDS = [
 
 def files(work):
     """What the table names."""
-    at = {name: work / name for name in ("left", "nothing", "trace", "hf", "design", "cut", "cut-head", "cut-one", "batch",
+    at = {name: work / name for name in ("left", "adapter", "nothing", "trace", "hf", "design", "cut", "cut-head", "cut-one", "batch",
                                          "batch-point", "cut.gguf", "cut-head.gguf")}
     at |= {"gguf": work / "m.gguf", "gguf.llama": work / "llama.gguf"}
     sinkproof("run", TINY, "--tokens", "1,2,3,4,5", "--policy", "f32", "--trace", str(at["trace"]))
     sinkproof("synth", TINY, "--layout", "hf", "--out", str(at["hf"]))
+    at["adapter"].mkdir()
+    (at["adapter"] / "adapter_config.json").write_text("{}", encoding="utf-8")
     sinkproof("synth", TINY, "--layout", "gguf", "--out", str(at["gguf"]))
     whole, gguf = at["trace"].read_bytes(), at["gguf"].read_bytes()
     for name, data in (("cut", whole[:len(whole) * 3 // 4]), ("cut-head", whole[:200]), ("cut-one", whole[:1]),

@@ -12,6 +12,7 @@ from sinkproof._library import Error
 from sinkproof._model import Model, opened
 from sinkproof._trace import Array, Trace, TraceError
 from sinkproof.adapters import Record, gpt2, gpt_oss, module, ranks, transformers, transformers_llama, versions
+from sinkproof.adapters._adapted import without_adapter
 from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._map import Map
 from sinkproof.adapters._torch import Module
@@ -65,7 +66,7 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     LlamaForCausalLM or Qwen2ForCausalLM, OpenAI's Transformer.
 
     Any other torch module needs a `map`, a file that names its modules as points (chapter 19 of the
-    book); `checkpoint` is then the model that the module computes.
+    book); `checkpoint` is then the model that the module computes. Of a PeftModel the adapter must be merged.
 
     Yields a trace that is empty until the block ends, and then holds every point of the calls of
     `model` in the block, any number of them: prompts at once, in pieces or a token at a time through a
@@ -76,6 +77,7 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     Raises TraceError, from the model's call, on anything that cannot be traced. If the block raises,
     the trace stays empty; afterwards nothing of the watcher remains in the model.
     """
+    model = without_adapter(model)
     held = None if checkpoint is None else opened(checkpoint)
     words = None if points is None else tuple(points)
 

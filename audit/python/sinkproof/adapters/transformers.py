@@ -38,6 +38,7 @@ from typing import Any
 
 from sinkproof._trace import TraceError
 from sinkproof.adapters import Adapter, Record
+from sinkproof.adapters._adapted import without_adapter
 from sinkproof.adapters._batches import Batch, Batches
 from sinkproof.adapters._calls import Call, method_signature
 from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, device_text, watch
@@ -457,7 +458,7 @@ class Engine(Adapter):
 
     def __init__(self, model: str, options: argparse.Namespace) -> None:
         super().__init__(model, options)
-        self.module = self.load().to(options.device)
+        self.module = without_adapter(self.load().to(options.device))
         if options.compile:
             import torch
             self.module = torch.compile(self.module)
