@@ -79,10 +79,6 @@ static bool read_experts(part *p, sinkproof_error *error) {
 
 // ---- the files -------------------------------------------------------------------------------
 
-static bool is_whole_dtype(const sinkproof_tensor *t) {
-    return t->dtype == SINKPROOF_DTYPE_I32 || t->dtype == SINKPROOF_DTYPE_I64;
-}
-
 static bool read_part(part *p, sinkproof_error *error) {
     const char *format = metadata_text(p, "format");
     if (strcmp(format, "sinkproof-trace-1") != 0)
@@ -109,7 +105,9 @@ static bool open_part(join *j, const char *path, size_t count, sinkproof_error *
     bool good = read_number(&p, "ranks", 1, MOST_RANKS, &ranks, error) &&
                 read_number(&p, "rank", 0, ranks - 1, &rank, error) && read_part(&p, error);
     if (good && ranks != count)
-        good = sinkproof_fail(error, "%s: of %zu ranks, found %zu files", path, ranks, count);
+        good = sinkproof_fail(error, "%s: of %s, found %s", path,
+                              sinkproof_counted(ranks, "rank").text,
+                              sinkproof_counted(count, "file").text);
     if (good && j->parts[rank].file != NULL)
         good = sinkproof_fail(error, "%s: rank %zu, which is %s already", path, rank,
                               j->parts[rank].path);
@@ -193,7 +191,7 @@ static bool place_all_rows(join *j, sinkproof_error *error) {
     j->owner_n = malloc(j->n * sizeof *j->owner_n);
     j->row_n = malloc(j->n * sizeof *j->row_n);
     if (j->owner_n == NULL || j->row_n == NULL)
-        return sinkproof_fail(error, "no memory for %zu positions", j->n);
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(j->n, "position").text);
     for (size_t i = 0; i < j->n; i++) j->owner_n[i] = MOST_RANKS;
     j->first = first_position(j);
     for (size_t r = 0; r < j->ranks; r++)
@@ -277,8 +275,9 @@ static bool check_parts(const join *j, tensor *t, sinkproof_error *error) {
                                   j->parts[r].path, t->name, first);
         if (sums) t->shape[t->axis] += p->shape[t->axis];
         if (t->how == SPLIT_POSITIONS && p->shape[t->axis] != j->parts[r].rows)
-            return sinkproof_fail(error, "%s: %s: expected %zu rows, found %zu", j->parts[r].path,
-                                  t->name, j->parts[r].rows, p->shape[t->axis]);
+            return sinkproof_fail(error, "%s: %s: expected %s, found %zu", j->parts[r].path,
+                                  t->name, sinkproof_counted(j->parts[r].rows, "row").text,
+                                  p->shape[t->axis]);
         if (t->how == SPLIT_WHOLE && memcmp(p->data, t->any->data, p->bytes) != 0)
             return sinkproof_fail(error, "%s: %s differs from that in %s, and no split says so",
                                   j->parts[r].path, t->name, first);
@@ -329,7 +328,8 @@ static bool plan_tensors(const join *j, tensor **tensors, size_t *count, sinkpro
     size_t room = 0;
     for (size_t r = 0; r < j->ranks; r++) room += sinkproof_safetensors_count(j->parts[r].file);
     *tensors = malloc(room * sizeof **tensors);
-    if (*tensors == NULL) return sinkproof_fail(error, "no memory for %zu tensors", room);
+    if (*tensors == NULL)
+        return sinkproof_fail(error, "no memory for %s", sinkproof_counted(room, "tensor").text);
     for (size_t r = 0; r < j->ranks; r++)
         for (size_t i = 0; i < sinkproof_safetensors_count(j->parts[r].file); i++) {
             const char *name = sinkproof_safetensors_at(j->parts[r].file, i)->name;
@@ -343,15 +343,9 @@ static bool plan_tensors(const join *j, tensor **tensors, size_t *count, sinkpro
 
 // ---- writing ---------------------------------------------------------------------------------
 
-static size_t product(const size_t *shape, size_t from, size_t to) {
-    size_t all = 1;
-    for (size_t d = from; d < to; d++) all *= shape[d];
-    return all;
-}
-
 static bool write_concatenated(const join *j, const tensor *t, sinkproof_safetensors_writer *w,
                                sinkproof_error *error) {
-    size_t outer = product(t->shape, 0, t->axis);
+    size_t outer = shape_product(t->shape, 0, t->axis);
     for (size_t o = 0; o < outer; o++)
         for (size_t r = 0; r < j->ranks; r++) {
             size_t bytes = t->of[r]->bytes / outer;
@@ -363,8 +357,9 @@ static bool write_concatenated(const join *j, const tensor *t, sinkproof_safeten
 
 static bool write_scattered(const join *j, const tensor *t, sinkproof_safetensors_writer *w,
                             sinkproof_error *error) {
-    size_t outer = product(t->shape, 0, t->axis);
-    size_t row = product(t->shape, t->axis + 1, t->any->rank) * sinkproof_dtype_size(t->any->dtype);
+    size_t outer = shape_product(t->shape, 0, t->axis);
+    size_t row =
+        shape_product(t->shape, t->axis + 1, t->any->rank) * sinkproof_dtype_size(t->any->dtype);
     for (size_t o = 0; o < outer; o++)
         for (size_t i = 0; i < j->n; i++) {
             size_t rank = j->owner_n[i], at = o * j->parts[rank].rows + j->row_n[i];
@@ -399,7 +394,7 @@ static bool write_slots(const join *j, const tensor *t, sinkproof_safetensors_wr
 
 static bool write_tensor(const join *j, const tensor *t, sinkproof_safetensors_writer *w,
                          sinkproof_error *error) {
-    if (product(t->shape, 0, t->any->rank) == 0) return true;
+    if (shape_product(t->shape, 0, t->any->rank) == 0) return true;
     if (t->how == SPLIT_WHOLE)
         return sinkproof_safetensors_writer_bytes(w, t->any->data, t->any->bytes, error);
     if (t->how == SPLIT_POSITIONS) return write_scattered(j, t, w, error);

@@ -87,3 +87,13 @@ bool split_number(const char *text, size_t *number, const char **end) {
     *end = text + digits;
     return true;
 }
+
+bool is_whole_dtype(const sinkproof_tensor *t) {
+    return t->dtype == SINKPROOF_DTYPE_I32 || t->dtype == SINKPROOF_DTYPE_I64;
+}
+
+size_t shape_product(const size_t *shape, size_t from, size_t to) {
+    size_t all = 1;
+    for (size_t d = from; d < to; d++) all *= shape[d];
+    return all;
+}

@@ -7,6 +7,7 @@
 #define SINKPROOF_JOIN_SPLIT_H
 
 #include "audit/trace/trace_points.h"
+#include "model/safetensors.h"
 
 typedef enum split_kind {
     SPLIT_WHOLE,       // every rank has the same bits
@@ -28,5 +29,10 @@ bool split_has(const char *split, split_kind kind);
 
 // A whole number of at most nine digits; *end is behind it. Returns false for anything else.
 bool split_number(const char *text, size_t *number, const char **end);
+
+// Whether a tensor has whole numbers.
+bool is_whole_dtype(const sinkproof_tensor *t);
+// shape[from] times ... shape[to - 1].
+size_t shape_product(const size_t *shape, size_t from, size_t to);
 
 #endif
