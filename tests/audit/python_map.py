@@ -121,8 +121,9 @@ def check_sentences(tap, engine):
     tap.report(said == "absent.map: No such file or directory", "refused: a map that is not there", [said])
     with torch.no_grad():
         engine(torch.arange(5), torch.arange(5))
-    later = engine_at(engine, 5)
-    found = sinkproof.judge("checkpoint", later, "f32", local=True, hint=False)
+    with torch.no_grad(), sinkproof.trace(engine, map=MAP, checkpoint=TINY) as later:
+        engine(torch.arange(3), torch.arange(5, 8))
+    found = sinkproof.judge(TINY, later, "f32", local=True, hint=False)
     tap.report(later["positions"][0] == 5 and found.verdict not in ("bug", "suspicious") and not found["00.A2.q"].undecided,
                "a sequence that began before is a trace from its position on", str(found).splitlines())
 
@@ -160,11 +161,6 @@ def check_arguments(tap, engine):
             ("an argument that is not there", "the call of Engine: expected arguments (", lambda: engine(), MAP)):
         said = refusal(lambda: run(act, map))
         tap.report(part in said and "\n" not in said, f"refused: {text}", [said])
-
-
-def engine_at(engine, first):
-    with torch.no_grad(), sinkproof.trace(engine, map=MAP, checkpoint=TINY):
-        engine(torch.arange(3), torch.arange(first, first + 3))
 
 
 # ------------------------------------------------------------------------------------------
