@@ -96,6 +96,8 @@ static void guess_first_key(hunt *h) {
 static bool is_told_otherwise(const hunt *h, const sinkproof_cache_read *c) {
     size_t window = h->view->sight.layer_window;
     if (c->kind == SINKPROOF_CACHE_SEEN) return window == 0;
+    // keys behind the last query that fails
+    if (c->kind == SINKPROOF_CACHE_FIXED && c->first + c->count > h->view->end_row) return true;
     if (c->times != 0) return false;
     return c->kind == SINKPROOF_CACHE_FIXED ? c->first == 0 && window == 0
                                             : window > 0 && c->first + c->count >= window;

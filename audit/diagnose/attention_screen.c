@@ -71,6 +71,10 @@ static void place_guess(hunt *h, const attention_guess *found) {
         attention_guess at = *found;
         if (((p & 1) != 0 && !rows) || ((p & 2) != 0 && !heads)) continue;
         if ((p & 1) != 0 && (at.how.first_row > 0 || at.how.end_row > 0)) continue;
+        // so many parts from a row on are told by the sink's count there
+        if ((p & 1) != 0 && at.how.sink_per_part &&
+            (at.how.parting == SINKPROOF_PARTS_AT || at.how.part == 2))
+            continue;
         if (p & 1)
             at.how.first_row = v->first_row, at.how.end_row = v->end_row < v->n ? v->end_row : 0;
         if (p & 2)

@@ -386,10 +386,9 @@ static void say_what(cause_words *w) {
         if (m->from >= w->n)
             say(w, "queries see no key but their own");
         else
-            say(w,
-                "the first %s are not seen but by their own queries: queries see keys from key %zu "
-                "on",
-                sinkproof_counted(m->from, "key").text, m->from);
+            say(w, "queries see keys from key %zu on: the first %s %s not seen but by %s own",
+                m->from, sinkproof_counted(m->from, "key").text, m->from == 1 ? "is" : "are",
+                m->from == 1 ? "its" : "their");
     } else if (m->block > 0) {
         name(w, "block=%zu", m->block);
         say(w, "queries see the keys of their own block of %zu alone", m->block);

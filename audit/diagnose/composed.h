@@ -16,11 +16,11 @@ enum { COMPOSED_NUMBERS = 6, COMPOSED_ID = 96, COMPOSED_TEXT = 384 };
 typedef struct composed_mistake {
     known_mistake mistake; // its `suppose` is suppose_composed
     char id[COMPOSED_ID], text[COMPOSED_TEXT];
-    mistake_suppose *operate;  // or NULL
-    const known_mistake *what; // a mistake of the catalogue that is made here; or NULL
-    sinkproof_region region;   // where: elsewhere the point is as defined
-    sinkproof_moving moving;   // what stands in other places
-    mistake_input input;       // what is read in the place of an input
+    mistake_suppose *operate;      // or NULL
+    const known_mistake *what;     // a mistake of the catalogue that is made here; or NULL
+    sinkproof_region region;       // where: elsewhere the point is as defined
+    sinkproof_moving moving;       // what stands in other places
+    mistake_input input;           // what is read in the place of an input
     sinkproof_attending attending; // of attention: what `operate` makes of it
     double numbers[COMPOSED_NUMBERS];
     struct composed_mistake *next; // of the diagnosis
@@ -60,9 +60,10 @@ bool composing_try(composing *c, composed_mistake *m);
 
 // Offers candidates for the point. Returns false on error.
 typedef bool compose_candidates(composing *c);
-compose_candidates compose_places;  // composed_places.c: the catalogue, in a part of the point
-compose_candidates compose_factors; // composed_moved.c: the point, but for a factor
-compose_candidates compose_moved;   // its parts in other places
+compose_candidates compose_attention; // attention_causes.c: A6 to A11
+compose_candidates compose_places;    // composed_places.c: the catalogue, in a part of the point
+compose_candidates compose_factors;   // composed_moved.c: the point, but for a factor
+compose_candidates compose_moved;     // its parts in other places
 compose_candidates compose_weight_factors; // composed_weights.c: a weight times a number
 compose_candidates compose_borrowed;       // weights of another layer or expert
 compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
@@ -72,7 +73,6 @@ compose_candidates compose_parameters;     // composed_parameters.c: constants
 compose_candidates compose_mixtures;       // experts in the sum
 compose_candidates compose_positions;      // composed_positions.c: positions of the rotation
 compose_candidates compose_sums;           // a part of the columns left out or repeated
-compose_candidates compose_attention;      // attention_causes.c: A6 to A11
 
 mistake_suppose suppose_composed;
 void composed_free(sinkproof_diagnosis *diagnosis);

@@ -137,7 +137,7 @@ static bool find_regions(composing *c) {
 
 // In this order: the first that explain the point end the search.
 static compose_candidates *const offers[] = {
-    compose_attention, compose_places,  compose_norms,          compose_residuals,
+    compose_attention, compose_places,     compose_norms,          compose_residuals,
     compose_positions, compose_parameters, compose_weight_factors, compose_factors,
     compose_moved,     compose_mixtures,   compose_inputs,         compose_borrowed,
     compose_sums};
