@@ -224,8 +224,8 @@ point_operation trace_operation(const sinkproof_config *config, sinkproof_trace_
     return linear ? SINKPROOF_LINEAR : rows[point].operation;
 }
 
-size_t trace_weights(const sinkproof_config *config, sinkproof_trace_point point,
-                     sinkproof_slot weights[SINKPROOF_MAX_WEIGHTS]) {
+size_t sinkproof_trace_weights(const sinkproof_config *config, sinkproof_trace_point point,
+                               sinkproof_slot weights[SINKPROOF_MAX_WEIGHTS]) {
     size_t n = 0, count, width, cols;
     sinkproof_trace_point product = point - 1; // before a bias; a dense model has no such point
     if (rows[point].operation == SINKPROOF_ADD_BIAS && !model_has_point(config, product))

@@ -294,7 +294,7 @@ point_operation trace_operation(const sinkproof_config *config, sinkproof_trace_
 
 // The weights that enter it beside its inputs, those that the model has; returns how many.
 enum { SINKPROOF_MAX_WEIGHTS = 2 };
-size_t trace_weights(const sinkproof_config *config, sinkproof_trace_point point,
-                     sinkproof_slot weights[SINKPROOF_MAX_WEIGHTS]);
+size_t sinkproof_trace_weights(const sinkproof_config *config, sinkproof_trace_point point,
+                               sinkproof_slot weights[SINKPROOF_MAX_WEIGHTS]);
 
 #endif

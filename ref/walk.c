@@ -27,7 +27,7 @@ sinkproof_walk_step sinkproof_walk_step_at(const sinkproof_model *model,
     step.n_inputs = sinkproof_trace_inputs(config, point, layer, step.inputs);
     for (size_t i = 0; i < step.n_inputs; i++)
         step.last[i] = !is_read_later(config, &step, step.inputs[i]);
-    size_t n_weights = trace_weights(config, point, slots);
+    size_t n_weights = sinkproof_trace_weights(config, point, slots);
     for (size_t i = 0; i < n_weights; i++)
         step.weights[i] = sinkproof_model_slot(model, layer, slots[i]);
     return step;

@@ -77,7 +77,7 @@ static composed_mistake *norm_new(composing *c, mistake_suppose *operate, double
     sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
     composed_mistake *m = composing_new(c);
     if (m == NULL) return NULL;
-    trace_weights(c->s->trials.config, c->point, slots);
+    sinkproof_trace_weights(c->s->trials.config, c->point, slots);
     m->operate = operate, m->numbers[0] = a, m->numbers[1] = b, m->region = *region;
     m->mistake.slots = 1u << slots[0];
     return m;

@@ -99,7 +99,7 @@ static size_t weights_read(const composing *c, read_weight of[MOST_WEIGHTS]) {
         sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
         sinkproof_trace_point point = (sinkproof_trace_point)p;
         if (!composing_reaches(c, point)) continue;
-        size_t count = trace_weights(config, point, slots);
+        size_t count = sinkproof_trace_weights(config, point, slots);
         for (size_t i = 0; i < count && n < MOST_WEIGHTS; i++)
             if (slot_words(slots[i]) != NULL) of[n++] = (read_weight){slots[i], point};
     }

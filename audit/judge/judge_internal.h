@@ -125,7 +125,10 @@ bool part_leaves_out_point(const judge_part *part, sinkproof_trace_point point);
 bool judge_skips_or_reads(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
                           sinkproof_honest *x);
 
-// ---- a part of a point, and moved points (judge_region.c)
+// ---- a part of a point (judge_region.c), and moved points (judge_moved.c)
+
+// The experts in the slots of a layer; NULL: it has none that are known.
+const int32_t *judge_layer_choices(const judge_pass *pass, size_t layer);
 
 // Whether the element is in the region that is compared.
 bool judge_region_holds(const judge_pass *pass, sinkproof_trace_point point, size_t layer,

@@ -247,7 +247,7 @@ static void check(const char *spec, const char *what) {
             points++;
             apart += elements_apart(w, l, point, -1);
             if (!sinkproof_trace_point_is_layered(point)) continue;
-            size_t n = trace_weights(w->config, point, slots);
+            size_t n = sinkproof_trace_weights(w->config, point, slots);
             for (int i = 0; i < (int)n; i++)
                 spoilt++, noticed += elements_apart(w, l, point, i) > 0;
         }
