@@ -48,7 +48,7 @@ static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) 
         bool divides = sinkproof_in_part(m->sink_divides, p, r->parts);
         bool counts = sinkproof_in_part(m->sink_in_lse, p, r->parts);
         sum[p] = high + log(keys + (divides ? sink : 0));
-        of_part[p] = m->exponent * (high + log(keys + (counts ? sink : 0))) + m->plus;
+        of_part[p] = m->exponent * (high + log(keys + (counts ? sink : 0)));
         top = fmax(top, of_part[p]);
     }
     for (size_t p = 0; of_part != NULL && p < r->parts; p++) total += exp(of_part[p] - top);
@@ -117,7 +117,7 @@ void attention_emulate(const attention_view *view, const sinkproof_attending *ho
     size_t *places = (size_t *)(void *)(view->work + 2 * n);
     row_reads r = {.z_e = view->work, .a_e = view->work + n, .key_e = places, .part_e = places + n};
     sinkproof_trace_point point = view->of->point;
-    b = sink_as_made(view, how, b) * how->sink_times * how->logits_times + how->sink_plus;
+    b = sink_as_made(view, how, b) * how->sink_times * how->logits_times;
     for (size_t k = 0; k < view->width; k++) y[k] = 0;
     sinkproof_attending_seen(how, &view->sight, row, &r.first, &r.end);
     size_t last = SIZE_MAX;

@@ -109,8 +109,9 @@ static void say_cache(cause_words *w) {
     bool several = c->count > 1 && !all;
     if (c->kind == SINKPROOF_CACHE_BEHIND) {
         name(w, "first-keys-kept=%zu", c->first);
-        say(w, "queries see the window of %zu keys and also see the first %s", c->count,
-            sinkproof_counted(c->first, "key").text);
+        say(w, "queries see the window of %zu keys and also see the first key%s", c->count,
+            c->first == 1 ? "" : "s");
+        if (c->first > 1) say(w, ", %zu of them", c->first);
     } else if (c->times == 0) {
         name_cached(w, "left-out");
         say_cached(w);
@@ -144,23 +145,16 @@ static void say_cache(cause_words *w) {
              c->first);
         if (c->count > 1) name(w, "-%zu", c->first + c->count - 1);
         name(w, "%+td%s", c->by, c->circle ? "-circle" : "");
-        if (c->kind == SINKPROOF_CACHE_FIXED && !all) {
-            say(w, "in the place of ");
-            say_keys(w, c->first, c->count);
-            say(w, " %s of ", of);
-            if (c->by < 0 && by > c->first)
-                say(w, "%zu before %s read, zeros before key 0", by,
-                    several ? "them are" : "it are");
-            else {
-                say_keys(w, (size_t)((ptrdiff_t)c->first + c->by), c->count);
-                say(w, " are read");
-            }
-        } else {
-            say(w, "in the place of ");
-            say_cached(w);
-            say(w, " %s of the key %zu %s it are read", of, by, c->by < 0 ? "before" : "after");
-            if (c->circle) say(w, ", in a circle");
-        }
+        say(w, "%s of ", of);
+        if (c->kind != SINKPROOF_CACHE_FIXED || all)
+            say(w, "the key %zu %s it%s", by, c->by < 0 ? "before" : "after",
+                c->circle ? ", in a circle," : "");
+        else if (c->by < 0 && by > c->first)
+            say(w, "%zu keys before, and zeros before key 0,", by);
+        else
+            say_keys(w, (size_t)((ptrdiff_t)c->first + c->by), c->count);
+        say(w, " are read in the place of ");
+        say_cached(w);
     }
 }
 
@@ -257,48 +251,46 @@ static const char *in_words(sinkproof_in_parts in) {
     return words[in];
 }
 
+// Of a log-sum-exp, behind "that" or "and".
 static void say_exponent(cause_words *w) {
-    const sinkproof_merging *m = &w->how->merging;
-    if (m->exponent != 1) name(w, "-lse-times=%.7g", m->exponent);
-    if (m->plus != 0) name(w, "-lse-plus=%.7g", m->plus);
-    if (m->exponent == 1.4426950408889634)
-        say(w, "the log-sum-exp is in base 2 and is read as natural: log2(e) times too large");
-    else if (m->exponent == log(2))
-        say(w, "the log-sum-exp is natural and is read in base 2: ln(2) times");
-    else if (m->exponent != 1)
-        say(w, "the log-sum-exp is multiplied by %s", number_words(w, m->exponent).text);
-    if (m->plus != 0) say(w, "%s is added to the log-sum-exp", number_words(w, m->plus).text);
+    double exponent = w->how->merging.exponent;
+    name(w, "-lse-times=%.7g", exponent);
+    if (exponent == 1.4426950408889634)
+        say(w, "in base 2 and is read as natural: log2(e) times too large");
+    else if (exponent == log(2))
+        say(w, "natural and is read in base 2: multiplied by ln(2)");
+    else
+        say(w, "multiplied by %s", number_words(w, exponent).text);
 }
 
 static void say_merging(cause_words *w) {
     const sinkproof_merging *m = &w->how->merging;
+    static const char *const ids[] = {"none", "first", "last", "all"};
     if (w->how->parting == SINKPROOF_PARTS_ONE) {
         name(w, "sink-gate");
-        say(w, "in the sink's gate ");
+        say(w, "the log-sum-exp in the sink's gate is ");
         say_exponent(w);
         return;
     }
     name(w, "merge");
     name_parts(w);
+    say(w, "the outputs of ");
+    say_parts(w);
     if (m->exponent == 0) {
         name(w, "-averaged");
-        say(w, "the outputs of ");
-        say_parts(w);
-        say(w, " are averaged");
+        say(w, " are averaged, ");
+    } else if (m->exponent == 1) {
+        say(w, " are merged with the wrong sinks, ");
     } else {
-        say(w, "where the outputs of ");
-        say_parts(w);
-        say(w, " are merged, ");
+        say(w, " are merged by a log-sum-exp that is ");
         say_exponent(w);
-        if (m->exponent != 1) say(w, ", ");
+        say(w, ", ");
     }
-    if (m->exponent == 0) say(w, ", ");
-    static const char *const ids[] = {"none", "first", "last", "all"};
     name(w, "-sink=%s/%s%s", ids[m->sink_divides], ids[m->sink_in_lse],
          m->sink_beside ? "/beside" : "");
-    say(w, "the sink is in the divisor of %s", in_words(m->sink_divides));
+    say(w, "the sink in the divisor of %s", in_words(m->sink_divides));
     if (m->exponent != 0) say(w, " and in the log-sum-exp of %s", in_words(m->sink_in_lse));
-    if (m->sink_beside) say(w, ", and is merged as a part of its own");
+    if (m->sink_beside) say(w, ", and merged as a part of its own");
 }
 
 static void say_sink_count(cause_words *w) {
@@ -386,9 +378,8 @@ static void say_what(cause_words *w) {
         if (m->from >= w->n)
             say(w, "queries see no key but their own");
         else
-            say(w, "queries see keys from key %zu on: the first %s %s not seen but by %s own",
-                m->from, sinkproof_counted(m->from, "key").text, m->from == 1 ? "is" : "are",
-                m->from == 1 ? "its" : "their");
+            say(w, "queries see keys from key %zu on, and those before it see their own alone",
+                m->from);
     } else if (m->block > 0) {
         name(w, "block=%zu", m->block);
         say(w, "queries see the keys of their own block of %zu alone", m->block);

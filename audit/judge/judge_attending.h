@@ -115,11 +115,11 @@ typedef struct sinkproof_attending {
     size_t group_by;
     sinkproof_head_from sink;
     sinkproof_sink_made sink_made;
-    double sink_times, sink_plus; // 1, 0: of its logit
-    bool sink_on_key;             // false: it is added to the score of key 0 and is not there
-    double sink_count;            // 1: how often its exponential is counted
-    bool sink_per_part;           // false: it is counted in each part that has keys
-    bool renormalised;            // false: the weights of the keys are divided by their sum
+    double sink_times;  // 1: a factor of its logit
+    bool sink_on_key;   // false: it is added to the score of key 0 and is not there
+    double sink_count;  // 1: how often its exponential is counted
+    bool sink_per_part; // false: it is counted in each part that has keys
+    bool renormalised;  // false: the weights of the keys are divided by their sum
     sinkproof_parting parting;
     size_t part; // `size` above
     sinkproof_merging merging;

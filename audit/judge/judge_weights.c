@@ -152,7 +152,6 @@ static bool weights_merged(const sinkproof_attending *m, const sinkproof_setting
         keys_part part = part_of_keys(m, keys, p);
         fine = part_log_sum(&open.s, keys, &part, b, a_j, &l_p[p]);
         l_p[p] = sinkproof_honest_mul(l_p[p], sinkproof_exact_set(how->exponent));
-        l_p[p] = sinkproof_honest_add(l_p[p], sinkproof_exact_set(how->plus));
         l_p[p] = sinkproof_honest_declared(l_p[p], 2 * s->u, 0);
     }
     fine = fine && sinkproof_honest_softmax(&open.s, AT_A9, keys->parts, l_p,
@@ -208,7 +207,5 @@ sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_settin
     if (m->sink_made == SINKPROOF_SINK_E5M2) b = sinkproof_honest_rounded(SINKPROOF_E5M2, b);
     if (times != 1)
         b = sinkproof_honest_inside(s, sinkproof_honest_mul(b, sinkproof_exact_set(times)));
-    if (m->sink_plus != 0)
-        b = sinkproof_honest_inside(s, sinkproof_honest_add(b, sinkproof_exact_set(m->sink_plus)));
     return b;
 }
