@@ -1,44 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Guesses at what is wrong in attention, in families that differ in their numbers. Of a family the
-// nearest to the failing queries are kept; then the queries that do not fail tell whether the
-// mistake is everywhere or at some place.
+// The nearest guesses of all families. The queries that do not fail tell whether the mistake is
+// everywhere or at some place.
 #include "audit/diagnose/attention_hunt.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define LN2   0.6931471805599453
-#define LOG2E 1.4426950408889634
-
-// What the screen may spend, of which a family is left out once it is gone: seconds of a processor.
-#define MOST_SPENT 2e9
-
-// ---- a family
-
-// The misfit to the failing queries; ends once it is beyond `worst`.
-static double misfit_failing(hunt *h, const sinkproof_attending *how, double worst) {
-    double sum = 0;
-    for (size_t s = 0; s < h->view->n_failing && sum < worst; s++) {
-        sum += attention_misfit(h->view, how, s);
-        h->spent += (double)(h->view->n * (h->view->dim + 24));
-    }
-    return sum;
-}
-
-void hunt_offer(hunt *h, const sinkproof_attending *how) {
-    double worst = h->n_kept == KEPT ? h->kept[KEPT - 1].misfit : INFINITY;
-    if (h->spent > MOST_SPENT) return;
-    for (size_t i = 0; i < h->n_kept; i++) // a fitted number may be one that was offered
-        if (memcmp(&h->kept[i].how, how, sizeof *how) == 0) return;
-    double misfit = misfit_failing(h, how, worst);
-    if (!(misfit < worst)) return;
-    size_t at = h->n_kept < KEPT ? h->n_kept++ : KEPT - 1;
-    for (; at > 0 && h->kept[at - 1].misfit > misfit; at--) h->kept[at] = h->kept[at - 1];
-    h->kept[at] = (attention_guess){*how, misfit, h->family};
-}
 
 static void keep_guess(attention_guesses *out, const attention_guess *guess) {
     size_t at = out->n;
@@ -93,72 +61,6 @@ static void family_end(hunt *h) {
     for (size_t i = 0; i < h->n_kept; i++)
         if (h->kept[i].misfit < all) place_guess(h, &h->kept[i]);
     h->family++, h->n_kept = 0;
-}
-
-// ---- numbers that are fitted
-
-// The simplest number within `error` of x: a whole number or its inverse, a fraction of small
-// numbers, a constant of exponentials, the shortest decimal.
-static double simplest_number(double x, double error, double root) {
-    const double constants[] = {LN2, LOG2E, 1 / root, root, 1 / (root * root), root * root};
-    for (int below = 1; below <= 12; below++) {
-        double whole = nearbyint(x * below);
-        if (whole != 0 && fabs(whole / below - x) <= error) return whole / below;
-    }
-    if (x != 0 && fabs(1 / nearbyint(1 / x) - x) <= error) return 1 / nearbyint(1 / x);
-    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
-        if (fabs(constants[i] - x) <= error) return constants[i];
-    for (double unit = 0.1; unit > 1e-7; unit /= 10)
-        if (fabs(nearbyint(x / unit) * unit - x) <= error)
-            return nearbyint(x / unit) / nearbyint(1 / unit);
-    return x;
-}
-
-enum { FITTED = 12 }; // queries that a number is fitted to
-
-// One step of least squares on the residuals; returns the change, and the error of the number.
-static double fit_step(hunt *h, sinkproof_attending *how, double *number, double *room,
-                       double *error) {
-    const attention_view *v = h->view;
-    double along = 0, square = 0, at = *number, by = 1e-4 * fmax(fabs(at), 1e-3);
-    for (size_t s = 0; s < v->n_failing && s < FITTED; s++) {
-        double *before = room, *after = room + v->width;
-        attention_residual(v, how, s, before);
-        *number = at + by;
-        attention_residual(v, how, s, after);
-        *number = at;
-        for (size_t k = 0; k < v->width; k++) {
-            double slope = (before[k] - after[k]) / by;
-            along += slope * before[k], square += slope * slope;
-        }
-        h->spent += 2 * (double)(v->n * (v->dim + 24));
-    }
-    *error = square > 0 ? 1 / sqrt(square) : INFINITY;
-    return square > 0 ? along / square : 0;
-}
-
-// Fits *number, a member of *how, from some starts, and offers the nearest; `positive`: no other. A
-// number larger than `most`, or smaller than its inverse, is none: then the sink is left out.
-void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
-                       double most) {
-    const double starts[] = {0.3, 1.1, 3, -0.7, -2};
-    double *room = malloc(2 * h->view->width * sizeof *room), best = 0, least = INFINITY, error = 0;
-    for (size_t i = 0; room != NULL && i < (positive ? 3 : 5); i++) {
-        double off, step;
-        *number = starts[i];
-        for (int t = 0; t < 40; t++) {
-            step = fit_step(h, how, number, room, &off);
-            double limit = positive ? *number / 2 : fmax(fabs(*number), 1);
-            *number += fmax(-limit, fmin(limit, step));
-            if (fabs(step) <= 1e-3 * off || !(fabs(*number) < 1e6)) break;
-        }
-        double misfit = misfit_failing(h, how, least);
-        if (misfit < least) least = misfit, best = *number, error = off;
-    }
-    free(room);
-    if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
-    *number = simplest_number(best, 4 * error, sqrt((double)h->view->dim));
-    hunt_offer(h, how);
 }
 
 bool attention_guess_causes(const attention_point *point, attention_guesses *guesses) {
