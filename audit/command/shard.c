@@ -2,6 +2,8 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/command/shard.h"
 
+#include "base/words.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -92,5 +94,6 @@ bool shard_of_environment(environment *get, work_shard *shard, sinkproof_error *
                           rank.of > 1 ? rank.from : array.from};
     if (shard->from == NULL) shard->from = rank.from;
     return shard->of <= MOST_SHARDS ||
-           sinkproof_fail(error, "%zu shards, expected at most %d", shard->of, MOST_SHARDS);
+           sinkproof_fail(error, "%s, expected at most %d",
+                          sinkproof_counted(shard->of, "shard").text, MOST_SHARDS);
 }
