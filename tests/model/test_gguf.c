@@ -110,15 +110,17 @@ static void test_values(void) {
         wrong += !sinkproof_gguf_number(pair, &value) || value != numbers[i].value;
     }
     ok(wrong == 0, "numbers of ten types, worst=%u bound=0", wrong);
-    const gguf_pair *text = sinkproof_gguf_find(made, "text"), *truth = sinkproof_gguf_find(made, "truth"),
+    const gguf_pair *text = sinkproof_gguf_find(made, "text"),
+                    *truth = sinkproof_gguf_find(made, "truth"),
                     *nested = sinkproof_gguf_find(made, "nested");
-    ok(sinkproof_gguf_is_text(text, "ya\nrn") && !sinkproof_gguf_is_text(text, "ya") && !sinkproof_gguf_is_text(truth, "") &&
-           !sinkproof_gguf_number(text, &value) && !sinkproof_gguf_number(truth, &value) &&
-           sinkproof_gguf_find(made, "tex") == NULL,
+    ok(sinkproof_gguf_is_text(text, "ya\nrn") && !sinkproof_gguf_is_text(text, "ya") &&
+           !sinkproof_gguf_is_text(truth, "") && !sinkproof_gguf_number(text, &value) &&
+           !sinkproof_gguf_number(truth, &value) && sinkproof_gguf_find(made, "tex") == NULL,
        "a text is its bytes and no number");
     ok(strcmp(sinkproof_gguf_value_text(text, shown, sizeof shown), "\"ya?rn\"") == 0 &&
            strcmp(sinkproof_gguf_value_text(truth, shown, sizeof shown), "true") == 0 &&
-           strcmp(sinkproof_gguf_value_text(nested, shown, sizeof shown), "array of 2 array") == 0 &&
+           strcmp(sinkproof_gguf_value_text(nested, shown, sizeof shown), "array of 2 array") ==
+               0 &&
            strcmp(sinkproof_gguf_value_text(text, shown, 4), "\"y\"") == 0,
        "values for sentences are printable and fit");
     sinkproof_gguf_close(made);
