@@ -48,6 +48,8 @@ static void try_policy(const sinkproof_model *model, const char *policy, size_t 
         planted_here = 0;
         for (size_t i = 0; i < MISTAKES; i += step, planted_here++) {
             sinkproof_verdict v = verdict_of(model, &mistakes[i], policy, sets[s]);
+            if (v != SINKPROOF_VERDICT_BUG)
+                note("%s: %s is %s", sets[s], mistakes[i].id, sinkproof_verdict_name(v));
             if (v == SINKPROOF_VERDICT_BUG)
                 of[s].bug++;
             else if (v == SINKPROOF_VERDICT_SUSPICIOUS)
