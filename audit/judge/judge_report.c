@@ -286,7 +286,8 @@ static void print_lse(FILE *out, const sinkproof_judgement *j) {
 // What is said of a trace that is not one sequence from its start.
 static void print_sequences(FILE *out, const sinkproof_judgement *j) {
     if (j->n_sequences > 1)
-        fprintf(out, "\nThe trace holds %zu sequences, counted from 0%s\n", j->n_sequences,
+        fprintf(out, "\nThe trace holds %s, counted from 0%s\n",
+                sinkproof_counted(j->n_sequences, "sequence").text,
                 j->later ? "; one or more begin after position 0." : ".");
     else if (j->later)
         fprintf(out, "\nThe trace begins at position %zu.\n", j->begins);

@@ -7,6 +7,7 @@
 #include "audit/trace/trace_batch.h"
 
 #include "audit/trace/trace_points.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static bool has_shape(const batch *x, const sinkproof_tensor *t, size_t rank, co
     for (size_t d = 0; same && d < rank; d++) same = t->shape[d] == shape[d];
     return same || sinkproof_fail(error,
                                   "%.300s: tensor %.100s: expected the shape of its point in a "
-                                  "batch of %zu rows of %zu tokens",
+                                  "batch [%zu, %zu]",
                                   x->name, t != NULL ? t->name : "attention_mask", x->b, x->n);
 }
 
@@ -94,11 +95,10 @@ static bool fits_packed(const batch *x, const packed_tensor *t, sinkproof_error 
     for (size_t d = 0; d < t->rank; d++)
         fits = fits && !__builtin_mul_overflow(bytes, t->shape[d], &bytes);
     fits = fits && (bytes <= most || bytes / 64 <= t->from->bytes);
-    return fits ||
-           sinkproof_fail(error,
-                          "%.300s: tensor %.100s: too large for %zu tokens end to end: give "
-                          "fewer rows of the batch",
-                          x->name, t->from->name, x->kept);
+    return fits || sinkproof_fail(error,
+                                  "%.300s: tensor %.100s: too large for %s end to end: give "
+                                  "fewer rows of the batch",
+                                  x->name, t->from->name, sinkproof_counted(x->kept, "token").text);
 }
 
 static bool lay_out_tensor(const batch *x, const sinkproof_tensor *from, packed_tensor *t,

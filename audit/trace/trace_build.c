@@ -87,8 +87,8 @@ bool sinkproof_trace_builder_lse(sinkproof_trace_builder *b, const char *lse, co
     if (b == NULL) return sinkproof_fail(error, "expected a builder, found NULL");
     if ((lse != NULL && strlen(lse) >= sizeof b->lse) ||
         (layout != NULL && strlen(layout) >= sizeof b->lse_layout))
-        return sinkproof_fail(error, "expected words on A9.lse of at most %zu characters",
-                              sizeof b->lse - 1);
+        return sinkproof_fail(error, "expected words on A9.lse of at most %s",
+                              sinkproof_counted(sizeof b->lse - 1, "character").text);
     if (lse != NULL) strcpy(b->lse, lse);
     if (layout != NULL) strcpy(b->lse_layout, layout);
     return true;
