@@ -264,7 +264,6 @@ int main(void) {
     test_honest("synthetic:tiny,layers=2", "f32", NULL);
     test_honest("synthetic:tiny-gpt2", "bf16", NULL);
     test_honest("synthetic:tiny-llama", "f32", "T0,A4,A6,A11,F2");
-    test_honest("synthetic:tiny,layers=2", "openai-bf16", "T0,A11,M12,F2");
     test_honest("synthetic:tiny,layers=2", "bf16", "A13,M3,M12");
     test_one_sequence(NULL, "00.A4.q");
     test_one_sequence("A4,A9,A11,A13", "00.A4.q");
