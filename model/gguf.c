@@ -144,7 +144,7 @@ static bool check_names(file_cursor *in, const char *what, const void *first, si
 static bool parse_alignment(file_cursor *in, gguf_file *file) {
     const gguf_pair *pair = sinkproof_gguf_find(file, "general.alignment");
     double value = GGUF_ALIGNMENT;
-    bool good = pair == NULL || sinkproof_gguf_number(pair, &value);
+    bool good = pair == NULL || gguf_number(pair, &value);
     good = good && value >= 1 && value <= 1 << 30;
     file->alignment = good ? (size_t)value : 1;
     if (good && (double)file->alignment == value && (file->alignment & (file->alignment - 1)) == 0)

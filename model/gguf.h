@@ -60,7 +60,7 @@ const gguf_pair *gguf_pair_at(const gguf_file *file, size_t i);
 const gguf_pair *sinkproof_gguf_find(const gguf_file *file,
                                      const char *key); // NULL if absent
 // A number of any type, as binary64, exact except for integers beyond 2^53; false for other types.
-bool sinkproof_gguf_number(const gguf_pair *pair, double *number);
+bool gguf_number(const gguf_pair *pair, double *number);
 bool sinkproof_gguf_is_text(const gguf_pair *pair, const char *text);
 // The next string of an array of strings; *at begins as pair->at, and there are pair->count.
 void sinkproof_gguf_next_string(const uint8_t **at, const char **text, size_t *length);

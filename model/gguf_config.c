@@ -83,7 +83,7 @@ static bool read_field(const reader *in, const gguf_name *name) {
     bool size = field->type == FIELD_SIZE;
     const gguf_pair *pair = find_prefixed_pair(in, name->key);
     if (pair == NULL && !name->required) return true;
-    bool good = pair != NULL && sinkproof_gguf_number(pair, &value);
+    bool good = pair != NULL && gguf_number(pair, &value);
     if (size && !(good && value >= 1 && value <= 1 << 30 && value == floor(value)))
         return refuse_value(in, prefixed_key(in, name->key).text, "a whole number from 1 to 2^30");
     if (!size && !(good && value > 0 && value < INFINITY))
@@ -103,14 +103,14 @@ static bool check_fixed_keys(const reader *in) {
     for (size_t i = 0; i < 2; i++) {
         pair = find_prefixed_pair(in, head_dims[i]);
         bool same = pair == NULL ||
-                    (sinkproof_gguf_number(pair, &value) && value == (double)in->config->head_dim);
+                    (gguf_number(pair, &value) && value == (double)in->config->head_dim);
         if (!same) return refuse_value(in, prefixed_key(in, head_dims[i]).text, expected);
     }
     pair = find_prefixed_pair(in, "rope.scaling.type");
     if (yarn && (pair == NULL || !sinkproof_gguf_is_text(pair, "yarn")))
         return refuse_value(in, prefixed_key(in, "rope.scaling.type").text, "\"yarn\"");
     pair = sinkproof_gguf_find(in->file, "split.count");
-    if (pair != NULL && !(sinkproof_gguf_number(pair, &value) && value <= 1))
+    if (pair != NULL && !(gguf_number(pair, &value) && value <= 1))
         return refuse_value(in, "split.count", "1: a model in one file (llama-gguf-split --merge)");
     return yarn || checkpoint_find(in->checkpoint, "rope_freqs.weight") == NULL ||
            sinkproof_fail(in->error,

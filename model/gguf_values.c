@@ -73,7 +73,7 @@ bool gguf_read_pair(file_cursor *in, gguf_pair *pair) {
     return skip_elements(in, pair->key, array ? pair->element : pair->type, pair->count, 1);
 }
 
-bool sinkproof_gguf_number(const gguf_pair *pair, double *value) {
+bool gguf_number(const gguf_pair *pair, double *value) {
     uint64_t bits =
         types[pair->type].size > 0 ? cursor_little_endian(pair->at, types[pair->type].size) : 0;
     switch (pair->type) {
@@ -118,7 +118,7 @@ void sinkproof_gguf_next_string(const uint8_t **at, const char **text, size_t *l
 const char *sinkproof_gguf_value_text(const gguf_pair *pair, char *text, size_t size) {
     double value;
     size_t used = 0;
-    if (sinkproof_gguf_number(pair, &value)) {
+    if (gguf_number(pair, &value)) {
         snprintf(text, size, "%.9g", value);
     } else if (pair->type == GGUF_BOOL) {
         snprintf(text, size, "%s", pair->at[0] != 0 ? "true" : "false");

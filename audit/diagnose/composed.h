@@ -70,6 +70,7 @@ compose_candidates compose_inputs;         // composed_inputs.c: another tensor 
 compose_candidates compose_residuals;      // the terms of a residual
 compose_candidates compose_norms;          // composed_norms.c: norms of another kind
 compose_candidates compose_parameters;     // composed_parameters.c: constants
+compose_candidates compose_shares;         // of experts, by another function
 compose_candidates compose_mixtures;       // experts in the sum
 compose_candidates compose_positions;      // composed_positions.c: positions of the rotation
 compose_candidates compose_sums;           // a part of the columns left out or repeated

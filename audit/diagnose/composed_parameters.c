@@ -233,3 +233,34 @@ bool compose_mixtures(composing *c) {
         fine = try_experts(c, first, experts);
     return fine;
 }
+
+// ---- shares by another function
+
+// numbers: the function.
+static bool share_otherwise(supposed_engine *s, const known_mistake *k) {
+    s->meaning.share = (sinkproof_expert_share)value_of(k);
+    return !s->config.dense;
+}
+
+static bool try_share(composing *c, sinkproof_expert_share share, const char *id, const char *text,
+                      const sinkproof_region *region) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return false;
+    m->operate = share_otherwise, m->numbers[0] = share, m->region = *region;
+    composed_name(m, "%s", id);
+    composed_say(m, "%s", text);
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+bool compose_shares(composing *c) {
+    bool fine = true;
+    for (size_t r = 0; r < c->n_regions && c->point == TRACE_M4 && fine && c->found == NULL; r++) {
+        fine = try_share(c, SINKPROOF_SHARE_PLUS_ONE, "shares-plus-one",
+                         "a 1 is added to the denominator of the experts' shares", &c->regions[r]);
+        if (fine && c->found == NULL)
+            fine = try_share(c, SINKPROOF_SHARE_TWICE, "shares-twice",
+                             "the softmax of the experts' shares is taken twice", &c->regions[r]);
+    }
+    return fine;
+}

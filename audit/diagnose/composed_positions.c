@@ -141,8 +141,61 @@ static bool try_rules(composing *c, const double *by_i) {
     return fine;
 }
 
+// ---- a part of the pairs, or twice
+
+static bool turn_some_pairs(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    s->meaning.query.pairs = s->meaning.key.pairs = (size_t)m->numbers[0];
+    return true;
+}
+
+static bool turn_twice(supposed_engine *s, const known_mistake *k) {
+    (void)k;
+    s->meaning.query.twice = s->meaning.key.twice = true;
+    return true;
+}
+
+static const char *whose_rotation(const composing *c) {
+    return rotated_points(c) != point_bit(c->point) ? "queries and keys"
+           : c->point == TRACE_A4_Q                 ? "queries"
+                                                    : "keys";
+}
+
+static bool try_pairs(composing *c, size_t pairs, size_t half) {
+    composed_mistake *m = turned_new(c, 0, 1, 0);
+    if (m == NULL) return false;
+    m->operate = turn_some_pairs, m->numbers[0] = (double)pairs;
+    composed_name(m, "rope-pairs%s-%zu", suffix(c), pairs);
+    composed_say(m, "only the first %zu of %zu pairs of coordinates are rotated, in %s", pairs,
+                 half, whose_rotation(c));
+    return composing_try(c, m);
+}
+
+static bool try_twice(composing *c, const sinkproof_region *region) {
+    composed_mistake *m = turned_new(c, 0, 1, 0);
+    if (m == NULL) return false;
+    m->operate = turn_twice, m->region = *region;
+    composed_name(m, "rope-twice%s", suffix(c));
+    composed_say(m, "%s are rotated twice", whose_rotation(c));
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+static bool compose_turns(composing *c) {
+    size_t d = c->s->trials.config->head_dim, first = d;
+    bool fine = true;
+    for (size_t at = 0; at < c->elements; at++)
+        if (c->marks[at] && at % d < first) first = at % d;
+    if (first > 0 && first < d / 2) fine = try_pairs(c, first, d / 2);
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++)
+        fine = try_twice(c, &c->regions[r]);
+    return fine;
+}
+
 bool compose_positions(composing *c) {
     if (c->point != TRACE_A4_Q && c->point != TRACE_A4_K) return true;
+    if (!compose_turns(c)) return false;
+    if (c->found != NULL) return true;
     double *by_i = calloc(2 * c->n, sizeof *by_i);
     if (by_i == NULL) return fail_for_memory(c->s);
     bool fine = find_positions(c, by_i, by_i + c->n) && try_rules(c, by_i);

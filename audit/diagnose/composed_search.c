@@ -139,8 +139,8 @@ static bool find_regions(composing *c) {
 static compose_candidates *const offers[] = {
     compose_attention, compose_places,     compose_norms,          compose_residuals,
     compose_positions, compose_parameters, compose_weight_factors, compose_factors,
-    compose_moved,     compose_mixtures,   compose_inputs,         compose_borrowed,
-    compose_sums};
+    compose_moved,     compose_shares,     compose_mixtures,       compose_inputs,
+    compose_borrowed,  compose_sums};
 
 static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point) {
     const sinkproof_point_report *r = place_report(&s->trials, point, place);

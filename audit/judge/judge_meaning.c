@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define TURNING                                                                                    \
-    { true, false, false, 0, 1, 0, 1, 0 }
+    { true, false, false, 0, 1, 0, false, 0, 1, 0 }
 const sinkproof_meaning sinkproof_meaning_as_defined = {.query = TURNING,
                                                         .key = TURNING,
                                                         .attending = SINKPROOF_ATTENDING,
@@ -96,6 +96,10 @@ void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
     if (!turning->turned) return;
     if (!turning->neighbours) {
         sinkproof_honest_turn(s, pass->config, turns, x_d, work_d, y_d);
+        for (size_t i = 0; turning->twice && i < d; i++) apart_d[i] = y_d[i];
+        if (turning->twice) sinkproof_honest_turn(s, pass->config, turns, apart_d, work_d, y_d);
+        for (size_t i = 0; turning->pairs > 0 && i < d; i++)
+            if (i % half >= turning->pairs) y_d[i] = sinkproof_honest_at(s, AT_A4, x_d[i]);
         return;
     }
     for (size_t i = 0; i < d; i++) apart_d[i % 2 * half + i / 2] = x_d[i];
@@ -140,6 +144,24 @@ static bool sigmoid_shares(const sinkproof_setting *s, const sinkproof_honest *g
     return true;
 }
 
+// With a 1 in the denominator, which is a sink of logit 0; or a softmax of the shares.
+static bool shares_otherwise(const sinkproof_setting *s, const sinkproof_honest *g_e, size_t k,
+                             const int32_t *chosen_k, bool twice, sinkproof_honest *w_k,
+                             double *common) {
+    sinkproof_honest g_k[SINKPROOF_MAX_CHOSEN] = {{0}}, w[SINKPROOF_MAX_CHOSEN + 1];
+    sinkproof_honest sink = sinkproof_exact_set(twice ? -INFINITY : 0);
+    open_setting open;
+    open_rounding(&open, s, AT_M4);
+    for (size_t i = 0; i < k; i++) g_k[i] = g_e[chosen_k[i]];
+    if (!sinkproof_honest_softmax(&open.s, AT_M4, k, g_k, sink, w, common)) return false;
+    for (size_t i = 0; twice && i < k; i++) // may be rounded between the two
+        g_k[i] = set_hull(w[i], sinkproof_honest_at(s, AT_M4, w[i]));
+    if (twice && !sinkproof_honest_softmax(&open.s, AT_M4, k, g_k, sink, w, common)) return false;
+    *common = 0;
+    for (size_t i = 0; i < k; i++) w_k[i] = sinkproof_honest_at(s, AT_M4, w[i]);
+    return true;
+}
+
 static bool shares_as_defined(const sinkproof_setting *s, size_t experts,
                               const sinkproof_honest *g_e, size_t k, const int32_t *chosen_k,
                               sinkproof_expert_share share, sinkproof_honest *w_k, double *common) {
@@ -160,6 +182,8 @@ bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sink
         return shares_over_all_experts(pass, s, g_e, k, chosen_k, w_k, common);
     if (share == SINKPROOF_SHARE_SIGMOID || share == SINKPROOF_SHARE_SIGMOIDS)
         return sigmoid_shares(s, g_e, k, chosen_k, share == SINKPROOF_SHARE_SIGMOIDS, w_k);
+    if (share == SINKPROOF_SHARE_PLUS_ONE || share == SINKPROOF_SHARE_TWICE)
+        return shares_otherwise(s, g_e, k, chosen_k, share == SINKPROOF_SHARE_TWICE, w_k, common);
     if (share == SINKPROOF_SHARE_AFTER || share == SINKPROOF_SHARE_BACKWARDS)
         return shares_as_defined(s, experts, g_e, k, chosen_k, share, w_k, common);
     for (size_t i = 0; i < k; i++) {

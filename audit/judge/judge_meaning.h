@@ -23,14 +23,16 @@ typedef enum sinkproof_sink_share {
 
 // How the weights of the chosen experts follow from the router's logits.
 typedef enum sinkproof_expert_share {
-    SINKPROOF_SHARE_AFTER,    // softmax over the chosen, as defined
-    SINKPROOF_SHARE_BEFORE,   // softmax over all experts, not renormalised
-    SINKPROOF_SHARE_SIGMOID,  // sigmoid of each logit
-    SINKPROOF_SHARE_SIGMOIDS, // the same, divided by their sum
-    SINKPROOF_SHARE_EVEN,     // 1 / k
-    SINKPROOF_SHARE_ONE,      // 1
-    SINKPROOF_SHARE_LOGIT,    // the logit itself
-    SINKPROOF_SHARE_BACKWARDS // as defined, the slots in reverse
+    SINKPROOF_SHARE_AFTER,     // softmax over the chosen, as defined
+    SINKPROOF_SHARE_BEFORE,    // softmax over all experts, not renormalised
+    SINKPROOF_SHARE_SIGMOID,   // sigmoid of each logit
+    SINKPROOF_SHARE_SIGMOIDS,  // the same, divided by their sum
+    SINKPROOF_SHARE_EVEN,      // 1 / k
+    SINKPROOF_SHARE_ONE,       // 1
+    SINKPROOF_SHARE_LOGIT,     // the logit itself
+    SINKPROOF_SHARE_BACKWARDS, // as defined, the slots in reverse
+    SINKPROOF_SHARE_PLUS_ONE,  // as defined, with a 1 in the denominator
+    SINKPROOF_SHARE_TWICE      // the softmax over the chosen, and again of that
 } sinkproof_expert_share;
 
 // The weights that the sum over the chosen experts uses.
@@ -64,6 +66,8 @@ typedef struct sinkproof_turning {
     bool turned, neighbours, backwards;
     double position_by, position_times; // 0, 1: the angle is that of position * times + by
     double position_modulo;             // 0: positions begin anew after so many; 0: they do not
+    bool twice;                         // turned once more
+    size_t pairs;                       // 0: only the first pairs are turned; 0: all
     double concentration;               // 1: a further factor
     // 0; 1: divided by the definition's concentration, -1: multiplied by it once more
     int without_concentration;

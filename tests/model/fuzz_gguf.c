@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         double value;
         if (sinkproof_gguf_find(file, pair->key) != pair) abort();
         if (strlen(sinkproof_gguf_value_text(pair, shown, sizeof shown)) >= sizeof shown) abort();
-        if (sinkproof_gguf_number(pair, &value)) kept = value;
+        if (gguf_number(pair, &value)) kept = value;
         sinkproof_gguf_is_text(pair, "yarn");
     }
     size_t total = 0;

@@ -107,15 +107,15 @@ static void test_values(void) {
     if (made == NULL) return;
     for (size_t i = 0; i < N; i++) {
         const gguf_pair *pair = gguf_pair_at(made, i);
-        wrong += !sinkproof_gguf_number(pair, &value) || value != numbers[i].value;
+        wrong += !gguf_number(pair, &value) || value != numbers[i].value;
     }
     ok(wrong == 0, "numbers of ten types, worst=%u bound=0", wrong);
     const gguf_pair *text = sinkproof_gguf_find(made, "text"),
                     *truth = sinkproof_gguf_find(made, "truth"),
                     *nested = sinkproof_gguf_find(made, "nested");
     ok(sinkproof_gguf_is_text(text, "ya\nrn") && !sinkproof_gguf_is_text(text, "ya") &&
-           !sinkproof_gguf_is_text(truth, "") && !sinkproof_gguf_number(text, &value) &&
-           !sinkproof_gguf_number(truth, &value) && sinkproof_gguf_find(made, "tex") == NULL,
+           !sinkproof_gguf_is_text(truth, "") && !gguf_number(text, &value) &&
+           !gguf_number(truth, &value) && sinkproof_gguf_find(made, "tex") == NULL,
        "a text is its bytes and no number");
     ok(strcmp(sinkproof_gguf_value_text(text, shown, sizeof shown), "\"ya?rn\"") == 0 &&
            strcmp(sinkproof_gguf_value_text(truth, shown, sizeof shown), "true") == 0 &&
