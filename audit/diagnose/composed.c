@@ -32,17 +32,12 @@ composed_mistake *composing_new(composing *c) {
     return m;
 }
 
-// Frees the mistakes that were made after `kept`, which the diagnosis does not name.
-static void composed_free_until(sinkproof_diagnosis *d, const composed_mistake *kept) {
-    while (d->composed != kept) {
+void composed_free(sinkproof_diagnosis *d) {
+    while (d->composed != NULL) {
         composed_mistake *next = d->composed->next;
         free(d->composed);
         d->composed = next;
     }
-}
-
-void composed_free(sinkproof_diagnosis *d) {
-    composed_free_until(d, NULL);
 }
 
 // ---- names
