@@ -209,7 +209,9 @@ static void guess_groups(hunt *h) {
         for (size_t by = c == SINKPROOF_GROUP_SHIFTED || c == SINKPROOF_GROUP_UNEVEN;
              by < (c == SINKPROOF_GROUP_UNEVEN ? h->view->heads : h->view->groups); by++) {
             m.group = (sinkproof_group_choice)c, m.group_by = by;
-            bool again = c == SINKPROOF_GROUP_MODULUS && by > 0;
+            size_t each = h->view->heads / h->view->groups;
+            bool again = (c == SINKPROOF_GROUP_MODULUS && by > 0) ||
+                         (c == SINKPROOF_GROUP_UNEVEN && by % each == 0);
             // of two, the other one
             again = again || (c == SINKPROOF_GROUP_ONE && h->view->groups == 2 &&
                               (h->view->end_head <= h->view->heads / 2 ||

@@ -29,8 +29,11 @@ static double misfit_failing(hunt *h, const sinkproof_attending *how, double wor
 void hunt_offer(hunt *h, const sinkproof_attending *how) {
     double worst = h->n_kept == KEPT ? h->kept[KEPT - 1].misfit : INFINITY;
     if (h->spent > MOST_SPENT) return;
-    for (size_t i = 0; i < h->n_kept; i++) // a fitted number may be one that was offered
-        if (memcmp(&h->kept[i].how, how, sizeof *how) == 0) return;
+    for (size_t i = 0; i < h->n_kept; i++) { // a fitted number may be one that was offered
+        sinkproof_attending same = *how;
+        same.times_error = h->kept[i].how.times_error;
+        if (memcmp(&h->kept[i].how, &same, sizeof same) == 0) return;
+    }
     double misfit = misfit_failing(h, how, worst);
     if (!(misfit < worst)) return;
     size_t at = h->n_kept < KEPT ? h->n_kept++ : KEPT - 1;
@@ -63,7 +66,8 @@ enum { FITTED = 12 }; // queries that a number is fitted to
 static double fit_step(hunt *h, sinkproof_attending *how, double *number, double *room,
                        double *error) {
     const attention_view *v = h->view;
-    double along = 0, square = 0, at = *number, by = 1e-4 * fmax(fabs(at), 1e-3);
+    double along = 0, square = 0, residual = 0, count = 0, at = *number,
+           by = 1e-4 * fmax(fabs(at), 1e-3);
     for (size_t s = 0; s < v->n_failing && s < FITTED; s++) {
         double *before = room, *after = room + v->width;
         attention_residual(v, how, s, before);
@@ -73,10 +77,12 @@ static double fit_step(hunt *h, sinkproof_attending *how, double *number, double
         for (size_t k = 0; k < v->width; k++) {
             double slope = (before[k] - after[k]) / by;
             along += slope * before[k], square += slope * slope;
+            residual += before[k] * before[k], count++;
         }
         h->spent += 2 * (double)(v->n * (v->dim + 24));
     }
-    *error = square > 0 ? 1 / sqrt(square) : INFINITY;
+    // the emulation leaves out roundings between: its residual says by how much
+    *error = square > 0 ? sqrt(fmax(residual / count, 1) / square) : INFINITY;
     return square > 0 ? along / square : 0;
 }
 
@@ -100,6 +106,8 @@ void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool p
     }
     free(room);
     if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
-    *number = simplest_number(best, 4 * error, sqrt((double)h->view->dim));
+    *number = simplest_number(best, 3 * error, sqrt((double)h->view->dim));
+    how->times_error = 4 * error / fabs(*number);
     hunt_offer(h, how);
+    how->times_error = 0;
 }

@@ -437,5 +437,6 @@ void attention_cause_say(const sinkproof_attending *how, const sinkproof_config 
     cause_words w = {how, config, n, id, text, id_size, text_size};
     id[0] = text[0] = '\0';
     say_what(&w);
+    if (how->times_error > 0x1p-20) say(&w, " (within %.2g %%)", 100 * how->times_error);
     say_place(&w);
 }

@@ -126,6 +126,7 @@ typedef struct sinkproof_attending {
     double score_times, output_times; // 1, 1
     double logits_times;              // 1: a factor of scores and sink
     double score_limit;               // 0: the scores are clamped to it on both sides
+    double times_error;               // 0: the relative error of a factor that was fitted
     int gates;                        // 0: the output is multiplied once more by 1 - alpha_sink
 } sinkproof_attending;
 

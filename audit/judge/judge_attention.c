@@ -311,11 +311,10 @@ static void merge_parts(judge_part *part, const block *b, const sinkproof_settin
         part->failed = true;
 }
 
-static void scale_outputs(const sinkproof_setting *s, double times, size_t d,
+static void scale_outputs(const sinkproof_setting *s, const sinkproof_attending *m, size_t d,
                           sinkproof_honest *o_d) {
-    for (size_t k = 0; times != 1 && k < d; k++)
-        o_d[k] = sinkproof_honest_roundings(
-            s, sinkproof_honest_mul(o_d[k], sinkproof_exact_set(times)), 2);
+    for (size_t k = 0; m->output_times != 1 && k < d; k++)
+        o_d[k] = sinkproof_honest_roundings(s, set_times(m, o_d[k], m->output_times), 2);
 }
 
 // Judges A11 of the block's rows.
@@ -349,7 +348,7 @@ static void block_values(judge_part *part, const block *b, const attention *a,
                                    .count = d,
                                    .token = b->first + r,
                                    .common = common_i[r]};
-        scale_outputs(&s, b->meant->output_times, d, o_d);
+        scale_outputs(&s, b->meant, d, o_d);
         sinkproof_honest_finish(&s, AT_A11, d, o_d);
         piece_compare(part, &piece, o_d);
     }

@@ -184,6 +184,7 @@ typedef struct keys_read {
 bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const sinkproof_setting *s,
                    const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
                    double *common);
+sinkproof_honest set_times(const sinkproof_attending *m, sinkproof_honest x, double times);
 // A sink's logit b as it is meant.
 sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_setting *s,
                             sinkproof_honest b);

@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+// x times a factor that was fitted: any number within its error.
+sinkproof_honest set_times(const sinkproof_attending *m, sinkproof_honest x, double times) {
+    x = sinkproof_honest_mul(x, sinkproof_exact_set(times));
+    return m->times_error > 0 ? sinkproof_honest_declared(x, m->times_error, 0) : x;
+}
+
 sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
                              const sinkproof_attending *m, sinkproof_honest product) {
     double times = m->score_times, limit = m->score_limit;
@@ -16,7 +22,7 @@ sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
     open_setting open;
     open_rounding(&open, s, AT_A6);
     sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
-    z = sinkproof_honest_mul(z, sinkproof_exact_set(times));
+    z = set_times(m, z, times);
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
     if (limit > 0) z = sinkproof_honest_clamp(z, -limit, limit);
     return sinkproof_honest_at(s, AT_A6, sinkproof_honest_inside(s, z));
@@ -26,8 +32,7 @@ sinkproof_honest score_counted(const sinkproof_setting *s, const sinkproof_atten
                                double times, sinkproof_honest z) {
     double by = log(times), error = 0x1p-50 * (fabs(by) + 1);
     if (m->logits_times != 1)
-        z = sinkproof_honest_roundings(
-            s, sinkproof_honest_mul(z, sinkproof_exact_set(m->logits_times)), 2);
+        z = sinkproof_honest_roundings(s, set_times(m, z, m->logits_times), 2);
     if (times == 1) return z;
     z = sinkproof_honest_add(z, sinkproof_set_around(by, error, error, 0, 0));
     return sinkproof_honest_declared(z, 0, 2 * s->u * (fabs(by) + 1));
@@ -205,7 +210,11 @@ sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_settin
         b = sinkproof_honest_mul(b, sinkproof_exact_set(-1));
     if (m->sink_made == SINKPROOF_SINK_E4M3) b = sinkproof_honest_rounded(SINKPROOF_E4M3, b);
     if (m->sink_made == SINKPROOF_SINK_E5M2) b = sinkproof_honest_rounded(SINKPROOF_E5M2, b);
-    if (times != 1)
-        b = sinkproof_honest_inside(s, sinkproof_honest_mul(b, sinkproof_exact_set(times)));
+    if (times != 1) {
+        // a sink that is stored in a narrow format may be rounded to it again
+        sinkproof_format as = s->policy->at[AT_A9].format;
+        b = sinkproof_honest_inside(s, set_times(m, b, times));
+        if (as != SINKPROOF_REAL) b = sinkproof_honest_hull(b, sinkproof_honest_rounded(as, b));
+    }
     return b;
 }
