@@ -107,7 +107,7 @@ void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool p
     free(room);
     if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
     *number = simplest_number(best, 3 * error, sqrt((double)h->view->dim));
-    how->times_error = 4 * error / fabs(*number);
+    how->times_error = (fabs(*number - best) + 4 * error) / fabs(*number);
     hunt_offer(h, how);
     how->times_error = 0;
 }
