@@ -50,7 +50,6 @@ extern "C" {
 #endif
 
 #define SINKPROOF_VERSION "0.1.0"
-
 // The version of the loaded library, "0.1.0"; SINKPROOF_VERSION is that of this header.
 const char *sinkproof_version(void);
 
@@ -61,7 +60,6 @@ typedef struct sinkproof_error {
     char text[1024];
 } sinkproof_error;
 #endif
-
 enum { SINKPROOF_RANK = 8 }; // most dimensions of a tensor
 
 // ---- model -----------------------------------------------------------------------------------
@@ -171,8 +169,8 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *n
 // Sets `model` in the metadata, for arrays from a file that states the fingerprint of its own.
 bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fingerprint,
                                 sinkproof_error *error);
-// Before any point: `sequences` of them end to end, of `rows` [sequences] tokens from the positions
-// `firsts` on (NULL: 0). A single one may have keys and values of the positions before it in front.
+// Before any point: sequences end to end, of `rows` tokens from the positions `firsts` on (NULL:
+// 0). A single one may have keys and values of the positions before it in front.
 bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
                                    const size_t *firsts, sinkproof_error *error);
 // What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
@@ -306,8 +304,7 @@ typedef struct sinkproof_drill {
     size_t yarn_original_context;
     bool yarn_truncate; // the ends of the ramp are rounded to whole numbers
     const char *dtype;  // in which the policy stores the first input: "BF16", "F16" or "F32"
-    // Of the stage attention, [kv_heads]: the largest size of a head's keys and values in all
-    // passes of the call, for a cache with a scale of its own. NULL in another process.
+    // of attention, [kv_heads]: the largest of all passes; NULL in another process
     const float *k_largest, *v_largest;
 } sinkproof_drill;
 
@@ -400,11 +397,8 @@ typedef struct sinkproof_trial_options {
     void (*progress)(void *context, const char *what, double share);
     void *context;
     bool no_diagnosis; // skip the search for known mistakes that explain a bug
-    // Not 0: judge a trace even if its metadata name another model, and say so in the report. (As
-    // wide as a word: an older caller's struct ends before it.)
-    size_t any_model;
-    // Judge the layers [first_layer, end_layer) alone, without the comparison end to end; end_layer
-    // 0: all. T0 belongs to layer 0, F1 and F2 to the last layer.
+    size_t any_model;  // not 0: judge a trace of another model too, and say so in the report
+    // Layers judged alone, T0 with layer 0, F1 and F2 with the last; end_layer 0: all.
     size_t first_layer, end_layer;
 } sinkproof_trial_options;
 

@@ -216,23 +216,28 @@ static bool check_experts(const join *j, sinkproof_error *error) {
 
 // ---- tensors ---------------------------------------------------------------------------------
 
-static bool has_heads(sinkproof_trace_point point) {
-    return point == TRACE_A2_Q || point == TRACE_A2_K || point == TRACE_A2_V ||
-           point == TRACE_A4_Q || point == TRACE_A4_K || point == TRACE_A11;
+// Whether a log-sum-exp is [tokens, heads]: by what is said, or else by its first dimension.
+static bool lse_is_by_token(const join *j, const tensor *t) {
+    const char *said = sinkproof_safetensors_metadata(j->parts[0].file, "lse_layout");
+    if (said != NULL) return strcmp(said, "tokens,heads") == 0;
+    return t->any->rank == 2 && t->any->shape[0] == j->parts[0].rows;
 }
 
-static bool has_slots(sinkproof_trace_point point) {
-    return point == TRACE_M5 || point == TRACE_M6 || point == TRACE_M8 || point == TRACE_M9 ||
-           point == TRACE_M10;
+static bool find_lse_axis(const join *j, tensor *t) {
+    t->axis = lse_is_by_token(j, t) == (t->how == SPLIT_HEADS);
+    return t->any->rank == 2 && (t->how == SPLIT_HEADS || t->how == SPLIT_POSITIONS);
 }
 
 // The dimension along which ranks have parts. Returns false if the point has none of that kind.
-static bool find_axis(tensor *t, sinkproof_error *error, const char *path) {
+static bool find_axis(const join *j, tensor *t, sinkproof_error *error, const char *path) {
     bool by_head = sinkproof_trace_point_is_by_head(t->point), good = true;
     size_t rank = t->any->rank;
-    if (t->how == SPLIT_HEADS) {
+    bool parts = t->how != SPLIT_WHOLE && t->how != SPLIT_PARTIAL;
+    if (sinkproof_trace_point_is_offered(t->point) && parts) {
+        good = find_lse_axis(j, t);
+    } else if (t->how == SPLIT_HEADS) {
         t->axis = by_head ? 0 : 1;
-        good = (by_head || has_heads(t->point)) && rank == 3;
+        good = (by_head || split_has_heads(t->point)) && rank == 3;
     } else if (t->how == SPLIT_COORDINATES) {
         t->axis = rank - 1;
         good = !by_head && !sinkproof_trace_point_is_index(t->point) && rank >= 2;
@@ -241,7 +246,7 @@ static bool find_axis(tensor *t, sinkproof_error *error, const char *path) {
         good = rank > t->axis;
     } else if (t->how == SPLIT_EXPERTS) {
         t->axis = 2; // a row for each token and slot
-        good = has_slots(t->point) && rank == 3;
+        good = split_has_slots(t->point) && rank == 3;
     }
     return good || sinkproof_fail(error, "%s: %s of rank %zu has no %s to be split by", path,
                                   t->name, rank, split_word(t->how));
@@ -257,7 +262,7 @@ static const char *first_path(const join *j, const tensor *t) {
 static bool check_parts(const join *j, tensor *t, sinkproof_error *error) {
     bool sums = t->how == SPLIT_HEADS || t->how == SPLIT_COORDINATES || t->how == SPLIT_POSITIONS;
     const char *first = first_path(j, t);
-    if (!find_axis(t, error, first)) return false;
+    if (!find_axis(j, t, error, first)) return false;
     memcpy(t->shape, t->any->shape, sizeof t->shape);
     if (sums) t->shape[t->axis] = 0;
     for (size_t r = 0; r < j->ranks; r++) {

@@ -97,3 +97,13 @@ size_t shape_product(const size_t *shape, size_t from, size_t to) {
     for (size_t d = from; d < to; d++) all *= shape[d];
     return all;
 }
+
+bool split_has_heads(sinkproof_trace_point point) {
+    return point == TRACE_A2_Q || point == TRACE_A2_K || point == TRACE_A2_V ||
+           point == TRACE_A4_Q || point == TRACE_A4_K || point == TRACE_A11;
+}
+
+bool split_has_slots(sinkproof_trace_point point) {
+    return point == TRACE_M5 || point == TRACE_M6 || point == TRACE_M8 || point == TRACE_M9 ||
+           point == TRACE_M10;
+}

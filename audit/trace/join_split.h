@@ -27,6 +27,10 @@ split_kind split_of(const char *split, sinkproof_trace_point point, size_t layer
 // Whether some word says this kind.
 bool split_has(const char *split, split_kind kind);
 
+// Whether a point is [n, heads, head_dim], or has a row for each token and slot.
+bool split_has_heads(sinkproof_trace_point point);
+bool split_has_slots(sinkproof_trace_point point);
+
 // A whole number of at most nine digits; *end is behind it. Returns false for anything else.
 bool split_number(const char *text, size_t *number, const char **end);
 

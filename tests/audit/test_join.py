@@ -3,6 +3,7 @@
 """`sinkproof join`: a whole trace is cut among ranks in every way and joined back to the same bits; a bias that every
 rank adds is named; what does not fit together is refused; files with random bytes changed end with a sentence."""
 import json
+import math
 import os
 import pathlib
 import random
@@ -18,7 +19,7 @@ SEEDS = int(os.environ.get("JOIN_SEEDS", "120"))
 SIZE = {"F32": 4, "BF16": 2, "F16": 2, "I32": 4, "F64": 8}
 CONFIG = {**checkpoints.STATED, **checkpoints.SMALL, "num_attention_heads": 8, "num_key_value_heads": 4, "num_local_experts": 8,
           "num_experts_per_tok": 3, "vocab_size": 24}
-BY_HEAD = ("A6", "A9", "A10")
+BY_HEAD = ("A6", "A9", "A10", "A9.lse")
 TENSOR = ("A2.q=heads,A2.k=heads,A2.v=heads,A4=heads,A6=heads,A9=heads,A10=heads,A11=heads,M5=coordinates,M6=coordinates,M8=coordinates,"
           "M9=partial,M10=partial,F2=coordinates")
 EXPERT = "M5=experts,M6=experts,M8=experts,M9=experts,M10=experts"
@@ -116,6 +117,10 @@ def traced(work, name, change=lambda name, shape, numbers: numbers, tokens="5,1,
 def joined_back(work):
     model, (tensors, metadata) = traced(work, "honest")
     del metadata["policy"]
+    heads, n = CONFIG["num_attention_heads"], tensors["tokens"][1][0]
+    scores, weights = (checkpoints.numbers_of(tensors[f"01.{point}"][0], tensors[f"01.{point}"][2]) for point in ("A6", "A9"))
+    sums = [scores[row * n] - math.log(weights[row * (n + 1)]) for row in range(heads * n)]  # of key 0, which every query of layer 1 sees
+    tensors["01.A9.lse"] = ("F32", [heads, n], struct.pack(f"<{heads * n}f", *sums))
     out = work / "joined.safetensors"
     for ranks in (1, 2, 4):
         for way, split in WAYS.items():

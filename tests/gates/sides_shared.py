@@ -29,7 +29,7 @@ PRIMITIVES = {
         proofs/truth/number.c:sinkproof_truth_decimal proofs/truth/number.c:truth_decimal_text
         proofs/truth/rope.c:sinkproof_truth_yarn_clear""",
     "reads a stored number: containers and formats, each held by an exact check of its own codes": """
-        in proofs/truth/: model/matrix.c model/bf16.c model/mxfp4.c model/q8_0.c model/synthetic.c
+        in proofs/truth/: model/matrix.c model/bf16.c model/ggml_blocks.c model/mxfp4.c model/q8_0.c model/synthetic.c
         model/planted.c model/slots.c model/round.c""",
     "a letter of the instance by its name, which head reads which, which keys are seen": """
         proofs/exact/attention.h:next_seen proofs/exact/attention.h:kv_head proofs/exact/attention.h:e_score
