@@ -378,8 +378,8 @@ static void say_what(cause_words *w) {
         if (m->from >= w->n)
             say(w, "queries see no key but their own");
         else
-            say(w, "queries see keys from key %zu on, and those before it see their own alone",
-                m->from);
+            say(w, "the first %zu %s not read but each by its own query", m->from,
+                m->from == 1 ? "key is" : "keys are");
     } else if (m->block > 0) {
         name(w, "block=%zu", m->block);
         say(w, "queries see the keys of their own block of %zu alone", m->block);
