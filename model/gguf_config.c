@@ -102,8 +102,8 @@ static bool check_fixed_keys(const reader *in) {
     snprintf(expected, sizeof expected, "equal to %sattention.key_length", in->kind->prefix);
     for (size_t i = 0; i < 2; i++) {
         pair = find_prefixed_pair(in, head_dims[i]);
-        bool same = pair == NULL ||
-                    (gguf_number(pair, &value) && value == (double)in->config->head_dim);
+        bool same =
+            pair == NULL || (gguf_number(pair, &value) && value == (double)in->config->head_dim);
         if (!same) return refuse_value(in, prefixed_key(in, head_dims[i]).text, expected);
     }
     pair = find_prefixed_pair(in, "rope.scaling.type");

@@ -76,6 +76,8 @@ CAUSES = {
     "clamp-gate": ["gate-both"], "alpha": ["alpha-1.7"], "plus-one": ["up-plus-missing"], "eps": ["eps-1e-6"],
     "eps-outside": ["eps-outside"], "softmax-first": ["shares-softmax-before"], "bias": ["bias-dropped-router"],
     "cache-unread": ["cache-unread"], "piece-alone": ["cache-unread-piece"], "piece-anew": ["positions-anew-piece"],
+    "sink-per-part": ["sink-counted=2@position=31"], "window-always": ["window-on=16", "from-key=1@position=16", "last-key-left-out=16"],
+    "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31"],
     "sink-log2e": ["sink-log2e"], "window-narrow": ["window-narrow", "window-half"],
 }
 HONEST = {"": None, "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",

@@ -320,12 +320,12 @@ static const planted unknown[] = {
     {.id = "noise", .at = "F1", .wrong = NOISE, .by = 1, .slots = 2},
     {.id = "noise", .at = "T0", .wrong = NOISE, .by = 0x1p-7, .slots = 13},
     {.id = "noise", .at = "03.A1", .wrong = NOISE, .by = 0x1p-10, .slots = 9},
-    {.id = "sinks of another size", .at = "00.A9", .by = 1.1, .slots = OF(SINKS), .spoil = TIMES},
-    {.id = "another window", .at = "00.A9", .config = window_by, .by = 3},
 };
 
 // Outside the catalogue, and found by their numbers: what the diagnosis calls them begins so.
 static const planted fitted[] = {
+    {.id = "sink-times=1.1", .at = "00.A9", .by = 1.1, .slots = OF(SINKS), .spoil = TIMES},
+    {.id = "window=11", .at = "00.A9", .config = window_by, .by = 3},
     {.id = "alpha-", .at = "00.M8", .config = alpha, .by = 1.65},
     {.id = "theta-123456", .at = "00.A4.q", .config = theta, .by = 123456},
     {.id = "M12-times-1.03125@position", .at = "00.M12", .wrong = NOISE, .by = 0x1p-5, .slots = 96},
