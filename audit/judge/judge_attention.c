@@ -425,12 +425,21 @@ static block block_of_query(const judge_part *part, size_t h, size_t i) {
         .h = h, .first = i, .rows = 1, .meant = in ? m : &sinkproof_attending_as_defined};
 }
 
+// The rows that are compared, where nothing reads the output of the others; NULL: all.
+static const sinkproof_rows *rows_alone(const judge_part *part) {
+    bool last = point_doing(part->pass, TRACE_A12, part->layer) == DOING_LEFT_OUT;
+    return last ? part->pass->options->rows : NULL;
+}
+
 // Rows that read unknown keys stand in blocks of their own: an unknown value times a weight of 0 is
 // unknown.
 static void attend_block(judge_part *part, size_t index, void *of) {
     const attention *a = of;
     size_t n = part->pass->n, h = index / a->blocks, first = index % a->blocks * QUERIES;
     size_t end = n - first < QUERIES ? n : first + QUERIES;
+    const sinkproof_rows *asked = rows_alone(part);
+    if (asked != NULL) first = larger_size(first, asked->first);
+    if (asked != NULL && asked->end < end) end = asked->end;
     while (first < end && !part->failed && !pass_has_ended(part->pass)) {
         block b = block_of_query(part, h, first);
         bool unknown = block_reads_unknown(part, a, b);
