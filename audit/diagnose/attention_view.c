@@ -290,7 +290,7 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
     const sinkproof_config *c = sinkproof_model_config(of->model);
     const sinkproof_trace_point needed[] = {TRACE_A4_Q, TRACE_A4_K, TRACE_A2_V};
     *view = (attention_view){.of = of, .config = c, .n = of->n, .heads = c->n_heads};
-    *there = true;
+    *there = sinkproof_trace_first(of->trace) == 0 && sinkproof_trace_sequences(of->trace) == 1;
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         *there = *there && sinkproof_trace_find(of->trace, needed[i], of->layer) != NULL;
     // a sink that is a key has no logit of its own

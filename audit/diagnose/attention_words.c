@@ -76,7 +76,7 @@ static void say_cached(cause_words *w) {
     else if (c->kind == SINKPROOF_CACHE_BEFORE && c->first == 0 && c->count == 1)
         say(w, "the last key, the query's own,");
     else if (c->kind == SINKPROOF_CACHE_BEFORE && c->first == 0)
-        say(w, "the last %zu keys", c->count);
+        say(w, "the last %s", sinkproof_counted(c->count, "key").text);
     else if (c->kind == SINKPROOF_CACHE_BEFORE && c->count == 1)
         say(w, "the key %zu before the query", c->first);
     else if (c->kind == SINKPROOF_CACHE_BEFORE)
@@ -84,7 +84,7 @@ static void say_cached(cause_words *w) {
     else if (c->first == 0 && c->count == 1)
         say(w, "the first key that a query sees");
     else if (c->first == 0)
-        say(w, "the first %zu keys that a query sees", c->count);
+        say(w, "the first %s that a query sees", sinkproof_counted(c->count, "key").text);
     else
         say(w, "of the keys that a query sees, counted from 0, %zu to %zu", c->first,
             c->first + c->count - 1);
@@ -109,8 +109,8 @@ static void say_cache(cause_words *w) {
     bool several = c->count > 1 && !all;
     if (c->kind == SINKPROOF_CACHE_BEHIND) {
         name(w, "first-keys-kept=%zu", c->first);
-        say(w, "queries see the window of %zu keys and also see the first key%s", c->count,
-            c->first == 1 ? "" : "s");
+        say(w, "queries see the window of %s and also see the first key%s",
+            sinkproof_counted(c->count, "key").text, c->first == 1 ? "" : "s");
         if (c->first > 1) say(w, ", %zu of them", c->first);
     } else if (c->times == 0) {
         name_cached(w, "left-out");
@@ -150,7 +150,7 @@ static void say_cache(cause_words *w) {
             say(w, "the key %zu %s it%s", by, c->by < 0 ? "before" : "after",
                 c->circle ? ", in a circle," : "");
         else if (c->by < 0 && by > c->first)
-            say(w, "%zu keys before, and zeros before key 0,", by);
+            say(w, "%s before, and zeros before key 0,", sinkproof_counted(by, "key").text);
         else
             say_keys(w, (size_t)((ptrdiff_t)c->first + c->by), c->count);
         say(w, " are read in the place of ");
@@ -319,10 +319,10 @@ static void say_window(cause_words *w) {
         say(w, "there is no window: queries see all keys before them");
     } else if (m->window == SINKPROOF_WINDOW_ON) {
         name(w, "window-on=%zu", is);
-        say(w, "a layer that has no window has one of %zu keys", is);
+        say(w, "a layer that has no window has one of %s", sinkproof_counted(is, "key").text);
     } else {
         name(w, "window=%zu", is);
-        say(w, "the window has %zu keys, not %zu", is, window);
+        say(w, "the window has %s, not %zu", sinkproof_counted(is, "key").text, window);
     }
 }
 

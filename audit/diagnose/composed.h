@@ -78,9 +78,9 @@ compose_candidates compose_sums;           // a part of the columns left out or 
 mistake_suppose suppose_composed;
 void composed_free(sinkproof_diagnosis *diagnosis);
 
-// composed.c: the points of `left` that a composed mistake explains leave it.
-
 // composed_search.c: the points of `left` that a composed mistake explains leave it.
 bool explain_by_composing(search *s, size_t place, unsigned *left);
+// The same, of attention alone, from its output where that is all that is shown.
+bool explain_attention(search *s, size_t place, unsigned *left);
 
 #endif

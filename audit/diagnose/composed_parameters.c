@@ -206,9 +206,9 @@ static bool try_experts(composing *c, size_t first, size_t end) {
         if (end > first + 1) composed_name(m, "-%zu", end - 1);
         composed_name(m, "-in-the-sum-times-%s", by[i].text);
         if (end > first + 1)
-            composed_say(m, "what experts %zu-%zu give", first, end - 1);
+            composed_say(m, "the output of experts %zu-%zu", first, end - 1);
         else
-            composed_say(m, "what expert %zu gives", first);
+            composed_say(m, "the output of expert %zu", first);
         if (by[i].value == 0)
             composed_say(m, " is left out of the sum over the experts");
         else if (by[i].value == 2)

@@ -4,6 +4,7 @@
 // The positions that a rotation used: for each row the one whose table fits best. A rule over the
 // rows is then tried: shifted, begun anew, ended, multiplied.
 #include "audit/diagnose/composed_fit.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -166,8 +167,9 @@ static bool try_pairs(composing *c, size_t pairs, size_t half) {
     if (m == NULL) return false;
     m->operate = turn_some_pairs, m->numbers[0] = (double)pairs;
     composed_name(m, "rope-pairs%s-%zu", suffix(c), pairs);
-    composed_say(m, "only the first %zu of %zu pairs of coordinates are rotated, in %s", pairs,
-                 half, whose_rotation(c));
+    composed_say(m, "of %s of coordinates only the first %zu %s rotated, in %s",
+                 sinkproof_counted(half, "pair").text, pairs, sinkproof_is_or_are(pairs),
+                 whose_rotation(c));
     return composing_try(c, m);
 }
 

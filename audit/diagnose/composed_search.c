@@ -135,14 +135,25 @@ static bool find_regions(composing *c) {
 
 // ---- the search
 
-// In this order: the first that explain the point end the search.
+// In this order: the first that explain the point end the search. Attention is asked before the
+// catalogue is tried in some rows.
 static compose_candidates *const offers[] = {
     compose_attention, compose_places,     compose_norms,          compose_residuals,
     compose_positions, compose_parameters, compose_weight_factors, compose_factors,
     compose_moved,     compose_shares,     compose_mixtures,       compose_inputs,
     compose_borrowed,  compose_sums};
 
-static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point) {
+// A point whose elements are numbered as in a trace of one sequence from position 0.
+static bool is_numbered_plainly(const sinkproof_trace *trace, sinkproof_trace_point point) {
+    bool plain = sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) == 1;
+    return !sinkproof_trace_point_is_offered(point) &&
+           (plain || !sinkproof_trace_point_is_by_head(point));
+}
+
+// Asks the candidates [first, end) of the offers.
+static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point,
+                          size_t first, size_t end) {
+    if (!is_numbered_plainly(s->trials.suspect.trace, point)) return true;
     const sinkproof_point_report *r = place_report(&s->trials, point, place);
     bool layered = sinkproof_trace_point_is_layered(point);
     size_t n = s->trials.j->n_tokens;
@@ -163,19 +174,29 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
         c.least = least_width(&c);
     }
     fine = fine && find_regions(&c);
-    for (size_t i = 0; fine && c.found == NULL && i < sizeof offers / sizeof offers[0]; i++)
-        fine = offers[i](&c);
+    for (size_t i = first; fine && c.found == NULL && i < end; i++) fine = offers[i](&c);
     if (fine && c.found != NULL) *left &= ~s->out->findings[s->out->n - 1].points;
     free(marks);
     free(numbers);
     return fine;
 }
 
-bool explain_by_composing(search *s, size_t place, unsigned *left) {
+static bool compose_points(search *s, size_t place, unsigned *left, unsigned points, size_t first,
+                           size_t end) {
     unsigned finite = ~failing_points_not_finite(&s->trials, place);
     bool fine = true;
     for (int p = 0; fine && p < TRACE_POINTS; p++)
-        if (*left & finite & point_bit((sinkproof_trace_point)p))
-            fine = compose_point(s, place, left, (sinkproof_trace_point)p);
+        if (*left & points & finite & point_bit((sinkproof_trace_point)p))
+            fine = compose_point(s, place, left, (sinkproof_trace_point)p, first, end);
     return fine;
+}
+
+bool explain_attention(search *s, size_t place, unsigned *left) {
+    const unsigned core =
+        point_bit(TRACE_A6) | point_bit(TRACE_A9) | point_bit(TRACE_A10) | point_bit(TRACE_A11);
+    return compose_points(s, place, left, core, 0, 1);
+}
+
+bool explain_by_composing(search *s, size_t place, unsigned *left) {
+    return compose_points(s, place, left, ~0u, 1, sizeof offers / sizeof offers[0]);
 }

@@ -240,7 +240,7 @@ static bool try_other_experts(composing *c, const read_weight *of, size_t n) {
             if (in->end == in->first + 1)
                 snprintf(whose, sizeof whose, "expert %zu", (in->first + by) % experts);
             else
-                snprintf(whose, sizeof whose, "the expert %zu places on", by);
+                snprintf(whose, sizeof whose, "the expert %zu further on", by);
             fine = try_other(c, of, n, borrow_other_expert, &c->regions[r], by, whose);
         }
     }

@@ -246,7 +246,8 @@ static bool search_explanations(search *s, size_t place, unsigned left) {
     if (!try_singles(s, place, false) || !explain_by_singles(s, place, &left)) return false;
     if (left != 0 && !try_singles(s, place, true)) return false;
     if (!explain_by_singles(s, place, &left) || !separate_lone_points(s, place, &left) ||
-        !explain_by_rows(s, place, &left) || !explain_by_composing(s, place, &left))
+        !explain_attention(s, place, &left) || !explain_by_rows(s, place, &left) ||
+        !explain_by_composing(s, place, &left))
         return false;
     unsigned before = points_tried_in_vain(s), some;
     while ((some = left & ~before) != 0 && points_tried_in_vain(s) != ~0u) {

@@ -24,7 +24,7 @@ STAGES = {
     "qkv": ("A2", {"lanes": "linear:lanes_qkv", "kernels": "linear:linear", "engine": "pass:project_qkv",
                    "truth": "linear:sinkproof_truth_linear", "bounds": "linear:linear_sums_new",
                    "judge": "judge_operations:judge_projection"}),
-    "rope": ("A3 A4", {"engine": "attention:rotate_row", "judge": "judge_rotation"}),
+    "rope": ("A3 A4", {"engine": "attention:rotate_row", "judge": "judge_rotation:judge_rotated"}),
     "mask": ("A7", {"lanes": "attention:attend_query", "kernels": "attention:attend", "engine": "attention:make_queries",
                     "truth": "forward:first_key", "bounds": "- the judge hands over visible keys alone",
                     "judge": "judge_attention:first_seen_key"}),
