@@ -27,7 +27,7 @@ STAGES = {
     "rope": ("A3 A4", {"engine": "attention:rotate_row", "judge": "judge_rotation:judge_rotated"}),
     "mask": ("A7", {"lanes": "attention:attend_query", "kernels": "attention:attend", "engine": "attention:make_queries",
                     "truth": "forward:first_key", "bounds": "- the judge hands over visible keys alone",
-                    "judge": "judge_attention:first_seen_key"}),
+                    "judge": "judge_seen:first_seen_key"}),
     "scores": ("A5 A6", {"lanes": "attention:lanes_scores", "kernels": "attention:span_scores",
                          "engine": "- the kernels' one pass", "judge": "judge_attention:compare_scores"}),
     "normaliser": ("A8", {"lanes": "- the reference's", "kernels": "- a number of each head",
