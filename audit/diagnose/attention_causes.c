@@ -58,6 +58,14 @@ static bool is_everywhere(const sinkproof_attending *how) {
     return how->first_row == 0 && how->end_row == 0 && how->first_head == 0 && how->end_head == 0;
 }
 
+// Two guesses that are said alike are one.
+static bool is_said_already(const diagnosed_finding *f, const char *id) {
+    bool said = false;
+    for (size_t i = 0; f != NULL && i < f->n_alike; i++)
+        said = said || strcmp(f->alike[i].mistakes[0]->id, id) == 0;
+    return said;
+}
+
 static bool try_guess(composing *c, const sinkproof_attending *how) {
     composed_mistake *m = composing_new(c);
     if (m == NULL) return false;
@@ -65,10 +73,11 @@ static bool try_guess(composing *c, const sinkproof_attending *how) {
     m->mistake.points = attending_points(how);
     attention_cause_say(how, c->s->trials.config, c->n, m->id, sizeof m->id, m->text,
                         sizeof m->text);
-    return composing_try(c, m);
+    return is_said_already(c->found, m->id) || composing_try(c, m);
 }
 
-bool compose_attention(composing *c) {
+// Guesses that hold everywhere, or those that hold at a place.
+static bool compose_guesses(composing *c, bool everywhere) {
     const place_trials *s = &c->s->trials;
     const attention_point of = {.model = s->suspect.model,
                                 .trace = s->suspect.trace,
@@ -82,13 +91,19 @@ bool compose_attention(composing *c) {
     attention_guesses guesses;
     if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
     if (!attention_guess_causes(&of, &guesses)) return fail_for_memory(c->s);
-    // what is meant everywhere is simpler than what is meant at a place
-    for (int pass = 0; pass < 2 && c->found == NULL; pass++)
-        for (size_t i = 0; i < guesses.n; i++) {
-            bool near = attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES);
-            if ((pass == 0) != (near && is_everywhere(&guesses.of[i].how))) continue;
-            if (c->found != NULL && !near) break;
-            if (!try_guess(c, &guesses.of[i].how)) return false;
-        }
+    for (size_t i = 0; i < guesses.n; i++) {
+        bool near = attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES);
+        if (everywhere != (near && is_everywhere(&guesses.of[i].how))) continue;
+        if (c->found != NULL && !near) break;
+        if (!try_guess(c, &guesses.of[i].how)) return false;
+    }
     return true;
+}
+
+bool compose_attention_everywhere(composing *c) {
+    return compose_guesses(c, true);
+}
+
+bool compose_attention(composing *c) {
+    return compose_guesses(c, false);
 }

@@ -7,7 +7,7 @@
 
 #include "audit/diagnose/attention_screen.h"
 
-enum { KEPT = 3 }; // of a family
+enum { KEPT = 12 }; // of a family
 typedef struct hunt {
     const attention_view *view;
     attention_guesses *out;

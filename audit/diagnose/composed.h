@@ -60,10 +60,11 @@ bool composing_try(composing *c, composed_mistake *m);
 
 // Offers candidates for the point. Returns false on error.
 typedef bool compose_candidates(composing *c);
-compose_candidates compose_attention; // attention_causes.c: A6 to A11
-compose_candidates compose_places;    // composed_places.c: the catalogue, in a part of the point
-compose_candidates compose_factors;   // composed_moved.c: the point, but for a factor
-compose_candidates compose_moved;     // its parts in other places
+compose_candidates compose_attention_everywhere; // attention_causes.c: A6 to A11
+compose_candidates compose_attention;            // at some place
+compose_candidates compose_places;  // composed_places.c: the catalogue, in a part of the point
+compose_candidates compose_factors; // composed_moved.c: the point, but for a factor
+compose_candidates compose_moved;   // its parts in other places
 compose_candidates compose_weight_factors; // composed_weights.c: a weight times a number
 compose_candidates compose_borrowed;       // weights of another layer or expert
 compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
@@ -80,7 +81,7 @@ void composed_free(sinkproof_diagnosis *diagnosis);
 
 // composed_search.c: the points of `left` that a composed mistake explains leave it.
 bool explain_by_composing(search *s, size_t place, unsigned *left);
-// The same, of attention alone, from its output where that is all that is shown.
+// The same by what holds everywhere in attention, which is simpler than a mistake in some rows.
 bool explain_attention(search *s, size_t place, unsigned *left);
 
 #endif

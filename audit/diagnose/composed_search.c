@@ -135,13 +135,23 @@ static bool find_regions(composing *c) {
 
 // ---- the search
 
-// In this order: the first that explain the point end the search. Attention is asked before the
-// catalogue is tried in some rows.
-static compose_candidates *const offers[] = {
-    compose_attention, compose_places,     compose_norms,          compose_residuals,
-    compose_positions, compose_parameters, compose_weight_factors, compose_factors,
-    compose_moved,     compose_shares,     compose_mixtures,       compose_inputs,
-    compose_borrowed,  compose_sums};
+// In this order: the first that explain the point end the search. The very first are asked before
+// the catalogue is tried in some rows.
+static compose_candidates *const offers[] = {compose_attention_everywhere,
+                                             compose_attention,
+                                             compose_places,
+                                             compose_norms,
+                                             compose_residuals,
+                                             compose_positions,
+                                             compose_parameters,
+                                             compose_weight_factors,
+                                             compose_factors,
+                                             compose_moved,
+                                             compose_shares,
+                                             compose_mixtures,
+                                             compose_inputs,
+                                             compose_borrowed,
+                                             compose_sums};
 
 // A point whose elements are numbered as in a trace of one sequence from position 0.
 static bool is_numbered_plainly(const sinkproof_trace *trace, sinkproof_trace_point point) {
