@@ -108,6 +108,6 @@ void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool p
     if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
     *number = simplest_number(best, 3 * error, sqrt((double)h->view->dim));
     how->times_error = (fabs(*number - best) + 4 * error) / fabs(*number);
-    hunt_offer(h, how);
+    if (how->times_error < 1) hunt_offer(h, how); // else not even its sign is known
     how->times_error = 0;
 }

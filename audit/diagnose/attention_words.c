@@ -377,9 +377,10 @@ static void say_what(cause_words *w) {
         name(w, "from-key=%zu", m->from);
         if (m->from >= w->n)
             say(w, "queries see no key but their own");
+        else if (m->from == 1)
+            say(w, "key 0 is read by its own query alone");
         else
-            say(w, "the first %zu %s not read but each by its own query", m->from,
-                m->from == 1 ? "key is" : "keys are");
+            say(w, "a key before key %zu is read by its own query alone", m->from);
     } else if (m->block > 0) {
         name(w, "block=%zu", m->block);
         say(w, "queries see the keys of their own block of %zu alone", m->block);

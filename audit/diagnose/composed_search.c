@@ -153,17 +153,18 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_borrowed,
                                              compose_sums};
 
-// A point whose elements are numbered as in a trace of one sequence from position 0.
-static bool is_numbered_plainly(const sinkproof_trace *trace, sinkproof_trace_point point) {
+// A point of numbers, whose elements are numbered as in a trace of one sequence from position 0. Of
+// experts that are chosen, a few differ, and some rule at some place explains them by chance.
+static bool can_be_composed(const sinkproof_trace *trace, sinkproof_trace_point point) {
     bool plain = sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) == 1;
-    return !sinkproof_trace_point_is_offered(point) &&
+    return !sinkproof_trace_point_is_offered(point) && !sinkproof_trace_point_is_index(point) &&
            (plain || !sinkproof_trace_point_is_by_head(point));
 }
 
 // Asks the candidates [first, end) of the offers.
 static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point,
                           size_t first, size_t end) {
-    if (!is_numbered_plainly(s->trials.suspect.trace, point)) return true;
+    if (!can_be_composed(s->trials.suspect.trace, point)) return true;
     const sinkproof_point_report *r = place_report(&s->trials, point, place);
     bool layered = sinkproof_trace_point_is_layered(point);
     size_t n = s->trials.j->n_tokens;
