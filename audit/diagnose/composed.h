@@ -9,6 +9,9 @@
 
 #include "audit/diagnose/search.h"
 
+// A larger point is not composed: its numbers and their sets would take more than half a GiB.
+enum { COMPOSED_ELEMENTS = 1 << 24 };
+
 enum { COMPOSED_NUMBERS = 6, COMPOSED_ID = 96, COMPOSED_TEXT = 384 };
 
 // A composed mistake. `operate` changes the supposed engine, and may read the numbers: its second

@@ -170,6 +170,7 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
     size_t n = s->trials.j->n_tokens;
     composing c = {.s = s, .place = place, .n = n, .left = *left, .point = point, .report = r};
     c.elements = sinkproof_trace_elements(s->trials.config, point, n);
+    if (c.elements > COMPOSED_ELEMENTS) return true;
     const sinkproof_tensor *tensor = sinkproof_trace_find(s->trials.suspect.trace, point, r->layer);
     c.step = 2 * sinkproof_unit_roundoff(sinkproof_trace_format(tensor->dtype));
     if (layered) c.chosen_nk = &s->trials.j->chosen[place * n * s->trials.config->n_chosen];
