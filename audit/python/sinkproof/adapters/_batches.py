@@ -25,9 +25,9 @@ class Batch:
         self.positions: list[list[int]] = [[] for _ in records]  # of each slot; -1: padding
         self.real: list[list[int]] = [[] for _ in records]       # columns of the current call that are tokens
         self.n = 0                                               # columns of the current call
-        for b, record in enumerate(records if past_bn is not None else []):
-            for real in past_bn[b].tolist():
-                self.positions[b].append(record.before if real else -1)
+        for record, positions, past_n in zip(records, self.positions, past_bn if past_bn is not None else ()):
+            for real in past_n.tolist():
+                positions.append(record.before if real else -1)
                 record.before += bool(real)
 
     @property
