@@ -254,13 +254,20 @@ static bool try_share(composing *c, sinkproof_expert_share share, const char *id
 }
 
 bool compose_shares(composing *c) {
+    static const struct {
+        sinkproof_expert_share share;
+        const char *id, *text;
+    } known[] = {{SINKPROOF_SHARE_PLUS_ONE, "shares-plus-one",
+                  "a 1 is added to the denominator of the experts' shares"},
+                 {SINKPROOF_SHARE_TWICE, "shares-twice",
+                  "the softmax of the experts' shares is taken twice"},
+                 {SINKPROOF_SHARE_OF_BF16, "shares-of-bf16",
+                  "the experts' shares are made from logits that are rounded to bfloat16"},
+                 {SINKPROOF_SHARE_OF_F16, "shares-of-f16",
+                  "the experts' shares are made from logits that are rounded to binary16"}};
     bool fine = true;
-    for (size_t r = 0; r < c->n_regions && c->point == TRACE_M4 && fine && c->found == NULL; r++) {
-        fine = try_share(c, SINKPROOF_SHARE_PLUS_ONE, "shares-plus-one",
-                         "a 1 is added to the denominator of the experts' shares", &c->regions[r]);
-        if (fine && c->found == NULL)
-            fine = try_share(c, SINKPROOF_SHARE_TWICE, "shares-twice",
-                             "the softmax of the experts' shares is taken twice", &c->regions[r]);
-    }
+    for (size_t r = 0; r < c->n_regions && c->point == TRACE_M4; r++)
+        for (size_t i = 0; i < sizeof known / sizeof known[0] && fine && c->found == NULL; i++)
+            fine = try_share(c, known[i].share, known[i].id, known[i].text, &c->regions[r]);
     return fine;
 }

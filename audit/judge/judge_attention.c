@@ -175,7 +175,16 @@ typedef struct seen_rows {
 typedef struct weights_room {
     sinkproof_honest *z_e, *a_e, *a_j; // of the keys that are read; of those that are seen
     size_t *part_e;
+    double *times_e;
 } weights_room;
+
+// Whether a key that is read twice can be counted behind the exponential, so that what rounds the
+// scores rounds those that are there.
+static bool counts_weights(const judge_part *part, const sinkproof_attending *m) {
+    bool once = m->sink_count == 1 && !m->sink_per_part && !m->sink_on_key;
+    return once && !m->merging.on && !m->renormalised &&
+           part->pass->meaning->sink_share == SINKPROOF_SINK_ONCE;
+}
 
 // Judges the log-sum-exp of a query, and makes the weights a_j of the keys that it sees and of the
 // sink. Those that it does not read are 0.
@@ -187,12 +196,15 @@ static bool query_weights(judge_part *part, const block *b, const query *q,
                       .part_j = room->part_e,
                       .z_j = room->z_e};
     size_t last = SIZE_MAX;
+    bool counted = false;
     for (size_t j = 0; j < q->seen; j++) {
         sinkproof_key_read read = query_key(b, q, q->first_key + j);
         size_t in = sinkproof_attending_part(b->meant, keys.first, keys.end, q->position + j);
         if (read.times == 0) continue;
         keys.parts += in != last, last = in;
         room->part_e[keys.n] = keys.parts - 1;
+        room->times_e[keys.n] = read.times;
+        counted = counted || read.times != 1;
         room->z_e[keys.n++] = score_counted(s, b->meant, read.times, z_j[j]);
         if (b->meant->sink_on_key && q->position + j == 0)
             room->z_e[keys.n - 1] = sinkproof_honest_add(room->z_e[keys.n - 1], sink);
@@ -204,6 +216,12 @@ static bool query_weights(judge_part *part, const block *b, const query *q,
                              ? sinkproof_exact_set(-INFINITY)
                              : score_counted(s, &sinkproof_attending_as_defined, count, sink)};
     if (!judge_lse(part, s, &row)) return false;
+    if (counted && counts_weights(part, b->meant)) {
+        keys.times_e = room->times_e;
+        for (size_t j = 0, e = 0; j < q->seen; j++)
+            if (query_key(b, q, q->first_key + j).times != 0)
+                room->z_e[e++] = score_counted(s, b->meant, 1, z_j[j]);
+    }
     room->a_e[0] = sinkproof_exact_set(1); // of the sink, where no key is read
     if (keys.n > 0 && !meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common))
         return false;
@@ -237,7 +255,8 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
     const sinkproof_rounding as_read = s.policy->at[AT_A11_WEIGHTS];
     sinkproof_honest *work = part_allocate(part, 3 * (b->seen + 1), sizeof *work);
     size_t *part_e = part_allocate(part, b->seen + 1, sizeof *part_e);
-    weights_room room = {work, work + b->seen + 1, work + 2 * (b->seen + 1), part_e};
+    double *times_e = part_allocate(part, b->seen + 1, sizeof *times_e);
+    weights_room room = {work, work + b->seen + 1, work + 2 * (b->seen + 1), part_e, times_e};
     for (size_t r = 0; !part->failed && !pass_has_ended(pass) && r < b->rows; r++) {
         query q = part_query(part, b, b->first + r);
         sinkproof_honest *z_j = &to->z[r * b->seen], *p_j = &to->p[r * keys], *a_j = room.a_j;
@@ -263,6 +282,7 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
     }
     free(work);
     free(part_e);
+    free(times_e);
 }
 
 // A11 with a running maximum and a sum in a known order. Its set replaces the set of the form that

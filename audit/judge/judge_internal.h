@@ -174,11 +174,13 @@ sinkproof_honest set_inverse(sinkproof_honest x); // 1 / x of a set of positive 
 // ---- the weights of attention as they are meant (judge_weights.c)
 
 // The keys that a query reads, of those [first, end) that it sees. part_j: the part of each, in
-// ascending order, counted from 0; parts: their number.
+// ascending order, counted from 0; parts: their number. times_e: how often each counts; NULL: once,
+// or as its score z_j says.
 typedef struct keys_read {
     size_t first, end, n, parts;
     const size_t *part_j;
     const sinkproof_honest *z_j;
+    const double *times_e;
 } keys_read;
 // a_j: the weights of the n keys and of the sink; see sinkproof_honest_softmax.
 bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const sinkproof_setting *s,

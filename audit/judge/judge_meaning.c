@@ -144,15 +144,19 @@ static bool sigmoid_shares(const sinkproof_setting *s, const sinkproof_honest *g
     return true;
 }
 
-// With a 1 in the denominator, which is a sink of logit 0; or a softmax of the shares.
+// With a 1 in the denominator, which is a sink of logit 0; a softmax of the shares; or of rounded
+// logits.
 static bool shares_otherwise(const sinkproof_setting *s, const sinkproof_honest *g_e, size_t k,
-                             const int32_t *chosen_k, bool twice, sinkproof_honest *w_k,
-                             double *common) {
+                             const int32_t *chosen_k, sinkproof_expert_share share,
+                             sinkproof_honest *w_k, double *common) {
     sinkproof_honest g_k[SINKPROOF_MAX_CHOSEN] = {{0}}, w[SINKPROOF_MAX_CHOSEN + 1];
-    sinkproof_honest sink = sinkproof_exact_set(twice ? -INFINITY : 0);
+    sinkproof_honest sink = sinkproof_exact_set(share == SINKPROOF_SHARE_PLUS_ONE ? 0 : -INFINITY);
+    bool twice = share == SINKPROOF_SHARE_TWICE;
     open_setting open;
     open_rounding(&open, s, AT_M4);
     for (size_t i = 0; i < k; i++) g_k[i] = g_e[chosen_k[i]];
+    if (share == SINKPROOF_SHARE_OF_BF16) sinkproof_honest_store(SINKPROOF_BF16, k, g_k);
+    if (share == SINKPROOF_SHARE_OF_F16) sinkproof_honest_store(SINKPROOF_F16, k, g_k);
     if (!sinkproof_honest_softmax(&open.s, AT_M4, k, g_k, sink, w, common)) return false;
     for (size_t i = 0; twice && i < k; i++) // may be rounded between the two
         g_k[i] = set_hull(w[i], sinkproof_honest_at(s, AT_M4, w[i]));
@@ -182,8 +186,8 @@ bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sink
         return shares_over_all_experts(pass, s, g_e, k, chosen_k, w_k, common);
     if (share == SINKPROOF_SHARE_SIGMOID || share == SINKPROOF_SHARE_SIGMOIDS)
         return sigmoid_shares(s, g_e, k, chosen_k, share == SINKPROOF_SHARE_SIGMOIDS, w_k);
-    if (share == SINKPROOF_SHARE_PLUS_ONE || share == SINKPROOF_SHARE_TWICE)
-        return shares_otherwise(s, g_e, k, chosen_k, share == SINKPROOF_SHARE_TWICE, w_k, common);
+    if (share >= SINKPROOF_SHARE_PLUS_ONE)
+        return shares_otherwise(s, g_e, k, chosen_k, share, w_k, common);
     if (share == SINKPROOF_SHARE_AFTER || share == SINKPROOF_SHARE_BACKWARDS)
         return shares_as_defined(s, experts, g_e, k, chosen_k, share, w_k, common);
     for (size_t i = 0; i < k; i++) {

@@ -32,7 +32,9 @@ typedef enum sinkproof_expert_share {
     SINKPROOF_SHARE_LOGIT,     // the logit itself
     SINKPROOF_SHARE_BACKWARDS, // as defined, the slots in reverse
     SINKPROOF_SHARE_PLUS_ONE,  // as defined, with a 1 in the denominator
-    SINKPROOF_SHARE_TWICE      // the softmax over the chosen, and again of that
+    SINKPROOF_SHARE_TWICE,     // the softmax over the chosen, and again of that
+    SINKPROOF_SHARE_OF_BF16,   // as defined, of logits that are rounded first
+    SINKPROOF_SHARE_OF_F16
 } sinkproof_expert_share;
 
 // The weights that the sum over the chosen experts uses.

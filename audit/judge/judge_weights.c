@@ -99,6 +99,30 @@ static bool weights_with_sinks(const sinkproof_setting *s, size_t n, const sinkp
     return true;
 }
 
+// alpha_e times_e / (1 + sum_k (times_k - 1) alpha_k): the weights where a key counts more than
+// once in the sum. Each exponential is the same, whatever rounds it.
+static bool weights_of_counted_keys(const sinkproof_setting *s, const keys_read *keys,
+                                    sinkproof_honest b, sinkproof_honest *a_e, double *common) {
+    sinkproof_honest sum = sinkproof_exact_set(1);
+    double more = 3; // roundings: of the sum's further terms, and of the quotient
+    open_setting open;
+    open_rounding(&open, s, AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, AT_A9, keys->n, keys->z_j, b, a_e, common)) return false;
+    for (size_t e = 0; e < keys->n; e++) {
+        if (keys->times_e[e] == 1) continue;
+        sum = sinkproof_honest_add(
+            sum, sinkproof_honest_mul(a_e[e], sinkproof_exact_set(keys->times_e[e] - 1)));
+        more++;
+    }
+    sinkproof_honest by = set_inverse(sum);
+    for (size_t e = 0; e <= keys->n; e++) {
+        sinkproof_honest a = sinkproof_honest_mul(a_e[e], by);
+        if (e < keys->n) a = sinkproof_honest_mul(a, sinkproof_exact_set(keys->times_e[e]));
+        a_e[e] = sinkproof_honest_at(s, AT_A9, sinkproof_honest_roundings(s, a, more));
+    }
+    return true;
+}
+
 // ---- merged parts
 
 // A part of the keys, [first, first + n) of those that are read.
@@ -192,6 +216,7 @@ bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const s
         return weights_with_sinks(s, n, keys->z_j, b, sink_unshifted(of, n, keys->z_j, &b), a_j,
                                   common);
     if (count == 0) b = sinkproof_exact_set(-INFINITY);
+    if (keys->times_e != NULL) return weights_of_counted_keys(s, keys, b, a_j, common);
     if (count == 0 || count == 1)
         return sinkproof_honest_softmax(s, AT_A9, n, keys->z_j, b, a_j, common);
     return weights_with_sinks(s, n, keys->z_j, b, sinkproof_exact_set(count), a_j, common);

@@ -332,7 +332,8 @@ REPORTS = {
         kernel(lambda scores, b: weighed(scores, (b * LOG2E).to(BRAIN).float() / LOG2E)), "A11",
         [r"log2\(e\) in bfloat16"], under=FULL),
 }
-QUICK = ("down-bias-by-two-ranks", "clamp-lost", "cached-keys-unread", "lse-rounded", "wide-in-steps")  # under FEW=1
+QUICK = ("down-bias-by-two-ranks", "clamp-lost", "cached-keys-unread", "lse-rounded", "last-key-twice",
+         "shares-of-rounded-logits")  # under FEW=1
 
 
 # ------------------------------------------------------------------------------------------

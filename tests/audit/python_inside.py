@@ -396,8 +396,7 @@ def check_causes(room, forgetful):
         said = str(dataclasses.replace(cause, positions=place))
         room.ok(said.startswith(words), f"and where it acts: {words}", said)
     wrong = {name: room.trace[name] for name in ("tokens", "00.M11", "00.A13")}
-    noise = np.random.default_rng(5).uniform(0.99, 1.01, wrong["00.A13"].shape).astype(np.float32)
-    wrong["00.M12"] = (wrong["00.A13"] + wrong["00.M11"]) * noise
+    wrong["00.M12"] = (wrong["00.A13"] + wrong["00.M11"]) * np.random.default_rng(5).uniform(0.99, 1.01, wrong["00.A13"].shape).astype("f4")
     judgement = sinkproof.judge(room.model, wrong, "f32", **FAST)
     cause = judgement.diagnosis_of("00.M12")
     said = raised(AssertionError, lambda: assert_honest(room.model, wrong, "f32", **FAST)) or ""
