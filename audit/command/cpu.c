@@ -5,6 +5,7 @@
 // choice of an instruction set, and the system's memory.
 #include "audit/command/cpu.h"
 
+#include "audit/command/blas_core.h"
 #include "audit/command/fastest.h"
 #include "fast/kernels/isa.h"
 
@@ -104,12 +105,14 @@ static json_t *cpu_json(const fastest_sets *fastest) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].bytes > 0)
             json_object_set_new(caches, sizes[i].name, json_integer(sizes[i].bytes));
-    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:o, s:o}", "id",
-                     "cpu", "ok", 1, "label", "exact", "processor", sinkproof_isa_processor(),
-                     "sets", sets, "chosen", chosen->isa, "mode", chosen->mode, "threads",
-                     count_threads(), "page_bytes", (json_int_t)m.page, "huge_page_bytes",
-                     (json_int_t)m.huge_page, "huge_pages", m.huge_pages, "cache_bytes", caches,
-                     "choice", choice_json(fastest));
+    blas_core blas = blas_core_known();
+    return json_pack(
+        "{s:s, s:b, s:s, s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:o, s:o, s:{s:s, s:s, s:s?}}",
+        "id", "cpu", "ok", 1, "label", "exact", "processor", sinkproof_isa_processor(), "sets",
+        sets, "chosen", chosen->isa, "mode", chosen->mode, "threads", count_threads(), "page_bytes",
+        (json_int_t)m.page, "huge_page_bytes", (json_int_t)m.huge_page, "huge_pages", m.huge_pages,
+        "cache_bytes", caches, "choice", choice_json(fastest), "openblas", "core", blas.core, "why",
+        blas.why, "own", blas.own);
 }
 
 static void print_size(const char *name, long bytes) {
@@ -175,7 +178,10 @@ static void print_cpu(const fastest_sets *fastest) {
     print_size(", L2", m.l2);
     print_size(", L3", m.l3);
     if (m.line > 0) printf(", lines of %ld bytes", m.line);
-    printf("\n\n%-12s%-6s%s\n", "set", "runs", "mode");
+    blas_core blas = blas_core_known();
+    printf("\nOpenBLAS    core %s, %s%s%s\n", blas.core, blas.why, blas.own != NULL ? ", " : "",
+           blas.own != NULL ? blas.own : "");
+    printf("\n%-12s%-6s%s\n", "set", "runs", "mode");
     for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
         const char *why;
         bool runs = sinkproof_isa_runs(*k, &why);

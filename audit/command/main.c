@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The command `sinkproof`: finds the named command and runs it.
+#include "audit/command/blas_core.h"
 #include "audit/command/command.h"
 
 #include "base/words.h"
@@ -65,6 +66,7 @@ int main(int argc, char **argv) {
         printf("sinkproof %s\n", SINKPROOF_VERSION);
         return EXIT_HOLDS;
     }
+    blas_core_choose(argv);
     for (size_t c = 0; word != NULL && c < COMMANDS; c++)
         if (strcmp(word, commands[c].name) == 0)
             return run_command(&commands[c], argc - 1, argv + 1);

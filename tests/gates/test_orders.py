@@ -26,10 +26,12 @@ SAME = [6.5, 10, [1, 2], 0, 2.5, 1.75, math.inf, math.inf, "nan", "0.0", 2**70 +
 
 
 def core_of_command():
-    """As OpenBLAS itself says when the command loads it."""
+    """As OpenBLAS itself says when the command loads it first and last, and as `info --cpu` says."""
     ran = subprocess.run([PROGRAM, "info", "--cpu"], env={**os.environ, "OPENBLAS_VERBOSE": "2"}, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return next((line.split()[1] for line in ran.stdout.splitlines() if line.startswith("Core: ")), None)
+    cores = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("Core: ")]
+    said = next((line.split()[2] for line in ran.stdout.splitlines() if line.startswith("OpenBLAS    core ")), "")
+    return (cores[0], cores[-1], said.rstrip(",")) if cores else (None, None, said)
 
 
 def sums(env):
@@ -59,13 +61,15 @@ def python():
 
 def blas():
     own, asked = orders.products(""), os.environ.get("OPENBLAS_CORETYPE")
-    found, running, core = core_of_command(), orders.products(asked or ""), orders.other_core()
+    (found, last, said), running, core = core_of_command(), orders.products(asked or ""), orders.other_core()
     if not OTHER_CORE and not (own and found and (core or asked)):
         tap.skip("another order of OpenBLAS's sums", f"this OpenBLAS has one: {own and own[0]}")
         return
     tap.report(found and running and found == running[0] and (not asked or not OTHER_CORE or found == asked),
                f"the command's OpenBLAS adds up as {found}; OPENBLAS_CORETYPE is {asked or 'not set'}, "
                f"this processor's core {own and own[0]}", [found, running, own])
+    tap.report(last == said and (not asked or last == found),
+               f"`info --cpu` says the core that the command multiplies with: {last}", [found, last, said])
     # Figures of two orders differ in their digits: tests/gates/check_doc.py compares those of one line alone.
     line, apart = (run.machine({**os.environ, "OPENBLAS_CORETYPE": of}) for of in (asked or "", core or ""))
     tap.report(line.endswith(f" openblas-{found}") and (apart != line or core == asked or not core),
