@@ -101,12 +101,19 @@ static void take_times(sinkproof_bench *bench, size_t n, const bench_case *cases
     }
 }
 
+void bench_add_row(sinkproof_bench *bench, json_t *row) {
+    json_array_append_new(bench->rows, row);
+    if (!bench->shows) return;
+    sinkproof_bench_say(NULL);
+    bench_print_newest(bench);
+}
+
 static void add_rows(sinkproof_bench *bench, size_t n, const bench_case *cases, bench_watched *seen,
                      bench_times *times) {
     for (size_t i = 0; i < n; i++) {
         bench_times_settle(&times[i]);
         bench_settle_limits(bench, cases[i].need, cases[i].threads, &seen[i]);
-        json_array_append_new(bench->rows, bench_row_json(bench, &cases[i], &times[i], &seen[i]));
+        bench_add_row(bench, bench_row_json(bench, &cases[i], &times[i], &seen[i]));
         json_decref(cases[i].more);
     }
 }
@@ -116,6 +123,10 @@ void bench_measure(sinkproof_bench *bench, size_t n, bench_case *all) {
     size_t kept = select_cases(bench, n, all, cases);
     if (kept == 0) return;
     bench->matched += kept;
+    if (bench->looks) {
+        for (size_t i = 0; i < kept; i++) json_decref(cases[i].more);
+        return;
+    }
     sinkproof_bench_say(cases[0].id);
     bench_watched *seen = calloc(kept, sizeof *seen);
     bench_times *times = calloc(kept, sizeof *times);

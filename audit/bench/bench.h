@@ -60,6 +60,8 @@ typedef struct sinkproof_bench {
     bool disturbed[2][BENCH_RESOURCES]; // whether `rate` was measured under disturbance
     json_t *rows;
     size_t matched; // cases selected by --only
+    bool looks;     // only `matched` is counted: nothing is measured
+    bool shows;     // rows are printed when they come
 } sinkproof_bench;
 
 // One way to do a piece of work. Its use of each resource gives its roof: memory, cache and
@@ -145,6 +147,8 @@ bool bench_is_wanted(const sinkproof_bench *bench, const char *id);
 void bench_share_pieces(int threads, size_t pieces,
                         void (*work)(void *of, size_t piece, int worker), void *of);
 
+// Appends a row, whose ownership is taken, and prints it if the rows are shown.
+void bench_add_row(sinkproof_bench *bench, json_t *row);
 // Measures alternatives in turn and appends a row for each, except for cases that --only excludes.
 void bench_measure(sinkproof_bench *bench, size_t n, bench_case *cases);
 
@@ -190,7 +194,11 @@ bool sinkproof_bench_model(sinkproof_bench *bench,
                            sinkproof_error *error); // audit/bench/bench_model.c
 bool sinkproof_bench_scaling(sinkproof_bench *bench, sinkproof_error *error);
 
-// Prints the result: a table, or with --scaling columns for gnuplot.
-void sinkproof_bench_print(const sinkproof_bench *bench); // audit/bench/bench_print.c
+// ---- printing: audit/bench/bench_print.c ----
+
+// The newest row of a table; before the first one, the head.
+void bench_print_newest(const sinkproof_bench *bench);
+// With --scaling: columns for gnuplot.
+void sinkproof_bench_print_columns(const sinkproof_bench *bench);
 
 #endif

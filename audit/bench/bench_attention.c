@@ -203,7 +203,7 @@ static void add_cost(sinkproof_bench *bench, const char *id) {
     json_object_set_new(row, "roof", json_string("no sinks"));
     bool disturbed = row_has_disturbance(with, "case") || row_has_disturbance(without, "case");
     json_object_set_new(row, "disturbed", bench_disturbances(disturbed, false, 1 / ratio));
-    json_array_append_new(bench->rows, row);
+    bench_add_row(bench, row);
 }
 
 // Measures with and without sinks in turn; returns whether the caches are filled. The ratio needs
@@ -216,7 +216,7 @@ static bool measure_sink_cost(attention *with, attention *without, bool filled) 
     snprintf(cost, sizeof cost, "%s.sinks-cost", cases[0].id);
     bool both = bench_is_wanted(bench, cost);
     bool wanted = both || bench_is_wanted(bench, cases[1].id);
-    if (wanted && !filled) fill_arena(bench, with->format);
+    if (wanted && !filled && !bench->looks) fill_arena(bench, with->format);
     const char *only = bench->only;
     size_t repeat = bench->repeat;
     if (both) {
@@ -227,7 +227,7 @@ static bool measure_sink_cost(attention *with, attention *without, bool filled) 
     bench_measure(bench, 2, cases);
     bench->only = only;
     bench->repeat = repeat;
-    if (both) add_cost(bench, cost);
+    if (both && !bench->looks) add_cost(bench, cost);
     return wanted || filled;
 }
 

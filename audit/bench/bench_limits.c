@@ -205,7 +205,7 @@ static void add_limit(sinkproof_bench *bench, const char *name, const char *unit
     bench_times seconds = {.n = rates->n, .taken = rates->taken};
     for (size_t i = 0; i < rates->n; i++) seconds.t[i] = 1e9 / rates->t[rates->n - 1 - i];
     c.more = json_pack("{ss}", "how", how);
-    json_array_append_new(bench->rows, bench_row_json(bench, &c, &seconds, &none));
+    bench_add_row(bench, bench_row_json(bench, &c, &seconds, &none));
     json_decref(c.more);
 }
 

@@ -195,7 +195,7 @@ static void add_model_row(sinkproof_bench *bench, bench_case *c, bench_times *ti
     bench_times_settle(times);
     bench_settle_limits(bench, c->need, c->threads, seen);
     bench->matched++;
-    json_array_append_new(bench->rows, bench_row_json(bench, c, times, seen));
+    bench_add_row(bench, bench_row_json(bench, c, times, seen));
     json_decref(c->more);
     sinkproof_bench_say(NULL);
 }
@@ -292,7 +292,6 @@ bool bench_prefill(sinkproof_bench *bench, const bench_engine *e, size_t n,
 
 // The time to pack, and the peak memory of the process.
 static void add_packing(sinkproof_bench *bench, const bench_engine *e) {
-    if (!bench_is_wanted(bench, "model.pack")) return;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     bench_times times = {.n = 1, .t = {e->seconds_to_pack}, .taken = 1};
@@ -307,7 +306,7 @@ static void add_packing(sinkproof_bench *bench, const bench_engine *e) {
                        (json_int_t)sinkproof_engine_token_bytes(e->engine), "peak_memory_bytes",
                        (json_int_t)usage.ru_maxrss * 1024);
     bench->matched++;
-    json_array_append_new(bench->rows, bench_row_json(bench, &c, &times, &seen));
+    bench_add_row(bench, bench_row_json(bench, &c, &times, &seen));
     json_decref(c.more);
 }
 
@@ -323,27 +322,36 @@ bool bench_decode_alone(sinkproof_bench *bench, const bench_engine *e, size_t co
     return good;
 }
 
+// Whether a case is to be measured; one that would be counts as matched while the cases are looked
+// through.
+static bool is_measured(sinkproof_bench *bench, const char *id) {
+    if (!bench_is_wanted(bench, id)) return false;
+    if (bench->looks) bench->matched++;
+    return !bench->looks;
+}
+
 bool sinkproof_bench_model(sinkproof_bench *bench, sinkproof_error *error) {
     bench_engine e;
-    if (!bench_engine_open(bench, bench->model, bench->threads, &e, error)) return false;
+    if (!bench->looks && !bench_engine_open(bench, bench->model, bench->threads, &e, error))
+        return false;
     bool good = true;
     bench_label label = {.series = NULL};
-    add_packing(bench, &e);
+    if (is_measured(bench, "model.pack")) add_packing(bench, &e);
     for (size_t i = 0; good && i < bench->depth.n; i++) {
         snprintf(label.id, sizeof label.id, "model.decode.depth%zu", bench->depth.at[i]);
-        good = !bench_is_wanted(bench, label.id) ||
+        good = !is_measured(bench, label.id) ||
                bench_decode_alone(bench, &e, 1, bench->depth.at[i], &label, error);
     }
     for (size_t i = 0; good && i < bench->prompt.n; i++) {
         snprintf(label.id, sizeof label.id, "model.prefill.n%zu", bench->prompt.at[i]);
-        good = !bench_is_wanted(bench, label.id) ||
+        good = !is_measured(bench, label.id) ||
                bench_prefill(bench, &e, bench->prompt.at[i], &label, error);
     }
     for (size_t i = 0; good && i < bench->batch.n; i++) {
         snprintf(label.id, sizeof label.id, "model.decode.batch%zu", bench->batch.at[i]);
-        good = !bench_is_wanted(bench, label.id) ||
+        good = !is_measured(bench, label.id) ||
                bench_decode_alone(bench, &e, bench->batch.at[i], 0, &label, error);
     }
-    bench_engine_close(&e);
+    if (!bench->looks) bench_engine_close(&e);
     return good;
 }

@@ -98,13 +98,15 @@ static void print_head(const sinkproof_bench *bench, const char *prefix) {
         printf("%s--quick: small shapes that fit in caches; no figure to quote\n", prefix);
 }
 
-static void print_table(const sinkproof_bench *bench) {
-    print_head(bench, "");
-    printf("\n%-40s %9s %-13s %9s %8s  %-10s %10s  %s\n", "", "value", "", "limit", "share", "roof",
-           "time", "spread");
-    const json_t *row;
-    size_t r;
-    json_array_foreach(bench->rows, r, row) print_row(row);
+void bench_print_newest(const sinkproof_bench *bench) {
+    size_t rows = json_array_size(bench->rows);
+    if (rows == 1) {
+        print_head(bench, "");
+        printf("\n%-40s %9s %-13s %9s %8s  %-10s %10s  %s\n", "", "value", "", "limit", "share",
+               "roof", "time", "spread");
+    }
+    print_row(json_array_get(bench->rows, rows - 1));
+    fflush(stdout);
 }
 
 static void print_column(const json_t *row) {
@@ -133,7 +135,7 @@ static const json_t *next_row_in_series(const sinkproof_bench *bench, const char
 
 // Prints "# series" and lines of "at seconds least most roof", in seconds per token, with two empty
 // lines between series, which come in the order of their first rows.
-static void print_columns(const sinkproof_bench *bench) {
+void sinkproof_bench_print_columns(const sinkproof_bench *bench) {
     printf("# sinkproof bench --scaling %s: seconds per token, measured: median, least, most, and "
            "the roof\n",
            bench->scaling);
@@ -150,11 +152,4 @@ static void print_columns(const sinkproof_bench *bench) {
         between = "\n\n";
         for (; (row = next_row_in_series(bench, series, &r)) != NULL; r++) print_column(row);
     }
-}
-
-void sinkproof_bench_print(const sinkproof_bench *bench) {
-    if (bench->scaling != NULL)
-        print_columns(bench);
-    else
-        print_table(bench);
 }

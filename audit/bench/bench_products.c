@@ -167,26 +167,36 @@ static void measure_tokens(product *p, const shape *s, size_t n) {
     bench_measure(p->bench, count, cases);
 }
 
+// The numbers of tokens that are measured, ascending, and how many there are.
+static const size_t *token_counts(const sinkproof_bench *bench, size_t *count) {
+    static const size_t all[] = {1, 2, 4, 8, 32, 128, 512}, few[] = {1, 8, 32};
+    *count = bench->quick ? sizeof few / sizeof *few : sizeof all / sizeof *all;
+    return bench->quick ? few : all;
+}
+
 // Whether --only selects any case of this shape and format: filling the weights takes time.
 static bool any_case_is_wanted(const sinkproof_bench *bench, const shape *s,
                                sinkproof_panel_format f, bool peer) {
     char id[96];
-    for (size_t n = 1; n <= MOST_TOKENS; n *= 2) {
-        for (int pairs = 0; pairs < 2; pairs++) {
+    size_t count;
+    const size_t *tokens = token_counts(bench, &count);
+    for (size_t i = 0; i < count && tokens[i] <= s->most_tokens; i++) {
+        size_t n = tokens[i];
+        bool with_pairs = bench->table->pairs && f != SINKPROOF_PANEL_F32;
+        for (int pairs = 0; pairs < (with_pairs ? 2 : 1); pairs++) {
             snprintf(id, sizeof id, "product.%s.%s.%s.n%zu", s->name, format_names[f],
                      pairs ? "bf16" : "f32", n);
             if (bench_is_wanted(bench, id)) return true;
         }
         snprintf(id, sizeof id, "peer.openblas.%s.n%zu", s->name, n);
-        if (peer && bench_is_wanted(bench, id)) return true;
+        if (peer && n >= 32 && bench_is_wanted(bench, id)) return true;
     }
     return false;
 }
 
 static void measure_format(product *p, const shape *s, sinkproof_panel_format f, bool peer) {
-    static const size_t all[] = {1, 2, 4, 8, 32, 128, 512}, few[] = {1, 8, 32};
-    const size_t *tokens = p->bench->quick ? few : all;
-    size_t count = p->bench->quick ? 3 : 7;
+    size_t count;
+    const size_t *tokens = token_counts(p->bench, &count);
     size_t rows = s->rows, cols = s->cols;
     if (p->bench->quick) rows = rows / 16 < 512 ? rows / 16 : 512, cols = cols / 4;
     cols = cols / 32 * 32;
@@ -212,6 +222,10 @@ void sinkproof_bench_products(sinkproof_bench *bench) {
         for (int f = SINKPROOF_PANEL_FORMATS - 1; f >= 0; f--) {
             if ((shapes[s].formats >> f & 1) == 0) continue;
             if (!any_case_is_wanted(bench, &shapes[s], (sinkproof_panel_format)f, peer)) continue;
+            if (bench->looks) {
+                bench->matched++;
+                continue;
+            }
             product *p = calloc(1, sizeof *p);
             if (p == NULL) abort();
             p->bench = bench;

@@ -192,17 +192,19 @@ static size_t last_level_bytes(void) {
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
 }
 
-// Allocates room for weights larger than the caches, or only for the bandwidth when just a model is
-// measured.
-static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
-                      sinkproof_error *error) {
+// Room for weights larger than the caches, or only for the bandwidth when just a model is measured.
+static void plan_room(sinkproof_bench *b, bool kernels) {
     b->last_level = last_level_bytes();
-    size_t bytes = b->quick ? (size_t)48 << 20 : kernels ? (size_t)1280 << 20 : (size_t)256 << 20;
-    if (!sinkproof_pages_new(bytes, SINKPROOF_LARGE_PAGES, "the weights under test", pages, error))
+    b->arena_bytes = (size_t)(b->quick ? 48 : kernels ? 1280 : 256) << 20;
+}
+
+static bool make_room(sinkproof_bench *b, sinkproof_pages *pages, sinkproof_error *error) {
+    if (!sinkproof_pages_new(b->arena_bytes, SINKPROOF_LARGE_PAGES, "the weights under test", pages,
+                             error))
         return false;
     b->arena = pages->data;
-    b->arena_bytes = bytes;
-    memset(b->arena, 1, bytes); // a page never written is the system's one page of zeros
+    // A page never written is the system's one page of zeros.
+    memset(b->arena, 1, b->arena_bytes);
     b->scratch_t = calloc((size_t)b->threads, sizeof(uint8_t *));
     if (b->scratch_t == NULL)
         return sinkproof_fail(error, "no memory for %s",
@@ -217,14 +219,7 @@ static bool make_room(sinkproof_bench *b, bool kernels, sinkproof_pages *pages,
     return true;
 }
 
-static bool run_benchmarks(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
-    sinkproof_model *model;
-    if (b->model != NULL) { // its errors are reported before anything is measured
-        if (!sinkproof_model_open(b->model, &model, error)) return false;
-        sinkproof_model_close(model);
-    }
-    sinkproof_bench_limits(b);
-    if (b->scaling != NULL) return sinkproof_bench_scaling(b, error);
+static bool run_cases(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
     if (kernels) {
         sinkproof_bench_products(b);
         sinkproof_bench_stages(b);
@@ -233,9 +228,35 @@ static bool run_benchmarks(sinkproof_bench *b, bool kernels, sinkproof_error *er
     return b->model == NULL || sinkproof_bench_model(b, error);
 }
 
+// Whether --only selects any case; answered before anything is measured or packed.
+static bool matches_any(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
+    if (b->only == NULL || b->scaling != NULL) return true;
+    b->looks = true;
+    if (!run_cases(b, kernels, error)) return false;
+    b->looks = false;
+    return b->matched > 0 ||
+           sinkproof_fail(error, "--only %s: no case has that in its id", b->only);
+}
+
+static bool run_benchmarks(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
+    sinkproof_model *model;
+    if (b->model != NULL) { // its errors are reported before anything is measured
+        if (!sinkproof_model_open(b->model, &model, error)) return false;
+        sinkproof_model_close(model);
+    }
+    sinkproof_bench_limits(b);
+    if (b->scaling != NULL) return sinkproof_bench_scaling(b, error);
+    return run_cases(b, kernels, error);
+}
+
+// Whether standard output holds JSON and nothing else.
+static bool is_json_alone(const arguments *in) {
+    return in->json != NULL && strcmp(in->json, "-") == 0;
+}
+
 static int report_benchmarks(arguments *in) {
     sinkproof_bench *b = &in->bench;
-    if (in->json == NULL || strcmp(in->json, "-") != 0) sinkproof_bench_print(b);
+    if (b->scaling != NULL && !is_json_alone(in)) sinkproof_bench_print_columns(b);
     return exit_with_results(in->json, "bench", EXIT_HOLDS, json_incref(b->rows));
 }
 
@@ -263,16 +284,15 @@ int cmd_bench(int argc, char **argv) {
     bool kernels = in.kernels || b->model == NULL;
     sinkproof_pages pages = {0};
     b->rows = json_array();
-    bool good = make_room(b, kernels, &pages, &error) && run_benchmarks(b, kernels, &error);
+    b->shows = b->scaling == NULL && !is_json_alone(&in);
+    plan_room(b, kernels);
+    if (!matches_any(b, kernels, &error)) {
+        json_decref(b->rows);
+        return refuse_usage(&error);
+    }
+    bool good = make_room(b, &pages, &error) && run_benchmarks(b, kernels, &error);
     sinkproof_bench_say(NULL);
-    int code = EXIT_HOLDS;
-    if (!good)
-        code = exit_bad_input("bench", &error);
-    else if (b->only != NULL && b->matched == 0 && b->scaling == NULL) {
-        sinkproof_fail(&error, "--only %s: no case has that in its id", b->only);
-        code = refuse_usage(&error);
-    } else
-        code = report_benchmarks(&in);
+    int code = good ? report_benchmarks(&in) : exit_bad_input("bench", &error);
     for (int t = 0; b->scratch_t != NULL && t < b->threads; t++) free(b->scratch_t[t]);
     free(b->scratch_t);
     sinkproof_pages_free(&pages);

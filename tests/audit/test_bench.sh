@@ -126,6 +126,15 @@ exits 2 "no such axis" bench --scaling width
 exits 2 "a model without --model" bench synthetic:tiny
 exits 2 "an unknown option" bench --faster
 exits 2 "no case has that in its id" bench --quick --threads 1 --only nothing-like-it
+# 20 billion weights would take a minute to pack.
+exits 2 "refused before a model is packed" bench --threads 1 --only nothing-like-it --model synthetic:gpt-oss-20b
+empty out "and before anything is measured"
+exits 3 "a depth beyond the context, after another" bench --quick --threads 1 --only depth --model synthetic:tiny \
+    --depth 0,1000000
+grep -q '^model.decode.depth0 ' "$work/out" && grep -q "the model's context ends" "$work/err"
+report $? "a row is printed when it is measured, whatever comes later"
+exits 3 "the same as JSON" bench --quick --threads 1 --only depth --model synthetic:tiny --depth 0,1000000 --json -
+empty out "and JSON is whole or absent"
 empty out "and nothing is printed"
 exits 3 "a model that is not there" bench --quick --threads 1 --model "$work/none"
 exits 3 "JSON into a folder that is not there" bench --quick --threads 1 --only stage.rope --json "$work/none/out.json"
