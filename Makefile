@@ -68,14 +68,14 @@ own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(
 ARB      = $(eval ARB := $(shell printf 'int main(void){return 0;}' | $(CC) -xc - -lflint-arb -o /dev/null 2>/dev/null && echo -lflint-arb))$(ARB)
 LDLIBS   = $(OPENMP) $(ARB) -lflint -lmpfr -lgmp -lopenblas -ljansson -lpcre2-8 -lm
 
-REF     := $(wildcard base/*.c model/*.c ref/*.c ref/variants/*.c)
+REF     := $(wildcard base/*.c model/*.c ref/*.c ref/variants/*.c ref/backward/*.c)
 # The files for another architecture's instruction sets are left out.
 FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/kernels/%_$(set).c), \
              $(wildcard fast/*/*.c))
 PROOFS  := $(wildcard proofs/*/*.c)
 AUDIT   := $(filter-out audit/command/main.c audit/examples/%,$(wildcard audit/*/*.c audit/studies/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
-HEADERS := $(wildcard base/*.h model/*.h ref/*.h ref/variants/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h \
+HEADERS := $(wildcard base/*.h model/*.h ref/*.h ref/variants/*.h ref/backward/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h audit/*.h \
              audit/*/*.h audit/studies/*/*.h tests/shared/*.h)
 TESTS   := $(wildcard tests/*/test_*.c)
 FUZZERS := $(wildcard tests/*/fuzz_*.c)

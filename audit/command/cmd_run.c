@@ -4,12 +4,14 @@
 // `sinkproof run`: tokens to logits, by the reference, by the scalar emulation of the fast path, or
 // by the fast path. Standard output holds only the result; time and memory go to standard error. A
 // failed run leaves no trace behind.
+#include "audit/command/backward.h"
 #include "audit/command/command.h"
 #include "audit/command/engine_options.h"
 #include "audit/command/text.h"
 #include "audit/trace/trace_write.h"
 #include "base/words.h"
 #include "fast/engine/engine.h"
+#include "ref/backward/backward.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -24,7 +26,8 @@ enum { TOP = 5, PIECE = 512, MAX_CHUNK = 1 << 24 };
 typedef struct options {
     engine_choice how;
     text_words words;
-    const char *model, *trace, *points, *json;
+    const char *model, *trace, *points, *json, *gradient;
+    bool backward;
     size_t chunk, generate; // 0: not given
     double temperature;
     uint64_t seed;
@@ -53,6 +56,15 @@ static const struct argp_option argp_options[] = {
     {"temperature", KEY_TEMPERATURE, "T", 0,
      "Draw generated tokens from the softmax of the logits over T instead; 0: the largest", 0},
     {"seed", KEY_SEED, "S", 0, "Of the draws (0 unless given): the same seed, the same text", 0},
+    {"backward", KEPT(options, backward), 0, 0,
+     "Also the gradients of the next tokens' cross-entropy, all of them in the trace: 03.dA11, "
+     "03.dA4.q, 03.dsink, 03.dW.q. For engine ref under real-f64",
+     0},
+    {"gradient", KEPT(options, gradient), "FILE", 0,
+     "In place of that loss: safetensors of what your loss has at the logits (dF2), at attention's "
+     "output (03.dA11), at a head's log-sum-exp with the sink (03.dA9.lse) or without it "
+     "(03.dA9.lse-keys)",
+     0},
     {"json", KEPT(options, json), "FILE", 0, "The result as JSON; - is standard output", 0},
     {0},
 };
@@ -81,6 +93,9 @@ static void check_options(const options *o, struct argp_state *state) {
     if ((w->tokens != NULL) + (w->text != NULL) + (w->prompt != NULL) + (w->chat != NULL) != 1)
         argp_error(state, "expected --tokens, or one of --text, --prompt and --chat");
     if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
+    if (o->gradient != NULL && !o->backward) argp_error(state, "--gradient needs --backward");
+    if (o->backward && (o->chunk > 0 || o->generate > 0))
+        argp_error(state, "--backward goes with neither --chunk nor --generate");
     if (o->temperature > 0 && o->generate == 0) argp_error(state, "--temperature needs --generate");
 }
 
@@ -133,6 +148,8 @@ typedef struct run {
     double *logits_v;               // after the last processed token
     float *narrow_v;                // the same in float32, for sampling
     double prompt_seconds, decode_seconds;
+    sinkproof_activations *activations; // NULL without --backward
+    backward_loss loss;
 } run;
 
 static size_t run_vocab(const run *r) {
@@ -185,11 +202,16 @@ static bool open_run(run *r, sinkproof_error *error) {
     if (o->trace != NULL && !sinkproof_trace_writer_new(o->trace, r->model, &r->policy, engine,
                                                         o->points, fed, &r->writer, error))
         return false;
+    if (o->backward && (!sinkproof_backward_serves(sinkproof_model_config(r->model), error) ||
+                        !sinkproof_activations_new(sinkproof_model_config(r->model), r->n_prompt,
+                                                   r->tokens_n, &r->activations, error)))
+        return false;
     return engine_runner_start("run", &o->how, r->model, &r->policy, fed, &r->runner, error);
 }
 
 static void close_run(run *r) {
     sinkproof_trace_writer_free(r->writer);
+    sinkproof_activations_free(r->activations);
     sinkproof_runner_free(r->runner);
     sinkproof_tokenizer_free(r->tokenizer);
     sinkproof_model_close(r->model);
@@ -199,13 +221,18 @@ static void close_run(run *r) {
 }
 
 static const sinkproof_observer *run_observer(const run *r) {
-    return r->writer != NULL ? sinkproof_trace_writer_observer(r->writer) : NULL;
+    const sinkproof_observer *writer =
+        r->writer != NULL ? sinkproof_trace_writer_observer(r->writer) : NULL;
+    if (r->activations == NULL) return writer;
+    r->activations->next = writer;
+    return &r->activations->observer;
 }
 
 // The number of tokens to feed at a time: as requested; all of a traced prompt or a session's;
 // otherwise few enough to show progress.
 static size_t tokens_per_pass(const run *r) {
     if (r->o->chunk > 0) return r->o->chunk;
+    if (r->activations != NULL) return r->n_prompt;
     return sinkproof_runner_is_tuned(r->o->how.engine) && r->writer == NULL && !r->o->how.streamed
                ? PIECE
                : r->n_prompt;
@@ -321,10 +348,15 @@ static json_t *report_last_logits(const run *r, bool text) {
         json_array_append_new(values, number_json(r->logits_v[taken[i]]));
     }
     if (text && r->o->generate > 0) print_generated(r);
+    bool has_loss = r->activations != NULL && r->loss.tokens > 0;
+    if (text && has_loss)
+        printf("loss, the mean cross-entropy of %s: %.17g\n",
+               sinkproof_counted(r->loss.tokens, "next token").text, r->loss.value);
     json_t *result = json_object();
     json_object_set_new(result, "id", json_string("model.forward"));
     json_object_set_new(result, "label", json_string("rounded"));
     describe_run(r, result);
+    if (has_loss) json_object_set_new(result, "loss", number_json(r->loss.value));
     json_object_set_new(result, "ids", ids);
     json_object_set_new(result, "logits", values);
     return result;
@@ -353,6 +385,9 @@ static void report_cost(const run *r, double seconds, json_t *result) {
 static bool execute_run(run *r, sinkproof_error *error) {
     double start = clock_seconds();
     if (!open_run(r, error) || !run_prompt(r, error) || !generate_tokens(r, error)) return false;
+    if (r->activations != NULL &&
+        !backward_run(r->model, r->activations, r->o->gradient, r->writer, &r->loss, error))
+        return false;
     if (r->writer != NULL && !sinkproof_trace_writer_finish(r->writer, r->tokens_n, error))
         return false;
     const char *json = r->o->json;
@@ -372,7 +407,8 @@ int cmd_run(int argc, char **argv) {
     run r = {.o = &o};
     if (o.points == NULL) o.points = sinkproof_runner_points(o.how.engine, &whole);
     if ((o.points != NULL && !sinkproof_runner_shows(o.how.engine, o.points, &error)) ||
-        !engine_settle_policy(&o.how, &r.policy, &error)) {
+        !engine_settle_policy(&o.how, &r.policy, &error) ||
+        (o.backward && !backward_allows(o.how.engine, &r.policy, &error))) {
         fprintf(stderr, "sinkproof run: %s\n", error.text);
         return EXIT_USAGE;
     }

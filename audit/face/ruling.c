@@ -23,6 +23,7 @@ struct sinkproof_ruling {
     bool explained, asked; // by the cause; a cause was searched for everywhere
     sinkproof_diagnosis diagnosis;
     sinkproof_note model, declared; // where the metadata differ from the arguments
+    sinkproof_note gradients;       // that the trace holds some
     int exit;
     char *text, *json;
     json_t *results;
@@ -231,6 +232,7 @@ static json_t *notes_json(const sinkproof_ruling *r) {
     json_t *notes = json_array();
     if (r->model.text[0] != '\0') json_array_append_new(notes, json_string(r->model.text));
     if (r->declared.text[0] != '\0') json_array_append_new(notes, json_string(r->declared.text));
+    if (r->gradients.text[0] != '\0') json_array_append_new(notes, json_string(r->gradients.text));
     return notes;
 }
 
@@ -310,7 +312,13 @@ static void find_cause(trial *t, sinkproof_ruling *r) {
 
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     if (!sinkproof_trace_model_note(t->trace, t->model, &r->model, error)) return false;
+    size_t gradients = sinkproof_trace_gradients(t->trace);
     if (r->model.text[0] != '\0') fprintf(t->out, "%s\n", r->model.text);
+    if (gradients > 0)
+        snprintf(r->gradients.text, sizeof r->gradients.text,
+                 "The trace has %s of gradients. They are not judged.",
+                 sinkproof_counted(gradients, "tensor").text);
+    if (r->gradients.text[0] != '\0') fprintf(t->out, "%s\n", r->gradients.text);
     print_head(t);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
         r->judgement = (sinkproof_judgement){.n_reports = 0}; // freed by the function that failed

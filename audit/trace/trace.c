@@ -5,6 +5,7 @@
 // used. Values are not: the judge decides about NaN.
 #include "audit/trace/trace.h"
 
+#include "audit/trace/gradients.h"
 #include "audit/trace/trace_batch.h"
 #include "audit/trace/trace_checks.h"
 #include "audit/trace/trace_model.h"
@@ -35,6 +36,7 @@ struct sinkproof_trace {
     bool lse_by_token;              // [n, heads]
     const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
     cached *cached_lc;              // [n_layers, CACHED]
+    size_t gradients;               // tensors that are gradients
 };
 
 // The number of tokens sets n, so that their shape cannot be stated before.
@@ -178,6 +180,20 @@ static bool read_lse_convention(const char *file, sinkproof_trace *trace, sinkpr
                           file, said);
 }
 
+// A gradient is checked, and kept for who asks for it by its name.
+static bool read_gradient(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
+                          const sinkproof_tensor *tensor, sinkproof_error *error) {
+    sinkproof_gradient gradient;
+    size_t shape[SINKPROOF_MAX_RANK], rank = 0;
+    if (sinkproof_gradient_parse(tensor->name, &gradient))
+        rank = sinkproof_gradient_shape_in(config, &gradient, sinkproof_trace_first(trace),
+                                           trace->n, shape);
+    if (rank == 0) return unknown_name(file, tensor->name, config->n_layers, error);
+    trace->gradients++;
+    return trace_check_shape(file, tensor, rank, shape, error) &&
+           trace_check_dtype(file, tensor, false, error);
+}
+
 static const char *const beside[] = {"tokens", "positions", "cu_seqlens"};
 
 static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
@@ -187,7 +203,7 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     for (size_t i = 0; i < 3; i++)
         if (strcmp(tensor->name, beside[i]) == 0) return true;
     if (!sinkproof_trace_name_parse(tensor->name, &point, &layer))
-        return unknown_name(file, tensor->name, config->n_layers, error);
+        return read_gradient(file, config, trace, tensor, error);
     if (!trace_may_hold(config, point, layer))
         return sinkproof_fail(error, "%.300s: tensor %.100s: expected a layer below %zu", file,
                               tensor->name, config->n_layers);
@@ -452,4 +468,8 @@ void sinkproof_trace_forget_layer(const sinkproof_trace *trace, size_t layer) {
         if (tensor != NULL && sinkproof_trace_point_is_layered((sinkproof_trace_point)p))
             sinkproof_safetensors_forget(trace->file, tensor);
     }
+}
+
+size_t sinkproof_trace_gradients(const sinkproof_trace *trace) {
+    return trace->gradients;
 }

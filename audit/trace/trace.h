@@ -56,6 +56,8 @@ typedef enum sinkproof_lse {
     SINKPROOF_LSE_KEYS
 } sinkproof_lse;
 sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace);
+// How many of its tensors are gradients (gradients.h): their shapes are checked, nothing else.
+size_t sinkproof_trace_gradients(const sinkproof_trace *trace);
 bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace); // [n, heads], not [heads, n]
 // The rows of one sequence: [row, row + rows), from position `first` on.
 typedef struct sinkproof_sequence {

@@ -25,11 +25,19 @@ typedef struct slot {
     size_t rows;          // tokens written so far
 } slot;
 
+// A tensor beside the points.
+typedef struct added {
+    char name[SINKPROOF_TRACE_NAME];
+    slot at;
+} added;
+
 struct sinkproof_trace_writer {
     char *path, policy[SINKPROOF_POLICY_NAME], engine[64];
     const sinkproof_model *model;
     size_t n, n_layers;
     slot *slots_lp; // [n_layers, TRACE_POINTS]; unlayered points in layer 0
+    added *added;
+    size_t n_added, end; // end: of the spool
     FILE *spool;
     uint8_t *memory; // replaces the spool when the trace is made in memory
     uint8_t *bytes;  // of the current piece
@@ -235,6 +243,7 @@ static bool lay_out_tensors(sinkproof_trace_writer *w, const sinkproof_policy *p
                 return sinkproof_fail(error, "%.400s: a trace of %s is too large", w->path,
                                       sinkproof_counted(w->n, "token").text);
         }
+    w->end = end;
     if (w->spool == NULL) {
         w->memory = calloc(end > 0 ? end : 1, 1);
         return w->memory != NULL || sinkproof_fail(error, "no memory for a trace of %s",
@@ -291,6 +300,32 @@ bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
     return good;
 }
 
+// Room for `bytes` more at the end of the spool.
+static bool extend_spool(sinkproof_trace_writer *w, size_t bytes) {
+    uint8_t *memory = w->memory != NULL ? realloc(w->memory, w->end + bytes) : NULL;
+    added *list = realloc(w->added, (w->n_added + 1) * sizeof *list);
+    if (list != NULL) w->added = list;
+    if (memory != NULL) w->memory = memory;
+    if (list == NULL || (w->memory != NULL && memory == NULL))
+        return sinkproof_fail(&w->problem, "%.400s: no memory", w->path);
+    w->end += bytes;
+    return true;
+}
+
+void sinkproof_trace_writer_add(sinkproof_trace_writer *w, const char *name, size_t rank,
+                                const size_t *shape, const double *values) {
+    added a = {.at = {.dtype = SINKPROOF_DTYPE_F64, .rank = rank, .offset = w->end}};
+    size_t count = 1;
+    for (size_t r = 0; r < rank; r++) count *= a.at.shape[r] = shape[r];
+    a.at.bytes = count * sizeof(double);
+    snprintf(a.name, sizeof a.name, "%s", name);
+    if (w->problem.text[0] != '\0' || !extend_spool(w, a.at.bytes) ||
+        !encode_piece(w, &a.at, count, values))
+        return;
+    w->added[w->n_added++] = a;
+    spool_write(w, w->bytes, a.at.bytes, a.at.offset);
+}
+
 const sinkproof_observer *sinkproof_trace_writer_observer(sinkproof_trace_writer *writer) {
     return &writer->observer;
 }
@@ -300,6 +335,7 @@ void sinkproof_trace_writer_free(sinkproof_trace_writer *writer) {
     if (writer->spool != NULL) fclose(writer->spool);
     free(writer->memory);
     free(writer->slots_lp);
+    free(writer->added);
     free(writer->bytes);
     free(writer->path);
     free(writer);
@@ -331,6 +367,9 @@ static bool declare_trace(const sinkproof_trace_writer *w, sinkproof_safetensors
         sinkproof_trace_name((sinkproof_trace_point)(i % TRACE_POINTS), i / TRACE_POINTS, name);
         sinkproof_safetensors_writer_declare(out, name, s->dtype, s->rank, s->shape);
     }
+    for (size_t i = 0; i < w->n_added; i++)
+        sinkproof_safetensors_writer_declare(out, w->added[i].name, w->added[i].at.dtype,
+                                             w->added[i].at.rank, w->added[i].at.shape);
     return true;
 }
 
@@ -379,6 +418,8 @@ static bool write_slots(const sinkproof_trace_writer *w, const int32_t *tokens_n
     bool good = write_indices(w, tokens_n, out, error);
     for (size_t i = 0; good && i < w->n_layers * TRACE_POINTS; i++)
         if (w->slots_lp[i].wanted) good = copy_slot(w, &w->slots_lp[i], out, error);
+    for (size_t i = 0; good && i < w->n_added; i++)
+        good = copy_slot(w, &w->added[i].at, out, error);
     return good && sinkproof_safetensors_writer_finish(out, error);
 }
 

@@ -31,6 +31,10 @@ bool sinkproof_trace_writer_new(const char *path, const sinkproof_model *model,
 // The observer to pass to sinkproof_forward; write errors are reported by finish.
 const sinkproof_observer *sinkproof_trace_writer_observer(sinkproof_trace_writer *writer);
 
+// One tensor more, binary64, as it stands: a gradient ("03.dA11"). Errors are reported by finish.
+void sinkproof_trace_writer_add(sinkproof_trace_writer *writer, const char *name, size_t rank,
+                                const size_t *shape, const double *values);
+
 // Call it after all n tokens: writes `path`, which does not exist before this returns true.
 bool sinkproof_trace_writer_finish(sinkproof_trace_writer *writer, const int32_t *tokens_n,
                                    sinkproof_error *error);

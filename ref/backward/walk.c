@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The walk back through the model: the logits, the last norm, the layers from the last to the
+// first, the embedding. A residual sum passes its gradient to both of its terms, so dx_nc flows
+// through every layer unchanged, and each sublayer adds what comes through it.
+#include "ref/backward/walk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void show(const gradient_walk *w, bool layered, const char *name, size_t rank,
+                 const size_t *shape, const double *values) {
+    char full[64];
+    if (layered)
+        snprintf(full, sizeof full, "%02zu.%s", w->l, name);
+    else
+        snprintf(full, sizeof full, "%s", name);
+    w->observer->see(w->observer->context, full, rank, shape, values);
+}
+
+void gradient_show_point(const gradient_walk *w, sinkproof_trace_point point,
+                         const double *values) {
+    char name[32];
+    size_t shape[3], rank = sinkproof_trace_shape(w->config, point, w->n, shape);
+    snprintf(name, sizeof name, "d%s", sinkproof_trace_point_name(point));
+    show(w, sinkproof_trace_point_is_layered(point), name, rank, shape, values);
+}
+
+void sinkproof_gradient_name(sinkproof_slot slot, char name[32]) {
+    const char *stored = sinkproof_slot_name(slot); // "w_q", "b_q", "attn_norm"
+    if (slot == SINKPROOF_SINKS)
+        snprintf(name, 32, "dsink");
+    else if (stored[1] == '_')
+        snprintf(name, 32, "d%c.%s", stored[0] == 'w' ? 'W' : 'b', stored + 2);
+    else
+        snprintf(name, 32, "dW.%s", stored);
+}
+
+size_t sinkproof_gradient_shape(const sinkproof_config *config, sinkproof_slot slot,
+                                size_t shape[3]) {
+    size_t count, rows, cols, rank = 0;
+    sinkproof_slot_shape(slot, config, &count, &rows, &cols);
+    if (count == 0) return 0;
+    if (sinkproof_slot_is_stacked(slot, config)) shape[rank++] = count;
+    if (!sinkproof_slot_is_vector(slot, config)) shape[rank++] = rows;
+    shape[rank++] = cols;
+    return rank;
+}
+
+void gradient_show_weight(const gradient_walk *w, sinkproof_slot slot) {
+    char name[32];
+    size_t shape[3], rank = sinkproof_gradient_shape(w->config, slot, shape);
+    if (w->dweight[slot] == NULL) return;
+    sinkproof_gradient_name(slot, name);
+    show(w, slot < SINKPROOF_LAYER_SLOTS, name, rank, shape, w->dweight[slot]);
+}
+
+void gradient_of_norm(gradient_walk *w, const sinkproof_matrix *scale, const double *x_nc,
+                      double *dscale_c) {
+    sinkproof_matrix_row(scale, 0, w->row_c);
+    sinkproof_rmsnorm_backward(w->row_c, w->config->rms_eps, w->n, w->config->hidden, x_nc,
+                               w->dt_nc, w->dx_nc, dscale_c);
+}
+
+// F2 to the residual stream after the last layer.
+static void ends_backward(gradient_walk *w) {
+    const sinkproof_config *c = w->config;
+    sinkproof_matrix unembedding = sinkproof_model_unembedding(w->model);
+    sinkproof_matrix scale = sinkproof_model_final_norm(w->model);
+    // The unembedding of a tied model is its embedding, whose gradient has both shares.
+    double *dunembedding = w->dweight[c->tied ? SINKPROOF_EMBEDDING : SINKPROOF_UNEMBEDDING];
+    if (w->loss->dlogits_nv != NULL) {
+        gradient_show_point(w, TRACE_F2, w->loss->dlogits_nv);
+        sinkproof_linear_backward(w->n, &unembedding,
+                                  sinkproof_activations_at(w->kept, 0, TRACE_F1),
+                                  w->loss->dlogits_nv, w->dt_nc, dunembedding, NULL, w->row_c);
+    }
+    gradient_show_point(w, TRACE_F1, w->dt_nc);
+    gradient_of_norm(w, &scale, sinkproof_activations_at(w->kept, c->n_layers - 1, TRACE_M12),
+                     w->dweight[SINKPROOF_FINAL_NORM]);
+}
+
+static size_t slot_size(const sinkproof_config *config, sinkproof_slot slot) {
+    size_t count, rows, cols;
+    sinkproof_slot_shape(slot, config, &count, &rows, &cols);
+    return count * rows * cols;
+}
+
+static void layer_backward(gradient_walk *w) {
+    sinkproof_layer layer = sinkproof_model_layer(w->model, w->l);
+    for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++)
+        if (w->dweight[s] != NULL)
+            memset(w->dweight[s], 0,
+                   slot_size(w->config, (sinkproof_slot)s) * sizeof *w->dweight[s]);
+    //> grad.chain
+    gradient_show_point(w, TRACE_M12, w->dx_nc);
+    gradient_of_experts(w, &layer);
+    gradient_show_point(w, TRACE_A13, w->dx_nc);
+    gradient_of_attention(w, &layer);
+    //< grad.chain
+    for (int s = 0; s < SINKPROOF_LAYER_SLOTS; s++) gradient_show_weight(w, (sinkproof_slot)s);
+}
+
+bool sinkproof_backward_serves(const sinkproof_config *config, sinkproof_error *error) {
+    bool serves = config->norm == SINKPROOF_RMSNORM && config->activation == SINKPROOF_SWIGLU &&
+                  config->rotation.kind != SINKPROOF_NO_ROTATION;
+    return serves ||
+           sinkproof_fail(error, "no backward pass of LayerNorm, GELU and learned positions: "
+                                 "expected a model with RMSNorm, SwiGLU and rotary positions");
+}
+
+static gradient_walk start(const sinkproof_model *model, const sinkproof_activations *kept,
+                           const sinkproof_loss_gradients *loss,
+                           const sinkproof_gradient_observer *observer) {
+    return (gradient_walk){.model = model,
+                           .config = sinkproof_model_config(model),
+                           .kept = kept,
+                           .loss = loss,
+                           .observer = observer,
+                           .n = kept->n};
+}
+
+// The angles of the forward pass.
+static void fill_angles(gradient_walk *w) {
+    sinkproof_policy policy; // it rounds nothing
+    sinkproof_policy_known("real-f64", &policy);
+    sinkproof_yarn_frequencies(&policy, w->config, w->freq_d);
+    sinkproof_rope_table(&policy, w->config, w->freq_d, 0, w->n, w->cos_nd, w->sin_nd);
+}
+
+bool sinkproof_backward(const sinkproof_model *model, const sinkproof_activations *activations,
+                        const sinkproof_loss_gradients *loss,
+                        const sinkproof_gradient_observer *observer, sinkproof_error *error) {
+    gradient_walk w = start(model, activations, loss, observer);
+    if (!sinkproof_backward_serves(w.config, error) || !gradient_rooms_new(&w, error)) return false;
+    fill_angles(&w);
+    //> grad.chain
+    ends_backward(&w);
+    for (w.l = w.config->n_layers; w.l-- > 0;) layer_backward(&w);
+    w.l = 0;
+    gradient_show_point(&w, TRACE_T0, w.dx_nc);
+    sinkproof_embed_backward(w.n, w.config->hidden, activations->tokens_n, w.dx_nc,
+                             w.dweight[SINKPROOF_EMBEDDING]);
+    //< grad.chain
+    for (int s = SINKPROOF_LAYER_SLOTS; s < SINKPROOF_SLOTS; s++)
+        gradient_show_weight(&w, (sinkproof_slot)s);
+    gradient_rooms_free(&w);
+    return true;
+}
