@@ -58,6 +58,7 @@ extern const sinkproof_exact_statement exact_router[];
 extern const sinkproof_exact_statement exact_laws[];
 extern const sinkproof_exact_statement exact_repeat[];
 extern const sinkproof_exact_statement exact_terms[];
+extern const sinkproof_exact_statement exact_gradients[];
 extern const sinkproof_exact_statement exact_attention_wrong[];
 extern const sinkproof_exact_statement exact_softmax_sink_wrong[];
 extern const sinkproof_exact_statement exact_merges_wrong[];
@@ -67,5 +68,6 @@ extern const sinkproof_exact_statement exact_router_wrong[];
 extern const sinkproof_exact_statement exact_laws_wrong[];
 extern const sinkproof_exact_statement exact_repeat_wrong[];
 extern const sinkproof_exact_statement exact_terms_wrong[];
+extern const sinkproof_exact_statement exact_gradients_wrong[];
 
 #endif

@@ -6,11 +6,11 @@
 
 static const sinkproof_exact_statement *const tables[] = {
     exact_attention, exact_softmax_sink, exact_merges, exact_key_bias, exact_formats,
-    exact_router,    exact_laws,         exact_repeat, exact_terms};
+    exact_router,    exact_laws,         exact_repeat, exact_terms,    exact_gradients};
 static const sinkproof_exact_statement *const wrong_tables[] = {
-    exact_attention_wrong, exact_softmax_sink_wrong, exact_merges_wrong,
-    exact_key_bias_wrong,  exact_formats_wrong,      exact_router_wrong,
-    exact_laws_wrong,      exact_repeat_wrong,       exact_terms_wrong};
+    exact_attention_wrong, exact_softmax_sink_wrong, exact_merges_wrong, exact_key_bias_wrong,
+    exact_formats_wrong,   exact_router_wrong,       exact_laws_wrong,   exact_repeat_wrong,
+    exact_terms_wrong,     exact_gradients_wrong};
 
 static const sinkproof_exact_statement *statement_at(const sinkproof_exact_statement *const *list,
                                                      size_t n, size_t k) {
