@@ -35,7 +35,7 @@ static const struct argp_option option_table[] = {
      0},
     {"tokens", KEPT(options, tokens), "IDS", 0,
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
-     "or chat:FILE (default random:48)",
+     "or chat:FILE, also behind a beginning as in bos+repeat:64 (default random:48)",
      0},
     HELP_PROMPTS(PROMPTS),
     HELP_OUT(KEPT(options, out)),

@@ -26,7 +26,9 @@ static const struct argp_option argp_options[] = {
     {"text", KEPT(arguments, words.text), "TEXT|-", 0, "A text as it stands; - is standard input",
      0},
     {"tokens", KEPT(arguments, words.tokens), "IDS", 0,
-     "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S] or text:TEXT", 0},
+     "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S] or text:TEXT; "
+     "bos+ or ids and + before them are a beginning",
+     0},
     {"tokenizer", KEPT(arguments, words.tokenizer), "PATH", 0,
      "Of the text; the one beside MODEL unless named", 0},
     {"policy", KEPT(arguments, policy), "P", 0,

@@ -82,7 +82,7 @@ static const struct argp_option argp_options[] = {
      0},
     {"tokens", KEPT(options, tokens), "IDS", 0,
      "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], "
-     "text:TEXT, prompt:TEXT or chat:FILE",
+     "text:TEXT, prompt:TEXT or chat:FILE, also behind a beginning as in bos+repeat:64",
      0},
     HELP_ANY_MODEL(KEPT(options, any_model)),
     {"forms", KEPT(options, forms), 0, 0,

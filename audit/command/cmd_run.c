@@ -38,7 +38,8 @@ enum { KEY_CHUNK = 256, KEY_GENERATE, KEY_TEMPERATURE, KEY_SEED };
 static const struct argp_option argp_options[] = {
     {"tokens", KEPT(options, words.tokens), "IDS", 0,
      "Ids separated by commas, @FILE, random:N[,seed=S], or repeat:N[,seed=S]; or text, as "
-     "text:TEXT, prompt:TEXT or chat:FILE",
+     "text:TEXT, prompt:TEXT or chat:FILE; any of them also behind a beginning: bos+repeat:64, or "
+     "5,3+random:64",
      0},
     {"text", KEPT(options, words.text), "TEXT|-", 0, "A text as it stands; - is standard input", 0},
     {"prompt", KEPT(options, words.prompt), "TEXT|-", 0,

@@ -92,8 +92,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
 
 static const struct argp_option base[] = {
     {"tokens", KEY_TOKENS, "IDS", 0,
-     "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
-     "or chat:FILE (one token N times); "
+     "Ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S] (one token N times), "
+     "text:TEXT, prompt:TEXT or chat:FILE, also behind a beginning (bos+repeat:64, 5,3+random:64); "
      "given several times, each is an input of its own",
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",

@@ -34,7 +34,7 @@ typedef struct options {
 static const struct argp_option option_table[] = {
     {"tokens", KEPT(options, tokens), "IDS", 0,
      "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
-     "or chat:FILE",
+     "or chat:FILE, also behind a beginning as in bos+repeat:64",
      0},
     HELP_PROMPTS(PROMPTS),
     HELP_OUT(KEPT(options, out)),

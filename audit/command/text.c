@@ -8,7 +8,10 @@
 #include "audit/studies/text/harmony.h"
 #include "base/words.h"
 #include "model/bytes.h"
+#include "model/gguf.h"
 
+#include <jansson.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -134,12 +137,104 @@ static bool check_ids(const sinkproof_ids *ids, const sinkproof_tokenizer *t, si
     return true;
 }
 
+// ---- a beginning -------------------------------------------------------------------------------
+
+// The number in "bos_token_id" of a directory's config.json, or -1.
+static long long config_beginning(const char *folder) {
+    char *path = NULL;
+    long long id = -1;
+    if (asprintf(&path, "%s/config.json", folder) < 0) return id;
+    json_t *config = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *said = json_object_get(config, "bos_token_id");
+    if (json_is_integer(said)) id = (long long)json_integer_value(said);
+    json_decref(config);
+    free(path);
+    return id;
+}
+
+// The number in a GGUF file's metadata, or -1.
+static long long gguf_beginning(const char *path) {
+    gguf_file *file;
+    sinkproof_error why;
+    char text[32], *end = text;
+    long long id = -1;
+    if (!sinkproof_gguf_open(path, &file, &why)) return id;
+    const gguf_pair *pair = sinkproof_gguf_find(file, "tokenizer.ggml.bos_token_id");
+    if (pair != NULL) id = strtoll(sinkproof_gguf_value_text(pair, text, sizeof text), &end, 10);
+    sinkproof_gguf_close(file);
+    return end != text && *end == '\0' ? id : -1;
+}
+
+// The token with which the model's texts begin, as its files say.
+static bool find_beginning(const char *model, size_t vocab, int32_t *id, sinkproof_error *error) {
+    struct stat about;
+    bool there = stat(model, &about) == 0;
+    long long said = !there                   ? -1
+                     : S_ISDIR(about.st_mode) ? config_beginning(model)
+                                              : gguf_beginning(model);
+    if (said < 0 || (size_t)said >= vocab || said > INT32_MAX)
+        return sinkproof_fail(error,
+                              "%.300s: expected a bos_token_id below %zu for bos+, found none: say "
+                              "the id itself, as in 1+repeat:64",
+                              model, vocab);
+    *id = (int32_t)said;
+    return true;
+}
+
+// The length of a beginning such as "bos" or "5,3" before a '+', or 0: there is none.
+static size_t beginning_length(const char *tokens) {
+    size_t ids = strspn(tokens, "0123456789,");
+    size_t length = strncmp(tokens, "bos", 3) == 0 ? 3 : ids;
+    return tokens[length] == '+' ? length : 0;
+}
+
+// Tokens such as bos+repeat:64: the ids of the beginning, then the others.
+static bool parse_with_beginning(const text_words *words, size_t length, const char *model,
+                                 size_t vocab, sinkproof_tokenizer **tokenizer, int32_t **tokens_n,
+                                 size_t *n, sinkproof_error *error) {
+    text_words rest = *words;
+    int32_t *first_n = malloc(sizeof *first_n), *joined_n = NULL;
+    size_t firsts = 1;
+    bool good = first_n != NULL || sinkproof_fail(error, "no memory for a beginning");
+    rest.tokens = words->tokens + length + 1;
+    if (good && beginning_length(rest.tokens) > 0)
+        good = sinkproof_fail(error, "\"%.80s\": expected one beginning, found two", words->tokens);
+    if (good && strncmp(words->tokens, "bos", 3) == 0)
+        good = find_beginning(model, vocab, first_n, error);
+    else if (good) {
+        char *ids = strndup(words->tokens, length);
+        free(first_n);
+        first_n = NULL;
+        good = ids != NULL ? command_parse_tokens(ids, vocab, &first_n, &firsts, error)
+                           : sinkproof_fail(error, "no memory for a beginning");
+        free(ids);
+    }
+    good = good && words_parse_tokens(&rest, model, vocab, tokenizer, tokens_n, n, error);
+    if (good) {
+        joined_n = malloc((firsts + *n) * sizeof *joined_n);
+        if (joined_n == NULL) good = sinkproof_fail(error, "no memory for the tokens");
+        if (joined_n != NULL) memcpy(joined_n, first_n, firsts * sizeof *joined_n);
+        if (joined_n != NULL) memcpy(joined_n + firsts, *tokens_n, *n * sizeof *joined_n);
+        free(*tokens_n);
+        *tokens_n = joined_n;
+        *n += firsts;
+    }
+    free(first_n);
+    if (good) return true;
+    sinkproof_tokenizer_free(*tokenizer);
+    *tokenizer = NULL;
+    return false;
+}
+
 bool words_parse_tokens(const text_words *words, const char *model, size_t vocab,
                         sinkproof_tokenizer **tokenizer, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
+    size_t beginning = words->tokens != NULL ? beginning_length(words->tokens) : 0;
     const text_words w = split_text_prefix(words);
     sinkproof_ids ids = {NULL, 0, 0};
     *tokenizer = NULL;
+    if (beginning > 0)
+        return parse_with_beginning(words, beginning, model, vocab, tokenizer, tokens_n, n, error);
     if (w.text == NULL && w.prompt == NULL && w.chat == NULL)
         return command_parse_tokens(w.tokens, vocab, tokens_n, n, error);
     if (!words_open_tokenizer(w.tokenizer, model, tokenizer, error)) return false;

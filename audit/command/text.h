@@ -8,7 +8,9 @@
 #include "audit/studies/text/tokenizer.h"
 
 // The tokens of a command line: one of the first four members is set. `tokens` may also be
-// text:TEXT, prompt:TEXT or chat:FILE. "-" in place of TEXT or FILE is standard input.
+// text:TEXT, prompt:TEXT or chat:FILE, and may begin with ids and a plus, as in bos+repeat:64 or
+// 5,3+text:TEXT: bos is the token that the model's own files name (bos_token_id). "-" in place of
+// TEXT or FILE is standard input.
 typedef struct text_words {
     const char *tokens;    // ids, as for command_parse_tokens
     const char *text;      // raw text; a special token's spelling is that token

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Tokens as for the command `sinkproof`, with the same random numbers: 1,2,3, @FILE, random:N[,seed=S] or
-repeat:N[,seed=S].
+repeat:N[,seed=S], also behind ids as in 5,3+repeat:64.
 """
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def random_tokens(n: int, seed: int, vocab: int) -> list[int]:
 
 def parse_tokens(text: str, vocab: int) -> list[int]:
     """The tokens that a text states, each below `vocab`."""
+    begun = re.fullmatch(r"([0-9,]+)\+([^+]*)", text)
+    if begun:
+        return parse_tokens(begun[1], vocab) + parse_tokens(begun[2], vocab)
     drawn = re.fullmatch(r"(random|repeat):([0-9]+)(?:,seed=([0-9]+))?", text)
     if drawn and 0 < int(drawn[2]) <= 2**24:
         n, seed = int(drawn[2]), int(drawn[3] or 0) & MASK
