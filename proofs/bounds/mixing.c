@@ -55,4 +55,14 @@ double sinkproof_cache_bound(size_t n, const double *alpha_j, const double *delt
     }
     return values + (2 - sink) * most * moved;
 }
+
+double sinkproof_cache_row_bound(size_t n, const double *alpha_j, const double *delta_j,
+                                 const double *eps_j, double most) {
+    double values = 0, delta = 0;
+    for (size_t j = 0; j < n; j++) {
+        values += alpha_j[j] * eps_j[j];
+        delta = fmax(delta, delta_j[j]);
+    }
+    return values + 2 * most * tanh(delta / 2);
+}
 //< bound.quantized-cache

@@ -30,5 +30,9 @@ double sinkproof_quantise_most(int bits, double scale);
 // values; most: the largest |v_j|.
 double sinkproof_cache_bound(size_t n, const double *alpha_j, const double *delta_j,
                              const double *eps_j, double sink, double most);
+// The row-wise bound: of the same numbers by the largest delta_j alone. It never says less than
+// that two averages of the same values differ by at most 2 most.
+double sinkproof_cache_row_bound(size_t n, const double *alpha_j, const double *delta_j,
+                                 const double *eps_j, double most);
 
 #endif

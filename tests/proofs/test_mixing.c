@@ -150,6 +150,34 @@ static void enclosed_bound(void) {
     balls_clear(values, moved, t, u);
 }
 
+// A row of two keys with values +most and -most: every pair of score errors up to delta stays
+// within the row-wise bound, and the worst pair, at weights of e^delta to 1, reaches it.
+static void row_bound(void) {
+    uint64_t state = SEED;
+    double worst = 0, reached = 0, beyond = 0;
+    for (size_t k = 0; k < 20000; k++) {
+        double delta[2] = {0, 0}, eps[2] = {0, 0}, most = 3;
+        double size = ldexp(1 + fabs(uniform(&state)), (int)(k % 8) - 4);
+        double s0 = k % 2 == 0 ? -size : 8 * uniform(&state); // the score of key 0 over key 1's
+        double off0 = k % 2 == 0 ? size : size * uniform(&state);
+        double off1 = k % 2 == 0 ? -size : size * uniform(&state);
+        double before = 1 / (1 + exp(-s0)), after = 1 / (1 + exp(-(s0 + off0 - off1)));
+        double alpha[2] = {after, 1 - after};
+        delta[0] = fabs(off0);
+        delta[1] = fabs(off1);
+        double bound = sinkproof_cache_row_bound(2, alpha, delta, eps, most);
+        double error = fabs(most * (2 * after - 1) - most * (2 * before - 1));
+        worst = sinkproof_keep_worst(worst, error / (bound + 32 * 0x1p-53 * most));
+        reached = fmax(reached, error / bound);
+        beyond += error > 2 * most * tanh(size / 4); // half of the exponent would be false
+        if (bound > 2 * most) worst = INFINITY;
+    }
+    ok(worst <= 1 && reached > 0.999,
+       "bound.quantized-cache row-wise: worst=%.6f bound=1 reached=%.6f", worst, reached);
+    ok(beyond > 0, "bound.quantized-cache refuted with half the exponent, row-wise: %.0f rows",
+       beyond);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     only_ids = argv + 1;
@@ -163,6 +191,7 @@ int main(int argc, char **argv) {
         few_bits(8);
         few_bits(4);
         enclosed_bound();
+        row_bound();
     }
     return tap_done();
 }

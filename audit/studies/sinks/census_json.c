@@ -29,11 +29,13 @@ static void put_shares(json_t *o, const size_t *passing, size_t known) {
 
 static const char *kind_name(const sinkproof_sinks_job *job, size_t input) {
     const char *text = job->inputs[input].text;
+    const char *rest = text + strspn(text, "0123456789,");
+    bool bos = strncmp(text, "bos+", 4) == 0, ids = rest > text && rest[0] == '+';
     if (job->trace != NULL) return "trace";
-    return text[0] == '@'                     ? "files"
-           : strncmp(text, "random:", 7) == 0 ? "random"
-           : strncmp(text, "repeat:", 7) == 0 ? "repeat"
-                                              : "ids";
+    if (bos || ids) rest = bos ? text + 4 : rest + 1;
+    if (strncmp(rest, "random:", 7) == 0) return bos ? "bos+random" : ids ? "ids+random" : "random";
+    if (strncmp(rest, "repeat:", 7) == 0) return bos ? "bos+repeat" : ids ? "ids+repeat" : "repeat";
+    return text[0] == '@' ? "files" : "ids";
 }
 
 census_kind census_input_kind(const sinkproof_sinks_job *job, size_t input) {

@@ -6,6 +6,7 @@
 
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
+#include "model/sinks.h"
 #include "ref/stages.h"
 
 #include <math.h>
@@ -96,7 +97,7 @@ bool heads_observer_begin(heads_observer *w, const sinkproof_model *model, size_
     w->at.b_hi = malloc(n * c->n_heads * sizeof(double));
     w->work = malloc(sinkproof_normaliser_work(c) * sizeof(double));
     *observer = (sinkproof_observer){
-        .see = see_layer_point, .replace = replace_attended, .context = w, .no_logits = true};
+        .see = see_layer_point, .replace = replace_attended, .context = w, .no_logits = !w->logits};
     if (w->at.q_nhd == NULL || w->at.k_gdn == NULL || w->at.v_ngd == NULL || w->at.b_hi == NULL ||
         w->work == NULL)
         return sinkproof_fail(error, "no memory for the heads of %s",
@@ -116,12 +117,23 @@ void heads_observer_free(heads_observer *w) {
 
 // ---- attention ---------------------------------------------------------------------------------
 
+bool heads_have_no_sinks(const sinkproof_config *config) {
+    return sinkproof_sinks_stored(config) == SINKPROOF_SINK_NOTHING &&
+           sinkproof_sinks_constant(config) == -INFINITY;
+}
+
+size_t heads_first_key(const layer_heads *heads, size_t i) {
+    size_t first = sinkproof_mask_first(heads->window, i);
+    bool hides = i >= heads->hidden.from && heads->hidden.first > first;
+    return hides ? heads->hidden.first : first;
+}
+
 // One coordinate at a time, so that the sums of all keys vectorise.
 void heads_row_scores(const layer_heads *heads, const double *k_gdn, size_t h, size_t i,
                       double *s_j) {
     const sinkproof_config *c = heads->config;
     size_t d = c->head_dim, g = h / (c->n_heads / c->n_kv_heads), n = heads->n;
-    size_t first = sinkproof_mask_first(heads->window, i);
+    size_t first = heads_first_key(heads, i);
     const double *q_d = heads->q_nhd + (i * c->n_heads + h) * d;
     const double root = sqrt((double)d);
     for (size_t j = first; j <= i; j++) s_j[j] = 0;
@@ -143,7 +155,7 @@ double row_mean_each_way(const heads_row_sums *sums, double b, double *sink) {
 
 void heads_row_weights(const layer_heads *heads, size_t h, size_t i, double b, double *alpha_j,
                        double *sink) {
-    size_t first = sinkproof_mask_first(heads->window, i);
+    size_t first = heads_first_key(heads, i);
     heads_row_sums sums = {.top = -INFINITY};
     heads_row_scores(heads, heads->k_gdn, h, i, alpha_j);
     for (size_t j = 0; j < first; j++) alpha_j[j] = 0;
@@ -165,7 +177,7 @@ void heads_attend(const layer_heads *heads, double change, double *o_nhd, double
             double b = heads->b_hi[h * heads->n + i];
             heads_row_weights(heads, h, i, isinf(b) ? b : b + change, alpha_j, &sink);
             for (size_t e = 0; e < d; e++) o_d[e] = 0;
-            for (size_t j = sinkproof_mask_first(heads->window, i); j <= i; j++) {
+            for (size_t j = heads_first_key(heads, i); j <= i; j++) {
                 const double *v_d = heads->v_ngd + j * width + h / group * d;
                 for (size_t e = 0; e < d; e++) o_d[e] += alpha_j[j] * v_d[e];
             }

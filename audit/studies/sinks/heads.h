@@ -10,6 +10,16 @@
 
 #include "ref/forward.h"
 
+// The first keys, hidden from the rows `from` on: what a row attends to when a sink on them is
+// taken away. Where from == first, no other row sees them, and the next token is the first of a
+// text.
+typedef struct heads_hidden {
+    size_t first, from; // first 0: none; else from >= first, so that every row has a key
+} heads_hidden;
+
+// Whether no head of the model has a sink, so that "without sinks" is the run itself.
+bool heads_have_no_sinks(const sinkproof_config *config);
+
 // The current layer, in a run of n tokens from an empty cache.
 typedef struct layer_heads {
     const sinkproof_config *config;
@@ -18,7 +28,11 @@ typedef struct layer_heads {
     double *v_ngd, *b_hi;    // values; the sink's logit for every row, -infinity: none
     double *o_nhd;           // the engine's A11, which may be overwritten
     bool held_q, held_k, held_v;
+    heads_hidden hidden;
 } layer_heads;
+
+// The first key that row i sees: by the window, and by what is hidden.
+size_t heads_first_key(const layer_heads *heads, size_t i);
 
 typedef struct heads_observer {
     void *context;
@@ -26,6 +40,7 @@ typedef struct heads_observer {
     // Called for every point with its final values; or NULL.
     void (*point)(void *context, sinkproof_trace_point point, size_t layer, size_t count,
                   const double *values);
+    bool logits; // `point` wants F2
     // Filled by heads_observer_begin:
     const sinkproof_model *model;
     layer_heads at;

@@ -48,11 +48,24 @@ static size_t shortest_length(const mix_plan *plan) {
     return least;
 }
 
+static bool parse_hidden(const char *text, size_t n, heads_hidden *hidden, sinkproof_error *error) {
+    char *end;
+    if (parse_whole_number(text, &end, n, &hidden->first) && hidden->first > 0 && *end == '@' &&
+        parse_whole_number(end + 1, &end, n, &hidden->from) && *end == '\0' &&
+        hidden->from >= hidden->first)
+        return true;
+    return sinkproof_fail(error,
+                          "--perturb: \"hide=%.40s\", expected hide=K@R: the first K keys hidden "
+                          "from row R on, K from 1 to R, R below %zu",
+                          text, n);
+}
+
 static bool parse_word(char *word, size_t n, size_t vocab, uint64_t *seed, bool *drawn,
                        mix_plan *plan, sinkproof_error *error) {
     char *end;
     size_t id;
     if (strncmp(word, "lengths=", 8) == 0) return parse_lengths(word + 8, n, plan, error);
+    if (strncmp(word, "hide=", 5) == 0) return parse_hidden(word + 5, n, &plan->hidden, error);
     if (strcmp(word, "drawn") == 0) return *drawn = true;
     if (strncmp(word, "seed=", 5) == 0) {
         *seed = strtoull(word + 5, &end, 10);
@@ -68,12 +81,32 @@ static bool parse_word(char *word, size_t n, size_t vocab, uint64_t *seed, bool 
     }
     return sinkproof_fail(error,
                           "--perturb: \"%.80s\", expected POS:ID with POS below %zu and ID "
-                          "below %zu, drawn, lengths=N+N..., raise=X or seed=S",
+                          "below %zu, drawn, lengths=N+N..., raise=X, hide=K@R or seed=S",
                           word, n, vocab);
 }
 
-bool mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab, mix_plan *plan,
-               sinkproof_error *error) {
+// The modes that the model has, in the order of their names.
+static bool choose_modes(const sinkproof_config *config, mix_plan *plan, sinkproof_error *error) {
+    bool none = heads_have_no_sinks(config);
+    size_t shortest = shortest_length(plan);
+    if (none && plan->raised != 0)
+        return sinkproof_fail(error, "--perturb: raise=%g, expected a model with sinks, found none",
+                              plan->raised);
+    plan->modes[plan->n_modes++] = MIX_AS_IT_IS;
+    if (!none) plan->modes[plan->n_modes++] = MIX_WITHOUT;
+    if (plan->raised != 0) plan->modes[plan->n_modes++] = MIX_RAISED;
+    if (none && plan->hidden.first == 0 && shortest > 2)
+        plan->hidden = (heads_hidden){1, plan->position > 2 ? plan->position : 2};
+    if (plan->hidden.first > 0) plan->modes[plan->n_modes++] = MIX_HIDDEN;
+    if (plan->hidden.first == 0 || plan->hidden.from < shortest) return true;
+    return sinkproof_fail(error,
+                          "--perturb: hide= from row %zu on, expected a row of the first %zu",
+                          plan->hidden.from, shortest);
+}
+
+bool mix_parse(const char *text, size_t n, const int32_t *tokens_n, const sinkproof_config *config,
+               mix_plan *plan, sinkproof_error *error) {
+    size_t vocab = config->vocab;
     uint64_t seed = 1;
     bool drawn = true, good = true;
     char *words = strdup(text), *rest = words;
@@ -92,18 +125,15 @@ bool mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab
     if (plan->token == tokens_n[plan->position])
         return sinkproof_fail(error, "--perturb: token %zu is %d already", plan->position,
                               (int)plan->token);
-    if (plan->position < shortest_length(plan)) return true;
+    if (plan->position < shortest_length(plan)) return choose_modes(config, plan, error);
     return sinkproof_fail(error, "--perturb: token %zu is not in the first %zu", plan->position,
                           shortest_length(plan));
 }
 
 const char *mix_mode_name(mix_mode mode) {
-    static const char *const names[] = {"as it is", "without sinks", "sinks raised"};
+    static const char *const names[] = {"as it is", "without sinks", "sinks raised",
+                                        "first hidden"};
     return names[mode];
-}
-
-size_t mix_mode_count(const mix_plan *plan) {
-    return plan->raised != 0 ? MIX_MODES : MIX_RAISED;
 }
 
 // ---- a pair of runs ----------------------------------------------------------------------------
@@ -137,9 +167,11 @@ static void add_paths(pair *p, const layer_heads *heads, double change) {
 static void mix_attend(void *context, const layer_heads *heads) {
     pair *p = context;
     mix_mode mode = p->mix->mode;
+    layer_heads seen = *heads;
     double change = mode == MIX_WITHOUT ? -INFINITY : mode == MIX_RAISED ? p->plan->raised : 0;
-    if (!p->second) add_paths(p, heads, change);
-    if (mode != MIX_AS_IT_IS) heads_attend(heads, change, heads->o_nhd, p->alpha_j);
+    if (mode == MIX_HIDDEN) seen.hidden = p->plan->hidden;
+    if (!p->second) add_paths(p, &seen, change);
+    if (mode != MIX_AS_IT_IS) heads_attend(&seen, change, heads->o_nhd, p->alpha_j);
 }
 
 static void mix_compare_point(void *context, sinkproof_trace_point point, size_t layer,
@@ -228,11 +260,11 @@ bool mix_perturb_run(const sinkproof_model *model, sinkproof_runner *runner, con
                      const int32_t *tokens_n, void (*progress)(void *context, double share),
                      void *progress_context, mixing_study *mixes, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
-    size_t modes = mix_mode_count(plan), all = plan->n_lengths * modes;
+    size_t modes = plan->n_modes, all = plan->n_lengths * modes;
     bool good = true;
     for (size_t k = 0; good && k < all; k++) {
         pair p = {.plan = plan};
-        mixes[k] = (mixing_study){.mode = (mix_mode)(k % modes),
+        mixes[k] = (mixing_study){.mode = plan->modes[k % modes],
                                   .n = plan->lengths[k / modes],
                                   .rows = config->n_layers + 1};
         good = mix_new(&mixes[k], &p, config->hidden, error) &&

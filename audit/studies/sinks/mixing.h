@@ -8,29 +8,37 @@
 #define SINKPROOF_MIXING_H
 
 #include "audit/engine/runner.h"
+#include "audit/studies/sinks/heads.h"
 
 enum { MIX_LENGTHS = 16 };
+
+// How a pair of runs attends.
+typedef enum mix_mode {
+    MIX_AS_IT_IS, // the engine's own attention
+    MIX_WITHOUT,  // b = -infinity
+    MIX_RAISED,
+    MIX_HIDDEN, // the first keys hidden from some row on
+    MIX_MODES
+} mix_mode;
+const char *mix_mode_name(mix_mode mode);
 
 // The token to change, its replacement, and the context lengths.
 typedef struct mix_plan {
     size_t position;
     int32_t token;
     size_t n_lengths, lengths[MIX_LENGTHS];
-    double raised; // raise of the sinks in the third mode; 0: only two modes
+    double raised; // raise of the sinks
+    heads_hidden hidden;
+    size_t n_modes;
+    mix_mode modes[MIX_MODES];
 } mix_plan;
 
 // Parses words separated by commas: "POS:ID" or "drawn"; "lengths=16+32+64" (the whole input
-// without it); "raise=X"; "seed=S" for random choices (1).
-bool mix_parse(const char *text, size_t n, const int32_t *tokens_n, size_t vocab, mix_plan *plan,
-               sinkproof_error *error);
-
-typedef enum mix_mode {
-    MIX_AS_IT_IS, // the engine's own attention
-    MIX_WITHOUT,  // b = -infinity
-    MIX_RAISED,
-    MIX_MODES
-} mix_mode;
-const char *mix_mode_name(mix_mode mode);
+// without it); "raise=X"; "hide=K@R": the first K keys hidden from row R on; "seed=S" for random
+// choices (1). A model without sinks is not run without them: there the first key is hidden, from
+// the changed token's row on or from row 2 on if that is later, unless hide= says otherwise.
+bool mix_parse(const char *text, size_t n, const int32_t *tokens_n, const sinkproof_config *config,
+               mix_plan *plan, sinkproof_error *error);
 
 // One mode at one length. Row l of the arrays holds the states before layer l; the last row holds
 // the final states.
@@ -42,8 +50,7 @@ typedef struct mixing_study {
     size_t earlier;             // states before the changed token that changed: 0 in a causal model
 } mixing_study;
 
-// mixes [plan->n_lengths x modes], ordered by length; free them one by one.
-size_t mix_mode_count(const mix_plan *plan);
+// mixes [plan->n_lengths x plan->n_modes], ordered by length; free them one by one.
 bool mix_perturb_run(const sinkproof_model *model, sinkproof_runner *runner, const mix_plan *plan,
                      const int32_t *tokens_n, void (*progress)(void *context, double share),
                      void *progress_context, mixing_study *mixes, sinkproof_error *error);

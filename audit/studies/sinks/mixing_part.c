@@ -28,7 +28,7 @@ static void free_state(void *state) {
 
 static bool mixing_run_part(const sinkproof_sinks_job *job, const char *asked, void **state,
                             sinkproof_error *error) {
-    size_t vocab = sinkproof_model_config(job->model)->vocab;
+    const sinkproof_config *config = sinkproof_model_config(job->model);
     perturbed *all = calloc(job->n_inputs + 1, sizeof *all);
     *state = all;
     if (all == NULL)
@@ -43,8 +43,8 @@ static bool mixing_run_part(const sinkproof_sinks_job *job, const char *asked, v
         const sinkproof_sinks_input *in = &job->inputs[i];
         perturbed *p = &all[i];
         part_share share = {job, i};
-        if (!mix_parse(asked, in->n, in->tokens_n, vocab, &p->plan, error)) return false;
-        p->count = p->plan.n_lengths * mix_mode_count(&p->plan);
+        if (!mix_parse(asked, in->n, in->tokens_n, config, &p->plan, error)) return false;
+        p->count = p->plan.n_lengths * p->plan.n_modes;
         p->mixes = calloc(p->count, sizeof *p->mixes);
         if (p->mixes == NULL)
             return sinkproof_fail(error, "no memory for %s",
@@ -70,6 +70,18 @@ static void print_reach(FILE *out, const mixing_study *mix, size_t position, siz
             change_cell(r.last, last), sinkproof_share_fixed(r.share, 5).text);
 }
 
+static void print_hidden(FILE *out, const perturbed *p) {
+    heads_hidden hidden = p->plan.hidden;
+    if (hidden.first == 0) return;
+    if (p->plan.modes[1] == MIX_HIDDEN)
+        fprintf(out, "No head of this model has a sink of its own, so there is no run without.\n");
+    fprintf(out, "First hidden: rows from %zu on do not see the first %s.\n", hidden.from,
+            hidden.first == 1 ? "key" : sinkproof_counted(hidden.first, "key").text);
+    if (hidden.from == hidden.first)
+        fprintf(out, "No other row sees them: that only makes the next token the first of a text, "
+                     "and takes no\nsink away. Hide from a later row on to take it away.\n");
+}
+
 static void print_input(FILE *out, const perturbed *p, const sinkproof_sinks_input *in) {
     size_t earlier = 0, longest = 0, at = p->plan.position;
     fprintf(out,
@@ -86,6 +98,7 @@ static void print_input(FILE *out, const perturbed *p, const sinkproof_sinks_inp
         earlier += m->earlier;
         longest = m->n > p->mixes[longest].n ? k : longest;
     }
+    print_hidden(out, p);
     const mixing_study *m = &p->mixes[longest];
     fprintf(out, "%7s  as it is, %s, after each layer\n", "layers",
             sinkproof_counted(m->n, "token").text);
@@ -142,6 +155,10 @@ static void mixing_json(const void *state, const sinkproof_sinks_job *job, json_
                           "states", layers_json(m));
             if (m->mode == MIX_RAISED)
                 json_object_set_new(one, "raised", json_real(p->plan.raised));
+            if (m->mode == MIX_HIDDEN) {
+                json_object_set_new(one, "hidden", part_count(p->plan.hidden.first));
+                json_object_set_new(one, "hidden_from", part_count(p->plan.hidden.from));
+            }
             json_array_append_new(results, one);
         }
 }
@@ -149,8 +166,10 @@ static void mixing_json(const void *state, const sinkproof_sinks_job *job, json_
 const sinkproof_sinks_part sinkproof_part_perturb = {
     .name = "perturb",
     .takes = "POS:ID",
-    .help = "change one token and say how far it reaches, with sinks and without: POS:ID or drawn; "
-            "after commas lengths=N+N... of the context, raise=X of the sinks, seed=S",
+    .help =
+        "change one token and say how far it reaches, with sinks and without: POS:ID or drawn; "
+        "after commas lengths=N+N... of the context, raise=X of the sinks, hide=K@R (the first K "
+        "keys hidden from row R on; without sinks always, 1 from the token on), seed=S",
     .needs_run = true,
     .run = mixing_run_part,
     .print = mixing_print,

@@ -37,9 +37,12 @@ static outlier_measures measure_outliers(size_t n, size_t width, const double *x
         out.mean += ratio / (double)n;
         sinkproof_quantise(8, width, x_c, work + i * width);
     }
+    size_t rest = (n - 1) * width;
     out.per_token = relative_error(n * width, x_nc, work);
+    out.rest_per_token = n > 1 ? relative_error(rest, x_nc + width, work + width) : NAN;
     sinkproof_quantise(8, n * width, x_nc, work);
     out.per_tensor = relative_error(n * width, x_nc, work);
+    out.rest_per_tensor = n > 1 ? relative_error(rest, x_nc + width, work + width) : NAN;
     return out;
 }
 
@@ -70,7 +73,9 @@ static void outlier_look_at_point(void *context, sinkproof_trace_point point, si
 
 static void outlier_attend(void *context, const layer_heads *heads) {
     outlier_run *r = context;
-    if (r->without) heads_attend(heads, -INFINITY, heads->o_nhd, r->alpha_j);
+    layer_heads seen = *heads;
+    if (r->out->hidden) seen.hidden = (heads_hidden){1, OUTLIER_FROM};
+    if (r->without) heads_attend(&seen, r->out->hidden ? 0 : -INFINITY, heads->o_nhd, r->alpha_j);
 }
 
 bool outlier_measure(const sinkproof_model *model, sinkproof_runner *runner, bool without, size_t n,
@@ -80,7 +85,9 @@ bool outlier_measure(const sinkproof_model *model, sinkproof_runner *runner, boo
     size_t heads = c->n_heads * c->head_dim, width = heads > c->hidden ? heads : c->hidden;
     size_t places = (c->n_layers + 1) * OUTLIER_POINTS * 2;
     outlier_run r = {.out = study, .progress = progress, .progress_context = progress_context};
-    *study = (outlier_study){.n_layers = c->n_layers, .n = n, .without = without};
+    bool hidden = heads_have_no_sinks(c);
+    without = without && (!hidden || n > OUTLIER_FROM);
+    *study = (outlier_study){.n_layers = c->n_layers, .n = n, .without = without, .hidden = hidden};
     study->of = malloc(places * sizeof *study->of);
     r.alpha_j = malloc(n * sizeof(double));
     r.work = malloc(n * width * sizeof(double));
@@ -88,7 +95,7 @@ bool outlier_measure(const sinkproof_model *model, sinkproof_runner *runner, boo
         (study->of != NULL && r.alpha_j != NULL && r.work != NULL) ||
         sinkproof_fail(error, "no memory for the states of %s", sinkproof_counted(n, "token").text);
     for (size_t k = 0; good && k < places; k++)
-        study->of[k] = (outlier_measures){NAN, NAN, NAN, NAN};
+        study->of[k] = (outlier_measures){NAN, NAN, NAN, NAN, NAN, NAN};
     for (int run = 0; good && run < (without ? 2 : 1); run++) {
         sinkproof_observer observer;
         heads_observer w = {.context = &r, .heads = outlier_attend, .point = outlier_look_at_point};

@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // Outliers in a model's values and the error of eight bits with one scale, with and without the
-// model's sink logits; and whether the sink takes over the first token's weight in rows whose
-// window excludes that token.
+// model's sink logits, or, in a model without sinks, with the first key hidden; and whether the
+// sink takes over the first token's weight in rows whose window excludes that token.
 #ifndef SINKPROOF_OUTLIERS_H
 #define SINKPROOF_OUTLIERS_H
 
@@ -17,18 +17,22 @@ extern const sinkproof_trace_point outlier_points[OUTLIER_POINTS];
 
 // For a tensor of n rows: max |x| / rms of a row, as the largest and as the mean over the rows; and
 // the relative error of 8-bit integers (bound.quantized-cache), as roots of sums of squares, with
-// one scale for the tensor and with one for each row. NAN: not seen.
+// one scale for the tensor and with one for each row: over all rows, and over the rows after the
+// first alone, whose error a first row of massive activations hides in the sum. NAN: not seen.
 typedef struct outlier_measures {
-    double most, mean, per_tensor, per_token;
+    double most, mean, per_tensor, per_token, rest_per_tensor, rest_per_token;
 } outlier_measures;
 
-// [layers + 1][points][2]: [0] with the model's sinks, [1] without; T0 and F1 are in the last
-// layer.
+// [layers + 1][points][2]: [0] the model as it is, [1] without its sinks; where it has none, with
+// the first key hidden from row OUTLIER_FROM on. T0 and F1 are in the last layer.
+enum { OUTLIER_FROM = 2 };
 typedef struct outlier_study {
     size_t n_layers, n;
-    bool without; // [1] is valid: the engine continues from A11
+    bool without; // [1] is valid: the engine continues from A11, and rows are left to hide it from
+    bool hidden;  // [1] has the first key hidden
     outlier_measures *of;
 } outlier_study;
+// `without`: the engine continues from A11.
 bool outlier_measure(const sinkproof_model *model, sinkproof_runner *runner, bool without, size_t n,
                      const int32_t *tokens_n, void (*progress)(void *context, double share),
                      void *progress_context, outlier_study *study, sinkproof_error *error);

@@ -8,6 +8,7 @@
 #include "audit/studies/sinks/part_shared.h"
 #include "base/words.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,29 @@ static outlier_measures worst_over_layers(const outlier_study *s, size_t point, 
         out.mean = o->mean > out.mean ? o->mean : out.mean;
         out.per_tensor = o->per_tensor > out.per_tensor ? o->per_tensor : out.per_tensor;
         out.per_token = o->per_token > out.per_token ? o->per_token : out.per_token;
+        out.rest_per_tensor = fmax(out.rest_per_tensor, o->rest_per_tensor);
+        out.rest_per_token = fmax(out.rest_per_token, o->rest_per_token);
     }
+    if (s->n == 1) out.rest_per_tensor = out.rest_per_token = NAN;
     return out;
+}
+
+static const char *outlier_row_name(const outlier_study *s, bool first) {
+    if (s->hidden) return first ? "as it is" : "hidden";
+    return first ? "sinks" : "without";
+}
+
+// What the second row of each point is, or why there is none.
+static void print_second(FILE *out, const outlier_study *s) {
+    if (s->hidden)
+        fprintf(out, "No head of this model has a sink of its own: it is measured once.\n");
+    if (s->hidden && s->without)
+        fprintf(out, "hidden: rows from %d on do not see the first key.\n", OUTLIER_FROM);
+    else if (s->hidden && s->n <= OUTLIER_FROM)
+        fprintf(out, "hidden: not measured, no row is left from which the first key could be.\n");
+    else if (!s->without)
+        fprintf(out, "%s: not measured, the engine does not go on from A11 under this policy.\n",
+                s->hidden ? "hidden" : "Without sinks");
 }
 
 static void print_outliers(const void *state, const sinkproof_sinks_job *job, FILE *out) {
@@ -66,25 +88,28 @@ static void print_outliers(const void *state, const sinkproof_sinks_job *job, FI
     for (size_t i = 0; i < job->n_inputs; i++) {
         fprintf(out, "\n%s: outliers, and eight bits with one scale; the largest over the layers\n",
                 job->inputs[i].text);
-        fprintf(out, "%-6s %-8s %14s %14s %14s %14s\n", "point", "", "max/rms", "mean of rows",
-                "off, a tensor", "off, a token");
+        fprintf(out, "%-6s %-8s %9s %9s %12s %12s %12s %12s\n", "", "", "max/rms", "mean of",
+                "off,", "rows after", "off,", "rows after");
+        fprintf(out, "%-6s %-8s %9s %9s %12s %12s %12s %12s\n", "point", "", "", "rows", "a tensor",
+                "the first", "a token", "the first");
         for (size_t k = 0; k < 2 * OUTLIER_POINTS; k++) {
             bool sinks = k % 2 == 0;
             outlier_measures o = worst_over_layers(&all[i], k / 2, sinks);
             if (!sinks && !all[i].without) continue;
-            fprintf(out, "%-6s %-8s %14.2f %14.2f %14.3e %14.3e\n",
-                    sinkproof_trace_point_name(outlier_points[k / 2]), sinks ? "sinks" : "without",
-                    o.most, o.mean, o.per_tensor, o.per_token);
+            fprintf(out, "%-6s %-8s %9.2f %9.2f %12.3e %12s %12.3e %12s\n",
+                    sinkproof_trace_point_name(outlier_points[k / 2]),
+                    outlier_row_name(&all[i], sinks), o.most, o.mean, o.per_tensor,
+                    part_text("%.3e", o.rest_per_tensor).text, o.per_token,
+                    part_text("%.3e", o.rest_per_token).text);
         }
-        if (!all[i].without)
-            fprintf(out,
-                    "Without sinks: not measured, the engine does not go on from A11 under this "
-                    "policy.\n");
+        print_second(out, &all[i]);
     }
-    fprintf(out,
-            "max/rms: a row's largest number over its root mean square. off: root of the sum of "
-            "squares of\nthe error, relative, of whole numbers from -127 to 127 times one scale. "
-            "Estimated in binary64.\n");
+    fprintf(
+        out,
+        "max/rms: a row's largest number over its root mean square. off: root of the sum of "
+        "squares of\nthe error, relative, of whole numbers from -127 to 127 times one scale: over "
+        "all rows, and over\nthe rows after the first with the same scales, since a first row "
+        "that is massive hides them in the sum.\nEstimated in binary64.\n");
     print_synthetic(job, out);
 }
 
@@ -99,19 +124,25 @@ static void outliers_json(const void *state, const sinkproof_sinks_job *job, jso
                 if (layered != (l < all[i].n_layers) || isnan(o->most)) continue;
                 json_array_append_new(
                     results,
-                    json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:o, s:o, s:o}", "outliers",
-                              job->inputs[i].text, "label", "estimated", "layer",
+                    json_pack("{s:s, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+                              "outliers", job->inputs[i].text, "label", "estimated", "layer",
                               layered ? part_count(l) : json_null(), "point",
-                              sinkproof_trace_point_name(point), "sinks", (int)(k % 2 == 0), "most",
-                              part_number(o->most), "mean", part_number(o->mean), "per_tensor",
-                              part_number(o->per_tensor), "per_token", part_number(o->per_token)));
+                              sinkproof_trace_point_name(point), "sinks",
+                              (int)(k % 2 == 0 && !all[i].hidden), "hidden",
+                              (int)(k % 2 == 1 && all[i].hidden), "most", part_number(o->most),
+                              "mean", part_number(o->mean), "per_tensor",
+                              part_number(o->per_tensor), "per_token", part_number(o->per_token),
+                              "rest_per_tensor", part_number(o->rest_per_tensor), "rest_per_token",
+                              part_number(o->rest_per_token)));
             }
 }
 
 const sinkproof_sinks_part sinkproof_part_quantise = {
     .name = "quantise",
-    .help = "outliers of states and of what meets weights, and what eight bits lose of them, with "
-            "sinks and without",
+    .help =
+        "outliers of states and of what meets weights, and what eight bits lose of them, of all "
+        "rows and of those after the first, with sinks and without, or with the first key hidden "
+        "where there are none",
     .needs_run = true,
     .run = run_outliers,
     .print = print_outliers,

@@ -23,12 +23,25 @@
 #include <string.h>
 
 const cache_strategy cache_strategies[STRATEGY_COUNT] = {
-    {"first-recent", "the first tokens and the last ones", 0, true, true},
-    {"recent", "as many of the last ones alone", 0, true, false},
-    {"int8-first", "8 bits, the first tokens as they are", 8, false, true},
-    {"int8", "8 bits, all tokens", 8, false, false},
-    {"int4-first", "4 bits, the first tokens as they are", 4, false, true},
-    {"int4", "4 bits, all tokens", 4, false, false},
+    {.name = "first-recent",
+     .what = "the first tokens and the last ones",
+     .evicts = true,
+     .first = true},
+    {.name = "recent", .what = "as many of the last ones alone", .evicts = true},
+    {.name = "first-gone",
+     .what = "all but the first ones, which leave when the others would",
+     .evicts = true,
+     .others = true},
+    {.name = "int8-first",
+     .what = "8 bits, the first tokens as they are",
+     .bits = 8,
+     .first = true},
+    {.name = "int8", .what = "8 bits, all tokens", .bits = 8},
+    {.name = "int4-first",
+     .what = "4 bits, the first tokens as they are",
+     .bits = 4,
+     .first = true},
+    {.name = "int4", .what = "4 bits, all tokens", .bits = 4},
 };
 enum { FORMATS = 3 }; // formats of a cache: the run's own, 8 bits, 4 bits
 static const int bits_of[FORMATS] = {0, 8, 4};
@@ -68,6 +81,8 @@ typedef struct work {
     size_t strategy;                     // in a whole run; STRATEGY_COUNT: the full cache
     bool sinks;
     double *state_nc; // F1 of a whole run, or NULL
+    const int32_t *tokens_n;
+    double loss; // of a whole run
     void (*progress)(void *context, double share);
     void *progress_context;
     double share_of; // share of the layer-by-layer errors in the progress
@@ -121,6 +136,7 @@ typedef struct place {
 
 static bool cache_holds_key(const work *s, const cache_strategy *strategy, size_t i, size_t j) {
     if (strategy == NULL || !strategy->evicts) return true;
+    if (strategy->others) return j >= s->plan->first || i < s->plan->first + s->plan->recent;
     if (strategy->first) return j < s->plan->first || j + s->plan->recent > i;
     return j + s->plan->recent + s->plan->first > i;
 }
@@ -168,9 +184,15 @@ static double evict_bound(const work *s, const place *p, const cache_strategy *s
     return mass * (2 - sink_kept) * p->most_value;
 }
 
+// What bounds each coordinate of a row: the statement's own bound, and the lesser of it and the
+// row-wise one.
+typedef struct row_bounds {
+    double own, lesser;
+} row_bounds;
+
 // bound.quantized-cache: from the errors of keys and values, and the computed weights.
-static double few_bits_bound(work *s, const place *p, const cache_strategy *strategy, double each,
-                             double sink_full) {
+static row_bounds few_bits_bound(work *s, const place *p, const cache_strategy *strategy,
+                                 double each, double sink_full) {
     size_t n = p->heads->n, count = p->i + 1 - p->first;
     const cache *few = &s->caches[cache_format_index(strategy->bits)];
     for (size_t k = 0; k < count; k++) {
@@ -180,7 +202,10 @@ static double few_bits_bound(work *s, const place *p, const cache_strategy *stra
         s->eps_j[k] = whole ? 0 : few->value_off_gn[at];
         s->alpha_j[k] = s->e_j[p->first + k] * each;
     }
-    return sinkproof_cache_bound(count, s->alpha_j, s->delta_j, s->eps_j, sink_full, p->most_value);
+    double own =
+        sinkproof_cache_bound(count, s->alpha_j, s->delta_j, s->eps_j, sink_full, p->most_value);
+    double row = sinkproof_cache_row_bound(count, s->alpha_j, s->delta_j, s->eps_j, p->most_value);
+    return (row_bounds){own, fmin(own, row)};
 }
 
 static double place_rounding_bound(const place *p) {
@@ -207,15 +232,17 @@ static double place_sink_logit(const place *p, bool sinks) {
 
 // ---- a layer's errors --------------------------------------------------------------------------
 
-static void add_error(const work *s, size_t d, double each, double each_full, double bound,
-                      strategy_error *out) {
+static void add_error(const work *s, size_t d, double each, double each_full, row_bounds bound,
+                      double rounding, strategy_error *out) {
+    double own = bound.own + rounding, lesser = bound.lesser + rounding;
     for (size_t e = 0; e < d; e++) {
         double full = s->full_d[e] * each_full, off = fabs(s->out_d[e] * each - full);
         out->error += off * off;
         out->truth += full * full;
-        out->bound += bound * bound;
+        out->bound += own * own;
+        out->row_bound += lesser * lesser;
         out->largest = sinkproof_keep_worst(out->largest, off);
-        out->worst = sinkproof_keep_worst(out->worst, off == 0 ? 0 : off / bound);
+        out->worst = sinkproof_keep_worst(out->worst, off == 0 ? 0 : off / lesser);
     }
 }
 
@@ -224,24 +251,28 @@ static void compare_row(work *s, const place *p, strategy_error *errors) {
     for (size_t k = 0; k < STRATEGY_COUNT; k++) {
         const cache_strategy *strategy = &cache_strategies[k];
         heads_row_sums sums = sum_row_exponentials(s, p, strategy, s->e_j, s->out_d);
-        for (int without = 0; without < 2; without++) {
+        for (size_t without = 0; without < s->out->runs; without++) {
             double b = place_sink_logit(p, without == 0), sink, sink_full;
             double each = row_mean_each_way(&sums, b, &sink);
             double each_full = row_mean_each_way(&full, b, &sink_full);
-            double bound = strategy->evicts ? evict_bound(s, p, strategy, each_full, sink)
-                                            : few_bits_bound(s, p, strategy, each, sink_full);
-            strategy_error *out = &errors[2 * k + (size_t)without];
-            add_error(s, p->heads->config->head_dim, each, each_full,
-                      bound + place_rounding_bound(p), out);
-            out->vacuous += bound > (2 - sink - sink_full) * p->most_value;
+            double evicted = strategy->evicts ? evict_bound(s, p, strategy, each_full, sink) : 0;
+            row_bounds bound = strategy->evicts ? (row_bounds){evicted, evicted}
+                                                : few_bits_bound(s, p, strategy, each, sink_full);
+            strategy_error *out = &errors[2 * k + without];
+            add_error(s, p->heads->config->head_dim, each, each_full, bound,
+                      place_rounding_bound(p), out);
+            out->vacuous += bound.own > (2 - sink - sink_full) * p->most_value;
             out->rows++;
         }
     }
 }
 
-static void score_row(work *s, const place *p) {
+// The scores that a strategy needs: NULL: all of them.
+static void score_row(work *s, const place *p, const cache_strategy *strategy, bool all) {
+    size_t few = strategy == NULL ? 0 : cache_format_index(strategy->bits);
     for (size_t f = 0; f < FORMATS; f++)
-        heads_row_scores(p->heads, s->caches[f].k_gdn, p->h, p->i, s->s_fj + f * p->heads->n);
+        if (all || f == few || (f == 0 && strategy->first))
+            heads_row_scores(p->heads, s->caches[f].k_gdn, p->h, p->i, s->s_fj + f * p->heads->n);
 }
 
 static void compare_layer(void *context, const layer_heads *heads) {
@@ -251,7 +282,7 @@ static void compare_layer(void *context, const layer_heads *heads) {
     for (size_t h = 0; h < heads->config->n_heads; h++)
         for (size_t i = 0; i < heads->n; i++) {
             place p = row_place(s, heads, h, i);
-            score_row(s, &p);
+            score_row(s, &p, NULL, true);
             compare_row(s, &p, errors);
         }
     s->progress(s->progress_context,
@@ -271,17 +302,34 @@ static void strategy_attend(void *context, const layer_heads *heads) {
         for (size_t i = 0; i < heads->n; i++) {
             double sink, *o_d = heads->o_nhd + (i * c->n_heads + h) * c->head_dim;
             place p = row_place(s, heads, h, i);
-            score_row(s, &p);
+            score_row(s, &p, strategy, false);
             heads_row_sums sums = sum_row_exponentials(s, &p, strategy, s->e_j, o_d);
             double each = row_mean_each_way(&sums, place_sink_logit(&p, s->sinks), &sink);
             for (size_t e = 0; e < c->head_dim; e++) o_d[e] *= each;
         }
 }
 
+// Mean of -ln p(next token) over the rows from `from` on; NAN if none has a next token.
+static double mean_loss(size_t from, size_t n, size_t vocab, const int32_t *tokens_n,
+                        const double *logits_nv) {
+    double loss = 0;
+    for (size_t i = from; i + 1 < n; i++) {
+        const double *logits_v = logits_nv + i * vocab;
+        double top = logits_v[0], sum = 0;
+        for (size_t v = 1; v < vocab; v++) top = fmax(top, logits_v[v]);
+        for (size_t v = 0; v < vocab; v++) sum += exp(logits_v[v] - top);
+        loss += top + log(sum) - logits_v[tokens_n[i + 1]];
+    }
+    return from + 1 < n ? loss / (double)(n - 1 - from) : NAN;
+}
+
 static void keep_state(void *context, sinkproof_trace_point point, size_t layer, size_t count,
                        const double *values) {
     work *s = context;
+    size_t n = s->out->n;
     (void)layer;
+    if (point == TRACE_F2 && s->state_nc != NULL)
+        s->loss = mean_loss(s->plan->first + s->plan->recent, n, count / n, s->tokens_n, values);
     if (point == TRACE_F1 && s->state_nc != NULL)
         memcpy(s->state_nc, values, count * sizeof(double));
 }
@@ -289,8 +337,10 @@ static void keep_state(void *context, sinkproof_trace_point point, size_t layer,
 static bool run_once(work *s, const sinkproof_model *model, sinkproof_runner *runner, bool local,
                      size_t n, const int32_t *tokens_n, double *logits_v, sinkproof_error *error) {
     sinkproof_observer observer;
-    heads_observer w = {
-        .context = s, .heads = local ? compare_layer : strategy_attend, .point = keep_state};
+    heads_observer w = {.context = s,
+                        .heads = local ? compare_layer : strategy_attend,
+                        .point = keep_state,
+                        .logits = !local};
     bool good = heads_observer_begin(&w, model, n, &observer, error);
     sinkproof_runner_reset(runner);
     good = good && sinkproof_runner_forward(runner, n, tokens_n, logits_v, &observer, error);
@@ -312,7 +362,7 @@ static size_t largest_index(size_t count, const double *x) {
     return top;
 }
 
-// Runs all strategies with the model's sinks, then without.
+// Runs all strategies with the model's sinks, then without if it has any.
 static bool run_with_and_without_sinks(work *s, const sinkproof_model *model,
                                        sinkproof_runner *runner, size_t n, const int32_t *tokens_n,
                                        sinkproof_error *error) {
@@ -322,20 +372,23 @@ static bool run_with_and_without_sinks(work *s, const sinkproof_model *model,
     bool good =
         (states != NULL && logits != NULL) ||
         sinkproof_fail(error, "no memory for the states of %s", sinkproof_counted(n, "token").text);
-    for (size_t run = 0; good && run < 2 * (STRATEGY_COUNT + 1); run++) {
+    size_t runs = s->out->runs * (STRATEGY_COUNT + 1);
+    for (size_t run = 0; good && run < runs; run++) {
         bool without = run > STRATEGY_COUNT, full = run % (STRATEGY_COUNT + 1) == 0;
         s->sinks = !without;
         s->strategy = full ? STRATEGY_COUNT : run % (STRATEGY_COUNT + 1) - 1;
         s->state_nc = full ? states : states + n * c->hidden;
         double *logits_v = full ? logits : logits + c->vocab;
         good = run_once(s, model, runner, false, n, tokens_n, logits_v, error);
-        s->progress(s->progress_context, s->share_of + (1 - s->share_of) * (double)(run + 1) /
-                                                           (double)(2 * (STRATEGY_COUNT + 1)));
+        s->progress(s->progress_context,
+                    s->share_of + (1 - s->share_of) * (double)(run + 1) / (double)runs);
+        if (full) s->out->full_loss[without] = s->loss;
         if (full || !good) continue;
         s->out->end[s->strategy][without] = (strategy_end){
             .state = relative_error(n * c->hidden, states, s->state_nc),
             .logits = relative_error(c->vocab, logits, logits_v),
-            .same_token = largest_index(c->vocab, logits) == largest_index(c->vocab, logits_v)};
+            .same_token = largest_index(c->vocab, logits) == largest_index(c->vocab, logits_v),
+            .loss = s->loss};
     }
     free(states);
     free(logits);
@@ -385,10 +438,15 @@ bool strategy_run(const sinkproof_model *model, sinkproof_runner *runner, const 
     const sinkproof_config *c = sinkproof_model_config(model);
     work s = {.out = out,
               .plan = plan,
+              .tokens_n = tokens_n,
               .progress = progress != NULL ? progress : no_progress,
               .progress_context = progress_context,
               .share_of = whole ? 0.25 : 1};
-    *out = (strategy_study){.plan = *plan, .n_layers = c->n_layers, .n = n, .whole = whole};
+    *out = (strategy_study){.plan = *plan,
+                            .n_layers = c->n_layers,
+                            .n = n,
+                            .runs = heads_have_no_sinks(c) ? 1 : 2,
+                            .whole = whole};
     out->errors = calloc(c->n_layers * STRATEGY_COUNT * 2, sizeof *out->errors);
     bool good = out->errors != NULL || sinkproof_fail(error, "no memory for %s",
                                                       sinkproof_counted(c->n_layers, "layer").text);
@@ -405,17 +463,18 @@ void strategy_free(strategy_study *study) {
 }
 
 const strategy_error *strategy_at(const strategy_study *study, size_t layer, size_t strategy,
-                                  bool sinks) {
-    return &study->errors[(layer * STRATEGY_COUNT + strategy) * 2 + (sinks ? 0 : 1)];
+                                  size_t run) {
+    return &study->errors[(layer * STRATEGY_COUNT + strategy) * 2 + run];
 }
 
-strategy_error strategy_total_error(const strategy_study *study, size_t strategy, bool sinks) {
+strategy_error strategy_total_error(const strategy_study *study, size_t strategy, size_t run) {
     strategy_error total = {0};
     for (size_t l = 0; l < study->n_layers; l++) {
-        const strategy_error *e = strategy_at(study, l, strategy, sinks);
+        const strategy_error *e = strategy_at(study, l, strategy, run);
         total.error += e->error;
         total.truth += e->truth;
         total.bound += e->bound;
+        total.row_bound += e->row_bound;
         total.largest = sinkproof_keep_worst(total.largest, e->largest);
         total.rows += e->rows;
         total.vacuous += e->vacuous;
@@ -429,6 +488,9 @@ double strategy_relative_error(const strategy_error *e) {
 }
 double strategy_relative_bound(const strategy_error *e) {
     return sqrt(e->bound / e->truth);
+}
+double strategy_relative_row_bound(const strategy_error *e) {
+    return sqrt(e->row_bound / e->truth);
 }
 double strategy_vacuous_share(const strategy_error *e) {
     return (double)e->vacuous / (double)e->rows;

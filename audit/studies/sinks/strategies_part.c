@@ -36,101 +36,144 @@ static bool strategies_run_part(const sinkproof_sinks_job *job, const char *aske
 
 // ---- the table ---------------------------------------------------------------------------------
 
-static void print_layers(FILE *out, const strategy_study *s, bool sinks) {
+static const char *run_name(const strategy_study *s, size_t run) {
+    return s->runs == 1 ? "" : run == 0 ? "sinks" : "without";
+}
+
+static void print_layers(FILE *out, const strategy_study *s) {
     fprintf(out, "%-6s", "layer");
     for (size_t k = 0; k < STRATEGY_COUNT; k++) fprintf(out, " %12s", cache_strategies[k].name);
     fprintf(out, "\n");
     for (size_t l = 0; l < s->n_layers; l++) {
         fprintf(out, "%-6zu", l);
         for (size_t k = 0; k < STRATEGY_COUNT; k++)
-            fprintf(out, " %12.3e", strategy_relative_error(strategy_at(s, l, k, sinks)));
+            fprintf(out, " %12.3e", strategy_relative_error(strategy_at(s, l, k, 0)));
         fprintf(out, "\n");
     }
 }
 
-static void print_total(FILE *out, const strategy_study *s, size_t k, bool sinks) {
-    strategy_error e = strategy_total_error(s, k, sinks);
-    const strategy_end *end = &s->end[k][sinks ? 0 : 1];
-    fprintf(out, "%-13s %-7s %10.3e %10.3e %8.5f %8.5f", cache_strategies[k].name,
-            sinks ? "sinks" : "without", strategy_relative_error(&e), strategy_relative_bound(&e),
-            e.worst, strategy_vacuous_share(&e));
-    if (s->whole)
-        fprintf(out, " %10.3e %10.3e %s\n", end->state, end->logits,
-                end->same_token ? "same" : "other");
-    else
-        fprintf(out, " %10s %10s -\n", "-", "-");
+static void print_rows(FILE *out, const strategy_study *s) {
+    fprintf(out, "%-13s %-7s %10s %10s %10s %8s %8s\n", "cache", "", "A11 off", "its bound",
+            "row-wise", "worst", "vacuous");
+    for (size_t k = 0; k < STRATEGY_COUNT; k++)
+        for (size_t run = 0; run < s->runs; run++) {
+            strategy_error e = strategy_total_error(s, k, run);
+            fprintf(out, "%-13s %-7s %10.3e %10.3e %10.3e %8.5f %8.5f\n", cache_strategies[k].name,
+                    run_name(s, run), strategy_relative_error(&e), strategy_relative_bound(&e),
+                    strategy_relative_row_bound(&e), e.worst, strategy_vacuous_share(&e));
+        }
+}
+
+// A bound says nothing of a row where any two averages of its values satisfy it.
+static void print_vacuous(FILE *out, const strategy_study *s) {
+    for (size_t k = 0; k < STRATEGY_COUNT; k++) {
+        strategy_error e = strategy_total_error(s, k, 0);
+        if (e.vacuous == 0) continue;
+        fprintf(out,
+                "%s: in %zu of %s its bound says nothing, since any two averages of the values\n"
+                "satisfy it. The row-wise bound is %.3g of the outputs' size.\n",
+                cache_strategies[k].name, e.vacuous, sinkproof_counted(e.rows, "row").text,
+                strategy_relative_row_bound(&e));
+    }
+}
+
+static void print_whole(FILE *out, const strategy_study *s) {
+    size_t from = s->plan.first + s->plan.recent;
+    fprintf(out,
+            "A run whose attention is the strategy's in every layer; loss: mean of -ln p(next "
+            "token) over\nthe rows from %zu on\n%-13s %-7s %10s %10s %-9s %9s %11s\n",
+            from, "cache", "", "F1 off", "logits off", "top token", "loss", "perplexity");
+    for (size_t run = 0; run < s->runs; run++)
+        fprintf(out, "%-13s %-7s %10s %10s %-9s %9s %11s\n", "full", run_name(s, run), "0", "0",
+                "same", part_text("%.4f", s->full_loss[run]).text,
+                part_text("%.4g", exp(s->full_loss[run])).text);
+    for (size_t k = 0; k < STRATEGY_COUNT; k++)
+        for (size_t run = 0; run < s->runs; run++) {
+            const strategy_end *end = &s->end[k][run];
+            fprintf(out, "%-13s %-7s %10.3e %10.3e %-9s %9s %11s\n", cache_strategies[k].name,
+                    run_name(s, run), end->state, end->logits, end->same_token ? "same" : "other",
+                    part_text("%.4f", end->loss).text, part_text("%.4g", exp(end->loss)).text);
+        }
 }
 
 static void strategies_print(const void *state, const sinkproof_sinks_job *job, FILE *out) {
     const strategy_study *all = state;
     for (size_t i = 0; i < job->n_inputs; i++) {
         const strategy_study *s = &all[i];
-        fprintf(out,
-                "\n%s: %s from caches that keep %zu first and %s\n"
-                "%-13s %-7s %10s %10s %8s %8s %10s %10s %s\n",
-                job->inputs[i].text, sinkproof_counted(s->n, "token").text, s->plan.first,
-                sinkproof_counted(s->plan.recent, "recent token").text, "cache", "", "A11 off",
-                "its bound", "worst", "vacuous", "F1 off", "logits off", "top token");
-        for (size_t k = 0; k < 2 * STRATEGY_COUNT; k++) print_total(out, s, k / 2, k % 2 == 0);
-        fprintf(out, "A11 off by layer, with the model's sinks:\n");
-        print_layers(out, s, true);
+        fprintf(out, "\n%s: %s from caches that keep %zu first and %s\n", job->inputs[i].text,
+                sinkproof_counted(s->n, "token").text, s->plan.first,
+                sinkproof_counted(s->plan.recent, "recent token").text);
+        if (s->runs == 1)
+            fprintf(out, "No head of this model has a sink of its own: it is measured once.\n");
+        print_rows(out, s);
+        print_vacuous(out, s);
+        fprintf(out, "A11 off by layer%s:\n", s->runs == 1 ? "" : ", with the model's sinks");
+        print_layers(out, s);
+        if (s->whole) print_whole(out, s);
     }
     fprintf(
         out,
         "A11: every row from the same queries, keys and values as the full row, in binary64;\n"
-        "errors as roots of sums of squares over those of the full rows; worst: of one number,\n"
-        "over its bound (bound.evict, bound.quantized-cache); vacuous: the share of the rows "
-        "whose\n"
-        "bound is above what two averages of their values can differ. F1, logits of the last "
-        "token: ");
-    fprintf(out, all[0].whole
-                     ? "a run\nwhose attention is the strategy's in every layer, against the "
-                       "full one. Measured.\n"
-                     : "not\nmeasured, the engine does not go on from A11 under this policy.\n");
+        "errors as roots of sums of squares over those of the full rows; its bound: of "
+        "bound.evict,\n"
+        "bound.quantized-cache; row-wise: in each row the lesser of it and of the bound by the "
+        "row's\n"
+        "largest error of a score; worst: of one number, over the lesser; vacuous: the share of "
+        "the rows\n"
+        "whose bound is above what two averages of their values can differ.\n");
+    if (!all[0].whole)
+        fprintf(out, "F1, logits, loss: not measured, the engine does not go on from A11 under "
+                     "this policy.\n");
 }
 
 // ---- JSON --------------------------------------------------------------------------------------
 
 static json_t *error_json(const strategy_error *e) {
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o}", "relative", part_number(strategy_relative_error(e)), "bound",
-        part_number(strategy_relative_bound(e)), "worst", part_number(e->worst), "largest",
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "relative", part_number(strategy_relative_error(e)),
+        "bound", part_number(strategy_relative_bound(e)), "row_bound",
+        part_number(strategy_relative_row_bound(e)), "worst", part_number(e->worst), "largest",
         part_number(e->largest), "vacuous", part_number(strategy_vacuous_share(e)));
 }
 
 static json_t *strategy_json(const sinkproof_sinks_job *job, size_t input, const strategy_study *s,
-                             size_t k, bool sinks) {
+                             size_t k, size_t run) {
     const cache_strategy *strategy = &cache_strategies[k];
-    strategy_error total = strategy_total_error(s, k, sinks);
+    strategy_error total = strategy_total_error(s, k, run);
     json_t *layers = json_array();
     for (size_t l = 0; l < s->n_layers; l++)
-        json_array_append_new(layers, error_json(strategy_at(s, l, k, sinks)));
+        json_array_append_new(layers, error_json(strategy_at(s, l, k, run)));
     json_t *one = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "strategy", strategy->name,
         "what", strategy->what, "id", strategy->evicts ? "bound.evict" : "bound.quantized-cache",
         "label", "estimated", "input", job->inputs[input].text, "tokens", part_count(s->n), "sinks",
-        (int)sinks, "first", part_count(s->plan.first), "recent", part_count(s->plan.recent),
-        "attention", error_json(&total), "layers", layers);
+        (int)(s->runs == 2 && run == 0), "first", part_count(s->plan.first), "recent",
+        part_count(s->plan.recent), "attention", error_json(&total), "layers", layers);
     if (!s->whole) return one;
-    const strategy_end *end = &s->end[k][sinks ? 0 : 1];
+    const strategy_end *end = &s->end[k][run];
     json_object_set_new(one, "whole",
-                        json_pack("{s:o, s:o, s:b}", "state", part_number(end->state), "logits",
-                                  part_number(end->logits), "same_token", (int)end->same_token));
+                        json_pack("{s:o, s:o, s:b, s:o, s:o}", "state", part_number(end->state),
+                                  "logits", part_number(end->logits), "same_token",
+                                  (int)end->same_token, "loss", part_number(end->loss), "full_loss",
+                                  part_number(s->full_loss[run])));
     return one;
 }
 
 static void strategies_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
     const strategy_study *all = state;
     for (size_t i = 0; i < job->n_inputs; i++)
-        for (size_t k = 0; k < 2 * STRATEGY_COUNT; k++)
-            json_array_append_new(results, strategy_json(job, i, &all[i], k / 2, k % 2 == 0));
+        for (size_t k = 0; k < STRATEGY_COUNT; k++)
+            for (size_t run = 0; run < all[i].runs; run++)
+                json_array_append_new(results, strategy_json(job, i, &all[i], k, run));
 }
 
 const sinkproof_sinks_part sinkproof_part_strategies = {
     .name = "strategies",
     .takes = "FIRST,RECENT",
-    .help = "what shorter caches cost, with sinks and without: keys evicted but the first and the "
-            "recent ones, keys and values in 8 and 4 bits with the first tokens whole and not",
+    .help =
+        "what shorter caches cost, with sinks and without, and the loss of the rows from FIRST + "
+        "RECENT on: keys evicted but the first and the recent ones, the first ones alone gone, "
+        "keys and values in 8 and 4 bits with the first tokens whole and not",
     .needs_run = true,
     .run = strategies_run_part,
     .print = strategies_print,
