@@ -18,6 +18,7 @@ typedef struct sinks_options {
     engine_choice how;
     double epsilon;
     bool epsilon_given, heads, any_model;
+    heads_hidden hidden;     // of --hide
     bool asked[SINKS_PARTS]; // the requested parts, and their options
     const char *words[SINKS_PARTS];
 } sinks_options;

@@ -18,7 +18,7 @@ static const sinkproof_sinks_part *const parts[] = {
     &sinkproof_part_census,  &sinkproof_part_maps,       &sinkproof_part_decompose,
     &sinkproof_part_perturb, &sinkproof_part_strategies, &sinkproof_part_quantise,
     &sinkproof_part_window};
-enum { PARTS = sizeof parts / sizeof *parts, KEY_TOKENS = 256, KEY_EPSILON, KEY_PART };
+enum { PARTS = sizeof parts / sizeof *parts, KEY_TOKENS = 256, KEY_EPSILON, KEY_HIDE, KEY_PART };
 _Static_assert((int)PARTS <= (int)SINKS_PARTS, "the options have room for every part");
 
 // ---- the command line --------------------------------------------------------------------------
@@ -32,6 +32,18 @@ static void add_input(sinks_options *o, struct argp_state *state, const char *te
 static void set_trace_argument(sinks_options *o, struct argp_state *state, const char *text) {
     if (o->trace != NULL) argp_error(state, "expected MODEL and one TRACE, found \"%s\" too", text);
     *(o->model == NULL ? &o->model : &o->trace) = text;
+}
+
+static void set_hidden(sinks_options *o, struct argp_state *state, const char *text) {
+    char *end, *last = NULL;
+    o->hidden.first = strtoull(text, &end, 10);
+    bool good = *text >= '0' && *text <= '9' && *end == '@' && end[1] >= '0' && end[1] <= '9';
+    if (good) o->hidden.from = strtoull(end + 1, &last, 10);
+    if (!good || *last != '\0' || o->hidden.first == 0 || o->hidden.from < o->hidden.first)
+        argp_error(state,
+                   "--hide: expected K@R: the first K keys hidden from row R on, K from 1 to R, "
+                   "found \"%s\"",
+                   text);
 }
 
 // Maps go to a page or to files; some requests imply them.
@@ -61,6 +73,11 @@ static void check_sinks_options(sinks_options *o, struct argp_state *state) {
     if (o->trace != NULL && (o->n_inputs > 0 || ran))
         argp_error(state, "a TRACE has its tokens, and its engine ran: expected no --tokens, "
                           "--engine, --policy, --threads, --streamed and --packed");
+    if (o->hidden.first > 0 && o->trace != NULL)
+        argp_error(state, "--hide runs the model: expected --tokens, not a TRACE");
+    for (size_t p = 0; p < PARTS; p++)
+        if (o->hidden.first > 0 && o->asked[p] && parts[p] != &sinkproof_part_maps)
+            argp_error(state, "--hide is of the census alone: expected no --%s", parts[p]->name);
     for (size_t p = 0; p < PARTS; p++)
         if (o->asked[p] && o->trace != NULL && parts[p]->needs_run)
             argp_error(state, "--%s runs the model: expected --tokens, not a TRACE",
@@ -78,7 +95,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     else if (key == KEY_EPSILON) {
         o->epsilon = option_epsilon(state, argument);
         o->epsilon_given = true;
-    } else if (key == ARGP_KEY_ARG)
+    } else if (key == KEY_HIDE)
+        set_hidden(o, state, argument);
+    else if (key == ARGP_KEY_ARG)
         set_trace_argument(o, state, argument);
     else if (key == ARGP_KEY_END)
         check_sinks_options(o, state);
@@ -97,6 +116,10 @@ static const struct argp_option base[] = {
      "given several times, each is an input of its own",
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
+     0},
+    {"hide", KEY_HIDE, "K@R", 0,
+     "Measure runs whose rows from R on do not see the first K keys, as where padding is masked "
+     "(8@8), or a sink on the first token is taken away (1@2)",
      0},
     {"judge", KEPT(sinks_options, judged), "FILE", 0,
      "Judge what an engine of a design computed, step by step (chapter 24), by --policy: what FILE "
@@ -184,9 +207,15 @@ static bool open_inputs(work *w, sinkproof_error *error) {
         most = input->n > most ? input->n : most;
     }
     engine_choose_suited(&w->how, config, most);
+    w->job.hidden = w->o->hidden;
     if (!engine_settle_policy(&w->how, &w->policy, error)) return false;
     w->job.policy = &w->policy;
     w->job.how = engine_runner_options(&w->how, most);
+    if (w->o->hidden.first > 0 && !sinkproof_runner_replaces(w->how.engine, &w->policy, TRACE_A11))
+        return sinkproof_fail(error,
+                              "--hide: %s does not go on from A11 under this policy, expected one "
+                              "of --engine ref or --policy f32",
+                              w->how.engine);
     return engine_runner_start("sinks", &w->how, w->model, &w->policy, most, &w->job.runner, error);
 }
 
@@ -229,6 +258,7 @@ static bool show_end(void *context, size_t layer, sinkproof_error *error) {
 
 static bool measure_sinks(work *w, sinkproof_error *error) {
     sinkproof_census_options options = {.epsilon = w->o->epsilon,
+                                        .hidden = w->o->hidden,
                                         .point = show_point,
                                         .layer_end = show_end,
                                         .also_context = w,

@@ -260,6 +260,18 @@ def check_no_sinks(tap):
     tap.report(["only makes the next token the first" in text for text in told] == [True, False], "which the text says, of it alone")
     later = next(r for r in said("--perturb", f"{AT}:{TO},hide=1@2", model=BARE) if r.get("attention") == "first hidden")
     tap.report(later["states"][-1]["off"] != mine["states"][-1]["off"], "hidden from a later row on it is another run")
+    # A census of a run with masked padding is the census of the text without it.
+    for engine, limit in (("ref", 2 ** -40), ("fast", 2 ** -12)):
+        padded = said("--hide", "4@4", "--engine", engine, model=BARE)[0]
+        alone = json.loads(sinkproof("sinks", BARE, "--tokens", ",".join(map(str, TOKENS[4:])), "--engine", engine, "--json", "-").stdout)["results"][0]
+        pairs = [(a, b) for x, y in zip(padded["layers"], alone["layers"]) for h, g in zip(x["heads"], y["heads"])
+                 for a, b in zip(h["alpha"][4:], g["alpha"])]
+        apart = max(abs(a - b) for a, b in pairs)
+        tap.report(apart < limit and len(pairs) == 4 * 10 * 6 and padded["hidden"] == padded["hidden_from"] == 4,
+                   f"masked padding, {engine}: the weights of the text alone, {apart:.1e}")
+    tap.report(any(h["alpha"][0] == 0 for h in said("--hide", "1@1", model=BARE)[0]["layers"][0]["heads"]) is False
+               and all(h["alpha"][0] < 1 / 4 for x in said("--hide", "1@2", model=BARE)[0]["layers"] for h in x["heads"]),
+               "hidden, the first key keeps the weight of the rows that see it alone")
 
 
 # ---- outliers, window -------------------------------------------------------------------------------------------
@@ -325,6 +337,9 @@ def check_refusals(tap):
                             (("--strategies", "4"), "expected FIRST,RECENT"), (("--strategies", "4,0"), "expected FIRST,RECENT")):
         ran = sinkproof("sinks", MODEL, "--tokens", ",".join(map(str, TOKENS)), *words)
         tap.report(ran.returncode == 3 and sentence in ran.stderr and not ran.stdout, f"{' '.join(words)} is refused", [ran.stderr])
+    for words, sentence in ((("--hide", "2@1"), "K from 1 to R"), (("--hide", "1@2", "--quantise"), "expected no --quantise")):
+        ran = sinkproof("sinks", BARE, "--tokens", "1,2,3", *words)
+        tap.report(ran.returncode == 2 and sentence in ran.stderr, f"{' '.join(words)} is refused", [ran.stderr])
     raised = sinkproof("sinks", BARE, "--tokens", "1,2,3,4", "--perturb", "1:9,raise=1")
     tap.report(raised.returncode == 3 and "expected a model with sinks, found none" in raised.stderr, "no sinks, none to raise", [raised.stderr])
     drawn = [next(r for r in said("--perturb", f"drawn,lengths=3,seed={s}") if "perturbed" in r) for s in (1, 1, 2)]

@@ -345,14 +345,53 @@ static void see_point(void *context, const char *name, size_t rank, const size_t
         collect_point(context, point, layer, SIZE_MAX, values);
 }
 
+// A run with hidden keys.
+typedef struct hidden_run {
+    census_collector *c;
+    double *alpha_j;
+} hidden_run;
+
+static void hidden_attend(void *context, const layer_heads *heads) {
+    hidden_run *run = context;
+    layer_heads seen = *heads;
+    seen.hidden = run->c->options->hidden;
+    heads_attend(&seen, 0, heads->o_nhd, run->alpha_j);
+}
+
+static void hidden_see_point(void *context, sinkproof_trace_point point, size_t layer, size_t count,
+                             const double *values) {
+    hidden_run *run = context;
+    (void)count;
+    if (point != TRACE_A9 && point != TRACE_A10) // the engine's own weights saw the hidden keys
+        collect_point(run->c, point, layer, SIZE_MAX, values);
+}
+
+static bool run_with_hidden(census_collector *c, sinkproof_runner *runner, size_t n,
+                            const int32_t *tokens_n, sinkproof_error *error) {
+    hidden_run run = {.c = c, .alpha_j = malloc(n * sizeof(double))};
+    heads_observer w = {.context = &run, .heads = hidden_attend, .point = hidden_see_point};
+    sinkproof_observer observer;
+    bool good = run.alpha_j != NULL || sinkproof_fail(error, "no memory for a row of weights");
+    good = good && heads_observer_begin(&w, c->model, n, &observer, error) &&
+           sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error);
+    if (good && w.incomplete)
+        good = sinkproof_fail(error, "the engine shows A11 without A4.q, A4.k and A2.v");
+    if (run.alpha_j != NULL) heads_observer_free(&w);
+    free(run.alpha_j);
+    return good;
+}
+
 bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
                           const int32_t *tokens_n, const sinkproof_census_options *options,
                           sink_census *census, sinkproof_error *error) {
     census_collector c;
     sinkproof_observer observer = {.see = see_point, .context = &c, .no_logits = true};
-    bool good = collector_new(&c, model, n, options, census, error) &&
-                sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) &&
-                finish_census(&c);
+    bool good = collector_new(&c, model, n, options, census, error);
+    if (good && options->hidden.first > 0)
+        good = run_with_hidden(&c, runner, n, tokens_n, error) && finish_census(&c);
+    else if (good)
+        good = sinkproof_runner_forward(runner, n, tokens_n, NULL, &observer, error) &&
+               finish_census(&c);
     collector_free(&c);
     return good;
 }

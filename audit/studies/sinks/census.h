@@ -13,6 +13,7 @@
 #define SINKPROOF_CENSUS_H
 
 #include "audit/engine/runner.h"
+#include "audit/studies/sinks/heads.h"
 #include "audit/trace/trace.h"
 #include "ref/metrics.h"
 
@@ -82,6 +83,9 @@ typedef struct sinkproof_map_rows {
 
 typedef struct sinkproof_census_options {
     double epsilon;
+    // Of a run: every layer's attention is without these keys, computed in binary64 from the
+    // engine's queries, keys and values, and the weights are those.
+    heads_hidden hidden;
     void (*map)(void *context, const sinkproof_map_rows *rows); // or NULL
     void *map_context;
     // Points that the caller also receives as they pass, in the order of the forward pass, those of

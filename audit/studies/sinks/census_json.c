@@ -163,7 +163,7 @@ static json_t *layer_json(const sink_census *c, size_t l) {
 
 // ---- an input ----------------------------------------------------------------------------------
 
-static json_t *input_json(const sinkproof_sinks_input *input) {
+static json_t *input_json(const sinkproof_sinks_input *input, heads_hidden hidden) {
     const sink_census *c = &input->census;
     size_t known = census_known_heads(c), passing[CENSUS_SHARES];
     for (size_t s = 0; s < CENSUS_SHARES; s++)
@@ -185,13 +185,15 @@ static json_t *input_json(const sinkproof_sinks_input *input) {
     json_object_set_new(o, "T0", massive_json(&c->embedding));
     json_object_set_new(o, "F1", norm_json(&c->last));
     json_object_set_new(o, "layers", layers);
+    if (hidden.first > 0) json_object_set_new(o, "hidden", part_count(hidden.first));
+    if (hidden.first > 0) json_object_set_new(o, "hidden_from", part_count(hidden.from));
     return o;
 }
 
 void census_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
     (void)state;
     for (size_t i = 0; i < job->n_inputs; i++)
-        json_array_append_new(results, input_json(&job->inputs[i]));
+        json_array_append_new(results, input_json(&job->inputs[i], job->hidden));
     for (size_t i = 0; i < job->n_inputs; i++) {
         census_kind kind = census_input_kind(job, i);
         if (kind.first == i && kind.sequences > 1)

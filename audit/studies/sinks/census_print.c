@@ -67,6 +67,11 @@ static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
         fprintf(out,
                 "Its weights are drawn, not trained: what training makes of a first token is not "
                 "in them.\n");
+    if (job->hidden.first > 0)
+        fprintf(out, "Rows from %zu on do not see the first %s.\n", job->hidden.from,
+                job->hidden.first == 1 ? "key" : sinkproof_counted(job->hidden.first, "key").text);
+    if (job->hidden.first > 0 && job->hidden.from == job->hidden.first)
+        fprintf(out, "No other row sees them: the next token is the first of a text.\n");
     fprintf(out, "\n");
 }
 

@@ -35,6 +35,10 @@ static head_sums head_row_sums(const census_collector *c, size_t h) {
                        .mass_i = layer->mass_hi + at};
 }
 
+static bool hides_first(const census_collector *c, size_t row) {
+    return c->options->hidden.first > 0 && row >= c->options->hidden.from;
+}
+
 static void add_rows(const census_collector *c, head_sums *sums, const sinkproof_map_rows *block) {
     size_t window = collector_layer(c)->window;
     for (size_t r = 0; r < block->rows; r++) {
@@ -45,7 +49,7 @@ static void add_rows(const census_collector *c, head_sums *sums, const sinkproof
         sinkproof_metric_add_row(block->from, keys, alpha_j, sums->sum_k);
         sums->mass_i[i] = mass;
         sums->sink_i[i] = block->sink_i[r];
-        if (sinkproof_mask_first(window, i) > 0) continue;
+        if (sinkproof_mask_first(window, i) > 0 || hides_first(c, i)) continue;
         sums->seen += alpha_j[0]; // the row sees key 0: `from` is 0
         sums->rows_seen++;
     }
@@ -105,6 +109,9 @@ static void compute_rows(const census_collector *c, const sinkproof_policy *poli
     double *s_ij = work, *alpha_ij = s_ij + rows * block.keys, b_i[ROWS], sink_i[ROWS];
     const double *q_id = c->q_nhd + i * block.q_stride + h * d;
     sinkproof_scores(policy, &block, q_id, c->k_ngd + from * block.kv_stride + g * d, s_ij);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = from; hides_first(c, i + r) && j < c->options->hidden.first; j++)
+            s_ij[r * block.keys + j - from] = -INFINITY;
     sinkproof_sink_logits(policy, &block, normaliser, q_id, b_i);
     sinkproof_softmax_sink(policy, &block, b_i, s_ij, alpha_ij);
     for (size_t r = 0; r < rows; r++) sink_i[r] = alpha_ij[r * (block.keys + 1) + block.keys];

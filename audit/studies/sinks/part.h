@@ -35,7 +35,8 @@ typedef struct sinkproof_sinks_job {
     sinkproof_runner_options how; // for sinkproof_runner_new; max_tokens: the longest input's
     sinkproof_runner *runner;     // the census's engine; call sinkproof_runner_reset before use
     double epsilon;
-    bool every_head; // show every head in the table
+    heads_hidden hidden; // of the census; first 0: none
+    bool every_head;     // show every head in the table
     size_t n_inputs;
     sinkproof_sinks_input *inputs;
     double seconds;                                // of all censuses
