@@ -278,7 +278,7 @@ typedef struct sinkproof_array {
 //   scores        A4.q A4.k                                    A6
 //   softmax_sink  A6 sinks                                     A9
 //   values        A9 A2.v                                      A11
-//   attention     A4.q A4.k A2.v sinks                         A11
+//   attention     A4.q A4.k A2.v sinks                         A11, A9.lse if it has `lse`
 //   output        A11 w_o b_o                                  A12
 //   router        M1 w_router b_router                         M2 M3 M4
 //   experts       M1 M3 w_up b_up w_down b_down                M10
@@ -287,8 +287,9 @@ typedef struct sinkproof_array {
 //   unembed       F1 unembedding                               F2
 // Shapes are those of sinkproof_point_shape and sinkproof_model_weight; weights of experts have the
 // expert as an additional first dimension. A6 is [heads, n, keys], and A9 has the sink's column
-// after the keys. Masked entries are 0 in A9, and arbitrary in A6. The gate is in the even rows of
-// w_up and the even columns of M6.
+// after the keys. Masked entries are 0 in A9, and arbitrary in A6. A9.lse, [heads, n], is the
+// natural logarithm of the sum of a row's exponentials. The gate is in the even rows of w_up and
+// the even columns of M6.
 typedef struct sinkproof_drill {
     size_t size; // of this struct
     const char *stage;
@@ -324,6 +325,9 @@ typedef struct sinkproof_plugin {
     const sinkproof_plugin_entry *stages;
     const char *policy; // declared policy, as in sinkproof_policy_check; NULL: f32
     void *context;      // passed to its stages
+    // What A9.lse of the stage attention is: "with-sink", "without-sink", or "either": the one that
+    // fits is found. NULL: it has none, and the drill has A11 alone as output.
+    const char *lse;
 } sinkproof_plugin;
 
 // The one symbol of a plug-in. It returns NULL if the plug-in cannot run on this machine.

@@ -106,7 +106,7 @@ static const struct argp_option argp_options[] = {
      "their size first, and refuses a disk that has not so much room",
      1},
     {"collect", KEPT(options, plugin.collect), "DIR", 0,
-     "judge the outputs that it wrote beside them", 1},
+     "judge the outputs that it wrote beside them: of attention A11, and A9.lse if it has one", 1},
     {0}};
 
 static double parse_rate(struct argp_state *state, const char *text) {

@@ -17,14 +17,14 @@ typedef struct remade {
     sinkproof_trace *trace;
 } remade;
 
-static bool remake_call(const case_source *source, const stage_case *c, remade *m, bool *there,
-                        sinkproof_error *error) {
+static bool remake_call(const case_source *source, const stage_case *c, size_t kind, remade *m,
+                        bool *there, sinkproof_error *error) {
     sinkproof_error said; // of a trace that cannot be read: such a call is not asked
     *there = false;
     if (!source->make(source->context, c, &m->a, there, error)) return false;
     if (!*there) return true;
     if (!case_model(c, &m->a, &m->model, error)) return false;
-    m->trace = case_trace(m->model, c, &m->a, &said);
+    m->trace = case_trace(m->model, c, &m->a, kind, &said);
     *there = m->trace != NULL;
     return true;
 }
@@ -36,10 +36,13 @@ static void remade_free(remade *m) {
     *m = (remade){.model = NULL};
 }
 
-static sinkproof_kernel_call kernel_call(const stage_case *c, const remade *m) {
+static sinkproof_kernel_call kernel_call(const stage_case *c, size_t kind, const remade *m) {
     bool passes = c->chunk > 0 && c->chunk < c->n;
     sinkproof_kernel_call call = {.model = m->model, .trace = m->trace};
-    for (size_t t = 0; t < c->stage->n_to; t++) call.points |= 1u << c->stage->to[t];
+    for (size_t t = 0; t < case_outputs(c); t++) {
+        bool keys = c->stage->to[t] == TRACE_LSE && kind == LSE_OF_KEYS;
+        call.points |= 1u << (keys ? TRACE_LSE_KEYS : c->stage->to[t]);
+    }
     call.pass = passes ? c->chunk : 0;
     return call;
 }
@@ -72,9 +75,9 @@ bool stage_result_find_cause(const case_source *source, const sinkproof_policy *
     bool fine = made != NULL || sinkproof_fail(error, "no memory for the cause of failing calls");
     for (size_t i = 0; fine && i < listed; i++) {
         bool there;
-        fine = remake_call(source, cases[i], &made[n], &there, error);
+        fine = remake_call(source, cases[i], r->lse.kind, &made[n], &there, error);
         if (fine && there)
-            calls[n] = kernel_call(cases[i], &made[n]), n++;
+            calls[n] = kernel_call(cases[i], r->lse.kind, &made[n]), n++;
         else
             remade_free(&made[n]);
     }

@@ -67,6 +67,8 @@ typedef struct stage_row {
     sinkproof_trace_point to[3];
 } stage_row;
 
+// Of its outputs the last ones are offered: only some engines have them.
+size_t stage_offered(const stage_row *stage);
 const stage_row *stage_at(size_t i);                           // NULL: i is too large
 const stage_row *stage_named(const char *name, size_t length); // or NULL
 // The error for an unknown name: the nearest one, and all names.
@@ -80,6 +82,7 @@ typedef struct stage_case {
     size_t window, heads, kv, dim, hidden, inter, experts, chosen, vocab;
     input_recipe recipe;
     sink_place sinks;
+    bool lse; // A9.lse is among the outputs
     uint64_t seed;
     size_t number; // of its files, where calls go through files
 } stage_case;
@@ -91,6 +94,8 @@ void case_print(const stage_case *c, char text[CASE_TEXT]);
 bool case_parse(const char *text, const stage_case *base, stage_case *c, sinkproof_error *error);
 // Sets the sizes that the stage does not use to their minimum.
 void case_settle_unknown(stage_case *c);
+// The number of its outputs, stage->to.
+size_t case_outputs(const stage_case *c);
 // The configuration of one layer with the case's sizes; the constants come from `base`.
 sinkproof_config case_config(const stage_case *c, const sinkproof_config *base);
 
@@ -115,10 +120,27 @@ void arrays_free(call_arrays *a);
 sinkproof_dtype point_dtype(const sinkproof_policy *policy, sinkproof_trace_point point);
 // Weights are bfloat16 numbers: BF16 beside points in BF16, else F32.
 sinkproof_dtype weight_dtype(const sinkproof_policy *policy, const stage_row *stage);
+// Room for a point, filled with NaN; false without memory.
+bool point_make(call_arrays *a, sinkproof_trace_point point);
 size_t point_elements(const call_arrays *a, sinkproof_trace_point point);
 // [count, rows, cols] without leading ones for a vector; returns the rank.
 size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,
                     size_t shape[SINKPROOF_RANK]);
+
+// ---- what A9.lse is (lse.c)
+
+// The log-sum-exp with the sink, and of the keys alone. A call without it is judged as the first.
+enum { LSE_WITH_SINK, LSE_OF_KEYS, LSE_KINDS };
+typedef struct lse_kinds {
+    bool has;           // the engine has A9.lse
+    bool as[LSE_KINDS]; // what it may be: one kind, or both where the engine does not say
+} lse_kinds;
+
+// Of the words "with-sink", "without-sink" and "either"; NULL: it has none.
+bool lse_parse(const char *word, lse_kinds *kinds, sinkproof_error *error);
+const char *lse_word(size_t kind);
+// One kind of a call that has A9.lse, or has not.
+lse_kinds lse_of_kind(bool has, size_t kind);
 
 // ---- who makes a call
 
@@ -133,6 +155,7 @@ typedef enum call_end {
 // A plug-in in a process of its own (worker.c), or in this one (inside.c).
 typedef struct call_maker {
     const char *name, *policy; // as the plug-in tells them
+    lse_kinds lse;
     bool (*has_stage)(const void *context, const stage_row *stage);
     call_end (*call)(void *context, const sinkproof_drill *drill, sinkproof_error *error);
     void *context;
@@ -183,19 +206,21 @@ extern const call_opener inside_opener;
 bool case_model(const stage_case *c, const call_arrays *a, sinkproof_model **model,
                 sinkproof_error *error);
 // A trace with the inputs and outputs, or NULL; the error may be the plug-in's fault (an expert
-// that does not exist).
+// that does not exist). `kind` is that of A9.lse, if the case has it.
 sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, const call_arrays *a,
-                            sinkproof_error *error);
+                            size_t kind, sinkproof_error *error);
 
 typedef struct case_outcome {
     bool served, broken, hung; // broken: it failed in another way than by wrong numbers
+    bool lse_outside;          // elements of A9.lse are outside
     sinkproof_verdict verdict; // the worst of its points
     char why[640];             // a sentence about a bug or a suspicious result
 } case_outcome;
 
-// Judges the outputs of a case. Returns false if memory runs out.
+// Judges the outputs of a case, as each kind that A9.lse may be. Returns false if memory runs out.
 bool case_judge(const stage_case *c, const call_arrays *a, const sinkproof_policy *policy,
-                double rate, case_outcome *outcome, sinkproof_error *error);
+                double rate, const lse_kinds *lse, case_outcome outcome[LSE_KINDS],
+                sinkproof_error *error);
 
 // ---- which cases (plan.c)
 
@@ -237,9 +262,10 @@ json_t *manifest_whole(json_t *cases, const case_plan *plan, const sinkproof_pol
 bool cases_read_manifest(const char *directory, const stage_case *base, case_plan *plan,
                          char policy[SINKPROOF_POLICY_NAME], char model[1024],
                          sinkproof_error *error);
-// Reads the outputs of a case; *there: whether it has any.
-bool case_read_outputs(const char *directory, const stage_case *c, call_arrays *a, bool *there,
-                       sinkproof_error *error);
+// Reads the outputs of a case; *there: whether it has any. *lse is what the file says of A9.lse:
+// the case has it if the file has.
+bool case_read_outputs(const char *directory, stage_case *c, call_arrays *a, bool *there,
+                       lse_kinds *lse, sinkproof_error *error);
 
 // ---- our own kernels as a plug-in (builtin.c): "builtin:fast", or NULL
 const sinkproof_plugin *plugin_builtin(const char *name);

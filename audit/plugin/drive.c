@@ -14,38 +14,41 @@
 // A call that was made and is not yet judged.
 typedef struct made {
     call_arrays a;
-    case_outcome out;
+    case_outcome out[LSE_KINDS];
     bool judged, failed; // failed: this program, not the plug-in
     sinkproof_error error;
 } made;
 
 static bool call_case(const call_driver *d, const stage_case *c, made *m, sinkproof_error *error) {
     sinkproof_error said = {{0}};
+    case_outcome *out = &m->out[0];
     *m = (made){.judged = true};
     // too large: not served
     if (case_is_too_large(c, &d->config)) return true;
     if (!arrays_make(c, &d->config, &d->policy, &m->a, error)) return false;
     call_end end = case_call_passes(&d->maker, c, &d->policy, &m->a, &said);
-    m->out.served = end != CALL_NOT_SERVED;
+    out->served = end != CALL_NOT_SERVED;
     m->judged = end != CALL_DONE;
-    m->out.hung = end == CALL_HUNG;
-    if (end == CALL_FAILED || m->out.hung) {
-        m->out.broken = true;
-        m->out.verdict = SINKPROOF_VERDICT_BUG;
-        memcpy(m->out.why, said.text, sizeof m->out.why - 1);
+    out->hung = end == CALL_HUNG;
+    if (end == CALL_FAILED || out->hung) {
+        out->broken = true;
+        out->verdict = SINKPROOF_VERDICT_BUG;
+        memcpy(out->why, said.text, sizeof out->why - 1);
     }
+    m->out[1] = *out;
     return end != CALL_ERROR || sinkproof_fail(error, "%s", said.text);
 }
 
-// Makes some calls in order until one breaks, then judges them in parallel. *done: the number of
-// calls made.
+// Makes some calls in order until one breaks, then judges them in parallel, as each kind that
+// A9.lse may be. *done: the number of calls made.
 enum { SIDE_BY_SIDE = 16 };
-static bool case_outcomes(const call_driver *d, size_t n, const stage_case *cases,
-                          case_outcome *out_n, size_t *done, sinkproof_error *error) {
+static bool case_outcomes(const call_driver *d, const lse_kinds *lse, size_t n,
+                          const stage_case *cases, case_outcome (*out_n)[LSE_KINDS], size_t *done,
+                          sinkproof_error *error) {
     made *m = calloc(n, sizeof *m);
     bool good =
         m != NULL || sinkproof_fail(error, "no memory for %s", sinkproof_counted(n, "call").text);
-    for (*done = 0; good && *done < n && (*done == 0 || !m[*done - 1].out.broken); ++*done)
+    for (*done = 0; good && *done < n && (*done == 0 || !m[*done - 1].out[0].broken); ++*done)
         good = call_case(d, &cases[*done], &m[*done], error);
     n = *done;
     size_t count = good ? n : 0;
@@ -53,10 +56,10 @@ static bool case_outcomes(const call_driver *d, size_t n, const stage_case *case
     for (size_t i = 0; i < count; i++)
         if (!m[i].judged)
             m[i].failed =
-                !case_judge(&cases[i], &m[i].a, &d->policy, d->rate, &m[i].out, &m[i].error);
+                !case_judge(&cases[i], &m[i].a, &d->policy, d->rate, lse, m[i].out, &m[i].error);
     for (size_t i = 0; m != NULL && i < n; i++) {
         if (good && m[i].failed) good = sinkproof_fail(error, "%s", m[i].error.text);
-        out_n[i] = m[i].out;
+        memcpy(out_n[i], m[i].out, sizeof m[i].out);
         arrays_free(&m[i].a);
     }
     free(m);
@@ -190,19 +193,22 @@ void stage_result_add(stage_result *r, const stage_case *c, const case_outcome *
 // Reduces a failing call to smaller ones, as long as one of them fails too.
 static bool shrink_failing_call(const call_driver *d, stage_result *r, sinkproof_error *error) {
     enum { ROUNDS = 24 };
+    const size_t kind = r->lse.kind;
+    const lse_kinds lse = lse_of_kind(r->lse.calls > 0, kind);
     bool found = true;
     for (size_t round = 0; found && round < ROUNDS; round++) {
         stage_case smaller[CASE_SMALLER];
-        case_outcome out[CASE_SMALLER];
+        case_outcome out[CASE_SMALLER][LSE_KINDS];
         size_t count = case_list_smaller(&r->at, smaller), done = 0;
         found = false;
         for (size_t i = 0; !found && i < count; i += done) {
-            if (!case_outcomes(d, count - i, smaller + i, out + i, &done, error)) return false;
+            if (!case_outcomes(d, &lse, count - i, smaller + i, out + i, &done, error))
+                return false;
             for (size_t t = i; !found && t < i + done; t++) {
-                found = out[t].served && out[t].verdict == SINKPROOF_VERDICT_BUG;
+                found = out[t][kind].served && out[t][kind].verdict == SINKPROOF_VERDICT_BUG;
                 if (!found) continue;
                 r->at = smaller[t];
-                r->worst = out[t];
+                r->worst = out[t][kind];
             }
         }
     }
@@ -213,16 +219,19 @@ bool driver_run_stage(const call_driver *d, const case_plan *plan, stage_result 
                       sinkproof_error *error) {
     enum { PATIENCE = 4 }; // calls that crash or hang before the rest is skipped
     size_t broken = 0, next = 0, n;
-    *r = (stage_result){.stage = plan->cases[0].stage};
+    stage_kinds k = stage_kinds_begin(plan->cases[0].stage, d->maker.lse);
+    stage_kinds_settle(&k, r);
     while (next < plan->count && broken < PATIENCE && !(d->first && r->failing > 0)) {
-        case_outcome out[SIDE_BY_SIDE];
+        case_outcome out[SIDE_BY_SIDE][LSE_KINDS];
         size_t some = plan->count - next < SIDE_BY_SIDE ? plan->count - next : SIDE_BY_SIDE;
-        if (!case_outcomes(d, some, &plan->cases[next], out, &n, error)) return false;
+        if (!case_outcomes(d, &k.lse, some, &plan->cases[next], out, &n, error)) return false;
         for (size_t i = 0; i < n; i++) {
-            stage_result_add(r, &plan->cases[next + i], &out[i]);
-            broken += out[i].broken;
+            stage_kinds_add(&k, &plan->cases[next + i], out[i]);
+            broken += out[i][0].broken;
         }
         next += n;
+        stage_kinds_narrow(&k);
+        stage_kinds_settle(&k, r);
         if (d->progress != NULL)
             d->progress(d->context, r->stage->name, (double)next / (double)plan->count);
     }

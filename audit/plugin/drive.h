@@ -22,6 +22,14 @@ typedef struct call_driver {
 enum { PLUGIN_TRAITS = 14 };
 const char *trait_sentence(size_t trait);
 
+// What A9.lse is in a stage's calls.
+typedef struct lse_finding {
+    size_t calls; // that have it; 0: it is not asked
+    bool tried;   // the engine did not say: `kind` is the one that fits
+    size_t kind;
+    size_t outside[LSE_KINDS]; // calls with elements outside, as either kind
+} lse_finding;
+
 typedef struct stage_result {
     const stage_row *stage;
     size_t calls, failing, suspicious, undecided, not_served; // calls: only those that were served
@@ -32,9 +40,27 @@ typedef struct stage_result {
     size_t n_failed, n_passed; // of calls that fail and of calls within, some that are kept
     stage_case failed[CAUSES_MOST_CALLS], passed[CAUSES_MOST_PASSING];
     sinkproof_call_causes causes;
+    lse_finding lse;
 } stage_result;
 
 void stage_result_add(stage_result *result, const stage_case *c, const case_outcome *outcome);
+
+// The findings as each kind that A9.lse may be (lse.c).
+typedef struct stage_kinds {
+    lse_kinds lse; // the kinds that are still judged
+    bool tried;
+    size_t with_lse, outside[LSE_KINDS];
+    stage_result of[LSE_KINDS];
+} stage_kinds;
+
+stage_kinds stage_kinds_begin(const stage_row *stage, lse_kinds lse);
+void stage_kinds_say(stage_kinds *k, lse_kinds lse); // before any call that has A9.lse
+void stage_kinds_add(stage_kinds *k, const stage_case *c, const case_outcome outcome[LSE_KINDS]);
+// Leaves off judging calls as a kind that does not fit where the other one does: an honest engine
+// is of one kind in all of its calls.
+void stage_kinds_narrow(stage_kinds *k);
+// The findings as the kind that fits; where neither does, as the one that fits more calls.
+void stage_kinds_settle(const stage_kinds *k, stage_result *result);
 
 // Makes and judges the calls of a plan, all of one stage. Returns false if memory runs out or no
 // process can be started.

@@ -255,6 +255,42 @@ bool cases_read_manifest(const char *directory, const stage_case *base, case_pla
     return good;
 }
 
+// Reads A9.lse, [heads, n] or [n, heads], and what the metadata say of it.
+static bool read_lse(const char *path, const sinkproof_safetensors *file, call_arrays *a,
+                     lse_kinds *lse, sinkproof_error *error) {
+    const sinkproof_tensor *t = sinkproof_safetensors_find(file, "A9.lse");
+    const char *said = sinkproof_safetensors_metadata(file, "lse");
+    const char *layout = sinkproof_safetensors_metadata(file, "lse_layout");
+    size_t heads = a->config.n_heads, n = a->n;
+    sinkproof_error why;
+    if (!lse_parse(said != NULL ? said : "either", lse, &why))
+        return sinkproof_fail(error, "%s: metadata lse: %.200s", path, why.text);
+    bool by_head = t->rank == 2 && t->shape[0] == heads && t->shape[1] == n;
+    bool by_token = t->rank == 2 && t->shape[0] == n && t->shape[1] == heads;
+    if ((!by_head && !by_token) || t->dtype == SINKPROOF_DTYPE_MXFP4)
+        return sinkproof_fail(error, "%s: A9.lse: expected shape [%zu, %zu] or [%zu, %zu]", path,
+                              heads, n, n, heads);
+    if (by_head && by_token && heads > 1 && layout == NULL)
+        return sinkproof_fail(error,
+                              "%s: A9.lse has the shape of both layouts: expected metadata "
+                              "lse_layout, heads,tokens or tokens,heads",
+                              path);
+    if (layout != NULL && strcmp(layout, "heads,tokens") != 0 &&
+        strcmp(layout, "tokens,heads") != 0)
+        return sinkproof_fail(error,
+                              "%s: metadata lse_layout: expected heads,tokens or tokens,heads, "
+                              "found %.100s",
+                              path, layout);
+    bool tokens_first = layout != NULL ? layout[0] == 't' : by_token && !by_head;
+    if (tokens_first ? !by_token : !by_head)
+        return sinkproof_fail(error, "%s: A9.lse has not the layout %s of its metadata", path,
+                              layout);
+    for (size_t i = 0; i < heads * n; i++)
+        a->point[TRACE_LSE][i] =
+            (float)sinkproof_tensor_value(t, tokens_first ? i % n * heads + i / n : i);
+    return true;
+}
+
 static bool read_point(const char *path, const sinkproof_safetensors *file, call_arrays *a,
                        sinkproof_trace_point point, sinkproof_error *error) {
     size_t shape[SINKPROOF_RANK], rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
@@ -269,8 +305,8 @@ static bool read_point(const char *path, const sinkproof_safetensors *file, call
     return true;
 }
 
-bool case_read_outputs(const char *directory, const stage_case *c, call_arrays *a, bool *there,
-                       sinkproof_error *error) {
+bool case_read_outputs(const char *directory, stage_case *c, call_arrays *a, bool *there,
+                       lse_kinds *lse, sinkproof_error *error) {
     char path[PATH_ROOM];
     sinkproof_safetensors *file;
     case_file_path(directory, c->number, ".out", path);
@@ -278,8 +314,13 @@ bool case_read_outputs(const char *directory, const stage_case *c, call_arrays *
     if (!*there) return true;
     if (!sinkproof_safetensors_open(path, &file, error)) return false;
     bool good = true;
-    for (size_t t = 0; good && t < c->stage->n_to; t++)
-        good = read_point(path, file, a, c->stage->to[t], error);
+    c->lse = stage_offered(c->stage) > 0 && sinkproof_safetensors_find(file, "A9.lse") != NULL;
+    *lse = lse_of_kind(false, LSE_WITH_SINK);
+    if (c->lse && a->point[TRACE_LSE] == NULL && !point_make(a, TRACE_LSE))
+        good = sinkproof_fail(error, "%s: no memory", path);
+    if (good && c->lse) good = read_lse(path, file, a, lse, error);
+    for (size_t t = 0; good && t < case_outputs(c); t++)
+        if (c->stage->to[t] != TRACE_LSE) good = read_point(path, file, a, c->stage->to[t], error);
     sinkproof_safetensors_close(file);
     return good;
 }

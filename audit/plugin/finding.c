@@ -49,7 +49,7 @@ static bool add_points(sinkproof_trace_builder *b, const stage_case *c, const ca
     const stage_row *s = c->stage;
     for (size_t i = 0; i < s->n_from; i++)
         if (!add_point(b, a, s->from[i], error)) return false;
-    for (size_t i = 0; i < s->n_to; i++)
+    for (size_t i = 0; i < case_outputs(c); i++)
         if (!add_point(b, a, s->to[i], error)) return false;
     return true;
 }
@@ -62,13 +62,14 @@ bool case_model(const stage_case *c, const call_arrays *a, sinkproof_model **mod
 }
 
 sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, const call_arrays *a,
-                            sinkproof_error *error) {
+                            size_t kind, sinkproof_error *error) {
     sinkproof_trace_builder *b = NULL;
     sinkproof_trace *trace = NULL;
     int32_t *tokens = calloc(a->n, sizeof *tokens);
     bool good = tokens != NULL ||
                 sinkproof_fail(error, "no memory for %s", sinkproof_counted(a->n, "token").text);
     good = good && sinkproof_trace_builder_new(model, "plug-in", NULL, a->n, tokens, &b, error) &&
+           (!c->lse || sinkproof_trace_builder_lse(b, lse_word(kind), "heads,tokens", error)) &&
            add_points(b, c, a, error) && sinkproof_trace_builder_finish(b, &trace, error);
     sinkproof_trace_builder_free(b);
     free(tokens);
@@ -77,9 +78,28 @@ sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, c
 
 // ---- words
 
+// The log-sum-exp has one name, whichever of its kinds it is.
+static sinkproof_trace_point output_of_report(const sinkproof_point_report *r) {
+    return r->point == TRACE_LSE_KEYS ? TRACE_LSE : r->point;
+}
+
 static void name_element(const sinkproof_point_report *r, char *text, size_t size) {
-    snprintf(text, size, "%s[%s]", sinkproof_trace_point_name(r->point),
+    snprintf(text, size, "%s[%s]", sinkproof_trace_point_name(output_of_report(r)),
              sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
+}
+
+// A logarithm of another base, and one that is off by ln 2.
+static void say_of_lse(const sinkproof_point_report *r, char *why, size_t size) {
+    const double x = r->worst_value, ln_2 = log(2);
+    const struct {
+        double value;
+        const char *words;
+    } others[] = {{x * ln_2, "times ln 2"}, {x - ln_2, "less ln 2"}, {x + ln_2, "plus ln 2"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].value >= r->worst_set.lo && others[i].value <= r->worst_set.hi) {
+            snprintf(why, size, "; %s it is inside", others[i].words);
+            return;
+        }
 }
 
 static void say_outside(const sinkproof_point_report *r, char *why, size_t size) {
@@ -94,18 +114,20 @@ static void say_outside(const sinkproof_point_report *r, char *why, size_t size)
     else
         used += snprintf(why + used, size - (size_t)used, "expected %a to %a (%.9g)", set->lo,
                          set->hi, set->mid);
-    snprintf(why + used, size - (size_t)used, "; %zu of %s outside", r->outside,
-             sinkproof_counted(r->elements, "element").text);
+    used += snprintf(why + used, size - (size_t)used, "; %zu of %s outside", r->outside,
+                     sinkproof_counted(r->elements, "element").text);
+    if (output_of_report(r) == TRACE_LSE && (size_t)used < size)
+        say_of_lse(r, why + used, size - (size_t)used);
 }
 
 static void say_suspicious(const sinkproof_point_report *r, char *why, size_t size) {
     if (r->unlikely > 0)
         snprintf(why, size, "%s: %zu of %s outside what is likely",
-                 sinkproof_trace_point_name(r->point), r->unlikely,
+                 sinkproof_trace_point_name(output_of_report(r)), r->unlikely,
                  sinkproof_counted(r->elements, "element").text);
     else
         snprintf(why, size, "%s: its errors lean or spread more than chance does",
-                 sinkproof_trace_point_name(r->point));
+                 sinkproof_trace_point_name(output_of_report(r)));
 }
 
 // ---- the verdict
@@ -119,6 +141,7 @@ static sinkproof_verdict case_point_verdict(const stage_case *c, const sinkproof
 static void weigh_point(const stage_case *c, const sinkproof_point_report *r, bool exactly,
                         case_outcome *out) {
     sinkproof_verdict verdict = case_point_verdict(c, r);
+    if (output_of_report(r) == TRACE_LSE && r->outside > 0) out->lse_outside = true;
     if (verdict <= out->verdict) return;
     out->verdict = verdict;
     if (verdict == SINKPROOF_VERDICT_SUSPICIOUS) say_suspicious(r, out->why, sizeof out->why);
@@ -130,23 +153,37 @@ static void weigh_point(const stage_case *c, const sinkproof_point_report *r, bo
                  " (small whole numbers: no order of summation rounds here)");
 }
 
+// How the outputs of a case are judged.
+typedef struct asked {
+    const stage_case *c;
+    const sinkproof_policy *policy;
+    double rate;
+    size_t kind;      // of A9.lse
+    unsigned outputs; // bits of stage->to
+    bool exactly;     // for the words
+} asked;
+
+static sinkproof_trace_point asked_point(const asked *q, size_t t) {
+    sinkproof_trace_point point = q->c->stage->to[t];
+    return point == TRACE_LSE && q->kind == LSE_OF_KEYS ? TRACE_LSE_KEYS : point;
+}
+
 // Judges the stage's outputs under a policy, and nothing else of the model.
-static bool judge_under(const sinkproof_model *model, const sinkproof_trace *trace,
-                        const stage_case *c, const sinkproof_policy *policy, double rate,
-                        unsigned outputs, bool exactly, case_outcome *out, sinkproof_error *error) {
+static bool judge_outputs(const sinkproof_model *model, const sinkproof_trace *trace,
+                          const asked *q, case_outcome *out, sinkproof_error *error) {
     sinkproof_judgement j;
     sinkproof_stretch stretch;
-    const sinkproof_judge_options how = {.rate = rate, .stretch = &stretch};
-    for (size_t t = 0; t < c->stage->n_to; t++)
-        sinkproof_stretch_to(&stretch, sinkproof_model_config(model), NULL, trace, c->stage->to[t],
-                             0, t == 0);
-    if (!sinkproof_model_fits(model, policy->weights, error) ||
-        !sinkproof_judge(model, trace, policy, &how, &j, error))
+    const sinkproof_judge_options how = {.rate = q->rate, .stretch = &stretch};
+    for (size_t t = 0; t < case_outputs(q->c); t++)
+        sinkproof_stretch_to(&stretch, sinkproof_model_config(model), NULL, trace,
+                             asked_point(q, t), 0, t == 0);
+    if (!sinkproof_model_fits(model, q->policy->weights, error) ||
+        !sinkproof_judge(model, trace, q->policy, &how, &j, error))
         return false;
-    for (size_t i = 0; i < j.n_reports; i++)
-        for (size_t t = 0; t < c->stage->n_to; t++)
-            if (j.reports[i].point == c->stage->to[t] && (outputs >> t & 1) != 0)
-                weigh_point(c, &j.reports[i], exactly, out);
+    for (size_t t = 0; t < case_outputs(q->c); t++)
+        for (size_t i = 0; i < j.n_reports; i++)
+            if (j.reports[i].point == asked_point(q, t) && (q->outputs >> t & 1) != 0)
+                weigh_point(q->c, &j.reports[i], q->exactly, out);
     sinkproof_judgement_free(&j);
     return true;
 }
@@ -159,26 +196,43 @@ static bool is_exact(const stage_case *c) {
     return c->recipe == RECIPE_EXACT && (!scaled || d == 1);
 }
 
-bool case_judge(const stage_case *c, const call_arrays *a, const sinkproof_policy *policy,
-                double rate, case_outcome *out, sinkproof_error *error) {
-    sinkproof_model *model;
+static bool judge_kind(const sinkproof_model *model, const call_arrays *a, asked q,
+                       case_outcome *out, sinkproof_error *error) {
     sinkproof_policy real;
     sinkproof_error said = {{0}};
-    *out = (case_outcome){.served = true, .verdict = SINKPROOF_VERDICT_ABSENT};
-    if (!case_model(c, a, &model, error)) return false;
-    sinkproof_trace *trace = case_trace(model, c, a, &said);
+    sinkproof_trace *trace = case_trace(model, q.c, a, q.kind, &said);
     bool good = true;
+    *out = (case_outcome){.served = true, .verdict = SINKPROOF_VERDICT_ABSENT};
     if (trace == NULL) {
         out->broken = true;
         out->verdict = SINKPROOF_VERDICT_BUG;
         snprintf(out->why, sizeof out->why, "%.600s", said.text);
     } else {
-        good = judge_under(model, trace, c, policy, rate, ~0u, false, out, error);
-        if (good && is_exact(c))
+        good = judge_outputs(model, trace, &q, out, error);
+        q.policy = &real, q.outputs = q.c->stage->exact, q.exactly = true;
+        if (good && is_exact(q.c))
             good = sinkproof_policy_known("real-f64", &real) &&
-                   judge_under(model, trace, c, &real, rate, c->stage->exact, true, out, error);
+                   judge_outputs(model, trace, &q, out, error);
     }
     sinkproof_trace_close(trace);
+    return good;
+}
+
+bool case_judge(const stage_case *c, const call_arrays *a, const sinkproof_policy *policy,
+                double rate, const lse_kinds *lse, case_outcome out[LSE_KINDS],
+                sinkproof_error *error) {
+    sinkproof_model *model;
+    const asked q = {.c = c, .policy = policy, .rate = rate, .outputs = ~0u};
+    bool keys = c->lse && lse->as[LSE_OF_KEYS], good = true;
+    if (!case_model(c, a, &model, error)) return false;
+    for (size_t kind = 0; good && kind < LSE_KINDS; kind++) {
+        asked this = q;
+        this.kind = kind;
+        out[kind] = (case_outcome){.served = false};
+        if (keys ? lse->as[kind] : kind == LSE_WITH_SINK)
+            good = judge_kind(model, a, this, &out[kind], error);
+    }
+    if (!keys) out[LSE_OF_KEYS] = out[LSE_WITH_SINK];
     sinkproof_model_close(model);
     return good;
 }

@@ -331,7 +331,7 @@ bool case_is_too_large(const stage_case *c, const sinkproof_config *base) {
     double count = 0;
     for (size_t i = 0; i < s->n_from; i++)
         count += elements_of(sinkproof_trace_shape(&config, s->from[i], c->n, shape), shape);
-    for (size_t i = 0; i < s->n_to; i++)
+    for (size_t i = 0; i < case_outputs(c); i++)
         count += elements_of(sinkproof_trace_shape(&config, s->to[i], c->n, shape), shape);
     for (size_t i = 0; i < s->n_weights; i++)
         count += elements_of(weight_shape(&config, s->weights[i], shape), shape);
@@ -351,7 +351,7 @@ sinkproof_dtype weight_dtype(const sinkproof_policy *policy, const stage_row *st
     return beside == SINKPROOF_DTYPE_BF16 ? beside : SINKPROOF_DTYPE_F32;
 }
 
-static bool make_point(call_arrays *a, sinkproof_trace_point point) {
+bool point_make(call_arrays *a, sinkproof_trace_point point) {
     size_t count = point_elements(a, point);
     a->point[point] = malloc(count * sizeof *a->point[point]);
     for (size_t i = 0; a->point[point] != NULL && i < count; i++) a->point[point][i] = NAN;
@@ -376,8 +376,8 @@ bool arrays_make(const stage_case *c, const sinkproof_config *base, const sinkpr
     case_print(c, text);
     if (!sinkproof_config_check(&a->config, text, error)) return false;
     bool good = true;
-    for (size_t i = 0; good && i < s->n_from; i++) good = make_point(a, s->from[i]);
-    for (size_t i = 0; good && i < s->n_to; i++) good = make_point(a, s->to[i]);
+    for (size_t i = 0; good && i < s->n_from; i++) good = point_make(a, s->from[i]);
+    for (size_t i = 0; good && i < case_outputs(c); i++) good = point_make(a, s->to[i]);
     for (size_t i = 0; good && i < s->n_weights; i++) good = make_weight(a, s->weights[i]);
     for (size_t i = 0; good && i < s->n_from; i++) fill_point(&m, s->from[i]);
     for (size_t i = 0; good && i < s->n_weights; i++) fill_weight(&m, s->weights[i]);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 typedef struct inside_plugin {
-    const sinkproof_plugin *plugin;
+    sinkproof_plugin plugin; // as far as its size goes
     const sinkproof_error *said;
     const bool *stop;
 } inside_plugin;
@@ -24,7 +24,7 @@ static const sinkproof_plugin_entry *entry_of(const sinkproof_plugin *plugin, co
 
 static bool inside_has_stage(const void *context, const stage_row *stage) {
     const inside_plugin *inside = context;
-    return entry_of(inside->plugin, stage->name) != NULL;
+    return entry_of(&inside->plugin, stage->name) != NULL;
 }
 
 static size_t array_elements(const sinkproof_array *a) {
@@ -52,7 +52,7 @@ static call_end run_stage(const inside_plugin *inside, const sinkproof_drill *dr
                           float *copies[STAGE_ARRAYS], sinkproof_error *error) {
     sinkproof_array arrays[STAGE_ARRAYS];
     sinkproof_drill given = *drill;
-    const sinkproof_plugin_entry *entry = entry_of(inside->plugin, drill->stage);
+    const sinkproof_plugin_entry *entry = entry_of(&inside->plugin, drill->stage);
     for (size_t i = 0; i < drill->n_inputs; i++) {
         arrays[i] = drill->inputs[i];
         arrays[i].values = copies[i];
@@ -60,7 +60,7 @@ static call_end run_stage(const inside_plugin *inside, const sinkproof_drill *dr
     given.inputs = arrays;
     for (size_t i = 0; i < drill->n_outputs; i++)
         output_paint(drill->outputs[i].values, array_elements(&drill->outputs[i]));
-    int result = entry->run(inside->plugin->context, &given);
+    int result = entry->run(inside->plugin.context, &given);
     if (result == 1) return CALL_NOT_SERVED;
     if (result != 0) {
         if (inside->said != NULL && inside->said->text[0] != '\0')
@@ -90,7 +90,7 @@ static call_end inside_call(void *context, const sinkproof_drill *drill, sinkpro
 }
 
 static bool check_plugin(const sinkproof_plugin *plugin, sinkproof_error *error) {
-    if (plugin->size < sizeof *plugin || plugin->n_stages == 0 || plugin->stages == NULL)
+    if (plugin->n_stages == 0 || plugin->stages == NULL)
         return sinkproof_fail(error, "expected a plug-in with its size and a list of stages");
     for (size_t i = 0; i < plugin->n_stages; i++) {
         const sinkproof_plugin_entry *entry = &plugin->stages[i];
@@ -104,13 +104,18 @@ static bool check_plugin(const sinkproof_plugin *plugin, sinkproof_error *error)
 
 static bool open_inside(const sinkproof_plugin_options *o, call_maker *maker,
                         sinkproof_error *error) {
-    const sinkproof_plugin *plugin = o->inside;
-    if (!check_plugin(plugin, error)) return false;
+    const sinkproof_plugin *given = o->inside;
+    sinkproof_plugin known = {.size = 0}, *plugin = &known;
+    lse_kinds lse;
+    size_t size = given->size < sizeof known ? given->size : sizeof known;
+    if (size >= offsetof(sinkproof_plugin, policy)) memcpy(&known, given, size);
+    if (!check_plugin(plugin, error) || !lse_parse(plugin->lse, &lse, error)) return false;
     inside_plugin *inside = malloc(sizeof *inside);
     if (inside == NULL) return sinkproof_fail(error, "no memory for a plug-in");
-    *inside = (inside_plugin){plugin, o->said, o->stop};
+    *inside = (inside_plugin){known, o->said, o->stop};
     *maker = (call_maker){.name = plugin->name != NULL ? plugin->name : "a kernel",
                           .policy = plugin->policy != NULL ? plugin->policy : "f32",
+                          .lse = lse,
                           .has_stage = inside_has_stage,
                           .call = inside_call,
                           .context = inside};

@@ -12,9 +12,11 @@
 
 // ---- a case ----------------------------------------------------------------------------------
 
-static json_t *output_shapes_json(const stage_case *c, const call_arrays *a) {
+// The outputs that a call must have, or those that it may have besides.
+static json_t *output_shapes_json(const stage_case *c, const call_arrays *a, bool offered) {
     json_t *outputs = json_object();
-    for (size_t i = 0; i < c->stage->n_to; i++) {
+    size_t must = c->stage->n_to - stage_offered(c->stage);
+    for (size_t i = offered ? must : 0; i < (offered ? c->stage->n_to : must); i++) {
         size_t sizes[SINKPROOF_RANK];
         size_t rank = sinkproof_trace_shape(&a->config, c->stage->to[i], a->n, sizes);
         json_t *shape = json_array();
@@ -32,15 +34,17 @@ json_t *manifest_case(size_t number, const stage_case *c, const call_arrays *a) 
     snprintf(in, sizeof in, "%05zu.safetensors", number);
     snprintf(out, sizeof out, "%05zu.out.safetensors", number);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:f, "
+        "{s:s, s:s, s:s, s:s, s:o, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, "
+        "s:f, "
         "s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:b}",
         "stage", c->stage->name, "case", text, "inputs", in, "outputs", out, "expected",
-        output_shapes_json(c, a), "n", (json_int_t)a->n, "chunk", (json_int_t)c->chunk, "window",
-        (json_int_t)c->window, "heads", (json_int_t)f->n_heads, "kv_heads",
-        (json_int_t)f->n_kv_heads, "head_dim", (json_int_t)f->head_dim, "scale",
-        1 / sqrt((double)f->head_dim), "hidden", (json_int_t)f->hidden, "inter",
-        (json_int_t)f->inter, "experts", (json_int_t)f->n_experts, "chosen",
-        (json_int_t)f->n_chosen, "rms_eps", f->rms_eps, "swiglu_alpha", f->swiglu.alpha,
+        output_shapes_json(c, a, false), "offered",
+        stage_offered(c->stage) > 0 ? output_shapes_json(c, a, true) : NULL, "n", (json_int_t)a->n,
+        "chunk", (json_int_t)c->chunk, "window", (json_int_t)c->window, "heads",
+        (json_int_t)f->n_heads, "kv_heads", (json_int_t)f->n_kv_heads, "head_dim",
+        (json_int_t)f->head_dim, "scale", 1 / sqrt((double)f->head_dim), "hidden",
+        (json_int_t)f->hidden, "inter", (json_int_t)f->inter, "experts", (json_int_t)f->n_experts,
+        "chosen", (json_int_t)f->n_chosen, "rms_eps", f->rms_eps, "swiglu_alpha", f->swiglu.alpha,
         "swiglu_limit", f->swiglu.limit, "rope_theta", f->rotation.theta, "yarn_factor",
         f->rotation.factor, "yarn_beta_fast", f->rotation.beta_fast, "yarn_beta_slow",
         f->rotation.beta_slow, "yarn_original_context", (json_int_t)f->rotation.original_context,
@@ -127,6 +131,12 @@ static const struct {
 } meanings[] = {
     {~0u, "n", "rows; row r is at position r"},
     {~0u, "expected", "the shapes of the outputs, in any of BF16, F16, F32 and F64; M3 in I32"},
+    {STAGE_KNOWS_SINKS, "offered",
+     "outputs that may be left out: A9.lse, the natural log-sum-exp of a row's scores, with the "
+     "sink "
+     "or without it, as the metadata `lse` of the outputs say (with-sink, without-sink), or else "
+     "as it "
+     "fits"},
     {STAGE_KNOWS_KEYS, "chunk",
      "rows that come at a time, each time with all earlier keys in the cache; 0: all rows at once"},
     {STAGE_KNOWS_KEYS, "window",

@@ -27,13 +27,22 @@ static size_t pass_point_shape(const pass *p, const stage_row *s, sinkproof_trac
     size_t keys = p->first + p->n;
     size_t rank = sinkproof_trace_shape(&p->a->config, point, p->a->n, whole);
     memcpy(shape, whole, rank * sizeof *shape);
-    if (sinkproof_trace_point_is_by_head(point)) {
+    if (point == TRACE_LSE) {
+        shape[1] = p->n;
+    } else if (sinkproof_trace_point_is_by_head(point)) {
         shape[1] = p->n;
         shape[2] = keys + (whole[2] - p->a->n); // and the sink's column, if any
     } else {
         shape[0] = is_cached(s, point) ? keys : p->n;
     }
     return rank;
+}
+
+// Copies [heads, n] of a pass back.
+static void copy_lse_back(const pass *p, const float *part) {
+    float *all_hn = p->a->point[TRACE_LSE];
+    for (size_t h = 0; h < p->a->config.n_heads; h++)
+        memcpy(all_hn + h * p->a->n + p->first, part + h * p->n, p->n * sizeof *part);
 }
 
 // Copies the pass's part of a point into `part`, or back. In [heads, n, keys + 1] the last column
@@ -79,7 +88,7 @@ static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
     return (sinkproof_drill){.size = sizeof(sinkproof_drill),
                              .stage = c->stage->name,
                              .n_inputs = c->stage->n_from + c->stage->n_weights,
-                             .n_outputs = c->stage->n_to,
+                             .n_outputs = case_outputs(c),
                              .n = p->n,
                              .first = p->first,
                              .window = c->window,
@@ -113,7 +122,7 @@ static call_end call_pass(const call_maker *maker, const stage_case *c, const pa
     bool good = true;
     for (size_t i = 0; i < s->n_from; i++)
         good = array_of_point(p, s, s->from[i], &in[i], true) && good;
-    for (size_t i = 0; i < s->n_to; i++)
+    for (size_t i = 0; i < case_outputs(c); i++)
         good = array_of_point(p, s, s->to[i], &out[i], false) && good;
     for (size_t i = 0; i < s->n_weights; i++) {
         sinkproof_array *w = &in[s->n_from + i];
@@ -128,10 +137,14 @@ static call_end call_pass(const call_maker *maker, const stage_case *c, const pa
         end = maker->call(maker->context, &drill, error);
     else
         sinkproof_fail(error, "%s: no memory for a call", s->name);
-    for (size_t i = 0; end == CALL_DONE && i < s->n_to; i++)
-        copy_part(p, s, s->to[i], out[i].values, true);
+    for (size_t i = 0; end == CALL_DONE && i < case_outputs(c); i++) {
+        if (s->to[i] == TRACE_LSE)
+            copy_lse_back(p, out[i].values);
+        else
+            copy_part(p, s, s->to[i], out[i].values, true);
+    }
     for (size_t i = 0; i < s->n_from; i++) free(in[i].values);
-    for (size_t i = 0; i < s->n_to; i++) free(out[i].values);
+    for (size_t i = 0; i < case_outputs(c); i++) free(out[i].values);
     return end;
 }
 
@@ -156,7 +169,7 @@ void output_paint(float *values, size_t count) {
 
 // Refuses outputs that were never written, except masked ones.
 static call_end check_written(const stage_case *c, const call_arrays *a, sinkproof_error *error) {
-    for (size_t t = 0; t < c->stage->n_to; t++) {
+    for (size_t t = 0; t < case_outputs(c); t++) {
         sinkproof_trace_point point = c->stage->to[t];
         size_t count = point_elements(a, point), at = 0;
         while (at < count && !output_is_unwritten(a->point[point][at])) at++;

@@ -22,7 +22,9 @@ typedef struct trial {
     stage_case base;       // sizes that are not varied
     case_plan plan;        // of the current stage, or of all
     stage_result results[MOST_STAGES];
+    stage_kinds *collected; // [MOST_STAGES], of outputs in files
     size_t n_results;
+    lse_kinds lse; // of the collected calls that have A9.lse
 } trial;
 
 // ---- words -----------------------------------------------------------------------------------
@@ -76,6 +78,7 @@ static bool use_model_sizes(trial *t, const char *spec, sinkproof_error *error) 
         t->base.window = f->window;
     }
     t->base.seed = t->o->seed;
+    t->base.lse = t->driver.maker.lse.has;
     return true;
 }
 
@@ -154,31 +157,53 @@ static bool emit_cases(trial *t, sinkproof_error *error) {
                               t->o->model, error);
 }
 
-static stage_result *stage_result_find(trial *t, const stage_row *stage) {
+// As both kinds, until a call has A9.lse.
+static stage_kinds *collected_stage(trial *t, const stage_row *stage) {
+    const lse_kinds open = {.has = true, .as = {true, true}};
     for (size_t i = 0; i < t->n_results; i++)
-        if (t->results[i].stage == stage) return &t->results[i];
-    t->results[t->n_results] = (stage_result){.stage = stage};
-    return &t->results[t->n_results++];
+        if (t->collected[i].of[0].stage == stage) return &t->collected[i];
+    t->collected[t->n_results] = stage_kinds_begin(stage, open);
+    return &t->collected[t->n_results++];
 }
 
 static bool remake_collected(void *context, const stage_case *c, call_arrays *a, bool *there,
                              sinkproof_error *error) {
     const trial *t = context;
+    stage_case with = *c;
+    lse_kinds lse;
     *there = false;
     return arrays_make(c, &t->driver.config, &t->made, a, error) &&
-           case_read_outputs(t->o->collect, c, a, there, error);
+           case_read_outputs(t->o->collect, &with, a, there, &lse, error);
+}
+
+// What the calls say of A9.lse is the same in all of them.
+static bool same_lse(trial *t, const stage_case *c, const lse_kinds *lse, sinkproof_error *error) {
+    bool same = !t->lse.has || memcmp(&t->lse, lse, sizeof *lse) == 0;
+    if (!t->lse.has) t->lse = *lse;
+    return same ||
+           sinkproof_fail(error,
+                          "%.300s/%05zu.out.safetensors: its metadata say something else of "
+                          "A9.lse than those of the outputs before it",
+                          t->o->collect, c->number);
 }
 
 static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) {
-    const stage_case *c = &t->plan.cases[i];
+    stage_case *c = &t->plan.cases[i];
     call_arrays a;
-    case_outcome out = {.served = false};
-    bool there;
-    bool good = remake_collected(t, c, &a, &there, error);
-    if (good && there) good = case_judge(c, &a, &t->driver.policy, t->driver.rate, &out, error);
+    case_outcome out[LSE_KINDS] = {{.served = false}};
+    lse_kinds lse = lse_of_kind(false, LSE_WITH_SINK);
+    bool there = false;
+    bool good = arrays_make(c, &t->driver.config, &t->made, &a, error) &&
+                case_read_outputs(t->o->collect, c, &a, &there, &lse, error) &&
+                (!c->lse || same_lse(t, c, &lse, error));
+    stage_kinds *k = good ? collected_stage(t, c->stage) : NULL;
+    if (good && c->lse && k->with_lse == 0) stage_kinds_say(k, lse);
+    if (good && there)
+        good = case_judge(c, &a, &t->driver.policy, t->driver.rate, &k->lse, out, error);
     arrays_free(&a);
     *any = *any || there;
-    if (good) stage_result_add(stage_result_find(t, c->stage), c, &out);
+    if (good) stage_kinds_add(k, c, out);
+    if (good) stage_kinds_narrow(k);
     return good;
 }
 
@@ -215,9 +240,12 @@ static bool collect_cases(trial *t, sinkproof_error *error) {
                                              : NULL,
                          error))
         return false;
+    t->collected = calloc(MOST_STAGES, sizeof *t->collected);
+    if (t->collected == NULL) return sinkproof_fail(error, "%s: no memory", t->o->collect);
     if (!read_policies(t, policy, error)) return false;
     for (size_t i = 0; i < t->plan.count; i++)
         if (!collect_case(t, i, &any, error)) return false;
+    for (size_t i = 0; i < t->n_results; i++) stage_kinds_settle(&t->collected[i], &t->results[i]);
     return any || sinkproof_fail(error, "%s: expected outputs beside the inputs, found none",
                                  t->o->collect);
 }
@@ -316,6 +344,7 @@ bool plugin_judge_through(const call_opener *opener, const sinkproof_plugin_opti
     bool good = run_plugin_trial(t, ruling, error);
     if (t->driver.maker.context != NULL) opener->close(&t->driver.maker);
     free(t->plan.cases);
+    free(t->collected);
     free(t);
     if (good) return true;
     json_decref(ruling->results);

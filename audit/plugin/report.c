@@ -60,6 +60,23 @@ static void print_stage(FILE *out, const stage_result *r, const char *again) {
     if (r->left_out) fprintf(out, "    the other calls of this stage were left out\n");
 }
 
+// Which log-sum-exp the calls have.
+static void print_lse(FILE *out, const stage_result *r) {
+    const size_t *outside = r->lse.outside, kind = r->lse.kind, other = 1 - kind;
+    static const char *const with[LSE_KINDS] = {"with", "without"};
+    if (r->lse.calls == 0) return;
+    if (!r->lse.tried)
+        fprintf(out, "\nA9.lse is judged %s the sink, as is said of it.\n", with[kind]);
+    else if (outside[kind] > 0)
+        fprintf(out, "\nA9.lse fits neither with the sink (%s outside) nor without it (%zu).\n",
+                sinkproof_counted(outside[LSE_WITH_SINK], "call").text, outside[LSE_OF_KEYS]);
+    else if (outside[other] == 0)
+        fputs("\nA9.lse fits with the sink and without it.\n", out);
+    else
+        fprintf(out, "\nA9.lse fits %s the sink, and not %s it (%s outside).\n", with[kind],
+                with[other], sinkproof_counted(outside[other], "call").text);
+}
+
 static void print_result(FILE *out, const stage_result *r) {
     fprintf(out, "%-13s %6zu %8zu %11zu %10zu %11zu  %s\n", r->stage->name, r->calls, r->failing,
             r->suspicious, r->undecided, r->not_served,
@@ -75,6 +92,10 @@ static json_t *stage_result_json(const stage_result *r, const char *again) {
                   sinkproof_verdict_name(verdict), "calls", (json_int_t)r->calls, "failing",
                   (json_int_t)r->failing, "suspicious", (json_int_t)r->suspicious, "undecided",
                   (json_int_t)r->undecided, "not_served", (json_int_t)r->not_served);
+    if (o != NULL && r->lse.calls > 0)
+        json_object_set_new(o, "lse",
+                            json_pack("{s:s, s:b, s:I}", "kind", lse_word(r->lse.kind), "tried",
+                                      (int)r->lse.tried, "calls", (json_int_t)r->lse.calls));
     if (o == NULL || r->failing + r->suspicious == 0) return o;
     case_print(&r->at, text);
     json_object_set_new(o, "case", json_string(text));
@@ -91,6 +112,7 @@ static void print_results(FILE *out, const stage_result *results, size_t n, cons
     fprintf(out, "%s\n%-13s %6s %8s %11s %10s %11s  %s\n", title, "stage", "calls", "failing",
             "suspicious", "undecided", "not served", "verdict");
     for (size_t i = 0; i < n; i++) print_result(out, &results[i]);
+    for (size_t i = 0; i < n; i++) print_lse(out, &results[i]);
     for (size_t i = 0; i < n; i++) print_stage(out, &results[i], again);
     fprintf(out, "\nVerdict: %s (exit %d).\n", words[code], code);
 }

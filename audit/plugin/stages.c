@@ -49,7 +49,7 @@ static const stage_row stages[] = {
     {"softmax_sink", KEYS | SINKS, EDGES, 0, P(AT(A6)), W(SLOT(SINKS)), P(AT(A9))},
     {"values", KEYS, EDGES | BIT(EXACT), 1, P(AT(A9), AT(A2_V)), NOTHING, P(AT(A11))},
     {"attention", KEYS | SINKS, EDGES, 0, P(AT(A4_Q), AT(A4_K), AT(A2_V)), W(SLOT(SINKS)),
-     P(AT(A11))},
+     P(AT(A11), AT(LSE))},
     {"output", HEADS | HIDDEN, SUMS, 1, P(AT(A11)), W(SLOT(W_O), SLOT(B_O)), P(AT(A12))},
     {"router", HIDDEN | EXPERTS, SUMS | BIT(TIES), 1, P(AT(M1)),
      W(SLOT(W_ROUTER), SLOT(B_ROUTER)), P(AT(M2), AT(M3), AT(M4))},
@@ -65,6 +65,12 @@ enum { COUNT = sizeof stages / sizeof *stages };
 
 const stage_row *stage_at(size_t i) {
     return i < COUNT ? &stages[i] : NULL;
+}
+
+size_t stage_offered(const stage_row *stage) {
+    size_t n = 0;
+    for (size_t i = 0; i < stage->n_to; i++) n += sinkproof_trace_point_is_offered(stage->to[i]);
+    return n;
 }
 
 const stage_row *stage_named(const char *name, size_t length) {
@@ -198,6 +204,11 @@ void case_settle_unknown(stage_case *c) {
         if (!known || *at < least) *at = least;
     }
     if ((c->stage->knows & STAGE_KNOWS_SINKS) == 0) c->sinks = SINK_AROUND;
+    c->lse = c->lse && stage_offered(c->stage) > 0;
+}
+
+size_t case_outputs(const stage_case *c) {
+    return c->stage->n_to - (c->lse ? 0 : stage_offered(c->stage));
 }
 
 sinkproof_config case_config(const stage_case *c, const sinkproof_config *base) {

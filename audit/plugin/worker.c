@@ -35,6 +35,7 @@ typedef struct wire {
     pid_t worker;
     char refusal[512], name[128]; // the error of loading, or the plug-in's name
     char policy[SINKPROOF_POLICY_NAME];
+    lse_kinds lse;
     size_t n_stages;
     char stages[STAGES][NAMED];
     char stage[NAMED]; // of the call
@@ -94,6 +95,8 @@ static bool introduce_plugin(wire *w, const char *path, const sinkproof_plugin *
     if (strlen(policy) >= sizeof w->policy)
         return refuse_plugin(w, path, "its policy has more characters than are read") != NULL;
     strcpy(w->policy, policy);
+    sinkproof_error said;
+    if (!lse_parse(plugin->lse, &w->lse, &said)) return refuse_plugin(w, path, said.text) != NULL;
     if (plugin->n_stages == 0 || plugin->n_stages > STAGES || plugin->stages == NULL)
         return refuse_plugin(w, path, "expected a list of 1 to 64 stages") != NULL;
     w->n_stages = plugin->n_stages;
@@ -367,6 +370,7 @@ static call_end worker_call(void *context, const sinkproof_drill *drill, sinkpro
 call_maker worker_maker(plugin_worker *worker) {
     return (call_maker){.name = worker->region->name,
                         .policy = worker->region->policy,
+                        .lse = worker->region->lse,
                         .has_stage = worker_has_stage,
                         .call = worker_call,
                         .context = worker};

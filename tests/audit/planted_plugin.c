@@ -63,6 +63,10 @@ enum { TILE = 32, MOST = 512 };
     P(NARROW_SUM, "narrow-sum") \
     P(LAST_COLUMN, "last-column") \
     P(INEXACT, "inexact") \
+    P(LSE, "lse") \
+    P(LSE_NEXT_HEAD, "lse-next-head") \
+    P(LSE_UNWRITTEN, "lse-unwritten") \
+    P(LSE_WORD, "lse-word") \
     P(OLDER, "older") \
     P(TOO_SMALL, "too-small") \
     P(UNKNOWN_STAGE, "unknown-stage") \
@@ -119,7 +123,8 @@ static float power(float x) {
     return planted[BASE_2] ? exp2f(x * 1.442695041f) : expf(x);
 }
 
-static void attend(const row *r, float *o) {
+// Returns the log-sum-exp, with the sink.
+static float attend(const row *r, float *o) {
     bool no_sink = planted[SINK_DROPPED], last_sink = planted[SINK_LAST];
     float top = r->sink, sum = 1, part[MOST] = {0};
     if (no_sink || last_sink || r->sink == -INFINITY) {
@@ -152,6 +157,7 @@ static void attend(const row *r, float *o) {
     }
     float share = planted[SINK_VALUE] ? power(r->sink - top) / sum : 0;
     for (size_t d = 0; d < r->dim; d++) o[d] = part[d] / sum + share * r->v[d];
+    return top + logf(sum);
 }
 
 static size_t first_key(const sinkproof_drill *d, size_t i) {
@@ -192,7 +198,10 @@ static int attention(void *context, const sinkproof_drill *d) {
             r.sink = d->inputs[3].values[planted[SINK_OF_NEXT] ? (h + 1) % d->heads : h];
             if (planted[SINK_LOG2E]) r.sink *= 1.442695041f;
             r.scale = 1 / (planted[SCALE] ? (float)d->head_dim : sqrtf((float)d->head_dim));
-            attend(&r, d->outputs[0].values + at);
+            float lse = attend(&r, d->outputs[0].values + at);
+            size_t head = planted[LSE_NEXT_HEAD] ? (h + 1) % d->heads : h;
+            if (d->n_outputs > 1 && !(planted[LSE_UNWRITTEN] && h == 0))
+                d->outputs[1].values[head * d->n + i] = lse;
         }
     return 0;
 }
@@ -319,8 +328,10 @@ const sinkproof_plugin *sinkproof_plugin_get(void) {
     plant(getenv("PLANTED"));
     if (planted[OLDER]) { // of a header whose struct ended here: what lies behind is no member
         plugin.size = offsetof(sinkproof_plugin, policy);
-        plugin.policy = (const char *)(uintptr_t)1;
+        plugin.policy = plugin.lse = (const char *)(uintptr_t)1;
     }
+    if (planted[LSE]) plugin.lse = "either";
+    if (planted[LSE_WORD]) plugin.lse = "natural";
     if (planted[TOO_SMALL]) plugin.size = 8;
     if (planted[UNKNOWN_STAGE]) {
         plugin.n_stages = 1;

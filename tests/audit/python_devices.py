@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "shared"))
 sys.path.insert(0, str(ROOT / "tests" / "audit"))
 import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
-from python_drill import attended, raised  # noqa: E402
+from drilled_kernels import attended, raised  # noqa: E402
 from sinkproof.adapters import Record  # noqa: E402
 from tap import Tap  # noqa: E402
 

@@ -17,32 +17,11 @@ import checkpoints  # noqa: E402
 import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
+from drilled_kernels import POLICY, attended, lse_of, raised  # noqa: E402
 from sinkproof.testing import assert_kernel  # noqa: E402
 from tap import Tap  # noqa: E402
 
-POLICY = "flash-bf16"
 seen = []
-
-
-def attended(q, k, v, sinks, window, first, mistake=""):
-    """In float32, rounded to the queries' dtype at the end."""
-    kind, n, group = q.dtype, len(q), q.shape[1] // k.shape[1]
-    k, v = (x.astype(np.float32).repeat(group, axis=1) for x in (k, v))
-    begin = first if mistake == "cache" else 0
-    if mistake == "window":
-        window = 0
-    rows, keys = first + np.arange(n)[:, None], np.arange(len(k))[None, :]
-    visible = (keys <= rows) & (keys >= begin) & ((window == 0) | (keys > rows - window))
-    scores = np.einsum("nhd,khd->hnk", q.astype(np.float32), k) / np.sqrt(np.float32(q.shape[2]))
-    scores = np.where(visible, scores, np.float32(-np.inf))
-    sink = sinks.astype(np.float32)[:, None, None]
-    top = scores.max(2, keepdims=True) if mistake in ("sink", "max") else np.maximum(scores.max(2, keepdims=True), sink)
-    weights = np.exp(scores - top)
-    total = weights.sum(2, keepdims=True) + (0 if mistake == "sink" else np.exp(sink - top))
-    if mistake == "max":  # what the sink takes is subtracted: inf / inf where the maximum leaves it out
-        weights = weights * (1 - np.exp(sink - top) / total)
-        total = weights.sum(2, keepdims=True)
-    return np.einsum("hnk,khd->nhd", weights / total, v).astype(kind)
 
 
 def honest(q, k, v, sinks, window, first):
@@ -54,14 +33,6 @@ def planted(mistake):
     def kernel(q, k, v, sinks, window, first):
         return attended(q, k, v, sinks, window, first, mistake)
     return kernel
-
-
-def raised(kind, act):
-    try:
-        act()
-    except kind as error:
-        return error
-    return None
 
 
 def check_honest(tap):
@@ -206,11 +177,13 @@ def varlen(mistake):
     def kernel(q, k, v, sinks, cu_seqlens_q, cu_seqlens_k, window, max_seqlen_q):
         assert cu_seqlens_q.dtype == np.int32 and (np.diff(cu_seqlens_q) <= max_seqlen_q).all()
         of_keys = cu_seqlens_q if mistake == "lengths" else cu_seqlens_k
-        out, lse = np.zeros_like(q), np.zeros(q.shape[:2], np.float32)
+        out, lse = np.zeros_like(q), np.zeros(q.shape[:2], np.float32)  # of the keys, [rows, heads]
         for i, (begin, end) in enumerate(zip(cu_seqlens_q, cu_seqlens_q[1:])):
             least, most = 0 if mistake == "bleeds" else of_keys[i], of_keys[i + 1]
-            out[begin:end] = attended(q[begin:end], k[least:most], v[least:most], sinks, window, most - least - (end - begin))
-        return out, lse
+            first = most - least - (end - begin)
+            out[begin:end] = attended(q[begin:end], k[least:most], v[least:most], sinks, window, first)
+            lse[begin:end] = lse_of(q[begin:end], k[least:most], sinks, window, first, False).T
+        return out, np.roll(lse, 1, axis=0) if mistake == "lse" else lse
     return kernel
 
 
@@ -226,8 +199,9 @@ def paged(mistake):
 
 
 def check_layouts(tap):
-    for signature, make, mistakes in (("varlen", varlen, ("bleeds", "lengths")), ("paged", paged, ("order", "last-page"))):
-        options = {"policy": POLICY, "signature": signature, "lse": signature == "varlen", "page": 4}
+    for signature, make, mistakes in (("varlen", varlen, ("bleeds", "lengths", "lse")), ("paged", paged, ("order", "last-page"))):
+        options = {"policy": POLICY, "signature": signature, "lse": signature == "varlen" and "without-sink", "page": 4}
+        options["lse_layout"] = "tokens,heads" if signature == "varlen" else None
         found = sinkproof.drill(make(""), limit=40, **options)
         tap.report(found.ok and found.calls == 40, f"an honest kernel of signature {signature}", [found])
         for mistake in mistakes:
@@ -241,7 +215,7 @@ def check_layouts(tap):
         said = raised(sinkproof.Error, act)
         tap.report(said is not None and says in str(said), f"refused: {says}", [said])
     alone = sinkproof.drill(honest, policy=POLICY, limit=4, lse=True)
-    tap.report("expected A11 and its log-sum-exp of the kernel, found" in str(alone), "a log-sum-exp that is not there", [alone])
+    tap.report("expected A11, A9.lse of the kernel, found" in str(alone), "a log-sum-exp that is not there", [alone])
 
 
 def numbers(codes, scale):
@@ -420,7 +394,7 @@ import sys
 sys.path.insert(0, %r)
 import numpy as np
 import sinkproof
-from python_drill import attended
+from drilled_kernels import attended
 
 
 def attention(q, k, v, sinks, window, first):

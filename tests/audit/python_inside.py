@@ -475,7 +475,8 @@ def check_torch(room, folder):
 
 def check_adapters(room, folder):
     """Adapters of engines that are not here, on stand-ins for them; and kernels in numpy, drilled."""
-    for file, what in (("python_adapters.py", "adapters"), ("python_drill.py", "drill"), ("python_devices.py", "devices")):
+    for file, what in (("python_adapters.py", "adapters"), ("python_drill.py", "drill"), ("python_lse.py", "drill"),
+                       ("python_devices.py", "devices")):
         done = execute(folder, str(ROOT / "tests" / "audit" / file))
         for line in [line for line in done.stdout.splitlines() if re.match("(not )?ok ", line)]:
             room.ok(line.startswith("ok "), f"{what}: {line.split(' - ', 1)[-1]}", *done.stdout.splitlines()[-8:])

@@ -66,6 +66,7 @@ MISTAKES.update({
     "piece-anew": ("attention", "A11", r":n=2,"),
     "sink-log2e": ("attention", "A11", r":n=1,"),
     "window-narrow": ("attention", "A11", r":n=2,chunk=0,window=2,"),
+    "lse,lse-next-head": ("attention", "A9.lse", r":n=1,.*heads=[23],"),
 })
 # What the report names as the cause: one mistake, or several that make the same outputs. The others are in no table.
 CAUSES = {
@@ -80,17 +81,18 @@ CAUSES = {
     "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31"],
     "sink-log2e": ["sink-log2e"], "window-narrow": ["window-narrow", "window-half"],
 }
-HONEST = {"": None, "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",
+HONEST = {"": None, "lse": "attention", "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",
           "two-sums": "unembed", "older": "rmsnorm"}
 # What breaks, and the sentence.
 BROKEN = {"crash": "it crashed (Segmentation fault)", "exit": "it ended the process (exit 7)",
           "refuse": "it failed with 5", "input": "it wrote into its input A4.k",
           "beyond": "it wrote beyond the end of A11", "tail": "of A11 unwritten",
-          "hang": "no answer in 0.5 seconds"}
+          "lse,lse-unwritten": "of A9.lse unwritten", "hang": "no answer in 0.5 seconds"}
 # What cannot be loaded, and the sentence.
 REFUSED = {"too-small": "expected sinkproof_plugin with its size", "unknown-stage": "stage 'attenti0n' is not one of",
            "cannot-run": "says that it cannot run here", "other-policy": "f33",
-           "long-policy": "its policy has more characters than are read"}
+           "long-policy": "its policy has more characters than are read",
+           "lse-word": "A9.lse: expected with-sink, without-sink or either, found 'natural'"}
 
 
 def judge(*words, planted=""):
@@ -151,6 +153,7 @@ def acquitted(plugin):
         status, out, told = judge("--plugin", plugin, *words, planted=name)
         found = [stage_of(out, s) for s in ([stage] if stage else ["attention", "swiglu", "rmsnorm", "router", "unembed"])]
         good = status == 0 and cause_of(out) is None and all(f[0] > least and f[1:3] == (0, 0) and f[5] == "within" for f in found)
+        good = good and ("\nA9.lse fits with the sink, and not without it (" in out) == (name == "lse")
         tap.report(good, f"plug-in {name or 'as it is'}: acquitted, {sum(f[0] for f in found)} calls", [out, told])
 
 
@@ -369,6 +372,55 @@ def emitted_passes(forgets):
                    f"collect: {'a cache that is not read, named' if forgets else 'an honest engine in passes'}", [out, told])
 
 
+def lse_in_numpy(case, values, with_sink):
+    """[heads, n]"""
+    n, window = case["n"], case["window"] or case["n"]
+    k = numpy.repeat(values["A4.k"], case["heads"] // case["kv_heads"], axis=1)
+    i, j = numpy.arange(n)[:, None], numpy.arange(n)[None, :]
+    scores = numpy.einsum("ihd,jhd->hij", values["A4.q"], k) / numpy.sqrt(numpy.float32(case["head_dim"]))
+    scores = numpy.where((j <= i) & (j + window > i), scores, -numpy.inf)
+    sinks = numpy.broadcast_to(values["sinks"][:, None, None], (*scores.shape[:2], 1)) if with_sink else scores[..., :0]
+    scores = numpy.concatenate([scores, sinks], axis=2)
+    top = scores.max(axis=2, keepdims=True)
+    return (top + numpy.log(numpy.exp(scores - top).sum(axis=2, keepdims=True)))[..., 0]
+
+
+def emitted_lse():
+    """A9.lse beside the outputs: in either layout, of either kind, said or found; of another kind than is said."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = pathlib.Path(folder) / "drills"
+        judge("--emit", where, "--stages", "attention", "--limit", "12", MODEL)
+        manifest = json.loads((where / "manifest.json").read_text())
+        offered = [case["offered"] == {"A9.lse": [case["heads"], case["n"]]} for case in manifest["cases"]]
+        tap.report(all(offered) and manifest["stages"]["attention"]["outputs"]["A9.lse"] == {"dtype": "F32", "layout": "[heads, n]"} and
+                   "with-sink" in manifest["meaning"]["offered"], "emit: A9.lse is offered", [manifest])
+
+        def collect(with_sink, said, every=1, by_token=False, differs=False):
+            for at, case in enumerate(manifest["cases"]):
+                tensors = checkpoints.read(where / case["inputs"])[0]
+                values = {name: numpy.frombuffer(data, "<f4").reshape(shape) for name, (_, shape, data) in tensors.items()}
+                made = attention_in_passes(case, values, False)
+                lse = lse_in_numpy(case, values, with_sink).astype("<f4")
+                lse = numpy.ascontiguousarray(lse.T) if by_token else lse
+                if at % every == 0:
+                    made["A9.lse"] = ("F32", list(lse.shape), lse.tobytes())
+                words = {"lse": "without-sink" if differs and at else said} if said else {}
+                words["lse_layout"] = "tokens,heads" if by_token else "heads,tokens"
+                (where / case["outputs"]).write_bytes(checkpoints.safetensors(made, words))
+            return judge("--collect", where)
+
+        for with_sink, said, more, expected, says in (
+                (True, None, {}, 0, "A9.lse fits with the sink, and not without it"),
+                (False, None, {"every": 5}, 0, "A9.lse fits without the sink, and not with it"),
+                (False, "without-sink", {"by_token": True}, 0, "A9.lse is judged without the sink, as is said of it."),
+                (False, "with-sink", {}, 1, "attention: A9.lse["),
+                (True, "with-sink", {"differs": True}, 3, "its metadata say something else of A9.lse than those of the outputs before it"),
+                (True, "natural", {}, 3, "metadata lse: A9.lse: expected with-sink, without-sink or either, found 'natural'")):
+            with numpy.errstate(all="ignore"):
+                status, out, told = collect(with_sink, said, **more)
+            tap.report(status == expected and says in out + told, f"collect: exit {expected}: {says}", [status, out, told])
+
+
 def emitted_formats():
     """A limited number of calls in the policy's own formats: their size is said first, and their meaning."""
     for policy, point, weight in (("bf16", "BF16", "BF16"), ("f16", "F16", "F32"), ("f32", "F32", "F32"), ("hf-bf16", "BF16", "BF16")):
@@ -427,6 +479,8 @@ def main():
         as_json(plugin)
         fast()
         emitted_formats()
+        if numpy is not None:
+            emitted_lse()
         for mistake in (False, True):
             if numpy is not None:
                 others = "mixture" if mistake else "scores,values,mixture"

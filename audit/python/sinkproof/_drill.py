@@ -43,6 +43,8 @@ NUMBERS = ("n", "first", "window", "heads", "kv_heads", "head_dim", "hidden", "i
            "swiglu_alpha", "swiglu_limit", "rope_theta", "yarn_factor", "yarn_beta_fast", "yarn_beta_slow",
            "yarn_original_context", "yarn_truncate")
 INDICES = ("M3",)
+KINDS_OF_LSE = ("with-sink", "without-sink")
+LAYOUTS_OF_LSE = ("heads,tokens", "tokens,heads")
 CACHED = ("A4.k", "A2.v", "k", "v", "k_cache", "v_cache")
 
 
@@ -52,7 +54,8 @@ class Drill:
 
     `calls` were served and judged; `not_served` are those for which the kernel raised NotImplementedError. Of the
     smallest call that fails, `case` is its text (for `only`), `why` its wrong element and its set. `cause` is a
-    sentence, the known mistakes that explain the failing calls. `exception` is the first that the kernel raised.
+    sentence, the known mistakes that explain the failing calls. `exception` is the first that the kernel raised. `lse` is
+    what A9.lse was judged as, "with-sink" or "without-sink"; None: the kernel returns none.
     """
 
     stage: str
@@ -69,6 +72,7 @@ class Drill:
     report: str
     exit_code: int
     exception: BaseException | None = None
+    lse: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -134,7 +138,7 @@ class Caller:
     this package refuses, ends the drill."""
 
     def __init__(self, kernel: Kernel, like: Any, dtype: str | None, device: Any,
-                 make: Callable[[npt.NDArray[Any]], Any] | None, signature: str | None, page: int, lse: bool,
+                 make: Callable[[npt.NDArray[Any]], Any] | None, signature: str | None, page: int, lse: LogSumExp,
                  cache: Cache | None) -> None:
         if signature is not None and signature not in LAYOUTS:
             raise Error(f"signature: expected {' or '.join(LAYOUTS)}, found {signature!r}")
@@ -225,15 +229,18 @@ class Caller:
         """Copies what the kernel returned to the outputs of the call."""
         results = result if isinstance(result, (tuple, list)) else (result,)
         names = [text(drill.outputs[i].name) for i in range(drill.n_outputs)]
-        if len(results) != len(names) + self.lse:
-            beside = " and its log-sum-exp" if self.lse else ""
-            raise Wrong(f"expected {', '.join(names)}{beside} of the kernel, found {len(results)} results")
+        if len(results) != len(names):
+            raise Wrong(f"expected {', '.join(names)} of the kernel, found {len(results)} results")
         for i, (name, value) in enumerate(zip(names, results)):
             place = numbers_at(drill.outputs[i])
             try:
                 array = read_numbers(name, value)
             except Error as error:
                 raise Wrong(str(error)) from None
+            if name == "A9.lse":
+                array = self.lse.by_head(array, len(place), place.shape[1] if layout is None else layout.rows)
+                place[...] = array if layout is None else array[:, layout.begin:layout.begin + place.shape[1]]
+                continue
             expected = place.shape if layout is None else (layout.rows, *place.shape[1:])
             if array.shape != expected:
                 raise Wrong(f"{name}: expected shape {list(expected)}, found {list(array.shape)}")
@@ -253,6 +260,33 @@ def attended(stage: str) -> None:
         raise Error(f"a signature and a cache are those of the stage attention, found {stage}")
 
 
+class LogSumExp:
+    """What a kernel returns beside its output, and in which layout: said, or as the first call tells whose two sizes
+    differ."""
+
+    def __init__(self, said: str | bool | None, layout: str | None) -> None:
+        if said not in (None, False, True, *KINDS_OF_LSE):
+            raise Error(f"lse: expected True, {' or '.join(KINDS_OF_LSE)}, found {said!r}")
+        if layout not in (None, *LAYOUTS_OF_LSE):
+            raise Error(f"lse_layout: expected {' or '.join(LAYOUTS_OF_LSE)}, found {layout!r}")
+        self.word = "either" if said is True else said or None
+        self.layout = layout
+
+    def by_head(self, array: npt.NDArray[Any], heads: int, rows: int) -> npt.NDArray[Any]:
+        """[heads, rows] of either layout."""
+        shapes = dict(zip(LAYOUTS_OF_LSE, ((heads, rows), (rows, heads))))
+        fits = [layout for layout in LAYOUTS_OF_LSE if array.shape == shapes[layout]]
+        if self.layout is None and len(fits) == 1:
+            self.layout = fits[0]
+        if self.layout is None and fits and heads > 1:
+            raise Error(f"A9.lse of shape {list(array.shape)} is in either layout: say which one (lse_layout="
+                        f"\"{LAYOUTS_OF_LSE[0]}\" or \"{LAYOUTS_OF_LSE[1]}\")")
+        if not fits or self.layout not in (None, *fits):
+            expected = [list(shapes[layout]) for layout in ([self.layout] if self.layout else LAYOUTS_OF_LSE)]
+            raise Wrong(f"A9.lse: expected shape {' or '.join(map(str, expected))}, found {list(array.shape)}")
+        return array.T if self.layout == LAYOUTS_OF_LSE[1] else array
+
+
 class Wrong(Exception):
     """One sentence on a result that is no output of its stage: a failing call."""
 
@@ -268,9 +302,9 @@ def numbers_at(array: Any) -> npt.NDArray[np.float32]:
 def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, limit: int | None = None,
           only: str | None = None, like: Any = None, dtype: str | None = None, device: Any = None,
           make: Callable[[npt.NDArray[Any]], Any] | None = None, signature: str | None = None, page: int = 16,
-          lse: bool = False, cache: str | None = None, scales: str | float | None = None,
-          model: str | os.PathLike[str] | None = None, name: str | None = None, rate: float = 1e-9,
-          seed: int = 1, strict: bool = False, first: bool = False, cause: bool = True) -> Drill:
+          lse: bool | str = False, lse_layout: str | None = None, cache: str | None = None,
+          scales: str | float | None = None, model: str | os.PathLike[str] | None = None, name: str | None = None,
+          rate: float = 1e-9, seed: int = 1, strict: bool = False, first: bool = False, cause: bool = True) -> Drill:
     """Calls a kernel with prompts, chunks and single tokens over a growing cache, and judges what it returns.
 
     The parameters of the kernel name what it is given: the inputs of the stage ("A4_q" for A4.q, or "q", "k", "v";
@@ -292,7 +326,10 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     "cu_seqlens_q", "cu_seqlens_k" [4], "max_seqlen_q", "max_seqlen_k", and the output has the rows of all three; the
     judged sequence is the second. "paged": "k_cache", "v_cache" [pages, page_size, kv_heads, head_dim], "block_table"
     [1, pages of the sequence], "seqused_k" [1], with pages of `page` keys in no order and others' keys between.
-    `lse`: the kernel returns its log-sum-exp beside the output, which is not judged.
+    `lse`: attention returns A9.lse beside the output, the natural log-sum-exp of a row's scores, which is judged too. It
+    is "with-sink", "without-sink", or True: not said; the one that fits is found, one for all calls, and `lse` of the
+    result says it. Its layout is [heads, rows] or [rows, heads], as its shapes tell, or as `lse_layout` says
+    ("heads,tokens", "tokens,heads") where rows and heads are as many.
 
     `cache` makes keys and values codes of eight bits ("e4m3", "e5m2", "int8"), made by the drill, with `scales`:
     "tensor", "head", "token-head", a number, or none, which is 1. The kernel is given "k_scale" and "v_scale" in float32:
@@ -306,12 +343,16 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     eight_bits = cache_of(cache, scales)
     if eight_bits is not None:
         policy = eight_bits.declared(policy)
-    caller = Caller(kernel, like, dtype, device, make, signature, page, lse, eight_bits)
+    beside = LogSumExp(lse, lse_layout)
+    if beside.word is not None and stage != "attention":
+        raise Error(f"a log-sum-exp is an output of the stage attention, found {stage}")
+    caller = Caller(kernel, like, dtype, device, make, signature, page, beside, eight_bits)
     if limit is not None and limit < 1:
         raise Error(f"expected a limit from 1 on, found {limit}")
     title = name if name is not None else str(getattr(kernel, "__qualname__", type(kernel).__name__))
     entry = PluginEntry(stage=encoded(stage), run=caller.function)
-    plugin = Plugin(name=encoded(title), n_stages=1, stages=ctypes.pointer(entry), policy=encoded(policy))
+    plugin = Plugin(name=encoded(title), n_stages=1, stages=ctypes.pointer(entry), policy=encoded(policy),
+                    lse=None if beside.word is None else encoded(beside.word))
     options = DrillOptions(only=None if only is None else encoded(only),
                            model=None if model is None else encoded(model), limit=limit or 0, rate=rate, seed=seed,
                            strict=strict, first=first, no_cause=not cause, said=ctypes.pointer(caller.said),
@@ -324,4 +365,4 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     told = re.search(r"^    Cause: (.*)$", report, re.MULTILINE)
     return Drill(stage, policy, Verdict(row["verdict"]), row["calls"], row["failing"], row["suspicious"],
                  row["undecided"], row["not_served"], row.get("case"), row.get("why"), told[1] if told else None,
-                 report, call("drill_ruling_exit", ruling.pointer), caller.exception)
+                 report, call("drill_ruling_exit", ruling.pointer), caller.exception, row.get("lse", {}).get("kind"))

@@ -112,7 +112,7 @@ class PluginEntry(Structure):
 
 class Plugin(Sized):
     _fields_ = [("size", c_size_t), ("name", c_char_p), ("n_stages", c_size_t), ("stages", POINTER(PluginEntry)),
-                ("policy", c_char_p), ("context", c_void_p)]
+                ("policy", c_char_p), ("context", c_void_p), ("lse", c_char_p)]
 
 
 class DrillOptions(Sized):
