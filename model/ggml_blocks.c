@@ -43,17 +43,17 @@ static void decode_q5_0(const uint8_t *block, double *out) {
             half_at(block) * (nibble(block + 6, Q4_BLOCK / 2, i) + 16 * bit(block + 2, i) - 16);
 }
 
-static void decode_q5_1(const uint8_t *block, double *out) {
-    for (size_t i = 0; i < Q4_BLOCK; i++) {
-        int q = nibble(block + 8, Q4_BLOCK / 2, i) + 16 * bit(block + 4, i);
-        out[i] = (float)(half_at(block) * q + half_at(block + 2));
-    }
+static void split_q5_1(const uint8_t *block, double *out, double *minima) {
+    minima[0] = half_at(block + 2);
+    for (size_t i = 0; i < Q4_BLOCK; i++)
+        out[i] = half_at(block) * (nibble(block + 8, Q4_BLOCK / 2, i) + 16 * bit(block + 4, i));
 }
 
 //> ggml.blocks
-static void decode_q4_1(const uint8_t *block, double *out) {
+static void split_q4_1(const uint8_t *block, double *out, double *minima) {
+    minima[0] = half_at(block + 2);
     for (size_t i = 0; i < Q4_BLOCK; i++)
-        out[i] = (float)(half_at(block) * nibble(block + 4, Q4_BLOCK / 2, i) + half_at(block + 2));
+        out[i] = half_at(block) * nibble(block + 4, Q4_BLOCK / 2, i);
 }
 
 // The scale and the minimum of part p, whole numbers of six bits: four bits of those of the last
@@ -69,24 +69,30 @@ static void part_of_k(const uint8_t *packed, size_t p, int *scale, int *minimum)
 
 // Two parts of 32 share 32 bytes: the first has the lower nibbles. `high`: the fifth bits, one byte
 // for each place of a part, one bit of it for each part; NULL: there are none.
-static void decode_k(const uint8_t *block, const uint8_t *high, const uint8_t *low, double *out) {
+static void split_k(const uint8_t *block, const uint8_t *high, const uint8_t *low, double *out,
+                    double *minima) {
     double d = half_at(block), d_min = half_at(block + 2);
     for (size_t i = 0; i < K_BLOCK; i++) {
         size_t p = i / K_PART, within = i % K_PART;
         int scale, minimum, q = nibble(low + p / 2 * K_PART, K_PART, i % (2 * K_PART));
         part_of_k(block + 4, p, &scale, &minimum);
         if (high != NULL) q += 16 * (high[within] >> p & 1);
-        out[i] = (float)(d * scale * q - d_min * minimum);
+        out[i] = d * scale * q, minima[p] = -(d_min * minimum);
     }
+}
+
+// ggml's own decoder adds the minimum in float32.
+static void add_minima(size_t n, const double *minima, double *out) {
+    for (size_t i = 0; i < n; i++) out[i] = (float)(out[i] + minima[i / GGML_PART]);
 }
 //< ggml.blocks
 
-static void decode_q4_k(const uint8_t *block, double *out) {
-    decode_k(block, NULL, block + 4 + K_SCALES, out);
+static void split_q4_k(const uint8_t *block, double *out, double *minima) {
+    split_k(block, NULL, block + 4 + K_SCALES, out, minima);
 }
 
-static void decode_q5_k(const uint8_t *block, double *out) {
-    decode_k(block, block + 4 + K_SCALES, block + 4 + K_SCALES + K_PART, out);
+static void split_q5_k(const uint8_t *block, double *out, double *minima) {
+    split_k(block, block + 4 + K_SCALES, block + 4 + K_SCALES + K_PART, out, minima);
 }
 
 // Each half of the block: 64 bytes of nibbles for 128 elements, and 32 bytes with two bits more of
@@ -105,24 +111,32 @@ static void decode_q8_0(const uint8_t *block, double *out) {
 }
 
 static const ggml_blocks formats[SINKPROOF_DTYPES] = {
-    [SINKPROOF_DTYPE_Q4_0] = {Q4_BLOCK, 18, 1, {0}, decode_q4_0},
-    [SINKPROOF_DTYPE_Q4_1] = {Q4_BLOCK, 20, 2, {0, 2}, decode_q4_1},
-    [SINKPROOF_DTYPE_Q5_0] = {Q4_BLOCK, 22, 1, {0}, decode_q5_0},
-    [SINKPROOF_DTYPE_Q5_1] = {Q4_BLOCK, 24, 2, {0, 2}, decode_q5_1},
-    [SINKPROOF_DTYPE_Q8_0] = {SINKPROOF_Q8_0_BLOCK, SINKPROOF_Q8_0_BYTES, 1, {0}, decode_q8_0},
-    [SINKPROOF_DTYPE_Q4_K] = {K_BLOCK, 144, 2, {0, 2}, decode_q4_k},
-    [SINKPROOF_DTYPE_Q5_K] = {K_BLOCK, 176, 2, {0, 2}, decode_q5_k},
-    [SINKPROOF_DTYPE_Q6_K] = {K_BLOCK, 210, 1, {Q6_K_D}, decode_q6_k},
+    [SINKPROOF_DTYPE_Q4_0] = {Q4_BLOCK, 18, 1, {0}, decode_q4_0, NULL},
+    [SINKPROOF_DTYPE_Q4_1] = {Q4_BLOCK, 20, 2, {0, 2}, NULL, split_q4_1},
+    [SINKPROOF_DTYPE_Q5_0] = {Q4_BLOCK, 22, 1, {0}, decode_q5_0, NULL},
+    [SINKPROOF_DTYPE_Q5_1] = {Q4_BLOCK, 24, 2, {0, 2}, NULL, split_q5_1},
+    [SINKPROOF_DTYPE_Q8_0] =
+        {SINKPROOF_Q8_0_BLOCK, SINKPROOF_Q8_0_BYTES, 1, {0}, decode_q8_0, NULL},
+    [SINKPROOF_DTYPE_Q4_K] = {K_BLOCK, 144, 2, {0, 2}, NULL, split_q4_k},
+    [SINKPROOF_DTYPE_Q5_K] = {K_BLOCK, 176, 2, {0, 2}, NULL, split_q5_k},
+    [SINKPROOF_DTYPE_Q6_K] = {K_BLOCK, 210, 1, {Q6_K_D}, decode_q6_k, NULL},
 };
 
 const ggml_blocks *ggml_blocks_of(sinkproof_dtype dtype) {
-    bool known = (unsigned)dtype < SINKPROOF_DTYPES && formats[dtype].decode != NULL;
+    bool known = (unsigned)dtype < SINKPROOF_DTYPES && formats[dtype].elements > 0;
     return known ? &formats[dtype] : NULL;
 }
 
 void ggml_blocks_decode(sinkproof_dtype dtype, const uint8_t *blocks, size_t n_blocks,
                         double *out) {
     const ggml_blocks *format = &formats[dtype];
-    for (size_t b = 0; b < n_blocks; b++)
-        format->decode(blocks + b * format->bytes, out + b * format->elements);
+    for (size_t b = 0; b < n_blocks; b++, out += format->elements) {
+        double minima[GGML_BLOCK_MOST / GGML_PART];
+        if (format->split == NULL) {
+            format->decode(blocks + b * format->bytes, out);
+        } else {
+            format->split(blocks + b * format->bytes, out, minima);
+            add_minima(format->elements, minima, out);
+        }
+    }
 }

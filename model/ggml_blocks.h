@@ -11,14 +11,18 @@
 
 enum {
     GGML_BLOCK_MOST = 256, // elements of a block
-    GGML_SCALES = 2        // float16 numbers in a block
+    GGML_SCALES = 2,       // float16 numbers in a block
+    GGML_PART = 32         // elements that share a minimum, in formats that have any
 };
 
 typedef struct ggml_blocks {
     size_t elements, bytes;                 // of a block
     size_t n_scales, scale_at[GGML_SCALES]; // the places of its float16 numbers
-    // one block -> out[elements]
+    // one block -> out[elements]; NULL: `split` and a sum
     void (*decode)(const uint8_t *block, double *out);
+    // of a format with minima: out[elements] without them, and minima[elements / 32], which are
+    // added; both are exact. NULL: a format without
+    void (*split)(const uint8_t *block, double *out, double *minima);
 } ggml_blocks;
 
 // The blocks of a dtype; NULL: it is not one of these formats.

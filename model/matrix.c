@@ -70,8 +70,14 @@ int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
 }
 
 bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
-    bool blocks = matrix->dtype == SINKPROOF_DTYPE_MXFP4 || matrix->dtype == SINKPROOF_DTYPE_Q8_0;
+    bool blocks = matrix->dtype == SINKPROOF_DTYPE_MXFP4 || ggml_blocks_of(matrix->dtype) != NULL;
     return blocks && matrix->kept == SINKPROOF_REAL;
+}
+
+size_t sinkproof_matrix_minima(const sinkproof_matrix *matrix) {
+    const ggml_blocks *blocks = ggml_blocks_of(matrix->dtype);
+    bool any = blocks != NULL && blocks->split != NULL && sinkproof_matrix_is_whole(matrix);
+    return any ? matrix->cols / GGML_PART : 0;
 }
 
 // Whether the codes of MXFP4 are stored separately from their scales.
@@ -222,4 +228,32 @@ void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_
     read_row(matrix, matrix->reading, r, out_c);
     if (matrix->kept == SINKPROOF_REAL) return;
     for (size_t c = 0; c < matrix->cols; c++) out_c[c] = sinkproof_round(matrix->kept, out_c[c]);
+}
+
+// Whether a reading only takes other rows, or multiplies all by one number.
+static bool keeps_parts(const sinkproof_reading *r) {
+    return r->column == NULL && r->addend == 0 && r->product == SINKPROOF_REAL &&
+           r->gone_c == NULL && r->some_end == 0;
+}
+
+void sinkproof_matrix_split_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
+    const ggml_blocks *blocks = ggml_blocks_of(matrix->dtype);
+    size_t minima = sinkproof_matrix_minima(matrix), from = r;
+    bool parts = minima > 0;
+    double factor = 1;
+    for (const sinkproof_reading *of = matrix->reading; of != NULL; of = of->below) {
+        parts = parts && keeps_parts(of);
+        if (of->row != NULL) from = of->row(from, matrix->rows, of->row_by);
+        factor *= of->factor;
+    }
+    if (!parts) {
+        sinkproof_matrix_row(matrix, r, out_c);
+        for (size_t p = 0; p < minima; p++) out_c[matrix->cols + p] = 0;
+        return;
+    }
+    const uint8_t *at = row_address(matrix, from);
+    double *minimum_p = out_c + matrix->cols;
+    for (size_t c = 0; c < matrix->cols; c += blocks->elements, at += blocks->bytes)
+        blocks->split(at, out_c + c, minimum_p + c / GGML_PART);
+    for (size_t c = 0; c < matrix->cols + minima; c++) out_c[c] *= factor;
 }

@@ -102,7 +102,12 @@ const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r)
 // products of short numbers are exact in binary32, and bounds use that.
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix);
 
-// Whether it is stored, and kept by the engine, as whole numbers in blocks with a common scale.
+// Whether it is stored, and kept by the engine, as whole numbers in blocks with a common scale;
+// and then how many minima a row has, one for 32 elements or none, which are added to these.
 bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix);
+size_t sinkproof_matrix_minima(const sinkproof_matrix *matrix);
+// Row r without its minima, and the minima behind it: out_c[cols + minima], exactly. A reading that
+// changes more than rows and a factor has no parts: its minima are 0.
+void sinkproof_matrix_split_row(const sinkproof_matrix *matrix, size_t r, double *out_c);
 
 #endif

@@ -34,8 +34,12 @@ typedef enum sinkproof_format {
     SINKPROOF_NVFP4,
     SINKPROOF_READ_FORMATS,
     // a row that is multiplied by a stored weight may also be rounded to:
-    SINKPROOF_Q8_0 = SINKPROOF_READ_FORMATS, // blocks of 32 whole numbers (ref/operands.h)
-    SINKPROOF_OF_WEIGHT,                     // the weight's stored format
+    // blocks of 32 whole numbers (ref/operands.h); the same, and the sum of each block in float16;
+    // blocks of 256 and a scale in float32
+    SINKPROOF_Q8_0 = SINKPROOF_READ_FORMATS,
+    SINKPROOF_Q8_1,
+    SINKPROOF_Q8_K,
+    SINKPROOF_OF_WEIGHT, // the weight's stored format
     SINKPROOF_OPERAND_FORMATS,
     // a sum's only: a matrix unit aligns and cuts blocks of products (ref/tensor_core.c)
     SINKPROOF_TENSOR_CORE = SINKPROOF_OPERAND_FORMATS,
@@ -64,7 +68,7 @@ double sinkproof_format_underflow(sinkproof_format format);
 double sinkproof_format_largest(sinkproof_format format);
 
 // "real", "f64", "f32", "f16", "bf16", "tf32", "tf32-even", "tf32-cut", "e4m3", "e4m3-nan", "e5m2",
-// "e5m2-inf", "e2m1"; "int8", "mxfp8", "mxfp8-up", "nvfp4"; "q8_0", "weight".
+// "e5m2-inf", "e2m1"; "int8", "mxfp8", "mxfp8-up", "nvfp4"; "q8_0", "q8_1", "q8_k", "weight".
 const char *sinkproof_format_name(sinkproof_format format);
 
 #endif

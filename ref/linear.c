@@ -20,20 +20,27 @@ static size_t count_lane_groups(size_t n) {
     return (n + LANES - 1) / LANES;
 }
 
+// A row, and at most one sum for 32 numbers behind it (bound.q8-minima).
+static size_t with_sums(size_t cols) {
+    return cols + cols / SINKPROOF_SUMMED;
+}
+
 size_t sinkproof_linear_work(size_t n, size_t rows, size_t cols) {
+    cols = with_sums(cols);
     size_t widest = rows > cols ? rows : cols; // a row of W, or the bias
     return widest + count_lane_groups(n) * LANES * cols;
 }
 
-// packed[(n / LANES) cols + c][n % LANES] = x_nc as it is read; missing tokens are zero.
-static void pack_tokens(sinkproof_rounding read, size_t n, size_t cols, const double *x_nc,
-                        double *x_c, double *packed) {
-    memset(packed, 0, count_lane_groups(n) * LANES * cols * sizeof *packed);
+// packed[(n / LANES) all + c][n % LANES] = x_nc as it is read, its sums behind it; missing tokens
+// are zero.
+static void pack_tokens(sinkproof_rounding read, size_t n, size_t cols, size_t sums,
+                        const double *x_nc, double *x_c, double *packed) {
+    size_t all = cols + sums;
+    memset(packed, 0, count_lane_groups(n) * LANES * all * sizeof *packed);
     sinkproof_rounding row = scaled_settled(read, n, 1, cols, x_nc);
     for (size_t t = 0; t < n; t++) {
-        sinkproof_operand_row(row, cols, x_nc + t * cols, x_c);
-        for (size_t c = 0; c < cols; c++)
-            packed[(t / LANES * cols + c) * LANES + t % LANES] = x_c[c];
+        sinkproof_operand_row_and_sums(row, cols, sums, x_nc + t * cols, x_c);
+        for (size_t c = 0; c < all; c++) packed[(t / LANES * all + c) * LANES + t % LANES] = x_c[c];
     }
 }
 
@@ -82,14 +89,17 @@ static void compute_products(const sinkproof_policy *policy, sinkproof_product_p
                              const sinkproof_matrix *weight_rc, const double *x_nc, double *y_nr,
                              double *work) {
     size_t rows = weight_rc->rows, cols = weight_rc->cols;
-    double *w_c = work, *packed = work + (rows > cols ? rows : cols);
+    sinkproof_rounding read = sinkproof_operand_rounding(policy, at.in, weight_rc);
+    size_t sums = sinkproof_operand_sums(read.format, weight_rc);
+    double *w_c = work, *packed = work + (rows > cols + sums ? rows : cols + sums);
     running_points running = running_points_at(policy, at.term, at.acc);
     bool plain = running.term == SINKPROOF_REAL && running.acc.format == SINKPROOF_REAL;
     bool unit = running.acc.format == SINKPROOF_TENSOR_CORE; // knows no blocks with a scale
     size_t together = unit ? cols : sinkproof_terms_together(weight_rc);
-    pack_tokens(sinkproof_operand_rounding(policy, at.in, weight_rc), n, cols, x_nc, w_c, packed);
+    pack_tokens(read, n, cols, sums, x_nc, w_c, packed);
+    cols += sums;
     for (size_t r = 0; r < rows; r++) {
-        sinkproof_matrix_row(weight_rc, r, w_c);
+        (sums > 0 ? sinkproof_matrix_split_row : sinkproof_matrix_row)(weight_rc, r, w_c);
         for (size_t first = 0; first < n; first += LANES) {
             double dot_t[LANES];
             if (sinkproof_sum_is_in_parts(running.acc))

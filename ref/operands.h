@@ -12,8 +12,8 @@
 #include "ref/tensor_core.h"
 
 // The format to which `policy` rounds an operand at the point `in` when it is multiplied by
-// `weight`; never OF_WEIGHT: an engine that follows its weights rounds to their format, and to Q8_0
-// for weights in blocks.
+// `weight`; never OF_WEIGHT: an engine that follows its weights rounds to their format, and for
+// weights in blocks to Q8_0, Q8_1 (blocks of 32 with a minimum) or Q8_K (blocks of 256).
 sinkproof_format operand_format(const sinkproof_policy *policy, sinkproof_point in,
                                 const sinkproof_matrix *weight);
 
@@ -24,6 +24,17 @@ sinkproof_rounding sinkproof_operand_rounding(const sinkproof_policy *policy, si
 // out_c = x_c[n] as read: each number rounded, blocks of 32 from the first number on, or with the
 // scale of a row (a tensor's is stated here: scaled_settled).
 void sinkproof_operand_row(sinkproof_rounding how, size_t n, const double *x_c, double *out_c);
+
+// The number of sums that a product reads beside the numbers of a row, one for each minimum of a
+// weight's row (bound.q8-minima): none, unless `format` is Q8_1 or Q8_K.
+size_t sinkproof_operand_sums(sinkproof_format format, const sinkproof_matrix *weight);
+enum { SINKPROOF_SUMMED = 32 }; // numbers in a sum
+
+// sinkproof_operand_row and behind it the `sums` sums, or zeros: out_c[n + sums].
+void sinkproof_operand_row_and_sums(sinkproof_rounding how, size_t n, size_t sums,
+                                    const double *x_c, double *out_c);
+// The numbers of a block of Q8_0 and Q8_1, and of Q8_K; 0: another format.
+size_t sinkproof_whole_block(sinkproof_format format);
 
 // The number of terms that are summed before they are added to the others: a block whose scale is a
 // power of two, or all terms.

@@ -12,8 +12,9 @@
 //                hf-bf16, but each norm is cast before its weight multiplies, the softmax is one
 //                operation in float32, and so is gate times sigmoid.
 // llama-cpp      llama.cpp on a processor, float32 between operations. A product reads its
-//                activations in the type of its weight (blocks of 32 whole numbers beside MXFP4 and
-//                Q8_0; the router's weight is float32 in every file), and adds its bias apart;
+//                activations in the type of its weight (blocks of whole numbers beside weights in
+//                blocks, and the sum of each beside minima; the router's weight is float32 in every
+//                file), and adds its bias apart;
 //                queries, weights, cached keys and values are read as float16. The range of YaRN's
 //                ramp is truncated: a known mistake, which has its name here so that the rest can
 //                be judged.

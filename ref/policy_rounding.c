@@ -179,7 +179,7 @@ static void list_formats(sinkproof_point point, char *list, size_t size) {
         if (format_is_read(point, SINKPROOF_E4M3, (sinkproof_scale)k))
             append_word(list, size, word);
     }
-    if (sinkproof_point_is_operand(point)) append_word(list, size, "q8_0, weight");
+    if (sinkproof_point_is_operand(point)) append_word(list, size, "q8_0, q8_1, q8_k, weight");
     if (point == AT_A11_PART) append_word(list, size, "levels(L,FORMAT)");
     if (!point_is_running_sum(point)) return;
     if (point_sums_parts(point)) append_word(list, size, "ranks(R,FORMAT), blocks(N,FORMAT)");

@@ -128,6 +128,7 @@ void verify_ftz(verify_measure *result, uint64_t seed);
 void verify_overflow(verify_measure *result, uint64_t seed);
 void verify_operands(verify_measure *result, uint64_t seed);
 void verify_q8(verify_measure *result, uint64_t seed);
+void verify_q8_minima(verify_measure *result, uint64_t seed);
 void verify_scaled(verify_measure *result, uint64_t seed);
 void verify_accumulator(verify_measure *result, uint64_t seed);
 void verify_tensor_core(verify_measure *result, uint64_t seed);

@@ -48,6 +48,7 @@ void verify_near_layernorm(verify_measure *result, uint64_t seed);
 void verify_near_operands(verify_measure *result, uint64_t seed);
 void verify_near_q8(verify_measure *result, uint64_t seed);
 void verify_near_q8_ties(verify_measure *result, uint64_t seed);
+void verify_near_q8_minima(verify_measure *result, uint64_t seed);
 void verify_near_scaled(verify_measure *result, uint64_t seed);
 void verify_near_accumulator(verify_measure *result, uint64_t seed);
 void verify_near_tensor_core(verify_measure *result, uint64_t seed);

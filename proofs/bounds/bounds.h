@@ -25,9 +25,11 @@
 // Rows of honest sets split into planes, one matrix for each member, for dgemm.
 typedef struct sinkproof_planes {
     size_t rows, cols;
-    int bits;     // the most significant bits of any element: short products are exact
-    bool known;   // all elements are known exactly: only the first plane is filled
-    size_t whole; // number of neighbouring products whose sum is exact; 0 or 1: none (bound.q8)
+    int bits;        // the most significant bits of any element: short products are exact
+    bool known;      // all elements are known exactly: only the first plane is filled
+    size_t whole;    // number of neighbouring products whose sum is exact; 0 or 1: none (bound.q8)
+    size_t scalings; // roundings of such a sum's product with its scales
+    size_t sums;     // the last columns: sums of others, which meet minima (bound.q8-minima)
     double *mid, *worst, *likely, *var, *bias; // [rows, cols]
     binary_factors f;                          // if many known rows have long sums
 } sinkproof_planes;
@@ -73,9 +75,10 @@ void sinkproof_linear_sums_row(const sinkproof_linear_sums *linear, size_t i,
                                sinkproof_honest *y_r);
 void sinkproof_linear_sums_free(sinkproof_linear_sums *linear);
 
-// ---- operands.c (bound.operands, bound.q8): rows as a matrix product reads them
+// ---- operands.c (bound.operands, bound.q8, bound.q8-minima): rows as a matrix product reads them
 
-// The planes of x[rows, w.cols] as a product with w reads them at the point `in`.
+// The planes of x[rows, w.cols] as a product with w reads them at the point `in`, with a column
+// more for each minimum that it meets apart from the numbers.
 sinkproof_planes sinkproof_operand_planes(const sinkproof_setting *s, sinkproof_point in,
                                           const sinkproof_matrix *w, const sinkproof_honest *x,
                                           size_t rows);

@@ -243,11 +243,12 @@ typedef struct row_terms {
 } row_terms;
 
 // A term undergoes at most n - 1 additions, one more for b, and the rounding of its product; a sum
-// of integers undergoes the roundings of its two scales instead.
+// of integers undergoes the roundings of its product with two scales instead.
 static row_terms row_error_terms(const sinkproof_setting *s, const sinkproof_planes *x,
                                  double terms, bool exact_products, bool biased, bool straddles) {
-    double whole = x->whole > 1 ? (double)x->whole : 1, n = ceil(terms / whole);
-    double products = x->whole > 1 ? 2 : exact_products ? 0 : 1;
+    double whole = x->whole > 1 ? (double)x->whole : 1, alone = (double)x->sums;
+    double n = ceil((terms - alone) / whole) + alone;
+    double products = x->whole > 1 ? (double)x->scalings : exact_products ? 0 : 1;
     double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + products;
     double gamma = sinkproof_gamma(roundings, s->u), here = sinkproof_gamma(2 * terms + 8, 0x1p-53);
     // Short products have no rounding error, but they can still fall below the smallest number;
@@ -351,14 +352,15 @@ static size_t count_block_rows(size_t rows, size_t first) {
 }
 
 // Decodes y.rows rows of W from `first` on, their columns from `col` on, and makes their factors if
-// there is room. whole_c has room for a row of W.
-static void decode_rows(const sinkproof_weight_rows *w, size_t col, size_t first, double *whole_c,
-                        sinkproof_planes *y) {
+// there is room. whole_c has room for a row of W and `minima` behind it.
+static void decode_rows(const sinkproof_weight_rows *w, size_t col, size_t first, size_t minima,
+                        double *whole_c, sinkproof_planes *y) {
     bool fine = y->f.size != NULL;
     y->f.least = INFINITY;
     for (size_t r = 0; r < y->rows; r++) {
         double *y_c = &y->mid[r * y->cols];
-        sinkproof_matrix_row(w->w, w->first + first + r, whole_c);
+        (minima > 0 ? sinkproof_matrix_split_row : sinkproof_matrix_row)(w->w, w->first + first + r,
+                                                                         whole_c);
         memcpy(y_c, whole_c + col, y->cols * sizeof *y_c);
         fine = fine && factors_fill_row(&y->f, r, y_c);
     }
@@ -370,14 +372,14 @@ static bool sum_blocks(const sinkproof_setting *s, const sinkproof_planes *x,
                        const sinkproof_weight_rows *w, size_t col, sums *blocks) {
     sinkproof_planes y = {.cols = x->cols, .bits = sinkproof_matrix_bits(w->w), .known = true};
     y.mid = allocate_doubles(BLOCK * y.cols);
-    double *whole_c = allocate_doubles(w->w->cols);
+    double *whole_c = allocate_doubles(w->w->cols + x->sums);
     bool factored = x->f.size != NULL;
     size_t emulated = EMULATED * BLOCK / (w->rows + 1) + FEWEST;
     bool fine =
         y.mid != NULL && whole_c != NULL && (!factored || factors_allocate(BLOCK, y.cols, &y.f));
     for (size_t r0 = 0; fine && r0 < w->rows; r0 += BLOCK) {
         y.rows = count_block_rows(w->rows, r0);
-        decode_rows(w, col, r0, whole_c, &y);
+        decode_rows(w, col, r0, x->sums, whole_c, &y);
         fine = sums_prepare(s, x, &y, emulated, &blocks[r0 / BLOCK]);
     }
     sinkproof_planes_free(&y);

@@ -87,8 +87,12 @@ static double *columns_of(const double *plane, size_t rows, size_t cols, size_t 
 
 // The columns [first, first + n) of x; `mid` is NULL if memory runs out.
 sinkproof_planes planes_columns(const sinkproof_planes *x, size_t first, size_t n) {
-    sinkproof_planes y = {
-        .rows = x->rows, .cols = n, .bits = x->bits, .known = x->known, .whole = x->whole};
+    sinkproof_planes y = {.rows = x->rows,
+                          .cols = n,
+                          .bits = x->bits,
+                          .known = x->known,
+                          .whole = x->whole,
+                          .scalings = x->scalings};
     const double *const from[] = {x->mid, x->worst, x->likely, x->var, x->bias};
     double **const to[] = {&y.mid, &y.worst, &y.likely, &y.var, &y.bias};
     bool fine = true;

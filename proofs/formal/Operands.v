@@ -2,7 +2,7 @@
    Copyright 2026 the sinkproof authors *)
 
 (* Error bounds of a matrix product whose operands are rounded when they are read (bound.operands), whose activations
-   are quantised in blocks of integers (bound.q8) or as codes with a scale (bound.scaled), whose accumulator has a
+   are quantised in blocks of integers (bound.q8), whose sums meet the minima of a weight (bound.q8-minima), or as codes with a scale (bound.scaled), whose accumulator has a
    narrow format (bound.accumulator), or whose sum is in parts that are rounded (bound.parts, bound.parts-mixed).
    Assumed: an error bound for each operation (Nodes.v), and roundings that are monotone. *)
 
@@ -95,6 +95,54 @@ Proof.
   pose proof (Rmult_le_compat_l (growth t - 1) _ _ ltac:(lra) A). lra.
 Qed.
 (*< bound.q8 *)
+
+(* Two roundings of the scale a / 127 and one of its product with the sum Q of a block's integers; then the sum is
+   stored by a monotone rounding. *)
+Lemma three_products (u δ1 δ2 δ3 : R) : 0 <= u -> 3 * u < 1 ->
+  Rabs δ1 <= u -> Rabs δ2 <= u -> Rabs δ3 <= u -> Rabs ((1 + δ1) * (1 + δ2) * (1 + δ3) - 1) <= gamma 3 u.
+Proof.
+  intros Hu H3 H1 H2 H4. pose proof (pow_gamma u 3 Hu ltac:(simpl; lra)) as G.
+  apply within in H1; apply within in H2; apply within in H4. simpl pow in G.
+  assert (L12 : (1 - u) * (1 - u) <= (1 + δ1) * (1 + δ2) <= (1 + u) * (1 + u)) by (split; apply Rmult_le_compat; lra).
+  assert (L : (1 - u) * (1 - u) * (1 - u) <= (1 + δ1) * (1 + δ2) * (1 + δ3) <= (1 + u) * (1 + u) * (1 + u)).
+  { split; apply Rmult_le_compat; try lra; try nra. }
+  apply Rabs_le. split; nra.
+Qed.
+
+(*> bound.q8-minima *)
+Theorem bound_q8_minima (ρ : R -> R) (a u δ1 δ2 δ3 : R) (Q : Z) : monotone ρ -> 0 <= u -> 3 * u < 1 ->
+  Rabs δ1 <= u -> Rabs δ2 <= u -> Rabs δ3 <= u ->
+  let s := a / 127 * IZR Q in let s' := a / 127 * (1 + δ1) * (1 + δ2) * IZR Q * (1 + δ3) in
+  ρ (s - gamma 3 u * Rabs s) <= ρ s' <= ρ (s + gamma 3 u * Rabs s).
+Proof.
+  intros M Hu H3 H1 H2 H4 s s'. pose proof (three_products u δ1 δ2 δ3 Hu H3 H1 H2 H4) as G.
+  assert (T : Rabs (s' - s) <= gamma 3 u * Rabs s).
+  { replace (s' - s) with (s * ((1 + δ1) * (1 + δ2) * (1 + δ3) - 1)) by (unfold s, s'; ring).
+    rewrite Rabs_mult, Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | exact G]. }
+  apply within in T. split; apply M; lra.
+Qed.
+
+(* The tree adds one term for each exact part, and one for each minimum. *)
+Theorem bound_q8_minima_sums (t : nodes) (parts : list (R * list (R * R))) (minima : list (R * R)) : honest t ->
+  let exact p := ∑ w ∈ snd p, fst w * snd w in
+  Permutation (products t) (map (fun p => (fst p, exact p)) parts ++ minima) ->
+  Rabs (value t - ((∑ p ∈ parts, ∑ w ∈ snd p, fst p * (fst w * snd w)) + ∑ m ∈ minima, fst m * snd m)) <=
+    (growth t - 1) * ((∑ p ∈ parts, ∑ w ∈ snd p, Rabs (fst p * (fst w * snd w))) + ∑ m ∈ minima, Rabs (fst m * snd m))
+    + underflow t.
+Proof.
+  intros Ht exact P.
+  pose proof (bound_q8_sums t (parts ++ map (fun m => (fst m, [(1, snd m)])) minima) Ht) as B. cbn zeta in B.
+  rewrite !Sum_app, !Sum_map in B. cbn [fst snd] in B.
+  assert (E : forall m : R * R, (∑ w ∈ [(1, snd m)], fst m * (fst w * snd w)) = fst m * snd m)
+    by (intros m; cbn; ring).
+  assert (A : forall m : R * R, (∑ w ∈ [(1, snd m)], Rabs (fst m * (fst w * snd w))) = Rabs (fst m * snd m))
+    by (intros m; cbn; rewrite Rmult_1_l; ring).
+  rewrite (Sum_ext _ _ _ E), (Sum_ext _ _ _ A) in B. apply B.
+  eapply Permutation_trans; [exact P|]. rewrite map_app, map_map. apply Permutation_app_head.
+  cbn [fst snd]. rewrite <- (map_id minima) at 1. apply Permutation_refl'. apply map_ext.
+  intros [m s]. cbn. f_equal. ring.
+Qed.
+(*< bound.q8-minima *)
 
 (* Numbers as codes with a scale. Division by a positive scale between lo and hi, with a relative error g. *)
 Lemma quotient_between (y s lo hi : R) : 0 < lo -> lo <= s <= hi ->

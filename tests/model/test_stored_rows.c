@@ -100,6 +100,10 @@ static bool is_in_few_bits(sinkproof_dtype dtype) {
     return ggml_blocks_of(dtype) != NULL && dtype != SINKPROOF_DTYPE_Q8_0;
 }
 
+static size_t next_row(size_t r, size_t rows, size_t by) {
+    return (r + by) % rows;
+}
+
 // Two experts of three rows of two blocks each, one after the other.
 static void few_bits(void) {
     for (int d = 0; d < SINKPROOF_DTYPES; d++) {
@@ -118,6 +122,40 @@ static void few_bits(void) {
         ok(wrong == 0, "attn.qkv model.forward %s, 2 times 3 rows of 2 blocks: worst=%zu bound=0",
            sinkproof_dtype_name(dtype), wrong);
     }
+}
+
+// A row in parts: with its minima, one for 32 elements, it is the row that is decoded. A reading
+// of other rows and another factor keeps the parts; one that adds has none.
+static void parts(void) {
+    size_t wrong = 0, with = 0;
+    for (int d = 0; d < SINKPROOF_DTYPES; d++) {
+        sinkproof_matrix m = matrix_of((sinkproof_dtype)d, 1, 6, 512);
+        size_t minima = sinkproof_matrix_minima(&m);
+        bool stated = d == SINKPROOF_DTYPE_Q4_1 || d == SINKPROOF_DTYPE_Q5_1 ||
+                      d == SINKPROOF_DTYPE_Q4_K || d == SINKPROOF_DTYPE_Q5_K;
+        wrong += minima != (stated ? 16 : 0);
+        if (!stated) continue;
+        sinkproof_reading turned = {.row = next_row, .row_by = 2, .factor = 4},
+                          shifted = {.factor = 1, .addend = 1, .below = &turned};
+        const sinkproof_reading *const readings[] = {NULL, &turned, &shifted};
+        for (int k = 0; k < 3; k++)
+            for (size_t r = 0; r < 6; r++, with++) {
+                double split[512 + 16];
+                m.reading = readings[k];
+                wrong += row_of(&m, r);
+                sinkproof_matrix_split_row(&m, r, split);
+                for (size_t c = 0; c < 512; c++)
+                    wrong +=
+                        !same(out[c], k == 0   ? (float)(split[c] + split[512 + c / 32])
+                                      : k == 1 ? 4 * (float)((split[c] + split[512 + c / 32]) / 4)
+                                               : split[c] + split[512 + c / 32]);
+                for (size_t p = 0; k == 2 && p < 16; p++) wrong += split[512 + p] != 0;
+            }
+        m.kept = SINKPROOF_F16;
+        wrong += sinkproof_matrix_minima(&m) != 0;
+    }
+    ok(wrong == 0 && with == 72, "ggml.blocks rows without their minima, %zu: worst=%zu bound=0",
+       with, wrong);
 }
 
 // Every expert, row and column where their numbers say.
@@ -289,7 +327,8 @@ static void kept(void) {
         for (int f = 0; f < 2; f++) {
             sinkproof_matrix blocks = {.dtype = (sinkproof_dtype)d};
             blocks.kept = f == 0 ? SINKPROOF_REAL : SINKPROOF_BF16;
-            bool stated = (d == SINKPROOF_DTYPE_MXFP4 || d == SINKPROOF_DTYPE_Q8_0) && f == 0;
+            bool stated =
+                (d == SINKPROOF_DTYPE_MXFP4 || ggml_blocks_of(blocks.dtype) != NULL) && f == 0;
             wrong += sinkproof_matrix_is_whole(&blocks) != stated;
         }
     ok(wrong == 0, "attn.qkv what is kept as whole numbers in blocks: worst=%zu bound=0", wrong);
@@ -327,6 +366,7 @@ int main(void) {
     fill(stored, 20261123), fill(apart, 20261124);
     formats();
     few_bits();
+    parts();
     codes_and_scales();
     halves();
     readings();

@@ -4,13 +4,13 @@
 // Blocks of integers (bound.q8), computed again in long double from the book's formula: radius and
 // width of every element, in blocks whose elements have freedom, in rows that end within a block
 // (bound.operands), and where an integer or the scale is as near to a tie as the stated errors
-// reach: gamma_3 and gamma_2 of float32, and 2^-50.
+// reach: gamma_3 and gamma_2 of float32, and 2^-50; and the sums of blocks (bound.q8-minima).
 #include "tests/shared/formulas.h"
 
 #include "model/q8_0.h"
 
 static const uint64_t SEED = 20261127;
-enum { BLOCK = SINKPROOF_Q8_0_BLOCK, MOST = 3 * BLOCK, DRAWS = 400 };
+enum { BLOCK = SINKPROOF_Q8_0_BLOCK, MOST = 3 * BLOCK, DRAWS = 400, LONG = 512 };
 
 typedef struct ends {
     real lo, hi;
@@ -142,8 +142,71 @@ static void ties(void) {
     told(&o, "bound.q8", "what is as near to a tie as errors reach");
 }
 
+// ---- bound.q8-minima: the sum of a block, after a scale in float16 or in float32
+
+// All that a sum of whole numbers between q.lo and q.hi times the scale may be.
+static ends sum_of(ends q, ends largest, bool k) {
+    ends d = {largest.lo / 127 * (1 - reach(k ? 2 : 3)), largest.hi / 127 * (1 + reach(k ? 2 : 3))};
+    ends s = {fminl(q.lo * d.lo, q.lo * d.hi), fmaxl(q.hi * d.lo, q.hi * d.hi)};
+    if (k) return s;
+    return (ends){sinkproof_round(SINKPROOF_F16, (double)s.lo),
+                  sinkproof_round(SINKPROOF_F16, (double)s.hi)};
+}
+
+// The numbers and the sums of a row of n numbers, in blocks of 32 or of 256.
+static void compare_sums(outcome *o, bool k, size_t n, const sinkproof_honest *x_c) {
+    static uint8_t bytes[LONG];
+    sinkproof_policy policy = policy_named(k ? "f32,M5.in=q8_k" : "f32,M5.in=q8_1");
+    sinkproof_setting s = sinkproof_setting_for(&policy, 1, 1e-9);
+    sinkproof_matrix w = {.dtype = SINKPROOF_DTYPE_Q4_1,
+                          .count = 1,
+                          .rows = 1,
+                          .cols = n,
+                          .data = bytes,
+                          .row_stride = n,
+                          .col_stride = 1,
+                          .name = "w"};
+    sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, &w, x_c, 1);
+    must(p.mid != NULL && p.cols == n + n / BLOCK && p.sums == n / BLOCK);
+    size_t block = k ? 256 : BLOCK;
+    for (size_t b = 0; b < n / BLOCK && !p.known; b++) {
+        size_t first = b * BLOCK / block * block, left = n - first;
+        ends largest = largest_of(left < block ? left : block, &x_c[first]), q = {0, 0};
+        for (size_t c = b * BLOCK; c < (b + 1) * BLOCK; c++) {
+            ends one = wholes_of(&x_c[c], largest);
+            q.lo += one.lo, q.hi += one.hi;
+        }
+        ends sum = sum_of(q, largest, k);
+        real mid = p.mid[n + b], radius = fmaxl(sum.hi - mid, mid - sum.lo);
+        real size = fabsl(sum.lo) + fabsl(sum.hi); // both are differences of such numbers
+        near(&o->d, p.worst[n + b], radius, size, 8);
+        near(&o->d, p.bias[n + b], sum.hi - sum.lo, size, 8);
+        o->other += !(sum.lo <= mid && mid <= sum.hi);
+    }
+    sinkproof_planes_free(&p);
+}
+
+static void sums(void) {
+    uint64_t state = SEED + 1;
+    for (int k = 0; k < 2; k++) {
+        outcome o = {0};
+        for (int i = 0; i < DRAWS; i++) {
+            static sinkproof_honest x[LONG];
+            size_t n = BLOCK * (1 + draw_below(&state, LONG / BLOCK));
+            int narrow = 2 + (int)draw_below(&state, 20);
+            for (size_t c = 0; c < n; c++) {
+                double mid = draw_gauss(&state), off = ldexp(draw_unit(&state), -narrow);
+                x[c] = sinkproof_set_around(mid, off, off, 0, 0);
+            }
+            compare_sums(&o, k == 1, n, x);
+        }
+        told(&o, "bound.q8-minima", k ? "sums of blocks of 256" : "sums in float16");
+    }
+}
+
 int main(void) {
     free_blocks();
     ties();
+    sums();
     return tap_done();
 }

@@ -431,7 +431,7 @@ int main(void) {
     test_refusal("f32,A99=bf16", "A4.freq");
     test_refusal("f32,A9=bf17", "bf16");
     test_refusal("f32,A9=q8_0", "real, f64, f32, f16, bf16; ?");
-    test_refusal("f32,A2.in=q8_1", "q8_0, weight");
+    test_refusal("f32,A2.in=q8_2", "q8_0, q8_1, q8_k, weight");
     test_refusal("f32,A2.acc=tensor-core(25)", "1 to 64 products");
     test_refusal("f32,A2.acc=tensor-core(0,16)", "1 to 64 products");
     test_refusal("f32,A2.acc=tensor-core(25,65)", "1 to 64 products");

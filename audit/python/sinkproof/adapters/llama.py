@@ -13,6 +13,9 @@ logits are the same bits as without it. The nodes of the points:
   M9 ffn_moe_down-L       M10 ffn_moe_down_biased-L                    M11 ffn_moe_out-L
   M12 l_out-L             F1 result_norm         F2 result_output
 
+A file of Llama has no biases and one perceptron: A2 is the product, M1 ffn_norm-L, M6 ffn_gate-L and ffn_up-L, M8
+ffn_swiglu-L, M10 ffn_out-L. It keeps the two coordinates of a rotated pair side by side, and a trace has them in halves.
+
 A column of A10 is a cell of the cache; the position of a cell is read where keys are stored.
 MODEL is a GGUF file; `sinkproof synth --layout gguf` writes one of any model.
 """
@@ -35,31 +38,42 @@ NAMED = {"embd": "T0", "attn_norm": "A1", "kq_soft_max": "A10", "attn_out": "A12
          "ffn_moe_gate": "M5.gate", "ffn_moe_up": "M5.up", "ffn_moe_gate_biased": "M6.gate",
          "ffn_moe_up_biased": "M6.up", "ffn_moe_swiglu_oai": "M8", "ffn_moe_down": "M9", "ffn_moe_down_biased": "M10",
          "ffn_moe_out": "M11", "l_out": "M12", "result_norm": "F1", "result_output": "F2"}
+DENSE = {"ffn_norm": "M1", "ffn_gate": "M6.gate", "ffn_up": "M6.up", "ffn_swiglu": "M8", "ffn_out": "M10"}
 UNLAYERED = ("T0", "F1", "F2")
 Hook = Callable[[str, int, Array], None]  # called with a point, its layer and its value, which it may change
 
 
-def point_of(node: Node) -> tuple[str, int] | None:
-    """The point of a node, such as ("A4.q", 3), or None. kqv_out is A11 before its product."""
+def point_of(node: Node, projected: str = "ADD") -> tuple[str, int] | None:
+    """The point of a node, such as ("A4.q", 3), or None; A2 are results of the operation `projected`.
+
+    kqv_out is A11 before its product.
+    """
     base, _, layer = node.name.partition("-")
     if base == "kqv_out" and layer.isdigit():
         return "kqv_out", int(layer)
     if base in ("Qcur", "Kcur", "Vcur") and layer.isdigit():
-        point = {"ROPE": "A4.", "ADD": "A2."}.get(node.operation)
+        point = {"ROPE": "A4.", projected: "A2."}.get(node.operation)
         return (point + base[0].lower(), int(layer)) if point else None
     if node.operation == "MUL_MAT" and node.source(0).name.endswith(".attn_output.weight"):
         return "A11", int(node.source(0).name.split(".")[1])
-    point = NAMED.get(base)
+    point = NAMED.get(base) or DENSE.get(base)
     if point is None or (point in UNLAYERED) == layer.isdigit():
         return None
     return point, int(layer or 0)
 
 
+def in_halves(value: Array, head_dim: int) -> Array:
+    """Rows of heads whose rotated pairs lie side by side, with the first coordinates of all pairs in front."""
+    pairs = value.reshape(*value.shape[:-1], -1, head_dim // 2, 2)
+    return np.moveaxis(pairs, -1, -2).reshape(value.shape)
+
+
 class Context:
     """A context of llama.cpp: its cache, and the points of its graph, which go to a record."""
 
-    def __init__(self, library: Library, model: Any, options: argparse.Namespace, cells: int) -> None:
-        self.library, self.c, self.options = library, library.c, options
+    def __init__(self, library: Library, model: Any, options: argparse.Namespace, cells: int,
+                 turned: int = 0) -> None:
+        self.library, self.c, self.options, self.turned = library, library.c, options, turned  # turned: Engine.turned()
         self.sequences = options.sequences
         self.hook: Hook | None = None
         self.record: Record | None = None
@@ -134,7 +148,7 @@ class Context:
         try:
             node = Node(self.library, tensor.contents)
             stores = node.operation == "SET_ROWS" and node.name.startswith("cache_k_l")
-            point = point_of(node)
+            point = point_of(node, "MUL_MAT" if self.turned else "ADD")
             if not ask and stores:
                 self.stored(node)
             elif not ask and point:
@@ -186,10 +200,14 @@ class Context:
             self.keep_weights(layer, node.value)
             return
         value = (node.source(1) if point == "A11" else node).value.reshape(len(self.running), -1)[self.mine()]
+        if self.turned and point in ("A2.q", "A2.k", "A4.q", "A4.k"):
+            value = in_halves(value, self.turned)
         if point.endswith((".gate", ".up")):
             self.keep_half(point, layer, value)
         else:
             self.record.keep(point, value, layer)
+        if point == "A11" and node.name.startswith("attn_out"):  # without a bias the product is A12
+            self.record.keep("A12", node.value.reshape(len(self.running), -1)[self.mine()], layer)
 
     def keep_half(self, point: str, layer: int, value: Array) -> None:
         """Interleaves gate and up into one tensor when both are computed."""
@@ -256,9 +274,22 @@ class Engine(Adapter):
             raise TraceError(f"{path}: llama.cpp does not load it")
         return pointer
 
+    def said(self, key: str) -> str:
+        """A key of the file; nothing if it has none."""
+        text = ctypes.create_string_buffer(64)
+        self.library.c.llama_model_meta_val_str(self.pointer, key.encode(), text, len(text))
+        return text.value.decode()
+
+    def turned(self) -> int:
+        """The size of a head whose rotated pairs lie side by side; 0: they lie in halves."""
+        if self.said("general.architecture") != "llama":
+            return 0
+        size = self.said("llama.attention.key_length")
+        return int(size or int(self.said("llama.embedding_length")) // int(self.said("llama.attention.head_count")))
+
     def feed(self, tokens: Sequence[int], record: Record) -> None:
         if self.context is None:
-            self.context = Context(self.library, self.pointer, self.options, self.cells())
+            self.context = Context(self.library, self.pointer, self.options, self.cells(), self.turned())
         self.context.hook = self.hook
         if self.options.shift:
             self.feed_shifted(tokens, record, self.context)
