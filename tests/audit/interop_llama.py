@@ -19,6 +19,7 @@ import sys
 import engines
 import honest
 import planted
+from interop_llama_formats import formats
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = "f32,yarn=truncate"
@@ -194,6 +195,7 @@ def more(tap, python, work):
         return
     tiny, mid = (written(work, model) for model in ("synthetic:tiny", "synthetic:doc/engines/mid.json,layers=2"))
     facts(tap, python, tiny, mid)
+    formats(tap, python, work)
     plant(tap, python, work, tiny)
 
 
