@@ -63,7 +63,9 @@ size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n) {
 int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
     int bits = dtypes[matrix->dtype].bits;
     for (const sinkproof_reading *r = matrix->reading; r != NULL; r = r->below)
-        if (frexp(r->factor, &(int){0}) != 0.5 || r->addend != 0 || r->some_end > 0) bits = 53;
+        if (frexp(r->factor, &(int){0}) != 0.5 || r->addend != 0 || r->some_end > 0 ||
+            r->change != NULL)
+            bits = 53;
     if (matrix->kept == SINKPROOF_REAL) return bits;
     int kept = round_bits(matrix->kept);
     return bits < kept ? bits : kept;
@@ -93,6 +95,7 @@ static size_t element_distance(const sinkproof_matrix *matrix, size_t n) {
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
     sinkproof_matrix matrix = *stack;
     if (stack->count == 0) return matrix; // none
+    matrix.number = e;
     for (const sinkproof_reading *r = stack->reading; r != NULL; r = r->below)
         e = (e + r->expert_by) % stack->count;
     matrix.count = 1;
@@ -206,6 +209,7 @@ static void permute_in_place(const sinkproof_reading *reading, size_t count, dou
 
 static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *reading, size_t r,
                      double *out_c) {
+    size_t asked = r;
     if (reading == NULL) {
         stored_row(matrix, r, out_c);
         return;
@@ -222,6 +226,8 @@ static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *re
     for (size_t c = reading->some_first; c < reading->some_end && c < matrix->cols;
          c += reading->some_step)
         out_c[c] *= reading->some_times;
+    if (reading->change != NULL)
+        reading->change(reading->changing, matrix->number, asked, matrix->cols, out_c);
 }
 
 void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {

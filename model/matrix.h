@@ -61,6 +61,9 @@ typedef struct sinkproof_reading {
     size_t some_first, some_end,
         some_step; // columns first, first + step, ... below end; end 0: none
     double some_times;
+    // NULL, or what then changes row r of matrix e
+    void (*change)(const void *changing, size_t e, size_t r, size_t cols, double *row_c);
+    const void *changing;
     const struct sinkproof_reading *below; // the reading of the stored value; or NULL
 } sinkproof_reading;
 
@@ -79,6 +82,7 @@ typedef struct sinkproof_matrix {
     const char *name;                            // as in the container, for errors
     sinkproof_format kept; // the format in which an engine stores it; REAL (0): unchanged
     const sinkproof_reading *reading; // how an engine reads it; NULL: unchanged
+    size_t number;                    // of a plain matrix: its place in the stack
 } sinkproof_matrix;
 
 // The e-th matrix of a stack, as a plain matrix (count 1).

@@ -16,6 +16,11 @@ bool suppose_composed(supposed_engine *s, const known_mistake *mistake) {
     s->region = m->region;
     if (m->moving.on) s->moving = m->moving;
     if (m->input.on) s->input = m->input;
+    if (m->edit.slots == 0) return true;
+    mistake_weight_edit *edit = add_weight_edit(s, m->edit.slots);
+    if (edit != NULL) *edit = m->edit;
+    if (edit != NULL) edit->reading.factor = 1;
+    if (edit == NULL) return false;
     return true;
 }
 
@@ -64,25 +69,46 @@ void composed_say(composed_mistake *m, const char *format, ...) {
 }
 
 // What an index along a dimension counts.
-static const char *dimension_word(const composing *c, sinkproof_dimension along) {
+static const char *dimension_word(sinkproof_trace_point point, sinkproof_dimension along) {
     static const char *const words[] = {
         [ALONG_ROWS] = "position", [ALONG_HEADS] = "head",     [ALONG_GROUPS] = "key/value head",
         [ALONG_SLOTS] = "slot",    [ALONG_EXPERTS] = "expert", [ALONG_COORDINATES] = "coordinate",
         [ALONG_KEYS] = "key"};
-    if (along == ALONG_COORDINATES && c->point == TRACE_F2) return "token";
+    if (along == ALONG_COORDINATES && point == TRACE_F2) return "token";
     return words[along];
 }
 
-void composed_say_region(const composing *c, composed_mistake *m) {
-    const char *before = ", in ";
+// "heads 1, 4 and 7", or "9 positions from 3 to 40".
+static void say_some(composed_mistake *m, const char *word, const sinkproof_indices *in) {
+    enum { LISTED = 8 };
+    size_t count = 0, seen = 0;
+    for (size_t i = in->first; i < in->end; i++) count += in->some_i[i];
+    if (count > LISTED) {
+        composed_say(m, "%zu %ss from %zu to %zu", count, word, in->first, in->end - 1);
+        return;
+    }
+    composed_say(m, "%ss", word);
+    for (size_t i = in->first; i < in->end; i++) {
+        if (!in->some_i[i]) continue;
+        seen++;
+        composed_say(m, "%s%zu", seen == 1 ? " " : seen < count ? ", " : " and ", i);
+    }
+}
+
+// Writes the places of a point, from " in " or " of " on; returns whether there are any.
+static bool say_places(const composing *c, composed_mistake *m, sinkproof_trace_point point,
+                       const sinkproof_region *region, const char *before) {
+    bool any = false;
     for (int d = 0; d < SINKPROOF_DIMENSIONS; d++) {
-        const sinkproof_indices *in = &m->region.along[d];
-        const char *word = dimension_word(c, (sinkproof_dimension)d);
+        const sinkproof_indices *in = &region->along[d];
+        const char *word = dimension_word(point, (sinkproof_dimension)d);
         size_t size =
-            sinkproof_region_size(c->s->trials.config, c->point, c->n, (sinkproof_dimension)d);
+            sinkproof_region_size(c->s->trials.config, point, c->n, (sinkproof_dimension)d);
         if (in->end == 0) continue;
-        composed_say(m, "%s", before);
-        if (in->step == 2 && in->first < 2 && in->end + 1 >= size)
+        composed_say(m, "%s", any ? " of " : before);
+        if (in->some_i != NULL)
+            say_some(m, word, in);
+        else if (in->step == 2 && in->first < 2 && in->end + 1 >= size)
             composed_say(m, "%s %ss", in->first == 0 ? "even" : "odd", word);
         else if (in->step > 1)
             composed_say(m, "%ss %zu to %zu in steps of %zu", word, in->first, in->end - 1,
@@ -96,9 +122,19 @@ void composed_say_region(const composing *c, composed_mistake *m) {
         composed_name(m, "@%s=%zu", word, in->first);
         if (in->end > in->first + 1) composed_name(m, "-%zu", in->end - 1);
         if (in->step > 1) composed_name(m, "/%zu", in->step);
-        before = " of ";
+        if (in->some_i != NULL) composed_name(m, "some");
+        any = true;
     }
-    if (before[0] == ' ') composed_say(m, " alone");
+    return any;
+}
+
+void composed_say_region(const composing *c, composed_mistake *m) {
+    if (say_places(c, m, c->point, &m->region, ", in ")) composed_say(m, " alone");
+}
+
+void composed_say_part(const composing *c, composed_mistake *m, sinkproof_trace_point point,
+                       const sinkproof_region *part) {
+    say_places(c, m, point, part, ", in its ");
 }
 
 // ---- a trial

@@ -25,6 +25,7 @@ typedef struct composed_mistake {
     sinkproof_moving moving;       // what stands in other places
     mistake_input input;           // what is read in the place of an input
     sinkproof_attending attending; // of attention: what `operate` makes of it
+    mistake_weight_edit edit;      // of weights; or of no slots
     double numbers[COMPOSED_NUMBERS];
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
@@ -57,6 +58,16 @@ void SINKPROOF_PRINTF(2, 3) composed_say(composed_mistake *m, const char *format
 // Writes ", in head 3 alone" or "" behind the text, and the same in short behind the id.
 void composed_say_region(const composing *c, composed_mistake *m);
 
+// The same for a mistake that moves or changes the point: in its place; elsewhere the point is
+// compared too.
+void composed_say_moved(const composing *c, composed_mistake *m);
+// Writes ", of heads 3-4 of A11" or "": the part of an input.
+void composed_say_part(const composing *c, composed_mistake *m, sinkproof_trace_point point,
+                       const sinkproof_region *part);
+// What a point is called as an input; NULL: it is none.
+const char *composed_input_words(sinkproof_trace_point point);
+const char *composed_slot_words(sinkproof_slot slot); // what a weight is called; NULL: not listed
+
 // Tries it, and adds it to what explains the point if it does. Does nothing once the budget is
 // spent. Returns false on error.
 bool composing_try(composing *c, composed_mistake *m);
@@ -68,16 +79,19 @@ compose_candidates compose_attention;            // at some place
 compose_candidates compose_places;  // composed_places.c: the catalogue, in a part of the point
 compose_candidates compose_factors; // composed_moved.c: the point, but for a factor
 compose_candidates compose_moved;   // its parts in other places
-compose_candidates compose_weight_factors; // composed_weights.c: a weight times a number
-compose_candidates compose_borrowed;       // weights of another layer or expert
-compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
-compose_candidates compose_residuals;      // the terms of a residual
-compose_candidates compose_norms;          // composed_norms.c: norms of another kind
-compose_candidates compose_parameters;     // composed_parameters.c: constants
-compose_candidates compose_shares;         // of experts, by another function
-compose_candidates compose_mixtures;       // experts in the sum
-compose_candidates compose_positions;      // composed_positions.c: positions of the rotation
-compose_candidates compose_sums;           // a part of the columns left out or repeated
+compose_candidates compose_weight_factors;  // composed_weights.c: a weight times a number
+compose_candidates compose_borrowed;        // weights of another layer or expert
+compose_candidates compose_inputs;          // composed_inputs.c: another tensor is read
+compose_candidates compose_residuals;       // the terms of a residual
+compose_candidates compose_norms;           // composed_norms.c: norms of another kind
+compose_candidates compose_parameters;      // composed_parameters.c: constants
+compose_candidates compose_shares;          // of experts, by another function
+compose_candidates compose_mixtures;        // experts in the sum
+compose_candidates compose_positions;       // composed_positions.c: positions of the rotation
+compose_candidates compose_sums;            // a part of the columns left out or repeated
+compose_candidates compose_altered_outputs; // composed_altered.c: numbers changed or reordered
+compose_candidates compose_altered_inputs;
+compose_candidates compose_rewritten; // composed_rewritten.c: weights changed or reordered
 
 mistake_suppose suppose_composed;
 void composed_free(sinkproof_diagnosis *diagnosis);

@@ -14,8 +14,7 @@
 // before.
 enum { LAYER_INPUT = -100 };
 
-// What a point is called as an input.
-static const char *input_words(sinkproof_trace_point point) {
+const char *composed_input_words(sinkproof_trace_point point) {
     static const char *const words[TRACE_POINTS] = {
         [TRACE_T0] = "the embedding",
         [TRACE_A1] = "the norm before attention",
@@ -31,6 +30,13 @@ static const char *input_words(sinkproof_trace_point point) {
         [TRACE_A4_Q] = "the queries",
         [TRACE_A4_K] = "the keys",
         [TRACE_A11] = "the weighted values",
+        [TRACE_M2] = "the logits of the router",
+        [TRACE_M4] = "the experts' weights",
+        [TRACE_M5] = "gate and up before their bias",
+        [TRACE_M6] = "gate and up",
+        [TRACE_M8] = "the activations",
+        [TRACE_M9] = "the experts' outputs before their bias",
+        [TRACE_M10] = "the experts' outputs",
     };
     return words[point];
 }
@@ -56,7 +62,7 @@ static bool try_input(composing *c, const sinkproof_input *input, sinkproof_trac
         m->input.layer_by = 0, m->input.residual = true;
         composed_name(m, "%s-reads-the-layer's-input", sinkproof_trace_point_name(c->point));
         composed_say(m, "%s reads the layer's input in the place of %s (%s)",
-                     sinkproof_trace_point_name(c->point), input_words(input->point),
+                     sinkproof_trace_point_name(c->point), composed_input_words(input->point),
                      sinkproof_trace_point_name(input->point));
         composed_say_region(c, m);
         return composing_try(c, m);
@@ -64,8 +70,8 @@ static bool try_input(composing *c, const sinkproof_input *input, sinkproof_trac
     composed_name(m, "%s-reads-%s%s", sinkproof_trace_point_name(c->point),
                   sinkproof_trace_point_name(from), layer_by < 0 ? "-before" : "");
     composed_say(m, "%s reads %s%s (%s) in the place of %s (%s)",
-                 sinkproof_trace_point_name(c->point), input_words(from), of,
-                 sinkproof_trace_point_name(from), input_words(input->point),
+                 sinkproof_trace_point_name(c->point), composed_input_words(from), of,
+                 sinkproof_trace_point_name(from), composed_input_words(input->point),
                  sinkproof_trace_point_name(input->point));
     composed_say_region(c, m);
     return composing_try(c, m);
@@ -78,7 +84,7 @@ static bool try_inputs_from(composing *c, const sinkproof_input *input, int laye
         size_t layer = last ? c->place - 1 : c->place;
         bool ends = !sinkproof_trace_point_is_layered(from);
         if (from == c->point && layer_by == 0 && !last) continue;
-        if (from == TRACE_F1 || from == TRACE_F2 || input_words(from) == NULL) continue;
+        if (from == TRACE_F1 || from == TRACE_F2 || composed_input_words(from) == NULL) continue;
         if (ends ? layer_by < 0
                  : from == input->point && layer + (size_t)(layer_by + 1) - 1 == input->layer)
             continue;
@@ -102,8 +108,7 @@ static bool try_rows_from(composing *c, const sinkproof_input *input, long by,
                                .moving = {.on = true,
                                           .point = input->point,
                                           .along = ALONG_ROWS,
-                                          .source = SINKPROOF_FROM_SHIFTED,
-                                          .by = by,
+                                          .from = {SINKPROOF_FROM_SHIFTED, by, NULL},
                                           .factor = 1}};
     if (c->place == c->s->trials.config->n_layers)
         m->input.layer_by = 0;
@@ -113,7 +118,7 @@ static bool try_rows_from(composing *c, const sinkproof_input *input, long by,
     composed_name(m, "%s-reads-%s%+ld", sinkproof_trace_point_name(c->point),
                   sinkproof_trace_point_name(input->point), by);
     composed_say(m, "%s reads %s (%s) of the %s position", sinkproof_trace_point_name(c->point),
-                 input_words(input->point), sinkproof_trace_point_name(input->point),
+                 composed_input_words(input->point), sinkproof_trace_point_name(input->point),
                  by < 0 ? "previous" : "next");
     composed_say_region(c, m);
     return composing_try(c, m);
@@ -126,7 +131,7 @@ bool compose_inputs(composing *c) {
     size_t n = sinkproof_trace_inputs(config, c->point, layer, inputs);
     bool fine = true;
     for (size_t i = 0; i < n && fine && c->found == NULL; i++) {
-        if (input_words(inputs[i].point) == NULL) continue;
+        if (composed_input_words(inputs[i].point) == NULL) continue;
         bool layered = c->place < config->n_layers;
         bool own = c->point == TRACE_A1 || (c->point == TRACE_A13 && i == 1);
         for (size_t r = 0; r < c->n_regions && layered && !own && fine && c->found == NULL; r++)

@@ -21,8 +21,7 @@ static composed_mistake *moved_new(composing *c, const sinkproof_region *region)
     return m;
 }
 
-// Names where it is moved. The elements elsewhere are compared too: they are as defined.
-static void say_where(const composing *c, composed_mistake *m) {
+void composed_say_moved(const composing *c, composed_mistake *m) {
     m->region = m->moving.region;
     composed_say_region(c, m);
     memset(&m->region, 0, sizeof m->region);
@@ -40,10 +39,10 @@ static bool is_all_zero(const composing *c, const sinkproof_region *region) {
 static bool try_zero(composing *c, const sinkproof_region *region) {
     composed_mistake *m = moved_new(c, region);
     if (m == NULL) return false;
-    m->moving.source = SINKPROOF_FROM_NOWHERE;
+    m->moving.from.source = SINKPROOF_FROM_NOWHERE;
     composed_name(m, "%s-zero", point_name(c));
     composed_say(m, "%s is zero", point_name(c));
-    say_where(c, m);
+    composed_say_moved(c, m);
     return composing_try(c, m);
 }
 
@@ -56,7 +55,7 @@ static bool try_factor(composing *c, const sinkproof_region *region, const chose
         composed_say(m, "%s has the opposite sign", point_name(c));
     else
         composed_say(m, "%s is multiplied by %s", point_name(c), by->text);
-    say_where(c, m);
+    composed_say_moved(c, m);
     return composing_try(c, m);
 }
 
@@ -66,7 +65,7 @@ static bool try_addend(composing *c, const sinkproof_region *region, const chose
     m->moving.addend = by->value;
     composed_name(m, "%s-plus-%s", point_name(c), by->text);
     composed_say(m, "%s is added to every element of %s", by->text, point_name(c));
-    say_where(c, m);
+    composed_say_moved(c, m);
     return composing_try(c, m);
 }
 
@@ -196,7 +195,7 @@ static bool try_source(composing *c, const unit_view *u, const sinkproof_region 
     const char *what = words[u->along];
     composed_mistake *m = moved_new(c, region);
     if (m == NULL) return false;
-    m->moving.along = u->along, m->moving.source = source, m->moving.by = by;
+    m->moving.along = u->along, m->moving.from.source = source, m->moving.from.by = by;
     composed_name(m, "%s-%s-%s%+ld", point_name(c), what,
                   source == SINKPROOF_FROM_FIXED      ? "fixed"
                   : source == SINKPROOF_FROM_MIRRORED ? "mirrored"
@@ -217,7 +216,7 @@ static bool try_source(composing *c, const unit_view *u, const sinkproof_region 
         composed_say(m, "the two halves of the %ss of %s are exchanged", what, point_name(c));
     else
         say_rule(c, m, what, source, by, size);
-    say_where(c, m);
+    composed_say_moved(c, m);
     return composing_try(c, m);
 }
 

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a weight is called.
-static const char *slot_words(sinkproof_slot slot) {
+const char *composed_slot_words(sinkproof_slot slot) {
     static const char *const words[SINKPROOF_SLOTS] = {
         [SINKPROOF_ATTN_NORM] = "the scales of the norm before attention",
         [SINKPROOF_W_Q] = "the weights of the queries",
@@ -101,7 +100,7 @@ static size_t weights_read(const composing *c, read_weight of[MOST_WEIGHTS]) {
         if (!composing_reaches(c, point)) continue;
         size_t count = sinkproof_trace_weights(config, point, slots);
         for (size_t i = 0; i < count && n < MOST_WEIGHTS; i++)
-            if (slot_words(slots[i]) != NULL) of[n++] = (read_weight){slots[i], point};
+            if (composed_slot_words(slots[i]) != NULL) of[n++] = (read_weight){slots[i], point};
     }
     return n;
 }
@@ -123,14 +122,15 @@ static bool try_scaled_and_kept(composing *c, const read_weight *w, const sinkpr
     if (m == NULL) return false;
     m->numbers[FACTOR] = by->value, m->numbers[KEPT] = kept;
     composed_name(m, "%s-times-%s", sinkproof_slot_name(w->slot), by->text);
-    bool one = strstr(slot_words(w->slot), "the bias of") != NULL ||
-               strstr(slot_words(w->slot), "embedding") != NULL;
+    bool one = strstr(composed_slot_words(w->slot), "the bias of") != NULL ||
+               strstr(composed_slot_words(w->slot), "embedding") != NULL;
     if (by->value == 0)
-        composed_say(m, "%s %s left out", slot_words(w->slot), one ? "is" : "are");
+        composed_say(m, "%s %s left out", composed_slot_words(w->slot), one ? "is" : "are");
     else if (by->value == -1)
-        composed_say(m, "%s %s the opposite sign", slot_words(w->slot), one ? "has" : "have");
+        composed_say(m, "%s %s the opposite sign", composed_slot_words(w->slot),
+                     one ? "has" : "have");
     else
-        composed_say(m, "%s %s multiplied by %s", slot_words(w->slot), one ? "is" : "are",
+        composed_say(m, "%s %s multiplied by %s", composed_slot_words(w->slot), one ? "is" : "are",
                      by->text);
     if (kept != SINKPROOF_REAL) composed_say(m, " and rounded to bfloat16");
     composed_say_region(c, m);
@@ -192,10 +192,10 @@ static bool try_borrowed(composing *c, const read_weight *of, size_t n, mistake_
     m->mistake.slots = slots_together(of, n, &m->mistake.points);
     m->numbers[0] = (double)(long)by;
     composed_name(m, "%s", sinkproof_slot_name(of[0].slot));
-    composed_say(m, "%s", slot_words(of[0].slot));
+    composed_say(m, "%s", composed_slot_words(of[0].slot));
     for (size_t i = 1; i < n; i++) {
         composed_name(m, "+%s", sinkproof_slot_name(of[i].slot));
-        composed_say(m, "%s %s", i + 1 < n ? "," : " and", slot_words(of[i].slot));
+        composed_say(m, "%s %s", i + 1 < n ? "," : " and", composed_slot_words(of[i].slot));
     }
     composed_name(m, "-of-%s", whose);
     composed_say(m, " are those of %s", whose);
@@ -273,12 +273,12 @@ static bool try_columns_times(composing *c, const read_weight *w, const double *
     if (columns[STEP] > 1) composed_name(m, "/%g", columns[STEP]);
     composed_name(m, "-times-%s", by->text);
     if (by->value == 0)
-        composed_say(m, "%s of the sum are left out: %s", which, slot_words(w->slot));
+        composed_say(m, "%s of the sum are left out: %s", which, composed_slot_words(w->slot));
     else if (by->value == 2)
-        composed_say(m, "%s of the sum are added twice: %s", which, slot_words(w->slot));
+        composed_say(m, "%s of the sum are added twice: %s", which, composed_slot_words(w->slot));
     else
         composed_say(m, "%s of the sum are multiplied by %s: %s", which, by->text,
-                     slot_words(w->slot));
+                     composed_slot_words(w->slot));
     return composing_try(c, m);
 }
 

@@ -20,6 +20,17 @@ typedef struct mistake_weight_edit {
     bool borrowed;             // replaced by the weights of another slot or another layer
     sinkproof_slot from;
     int layer_by;
+    // The numbers in `experts`, `rows` and `columns` (of a vector all is one row): read from other
+    // places, with the scales of MXFP4 from other places, and changed; all of it is rounded to
+    // `kept`.
+    bool rewritten;
+    sinkproof_indices experts, rows, columns;
+    sinkproof_from expert_from, row_from, column_from;
+    bool other_scales;
+    sinkproof_from scale_expert_from, scale_row_from, scale_block_from;
+    sinkproof_change change;
+    bool of_codes; // of MXFP4: the codes are changed, not their products with the scales
+    sinkproof_format kept;
 } mistake_weight_edit;
 
 // Another tensor of the trace, which `point` reads in the place of one of its inputs, or rows of
@@ -29,7 +40,10 @@ typedef struct mistake_input {
     sinkproof_trace_point point, input, from; // `from` of the layer that is `layer_by` away
     int layer_by;
     bool residual;           // from the residual that enters the layer, in the place of `from`
-    sinkproof_moving moving; // of `from`; its factor is not read
+    sinkproof_moving moving; // of `from`
+    sinkproof_format kept;   // to which moved numbers are rounded
+    bool less; // before that, less the elements of a bias, which belong to the last dimension
+    sinkproof_slot bias;
 } mistake_input;
 
 // An engine with some mistakes: its configuration, weights, meaning and policy.

@@ -37,6 +37,16 @@ size_t read_from_heads_modulo(size_t i, size_t count, size_t by) {
     return read_from_transposed(i / d, heads, groups) * d + i % d;
 }
 
+size_t read_from_reversed_in(size_t i, size_t count, size_t by) {
+    (void)count;
+    return i - i % by + (by - 1 - i % by);
+}
+
+size_t read_from_half_turned(size_t i, size_t count, size_t by) {
+    (void)count;
+    return i - i % by + (i % by + by / 2) % by;
+}
+
 size_t read_from_quotient(size_t i, size_t count, size_t by) {
     (void)count;
     return i / by;

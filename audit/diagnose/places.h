@@ -15,6 +15,9 @@ size_t read_from_pairs(size_t i, size_t count, size_t by);    // neighbours are 
 // the inverse.
 size_t read_from_halves(size_t i, size_t count, size_t by);
 size_t read_from_neighbours(size_t i, size_t count, size_t by);
+// In blocks of `by`: in reverse order, and with the halves exchanged.
+size_t read_from_reversed_in(size_t i, size_t count, size_t by);
+size_t read_from_half_turned(size_t i, size_t count, size_t by);
 // [count / by, by] is read as [by, count / by].
 size_t read_from_transposed(size_t i, size_t count, size_t by);
 // by % 2^32 is the head's width and by / 2^32 the number of groups: heads are read group by group

@@ -4,89 +4,11 @@
 // Judges a supposition: a view of the model with another configuration and other readings of its
 // weights, another meaning, and another policy.
 #include "audit/diagnose/supposition.h"
+#include "audit/diagnose/weight_edits.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-// The memory of a view: readings, and vectors that were copied.
-typedef struct owned {
-    struct owned *next;
-    sinkproof_reading reading;
-    double values[];
-} owned;
-
-typedef struct editing {
-    const supposed_engine *s;
-    owned *all;
-    bool failed;
-} editing;
-
-static owned *editing_own_values(editing *e, size_t values) {
-    owned *made = malloc(sizeof *made + values * sizeof *made->values);
-    e->failed = e->failed || made == NULL;
-    if (made == NULL) return NULL;
-    made->next = e->all;
-    e->all = made;
-    return made;
-}
-
-static void editing_release(editing *e) {
-    for (owned *one = e->all, *next; one != NULL; one = next) {
-        next = one->next;
-        free(one);
-    }
-}
-
-// Copies the vectors of a stack, with each element from the place that the reading gives.
-static void reread_vectors(editing *e, const sinkproof_reading *reading, sinkproof_matrix *vector) {
-    size_t count = vector->count, cols = vector->cols;
-    owned *made = editing_own_values(e, (count + 1) * cols);
-    if (made == NULL) return;
-    double *row = made->values + count * cols;
-    for (size_t k = 0; k < count; k++) {
-        sinkproof_matrix one = sinkproof_matrix_at(vector, k);
-        sinkproof_matrix_row(&one, 0, row);
-        for (size_t c = 0; c < cols; c++)
-            made->values[k * cols + c] = row[reading->column(c, cols, reading->column_by)];
-    }
-    vector->dtype = SINKPROOF_DTYPE_F64;
-    vector->data = (const uint8_t *)made->values;
-    vector->odd = NULL, vector->synthetic = NULL, vector->reading = NULL;
-    vector->stack_stride = vector->row_stride = cols, vector->col_stride = 1;
-}
-
-static void reread_weight(editing *e, const sinkproof_reading *reading, sinkproof_matrix *weight) {
-    owned *made = editing_own_values(e, 0);
-    if (made == NULL) return;
-    made->reading = *reading;
-    made->reading.below = weight->reading;
-    weight->reading = &made->reading;
-}
-
-static void borrow_weight(const supposed_engine *s, const mistake_weight_edit *edit, size_t l,
-                          sinkproof_slot slot, sinkproof_matrix *weight) {
-    size_t layers = s->config.n_layers;
-    size_t from_layer = l < layers ? (l + layers + (size_t)(edit->layer_by + 1) - 1) % layers : 0;
-    sinkproof_slot from = edit->from == SINKPROOF_SLOTS ? slot : edit->from;
-    sinkproof_matrix other = sinkproof_model_slot(s->model, from_layer, from);
-    if (other.rows == weight->rows && other.cols == weight->cols && other.count == weight->count)
-        *weight = other;
-}
-
-static void edit_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
-    editing *e = context;
-    for (size_t i = 0; i < e->s->n_edits && weight->count > 0; i++) {
-        const mistake_weight_edit *edit = &e->s->edits[i];
-        bool vector = sinkproof_slot_is_vector(slot, &e->s->config);
-        if ((edit->slots >> slot & 1) == 0) continue;
-        if (edit->borrowed)
-            borrow_weight(e->s, edit, l, slot, weight);
-        else if (vector && edit->reading.column != NULL)
-            reread_vectors(e, &edit->reading, weight);
-        else
-            reread_weight(e, &edit->reading, weight);
-    }
-}
 
 // ---- what is read in the place of an input
 
@@ -108,19 +30,53 @@ static size_t input_layer(const sinkproof_config *c, const mistake_input *in, si
     return SIZE_MAX;
 }
 
-// Copies the elements of a tensor to where they stand; 0 where there is none.
-static bool move_elements(const supposed_engine *s, sinkproof_tensor *tensor, uint8_t **bytes) {
+// The experts that the trace shows in the slots of a layer; NULL: it does not, or no memory.
+static int32_t *shown_choices(const suspect_engine *suspect, size_t layer) {
+    const sinkproof_tensor *m3 = sinkproof_trace_find(suspect->trace, TRACE_M3, layer);
+    size_t n = m3 != NULL ? sinkproof_tensor_elements(m3) : 0;
+    int32_t *chosen = m3 != NULL ? malloc((n + 1) * sizeof *chosen) : NULL;
+    for (size_t i = 0; chosen != NULL && i < n; i++)
+        chosen[i] = (int32_t)sinkproof_tensor_value(m3, i);
+    return chosen;
+}
+
+// Takes the elements of a bias from rows of as many numbers.
+static bool take_bias(const supposed_engine *s, size_t layer, size_t n, double *x) {
+    sinkproof_matrix bias = sinkproof_model_slot(s->model, layer, s->input.bias);
+    double *row = calloc(bias.cols + 1, sizeof *row);
+    if (row != NULL && bias.count > 0) sinkproof_matrix_row(&bias, 0, row);
+    for (size_t at = 0; row != NULL && bias.cols > 0 && at < n; at++) x[at] -= row[at % bias.cols];
+    free(row);
+    return row != NULL;
+}
+
+// The numbers of a tensor as they are moved, in binary64.
+static bool move_elements(const suspect_engine *suspect, const supposed_engine *s, size_t layer,
+                          sinkproof_tensor *tensor, uint8_t **bytes) {
     const sinkproof_moving *m = &s->input.moving;
-    size_t size = sinkproof_dtype_size(tensor->dtype), n = sinkproof_tensor_elements(tensor);
-    *bytes = calloc(n, size);
-    for (size_t at = 0; *bytes != NULL && at < n; at++) {
-        sinkproof_place place = sinkproof_place_of(&s->config, m->point, s->rows, NULL, at);
-        bool moves = sinkproof_region_holds(&m->region, &place);
-        size_t from = moves ? sinkproof_moved_from(m, &s->config, s->rows, at) : at;
-        if (from != SIZE_MAX) memcpy(*bytes + at * size, tensor->data + from * size, size);
+    size_t n = sinkproof_tensor_elements(tensor);
+    double *x = calloc(2 * n + 1, sizeof *x);
+    int32_t *chosen = shown_choices(suspect, layer);
+    const sinkproof_tensor *plus = NULL;
+    if (m->plus_times != 0 && (m->plus_layer_by >= 0 || layer > 0))
+        plus = sinkproof_trace_find(suspect->trace, m->plus,
+                                    layer + (size_t)(m->plus_layer_by + 1) - 1);
+    if (plus != NULL && sinkproof_tensor_elements(plus) != n) plus = NULL;
+    sinkproof_tensor_numbers of = {
+        .config = &s->config, .n = s->rows, .chosen_nk = chosen, .plus = plus};
+    for (size_t at = 0; x != NULL && at < n; at++) {
+        x[n + at] = sinkproof_tensor_value(tensor, at);
+        of.largest = fmax(of.largest, fabs(x[n + at]));
     }
-    tensor->data = *bytes;
-    return *bytes != NULL;
+    if (x != NULL) of.x = x + n;
+    if (x != NULL && s->input.less && !take_bias(s, layer, n, x + n)) return false;
+    bool fine = x != NULL && sinkproof_moved_numbers(m, &of, 0, n, x);
+    for (size_t at = 0; fine && s->input.kept != SINKPROOF_REAL && at < n; at++)
+        x[at] = sinkproof_round(s->input.kept, x[at]);
+    free(chosen);
+    *bytes = (uint8_t *)x;
+    tensor->data = *bytes, tensor->dtype = SINKPROOF_DTYPE_F64, tensor->bytes = n * sizeof *x;
+    return fine;
 }
 
 // The trace that the supposed engine's operation reads. *view NULL: there is none. Returns false if
@@ -146,7 +102,7 @@ static bool view_of_trace(const suspect_engine *suspect, const supposed_engine *
     *tensor = *from;
     tensor->rank = own->rank;
     memcpy(tensor->shape, own->shape, sizeof tensor->shape);
-    if (s->input.moving.on && !move_elements(s, tensor, bytes)) return false;
+    if (s->input.moving.on && !move_elements(suspect, s, layer, tensor, bytes)) return false;
     *view = sinkproof_trace_view(suspect->trace, s->input.input, layer, tensor);
     return *view != NULL;
 }
@@ -157,7 +113,7 @@ static bool view_of_trace(const suspect_engine *suspect, const supposed_engine *
 static bool judge_supposed(const suspect_engine *suspect, const supposed_engine *s,
                            const sinkproof_judge_options *asked, sinkproof_judgement *judgement,
                            bool *possible, sinkproof_error *error) {
-    editing e = {.s = s};
+    weight_editing e = {.s = s};
     sinkproof_tensor tensor;
     sinkproof_trace *read = NULL;
     uint8_t *bytes = NULL;
@@ -177,7 +133,7 @@ static bool judge_supposed(const suspect_engine *suspect, const supposed_engine 
     sinkproof_model_close(view);
     sinkproof_trace_view_free(read);
     free(bytes);
-    editing_release(&e);
+    weight_editing_release(&e);
     return fine;
 }
 

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool judge_moved_begin(judge_pass *pass, sinkproof_trace_point first, sinkproof_trace_point last,
                        size_t place) {
@@ -18,49 +19,192 @@ bool judge_moved_begin(judge_pass *pass, sinkproof_trace_point first, sinkproof_
     return pass->unmoved != NULL;
 }
 
-// The set of the element that stands at `at`. A factor may multiply before the policy's rounding or
-// after it: the set that was rounded is wider by that rounding.
-static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_setting *s, size_t layer,
-                                  size_t at) {
+// The numbers of a row: of a head or a slot, or of a token.
+static size_t row_width(const sinkproof_moving *m, size_t rank, const size_t *shape) {
+    bool wide = m->change.wide && rank == 3 && !sinkproof_trace_point_is_by_head(m->point);
+    return wide ? shape[1] * shape[2] : shape[rank - 1];
+}
+
+// ---- numbers
+
+static double plus_of(const sinkproof_moving *m, const sinkproof_tensor *plus, size_t at) {
+    return plus != NULL ? m->plus_times * sinkproof_tensor_value(plus, at) : 0;
+}
+
+bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_numbers *of,
+                             size_t first, size_t end, double *y) {
+    size_t shape[SINKPROOF_MAX_RANK],
+        rank = sinkproof_trace_shape(of->config, m->point, of->n, shape);
+    size_t width = row_width(m, rank, shape);
+    double *row = malloc(width * sizeof *row);
+    for (; row != NULL && first < end; first += width) {
+        for (size_t i = 0; i < width; i++) {
+            size_t from = sinkproof_moved_from(m, of->config, of->n, first + i);
+            row[i] = (from == SIZE_MAX ? 0 : m->factor * of->x[from]) + m->addend +
+                     plus_of(m, of->plus, first + i);
+        }
+        sinkproof_change_row(&m->change, of->largest, width, row, row);
+        for (size_t i = 0; i < width; i++) {
+            sinkproof_place place =
+                sinkproof_place_of(of->config, m->point, of->n, of->chosen_nk, first + i);
+            y[first + i] = sinkproof_region_holds(&m->region, &place) ? row[i] : of->x[first + i];
+        }
+        sinkproof_change_row(&m->then, of->largest, width, &y[first], &y[first]);
+    }
+    free(row);
+    return row != NULL;
+}
+
+// ---- sets
+
+// What the trace adds: NULL: nothing, or it lacks it.
+static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer) {
     const sinkproof_moving *m = pass->options->moving;
-    sinkproof_place place =
-        sinkproof_place_of(pass->config, m->point, pass->n, judge_layer_choices(pass, layer), at);
+    size_t last = pass->config->n_layers - 1, of = layer > last ? last : layer;
+    if (m->plus_times == 0 || (m->plus_layer_by < 0 && of == 0)) return NULL;
+    const sinkproof_tensor *plus =
+        sinkproof_trace_find(pass->trace, m->plus, of + (size_t)(m->plus_layer_by + 1) - 1);
+    size_t all = sinkproof_trace_elements(pass->config, m->point, pass->n);
+    return plus != NULL && sinkproof_tensor_elements(plus) == all ? plus : NULL;
+}
+
+static bool keeps_values(const sinkproof_moving *m) {
+    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 &&
+           m->change.kind == SINKPROOF_UNCHANGED && m->then.kind == SINKPROOF_UNCHANGED;
+}
+
+static bool stays_in_format(const sinkproof_moving *m) {
+    bool clamps =
+        m->change.kind == SINKPROOF_UNCHANGED || m->change.kind == SINKPROOF_CHANGE_CLAMP ||
+        m->change.kind == SINKPROOF_CHANGE_SIZE ||
+        (m->change.kind == SINKPROOF_CHANGE_ROUND && m->change.scale == SINKPROOF_UNSCALED);
+    return clamps && m->addend == 0 && m->plus_times == 0 &&
+           frexp(fabs(m->factor), &(int){0}) == 0.5;
+}
+
+// The set of the element that stands at `at`, before its change. A factor may multiply before the
+// policy's rounding or after it: the set that was rounded is wider by that rounding.
+static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_setting *s,
+                                  const sinkproof_tensor *plus, size_t at) {
+    const sinkproof_moving *m = pass->options->moving;
     sinkproof_point rounding;
-    if (!sinkproof_region_holds(&m->region, &place)) return pass->unmoved[at];
     size_t from = sinkproof_moved_from(m, pass->config, pass->n, at);
-    if (from == SIZE_MAX) return sinkproof_exact_set(0);
-    sinkproof_honest x = pass->unmoved[from];
-    bool kept = m->factor == 1 && m->addend == 0;
-    if (kept || !sinkproof_trace_rounding(m->point, &rounding)) return x;
+    sinkproof_honest x = from == SIZE_MAX ? sinkproof_exact_set(0) : pass->unmoved[from];
+    if (keeps_values(m) || !sinkproof_trace_rounding(m->point, &rounding)) return x;
     sinkproof_format format = s->policy->at[rounding].format;
-    if (m->addend != 0 || frexp(fabs(m->factor), &(int){0}) != 0.5) {
+    if (from != SIZE_MAX && !stays_in_format(m)) {
         double u = format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format);
         x = sinkproof_honest_roundings(s, sinkproof_honest_declared(x, u, 0), 2);
     }
     x = sinkproof_honest_mul(x, sinkproof_exact_set(m->factor));
     x = sinkproof_honest_add(x, sinkproof_exact_set(m->addend));
-    return sinkproof_honest_at(s, rounding, sinkproof_honest_inside(s, x));
+    return sinkproof_honest_add(x, sinkproof_exact_set(plus_of(m, plus, at)));
+}
+
+// Changes a row of sets: its ends and its middle with what is taken over the row of middles; what
+// that itself may be off by widens them.
+static void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double amax,
+                        size_t n, sinkproof_honest *x, double *room) {
+    double *mid = room, *at = room + n, largest = 0, radius = 0;
+    bool scaled = c->kind == SINKPROOF_CHANGE_ROUND && c->scale != SINKPROOF_UNSCALED;
+    bool rows = sinkproof_change_is_of_rows(c),
+         folds = c->kind == SINKPROOF_CHANGE_SIZE || c->kind == SINKPROOF_CHANGE_SQUARE;
+    bool exact = c->kind == SINKPROOF_CHANGE_CLAMP || c->kind == SINKPROOF_CHANGE_SIZE ||
+                 (c->kind == SINKPROOF_CHANGE_ROUND && !scaled);
+    for (size_t i = 0; i < n; i++) {
+        mid[i] = x[i].mid, largest = fmax(largest, fabs(x[i].mid));
+        radius = fmax(radius, sinkproof_radius(&x[i]));
+    }
+    sinkproof_honest *y = (sinkproof_honest *)(void *)(room + 2 * n);
+    for (size_t end = 0; end < 3; end++) {
+        for (size_t i = 0; i < n; i++) at[i] = end == 0 ? x[i].mid : end == 1 ? x[i].lo : x[i].hi;
+        sinkproof_change_row(c, amax, n, mid, at);
+        for (size_t i = 0; i < n; i++) {
+            sinkproof_honest one = sinkproof_exact_set(at[i]);
+            y[i] = end == 0 ? one : sinkproof_honest_hull(y[i], one);
+        }
+    }
+    double share = largest > 0 ? radius / largest : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (folds && x[i].lo < 0 && x[i].hi > 0)
+            y[i] = sinkproof_honest_hull(y[i], sinkproof_exact_set(0));
+        if (rows || scaled) y[i] = sinkproof_honest_declared(y[i], 2 * share, 0);
+        if (c->kind == SINKPROOF_CHANGE_LOG_SOFTMAX || c->kind == SINKPROOF_CHANGE_CENTRED)
+            y[i] = sinkproof_honest_declared(y[i], 0, radius + 16 * s->u * (largest + 1));
+        x[i] = exact ? y[i] : sinkproof_honest_roundings(s, y[i], rows ? (double)n + 8 : 8);
+    }
+}
+
+static bool row_holds_any(const judge_pass *pass, size_t layer, size_t first, size_t width) {
+    const sinkproof_moving *m = pass->options->moving;
+    bool any = false;
+    for (size_t i = first; i < first + width && !any; i++) {
+        sinkproof_place place = sinkproof_place_of(pass->config, m->point, pass->n,
+                                                   judge_layer_choices(pass, layer), i);
+        any = sinkproof_region_holds(&m->region, &place);
+    }
+    return any;
+}
+
+// The sets of a row's elements in the region.
+static bool move_row(judge_part *part, const sinkproof_setting *s, double amax, size_t first,
+                     size_t width, sinkproof_honest *x) {
+    const judge_pass *pass = part->pass;
+    const sinkproof_moving *m = pass->options->moving;
+    sinkproof_point rounding;
+    if (m->then.kind == SINKPROOF_UNCHANGED && !row_holds_any(pass, part->layer, first, width))
+        return true;
+    sinkproof_honest *moved = part_allocate(part, width, sizeof *moved);
+    double *room =
+        part_allocate(part, 2 * width + width * (sizeof *x / sizeof *room), sizeof *room);
+    const sinkproof_tensor *plus = plus_tensor(pass, part->layer);
+    bool fine = moved != NULL && room != NULL, kept = keeps_values(m);
+    for (size_t i = 0; fine && i < width; i++) moved[i] = moved_set(pass, s, plus, first + i);
+    if (fine && m->change.kind != SINKPROOF_UNCHANGED)
+        change_sets(s, &m->change, amax, width, moved, room);
+    bool rounds = fine && !kept && sinkproof_trace_rounding(m->point, &rounding);
+    for (size_t i = 0; fine && i < width; i++) {
+        sinkproof_place place = sinkproof_place_of(
+            pass->config, m->point, pass->n, judge_layer_choices(pass, part->layer), first + i);
+        if (!sinkproof_region_holds(&m->region, &place)) moved[i] = x[i];
+    }
+    if (fine && m->then.kind != SINKPROOF_UNCHANGED)
+        change_sets(s, &m->then, amax, width, moved, room);
+    for (size_t i = 0; fine && i < width; i++) {
+        sinkproof_place place = sinkproof_place_of(
+            pass->config, m->point, pass->n, judge_layer_choices(pass, part->layer), first + i);
+        bool here =
+            m->then.kind != SINKPROOF_UNCHANGED || sinkproof_region_holds(&m->region, &place);
+        if (here && rounds)
+            moved[i] = sinkproof_honest_at(s, rounding, sinkproof_honest_inside(s, moved[i]));
+        x[i] = moved[i];
+    }
+    free(moved);
+    free(room);
+    return fine;
 }
 
 static void compare_moved_row(judge_part *part, size_t row, void *of) {
     const judge_pass *pass = part->pass;
+    const double *amax = of;
     sinkproof_trace_point point = pass->options->moving->point;
     size_t shape[SINKPROOF_MAX_RANK];
     size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
-    size_t all = sinkproof_trace_elements(pass->config, point, pass->n), width = shape[rank - 1];
-    size_t rows = all / width, each = rows / shape[0];
+    size_t all = sinkproof_trace_elements(pass->config, point, pass->n);
+    size_t width = row_width(pass->options->moving, rank, shape), rows = all / width;
+    size_t each = rows / shape[0];
     sinkproof_setting s = pass_setting(pass, all);
     sinkproof_honest *x = part_allocate(part, width, sizeof *x);
-    (void)of;
-    for (size_t i = 0; x != NULL && i < width; i++)
-        x[i] = moved_set(pass, &s, part->layer, row * width + i);
+    bool fine = x != NULL;
+    if (fine) memcpy(x, &pass->unmoved[row * width], width * sizeof *x);
+    fine = fine && move_row(part, &s, *amax, row * width, width, x);
     bool by_head = sinkproof_trace_point_is_by_head(point);
     const trace_piece piece = {.point = point,
                                .offset = row * width,
                                .count = width,
                                .token = by_head ? row % shape[1] : row / each,
                                .moved = true};
-    if (x != NULL) piece_compare(part, &piece, x);
+    if (fine) piece_compare(part, &piece, x);
     free(x);
 }
 
@@ -69,8 +213,11 @@ bool judge_moved_end(judge_pass *pass, size_t place) {
     sinkproof_trace_point point = pass->options->moving->point;
     size_t shape[SINKPROOF_MAX_RANK];
     size_t rank = sinkproof_trace_shape(pass->config, point, pass->n, shape);
-    size_t rows = sinkproof_trace_elements(pass->config, point, pass->n) / shape[rank - 1];
-    bool fine = judge_in_parts(pass, place, rows, compare_moved_row, NULL);
+    size_t all = sinkproof_trace_elements(pass->config, point, pass->n);
+    double amax = 0;
+    for (size_t at = 0; at < all; at++) amax = fmax(amax, fabs(pass->unmoved[at].mid));
+    size_t rows = all / row_width(pass->options->moving, rank, shape);
+    bool fine = judge_in_parts(pass, place, rows, compare_moved_row, &amax);
     free(pass->unmoved);
     pass->unmoved = NULL;
     return fine;

@@ -66,29 +66,30 @@ bool sinkproof_region_is_whole(const sinkproof_region *region) {
     return whole;
 }
 
-static bool indices_hold(const sinkproof_indices *in, size_t i) {
+bool sinkproof_indices_hold(const sinkproof_indices *in, size_t i) {
     if (in->end == 0) return true;
     return i != SIZE_MAX && i >= in->first && i < in->end &&
-           (in->step < 2 || (i - in->first) % in->step == 0);
+           (in->step < 2 || (i - in->first) % in->step == 0) &&
+           (in->some_i == NULL || in->some_i[i]);
 }
 
 bool sinkproof_region_holds(const sinkproof_region *region, const sinkproof_place *place) {
     bool holds = true;
     for (int d = 0; d < SINKPROOF_DIMENSIONS; d++)
-        holds = holds && indices_hold(&region->along[d], place->along[d]);
+        holds = holds && sinkproof_indices_hold(&region->along[d], place->along[d]);
     return holds;
 }
 
 // ---- moved elements
 
-// The index that stands at i of `size`; SIZE_MAX: none.
-static size_t moved_index(const sinkproof_moving *m, size_t i, size_t size) {
+size_t sinkproof_from_index(const sinkproof_from *m, size_t i, size_t size) {
     long at = (long)i, all = (long)size;
     if (m->source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
     if (m->source == SINKPROOF_FROM_SHIFTED) at += m->by;
     if (m->source == SINKPROOF_FROM_ROLLED) at = ((at + m->by) % all + all) % all;
     if (m->source == SINKPROOF_FROM_FIXED) at = m->by;
     if (m->source == SINKPROOF_FROM_MIRRORED) at = m->by - at;
+    if (m->source == SINKPROOF_FROM_RULE) at = (long)m->rule(i, size, (size_t)m->by);
     return at >= 0 && at < all ? (size_t)at : SIZE_MAX;
 }
 
@@ -100,10 +101,10 @@ size_t sinkproof_moved_from(const sinkproof_moving *m, const sinkproof_config *c
     point_dimensions(c, m->point, along);
     for (size_t d = rank; d-- > 0; stride *= shape[d]) {
         if (along[d] != m->along) continue;
-        size_t i = at / stride % shape[d], from = moved_index(m, i, shape[d]);
+        size_t i = at / stride % shape[d], from = sinkproof_from_index(&m->from, i, shape[d]);
         return from == SIZE_MAX ? SIZE_MAX : at - i * stride + from * stride;
     }
-    return m->source == SINKPROOF_FROM_NOWHERE ? SIZE_MAX : at;
+    return m->from.source == SINKPROOF_FROM_NOWHERE ? SIZE_MAX : at;
 }
 
 const int32_t *judge_layer_choices(const judge_pass *pass, size_t layer) {

@@ -6,11 +6,15 @@
 #ifndef SINKPROOF_JUDGE_REGION_H
 #define SINKPROOF_JUDGE_REGION_H
 
+#include "audit/judge/judge_change.h"
+#include "model/safetensors.h"
 #include "ref/points.h"
 
-// The indices first, first + step, ... below `end`. end 0: all. step 0 is 1.
+// The indices first, first + step, ... below `end`; of these, those that are marked in `some_i`,
+// unless it is NULL. end 0: all. step 0 is 1.
 typedef struct sinkproof_indices {
     size_t first, end, step;
+    const uint8_t *some_i;
 } sinkproof_indices;
 
 typedef enum sinkproof_dimension {
@@ -51,23 +55,54 @@ typedef enum sinkproof_source {
     SINKPROOF_FROM_ROLLED,   // the same in a circle
     SINKPROOF_FROM_FIXED,    // that at `by`
     SINKPROOF_FROM_MIRRORED, // that at by - i
-    SINKPROOF_FROM_NOWHERE   // 0
+    SINKPROOF_FROM_NOWHERE,  // 0
+    SINKPROOF_FROM_RULE      // that at rule(i, size, by)
 } sinkproof_source;
 
+typedef struct sinkproof_from {
+    sinkproof_source source;
+    long by;
+    size_t (*rule)(size_t i, size_t size, size_t by);
+} sinkproof_from;
+// The index of `size` that stands at i; SIZE_MAX: none.
+size_t sinkproof_from_index(const sinkproof_from *from, size_t i, size_t size);
+
+bool sinkproof_indices_hold(const sinkproof_indices *in, size_t i);
+
 // Elements of a point in a region: each is `factor` times another of the same point, along one
-// dimension, plus `addend`. `on` false: nothing is moved.
+// dimension, plus `addend`, plus `plus_times` another tensor of the trace, and then changed. `on`
+// false: nothing is moved.
 typedef struct sinkproof_moving {
     bool on;
     sinkproof_trace_point point;
     sinkproof_region region;
     sinkproof_dimension along;
-    sinkproof_source source;
-    long by;
+    sinkproof_from from;
     double factor, addend;
+    double plus_times; // 0: no other tensor
+    sinkproof_trace_point plus;
+    int plus_layer_by;
+    sinkproof_change change;
+    sinkproof_change then; // of whole rows, after that
 } sinkproof_moving;
 
 // The element whose value stands at `at`; SIZE_MAX: none.
 size_t sinkproof_moved_from(const sinkproof_moving *moving, const sinkproof_config *config,
                             size_t n, size_t at);
+
+// The numbers of a point in n tokens: chosen_nk as above, the tensor that is added (NULL: none),
+// and the largest size among them.
+typedef struct sinkproof_tensor_numbers {
+    const sinkproof_config *config;
+    size_t n;
+    const int32_t *chosen_nk;
+    const sinkproof_tensor *plus;
+    double largest;
+    const double *x;
+} sinkproof_tensor_numbers;
+
+// y: those of [first, end), whole tokens, as they stand. Returns false if memory runs out.
+bool sinkproof_moved_numbers(const sinkproof_moving *moving, const sinkproof_tensor_numbers *of,
+                             size_t first, size_t end, double *y);
 
 #endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/diagnose/composed_changes.h"
+
+#include "audit/diagnose/places.h"
+
+#include <math.h>
+#include <stdio.h>
+
+// ---- numbers
+
+static named_change *add_change(change_list *list, sinkproof_change_kind kind) {
+    named_change *made = &list->of[list->n < MOST_CHANGES ? list->n++ : MOST_CHANGES - 1];
+    *made = (named_change){.change = {.kind = kind, .a = -INFINITY, .b = INFINITY}};
+    return made;
+}
+
+typedef struct code {
+    const char *name;
+    sinkproof_format format;
+    double levels; // of whole numbers
+} code;
+
+static void add_rounding(change_list *list, const code *of, sinkproof_change_scale scale,
+                         size_t block, bool wide) {
+    named_change *made = add_change(list, SINKPROOF_CHANGE_ROUND);
+    made->change.format = of->format, made->change.levels = of->levels;
+    made->change.scale = scale, made->change.block = block, made->change.wide = wide;
+    char in[64] = "";
+    if (scale == SINKPROOF_SCALED_BY_TENSOR) snprintf(in, sizeof in, " with one scale");
+    if (scale == SINKPROOF_SCALED_BY_ROW) snprintf(in, sizeof in, " with a scale for each row");
+    if (scale == SINKPROOF_SCALED_BY_BLOCK)
+        snprintf(in, sizeof in, " with a scale for each block of %zu", block);
+    if (scale == SINKPROOF_SCALED_BY_POWER)
+        snprintf(in, sizeof in, " with a power of two for each block of %zu", block);
+    snprintf(made->text, sizeof made->text, "rounded to %s%s", of->name, in);
+    snprintf(made->id, sizeof made->id, "%s%s%s", of->name,
+             scale == SINKPROOF_UNSCALED           ? ""
+             : scale == SINKPROOF_SCALED_BY_TENSOR ? "-by-tensor"
+             : scale == SINKPROOF_SCALED_BY_ROW    ? "-by-row"
+             : scale == SINKPROOF_SCALED_BY_BLOCK  ? "-by-block"
+                                                   : "-by-power",
+             wide ? "s" : "");
+    if (block > 0) {
+        size_t length = 0;
+        while (made->id[length] != '\0') length++;
+        snprintf(made->id + length, sizeof made->id - length, "-%zu", block);
+    }
+}
+
+void list_roundings(change_list *list, bool wide) {
+    static const code codes[] = {{"e4m3", SINKPROOF_E4M3, 0},   {"e5m2", SINKPROOF_E5M2, 0},
+                                 {"int8", SINKPROOF_REAL, 127}, {"int4", SINKPROOF_REAL, 7},
+                                 {"e2m1", SINKPROOF_E2M1, 0},   {"bf16", SINKPROOF_BF16, 0},
+                                 {"f16", SINKPROOF_F16, 0}};
+    static const size_t blocks[] = {16, 32, 64, 128};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        bool whole = codes[i].levels > 0, long_codes = i >= 5;
+        if (!whole && !wide) add_rounding(list, &codes[i], SINKPROOF_UNSCALED, 0, false);
+        if (long_codes) continue;
+        if (!wide) add_rounding(list, &codes[i], SINKPROOF_SCALED_BY_TENSOR, 0, false);
+        add_rounding(list, &codes[i], SINKPROOF_SCALED_BY_ROW, 0, wide);
+        for (size_t b = 0; b < sizeof blocks / sizeof blocks[0] && !wide; b++) {
+            add_rounding(list, &codes[i], SINKPROOF_SCALED_BY_BLOCK, blocks[b], false);
+            if (!whole && blocks[b] <= 32)
+                add_rounding(list, &codes[i], SINKPROOF_SCALED_BY_POWER, blocks[b], false);
+        }
+    }
+}
+
+static void add_clamp(change_list *list, double low, double high) {
+    named_change *made = add_change(list, SINKPROOF_CHANGE_CLAMP);
+    made->change.a = low, made->change.b = high;
+    snprintf(made->id, sizeof made->id, "clamp%+g%+g", low, high);
+    if (low == -high)
+        snprintf(made->text, sizeof made->text, "clamped to %g on both sides", high);
+    else if (isinf(low))
+        snprintf(made->text, sizeof made->text, "clamped to at most %g", high);
+    else
+        snprintf(made->text, sizeof made->text, "clamped to at least %g", low);
+}
+
+void list_clamps(change_list *list, double largest) {
+    static const double limits[] = {0,  0.5, 1,  1.5, 2,  2.5, 3,  3.5, 4,  4.5, 5,   6,   7,  8,
+                                    10, 12,  15, 16,  20, 24,  30, 32,  50, 64,  100, 240, 448};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        double at = limits[i];
+        if (at >= largest) break;
+        if (at > 0) add_clamp(list, -at, at);
+        add_clamp(list, -INFINITY, at);
+        add_clamp(list, -at + 0, INFINITY);
+        if (at < 1) continue;
+        named_change *cap = add_change(list, SINKPROOF_CHANGE_CAP);
+        cap->change.a = at;
+        snprintf(cap->id, sizeof cap->id, "cap-%g", at);
+        snprintf(cap->text, sizeof cap->text, "capped: %g tanh(x/%g)", at, at);
+    }
+}
+
+void list_functions(change_list *list, bool wide) {
+    static const struct {
+        sinkproof_change_kind kind;
+        const char *id, *text;
+    } functions[] = {
+        {SINKPROOF_CHANGE_SIZE, "absolute", "taken without the sign: absolute values"},
+        {SINKPROOF_CHANGE_SQUARE, "squared", "squared: applied twice"},
+        {SINKPROOF_CHANGE_SIGMOID, "sigmoid", "replaced by its sigmoid"},
+        {SINKPROOF_CHANGE_OVER_SUM, "over-sum", "renormalised: divided by the sum of the row"},
+        {SINKPROOF_CHANGE_OVER_LARGEST, "over-largest", "divided by the largest size in the row"},
+        {SINKPROOF_CHANGE_OVER_LENGTH, "over-length", "divided by the length of the row"},
+        {SINKPROOF_CHANGE_OVER_RMS, "over-rms",
+         "normalised once more: divided by the root mean square of the row"},
+        {SINKPROOF_CHANGE_SOFTMAX, "softmax", "replaced by the softmax of the row"},
+        {SINKPROOF_CHANGE_LOG_SOFTMAX, "log-softmax",
+         "replaced by log-probabilities, the log-softmax of the row"},
+        {SINKPROOF_CHANGE_CENTRED, "centred", "less the mean of the row"}};
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        sinkproof_change asked = {.kind = functions[i].kind};
+        if (wide && !sinkproof_change_is_of_rows(&asked)) continue;
+        named_change *made = add_change(list, functions[i].kind);
+        made->change.wide = wide;
+        snprintf(made->id, sizeof made->id, "%s%s", functions[i].id, wide ? "s" : "");
+        snprintf(made->text, sizeof made->text, "%s", functions[i].text);
+    }
+}
+
+void list_signs(change_list *list) {
+    named_change *made = add_change(list, SINKPROOF_CHANGE_SIZE);
+    snprintf(made->id, sizeof made->id, "absolute");
+    snprintf(made->text, sizeof made->text, "taken without the sign: absolute values");
+    made = add_change(list, SINKPROOF_CHANGE_CLAMP);
+    made->change.a = made->change.b = 0;
+    snprintf(made->id, sizeof made->id, "zero");
+    snprintf(made->text, sizeof made->text, "left out: zeros");
+    add_clamp(list, -INFINITY, 0);
+    add_clamp(list, 0, INFINITY);
+}
+
+// ---- places
+
+static void add_rule(rule_list *list, sinkproof_from from, const char *id, const char *text) {
+    if (list->n == MOST_RULES) return;
+    named_rule *made = &list->of[list->n++];
+    made->from = from;
+    snprintf(made->id, sizeof made->id, "%s", id);
+    snprintf(made->text, sizeof made->text, "%s", text);
+}
+
+static void add_shift(rule_list *list, long by, const char *word, const char *one) {
+    char id[40], text[112];
+    snprintf(id, sizeof id, "rolled%+ld", by);
+    snprintf(text, sizeof text, "shifted: each %s is the %s one, in a circle", word, one);
+    add_rule(list, (sinkproof_from){SINKPROOF_FROM_ROLLED, by, NULL}, id, text);
+}
+
+// Orders within equal blocks.
+static void add_orders(rule_list *list, size_t block, const char *id_of, const char *of) {
+    static const struct {
+        size_t (*rule)(size_t i, size_t size, size_t by);
+        const char *id, *text;
+    } rules[] = {
+        {read_from_half_turned, "half-turned", "exchanged by halves"},
+        {read_from_reversed_in, "reversed", "in reverse order"},
+        {read_from_halves, "halves", "interleaved: halves where neighbours belong"},
+        {read_from_neighbours, "neighbours", "taken apart: neighbours where halves belong"}};
+    char id[40], text[112];
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (block % 2 != 0 && rules[i].rule != read_from_reversed_in) continue;
+        snprintf(id, sizeof id, "%s%s", rules[i].id, id_of);
+        snprintf(text, sizeof text, "%s%s", rules[i].text, of);
+        add_rule(list, (sinkproof_from){SINKPROOF_FROM_RULE, (long)block, rules[i].rule}, id, text);
+    }
+}
+
+void list_rules(rule_list *list, size_t size, size_t unit, const char *word, const char *units) {
+    char of[64], text[112];
+    bool parts = unit > 1 && unit < size && size % unit == 0;
+    list->n = 0;
+    if (size < 2) return;
+    add_orders(list, size, "", "");
+    add_shift(list, 1, word, "next");
+    add_shift(list, -1, word, "previous");
+    snprintf(text, sizeof text, "exchanged in pairs: %ss 2i and 2i + 1", word);
+    add_rule(list, (sinkproof_from){SINKPROOF_FROM_RULE, 0, read_from_pairs}, "pairs", text);
+    if (!parts) return;
+    snprintf(of, sizeof of, " within each %s", units);
+    if (unit > 2) add_orders(list, unit, "-in", of);
+    if (size / unit < 3) return;
+    add_shift(list, (long)unit, units, "next");
+    add_shift(list, -(long)unit, units, "previous");
+    snprintf(text, sizeof text, "transposed: read %s by %s", word, word);
+    add_rule(list, (sinkproof_from){SINKPROOF_FROM_RULE, (long)(size / unit), read_from_transposed},
+             "transposed", text);
+}

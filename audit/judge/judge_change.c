@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/judge/judge_change.h"
+
+#include <math.h>
+
+static double largest_size(size_t n, const double *x) {
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(x[i]));
+    return largest;
+}
+
+// ---- roundings
+
+static double largest_code(const sinkproof_change *c) {
+    return c->levels > 0 ? c->levels : sinkproof_format_largest(c->format);
+}
+
+static double code_of(const sinkproof_change *c, double t) {
+    if (c->levels > 0) return fmin(fmax(nearbyint(t), -c->levels), c->levels);
+    return sinkproof_round(c->format, t);
+}
+
+// The scale of numbers of the largest size amax. A power of two puts amax below twice the largest
+// power of two among the codes, as MXFP4 and MXFP8 do.
+static double scale_of(const sinkproof_change *c, double amax) {
+    double largest = largest_code(c);
+    if (c->scale == SINKPROOF_UNSCALED || amax == 0) return 1;
+    if (c->scale == SINKPROOF_SCALED_BY_POWER) return ldexp(1, ilogb(amax) - ilogb(largest));
+    return sinkproof_round(SINKPROOF_F32, amax / largest);
+}
+
+static void round_numbers(const sinkproof_change *c, double scale, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) x[i] = code_of(c, x[i] / scale) * scale;
+}
+
+static void round_row(const sinkproof_change *c, double amax, size_t n, const double *like,
+                      double *x) {
+    bool blocks = c->scale == SINKPROOF_SCALED_BY_BLOCK || c->scale == SINKPROOF_SCALED_BY_POWER;
+    size_t each = blocks && c->block < n ? c->block : n;
+    for (size_t first = 0; first < n; first += each) {
+        size_t some = n - first < each ? n - first : each;
+        bool tensor = c->scale == SINKPROOF_SCALED_BY_TENSOR;
+        double scale = scale_of(c, tensor ? amax : largest_size(some, like + first));
+        round_numbers(c, scale, some, x + first);
+    }
+}
+
+// ---- rows
+
+typedef struct row_numbers {
+    double sum, size, squares, largest, exponentials;
+} row_numbers;
+
+static row_numbers numbers_of(size_t n, const double *x) {
+    row_numbers r = {.largest = -INFINITY};
+    for (size_t i = 0; i < n; i++) {
+        r.sum += x[i], r.squares += x[i] * x[i];
+        r.size = fmax(r.size, fabs(x[i])), r.largest = fmax(r.largest, x[i]);
+    }
+    for (size_t i = 0; i < n; i++) r.exponentials += exp(x[i] - r.largest);
+    return r;
+}
+
+static double change_in_row(const sinkproof_change *c, const row_numbers *r, size_t n, double x) {
+    double log_sum = r->largest + log(r->exponentials);
+    switch (c->kind) {
+    case SINKPROOF_CHANGE_OVER_SUM:
+        return x / r->sum;
+    case SINKPROOF_CHANGE_OVER_LARGEST:
+        return x / r->size;
+    case SINKPROOF_CHANGE_OVER_LENGTH:
+        return x / sqrt(r->squares);
+    case SINKPROOF_CHANGE_OVER_RMS:
+        return x / sqrt(r->squares / (double)n);
+    case SINKPROOF_CHANGE_SOFTMAX:
+        return exp(x - log_sum);
+    case SINKPROOF_CHANGE_LOG_SOFTMAX:
+        return x - log_sum;
+    case SINKPROOF_CHANGE_CENTRED:
+        return x - r->sum / (double)n;
+    default:
+        return x;
+    }
+}
+
+static double change_alone(const sinkproof_change *c, double x) {
+    switch (c->kind) {
+    case SINKPROOF_CHANGE_CLAMP:
+        return fmin(fmax(x, c->a), c->b);
+    case SINKPROOF_CHANGE_CAP:
+        return c->a * tanh(x / c->a);
+    case SINKPROOF_CHANGE_SIZE:
+        return fabs(x);
+    case SINKPROOF_CHANGE_SQUARE:
+        return x * x;
+    case SINKPROOF_CHANGE_SIGMOID:
+        return 1 / (1 + exp(-x));
+    default:
+        return x;
+    }
+}
+
+void sinkproof_change_row(const sinkproof_change *c, double amax, size_t n, const double *like,
+                          double *x) {
+    if (c->kind == SINKPROOF_UNCHANGED) return;
+    if (c->kind == SINKPROOF_CHANGE_ROUND) {
+        round_row(c, amax, n, like, x);
+        return;
+    }
+    bool rows = sinkproof_change_is_of_rows(c);
+    row_numbers r = {0};
+    if (rows) r = numbers_of(n, like);
+    for (size_t i = 0; i < n; i++)
+        x[i] = rows ? change_in_row(c, &r, n, x[i]) : change_alone(c, x[i]);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What becomes of the numbers of a tensor, as a supposed mistake changes them: each number alone,
+// or the numbers of a row together.
+#ifndef SINKPROOF_JUDGE_CHANGE_H
+#define SINKPROOF_JUDGE_CHANGE_H
+
+#include "model/round.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum sinkproof_change_kind {
+    SINKPROOF_UNCHANGED,
+    // each number
+    SINKPROOF_CHANGE_CLAMP,  // to [a, b]
+    SINKPROOF_CHANGE_CAP,    // a tanh(x / a)
+    SINKPROOF_CHANGE_SIZE,   // |x|
+    SINKPROOF_CHANGE_SQUARE, // x^2
+    SINKPROOF_CHANGE_SIGMOID,
+    SINKPROOF_CHANGE_ROUND, // to a format, or to whole numbers up to `levels`, under a scale
+    // a row
+    SINKPROOF_CHANGE_OVER_SUM,
+    SINKPROOF_CHANGE_OVER_LARGEST, // size
+    SINKPROOF_CHANGE_OVER_LENGTH,  // the root of the sum of squares
+    SINKPROOF_CHANGE_OVER_RMS,     // the root of their mean
+    SINKPROOF_CHANGE_SOFTMAX,
+    SINKPROOF_CHANGE_LOG_SOFTMAX,
+    SINKPROOF_CHANGE_CENTRED // less the mean
+} sinkproof_change_kind;
+
+// Which numbers share the scale of a rounding: their largest size over the largest code.
+typedef enum sinkproof_change_scale {
+    SINKPROOF_UNSCALED,
+    SINKPROOF_SCALED_BY_TENSOR,
+    SINKPROOF_SCALED_BY_ROW,
+    SINKPROOF_SCALED_BY_BLOCK, // `block` numbers of a row
+    SINKPROOF_SCALED_BY_POWER  // the same; the scale is a power of two, as in MXFP4 and MXFP8
+} sinkproof_change_scale;
+
+typedef struct sinkproof_change {
+    sinkproof_change_kind kind;
+    double a, b;
+    sinkproof_format format; // of a rounding; or, with `levels`, none
+    double levels;
+    sinkproof_change_scale scale;
+    size_t block;
+    bool wide; // of a point by heads or slots: a row is all that a token has, not a head's part
+} sinkproof_change;
+
+static inline bool sinkproof_change_is_of_rows(const sinkproof_change *c) {
+    return c->kind >= SINKPROOF_CHANGE_OVER_SUM;
+}
+
+// Changes x[n], a row: what is taken over the row (a scale, a sum) is that of like[n], which may be
+// x. amax: the largest size in the tensor, which matters only where it gives the scale.
+void sinkproof_change_row(const sinkproof_change *c, double amax, size_t n, const double *like,
+                          double *x);
+
+#endif
