@@ -104,11 +104,14 @@ void sinkproof_truth_values_backward(arb_ptr dalpha_j, arb_ptr dv_jd, arb_srcptr
 }
 //< grad.values grad.group
 
-//> grad.softmax grad.sink
+//> grad.delta
 void sinkproof_truth_delta(arb_t delta, arb_srcptr alpha_j, arb_srcptr dalpha_j, size_t n_keys,
                            slong bits) {
     arb_dot(delta, NULL, 0, alpha_j, 1, dalpha_j, 1, (slong)n_keys, bits);
 }
+//< grad.delta
+
+//> grad.softmax grad.sink grad.router
 
 void sinkproof_truth_softmax_sink_backward(arb_ptr ds_j, arb_t db, arb_srcptr alpha_j,
                                            const arb_t alpha_sink, arb_srcptr dalpha_j,
@@ -121,7 +124,7 @@ void sinkproof_truth_softmax_sink_backward(arb_ptr ds_j, arb_t db, arb_srcptr al
     arb_mul(db, alpha_sink, delta, bits);
     if (!sizes) arb_neg(db, db);
 }
-//< grad.softmax grad.sink
+//< grad.softmax grad.sink grad.router
 
 //> grad.lse
 void sinkproof_truth_lse_backward(arb_ptr ds_j, arb_t db, arb_srcptr alpha_j,

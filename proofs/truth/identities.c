@@ -254,9 +254,9 @@ char *sinkproof_identity_describe(const sinkproof_identity *identity, uint64_t s
 
 const sinkproof_identity *sinkproof_identity_at(size_t k) {
     const sinkproof_identity *const tables[] = {
-        identities_attention, identities_sink,   identities_forms,
-        identities_stages,    identities_model,  identities_first,
-        identities_repeat,    identities_mixing, identities_terms};
+        identities_attention, identities_sink,     identities_forms,  identities_stages,
+        identities_model,     identities_first,    identities_repeat, identities_mixing,
+        identities_terms,     identities_gradients};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const sinkproof_identity *i = tables[t]; i->id != NULL; i++)
             if (k-- == 0) return i;

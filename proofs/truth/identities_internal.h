@@ -16,6 +16,7 @@ extern const sinkproof_identity identities_first[];
 extern const sinkproof_identity identities_repeat[];
 extern const sinkproof_identity identities_mixing[];
 extern const sinkproof_identity identities_terms[];
+extern const sinkproof_identity identities_gradients[];
 
 double *ball_doubles(size_t n); // zeros; aborts if memory runs out
 

@@ -97,7 +97,7 @@ BACK = {
     "ref/policy.c": ("policy_parse", "a known policy that is another with overrides"),
     "fast/engine/pass.c": ("attention experts perceptron", "the sublayers of a pass"),
     "proofs/truth/identities.c": ("identities_attention identities_first identities_forms identities_mixing identities_repeat "
-                                  "identities_sink identities_stages identities_terms", "the tables of identities"),
+                                  "identities_sink identities_stages identities_terms identities_gradients", "the tables of identities"),
     "proofs/truth/circuit.c": ("circuit_planted", "what of the weights is known to be planted"),
     "proofs/bounds/linear.c": ("accumulators", "sums that run in a narrower format"),
     "proofs/bounds/rope.c": ("rope_forms", "angles that are computed in another way"),

@@ -71,10 +71,10 @@ OTHERS = {
     "lanes": "amx exp stages sum16",
     "kernels": "block_amx elements exp kernels span_amx tile",
     "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",
-    "truth": "circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
-             "identities_forms identities_grid identities_mixing identities_model identities_repeat identities_sink "
+    "truth": "backward circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
+             "identities_forms identities_gradients identities_grid identities_mixing identities_model identities_repeat identities_sink "
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
-    "bounds": "accumulators alike drift factors flash gated honest lse merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
+    "bounds": "accumulators alike drift factors flash gated gradients honest lse merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
               "times unnormalised unrounded variants",
     "judge": "judge judge_attending judge_attention judge_cache judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts "
              "judge_finite judge_forms judge_layers judge_lse judge_meaning judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_plan "

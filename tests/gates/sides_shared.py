@@ -37,7 +37,9 @@ PRIMITIVES = {
         proofs/exact/attention.h:w_output proofs/exact/attention.h:value_of proofs/exact/softmax_sink.c:count_seen
         proofs/exact/softmax_sink.c:seen_exps proofs/exact/softmax_sink.c:sink_of proofs/exact/terms.c:w_key
         proofs/exact/terms.c:w_query proofs/exact/terms.c:transpose proofs/exact/terms.c:b_query
-        proofs/exact/terms.c:over_each_key proofs/exact/router.c:chosen_w2 proofs/truth/identities_attention.c:kv_group""",
+        proofs/exact/terms.c:over_each_key proofs/exact/router.c:chosen_w2 proofs/truth/identities_attention.c:kv_group
+        proofs/exact/gradients.c:score_step proofs/exact/gradients.c:dalpha proofs/exact/gradients.c:output_gradient
+        proofs/truth/identities_gradients.c:set_do""",
     "draws numbers, or a row of the instance that both sides are about": """
         base/splitmix.h proofs/exact/formats.c:block_byte proofs/exact/formats.c:scale_bits
         proofs/exact/formats.c:drawn_float proofs/exact/formats.c:draw_terms proofs/exact/repeat.c:instance_of_row

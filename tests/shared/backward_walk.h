@@ -8,6 +8,7 @@
 #ifndef SINKPROOF_TEST_BACKWARD_WALK_H
 #define SINKPROOF_TEST_BACKWARD_WALK_H
 
+#include "proofs/bounds/honest.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/backward.h"
 #include "ref/backward/backward.h"
@@ -94,7 +95,7 @@ static named_gradient *find(composed *w, const char *full) {
 }
 
 static void judge_witness(composed *w, named_gradient *g, double roundings) {
-    double u = 0x1p-53, gamma = roundings * u / (1 - roundings * u);
+    double gamma = sinkproof_gamma(roundings, 0x1p-53);
     for (size_t i = 0; i < g->of.n; i++) {
         double distance = sinkproof_truth_distance(g->of.v + i, g->ref[i]);
         double size = arf_get_d(arb_midref(g->of.s + i), ARF_RND_UP);
