@@ -158,22 +158,26 @@ Section Values.
   (*< grad.sink *)
 
   (*> grad.values *)
-  Theorem grad_values (I : list query) J (α : query -> key -> R) v v' (dO : query -> vec) :
+  Theorem grad_values (I : list query) J (α α' : query -> key -> R) v v' (dO : query -> vec) :
+    let dα i j := dO i ⋅[d] v j in
     let dv j := (∑ i ∈ I, α i j *: dO i)%V in
-    is_derive (fun t => ∑ i ∈ I, dO i ⋅[d] (∑ j ∈ J, α i j *: (v j + t *: v' j))%V) 0
-      (∑ j ∈ J, dv j ⋅[d] v' j).
+    is_derive (fun t => ∑ i ∈ I, dO i ⋅[d] (∑ j ∈ J, (α i j + t * α' i j) *: (v j + t *: v' j))%V) 0
+      ((∑ i ∈ I, ∑ j ∈ J, dα i j * α' i j) + ∑ j ∈ J, dv j ⋅[d] v' j).
   Proof.
-    intros dv. unfold dv.
+    intros dα dv. unfold dα, dv.
     replace (∑ j ∈ J, (∑ i ∈ I, α i j *: dO i)%V ⋅[d] v' j)
       with (∑ i ∈ I, ∑ j ∈ J, ∑ c < d, dO i c * (α i j * v' j c)).
-    - unfold vdot, vsum, vscal, vadd.
-      apply (is_derive_Sum I (fun i t => ∑ c < d, dO i c * ∑ j ∈ J, α i j * (v j c + t * v' j c))). intros i _.
-      rewrite Sum_swap.
-      apply (is_derive_Sum (seq 0 d) (fun c t => dO i c * ∑ j ∈ J, α i j * (v j c + t * v' j c))). intros c _.
-      rewrite Sum_scal_l.
-      apply (is_derive_scal (fun t => ∑ j ∈ J, α i j * (v j c + t * v' j c))).
-      apply (is_derive_Sum J (fun j t => α i j * (v j c + t * v' j c))). intros j _.
-      eapply derive_is; [auto_derive; [exact Logic.I | reflexivity] | ring].
+    - rewrite <- Sum_plus. unfold vdot, vsum, vscal, vadd.
+      apply (is_derive_Sum I (fun i t => ∑ c < d, dO i c * ∑ j ∈ J, (α i j + t * α' i j) * (v j c + t * v' j c))).
+      intros i _. rewrite <- Sum_plus.
+      rewrite (Sum_ext J _ (fun j => ∑ c < d, dO i c * (v j c * α' i j + α i j * v' j c))).
+      + rewrite Sum_swap.
+        apply (is_derive_Sum (seq 0 d) (fun c t => dO i c * ∑ j ∈ J, (α i j + t * α' i j) * (v j c + t * v' j c))).
+        intros c _. rewrite Sum_scal_l.
+        apply (is_derive_scal (fun t => ∑ j ∈ J, (α i j + t * α' i j) * (v j c + t * v' j c))).
+        apply (is_derive_Sum J (fun j t => (α i j + t * α' i j) * (v j c + t * v' j c))). intros j _.
+        eapply derive_is; [auto_derive; [exact Logic.I | reflexivity] | ring].
+      + intros j. rewrite <- Sum_scal_r, <- Sum_plus. apply Sum_ext. intros c. ring.
     - rewrite Sum_swap. apply Sum_ext. intros j. unfold vdot, vsum, vscal. rewrite Sum_swap. apply Sum_ext.
       intros c. rewrite <- Sum_scal_r. apply Sum_ext. intros i. ring.
   Qed.

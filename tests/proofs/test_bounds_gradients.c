@@ -187,6 +187,7 @@ static void mistakes(void) {
 static void widths(void) {
     bool grows = true;
     double before = 0;
+    printf("# output sink-gradient-width|queries   O as it is  O in bfloat16  bits that cancel\n");
     for (size_t n = 128; n <= MOST; n *= 2) {
         double share[2] = {0, 0}, condition = 0;
         for (uint64_t seed = 1; seed <= 9; seed++) {
@@ -201,7 +202,7 @@ static void widths(void) {
             condition += log2(size / fabs(sum_of_rows(&h, 0, 1))) / 9;
             head_free(&h);
         }
-        printf("# output sink-gradient-width| %5zu %12.2e %12.2e %10.1f\n", n, share[0], share[1],
+        printf("# output sink-gradient-width|%7zu %12.1e %14.1e %17.1f\n", n, share[0], share[1],
                condition);
         grows = grows && share[0] > before && share[1] > share[0];
         before = share[0];
