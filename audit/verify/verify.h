@@ -133,8 +133,19 @@ void verify_scaled(verify_measure *result, uint64_t seed);
 void verify_accumulator(verify_measure *result, uint64_t seed);
 void verify_tensor_core(verify_measure *result, uint64_t seed);
 void verify_parts(verify_measure *result, uint64_t seed);
-void verify_parts_mixed(verify_measure *result, uint64_t seed);  // verify_mixed.c
-void verify_parts_merged(verify_measure *result, uint64_t seed); // verify_merged.c
+void verify_parts_mixed(verify_measure *result, uint64_t seed);     // verify_mixed.c
+void verify_parts_merged(verify_measure *result, uint64_t seed);    // verify_merged.c
+void verify_gradient_linear(verify_measure *result, uint64_t seed); // verify_gradients.c
+void verify_gradient_rmsnorm(verify_measure *result, uint64_t seed);
+void verify_gradient_rotation(verify_measure *result, uint64_t seed);
+void verify_gradient_values(verify_measure *result, uint64_t seed);
+void verify_gradient_softmax(verify_measure *result, uint64_t seed);
+void verify_gradient_scores(verify_measure *result, uint64_t seed);
+void verify_gradient_swiglu(verify_measure *result, uint64_t seed);
+void verify_gradient_router(verify_measure *result, uint64_t seed);
+void verify_gradient_mixture(verify_measure *result, uint64_t seed);
+void verify_gradient_cross_entropy(verify_measure *result, uint64_t seed);
+void verify_gradient_rounded(verify_measure *result, uint64_t seed);
 void verify_forward(verify_measure *result, uint64_t seed);
 void verify_gpt2(verify_measure *result, uint64_t seed);
 void verify_biases(verify_measure *result, uint64_t seed);
