@@ -107,9 +107,9 @@ static error_t parse_sinks_option(int key, char *value, struct argp_state *state
         break;
     case ARGP_KEY_END:
         if ((in->list ? 1 : 0) + (in->edges ? 1 : 0) + (in->model.model != NULL ? 1 : 0) +
-                (in->model.judged != NULL ? 1 : 0) !=
+                (in->model.judged != NULL ? 1 : 0) + (in->model.alone != NULL ? 1 : 0) !=
             1)
-            argp_error(state, "expected one of MODEL, --list, --edges and --judge");
+            argp_error(state, "expected one of MODEL, --trace, --list, --edges and --judge");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -156,16 +156,18 @@ int cmd_sinks(int argc, char **argv) {
         "Exit codes: 0 holds, 1 an edge is not what the book says, or --judge found a bug, "
         "2 usage, 3 bad input, 4 nothing was decided.";
     const struct argp_child children[] = {{cmd_sinks_parser(), 0, NULL, 0}, {0}};
-    const struct argp argp = {options,
-                              parse_sinks_option,
-                              "MODEL --tokens IDS\nMODEL TRACE\n--list\n--edges\n--judge FILE",
-                              document,
-                              children,
-                              NULL,
-                              NULL};
+    const struct argp argp = {
+        options,
+        parse_sinks_option,
+        "MODEL --tokens IDS\nMODEL TRACE\n--trace FILE\n--list\n--edges\n--judge FILE",
+        document,
+        children,
+        NULL,
+        NULL};
     arguments in = {.seed = 1};
     command_parse_line(&argp, argc, argv, &in);
     if (in.model.judged != NULL)
         return cmd_sinks_judge(in.model.judged, in.model.how.policy, in.json);
-    return in.model.model != NULL ? cmd_sinks_model(&in.model, in.json) : designs_command(&in);
+    return in.model.model != NULL || in.model.alone != NULL ? cmd_sinks_model(&in.model, in.json)
+                                                            : designs_command(&in);
 }

@@ -12,6 +12,7 @@ enum { SINKS_INPUTS = 64, SINKS_PARTS = 16 };
 
 typedef struct sinks_options {
     const char *model, *trace, *html, *svg;
+    const char *alone;  // of --trace, which takes no MODEL
     const char *judged; // the file of --judge, which takes no MODEL
     const char *tokens[SINKS_INPUTS];
     size_t n_inputs;

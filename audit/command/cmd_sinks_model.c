@@ -7,6 +7,7 @@
 #include "audit/command/cmd_sinks.h"
 #include "audit/command/text.h"
 #include "audit/studies/sinks/sinks_page.h"
+#include "audit/studies/sinks/trace_shapes.h"
 #include "audit/trace/trace_model.h"
 #include "base/words.h"
 
@@ -62,9 +63,16 @@ static void check_sinks_options(sinks_options *o, struct argp_state *state) {
     bool chosen = how->threads > 0 || how->streamed || how->packed != NULL ||
                   how->engine != sinkproof_runner_names()[0];
     bool ran = chosen || (how->policy != NULL && o->judged == NULL);
-    if (o->model == NULL && (o->n_inputs > 0 || ran || o->epsilon_given || o->heads ||
-                             o->html != NULL || o->svg != NULL))
+    bool measures = o->epsilon_given || o->heads || o->html != NULL || o->svg != NULL;
+    if (o->model == NULL && o->alone == NULL && (o->n_inputs > 0 || ran || measures))
         argp_error(state, "expected a MODEL to measure");
+    for (size_t p = 0; p < PARTS; p++)
+        if (o->alone != NULL && o->asked[p] && parts[p] != &sinkproof_part_maps)
+            argp_error(state, "--%s needs a MODEL, not --trace alone", parts[p]->name);
+    if (o->alone != NULL && (o->n_inputs > 0 || ran || o->any_model || o->hidden.first > 0))
+        argp_error(state, "--trace is measured as it is: expected no --tokens, --engine, --policy, "
+                          "--threads, --streamed, --packed, --hide and --any-model");
+    if (o->alone != NULL) check_maps(o, state);
     if (o->model == NULL) return;
     check_maps(o, state);
     if (o->any_model && o->trace == NULL) argp_error(state, "--any-model needs a TRACE");
@@ -115,6 +123,10 @@ static const struct argp_option base[] = {
      "text:TEXT, prompt:TEXT or chat:FILE, also behind a beginning (bos+repeat:64, 5,3+random:64); "
      "given several times, each is an input of its own",
      0},
+    {"trace", KEPT(sinks_options, alone), "FILE", 0,
+     "Measure a trace without its model, of any architecture: maps of A9, states of T0, A13, M12, "
+     "values of A2.v, queries and keys of A4; a measure whose points are missing is a dash",
+     0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
      0},
     {"hide", KEY_HIDE, "K@R", 0,
@@ -155,7 +167,8 @@ typedef struct work {
     sinkproof_sinks_job job;
     sinkproof_model *model;
     sinkproof_trace *trace;
-    sinkproof_note note; // a note about it
+    sinkproof_config shapes; // of a trace alone
+    sinkproof_note note;     // a note about it
     sinkproof_policy policy;
     engine_choice how;
     sinkproof_sinks_input inputs[SINKS_INPUTS];
@@ -175,14 +188,19 @@ static void show_part(void *context, double share) {
 }
 
 static bool open_trace(work *w, sinkproof_error *error) {
-    if (!sinkproof_trace_open_of(w->o->trace, w->model, w->o->any_model, &w->trace, error) ||
-        !sinkproof_trace_from_start(w->trace, error) ||
-        !sinkproof_trace_model_note(w->trace, w->model, &w->note, error))
+    const char *path = w->o->alone != NULL ? w->o->alone : w->o->trace;
+    if (w->o->alone != NULL
+            ? !sinkproof_trace_shapes(path, &w->shapes, error) ||
+                  !sinkproof_trace_open(path, &w->shapes, &w->trace, error) ||
+                  !sinkproof_trace_from_start(w->trace, error)
+            : !sinkproof_trace_open_of(path, w->model, w->o->any_model, &w->trace, error) ||
+                  !sinkproof_trace_from_start(w->trace, error) ||
+                  !sinkproof_trace_model_note(w->trace, w->model, &w->note, error))
         return false;
     w->job.note = w->note.text;
     w->job.trace = w->trace;
     w->job.n_inputs = 1;
-    w->inputs[0].text = w->o->trace;
+    w->inputs[0].text = path;
     w->inputs[0].n = sinkproof_trace_length(w->trace);
     w->inputs[0].tokens_n = malloc(w->inputs[0].n * sizeof(int32_t));
     if (w->inputs[0].tokens_n == NULL) return sinkproof_fail(error, "no memory for the tokens");
@@ -279,7 +297,8 @@ static bool measure_sinks(work *w, sinkproof_error *error) {
     for (w->done = 0; w->done < w->job.n_inputs; w->done++) {
         sinkproof_sinks_input *input = &w->inputs[w->done];
         if (w->trace != NULL) {
-            if (!sinkproof_census_trace(w->model, w->trace, &options, &input->census, error))
+            if (!sinkproof_census_trace(w->model, w->job.config, w->trace, &options, &input->census,
+                                        error))
                 return false;
             continue;
         }
@@ -351,17 +370,20 @@ int cmd_sinks_model(const sinks_options *o, const char *json) {
     sinkproof_error error = {{0}};
     work w = {.o = o, .how = o->how};
     engine_choice said = o->how; // an invalid policy is a usage error
-    if (o->trace == NULL && !engine_settle_policy(&said, &w.policy, &error)) {
+    bool traced = o->trace != NULL || o->alone != NULL;
+    if (!traced && !engine_settle_policy(&said, &w.policy, &error)) {
         fprintf(stderr, "sinkproof sinks: %s\n", error.text);
         return EXIT_USAGE;
     }
-    bool good = sinkproof_model_open(o->model, &w.model, &error);
-    w.job = (sinkproof_sinks_job){.model_name = o->model,
+    bool good = o->alone != NULL || sinkproof_model_open(o->model, &w.model, &error);
+    w.job = (sinkproof_sinks_job){.model_name = o->alone != NULL ? o->alone : o->model,
                                   .model = w.model,
+                                  .config =
+                                      w.model != NULL ? sinkproof_model_config(w.model) : &w.shapes,
                                   .inputs = w.inputs,
                                   .epsilon = o->epsilon,
                                   .every_head = o->heads};
-    good = good && (o->trace != NULL ? open_trace(&w, &error) : open_inputs(&w, &error));
+    good = good && (traced ? open_trace(&w, &error) : open_inputs(&w, &error));
     good = good && measure_sinks(&w, &error) && run_parts(&w, &error) && write_pages(&w, &error) &&
            write_out(&w, json, &error);
     close_work(&w);

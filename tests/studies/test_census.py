@@ -366,7 +366,7 @@ def refused(work):
     expect(3, "exceed the model's context of", TINY, "--tokens", "repeat:200000")
     expect(2, "expected --tokens, or a TRACE after MODEL", TINY)
     expect(2, "expected a MODEL to measure", "--tokens", "1")
-    expect(2, "expected one of MODEL, --list, --edges and --judge", TINY, "--tokens", "1", "--list")
+    expect(2, "expected one of MODEL, --trace, --list, --edges and --judge", TINY, "--tokens", "1", "--list")
     expect(2, "expected no --tokens", model, good, "--tokens", "1")
     expect(2, "expected no --tokens", model, good, "--engine", "fast")
     expect(2, "and one TRACE", model, good, good)

@@ -55,9 +55,10 @@ static bool open_layer(census_layer *layer, const sinkproof_config *config, size
     return true;
 }
 
-static bool open_census(sink_census *census, const sinkproof_config *config, size_t n,
-                        double epsilon) {
-    *census = (sink_census){.config = config, .n = n, .epsilon = epsilon};
+static bool open_census(sink_census *census, const sinkproof_config *config, bool windows_known,
+                        size_t n, double epsilon) {
+    *census =
+        (sink_census){.config = config, .n = n, .epsilon = epsilon, .windows_known = windows_known};
     census->embedding = no_massive;
     census->last = no_norm;
     census->layers = calloc(config->n_layers, sizeof *census->layers);
@@ -132,15 +133,23 @@ static bool is_wanted(sinkproof_trace_point point) {
     return w < WANTED;
 }
 
-// Whether the census or the caller takes the point.
-static bool point_is_taken(const census_collector *c, sinkproof_trace_point point) {
-    return is_wanted(point) || c->options->also[point];
+// Queries and keys as they are multiplied: where nothing rotates them, they are those of A2.
+static sinkproof_trace_point as_multiplied(const census_collector *c, sinkproof_trace_point point) {
+    bool rotates = c->config->rotation.kind != SINKPROOF_NO_ROTATION;
+    if (!rotates && point == TRACE_A2_Q) return TRACE_A4_Q;
+    if (!rotates && point == TRACE_A2_K) return TRACE_A4_K;
+    return point;
 }
 
-static bool collector_new(census_collector *c, const sinkproof_model *model, size_t n,
+// Whether the census or the caller takes the point.
+static bool point_is_taken(const census_collector *c, sinkproof_trace_point point) {
+    return is_wanted(as_multiplied(c, point)) || c->options->also[point];
+}
+
+static bool collector_new(census_collector *c, const sinkproof_model *model,
+                          const sinkproof_config *config, size_t n,
                           const sinkproof_census_options *options, sink_census *census,
                           sinkproof_error *error) {
-    const sinkproof_config *config = sinkproof_model_config(model);
     size_t d = config->head_dim;
     *c = (census_collector){.model = model,
                             .config = config,
@@ -152,7 +161,7 @@ static bool collector_new(census_collector *c, const sinkproof_model *model, siz
     c->q_nhd = malloc(n * config->n_heads * d * sizeof(double));
     c->o_nhd = malloc(n * config->n_heads * d * sizeof(double));
     c->k_ngd = malloc(n * config->n_kv_heads * d * sizeof(double));
-    bool good = open_census(census, config, n, options->epsilon);
+    bool good = open_census(census, config, model != NULL, n, options->epsilon);
     if (good && c->q_nhd != NULL && c->o_nhd != NULL && c->k_ngd != NULL) return true;
     return sinkproof_fail(error, "no memory for a census of %s",
                           sinkproof_counted(n, "token").text);
@@ -232,11 +241,11 @@ static void measure_norm(census_collector *c, size_t norm, const double *y_nc, c
 // Measures what was kept of the current layer.
 static void close_layer(census_collector *c) {
     census_layer *layer = &c->census->layers[c->layer];
-    bool directions = c->seen[TRACE_A4_Q] && c->seen[TRACE_A4_K];
-    if (directions && layer->source == WEIGHTS_UNKNOWN && !collector_compute_weights(c))
+    bool directions = c->seen[TRACE_A4_Q] && c->seen[TRACE_A4_K], alone = c->model == NULL;
+    if (directions && layer->source == WEIGHTS_UNKNOWN && !alone && !collector_compute_weights(c))
         fail_for_memory(c, "the weights");
     if (directions && !collector_take_cosines(c)) fail_for_memory(c, "the directions");
-    if (layer->source != WEIGHTS_UNKNOWN && !collector_take_outputs(c))
+    if (layer->source != WEIGHTS_UNKNOWN && !alone && !collector_take_outputs(c))
         fail_for_memory(c, "the outputs");
     if (c->good && c->options->layer_end != NULL)
         c->good = c->options->layer_end(c->options->also_context, c->layer, c->error);
@@ -311,8 +320,9 @@ static void collect_point(census_collector *c, sinkproof_trace_point point, size
     if (!check_finite(c, point, layer, head, rank, shape, values)) return;
     if (sinkproof_trace_point_is_layered(point)) close_layers_before(c, layer);
     if (point == TRACE_F1) close_layers_before(c, c->config->n_layers - 1);
-    c->seen[point] = c->ever[point] = true;
-    if (c->good && is_wanted(point)) look_at_head(c, point, head, values);
+    sinkproof_trace_point as = as_multiplied(c, point);
+    c->seen[as] = c->ever[as] = true;
+    if (c->good && is_wanted(as)) look_at_head(c, as, head, values);
     if (c->good && options->also[point])
         c->good = options->point(options->also_context, point, layer, head, values, c->error);
 }
@@ -325,7 +335,7 @@ static bool finish_census(census_collector *c) {
     if (c->good) close_layer(c);
     for (size_t w = 0; w < WANTED; w++) {
         // Weights that are not shown are computed: A9 is missing only if A4 is too.
-        bool computed = c->ever[TRACE_A4_Q] && c->ever[TRACE_A4_K];
+        bool computed = c->ever[TRACE_A4_Q] && c->ever[TRACE_A4_K] && c->model != NULL;
         if (c->ever[wanted[w]] || (wanted[w] == TRACE_A9 && computed)) continue;
         used += (size_t)snprintf(missing + used, sizeof c->census->missing - used, "%s%s",
                                  used > 0 ? ", " : "", sinkproof_trace_point_name(wanted[w]));
@@ -386,7 +396,7 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
                           sink_census *census, sinkproof_error *error) {
     census_collector c;
     sinkproof_observer observer = {.see = see_point, .context = &c, .no_logits = true};
-    bool good = collector_new(&c, model, n, options, census, error);
+    bool good = collector_new(&c, model, sinkproof_model_config(model), n, options, census, error);
     if (good && options->hidden.first > 0)
         good = run_with_hidden(&c, runner, n, tokens_n, error) && finish_census(&c);
     else if (good)
@@ -416,12 +426,12 @@ static bool collect_tensor(census_collector *c, const sinkproof_trace *trace,
     return c->good;
 }
 
-bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace *trace,
-                            const sinkproof_census_options *options, sink_census *census,
-                            sinkproof_error *error) {
+bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_config *config,
+                            const sinkproof_trace *trace, const sinkproof_census_options *options,
+                            sink_census *census, sinkproof_error *error) {
     census_collector c;
     size_t n = sinkproof_trace_length(trace);
-    bool good = collector_new(&c, model, n, options, census, error);
+    bool good = collector_new(&c, model, config, n, options, census, error);
     c.file = sinkproof_trace_path(trace);
     good = good && collect_tensor(&c, trace, TRACE_T0, 0);
     for (size_t l = 0; good && l < c.config->n_layers; l++)

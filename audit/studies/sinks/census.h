@@ -66,6 +66,7 @@ typedef struct sink_census {
     const sinkproof_config *config; // the model's
     size_t n;                       // T: tokens
     double epsilon;
+    bool windows_known;          // false: a trace alone
     sinkproof_massive embedding; // T0
     census_norm last;            // F1
     census_layer *layers;        // [config->n_layers]
@@ -105,10 +106,12 @@ typedef struct sinkproof_census_options {
 bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner, size_t n,
                           const int32_t *tokens_n, const sinkproof_census_options *options,
                           sink_census *census, sinkproof_error *error);
-// Measures a trace of any engine and with any points.
-bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_trace *trace,
-                            const sinkproof_census_options *options, sink_census *census,
-                            sinkproof_error *error);
+// Measures a trace of any engine and with any points. Without a model (NULL) its configuration is
+// that of the shapes (trace_shapes.h): weights are then those of A9 alone, since queries and keys
+// say nothing of a sink, and what needs W^O, biases or windows is unknown.
+bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_config *config,
+                            const sinkproof_trace *trace, const sinkproof_census_options *options,
+                            sink_census *census, sinkproof_error *error);
 void sinkproof_census_free(sink_census *census);
 
 // Counts over all layers and heads those that pass at key k, among the heads with known weights. k

@@ -19,8 +19,9 @@ const size_t census_shares[CENSUS_SHARES] = {0, CENSUS_FIRST_SEEN, CENSUS_STAR,
                                              CENSUS_STAR_PUBLISHED};
 
 // All shares but the first, which an input lists with its first keys.
-static void put_shares(json_t *o, const size_t *passing, size_t known) {
-    json_object_set_new(o, "sink_1_seen", share_json(passing[1], known));
+static void put_shares(json_t *o, const size_t *passing, size_t known, bool windows_known) {
+    json_object_set_new(o, "sink_1_seen",
+                        windows_known ? share_json(passing[1], known) : json_null());
     json_object_set_new(o, "sink_star", share_json(passing[2], known));
     json_object_set_new(o, "sink_star_published", share_json(passing[3], known));
 }
@@ -59,7 +60,7 @@ static json_t *kind_json(const census_kind *kind, double epsilon) {
                   "tokens", (json_int_t)kind->n, "sequences", (json_int_t)kind->sequences,
                   "epsilon", epsilon, "heads", (json_int_t)kind->known);
     json_object_set_new(o, "sink_1", share_json(kind->passing[0], kind->known));
-    put_shares(o, kind->passing, kind->known);
+    put_shares(o, kind->passing, kind->known, true);
     return o;
 }
 
@@ -180,7 +181,7 @@ static json_t *input_json(const sinkproof_sinks_input *input, heads_hidden hidde
     part_put_number(o, "uniform", sinkproof_metric_uniform(c->n));
     json_object_set_new(o, "heads", part_count(known));
     json_object_set_new(o, "sink", first);
-    put_shares(o, passing, known);
+    put_shares(o, passing, known, c->windows_known);
     json_object_set_new(o, "missing", json_string(c->missing));
     json_object_set_new(o, "T0", massive_json(&c->embedding));
     json_object_set_new(o, "F1", norm_json(&c->last));

@@ -25,10 +25,11 @@ static part_cell percent_cell(size_t part, size_t whole) {
 
 // ---- inputs ------------------------------------------------------------------------------------
 
-static void print_share(FILE *out, const char *name, size_t n, size_t known, const size_t *passing,
-                        size_t sequences) {
+static void print_share(FILE *out, const char *name, size_t n, size_t known, bool windows_known,
+                        const size_t *passing, size_t sequences) {
     part_cell shares[CENSUS_SHARES];
-    for (size_t s = 0; s < CENSUS_SHARES; s++) shares[s] = percent_cell(passing[s], known);
+    for (size_t s = 0; s < CENSUS_SHARES; s++)
+        shares[s] = percent_cell(passing[s], s == 1 && !windows_known ? 0 : known);
     fprintf(out, "%-34.34s %6zu %6zu %9s %9s %9s %19s\n", name, n, sequences, shares[0].text,
             shares[1].text, shares[2].text, shares[3].text);
 }
@@ -41,19 +42,20 @@ static void print_inputs(FILE *out, const sinkproof_sinks_job *job) {
         size_t passing[CENSUS_SHARES];
         for (size_t s = 0; s < CENSUS_SHARES; s++)
             passing[s] = census_passing_heads(c, census_shares[s]);
-        print_share(out, job->inputs[i].text, c->n, census_known_heads(c), passing, 1);
+        print_share(out, job->inputs[i].text, c->n, census_known_heads(c), c->windows_known,
+                    passing, 1);
     }
     for (size_t i = 0; i < job->n_inputs; i++) {
         census_kind kind = census_input_kind(job, i);
         if (kind.first != i || kind.sequences < 2) continue;
         char name[64];
         snprintf(name, sizeof name, "all of %s", kind.name);
-        print_share(out, name, kind.n, kind.known, kind.passing, kind.sequences);
+        print_share(out, name, kind.n, kind.known, true, kind.passing, kind.sequences);
     }
 }
 
 static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
-    const sinkproof_config *config = sinkproof_model_config(job->model);
+    const sinkproof_config *config = job->config;
     fprintf(out, "%.90s: %s of %s on %s\n", job->model_name,
             sinkproof_counted(config->n_layers, "layer").text,
             sinkproof_counted(config->n_heads, "head").text,
@@ -63,7 +65,11 @@ static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
     else
         fprintf(out, "Engine %s, policy %s; ", job->how.engine, job->policy->name);
     fprintf(out, "every number is estimated, in binary64, from what the points hold.\n");
-    if (strcmp(sinkproof_model_layout(job->model), "synthetic") == 0)
+    if (job->model == NULL)
+        fprintf(out,
+                "No model: layers and heads by the shapes; weights as the trace has them (A9). "
+                "What needs\nweights of a model, or its windows, is a dash.\n");
+    else if (strcmp(sinkproof_model_layout(job->model), "synthetic") == 0)
         fprintf(out,
                 "Its weights are drawn, not trained: what training makes of a first token is not "
                 "in them.\n");
@@ -147,6 +153,7 @@ static void print_weights(FILE *out, const sink_census *c, bool every_head) {
         const census_layer *layer = &c->layers[l];
         char name[24], keys[24] = "all";
         snprintf(name, sizeof name, "%zu", l);
+        if (!c->windows_known) snprintf(keys, sizeof keys, "-");
         if (layer->window > 0) snprintf(keys, sizeof keys, "%zu", layer->window);
         print_weight_row(out, name, keys,
                          (double[]){OVER(c, layer, sink.mean), END_OF(c, layer, -1, sink.least),

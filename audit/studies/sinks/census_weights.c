@@ -62,7 +62,8 @@ static void close_head(const census_collector *c, size_t h, const head_sums *sum
     census_head *head = &collector_layer(c)->heads[h];
     for (size_t k = 0; k < n; k++) sums->sum_k[k] = sinkproof_metric_alpha(n, k, sums->sum_k[k]);
     head->first = sums->sum_k[0];
-    head->first_seen = sums->seen / (double)sums->rows_seen;
+    // A trace alone does not say which rows see it.
+    head->first_seen = c->model != NULL ? sums->seen / (double)sums->rows_seen : NAN;
     head->sink = sinkproof_metric_span(n, sums->sink_i);
     head->mass = sinkproof_metric_span(n, sums->mass_i);
     head->star = sinkproof_metric_star(n, sums->sink_i);

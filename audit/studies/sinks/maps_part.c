@@ -23,8 +23,7 @@ static bool maps_prepare(const sinkproof_sinks_job *job, const char *asked, void
     if (s == NULL) return sinkproof_fail(error, "no memory for maps");
     s->n_inputs = job->n_inputs;
     for (size_t i = 0; i < job->n_inputs; i++)
-        if (!sinkproof_sinks_maps_new(sinkproof_model_config(job->model), job->inputs[i].n, asked,
-                                      &s->maps[i], error))
+        if (!sinkproof_sinks_maps_new(job->config, job->inputs[i].n, asked, &s->maps[i], error))
             return false;
     return true;
 }
@@ -40,12 +39,22 @@ static void maps_release(void *state) {
     free(s);
 }
 
-// The head whose sink has the largest or the smallest mean weight; false: none is known.
+static bool has_sinks(const sink_census *c) {
+    for (size_t l = 0; l < c->config->n_layers; l++)
+        for (size_t h = 0; h < c->config->n_heads; h++)
+            if (c->layers[l].heads[h].sink.mean > 0) return true;
+    return false;
+}
+
+// The head whose sink has the largest or the smallest mean weight, or, where no head has a sink,
+// the first token; false: none is known.
 static bool extreme_sink_head(const sink_census *c, bool most, size_t *layer, size_t *head) {
     double best = most ? -INFINITY : INFINITY;
+    bool sinks = has_sinks(c);
     for (size_t l = 0; l < c->config->n_layers; l++)
         for (size_t h = 0; h < c->config->n_heads; h++) {
-            double x = c->layers[l].heads[h].sink.mean;
+            const census_head *head_at = &c->layers[l].heads[h];
+            double x = sinks ? head_at->sink.mean : head_at->first;
             if (most ? !(x > best) : !(x < best)) continue;
             best = x;
             *layer = l;

@@ -26,8 +26,9 @@ typedef struct sinkproof_sinks_input {
 } sinkproof_sinks_input;
 
 typedef struct sinkproof_sinks_job {
-    const char *model_name; // as the user gave it
-    const sinkproof_model *model;
+    const char *model_name;       // as the user gave it
+    const sinkproof_model *model; // NULL: a trace alone, with a configuration of its shapes
+    const sinkproof_config *config;
     // if not NULL, there is one input, and the members below are not used
     const sinkproof_trace *trace;
     const char *note; // a note to print before the trace's results, or ""; NULL without one

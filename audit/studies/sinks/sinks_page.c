@@ -85,7 +85,7 @@ static void write_run(FILE *page, const sinkproof_sinks_job *job) {
 }
 
 static void write_head(FILE *page, const sinkproof_sinks_job *job) {
-    const sinkproof_config *config = sinkproof_model_config(job->model);
+    const sinkproof_config *config = job->config;
     fputs("<h1>Attention sinks</h1>\n<p>", page);
     sinkproof_page_say(page, "Model %.300s: %s of %s. ", job->model_name,
                        sinkproof_counted(config->n_layers, "layer").text,
@@ -139,8 +139,9 @@ bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size
                           const sinkproof_sinks_part *const *parts, void *const *states,
                           sinkproof_error *error) {
     sinkproof_output output;
-    uint64_t fingerprint;
-    if (!sinkproof_model_fingerprint(job->model, &fingerprint, error)) return false;
+    uint64_t fingerprint = 0;
+    if (job->model != NULL && !sinkproof_model_fingerprint(job->model, &fingerprint, error))
+        return false;
     if (!sinkproof_output_open(&output, path, error)) return false;
     FILE *page = output.stream;
     sinkproof_page_begin(page, "sinkproof: attention sinks");
@@ -155,7 +156,10 @@ bool sinkproof_sinks_page(const char *path, const sinkproof_sinks_job *job, size
         sinkproof_output_drop(&output);
         return false;
     }
-    sinkproof_page_end_model(page, fingerprint);
+    if (job->model != NULL)
+        sinkproof_page_end_model(page, fingerprint);
+    else
+        sinkproof_page_end(page);
     return sinkproof_output_finish(&output, error);
 }
 
