@@ -31,7 +31,7 @@ enum { WIDEST = 512, LONGEST = 8192 };
     P(SCALED_QUERY, "scaled-query") P(SCALED_FIRST, "scaled-first") P(TRUNCATE, "truncate") \
     P(BASE_2, "base-2") P(ONLINE, "online") P(BLOCK, "block") P(PARTS, "parts") \
     P(SINK_LAST, "sink-last") P(FUSED_ATTENTION, "fused-attention") P(TANH, "tanh") \
-    P(SOFTMAX_ALL, "softmax-all")
+    P(SOFTMAX_ALL, "softmax-all") P(ONCE, "once")
 // clang-format on
 
 #define ID(id, name)   id,
@@ -221,7 +221,8 @@ static float largest(const float *x, size_t n, float of) {
 }
 
 // The weights of n scores and of the sink behind them. Online: block after block, what was summed
-// rescaled at each new maximum, the sink first or last.
+// rescaled at each new maximum, the sink first or last. Where weights are rounded once at most, the
+// exponentials of weights that are shown are not: they are divided before they meet a value.
 static void softmax(const float *s, size_t n, float sink, float *w) {
     bool online = ways[ONLINE] && rounded_to[A9_MAX] == 0, last = online && ways[SINK_LAST];
     float b = at(A8, sink), m = last ? -INFINITY : b, sum = last ? 0 : 1;
@@ -236,7 +237,10 @@ static void softmax(const float *s, size_t n, float sink, float *w) {
     }
     float top = fmaxf(m, b), kept = last ? power(m, top) : 1, own = power(b, top);
     if (last) sum = sum * kept + own;
-    for (size_t j = 0; j < n; j++) w[j] = over(at(A9_UNNORM, w[j] * kept), sum);
+    for (size_t j = 0; j < n; j++) {
+        float e = w[j] * kept;
+        w[j] = over(ways[ONCE] ? e : at(A9_UNNORM, e), sum);
+    }
     w[n] = over(own, sum);
 }
 

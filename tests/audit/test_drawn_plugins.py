@@ -54,6 +54,8 @@ def drawn(policy, draw):
     for stage, words in FORM.items():
         ways.append(words[draw.choice([f for f in says[stage].split("|") if f in words])])
     online, rounds = "running-max" in says["A9.form"], "A9" in rounded or "A9.max" in rounded
+    # Where both are optional, weights are rounded once at most: before they meet the values, or after the division.
+    ways += ["once"] if says["A9.unnorm"][-1] == says["A9"][-1] == "?" else []
     # A fused kernel keeps its weights in registers: no policy that rounds them has one.
     ways += ["fused-attention"] if online and not rounds else []
     ways += ["scaled-query"] if says["A5"][-1] == "?" or says["A5"] == "real" else []
