@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Work on many traces or prompts: each by itself, so that one that fails keeps no other's result;
-// each result in one object, which is printed, written as JSON and as a part of a page, or kept in
-// a directory, with the same bits whoever computed it.
+// Work on many traces or prompts. Each is worked on by itself: where one fails, the others have
+// their results all the same. A result is one JSON object. It is printed, written as JSON and as a
+// part of a page, or kept in a directory; its bits do not depend on which process computed it.
 #ifndef SINKPROOF_COMMAND_BATCH_H
 #define SINKPROOF_COMMAND_BATCH_H
 
@@ -60,8 +60,8 @@ int batch_prompts(const batch *b, const char *tokens, const input_list *prompts)
             0                                                                                      \
     }
 
-// The graver of two exit codes: 1 (what is wrong stays wrong, whatever else is missing), then 3 (an
-// input that nobody looked at), 4, 0.
+// The graver of two exit codes, in the order 1, 3, 4, 0: a bug is graver than an input that could
+// not be read, and that than an open question.
 int batch_graver(int a, int b);
 
 // The options of a command that keeps its results, for argp, with these keys.

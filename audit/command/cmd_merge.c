@@ -162,7 +162,7 @@ static json_t *order_results(const parts *all, sinkproof_error *error) {
         good = sinkproof_fail(
             error,
             "%.300s: %zu of %s %s missing, the first of %.300s: run again the "
-            "shard that lacks it; what is there is not done twice",
+            "shard that lacks it; a result that is in DIR is taken, not made again",
             all->run_path, lacking, sinkproof_counted(json_array_size(units), "result").text,
             sinkproof_is_or_are(lacking), json_string_value(json_object_get(missing, "name")));
     if (good) return ordered;

@@ -143,7 +143,7 @@ bool kept_write(const batch *b, const json_t *unit, json_t *result, sinkproof_er
     return good;
 }
 
-// ---- what is there ---------------------------------------------------------------------------
+// ---- results that a directory has ------------------------------------------------------------
 
 json_t *kept_find(const batch *b, const json_t *unit) {
     sinkproof_error error;

@@ -403,8 +403,8 @@ static void compare_cut_rows(judge_part *part, const block *b) {
     }
 }
 
-// Judges the queries of a block, which are all in the place of the meaning, or all outside it; and
-// all of which read unknown keys, or none does.
+// Judges the queries of a block. Either all of them are in the place of the meaning, or none is;
+// and either all of them read unknown keys, or none does.
 static void attend_queries(judge_part *part, const attention *a, block b) {
     const judge_pass *pass = part->pass;
     if (part_query(part, &b, b.first).cut) {
