@@ -45,6 +45,9 @@ typedef struct rescaling {
 
 softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b);
+double smallest_normal(const sinkproof_setting *s);
+// How far an exponent may be from z - m; far = |z - m|, size = |z|.
+double exponent_error(const softmax_row *row, double far, double size);
 void shift_by_maximum(softmax_row *row, sinkproof_point point);
 void fill_exponentials(softmax_row *row);
 void add_numerator(numerator *sum, const numerator *e);
@@ -86,5 +89,8 @@ sinkproof_honest kept_exponential(const softmax_row *row, size_t j, double var);
 
 // Its share of a sum that contains the unrounded exponential.
 range kept_range_share(range kept, range e, range others);
+
+// What that share is at most, however small the sum's lower end.
+double most_of_kept_share(const softmax_row *row, size_t j);
 
 #endif

@@ -19,7 +19,7 @@
 
 // ---- one row ------------------------------------------------------------------------------------
 
-static double smallest_normal(const sinkproof_setting *s) {
+double smallest_normal(const sinkproof_setting *s) {
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
@@ -47,7 +47,7 @@ static double grown_error(const softmax_row *row, double argument) {
 // product's and that of the rounding of A6, which such a kernel does not do. Only kappa (z - m) of
 // the first remains; all of the second does, since large scores round to coarse steps. With a
 // running maximum, m log2(e) is rounded at each maximum apart from the scores.
-static double exponent_error(const softmax_row *row, double far, double size) {
+double exponent_error(const softmax_row *row, double far, double size) {
     double u = row->s->u, difference = u + 0x1p-52; // 0x1p-52: this evaluation
     if (!row->base_2) return far * difference + grown_error(row, far * (1 + difference));
     double kappa = sinkproof_gamma(2, u), delta = sinkproof_gamma(2, u);
@@ -270,7 +270,8 @@ static range range_minus(range sum, range e, double here) {
 static range kept_share(const softmax_row *row, size_t j, const summed *w, range others) {
     const sinkproof_honest *k = &row->kept_j[j];
     range kept = w->likely ? (range){k->likely_lo, k->likely_hi} : (range){k->lo, k->hi};
-    return kept_range_share(kept, numerator_ends(&row->e_j[j], w->likely), others);
+    range share = kept_range_share(kept, numerator_ends(&row->e_j[j], w->likely), others);
+    return (range){share.lo, fmin(share.hi, most_of_kept_share(row, j))};
 }
 
 //> bound.softmax-sink

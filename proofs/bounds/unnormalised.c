@@ -53,4 +53,17 @@ range kept_range_share(range kept, range e, range others) {
     return (range){kept.lo > 0 ? kept.lo / largest : 0,
                    isfinite(kept.hi) ? kept.hi / least : INFINITY};
 }
+
+// Beside a sink far above all keys their exponentials may be flushed to 0, and so may the least
+// sum. But an engine that divides by the sum of the keys alone subtracts their own maximum: one
+// term of its sum is e^0, and one is that of j.
+double most_of_kept_share(const softmax_row *row, size_t j) {
+    sinkproof_format format = row->s->policy->at[AT_A9_UNNORM].format;
+    double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50);
+    double error = exponent_error(row, 0, row->base_2 ? row->top : 0);
+    double one = 1 - expm1(error) * (1 + row->declared) - row->declared - 0x1p-50;
+    double lost = smallest_normal(row->s) * (1 + u) + sinkproof_format_underflow(format);
+    if (!(one > 0)) return INFINITY;
+    return (row->e_j[j].own * (1 + u) + lost / one) * (1 + 0x1p-50);
+}
 //< bound.unnormalised

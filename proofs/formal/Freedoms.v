@@ -320,6 +320,28 @@ Proof.
   pose proof (Rmult_le_compat_l f _ _ (Rlt_le _ _ F) (proj2 Hk)).
   pose proof (Rmult_le_compat_r η _ _ Hη F1). lra.
 Qed.
+
+(* However small the terms' lower ends: the sum S has the term a of the engine's own maximum, and the
+   term s of the key, of which another exponential e is at most o s and what is flushed, φ. *)
+Theorem bound_unnormalised_most (S a s e k o q φ η : R) :
+  0 < a <= S -> 0 <= s <= S -> 0 <= o -> 0 <= q -> 0 <= φ -> 0 <= η ->
+  e <= o * s + φ -> k <= e * (1 + q) + η ->
+  k / S <= o * (1 + q) + (φ * (1 + q) + η) / a.
+Proof.
+  intros [Ha HS] [Hs0 Hs] Ho Hq Hφ Hη He Hk.
+  assert (P : 0 < S) by lra.
+  assert (K : k <= o * (1 + q) * S + (φ * (1 + q) + η)).
+  { assert (e * (1 + q) <= (o * s + φ) * (1 + q)) by (apply Rmult_le_compat_r; lra).
+    assert (o * s <= o * S) by (apply Rmult_le_compat_l; lra).
+    assert (o * s * (1 + q) <= o * S * (1 + q)) by (apply Rmult_le_compat_r; lra). lra. }
+  assert (N : 0 <= φ * (1 + q) + η) by nra.
+  assert (D : (φ * (1 + q) + η) / S <= (φ * (1 + q) + η) / a).
+  { unfold Rdiv. apply Rmult_le_compat_l; [exact N|]. apply Rinv_le_contravar; lra. }
+  assert (E : (o * (1 + q) * S + (φ * (1 + q) + η)) / S = o * (1 + q) + (φ * (1 + q) + η) / S)
+    by (field; lra).
+  pose proof (Rmult_le_compat_r (/ S) _ _ (Rlt_le _ _ (Rinv_0_lt_compat _ P)) K) as Q.
+  unfold Rdiv in *. lra.
+Qed.
 (*< bound.unnormalised *)
 
 (* ---- values read before they are rounded ---- *)

@@ -75,8 +75,7 @@ def check_planted(tap):
         call = {"policy": policy, "only": "attention:n=17,chunk=0,window=0,heads=4,kv=2,dim=64,sinks=overflowing"}
         seen.clear()
         found, ok = sinkproof.drill(planted("max"), **call), sinkproof.drill(honest, **call)
-        tap.report(ok.failing == 0 and len(seen) == 1 and (found.failing == 1 and "is NaN" in found.why or policy in ("bf16", "f16")
-                                                           and found.exit_code == 4),
+        tap.report(ok.failing == 0 and len(seen) == 1 and found.failing == 1 and "is NaN" in found.why,
                    f"a sink that overflows outside of the maximum: {found.verdict.value} under {policy}", [found, ok])
     none = sinkproof.drill(planted("sink"), policy=POLICY, limit=9, first=True, cause=False)
     tap.report(none.cause is None and none.failing and "Cause" not in none.sentence(), "without the cause", [none])

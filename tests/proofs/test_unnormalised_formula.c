@@ -151,6 +151,41 @@ static void shares(void) {
        "bound.unnormalised the shares at the edges");
 }
 
+// o (1 + q) + (phi (1 + q) + eta) / a, a = 1 - what e^0 may err. In base 2 the maximum times
+// log2(e) and its scale err too, as in bound.form-base2.
+static void most(void) {
+    const sinkproof_format formats[] = {SINKPROOF_BF16, SINKPROOF_F16, SINKPROOF_F32};
+    uint64_t state = SEED + 4;
+    distance d = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        sinkproof_policy policy = keeping(formats[i % 3]);
+        if (i % 4 == 0) policy.inside = SINKPROOF_F32;
+        sinkproof_setting s = setting(&policy);
+        numerator n = {.own = 1 + draw_unit(&state) / 8};
+        softmax_row row = {.s = &s, .e_j = &n, .base_2 = i % 2, .running = i % 5 == 0};
+        row.declared = draw_unit(&state) / 16, row.top = 100 * draw_unit(&state);
+        row.growth = draw_unit(&state) / 64;
+        real q = (real)sinkproof_unit_roundoff(formats[i % 3]) * (1 + 0x1p-50L), u = s.u;
+        real eta = sinkproof_format_underflow(formats[i % 3]);
+        real phi = policy.inside == SINKPROOF_F32 ? 0x1p-126L : 0x1p-1022L;
+        real two = 2 * u / (1 - 2 * u), error = 0, top = row.top;
+        if (row.base_2) {
+            error = (1 + two) * two * top + (u + 0x1p-52L) * (1 + two) * two * 2 * top;
+            if (row.running) error += (1 + two) * 2 * u * top;
+            error += row.growth * error;
+        }
+        real a = 1 - expm1l(error) * (1 + row.declared) - row.declared;
+        real bound = n.own * (1 + q) + (phi * (1 + q) + eta) / a;
+        near(&d, most_of_kept_share(&row, 0), bound, bound, 0x1p8L);
+    }
+    report(&d, "bound.unnormalised", "the most of a share", SEED + 4);
+    sinkproof_policy policy = keeping(SINKPROOF_BF16);
+    sinkproof_setting s = setting(&policy);
+    numerator n = {.own = 1};
+    softmax_row row = {.s = &s, .e_j = &n, .declared = 1};
+    ok(most_of_kept_share(&row, 0) == INFINITY, "bound.unnormalised no bound where e^0 may be 0");
+}
+
 // Which rows round: a point, a format, and weights that are quotients or gated ones.
 static void which(void) {
     sinkproof_policy rounds = keeping(SINKPROOF_BF16), leaves = keeping(SINKPROOF_REAL);
@@ -170,6 +205,7 @@ int main(void) {
     margins();
     known_shift();
     shares();
+    most();
     which();
     return tap_done();
 }
