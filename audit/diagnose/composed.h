@@ -91,7 +91,11 @@ compose_candidates compose_positions;       // composed_positions.c: positions o
 compose_candidates compose_sums;            // a part of the columns left out or repeated
 compose_candidates compose_altered_outputs; // composed_altered.c: numbers changed or reordered
 compose_candidates compose_altered_inputs;
-compose_candidates compose_rewritten; // composed_rewritten.c: weights changed or reordered
+compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered
+compose_candidates compose_gates;            // composed_gates.c: the activation by another function
+compose_candidates compose_shares_of_logits; // composed_routing.c: M4
+compose_candidates compose_choices;          // M3
+compose_candidates compose_slots;            // M11
 
 mistake_suppose suppose_composed;
 void composed_free(sinkproof_diagnosis *diagnosis);

@@ -128,6 +128,9 @@ void list_signs(change_list *list) {
     named_change *made = add_change(list, SINKPROOF_CHANGE_SIZE);
     snprintf(made->id, sizeof made->id, "absolute");
     snprintf(made->text, sizeof made->text, "taken without the sign: absolute values");
+    made = add_change(list, SINKPROOF_CHANGE_SQUARE);
+    snprintf(made->id, sizeof made->id, "squared");
+    snprintf(made->text, sizeof made->text, "squared: applied twice");
     made = add_change(list, SINKPROOF_CHANGE_CLAMP);
     made->change.a = made->change.b = 0;
     snprintf(made->id, sizeof made->id, "zero");

@@ -25,7 +25,11 @@ static bool norm_by_other_coordinates(supposed_engine *s, const known_mistake *k
     const composed_mistake *m = (const composed_mistake *)(const void *)k;
     s->meaning.norm_over = (sinkproof_norm_over)m->numbers[0];
     s->meaning.norm_parts = (size_t)m->numbers[1];
-    return true;
+    s->meaning.eps_outside = m->numbers[2] != 0;
+    if (m->numbers[0] != SINKPROOF_NORM_TWICE) return true;
+    mistake_weight_edit *e = add_weight_edit(s, k->slots);
+    if (e != NULL) e->rewritten = true, e->change.kind = SINKPROOF_CHANGE_SQUARE;
+    return e != NULL;
 }
 
 // The mean square of each row of the input, and the fitted factor of the row.
@@ -132,41 +136,62 @@ static bool try_fit(composing *c, const norm_rows *rows, const sinkproof_region 
 }
 
 static bool try_over(composing *c, sinkproof_norm_over over, size_t parts, const char *text,
-                     const sinkproof_region *region) {
+                     const sinkproof_region *region, bool outside) {
     composed_mistake *m = norm_new(c, norm_by_other_coordinates, over, (double)parts, region);
     if (m == NULL) return false;
-    composed_name(m, "%s-norm-%d-%zu", sinkproof_trace_point_name(c->point), (int)over, parts);
-    composed_say(m, "%s %s", norm_words(c), text);
+    m->numbers[2] = outside;
+    composed_name(m, "%s-norm-%d-%zu%s", sinkproof_trace_point_name(c->point), (int)over, parts,
+                  outside ? "+eps" : "");
+    composed_say(m, "%s %s%s", norm_words(c), text, outside ? ", plus epsilon" : "");
     composed_say_region(c, m);
     return composing_try(c, m);
 }
 
-static bool try_kinds(composing *c, const sinkproof_region *region) {
-    char text[120];
-    bool fine = try_over(c, SINKPROOF_NORM_SQUARE, 1,
-                         "divides by the mean square itself: the root is missing", region);
-    if (fine && c->found == NULL)
-        fine = try_over(c, SINKPROOF_NORM_ROW_BEFORE, 1,
-                        "divides each row by the root mean square of the row before", region);
-    if (fine && c->found == NULL)
-        fine = try_over(c, SINKPROOF_NORM_LARGEST, 1, "divides by the largest size in the row",
-                        region);
-    if (fine && c->found == NULL)
-        fine = try_over(c, SINKPROOF_NORM_SIZES, 1,
-                        "divides by the mean of the sizes, not by the "
-                        "root of the mean square",
-                        region);
-    for (size_t parts = 2; parts <= 8 && fine && c->found == NULL; parts *= 2) {
-        snprintf(text, sizeof text, "normalises each of %zu equal parts of the coordinates alone",
-                 parts);
-        fine = try_over(c, SINKPROOF_NORM_PARTS, parts, text, region);
-    }
-    for (size_t parts = 2; parts <= 8 && fine && c->found == NULL; parts *= 2) {
-        snprintf(text, sizeof text, "takes the mean square of the first 1/%zu of the coordinates",
-                 parts);
-        fine = try_over(c, SINKPROOF_NORM_FIRST, parts, text, region);
-    }
+static bool try_parts(composing *c, const sinkproof_region *region) {
+    static const struct {
+        sinkproof_norm_over over;
+        const char *text;
+    } of[] = {{SINKPROOF_NORM_PARTS, "normalises each of %zu equal parts of the coordinates alone"},
+              {SINKPROOF_NORM_FIRST, "takes the mean square of the first 1/%zu of the coordinates"},
+              {SINKPROOF_NORM_LAST, "takes the mean square of the last 1/%zu of the coordinates"}};
+    const size_t counts[] = {2, 3, 4, 6, 8, 16, c->s->trials.config->n_heads};
+    size_t d = c->elements / c->n;
+    bool fine = true;
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0] && fine && c->found == NULL; k++) {
+            char text[120];
+            if (d % counts[k] != 0) continue;
+            snprintf(text, sizeof text, of[i].text, counts[k]);
+            fine = try_over(c, of[i].over, counts[k], text, region, false);
+        }
     return fine;
+}
+
+static bool try_kinds(composing *c, const sinkproof_region *region) {
+    static const struct {
+        sinkproof_norm_over over;
+        bool outside; // epsilon is also asked outside of a root
+        const char *text;
+    } kinds[] = {
+        {SINKPROOF_NORM_SQUARE, false, "divides by the mean square itself: the root is missing"},
+        {SINKPROOF_NORM_NONE, false,
+         "is left out but for its scales: rows are not divided by their root mean square"},
+        {SINKPROOF_NORM_TWICE, false, "is applied twice"},
+        {SINKPROOF_NORM_SPREAD, false,
+         "divides by the standard deviation, and the mean is not subtracted"},
+        {SINKPROOF_NORM_ROW_BEFORE, false,
+         "divides each row by the root mean square of the row before"},
+        {SINKPROOF_NORM_ROW, false, "divides each row by the root mean square of the first row"},
+        {SINKPROOF_NORM_LARGEST, true, "divides by the largest absolute value in the row"},
+        {SINKPROOF_NORM_SIZES, true,
+         "divides by the mean of the absolute values, not by the root of the mean square"}};
+    bool fine = true;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && fine && c->found == NULL; i++) {
+        fine = try_over(c, kinds[i].over, 0, kinds[i].text, region, false);
+        if (fine && c->found == NULL && kinds[i].outside)
+            fine = try_over(c, kinds[i].over, 0, kinds[i].text, region, true);
+    }
+    return fine && (c->found != NULL || try_parts(c, region));
 }
 
 bool compose_norms(composing *c) {

@@ -143,10 +143,14 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_norms,
                                              compose_residuals,
                                              compose_positions,
+                                             compose_gates,
+                                             compose_choices,
                                              compose_parameters,
                                              compose_weight_factors,
                                              compose_factors,
                                              compose_moved,
+                                             compose_shares_of_logits,
+                                             compose_slots,
                                              compose_altered_outputs,
                                              compose_altered_inputs,
                                              compose_rewritten,
@@ -157,10 +161,11 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_sums};
 
 // A point of numbers, whose elements are numbered as in a trace of one sequence from position 0. Of
-// experts that are chosen, a few differ, and some rule at some place explains them by chance.
+// experts that are chosen, a few differ, and some rule at some place explains them by chance: one
+// offer alone is asked of them.
 static bool can_be_composed(const sinkproof_trace *trace, sinkproof_trace_point point) {
     bool plain = sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) == 1;
-    return !sinkproof_trace_point_is_offered(point) && !sinkproof_trace_point_is_index(point) &&
+    return !sinkproof_trace_point_is_offered(point) &&
            (plain || !sinkproof_trace_point_is_by_head(point));
 }
 
@@ -175,7 +180,8 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
     c.elements = sinkproof_trace_elements(s->trials.config, point, n);
     if (c.elements > COMPOSED_ELEMENTS) return true;
     const sinkproof_tensor *tensor = sinkproof_trace_find(s->trials.suspect.trace, point, r->layer);
-    c.step = 2 * sinkproof_unit_roundoff(sinkproof_trace_format(tensor->dtype));
+    bool index = sinkproof_trace_point_is_index(point);
+    if (!index) c.step = 2 * sinkproof_unit_roundoff(sinkproof_trace_format(tensor->dtype));
     if (layered) c.chosen_nk = &s->trials.j->chosen[place * n * s->trials.config->n_chosen];
     seen_point seen = {.point = point, .elements = c.elements};
     uint8_t *marks = mark_outside_elements(&s->trials, r);
@@ -189,7 +195,8 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
         c.least = least_width(&c);
     }
     fine = fine && find_regions(&c);
-    for (size_t i = first; fine && c.found == NULL && i < end; i++) fine = offers[i](&c);
+    for (size_t i = first; fine && c.found == NULL && i < end; i++)
+        if (!index || offers[i] == compose_choices) fine = offers[i](&c);
     if (fine && c.found != NULL) *left &= ~s->out->findings[s->out->n - 1].points;
     free(marks);
     free(numbers);

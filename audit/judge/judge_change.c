@@ -21,6 +21,12 @@ static double code_of(const sinkproof_change *c, double t) {
     return sinkproof_round(c->format, t);
 }
 
+// The quotient is float32's, as engines compute it: its rounding decides near ties.
+static void round_numbers(const sinkproof_change *c, double scale, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = code_of(c, sinkproof_round(SINKPROOF_F32, x[i] / scale)) * scale;
+}
+
 // The scale of numbers of the largest size amax. A power of two puts amax below twice the largest
 // power of two among the codes, as MXFP4 and MXFP8 do.
 static double scale_of(const sinkproof_change *c, double amax) {
@@ -28,10 +34,6 @@ static double scale_of(const sinkproof_change *c, double amax) {
     if (c->scale == SINKPROOF_UNSCALED || amax == 0) return 1;
     if (c->scale == SINKPROOF_SCALED_BY_POWER) return ldexp(1, ilogb(amax) - ilogb(largest));
     return sinkproof_round(SINKPROOF_F32, amax / largest);
-}
-
-static void round_numbers(const sinkproof_change *c, double scale, size_t n, double *x) {
-    for (size_t i = 0; i < n; i++) x[i] = code_of(c, x[i] / scale) * scale;
 }
 
 static void round_row(const sinkproof_change *c, double amax, size_t n, const double *like,

@@ -22,6 +22,7 @@ const sinkproof_meaning sinkproof_meaning_as_defined = {.query = TURNING,
                                                         .up_low = -1,
                                                         .up_high = 1,
                                                         .up_plus = 1,
+                                                        .up_times = 1,
                                                         .mixture_times = 1,
                                                         .after_experts = {1, 1}};
 
@@ -212,22 +213,111 @@ static sinkproof_honest set_clamped(sinkproof_honest x, double low, double high,
                                   isinf(high) ? high : high * limit);
 }
 
+// ---- gates
+
+static double plain_sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+double sinkproof_gate_by(sinkproof_gating gating, double g) {
+    const double root = 0.7978845608028654; // sqrt(2 / pi)
+    switch (gating) {
+    case SINKPROOF_GATED_BY_GELU:
+        return g * erfc(-g * 0.7071067811865476) / 2;
+    case SINKPROOF_GATED_BY_GELU_TANH:
+        return g * (1 + tanh(root * (g + 0.044715 * g * g * g))) / 2;
+    case SINKPROOF_GATED_BY_RELU:
+        return fmax(g, 0);
+    case SINKPROOF_GATED_BY_SQUARED_RELU:
+        return g > 0 ? g * g : 0;
+    case SINKPROOF_GATED_BY_TANH:
+        return tanh(g);
+    case SINKPROOF_GATED_BY_SIGMOID:
+        return plain_sigmoid(g);
+    case SINKPROOF_GATED_BY_ONE:
+        return 1;
+    default:
+        return g;
+    }
+}
+
+// A function of a set: of its ends and its middle, and some roundings. Between the ends a function
+// that is not monotone may leave it: such a set is too small, never too large.
+static sinkproof_honest gate_set(const sinkproof_setting *s, sinkproof_gating gating,
+                                 sinkproof_honest g) {
+    sinkproof_honest y = sinkproof_exact_set(sinkproof_gate_by(gating, g.mid));
+    y = sinkproof_honest_hull(y, sinkproof_exact_set(sinkproof_gate_by(gating, g.lo)));
+    y = sinkproof_honest_hull(y, sinkproof_exact_set(sinkproof_gate_by(gating, g.hi)));
+    bool exact = gating == SINKPROOF_GATED_BY_RELU || gating == SINKPROOF_GATED_BY_ITSELF ||
+                 gating == SINKPROOF_GATED_BY_ONE;
+    if (!exact) // the error of erf and tanh is about u of 1
+        y = sinkproof_honest_roundings(
+            s, sinkproof_honest_declared(y, 0, 4 * s->u * fmax(fabs(g.lo), fabs(g.hi))), 6);
+    return y;
+}
+
+static sinkproof_honest rounded_set(const sinkproof_setting *s, sinkproof_point point,
+                                    sinkproof_honest x) {
+    return sinkproof_honest_at(s, point, sinkproof_honest_inside(s, x));
+}
+
+// sigmoid(alpha g), rounded where the policy says so.
+static sinkproof_honest sigmoid_of_gate(const sinkproof_setting *s, double alpha,
+                                        sinkproof_honest g) {
+    sinkproof_honest a = sinkproof_honest_at(s, AT_M8_ALPHA, sinkproof_exact_set(alpha));
+    sinkproof_honest t = rounded_set(s, AT_M8_SCALED, sinkproof_honest_mul(a, g));
+    sinkproof_honest y = gate_set(s, SINKPROOF_GATED_BY_SIGMOID, t);
+    return rounded_set(s, AT_M8_SIGMOID, y);
+}
+
+// gate and up are clamped as they are meant to be, but a gate whose clamp is elsewhere.
+static sinkproof_honest activated_otherwise(const judge_pass *pass, const sinkproof_setting *s,
+                                            sinkproof_honest whole, sinkproof_honest gate,
+                                            sinkproof_honest up) {
+    const sinkproof_swiglu_numbers *numbers = &pass->config->swiglu;
+    const sinkproof_meaning *m = pass->meaning;
+    sinkproof_honest swish;
+    if (m->gating <= SINKPROOF_GATED_LATE) {
+        sinkproof_honest g = m->gating == SINKPROOF_GATED_LATE ? whole : gate;
+        sinkproof_honest read = m->gating == SINKPROOF_GATED ? gate : whole;
+        swish = sinkproof_honest_mul(g, sigmoid_of_gate(s, numbers->alpha, read));
+        swish = rounded_set(s, AT_M8_SWISH, swish);
+        if (m->gating == SINKPROOF_GATED_LATE)
+            swish = sinkproof_honest_clamp(swish, -INFINITY, numbers->limit);
+    } else
+        swish = rounded_set(s, AT_M8_SWISH, gate_set(s, m->gating, gate));
+    sinkproof_honest y = sinkproof_honest_mul(swish, up);
+    return rounded_set(s, AT_M8, sinkproof_honest_roundings(s, y, 2));
+}
+
 void meant_activations(const judge_pass *pass, const sinkproof_setting *s,
                        const sinkproof_honest *up, sinkproof_honest *z_f) {
     const sinkproof_config *c = pass->config;
     const sinkproof_meaning *m = pass->meaning;
     sinkproof_swiglu_numbers free_of_clamps = c->swiglu;
     bool plain = m->gate_low == -INFINITY && m->gate_high == 1 && m->up_low == -1 &&
-                 m->up_high == 1 && m->up_plus == 1;
+                 m->up_high == 1 && m->up_plus == 1 && m->up_times == 1 && !m->up_plus_first &&
+                 m->gating == SINKPROOF_GATED;
     free_of_clamps.limit = INFINITY;
     for (size_t f = 0; f < c->inter; f++) {
         sinkproof_honest gate = up[place_in_row(m->pairing, c->inter, f, 0)];
         sinkproof_honest other = up[place_in_row(m->pairing, c->inter, f, 1)];
+        sinkproof_honest whole = gate;
+        sinkproof_honest plus = sinkproof_exact_set(m->up_plus);
         if (!plain) {
             gate = set_clamped(gate, m->gate_low, m->gate_high, c->swiglu.limit);
+            if (m->up_plus_first)
+                other = rounded_set(s, AT_M8_UP, sinkproof_honest_add(other, plus));
             other = set_clamped(other, m->up_low, m->up_high, c->swiglu.limit);
-            other = sinkproof_honest_add(other, sinkproof_exact_set(m->up_plus - 1));
+            other = sinkproof_honest_mul(other, sinkproof_exact_set(m->up_times));
         }
+        if (m->gating != SINKPROOF_GATED || m->up_plus_first) {
+            if (!m->up_plus_first)
+                other = rounded_set(s, AT_M8_UP, sinkproof_honest_add(other, plus));
+            z_f[f] = activated_otherwise(pass, s, whole, gate, other);
+            continue;
+        }
+        if (!plain) other = sinkproof_honest_add(other, sinkproof_exact_set(m->up_plus - 1));
         z_f[f] = sinkproof_honest_swiglu(s, plain ? c->swiglu : free_of_clamps, gate, other);
     }
 }

@@ -83,8 +83,31 @@ typedef enum sinkproof_norm_over {
     SINKPROOF_NORM_LARGEST,    // its largest size
     SINKPROOF_NORM_SIZES,      // the mean of its sizes
     SINKPROOF_NORM_PARTS,      // that of each of `norm_parts` equal parts, in the part
-    SINKPROOF_NORM_FIRST       // that of the first of these parts
+    SINKPROOF_NORM_FIRST,      // that of the first of these parts
+    SINKPROOF_NORM_LAST,       // that of the last
+    SINKPROOF_NORM_NONE,       // 1
+    SINKPROOF_NORM_SPREAD,     // the standard deviation, and the mean is not subtracted
+    SINKPROOF_NORM_TWICE,      // what remains of a second norm: the scales are squared
+    SINKPROOF_NORM_ROW         // that of row `norm_parts`
 } sinkproof_norm_over;
+
+// What the gate of an activation becomes before up multiplies it.
+typedef enum sinkproof_gating {
+    SINKPROOF_GATED,           // g sigmoid(alpha g), as defined
+    SINKPROOF_GATED_UNCLAMPED, // the same; the sigmoid reads the gate before its clamp
+    SINKPROOF_GATED_LATE,      // and its product is clamped, not the gate
+    SINKPROOF_GATED_BY_GELU,
+    SINKPROOF_GATED_BY_GELU_TANH,
+    SINKPROOF_GATED_BY_RELU,
+    SINKPROOF_GATED_BY_SQUARED_RELU,
+    SINKPROOF_GATED_BY_TANH,
+    SINKPROOF_GATED_BY_SIGMOID, // without g
+    SINKPROOF_GATED_BY_ITSELF,  // without the sigmoid
+    SINKPROOF_GATED_BY_ONE      // up alone
+} sinkproof_gating;
+
+// What a gate g is multiplied with or becomes; of the first three: g.
+double sinkproof_gate_by(sinkproof_gating gating, double g);
 
 // The sum x + t of a residual.
 typedef struct sinkproof_joining {
@@ -102,22 +125,25 @@ typedef struct sinkproof_meaning {
     bool eps_outside, centred; // norms: x / (rms + eps); the mean is subtracted
     sinkproof_norm_over norm_over;
     size_t norm_parts;
-    sinkproof_turning query, key;      // A4
-    sinkproof_attending attending;     // A5 to A11, at one place
-    bool sees_all;                     // later keys are not masked
-    size_t sees_later;                 // 0: a query sees the keys of a later row of its pass
-    sinkproof_passes passes;           // for the next two
-    bool cache_unread;                 // a query sees no key of an earlier pass
-    bool positions_anew;               // a query sees the keys of its row within its pass
-    sinkproof_sink_share sink_share;   // A9
-    bool sink_has_value;               // the sink's weight multiplies the value of key 0
-    sinkproof_joining after_values;    // A13
-    sinkproof_selection selection;     // M3
-    sinkproof_expert_share share;      // M4
-    sinkproof_pairing pairing;         // M8
-    double gate_low, gate_high;        // -infinity, 1: the clamps, in limits; infinite: none
-    double up_low, up_high;            // -1, 1
-    double up_plus;                    // 1
+    sinkproof_turning query, key;    // A4
+    sinkproof_attending attending;   // A5 to A11, at one place
+    bool sees_all;                   // later keys are not masked
+    size_t sees_later;               // 0: a query sees the keys of a later row of its pass
+    sinkproof_passes passes;         // for the next two
+    bool cache_unread;               // a query sees no key of an earlier pass
+    bool positions_anew;             // a query sees the keys of its row within its pass
+    sinkproof_sink_share sink_share; // A9
+    bool sink_has_value;             // the sink's weight multiplies the value of key 0
+    sinkproof_joining after_values;  // A13
+    sinkproof_selection selection;   // M3
+    sinkproof_expert_share share;    // M4
+    sinkproof_pairing pairing;       // M8
+    double gate_low, gate_high;      // -infinity, 1: the clamps, in limits; infinite: none
+    double up_low, up_high;          // -1, 1
+    double up_plus;                  // 1
+    double up_times;                 // 1
+    bool up_plus_first;              // before the clamp
+    sinkproof_gating gating;
     sinkproof_mixing mixed;            // M11
     double mixture_times;              // 1: M11
     size_t weighed_first, weighed_end; // experts whose shares are multiplied; end 0: none

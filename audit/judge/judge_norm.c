@@ -12,7 +12,7 @@ enum { TOKENS = 16 }; // tokens of a part
 
 typedef struct norm_work {
     sinkproof_trace_point point;
-    size_t rows, d;                  // of a token: rows, each of length d
+    size_t n, rows, d;               // tokens; of each: rows, each of length d
     const double *scale_d, *shift_d; // shift_d NULL: RMSNorm
     const sinkproof_honest *x_nd;
     sinkproof_honest *y_nd;
@@ -60,14 +60,18 @@ static double square_mean(const sinkproof_honest *x, size_t first, size_t n) {
 }
 
 // The square of what the norm is meant to divide element i of a row by, epsilon included.
-static double meant_square(const sinkproof_meaning *m, size_t d, const sinkproof_honest *x_d,
-                           const sinkproof_honest *before_d, size_t i, double eps) {
-    size_t each = m->norm_parts > 0 ? d / m->norm_parts : d;
-    double largest = 0, sizes = 0;
+static double meant_square(const sinkproof_meaning *m, const norm_work *w,
+                           const sinkproof_honest *x_d, size_t token, size_t i, double eps) {
+    size_t d = w->d, each = m->norm_parts > 0 && m->norm_parts <= d ? d / m->norm_parts : d;
+    const sinkproof_honest *before_d = token > 0 ? &w->x_nd[(token - 1) * d] : x_d;
+    double largest = 0, sizes = 0, mean = 0, scaled = 0, own = square_mean(x_d, 0, d);
     for (size_t k = 0; k < d; k++) {
         largest = fmax(largest, fabs(x_d[k].mid));
-        sizes += fabs(x_d[k].mid) / (double)d;
+        sizes += fabs(x_d[k].mid) / (double)d, mean += x_d[k].mid / (double)d;
+        scaled += fabs(w->scale_d[k]) * x_d[k].mid * x_d[k].mid / (double)d;
     }
+    if (m->eps_outside && m->norm_over == SINKPROOF_NORM_LARGEST) return pow(largest + eps, 2);
+    if (m->eps_outside && m->norm_over == SINKPROOF_NORM_SIZES) return pow(sizes + eps, 2);
     switch (m->norm_over) {
     case SINKPROOF_NORM_OWN:
         break;
@@ -83,8 +87,18 @@ static double meant_square(const sinkproof_meaning *m, size_t d, const sinkproof
         return square_mean(x_d, i / each * each, each) + eps;
     case SINKPROOF_NORM_FIRST:
         return square_mean(x_d, 0, each) + eps;
+    case SINKPROOF_NORM_LAST:
+        return square_mean(x_d, d - each, each) + eps;
+    case SINKPROOF_NORM_NONE:
+        return 1;
+    case SINKPROOF_NORM_SPREAD:
+        return own - mean * mean + eps;
+    case SINKPROOF_NORM_TWICE:
+        return scaled + eps * (own + eps);
+    case SINKPROOF_NORM_ROW:
+        return square_mean(&w->x_nd[(m->norm_parts < w->n ? m->norm_parts : 0) * d], 0, d) + eps;
     }
-    return square_mean(x_d, 0, d) + eps;
+    return own + eps;
 }
 
 // A norm over another number: the scales take the quotient of the roots, and epsilon is in them.
@@ -92,11 +106,9 @@ static void divide_otherwise(const judge_pass *pass, const norm_work *w, size_t 
                              const sinkproof_honest *x_d, double *scale_d, sinkproof_norm *norm) {
     size_t d = w->d;
     double own = square_mean(x_d, 0, d), eps = pass->config->rms_eps;
-    const sinkproof_honest *before_d = token > 0 ? &w->x_nd[(token - 1) * d] : x_d;
     if (!(own > 0)) return;
     for (size_t i = 0; i < d; i++)
-        scale_d[i] =
-            w->scale_d[i] * sqrt(own / meant_square(pass->meaning, d, x_d, before_d, i, eps));
+        scale_d[i] = w->scale_d[i] * sqrt(own / meant_square(pass->meaning, w, x_d, token, i, eps));
     norm->scale_d = scale_d, norm->eps = 0;
 }
 
@@ -142,6 +154,7 @@ bool judge_norm(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_hon
     bool centres = w[1].count > 0;
     double *scale_d = vector_decode(&w[0]), *shift_d = centres ? vector_decode(&w[1]) : NULL;
     norm_work work = {.point = step->point,
+                      .n = pass->n,
                       .rows = sinkproof_trace_elements(pass->config, step->point, 1) / w[0].cols,
                       .d = w[0].cols,
                       .scale_d = scale_d,
