@@ -115,6 +115,49 @@ bool fit_refine(composing *c, const known_mistake *probe, const sinkproof_region
     return fine;
 }
 
+size_t composing_count(composing *c, const known_mistake *mistake, bool *fine) {
+    mistake_trial t = {.what = {1, {mistake}}};
+    bool possible = suspect_can_suppose(&c->s->trials.suspect, mistake);
+    if (possible)
+        *fine =
+            trial_try_points(&c->s->trials, c->place, point_bit(c->point), INFINITY, &t, &possible);
+    return *fine && possible && !t.refused ? t.outside[c->point] : SIZE_MAX;
+}
+
+// The end of the numbers that leave none outside, from one that does to one that does not.
+static double find_end(composing *c, number_count *count, void *of, double in, double out,
+                       bool *fine) {
+    enum { HALVINGS = 5 };
+    for (int k = 0; k < HALVINGS && *fine; k++) {
+        double middle = (in + out) / 2;
+        *(count(c, of, middle, fine) == 0 ? &in : &out) = middle;
+    }
+    return in;
+}
+
+bool fit_by_count(composing *c, number_count *count, void *of, fitted_range *t) {
+    enum { ROUNDS = 6, SIDE = 3 };
+    double apart = fmax(2 * (t->hi - t->lo), c->step / 4 * fabs(t->best)), best = t->best;
+    bool fine = true;
+    size_t least = count(c, of, best, &fine);
+    for (int round = 0; round < ROUNDS && fine && least > 0; round++) {
+        double from = best;
+        for (int k = -SIDE; k <= SIDE && fine; k++) {
+            double number = from + apart * k / SIDE;
+            size_t outside = k != 0 ? count(c, of, number, &fine) : SIZE_MAX;
+            if (outside < least) least = outside, best = number;
+        }
+        apart /= SIDE - 0.5;
+    }
+    if (!fine || least > 0) return fine;
+    double reach = apart / SIDE;
+    t->best = best;
+    t->lo = find_end(c, count, of, best, best - reach, &fine);
+    t->hi = find_end(c, count, of, best, best + reach, &fine);
+    t->best = (t->lo + t->hi) / 2;
+    return fine;
+}
+
 // What it is, and its value where this is not the same.
 static void name_number(chosen_number *chosen, const char *text) {
     char value[32];

@@ -25,6 +25,15 @@ bool fit_number(const composing *c, const sinkproof_region *region, const double
 bool fit_refine(composing *c, const known_mistake *probe, const sinkproof_region *region,
                 const double *base, const double *with, fitted_range *t);
 
+// How many elements are outside in an engine with that number; SIZE_MAX: it cannot occur, or
+// *fine is false.
+typedef size_t number_count(composing *c, void *of, double number, bool *fine);
+// Narrows t to the numbers near t->best that leave none outside, if there are any: rounded numbers
+// mislead least squares. Returns false on error.
+bool fit_by_count(composing *c, number_count *count, void *of, fitted_range *t);
+// The count for a mistake.
+size_t composing_count(composing *c, const known_mistake *mistake, bool *fine);
+
 // A number, and what it is called: "2", "1/4 (0.25)", "0.85".
 typedef struct chosen_number {
     double value;

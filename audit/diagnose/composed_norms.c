@@ -112,6 +112,26 @@ static bool try_eps(composing *c, double eps, const char *text, const sinkproof_
     return composing_try(c, m);
 }
 
+static size_t count_for_eps(composing *c, void *of, double eps, bool *fine) {
+    composed_mistake *probe = of;
+    probe->numbers[1] = eps;
+    return eps >= 0 ? composing_count(c, &probe->mistake, fine) : SIZE_MAX;
+}
+
+// Rounded rows tell epsilon only roughly: the number that leaves no element outside is sought.
+static bool try_counted_eps(composing *c, double eps, const sinkproof_region *region) {
+    composed_mistake *probe = norm_new(c, norm_otherwise, 1, eps, region);
+    fitted_range t = {.lo = 0.75 * eps, .hi = 1.25 * eps, .best = eps};
+    if (probe == NULL || !fit_by_count(c, count_for_eps, probe, &t)) return false;
+    chosen_number by[FIT_CHOICES];
+    size_t n = fit_choose(c, &t, by);
+    bool fine = true;
+    for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+        if (by[i].value >= t.lo && by[i].value <= t.hi)
+            fine = try_eps(c, by[i].value, by[i].text, region);
+    return fine;
+}
+
 static bool try_fit(composing *c, const norm_rows *rows, const sinkproof_region *region) {
     double own = c->s->trials.config->rms_eps, d = (double)rows->d, times, eps;
     char text[32];
@@ -132,7 +152,8 @@ static bool try_fit(composing *c, const norm_rows *rows, const sinkproof_region 
         snprintf(text, sizeof text, "%.*g", digits, eps);
         if (fabs(times - 1) < 0.01) fine = try_eps(c, strtod(text, NULL), text, region);
     }
-    return fine;
+    bool rounded = c->step > 0x1p-12 && eps > 0 && fabs(times - 1) < 0.1;
+    return fine && (c->found != NULL || !rounded || try_counted_eps(c, eps, region));
 }
 
 static bool try_over(composing *c, sinkproof_norm_over over, size_t parts, const char *text,

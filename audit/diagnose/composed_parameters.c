@@ -134,6 +134,27 @@ static bool try_value(composing *c, const parameter *p, const sinkproof_region *
     return composing_try(c, m);
 }
 
+typedef struct parameter_probe {
+    const parameter *p;
+    composed_mistake *m;
+} parameter_probe;
+
+static size_t count_for_value(composing *c, void *of, double value, bool *fine) {
+    parameter_probe *probe = of;
+    probe->m->numbers[0] = value;
+    return composing_count(c, &probe->m->mistake, fine);
+}
+
+static bool try_values(composing *c, const parameter *p, const sinkproof_region *region,
+                       const fitted_range *t) {
+    chosen_number by[FIT_CHOICES];
+    size_t n = fit_choose(c, t, by);
+    bool fine = true;
+    for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+        fine = try_value(c, p, region, &by[i]);
+    return fine;
+}
+
 static bool fit_and_try(composing *c, const parameter *p, const sinkproof_region *region) {
     double value = p->own(c->s->trials.config), before = squared_distance(c, region, c->mid);
     composed_mistake *probe = parameter_new(c, p, value);
@@ -149,11 +170,12 @@ static bool fit_and_try(composing *c, const parameter *p, const sinkproof_region
     double *mid = composing_see(c, &probe->mistake, &fine);
     bool better = mid != NULL && squared_distance(c, region, mid) < 0.1 * before;
     free(mid);
-    chosen_number by[FIT_CHOICES];
-    size_t n = better ? fit_choose(c, &t, by) : 0;
-    for (size_t i = 0; i < n && fine && c->found == NULL; i++)
-        fine = try_value(c, p, region, &by[i]);
-    return fine;
+    if (!fine || !better) return fine;
+    if (!try_values(c, p, region, &t)) return false;
+    if (c->found != NULL || c->step < 0x1p-12) return true;
+    parameter_probe of = {p, probe}; // rounded numbers mislead least squares
+    probe->region = *region;
+    return fit_by_count(c, count_for_value, &of, &t) && try_values(c, p, region, &t);
 }
 
 bool compose_parameters(composing *c) {

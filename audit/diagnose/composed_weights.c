@@ -49,7 +49,11 @@ static bool scale_slots(supposed_engine *s, const known_mistake *k) {
     }
     mistake_weight_edit *e = add_weight_edit(s, k->slots);
     if (e == NULL) return false;
-    e->reading.factor = m->numbers[FACTOR];
+    e->reading.factor = m->numbers[FACTOR], e->reading.then = 1;
+    if (kept == SINKPROOF_REAL) return true;
+    e->reading.product = SINKPROOF_F32; // as an engine multiplies; it decides ties
+    e = add_weight_edit(s, k->slots);
+    if (e == NULL) return false;
     e->reading.product = kept, e->reading.then = 1;
     return true;
 }
@@ -121,6 +125,7 @@ static bool try_scaled_and_kept(composing *c, const read_weight *w, const sinkpr
     composed_mistake *m = weight_new(c, w, scale_slots, region);
     if (m == NULL) return false;
     m->numbers[FACTOR] = by->value, m->numbers[KEPT] = kept;
+    if (kept != SINKPROOF_REAL) m->numbers[FACTOR] = sinkproof_round(SINKPROOF_F32, by->value);
     composed_name(m, "%s-times-%s", sinkproof_slot_name(w->slot), by->text);
     bool one = strstr(composed_slot_words(w->slot), "the bias of") != NULL ||
                strstr(composed_slot_words(w->slot), "embedding") != NULL;
