@@ -173,6 +173,11 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fi
 // 0). A single one may have keys and values of the positions before it in front.
 bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
                                    const size_t *firsts, sinkproof_error *error);
+// Of several sequences, before any point: how many keys and values each has, those of the positions
+// before its rows among them, as cu_seqlens_k says. A4.k and A2.v then have so many rows, and A6,
+// A9 and A10 so many columns, sequence by sequence.
+bool sinkproof_trace_builder_cached(sinkproof_trace_builder *builder, const size_t *keys,
+                                    sinkproof_error *error);
 // What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
 bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
                                  const char *layout, sinkproof_error *error);

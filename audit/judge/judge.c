@@ -131,10 +131,14 @@ static size_t count_unread(const judge_pass *pass, size_t layer) {
     size_t most = 0;
     for (size_t n = 0; n < sinkproof_trace_sequences(pass->trace); n++)
         for (size_t i = 0; i < 2; i++) {
-            size_t first = sinkproof_trace_sequence(pass->trace, n).first;
+            sinkproof_sequence s = sinkproof_trace_sequence(pass->trace, n);
+            size_t first = s.first;
             size_t low = first_seen_key(pass->config, layer, first);
             const sinkproof_tensor *before = sinkproof_trace_before(pass->trace, read[i], layer);
-            size_t from = first - (before != NULL ? before->shape[0] : 0);
+            size_t earlier = before == NULL                          ? 0
+                             : sinkproof_trace_is_apart(pass->trace) ? s.keys - s.rows
+                                                                     : before->shape[0];
+            size_t from = first - earlier;
             if (from > low && from - low > most) most = from - low;
         }
     return most;
@@ -184,7 +188,7 @@ static bool begin_pass(judge_pass *pass, const sinkproof_model *model, const sin
                                                              : &sinkproof_meaning_as_defined,
                          .n = sinkproof_trace_length(trace),
                          .first = sinkproof_trace_first(trace),
-                         .keys = sinkproof_trace_first(trace) + sinkproof_trace_length(trace),
+                         .keys = sinkproof_trace_columns(trace),
                          .judgement = judgement,
                          .all = 1};
     if (options->stretch == NULL && !sinkproof_model_fits(model, policy->weights, error))

@@ -407,7 +407,7 @@ static void compare_cut_rows(judge_part *part, const block *b) {
 // and either all of them read unknown keys, or none does.
 static void attend_queries(judge_part *part, const attention *a, block b) {
     const judge_pass *pass = part->pass;
-    if (part_query(part, &b, b.first).cut) {
+    if (query_is_cut(part, a, b.first, &b)) {
         compare_cut_rows(part, &b);
         compare_unknown_values(part, &b, a);
         return;

@@ -16,12 +16,37 @@ bool read_heads(const judge_pass *pass, sinkproof_point at, size_t rows, size_t 
     return sinkproof_honest_scaled(&s, at, s.policy->at[at], rows, heads, d, x);
 }
 
+// The keys or values of several sequences by column: those of earlier positions of each, and those
+// of its rows.
+static bool read_apart(const judge_pass *pass, sinkproof_trace_point point,
+                       const sinkproof_tensor *before, const sinkproof_honest *x_ngd,
+                       cached_rows *c) {
+    size_t read = 0;
+    c->x = malloc(pass->keys * c->width * sizeof *c->x);
+    if (c->x == NULL) return false;
+    for (size_t i = 0; i < pass->keys * c->width; i++) c->x[i] = sinkproof_unknown_set(0);
+    for (size_t n = 0; n < sinkproof_trace_sequences(pass->trace); n++) {
+        sinkproof_sequence s = sinkproof_trace_sequence(pass->trace, n);
+        size_t earlier = (s.keys - s.rows) * c->width;
+        sinkproof_honest *x = c->x + s.key * c->width;
+        if (before != NULL && earlier > 0) set_read_given(pass, point, before, read, earlier, x);
+        memcpy(x + earlier, x_ngd + s.row * c->width, s.rows * c->width * sizeof *x);
+        read += earlier;
+    }
+    return true;
+}
+
 bool read_cached(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
                  sinkproof_point at, sinkproof_honest *x_ngd, cached_rows *c) {
     const sinkproof_tensor *before = sinkproof_trace_before(pass->trace, point, layer);
     size_t heads = pass->config->n_kv_heads, width = heads * pass->config->head_dim;
     size_t earlier = before != NULL ? before->shape[0] : 0;
-    *c = (cached_rows){x_ngd, pass->first - earlier, width, before != NULL};
+    if (sinkproof_trace_is_apart(pass->trace)) {
+        *c = (cached_rows){.width = width, .owned = true, .cut = before == NULL};
+        return read_apart(pass, point, before, x_ngd, c) &&
+               read_heads(pass, at, pass->keys, heads, c->x);
+    }
+    *c = (cached_rows){x_ngd, pass->first - earlier, width, before != NULL, false};
     if (before != NULL) {
         c->x = malloc((earlier + pass->n) * width * sizeof *c->x);
         if (c->x == NULL) return false;

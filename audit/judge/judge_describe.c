@@ -60,9 +60,9 @@ static bool describe_weight(const judge_pass *pass, const sinkproof_point_report
     double sink;
     if (!sink_logit(pass, r->layer, h, i, &sink)) return false;
     sinkproof_sequence of = sinkproof_trace_sequence_of(pass->trace, i);
-    size_t at = of.first + i - of.row, column = pass->first + i;
+    size_t at = of.first + i - of.row, column = of.key + of.keys - of.rows + i - of.row;
     size_t low = first_seen_key(pass->config, r->layer, at);
-    bool seen = j <= column && (size_t)(column - j) <= at - low && (pass->first > 0 || j >= of.row);
+    bool seen = j <= column && (size_t)(column - j) <= at - low && j >= of.key;
     if (j == pass->keys)
         snprintf(out, size, "the sink, logit %s", hex_or_not_traced(sink).text);
     else

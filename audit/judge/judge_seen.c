@@ -42,10 +42,10 @@ query part_query(const judge_part *part, const block *b, size_t i) {
     }
     if (m->cache_unread && first < s.first + begin) first = s.first + begin;
     if (m->sees_all) end = all;
-    size_t from = sinkproof_trace_sequences(pass->trace) > 1 ? s.first : 0;
+    size_t from = all - s.keys; // of the first column
     query q = {.h = b->h, .i = i, .own = s.first + at, .all = all, .cut = first < from};
     q.position = larger_size(first, from);
-    q.first_key = q.position + pass->first + s.row - s.first;
+    q.first_key = q.position - from + s.key;
     q.seen = larger_size(end, q.position) - q.position;
     return q;
 }
@@ -82,8 +82,14 @@ void find_seen_keys(const judge_part *part, block *b) {
     if (part->pass->meaning->sink_has_value) b->low = 0;
 }
 
+bool query_is_cut(const judge_part *part, const attention *a, size_t i, const block *b) {
+    query q = part_query(part, b, i);
+    return q.cut || ((a->k.cut || a->v.cut) &&
+                     q.position < sinkproof_trace_sequence_of(part->pass->trace, i).first);
+}
+
 bool block_reads_unknown(const judge_part *part, const attention *a, block b) {
-    if (sinkproof_trace_sequences(part->pass->trace) > 1) return part_query(part, &b, b.first).cut;
+    if (sinkproof_trace_sequences(part->pass->trace) > 1) return query_is_cut(part, a, b.first, &b);
     if (a->k.from == 0 && a->v.from == 0) return false;
     find_seen_keys(part, &b);
     return b.low < a->k.from || b.low < a->v.from;

@@ -27,8 +27,9 @@ typedef struct block {
 
 // Query i of head h, which sees the keys [first_key, first_key + seen): columns of the trace. A
 // trace of one sequence has a column for each position from 0 on; one of several has a column for
-// each row. In its sequence the first of these keys is at `position`, the query itself at `own`,
-// and there are `all` keys. cut: it also sees keys before the first that has a column.
+// each row, or for each key in their caches. In its sequence the first of these keys is at
+// `position`, the query itself at `own`, and there are `all` keys. cut: it also sees keys before
+// the first that has a column.
 typedef struct query {
     size_t h, i, first_key, seen, position, own, all;
     bool cut;
@@ -39,6 +40,8 @@ query part_query(const judge_part *part, const block *b, size_t i);
 sinkproof_key_read query_key(const block *b, const query *q, size_t j);
 // Sets the keys that at least one query of the block reads.
 void find_seen_keys(const judge_part *part, block *b);
+// Whether query i of a trace of several sequences sees keys that the trace does not have.
+bool query_is_cut(const judge_part *part, const attention *a, size_t i, const block *b);
 // Whether the block reads keys or values of positions that the trace has none of.
 bool block_reads_unknown(const judge_part *part, const attention *a, block b);
 

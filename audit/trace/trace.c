@@ -10,6 +10,7 @@
 #include "audit/trace/trace_checks.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
+#include "audit/trace/trace_sequences.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 // before the first token, and those of the tokens. `rows` is set where there are earlier ones.
 typedef struct cached {
     sinkproof_tensor before, rows;
+    uint8_t *gathered; // their bytes, where they do not lie so in the file
 } cached;
 enum { OF_KEYS, OF_VALUES, CACHED };
 
@@ -30,8 +32,7 @@ struct sinkproof_trace {
     sinkproof_safetensors *file;
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
-    size_t sequences, *begins;      // begins [sequences + 1]: first rows, and n
-    uint32_t *sequence_n;           // of each row
+    trace_sequences sequences;
     sinkproof_lse lse;              // what the metadata say of A9.lse
     bool lse_by_token;              // [n, heads]
     const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
@@ -67,68 +68,38 @@ static bool read_indices(const char *file, sinkproof_trace *trace, const char *n
     return true;
 }
 
-// Fills `begins` from cu_seqlens: 0, then the row behind each sequence. Empty sequences are left
-// out.
-static bool read_cu_seqlens(const char *file, sinkproof_trace *trace, const sinkproof_tensor *cu,
-                            sinkproof_error *error) {
-    size_t count = cu->rank == 1 ? cu->shape[0] : 0;
-    if (!trace_check_dtype(file, cu, true, error)) return false;
-    if (count < 2 || count > trace->n + 1 || trace_index_at(cu, 0) != 0 ||
-        trace_index_at(cu, count - 1) != (int64_t)trace->n)
-        return sinkproof_fail(error,
-                              "%.300s: tensor cu_seqlens: expected [sequences + 1] from 0 to %zu",
-                              file, trace->n);
-    for (size_t i = 1; i < count; i++) {
-        int64_t before = trace_index_at(cu, i - 1), at = trace_index_at(cu, i);
-        if (at < before || at > (int64_t)trace->n)
-            return sinkproof_fail(error,
-                                  "%.300s: tensor cu_seqlens: expected ascending numbers to %zu, "
-                                  "found %lld after %lld",
-                                  file, trace->n, (long long)at, (long long)before);
-        if (at > before) trace->begins[++trace->sequences] = (size_t)at;
-    }
-    return true;
-}
-
-static bool read_boundaries(const char *file, sinkproof_trace *trace, sinkproof_error *error) {
-    const sinkproof_tensor *cu = sinkproof_safetensors_find(trace->file, "cu_seqlens");
-    trace->begins = calloc(trace->n + 1, sizeof *trace->begins);
-    trace->sequence_n = calloc(trace->n, sizeof *trace->sequence_n);
-    if (trace->begins == NULL || trace->sequence_n == NULL)
-        return sinkproof_fail(error, "%.300s: no memory for its sequences", file);
-    if (cu != NULL && !read_cu_seqlens(file, trace, cu, error)) return false;
-    if (cu == NULL) trace->begins[++trace->sequences] = trace->n;
-    for (size_t s = 0; s < trace->sequences; s++)
-        for (size_t t = trace->begins[s]; t < trace->begins[s + 1]; t++)
-            trace->sequence_n[t] = (uint32_t)s;
-    return true;
-}
-
 static bool read_sequence(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
                           sinkproof_error *error) {
     size_t context = config->max_context < INT32_MAX ? config->max_context : INT32_MAX;
     if (!read_indices(file, trace, "tokens", config->vocab, &trace->tokens_n, error)) return false;
     if (!read_indices(file, trace, "positions", context, &trace->positions_n, error)) return false;
-    if (!read_boundaries(file, trace, error)) return false;
+    if (!sequences_read(file, trace->file, trace->n, trace->positions_n, &trace->sequences, error))
+        return false;
+    const uint32_t *of_row = trace->sequences.of_row;
     for (size_t t = 1; t < trace->n; t++)
-        if (trace->sequence_n[t] == trace->sequence_n[t - 1] &&
-            trace->positions_n[t] != trace->positions_n[t - 1] + 1)
+        if (of_row[t] == of_row[t - 1] && trace->positions_n[t] != trace->positions_n[t - 1] + 1)
             return sinkproof_fail(
                 error,
                 "%.300s: tensor positions: expected positions that follow each other in %s, found "
                 "%d after %d",
-                file, trace->sequences > 1 ? "each sequence" : "one sequence (no cu_seqlens)",
+                file, trace->sequences.count > 1 ? "each sequence" : "one sequence (no cu_seqlens)",
                 (int)trace->positions_n[t], (int)trace->positions_n[t - 1]);
     return true;
 }
 
 // Splits keys or values of more positions than the tokens' into the views of `c`; *rows: those of
 // the tokens, which are the last.
-static void split_cached(const sinkproof_tensor *tensor, size_t n, cached *c) {
+static bool split_cached(const trace_sequences *s, const sinkproof_tensor *tensor, size_t n,
+                         cached *c) {
+    if (s->apart) {
+        c->gathered = sequences_split(s, tensor, &c->before, &c->rows);
+        return c->gathered != NULL;
+    }
     size_t before = tensor->shape[0] - n, each = tensor->bytes / tensor->shape[0];
     c->before = c->rows = *tensor;
     c->before.shape[0] = before, c->before.bytes = before * each;
     c->rows.shape[0] = n, c->rows.bytes = n * each, c->rows.data += before * each;
+    return true;
 }
 
 static bool unknown_name(const char *file, const char *name, size_t n_layers,
@@ -194,25 +165,26 @@ static bool read_gradient(const char *file, const sinkproof_config *config, sink
            trace_check_dtype(file, tensor, false, error);
 }
 
-static const char *const beside[] = {"tokens", "positions", "cu_seqlens"};
+static const char *const beside[] = {"tokens", "positions", "cu_seqlens", "cu_seqlens_k"};
 
 static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
                        const sinkproof_tensor *tensor, sinkproof_error *error) {
     sinkproof_trace_point point;
     size_t layer, shape[SINKPROOF_MAX_RANK];
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (strcmp(tensor->name, beside[i]) == 0) return true;
     if (!sinkproof_trace_name_parse(tensor->name, &point, &layer))
         return read_gradient(file, config, trace, tensor, error);
     if (!trace_may_hold(config, point, layer))
         return sinkproof_fail(error, "%.300s: tensor %.100s: expected a layer below %zu", file,
                               tensor->name, config->n_layers);
-    size_t first = sinkproof_trace_first(trace);
-    size_t rank = trace_shape_from(config, point, first, trace->n, shape);
+    const trace_sequences *s = &trace->sequences;
+    size_t rank = trace_shape_from(config, point, s->columns - trace->n, trace->n, shape);
     bool indices = sinkproof_trace_point_is_index(point);
-    bool longer = point_is_cached(config, point) && tensor->rank == rank &&
-                  tensor->shape[0] > trace->n && tensor->shape[0] <= first + trace->n;
-    if (longer) shape[0] = tensor->shape[0];
+    bool some =
+        tensor->rank == rank && tensor->shape[0] > trace->n && tensor->shape[0] <= s->columns;
+    bool longer = point_is_cached(config, point) && (s->apart || (s->count == 1 && some));
+    if (longer) shape[0] = s->apart ? s->columns : tensor->shape[0];
     if (sinkproof_trace_point_is_offered(point) && !turn_lse(file, trace, tensor, shape, error))
         return false;
     if (!trace_check_shape(file, tensor, rank, shape, error)) return false;
@@ -221,7 +193,8 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     if (longer) {
         size_t kind = point == TRACE_A2_V ? OF_VALUES : OF_KEYS;
         cached *c = &trace->cached_lc[layer * CACHED + kind];
-        split_cached(tensor, trace->n, c);
+        if (!split_cached(s, tensor, trace->n, c))
+            return sinkproof_fail(error, "%.300s: tensor %.100s: no memory", file, tensor->name);
         tensor = &c->rows;
     }
     const sinkproof_tensor **at = &trace->at_lp[layer * TRACE_POINTS];
@@ -233,6 +206,17 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     else
         keep_lse(trace, tensor, point, at);
     return true;
+}
+
+// What cu_seqlens_k says is in the file: nothing is made for keys that nobody has.
+static bool check_caches(const char *file, const sinkproof_trace *trace, sinkproof_error *error) {
+    bool there = !trace->sequences.apart;
+    for (size_t i = 0; !there && i < trace->n_layers * CACHED; i++)
+        there = trace->cached_lc[i].gathered != NULL;
+    return there || sinkproof_fail(error,
+                                   "%.300s: tensor cu_seqlens_k: expected keys or values of %zu "
+                                   "rows, found none of any layer",
+                                   file, trace->sequences.columns);
 }
 
 static bool check_format(const char *file, const sinkproof_trace *trace, sinkproof_error *error) {
@@ -287,6 +271,7 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
            read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
+    good = good && check_caches(name, trace, error);
     if (good)
         *result = trace;
     else
@@ -356,8 +341,9 @@ void sinkproof_trace_close(sinkproof_trace *trace) {
     free(trace->path);
     free(trace->tokens_n);
     free(trace->positions_n);
-    free(trace->begins);
-    free(trace->sequence_n);
+    sequences_free(&trace->sequences);
+    for (size_t i = 0; trace->cached_lc != NULL && i < trace->n_layers * CACHED; i++)
+        free(trace->cached_lc[i].gathered);
     free(trace->at_lp);
     free(trace->cached_lc);
     free(trace);
@@ -384,7 +370,7 @@ const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace) {
 }
 
 size_t sinkproof_trace_first(const sinkproof_trace *trace) {
-    return trace->sequences == 1 ? (size_t)trace->positions_n[0] : 0;
+    return trace->sequences.count == 1 ? (size_t)trace->positions_n[0] : 0;
 }
 
 sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace) {
@@ -396,23 +382,36 @@ bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace) {
 }
 
 size_t sinkproof_trace_sequences(const sinkproof_trace *trace) {
-    return trace->sequences;
+    return trace->sequences.count;
+}
+
+size_t sinkproof_trace_columns(const sinkproof_trace *trace) {
+    return trace->sequences.columns;
+}
+
+bool sinkproof_trace_is_apart(const sinkproof_trace *trace) {
+    return trace->sequences.apart;
 }
 
 sinkproof_sequence sinkproof_trace_sequence(const sinkproof_trace *trace, size_t number) {
-    size_t row = trace->begins[number];
-    return (sinkproof_sequence){number, row, trace->begins[number + 1] - row,
-                                (size_t)trace->positions_n[row]};
+    const trace_sequences *s = &trace->sequences;
+    size_t row = s->begins[number];
+    return (sinkproof_sequence){number,
+                                row,
+                                s->begins[number + 1] - row,
+                                (size_t)trace->positions_n[row],
+                                s->key[number],
+                                s->keys[number]};
 }
 
 sinkproof_sequence sinkproof_trace_sequence_of(const sinkproof_trace *trace, size_t row) {
-    return sinkproof_trace_sequence(trace, trace->sequence_n[row]);
+    return sinkproof_trace_sequence(trace, trace->sequences.of_row[row]);
 }
 
 bool sinkproof_trace_from_start(const sinkproof_trace *trace, sinkproof_error *error) {
-    if (trace->sequences > 1)
+    if (trace->sequences.count > 1)
         return sinkproof_fail(error, "%.300s: expected a trace of one sequence, found %zu",
-                              trace->path, trace->sequences);
+                              trace->path, trace->sequences.count);
     if (sinkproof_trace_first(trace) == 0) return true;
     return sinkproof_fail(error, "%.300s: expected a trace from position 0 on, found one from %zu",
                           trace->path, sinkproof_trace_first(trace));

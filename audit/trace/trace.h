@@ -19,7 +19,8 @@ typedef struct sinkproof_trace sinkproof_trace;
 // A file may hold several sequences end to end: cu_seqlens [m + 1] has the row where each begins,
 // and n. A trace of one sequence may begin after position 0. Its keys and values (A4.k, or A2.k
 // without a rotation, and A2.v) may then have more rows than tokens: those of the positions just
-// before the first token.
+// before the first token. With several sequences cu_seqlens_k [m + 1] says where the keys of each
+// begin, and keys and values have so many rows.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
 bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
@@ -59,15 +60,19 @@ sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace);
 // How many of its tensors are gradients (gradients.h): their shapes are checked, nothing else.
 size_t sinkproof_trace_gradients(const sinkproof_trace *trace);
 bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace); // [n, heads], not [heads, n]
-// The rows of one sequence: [row, row + rows), from position `first` on.
+// The rows of one sequence: [row, row + rows), from position `first` on; and the columns of its
+// keys, [key, key + keys), which end with those of its rows.
 typedef struct sinkproof_sequence {
-    size_t number, row, rows, first;
+    size_t number, row, rows, first, key, keys;
 } sinkproof_sequence;
+// Columns of keys of all sequences, and whether cu_seqlens_k says them.
+size_t sinkproof_trace_columns(const sinkproof_trace *trace);
+bool sinkproof_trace_is_apart(const sinkproof_trace *trace);
 size_t sinkproof_trace_sequences(const sinkproof_trace *trace);
 sinkproof_sequence sinkproof_trace_sequence(const sinkproof_trace *trace, size_t number);
 sinkproof_sequence sinkproof_trace_sequence_of(const sinkproof_trace *trace, size_t row);
-// The keys or values of a layer at the positions just before the first token, [m, heads, dim]; NULL
-// if the trace has none.
+// The keys or values of a layer at the positions just before the first token, [m, heads, dim], of
+// each sequence in turn; NULL if the trace has none.
 const sinkproof_tensor *sinkproof_trace_before(const sinkproof_trace *trace,
                                                sinkproof_trace_point point, size_t layer);
 

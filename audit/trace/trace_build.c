@@ -24,10 +24,10 @@ struct sinkproof_trace_builder {
     char engine[256], policy[SINKPROOF_POLICY_NAME],
         of[256];                  // `of`: "" stands for this model's fingerprint
     char lse[16], lse_layout[16]; // metadata; "": not said
-    size_t n, first, n_layers;    // first: position of the first token; 0 with several sequences
+    size_t n, columns, n_layers;  // columns: of keys
     size_t sequences;
-    int32_t *tokens_n, *positions_n, *cu_seqlens; // [sequences + 1]
-    added *at_lp;                                 // [n_layers, TRACE_POINTS]
+    int32_t *tokens_n, *positions_n, *cu_seqlens, *cu_seqlens_k; // [sequences + 1]; k: or NULL
+    added *at_lp;                                                // [n_layers, TRACE_POINTS]
 };
 
 static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *model,
@@ -61,7 +61,7 @@ bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engin
         return sinkproof_fail(error, "expected a model, an engine's name and one token or more");
     sinkproof_trace_builder *b = calloc(1, sizeof *b);
     if (b == NULL) return sinkproof_fail(error, "no memory for a trace");
-    b->n = n;
+    b->n = b->columns = n;
     bool good = fill_builder(b, model, engine, policy, tokens_n, error);
     if (good)
         *builder = b;
@@ -137,7 +137,30 @@ bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences,
         row += rows[s];
         b->cu_seqlens[s + 1] = (int32_t)row;
     }
-    b->first = sequences == 1 ? (size_t)b->positions_n[0] : 0;
+    b->columns = b->n + (sequences == 1 ? (size_t)b->positions_n[0] : 0);
+    return true;
+}
+
+bool sinkproof_trace_builder_cached(sinkproof_trace_builder *b, const size_t *keys,
+                                    sinkproof_error *error) {
+    if (b == NULL || keys == NULL)
+        return sinkproof_fail(error, "expected a builder and keys, found NULL");
+    if (b->sequences < 2 || b->cu_seqlens_k != NULL)
+        return sinkproof_fail(error, "expected several sequences, and their keys once");
+    if (!holds_no_point(b, error)) return false;
+    b->cu_seqlens_k = calloc(b->sequences + 1, sizeof *b->cu_seqlens_k);
+    if (b->cu_seqlens_k == NULL) return sinkproof_fail(error, "no memory for the sequences");
+    size_t columns = 0;
+    for (size_t s = 0; s < b->sequences; s++) {
+        size_t row = (size_t)b->cu_seqlens[s], rows = (size_t)b->cu_seqlens[s + 1] - row;
+        size_t most = (size_t)b->positions_n[row] + rows;
+        if (keys[s] < rows || keys[s] > most || keys[s] > (size_t)INT32_MAX - 1 - columns)
+            return sinkproof_fail(error, "expected %zu to %zu keys of sequence %zu, found %zu",
+                                  rows, most, s, keys[s]);
+        columns += keys[s];
+        b->cu_seqlens_k[s + 1] = (int32_t)columns;
+    }
+    b->columns = columns;
     return true;
 }
 
@@ -155,6 +178,7 @@ void sinkproof_trace_builder_free(sinkproof_trace_builder *builder) {
     free(builder->tokens_n);
     free(builder->positions_n);
     free(builder->cu_seqlens);
+    free(builder->cu_seqlens_k);
     free(builder);
 }
 
@@ -217,12 +241,15 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     if (!parse_dtype(name, dtype, sinkproof_trace_point_is_index(point), &kept, error))
         return false;
     const sinkproof_config *config = sinkproof_model_config(b->model);
-    size_t expected_rank = trace_shape_from(config, point, b->first, b->n, expected);
+    size_t expected_rank = trace_shape_from(config, point, b->columns - b->n, b->n, expected);
     if (sinkproof_trace_point_is_offered(point) && rank == 2 && shape[0] == b->n)
         expected[0] = shape[0], expected[1] = config->n_heads; // tokens first
-    if (rank == expected_rank && point_is_cached(config, point) && shape[0] > b->n &&
-        shape[0] <= b->first + b->n)
-        expected[0] = shape[0];
+    if (rank == expected_rank && point_is_cached(config, point)) {
+        if (b->cu_seqlens_k != NULL)
+            expected[0] = b->columns;
+        else if (b->sequences <= 1 && shape[0] > b->n && shape[0] <= b->columns)
+            expected[0] = shape[0];
+    }
     if (!count_bytes(name, rank, shape, expected_rank, expected, sinkproof_dtype_size(kept), &bytes,
                      error))
         return false;
@@ -253,6 +280,8 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
         sinkproof_safetensors_writer_metadata(out, "lse_layout", b->lse_layout);
     if (b->sequences > 1)
         sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
+    if (b->cu_seqlens_k != NULL)
+        sinkproof_safetensors_writer_declare(out, "cu_seqlens_k", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
     for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++) {
         const added *a = &b->at_lp[i];
@@ -272,6 +301,9 @@ static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_
     if (good && b->sequences > 1)
         good = sinkproof_safetensors_writer_bytes(
             out, b->cu_seqlens, (b->sequences + 1) * sizeof *b->cu_seqlens, error);
+    if (good && b->cu_seqlens_k != NULL)
+        good = sinkproof_safetensors_writer_bytes(
+            out, b->cu_seqlens_k, (b->sequences + 1) * sizeof *b->cu_seqlens_k, error);
     for (size_t i = 0; good && i < b->n_layers * TRACE_POINTS; i++)
         if (b->at_lp[i].data != NULL)
             good =

@@ -6,6 +6,7 @@ import tempfile
 
 import numpy as np
 import sinkproof
+from drilled_kernels import attended
 
 TOKENS, FAST = list(range(3, 43)), {"local": True, "hint": False}
 
@@ -59,6 +60,76 @@ def check_packed(room):
             "sequence", found)
     room.refused("ends that are not the tokens'", "cu_seqlens: expected whole numbers [sequences + 1] that ascend from 0 to 21",
                  lambda: sinkproof.judge(room.model, {**packed, "cu_seqlens": np.array([0, 7])}, "f32"))
+
+
+def decoded(parts, firsts, kept):
+    """The last rows of each part, from `firsts` on, with the last `kept` keys and values before them."""
+    made = {"cu_seqlens": np.cumsum([0, *(len(part["tokens"]) - first for part, first in zip(parts, firsts))]).astype(np.int32),
+            "cu_seqlens_k": np.cumsum([0, *(len(part["tokens"]) - first + keys for part, first, keys
+                                           in zip(parts, firsts, kept))]).astype(np.int32)}
+    rows, columns = made["cu_seqlens"], made["cu_seqlens_k"]
+    for name in parts[0]:
+        if name.endswith(("A6", "A9", "A10")):
+            heads, sink = len(parts[0][name]), name.endswith("A9")
+            whole = np.zeros((heads, rows[-1], columns[-1] + sink), np.float32)
+            for s, (part, first, keys) in enumerate(zip(parts, firsts, kept)):
+                one = part[name][:, first:, first - keys:]
+                whole[:, rows[s]:rows[s + 1], columns[s]:columns[s + 1]] = one[..., :-1] if sink else one
+                if sink:
+                    whole[:, rows[s]:rows[s + 1], -1] = one[..., -1]
+            made[name] = whole
+        else:
+            cached = name.endswith(("A4.k", "A2.v"))
+            made[name] = np.concatenate([part[name][first - keys if cached else first:] for part, first, keys in zip(parts, firsts, kept)])
+    return made
+
+
+def check_caches(room):
+    """Rows of several sequences, each over a cache of its own."""
+    parts = [dict(sinkproof.run(room.model, tokens, policy="f32")) for tokens in (TOKENS[:7], TOKENS[9:29], TOKENS[3:9])]
+    firsts, options = (5, 18, 3), {**FAST, "diagnosis": False}
+    trace = decoded(parts, firsts, firsts)
+    found = sinkproof.judge(room.model, trace, "f32", **options)
+    open_ = [point.name for point in found.points if point.undecided and point.layer]
+    room.ok(found.ok and not open_ and found["01.A11"].elements == 7 * 160, "rows over caches of three sequences are judged, and decided",
+            open_, found)
+    again = saved(room, sinkproof.Trace(trace))
+    room.ok(again["cu_seqlens_k"].tolist() == [0, 7, 27, 33] and len(again["00.A2.v"]) == 33, "they are saved and read", again)
+    few = sinkproof.judge(room.model, decoded(parts, firsts, (5, 15, 0)), "f32", **options)
+    undecided = sorted(point.name for point in few.points if point.undecided and point.layer == 1)
+    room.ok(few.ok and undecided == ["01.A11", "01.A6", "01.A9"] and few["01.A11"].undecided == 5 * 160,
+            "of a sequence with a part of its cache, and of one without, the rows that read the rest are undecided", undecided, few)
+
+    def attention(layer, own_keys):
+        """A11, by the boundaries of the queries for those of the keys, if `own_keys`."""
+        rows, keys, out = trace["cu_seqlens"], trace["cu_seqlens_k"], []
+        sinks = room.model.weight("sinks", layer).reshape(-1).astype(np.float32)
+        window = int(room.model.number("window")) if room.model.slides(layer) else 0
+        for s, first in enumerate(firsts):
+            begin = keys[s] + (first if own_keys else 0)
+            k, v = (trace[f"{layer:02d}.{name}"][begin:keys[s + 1]] for name in ("A4.k", "A2.v"))
+            q = trace[f"{layer:02d}.A4.q"][rows[s]:rows[s + 1]]
+            out.append(attended(q, k, v, sinks, window, 0 if own_keys else first))
+        return np.concatenate(out)
+
+    some = {name: value for name, value in trace.items() if name.endswith(("tokens", "cu_seqlens", "cu_seqlens_k", "A4.q", "A4.k", "A2.v"))}
+    some["positions"] = trace["positions"]
+    for own_keys in (False, True):
+        found = sinkproof.judge(room.model, {**some, "01.A11": attention(1, own_keys)}, "f32", **options)
+        room.ok(found["01.A11"].verdict == ("bug" if own_keys else "within") and (", sequence " in str(found)) == own_keys,
+                f"attention {'of the own rows alone is convicted' if own_keys else 'over the caches is within'}", found)
+    keys = trace["01.A4.k"].copy()
+    keys[[0, 7]] = keys[[7, 0]]  # the first keys of two caches
+    found = sinkproof.judge(room.model, {**trace, "01.A4.k": keys}, "f32", **options)
+    room.ok(found.first == "01.A6", "the key of another sequence's cache is convicted", found.first, found)
+    leak = trace["01.A10"].copy()
+    leak[0, 0, 8] = 2.0 ** -30
+    found = sinkproof.judge(room.model, {**trace, "01.A10": leak}, "f32", **options)
+    room.ok(found.first == "01.A10" and found["01.A10"].outside == 1, "the least weight on a key of another cache is convicted", found.first)
+    ends = np.array([0, 7, 28, 34], np.int32)
+    for wrong, says in ((ends, "expected 2 to 20 keys of sequence 1, found 21"), (ends[:3], "cu_seqlens_k: expected whole numbers [4]")):
+        room.refused("keys that no sequence has", says,
+                     lambda: sinkproof.judge(room.model, {**trace, "cu_seqlens_k": wrong}, "f32"))  # pylint: disable=cell-var-from-loop
 
 
 def check_lse(room):

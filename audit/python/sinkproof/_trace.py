@@ -24,7 +24,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype("<f2"), "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-BESIDE = ("tokens", "positions", "cu_seqlens")  # arrays of a trace that are not points
+BESIDE = ("tokens", "positions", "cu_seqlens", "cu_seqlens_k")  # arrays of a trace that are not points
 CACHED = ("A4.k", "A2.k", "A2.v")  # what later tokens read of earlier ones
 
 
@@ -70,7 +70,8 @@ class Trace(Mapping[str, Array]):
     Names and shapes are in chapter 11 of the book. `tokens` is int32 [n]. `positions` follow each
     other, and are 0 .. n - 1 if they are not given; a trace that begins later may have the keys and
     values before it as further rows of A4.k and A2.v. With `cu_seqlens` [m + 1] the rows are those of
-    m sequences end to end, each with positions of its own. `metadata` may say "lse", "with-sink" or
+    m sequences end to end, each with positions of its own; with `cu_seqlens_k` [m + 1] each has keys
+    and values of earlier positions too, in front of its own, and A6, A9 and A10 have their columns. `metadata` may say "lse", "with-sink" or
     "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a trace. `metadata` holds texts:
     "engine" is your engine's name in the report.
 
@@ -189,6 +190,19 @@ def read_ends(arrays: Mapping[str, Any], n: int) -> list[int]:
     return [int(end) for end in np.unique(ends)]
 
 
+def read_cached(arrays: Mapping[str, Any], n: int) -> list[int] | None:
+    """How many keys each sequence has, as `cu_seqlens_k` says."""
+    if "cu_seqlens_k" not in arrays:
+        return None
+    ends, of_keys = (np.asarray(as_array(name, arrays.get(name, [0, n]))) for name in ("cu_seqlens", "cu_seqlens_k"))
+    read_ends(arrays, n)
+    if of_keys.shape != ends.shape or of_keys.dtype.kind != "i" or of_keys[0] or np.diff(of_keys).min() < 0:
+        raise Error(f"cu_seqlens_k: expected whole numbers {list(ends.shape)} that ascend from 0")
+    if np.diff(of_keys)[np.diff(ends) == 0].any():
+        raise Error("cu_seqlens_k: expected no keys of a sequence without rows")
+    return [int(keys) for keys in np.diff(of_keys)[np.diff(ends) > 0]]
+
+
 def read_positions(arrays: Mapping[str, Any], n: int) -> npt.NDArray[np.int32]:
     """`positions`, [n], which follow each other in each sequence; from 0 on where none are given."""
     ends = read_ends(arrays, n)
@@ -217,8 +231,8 @@ def pointer_to(tokens: npt.NDArray[np.int32]) -> Any:
 
 
 def expected_shape(model: Model, name: str, first: int, n: int, rows: int) -> tuple[int, ...]:
-    """The shape of a point in a trace of n tokens from position `first` on; keys and values may have more `rows`, and
-    the log-sum-exp may have the tokens first."""
+    """The shape of a point in a trace of n tokens and `first` keys more; keys and values may have more `rows`, and the
+    log-sum-exp may have the tokens first."""
     shape, point = model.shape(name, n), without_layer(name)
     if kinds()[point].a_number and rows == n:
         return n, shape[0]
@@ -257,6 +271,10 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
         sizes = ctypes.c_size_t * (len(ends) - 1)
         attempt("trace_builder_place", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),
                 sizes(*positions[ends[:-1]]))
+    keys = read_cached(arrays, len(tokens))
+    if keys is not None and len(keys) > 1:
+        attempt("trace_builder_cached", builder.pointer, sizes(*keys))
+        first = sum(keys) - len(tokens)
     for name, value in arrays.items():
         if name not in BESIDE:
             add_point(builder, model, name, value, first, len(tokens))

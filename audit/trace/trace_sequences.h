@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Where the sequences of a trace begin: their rows, and the columns of their keys. Private to
+// audit/trace/.
+#ifndef SINKPROOF_TRACE_SEQUENCES_H
+#define SINKPROOF_TRACE_SEQUENCES_H
+
+#include "model/safetensors.h"
+
+typedef struct trace_sequences {
+    size_t count, *begins; // [count + 1]: first rows, and n
+    uint32_t *of_row;      // [n]
+    // Columns of keys. One sequence has one for each position from 0 on; several have one for each
+    // row, or, with cu_seqlens_k (apart), one for each key that is in their caches.
+    size_t columns, *key, *keys; // [count]: the first column of each, and their number
+    bool apart;
+} trace_sequences;
+
+// Reads cu_seqlens and cu_seqlens_k of a file with n tokens; without them there is one sequence.
+// Empty sequences are left out.
+bool sequences_read(const char *name, const sinkproof_safetensors *file, size_t n,
+                    const int32_t *positions_n, trace_sequences *s, sinkproof_error *error);
+void sequences_free(trace_sequences *s);
+
+// Splits keys or values [columns, ...] of sequences apart: *rows are those of the tokens, *before
+// those of earlier positions, sequence by sequence. Their bytes are in *gathered, which the caller
+// frees; NULL without memory.
+uint8_t *sequences_split(const trace_sequences *s, const sinkproof_tensor *tensor,
+                         sinkproof_tensor *before, sinkproof_tensor *rows);
+
+#endif
