@@ -69,9 +69,9 @@ typedef struct sinkproof_config sinkproof_config;
 
 // Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
 // "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]", where NAME is one of tiny, gpt-oss-20b,
-// gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null, or the path of a config.json.
-// Checks every tensor's presence, shape and dtype, and that every weight is a finite number (sinks
-// may be -infinity).
+// gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, tiny-qwen3, gpt2-circuit, gpt2-null, or the path of a
+// config.json. Checks every tensor's presence, shape and dtype, and that every weight is a finite
+// number (sinks may be -infinity).
 bool sinkproof_model_open(const char *spec, sinkproof_model **model, sinkproof_error *error);
 void sinkproof_model_close(sinkproof_model *model);
 const char *sinkproof_model_spec(const sinkproof_model *model); // as given to sinkproof_model_open

@@ -15,7 +15,7 @@
 typedef enum sinkproof_architecture {
     SINKPROOF_GPT_OSS,
     SINKPROOF_GPT2,
-    SINKPROOF_LLAMA, // and what differs from it by its biases: Qwen2
+    SINKPROOF_LLAMA, // and what differs from it by biases, head norms or windows: Qwen, Mistral
     SINKPROOF_ARCHITECTURES
 } sinkproof_architecture;
 

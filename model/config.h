@@ -28,6 +28,7 @@ typedef struct sinkproof_config {
     sinkproof_swiglu_numbers swiglu;
     bool dense; // one perceptron takes all tokens; else each goes to n_chosen of n_experts
     sinkproof_unbiased unbiased;
+    bool head_norms;                    // of each head's query and key, before they are rotated
     bool tied;                          // the unembedding is the embedding
     size_t sink;                        // which of model/sinks.h's kinds
     bool sliding[SINKPROOF_MAX_LAYERS]; // layer l sees only the last `window` keys
@@ -64,8 +65,8 @@ struct sinkproof_container; // model/container.h
 bool config_write(const char *path, const sinkproof_config *config,
                   const struct sinkproof_container *container, bool mxfp4, sinkproof_error *error);
 
-// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2", "tiny-llama", and the planted ones of
-// model/planted.c, "gpt2-circuit" and "gpt2-null"; false for any other name.
+// "tiny", "gpt-oss-20b", "gpt-oss-120b", "tiny-gpt2", "gpt2", "tiny-llama", "tiny-qwen3", and the
+// planted ones of model/planted.c, "gpt2-circuit" and "gpt2-null"; false for any other name.
 bool sinkproof_config_named(const char *name, sinkproof_config *config);
 
 #endif

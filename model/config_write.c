@@ -85,7 +85,8 @@ bool sinkproof_config_named(const char *name, sinkproof_config *config) {
     set_tiny_sizes(config);
     if (strcmp(name, "tiny") == 0) return true;
     config->max_context = 64;
-    if (strcmp(name, "tiny-llama") == 0) {
+    config->head_norms = strcmp(name, "tiny-qwen3") == 0;
+    if (config->head_norms || strcmp(name, "tiny-llama") == 0) {
         config->n_heads = 12; // transformers takes none that does not divide the width
         config->rotation.theta = 10000;
         config->tied = true;

@@ -39,6 +39,7 @@ static void feed_config(uint64_t *hash, const sinkproof_config *c, bool formats)
     for (size_t l = 0; l < c->n_layers; l++) hash_feed(hash, c->sliding[l]);
     if (c->sink != 0) hash_feed(hash, c->sink); // the original kind leaves no mark
     if (c->architecture != SINKPROOF_GPT_OSS) hash_feed(hash, c->architecture);
+    if (c->head_norms) hash_feed(hash, 1);
 }
 
 // First, middle and last row of the first, middle and last matrix of the stack.

@@ -28,15 +28,16 @@ bool gguf_check_architecture(file_cursor *in, const gguf_file *file) {
     char found[64];
     if (pair == NULL || gguf_kind_of_file(file) != NULL) return true;
     return cursor_fail(in,
-                       "key %s: expected \"gpt-oss\", \"llama\" or \"qwen2\", which "
+                       "key %s: expected \"gpt-oss\", \"llama\", \"qwen2\" or \"qwen3\", which "
                        "are all that is read, found %s",
                        key, sinkproof_gguf_value_text(pair, found, sizeof found));
 }
 
-// Llama with biases on queries, keys and values alone is Qwen2. What is of neither is held against
-// GPT-OSS's names, and refused.
+// Llama with biases on queries, keys and values alone is Qwen2, with head norms Qwen3. What is of
+// neither is held against GPT-OSS's names, and refused.
 const gguf_kind *gguf_kind_for_config(const sinkproof_config *c) {
     const char *name = c->architecture != SINKPROOF_LLAMA       ? "gpt-oss"
+                       : c->head_norms                          ? "qwen3"
                        : !c->unbiased.qkv && c->unbiased.output ? "qwen2"
                                                                 : "llama";
     const gguf_kind *kind = gguf_kinds;
@@ -169,6 +170,7 @@ static void read_llama(const reader *in) {
     c->unbiased = (sinkproof_unbiased){.qkv = !has_tensor(in, "blk.0.attn_q.bias"),
                                        .output = !has_tensor(in, "blk.0.attn_output.bias"),
                                        .perceptron = !has_tensor(in, "blk.0.ffn_down.bias")};
+    c->head_norms = strcmp(in->kind->name, "qwen3") == 0;
     c->tied = !has_tensor(in, "output.weight");
 }
 
@@ -177,7 +179,8 @@ bool gguf_read_config(const gguf_file *file, const gguf_kind *kind, sinkproof_mo
     const reader in = {file, kind, &model->checkpoint, model->spec, &model->config, error};
     fields_default(in.config);
     if (kind == NULL)
-        return refuse_value(&in, "general.architecture", "\"gpt-oss\", \"llama\" or \"qwen2\"");
+        return refuse_value(&in, "general.architecture",
+                            "\"gpt-oss\", \"llama\", \"qwen2\" or \"qwen3\"");
     for (const gguf_name *name = kind->numbers; name->key != NULL; name++)
         if (!read_field(&in, name)) return false;
     if (kind->architecture == SINKPROOF_LLAMA)
@@ -194,9 +197,16 @@ bool gguf_can_state_config(const sinkproof_config *c, const char *path, sinkproo
     const sinkproof_field *field;
     if (c->architecture == SINKPROOF_GPT2)
         return sinkproof_fail(error,
-                              "%s: expected GPT-OSS, Llama or Qwen2, whose weights alone are "
+                              "%s: expected GPT-OSS, Llama or Qwen, whose weights alone are "
                               "written as GGUF, found %s",
                               path, sinkproof_architecture_name(c->architecture));
+    bool slides = false;
+    for (size_t l = 0; l < c->n_layers; l++) slides = slides || c->sliding[l];
+    if (c->architecture == SINKPROOF_LLAMA && slides)
+        return sinkproof_fail(error,
+                              "%s: expected full attention in every layer, since no key of a GGUF "
+                              "file of Llama says that a layer has a window, found one",
+                              path);
     bool published = c->architecture == SINKPROOF_GPT_OSS; // much of it stands in no key
     if (published && c->sink != 0)
         return sinkproof_fail(error,

@@ -59,6 +59,8 @@ const tensor_layout gguf_layout = {
             [SINKPROOF_B_K] = "attn_k.bias",
             [SINKPROOF_W_V] = "attn_v.weight",
             [SINKPROOF_B_V] = "attn_v.bias",
+            [SINKPROOF_Q_NORM] = "attn_q_norm.weight",
+            [SINKPROOF_K_NORM] = "attn_k_norm.weight",
             [SINKPROOF_SINKS] = "attn_sinks.weight",
             [SINKPROOF_W_O] = "attn_output.weight",
             [SINKPROOF_B_O] = "attn_output.bias",
@@ -89,6 +91,8 @@ const tensor_layout gguf_llama_layout = {
             [SINKPROOF_B_K] = "attn_k.bias",
             [SINKPROOF_W_V] = "attn_v.weight",
             [SINKPROOF_B_V] = "attn_v.bias",
+            [SINKPROOF_Q_NORM] = "attn_q_norm.weight",
+            [SINKPROOF_K_NORM] = "attn_k_norm.weight",
             [SINKPROOF_W_O] = "attn_output.weight",
             [SINKPROOF_B_O] = "attn_output.bias",
             [SINKPROOF_MLP_NORM] = "ffn_norm.weight",
@@ -107,6 +111,7 @@ const gguf_kind gguf_kinds[] = {
     {"gpt-oss", "gpt-oss.", SINKPROOF_GPT_OSS, &gguf_layout, gpt_oss_names, gpt_oss_more, false},
     {"llama", "llama.", SINKPROOF_LLAMA, &gguf_llama_layout, llama_names, llama_more, true},
     {"qwen2", "qwen2.", SINKPROOF_LLAMA, &gguf_llama_layout, llama_names, llama_more, false},
+    {"qwen3", "qwen3.", SINKPROOF_LLAMA, &gguf_llama_layout, llama_names, llama_more, false},
     {NULL, NULL, SINKPROOF_GPT_OSS, NULL, NULL, NULL, false},
 };
 

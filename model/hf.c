@@ -157,7 +157,8 @@ static void read_config(config_reader *in) {
     sinkproof_config *config = in->config;
     const char *type = json_string_value(config_get(in, "model_type"));
     if (type != NULL && strcmp(type, "gpt_oss") != 0)
-        config_fail(in, "model_type", "\"gpt_oss\", \"gpt2\", \"llama\" or \"qwen2\"");
+        config_fail(in, "model_type",
+                    "\"gpt_oss\", \"gpt2\", \"llama\", \"qwen2\", \"qwen3\" or \"mistral\"");
     config_require_string(in, "model_type", "gpt_oss");
     config_require_string(in, "hidden_act", "silu");
     config_require_bool(in, "attention_bias", true);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Llama in the layout of Hugging Face's transformers, and Qwen2, which is Llama with biases on
-// queries, keys and values: RMSNorm, plain rotation, grouped heads without sinks, one perceptron of
-// gate and up for all tokens. Whoever writes such a model in the layout "hf" writes this one.
+// Llama in the layout of Hugging Face's transformers: RMSNorm, rotation, grouped heads without
+// sinks, one perceptron of gate and up for all tokens. And its relatives: Qwen2 with biases on
+// queries, keys and values; Qwen3 with a norm of each head's query and key; Mistral with a window
+// in every layer. Whoever writes such a model in the layout "hf" writes one of these.
 // Source: doc/99-bibliography.md#transformers.
 #include "model/container.h"
 
@@ -23,6 +24,8 @@ static const tensor_layout layout = {
             [SINKPROOF_B_K] = "self_attn.k_proj.bias",
             [SINKPROOF_W_V] = "self_attn.v_proj.weight",
             [SINKPROOF_B_V] = "self_attn.v_proj.bias",
+            [SINKPROOF_Q_NORM] = "self_attn.q_norm.weight",
+            [SINKPROOF_K_NORM] = "self_attn.k_norm.weight",
             [SINKPROOF_W_O] = "self_attn.o_proj.weight",
             [SINKPROOF_B_O] = "self_attn.o_proj.bias",
             [SINKPROOF_MLP_NORM] = "post_attention_layernorm.weight",
@@ -37,13 +40,27 @@ static const tensor_layout layout = {
     .second = {[SINKPROOF_W_UP] = "mlp.up_proj.weight", [SINKPROOF_B_UP] = "mlp.up_proj.bias"},
 };
 
-static bool has_model_type(const json_t *object, const char *type) {
+// What tells them apart beside Llama's keys.
+typedef struct llama_kind {
+    const char *type, *class;
+    bool head_norms, windows, biases; // a window in every layer, unless it is null; biases stated
+} llama_kind;
+static const llama_kind kinds[] = {{"llama", "LlamaForCausalLM", false, false, true},
+                                   {"qwen2", "Qwen2ForCausalLM", false, false, false},
+                                   {"qwen3", "Qwen3ForCausalLM", true, false, true},
+                                   {"mistral", "MistralForCausalLM", false, true, false}};
+enum { LLAMA, QWEN2, QWEN3, MISTRAL, KINDS };
+
+// The kind of a configuration; NULL: none of these.
+static const llama_kind *kind_of(const json_t *object) {
     const char *found = json_string_value(json_object_get(object, "model_type"));
-    return found != NULL && strcmp(found, type) == 0;
+    for (size_t k = 0; found != NULL && k < KINDS; k++)
+        if (strcmp(found, kinds[k].type) == 0) return &kinds[k];
+    return NULL;
 }
 
 static bool knows_config(const json_t *object) {
-    return has_model_type(object, "llama") || has_model_type(object, "qwen2");
+    return kind_of(object) != NULL;
 }
 
 static bool recognises_llama(const char *spec) {
@@ -84,32 +101,67 @@ static void read_rotation(config_reader *in) {
     if (!stated) config_note(in, "rope_theta %g", *theta);
 }
 
-// Qwen2 has its biases without a key.
-static void read_biases(config_reader *in) {
+// Qwen2 has its biases without a key, Mistral none.
+static void read_biases(config_reader *in, const llama_kind *kind) {
     sinkproof_unbiased *without = &in->config->unbiased;
     bool attention = false, perceptron = false;
-    if (has_model_type(in->object, "qwen2")) {
-        without->qkv = false;
-        return;
-    }
+    without->qkv = kind != &kinds[QWEN2];
+    if (!kind->biases) return;
     config_read_bool(in, "attention_bias", &attention);
-    config_read_bool(in, "mlp_bias", &perceptron);
+    if (kind == &kinds[LLAMA]) config_read_bool(in, "mlp_bias", &perceptron);
     without->qkv = without->output = !attention;
     without->perceptron = !perceptron;
 }
 
-static void require_full_attention(config_reader *in) {
+// The kind of a layer by its name.
+static void read_layer_types(config_reader *in, bool may_slide) {
     const json_t *types = config_get(in, "layer_types");
-    if (has_model_type(in->object, "qwen2")) config_require_bool(in, "use_sliding_window", false);
-    for (size_t l = 0; types != NULL && l < json_array_size(types); l++) {
-        const char *type = json_string_value(json_array_get(types, l));
-        if (type == NULL || strcmp(type, "full_attention") != 0)
-            config_fail(in, "layer_types", "full_attention in every layer");
+    bool *slides = in->config->sliding;
+    if (types == NULL) return;
+    if (!json_is_array(types) || json_array_size(types) != in->config->n_layers) {
+        config_fail(in, "layer_types", "a list of num_hidden_layers names");
+        return;
     }
+    for (size_t l = 0; l < in->config->n_layers && l < SINKPROOF_MAX_LAYERS; l++) {
+        const char *type = json_string_value(json_array_get(types, l));
+        slides[l] = type != NULL && strcmp(type, "sliding_attention") == 0;
+        if (type == NULL || (slides[l] ? !may_slide : strcmp(type, "full_attention") != 0))
+            config_fail(in, "layer_types",
+                        may_slide ? "made of sliding_attention and full_attention"
+                                  : "full_attention in every layer");
+    }
+}
+
+// Mistral's window is in every layer, and null says that there is none; Qwen's is in the layers
+// from max_window_layers on, unless each is named, where use_sliding_window says so.
+static void read_windows(config_reader *in, const llama_kind *kind) {
+    sinkproof_config *c = in->config;
+    bool qwen = kind == &kinds[QWEN2] || kind == &kinds[QWEN3], used = kind->windows;
+    size_t window = 4096, first = 28;
+    if (qwen) config_read_bool(in, "use_sliding_window", &used);
+    if (json_is_null(json_object_get(in->object, "sliding_window"))) used = false;
+    if (used && config_get(in, "sliding_window") != NULL)
+        config_read_size(in, "sliding_window", &window);
+    else if (used)
+        config_note(in, "sliding_window %zu", window);
+    if (used && qwen && config_get(in, "layer_types") == NULL) {
+        if (config_get(in, "max_window_layers") == NULL)
+            config_note(in, "max_window_layers %zu", first);
+        else if (json_is_integer(config_get(in, "max_window_layers")) &&
+                 json_integer_value(config_get(in, "max_window_layers")) == 0)
+            first = 0;
+        else
+            config_read_size(in, "max_window_layers", &first);
+    }
+    for (size_t l = 0; used && l < SINKPROOF_MAX_LAYERS; l++)
+        c->sliding[l] = kind->windows || l >= first;
+    if (used) c->window = window;
+    if (!kind->windows) read_layer_types(in, used);
 }
 
 static void read_config(config_reader *in) {
     sinkproof_config *c = in->config;
+    const llama_kind *kind = kind_of(in->object);
     config_require_unquantized(in);
     c->rms_eps = 1e-6;
     c->rotation.theta = 10000;
@@ -122,43 +174,74 @@ static void read_config(config_reader *in) {
     c->head_dim = c->hidden / c->n_heads;
     if (config_get(in, "num_key_value_heads") != NULL)
         config_read_size(in, "num_key_value_heads", &c->n_kv_heads);
+    if (kind == &kinds[QWEN3]) c->head_dim = 128;
     if (config_get(in, "head_dim") != NULL) config_read_size(in, "head_dim", &c->head_dim);
     config_make_llama(c);
-    read_biases(in);
+    c->head_norms = kind->head_norms;
+    read_biases(in, kind);
     read_rotation(in);
-    require_full_attention(in);
+    read_windows(in, kind);
     config_read_bool(in, "tie_word_embeddings", &c->tied);
 }
 
-// Biases on queries, keys and values alone are Qwen2's.
+// The kind that can state a configuration, or NULL with an error.
+static const llama_kind *kind_for(const sinkproof_config *c, const char *path,
+                                  sinkproof_error *error) {
+    const sinkproof_unbiased *without = &c->unbiased;
+    size_t sliding = 0;
+    const char *expected = NULL;
+    for (size_t l = 0; l < c->n_layers; l++) sliding += c->sliding[l];
+    const llama_kind *kind = &kinds[c->head_norms                           ? QWEN3
+                                    : !without->qkv && without->output      ? QWEN2
+                                    : sliding > 0 && sliding == c->n_layers ? MISTRAL
+                                                                            : LLAMA];
+    if (kind != &kinds[QWEN2] && without->qkv != without->output)
+        expected = "the output projection to have a bias where queries have one, and else none";
+    else if (kind != &kinds[LLAMA] && !without->perceptron)
+        expected = "the perceptron to have no bias, as in Qwen and Mistral";
+    else if (kind == &kinds[MISTRAL] && !without->qkv)
+        expected = "no biases beside a window in every layer, as in Mistral";
+    else if (kind == &kinds[LLAMA] && sliding > 0)
+        expected = "a window in every layer or in none, as in Mistral and Llama";
+    if (expected == NULL) return kind;
+    sinkproof_fail(error, "%s: expected %s", path, expected);
+    return NULL;
+}
+
+static void make_windows(const sinkproof_config *c, const llama_kind *kind, json_t *out) {
+    json_t *types = json_array();
+    bool any = false;
+    for (size_t l = 0; l < c->n_layers; l++) {
+        any = any || c->sliding[l];
+        json_array_append_new(types,
+                              json_string(c->sliding[l] ? "sliding_attention" : "full_attention"));
+    }
+    bool qwen = kind == &kinds[QWEN2] || kind == &kinds[QWEN3];
+    if (qwen) json_object_set_new(out, "use_sliding_window", json_boolean(any));
+    if (qwen && any) json_object_set(out, "layer_types", types);
+    if (any) json_object_set_new(out, "sliding_window", json_integer((json_int_t)c->window));
+    json_decref(types);
+}
+
 static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *path,
                            sinkproof_error *error) {
     static const config_key more[] = {{"num_key_value_heads", CONFIG_KEY(n_kv_heads)},
                                       {"head_dim", CONFIG_KEY(head_dim)},
                                       {"rope_theta", CONFIG_KEY(rotation.theta)},
                                       {NULL, 0}};
-    bool qwen2 = !c->unbiased.qkv && c->unbiased.output;
+    const llama_kind *kind = kind_for(c, path, error);
     (void)mxfp4; // no weight is
-    if (c->unbiased.qkv && !c->unbiased.output) {
-        sinkproof_fail(error,
-                       "%s: expected the output projection to have no bias where queries "
-                       "have none",
-                       path);
-        return NULL;
-    }
+    if (kind == NULL) return NULL;
     json_t *out =
-        json_pack("{s:[s], s:s, s:s, s:s, s:b, s:f, s:b}", "architectures",
-                  qwen2 ? "Qwen2ForCausalLM" : "LlamaForCausalLM", "model_type",
-                  qwen2 ? "qwen2" : "llama", "dtype", "bfloat16", "hidden_act", "silu",
+        json_pack("{s:[s], s:s, s:s, s:s, s:b, s:f, s:b}", "architectures", kind->class,
+                  "model_type", kind->type, "dtype", "bfloat16", "hidden_act", "silu",
                   "tie_word_embeddings", c->tied, "attention_dropout", 0.0, "use_cache", 1);
     config_make_keys(c, keys, out);
     config_make_keys(c, more, out);
-    if (qwen2) {
-        json_object_set_new(out, "use_sliding_window", json_false());
-        return out;
-    }
-    json_object_set_new(out, "attention_bias", json_boolean(!c->unbiased.qkv));
-    json_object_set_new(out, "mlp_bias", json_boolean(!c->unbiased.perceptron));
+    make_windows(c, kind, out);
+    if (kind->biases) json_object_set_new(out, "attention_bias", json_boolean(!c->unbiased.qkv));
+    if (kind == &kinds[LLAMA])
+        json_object_set_new(out, "mlp_bias", json_boolean(!c->unbiased.perceptron));
     return out;
 }
 

@@ -28,6 +28,8 @@
     W(B_K, b_k, 4, BIAS(c->n_kv_heads * c->head_dim), !c->unbiased.qkv) \
     W(W_V, w_v, 5, MATRIX(c->n_kv_heads * c->head_dim, c->hidden), true) \
     W(B_V, b_v, 6, BIAS(c->n_kv_heads * c->head_dim), !c->unbiased.qkv) \
+    W(Q_NORM, q_norm, 24, SCALE(c->head_dim), c->head_norms) \
+    W(K_NORM, k_norm, 25, SCALE(c->head_dim), c->head_norms) \
     W(SINKS, sinks, 7, SINKS(c->n_heads), true) \
     W(W_O, w_o, 8, MATRIX(c->hidden, c->n_heads * c->head_dim), true) \
     W(B_O, b_o, 9, BIAS(c->hidden), !c->unbiased.output) \

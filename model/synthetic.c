@@ -199,8 +199,8 @@ static bool parse_options(char *options, const char *spec, synthetic_options *ou
     return true;
 }
 
-static const char known[] =
-    "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null";
+static const char known[] = "tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, "
+                            "tiny-qwen3, gpt2-circuit, gpt2-null";
 
 // Parses NAME[,seed=N][,layers=N][,sink=KIND] into config and seed. Layers beyond NAME's continue
 // to alternate.

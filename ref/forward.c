@@ -28,6 +28,20 @@ static void normalise_residual(token_chunk *c, sinkproof_point point, const sink
         stages->rmsnorm(policy, point, scale, eps, c->n, b->x_nc, b->t_nc, b->work);
 }
 
+// A3, in place: a row is one head of one token.
+static void normalise_heads(token_chunk *c, const sinkproof_layer *layer) {
+    const sinkproof_config *config = c->config;
+    const sinkproof_policy *policy = &c->session->policy;
+    chunk_buffers *b = &c->b;
+    size_t heads = config->n_heads, groups = config->n_kv_heads;
+    c->session->stages->rmsnorm(policy, AT_A3, &layer->q_norm, config->rms_eps, c->n * heads,
+                                b->q_nhd, b->q_nhd, b->work);
+    c->session->stages->rmsnorm(policy, AT_A3, &layer->k_norm, config->rms_eps, c->n * groups,
+                                b->k_ngd, b->k_ngd, b->work);
+    show_per_head(c, "A3.q", heads, b->q_nhd);
+    show_per_head(c, "A3.k", groups, b->k_ngd);
+}
+
 // A2 to A4.
 static void project_and_rotate(token_chunk *c, const sinkproof_layer *layer) {
     const sinkproof_stages *stages = c->session->stages;
@@ -38,6 +52,7 @@ static void project_and_rotate(token_chunk *c, const sinkproof_layer *layer) {
     show_per_head(c, "A2.q", heads, b->q_nhd);
     show_per_head(c, "A2.k", groups, b->k_ngd);
     show_per_head(c, "A2.v", groups, b->v_ngd);
+    if (c->config->head_norms) normalise_heads(c, layer);
     if (c->config->rotation.kind == SINKPROOF_NO_ROTATION) return;
     stages->rope(policy, c->n, heads, d, b->cos_nd, b->sin_nd, b->q_nhd);
     stages->rope(policy, c->n, groups, d, b->cos_nd, b->sin_nd, b->k_ngd);

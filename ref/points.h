@@ -20,6 +20,7 @@
 #define SINKPROOF_MODEL_KINDS(K)                                           \
     K(EVERY,   true)                                                       \
     K(ROTATED, c->rotation.kind != SINKPROOF_NO_ROTATION)                  \
+    K(HEADED,  c->head_norms)                                              \
     K(ROUTED,  !c->dense)                                                  \
     K(DENSE,   c->dense)                                                   \
     K(SWIGLU,  c->activation == SINKPROOF_SWIGLU)                          \
@@ -42,6 +43,8 @@
     P(A2_ACC,      "A2.acc",      EVERY,   "running sum of a projection")                                   \
     P(A2_PRODUCT,  "A2.product",  EVERY,   "projection before its bias")                                    \
     P(A2,          "A2",          EVERY,   "query, key and value projections with bias")                    \
+    P(A3_NORM,     "A3.norm",     HEADED,  "norm of a head's query or key, without its weight")              \
+    P(A3,          "A3",          HEADED,  "norm of each head's query and key")                             \
     P(A4_FREQ,     "A4.freq",     ROTATED, "YaRN inverse frequency, each step")                             \
     P(A4_ANGLE,    "A4.angle",    ROTATED, "position times inverse frequency")                              \
     P(A4_CONC,     "A4.conc",     ROTATED, "the concentration itself")                                      \
@@ -133,7 +136,7 @@ const char *sinkproof_point_what(sinkproof_point point); // "YaRN inverse freque
 // Whether an engine of the model can round there.
 bool sinkproof_point_exists(const sinkproof_config *config, sinkproof_point point);
 
-// Where the norm A1, M1 or F1 may be rounded before its weight multiplies.
+// Where the norm A1, A3, M1 or F1 may be rounded before its weight multiplies.
 sinkproof_point sinkproof_point_before_weight(sinkproof_point norm);
 
 // The rounding points of a matrix product besides its result: operands when they are read, each
@@ -148,7 +151,6 @@ sinkproof_product_points sinkproof_product_points_at(sinkproof_point result);
 // Whether it is the rounding of an operand of a stored weight (A2.in, ..., F2.in).
 bool sinkproof_point_is_operand(sinkproof_point point);
 bool point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
-
 // ---- traced points ---------------------------------------------------------------------------
 
 // Every tensor of a trace, in the order of the forward pass: the rounding point whose result it
@@ -156,13 +158,12 @@ bool point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
 // weights and tokens.
 //
 // Inputs. EACH: an element of the point needs its own element of the input, or a row whose elements
-// share a known factor. SHARED: an element of the input affects many of the point, so that they
-// share its error. RESIDUAL is the residual stream before the sublayer.
-// In the place of a point that a model lacks, its inputs are used. Shapes. KEYS is n, and so is
-// ALL_KEYS, before the mask; SINK_KEYS is one more (the sink's column, the last); UP is 2 inter if
-// gate and up are side by side, else inter; CHOSEN is not a dimension in a model without a router.
-// Roles. A sum of the STREAM of residuals; an OPERAND of a product with a weight, a key or a value;
-// or neither (VALUE).
+// share a known factor. SHARED: an element of the input affects many of the point, which share its
+// error. RESIDUAL is the residual stream before the sublayer. In the place of a point that a model
+// lacks, its inputs are used. Shapes. KEYS is n, and so is ALL_KEYS, before the mask; SINK_KEYS is
+// one more (the sink's column, the last); UP is 2 inter if gate and up are side by side, else
+// inter; CHOSEN is not a dimension in a model without a router. Roles. A sum of the STREAM of
+// residuals; an OPERAND of a product with a weight, a key or a value; or neither (VALUE).
 //
 // The operation and the weights say how a point is computed, in every architecture. Weights that a
 // model lacks are left out. So is the operation of a point that a model lacks, except the product
@@ -177,8 +178,10 @@ bool point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
     P(A2_Q, "A2.q", A2,      LAYER, EVERY,   VALUE,   HELD,     LINEAR,     WEIGHTS(W_Q, B_Q),                 SHAPE(N, HEADS, DIM),       SHARED(A1))                         \
     P(A2_K, "A2.k", A2,      LAYER, EVERY,   VALUE,   HELD,     LINEAR,     WEIGHTS(W_K, B_K),                 SHAPE(N, KV, DIM),          SHARED(A1))                         \
     P(A2_V, "A2.v", A2,      LAYER, EVERY,   VALUE,   HELD,     LINEAR,     WEIGHTS(W_V, B_V),                 SHAPE(N, KV, DIM),          SHARED(A1))                         \
-    P(A4_Q, "A4.q", A4,      LAYER, ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, HEADS, DIM),       SHARED(A2_Q))                       \
-    P(A4_K, "A4.k", A4,      LAYER, ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, KV, DIM),          SHARED(A2_K))                       \
+    P(A3_Q, "A3.q", A3,      LAYER, HEADED,  VALUE,   HELD,     NORM,       WEIGHTS(Q_NORM),                   SHAPE(N, HEADS, DIM),       SHARED(A2_Q))                       \
+    P(A3_K, "A3.k", A3,      LAYER, HEADED,  VALUE,   HELD,     NORM,       WEIGHTS(K_NORM),                   SHAPE(N, KV, DIM),          SHARED(A2_K))                       \
+    P(A4_Q, "A4.q", A4,      LAYER, ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, HEADS, DIM),       SHARED(A3_Q))                       \
+    P(A4_K, "A4.k", A4,      LAYER, ROTATED, OPERAND, HELD,     ROTATE,     NO_WEIGHTS,                        SHAPE(N, KV, DIM),          SHARED(A3_K))                       \
     P(A6,   "A6",   A6,      LAYER, EVERY,   VALUE,   ASKED,    SCORE,      NO_WEIGHTS,                        SHAPE(HEADS, N, ALL_KEYS),  SHARED(A4_Q), SHARED(A4_K))         \
     P(LSE,  "A9.lse", A9_LSE, LAYER, NO,     VALUE,   OFFERED,  SOFTMAX,    WEIGHTS(SINKS),                    SHAPE(HEADS, N),            EACH(A6))                           \
     P(LSE_KEYS, "A9.lse-keys", A9_LSE, LAYER, NO, VALUE, OFFERED, SOFTMAX,  WEIGHTS(SINKS),                    SHAPE(HEADS, N),            EACH(A6))                           \
@@ -213,14 +216,11 @@ typedef enum sinkproof_trace_point {
 const char *sinkproof_trace_point_name(sinkproof_trace_point point); // "A2.q"
 bool sinkproof_trace_point_is_layered(sinkproof_trace_point point);  // false for T0, F1, F2
 bool sinkproof_trace_point_is_index(sinkproof_trace_point point);    // whole numbers: M3
-
 // Whether a model has the point in that layer; points outside the layers are in layer 0.
 bool sinkproof_trace_point_exists(const sinkproof_config *config, sinkproof_trace_point point,
                                   size_t layer);
-
 // Whether it is a norm's result, which may also be rounded before its weight.
 bool sinkproof_trace_point_is_norm(sinkproof_trace_point point);
-
 // Its role in the model: a sum of the residual stream; an operand of a weight, a key or a value.
 bool sinkproof_trace_point_is_stream(sinkproof_trace_point point);
 bool sinkproof_trace_point_is_operand(sinkproof_trace_point point);

@@ -70,6 +70,7 @@ static const unsigned char roundings[AT_POINTS][COLUMNS] = {
     AT(A1)          = {F32,     BF16,    BF16,    BF16,    BF16,    F16},
     AT(A2_PRODUCT)  = {ABSENT,  ABSENT,  ABSENT,  ABSENT,  BF16_OR, F16_OR},
     AT(A2)          = {F32,     BF16,    BF16,    BF16,    BF16_OR, F16_OR},
+    AT(A3)          = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},
     AT(A4_FREQ)     = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
     AT(A4_ANGLE)    = {F32,     F32,     F32,     F32,     F32_OR,  F32_OR},
     AT(A4_COS)      = {F32,     F32,     BF16,    BF16,    BF16_OR, F16_OR},

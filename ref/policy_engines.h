@@ -8,7 +8,8 @@
 
 // Engines that differ from a column at some points:
 //
-// hf-llama-bf16  transformers' LlamaForCausalLM and Qwen2ForCausalLM (eager attention) in bfloat16:
+// hf-llama-bf16  transformers' LlamaForCausalLM and its relatives, Qwen2, Qwen3 and Mistral
+//                (eager attention) in bfloat16:
 //                hf-bf16, but each norm is cast before its weight multiplies, the softmax is one
 //                operation in float32, and so is gate times sigmoid.
 // llama-cpp      llama.cpp on a processor, float32 between operations. A product reads its
@@ -40,7 +41,8 @@
 //                matrix unit (SGLang's decode does not where each query has its own key head);
 //                nothing is rounded after the division, and no maximum is rounded.
 // flash-f16      The same in binary16.
-#define NORMED(format) "A1.norm=" format "?,M1.norm=" format "?,F1.norm=" format "?"
+#define NORMED(format)                                                                             \
+    "A1.norm=" format "?,A3.norm=" format "?,M1.norm=" format "?,F1.norm=" format "?"
 #define FUSED(format)                                                                              \
     NORMED(format)                                                                                 \
     ",A9.unnorm=" format "?,A11.part=" format "?,div=2ulp,rcp=1ulp,exp=3ulp+0.75|x|"
@@ -50,9 +52,11 @@
     "A9.form=definition|base-2|running-max,A11.part=real"
 static const char bf16[] = FUSED("bf16"), f16[] = FUSED("f16");
 static const char flash_bf16[] = FLASH("bf16"), flash_f16[] = FLASH("f16");
-static const char hf_llama[] = "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A9.max=real,M8.sigmoid=real";
+static const char hf_llama[] =
+    "A1.norm=bf16,A3.norm=bf16,M1.norm=bf16,F1.norm=bf16,A9.max=real,M8.sigmoid=real";
 static const char mlx[] =
-    "A1.norm=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4.scaled=bf16,"
+    "A1.norm=bf16,A3.norm=bf16,A3=bf16,M1.norm=bf16,F1.norm=bf16,A2=bf16,A4.form=scaled-first,A4."
+    "scaled=bf16,"
     "A4.cos=bf16,A4.prod=bf16,A5=bf16,A6=bf16,A8=bf16,A9=bf16,A9.max=real,A12=bf16,M2=bf16,"
     "M4=bf16,M6=bf16,M8.scaled=bf16,M8.exp=bf16,M8.sigmoid=bf16,M8.swish=bf16,M8.up=bf16,M10=bf16,"
     "M11.prod=bf16,M11.sum=real,M11=bf16,F2=bf16,exp=3ulp+0.62|x|";

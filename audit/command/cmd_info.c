@@ -235,8 +235,9 @@ static void print_config(const survey *in, const char *spec) {
     printf("widths      hidden %zu, vocabulary %zu", c->hidden, c->vocab);
     print_fields(c, "widths");
     if (c->tied) printf("tied        the unembedding is the embedding\n");
-    printf("attention   %s of %zu on %s\n", sinkproof_counted(c->n_heads, "head").text, c->head_dim,
-           sinkproof_counted(c->n_kv_heads, "key/value head").text);
+    printf("attention   %s of %zu on %s%s\n", sinkproof_counted(c->n_heads, "head").text,
+           c->head_dim, sinkproof_counted(c->n_kv_heads, "key/value head").text,
+           c->head_norms ? ", a norm of each query and key" : "");
     if (c->sink != 0)
         printf("sink        %s, where GPT-OSS has a learned logit for each head\n",
                sinkproof_sinks_name(c->sink));

@@ -101,8 +101,8 @@ void note_tell(const char *sentence, bool print);
 // A help_filter for argp: puts the names of all policies in place of POLICIES.
 char *help_list_policies(int key, const char *text, void *input);
 #define HELP_NAME_IS                                                                               \
-    "where NAME is tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, "   \
-    "gpt2-null or the path of a config.json"
+    "where NAME is tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, tiny-qwen3, "     \
+    "gpt2-circuit, gpt2-null or the path of a config.json"
 
 json_t *number_json(double x); // null where it is not finite
 // A JSON string of any text; where it is no UTF-8, what is not ASCII is '?' in it.

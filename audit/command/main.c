@@ -42,8 +42,8 @@ static void print_help(FILE *stream) {
     fprintf(stream,
             "\nMODEL is a directory (Hugging Face or original layout), a .gguf file or\n"
             "synthetic:NAME[,seed=N][,layers=N][,sink=KIND], NAME one of tiny,\n"
-            "gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, gpt2-circuit, gpt2-null\n"
-            "or a config.json.\n\n"
+            "gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, tiny-qwen3, gpt2-circuit,\n"
+            "gpt2-null or a config.json.\n\n"
             "Exit codes: 0 holds, 1 a bug, 2 usage, 3 input missing or malformed, 4 suspicious,\n"
             "nothing decided, or NaN that nothing bounds.\n");
 }

@@ -77,6 +77,8 @@ static bool fast_replaces_point(const sinkproof_policy *policy, sinkproof_trace_
     case TRACE_A2_Q:
     case TRACE_A2_K:
     case TRACE_A2_V:
+    case TRACE_A3_Q:
+    case TRACE_A3_K:
     case TRACE_A4_Q:
     case TRACE_A4_K:
     case TRACE_A13:

@@ -100,7 +100,8 @@ size_t shape_product(const size_t *shape, size_t from, size_t to) {
 
 bool split_has_heads(sinkproof_trace_point point) {
     return point == TRACE_A2_Q || point == TRACE_A2_K || point == TRACE_A2_V ||
-           point == TRACE_A4_Q || point == TRACE_A4_K || point == TRACE_A11;
+           point == TRACE_A3_Q || point == TRACE_A3_K || point == TRACE_A4_Q ||
+           point == TRACE_A4_K || point == TRACE_A11;
 }
 
 bool split_has_slots(sinkproof_trace_point point) {

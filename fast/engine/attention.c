@@ -11,6 +11,7 @@
 #include "fast/engine/internal.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { STEP = CACHE_STEP, SPAN = ENGINE_SPAN, PIECE = ENGINE_PIECE };
 
@@ -40,6 +41,27 @@ static void round_projected(const sublayer *a, size_t row, size_t g) {
     round_to_bf16(e->kernels, a->d, e->b.v_nd + row * e->width.kv + g * a->d, NULL);
 }
 
+// A3 of a head, through a copy behind which are zeros, as the kernel wants them.
+static void normalise_head(const sublayer *a, const float *scale_c, float *x_d) {
+    const sinkproof_engine *e = a->e;
+    float *copy = (float *)(void *)a->worker->work;
+    memcpy(copy, x_d, a->d * sizeof *copy);
+    memset(copy + a->d, 0, ((a->d + 31) / 32 * 32 - a->d) * sizeof *copy);
+    e->kernels->rmsnorm(a->d, copy, scale_c, (float)e->config->rms_eps, copy);
+    memcpy(x_d, copy, a->d * sizeof *copy);
+}
+
+// A3 of one row and key/value head; nothing without such a norm.
+static void normalise_row(const sublayer *a, size_t row, size_t g) {
+    const sinkproof_engine *e = a->e;
+    if (!e->config->head_norms) return;
+    float *q = e->b.q_nd + row * e->width.q + g * a->group * a->d;
+    for (size_t h = 0; h < a->group; h++)
+        normalise_head(a, a->layer->vector_c[SINKPROOF_Q_NORM], q + h * a->d);
+    normalise_head(a, a->layer->vector_c[SINKPROOF_K_NORM],
+                   e->b.k_nd + row * e->width.kv + g * a->d);
+}
+
 // A4 of one row and key/value head, rounded; nothing without a rotation.
 static void rotate_row(const sublayer *a, size_t row, size_t g) {
     const sinkproof_engine *e = a->e;
@@ -59,6 +81,7 @@ static void append_rows(const sublayer *a, const pass_segment *s, size_t g, size
     const sinkproof_engine *e = a->e;
     for (size_t row = s->row + i; a->pass->observer == NULL && row < s->row + i + n; row++) {
         round_projected(a, row, g);
+        normalise_row(a, row, g);
         rotate_row(a, row, g);
     }
     size_t at = (s->row + i) * e->width.kv + g * a->d;
@@ -209,7 +232,7 @@ static void show_per_head(const sublayer *a, const char *name, size_t heads, flo
     pass_show_point(a->pass, a->worker, name, 3, shape, rows, heads * a->d, stride);
 }
 
-// A2 and A4 of all rows by one thread; each point is shown before the next overwrites it.
+// A2 to A4 of all rows by one thread; each point is shown before the next overwrites it.
 static void observe_projected(const sublayer *a) {
     const sinkproof_engine *e = a->e;
     size_t heads = e->config->n_heads, groups = e->config->n_kv_heads, n = a->pass->n;
@@ -219,6 +242,12 @@ static void observe_projected(const sublayer *a) {
     show_per_head(a, "A2.q", heads, e->b.q_nd, e->width.q);
     show_per_head(a, "A2.k", groups, e->b.k_nd, e->width.kv);
     show_per_head(a, "A2.v", groups, e->b.v_nd, e->width.kv);
+    for (size_t task = 0; mine && task < n * groups; task++)
+        normalise_row(a, task / groups, task % groups);
+    if (e->config->head_norms) {
+        show_per_head(a, "A3.q", heads, e->b.q_nd, e->width.q);
+        show_per_head(a, "A3.k", groups, e->b.k_nd, e->width.kv);
+    }
     for (size_t task = 0; mine && task < n * groups; task++)
         rotate_row(a, task / groups, task % groups);
     if (e->config->rotation.kind != SINKPROOF_NO_ROTATION) {

@@ -50,6 +50,8 @@ bool workers_new(sinkproof_engine *e, sinkproof_error *error) {
     size_t hidden = e->width.hidden, experts = e->config->n_experts;
     size_t work = pack_work_doubles(e->config);
     if (work < 4 * hidden) work = 4 * hidden; // a row, its norm, and the norm's scratch
+    size_t head = e->config->head_dim + 32;   // a head behind which are zeros
+    if (work < head) work = head;
     size_t sizes[] = {SINKPROOF_SCRATCH,
                       whole_cache_lines(work * sizeof(double)),
                       whole_cache_lines(ENGINE_OWN_ROWS * hidden * sizeof(float)),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Hugging Face transformers' Llama and Qwen2, judged: honest runs pass, mistakes planted in them are convicted.
+"""Hugging Face transformers' Llama, Qwen2, Qwen3 and Mistral, judged: honest runs pass, mistakes planted in them are convicted.
 
     python tests/audit/interop_hf_llama.py
 
@@ -41,7 +41,12 @@ MODELS = {"llama": ("Llama", {"rms_norm_eps": 1e-5}),
           "llama, tied": ("Llama", {"rms_norm_eps": 1e-5, "tie_word_embeddings": True, "head_dim": 24}),
           "llama, biased": ("Llama", {"attention_bias": True, "mlp_bias": True, "rope_theta": 50000.0}),
           "qwen2": ("Qwen2", {"tie_word_embeddings": False, "num_attention_heads": 4}),
-          "qwen2, tied": ("Qwen2", {"tie_word_embeddings": True, "rope_theta": 1e6})}
+          "qwen2, tied": ("Qwen2", {"tie_word_embeddings": True, "rope_theta": 1e6}),
+          "qwen3": ("Qwen3", {"head_dim": 24, "rms_norm_eps": 1e-5}),
+          "qwen3, tied, windows": ("Qwen3", {"head_dim": 16, "tie_word_embeddings": True, "attention_bias": True,
+                                             "use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}),
+          "mistral": ("Mistral", {"sliding_window": 7, "rms_norm_eps": 1e-5}),
+          "mistral, full": ("Mistral", {"sliding_window": None, "head_dim": 24, "tie_word_embeddings": True})}
 
 
 def made(directory, kind, options, dtype=torch.bfloat16):
@@ -73,11 +78,16 @@ def holds(tap, text, opened, trace, policy, points):
                [(len(one.points), first_bug(one), one.first) for one in found])
 
 
+def opened_norms(model):
+    """Whether queries and keys go through norms, which two points of a layer show."""
+    return hasattr(model.model.layers[0].self_attn, "q_norm")
+
+
 def honest(tap, name, directory):
     opened = sinkproof.Model(directory)
     for dtype, policy in POLICIES.items():
         model = llama.load_model(directory, dtype)
-        points = 16 * model.config.num_hidden_layers + 3
+        points = (16 + 2 * opened_norms(model)) * model.config.num_hidden_layers + 3
         for n, piece in ((1, 0), (33, 7)) if FEW else ((1, 0), (40, 0), (33, 7), (9, 1)):
             text = f"{name} {dtype}, {n} tokens{f' in pieces of {piece}' if piece else ''}"
             holds(tap, text, opened, ran(model, random_tokens(n, n, VOCAB), piece), policy, points)
@@ -199,6 +209,22 @@ def uncast(norm):
                                                                     + norm.variance_epsilon)).to(x.dtype)
 
 
+def norm_of_all_heads(forward, layer):
+    """The mean square is that of all heads."""
+    norm = layer.self_attn.q_norm
+
+    def wrong(x):
+        square = x.float().pow(2).mean((-2, -1), keepdim=True)
+        return norm.weight * (x.float() * torch.rsqrt(square + norm.variance_epsilon)).to(x.dtype)
+    return wrong
+
+
+def wider(given):
+    """Each query sees one key more, before its window."""
+    mask = given["attention_mask"]
+    return {"attention_mask": torch.cat((mask[:, :, :, 1:], mask[:, :, :, -1:]), 3).maximum(mask)}
+
+
 def past_the_edge(given):
     """Each query sees one key more, the next."""
     mask = given["attention_mask"]
@@ -242,6 +268,13 @@ MISTAKES = {  # where it is convicted first, in which formats, of which model
     "no bias of the gate": (weight("mlp.gate_proj", lambda b, _: 0 * b, "bias"), "00.M6", ANY, "llama, biased"),
     "no bias of the query": (weight("self_attn.q_proj", lambda b, _: 0 * b, "bias"), "00.A2.q", ANY, "qwen2"),
     "no bias of the value": (weight("self_attn.v_proj", lambda b, _: 0 * b, "bias"), "00.A2.v", ANY, "qwen2, tied"),
+    "no norm of the key": (part("self_attn.k_norm", "forward", lambda *_: lambda x: x), "00.A3.k", ANY, "qwen3"),
+    "the key's norm for the query": (weight("self_attn.q_norm", lambda _, layer: layer.self_attn.k_norm.weight.detach()), "00.A3.q",
+                                     ANY, "qwen3"),
+    "a norm of all heads together": (part("self_attn.q_norm", "forward", norm_of_all_heads), "00.A3.q", ANY, "qwen3"),
+    "a window of one key more": (eager(wider), "00.A10", ANY, "mistral"),
+    "no window": (eager(lambda given: {"attention_mask": torch.triu(torch.full_like(
+        given["attention_mask"], torch.finfo(given["attention_mask"].dtype).min), 1)}), "00.A10", ANY, "mistral"),
 }
 
 

@@ -58,7 +58,7 @@ MISSPELT = [
     (["info", "{hf}/config.json"], 3, "found JSON: give the directory that a config.json is in"),
     (["info", "{adapter}"], 3, "{adapter}: expected a MODEL, found an adapter of PEFT alone: merge it into its model"),
     (["info", "{nothing}"], 3, "{nothing}: No such file or directory: expected a directory, a .gguf file or synthetic:NAME"),
-    (["info", "{gguf.llama}"], 3, "key general.architecture: expected \"gpt-oss\", \"llama\" or \"qwen2\", which are all that is read, found \"phi3\""),
+    (["info", "{gguf.llama}"], 3, "key general.architecture: expected \"gpt-oss\", \"llama\", \"qwen2\" or \"qwen3\", which are all that is read, found \"phi3\""),
     (["judge", TINY, "{cut}"], 3, ": the file is cut short"),
     (["judge", TINY, "{cut-head}"], 3, "{cut-head}: the file is cut short: its header has "),
     (["judge", TINY, "{cut-one}"], 3, "{cut-one}: expected a safetensors file, found 1 byte: it is cut short"),

@@ -125,7 +125,7 @@ static const mistake mistakes[] = {
     {hf4, "\"experts_per_token\": 4", "\"experts_per_token\": 5", "num_experts_per_tok"},
     {hf4, "\"sliding_window\": 128", "\"sliding_window\": null", "sliding_window"},
     {hf4, "\"silu\"", "\"gelu\"", "hidden_act"},
-    {hf4, "\"gpt_oss\"", "\"mistral\"", "model_type"},
+    {hf4, "\"gpt_oss\"", "\"gemma3\"", "model_type"},
     {hf4, "\"attention_bias\": true", "\"attention_bias\": false", "attention_bias"},
     {hf4, "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true", "tie_word"},
     {hf4, "\"yarn\"", "\"linear\"", "rope_type"},

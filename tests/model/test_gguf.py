@@ -177,8 +177,8 @@ def byte(at, value):
 def refused(work):
     written(work, "q8_0")
     for told, change in (
-            ('key general.architecture: expected "gpt-oss", "llama" or "qwen2", which are all that is read, found "phi3"', key("general.architecture", TEXT, "phi3")),
-            ('expected general.architecture to be "gpt-oss", "llama" or "qwen2", found nothing', without("general.architecture")),
+            ('key general.architecture: expected "gpt-oss", "llama", "qwen2" or "qwen3", which are all that is read, found "phi3"', key("general.architecture", TEXT, "phi3")),
+            ('expected general.architecture to be "gpt-oss", "llama", "qwen2" or "qwen3", found nothing', without("general.architecture")),
             ("gpt-oss.block_count to be a whole number from 1 to 2^30, found nothing", without("gpt-oss.block_count")),
             ("gpt-oss.block_count to be a whole number from 1 to 2^30, found 0", key("gpt-oss.block_count", U32, 0)),
             ('gpt-oss.expert_count to be a whole number from 1 to 2^30, found "7"', key("gpt-oss.expert_count", TEXT, "7")),

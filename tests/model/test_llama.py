@@ -105,6 +105,71 @@ def qwen2(work, hf):
            f"model.config qwen2 without a bias is refused: {told}")
 
 
+def held(work, what, model, other):
+    """Every engine runs a model, and the judge, which reads it from another place, says within."""
+    for engine in ("ref", "lanes", "fast"):
+        trace = str(work / "held")
+        sinkproof("run", str(model), "--tokens", TOKENS, "--engine", engine, "--policy", "f32", "--trace", trace)
+        status, out, told = sinkproof("judge", str(other), trace, "--policy", "f32")
+        os.unlink(trace)
+        report(status == 0, f"model.forward {what}: {engine} {told}", [out[-300:]])
+
+
+def qwen3(work):
+    """Norms of each head: one model in both containers, whose points A3 the judge asks."""
+    hf, gguf = work / "qwen3", work / "qwen3.gguf"
+    sinkproof("synth", "synthetic:tiny-qwen3,layers=2", "--layout", "hf", "--out", str(hf))
+    sinkproof("synth", str(hf), "--layout", "gguf", "--out", str(gguf))
+    report(fingerprint(hf) == fingerprint(gguf) == fingerprint("synthetic:tiny-qwen3,layers=2")
+           and config_of(hf)["model_type"] == "qwen3" and Gguf(gguf).keys["general.architecture"][1] == "qwen3",
+           "model.config qwen3: one fingerprint in both containers")
+    _, out, _ = sinkproof("info", str(hf))
+    report("on 2 key/value heads, a norm of each query and key" in out and "q_norm" in out, "model.config info tells of the norms", [out])
+    held(work, "qwen3", hf, gguf)
+    status, _, told = sinkproof("sinks", str(hf), "--tokens", TOKENS, "--decompose")
+    report(status == 3 and "norms of each query and key between (A3)" in told, f"sinks --decompose refuses qwen3: {told.strip()}")
+    tensors = checkpoints.read(hf / "model.safetensors")[0]
+    key = tensors["model.layers.0.self_attn.k_norm.weight"]
+    wrong = edited(hf, work / "qwen3-wrong", {"model.layers.0.self_attn.q_norm.weight": key})
+    trace = str(work / "t")
+    sinkproof("run", str(wrong), "--tokens", TOKENS, "--policy", "f32", "--trace", trace)
+    status, out, _ = sinkproof("judge", str(hf), trace, "--policy", "f32", "--any-model", "--json", "-")
+    os.unlink(trace)
+    found = json.loads(out)["results"][0]["first_divergence"]
+    report(status == 1 and found == "00.A3.q", f"bound.rmsnorm qwen3: the key's norm for the query is a bug at {found}")
+    windows = edited(hf, work / "qwen3-windows", use_sliding_window=True, sliding_window=3, max_window_layers=1)
+    again = work / "qwen3-again"
+    sinkproof("synth", str(windows), "--layout", "hf", "--out", str(again))
+    report(fingerprint(again) == fingerprint(windows) != fingerprint(hf)
+           and config_of(again)["layer_types"] == ["full_attention", "sliding_attention"],
+           "model.config qwen3: windows from a layer on are written as the name of each layer")
+    held(work, "qwen3 with windows", windows, again)
+    status, _, told = sinkproof("synth", str(windows), "--layout", "gguf", "--out", str(work / "w.gguf"))
+    report(status == 3 and "expected full attention in every layer" in told, f"model.config a window is refused in GGUF: {told.strip()}")
+
+
+def mistral(work, hf):
+    """A window in every layer, in none, and the published default of 4096."""
+    plain = {"attention_bias": ..., "mlp_bias": ...}
+    model = edited(hf, work / "mistral", model_type="mistral", sliding_window=4, **plain)
+    full = edited(hf, work / "mistral-full", model_type="mistral", sliding_window=None, **plain)
+    wide = edited(hf, work / "mistral-wide", model_type="mistral", **plain)
+    again = work / "mistral-again"
+    sinkproof("synth", str(model), "--layout", "hf", "--out", str(again))
+    told = sinkproof("info", str(model))[1] + sinkproof("info", str(wide))[1]
+    report(fingerprint(again) == fingerprint(model) != fingerprint(hf) == fingerprint(full)
+           and config_of(again)["model_type"] == "mistral" and "2 sliding with window 4, 0 full" in told
+           and "not stated  sliding_window 4096" in told,
+           "model.config mistral: written again it is the same model, and without its window it is Llama's", [told])
+    held(work, "mistral", model, again)
+    trace = str(work / "t")
+    sinkproof("run", str(full), "--tokens", TOKENS, "--policy", "f32", "--trace", trace)
+    status, out, _ = sinkproof("judge", str(model), trace, "--policy", "f32", "--any-model", "--json", "-")
+    os.unlink(trace)
+    found = json.loads(out)["results"][0]["first_divergence"]
+    report(status == 1 and found == "00.A9", f"attn.mask mistral: a run without the window is a bug at {found}", [out[:300]])
+
+
 def engines(work, hf, gguf):
     """Every engine and policy: inside, in whichever container the judge reads."""
     for engine, policy in (("ref", "f32"), ("ref", "bf16"), ("ref", "hf-bf16"), ("ref", "f16"),
@@ -180,7 +245,13 @@ def refused(work, hf):
             ({"hidden_act": "gelu"}, 'expected "hidden_act" to be "silu", found "gelu"'),
             ({"quantization_config": {"quant_method": "fp8"}}, 'expected "quantization_config" to be absent, since it is read for GPT-OSS alone, found {"quant_method":"fp8"}'),
             ({"partial_rotary_factor": 0.5}, 'expected "partial_rotary_factor" to be absent or 1, found 0.5'),
-            ({"model_type": "qwen2", "use_sliding_window": True}, 'expected "use_sliding_window" to be false, found true'),
+            ({"model_type": "mistral", "sliding_window": "7"}, 'expected "sliding_window" to be a whole number from 1 to 2^30'),
+            ({"model_type": "qwen3", "use_sliding_window": True, "max_window_layers": "0"},
+             'expected "max_window_layers" to be a whole number from 1 to 2^30, found "0"'),
+            ({"model_type": "qwen3", "use_sliding_window": True, "layer_types": ["full_attention", "linear"]},
+             'expected "layer_types" to be made of sliding_attention and full_attention'),
+            ({"model_type": "qwen3", "use_sliding_window": True, "layer_types": ["full_attention"]},
+             'expected "layer_types" to be a list of num_hidden_layers names'),
             ({"layer_types": ["full_attention", "sliding_attention"]}, 'expected "layer_types" to be full_attention in every layer'),
             ({"num_key_value_heads": 5}, "expected num_key_value_heads to divide 12 heads, found 5"),
             ({"attention_bias": True}, "expected a tensor model.layers.0.self_attn.q_proj.bias, found none"),
@@ -211,6 +282,8 @@ def main():
         hf, gguf = containers(work)
         engines(work, hf, gguf)
         qwen2(work, hf)
+        qwen3(work)
+        mistral(work, hf)
         mistakes(work, hf)
         refused(work, hf)
     return checkpoints.TAP.done()

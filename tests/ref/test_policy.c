@@ -166,7 +166,7 @@ static void test_freedoms(void) {
        "none is none, and an error without growth has none");
     p = policy_of("bf16,unrounded=any");
     for (int at = 0; at < AT_POINTS; at++) any += p.unrounded[at];
-    ok(any == 19 && !p.unrounded[AT_A4_COS] && !p.unrounded[AT_M5] && !p.unrounded[AT_A1_NORM],
+    ok(any == 20 && !p.unrounded[AT_A4_COS] && !p.unrounded[AT_M5] && !p.unrounded[AT_A1_NORM],
        "any is every point of a trace but M5 and M9: %zu", any);
     p = policy_of("vllm-bf16");
     ok(p.unrounded[AT_A13] && p.unrounded[AT_M12] && !p.unrounded[AT_A1],
@@ -407,7 +407,8 @@ int main(void) {
     test_names();
     test_tables();
     test_difference("openai-bf16", "hf-bf16", "A9.max M11.prod M11.sum ");
-    test_difference("hf-bf16", "hf-llama-bf16", "A1.norm A9.max M1.norm M8.sigmoid F1.norm ");
+    test_difference("hf-bf16", "hf-llama-bf16",
+                    "A1.norm A3.norm A9.max M1.norm M8.sigmoid F1.norm ");
     test_difference("f32", "bf16-operands", "A1 A2 A4 A11 M1 M8 F1 ");
     test_difference("bf16-operands", "f32,A1=bf16,A2=bf16,A4=bf16,A11=bf16,M1=bf16,M8=bf16,F1=bf16",
                     "");

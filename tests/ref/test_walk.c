@@ -77,8 +77,9 @@ static void perform(const walk *w, const sinkproof_walk_step *step, const double
         if (weights[1].count > 0)
             sinkproof_layernorm(policy, at, &weights[0], &weights[1], c->rms_eps, N, in[0], out,
                                 work);
-        else
-            sinkproof_rmsnorm(policy, at, &weights[0], c->rms_eps, N, in[0], out, work);
+        else // a head's query or key is a row
+            sinkproof_rmsnorm(policy, at, &weights[0], c->rms_eps, N * width / weights[0].cols,
+                              in[0], out, work);
         break;
     case SINKPROOF_LINEAR:
         sinkproof_linear(policy, at, N, &weights[0], &weights[1], in[0], out, work);
@@ -271,8 +272,10 @@ int main(void) {
     check("synthetic:tiny,layers=3", "GPT-OSS");
     check("synthetic:tiny-gpt2,layers=3", "gpt2.forward GPT-2");
     check("synthetic:tiny-llama,layers=3", "Llama");
+    check("synthetic:tiny-qwen3,layers=3", "Qwen3");
     check_readers("synthetic:tiny,layers=3,sink=key", "GPT-OSS, keys as sinks");
     check_readers("synthetic:tiny-gpt2,layers=3,sink=key", "gpt2.forward GPT-2, keys as sinks");
     check_readers("synthetic:tiny-llama,layers=3", "Llama");
+    check_readers("synthetic:tiny-qwen3,layers=3", "Qwen3");
     return tap_done();
 }

@@ -31,8 +31,8 @@ class Model:
 
     `spec` is a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
     "synthetic:NAME[,seed=N][,layers=N]" with NAME one of tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2,
-    tiny-llama, gpt2-circuit, gpt2-null or the path of a config.json. Raises Error if a tensor is missing, has
-    the wrong shape, or is not finite.
+    tiny-llama, tiny-qwen3, gpt2-circuit, gpt2-null or the path of a config.json. Raises Error if a tensor is
+    missing, has the wrong shape, or is not finite.
 
     A model never changes, and any thread may use it. `close`, the end of a `with` block or the end of the
     last reference frees it.

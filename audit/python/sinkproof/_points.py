@@ -31,11 +31,13 @@ def has_layer(model: Model, point: str) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def kinds() -> dict[str, Kind]:
-    """Every point without its layer, in the order of the forward pass; read from the smallest model."""
+    """Every point without its layer, in the order of the forward pass; read from the smallest models that have all."""
     found = {}
-    with Model("synthetic:tiny") as model:
-        n = 1 + max(int(model.number(name)) for name in ("n_heads", "hidden", "vocab"))  # different from every width
+    with Model("synthetic:tiny") as routed, Model("synthetic:tiny-qwen3,layers=1") as normed:
+        # different from every width
+        n = 1 + max(int(model.number(name)) for name in ("n_heads", "hidden", "vocab") for model in (routed, normed))
         for point in names("point_names"):
+            model = normed if point.startswith("A3.") else routed
             shape = model.shape(point, n)
             heads = shape[0] != n
             found[point] = Kind(has_layer(model, point), heads and len(shape) == 3, heads and shape[-1] == n + 1,

@@ -54,8 +54,8 @@ def engine_of(model: Module) -> Any:
     for adapter in (transformers, gpt2, transformers_llama, gpt_oss):
         if adapter.watches(model):
             return adapter
-    raise TraceError("expected transformers' GptOssForCausalLM, GPT2LMHeadModel, LlamaForCausalLM or "
-                     "Qwen2ForCausalLM, OpenAI's gpt_oss.torch Transformer, "
+    raise TraceError("expected transformers' GptOssForCausalLM, GPT2LMHeadModel, LlamaForCausalLM, "
+                     "Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM, OpenAI's gpt_oss.torch Transformer, "
                      f"or a map beside any other module, found {type(model).__name__}")
 
 
@@ -63,7 +63,7 @@ def engine_of(model: Module) -> Any:
 def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.PathLike[str] | None = None,
           checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
     """Watches a model during a `with` block: transformers' GptOssForCausalLM, GPT2LMHeadModel,
-    LlamaForCausalLM or Qwen2ForCausalLM, OpenAI's Transformer.
+    LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM, OpenAI's Transformer.
 
     Any other torch module needs a `map`, a file that names its modules as points (chapter 19 of the
     book); `checkpoint` is then the model that the module computes. Of a PeftModel the adapter must be merged.

@@ -51,6 +51,11 @@ bool terms_new(const sinkproof_model *model, const sinkproof_policy *policy, siz
     const sinkproof_config *config = sinkproof_model_config(model);
     bool rotates = config->rotation.kind != SINKPROOF_NO_ROTATION;
     sinkproof_policy real;
+    if (config->head_norms)
+        return sinkproof_fail(error,
+                              "%s: expected a model whose scores are products of projections, "
+                              "found norms of each query and key between (A3)",
+                              sinkproof_model_spec(model));
     if (!sinkproof_policy_known("real-f64", &real)) return false;
     if (policy == NULL) policy = &real;
     *t = (score_terms_study){.config = config, .n = n};
