@@ -26,6 +26,7 @@ typedef struct composed_mistake {
     mistake_input input;           // what is read in the place of an input
     sinkproof_attending attending; // of attention: what `operate` makes of it
     mistake_weight_edit edit;      // of weights; or of no slots
+    sinkproof_from from;           // of the rotation: the pair whose frequency a pair has
     double numbers[COMPOSED_NUMBERS];
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
@@ -87,6 +88,7 @@ compose_candidates compose_norms;           // composed_norms.c: norms of anothe
 compose_candidates compose_parameters;      // composed_parameters.c: constants
 compose_candidates compose_shares;          // of experts, by another function
 compose_candidates compose_mixtures;        // experts in the sum
+compose_candidates compose_turns;           // composed_turns.c: pairs of the rotation
 compose_candidates compose_positions;       // composed_positions.c: positions of the rotation
 compose_candidates compose_sums;            // a part of the columns left out or repeated
 compose_candidates compose_altered_outputs; // composed_altered.c: numbers changed or reordered

@@ -50,6 +50,9 @@ double *composing_see(composing *c, const known_mistake *mistake, bool *fine);
 // Whether a mistake that acts first at `from` shows at the point in question.
 bool composing_reaches(const composing *c, sinkproof_trace_point from);
 
+// Of a rotated point: both rotations if both are wrong.
+unsigned composing_rotated_points(const composing *c);
+
 // Whether an element of the point is in a region.
 bool composing_holds(const composing *c, const sinkproof_region *region, size_t at);
 

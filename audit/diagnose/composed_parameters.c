@@ -38,6 +38,15 @@ static double own_theta(const sinkproof_config *c) {
 static double own_factor(const sinkproof_config *c) {
     return c->rotation.factor > 1 ? c->rotation.factor : 0;
 }
+static double own_beta_fast(const sinkproof_config *c) {
+    return c->rotation.factor > 1 ? c->rotation.beta_fast : 0;
+}
+static double own_beta_slow(const sinkproof_config *c) {
+    return c->rotation.factor > 1 ? c->rotation.beta_slow : 0;
+}
+static double own_context(const sinkproof_config *c) {
+    return c->rotation.factor > 1 ? (double)c->rotation.original_context : 0;
+}
 static double own_concentration(const sinkproof_config *c) {
     return c->rotation.kind == SINKPROOF_NO_ROTATION ? 0 : sinkproof_yarn_concentration(c);
 }
@@ -62,6 +71,18 @@ static bool set_own_factor(supposed_engine *s, const known_mistake *k) {
     s->config.rotation.factor = value_of(k);
     return value_of(k) >= 1;
 }
+static bool set_own_beta_fast(supposed_engine *s, const known_mistake *k) {
+    s->config.rotation.beta_fast = value_of(k);
+    return value_of(k) > s->config.rotation.beta_slow;
+}
+static bool set_own_beta_slow(supposed_engine *s, const known_mistake *k) {
+    s->config.rotation.beta_slow = value_of(k);
+    return value_of(k) > 0 && value_of(k) < s->config.rotation.beta_fast;
+}
+static bool set_own_context(supposed_engine *s, const known_mistake *k) {
+    s->config.rotation.original_context = (size_t)value_of(k);
+    return value_of(k) >= 1 && value_of(k) < 1e9;
+}
 static bool set_concentration(supposed_engine *s, const known_mistake *k) {
     double times = value_of(k) / sinkproof_yarn_concentration(&s->config);
     s->meaning.query.concentration = s->meaning.key.concentration = times;
@@ -78,6 +99,9 @@ static const parameter parameters[] = {
      set_concentration},
     {"theta", "the base of RoPE", AT_A4, own_theta, set_own_theta},
     {"yarn-factor", "the factor of YaRN", AT_A4, own_factor, set_own_factor},
+    {"beta-fast", "YaRN's beta_fast", AT_A4, own_beta_fast, set_own_beta_fast},
+    {"beta-slow", "YaRN's beta_slow", AT_A4, own_beta_slow, set_own_beta_slow},
+    {"original-context", "YaRN's original context", AT_A4, own_context, set_own_context},
 };
 
 static composed_mistake *parameter_new(composing *c, const parameter *p, double value) {

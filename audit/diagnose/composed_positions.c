@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BY, TIMES, MODULO };
+enum { BY, TIMES, MODULO, QUOTIENT };
 
 static bool turn_by_position(supposed_engine *s, const known_mistake *k) {
     const composed_mistake *m = (const composed_mistake *)(const void *)k;
@@ -18,30 +18,32 @@ static bool turn_by_position(supposed_engine *s, const known_mistake *k) {
         of[i]->position_by = m->numbers[BY];
         of[i]->position_times = m->numbers[TIMES];
         of[i]->position_modulo = m->numbers[MODULO];
+        of[i]->quotient = (size_t)m->numbers[QUOTIENT];
     }
     return s->config.rotation.kind != SINKPROOF_NO_ROTATION;
 }
 
-// Both rotations if both are wrong.
-static unsigned rotated_points(const composing *c) {
+unsigned composing_rotated_points(const composing *c) {
     const unsigned both = 1u << TRACE_A4_Q | 1u << TRACE_A4_K;
     return (c->left & both) == both ? both : point_bit(c->point);
 }
 
 static const char *whose_positions(const composing *c) {
-    return rotated_points(c) != point_bit(c->point) ? "positions"
-           : c->point == TRACE_A4_Q                 ? "positions of the queries"
-                                                    : "positions of the keys";
+    return composing_rotated_points(c) != point_bit(c->point) ? "positions"
+           : c->point == TRACE_A4_Q                           ? "positions of the queries"
+                                                              : "positions of the keys";
 }
 
 static const char *suffix(const composing *c) {
-    return rotated_points(c) != point_bit(c->point) ? "" : c->point == TRACE_A4_Q ? "-q" : "-k";
+    return composing_rotated_points(c) != point_bit(c->point) ? ""
+           : c->point == TRACE_A4_Q                           ? "-q"
+                                                              : "-k";
 }
 
 static composed_mistake *turned_new(composing *c, double by, double times, double modulo) {
     composed_mistake *m = composing_new(c);
     if (m == NULL) return NULL;
-    m->operate = turn_by_position, m->mistake.points = rotated_points(c);
+    m->operate = turn_by_position, m->mistake.points = composing_rotated_points(c);
     m->numbers[BY] = by, m->numbers[TIMES] = times, m->numbers[MODULO] = modulo;
     return m;
 }
@@ -116,6 +118,41 @@ static bool try_times(composing *c, double times, const sinkproof_region *region
     return composing_try(c, m);
 }
 
+static bool try_quotient(composing *c, size_t of, const sinkproof_region *region) {
+    composed_mistake *m = turned_new(c, 0, 1, 0);
+    if (m == NULL) return false;
+    m->numbers[QUOTIENT] = (double)of, m->region = *region;
+    composed_name(m, "positions%s-over-%zu", suffix(c), of);
+    composed_say(m, "%s are divided by %zu and cut: %zu tokens share one", whose_positions(c), of,
+                 of);
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+static bool try_backwards(composing *c, const sinkproof_region *region) {
+    composed_mistake *m = turned_new(c, (double)c->n - 1, -1, 0);
+    if (m == NULL) return false;
+    m->region = *region;
+    composed_name(m, "positions%s-backwards", suffix(c));
+    composed_say(m, "%s are counted from the end", whose_positions(c));
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+// Positions that share a number, or that are counted from the end.
+static bool try_counts(composing *c, const double *by_i) {
+    bool fine = true, backwards = true;
+    for (size_t i = 0; i < c->n; i++)
+        backwards = backwards && (isnan(by_i[i]) || (double)i + by_i[i] == (double)(c->n - 1 - i));
+    for (size_t of = 2; of <= 16 && fine && c->found == NULL; of++) {
+        bool shared = true;
+        for (size_t i = 0; i < c->n; i++)
+            shared = shared && (isnan(by_i[i]) || (double)i + by_i[i] == (double)(i / of));
+        if (shared) fine = try_quotient(c, of, &c->regions[0]);
+    }
+    return fine && (c->found != NULL || !backwards || try_backwards(c, &c->regions[0]));
+}
+
 // The rules that hold for every row that is off.
 static bool try_rules(composing *c, const double *by_i) {
     size_t first = c->n, last = 0, every = 0;
@@ -139,65 +176,12 @@ static bool try_rules(composing *c, const double *by_i) {
             fine = try_times(c, 1 + by / (double)first, region);
     }
     if (fine && c->found == NULL && every > 0) fine = try_anew(c, every);
-    return fine;
-}
-
-// ---- a part of the pairs, or twice
-
-static bool turn_some_pairs(supposed_engine *s, const known_mistake *k) {
-    const composed_mistake *m = (const composed_mistake *)(const void *)k;
-    s->meaning.query.pairs = s->meaning.key.pairs = (size_t)m->numbers[0];
-    return true;
-}
-
-static bool turn_twice(supposed_engine *s, const known_mistake *k) {
-    (void)k;
-    s->meaning.query.twice = s->meaning.key.twice = true;
-    return true;
-}
-
-static const char *whose_rotation(const composing *c) {
-    return rotated_points(c) != point_bit(c->point) ? "queries and keys"
-           : c->point == TRACE_A4_Q                 ? "queries"
-                                                    : "keys";
-}
-
-static bool try_pairs(composing *c, size_t pairs, size_t half) {
-    composed_mistake *m = turned_new(c, 0, 1, 0);
-    if (m == NULL) return false;
-    m->operate = turn_some_pairs, m->numbers[0] = (double)pairs;
-    composed_name(m, "rope-pairs%s-%zu", suffix(c), pairs);
-    composed_say(m, "of %s of coordinates only the first %zu %s rotated, in %s",
-                 sinkproof_counted(half, "pair").text, pairs, sinkproof_is_or_are(pairs),
-                 whose_rotation(c));
-    return composing_try(c, m);
-}
-
-static bool try_twice(composing *c, const sinkproof_region *region) {
-    composed_mistake *m = turned_new(c, 0, 1, 0);
-    if (m == NULL) return false;
-    m->operate = turn_twice, m->region = *region;
-    composed_name(m, "rope-twice%s", suffix(c));
-    composed_say(m, "%s are rotated twice", whose_rotation(c));
-    composed_say_region(c, m);
-    return composing_try(c, m);
-}
-
-static bool compose_turns(composing *c) {
-    size_t d = c->s->trials.config->head_dim, first = d;
-    bool fine = true;
-    for (size_t at = 0; at < c->elements; at++)
-        if (c->marks[at] && at % d < first) first = at % d;
-    if (first > 0 && first < d / 2) fine = try_pairs(c, first, d / 2);
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++)
-        fine = try_twice(c, &c->regions[r]);
+    if (fine && c->found == NULL) fine = try_counts(c, by_i);
     return fine;
 }
 
 bool compose_positions(composing *c) {
     if (c->point != TRACE_A4_Q && c->point != TRACE_A4_K) return true;
-    if (!compose_turns(c)) return false;
-    if (c->found != NULL) return true;
     double *by_i = calloc(2 * c->n, sizeof *by_i);
     if (by_i == NULL) return fail_for_memory(c->s);
     bool fine = find_positions(c, by_i, by_i + c->n) && try_rules(c, by_i);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define TURNING                                                                                    \
-    { true, false, false, 0, 1, 0, false, 0, 1, 0 }
+    { .turned = true, .position_times = 1, .concentration = 1 }
 const sinkproof_meaning sinkproof_meaning_as_defined = {.query = TURNING,
                                                         .key = TURNING,
                                                         .attending = SINKPROOF_ATTENDING,
@@ -64,6 +64,39 @@ double meant_norm(const judge_pass *pass, const sinkproof_setting *s, size_t d,
 
 // ---- rotation
 
+static double meant_position(const sinkproof_turning *turning, double position) {
+    if (turning->position_modulo > 0) position = fmod(position, turning->position_modulo);
+    if (turning->quotient > 0) position = floor(position / (double)turning->quotient);
+    return position * turning->position_times + turning->position_by;
+}
+
+// Pairs with positions of their own, or with the frequency of another pair; cosine and sine
+// exchanged. Each table is of one position.
+static void rearrange_table(const judge_pass *pass, const sinkproof_turning *turning,
+                            const sinkproof_setting *s, bool scaled, double position,
+                            sinkproof_honest *c_p, sinkproof_honest *s_p) {
+    size_t half = pass->config->head_dim / 2;
+    sinkproof_honest *other = malloc(2 * half * sizeof *other);
+    if (other == NULL) return; // the definition's table explains nothing that is wrong
+    if (turning->some_pairs.end > 0) {
+        (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
+            s, pass->config, position * turning->some_times + turning->some_by, other,
+            other + half);
+        for (size_t p = 0; p < half; p++)
+            if (sinkproof_indices_hold(&turning->some_pairs, p))
+                c_p[p] = other[p], s_p[p] = other[half + p];
+    }
+    memcpy(other, c_p, half * sizeof *other);
+    memcpy(other + half, s_p, half * sizeof *other);
+    for (size_t p = 0; p < half; p++) {
+        size_t from = sinkproof_from_index(&turning->pair_from, p, half);
+        if (from == SIZE_MAX) from = p;
+        c_p[p] = other[turning->exchanged ? half + from : from];
+        s_p[p] = other[turning->exchanged ? from : half + from];
+    }
+    free(other);
+}
+
 void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool scaled,
                  double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
     size_t half = pass->config->head_dim / 2;
@@ -71,11 +104,13 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
     open_setting open;
     double by = pow(sinkproof_yarn_concentration(pass->config), -turning->without_concentration) *
                 turning->concentration;
+    bool rearranged = turning->exchanged || turning->some_pairs.end > 0 ||
+                      turning->pair_from.source != SINKPROOF_FROM_OWN;
     if (by != 1) open_rounding(&open, &s, AT_A4_COS);
-    if (turning->position_modulo > 0) position = fmod(position, turning->position_modulo);
+    const sinkproof_setting *used = by != 1 ? &open.s : &s;
     (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
-        by != 1 ? &open.s : &s, pass->config,
-        position * turning->position_times + turning->position_by, c_p, s_p);
+        used, pass->config, meant_position(turning, position), c_p, s_p);
+    if (rearranged) rearrange_table(pass, turning, used, scaled, position, c_p, s_p);
     for (size_t p = 0; by != 1 && p < half; p++) {
         c_p[p] = sinkproof_honest_at(&s, AT_A4_COS,
                                      sinkproof_honest_mul(c_p[p], sinkproof_exact_set(by)));

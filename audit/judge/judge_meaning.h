@@ -8,6 +8,7 @@
 #define SINKPROOF_JUDGE_MEANING_H
 
 #include "audit/judge/judge_attending.h"
+#include "audit/judge/judge_region.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,6 +72,12 @@ typedef struct sinkproof_turning {
     bool twice;                         // turned once more
     size_t pairs;                       // 0: only the first pairs are turned; 0: all
     double concentration;               // 1: a further factor
+    size_t quotient;                    // 0: the position is divided by it and cut; 0: it is not
+    bool exchanged;                     // cosine and sine
+    sinkproof_from pair_from;           // own: the pair whose frequency a pair has
+    // none: pairs with a position of their own, position * times + by
+    sinkproof_indices some_pairs;
+    double some_times, some_by;
     // 0; 1: divided by the definition's concentration, -1: multiplied by it once more
     int without_concentration;
 } sinkproof_turning;
