@@ -38,6 +38,11 @@ composed_mistake *composing_new(composing *c) {
 }
 
 void composed_free(sinkproof_diagnosis *d) {
+    while (d->marks != NULL) {
+        composed_marks *next = d->marks->next;
+        free(d->marks);
+        d->marks = next;
+    }
     while (d->composed != NULL) {
         composed_mistake *next = d->composed->next;
         free(d->composed);

@@ -31,6 +31,12 @@ typedef struct composed_mistake {
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
 
+// Marks of indices, which regions of composed mistakes read.
+typedef struct composed_marks {
+    struct composed_marks *next;
+    uint8_t of[];
+} composed_marks;
+
 // One failing point, which nothing else explains.
 typedef struct composing {
     search *s;
@@ -45,7 +51,8 @@ typedef struct composing {
     double step;                     // of the traced format, relative to a value
     const int32_t *chosen_nk;        // the layer's experts; NULL: the point is of no layer
     size_t n_regions;                // parts of the point that hold every element outside
-    sinkproof_region regions[8];
+    size_t n_ranges;                 // of those, the ranges, which come first
+    sinkproof_region regions[16];
     diagnosed_finding *found; // NULL: nothing explains it yet
     size_t tried;
 } composing;
@@ -94,10 +101,16 @@ compose_candidates compose_sums;            // a part of the columns left out or
 compose_candidates compose_altered_outputs; // composed_altered.c: numbers changed or reordered
 compose_candidates compose_altered_inputs;
 compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered
+compose_candidates compose_experts;          // composed_experts.c: M5 to M10
+compose_candidates compose_mixing;           // M11
+compose_candidates compose_added;            // composed_added.c: another tensor is added
+compose_candidates compose_tokens;           // the embedding of some tokens
 compose_candidates compose_gates;            // composed_gates.c: the activation by another function
 compose_candidates compose_shares_of_logits; // composed_routing.c: M4
 compose_candidates compose_choices;          // M3
 compose_candidates compose_slots;            // M11
+
+bool composing_find_regions(composing *c); // composed_regions.c
 
 mistake_suppose suppose_composed;
 void composed_free(sinkproof_diagnosis *diagnosis);

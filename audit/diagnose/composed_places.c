@@ -39,7 +39,7 @@ static bool is_of_each_expert(const known_mistake *what) {
 // In the whole of the point only a mistake that acts at other points too.
 bool compose_places(composing *c) {
     bool fine = true;
-    for (size_t r = 0; r < c->n_regions && c->found == NULL; r++) {
+    for (size_t r = 0; r < c->n_ranges && c->found == NULL; r++) {
         bool whole = sinkproof_region_is_whole(&c->regions[r]);
         for (size_t i = 0; fine && i < c->s->n_candidates; i++) {
             const candidate *known = &c->s->of[i];

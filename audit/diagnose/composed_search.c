@@ -50,89 +50,6 @@ static double least_width(const composing *c) {
     return fmax(c->step / 64 * sqrt(squares / (double)c->elements), 1e-300);
 }
 
-// ---- parts of the point
-
-static size_t common_divisor(size_t a, size_t b) {
-    while (b != 0) {
-        size_t rest = a % b;
-        a = b, b = rest;
-    }
-    return a;
-}
-
-// Which indices of a dimension have elements, and which have an element outside.
-typedef struct index_marks {
-    size_t size;
-    uint8_t *is, *has;
-} index_marks;
-
-// The range of the indices with an element outside: from the first to the last, in the largest step
-// that they have in common. Returns whether an index is outside the range.
-static bool find_range(const index_marks *m, sinkproof_indices *in) {
-    size_t count = 0, others = 0, last = 0, step = 0;
-    *in = (sinkproof_indices){.first = m->size};
-    for (size_t i = 0; i < m->size; i++) {
-        others += m->is[i] && !m->has[i];
-        if (!m->has[i]) continue;
-        if (count++ == 0)
-            in->first = i;
-        else
-            step = common_divisor(i - last, step);
-        last = i;
-    }
-    in->end = last + 1, in->step = count > 2 && step > 1 ? step : 0;
-    if (in->step == 0)
-        for (size_t i = in->first; i < in->end; i++) others -= m->is[i] && !m->has[i];
-    return count > 0 && others > 0;
-}
-
-static bool mark_indices(const composing *c, sinkproof_dimension along, index_marks *m) {
-    const sinkproof_config *config = c->s->trials.config;
-    m->size = sinkproof_region_size(config, c->point, c->n, along);
-    m->is = calloc(2 * m->size + 1, 1);
-    m->has = m->is + m->size;
-    for (size_t at = 0; m->is != NULL && m->size > 0 && at < c->elements; at++) {
-        size_t i = sinkproof_place_of(config, c->point, c->n, c->chosen_nk, at).along[along];
-        if (i >= m->size) continue;
-        m->is[i] = 1;
-        m->has[i] |= c->marks[at];
-    }
-    return m->is != NULL;
-}
-
-static void add_region(composing *c, const sinkproof_region *region) {
-    if (c->n_regions < sizeof c->regions / sizeof c->regions[0])
-        c->regions[c->n_regions++] = *region;
-}
-
-// The whole point, and the parts along one dimension, or along all, that hold every element
-// outside. An expert is in any row and slot.
-static bool find_regions(composing *c) {
-    static const sinkproof_dimension order[] = {ALONG_EXPERTS, ALONG_GROUPS,      ALONG_HEADS,
-                                                ALONG_ROWS,    ALONG_COORDINATES, ALONG_SLOTS};
-    sinkproof_region all = {0};
-    size_t parts = 0;
-    bool expert = false;
-    add_region(c, &all);
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        sinkproof_region one = {0};
-        index_marks m;
-        bool same = order[i] == ALONG_GROUPS &&
-                    c->s->trials.config->n_kv_heads == c->s->trials.config->n_heads;
-        if (!mark_indices(c, order[i], &m)) return fail_for_memory(c->s);
-        bool part = !same && m.size > 1 && find_range(&m, &one.along[order[i]]);
-        free(m.is);
-        if (!part) continue;
-        add_region(c, &one);
-        expert = expert || order[i] == ALONG_EXPERTS;
-        if (expert && (order[i] == ALONG_ROWS || order[i] == ALONG_SLOTS)) continue;
-        all.along[order[i]] = one.along[order[i]], parts++;
-    }
-    if (all.along[ALONG_HEADS].end != 0) all.along[ALONG_GROUPS].end = 0;
-    if (parts > 1) add_region(c, &all);
-    return true;
-}
-
 // ---- the search
 
 // In this order: the first that explain the point end the search. The very first are asked before
@@ -140,6 +57,7 @@ static bool find_regions(composing *c) {
 static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_attention,
                                              compose_places,
+                                             compose_tokens,
                                              compose_norms,
                                              compose_residuals,
                                              compose_turns,
@@ -155,6 +73,9 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_altered_outputs,
                                              compose_altered_inputs,
                                              compose_rewritten,
+                                             compose_experts,
+                                             compose_mixing,
+                                             compose_added,
                                              compose_shares,
                                              compose_mixtures,
                                              compose_inputs,
@@ -195,7 +116,7 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
         c.v = seen.v, c.lo = seen.lo, c.hi = seen.hi, c.mid = seen.mid, c.marks = marks;
         c.least = least_width(&c);
     }
-    fine = fine && find_regions(&c);
+    fine = fine && composing_find_regions(&c);
     for (size_t i = first; fine && c.found == NULL && i < end; i++)
         if (!index || offers[i] == compose_choices) fine = offers[i](&c);
     if (fine && c.found != NULL) *left &= ~s->out->findings[s->out->n - 1].points;

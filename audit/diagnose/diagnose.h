@@ -76,9 +76,11 @@ typedef struct diagnosed_finding {
 } diagnosed_finding;
 
 struct composed_mistake; // composed.h
+struct composed_marks;
 
 typedef struct sinkproof_diagnosis {
     struct composed_mistake *composed; // those that were made for this trace
+    struct composed_marks *marks;      // that their places read
     size_t n;
     diagnosed_finding *findings; // in the order of the forward pass
     size_t tried, budget;        // judgements of stretches

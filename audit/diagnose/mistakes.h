@@ -44,6 +44,9 @@ typedef struct mistake_input {
     sinkproof_format kept;   // to which moved numbers are rounded
     bool less; // before that, less the elements of a bias, which belong to the last dimension
     sinkproof_slot bias;
+    // and of slots: plus so many times the bias of its expert, and so many times that over its
+    // share
+    double bias_times, bias_over;
 } mistake_input;
 
 // An engine with some mistakes: its configuration, weights, meaning and policy.

@@ -50,6 +50,26 @@ static bool take_bias(const supposed_engine *s, size_t layer, size_t n, double *
     return row != NULL;
 }
 
+// Adds the biases of the experts in the slots, [slots, cols].
+static bool add_biases(const supposed_engine *s, size_t layer, const int32_t *chosen,
+                       const sinkproof_tensor *shares, size_t n, double *x) {
+    sinkproof_matrix stack = sinkproof_model_slot(s->model, layer, s->input.bias);
+    double *row = calloc(stack.cols + 1, sizeof *row);
+    if (row == NULL || chosen == NULL || shares == NULL || stack.count == 0) {
+        free(row);
+        return row != NULL;
+    }
+    for (size_t q = 0; (q + 1) * stack.cols <= n; q++) {
+        if (chosen[q] < 0 || (size_t)chosen[q] >= stack.count) continue;
+        sinkproof_matrix one = sinkproof_matrix_at(&stack, (size_t)chosen[q]);
+        double by = s->input.bias_times + s->input.bias_over / sinkproof_tensor_value(shares, q);
+        sinkproof_matrix_row(&one, 0, row);
+        for (size_t c = 0; c < stack.cols; c++) x[q * stack.cols + c] += by * row[c];
+    }
+    free(row);
+    return true;
+}
+
 // The numbers of a tensor as they are moved, in binary64.
 static bool move_elements(const suspect_engine *suspect, const supposed_engine *s, size_t layer,
                           sinkproof_tensor *tensor, uint8_t **bytes) {
@@ -62,15 +82,20 @@ static bool move_elements(const suspect_engine *suspect, const supposed_engine *
         plus = sinkproof_trace_find(suspect->trace, m->plus,
                                     layer + (size_t)(m->plus_layer_by + 1) - 1);
     if (plus != NULL && sinkproof_tensor_elements(plus) != n) plus = NULL;
-    sinkproof_tensor_numbers of = {
-        .config = &s->config, .n = s->rows, .chosen_nk = chosen, .plus = plus};
+    sinkproof_tensor_numbers of = {.config = &s->config,
+                                   .n = s->rows,
+                                   .chosen_nk = chosen,
+                                   .plus = plus,
+                                   .shares = sinkproof_trace_find(suspect->trace, TRACE_M4, layer)};
     for (size_t at = 0; x != NULL && at < n; at++) {
         x[n + at] = sinkproof_tensor_value(tensor, at);
         of.largest = fmax(of.largest, fabs(x[n + at]));
     }
     if (x != NULL) of.x = x + n;
-    if (x != NULL && s->input.less && !take_bias(s, layer, n, x + n)) return false;
-    bool fine = x != NULL && sinkproof_moved_numbers(m, &of, 0, n, x);
+    bool biased = s->input.bias_times != 0 || s->input.bias_over != 0;
+    bool enough = x != NULL && (!s->input.less || take_bias(s, layer, n, x + n)) &&
+                  (!biased || add_biases(s, layer, chosen, of.shares, n, x + n));
+    bool fine = enough && sinkproof_moved_numbers(m, &of, 0, n, x);
     for (size_t at = 0; fine && s->input.kept != SINKPROOF_REAL && at < n; at++)
         x[at] = sinkproof_round(s->input.kept, x[at]);
     free(chosen);

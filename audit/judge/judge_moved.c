@@ -31,6 +31,15 @@ static double plus_of(const sinkproof_moving *m, const sinkproof_tensor *plus, s
     return plus != NULL ? m->plus_times * sinkproof_tensor_value(plus, at) : 0;
 }
 
+// The share of the slot that holds the element.
+static double share_at(const sinkproof_config *config, const sinkproof_moving *m,
+                       const sinkproof_tensor *shares, size_t n, size_t at) {
+    if (!m->by_shares || shares == NULL) return 1;
+    size_t slots = n * config->n_chosen;
+    return sinkproof_tensor_value(shares,
+                                  at / (sinkproof_trace_elements(config, m->point, n) / slots));
+}
+
 bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_numbers *of,
                              size_t first, size_t end, double *y) {
     size_t shape[SINKPROOF_MAX_RANK],
@@ -39,15 +48,18 @@ bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_n
     double *row = malloc(width * sizeof *row);
     for (; row != NULL && first < end; first += width) {
         for (size_t i = 0; i < width; i++) {
-            size_t from = sinkproof_moved_from(m, of->config, of->n, first + i);
-            row[i] = (from == SIZE_MAX ? 0 : m->factor * of->x[from]) + m->addend +
-                     plus_of(m, of->plus, first + i);
+            size_t from = sinkproof_moved_from(m, of->config, of->n, of->chosen_nk, first + i);
+            row[i] = (from == SIZE_MAX ? 0 : m->factor * of->x[from]) *
+                         share_at(of->config, m, of->shares, of->n, first + i) +
+                     m->addend + plus_of(m, of->plus, first + i);
         }
         sinkproof_change_row(&m->change, of->largest, width, row, row);
         for (size_t i = 0; i < width; i++) {
             sinkproof_place place =
                 sinkproof_place_of(of->config, m->point, of->n, of->chosen_nk, first + i);
-            y[first + i] = sinkproof_region_holds(&m->region, &place) ? row[i] : of->x[first + i];
+            bool here = sinkproof_region_holds(&m->region, &place) &&
+                        sinkproof_picks(m, of->config, of->n, of->chosen_nk, &place);
+            y[first + i] = here ? row[i] : of->x[first + i];
         }
         sinkproof_change_row(&m->then, of->largest, width, &y[first], &y[first]);
     }
@@ -69,7 +81,7 @@ static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer)
 }
 
 static bool keeps_values(const sinkproof_moving *m) {
-    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 &&
+    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
            m->change.kind == SINKPROOF_UNCHANGED && m->then.kind == SINKPROOF_UNCHANGED;
 }
 
@@ -78,17 +90,18 @@ static bool stays_in_format(const sinkproof_moving *m) {
         m->change.kind == SINKPROOF_UNCHANGED || m->change.kind == SINKPROOF_CHANGE_CLAMP ||
         m->change.kind == SINKPROOF_CHANGE_SIZE ||
         (m->change.kind == SINKPROOF_CHANGE_ROUND && m->change.scale == SINKPROOF_UNSCALED);
-    return clamps && m->addend == 0 && m->plus_times == 0 &&
+    return clamps && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
            frexp(fabs(m->factor), &(int){0}) == 0.5;
 }
 
 // The set of the element that stands at `at`, before its change. A factor may multiply before the
 // policy's rounding or after it: the set that was rounded is wider by that rounding.
 static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_setting *s,
-                                  const sinkproof_tensor *plus, size_t at) {
+                                  const sinkproof_tensor *plus, size_t layer, size_t at) {
     const sinkproof_moving *m = pass->options->moving;
     sinkproof_point rounding;
-    size_t from = sinkproof_moved_from(m, pass->config, pass->n, at);
+    size_t from =
+        sinkproof_moved_from(m, pass->config, pass->n, judge_layer_choices(pass, layer), at);
     sinkproof_honest x = from == SIZE_MAX ? sinkproof_exact_set(0) : pass->unmoved[from];
     if (keeps_values(m) || !sinkproof_trace_rounding(m->point, &rounding)) return x;
     sinkproof_format format = s->policy->at[rounding].format;
@@ -96,7 +109,11 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
         double u = format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format);
         x = sinkproof_honest_roundings(s, sinkproof_honest_declared(x, u, 0), 2);
     }
+    const sinkproof_tensor *shares =
+        m->by_shares ? sinkproof_trace_find(pass->trace, TRACE_M4, layer) : NULL;
     x = sinkproof_honest_mul(x, sinkproof_exact_set(m->factor));
+    x = sinkproof_honest_mul(x,
+                             sinkproof_exact_set(share_at(pass->config, m, shares, pass->n, at)));
     x = sinkproof_honest_add(x, sinkproof_exact_set(m->addend));
     return sinkproof_honest_add(x, sinkproof_exact_set(plus_of(m, plus, at)));
 }
@@ -159,7 +176,8 @@ static bool move_row(judge_part *part, const sinkproof_setting *s, double amax, 
         part_allocate(part, 2 * width + width * (sizeof *x / sizeof *room), sizeof *room);
     const sinkproof_tensor *plus = plus_tensor(pass, part->layer);
     bool fine = moved != NULL && room != NULL, kept = keeps_values(m);
-    for (size_t i = 0; fine && i < width; i++) moved[i] = moved_set(pass, s, plus, first + i);
+    for (size_t i = 0; fine && i < width; i++)
+        moved[i] = moved_set(pass, s, plus, part->layer, first + i);
     if (fine && m->change.kind != SINKPROOF_UNCHANGED)
         change_sets(s, &m->change, amax, width, moved, room);
     bool rounds = fine && !kept && sinkproof_trace_rounding(m->point, &rounding);

@@ -93,18 +93,61 @@ size_t sinkproof_from_index(const sinkproof_from *m, size_t i, size_t size) {
     return at >= 0 && at < all ? (size_t)at : SIZE_MAX;
 }
 
+// The slot of the token `by` places on among those that chose the same expert, as row * k + slot;
+// SIZE_MAX: the expert is unknown.
+static size_t slot_in_batch(const int32_t *chosen_nk, size_t all, size_t slot, long by) {
+    size_t before = 0, count = 0, found = SIZE_MAX;
+    if (chosen_nk == NULL || chosen_nk[slot] < 0) return SIZE_MAX;
+    for (size_t q = 0; q < all; q++) {
+        before += q < slot && chosen_nk[q] == chosen_nk[slot];
+        count += chosen_nk[q] == chosen_nk[slot];
+    }
+    long size = (long)count, at = (((long)before + by) % size + size) % size;
+    for (size_t q = 0; q < all && found == SIZE_MAX; q++)
+        if (chosen_nk[q] == chosen_nk[slot] && at-- == 0) found = q;
+    return found;
+}
+
 size_t sinkproof_moved_from(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
-                            size_t at) {
+                            const int32_t *chosen_nk, size_t at) {
     sinkproof_dimension along[SINKPROOF_MAX_RANK];
     size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(c, m->point, n, shape);
     size_t stride = 1;
     point_dimensions(c, m->point, along);
+    if (m->from.source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
+    if (m->from.source == SINKPROOF_FROM_BATCH) {
+        size_t each = rank == 3 ? shape[2] : 1, all = n * c->n_chosen;
+        size_t from = slot_in_batch(chosen_nk, all, at / each, m->from.by);
+        return from == SIZE_MAX ? at : from * each + at % each;
+    }
     for (size_t d = rank; d-- > 0; stride *= shape[d]) {
         if (along[d] != m->along) continue;
         size_t i = at / stride % shape[d], from = sinkproof_from_index(&m->from, i, shape[d]);
         return from == SIZE_MAX ? SIZE_MAX : at - i * stride + from * stride;
     }
-    return m->from.source == SINKPROOF_FROM_NOWHERE ? SIZE_MAX : at;
+    return at;
+}
+
+bool sinkproof_picks(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
+                     const int32_t *chosen_nk, const sinkproof_place *place) {
+    size_t row = place->along[ALONG_ROWS], slot = place->along[ALONG_SLOTS], k = c->n_chosen;
+    if (m->pick == SINKPROOF_PICK_ALL) return true;
+    if (chosen_nk == NULL || slot == SIZE_MAX) return false;
+    int32_t own = chosen_nk[row * k + slot];
+    bool highest = true, lowest = true;
+    size_t before = 0, after = 0;
+    for (size_t s = 0; s < k; s++) {
+        highest = highest && chosen_nk[row * k + s] <= own;
+        lowest = lowest && chosen_nk[row * k + s] >= own;
+    }
+    for (size_t q = 0; q < n * k; q++) {
+        before += chosen_nk[q] == own && q / k < row;
+        after += chosen_nk[q] == own && q / k > row;
+    }
+    return m->pick == SINKPROOF_PICK_NOT_HIGHEST  ? !highest
+           : m->pick == SINKPROOF_PICK_NOT_LOWEST ? !lowest
+           : m->pick == SINKPROOF_PICK_BEYOND     ? before >= m->picked
+                                                  : after >= m->picked;
 }
 
 const int32_t *judge_layer_choices(const judge_pass *pass, size_t layer) {

@@ -56,8 +56,19 @@ typedef enum sinkproof_source {
     SINKPROOF_FROM_FIXED,    // that at `by`
     SINKPROOF_FROM_MIRRORED, // that at by - i
     SINKPROOF_FROM_NOWHERE,  // 0
-    SINKPROOF_FROM_RULE      // that at rule(i, size, by)
+    SINKPROOF_FROM_RULE,     // that at rule(i, size, by)
+    // of slots: that of the token `by` places on among those of the same expert, in a circle
+    SINKPROOF_FROM_BATCH
 } sinkproof_source;
+
+// Which slots of a region are changed, by the experts in them.
+typedef enum sinkproof_pick {
+    SINKPROOF_PICK_ALL,
+    SINKPROOF_PICK_NOT_HIGHEST, // all but the token's expert with the highest number
+    SINKPROOF_PICK_NOT_LOWEST,
+    SINKPROOF_PICK_BEYOND, // of each expert's tokens those after the first `picked`
+    SINKPROOF_PICK_BEFORE  // those before the last `picked`
+} sinkproof_pick;
 
 typedef struct sinkproof_from {
     sinkproof_source source;
@@ -82,13 +93,20 @@ typedef struct sinkproof_moving {
     double plus_times; // 0: no other tensor
     sinkproof_trace_point plus;
     int plus_layer_by;
+    bool by_shares; // of slots: each is multiplied by its expert's share, M4 of the trace
     sinkproof_change change;
     sinkproof_change then; // of whole rows, after that
+    sinkproof_pick pick;   // of an input
+    size_t picked;
 } sinkproof_moving;
 
 // The element whose value stands at `at`; SIZE_MAX: none.
 size_t sinkproof_moved_from(const sinkproof_moving *moving, const sinkproof_config *config,
-                            size_t n, size_t at);
+                            size_t n, const int32_t *chosen_nk, size_t at);
+
+// Whether the moving picks the slot.
+bool sinkproof_picks(const sinkproof_moving *moving, const sinkproof_config *config, size_t n,
+                     const int32_t *chosen_nk, const sinkproof_place *place);
 
 // The numbers of a point in n tokens: chosen_nk as above, the tensor that is added (NULL: none),
 // and the largest size among them.
@@ -96,7 +114,7 @@ typedef struct sinkproof_tensor_numbers {
     const sinkproof_config *config;
     size_t n;
     const int32_t *chosen_nk;
-    const sinkproof_tensor *plus;
+    const sinkproof_tensor *plus, *shares; // NULL: none
     double largest;
     const double *x;
 } sinkproof_tensor_numbers;

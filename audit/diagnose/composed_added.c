@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What is added to a point beside what belongs there: another tensor of the trace, times a number.
+// And the embedding of some tokens.
+#include "audit/diagnose/composed_changes.h"
+#include "audit/diagnose/composed_values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// ---- another tensor
+
+static bool try_added(composing *c, sinkproof_trace_point from, int layer_by,
+                      const sinkproof_region *region, const chosen_number *by) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return false;
+    const char *name = sinkproof_trace_point_name(from);
+    m->moving = (sinkproof_moving){.on = true,
+                                   .point = c->point,
+                                   .region = *region,
+                                   .along = ALONG_ROWS,
+                                   .factor = 1,
+                                   .plus = from,
+                                   .plus_layer_by = layer_by,
+                                   .plus_times = by->value};
+    const char *before = layer_by < 0 ? " of the layer before" : "";
+    composed_name(m, "%s-plus-%s%s-times-%s", sinkproof_trace_point_name(c->point), name,
+                  layer_by < 0 ? "-before" : "", by->text);
+    if (by->value == 1)
+        composed_say(m, "%s%s (%s) is added to %s once more", composed_input_words(from), before,
+                     name, sinkproof_trace_point_name(c->point));
+    else if (by->value == -1)
+        composed_say(m, "%s%s (%s) is subtracted from %s", composed_input_words(from), before, name,
+                     sinkproof_trace_point_name(c->point));
+    else
+        composed_say(m, "%s%s (%s) times %s is added to %s", composed_input_words(from), before,
+                     name, by->text, sinkproof_trace_point_name(c->point));
+    composed_say_moved(c, m);
+    return composing_try(c, m);
+}
+
+static bool try_adding(composing *c, const sinkproof_tensor *t, sinkproof_trace_point from,
+                       int layer_by, double *with) {
+    bool fine = true;
+    for (size_t at = 0; at < c->elements; at++)
+        with[at] = c->mid[at] + sinkproof_tensor_value(t, at);
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        fitted_range range;
+        chosen_number by[FIT_CHOICES];
+        if (!fit_number(c, &c->regions[r], c->mid, with, &range) || !range.good) continue;
+        size_t n = fit_choose(c, &range, by);
+        for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+            if (by[i].value != 0) fine = try_added(c, from, layer_by, &c->regions[r], &by[i]);
+    }
+    return fine;
+}
+
+bool compose_added(composing *c) {
+    const sinkproof_config *config = c->s->trials.config;
+    size_t layer = c->place < config->n_layers ? c->place : config->n_layers - 1;
+    double *with = malloc((c->elements + 1) * sizeof *with);
+    bool fine = with != NULL || fail_for_memory(c->s);
+    for (int layer_by = 0; layer_by >= -1; layer_by--)
+        for (int p = 0; p < TRACE_POINTS && fine && c->found == NULL; p++) {
+            sinkproof_trace_point from = (sinkproof_trace_point)p;
+            bool ends = !sinkproof_trace_point_is_layered(from);
+            if (composed_input_words(from) == NULL || (ends && layer_by < 0)) continue;
+            if (layer == 0 && layer_by < 0) continue;
+            if (from == c->point && layer_by == 0 && layer == c->place) continue;
+            const sinkproof_tensor *t = sinkproof_trace_find(c->s->trials.suspect.trace, from,
+                                                             layer + (size_t)(layer_by + 1) - 1);
+            if (t != NULL && sinkproof_tensor_elements(t) == c->elements)
+                fine = try_adding(c, t, from, layer_by, with);
+        }
+    free(with);
+    return fine;
+}
+
+// ---- the embedding of some tokens
+
+typedef struct vocabulary {
+    size_t first, end; // the tokens with a mistake: [first, end) if range
+    bool range;
+} vocabulary;
+
+// A boundary that an engine would rather have, in (after, first].
+static size_t likely_boundary(size_t vocab, size_t after, size_t first) {
+    for (size_t parts = 2; parts <= 8; parts *= 2)
+        for (size_t p = 1; p < parts; p++) {
+            size_t up = (p * vocab + parts - 1) / parts, down = p * vocab / parts;
+            if (up > after && up <= first) return up;
+            if (down > after && down <= first) return down;
+        }
+    return first;
+}
+
+// The tokens whose rows have an element outside, and whether they are above or below all others.
+static bool tokens_outside(composing *c, vocabulary *v) {
+    size_t vocab = c->s->trials.config->vocab, each = c->elements / c->n;
+    const int32_t *tokens = sinkproof_trace_tokens(c->s->trials.suspect.trace);
+    size_t bad_least = vocab, bad_most = 0, good_least = vocab, good_most = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        size_t t = (size_t)tokens[i];
+        bool bad = false;
+        for (size_t k = 0; k < each && !bad; k++) bad = c->marks[i * each + k];
+        if (bad && t < bad_least) bad_least = t;
+        if (bad && t > bad_most) bad_most = t;
+        if (!bad && t < good_least) good_least = t;
+        if (!bad && t > good_most) good_most = t;
+    }
+    bool upper = bad_least > good_most, lower = bad_most < good_least;
+    *v = (vocabulary){.first = 0, .end = vocab, .range = upper || lower};
+    if (upper) v->first = likely_boundary(vocab, good_most, bad_least);
+    if (lower && !upper) v->end = likely_boundary(vocab, bad_most, good_least);
+    return v->range && (upper || lower) && good_least < vocab;
+}
+
+static bool try_tokens(composing *c, const operation *o, const vocabulary *v,
+                       mistake_weight_edit *edit, const char *id, const char *text) {
+    edit->slots = 1u << SINKPROOF_EMBEDDING, edit->rewritten = true;
+    edit->rows = (sinkproof_indices){.first = v->first, .end = v->end};
+    const operation_change change = {.edit = edit};
+    if (!operation_is_near(o, &change)) return true;
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return false;
+    m->edit = *edit;
+    composed_name(m, "embedding-%s@token=%zu-%zu", id, v->first, v->end - 1);
+    if (v->end == c->s->trials.config->vocab)
+        composed_say(m, "the embedding of tokens from %zu on is %s", v->first, text);
+    else
+        composed_say(m, "the embedding of tokens before %zu is %s", v->end, text);
+    return composing_try(c, m);
+}
+
+bool compose_tokens(composing *c) {
+    operation o;
+    vocabulary v;
+    if (c->point != TRACE_T0 || !tokens_outside(c, &v)) return true;
+    bool fine = operation_read(c, &o);
+    mistake_weight_edit zero = {.change = {.kind = SINKPROOF_CHANGE_CLAMP}};
+    if (fine)
+        fine = try_tokens(c, &o, &v, &zero, "zero", "left out: zeros stand for it (a rank's part)");
+    const long shifts[] = {-1, 1, -(long)v.first};
+    static const char *const words[] = {"that of the token before", "that of the next token",
+                                        "that of the token as many places from the first (the "
+                                        "number within a rank)"};
+    for (size_t i = 0; i < 3 && fine && c->found == NULL; i++) {
+        char id[32];
+        mistake_weight_edit shifted = {.row_from = {SINKPROOF_FROM_SHIFTED, shifts[i], NULL}};
+        snprintf(id, sizeof id, "rows%+ld", shifts[i]);
+        if (shifts[i] != 0) fine = try_tokens(c, &o, &v, &shifted, id, words[i]);
+    }
+    mistake_weight_edit first = {.row_from = {SINKPROOF_FROM_FIXED, 0, NULL}};
+    if (fine && c->found == NULL) fine = try_tokens(c, &o, &v, &first, "row-0", "that of token 0");
+    operation_free(&o);
+    return fine;
+}

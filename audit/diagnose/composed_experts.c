@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Experts: the weights of another one, rows of another token in an expert's batch, shares that are
+// applied elsewhere, shares of some slots, biases that the mixture adds.
+#include "audit/diagnose/composed_values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// ---- weights of another expert
+
+enum { OF_EXPERT = 12, MOST_EXPERTS = 256 };
+
+// A sample of the elements outside of one expert.
+static void sample_expert(const operation *o, int32_t expert, operation *sample) {
+    const composing *c = o->c;
+    size_t slots = c->n * c->s->trials.config->n_chosen, each = c->elements / slots;
+    *sample = *o;
+    sample->n = 0;
+    for (size_t q = 0; q < slots && sample->n < OF_EXPERT; q++)
+        for (size_t k = 0; k < each && c->chosen_nk[q] == expert && sample->n < OF_EXPERT; k++)
+            if (c->marks[q * each + (k * 7) % each])
+                sample->at[sample->n++] = q * each + (k * 7) % each;
+}
+
+// The expert whose weights explain what expert e gives; -1: none, or none is outside.
+static int expert_read(const operation *o, size_t e, size_t experts) {
+    operation sample;
+    sample_expert(o, (int32_t)e, &sample);
+    for (size_t from = 0; from < experts && sample.n > 0; from++) {
+        const mistake_weight_edit edit = {.rewritten = true,
+                                          .expert_from = {SINKPROOF_FROM_FIXED, (long)from, NULL}};
+        const operation_change change = {.edit = &edit};
+        if (from != e && operation_is_near(&sample, &change)) return (int)from;
+    }
+    return -1;
+}
+
+static bool try_from(composing *c, sinkproof_slot slot, sinkproof_from from, const char *id,
+                     const char *text) {
+    bool fine = true;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->edit =
+            (mistake_weight_edit){.slots = 1u << slot, .rewritten = true, .expert_from = from};
+        m->region = c->regions[r];
+        composed_name(m, "%s-%s", sinkproof_slot_name(slot), id);
+        composed_say(m, "%s %s", composed_slot_words(slot), text);
+        composed_say_region(c, m);
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
+static bool try_read(composing *c, sinkproof_slot slot, const int *from_e, size_t experts) {
+    int first = -1, second = -1, fixed = -1;
+    bool one = true, fine = true;
+    char id[48], text[112];
+    size_t n = 0;
+    for (size_t e = 0; e < experts; e++) {
+        if (from_e[e] < 0) continue;
+        if (n == 0) first = (int)e, fixed = from_e[e];
+        if (n == 1) second = (int)e;
+        one = one && from_e[e] == fixed, n++;
+    }
+    if (n == 0) return true;
+    if (one) {
+        snprintf(id, sizeof id, "of-expert-%d", fixed);
+        snprintf(text, sizeof text, "are those of expert %d", fixed);
+        fine = try_from(c, slot, (sinkproof_from){SINKPROOF_FROM_FIXED, fixed, NULL}, id, text);
+    }
+    if (!fine || c->found != NULL || n != 2 || from_e[first] != second || from_e[second] != first)
+        return fine;
+    snprintf(id, sizeof id, "exchanged-%d-%d", first, second);
+    snprintf(text, sizeof text, "of experts %d and %d are exchanged", first, second);
+    return try_from(c, slot, (sinkproof_from){SINKPROOF_FROM_MIRRORED, first + second, NULL}, id,
+                    text);
+}
+
+static bool compose_read(composing *c, const operation *o) {
+    size_t experts = c->s->trials.config->n_experts;
+    int from_e[MOST_EXPERTS];
+    if (experts > MOST_EXPERTS || !o->whole) return true;
+    for (size_t e = 0; e < experts; e++) from_e[e] = expert_read(o, e, experts);
+    return try_read(c, o->slots[0], from_e, experts);
+}
+
+// ---- the point as the rows of other tokens, or multiplied by the shares
+
+static bool try_moved(composing *c, const sinkproof_moving *how, const char *id, const char *text) {
+    bool fine = true;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->moving = *how, m->moving.region = c->regions[r];
+        composed_name(m, "%s-%s", sinkproof_trace_point_name(c->point), id);
+        composed_say(m, "%s %s", sinkproof_trace_point_name(c->point), text);
+        composed_say_moved(c, m);
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
+static bool try_batch(composing *c) {
+    bool fine = true;
+    for (long by = -1; by <= 1 && fine && c->found == NULL; by += 2) {
+        const sinkproof_moving how = {.on = true,
+                                      .point = c->point,
+                                      .along = ALONG_ROWS,
+                                      .factor = 1,
+                                      .from = {SINKPROOF_FROM_BATCH, by, NULL}};
+        fine = try_moved(c, &how, by < 0 ? "batch-before" : "batch-next",
+                         by < 0 ? "holds in each expert's batch the row of the token before, in a "
+                                  "circle"
+                                : "holds in each expert's batch the row of the next token, in a "
+                                  "circle");
+    }
+    const sinkproof_moving shared = {
+        .on = true, .point = c->point, .along = ALONG_ROWS, .factor = 1, .by_shares = true};
+    if (fine && c->found == NULL && c->point != TRACE_M6)
+        fine = try_moved(c, &shared, "by-shares",
+                         "is multiplied by the experts' weights (M4): the share is applied to the "
+                         "input, before the mixture");
+    return fine;
+}
+
+bool compose_experts(composing *c) {
+    operation o;
+    bool slots = c->point >= TRACE_M5 && c->point <= TRACE_M10 && !c->s->trials.config->dense;
+    if (!slots || c->chosen_nk == NULL) return true;
+    bool fine = operation_read(c, &o);
+    bool weighed = o.kind == SINKPROOF_MULTIPLY || o.kind == SINKPROOF_ADD_BIAS;
+    if (fine && weighed) fine = compose_read(c, &o);
+    operation_free(&o);
+    return fine && (c->found != NULL || try_batch(c));
+}
+
+// ---- shares that the mixture uses
+
+static composed_mistake *shares_new(composing *c, const sinkproof_moving *how) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return NULL;
+    m->input = (mistake_input){
+        .on = true, .point = c->point, .input = TRACE_M4, .from = TRACE_M4, .moving = *how};
+    m->input.moving.on = true, m->input.moving.point = TRACE_M4;
+    return m;
+}
+
+// Whether a sample of M11 is near with the shares as they are moved.
+static bool mixes_to(const operation *o, const sinkproof_moving *how, double *y, bool *near) {
+    const composing *c = o->c;
+    sinkproof_moving of = *how;
+    const sinkproof_tensor_numbers numbers = {
+        .config = c->s->trials.config, .n = c->n, .chosen_nk = c->chosen_nk, .x = o->x[1]};
+    of.on = true, of.point = TRACE_M4;
+    if (!sinkproof_moved_numbers(&of, &numbers, 0, c->n * o->width[1], y))
+        return fail_for_memory(c->s);
+    const operation_change change = {.input = 1, .x = y};
+    *near = operation_is_near(o, &change);
+    return true;
+}
+
+static bool try_shares(composing *c, const operation *o, const sinkproof_moving *how, double *y,
+                       const char *id, const char *text) {
+    bool near = false;
+    if (!mixes_to(o, how, y, &near)) return false;
+    if (!near) return true;
+    composed_mistake *m = shares_new(c, how);
+    if (m == NULL) return false;
+    composed_name(m, "M11-%s", id);
+    composed_say(m, "%s", text);
+    return composing_try(c, m);
+}
+
+static bool try_picks(composing *c, const operation *o, double *y) {
+    char id[64], text[160];
+    sinkproof_moving how = {.factor = 0, .pick = SINKPROOF_PICK_NOT_HIGHEST};
+    bool fine = try_shares(c, o, &how, y, "highest-expert-alone",
+                           "the sum keeps only the chosen expert with the highest number");
+    how.pick = SINKPROOF_PICK_NOT_LOWEST;
+    if (fine && c->found == NULL)
+        fine = try_shares(c, o, &how, y, "lowest-expert-alone",
+                          "the sum keeps only the chosen expert with the lowest number");
+    for (int kind = SINKPROOF_PICK_BEYOND; kind <= SINKPROOF_PICK_BEFORE; kind++)
+        for (size_t most = 1; most < c->n && most <= 1024 && fine && c->found == NULL; most++) {
+            bool beyond = kind == SINKPROOF_PICK_BEYOND;
+            how.pick = (sinkproof_pick)kind, how.picked = most;
+            snprintf(id, sizeof id, "capacity-%zu%s", most, beyond ? "" : "-last");
+            snprintf(text, sizeof text,
+                     "an expert has a capacity of %zu tokens: only the %s %zu of each expert's "
+                     "tokens are added to the sum",
+                     most, beyond ? "first" : "last", most);
+            fine = try_shares(c, o, &how, y, id, text);
+        }
+    return fine;
+}
+
+// The experts [first, end) are missing; of those that are left the shares are divided by their sum.
+static bool try_local(composing *c, const operation *o, size_t first, size_t end, double *y) {
+    char id[64], text[160];
+    size_t experts = c->s->trials.config->n_experts;
+    sinkproof_moving how = {.factor = 0, .then = {.kind = SINKPROOF_CHANGE_OVER_SUM}};
+    how.region.along[ALONG_EXPERTS] = (sinkproof_indices){.first = first, .end = end};
+    snprintf(id, sizeof id, "local-%zu-%zu", first, end - 1);
+    snprintf(text, sizeof text,
+             "the sum has experts %zu-%zu alone (those of a rank), and their shares are "
+             "renormalised: divided by their own sum",
+             first > 0 ? 0 : end, first > 0 ? first - 1 : experts - 1);
+    return try_shares(c, o, &how, y, id, text);
+}
+
+// ---- biases that the mixture adds
+
+// v = mid + a sum of b + b' sum of w b over the slots: least squares over the sample.
+static bool fit_biases(const composing *c, const operation *o, double *times, double *over) {
+    const sinkproof_config *config = c->s->trials.config;
+    size_t k = config->n_chosen, hidden = config->hidden;
+    sinkproof_matrix stack =
+        sinkproof_model_slot(c->s->trials.suspect.model, c->place, SINKPROOF_B_DOWN);
+    double xx = 0, xz = 0, zz = 0, xy = 0, zy = 0;
+    double *row = calloc(hidden + 1, sizeof *row);
+    bool known = row != NULL && stack.count == config->n_experts;
+    for (size_t s = 0; s < o->n && known; s++) {
+        size_t i = o->at[s] / hidden, d = o->at[s] % hidden;
+        double x = 0, z = 0, y = c->v[o->at[s]] - c->mid[o->at[s]];
+        for (size_t a = 0; a < k; a++) {
+            int32_t e = c->chosen_nk[i * k + a];
+            if (e < 0) continue;
+            sinkproof_matrix one = sinkproof_matrix_at(&stack, (size_t)e);
+            sinkproof_matrix_row(&one, 0, row);
+            x += row[d], z += o->x[1][i * k + a] * row[d];
+        }
+        xx += x * x, xz += x * z, zz += z * z, xy += x * y, zy += z * y;
+    }
+    free(row);
+    double across = xx * zz - xz * xz;
+    if (!known || !(across > 1e-9 * xx * zz)) return false;
+    *over = (xy * zz - zy * xz) / across, *times = (zy * xx - xy * xz) / across;
+    return isfinite(*over) && isfinite(*times);
+}
+
+static bool try_biases(composing *c, const operation *o) {
+    static const struct {
+        double times, over;
+        const char *id, *text;
+    } kinds[] = {{-1, 1, "unweighted",
+                  "the biases of the down-projection are added without the shares, "
+                  "after the weighting"},
+                 {0, 1, "once-more",
+                  "the biases of the down-projection are added once more, without the "
+                  "shares"},
+                 {1, 0, "twice", "the biases of the down-projection are added twice to the sum"},
+                 {-1, 0, "missing", "the biases of the down-projection are not in the sum"},
+                 {0, -1, "taken", "the biases of the down-projection are taken from the sum"}};
+    double times, over;
+    bool fine = true;
+    if (!fit_biases(c, o, &times, &over)) return true;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && fine && c->found == NULL; i++) {
+        if (fabs(times - kinds[i].times) > 0.1 || fabs(over - kinds[i].over) > 0.1) continue;
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->input = (mistake_input){.on = true,
+                                   .point = c->point,
+                                   .input = TRACE_M10,
+                                   .from = TRACE_M10,
+                                   .moving = {.on = true, .point = TRACE_M10, .factor = 1},
+                                   .bias = SINKPROOF_B_DOWN,
+                                   .bias_times = kinds[i].times,
+                                   .bias_over = kinds[i].over};
+        composed_name(m, "M11-bias-%s", kinds[i].id);
+        composed_say(m, "%s", kinds[i].text);
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
+bool compose_mixing(composing *c) {
+    operation o;
+    if (c->point != TRACE_M11 || c->chosen_nk == NULL) return true;
+    bool fine = operation_read(c, &o);
+    double *y = malloc((c->n * c->s->trials.config->n_chosen + 1) * sizeof *y);
+    if (fine && y == NULL) fine = fail_for_memory(c->s);
+    size_t experts = c->s->trials.config->n_experts;
+    if (fine && o.whole) fine = try_picks(c, &o, y);
+    for (size_t e = 1; e < experts && o.whole && fine && c->found == NULL; e++) {
+        fine = try_local(c, &o, e, experts, y);
+        if (fine && c->found == NULL) fine = try_local(c, &o, 0, e, y);
+    }
+    if (fine && o.whole && c->found == NULL) fine = try_biases(c, &o);
+    free(y);
+    operation_free(&o);
+    return fine;
+}
