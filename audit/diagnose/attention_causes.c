@@ -27,13 +27,26 @@ static bool operate_attention(supposed_engine *s, const known_mistake *mistake) 
     return suppose_attending(s, &m->attending);
 }
 
+// Whether a meaning changes the values alone, so that scores and weights are as defined.
+static bool is_of_values(const sinkproof_attending *m) {
+    bool group = m->group != SINKPROOF_GROUP_OWN && m->group_of == SINKPROOF_CACHE_VALUES;
+    return m->output_times != 1 || m->apart || group || m->cache.moved == SINKPROOF_CACHE_VALUES ||
+           m->read.of == SINKPROOF_CACHE_VALUES;
+}
+
+static bool is_of_scores(const sinkproof_attending *m) {
+    const unsigned read = SINKPROOF_READ_QUERIES | SINKPROOF_CACHE_KEYS;
+    return m->score_times != 1 || m->score_limit > 0 || m->score_plus != 0 || m->score_slope != 0 ||
+           m->end_term > 0 || m->query_by != 0 || m->head.choice != SINKPROOF_HEAD_OWN ||
+           m->group != SINKPROOF_GROUP_OWN || m->cache.moved != 0 || (m->read.of & read) != 0;
+}
+
 unsigned attending_points(const sinkproof_attending *how) {
-    unsigned moved = how->cache.moved;
-    bool values = how->output_times != 1 || moved == SINKPROOF_CACHE_VALUES;
-    bool scores = how->score_times != 1 || how->score_limit > 0 ||
-                  how->head.choice != SINKPROOF_HEAD_OWN || how->group != SINKPROOF_GROUP_OWN ||
-                  moved != 0;
-    return values ? AT(A11) : scores ? AT(A6) | WEIGHTS : WEIGHTS;
+    bool kept = how->weight_low > 0 || how->weight_high < 1 || how->weights_kept > 0 ||
+                how->weights_over || how->read.of == SINKPROOF_READ_WEIGHTS;
+    if (is_of_values(how)) return AT(A11);
+    if (is_of_scores(how)) return AT(A6) | WEIGHTS;
+    return kept ? AT(A10) | AT(A11) : WEIGHTS;
 }
 
 static bool suppose_mistake(supposed_engine *s, const known_mistake *mistake) {
@@ -42,11 +55,12 @@ static bool suppose_mistake(supposed_engine *s, const known_mistake *mistake) {
 }
 
 void attention_mistake_make(attention_mistake *m, const sinkproof_attending *how,
-                            const sinkproof_config *config, size_t n) {
+                            const sinkproof_config *config, const sinkproof_trace *trace) {
+    const attention_site site = attention_site_of(config, trace);
     *m = (attention_mistake){.how = *how};
     m->mistake = (known_mistake){
         .id = m->id, .text = m->text, .points = attending_points(how), .suppose = suppose_mistake};
-    attention_cause_say(how, config, n, m->id, sizeof m->id, m->text, sizeof m->text);
+    attention_cause_say(how, &site, m->id, sizeof m->id, m->text, sizeof m->text);
 }
 
 bool attention_guess_is_near(const attention_guesses *g, size_t i, size_t samples) {
@@ -55,7 +69,8 @@ bool attention_guess_is_near(const attention_guesses *g, size_t i, size_t sample
 }
 
 static bool is_everywhere(const sinkproof_attending *how) {
-    return how->first_row == 0 && how->end_row == 0 && how->first_head == 0 && how->end_head == 0;
+    return how->first_row == 0 && how->end_row == 0 && how->first_head == 0 && how->end_head == 0 &&
+           how->heads == 0;
 }
 
 // Two guesses that are said alike are one.
@@ -71,8 +86,8 @@ static bool try_guess(composing *c, const sinkproof_attending *how) {
     if (m == NULL) return false;
     m->attending = *how, m->operate = operate_attention;
     m->mistake.points = attending_points(how);
-    attention_cause_say(how, c->s->trials.config, c->n, m->id, sizeof m->id, m->text,
-                        sizeof m->text);
+    const attention_site site = attention_site_of(c->s->trials.config, c->s->trials.suspect.trace);
+    attention_cause_say(how, &site, m->id, sizeof m->id, m->text, sizeof m->text);
     return is_said_already(c->found, m->id) || composing_try(c, m);
 }
 

@@ -3,6 +3,7 @@
 //
 // Keeps the guesses of a family that are nearest to the failing queries, and fits numbers to them.
 #include "audit/diagnose/attention_hunt.h"
+#include "audit/diagnose/roundings.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,13 +22,36 @@ static double misfit_failing(hunt *h, const sinkproof_attending *how, double wor
     double sum = 0;
     for (size_t s = 0; s < h->view->n_failing && sum < worst; s++) {
         sum += attention_misfit(h->view, how, s);
-        h->spent += (double)(h->view->n * (h->view->dim + 24));
+        h->spent += (double)(h->view->columns * (h->view->dim + 24));
     }
     return sum;
 }
 
-void hunt_offer(hunt *h, const sinkproof_attending *how) {
-    double worst = h->n_kept == KEPT ? h->kept[KEPT - 1].misfit : INFINITY;
+// Whether the trace shows another point at which the mistake acts first: there it would be seen.
+static bool is_shown_elsewhere(const attention_view *v, const sinkproof_attending *how) {
+    sinkproof_attending once = *how;
+    once.apart = false;
+    unsigned points = attending_points(&once);
+    // other weights than those that are shown: from the scores that are
+    if (how->apart) return points == AT(A11) || (v->scores != NULL && (points & AT(A6)) != 0);
+    sinkproof_trace_point first = (sinkproof_trace_point)__builtin_ctz(points);
+    return first < v->of->point && sinkproof_trace_find(v->of->trace, first, v->of->layer) != NULL;
+}
+
+enum { SAME = 3 }; // guesses of a family that the queries do not tell apart
+
+static size_t kept_as_near(const hunt *h, double misfit) {
+    size_t n = 0;
+    for (size_t i = 0; i < h->n_kept; i++)
+        n += fabs(h->kept[i].misfit - misfit) <= 1e-9 * (1 + misfit);
+    return n;
+}
+
+void hunt_offer(hunt *h, const sinkproof_attending *offered) {
+    sinkproof_attending one = *offered, *how = &one;
+    one.apart = h->apart;
+    if (is_shown_elsewhere(h->view, how)) return;
+    double worst = h->n_kept == KEPT ? h->kept[KEPT - 1].misfit : h->definition;
     if (h->spent > MOST_SPENT) return;
     for (size_t i = 0; i < h->n_kept; i++) { // a fitted number may be one that was offered
         sinkproof_attending same = *how;
@@ -35,7 +59,7 @@ void hunt_offer(hunt *h, const sinkproof_attending *how) {
         if (memcmp(&h->kept[i].how, &same, sizeof same) == 0) return;
     }
     double misfit = misfit_failing(h, how, worst);
-    if (!(misfit < worst)) return;
+    if (!(misfit < worst) || kept_as_near(h, misfit) == SAME) return;
     size_t at = h->n_kept < KEPT ? h->n_kept++ : KEPT - 1;
     for (; at > 0 && h->kept[at - 1].misfit > misfit; at--) h->kept[at] = h->kept[at - 1];
     h->kept[at] = (attention_guess){*how, misfit, h->family};
@@ -65,7 +89,7 @@ enum { FITTED = 12 }; // queries that a number is fitted to
 // One step of least squares on the residuals; returns the change, and the error of the number.
 static double fit_step(hunt *h, sinkproof_attending *how, double *number, double *room,
                        double *error) {
-    const attention_view *v = h->view;
+    attention_view *v = h->view;
     double along = 0, square = 0, residual = 0, count = 0, at = *number,
            by = 1e-4 * fmax(fabs(at), 1e-3);
     for (size_t s = 0; s < v->n_failing && s < FITTED; s++) {
@@ -79,11 +103,24 @@ static double fit_step(hunt *h, sinkproof_attending *how, double *number, double
             along += slope * before[k], square += slope * slope;
             residual += before[k] * before[k], count++;
         }
-        h->spent += 2 * (double)(v->n * (v->dim + 24));
+        h->spent += 2 * (double)(v->columns * (v->dim + 24));
     }
     // the emulation leaves out roundings between: its residual says by how much
     *error = square > 0 ? sqrt(fmax(residual / count, 1) / square) : INFINITY;
     return square > 0 ? along / square : 0;
+}
+
+static bool is_simple(double x, double error) {
+    return fabs(nearbyint(4 * x) / 4 - x) <= error && nearbyint(4 * x) != 0;
+}
+
+// A sink that is counted c times is one to which log(c) is added: the simpler number is said.
+static bool is_told_by_plus(const sinkproof_attending *how, const double *number, double error) {
+    double x = *number;
+    if (number == &how->sink_count)
+        return x > 0 && !is_simple(x, error) && is_simple(log(x), error / x);
+    if (number != &how->sink_plus) return false;
+    return is_simple(exp(x), error * exp(x)) || is_simple(exp(-x), error * exp(-x));
 }
 
 // Fits *number, a member of *how, from some starts, and offers the nearest; `positive`: no other. A
@@ -91,7 +128,11 @@ static double fit_step(hunt *h, sinkproof_attending *how, double *number, double
 void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
                        double most) {
     const double starts[] = {0.3, 1.1, 3, -0.7, -2};
-    double *room = malloc(2 * h->view->width * sizeof *room), best = 0, least = INFINITY, error = 0;
+    double *room, best = 0, least = INFINITY, error = 0;
+    how->apart = h->apart;
+    *number = starts[0]; // not as defined
+    if (is_shown_elsewhere(h->view, how)) return;
+    room = malloc(2 * h->view->width * sizeof *room);
     for (size_t i = 0; room != NULL && i < (positive ? 3 : 5); i++) {
         double off, step;
         *number = starts[i];
@@ -107,6 +148,7 @@ void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool p
     free(room);
     if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
     *number = simplest_number(best, 3 * error, sqrt((double)h->view->dim));
+    if (is_told_by_plus(how, number, 3 * error)) return;
     how->times_error = (fabs(*number - best) + 4 * error) / fabs(*number);
     if (how->times_error < 1) hunt_offer(h, how); // else not even its sign is known
     how->times_error = 0;

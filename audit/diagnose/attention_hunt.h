@@ -9,8 +9,10 @@
 
 enum { KEPT = 12 }; // of a family
 typedef struct hunt {
-    const attention_view *view;
+    attention_view *view;
     attention_guesses *out;
+    bool apart;        // the values meet other weights than those that the trace shows
+    double definition; // misfit of the definition to the failing queries
     unsigned family;
     size_t n_kept;
     attention_guess kept[KEPT];
@@ -23,8 +25,29 @@ void hunt_offer(hunt *h, const sinkproof_attending *how);
 // number larger than `most`, or smaller than its inverse, is none: then the sink is left out.
 void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
                        double most);
+// The sizes that are tried one after another: each up to 64 or so, of many keys fewer.
+size_t hunt_next_size(size_t size);
 
-typedef void guess_family(hunt *h);
-guess_family *attention_family(size_t i); // NULL: there are fewer
+// A family is one kind of mistake, with all of its numbers; what differs between families of one
+// function are the arguments.
+typedef struct family_arguments {
+    sinkproof_cache_kind kind;
+    double times;
+    unsigned moved;
+    bool zeros, spared;
+    sinkproof_parting parting;
+    size_t least, most;
+} family_arguments;
+typedef void guess_family(hunt *h, const family_arguments *of);
+// Of queries, sinks and weights; of keys: attention_key_families.c.
+guess_family guess_window, guess_later, guess_first_key, guess_keys_counted, guess_pages,
+    guess_key_for_another, guess_keys_shifted, guess_groups, guess_blocks, guess_tiles,
+    guess_prefix, guess_first_keys_kept, guess_stripes, guess_across, guess_reads;
+
+typedef struct attention_family {
+    guess_family *guess;
+    family_arguments of;
+} attention_family;
+const attention_family *attention_family_at(size_t i); // NULL: there are fewer
 
 #endif

@@ -28,26 +28,37 @@ static double misfit_passing(const hunt *h, const sinkproof_attending *how) {
     return sum;
 }
 
+// The place that holds the heads that fail: everywhere, from the first of them to the last, or
+// those alone. Returns whether it is narrower than the one before it.
+static bool place_heads(const attention_view *v, int how, sinkproof_attending *m) {
+    size_t most = v->end_head - v->first_head;
+    bool range = v->first_head > 0 || v->end_head < v->heads;
+    bool some = v->heads <= 64 && (size_t)__builtin_popcountll(v->heads_failing) < most;
+    if (how == 1 && range) {
+        m->first_head = v->first_head;
+        m->end_head = v->end_head < v->heads ? v->end_head : 0;
+    }
+    if (how == 2) m->heads = v->heads_failing;
+    return how == 0 || (how == 1 && range) || (how == 2 && some);
+}
+
 // Everywhere; in the rows that fail; in the heads that fail; in both. A narrower place counts where
 // it makes the misfit smaller.
 static void place_guess(hunt *h, const attention_guess *found) {
     const attention_view *v = h->view;
     bool rows = v->first_row > 0 || v->end_row < v->n;
-    bool heads = v->first_head > 0 || v->end_head < v->heads;
     double least = INFINITY;
-    for (int p = 0; p < 4; p++) {
+    for (int p = 0; p < 6; p++) {
         attention_guess at = *found;
-        if (((p & 1) != 0 && !rows) || ((p & 2) != 0 && !heads)) continue;
-        if ((p & 1) != 0 && (at.how.first_row > 0 || at.how.end_row > 0)) continue;
+        bool in_rows = p % 2 != 0;
+        if (!place_heads(v, p / 2, &at.how) || (in_rows && !rows)) continue;
+        if (in_rows && (at.how.first_row > 0 || at.how.end_row > 0)) continue;
         // so many parts from a row on are told by the sink's count there
-        if ((p & 1) != 0 && at.how.sink_per_part &&
+        if (in_rows && at.how.sink_per_part &&
             (at.how.parting == SINKPROOF_PARTS_AT || at.how.part == 2))
             continue;
-        if (p & 1)
+        if (in_rows)
             at.how.first_row = v->first_row, at.how.end_row = v->end_row < v->n ? v->end_row : 0;
-        if (p & 2)
-            at.how.first_head = v->first_head,
-            at.how.end_head = v->end_head < v->heads ? v->end_head : 0;
         at.misfit += misfit_passing(h, &at.how);
         if (!(at.misfit < least)) continue;
         least = at.misfit;
@@ -56,11 +67,15 @@ static void place_guess(hunt *h, const attention_guess *found) {
 }
 
 static void family_end(hunt *h) {
-    double all = 0;
-    for (size_t s = 0; s < h->view->n_failing; s++) all += h->view->samples[s].misfit;
-    for (size_t i = 0; i < h->n_kept; i++)
-        if (h->kept[i].misfit < all) place_guess(h, &h->kept[i]);
+    for (size_t i = 0; i < h->n_kept; i++) place_guess(h, &h->kept[i]);
     h->family++, h->n_kept = 0;
+}
+
+static void hunt_families(hunt *h) {
+    for (size_t i = 0; attention_family_at(i) != NULL; i++) {
+        attention_family_at(i)->guess(h, &attention_family_at(i)->of);
+        family_end(h);
+    }
 }
 
 bool attention_guess_causes(const attention_point *point, attention_guesses *guesses) {
@@ -71,10 +86,10 @@ bool attention_guess_causes(const attention_point *point, attention_guesses *gue
     if (!there) return true;
     hunt h = {.view = &view, .out = guesses};
     for (size_t s = 0; s < view.n_samples; s++) guesses->misfit += view.samples[s].misfit;
-    for (size_t i = 0; attention_family(i) != NULL; i++) {
-        attention_family(i)(&h);
-        family_end(&h);
-    }
+    for (size_t s = 0; s < view.n_failing; s++) h.definition += view.samples[s].misfit;
+    hunt_families(&h);
+    h.apart = point->point == TRACE_A11 && view.weights != NULL;
+    if (h.apart) hunt_families(&h);
     attention_view_close(&view);
     return true;
 }

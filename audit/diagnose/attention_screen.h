@@ -51,7 +51,7 @@ typedef struct attention_mistake {
     char id[ATTENTION_ID], text[ATTENTION_TEXT];
 } attention_mistake;
 void attention_mistake_make(attention_mistake *m, const sinkproof_attending *how,
-                            const sinkproof_config *config, size_t n);
+                            const sinkproof_config *config, const sinkproof_trace *trace);
 // The engine with this meaning; false: it cannot occur under the policy.
 bool suppose_attending(supposed_engine *s, const sinkproof_attending *how);
 unsigned attending_points(const sinkproof_attending *how); // where it acts first, as bits
@@ -64,38 +64,63 @@ bool attention_guess_is_near(const attention_guesses *guesses, size_t i, size_t 
 typedef struct attention_sample {
     size_t head, row;
     bool fails;
-    double misfit; // of the definition
+    double misfit;           // of the definition
+    const double *product_c; // with the keys of its head, over sqrt(head_dim)
 } attention_sample;
+
+// What is read otherwise, as one guess has it.
+typedef struct attention_reads {
+    sinkproof_read_as as; // of 0: nothing
+    double *q, *k, *v;
+} attention_reads;
 
 typedef struct attention_view {
     const attention_point *of;
     const sinkproof_config *config;
     size_t n, heads, groups, dim, width; // width: numbers of the point for each query
-    sinkproof_sight sight;
-    double *q_nhd, *k_ngd, *v_ngd, *sink_h;
+    // of the keys, of which those from `from` on are known: a position's in a trace of one
+    // sequence, a row's in one of several
+    size_t columns, from;
+    size_t keys;         // the most of one sequence
+    bool plain;          // one sequence from position 0: a row's number is its position
+    size_t layer_window; // 0: the layer has none
+    double *q_nhd, *k_cgd, *v_cgd, *sink_lh;
+    attention_reads read;
     const sinkproof_tensor *scores, *weights; // of the trace, where the point is behind them
-    double *work;
+    double *work, *products;
     size_t n_samples, n_failing; // those that fail come first
     attention_sample samples[ATTENTION_SAMPLES];
     // of the queries with an element outside
     size_t first_row, end_row, first_head, end_head;
+    unsigned long long heads_failing; // of the first 64, as bits
 } attention_view;
 
 // *there: the trace has what is needed, and some query fails. Returns false if memory runs out.
 bool attention_view_open(const attention_point *of, attention_view *view, bool *there);
 void attention_view_close(attention_view *view);
-
-// y: what an engine with this mistake computes for a query; view->width numbers.
-void attention_emulate(const attention_view *view, const sinkproof_attending *how, size_t head,
-                       size_t row, double *y);
+// Makes view->read; returns false if memory runs out.
+bool attention_view_reads(attention_view *view, const sinkproof_read_as *read);
 // The misfit of an engine with this mistake to sample s: 0 for none, the logarithm of a square.
-double attention_misfit(const attention_view *view, const sinkproof_attending *how, size_t s);
+double attention_misfit(attention_view *view, const sinkproof_attending *how, size_t s);
 // The residual (engine - y) / width of the honest set, of each number of sample s.
-void attention_residual(const attention_view *view, const sinkproof_attending *how, size_t s,
+void attention_residual(attention_view *view, const sinkproof_attending *how, size_t s,
                         double *residual);
 
+// ---- attention_emulate.c. y: what an engine with this mistake computes for a query; view->width
+// numbers, NAN where it reads what the trace lacks.
+void attention_emulate(attention_view *view, const sinkproof_attending *how,
+                       const attention_sample *at, double *y);
+
 // ---- attention_words.c: a name and a sentence. The place is part of both.
-void attention_cause_say(const sinkproof_attending *how, const sinkproof_config *config, size_t n,
-                         char *id, size_t id_size, char *text, size_t text_size);
+
+// The trace whose rows and keys are counted.
+typedef struct attention_site {
+    const sinkproof_config *config;
+    size_t keys, rows, begin; // begin: the position of the first row
+    bool packed;              // rows of several sequences have no common positions
+} attention_site;
+attention_site attention_site_of(const sinkproof_config *config, const sinkproof_trace *trace);
+void attention_cause_say(const sinkproof_attending *how, const attention_site *site, char *id,
+                         size_t id_size, char *text, size_t text_size);
 
 #endif

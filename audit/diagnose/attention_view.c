@@ -7,151 +7,11 @@
 #include "model/sinks.h"
 #include "proofs/bounds/scaled.h"
 #include "ref/normaliser.h"
+#include "ref/scaled.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-// ---- what an engine computes
-
-// The keys that a query reads, and their weights.
-typedef struct row_reads {
-    size_t first, end, n, parts;
-    double *z_e, *a_e; // of those that are read
-    size_t *key_e;     // the keys' places in the cache
-    size_t *part_e;
-} row_reads;
-
-static double dot(const double *x, const double *y, size_t n) {
-    double sum = 0;
-    for (size_t k = 0; k < n; k++) sum += x[k] * y[k];
-    return sum;
-}
-
-// The sum of e^z over the keys of a part, over e^top; part SIZE_MAX: over all keys.
-static double part_sum(const row_reads *r, size_t part, double top) {
-    double sum = 0;
-    for (size_t e = 0; e < r->n; e++)
-        if (part == SIZE_MAX || r->part_e[e] == part) sum += exp(r->z_e[e] - top);
-    return sum;
-}
-
-static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) {
-    const sinkproof_merging *m = &how->merging;
-    double top = how->merging.sink_beside ? b : -INFINITY, total = 0;
-    double *of_part = calloc(2 * r->parts + 1, sizeof *of_part), *sum = of_part + r->parts;
-    for (size_t p = 0; of_part != NULL && p < r->parts; p++) {
-        double high = b;
-        for (size_t e = 0; e < r->n; e++)
-            if (r->part_e[e] == p) high = fmax(high, r->z_e[e]);
-        double keys = part_sum(r, p, high), sink = exp(b - high);
-        bool divides = sinkproof_in_part(m->sink_divides, p, r->parts);
-        bool counts = sinkproof_in_part(m->sink_in_lse, p, r->parts);
-        sum[p] = high + log(keys + (divides ? sink : 0));
-        of_part[p] = m->exponent * (high + log(keys + (counts ? sink : 0)));
-        top = fmax(top, of_part[p]);
-    }
-    for (size_t p = 0; of_part != NULL && p < r->parts; p++) total += exp(of_part[p] - top);
-    if (m->sink_beside) total += exp(b - top);
-    for (size_t e = 0; of_part != NULL && e < r->n; e++) {
-        size_t p = r->part_e[e];
-        r->a_e[e] = exp(r->z_e[e] - sum[p]) * exp(of_part[p] - top) / total;
-    }
-    free(of_part);
-}
-
-// The weights of the keys that are read; returns the sink's.
-static double weigh_keys(const sinkproof_attending *how, row_reads *r, double b) {
-    double count = how->sink_count * (how->sink_per_part ? (double)r->parts : 1), top = b, sum;
-    if (how->merging.on) {
-        merge_parts(how, r, b);
-        return 0;
-    }
-    if (how->renormalised) count = 0;
-    for (size_t e = 0; e < r->n; e++) top = fmax(top, r->z_e[e]);
-    sum = part_sum(r, SIZE_MAX, top) + count * exp(b - top);
-    for (size_t e = 0; e < r->n; e++) r->a_e[e] = exp(r->z_e[e] - top) / sum;
-    return count * exp(b - top) / sum;
-}
-
-static sinkproof_head_counts counts_of(const attention_view *view) {
-    return (sinkproof_head_counts){view->heads, view->groups};
-}
-
-// A sink's logit as it is made.
-static double sink_as_made(const attention_view *view, const sinkproof_attending *how, double b) {
-    double sum = 0;
-    for (size_t h = 0; h < view->heads; h++) sum += view->sink_h[h];
-    switch (how->sink_made) {
-    case SINKPROOF_SINK_ABSOLUTE:
-        return fabs(b);
-    case SINKPROOF_SINK_MEAN:
-        return sum / (double)view->heads;
-    case SINKPROOF_SINK_E4M3:
-        return sinkproof_round(SINKPROOF_E4M3, b);
-    case SINKPROOF_SINK_E5M2:
-        return sinkproof_round(SINKPROOF_E5M2, b);
-    case SINKPROOF_SINK_STORED:
-        break;
-    }
-    return b;
-}
-
-// The value of a point of the trace that stands before the one in question.
-static double traced(const attention_view *view, const sinkproof_tensor *tensor, size_t head,
-                     size_t row, size_t j) {
-    size_t each = tensor->shape[tensor->rank - 1];
-    return sinkproof_tensor_value(tensor, (head * view->n + row) * each + j);
-}
-
-void attention_emulate(const attention_view *view, const sinkproof_attending *how, size_t head,
-                       size_t row, double *y) {
-    if (!sinkproof_attending_is_at(how, head, row)) how = &sinkproof_attending_as_defined;
-    size_t n = view->n, d = view->dim,
-           of = sinkproof_attending_head(how->head, counts_of(view), head, row);
-    size_t g = sinkproof_attending_group(how, counts_of(view), of);
-    double b = view->sink_h[sinkproof_attending_head(how->sink, counts_of(view), of, row)];
-    const double *q = &view->q_nhd[(row * view->heads + of) * d];
-    const double *k_jd = &view->k_ngd[g * d], *v_jd = &view->v_ngd[g * d];
-    size_t stride = view->groups * d;
-    size_t *places = (size_t *)(void *)(view->work + 2 * n);
-    row_reads r = {.z_e = view->work, .a_e = view->work + n, .key_e = places, .part_e = places + n};
-    sinkproof_trace_point point = view->of->point;
-    b = sink_as_made(view, how, b) * how->sink_times * how->logits_times;
-    for (size_t k = 0; k < view->width; k++) y[k] = 0;
-    sinkproof_attending_seen(how, &view->sight, row, &r.first, &r.end);
-    size_t last = SIZE_MAX;
-    for (size_t j = r.first; j < r.end; j++) {
-        sinkproof_key_read read = sinkproof_attending_key(how, n, row, r.first, j);
-        size_t in = sinkproof_attending_part(how, r.first, r.end, j);
-        double z = view->scores != NULL ? traced(view, view->scores, head, row, j) : 0;
-        if (view->scores == NULL && !read.zero_key)
-            z = dot(q, k_jd + read.key * stride, d) / sqrt((double)d) * how->score_times;
-        if (view->scores == NULL && how->score_limit > 0)
-            z = fmax(-how->score_limit, fmin(how->score_limit, z));
-        if (point == TRACE_A6) y[j] = z;
-        if (read.times == 0) continue;
-        r.parts += in != last, last = in;
-        r.part_e[r.n] = r.parts - 1, r.key_e[r.n] = j;
-        r.z_e[r.n++] =
-            z * how->logits_times + log(read.times) + (how->sink_on_key && j == 0 ? b : 0);
-    }
-    if (how->sink_on_key) b = -INFINITY;
-    if (point == TRACE_A6) return;
-    double sink = weigh_keys(how, &r, b);
-    for (size_t e = 0; e < r.n; e++) {
-        size_t j = r.key_e[e];
-        sinkproof_key_read read = sinkproof_attending_key(how, n, row, r.first, j);
-        if (how->gates > 0) r.a_e[e] *= 1 - sink;
-        double a = view->weights != NULL ? traced(view, view->weights, head, row, j) : r.a_e[e];
-        if (point == TRACE_A9 || point == TRACE_A10)
-            y[j] = a;
-        else if (!read.zero_value)
-            for (size_t k = 0; k < d; k++) y[k] += a * v_jd[read.value * stride + k];
-    }
-    if (point == TRACE_A9) y[n] = sink;
-    for (size_t k = 0; point == TRACE_A11 && k < d; k++) y[k] *= how->output_times;
-}
 
 // ---- its distance
 
@@ -161,10 +21,10 @@ static size_t element_of(const attention_view *view, size_t head, size_t row, si
                                         : (head * view->n + row) * view->width + k;
 }
 
-void attention_residual(const attention_view *view, const sinkproof_attending *how, size_t s,
+void attention_residual(attention_view *view, const sinkproof_attending *how, size_t s,
                         double *residual) {
     const attention_sample *at = &view->samples[s];
-    attention_emulate(view, how, at->head, at->row, residual);
+    attention_emulate(view, how, at, residual);
     for (size_t k = 0; k < view->width; k++) {
         size_t e = element_of(view, at->head, at->row, k);
         double half = (view->of->hi[e] - view->of->lo[e]) / 2, off = view->of->v[e] - residual[k];
@@ -177,8 +37,8 @@ void attention_residual(const attention_view *view, const sinkproof_attending *h
     }
 }
 
-double attention_misfit(const attention_view *view, const sinkproof_attending *how, size_t s) {
-    double *residual = view->work + 4 * view->n, square = 0;
+double attention_misfit(attention_view *view, const sinkproof_attending *how, size_t s) {
+    double *residual = view->work + 4 * (view->columns + 1), square = 0;
     attention_residual(view, how, s, residual);
     for (size_t k = 0; k < view->width; k++) square += residual[k] * residual[k];
     square /= (double)view->width;
@@ -196,10 +56,33 @@ static bool query_fails(const attention_view *view, size_t head, size_t row) {
     return !inside;
 }
 
+// Whether a row sees by the definition only keys that the trace has.
+static bool reads_known_keys(const attention_view *view, size_t row) {
+    sinkproof_sequence s = sinkproof_trace_sequence_of(view->of->trace, row);
+    size_t own = s.first + row - s.row, seen = own + 1;
+    if (view->layer_window > 0 && seen > view->layer_window) seen = view->layer_window;
+    bool several = sinkproof_trace_sequences(view->of->trace) > 1;
+    return own + 1 - seen >= (several ? s.first + s.rows - s.keys : view->from);
+}
+
+// The products with the keys of the query's head, over sqrt(head_dim).
+static void multiply_keys(const attention_view *view, size_t head, size_t row, double *product_c) {
+    size_t d = view->dim, g = head / (view->heads / view->groups);
+    const double *q = &view->q_nhd[(row * view->heads + head) * d];
+    for (size_t c = 0; c < view->columns; c++) {
+        const double *k = &view->k_cgd[((c - view->from) * view->groups + g) * d];
+        double sum = 0;
+        for (size_t i = 0; c >= view->from && i < d; i++) sum += q[i] * k[i];
+        product_c[c] = c < view->from ? NAN : sum / sqrt((double)d);
+    }
+}
+
 static void add_sample(attention_view *view, size_t head, size_t row, bool fails) {
     if (view->n_samples == ATTENTION_SAMPLES) return;
     attention_sample *s = &view->samples[view->n_samples];
-    *s = (attention_sample){.head = head, .row = row, .fails = fails};
+    double *product_c = &view->products[view->n_samples * view->columns];
+    multiply_keys(view, head, row, product_c);
+    *s = (attention_sample){.head = head, .row = row, .fails = fails, .product_c = product_c};
     s->misfit = attention_misfit(view, &sinkproof_attending_as_defined, view->n_samples++);
     view->n_failing += fails;
 }
@@ -230,8 +113,9 @@ static bool choose_samples(attention_view *view) {
     view->first_row = view->n, view->first_head = view->heads;
     for (size_t at = 0; at < all; at++) {
         size_t row = at / view->heads, head = at % view->heads;
-        fails[at] = query_fails(view, head, row);
+        fails[at] = reads_known_keys(view, row) && query_fails(view, head, row);
         if (!fails[at]) continue;
+        if (head < 64) view->heads_failing |= 1ull << head;
         if (row < view->first_row) view->first_row = row;
         if (head < view->first_head) view->first_head = head;
         if (row >= view->end_row) view->end_row = row + 1;
@@ -240,6 +124,10 @@ static bool choose_samples(attention_view *view) {
     take_samples(view, fails, true, FAILING);
     qsort(view->samples, view->n_samples, sizeof *view->samples, compare_misfits);
     take_samples(view, fails, false, PASSING);
+    // heads between those that fail tell whether only some of them have a cause
+    for (size_t h = view->first_head, some = 0; h < view->end_head && some < 4; h++)
+        if (h < 64 && (view->heads_failing >> h & 1) == 0)
+            add_sample(view, h, view->end_row - 1, false), some++;
     // the rows beside those that fail tell where a cause begins
     for (size_t h = view->first_head; h < view->end_head; h++) {
         if (view->first_row > 0) add_sample(view, h, view->first_row - 1, false);
@@ -251,18 +139,24 @@ static bool choose_samples(attention_view *view) {
 
 // ---- what the trace holds
 
+// The queries; or the keys or values of the trace's tokens, behind those of earlier positions.
 static double *read_tensor(const attention_view *view, sinkproof_trace_point point,
                            sinkproof_point at, size_t heads) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(view->of->trace, point, view->of->layer);
+    const sinkproof_trace *trace = view->of->trace;
+    const sinkproof_tensor *tensor = sinkproof_trace_find(trace, point, view->of->layer);
+    const sinkproof_tensor *before =
+        point == TRACE_A4_Q ? NULL : sinkproof_trace_before(trace, point, view->of->layer);
     const sinkproof_policy *policy = view->of->policy;
-    size_t count = view->n * heads * view->dim;
+    size_t each = heads * view->dim, earlier = before != NULL ? before->shape[0] * each : 0;
+    size_t count = earlier + view->n * each;
     sinkproof_honest *x = tensor != NULL ? malloc(count * sizeof *x) : NULL;
     double *out = x != NULL ? malloc(count * sizeof *out) : NULL;
     sinkproof_setting s = sinkproof_setting_for(policy, count, 1e-9);
     for (size_t i = 0; out != NULL && i < count; i++)
-        x[i] = sinkproof_exact_set(sinkproof_tensor_value(tensor, i));
+        x[i] = sinkproof_exact_set(i < earlier ? sinkproof_tensor_value(before, i)
+                                               : sinkproof_tensor_value(tensor, i - earlier));
     if (out != NULL &&
-        !sinkproof_honest_scaled(&s, at, policy->at[at], view->n, heads, view->dim, x)) {
+        !sinkproof_honest_scaled(&s, at, policy->at[at], count / each, heads, view->dim, x)) {
         free(out);
         out = NULL;
     }
@@ -271,14 +165,59 @@ static double *read_tensor(const attention_view *view, sinkproof_trace_point poi
     return out;
 }
 
+// Numbers as they are read otherwise; NULL if memory runs out.
+static double *read_otherwise(const attention_view *view, const sinkproof_read_as *read,
+                              const double *x, size_t rows, size_t heads) {
+    const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
+    size_t count = rows * heads * view->dim;
+    double *y = malloc((count + 1) * sizeof *y);
+    if (y == NULL) return NULL;
+    memcpy(y, x, count * sizeof *y);
+    sinkproof_scaled_read(how, rows, heads, view->dim, y);
+    for (size_t i = 0; i < count; i++) y[i] *= read->times;
+    return y;
+}
+
+static void forget_reads(attention_reads *r) {
+    free(r->q);
+    free(r->k);
+    free(r->v);
+    *r = (attention_reads){.as = {.of = 0}};
+}
+
+bool attention_view_reads(attention_view *view, const sinkproof_read_as *read) {
+    attention_reads *r = &view->read;
+    size_t keys = view->columns - view->from;
+    if (read->of == 0) return true;
+    bool same = r->as.of == read->of && r->as.format == read->format &&
+                r->as.scale == read->scale && r->as.times == read->times;
+    if (same) return true;
+    forget_reads(r);
+    if (read->of & SINKPROOF_READ_QUERIES)
+        r->q = read_otherwise(view, read, view->q_nhd, view->n, view->heads);
+    if (read->of & SINKPROOF_CACHE_KEYS)
+        r->k = read_otherwise(view, read, view->k_cgd, keys, view->groups);
+    if (read->of & SINKPROOF_CACHE_VALUES)
+        r->v = read_otherwise(view, read, view->v_cgd, keys, view->groups);
+    bool fine = (r->q != NULL || (read->of & SINKPROOF_READ_QUERIES) == 0) &&
+                (r->k != NULL || (read->of & SINKPROOF_CACHE_KEYS) == 0) &&
+                (r->v != NULL || (read->of & SINKPROOF_CACHE_VALUES) == 0);
+    if (fine) r->as = *read;
+    return fine;
+}
+
 static bool read_sinks(attention_view *view) {
-    sinkproof_layer layer = sinkproof_model_layer(view->of->model, view->of->layer);
+    size_t layers = view->config->n_layers;
     double *work = calloc(sinkproof_normaliser_work(view->config) + 1, sizeof *work);
-    view->sink_h = calloc(view->heads, sizeof *view->sink_h);
-    for (size_t h = 0; work != NULL && view->sink_h != NULL && h < view->heads; h++)
-        view->sink_h[h] = sinkproof_head_normaliser(view->config, &layer, h, work).logit;
+    view->sink_lh = calloc(layers * view->heads, sizeof *view->sink_lh);
+    for (size_t l = 0; work != NULL && view->sink_lh != NULL && l < layers; l++) {
+        sinkproof_layer layer = sinkproof_model_layer(view->of->model, l);
+        for (size_t h = 0; h < view->heads; h++)
+            view->sink_lh[l * view->heads + h] =
+                sinkproof_head_normaliser(view->config, &layer, h, work).logit;
+    }
     free(work);
-    return work != NULL && view->sink_h != NULL;
+    return work != NULL && view->sink_lh != NULL;
 }
 
 static const sinkproof_tensor *shown_before(const attention_view *view, bool is_before,
@@ -286,30 +225,53 @@ static const sinkproof_tensor *shown_before(const attention_view *view, bool is_
     return is_before ? sinkproof_trace_find(view->of->trace, point, view->of->layer) : NULL;
 }
 
+// The most keys of a sequence.
+static size_t longest_sequence(const sinkproof_trace *trace) {
+    size_t most = 0;
+    for (size_t i = 0; i < sinkproof_trace_sequences(trace); i++) {
+        sinkproof_sequence s = sinkproof_trace_sequence(trace, i);
+        if (s.first + s.rows > most) most = s.first + s.rows;
+    }
+    return most;
+}
+
 bool attention_view_open(const attention_point *of, attention_view *view, bool *there) {
     const sinkproof_config *c = sinkproof_model_config(of->model);
     const sinkproof_trace_point needed[] = {TRACE_A4_Q, TRACE_A4_K, TRACE_A2_V};
     *view = (attention_view){.of = of, .config = c, .n = of->n, .heads = c->n_heads};
-    *there = sinkproof_trace_first(of->trace) == 0 && sinkproof_trace_sequences(of->trace) == 1;
+    *there = true;
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         *there = *there && sinkproof_trace_find(of->trace, needed[i], of->layer) != NULL;
     // a sink that is a key has no logit of its own
     *there = *there && sinkproof_sinks_stored(c) != SINKPROOF_SINK_KEY;
+    // the view has a column for each row and each key before all of them
+    *there = *there && !sinkproof_trace_is_apart(of->trace);
     if (!*there) return true;
+    size_t begin = sinkproof_trace_first(of->trace);
+    const sinkproof_tensor *keys = sinkproof_trace_before(of->trace, TRACE_A4_K, of->layer);
+    const sinkproof_tensor *values = sinkproof_trace_before(of->trace, TRACE_A2_V, of->layer);
+    size_t earlier = keys != NULL ? keys->shape[0] : 0;
+    // keys and values are known from one position on
+    *there = earlier == (values != NULL ? values->shape[0] : 0);
+    if (!*there) return true;
+    view->columns = view->keys = begin + of->n, view->from = begin - earlier;
+    view->plain = begin == 0 && sinkproof_trace_sequences(of->trace) == 1;
+    if (sinkproof_trace_sequences(of->trace) > 1) view->keys = longest_sequence(of->trace);
     view->groups = c->n_kv_heads, view->dim = c->head_dim;
-    view->width = of->point == TRACE_A11 ? c->head_dim : of->n + (of->point == TRACE_A9);
-    view->sight = (sinkproof_sight){of->n, c->window, c->sliding[of->layer] ? c->window : 0};
+    view->width = of->point == TRACE_A11 ? c->head_dim : view->columns + (of->point == TRACE_A9);
+    view->layer_window = c->sliding[of->layer] ? c->window : 0;
     view->scores = shown_before(view, of->point != TRACE_A6, TRACE_A6);
     view->weights = shown_before(view, of->point == TRACE_A11, TRACE_A10);
     if (view->weights == NULL)
         view->weights =
             shown_before(view, of->point == TRACE_A11 || of->point == TRACE_A10, TRACE_A9);
     view->q_nhd = read_tensor(view, TRACE_A4_Q, AT_A5_Q, view->heads);
-    view->k_ngd = read_tensor(view, TRACE_A4_K, AT_A5_K, view->groups);
-    view->v_ngd = read_tensor(view, TRACE_A2_V, AT_A11_V, view->groups);
-    view->work = calloc(6 * view->n + view->width + 8, sizeof *view->work);
-    if (view->q_nhd == NULL || view->k_ngd == NULL || view->v_ngd == NULL || view->work == NULL ||
-        !read_sinks(view) || !choose_samples(view)) {
+    view->k_cgd = read_tensor(view, TRACE_A4_K, AT_A5_K, view->groups);
+    view->v_cgd = read_tensor(view, TRACE_A2_V, AT_A11_V, view->groups);
+    view->work = calloc(6 * (view->columns + 1) + view->width + 8, sizeof *view->work);
+    view->products = calloc(ATTENTION_SAMPLES * view->columns, sizeof *view->products);
+    if (view->q_nhd == NULL || view->k_cgd == NULL || view->v_cgd == NULL || view->work == NULL ||
+        view->products == NULL || !read_sinks(view) || !choose_samples(view)) {
         attention_view_close(view);
         return false;
     }
@@ -319,10 +281,12 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
 }
 
 void attention_view_close(attention_view *view) {
+    forget_reads(&view->read);
     free(view->q_nhd);
-    free(view->k_ngd);
-    free(view->v_ngd);
-    free(view->sink_h);
+    free(view->k_cgd);
+    free(view->v_cgd);
+    free(view->sink_lh);
     free(view->work);
+    free(view->products);
     *view = (attention_view){.of = NULL};
 }

@@ -226,7 +226,7 @@ static bool ask_attention(asking *q, sinkproof_call_causes *causes) {
     for (size_t i = 0; i < guesses.n; i++) {
         attention_mistake m;
         if (causes->n > 0 && !attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES)) break;
-        attention_mistake_make(&m, &guesses.of[i].how, a->trials.config, a->judgement.n_tokens);
+        attention_mistake_make(&m, &guesses.of[i].how, a->trials.config, a->trials.suspect.trace);
         if (!ask_mistake(q, &m.mistake, causes)) return false;
     }
     return true;

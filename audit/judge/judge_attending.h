@@ -7,6 +7,9 @@
 #ifndef SINKPROOF_JUDGE_ATTENDING_H
 #define SINKPROOF_JUDGE_ATTENDING_H
 
+#include "ref/policy.h"
+
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,7 +34,21 @@ typedef struct sinkproof_cache_read {
     bool circle;    // keys before key 0 are the last ones, and keys after them the first
     bool exchanged; // or the next `count` keys, which hold these
     bool spared;    // but for the query's own key
+    size_t step;    // 0: of the keys [first, first + count) only every step-th
 } sinkproof_cache_read;
+
+// beside SINKPROOF_CACHE_KEYS and SINKPROOF_CACHE_VALUES
+enum { SINKPROOF_READ_QUERIES = 4, SINKPROOF_READ_WEIGHTS = 8 };
+
+// Queries, keys, values and weights whose numbers are read otherwise than they were written: those
+// of the keys that sinkproof_cache_read means, or of all.
+typedef struct sinkproof_read_as {
+    unsigned of;             // 0: nothing is
+    sinkproof_format format; // SINKPROOF_REAL: not rounded
+    sinkproof_scale scale;
+    double times; // 1: and multiplied by it
+    bool spared;  // but for the query's own key and value
+} sinkproof_read_as;
 
 typedef enum sinkproof_windowing {
     SINKPROOF_WINDOW_DEFINED,
@@ -47,6 +64,8 @@ typedef enum sinkproof_head_choice {
     SINKPROOF_HEAD_GROUP,     // the head whose number is h's key/value head
     SINKPROOF_HEAD_FIRST,     // the first of h's group
     SINKPROOF_HEAD_EXCHANGED, // [groups, heads of each] is read as [heads of each, groups]
+    SINKPROOF_HEAD_PAIRS,     // h and the head beside it are exchanged: 2 i and 2 i + 1
+    SINKPROOF_HEAD_ONE,       // `by`
     SINKPROOF_HEAD_ROW        // of a sink: (row + by) mod heads, for every head
 } sinkproof_head_choice;
 
@@ -68,9 +87,16 @@ typedef enum sinkproof_group_choice {
 typedef enum sinkproof_sink_made {
     SINKPROOF_SINK_STORED,
     SINKPROOF_SINK_ABSOLUTE,
-    SINKPROOF_SINK_MEAN, // every head has the mean of all
+    SINKPROOF_SINK_MEAN,        // every head has the mean of all
+    SINKPROOF_SINK_OF_GROUP,    // or that of its group
+    SINKPROOF_SINK_LARGEST,     // or the largest of all
+    SINKPROOF_SINK_SMALLEST,    // or the smallest
+    SINKPROOF_SINK_GROUP_LARGE, // the same of its group
+    SINKPROOF_SINK_GROUP_SMALL,
     SINKPROOF_SINK_E4M3, // rounded
-    SINKPROOF_SINK_E5M2
+    SINKPROOF_SINK_E5M2,
+    SINKPROOF_SINK_WHOLE, // to a whole number
+    SINKPROOF_SINK_CUT    // or to the one that is nearer to 0
 } sinkproof_sink_made;
 
 // The keys in parts, whose outputs are merged by the log-sum-exp of each part.
@@ -90,50 +116,91 @@ typedef enum sinkproof_in_parts {
     SINKPROOF_IN_ALL
 } sinkproof_in_parts;
 
+// Which parts are counted when outputs are averaged.
+typedef enum sinkproof_in_mean {
+    SINKPROOF_MEAN_SEEN,  // those with a key that is seen
+    SINKPROOF_MEAN_BEGUN, // those of keys up to the query's own
+    SINKPROOF_MEAN_ALL    // those of all keys
+} sinkproof_in_mean;
+
 // What is wrong with a merge. `on` false: nothing is, and parts matter to the sink's count alone.
 typedef struct sinkproof_merging {
     bool on;
     // which parts have the sink in the sum that divides their outputs, and in their log-sum-exp
     sinkproof_in_parts sink_divides, sink_in_lse;
-    bool sink_beside; // the sink is one more part, whose log-sum-exp is its logit
-    double exponent;  // 1: a factor of every log-sum-exp, beside which the sink's logit stays
-    double plus;      // 0: a number added to it
+    bool sink_beside;       // the sink is one more part, whose log-sum-exp is its logit
+    double exponent;        // 1: a factor of every log-sum-exp, beside which the sink's logit stays
+    sinkproof_in_mean mean; // exponent 0: which parts without keys count in the mean
+    bool gated;             // false: the merged output is multiplied by 1 less the sink's weight
+    // 0: what is not rescaled to the maximum of all; SINKPROOF_MERGE_SUMS, SINKPROOF_MERGE_OUTPUTS
+    unsigned unscaled;
+    bool running; // false: each part has the maximum of the parts up to it, not of its own
 } sinkproof_merging;
+
+enum { SINKPROOF_MERGE_SUMS = 1, SINKPROOF_MERGE_OUTPUTS = 2 };
+
+// How a query's keys are bounded by the pass that it came in, or by a tile of rows.
+typedef struct sinkproof_tiling {
+    size_t first, rows; // row `first` begins the second tile, each later one has so many; 0: none
+    size_t before;      // keys of so many tiles before the query's own are seen, and no earlier one
+    bool later;         // all keys of the query's own tile are seen, and earlier ones as defined
+} sinkproof_tiling;
 
 typedef struct sinkproof_attending {
     // the queries that are computed so: all of them where an end is 0
     size_t first_row, end_row, first_head, end_head;
+    unsigned long long heads; // 0: of the first 64 heads, only those whose bit is set
     sinkproof_windowing window;
     ptrdiff_t window_by;          // 0: the window is so many keys wider
     size_t later;                 // 0: so many keys after the query are seen
     size_t from;                  // 0: the first key that is seen at all
     size_t window_unit, row_unit; // 0: the first and the last key are those of whole blocks
     size_t block;                 // 0: a query sees the keys of its own block alone
+    sinkproof_tiling tiling;
+    size_t prefix; // 0: rows before it see all keys before it
+    bool across;   // false: the rows of all sequences are those of one
     sinkproof_cache_read cache;
+    sinkproof_read_as read;
     sinkproof_head_from head; // of the query; its key/value head and its sink come with it
     sinkproof_group_choice group;
     size_t group_by;
+    unsigned group_of;  // 0: of the keys or of the values alone
+    bool group_spared;  // false: but for the query's own key and value
+    ptrdiff_t query_by; // 0: the query is that of so many rows later
     sinkproof_head_from sink;
+    int sink_layer; // 0: the sinks of so many layers later, in a circle
     sinkproof_sink_made sink_made;
-    double sink_times;  // 1: a factor of its logit
-    bool sink_on_key;   // false: it is added to the score of key 0 and is not there
-    double sink_count;  // 1: how often its exponential is counted
-    bool sink_per_part; // false: it is counted in each part that has keys
-    bool renormalised;  // false: the weights of the keys are divided by their sum
+    double sink_plus;           // 0: a number added to its logit
+    double sink_low, sink_high; // -infinity, infinity: its logit is clamped to them
+    double sink_times;          // 1: a factor of its logit
+    bool sink_on_key;           // false: it is added to the score of key 0 and is not there
+    double sink_count;          // 1: how often its exponential is counted
+    bool sink_per_part;         // false: it is counted in each part that has keys
+    bool renormalised;          // false: the weights of the keys are divided by their sum
     sinkproof_parting parting;
     size_t part; // `size` above
     sinkproof_merging merging;
     double score_times, output_times; // 1, 1
     double logits_times;              // 1: a factor of scores and sink
     double score_limit;               // 0: the scores are clamped to it on both sides
-    double times_error;               // 0: the relative error of a factor that was fitted
-    int gates;                        // 0: the output is multiplied once more by 1 - alpha_sink
+    bool limit_soft;                  // false: they are limit tanh(z / limit)
+    double score_plus;                // 0: a number added to each score
+    double score_slope;             // 0: a score is so much less for each key from it to the query
+    bool slope_by_head;             // false: times 2^(-8 (h + 1) / heads)
+    size_t first_term, end_term;    // 0, 0: the coordinates of a product; end 0: all
+    double weight_low, weight_high; // 0, 1: smaller weights are 0, larger ones are cut
+    size_t weights_kept;            // 0: of the weights only so many of the largest
+    bool weights_over;              // false: those of the keys are then divided by their sum
+    bool apart;         // false: the values meet these weights, and not those that the engine shows
+    double times_error; // 0: the relative error of a factor that was fitted
+    int gates;          // 0: the output is multiplied once more by 1 - alpha_sink
 } sinkproof_attending;
 
 #define SINKPROOF_ATTENDING                                                                        \
     {                                                                                              \
-        .cache = {.times = 1}, .sink_times = 1, .sink_count = 1, .merging = {.exponent = 1},       \
-        .score_times = 1, .output_times = 1, .logits_times = 1                                     \
+        .cache = {.times = 1}, .read = {.times = 1}, .sink_low = -INFINITY, .sink_high = INFINITY, \
+        .sink_times = 1, .sink_count = 1, .merging = {.exponent = 1}, .score_times = 1,            \
+        .output_times = 1, .logits_times = 1, .weight_high = 1                                     \
     }
 extern const sinkproof_attending sinkproof_attending_as_defined;
 
@@ -148,8 +215,15 @@ typedef struct sinkproof_head_counts {
 } sinkproof_head_counts;
 size_t sinkproof_attending_head(sinkproof_head_from from, sinkproof_head_counts n, size_t head,
                                 size_t row);
-size_t sinkproof_attending_group(const sinkproof_attending *m, sinkproof_head_counts n,
-                                 size_t head);
+// of: SINKPROOF_CACHE_KEYS or SINKPROOF_CACHE_VALUES
+size_t sinkproof_attending_group(const sinkproof_attending *m, sinkproof_head_counts n, size_t head,
+                                 unsigned of);
+// Whether key j of a query is read as `read` says.
+bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t row, size_t first,
+                               size_t j);
+// What a score that is not masked is less for its distance.
+double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,
+                                 size_t row, size_t key);
 
 // The keys [*first, *end) that a query sees; window 0: the layer has none. n: all rows.
 typedef struct sinkproof_sight {
@@ -172,5 +246,8 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t 
 // a key that is seen.
 size_t sinkproof_attending_part(const sinkproof_attending *m, size_t first, size_t end, size_t j);
 bool sinkproof_in_part(sinkproof_in_parts in, size_t part, size_t parts);
+// The number of parts in a mean: of a query that sees `parts` and keys before `end`, of `all`.
+size_t sinkproof_attending_parts(const sinkproof_attending *m, size_t parts, size_t end,
+                                 size_t all);
 
 #endif

@@ -30,8 +30,8 @@ static void compare_masked(judge_part *part, sinkproof_trace_point point, size_t
 
 // Compares A9 (the sink's weight is the last column) and A10 (without the sink). Returns the
 // relative variance that the weights of the row share: 0 once they are the engine's own.
-static double compare_weights(judge_part *part, const query *q, double common,
-                              sinkproof_honest *a_j) {
+static double compare_weights(judge_part *part, const sinkproof_setting *s, const query *q,
+                              double common, sinkproof_honest *a_j) {
     size_t all = part->pass->keys, row = q->h * part->pass->n + q->i;
     size_t with_sink = row * (all + 1), keys = row * all;
     const trace_piece a9 = {.point = TRACE_A9,
@@ -40,8 +40,10 @@ static double compare_weights(judge_part *part, const query *q, double common,
                             .apart = with_sink + all,
                             .token = q->i,
                             .common = common};
-    compare_masked(part, TRACE_A9, with_sink, q);
-    if (piece_compare(part, &a9, a_j)) common = 0;
+    if (!q->meant->apart) compare_masked(part, TRACE_A9, with_sink, q);
+    if (!q->meant->apart && piece_compare(part, &a9, a_j)) common = 0;
+    if (s != NULL && !meant_kept_weights(q->meant, s, q->seen, a_j)) part->failed = true;
+    if (q->meant->apart) return common;
     const trace_piece a10 = {.point = TRACE_A10,
                              .offset = keys + q->first_key,
                              .count = q->seen,
@@ -65,55 +67,9 @@ static sinkproof_planes transpose_values(judge_part *part, const sinkproof_hones
     return planes;
 }
 
-// A head as it is meant: the head whose query it has, and the key/value head that this one reads.
-static sinkproof_head_counts head_counts(const judge_part *part) {
-    return (sinkproof_head_counts){part->pass->config->n_heads, part->pass->config->n_kv_heads};
-}
-static size_t block_head(const judge_part *part, const block *b) {
-    return sinkproof_attending_head(b->meant->head, head_counts(part), b->h, 0);
-}
-static size_t block_group(const judge_part *part, const block *b) {
-    return sinkproof_attending_group(b->meant, head_counts(part), block_head(part, b));
-}
-
-// The mean of the sinks of all heads.
-static bool mean_sink(const judge_part *part, const attention *a, const sinkproof_setting *s,
-                      const sinkproof_planes *q_id, double *work, size_t rows,
-                      sinkproof_honest *b_i) {
-    size_t heads = part->pass->config->n_heads;
-    sinkproof_honest sum = sinkproof_exact_set(0);
-    for (size_t h = 0; h < heads; h++) {
-        sinkproof_normaliser one = sinkproof_head_normaliser(part->pass->config, a->layer, h, work);
-        if (!sinkproof_honest_sink_logits(s, &one, q_id, b_i)) return false;
-        sum = sinkproof_honest_add(sum, b_i[0]);
-    }
-    sum = sinkproof_honest_mul(sum, sinkproof_exact_set(1 / (double)heads));
-    for (size_t r = 0; r < rows; r++) b_i[r] = sinkproof_honest_roundings(s, sum, (double)heads);
-    return true;
-}
-
-// The sink's logit of each row of the block.
-static bool sink_logits(judge_part *part, const block *b, const attention *a,
-                        const sinkproof_setting *s, const sinkproof_planes *q_id,
-                        sinkproof_honest *b_i) {
-    const sinkproof_config *c = part->pass->config;
-    const sinkproof_attending *m = b->meant;
-    bool by_row = m->sink.choice == SINKPROOF_HEAD_ROW, fine = true;
-    double *work = part_allocate(part, sinkproof_normaliser_work(c), sizeof *work);
-    if (work == NULL) return false;
-    for (size_t r = 0; fine && r < (by_row ? b->rows : 1); r++) {
-        size_t h =
-            sinkproof_attending_head(m->sink, head_counts(part), block_head(part, b), b->first + r);
-        sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, a->layer, h, work);
-        sinkproof_planes rows =
-            by_row ? sinkproof_planes_rows(q_id, r, 1) : sinkproof_planes_rows(q_id, 0, b->rows);
-        fine = sinkproof_honest_sink_logits(s, &normaliser, &rows, b_i + r);
-    }
-    if (fine && m->sink_made == SINKPROOF_SINK_MEAN)
-        fine = mean_sink(part, a, s, q_id, work, b->rows, b_i);
-    for (size_t r = 0; fine && r < b->rows; r++) b_i[r] = meant_sink(m, s, b_i[r]);
-    free(work);
-    return fine;
+// The key/value head that a head reads, of the keys or of the values.
+static size_t block_group(const judge_part *part, const block *b, unsigned of) {
+    return sinkproof_attending_group(b->meant, head_counts(part), block_head(part, b), of);
 }
 
 static sinkproof_setting weights_elements(const judge_pass *pass) {
@@ -125,35 +81,45 @@ static sinkproof_setting weights_elements(const judge_pass *pass) {
 static void block_products(judge_part *part, const block *b, const attention *a,
                            sinkproof_honest *z, sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
-    size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
-    size_t g = block_group(part, b), h = block_head(part, b), from = larger_size(b->low, a->k.from);
+    const sinkproof_attending *m = b->meant;
+    size_t d = c->head_dim, keys = b->high - b->low, first = m->first_term;
+    size_t terms = m->end_term > 0 ? m->end_term - first : d, from = larger_size(b->low, a->k.from);
     size_t known = larger_size(b->high, from) - from, unknown = keys - known;
     sinkproof_setting s = weights_elements(part->pass);
     for (size_t r = 0; r < b->rows; r++)
         for (size_t j = 0; j < unknown; j++) z[r * keys + j] = sinkproof_unknown_set(0);
-    sinkproof_planes q_id =
-        sinkproof_planes_new(a->q_nhd + b->first * width + h * d, b->rows, d, width);
-    sinkproof_planes k_jd =
-        known > 0 ? sinkproof_planes_new(cached_at(&a->k, from) + g * d, known, d, a->k.width)
-                  : (sinkproof_planes){0};
+    head_rows q = queries_as_read(part, a, b), k = {0};
+    if (known > 0)
+        k = keys_as_read(part, a, b, SINKPROOF_CACHE_KEYS,
+                         block_group(part, b, SINKPROOF_CACHE_KEYS), from, known);
+    sinkproof_planes q_id = sinkproof_planes_new(q.x, b->rows, d, q.width);
+    sinkproof_planes q_it = first > 0 || terms < d
+                                ? sinkproof_planes_new(q.x + first, b->rows, terms, q.width)
+                                : (sinkproof_planes){0};
+    sinkproof_planes k_jd = known > 0 ? sinkproof_planes_new(k.x + first, known, terms, k.width)
+                                      : (sinkproof_planes){0};
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A5_TERM, AT_A5_ACC);
     double *terms_i = part_allocate(part, b->rows, sizeof *terms_i);
     for (size_t i = 0; terms_i != NULL && i < b->rows; i++)
-        terms_i[i] = sinkproof_score_terms(&s, d, d);
-    if (terms_i == NULL ||
-        (known > 0 && !sinkproof_honest_accumulated(&s, &sum, &q_id, &k_jd, terms_i, false,
-                                                    z + unknown, keys)) ||
+        terms_i[i] = sinkproof_score_terms(&s, terms, terms);
+    if (terms_i == NULL || part->failed ||
+        (known > 0 && !sinkproof_honest_accumulated(&s, &sum, q_it.mid != NULL ? &q_it : &q_id,
+                                                    &k_jd, terms_i, false, z + unknown, keys)) ||
         !sink_logits(part, b, a, &s, &q_id, b_i))
         part->failed = true;
     free(terms_i);
     sinkproof_planes_free(&q_id);
+    sinkproof_planes_free(&q_it);
     sinkproof_planes_free(&k_jd);
+    head_rows_free(&q);
+    head_rows_free(&k);
 }
 
 // An engine that shows its weights has divided them before they meet the values, and has one part.
 static bool shows_weights(const judge_part *part) {
-    return point_is_traced(part->pass, TRACE_A9, part->layer) ||
-           point_is_traced(part->pass, TRACE_A10, part->layer);
+    return !part->pass->meaning->attending.apart &&
+           (point_is_traced(part->pass, TRACE_A9, part->layer) ||
+            point_is_traced(part->pass, TRACE_A10, part->layer));
 }
 
 static sinkproof_setting weights_setting(const judge_part *part, sinkproof_policy *shown) {
@@ -193,6 +159,7 @@ static bool query_weights(judge_part *part, const block *b, const query *q,
                           sinkproof_honest sink, weights_room *room, double *common) {
     keys_read keys = {.first = q->position,
                       .end = q->position + q->seen,
+                      .all = q->all,
                       .part_j = room->part_e,
                       .z_j = room->z_e};
     size_t last = SIZE_MAX;
@@ -240,7 +207,8 @@ static void query_scores(const judge_part *part, const block *b, const query *q,
                          sinkproof_honest *z_j) {
     for (size_t j = 0; j < q->seen; j++) {
         sinkproof_key_read read = query_key(b, q, q->first_key + j);
-        z_j[j] = meant_score(part->pass, s, b->meant,
+        const score_place at = {q->h, q->own, q->position + j};
+        z_j[j] = meant_score(part->pass, s, b->meant, &at,
                              read.zero_key ? sinkproof_exact_set(0) : product_j[read.key - b->low]);
     }
 }
@@ -265,7 +233,7 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
         if (!query_weights(part, b, &q, &s, z_j, b_i[r], &room, &common_i[r]))
             part->failed = true;
         else
-            common_i[r] = compare_weights(part, &q, common_i[r], a_j);
+            common_i[r] = compare_weights(part, &s, &q, common_i[r], a_j);
         if (!part->failed &&
             !sinkproof_honest_scaled(&s, AT_A11_WEIGHTS, as_read, 1, 1, q.seen, a_j))
             part->failed = true;
@@ -291,7 +259,8 @@ static void sum_running_values(judge_part *part, const block *b, const attention
                                const sinkproof_setting *s, const sinkproof_honest *z,
                                const sinkproof_honest *b_i) {
     const sinkproof_config *c = part->pass->config;
-    size_t d = c->head_dim, width = c->n_heads * d, g = block_group(part, b);
+    size_t d = c->head_dim, width = c->n_heads * d;
+    size_t g = block_group(part, b, SINKPROOF_CACHE_VALUES);
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s->policy, AT_A11_TERM, AT_A11_ACC);
     bool alone = s->policy->forms[SINKPROOF_FORM_OF_A9] == 1u << SINKPROOF_A9_RUNNING_MAX;
     sinkproof_honest *o_d = part_allocate(part, d, sizeof *o_d);
@@ -344,11 +313,13 @@ static void block_values(judge_part *part, const block *b, const attention *a,
     const judge_pass *pass = part->pass;
     const sinkproof_config *c = pass->config;
     size_t d = c->head_dim, width = c->n_heads * d, keys = b->high - b->low;
-    size_t g = block_group(part, b);
+    size_t g = block_group(part, b, SINKPROOF_CACHE_VALUES);
     sinkproof_setting s = pass_setting(pass, pass->n * width);
+    head_rows v = keys_as_read(part, a, b, SINKPROOF_CACHE_VALUES, g, b->low, keys);
+    if (part->failed) return;
     sinkproof_planes weights = sinkproof_planes_new(p, b->rows, keys, keys);
-    sinkproof_planes values =
-        transpose_values(part, cached_at(&a->v, b->low) + g * d, a->v.width, keys);
+    sinkproof_planes values = transpose_values(part, v.x, v.width, keys);
+    head_rows_free(&v);
     double terms_i[QUERIES];
     for (size_t r = 0; r < b->rows; r++)
         terms_i[r] = (double)part_query(part, b, b->first + r).seen + pass->meaning->sink_has_value;
@@ -398,7 +369,7 @@ static void compare_cut_rows(judge_part *part, const block *b) {
         if (x_j != NULL && !judge_lse(part, NULL, &(lse_row){.h = q.h, .i = q.i}))
             part->failed = true;
         for (size_t j = 0; x_j != NULL && j <= q.seen; j++) x_j[j] = sinkproof_unknown_set(0);
-        if (x_j != NULL) compare_weights(part, &q, 0, x_j);
+        if (x_j != NULL) compare_weights(part, NULL, &q, 0, x_j);
         free(x_j);
     }
 }
@@ -463,7 +434,7 @@ static void attend_block(judge_part *part, size_t index, void *of) {
     while (first < end && !part->failed && !pass_has_ended(part->pass)) {
         block b = block_of_query(part, h, first);
         bool unknown = block_reads_unknown(part, a, b);
-        for (; first + b.rows < end; b.rows++) {
+        for (; !reads_by_row(b.meant) && first + b.rows < end; b.rows++) {
             block next = block_of_query(part, h, first + b.rows);
             if (next.meant != b.meant || block_reads_unknown(part, a, next) != unknown) break;
         }
@@ -481,11 +452,14 @@ bool judge_attention(judge_pass *pass, const sinkproof_walk_step *step, sinkproo
     attention a = {.layer = &layer,
                    .q_nhd = q_nhd,
                    .out_nhd = y_nhd,
+                   .number = step->layer,
                    .blocks = (pass->n + QUERIES - 1) / QUERIES};
     bool fine = read_heads(pass, AT_A5_Q, pass->n, c->n_heads, q_nhd) &&
                 read_cached(pass, keys, step->layer, AT_A5_K, pass->at[keys], &a.k) &&
                 read_cached(pass, values, step->layer, AT_A11_V, pass->at[values], &a.v) &&
+                make_read_numbers(pass, &a) &&
                 judge_in_parts(pass, step->layer, c->n_heads * a.blocks, attend_block, &a);
+    free_read_numbers(&a);
     cached_free(&a.k);
     cached_free(&a.v);
     return fine;

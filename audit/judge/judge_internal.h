@@ -154,9 +154,13 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
 void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
                 const sinkproof_turning *turning, const sinkproof_turns *turns,
                 const sinkproof_honest *x_d, sinkproof_honest *work_d, sinkproof_honest *y_d);
-// The score of a product of a query and a key.
+// The score of a product of a query and a key, and where they are.
+typedef struct score_place {
+    size_t head, row, key;
+} score_place;
 sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
-                             const sinkproof_attending *m, sinkproof_honest product);
+                             const sinkproof_attending *m, const score_place *at,
+                             sinkproof_honest product);
 bool meant_shares(const judge_pass *pass, const sinkproof_setting *s, const sinkproof_honest *g_e,
                   size_t k, const int32_t *chosen_k, sinkproof_honest *w_k, double *common);
 // The activations M8 of a row of 2 inter values.
@@ -177,7 +181,7 @@ sinkproof_honest set_inverse(sinkproof_honest x); // 1 / x of a set of positive 
 // ascending order, counted from 0; parts: their number. times_e: how often each counts; NULL: once,
 // or as its score z_j says.
 typedef struct keys_read {
-    size_t first, end, n, parts;
+    size_t first, end, n, parts, all; // all: the keys of the sequence
     const size_t *part_j;
     const sinkproof_honest *z_j;
     const double *times_e;
@@ -187,9 +191,13 @@ bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const s
                    const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
                    double *common);
 sinkproof_honest set_times(const sinkproof_attending *m, sinkproof_honest x, double times);
-// A sink's logit b as it is meant.
-sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_setting *s,
-                            sinkproof_honest b);
+// judge_merging.c: the same in parts that are merged otherwise.
+bool weights_merged(const sinkproof_attending *m, const sinkproof_setting *s, const keys_read *keys,
+                    sinkproof_honest b, sinkproof_honest *a_j, double *common);
+// The weights of n keys, of which some are left out, cut, or divided again. Returns false if memory
+// runs out.
+bool meant_kept_weights(const sinkproof_attending *m, const sinkproof_setting *s, size_t n,
+                        sinkproof_honest *a_j);
 // Multiplies the weights of n keys by what the sink's weight, behind them, leaves.
 void gate_once_more(const sinkproof_setting *s, size_t n, sinkproof_honest *a_j);
 // The logit of a key that is read `times` times, from its score.

@@ -25,11 +25,22 @@ size_t larger_size(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
+sinkproof_head_counts head_counts(const judge_part *part) {
+    return (sinkproof_head_counts){part->pass->config->n_heads, part->pass->config->n_kv_heads};
+}
+
+size_t block_head(const judge_part *part, const block *b) {
+    return sinkproof_attending_head(b->meant->head, head_counts(part), b->h, 0);
+}
+
 query part_query(const judge_part *part, const block *b, size_t i) {
     const judge_pass *pass = part->pass;
     const sinkproof_meaning *m = pass->meaning;
     const sinkproof_config *c = pass->config;
     sinkproof_sequence s = sinkproof_trace_sequence_of(pass->trace, i);
+    if (b->meant->across && sinkproof_trace_sequences(pass->trace) > 1)
+        s = (sinkproof_sequence){
+            .rows = pass->n, .first = pass->first, .key = pass->first, .keys = pass->n};
     size_t at = i - s.row, begin = pass_begin(&m->passes, at), all = s.first + s.rows;
     size_t last = pass_end(&m->passes, s.rows, at) - 1;
     size_t row = s.first + (last - at < m->sees_later ? last : at + m->sees_later), first, end;
@@ -43,7 +54,8 @@ query part_query(const judge_part *part, const block *b, size_t i) {
     if (m->cache_unread && first < s.first + begin) first = s.first + begin;
     if (m->sees_all) end = all;
     size_t from = all - s.keys; // of the first column
-    query q = {.h = b->h, .i = i, .own = s.first + at, .all = all, .cut = first < from};
+    query q = {
+        .h = b->h, .i = i, .meant = b->meant, .own = s.first + at, .all = all, .cut = first < from};
     q.position = larger_size(first, from);
     q.first_key = q.position - from + s.key;
     q.seen = larger_size(end, q.position) - q.position;

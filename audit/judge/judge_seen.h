@@ -15,7 +15,9 @@ typedef struct attention {
     const sinkproof_honest *q_nhd;
     cached_rows k, v;
     sinkproof_honest *out_nhd;
-    size_t blocks; // blocks of queries
+    size_t blocks;                              // blocks of queries
+    size_t number;                              // the layer's
+    sinkproof_honest *read_q, *read_k, *read_v; // as they may be meant; NULL: as they are
 } attention;
 
 // One head, its queries [first, first + rows), which are rows of the trace, and the columns [low,
@@ -33,9 +35,38 @@ typedef struct block {
 typedef struct query {
     size_t h, i, first_key, seen, position, own, all;
     bool cut;
+    const sinkproof_attending *meant;
 } query;
 
 size_t larger_size(size_t a, size_t b);
+
+// A head as it is meant: the head whose query it has.
+sinkproof_head_counts head_counts(const judge_part *part);
+size_t block_head(const judge_part *part, const block *b);
+
+// ---- judge_read_as.c: queries, keys and values as they are read
+
+// Rows of one head; `owned` is freed by the function below.
+typedef struct head_rows {
+    const sinkproof_honest *x;
+    size_t width;
+    sinkproof_honest *owned;
+} head_rows;
+void head_rows_free(head_rows *rows);
+head_rows queries_as_read(judge_part *part, const attention *a, const block *b);
+// Columns [first, first + count) of the keys or of the values of key/value head g.
+head_rows keys_as_read(judge_part *part, const attention *a, const block *b, unsigned of, size_t g,
+                       size_t first, size_t count);
+// Whether the numbers of a key depend on the query that reads it: then a block has one query.
+bool reads_by_row(const sinkproof_attending *m);
+// Rounds and multiplies what is read otherwise. Returns false if memory runs out.
+bool make_read_numbers(const judge_pass *pass, attention *a);
+void free_read_numbers(attention *a);
+
+// ---- judge_sinks.c: the sink's logit of each row of the block
+bool sink_logits(judge_part *part, const block *b, const attention *a, const sinkproof_setting *s,
+                 const sinkproof_planes *q_id, sinkproof_honest *b_i);
+
 query part_query(const judge_part *part, const block *b, size_t i);
 sinkproof_key_read query_key(const block *b, const query *q, size_t j);
 // Sets the keys that at least one query of the block reads.

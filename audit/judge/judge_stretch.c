@@ -89,6 +89,11 @@ static void reach_point(const reaching *to, sinkproof_trace_point point, size_t 
         need_point(to, TRACE_M8, layer);
     // The weights without the sink are inputs too.
     if (point == TRACE_A11 && is_traced(to, TRACE_A10, layer)) need_point(to, TRACE_A10, layer);
+    // The values may meet others than these (sinkproof_attending, apart).
+    if (point == TRACE_A11 &&
+        (is_traced(to, TRACE_A6, layer) ||
+         (is_traced(to, TRACE_A4_Q, layer) && is_traced(to, TRACE_A4_K, layer))))
+        need_point(to, TRACE_A6, layer);
 }
 
 void sinkproof_stretch_to(sinkproof_stretch *stretch, const sinkproof_config *config,

@@ -15,16 +15,42 @@ sinkproof_honest set_times(const sinkproof_attending *m, sinkproof_honest x, dou
     return m->times_error > 0 ? sinkproof_honest_declared(x, m->times_error, 0) : x;
 }
 
+// limit tanh(z / limit), which grows with z.
+static sinkproof_honest set_capped(const sinkproof_setting *s, const sinkproof_attending *m,
+                                   sinkproof_honest z) {
+    double limit = m->score_limit, error = fmax(m->times_error, 0x1p-50);
+    double worst = fmax(limit * tanh(z.hi / limit) - limit * tanh(z.mid / limit),
+                        limit * tanh(z.mid / limit) - limit * tanh(z.lo / limit));
+    double likely = fmax(limit * tanh(z.likely_hi / limit) - limit * tanh(z.mid / limit),
+                         limit * tanh(z.mid / limit) - limit * tanh(z.likely_lo / limit));
+    // the derivative with respect to the limit is at most that with respect to z times z / limit
+    z = sinkproof_set_around(limit * tanh(z.mid / limit), worst, likely, z.var, z.bias);
+    z = sinkproof_honest_declared(z, error, 0);
+    return sinkproof_honest_declared(sinkproof_honest_roundings(s, z, 3), 4 * s->u, 0);
+}
+
 sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
-                             const sinkproof_attending *m, sinkproof_honest product) {
+                             const sinkproof_attending *m, const score_place *at,
+                             sinkproof_honest product) {
     double times = m->score_times, limit = m->score_limit;
-    if (times == 1 && limit == 0) return sinkproof_honest_score(s, pass->config->head_dim, product);
+    double plus = m->score_plus -
+                  sinkproof_attending_slope(m, pass->config->n_heads, at->head, at->row, at->key);
+    if (times == 1 && limit == 0 && m->score_plus == 0 && m->score_slope == 0)
+        return sinkproof_honest_score(s, pass->config->head_dim, product);
     open_setting open;
     open_rounding(&open, s, AT_A6);
     sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
     z = set_times(m, z, times);
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
-    if (limit > 0) z = sinkproof_honest_clamp(z, -limit, limit);
+    if (limit > 0 && m->limit_soft)
+        z = set_capped(s, m, z);
+    else if (limit > 0)
+        z = sinkproof_honest_clamp(z, -limit, limit);
+    if (plus != 0) {
+        double error = (m->times_error + 4 * s->u) * fabs(plus);
+        z = sinkproof_honest_inside(
+            s, sinkproof_honest_add(z, sinkproof_set_around(plus, error, error, 0, error)));
+    }
     return sinkproof_honest_at(s, AT_A6, sinkproof_honest_inside(s, z));
 }
 
@@ -123,83 +149,6 @@ static bool weights_of_counted_keys(const sinkproof_setting *s, const keys_read 
     return true;
 }
 
-// ---- merged parts
-
-// A part of the keys, [first, first + n) of those that are read.
-typedef struct keys_part {
-    size_t first, n;
-    bool sink_divides, sink_in_lse;
-} keys_part;
-
-static keys_part part_of_keys(const sinkproof_attending *m, const keys_read *keys, size_t part) {
-    keys_part p = {.sink_divides = sinkproof_in_part(m->merging.sink_divides, part, keys->parts),
-                   .sink_in_lse = sinkproof_in_part(m->merging.sink_in_lse, part, keys->parts)};
-    while (p.first < keys->n && keys->part_j[p.first] < part) p.first++;
-    while (p.first + p.n < keys->n && keys->part_j[p.first + p.n] == part) p.n++;
-    return p;
-}
-
-// The natural logarithm of a set of positive numbers, and this machine's error of it.
-static sinkproof_honest set_logarithm(sinkproof_honest x) {
-    double worst = fmax(log(x.hi) - log(x.mid), log(x.mid) - (x.lo > 0 ? log(x.lo) : -INFINITY));
-    double likely = fmax(log(x.likely_hi) - log(x.mid),
-                         log(x.mid) - (x.likely_lo > 0 ? log(x.likely_lo) : -INFINITY));
-    double libm = 0x1p-50 * (fabs(log(x.mid)) + 1);
-    return sinkproof_set_around(log(x.mid), worst + libm, likely + libm, x.var / (x.mid * x.mid),
-                                0);
-}
-
-// The log-sum-exp of a part, with its sink or without: the largest score less the logarithm of its
-// own weight. a_j: room for the weights of the part.
-static bool part_log_sum(const sinkproof_setting *s, const keys_read *keys, const keys_part *p,
-                         sinkproof_honest b, sinkproof_honest *a_j, sinkproof_honest *lse) {
-    const sinkproof_honest *z_j = keys->z_j + p->first;
-    double unused;
-    size_t top = 0;
-    if (!p->sink_in_lse) b = sinkproof_exact_set(-INFINITY);
-    if (!sinkproof_honest_softmax(s, AT_A9, p->n, z_j, b, a_j, &unused)) return false;
-    for (size_t j = 0; j < p->n; j++)
-        if (z_j[j].mid > z_j[top].mid) top = j;
-    *lse = sinkproof_honest_sub(z_j[top], set_logarithm(a_j[top]));
-    *lse = sinkproof_honest_declared(*lse, 4 * s->u, 4 * s->u);
-    *lse = sinkproof_honest_at(s, AT_A9_LSE, *lse);
-    return true;
-}
-
-// a_j: the weights of keys in parts that are merged by wrong log-sum-exps. The sink's own weight is
-// shown by no such engine.
-static bool weights_merged(const sinkproof_attending *m, const sinkproof_setting *s,
-                           const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
-                           double *common) {
-    const sinkproof_merging *how = &m->merging;
-    const sinkproof_honest none = sinkproof_exact_set(-INFINITY);
-    sinkproof_honest *l_p = calloc(2 * keys->parts + 1, sizeof *l_p), *w_p = l_p + keys->parts;
-    open_setting open;
-    bool fine = l_p != NULL;
-    open_rounding(&open, s, AT_A9);
-    for (size_t p = 0; fine && p < keys->parts; p++) {
-        keys_part part = part_of_keys(m, keys, p);
-        fine = part_log_sum(&open.s, keys, &part, b, a_j, &l_p[p]);
-        l_p[p] = sinkproof_honest_mul(l_p[p], sinkproof_exact_set(how->exponent));
-        l_p[p] = sinkproof_honest_declared(l_p[p], 2 * s->u, 0);
-    }
-    fine = fine && sinkproof_honest_softmax(&open.s, AT_A9, keys->parts, l_p,
-                                            how->sink_beside ? b : none, w_p, common);
-    for (size_t p = 0; fine && p < keys->parts; p++) {
-        keys_part part = part_of_keys(m, keys, p);
-        fine = sinkproof_honest_softmax(&open.s, AT_A9, part.n, keys->z_j + part.first,
-                                        part.sink_divides ? b : none, a_j + part.first, common);
-        for (size_t j = part.first; j < part.first + part.n; j++) {
-            a_j[j] = sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[j], w_p[p]), 3);
-            a_j[j] = sinkproof_honest_at(s, AT_A9, a_j[j]);
-        }
-    }
-    if (fine) a_j[keys->n] = how->sink_beside ? w_p[keys->parts] : sinkproof_exact_set(0);
-    *common = 0;
-    free(l_p);
-    return fine;
-}
-
 bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const sinkproof_setting *s,
                    const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
                    double *common) {
@@ -226,20 +175,4 @@ void gate_once_more(const sinkproof_setting *s, size_t n, sinkproof_honest *a_j)
     sinkproof_honest gate = sinkproof_honest_sub(sinkproof_exact_set(1), a_j[n]);
     for (size_t j = 0; j < n; j++)
         a_j[j] = sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[j], gate), 4);
-}
-
-sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof_setting *s,
-                            sinkproof_honest b) {
-    double times = m->sink_times * m->logits_times;
-    if (m->sink_made == SINKPROOF_SINK_ABSOLUTE && b.mid < 0)
-        b = sinkproof_honest_mul(b, sinkproof_exact_set(-1));
-    if (m->sink_made == SINKPROOF_SINK_E4M3) b = sinkproof_honest_rounded(SINKPROOF_E4M3, b);
-    if (m->sink_made == SINKPROOF_SINK_E5M2) b = sinkproof_honest_rounded(SINKPROOF_E5M2, b);
-    if (times != 1) {
-        // a sink that is stored in a narrow format may be rounded to it again
-        sinkproof_format as = s->policy->at[AT_A9].format;
-        b = sinkproof_honest_inside(s, set_times(m, b, times));
-        if (as != SINKPROOF_REAL) b = sinkproof_honest_hull(b, sinkproof_honest_rounded(as, b));
-    }
-    return b;
 }

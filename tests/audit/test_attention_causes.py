@@ -326,19 +326,169 @@ def renormalised(draw):
     return 1, query(setting(count=0.0)), "sink-(renormalised|dropped|in-max-only)"
 
 
-# ---- near misses: no guess has them
-
 def softcapped(draw):
-    cap = draw.uniform(2, 6)
+    cap = draw.choice((2, 3.5, 5))
 
     def change(q):
         q.keys = [(j, v, cap * math.tanh(q.score(j) / cap) - q.score(j)) for j, v, _ in q.keys]
-    return query(change)
+    return draw.randrange(2), query(change), f"score-softcap={cap:g}$"
 
 
 def sloped(draw):
-    slope = draw.uniform(0.05, 0.5)
-    return query(setting(keys=lambda q: [(j, v, -slope * (q.row - j)) for j, v, _ in q.keys]))
+    slope = draw.choice((0.05, 0.3))
+    return draw.randrange(2), query(setting(keys=lambda q: [(j, v, -slope * (q.row - j)) for j, v, _ in q.keys])), f"score-slope={slope:g}$"
+
+
+def alibi(draw):
+    return draw.randrange(2), query(setting(keys=lambda q: [(j, v, -2 ** (-8 * (q.head + 1) / HEADS) * (q.row - j))
+                                                            for j, v, _ in q.keys])), "score-slope=1-by-head"
+
+
+def scores_negated(draw):
+    return draw.randrange(2), query(setting(scale=-1.0)), "score-times=-1$"
+
+
+def sink_plus(draw):
+    c = draw.choice((0.5, 1, -1.25))
+    return draw.randrange(2), query(setting(b=lambda q: q.b + c)), f"sink-plus={c:g}$"
+
+
+def sink_clamped(draw):
+    layer = draw.randrange(2)
+    return layer, query(setting(b=lambda q: max(q.b, 0.0))), "sink-from=0$"
+
+
+def sink_of_group(draw):
+    of, name = draw.choice(((max, "largest"), (min, "smallest")))
+    return 1, query(setting(b=lambda q: of(q.run.sinks[1][q.group * EACH:q.group * EACH + EACH]))), f"sink-group-{name}"
+
+
+def sink_in_pairs(draw):
+    return 1, query(setting(b=lambda q: q.run.sinks[1][q.head ^ 1])), "sink-in-pairs"
+
+
+def sink_of_some_heads(draw):
+    heads = sorted(draw.sample(range(HEADS), 3))
+    while heads[2] - heads[0] == 2:
+        heads = sorted(draw.sample(range(HEADS), 3))
+    return 1, query(setting(b=lambda q: q.b + 1), lambda h, i: h in heads), "sink-plus=1@heads=" + r"\+".join(map(str, heads))
+
+
+def first_terms(draw):
+    at = draw.choice((4, 8, 12))
+
+    def change(q):
+        def score(j):
+            a, b = (q.row * HEADS + q.head) * DIM, (j * GROUPS + q.group) * DIM
+            return sum(q.run.q[q.layer][a + i] * q.run.k[q.layer][b + i] for i in range(at)) / math.sqrt(DIM)
+        q.score = score
+    return draw.randrange(2), query(change), f"score-terms=0-{at - 1}"
+
+
+def query_before(draw):
+    at = draw.randrange(2, 30)
+
+    def change(q):
+        own = q.row
+        right = q.score
+        q.score = lambda j: (setattr(q, "row", own - 1), right(j), setattr(q, "row", own))[1]
+    return draw.randrange(2), query(change, lambda h, i: i >= at), f"query-of-row-1@position={at}"
+
+
+def stripe_lost(draw):
+    step = draw.randrange(2, 5)
+    return 1, query(setting(keys=lambda q: [k for k in q.keys if k[0] % step != 1 or k[0] == q.row])), f"key-left-out=1-.*/{step}-but-own"
+
+
+def earlier_passes_unread(draw):
+    size, before = draw.randrange(5, 9), draw.randrange(1, 3)
+    return 1, query(setting(keys=lambda q: [k for k in q.keys if k[0] // size >= q.row // size - before])), \
+        f"tiles={size}-before={before}"
+
+
+def prefix_both_ways(draw):
+    n = draw.randrange(4, 12)
+    return 1, query(setting(keys=lambda q: [(j, j, 0.0) for j in range(max(q.row + 1, n if q.row < n else 0))])), f"prefix-two-way={n}$"
+
+
+def cached_values_times(draw):
+    c, at = draw.choice((0.5, 2, 448)), draw.randrange(20, 36)
+
+    def change(q):
+        right = q.value
+        q.value = lambda j: [x * (1 if j == q.row else c) for x in right(j)]
+    return 1, query(change, lambda h, i: i >= at), f"cached-v-times={c:g}.*@position={at}"
+
+
+def cached_keys_int8(draw):
+    at = draw.randrange(10, 30)
+
+    def change(q):
+        def score(j):
+            a, b = (q.row * HEADS + q.head) * DIM, (j * GROUPS + q.group) * DIM
+            k = q.run.k[q.layer][b:b + DIM]
+            s = struct.unpack("<f", struct.pack("<f", max(map(abs, k)) / 127))[0]
+            k = k if j == q.row else [round(x / s) * s for x in k]
+            return sum(x * y for x, y in zip(q.run.q[q.layer][a:a + DIM], k)) / math.sqrt(DIM)
+        q.score = score
+    return 1, query(change, lambda h, i: i >= at), f"cached-k-int8-token-head@position={at}"
+
+
+def values_of_other_head(draw):
+    def change(q):
+        q.value = lambda j: q.run.v[q.layer][(j * GROUPS + 1 - q.group) * DIM:][:DIM]
+    return 1, query(change), "v-kv-head-shifted=1"
+
+
+def small_weights_lost(draw):
+    low = draw.choice((0.01, 0.002))
+
+    def change(q):
+        total = q.sums(q.keys)[0] + math.exp(q.b)
+        kept = [k for k in q.keys if math.exp(q.score(k[0])) / total >= low]
+        q.whole = [o / total for o in q.sums(kept)[1]]
+    return 1, query(change), f"weights-from={low:g}$"
+
+
+def largest_weights_kept(draw):
+    n = draw.randrange(3, 8)
+
+    def change(q):
+        total = q.sums(q.keys)[0] + math.exp(q.b)
+        q.whole = [o / total for o in q.sums(sorted(q.keys, key=lambda k: -q.score(k[0]))[:n])[1]]
+    return 1, query(change), f"weights-kept={n}$"
+
+
+def not_rescaled(draw):
+    size, of = draw.randrange(6, 20), draw.choice(("sums", "outputs", "both"))
+
+    def change(q):
+        parts, total, out = {}, 0.0, [0.0] * DIM
+        for key in q.keys:
+            parts.setdefault(key[0] // size, []).append(key)
+        top = max([q.b] + [q.score(k[0]) for k in q.keys])
+        for keys in parts.values():
+            own = max(q.score(k[0]) for k in keys)
+            e, o = q.sums(keys)
+            total += e / math.exp(own if of != "outputs" else top)
+            out = [x + y / math.exp(own if of != "sums" else top) for x, y in zip(out, o)]
+        q.whole = [x / (total + math.exp(q.b - top)) for x in out]
+    return 1, query(change), f"merge-{size}-unscaled={of}"
+
+
+# ---- near misses: no guess has them
+
+def bent(draw):
+    by = draw.uniform(0.05, 0.2)
+
+    def change(q):
+        q.keys = [(j, v, by * q.score(j) ** 2) for j, v, _ in q.keys]
+    return query(change)
+
+
+def of_their_distance(draw):
+    by = draw.uniform(0.2, 0.5)
+    return query(setting(keys=lambda q: [(j, v, -by * math.sqrt(q.row - j)) for j, v, _ in q.keys]))
 
 
 def sinks_of_their_own(draw):
@@ -351,7 +501,7 @@ def scales_of_rows(draw):
     return query(setting(scale=lambda q: times[q.row]))
 
 
-NEAR_MISSES = (softcapped, sloped, sinks_of_their_own, scales_of_rows)
+NEAR_MISSES = (bent, of_their_distance, sinks_of_their_own, scales_of_rows)
 
 MISTAKES = [made for name, made in sorted(globals().items()) if callable(made) and getattr(made, "__code__", None) is not None
             and made.__code__.co_varnames[:1] == ("draw",) and made not in NEAR_MISSES]

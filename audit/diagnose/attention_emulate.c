@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What an engine with a supposed mistake computes for a query, in binary64.
+#include "audit/diagnose/attention_screen.h"
+#include "ref/scaled.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The keys that a query reads, and their weights.
+typedef struct row_reads {
+    size_t first, end, n, parts, all;
+    double *z_e, *a_e; // of those that are read
+    size_t *key_e;     // the keys' places in the cache
+    size_t *part_e;
+} row_reads;
+
+static double dot(const double *x, const double *y, size_t n) {
+    double sum = 0;
+    for (size_t k = 0; k < n; k++) sum += x[k] * y[k];
+    return sum;
+}
+
+// ---- weights
+
+// The sum of e^z over the keys of a part, over e^top; part SIZE_MAX: over all keys.
+static double part_sum(const row_reads *r, size_t part, double top) {
+    double sum = 0;
+    for (size_t e = 0; e < r->n; e++)
+        if (part == SIZE_MAX || r->part_e[e] == part) sum += exp(r->z_e[e] - top);
+    return sum;
+}
+
+static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) {
+    const sinkproof_merging *m = &how->merging;
+    double top = how->merging.sink_beside ? b : -INFINITY, total = 0;
+    double *of_part = calloc(2 * r->parts + 1, sizeof *of_part), *sum = of_part + r->parts;
+    for (size_t p = 0; of_part != NULL && p < r->parts; p++) {
+        double high = b;
+        for (size_t e = 0; e < r->n; e++)
+            if (r->part_e[e] == p) high = fmax(high, r->z_e[e]);
+        double keys = part_sum(r, p, high), sink = exp(b - high);
+        bool divides = sinkproof_in_part(m->sink_divides, p, r->parts);
+        bool counts = sinkproof_in_part(m->sink_in_lse, p, r->parts);
+        sum[p] = high + log(keys + (divides ? sink : 0));
+        of_part[p] = m->exponent * (high + log(keys + (counts ? sink : 0)));
+        top = fmax(top, of_part[p]);
+    }
+    for (size_t p = 0; of_part != NULL && p < r->parts; p++) total += exp(of_part[p] - top);
+    if (m->sink_beside) total += exp(b - top);
+    for (size_t e = 0; of_part != NULL && e < r->n; e++) {
+        size_t p = r->part_e[e];
+        r->a_e[e] = exp(r->z_e[e] - sum[p]) * exp(of_part[p] - top) / total;
+    }
+    free(of_part);
+}
+
+// The maximum that each part has: its own, or that of the parts up to it.
+static void unscale_parts(const sinkproof_attending *how, row_reads *r, double b) {
+    const sinkproof_merging *m = &how->merging;
+    double all = b, sum = 0, top = -INFINITY, above = 0, more = 0;
+    for (size_t e = 0; e < r->n; e++) all = fmax(all, r->z_e[e]);
+    sum = exp(b - all);
+    for (size_t e = 0; e < r->n; e++) {
+        bool begins = e == 0 || r->part_e[e] != r->part_e[e - 1];
+        if (begins && !m->running) top = -INFINITY;
+        for (size_t f = e; begins && f < r->n && r->part_e[f] == r->part_e[e]; f++)
+            top = fmax(top, r->z_e[f]);
+        if (begins) more = exp(all - top);
+        above = exp(r->z_e[e] - all);
+        sum += m->unscaled & SINKPROOF_MERGE_SUMS ? above * more : above;
+        r->a_e[e] = m->unscaled & SINKPROOF_MERGE_OUTPUTS ? above * more : above;
+    }
+    for (size_t e = 0; e < r->n; e++) r->a_e[e] /= sum;
+}
+
+// What is left of a mean of parts: some have no keys, or the sink gates it.
+static void weigh_mean(const sinkproof_attending *how, row_reads *r, double b) {
+    double by = 1, top = b, sum = 0;
+    by = (double)r->parts / (double)sinkproof_attending_parts(how, r->parts, r->end, r->all);
+    for (size_t e = 0; e < r->n; e++) top = fmax(top, r->z_e[e]);
+    for (size_t e = 0; e < r->n; e++) sum += exp(r->z_e[e] - top);
+    if (how->merging.gated) by *= sum / (sum + exp(b - top));
+    for (size_t e = 0; e < r->n; e++) r->a_e[e] *= by;
+}
+
+// Leaves out all but the largest weights; of equal ones the first.
+static void keep_largest(row_reads *r, size_t kept) {
+    for (size_t e = 0; e < r->n; e++) {
+        size_t larger = 0;
+        for (size_t f = 0; f < r->n; f++)
+            larger += fabs(r->a_e[f]) > r->a_e[e] || (f < e && fabs(r->a_e[f]) == r->a_e[e]);
+        r->z_e[e] = larger < kept ? r->a_e[e] : 0;
+    }
+    memcpy(r->a_e, r->z_e, r->n * sizeof *r->a_e);
+}
+
+static void leave_out_weights(const sinkproof_attending *how, row_reads *r) {
+    double sum = 0;
+    const sinkproof_rounding as = {.format = how->read.format, .scale = how->read.scale};
+    if (how->weights_kept > 0 && how->weights_kept < r->n) keep_largest(r, how->weights_kept);
+    if (how->read.of & SINKPROOF_READ_WEIGHTS) sinkproof_scaled_read(as, 1, 1, r->n, r->a_e);
+    for (size_t e = 0; e < r->n; e++) {
+        if (r->a_e[e] < how->weight_low) r->a_e[e] = 0;
+        sum += r->a_e[e] = fmin(r->a_e[e], how->weight_high);
+    }
+    for (size_t e = 0; how->weights_over && sum > 0 && e < r->n; e++) r->a_e[e] /= sum;
+}
+
+// The weights of the keys that are read; returns the sink's.
+static double weigh_keys(const sinkproof_attending *how, row_reads *r, double b) {
+    double count = how->sink_count * (how->sink_per_part ? (double)r->parts : 1), top = b, sum;
+    if (how->merging.on) {
+        if (how->merging.unscaled != 0)
+            unscale_parts(how, r, b);
+        else
+            merge_parts(how, r, b);
+        if (how->merging.mean != SINKPROOF_MEAN_SEEN || how->merging.gated) weigh_mean(how, r, b);
+        return 0;
+    }
+    if (how->renormalised) count = 0;
+    for (size_t e = 0; e < r->n; e++) top = fmax(top, r->z_e[e]);
+    for (size_t e = 0; e < r->n; e++) r->a_e[e] = exp(r->z_e[e] - top);
+    sum = count * exp(b - top);
+    for (size_t e = 0; e < r->n; e++) sum += r->a_e[e];
+    for (size_t e = 0; e < r->n; e++) r->a_e[e] /= sum;
+    return count * exp(b - top) / sum;
+}
+
+// ---- sinks
+
+static sinkproof_head_counts counts_of(const attention_view *view) {
+    return (sinkproof_head_counts){view->heads, view->groups};
+}
+
+// The mean, the largest or the smallest of some sinks.
+static double sink_of_several(const double *b, size_t count, sinkproof_sink_made made) {
+    bool mean = made == SINKPROOF_SINK_MEAN || made == SINKPROOF_SINK_OF_GROUP;
+    bool large = made == SINKPROOF_SINK_LARGEST || made == SINKPROOF_SINK_GROUP_LARGE;
+    double of = b[0];
+    for (size_t k = 1; k < count; k++)
+        of = mean ? of + b[k] : large ? fmax(of, b[k]) : fmin(of, b[k]);
+    return mean ? of / (double)count : of;
+}
+
+// The logit of the sink of head h as it is made.
+static double sink_as_made(const attention_view *view, const sinkproof_attending *how, size_t h) {
+    size_t each = view->heads / view->groups, layers = view->config->n_layers;
+    size_t by = (size_t)((how->sink_layer % (int)layers + (int)layers) % (int)layers);
+    const double *b_h = &view->sink_lh[(view->of->layer + by) % layers * view->heads];
+    double b = b_h[h];
+    switch (how->sink_made) {
+    case SINKPROOF_SINK_ABSOLUTE:
+        b = fabs(b);
+        break;
+    case SINKPROOF_SINK_MEAN:
+    case SINKPROOF_SINK_LARGEST:
+    case SINKPROOF_SINK_SMALLEST:
+        b = sink_of_several(b_h, view->heads, how->sink_made);
+        break;
+    case SINKPROOF_SINK_OF_GROUP:
+    case SINKPROOF_SINK_GROUP_LARGE:
+    case SINKPROOF_SINK_GROUP_SMALL:
+        b = sink_of_several(b_h + h / each * each, each, how->sink_made);
+        break;
+    case SINKPROOF_SINK_E4M3:
+        b = sinkproof_round(SINKPROOF_E4M3, b);
+        break;
+    case SINKPROOF_SINK_E5M2:
+        b = sinkproof_round(SINKPROOF_E5M2, b);
+        break;
+    case SINKPROOF_SINK_WHOLE:
+        b = nearbyint(b);
+        break;
+    case SINKPROOF_SINK_CUT:
+        b = trunc(b);
+        break;
+    case SINKPROOF_SINK_STORED:
+        break;
+    }
+    b = fmax(how->sink_low, fmin(how->sink_high, b));
+    return b * how->sink_times * how->logits_times + how->sink_plus;
+}
+
+// ---- a query
+
+// The value of a point of the trace that stands before the one in question.
+static double traced(const attention_view *view, const sinkproof_tensor *tensor, size_t head,
+                     size_t row, size_t column) {
+    size_t each = tensor->shape[tensor->rank - 1];
+    return sinkproof_tensor_value(tensor, (head * view->n + row) * each + column);
+}
+
+// Where the numbers of a query are.
+typedef struct query_place {
+    size_t head, row, of;    // of: the head that it has
+    size_t own, all;         // in its sequence: its position, and the keys
+    ptrdiff_t base;          // the column of position 0
+    const double *product_c; // with the keys of its head, as defined; NULL: not known
+} query_place;
+
+static query_place place_of(const attention_view *view, const sinkproof_attending *how,
+                            const attention_sample *at) {
+    sinkproof_sequence s = sinkproof_trace_sequence_of(view->of->trace, at->row);
+    size_t begin = sinkproof_trace_first(view->of->trace);
+    if (how->across)
+        s = (sinkproof_sequence){.rows = view->n, .first = begin, .key = begin, .keys = view->n};
+    return (query_place){
+        .head = at->head,
+        .row = at->row,
+        .of = sinkproof_attending_head(how->head, counts_of(view), at->head, at->row),
+        .own = s.first + at->row - s.row,
+        .all = s.first + s.rows,
+        .base = (ptrdiff_t)(s.key + s.keys) - (ptrdiff_t)(s.first + s.rows),
+        .product_c = at->product_c};
+}
+
+// The numbers of a column's key or value; NULL: they are not known.
+static const double *column_row(const attention_view *view, const double *x, size_t column,
+                                size_t g) {
+    if (column < view->from || column >= view->columns) return NULL;
+    return x + ((column - view->from) * view->groups + g) * view->dim;
+}
+
+// The product of a query and a key over sqrt(head_dim); NAN: it is not known.
+static double product_of(const attention_view *view, const sinkproof_attending *how,
+                         const query_place *q, size_t key, size_t first, size_t column) {
+    bool queries = (how->read.of & SINKPROOF_READ_QUERIES) != 0;
+    bool keys = sinkproof_attending_reads(how, SINKPROOF_CACHE_KEYS, q->own, first, key);
+    bool own = how->group_spared && key == q->own;
+    const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
+    size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_KEYS);
+    bool plain = q->product_c != NULL && how->query_by == 0 && !queries && !keys &&
+                 q->of == q->head && g == q->head / (view->heads / view->groups) &&
+                 how->end_term == 0;
+    if (plain) return q->product_c[column];
+    ptrdiff_t row = (ptrdiff_t)q->row + how->query_by;
+    if (row < 0 || row >= (ptrdiff_t)view->n) row = (ptrdiff_t)q->row;
+    const double *x = queries ? view->read.q : view->q_nhd;
+    const double *k = column_row(view, keys ? view->read.k : view->k_cgd, column, g);
+    size_t terms = how->end_term > 0 ? how->end_term - how->first_term : view->dim;
+    if (k == NULL) return NAN;
+    return dot(x + ((size_t)row * view->heads + q->of) * view->dim + how->first_term,
+               k + how->first_term, terms) /
+           sqrt((double)view->dim);
+}
+
+static double score_of(const attention_view *view, const sinkproof_attending *how,
+                       const query_place *q, size_t key, size_t first,
+                       const sinkproof_key_read *read) {
+    size_t column = (size_t)((ptrdiff_t)key + q->base);
+    if (view->scores != NULL) return traced(view, view->scores, q->head, q->row, column);
+    double z = 0, limit = how->score_limit;
+    if (!read->zero_key)
+        z = product_of(view, how, q, key, first, (size_t)((ptrdiff_t)read->key + q->base)) *
+            how->score_times;
+    if (limit > 0 && how->limit_soft)
+        z = limit * tanh(z / limit);
+    else if (limit > 0)
+        z = fmax(-limit, fmin(limit, z));
+    return z + how->score_plus - sinkproof_attending_slope(how, view->heads, q->head, q->own, key);
+}
+
+// Adds a key's value times its weight to y.
+static bool add_value(const attention_view *view, const sinkproof_attending *how,
+                      const query_place *q, size_t key, size_t first, size_t value, double a,
+                      double *y) {
+    bool read = sinkproof_attending_reads(how, SINKPROOF_CACHE_VALUES, q->own, first, key);
+    bool own = how->group_spared && key == q->own;
+    const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
+    size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_VALUES);
+    const double *v = column_row(view, read ? view->read.v : view->v_cgd,
+                                 (size_t)((ptrdiff_t)value + q->base), g);
+    for (size_t k = 0; v != NULL && k < view->dim; k++) y[k] += a * v[k];
+    return v != NULL || a == 0;
+}
+
+// Scores of the keys that are read.
+static void read_keys(const attention_view *view, const sinkproof_attending *how,
+                      const query_place *q, double b, row_reads *r, double *y) {
+    size_t last = SIZE_MAX;
+    for (size_t j = r->first; j < r->end; j++) {
+        sinkproof_key_read read = sinkproof_attending_key(how, q->all, q->own, r->first, j);
+        size_t in = sinkproof_attending_part(how, r->first, r->end, j);
+        double z = score_of(view, how, q, j, r->first, &read);
+        if (view->of->point == TRACE_A6) y[(ptrdiff_t)j + q->base] = z;
+        if (read.times == 0) continue;
+        r->parts += in != last, last = in;
+        r->part_e[r->n] = r->parts - 1, r->key_e[r->n] = j;
+        r->z_e[r->n++] =
+            z * how->logits_times + log(read.times) + (how->sink_on_key && j == 0 ? b : 0);
+    }
+}
+
+void attention_emulate(attention_view *view, const sinkproof_attending *how,
+                       const attention_sample *at, double *y) {
+    if (!sinkproof_attending_is_at(how, at->head, at->row)) how = &sinkproof_attending_as_defined;
+    size_t n = view->columns + 1;
+    query_place q = place_of(view, how, at);
+    const sinkproof_sight sight = {q.all, view->config->window, view->layer_window};
+    size_t *places = (size_t *)(void *)(view->work + 2 * n);
+    row_reads r = {.z_e = view->work, .a_e = view->work + n, .key_e = places, .part_e = places + n};
+    sinkproof_trace_point point = view->of->point;
+    r.all = q.all;
+    double b = sink_as_made(view, how,
+                            sinkproof_attending_head(how->sink, counts_of(view), q.of, at->row));
+    bool known = attention_view_reads(view, &how->read);
+    for (size_t k = 0; k < view->width; k++) y[k] = known ? 0 : NAN;
+    sinkproof_attending_seen(how, &sight, q.own, &r.first, &r.end);
+    if ((ptrdiff_t)r.first + q.base < 0) r.first = (size_t)-q.base;
+    if (!known) return;
+    read_keys(view, how, &q, b, &r, y);
+    if (how->sink_on_key) b = -INFINITY;
+    if (point == TRACE_A6) return;
+    double sink = weigh_keys(how, &r, b);
+    for (size_t e = 0; e < r.n && how->gates > 0; e++) r.a_e[e] *= 1 - sink;
+    for (size_t e = 0; e < r.n && view->weights != NULL && !how->apart; e++)
+        r.a_e[e] = traced(view, view->weights, at->head, at->row,
+                          (size_t)((ptrdiff_t)r.key_e[e] + q.base));
+    if (point != TRACE_A9) leave_out_weights(how, &r);
+    for (size_t e = 0; e < r.n; e++) {
+        size_t j = r.key_e[e];
+        sinkproof_key_read read = sinkproof_attending_key(how, q.all, q.own, r.first, j);
+        if (point == TRACE_A9 || point == TRACE_A10)
+            y[(ptrdiff_t)j + q.base] = r.a_e[e];
+        else if (!read.zero_value && !add_value(view, how, &q, j, r.first, read.value, r.a_e[e], y))
+            y[0] = NAN;
+    }
+    if (point == TRACE_A9) y[view->columns] = sink;
+    for (size_t k = 0; point == TRACE_A11 && k < view->dim; k++) y[k] *= how->output_times;
+}

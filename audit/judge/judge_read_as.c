@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Queries, keys and values as attention reads them: as they are, or rounded and multiplied
+// otherwise than they were written.
+#include "audit/judge/judge_seen.h"
+#include "proofs/bounds/scaled.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void head_rows_free(head_rows *rows) {
+    free(rows->owned);
+    *rows = (head_rows){0};
+}
+
+bool reads_by_row(const sinkproof_attending *m) {
+    bool keys = (m->read.of & (SINKPROOF_CACHE_KEYS | SINKPROOF_CACHE_VALUES)) != 0;
+    bool some = keys && (m->read.spared || m->cache.kind != SINKPROOF_CACHE_NONE);
+    return some || (m->group != SINKPROOF_GROUP_OWN && m->group_spared);
+}
+
+// A copy of x[rows, heads, head_dim] as it is read; NULL if memory runs out.
+static sinkproof_honest *read_otherwise(const judge_pass *pass, sinkproof_point at, size_t rows,
+                                        size_t heads, const sinkproof_honest *x) {
+    const sinkproof_attending *m = &pass->meaning->attending;
+    const sinkproof_rounding how = {.format = m->read.format, .scale = m->read.scale};
+    size_t d = pass->config->head_dim, count = rows * heads * d;
+    sinkproof_setting s = pass_setting(pass, count);
+    sinkproof_honest *y = malloc((count + 1) * sizeof *y);
+    if (y == NULL) return NULL;
+    memcpy(y, x, count * sizeof *y);
+    if (!sinkproof_honest_scaled(&s, at, how, rows, heads, d, y)) {
+        free(y);
+        return NULL;
+    }
+    for (size_t i = 0; m->read.times != 1 && i < count; i++) {
+        y[i] = set_times(m, y[i], m->read.times);
+        y[i] = sinkproof_honest_roundings(&s, y[i], 1);
+    }
+    return y;
+}
+
+bool make_read_numbers(const judge_pass *pass, attention *a) {
+    const sinkproof_config *c = pass->config;
+    unsigned of = pass->meaning->attending.read.of;
+    bool fine = true;
+    if (of & SINKPROOF_READ_QUERIES) {
+        a->read_q = read_otherwise(pass, AT_A5_Q, pass->n, c->n_heads, a->q_nhd);
+        fine = a->read_q != NULL;
+    }
+    if (of & SINKPROOF_CACHE_KEYS) {
+        a->read_k = read_otherwise(pass, AT_A5_K, pass->keys - a->k.from, c->n_kv_heads, a->k.x);
+        fine = fine && a->read_k != NULL;
+    }
+    if (of & SINKPROOF_CACHE_VALUES) {
+        a->read_v = read_otherwise(pass, AT_A11_V, pass->keys - a->v.from, c->n_kv_heads, a->v.x);
+        fine = fine && a->read_v != NULL;
+    }
+    return fine;
+}
+
+void free_read_numbers(attention *a) {
+    free(a->read_q);
+    free(a->read_k);
+    free(a->read_v);
+}
+
+head_rows queries_as_read(judge_part *part, const attention *a, const block *b) {
+    const sinkproof_config *c = part->pass->config;
+    const sinkproof_attending *m = b->meant;
+    size_t d = c->head_dim, width = c->n_heads * d, h = block_head(part, b);
+    bool otherwise = (m->read.of & SINKPROOF_READ_QUERIES) != 0;
+    const sinkproof_honest *x = (otherwise ? a->read_q : a->q_nhd) + h * d;
+    if (m->query_by == 0) return (head_rows){.x = x + b->first * width, .width = width};
+    head_rows q = {.width = d, .owned = part_allocate(part, b->rows * d, sizeof *q.owned)};
+    q.x = q.owned;
+    for (size_t r = 0; q.owned != NULL && r < b->rows; r++) {
+        ptrdiff_t from = (ptrdiff_t)(b->first + r) + m->query_by;
+        if (from < 0 || from >= (ptrdiff_t)part->pass->n) from = (ptrdiff_t)(b->first + r);
+        memcpy(&q.owned[r * d], &x[(size_t)from * width], d * sizeof *q.owned);
+    }
+    return q;
+}
+
+head_rows keys_as_read(judge_part *part, const attention *a, const block *b, unsigned of, size_t g,
+                       size_t first, size_t count) {
+    size_t d = part->pass->config->head_dim, own = g;
+    bool values = of == SINKPROOF_CACHE_VALUES, otherwise = (b->meant->read.of & of) != 0;
+    const cached_rows *from = values ? &a->v : &a->k;
+    const sinkproof_honest *read = otherwise ? (values ? a->read_v : a->read_k) : from->x;
+    size_t at = (first - from->from) * from->width;
+    if (!reads_by_row(b->meant)) return (head_rows){.x = read + at + g * d, .width = from->width};
+    head_rows rows = {.width = d, .owned = part_allocate(part, count * d, sizeof *rows.owned)};
+    rows.x = rows.owned;
+    query q = part_query(part, b, b->first);
+    size_t before = q.first_key - q.position; // columns of other sequences
+    if (b->meant->group_spared)
+        own = sinkproof_attending_group(&sinkproof_attending_as_defined, head_counts(part),
+                                        block_head(part, b), of);
+    for (size_t j = 0; rows.owned != NULL && j < count; j++) {
+        size_t key = first + j - before;
+        bool there = otherwise && first + j >= before;
+        bool meant = there && sinkproof_attending_reads(b->meant, of, q.own, q.position, key);
+        memcpy(&rows.owned[j * d],
+               (meant ? read : from->x) + at + j * from->width + (key == q.own ? own : g) * d,
+               d * sizeof *rows.owned);
+    }
+    return rows;
+}
