@@ -99,7 +99,7 @@ help:  ## list the targets
 	    "ARCH=aarch64 SANITIZE=-fsanitize=... FUZZ_SECONDS=60 PREFIX=/usr/local PIP_ARGS=... NPM_ARGS=... V=1"
 
 # What a fresh machine lacks. The goals that a newcomer types install it; every other goal only names it.
-INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf newest interop-newest interop-engines wheel sdist test-python test-wheel book pdf slides test-book test-mpi bare,$(MAKECMDGOALS))
+INSTALLING := $(filter demo test formal asan tsan qemu fuzz training-study interop-hf newest interop-newest interop-engines wheel sdist test-python test-wheel book explore pdf slides test-book test-explore test-mpi bare,$(MAKECMDGOALS))
 
 # What tests/install.sh says on its standard output is why it could not: that sentence ends make, with
 # no failed command beside it. make expands a recipe under -n and -q too, where nothing may be installed.

@@ -3,13 +3,13 @@
 #
 # The book, its pictures, its exercises.
 
-.PHONY: exercise book pdf slides test-book
+.PHONY: exercise book explore pdf slides test-book test-explore
 
 # KaTeX, the search and the faces of the letters are put into the book when it is built; NPM_ARGS says where npm finds it, if not where it looks.
 NPM_ARGS ?=
 NODE     := build/node/node_modules
 build/node/.stamp: doc/book/package.json | build/packages
-	$(call packages,--with book)
+	$(call packages,--with book --with wasm)
 	@mkdir -p build/node && cp $< build/node/
 	cd build/node && npm install --silent --no-package-lock --no-audit --no-fund $(NPM_ARGS)
 	@touch $@
@@ -22,6 +22,20 @@ test-book: test-pictures
 test-pictures: | build/packages  ## every word of every picture in its place, in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@python3 tests/run.py $(BUILD)/pictures tests/doc/book_pictures.py
+
+# The page that computes, without the book around it; its tests ask the numbers (FEW=1: a tenth) and the page in Chromium.
+EXPLORE := $(BUILD)/explore-native
+explore: | build/packages  ## the page "One row, one sink" alone: build/explore/explore/index.html
+	$(call packages,--with wasm)
+	@python3 doc/explore/explore.py . build/explore
+
+$(EXPLORE): $(patsubst %.c,$(BUILD)/%.o,$(wildcard doc/explore/*.c)) $(ARCHIVE)
+	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
+
+test-book: test-explore
+test-explore: $(EXPLORE) explore  ## its numbers beside those of the same files compiled here; every control, in headless Chromium
+	@sh tests/install.sh --with browser build || true
+	@python3 tests/run.py $(BUILD)/explore tests/doc/explore_numbers.py tests/doc/explore_page.py
 
 N ?=
 exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it

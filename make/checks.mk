@@ -161,7 +161,7 @@ mutants-changed: $(PROGRAM) $(TESTBIN)  ## SAMPLE=30 of them where code or tests
 mutants-all: $(PROGRAM) $(TESTBIN)  ## every mutant there is, of the helpers too: hours; stop it when you like, it goes on from there
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' LDLIBS='$(LDLIBS)' nice -n 19 $(MUTANTS) --all --jobs $(or $(JOBS),1) $(BUILD)
 
-FORMATTED = $(REF) $(wildcard fast/*/*.c) $(PROOFS) $(wildcard audit/*/*.c audit/studies/*/*.c) $(HEADERS) $(wildcard tests/*/*.c)
+FORMATTED = $(REF) $(wildcard fast/*/*.c) $(PROOFS) $(wildcard audit/*/*.c audit/studies/*/*.c) $(HEADERS) $(wildcard tests/*/*.c doc/explore/*.[ch])
 format:  ## clang-format every C file in place
 	clang-format -i $(FORMATTED)
 

@@ -3,7 +3,7 @@
 # Copyright 2026 the sinkproof authors
 #
 # Names the Debian or Ubuntu packages that this machine lacks and installs them.
-#   install.sh [--check] [--only library] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|browser|bare|mpi]... LOGDIR
+#   install.sh [--check] [--only library] [--with clang|fuzz|tsan|qemu|venv|format|formal|book|wasm|browser|bare|mpi]... LOGDIR
 # As root, or through sudo when it is there and asks for no password. Progress goes to standard error;
 # what cannot be done is one sentence on standard output, with the command to run by hand, and exit 3:
 # without root, without network, always under --check. A package database that another program holds is
@@ -82,6 +82,8 @@ missing() {
         format) list="$list clang-format" ;;
         formal) list="$list coq libcoq-coquelicot libcoq-flocq libcoq-interval sollya" ;;
         book) for_command pandoc pandoc; for_command gnuplot gnuplot-nox; for_command node nodejs; for_command npm npm ;;
+        # WebAssembly: where a release lacks it, the page that computes says so (doc/explore/explore.py).
+        wasm) if exists wasi-libc; then v=$(clang_version); list="$list clang lld wasi-libc${v:+ libclang-rt-$v-dev-wasm32}"; fi ;;
         bare) list="$list debootstrap" ;;
         mpi) for_command mpirun openmpi-bin ;;
         browser) if exists chromium; then for_command chromium chromium; fi ;; # else the tests skip it by name

@@ -18,10 +18,11 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1] / "tests" / folder) for folder in ("gates", "shared")]
+sys.path[:0] = [str(HERE.parents[1] / folder) for folder in ("tests/gates", "tests/shared", "doc/explore")]
 import check_doc  # noqa: E402
 import doc_pages  # noqa: E402
 import evidence  # noqa: E402
+import explore  # noqa: E402
 import figures  # noqa: E402
 import links  # noqa: E402
 from markup import Chapter, blocks_of, code_block, raw  # noqa: E402
@@ -126,6 +127,7 @@ def contents(chapters, current, up):
         if here and chapter.toc_html:
             rows.append(chapter.toc_html)
         rows.append("</li>")
+    rows.append(f'<li><a href="{up}explore/index.html">{explore.TITLE}: a page that computes</a></li>')
     rows.append(f'<li><a href="{up}tests.html">What the tests reported</a></li>')
     return "<ul>" + "".join(rows) + "</ul>"
 
@@ -236,6 +238,27 @@ def faces(fonts, packages):
                     yield re.sub(r"src:.*?;", f"src: url(fonts/{file}) format('woff2');", rule) + "\n"
 
 
+class ExploreLinks:
+    """Where the page that computes leads."""
+
+    def __init__(self, book):
+        self.book, self.source = book, book.source_link
+
+    def statement(self, id):
+        return self.book.statement_link(id, "ROOT")
+
+    def proof(self, id):
+        """Its theorem, or else what encloses it or computes it in rationals."""
+        files = sorted((file for file in self.book.spans[id] if file.startswith("proofs/")), key=lambda file: not file.endswith(".v"))
+        return self.book.source_link(files[0], self.book.spans[id][files[0]][0][0])
+
+    def tests(self, id):
+        return f"ROOT/tests.html#{id}"
+
+    def chapter(self, name):
+        return f"ROOT/{name}.html"
+
+
 class Book:
     """What all pages share: the statements, where their code stands, what the tests reported."""
 
@@ -292,6 +315,7 @@ def build(options, out, problems):
         pages[f"toc:{chapter.name}"] = chapter.toc()
     pages["slides"] = deck.blocks
     tests_page = evidence.tests_page(book)
+    explored, lacking = explore.write(book.root, out / "explore", ExploreLinks(book))
     sources = source_pages(book)
     html = to_html({**pages, **sources})
     copy_assets(out, options.node)
@@ -299,6 +323,7 @@ def build(options, out, problems):
     write_reading(out, chapters, html, options.node)
     write_slides(book, out, deck, html["slides"])
     write_page(book, out, "tests", "What the tests reported", tests_page, nav, kind="tests")
+    write_page(book, out, "explore/index", explore.TITLE, explored, nav.replace('href="', 'href="../'), kind="explore")
     for name in sources:
         up = "../" * name.count("/")
         write_page(book, out, name, name[4:], finish_source(book, html[name]),
@@ -306,7 +331,7 @@ def build(options, out, problems):
     links.check(out, problems)
     print(f"book: {len(chapters)} chapters, {len(book.numbers)} numbered statements, "
           f"{sum(len(c.formulas) for c in chapters)} formulas, {len(book.figures)} figures, "
-          f"{len(sources)} source pages")
+          f"{len(sources)} source pages" + (f"; 1 page skipped, {explore.said_of(lacking)}" if lacking else ""))
 
 
 def main():

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Makes the page "One row, one sink": files of ref/ as WebAssembly, the lines of C that it shows, its links.
+
+    python3 doc/explore/explore.py ROOT OUT      the page alone, without the book around it
+
+The book calls `write`. Where clang cannot make WebAssembly the page says so, names the packages, and has no numbers.
+"""
+import base64
+import html
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TITLE = "One row, one sink"
+HERE = pathlib.Path(__file__).resolve().parent
+OWN = ("row.c", "forms.c", "laws.c")
+REFERENCE = ("ref/softmax_sink.c", "ref/scores.c", "ref/values.c", "ref/mask.c", "ref/policy.c", "ref/policy_rounding.c",
+             "ref/policy_parse.c", "ref/operands.c", "ref/scaled.c", "ref/tensor_core.c", "ref/points.c",
+             "model/round.c", "base/error.c", "base/words.c")
+FLAGS = ("--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-D_GNU_SOURCE", "-O2", "-ffp-contract=off",
+         "-fno-math-errno", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--strip-all")
+PACKAGES = "clang, lld, wasi-libc and libclang-rt-dev-wasm32 (in Debian 12: libclang-rt-14-dev-wasm32)"
+SCRIPTS = ("engine.js", "state.js", "draw.js", "scores.js", "share.js", "arrows.js", "words.js", "missions.js", "page.js")
+POLICIES = {"real": "real (binary64)", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+# Of each form: what it is called here, and its row in the table of planted mistakes of chapter 21.
+FORMS = {"right": ("right", None), "scaled": ("sink scaled", "sink-scaled"), "dropped": ("sink dropped", "sink-dropped"),
+         "max-only": ("only in the maximum", "sink-in-max-only"), "renormalised": ("renormalised", "sink-renormalised"),
+         "per-part": ("once per split", "sink-per-part-16"), "lse-rounded": ("LSE rounded to bfloat16", "sink-lse-bf16")}
+LAWS = {"mass": ("Mass", "Σ α<sub>j</sub> = 1 − α<sub>s</sub>", "sink.mass"),
+        "shift": ("Shift of scores and sink", "α(s + 2, b + 2) = α(s, b)", "law.shift"),
+        "key": ("A key of value zero", "the sink as one more key: score b, value 0", "sink.concat-slice"),
+        "softmax1": ("Off by one", "at b = 0, α<sub>j</sub> = e<sup>s<sub>j</sub></sup> / (1 + Σ e<sup>s</sup>)", "sink.softmax1"),
+        "gate": ("Gate", "1 − α<sub>s</sub> = σ(LSE − b), o = σ(LSE − b) o<sub>softmax</sub>", "sink.gate")}
+# Which lines go into action: a region, then what moves each of its lines that the pattern finds.
+CODE = (("ref/scores.c", "attn.score", {r"dot|s_ij": "score"}),
+        ("ref/mask.c", "mask.window", {r"window": "window"}),
+        ("ref/softmax_sink.c", "sink.stable", {r"double m = b|e_sink": "sink", r"for|alpha_j|z \+=": "score window"}),
+        ("ref/softmax_sink.c", "sink.alpha", {r"/ z": "score sink window"}),
+        ("ref/softmax_sink.c", "sink.alpha-sink", {r"/ z": "score sink window"}),
+        ("ref/values.c", "sink.attn-values", {r"running_add|v_jd": "value bias score sink window"}))
+
+
+class Links:
+    """Where the page leads when the book is not around it."""
+
+    def statement(self, id):
+        return f"../{id}.html"
+
+    def proof(self, id):
+        return f"../{id}.html"
+
+    def tests(self, id):
+        return f"../tests.html#{id}"
+
+    def source(self, file, line=None):
+        return f"../src/{file}.html" + (f"#L-{line}" if line else "")
+
+    def chapter(self, name):
+        return f"../{name}.html"
+
+
+def compile_wasm(root):
+    """The bytes, or None and why there are none."""
+    if shutil.which("clang") is None:
+        return None, "there is no clang"
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "explore.wasm")
+        sources = [*(f"doc/explore/{name}" for name in OWN), *REFERENCE]
+        done = subprocess.run(["clang", *FLAGS, "-I.", *sources, "-o", str(out)], cwd=root, capture_output=True, text=True)
+        if done.returncode == 0:
+            return out.read_bytes(), None
+        if re.search(r"wasm-ld|wasm32|wasi|file not found|builtins", done.stderr) and "doc/explore" not in done.stderr.split("error:")[0]:
+            return None, "clang cannot make WebAssembly here"
+        sys.exit(f"explore: {done.stderr}")
+
+
+def radios(name, labels):
+    return "".join(f'<label><input type="radio" name="{name}" value="{value}"{" checked" if k == 0 else ""}> {label}</label>'
+                   for k, (value, label) in enumerate(labels.items()))
+
+
+def region(root, file, id):
+    """The numbered lines between the markers of a region."""
+    lines, inside = [], False
+    for number, line in enumerate((root / file).read_text(encoding="utf-8").splitlines(), 1):
+        marker = re.match(r"\s*//([<>]) (.*)", line)
+        if marker and id in marker[2].split():
+            inside = marker[1] == ">"
+        elif inside and not marker:
+            lines.append((number, line))
+    if not lines:
+        sys.exit(f"explore: {file} has no region {id}")
+    return lines
+
+
+def code(root, links):
+    parts = []
+    for file, id, acts in CODE:
+        lines, rows, used = region(root, file, id), [], set()
+        indent = min(len(line) - len(line.lstrip()) for _, line in lines if line.strip())
+        for number, line in lines:
+            moved = [(pattern, what) for pattern, what in acts.items() if re.search(pattern, line)]
+            used |= {pattern for pattern, _ in moved[:1]}
+            mark = f' data-acts="{moved[0][1]}"' if moved else ""
+            rows.append(f'<span class="line"{mark}><span class="at">{number}</span>{html.escape(line[indent:])}\n</span>')
+        if used != set(acts):
+            sys.exit(f"explore: no line of {id} in {file} matches {set(acts) - used}")
+        parts.append(f'<p class="path"><a href="{links.source(file, lines[0][0])}">{file}</a> <small>{id}</small></p>'
+                     f'<div class="code" tabindex="0" role="region" aria-label="{file}, {id}"><code>{"".join(rows)}</code></div>')
+    return "".join(parts)
+
+
+def laws(links):
+    def card(name, title, formula, id):
+        return (f'<article id="law-{name}" class="law"><h3>{title}</h3><p class="verdict"></p><p class="formula-of">{formula}</p>'
+                '<dl><dt>left</dt><dd class="left"></dd><dt>right</dt><dd class="right"></dd><dt>residue</dt><dd class="residue"></dd>'
+                f'<dt>bound</dt><dd class="bound"></dd></dl><p class="links"><a href="{links.statement(id)}">statement</a> '
+                f'<a href="{links.proof(id)}">proof</a> <a href="{links.tests(id)}">tests</a></p></article>')
+    return "".join(card(name, *law) for name, law in LAWS.items())
+
+
+def judged(root, links):
+    """What the judge said of each mistake when it was planted: from the table of chapter 21."""
+    chapter, said = (root / "doc/21-diagnosis.md").read_text(encoding="utf-8"), []
+    for form, (_, mistake) in FORMS.items():
+        if mistake is None:
+            continue
+        row = re.search(rf"^\| `{mistake}` \| (\S+) \| \d+ \| \S+ \| named \| (\d+) \|", chapter, re.MULTILINE)
+        if row is None:
+            sys.exit(f"explore: doc/21-diagnosis.md does not say that {mistake} was named")
+        others = {"1": "", "2": " or another that gives the same weights"}[row[2]]
+        said.append(f'<p class="judged" data-form="{form}" hidden>Planted in a model, the judge found this mistake first at '
+                    f'<code>{row[1]}</code> and named it: <code>{mistake}</code>{others}. '
+                    f'<a href="{links.chapter("21-diagnosis")}">Chapter 21</a> has the table.</p>')
+    return "".join(said)
+
+
+def constants():
+    """What the page says of its numbers: they stand in row.h, and in the test that measures the difference."""
+    head = (HERE / "row.h").read_text(encoding="utf-8")
+    keys, dim = (int(re.search(rf"{name} = (\d+)", head)[1]) for name in ("ROW_KEYS", "ROW_DIM"))
+    return {"dim": str(dim), "libm": f"{8 + 2 * (keys + 3)} · 2<sup>−53</sup>"}
+
+
+def said_of(why):
+    return f"{TITLE}: {why}; it needs the packages {PACKAGES}"
+
+
+def body(root, links, why):
+    missing = "" if why is None else f'<p class="bad" id="missing">This page has no numbers: {why}. It needs the packages {PACKAGES}.</p>'
+    parts = {"ref": links.source("ref/softmax_sink.c"), "chapter": links.chapter("06-softmax-sink"), "missing": missing,
+             "laws-source": links.source("doc/explore/laws.c"), "policies": radios("policy", POLICIES),
+             "forms": radios("form", {form: label for form, (label, _) in FORMS.items()}), "judged": judged(root, links),
+             "laws": laws(links), "code": code(root, links), **constants(),
+             "scripts": "" if why else "\n".join(f'<script src="{name}"></script>' for name in SCRIPTS)}
+    page = (HERE / "page.html").read_text(encoding="utf-8")
+    if why:
+        page = page.replace('<script src="wasm.js"></script>\n', "")
+    return re.sub(r"\{\{([a-z-]+)\}\}", lambda match: parts[match[1]], page)
+
+
+def write(root, out, links):
+    """Writes what the page loads; returns its body, and why it has no numbers, if so."""
+    out.mkdir(parents=True, exist_ok=True)
+    wasm, why = compile_wasm(root)
+    for name in ("explore.css", *SCRIPTS):
+        shutil.copy(HERE / name, out)
+    if wasm is not None:
+        (out / "explore.wasm").write_bytes(wasm)  # for the tests; the page has it in wasm.js
+        (out / "wasm.js").write_text(f'window.exploreWasm = "{base64.b64encode(wasm).decode()}";\n', encoding="utf-8")
+    return body(root, links, why), why
+
+
+def main(root, out):
+    root, out = pathlib.Path(root).resolve(), pathlib.Path(out).resolve()
+    page, why = write(root, out / "explore", Links())
+    template = (root / "doc/book/template.html").read_text(encoding="utf-8")
+    template = re.sub(r".*(?:faces|katex)\.css.*\n|.*book\.js.*\n", "", template)
+    for key, value in {"title": TITLE, "body": page, "nav": "", "steps": "", "root": "../", "kind": "explore"}.items():
+        template = template.replace("{{%s}}" % key, value)
+    (out / "explore/index.html").write_text(template, encoding="utf-8")
+    shutil.copy(root / "doc/book/book.css", out)
+    print(f"explore: 1 page skipped, {said_of(why)}" if why else f"explore: open {out}/explore/index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Uses the page "One row, one sink" in a real browser: mouse, touch, keyboard, missions; prints TAP.
+
+    python3 tests/doc/explore_page.py [PAGE [PICTURES]]      PAGE is build/explore/explore/index.html
+
+With PICTURES, the page is kept there as PNG, in three widths, light and dark. Skipped, by name, without Chromium, and
+where the page has no numbers because clang cannot make WebAssembly.
+"""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+import browser  # noqa: E402
+from tap import Tap  # noqa: E402
+
+SCREENS = {"projector": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
+LAWS = ("mass", "shift", "key", "softmax1", "gate")
+# At the first row, in binary64: which laws a form breaks.
+BROKEN = {"right": (), "scaled": ("shift", "key", "gate"), "dropped": ("key", "softmax1", "gate"),
+          "max-only": ("key", "softmax1", "gate"), "renormalised": ("mass", "key", "softmax1", "gate"),
+          "per-part": ("key", "softmax1", "gate"), "lse-rounded": ("key", "softmax1", "gate")}
+STATE = """(() => { const text = (id) => document.getElementById(id).textContent;
+  return { hash: location.hash, broken: [...document.querySelectorAll(".law.broken")].map(e => e.id.slice(4)),
+    sliders: [...document.querySelectorAll("[role=slider]")].map(e => [e.getAttribute("aria-label"), +e.getAttribute("aria-valuenow"),
+      e.getAttribute("aria-valuetext")]), solved: document.querySelectorAll(".missions .solved").length,
+    acting: document.querySelectorAll(".code .acting").length, live: text("live-sink"), mass: text("live-mass") }; })()"""
+# What a reader cannot see or reach: names, sizes, contrast, headings, places outside the screen.
+ACCESS = """(() => {
+  const wrong = [], seen = (e) => e.checkVisibility() && !e.closest(".reader");
+  const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
+  for (const id of ids.filter((id, k) => ids.indexOf(id) !== k)) wrong.push(`two elements with the id ${id}`);
+  for (const e of document.querySelectorAll("[aria-labelledby]"))
+    if (!document.getElementById(e.getAttribute("aria-labelledby"))) wrong.push(`labelled by nothing: ${e.outerHTML.slice(0, 60)}`);
+  for (const e of document.querySelectorAll("[role=slider]")) {
+    const [least, most, now] = ["min", "max", "now"].map(k => parseFloat(e.getAttribute(`aria-value${k}`)));
+    if (!e.getAttribute("aria-label") || !e.getAttribute("aria-valuetext") || e.tabIndex !== 0) wrong.push(`a slider without words: ${e.outerHTML.slice(0, 80)}`);
+    if (!(least <= now && now <= most)) wrong.push(`${e.getAttribute("aria-label")}: ${now} is not in ${least} to ${most}`);
+  }
+  for (const e of document.querySelectorAll("button, input, #explore a, summary")) {
+    if (!(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim())) wrong.push(`no name: ${e.outerHTML.slice(0, 80)}`);
+  }
+  for (const e of document.querySelectorAll("#explore button, .tools label, [role=slider]")) {
+    const box = e.getBoundingClientRect();
+    if (box.width < 24 || box.height < 24) wrong.push(`smaller than a finger: ${Math.round(box.width)} x ${Math.round(box.height)}, ${e.outerHTML.slice(0, 70)}`);
+  }
+  const levels = [...document.querySelectorAll("main h1, main h2, main h3")].map(e => +e.tagName[1]);
+  if (levels[0] !== 1 || levels.some((level, k) => k && level > levels[k - 1] + 1)) wrong.push(`headings ${levels}`);
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const channels = (colour) => { context.clearRect(0, 0, 1, 1); context.fillStyle = colour; context.fillRect(0, 0, 1, 1); return [...context.getImageData(0, 0, 1, 1).data]; };
+  const light = (colour) => { const [r, g, b] = channels(colour).map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = (e) => {
+    if (e.matches?.(".in.even, .in.odd")) return getComputedStyle(e.previousElementSibling).fill;
+    if (e.matches?.(".grip-name")) return getComputedStyle(e.parentNode.querySelector(".grip")).fill;
+    if (e.matches?.(".in.hole")) return getComputedStyle(e.previousElementSibling).fill;
+    for (; e; e = e.parentElement) { const colour = getComputedStyle(e).backgroundColor; if (channels(colour)[3] === 255) return colour; }
+    return getComputedStyle(document.body).backgroundColor;
+  };
+  for (const e of document.querySelectorAll("#explore *, header.top *")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || !seen(e) || e.disabled || e.closest("script, noscript")) continue;
+    const style = getComputedStyle(e), ink = e instanceof SVGElement ? style.fill : style.color, ground = behind(e);
+    const [a, b] = [light(ink), light(ground)].sort((x, y) => y - x), contrast = (a + 0.05) / (b + 0.05);
+    if (!(contrast >= 4.5)) wrong.push(`contrast ${contrast.toFixed(2)}: ${e.outerHTML.slice(0, 90)}`);
+  }
+  if (document.documentElement.scrollWidth > document.documentElement.clientWidth) wrong.push(`wider than the screen: ${document.documentElement.scrollWidth}`);
+  for (const e of document.querySelectorAll(".panel text")) {
+    const box = e.getBoundingClientRect(), panel = e.closest(".panel").getBoundingClientRect();
+    if (box.width && (box.left < panel.left - 1 || box.right > panel.right + 1)) wrong.push(`cut at the edge: ${e.textContent}`);
+  }
+  return wrong;
+})()"""
+
+
+class Page:
+    """The page, as a hand and a keyboard meet it."""
+
+    def __init__(self, engine, file):
+        self.engine, self.file = engine, file
+
+    def open(self, address=""):
+        self.engine.open("about:blank")
+        wrong, asked = self.engine.open(self.file.as_uri() + address)
+        self.value("new Promise(done => { const look = () => document.getElementById('explore').dataset.ready ? done(1) : setTimeout(look, 20); look(); })")
+        inside = self.file.parents[1].as_uri() + "/"
+        return wrong + [f"asks for {url[:80]}" for url in asked if not url.startswith((inside, "data:", "about:"))]
+
+    def value(self, expression):
+        return self.engine.value(expression)
+
+    def state(self):
+        """After the frame that shows the last change."""
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+        return self.value(STATE)
+
+    def place(self, selector, number=0):
+        box = self.value(f"""(() => {{ const e = document.querySelectorAll({json.dumps(selector)})[{number}]; e.scrollIntoView({{ block: "center", behavior: "instant" }});
+          const b = (e.querySelector(".grip") ?? e).getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; }})()""")
+        return box
+
+    def mouse(self, kind, x, y, buttons=1):
+        self.engine.call("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left",
+                                                      "buttons": buttons, "clickCount": 1})
+
+    def drag(self, selector, number, dx, dy):
+        x, y = self.place(selector, number)
+        self.mouse("mousePressed", x, y)
+        for part in (1, 2):
+            self.mouse("mouseMoved", x + dx * part / 2, y + dy * part / 2)
+        self.mouse("mouseReleased", x + dx, y + dy, 0)
+
+    def click(self, selector, number=0):
+        self.drag(selector, number, 0, 0)
+
+    def touch(self, selector, number=0, dx=0, dy=0):
+        x, y = self.place(selector, number)
+        send = lambda kind, points: self.engine.call("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})  # noqa: E731
+        send("touchStart", [{"x": x, "y": y}])
+        for part in (1, 2) if dx or dy else ():
+            send("touchMove", [{"x": x + dx * part / 2, "y": y + dy * part / 2}])
+        send("touchEnd", [])
+
+    def key(self, name, modifiers=0):
+        codes = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "PageUp": 33, "PageDown": 34,
+                 "Tab": 9, " ": 32, "Enter": 13, "z": 90, "y": 89}
+        event = {"key": name, "code": {" ": "Space", "z": "KeyZ", "y": "KeyY"}.get(name, name), "windowsVirtualKeyCode": codes[name],
+                 "modifiers": modifiers}
+        text = {" ": {"text": " "}, "Enter": {"text": "\r"}}.get(name, {})
+        self.engine.call("Input.dispatchKeyEvent", {"type": "keyDown", **event, **text})
+        self.engine.call("Input.dispatchKeyEvent", {"type": "keyUp", **event})
+
+    def focus(self, selector, number=0):
+        self.value(f"document.querySelectorAll({json.dumps(selector)})[{number}].focus()")
+
+
+def moved(before, after, k):
+    """Whether slider k alone was moved, and the address says so."""
+    others = [a for j, a in enumerate(after["sliders"]) if j != k and a[1] != before["sliders"][j][1]]
+    return (after["sliders"][k][1], after["sliders"][k][2]) != (before["sliders"][k][1], before["sliders"][k][2]) and not others \
+        and after["hash"] != before["hash"]
+
+
+def check_handles(page, report):
+    """Every handle by mouse, by touch, and by each of its keys; undone and done again."""
+    for way in ("mouse", "touch", "keyboard"):
+        phone = way == "touch"
+        page.engine.screen(*SCREENS["phone" if phone else "wide"])
+        page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": phone, "maxTouchPoints": 1})
+        bad = page.open()
+        count = len(page.state()["sliders"])
+        for k in range(count):
+            before = page.state()
+            label = before["sliders"][k][0]
+            side = "window" in label
+            if way == "mouse":
+                page.drag("[role=slider]", k, 60 if side else 20, 0 if side else -30)
+            elif way == "touch":
+                page.touch("[role=slider]", k, 60 if side else 20, 0 if side else -30)
+            else:
+                page.focus("[role=slider]", k)
+                page.key("ArrowRight" if side else "ArrowUp")
+            after = page.state()
+            bad += [] if moved(before, after, k) else [f"{label} does not follow: {before['sliders'][k]}, {after['sliders'][k]}"]
+            bad += [] if after["acting"] else [f"{label}: no line of code acts"]
+        for _ in range(count):
+            page.key("z", 2)
+        bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["undone, it is not the first row: " + page.state()["hash"]]
+        for _ in range(count):
+            page.key("y", 2)
+        bad += [] if page.state()["hash"] == after["hash"] else ["done again, it is not the last row"]
+        report(not bad and count == 15, f"explore.handles {way}: handles={count} faults={len(bad)}", bad)
+    page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def check_keys(page, report):
+    page.open()
+    bad = []
+    page.focus("[role=slider].of-sink")
+    for name, shift, expected in (("ArrowUp", 0, 1.25), ("ArrowRight", 8, 1.3125), ("ArrowDown", 0, 1.0625), ("ArrowLeft", 8, 1), ("PageUp", 0, 2),
+                                  ("PageDown", 0, 1), ("End", 0, 8), ("ArrowUp", 0, 8), ("Home", 0, -8)):
+        page.key(name, shift)
+        now = next(s for s in page.state()["sliders"] if "sink" in s[0])
+        bad += [] if now[1] == expected else [f"{name}: {now}, expected {expected}"]
+    report(not bad, f"explore.keys of a slider: faults={len(bad)}", bad)
+    # One round of the tab key meets every control.
+    page.open()
+    page.value("document.activeElement.blur()")
+    met = set()
+    for _ in range(70):
+        page.key("Tab")
+        met.add(page.value("""(() => { const e = document.activeElement; return e.getAttribute("aria-label") || e.name || e.id || e.textContent.trim().slice(0, 30); })()"""))
+    wanted = {s[0] for s in page.state()["sliders"]} | {"policy", "form", "again", "Start", "statement", "One key fewer"}
+    report(wanted <= met, f"explore.tab meets every control: {len(wanted & met)} of {len(wanted)}", sorted(wanted - met))
+
+
+def check_choices(page, report):
+    """Arithmetic and form by mouse, by touch and by the arrow keys; each wrong form breaks its laws."""
+    page.engine.screen(*SCREENS["wide"])
+    page.open()
+    bad = []
+    for k, (form, broken) in enumerate(BROKEN.items()):
+        page.click("input[name=form]", k)
+        now = page.state()
+        bad += [] if tuple(now["broken"]) == broken and (k == 0 or f"f={form}" in now["hash"]) else [f"{form}: broken {now['broken']}, expected {broken}"]
+        shown = page.value("[...document.querySelectorAll('.judged')].filter(e => e.checkVisibility()).map(e => e.dataset.form)")
+        bad += [] if shown == [form] * (form != "right") else [f"{form}: the judge's words of {shown}"]
+    report(not bad, f"explore.forms by mouse: forms={len(BROKEN)} faults={len(bad)}", bad)
+    bad = []
+    page.open()
+    for names, group in ((["f32", "bf16", "f16"], "policy"), (list(BROKEN)[1:], "form")):
+        page.focus(f"input[name={group}]")
+        for name in names:
+            page.key("ArrowRight")
+            bad += [] if f"{group[0]}={name}" in page.state()["hash"] else [f"the arrow key does not choose {name}"]
+    page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 1})
+    page.touch("input[name=policy]", 2)
+    bad += [] if "p=bf16" in page.state()["hash"] else ["a finger does not choose bfloat16"]
+    page.touch("#more")
+    page.touch("#more")
+    page.touch("#fewer")
+    bad += [] if len(page.state()["sliders"]) == 17 and page.value("steps_ = document.getElementById('keys').textContent") == "7 keys" else ["a finger does not add a key"]
+    page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    page.focus("#again")
+    page.key("Enter")
+    bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["not at the start again"]
+    page.click("#undo")
+    page.click("#redo")
+    bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["undo and redo are not each other's inverse"]
+    report(not bad, f"explore.choices by keys and touch: faults={len(bad)}", bad)
+
+
+def check_address(page, report):
+    """An address is a row; nonsense in it is the first row; the numbers shown are those of the engine."""
+    address = "#p=bf16&f=right&w=2&b=-0.5&s=1,2.25,-3&v=1:2,-1:0.5,0:-2&c=0.5:0.25"
+    bad = page.open(address)
+    now = page.state()
+    bad += [] if page.value("toAddress(fromAddress(location.hash))") == address and "−0.5" in json.dumps(now["sliders"], ensure_ascii=False) else ["not the row of its address"]
+    wanted = page.value("""(async () => { const r = (await startEngine(exploreWasm))(fromAddress(location.hash));
+      return [exact(r.alphaSink), exact(r.alpha[1] + r.alpha[2]), r.first]; })()""")
+    bad += [] if now["live"].endswith(wanted[0]) and now["mass"].startswith(wanted[1]) and wanted[2] == 1 else [f"shown {now['live']}, {now['mass']}: {wanted}"]
+    for nonsense in ("#p=x&f=__proto__&w=w&b=NaN&s=a,b&v=1&c=2", "#s=" + "1," * 40, "#b=1e999&w=1e9&m=77", "#v=:,:&c=:"):
+        bad += page.open(nonsense)
+        again = page.value("toAddress(fromAddress(location.hash)).replace(/&m=.*/, '')")
+        bad += [] if again == page.value("toAddress(START)") else [f"{nonsense}: {again}"]
+    report(not bad, f"explore.address faults={len(bad)}", bad)
+
+
+def check_missions(page, report):
+    """Each is unsolved at its start, and solved by keys."""
+    def press(selector, number, *keys):
+        page.focus(selector, number)
+        for key in keys:
+            page.key(key)
+    ways = (lambda: [press(".handle.of-key", j, "Home") for j in range(6)],
+            lambda: [press(".handle.of-sink", 0, "End", *["PageDown"] * 6), press_to_half(page)],
+            lambda: press(".handle.of-window", 0, "ArrowRight", "ArrowRight", "ArrowRight"),
+            lambda: press(".handle.of-key", 0, "ArrowUp"),
+            lambda: press(".handle.of-window", 0, "Home"))
+    bad = page.open()
+    for k, solve in enumerate(ways):
+        page.click(".missions button", k)
+        bad += [] if page.state()["solved"] == 0 else [f"mission {k + 1} is solved at its start"]
+        solve()
+        bad += [] if page.state()["solved"] == 1 else [f"mission {k + 1} is not solved: {page.state()['hash']}"]
+    report(not bad, f"explore.missions: solved={len(ways) - len(bad)} of {len(ways)}", bad)
+
+
+def press_to_half(page):
+    """b to LSE, in small steps: the sink takes a half."""
+    page.focus(".handle.of-sink")
+    for _ in range(80):
+        if page.state()["solved"]:
+            return
+        page.key("ArrowLeft" if page.value("document.querySelector('.of-sink').getAttribute('aria-valuetext').match(/weight ([\\d.]+)/)[1] > 50") else "ArrowRight", 8)
+
+
+def check_screens(page, report, pictures):
+    row = "#p=bf16&f=scaled&w=4&b=2.5&s=1,2,-1,0.5,-2,1.5&v=2:0.5,-1:1.5,-2:-0.5,1:2,0.5:-2,-1.5:1&c=1:-1.5"
+    for name, (width, height, phone) in SCREENS.items():
+        for dark in (False, True):
+            page.engine.screen(width, height, phone, dark)
+            bad = page.open(row) + page.value(ACCESS)
+            report(not bad, f"explore.screen {name}{' dark' if dark else ''}: faults={len(bad)}", bad)
+            if pictures:
+                page.engine.screen(width, page.value("document.documentElement.scrollHeight"), phone, dark)
+                page.engine.picture(pictures / f"explore-{name}{'-dark' if dark else ''}.png")
+    features = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    page.engine.call("Emulation.setEmulatedMedia", {"media": "", "features": features})
+    still = page.value("[...document.querySelectorAll('#explore *')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0 || "
+                       "getComputedStyle(e).animationName !== 'none').length")
+    report(still == 0, f"explore.motion: with reduced motion {still} elements move by themselves")
+
+
+def main(words):
+    file, tap = pathlib.Path(words[0] if words else "build/explore/explore/index.html").resolve(), Tap()
+    pictures = pathlib.Path(words[1]) if len(words) > 1 else None
+    if not file.is_file():
+        print(f"not ok 1 - no page at {file}: make explore", "1..1", sep="\n")
+        return 1
+    program = browser.find()
+    if program is None or not (file.parent / "wasm.js").is_file():
+        why = "no chromium" if program is None else "no WebAssembly: its packages are missing"
+        print(f"1..0 # SKIP {why}: the page that computes is not used")
+        return 0
+    with browser.Browser(program, 60) as engine:
+        page = Page(engine, file)
+        engine.screen(*SCREENS["wide"])
+        for check in (check_handles, check_keys, check_choices, check_address, check_missions):
+            check(page, tap.report)
+        check_screens(page, tap.report, pictures)
+        print("# a change is computed and shown in", page.value("""(async () => { const times = []; for (let k = 0; k < 60; k++) {
+          const start = performance.now(), n = +document.getElementById("explore").dataset.ready;
+          document.querySelector(".of-sink").dispatchEvent(new KeyboardEvent("keydown", { key: k % 2 ? "ArrowUp" : "ArrowDown", bubbles: true }));
+          while (+document.getElementById("explore").dataset.ready === n) await new Promise(requestAnimationFrame);
+          times.push(performance.now() - start); } return times.sort((a, b) => a - b)[30].toFixed(1); })()"""), "ms, with the wait for the frame")
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
