@@ -32,10 +32,10 @@ explore: | build/packages  ## the page "One row, one sink" alone: build/explore/
 $(EXPLORE): $(patsubst %.c,$(BUILD)/%.o,$(wildcard doc/explore/*.c)) $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
-test-book: test-explore
 test-explore: $(EXPLORE) explore  ## its numbers beside those of the same files compiled here; every control, in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@python3 tests/run.py $(BUILD)/explore tests/doc/explore_numbers.py tests/doc/explore_page.py
+	@EXPLORE=build/explore/explore EXPLORE_NATIVE=$(EXPLORE) NODE=$(NODE) python3 tests/run.py $(BUILD)/explore $(EXPLORED)
+EXPLORED := tests/doc/explore_numbers.py tests/doc/explore_page.py
 
 N ?=
 exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it
@@ -52,7 +52,7 @@ slides: book  ## a lecture from the book: build/book/slides.html and build/slide
 	$(call packages,--with browser)
 	@python3 doc/book/print.py build/book slides.html build/slides.pdf
 
-test-book: book  ## faulty books must not build (not under FEW=1); every page in headless Chromium
+test-book: $(EXPLORE) book  ## faulty books must not build (not under FEW=1); every page in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@SINKPROOF=$(PROGRAM) NODE=$(NODE) python3 tests/run.py $(BUILD)/book \
+	@SINKPROOF=$(PROGRAM) EXPLORE=build/book/explore EXPLORE_NATIVE=$(EXPLORE) NODE=$(NODE) python3 tests/run.py $(BUILD)/book $(EXPLORED) \
 	    $(if $(FEW),,tests/doc/book_build.py) tests/doc/book_screenshots.py tests/audit/report_screens.py

@@ -47,6 +47,13 @@
     event.preventDefault();
     if (redo) steps.redo(); else steps.undo();
   });
+  // A link to a law leaves the row as it is; the address of a row is one.
+  for (const link of all(".strip a")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      drawing(`law-${link.dataset.law}`).scrollIntoView({ block: "center" });
+    });
+  }
   addEventListener("hashchange", () => { if (location.hash !== steps.kept) steps.set(fromAddress(location.hash)); });
 
   panels.push(new ScorePanel(drawing("scores"), steps), new SharePanel(drawing("share")), new ArrowPanel(drawing("arrows"), steps));

@@ -28,7 +28,7 @@ class SharePanel {
       shape("path", { class: "curve", d: `M${line}` }));
     this.drop = shape("line", { class: "drop", y2: this.y(0) });
     this.point = shape("circle", { class: "point", r: 7 });
-    this.off = shape("text", { class: "warning", "text-anchor": "middle" });
+    this.off = shape("text", { class: "warning" });
     this.svg.append(this.drop, this.point, this.off);
   }
 
@@ -51,7 +51,9 @@ class SharePanel {
     put(this.drop, { x1: x, x2: x, y1: y });
     put(this.point, { cx: x, cy: y });
     this.point.classList.toggle("broken", broken && Math.abs(y - this.y(1 - result.gate)) > 1);
-    put(this.off, { x: clamp(x, 80, 290), y: y > 160 ? y - 14 : y + 22 });
+    // Above the curve there is room to the left, below it to the right.
+    const above = result.alphaSink > 1 - result.gate, atEnd = above ? x > 130 : x > 250;
+    put(this.off, { x: atEnd ? x - 12 : x + 12, y: above ? y + 4 : Math.min(y + 4, 255), "text-anchor": atEnd ? "end" : "start" });
     this.off.textContent = this.point.classList.contains("broken") ? "off the curve" : "";
   }
 }

@@ -30,9 +30,12 @@ function showFormula(state, result) {
 const verdictOf = (law) => (!law.holds ? "broken" : law.residue === 0 ? "to the bit" : "within rounding");
 
 function showLaws(result) {
+  document.getElementById("glance").textContent = `sink ${percent(result.alphaSink)}`;
   for (const [name, law] of Object.entries(result.law)) {
     const card = document.getElementById(`law-${name}`), verdict = verdictOf(law);
-    card.classList.toggle("broken", !law.holds);
+    const glance = document.querySelector(`.strip [data-law=${name}]`);
+    for (const shown of [card, glance]) shown.classList.toggle("broken", !law.holds);
+    glance.setAttribute("aria-label", `${glance.textContent}: ${verdict}`);
     const put = (part, text) => { card.querySelector(`.${part}`).textContent = text; };
     put("verdict", verdict);
     put("left", exact(law.left));

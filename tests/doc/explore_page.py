@@ -2,12 +2,13 @@
 # Copyright 2026 the sinkproof authors
 """Uses the page "One row, one sink" in a real browser: mouse, touch, keyboard, missions; prints TAP.
 
-    python3 tests/doc/explore_page.py [PAGE [PICTURES]]      PAGE is build/explore/explore/index.html
+    EXPLORE=FOLDER NODE=PACKAGES python3 tests/doc/explore_page.py [PICTURES]      FOLDER is build/explore/explore
 
-With PICTURES, the page is kept there as PNG, in three widths, light and dark. Skipped, by name, without Chromium, and
+Where axe-core is among the packages it is asked too. With PICTURES, the page is kept there as PNG, in three widths, light and dark. Skipped, by name, without Chromium, and
 where the page has no numbers because clang cannot make WebAssembly.
 """
 import json
+import os
 import pathlib
 import sys
 
@@ -22,7 +23,8 @@ BROKEN = {"right": (), "scaled": ("shift", "key", "gate"), "dropped": ("key", "s
           "max-only": ("key", "softmax1", "gate"), "renormalised": ("mass", "key", "softmax1", "gate"),
           "per-part": ("key", "softmax1", "gate"), "lse-rounded": ("key", "softmax1", "gate")}
 STATE = """(() => { const text = (id) => document.getElementById(id).textContent;
-  return { hash: location.hash, broken: [...document.querySelectorAll(".law.broken")].map(e => e.id.slice(4)),
+  const glance = [...document.querySelectorAll(".strip .broken")].map(e => e.dataset.law);
+  return { hash: location.hash, glance, broken: [...document.querySelectorAll(".law.broken")].map(e => e.id.slice(4)),
     sliders: [...document.querySelectorAll("[role=slider]")].map(e => [e.getAttribute("aria-label"), +e.getAttribute("aria-valuenow"),
       e.getAttribute("aria-valuetext")]), solved: document.querySelectorAll(".missions .solved").length,
     acting: document.querySelectorAll(".code .acting").length, live: text("live-sink"), mass: text("live-mass") }; })()"""
@@ -41,7 +43,7 @@ ACCESS = """(() => {
   for (const e of document.querySelectorAll("button, input, #explore a, summary")) {
     if (!(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim())) wrong.push(`no name: ${e.outerHTML.slice(0, 80)}`);
   }
-  for (const e of document.querySelectorAll("#explore button, .tools label, [role=slider]")) {
+  for (const e of document.querySelectorAll("#explore button, .tools label, [role=slider], .strip a")) {
     const box = e.getBoundingClientRect();
     if (box.width < 24 || box.height < 24) wrong.push(`smaller than a finger: ${Math.round(box.width)} x ${Math.round(box.height)}, ${e.outerHTML.slice(0, 70)}`);
   }
@@ -202,7 +204,7 @@ def check_choices(page, report):
     for k, (form, broken) in enumerate(BROKEN.items()):
         page.click("input[name=form]", k)
         now = page.state()
-        bad += [] if tuple(now["broken"]) == broken and (k == 0 or f"f={form}" in now["hash"]) else [f"{form}: broken {now['broken']}, expected {broken}"]
+        bad += [] if tuple(now["broken"]) == tuple(now["glance"]) == broken and (k == 0 or f"f={form}" in now["hash"]) else [f"{form}: broken {now['broken']}, expected {broken}"]
         shown = page.value("[...document.querySelectorAll('.judged')].filter(e => e.checkVisibility()).map(e => e.dataset.form)")
         bad += [] if shown == [form] * (form != "right") else [f"{form}: the judge's words of {shown}"]
     report(not bad, f"explore.forms by mouse: forms={len(BROKEN)} faults={len(bad)}", bad)
@@ -275,6 +277,16 @@ def press_to_half(page):
         page.key("ArrowLeft" if page.value("document.querySelector('.of-sink').getAttribute('aria-valuetext').match(/weight ([\\d.]+)/)[1] > 50") else "ArrowRight", 8)
 
 
+def axe_says(page):
+    """What axe-core finds against WCAG 2.2 AA and its own best practices."""
+    script = pathlib.Path(os.environ.get("NODE", ""), "axe-core/axe.min.js")
+    if not script.is_file():
+        return None
+    page.value(script.read_text(encoding="utf-8") + "; 0")
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    return page.value(f"axe.run(document, {{ runOnly: {json.dumps(tags)} }}).then(r => r.violations.map(v => `${{v.id}}: ${{v.nodes[0].html.slice(0, 90)}}`))")
+
+
 def check_screens(page, report, pictures):
     row = "#p=bf16&f=scaled&w=4&b=2.5&s=1,2,-1,0.5,-2,1.5&v=2:0.5,-1:1.5,-2:-0.5,1:2,0.5:-2,-1.5:1&c=1:-1.5"
     for name, (width, height, phone) in SCREENS.items():
@@ -282,6 +294,9 @@ def check_screens(page, report, pictures):
             page.engine.screen(width, height, phone, dark)
             bad = page.open(row) + page.value(ACCESS)
             report(not bad, f"explore.screen {name}{' dark' if dark else ''}: faults={len(bad)}", bad)
+            found = axe_says(page) if phone is dark else None  # a phone in the dark, others in the light
+            if found is not None:
+                report(not found, f"explore.axe {name}: violations={len(found)}", found)
             if pictures:
                 page.engine.screen(width, page.value("document.documentElement.scrollHeight"), phone, dark)
                 page.engine.picture(pictures / f"explore-{name}{'-dark' if dark else ''}.png")
@@ -293,8 +308,8 @@ def check_screens(page, report, pictures):
 
 
 def main(words):
-    file, tap = pathlib.Path(words[0] if words else "build/explore/explore/index.html").resolve(), Tap()
-    pictures = pathlib.Path(words[1]) if len(words) > 1 else None
+    file, tap = pathlib.Path(os.environ.get("EXPLORE", "build/explore/explore"), "index.html").resolve(), Tap()
+    pictures = pathlib.Path(words[0]) if words else None
     if not file.is_file():
         print(f"not ok 1 - no page at {file}: make explore", "1..1", sep="\n")
         return 1
