@@ -127,7 +127,8 @@ def contents(chapters, current, up):
         if here and chapter.toc_html:
             rows.append(chapter.toc_html)
         rows.append("</li>")
-    rows.append(f'<li><a href="{up}explore/index.html">{explore.TITLE}: a page that computes</a></li>')
+    if explore.is_in(chapters[0].book.root):
+        rows.append(f'<li><a href="{up}explore/index.html">{explore.TITLE}: a page that computes</a></li>')
     rows.append(f'<li><a href="{up}tests.html">What the tests reported</a></li>')
     return "<ul>" + "".join(rows) + "</ul>"
 
@@ -315,7 +316,7 @@ def build(options, out, problems):
         pages[f"toc:{chapter.name}"] = chapter.toc()
     pages["slides"] = deck.blocks
     tests_page = evidence.tests_page(book)
-    explored, lacking = explore.write(book.root, out / "explore", ExploreLinks(book))
+    explored, lacking = explore.write(book.root, out / "explore", ExploreLinks(book)) if explore.is_in(book.root) else (None, None)
     sources = source_pages(book)
     html = to_html({**pages, **sources})
     copy_assets(out, options.node)
@@ -323,7 +324,8 @@ def build(options, out, problems):
     write_reading(out, chapters, html, options.node)
     write_slides(book, out, deck, html["slides"])
     write_page(book, out, "tests", "What the tests reported", tests_page, nav, kind="tests")
-    write_page(book, out, "explore/index", explore.TITLE, explored, nav.replace('href="', 'href="../'), kind="explore")
+    if explored:
+        write_page(book, out, "explore/index", explore.TITLE, explored, nav.replace('href="', 'href="../'), kind="explore")
     for name in sources:
         up = "../" * name.count("/")
         write_page(book, out, name, name[4:], finish_source(book, html[name]),
