@@ -101,13 +101,6 @@ static void take_times(sinkproof_bench *bench, size_t n, const bench_case *cases
     }
 }
 
-void bench_add_row(sinkproof_bench *bench, json_t *row) {
-    json_array_append_new(bench->rows, row);
-    if (!bench->shows) return;
-    sinkproof_bench_say(NULL);
-    bench_print_newest(bench);
-}
-
 static void add_rows(sinkproof_bench *bench, size_t n, const bench_case *cases, bench_watched *seen,
                      bench_times *times) {
     for (size_t i = 0; i < n; i++) {

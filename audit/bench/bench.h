@@ -147,8 +147,6 @@ bool bench_is_wanted(const sinkproof_bench *bench, const char *id);
 void bench_share_pieces(int threads, size_t pieces,
                         void (*work)(void *of, size_t piece, int worker), void *of);
 
-// Appends a row, whose ownership is taken, and prints it if the rows are shown.
-void bench_add_row(sinkproof_bench *bench, json_t *row);
 // Measures alternatives in turn and appends a row for each, except for cases that --only excludes.
 void bench_measure(sinkproof_bench *bench, size_t n, bench_case *cases);
 
@@ -161,6 +159,9 @@ json_t *bench_disturbances(bool of_case, bool of_limit, double share);
 // The median of settled times as a row, against the roof: the limits measured meanwhile, settled.
 json_t *bench_row_json(sinkproof_bench *bench, const bench_case *c, const bench_times *times,
                        const bench_watched *seen);
+
+// Appends a row, whose ownership is taken, and prints it if the rows are shown.
+void bench_add_row(sinkproof_bench *bench, json_t *row);
 
 // What `scores` scores and their shares of the outputs need of arithmetic, added to need: either is
 // 2 head_dim operations. Scores against a bf16 cache are made of pairs where the table has them; on

@@ -110,3 +110,10 @@ json_t *bench_disturbances(bool of_case, bool of_limit, double share) {
     if (share > 1) json_array_append_new(found, json_string("share"));
     return found;
 }
+
+void bench_add_row(sinkproof_bench *bench, json_t *row) {
+    json_array_append_new(bench->rows, row);
+    if (!bench->shows) return;
+    sinkproof_bench_say(NULL);
+    bench_print_newest(bench);
+}

@@ -5,7 +5,6 @@
 #include "fast/kernels/isa.h"
 #include "proofs/bounds/bounds.h"
 
-#include <cblas.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +77,7 @@ static void start_again(char **argv, const char *core, const char *mark, const c
 }
 
 void blas_core_choose(char **argv) {
-    const char *own = getenv(OWN), *core = openblas_get_corename();
+    const char *own = getenv(OWN), *core = sinkproof_times_core();
     if (own != NULL) {
         if (getenv(WRONG) != NULL || blas_core_exact(sinkproof_matrix_times)) return;
         char *wrong = strdup(core);
@@ -92,7 +91,7 @@ void blas_core_choose(char **argv) {
 }
 
 blas_core blas_core_known(void) {
-    const char *core = openblas_get_corename(), *own = getenv(OWN);
+    const char *core = sinkproof_times_core(), *own = getenv(OWN);
     if (getenv(WRONG) != NULL)
         return (blas_core){.core = core,
                            .why = "the library's own: products of a wider one are not exact here"};

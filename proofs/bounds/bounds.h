@@ -182,6 +182,8 @@ void sinkproof_matrix_times(size_t m, size_t r, size_t k, const double *x, const
 // (times.c).
 void sinkproof_times_begin(void);
 void sinkproof_times_end(void);
+// The processor for which OpenBLAS multiplies, by the library's own name of it.
+const char *sinkproof_times_core(void);
 
 // ---- rmsnorm.c (bound.rmsnorm): y = x / sqrt(mean(x^2) + eps) * scale, rounded at `point`.
 // *common receives the relative variance that all elements of the row share.

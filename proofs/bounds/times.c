@@ -33,6 +33,10 @@ void sinkproof_times_end(void) {
     pthread_mutex_unlock(&door);
 }
 
+const char *sinkproof_times_core(void) {
+    return openblas_get_corename();
+}
+
 void sinkproof_matrix_times(size_t m, size_t r, size_t k, const double *x, const double *y,
                             double *c, size_t stride) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, 1.0, x, (int)k, y,
