@@ -47,7 +47,7 @@ static void head_free(head *h) {
 
 // O may be read as it is, or as bfloat16 stores it.
 static sinkproof_honest honest_set(const head *h, bool stored) {
-    sinkproof_honest *a = calloc(h->n, sizeof *a), *d = calloc(h->n, sizeof *d), o[DIM];
+    sinkproof_honest *a = calloc(h->n, sizeof *a), *d = calloc(h->n, sizeof *d), o[DIM], given[DIM];
     must(a != NULL && d != NULL);
     for (size_t i = 0; i < h->n; i++) {
         for (size_t k = 0; k < DIM; k++) {
@@ -55,7 +55,8 @@ static sinkproof_honest honest_set(const head *h, bool stored) {
             o[k] = stored ? sinkproof_set_around(x, off, off, 0, 0) : sinkproof_exact_set(x);
         }
         a[i] = sinkproof_exact_set(h->alpha_s_i[i]);
-        d[i] = sinkproof_honest_delta(DIM, h->do_id + i * DIM, o, 0x1p-24);
+        for (size_t k = 0; k < DIM; k++) given[k] = sinkproof_exact_set(h->do_id[i * DIM + k]);
+        d[i] = sinkproof_honest_sum(DIM, given, 1, o, 1, 0x1p-24);
     }
     sinkproof_honest set = sinkproof_honest_sink_gradient(h->n, a, d, 0x1p-24);
     free(a), free(d);
