@@ -11,11 +11,17 @@
 #include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
-#define GPT_OSS                                                                                    \
-    "{\"num_hidden_layers\": 2, \"num_experts\": 3, \"experts_per_token\": 2,"                     \
-    " \"vocab_size\": 13, \"hidden_size\": 32, \"intermediate_size\": 32, \"head_dim\": 4,"        \
-    " \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"sliding_window\": 3,"              \
-    " \"initial_context_length\": 4096, \"rope_scaling_factor\": 32}"
+#define GPT_OSS(more)                                                                              \
+    "{\"model_type\": \"gpt_oss\", \"num_hidden_layers\": 2, \"num_local_experts\": 3,"            \
+    " \"num_experts_per_tok\": 2, \"vocab_size\": 13, \"hidden_size\": 32, "                       \
+    "\"intermediate_size\": 32,"                                                                   \
+    " \"head_dim\": 4, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "                   \
+    "\"sliding_window\": 3,"                                                                       \
+    " \"max_position_embeddings\": 131072, \"hidden_act\": \"silu\", \"attention_bias\": true,"    \
+    " \"tie_word_embeddings\": false, \"rms_norm_eps\": 1e-5, \"swiglu_limit\": 7.0,"              \
+    " \"rope_theta\": 150000.0, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 32.0,"     \
+    " \"beta_fast\": 32.0, \"beta_slow\": 1.0, \"original_max_position_embeddings\": 4096,"        \
+    " \"truncate\": false}" more "}"
 #define LLAMA                                                                                      \
     "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"],"                       \
     " \"num_hidden_layers\": 2, \"vocab_size\": 11, \"hidden_size\": 32,"                          \
@@ -318,14 +324,18 @@ static void plant(const sinkproof_model *model) {
 }
 
 int main(void) {
-    sinkproof_model *model = open_config(GPT_OSS), *llama = open_config(LLAMA);
+    sinkproof_model *model = open_config(GPT_OSS("")), *llama = open_config(LLAMA);
+    sinkproof_model *keyed = open_config(GPT_OSS(", \"attention_sink\": \"key\""));
     against_forward_mode("GPT-OSS", model, true);
+    against_forward_mode("GPT-OSS with keys for sinks", keyed, true);
     against_forward_mode("Llama", llama, false);
     for (int reads_more = 0; reads_more < 2; reads_more++)
         against_reference("GPT-OSS", model, reads_more);
+    against_reference("GPT-OSS with keys for sinks", keyed, true);
     against_reference("Llama", llama, false);
     plant(model);
     sinkproof_model_close(model);
+    sinkproof_model_close(keyed);
     sinkproof_model_close(llama);
     return tap_done();
 }

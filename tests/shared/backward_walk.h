@@ -8,121 +8,7 @@
 #ifndef SINKPROOF_TEST_BACKWARD_WALK_H
 #define SINKPROOF_TEST_BACKWARD_WALK_H
 
-#include "proofs/bounds/honest.h"
-#include "proofs/bounds/worst.h"
-#include "proofs/truth/backward.h"
-#include "ref/backward/backward.h"
-#include "tests/shared/duals.h"
-
-#include <stdio.h>
-#include <string.h>
-
-// A quantity: balls, and the sums of the sizes of what they are made of.
-typedef struct both {
-    arb_ptr v, s;
-    size_t n;
-} both;
-
-typedef struct named_gradient {
-    char name[64];
-    both of;
-    double *ref; // the witness
-    size_t ref_n;
-} named_gradient;
-
-enum { MOST_GRADIENTS = 512 };
-
-typedef struct composed {
-    const sinkproof_model *model;
-    const sinkproof_config *c;
-    size_t n, l;
-    const int32_t *tokens_n;
-    both *act_lp; // [layers, TRACE_POINTS]
-    named_gradient list[MOST_GRADIENTS];
-    size_t count;
-    bool witness, reads_more;
-    double *cos_nd, *sin_nd; // of the witness
-    // The witness: elements, how many are outside, the largest share of its bound, and where.
-    size_t elements, outside;
-    double worst;
-    char at[64];
-} composed;
-
-static both both_new(size_t n) {
-    return (both){_arb_vec_init((slong)n), _arb_vec_init((slong)n), n};
-}
-static void both_free(both x) {
-    _arb_vec_clear(x.v, (slong)x.n), _arb_vec_clear(x.s, (slong)x.n);
-}
-static void both_size(both x) { // a known quantity: its size is its absolute value
-    for (size_t i = 0; i < x.n; i++) arb_abs(x.s + i, x.v + i);
-}
-static both both_part(both x, size_t from) {
-    return (both){x.v + from, x.s + from, x.n - from};
-}
-static arb_ptr side(both x, bool sizes) {
-    return sizes ? x.s : x.v;
-}
-static both both_row(const sinkproof_matrix *m) {
-    both x = both_new(m->cols);
-    double *scratch = malloc(m->cols * sizeof *scratch);
-    if (scratch == NULL) abort();
-    sinkproof_truth_row(x.v, m, 0, scratch);
-    free(scratch);
-    both_size(x);
-    return x;
-}
-
-static both act(const composed *w, sinkproof_trace_point point) {
-    return w->act_lp[w->l * TRACE_POINTS + (size_t)point];
-}
-
-static void full_name(const composed *w, const char *name, char full[64]) {
-    bool ends = name[1] == 'F' || name[1] == 'T' || strncmp(name, "dW.e", 4) == 0 ||
-                strncmp(name, "dW.f", 4) == 0 || strcmp(name, "dW.unembedding") == 0;
-    if (ends)
-        snprintf(full, 64, "%s", name);
-    else
-        snprintf(full, 64, "%02zu.%s", w->l, name);
-}
-static named_gradient *find(composed *w, const char *full) {
-    for (size_t i = 0; i < w->count; i++)
-        if (strcmp(w->list[i].name, full) == 0) return &w->list[i];
-    if (w->count == MOST_GRADIENTS) abort();
-    named_gradient *g = &w->list[w->count++];
-    snprintf(g->name, sizeof g->name, "%s", full);
-    return g;
-}
-
-static void judge_witness(composed *w, named_gradient *g, double roundings) {
-    double gamma = sinkproof_gamma(roundings, 0x1p-53);
-    for (size_t i = 0; i < g->of.n; i++) {
-        double distance = sinkproof_truth_distance(g->of.v + i, g->ref[i]);
-        double size = arf_get_d(arb_midref(g->of.s + i), ARF_RND_UP);
-        double share = distance == 0 ? 0 : distance / (gamma * size);
-        w->elements++;
-        w->outside += !(share <= 1);
-        if (!(share <= w->worst)) {
-            w->worst = share;
-            snprintf(w->at, sizeof w->at, "%s", g->name);
-        }
-        arb_set_d(g->of.v + i, g->ref[i]);
-    }
-}
-
-// Takes a gradient, made with at most so many roundings on the way from any term, and returns it as
-// what follows reads it.
-static both settle(composed *w, const char *name, both x, double roundings) {
-    char full[64];
-    full_name(w, name, full);
-    named_gradient *g = find(w, full);
-    g->of = x;
-    bool shown = g->ref != NULL && g->ref_n == x.n;
-    if (w->witness && shown) judge_witness(w, g, roundings);
-    if (w->witness && !shown) w->outside++, snprintf(w->at, sizeof w->at, "%s", full);
-    both_size(x);
-    return x;
-}
+#include "tests/shared/settled.h"
 
 // ---- stages, values and sizes alike ----------------------------------------------------------
 
@@ -137,7 +23,7 @@ static void back_linear(const sinkproof_matrix *m, both x, both dy, size_t n, bo
 static void back_norm(composed *w, const char *weight, const sinkproof_matrix *scale, both x,
                       both dt, both dx) {
     size_t hidden = w->c->hidden;
-    both row = both_row(scale), dscale = both_new(hidden);
+    both row = both_row_at(scale, 0), dscale = both_new(hidden);
     for (size_t t = 0; t < w->n; t++)
         for (int sizes = 0; sizes < 2; sizes++)
             sinkproof_truth_rmsnorm_backward(
@@ -216,9 +102,8 @@ static both back_experts(composed *w, const sinkproof_layer *layer, both ddown) 
     }
     settle(w, "dW.down", dwd, (double)w->n + 1);
     settle(w, "dW.up", dwu, (double)w->n + 1);
-    if (biased) settle(w, "db.down", dbd, (double)w->n);
-    if (biased) settle(w, "db.up", dbu, (double)w->n);
-    if (!biased) both_free(dbd), both_free(dbu);
+    settle_bias(w, "db.down", dbd, biased);
+    settle_bias(w, "db.up", dbu, biased);
     return dt;
 }
 
@@ -298,6 +183,24 @@ static void add_loss_of_lse(const composed *w, size_t h, size_t i, both ds, both
     arb_clear(dlse);
 }
 
+// A sink's logit is the same in every row, or the score of one more key.
+static void back_sink(composed *w, attention_sums *a, size_t h, size_t at_q, both db) {
+    size_t d = w->c->head_dim;
+    bool keyed = sinkproof_sinks_stored(w->c) == SINKPROOF_SINK_KEY;
+    sinkproof_matrix sinks = sinkproof_model_slot(w->model, w->l, SINKPROOF_SINKS);
+    both key = both_row_at(&sinks, keyed ? h : 0);
+    for (int sizes = 0; sizes < 2; sizes++) {
+        arb_ptr of = side(a->dsink, sizes);
+        if (keyed)
+            sinkproof_truth_scores_backward(side(a->dq, sizes) + at_q, of + h * d,
+                                            side(act(w, TRACE_A4_Q), sizes) + at_q,
+                                            side(key, sizes), side(db, sizes), 1, d, d, DUAL_BITS);
+        else
+            arb_add(of + h, of + h, side(db, sizes), DUAL_BITS);
+    }
+    both_free(key);
+}
+
 // dalpha_j of one query and head; then, when those are settled, ds_j and the sink.
 static void back_query(composed *w, attention_sums *a, size_t h, size_t i, int pass) {
     const sinkproof_config *c = w->c;
@@ -334,8 +237,7 @@ static void back_query(composed *w, attention_sums *a, size_t h, size_t i, int p
         }
     }
     if (pass == 1) add_loss_of_lse(w, h, i, ds, db, alpha_j, alpha_sink, seen);
-    for (int sizes = 0; pass == 1 && a->dsink.n > 0 && sizes < 2; sizes++)
-        arb_add(side(a->dsink, sizes) + h, side(a->dsink, sizes) + h, side(db, sizes), DUAL_BITS);
+    if (pass == 1 && a->dsink.n > 0) back_sink(w, a, h, at_q, db);
     both_free(delta), both_free(db);
 }
 
@@ -386,10 +288,7 @@ static both back_projections(composed *w, const sinkproof_layer *layer, attentio
         both dw = both_new(m[p]->rows * c->hidden), db = both_new(m[p]->rows);
         back_linear(m[p], act(w, TRACE_A1), dy[p], w->n, dt, dw, db);
         settle(w, names[p][0], dw, (double)w->n + 1);
-        if (layer->b_q.count > 0)
-            settle(w, names[p][1], db, (double)w->n);
-        else
-            both_free(db);
+        settle_bias(w, names[p][1], db, layer->b_q.count > 0);
     }
     return settle(w, "dA1", dt, (double)(heads + 2 * groups) + 1);
 }
@@ -405,14 +304,11 @@ static both back_attention(composed *w, const sinkproof_layer *layer, both dx) {
                         both_new(groups),
                         both_new(square),
                         both_new(square),
-                        both_new(layer->sinks.count > 0 ? c->n_heads : 0)};
+                        both_new(layer->sinks.count * layer->sinks.rows * layer->sinks.cols)};
     both dw = both_new(c->hidden * c->n_heads * d), db = both_new(c->hidden);
     back_linear(&layer->w_o, act(w, TRACE_A11), dx, n, a.do_nhd, dw, db);
     settle(w, "dW.o", dw, (double)n + 1);
-    if (layer->b_o.count > 0)
-        settle(w, "db.o", db, (double)n);
-    else
-        both_free(db);
+    settle_bias(w, "db.o", db, layer->b_o.count > 0);
     for (size_t i = 0; w->reads_more && i < heads; i++) {
         arb_t given;
         arb_init(given);
@@ -432,11 +328,11 @@ static both back_attention(composed *w, const sinkproof_layer *layer, both dx) {
         if (pass == 1)
             a.ds = settle(w, "dA6", a.ds, (double)(d + 3 + (w->reads_more ? 70 + n : 0)));
     }
-    a.dq = settle(w, "dA4.q", a.dq, (double)n + 4);
+    a.dq = settle(w, "dA4.q", a.dq, (double)(n + d) + 8); // a key of the sink's, with its D
     a.dk = settle(w, "dA4.k", a.dk, (double)(n * group) + 4);
     a.dv = settle(w, "dA2.v", a.dv, (double)(n * group) + 1);
     if (a.dsink.n > 0)
-        settle(w, "dsink", a.dsink, (double)(d + n + 4));
+        settle(w, "dsink", a.dsink, (double)(d + n + 8));
     else
         both_free(a.dsink);
     both dt = back_projections(w, layer, &a);

@@ -10,6 +10,7 @@
 
 #include "base/splitmix.h"
 #include "model/model.h"
+#include "model/sinks.h"
 #include "proofs/truth/flint.h"
 #include "proofs/truth/truth.h"
 
@@ -194,7 +195,7 @@ static void dual_attend(dual_run *r, size_t layer, size_t i, size_t h) {
     size_t first = window > 0 && i + 1 > window ? i + 1 - window : 0, seen = i + 1 - first;
     dual *e = duals_new(seen + 4), *keys = e + seen, *all = keys + 1, *sink = keys + 2,
          *w = keys + 3;
-    dual *o_d = r->o + (i * c->n_heads + h) * d, *sinks = duals_new(c->n_heads);
+    dual *o_d = r->o + (i * c->n_heads + h) * d, *sinks = duals_new(c->n_heads + d);
     arb_t root;
     arb_init(root);
     arb_set_ui(root, d);
@@ -207,9 +208,17 @@ static void dual_attend(dual_run *r, size_t layer, size_t i, size_t h) {
         dual_exp(&e[j]);
         dual_add(keys, keys, &e[j]);
     }
-    if (sinkproof_model_slot(r->model, layer, SINKPROOF_SINKS).count > 0) {
+    sinkproof_stored_sink kind = sinkproof_sinks_stored(c);
+    if (kind == SINKPROOF_SINK_NUMBER) {
         dual_row(r, layer, SINKPROOF_SINKS, 0, 0, sinks);
         dual_add(sink, sink, &sinks[h]);
+        dual_exp(sink);
+    }
+    if (kind == SINKPROOF_SINK_KEY) { // a key of its own, which is not rotated
+        dual_row(r, layer, SINKPROOF_SINKS, 0, h, sinks);
+        for (size_t k = 0; k < d; k++)
+            dual_addmul(sink, &r->q[(i * c->n_heads + h) * d + k], &sinks[k]);
+        dual_scale(sink, root);
         dual_exp(sink);
     }
     dual_add(all, keys, sink);
@@ -230,7 +239,7 @@ static void dual_attend(dual_run *r, size_t layer, size_t i, size_t h) {
     loss_reads(r, OF_LSE, layer, h * r->n + i, all);
     loss_reads(r, OF_LSE_KEYS, layer, h * r->n + i, keys);
     arb_clear(root);
-    duals_free(e, seen + 4), duals_free(sinks, c->n_heads);
+    duals_free(e, seen + 4), duals_free(sinks, c->n_heads + d);
 }
 
 static void dual_attention(dual_run *r, size_t layer) {
