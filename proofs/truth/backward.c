@@ -127,9 +127,8 @@ void sinkproof_truth_softmax_sink_backward(arb_ptr ds_j, arb_t db, arb_srcptr al
 //< grad.softmax grad.sink grad.router
 
 //> grad.lse
-void sinkproof_truth_lse_backward(arb_ptr ds_j, arb_t db, arb_srcptr alpha_j,
-                                  const arb_t alpha_sink, const arb_t dlse, bool with_sink,
-                                  size_t n_keys, slong bits) {
+void truth_lse_backward(arb_ptr ds_j, arb_t db, arb_srcptr alpha_j, const arb_t alpha_sink,
+                        const arb_t dlse, bool with_sink, size_t n_keys, slong bits) {
     arb_t whole, p;
     balls_init(whole, p);
     for (size_t j = 0; j < n_keys; j++) arb_add(whole, whole, alpha_j + j, bits);

@@ -41,9 +41,8 @@ void sinkproof_truth_softmax_sink_backward(arb_ptr ds_j, arb_t db, arb_srcptr al
                                            slong bits);
 
 // Adds what a row's log-sum-exp has: with the sink inside, or of the keys alone.
-void sinkproof_truth_lse_backward(arb_ptr ds_j, arb_t db, arb_srcptr alpha_j,
-                                  const arb_t alpha_sink, const arb_t dlse, bool with_sink,
-                                  size_t n_keys, slong bits);
+void truth_lse_backward(arb_ptr ds_j, arb_t db, arb_srcptr alpha_j, const arb_t alpha_sink,
+                        const arb_t dlse, bool with_sink, size_t n_keys, slong bits);
 
 // Of one query over its visible keys; adds to dq_d and dk_jd.
 void sinkproof_truth_scores_backward(arb_ptr dq_d, arb_ptr dk_jd, arb_srcptr q_d, arb_srcptr k_jd,

@@ -44,14 +44,13 @@ static void head_backward(gradient_walk *w, const sinkproof_layer *layer, size_t
     for (int with_sink = 0; with_sink < 2; with_sink++) {
         const double *const *dlse = with_sink ? loss->dlse_lhn : loss->dlse_keys_lhn;
         if (dlse != NULL && dlse[l] != NULL)
-            sinkproof_lse_backward(&block, with_sink, s_ij, alpha_ij, dlse[l] + h * n, ds_ij, db_i);
+            lse_backward(&block, with_sink, s_ij, alpha_ij, dlse[l] + h * n, ds_ij, db_i);
     }
     sinkproof_scores_backward(&block, q_id, k_jd, ds_ij, w->dq_nhd + h * d, w->dk_ngd + g * d);
     double *dsink_hx = w->dweight[SINKPROOF_SINKS];
     if (dsink_hx != NULL)
-        sinkproof_sink_logits_backward(&block, &normaliser, q_id, db_i,
-                                       dsink_hx + h * (normaliser.key_d != NULL ? d : 1),
-                                       w->dq_nhd + h * d);
+        sink_logits_backward(&block, &normaliser, q_id, db_i,
+                             dsink_hx + h * (normaliser.key_d != NULL ? d : 1), w->dq_nhd + h * d);
 }
 
 // A4 to A1, and the weights of A2.

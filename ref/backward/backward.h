@@ -46,9 +46,8 @@ void sinkproof_softmax_sink_backward(const sinkproof_block *block, const double 
 
 // grad.lse: adds to ds_ij and db_i what a loss that reads each row's log-sum-exp has there. With
 // the sink inside it is log(e^b + sum_j e^s_ij), else log(sum_j e^s_ij).
-void sinkproof_lse_backward(const sinkproof_block *block, bool with_sink, const double *s_ij,
-                            const double *alpha_ij, const double *dlse_i, double *ds_ij,
-                            double *db_i);
+void lse_backward(const sinkproof_block *block, bool with_sink, const double *s_ij,
+                  const double *alpha_ij, const double *dlse_i, double *ds_ij, double *db_i);
 
 // grad.qkv: of s_ij = q_i . k_j / sqrt(head_dim) over the visible keys. dq_id and dk_jd are added
 // to.
@@ -57,9 +56,8 @@ void sinkproof_scores_backward(const sinkproof_block *block, const double *q_id,
 
 // The sink's own numbers: of one logit db = sum_i db_i, and of a key k* (sink.key-bias) dk*_d and
 // its share of dq_id. dsink is added to: one number, or head_dim.
-void sinkproof_sink_logits_backward(const sinkproof_block *block,
-                                    const sinkproof_normaliser *normaliser, const double *q_id,
-                                    const double *db_i, double *dsink, double *dq_id);
+void sink_logits_backward(const sinkproof_block *block, const sinkproof_normaliser *normaliser,
+                          const double *q_id, const double *db_i, double *dsink, double *dq_id);
 
 // grad.router: dlogits_e [n_experts], 0 for the experts that were not chosen. chosen_k: M3, whole
 // numbers.
@@ -82,8 +80,8 @@ double sinkproof_cross_entropy(size_t n, size_t vocab, const double *logits_nv,
                                const int32_t *targets_n, double *dlogits_nv);
 
 // grad.embedding: dembedding_vc, row of each token, is added to.
-void sinkproof_embed_backward(size_t n, size_t hidden, const int32_t *tokens_n, const double *dx_nc,
-                              double *dembedding_vc);
+void embed_backward(size_t n, size_t hidden, const int32_t *tokens_n, const double *dx_nc,
+                    double *dembedding_vc);
 
 // ---- the whole model -------------------------------------------------------------------------
 

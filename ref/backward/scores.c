@@ -28,9 +28,8 @@ void sinkproof_scores_backward(const sinkproof_block *block, const double *q_id,
     }
 }
 
-void sinkproof_sink_logits_backward(const sinkproof_block *block,
-                                    const sinkproof_normaliser *normaliser, const double *q_id,
-                                    const double *db_i, double *dsink, double *dq_id) {
+void sink_logits_backward(const sinkproof_block *block, const sinkproof_normaliser *normaliser,
+                          const double *q_id, const double *db_i, double *dsink, double *dq_id) {
     const double scale = 1.0 / sqrt((double)block->head_dim);
     for (size_t i = 0; i < block->rows; i++) {
         //> grad.sink

@@ -34,8 +34,8 @@ double sinkproof_cross_entropy(size_t n, size_t vocab, const double *logits_nv,
     return sum / (double)count;
 }
 
-void sinkproof_embed_backward(size_t n, size_t hidden, const int32_t *tokens_n, const double *dx_nc,
-                              double *dembedding_vc) {
+void embed_backward(size_t n, size_t hidden, const int32_t *tokens_n, const double *dx_nc,
+                    double *dembedding_vc) {
     for (size_t t = 0; t < n; t++) {
         //> grad.embedding
         double *row_c = dembedding_vc + (size_t)tokens_n[t] * hidden;

@@ -177,8 +177,8 @@ static void add_loss_of_lse(const composed *w, size_t h, size_t i, both ds, both
         for (int sizes = 0; sizes < 2; sizes++) {
             double of = loss_factor(with_sink ? OF_LSE : OF_LSE_KEYS, w->l, h * w->n + i);
             arb_set_d(dlse, sizes ? fabs(of) : of);
-            sinkproof_truth_lse_backward(side(ds, sizes), side(db, sizes), side(alpha_j, sizes),
-                                         side(alpha_sink, sizes), dlse, with_sink, seen, DUAL_BITS);
+            truth_lse_backward(side(ds, sizes), side(db, sizes), side(alpha_j, sizes),
+                               side(alpha_sink, sizes), dlse, with_sink, seen, DUAL_BITS);
         }
     arb_clear(dlse);
 }
