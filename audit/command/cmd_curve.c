@@ -6,6 +6,7 @@
 // The figures of the book are drawn from this output alone.
 #include "audit/command/command.h"
 #include "base/words.h"
+#include "proofs/bounds/gradients.h"
 #include "proofs/bounds/honest.h"
 #include "proofs/bounds/worst.h"
 #include "proofs/truth/exact_dot.h"
@@ -317,6 +318,71 @@ static void curve_yarn(curve *to) {
     free(freq_d);
 }
 
+// ---- the gradient of a sink ---------------------------------------------------------------------
+
+enum { GRADIENT_DIM = 64 };
+
+// Of one query with `seen` keys: the sink's weight, and an output that is the smaller the larger it
+// is; in the numbers of float32, dO in those of bfloat16.
+static double draw_query(uint64_t *state, size_t seen, double *o_d, double *do_d) {
+    double e = exp(3 + draw_signed(state)), alpha_s = (double)(float)(e / (e + (double)seen));
+    for (size_t d = 0; d < GRADIENT_DIM; d++) {
+        o_d[d] = (double)(float)(draw_signed(state) * (1 - alpha_s));
+        do_d[d] = sinkproof_round(SINKPROOF_BF16, draw_signed(state));
+    }
+    return alpha_s;
+}
+
+// One draw: |gradient|, the radius with O as it is and as bfloat16 stores it, and the error of a
+// float32 sum in ascending order, all over the size of the terms.
+static void draw_sink_gradient(uint64_t *state, size_t n, double cells[4]) {
+    sinkproof_honest *alpha_i = calloc(3 * n, sizeof *alpha_i), *delta_i = alpha_i + n;
+    if (alpha_i == NULL) abort();
+    double o_d[GRADIENT_DIM], do_d[GRADIENT_DIM], exact = 0, size = 0;
+    float engine = 0;
+    for (size_t i = 0; i < n; i++) {
+        sinkproof_honest as_it_is[GRADIENT_DIM], stored[GRADIENT_DIM], given[GRADIENT_DIM];
+        double alpha_s = draw_query(state, i + 1, o_d, do_d);
+        float delta = 0;
+        for (size_t d = 0; d < GRADIENT_DIM; d++) {
+            double off = fabs(o_d[d]) * 0x1p-8;
+            as_it_is[d] = sinkproof_exact_set(o_d[d]), given[d] = sinkproof_exact_set(do_d[d]);
+            stored[d] = sinkproof_set_around(o_d[d], off, off, 0, 0);
+            delta += (float)do_d[d] * (float)o_d[d];
+            exact -= alpha_s * do_d[d] * o_d[d], size += fabs(alpha_s * do_d[d] * o_d[d]);
+        }
+        engine -= (float)alpha_s * delta;
+        alpha_i[i] = sinkproof_exact_set(alpha_s);
+        delta_i[i] = sinkproof_honest_gradient_sum(GRADIENT_DIM, given, 1, as_it_is, 1, 0x1p-24);
+        delta_i[n + i] = sinkproof_honest_gradient_sum(GRADIENT_DIM, given, 1, stored, 1, 0x1p-24);
+    }
+    cells[0] = fabs(exact) / size;
+    for (int way = 0; way < 2; way++) {
+        sinkproof_honest set =
+            sinkproof_honest_sink_gradient(n, alpha_i, delta_i + (size_t)way * n, 0x1p-24);
+        cells[1 + way] = sinkproof_radius(&set) / size;
+    }
+    cells[3] = fabs((double)engine - exact) / size;
+    free(alpha_i);
+}
+
+static void curve_sink_gradient(curve *to) {
+    enum { DRAWS = 16 };
+    uint64_t state = 17;
+    begin_series(to,
+                 "the mean of 16 drawn heads per n (error: the worst), over the sizes of the terms",
+                 "n gradient radius radius_stored error");
+    for (size_t n = 128; n <= MOST_KEYS; n *= 2) {
+        double cells[5] = {(double)n}, one[4];
+        for (int time = 0; time < DRAWS; time++) {
+            draw_sink_gradient(&state, n, one);
+            for (int c = 0; c < 3; c++) cells[1 + c] += one[c] / DRAWS;
+            cells[4] = fmax(cells[4], one[3]);
+        }
+        add_row(to, cells);
+    }
+}
+
 // ---- the command
 
 static const struct {
@@ -328,6 +394,8 @@ static const struct {
     {"repeat.sink", "the mass of t keys of one score c against t", curve_mass},
     {"sink.bias-intensity", "what is left of a value bias against b", curve_value_bias},
     {"bound.dot", "the error of a float32 sum of products and its bound against n", curve_dot},
+    {"grad.rounded", "a sink's gradient and its honest set's radius against n",
+     curve_sink_gradient},
     {"yarn.ramp", "frequencies over frequencies as trained, both modes", curve_yarn},
 };
 enum { CURVES = sizeof curves / sizeof curves[0] };

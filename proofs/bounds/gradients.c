@@ -23,8 +23,9 @@ static sinkproof_honest widened(sinkproof_honest x, double more) {
     return sinkproof_set_around(x.mid, off, off, 0, 0);
 }
 
-sinkproof_honest honest_gradient_sum(size_t n, const sinkproof_honest *x, size_t x_stride,
-                                     const sinkproof_honest *y, size_t y_stride, double u) {
+sinkproof_honest sinkproof_honest_gradient_sum(size_t n, const sinkproof_honest *x, size_t x_stride,
+                                               const sinkproof_honest *y, size_t y_stride,
+                                               double u) {
     double value = 0, size = 0, open = 0;
     for (size_t k = 0; k < n; k++) {
         const sinkproof_honest *a = x + k * x_stride, *b = y + k * y_stride;
@@ -54,9 +55,9 @@ sinkproof_honest honest_score_gradient(sinkproof_honest alpha, sinkproof_honest 
     return widened(set, sinkproof_add_up(more, sinkproof_mul_up(0x1p-51, size)));
 }
 
-sinkproof_honest honest_sink_gradient(size_t n, const sinkproof_honest *alpha_s_i,
-                                      const sinkproof_honest *delta_i, double u) {
-    sinkproof_honest sum = honest_gradient_sum(n, alpha_s_i, 1, delta_i, 1, u);
+sinkproof_honest sinkproof_honest_sink_gradient(size_t n, const sinkproof_honest *alpha_s_i,
+                                                const sinkproof_honest *delta_i, double u) {
+    sinkproof_honest sum = sinkproof_honest_gradient_sum(n, alpha_s_i, 1, delta_i, 1, u);
     return (sinkproof_honest){-sum.hi, -sum.lo,    -sum.likely_hi, -sum.likely_lo, -sum.mid,
                               sum.var, sum.spread, sum.bias,       sum.order};
 }

@@ -18,15 +18,16 @@ sinkproof_honest sinkproof_honest_gradient(double value, double size, double own
 // sum_k x_k y_k of numbers that are known as sets, x_k at x + k x_stride: the products and their
 // sum in any order, by parts and atomics or not. <dO, O> and sum_j alpha_j dalpha_j (grad.delta),
 // and what each stage adds up.
-sinkproof_honest honest_gradient_sum(size_t n, const sinkproof_honest *x, size_t x_stride,
-                                     const sinkproof_honest *y, size_t y_stride, double u);
+sinkproof_honest sinkproof_honest_gradient_sum(size_t n, const sinkproof_honest *x, size_t x_stride,
+                                               const sinkproof_honest *y, size_t y_stride,
+                                               double u);
 
 // ds = alpha (dalpha - D) (grad.softmax).
 sinkproof_honest honest_score_gradient(sinkproof_honest alpha, sinkproof_honest dalpha,
                                        sinkproof_honest delta, double u);
 
 // dL/db_h = -sum_i alpha_s,i D_i (grad.sink) over n queries, in any order.
-sinkproof_honest honest_sink_gradient(size_t n, const sinkproof_honest *alpha_s_i,
-                                      const sinkproof_honest *delta_i, double u);
+sinkproof_honest sinkproof_honest_sink_gradient(size_t n, const sinkproof_honest *alpha_s_i,
+                                                const sinkproof_honest *delta_i, double u);
 
 #endif

@@ -35,4 +35,10 @@ done
 "$sinkproof" curve bound.dot | awk '/^[^#]/ { for (c = 2; c <= 5; c++) if (!($c <= $6)) exit 1; rows++; near = $5 / $6 }
     END { exit !(rows > 10 && near > 0.9) }'
 report $? "curve bound.dot: no error is above its bound, the designed one reaches nine tenths of it"
+
+# A sink's gradient: the float32 sum is inside its set (columns 5 and 3), which grows with n; the gradient's share
+# falls over all, and a stored output costs more than all else.
+"$sinkproof" curve grad.rounded | awk '/^[^#]/ { if (!($5 <= $3 && $3 > before && $3 < $4)) exit 1; before = $3; rows++
+    if (rows == 1) first = $2; last = $2 } END { exit !(rows == 6 && last < first) }'
+report $? "grad.rounded curve: the error is inside the radius, the radius grows, the gradient shrinks beside its terms"
 tap_done

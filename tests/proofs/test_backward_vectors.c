@@ -128,7 +128,7 @@ static void return_to_largest(const one_case *c, size_t n, set *ds, const bool *
     set *one = sets_new(n);
     size_t candidates = 0;
     for (size_t j = 0; j < n; j++) one[j] = sinkproof_exact_set(1), candidates += may_be[j];
-    set rest = stored(c->format, minus(honest_gradient_sum(n, ds, 1, one, 1, 0x1p-24)));
+    set rest = stored(c->format, minus(sinkproof_honest_gradient_sum(n, ds, 1, one, 1, 0x1p-24)));
     for (size_t j = 0; j < n; j++) {
         set with = stored(c->format, sinkproof_honest_add(ds[j], rest));
         if (may_be[j]) ds[j] = candidates == 1 ? with : sinkproof_honest_hull(ds[j], with);
@@ -139,16 +139,16 @@ static void return_to_largest(const one_case *c, size_t n, set *ds, const bool *
 // torch's softmax goes back on a GPU by two kernels: alpha dalpha, stored; then each less alpha
 // times the sum of all.
 static set product_with(const one_case *c, set alpha, set dalpha) {
-    return stored(c->format, honest_gradient_sum(1, &alpha, 1, &dalpha, 1, 0x1p-24));
+    return stored(c->format, sinkproof_honest_gradient_sum(1, &alpha, 1, &dalpha, 1, 0x1p-24));
 }
 static void products_less_mean(const one_case *c, size_t n, const set *w, set *t) {
     set *one = sets_new(n), pair[2], sign[2] = {sinkproof_exact_set(1), sinkproof_exact_set(-1)};
     for (size_t j = 0; j < n; j++) one[j] = sinkproof_exact_set(1);
-    set sum = honest_gradient_sum(n, t, 1, one, 1, 0x1p-24);
+    set sum = sinkproof_honest_gradient_sum(n, t, 1, one, 1, 0x1p-24);
     for (size_t j = 0; j < n; j++) {
         pair[0] = t[j];
-        pair[1] = honest_gradient_sum(1, &w[j], 1, &sum, 1, 0x1p-24);
-        t[j] = stored(c->format, honest_gradient_sum(2, pair, 1, sign, 1, 0x1p-24));
+        pair[1] = sinkproof_honest_gradient_sum(1, &w[j], 1, &sum, 1, 0x1p-24);
+        t[j] = stored(c->format, sinkproof_honest_gradient_sum(2, pair, 1, sign, 1, 0x1p-24));
     }
     free(one);
 }
@@ -165,7 +165,7 @@ static void row_sets(const one_case *c, size_t h, size_t i, kept *k) {
     must(may_be != NULL);
     for (size_t j = 0; j < seen; j++) {
         const set *k_d = c->k + (first + j) * stride + g * DIM;
-        z[j] = over_8(between(c, honest_gradient_sum(DIM, q_d, 1, k_d, 1, 0x1p-24)));
+        z[j] = over_8(between(c, sinkproof_honest_gradient_sum(DIM, q_d, 1, k_d, 1, 0x1p-24)));
     }
     z[seen] = c->s_h[h];
     if (c->how == EAGER) subtract_largest(c, seen + 1, z, may_be);
@@ -174,16 +174,17 @@ static void row_sets(const one_case *c, size_t h, size_t i, kept *k) {
     for (size_t j = 0; j < seen; j++) {
         const set *v_d = c->v + (first + j) * stride + g * DIM;
         alpha[j] = w[j];
-        dalpha[j] = between(c, honest_gradient_sum(DIM, do_d, 1, v_d, 1, 0x1p-24));
+        dalpha[j] = between(c, sinkproof_honest_gradient_sum(DIM, do_d, 1, v_d, 1, 0x1p-24));
     }
-    set delta = honest_gradient_sum(seen, alpha, 1, dalpha, 1, 0x1p-24);
+    set delta = sinkproof_honest_gradient_sum(seen, alpha, 1, dalpha, 1, 0x1p-24);
     for (size_t d = 0; d < DIM; d++) {
         const set *v_j = c->v + first * stride + g * DIM + d;
-        set read = honest_gradient_sum(seen, alpha, 1, v_j, stride, 0x1p-24);
+        set read = sinkproof_honest_gradient_sum(seen, alpha, 1, v_j, stride, 0x1p-24);
         o[d] = unrounded_or(c->format, read);
     }
     if (c->how == FUSED) // of the output, as it is or as it is stored
-        delta = sinkproof_honest_hull(delta, honest_gradient_sum(DIM, do_d, 1, o, 1, 0x1p-24));
+        delta = sinkproof_honest_hull(delta,
+                                      sinkproof_honest_gradient_sum(DIM, do_d, 1, o, 1, 0x1p-24));
     set nothing = sinkproof_exact_set(0);
     for (size_t j = 0; j <= seen; j++) {
         set of = j < seen ? dalpha[j] : nothing;
@@ -201,7 +202,7 @@ static void row_sets(const one_case *c, size_t h, size_t i, kept *k) {
 static set sink_set(const one_case *c, size_t h, const kept *k) {
     set one[N];
     for (size_t i = 0; i < N; i++) one[i] = sinkproof_exact_set(1);
-    return stored(c->format, honest_gradient_sum(N, k->db + h * N, 1, one, 1, 0x1p-24));
+    return stored(c->format, sinkproof_honest_gradient_sum(N, k->db + h * N, 1, one, 1, 0x1p-24));
 }
 
 // Elements outside their sets, and how many sets are of one number.
@@ -217,7 +218,7 @@ static void count_outside(count *to, const double *x, const set *s, size_t n) {
 }
 
 static set scaled_sum(size_t n, const set *x, size_t x_stride, const set *y, size_t y_stride) {
-    return over_8(honest_gradient_sum(n, x, x_stride, y, y_stride, 0x1p-24));
+    return over_8(sinkproof_honest_gradient_sum(n, x, x_stride, y, y_stride, 0x1p-24));
 }
 
 // dq, and dk and dv, which the heads of a group add up, each as the engine stores it.
@@ -237,14 +238,17 @@ static void matrices(const one_case *c, const kept *k, set *dq, set *dk, set *dv
                     size_t h = g * GROUP + m;
                     set of_key =
                         scaled_sum(N, k->ds + h * N * N + j, N, c->q + h * DIM + d, HEADS * DIM);
-                    set of_value = honest_gradient_sum(N, k->alpha + h * N * N + j, N,
-                                                       c->dout + h * DIM + d, HEADS * DIM, 0x1p-24);
+                    set of_value =
+                        sinkproof_honest_gradient_sum(N, k->alpha + h * N * N + j, N,
+                                                      c->dout + h * DIM + d, HEADS * DIM, 0x1p-24);
                     of_k[m] = operand(c, of_key), of_v[m] = operand(c, of_value);
                     one[m] = sinkproof_exact_set(1);
                 }
                 size_t at = (j * GROUPS + g) * DIM + d;
-                dk[at] = stored(c->format, honest_gradient_sum(GROUP, of_k, 1, one, 1, 0x1p-24));
-                dv[at] = stored(c->format, honest_gradient_sum(GROUP, of_v, 1, one, 1, 0x1p-24));
+                dk[at] = stored(c->format,
+                                sinkproof_honest_gradient_sum(GROUP, of_k, 1, one, 1, 0x1p-24));
+                dv[at] = stored(c->format,
+                                sinkproof_honest_gradient_sum(GROUP, of_v, 1, one, 1, 0x1p-24));
             }
 }
 

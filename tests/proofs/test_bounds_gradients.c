@@ -56,9 +56,9 @@ static sinkproof_honest honest_set(const head *h, bool stored) {
         }
         a[i] = sinkproof_exact_set(h->alpha_s_i[i]);
         for (size_t k = 0; k < DIM; k++) given[k] = sinkproof_exact_set(h->do_id[i * DIM + k]);
-        d[i] = honest_gradient_sum(DIM, given, 1, o, 1, 0x1p-24);
+        d[i] = sinkproof_honest_gradient_sum(DIM, given, 1, o, 1, 0x1p-24);
     }
-    sinkproof_honest set = honest_sink_gradient(h->n, a, d, 0x1p-24);
+    sinkproof_honest set = sinkproof_honest_sink_gradient(h->n, a, d, 0x1p-24);
     free(a), free(d);
     return set;
 }
