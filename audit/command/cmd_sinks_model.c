@@ -209,6 +209,45 @@ static bool open_trace(work *w, sinkproof_error *error) {
     return true;
 }
 
+// The text of one token, its line ends spelt out.
+static char *word_of(const sinkproof_tokenizer *t, int32_t id, sinkproof_error *error) {
+    char *text, *word;
+    size_t length, at = 0;
+    if (!sinkproof_text_printable(t, 1, &id, &text, &length, error)) return NULL;
+    word = malloc(2 * length + 1);
+    for (size_t i = 0; word != NULL && i < length; i++) {
+        bool line = text[i] == '\n';
+        if (line) word[at++] = '\\';
+        word[at++] = line ? 'n' : text[i];
+    }
+    if (word != NULL) word[at] = '\0';
+    if (word == NULL) sinkproof_fail(error, "no memory for a word");
+    free(text);
+    return word;
+}
+
+// The words of every input, for the page's maps; without a tokenizer beside the model there are
+// none, and the maps have positions.
+static bool read_words(work *w, sinkproof_error *error) {
+    sinkproof_tokenizer *tokenizer;
+    sinkproof_error none;
+    bool good = true;
+    if (!words_open_tokenizer(NULL, w->o->model, &tokenizer, &none)) return true;
+    size_t ids = sinkproof_tokenizer_about(tokenizer).ids;
+    for (size_t i = 0; good && i < w->job.n_inputs; i++) {
+        sinkproof_sinks_input *input = &w->inputs[i];
+        bool inside = true;
+        for (size_t k = 0; k < input->n; k++) inside &= (size_t)input->tokens_n[k] < ids;
+        if (!inside) continue; // another model's tokenizer
+        input->word_n = calloc(input->n, sizeof *input->word_n);
+        good = input->word_n != NULL || sinkproof_fail(error, "no memory for the words");
+        for (size_t k = 0; good && k < input->n; k++)
+            good = (input->word_n[k] = word_of(tokenizer, input->tokens_n[k], error)) != NULL;
+    }
+    sinkproof_tokenizer_free(tokenizer);
+    return good;
+}
+
 static bool open_inputs(work *w, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(w->model);
     size_t most = 0;
@@ -229,6 +268,7 @@ static bool open_inputs(work *w, sinkproof_error *error) {
     if (!engine_settle_policy(&w->how, &w->policy, error)) return false;
     w->job.policy = &w->policy;
     w->job.how = engine_runner_options(&w->how, most);
+    if ((w->o->html != NULL || w->o->svg != NULL) && !read_words(w, error)) return false;
     if (w->o->hidden.first > 0 && !sinkproof_runner_replaces(w->how.engine, &w->policy, TRACE_A11))
         return sinkproof_fail(error,
                               "--hide: %s does not go on from A11 under this policy, expected one "
@@ -359,6 +399,9 @@ static void close_work(work *w) {
         if (parts[p]->free != NULL) parts[p]->free(w->states[p]);
     for (size_t i = 0; i < SINKS_INPUTS; i++) {
         sinkproof_census_free(&w->inputs[i].census);
+        for (size_t k = 0; w->inputs[i].word_n != NULL && k < w->inputs[i].n; k++)
+            free(w->inputs[i].word_n[k]);
+        free(w->inputs[i].word_n);
         free(w->inputs[i].tokens_n);
     }
     sinkproof_runner_free(w->job.runner);

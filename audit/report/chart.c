@@ -211,12 +211,12 @@ static int weight_level(double weight) {
 }
 
 // The column of the first key: after the sink's column, if there is one.
-static size_t key_column_indent(const sinkproof_chart_heat *m) {
+size_t chart_key_column(const sinkproof_chart_heat *m) {
     return m->sink != NULL ? 1 + GAP : 0;
 }
 
 static void draw_level(FILE *page, const sinkproof_chart_heat *m, int level) {
-    size_t indent = key_column_indent(m);
+    size_t indent = chart_key_column(m);
     for (size_t q = 0; q < m->queries; q++) {
         if (m->sink != NULL && weight_level(m->sink(m->context, q)) == level)
             fprintf(page, "M0 %zu.5h1", q);
@@ -226,8 +226,8 @@ static void draw_level(FILE *page, const sinkproof_chart_heat *m, int level) {
     }
 }
 
-static void draw_heat(FILE *page, const sinkproof_chart_heat *m) {
-    size_t indent = key_column_indent(m);
+void chart_draw_heat(FILE *page, const sinkproof_chart_heat *m) {
+    size_t indent = chart_key_column(m);
     for (int level = 0; level < LEVELS; level++) {
         fprintf(page, "<path class=\"heat\" stroke-opacity=\"%.2f\" d=\"", (level + 1.0) / LEVELS);
         draw_level(page, m, level);
@@ -240,12 +240,12 @@ static void draw_heat(FILE *page, const sinkproof_chart_heat *m) {
 }
 
 void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t pixels) {
-    size_t width = key_column_indent(m) + m->keys;
+    size_t width = chart_key_column(m) + m->keys;
     fprintf(page,
             "<svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
             "aria-label=\"attention weights\" shape-rendering=\"crispEdges\">",
             width, m->queries, width * pixels);
-    draw_heat(page, m);
+    chart_draw_heat(page, m);
     fputs("</svg>\n", page);
 }
 
@@ -262,13 +262,13 @@ void sinkproof_chart_maps_svg(FILE *page, const sinkproof_chart_maps *maps) {
         const sinkproof_chart_heat *m = &maps->map_n[i];
         size_t x = i % maps->columns * (SIDE + APART);
         size_t y = i / maps->columns * (SIDE + APART + NAME);
-        size_t cells = key_column_indent(m) + m->keys;
+        size_t cells = chart_key_column(m) + m->keys;
         fprintf(page, "<text x=\"%zu\" y=\"%zu\">", x, y + NAME - 6);
         sinkproof_page_text(page, maps->name_n[i].text);
         fprintf(page, "</text><g transform=\"translate(%zu %zu) scale(%.4f)\" ", x, y + NAME,
                 (double)SIDE / (double)(cells > m->queries ? cells : m->queries));
         fputs("shape-rendering=\"crispEdges\">", page);
-        draw_heat(page, m);
+        chart_draw_heat(page, m);
         fputs("</g>\n", page);
     }
     fputs("</svg>\n", page);
@@ -284,16 +284,25 @@ void chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m)
 
 // ---- grid ------------------------------------------------------------------------------------
 
-enum { CELL = 12, NAMES = 46, HEAD = 20 };
+enum { CELL = 12, NAMES = 46, HEAD = 20, TIPS = 600 };
 
-static void draw_cell(FILE *page, const sinkproof_chart_grid *g, size_t row, size_t column) {
+// A cell is reached by the keyboard too: it shows its number while it has the focus.
+static void draw_cell(FILE *page, const sinkproof_chart_grid *g, size_t row, size_t column,
+                      size_t width) {
     double value = g->value(g->context, row, column);
+    bool tips = g->rows * g->columns <= TIPS;
+    if (tips) fputs("<g class=\"tip\" tabindex=\"0\">", page);
     fprintf(page, "<rect class=\"%s\" x=\"%zu\" y=\"%zu\" width=\"11\" height=\"11\"",
             isfinite(value) ? "cell" : "unknown", NAMES + CELL * column, HEAD + CELL * row);
     if (isfinite(value)) fprintf(page, " fill-opacity=\"%.2f\"", fmin(1, fmax(0, value / g->most)));
     fprintf(page, "><title>%zu.%zu: ", row, column);
     isfinite(value) ? fprintf(page, "%.4g", value) : fputs("not known", page);
     fputs("</title></rect>", page);
+    if (!tips) return;
+    fprintf(page, "<text x=\"%zu\" y=\"12\" text-anchor=\"end\">%s %zu, %s %zu: ", width - 4,
+            g->down, row, g->across, column);
+    isfinite(value) ? fprintf(page, "%.4g", value) : fputs("not known", page);
+    fputs("</text></g>", page);
 }
 
 // Draws the scale of colours with its largest value and its caption.
@@ -318,14 +327,14 @@ void sinkproof_chart_grid_svg(FILE *page, const sinkproof_chart_grid *g) {
             width, bottom + 34, width);
     fprintf(page, "<text x=\"%d\" y=\"12\">%s</text>", NAMES, g->across);
     fprintf(page, "<text x=\"%d\" y=\"12\" text-anchor=\"end\">%s</text>", NAMES - 6, g->down);
-    for (size_t c = 8; c < g->columns; c += 8)
+    for (size_t c = g->columns > 16 ? 8 : 4; c<g->columns; c += g->columns> 16 ? 8 : 4)
         fprintf(page, "<text x=\"%zu\" y=\"12\" text-anchor=\"middle\">%zu</text>",
                 NAMES + CELL * c + CELL / 2, c);
     for (size_t r = 0; r < g->rows; r++) {
         if (g->rows <= 12 || r % 2 == 0)
             fprintf(page, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%zu</text>", NAMES - 6,
                     HEAD + CELL * r + 10, r);
-        for (size_t c = 0; c < g->columns; c++) draw_cell(page, g, r, c);
+        for (size_t c = 0; c < g->columns; c++) draw_cell(page, g, r, c, width);
     }
     draw_scale(page, g->most, g->what, bottom + 14);
     fputs("</svg>\n", page);

@@ -48,6 +48,18 @@ void chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *ma
 // The same without figure and caption, with cells of `pixels`.
 void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *map, size_t pixels);
 
+// chart_words.c: the same with a word at every row and column. Private to audit/report/: the cells
+// alone, one unit wide each, and the column of the first key.
+void chart_draw_heat(FILE *page, const sinkproof_chart_heat *map);
+size_t chart_key_column(const sinkproof_chart_heat *map);
+typedef struct sinkproof_chart_worded {
+    const sinkproof_chart_heat *map; // as many keys as queries
+    char *const *word_n;             // NULL: positions
+    size_t cell;                     // tokens of a row or column
+    const char *label;               // describes the picture
+} sinkproof_chart_worded;
+void sinkproof_chart_words_svg(FILE *page, const sinkproof_chart_worded *worded);
+
 // Draws several heat maps in one picture, row by row, each below its name. label: describes the
 // picture.
 typedef struct sinkproof_chart_named {

@@ -10,7 +10,9 @@ import math
 import pathlib
 import re
 import resource
+import shutil
 import signal
+import statistics
 import struct
 import subprocess
 import sys
@@ -24,7 +26,7 @@ from checkpoints import report, sinkproof  # noqa: E402
 from test_report import Page, faults  # noqa: E402
 
 MODEL = "synthetic:tiny"
-FIGURES = {"sink-weight", "first-key", "sink-bars", "mass", "intensity", "massive", "spikes", "values", "keys", "cosines"}
+FIGURES = {"sink-weight", "first-key", "sink-bars", "mass", "intensity", "massive", "spikes", "values", "keys", "cosines", "coordinate", "norms"}
 
 
 def measured(work, *words, name="page", exits=0):
@@ -85,6 +87,15 @@ def expected(result):
             f"{layer['mass_by_position'][-1]:.4g}" for l, layer in enumerate(layers)],
         "Massive activations": lines(("largest", "median", "norm of token 1"),
                                      [(name, (s["largest"], s["median"], s["first_norm"])) for name, s in states]),
+        "The massive coordinate along the stream": [
+            f"{l:02d}.M12, token {s['token']}, coordinate {s['coordinate']}: {name} {x:.3g}" for k, name in
+            enumerate(("the massive token", "median token", "median of all")) for l, s, x in
+            [(l, layer["M12"], (layer["M12"]["largest"], statistics.median(
+                x for i, x in enumerate(layer["spike_by_position"]) if i != layer["M12"]["token"]), layer["M12"]["median"])[k])
+             for l, layer in enumerate(layers) if layer["M12"]] if x > 0],
+        "Norms of the states by position": [
+            f"layer {l}: {layer['norm_by_position'][0]:.4g} at the first token, {layer['norm_by_position'][-1]:.4g} at the last"
+            for l, layer in enumerate(layers)],
         "Spikes through the norms": curves(("before the norm", "after the norm"),
                                            [(l + half / 2, (n["before"], n["after"])) for l, layer in enumerate(layers)
                                             for half, n in enumerate((layer["A1"], layer["M1"]))]),
@@ -262,6 +273,31 @@ def tables(work):
            f"sinks.page the tables of {len(shown)} parts, as they are printed", [wrong, *missing])
 
 
+def words(work):
+    """A map stands between the words of the text, where a tokenizer is beside the model, and else between positions."""
+    folder, said = work / "worded", "hi,ok<b>"
+    sinkproof("synth", MODEL, "--out", str(folder))
+    for file in (ROOT / "tests/vectors/text").glob("*.json"):
+        shutil.copy(file, folder)
+    shutil.copy(ROOT / "tests/vectors/text/merges.txt", folder)
+    ids = sinkproof("tokens", str(folder), "--text", said)[1].strip()
+    text, _ = measured(work, str(folder), "--tokens", f"text:{said}", name="words")
+    label = r'<text class="word" (?:x|transform)="[^>]*>([^<]*)</text>'
+    shown = [[html.unescape(x) for x in re.findall(label, p)] for p in re.findall(r'<svg[^>]*aria-label="attention weights".*?</svg>', text, re.S)]
+    pieces = [json.loads(sinkproof("tokens", str(folder), "--decode", i)[1]) for i in ids.split(",")]
+    report(len(shown) == 2 and all(x == [*pieces, "sink", *pieces] for x in shown) and "".join(pieces) == said,
+           f"sinks.map the words of the text beside rows and columns: {pieces}", [str(shown), str(pieces)])
+    text, _ = measured(work, MODEL, "--tokens", "random:20", name="positions")
+    shown = [re.findall(label, p) for p in re.findall(r'<svg[^>]*aria-label="attention weights".*?</svg>', text, re.S)]
+    report(all(x == ["1", "9", "17", "sink", "1", "9", "17"] for x in shown) and len(shown) == 2, "sinks.map and without a tokenizer positions", [str(shown)])
+    part = re.search(r"<h3>Weight of the first token</h3>.*?</svg>", text, re.S)[0]
+    tips = re.findall(r'<g class="tip" tabindex="0"><rect[^>]*><title>(\d+)\.(\d+): ([^<]*)</title></rect><text[^>]*>layer (\d+), head (\d+): ([^<]*)</text></g>', part)
+    report(len(tips) == 40 and all(t[:3] == t[3:] for t in tips), f"sinks.page each of {len(tips)} cells shows its number to the keyboard too")
+    text, _ = measured(work, "synthetic:tiny,sink=none", "--tokens", "random:20", name="none")
+    report(text.count("Not drawn: every number of it is 0.") == 1 and "gives the first token most" in text and "<text class=\"word\" x=\"98\"" in text
+           and ">sink</text>" not in text, "sinks.page of a model without sinks: no empty grid, no empty column")
+
+
 def refused(work):
     (work / "file").write_text("x")
     run = (MODEL, "--tokens", "1,2,3")
@@ -297,4 +333,4 @@ def no_room():
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(numbers, maps, unknown, strangers, pictures, policies, tables, refused))
+    sys.exit(checkpoints.run(numbers, maps, unknown, strangers, pictures, policies, tables, words, refused))

@@ -44,9 +44,11 @@ static bool open_layer(census_layer *layer, const sinkproof_config *config, size
     layer->mass_hi = unknown_numbers(heads * n);
     layer->intensity_i = unknown_numbers(n);
     layer->share_i = unknown_numbers(n);
+    layer->norm_i = unknown_numbers(n);
+    layer->spike_i = unknown_numbers(n);
     if (layer->heads == NULL || layer->groups == NULL || layer->alpha_hk == NULL ||
         layer->sink_hi == NULL || layer->mass_hi == NULL || layer->intensity_i == NULL ||
-        layer->share_i == NULL)
+        layer->share_i == NULL || layer->norm_i == NULL || layer->spike_i == NULL)
         return false;
     for (size_t h = 0; h < heads; h++)
         layer->heads[h] = (census_head){
@@ -78,6 +80,8 @@ void sinkproof_census_free(sink_census *census) {
         free(layer->mass_hi);
         free(layer->intensity_i);
         free(layer->share_i);
+        free(layer->norm_i);
+        free(layer->spike_i);
     }
     free(census->layers);
     census->layers = NULL;
@@ -231,6 +235,16 @@ static void measure_state(census_collector *c, size_t norm, const double *x_nc,
     c->spikes = sinkproof_metric_spikes(width, x_nc + out->position * width);
 }
 
+static void take_positions(const census_collector *c, census_layer *layer, const double *x_nc) {
+    size_t width = c->config->hidden;
+    for (size_t i = 0; i < c->census->n; i++) {
+        double square = 0;
+        for (size_t k = 0; k < width; k++) square += x_nc[i * width + k] * x_nc[i * width + k];
+        layer->norm_i[i] = sqrt(square);
+        layer->spike_i[i] = fabs(x_nc[i * width + layer->end.coordinate]);
+    }
+}
+
 static void measure_norm(census_collector *c, size_t norm, const double *y_nc, census_norm *out) {
     size_t width = c->config->hidden;
     if (c->spikes.n == 0 || c->spike_norm != norm) return; // its state was not shown
@@ -301,6 +315,7 @@ static void look_at_head(census_collector *c, sinkproof_trace_point point, size_
         break;
     case TRACE_M12:
         measure_state(c, 2 * c->layer + 2, values, &layer->end);
+        take_positions(c, layer, values);
         break;
     default:
         measure_norm(c, 2 * c->config->n_layers, values, &c->census->last);

@@ -53,11 +53,13 @@ typedef enum census_source {
 typedef struct census_layer {
     size_t window; // 0: a query sees all keys up to itself
     census_source source;
-    census_head *heads;             // [n_heads]
-    census_group *groups;           // [n_kv_heads]
-    double *alpha_hk;               // [n_heads, n] alpha_k of every key
-    double *sink_hi, *mass_hi;      // [n_heads, n] for every row
-    double *intensity_i, *share_i;  // [n] means over the heads
+    census_head *heads;            // [n_heads]
+    census_group *groups;          // [n_kv_heads]
+    double *alpha_hk;              // [n_heads, n] alpha_k of every key
+    double *sink_hi, *mass_hi;     // [n_heads, n] for every row
+    double *intensity_i, *share_i; // [n] means over the heads
+    // [n] of M12: each token's norm, and its size in the coordinate of the largest activation
+    double *norm_i, *spike_i;
     sinkproof_massive middle, end;  // A13, M12
     census_norm attention, experts; // A1, M1
 } census_layer;

@@ -155,6 +155,8 @@ static json_t *layer_json(const sink_census *c, size_t l) {
     json_object_set_new(o, "mass_by_position", means_by_position(c, layer->mass_hi));
     json_object_set_new(o, "intensity_by_position", part_numbers(c->n, layer->intensity_i));
     json_object_set_new(o, "share_by_position", part_numbers(c->n, layer->share_i));
+    json_object_set_new(o, "norm_by_position", part_numbers(c->n, layer->norm_i));
+    json_object_set_new(o, "spike_by_position", part_numbers(c->n, layer->spike_i));
     json_object_set_new(o, "A13", massive_json(&layer->middle));
     json_object_set_new(o, "M12", massive_json(&layer->end));
     json_object_set_new(o, "A1", norm_json(&layer->attention));

@@ -83,6 +83,15 @@ static void say_sink(FILE *out, const sink_census *c) {
     sinks_grid_describe(out, &grid);
 }
 
+static bool grid_is_zero(const sinks_grid *grid) {
+    extremes e;
+    return grid_extremes(grid, &e) && e.least == 0 && e.most == 0;
+}
+static bool sinks_are_zero(const sink_census *c) {
+    sinks_grid grid = sink_grid(c);
+    return grid_is_zero(&grid);
+}
+
 static sinks_grid first_grid(const sink_census *c) {
     return (sinks_grid){c->config, first_at, c, NAN,
                         "the mean weight, and the largest of all heads"};
@@ -108,6 +117,10 @@ static sinks_grid intensity_grid(const sink_census *c) {
 static bool draw_intensity(FILE *out, const sink_census *c) {
     sinks_grid grid = intensity_grid(c);
     return sinks_grid_draw(out, &grid);
+}
+static bool intensities_are_zero(const sink_census *c) {
+    sinks_grid grid = intensity_grid(c);
+    return grid_is_zero(&grid);
 }
 static void say_intensity(FILE *out, const sink_census *c) {
     sinkproof_page_say(out,
@@ -398,16 +411,22 @@ static void say_cosines(FILE *out, const sink_census *c) {
 }
 
 static const sinks_figure figures[] = {
-    {"sink-weight", "metric.sink-star", "Sink weight by layer and head", draw_sink, say_sink},
-    {"first-key", "metric.sink", "Weight of the first token", draw_first, say_first},
-    {"sink-bars", "metric.sink", "Heads with a sink", draw_bars, say_bars},
-    {"mass", "sink.mass", "Mass of the keys against position", draw_mass, say_mass},
-    {"intensity", "metric.value-bias", "Value-bias intensity", draw_intensity, say_intensity},
-    {"massive", "metric.massive", "Massive activations", draw_massive, say_massive},
-    {"spikes", "metric.massive", "Spikes through the norms", draw_spikes, say_spikes},
-    {"values", "metric.value-drain", "Value drains", draw_values, say_values},
-    {"keys", "metric.value-drain", "Norms of the keys", draw_keys, say_keys},
-    {"cosines", "metric.key-geometry", "Key geometry", draw_cosines, say_cosines},
+    {"sink-weight", "metric.sink-star", "Sink weight by layer and head", draw_sink, say_sink,
+     sinks_are_zero},
+    {"first-key", "metric.sink", "Weight of the first token", draw_first, say_first, NULL},
+    {"sink-bars", "metric.sink", "Heads with a sink", draw_bars, say_bars, NULL},
+    {"mass", "sink.mass", "Mass of the keys against position", draw_mass, say_mass, NULL},
+    {"intensity", "metric.value-bias", "Value-bias intensity", draw_intensity, say_intensity,
+     intensities_are_zero},
+    {"massive", "metric.massive", "Massive activations", draw_massive, say_massive, NULL},
+    {"coordinate", "metric.massive", "The massive coordinate along the stream",
+     sinks_draw_coordinate, sinks_say_coordinate, NULL},
+    {"norms", "metric.massive", "Norms of the states by position", sinks_draw_norms,
+     sinks_say_norms, NULL},
+    {"spikes", "metric.massive", "Spikes through the norms", draw_spikes, say_spikes, NULL},
+    {"values", "metric.value-drain", "Value drains", draw_values, say_values, NULL},
+    {"keys", "metric.value-drain", "Norms of the keys", draw_keys, say_keys, NULL},
+    {"cosines", "metric.key-geometry", "Key geometry", draw_cosines, say_cosines, NULL},
 };
 
 const sinks_figure *sinks_figure_at(size_t i) {

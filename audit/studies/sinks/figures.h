@@ -15,9 +15,16 @@ typedef struct sinks_figure {
     // Returns false and draws nothing if the points for it are unknown.
     bool (*draw)(FILE *out, const sink_census *census);
     void (*say)(FILE *out, const sink_census *census); // the sentence, as text
+    bool (*zero)(const sink_census *census); // every number is 0: a page does not draw it; or NULL
 } sinks_figure;
 
 const sinks_figure *sinks_figure_at(size_t i); // NULL: i is too large
+
+// figures_stream.c
+bool sinks_draw_coordinate(FILE *out, const sink_census *census);
+void sinks_say_coordinate(FILE *out, const sink_census *census);
+bool sinks_draw_norms(FILE *out, const sink_census *census);
+void sinks_say_norms(FILE *out, const sink_census *census);
 
 // A number for every layer and head; NAN: unknown. `most` has the full colour; NAN: the largest
 // number.

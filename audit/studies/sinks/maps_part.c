@@ -79,24 +79,39 @@ static bool maps_pick(const void *state, const sinkproof_sinks_job *job, size_t 
     return true;
 }
 
-static bool draw_map(FILE *out, const void *map) {
-    const sinkproof_sinks_map *one = map;
-    size_t side = sinkproof_sinks_maps_side(one->maps);
+// A map, and the input whose words stand beside it.
+typedef struct worded_map {
+    sinkproof_sinks_map map;
+    const sinkproof_sinks_input *input;
+} worded_map;
+
+static bool draw_map(FILE *out, const void *context) {
+    const worded_map *one = context;
+    size_t side = sinkproof_sinks_maps_side(one->map.maps);
+    size_t cell = sinkproof_sinks_maps_cell(one->map.maps);
     sinkproof_chart_heat heat = {.queries = side,
                                  .keys = side,
                                  .weight = sinkproof_sinks_map_weight,
-                                 .sink = sinks_map_sink_weight,
-                                 .context = one};
-    sinkproof_chart_heat_svg(out, &heat, side > 32 ? 5 : 9);
+                                 .sink =
+                                     has_sinks(&one->input->census) ? sinks_map_sink_weight : NULL,
+                                 .context = &one->map};
+    sinkproof_chart_worded worded = {.map = &heat,
+                                     .word_n = cell == 1 ? one->input->word_n : NULL,
+                                     .cell = cell,
+                                     .label = "attention weights"};
+    sinkproof_chart_words_svg(out, &worded);
     return true;
 }
 
 static void say_map(FILE *page, const sink_census *c, const sinkproof_sinks_map *one) {
-    const sinkproof_span *sink = &c->layers[one->layer].heads[one->head].sink;
+    const census_head *head = &c->layers[one->layer].heads[one->head];
+    const sinkproof_span *sink = &head->sink;
     sinkproof_page_say(page, "Layer %zu, head %zu", one->layer, one->head);
     if (c->layers[one->layer].window > 0)
         sinkproof_page_say(page, ", window of %zu", c->layers[one->layer].window);
-    if (isfinite(sink->mean))
+    if (isfinite(sink->mean) && !has_sinks(c))
+        sinkproof_page_say(page, ": the first token has %.4g on the mean", head->first);
+    else if (isfinite(sink->mean))
         sinkproof_page_say(page, ": the sink takes %.4g on the mean, %.4g to %.4g", sink->mean,
                            sink->least, sink->most);
     else
@@ -112,11 +127,14 @@ static void maps_html(const void *state, const sinkproof_sinks_job *job, FILE *p
         sinkproof_sinks_map one;
         fputs("<p>", page);
         sinkproof_page_say(page,
-                           "%.200s: a row for each query, a column for each key, the sink in "
-                           "the column apart on the left. A shade is a power of two of the "
+                           "%.200s: a row for each query, a column for each key%s. A shade is a "
+                           "power of two of the "
                            "weight, and what is less than 2^-11 is not drawn; what is not known "
                            "has the colour of a warning.",
-                           job->inputs[input].text);
+                           job->inputs[input].text,
+                           has_sinks(&job->inputs[input].census)
+                               ? ", the sink in the column apart on the left"
+                               : "");
         if (cell > 1)
             sinkproof_page_say(page,
                                " A cell is the mean over %s and %s, of the "
@@ -124,12 +142,13 @@ static void maps_html(const void *state, const sinkproof_sinks_job *job, FILE *p
                                sinkproof_counted(cell, "query").text,
                                sinkproof_counted(cell, "key").text);
         if (sinks_maps_chosen_count(maps) == 0)
-            sinkproof_page_say(page, " The head that gives its sink most, and the one that gives "
-                                     "it least.");
+            sinkproof_page_say(
+                page, " The head that gives %s most, and the one that gives it least.",
+                has_sinks(&job->inputs[input].census) ? "its sink" : "the first token");
         fputs(" Defined by <code>sink.alpha</code>.</p>\n<div class=\"many maps\">", page);
         for (size_t i = 0; maps_pick(state, job, input, i, &one); i++) {
             fputs("<figure>", page);
-            draw_map(page, &one);
+            draw_map(page, &(worded_map){one, &job->inputs[input]});
             fputs("<figcaption>", page);
             say_map(page, &job->inputs[input].census, &one);
             fputs(".</figcaption></figure>\n", page);
@@ -140,8 +159,9 @@ static void maps_html(const void *state, const sinkproof_sinks_job *job, FILE *p
 
 // Its title is its name.
 static void title_map(FILE *out, const void *context) {
-    const sinkproof_sinks_map *map = context;
-    sinkproof_page_say(out, "Attention of layer %zu, head %zu (sink.alpha)", map->layer, map->head);
+    const worded_map *one = context;
+    sinkproof_page_say(out, "Attention of layer %zu, head %zu (sink.alpha)", one->map.layer,
+                       one->map.head);
 }
 
 static bool maps_draw(const void *state, const sinkproof_sinks_job *job, size_t input,
@@ -149,7 +169,8 @@ static bool maps_draw(const void *state, const sinkproof_sinks_job *job, size_t 
     sinkproof_sinks_map map;
     char name[96];
     for (size_t i = 0; maps_pick(state, job, input, i, &map); i++) {
-        sinkproof_picture picture = {&map, draw_map, title_map, NULL};
+        worded_map worded = {map, &job->inputs[input]};
+        sinkproof_picture picture = {&worded, draw_map, title_map, NULL};
         snprintf(name, sizeof name, "%smap-%zu.%zu", number, map.layer, map.head);
         if (!sinkproof_pictures_add(pictures, name, &picture, error)) return false;
     }

@@ -22,6 +22,7 @@ typedef struct sinkproof_sinks_input {
     const char *text; // as the user gave it: "random:512,seed=1", "@FILE"; or the trace's path
     size_t n;
     int32_t *tokens_n;
+    char **word_n; // the text of each token, or NULL: not known
     sink_census census;
 } sinkproof_sinks_input;
 

@@ -15,9 +15,11 @@
 
 static void write_figure(FILE *page, const sinks_figure *figure, const sink_census *c) {
     fprintf(page, "<h3>%s</h3>\n<figure>", figure->title);
-    bool drawn = figure->draw(page, c);
+    bool zero = figure->zero != NULL && figure->zero(c), drawn = !zero && figure->draw(page, c);
     fputs("<figcaption>", page);
-    if (drawn)
+    if (zero)
+        fputs("Not drawn: every number of it is 0.", page);
+    else if (drawn)
         figure->say(page, c);
     else
         fputs("Not drawn: the points that it is made of are not known.", page);
