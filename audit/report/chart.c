@@ -239,7 +239,7 @@ void chart_draw_heat(FILE *page, const sinkproof_chart_heat *m) {
             indent + m->keys);
 }
 
-void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *m, size_t pixels) {
+static void draw_map(FILE *page, const sinkproof_chart_heat *m, size_t pixels) {
     size_t width = chart_key_column(m) + m->keys;
     fprintf(page,
             "<svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\" "
@@ -278,7 +278,7 @@ void chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *m)
     fputs("<figure><figcaption>", page);
     sinkproof_page_text(page, name);
     fputs("</figcaption>", page);
-    sinkproof_chart_heat_svg(page, m, m->keys > 60 ? 3 : 5);
+    draw_map(page, m, m->keys > 60 ? 3 : 5);
     fputs("</figure>\n", page);
 }
 

@@ -45,8 +45,6 @@ typedef struct sinkproof_chart_heat {
 } sinkproof_chart_heat;
 
 void chart_heat_map(FILE *page, const char *name, const sinkproof_chart_heat *map);
-// The same without figure and caption, with cells of `pixels`.
-void sinkproof_chart_heat_svg(FILE *page, const sinkproof_chart_heat *map, size_t pixels);
 
 // chart_words.c: the same with a word at every row and column. Private to audit/report/: the cells
 // alone, one unit wide each, and the column of the first key.
