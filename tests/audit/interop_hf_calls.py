@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Every way of calling transformers' GPT-OSS, judged: batches, padding, caches, decoding, generation, compiled.
 
-    python tests/audit/interop_hf_calls.py [--only batches,decoding,generation,mistakes,attention,compiled]
+    python tests/audit/interop_hf_calls.py [--only batches,packed,decoding,generation,mistakes,attention,compiled]
 
 A TAP program beside interop_hf.py, which says what it needs; FEW=1 compiles nothing, and gives mistakes and each
 implementation of the experts one format. Each sequence of each call is a trace;
@@ -132,6 +132,66 @@ def batches(room):
         said = str(error)
     room.tap.report(len(trace.sequences) == 4 and said == "4 sequences were traced: take one of .sequences",
                     "any number of calls are traced; of several sequences one must be taken", [said])
+
+
+def packed_row(bounds=False):
+    """Arguments of a call: sequences end to end in one row, their positions restart."""
+    lengths = [len(tokens) for tokens in prompts()]
+    call = {"input_ids": torch.tensor([sum(prompts(), [])]), "position_ids": torch.tensor([[i for n in lengths for i in range(n)]])}
+    ends = torch.tensor([0, *(sum(lengths[:i + 1]) for i in range(len(lengths)))], dtype=torch.int32)
+    return {**call, "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": max(lengths), "max_length_k": max(lengths)} if bounds else call
+
+
+def masks(modeling, told, **more):
+    """The makers of masks are given `more`; told: what they are given by the model."""
+    stack = contextlib.ExitStack()
+    for name in ("create_causal_mask", "create_sliding_window_causal_mask"):
+        def make(right=getattr(modeling, name), **kwargs):
+            told.update(kwargs)
+            return right(**{**kwargs, **more})
+        stack.enter_context(changed(modeling, name, make))
+    return stack
+
+
+def packed(room):
+    """Several sequences in one row, as batches without padding have them: one trace, with their bounds. The model of
+    transformers 5.23 does not tell the makers of its masks the positions, from which they know the bounds: its attention
+    crosses them, and is convicted. Told, it is honest."""
+    for dtype in DTYPES[1:] if FEW else DTYPES:
+        model, told = hf.load_model(room.directory, dtype), {}
+        modeling = sys.modules[type(model).__module__]
+        for bounds in (False, True):
+            call = packed_row(bounds)
+            with masks(modeling, told, position_ids=call["position_ids"]), torch.no_grad(), sinkproof.trace(model) as trace:
+                model(**call, use_cache=False)
+            room.honest(f"{dtype} a packed row{' with bounds for a kernel' if bounds else ''} is one trace of three sequences", model,
+                        trace, 1, 49)
+            room.tap.report(trace["cu_seqlens"].tolist() == [0, 20, 23, 32], "the trace has the bounds", [trace["cu_seqlens"]])
+        with masks(modeling, {}, position_ids=None), torch.no_grad(), sinkproof.trace(model) as trace:
+            model(**packed_row(), use_cache=False)
+        room.convicted(f"{dtype} attention across the bounds of a packed row", model, trace, ("00.A9",))
+        with torch.no_grad(), sinkproof.trace(model) as trace:
+            model(**packed_row(), use_cache=False)
+        room.convicted(f"{dtype} a packed row of transformers as it stands", model, trace,
+                       (None if told.get("position_ids") is not None else "00.A9",))
+    for act, says in ((lambda: model(**packed_row(), cu_seq_lens_q=torch.tensor([0, 21, 32]), use_cache=False),
+                       "expected cu_seq_lens_q [0, 20, 23, 32], where the positions restart, found [0, 21, 32]"),
+                      (lambda: model(**{**packed_row(), "position_ids": torch.tensor([[*range(20), *range(5, 17)]])}, use_cache=False),
+                       "expected position 20 of token 20 in row 0 of the batch, found 5"),
+                      (lambda: fed_packed(model), "a row that was packed goes on in a cache")):
+        try:
+            with torch.no_grad(), sinkproof.trace(model):
+                act()
+            said = ""
+        except sinkproof.TraceError as error:
+            said = str(error)
+        room.tap.report(says in said, f"refused: {says}", [said])
+
+
+def fed_packed(model):
+    cache = hf.new_cache(model.config)
+    model(**packed_row(), use_cache=True, **{hf.cache_word(model): cache})
+    model(input_ids=torch.tensor([[3]]), use_cache=True, **{hf.cache_word(model): cache})
 
 
 def decoding(room):
@@ -321,7 +381,7 @@ def compiled(room):
         here.honest(f"and under {policy} it is cleared", model, trace, 1, 16 * layers + 3, policy)
 
 
-SECTIONS = {"batches": batches, "decoding": decoding, "generation": generation, "mistakes": mistakes,
+SECTIONS = {"batches": batches, "packed": packed, "decoding": decoding, "generation": generation, "mistakes": mistakes,
             "attention": attention, "compiled": compiled}
 ASKED = [name for name in SECTIONS if name != "compiled" or not FEW]
 

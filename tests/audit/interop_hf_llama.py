@@ -21,7 +21,7 @@ sys.path[:0] = [PYTHON, os.path.join(ROOT, "tests", "shared")]
 import sinkproof  # noqa: E402
 import torch  # noqa: E402
 from engines import changed  # noqa: E402
-from interop_hf_calls import padded  # noqa: E402
+from interop_hf_calls import packed_row, padded  # noqa: E402
 from interop_hf_gpt2 import ran  # noqa: E402
 from interop_hf_planted import SINKPROOF  # noqa: E402
 from sinkproof.adapters import transformers as hf  # noqa: E402
@@ -94,6 +94,9 @@ def honest(tap, name, directory):
         with torch.no_grad(), sinkproof.trace(model) as trace:
             model(**padded([random_tokens(n, n, VOCAB) for n in (20, 3, 9)], "left"))
         holds(tap, f"{name} {dtype}, a padded batch", opened, trace, policy, points)
+        with torch.no_grad(), sinkproof.trace(model) as trace:
+            model(**packed_row(), use_cache=False)
+        holds(tap, f"{name} {dtype}, a packed row of {len(trace['cu_seqlens']) - 1}", opened, trace, policy, points)
         model = llama.load_model(directory, dtype, "sdpa")  # without A6 and A10
         holds(tap, f"{name} {dtype}, sdpa", opened, ran(model, random_tokens(20, 1, VOCAB)), policy + FUSED[dtype], points - 4)
 

@@ -70,7 +70,7 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
 
     Yields a trace that is empty until the block ends, and then holds every point of the calls of
     `model` in the block, any number of them: prompts at once, in pieces or a token at a time through a
-    cache, batches with padding, `generate`. `.sequences` has a trace for each sequence; with one
+    cache, batches with padding, packed rows, `generate`. `.sequences` has a trace for each sequence; with one
     sequence, the yielded trace is that one. `points` restricts the trace, {"A9", "A13"}. Shapes are
     checked against `checkpoint` if it is given, and always when the trace is judged.
 

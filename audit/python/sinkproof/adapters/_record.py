@@ -35,11 +35,12 @@ class Record:
     """The points of one sequence. `model` provides the shapes that the judge will expect.
 
     `points` restricts the record: "A9" in every layer, "03.A9" in one, "A4" for A4.q and A4.k.
-    `before` is the position of the first token.
+    `before` is the position of the first token. `ends` are the bounds of several sequences that were fed end to end.
     """
 
     def __init__(self, model: Model | None = None, points: Iterable[str] | None = None) -> None:
         self.before = 0
+        self.ends: list[int] | None = None
         self.cached: dict[str, Array] = {}  # keys and values of positions before it
         self.model = model
         self.words = None if points is None else chosen_words(points)
@@ -163,4 +164,7 @@ class Record:
                  if (array := self.whole(name)) is not None}
         tokens = as_tokens(np.asarray(self.tokens))
         positions = np.arange(self.before, self.before + len(tokens), dtype=np.int32)
+        if self.ends is not None:
+            found["cu_seqlens"] = np.array(self.ends, np.int32)
+            positions = np.concatenate([np.arange(end - begin, dtype=np.int32) for begin, end in zip(self.ends, self.ends[1:])])
         return Trace({**found, "tokens": tokens, "positions": positions}, metadata)

@@ -16,7 +16,8 @@ The sources of the points; transformers is not edited, and nothing is computed t
                                               to [n, k, width] in the router's order
 
 Any number of calls is allowed: prompts in pieces and single tokens through a dynamic or a static
-cache, batches with padding on either side, `generate`. Every row of a batch is a sequence of its own.
+cache, batches with padding on either side, `generate`. Every row of a batch is a sequence of its own;
+a row whose positions restart holds several, packed end to end, and is one trace with `cu_seqlens`.
 Attention that is not eager has no A6, A9 and A10.
 
 Arguments are bound by the signature of the model's own forward, and a cache is recognised under any
@@ -49,8 +50,9 @@ MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "cr
 CACHED = ("cached keys", "cached values")
 CACHES = ("cache", "past_key_values")  # forward's name for it since 5.24, and before
 READ = ("input_ids", "attention_mask", "position_ids", "cache_position")
+PACKED = ("cu_seq_lens_q", "cu_seq_lens_k")  # of rows that are packed end to end, for kernels that take bounds
 # arguments that change no point of the fed tokens
-BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch")
+BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch", "max_length_q", "max_length_k", "seq_idx")
 
 
 def watches(model: Module) -> bool:
@@ -157,7 +159,12 @@ class Watcher(Hooks):
         if cache is not None:
             self.refuse_moves(cache)
         batch.begin(ids, real[:, past:])
-        batch.check_positions(positions_of(call.get("position_ids"), past, ids))
+        ends = packed_ends(call, past, ids)
+        if ends is None:
+            batch.check_positions(positions_of(call.get("position_ids"), past, ids))
+        if past and batch.records[0].ends is not None:
+            raise TraceError("a row that was packed goes on in a cache, which has no place for each of its sequences")
+        batch.records[0].ends = ends
         self.batch = batch
 
     def end(self, output: Any) -> None:
@@ -319,7 +326,7 @@ def cache_of(call: Call) -> Any:
     caches = {name: value for name, value in call.given.items() if is_cache(value)}
     if len({id(value) for value in caches.values()}) > 1:
         raise TraceError(f"{call.what}: expected one cache, found {' and '.join(caches)}")
-    call.refuse_others((*READ, *caches, *BESIDE))
+    call.refuse_others((*READ, *PACKED, *caches, *BESIDE))
     return next(iter(caches.values()), None)
 
 
@@ -335,6 +342,23 @@ def positions_of(said: Any, past: int, ids: Tensor) -> Tensor:
     import torch
     n = ids.shape[1]
     return said if said is not None else torch.arange(past, past + n, device=ids.device)[None]
+
+
+def packed_ends(call: Call, past: int, ids: Tensor) -> list[int] | None:
+    """The bounds of the sequences in a row that is packed: whose positions restart, as transformers itself reads it, where
+    no mask and no past is given; None: it is one sequence. Bounds that are given for a kernel must be the same."""
+    said, n = call.get("position_ids"), ids.shape[1]
+    told = {name: [int(end) for end in call.get(name).tolist()] for name in PACKED if call.get(name) is not None}
+    ends = None
+    if said is not None and said.shape == (1, n) and not past and call.get("attention_mask") is None:
+        positions = said[0].tolist()
+        begins = [i for i in range(n) if i == 0 or positions[i] != positions[i - 1] + 1]
+        if len(begins) > 1 and not any(positions[i] for i in begins):
+            ends = [*begins, n]
+    for name, found in told.items():
+        if found != (ends or [0, n]):
+            raise TraceError(f"expected {name} {ends or [0, n]}, where the positions restart, found {found[:9]}")
+    return ends
 
 
 def real_slots(mask: Any, past: int, ids: Tensor) -> Tensor:
