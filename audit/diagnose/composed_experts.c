@@ -106,17 +106,22 @@ static bool try_moved(composing *c, const sinkproof_moving *how, const char *id,
 
 static bool try_batch(composing *c) {
     bool fine = true;
-    for (long by = -1; by <= 1 && fine && c->found == NULL; by += 2) {
-        const sinkproof_moving how = {.on = true,
-                                      .point = c->point,
-                                      .along = ALONG_ROWS,
-                                      .factor = 1,
-                                      .from = {SINKPROOF_FROM_BATCH, by, NULL}};
-        fine = try_moved(c, &how, by < 0 ? "batch-before" : "batch-next",
-                         by < 0 ? "holds in each expert's batch the row of the token before, in a "
-                                  "circle"
-                                : "holds in each expert's batch the row of the next token, in a "
-                                  "circle");
+    for (int kind = 0; kind < 4 && fine && c->found == NULL; kind++) {
+        bool by_slot = kind / 2 == 1, before = kind % 2 == 0;
+        char id[48], text[160];
+        const sinkproof_moving how = {
+            .on = true,
+            .point = c->point,
+            .along = ALONG_ROWS,
+            .factor = 1,
+            .from = {by_slot ? SINKPROOF_FROM_BATCH_BY_SLOT : SINKPROOF_FROM_BATCH, before ? -1 : 1,
+                     NULL}};
+        snprintf(id, sizeof id, "batch-%s%s", before ? "before" : "next",
+                 by_slot ? "-by-slot" : "");
+        snprintf(text, sizeof text,
+                 "holds the row of the %s token in its expert's batch%s, in a circle",
+                 before ? "previous" : "next", by_slot ? " (in the order of the slots)" : "");
+        fine = try_moved(c, &how, id, text);
     }
     const sinkproof_moving shared = {
         .on = true, .point = c->point, .along = ALONG_ROWS, .factor = 1, .by_shares = true};
@@ -168,11 +173,16 @@ static bool try_shares(composing *c, const operation *o, const sinkproof_moving 
     bool near = false;
     if (!mixes_to(o, how, y, &near)) return false;
     if (!near) return true;
-    composed_mistake *m = shares_new(c, how);
-    if (m == NULL) return false;
-    composed_name(m, "M11-%s", id);
-    composed_say(m, "%s", text);
-    return composing_try(c, m);
+    bool rounds = c->step > 0x1p-12 && how->then.kind != SINKPROOF_UNCHANGED, fine = true;
+    for (int kept = 0; kept <= (rounds ? 1 : 0) && fine && c->found == NULL; kept++) {
+        composed_mistake *m = shares_new(c, how);
+        if (m == NULL) return false;
+        if (kept == 1) m->input.kept = m->input.moving.then.format = SINKPROOF_BF16;
+        composed_name(m, "M11-%s", id);
+        composed_say(m, "%s", text);
+        fine = composing_try(c, m);
+    }
+    return fine;
 }
 
 static bool try_picks(composing *c, const operation *o, double *y) {
@@ -262,6 +272,8 @@ static bool try_biases(composing *c, const operation *o) {
         if (fabs(times - kinds[i].times) > 0.1 || fabs(over - kinds[i].over) > 0.1) continue;
         composed_mistake *m = composing_new(c);
         if (m == NULL) return false;
+        m->moving = (sinkproof_moving){
+            .on = true, .point = c->point, .along = ALONG_ROWS, .factor = 1, .rounds_more = true};
         m->input = (mistake_input){.on = true,
                                    .point = c->point,
                                    .input = TRACE_M10,

@@ -68,7 +68,7 @@ static double change_in_row(const sinkproof_change *c, const row_numbers *r, siz
     double log_sum = r->largest + log(r->exponentials);
     switch (c->kind) {
     case SINKPROOF_CHANGE_OVER_SUM:
-        return r->sum != 0 ? x / r->sum : x;
+        return r->sum != 0 ? x / sinkproof_round(c->format, r->sum) : x;
     case SINKPROOF_CHANGE_OVER_LARGEST:
         return x / r->size;
     case SINKPROOF_CHANGE_OVER_LENGTH:

@@ -42,7 +42,7 @@ typedef enum sinkproof_change_scale {
 typedef struct sinkproof_change {
     sinkproof_change_kind kind;
     double a, b;
-    sinkproof_format format; // of a rounding; or, with `levels`, none
+    sinkproof_format format; // of a rounding; or, with `levels`, none; of the sum of a row
     double levels;
     sinkproof_change_scale scale;
     size_t block;

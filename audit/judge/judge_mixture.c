@@ -127,6 +127,9 @@ static mixed_order order_of_mixture(const judge_pass *pass, const token_choice *
         if (e >= meant->weighed_first && e < meant->weighed_end)
             mixed.w_a[mixed.count] = sinkproof_honest_mul(
                 mixed.w_a[mixed.count], sinkproof_exact_set(meant->weighed_times));
+        // an engine that is supposed to drop a slot has no term of it
+        const sinkproof_honest *w = &mixed.w_a[mixed.count];
+        if (meant != &sinkproof_meaning_as_defined && w->lo == 0 && w->hi == 0) continue;
         mixed.slot_a[mixed.count++] = order[a];
     }
     return mixed;
@@ -166,7 +169,8 @@ void judge_mix_row(judge_part *part, const sinkproof_layer *layer, const token_c
     for (size_t h = 0; !part->failed && h < c->hidden; h++) {
         sinkproof_honest d[SINKPROOF_MAX_CHOSEN];
         for (size_t a = 0; a < o.count; a++) d[a] = of->d_kh[o.slot_a[a] * c->hidden + h];
-        out_h[h] = sinkproof_honest_mixture(&s, o.count, o.w_a, d);
+        out_h[h] =
+            o.count > 0 ? sinkproof_honest_mixture(&s, o.count, o.w_a, d) : sinkproof_exact_set(0);
         if (ranks > 0) out_h[h] = mix_slices(pass, &s, ranks, &o, of, b_kh, room, h, out_h[h]);
         if (times == 1) continue;
         out_h[h] = sinkproof_honest_mul(out_h[h], sinkproof_exact_set(times));

@@ -82,7 +82,8 @@ static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer)
 
 static bool keeps_values(const sinkproof_moving *m) {
     return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
-           m->change.kind == SINKPROOF_UNCHANGED && m->then.kind == SINKPROOF_UNCHANGED;
+           !m->rounds_more && m->change.kind == SINKPROOF_UNCHANGED &&
+           m->then.kind == SINKPROOF_UNCHANGED;
 }
 
 static bool stays_in_format(const sinkproof_moving *m) {
@@ -105,7 +106,7 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
     sinkproof_honest x = from == SIZE_MAX ? sinkproof_exact_set(0) : pass->unmoved[from];
     if (keeps_values(m) || !sinkproof_trace_rounding(m->point, &rounding)) return x;
     sinkproof_format format = s->policy->at[rounding].format;
-    if (from != SIZE_MAX && !stays_in_format(m)) {
+    if (from != SIZE_MAX && (m->rounds_more || !stays_in_format(m))) {
         double u = format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format);
         x = sinkproof_honest_roundings(s, sinkproof_honest_declared(x, u, 0), 2);
     }

@@ -94,17 +94,22 @@ size_t sinkproof_from_index(const sinkproof_from *m, size_t i, size_t size) {
 }
 
 // The slot of the token `by` places on among those that chose the same expert, as row * k + slot;
-// SIZE_MAX: the expert is unknown.
-static size_t slot_in_batch(const int32_t *chosen_nk, size_t all, size_t slot, long by) {
+// SIZE_MAX: the expert is unknown. The tokens of an expert stand by row, or by slot and row.
+static size_t slot_in_batch(const int32_t *chosen_nk, size_t n, size_t k, bool by_slot, size_t slot,
+                            long by) {
     size_t before = 0, count = 0, found = SIZE_MAX;
     if (chosen_nk == NULL || chosen_nk[slot] < 0) return SIZE_MAX;
-    for (size_t q = 0; q < all; q++) {
-        before += q < slot && chosen_nk[q] == chosen_nk[slot];
+    size_t own = by_slot ? slot % k * n + slot / k : slot;
+    for (size_t a = 0; a < n * k; a++) {
+        size_t q = by_slot ? a % n * k + a / n : a;
+        before += a < own && chosen_nk[q] == chosen_nk[slot];
         count += chosen_nk[q] == chosen_nk[slot];
     }
     long size = (long)count, at = (((long)before + by) % size + size) % size;
-    for (size_t q = 0; q < all && found == SIZE_MAX; q++)
+    for (size_t a = 0; a < n * k && found == SIZE_MAX; a++) {
+        size_t q = by_slot ? a % n * k + a / n : a;
         if (chosen_nk[q] == chosen_nk[slot] && at-- == 0) found = q;
+    }
     return found;
 }
 
@@ -115,9 +120,10 @@ size_t sinkproof_moved_from(const sinkproof_moving *m, const sinkproof_config *c
     size_t stride = 1;
     point_dimensions(c, m->point, along);
     if (m->from.source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
-    if (m->from.source == SINKPROOF_FROM_BATCH) {
-        size_t each = rank == 3 ? shape[2] : 1, all = n * c->n_chosen;
-        size_t from = slot_in_batch(chosen_nk, all, at / each, m->from.by);
+    if (m->from.source >= SINKPROOF_FROM_BATCH) {
+        size_t each = rank == 3 ? shape[2] : 1;
+        bool by_slot = m->from.source == SINKPROOF_FROM_BATCH_BY_SLOT;
+        size_t from = slot_in_batch(chosen_nk, n, c->n_chosen, by_slot, at / each, m->from.by);
         return from == SIZE_MAX ? at : from * each + at % each;
     }
     for (size_t d = rank; d-- > 0; stride *= shape[d]) {

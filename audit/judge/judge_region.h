@@ -58,7 +58,8 @@ typedef enum sinkproof_source {
     SINKPROOF_FROM_NOWHERE,  // 0
     SINKPROOF_FROM_RULE,     // that at rule(i, size, by)
     // of slots: that of the token `by` places on among those of the same expert, in a circle
-    SINKPROOF_FROM_BATCH
+    SINKPROOF_FROM_BATCH,
+    SINKPROOF_FROM_BATCH_BY_SLOT // the same; all first choices come before all second ones
 } sinkproof_source;
 
 // Which slots of a region are changed, by the experts in them.
@@ -90,6 +91,7 @@ typedef struct sinkproof_moving {
     sinkproof_dimension along;
     sinkproof_from from;
     double factor, addend;
+    bool rounds_more;  // the point's sets are wider by some roundings
     double plus_times; // 0: no other tensor
     sinkproof_trace_point plus;
     int plus_layer_by;
