@@ -152,8 +152,15 @@ bool compose_tokens(composing *c) {
         snprintf(id, sizeof id, "rows%+ld", shifts[i]);
         if (shifts[i] != 0) fine = try_tokens(c, &o, &v, &shifted, id, words[i]);
     }
-    mistake_weight_edit first = {.row_from = {SINKPROOF_FROM_FIXED, 0, NULL}};
-    if (fine && c->found == NULL) fine = try_tokens(c, &o, &v, &first, "row-0", "that of token 0");
+    const size_t ones[] = {0, 1, v.first > 0 ? v.first - 1 : v.end, v.first};
+    for (size_t i = 0; i < sizeof ones / sizeof ones[0] && fine && c->found == NULL; i++) {
+        char id[32], text[64];
+        mistake_weight_edit one = {.row_from = {SINKPROOF_FROM_FIXED, (long)ones[i], NULL}};
+        if (ones[i] >= c->s->trials.config->vocab) continue;
+        snprintf(id, sizeof id, "row-%zu", ones[i]);
+        snprintf(text, sizeof text, "that of token %zu", ones[i]);
+        fine = try_tokens(c, &o, &v, &one, id, text);
+    }
     operation_free(&o);
     return fine;
 }

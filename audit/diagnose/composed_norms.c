@@ -21,11 +21,15 @@ static bool norm_otherwise(supposed_engine *s, const known_mistake *k) {
     return true;
 }
 
+// Where epsilon is added.
+enum { EPS_INSIDE, EPS_OUTSIDE, EPS_NOWHERE };
+
 static bool norm_by_other_coordinates(supposed_engine *s, const known_mistake *k) {
     const composed_mistake *m = (const composed_mistake *)(const void *)k;
     s->meaning.norm_over = (sinkproof_norm_over)m->numbers[0];
     s->meaning.norm_parts = (size_t)m->numbers[1];
-    s->meaning.eps_outside = m->numbers[2] != 0;
+    s->meaning.eps_outside = m->numbers[2] == EPS_OUTSIDE;
+    if (m->numbers[2] == EPS_NOWHERE) s->config.rms_eps = 0;
     if (m->numbers[0] != SINKPROOF_NORM_TWICE) return true;
     mistake_weight_edit *e = add_weight_edit(s, k->slots);
     if (e != NULL) e->rewritten = true, e->change.kind = SINKPROOF_CHANGE_SQUARE;
@@ -157,13 +161,18 @@ static bool try_fit(composing *c, const norm_rows *rows, const sinkproof_region 
 }
 
 static bool try_over(composing *c, sinkproof_norm_over over, size_t parts, const char *text,
-                     const sinkproof_region *region, bool outside) {
+                     const sinkproof_region *region, int eps) {
     composed_mistake *m = norm_new(c, norm_by_other_coordinates, over, (double)parts, region);
     if (m == NULL) return false;
-    m->numbers[2] = outside;
+    m->numbers[2] = eps;
     composed_name(m, "%s-norm-%d-%zu%s", sinkproof_trace_point_name(c->point), (int)over, parts,
-                  outside ? "+eps" : "");
-    composed_say(m, "%s %s%s", norm_words(c), text, outside ? ", plus epsilon" : "");
+                  eps == EPS_OUTSIDE   ? "+eps"
+                  : eps == EPS_NOWHERE ? "-eps"
+                                       : "");
+    composed_say(m, "%s %s%s", norm_words(c), text,
+                 eps == EPS_OUTSIDE   ? ", plus epsilon"
+                 : eps == EPS_NOWHERE ? ", without epsilon"
+                                      : "");
     composed_say_region(c, m);
     return composing_try(c, m);
 }
@@ -183,7 +192,7 @@ static bool try_parts(composing *c, const sinkproof_region *region) {
             char text[120];
             if (d % counts[k] != 0) continue;
             snprintf(text, sizeof text, of[i].text, counts[k]);
-            fine = try_over(c, of[i].over, counts[k], text, region, false);
+            fine = try_over(c, of[i].over, counts[k], text, region, EPS_INSIDE);
         }
     return fine;
 }
@@ -208,9 +217,9 @@ static bool try_kinds(composing *c, const sinkproof_region *region) {
          "divides by the mean of the absolute values, not by the root of the mean square"}};
     bool fine = true;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && fine && c->found == NULL; i++) {
-        fine = try_over(c, kinds[i].over, 0, kinds[i].text, region, false);
-        if (fine && c->found == NULL && kinds[i].outside)
-            fine = try_over(c, kinds[i].over, 0, kinds[i].text, region, true);
+        for (int eps = EPS_INSIDE; eps <= (kinds[i].outside ? EPS_NOWHERE : EPS_INSIDE); eps++)
+            if (fine && c->found == NULL)
+                fine = try_over(c, kinds[i].over, 0, kinds[i].text, region, eps);
     }
     return fine && (c->found != NULL || try_parts(c, region));
 }

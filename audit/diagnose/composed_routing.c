@@ -13,7 +13,7 @@
 
 typedef struct logits {
     sinkproof_moving moving;
-    bool less; // the router's bias
+    double less; // so many times the router's bias
     char id[48], text[112];
 } logits;
 
@@ -62,11 +62,11 @@ static bool changed_logits(const composing *c, const operation *o, const logits 
         sinkproof_model_slot(c->s->trials.suspect.model, c->place, SINKPROOF_B_ROUTER);
     double *b = calloc(experts + 1, sizeof *b);
     if (b == NULL) return fail_for_memory(c->s);
-    if (of->less && bias.count > 0 && bias.cols == experts) sinkproof_matrix_row(&bias, 0, b);
+    if (of->less != 0 && bias.count > 0 && bias.cols == experts) sinkproof_matrix_row(&bias, 0, b);
     sinkproof_tensor_numbers numbers = {
         .config = c->s->trials.config, .n = c->n, .chosen_nk = c->chosen_nk, .x = x};
     for (size_t at = 0; at < all; at++) {
-        x[at] = o->x[0][at] - b[at % experts];
+        x[at] = o->x[0][at] - of->less * b[at % experts];
         numbers.largest = fmax(numbers.largest, fabs(x[at]));
     }
     free(b);
@@ -109,12 +109,18 @@ static bool try_temperature(composing *c, const operation *o) {
     return fine;
 }
 
-static bool try_without_bias(composing *c) {
+static logits logits_of_bias(const composing *c, bool twice) {
     logits of = logits_new(c);
-    of.less = true;
-    snprintf(of.id, sizeof of.id, "without-bias");
-    snprintf(of.text, sizeof of.text, "without the router's bias");
-    return try_logits(c, &of);
+    of.less = twice ? -1 : 1;
+    snprintf(of.id, sizeof of.id, "%s", twice ? "with-bias-twice" : "without-bias");
+    snprintf(of.text, sizeof of.text, "%s",
+             twice ? "with the router's bias added twice" : "without the router's bias");
+    return of;
+}
+
+static bool try_biases(composing *c) {
+    const logits without = logits_of_bias(c, false), twice = logits_of_bias(c, true);
+    return try_logits(c, &without) && (c->found != NULL || try_logits(c, &twice));
 }
 
 // The shares of some slots alone: the others have none.
@@ -143,7 +149,7 @@ bool compose_shares_of_logits(composing *c) {
     if (c->point != TRACE_M4 || c->chosen_nk == NULL) return true;
     bool fine = operation_read(c, &o);
     if (fine && o.x[0] != NULL) fine = try_temperature(c, &o);
-    if (fine && c->found == NULL) fine = try_without_bias(c);
+    if (fine && c->found == NULL) fine = try_biases(c);
     if (fine && c->found == NULL) fine = try_without_slots(c);
     operation_free(&o);
     return fine;
@@ -191,11 +197,11 @@ static bool try_choice(composing *c, const operation *o, const logits *of, doubl
     return fine;
 }
 
-// Only experts [first, end) are chosen, or all others.
-static bool try_barred(composing *c, const operation *o, size_t first, size_t end, double *x,
-                       double *y) {
+// Experts [first, end) are never chosen, or always.
+static bool try_barred(composing *c, const operation *o, size_t first, size_t end, bool always,
+                       double *x, double *y) {
     logits of = logits_new(c);
-    of.moving.factor = 0, of.moving.addend = -1e30;
+    of.moving.factor = 0, of.moving.addend = always ? 1e30 : -1e30;
     of.moving.region.along[ALONG_EXPERTS] = (sinkproof_indices){.first = first, .end = end};
     snprintf(of.id, sizeof of.id, "barred");
     snprintf(of.text, sizeof of.text, "those of no expert that is never chosen");
@@ -206,8 +212,10 @@ static bool try_barred(composing *c, const operation *o, size_t first, size_t en
         composed_mistake *m = logits_mistake(c, &of, &c->regions[r]);
         if (m == NULL) return false;
         m->id[0] = m->text[0] = '\0';
-        composed_name(m, "experts-%zu-%zu-never-chosen", first, end - 1);
-        if (end == first + 1)
+        composed_name(m, "experts-%zu-%zu-%s-chosen", first, end - 1, always ? "always" : "never");
+        if (always)
+            composed_say(m, "expert %zu is always chosen", first);
+        else if (end == first + 1)
             composed_say(m, "expert %zu is never chosen", first);
         else
             composed_say(m, "experts %zu-%zu are never chosen: the choice is among the others",
@@ -238,11 +246,10 @@ static bool try_choices(composing *c, const operation *o, double *x, double *y) 
         {ALONG_COORDINATES, -1, "expert-before", "those of the expert before, in a circle"}};
     size_t experts = c->s->trials.config->n_experts;
     bool fine = true;
-    logits of = logits_new(c);
-    of.less = true;
-    snprintf(of.id, sizeof of.id, "without-bias");
-    snprintf(of.text, sizeof of.text, "without the router's bias");
+    logits of = logits_of_bias(c, false);
     fine = try_choice(c, o, &of, x, y);
+    of = logits_of_bias(c, true);
+    if (fine && c->found == NULL) fine = try_choice(c, o, &of, x, y);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0] && fine && c->found == NULL; i++) {
         of = logits_new(c);
         of.moving.change = changes[i].change;
@@ -259,10 +266,12 @@ static bool try_choices(composing *c, const operation *o, double *x, double *y) 
         fine = try_choice(c, o, &of, x, y);
     }
     for (size_t e = 0; e < experts && fine && c->found == NULL; e++)
-        fine = try_barred(c, o, e, e + 1, x, y);
+        fine = try_barred(c, o, e, e + 1, false, x, y);
+    for (size_t e = 0; e < experts && fine && c->found == NULL; e++)
+        fine = try_barred(c, o, e, e + 1, true, x, y);
     for (size_t e = 1; e < experts && fine && c->found == NULL; e++) {
-        fine = try_barred(c, o, e, experts, x, y);
-        if (fine && c->found == NULL) fine = try_barred(c, o, 0, e, x, y);
+        fine = try_barred(c, o, e, experts, false, x, y);
+        if (fine && c->found == NULL) fine = try_barred(c, o, 0, e, false, x, y);
     }
     return fine;
 }

@@ -3,7 +3,7 @@
 //
 // Weights that are read otherwise: a matrix or a bias times a number that is fitted, the weights of
 // another layer or expert, a part of the columns that is left out of the sum.
-#include "audit/diagnose/composed_fit.h"
+#include "audit/diagnose/composed_values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -268,30 +268,58 @@ bool compose_borrowed(composing *c) {
 
 static bool try_columns_times(composing *c, const read_weight *w, const double *columns,
                               const chosen_number *by, const char *which) {
-    const sinkproof_region whole = {0};
-    composed_mistake *m = weight_new(c, w, scale_columns, &whole);
-    if (m == NULL) return false;
-    memcpy(m->numbers, columns, sizeof m->numbers);
-    m->numbers[FACTOR] = by->value;
-    composed_name(m, "%s-columns-%g-%g", sinkproof_slot_name(w->slot), columns[FIRST],
-                  columns[END] - 1);
-    if (columns[STEP] > 1) composed_name(m, "/%g", columns[STEP]);
-    composed_name(m, "-times-%s", by->text);
-    if (by->value == 0)
-        composed_say(m, "%s of the sum are left out: %s", which, composed_slot_words(w->slot));
-    else if (by->value == 2)
-        composed_say(m, "%s of the sum are added twice: %s", which, composed_slot_words(w->slot));
-    else
-        composed_say(m, "%s of the sum are multiplied by %s: %s", which, by->text,
-                     composed_slot_words(w->slot));
-    return composing_try(c, m);
+    bool fine = true;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        composed_mistake *m = weight_new(c, w, scale_columns, &c->regions[r]);
+        if (m == NULL) return false;
+        memcpy(m->numbers, columns, sizeof m->numbers);
+        m->numbers[FACTOR] = by->value;
+        composed_name(m, "%s-columns-%g-%g", sinkproof_slot_name(w->slot), columns[FIRST],
+                      columns[END] - 1);
+        if (columns[STEP] > 1) composed_name(m, "/%g", columns[STEP]);
+        composed_name(m, "-times-%s", by->text);
+        if (by->value == 0)
+            composed_say(m, "%s of the sum are left out: %s", which, composed_slot_words(w->slot));
+        else if (by->value == 2)
+            composed_say(m, "%s of the sum are added twice: %s", which,
+                         composed_slot_words(w->slot));
+        else
+            composed_say(m, "%s of the sum are multiplied by %s: %s", which, by->text,
+                         composed_slot_words(w->slot));
+        composed_say_region(c, m);
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
+// Whether the sample is near when those columns are multiplied by the number that fits it best;
+// true where the sample cannot tell.
+static bool columns_are_near(const operation *o, const read_weight *w, size_t first, size_t end,
+                             size_t step) {
+    const composing *c = o->c;
+    const mistake_weight_edit gone = {.rewritten = true,
+                                      .columns = {.first = first, .end = end, .step = step},
+                                      .change = {.kind = SINKPROOF_CHANGE_CLAMP}};
+    const operation_change without = {.edit = &gone}, none = {.edit = NULL};
+    double base[SAMPLES], part[SAMPLES], pp = 0, pv = 0;
+    size_t far = 0;
+    if (!o->whole || o->n_weights == 0 || o->slots[0] != w->slot || o->n == 0) return true;
+    for (size_t s = 0; s < o->n; s++) {
+        base[s] = operation_value(o, &without, o->at[s]);
+        part[s] = operation_value(o, &none, o->at[s]) - base[s];
+        pp += part[s] * part[s], pv += part[s] * (c->v[o->at[s]] - base[s]);
+    }
+    double t = pp > 0 ? pv / pp : 0;
+    for (size_t s = 0; s < o->n; s++) far += !value_is_near(c, o->at[s], base[s] + t * part[s]);
+    return 4 * far <= o->n;
 }
 
 // Columns of a product: a head's, a rank's, every other one.
-static bool try_columns(composing *c, const read_weight *w, size_t first, size_t end, size_t step,
-                        const char *which) {
+static bool try_columns(composing *c, const operation *o, const read_weight *w, size_t first,
+                        size_t end, size_t step, const char *which) {
     const sinkproof_region whole = {0};
     fitted_range t;
+    if (!columns_are_near(o, w, first, end, step)) return true;
     composed_mistake *without = weight_new(c, w, scale_columns, &whole);
     if (without == NULL) return false;
     bool fine = true;
@@ -310,14 +338,36 @@ static bool try_columns(composing *c, const read_weight *w, size_t first, size_t
     return fine;
 }
 
-static bool try_heads_of_sum(composing *c, const read_weight *w) {
+static bool try_heads_of_sum(composing *c, const operation *o, const read_weight *w) {
     const sinkproof_config *config = c->s->trials.config;
     char which[64];
     bool fine = true;
     for (size_t h = 0; h < config->n_heads && fine && c->found == NULL; h++) {
         snprintf(which, sizeof which, "the terms of head %zu", h);
-        fine = try_columns(c, w, h * config->head_dim, (h + 1) * config->head_dim, 1, which);
+        fine = try_columns(c, o, w, h * config->head_dim, (h + 1) * config->head_dim, 1, which);
     }
+    return fine;
+}
+
+static bool try_sums(composing *c, const operation *o, const read_weight *w) {
+    enum { MOST_PARTS = 8 };
+    size_t cols = sinkproof_model_slot(c->s->trials.suspect.model, 0, w->slot).cols;
+    bool fine = true;
+    char which[80];
+    for (size_t parts = 2; parts <= MOST_PARTS; parts++)
+        for (size_t p = 0; p < parts && cols % parts == 0 && fine && c->found == NULL; p++) {
+            size_t first = p * (cols / parts), end = first + cols / parts;
+            bool power = (parts & (parts - 1)) == 0;
+            if (!power && (!o->whole || o->n == 0)) continue;
+            snprintf(which, sizeof which, "columns %zu-%zu (part %zu of %zu)", first, end - 1,
+                     p + 1, parts);
+            fine = try_columns(c, o, w, first, end, 1, which);
+        }
+    for (size_t odd = 0; odd < 2 && fine && c->found == NULL; odd++) {
+        snprintf(which, sizeof which, "%s columns", odd ? "the odd" : "the even");
+        fine = try_columns(c, o, w, odd, cols, 2, which);
+    }
+    if (fine && c->found == NULL && w->slot == SINKPROOF_W_O) fine = try_heads_of_sum(c, o, w);
     return fine;
 }
 
@@ -325,24 +375,10 @@ bool compose_sums(composing *c) {
     const sinkproof_config *config = c->s->trials.config;
     read_weight of[MOST_WEIGHTS];
     size_t n = weights_read(c, of);
-    bool fine = true;
-    char which[80];
-    for (size_t i = 0; i < n && fine && c->found == NULL; i++) {
-        const read_weight *w = &of[i];
-        if (sinkproof_slot_is_vector(w->slot, config)) continue;
-        size_t cols = sinkproof_model_slot(c->s->trials.suspect.model, 0, w->slot).cols;
-        for (size_t parts = 2; parts <= 8 && cols % parts == 0; parts *= 2)
-            for (size_t p = 0; p < parts && fine && c->found == NULL; p++) {
-                size_t first = p * (cols / parts), end = first + cols / parts;
-                snprintf(which, sizeof which, "columns %zu-%zu (part %zu of %zu)", first, end - 1,
-                         p + 1, parts);
-                fine = try_columns(c, w, first, end, 1, which);
-            }
-        for (size_t odd = 0; odd < 2 && fine && c->found == NULL; odd++) {
-            snprintf(which, sizeof which, "%s columns", odd ? "the odd" : "the even");
-            fine = try_columns(c, w, odd, cols, 2, which);
-        }
-        if (fine && c->found == NULL && w->slot == SINKPROOF_W_O) fine = try_heads_of_sum(c, w);
-    }
+    operation o;
+    bool fine = n == 0 || operation_read(c, &o);
+    for (size_t i = 0; i < n && fine && c->found == NULL; i++)
+        if (!sinkproof_slot_is_vector(of[i].slot, config)) fine = try_sums(c, &o, &of[i]);
+    if (n > 0) operation_free(&o);
     return fine;
 }

@@ -42,7 +42,8 @@ typedef struct mistake_input {
     bool residual;           // from the residual that enters the layer, in the place of `from`
     sinkproof_moving moving; // of `from`
     sinkproof_format kept;   // to which moved numbers are rounded
-    bool less; // before that, less the elements of a bias, which belong to the last dimension
+    double
+        less; // before that, less so many times a bias, whose elements belong to the last dimension
     sinkproof_slot bias;
     // and of slots: plus so many times the bias of its expert, and so many times that over its
     // share

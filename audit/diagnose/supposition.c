@@ -45,7 +45,8 @@ static bool take_bias(const supposed_engine *s, size_t layer, size_t n, double *
     sinkproof_matrix bias = sinkproof_model_slot(s->model, layer, s->input.bias);
     double *row = calloc(bias.cols + 1, sizeof *row);
     if (row != NULL && bias.count > 0) sinkproof_matrix_row(&bias, 0, row);
-    for (size_t at = 0; row != NULL && bias.cols > 0 && at < n; at++) x[at] -= row[at % bias.cols];
+    for (size_t at = 0; row != NULL && bias.cols > 0 && at < n; at++)
+        x[at] -= s->input.less * row[at % bias.cols];
     free(row);
     return row != NULL;
 }
@@ -93,7 +94,7 @@ static bool move_elements(const suspect_engine *suspect, const supposed_engine *
     }
     if (x != NULL) of.x = x + n;
     bool biased = s->input.bias_times != 0 || s->input.bias_over != 0;
-    bool enough = x != NULL && (!s->input.less || take_bias(s, layer, n, x + n)) &&
+    bool enough = x != NULL && (s->input.less == 0 || take_bias(s, layer, n, x + n)) &&
                   (!biased || add_biases(s, layer, chosen, of.shares, n, x + n));
     bool fine = enough && sinkproof_moved_numbers(m, &of, 0, n, x);
     for (size_t at = 0; fine && s->input.kept != SINKPROOF_REAL && at < n; at++)
