@@ -315,6 +315,8 @@ static const attention_family families[] = {
     {guess_sink_parts, {0}},
     {guess_keys_shifted, {0}},
     {guess_keys_shifted, {.spared = true}},
+    {guess_sources, {0}},
+    {guess_sources, {.spared = true}},
     {guess_reads, {.moved = W}},
     {guess_reads, {.moved = K}},
     {guess_reads, {.moved = V}},

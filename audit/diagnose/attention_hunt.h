@@ -42,7 +42,7 @@ typedef void guess_family(hunt *h, const family_arguments *of);
 // Of queries, sinks and weights; of keys: attention_key_families.c.
 guess_family guess_window, guess_later, guess_first_key, guess_keys_counted, guess_pages,
     guess_key_for_another, guess_keys_shifted, guess_groups, guess_blocks, guess_tiles,
-    guess_prefix, guess_first_keys_kept, guess_stripes, guess_across, guess_reads;
+    guess_prefix, guess_first_keys_kept, guess_stripes, guess_across, guess_sources, guess_reads;
 
 typedef struct attention_family {
     guess_family *guess;

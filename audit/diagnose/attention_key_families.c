@@ -3,6 +3,7 @@
 //
 // The families of guesses at the keys and values that attention reads: which, and as what.
 #include "audit/diagnose/attention_hunt.h"
+#include "audit/judge/judge_read_source.h"
 
 static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 
@@ -217,7 +218,31 @@ void guess_groups(hunt *h, const family_arguments *of) {
         }
 }
 
-// ---- numbers that are rounded or multiplied when they are read
+// ---- numbers from elsewhere, and those that are rounded or multiplied when they are read
+
+// Whether the trace has all that is read so.
+static bool has_sources(const hunt *h, const sinkproof_read_as *read) {
+    const attention_view *v = h->view;
+    bool all = true;
+    for (unsigned of = 1; of <= SINKPROOF_READ_QUERIES; of *= 2)
+        if (read->of & of)
+            all = all && sinkproof_read_source(read, v->config, v->of->trace, of, v->of->layer);
+    return all;
+}
+
+// Those of another layer, or without their rotation.
+void guess_sources(hunt *h, const family_arguments *of) {
+    sinkproof_attending m = defined;
+    m.read.spared = of->spared;
+    for (m.read.of = 1; m.read.of < 2 * SINKPROOF_READ_QUERIES; m.read.of++) {
+        if (of->spared && (m.read.of & SINKPROOF_READ_QUERIES) != 0) continue;
+        m.read.not_turned = false;
+        for (m.read.layer_by = -4; m.read.layer_by <= 4; m.read.layer_by++)
+            if (m.read.layer_by != 0 && has_sources(h, &m.read)) hunt_offer(h, &m);
+        m.read.layer_by = 0, m.read.not_turned = true;
+        if ((m.read.of & SINKPROOF_CACHE_VALUES) == 0 && has_sources(h, &m.read)) hunt_offer(h, &m);
+    }
+}
 
 // of->moved: of what. Of queries, keys and values a scale that is lost may be any; a rounding is to
 // a format of few bits, of a row, a head or all.

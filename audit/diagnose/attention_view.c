@@ -4,6 +4,7 @@
 // Some queries of a failing point of attention, and the emulation of a supposed mistake there, in
 // binary64.
 #include "audit/diagnose/attention_screen.h"
+#include "audit/judge/judge_read_source.h"
 #include "model/sinks.h"
 #include "proofs/bounds/scaled.h"
 #include "ref/normaliser.h"
@@ -167,12 +168,16 @@ static double *read_tensor(const attention_view *view, sinkproof_trace_point poi
 
 // Numbers as they are read otherwise; NULL if memory runs out.
 static double *read_otherwise(const attention_view *view, const sinkproof_read_as *read,
-                              const double *x, size_t rows, size_t heads) {
+                              unsigned of, const double *x, size_t rows, size_t heads) {
     const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
     size_t count = rows * heads * view->dim;
     double *y = malloc((count + 1) * sizeof *y);
     if (y == NULL) return NULL;
     memcpy(y, x, count * sizeof *y);
+    const sinkproof_tensor *tensor = NULL;
+    if (read->layer_by != 0 || read->not_turned)
+        tensor = sinkproof_read_source(read, view->config, view->of->trace, of, view->of->layer);
+    for (size_t i = 0; tensor != NULL && i < count; i++) y[i] = sinkproof_tensor_value(tensor, i);
     sinkproof_scaled_read(how, rows, heads, view->dim, y);
     for (size_t i = 0; i < count; i++) y[i] *= read->times;
     return y;
@@ -190,15 +195,17 @@ bool attention_view_reads(attention_view *view, const sinkproof_read_as *read) {
     size_t keys = view->columns - view->from;
     if (read->of == 0) return true;
     bool same = r->as.of == read->of && r->as.format == read->format &&
-                r->as.scale == read->scale && r->as.times == read->times;
+                r->as.scale == read->scale && r->as.times == read->times &&
+                r->as.layer_by == read->layer_by && r->as.not_turned == read->not_turned;
     if (same) return true;
     forget_reads(r);
     if (read->of & SINKPROOF_READ_QUERIES)
-        r->q = read_otherwise(view, read, view->q_nhd, view->n, view->heads);
+        r->q =
+            read_otherwise(view, read, SINKPROOF_READ_QUERIES, view->q_nhd, view->n, view->heads);
     if (read->of & SINKPROOF_CACHE_KEYS)
-        r->k = read_otherwise(view, read, view->k_cgd, keys, view->groups);
+        r->k = read_otherwise(view, read, SINKPROOF_CACHE_KEYS, view->k_cgd, keys, view->groups);
     if (read->of & SINKPROOF_CACHE_VALUES)
-        r->v = read_otherwise(view, read, view->v_cgd, keys, view->groups);
+        r->v = read_otherwise(view, read, SINKPROOF_CACHE_VALUES, view->v_cgd, keys, view->groups);
     bool fine = (r->q != NULL || (read->of & SINKPROOF_READ_QUERIES) == 0) &&
                 (r->k != NULL || (read->of & SINKPROOF_CACHE_KEYS) == 0) &&
                 (r->v != NULL || (read->of & SINKPROOF_CACHE_VALUES) == 0);

@@ -155,7 +155,16 @@ bool say_reads(cause_words *w) {
     const char *of = what_is_read(r->of);
     const char *cached = r->spared ? "cached " : "";
     name_cause(w, "%s%s", r->spared ? "cached-" : "", ids[r->of < 9 ? r->of : 0]);
-    if (r->format != SINKPROOF_REAL) {
+    if (r->layer_by != 0) {
+        int by = r->layer_by < 0 ? -r->layer_by : r->layer_by;
+        name_cause(w, "-of-layer%+d", r->layer_by);
+        say_cause(w, "%s%s are those of the layer ", cached, of);
+        if (by > 1) say_cause(w, "%d ", by);
+        say_cause(w, r->layer_by < 0 ? "before" : "after");
+    } else if (r->not_turned) {
+        name_cause(w, "-not-rotated");
+        say_cause(w, "%s%s are read as they were before the rotation", cached, of);
+    } else if (r->format != SINKPROOF_REAL) {
         name_cause(w, "-%s%s", sinkproof_format_name(r->format), scale_ids[r->scale]);
         say_cause(w, "%s%s are rounded to %s%s", cached, of, sinkproof_format_name(r->format),
                   r->of == SINKPROOF_READ_WEIGHTS && r->scale != SINKPROOF_SCALE_NONE

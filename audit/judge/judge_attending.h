@@ -46,8 +46,10 @@ typedef struct sinkproof_read_as {
     unsigned of;             // 0: nothing is
     sinkproof_format format; // SINKPROOF_REAL: not rounded
     sinkproof_scale scale;
-    double times; // 1: and multiplied by it
-    bool spared;  // but for the query's own key and value
+    double times;    // 1: and multiplied by it
+    int layer_by;    // 0: those of so many layers later
+    bool not_turned; // queries and keys as they are before their rotation
+    bool spared;     // but for the query's own key and value
 } sinkproof_read_as;
 
 typedef enum sinkproof_windowing {

@@ -3,6 +3,7 @@
 //
 // Queries, keys and values as attention reads them: as they are, or rounded and multiplied
 // otherwise than they were written.
+#include "audit/judge/judge_read_source.h"
 #include "audit/judge/judge_seen.h"
 #include "proofs/bounds/scaled.h"
 
@@ -20,9 +21,37 @@ bool reads_by_row(const sinkproof_attending *m) {
     return some || (m->group != SINKPROOF_GROUP_OWN && m->group_spared);
 }
 
+const sinkproof_tensor *sinkproof_read_source(const sinkproof_read_as *read,
+                                              const sinkproof_config *config,
+                                              const sinkproof_trace *trace, unsigned of,
+                                              size_t layer) {
+    static const sinkproof_trace_point turned[] = {[SINKPROOF_CACHE_KEYS] = TRACE_A4_K,
+                                                   [SINKPROOF_CACHE_VALUES] = TRACE_A2_V,
+                                                   [SINKPROOF_READ_QUERIES] = TRACE_A4_Q};
+    static const sinkproof_trace_point before[] = {[SINKPROOF_CACHE_KEYS] = TRACE_A2_K,
+                                                   [SINKPROOF_CACHE_VALUES] = TRACE_A2_V,
+                                                   [SINKPROOF_READ_QUERIES] = TRACE_A2_Q};
+    ptrdiff_t from = (ptrdiff_t)layer + read->layer_by;
+    if (from < 0 || from >= (ptrdiff_t)config->n_layers || sinkproof_trace_first(trace) > 0)
+        return NULL;
+    return sinkproof_trace_find(trace, (read->not_turned ? before : turned)[of], (size_t)from);
+}
+
+// The numbers that stand in the trace for x, where they are others; unchanged where it lacks them.
+static void read_from_elsewhere(const judge_pass *pass, unsigned of, size_t layer, size_t count,
+                                sinkproof_honest *y) {
+    const sinkproof_read_as *read = &pass->meaning->attending.read;
+    if (read->layer_by == 0 && !read->not_turned) return;
+    const sinkproof_tensor *tensor =
+        sinkproof_read_source(read, pass->config, pass->trace, of, layer);
+    for (size_t i = 0; tensor != NULL && i < count; i++)
+        y[i] = sinkproof_exact_set(sinkproof_tensor_value(tensor, i));
+}
+
 // A copy of x[rows, heads, head_dim] as it is read; NULL if memory runs out.
-static sinkproof_honest *read_otherwise(const judge_pass *pass, sinkproof_point at, size_t rows,
-                                        size_t heads, const sinkproof_honest *x) {
+static sinkproof_honest *read_otherwise(const judge_pass *pass, unsigned of, size_t layer,
+                                        sinkproof_point at, size_t rows, size_t heads,
+                                        const sinkproof_honest *x) {
     const sinkproof_attending *m = &pass->meaning->attending;
     const sinkproof_rounding how = {.format = m->read.format, .scale = m->read.scale};
     size_t d = pass->config->head_dim, count = rows * heads * d;
@@ -30,6 +59,7 @@ static sinkproof_honest *read_otherwise(const judge_pass *pass, sinkproof_point 
     sinkproof_honest *y = malloc((count + 1) * sizeof *y);
     if (y == NULL) return NULL;
     memcpy(y, x, count * sizeof *y);
+    read_from_elsewhere(pass, of, layer, count, y);
     if (!sinkproof_honest_scaled(&s, at, how, rows, heads, d, y)) {
         free(y);
         return NULL;
@@ -46,15 +76,18 @@ bool make_read_numbers(const judge_pass *pass, attention *a) {
     unsigned of = pass->meaning->attending.read.of;
     bool fine = true;
     if (of & SINKPROOF_READ_QUERIES) {
-        a->read_q = read_otherwise(pass, AT_A5_Q, pass->n, c->n_heads, a->q_nhd);
+        a->read_q = read_otherwise(pass, SINKPROOF_READ_QUERIES, a->number, AT_A5_Q, pass->n,
+                                   c->n_heads, a->q_nhd);
         fine = a->read_q != NULL;
     }
     if (of & SINKPROOF_CACHE_KEYS) {
-        a->read_k = read_otherwise(pass, AT_A5_K, pass->keys - a->k.from, c->n_kv_heads, a->k.x);
+        a->read_k = read_otherwise(pass, SINKPROOF_CACHE_KEYS, a->number, AT_A5_K,
+                                   pass->keys - a->k.from, c->n_kv_heads, a->k.x);
         fine = fine && a->read_k != NULL;
     }
     if (of & SINKPROOF_CACHE_VALUES) {
-        a->read_v = read_otherwise(pass, AT_A11_V, pass->keys - a->v.from, c->n_kv_heads, a->v.x);
+        a->read_v = read_otherwise(pass, SINKPROOF_CACHE_VALUES, a->number, AT_A11_V,
+                                   pass->keys - a->v.from, c->n_kv_heads, a->v.x);
         fine = fine && a->read_v != NULL;
     }
     return fine;
