@@ -128,7 +128,8 @@ def contents(chapters, current, up):
             rows.append(chapter.toc_html)
         rows.append("</li>")
     if explore.is_in(chapters[0].book.root):
-        rows.append(f'<li><a href="{up}explore/index.html">{explore.TITLE}: a page that computes</a></li>')
+        rows += [f'<li><a href="{up}explore/{name}.html">{title}: a page that computes</a></li>'
+                 for name, (title, *_) in explore.PAGES.items()]
     rows.append(f'<li><a href="{up}tests.html">What the tests reported</a></li>')
     return "<ul>" + "".join(rows) + "</ul>"
 
@@ -316,7 +317,7 @@ def build(options, out, problems):
         pages[f"toc:{chapter.name}"] = chapter.toc()
     pages["slides"] = deck.blocks
     tests_page = evidence.tests_page(book)
-    explored, lacking = explore.write(book.root, out / "explore", ExploreLinks(book)) if explore.is_in(book.root) else (None, None)
+    explored, lacking = explore.write(book.root, out / "explore", ExploreLinks(book)) if explore.is_in(book.root) else ({}, None)
     sources = source_pages(book)
     html = to_html({**pages, **sources})
     copy_assets(out, options.node)
@@ -324,8 +325,8 @@ def build(options, out, problems):
     write_reading(out, chapters, html, options.node)
     write_slides(book, out, deck, html["slides"])
     write_page(book, out, "tests", "What the tests reported", tests_page, nav, kind="tests")
-    if explored:
-        write_page(book, out, "explore/index", explore.TITLE, explored, nav.replace('href="', 'href="../'), kind="explore")
+    for name, (title, page) in explored.items():
+        write_page(book, out, f"explore/{name}", title, page, nav.replace('href="', 'href="../'), kind="explore")
     for name in sources:
         up = "../" * name.count("/")
         write_page(book, out, name, name[4:], finish_source(book, html[name]),
@@ -333,7 +334,7 @@ def build(options, out, problems):
     links.check(out, problems)
     print(f"book: {len(chapters)} chapters, {len(book.numbers)} numbered statements, "
           f"{sum(len(c.formulas) for c in chapters)} formulas, {len(book.figures)} figures, "
-          f"{len(sources)} source pages" + (f"; 1 page skipped, {explore.said_of(lacking)}" if lacking else ""))
+          f"{len(sources)} source pages" + (f"; {len(explored)} pages skipped, {explore.said_of(lacking)}" if lacking else ""))
 
 
 def main():

@@ -338,8 +338,8 @@ class Chapter:
             if path.endswith(".html"):
                 return target
             full = os.path.normpath(os.path.join("doc", path))
-        if full == "doc/explore/page.html":  # the page that computes (doc/explore/explore.py)
-            return "explore/index.html"
+        if full.startswith("doc/explore/") and full.endswith(".html"):  # a page that computes (doc/explore/explore.py)
+            return full[4:].replace("page.html", "index.html")
         if full.startswith("doc/") and full.endswith(".md"):
             return full[4:-3] + ".html" + fragment
         if (self.book.root / full).is_file() and not full.startswith(".."):

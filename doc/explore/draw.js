@@ -19,6 +19,8 @@ function put(element, attributes) {
 const said = (x, digits = 2) => x.toFixed(digits).replace(/^-(?=0(\.0*)?$)/, "").replace("-", "−");
 const percent = (x) => `${(100 * x).toFixed(1)} %`;
 const vector = ([x, y]) => `(${said(x)}, ${said(y)})`;
+const exact = (x) => (Number.isFinite(x) ? (x === 0 ? "0" : x.toPrecision(7)).replace("-", "−") : String(x));
+const small = (x) => (x === 0 ? "0" : x.toExponential(1).replaceAll("-", "−"));
 
 // Where a pointer is, in the units of the drawing.
 function pointIn(svg, event) {
@@ -28,12 +30,12 @@ function pointIn(svg, event) {
 
 // A place that can be moved. `dragged(x, y)` gets a place of the drawing, `keyed(dx, dy)` a step of the keys in units
 // of the number; `ended` ends a step. `end(direction)` is what Home and End do.
-function handle(svg, { label, least, most, dragged, keyed, end, ended, plane }) {
+function handle(svg, { label, least, most, dragged, keyed, end, ended, plane, reach = 17 }) {
   const group = shape("g", { class: "handle", tabindex: "0", role: "slider", "aria-label": label,
     "aria-valuemin": least, "aria-valuemax": most });
   if (plane) group.setAttribute("aria-roledescription", "point in a plane");
   else group.setAttribute("aria-orientation", "vertical");
-  group.append(shape("circle", { class: "reach", r: 17 }), shape("circle", { class: "grip", r: 8 }));
+  group.append(shape("circle", { class: "reach", r: reach }), shape("circle", { class: "grip", r: Math.min(8, reach / 1.7) }));
   let held = null;
   group.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Makes the page "One row, one sink": files of ref/ as WebAssembly, the lines of C that it shows, its links.
+"""Makes the pages that compute: files of ref/ as WebAssembly, the lines of C that a page shows, its links.
 
-    python3 doc/explore/explore.py ROOT OUT      the page alone, without the book around it
+    python3 doc/explore/explore.py ROOT OUT      the pages alone, without the book around them
 
-The book calls `write`. Where clang cannot make WebAssembly the page says so, names the packages, and has no numbers.
+The book calls `write`. Where clang cannot make WebAssembly the pages say so, name the packages, and have no numbers.
 """
 import base64
 import html
@@ -18,14 +18,22 @@ import tempfile
 
 TITLE = "One row, one sink"
 HERE = pathlib.Path(__file__).resolve().parent
-OWN = ("row.c", "forms.c", "laws.c")
+OWN = ("row.c", "forms.c", "laws.c", "sum.c")
 REFERENCE = ("ref/softmax_sink.c", "ref/scores.c", "ref/values.c", "ref/mask.c", "ref/policy.c", "ref/policy_rounding.c",
              "ref/policy_parse.c", "ref/operands.c", "ref/scaled.c", "ref/tensor_core.c", "ref/points.c",
-             "model/round.c", "base/error.c", "base/words.c")
+             "model/round.c", "base/error.c", "base/words.c", "proofs/bounds/honest.c")
 FLAGS = ("--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-D_GNU_SOURCE", "-O2", "-ffp-contract=off",
          "-fno-math-errno", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--strip-all")
 PACKAGES = "clang, lld, wasi-libc and libclang-rt-dev-wasm32 (in Debian 12: libclang-rt-14-dev-wasm32)"
-SCRIPTS = ("engine.js", "state.js", "draw.js", "scores.js", "share.js", "arrows.js", "words.js", "missions.js", "page.js")
+# Each page: what it is called, its own file, its scripts.
+PAGES = {"index": (TITLE, "page.html", ("engine.js", "steps.js", "row.js", "state.js", "draw.js", "scores.js", "share.js", "arrows.js",
+                                        "words.js", "missions.js", "page.js")),
+         "sum": ("One sum, many roundings", "sum.html", ("engine.js", "steps.js", "sum_state.js", "draw.js", "sum_panels.js", "sum_page.js"))}
+FORMATS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+ORDERS = {"forward": "first to last", "backward": "last to first", "pairwise": "in pairs", "lanes": "in four lanes",
+          "largest": "largest first", "smallest": "smallest first"}
+MISTAKES = {"none": "none", "lost": "the last term lost", "twice": "the last term twice", "cut": "cut, not rounded",
+            "narrower": "two bits fewer"}
 POLICIES = {"real": "real (binary64)", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 # Of each form: what it is called here, and its row in the table of planted mistakes of chapter 21.
 FORMS = {"right": ("right", None), "scaled": ("sink scaled", "sink-scaled"), "dropped": ("sink dropped", "sink-dropped"),
@@ -158,42 +166,50 @@ def said_of(why):
     return f"{TITLE}: {why}; it needs the packages {PACKAGES}"
 
 
-def body(root, links, why):
+def body(root, links, name, why):
+    _, file, scripts = PAGES[name]
     missing = "" if why is None else f'<p class="bad" id="missing">This page has no numbers: {why}. It needs the packages {PACKAGES}.</p>'
-    parts = {"ref": links.source("ref/softmax_sink.c"), "chapter": links.chapter("06-softmax-sink"), "missing": missing,
-             "laws-source": links.source("doc/explore/laws.c"), "policies": radios("policy", POLICIES),
-             "forms": radios("form", {form: label for form, (label, _) in FORMS.items()}), "judged": judged(root, links),
-             "strip": "".join(f'<a href="#law-{name}" data-law="{name}">{short}</a>' for name, short in STRIP.items()),
-             "laws": laws(links), "code": code(root, links), **constants(),
-             "scripts": "" if why else "\n".join(f'<script src="{name}"></script>' for name in SCRIPTS)}
-    page = (HERE / "page.html").read_text(encoding="utf-8")
+    parts = {"missing": missing, "scripts": "" if why else "\n".join(f'<script src="{script}"></script>' for script in scripts)}
+    if name == "sum":
+        parts |= {"formats": radios("format", FORMATS), "orders": radios("order", ORDERS), "mistakes": radios("mistake", MISTAKES),
+                  "bounds": links.chapter("13-bounds"), "statement": links.statement("bound.dot"), "proof": links.proof("bound.dot"),
+                  "tests": links.tests("bound.dot"), "drift": links.statement("stat.drift")}
+    else:
+        parts |= {"ref": links.source("ref/softmax_sink.c"), "chapter": links.chapter("06-softmax-sink"),
+                  "laws-source": links.source("doc/explore/laws.c"), "policies": radios("policy", POLICIES),
+                  "forms": radios("form", {form: label for form, (label, _) in FORMS.items()}), "judged": judged(root, links),
+                  "strip": "".join(f'<a href="#law-{law}" data-law="{law}">{short}</a>' for law, short in STRIP.items()),
+                  "laws": laws(links), "code": code(root, links), **constants()}
+    page = (HERE / file).read_text(encoding="utf-8")
     if why:
         page = page.replace('<script src="wasm.js"></script>\n', "")
     return re.sub(r"\{\{([a-z-]+)\}\}", lambda match: parts[match[1]], page)
 
 
 def write(root, out, links):
-    """Writes what the page loads; returns its body, and why it has no numbers, if so."""
+    """Writes what the pages load; returns {name: (title, body)}, and why they have no numbers, if so."""
     out.mkdir(parents=True, exist_ok=True)
     wasm, why = compile_wasm(root)
-    for name in ("explore.css", *SCRIPTS):
+    for name in {"explore.css"}.union(*(scripts for _, _, scripts in PAGES.values())):
         shutil.copy(HERE / name, out)
     if wasm is not None:
-        (out / "explore.wasm").write_bytes(wasm)  # for the tests; the page has it in wasm.js
+        (out / "explore.wasm").write_bytes(wasm)  # for the tests; the pages have it in wasm.js
         (out / "wasm.js").write_text(f'window.exploreWasm = "{base64.b64encode(wasm).decode()}";\n', encoding="utf-8")
-    return body(root, links, why), why
+    return {name: (PAGES[name][0], body(root, links, name, why)) for name in PAGES}, why
 
 
 def main(root, out):
     root, out = pathlib.Path(root).resolve(), pathlib.Path(out).resolve()
-    page, why = write(root, out / "explore", Links())
+    pages, why = write(root, out / "explore", Links())
     template = (root / "doc/book/template.html").read_text(encoding="utf-8")
     template = re.sub(r".*(?:faces|katex)\.css.*\n|.*book\.js.*\n", "", template)
-    for key, value in {"title": TITLE, "body": page, "nav": "", "steps": "", "root": "../", "kind": "explore"}.items():
-        template = template.replace("{{%s}}" % key, value)
-    (out / "explore/index.html").write_text(template, encoding="utf-8")
+    for name, (title, page) in pages.items():
+        whole = template
+        for key, value in {"title": title, "body": page, "nav": "", "steps": "", "root": "../", "kind": "explore"}.items():
+            whole = whole.replace("{{%s}}" % key, value)
+        (out / f"explore/{name}.html").write_text(whole, encoding="utf-8")
     shutil.copy(root / "doc/book/book.css", out)
-    print(f"explore: 1 page skipped, {said_of(why)}" if why else f"explore: open {out}/explore/index.html")
+    print(f"explore: {len(pages)} pages skipped, {said_of(why)}" if why else f"explore: open {out}/explore/index.html")
     return 0
 
 

@@ -40,13 +40,6 @@
   all("input[name=policy], input[name=form]").forEach((input) => input.addEventListener("change", () => steps.set({ [input.name]: input.value, acting: null })));
   all(".missions button").forEach((button, k) => button.addEventListener("click", () =>
     steps.set(steps.now.mission === k + 1 ? { mission: 0 } : { ...startOf(k + 1), acting: null })));
-  document.addEventListener("keydown", (event) => {
-    if (!(event.ctrlKey || event.metaKey) || event.target.matches("input[type=search]")) return;
-    const key = event.key.toLowerCase(), redo = key === "y" || (key === "z" && event.shiftKey);
-    if (key !== "z" && key !== "y") return;
-    event.preventDefault();
-    if (redo) steps.redo(); else steps.undo();
-  });
   // A link to a law leaves the row as it is; the address of a row is one.
   for (const link of all(".strip a")) {
     link.addEventListener("click", (event) => {
@@ -54,7 +47,7 @@
       drawing(`law-${link.dataset.law}`).scrollIntoView({ block: "center" });
     });
   }
-  addEventListener("hashchange", () => { if (location.hash !== steps.kept) steps.set(fromAddress(location.hash)); });
+  steps.listen();
 
   panels.push(new ScorePanel(drawing("scores"), steps), new SharePanel(drawing("share")), new ArrowPanel(drawing("arrows"), steps));
   show();

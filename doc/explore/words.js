@@ -3,10 +3,6 @@
 //
 // The numbers in words: the formula, the laws, the lines of code that act, and what a screen reader says.
 "use strict";
-const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-const exact = (x) => (Number.isFinite(x) ? (x === 0 ? "0" : x.toPrecision(7)).replace("-", "−") : String(x));
-const small = (x) => (x === 0 ? "0" : x.toExponential(1).replaceAll("-", "−"));
-
 function showFormula(state, result) {
   const chosen = clamp(state.chosen ?? state.keys - 1, result.first, state.keys - 1), wrong = state.form !== "right";
   const weight = (exponent, right, got) => `e^(${said(exponent)} − ${said(result.most)}) / ${exact(result.divisor)} = ` +

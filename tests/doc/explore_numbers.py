@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""The numbers of the page "One row, one sink": its WebAssembly beside the same files compiled here. Prints TAP.
+"""The numbers of the pages that compute: their WebAssembly beside the same files compiled here. Prints TAP.
 
     EXPLORE=FOLDER EXPLORE_NATIVE=PROGRAM python3 tests/doc/explore_numbers.py      FEW=1: 1,000 rows a policy, not 10,000
 
@@ -38,12 +38,17 @@ const [wasm, policy, form, count] = process.argv.slice(1);
 const wasi = { fd_close: stop, fd_seek: stop, fd_write: stop };
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(fs.readFileSync(wasm)), { wasi_snapshot_preview1: wasi });
 exports._initialize();
+const sums = policy === "sum", place = sums ? exports.sum_result : exports.result;
 for (let number = 0; number < count; number++) {
-  exports.draw(+policy, +form, number);
-  exports.compute();
-  fs.writeSync(1, new Uint8Array(exports.memory.buffer, exports.result(), %d));
+  if (sums) exports.sum_draw(+form, number); else exports.draw(+policy, +form, number);
+  if (sums) exports.sum_compute(); else exports.compute();
+  fs.writeSync(1, new Uint8Array(exports.memory.buffer, place(), %d));
 }
 """
+# sum_result in doc/explore/sum.h, and the mistake before it in what the native program prints.
+TERMS, ORDERS, SHUFFLES = 16, 6, 200
+SUM = TERMS + 9 + 4 * TERMS + ORDERS + SHUFFLES
+MISTAKES = ("none", "lost", "twice", "cut", "narrower")
 
 
 def rows(said):
@@ -100,6 +105,32 @@ def broken(said):
     return total, counts, worst
 
 
+def sums(tap, native, wasm):
+    """Sums are equal to the bit: they need no exponential. Honest ones are inside their sets, in any order; a lost or
+    doubled term that is three bounds large is outside; a cut sum mostly is not."""
+    for f, form in enumerate(("f32", "f16", "bf16")):
+        here = array.array("d", subprocess.run([native, "sum", str(f), str(COUNT)], stdout=subprocess.PIPE, check=True).stdout)
+        there = array.array("d", subprocess.run(["node", "-e", NODE % (8 * SUM), wasm, "sum", str(f), str(COUNT)], stdout=subprocess.PIPE,
+                                                check=True).stdout)
+        differ, escaped, hidden, worst = 0, 0, 0, 0.0
+        counts = {name: [0, 0] for name in MISTAKES}
+        for number in range(COUNT):
+            mistake, row = MISTAKES[int(here[number * (SUM + 1)])], here[number * (SUM + 1) + 1:(number + 1) * (SUM + 1)]
+            differ += row != there[number * SUM:(number + 1) * SUM]
+            term, (truth, _, _, _, got, _, largest, this_order, steps) = row[:TERMS], row[TERMS:TERMS + 9]
+            for honest in row[-ORDERS - SHUFFLES:]:
+                worst = max(worst, abs(honest - truth) / largest)
+            inside = abs(got - truth) <= largest
+            counts[mistake][0] += 1
+            counts[mistake][1] += not inside
+            escaped += mistake == "none" and not abs(got - truth) <= this_order
+            last = {"lost": int(steps) + 1, "twice": int(steps) - 1}.get(mistake)
+            hidden += last is not None and inside and abs(term[last]) > 3 * largest
+        tap.report(differ == 0 and escaped == 0 and worst <= 1 and hidden == 0 and 0 < 2 * counts["cut"][1] < counts["cut"][0] and
+                   counts["narrower"][1] and counts["none"][1] == 0, f"explore.sums {form}: sums={COUNT} differ={differ} worst={worst:.3g} bound=1 outside: " +
+                   " ".join(f"{name}={out}/{of}" for name, (of, out) in counts.items()), [f"beyond their order {escaped}, hidden {hidden}"])
+
+
 def without(tap):
     """Where clang is missing or makes no WebAssembly the page names the packages and is counted as skipped; a mistake in
     the page's own C is no such case."""
@@ -114,7 +145,7 @@ def without(tap):
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             page = pathlib.Path(folder, "book/explore/index.html")
             shown = page.read_text(encoding="utf-8") if page.is_file() else ""
-            good = done.returncode == status and (status or ("1 page skipped" in done.stdout and "libclang-rt-14-dev-wasm32" in shown
+            good = done.returncode == status and (status or ("2 pages skipped" in done.stdout and "libclang-rt-14-dev-wasm32" in shown
                                                              and 'id="missing"' in shown and "wasm.js" not in shown and "page.js" not in shown))
             tap.report(good, f"explore.without: {what}", [done.stdout])
 
@@ -143,6 +174,7 @@ def main(native, wasm):
                        [f"breaks {may}, which it cannot; never breaks {lack}", str(worst)])
             if form == "right":
                 print(f"# {policy}: worst residue of its bound:", ", ".join(f"{name} {x:.3g}" for name, x in worst.items()))
+    sums(tap, native, wasm)
     return tap.done()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Uses the page "One row, one sink" in a real browser: mouse, touch, keyboard, missions; prints TAP.
+"""Uses the pages that compute in a real browser: mouse, touch, keyboard, missions; prints TAP.
 
     EXPLORE=FOLDER NODE=PACKAGES python3 tests/doc/explore_page.py [PICTURES]      FOLDER is build/explore/explore
 
@@ -22,10 +22,10 @@ LAWS = ("mass", "shift", "key", "softmax1", "gate")
 BROKEN = {"right": (), "scaled": ("shift", "key", "gate"), "dropped": ("key", "softmax1", "gate"),
           "max-only": ("key", "softmax1", "gate"), "renormalised": ("mass", "key", "softmax1", "gate"),
           "per-part": ("key", "softmax1", "gate"), "lse-rounded": ("key", "softmax1", "gate")}
-STATE = """(() => { const text = (id) => document.getElementById(id).textContent;
+STATE = """(() => { const text = (id) => document.getElementById(id)?.textContent;
   const glance = [...document.querySelectorAll(".strip .broken")].map(e => e.dataset.law);
   return { hash: location.hash, glance, broken: [...document.querySelectorAll(".law.broken")].map(e => e.id.slice(4)),
-    sliders: [...document.querySelectorAll("[role=slider]")].map(e => [e.getAttribute("aria-label"), +e.getAttribute("aria-valuenow"),
+    verdict: document.getElementById("verdict")?.textContent, sliders: [...document.querySelectorAll("[role=slider]")].map(e => [e.getAttribute("aria-label"), +e.getAttribute("aria-valuenow"),
       e.getAttribute("aria-valuetext")]), solved: document.querySelectorAll(".missions .solved").length,
     acting: document.querySelectorAll(".code .acting").length, live: text("live-sink"), mass: text("live-mass") }; })()"""
 # What a reader cannot see or reach: names, sizes, contrast, headings, places outside the screen.
@@ -143,7 +143,7 @@ def moved(before, after, k):
         and after["hash"] != before["hash"]
 
 
-def check_handles(page, report):
+def check_handles(page, report, handles=15):
     """Every handle by mouse, by touch, and by each of its keys; undone and done again."""
     for way in ("mouse", "touch", "keyboard"):
         phone = way == "touch"
@@ -164,14 +164,14 @@ def check_handles(page, report):
                 page.key("ArrowRight" if side else "ArrowUp")
             after = page.state()
             bad += [] if moved(before, after, k) else [f"{label} does not follow: {before['sliders'][k]}, {after['sliders'][k]}"]
-            bad += [] if after["acting"] else [f"{label}: no line of code acts"]
+            bad += [] if after["acting"] or after["verdict"] else [f"{label}: no line of code acts"]
         for _ in range(count):
             page.key("z", 2)
         bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["undone, it is not the first row: " + page.state()["hash"]]
         for _ in range(count):
             page.key("y", 2)
         bad += [] if page.state()["hash"] == after["hash"] else ["done again, it is not the last row"]
-        report(not bad and count == 15, f"explore.handles {way}: handles={count} faults={len(bad)}", bad)
+        report(not bad and count == handles, f"explore.handles {page.file.stem} {way}: handles={count} faults={len(bad)}", bad)
     page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": False})
 
 
@@ -287,24 +287,62 @@ def axe_says(page):
     return page.value(f"axe.run(document, {{ runOnly: {json.dumps(tags)} }}).then(r => r.violations.map(v => `${{v.id}}: ${{v.nodes[0].html.slice(0, 90)}}`))")
 
 
+def check_sum(page, report):
+    """The page of sums: every choice by its own way, what each mistake makes of the verdict, its buttons."""
+    page.engine.screen(*SCREENS["wide"])
+    bad = page.open()
+    for group, names in (("format", ("bf16", "f16", "f32")), ("order", ("forward", "backward", "pairwise", "lanes", "largest", "smallest")),
+                         ("mistake", ("none", "lost", "twice", "cut", "narrower"))):
+        for k, name in enumerate(names):
+            page.click(f"input[name={group}]", k)
+            page.state()
+            if not page.value(f"document.querySelectorAll('input[name={group}]')[{k}].checked && fromAddress(location.hash).{group} === {json.dumps(name)}"):
+                bad.append(f"{group} {name} is not chosen")
+        page.focus(f"input[name={group}]:checked")
+        page.key("ArrowLeft")
+        page.state()
+        bad += [] if page.value(f"fromAddress(location.hash).{group}") == names[-2] else [f"the arrow key does not choose {names[-2]}"]
+    for mistake, said in (("none", "Inside"), ("lost", "Outside"), ("twice", "Outside")):
+        bad += page.open(f"#t=f32&o=pairwise&x={mistake}&r=1&s=1,2,3,4")
+        now = page.state()
+        bad += [] if now["verdict"].startswith(said) else [f"{mistake}: {now['verdict']}"]
+    for button, look in (("more", "5 terms"), ("fewer", "4 terms"), ("alike", "8 terms"), ("cancelling", "8 terms"), ("drawn", "12 terms")):
+        page.focus(f"#{button}")
+        page.key("Enter")
+        page.state()
+        bad += [] if page.value("document.getElementById('keys').textContent") == look else [f"{button}: not {look}"]
+    before = page.state()["hash"]
+    page.click("#bits")
+    bad += [] if page.state()["hash"] != before else ["no other last bits"]
+    page.click("#undo")
+    bad += [] if page.state()["hash"] == before else ["not undone"]
+    shown = page.value("""(async () => { const s = (await startSums(exploreWasm))(fromAddress(location.hash));
+      return [document.getElementById("live-got").textContent.startsWith(exact(s.got)), document.querySelectorAll("#walk tr").length === s.step.length]; })()""")
+    bad += [] if shown == [True, True] else [f"shown is not what was computed: {shown}"]
+    for nonsense in ("#t=x&o=y&x=z&r=q&s=1", "#s=" + "1," * 40, "#s=NaN,2&r="):
+        bad += page.open(nonsense)
+        bad += [] if page.value("toAddress(fromAddress(location.hash))") == page.value("toAddress(START)") else [nonsense]
+    report(not bad, f"explore.sum faults={len(bad)}", bad)
+
+
 def check_screens(page, report, pictures):
-    row = "#p=bf16&f=scaled&w=4&b=2.5&s=1,2,-1,0.5,-2,1.5&v=2:0.5,-1:1.5,-2:-0.5,1:2,0.5:-2,-1.5:1&c=1:-1.5"
+    row = "#t=bf16&o=pairwise&x=lost&r=3&s=3,1.5,0.5,2,4.5,1,2.5,0.75,1,2,3,4" if page.file.stem == "sum" else "#p=bf16&f=scaled&w=4&b=2.5&s=1,2,-1,0.5,-2,1.5&v=2:0.5,-1:1.5,-2:-0.5,1:2,0.5:-2,-1.5:1&c=1:-1.5"
     for name, (width, height, phone) in SCREENS.items():
         for dark in (False, True):
             page.engine.screen(width, height, phone, dark)
             bad = page.open(row) + page.value(ACCESS)
-            report(not bad, f"explore.screen {name}{' dark' if dark else ''}: faults={len(bad)}", bad)
+            report(not bad, f"explore.screen {page.file.stem} {name}{' dark' if dark else ''}: faults={len(bad)}", bad)
             found = axe_says(page) if phone is dark else None  # a phone in the dark, others in the light
             if found is not None:
-                report(not found, f"explore.axe {name}: violations={len(found)}", found)
+                report(not found, f"explore.axe {page.file.stem} {name}: violations={len(found)}", found)
             if pictures:
                 page.engine.screen(width, page.value("document.documentElement.scrollHeight"), phone, dark)
-                page.engine.picture(pictures / f"explore-{name}{'-dark' if dark else ''}.png")
+                page.engine.picture(pictures / f"explore-{page.file.stem}-{name}{'-dark' if dark else ''}.png")
     features = [{"name": "prefers-reduced-motion", "value": "reduce"}]
     page.engine.call("Emulation.setEmulatedMedia", {"media": "", "features": features})
     still = page.value("[...document.querySelectorAll('#explore *')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0 || "
                        "getComputedStyle(e).animationName !== 'none').length")
-    report(still == 0, f"explore.motion: with reduced motion {still} elements move by themselves")
+    report(still == 0, f"explore.motion {page.file.stem}: with reduced motion {still} elements move by themselves")
 
 
 def main(words):
@@ -324,6 +362,11 @@ def main(words):
         for check in (check_handles, check_keys, check_choices, check_address, check_missions):
             check(page, tap.report)
         check_screens(page, tap.report, pictures)
+        sums = Page(engine, file.with_name("sum.html"))
+        check_handles(sums, tap.report, 8)
+        check_sum(sums, tap.report)
+        check_screens(sums, tap.report, pictures)
+        page.open()
         print("# a change is computed and shown in", page.value("""(async () => { const times = []; for (let k = 0; k < 60; k++) {
           const start = performance.now(), n = +document.getElementById("explore").dataset.ready;
           document.querySelector(".of-sink").dispatchEvent(new KeyboardEvent("keydown", { key: k % 2 ? "ArrowUp" : "ArrowDown", bubbles: true }));
