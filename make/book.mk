@@ -23,16 +23,16 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 	@sh tests/install.sh --with browser build || true
 	@python3 tests/run.py $(BUILD)/pictures tests/doc/book_pictures.py
 
-# The page that computes, without the book around it; its tests ask the numbers (FEW=1: a tenth) and the page in Chromium.
+# The pages that compute, without the book around them; their tests ask the numbers (FEW=1: a tenth) and use them in Chromium.
 EXPLORE := $(BUILD)/explore-native
-explore: | build/packages  ## the page "One row, one sink" alone: build/explore/explore/index.html
+explore: | build/packages  ## the pages that compute, alone: one row, one sum, the derivation; build/explore/explore/index.html
 	$(call packages,--with wasm)
 	@python3 doc/explore/explore.py . build/explore
 
 $(EXPLORE): $(patsubst %.c,$(BUILD)/%.o,$(wildcard doc/explore/*.c)) $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
-test-explore: $(EXPLORE) explore  ## its numbers beside those of the same files compiled here; every control, in headless Chromium
+test-explore: $(EXPLORE) explore  ## their numbers beside those of the same files compiled here; every control, in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@EXPLORE=build/explore/explore EXPLORE_NATIVE=$(EXPLORE) NODE=$(NODE) python3 tests/run.py $(BUILD)/explore $(EXPLORED)
 EXPLORED := tests/doc/explore_numbers.py tests/doc/explore_page.py

@@ -67,8 +67,10 @@ def to_html(pages):
 
 def coloured(chapter, tex):
     """The terms that go through the derivation, in every formula of its chapter."""
-    if not chapter.source.endswith(COLOURED):
-        return tex
+    return with_terms(tex) if chapter.source.endswith(COLOURED) else tex
+
+
+def with_terms(tex):
     return re.sub("|".join(f"(?P<{name}>{term})" for name, term in TERMS.items()),
                   lambda m: rf"\htmlClass{{t-{m.lastgroup}}}{{{m[0]}}}", tex)
 
@@ -241,10 +243,10 @@ def faces(fonts, packages):
 
 
 class ExploreLinks:
-    """Where the page that computes leads."""
+    """Where the pages that compute lead, and their formulas."""
 
-    def __init__(self, book):
-        self.book, self.source = book, book.source_link
+    def __init__(self, book, node):
+        self.book, self.source, self.node = book, book.source_link, node
 
     def statement(self, id):
         return self.book.statement_link(id, "ROOT")
@@ -259,6 +261,14 @@ class ExploreLinks:
 
     def chapter(self, name):
         return f"ROOT/{name}.html"
+
+    def formulas(self, texts):
+        asked = [{"tex": with_terms(tex), "display": True} for tex in texts]
+        answers = json.loads(run(["node", str(HERE / "katex.js"), str(self.node / "katex")], json.dumps(asked), "katex"))
+        for tex, answer in zip(texts, answers):
+            if "error" in answer:
+                sys.exit(f"book: bad formula {tex!r}: {answer['error']}")
+        return [answer["html"] for answer in answers]
 
 
 class Book:
@@ -317,7 +327,7 @@ def build(options, out, problems):
         pages[f"toc:{chapter.name}"] = chapter.toc()
     pages["slides"] = deck.blocks
     tests_page = evidence.tests_page(book)
-    explored, lacking = explore.write(book.root, out / "explore", ExploreLinks(book)) if explore.is_in(book.root) else ({}, None)
+    explored, lacking = explore.write(book.root, out / "explore", ExploreLinks(book, options.node)) if explore.is_in(book.root) else ({}, None)
     sources = source_pages(book)
     html = to_html({**pages, **sources})
     copy_assets(out, options.node)

@@ -18,7 +18,7 @@ import tempfile
 
 TITLE = "One row, one sink"
 HERE = pathlib.Path(__file__).resolve().parent
-OWN = ("row.c", "forms.c", "laws.c", "sum.c")
+OWN = ("row.c", "forms.c", "laws.c", "lines.c", "sum.c")
 REFERENCE = ("ref/softmax_sink.c", "ref/scores.c", "ref/values.c", "ref/mask.c", "ref/policy.c", "ref/policy_rounding.c",
              "ref/policy_parse.c", "ref/operands.c", "ref/scaled.c", "ref/tensor_core.c", "ref/points.c",
              "model/round.c", "base/error.c", "base/words.c", "proofs/bounds/honest.c")
@@ -28,7 +28,19 @@ PACKAGES = "clang, lld, wasi-libc and libclang-rt-dev-wasm32 (in Debian 12: libc
 # Each page: what it is called, its own file, its scripts.
 PAGES = {"index": (TITLE, "page.html", ("engine.js", "steps.js", "row.js", "state.js", "draw.js", "scores.js", "share.js", "arrows.js",
                                         "words.js", "missions.js", "page.js")),
+         "lines": ("The derivation with numbers", "lines.html", ("engine.js", "steps.js", "row.js", "state.js", "draw.js", "scores.js",
+                                                                 "arrows.js", "lines.js")),
          "sum": ("One sum, many roundings", "sum.html", ("engine.js", "steps.js", "sum_state.js", "draw.js", "sum_panels.js", "sum_page.js"))}
+# The lines of the derivation, and what each changes in the one before it.
+TOKENS, BIASES = r"\sum_{h=1}^{H} \sum_{j=1}^{i} \alpha_{ijh}\, x_j W^V_h W^O_h", r"\sum_{h=1}^{H} b^V_h W^O_h"
+LINES = {"concat": "", "headsum": r"\sum_{h=1}^{H} \operatorname{head}_h(i, X)\, W^O_h", "values": r"\sum_{j=1}^{i} \alpha_{ijh}\, v_h(x_j)",
+         "expand": r"\big( x_j W^V_h + b^V_h \big)", "inside": r"\big( x_j W^V_h + b^V_h \big) W^O_h",
+         "distribute": r"\big( x_j W^V_h W^O_h + b^V_h W^O_h \big)",
+         "split": TOKENS + r" + \sum_{h=1}^{H} \Big( \sum_{j=1}^{i} \alpha_{ijh}\, b^V_h W^O_h \Big)",
+         "factor": r"\Big( \sum_{j=1}^{i} \alpha_{ijh} \Big)\, b^V_h W^O_h", "mass": r"\big( 1 - \alpha_{s,ih} \big)",
+         "one-minus": BIASES + r" - \sum_{h=1}^{H} \alpha_{s,ih}\, b^V_h W^O_h",
+         "reorder": r"\sum_{h=1}^{H} \alpha_{s,ih} \big( {-b^V_h W^O_h} \big) + " + BIASES, "final": "b^V W^O",
+         "gate": r"\operatorname{softmax}(s_{ih})_j\, x_j W^V_h + b^V_h"}
 FORMATS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 ORDERS = {"forward": "first to last", "backward": "last to first", "pairwise": "in pairs", "lanes": "in four lanes",
           "largest": "largest first", "smallest": "smallest first"}
@@ -71,6 +83,10 @@ class Links:
 
     def chapter(self, name):
         return f"../{name}.html"
+
+    def formulas(self, texts):
+        """Without the book's packages a formula is shown as it is written."""
+        return [f'<code class="tex">{html.escape(text)}</code>' for text in texts]
 
 
 def compile_wasm(root):
@@ -150,6 +166,33 @@ def judged(root, links):
     return "".join(said)
 
 
+def underlined(tex, changed):
+    """The changed summands in a class of their own; a narrow screen may still break the formula at the operators."""
+    if tex.count(changed) != 1:
+        sys.exit(f"explore: {changed!r} stands {tex.count(changed)} times in {tex!r}")
+    parts, depth, last = [""], 0, 0
+    for match in re.finditer(r"[{}]| [+-] ", changed):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and match[0] in (" + ", " - "):
+            parts[-1] = changed[last:match.start()]
+            parts += [match[0], ""]
+            last = match.end()
+    parts[-1] = changed[last:]
+    return tex.replace(changed, "".join(part if k % 2 else r"\htmlClass{changed}{%s}" % part for k, part in enumerate(parts)))
+
+
+def derivation(root, links):
+    chapter, found = (root / "doc/15-derivation.md").read_text(encoding="utf-8"), []
+    for name, changed in LINES.items():
+        stated = re.search(rf"^### eq\[sink\.attn-{name}\] (.*?) \{{.*?\n\n\$\$\n(.*?)\n\$\$", chapter, re.MULTILINE | re.DOTALL)
+        if stated is None:
+            sys.exit(f"explore: doc/15-derivation.md does not state sink.attn-{name}")
+        found.append((name, stated[1], underlined(stated[2], changed) if changed else stated[2]))
+    shown = links.formulas([tex for _, _, tex in found])
+    return "".join(f'<li><h3><a href="{links.statement(f"sink.attn-{name}")}">{title}</a></h3><div class="line"><div>{formula}</div>'
+                   '<div><p class="numbers"></p><p class="distance"></p></div></div></li>' for (name, title, _), formula in zip(found, shown))
+
+
 def constants():
     """What the page says of its numbers: they stand in row.h, and in the test that measures the difference."""
     head = (HERE / "row.h").read_text(encoding="utf-8")
@@ -174,6 +217,8 @@ def body(root, links, name, why):
         parts |= {"formats": radios("format", FORMATS), "orders": radios("order", ORDERS), "mistakes": radios("mistake", MISTAKES),
                   "bounds": links.chapter("13-bounds"), "statement": links.statement("bound.dot"), "proof": links.proof("bound.dot"),
                   "tests": links.tests("bound.dot"), "drift": links.statement("stat.drift")}
+    elif name == "lines":
+        parts |= {"chapter": links.chapter("15-derivation"), "policies": radios("policy", POLICIES), "lines": derivation(root, links)}
     else:
         parts |= {"ref": links.source("ref/softmax_sink.c"), "chapter": links.chapter("06-softmax-sink"),
                   "laws-source": links.source("doc/explore/laws.c"), "policies": radios("policy", POLICIES),

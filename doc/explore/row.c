@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // The row, stage by stage, and what the page may call.
-#include "doc/explore/row.h"
+#include "doc/explore/lines.h"
 
 #include "base/splitmix.h"
 
@@ -101,13 +101,16 @@ void row_draw(double policy, double form, double number, row_given *given) {
 }
 
 #ifdef __wasm__
-// ---- the page's door: two places in memory, and what fills them
+// ---- the pages' door: places in memory, and what fills them
 #define DOOR(name) __attribute__((export_name(#name)))
 static row_given given;
 static row_result result;
+static lines_result lines;
 DOOR(given) double *page_given(void);
 DOOR(result) double *page_result(void);
+DOOR(lines) double *page_lines(void);
 DOOR(compute) void page_compute(void);
+DOOR(compute_lines) void page_compute_lines(void);
 DOOR(draw) void page_draw(double policy, double form, double number);
 
 double *page_given(void) {
@@ -115,6 +118,12 @@ double *page_given(void) {
 }
 double *page_result(void) {
     return (double *)&result;
+}
+double *page_lines(void) {
+    return (double *)&lines;
+}
+void page_compute_lines(void) {
+    lines_compute(&given, &lines);
 }
 void page_compute(void) {
     row_compute(&given, &result);

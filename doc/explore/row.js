@@ -10,14 +10,14 @@ const LAWS = ["mass", "shift", "key", "softmax1", "gate"];
 const SHIFT = 2; // t of law.shift
 
 // A function from a state to its row.
-async function startEngine(base64) {
-  const door = await openReference(base64);
+function rowOf(door) {
   return (state) => {
     new Float64Array(door.memory.buffer, door.given()).set(numbersOf(state));
     door.compute();
     return resultOf(new Float64Array(door.memory.buffer, door.result()));
   };
 }
+const startEngine = async (base64) => rowOf(await openReference(base64));
 
 // The members of row_given, in their order.
 function numbersOf(state) {

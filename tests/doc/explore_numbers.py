@@ -47,6 +47,7 @@ for (let number = 0; number < count; number++) {
 """
 # sum_result in doc/explore/sum.h, and the mistake before it in what the native program prints.
 TERMS, ORDERS, SHUFFLES = 16, 6, 200
+LINES = 13  # lines.h
 SUM = TERMS + 9 + 4 * TERMS + ORDERS + SHUFFLES
 MISTAKES = ("none", "lost", "twice", "cut", "narrower")
 
@@ -131,6 +132,21 @@ def sums(tap, native, wasm):
                    " ".join(f"{name}={out}/{of}" for name, (of, out) in counts.items()), [f"beyond their order {escaped}, hidden {hidden}"])
 
 
+def lines(tap, native):
+    """The derivation's lines are equal as far as binary64 goes; with rounded weights those from sink.attn-mass on are not."""
+    size, mass, count = 2 * (KEYS + 1) + 1 + 11 * LINES, 8, COUNT // 5
+    for p, policy in enumerate(POLICIES):
+        said = array.array("d", subprocess.run([native, "lines", str(p), str(count)], stdout=subprocess.PIPE, check=True).stdout)
+        worst, away = 0.0, [0] * LINES
+        for number in range(count):
+            row = said[number * size:(number + 1) * size]
+            limit, residues = row[2 * (KEYS + 1)], row[2 * (KEYS + 1) + 11::11]
+            away = [a + (not residue <= limit) for a, residue in zip(away, residues)]
+            worst = max(worst, *(residue / limit for residue in residues[:LINES if p == 0 else mass]))
+        good = worst <= 1 and (not any(away) if p == 0 else not any(away[:mass]) and all(away[mass:]))
+        tap.report(good, f"explore.lines {policy}: rows={count} lines={LINES} worst={worst:.3g} bound=1 away=" + ",".join(map(str, away)))
+
+
 def without(tap):
     """Where clang is missing or makes no WebAssembly the page names the packages and is counted as skipped; a mistake in
     the page's own C is no such case."""
@@ -145,7 +161,7 @@ def without(tap):
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             page = pathlib.Path(folder, "book/explore/index.html")
             shown = page.read_text(encoding="utf-8") if page.is_file() else ""
-            good = done.returncode == status and (status or ("2 pages skipped" in done.stdout and "libclang-rt-14-dev-wasm32" in shown
+            good = done.returncode == status and (status or ("3 pages skipped" in done.stdout and "libclang-rt-14-dev-wasm32" in shown
                                                              and 'id="missing"' in shown and "wasm.js" not in shown and "page.js" not in shown))
             tap.report(good, f"explore.without: {what}", [done.stdout])
 
@@ -175,6 +191,7 @@ def main(native, wasm):
             if form == "right":
                 print(f"# {policy}: worst residue of its bound:", ", ".join(f"{name} {x:.3g}" for name, x in worst.items()))
     sums(tap, native, wasm)
+    lines(tap, native)
     return tap.done()
 
 

@@ -5,7 +5,8 @@
     EXPLORE=FOLDER NODE=PACKAGES python3 tests/doc/explore_page.py [PICTURES]      FOLDER is build/explore/explore
 
 Where axe-core is among the packages it is asked too. With PICTURES, the page is kept there as PNG, in three widths, light and dark. Skipped, by name, without Chromium, and
-where the page has no numbers because clang cannot make WebAssembly.
+where the page has no numbers because clang cannot make WebAssembly. FEW=1 looks at a phone in the dark alone, at other
+screens in the light alone, and uses the handles of the derivation by keys alone: they are those of the first page.
 """
 import json
 import os
@@ -17,6 +18,7 @@ import browser  # noqa: E402
 from tap import Tap  # noqa: E402
 
 SCREENS = {"projector": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
+FEW = bool(os.environ.get("FEW"))
 LAWS = ("mass", "shift", "key", "softmax1", "gate")
 # At the first row, in binary64: which laws a form breaks.
 BROKEN = {"right": (), "scaled": ("shift", "key", "gate"), "dropped": ("key", "softmax1", "gate"),
@@ -145,7 +147,7 @@ def moved(before, after, k):
 
 def check_handles(page, report, handles=15):
     """Every handle by mouse, by touch, and by each of its keys; undone and done again."""
-    for way in ("mouse", "touch", "keyboard"):
+    for way in ("keyboard",) if FEW and page.file.stem == "lines" else ("mouse", "touch", "keyboard"):
         phone = way == "touch"
         page.engine.screen(*SCREENS["phone" if phone else "wide"])
         page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": phone, "maxTouchPoints": 1})
@@ -164,7 +166,7 @@ def check_handles(page, report, handles=15):
                 page.key("ArrowRight" if side else "ArrowUp")
             after = page.state()
             bad += [] if moved(before, after, k) else [f"{label} does not follow: {before['sliders'][k]}, {after['sliders'][k]}"]
-            bad += [] if after["acting"] or after["verdict"] else [f"{label}: no line of code acts"]
+            bad += [] if after["acting"] or page.file.stem != "index" else [f"{label}: no line of code acts"]
         for _ in range(count):
             page.key("z", 2)
         bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["undone, it is not the first row: " + page.state()["hash"]]
@@ -325,10 +327,28 @@ def check_sum(page, report):
     report(not bad, f"explore.sum faults={len(bad)}", bad)
 
 
+def check_lines(page, report):
+    """In which arithmetic which lines give another number; the way back to the row."""
+    bad = []
+    for policy, away in (("real", []), ("f32", [8, 9, 10, 11, 12]), ("bf16", [8, 9, 10, 11, 12]), ("f16", [8, 9, 10, 11, 12])):
+        bad += page.open("#b=0.75")
+        page.focus(f"input[name=policy][value={policy}]")
+        page.key(" ")
+        page.state()
+        address = page.value("toAddress(fromAddress(location.hash))")
+        seen, totals, back = page.value("""[[...document.querySelectorAll(".distance")].flatMap((e, k) => e.classList.contains("away") ? [k] : []),
+          [...document.querySelectorAll(".numbers strong")].slice(0, 8).map(e => e.textContent), document.getElementById("to-row").getAttribute("href")]""")
+        bad += [] if seen == away and len(set(totals)) == 1 else [f"{policy}: lines away {seen}, totals {totals}"]
+        bad += [] if f"p={policy}&" in address and back == f"index.html{address}" else [f"{policy}: leads to {back}"]
+    page.click("#again")
+    bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["not at the start again"]
+    report(not bad, f"explore.lines faults={len(bad)}", bad)
+
+
 def check_screens(page, report, pictures):
     row = "#t=bf16&o=pairwise&x=lost&r=3&s=3,1.5,0.5,2,4.5,1,2.5,0.75,1,2,3,4" if page.file.stem == "sum" else "#p=bf16&f=scaled&w=4&b=2.5&s=1,2,-1,0.5,-2,1.5&v=2:0.5,-1:1.5,-2:-0.5,1:2,0.5:-2,-1.5:1&c=1:-1.5"
     for name, (width, height, phone) in SCREENS.items():
-        for dark in (False, True):
+        for dark in (phone,) if FEW else (False, True):
             page.engine.screen(width, height, phone, dark)
             bad = page.open(row) + page.value(ACCESS)
             report(not bad, f"explore.screen {page.file.stem} {name}{' dark' if dark else ''}: faults={len(bad)}", bad)
@@ -366,6 +386,10 @@ def main(words):
         check_handles(sums, tap.report, 8)
         check_sum(sums, tap.report)
         check_screens(sums, tap.report, pictures)
+        lines = Page(engine, file.with_name("lines.html"))
+        check_handles(lines, tap.report)
+        check_lines(lines, tap.report)
+        check_screens(lines, tap.report, pictures)
         page.open()
         print("# a change is computed and shown in", page.value("""(async () => { const times = []; for (let k = 0; k < 60; k++) {
           const start = performance.now(), n = +document.getElementById("explore").dataset.ready;
