@@ -36,10 +36,13 @@ static void keep(void *context, const char *name, size_t rank, const size_t *sha
     if (a->next != NULL) a->next->see(a->next->context, name, rank, shape, values);
 }
 
-// Of the scores, weights and products some are read by no stage's backward function.
-static bool is_read(sinkproof_trace_point point) {
-    return point != TRACE_A2_Q && point != TRACE_A2_K && point != TRACE_A10 && point != TRACE_M5 &&
-           point != TRACE_M9;
+// Some points are read by no stage's backward function: queries and keys before their rotation,
+// unless a norm reads them.
+static bool is_read(const sinkproof_config *config, sinkproof_trace_point point) {
+    bool projected = point == TRACE_A2_Q || point == TRACE_A2_K;
+    return projected ? config->head_norms
+                     : point != TRACE_A3_Q && point != TRACE_A3_K && point != TRACE_A10 &&
+                           point != TRACE_M5 && point != TRACE_M9;
 }
 
 bool sinkproof_activations_new(const sinkproof_config *config, size_t n, const int32_t *tokens_n,
@@ -55,7 +58,8 @@ bool sinkproof_activations_new(const sinkproof_config *config, size_t n, const i
     bool good = a->at_lp != NULL;
     for (size_t i = 0; good && i < config->n_layers * TRACE_POINTS; i++) {
         sinkproof_trace_point point = (sinkproof_trace_point)(i % TRACE_POINTS);
-        if (!is_read(point) || !sinkproof_trace_point_exists(config, point, i / TRACE_POINTS))
+        if (!is_read(config, point) ||
+            !sinkproof_trace_point_exists(config, point, i / TRACE_POINTS))
             continue;
         a->at_lp[i] = calloc(sinkproof_trace_elements(config, point, n), sizeof(double));
         good = a->at_lp[i] != NULL;

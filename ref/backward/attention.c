@@ -53,6 +53,17 @@ static void head_backward(gradient_walk *w, const sinkproof_layer *layer, size_t
                              dsink_hx + h * (normaliser.key_d != NULL ? d : 1), w->dq_nhd + h * d);
 }
 
+// A3 to A2: back through the norm of each head's query or key, in place.
+static void heads_backward(gradient_walk *w, const sinkproof_matrix *scale, size_t heads,
+                           const double *x_nhd, double *dx_nhd, double *dscale_d) {
+    size_t d = w->config->head_dim, count = w->n * heads * d;
+    sinkproof_matrix_row(scale, 0, w->row_c);
+    zero(w->dhead_nhd, count);
+    sinkproof_rmsnorm_backward(w->row_c, w->config->rms_eps, w->n * heads, d, x_nhd, dx_nhd,
+                               w->dhead_nhd, dscale_d);
+    memcpy(dx_nhd, w->dhead_nhd, count * sizeof *dx_nhd);
+}
+
 // A4 to A1, and the weights of A2.
 static void project_backward(gradient_walk *w, const sinkproof_layer *layer) {
     const sinkproof_config *c = w->config;
@@ -61,6 +72,16 @@ static void project_backward(gradient_walk *w, const sinkproof_layer *layer) {
     double **dw = w->dweight;
     sinkproof_rope_backward(n, c->n_heads, c->head_dim, w->cos_nd, w->sin_nd, w->dq_nhd);
     sinkproof_rope_backward(n, c->n_kv_heads, c->head_dim, w->cos_nd, w->sin_nd, w->dk_ngd);
+    if (c->head_norms) {
+        gradient_show_point(w, TRACE_A3_Q, w->dq_nhd);
+        gradient_show_point(w, TRACE_A3_K, w->dk_ngd);
+        heads_backward(w, &layer->q_norm, c->n_heads,
+                       sinkproof_activations_at(w->kept, w->l, TRACE_A2_Q), w->dq_nhd,
+                       dw[SINKPROOF_Q_NORM]);
+        heads_backward(w, &layer->k_norm, c->n_kv_heads,
+                       sinkproof_activations_at(w->kept, w->l, TRACE_A2_K), w->dk_ngd,
+                       dw[SINKPROOF_K_NORM]);
+    }
     gradient_show_point(w, TRACE_A2_Q, w->dq_nhd);
     gradient_show_point(w, TRACE_A2_K, w->dk_ngd);
     zero(w->dt_nc, n * c->hidden);

@@ -100,7 +100,8 @@ typedef struct sinkproof_gradient_observer {
     void *context;
 } sinkproof_gradient_observer;
 
-// Whether every stage of the model has a backward function: those of GPT-OSS and Llama do.
+// Whether every stage of the model has a backward function: those of GPT-OSS do, and those of Llama
+// and its relatives.
 bool sinkproof_backward_serves(const sinkproof_config *config, sinkproof_error *error);
 
 // grad.chain: all gradients, from the last layer to the first.

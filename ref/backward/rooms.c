@@ -13,7 +13,7 @@ typedef struct room {
     size_t count[3];
 } room;
 
-enum { ARRAYS = 26, ROOMS = ARRAYS + SINKPROOF_SLOTS };
+enum { ARRAYS = 27, ROOMS = ARRAYS + SINKPROOF_SLOTS };
 
 // The arrays of a walk and their sizes, without those of the weights.
 static void list_arrays(gradient_walk *w, room rooms[ARRAYS]) {
@@ -27,6 +27,7 @@ static void list_arrays(gradient_walk *w, room rooms[ARRAYS]) {
         {&w->dq_nhd, {n, heads, 1}},
         {&w->dk_ngd, {n, c->n_kv_heads, c->head_dim}},
         {&w->dv_ngd, {n, c->n_kv_heads, c->head_dim}},
+        {&w->dhead_nhd, {n, c->head_norms ? heads : 0, 1}},
         {&w->dalpha_hij, {c->n_heads, n, n}},
         {&w->ds_hij, {c->n_heads, n, n}},
         {&w->db_hi, {c->n_heads, n, 1}},

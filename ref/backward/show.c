@@ -6,6 +6,7 @@
 #include "ref/backward/walk.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void show(const gradient_walk *w, bool layered, const char *name, size_t rank,
                  const size_t *shape, const double *values) {
@@ -29,7 +30,7 @@ void sinkproof_gradient_name(sinkproof_slot slot, char name[32]) {
     const char *stored = sinkproof_slot_name(slot); // "w_q", "b_q", "attn_norm"
     if (slot == SINKPROOF_SINKS)
         snprintf(name, 32, "dsink");
-    else if (stored[1] == '_')
+    else if (strncmp(stored, "w_", 2) == 0 || strncmp(stored, "b_", 2) == 0)
         snprintf(name, 32, "d%c.%s", stored[0] == 'w' ? 'W' : 'b', stored + 2);
     else
         snprintf(name, 32, "dW.%s", stored);

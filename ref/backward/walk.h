@@ -17,6 +17,7 @@ typedef struct gradient_walk {
     double *dx_nc; // of the residual stream
     double *dt_nc; // of a sublayer's normed input
     double *do_nhd, *dq_nhd, *dk_ngd, *dv_ngd;
+    double *dhead_nhd; // before a norm of each head
     double *dalpha_hij, *ds_hij, *db_hi;
     double *freq_d, *cos_nd, *sin_nd;
     double *dlogits_ne, *dweights_nk, *ddown_nkc, *dact_nkf, *dup_nkr;

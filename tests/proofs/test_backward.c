@@ -22,8 +22,8 @@
     " \"rope_theta\": 150000.0, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 32.0,"     \
     " \"beta_fast\": 32.0, \"beta_slow\": 1.0, \"original_max_position_embeddings\": 4096,"        \
     " \"truncate\": false}" more "}"
-#define LLAMA                                                                                      \
-    "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"],"                       \
+#define LLAMA(type, name)                                                                          \
+    "{\"model_type\": \"" type "\", \"architectures\": [\"" name "ForCausalLM\"],"                 \
     " \"num_hidden_layers\": 2, \"vocab_size\": 11, \"hidden_size\": 32,"                          \
     " \"intermediate_size\": 32, \"head_dim\": 4, \"num_attention_heads\": 4,"                     \
     " \"num_key_value_heads\": 2, \"max_position_embeddings\": 64, \"rms_norm_eps\": 1e-5,"        \
@@ -105,6 +105,8 @@ static const char *id_of(sinkproof_slot slot) {
     case SINKPROOF_ATTN_NORM:
     case SINKPROOF_MLP_NORM:
     case SINKPROOF_FINAL_NORM:
+    case SINKPROOF_Q_NORM:
+    case SINKPROOF_K_NORM:
         return "grad.rmsnorm";
     case SINKPROOF_W_ROUTER:
     case SINKPROOF_B_ROUTER:
@@ -324,18 +326,23 @@ static void plant(const sinkproof_model *model) {
 }
 
 int main(void) {
-    sinkproof_model *model = open_config(GPT_OSS("")), *llama = open_config(LLAMA);
+    sinkproof_model *model = open_config(GPT_OSS("")),
+                    *llama = open_config(LLAMA("llama", "Llama"));
+    sinkproof_model *qwen3 = open_config(LLAMA("qwen3", "Qwen3"));
     sinkproof_model *keyed = open_config(GPT_OSS(", \"attention_sink\": \"key\""));
     against_forward_mode("GPT-OSS", model, true);
     against_forward_mode("GPT-OSS with keys for sinks", keyed, true);
     against_forward_mode("Llama", llama, false);
+    against_forward_mode("Qwen3", qwen3, true);
     for (int reads_more = 0; reads_more < 2; reads_more++)
         against_reference("GPT-OSS", model, reads_more);
     against_reference("GPT-OSS with keys for sinks", keyed, true);
     against_reference("Llama", llama, false);
+    against_reference("Qwen3", qwen3, true);
     plant(model);
     sinkproof_model_close(model);
     sinkproof_model_close(keyed);
     sinkproof_model_close(llama);
+    sinkproof_model_close(qwen3);
     return tap_done();
 }

@@ -19,22 +19,30 @@ static void back_linear(const sinkproof_matrix *m, both x, both dy, size_t n, bo
                                         side(x, sizes), side(dy, sizes), n, sizes, DUAL_BITS);
 }
 
-// dx is added to.
-static void back_norm(composed *w, const char *weight, const sinkproof_matrix *scale, both x,
-                      both dt, both dx) {
-    size_t hidden = w->c->hidden;
-    both row = both_row_at(scale, 0), dscale = both_new(hidden);
-    for (size_t t = 0; t < w->n; t++)
+// Of `rows` rows as wide as the scale; dx is added to.
+static void back_norm(composed *w, const char *weight, const sinkproof_matrix *scale, size_t rows,
+                      both x, both dt, both dx) {
+    size_t width = scale->cols;
+    both row = both_row_at(scale, 0), dscale = both_new(width);
+    for (size_t t = 0; t < rows; t++)
         for (int sizes = 0; sizes < 2; sizes++)
             sinkproof_truth_rmsnorm_backward(
-                side(dx, sizes) + t * hidden, side(dscale, sizes), side(row, sizes), w->c->rms_eps,
-                side(x, sizes) + t * hidden, side(dt, sizes) + t * hidden, hidden, sizes,
-                DUAL_BITS);
+                side(dx, sizes) + t * width, side(dscale, sizes), side(row, sizes), w->c->rms_eps,
+                side(x, sizes) + t * width, side(dt, sizes) + t * width, width, sizes, DUAL_BITS);
     both_free(row);
-    settle(w, weight, dscale, (double)(hidden + 8 + w->n));
+    settle(w, weight, dscale, (double)(width + 8 + rows));
 }
-static double norm_roundings(const composed *w) {
-    return 4 * (double)w->c->hidden + 28;
+static double norm_roundings(size_t width) {
+    return 4 * (double)width + 28;
+}
+
+// A3 to A2: a norm of each head's query or key.
+static both back_heads(composed *w, const char *name, const char *weight,
+                       const sinkproof_matrix *scale, size_t heads, both x, both dt) {
+    both dx = both_new(dt.n);
+    dt = settle(w, name, dt, 2);
+    back_norm(w, weight, scale, w->n * heads, x, dt, dx);
+    return dx;
 }
 
 static both copy_of(both x) {
@@ -159,8 +167,8 @@ static both back_mlp(composed *w, const sinkproof_layer *layer, both dx) {
     size_t k = c->dense ? 1 : c->n_chosen;
     dt = settle(w, "dM1", dt, (double)(layer->w_up.rows + k + c->n_experts + 2));
     both out = copy_of(dx);
-    back_norm(w, "dW.mlp_norm", &layer->mlp_norm, act(w, TRACE_A13), dt, out);
-    return settle(w, "dA13", out, norm_roundings(w));
+    back_norm(w, "dW.mlp_norm", &layer->mlp_norm, w->n, act(w, TRACE_A13), dt, out);
+    return settle(w, "dA13", out, norm_roundings(w->c->hidden));
 }
 
 // ---- attention -------------------------------------------------------------------------------
@@ -278,8 +286,14 @@ static both back_projections(composed *w, const sinkproof_layer *layer, attentio
     rotate_back(w, &yarn, a->dq, c->n_heads, dq);
     rotate_back(w, &yarn, a->dk, c->n_kv_heads, dk);
     sinkproof_truth_yarn_clear(&yarn);
-    dq = settle(w, "dA2.q", dq, 2);
-    dk = settle(w, "dA2.k", dk, 2);
+    if (c->head_norms) {
+        dq =
+            back_heads(w, "dA3.q", "dW.q_norm", &layer->q_norm, c->n_heads, act(w, TRACE_A2_Q), dq);
+        dk = back_heads(w, "dA3.k", "dW.k_norm", &layer->k_norm, c->n_kv_heads, act(w, TRACE_A2_K),
+                        dk);
+    }
+    dq = settle(w, "dA2.q", dq, c->head_norms ? norm_roundings(c->head_dim) : 2);
+    dk = settle(w, "dA2.k", dk, c->head_norms ? norm_roundings(c->head_dim) : 2);
     both dt = both_new(w->n * c->hidden);
     const sinkproof_matrix *m[] = {&layer->w_q, &layer->w_k, &layer->w_v};
     const char *const names[][2] = {{"dW.q", "db.q"}, {"dW.k", "db.k"}, {"dW.v", "db.v"}};
@@ -338,10 +352,10 @@ static both back_attention(composed *w, const sinkproof_layer *layer, both dx) {
     both dt = back_projections(w, layer, &a);
     both out = copy_of(dx);
     both x = w->l == 0 ? act(w, TRACE_T0) : w->act_lp[(w->l - 1) * TRACE_POINTS + TRACE_M12];
-    back_norm(w, "dW.attn_norm", &layer->attn_norm, x, dt, out);
-    if (w->l == 0) return settle(w, "dT0", out, norm_roundings(w));
+    back_norm(w, "dW.attn_norm", &layer->attn_norm, w->n, x, dt, out);
+    if (w->l == 0) return settle(w, "dT0", out, norm_roundings(w->c->hidden));
     w->l--;
-    both result = settle(w, "dM12", out, norm_roundings(w));
+    both result = settle(w, "dM12", out, norm_roundings(w->c->hidden));
     w->l++;
     return result;
 }
@@ -370,8 +384,8 @@ static void compose(composed *w) {
     back_linear(&unembedding, act(w, TRACE_F1), dz, n, dt, dun, none);
     dt = settle(w, "dF1", dt, (double)c->vocab + 1);
     w->l = last;
-    back_norm(w, "dW.final_norm", &final, act(w, TRACE_M12), dt, dx);
-    dx = settle(w, "dM12", dx, norm_roundings(w));
+    back_norm(w, "dW.final_norm", &final, n, act(w, TRACE_M12), dt, dx);
+    dx = settle(w, "dM12", dx, norm_roundings(w->c->hidden));
     for (w->l = c->n_layers; w->l-- > 0;) {
         sinkproof_layer layer = sinkproof_model_layer(w->model, w->l);
         dx = back_mlp(w, &layer, dx);

@@ -135,9 +135,9 @@ static void dual_linear(const dual_run *r, size_t layer, sinkproof_slot w, sinkp
     duals_free(row, room);
 }
 
-static void dual_norm(const dual_run *r, size_t layer, sinkproof_slot slot, const dual *x_c,
-                      dual *y_c) {
-    size_t n = r->c->hidden;
+// Over n coordinates; x and y may be one array.
+static void dual_norm(const dual_run *r, size_t layer, sinkproof_slot slot, size_t n,
+                      const dual *x_c, dual *y_c) {
     dual *scale = duals_new(n), *mean = duals_new(2);
     arb_t eps;
     arb_init(eps);
@@ -247,10 +247,15 @@ static void dual_attention(dual_run *r, size_t layer) {
     size_t d = c->head_dim, heads = c->n_heads, groups = c->n_kv_heads, hidden = c->hidden;
     for (size_t i = 0; i < r->n; i++) {
         dual *t_c = r->t_nc + i * hidden;
-        dual_norm(r, layer, SINKPROOF_ATTN_NORM, r->x_nc + i * hidden, t_c);
+        dual_norm(r, layer, SINKPROOF_ATTN_NORM, hidden, r->x_nc + i * hidden, t_c);
         dual_linear(r, layer, SINKPROOF_W_Q, SINKPROOF_B_Q, 0, t_c, r->q + i * heads * d);
         dual_linear(r, layer, SINKPROOF_W_K, SINKPROOF_B_K, 0, t_c, r->k + i * groups * d);
         dual_linear(r, layer, SINKPROOF_W_V, SINKPROOF_B_V, 0, t_c, r->v + i * groups * d);
+        for (size_t h = 0; c->head_norms && h < heads; h++) {
+            dual *q_d = r->q + (i * heads + h) * d, *k_d = r->k + (i * groups + h) * d;
+            dual_norm(r, layer, SINKPROOF_Q_NORM, d, q_d, q_d);
+            if (h < groups) dual_norm(r, layer, SINKPROOF_K_NORM, d, k_d, k_d);
+        }
         for (size_t h = 0; h < heads; h++) dual_rotate(r, i, r->q + (i * heads + h) * d);
         for (size_t g = 0; g < groups; g++) dual_rotate(r, i, r->k + (i * groups + g) * d);
     }
@@ -345,7 +350,7 @@ static void dual_mlp(dual_run *r, size_t layer) {
     arb_one(&one->v);
     for (size_t i = 0; i < r->n; i++) {
         dual *t_c = r->t_nc + i * c->hidden, *x_c = r->x_nc + i * c->hidden;
-        dual_norm(r, layer, SINKPROOF_MLP_NORM, x_c, t_c);
+        dual_norm(r, layer, SINKPROOF_MLP_NORM, c->hidden, x_c, t_c);
         if (c->dense) // the residual is where the result is added
             dual_expert(r, layer, 0, t_c, one, x_c);
         else
@@ -361,7 +366,7 @@ static void dual_cross_entropy(dual_run *r) {
     arb_t mean;
     arb_init(mean);
     for (size_t i = 0; i + 1 < r->n; i++) {
-        dual_norm(r, 0, SINKPROOF_FINAL_NORM, r->x_nc + i * c->hidden, r->t_nc);
+        dual_norm(r, 0, SINKPROOF_FINAL_NORM, c->hidden, r->x_nc + i * c->hidden, r->t_nc);
         dual_linear(r, 0, c->tied ? SINKPROOF_EMBEDDING : SINKPROOF_UNEMBEDDING, SINKPROOF_SLOTS, 0,
                     r->t_nc, z);
         arb_set(&t[1].v, &z[r->tokens_n[i + 1]].v), arb_set(&t[1].d, &z[r->tokens_n[i + 1]].d);
