@@ -178,6 +178,10 @@ bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences,
 // A9 and A10 so many columns, sequence by sequence.
 bool sinkproof_trace_builder_cached(sinkproof_trace_builder *builder, const size_t *keys,
                                     sinkproof_error *error);
+// Of one sequence that begins after position 0: the tokens before it, [n]. The judge then computes
+// the sets of their keys and values, where the trace does not have them.
+bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *builder, size_t n,
+                                    const int32_t *tokens_n, sinkproof_error *error);
 // What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
 bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
                                  const char *layout, sinkproof_error *error);

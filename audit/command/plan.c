@@ -37,7 +37,10 @@ static bool add_point(sinkproof_trace_builder *builder, const sinkproof_trace *t
     const sinkproof_tensor *tensor = sinkproof_trace_find(trace, point, layer);
     size_t shape[SINKPROOF_MAX_RANK];
     bool square = is_square(point);
-    if (tensor == NULL) return true;
+    // with columns of earlier keys a crop would be another trace
+    if (tensor == NULL ||
+        (square && sinkproof_trace_columns(trace) != sinkproof_trace_length(trace)))
+        return true;
     memcpy(shape, tensor->shape, sizeof shape);
     uint8_t *cropped = square ? crop_square(tensor, m) : NULL;
     if (square && cropped == NULL) return sinkproof_fail(error, "no memory for a plan");
@@ -151,7 +154,7 @@ static const double GIB = 1 << 30;
 
 typedef struct plan {
     sinkproof_judge_size size;
-    size_t tokens, files, layers, layer, memory;
+    size_t tokens, prefix, files, layers, layer, memory;
     double seconds, processors, took; // took: the measurement
     const char *policy;
     measured last;
@@ -177,6 +180,11 @@ static char *spell_plan(const plan *p, const char *name, sinkproof_layer_range l
             "comparison end to end (estimated, from %s of layer %zu, which took %.2g s)\n",
             time, processors, p->policy, sinkproof_counted(p->last.tokens, "token").text, p->layer,
             p->took);
+    if (p->prefix > 0)
+        fprintf(out,
+                "prefix: %s before the trace, computed through all layers first (in this time);\n"
+                "the sets of its keys and values take %.3g GiB at most\n",
+                sinkproof_counted(p->prefix, "token").text, (double)p->size.prefix_sets / GIB);
     if (fclose(out) != 0) abort();
     return text;
 }
@@ -186,14 +194,16 @@ static json_t *plan_json(const plan *p) {
     spell_seconds(p->seconds, time);
     snprintf(said, sizeof said, "%.3g GiB, %.3g GiB of memory, %s (estimated)",
              (double)p->size.bytes / GIB, (double)p->memory / GIB, time);
-    return json_pack(
-        "{s:i, s:s, s:[{s:s, s:b, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:s}]}", "exit",
-        EXIT_HOLDS, "said", said, "results", "id", "plan", "ok", 1, "exit", EXIT_HOLDS, "label",
-        "estimated", "tokens", (json_int_t)p->tokens, "points", (json_int_t)p->size.points, "bytes",
-        (json_int_t)p->size.bytes, "at_once", (json_int_t)p->size.at_once, "sets",
-        (json_int_t)p->size.sets, "memory", (json_int_t)p->memory, "seconds",
-        number_json(p->seconds), "processor_seconds", number_json(p->processors), "policy",
-        p->policy);
+    return json_pack("{s:i, s:s, s:[{s:s, s:b, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
+                     "s:s, s:o*, s:o*}]}",
+                     "exit", EXIT_HOLDS, "said", said, "results", "id", "plan", "ok", 1, "exit",
+                     EXIT_HOLDS, "label", "estimated", "tokens", (json_int_t)p->tokens, "points",
+                     (json_int_t)p->size.points, "bytes", (json_int_t)p->size.bytes, "at_once",
+                     (json_int_t)p->size.at_once, "sets", (json_int_t)p->size.sets, "memory",
+                     (json_int_t)p->memory, "seconds", number_json(p->seconds), "processor_seconds",
+                     number_json(p->processors), "policy", p->policy, "prefix",
+                     p->prefix > 0 ? json_integer((json_int_t)p->prefix) : NULL, "prefix_sets",
+                     p->prefix > 0 ? json_integer((json_int_t)p->size.prefix_sets) : NULL);
 }
 
 json_t *plan_trace(const sinkproof_model *model, const sinkproof_trace *trace, const char *name,
@@ -221,9 +231,17 @@ json_t *plan_trace(const sinkproof_model *model, const sinkproof_trace *trace, c
     p.seconds = extrapolate(took[0].seconds, took[1].seconds, took, p.layers, p.size.layer, rest);
     p.processors =
         extrapolate(took[0].processors, took[1].processors, took, p.layers, p.size.layer, rest);
+    if (sinkproof_trace_prefix(trace) != NULL) {
+        p.prefix = sinkproof_trace_first(trace);
+        p.seconds +=
+            extrapolate(took[0].seconds, took[1].seconds, took, n_layers, p.size.prefix_layer, 0);
+        p.processors += extrapolate(took[0].processors, took[1].processors, took, n_layers,
+                                    p.size.prefix_layer, 0);
+    }
     p.took = took[0].seconds + took[1].seconds;
     p.last = took[1];
     p.memory = extrapolate_memory(took, p.tokens, p.size.at_once);
+    p.memory += p.size.prefix_sets;
     if (p.memory < p.size.sets + p.size.at_once) p.memory = p.size.sets + p.size.at_once;
     json_t *result = plan_json(&p);
     char *text = spell_plan(&p, name, layers);

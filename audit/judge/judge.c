@@ -4,6 +4,7 @@
 // One pass of the judge, from tokens to logits: every point is compared in the order of the forward
 // pass.
 #include "audit/judge/judge_internal.h"
+#include "audit/judge/judge_prefix.h"
 
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
@@ -205,6 +206,47 @@ static void end_pass(judge_pass *pass) {
     sinkproof_model_close(pass->kept);
 }
 
+// A part of the model, or a mistake that is supposed, is asked without the prefix: what reads it is
+// then undecided.
+static bool knows_prefix(const sinkproof_trace *trace, const sinkproof_judge_options *options) {
+    bool defined = options->meaning == NULL || options->meaning == &sinkproof_meaning_as_defined;
+    return sinkproof_trace_prefix(trace) != NULL && options->stretch == NULL && defined;
+}
+
+// Walks through the model with the prefix's tokens.
+static bool find_prefix(const sinkproof_model *model, const sinkproof_trace *trace,
+                        const sinkproof_policy *policy, const sinkproof_judge_options *options,
+                        judge_prefix **prefix, sinkproof_error *error) {
+    const sinkproof_config *c = sinkproof_model_config(model);
+    size_t n = sinkproof_trace_first(trace), slots = (c->n_layers + 1) * TRACE_POINTS;
+    sinkproof_stretch stretch;
+    const sinkproof_judge_options how = {.rate = options->rate, .stretch = &stretch};
+    sinkproof_judgement none = {.rate = options->rate, .thinnest_margin = INFINITY};
+    judge_pass pass;
+    if (!sinkproof_model_fits(model, policy->weights, error)) return false;
+    sinkproof_trace *tokens = prefix_trace(model, trace, policy, &stretch, error);
+    bool fine = tokens != NULL && begin_pass(&pass, model, tokens, policy, &how, &none, error);
+    if (fine) {
+        *prefix = pass.kept_prefix = prefix_new(n, c->n_layers);
+        pass.report_of = calloc(slots, sizeof *pass.report_of);
+        pass.chosen = none.chosen = calloc(c->n_layers * n * c->n_chosen, sizeof *pass.chosen);
+        none.open = calloc(c->n_layers, sizeof *none.open);
+        none.unread = calloc(c->n_layers, sizeof *none.unread);
+        fine = *prefix != NULL && pass.report_of != NULL && pass.chosen != NULL &&
+               none.open != NULL && none.unread != NULL && judge_all_points(&pass);
+        if (!fine)
+            sinkproof_fail(error, "no memory for a prefix of %s",
+                           sinkproof_counted(n, "token").text);
+        for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);
+        free(pass.report_of);
+        free(pass.unmoved);
+        sinkproof_judgement_free(&none);
+        end_pass(&pass);
+    }
+    sinkproof_trace_close(tokens);
+    return fine;
+}
+
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                      const sinkproof_policy *policy, const sinkproof_judge_options *options,
                      sinkproof_judgement *judgement, sinkproof_error *error) {
@@ -231,8 +273,12 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
         }
         own.stretch = stretch;
     }
-    bool fine = begin_pass(&pass, model, trace, policy, &own, judgement, error);
+    judge_prefix *prefix = NULL;
+    bool fine =
+        !knows_prefix(trace, options) || find_prefix(model, trace, policy, options, &prefix, error);
+    fine = fine && begin_pass(&pass, model, trace, policy, &own, judgement, error);
     if (fine) {
+        pass.prefix = prefix;
         fine = judge_all(&pass, error);
         end_pass(&pass);
         for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);
@@ -240,6 +286,7 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
         free(pass.unmoved);
     }
     free(stretch);
+    prefix_free(prefix);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;
 }

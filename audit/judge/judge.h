@@ -211,6 +211,9 @@ typedef struct sinkproof_judge_size {
     size_t at_once;     // bytes of the trace that are in use together: of the largest layer
     size_t sets;        // bytes of the sets that are kept together, at most
     double work, layer; // multiply-adds of all, and of a layer
+    // Of a prefix: multiply-adds of a layer, and bytes of the sets of its keys and values.
+    double prefix_layer;
+    size_t prefix_sets;
 } sinkproof_judge_size;
 void sinkproof_judge_measure(const sinkproof_model *model, const sinkproof_trace *trace,
                              sinkproof_layer_range layers, sinkproof_judge_size *size);

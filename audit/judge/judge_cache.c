@@ -4,6 +4,7 @@
 // The keys and values that attention reads: those of the trace's tokens, behind those that the
 // trace has of earlier positions.
 #include "audit/judge/judge_internal.h"
+#include "audit/judge/judge_prefix.h"
 #include "proofs/bounds/scaled.h"
 
 #include <stdlib.h>
@@ -40,17 +41,21 @@ bool read_cached(const judge_pass *pass, sinkproof_trace_point point, size_t lay
                  sinkproof_point at, sinkproof_honest *x_ngd, cached_rows *c) {
     const sinkproof_tensor *before = sinkproof_trace_before(pass->trace, point, layer);
     size_t heads = pass->config->n_kv_heads, width = heads * pass->config->head_dim;
-    size_t earlier = before != NULL ? before->shape[0] : 0;
+    const sinkproof_honest *sets = prefix_sets(pass->prefix, pass->config, point, layer);
+    size_t given = before != NULL ? before->shape[0] : 0;
+    size_t earlier = sets != NULL ? pass->first : given;
     if (sinkproof_trace_is_apart(pass->trace)) {
         *c = (cached_rows){.width = width, .owned = true, .cut = before == NULL};
         return read_apart(pass, point, before, x_ngd, c) &&
                read_heads(pass, at, pass->keys, heads, c->x);
     }
-    *c = (cached_rows){x_ngd, pass->first - earlier, width, before != NULL, false};
-    if (before != NULL) {
+    *c = (cached_rows){x_ngd, pass->first - earlier, width, earlier > 0, false};
+    if (earlier > 0) {
         c->x = malloc((earlier + pass->n) * width * sizeof *c->x);
         if (c->x == NULL) return false;
-        set_read_given(pass, point, before, 0, earlier * width, c->x);
+        if (earlier > given) memcpy(c->x, sets, (earlier - given) * width * sizeof *c->x);
+        if (given > 0)
+            set_read_given(pass, point, before, 0, given * width, c->x + (earlier - given) * width);
         memcpy(c->x + earlier * width, x_ngd, pass->n * width * sizeof *c->x);
     }
     return read_heads(pass, at, earlier + pass->n, heads, c->x);

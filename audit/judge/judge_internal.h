@@ -9,6 +9,8 @@
 #include "audit/judge/judge.h"
 #include "ref/walk.h"
 
+typedef struct judge_prefix judge_prefix; // judge_prefix.h
+
 typedef struct judge_pass {
     const sinkproof_model *model; // with its weights as the policy stores them
     sinkproof_model *kept;        // the same model, which the pass closes
@@ -26,8 +28,10 @@ typedef struct judge_pass {
     sinkproof_honest *at[TRACE_POINTS]; // the latest sets of each point, until none reads them
     sinkproof_honest *turns_ip[4]; // rotation tables [n, head_dim / 2]; NULL: a form without them
     sinkproof_honest *key_turns_ip[4]; // the same for keys, if they are meant to turn differently
-    sinkproof_honest *unmoved; // sets of the moved point that is being computed; NULL: none is
-    double done, all;          // work, for the progress display
+    sinkproof_honest *unmoved;  // sets of the moved point that is being computed; NULL: none is
+    const judge_prefix *prefix; // keys and values before the trace, as sets; NULL: none
+    judge_prefix *kept_prefix;  // where those of this pass are kept; NULL: nowhere
+    double done, all;           // work, for the progress display
 } judge_pass;
 
 // ---- parts: what one thread does alone, with reports of its own. Reports are merged in the order

@@ -4,6 +4,7 @@
 // The judge's walk by the table of points: T0, the operations of the table, and the sets of each
 // point from the operation that computes them to the last that reads them.
 #include "audit/judge/judge_internal.h"
+#include "audit/judge/judge_prefix.h"
 
 #include <stdlib.h>
 
@@ -177,6 +178,7 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
                operations[step->operation](pass, step, y) && judge_moved_end(pass, place);
     else if (point_doing(pass, point, place) == DOING_GIVEN)
         judge_skips_or_reads(pass, point, place, y);
+    if (pass->kept_prefix != NULL) fine = fine && prefix_keep(pass, point, place, y);
     release_inputs(pass, step);
     release_point(pass, point); // of the layer before, if nothing reads it
     pass->at[point] = y;

@@ -156,6 +156,8 @@ static size_t count_undecided(const trace_piece *piece, const sinkproof_honest *
 // before the division: those of equal tokens all err the same way.
 static bool errors_are_independent(const judge_pass *pass, sinkproof_trace_point point,
                                    size_t layer) {
+    // rows that read one key behind a prefix share its set
+    if (pass->prefix != NULL && point >= TRACE_A6 && point <= TRACE_A11) return false;
     if (point == TRACE_A9 && pass->policy->at[AT_A9_UNNORM].format != SINKPROOF_REAL &&
         !sinkproof_policy_rounds_weights_once(pass->policy))
         return false;

@@ -31,7 +31,7 @@ struct sinkproof_trace {
     char *unpadded; // those of the file, if it was a padded batch
     sinkproof_safetensors *file;
     size_t n, n_layers;
-    int32_t *tokens_n, *positions_n;
+    int32_t *tokens_n, *positions_n, *prefix_n; // prefix_n: the tokens before, or NULL
     trace_sequences sequences;
     sinkproof_lse lse;              // what the metadata say of A9.lse
     bool lse_by_token;              // [n, heads]
@@ -102,6 +102,27 @@ static bool split_cached(const trace_sequences *s, const sinkproof_tensor *tenso
     return true;
 }
 
+// The tokens of all positions before the first one of a sequence.
+static bool read_prefix(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
+                        sinkproof_error *error) {
+    const sinkproof_tensor *tensor = sinkproof_safetensors_find(trace->file, "prefix");
+    size_t first = sinkproof_trace_first(trace);
+    if (tensor == NULL) return true;
+    if (trace->sequences.count > 1 || first == 0)
+        return sinkproof_fail(error,
+                              "%.300s: tensor prefix: expected a trace of one sequence that begins "
+                              "after position 0",
+                              file);
+    if (!trace_check_shape(file, tensor, 1, &first, error) ||
+        !trace_check_dtype(file, tensor, true, error) ||
+        !trace_check_range(file, tensor, config->vocab, error))
+        return false;
+    trace->prefix_n = calloc(first, sizeof *trace->prefix_n);
+    if (trace->prefix_n == NULL) return sinkproof_fail(error, "%.300s: no memory", file);
+    for (size_t t = 0; t < first; t++) trace->prefix_n[t] = (int32_t)trace_index_at(tensor, t);
+    return true;
+}
+
 static bool unknown_name(const char *file, const char *name, size_t n_layers,
                          sinkproof_error *error) {
     char nearest[SINKPROOF_TRACE_NAME];
@@ -165,7 +186,7 @@ static bool read_gradient(const char *file, const sinkproof_config *config, sink
            trace_check_dtype(file, tensor, false, error);
 }
 
-static const char *const beside[] = {"tokens", "positions", "cu_seqlens", "cu_seqlens_k"};
+static const char *const beside[] = {"tokens", "positions", "cu_seqlens", "cu_seqlens_k", "prefix"};
 
 static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
                        const sinkproof_tensor *tensor, sinkproof_error *error) {
@@ -268,7 +289,8 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
                 sinkproof_fail(error, "%.300s: no memory", name);
     good = good && check_format(name, trace, error) &&
            (model == NULL || sinkproof_file_matches_model(name, file, model, error)) &&
-           read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error);
+           read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error) &&
+           read_prefix(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
     good = good && check_caches(name, trace, error);
@@ -341,6 +363,7 @@ void sinkproof_trace_close(sinkproof_trace *trace) {
     free(trace->path);
     free(trace->tokens_n);
     free(trace->positions_n);
+    free(trace->prefix_n);
     sequences_free(&trace->sequences);
     for (size_t i = 0; trace->cached_lc != NULL && i < trace->n_layers * CACHED; i++)
         free(trace->cached_lc[i].gathered);
@@ -371,6 +394,10 @@ const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace) {
 
 size_t sinkproof_trace_first(const sinkproof_trace *trace) {
     return trace->sequences.count == 1 ? (size_t)trace->positions_n[0] : 0;
+}
+
+const int32_t *sinkproof_trace_prefix(const sinkproof_trace *trace) {
+    return trace->prefix_n;
 }
 
 sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace) {

@@ -20,7 +20,7 @@ typedef struct sinkproof_trace sinkproof_trace;
 // and n. A trace of one sequence may begin after position 0. Its keys and values (A4.k, or A2.k
 // without a rotation, and A2.v) may then have more rows than tokens: those of the positions just
 // before the first token. With several sequences cu_seqlens_k [m + 1] says where the keys of each
-// begin, and keys and values have so many rows.
+// begin, and keys and values have so many rows. `prefix` may name all tokens before the first one.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
 bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
@@ -43,6 +43,8 @@ const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]
 const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace); // [n]
 // Position of the first token; 0 in a trace of several sequences.
 size_t sinkproof_trace_first(const sinkproof_trace *trace);
+// The tokens before it, [first], if the trace names them; else NULL.
+const int32_t *sinkproof_trace_prefix(const sinkproof_trace *trace);
 // Refuses a trace of several sequences, or that begins after position 0: for what needs one whole
 // sequence.
 bool sinkproof_trace_from_start(const sinkproof_trace *trace, sinkproof_error *error);

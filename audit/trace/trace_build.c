@@ -27,6 +27,7 @@ struct sinkproof_trace_builder {
     size_t n, columns, n_layers;  // columns: of keys
     size_t sequences;
     int32_t *tokens_n, *positions_n, *cu_seqlens, *cu_seqlens_k; // [sequences + 1]; k: or NULL
+    int32_t *prefix;                                             // [columns - n], or NULL
     added *at_lp;                                                // [n_layers, TRACE_POINTS]
 };
 
@@ -164,6 +165,22 @@ bool sinkproof_trace_builder_cached(sinkproof_trace_builder *b, const size_t *ke
     return true;
 }
 
+bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *b, size_t n, const int32_t *tokens_n,
+                                    sinkproof_error *error) {
+    if (b == NULL || tokens_n == NULL)
+        return sinkproof_fail(error, "expected a builder and tokens, found NULL");
+    size_t first = b->sequences == 1 ? b->columns - b->n : 0;
+    if (n == 0 || n != first || b->prefix != NULL)
+        return sinkproof_fail(error,
+                              "expected the tokens before one sequence that begins after position "
+                              "0, %zu of them, found %zu",
+                              first, n);
+    b->prefix = calloc(n, sizeof *b->prefix);
+    if (b->prefix == NULL) return sinkproof_fail(error, "no memory for a prefix");
+    memcpy(b->prefix, tokens_n, n * sizeof *tokens_n);
+    return true;
+}
+
 static void drop_tensors(sinkproof_trace_builder *b) {
     for (size_t i = 0; b->at_lp != NULL && i < b->n_layers * TRACE_POINTS; i++) {
         free(b->at_lp[i].data);
@@ -179,6 +196,7 @@ void sinkproof_trace_builder_free(sinkproof_trace_builder *builder) {
     free(builder->positions_n);
     free(builder->cu_seqlens);
     free(builder->cu_seqlens_k);
+    free(builder->prefix);
     free(builder);
 }
 
@@ -274,7 +292,7 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
     char name[SINKPROOF_TRACE_NAME];
     const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
     if (!trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
-    size_t ends = b->sequences + 1;
+    size_t ends = b->sequences + 1, before = b->columns - b->n;
     if (b->lse[0] != '\0') sinkproof_safetensors_writer_metadata(out, "lse", b->lse);
     if (b->lse_layout[0] != '\0')
         sinkproof_safetensors_writer_metadata(out, "lse_layout", b->lse_layout);
@@ -282,6 +300,8 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
         sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->cu_seqlens_k != NULL)
         sinkproof_safetensors_writer_declare(out, "cu_seqlens_k", SINKPROOF_DTYPE_I32, 1, &ends);
+    if (b->prefix != NULL)
+        sinkproof_safetensors_writer_declare(out, "prefix", SINKPROOF_DTYPE_I32, 1, &before);
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
     for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++) {
         const added *a = &b->at_lp[i];
@@ -304,6 +324,9 @@ static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_
     if (good && b->cu_seqlens_k != NULL)
         good = sinkproof_safetensors_writer_bytes(
             out, b->cu_seqlens_k, (b->sequences + 1) * sizeof *b->cu_seqlens_k, error);
+    if (good && b->prefix != NULL)
+        good = sinkproof_safetensors_writer_bytes(out, b->prefix,
+                                                  (b->columns - b->n) * sizeof *b->prefix, error);
     for (size_t i = 0; good && i < b->n_layers * TRACE_POINTS; i++)
         if (b->at_lp[i].data != NULL)
             good =

@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
 from sinkproof import _library  # noqa: E402
 from tap import Tap  # noqa: E402
-from python_traces import check_caches, check_later, check_lse, check_packed  # noqa: E402
+from python_traces import check_caches, check_later, check_lse, check_packed, check_prefix  # noqa: E402
 
 VECTORS = ROOT / "tests" / "vectors" / "openai-torch" / "small"
 SINKPROOF = (ROOT / (os.environ.get("SINKPROOF") or "build/release/sinkproof")).resolve()
@@ -475,8 +475,7 @@ def check_torch(room, folder):
 
 def check_adapters(room, folder):
     """Adapters of engines that are not here, on stand-ins for them; and kernels in numpy, drilled."""
-    for file, what in (("python_adapters.py", "adapters"), ("python_drill.py", "drill"), ("python_lse.py", "drill"),
-                       ("python_devices.py", "devices")):
+    for file, what in (("python_adapters.py", "adapters"), ("python_drill.py", "drill"), ("python_lse.py", "lse"), ("python_devices.py", "devices")):
         done = execute(folder, str(ROOT / "tests" / "audit" / file))
         for line in [line for line in done.stdout.splitlines() if re.match("(not )?ok ", line)]:
             room.ok(line.startswith("ok "), f"{what}: {line.split(' - ', 1)[-1]}", *done.stdout.splitlines()[-8:])
@@ -487,8 +486,8 @@ def main(count):
     tap = Tap()
     tap.count = count
     room = Room(tap)
-    for check in (check_vectors, check_arrays, check_later, check_packed, check_caches, check_lse, check_refusals, check_another_model,
-                  check_output, check_stages, check_exceptions, check_handles, check_assertion):
+    for check in (check_vectors, check_arrays, check_later, check_packed, check_prefix, check_caches, check_lse,
+                  check_refusals, check_another_model, check_output, check_stages, check_exceptions, check_handles, check_assertion):
         check(room)
     with tempfile.TemporaryDirectory() as folder:
         check_book(room, pathlib.Path(folder))

@@ -62,6 +62,40 @@ def check_packed(room):
                  lambda: sinkproof.judge(room.model, {**packed, "cu_seqlens": np.array([0, 7])}, "f32"))
 
 
+def check_prefix(room):
+    """A trace behind a prefix that is given as tokens: what reads it in the first layer is decided, and nothing honest is
+    convicted or suspicious."""
+    by_head = ("A6", "A9", "A10")
+    for policy, first in (("f32", 24), ("f32", 1), ("openai-bf16", 24), ("bf16", 39)):
+        whole = room.trace if policy == "f32" else sinkproof.run(room.model, TOKENS, policy=policy)
+        cut = {name: value[:, first:] if name.endswith(by_head) else value[first:] for name, value in whole.items()}
+        some = {name: value for name, value in cut.items() if name in ("tokens", "positions") or name.endswith(("A4.q", "A4.k", "A2.v", "A11"))}
+        for of, arrays in (("all points", cut), ("attention alone", some)):
+            found = sinkproof.judge(room.model, {**arrays, "prefix": TOKENS[:first]}, policy, **FAST)
+            room.ok(found.ok and not found["00.A11"].undecided and (of != "all points" or not found["00.A6"].undecided),
+                    f"{policy}, {of} behind {first} tokens that are named: the first layer is decided", found)
+    first, layer = 24, 0
+    q, k, v = (room.trace[f"{layer:02d}.{name}"] for name in ("A4.q", "A4.k", "A2.v"))
+    sinks = room.model.weight("sinks", layer).reshape(-1).astype(np.float32)
+    cut = {name: value[first:] for name, value in room.trace.items() if name in ("tokens", "positions", "00.A4.q", "00.A4.k", "00.A2.v")}
+    for text, begin, window, bug in (("as it is", 0, int(room.model.number("window")), False), ("its window lost", 0, 0, True),
+                                     ("the prefix unread", first, int(room.model.number("window")), True)):
+        out = attended(q[first:], k[begin:], v[begin:], sinks, window, first - begin)
+        found = sinkproof.judge(room.model, {**cut, "00.A11": out, "prefix": TOKENS[:first]}, "f32", **FAST)
+        room.ok((found.first == "00.A11") == bug and not found["00.A11"].undecided, f"behind a prefix, {text}", found)
+        blind = sinkproof.judge(room.model, {**cut, "00.A11": out}, "f32", **FAST)
+        room.ok(blind.first is None or bug, "without it nothing more is said of what is honest", blind)
+    again = saved(room, sinkproof.Trace({**cut, "prefix": TOKENS[:first]}))
+    room.ok(again["prefix"].tolist() == TOKENS[:first], "it is saved and read", again)
+    wrong = [9, *TOKENS[1:first]]
+    rest = {name: value[:, first:] if name.endswith(by_head) else value[first:] for name, value in room.trace.items()}
+    found = sinkproof.judge(room.model, {**rest, "prefix": wrong}, "f32", **FAST)
+    room.ok(found.first == "01.A6", "another prefix than the one that was read is convicted", found.first)
+    room.refused("too few tokens", "24 of them, found 3", lambda: sinkproof.judge(room.model, {**rest, "prefix": [1, 2, 3]}, "f32"))
+    room.refused("before a trace from the start", "0 of them, found 3",
+                 lambda: sinkproof.judge(room.model, {**room.trace, "prefix": [1, 2, 3]}, "f32"))
+
+
 def decoded(parts, firsts, kept):
     """The last rows of each part, from `firsts` on, with the last `kept` keys and values before them."""
     made = {"cu_seqlens": np.cumsum([0, *(len(part["tokens"]) - first for part, first in zip(parts, firsts))]).astype(np.int32),

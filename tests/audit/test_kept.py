@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -223,6 +224,15 @@ def planned(work):
     status, said, _ = ran("judge", TINY, path, "--plan", "--layers-apart", "2", "--policy", "f32", "--json", str(work / "j"))
     parts = [(r["layers"], r["bytes"]) for r in json.loads((work / "j").read_text())["results"]]
     report(parts == [([0, 1], of(0, 2)), ([2, 3], of(2, 4))], f"kept.planned of layers apart: {parts}", [said])
+    behind = work / "behind"  # A6 of layer 0 has columns of the 7 tokens before; nothing is judged of the zeros
+    tensors = {"prefix": ("I32", [7], bytes(28)), "tokens": ("I32", [3], bytes(12)), "positions": ("I32", [3], struct.pack("<3i", 7, 8, 9)),
+               "00.A6": ("F32", [10, 3, 10], bytes(1200)), "00.A13": ("F32", [3, 96], bytes(1152))}
+    behind.write_bytes(checkpoints.safetensors(tensors, {"format": "sinkproof-trace-1"}))
+    status, said, wrong = ran("judge", TINY, behind, "--plan", "--json", str(work / "j"))
+    row = json.loads((work / "j").read_text())["results"][0]
+    report(status == 0 and "\nprefix: 7 tokens before the trace, computed through all layers first" in said and row["prefix"] == 7 and
+           row["prefix_sets"] % (2 * 4 * 7 * 2 * 16) == 0 and row["memory"] > row["prefix_sets"] > 0 and "prefix" not in rows[0],
+           f"kept.planned a prefix: {row['prefix_sets']} bytes of sets", [said, wrong])
     for words in (["--out", str(work / "o")], ["--html", str(work / "h")]):
         report(ran("judge", TINY, path, "--plan", *words)[0] == 2, f"kept.planned {words[0]}: usage", [])
 

@@ -24,7 +24,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype("<f2"), "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-BESIDE = ("tokens", "positions", "cu_seqlens", "cu_seqlens_k")  # arrays of a trace that are not points
+BESIDE = ("tokens", "positions", "cu_seqlens", "cu_seqlens_k", "prefix")  # arrays of a trace that are not points
 CACHED = ("A4.k", "A2.k", "A2.v")  # what later tokens read of earlier ones
 
 
@@ -69,7 +69,8 @@ class Trace(Mapping[str, Array]):
 
     Names and shapes are in chapter 11 of the book. `tokens` is int32 [n]. `positions` follow each
     other, and are 0 .. n - 1 if they are not given; a trace that begins later may have the keys and
-    values before it as further rows of A4.k and A2.v. With `cu_seqlens` [m + 1] the rows are those of
+    values before it as further rows of A4.k and A2.v, or name all tokens before it, `prefix`, of which
+    the judge then computes keys and values. With `cu_seqlens` [m + 1] the rows are those of
     m sequences end to end, each with positions of its own; with `cu_seqlens_k` [m + 1] each has keys
     and values of earlier positions too, in front of its own, and A6, A9 and A10 have their columns. `metadata` may say "lse", "with-sink" or
     "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a trace. `metadata` holds texts:
@@ -275,6 +276,9 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
     if keys is not None and len(keys) > 1:
         attempt("trace_builder_cached", builder.pointer, sizes(*keys))
         first = sum(keys) - len(tokens)
+    if "prefix" in arrays:
+        before = as_tokens(arrays["prefix"])
+        attempt("trace_builder_prefix", builder.pointer, len(before), pointer_to(before))
     for name, value in arrays.items():
         if name not in BESIDE:
             add_point(builder, model, name, value, first, len(tokens))
