@@ -40,16 +40,20 @@ typedef struct sinkproof_swiglu_numbers {
 // How queries and keys learn their positions.
 typedef enum sinkproof_rotation_kind {
     SINKPROOF_YARN,
-    SINKPROOF_PLAIN_ROTATION, // the frequencies theta^(-2 d / head_dim), no concentration
-    SINKPROOF_NO_ROTATION,    // a learned row of each position joins the embedding instead
+    SINKPROOF_PLAIN_ROTATION,  // the frequencies theta^(-2 d / head_dim), no concentration
+    SINKPROOF_LLAMA3_ROTATION, // slow ones divided by the factor, between two numbers of turns
+    SINKPROOF_NO_ROTATION,     // a learned row of each position joins the embedding instead
 } sinkproof_rotation_kind;
 
 typedef struct sinkproof_rotation {
     sinkproof_rotation_kind kind;
-    double theta;                        // base of the frequencies
-    double factor, beta_fast, beta_slow; // YaRN's
-    size_t original_context;             // positions that the frequencies were trained on
-    bool truncate;                       // floor and ceil the ends of the ramp
+    double theta; // base of the frequencies
+    // YaRN's, and Llama 3's: a pair that turns more often than beta_fast within the original
+    // context keeps its frequency, one that turns less often than beta_slow has it divided by the
+    // factor
+    double factor, beta_fast, beta_slow;
+    size_t original_context; // positions that the frequencies were trained on
+    bool truncate;           // floor and ceil the ends of the ramp
 } sinkproof_rotation;
 
 // The linear layers that have no bias.

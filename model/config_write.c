@@ -146,6 +146,11 @@ static bool check_yarn(const sinkproof_config *c, const char *name, sinkproof_er
     if (!(c->rotation.factor >= 1)) // engines differ on the concentration of a smaller one
         return sinkproof_fail(error, "%s: expected a YaRN factor of 1 or more, found %g", name,
                               c->rotation.factor);
+    if (c->rotation.kind == SINKPROOF_LLAMA3_ROTATION &&
+        !(c->rotation.beta_fast > c->rotation.beta_slow))
+        return sinkproof_fail(error,
+                              "%s: expected high_freq_factor above low_freq_factor %g, found %g",
+                              name, c->rotation.beta_slow, c->rotation.beta_fast);
     if (!(c->rotation.beta_fast > c->rotation.beta_slow))
         return sinkproof_fail(error,
                               "%s: expected YaRN's fast beta above the slow one %g, found %g", name,

@@ -75,7 +75,8 @@ bool sinkproof_field_exists(const sinkproof_field *field, const sinkproof_config
     case ROTATED:
         return config->rotation.kind != SINKPROOF_NO_ROTATION;
     case OF_YARN:
-        return config->rotation.kind == SINKPROOF_YARN;
+        return config->rotation.kind == SINKPROOF_YARN ||
+               config->rotation.kind == SINKPROOF_LLAMA3_ROTATION;
     default:
         return true;
     }

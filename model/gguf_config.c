@@ -207,6 +207,12 @@ bool gguf_can_state_config(const sinkproof_config *c, const char *path, sinkproo
                               "%s: expected full attention in every layer, since no key of a GGUF "
                               "file of Llama says that a layer has a window, found one",
                               path);
+    if (c->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+        return sinkproof_fail(
+            error,
+            "%s: expected a rotation that is not scaled, found Llama 3's, which a "
+            "GGUF file holds in a tensor that is not written here",
+            path);
     bool published = c->architecture == SINKPROOF_GPT_OSS; // much of it stands in no key
     if (published && c->sink != 0)
         return sinkproof_fail(error,

@@ -7,6 +7,7 @@
 // in every layer. Whoever writes such a model in the layout "hf" writes one of these.
 // Source: doc/99-bibliography.md#transformers.
 #include "model/container.h"
+#include "model/llama_rotation.h"
 
 #include <math.h>
 #include <string.h>
@@ -77,29 +78,6 @@ static const config_key keys[] = {
     {"rms_norm_eps", CONFIG_KEY(rms_eps)},
     {NULL, 0},
 };
-
-// rope_theta beside the other keys (transformers 4) or in `rope_parameters` (5). A rotation that is
-// scaled in any way is refused.
-static void read_rotation(config_reader *in) {
-    static const char *const inner_keys[] = {"rope_scaling", "rope_parameters"};
-    double *theta = &in->config->rotation.theta, beside;
-    bool stated = config_read_stated(in, "rope_theta", theta);
-    beside = *theta;
-    for (int i = 0; i < 2; i++) {
-        if (config_get(in, inner_keys[i]) == NULL || in->failed) continue;
-        config_reader inner = config_inner_reader(in, inner_keys[i], in->config);
-        in->failed = inner.failed;
-        if (in->failed) return;
-        const char *kind = config_get(&inner, "rope_type") != NULL ? "rope_type" : "type";
-        if (config_get(&inner, kind) != NULL) config_require_string(&inner, kind, "default");
-        config_require_number(&inner, "partial_rotary_factor", 1, "absent or 1");
-        stated = config_read_stated(&inner, "rope_theta", theta) || stated;
-        in->failed = inner.failed;
-        if (beside != *theta && config_get(in, "rope_theta") != NULL)
-            config_fail(in, "rope_theta", "equal to the one inside \"rope_parameters\"");
-    }
-    if (!stated) config_note(in, "rope_theta %g", *theta);
-}
 
 // Qwen2 has its biases without a key, Mistral none.
 static void read_biases(config_reader *in, const llama_kind *kind) {
@@ -179,7 +157,7 @@ static void read_config(config_reader *in) {
     config_make_llama(c);
     c->head_norms = kind->head_norms;
     read_biases(in, kind);
-    read_rotation(in);
+    llama_read_rotation(in);
     read_windows(in, kind);
     config_read_bool(in, "tie_word_embeddings", &c->tied);
 }
@@ -239,6 +217,7 @@ static json_t *make_config(const sinkproof_config *c, bool mxfp4, const char *pa
     config_make_keys(c, keys, out);
     config_make_keys(c, more, out);
     make_windows(c, kind, out);
+    llama_make_rotation(c, out);
     if (kind->biases) json_object_set_new(out, "attention_bias", json_boolean(!c->unbiased.qkv));
     if (kind == &kinds[LLAMA])
         json_object_set_new(out, "mlp_bias", json_boolean(!c->unbiased.perceptron));

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Rotary positions, plain or with YaRN (A4, doc/05-rope.md). Coordinates d and d + head_dim / 2 of
-// a head form a pair that turns by position times frequency; slow pairs turn `factor` times
-// slower than they were trained to (interpolation), fast pairs as trained (extrapolation), a ramp
-// between. Cosine and sine carry the concentration, so q.k grows by its square.
+// Rotary positions, plain, with YaRN or as Llama 3 scales them (A4, doc/05-rope.md). Coordinates d
+// and d + head_dim / 2 of a head form a pair that turns by position times frequency; slow pairs
+// turn `factor` times slower than they were trained to (interpolation), fast pairs as trained
+// (extrapolation), a ramp between. Cosine and sine carry the concentration, so q.k grows by its
+// square.
 #include "ref/stages.h"
 
 #include <math.h>
 
 //> yarn.concentration
 double sinkproof_yarn_concentration(const sinkproof_config *config) {
-    return config->rotation.factor > 1 ? 0.1 * log(config->rotation.factor) + 1.0 : 1.0;
+    bool carries = config->rotation.factor > 1 && config->rotation.kind == SINKPROOF_YARN;
+    return carries ? 0.1 * log(config->rotation.factor) + 1.0 : 1.0;
 }
 //< yarn.concentration
 
@@ -39,6 +41,22 @@ void sinkproof_yarn_range(const sinkproof_config *config, bool truncate, double 
     if (*low == *high) *high += 0.001; // as published: no division by zero
 }
 
+// Llama 3's share of a frequency as trained grows with the number of turns in the original context.
+static double llama3_frequency(sinkproof_format format, const sinkproof_rotation *r,
+                               double trained) {
+    const double two_pi = 6.283185307179586;
+#define R(x) sinkproof_round(format, (x))
+    //> rope.llama3
+    double wavelength = R(R(two_pi) / trained);
+    double turns = R((double)r->original_context / wavelength);
+    double keep = R(R(turns - R(r->beta_slow)) / R(r->beta_fast - r->beta_slow));
+    keep = fmin(fmax(keep, 0), 1);
+    double slowed = R(R(R(1 - keep) * trained) / R(r->factor));
+    return R(slowed + R(keep * trained));
+    //< rope.llama3
+#undef R
+}
+
 // One frequency. If the policy rounds A4.freq, every step of the published computation is rounded,
 // in its order; otherwise this is the formula over the reals.
 static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_config *config,
@@ -48,6 +66,8 @@ static double yarn_frequency(const sinkproof_policy *policy, const sinkproof_con
     double exponent = R(2 * (double)d / (double)config->head_dim);
     double period = R(pow(R(config->rotation.theta), exponent)); // theta^(2 d / head_dim)
     if (config->rotation.kind == SINKPROOF_PLAIN_ROTATION) return R(1.0 / period);
+    if (config->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+        return llama3_frequency(format, &config->rotation, R(1.0 / period));
     //> yarn.ramp
     double interpolated = R(1.0 / R(R(config->rotation.factor) * period));
     double extrapolated = R(1.0 / period);

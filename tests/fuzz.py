@@ -221,6 +221,9 @@ def seeds():
                                               "layer_types": ["full_attention"] * 2}).encode()
     yield "config-qwen3", json.dumps(llama | {"model_type": "qwen3", "head_dim": 8, "use_sliding_window": True,
                                               "sliding_window": 4, "max_window_layers": 1}).encode()
+    yield "config-llama3", json.dumps(llama | {"rope_parameters": {
+        "rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 32}}).encode()
     yield "config-mistral", json.dumps(llama | {"model_type": "mistral", "sliding_window": 4}).encode()
     yield "config-hf-mxfp4", json.dumps(hf | {"quantization_config": {"quant_method": "mxfp4"}}).encode()
     for path in sorted((ROOT / "tests/vectors").rglob("*")):

@@ -244,11 +244,16 @@ static void print_config(const survey *in, const char *spec) {
     print_mlp(c);
     if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION)
         printf("positions   rotated, not scaled");
+    else if (c->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+        printf("positions   rotated; pairs that turn up to %g times in %zu positions turn %g times "
+               "slower, from %g times on as trained, rope_theta %g\n",
+               c->rotation.beta_slow, c->rotation.original_context, c->rotation.factor,
+               c->rotation.beta_fast, c->rotation.theta);
     else if (c->rotation.kind == SINKPROOF_YARN)
         printf("positions   YaRN's range %s", c->rotation.truncate ? "truncated" : "not truncated");
     else
         printf("positions   %zu, learned", c->max_context);
-    print_fields(c, "positions");
+    if (c->rotation.kind != SINKPROOF_LLAMA3_ROTATION) print_fields(c, "positions");
     if (c->unstated[0] != '\0')
         printf("not stated  %s (the published default of each)\n", c->unstated);
     printf("\n");

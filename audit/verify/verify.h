@@ -80,6 +80,7 @@ void verify_values(verify_measure *result, uint64_t seed);
 void verify_rmsnorm(verify_measure *result, uint64_t seed);
 void verify_layernorm(verify_measure *result, uint64_t seed);
 void verify_yarn(verify_measure *result, uint64_t seed);
+void verify_llama3(verify_measure *result, uint64_t seed);
 void verify_rotate(verify_measure *result, uint64_t seed);
 void verify_router(verify_measure *result, uint64_t seed);
 void verify_swiglu(verify_measure *result, uint64_t seed);

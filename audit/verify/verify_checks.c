@@ -24,6 +24,7 @@ static const verify_check checks[] = {
     {"rope.orthogonal", 'B', "bound.rope", verify_rotate, 0},
     {"yarn.ramp", 'B', "bound.rope", verify_yarn, 0},
     {"yarn.concentration", 'B', "bound.rope", verify_yarn, 0},
+    {"rope.llama3", 'B', "bound.rope", verify_llama3, 0},
     {"yarn.truncate", 'B', "bound.rope", verify_yarn, 0},
     {"router.softmax-after", 'B', "bound.softmax-sink", verify_router, 0},
     {"swiglu.clamped", 'B', "bound.swiglu", verify_swiglu, 0},

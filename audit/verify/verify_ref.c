@@ -350,13 +350,23 @@ static sinkproof_config rope_config(bool truncate) {
 }
 static const int32_t positions[] = {0, 1, 2, 127, 4095, 4096, 131071};
 
+// Llama 3's, of 64 coordinates.
+static sinkproof_config llama3_config(void) {
+    return (sinkproof_config){.head_dim = 64,
+                              .rotation.kind = SINKPROOF_LLAMA3_ROTATION,
+                              .rotation.theta = 500000,
+                              .rotation.factor = 8,
+                              .rotation.beta_fast = 4,
+                              .rotation.beta_slow = 1,
+                              .rotation.original_context = 8192};
+}
+
 // Rotates x at one position (unit vectors e_p give cos and sin): by ref, enclosed, and the honest
 // set.
-static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, int32_t position,
-                        bool table) {
+static void rotate_once(verify_measure *result, uint64_t *seed, sinkproof_config config,
+                        int32_t position, bool table) {
     enum { DIM = 64, HALF = 32 };
     sinkproof_policy policy = policy_binary64();
-    sinkproof_config config = rope_config(truncate);
     double freq[HALF], cosine[HALF], sine[HALF], *x = draw_doubles(seed, DIM, 4), y[DIM];
     if (table) // (1, 0) in every pair becomes (c cos, c sin)
         for (size_t d = 0; d < DIM; d++) x[d] = d < HALF;
@@ -384,14 +394,20 @@ static void rotate_once(verify_measure *result, uint64_t *seed, bool truncate, i
 void verify_yarn(verify_measure *result, uint64_t seed) {
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
         for (int mode = 0; mode < 2; mode++)
-            rotate_once(result, &seed, mode == 1, positions[p], true);
+            rotate_once(result, &seed, rope_config(mode == 1), positions[p], true);
+}
+
+// rope.llama3: its table
+void verify_llama3(verify_measure *result, uint64_t seed) {
+    for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
+        rotate_once(result, &seed, llama3_config(), positions[p], true);
 }
 
 // rope.rotate, rope.orthogonal, bound.rope
 void verify_rotate(verify_measure *result, uint64_t seed) {
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++)
         for (int mode = 0; mode < 2; mode++)
-            rotate_once(result, &seed, mode == 1, positions[p], false);
+            rotate_once(result, &seed, rope_config(mode == 1), positions[p], false);
 }
 
 // router.softmax-after: the weights of the chosen experts are a softmax without a sink.

@@ -51,11 +51,39 @@ static sinkproof_honest real_frequency(const sinkproof_config *c, double low, do
     return sinkproof_set_around(f, error, error, 0, 0);
 }
 
+//> rope.llama3
+// Llama 3's frequency w ((1 - k) / s + k), k = (C w / 2 pi - slow) / (fast - slow) between 0 and 1,
+// in any order of its operations. w has a relative error e; C w / 2 pi has four roundings more, and
+// k, its sum with 1 and the products a few of their own: `rest` of each.
+static sinkproof_honest llama3_frequency_set(const sinkproof_setting *s, const sinkproof_config *c,
+                                             size_t i) {
+    const double two_pi = 6.283185307179586, pow_here = 0x1p-48;
+    const sinkproof_rotation *r = &c->rotation;
+    bool rounds = s->policy->at[AT_A4_FREQ].format != SINKPROOF_REAL;
+    double u = rounds ? sinkproof_unit_roundoff(s->policy->at[AT_A4_FREQ].format) : 0;
+    double exponent = 2 * (double)i / (double)c->head_dim;
+    double w = pow(r->theta, -exponent), turns = (double)r->original_context * w / two_pi;
+    // theta and the exponent are rounded, which a power of theta raises; pow; its reciprocal
+    double e = u * (2 * exponent * (1 + log(r->theta)) + 2) + pow_here;
+    if (i > 0 && rounds) e += s->policy->ulp[SINKPROOF_POW] * 2 * s->u;
+    double rest = 4 * u + 0x1p-50, width = r->beta_fast - r->beta_slow;
+    double keep = fmin(fmax((turns - r->beta_slow) / width, 0), 1);
+    double off = (turns * (e + rest) + r->beta_slow * rest) / width + rest;
+    // what is beyond the ends by more than that is at an end exactly
+    if (turns < r->beta_slow - width * off || turns > r->beta_fast + width * off) off = 0;
+    double f = w * ((1 - keep) / r->factor + keep), error = f * (e + 2 * rest);
+    error =
+        (error + w * off * (1 - 1 / r->factor)) * (1 + 4 * (e + off + rest)); // products of them
+    return sinkproof_set_around(f, error, error, 0, 0);
+}
+//< rope.llama3
+
 // The set of the inverse frequency of pair i: mid and its two ends. If the policy lets an engine
 // keep more precision, it is the hull of the stepped and the real frequency.
 static sinkproof_honest frequency_set(const sinkproof_setting *s, const sinkproof_config *c,
                                       size_t i) {
     double low, high;
+    if (c->rotation.kind == SINKPROOF_LLAMA3_ROTATION) return llama3_frequency_set(s, c, i);
     yarn_ramp_ends(s, c, &low, &high);
     sinkproof_rounding at = s->policy->at[AT_A4_FREQ];
     sinkproof_honest real = real_frequency(c, low, high, i), f = real;
@@ -116,7 +144,8 @@ static void fill_turn_table(const sinkproof_setting *s, const sinkproof_config *
 }
 
 double yarn_concentration_set(const sinkproof_config *config) {
-    return config->rotation.factor > 1 ? 0.1 * log(config->rotation.factor) + 1 : 1;
+    bool carries = config->rotation.factor > 1 && config->rotation.kind == SINKPROOF_YARN;
+    return carries ? 0.1 * log(config->rotation.factor) + 1 : 1;
 }
 
 void sinkproof_honest_rope_table(const sinkproof_setting *s, const sinkproof_config *config,

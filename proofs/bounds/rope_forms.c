@@ -68,6 +68,12 @@ sinkproof_honest honest_angle(const sinkproof_setting *s, const sinkproof_config
     const sinkproof_formed stage = SINKPROOF_FORM_OF_A4_FREQ;
     sinkproof_honest by_power = honest_product_angle(s, config, position, i);
     if (!sinkproof_policy_admits(s->policy, stage, SINKPROOF_A4_FREQ_RUNNING)) return by_power;
+    if (config->rotation.kind == SINKPROOF_LLAMA3_ROTATION) // engines scale these in other ways
+        return (sinkproof_honest){.lo = -INFINITY,
+                                  .hi = INFINITY,
+                                  .likely_lo = -INFINITY,
+                                  .likely_hi = INFINITY,
+                                  .mid = by_power.mid};
     sinkproof_honest by_product =
         ramped_angle(s, config, i, angle_by_running_product(s, config, position, i));
     if (!sinkproof_policy_admits(s->policy, stage, SINKPROOF_FORM_DEFINITION)) return by_product;

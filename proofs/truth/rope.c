@@ -45,31 +45,60 @@ static void yarn_ramp(arb_t out, const sinkproof_truth_yarn *yarn, size_t d, slo
     balls_clear(width, bound);
 }
 
+//> rope.llama3
+// The share that Llama 3 slows down: 1 - clamp((context w / 2 pi - slow) / (fast - slow), 0, 1), w
+// the frequency as trained.
+static void llama3_slowed(arb_t out, const sinkproof_config *config, const arb_t trained,
+                          slong bits) {
+    arb_t t, bound;
+    balls_init(t, bound);
+    arb_const_pi(t, bits);
+    arb_mul_2exp_si(t, t, 1);
+    arb_div(out, trained, t, bits);
+    arb_mul_ui(out, out, config->rotation.original_context, bits);
+    sinkproof_truth_decimal(t, config->rotation.beta_slow, bits);
+    arb_sub(out, out, t, bits);
+    sinkproof_truth_decimal(bound, config->rotation.beta_fast, bits);
+    arb_sub(t, bound, t, bits);
+    arb_div(out, out, t, bits);
+    arb_zero(bound);
+    arb_max(out, out, bound, bits);
+    arb_one(bound);
+    arb_min(out, out, bound, bits);
+    arb_sub(out, bound, out, bits);
+    balls_clear(t, bound);
+}
+//< rope.llama3
+
 // inv_freq_d = (r_d / factor + 1 - r_d) theta^(-d/half)
 static void yarn_frequency_ball(arb_t out, const sinkproof_config *config,
                                 const sinkproof_truth_yarn *yarn, size_t d, slong bits) {
-    arb_t r, t;
-    balls_init(r, t);
-    yarn_ramp(r, yarn, d, bits);
+    arb_t r, t, trained;
+    balls_init(r, t, trained);
+    sinkproof_truth_decimal(trained, config->rotation.theta, bits);
+    arb_log(trained, trained, bits);
+    arb_mul_ui(trained, trained, d, bits);
+    arb_div_ui(trained, trained, yarn->half, bits);
+    arb_neg(trained, trained);
+    arb_exp(trained, trained, bits);
+    if (config->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+        llama3_slowed(r, config, trained, bits);
+    else
+        yarn_ramp(r, yarn, d, bits);
     sinkproof_truth_decimal(t, config->rotation.factor, bits);
     arb_div(out, r, t, bits);
     arb_add_ui(out, out, 1, bits);
     arb_sub(out, out, r, bits);
-    sinkproof_truth_decimal(t, config->rotation.theta, bits);
-    arb_log(t, t, bits);
-    arb_mul_ui(t, t, d, bits);
-    arb_div_ui(t, t, yarn->half, bits);
-    arb_neg(t, t);
-    arb_exp(t, t, bits);
-    arb_mul(out, out, t, bits);
-    balls_clear(r, t);
+    arb_mul(out, out, trained, bits);
+    balls_clear(r, t, trained);
 }
 //< yarn.ramp
 
 //> yarn.concentration
 static void yarn_concentration_ball(arb_t out, const sinkproof_config *config, slong bits) {
     arb_one(out);
-    if (!(config->rotation.factor > 1)) return;
+    if (!(config->rotation.factor > 1) || config->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+        return;
     arb_t t;
     arb_init(t);
     sinkproof_truth_decimal(t, config->rotation.factor, bits);
@@ -202,8 +231,27 @@ static void mpfr_concentration(mpfr_ptr out, const sinkproof_config *config, mpf
     mpfr_log(t, factor, MPFR_RNDN);
     mpfr_div_ui(t, t, 10, MPFR_RNDN);
     mpfr_add_ui(out, t, 1, MPFR_RNDN);
-    if (!(config->rotation.factor > 1)) mpfr_set_ui(out, 1, MPFR_RNDN);
+    if (!(config->rotation.factor > 1) || config->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+        mpfr_set_ui(out, 1, MPFR_RNDN);
     mpfr_clear(t);
+}
+
+// ramp_d = 1 - (context w / 2 pi - slow) / (fast - slow), w = 1 / power.
+static void mpfr_llama3_ramp(mpfr_t ramp_d, mpfr_t t, const sinkproof_config *config,
+                             const mpfr_t power) {
+    mpfr_t wide;
+    mpfr_init2(wide, mpfr_get_prec(t));
+    mpfr_const_pi(t, MPFR_RNDN);
+    mpfr_mul_ui(t, t, 2, MPFR_RNDN);
+    mpfr_mul(t, t, power, MPFR_RNDN);
+    mpfr_ui_div(ramp_d, config->rotation.original_context, t, MPFR_RNDN);
+    set_decimal(t, config->rotation.beta_slow);
+    mpfr_sub(ramp_d, ramp_d, t, MPFR_RNDN);
+    set_decimal(wide, config->rotation.beta_fast);
+    mpfr_sub(t, wide, t, MPFR_RNDN);
+    mpfr_div(ramp_d, ramp_d, t, MPFR_RNDN);
+    mpfr_ui_sub(ramp_d, 1, ramp_d, MPFR_RNDN);
+    mpfr_clear(wide);
 }
 
 void truth_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration, const sinkproof_config *config,
@@ -215,16 +263,18 @@ void truth_mpfr_yarn(mpfr_ptr inv_freq_d, mpfr_ptr concentration, const sinkproo
     set_decimal(factor, config->rotation.factor);
     mpfr_concentration(concentration, config, factor, bits);
     for (size_t d = 0; d < half; d++) {
-        mpfr_ui_sub(ramp_d, d, low, MPFR_RNDN);
-        mpfr_sub(t, high, low, MPFR_RNDN);
-        mpfr_div(ramp_d, ramp_d, t, MPFR_RNDN);
-        if (mpfr_cmp_ui(ramp_d, 0) < 0) mpfr_set_ui(ramp_d, 0, MPFR_RNDN);
-        if (mpfr_cmp_ui(ramp_d, 1) > 0) mpfr_set_ui(ramp_d, 1, MPFR_RNDN);
         set_decimal(power, config->rotation.theta); // theta^(d/half)
         mpfr_log(power, power, MPFR_RNDN);
         mpfr_mul_ui(power, power, d, MPFR_RNDN);
         mpfr_div_ui(power, power, half, MPFR_RNDN);
         mpfr_exp(power, power, MPFR_RNDN);
+        mpfr_ui_sub(ramp_d, d, low, MPFR_RNDN);
+        mpfr_sub(t, high, low, MPFR_RNDN);
+        mpfr_div(ramp_d, ramp_d, t, MPFR_RNDN);
+        if (config->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+            mpfr_llama3_ramp(ramp_d, t, config, power);
+        if (mpfr_cmp_ui(ramp_d, 0) < 0) mpfr_set_ui(ramp_d, 0, MPFR_RNDN);
+        if (mpfr_cmp_ui(ramp_d, 1) > 0) mpfr_set_ui(ramp_d, 1, MPFR_RNDN);
         mpfr_div(t, ramp_d, factor, MPFR_RNDN);
         mpfr_ui_sub(ramp_d, 1, ramp_d, MPFR_RNDN);
         mpfr_add(t, t, ramp_d, MPFR_RNDN);

@@ -40,6 +40,9 @@ SIZES = {"vocab_size": VOCAB, "hidden_size": 96, "intermediate_size": 128, "num_
 MODELS = {"llama": ("Llama", {"rms_norm_eps": 1e-5}),
           "llama, tied": ("Llama", {"rms_norm_eps": 1e-5, "tie_word_embeddings": True, "head_dim": 24}),
           "llama, biased": ("Llama", {"attention_bias": True, "mlp_bias": True, "rope_theta": 50000.0}),
+          "llama 3": ("Llama", {"rms_norm_eps": 1e-5, "rope_parameters": {
+              "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+              "original_max_position_embeddings": 32}}),
           "qwen2": ("Qwen2", {"tie_word_embeddings": False, "num_attention_heads": 4}),
           "qwen2, tied": ("Qwen2", {"tie_word_embeddings": True, "rope_theta": 1e6}),
           "qwen3": ("Qwen3", {"head_dim": 24, "rms_norm_eps": 1e-5}),
@@ -245,6 +248,7 @@ MISTAKES = {  # where it is convicted first, in which formats, of which model
     "theta 9999": (theta(9999.0), "00.A4.q", F32, "llama"),
     "theta 50000": (theta(50000.0), "00.A4.q", ANY, "llama"),
     "rotation by neighbours": (replaced("apply_rotary_pos_emb", neighbours), "00.A4.q", ANY, "llama"),
+    "Llama 3's rotation not scaled": (theta(500.0), "00.A4.q", ANY, "llama 3"),
     "scores not scaled": (part("self_attn", "scaling", lambda *_: 1.0), "00.A6", ANY, "llama"),
     "scores scaled by the width": (part("self_attn", "scaling", lambda *_: 96 ** -0.5), "00.A6", ANY, "llama"),
     "the next key is seen": (eager(past_the_edge), "00.A10", ANY, "llama"),

@@ -148,6 +148,21 @@ def qwen3(work):
     report(status == 3 and "expected full attention in every layer" in told, f"model.config a window is refused in GGUF: {told.strip()}")
 
 
+def llama3(work, hf):
+    """The rotation of Llama 3: read, written again, run by every engine."""
+    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 32}
+    model, again = edited(hf, work / "llama3", rope_scaling=scaling), work / "llama3-again"
+    sinkproof("synth", str(model), "--layout", "hf", "--out", str(again))
+    report(fingerprint(again) == fingerprint(model) != fingerprint(hf), "model.config llama3: written again it is the same model")
+    told = sinkproof("info", str(model))[1]
+    report("pairs that turn up to 1 times in 32 positions turn 8 times slower, from 4 times on as trained" in told,
+           "rope.llama3 info tells of the scaling", [told])
+    held(work, "rope.llama3 llama3", model, again)
+    status, _, told = sinkproof("synth", str(model), "--layout", "gguf", "--out", str(work / "l3.gguf"))
+    report(status == 3 and "expected a rotation that is not scaled" in told, f"model.config Llama 3's rotation is refused in GGUF: {told.strip()}")
+
+
 def mistral(work, hf):
     """A window in every layer, in none, and the published default of 4096."""
     plain = {"attention_bias": ..., "mlp_bias": ...}
@@ -240,7 +255,13 @@ def mistakes(work, hf):
 def refused(work, hf):
     """What would change the mathematics, one key at a time."""
     for number, (keys, sentence) in enumerate((
-            ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 'expected "rope_type" to be "default", found "llama3"'),
+            ({"rope_scaling": {"rope_type": "linear", "factor": 8.0}}, 'expected "rope_type" to be "default" or "llama3", found "linear"'),
+            ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}},
+             'expected "rope_type" to be without "llama3", or with its factor, low_freq_factor and high_freq_factor'),
+            ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}},
+             'expected "original_max_position_embeddings" to be a whole number from 1 to 2^30, found nothing'),
+            ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "high_freq_factor": 4.0,
+                               "original_max_position_embeddings": 32}}, 'expected high_freq_factor above low_freq_factor 4, found 4'),
             ({"rope_parameters": {"rope_type": "default", "rope_theta": 5.0}}, 'expected "rope_theta" to be equal to the one inside'),
             ({"hidden_act": "gelu"}, 'expected "hidden_act" to be "silu", found "gelu"'),
             ({"quantization_config": {"quant_method": "fp8"}}, 'expected "quantization_config" to be absent, since it is read for GPT-OSS alone, found {"quant_method":"fp8"}'),
@@ -284,6 +305,7 @@ def main():
         qwen2(work, hf)
         qwen3(work)
         mistral(work, hf)
+        llama3(work, hf)
         mistakes(work, hf)
         refused(work, hf)
     return checkpoints.TAP.done()

@@ -17,7 +17,7 @@ typedef struct rope_shape {
     sinkproof_config config;
 } rope_shape;
 
-enum { SHAPES = 4 };
+enum { SHAPES = 5 };
 
 static void shapes_fill(rope_shape *shapes) {
     for (int i = 0; i < SHAPES; i++)
@@ -26,6 +26,13 @@ static void shapes_fill(rope_shape *shapes) {
     shapes[1].name = "truncated ramp", shapes[1].config.rotation.truncate = true;
     shapes[2].name = "factor 1", shapes[2].config.rotation.factor = 1;
     shapes[3].name = "head of 2", shapes[3].config.head_dim = 2;
+    shapes[4].name = "rope.llama3 Llama 3";
+    shapes[4].config.rotation = (sinkproof_rotation){.kind = SINKPROOF_LLAMA3_ROTATION,
+                                                     .theta = 500000,
+                                                     .factor = 8,
+                                                     .beta_fast = 4,
+                                                     .beta_slow = 1,
+                                                     .original_context = 8192};
 }
 
 // ---- the engine
@@ -60,6 +67,16 @@ static void ramp_ends(const sinkproof_config *c, double *low, double *high) {
     if (*low == *high) *high += 0.001;
 }
 
+// Llama 3's frequency as transformers computes it, in float32: by cases.
+static double llama3_frequency(const sinkproof_rotation *r, float trained) {
+    float wave = 6.2831855f / trained, context = (float)r->original_context,
+          slow = (float)r->beta_slow, fast = (float)r->beta_fast, factor = (float)r->factor;
+    if (wave > context / slow) return trained / factor;
+    if (wave < context / fast) return trained;
+    float keep = (context / wave - slow) / (fast - slow);
+    return (1 - keep) * trained / factor + keep * trained;
+}
+
 // Every step of the published computation in float32.
 static double stepped_frequency(uint64_t *state, const variant *v, const sinkproof_policy *policy,
                                 const sinkproof_config *c, size_t i) {
@@ -69,6 +86,8 @@ static double stepped_frequency(uint64_t *state, const variant *v, const sinkpro
     double declared = i == 0 ? 0 : policy->ulp[SINKPROOF_POW];
     float power = within_ulps(state, pow(c->rotation.theta, (double)exponent), declared,
                               declared < 1 ? LEAN_NEAREST : v->pow_lean);
+    if (c->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
+        return llama3_frequency(&c->rotation, 1.0f / power);
     float slow = 1.0f / ((float)c->rotation.factor * power), fast = 1.0f / power;
     float ramp = ((float)i - (float)low) / (float)(high - low);
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
@@ -80,13 +99,20 @@ static double precise_frequency(const sinkproof_config *c, size_t i) {
     double low, high;
     ramp_ends(c, &low, &high);
     double power = pow(c->rotation.theta, 2 * (double)i / (double)c->head_dim);
+    if (c->rotation.kind == SINKPROOF_LLAMA3_ROTATION) {
+        const sinkproof_rotation *r = &c->rotation;
+        double turns = (double)r->original_context / (6.283185307179586 * power);
+        double keep = fmin(fmax((turns - r->beta_slow) / (r->beta_fast - r->beta_slow), 0), 1);
+        return ((1 - keep) / r->factor + keep) / power;
+    }
     double ramp = fmin(fmax(((double)i - low) / (high - low), 0), 1);
     return ramp / (c->rotation.factor * power) + (1 - ramp) / power;
 }
 
 static void engine_table(uint64_t *state, const variant *v, const sinkproof_policy *policy,
                          const sinkproof_config *c, double position, double *c_p, double *s_p) {
-    double concentration = c->rotation.factor > 1 ? 0.1 * log(c->rotation.factor) + 1 : 1;
+    bool carries = c->rotation.factor > 1 && c->rotation.kind == SINKPROOF_YARN;
+    double concentration = carries ? 0.1 * log(c->rotation.factor) + 1 : 1;
     bool precise = v->precise && is_optional(policy, AT_A4_ANGLE);
     sinkproof_rounding at = policy->at[AT_A4_COS];
     for (size_t p = 0; p < c->head_dim / 2; p++) {

@@ -91,6 +91,35 @@ static void test_frequencies(void) {
     ok(differing(HALF, configured, truncated) == 0, "yarn.truncate by configuration or by policy");
 }
 
+// Llama 3.1's frequencies in long double. u: turns in the context errs by 8 u, its share of the
+// ramp by that of turns and both ends over the ramp's width and 4 u, a product or sum by 8 u.
+static void test_llama3(void) {
+    sinkproof_policy real = policy_of("real-f64");
+    sinkproof_config c = {.head_dim = 2 * HALF,
+                          .rotation = {.kind = SINKPROOF_LLAMA3_ROTATION,
+                                       .theta = 500000,
+                                       .factor = 8,
+                                       .beta_fast = 4,
+                                       .beta_slow = 1,
+                                       .original_context = 8192}};
+    double freq[HALF], worst = 0;
+    size_t trained = 0, slowed = 0;
+    sinkproof_yarn_frequencies(&real, &c, freq);
+    for (size_t d = 0; d < HALF; d++) {
+        long double w = powl(500000, -2.0L * d / (2 * HALF));
+        long double turns = 8192 * w / 6.283185307179586476925L, keep = (turns - 1) / 3;
+        trained += keep >= 1, slowed += keep <= 0;
+        keep = keep < 0 ? 0 : keep > 1 ? 1 : keep;
+        long double exact = w * ((1 - keep) / 8 + keep);
+        double off = keep <= 0 || keep >= 1 ? 0 : gamma53(9 * (double)turns + 8) * (double)w;
+        keep_worst(&worst, (double)fabsl(freq[d] - exact) / (off + gamma53(12) * (double)exact));
+    }
+    ok(worst <= 1 && trained > 8 && slowed > 8 && trained + slowed < HALF,
+       "rope.llama3 %zu pairs as trained, %zu slowed, others between: worst=%.3g bound=1", trained,
+       slowed, worst);
+    ok(sinkproof_yarn_concentration(&c) == 1, "rope.llama3 has no concentration");
+}
+
 // 0.1 ln 32 + 1: logarithm one ulp (2 u), product, 0.1 itself, sum: 5 u.
 static void test_concentration(void) {
     sinkproof_config config;
@@ -177,6 +206,7 @@ static void test_orthogonal(void) {
 int main(void) {
     test_frequencies();
     test_concentration();
+    test_llama3();
     test_single();
     test_pairs();
     test_orthogonal();
