@@ -8,6 +8,7 @@
 #include "audit/diagnose/roundings.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // A sum in a known order reads keys in the order of the cache; what is moved would stand elsewhere.
@@ -91,26 +92,49 @@ static bool try_guess(composing *c, const sinkproof_attending *how) {
     return is_said_already(c->found, m->id) || composing_try(c, m);
 }
 
-// Guesses that hold everywhere, or those that hold at a place.
-static bool compose_guesses(composing *c, bool everywhere) {
-    const place_trials *s = &c->s->trials;
-    const attention_point of = {.model = s->suspect.model,
-                                .trace = s->suspect.trace,
-                                .policy = s->suspect.policy,
+void attention_forget_guesses(search *s) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
+        free(s->guesses[p]);
+        s->guesses[p] = NULL;
+    }
+}
+
+// The guesses at a point, which are found once. NULL if memory runs out.
+static const attention_guesses *guesses_at(composing *c) {
+    search *s = c->s;
+    const attention_point of = {.model = s->trials.suspect.model,
+                                .trace = s->trials.suspect.trace,
+                                .policy = s->trials.suspect.policy,
                                 .point = c->point,
                                 .layer = c->place,
                                 .n = c->n,
                                 .v = c->v,
                                 .lo = c->lo,
                                 .hi = c->hi};
-    attention_guesses guesses;
+    if (s->guessed != c->place) attention_forget_guesses(s);
+    s->guessed = c->place;
+    if (s->guesses[c->point] != NULL) return s->guesses[c->point];
+    attention_guesses *made = malloc(sizeof *made);
+    if (made == NULL || !attention_guess_causes(&of, made)) {
+        free(made);
+        fail_for_memory(s);
+        return NULL;
+    }
+    s->guesses[c->point] = made;
+    return made;
+}
+
+// Guesses that hold everywhere, or those that hold at a place.
+static bool compose_guesses(composing *c, bool everywhere) {
     if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
-    if (!attention_guess_causes(&of, &guesses)) return fail_for_memory(c->s);
-    for (size_t i = 0; i < guesses.n; i++) {
-        bool near = attention_guess_is_near(&guesses, i, ATTENTION_SAMPLES);
-        if (everywhere != (near && is_everywhere(&guesses.of[i].how))) continue;
+    const attention_guesses *guesses = guesses_at(c);
+    if (guesses == NULL) return false;
+    for (size_t i = 0; i < guesses->n; i++) {
+        const sinkproof_attending *how = &guesses->of[i].how;
+        bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
+        if (everywhere != (near && is_everywhere(how))) continue;
         if (c->found != NULL && !near) break;
-        if (!try_guess(c, &guesses.of[i].how)) return false;
+        if (!try_guess(c, how)) return false;
     }
     return true;
 }

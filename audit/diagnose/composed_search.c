@@ -55,6 +55,7 @@ static double least_width(const composing *c) {
 // In this order: the first that explain the point end the search. The very first are asked before
 // the catalogue is tried in some rows.
 static compose_candidates *const offers[] = {compose_attention_everywhere,
+                                             compose_stale,
                                              compose_attention,
                                              compose_places,
                                              compose_tokens,

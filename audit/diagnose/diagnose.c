@@ -331,6 +331,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
             fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     diagnosis->tried = s.trials.tried;
+    attention_forget_guesses(&s);
     free(s.trials.stretch);
     free(s.of);
     free(s.fitting);

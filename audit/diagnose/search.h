@@ -16,8 +16,13 @@ typedef struct candidate {
     bool alone;       // tried alone only: in no pair, and never as the next best
 } candidate;
 
+struct attention_guesses; // attention_screen.h
+
 typedef struct search {
     place_trials trials;
+    // of each point of attention of one layer, once they are found
+    struct attention_guesses *guesses[TRACE_POINTS];
+    size_t guessed; // the layer
     sinkproof_diagnosis *out;
     candidate *of; // the candidates of the current place
     mistake_trial *fitting;

@@ -104,6 +104,7 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
     size_t from =
         sinkproof_moved_from(m, pass->config, pass->n, judge_layer_choices(pass, layer), at);
     sinkproof_honest x = from == SIZE_MAX ? sinkproof_exact_set(0) : pass->unmoved[from];
+    if (m->plus_times != 0 && plus == NULL) return x; // the trace lacks what is added
     if (keeps_values(m) || !sinkproof_trace_rounding(m->point, &rounding)) return x;
     sinkproof_format format = s->policy->at[rounding].format;
     if (from != SIZE_MAX && (m->rounds_more || !stays_in_format(m))) {
