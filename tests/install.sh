@@ -83,7 +83,9 @@ missing() {
         formal) list="$list coq libcoq-coquelicot libcoq-flocq libcoq-interval sollya" ;;
         book) for_command pandoc pandoc; for_command gnuplot gnuplot-nox; for_command node nodejs; for_command npm npm ;;
         # WebAssembly: where a release lacks it, the page that computes says so (doc/explore/explore.py).
-        wasm) if exists wasi-libc; then v=$(clang_version); list="$list clang lld wasi-libc${v:+ libclang-rt-$v-dev-wasm32}"; fi ;;
+        wasm)
+            v=$(clang_version)
+            if exists wasi-libc && exists "libclang-rt-$v-dev-wasm32"; then list="$list clang lld wasi-libc libclang-rt-$v-dev-wasm32"; fi ;;
         bare) list="$list debootstrap" ;;
         mpi) for_command mpirun openmpi-bin ;;
         browser) if exists chromium; then for_command chromium chromium; fi ;; # else the tests skip it by name

@@ -9,8 +9,12 @@ class ArrowPanel {
     this.remade = -1;
   }
 
-  x(a) { return 180 + a * 46; }
-  y(a) { return 150 - a * 46; }
+  x(a) {
+    return 180 + a * 46;
+  }
+  y(a) {
+    return 150 - a * 46;
+  }
   at(x, y) {
     const one = (a) => onGrid(clamp(a, -VALUE_MOST, VALUE_MOST), FINE);
     return [one((x - 180) / 46), one((150 - y) / 46)];
@@ -20,8 +24,10 @@ class ArrowPanel {
     this.svg.replaceChildren();
     this.remade = keys;
     for (let a = -3; a <= 3; a++)
-      this.svg.append(shape("line", { class: a ? "grid" : "axis", x1: this.x(a), x2: this.x(a), y1: this.y(-3), y2: this.y(3) }),
-        shape("line", { class: a ? "grid" : "axis", y1: this.y(a), y2: this.y(a), x1: this.x(-3), x2: this.x(3) }));
+      this.svg.append(
+        shape("line", { class: a ? "grid" : "axis", x1: this.x(a), x2: this.x(a), y1: this.y(-3), y2: this.y(3) }),
+        shape("line", { class: a ? "grid" : "axis", y1: this.y(a), y2: this.y(a), x1: this.x(-3), x2: this.x(3) }),
+      );
     this.lines = Array.from({ length: keys }, () => this.svg.appendChild(shape("line", { class: "arrow key" })));
     this.full = this.svg.appendChild(shape("line", { class: "arrow bias full" }));
     this.left = this.svg.appendChild(shape("line", { class: "arrow bias" }));
@@ -43,11 +49,20 @@ class ArrowPanel {
       return this.steps.set({ value: values, acting: "value", chosen: j }, false);
     };
     const moved = (dx, dy) => now().map((a, d) => clamp(a + [dx, dy][d], -VALUE_MOST, VALUE_MOST));
-    const made = handle(this.svg, { label: bias ? "Value bias" : `Value of key ${j + 1}, without the bias`, least: 0,
-      most: 4.2427, plane: true, dragged: (x, y) => set(this.at(x, y)), keyed: (dx, dy) => set(moved(dx, dy)),
-      end: (way) => set(way < 0 ? [0, 0] : now()), ended: () => this.steps.keep() });
+    const made = handle(this.svg, {
+      label: bias ? "Value bias" : `Value of key ${j + 1}, without the bias`,
+      least: 0,
+      most: 4.2427,
+      plane: true,
+      dragged: (x, y) => set(this.at(x, y)),
+      keyed: (dx, dy) => set(moved(dx, dy)),
+      end: (way) => set(way < 0 ? [0, 0] : now()),
+      ended: () => this.steps.keep(),
+    });
     made.group.classList.add(bias ? "of-bias" : "of-key");
-    made.group.append(shape("text", { class: "in grip-name", y: 4, "text-anchor": "middle" }, bias ? "c" : String(j + 1)));
+    made.group.append(
+      shape("text", { class: "in grip-name", y: 4, "text-anchor": "middle" }, bias ? "c" : String(j + 1)),
+    );
     return made;
   }
 
@@ -57,14 +72,22 @@ class ArrowPanel {
 
   show(state, result) {
     if (this.remade !== state.keys) this.make(state.keys);
-    const origin = [0, 0], mass = result.alpha.reduce((sum, a) => sum + a, 0);
-    const tokens = [0, 1].map((d) => state.value.slice(0, state.keys).reduce((sum, v, j) => sum + result.alpha[j] * v[d], 0));
+    const origin = [0, 0],
+      mass = result.alpha.reduce((sum, a) => sum + a, 0);
+    const tokens = [0, 1].map((d) =>
+      state.value.slice(0, state.keys).reduce((sum, v, j) => sum + result.alpha[j] * v[d], 0),
+    );
     const left = state.bias.map((a) => a * mass);
     state.value.slice(0, state.keys).forEach((v, j) => {
       this.line(this.lines[j], origin, v);
       this.lines[j].style.opacity = 0.25 + 0.75 * Math.min(1, result.alpha[j]);
       this.lines[j].style.strokeWidth = 1.5 + 5 * Math.min(1, result.alpha[j]);
-      this.grips[j].show(this.x(v[0]), this.y(v[1]), Math.hypot(...v), `${vector(v)}, weight ${percent(result.alpha[j])}`);
+      this.grips[j].show(
+        this.x(v[0]),
+        this.y(v[1]),
+        Math.hypot(...v),
+        `${vector(v)}, weight ${percent(result.alpha[j])}`,
+      );
       this.grips[j].group.classList.toggle("out", j < result.first);
     });
     this.line(this.full, origin, state.bias);
@@ -74,7 +97,11 @@ class ArrowPanel {
     this.line(this.out, origin, result.out);
     put(this.tip, { cx: this.x(result.out[0]), cy: this.y(result.out[1]) });
     put(this.outName, { x: this.x(result.out[0]) + 10, y: this.y(result.out[1]) - 8 });
-    this.grips[state.keys].show(this.x(state.bias[0]), this.y(state.bias[1]), Math.hypot(...state.bias),
-      `${vector(state.bias)}, of which ${percent(mass)} is left`);
+    this.grips[state.keys].show(
+      this.x(state.bias[0]),
+      this.y(state.bias[1]),
+      Math.hypot(...state.bias),
+      `${vector(state.bias)}, of which ${percent(mass)} is left`,
+    );
   }
 }

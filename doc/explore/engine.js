@@ -5,7 +5,9 @@
 "use strict";
 async function openReference(base64) {
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const refused = () => { throw new Error("the reference made a system call"); };
+  const refused = () => {
+    throw new Error("the reference made a system call");
+  };
   const calls = { fd_close: refused, fd_seek: refused, fd_write: refused };
   const { instance } = await WebAssembly.instantiate(bytes, { wasi_snapshot_preview1: calls });
   instance.exports._initialize();

@@ -6,6 +6,7 @@
 
 The book calls `write`. Where clang cannot make WebAssembly the pages say so, name the packages, and have no numbers.
 """
+
 import base64
 import html
 import os
@@ -19,51 +20,137 @@ import tempfile
 TITLE = "One row, one sink"
 HERE = pathlib.Path(__file__).resolve().parent
 OWN = ("row.c", "forms.c", "laws.c", "lines.c", "sum.c")
-REFERENCE = ("ref/softmax_sink.c", "ref/scores.c", "ref/values.c", "ref/mask.c", "ref/policy.c", "ref/policy_rounding.c",
-             "ref/policy_parse.c", "ref/operands.c", "ref/scaled.c", "ref/tensor_core.c", "ref/points.c",
-             "model/round.c", "base/error.c", "base/words.c", "proofs/bounds/honest.c")
-FLAGS = ("--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-D_GNU_SOURCE", "-O2", "-ffp-contract=off",
-         "-fno-math-errno", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--strip-all")
+REFERENCE = (
+    "ref/softmax_sink.c",
+    "ref/scores.c",
+    "ref/values.c",
+    "ref/mask.c",
+    "ref/policy.c",
+    "ref/policy_rounding.c",
+    "ref/policy_parse.c",
+    "ref/operands.c",
+    "ref/scaled.c",
+    "ref/tensor_core.c",
+    "ref/points.c",
+    "model/round.c",
+    "base/error.c",
+    "base/words.c",
+    "proofs/bounds/honest.c",
+)
+FLAGS = (
+    "--target=wasm32-wasi",
+    "-mexec-model=reactor",
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-O2",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-Wl,--gc-sections",
+    "-Wl,--strip-all",
+)
 PACKAGES = "clang, lld, wasi-libc and libclang-rt-dev-wasm32 (in Debian 12: libclang-rt-14-dev-wasm32)"
+KEYS = (
+    '<details class="keys-help"><summary>Keys</summary><p>Tab goes from one handle to the next. The arrow keys move it by a quarter, with Shift '
+    "by a sixteenth; Page Up and Page Down by one; Home and End to its ends. The edge of the window moves by one key. "
+    "Ctrl+Z undoes a step, Ctrl+Y does it again. The address of the page keeps what you set.</p></details>"
+)
 # Each page: what it is called, its own file, its scripts.
-PAGES = {"index": (TITLE, "page.html", ("engine.js", "steps.js", "row.js", "state.js", "draw.js", "scores.js", "share.js", "arrows.js",
-                                        "words.js", "missions.js", "page.js")),
-         "lines": ("The derivation with numbers", "lines.html", ("engine.js", "steps.js", "row.js", "state.js", "draw.js", "scores.js",
-                                                                 "arrows.js", "lines.js")),
-         "sum": ("One sum, many roundings", "sum.html", ("engine.js", "steps.js", "sum_state.js", "draw.js", "sum_panels.js", "sum_page.js"))}
+PAGES = {
+    "index": (
+        TITLE,
+        "page.html",
+        (
+            "engine.js",
+            "steps.js",
+            "row.js",
+            "state.js",
+            "draw.js",
+            "scores.js",
+            "share.js",
+            "arrows.js",
+            "words.js",
+            "missions.js",
+            "page.js",
+        ),
+    ),
+    "lines": (
+        "The derivation with numbers",
+        "lines.html",
+        ("engine.js", "steps.js", "row.js", "state.js", "draw.js", "scores.js", "arrows.js", "lines.js"),
+    ),
+    "sum": (
+        "One sum, many roundings",
+        "sum.html",
+        ("engine.js", "steps.js", "sum_state.js", "draw.js", "sum_panels.js", "sum_page.js"),
+    ),
+}
 # The lines of the derivation, and what each changes in the one before it.
 TOKENS, BIASES = r"\sum_{h=1}^{H} \sum_{j=1}^{i} \alpha_{ijh}\, x_j W^V_h W^O_h", r"\sum_{h=1}^{H} b^V_h W^O_h"
-LINES = {"concat": "", "headsum": r"\sum_{h=1}^{H} \operatorname{head}_h(i, X)\, W^O_h", "values": r"\sum_{j=1}^{i} \alpha_{ijh}\, v_h(x_j)",
-         "expand": r"\big( x_j W^V_h + b^V_h \big)", "inside": r"\big( x_j W^V_h + b^V_h \big) W^O_h",
-         "distribute": r"\big( x_j W^V_h W^O_h + b^V_h W^O_h \big)",
-         "split": TOKENS + r" + \sum_{h=1}^{H} \Big( \sum_{j=1}^{i} \alpha_{ijh}\, b^V_h W^O_h \Big)",
-         "factor": r"\Big( \sum_{j=1}^{i} \alpha_{ijh} \Big)\, b^V_h W^O_h", "mass": r"\big( 1 - \alpha_{s,ih} \big)",
-         "one-minus": BIASES + r" - \sum_{h=1}^{H} \alpha_{s,ih}\, b^V_h W^O_h",
-         "reorder": r"\sum_{h=1}^{H} \alpha_{s,ih} \big( {-b^V_h W^O_h} \big) + " + BIASES, "final": "b^V W^O",
-         "gate": r"\operatorname{softmax}(s_{ih})_j\, x_j W^V_h + b^V_h"}
+LINES = {
+    "concat": "",
+    "headsum": r"\sum_{h=1}^{H} \operatorname{head}_h(i, X)\, W^O_h",
+    "values": r"\sum_{j=1}^{i} \alpha_{ijh}\, v_h(x_j)",
+    "expand": r"\big( x_j W^V_h + b^V_h \big)",
+    "inside": r"\big( x_j W^V_h + b^V_h \big) W^O_h",
+    "distribute": r"\big( x_j W^V_h W^O_h + b^V_h W^O_h \big)",
+    "split": TOKENS + r" + \sum_{h=1}^{H} \Big( \sum_{j=1}^{i} \alpha_{ijh}\, b^V_h W^O_h \Big)",
+    "factor": r"\Big( \sum_{j=1}^{i} \alpha_{ijh} \Big)\, b^V_h W^O_h",
+    "mass": r"\big( 1 - \alpha_{s,ih} \big)",
+    "one-minus": BIASES + r" - \sum_{h=1}^{H} \alpha_{s,ih}\, b^V_h W^O_h",
+    "reorder": r"\sum_{h=1}^{H} \alpha_{s,ih} \big( {-b^V_h W^O_h} \big) + " + BIASES,
+    "final": "b^V W^O",
+    "gate": r"\operatorname{softmax}(s_{ih})_j\, x_j W^V_h + b^V_h",
+}
 FORMATS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
-ORDERS = {"forward": "first to last", "backward": "last to first", "pairwise": "in pairs", "lanes": "in four lanes",
-          "largest": "largest first", "smallest": "smallest first"}
-MISTAKES = {"none": "none", "lost": "the last term lost", "twice": "the last term twice", "cut": "cut, not rounded",
-            "narrower": "two bits fewer"}
+ORDERS = {
+    "forward": "first to last",
+    "backward": "last to first",
+    "pairwise": "in pairs",
+    "lanes": "in four lanes",
+    "largest": "largest first",
+    "smallest": "smallest first",
+}
+MISTAKES = {
+    "none": "none",
+    "lost": "the last term lost",
+    "twice": "the last term twice",
+    "cut": "cut, not rounded",
+    "narrower": "two bits fewer",
+}
 POLICIES = {"real": "real (binary64)", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 # Of each form: what it is called here, and its row in the table of planted mistakes of chapter 21.
-FORMS = {"right": ("right", None), "scaled": ("sink scaled", "sink-scaled"), "dropped": ("sink dropped", "sink-dropped"),
-         "max-only": ("only in the maximum", "sink-in-max-only"), "renormalised": ("renormalised", "sink-renormalised"),
-         "per-part": ("once per split", "sink-per-part-16"), "lse-rounded": ("LSE rounded to bfloat16", "sink-lse-bf16")}
-LAWS = {"mass": ("Mass", "Σ α<sub>j</sub> = 1 − α<sub>s</sub>", "sink.mass"),
-        "shift": ("Shift of scores and sink", "α(s + 2, b + 2) = α(s, b)", "law.shift"),
-        "key": ("A key of value zero", "the sink as one more key: score b, value 0", "sink.concat-slice"),
-        "softmax1": ("Off by one", "at b = 0, α<sub>j</sub> = e<sup>s<sub>j</sub></sup> / (1 + Σ e<sup>s</sup>)", "sink.softmax1"),
-        "gate": ("Gate", "1 − α<sub>s</sub> = σ(LSE − b), o = σ(LSE − b) o<sub>softmax</sub>", "sink.gate")}
+FORMS = {
+    "right": ("right", None),
+    "scaled": ("sink scaled", "sink-scaled"),
+    "dropped": ("sink dropped", "sink-dropped"),
+    "max-only": ("only in the maximum", "sink-in-max-only"),
+    "renormalised": ("renormalised", "sink-renormalised"),
+    "per-part": ("once per split", "sink-per-part-16"),
+    "lse-rounded": ("LSE rounded to bfloat16", "sink-lse-bf16"),
+}
+LAWS = {
+    "mass": ("Mass", "Σ α<sub>j</sub> = 1 − α<sub>s</sub>", "sink.mass"),
+    "shift": ("Shift of scores and sink", "α(s + 2, b + 2) = α(s, b)", "law.shift"),
+    "key": ("A key of value zero", "the sink as one more key: score b, value 0", "sink.concat-slice"),
+    "softmax1": (
+        "Off by one",
+        "at b = 0, α<sub>j</sub> = e<sup>s<sub>j</sub></sup> / (1 + Σ e<sup>s</sup>)",
+        "sink.softmax1",
+    ),
+    "gate": ("Gate", "1 − α<sub>s</sub> = σ(LSE − b), o = σ(LSE − b) o<sub>softmax</sub>", "sink.gate"),
+}
 STRIP = {"mass": "mass", "shift": "shift", "key": "key", "softmax1": "off by one", "gate": "gate"}
 # Which lines go into action: a region, then what moves each of its lines that the pattern finds.
-CODE = (("ref/scores.c", "attn.score", {r"dot|s_ij": "score"}),
-        ("ref/mask.c", "mask.window", {r"window": "window"}),
-        ("ref/softmax_sink.c", "sink.stable", {r"double m = b|e_sink": "sink", r"for|alpha_j|z \+=": "score window"}),
-        ("ref/softmax_sink.c", "sink.alpha", {r"/ z": "score sink window"}),
-        ("ref/softmax_sink.c", "sink.alpha-sink", {r"/ z": "score sink window"}),
-        ("ref/values.c", "sink.attn-values", {r"running_add|v_jd": "value bias score sink window"}))
+CODE = (
+    ("ref/scores.c", "attn.score", {r"dot|s_ij": "score"}),
+    ("ref/mask.c", "mask.window", {r"window": "window"}),
+    ("ref/softmax_sink.c", "sink.stable", {r"double m = b|e_sink": "sink", r"for|alpha_j|z \+=": "score window"}),
+    ("ref/softmax_sink.c", "sink.alpha", {r"/ z": "score sink window"}),
+    ("ref/softmax_sink.c", "sink.alpha-sink", {r"/ z": "score sink window"}),
+    ("ref/values.c", "sink.attn-values", {r"running_add|v_jd": "value bias score sink window"}),
+)
 
 
 class Links:
@@ -95,19 +182,25 @@ def compile_wasm(root):
         return None, "there is no clang"
     with tempfile.TemporaryDirectory() as folder:
         out, probe = pathlib.Path(folder, "explore.wasm"), pathlib.Path(folder, "probe.c")
-        probe.write_text("#include <math.h>\n#include <stdio.h>\nint main(int n, char **w) { return puts(w[0]) + (int)exp(n); }\n")
+        probe.write_text(
+            "#include <math.h>\n#include <stdio.h>\nint main(int n, char **w) { return puts(w[0]) + (int)exp(n); }\n"
+        )
         if subprocess.run(["clang", FLAGS[0], str(probe), "-o", str(out)], capture_output=True).returncode:
             return None, "clang makes no WebAssembly on this machine"
         sources = [*(f"doc/explore/{name}" for name in OWN), *REFERENCE]
-        done = subprocess.run(["clang", *FLAGS, "-I.", *sources, "-o", str(out)], cwd=root, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            ["clang", *FLAGS, "-I.", *sources, "-o", str(out)], cwd=root, stderr=subprocess.PIPE, text=True
+        )
         if done.returncode:
             sys.exit(f"explore: {done.stderr}")
         return out.read_bytes(), None
 
 
 def radios(name, labels):
-    return "".join(f'<label><input type="radio" name="{name}" value="{value}"{" checked" if k == 0 else ""}> {label}</label>'
-                   for k, (value, label) in enumerate(labels.items()))
+    return "".join(
+        f'<label><input type="radio" name="{name}" value="{value}"{" checked" if k == 0 else ""}> {label}</label>'
+        for k, (value, label) in enumerate(labels.items())
+    )
 
 
 def region(root, file, id):
@@ -133,20 +226,27 @@ def code(root, links):
             moved = [(pattern, what) for pattern, what in acts.items() if re.search(pattern, line)]
             used |= {pattern for pattern, _ in moved[:1]}
             mark = f' data-acts="{moved[0][1]}"' if moved else ""
-            rows.append(f'<span class="line"{mark}><span class="at">{number}</span>{html.escape(line[indent:])}\n</span>')
+            rows.append(
+                f'<span class="line"{mark}><span class="at">{number}</span>{html.escape(line[indent:])}\n</span>'
+            )
         if used != set(acts):
             sys.exit(f"explore: no line of {id} in {file} matches {set(acts) - used}")
-        parts.append(f'<p class="path"><a href="{links.source(file, lines[0][0])}">{file}</a> <small>{id}</small></p>'
-                     f'<div class="code" tabindex="0" role="region" aria-label="{file}, {id}"><code>{"".join(rows)}</code></div>')
+        parts.append(
+            f'<p class="path"><a href="{links.source(file, lines[0][0])}">{file}</a> <small>{id}</small></p>'
+            f'<div class="code" tabindex="0" role="region" aria-label="{file}, {id}"><code>{"".join(rows)}</code></div>'
+        )
     return "".join(parts)
 
 
 def laws(links):
     def card(name, title, formula, id):
-        return (f'<article id="law-{name}" class="law"><h3>{title}</h3><p class="verdict"></p><p class="formula-of">{formula}</p>'
-                '<dl><dt>left</dt><dd class="left"></dd><dt>right</dt><dd class="right"></dd><dt>residue</dt><dd class="residue"></dd>'
-                f'<dt>bound</dt><dd class="bound"></dd></dl><p class="links"><a href="{links.statement(id)}">statement</a> '
-                f'<a href="{links.proof(id)}">proof</a> <a href="{links.tests(id)}">tests</a></p></article>')
+        return (
+            f'<article id="law-{name}" class="law"><h3>{title}</h3><p class="verdict"></p><p class="formula-of">{formula}</p>'
+            '<dl><dt>left</dt><dd class="left"></dd><dt>right</dt><dd class="right"></dd><dt>residue</dt><dd class="residue"></dd>'
+            f'<dt>bound</dt><dd class="bound"></dd></dl><p class="links"><a href="{links.statement(id)}">statement</a> '
+            f'<a href="{links.proof(id)}">proof</a> <a href="{links.tests(id)}">tests</a></p></article>'
+        )
+
     return "".join(card(name, *law) for name, law in LAWS.items())
 
 
@@ -160,9 +260,11 @@ def judged(root, links):
         if row is None:
             sys.exit(f"explore: doc/21-diagnosis.md does not say that {mistake} was named")
         others = {"1": "", "2": " or another that gives the same weights"}[row[2]]
-        said.append(f'<p class="judged" data-form="{form}" hidden>Planted in a model, the judge found this mistake first at '
-                    f'<code>{row[1]}</code> and named it: <code>{mistake}</code>{others}. '
-                    f'<a href="{links.chapter("21-diagnosis")}">Chapter 21</a> has the table.</p>')
+        said.append(
+            f'<p class="judged" data-form="{form}" hidden>Planted in a model, the judge found this mistake first at '
+            f'<code>{row[1]}</code> and named it: <code>{mistake}</code>{others}. '
+            f'<a href="{links.chapter("21-diagnosis")}">Chapter 21</a> has the table.</p>'
+        )
     return "".join(said)
 
 
@@ -174,23 +276,30 @@ def underlined(tex, changed):
     for match in re.finditer(r"[{}]| [+-] ", changed):
         depth += {"{": 1, "}": -1}.get(match[0], 0)
         if depth == 0 and match[0] in (" + ", " - "):
-            parts[-1] = changed[last:match.start()]
+            parts[-1] = changed[last : match.start()]
             parts += [match[0], ""]
             last = match.end()
     parts[-1] = changed[last:]
-    return tex.replace(changed, "".join(part if k % 2 else r"\htmlClass{changed}{%s}" % part for k, part in enumerate(parts)))
+    return tex.replace(
+        changed, "".join(part if k % 2 else r"\htmlClass{changed}{%s}" % part for k, part in enumerate(parts))
+    )
 
 
 def derivation(root, links):
     chapter, found = (root / "doc/15-derivation.md").read_text(encoding="utf-8"), []
     for name, changed in LINES.items():
-        stated = re.search(rf"^### eq\[sink\.attn-{name}\] (.*?) \{{.*?\n\n\$\$\n(.*?)\n\$\$", chapter, re.MULTILINE | re.DOTALL)
+        stated = re.search(
+            rf"^### eq\[sink\.attn-{name}\] (.*?) \{{.*?\n\n\$\$\n(.*?)\n\$\$", chapter, re.MULTILINE | re.DOTALL
+        )
         if stated is None:
             sys.exit(f"explore: doc/15-derivation.md does not state sink.attn-{name}")
         found.append((name, stated[1], underlined(stated[2], changed) if changed else stated[2]))
     shown = links.formulas([tex for _, _, tex in found])
-    return "".join(f'<li><h3><a href="{links.statement(f"sink.attn-{name}")}">{title}</a></h3><div class="line"><div>{formula}</div>'
-                   '<div><p class="numbers"></p><p class="distance"></p></div></div></li>' for (name, title, _), formula in zip(found, shown))
+    return "".join(
+        f'<li><h3><a href="{links.statement(f"sink.attn-{name}")}">{title}</a></h3><div class="line"><div>{formula}</div>'
+        '<div><p class="numbers"></p><p class="distance"></p></div></div></li>'
+        for (name, title, _), formula in zip(found, shown)
+    )
 
 
 def constants():
@@ -211,20 +320,46 @@ def said_of(why):
 
 def body(root, links, name, why):
     _, file, scripts = PAGES[name]
-    missing = "" if why is None else f'<p class="bad" id="missing">This page has no numbers: {why}. It needs the packages {PACKAGES}.</p>'
-    parts = {"missing": missing, "scripts": "" if why else "\n".join(f'<script src="{script}"></script>' for script in scripts)}
+    missing = (
+        ""
+        if why is None
+        else f'<p class="bad" id="missing">This page has no numbers: {why}. It needs the packages {PACKAGES}.</p>'
+    )
+    parts = {
+        "missing": missing,
+        "keys": KEYS,
+        "scripts": "" if why else "\n".join(f'<script src="{script}"></script>' for script in scripts),
+    }
     if name == "sum":
-        parts |= {"formats": radios("format", FORMATS), "orders": radios("order", ORDERS), "mistakes": radios("mistake", MISTAKES),
-                  "bounds": links.chapter("13-bounds"), "statement": links.statement("bound.dot"), "proof": links.proof("bound.dot"),
-                  "tests": links.tests("bound.dot"), "drift": links.statement("stat.drift")}
+        parts |= {
+            "formats": radios("format", FORMATS),
+            "orders": radios("order", ORDERS),
+            "mistakes": radios("mistake", MISTAKES),
+            "bounds": links.chapter("13-bounds"),
+            "statement": links.statement("bound.dot"),
+            "proof": links.proof("bound.dot"),
+            "tests": links.tests("bound.dot"),
+            "drift": links.statement("stat.drift"),
+        }
     elif name == "lines":
-        parts |= {"chapter": links.chapter("15-derivation"), "policies": radios("policy", POLICIES), "lines": derivation(root, links)}
+        parts |= {
+            "chapter": links.chapter("15-derivation"),
+            "policies": radios("policy", POLICIES),
+            "lines": derivation(root, links),
+        }
     else:
-        parts |= {"ref": links.source("ref/softmax_sink.c"), "chapter": links.chapter("06-softmax-sink"),
-                  "laws-source": links.source("doc/explore/laws.c"), "policies": radios("policy", POLICIES),
-                  "forms": radios("form", {form: label for form, (label, _) in FORMS.items()}), "judged": judged(root, links),
-                  "strip": "".join(f'<a href="#law-{law}" data-law="{law}">{short}</a>' for law, short in STRIP.items()),
-                  "laws": laws(links), "code": code(root, links), **constants()}
+        parts |= {
+            "ref": links.source("ref/softmax_sink.c"),
+            "chapter": links.chapter("06-softmax-sink"),
+            "laws-source": links.source("doc/explore/laws.c"),
+            "policies": radios("policy", POLICIES),
+            "forms": radios("form", {form: label for form, (label, _) in FORMS.items()}),
+            "judged": judged(root, links),
+            "strip": "".join(f'<a href="#law-{law}" data-law="{law}">{short}</a>' for law, short in STRIP.items()),
+            "laws": laws(links),
+            "code": code(root, links),
+            **constants(),
+        }
     page = (HERE / file).read_text(encoding="utf-8")
     if why:
         page = page.replace('<script src="wasm.js"></script>\n', "")
@@ -250,7 +385,14 @@ def main(root, out):
     template = re.sub(r".*(?:faces|katex)\.css.*\n|.*book\.js.*\n", "", template)
     for name, (title, page) in pages.items():
         whole = template
-        for key, value in {"title": title, "body": page, "nav": "", "steps": "", "root": "../", "kind": "explore"}.items():
+        for key, value in {
+            "title": title,
+            "body": page,
+            "nav": "",
+            "steps": "",
+            "root": "../",
+            "kind": "explore",
+        }.items():
             whole = whole.replace("{{%s}}" % key, value)
         (out / f"explore/{name}.html").write_text(whole, encoding="utf-8")
     shutil.copy(root / "doc/book/book.css", out)

@@ -4,17 +4,27 @@
 // Puts the page together: every change computes the row anew and shows it once a frame.
 "use strict";
 (async () => {
-  const place = document.getElementById("explore"), compute = await startEngine(window.exploreWasm);
-  const panels = [], drawing = (id) => document.getElementById(id);
+  const place = document.getElementById("explore"),
+    compute = await startEngine(window.exploreWasm);
+  const panels = [],
+    drawing = (id) => document.getElementById(id);
   let asked = 0;
-  const steps = new Steps(fromAddress(location.hash), () => { asked ||= requestAnimationFrame(show); });
+  const steps = new Steps(fromAddress(location.hash), () => {
+    asked ||= requestAnimationFrame(show);
+  });
 
   function show() {
     asked = 0;
-    const state = steps.now, result = compute(state);
+    const state = steps.now,
+      result = compute(state);
     panels.forEach((panel) => panel.show(state, result));
-    for (const name of ["policy", "form"]) all(`input[name=${name}]`).forEach((input) => { input.checked = input.value === state[name]; });
-    all("[data-form]").forEach((text) => { text.hidden = text.dataset.form !== state.form; });
+    for (const name of ["policy", "form"])
+      all(`input[name=${name}]`).forEach((input) => {
+        input.checked = input.value === state[name];
+      });
+    all("[data-form]").forEach((text) => {
+      text.hidden = text.dataset.form !== state.form;
+    });
     drawing("undo").disabled = !steps.past.length;
     drawing("redo").disabled = !steps.future.length;
     drawing("fewer").disabled = state.keys === 1;
@@ -29,17 +39,26 @@
   }
 
   const number = (change) => {
-    const { keys, window } = steps.now, after = clamp(keys + change, 1, KEYS_SHOWN);
+    const { keys, window } = steps.now,
+      after = clamp(keys + change, 1, KEYS_SHOWN);
     steps.set({ keys: after, window: window === keys ? after : Math.min(window, after), acting: "window" });
   };
   const actions = {
-    undo: () => steps.undo(), redo: () => steps.redo(), fewer: () => number(-1), more: () => number(1),
+    undo: () => steps.undo(),
+    redo: () => steps.redo(),
+    fewer: () => number(-1),
+    more: () => number(1),
     again: () => steps.set(steps.now.mission ? startOf(steps.now.mission) : { ...copyOf(START), acting: null }),
   };
   for (const [id, act] of Object.entries(actions)) drawing(id).addEventListener("click", act);
-  all("input[name=policy], input[name=form]").forEach((input) => input.addEventListener("change", () => steps.set({ [input.name]: input.value, acting: null })));
-  all(".missions button").forEach((button, k) => button.addEventListener("click", () =>
-    steps.set(steps.now.mission === k + 1 ? { mission: 0 } : { ...startOf(k + 1), acting: null })));
+  all("input[name=policy], input[name=form]").forEach((input) =>
+    input.addEventListener("change", () => steps.set({ [input.name]: input.value, acting: null })),
+  );
+  all(".missions button").forEach((button, k) =>
+    button.addEventListener("click", () =>
+      steps.set(steps.now.mission === k + 1 ? { mission: 0 } : { ...startOf(k + 1), acting: null }),
+    ),
+  );
   // A link to a law leaves the row as it is; the address of a row is one.
   for (const link of all(".strip a")) {
     link.addEventListener("click", (event) => {
@@ -49,6 +68,10 @@
   }
   steps.listen();
 
-  panels.push(new ScorePanel(drawing("scores"), steps), new SharePanel(drawing("share")), new ArrowPanel(drawing("arrows"), steps));
+  panels.push(
+    new ScorePanel(drawing("scores"), steps),
+    new SharePanel(drawing("share")),
+    new ArrowPanel(drawing("arrows"), steps),
+  );
   show();
 })();

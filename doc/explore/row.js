@@ -22,9 +22,17 @@ const startEngine = async (base64) => rowOf(await openReference(base64));
 // The members of row_given, in their order.
 function numbersOf(state) {
   const padded = (list, size) => [...list, ...Array(size - list.length).fill(0)];
-  return [POLICIES.indexOf(state.policy), FORMS.indexOf(state.form), state.keys, state.window, state.sink, SHIFT,
-    ...state.bias, ...padded(state.score.slice(0, state.keys), KEYS_MOST),
-    ...padded(state.value.slice(0, state.keys).flat(), 2 * KEYS_MOST)];
+  return [
+    POLICIES.indexOf(state.policy),
+    FORMS.indexOf(state.form),
+    state.keys,
+    state.window,
+    state.sink,
+    SHIFT,
+    ...state.bias,
+    ...padded(state.score.slice(0, state.keys), KEYS_MOST),
+    ...padded(state.value.slice(0, state.keys).flat(), 2 * KEYS_MOST),
+  ];
 }
 
 // The members of row_result, in their order.
@@ -32,9 +40,21 @@ function resultOf(memory) {
   let at = 0;
   const one = () => memory[at++];
   const many = (count) => Array.from({ length: count }, one);
-  const result = { first: one(), score: many(KEYS_MOST), sink: one(), alpha: many(KEYS_MOST), alphaSink: one(),
-    value: Array.from({ length: KEYS_MOST }, () => many(2)), out: many(2), most: one(), divisor: one(), lse: one(), gate: one() };
-  result.law = Object.fromEntries(LAWS.map((name) =>
-    [name, { left: one(), right: one(), residue: one(), bound: one(), holds: one() === 1 }]));
+  const result = {
+    first: one(),
+    score: many(KEYS_MOST),
+    sink: one(),
+    alpha: many(KEYS_MOST),
+    alphaSink: one(),
+    value: Array.from({ length: KEYS_MOST }, () => many(2)),
+    out: many(2),
+    most: one(),
+    divisor: one(),
+    lse: one(),
+    gate: one(),
+  };
+  result.law = Object.fromEntries(
+    LAWS.map((name) => [name, { left: one(), right: one(), residue: one(), bound: one(), holds: one() === 1 }]),
+  );
   return result;
 }

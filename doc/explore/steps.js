@@ -47,17 +47,25 @@ class Steps {
     history.replaceState(null, "", this.kept);
     this.shown(this.now);
   }
-  undo() { this.move(this.past, this.future); }
-  redo() { this.move(this.future, this.past); }
+  undo() {
+    this.move(this.past, this.future);
+  }
+  redo() {
+    this.move(this.future, this.past);
+  }
   // Control and Z or Y, and an address that is typed.
   listen() {
     document.addEventListener("keydown", (event) => {
       if (!(event.ctrlKey || event.metaKey) || event.target.matches("input[type=search]")) return;
-      const key = event.key.toLowerCase(), redo = key === "y" || (key === "z" && event.shiftKey);
+      const key = event.key.toLowerCase(),
+        redo = key === "y" || (key === "z" && event.shiftKey);
       if (key !== "z" && key !== "y") return;
       event.preventDefault();
-      if (redo) this.redo(); else this.undo();
+      if (redo) this.redo();
+      else this.undo();
     });
-    addEventListener("hashchange", () => { if (location.hash !== this.kept) this.set(fromAddress(location.hash)); });
+    addEventListener("hashchange", () => {
+      if (location.hash !== this.kept) this.set(fromAddress(location.hash));
+    });
   }
 }

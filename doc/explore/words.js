@@ -4,17 +4,27 @@
 // The numbers in words: the formula, the laws, the lines of code that act, and what a screen reader says.
 "use strict";
 function showFormula(state, result) {
-  const chosen = clamp(state.chosen ?? state.keys - 1, result.first, state.keys - 1), wrong = state.form !== "right";
-  const weight = (exponent, right, got) => `e^(${said(exponent)} − ${said(result.most)}) / ${exact(result.divisor)} = ` +
-    exact(right) + (wrong ? `; the wrong form gives ${exact(got)}` : "");
+  const chosen = clamp(state.chosen ?? state.keys - 1, result.first, state.keys - 1),
+    wrong = state.form !== "right";
+  const weight = (exponent, right, got) =>
+    `e^(${said(exponent)} − ${said(result.most)}) / ${exact(result.divisor)} = ` +
+    exact(right) +
+    (wrong ? `; the wrong form gives ${exact(got)}` : "");
   const rightOf = (score) => Math.exp(score - result.most) / result.divisor;
-  const seen = state.keys - result.first, mass = result.alpha.reduce((sum, a) => sum + a, 0);
-  const tokens = [0, 1].map((d) => state.value.slice(0, state.keys).reduce((sum, v, j) => sum + result.alpha[j] * v[d], 0));
+  const seen = state.keys - result.first,
+    mass = result.alpha.reduce((sum, a) => sum + a, 0);
+  const tokens = [0, 1].map((d) =>
+    state.value.slice(0, state.keys).reduce((sum, v, j) => sum + result.alpha[j] * v[d], 0),
+  );
   const said_ = {
     most: said(result.most, 4),
     divisor: exact(result.divisor),
     "weight-name": String(chosen + 1),
-    weight: weight(result.score[chosen], wrong ? rightOf(result.score[chosen]) : result.alpha[chosen], result.alpha[chosen]),
+    weight: weight(
+      result.score[chosen],
+      wrong ? rightOf(result.score[chosen]) : result.alpha[chosen],
+      result.alpha[chosen],
+    ),
     sink: weight(result.sink, wrong ? rightOf(result.sink) : result.alphaSink, result.alphaSink),
     mass: `${exact(mass)}, and 1 − αₛ = ${exact(1 - result.alphaSink)}`,
     gate: `LSE = ${exact(result.lse)} over ${seen} ${seen === 1 ? "key" : "keys"}, σ(LSE − b) = ${exact(result.gate)}`,
@@ -28,11 +38,14 @@ const verdictOf = (law) => (!law.holds ? "broken" : law.residue === 0 ? "to the 
 function showLaws(result) {
   document.getElementById("glance").textContent = `sink ${percent(result.alphaSink)}`;
   for (const [name, law] of Object.entries(result.law)) {
-    const card = document.getElementById(`law-${name}`), verdict = verdictOf(law);
+    const card = document.getElementById(`law-${name}`),
+      verdict = verdictOf(law);
     const glance = document.querySelector(`.strip [data-law=${name}]`);
     for (const shown of [card, glance]) shown.classList.toggle("broken", !law.holds);
     glance.setAttribute("aria-label", `${glance.textContent}: ${verdict}`);
-    const put = (part, text) => { card.querySelector(`.${part}`).textContent = text; };
+    const put = (part, text) => {
+      card.querySelector(`.${part}`).textContent = text;
+    };
     put("verdict", verdict);
     put("left", exact(law.left));
     put("right", exact(law.right));
@@ -42,13 +55,16 @@ function showLaws(result) {
 }
 
 function brokenLaws(result) {
-  return LAWS.filter((name) => !result.law[name].holds).map((name) => document.querySelector(`#law-${name} h3`).textContent);
+  return LAWS.filter((name) => !result.law[name].holds).map(
+    (name) => document.querySelector(`#law-${name} h3`).textContent,
+  );
 }
 
 // The lines of ref/ that what was touched goes through.
 let fading = 0;
 function showCode(acting) {
-  for (const line of all(".code [data-acts]")) line.classList.toggle("acting", !!acting && line.dataset.acts.split(" ").includes(acting));
+  for (const line of all(".code [data-acts]"))
+    line.classList.toggle("acting", !!acting && line.dataset.acts.split(" ").includes(acting));
   clearTimeout(fading);
   fading = setTimeout(() => all(".code .acting").forEach((line) => line.classList.remove("acting")), 4000);
 }
@@ -60,5 +76,7 @@ function say(state, result) {
   const laws = broken.length ? `Broken: ${broken.join("; ")}.` : "All five laws hold.";
   const text = `The sink takes ${percent(result.alphaSink)}. The output is ${vector(result.out)}. ${laws}`;
   clearTimeout(resting);
-  resting = setTimeout(() => { document.getElementById("said").textContent = text; }, 500);
+  resting = setTimeout(() => {
+    document.getElementById("said").textContent = text;
+  }, 500);
 }

@@ -4,10 +4,12 @@
 
     EXPLORE=FOLDER NODE=PACKAGES python3 tests/doc/explore_page.py [PICTURES]      FOLDER is build/explore/explore
 
-Where axe-core is among the packages it is asked too. With PICTURES, the page is kept there as PNG, in three widths, light and dark. Skipped, by name, without Chromium, and
-where the page has no numbers because clang cannot make WebAssembly. FEW=1 looks at a phone in the dark alone, at other
-screens in the light alone, and uses the handles of the derivation by keys alone: they are those of the first page.
+Where axe-core is among the packages it is asked too. With PICTURES, the pages are kept there as PNG, in three widths,
+light and dark. Skipped, by name, without Chromium, and where the pages have no numbers because clang cannot make
+WebAssembly. FEW=1 looks at a phone in the dark alone, at other screens in the light alone, and uses the handles of the
+derivation by keys alone: they are those of the first page.
 """
+
 import json
 import os
 import pathlib
@@ -15,134 +17,22 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 import browser  # noqa: E402
+from explore_hand import ACCESS, Page, moved  # noqa: E402
 from tap import Tap  # noqa: E402
 
 SCREENS = {"projector": (1920, 1080, False), "wide": (1280, 900, False), "phone": (390, 844, True)}
 FEW = bool(os.environ.get("FEW"))
 LAWS = ("mass", "shift", "key", "softmax1", "gate")
 # At the first row, in binary64: which laws a form breaks.
-BROKEN = {"right": (), "scaled": ("shift", "key", "gate"), "dropped": ("key", "softmax1", "gate"),
-          "max-only": ("key", "softmax1", "gate"), "renormalised": ("mass", "key", "softmax1", "gate"),
-          "per-part": ("key", "softmax1", "gate"), "lse-rounded": ("key", "softmax1", "gate")}
-STATE = """(() => { const text = (id) => document.getElementById(id)?.textContent;
-  const glance = [...document.querySelectorAll(".strip .broken")].map(e => e.dataset.law);
-  return { hash: location.hash, glance, broken: [...document.querySelectorAll(".law.broken")].map(e => e.id.slice(4)),
-    verdict: document.getElementById("verdict")?.textContent, sliders: [...document.querySelectorAll("[role=slider]")].map(e => [e.getAttribute("aria-label"), +e.getAttribute("aria-valuenow"),
-      e.getAttribute("aria-valuetext")]), solved: document.querySelectorAll(".missions .solved").length,
-    acting: document.querySelectorAll(".code .acting").length, live: text("live-sink"), mass: text("live-mass") }; })()"""
-# What a reader cannot see or reach: names, sizes, contrast, headings, places outside the screen.
-ACCESS = """(() => {
-  const wrong = [], seen = (e) => e.checkVisibility() && !e.closest(".reader");
-  const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
-  for (const id of ids.filter((id, k) => ids.indexOf(id) !== k)) wrong.push(`two elements with the id ${id}`);
-  for (const e of document.querySelectorAll("[aria-labelledby]"))
-    if (!document.getElementById(e.getAttribute("aria-labelledby"))) wrong.push(`labelled by nothing: ${e.outerHTML.slice(0, 60)}`);
-  for (const e of document.querySelectorAll("[role=slider]")) {
-    const [least, most, now] = ["min", "max", "now"].map(k => parseFloat(e.getAttribute(`aria-value${k}`)));
-    if (!e.getAttribute("aria-label") || !e.getAttribute("aria-valuetext") || e.tabIndex !== 0) wrong.push(`a slider without words: ${e.outerHTML.slice(0, 80)}`);
-    if (!(least <= now && now <= most)) wrong.push(`${e.getAttribute("aria-label")}: ${now} is not in ${least} to ${most}`);
-  }
-  for (const e of document.querySelectorAll("button, input, #explore a, summary")) {
-    if (!(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim())) wrong.push(`no name: ${e.outerHTML.slice(0, 80)}`);
-  }
-  for (const e of document.querySelectorAll("#explore button, .tools label, [role=slider], .strip a")) {
-    const box = e.getBoundingClientRect();
-    if (box.width < 24 || box.height < 24) wrong.push(`smaller than a finger: ${Math.round(box.width)} x ${Math.round(box.height)}, ${e.outerHTML.slice(0, 70)}`);
-  }
-  const levels = [...document.querySelectorAll("main h1, main h2, main h3")].map(e => +e.tagName[1]);
-  if (levels[0] !== 1 || levels.some((level, k) => k && level > levels[k - 1] + 1)) wrong.push(`headings ${levels}`);
-  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const channels = (colour) => { context.clearRect(0, 0, 1, 1); context.fillStyle = colour; context.fillRect(0, 0, 1, 1); return [...context.getImageData(0, 0, 1, 1).data]; };
-  const light = (colour) => { const [r, g, b] = channels(colour).map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const behind = (e) => {
-    if (e.matches?.(".in.even, .in.odd")) return getComputedStyle(e.previousElementSibling).fill;
-    if (e.matches?.(".grip-name")) return getComputedStyle(e.parentNode.querySelector(".grip")).fill;
-    if (e.matches?.(".in.hole")) return getComputedStyle(e.previousElementSibling).fill;
-    for (; e; e = e.parentElement) { const colour = getComputedStyle(e).backgroundColor; if (channels(colour)[3] === 255) return colour; }
-    return getComputedStyle(document.body).backgroundColor;
-  };
-  for (const e of document.querySelectorAll("#explore *, header.top *")) {
-    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || !seen(e) || e.disabled || e.closest("script, noscript")) continue;
-    const style = getComputedStyle(e), ink = e instanceof SVGElement ? style.fill : style.color, ground = behind(e);
-    const [a, b] = [light(ink), light(ground)].sort((x, y) => y - x), contrast = (a + 0.05) / (b + 0.05);
-    if (!(contrast >= 4.5)) wrong.push(`contrast ${contrast.toFixed(2)}: ${e.outerHTML.slice(0, 90)}`);
-  }
-  if (document.documentElement.scrollWidth > document.documentElement.clientWidth) wrong.push(`wider than the screen: ${document.documentElement.scrollWidth}`);
-  for (const e of document.querySelectorAll(".panel text")) {
-    const box = e.getBoundingClientRect(), panel = e.closest(".panel").getBoundingClientRect();
-    if (box.width && (box.left < panel.left - 1 || box.right > panel.right + 1)) wrong.push(`cut at the edge: ${e.textContent}`);
-  }
-  return wrong;
-})()"""
-
-
-class Page:
-    """The page, as a hand and a keyboard meet it."""
-
-    def __init__(self, engine, file):
-        self.engine, self.file = engine, file
-
-    def open(self, address=""):
-        self.engine.open("about:blank")
-        wrong, asked = self.engine.open(self.file.as_uri() + address)
-        self.value("new Promise(done => { const look = () => document.getElementById('explore').dataset.ready ? done(1) : setTimeout(look, 20); look(); })")
-        inside = self.file.parents[1].as_uri() + "/"
-        return wrong + [f"asks for {url[:80]}" for url in asked if not url.startswith((inside, "data:", "about:"))]
-
-    def value(self, expression):
-        return self.engine.value(expression)
-
-    def state(self):
-        """After the frame that shows the last change."""
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
-        return self.value(STATE)
-
-    def place(self, selector, number=0):
-        box = self.value(f"""(() => {{ const e = document.querySelectorAll({json.dumps(selector)})[{number}]; e.scrollIntoView({{ block: "center", behavior: "instant" }});
-          const b = (e.querySelector(".grip") ?? e).getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; }})()""")
-        return box
-
-    def mouse(self, kind, x, y, buttons=1):
-        self.engine.call("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left",
-                                                      "buttons": buttons, "clickCount": 1})
-
-    def drag(self, selector, number, dx, dy):
-        x, y = self.place(selector, number)
-        self.mouse("mousePressed", x, y)
-        for part in (1, 2):
-            self.mouse("mouseMoved", x + dx * part / 2, y + dy * part / 2)
-        self.mouse("mouseReleased", x + dx, y + dy, 0)
-
-    def click(self, selector, number=0):
-        self.drag(selector, number, 0, 0)
-
-    def touch(self, selector, number=0, dx=0, dy=0):
-        x, y = self.place(selector, number)
-        send = lambda kind, points: self.engine.call("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})  # noqa: E731
-        send("touchStart", [{"x": x, "y": y}])
-        for part in (1, 2) if dx or dy else ():
-            send("touchMove", [{"x": x + dx * part / 2, "y": y + dy * part / 2}])
-        send("touchEnd", [])
-
-    def key(self, name, modifiers=0):
-        codes = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "PageUp": 33, "PageDown": 34,
-                 "Tab": 9, " ": 32, "Enter": 13, "z": 90, "y": 89}
-        event = {"key": name, "code": {" ": "Space", "z": "KeyZ", "y": "KeyY"}.get(name, name), "windowsVirtualKeyCode": codes[name],
-                 "modifiers": modifiers}
-        text = {" ": {"text": " "}, "Enter": {"text": "\r"}}.get(name, {})
-        self.engine.call("Input.dispatchKeyEvent", {"type": "keyDown", **event, **text})
-        self.engine.call("Input.dispatchKeyEvent", {"type": "keyUp", **event})
-
-    def focus(self, selector, number=0):
-        self.value(f"document.querySelectorAll({json.dumps(selector)})[{number}].focus()")
-
-
-def moved(before, after, k):
-    """Whether slider k alone was moved, and the address says so."""
-    others = [a for j, a in enumerate(after["sliders"]) if j != k and a[1] != before["sliders"][j][1]]
-    return (after["sliders"][k][1], after["sliders"][k][2]) != (before["sliders"][k][1], before["sliders"][k][2]) and not others \
-        and after["hash"] != before["hash"]
+BROKEN = {
+    "right": (),
+    "scaled": ("shift", "key", "gate"),
+    "dropped": ("key", "softmax1", "gate"),
+    "max-only": ("key", "softmax1", "gate"),
+    "renormalised": ("mass", "key", "softmax1", "gate"),
+    "per-part": ("key", "softmax1", "gate"),
+    "lse-rounded": ("key", "softmax1", "gate"),
+}
 
 
 def check_handles(page, report, handles=15):
@@ -165,15 +55,27 @@ def check_handles(page, report, handles=15):
                 page.focus("[role=slider]", k)
                 page.key("ArrowRight" if side else "ArrowUp")
             after = page.state()
-            bad += [] if moved(before, after, k) else [f"{label} does not follow: {before['sliders'][k]}, {after['sliders'][k]}"]
+            bad += (
+                []
+                if moved(before, after, k)
+                else [f"{label} does not follow: {before['sliders'][k]}, {after['sliders'][k]}"]
+            )
             bad += [] if after["acting"] or page.file.stem != "index" else [f"{label}: no line of code acts"]
         for _ in range(count):
             page.key("z", 2)
-        bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["undone, it is not the first row: " + page.state()["hash"]]
+        bad += (
+            []
+            if page.state()["hash"] == page.value("toAddress(START)")
+            else ["undone, it is not the first row: " + page.state()["hash"]]
+        )
         for _ in range(count):
             page.key("y", 2)
         bad += [] if page.state()["hash"] == after["hash"] else ["done again, it is not the last row"]
-        report(not bad and count == handles, f"explore.handles {page.file.stem} {way}: handles={count} faults={len(bad)}", bad)
+        report(
+            not bad and count == handles,
+            f"explore.handles {page.file.stem} {way}: handles={count} faults={len(bad)}",
+            bad,
+        )
     page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": False})
 
 
@@ -181,8 +83,17 @@ def check_keys(page, report):
     page.open()
     bad = []
     page.focus("[role=slider].of-sink")
-    for name, shift, expected in (("ArrowUp", 0, 1.25), ("ArrowRight", 8, 1.3125), ("ArrowDown", 0, 1.0625), ("ArrowLeft", 8, 1), ("PageUp", 0, 2),
-                                  ("PageDown", 0, 1), ("End", 0, 8), ("ArrowUp", 0, 8), ("Home", 0, -8)):
+    for name, shift, expected in (
+        ("ArrowUp", 0, 1.25),
+        ("ArrowRight", 8, 1.3125),
+        ("ArrowDown", 0, 1.0625),
+        ("ArrowLeft", 8, 1),
+        ("PageUp", 0, 2),
+        ("PageDown", 0, 1),
+        ("End", 0, 8),
+        ("ArrowUp", 0, 8),
+        ("Home", 0, -8),
+    ):
         page.key(name, shift)
         now = next(s for s in page.state()["sliders"] if "sink" in s[0])
         bad += [] if now[1] == expected else [f"{name}: {now}, expected {expected}"]
@@ -193,9 +104,22 @@ def check_keys(page, report):
     met = set()
     for _ in range(70):
         page.key("Tab")
-        met.add(page.value("""(() => { const e = document.activeElement; return e.getAttribute("aria-label") || e.name || e.id || e.textContent.trim().slice(0, 30); })()"""))
-    wanted = {s[0] for s in page.state()["sliders"]} | {"policy", "form", "again", "Start", "statement", "One key fewer"}
-    report(wanted <= met, f"explore.tab meets every control: {len(wanted & met)} of {len(wanted)}", sorted(wanted - met))
+        met.add(
+            page.value(
+                """(() => { const e = document.activeElement; return e.getAttribute("aria-label") || e.name || e.id || e.textContent.trim().slice(0, 30); })()"""
+            )
+        )
+    wanted = {s[0] for s in page.state()["sliders"]} | {
+        "policy",
+        "form",
+        "again",
+        "Start mission 1",
+        "statement",
+        "One key fewer",
+    }
+    report(
+        wanted <= met, f"explore.tab meets every control: {len(wanted & met)} of {len(wanted)}", sorted(wanted - met)
+    )
 
 
 def check_choices(page, report):
@@ -206,8 +130,14 @@ def check_choices(page, report):
     for k, (form, broken) in enumerate(BROKEN.items()):
         page.click("input[name=form]", k)
         now = page.state()
-        bad += [] if tuple(now["broken"]) == tuple(now["glance"]) == broken and (k == 0 or f"f={form}" in now["hash"]) else [f"{form}: broken {now['broken']}, expected {broken}"]
-        shown = page.value("[...document.querySelectorAll('.judged')].filter(e => e.checkVisibility()).map(e => e.dataset.form)")
+        bad += (
+            []
+            if tuple(now["broken"]) == tuple(now["glance"]) == broken and (k == 0 or f"f={form}" in now["hash"])
+            else [f"{form}: broken {now['broken']}, expected {broken}"]
+        )
+        shown = page.value(
+            "[...document.querySelectorAll('.judged')].filter(e => e.checkVisibility()).map(e => e.dataset.form)"
+        )
         bad += [] if shown == [form] * (form != "right") else [f"{form}: the judge's words of {shown}"]
     report(not bad, f"explore.forms by mouse: forms={len(BROKEN)} faults={len(bad)}", bad)
     bad = []
@@ -223,14 +153,21 @@ def check_choices(page, report):
     page.touch("#more")
     page.touch("#more")
     page.touch("#fewer")
-    bad += [] if len(page.state()["sliders"]) == 17 and page.value("steps_ = document.getElementById('keys').textContent") == "7 keys" else ["a finger does not add a key"]
+    bad += (
+        []
+        if len(page.state()["sliders"]) == 17
+        and page.value("steps_ = document.getElementById('keys').textContent") == "7 keys"
+        else ["a finger does not add a key"]
+    )
     page.engine.call("Emulation.setTouchEmulationEnabled", {"enabled": False})
     page.focus("#again")
     page.key("Enter")
     bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["not at the start again"]
     page.click("#undo")
     page.click("#redo")
-    bad += [] if page.state()["hash"] == page.value("toAddress(START)") else ["undo and redo are not each other's inverse"]
+    bad += (
+        [] if page.state()["hash"] == page.value("toAddress(START)") else ["undo and redo are not each other's inverse"]
+    )
     report(not bad, f"explore.choices by keys and touch: faults={len(bad)}", bad)
 
 
@@ -239,11 +176,25 @@ def check_address(page, report):
     address = "#p=bf16&f=right&w=2&b=-0.5&s=1,2.25,-3&v=1:2,-1:0.5,0:-2&c=0.5:0.25"
     bad = page.open(address)
     now = page.state()
-    bad += [] if page.value("toAddress(fromAddress(location.hash))") == address and "−0.5" in json.dumps(now["sliders"], ensure_ascii=False) else ["not the row of its address"]
+    bad += (
+        []
+        if page.value("toAddress(fromAddress(location.hash))") == address
+        and "−0.5" in json.dumps(now["sliders"], ensure_ascii=False)
+        else ["not the row of its address"]
+    )
     wanted = page.value("""(async () => { const r = (await startEngine(exploreWasm))(fromAddress(location.hash));
       return [exact(r.alphaSink), exact(r.alpha[1] + r.alpha[2]), r.first]; })()""")
-    bad += [] if now["live"].endswith(wanted[0]) and now["mass"].startswith(wanted[1]) and wanted[2] == 1 else [f"shown {now['live']}, {now['mass']}: {wanted}"]
-    for nonsense in ("#p=x&f=__proto__&w=w&b=NaN&s=a,b&v=1&c=2", "#s=" + "1," * 40, "#b=1e999&w=1e9&m=77", "#v=:,:&c=:"):
+    bad += (
+        []
+        if now["live"].endswith(wanted[0]) and now["mass"].startswith(wanted[1]) and wanted[2] == 1
+        else [f"shown {now['live']}, {now['mass']}: {wanted}"]
+    )
+    for nonsense in (
+        "#p=x&f=__proto__&w=w&b=NaN&s=a,b&v=1&c=2",
+        "#s=" + "1," * 40,
+        "#b=1e999&w=1e9&m=77",
+        "#v=:,:&c=:",
+    ):
         bad += page.open(nonsense)
         again = page.value("toAddress(fromAddress(location.hash)).replace(/&m=.*/, '')")
         bad += [] if again == page.value("toAddress(START)") else [f"{nonsense}: {again}"]
@@ -252,15 +203,19 @@ def check_address(page, report):
 
 def check_missions(page, report):
     """Each is unsolved at its start, and solved by keys."""
+
     def press(selector, number, *keys):
         page.focus(selector, number)
         for key in keys:
             page.key(key)
-    ways = (lambda: [press(".handle.of-key", j, "Home") for j in range(6)],
-            lambda: [press(".handle.of-sink", 0, "End", *["PageDown"] * 6), press_to_half(page)],
-            lambda: press(".handle.of-window", 0, "ArrowRight", "ArrowRight", "ArrowRight"),
-            lambda: press(".handle.of-key", 0, "ArrowUp"),
-            lambda: press(".handle.of-window", 0, "Home"))
+
+    ways = (
+        lambda: [press(".handle.of-key", j, "Home") for j in range(6)],
+        lambda: [press(".handle.of-sink", 0, "End", *["PageDown"] * 6), press_to_half(page)],
+        lambda: press(".handle.of-window", 0, "ArrowRight", "ArrowRight", "ArrowRight"),
+        lambda: press(".handle.of-key", 0, "ArrowUp"),
+        lambda: press(".handle.of-window", 0, "Home"),
+    )
     bad = page.open()
     for k, solve in enumerate(ways):
         page.click(".missions button", k)
@@ -276,7 +231,16 @@ def press_to_half(page):
     for _ in range(80):
         if page.state()["solved"]:
             return
-        page.key("ArrowLeft" if page.value("document.querySelector('.of-sink').getAttribute('aria-valuetext').match(/weight ([\\d.]+)/)[1] > 50") else "ArrowRight", 8)
+        page.key(
+            (
+                "ArrowLeft"
+                if page.value(
+                    "document.querySelector('.of-sink').getAttribute('aria-valuetext').match(/weight ([\\d.]+)/)[1] > 50"
+                )
+                else "ArrowRight"
+            ),
+            8,
+        )
 
 
 def axe_says(page):
@@ -286,29 +250,46 @@ def axe_says(page):
         return None
     page.value(script.read_text(encoding="utf-8") + "; 0")
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-    return page.value(f"axe.run(document, {{ runOnly: {json.dumps(tags)} }}).then(r => r.violations.map(v => `${{v.id}}: ${{v.nodes[0].html.slice(0, 90)}}`))")
+    return page.value(
+        f"axe.run(document, {{ runOnly: {json.dumps(tags)} }}).then(r => r.violations.map(v => `${{v.id}}: ${{v.nodes[0].html.slice(0, 90)}}`))"
+    )
 
 
 def check_sum(page, report):
     """The page of sums: every choice by its own way, what each mistake makes of the verdict, its buttons."""
     page.engine.screen(*SCREENS["wide"])
     bad = page.open()
-    for group, names in (("format", ("bf16", "f16", "f32")), ("order", ("forward", "backward", "pairwise", "lanes", "largest", "smallest")),
-                         ("mistake", ("none", "lost", "twice", "cut", "narrower"))):
+    for group, names in (
+        ("format", ("bf16", "f16", "f32")),
+        ("order", ("forward", "backward", "pairwise", "lanes", "largest", "smallest")),
+        ("mistake", ("none", "lost", "twice", "cut", "narrower")),
+    ):
         for k, name in enumerate(names):
             page.click(f"input[name={group}]", k)
             page.state()
-            if not page.value(f"document.querySelectorAll('input[name={group}]')[{k}].checked && fromAddress(location.hash).{group} === {json.dumps(name)}"):
+            if not page.value(
+                f"document.querySelectorAll('input[name={group}]')[{k}].checked && fromAddress(location.hash).{group} === {json.dumps(name)}"
+            ):
                 bad.append(f"{group} {name} is not chosen")
         page.focus(f"input[name={group}]:checked")
         page.key("ArrowLeft")
         page.state()
-        bad += [] if page.value(f"fromAddress(location.hash).{group}") == names[-2] else [f"the arrow key does not choose {names[-2]}"]
+        bad += (
+            []
+            if page.value(f"fromAddress(location.hash).{group}") == names[-2]
+            else [f"the arrow key does not choose {names[-2]}"]
+        )
     for mistake, said in (("none", "Inside"), ("lost", "Outside"), ("twice", "Outside")):
         bad += page.open(f"#t=f32&o=pairwise&x={mistake}&r=1&s=1,2,3,4")
         now = page.state()
         bad += [] if now["verdict"].startswith(said) else [f"{mistake}: {now['verdict']}"]
-    for button, look in (("more", "5 terms"), ("fewer", "4 terms"), ("alike", "8 terms"), ("cancelling", "8 terms"), ("drawn", "12 terms")):
+    for button, look in (
+        ("more", "5 terms"),
+        ("fewer", "4 terms"),
+        ("alike", "8 terms"),
+        ("cancelling", "8 terms"),
+        ("drawn", "12 terms"),
+    ):
         page.focus(f"#{button}")
         page.key("Enter")
         page.state()
@@ -318,26 +299,37 @@ def check_sum(page, report):
     bad += [] if page.state()["hash"] != before else ["no other last bits"]
     page.click("#undo")
     bad += [] if page.state()["hash"] == before else ["not undone"]
-    shown = page.value("""(async () => { const s = (await startSums(exploreWasm))(fromAddress(location.hash));
-      return [document.getElementById("live-got").textContent.startsWith(exact(s.got)), document.querySelectorAll("#walk tr").length === s.step.length]; })()""")
+    shown = page.value(
+        """(async () => { const s = (await startSums(exploreWasm))(fromAddress(location.hash));
+      return [document.getElementById("live-got").textContent.startsWith(exact(s.got)), document.querySelectorAll("#walk tr").length === s.step.length]; })()"""
+    )
     bad += [] if shown == [True, True] else [f"shown is not what was computed: {shown}"]
     for nonsense in ("#t=x&o=y&x=z&r=q&s=1", "#s=" + "1," * 40, "#s=NaN,2&r="):
         bad += page.open(nonsense)
-        bad += [] if page.value("toAddress(fromAddress(location.hash))") == page.value("toAddress(START)") else [nonsense]
+        bad += (
+            [] if page.value("toAddress(fromAddress(location.hash))") == page.value("toAddress(START)") else [nonsense]
+        )
     report(not bad, f"explore.sum faults={len(bad)}", bad)
 
 
 def check_lines(page, report):
     """In which arithmetic which lines give another number; the way back to the row."""
     bad = []
-    for policy, away in (("real", []), ("f32", [8, 9, 10, 11, 12]), ("bf16", [8, 9, 10, 11, 12]), ("f16", [8, 9, 10, 11, 12])):
+    for policy, away in (
+        ("real", []),
+        ("f32", [8, 9, 10, 11, 12]),
+        ("bf16", [8, 9, 10, 11, 12]),
+        ("f16", [8, 9, 10, 11, 12]),
+    ):
         bad += page.open("#b=0.75")
         page.focus(f"input[name=policy][value={policy}]")
         page.key(" ")
         page.state()
         address = page.value("toAddress(fromAddress(location.hash))")
-        seen, totals, back = page.value("""[[...document.querySelectorAll(".distance")].flatMap((e, k) => e.classList.contains("away") ? [k] : []),
-          [...document.querySelectorAll(".numbers strong")].slice(0, 8).map(e => e.textContent), document.getElementById("to-row").getAttribute("href")]""")
+        seen, totals, back = page.value(
+            """[[...document.querySelectorAll(".distance")].flatMap((e, k) => e.classList.contains("away") ? [k] : []),
+          [...document.querySelectorAll(".numbers strong")].slice(0, 8).map(e => e.textContent), document.getElementById("to-row").getAttribute("href")]"""
+        )
         bad += [] if seen == away and len(set(totals)) == 1 else [f"{policy}: lines away {seen}, totals {totals}"]
         bad += [] if f"p={policy}&" in address and back == f"index.html{address}" else [f"{policy}: leads to {back}"]
     page.click("#again")
@@ -346,11 +338,15 @@ def check_lines(page, report):
 
 
 def check_screens(page, report, pictures):
-    row = "#t=bf16&o=pairwise&x=lost&r=3&s=3,1.5,0.5,2,4.5,1,2.5,0.75,1,2,3,4" if page.file.stem == "sum" else "#p=bf16&f=scaled&w=4&b=2.5&s=1,2,-1,0.5,-2,1.5&v=2:0.5,-1:1.5,-2:-0.5,1:2,0.5:-2,-1.5:1&c=1:-1.5"
+    row = (
+        "#t=bf16&o=pairwise&x=lost&r=3&s=3,1.5,0.5,2,4.5,1,2.5,0.75,1,2,3,4"
+        if page.file.stem == "sum"
+        else "#p=bf16&f=scaled&w=4&b=2.5&s=1,2,-1,0.5,-2,1.5&v=2:0.5,-1:1.5,-2:-0.5,1:2,0.5:-2,-1.5:1&c=1:-1.5"
+    )
     for name, (width, height, phone) in SCREENS.items():
         for dark in (phone,) if FEW else (False, True):
             page.engine.screen(width, height, phone, dark)
-            bad = page.open(row) + page.value(ACCESS)
+            bad = page.open(row) + page.value(ACCESS.read_text(encoding="utf-8"))
             report(not bad, f"explore.screen {page.file.stem} {name}{' dark' if dark else ''}: faults={len(bad)}", bad)
             found = axe_says(page) if phone is dark else None  # a phone in the dark, others in the light
             if found is not None:
@@ -360,8 +356,10 @@ def check_screens(page, report, pictures):
                 page.engine.picture(pictures / f"explore-{page.file.stem}-{name}{'-dark' if dark else ''}.png")
     features = [{"name": "prefers-reduced-motion", "value": "reduce"}]
     page.engine.call("Emulation.setEmulatedMedia", {"media": "", "features": features})
-    still = page.value("[...document.querySelectorAll('#explore *')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0 || "
-                       "getComputedStyle(e).animationName !== 'none').length")
+    still = page.value(
+        "[...document.querySelectorAll('#explore *')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0 || "
+        "getComputedStyle(e).animationName !== 'none').length"
+    )
     report(still == 0, f"explore.motion {page.file.stem}: with reduced motion {still} elements move by themselves")
 
 
@@ -391,11 +389,15 @@ def main(words):
         check_lines(lines, tap.report)
         check_screens(lines, tap.report, pictures)
         page.open()
-        print("# a change is computed and shown in", page.value("""(async () => { const times = []; for (let k = 0; k < 60; k++) {
+        print(
+            "# a change is computed and shown in",
+            page.value("""(async () => { const times = []; for (let k = 0; k < 60; k++) {
           const start = performance.now(), n = +document.getElementById("explore").dataset.ready;
           document.querySelector(".of-sink").dispatchEvent(new KeyboardEvent("keydown", { key: k % 2 ? "ArrowUp" : "ArrowDown", bubbles: true }));
           while (+document.getElementById("explore").dataset.ready === n) await new Promise(requestAnimationFrame);
-          times.push(performance.now() - start); } return times.sort((a, b) => a - b)[30].toFixed(1); })()"""), "ms, with the wait for the frame")
+          times.push(performance.now() - start); } return times.sort((a, b) => a - b)[30].toFixed(1); })()"""),
+            "ms, with the wait for the frame",
+        )
     return tap.done()
 
 
