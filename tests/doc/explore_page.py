@@ -201,6 +201,48 @@ def check_address(page, report):
     report(not bad, f"explore.address faults={len(bad)}", bad)
 
 
+# What is drawn and written, beside what the engine says of the same address.
+DRAWN = """(async () => {
+  const state = fromAddress(location.hash), r = (await startEngine(exploreWasm))(state), wrong = [];
+  const near = (what, got, wanted) => { if (!(Math.abs(got - wanted) < 0.02)) wrong.push(`${what}: ${got}, expected ${wanted}`); };
+  const numbers = (selector, ...names) => [...document.querySelectorAll(selector)].map((e) => names.map((n) => +e.getAttribute(n)));
+  numbers("#scores .bar", "y", "height").forEach(([y, height], j) => {
+    const score = j < state.keys ? state.score[j] : state.sink;
+    near(`bar ${j + 1}`, score > 0 ? 147 - y : y + height - 147, Math.max(Math.abs(score) * 13, score > 0 ? 0 : 1));
+  });
+  const shares = [...r.alpha.slice(r.first, state.keys), r.alphaSink].filter((a) => a > 0);
+  const parts = numbers("#share .part", "width");
+  if (parts.length !== shares.length) wrong.push(`${parts.length} parts of ${shares.length}`);
+  parts.forEach(([width], k) => near(`part ${k + 1}`, width / 320, shares[k]));
+  const [[x, y]] = numbers("#share .point", "cx", "cy");
+  near("point", (x - 36) / 19.5 - 8, r.sink - r.lse);
+  near("point's height", (262 - y) / 132, r.alphaSink);
+  const [[ox, oy]] = numbers("#arrows .tip", "cx", "cy");
+  near("output", (ox - 180) / 46, r.out[0]);
+  near("output", (150 - oy) / 46, r.out[1]);
+  const [[lx, ly]] = numbers("#arrows .arrow.bias:not(.full, .added)", "x2", "y2"), mass = r.alpha.reduce((a, b) => a + b, 0);
+  near("bias left", (lx - 180) / 46, mass * state.bias[0]);
+  near("bias left", (150 - ly) / 46, mass * state.bias[1]);
+  for (const [name, law] of Object.entries(r.law))
+    for (const [part, show] of [["left", exact], ["right", exact], ["residue", small], ["bound", small]]) {
+      const text = document.querySelector(`#law-${name} .${part}`).textContent;
+      if (text !== show(law[part])) wrong.push(`${name}, ${part}: ${text}, expected ${show(law[part])}`);
+    }
+  return wrong;
+})()"""
+
+
+def check_drawn(page, report):
+    bad = []
+    for address in (
+        "",
+        "#p=bf16&f=per-part&w=2&b=-0.5&s=1,2.25,-3&v=1:2,-1:0.5,0:-2&c=0.5:0.25",
+        "#p=f16&f=renormalised&w=5&b=3&s=0,0.5,-3,4,1.5&v=1:2,-1:0.5,0:-2,1:1,2:0&c=-2:1",
+    ):
+        bad += page.open(address) + page.value(DRAWN)
+    report(not bad, f"explore.drawn: bars, shares, point, arrows and laws, faults={len(bad)}", bad)
+
+
 def check_missions(page, report):
     """Each is unsolved at its start, and solved by keys."""
 
@@ -377,7 +419,7 @@ def main(words):
     with browser.Browser(program, 60) as engine:
         page = Page(engine, file)
         engine.screen(*SCREENS["wide"])
-        for check in (check_handles, check_keys, check_choices, check_address, check_missions):
+        for check in (check_handles, check_keys, check_choices, check_address, check_drawn, check_missions):
             check(page, tap.report)
         check_screens(page, tap.report, pictures)
         sums = Page(engine, file.with_name("sum.html"))
