@@ -195,7 +195,10 @@ def write_chapters(book, out, chapters, html):
 
 
 def write_slides(book, out, deck, html):
-    """Each section of the second level is one slide."""
+    """Each section of the second level is one slide. A link to a page that computes, alone in its paragraph, brings the
+    page with it; on paper the link stands alone."""
+    html = re.sub(r'<p><a href="(explore/\w+\.html)">([^<]*)</a></p>',
+                  r'\g<0>\n<iframe src="\1" title="\2" loading="lazy"></iframe>', html)
     parts = re.split(r"(?=<h2\b)", html)
     body = "".join(f'<section class="slide">{part}</section>' for part in parts)
     write_page(book, out, "slides", deck.title, body, "", kind="slides")

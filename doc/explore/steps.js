@@ -11,6 +11,9 @@ const short = (x) => String(Number(x.toFixed(4)));
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
+// In a slide the drawings come first.
+document.body.classList.toggle("framed", window.parent !== window);
+
 // A number of an address, or null.
 function numberOf(text, most) {
   const x = text?.trim() ? Number(text) : NaN;

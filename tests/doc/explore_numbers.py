@@ -153,7 +153,7 @@ def sums(tap, native, wasm):
             differ += row != there[number * SUM : (number + 1) * SUM]
             term, (truth, _, _, _, got, _, largest, this_order, steps) = row[:TERMS], row[TERMS : TERMS + 9]
             for honest in row[-ORDERS - SHUFFLES :]:
-                worst = max(worst, abs(honest - truth) / largest)
+                worst = max(worst, abs(honest - truth) / largest if largest else math.inf)
             inside = abs(got - truth) <= largest
             counts[mistake][0] += 1
             counts[mistake][1] += not inside

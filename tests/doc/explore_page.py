@@ -405,6 +405,28 @@ def check_screens(page, report, pictures):
     report(still == 0, f"explore.motion {page.file.stem}: with reduced motion {still} elements move by themselves")
 
 
+def check_slides(engine, slides, report):
+    """The lecture of the book holds two of the pages, which run when their slide comes; on paper it holds their links."""
+    engine.screen(*SCREENS["projector"])
+    bad, _ = engine.open(slides.as_uri())
+    frames = engine.value("document.querySelectorAll('.slide iframe').length")
+    for k in range(frames):
+        engine.value(f"document.querySelectorAll('.slide iframe')[{k}].scrollIntoView()")
+        for _ in range(100):
+            engine.value("new Promise((done) => setTimeout(done, 50))")
+            asked = [
+                e["params"]["request"]["url"] for e in engine.events if e.get("method") == "Network.requestWillBeSent"
+            ]
+            if sum(url.endswith("/explore/wasm.js") for url in asked) > k:
+                break
+        else:
+            bad.append(f"frame {k + 1} does not load")
+    bad += ["an exception in a frame"] * any(e.get("method") == "Runtime.exceptionThrown" for e in engine.events)
+    engine.screen(1122, 631, media="print")
+    hidden = engine.value("[...document.querySelectorAll('.slide iframe')].every((e) => !e.checkVisibility())")
+    report(frames == 2 and hidden and not bad, f"explore.slides: frames={frames} hidden on paper={hidden}", bad)
+
+
 def main(words):
     file, tap = pathlib.Path(os.environ.get("EXPLORE", "build/explore/explore"), "index.html").resolve(), Tap()
     pictures = pathlib.Path(words[0]) if words else None
@@ -430,6 +452,10 @@ def main(words):
         check_handles(lines, tap.report)
         check_lines(lines, tap.report)
         check_screens(lines, tap.report, pictures)
+        slides = file.parents[1] / "slides.html"
+        if slides.is_file():
+            check_slides(engine, slides, tap.report)
+            engine.screen(*SCREENS["wide"])
         page.open()
         print(
             "# a change is computed and shown in",
