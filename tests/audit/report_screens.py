@@ -30,6 +30,11 @@ CONTRAST = """(() => {
 })()"""
 
 
+# What a cell says, without the focus of the keyboard and with it.
+FOCUSED = """(() => { const cell = document.querySelector(".tip"), seen = () => getComputedStyle(cell.querySelector("text")).visibility;
+  const before = seen(); cell.focus(); const after = seen(); cell.blur(); return [before, after]; })()"""
+
+
 def make(folder):
     """Pages of a bug, of a run with many layers, of a census and of GPT-2's mechanism, and their names."""
     for name, model, policy, words in (("bug", "synthetic:tiny", "f32,M8.alpha=bf16", ("--policy", "f32")),
@@ -63,6 +68,9 @@ def main(words):
                     engine.value("document.querySelectorAll('details').forEach(d => { d.open = true; })")
                     bad += [f"{page}: opened: {what}" for what in engine.value(book_screenshots.LOOK)]
                     bad += [f"{page}: faint: {what}" for what in engine.value(CONTRAST)]
+                    if page == "sinks.html":
+                        shown = engine.value(FOCUSED)
+                        bad += [] if shown == ["hidden", "visible"] else [f"{page}: a cell with the keyboard's focus: {shown}"]
                     if words:
                         engine.screen(width, engine.value("document.documentElement.scrollHeight"), phone, dark)
                         engine.picture(pathlib.Path(words[0]) / f"{page[:-5]}-{name}{'-dark' if dark else ''}.png")

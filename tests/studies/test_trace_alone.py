@@ -98,6 +98,10 @@ def main():
             check_model(tap, work, model)
         page = sinkproof("sinks", "--trace", work / "trace.safetensors", "--html", work / "page.html")
         tap.report(page.returncode == 0 and b"<svg" in (work / "page.html").read_bytes(), "and drawn on a page", [page.stderr])
+        small = pathlib.Path(__file__).resolve().parents[1] / "vectors/openai-torch/small"
+        whole, alone = told(small, small / "trace-bf16.safetensors"), told("--trace", small / "trace-bf16.safetensors")
+        tap.report(whole["T0"] == alone["T0"] and all(a["M12"] == b["M12"] for a, b in zip(whole["layers"], alone["layers"])),
+                   "a trace of another engine, with experts and without the router")
         check_parts(tap, work)
         check_refusals(tap, work)
     return tap.done()

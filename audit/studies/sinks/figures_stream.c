@@ -69,9 +69,19 @@ void sinks_say_coordinate(FILE *out, const sink_census *c) {
                        coordinate, layers, sinkproof_counted(c->config->n_layers, "layer").text);
 }
 
+enum { PLACES = 128 }; // positions of a curve's points
+
+static size_t norm_places(const sink_census *c) {
+    return c->n < PLACES ? c->n : PLACES;
+}
+
+// Of the positions that belong to a place, the largest norm's power of ten.
 static double norm_decade(const void *census, size_t curve, size_t place) {
     const sink_census *c = census;
-    double norm = c->layers[curve].norm_i[place];
+    size_t places = norm_places(c);
+    double norm = 0;
+    for (size_t i = place * c->n / places; i < (place + 1) * c->n / places; i++)
+        norm = fmax(norm, c->layers[curve].norm_i[i]);
     return norm > 0 ? log10(norm) : NAN;
 }
 
@@ -86,13 +96,13 @@ bool sinks_draw_norms(FILE *out, const sink_census *c) {
         snprintf(curves[l].name + used, sizeof curves[l].name - (size_t)used,
                  isnan(norm_i[0]) ? "not known" : "%.4g at the first token, %.4g at the last",
                  norm_i[0], norm_i[c->n - 1]);
-        for (size_t i = 0; i < c->n; i++) {
+        for (size_t i = 0; i < norm_places(c); i++) {
             double decade = norm_decade(c, l, i);
             low = fmin(low, decade), high = fmax(high, decade);
         }
     }
     sinkproof_chart_curves chart = {.n = c->config->n_layers,
-                                    .places = c->n,
+                                    .places = norm_places(c),
                                     .from = 1,
                                     .to = (double)c->n,
                                     .low = floor(low),
@@ -107,8 +117,10 @@ bool sinks_draw_norms(FILE *out, const sink_census *c) {
 }
 
 void sinks_say_norms(FILE *out, const sink_census *c) {
-    (void)c;
     sinkproof_page_say(out, "The norm of every token's state after each layer, against its "
                             "position: a curve for each layer, the deeper the fuller. The axis is "
                             "the norm's power of ten.");
+    if (c->n > PLACES)
+        sinkproof_page_say(out, " %s are drawn as the largest of %d places.",
+                           sinkproof_counted(c->n, "position").text, PLACES);
 }

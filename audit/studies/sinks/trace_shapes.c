@@ -70,8 +70,13 @@ static bool take_tensor(const char *path, const sinkproof_tensor *tensor, shapes
         return rank != 2 || take_size(path, tensor, 1, 1, &s->chosen, error);
     case TRACE_F2:
         return rank != 2 || take_size(path, tensor, 1, 1, &s->vocab, error);
+    case TRACE_M6:
     case TRACE_M8:
-        return rank < 2 || take_size(path, tensor, rank - 1, 1, &s->inter, error);
+    case TRACE_M10: // of chosen experts, one beside the other, or of one perceptron
+        if (rank == 3 && !take_size(path, tensor, 1, 1, &s->chosen, error)) return false;
+        if (rank == 3 && point == TRACE_M6) return take_size(path, tensor, 2, 2, &s->inter, error);
+        return rank < 2 || point != TRACE_M8 ||
+               take_size(path, tensor, rank - 1, 1, &s->inter, error);
     default:
         return true;
     }
