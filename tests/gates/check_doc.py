@@ -33,6 +33,7 @@ from collections import defaultdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
 import doc_bibliography  # noqa: E402
+import doc_lecture  # noqa: E402
 import doc_lines  # noqa: E402
 import doc_pages  # noqa: E402
 import doc_points  # noqa: E402
@@ -227,6 +228,7 @@ def main():
     doc_lines.check(root, problems)
     doc_variants.check(root, problems)
     doc_training.check(root, options.write, problems)
+    doc_lecture.check(root, options.write, problems)
     doc_proved.check(root, stated, regions, problems)
     excused = check_join(stated, regions, run, problems, os.environ.get("CI") == "true")
     lock, index = lock_text(stated, regions, run), index_text(root, stated, regions, run)

@@ -10,6 +10,7 @@ import re
 import sys
 
 import doc_engines
+import doc_lecture
 import doc_planted
 import doc_training
 import doc_variants
@@ -173,6 +174,8 @@ def made_table(root, table, judged, planted):
         return f"doc/engines/{planted[1]}", doc_planted.table(root, *planted.groups())
     if table[1] in doc_variants.FILES:
         return doc_variants.FILES[table[1]], doc_variants.table(root, table[1])
+    if table[1].startswith("lecture-"):
+        return doc_lecture.KEPT, doc_lecture.table(root, table[1])
     if table[1].startswith("training-"):
         return doc_training.KEPT, doc_training.table(root, table[1])
     return f"doc/book/data/{table[1]}.txt", speeds(root, table[1])
