@@ -51,8 +51,8 @@ def verdict(numbers):
 
 
 def cell(numbers, digits=1):
-    mean, low, high = interval(numbers)
-    return f"{mean:.{digits}f} ({low:.{digits}f} … {high:.{digits}f})"
+    mean, low, high = (f"{round(x, digits) + 0:.{digits}f}" for x in interval(numbers))  # no -0
+    return f"{mean} ({low} … {high})"
 
 
 # ---- numbers of the texts
@@ -131,7 +131,7 @@ FINDINGS = {
         [statistics.fmean(text) for text in by_layer(t, COSINE)], [statistics.fmean(text) for text in by_layer(t, COSINES)]),
     "three spikes are most of a normed state": lambda t: [x - 0.5 for x in most_massive(t, AFTER)],
     "the recent tokens alone lose more than the first and the recent ones": lambda t: minus(loss(t, "recent"), loss(t, "first-recent")),
-    "without the first token alone a loss too": lambda t: minus(loss(t, "first-gone"), loss(t, "full")),
+    "all but the first token lose too": lambda t: minus(loss(t, "first-gone"), loss(t, "full")),
     "the first and the recent ones lose nothing beside the full cache": lambda t: minus(loss(t, "full"), loss(t, "first-recent")),
     "four bits lose less with the first token whole": lambda t: minus(loss(t, "int4"), loss(t, "int4-first")),
     "so in each layer's attention": lambda t: minus(off(t, "int4"), off(t, "int4-first")),
@@ -139,7 +139,7 @@ FINDINGS = {
     "so in each layer": lambda t: minus(off(t, "int8"), off(t, "int8-first")),
     "one scale for the stream loses more than half of the rows after the first": lambda t: [x - 0.5 for x in outlier(t, "M12", "rest_per_tensor")],
     "a changed word changes later states more where the first token is hidden": perturbed,
-    "no key inherits the sink where the first is hidden": lambda t: [sink - text["later"] for sink, text in zip(sink(t, "natural"), t["hidden"])],
+    "none of the next nine keys inherits as much where the first is hidden": lambda t: [sink - text["later"] for sink, text in zip(sink(t, "natural"), t["hidden"])],
     "a BOS before repeated tokens has a sink, above 1 %": lambda t: [x - 1 for x in sink(t, "repeated", bos=True)],
     "pads before the text take the sink, together": lambda t: [pads - first for _, first, pads in t["padded"]],
     "one pad alone does": lambda t: [pad - first for pad, first, _ in t["padded"]],
@@ -155,7 +155,7 @@ CLAIMS = {
     "Long contexts: attend to the first token and the recent ones": (
         "the recent tokens alone lose more than the first and the recent ones",
         "the first and the recent ones lose nothing beside the full cache"),
-    "Keep the sink's keys and values in the cache, drop the middle": ("without the first token alone a loss too",),
+    "Keep the sink's keys and values in the cache, drop the middle": ("all but the first token lose too",),
     "Quantise the cache, the sink's entries at full precision": (
         "four bits lose less with the first token whole", "so in each layer's attention", "eight bits lose less with it whole", "so in each layer"),
     "$q_t k_1^\\top \\gg q_t k_j^\\top$, and so is the cosine": (
@@ -165,7 +165,7 @@ CLAIMS = {
     "... so *all have massive activations, distribute the sink*": (
         "none on repeated tokens, below 1 %",
         "their largest activation more than half of natural texts'", "and their other states longer than half of the first"),
-    "Windows: the sink is at the *absolute* first token, not the first that is seen": ("no key inherits the sink where the first is hidden",),
+    "Windows: the sink is at the *absolute* first token, not the first that is seen": ("none of the next nine keys inherits as much where the first is hidden",),
     "A sink prevents it: a changed word (*greatest* to *best*) changes little of the others": (
         "a changed word changes later states more where the first token is hidden",),
     "A head is a no-op when it attends to one token sharply, or to the first": ("more heads change sides between prose and code than between texts of prose",),
