@@ -9,13 +9,10 @@
 //   sinkproof_model_open         opens a checkpoint, or a synthetic model that needs no disk
 //   sinkproof_run_new            runs one of this project's engines under a policy, in which
 //   sinkproof_run_replace        your function computes a stage, and
-//   sinkproof_run_trace          a forward pass makes a trace of every point
-//     or
+//   sinkproof_run_trace          a forward pass makes a trace of every point; or
 //   sinkproof_trace_builder_new  makes a trace from the arrays of your own engine,
-//   sinkproof_trace_builder_add  point by point
-//     or
-//   sinkproof_trace_open         reads a trace that your engine wrote to a file
-//     or
+//   sinkproof_trace_builder_add  point by point; or
+//   sinkproof_trace_open         reads a trace that your engine wrote to a file; or
 //   sinkproof_plugin             declares stages in a shared object, for `sinkproof judge --plugin`
 //
 //   sinkproof_judge_trace        asks whether an honest engine may compute every point from the
@@ -33,11 +30,10 @@
 //   Lifetimes. A model outlives its runs, traces, builders and rulings. A text that a function
 //     returns lives as long as the object that was passed to the function.
 //   _close and _free accept NULL; functions that only query an object do not.
-//   Text arguments are UTF-8, end with 0, and are copied.
-//   Shapes are row-major, the last dimension dense: [n, heads, head_dim]. n is the number of
-//   tokens. A struct with a member `size` is filled or read up to that many bytes: set it to its
-//   sizeof. Options with zero in every member but `size` ask for the defaults. Points are the
-//   tensors of a trace: "T0", "03.A11" (layer 3, two digits or more), "F2".
+//   Text arguments are UTF-8, end with 0, and are copied. Shapes are row-major: [n, heads,
+//   head_dim], n tokens. A struct with a member `size` is filled or read up to that many bytes: set
+//   it to its sizeof. Options of zeros but for `size` ask for the defaults. Points are the tensors
+//   of a trace: "T0", "03.A11" (layer 3, two digits or more), "F2".
 #ifndef SINKPROOF_PUBLIC_H
 #define SINKPROOF_PUBLIC_H
 
@@ -55,9 +51,8 @@ const char *sinkproof_version(void);
 
 #ifndef SINKPROOF_ERROR_DEFINED
 #define SINKPROOF_ERROR_DEFINED
-// One sentence, without control characters.
 typedef struct sinkproof_error {
-    char text[1024];
+    char text[1024]; // one sentence, without control characters
 } sinkproof_error;
 #endif
 enum { SINKPROOF_RANK = 8 }; // most dimensions of a tensor
@@ -155,7 +150,6 @@ bool sinkproof_trace_named(const sinkproof_trace *trace, const char *name, sinkp
 
 // Builds a trace in memory from your own arrays.
 typedef struct sinkproof_trace_builder sinkproof_trace_builder;
-
 // A builder for n tokens at positions 0 .. n - 1. `engine` is your engine's name in the report.
 // `policy` is its declared policy, for the metadata; it may be NULL.
 bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engine,
@@ -173,15 +167,12 @@ bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fi
 // 0). A single one may have keys and values of the positions before it in front.
 bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
                                    const size_t *firsts, sinkproof_error *error);
-// Of several sequences, before any point: how many keys and values each has, those of the positions
-// before its rows among them, as cu_seqlens_k says. A4.k and A2.v then have so many rows, and A6,
-// A9 and A10 so many columns, sequence by sequence.
-bool sinkproof_trace_builder_cached(sinkproof_trace_builder *builder, const size_t *keys,
+// Then, of several: how many keys and values each has, those before its rows too (cu_seqlens_k).
+bool sinkproof_trace_builder_cached(sinkproof_trace_builder *b, const size_t *keys,
                                     sinkproof_error *error);
-// Of one sequence that begins after position 0: the tokens before it, [n]. The judge then computes
-// the sets of their keys and values, where the trace does not have them.
-bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *builder, size_t n,
-                                    const int32_t *tokens_n, sinkproof_error *error);
+// Or of one that begins later: all tokens before it; the judge computes their keys and values.
+bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *b, size_t n, const int32_t *tokens_n,
+                                    sinkproof_error *error);
 // What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
 bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
                                  const char *layout, sinkproof_error *error);
@@ -296,9 +287,8 @@ typedef struct sinkproof_array {
 //   unembed       F1 unembedding                               F2
 // Shapes are those of sinkproof_point_shape and sinkproof_model_weight; weights of experts have the
 // expert as an additional first dimension. A6 is [heads, n, keys], and A9 has the sink's column
-// after the keys. Masked entries are 0 in A9, and arbitrary in A6. A9.lse, [heads, n], is the
-// natural logarithm of the sum of a row's exponentials. The gate is in the even rows of w_up and
-// the even columns of M6.
+// after the keys. Masked entries are 0 in A9, and arbitrary in A6. A9.lse, natural, is [heads, n].
+// The gate is in the even rows of w_up and the even columns of M6.
 typedef struct sinkproof_drill {
     size_t size; // of this struct
     const char *stage;
@@ -334,9 +324,7 @@ typedef struct sinkproof_plugin {
     const sinkproof_plugin_entry *stages;
     const char *policy; // declared policy, as in sinkproof_policy_check; NULL: f32
     void *context;      // passed to its stages
-    // What A9.lse of the stage attention is: "with-sink", "without-sink", or "either": the one that
-    // fits is found. NULL: it has none, and the drill has A11 alone as output.
-    const char *lse;
+    const char *lse;    // A9.lse: "with-sink", "without-sink", "either" (found); NULL: none
 } sinkproof_plugin;
 
 // The one symbol of a plug-in. It returns NULL if the plug-in cannot run on this machine.
@@ -350,8 +338,7 @@ typedef struct sinkproof_drill_options {
     const char *stages; // separated by commas: "attention,swiglu"; NULL: all that the plug-in has
     const char *only;   // one call, as the report prints it: "attention:n=17,..."; NULL: all
     const char *policy; // NULL: the plug-in's own
-    const char *model;  // source of sizes and constants, as in sinkproof_model_open; NULL: small
-                        // ones
+    const char *model;  // source of sizes and constants (sinkproof_model_open); NULL: small ones
     // Calls of a stage at most, spread over all of them, a third over a cache as far as there are
     // any; 0: all. Smaller calls, to which a failing one is reduced, are not counted.
     size_t limit;
@@ -366,8 +353,8 @@ typedef struct sinkproof_drill_options {
     const bool *stop; // set by a stage that fails: the drill ends with what it said; or NULL
 } sinkproof_drill_options;
 
-// Returns true whatever the verdict, and false on an error (a stage, the policy, memory). `options`
-// may be NULL. Calls whose outputs are left unwritten or whose inputs are changed are bugs.
+// Returns true whatever the verdict, false on an error (a stage, the policy, memory). Calls whose
+// outputs are left unwritten or whose inputs are changed are bugs. `options` may be NULL.
 typedef struct sinkproof_drill_ruling sinkproof_drill_ruling;
 bool sinkproof_drill_plugin(const sinkproof_plugin *plugin, const sinkproof_drill_options *options,
                             sinkproof_drill_ruling **ruling, sinkproof_error *error);

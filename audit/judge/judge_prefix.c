@@ -33,7 +33,7 @@ void prefix_free(judge_prefix *prefix) {
 static sinkproof_honest **sets_at(const judge_prefix *p, const sinkproof_config *config,
                                   sinkproof_trace_point point, size_t layer) {
     size_t kind = point == TRACE_A2_V ? OF_VALUES : OF_KEYS;
-    bool there = layer < p->n_layers && point_is_cached(config, point);
+    bool there = layer < p->n_layers && sinkproof_trace_is_cached(config, point);
     return there ? &p->of[layer * CACHED + kind] : NULL;
 }
 

@@ -45,7 +45,7 @@ typedef struct stage_result {
 
 void stage_result_add(stage_result *result, const stage_case *c, const case_outcome *outcome);
 
-// The findings as each kind that A9.lse may be (lse.c).
+// The findings as each kind that A9.lse may be .
 typedef struct stage_kinds {
     lse_kinds lse; // the kinds that are still judged
     bool tried;

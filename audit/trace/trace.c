@@ -204,7 +204,7 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     bool indices = sinkproof_trace_point_is_index(point);
     bool some =
         tensor->rank == rank && tensor->shape[0] > trace->n && tensor->shape[0] <= s->columns;
-    bool longer = point_is_cached(config, point) && (s->apart || (s->count == 1 && some));
+    bool longer = sinkproof_trace_is_cached(config, point) && (s->apart || (s->count == 1 && some));
     if (longer) shape[0] = s->apart ? s->columns : tensor->shape[0];
     if (sinkproof_trace_point_is_offered(point) && !turn_lse(file, trace, tensor, shape, error))
         return false;

@@ -262,7 +262,7 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     size_t expected_rank = trace_shape_from(config, point, b->columns - b->n, b->n, expected);
     if (sinkproof_trace_point_is_offered(point) && rank == 2 && shape[0] == b->n)
         expected[0] = shape[0], expected[1] = config->n_heads; // tokens first
-    if (rank == expected_rank && point_is_cached(config, point)) {
+    if (rank == expected_rank && sinkproof_trace_is_cached(config, point)) {
         if (b->cu_seqlens_k != NULL)
             expected[0] = b->columns;
         else if (b->sequences <= 1 && shape[0] > b->n && shape[0] <= b->columns)

@@ -52,7 +52,7 @@ bool trace_may_hold(const sinkproof_config *config, sinkproof_trace_point point,
            (sinkproof_trace_point_is_offered(point) && layer < config->n_layers);
 }
 
-bool point_is_cached(const sinkproof_config *config, sinkproof_trace_point point) {
+bool sinkproof_trace_is_cached(const sinkproof_config *config, sinkproof_trace_point point) {
     return point == sinkproof_trace_keys(config) || point == TRACE_A2_V;
 }
 

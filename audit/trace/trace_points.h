@@ -32,7 +32,7 @@ bool sinkproof_trace_point_is_offered(sinkproof_trace_point point);
 // The point that later tokens read as the keys of earlier ones: A4.k, or A2.k without a rotation;
 // and whether they read a point so, or as values.
 sinkproof_trace_point sinkproof_trace_keys(const sinkproof_config *config);
-bool point_is_cached(const sinkproof_config *config, sinkproof_trace_point point);
+bool sinkproof_trace_is_cached(const sinkproof_config *config, sinkproof_trace_point point);
 
 // The indices of element `at` of a tensor, and their text, such as "1, 2, 15".
 void sinkproof_trace_index(size_t rank, const size_t *shape, size_t at, size_t *index);

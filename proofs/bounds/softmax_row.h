@@ -24,6 +24,7 @@ typedef struct softmax_row {
     sinkproof_honest *kept_j;               // [n]: as multiplied by the values; NULL: unchanged
     double m, m_lo, m_hi, keys_lo, keys_hi; // the shift; the maximum of the keys alone
     double top, keys_top;                   // the largest size of these maxima
+    double one;  // the least that an engine's e^0 may be, the exponential of its own maximum
     double lift; // factor from the loss of an underflow under m_hi to that under m
     double declared, growth, declared_log; // growth: error of exp in proportion to its argument
     numerator keys, sink;                  // the sum of the keys' numerators, and the sink's
@@ -45,9 +46,6 @@ typedef struct rescaling {
 
 softmax_row softmax_row_begin(const sinkproof_setting *s, sinkproof_point point, size_t n,
                               const sinkproof_honest *z_j, sinkproof_honest b);
-double smallest_normal(const sinkproof_setting *s);
-// How far an exponent may be from z - m; far = |z - m|, size = |z|.
-double exponent_error(const softmax_row *row, double far, double size);
 void shift_by_maximum(softmax_row *row, sinkproof_point point);
 void fill_exponentials(softmax_row *row);
 void add_numerator(numerator *sum, const numerator *e);

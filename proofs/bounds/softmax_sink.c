@@ -19,7 +19,7 @@
 
 // ---- one row ------------------------------------------------------------------------------------
 
-double smallest_normal(const sinkproof_setting *s) {
+static double smallest_normal(const sinkproof_setting *s) {
     return s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
 }
 
@@ -47,7 +47,7 @@ static double grown_error(const softmax_row *row, double argument) {
 // product's and that of the rounding of A6, which such a kernel does not do. Only kappa (z - m) of
 // the first remains; all of the second does, since large scores round to coarse steps. With a
 // running maximum, m log2(e) is rounded at each maximum apart from the scores.
-double exponent_error(const softmax_row *row, double far, double size) {
+static double exponent_error(const softmax_row *row, double far, double size) {
     double u = row->s->u, difference = u + 0x1p-52; // 0x1p-52: this evaluation
     if (!row->base_2) return far * difference + grown_error(row, far * (1 + difference));
     double kappa = sinkproof_gamma(2, u), delta = sinkproof_gamma(2, u);
@@ -133,6 +133,8 @@ static void find_row_maxima(softmax_row *row) {
     row->m = top.mid, row->m_lo = top.lo, row->m_hi = top.hi;
     row->top = set_largest_size(set_larger(unshifted, row->b));
     row->lift = underflow_lift(row);
+    double error = exponent_error(row, 0, row->base_2 ? row->top : 0);
+    row->one = 1 - expm1(error) * (1 + row->declared) - row->declared - 0x1p-50;
 }
 
 // The forms that an engine may use for the row, and its logits; nothing is computed yet.

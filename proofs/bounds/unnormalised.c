@@ -60,10 +60,9 @@ range kept_range_share(range kept, range e, range others) {
 double most_of_kept_share(const softmax_row *row, size_t j) {
     sinkproof_format format = row->s->policy->at[AT_A9_UNNORM].format;
     double u = sinkproof_unit_roundoff(format) * (1 + 0x1p-50);
-    double error = exponent_error(row, 0, row->base_2 ? row->top : 0);
-    double one = 1 - expm1(error) * (1 + row->declared) - row->declared - 0x1p-50;
-    double lost = smallest_normal(row->s) * (1 + u) + sinkproof_format_underflow(format);
-    if (!(one > 0)) return INFINITY;
-    return (row->e_j[j].own * (1 + u) + lost / one) * (1 + 0x1p-50);
+    double flushed = row->s->policy->inside == SINKPROOF_F32 ? 0x1p-126 : 0x1p-1022;
+    double lost = flushed * (1 + u) + sinkproof_format_underflow(format);
+    if (!(row->one > 0)) return INFINITY;
+    return (row->e_j[j].own * (1 + u) + lost / row->one) * (1 + 0x1p-50);
 }
 //< bound.unnormalised

@@ -3,8 +3,7 @@
 //
 // An honest engine as a plug-in, of any policy and in many ways, for
 // tests/audit/test_drawn_plugins.py: what it rounds and how it computes stands in the environment.
-//   POLICY=bf16                       what it declares
-//   ROUNDED="A1=bf16 A2.product=f16"  what it rounds, and no more
+//   ROUNDED="A1=bf16 A2.product=f16"  what it rounds, and no more; POLICY: what it declares
 //   WAYS="lanes=8 reversed online"    how it computes; a word is 1, where no number is given
 #include "audit/sinkproof.h"
 
@@ -221,8 +220,7 @@ static float largest(const float *x, size_t n, float of) {
 }
 
 // The weights of n scores and of the sink behind them. Online: block after block, what was summed
-// rescaled at each new maximum, the sink first or last. Where weights are rounded once at most, the
-// exponentials of weights that are shown are not: they are divided before they meet a value.
+// rescaled at each new maximum, the sink first or last. ONCE: what is divided is not rounded first.
 static void softmax(const float *s, size_t n, float sink, float *w) {
     bool online = ways[ONLINE] && rounded_to[A9_MAX] == 0, last = online && ways[SINK_LAST];
     float b = at(A8, sink), m = last ? -INFINITY : b, sum = last ? 0 : 1;
@@ -237,10 +235,8 @@ static void softmax(const float *s, size_t n, float sink, float *w) {
     }
     float top = fmaxf(m, b), kept = last ? power(m, top) : 1, own = power(b, top);
     if (last) sum = sum * kept + own;
-    for (size_t j = 0; j < n; j++) {
-        float e = w[j] * kept;
-        w[j] = over(ways[ONCE] ? e : at(A9_UNNORM, e), sum);
-    }
+    for (size_t j = 0; j < n; j++)
+        w[j] = over(ways[ONCE] ? w[j] * kept : at(A9_UNNORM, w[j] * kept), sum);
     w[n] = over(own, sum);
 }
 

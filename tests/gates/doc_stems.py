@@ -77,7 +77,7 @@ OTHERS = {
     "bounds": "accumulators alike drift factors flash gated gradients honest lse merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
               "times unnormalised unrounded variants",
     "judge": "judge judge_attending judge_attention judge_cache judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts "
-             "judge_finite judge_forms judge_layers judge_lse judge_meaning judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_plan "
+             "judge_finite judge_forms judge_layers judge_lse judge_meaning judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_plan judge_prefix "
              "judge_region judge_remedy judge_report judge_rotation judge_routing judge_seen judge_stretch judge_truth judge_truth_maps judge_unrounded "
              "judge_walk judge_weights verdict",
 }

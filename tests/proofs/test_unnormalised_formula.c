@@ -163,12 +163,15 @@ static void most(void) {
         sinkproof_setting s = setting(&policy);
         numerator n = {.own = 1 + draw_unit(&state) / 8};
         softmax_row row = {.s = &s, .e_j = &n, .base_2 = i % 2, .running = i % 5 == 0};
-        row.declared = draw_unit(&state) / 16, row.top = 100 * draw_unit(&state);
-        row.growth = draw_unit(&state) / 64;
+        row.declared = draw_unit(&state) / 16, row.growth = draw_unit(&state) / 64;
+        const sinkproof_honest z = sinkproof_exact_set(100 * draw_unit(&state));
+        sinkproof_honest t_j[2];
+        row.z_j = &z, row.n = 1, row.t_j = t_j, row.b = sinkproof_exact_set(-1);
+        shift_by_maximum(&row, AT_A9);
         real q = (real)sinkproof_unit_roundoff(formats[i % 3]) * (1 + 0x1p-50L), u = s.u;
         real eta = sinkproof_format_underflow(formats[i % 3]);
         real phi = policy.inside == SINKPROOF_F32 ? 0x1p-126L : 0x1p-1022L;
-        real two = 2 * u / (1 - 2 * u), error = 0, top = row.top;
+        real two = 2 * u / (1 - 2 * u), error = 0, top = fmaxl(z.mid, 1);
         if (row.base_2) {
             error = (1 + two) * two * top + (u + 0x1p-52L) * (1 + two) * two * 2 * top;
             if (row.running) error += (1 + two) * 2 * u * top;
@@ -182,7 +185,7 @@ static void most(void) {
     sinkproof_policy policy = keeping(SINKPROOF_BF16);
     sinkproof_setting s = setting(&policy);
     numerator n = {.own = 1};
-    softmax_row row = {.s = &s, .e_j = &n, .declared = 1};
+    softmax_row row = {.s = &s, .e_j = &n, .one = 0};
     ok(most_of_kept_share(&row, 0) == INFINITY, "bound.unnormalised no bound where e^0 may be 0");
 }
 

@@ -13,8 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sinkproof._trace import TraceError
+from sinkproof.adapters._calls import Call
 from sinkproof.adapters._record import Record
 from sinkproof.adapters._torch import Tensor
+
+
+PACKED = ("cu_seq_lens_q", "cu_seq_lens_k")  # of rows that are packed end to end, for kernels that take bounds
 
 
 class Batch:
@@ -129,3 +133,20 @@ class Batches:
         if cache is not None:
             self.known[id(cache)] = batch
             self.kept_alive[id(cache)] = cache
+
+
+def packed_ends(call: Call, past: int, ids: Tensor) -> list[int] | None:
+    """The bounds of the sequences in a row that is packed: whose positions restart, as transformers itself reads it, where
+    no mask and no past is given; None: it is one sequence. Bounds that are given for a kernel must be the same."""
+    said, n = call.get("position_ids"), ids.shape[1]
+    told = {name: [int(end) for end in call.get(name).tolist()] for name in PACKED if call.get(name) is not None}
+    ends = None
+    if said is not None and said.shape == (1, n) and not past and call.get("attention_mask") is None:
+        positions = said[0].tolist()
+        begins = [i for i in range(n) if i == 0 or positions[i] != positions[i - 1] + 1]
+        if len(begins) > 1 and not any(positions[i] for i in begins):
+            ends = [*begins, n]
+    for name, found in told.items():
+        if found != (ends or [0, n]):
+            raise TraceError(f"expected {name} {ends or [0, n]}, where the positions restart, found {found[:9]}")
+    return ends

@@ -40,7 +40,7 @@ from typing import Any
 from sinkproof._trace import TraceError
 from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters._adapted import without_adapter
-from sinkproof.adapters._batches import Batch, Batches
+from sinkproof.adapters._batches import PACKED, Batch, Batches, packed_ends
 from sinkproof.adapters._calls import Call, method_signature
 from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, device_text, watch
 from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, RouterOps
@@ -50,7 +50,6 @@ MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "cr
 CACHED = ("cached keys", "cached values")
 CACHES = ("cache", "past_key_values")  # forward's name for it since 5.24, and before
 READ = ("input_ids", "attention_mask", "position_ids", "cache_position")
-PACKED = ("cu_seq_lens_q", "cu_seq_lens_k")  # of rows that are packed end to end, for kernels that take bounds
 # arguments that change no point of the fed tokens
 BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch", "max_length_q", "max_length_k", "seq_idx")
 
@@ -342,23 +341,6 @@ def positions_of(said: Any, past: int, ids: Tensor) -> Tensor:
     import torch
     n = ids.shape[1]
     return said if said is not None else torch.arange(past, past + n, device=ids.device)[None]
-
-
-def packed_ends(call: Call, past: int, ids: Tensor) -> list[int] | None:
-    """The bounds of the sequences in a row that is packed: whose positions restart, as transformers itself reads it, where
-    no mask and no past is given; None: it is one sequence. Bounds that are given for a kernel must be the same."""
-    said, n = call.get("position_ids"), ids.shape[1]
-    told = {name: [int(end) for end in call.get(name).tolist()] for name in PACKED if call.get(name) is not None}
-    ends = None
-    if said is not None and said.shape == (1, n) and not past and call.get("attention_mask") is None:
-        positions = said[0].tolist()
-        begins = [i for i in range(n) if i == 0 or positions[i] != positions[i - 1] + 1]
-        if len(begins) > 1 and not any(positions[i] for i in begins):
-            ends = [*begins, n]
-    for name, found in told.items():
-        if found != (ends or [0, n]):
-            raise TraceError(f"expected {name} {ends or [0, n]}, where the positions restart, found {found[:9]}")
-    return ends
 
 
 def real_slots(mask: Any, past: int, ids: Tensor) -> Tensor:
