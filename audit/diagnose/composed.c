@@ -138,8 +138,8 @@ void composed_say_region(const composing *c, composed_mistake *m) {
 }
 
 void composed_say_part(const composing *c, composed_mistake *m, sinkproof_trace_point point,
-                       const sinkproof_region *part) {
-    say_places(c, m, point, part, ", in its ");
+                       const sinkproof_region *part, const char *before) {
+    say_places(c, m, point, part, before);
 }
 
 // ---- a trial

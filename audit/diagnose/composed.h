@@ -69,9 +69,9 @@ void composed_say_region(const composing *c, composed_mistake *m);
 // The same for a mistake that moves or changes the point: in its place; elsewhere the point is
 // compared too.
 void composed_say_moved(const composing *c, composed_mistake *m);
-// Writes ", of heads 3-4 of A11" or "": the part of an input.
+// Writes the part of an input behind some words: "heads 3-4"; or nothing.
 void composed_say_part(const composing *c, composed_mistake *m, sinkproof_trace_point point,
-                       const sinkproof_region *part);
+                       const sinkproof_region *part, const char *before);
 // What a point is called as an input; NULL: it is none.
 const char *composed_input_words(sinkproof_trace_point point);
 const char *composed_slot_words(sinkproof_slot slot); // what a weight is called; NULL: not listed
@@ -106,12 +106,15 @@ compose_candidates compose_experts;          // composed_experts.c: M5 to M10
 compose_candidates compose_mixing;           // M11
 compose_candidates compose_added;            // composed_added.c: another tensor is added
 compose_candidates compose_tokens;           // the embedding of some tokens
+compose_candidates compose_subsets;          // composed_subsets.c: some heads or experts of a sum
 compose_candidates compose_gates;            // composed_gates.c: the activation by another function
 compose_candidates compose_shares_of_logits; // composed_routing.c: M4
 compose_candidates compose_choices;          // M3
 compose_candidates compose_slots;            // M11
 
 bool composing_find_regions(composing *c); // composed_regions.c
+// A copy of the marks of n indices, for as long as the diagnosis. NULL if memory runs out.
+const uint8_t *composing_keep_marks(composing *c, size_t n, const uint8_t *marks);
 
 void attention_forget_guesses(search *s);
 

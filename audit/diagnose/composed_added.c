@@ -81,20 +81,10 @@ bool compose_added(composing *c) {
 // ---- the embedding of some tokens
 
 typedef struct vocabulary {
-    size_t first, end; // the tokens with a mistake: [first, end) if range
+    size_t first, end;   // the tokens with a mistake: [first, end) if range
+    size_t after, until; // where their lower end may be
     bool range;
 } vocabulary;
-
-// A boundary that an engine would rather have, in (after, first].
-static size_t likely_boundary(size_t vocab, size_t after, size_t first) {
-    for (size_t parts = 2; parts <= 8; parts *= 2)
-        for (size_t p = 1; p < parts; p++) {
-            size_t up = (p * vocab + parts - 1) / parts, down = p * vocab / parts;
-            if (up > after && up <= first) return up;
-            if (down > after && down <= first) return down;
-        }
-    return first;
-}
 
 // The tokens whose rows have an element outside, and whether they are above or below all others.
 static bool tokens_outside(composing *c, vocabulary *v) {
@@ -112,8 +102,9 @@ static bool tokens_outside(composing *c, vocabulary *v) {
     }
     bool upper = bad_least > good_most, lower = bad_most < good_least;
     *v = (vocabulary){.first = 0, .end = vocab, .range = upper || lower};
-    if (upper) v->first = likely_boundary(vocab, good_most, bad_least);
-    if (lower && !upper) v->end = likely_boundary(vocab, bad_most, good_least);
+    if (upper) v->after = good_most, v->until = bad_least;
+    if (upper) v->first = bad_least;
+    if (lower && !upper) v->end = bad_most + 1;
     return v->range && (upper || lower) && good_least < vocab;
 }
 
@@ -128,9 +119,9 @@ static bool try_tokens(composing *c, const operation *o, const vocabulary *v,
     m->edit = *edit;
     composed_name(m, "embedding-%s@token=%zu-%zu", id, v->first, v->end - 1);
     if (v->end == c->s->trials.config->vocab)
-        composed_say(m, "the embedding of tokens from %zu on is %s", v->first, text);
+        composed_say(m, "the embedding of the trace's tokens from %zu on is %s", v->first, text);
     else
-        composed_say(m, "the embedding of tokens before %zu is %s", v->end, text);
+        composed_say(m, "the embedding of the trace's tokens before %zu is %s", v->end, text);
     return composing_try(c, m);
 }
 
@@ -148,18 +139,18 @@ bool compose_tokens(composing *c) {
                                         "number within a rank)"};
     for (size_t i = 0; i < 3 && fine && c->found == NULL; i++) {
         char id[32];
-        mistake_weight_edit shifted = {.row_from = {SINKPROOF_FROM_SHIFTED, shifts[i], NULL}};
+        mistake_weight_edit shifted = {
+            .row_from = {.source = SINKPROOF_FROM_SHIFTED, .by = shifts[i]}};
         snprintf(id, sizeof id, "rows%+ld", shifts[i]);
         if (shifts[i] != 0) fine = try_tokens(c, &o, &v, &shifted, id, words[i]);
     }
-    const size_t ones[] = {0, 1, v.first > 0 ? v.first - 1 : v.end, v.first};
-    for (size_t i = 0; i < sizeof ones / sizeof ones[0] && fine && c->found == NULL; i++) {
+    for (size_t one = 0; one <= v.until && fine && c->found == NULL; one++) {
         char id[32], text[64];
-        mistake_weight_edit one = {.row_from = {SINKPROOF_FROM_FIXED, (long)ones[i], NULL}};
-        if (ones[i] >= c->s->trials.config->vocab) continue;
-        snprintf(id, sizeof id, "row-%zu", ones[i]);
-        snprintf(text, sizeof text, "that of token %zu", ones[i]);
-        fine = try_tokens(c, &o, &v, &one, id, text);
+        mistake_weight_edit edit = {.row_from = {.source = SINKPROOF_FROM_FIXED, .by = (long)one}};
+        if (one > 1 && one < v.after) one = v.after; // 0 and 1, and those at the boundary
+        snprintf(id, sizeof id, "row-%zu", one);
+        snprintf(text, sizeof text, "that of token %zu", one);
+        fine = try_tokens(c, &o, &v, &edit, id, text);
     }
     operation_free(&o);
     return fine;

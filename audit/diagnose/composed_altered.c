@@ -93,7 +93,7 @@ static bool try_input_kept(altering *a, const sinkproof_moving *how, sinkproof_f
     composed_say(m, "%s reads %s (%s) %s", sinkproof_trace_point_name(c->point),
                  composed_input_words(input->point), sinkproof_trace_point_name(input->point),
                  text);
-    composed_say_part(c, m, input->point, &how->region);
+    composed_say_part(c, m, input->point, &how->region, ", in its ");
     composed_say_region(c, m);
     return composing_try(c, m);
 }
@@ -106,6 +106,7 @@ static bool try_input(altering *a, const sinkproof_moving *how, const char *id, 
     if (sinkproof_trace_rounding(a->point, &rounding))
         format = c->s->trials.suspect.policy->at[rounding].format;
     bool narrow = format > SINKPROOF_F32;
+    if (!narrow && how->change.scale != SINKPROOF_UNSCALED) format = SINKPROOF_F32, narrow = true;
     for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
         fine = try_input_kept(a, how, SINKPROOF_REAL, &c->regions[r], id, text);
         if (fine && narrow && c->found == NULL)

@@ -153,7 +153,7 @@ static void add_shift(rule_list *list, long by, const char *word, const char *on
     char id[40], text[112];
     snprintf(id, sizeof id, "rolled%+ld", by);
     snprintf(text, sizeof text, "shifted: each %s is the %s one, in a circle", word, one);
-    add_rule(list, (sinkproof_from){SINKPROOF_FROM_ROLLED, by, NULL}, id, text);
+    add_rule(list, (sinkproof_from){.source = SINKPROOF_FROM_ROLLED, .by = by}, id, text);
 }
 
 // Orders within equal blocks.
@@ -171,7 +171,10 @@ static void add_orders(rule_list *list, size_t block, const char *id_of, const c
         if (block % 2 != 0 && rules[i].rule != read_from_reversed_in) continue;
         snprintf(id, sizeof id, "%s%s", rules[i].id, id_of);
         snprintf(text, sizeof text, "%s%s", rules[i].text, of);
-        add_rule(list, (sinkproof_from){SINKPROOF_FROM_RULE, (long)block, rules[i].rule}, id, text);
+        add_rule(list,
+                 (sinkproof_from){
+                     .source = SINKPROOF_FROM_RULE, .by = (long)block, .rule = rules[i].rule},
+                 id, text);
     }
 }
 
@@ -184,7 +187,9 @@ void list_rules(rule_list *list, size_t size, size_t unit, const char *word, con
     add_shift(list, 1, word, "next");
     add_shift(list, -1, word, "previous");
     snprintf(text, sizeof text, "exchanged in pairs: %ss 2i and 2i + 1", word);
-    add_rule(list, (sinkproof_from){SINKPROOF_FROM_RULE, 0, read_from_pairs}, "pairs", text);
+    add_rule(list,
+             (sinkproof_from){.source = SINKPROOF_FROM_RULE, .by = 0, .rule = read_from_pairs},
+             "pairs", text);
     if (!parts) return;
     snprintf(of, sizeof of, " within each %s", units);
     if (unit > 2) add_orders(list, unit, "-in", of);
@@ -192,6 +197,9 @@ void list_rules(rule_list *list, size_t size, size_t unit, const char *word, con
     add_shift(list, (long)unit, units, "next");
     add_shift(list, -(long)unit, units, "previous");
     snprintf(text, sizeof text, "transposed: read %s by %s", word, word);
-    add_rule(list, (sinkproof_from){SINKPROOF_FROM_RULE, (long)(size / unit), read_from_transposed},
+    add_rule(list,
+             (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                              .by = (long)(size / unit),
+                              .rule = read_from_transposed},
              "transposed", text);
 }

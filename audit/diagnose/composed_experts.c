@@ -30,8 +30,8 @@ static int expert_read(const operation *o, size_t e, size_t experts) {
     operation sample;
     sample_expert(o, (int32_t)e, &sample);
     for (size_t from = 0; from < experts && sample.n > 0; from++) {
-        const mistake_weight_edit edit = {.rewritten = true,
-                                          .expert_from = {SINKPROOF_FROM_FIXED, (long)from, NULL}};
+        const mistake_weight_edit edit = {
+            .rewritten = true, .expert_from = {.source = SINKPROOF_FROM_FIXED, .by = (long)from}};
         const operation_change change = {.edit = &edit};
         if (from != e && operation_is_near(&sample, &change)) return (int)from;
     }
@@ -70,13 +70,15 @@ static bool try_read(composing *c, sinkproof_slot slot, const int *from_e, size_
     if (one) {
         snprintf(id, sizeof id, "of-expert-%d", fixed);
         snprintf(text, sizeof text, "are those of expert %d", fixed);
-        fine = try_from(c, slot, (sinkproof_from){SINKPROOF_FROM_FIXED, fixed, NULL}, id, text);
+        fine = try_from(c, slot, (sinkproof_from){.source = SINKPROOF_FROM_FIXED, .by = fixed}, id,
+                        text);
     }
     if (!fine || c->found != NULL || n != 2 || from_e[first] != second || from_e[second] != first)
         return fine;
     snprintf(id, sizeof id, "exchanged-%d-%d", first, second);
     snprintf(text, sizeof text, "of experts %d and %d are exchanged", first, second);
-    return try_from(c, slot, (sinkproof_from){SINKPROOF_FROM_MIRRORED, first + second, NULL}, id,
+    return try_from(c, slot,
+                    (sinkproof_from){.source = SINKPROOF_FROM_MIRRORED, .by = first + second}, id,
                     text);
 }
 
@@ -114,8 +116,8 @@ static bool try_batch(composing *c) {
             .point = c->point,
             .along = ALONG_ROWS,
             .factor = 1,
-            .from = {by_slot ? SINKPROOF_FROM_BATCH_BY_SLOT : SINKPROOF_FROM_BATCH, before ? -1 : 1,
-                     NULL}};
+            .from = {.source = by_slot ? SINKPROOF_FROM_BATCH_BY_SLOT : SINKPROOF_FROM_BATCH,
+                     .by = before ? -1 : 1}};
         snprintf(id, sizeof id, "batch-%s%s", before ? "before" : "next",
                  by_slot ? "-by-slot" : "");
         snprintf(text, sizeof text,

@@ -80,6 +80,8 @@ bool compose_gates(composing *c) {
          "the gate passes the square of ReLU in the place of SiLU"},
         {SINKPROOF_GATED_BY_TANH, false, 1, 1, "gate-tanh",
          "the gate passes tanh in the place of SiLU"},
+        {SINKPROOF_GATED_BY_SILU, false, 1, 1, "gate-silu",
+         "the gate passes SiLU in one step: alpha is left out (1)"},
         {SINKPROOF_GATED_BY_SIGMOID, false, 1, 1, "gate-sigmoid-alone",
          "the sigmoid of the gate is not multiplied by the gate, and alpha is left out"},
         {SINKPROOF_GATED_BY_ITSELF, false, 1, 1, "gate-without-sigmoid",

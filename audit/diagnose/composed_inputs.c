@@ -108,7 +108,7 @@ static bool try_rows_from(composing *c, const sinkproof_input *input, long by,
                                .moving = {.on = true,
                                           .point = input->point,
                                           .along = ALONG_ROWS,
-                                          .from = {SINKPROOF_FROM_SHIFTED, by, NULL},
+                                          .from = {.source = SINKPROOF_FROM_SHIFTED, .by = by},
                                           .factor = 1}};
     if (c->place == c->s->trials.config->n_layers)
         m->input.layer_by = 0;

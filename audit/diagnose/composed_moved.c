@@ -187,7 +187,9 @@ static void say_rule(const composing *c, composed_mistake *m, const char *what,
 }
 
 static bool try_source(composing *c, const unit_view *u, const sinkproof_region *region,
-                       sinkproof_source source, long by, double factor) {
+                       const sinkproof_from *from, double factor) {
+    const sinkproof_source source = from->source;
+    const long by = from->by;
     static const char *const words[] = {
         [ALONG_ROWS] = "position", [ALONG_HEADS] = "head",     [ALONG_GROUPS] = "key/value head",
         [ALONG_SLOTS] = "slot",    [ALONG_EXPERTS] = "expert", [ALONG_COORDINATES] = "coordinate",
@@ -195,7 +197,7 @@ static bool try_source(composing *c, const unit_view *u, const sinkproof_region 
     const char *what = words[u->along];
     composed_mistake *m = moved_new(c, region);
     if (m == NULL) return false;
-    m->moving.along = u->along, m->moving.from.source = source, m->moving.from.by = by;
+    m->moving.along = u->along, m->moving.from = *from;
     composed_name(m, "%s-%s-%s%+ld", point_name(c), what,
                   source == SINKPROOF_FROM_FIXED      ? "fixed"
                   : source == SINKPROOF_FROM_MIRRORED ? "mirrored"
@@ -212,7 +214,7 @@ static bool try_source(composing *c, const unit_view *u, const sinkproof_region 
     else if (two && source == SINKPROOF_FROM_MIRRORED && !negated)
         composed_say(m, "%ss %zu and %zu of %s are exchanged", what, in->first, in->first + 1,
                      point_name(c));
-    else if (source == SINKPROOF_FROM_ROLLED && 2 * away == size && !negated)
+    else if (source == SINKPROOF_FROM_ROLLED && from->size == 0 && 2 * away == size && !negated)
         composed_say(m, "the two halves of the %ss of %s are exchanged", what, point_name(c));
     else
         say_rule(c, m, what, source, by, size);
@@ -220,41 +222,78 @@ static bool try_source(composing *c, const unit_view *u, const sinkproof_region 
     return composing_try(c, m);
 }
 
-// Tries the rules that two sources allow: a shift, a place that stays, an order that is mirrored.
-static bool try_rules(composing *c, const unit_view *u, const sinkproof_region *region,
-                      const size_t *i, const size_t *from, size_t n, double factor) {
-    long by = (long)from[0] - (long)i[0], sum = (long)from[0] + (long)i[0];
-    bool shifted = true, rolled = true, fixed = true, mirrored = true, fine = true;
-    for (size_t k = 1; k < n; k++) {
-        long other = (long)from[k] - (long)i[k];
-        shifted = shifted && other == by;
-        rolled = rolled && (other - by) % (long)u->size == 0;
-        fixed = fixed && from[k] == from[0];
-        mirrored = mirrored && (long)from[k] + (long)i[k] == sum;
+// The units that fail, as far as they are asked, and a source of each.
+typedef struct asked_units {
+    size_t n, i[12], from[12];
+    double factor;
+} asked_units;
+
+// Whether each unit that is asked, but one if there are many, holds what the rule says: units that
+// are alike (positions of the same token) have several sources.
+static bool rule_holds(const unit_view *u, const sinkproof_from *rule, const asked_units *a) {
+    const double near = 0.05;
+    size_t far = 0;
+    for (size_t k = 0; k < a->n; k++) {
+        double factor;
+        size_t from = sinkproof_from_index(rule, a->i[k], u->size);
+        far += from == SIZE_MAX || unit_distance(u, a->i[k], from, &factor) >= near;
     }
-    if (fixed) fine = try_source(c, u, region, SINKPROOF_FROM_FIXED, (long)from[0], factor);
-    if (fine && shifted && c->found == NULL)
-        fine = try_source(c, u, region, SINKPROOF_FROM_SHIFTED, by, factor);
-    if (fine && rolled && c->found == NULL)
-        fine = try_source(c, u, region, SINKPROOF_FROM_ROLLED, by, factor);
-    if (fine && mirrored && c->found == NULL)
-        fine = try_source(c, u, region, SINKPROOF_FROM_MIRRORED, sum, factor);
+    return far <= (a->n > 4 ? 1 : 0);
+}
+
+static bool rule_is_new(const sinkproof_from *tried, size_t n, const sinkproof_from *rule) {
+    bool is_new = true;
+    for (size_t i = 0; i < n; i++)
+        is_new = is_new && (tried[i].source != rule->source || tried[i].by != rule->by ||
+                            tried[i].size != rule->size || tried[i].first != rule->first);
+    return is_new;
+}
+
+static long nearer_way(long by, long size) {
+    by = (by % size + size) % size;
+    return 2 * by > size ? by - size : by;
+}
+
+// Tries the rules that a source allows, where the others hold them too: a place that stays, a
+// shift, a circle (of all places, or of those in the region), an order that is mirrored.
+static bool try_rules(composing *c, const unit_view *u, const sinkproof_region *region,
+                      const asked_units *a) {
+    enum { KINDS = 5 };
+    sinkproof_from tried[sizeof a->i / sizeof a->i[0] * KINDS];
+    const sinkproof_indices *in = &region->along[u->along];
+    size_t n = 0, part = in->end > in->first && in->step < 2 ? in->end - in->first : 0;
+    bool fine = true;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t k = 0; k < a->n && fine && c->found == NULL; k++) {
+            long i = (long)a->i[k], from = (long)a->from[k], by = from - i;
+            const sinkproof_from rules[KINDS] = {
+                {.source = SINKPROOF_FROM_FIXED, .by = from},
+                {.source = SINKPROOF_FROM_SHIFTED, .by = by},
+                {.source = SINKPROOF_FROM_ROLLED, .by = nearer_way(by, (long)u->size)},
+                {.source = SINKPROOF_FROM_ROLLED,
+                 .by = part > 0 ? nearer_way(by, (long)part) : 0,
+                 .first = in->first,
+                 .size = part},
+                {.source = SINKPROOF_FROM_MIRRORED, .by = from + i}};
+            if (kind == 3 && (part < 3 || part == u->size)) continue;
+            if (!rule_is_new(tried, n, &rules[kind]) || !rule_holds(u, &rules[kind], a)) continue;
+            tried[n++] = rules[kind];
+            fine = try_source(c, u, region, &rules[kind], a->factor);
+        }
     return fine;
 }
 
 static bool try_units(composing *c, sinkproof_dimension along) {
-    enum { ASKED = 6 };
-    size_t i[ASKED], from[ASKED], n = 0;
-    double factor = 1;
+    asked_units a = {.factor = 1};
     unit_view u;
     bool fine = units_find(c, along, &u);
-    for (size_t k = 0; fine && k < u.size && n < ASKED; k++) {
+    for (size_t k = 0; fine && k < u.size && a.n < sizeof a.i / sizeof a.i[0]; k++) {
         if (!unit_fails(&u, k)) continue;
-        i[n] = k, from[n] = unit_source(&u, k, &factor);
-        n += from[n] != SIZE_MAX && from[n] != k;
+        a.i[a.n] = k, a.from[a.n] = unit_source(&u, k, &a.factor);
+        a.n += a.from[a.n] != SIZE_MAX && a.from[a.n] != k;
     }
-    for (size_t r = 0; fine && n > 0 && r < c->n_regions && c->found == NULL; r++)
-        fine = try_rules(c, &u, &c->regions[r], i, from, n, factor);
+    for (size_t r = 0; fine && a.n > 0 && r < c->n_regions && c->found == NULL; r++)
+        fine = try_rules(c, &u, &c->regions[r], &a);
     free(u.at);
     return fine;
 }

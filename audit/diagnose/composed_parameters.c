@@ -196,7 +196,7 @@ static bool fit_and_try(composing *c, const parameter *p, const sinkproof_region
     free(mid);
     if (!fine || !better) return fine;
     if (!try_values(c, p, region, &t)) return false;
-    if (c->found != NULL || c->step < 0x1p-12) return true;
+    if (c->found != NULL || c->step < 0x1p-12 || !sinkproof_region_is_whole(region)) return true;
     parameter_probe of = {p, probe}; // rounded numbers mislead least squares
     probe->region = *region;
     return fit_by_count(c, count_for_value, &of, &t) && try_values(c, p, region, &t);
@@ -207,7 +207,8 @@ bool compose_parameters(composing *c) {
     for (size_t i = 0; i < sizeof parameters / sizeof parameters[0] && fine; i++) {
         const parameter *p = &parameters[i];
         if ((p->points & point_bit(c->point)) == 0 || p->own(c->s->trials.config) == 0) continue;
-        for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++)
+        size_t regions = p->own == own_concentration ? 1 : c->n_regions; // elsewhere a factor
+        for (size_t r = 0; r < regions && fine && c->found == NULL; r++)
             fine = fit_and_try(c, p, &c->regions[r]);
     }
     return fine;

@@ -61,13 +61,12 @@ static void add_region(composing *c, const sinkproof_region *region) {
         c->regions[c->n_regions++] = *region;
 }
 
-// Keeps the marks of some indices for as long as the diagnosis.
-static const uint8_t *keep_marks(composing *c, const index_marks *m) {
+const uint8_t *composing_keep_marks(composing *c, size_t n, const uint8_t *marks) {
     sinkproof_diagnosis *d = c->s->out;
-    composed_marks *kept = calloc(1, sizeof *kept + m->size);
+    composed_marks *kept = calloc(1, sizeof *kept + n);
     if (kept == NULL) return NULL;
     kept->next = d->marks, d->marks = kept;
-    memcpy(kept->of, m->has, m->size);
+    memcpy(kept->of, marks, n);
     return kept->of;
 }
 
@@ -85,7 +84,8 @@ static bool find_some(composing *c, const index_marks *m, const sinkproof_indice
     for (size_t i = first; i <= last && i < m->size; i++)
         within += m->is[i] && sinkproof_indices_hold(&all, i);
     if (count == 0 || within == count) return true;
-    *some = (sinkproof_indices){.first = first, .end = last + 1, .some_i = keep_marks(c, m)};
+    *some = (sinkproof_indices){
+        .first = first, .end = last + 1, .some_i = composing_keep_marks(c, m->size, m->has)};
     return some->some_i != NULL;
 }
 

@@ -59,8 +59,9 @@ static bool try_edit(rewriting *w, mistake_weight_edit *edit, const char *id, co
                                stack_of(w)->dtype == SINKPROOF_DTYPE_MXFP4;
     edit->slots = 1u << w->o.slots[w->which], edit->rewritten = true;
     if (composed_slot_words(w->o.slots[w->which]) == NULL || !rewrites_to(w, edit)) return true;
-    bool rounds = edit->change.kind == SINKPROOF_CHANGE_ROUND &&
-                  edit->change.scale != SINKPROOF_UNSCALED && narrow;
+    bool scaled =
+        edit->change.kind == SINKPROOF_CHANGE_ROUND && edit->change.scale != SINKPROOF_UNSCALED;
+    bool rounds = narrow && (scaled || edit->change.kind == SINKPROOF_CHANGE_SQUARE);
     for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
         fine = try_edit_kept(w, edit, SINKPROOF_REAL, &c->regions[r], id, text, where);
         if (fine && rounds && c->found == NULL)
@@ -120,7 +121,7 @@ static bool try_scales(rewriting *w) {
         sinkproof_from expert, row, block;
         const char *id, *text;
     } others[] = {
-#define ON(by) {SINKPROOF_FROM_ROLLED, by, NULL}
+#define ON(places) {.source = SINKPROOF_FROM_ROLLED, .by = places}
         {ON(0), ON(0), ON(1), "scales-of-next-block", "read with the scales of the next block"},
         {ON(0), ON(0), ON(-1), "scales-of-block-before",
          "read with the scales of the block before"},
@@ -131,10 +132,10 @@ static bool try_scales(rewriting *w) {
          "read with the scales of the expert before"},
         {ON(0),
          ON(0),
-         {SINKPROOF_FROM_FIXED, 0, NULL},
+         {.source = SINKPROOF_FROM_FIXED, .by = 0},
          "scales-of-first-block",
          "read with the scale of the first block in each row"},
-        {{SINKPROOF_FROM_FIXED, 0, NULL},
+        {{.source = SINKPROOF_FROM_FIXED, .by = 0},
          ON(0),
          ON(0),
          "scales-of-expert-0",
@@ -210,8 +211,8 @@ static bool try_other_heads(rewriting *w) {
             char id[64], text[96];
             mistake_weight_edit edit = {.slots = 0};
             const sinkproof_indices head = {.first = h * d, .end = (h + 1) * d};
-            const sinkproof_from other = {SINKPROOF_FROM_ROLLED, (long)(from * d) - (long)(h * d),
-                                          NULL};
+            const sinkproof_from other = {.source = SINKPROOF_FROM_ROLLED,
+                                          .by = (long)(from * d) - (long)(h * d)};
             if (from == h) continue;
             if (columns || vector)
                 edit.columns = head, edit.column_from = other;

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // ---- logits that are read otherwise
 
@@ -39,7 +40,7 @@ static composed_mistake *logits_mistake(composing *c, const logits *of,
                  c->point == TRACE_M3 ? "the experts are chosen by"
                                       : "the experts' shares are made of",
                  of->text);
-    composed_say_part(c, m, TRACE_M2, &of->moving.region);
+    composed_say_part(c, m, TRACE_M2, &of->moving.region, ", in its ");
     composed_say_region(c, m);
     return m;
 }
@@ -260,7 +261,7 @@ static bool try_choices(composing *c, const operation *o, double *x, double *y) 
     for (size_t i = 0; i < sizeof moves / sizeof moves[0] && fine && c->found == NULL; i++) {
         of = logits_new(c);
         of.moving.along = moves[i].along;
-        of.moving.from = (sinkproof_from){SINKPROOF_FROM_ROLLED, moves[i].by, NULL};
+        of.moving.from = (sinkproof_from){.source = SINKPROOF_FROM_ROLLED, .by = moves[i].by};
         snprintf(of.id, sizeof of.id, "%s", moves[i].id);
         snprintf(of.text, sizeof of.text, "%s", moves[i].text);
         fine = try_choice(c, o, &of, x, y);
@@ -331,6 +332,15 @@ static bool try_slots(composing *c, size_t first, size_t end) {
         else
             composed_say(m, " %s multiplied by %s in the sum over the experts", is, by[i].text);
         fine = composing_try(c, m);
+        bool rounded = c->step > 0x1p-12 && by[i].value != 0;
+        if (!fine || c->found != NULL || !rounded) continue;
+        composed_mistake *again =
+            slots_new(c, first, end, by[i].value); // a product that is rounded
+        if (again == NULL) return false;
+        memcpy(again->id, m->id, sizeof again->id);
+        memcpy(again->text, m->text, sizeof again->text);
+        again->input.kept = SINKPROOF_BF16;
+        fine = composing_try(c, again);
     }
     return fine;
 }

@@ -267,6 +267,8 @@ double sinkproof_gate_by(sinkproof_gating gating, double g) {
         return g > 0 ? g * g : 0;
     case SINKPROOF_GATED_BY_TANH:
         return tanh(g);
+    case SINKPROOF_GATED_BY_SILU:
+        return g * plain_sigmoid(g);
     case SINKPROOF_GATED_BY_SIGMOID:
         return plain_sigmoid(g);
     case SINKPROOF_GATED_BY_ONE:
@@ -287,7 +289,7 @@ static sinkproof_honest gate_set(const sinkproof_setting *s, sinkproof_gating ga
                  gating == SINKPROOF_GATED_BY_ONE;
     if (!exact) // the error of erf and tanh is about u of 1
         y = sinkproof_honest_roundings(
-            s, sinkproof_honest_declared(y, 0, 4 * s->u * fmax(fabs(g.lo), fabs(g.hi))), 6);
+            s, sinkproof_honest_declared(y, 0, 16 * s->u * fmax(fabs(g.lo), fabs(g.hi))), 6);
     return y;
 }
 

@@ -108,6 +108,7 @@ typedef enum sinkproof_gating {
     SINKPROOF_GATED_BY_RELU,
     SINKPROOF_GATED_BY_SQUARED_RELU,
     SINKPROOF_GATED_BY_TANH,
+    SINKPROOF_GATED_BY_SILU,    // in one step: alpha is 1
     SINKPROOF_GATED_BY_SIGMOID, // without g
     SINKPROOF_GATED_BY_ITSELF,  // without the sigmoid
     SINKPROOF_GATED_BY_ONE      // up alone

@@ -86,7 +86,10 @@ size_t sinkproof_from_index(const sinkproof_from *m, size_t i, size_t size) {
     long at = (long)i, all = (long)size;
     if (m->source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
     if (m->source == SINKPROOF_FROM_SHIFTED) at += m->by;
-    if (m->source == SINKPROOF_FROM_ROLLED) at = ((at + m->by) % all + all) % all;
+    if (m->source == SINKPROOF_FROM_ROLLED) {
+        long first = (long)m->first, circle = m->size > 0 ? (long)m->size : all;
+        at = first + ((at - first + m->by) % circle + circle) % circle;
+    }
     if (m->source == SINKPROOF_FROM_FIXED) at = m->by;
     if (m->source == SINKPROOF_FROM_MIRRORED) at = m->by - at;
     if (m->source == SINKPROOF_FROM_RULE) at = (long)m->rule(i, size, (size_t)m->by);

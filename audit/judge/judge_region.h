@@ -75,6 +75,7 @@ typedef struct sinkproof_from {
     sinkproof_source source;
     long by;
     size_t (*rule)(size_t i, size_t size, size_t by);
+    size_t first, size; // of a circle: the places [first, first + size); size 0: all
 } sinkproof_from;
 // The index of `size` that stands at i; SIZE_MAX: none.
 size_t sinkproof_from_index(const sinkproof_from *from, size_t i, size_t size);
