@@ -6,6 +6,7 @@
 #include "audit/diagnose/call_causes.h"
 
 #include "audit/diagnose/attention_screen.h"
+#include "audit/diagnose/seen_sets.h"
 #include "audit/diagnose/trial.h"
 #include "audit/trace/trace_points.h"
 
@@ -164,26 +165,13 @@ static bool ask_mistakes(asking *q, bool alone, sinkproof_call_causes *causes) {
 
 // ---- attention whose weights no call shows
 
-// The sets of a call's output, by the definition.
-typedef struct seen_output {
-    size_t elements;
-    double *v, *lo, *hi;
-} seen_output;
-
-static void see_output(void *context, sinkproof_trace_point point, size_t layer, size_t at,
-                       double v, const sinkproof_honest *set) {
-    seen_output *seen = context;
-    (void)layer;
-    if (point == TRACE_A11 && at < seen->elements)
-        seen->v[at] = v, seen->lo[at] = set->lo, seen->hi[at] = set->hi;
-}
-
 static bool guess_call_causes(asking *q, const asked_call *a, attention_guesses *guesses) {
     const suspect_engine *e = &a->trials.suspect;
     size_t n = a->judgement.n_tokens;
-    seen_output seen = {.elements = sinkproof_trace_elements(a->trials.config, TRACE_A11, n)};
+    seen_sets seen = {.point = TRACE_A11,
+                      .elements = sinkproof_trace_elements(a->trials.config, TRACE_A11, n)};
     const sinkproof_judge_options how = {
-        .rate = e->rate, .stretch = &q->stretch, .witness = see_output, .witnessing = &seen};
+        .rate = e->rate, .stretch = &q->stretch, .witness = see_sets, .witnessing = &seen};
     sinkproof_judgement again;
     seen.v = calloc(3 * seen.elements + 1, sizeof *seen.v);
     seen.lo = seen.v + seen.elements, seen.hi = seen.lo + seen.elements;

@@ -119,9 +119,11 @@ static bool try_tokens(composing *c, const operation *o, const vocabulary *v,
     m->edit = *edit;
     composed_name(m, "embedding-%s@token=%zu-%zu", id, v->first, v->end - 1);
     if (v->end == c->s->trials.config->vocab)
-        composed_say(m, "the embedding of the trace's tokens from %zu on is %s", v->first, text);
+        composed_say(m, "%s for the embedding of each of the trace's tokens from %zu on", text,
+                     v->first);
     else
-        composed_say(m, "the embedding of the trace's tokens before %zu is %s", v->end, text);
+        composed_say(m, "%s for the embedding of each of the trace's tokens before %zu", text,
+                     v->end);
     return composing_try(c, m);
 }
 
@@ -131,8 +133,7 @@ bool compose_tokens(composing *c) {
     if (c->point != TRACE_T0 || !tokens_outside(c, &v)) return true;
     bool fine = operation_read(c, &o);
     mistake_weight_edit zero = {.change = {.kind = SINKPROOF_CHANGE_CLAMP}};
-    if (fine)
-        fine = try_tokens(c, &o, &v, &zero, "zero", "left out: zeros stand for it (a rank's part)");
+    if (fine) fine = try_tokens(c, &o, &v, &zero, "zero", "zeros stand");
     const long shifts[] = {-1, 1, -(long)v.first};
     static const char *const words[] = {"that of the token before", "that of the next token",
                                         "that of the token as many places from the first (the "
@@ -149,7 +150,7 @@ bool compose_tokens(composing *c) {
         mistake_weight_edit edit = {.row_from = {.source = SINKPROOF_FROM_FIXED, .by = (long)one}};
         if (one > 1 && one < v.after) one = v.after; // 0 and 1, and those at the boundary
         snprintf(id, sizeof id, "row-%zu", one);
-        snprintf(text, sizeof text, "that of token %zu", one);
+        snprintf(text, sizeof text, "that of token %zu stands", one);
         fine = try_tokens(c, &o, &v, &edit, id, text);
     }
     operation_free(&o);

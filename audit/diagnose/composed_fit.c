@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/composed_fit.h"
 
+#include "audit/diagnose/seen_sets.h"
 #include "ref/stages.h"
 
 #include <math.h>
@@ -23,22 +24,10 @@ bool composing_reaches(const composing *c, sinkproof_trace_point from) {
 
 // ---- the sets of a supposed engine
 
-typedef struct seen_middles {
-    sinkproof_trace_point point;
-    size_t elements;
-    double *mid;
-} seen_middles;
-
-static void see_middle(void *context, sinkproof_trace_point point, size_t layer, size_t at,
-                       double v, const sinkproof_honest *set) {
-    seen_middles *seen = context;
-    (void)layer, (void)v;
-    if (point == seen->point && at < seen->elements) seen->mid[at] = set->mid;
-}
-
 double *composing_see(composing *c, const known_mistake *mistake, bool *fine) {
     place_trials *s = &c->s->trials;
-    seen_middles seen = {c->point, c->elements, calloc(c->elements, sizeof *seen.mid)};
+    seen_sets seen = {
+        .point = c->point, .elements = c->elements, .mid = calloc(c->elements, sizeof *seen.mid)};
     sinkproof_judgement under;
     bool possible = suspect_can_suppose(&s->suspect, mistake);
     if (seen.mid == NULL) *fine = fail_for_memory(c->s);
@@ -46,7 +35,7 @@ double *composing_see(composing *c, const known_mistake *mistake, bool *fine) {
         sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, c->point,
                              c->report->layer, true);
         const sinkproof_judge_options how = {
-            .stretch = s->stretch, .witness = see_middle, .witnessing = &seen};
+            .stretch = s->stretch, .witness = see_sets, .witnessing = &seen};
         *fine = suspect_suppose_all(&s->suspect, 1, &mistake, &how, &under, &possible, s->error);
         if (*fine && possible) sinkproof_judgement_free(&under);
         s->tried++;

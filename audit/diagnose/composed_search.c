@@ -4,6 +4,7 @@
 // The search for composed mistakes at a place: which elements of a point are outside gives the
 // parts in which a mistake may be, and the numbers of the trace give its size.
 #include "audit/diagnose/composed.h"
+#include "audit/diagnose/seen_sets.h"
 #include "audit/trace/trace_points.h"
 
 #include <math.h>
@@ -12,28 +13,13 @@
 
 // ---- what is known of a point
 
-// The numbers of a point: the engine's, and the sets of the definition.
-typedef struct seen_point {
-    sinkproof_trace_point point;
-    size_t elements;
-    double *v, *lo, *hi, *mid;
-} seen_point;
-
-static void see_element(void *context, sinkproof_trace_point point, size_t layer, size_t at,
-                        double v, const sinkproof_honest *set) {
-    seen_point *seen = context;
-    (void)layer;
-    if (point != seen->point || at >= seen->elements) return;
-    seen->v[at] = v, seen->lo[at] = set->lo, seen->hi[at] = set->hi, seen->mid[at] = set->mid;
-}
-
-static bool see_point(composing *c, seen_point *seen) {
+static bool see_point(composing *c, seen_sets *seen) {
     place_trials *s = &c->s->trials;
     sinkproof_judgement again;
     sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, c->point,
                          c->report->layer, true);
     const sinkproof_judge_options how = {
-        .rate = s->suspect.rate, .stretch = s->stretch, .witness = see_element, .witnessing = seen};
+        .rate = s->suspect.rate, .stretch = s->stretch, .witness = see_sets, .witnessing = seen};
     if (!sinkproof_judge(s->suspect.model, s->suspect.trace, s->suspect.policy, &how, &again,
                          s->error))
         return false;
@@ -107,7 +93,7 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
     bool index = sinkproof_trace_point_is_index(point);
     if (!index) c.step = 2 * sinkproof_unit_roundoff(sinkproof_trace_format(tensor->dtype));
     if (layered) c.chosen_nk = &s->trials.j->chosen[place * n * s->trials.config->n_chosen];
-    seen_point seen = {.point = point, .elements = c.elements};
+    seen_sets seen = {.point = point, .elements = c.elements};
     uint8_t *marks = mark_outside_elements(&s->trials, r);
     double *numbers = calloc(4 * c.elements, sizeof *numbers);
     bool fine = marks != NULL && (numbers != NULL || fail_for_memory(s));
