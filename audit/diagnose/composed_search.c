@@ -62,13 +62,13 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_rewritten,
                                              compose_experts,
                                              compose_mixing,
+                                             compose_sums,
                                              compose_subsets,
                                              compose_added,
                                              compose_shares,
                                              compose_mixtures,
                                              compose_inputs,
-                                             compose_borrowed,
-                                             compose_sums};
+                                             compose_borrowed};
 
 // A point of numbers, whose elements are numbered as in a trace of one sequence from position 0. Of
 // experts that are chosen, a few differ, and some rule at some place explains them by chance: one

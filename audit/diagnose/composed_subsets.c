@@ -121,8 +121,9 @@ static bool try_parts(parted_sum *s, const uint8_t *has, const chosen_number *by
     size_t first = s->units, end = 0;
     for (size_t u = 0; u < s->units; u++)
         if (has[u]) first = u < first ? u : first, end = u + 1;
-    const uint8_t *kept = composing_keep_marks(c, s->units, has);
-    if (kept == NULL) return fail_for_memory(c->s);
+    bool range = memchr(has + first, 0, end - first) == NULL;
+    const uint8_t *kept = range ? NULL : composing_keep_marks(c, s->units, has);
+    if (!range && kept == NULL) return fail_for_memory(c->s);
     m->input.moving.region.along[s->along] =
         (sinkproof_indices){.first = first, .end = end, .some_i = kept};
     const char *word = s->along == ALONG_HEADS ? "heads" : "experts";
