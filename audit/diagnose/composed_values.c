@@ -52,7 +52,7 @@ bool operation_read(composing *c, operation *o) {
     const sinkproof_config *config = c->s->trials.config;
     bool layered = sinkproof_trace_point_is_layered(c->point);
     *o = (operation){.c = c,
-                     .kind = trace_operation(config, c->point),
+                     .kind = sinkproof_trace_operation(config, c->point),
                      .whole = true,
                      .layer = layered ? c->place : 0};
     o->n_weights = sinkproof_trace_weights(config, c->point, o->slots);

@@ -48,7 +48,7 @@ bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_n
     double *row = malloc(width * sizeof *row);
     for (; row != NULL && first < end; first += width) {
         for (size_t i = 0; i < width; i++) {
-            size_t from = sinkproof_moved_from(m, of->config, of->n, of->chosen_nk, first + i);
+            size_t from = moved_from(m, of->config, of->n, of->chosen_nk, first + i);
             row[i] = (from == SIZE_MAX ? 0 : m->factor * of->x[from]) *
                          share_at(of->config, m, of->shares, of->n, first + i) +
                      m->addend + plus_of(m, of->plus, first + i);
@@ -58,7 +58,7 @@ bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_n
             sinkproof_place place =
                 sinkproof_place_of(of->config, m->point, of->n, of->chosen_nk, first + i);
             bool here = sinkproof_region_holds(&m->region, &place) &&
-                        sinkproof_picks(m, of->config, of->n, of->chosen_nk, &place);
+                        moving_picks(m, of->config, of->n, of->chosen_nk, &place);
             y[first + i] = here ? row[i] : of->x[first + i];
         }
         sinkproof_change_row(&m->then, of->largest, width, &y[first], &y[first]);
@@ -101,8 +101,7 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
                                   const sinkproof_tensor *plus, size_t layer, size_t at) {
     const sinkproof_moving *m = pass->options->moving;
     sinkproof_point rounding;
-    size_t from =
-        sinkproof_moved_from(m, pass->config, pass->n, judge_layer_choices(pass, layer), at);
+    size_t from = moved_from(m, pass->config, pass->n, judge_layer_choices(pass, layer), at);
     sinkproof_honest x = from == SIZE_MAX ? sinkproof_exact_set(0) : pass->unmoved[from];
     if (m->plus_times != 0 && plus == NULL) return x; // the trace lacks what is added
     if (keeps_values(m) || !sinkproof_trace_rounding(m->point, &rounding)) return x;

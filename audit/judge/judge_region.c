@@ -116,8 +116,8 @@ static size_t slot_in_batch(const int32_t *chosen_nk, size_t n, size_t k, bool b
     return found;
 }
 
-size_t sinkproof_moved_from(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
-                            const int32_t *chosen_nk, size_t at) {
+size_t moved_from(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
+                  const int32_t *chosen_nk, size_t at) {
     sinkproof_dimension along[SINKPROOF_MAX_RANK];
     size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(c, m->point, n, shape);
     size_t stride = 1;
@@ -137,8 +137,8 @@ size_t sinkproof_moved_from(const sinkproof_moving *m, const sinkproof_config *c
     return at;
 }
 
-bool sinkproof_picks(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
-                     const int32_t *chosen_nk, const sinkproof_place *place) {
+bool moving_picks(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
+                  const int32_t *chosen_nk, const sinkproof_place *place) {
     size_t row = place->along[ALONG_ROWS], slot = place->along[ALONG_SLOTS], k = c->n_chosen;
     if (m->pick == SINKPROOF_PICK_ALL) return true;
     if (chosen_nk == NULL || slot == SIZE_MAX) return false;

@@ -104,12 +104,12 @@ typedef struct sinkproof_moving {
 } sinkproof_moving;
 
 // The element whose value stands at `at`; SIZE_MAX: none.
-size_t sinkproof_moved_from(const sinkproof_moving *moving, const sinkproof_config *config,
-                            size_t n, const int32_t *chosen_nk, size_t at);
+size_t moved_from(const sinkproof_moving *moving, const sinkproof_config *config, size_t n,
+                  const int32_t *chosen_nk, size_t at);
 
 // Whether the moving picks the slot.
-bool sinkproof_picks(const sinkproof_moving *moving, const sinkproof_config *config, size_t n,
-                     const int32_t *chosen_nk, const sinkproof_place *place);
+bool moving_picks(const sinkproof_moving *moving, const sinkproof_config *config, size_t n,
+                  const int32_t *chosen_nk, const sinkproof_place *place);
 
 // The numbers of a point in n tokens: chosen_nk as above, the tensor that is added (NULL: none),
 // and the largest size among them.
