@@ -76,9 +76,9 @@ OTHERS = {
              "identities_stages identities_terms lattice number operator_norm repeat training variants",
     "bounds": "accumulators alike drift factors flash gated gradients honest lse merged mixing one_minus operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core "
               "times unnormalised unrounded variants",
-    "judge": "judge judge_attending judge_attention judge_cache judge_candidates judge_cause judge_describe judge_evidence judge_expert_maps judge_experts "
-             "judge_finite judge_forms judge_layers judge_lse judge_meaning judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_plan judge_prefix "
-             "judge_region judge_remedy judge_report judge_rotation judge_routing judge_seen judge_stretch judge_truth judge_truth_maps judge_unrounded "
+    "judge": "judge judge_attending judge_attention judge_cache judge_candidates judge_cause judge_change judge_describe judge_evidence judge_expert_maps judge_experts "
+             "judge_finite judge_forms judge_layers judge_lse judge_meaning judge_merging judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_plan judge_prefix judge_read_as "
+             "judge_region judge_remedy judge_report judge_rotation judge_routing judge_seen judge_sinks judge_stretch judge_truth judge_truth_maps judge_unrounded "
              "judge_walk judge_weights verdict",
 }
 
