@@ -142,8 +142,8 @@ def clamped_late(work):
     said = judged(work / "late.trace", "f32")
     rounded = [judged(work / "late.trace", f"f32,M8.exp={form}", "--no-diagnosis").status for form in ("bf16", "f16")]
     report(said.status == 1 and said.by is None and 0 in rounded and
-           not any(f["status"] == "explained" for f in said.findings),
-           "the clamp behind the sigmoid: a rounded exponential would hold it, and is not offered",
+           all(f["mistakes"] == ["gate-unclamped-in-sigmoid"] for f in said.findings),
+           "the clamp behind the sigmoid is named; a rounded exponential would hold it, and is not offered",
            [said.by, rounded, said.findings])
 
 
