@@ -119,7 +119,7 @@ static bool is_told_by_plus(const sinkproof_attending *how, const double *number
     double x = *number;
     if (number == &how->sink_count)
         return x > 0 && !is_simple(x, error) && is_simple(log(x), error / x);
-    if (number != &how->sink_plus) return false;
+    if (number != &how->sink_plus || is_simple(x, error)) return false;
     return is_simple(exp(x), error * exp(x)) || is_simple(exp(-x), error * exp(-x));
 }
 

@@ -74,29 +74,39 @@ void composed_say(composed_mistake *m, const char *format, ...) {
 }
 
 // What an index along a dimension counts.
-static const char *dimension_word(sinkproof_trace_point point, sinkproof_dimension along) {
+static const char *dimension_word(const composing *c, sinkproof_trace_point point,
+                                  sinkproof_dimension along) {
     static const char *const words[] = {
         [ALONG_ROWS] = "position", [ALONG_HEADS] = "head",     [ALONG_GROUPS] = "key/value head",
         [ALONG_SLOTS] = "slot",    [ALONG_EXPERTS] = "expert", [ALONG_COORDINATES] = "coordinate",
         [ALONG_KEYS] = "key"};
+    bool packed = sinkproof_trace_sequences(c->s->trials.suspect.trace) > 1;
     if (along == ALONG_COORDINATES && point == TRACE_F2) return "token";
+    if (along == ALONG_ROWS && packed) return "row";
     return words[along];
 }
 
+// What is added to an index that is said: rows of one sequence are said by their positions; those of
+// several have none in common.
+static size_t index_offset(const composing *c, int along) {
+    return along == ALONG_ROWS ? sinkproof_trace_first(c->s->trials.suspect.trace) : 0;
+}
+
 // "heads 1, 4 and 7", or "9 positions from 3 to 40".
-static void say_some(composed_mistake *m, const char *word, const sinkproof_indices *in) {
+static void say_some(composed_mistake *m, const char *word, const sinkproof_indices *in,
+                     size_t by) {
     enum { LISTED = 8 };
     size_t count = 0, seen = 0;
     for (size_t i = in->first; i < in->end; i++) count += in->some_i[i];
     if (count > LISTED) {
-        composed_say(m, "%zu %ss from %zu to %zu", count, word, in->first, in->end - 1);
+        composed_say(m, "%zu %ss from %zu to %zu", count, word, in->first + by, in->end - 1 + by);
         return;
     }
     composed_say(m, "%ss", word);
     for (size_t i = in->first; i < in->end; i++) {
         if (!in->some_i[i]) continue;
         seen++;
-        composed_say(m, "%s%zu", seen == 1 ? " " : seen < count ? ", " : " and ", i);
+        composed_say(m, "%s%zu", seen == 1 ? " " : seen < count ? ", " : " and ", i + by);
     }
 }
 
@@ -106,26 +116,26 @@ static bool say_places(const composing *c, composed_mistake *m, sinkproof_trace_
     bool any = false;
     for (int d = 0; d < SINKPROOF_DIMENSIONS; d++) {
         const sinkproof_indices *in = &region->along[d];
-        const char *word = dimension_word(point, (sinkproof_dimension)d);
+        const char *word = dimension_word(c, point, (sinkproof_dimension)d);
         size_t size =
             sinkproof_region_size(c->s->trials.config, point, c->n, (sinkproof_dimension)d);
+        size_t by = index_offset(c, d), from = in->first + by, last = in->end - 1 + by;
         if (in->end == 0) continue;
         composed_say(m, "%s", any ? " of " : before);
         if (in->some_i != NULL)
-            say_some(m, word, in);
+            say_some(m, word, in, by);
         else if (in->step == 2 && in->first < 2 && in->end + 1 >= size)
             composed_say(m, "%s %ss", in->first == 0 ? "even" : "odd", word);
         else if (in->step > 1)
-            composed_say(m, "%ss %zu to %zu in steps of %zu", word, in->first, in->end - 1,
-                         in->step);
+            composed_say(m, "%ss %zu to %zu in steps of %zu", word, from, last, in->step);
         else if (in->end == in->first + 1)
-            composed_say(m, "%s %zu", word, in->first);
+            composed_say(m, "%s %zu", word, from);
         else if (in->end >= size)
-            composed_say(m, "%ss from %zu on", word, in->first);
+            composed_say(m, "%ss from %zu on", word, from);
         else
-            composed_say(m, "%ss %zu-%zu", word, in->first, in->end - 1);
-        composed_name(m, "@%s=%zu", word, in->first);
-        if (in->end > in->first + 1) composed_name(m, "-%zu", in->end - 1);
+            composed_say(m, "%ss %zu-%zu", word, from, last);
+        composed_name(m, "@%s=%zu", word, from);
+        if (last > from) composed_name(m, "-%zu", last);
         if (in->step > 1) composed_name(m, "/%zu", in->step);
         if (in->some_i != NULL) composed_name(m, "some");
         any = true;

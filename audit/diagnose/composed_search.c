@@ -70,24 +70,34 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_inputs,
                                              compose_borrowed};
 
-// A point of numbers, whose elements are numbered as in a trace of one sequence from position 0. Of
-// experts that are chosen, a few differ, and some rule at some place explains them by chance: one
-// offer alone is asked of them.
-static bool can_be_composed(const sinkproof_trace *trace, sinkproof_trace_point point) {
-    bool plain = sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) == 1;
-    return !sinkproof_trace_point_is_offered(point) &&
-           (plain || !sinkproof_trace_point_is_by_head(point));
+// Whether the parts of the point are counted as in a trace from position 0 on: where keys of
+// earlier positions have columns too, only the causes of attention know them.
+static bool has_parts(const composing *c) {
+    return sinkproof_trace_first(c->s->trials.suspect.trace) == 0 ||
+           !sinkproof_trace_point_is_by_head(c->point);
+}
+
+static bool is_of_attention(compose_candidates *offer) {
+    return offer == compose_attention_everywhere || offer == compose_attention;
+}
+
+// Of experts that are chosen, a few differ, and some rule at some place explains them by chance:
+// one offer alone is asked of them.
+static bool is_asked(const composing *c, bool index, compose_candidates *offer) {
+    if (index && offer != compose_choices) return false;
+    return has_parts(c) || is_of_attention(offer);
 }
 
 // Asks the candidates [first, end) of the offers.
 static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point,
                           size_t first, size_t end) {
-    if (!can_be_composed(s->trials.suspect.trace, point)) return true;
+    if (sinkproof_trace_point_is_offered(point)) return true;
     const sinkproof_point_report *r = place_report(&s->trials, point, place);
     bool layered = sinkproof_trace_point_is_layered(point);
     size_t n = s->trials.j->n_tokens;
     composing c = {.s = s, .place = place, .n = n, .left = *left, .point = point, .report = r};
-    c.elements = sinkproof_trace_elements(s->trials.config, point, n);
+    c.elements = 1;
+    for (size_t d = 0; d < r->rank; d++) c.elements *= r->shape[d];
     if (c.elements > COMPOSED_ELEMENTS) return true;
     const sinkproof_tensor *tensor = sinkproof_trace_find(s->trials.suspect.trace, point, r->layer);
     bool index = sinkproof_trace_point_is_index(point);
@@ -104,9 +114,9 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
         c.v = seen.v, c.lo = seen.lo, c.hi = seen.hi, c.mid = seen.mid, c.marks = marks;
         c.least = least_width(&c);
     }
-    fine = fine && composing_find_regions(&c);
+    fine = fine && (!has_parts(&c) || composing_find_regions(&c));
     for (size_t i = first; fine && c.found == NULL && i < end; i++)
-        if (!index || offers[i] == compose_choices) fine = offers[i](&c);
+        if (is_asked(&c, index, offers[i])) fine = offers[i](&c);
     if (fine && c.found != NULL) *left &= ~s->out->findings[s->out->n - 1].points;
     free(marks);
     free(numbers);

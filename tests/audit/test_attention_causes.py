@@ -536,6 +536,71 @@ def planted(work):
         report(status == 1 and alone, f"{made.__name__} in layer {layer}: {name}, named {told} in {took:.1f} s")
 
 
+# ---- traces of several sequences, and of a later begin
+
+def ints(values):
+    return struct.pack(f"<{len(values)}i", *values)
+
+
+def packed(work, honest, path, layer, wrong, crosses=False):
+    """The honest run's rows as two sequences: its own, and its first rows again."""
+    short, width = 20, {"A4.q": HEADS * DIM, "A4.k": GROUPS * DIM, "A2.v": GROUPS * DIM}
+    tokens = struct.unpack(f"<{N}i", honest.tensors["tokens"][2])
+    kept = {"tokens": ("I32", [N + short], ints([*tokens, *tokens[:short]])),
+            "positions": ("I32", [N + short], ints([*range(N), *range(short)])),
+            "cu_seqlens": ("I32", [3], ints([0, N, N + short]))}
+    for point, each in width.items():
+        dtype, shape, raw = honest.tensors[f"0{layer}.{point}"]
+        kept[f"0{layer}.{point}"] = (dtype, [N + short, *shape[1:]], raw + raw[:4 * each * short])
+    out = [x for row in range(N) for head in range(HEADS) for x in wrong(honest, layer, head, row)]
+    if crosses:
+        second = [x for row in range(short) for head in range(HEADS) for x in across(honest, layer, head, row)]
+        out = [x for row in range(N) for head in range(HEADS) for x in Query(honest, layer, head, row).output()]
+    else:
+        second = out[:HEADS * DIM * short]
+    kept[f"0{layer}.A11"] = ("F32", [N + short, HEADS, DIM], struct.pack(f"<{len(out + second)}f", *out, *second))
+    path.write_bytes(safetensors(kept, {k: v for k, v in honest.metadata.items() if k != "tokens"}))
+
+
+def across(run, layer, head, row):
+    """A row of the second sequence that sees the first one too."""
+    q = Query(run, layer, head, row)
+    q.keys = [(j, j, 0.0) for j in range(N)] + [(j, j, 0.0) for j in range(row + 1)]
+    return q.output()
+
+
+def later(honest, path, layer, wrong, begin):
+    """The rows from position `begin` on, with the keys and values of all."""
+    kept = {"tokens": ("I32", [N - begin], honest.tensors["tokens"][2][4 * begin:]),
+            "positions": ("I32", [N - begin], ints(range(begin, N)))}
+    for point in ("A4.k", "A2.v"):
+        kept[f"0{layer}.{point}"] = honest.tensors[f"0{layer}.{point}"]
+    dtype, shape, raw = honest.tensors[f"0{layer}.A4.q"]
+    kept[f"0{layer}.A4.q"] = (dtype, [N - begin, *shape[1:]], raw[4 * begin * HEADS * DIM:])
+    out = [x for row in range(begin, N) for head in range(HEADS) for x in wrong(honest, layer, head, row)]
+    kept[f"0{layer}.A11"] = ("F32", [N - begin, HEADS, DIM], struct.pack(f"<{len(out)}f", *out))
+    path.write_bytes(safetensors(kept, honest.metadata))
+
+
+def sequences(work):
+    draw = random.Random(11)
+    honest = Run(work, 7)
+    path = work / "t.safetensors"
+    for made, cut in ((sink_plus, False), (earlier_passes_unread, True)):
+        layer, wrong, name = made(draw)
+        if not cut:
+            packed(work, honest, path, layer, wrong)
+        else:
+            later(honest, path, layer, wrong, 16)
+        status, told, took = causes(path)
+        how = "from position 16 on" if cut else "in two sequences"
+        report(status == 1 and len(told) == 1 and any(re.search(name, one) for one in told[0]),
+               f"{made.__name__} {how}: {name}, named {told} in {took:.1f} s")
+    packed(work, honest, path, 1, lambda *_: [0.0], crosses=True)
+    status, told, took = causes(path)
+    report(status == 1 and told == [["mask-across-sequences"]], f"keys of the sequence before: named {told} in {took:.1f} s")
+
+
 def near_misses(work):
     draw = random.Random(5)
     honest = Run(work, 7)
@@ -546,4 +611,4 @@ def near_misses(work):
 
 
 if __name__ == "__main__":
-    sys.exit(run(planted, near_misses))
+    sys.exit(run(planted, sequences, near_misses))
