@@ -544,14 +544,14 @@ def ints(values):
 
 def packed(work, honest, path, layer, wrong, crosses=False):
     """The honest run's rows as two sequences: its own, and its first rows again."""
-    short, width = 20, {"A4.q": HEADS * DIM, "A4.k": GROUPS * DIM, "A2.v": GROUPS * DIM}
+    short = 20
     tokens = struct.unpack(f"<{N}i", honest.tensors["tokens"][2])
     kept = {"tokens": ("I32", [N + short], ints([*tokens, *tokens[:short]])),
             "positions": ("I32", [N + short], ints([*range(N), *range(short)])),
             "cu_seqlens": ("I32", [3], ints([0, N, N + short]))}
-    for point, each in width.items():
-        dtype, shape, raw = honest.tensors[f"0{layer}.{point}"]
-        kept[f"0{layer}.{point}"] = (dtype, [N + short, *shape[1:]], raw + raw[:4 * each * short])
+    for point in (f"0{layer}.A4.q", f"0{layer}.A4.k", f"0{layer}.A2.v", "00.M12"):
+        dtype, shape, raw = honest.tensors[point]
+        kept[point] = (dtype, [N + short, *shape[1:]], raw + raw[:len(raw) // N * short])
     out = [x for row in range(N) for head in range(HEADS) for x in wrong(honest, layer, head, row)]
     if crosses:
         second = [x for row in range(short) for head in range(HEADS) for x in across(honest, layer, head, row)]
@@ -575,8 +575,9 @@ def later(honest, path, layer, wrong, begin):
             "positions": ("I32", [N - begin], ints(range(begin, N)))}
     for point in ("A4.k", "A2.v"):
         kept[f"0{layer}.{point}"] = honest.tensors[f"0{layer}.{point}"]
-    dtype, shape, raw = honest.tensors[f"0{layer}.A4.q"]
-    kept[f"0{layer}.A4.q"] = (dtype, [N - begin, *shape[1:]], raw[4 * begin * HEADS * DIM:])
+    for point in (f"0{layer}.A4.q", "00.M12"):
+        dtype, shape, raw = honest.tensors[point]
+        kept[point] = (dtype, [N - begin, *shape[1:]], raw[len(raw) // N * begin:])
     out = [x for row in range(begin, N) for head in range(HEADS) for x in wrong(honest, layer, head, row)]
     kept[f"0{layer}.A11"] = ("F32", [N - begin, HEADS, DIM], struct.pack(f"<{len(out)}f", *out))
     path.write_bytes(safetensors(kept, honest.metadata))
