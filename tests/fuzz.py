@@ -62,6 +62,7 @@ def gguf_seeds():
     yield "gguf-aligned", gguf({"general.alignment": (4, struct.pack("<I", 64))},
                                {"a": (0, [1], 4), "b": (0, [17], 68)}, 64)
     yield "gguf-empty", gguf({}, {})
+    yield "gguf-tokenizer", gguf_tokenizer()
     yield "gguf-model", gguf_model()
     yield "gguf-fused", gguf_model(fused=True)
     yield "gguf-llama", gguf_llama("llama")
@@ -69,6 +70,47 @@ def gguf_seeds():
     yield "gguf-qwen3", gguf_llama("qwen3", normed=True)
     for kind, (block, size) in {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24)}.items():
         yield f"gguf-llama-{kind}", gguf_llama("llama", few_bits=(kind, size, block))
+
+
+def gguf_tokenizer():
+    """The bytes of "hello", two merges and a special token, as llama.cpp keeps GPT-2's tokenizer."""
+    def word(text):
+        return struct.pack("<Q", len(text)) + text.encode()
+
+    def words(*texts):
+        return struct.pack("<IQ", 8, len(texts)) + b"".join(map(word, texts))
+    tokens = ("h", "e", "l", "o", "he", "ll", "<|end|>")
+    return gguf({"tokenizer.ggml.model": (8, word("gpt2")), "tokenizer.ggml.pre": (8, word("gpt-2")),
+                 "tokenizer.ggml.tokens": (9, words(*tokens)), "tokenizer.ggml.merges": (9, words("h e", "l l")),
+                 "tokenizer.ggml.token_type": (9, struct.pack("<IQ7i", 5, 7, *(1, 1, 1, 1, 1, 1, 3))),
+                 "tokenizer.ggml.eos_token_id": (4, struct.pack("<I", 6))}, {})
+
+
+def two_files(one, two):
+    return struct.pack("<H", len(one)) + one + two
+
+
+def rank_seeds():
+    """Two ranks of the tiny model: heads, coordinates and partial sums; experts; positions."""
+    ids = {"tokens": ("I32", [2], 4)}
+    for split, points in (("A11=heads,A4.k=heads,A12=partial,F2=coordinates",
+                           {"00.A11": ("BF16", [2, 5, 16], 2), "00.A4.k": ("F16", [2, 1, 16], 2), "01.A12": ("F32", [2, 96], 4)}),
+                          ("M10=experts", {"00.M3": ("I32", [2, 3], 4), "00.M10": ("BF16", [2, 3, 96], 2)}),
+                          ("*=positions", {"positions": ("I32", [2], 4), "00.A1": ("BF16", [2, 96], 2)})):
+        made = [safetensors(ids | points, {"format": "sinkproof-trace-1", "rank": str(rank), "ranks": "2", "split": split,
+                                           "experts": f"{4 * rank}-{4 * rank + 3}", "model": "0" * 16}) for rank in (0, 1)]
+        yield "ranks-" + split.split("=")[0].strip("*"), two_files(*made)
+
+
+def drill_seeds():
+    """A manifest of two calls, and the outputs of the first, with its log-sum-exp."""
+    cases = [{"stage": "attention", "case": "attention:n=2,chunk=1,window=0,heads=2,kv=1,dim=4,sinks=none,inputs=random,seed=3",
+              "outputs": "00000.out.safetensors"},
+             {"stage": "router", "case": "router:n=1,hidden=4,experts=2,chosen=1,inputs=ties,seed=1", "outputs": "00001.out.safetensors"}]
+    manifest = json.dumps({"format": "sinkproof-drills-1", "policy": "f32", "model": None, "cases": cases}).encode()
+    for layout, shape in (("heads,tokens", [2, 2]), ("tokens,heads", [2, 2])):
+        yield "drills-" + layout[0], two_files(manifest, safetensors(
+            {"A11": ("F32", [2, 2, 4], 4), "A9.lse": ("F32", shape, 4)}, {"lse": "with-sink", "lse_layout": layout}))
 
 
 def gguf_model(fused=False):
@@ -176,6 +218,10 @@ def seeds():
     yield "trace-packed", safetensors(
         {"cu_seqlens": ("I32", [3], 4), "positions": ("I32", [3], 4), "tokens": ("I32", [3], 4),
          "01.A10": ("BF16", [10, 3, 3], 2)}, {"format": "sinkproof-trace-1"}, struct.pack("<6i", 0, 2, 3, 0, 1, 0))
+    yield "trace-caches", safetensors(
+        {"cu_seqlens": ("I32", [3], 4), "cu_seqlens_k": ("I32", [3], 4), "positions": ("I32", [3], 4), "tokens": ("I32", [3], 4),
+         "01.A4.k": ("BF16", [7, 2, 16], 2), "01.A9": ("F16", [10, 3, 8], 2)},
+        {"format": "sinkproof-trace-1"}, struct.pack("<9i", 0, 2, 3, 0, 5, 7, 3, 4, 1))
     yield "trace-padded", safetensors(
         {"tokens": ("I32", [2, 2], 4), "attention_mask": ("I32", [2, 2], 4), "positions": ("I64", [2, 2], 8),
          "00.A9": ("F16", [2, 10, 2, 3], 2), "01.A9.lse": ("F32", [2, 10, 2], 4), "01.M3": ("I32", [2, 2, 1], 4)},
@@ -196,7 +242,9 @@ def seeds():
     yield "shard", b"2/4"
     ids = {"tokens": ("I32", [2], 4), "positions": ("I32", [2], 4)}
     one, two = safetensors({"a": ("F32", [2], 4)} | ids, {"engine": "e"}), safetensors({"b": ("F32", [2], 4)} | ids, {"engine": "e"})
-    yield "two-files", struct.pack("<H", len(one)) + one + two
+    yield "two-files", two_files(one, two)
+    yield from rank_seeds()
+    yield from drill_seeds()
     yield "index", json.dumps({"metadata": {"total_size": 4},
                                "weight_map": {"a": "model-1.safetensors"}}).encode()
     base = {"num_hidden_layers": 2, "num_experts": 5, "experts_per_token": 2, "vocab_size": 64,

@@ -15,7 +15,8 @@ static void read_all(const sinkproof_trace *trace, size_t n_layers) {
     for (size_t t = 0; t < sinkproof_trace_length(trace); t++)
         sum += sinkproof_trace_tokens(trace)[t] + sinkproof_trace_positions(trace)[t];
     for (size_t t = 0; t < sinkproof_trace_length(trace); t++)
-        sum += (double)sinkproof_trace_sequence_of(trace, t).rows;
+        sum += (double)(sinkproof_trace_sequence_of(trace, t).rows +
+                        sinkproof_trace_sequence_of(trace, t).keys);
     for (size_t l = 0; l < n_layers; l++)
         for (int p = 0; p < TRACE_POINTS; p++) {
             const sinkproof_tensor *tensor =
