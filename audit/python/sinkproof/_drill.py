@@ -54,8 +54,8 @@ class Drill:
 
     `calls` were served and judged; `not_served` are those for which the kernel raised NotImplementedError. Of the
     smallest call that fails, `case` is its text (for `only`), `why` its wrong element and its set. `cause` is a
-    sentence, the known mistakes that explain the failing calls. `exception` is the first that the kernel raised. `lse` is
-    what A9.lse was judged as, "with-sink" or "without-sink"; None: the kernel returns none.
+    sentence, the known mistakes that explain the failing calls. `exception` is the first that the kernel raised. `lse`
+    is what A9.lse was judged as, "with-sink" or "without-sink"; None: the kernel returns none.
     """
 
     stage: str
@@ -326,9 +326,9 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     "cu_seqlens_q", "cu_seqlens_k" [4], "max_seqlen_q", "max_seqlen_k", and the output has the rows of all three; the
     judged sequence is the second. "paged": "k_cache", "v_cache" [pages, page_size, kv_heads, head_dim], "block_table"
     [1, pages of the sequence], "seqused_k" [1], with pages of `page` keys in no order and others' keys between.
-    `lse`: attention returns A9.lse beside the output, the natural log-sum-exp of a row's scores, which is judged too. It
-    is "with-sink", "without-sink", or True: not said; the one that fits is found, one for all calls, and `lse` of the
-    result says it. Its layout is [heads, rows] or [rows, heads], as its shapes tell, or as `lse_layout` says
+    `lse`: attention returns A9.lse beside the output, the natural log-sum-exp of a row's scores, which is judged too.
+    It is "with-sink", "without-sink", or True: not said; the one that fits is found, one for all calls, and `lse` of
+    the result says it. Its layout is [heads, rows] or [rows, heads], as its shapes tell, or as `lse_layout` says
     ("heads,tokens", "tokens,heads") where rows and heads are as many.
 
     `cache` makes keys and values codes of eight bits ("e4m3", "e5m2", "int8"), made by the drill, with `scales`:

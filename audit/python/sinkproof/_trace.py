@@ -70,11 +70,11 @@ class Trace(Mapping[str, Array]):
     Names and shapes are in chapter 11 of the book. `tokens` is int32 [n]. `positions` follow each
     other, and are 0 .. n - 1 if they are not given; a trace that begins later may have the keys and
     values before it as further rows of A4.k and A2.v, or name all tokens before it, `prefix`, of which
-    the judge then computes keys and values. With `cu_seqlens` [m + 1] the rows are those of
-    m sequences end to end, each with positions of its own; with `cu_seqlens_k` [m + 1] each has keys
-    and values of earlier positions too, in front of its own, and A6, A9 and A10 have their columns. `metadata` may say "lse", "with-sink" or
-    "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a trace. `metadata` holds texts:
-    "engine" is your engine's name in the report.
+    the judge then computes keys and values. With `cu_seqlens` [m + 1] the rows are those of m sequences
+    end to end, each with positions of its own; with `cu_seqlens_k` [m + 1] each has keys and values of
+    earlier positions too, in front of its own, and A6, A9 and A10 have their columns. `metadata` may
+    say "lse", "with-sink" or "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a
+    trace. `metadata` holds texts: "engine" is your engine's name in the report.
 
     Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
     are accepted too. Names and shapes are checked against the model when the trace is judged.

@@ -166,5 +166,5 @@ class Record:
         positions = np.arange(self.before, self.before + len(tokens), dtype=np.int32)
         if self.ends is not None:
             found["cu_seqlens"] = np.array(self.ends, np.int32)
-            positions = np.concatenate([np.arange(end - begin, dtype=np.int32) for begin, end in zip(self.ends, self.ends[1:])])
+            positions = np.concatenate([np.arange(rows, dtype=np.int32) for rows in np.diff(self.ends)])
         return Trace({**found, "tokens": tokens, "positions": positions}, metadata)

@@ -51,7 +51,8 @@ CACHED = ("cached keys", "cached values")
 CACHES = ("cache", "past_key_values")  # forward's name for it since 5.24, and before
 READ = ("input_ids", "attention_mask", "position_ids", "cache_position")
 # arguments that change no point of the fed tokens
-BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch", "max_length_q", "max_length_k", "seq_idx")
+BESIDE = ("labels", "logits_to_keep", "num_logits_to_keep", "num_items_in_batch", "max_length_q", "max_length_k",
+          "seq_idx")
 
 
 def watches(model: Module) -> bool:
