@@ -169,7 +169,7 @@ const sinkproof_sinks_part sinkproof_part_perturb = {
     .help =
         "change one token and say how far it reaches, with sinks and without: POS:ID or drawn; "
         "after commas lengths=N+N... of the context, raise=X of the sinks, hide=K@R (the first K "
-        "keys hidden from row R on; without sinks always, 1 from the token on), seed=S",
+        "keys hidden from row R on; a model without sinks has one hidden anyway), seed=S",
     .needs_run = true,
     .run = mixing_run_part,
     .print = mixing_print,
