@@ -94,7 +94,7 @@ def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        for model in ("synthetic:tiny", "synthetic:tiny-llama", "synthetic:tiny-gpt2"):
+        for model in ("synthetic:tiny", "synthetic:tiny-llama", "synthetic:tiny-qwen3", "synthetic:tiny-gpt2"):
             check_model(tap, work, model)
         page = sinkproof("sinks", "--trace", work / "trace.safetensors", "--html", work / "page.html")
         tap.report(page.returncode == 0 and b"<svg" in (work / "page.html").read_bytes(), "and drawn on a page", [page.stderr])

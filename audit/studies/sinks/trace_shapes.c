@@ -14,7 +14,7 @@ enum { MOST = 1 << 30 }; // that a configuration may have of anything
 // Sizes that were seen; 0: not yet.
 typedef struct shapes {
     size_t layers, heads, groups, head_dim, hidden, inter, experts, chosen, vocab;
-    bool rotated, plain; // A4 of some layer; A2.q or A2.k of some layer
+    bool rotated, plain, normed; // A4 of some layer; A2.q or A2.k; A3
 } shapes;
 
 // Takes a size that must be the same wherever it is seen.
@@ -50,16 +50,20 @@ static bool take_tensor(const char *path, const sinkproof_tensor *tensor, shapes
     case TRACE_A9:
         return rank != 3 || take_size(path, tensor, 0, 1, &s->heads, error);
     case TRACE_A2_Q:
+    case TRACE_A3_Q:
     case TRACE_A4_Q:
     case TRACE_A11:
         s->rotated = s->rotated || point == TRACE_A4_Q;
+        s->normed = s->normed || point == TRACE_A3_Q;
         s->plain = s->plain || point == TRACE_A2_Q;
         return rank != 3 || (take_size(path, tensor, 1, 1, &s->heads, error) &&
                              take_size(path, tensor, 2, 1, &s->head_dim, error));
     case TRACE_A2_K:
+    case TRACE_A3_K:
     case TRACE_A4_K:
     case TRACE_A2_V:
         s->rotated = s->rotated || point == TRACE_A4_K;
+        s->normed = s->normed || point == TRACE_A3_K;
         s->plain = s->plain || point == TRACE_A2_K;
         return rank != 3 || (take_size(path, tensor, 1, 1, &s->groups, error) &&
                              take_size(path, tensor, 2, 1, &s->head_dim, error));
@@ -98,10 +102,9 @@ bool sinkproof_trace_shapes(const char *path, sinkproof_config *config, sinkproo
     if (s.layers == 0)
         return sinkproof_fail(error, "%.300s: expected points of a layer, found none", path);
     bool experts = s.experts > 0 || s.chosen > 0;
-    sinkproof_config_named(experts                 ? "tiny"
-                           : s.rotated || !s.plain ? "tiny-llama"
-                                                   : "tiny-gpt2",
-                           config);
+    bool rotates = s.rotated || s.normed || !s.plain;
+    sinkproof_config_named(experts ? "tiny" : rotates ? "tiny-llama" : "tiny-gpt2", config);
+    config->head_norms = s.normed;
     config->n_layers = s.layers;
     config->n_heads = or_else(s.heads, or_else(s.groups, 1));
     config->n_kv_heads = or_else(s.groups, config->n_heads);
