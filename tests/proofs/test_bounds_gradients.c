@@ -211,9 +211,19 @@ static void widths(void) {
     ok(grows, "grad.rounded the set grows with the number of queries, and with a rounded output");
 }
 
+// Products below the smallest normal number: an engine may flush each to zero.
+static void underflow(void) {
+    sinkproof_honest small[3];
+    for (int k = 0; k < 3; k++) small[k] = sinkproof_exact_set(0x1p-80);
+    sinkproof_honest set = sinkproof_honest_gradient_sum(3, small, 1, small, 1, 0x1p-24);
+    ok(set.lo <= 0 && set.hi >= 3 * 0x1p-160 && set.hi <= 0x1p-120,
+       "grad.rounded products that underflow: 0 is inside, set=[%.3g, %.3g]", set.lo, set.hi);
+}
+
 int main(void) {
     honest_engines();
     mistakes();
     widths();
+    underflow();
     return tap_done();
 }
