@@ -55,6 +55,7 @@ def samples(work):
         "judge layers apart": said("judge", TINY, a, "--policy", "f32", "--layers-apart", "2"), "judge --plan": said("judge", TINY, a, "--plan"),
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),
+        "run, backward": said("run", TINY, "--tokens", "random:5", "--backward"),
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
         "run, with text": said("run", TINY, "--tokens", "random:5", "--generate", "3", "--tokenizer", TEXT),
         "info": said("info", TINY), "info --cpu": said("info", "--cpu"), "info of a directory": said("info", SMALL),
