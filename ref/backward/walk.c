@@ -83,7 +83,6 @@ bool sinkproof_backward(const sinkproof_model *model, const sinkproof_activation
     //> grad.chain
     ends_backward(&w);
     for (w.l = w.config->n_layers; w.l-- > 0;) layer_backward(&w);
-    w.l = 0;
     gradient_show_point(&w, TRACE_T0, w.dx_nc);
     embed_backward(w.n, w.config->hidden, activations->tokens_n, w.dx_nc,
                    w.dweight[SINKPROOF_EMBEDDING]);

@@ -114,7 +114,24 @@ static void clamps(void) {
     ok(dgate == 0 && dup == 0, "grad.swiglu a gate whose exponential overflows has 0, never NaN");
 }
 
+// Equal logits: log(vocab), whatever they are; and a target that is certain, 0.
+static void losses(void) {
+    enum { VOCAB = 8 };
+    double equal[2 * VOCAB], sure[VOCAB] = {-900, 40, -900, -900, -900, -900, -900, -900};
+    double d[2 * VOCAB];
+    const int32_t next[2] = {5, -1}, second = 1;
+    for (size_t v = 0; v < 2 * VOCAB; v++) equal[v] = 3.25;
+    ok(sinkproof_cross_entropy(2, VOCAB, equal, next, d) == log(VOCAB) && d[5] == -0.875 &&
+           d[0] == 0.125 && d[VOCAB] == 0,
+       "grad.cross-entropy equal logits: the loss is log(vocab)");
+    ok(sinkproof_cross_entropy(1, VOCAB, sure, &second, d) == 0 && d[1] == 0 && d[0] == 0,
+       "grad.cross-entropy a certain target: loss and gradient are 0");
+    ok(isnan(sinkproof_cross_entropy(1, VOCAB, sure, &next[1], d)) && d[0] == 0,
+       "grad.cross-entropy no target: no loss");
+}
+
 int main(void) {
+    losses();
     at_the_ends();
     bits_are_kept();
     clamps();
