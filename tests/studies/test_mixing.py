@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """`sinkproof sinks MODEL --perturb, --strategies, --quantise, --window`: each number beside its definition,
 computed here by loops from traces of the same runs, to the last bit; text and JSON alike; what is refused.
-2 CPU seconds.
+4 CPU seconds.
 """
 import functools
 import json
