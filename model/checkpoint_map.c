@@ -73,7 +73,7 @@ static bool check_float(const wanted_weight *wanted, const checkpoint_entry *ent
     bool blocks = wanted->model->tensors->plain_experts && !is_vector(wanted),
          codes = blocks && sinkproof_slot_is_expert_matrix(wanted->slot, &wanted->model->config);
     if (dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16 ||
-        dtype == SINKPROOF_DTYPE_F32 || (ggml_blocks_of(dtype) != NULL && blocks) ||
+        dtype == SINKPROOF_DTYPE_F32 || (sinkproof_ggml_blocks_of(dtype) != NULL && blocks) ||
         (dtype == SINKPROOF_DTYPE_MXFP4 && codes))
         return true;
     return sinkproof_fail(wanted->error, "%s: tensor %s: expected dtype %s, found %s", entry->path,
@@ -128,7 +128,7 @@ static bool view_plain(const wanted_weight *wanted, sinkproof_matrix *out) {
     bool turned = is_turned(wanted);
     if (turned) out->row_stride = 1, out->col_stride = whole;
     size_t apart = turned || is_vector(wanted) ? 1 : wanted->cols; // numbers from row to row
-    out->data += dtype_bytes_for(out->dtype, first * apart);
+    out->data += sinkproof_dtype_bytes_for(out->dtype, first * apart);
     return true;
 }
 

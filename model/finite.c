@@ -95,7 +95,7 @@ static bool is_in_ggml_blocks(const sinkproof_tensor *tensor) {
 // The sum of a block's scales, which is finite if all of them are: float16 numbers cannot overflow
 // in binary64.
 static double scales_of_block(sinkproof_dtype dtype, const uint8_t *block) {
-    const ggml_blocks *format = ggml_blocks_of(dtype);
+    const ggml_blocks *format = sinkproof_ggml_blocks_of(dtype);
     double sum = 0;
     if (format == NULL) return sinkproof_mxfp4_value(2, block[0]);
     for (size_t s = 0; s < format->n_scales; s++)
@@ -105,7 +105,8 @@ static double scales_of_block(sinkproof_dtype dtype, const uint8_t *block) {
 
 // A tensor in ggml's blocks: finds the first number with an invalid scale.
 static finding check_blocks(const sinkproof_tensor *tensor) {
-    size_t elements = dtype_block(tensor->dtype), size = dtype_bytes_for(tensor->dtype, elements);
+    size_t elements = sinkproof_dtype_block(tensor->dtype),
+           size = sinkproof_dtype_bytes_for(tensor->dtype, elements);
     finding found = {0, 0, NAN};
     for (size_t i = 0; i < tensor->bytes; i += size) {
         double scale = scales_of_block(tensor->dtype, tensor->data + i);

@@ -122,7 +122,7 @@ static const ggml_blocks formats[SINKPROOF_DTYPES] = {
     [SINKPROOF_DTYPE_Q6_K] = {K_BLOCK, 210, 1, {Q6_K_D}, decode_q6_k, NULL},
 };
 
-const ggml_blocks *ggml_blocks_of(sinkproof_dtype dtype) {
+const ggml_blocks *sinkproof_ggml_blocks_of(sinkproof_dtype dtype) {
     bool known = (unsigned)dtype < SINKPROOF_DTYPES && formats[dtype].elements > 0;
     return known ? &formats[dtype] : NULL;
 }

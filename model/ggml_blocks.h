@@ -26,7 +26,7 @@ typedef struct ggml_blocks {
 } ggml_blocks;
 
 // The blocks of a dtype; NULL: it is not one of these formats.
-const ggml_blocks *ggml_blocks_of(sinkproof_dtype dtype);
+const ggml_blocks *sinkproof_ggml_blocks_of(sinkproof_dtype dtype);
 
 // n_blocks blocks of a dtype that has them -> out[elements * n_blocks].
 void ggml_blocks_decode(sinkproof_dtype dtype, const uint8_t *blocks, size_t n_blocks, double *out);

@@ -82,17 +82,17 @@ static bool parse_shape(file_cursor *in, sinkproof_tensor *tensor, size_t *bytes
                            "(30) or MXFP4 (39), found ggml's type %llu",
                            tensor->name, (unsigned long long)code);
     size_t fastest = rank > 0 ? tensor->shape[rank - 1] : 1;
-    if (fastest % dtype_block(tensor->dtype) != 0)
+    if (fastest % sinkproof_dtype_block(tensor->dtype) != 0)
         return cursor_fail(in,
                            "tensor %s: expected a row of blocks of %zu for its type %s, found "
                            "%s",
-                           tensor->name, dtype_block(tensor->dtype),
+                           tensor->name, sinkproof_dtype_block(tensor->dtype),
                            sinkproof_dtype_name(tensor->dtype),
                            sinkproof_counted(fastest, "number").text);
     if (!fits || elements > (size_t)1 << 58)
         return cursor_fail(in, "tensor %s: expected dimensions whose product is below 2^58",
                            tensor->name);
-    *bytes = dtype_bytes_for(tensor->dtype, elements);
+    *bytes = sinkproof_dtype_bytes_for(tensor->dtype, elements);
     return true;
 }
 

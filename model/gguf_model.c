@@ -59,7 +59,8 @@ static bool view_fused(const wanted_weight *wanted, sinkproof_matrix *out) {
     const sinkproof_config *c = &wanted->model->config;
     bool vector = wanted->rows == 1;
     if (!checkpoint_tensor(wanted, gguf_fused_name(wanted->slot), out)) return false;
-    out->odd = out->data + dtype_bytes_for(out->dtype, c->inter * (vector ? 1 : wanted->cols));
+    out->odd =
+        out->data + sinkproof_dtype_bytes_for(out->dtype, c->inter * (vector ? 1 : wanted->cols));
     return true;
 }
 

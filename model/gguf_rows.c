@@ -41,7 +41,7 @@ bool gguf_row_encode(const sinkproof_matrix *w, size_t r, sinkproof_dtype dtype,
     }
     const uint8_t *stored = w->dtype == dtype ? sinkproof_matrix_stored(w, r) : NULL;
     if (stored != NULL) {
-        memcpy(bytes, stored, dtype_bytes_for(dtype, w->cols));
+        memcpy(bytes, stored, sinkproof_dtype_bytes_for(dtype, w->cols));
         return true;
     }
     sinkproof_matrix_row(w, r, row_c);

@@ -8,8 +8,8 @@
 #include "model/matrix.h"
 
 // Encodes row r of a plain matrix in `dtype` (MXFP4 only from an MXFP4 weight), as
-// dtype_bytes_for bytes: unchanged if it is stored in that type, else rounded. Needs row_c
-// [cols]. Returns false if a number would become infinite.
+// sinkproof_dtype_bytes_for bytes: unchanged if it is stored in that type, else rounded. Needs
+// row_c [cols]. Returns false if a number would become infinite.
 bool gguf_row_encode(const sinkproof_matrix *w, size_t r, sinkproof_dtype dtype, double *row_c,
                      uint8_t *bytes, sinkproof_error *error);
 

@@ -168,7 +168,7 @@ static bool visit_pieces(job *out, size_t l, bool (*take)(job *out, const piece 
 static size_t piece_bytes(const piece *p) {
     size_t elements = 1;
     for (size_t i = 0; i < p->rank; i++) elements *= p->shape[i];
-    return dtype_bytes_for(p->dtype, elements);
+    return sinkproof_dtype_bytes_for(p->dtype, elements);
 }
 
 static size_t padding_after(uint64_t length) {
@@ -179,11 +179,12 @@ static bool describe_piece(job *out, const piece *p) {
     uint32_t code;
     size_t bytes = piece_bytes(p), cols = p->shape[p->rank - 1];
     if (!gguf_type_code(p->dtype, &code)) return false;
-    if (cols % dtype_block(p->dtype) != 0)
+    if (cols % sinkproof_dtype_block(p->dtype) != 0)
         return sinkproof_fail(out->error,
                               "tensor %s: expected a row of blocks of %zu for %s, found "
                               "%s",
-                              p->name, dtype_block(p->dtype), sinkproof_dtype_name(p->dtype),
+                              p->name, sinkproof_dtype_block(p->dtype),
+                              sinkproof_dtype_name(p->dtype),
                               sinkproof_counted(cols, "number").text);
     put_text(out, p->name);
     put_number(out, p->rank, 4);
@@ -204,7 +205,7 @@ static bool write_piece(job *out, const piece *p) {
         for (size_t r = first; r < w.rows; r += step) {
             if (!gguf_row_encode(&w, r, p->dtype, out->row_c, out->bytes, out->error)) return false;
             if (p->vector && p->half != ALL) gguf_keep_half(cols, size, p->half == UPS, out->bytes);
-            put_bytes(out, out->bytes, dtype_bytes_for(p->dtype, p->shape[p->rank - 1]));
+            put_bytes(out, out->bytes, sinkproof_dtype_bytes_for(p->dtype, p->shape[p->rank - 1]));
         }
     }
     put_bytes(out, zeros, padding_after(piece_bytes(p)));

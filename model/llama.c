@@ -232,7 +232,7 @@ static bool check_tied(const sinkproof_model *model, sinkproof_error *error) {
         &model->outside[SINKPROOF_EMBEDDING - SINKPROOF_LAYER_SLOTS];
     if (!model->config.tied || head == NULL) return true;
     const sinkproof_tensor *tensor = head->tensor;
-    size_t bytes = dtype_bytes_for(embedding->dtype, embedding->rows * embedding->cols);
+    size_t bytes = sinkproof_dtype_bytes_for(embedding->dtype, embedding->rows * embedding->cols);
     head->used = true;
     bool same = tensor->dtype == embedding->dtype && tensor->rank == 2 &&
                 tensor->shape[0] == embedding->rows && tensor->shape[1] == embedding->cols &&

@@ -48,13 +48,13 @@ size_t sinkproof_dtype_size(sinkproof_dtype dtype) {
     return dtypes[dtype].size;
 }
 
-size_t dtype_block(sinkproof_dtype dtype) {
-    const ggml_blocks *blocks = ggml_blocks_of(dtype);
+size_t sinkproof_dtype_block(sinkproof_dtype dtype) {
+    const ggml_blocks *blocks = sinkproof_ggml_blocks_of(dtype);
     return blocks != NULL ? blocks->elements : dtype == SINKPROOF_DTYPE_MXFP4 ? BLOCK : 1;
 }
 
-size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n) {
-    const ggml_blocks *blocks = ggml_blocks_of(dtype);
+size_t sinkproof_dtype_bytes_for(sinkproof_dtype dtype, size_t n) {
+    const ggml_blocks *blocks = sinkproof_ggml_blocks_of(dtype);
     if (blocks != NULL) return n / blocks->elements * blocks->bytes;
     if (dtype == SINKPROOF_DTYPE_MXFP4) return n / BLOCK * SINKPROOF_MXFP4_GGML_BYTES;
     return n * dtypes[dtype].size;
@@ -72,12 +72,13 @@ int sinkproof_matrix_bits(const sinkproof_matrix *matrix) {
 }
 
 bool sinkproof_matrix_is_whole(const sinkproof_matrix *matrix) {
-    bool blocks = matrix->dtype == SINKPROOF_DTYPE_MXFP4 || ggml_blocks_of(matrix->dtype) != NULL;
+    bool blocks =
+        matrix->dtype == SINKPROOF_DTYPE_MXFP4 || sinkproof_ggml_blocks_of(matrix->dtype) != NULL;
     return blocks && matrix->kept == SINKPROOF_REAL;
 }
 
 size_t sinkproof_matrix_minima(const sinkproof_matrix *matrix) {
-    const ggml_blocks *blocks = ggml_blocks_of(matrix->dtype);
+    const ggml_blocks *blocks = sinkproof_ggml_blocks_of(matrix->dtype);
     bool any = blocks != NULL && blocks->split != NULL && sinkproof_matrix_is_whole(matrix);
     return any ? matrix->cols / GGML_PART : 0;
 }
@@ -89,7 +90,7 @@ static bool scales_are_separate(const sinkproof_matrix *matrix) {
 
 // Bytes from an element of a stored matrix to the n-th element after it.
 static size_t element_distance(const sinkproof_matrix *matrix, size_t n) {
-    return scales_are_separate(matrix) ? n / 2 : dtype_bytes_for(matrix->dtype, n);
+    return scales_are_separate(matrix) ? n / 2 : sinkproof_dtype_bytes_for(matrix->dtype, n);
 }
 
 sinkproof_matrix sinkproof_matrix_at(const sinkproof_matrix *stack, size_t e) {
@@ -178,7 +179,7 @@ static void decode_interleaved_halves(const sinkproof_matrix *matrix, double *ou
 }
 
 static void stored_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
-    const ggml_blocks *blocks = ggml_blocks_of(matrix->dtype);
+    const ggml_blocks *blocks = sinkproof_ggml_blocks_of(matrix->dtype);
     if (matrix->data == NULL)
         synthetic_row(matrix, r, out_c);
     else if (matrix->dtype == SINKPROOF_DTYPE_MXFP4)
@@ -243,7 +244,7 @@ static bool keeps_parts(const sinkproof_reading *r) {
 }
 
 void sinkproof_matrix_split_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {
-    const ggml_blocks *blocks = ggml_blocks_of(matrix->dtype);
+    const ggml_blocks *blocks = sinkproof_ggml_blocks_of(matrix->dtype);
     size_t minima = sinkproof_matrix_minima(matrix), from = r;
     bool parts = minima > 0;
     double factor = 1;

@@ -39,8 +39,8 @@ const char *sinkproof_dtype_name(sinkproof_dtype dtype); // "BF16", ...
 size_t sinkproof_dtype_size(sinkproof_dtype dtype);      // bytes per element; 0 for block formats
 // Elements of a block, 1 where there are none; bytes of n contiguous elements of any dtype, n a
 // multiple of that: ggml's blocks include their scales.
-size_t dtype_block(sinkproof_dtype dtype);
-size_t dtype_bytes_for(sinkproof_dtype dtype, size_t n);
+size_t sinkproof_dtype_block(sinkproof_dtype dtype);
+size_t sinkproof_dtype_bytes_for(sinkproof_dtype dtype, size_t n);
 
 struct synthetic_model; // model/synthetic.h
 
@@ -98,8 +98,9 @@ void sinkproof_matrix_codes(const sinkproof_matrix *matrix, size_t r, uint8_t *c
                             uint8_t *scales);
 // The scales of row r's blocks as numbers, scale_b[cols / 32]; returns whether its format has any.
 bool sinkproof_matrix_scales(const sinkproof_matrix *matrix, size_t r, float *scale_b);
-// The address of row r of a plain matrix if it is stored as dtype_bytes_for contiguous bytes;
-// else NULL (synthetic, transposed, codes and scales separate, gate and up of a vector separate).
+// The address of row r of a plain matrix if it is stored as sinkproof_dtype_bytes_for contiguous
+// bytes; else NULL (synthetic, transposed, codes and scales separate, gate and up of a vector
+// separate).
 const uint8_t *sinkproof_matrix_stored(const sinkproof_matrix *matrix, size_t r);
 
 // The largest number of significant bits of an element (bf16 8, f16 11, f32 24, MXFP4 2, Q8_0 18):

@@ -15,9 +15,9 @@ enum { K_BLOCK = 256 };
 static sinkproof_format weight_format(const sinkproof_matrix *weight) {
     if (weight->kept != SINKPROOF_REAL) return weight->kept;
     if (sinkproof_matrix_is_whole(weight))
-        return dtype_block(weight->dtype) > SINKPROOF_Q8_0_BLOCK ? SINKPROOF_Q8_K
-               : sinkproof_matrix_minima(weight) > 0             ? SINKPROOF_Q8_1
-                                                                 : SINKPROOF_Q8_0;
+        return sinkproof_dtype_block(weight->dtype) > SINKPROOF_Q8_0_BLOCK ? SINKPROOF_Q8_K
+               : sinkproof_matrix_minima(weight) > 0                       ? SINKPROOF_Q8_1
+                                                                           : SINKPROOF_Q8_0;
     if (weight->dtype == SINKPROOF_DTYPE_BF16) return SINKPROOF_BF16;
     if (weight->dtype == SINKPROOF_DTYPE_F16) return SINKPROOF_F16;
     return SINKPROOF_REAL; // float32 and wider: engines lose nothing

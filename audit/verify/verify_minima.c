@@ -39,8 +39,8 @@ static void minima_row_finish(minima_row *w, sinkproof_dtype dtype, size_t n) {
 
 // Scales and minima from 2^-7 to 2^-5, of either sign.
 static void draw_minima_row(uint64_t *seed, sinkproof_dtype dtype, size_t n, minima_row *w) {
-    const ggml_blocks *format = ggml_blocks_of(dtype);
-    for (size_t i = 0; i < dtype_bytes_for(dtype, n); i++)
+    const ggml_blocks *format = sinkproof_ggml_blocks_of(dtype);
+    for (size_t i = 0; i < sinkproof_dtype_bytes_for(dtype, n); i++)
         w->bytes[i] = (uint8_t)sinkproof_draw(seed);
     for (size_t b = 0; b < n / format->elements; b++)
         for (size_t k = 0; k < format->n_scales; k++) {
@@ -110,7 +110,7 @@ void verify_q8_minima(verify_measure *result, uint64_t seed) {
         minima_row w;
         double x[MOST];
         sinkproof_dtype dtype = dtypes[round % 4];
-        size_t block = dtype_block(dtype);
+        size_t block = sinkproof_dtype_block(dtype);
         draw_minima_row(&seed, dtype, block * sinkproof_draw_from_to(&seed, 1, MOST / block), &w);
         for (size_t c = 0; c < w.n; c++) x[c] = (double)(float)between(&seed, -3, 3);
         measure_minima(result, &w, x, round / 4 % 2 ? engine_by_fours : engine_by_blocks);

@@ -103,7 +103,7 @@ static void pack(sinkproof_dtype dtype, uint64_t *state, uint8_t *block, double 
 }
 
 static void test_format(sinkproof_dtype dtype) {
-    const ggml_blocks *format = ggml_blocks_of(dtype);
+    const ggml_blocks *format = sinkproof_ggml_blocks_of(dtype);
     const char *name = sinkproof_dtype_name(dtype);
     uint64_t state = dtype;
     unsigned wrong = 0, wide = 0, unread = 0;
@@ -150,12 +150,14 @@ static void test_table(void) {
                  {SINKPROOF_DTYPE_Q5_K, 256, 176}, {SINKPROOF_DTYPE_Q6_K, 256, 210}};
     unsigned wrong = 0, blocks = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        wrong += dtype_block(known[i].dtype) != known[i].elements ||
-                 dtype_bytes_for(known[i].dtype, 3 * known[i].elements) != 3 * known[i].bytes ||
+        wrong += sinkproof_dtype_block(known[i].dtype) != known[i].elements ||
+                 sinkproof_dtype_bytes_for(known[i].dtype, 3 * known[i].elements) !=
+                     3 * known[i].bytes ||
                  sinkproof_dtype_size(known[i].dtype) != 0;
-    for (int d = 0; d < SINKPROOF_DTYPES; d++) blocks += ggml_blocks_of((sinkproof_dtype)d) != NULL;
+    for (int d = 0; d < SINKPROOF_DTYPES; d++)
+        blocks += sinkproof_ggml_blocks_of((sinkproof_dtype)d) != NULL;
     ok(wrong == 0 && blocks == sizeof known / sizeof *known &&
-           dtype_block(SINKPROOF_DTYPE_F32) == 1,
+           sinkproof_dtype_block(SINKPROOF_DTYPE_F32) == 1,
        "ggml.blocks sizes of %u formats", blocks);
 }
 

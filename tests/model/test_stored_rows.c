@@ -97,7 +97,7 @@ static sinkproof_matrix matrix_of(sinkproof_dtype dtype, size_t count, size_t ro
 
 // ggml's blocks of four to six bits, whose elements test_ggml_blocks.c has.
 static bool is_in_few_bits(sinkproof_dtype dtype) {
-    return ggml_blocks_of(dtype) != NULL && dtype != SINKPROOF_DTYPE_Q8_0;
+    return sinkproof_ggml_blocks_of(dtype) != NULL && dtype != SINKPROOF_DTYPE_Q8_0;
 }
 
 static size_t next_row(size_t r, size_t rows, size_t by) {
@@ -109,7 +109,7 @@ static void few_bits(void) {
     for (int d = 0; d < SINKPROOF_DTYPES; d++) {
         sinkproof_dtype dtype = (sinkproof_dtype)d;
         if (!is_in_few_bits(dtype)) continue;
-        const ggml_blocks *format = ggml_blocks_of(dtype);
+        const ggml_blocks *format = sinkproof_ggml_blocks_of(dtype);
         size_t cols = 2 * format->elements, wrong = 0;
         sinkproof_matrix stack = matrix_of(dtype, 2, 3, cols);
         for (size_t i = 0; i < 6; i++) {
@@ -328,7 +328,8 @@ static void kept(void) {
             sinkproof_matrix blocks = {.dtype = (sinkproof_dtype)d};
             blocks.kept = f == 0 ? SINKPROOF_REAL : SINKPROOF_BF16;
             bool stated =
-                (d == SINKPROOF_DTYPE_MXFP4 || ggml_blocks_of(blocks.dtype) != NULL) && f == 0;
+                (d == SINKPROOF_DTYPE_MXFP4 || sinkproof_ggml_blocks_of(blocks.dtype) != NULL) &&
+                f == 0;
             wrong += sinkproof_matrix_is_whole(&blocks) != stated;
         }
     ok(wrong == 0, "attn.qkv what is kept as whole numbers in blocks: worst=%zu bound=0", wrong);
@@ -347,7 +348,7 @@ static void sizes(void) {
     for (int d = 0; d < SINKPROOF_DTYPES; d++) {
         sinkproof_dtype dtype = (sinkproof_dtype)d;
         if (bytes_of_64[d] == 0) continue; // blocks of 256
-        wrong += dtype_bytes_for(dtype, 64) != bytes_of_64[d];
+        wrong += sinkproof_dtype_bytes_for(dtype, 64) != bytes_of_64[d];
         if (bytes_of_64[d] % 64 != 0) continue; // blocks
         for (size_t stride = 1; stride < 4; stride++) {
             sinkproof_decode_many(dtype, stored + 3, stride, 50, out);

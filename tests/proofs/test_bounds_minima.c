@@ -65,8 +65,8 @@ typedef struct weight {
 } weight;
 
 static void draw_weight(uint64_t *state, sinkproof_dtype dtype, weight *w) {
-    const ggml_blocks *format = ggml_blocks_of(dtype);
-    size_t size = dtype_bytes_for(dtype, N);
+    const ggml_blocks *format = sinkproof_ggml_blocks_of(dtype);
+    size_t size = sinkproof_dtype_bytes_for(dtype, N);
     must(size <= BYTES);
     for (size_t i = 0; i < size; i++) w->bytes[i] = (uint8_t)draw_below(state, 256);
     for (size_t b = 0; b < N / format->elements; b++)
@@ -158,7 +158,7 @@ static void products_of(sinkproof_dtype dtype, uint64_t *state) {
     static float x[N];
     static double x_c[N], work[N * 20];
     static quantised read;
-    bool of_256 = dtype_block(dtype) == 256;
+    bool of_256 = sinkproof_dtype_block(dtype) == 256;
     sinkproof_policy policy = policy_named("f32,M5.in=weight"), real = policy_named("real-f64");
     sinkproof_setting s = sinkproof_setting_for(&policy, 100, STANDARD_RATE);
     tally t = {0};
