@@ -99,7 +99,7 @@ SYMBOLS = {
     "proofs/truth/rope.c:ramp_ends": ("yarn.ramp", "the ramp"),
     "proofs/truth/rope.c:yarn_correction": ("yarn.ramp", "the ramp"),
     "proofs/truth/rope.c:yarn_frequency_ball": ("yarn.ramp", "the frequencies"),
-    "proofs/truth/rope.c:llama3_slowed": ("rope.llama3", "the share that is slowed"),
+    "proofs/truth/rope.c:llama3_slowed": ("yarn.ramp", "the frequencies"),
     "proofs/truth/rope.c:yarn_concentration_ball": ("yarn.concentration", "the concentration"),
 }
 

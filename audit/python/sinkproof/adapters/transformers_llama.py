@@ -68,7 +68,7 @@ def load_model(directory: str, dtype: str, attention: str = "eager") -> Module:
 
 
 class Engine(gpt_oss.Engine):
-    title = "transformers LlamaForCausalLM, of Qwen2 and Qwen3, of Mistral"
+    title = "transformers Llama, Qwen2, Qwen3 and Mistral"
     install = "pip install torch transformers safetensors"
     tried = ("transformers 5.23.0", "transformers 5.24.0", "torch 2.13.0")
     watcher = Watcher
