@@ -138,8 +138,6 @@ def gguf_model(fused=False):
     else:
         for part in ("gate", "up"):
             layer |= {f"ffn_{part}_exps.weight": (codes, [32, 32, 2]), f"ffn_{part}_exps.bias": (f32, [32, 2])}
-    if normed:
-        layer |= {f"attn_{name}_norm.weight": (f32, [4]) for name in "qk"}
     tensors = {f"blk.0.{name}": what for name, what in layer.items()}
     tensors |= {"token_embd.weight": (q8, [32, 3]), "output_norm.weight": (f32, [32]), "output.weight": (bf16, [32, 3])}
     return gguf(keys, {name: (kind, dims, math.prod(dims) // block * size)
@@ -163,6 +161,8 @@ def gguf_llama(kind, biased=False, normed=False, few_bits=(8, 34, 32)):
              "ffn_gate.weight": (q8, [32, 32]), "ffn_up.weight": (q8, [32, 32]), "ffn_down.weight": (bf16, [32, 32])}
     if biased:
         layer |= {f"attn_{name}.bias": (f32, [size]) for name, size in (("q", 8), ("k", 4), ("v", 4))}
+    if normed:
+        layer |= {f"attn_{name}_norm.weight": (f32, [4]) for name in "qk"}
     tensors = {f"blk.0.{name}": what for name, what in layer.items()}
     tensors |= {"token_embd.weight": (q8, [32, 3]), "output_norm.weight": (f32, [32])}
     return gguf(keys, {name: (kind, dims, math.prod(dims) // block * size)
