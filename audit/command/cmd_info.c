@@ -245,9 +245,10 @@ static void print_config(const survey *in, const char *spec) {
     if (c->rotation.kind == SINKPROOF_PLAIN_ROTATION)
         printf("positions   rotated, not scaled");
     else if (c->rotation.kind == SINKPROOF_LLAMA3_ROTATION)
-        printf("positions   rotated; pairs that turn up to %g times in %zu positions turn %g times "
+        printf("positions   rotated; pairs that turn up to %g times in %s turn %g times "
                "slower, from %g times on as trained, rope_theta %g\n",
-               c->rotation.beta_slow, c->rotation.original_context, c->rotation.factor,
+               c->rotation.beta_slow,
+               sinkproof_counted(c->rotation.original_context, "position").text, c->rotation.factor,
                c->rotation.beta_fast, c->rotation.theta);
     else if (c->rotation.kind == SINKPROOF_YARN)
         printf("positions   YaRN's range %s", c->rotation.truncate ? "truncated" : "not truncated");
