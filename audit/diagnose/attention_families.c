@@ -12,12 +12,6 @@
 
 static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 
-size_t hunt_next_size(size_t size) {
-    size_t unit = 1;
-    while (size >= 64 * unit) unit *= 2;
-    return unit < 16 && size >= 64 ? (size + 16) / 16 * 16 : (size + unit) / unit * unit;
-}
-
 // ---- sinks
 
 static void guess_sink_count(hunt *h, const family_arguments *of) {

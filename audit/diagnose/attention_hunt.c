@@ -17,6 +17,12 @@
 
 // ---- a family
 
+size_t hunt_next_size(size_t size) {
+    size_t unit = 1;
+    while (size >= 64 * unit) unit *= 2;
+    return unit < 16 && size >= 64 ? (size + 16) / 16 * 16 : (size + unit) / unit * unit;
+}
+
 // The misfit to the failing queries; ends once it is beyond `worst`.
 static double misfit_failing(hunt *h, const sinkproof_attending *how, double worst) {
     double sum = 0;

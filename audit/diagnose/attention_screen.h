@@ -54,7 +54,7 @@ void attention_mistake_make(attention_mistake *m, const sinkproof_attending *how
                             const sinkproof_config *config, const sinkproof_trace *trace);
 // The engine with this meaning; false: it cannot occur under the policy.
 bool suppose_attending(supposed_engine *s, const sinkproof_attending *how);
-unsigned attending_points(const sinkproof_attending *how); // where it acts first, as bits
+unsigned attending_points(const sinkproof_attending *how); // attention_points.c: as bits
 // Whether guess i may be as right as the nearest.
 bool attention_guess_is_near(const attention_guesses *guesses, size_t i, size_t samples);
 
@@ -98,8 +98,9 @@ typedef struct attention_view {
 // *there: the trace has what is needed, and some query fails. Returns false if memory runs out.
 bool attention_view_open(const attention_point *of, attention_view *view, bool *there);
 void attention_view_close(attention_view *view);
-// Makes view->read; returns false if memory runs out.
+// attention_reads.c: makes view->read; returns false if memory runs out.
 bool attention_view_reads(attention_view *view, const sinkproof_read_as *read);
+void attention_view_forget(attention_view *view);
 // The misfit of an engine with this mistake to sample s: 0 for none, the logarithm of a square.
 double attention_misfit(attention_view *view, const sinkproof_attending *how, size_t s);
 // The residual (engine - y) / width of the honest set, of each number of sample s.

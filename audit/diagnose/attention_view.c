@@ -4,11 +4,9 @@
 // Some queries of a failing point of attention, and the emulation of a supposed mistake there, in
 // binary64.
 #include "audit/diagnose/attention_screen.h"
-#include "audit/judge/judge_read_source.h"
 #include "model/sinks.h"
 #include "proofs/bounds/scaled.h"
 #include "ref/normaliser.h"
-#include "ref/scaled.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -166,53 +164,6 @@ static double *read_tensor(const attention_view *view, sinkproof_trace_point poi
     return out;
 }
 
-// Numbers as they are read otherwise; NULL if memory runs out.
-static double *read_otherwise(const attention_view *view, const sinkproof_read_as *read,
-                              unsigned of, const double *x, size_t rows, size_t heads) {
-    const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
-    size_t count = rows * heads * view->dim;
-    double *y = malloc((count + 1) * sizeof *y);
-    if (y == NULL) return NULL;
-    memcpy(y, x, count * sizeof *y);
-    const sinkproof_tensor *tensor = NULL;
-    if (read->layer_by != 0 || read->not_turned)
-        tensor = sinkproof_read_source(read, view->config, view->of->trace, of, view->of->layer);
-    for (size_t i = 0; tensor != NULL && i < count; i++) y[i] = sinkproof_tensor_value(tensor, i);
-    sinkproof_scaled_read(how, rows, heads, view->dim, y);
-    for (size_t i = 0; i < count; i++) y[i] *= read->times;
-    return y;
-}
-
-static void forget_reads(attention_reads *r) {
-    free(r->q);
-    free(r->k);
-    free(r->v);
-    *r = (attention_reads){.as = {.of = 0}};
-}
-
-bool attention_view_reads(attention_view *view, const sinkproof_read_as *read) {
-    attention_reads *r = &view->read;
-    size_t keys = view->columns - view->from;
-    if (read->of == 0) return true;
-    bool same = r->as.of == read->of && r->as.format == read->format &&
-                r->as.scale == read->scale && r->as.times == read->times &&
-                r->as.layer_by == read->layer_by && r->as.not_turned == read->not_turned;
-    if (same) return true;
-    forget_reads(r);
-    if (read->of & SINKPROOF_READ_QUERIES)
-        r->q =
-            read_otherwise(view, read, SINKPROOF_READ_QUERIES, view->q_nhd, view->n, view->heads);
-    if (read->of & SINKPROOF_CACHE_KEYS)
-        r->k = read_otherwise(view, read, SINKPROOF_CACHE_KEYS, view->k_cgd, keys, view->groups);
-    if (read->of & SINKPROOF_CACHE_VALUES)
-        r->v = read_otherwise(view, read, SINKPROOF_CACHE_VALUES, view->v_cgd, keys, view->groups);
-    bool fine = (r->q != NULL || (read->of & SINKPROOF_READ_QUERIES) == 0) &&
-                (r->k != NULL || (read->of & SINKPROOF_CACHE_KEYS) == 0) &&
-                (r->v != NULL || (read->of & SINKPROOF_CACHE_VALUES) == 0);
-    if (fine) r->as = *read;
-    return fine;
-}
-
 static bool read_sinks(attention_view *view) {
     size_t layers = view->config->n_layers;
     double *work = calloc(sinkproof_normaliser_work(view->config) + 1, sizeof *work);
@@ -288,7 +239,7 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
 }
 
 void attention_view_close(attention_view *view) {
-    forget_reads(&view->read);
+    attention_view_forget(view);
     free(view->q_nhd);
     free(view->k_cgd);
     free(view->v_cgd);
