@@ -134,16 +134,19 @@ bool compose_tokens(composing *c) {
     bool fine = operation_read(c, &o);
     mistake_weight_edit zero = {.change = {.kind = SINKPROOF_CHANGE_CLAMP}};
     if (fine) fine = try_tokens(c, &o, &v, &zero, "zero", "zeros stand");
-    const long shifts[] = {-1, 1, -(long)v.first};
-    static const char *const words[] = {"that of the token before", "that of the next token",
-                                        "that of the token as many places from the first (the "
-                                        "number within a rank)"};
-    for (size_t i = 0; i < 3 && fine && c->found == NULL; i++) {
-        char id[32];
-        mistake_weight_edit shifted = {
-            .row_from = {.source = SINKPROOF_FROM_SHIFTED, .by = shifts[i]}};
-        snprintf(id, sizeof id, "rows%+ld", shifts[i]);
-        if (shifts[i] != 0) fine = try_tokens(c, &o, &v, &shifted, id, words[i]);
+    for (long by = -(long)v.until; by <= 1 && fine && c->found == NULL; by++) {
+        char id[32], text[80];
+        // the next one, the one before, or the number within a rank that begins at the boundary
+        if (by == 0 || (by < -1 && -by <= (long)v.after)) continue;
+        mistake_weight_edit shifted = {.row_from = {.source = SINKPROOF_FROM_SHIFTED, .by = by}};
+        snprintf(id, sizeof id, "rows%+ld", by);
+        if (by == 1 || by == -1)
+            snprintf(text, sizeof text, "that of the %s stands",
+                     by > 0 ? "next token" : "token before");
+        else
+            snprintf(text, sizeof text,
+                     "that of the token %ld before (its number in a rank) stands", -by);
+        fine = try_tokens(c, &o, &v, &shifted, id, text);
     }
     for (size_t one = 0; one <= v.until && fine && c->found == NULL; one++) {
         char id[32], text[64];

@@ -129,6 +129,7 @@ bool fit_by_count(composing *c, number_count *count, void *of, fitted_range *t) 
     double apart = fmax(2 * (t->hi - t->lo), c->step / 4 * fabs(t->best)), best = t->best;
     bool fine = true;
     size_t least = count(c, of, best, &fine);
+    if (!fine || least > c->report->outside / 2) return fine; // it is another mistake
     for (int round = 0; round < ROUNDS && fine && least > 0; round++) {
         double from = best;
         for (int k = -SIDE; k <= SIDE && fine; k++) {

@@ -207,7 +207,7 @@ bool compose_parameters(composing *c) {
     for (size_t i = 0; i < sizeof parameters / sizeof parameters[0] && fine; i++) {
         const parameter *p = &parameters[i];
         if ((p->points & point_bit(c->point)) == 0 || p->own(c->s->trials.config) == 0) continue;
-        size_t regions = p->own == own_concentration ? 1 : c->n_regions; // elsewhere a factor
+        size_t regions = (p->points & AT_A4) != 0 ? 1 : c->n_ranges; // a table is of all heads
         for (size_t r = 0; r < regions && fine && c->found == NULL; r++)
             fine = fit_and_try(c, p, &c->regions[r]);
     }
