@@ -113,10 +113,13 @@ size_t composing_count(composing *c, const known_mistake *mistake, bool *fine) {
     return *fine && possible && !t.refused ? t.outside[c->point] : SIZE_MAX;
 }
 
-// The end of the numbers that leave none outside, from one that does to one that does not.
-static double find_end(composing *c, number_count *count, void *of, double in, double out,
+// The end of the numbers that leave none outside, from one that does, on one side of it.
+static double find_end(composing *c, number_count *count, void *of, double in, double reach,
                        bool *fine) {
-    enum { HALVINGS = 5 };
+    enum { DOUBLINGS = 8, HALVINGS = 5 };
+    double out = in + reach;
+    for (int k = 0; k < DOUBLINGS && *fine && count(c, of, out, fine) == 0; k++)
+        in = out, reach *= 2, out = in + reach;
     for (int k = 0; k < HALVINGS && *fine; k++) {
         double middle = (in + out) / 2;
         *(count(c, of, middle, fine) == 0 ? &in : &out) = middle;
@@ -142,8 +145,8 @@ bool fit_by_count(composing *c, number_count *count, void *of, fitted_range *t) 
     if (!fine || least > 0) return fine;
     double reach = apart / SIDE;
     t->best = best;
-    t->lo = find_end(c, count, of, best, best - reach, &fine);
-    t->hi = find_end(c, count, of, best, best + reach, &fine);
+    t->lo = find_end(c, count, of, best, -reach, &fine);
+    t->hi = find_end(c, count, of, best, reach, &fine);
     t->best = (t->lo + t->hi) / 2;
     return fine;
 }

@@ -195,8 +195,6 @@ static bool fit_and_try(composing *c, const parameter *p, const sinkproof_region
     bool better = mid != NULL && squared_distance(c, region, mid) < 0.1 * before;
     free(mid);
     if (!fine || !better) return fine;
-    if (!try_values(c, p, region, &t)) return false;
-    if (c->found != NULL || c->step < 0x1p-12 || !sinkproof_region_is_whole(region)) return true;
     parameter_probe of = {p, probe}; // rounded numbers mislead least squares
     probe->region = *region;
     return fit_by_count(c, count_for_value, &of, &t) && try_values(c, p, region, &t);
