@@ -219,7 +219,8 @@ size_t sinkproof_trace_inputs(const sinkproof_config *config, sinkproof_trace_po
     return n;
 }
 
-point_operation sinkproof_trace_operation(const sinkproof_config *config, sinkproof_trace_point point) {
+point_operation sinkproof_trace_operation(const sinkproof_config *config,
+                                          sinkproof_trace_point point) {
     bool linear = rows[point].operation == SINKPROOF_ADD_BIAS && config->dense;
     return linear ? SINKPROOF_LINEAR : rows[point].operation;
 }

@@ -23,7 +23,8 @@ sinkproof_walk_step sinkproof_walk_step_at(const sinkproof_model *model,
                                            sinkproof_trace_point point, size_t layer) {
     const sinkproof_config *config = sinkproof_model_config(model);
     sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
-    sinkproof_walk_step step = {point, layer, sinkproof_trace_operation(config, point), .n_inputs = 0};
+    sinkproof_walk_step step = {point, layer, sinkproof_trace_operation(config, point),
+                                .n_inputs = 0};
     step.n_inputs = sinkproof_trace_inputs(config, point, layer, step.inputs);
     for (size_t i = 0; i < step.n_inputs; i++)
         step.last[i] = !is_read_later(config, &step, step.inputs[i]);
