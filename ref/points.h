@@ -290,8 +290,7 @@ typedef enum point_operation {
     SINKPROOF_ACTIVATE,
     SINKPROOF_MIX // experts times shares
 } point_operation;
-point_operation sinkproof_trace_operation(const sinkproof_config *config,
-                                          sinkproof_trace_point point);
+point_operation sinkproof_trace_operation(const sinkproof_config *c, sinkproof_trace_point point);
 
 // The weights that enter it beside its inputs, those that the model has; returns how many.
 enum { SINKPROOF_MAX_WEIGHTS = 2 };
