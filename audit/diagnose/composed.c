@@ -86,8 +86,8 @@ static const char *dimension_word(const composing *c, sinkproof_trace_point poin
     return words[along];
 }
 
-// What is added to an index that is said: rows of one sequence are said by their positions; those of
-// several have none in common.
+// What is added to an index that is said: rows of one sequence are said by their positions; those
+// of several have none in common.
 static size_t index_offset(const composing *c, int along) {
     return along == ALONG_ROWS ? sinkproof_trace_first(c->s->trials.suspect.trace) : 0;
 }

@@ -87,7 +87,7 @@ compose_candidates compose_attention;            // at some place
 compose_candidates compose_places;  // composed_places.c: the catalogue, in a part of the point
 compose_candidates compose_factors; // composed_moved.c: the point, but for a factor
 compose_candidates compose_moved;   // its parts in other places
-compose_candidates compose_stale;           // composed_stale.c: values of another layer
+compose_candidates compose_stale;   // composed_stale.c: values of another layer
 compose_candidates compose_weight_factors;  // composed_weights.c: a weight times a number
 compose_candidates compose_borrowed;        // weights of another layer or expert
 compose_candidates compose_inputs;          // composed_inputs.c: another tensor is read

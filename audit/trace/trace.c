@@ -186,14 +186,14 @@ static bool read_gradient(const char *file, const sinkproof_config *config, sink
            trace_check_dtype(file, tensor, false, error);
 }
 
-static const char *const beside[] = {"tokens", "positions", "cu_seqlens", "cu_seqlens_k", "prefix"};
-
 static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
                        const sinkproof_tensor *tensor, sinkproof_error *error) {
+    static const char *const rows[] = {"tokens", "positions", "cu_seqlens", "cu_seqlens_k",
+                                       "prefix"};
     sinkproof_trace_point point;
     size_t layer, shape[SINKPROOF_MAX_RANK];
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-        if (strcmp(tensor->name, beside[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(tensor->name, rows[i]) == 0) return true;
     if (!sinkproof_trace_name_parse(tensor->name, &point, &layer))
         return read_gradient(file, config, trace, tensor, error);
     if (!trace_may_hold(config, point, layer))
