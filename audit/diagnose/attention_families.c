@@ -191,6 +191,8 @@ static void guess_weights_kept(hunt *h, const family_arguments *of) {
     static const double of_ten[] = {1, 2, 5};
     sinkproof_attending m = defined;
     (void)of;
+    m.weights_over = true;
+    hunt_offer(h, &m);
     for (int over = 0; over < 2; over++) {
         m = defined, m.weights_over = over != 0;
         for (double unit = 1e-8; unit < 1; unit *= 10)
@@ -204,8 +206,6 @@ static void guess_weights_kept(hunt *h, const family_arguments *of) {
     }
     for (int part = 1; part < 20; part++)
         m = defined, m.weight_high = part / 20.0, hunt_offer(h, &m);
-    m = defined, m.weights_over = true;
-    if (h->view->weights != NULL || h->view->of->point == TRACE_A10) hunt_offer(h, &m);
 }
 
 // ---- merged parts

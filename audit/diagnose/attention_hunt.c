@@ -46,11 +46,20 @@ static bool is_shown_elsewhere(const attention_view *v, const sinkproof_attendin
 
 enum { SAME = 3 }; // guesses of a family that the queries do not tell apart
 
-static size_t kept_as_near(const hunt *h, double misfit) {
+static bool leaves_out_weights(const sinkproof_attending *how) {
+    return how->weight_low > 0 || how->weights_kept > 0;
+}
+
+// Whether there are so many; or one that leaves out no weights where this one would.
+static bool is_kept_as_near(const hunt *h, const sinkproof_attending *how, double misfit) {
     size_t n = 0;
-    for (size_t i = 0; i < h->n_kept; i++)
-        n += fabs(h->kept[i].misfit - misfit) <= 1e-9 * (1 + misfit);
-    return n;
+    bool simpler = false;
+    for (size_t i = 0; i < h->n_kept; i++) {
+        if (fabs(h->kept[i].misfit - misfit) > 1e-9 * (1 + misfit)) continue;
+        n++;
+        simpler = simpler || (leaves_out_weights(how) && !leaves_out_weights(&h->kept[i].how));
+    }
+    return simpler || n >= SAME;
 }
 
 void hunt_offer(hunt *h, const sinkproof_attending *offered) {
@@ -65,7 +74,7 @@ void hunt_offer(hunt *h, const sinkproof_attending *offered) {
         if (memcmp(&h->kept[i].how, &same, sizeof same) == 0) return;
     }
     double misfit = misfit_failing(h, how, worst);
-    if (!(misfit < worst) || kept_as_near(h, misfit) == SAME) return;
+    if (!(misfit < worst) || is_kept_as_near(h, how, misfit)) return;
     size_t at = h->n_kept < KEPT ? h->n_kept++ : KEPT - 1;
     for (; at > 0 && h->kept[at - 1].misfit > misfit; at--) h->kept[at] = h->kept[at - 1];
     h->kept[at] = (attention_guess){*how, misfit, h->family};

@@ -221,7 +221,9 @@ bool meant_kept_weights(const sinkproof_attending *m, const sinkproof_setting *s
     sinkproof_honest sum = sinkproof_exact_set(0);
     for (size_t j = 0; j < n; j++) sum = sinkproof_honest_add(sum, a_j[j]);
     if (!(sum.lo > 0)) return true;
-    sinkproof_honest by = set_inverse(sinkproof_honest_roundings(s, sum, (double)n));
+    sum = sinkproof_honest_roundings(s, sum, (double)n);
+    sum = set_hull(sum, sinkproof_honest_at(s, AT_A9, sum)); // it may be stored like the weights
+    sinkproof_honest by = set_inverse(sum);
     for (size_t j = 0; j < n; j++)
         a_j[j] = sinkproof_honest_at(
             s, AT_A9, sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[j], by), 2));
