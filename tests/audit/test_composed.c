@@ -361,7 +361,7 @@ static const plant plants[] = {
      .says = "without the sign: absolute values, in expert 2 alone"},
     {AT("A12"), .change = to_hundredths, .not = "rounded to"},
     {AT("M8"), .change = alpha_of, .by = 1.6, .not = "GELU"},
-    {AT("M8"), .change = alpha_of, .by = 1.6, .not = "GELU"}, // in the other format
+    {AT("M8"), .change = alpha_of, .by = 1.6, .not = "alpha is 1.60"}, // 1.6 explains as much
     // no cause of these is a factor or another place
     {AT("A12"), .change = times_by_row, .by = 0.6, .not = "is multiplied"},
     {AT("M1"), .change = mix_rows, .not = "position"},
