@@ -91,10 +91,7 @@ static bool read_sequence(const char *file, const sinkproof_config *config, sink
 // the tokens, which are the last.
 static bool split_cached(const trace_sequences *s, const sinkproof_tensor *tensor, size_t n,
                          cached *c) {
-    if (s->apart) {
-        c->gathered = sequences_split(s, tensor, &c->before, &c->rows);
-        return c->gathered != NULL;
-    }
+    if (s->apart) return (c->gathered = sequences_split(s, tensor, &c->before, &c->rows)) != NULL;
     size_t before = tensor->shape[0] - n, each = tensor->bytes / tensor->shape[0];
     c->before = c->rows = *tensor;
     c->before.shape[0] = before, c->before.bytes = before * each;
