@@ -41,7 +41,8 @@ static void keep_point(char *points, sinkproof_trace_point point, size_t layer) 
 }
 
 // A subset of points and of layers, and of their product; never empty.
-static void draw_points(uint64_t *seed, size_t layers, char *points) {
+static void draw_points(const sinkproof_config *config, uint64_t *seed, char *points) {
+    const size_t layers = config->n_layers;
     points[0] = '\0';
     while (points[0] == '\0') {
         uint64_t kept[TRACE_POINTS], layer_kept = draw(seed, 1u << layers);
@@ -53,7 +54,7 @@ static void draw_points(uint64_t *seed, size_t layers, char *points) {
                 bool layered = sinkproof_trace_point_is_layered(point);
                 bool here = layered ? (layer_kept >> l & 1) != 0 : l == 0;
                 bool exists = point != TRACE_M5 && point != TRACE_M9 &&
-                              !sinkproof_trace_point_is_offered(point);
+                              sinkproof_trace_point_exists(config, point, l);
                 if (kept[p] && here && exists && draw(seed, 10) < thin)
                     keep_point(points, point, l);
             }
@@ -114,7 +115,7 @@ static void subsets_under(const sinkproof_model *model, const char *policy, uint
     tally t = {0};
     char points[TEXT];
     for (size_t s = 0; s < n_subsets(); s++) {
-        draw_points(&seed, sinkproof_model_config(model)->n_layers, points);
+        draw_points(sinkproof_model_config(model), &seed, points);
         try_subset(model, policy, 1 + draw(&seed, 24), 1000 + (uint64_t)s, points, &t);
     }
     ok(t.bugs == 0 && t.doubts == 0 && t.runs > 0 && t.runs == n_subsets(),
