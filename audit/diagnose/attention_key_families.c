@@ -137,7 +137,8 @@ void guess_keys_counted(hunt *h, const family_arguments *of) {
     }
 }
 
-// Every second, third, ... key is not seen: ranks or stripes that are lost.
+// Every second, third, ... key is not seen: ranks or stripes that are lost. Some query loses two
+// keys, or one key alone would be the simpler cause.
 void guess_stripes(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
     m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_FIXED, .times = 0};
@@ -146,7 +147,8 @@ void guess_stripes(hunt *h, const family_arguments *of) {
         for (m.cache.first = 0; m.cache.first < m.cache.step; m.cache.first++) {
             m.cache.count = h->view->keys - m.cache.first;
             for (int spared = 0; spared < 2; spared++)
-                if (m.cache.first < h->view->keys) m.cache.spared = spared, hunt_offer(h, &m);
+                if (m.cache.first + m.cache.step + (size_t)spared < h->view->keys)
+                    m.cache.spared = spared, hunt_offer(h, &m);
         }
 }
 

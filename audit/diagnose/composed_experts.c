@@ -4,6 +4,7 @@
 // Experts: the weights of another one, rows of another token in an expert's batch, shares that are
 // applied elsewhere, shares of some slots, biases that the mixture adds.
 #include "audit/diagnose/composed_values.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -188,7 +189,7 @@ static bool try_shares(composing *c, const operation *o, const sinkproof_moving 
 }
 
 static bool try_picks(composing *c, const operation *o, double *y) {
-    char id[64], text[160];
+    char id[64], text[240];
     sinkproof_moving how = {.factor = 0, .pick = SINKPROOF_PICK_NOT_HIGHEST};
     bool fine = try_shares(c, o, &how, y, "highest-expert-alone",
                            "the sum keeps only the chosen expert with the highest number");
@@ -202,9 +203,9 @@ static bool try_picks(composing *c, const operation *o, double *y) {
             how.pick = (sinkproof_pick)kind, how.picked = most;
             snprintf(id, sizeof id, "capacity-%zu%s", most, beyond ? "" : "-last");
             snprintf(text, sizeof text,
-                     "an expert has a capacity of %zu tokens: only the %s %zu of each expert's "
-                     "tokens are added to the sum",
-                     most, beyond ? "first" : "last", most);
+                     "an expert has a capacity of %s: only the %s %zu of each expert's tokens are "
+                     "added to the sum",
+                     sinkproof_counted(most, "token").text, beyond ? "first" : "last", most);
             fine = try_shares(c, o, &how, y, id, text);
         }
     return fine;

@@ -123,8 +123,8 @@ static bool try_quotient(composing *c, size_t of, const sinkproof_region *region
     if (m == NULL) return false;
     m->numbers[QUOTIENT] = (double)of, m->region = *region;
     composed_name(m, "positions%s-over-%zu", suffix(c), of);
-    composed_say(m, "%s are divided by %zu and cut: %zu tokens share one", whose_positions(c), of,
-                 of);
+    composed_say(m, "%s are divided by %zu and cut: %s share one", whose_positions(c), of,
+                 sinkproof_counted(of, "token").text);
     composed_say_region(c, m);
     return composing_try(c, m);
 }

@@ -11,6 +11,7 @@
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_sequences.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,9 +233,9 @@ static bool check_caches(const char *file, const sinkproof_trace *trace, sinkpro
     for (size_t i = 0; !there && i < trace->n_layers * CACHED; i++)
         there = trace->cached_lc[i].gathered != NULL;
     return there || sinkproof_fail(error,
-                                   "%.300s: tensor cu_seqlens_k: expected keys or values of %zu "
-                                   "rows, found none of any layer",
-                                   file, trace->sequences.columns);
+                                   "%.300s: tensor cu_seqlens_k: expected keys or values of %s, "
+                                   "found none of any layer",
+                                   file, sinkproof_counted(trace->sequences.columns, "row").text);
 }
 
 static bool check_format(const char *file, const sinkproof_trace *trace, sinkproof_error *error) {

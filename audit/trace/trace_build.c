@@ -156,8 +156,8 @@ bool sinkproof_trace_builder_cached(sinkproof_trace_builder *b, const size_t *ke
         size_t row = (size_t)b->cu_seqlens[s], rows = (size_t)b->cu_seqlens[s + 1] - row;
         size_t most = (size_t)b->positions_n[row] + rows;
         if (keys[s] < rows || keys[s] > most || keys[s] > (size_t)INT32_MAX - 1 - columns)
-            return sinkproof_fail(error, "expected %zu to %zu keys of sequence %zu, found %zu",
-                                  rows, most, s, keys[s]);
+            return sinkproof_fail(error, "expected %zu to %s of sequence %zu, found %zu", rows,
+                                  sinkproof_counted(most, "key").text, s, keys[s]);
         columns += keys[s];
         b->cu_seqlens_k[s + 1] = (int32_t)columns;
     }

@@ -154,7 +154,7 @@ def kinds(work):
 # ---- what holds for all ----------------------------------------------------------------------
 
 # Words that end with s and are no plural behind a number.
-SINGULAR = {"is", "has", "holds", "as", "exceeds", "chooses", "breaks", "its", "explains", "was", "this", "draws", "s"}
+SINGULAR = {"is", "has", "holds", "as", "exceeds", "chooses", "breaks", "its", "explains", "was", "this", "draws", "s", "stands"}
 
 
 def plurals(_):
@@ -165,7 +165,7 @@ def plurals(_):
             text = re.sub(r'"\s*\n\s*"', "", path.read_text(encoding="utf-8"))
             for found in re.finditer(r"%(?:zu|llu|lu|u) ((?:[a-z]+[ /-]){0,2}?)([a-z]+s)\b", text):
                 words = found[1].split() + [found[2]]
-                if words[-1] not in SINGULAR and not set(found[1].split()) & (SINGULAR | {"to", "of", "in", "and", "at", "or", "on", "without", "equal"}):
+                if words[-1] not in SINGULAR and not set(found[1].split()) & (SINGULAR | {"to", "of", "in", "and", "at", "or", "on", "for", "without", "equal"}):
                     wrong.append(f"{path}: {found[0]}")
     report(not wrong, "counts are made with sinkproof_counted", wrong)
 

@@ -32,7 +32,7 @@ STAGES = {
                          "engine": "- the kernels' one pass", "judge": "judge_attention:compare_scores"}),
     "normaliser": ("A8", {"lanes": "- the reference's", "kernels": "- a number of each head",
                           "engine": "weights:place_sinks", "truth": "softmax_sink:truth_sink_logit",
-                          "bounds": "scores:sinkproof_honest_sink_logits", "judge": "judge_attention:sink_logits"}),
+                          "bounds": "scores:sinkproof_honest_sink_logits", "judge": "judge_sinks:sink_logits"}),
     "softmax_sink": ("A9 A10", {"lanes": "attention:span_weights",
                                    "engine": "- the kernels' one pass", "judge": "judge_attention:block_weights"}),
     "values": ("A11", {"lanes": "attention:span_value", "kernels": "attention:span_values",

@@ -101,7 +101,7 @@ static void ask(distance *d, const sinkproof_policy *policy, sum t, const draws 
     sinkproof_honest out[ROWS * OUT];
     sinkproof_planes x = sinkproof_planes_new(w->x, ROWS, t.n, t.n),
                      y = sinkproof_planes_new(w->y, OUT, t.n, t.n);
-    x.whole = (size_t)t.whole;
+    x.whole = (size_t)t.whole, x.scalings = 2;
     t.exact = x.bits + y.bits <= 24;
     const double said[ROWS] = {(double)t.said, (double)t.said};
     must(sinkproof_honest_products(&s, &x, &y, t.said > 0 ? said : NULL, t.biased ? w->b : NULL,

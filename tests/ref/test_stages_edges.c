@@ -293,14 +293,15 @@ static void q8(void) {
 // Streams are part of what `synthetic:` means: another number is another model.
 static void weights(void) {
     static const unsigned streams[SINKPROOF_SLOTS] = {
-        [SINKPROOF_ATTN_NORM] = 0,  [SINKPROOF_ATTN_NORM_B] = 20,  [SINKPROOF_MLP_NORM_B] = 21,
-        [SINKPROOF_W_Q] = 1,        [SINKPROOF_B_Q] = 2,           [SINKPROOF_W_K] = 3,
-        [SINKPROOF_B_K] = 4,        [SINKPROOF_W_V] = 5,           [SINKPROOF_B_V] = 6,
-        [SINKPROOF_SINKS] = 7,      [SINKPROOF_W_O] = 8,           [SINKPROOF_B_O] = 9,
-        [SINKPROOF_MLP_NORM] = 10,  [SINKPROOF_W_ROUTER] = 11,     [SINKPROOF_B_ROUTER] = 12,
-        [SINKPROOF_W_UP] = 13,      [SINKPROOF_B_UP] = 14,         [SINKPROOF_W_DOWN] = 15,
-        [SINKPROOF_B_DOWN] = 16,    [SINKPROOF_FINAL_NORM_B] = 22, [SINKPROOF_POSITIONS] = 23,
-        [SINKPROOF_EMBEDDING] = 17, [SINKPROOF_FINAL_NORM] = 18,   [SINKPROOF_UNEMBEDDING] = 19};
+        [SINKPROOF_ATTN_NORM] = 0,     [SINKPROOF_ATTN_NORM_B] = 20, [SINKPROOF_MLP_NORM_B] = 21,
+        [SINKPROOF_Q_NORM] = 24,       [SINKPROOF_K_NORM] = 25,      [SINKPROOF_W_Q] = 1,
+        [SINKPROOF_B_Q] = 2,           [SINKPROOF_W_K] = 3,          [SINKPROOF_B_K] = 4,
+        [SINKPROOF_W_V] = 5,           [SINKPROOF_B_V] = 6,          [SINKPROOF_SINKS] = 7,
+        [SINKPROOF_W_O] = 8,           [SINKPROOF_B_O] = 9,          [SINKPROOF_MLP_NORM] = 10,
+        [SINKPROOF_W_ROUTER] = 11,     [SINKPROOF_B_ROUTER] = 12,    [SINKPROOF_W_UP] = 13,
+        [SINKPROOF_B_UP] = 14,         [SINKPROOF_W_DOWN] = 15,      [SINKPROOF_B_DOWN] = 16,
+        [SINKPROOF_FINAL_NORM_B] = 22, [SINKPROOF_POSITIONS] = 23,   [SINKPROOF_EMBEDDING] = 17,
+        [SINKPROOF_FINAL_NORM] = 18,   [SINKPROOF_UNEMBEDDING] = 19};
     size_t apart = 0;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) apart += slot_stream((sinkproof_slot)s) != streams[s];
     say("model.biases", "the stream that each weight is drawn from", apart, SINKPROOF_SLOTS);
