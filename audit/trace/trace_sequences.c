@@ -3,6 +3,7 @@
 #include "audit/trace/trace_sequences.h"
 
 #include "audit/trace/trace_checks.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,10 @@ static bool check_keys(const char *file, const int32_t *positions_n, const trace
         size_t rows = s->begins[i + 1] - s->begins[i], first = (size_t)positions_n[s->begins[i]];
         if (s->keys[i] < rows || s->keys[i] > first + rows)
             return sinkproof_fail(error,
-                                  "%.300s: tensor cu_seqlens_k: expected %zu to %zu keys of "
-                                  "sequence %zu, found %zu",
-                                  file, rows, first + rows, i, s->keys[i]);
+                                  "%.300s: tensor cu_seqlens_k: expected %zu to %s of sequence "
+                                  "%zu, found %zu",
+                                  file, rows, sinkproof_counted(first + rows, "key").text, i,
+                                  s->keys[i]);
     }
     return true;
 }

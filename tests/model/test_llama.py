@@ -182,7 +182,7 @@ def mistral(work, hf):
     status, out, _ = sinkproof("judge", str(model), trace, "--policy", "f32", "--any-model", "--json", "-")
     os.unlink(trace)
     found = json.loads(out)["results"][0]["first_divergence"]
-    report(status == 1 and found == "00.A9", f"attn.mask mistral: a run without the window is a bug at {found}", [out[:300]])
+    report(status == 1 and found == "00.A9", f"mask.window mistral: a run without the window is a bug at {found}", [out[:300]])
 
 
 def engines(work, hf, gguf):
