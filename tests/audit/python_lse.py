@@ -2,13 +2,15 @@
 # Copyright 2026 the sinkproof authors
 """The log-sum-exp as a second output of a drilled attention: honest ones of either kind acquitted, mistakes convicted; run by
 python_inside.py."""
+import pathlib
 import sys
 
-import ml_dtypes
-import numpy as np
-import sinkproof
-from drilled_kernels import POLICY, attended, lse_of, raised
-from tap import Tap
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+import ml_dtypes  # noqa: E402
+import numpy as np  # noqa: E402
+import sinkproof  # noqa: E402
+from drilled_kernels import POLICY, attended, lse_of, raised  # noqa: E402
+from tap import Tap  # noqa: E402
 
 LSE_MISTAKES = {"bf16": lambda x: x.astype(ml_dtypes.bfloat16), "base-2": lambda x: x / np.float32(np.log(2)),
                 "ln-2": lambda x: x + np.float32(np.log(2)), "row-before": lambda x: np.roll(x, 1, axis=1)}
