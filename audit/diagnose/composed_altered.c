@@ -59,18 +59,9 @@ static bool alters_to(altering *a, const sinkproof_moving *how, bool *near) {
 // ---- a trial
 
 static bool try_output(altering *a, const sinkproof_moving *how, const char *id, const char *text) {
-    composing *c = a->c;
-    bool fine = true;
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
-        composed_mistake *m = composing_new(c);
-        if (m == NULL) return false;
-        m->moving = *how, m->moving.region = c->regions[r];
-        composed_name(m, "%s-%s", sinkproof_trace_point_name(c->point), id);
-        composed_say(m, "%s is %s", sinkproof_trace_point_name(c->point), text);
-        composed_say_moved(c, m);
-        fine = composing_try(c, m);
-    }
-    return fine;
+    char is[256];
+    snprintf(is, sizeof is, "is %s", text);
+    return composing_try_moving(a->c, how, id, is);
 }
 
 static bool try_input_kept(altering *a, const sinkproof_moving *how, sinkproof_format kept,

@@ -93,20 +93,6 @@ static bool compose_read(composing *c, const operation *o) {
 
 // ---- the point as the rows of other tokens, or multiplied by the shares
 
-static bool try_moved(composing *c, const sinkproof_moving *how, const char *id, const char *text) {
-    bool fine = true;
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
-        composed_mistake *m = composing_new(c);
-        if (m == NULL) return false;
-        m->moving = *how, m->moving.region = c->regions[r];
-        composed_name(m, "%s-%s", sinkproof_trace_point_name(c->point), id);
-        composed_say(m, "%s %s", sinkproof_trace_point_name(c->point), text);
-        composed_say_moved(c, m);
-        fine = composing_try(c, m);
-    }
-    return fine;
-}
-
 static bool try_batch(composing *c) {
     bool fine = true;
     for (int kind = 0; kind < 4 && fine && c->found == NULL; kind++) {
@@ -124,14 +110,15 @@ static bool try_batch(composing *c) {
         snprintf(text, sizeof text,
                  "holds the row of the %s token in its expert's batch%s, in a circle",
                  before ? "previous" : "next", by_slot ? " (in the order of the slots)" : "");
-        fine = try_moved(c, &how, id, text);
+        fine = composing_try_moving(c, &how, id, text);
     }
     const sinkproof_moving shared = {
         .on = true, .point = c->point, .along = ALONG_ROWS, .factor = 1, .by_shares = true};
     if (fine && c->found == NULL && c->point != TRACE_M6)
-        fine = try_moved(c, &shared, "by-shares",
-                         "is multiplied by the experts' weights (M4): the share is applied to the "
-                         "input, before the mixture");
+        fine = composing_try_moving(
+            c, &shared, "by-shares",
+            "is multiplied by the experts' weights (M4): the share is applied to the "
+            "input, before the mixture");
     return fine;
 }
 

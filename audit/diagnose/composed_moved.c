@@ -27,6 +27,21 @@ void composed_say_moved(const composing *c, composed_mistake *m) {
     memset(&m->region, 0, sizeof m->region);
 }
 
+bool composing_try_moving(composing *c, const sinkproof_moving *how, const char *id,
+                          const char *text) {
+    bool fine = true;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->moving = *how, m->moving.region = c->regions[r];
+        composed_name(m, "%s-%s", point_name(c), id);
+        composed_say(m, "%s %s", point_name(c), text);
+        composed_say_moved(c, m);
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
 // ---- a factor
 
 static bool is_all_zero(const composing *c, const sinkproof_region *region) {

@@ -130,6 +130,9 @@ void verify_overflow(verify_measure *result, uint64_t seed);
 void verify_operands(verify_measure *result, uint64_t seed);
 void verify_q8(verify_measure *result, uint64_t seed);
 void verify_q8_minima(verify_measure *result, uint64_t seed);
+// The set of a sum of one row of weights times x, as the experts' first layer reads it.
+sinkproof_honest operand_row_set(const sinkproof_policy *policy, const sinkproof_matrix *w,
+                                 const double *x);
 void verify_scaled(verify_measure *result, uint64_t seed);
 void verify_accumulator(verify_measure *result, uint64_t seed);
 void verify_tensor_core(verify_measure *result, uint64_t seed);

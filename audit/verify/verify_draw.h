@@ -38,4 +38,17 @@ static inline arb_ptr balls_from_doubles(const double *x, size_t n) {
     return b;
 }
 
+// Drawn numbers as the weights of a layer.
+static inline sinkproof_matrix doubles_matrix(const double *x, size_t rows, size_t cols) {
+    return (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_F64,
+                              .count = 1,
+                              .rows = rows,
+                              .cols = cols,
+                              .data = (const uint8_t *)x,
+                              .stack_stride = rows * cols,
+                              .row_stride = cols,
+                              .col_stride = 1,
+                              .name = "drawn"};
+}
+
 #endif

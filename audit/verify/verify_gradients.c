@@ -55,18 +55,6 @@ static void measure(verify_measure *result, drawn d, double roundings) {
     }
 }
 
-static sinkproof_matrix matrix_of(const double *x, size_t rows, size_t cols) {
-    return (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_F64,
-                              .count = 1,
-                              .rows = rows,
-                              .cols = cols,
-                              .data = (const uint8_t *)x,
-                              .stack_stride = rows * cols,
-                              .row_stride = cols,
-                              .col_stride = 1,
-                              .name = "drawn"};
-}
-
 // grad.linear
 void verify_gradient_linear(verify_measure *result, uint64_t seed) {
     for (int round = 0; round < ROUNDS; round++) {
@@ -77,7 +65,7 @@ void verify_gradient_linear(verify_measure *result, uint64_t seed) {
               db = drawn_new(rows);
         double *w_c = calloc(cols, sizeof *w_c);
         must(w_c != NULL);
-        sinkproof_matrix m = matrix_of(w.x, rows, cols);
+        sinkproof_matrix m = doubles_matrix(w.x, rows, cols);
         sinkproof_linear_backward(n, &m, x.x, dy.x, dx.x, dw.x, db.x, w_c);
         for (int sizes = 0; sizes < 2; sizes++)
             sinkproof_truth_linear_backward(side(dx, sizes), side(dw, sizes), side(db, sizes), &m,

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum { ROUNDS = 60, MOST = 512, BLOCK = 32, BYTES = 24 * MOST / BLOCK, ALL = MOST + MOST / BLOCK };
-static const double RATE = 1e-9;
 
 // A weight of one row; `split`: its numbers without the minima, and these.
 typedef struct minima_row {
@@ -53,17 +52,7 @@ static void draw_minima_row(uint64_t *seed, sinkproof_dtype dtype, size_t n, min
 // The set of a sum over x, and the truth of what is read, read[all].
 static sinkproof_honest minima_set_and_truth(const sinkproof_policy *policy, const minima_row *w,
                                              const double *x, double *read, arb_ptr truth) {
-    sinkproof_setting s = sinkproof_setting_for(policy, 1, RATE);
-    sinkproof_accumulator a = sinkproof_accumulator_at(policy, AT_M5_TERM, AT_M5_ACC);
-    sinkproof_honest x_k[MOST], set;
-    for (size_t k = 0; k < w->n; k++) x_k[k] = sinkproof_exact_set(x[k]);
-    sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, &w->matrix, x_k, 1);
-    sinkproof_linear_sums *sums =
-        sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){&w->matrix, 0, 1, NULL});
-    must(p.mid != NULL && sums != NULL);
-    sinkproof_linear_sums_row(sums, 0, &set);
-    sinkproof_linear_sums_free(sums);
-    sinkproof_planes_free(&p);
+    sinkproof_honest set = operand_row_set(policy, &w->matrix, x);
     sinkproof_operand_row_and_sums(sinkproof_operand_rounding(policy, AT_M5_IN, &w->matrix), w->n,
                                    w->all - w->n, x, read);
     arb_ptr a_k = balls_from_doubles(read, w->all), b_k = balls_from_doubles(w->split, w->all);

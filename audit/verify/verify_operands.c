@@ -40,20 +40,26 @@ static void draw_scaled(uint64_t *seed, size_t n, scaled_row *w) {
     sinkproof_matrix_row(&w->matrix, 0, w->w);
 }
 
-// The set of a sum over x as `policy` reads it, and its truth: sum_k read_k w_k.
-static sinkproof_honest set_and_truth(const sinkproof_policy *policy, const scaled_row *w,
-                                      const double *x, double *read, arb_ptr truth) {
+sinkproof_honest operand_row_set(const sinkproof_policy *policy, const sinkproof_matrix *w,
+                                 const double *x) {
     sinkproof_setting s = sinkproof_setting_for(policy, 1, RATE);
     sinkproof_accumulator a = sinkproof_accumulator_at(policy, AT_M5_TERM, AT_M5_ACC);
     sinkproof_honest x_k[MOST], set;
-    for (size_t k = 0; k < w->n; k++) x_k[k] = sinkproof_exact_set(x[k]);
-    sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, &w->matrix, x_k, 1);
+    for (size_t k = 0; k < w->cols; k++) x_k[k] = sinkproof_exact_set(x[k]);
+    sinkproof_planes p = sinkproof_operand_planes(&s, AT_M5_IN, w, x_k, 1);
     sinkproof_linear_sums *sums =
-        sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){&w->matrix, 0, 1, NULL});
+        sinkproof_linear_sums_with(&s, &a, &p, &(sinkproof_weight_rows){w, 0, 1, NULL});
     must(p.mid != NULL && sums != NULL);
     sinkproof_linear_sums_row(sums, 0, &set);
     sinkproof_linear_sums_free(sums);
     sinkproof_planes_free(&p);
+    return set;
+}
+
+// The set of a sum over x as `policy` reads it, and its truth: sum_k read_k w_k.
+static sinkproof_honest set_and_truth(const sinkproof_policy *policy, const scaled_row *w,
+                                      const double *x, double *read, arb_ptr truth) {
+    sinkproof_honest set = operand_row_set(policy, &w->matrix, x);
     sinkproof_operand_row(sinkproof_operand_rounding(policy, AT_M5_IN, &w->matrix), w->n, x, read);
     arb_ptr a_k = balls_from_doubles(read, w->n), b_k = balls_from_doubles(w->w, w->n);
     sinkproof_truth_values(truth, a_k, b_k, w->n, 1, 1, VERIFY_BITS);

@@ -25,17 +25,6 @@ static sinkproof_honest *known_sets(const double *x, size_t n) {
     for (size_t k = 0; k < n; k++) h[k] = sinkproof_exact_set(x[k]);
     return h;
 }
-static sinkproof_matrix doubles_matrix(const double *x, size_t rows, size_t cols) {
-    return (sinkproof_matrix){.dtype = SINKPROOF_DTYPE_F64,
-                              .count = 1,
-                              .rows = rows,
-                              .cols = cols,
-                              .data = (const uint8_t *)x,
-                              .stack_stride = rows * cols,
-                              .row_stride = cols,
-                              .col_stride = 1,
-                              .name = "drawn"};
-}
 static sinkproof_policy policy_binary64(void) {
     return policy_named("real-f64");
 }
