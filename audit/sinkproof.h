@@ -108,7 +108,8 @@ const char *sinkproof_point_meaning(const char *name);
 // Whether a text is a valid policy: "f32", "bf16,A8=f32", "f32,exp=4ulp", "@FILE" (not "auto").
 bool sinkproof_policy_check(const char *text, sinkproof_error *error);
 
-// The shape of the point in a trace of n tokens; `name` is given with or without a layer.
+// The shape of the point in a trace of n tokens; `name` is given with or without a layer. A
+// gradient has the name that it has in a trace: "03.dA11", "03.dsink", "dW.embedding".
 bool sinkproof_point_shape(const sinkproof_config *config, const char *name, size_t n, size_t *rank,
                            size_t shape[SINKPROOF_RANK], sinkproof_error *error);
 
@@ -156,7 +157,8 @@ bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engin
                                  const char *policy, size_t n, const int32_t *tokens_n,
                                  sinkproof_trace_builder **builder, sinkproof_error *error);
 // Adds the point `name` ("03.A11") in the dtype of your engine: "BF16", "F16", "F32" or "F64"; M3
-// in "I32" or "I64". `data` is copied. Errors: an unknown name or shape, a point already added.
+// in "I32" or "I64". A gradient, as "03.dA11" or "03.dsink", is added in the same way. `data` is
+// copied. Errors: an unknown name or shape, a point already added.
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *name,
                                  const char *dtype, size_t rank, const size_t *shape,
                                  const void *data, sinkproof_error *error);

@@ -4,6 +4,7 @@
 // Names and numbers of the public interface: points, policies, the configuration, weights.
 #include "audit/engine/runner.h"
 #include "audit/sinkproof.h"
+#include "audit/trace/gradients.h"
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
 #include "base/words.h"
@@ -62,6 +63,12 @@ bool sinkproof_point_shape(const sinkproof_config *config, const char *name, siz
     size_t layer;
     if (config == NULL || name == NULL || rank == NULL || shape == NULL)
         return sinkproof_fail(error, "expected a configuration, a name and places, found NULL");
+    sinkproof_gradient gradient;
+    if (sinkproof_gradient_parse(name, &gradient)) {
+        *rank = sinkproof_gradient_shape_in(config, &gradient, 0, n, shape);
+        return *rank > 0 ||
+               sinkproof_fail(error, "%.100s: the model has no such point or weight", name);
+    }
     bool found = find_point(name, &point, &layer) &&
                  (sinkproof_trace_point_exists(config, point, layer) ||
                   (sinkproof_trace_point_is_offered(point) && layer < config->n_layers));

@@ -4,6 +4,7 @@
 // Builds a trace in memory from the caller's arrays: each is checked when it is added, and all are
 // checked again, like an untrusted file, when the trace is finished.
 #include "audit/sinkproof.h"
+#include "audit/trace/gradients.h"
 #include "audit/trace/trace_points.h"
 #include "audit/trace/trace_write.h"
 #include "base/words.h"
@@ -19,6 +20,11 @@ typedef struct added {
     size_t bytes, rank, shape[SINKPROOF_MAX_RANK];
 } added;
 
+typedef struct added_gradient {
+    char name[SINKPROOF_TRACE_NAME];
+    added tensor;
+} added_gradient;
+
 struct sinkproof_trace_builder {
     const sinkproof_model *model;
     char engine[256], policy[SINKPROOF_POLICY_NAME],
@@ -29,6 +35,8 @@ struct sinkproof_trace_builder {
     int32_t *tokens_n, *positions_n, *cu_seqlens, *cu_seqlens_k; // [sequences + 1]; k: or NULL
     int32_t *prefix;                                             // [columns - n], or NULL
     added *at_lp;                                                // [n_layers, TRACE_POINTS]
+    added_gradient *gradients;
+    size_t n_gradients;
 };
 
 static bool fill_builder(sinkproof_trace_builder *b, const sinkproof_model *model,
@@ -111,6 +119,8 @@ static bool holds_no_point(const sinkproof_trace_builder *b, sinkproof_error *er
     for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++)
         if (b->at_lp[i].data != NULL)
             return sinkproof_fail(error, "expected positions and sequences before any point");
+    if (b->n_gradients > 0)
+        return sinkproof_fail(error, "expected positions and sequences before any gradient");
     return true;
 }
 
@@ -186,12 +196,15 @@ static void drop_tensors(sinkproof_trace_builder *b) {
         free(b->at_lp[i].data);
         b->at_lp[i].data = NULL;
     }
+    for (size_t i = 0; i < b->n_gradients; i++) free(b->gradients[i].tensor.data);
+    b->n_gradients = 0;
 }
 
 void sinkproof_trace_builder_free(sinkproof_trace_builder *builder) {
     if (builder == NULL) return;
     drop_tensors(builder);
     free(builder->at_lp);
+    free(builder->gradients);
     free(builder->tokens_n);
     free(builder->positions_n);
     free(builder->cu_seqlens);
@@ -247,6 +260,50 @@ static bool count_bytes(const char *name, size_t rank, const size_t *shape, size
                                                                                 : "");
 }
 
+static bool copy_data(const char *name, sinkproof_dtype dtype, size_t bytes, size_t rank,
+                      const size_t *shape, const void *data, added *a, sinkproof_error *error) {
+    *a = (added){.dtype = dtype, .data = malloc(bytes), .bytes = bytes, .rank = rank};
+    if (a->data == NULL)
+        return sinkproof_fail(error, "%s: no memory for %s", name,
+                              sinkproof_counted(bytes, "byte").text);
+    memcpy(a->data, data, bytes);
+    memcpy(a->shape, shape, rank * sizeof *shape);
+    return true;
+}
+
+// Room for one more gradient, which is not counted yet.
+static added_gradient *next_gradient(sinkproof_trace_builder *b, const char *name,
+                                     sinkproof_error *error) {
+    for (size_t i = 0; i < b->n_gradients; i++)
+        if (strcmp(b->gradients[i].name, name) == 0)
+            return sinkproof_fail(error, "%s: it is already there", name), NULL;
+    added_gradient *more = realloc(b->gradients, (b->n_gradients + 1) * sizeof *more);
+    if (more == NULL) return sinkproof_fail(error, "%s: no memory for a gradient", name), NULL;
+    b->gradients = more;
+    snprintf(more[b->n_gradients].name, sizeof more->name, "%s", name);
+    return &more[b->n_gradients];
+}
+
+static bool add_gradient(sinkproof_trace_builder *b, const char *name,
+                         const sinkproof_gradient *gradient, const char *dtype, size_t rank,
+                         const size_t *shape, const void *data, sinkproof_error *error) {
+    sinkproof_dtype kept = SINKPROOF_DTYPE_F64;
+    size_t bytes, expected[SINKPROOF_MAX_RANK];
+    size_t expected_rank = sinkproof_gradient_shape_in(sinkproof_model_config(b->model), gradient,
+                                                       b->columns - b->n, b->n, expected);
+    if (expected_rank == 0)
+        return sinkproof_fail(error, "%s: the model has no such point or weight", name);
+    if (!parse_dtype(name, dtype, false, &kept, error) ||
+        !count_bytes(name, rank, shape, expected_rank, expected, sinkproof_dtype_size(kept), &bytes,
+                     error))
+        return false;
+    added_gradient *g = next_gradient(b, name, error);
+    if (g == NULL || !copy_data(name, kept, bytes, rank, expected, data, &g->tensor, error))
+        return false;
+    b->n_gradients++;
+    return true;
+}
+
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, const char *dtype,
                                  size_t rank, const size_t *shape, const void *data,
                                  sinkproof_error *error) {
@@ -255,6 +312,9 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     size_t layer, bytes, expected[SINKPROOF_MAX_RANK];
     if (b == NULL || name == NULL || shape == NULL || data == NULL)
         return sinkproof_fail(error, "expected a builder, a name, a shape and data, found NULL");
+    sinkproof_gradient gradient;
+    if (sinkproof_gradient_parse(name, &gradient))
+        return add_gradient(b, name, &gradient, dtype, rank, shape, data, error);
     if (!locate_point(b, name, &point, &layer, error)) return false;
     if (!parse_dtype(name, dtype, sinkproof_trace_point_is_index(point), &kept, error))
         return false;
@@ -273,16 +333,7 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
         return false;
     added *a = &b->at_lp[layer * TRACE_POINTS + (size_t)point];
     if (a->data != NULL) return sinkproof_fail(error, "%s: it is already there", name);
-    a->data = malloc(bytes);
-    if (a->data == NULL)
-        return sinkproof_fail(error, "%s: no memory for %s", name,
-                              sinkproof_counted(bytes, "byte").text);
-    memcpy(a->data, data, bytes);
-    a->dtype = kept;
-    a->bytes = bytes;
-    a->rank = rank;
-    memcpy(a->shape, expected, rank * sizeof *expected);
-    return true;
+    return copy_data(name, kept, bytes, rank, expected, data, a, error);
 }
 
 // ---- making the trace ------------------------------------------------------------------------
@@ -309,10 +360,16 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
         sinkproof_trace_name((sinkproof_trace_point)(i % TRACE_POINTS), i / TRACE_POINTS, name);
         sinkproof_safetensors_writer_declare(out, name, a->dtype, a->rank, a->shape);
     }
+    for (size_t i = 0; i < b->n_gradients; i++) {
+        const added *a = &b->gradients[i].tensor;
+        sinkproof_safetensors_writer_declare(out, b->gradients[i].name, a->dtype, a->rank,
+                                             a->shape);
+    }
     return true;
 }
 
-// Writes tokens, positions, sequences, then the points in the order of their declaration.
+// Writes tokens, positions, sequences, then points and gradients in the
+// order of their declaration.
 static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
                         sinkproof_error *error) {
     size_t indices = b->n * sizeof *b->tokens_n;
@@ -331,6 +388,9 @@ static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_
         if (b->at_lp[i].data != NULL)
             good =
                 sinkproof_safetensors_writer_bytes(out, b->at_lp[i].data, b->at_lp[i].bytes, error);
+    for (size_t i = 0; good && i < b->n_gradients; i++)
+        good = sinkproof_safetensors_writer_bytes(out, b->gradients[i].tensor.data,
+                                                  b->gradients[i].tensor.bytes, error);
     return good;
 }
 

@@ -22,9 +22,9 @@ def refused(act):
     return ""
 
 
-def traced(model, *calls, points=None):
+def traced(model, *calls, points=None, **options):
     """The trace of these calls of the model, each with its arguments."""
-    with torch.no_grad(), sinkproof.trace(model, points) as trace:
+    with torch.no_grad(), sinkproof.trace(model, points, **options) as trace:
         for arguments in calls:
             model(**arguments)
     return trace
@@ -32,6 +32,55 @@ def traced(model, *calls, points=None):
 
 def ids(*tokens):
     return {"input_ids": torch.tensor([list(tokens)])}
+
+
+def trained(model, points=None, calls=None, times=1):
+    """The trace of a pass forward and back."""
+    with sinkproof.trace(model, points, backward=True, checkpoint="checkpoint") as trace:
+        for arguments in calls or [ids(*TOKENS)]:
+            logits = model(**arguments).logits.float()
+        for _ in range(times):
+            logits.logsumexp(-1).sum().backward(retain_graph=True)
+    model.zero_grad()
+    return trace
+
+
+def check_gradients(tap, model):
+    """Gradients of points and of weights; interop_backward.py compares their numbers."""
+    whole = trained(model)
+    shaped = all(whole[name].shape == whole[name.replace("d", "", 1)].shape for name in whole if name.replace("d", "", 1) in whole)
+    tap.report(shaped and whole["03.dsink"].shape == (10,) and whole["03.dM8"].dtype.name == "bfloat16" and "dF2" in whole,
+               "a pass forward and back has the gradients of points and weights", list(whole))
+    few = trained(model, {"A9"})
+    tap.report({name.split(".", 1)[-1] for name in few if ".dW" not in name and ".db" not in name and name[0] != "d"}
+               == {"A9", "dA9", "dsink", "tokens", "positions"}, "points restrict the gradients of points", list(few))
+    two = trained(model, {"A11"}, [{"input_ids": torch.tensor([TOKENS[:4], TOKENS[4:]])}])
+    tap.report(all(one["00.dA11"].shape == (4, 10, 16) and "00.dsink" not in one for one in two.sequences),
+               "of several sequences each has its points' gradients, and none the weights'", [list(one) for one in two.sequences])
+    with sinkproof.trace(model, {"A11"}, backward=True) as apart:
+        for tokens in (TOKENS[:4], TOKENS[4:]):
+            model(**ids(*tokens)).logits.float().logsumexp(-1).sum().backward()
+    model.zero_grad()
+    tap.report([one["00.dA11"].shape for one in apart.sequences] == [(4, 10, 16)] * 2 and "00.dsink" not in apart.sequences[1],
+               "so it is of sequences with a backward pass each", [list(one) for one in apart.sequences])
+    cache = hf.new_cache(model.config)
+    pieces = [{**ids(*TOKENS[:5]), "past_key_values": cache, "use_cache": True},
+              {**ids(*TOKENS[5:]), "past_key_values": cache, "use_cache": True}]
+    said = {"no gradient came": lambda: traced(model, ids(*TOKENS), backward=True),
+            "expected one backward pass": lambda: trained(model, times=2),
+            "found 5 cached tokens before it": lambda: trained(model, calls=pieces),
+            "Linear": lambda: traced(torch.nn.Linear(2, 2), ids(*TOKENS), backward=True)}
+    for part, act in said.items():
+        tap.report(part in refused(act), f"gradients refused: {part}", [refused(act)])
+    for owner, name, value, part in ((model.model, "gradient_checkpointing", True, "without gradient checkpointing"),
+                                     (model, "_compiled_call_impl", len, "a compiled model")):
+        kept = getattr(owner, name)
+        setattr(owner, name, value)
+        tap.report(part in refused(lambda: trained(model)), f"gradients refused: {part}")
+        setattr(owner, name, kept)
+    left = [parameter for parameter in model.parameters() if parameter._backward_hooks]
+    tap.report(not left, "no hook on a parameter remains")
+    model.zero_grad()
 
 
 def main():
@@ -73,6 +122,7 @@ def main():
     tap.report([(name, [one is a or one is b for one in args], args[0] is a) for name, args in seen if name in ("matmul", "add")]
                == [("matmul", [True, True], True), ("add", [True, True], True)],
                "operands of torch's operations are seen in their places, however they are given", seen)
+    check_gradients(tap, model)
     model.__class__ = type("Mine", (type(model),), {})
     found = sinkproof.judge("checkpoint", traced(model, ids(*TOKENS)), policy, local=True, hint=False)
     tap.report(found.ok and len(found.points) == 95, "a subclass of one's own is traced", str(found).splitlines())

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Traces of what serving does, for python_inside.py: behind a prefix, packed, with a log-sum-exp."""
+import os
 import pathlib
+import subprocess
 import tempfile
 
 import numpy as np
@@ -193,3 +195,25 @@ def check_lse(room):
     few = {name: value[:10] for name, value in some.items()}
     few["00.A9.lse"] = lse(0, True)[:, :10]
     room.refused("as many tokens as heads", "says not which is the head", lambda: sinkproof.judge(room.model, few, "f32"))
+
+
+def check_gradients(room):
+    """A trace with gradients, as the command writes it: read, built from arrays, saved and judged."""
+    command = pathlib.Path(__file__).resolve().parents[2] / (os.environ.get("SINKPROOF") or "build/release/sinkproof")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.safetensors"
+        subprocess.run([command, "run", "synthetic:tiny", "--tokens", "3,14,15,9", "--backward", "--trace", path],
+                       check=True, capture_output=True)
+        trace = sinkproof.Trace.load(path, room.model)
+        said = str(sinkproof.judge(room.model, path, "real-f64", **FAST)).replace(str(path), "(memory)")
+    room.ok(trace["03.dsink"].shape == (10,) and trace["00.dA11"].shape == (4, 10, 16) and "142 gradients" in repr(trace),
+            "a trace's gradients are read", trace)
+    again = saved(room, trace)
+    room.ok(set(again) == set(trace) and all(np.array_equal(again[name], trace[name]) for name in trace),
+            "they are saved and read, bit for bit", sorted(set(again) ^ set(trace)))
+    found = str(sinkproof.judge(room.model, sinkproof.Trace(dict(trace), trace.metadata), "real-f64", **FAST))
+    room.ok(found == said, "arrays with gradients are judged as the file is", found, said)
+    room.refused("a gradient of another shape", "02.dW.q: expected shape [160, 96], found [96, 160]",
+                 lambda: sinkproof.judge(room.model, {**trace, "02.dW.q": trace["02.dW.q"].T}))
+    room.refused("a gradient of no weight", "no such point or weight",
+                 lambda: sinkproof.judge(room.model, {**trace, "02.dW.q_norm": trace["02.dsink"]}))

@@ -50,6 +50,23 @@ def without_layer(name: str) -> str:
     return re.sub(r"^[0-9]+\.", "", name)
 
 
+def gradient_name(name: str) -> str:
+    """The name of the gradient of a point: "03.dA9" for "03.A9"."""
+    layer, dot, point = name.partition(".") if name[0].isdigit() else ("", "", name)
+    return f"{layer}{dot}d{point}"
+
+
+def of_gradient(name: str) -> str | None:
+    """The point whose gradient has this name, without its layer: "A9" for "03.dA9"; None if it is of no point."""
+    point = without_layer(name)
+    return point[1:] if point.startswith("d") and point[1:] in kinds() else None
+
+
+def is_gradient(name: str) -> bool:
+    """Whether a name is that of a gradient, of a point or of a weight."""
+    return without_layer(name).startswith("d")
+
+
 def names_point(word: str, name: str) -> bool:
     """Whether a word of a list of points names this one: "A9" in every layer, "03.A9" in one, "A4" for A4.q."""
     return any(known == word or known.startswith(word + ".") for known in (name, without_layer(name)))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sinkproof._library import Error, Handle, View, attempt, call, encoded, made, text
 from sinkproof._model import Model, opened
-from sinkproof._points import kinds, without_layer
+from sinkproof._points import is_gradient, kinds, of_gradient, without_layer
 
 Array = npt.NDArray[Any]
 FORMAT = "sinkproof-trace-1"
@@ -74,7 +74,8 @@ class Trace(Mapping[str, Array]):
     end to end, each with positions of its own; with `cu_seqlens_k` [m + 1] each has keys and values of
     earlier positions too, in front of its own, and A6, A9 and A10 have their columns. `metadata` may
     say "lse", "with-sink" or "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a
-    trace. `metadata` holds texts: "engine" is your engine's name in the report.
+    trace. `metadata` holds texts: "engine" is your engine's name in the report. A gradient has the name of its point or
+    weight behind a d: "03.dA11", "03.dsink", "03.dW.q" (chapter 34).
 
     Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
     are accepted too. Names and shapes are checked against the model when the trace is judged.
@@ -101,8 +102,9 @@ class Trace(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         n = len(self._arrays.get("tokens", ()))
-        points = sum(name not in BESIDE for name in self)
-        return f"<sinkproof.Trace of {n} tokens, {points} points, engine {self.metadata.get('engine', 'not named')!r}>"
+        points = sum(name not in BESIDE and not is_gradient(name) for name in self)
+        gradients = sum(map(is_gradient, self))
+        return f"<sinkproof.Trace of {n} tokens, {points} points{f', {gradients} gradients' if gradients else ''}, engine {self.metadata.get('engine', 'not named')!r}>"
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | str | os.PathLike[str], *,
@@ -234,7 +236,9 @@ def pointer_to(tokens: npt.NDArray[np.int32]) -> Any:
 def expected_shape(model: Model, name: str, first: int, n: int, rows: int) -> tuple[int, ...]:
     """The shape of a point in a trace of n tokens and `first` keys more; keys and values may have more `rows`, and the
     log-sum-exp may have the tokens first."""
-    shape, point = model.shape(name, n), without_layer(name)
+    shape, point = model.shape(name, n), of_gradient(name) or without_layer(name)
+    if is_gradient(name):
+        return (*shape[:-1], shape[-1] + first) if point in kinds() and kinds()[point].by_head else shape
     if kinds()[point].a_number and rows == n:
         return n, shape[0]
     if kinds()[point].by_head:

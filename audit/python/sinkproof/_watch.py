@@ -13,6 +13,7 @@ from sinkproof._model import Model, opened
 from sinkproof._trace import Array, Trace, TraceError
 from sinkproof.adapters import Record, gpt2, gpt_oss, module, ranks, transformers, transformers_llama, versions
 from sinkproof.adapters._adapted import without_adapter
+from sinkproof.adapters._backward import Backward
 from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._map import Map
 from sinkproof.adapters._torch import Module
@@ -28,7 +29,8 @@ class Watched(Trace):
         super().__init__({})
         self.sequences: list[Trace] = []
 
-    def take(self, records: Sequence[Record], metadata: Mapping[str, str]) -> None:
+    def take(self, records: Sequence[Record], metadata: Mapping[str, str], weights: Mapping[str, Any] | None = None) -> None:
+        """`weights`: their gradients, which are those of all sequences."""
         self.sequences = [record.trace(metadata) for record in records if record.tokens]
         if not self.sequences:
             raise TraceError("the model was not called: there is nothing to trace")
@@ -36,6 +38,7 @@ class Watched(Trace):
             raise TraceError("the model's calls showed none of the points that were asked for: were they compiled "
                              "before?")
         if len(self.sequences) == 1:
+            self.sequences[0] = Trace({**self.sequences[0], **(weights or {})}, metadata)
             self.fill(self.sequences[0], metadata)
 
     @property
@@ -61,7 +64,7 @@ def engine_of(model: Module) -> Any:
 
 @contextlib.contextmanager
 def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.PathLike[str] | None = None,
-          checkpoint: Model | str | os.PathLike[str] | None = None) -> Iterator[Watched]:
+          checkpoint: Model | str | os.PathLike[str] | None = None, backward: bool = False) -> Iterator[Watched]:
     """Watches a model during a `with` block: transformers' GptOssForCausalLM, GPT2LMHeadModel,
     LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM, OpenAI's Transformer.
 
@@ -73,6 +76,11 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     cache, batches with padding, packed rows, `generate`. `.sequences` has a trace for each sequence; with one
     sequence, the yielded trace is that one. `points` restricts the trace, {"A9", "A13"}. Shapes are
     checked against `checkpoint` if it is given, and always when the trace is judged.
+
+    With `backward`, which transformers' models but GPT-2 have, the block holds a call of backward() on a loss too, and the
+    trace the gradient of each of its points, "03.dA11", and of each weight, "03.dsink", "03.dW.q" (chapter 34). They are
+    read where autograd passes them on, and no number of the pass is changed. A block of several sequences has no
+    weights' gradients: they are the sum over all of them.
 
     Raises TraceError, from the model's call, on anything that cannot be traced. If the block raises,
     the trace stays empty; afterwards nothing of the watcher remains in the model.
@@ -88,11 +96,16 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     if map is None:
         engine = engine_of(model)
         batches = Batches(new_record)
-        with engine.Watcher(model, batches):
+        if backward and engine not in (transformers, transformers_llama):
+            raise TraceError(f"the gradients of {type(model).__name__} are not traced")
+        gradients = (Backward(),) if backward else ()
+        with engine.Watcher(model, batches, *gradients):
             yield found
         found.take(batches.records, {"engine": engine.Engine.title, **versions(engine.Engine.packages),
-                                     **ranks(), **engine.metadata_of(model)})
+                                     **ranks(), **engine.metadata_of(model)}, gradients[0].weights if gradients else None)
         return
+    if backward:
+        raise TraceError("gradients are not traced by a map")
     if held is None:
         raise TraceError("expected a checkpoint beside the map: its sizes cut the tensors")
     with module.Watcher(model, Map(os.fspath(map), held), new_record) as watcher:

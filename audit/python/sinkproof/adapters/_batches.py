@@ -9,6 +9,7 @@ filled before the trace began has sequences that begin behind it.
 """
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,12 @@ class Batch:
             for real in past_n.tolist():
                 positions.append(record.before if real else -1)
                 record.before += bool(real)
+
+    def of_gradients(self) -> Batch:
+        """The same rows, whose records keep the gradients of the current call."""
+        gradients = copy.copy(self)
+        gradients.records = [record.of_gradients() for record in self.records]
+        return gradients
 
     @property
     def slots(self) -> int:

@@ -9,6 +9,7 @@ or those that a sliding cache has dropped) are zero there, as their weight is.
 """
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sinkproof._model import Model
-from sinkproof._points import chosen_words, kinds, names_point
+from sinkproof._points import chosen_words, gradient_name, kinds, names_point
 from sinkproof._trace import Array, Trace, TraceError, as_array, as_tokens
 
 
@@ -47,6 +48,14 @@ class Record:
         self.tokens: list[int] = []  # of all pieces, including the current one
         self.first = 0               # tokens before the current piece
         self.pieces: dict[str, list[tuple[int, Array]]] = {}
+        self.gradients: Record | None = None  # those of the points, under the points' names
+
+    def of_gradients(self) -> Record:
+        """The record of the gradients of the current piece, which is the only one."""
+        if self.gradients is None:
+            self.gradients = copy.copy(self)
+            self.gradients.pieces, self.gradients.cached = {}, {}
+        return self.gradients
 
     @property
     def n(self) -> int:
@@ -164,6 +173,9 @@ class Record:
                  if (array := self.whole(name)) is not None}
         tokens = as_tokens(np.asarray(self.tokens))
         positions = np.arange(self.before, self.before + len(tokens), dtype=np.int32)
+        if self.gradients is not None:
+            found.update({gradient_name(name): array for name in self.gradients.pieces
+                          if (array := self.gradients.whole(name)) is not None})
         if self.ends is not None:
             found["cu_seqlens"] = np.array(self.ends, np.int32)
             positions = np.concatenate([np.arange(rows, dtype=np.int32) for rows in np.diff(self.ends)])

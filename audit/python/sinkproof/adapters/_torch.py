@@ -100,8 +100,12 @@ class Hooks:
                 show(calls, values, number)
             else:
                 keep(values)
+                self.follow(values, keep)
 
         return see
+
+    def follow(self, values: Tensor, keep: Callable[[Tensor], None]) -> None:
+        """Of a tensor that was kept: does nothing here. A watcher of gradients passes the tensor's to `keep`."""
 
     def after(self, module: Module, keep: Callable[[Tensor], None]) -> None:
         """Calls keep(output) after each call of the module."""

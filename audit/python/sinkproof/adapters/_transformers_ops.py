@@ -3,6 +3,7 @@
 """The operations inside transformers' attention, router and experts, as a watcher sees them."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sinkproof._trace import TraceError
@@ -10,9 +11,13 @@ from sinkproof.adapters._torch import ADDITIONS, PRODUCTS, SCALINGS, Tensor, sam
 
 
 class AttentionOps:
-    """Watches one call of eager attention: A6 is the first product, scaled; A9 the softmax."""
+    """Watches one call of eager attention: A6 is the first product, scaled; A9 the softmax.
 
-    def __init__(self) -> None:
+    follow(point, tensor) is told where A6 is in the pass, of which `scores` is a copy.
+    """
+
+    def __init__(self, follow: Callable[[str, Tensor], None]) -> None:
+        self.follow = follow
         self.product: Tensor = None
         self.scores: Tensor = None
         self.weights: Tensor = None
@@ -21,7 +26,8 @@ class AttentionOps:
         if name in PRODUCTS and self.product is None:
             self.product = result
         elif name in SCALINGS and self.scores is None and args and args[0] is self.product:
-            self.scores = result.clone()
+            self.scores = result.detach().clone()
+            self.follow("A6", result)
         elif name == "softmax":
             self.weights = result
 
@@ -43,14 +49,23 @@ class RouterOps:
             self.weights = result
 
 
+# What each point is of the products: of the first or the second of a pair, and what of it.
+EXPERT_POINTS = {"M5": (0, "product"), "M6": (0, "biased"), "M8": (1, "input"), "M9": (1, "product"), "M10": (1, "biased")}
+
+
 class ExpertOps:
     """Watches one call of the experts. Products alternate: up, down, up, down, ...
 
     `products` collects {input, product, biased} for each matrix product; `where` and `sort` hold the
-    index tensors that assign the rows of a product to (token, slot).
+    index tensors that assign the rows of a product to (token, slot). With `backward` their gradients are
+    collected when they come, in `gradients`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, backward: bool = False) -> None:
+        self.backward = backward
+        self.gradients: list[dict[str, Tensor]] = []  # of each product
+        self.slots: list[Tensor] = []                 # of each pair's rows, when they are gathered
+        self.chosen_nk: Tensor = None
         self.products: list[dict[str, Tensor]] = []
         self.rows: list[tuple[Tensor, Tensor]] = []
         self.order: Tensor = None
@@ -58,15 +73,27 @@ class ExpertOps:
     def __call__(self, name: str, args: Any, result: Any) -> None:
         if name in PRODUCTS:
             # The product is copied: the bias may be added to it in place.
-            self.products.append({"input": args[0], "raw": result, "product": result.clone(),
+            self.products.append({"input": args[0], "raw": result, "product": result.detach().clone(),
                                   "biased": None})
+            self.gradients.append({})
+            self.follow("input", args[0])
+            self.follow("product", result)
         elif name in ADDITIONS and self.products and self.products[-1]["biased"] is None:
             if same_storage(self.products[-1]["raw"], args[0]):
                 self.products[-1]["biased"] = result
+                self.follow("biased", result)
         elif name == "where" and len(args) == 1:
             self.rows.append(result)  # (slot, token) of the rows of one expert
         elif name in ("sort", "argsort"):
             self.order = result[1] if name == "sort" else result
+
+    def follow(self, what: str, values: Tensor) -> None:
+        found = self.gradients[-1]
+
+        def arrived(gradient: Tensor) -> None:
+            found[what] = gradient.clone()
+        if self.backward and values.requires_grad:
+            values.register_hook(arrived)
 
     def slots_by_product(self, chosen_nk: Tensor, implementation: str) -> list[Tensor]:
         """For each up-product, the flat slot, token * k + slot, of each row; None: dense [E, n, .]."""
@@ -88,28 +115,43 @@ class ExpertOps:
     def gather(self, chosen_nk: Tensor, tokens_nh: Tensor, implementation: str) -> dict[str, Tensor]:
         """{"M5": [n, k, 2 inter], "M6", "M8": [n, k, inter], "M9": [n, k, hidden], "M10"}."""
         import torch
-        n, k = chosen_nk.shape
-        gathered: dict[str, Tensor] = {}
-        written = torch.zeros(n * k, dtype=torch.int64, device=chosen_nk.device)
-        for at, slots in enumerate(self.slots_by_product(chosen_nk, implementation)):
-            up, down = self.products[2 * at], self.products[2 * at + 1]
-            if up["biased"] is None or down["biased"] is None:
-                raise TraceError("the experts' bias was not seen being added")
-            found = {"input": up["input"], "M5": up["product"], "M6": up["biased"],
-                     "M8": down["input"], "M9": down["product"], "M10": down["biased"]}
-            if slots is None:  # every expert computed every token: pick the chosen ones
-                token_nk = torch.arange(n, device=chosen_nk.device)[:, None].expand(n, k)
-                found = {point: value[chosen_nk, token_nk] for point, value in found.items()}
-                slots = torch.arange(n * k, device=chosen_nk.device)
-            found = {point: value.reshape(len(slots), -1) for point, value in found.items()}
-            rows, tokens = found.pop("input").contiguous(), tokens_nh[slots // k].contiguous()
+        self.chosen_nk, self.slots = chosen_nk, self.slots_by_product(chosen_nk, implementation)
+        if any(product["biased"] is None for product in self.products):
+            raise TraceError("the experts' bias was not seen being added")
+        k = chosen_nk.shape[1]
+        written = torch.zeros(chosen_nk.numel(), dtype=torch.int64, device=chosen_nk.device)
+        for at, slots in enumerate(self.slots):
+            given, slots = self.chosen_rows(self.products[2 * at]["input"], slots)
+            rows, tokens = given.contiguous(), tokens_nh[slots // k].contiguous()
             if not torch.equal(rows.view(torch.uint8), tokens.view(torch.uint8)):  # bits: NaN != NaN
                 raise TraceError("the experts' rows are not the tokens that were expected there")
             written.index_add_(0, slots, torch.ones_like(slots))
-            for point, value in found.items():
-                if point not in gathered:
-                    gathered[point] = value.new_empty(n * k, value.shape[-1])
-                gathered[point][slots] = value
         if not torch.equal(written, torch.ones_like(written)):
             raise TraceError("the experts did not compute each chosen (token, expert) pair once")
+        return self.by_slots(self.products)
+
+    def chosen_rows(self, values: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of the chosen (token, expert) pairs, [rows, width], and the slot of each."""
+        import torch
+        if slots is None:  # every expert computed every token
+            token_nk = torch.arange(len(self.chosen_nk), device=self.chosen_nk.device)[:, None].expand(self.chosen_nk.shape)
+            values = values[self.chosen_nk, token_nk]
+            slots = torch.arange(self.chosen_nk.numel(), device=self.chosen_nk.device)
+        return values.detach().reshape(len(slots), -1), slots
+
+    def by_slots(self, products: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+        """The points of these products, [n, k, width]; without those that some product lacks."""
+        n, k = self.chosen_nk.shape
+        gathered: dict[str, Tensor] = {}
+        for point, (odd, what) in EXPERT_POINTS.items():
+            found = [products[2 * at + odd].get(what) for at in range(len(self.slots))]
+            for values, slots in zip(found, self.slots if all(one is not None for one in found) else ()):
+                rows, slots = self.chosen_rows(values, slots)
+                if point not in gathered:
+                    gathered[point] = rows.new_empty(n * k, rows.shape[-1])
+                gathered[point][slots] = rows
         return {point: value.reshape(n, k, -1) for point, value in gathered.items()}
+
+    def gathered_gradients(self) -> dict[str, Tensor]:
+        """The gradients of the points, after a backward pass; without those that did not come."""
+        return self.by_slots(self.gradients)

@@ -41,6 +41,7 @@ from sinkproof._trace import TraceError
 from sinkproof.adapters import Adapter, Record
 from sinkproof.adapters._adapted import without_adapter
 from sinkproof.adapters._batches import PACKED, Batch, Batches, packed_ends
+from sinkproof.adapters._backward import Backward
 from sinkproof.adapters._calls import Call, method_signature
 from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, device_text, watch
 from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, RouterOps
@@ -95,14 +96,18 @@ class Watcher(Hooks):
     cached = ("A4.k", "A2.v")  # the points of cached keys and values
     attention: tuple[str, ...] = ("A4.q", "A4.k", "A6", "A9", "A10", "A11")  # what the wrapped attention shows
 
-    def __init__(self, model: Module, batches: Batches) -> None:
+    def __init__(self, model: Module, batches: Batches, backward: Backward | None = None) -> None:
         super().__init__()
-        self.outer, self.model, self.batches = model, uncompiled(model), batches
+        self.outer, self.model, self.batches, self.backward = model, uncompiled(model), batches, backward
         self.batch: Batch | None = None  # of the current call
         self.chosen_nk: Tensor = None    # the router's choice, for the experts after it
 
     def __enter__(self) -> Watcher:
         base = self.model.model
+        if self.backward is not None:
+            if is_compiled(self.outer):
+                raise TraceError("the gradients of a compiled model are not traced: its backward pass is compiled too")
+            self.backward.enter(self.model, self.undo)
         if is_compiled(self.outer):  # code compiled earlier has no hooks, and none may remain after the block
             forget_compiled()
             self.undo.callback(forget_compiled)
@@ -116,8 +121,22 @@ class Watcher(Hooks):
         self.wrap_attention(sys.modules[type(base.layers[0].self_attn).__module__], len(base.layers))
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         self.close()
+        if self.backward is not None and kind is None:
+            self.backward.finish()
+
+    def follow(self, values: Tensor, keep: Callable[[Tensor], None]) -> None:
+        if self.backward is not None and self.batch is not None:
+            self.backward.follow(values, functools.partial(self.keep_gradient, self.batch, keep))
+
+    def keep_gradient(self, batch: Batch, keep: Callable[[Tensor], None], gradient: Tensor) -> None:
+        """Passes the gradient of a tensor to `keep`, as the tensor was, but to the record of the batch's gradients."""
+        running, self.batch = self.batch, batch.of_gradients()
+        try:
+            keep(gradient)
+        finally:
+            self.batch = running
 
     def hook_layer(self, index: int, layer: Module) -> None:
         def keep(point: str) -> Callable[[Tensor], None]:
@@ -153,6 +172,8 @@ class Watcher(Hooks):
             raise TraceError("the call before did not end: trace anew")
         cache = cache_of(call)
         past = 0 if cache is None else int(cache.get_seq_length())
+        if self.backward is not None and past:
+            raise TraceError(f"{call.what}: gradients are traced of whole sequences, found {past} cached tokens before it")
         check_slots(call.get("cache_position"), past, ids)
         real = real_slots(call.get("attention_mask"), past, ids)
         batch = self.batches.begin(ids, cache, real[:, :past])
@@ -217,15 +238,21 @@ class Watcher(Hooks):
         def traced(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
             if compiling():
                 return forward(hidden_states, *args, **kwargs)
-            ops = ExpertOps()
+            ops = ExpertOps(self.backward is not None)
             with watch(ops):
                 output = forward(hidden_states, *args, **kwargs)
-            tokens_nh = hidden_states.reshape(-1, hidden_states.shape[-1])
+            tokens_nh = hidden_states.detach().reshape(-1, hidden_states.shape[-1])
             implementation = experts_implementation(self.model)
             for point, values in ops.gather(self.chosen_nk, tokens_nh, implementation).items():
                 self.keep_rows(point, index, values)
+            if self.backward is not None and self.batch is not None:
+                self.backward.later.append(functools.partial(self.keep_expert_gradients, self.batch, index, ops))
             return output
         return traced
+
+    def keep_expert_gradients(self, batch: Batch, index: int, ops: ExpertOps) -> None:
+        for point, gradient in ops.gathered_gradients().items():
+            self.keep_gradient(batch, functools.partial(self.keep_rows, point, index), gradient)
 
     def keep_rows(self, point: str, layer: int, values: Tensor) -> None:
         """Keeps rows that are the tokens of all sequences, one sequence after the other."""
@@ -239,12 +266,16 @@ class Watcher(Hooks):
                 for point in (*self.attention, *CACHED)} for layer in range(n_layers)]
         name = attention_implementation(self.model)
         if name == "eager":
-            self.replace(modeling, "eager_attention_forward", eager_forward(modeling.eager_attention_forward, see))
+            self.replace(modeling, "eager_attention_forward",
+                         eager_forward(modeling.eager_attention_forward, see, self.follow_in_attention))
             return
         functions = modeling.ALL_ATTENTION_FUNCTIONS
         own, kept = functions._local_mapping, dict(functions._local_mapping)
         functions[name] = other_forward(functions[name], see)
         self.undo.callback(lambda: (own.clear(), own.update(kept)))
+
+    def follow_in_attention(self, layer: int, point: str, values: Tensor) -> None:
+        self.follow(values, functools.partial(self.keep_attention, point, layer))
 
     def keep_attention(self, point: str, layer: int, values: Tensor) -> None:
         if self.batch is None:
@@ -284,14 +315,14 @@ def forget_compiled() -> None:
     torch._dynamo.reset()
 
 
-def eager_forward(eager: Callable[..., Any], see: Seers) -> Callable[..., Any]:
+def eager_forward(eager: Callable[..., Any], see: Seers, follow: Callable[[int, str, Tensor], None]) -> Callable[..., Any]:
     """Eager attention that shows its arguments and results, and its operations if they are not compiled."""
     def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
         seen = see[module.layer_idx]
         if compiling():
             output, weights = eager(module, query, key, value, *args, **kwargs)
         else:
-            ops = AttentionOps()
+            ops = AttentionOps(functools.partial(follow, module.layer_idx))
             with watch(ops):
                 output, weights = eager(module, query, key, value, *args, **kwargs)
             if ops.scores is None or "A9" in seen and ops.weights is None:
