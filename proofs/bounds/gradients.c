@@ -4,6 +4,11 @@
 // Honest sets of gradients: a sum is measured against the sizes of its terms, not against itself.
 #include "proofs/bounds/gradients.h"
 
+// The smallest normal number of a format: what underflows may be flushed to zero.
+static double smallest(double u) {
+    return u >= 0x1p-24 ? 0x1p-126 : 0x1p-1022;
+}
+
 //> grad.rounded
 sinkproof_honest sinkproof_honest_gradient(double value, double size, double own, double roundings,
                                            double u) {
@@ -11,8 +16,8 @@ sinkproof_honest sinkproof_honest_gradient(double value, double size, double own
     double true_size = sinkproof_mul_up(size, sinkproof_add_up(1, 2 * mine));
     double engine = sinkproof_gamma(roundings, u);
     double off = sinkproof_mul_up(sinkproof_add_up(engine, mine), true_size);
-    double least = u >= 0x1p-24 ? 0x1p-126 : 0x1p-1022; // what underflows may be flushed to zero
-    off = sinkproof_add_up(off, sinkproof_mul_up(2 * roundings, least));
+    double lost = sinkproof_mul_up(sinkproof_mul_up(roundings, smallest(u)), 1 + engine);
+    off = sinkproof_add_up(off, lost);
     return sinkproof_set_around(value, off, off, 0, 0);
 }
 //< grad.rounded
@@ -47,7 +52,9 @@ sinkproof_honest honest_score_gradient(sinkproof_honest alpha, sinkproof_honest 
     double most = sinkproof_add_up(set_largest_size(dalpha), set_largest_size(delta));
     double size = sinkproof_mul_up(set_largest_size(alpha), most);
     sinkproof_honest exact = sinkproof_honest_mul(alpha, sinkproof_honest_sub(dalpha, delta));
-    double off = sinkproof_mul_up(sinkproof_gamma(2, u), size);
+    // What underflows: the difference, times alpha; the two products; the result.
+    double lost = sinkproof_mul_up(4 + 2 * set_largest_size(alpha), smallest(u));
+    double off = sinkproof_add_up(sinkproof_mul_up(sinkproof_gamma(2, u), size), lost);
     sinkproof_honest set =
         sinkproof_set_around(alpha.mid * (dalpha.mid - delta.mid), off, off, 0, 0);
     double more = sinkproof_add_up(exact.hi, -exact.mid);

@@ -220,10 +220,27 @@ static void underflow(void) {
        "grad.rounded products that underflow: 0 is inside, set=[%.3g, %.3g]", set.lo, set.hi);
 }
 
+// alpha (dalpha - D) below the smallest normal number: an engine may flush it, or the difference.
+static void score_underflow(void) {
+    const double of_m[][3] = {
+        {0x1p-100, 0x1p-29, 0}, {1, 0x1.8p-126, 0x1p-126}, {0.5, 0x1p-126, 0}};
+    bool zero = true, narrow = true;
+    for (size_t m = 0; m < sizeof of_m / sizeof *of_m; m++) {
+        sinkproof_honest alpha = sinkproof_exact_set(of_m[m][0]);
+        sinkproof_honest dalpha = sinkproof_exact_set(of_m[m][1]);
+        sinkproof_honest delta = sinkproof_exact_set(of_m[m][2]);
+        sinkproof_honest set = honest_score_gradient(alpha, dalpha, delta, 0x1p-24);
+        zero = zero && set.lo <= 0 && set.hi >= of_m[m][0] * (of_m[m][1] - of_m[m][2]);
+        narrow = narrow && set.hi <= 0x1p-122;
+    }
+    ok(zero && narrow, "grad.rounded a score's gradient that underflows: 0 is inside");
+}
+
 int main(void) {
     honest_engines();
     mistakes();
     widths();
     underflow();
+    score_underflow();
     return tap_done();
 }
