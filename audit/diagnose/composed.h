@@ -96,6 +96,7 @@ compose_candidates compose_borrowed;        // weights of another layer or exper
 compose_candidates compose_inputs;          // composed_inputs.c: another tensor is read
 compose_candidates compose_residuals;       // the terms of a residual
 compose_candidates compose_norms;           // composed_norms.c: norms of another kind
+compose_candidates compose_statistics;      // composed_statistics.c: norms over another number
 compose_candidates compose_parameters;      // composed_parameters.c: constants
 compose_candidates compose_shares;          // of experts, by another function
 compose_candidates compose_mixtures;        // experts in the sum

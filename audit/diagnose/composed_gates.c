@@ -62,6 +62,96 @@ static bool try_gate(composing *c, const gate_kind *kind) {
     return fine;
 }
 
+// ---- sums and products in other places: t (g + p) sigmoid(a r) (u v + q)
+
+typedef struct gate_sum {
+    double times, plus, by; // t, p, a
+    bool of_up;             // r is up
+    double up_times, up_plus;
+} gate_sum;
+
+static bool gate_by_sum(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    s->meaning.gating = SINKPROOF_GATED_SUM;
+    s->meaning.gate_times = m->numbers[0], s->meaning.gate_plus = m->numbers[1];
+    s->meaning.sigmoid_by = m->numbers[2], s->meaning.sigmoid_of_up = m->numbers[3] != 0;
+    s->meaning.up_times = m->numbers[4], s->meaning.up_plus = m->numbers[5];
+    return s->config.activation == SINKPROOF_SWIGLU;
+}
+
+static bool sums_to(const operation *o, const gate_sum *sum) {
+    double limit = o->c->s->trials.config->swiglu.limit;
+    size_t far = 0;
+    for (size_t s = 0; s < o->n && 8 * far <= o->n; s++) {
+        const double *x = &o->x[0][2 * o->at[s]];
+        double g = fmin(x[0], limit), u = fmin(fmax(x[1], -limit), limit);
+        double value = sum->times * (g + sum->plus) / (1 + exp(-sum->by * (sum->of_up ? u : g)));
+        far += !value_is_near(o->c, o->at[s], value * (sum->up_times * u + sum->up_plus));
+    }
+    return 8 * far <= o->n;
+}
+
+static void say_sum(composed_mistake *m, const gate_sum *sum, double alpha) {
+    const char *read = sum->of_up ? "up" : "gate";
+    if (sum->times == alpha && sum->by == 1)
+        composed_say(m, "alpha multiplies the gate outside of its sigmoid: ");
+    if (sum->plus != 0 && sum->up_plus == 0)
+        composed_say(m, "%g is added to the gate, not to up: ", sum->plus);
+    else if (sum->plus != 0)
+        composed_say(m, "%g is added to the gate: ", sum->plus);
+    if (sum->of_up) composed_say(m, "the sigmoid reads up, not the gate: ");
+    composed_say(m, "the activation is ");
+    if (sum->times != 1) composed_say(m, "%g ", sum->times);
+    if (sum->plus != 0)
+        composed_say(m, "(gate %+g) ", sum->plus);
+    else
+        composed_say(m, "gate ");
+    if (sum->by == 1)
+        composed_say(m, "sigmoid(%s) ", read);
+    else
+        composed_say(m, "sigmoid(%g %s) ", sum->by, read);
+    const char *up = sum->up_times == -1 ? "-up" : "up";
+    if (sum->up_plus != 0)
+        composed_say(m, "(%s %+g)", up, sum->up_plus);
+    else
+        composed_say(m, "%s", up);
+}
+
+static bool try_sum(composing *c, const gate_sum *sum) {
+    bool fine = true;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->operate = gate_by_sum, m->region = c->regions[r];
+        m->numbers[0] = sum->times, m->numbers[1] = sum->plus, m->numbers[2] = sum->by;
+        m->numbers[3] = sum->of_up, m->numbers[4] = sum->up_times, m->numbers[5] = sum->up_plus;
+        composed_name(m, "gate-%g-%g-%g%s-up-%g-%g", sum->times, sum->plus, sum->by,
+                      sum->of_up ? "-of-up" : "", sum->up_times, sum->up_plus);
+        say_sum(m, sum, c->s->trials.config->swiglu.alpha);
+        composed_say_region(c, m);
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
+static bool try_sums(composing *c, const operation *o) {
+    double alpha = c->s->trials.config->swiglu.alpha;
+    const double by[] = {alpha, 1, -alpha, 1 / alpha, 2 * alpha, alpha / 2, 2, -1};
+    const double times[] = {1, alpha, 1 / alpha, -1}, plus[] = {0, 1, -1};
+    const double up_plus[] = {1, 0, -1, 2}, up_times[] = {1, -1};
+    bool fine = true;
+    for (size_t i = 0; i < 8 * 4 * 3 * 4 * 2 * 2 && fine && c->found == NULL; i++) {
+        const gate_sum sum = {.up_times = up_times[i % 2],
+                              .of_up = i / 2 % 2 != 0,
+                              .up_plus = up_plus[i / 4 % 4],
+                              .plus = plus[i / 16 % 3],
+                              .times = times[i / 48 % 4],
+                              .by = by[i / 192]};
+        if (sums_to(o, &sum)) fine = try_sum(c, &sum);
+    }
+    return fine;
+}
+
 bool compose_gates(composing *c) {
     static const gate_kind kinds[] = {
         {SINKPROOF_GATED_UNCLAMPED, false, 1, 1, "gate-unclamped-in-sigmoid",
@@ -97,6 +187,7 @@ bool compose_gates(composing *c) {
     fine = operation_read(c, &o);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && fine && c->found == NULL; i++)
         if (gates_to(&o, &kinds[i])) fine = try_gate(c, &kinds[i]);
+    if (fine && o.whole && o.n > 0 && c->found == NULL) fine = try_sums(c, &o);
     operation_free(&o);
     return fine;
 }

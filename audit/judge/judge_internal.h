@@ -29,6 +29,7 @@ typedef struct judge_pass {
     sinkproof_honest *turns_ip[4]; // rotation tables [n, head_dim / 2]; NULL: a form without them
     sinkproof_honest *key_turns_ip[4]; // the same for keys, if they are meant to turn differently
     sinkproof_honest *unmoved;  // sets of the moved point that is being computed; NULL: none is
+    double *made;               // what is made of them, and its widths; NULL: nothing
     const judge_prefix *prefix; // keys and values before the trace, as sets; NULL: none
     judge_prefix *kept_prefix;  // where those of this pass are kept; NULL: nowhere
     double done, all;           // work, for the progress display

@@ -307,14 +307,27 @@ static sinkproof_honest sigmoid_of_gate(const sinkproof_setting *s, double alpha
     return rounded_set(s, AT_M8_SIGMOID, y);
 }
 
+// t (g + p) sigmoid(a r), rounded like g sigmoid(alpha g).
+static sinkproof_honest gated_sum(const sinkproof_meaning *m, const sinkproof_setting *s,
+                                  sinkproof_honest g, sinkproof_honest read) {
+    sinkproof_honest sum = sinkproof_honest_add(g, sinkproof_exact_set(m->gate_plus));
+    if (m->gate_plus != 0) sum = sinkproof_honest_roundings(s, sum, 1);
+    sinkproof_honest y = sinkproof_honest_mul(sum, sigmoid_of_gate(s, m->sigmoid_by, read));
+    y = sinkproof_honest_mul(y, sinkproof_exact_set(m->gate_times));
+    if (m->gate_times != 1) y = sinkproof_honest_roundings(s, y, 2);
+    return rounded_set(s, AT_M8_SWISH, y);
+}
+
 // gate and up are clamped as they are meant to be, but a gate whose clamp is elsewhere.
 static sinkproof_honest activated_otherwise(const judge_pass *pass, const sinkproof_setting *s,
                                             sinkproof_honest whole, sinkproof_honest gate,
-                                            sinkproof_honest up) {
+                                            sinkproof_honest other, sinkproof_honest up) {
     const sinkproof_swiglu_numbers *numbers = &pass->config->swiglu;
     const sinkproof_meaning *m = pass->meaning;
     sinkproof_honest swish;
-    if (m->gating <= SINKPROOF_GATED_LATE) {
+    if (m->gating == SINKPROOF_GATED_SUM)
+        swish = gated_sum(m, s, gate, m->sigmoid_of_up ? other : gate);
+    else if (m->gating <= SINKPROOF_GATED_LATE) {
         sinkproof_honest g = m->gating == SINKPROOF_GATED_LATE ? whole : gate;
         sinkproof_honest read = m->gating == SINKPROOF_GATED ? gate : whole;
         swish = sinkproof_honest_mul(g, sigmoid_of_gate(s, numbers->alpha, read));
@@ -349,9 +362,10 @@ void meant_activations(const judge_pass *pass, const sinkproof_setting *s,
             other = sinkproof_honest_mul(other, sinkproof_exact_set(m->up_times));
         }
         if (m->gating != SINKPROOF_GATED || m->up_plus_first) {
+            sinkproof_honest sum = other;
             if (!m->up_plus_first)
-                other = rounded_set(s, AT_M8_UP, sinkproof_honest_add(other, plus));
-            z_f[f] = activated_otherwise(pass, s, whole, gate, other);
+                sum = rounded_set(s, AT_M8_UP, sinkproof_honest_add(other, plus));
+            z_f[f] = activated_otherwise(pass, s, whole, gate, other, sum);
             continue;
         }
         if (!plain) other = sinkproof_honest_add(other, sinkproof_exact_set(m->up_plus - 1));

@@ -82,27 +82,27 @@ typedef struct sinkproof_turning {
     int without_concentration;
 } sinkproof_turning;
 
-// What a norm divides a row by, in the place of the root of its mean square.
-typedef enum sinkproof_norm_over {
-    SINKPROOF_NORM_OWN,        // as defined
-    SINKPROOF_NORM_SQUARE,     // the mean square itself
-    SINKPROOF_NORM_ROW_BEFORE, // that of the row before
-    SINKPROOF_NORM_LARGEST,    // its largest size
-    SINKPROOF_NORM_SIZES,      // the mean of its sizes
-    SINKPROOF_NORM_PARTS,      // that of each of `norm_parts` equal parts, in the part
-    SINKPROOF_NORM_FIRST,      // that of the first of these parts
-    SINKPROOF_NORM_LAST,       // that of the last
-    SINKPROOF_NORM_NONE,       // 1
-    SINKPROOF_NORM_SPREAD,     // the standard deviation, and the mean is not subtracted
-    SINKPROOF_NORM_TWICE,      // what remains of a second norm: the scales are squared
-    SINKPROOF_NORM_ROW         // that of row `norm_parts`
-} sinkproof_norm_over;
+// What a norm divides the elements of a row by, in the place of the root of its mean square: the
+// least and the largest square of it, epsilon included.
+typedef struct sinkproof_norm_question {
+    const sinkproof_trace *trace;
+    const sinkproof_config *config;
+    sinkproof_trace_point point;
+    size_t layer, n, d, token;
+    const double *x_nd, *scale_d;
+    double eps;
+    const double *numbers;
+} sinkproof_norm_question;
+// Returns false where the trace does not tell.
+typedef bool sinkproof_norm_squares(const sinkproof_norm_question *q, double *lo_d, double *hi_d);
+enum { SINKPROOF_NORM_NUMBERS = 6 };
 
 // What the gate of an activation becomes before up multiplies it.
 typedef enum sinkproof_gating {
     SINKPROOF_GATED,           // g sigmoid(alpha g), as defined
     SINKPROOF_GATED_UNCLAMPED, // the same; the sigmoid reads the gate before its clamp
     SINKPROOF_GATED_LATE,      // and its product is clamped, not the gate
+    SINKPROOF_GATED_SUM,       // t (g + p) sigmoid(a r): of the meaning's gate_times and so on
     SINKPROOF_GATED_BY_GELU,
     SINKPROOF_GATED_BY_GELU_TANH,
     SINKPROOF_GATED_BY_RELU,
@@ -131,8 +131,8 @@ typedef struct sinkproof_passes {
 
 typedef struct sinkproof_meaning {
     bool eps_outside, centred; // norms: x / (rms + eps); the mean is subtracted
-    sinkproof_norm_over norm_over;
-    size_t norm_parts;
+    sinkproof_norm_squares *norm_squares; // NULL: as defined
+    double norm_numbers[SINKPROOF_NORM_NUMBERS];
     sinkproof_turning query, key;    // A4
     sinkproof_attending attending;   // A5 to A11, at one place
     bool sees_all;                   // later keys are not masked
@@ -152,6 +152,9 @@ typedef struct sinkproof_meaning {
     double up_times;                 // 1
     bool up_plus_first;              // before the clamp
     sinkproof_gating gating;
+    // of a gated sum: t, p, a, and whether the sigmoid reads up
+    double gate_times, gate_plus, sigmoid_by;
+    bool sigmoid_of_up;
     sinkproof_mixing mixed;            // M11
     double mixture_times;              // 1: M11
     size_t weighed_first, weighed_end; // experts whose shares are multiplied; end 0: none

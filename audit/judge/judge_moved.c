@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MADE_ROUNDINGS = 8 }; // of numbers that are made
+
 bool judge_moved_begin(judge_pass *pass, sinkproof_trace_point first, sinkproof_trace_point last,
                        size_t place) {
     const sinkproof_moving *m = pass->options->moving;
@@ -82,7 +84,7 @@ static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer)
 
 static bool keeps_values(const sinkproof_moving *m) {
     return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
-           !m->rounds_more && m->change.kind == SINKPROOF_UNCHANGED &&
+           m->make == NULL && !m->rounds_more && m->change.kind == SINKPROOF_UNCHANGED &&
            m->then.kind == SINKPROOF_UNCHANGED;
 }
 
@@ -95,12 +97,54 @@ static bool stays_in_format(const sinkproof_moving *m) {
            frexp(fabs(m->factor), &(int){0}) == 0.5;
 }
 
+// What is made of an element: near a number, with what the maker knows of its distance, and some
+// roundings.
+static sinkproof_honest made_set(const judge_pass *pass, const sinkproof_setting *s, size_t at) {
+    const sinkproof_moving *m = pass->options->moving;
+    size_t all = sinkproof_trace_elements(pass->config, m->point, pass->n);
+    if (isnan(pass->made[at])) return sinkproof_unknown_set(pass->unmoved[at].mid);
+    sinkproof_honest x =
+        sinkproof_honest_declared(sinkproof_exact_set(pass->made[at]), 0, pass->made[all + at]);
+    x = sinkproof_honest_roundings(s, x, MADE_ROUNDINGS);
+    return m->adds ? sinkproof_honest_add(pass->unmoved[at], x) : x;
+}
+
+// Makes them, if something is made. Returns false if memory runs out. What cannot be made is
+// unknown.
+static bool make_numbers(judge_pass *pass, size_t place) {
+    const sinkproof_moving *m = pass->options->moving;
+    size_t all = sinkproof_trace_elements(pass->config, m->point, pass->n);
+    double *x = calloc(2 * all + 1, sizeof *x), *radius = x + all;
+    pass->made = calloc(2 * all + 1, sizeof *pass->made);
+    bool fine = x != NULL && pass->made != NULL;
+    for (size_t at = 0; fine && at < all; at++) {
+        x[at] = pass->unmoved[at].mid, radius[at] = sinkproof_radius(&pass->unmoved[at]);
+        if (!m->adds) pass->made[at] = x[at];
+    }
+    const sinkproof_making of = {.config = pass->config,
+                                 .model = pass->model,
+                                 .trace = pass->trace,
+                                 .point = m->point,
+                                 .layer = place,
+                                 .n = pass->n,
+                                 .all = all,
+                                 .chosen_nk = judge_layer_choices(pass, place),
+                                 .x = x,
+                                 .radius = radius,
+                                 .numbers = m->numbers};
+    if (fine && !m->make(&of, pass->made, pass->made + all))
+        for (size_t at = 0; at < all; at++) pass->made[at] = NAN;
+    free(x);
+    return fine;
+}
+
 // The set of the element that stands at `at`, before its change. A factor may multiply before the
 // policy's rounding or after it: the set that was rounded is wider by that rounding.
 static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_setting *s,
                                   const sinkproof_tensor *plus, size_t layer, size_t at) {
     const sinkproof_moving *m = pass->options->moving;
     sinkproof_point rounding;
+    if (m->make != NULL) return made_set(pass, s, at);
     size_t from = moved_from(m, pass->config, pass->n, judge_layer_choices(pass, layer), at);
     sinkproof_honest x = from == SIZE_MAX ? sinkproof_exact_set(0) : pass->unmoved[from];
     if (m->plus_times != 0 && plus == NULL) return x; // the trace lacks what is added
@@ -153,14 +197,18 @@ static void change_sets(const sinkproof_setting *s, const sinkproof_change *c, d
     }
 }
 
-static bool row_holds_any(const judge_pass *pass, size_t layer, size_t first, size_t width) {
+// Whether the element is in the region, and picked.
+static bool is_moved(const judge_pass *pass, size_t layer, size_t at) {
     const sinkproof_moving *m = pass->options->moving;
+    const int32_t *chosen = judge_layer_choices(pass, layer);
+    sinkproof_place place = sinkproof_place_of(pass->config, m->point, pass->n, chosen, at);
+    return sinkproof_region_holds(&m->region, &place) &&
+           moving_picks(m, pass->config, pass->n, chosen, &place);
+}
+
+static bool row_holds_any(const judge_pass *pass, size_t layer, size_t first, size_t width) {
     bool any = false;
-    for (size_t i = first; i < first + width && !any; i++) {
-        sinkproof_place place = sinkproof_place_of(pass->config, m->point, pass->n,
-                                                   judge_layer_choices(pass, layer), i);
-        any = sinkproof_region_holds(&m->region, &place);
-    }
+    for (size_t i = first; i < first + width && !any; i++) any = is_moved(pass, layer, i);
     return any;
 }
 
@@ -182,18 +230,12 @@ static bool move_row(judge_part *part, const sinkproof_setting *s, double amax, 
     if (fine && m->change.kind != SINKPROOF_UNCHANGED)
         change_sets(s, &m->change, amax, width, moved, room);
     bool rounds = fine && !kept && sinkproof_trace_rounding(m->point, &rounding);
-    for (size_t i = 0; fine && i < width; i++) {
-        sinkproof_place place = sinkproof_place_of(
-            pass->config, m->point, pass->n, judge_layer_choices(pass, part->layer), first + i);
-        if (!sinkproof_region_holds(&m->region, &place)) moved[i] = x[i];
-    }
+    for (size_t i = 0; fine && i < width; i++)
+        if (!is_moved(pass, part->layer, first + i)) moved[i] = x[i];
     if (fine && m->then.kind != SINKPROOF_UNCHANGED)
         change_sets(s, &m->then, amax, width, moved, room);
     for (size_t i = 0; fine && i < width; i++) {
-        sinkproof_place place = sinkproof_place_of(
-            pass->config, m->point, pass->n, judge_layer_choices(pass, part->layer), first + i);
-        bool here =
-            m->then.kind != SINKPROOF_UNCHANGED || sinkproof_region_holds(&m->region, &place);
+        bool here = m->then.kind != SINKPROOF_UNCHANGED || is_moved(pass, part->layer, first + i);
         if (here && rounds)
             moved[i] = sinkproof_honest_at(s, rounding, sinkproof_honest_inside(s, moved[i]));
         x[i] = moved[i];
@@ -236,8 +278,11 @@ bool judge_moved_end(judge_pass *pass, size_t place) {
     double amax = 0;
     for (size_t at = 0; at < all; at++) amax = fmax(amax, fabs(pass->unmoved[at].mid));
     size_t rows = all / row_width(pass->options->moving, rank, shape);
-    bool fine = judge_in_parts(pass, place, rows, compare_moved_row, &amax);
+    bool fine = pass->options->moving->make == NULL || make_numbers(pass, place);
+    fine = fine && judge_in_parts(pass, place, rows, compare_moved_row, &amax);
+    free(pass->made);
     free(pass->unmoved);
+    pass->made = NULL;
     pass->unmoved = NULL;
     return fine;
 }

@@ -16,6 +16,7 @@ typedef struct norm_work {
     const double *scale_d, *shift_d; // shift_d NULL: RMSNorm
     const sinkproof_honest *x_nd;
     sinkproof_honest *y_nd;
+    double *mid_nd; // the middles of x_nd; NULL: the norm is as defined
     // Whether the rounding before the weight is optional, and the policies that fix it.
     bool either;
     sinkproof_policy once, twice;
@@ -53,63 +54,42 @@ static void narrow_to_one_kernel(judge_part *part, const norm_work *w, const sin
     free(twice_d);
 }
 
-static double square_mean(const sinkproof_honest *x, size_t first, size_t n) {
-    double square = 0;
-    for (size_t i = first; i < first + n; i++) square += x[i].mid * x[i].mid / (double)n;
-    return square;
-}
-
-// The square of what the norm is meant to divide element i of a row by, epsilon included.
-static double meant_square(const sinkproof_meaning *m, const norm_work *w,
-                           const sinkproof_honest *x_d, size_t token, size_t i, double eps) {
-    size_t d = w->d, each = m->norm_parts > 0 && m->norm_parts <= d ? d / m->norm_parts : d;
-    const sinkproof_honest *before_d = token > 0 ? &w->x_nd[(token - 1) * d] : x_d;
-    double largest = 0, sizes = 0, mean = 0, scaled = 0, own = square_mean(x_d, 0, d);
-    for (size_t k = 0; k < d; k++) {
-        largest = fmax(largest, fabs(x_d[k].mid));
-        sizes += fabs(x_d[k].mid) / (double)d, mean += x_d[k].mid / (double)d;
-        scaled += fabs(w->scale_d[k]) * x_d[k].mid * x_d[k].mid / (double)d;
-    }
-    if (m->eps_outside && m->norm_over == SINKPROOF_NORM_LARGEST) return pow(largest + eps, 2);
-    if (m->eps_outside && m->norm_over == SINKPROOF_NORM_SIZES) return pow(sizes + eps, 2);
-    switch (m->norm_over) {
-    case SINKPROOF_NORM_OWN:
-        break;
-    case SINKPROOF_NORM_SQUARE:
-        return pow(square_mean(x_d, 0, d) + eps, 2);
-    case SINKPROOF_NORM_ROW_BEFORE:
-        return square_mean(before_d, 0, d) + eps;
-    case SINKPROOF_NORM_LARGEST:
-        return largest * largest + eps;
-    case SINKPROOF_NORM_SIZES:
-        return sizes * sizes + eps;
-    case SINKPROOF_NORM_PARTS:
-        return square_mean(x_d, i / each * each, each) + eps;
-    case SINKPROOF_NORM_FIRST:
-        return square_mean(x_d, 0, each) + eps;
-    case SINKPROOF_NORM_LAST:
-        return square_mean(x_d, d - each, each) + eps;
-    case SINKPROOF_NORM_NONE:
-        return 1;
-    case SINKPROOF_NORM_SPREAD:
-        return own - mean * mean + eps;
-    case SINKPROOF_NORM_TWICE:
-        return scaled + eps * (own + eps);
-    case SINKPROOF_NORM_ROW:
-        return square_mean(&w->x_nd[(m->norm_parts < w->n ? m->norm_parts : 0) * d], 0, d) + eps;
-    }
-    return own + eps;
-}
-
 // A norm over another number: the scales take the quotient of the roots, and epsilon is in them.
-static void divide_otherwise(const judge_pass *pass, const norm_work *w, size_t token,
-                             const sinkproof_honest *x_d, double *scale_d, sinkproof_norm *norm) {
+// The squares of these numbers are [lo_d, hi_d]; y_d is the hull of the sets of both.
+static void norm_otherwise(judge_part *part, const norm_work *w, size_t token,
+                           const sinkproof_honest *x_d, sinkproof_norm *norm,
+                           trace_piece *piece, sinkproof_honest *y_d) {
+    const judge_pass *pass = part->pass;
     size_t d = w->d;
-    double own = square_mean(x_d, 0, d), eps = pass->config->rms_eps;
-    if (!(own > 0)) return;
-    for (size_t i = 0; i < d; i++)
-        scale_d[i] = w->scale_d[i] * sqrt(own / meant_square(pass->meaning, w, x_d, token, i, eps));
+    sinkproof_setting s = pass_setting(pass, pass->n * w->rows * d);
+    double *ends_d = part_allocate(part, 3 * d, sizeof *ends_d), *scale_d = ends_d + 2 * d, own = 0;
+    sinkproof_honest *other_d = part_allocate(part, d, sizeof *other_d);
+    const sinkproof_norm_question q = {.trace = pass->trace,
+                                       .config = pass->config,
+                                       .point = w->point,
+                                       .layer = part->layer,
+                                       .n = pass->n,
+                                       .d = d,
+                                       .token = token,
+                                       .x_nd = w->mid_nd,
+                                       .scale_d = w->scale_d,
+                                       .eps = pass->config->rms_eps,
+                                       .numbers = pass->meaning->norm_numbers};
+    bool fine = ends_d != NULL && other_d != NULL;
+    bool known = fine && pass->meaning->norm_squares(&q, ends_d, ends_d + d);
+    for (size_t i = 0; i < d; i++) own += x_d[i].mid * x_d[i].mid / (double)d;
     norm->scale_d = scale_d, norm->eps = 0;
+    for (int end = 0; end < 2 && known && own > 0; end++) {
+        for (size_t i = 0; i < d; i++)
+            scale_d[i] = w->scale_d[i] * sqrt(own / ends_d[(size_t)end * d + i]);
+        sinkproof_honest *to_d = end == 0 ? y_d : other_d;
+        normed_row(w, s, s.policy, norm, x_d, to_d, &piece->common);
+        if (w->either) narrow_to_one_kernel(part, w, &s, piece, norm, x_d, to_d);
+        for (size_t i = 0; i < d && end == 1; i++) y_d[i] = sinkproof_honest_hull(y_d[i], to_d[i]);
+    }
+    for (size_t i = 0; i < d && !known; i++) y_d[i] = sinkproof_unknown_set(0);
+    free(ends_d);
+    free(other_d);
 }
 
 // x_d: room for a row.
@@ -122,13 +102,13 @@ static void norm_row(judge_part *part, const norm_work *w, size_t token, size_t 
     trace_piece piece = {.point = w->point, .offset = at, .count = d, .token = token};
     memcpy(x_d, &w->x_nd[at], d * sizeof *x_d);
     sinkproof_norm norm = {d, w->scale_d, meant_norm(pass, &s, d, x_d)};
-    bool otherwise = pass->meaning->norm_over != SINKPROOF_NORM_OWN && w->rows == 1;
-    double *scale_d = otherwise ? part_allocate(part, d, sizeof *scale_d) : NULL;
-    if (scale_d != NULL) divide_otherwise(pass, w, token, x_d, scale_d, &norm);
-    normed_row(w, s, s.policy, &norm, x_d, y_d, &piece.common);
-    if (w->either) narrow_to_one_kernel(part, w, &s, &piece, &norm, x_d, y_d);
+    if (w->mid_nd != NULL)
+        norm_otherwise(part, w, token, x_d, &norm, &piece, y_d);
+    else
+        normed_row(w, s, s.policy, &norm, x_d, y_d, &piece.common);
+    if (w->either && w->mid_nd == NULL)
+        narrow_to_one_kernel(part, w, &s, &piece, &norm, x_d, y_d);
     piece_compare(part, &piece, y_d);
-    free(scale_d);
 }
 
 static void norm_token(judge_part *part, size_t i, void *of) {
@@ -162,9 +142,15 @@ bool judge_norm(judge_pass *pass, const sinkproof_walk_step *step, sinkproof_hon
                       .x_nd = step_input(pass, step, 0),
                       .y_nd = y_nd};
     set_kernels(pass, &work, step_place(pass, step));
+    size_t all = pass->n * work.d;
+    bool otherwise = pass->meaning->norm_squares != NULL && work.rows == 1;
+    if (otherwise) work.mid_nd = malloc(all * sizeof *work.mid_nd);
+    for (size_t i = 0; work.mid_nd != NULL && i < all; i++) work.mid_nd[i] = work.x_nd[i].mid;
     bool fine = scale_d != NULL && (shift_d != NULL || !centres) &&
+                (work.mid_nd != NULL || !otherwise) &&
                 judge_each_token(pass, step_place(pass, step), TOKENS, norm_token, &work);
     free(scale_d);
     free(shift_d);
+    free(work.mid_nd);
     return fine;
 }

@@ -7,7 +7,7 @@
 #define SINKPROOF_JUDGE_REGION_H
 
 #include "audit/judge/judge_change.h"
-#include "model/safetensors.h"
+#include "audit/trace/trace.h"
 #include "ref/points.h"
 
 // The indices first, first + step, ... below `end`; of these, those that are marked in `some_i`,
@@ -82,6 +82,24 @@ size_t sinkproof_from_index(const sinkproof_from *from, size_t i, size_t size);
 
 bool sinkproof_indices_hold(const sinkproof_indices *in, size_t i);
 
+// The numbers of a tensor as a mistake makes them, from those that it should have and from the
+// trace. `width` is what is known of the distance between them and the engine's, without roundings
+// of the result; it is 0 at the beginning.
+enum { SINKPROOF_MAKING_NUMBERS = 6 };
+typedef struct sinkproof_making {
+    const sinkproof_config *config;
+    const sinkproof_model *model;
+    const sinkproof_trace *trace;
+    sinkproof_trace_point point;
+    size_t layer, n, all;
+    const int32_t *chosen_nk; // NULL: unknown
+    const double *x;
+    const double *radius; // of the sets of x; NULL: x is exact
+    const double *numbers;
+} sinkproof_making;
+// Returns false where it cannot be made.
+typedef bool sinkproof_make(const sinkproof_making *of, double *y, double *width);
+
 // Elements of a point in a region: each is `factor` times another of the same point, along one
 // dimension, plus `addend`, plus `plus_times` another tensor of the trace, and then changed. `on`
 // false: nothing is moved.
@@ -99,8 +117,11 @@ typedef struct sinkproof_moving {
     bool by_shares; // of slots: each is multiplied by its expert's share, M4 of the trace
     sinkproof_change change;
     sinkproof_change then; // of whole rows, after that
-    sinkproof_pick pick;   // of an input
+    sinkproof_pick pick;
     size_t picked;
+    sinkproof_make *make; // or NULL; what it makes is moved in the place of the point's numbers
+    bool adds;            // it makes what is added to them
+    double numbers[SINKPROOF_MAKING_NUMBERS];
 } sinkproof_moving;
 
 // The element whose value stands at `at`; SIZE_MAX: none.
