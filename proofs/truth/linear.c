@@ -2,8 +2,10 @@
 // Copyright 2026 the sinkproof authors
 //
 // A linear stage over the reals: y_r = b_r + sum_c W_rc x_c, with weights exact as stored. Rows are
-// decoded once for all tokens. A ball dot product loses only the last rounding: midpoints are
-// summed with guard bits, radii are propagated term by term.
+// decoded once for all tokens. The product is that of slices (sliced.h). The plain one, which takes
+// one ball dot product after another, holds it in tests: midpoints are summed with guard bits,
+// radii are propagated term by term.
+#include "proofs/truth/sliced.h"
 #include "proofs/truth/truth.h"
 
 #include <stdlib.h>
@@ -11,6 +13,11 @@
 //> attn.qkv
 void sinkproof_truth_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
                             const sinkproof_matrix *b_r, slong bits) {
+    truth_sliced_linear(out_nr, x_nc, n, w_rc, b_r, bits, 1, NULL);
+}
+
+void truth_plain_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
+                        const sinkproof_matrix *b_r, slong bits) {
     size_t rows = w_rc->rows, cols = w_rc->cols;
     double *scratch = malloc((rows > cols ? rows : cols) * sizeof *scratch);
     if (scratch == NULL) abort();

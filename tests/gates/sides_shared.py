@@ -125,6 +125,7 @@ ROOMS = {
     },
     ("proofs/truth/", "proofs/bounds/"): {
         "compares two numbers so that NaN is the worse": "proofs/bounds/worst.h",
+        "asks OpenBLAS for one thread per product; no number": "proofs/bounds/times.c",
     },
     ("proofs/bounds/", "proofs/truth/"): {},
     (REFERENCE, "proofs/"): {},

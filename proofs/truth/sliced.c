@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A block of rows is decoded once. From its weights slice after slice is taken, until nothing is
+// left: the first is a matrix of short integers, and what it leaves of the smallest weights is
+// sparse. Each slice is multiplied by the digits of all tokens, one column for a digit. A token's
+// sums are then joined to one integer, exactly. The sizes of the weights, rounded up, are
+// multiplied by the radii, which are short integers too.
+#include "proofs/truth/sliced.h"
+
+#include "proofs/bounds/bounds.h"
+#include "proofs/truth/share_work.h"
+#include "proofs/truth/sliced_internal.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_ROWS = 256,
+    CHUNK_BYTES = 1 << 28, // of the digits of the tokens that are multiplied together
+};
+
+// The memory of a thread, and what it counted.
+typedef struct scratch {
+    double *rest_rc, *h_rc, *sum_rk; // a block's weights, integers and sums
+    int *exponent_r;
+    bool *refused_r;
+    mp_ptr limb_k;
+    arf_t term;
+    size_t slices, dense, sparse, plain_rows; // dense: weights times slices
+} scratch;
+
+typedef struct product {
+    arb_ptr out_nr;
+    arb_srcptr x_nc, bias_r; // bias_r may be NULL
+    size_t n, rows, cols, block;
+    const sinkproof_matrix *w_rc;
+    slong bits;
+    int digit_bits;
+    slice_point *point_i;
+    size_t *first_i, wide; // a token's first column of digits; the number of columns
+    double *digit_ck, *radius_ci;
+    bool balls, refused; // some token has a radius; some token is refused
+    scratch *scratch_t;
+} product;
+
+static void *room_for(size_t n, size_t size) {
+    void *made = calloc(n + 1, size);
+    if (made == NULL) abort();
+    return made;
+}
+
+// ---- a block of rows
+
+static void multiply_dense(const product *p, const scratch *s, size_t count, const double *y_ck,
+                           size_t wide) {
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)wide, (int)p->cols, 1.0,
+                s->h_rc, (int)p->cols, y_ck, (int)wide, 0.0, s->sum_rk, (int)wide);
+}
+
+static void multiply_sparse(const product *p, const scratch *s, size_t count) {
+    memset(s->sum_rk, 0, count * p->wide * sizeof *s->sum_rk);
+    for (size_t r = 0; r < count; r++)
+        for (size_t c = 0; c < p->cols; c++) {
+            double h = s->h_rc[r * p->cols + c];
+            if (h == 0) continue;
+            cblas_daxpy((int)p->wide, h, p->digit_ck + c * p->wide, 1, s->sum_rk + r * p->wide, 1);
+        }
+}
+
+// Radii first: the sizes of the whole weights.
+static void enclose_radii(const product *p, scratch *s, size_t first, size_t count) {
+    for (size_t r = 0; r < count; r++) {
+        double *up_c = s->h_rc + r * p->cols;
+        slice_outcome outcome = slice_sizes(s->rest_rc + r * p->cols, p->cols,
+                                            SLICE_ROOM - RADIUS_BITS, up_c, &s->exponent_r[r]);
+        s->refused_r[r] = s->refused_r[r] || outcome == SLICE_REFUSED;
+        if (outcome != SLICE_TAKEN) memset(up_c, 0, p->cols * sizeof *up_c);
+    }
+    multiply_dense(p, s, count, p->radius_ci, p->n);
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < p->n; i++) {
+            mag_ptr radius = arb_radref(p->out_nr + i * p->rows + first + r);
+            double units = s->sum_rk[r * p->n + i];
+            if (s->refused_r[r] || units == 0) continue;
+            mag_set_ui_2exp_si(radius, (ulong)units, s->exponent_r[r] + p->point_i[i].radius_low);
+        }
+}
+
+// The next slice of every row; returns whether there is any.
+static bool take_slices(const product *p, scratch *s, size_t count, size_t number,
+                        size_t *nonzero) {
+    bool any = false;
+    *nonzero = 0;
+    for (size_t r = 0; r < count; r++) {
+        double *h_c = s->h_rc + r * p->cols;
+        size_t found = 0;
+        slice_outcome outcome = SLICE_NONE;
+        if (!s->refused_r[r])
+            outcome = slice_take(s->rest_rc + r * p->cols, p->cols, SLICE_ROOM - p->digit_bits, h_c,
+                                 &s->exponent_r[r], &found);
+        if (outcome == SLICE_TAKEN && number == SLICES_MOST) outcome = SLICE_REFUSED;
+        if (outcome == SLICE_REFUSED) s->refused_r[r] = true;
+        if (outcome != SLICE_TAKEN) memset(h_c, 0, p->cols * sizeof *h_c);
+        *nonzero += outcome == SLICE_TAKEN ? found : 0;
+        any = any || outcome == SLICE_TAKEN;
+    }
+    return any;
+}
+
+// Adds the joined sums of a slice to the midpoints, exactly.
+static void add_joined(const product *p, scratch *s, size_t first, size_t count) {
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < p->n && !s->refused_r[r]; i++) {
+            const slice_point *point = &p->point_i[i];
+            arf_ptr middle = arb_midref(p->out_nr + i * p->rows + first + r);
+            size_t digits = p->first_i[i + 1] - p->first_i[i];
+            if (digits == 0) continue;
+            slice_join(s->term, s->sum_rk + r * p->wide + p->first_i[i], digits, p->digit_bits,
+                       s->limb_k);
+            arf_mul_2exp_si(s->term, s->term, s->exponent_r[r] + point->low);
+            if (arf_is_zero(middle))
+                arf_swap(middle, s->term);
+            else
+                arf_add(middle, middle, s->term, ARF_PREC_EXACT, ARF_RND_DOWN);
+        }
+}
+
+// A row or a token that no slices hold.
+static void multiply_plainly(const product *p, size_t r, const bool *whole_row) {
+    arb_ptr row_c = ball_vector(p->cols);
+    double *scratch_c = room_for(p->cols, sizeof *scratch_c);
+    sinkproof_truth_row(row_c, p->w_rc, r, scratch_c);
+    for (size_t i = 0; i < p->n; i++) {
+        if (!*whole_row && !p->point_i[i].refused) continue;
+        arb_dot(p->out_nr + i * p->rows + r, p->bias_r != NULL ? p->bias_r + r : NULL, 0, row_c, 1,
+                p->x_nc + i * p->cols, 1, (slong)p->cols, p->bits);
+    }
+    free(scratch_c);
+    ball_vector_release(row_c, p->cols);
+}
+
+// The only rounding.
+static void finish_row(const product *p, const scratch *s, size_t first, size_t r) {
+    for (size_t i = 0; i < p->n && !s->refused_r[r]; i++) {
+        arb_ptr out = p->out_nr + i * p->rows + first + r;
+        if (p->bias_r != NULL) arb_add(out, out, p->bias_r + first + r, ARF_PREC_EXACT);
+        arb_set_round(out, out, p->bits);
+        arb_trim(out, out);
+    }
+    if (s->refused_r[r] || p->refused) multiply_plainly(p, first + r, &s->refused_r[r]);
+}
+
+static void multiply_block(void *context, size_t piece, size_t worker) {
+    const product *p = context;
+    scratch *s = &p->scratch_t[worker];
+    size_t first = piece * p->block, nonzero;
+    size_t count = p->rows - first < p->block ? p->rows - first : p->block;
+    for (size_t r = 0; r < count; r++) {
+        s->refused_r[r] = false;
+        sinkproof_matrix_row(p->w_rc, first + r, s->rest_rc + r * p->cols);
+        for (size_t i = 0; i < p->n; i++) arb_zero(p->out_nr + i * p->rows + first + r);
+    }
+    if (p->balls) enclose_radii(p, s, first, count);
+    for (size_t number = 0; take_slices(p, s, count, number, &nonzero); number++) {
+        bool dense = nonzero > count * p->cols / SPARSE_SHARE;
+        s->slices = number >= s->slices ? number + 1 : s->slices;
+        *(dense ? &s->dense : &s->sparse) += dense ? count * p->cols : nonzero;
+        if (p->wide == 0) continue;
+        if (dense)
+            multiply_dense(p, s, count, p->digit_ck, p->wide);
+        else
+            multiply_sparse(p, s, count);
+        add_joined(p, s, first, count);
+    }
+    for (size_t r = 0; r < count; r++) {
+        s->plain_rows += s->refused_r[r];
+        finish_row(p, s, first, r);
+    }
+}
+
+// ---- the tokens
+
+static void set_numbers(void *context, size_t i, size_t worker) {
+    const product *p = context;
+    const slice_point *point = &p->point_i[i];
+    size_t digits = p->first_i[i + 1] - p->first_i[i];
+    (void)worker;
+    for (size_t c = 0; c < p->cols && !point->refused; c++)
+        slice_number(point, p->x_nc + i * p->cols + c, p->digit_bits,
+                     p->digit_ck + c * p->wide + p->first_i[i], digits,
+                     &p->radius_ci[c * p->n + i]);
+}
+
+static void set_point(void *context, size_t i, size_t worker) {
+    const product *p = context;
+    (void)worker;
+    p->point_i[i] = slice_fixed_point(p->x_nc + i * p->cols, p->cols, p->bits);
+}
+
+static void multiply(product *p, size_t threads, sliced_account *account) {
+    for (size_t i = 0; i < p->n; i++) {
+        const slice_point *point = &p->point_i[i];
+        size_t digits = point->refused ? 0 : slice_digits(point, p->digit_bits);
+        p->first_i[i + 1] = p->first_i[i] + digits;
+        p->balls = p->balls || point->ball;
+        p->refused = p->refused || point->refused;
+        account->plain_tokens += point->refused;
+        if (digits > account->digits) account->digits = digits;
+    }
+    p->wide = p->first_i[p->n];
+    p->digit_ck = room_for(p->cols * p->wide, sizeof *p->digit_ck);
+    p->radius_ci = room_for(p->cols * p->n, sizeof *p->radius_ci);
+    truth_share(threads, p->n, set_numbers, p);
+    truth_share(threads, (p->rows + p->block - 1) / p->block, multiply_block, p);
+    free(p->digit_ck);
+    free(p->radius_ci);
+}
+
+static void make_scratch(product *p, size_t threads, size_t wide, size_t digits) {
+    p->scratch_t = room_for(threads, sizeof *p->scratch_t);
+    for (size_t t = 0; t < threads; t++) {
+        scratch *s = &p->scratch_t[t];
+        s->rest_rc = room_for(p->block * p->cols, sizeof *s->rest_rc);
+        s->h_rc = room_for(p->block * p->cols, sizeof *s->h_rc);
+        s->sum_rk = room_for(p->block * wide, sizeof *s->sum_rk);
+        s->exponent_r = room_for(p->block, sizeof *s->exponent_r);
+        s->refused_r = room_for(p->block, sizeof *s->refused_r);
+        s->limb_k = room_for(slice_limbs(digits, p->digit_bits), sizeof *s->limb_k);
+        arf_init(s->term);
+    }
+}
+
+static void release_scratch(product *p, size_t threads, sliced_account *account) {
+    double weights = (double)p->rows * (double)p->cols;
+    for (size_t t = 0; t < threads; t++) {
+        scratch *s = &p->scratch_t[t];
+        account->slices = s->slices > account->slices ? s->slices : account->slices;
+        account->dense += (double)s->dense / weights;
+        account->sparse += (double)s->sparse / weights;
+        account->plain_rows += s->plain_rows;
+        free(s->rest_rc);
+        free(s->h_rc);
+        free(s->sum_rk);
+        free(s->exponent_r);
+        free(s->refused_r);
+        free(s->limb_k);
+        arf_clear(s->term);
+    }
+    free(p->scratch_t);
+}
+
+void truth_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
+                         const sinkproof_matrix *b_r, slong bits, size_t threads,
+                         sliced_account *account) {
+    size_t rows = w_rc->rows, cols = w_rc->cols, wide = n, digits = 0;
+    slong size = 0;
+    sliced_account counted = {0};
+    product all = {.x_nc = x_nc, .cols = cols, .w_rc = w_rc, .bits = bits};
+    if (threads == 0) threads = 1;
+    all.point_i = room_for(n, sizeof *all.point_i);
+    all.first_i = room_for(n + 1, sizeof *all.first_i);
+    truth_share(threads, n, set_point, &all);
+    for (size_t i = 0; i < n; i++)
+        if (!all.point_i[i].refused && all.point_i[i].size > size) size = all.point_i[i].size;
+    all.digit_bits = counted.digit_bits = sliced_choose(w_rc, size, NULL);
+    for (size_t i = 0; i < n; i++)
+        if (!all.point_i[i].refused) digits += slice_digits(&all.point_i[i], all.digit_bits);
+    size_t most = CHUNK_BYTES / sizeof(double) / cols + 1;
+    size_t each = (size_t)(size + 1) / (size_t)all.digit_bits + 1, together = most / each + 1;
+    if (together > n) together = n;
+    if (wide < digits) wide = digits;
+    if (wide > together * each) wide = together * each;
+    all.rows = rows;
+    all.block =
+        (rows + threads - 1) / threads < BLOCK_ROWS ? (rows + threads - 1) / threads : BLOCK_ROWS;
+    arb_ptr bias_r = NULL;
+    if (b_r != NULL && b_r->count > 0) {
+        double *scratch_r = room_for(rows, sizeof *scratch_r);
+        bias_r = ball_vector(rows);
+        sinkproof_truth_row(bias_r, b_r, 0, scratch_r);
+        free(scratch_r);
+    }
+    all.bias_r = bias_r;
+    make_scratch(&all, threads, wide > together ? wide : together, each);
+    sinkproof_times_begin();
+    for (size_t first = 0; first < n; first += together) {
+        product part = all;
+        part.n = n - first < together ? n - first : together;
+        part.out_nr = out_nr + first * rows;
+        part.x_nc = x_nc + first * cols;
+        part.point_i = all.point_i + first;
+        multiply(&part, threads, &counted);
+    }
+    sinkproof_times_end();
+    release_scratch(&all, threads, &counted);
+    ball_vector_release(bias_r, rows);
+    free(all.point_i);
+    free(all.first_i);
+    if (account != NULL) *account = counted;
+}

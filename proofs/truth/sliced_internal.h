@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What the product and its plan share.
+#ifndef SINKPROOF_TRUTH_SLICED_INTERNAL_H
+#define SINKPROOF_TRUTH_SLICED_INTERNAL_H
+
+#include "proofs/truth/sliced.h"
+#include "proofs/truth/slices.h"
+#include "proofs/truth/truth.h"
+
+enum {
+    SLICE_ROOM = 54,  // |h| sums below 2^(54 - s), digits of s bits are at most 2^(s - 1)
+    SPARSE_SHARE = 8, // a slice with fewer than one nonzero integer in 8 is not multiplied densely
+};
+
+// The digits with which a product needs the fewest multiply-adds for activations of `size` bits. It
+// is asked on a few rows: another answer costs time, never exactness. plan: what was seen, or NULL.
+int sliced_choose(const sinkproof_matrix *w_rc, slong size, sliced_plan *plan);
+
+#endif
