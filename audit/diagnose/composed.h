@@ -107,6 +107,8 @@ compose_candidates compose_altered_outputs; // composed_altered.c: numbers chang
 compose_candidates compose_altered_inputs;
 compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered
 compose_candidates compose_experts;          // composed_experts.c: M5 to M10
+compose_candidates compose_maps;             // composed_maps.c: whose weights a slot reads
+compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
 compose_candidates compose_mixing;           // M11
 compose_candidates compose_added;            // composed_added.c: another tensor is added
 compose_candidates compose_tokens;           // the embedding of some tokens

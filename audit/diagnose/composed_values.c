@@ -74,10 +74,9 @@ typedef struct element {
     int32_t expert;    // -1: none
 } element;
 
-static element element_at(const operation *o, size_t at) {
+static element element_at(const operation *o, const int32_t *chosen_nk, size_t at) {
     const composing *c = o->c;
-    sinkproof_place place =
-        sinkproof_place_of(c->s->trials.config, c->point, c->n, c->chosen_nk, at);
+    sinkproof_place place = sinkproof_place_of(c->s->trials.config, c->point, c->n, chosen_nk, at);
     size_t slot = place.along[ALONG_SLOTS], expert = place.along[ALONG_EXPERTS];
     return (element){.i = place.along[ALONG_ROWS],
                      .slot = slot == SIZE_MAX ? 0 : slot,
@@ -178,7 +177,8 @@ static double value_with(const operation *o, const operation_change *change, con
 }
 
 double operation_value(const operation *o, const operation_change *change, size_t index) {
-    element at = element_at(o, index);
+    element at =
+        element_at(o, change->chosen_nk != NULL ? change->chosen_nk : o->c->chosen_nk, index);
     bool experts = o->kind == SINKPROOF_MULTIPLY || o->kind == SINKPROOF_ADD_BIAS;
     if (!o->whole || (experts && at.expert < 0)) return NAN;
     size_t each = o->c->elements / o->c->n, cols = 1, e = experts ? (size_t)at.expert : 0;

@@ -13,7 +13,7 @@ enum { SAMPLED_ROWS = 8, SAMPLES = 64 };
 
 // The operation that computes the point, with all that it reads.
 typedef struct operation {
-    const composing *c;
+    composing *c;
     point_operation kind;
     bool whole; // the trace has every input
     size_t layer, n_inputs, n_weights;
@@ -36,7 +36,8 @@ typedef struct operation_change {
     const double *x;
     const mistake_weight_edit *edit;
     const double *largest_e;
-    size_t edited; // which of the weights
+    size_t edited;            // which of the weights
+    const int32_t *chosen_nk; // other experts in the slots; NULL: those that the trace shows
 } operation_change;
 
 // The value of an element under the change; NAN: unknown.

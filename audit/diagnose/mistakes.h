@@ -41,7 +41,9 @@ typedef struct mistake_input {
     int layer_by;
     bool residual;           // from the residual that enters the layer, in the place of `from`
     sinkproof_moving moving; // of `from`
-    sinkproof_format kept;   // to which moved numbers are rounded
+    sinkproof_make *make;    // or NULL: what is made of `from` is moved
+    double numbers[SINKPROOF_MAKING_NUMBERS];
+    sinkproof_format kept; // to which moved numbers are rounded
     double
         less; // before that, less so many times a bias, whose elements belong to the last dimension
     sinkproof_slot bias;

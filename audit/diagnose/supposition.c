@@ -27,7 +27,8 @@ static size_t input_layer(const sinkproof_config *c, const mistake_input *in, si
     size_t n = sinkproof_trace_inputs(c, in->point, layer, inputs);
     for (size_t i = 0; i < n; i++)
         if (inputs[i].point == in->input) return inputs[i].layer;
-    return SIZE_MAX;
+    // a bias of experts is that of those in the slots
+    return in->input == TRACE_M3 && sinkproof_trace_point_is_layered(in->point) ? place : SIZE_MAX;
 }
 
 // The experts that the trace shows in the slots of a layer; NULL: it does not, or no memory.
@@ -71,6 +72,30 @@ static bool add_biases(const supposed_engine *s, size_t layer, const int32_t *ch
     return true;
 }
 
+// Makes the numbers of x[n] anew.
+static bool make_numbers(const suspect_engine *suspect, const supposed_engine *s, size_t layer,
+                         const int32_t *chosen, size_t n, double *x) {
+    double *made = calloc(2 * n + 1, sizeof *made);
+    const sinkproof_making how = {.config = &s->config,
+                                  .model = s->model,
+                                  .trace = suspect->trace,
+                                  .point = s->input.from,
+                                  .layer = layer,
+                                  .n = s->rows,
+                                  .all = n,
+                                  .chosen_nk = chosen,
+                                  .x = x,
+                                  .numbers = s->input.numbers};
+    if (made == NULL) return false;
+    memcpy(made, x, n * sizeof *x);
+    bool fine = s->input.make(&how, made, made + n);
+    for (size_t at = 0; s->input.from == TRACE_M3 && at < n; at++)
+        fine = fine && made[at] >= 0 && made[at] < (double)s->config.n_experts;
+    if (fine) memcpy(x, made, n * sizeof *x);
+    free(made);
+    return true;
+}
+
 // The numbers of a tensor as they are moved, in binary64.
 static bool move_elements(const suspect_engine *suspect, const supposed_engine *s, size_t layer,
                           sinkproof_tensor *tensor, uint8_t **bytes) {
@@ -96,7 +121,12 @@ static bool move_elements(const suspect_engine *suspect, const supposed_engine *
     bool biased = s->input.bias_times != 0 || s->input.bias_over != 0;
     bool enough = x != NULL && (s->input.less == 0 || take_bias(s, layer, n, x + n)) &&
                   (!biased || add_biases(s, layer, chosen, of.shares, n, x + n));
-    bool fine = enough && sinkproof_moved_numbers(m, &of, 0, n, x);
+    bool fine = enough;
+    if (fine && s->input.make != NULL) {
+        fine = make_numbers(suspect, s, layer, chosen, n, x + n);
+        memcpy(x, x + n, n * sizeof *x);
+    } else if (fine)
+        fine = sinkproof_moved_numbers(m, &of, 0, n, x);
     for (size_t at = 0; fine && s->input.kept != SINKPROOF_REAL && at < n; at++)
         x[at] = sinkproof_round(s->input.kept, x[at]);
     free(chosen);

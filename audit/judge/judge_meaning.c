@@ -307,15 +307,18 @@ static sinkproof_honest sigmoid_of_gate(const sinkproof_setting *s, double alpha
     return rounded_set(s, AT_M8_SIGMOID, y);
 }
 
-// t (g + p) sigmoid(a r), rounded like g sigmoid(alpha g).
+// t (g + p) sigmoid(a r), rounded like g sigmoid(alpha g); t multiplies before or behind.
 static sinkproof_honest gated_sum(const sinkproof_meaning *m, const sinkproof_setting *s,
                                   sinkproof_honest g, sinkproof_honest read) {
-    sinkproof_honest sum = sinkproof_honest_add(g, sinkproof_exact_set(m->gate_plus));
-    if (m->gate_plus != 0) sum = sinkproof_honest_roundings(s, sum, 1);
-    sinkproof_honest y = sinkproof_honest_mul(sum, sigmoid_of_gate(s, m->sigmoid_by, read));
-    y = sinkproof_honest_mul(y, sinkproof_exact_set(m->gate_times));
-    if (m->gate_times != 1) y = sinkproof_honest_roundings(s, y, 2);
-    return rounded_set(s, AT_M8_SWISH, y);
+    sinkproof_honest t = sinkproof_exact_set(m->gate_times), sigmoid, before, behind;
+    if (m->gate_plus != 0)
+        g = rounded_set(s, AT_M8_UP, sinkproof_honest_add(g, sinkproof_exact_set(m->gate_plus)));
+    sigmoid = sigmoid_of_gate(s, m->sigmoid_by, read);
+    before = rounded_set(s, AT_M8_SCALED, sinkproof_honest_mul(g, t));
+    before = rounded_set(s, AT_M8_SWISH, sinkproof_honest_mul(before, sigmoid));
+    behind = rounded_set(s, AT_M8_SWISH, sinkproof_honest_mul(g, sigmoid));
+    behind = rounded_set(s, AT_M8_SWISH, sinkproof_honest_mul(behind, t));
+    return sinkproof_honest_hull(before, behind);
 }
 
 // gate and up are clamped as they are meant to be, but a gate whose clamp is elsewhere.

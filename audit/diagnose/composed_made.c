@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/diagnose/composed_made.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+composed_mistake *composing_reads(composing *c, const sinkproof_input *input) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return NULL;
+    m->input = (mistake_input){
+        .on = true,
+        .point = c->point,
+        .input = input->point,
+        .from = input->point,
+        .moving = {.on = true, .point = input->point, .along = ALONG_ROWS, .factor = 1}};
+    if (c->place < c->s->trials.config->n_layers)
+        m->input.layer_by = (int)((long)input->layer - (long)c->place);
+    return m;
+}
+
+void composed_say_reads(const composing *c, composed_mistake *m, const sinkproof_input *input) {
+    composed_say(m, "%s reads %s (%s) ", sinkproof_trace_point_name(c->point),
+                 composed_input_words(input->point), sinkproof_trace_point_name(input->point));
+}
+
+// y: what is made of a tensor. *made: it can be.
+static bool make(const composing *c, const made_kind *kind, const sinkproof_input *of, size_t all,
+                 const double *x, double *y, bool *made) {
+    double *width = calloc(all + 1, sizeof *width);
+    const sinkproof_making how = {.config = c->s->trials.config,
+                                  .model = c->s->trials.suspect.model,
+                                  .trace = c->s->trials.suspect.trace,
+                                  .point = of->point,
+                                  .layer = of->layer,
+                                  .n = c->n,
+                                  .all = all,
+                                  .chosen_nk = c->chosen_nk,
+                                  .x = x,
+                                  .numbers = kind->numbers};
+    if (width == NULL) return fail_for_memory(c->s);
+    for (size_t at = 0; at < all; at++) y[at] = kind->adds ? 0 : x[at];
+    *made = kind->make(&how, y, width);
+    for (size_t at = 0; at < all && kind->adds; at++) y[at] += x[at];
+    free(width);
+    return true;
+}
+
+bool composing_try_made(const operation *o, const made_kind *kind) {
+    composing *c = o->c;
+    const sinkproof_input own = {.point = c->point, .layer = c->place};
+    double *y = malloc((c->elements + 1) * sizeof *y);
+    bool made = false, fine = y != NULL || fail_for_memory(c->s);
+    size_t far = 0;
+    fine = fine && make(c, kind, &own, c->elements, c->mid, y, &made);
+    for (size_t s = 0; fine && made && s < o->n; s++)
+        far += !value_is_near(c, o->at[s], y[o->at[s]]);
+    free(y);
+    if (!fine || !made || o->n == 0 || 8 * far > o->n) return fine;
+    sinkproof_moving how = {.on = true,
+                            .point = c->point,
+                            .along = ALONG_ROWS,
+                            .factor = 1,
+                            .make = kind->make,
+                            .adds = kind->adds};
+    memcpy(how.numbers, kind->numbers, sizeof how.numbers);
+    return composing_try_moving(c, &how, kind->id, kind->text);
+}
+
+static bool try_input_kept(composing *c, const sinkproof_input *input, const made_kind *kind,
+                           sinkproof_format kept, const sinkproof_region *region) {
+    composed_mistake *m = composing_reads(c, input);
+    if (m == NULL) return false;
+    m->input.make = kind->make, m->input.kept = kept, m->region = *region;
+    memcpy(m->input.numbers, kind->numbers, sizeof m->input.numbers);
+    composed_name(m, "%s-reads-%s-%s", sinkproof_trace_point_name(c->point),
+                  sinkproof_trace_point_name(input->point), kind->id);
+    if (input->point != TRACE_M3) composed_say_reads(c, m, input);
+    composed_say(m, "%s", kind->text);
+    composed_say_region(c, m);
+    return composing_try(c, m);
+}
+
+static bool try_input(composing *c, const sinkproof_input *input, const made_kind *kind) {
+    bool fine = true, narrow = c->step > 0x1p-12 && input->point != TRACE_M3;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        fine = try_input_kept(c, input, kind, SINKPROOF_REAL, &c->regions[r]);
+        if (fine && narrow && c->found == NULL)
+            fine = try_input_kept(c, input, kind, SINKPROOF_BF16, &c->regions[r]);
+    }
+    return fine;
+}
+
+bool composing_try_made_input(const operation *o, size_t input, const made_kind *kind) {
+    composing *c = o->c;
+    size_t all = o->width[input] * c->n;
+    double *y = malloc((all + 1) * sizeof *y);
+    bool made = false, fine = y != NULL || fail_for_memory(c->s);
+    fine = fine && make(c, kind, &o->inputs[input], all, o->x[input], y, &made);
+    const operation_change change = {.input = input, .x = y};
+    bool near = fine && made && operation_is_near(o, &change);
+    free(y);
+    return near ? try_input(c, &o->inputs[input], kind) : fine;
+}
+
+bool composing_try_made_experts(const operation *o, const made_kind *kind) {
+    composing *c = o->c;
+    const sinkproof_input chosen = {.point = TRACE_M3, .layer = c->place};
+    size_t all = c->n * c->s->trials.config->n_chosen;
+    double *y = calloc(2 * all + 1, sizeof *y), *x = y + all;
+    int32_t *to = malloc((all + 1) * sizeof *to);
+    bool made = false, fine = (y != NULL && to != NULL) || fail_for_memory(c->s);
+    for (size_t q = 0; fine && q < all; q++) x[q] = c->chosen_nk[q];
+    fine = fine && make(c, kind, &chosen, all, x, y, &made);
+    for (size_t q = 0; fine && made && q < all; q++) {
+        made = y[q] >= 0 && y[q] < (double)c->s->trials.config->n_experts;
+        to[q] = made ? (int32_t)y[q] : 0;
+    }
+    const operation_change change = {.chosen_nk = to};
+    bool near = fine && made && operation_is_near(o, &change);
+    free(y);
+    free(to);
+    return near ? try_input(c, &chosen, kind) : fine;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Numbers that a mistake makes from the trace: the point's own, or those that its operation reads
+// in the place of an input.
+#ifndef SINKPROOF_COMPOSED_MADE_H
+#define SINKPROOF_COMPOSED_MADE_H
+
+#include "audit/diagnose/composed_values.h"
+
+typedef struct made_kind {
+    sinkproof_make *make;
+    bool adds; // to the point's own numbers
+    double numbers[SINKPROOF_MAKING_NUMBERS];
+    char id[64], text[COMPOSED_TEXT / 2]; // "holds ..." of the point; "with ..." of an input
+} made_kind;
+
+// A new mistake in which the operation reads that input otherwise; the caller sets how.
+composed_mistake *composing_reads(composing *c, const sinkproof_input *input);
+// Begins its words: "M11 reads the experts' weights (M4)".
+void composed_say_reads(const composing *c, composed_mistake *m, const sinkproof_input *input);
+
+// Tries what is made of the point, in each of its regions, if a sample is near. False on error.
+bool composing_try_made(const operation *o, const made_kind *kind);
+// The same of an input; also rounded to its format.
+bool composing_try_made_input(const operation *o, size_t input, const made_kind *kind);
+// The same of the experts in the slots, of an operation with weights of experts.
+bool composing_try_made_experts(const operation *o, const made_kind *kind);
+
+#endif
