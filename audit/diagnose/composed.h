@@ -107,6 +107,8 @@ compose_candidates compose_altered_outputs; // composed_altered.c: numbers chang
 compose_candidates compose_altered_inputs;
 compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered
 compose_candidates compose_experts;          // composed_experts.c: M5 to M10
+compose_candidates compose_rows;             // composed_rows.c: an input of other positions
+compose_candidates compose_averages;         // composed_averages.c: means and sums of parts
 compose_candidates compose_maps;             // composed_maps.c: whose weights a slot reads
 compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
 compose_candidates compose_mixing;           // M11

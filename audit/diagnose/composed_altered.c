@@ -5,7 +5,7 @@
 // or stand in another order. Binary64 numbers of a sample refute most of them before the judge
 // asks.
 #include "audit/diagnose/composed_changes.h"
-#include "audit/diagnose/composed_values.h"
+#include "audit/diagnose/composed_made.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,22 +68,13 @@ static bool try_input_kept(altering *a, const sinkproof_moving *how, sinkproof_f
                            const sinkproof_region *region, const char *id, const char *text) {
     composing *c = a->c;
     const sinkproof_input *input = &a->o.inputs[a->input];
-    composed_mistake *m = composing_new(c);
+    composed_mistake *m = composing_reads(c, input);
     if (m == NULL) return false;
-    m->input = (mistake_input){.on = true,
-                               .point = c->point,
-                               .input = input->point,
-                               .from = input->point,
-                               .moving = *how,
-                               .kept = kept};
-    if (c->place < c->s->trials.config->n_layers)
-        m->input.layer_by = (int)((long)input->layer - (long)c->place);
-    m->region = *region;
+    m->input.moving = *how, m->input.kept = kept, m->region = *region;
     composed_name(m, "%s-reads-%s-%s", sinkproof_trace_point_name(c->point),
                   sinkproof_trace_point_name(input->point), id);
-    composed_say(m, "%s reads %s (%s) %s", sinkproof_trace_point_name(c->point),
-                 composed_input_words(input->point), sinkproof_trace_point_name(input->point),
-                 text);
+    composed_say_reads(c, m, input);
+    composed_say(m, "%s", text);
     composed_say_part(c, m, input->point, &how->region, ", in its ");
     composed_say_region(c, m);
     return composing_try(c, m);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What an operation reads in the place of its input: another tensor of the trace, or its own input
-// of another position. And how much of its two terms a residual adds.
-#include "audit/diagnose/composed_fit.h"
+// What an operation reads in the place of its input: another tensor of the trace. And how much of
+// its two terms a residual adds.
+#include "audit/diagnose/composed_made.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,10 +52,9 @@ static bool same_shape(const composing *c, sinkproof_trace_point a, sinkproof_tr
 
 static bool try_input(composing *c, const sinkproof_input *input, sinkproof_trace_point from,
                       int layer_by, const sinkproof_region *region) {
-    composed_mistake *m = composing_new(c);
+    composed_mistake *m = composing_reads(c, input);
     if (m == NULL) return false;
-    m->input = (mistake_input){
-        .on = true, .point = c->point, .input = input->point, .from = from, .layer_by = layer_by};
+    m->input.from = from, m->input.layer_by = layer_by, m->input.moving.on = false;
     m->region = *region;
     const char *of = layer_by < 0 ? " of the layer before" : "";
     if (layer_by == LAYER_INPUT) {
@@ -96,34 +95,6 @@ static bool try_inputs_from(composing *c, const sinkproof_input *input, int laye
     return fine;
 }
 
-// Its own input, some positions away.
-static bool try_rows_from(composing *c, const sinkproof_input *input, long by,
-                          const sinkproof_region *region) {
-    composed_mistake *m = composing_new(c);
-    if (m == NULL) return false;
-    m->input = (mistake_input){.on = true,
-                               .point = c->point,
-                               .input = input->point,
-                               .from = input->point,
-                               .moving = {.on = true,
-                                          .point = input->point,
-                                          .along = ALONG_ROWS,
-                                          .from = {.source = SINKPROOF_FROM_SHIFTED, .by = by},
-                                          .factor = 1}};
-    if (c->place == c->s->trials.config->n_layers)
-        m->input.layer_by = 0;
-    else
-        m->input.layer_by = (int)((long)input->layer - (long)c->place);
-    m->region = *region;
-    composed_name(m, "%s-reads-%s%+ld", sinkproof_trace_point_name(c->point),
-                  sinkproof_trace_point_name(input->point), by);
-    composed_say(m, "%s reads %s (%s) of the %s position", sinkproof_trace_point_name(c->point),
-                 composed_input_words(input->point), sinkproof_trace_point_name(input->point),
-                 by < 0 ? "previous" : "next");
-    composed_say_region(c, m);
-    return composing_try(c, m);
-}
-
 bool compose_inputs(composing *c) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     const sinkproof_config *config = c->s->trials.config;
@@ -139,9 +110,6 @@ bool compose_inputs(composing *c) {
                    try_input(c, &inputs[i], TRACE_T0, LAYER_INPUT, &c->regions[r]);
         if (fine && c->found == NULL) fine = try_inputs_from(c, &inputs[i], 0);
         if (fine && c->found == NULL && c->place > 0) fine = try_inputs_from(c, &inputs[i], -1);
-        for (long by = -1; by <= 1 && fine && c->found == NULL; by += 2)
-            for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++)
-                fine = try_rows_from(c, &inputs[i], by, &c->regions[r]);
     }
     return fine;
 }

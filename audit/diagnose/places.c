@@ -52,6 +52,11 @@ size_t read_from_quotient(size_t i, size_t count, size_t by) {
     return i / by;
 }
 
+size_t read_from_modulo(size_t i, size_t count, size_t by) {
+    (void)count;
+    return i % by;
+}
+
 size_t read_from_first_of(size_t i, size_t count, size_t by) {
     (void)count;
     return i - i % by;

@@ -24,6 +24,7 @@ size_t read_from_transposed(size_t i, size_t count, size_t by);
 // where they are stored in turn.
 size_t read_from_heads_modulo(size_t i, size_t count, size_t by);
 size_t read_from_quotient(size_t i, size_t count, size_t by); // i / by
+size_t read_from_modulo(size_t i, size_t count, size_t by);   // i % by
 // the first element of i's block of `by`
 size_t read_from_first_of(size_t i, size_t count, size_t by);
 
