@@ -165,7 +165,8 @@ bool composing_try(composing *c, composed_mistake *m) {
     if (!trial_try_whether(&c->s->trials, c->place, &t, &possible)) return false;
     if (!possible || !trial_explains(&t, point_bit(c->point))) return true;
     if (c->found == NULL) {
-        c->found = add_finding(c->s, c->place, t.inside & c->left);
+        unsigned others = findings_give(c->s, c->place, t.inside & ~c->left);
+        c->found = add_finding(c->s, c->place, (t.inside & c->left) | others);
         if (c->found == NULL) return false;
     }
     if (trial_explains(&t, c->found->points)) finding_add_alike(c->found, &t.what);

@@ -109,6 +109,8 @@ compose_candidates compose_rewritten;        // composed_rewritten.c: weights ch
 compose_candidates compose_experts;          // composed_experts.c: M5 to M10
 compose_candidates compose_rows;             // composed_rows.c: an input of other positions
 compose_candidates compose_averages;         // composed_averages.c: means and sums of parts
+compose_candidates compose_contributions;    // composed_contributions.c: M11
+compose_candidates compose_vectors;          // composed_vectors.c: a bias is added
 compose_candidates compose_maps;             // composed_maps.c: whose weights a slot reads
 compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
 compose_candidates compose_mixing;           // M11

@@ -305,32 +305,36 @@ static composed_mistake *slots_new(composing *c, size_t first, size_t end, doubl
     return m;
 }
 
-static bool try_slots(composing *c, size_t first, size_t end) {
+static bool try_slots_in(composing *c, size_t first, size_t end, const double *base,
+                         const sinkproof_region *region) {
     static const char *const numbers[] = {"first", "second", "third", "fourth"};
-    composed_mistake *without = slots_new(c, first, end, 0);
-    bool fine = without != NULL;
+    bool fine = true;
     fitted_range t;
     chosen_number by[FIT_CHOICES];
-    double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
-    bool fits = base != NULL && fit_number(c, &c->regions[0], base, c->mid, &t) && t.good;
-    free(base);
+    bool fits = fit_number(c, region, base, c->mid, &t) && t.good;
     size_t n = fits && fine ? fit_choose(c, &t, by) : 0;
     for (size_t i = 0; i < n && fine && c->found == NULL; i++) {
         if (by[i].value == 1) continue;
         composed_mistake *m = slots_new(c, first, end, by[i].value);
         if (m == NULL) return false;
+        m->region = *region;
         composed_name(m, "slots-%zu-%zu-in-the-sum-times-%s", first, end - 1, by[i].text);
         if (end == first + 1 && first < 4)
             composed_say(m, "the %s chosen expert (slot %zu)", numbers[first], first);
         else
             composed_say(m, "the chosen experts in slots %zu-%zu", first, end - 1);
         const char *is = end == first + 1 ? "is" : "are";
+        bool others = first > 0 && end == c->s->trials.config->n_chosen && by[i].value == 0;
         if (by[i].value == 0)
-            composed_say(m, " %s left out of the sum over the experts", is);
+            composed_say(m, " %s left out of the sum over the experts%s", is,
+                         others ? first == 1 ? ": it has the first choice alone"
+                                             : ": it has the first choices alone"
+                                : "");
         else if (by[i].value == 2)
             composed_say(m, " %s added twice to the sum over the experts", is);
         else
             composed_say(m, " %s multiplied by %s in the sum over the experts", is, by[i].text);
+        composed_say_region(c, m);
         fine = composing_try(c, m);
         bool rounded = c->step > 0x1p-12 && by[i].value != 0;
         if (!fine || c->found != NULL || !rounded) continue;
@@ -339,9 +343,19 @@ static bool try_slots(composing *c, size_t first, size_t end) {
         if (again == NULL) return false;
         memcpy(again->id, m->id, sizeof again->id);
         memcpy(again->text, m->text, sizeof again->text);
-        again->input.kept = SINKPROOF_BF16;
+        again->input.kept = SINKPROOF_BF16, again->region = *region;
         fine = composing_try(c, again);
     }
+    return fine;
+}
+
+static bool try_slots(composing *c, size_t first, size_t end) {
+    composed_mistake *without = slots_new(c, first, end, 0);
+    bool fine = without != NULL;
+    double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
+    for (size_t r = 0; r < c->n_regions && base != NULL && fine && c->found == NULL; r++)
+        fine = try_slots_in(c, first, end, base, &c->regions[r]);
+    free(base);
     return fine;
 }
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool budget_is_spent(const search *s) {
     return s->trials.tried >= s->trials.options->budget;
@@ -30,6 +31,22 @@ diagnosed_finding *add_finding(search *s, size_t place, unsigned points) {
     f->point = (sinkproof_trace_point)__builtin_ctz(points);
     f->layers[place] = true;
     return f;
+}
+
+unsigned findings_give(search *s, size_t place, unsigned points) {
+    unsigned given = 0;
+    for (size_t i = 0; i < s->out->n;) {
+        diagnosed_finding *f = &s->out->findings[i];
+        size_t layers = 0;
+        for (size_t l = 0; l <= SINKPROOF_MAX_LAYERS; l++) layers += f->layers[l];
+        if (layers != 1 || !f->layers[place] || (f->points & ~points) != 0) {
+            i++;
+            continue;
+        }
+        given |= f->points;
+        memmove(f, f + 1, (--s->out->n - i) * sizeof *f);
+    }
+    return given;
 }
 
 void finding_add_alike(diagnosed_finding *f, const mistakes_together *what) {

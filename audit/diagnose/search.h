@@ -37,6 +37,9 @@ bool budget_is_spent(const search *s);
 bool fail_for_memory(const search *s);
 
 // ---- findings. Added at the end of those of the diagnosis; NULL if memory runs out.
+// One cause of several points is preferred to one of each: takes the findings of the place alone
+// whose points are all among these, and returns their points.
+unsigned findings_give(search *s, size_t place, unsigned points);
 diagnosed_finding *add_finding(search *s, size_t place, unsigned points);
 void finding_add_alike(diagnosed_finding *f, const mistakes_together *what);
 // Keeps a supposition that does not explain f as the next best if its farthest element is nearer.

@@ -106,7 +106,11 @@ static sinkproof_honest made_set(const judge_pass *pass, const sinkproof_setting
     sinkproof_honest x =
         sinkproof_honest_declared(sinkproof_exact_set(pass->made[at]), 0, pass->made[all + at]);
     x = sinkproof_honest_roundings(s, x, MADE_ROUNDINGS);
-    return m->adds ? sinkproof_honest_add(pass->unmoved[at], x) : x;
+    if (m->adds) x = sinkproof_honest_add(pass->unmoved[at], x);
+    // nothing is known of how its errors are spread: no lean is suspicious
+    x.likely_lo = x.lo, x.likely_hi = x.hi;
+    x.var = x.spread = fmax(x.var, pow(sinkproof_radius(&x), 2));
+    return x;
 }
 
 // Makes them, if something is made. Returns false if memory runs out. What cannot be made is

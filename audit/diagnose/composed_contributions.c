@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The sum over the experts with other shares, or in which what some experts or slots give comes
+// from another token, or comes to it once more.
+#include "audit/diagnose/composed_made.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- shares
+
+typedef enum share_kind {
+    EQUAL,
+    ONES,
+    OF_ALL,        // softmax over all experts
+    SIGMOIDS,      // of the logits
+    SIGMOIDS_OVER, // over their sum
+    LOGITS,
+    OVER_LARGEST,
+    BY_FIRST, // each slot has the share of the first
+    BY_LAST,
+    COMPLEMENT, // 1 - w
+    SQUARED,
+    ROOTS,
+    SHARE_KINDS
+} share_kind;
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+static double softmax_over_all(const sinkproof_tensor *m2, size_t experts, size_t i, size_t e) {
+    double largest = -INFINITY, sum = 0;
+    for (size_t o = 0; o < experts; o++)
+        largest = fmax(largest, sinkproof_tensor_value(m2, i * experts + o));
+    for (size_t o = 0; o < experts; o++)
+        sum += exp(sinkproof_tensor_value(m2, i * experts + o) - largest);
+    return exp(sinkproof_tensor_value(m2, i * experts + e) - largest) / sum;
+}
+
+static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, size_t q) {
+    size_t k = of->config->n_chosen, experts = of->config->n_experts, i = q / k;
+    size_t e = (size_t)of->chosen_nk[q];
+    double own = of->x[q], largest = 0, sum = 0;
+    double logit = m2 != NULL ? sinkproof_tensor_value(m2, i * experts + e) : NAN;
+    for (size_t s = i * k; s < i * k + k; s++) {
+        size_t other = (size_t)of->chosen_nk[s];
+        largest = fmax(largest, of->x[s]);
+        sum += m2 != NULL ? sigmoid(sinkproof_tensor_value(m2, i * experts + other)) : NAN;
+    }
+    switch ((share_kind)of->numbers[0]) {
+    case EQUAL:
+        return 1 / (double)k;
+    case ONES:
+        return 1;
+    case OF_ALL:
+        return m2 != NULL ? softmax_over_all(m2, experts, i, e) : NAN;
+    case SIGMOIDS:
+        return sigmoid(logit);
+    case SIGMOIDS_OVER:
+        return sigmoid(logit) / sum;
+    case LOGITS:
+        return logit;
+    case OVER_LARGEST:
+        return own / largest;
+    case BY_FIRST:
+        return of->x[i * k];
+    case BY_LAST:
+        return of->x[i * k + k - 1];
+    case COMPLEMENT:
+        return 1 - own;
+    case SQUARED:
+        return own * own;
+    default:
+        return sqrt(own);
+    }
+}
+
+static bool make_shares(const sinkproof_making *of, double *y, double *width) {
+    const sinkproof_tensor *m2 = sinkproof_trace_find(of->trace, TRACE_M2, of->layer);
+    (void)width;
+    for (size_t q = 0; of->chosen_nk != NULL && q < of->all; q++) {
+        if (of->chosen_nk[q] < 0) return false;
+        y[q] = sinkproof_round(SINKPROOF_F32, share_of(of, m2, q));
+        if (!isfinite(y[q])) return false;
+    }
+    return of->chosen_nk != NULL;
+}
+
+static bool try_shares(const operation *o) {
+    static const char *const texts[SHARE_KINDS] = {
+        [EQUAL] = "as equal shares (1/k): the experts are averaged, their shares are not used",
+        [ONES] = "as ones: the shares are not used",
+        [OF_ALL] = "as the softmax over all experts, which is not renormalised over the chosen",
+        [SIGMOIDS] = "as the sigmoids of the logits",
+        [SIGMOIDS_OVER] = "as the sigmoids of the logits over their sum",
+        [LOGITS] = "as the logits themselves",
+        [OVER_LARGEST] = "divided by the largest of the token",
+        [BY_FIRST] = "of the first chosen expert for every slot",
+        [BY_LAST] = "of the last chosen expert for every slot",
+        [COMPLEMENT] = "as 1 less the share",
+        [SQUARED] = "squared: a share is multiplied twice",
+        [ROOTS] = "as their square roots"};
+    bool fine = true;
+    for (int kind = 0; kind < SHARE_KINDS && fine && o->c->found == NULL; kind++) {
+        made_kind made = {.make = make_shares, .numbers = {kind}};
+        snprintf(made.id, sizeof made.id, "shares-%d", kind);
+        snprintf(made.text, sizeof made.text, "%s", texts[kind]);
+        fine = composing_try_made_input(o, 1, &made);
+    }
+    return fine;
+}
+
+// ---- contributions
+
+enum { FIRST, END, SLOTS, BY, HOW, STEP }; // the numbers
+enum { TAKEN = 1, IN_CIRCLE = 2 };          // how
+
+// What is added to the sums: what the experts (or slots) [first, end) give to the token BY places
+// away, less what they give to this one if it is taken.
+static bool make_contributions(const sinkproof_making *of, double *y, double *width) {
+    const sinkproof_tensor *m4 = sinkproof_trace_find(of->trace, TRACE_M4, of->layer);
+    const sinkproof_tensor *m10 = sinkproof_trace_find(of->trace, TRACE_M10, of->layer);
+    size_t k = of->config->n_chosen, d = of->config->hidden;
+    int how = (int)of->numbers[HOW];
+    if (m4 == NULL || m10 == NULL || of->chosen_nk == NULL) return false;
+    for (size_t q = 0; q < of->n * k; q++) {
+        size_t which = of->numbers[SLOTS] != 0 ? q % k : (size_t)of->chosen_nk[q];
+        long to = (long)(q / k) - (long)of->numbers[BY], n = (long)of->n;
+        if (how & IN_CIRCLE) to = (to + n) % n;
+        if (of->chosen_nk[q] < 0) return false;
+        if (which < (size_t)of->numbers[FIRST] || which >= (size_t)of->numbers[END]) continue;
+        double w = sinkproof_tensor_value(m4, q);
+        for (size_t c = 0; c < d; c++) {
+            double term = w * sinkproof_tensor_value(m10, q * d + c);
+            double error = of->numbers[STEP] * (double)k * fabs(term);
+            if (how & TAKEN) y[q / k * d + c] -= term, width[q / k * d + c] += error;
+            if (to < 0 || to >= n) continue;
+            y[(size_t)to * d + c] += term, width[(size_t)to * d + c] += error;
+        }
+    }
+    return true;
+}
+
+static bool try_contributions(const operation *o, size_t first, size_t end, bool slots) {
+    bool fine = true;
+    const char *what = slots ? "slot" : "expert";
+    for (int kind = 0; kind < 8 && fine && o->c->found == NULL; kind++) {
+        bool taken = kind < 4, circle = kind % 2 == 1;
+        int by = kind / 2 % 2 == 0 ? -1 : 1;
+        made_kind made = {.make = make_contributions, .adds = true};
+        made.numbers[FIRST] = (double)first, made.numbers[END] = (double)end;
+        made.numbers[SLOTS] = slots, made.numbers[BY] = by;
+        made.numbers[HOW] = (taken ? TAKEN : 0) + (circle ? IN_CIRCLE : 0);
+        made.numbers[STEP] = o->c->step;
+        snprintf(made.id, sizeof made.id, "%ss-%zu-%zu%+d%s%s", what, first, end - 1, by,
+                 taken ? "" : "-too", circle ? "-round" : "");
+        char whose[48];
+        if (end > first + 1)
+            snprintf(whose, sizeof whose, "%ss %zu-%zu give", what, first, end - 1);
+        else
+            snprintf(whose, sizeof whose, "%s %zu gives", what, first);
+        if (taken)
+            snprintf(made.text, sizeof made.text, "has what %s added to the %s token%s", whose,
+                     by < 0 ? "next" : "previous", circle ? ", in a circle" : "");
+        else
+            snprintf(made.text, sizeof made.text, "has what %s for the %s token added once more%s",
+                     whose, by < 0 ? "previous" : "next", circle ? ", in a circle" : "");
+        fine = composing_try_made(o, &made);
+    }
+    return fine;
+}
+
+bool compose_contributions(composing *c) {
+    operation o;
+    enum { MOST_TERMS = 1 << 22 };
+    size_t experts = c->s->trials.config->n_experts, k = c->s->trials.config->n_chosen;
+    if (c->point != TRACE_M11 || c->chosen_nk == NULL || c->s->trials.config->dense) return true;
+    bool fine = operation_read(c, &o);
+    bool few = fine && o.whole && c->elements * k <= MOST_TERMS && experts <= 32;
+    if (fine && o.whole) fine = try_shares(&o);
+    for (size_t s = 0; s < k && few && fine && c->found == NULL; s++)
+        fine = try_contributions(&o, s, s + 1, true);
+    for (size_t e = 0; e < experts && few && fine && c->found == NULL; e++) {
+        fine = try_contributions(&o, e, experts, false);
+        if (fine && c->found == NULL && e > 0) fine = try_contributions(&o, 0, e, false);
+        if (fine && c->found == NULL && e > 0 && e + 1 < experts)
+            fine = try_contributions(&o, e, e + 1, false);
+    }
+    operation_free(&o);
+    return fine;
+}
