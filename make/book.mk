@@ -25,17 +25,17 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 
 # The pages that compute, without the book around them; their tests ask the numbers (FEW=1: a tenth) and use them in Chromium.
 EXPLORE := $(BUILD)/explore-native
-explore: | build/packages  ## the pages that compute, alone: one row, one sum, the derivation; build/explore/explore/index.html
+explore: | build/packages  ## the pages that compute, alone: one row, one layer, one sum, the derivation; build/explore/explore/index.html
 	$(call packages,--with wasm)
 	@python3 doc/explore/explore.py . build/explore
 
 $(EXPLORE): $(patsubst %.c,$(BUILD)/%.o,$(wildcard doc/explore/*.c)) $(ARCHIVE)
 	$(call say,link $@)$(CC) $(CFLAGS) $^ -o $(PART) $(LDLIBS) $(WHOLE)
 
-test-explore: $(EXPLORE) explore  ## their numbers beside those of the same files compiled here; every control, in headless Chromium
+test-explore: $(PROGRAM) $(EXPLORE) explore  ## their numbers beside those of the same files compiled here; every control, in headless Chromium
 	@sh tests/install.sh --with browser build || true
-	@EXPLORE=build/explore/explore EXPLORE_NATIVE=$(EXPLORE) NODE=$(NODE) python3 tests/run.py $(BUILD)/explore $(EXPLORED)
-EXPLORED := tests/doc/explore_numbers.py tests/doc/explore_page.py
+	@SINKPROOF=$(PROGRAM) EXPLORE=build/explore/explore EXPLORE_NATIVE=$(EXPLORE) NODE=$(NODE) python3 tests/run.py $(BUILD)/explore $(EXPLORED)
+EXPLORED := tests/doc/explore_numbers.py tests/doc/explore_page.py tests/doc/explore_layer.py
 
 N ?=
 exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it

@@ -9,6 +9,7 @@ The book calls `write`. Where clang cannot make WebAssembly the pages say so, na
 
 import base64
 import html
+import json
 import os
 import pathlib
 import re
@@ -85,6 +86,11 @@ PAGES = {
         "sum.html",
         ("engine.js", "steps.js", "sum_state.js", "draw.js", "sum_panels.js", "sum_page.js"),
     ),
+    "layer": (
+        "One layer, replayed",
+        "layer.html",
+        ("engine.js", "steps.js", "row.js", "layer_state.js", "draw.js", "layer_panels.js", "layer.js"),
+    ),
 }
 # The lines of the derivation, and what each changes in the one before it.
 TOKENS, BIASES = r"\sum_{h=1}^{H} \sum_{j=1}^{i} \alpha_{ijh}\, x_j W^V_h W^O_h", r"\sum_{h=1}^{H} b^V_h W^O_h"
@@ -118,6 +124,11 @@ MISTAKES = {
     "twice": "the last term twice",
     "cut": "cut, not rounded",
     "narrower": "two bits fewer",
+}
+RUNS = {
+    "trained": "SmolLM2, a sentence",
+    "repeated": "SmolLM2, one token nine times",
+    "tiny": "tiny model with sink logits",
 }
 POLICIES = {"real": "real (binary64)", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 # Of each form: what it is called here, and its row in the table of planted mistakes of chapter 21.
@@ -302,6 +313,12 @@ def derivation(root, links):
     )
 
 
+def mistakes():
+    """Those that record.py planted in the tiny model."""
+    runs = json.loads((HERE / "layers.json").read_text(encoding="utf-8"))["runs"]
+    return next(run["mistakes"] for run in runs if run["name"] == "tiny")
+
+
 def constants():
     """What the page says of its numbers: they stand in row.h, and in the test that measures the difference."""
     head = (HERE / "row.h").read_text(encoding="utf-8")
@@ -341,6 +358,13 @@ def body(root, links, name, why):
             "tests": links.tests("bound.dot"),
             "drift": links.statement("stat.drift"),
         }
+    elif name == "layer":
+        parts |= {
+            "ref": links.source("ref/softmax_sink.c"),
+            "measured": links.chapter("28-lecture"),
+            "runs": radios("run", RUNS),
+            "planted": radios("mistake", {"none": "none"} | {m["name"]: m["what"] for m in mistakes()}),
+        }
     elif name == "lines":
         parts |= {
             "chapter": links.chapter("15-derivation"),
@@ -362,7 +386,7 @@ def body(root, links, name, why):
         }
     page = (HERE / file).read_text(encoding="utf-8")
     if why:
-        page = page.replace('<script src="wasm.js"></script>\n', "")
+        page = re.sub(r'<script src="(wasm|layers).js"></script>\n', "", page)
     return re.sub(r"\{\{([a-z-]+)\}\}", lambda match: parts[match[1]], page)
 
 
@@ -372,6 +396,8 @@ def write(root, out, links):
     wasm, why = compile_wasm(root)
     for name in {"explore.css"}.union(*(scripts for _, _, scripts in PAGES.values())):
         shutil.copy(HERE / name, out)
+    layers = (HERE / "layers.json").read_text(encoding="utf-8").rstrip()
+    (out / "layers.js").write_text(f"window.exploreLayers = {layers};\n", encoding="utf-8")
     if wasm is not None:
         (out / "explore.wasm").write_bytes(wasm)  # for the tests; the pages have it in wasm.js
         (out / "wasm.js").write_text(f'window.exploreWasm = "{base64.b64encode(wasm).decode()}";\n', encoding="utf-8")
