@@ -25,7 +25,7 @@ test-pictures: | build/packages  ## every word of every picture in its place, in
 
 # The pages that compute, without the book around them; their tests ask the numbers (FEW=1: a tenth) and use them in Chromium.
 EXPLORE := $(BUILD)/explore-native
-explore: | build/packages  ## the pages that compute, alone: one row, one layer, one sum, the derivation; build/explore/explore/index.html
+explore: | build/packages  ## the pages that compute, alone: one row, its gradients, one layer, one sum, the derivation; build/explore/explore/index.html
 	$(call packages,--with wasm)
 	@python3 doc/explore/explore.py . build/explore
 
@@ -35,7 +35,7 @@ $(EXPLORE): $(patsubst %.c,$(BUILD)/%.o,$(wildcard doc/explore/*.c)) $(ARCHIVE)
 test-explore: $(PROGRAM) $(EXPLORE) explore  ## their numbers beside those of the same files compiled here; every control, in headless Chromium
 	@sh tests/install.sh --with browser build || true
 	@SINKPROOF=$(PROGRAM) EXPLORE=build/explore/explore EXPLORE_NATIVE=$(EXPLORE) NODE=$(NODE) python3 tests/run.py $(BUILD)/explore $(EXPLORED)
-EXPLORED := tests/doc/explore_numbers.py tests/doc/explore_page.py tests/doc/explore_layer.py
+EXPLORED := tests/doc/explore_numbers.py tests/doc/explore_page.py tests/doc/explore_layer.py tests/doc/explore_back.py
 
 N ?=
 exercise: $(PROGRAM) $(ARCHIVE)  ## the exercises; N=6.2 asks one, ANSWER=my.c holds an answer to it against the solution, SHOW=1 tells it

@@ -7,6 +7,9 @@ class ArrowPanel {
   constructor(svg, steps) {
     Object.assign(this, { svg, steps });
     this.remade = -1;
+    // The last handle: a member of the state.
+    this.last = { member: "bias", letter: "c", label: "Value bias" };
+    this.lacking = ", without the bias";
   }
 
   x(a) {
@@ -40,17 +43,18 @@ class ArrowPanel {
   }
 
   grip(j, keys) {
-    const bias = j === keys;
-    const now = () => (bias ? this.steps.now.bias : this.steps.now.value[j]);
+    const last = j === keys,
+      { member, letter, label } = this.last;
+    const now = () => (last ? this.steps.now[member] : this.steps.now.value[j]);
     const set = (place) => {
-      if (bias) return this.steps.set({ bias: place, acting: "bias" }, false);
+      if (last) return this.steps.set({ [member]: place, acting: member }, false);
       const values = copyOf(this.steps.now.value);
       values[j] = place;
       return this.steps.set({ value: values, acting: "value", chosen: j }, false);
     };
     const moved = (dx, dy) => now().map((a, d) => clamp(a + [dx, dy][d], -VALUE_MOST, VALUE_MOST));
     const made = handle(this.svg, {
-      label: bias ? "Value bias" : `Value of key ${j + 1}, without the bias`,
+      label: last ? label : `Value of key ${j + 1}${this.lacking}`,
       least: 0,
       most: 4.2427,
       plane: true,
@@ -59,9 +63,9 @@ class ArrowPanel {
       end: (way) => set(way < 0 ? [0, 0] : now()),
       ended: () => this.steps.keep(),
     });
-    made.group.classList.add(bias ? "of-bias" : "of-key");
+    made.group.classList.add(last ? "of-bias" : "of-key");
     made.group.append(
-      shape("text", { class: "in grip-name", y: 4, "text-anchor": "middle" }, bias ? "c" : String(j + 1)),
+      shape("text", { class: "in grip-name", y: 4, "text-anchor": "middle" }, last ? letter : String(j + 1)),
     );
     return made;
   }
@@ -72,12 +76,7 @@ class ArrowPanel {
 
   show(state, result) {
     if (this.remade !== state.keys) this.make(state.keys);
-    const origin = [0, 0],
-      mass = result.alpha.reduce((sum, a) => sum + a, 0);
-    const tokens = [0, 1].map((d) =>
-      state.value.slice(0, state.keys).reduce((sum, v, j) => sum + result.alpha[j] * v[d], 0),
-    );
-    const left = state.bias.map((a) => a * mass);
+    const origin = [0, 0];
     state.value.slice(0, state.keys).forEach((v, j) => {
       this.line(this.lines[j], origin, v);
       this.lines[j].style.opacity = 0.25 + 0.75 * Math.min(1, result.alpha[j]);
@@ -90,18 +89,29 @@ class ArrowPanel {
       );
       this.grips[j].group.classList.toggle("out", j < result.first);
     });
-    this.line(this.full, origin, state.bias);
-    this.line(this.left, origin, left);
-    this.line(this.tokens, origin, tokens);
-    this.line(this.added, tokens, [tokens[0] + left[0], tokens[1] + left[1]]);
     this.line(this.out, origin, result.out);
     put(this.tip, { cx: this.x(result.out[0]), cy: this.y(result.out[1]) });
     put(this.outName, { x: this.x(result.out[0]) + 10, y: this.y(result.out[1]) - 8 });
+    const place = state[this.last.member];
+    this.line(this.full, origin, place);
     this.grips[state.keys].show(
-      this.x(state.bias[0]),
-      this.y(state.bias[1]),
-      Math.hypot(...state.bias),
-      `${vector(state.bias)}, of which ${percent(mass)} is left`,
+      this.x(place[0]),
+      this.y(place[1]),
+      Math.hypot(...place),
+      `${vector(place)}${this.showLast(state, result)}`,
     );
+  }
+
+  // What the sink leaves of the bias; what is said of it.
+  showLast(state, result) {
+    const mass = result.alpha.reduce((sum, a) => sum + a, 0),
+      left = state.bias.map((a) => a * mass);
+    const tokens = [0, 1].map((d) =>
+      state.value.slice(0, state.keys).reduce((sum, v, j) => sum + result.alpha[j] * v[d], 0),
+    );
+    this.line(this.left, [0, 0], left);
+    this.line(this.tokens, [0, 0], tokens);
+    this.line(this.added, tokens, [tokens[0] + left[0], tokens[1] + left[1]]);
+    return `, of which ${percent(mass)} is left`;
   }
 }

@@ -18,14 +18,35 @@ import subprocess
 import sys
 import tempfile
 
-TITLE = "One row, one sink"
+from explore_tables import (
+    BACK_CODE,
+    BACK_FORMS,
+    BACK_LAWS,
+    BACK_STRIP,
+    CODE,
+    FORMATS,
+    FORMS,
+    KEYS,
+    LAWS,
+    LINES,
+    MISTAKES,
+    ORDERS,
+    PAGES,
+    POLICIES,
+    RUNS,
+    STRIP,
+    TITLE,
+)
+
 HERE = pathlib.Path(__file__).resolve().parent
-OWN = ("row.c", "forms.c", "laws.c", "lines.c", "sum.c")
+OWN = ("row.c", "forms.c", "laws.c", "lines.c", "sum.c", "back.c")
 REFERENCE = (
     "ref/softmax_sink.c",
     "ref/scores.c",
     "ref/values.c",
     "ref/mask.c",
+    "ref/backward/softmax_sink.c",
+    "ref/backward/values.c",
     "ref/policy.c",
     "ref/policy_rounding.c",
     "ref/policy_parse.c",
@@ -52,116 +73,6 @@ FLAGS = (
     "-Wl,--strip-all",
 )
 PACKAGES = "clang, lld, wasi-libc and libclang-rt-dev-wasm32 (in Debian 12: libclang-rt-14-dev-wasm32)"
-KEYS = (
-    '<details class="keys-help"><summary>Keys</summary><p>Tab goes from one handle to the next. The arrow keys move it by a quarter, with Shift '
-    "by a sixteenth; Page Up and Page Down by one; Home and End to its ends. The edge of the window moves by one key. "
-    "Ctrl+Z undoes a step, Ctrl+Y does it again. The address of the page keeps what you set.</p></details>"
-)
-# Each page: what it is called, its own file, its scripts.
-PAGES = {
-    "index": (
-        TITLE,
-        "page.html",
-        (
-            "engine.js",
-            "steps.js",
-            "row.js",
-            "state.js",
-            "draw.js",
-            "scores.js",
-            "share.js",
-            "arrows.js",
-            "words.js",
-            "missions.js",
-            "page.js",
-        ),
-    ),
-    "lines": (
-        "The derivation with numbers",
-        "lines.html",
-        ("engine.js", "steps.js", "row.js", "state.js", "draw.js", "scores.js", "arrows.js", "lines.js"),
-    ),
-    "sum": (
-        "One sum, many roundings",
-        "sum.html",
-        ("engine.js", "steps.js", "sum_state.js", "draw.js", "sum_panels.js", "sum_page.js"),
-    ),
-    "layer": (
-        "One layer, replayed",
-        "layer.html",
-        ("engine.js", "steps.js", "row.js", "layer_state.js", "draw.js", "layer_panels.js", "layer.js"),
-    ),
-}
-# The lines of the derivation, and what each changes in the one before it.
-TOKENS, BIASES = r"\sum_{h=1}^{H} \sum_{j=1}^{i} \alpha_{ijh}\, x_j W^V_h W^O_h", r"\sum_{h=1}^{H} b^V_h W^O_h"
-LINES = {
-    "concat": "",
-    "headsum": r"\sum_{h=1}^{H} \operatorname{head}_h(i, X)\, W^O_h",
-    "values": r"\sum_{j=1}^{i} \alpha_{ijh}\, v_h(x_j)",
-    "expand": r"\big( x_j W^V_h + b^V_h \big)",
-    "inside": r"\big( x_j W^V_h + b^V_h \big) W^O_h",
-    "distribute": r"\big( x_j W^V_h W^O_h + b^V_h W^O_h \big)",
-    "split": TOKENS + r" + \sum_{h=1}^{H} \Big( \sum_{j=1}^{i} \alpha_{ijh}\, b^V_h W^O_h \Big)",
-    "factor": r"\Big( \sum_{j=1}^{i} \alpha_{ijh} \Big)\, b^V_h W^O_h",
-    "mass": r"\big( 1 - \alpha_{s,ih} \big)",
-    "one-minus": BIASES + r" - \sum_{h=1}^{H} \alpha_{s,ih}\, b^V_h W^O_h",
-    "reorder": r"\sum_{h=1}^{H} \alpha_{s,ih} \big( {-b^V_h W^O_h} \big) + " + BIASES,
-    "final": "b^V W^O",
-    "gate": r"\operatorname{softmax}(s_{ih})_j\, x_j W^V_h + b^V_h",
-}
-FORMATS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
-ORDERS = {
-    "forward": "first to last",
-    "backward": "last to first",
-    "pairwise": "in pairs",
-    "lanes": "in four lanes",
-    "largest": "largest first",
-    "smallest": "smallest first",
-}
-MISTAKES = {
-    "none": "none",
-    "lost": "the last term lost",
-    "twice": "the last term twice",
-    "cut": "cut, not rounded",
-    "narrower": "two bits fewer",
-}
-RUNS = {
-    "trained": "SmolLM2, a sentence",
-    "repeated": "SmolLM2, one token nine times",
-    "tiny": "tiny model with sink logits",
-}
-POLICIES = {"real": "real (binary64)", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}
-# Of each form: what it is called here, and its row in the table of planted mistakes of chapter 21.
-FORMS = {
-    "right": ("right", None),
-    "scaled": ("sink scaled", "sink-scaled"),
-    "dropped": ("sink dropped", "sink-dropped"),
-    "max-only": ("only in the maximum", "sink-in-max-only"),
-    "renormalised": ("renormalised", "sink-renormalised"),
-    "per-part": ("once per split", "sink-per-part-16"),
-    "lse-rounded": ("LSE rounded to bfloat16", "sink-lse-bf16"),
-}
-LAWS = {
-    "mass": ("Mass", "Σ α<sub>j</sub> = 1 − α<sub>s</sub>", "sink.mass"),
-    "shift": ("Shift of scores and sink", "α(s + 2, b + 2) = α(s, b)", "law.shift"),
-    "key": ("A key of value zero", "the sink as one more key: score b, value 0", "sink.concat-slice"),
-    "softmax1": (
-        "Off by one",
-        "at b = 0, α<sub>j</sub> = e<sup>s<sub>j</sub></sup> / (1 + Σ e<sup>s</sup>)",
-        "sink.softmax1",
-    ),
-    "gate": ("Gate", "1 − α<sub>s</sub> = σ(LSE − b), o = σ(LSE − b) o<sub>softmax</sub>", "sink.gate"),
-}
-STRIP = {"mass": "mass", "shift": "shift", "key": "key", "softmax1": "off by one", "gate": "gate"}
-# Which lines go into action: a region, then what moves each of its lines that the pattern finds.
-CODE = (
-    ("ref/scores.c", "attn.score", {r"dot|s_ij": "score"}),
-    ("ref/mask.c", "mask.window", {r"window": "window"}),
-    ("ref/softmax_sink.c", "sink.stable", {r"double m = b|e_sink": "sink", r"for|alpha_j|z \+=": "score window"}),
-    ("ref/softmax_sink.c", "sink.alpha", {r"/ z": "score sink window"}),
-    ("ref/softmax_sink.c", "sink.alpha-sink", {r"/ z": "score sink window"}),
-    ("ref/values.c", "sink.attn-values", {r"running_add|v_jd": "value bias score sink window"}),
-)
 
 
 class Links:
@@ -228,9 +139,9 @@ def region(root, file, id):
     return lines
 
 
-def code(root, links):
+def code(root, links, regions):
     parts = []
-    for file, id, acts in CODE:
+    for file, id, acts in regions:
         lines, rows, used = region(root, file, id), [], set()
         indent = min(len(line) - len(line.lstrip()) for _, line in lines if line.strip())
         for number, line in lines:
@@ -249,7 +160,7 @@ def code(root, links):
     return "".join(parts)
 
 
-def laws(links):
+def laws(links, stated):
     def card(name, title, formula, id):
         return (
             f'<article id="law-{name}" class="law"><h3>{title}</h3><p class="verdict"></p><p class="formula-of">{formula}</p>'
@@ -258,7 +169,7 @@ def laws(links):
             f'<a href="{links.proof(id)}">proof</a> <a href="{links.tests(id)}">tests</a></p></article>'
         )
 
-    return "".join(card(name, *law) for name, law in LAWS.items())
+    return "".join(card(name, *law) for name, law in stated.items())
 
 
 def judged(root, links):
@@ -313,6 +224,10 @@ def derivation(root, links):
     )
 
 
+def strip(laws):
+    return "".join(f'<a href="#law-{law}" data-law="{law}">{short}</a>' for law, short in laws.items())
+
+
 def mistakes():
     """Those that record.py planted in the tiny model."""
     runs = json.loads((HERE / "layers.json").read_text(encoding="utf-8"))["runs"]
@@ -358,6 +273,16 @@ def body(root, links, name, why):
             "tests": links.tests("bound.dot"),
             "drift": links.statement("stat.drift"),
         }
+    elif name == "back":
+        parts |= {
+            "ref": links.source("ref/backward/softmax_sink.c"),
+            "chapter": links.chapter("34-backward"),
+            "laws-source": links.source("doc/explore/back.c"),
+            "forms": radios("form", BACK_FORMS),
+            "strip": strip(BACK_STRIP),
+            "laws": laws(links, BACK_LAWS),
+            "code": code(root, links, BACK_CODE),
+        }
     elif name == "layer":
         parts |= {
             "ref": links.source("ref/softmax_sink.c"),
@@ -379,9 +304,9 @@ def body(root, links, name, why):
             "policies": radios("policy", POLICIES),
             "forms": radios("form", {form: label for form, (label, _) in FORMS.items()}),
             "judged": judged(root, links),
-            "strip": "".join(f'<a href="#law-{law}" data-law="{law}">{short}</a>' for law, short in STRIP.items()),
-            "laws": laws(links),
-            "code": code(root, links),
+            "strip": strip(STRIP),
+            "laws": laws(links, LAWS),
+            "code": code(root, links, CODE),
             **constants(),
         }
     page = (HERE / file).read_text(encoding="utf-8")

@@ -47,12 +47,15 @@ static row_errors errors_of(const sinkproof_policy *policy, const row_operands *
     return e;
 }
 
-static row_checked nothing_compared(void) {
+double row_weight_error(const sinkproof_policy *policy, const row_operands *row) {
+    return errors_of(policy, row, row->sink).weight;
+}
+
+row_checked nothing_compared(void) {
     return (row_checked){.bound = -1, .holds = 1};
 }
 
-// Keeps the pair of sides that is nearest to its bound, or farthest above it. NaN never holds.
-static void compare(row_checked *law, double left, double right, double bound) {
+void compare_sides(row_checked *law, double left, double right, double bound) {
     double residue = fabs(left - right);
     double strain = residue == 0 ? 0 : residue / bound; // infinite where nothing may differ
     double kept = law->residue == 0 ? 0 : law->residue / law->bound;
@@ -66,8 +69,8 @@ static row_checked check_mass(const row_errors *e, const row_operands *row, cons
     row_checked law = nothing_compared();
     double sum = 0, steps = (double)(2 * e->n + 6) * c * 1.01;
     for (size_t j = e->first; j < row->keys; j++) sum += alpha[j];
-    compare(&law, sum, 1 - alpha[row->keys],
-            expm1(steps) + e->u * exp(steps) + (double)(e->n + 1) * e->eta);
+    compare_sides(&law, sum, 1 - alpha[row->keys],
+                  expm1(steps) + e->u * exp(steps) + (double)(e->n + 1) * e->eta);
     return law;
 }
 
@@ -94,9 +97,9 @@ static row_checked check_shift(const sinkproof_policy *policy, row_form form, do
     row_errors f = errors_of(policy, &moved, moved.sink);
     row_attend(policy, form, &moved, again, out);
     for (size_t k = e->first; k <= row->keys; k++)
-        compare(&law, again[k], alpha[k],
-                above(e, alpha[k]) * (expm1(2 * off) + f.weight * exp(2 * off) + e->weight) +
-                    e->eta + f.eta);
+        compare_sides(&law, again[k], alpha[k],
+                      above(e, alpha[k]) * (expm1(2 * off) + f.weight * exp(2 * off) + e->weight) +
+                          e->eta + f.eta);
     return law;
 }
 
@@ -113,9 +116,9 @@ static row_checked check_key(const sinkproof_policy *policy, const row_errors *e
     memcpy(longer.value + ROW_DIM, row->value + e->first * ROW_DIM,
            e->n * ROW_DIM * sizeof *row->value);
     row_attend(policy, FORM_RIGHT, &longer, other, o);
-    compare(&law, alpha[row->keys], other[0], 0);
-    for (size_t j = 0; j < e->n; j++) compare(&law, alpha[e->first + j], other[1 + j], 0);
-    for (size_t d = 0; d < ROW_SHOWN; d++) compare(&law, out[d], o[d], 0);
+    compare_sides(&law, alpha[row->keys], other[0], 0);
+    for (size_t j = 0; j < e->n; j++) compare_sides(&law, alpha[e->first + j], other[1 + j], 0);
+    for (size_t d = 0; d < ROW_SHOWN; d++) compare_sides(&law, out[d], o[d], 0);
     return law;
 }
 
@@ -132,7 +135,8 @@ static row_checked check_softmax1(const sinkproof_policy *policy, row_form form,
     double literal = (double)(e.n + 8) * c * 1.01; // of the right side: exp twice, sum, quotient
     for (size_t k = e.first; k <= row->keys; k++) {
         double right = (k < row->keys ? exp(row->score[k]) : 1) / z;
-        compare(&law, alpha[k], right, right * (1 + 2 * literal) * (e.weight + literal) + e.eta);
+        compare_sides(&law, alpha[k], right,
+                      right * (1 + 2 * literal) * (e.weight + literal) + e.eta);
     }
     return law;
 }
@@ -152,8 +156,8 @@ static row_checked check_gate(const row_errors *e, const row_operands *row,
                               const row_result *result) {
     row_checked law = nothing_compared();
     double alpha_s = result->alpha_sink, right = gate_error(e, row);
-    compare(&law, 1 - alpha_s, result->gate,
-            e->weight * above(e, alpha_s) + e->eta + right + 2 * c);
+    compare_sides(&law, 1 - alpha_s, result->gate,
+                  e->weight * above(e, alpha_s) + e->eta + right + 2 * c);
     for (size_t d = 0; d < ROW_SHOWN; d++) {
         double soft = 0, bound = 0, size = 0;
         for (size_t j = e->first; j < row->keys; j++) {
@@ -163,8 +167,8 @@ static row_checked check_gate(const row_errors *e, const row_operands *row,
         }
         bound = bound * (1 + 8 * c) + size * ((double)(2 * e->n + 8) * c + 4 * right);
         double out = size + bound; // at least the size of what A11 rounds
-        compare(&law, result->out[d], soft * result->gate,
-                bound + out * e->u_out * (1 + e->u_out) + e->eta_out);
+        compare_sides(&law, result->out[d], soft * result->gate,
+                      bound + out * e->u_out * (1 + e->u_out) + e->eta_out);
     }
     return law;
 }

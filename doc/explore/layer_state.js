@@ -3,8 +3,6 @@
 //
 // What is looked at of the recorded runs, its address, and the weights of a head by the compiled reference.
 "use strict";
-const KEYS_SHOWN = 8, // of the page that a row opens
-  SCORE_MOST = 8;
 const RUNS = Object.fromEntries(window.exploreLayers.runs.map((run) => [run.name, run]));
 const MISTAKES = Object.fromEntries(RUNS.tiny.mistakes.map((mistake) => [mistake.name, mistake]));
 const START = Object.freeze({ run: "trained", layer: 12, head: 2, row: 8, mistake: "none" });

@@ -5,6 +5,8 @@
 //   explore-native POLICY FORM COUNT      the results of rows 0 ... COUNT - 1, as bytes
 //   explore-native lines POLICY COUNT     the lines of the derivation for drawn rows
 //   explore-native sum FORMAT COUNT       the results of drawn sums
+//   explore-native back FORM COUNT        the gradients of drawn rows
+#include "doc/explore/back.h"
 #include "doc/explore/lines.h"
 #include "doc/explore/sum.h"
 
@@ -19,6 +21,16 @@ static void sums(double format, double count) {
         sum_draw(format, number, &given);
         sum_compute(&given, &result);
         fwrite(&given.mistake, sizeof given.mistake, 1, stdout);
+        fwrite(&result, sizeof result, 1, stdout);
+    }
+}
+
+static void gradients(double form, double count) {
+    back_given given;
+    back_result result;
+    for (double number = 0; number < count; number++) {
+        back_draw(form, number, &given);
+        back_compute(&given, &result);
         fwrite(&result, sizeof result, 1, stdout);
     }
 }
@@ -47,6 +59,8 @@ int main(int words, char **word) {
     if (words != 4) return 2;
     if (strcmp(word[1], "sum") == 0)
         sums(atof(word[2]), atof(word[3]));
+    else if (strcmp(word[1], "back") == 0)
+        gradients(atof(word[2]), atof(word[3]));
     else if (strcmp(word[1], "lines") == 0)
         lines(atof(word[2]), atof(word[3]));
     else

@@ -31,6 +31,7 @@
     drawing("more").disabled = state.keys === KEYS_SHOWN;
     drawing("keys").textContent = `${state.keys} ${state.keys === 1 ? "key" : "keys"}`;
     showFormula(state, result);
+    drawing("glance").textContent = `sink ${percent(result.alphaSink)}`;
     showLaws(result);
     showCode(state.acting);
     showMission(state, result);
@@ -59,13 +60,7 @@
       steps.set(steps.now.mission === k + 1 ? { mission: 0 } : { ...startOf(k + 1), acting: null }),
     ),
   );
-  // A link to a law leaves the row as it is; the address of a row is one.
-  for (const link of all(".strip a")) {
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      drawing(`law-${link.dataset.law}`).scrollIntoView({ block: "center" });
-    });
-  }
+  listenToStrip();
   steps.listen();
 
   panels.push(

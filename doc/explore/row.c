@@ -17,7 +17,7 @@ sinkproof_policy row_policy(const row_given *given) {
     return policy;
 }
 
-static sinkproof_block block_of(size_t keys, size_t window) {
+sinkproof_block row_block(size_t keys, size_t window) {
     return (sinkproof_block){.rows = 1,
                              .keys = keys,
                              .first = keys - 1,
@@ -31,7 +31,7 @@ static sinkproof_block block_of(size_t keys, size_t window) {
 // asked: the scaled dot product is this score, since 64 has an exact root.
 static void make_scores(const sinkproof_policy *policy, const row_given *given, double *score) {
     double query[ROW_DIM] = {sqrt((double)ROW_DIM)}, key[ROW_KEYS * ROW_DIM] = {0};
-    sinkproof_block block = block_of((size_t)given->keys, (size_t)given->window);
+    sinkproof_block block = row_block((size_t)given->keys, (size_t)given->window);
     for (size_t j = 0; j < block.keys; j++) key[j * ROW_DIM] = given->score[j];
     sinkproof_scores(policy, &block, query, key, score);
 }
@@ -39,7 +39,7 @@ static void make_scores(const sinkproof_policy *policy, const row_given *given, 
 void row_attend(const sinkproof_policy *policy, row_form form, const row_operands *row,
                 double *alpha, double out[ROW_SHOWN]) {
     double output[ROW_DIM];
-    sinkproof_block block = block_of(row->keys, row->window);
+    sinkproof_block block = row_block(row->keys, row->window);
     form_softmax(policy, form, &block, row->sink, row->score, alpha);
     sinkproof_values(policy, &block, alpha, row->value, output);
     memcpy(out, output, ROW_SHOWN * sizeof *out);

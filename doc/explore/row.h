@@ -72,6 +72,14 @@ void form_softmax(const sinkproof_policy *policy, row_form form, const sinkproof
 void check_laws(const sinkproof_policy *policy, row_form form, double shift,
                 const row_operands *row, row_result *result);
 
+// A law before any sides are compared; then the pair that is nearest to its bound, or farthest
+// above it. NaN never holds.
+row_checked nothing_compared(void);
+void compare_sides(row_checked *law, double left, double right, double bound);
+// E of laws.c: the largest relative error of a weight.
+double row_weight_error(const sinkproof_policy *policy, const row_operands *row);
+sinkproof_block row_block(size_t keys, size_t window);
+
 // The numbered state of a pseudo-random row, for the tests.
 void row_draw(double policy, double form, double number, row_given *given);
 

@@ -35,12 +35,19 @@ function numbersOf(state) {
   ];
 }
 
-// The members of row_result, in their order.
-function resultOf(memory) {
+// What takes the members of a result from memory, one after the other: numbers, and laws by their names.
+function membersOf(memory) {
   let at = 0;
   const one = () => memory[at++];
   const many = (count) => Array.from({ length: count }, one);
-  const result = {
+  const law = () => ({ left: one(), right: one(), residue: one(), bound: one(), holds: one() === 1 });
+  return { one, many, laws: (names) => Object.fromEntries(names.map((name) => [name, law()])) };
+}
+
+// The members of row_result, in their order.
+function resultOf(memory) {
+  const { one, many, laws } = membersOf(memory);
+  return {
     first: one(),
     score: many(KEYS_MOST),
     sink: one(),
@@ -52,9 +59,6 @@ function resultOf(memory) {
     divisor: one(),
     lse: one(),
     gate: one(),
+    law: laws(LAWS),
   };
-  result.law = Object.fromEntries(
-    LAWS.map((name) => [name, { left: one(), right: one(), residue: one(), bound: one(), holds: one() === 1 }]),
-  );
-  return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The numbers in words: the formula, the laws, the lines of code that act, and what a screen reader says.
+// The numbers in words: the formula, and what a screen reader says.
 "use strict";
 function showFormula(state, result) {
   const chosen = clamp(state.chosen ?? state.keys - 1, result.first, state.keys - 1),
@@ -31,42 +31,6 @@ function showFormula(state, result) {
     out: `${vector(tokens)} + ${said(mass, 4)} · ${vector(state.bias)} = ${vector(result.out)}`,
   };
   for (const [name, text] of Object.entries(said_)) document.getElementById(`live-${name}`).textContent = text;
-}
-
-const verdictOf = (law) => (!law.holds ? "broken" : law.residue === 0 ? "to the bit" : "within rounding");
-
-function showLaws(result) {
-  document.getElementById("glance").textContent = `sink ${percent(result.alphaSink)}`;
-  for (const [name, law] of Object.entries(result.law)) {
-    const card = document.getElementById(`law-${name}`),
-      verdict = verdictOf(law);
-    const glance = document.querySelector(`.strip [data-law=${name}]`);
-    for (const shown of [card, glance]) shown.classList.toggle("broken", !law.holds);
-    glance.setAttribute("aria-label", `${glance.textContent}: ${verdict}`);
-    const put = (part, text) => {
-      card.querySelector(`.${part}`).textContent = text;
-    };
-    put("verdict", verdict);
-    put("left", exact(law.left));
-    put("right", exact(law.right));
-    put("residue", small(law.residue));
-    put("bound", small(law.bound));
-  }
-}
-
-function brokenLaws(result) {
-  return LAWS.filter((name) => !result.law[name].holds).map(
-    (name) => document.querySelector(`#law-${name} h3`).textContent,
-  );
-}
-
-// The lines of ref/ that what was touched goes through.
-let fading = 0;
-function showCode(acting) {
-  for (const line of all(".code [data-acts]"))
-    line.classList.toggle("acting", !!acting && line.dataset.acts.split(" ").includes(acting));
-  clearTimeout(fading);
-  fading = setTimeout(() => all(".code .acting").forEach((line) => line.classList.remove("acting")), 4000);
 }
 
 // Said once the reader rests.

@@ -44,7 +44,7 @@ static void head_backward(gradient_walk *w, const sinkproof_layer *layer, size_t
     for (int with_sink = 0; with_sink < 2; with_sink++) {
         const double *const *dlse = with_sink ? loss->dlse_lhn : loss->dlse_keys_lhn;
         if (dlse != NULL && dlse[l] != NULL)
-            lse_backward(&block, with_sink, s_ij, alpha_ij, dlse[l] + h * n, ds_ij, db_i);
+            sinkproof_lse_backward(&block, with_sink, s_ij, alpha_ij, dlse[l] + h * n, ds_ij, db_i);
     }
     sinkproof_scores_backward(&block, q_id, k_jd, ds_ij, w->dq_nhd + h * d, w->dk_ngd + g * d);
     double *dsink_hx = w->dweight[SINKPROOF_SINKS];

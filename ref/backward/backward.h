@@ -46,8 +46,9 @@ void sinkproof_softmax_sink_backward(const sinkproof_block *block, const double 
 
 // grad.lse: adds to ds_ij and db_i what a loss that reads each row's log-sum-exp has there. With
 // the sink inside it is log(e^b + sum_j e^s_ij), else log(sum_j e^s_ij).
-void lse_backward(const sinkproof_block *block, bool with_sink, const double *s_ij,
-                  const double *alpha_ij, const double *dlse_i, double *ds_ij, double *db_i);
+void sinkproof_lse_backward(const sinkproof_block *block, bool with_sink, const double *s_ij,
+                            const double *alpha_ij, const double *dlse_i, double *ds_ij,
+                            double *db_i);
 
 // grad.qkv: of s_ij = q_i . k_j / sqrt(head_dim) over the visible keys. dq_id and dk_jd are added
 // to.

@@ -39,8 +39,9 @@ static double weight_without_sink(size_t first, size_t last, const double *s_j, 
     return 1 / sum;
 }
 
-void lse_backward(const sinkproof_block *block, bool with_sink, const double *s_ij,
-                  const double *alpha_ij, const double *dlse_i, double *ds_ij, double *db_i) {
+void sinkproof_lse_backward(const sinkproof_block *block, bool with_sink, const double *s_ij,
+                            const double *alpha_ij, const double *dlse_i, double *ds_ij,
+                            double *db_i) {
     size_t keys = block->keys;
     for (size_t i = 0; i < block->rows; i++) {
         const double *alpha_j = alpha_ij + i * (keys + 1), *s_j = s_ij + i * keys;

@@ -19,6 +19,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "doc/explore"))
+from explore_tables import PAGES  # noqa: E402
 from tap import Tap  # noqa: E402
 
 COUNT = 1000 if os.environ.get("FEW") else 10000
@@ -53,15 +55,15 @@ FIELDS = {
 }
 NODE = """
 const fs = require("fs"), stop = () => { throw new Error("a system call"); };
-const [wasm, policy, form, count] = process.argv.slice(1);
+const [wasm, draw, compute, result, size, count, ...asked] = process.argv.slice(1);
 const wasi = { fd_close: stop, fd_seek: stop, fd_write: stop };
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(fs.readFileSync(wasm)), { wasi_snapshot_preview1: wasi });
 exports._initialize();
-const sums = policy === "sum", place = sums ? exports.sum_result : exports.result;
+const place = exports[result]();
 for (let number = 0; number < count; number++) {
-  if (sums) exports.sum_draw(+form, number); else exports.draw(+policy, +form, number);
-  if (sums) exports.sum_compute(); else exports.compute();
-  fs.writeSync(1, new Uint8Array(exports.memory.buffer, place(), %d));
+  exports[draw](...asked.map(Number), number);
+  exports[compute]();
+  fs.writeSync(1, new Uint8Array(exports.memory.buffer, place, +size));
 }
 """
 # sum_result in doc/explore/sum.h, and the mistake before it in what the native program prints.
@@ -140,7 +142,9 @@ def sums(tap, native, wasm):
         there = array.array(
             "d",
             subprocess.run(
-                ["node", "-e", NODE % (8 * SUM), wasm, "sum", str(f), str(COUNT)], stdout=subprocess.PIPE, check=True
+                ["node", "-e", NODE, wasm, "sum_draw", "sum_compute", "sum_result", str(8 * SUM), str(COUNT), str(f)],
+                stdout=subprocess.PIPE,
+                check=True,
             ).stdout,
         )
         differ, escaped, hidden, worst = 0, 0, 0, 0.0
@@ -172,6 +176,52 @@ def sums(tap, native, wasm):
             + " ".join(f"{name}={out}/{of}" for name, (of, out) in counts.items()),
             [f"beyond their order {escaped}, hidden {hidden}"],
         )
+
+
+# back_result in doc/explore/back.h: its numbers before the laws, and where the size of each number is taken from.
+BACK_LAWS = ("sum", "delta", "bias", "slope")
+BACK_BREAKS = {
+    "right": (),
+    "sign": ("sum", "slope"),
+    "per-part": ("sum", "slope"),
+    "renormalised": ("sum", "delta", "slope"),
+    "sinkless": ("sum", "bias", "slope"),
+    "lse-lost": ("sum", "slope"),
+}
+BACK_NUMBERS = 1 + KEYS + 1 + SHOWN + 2 + KEYS + 1 + KEYS + 1 + KEYS * SHOWN + 65
+BACK_SIZE = BACK_NUMBERS + 5 * len(BACK_LAWS)
+
+
+def backward(tap, native, wasm):
+    """Gradients: an honest row breaks no law, a wrong one those it is said to break; WebAssembly beside this machine."""
+    for f, (form, breaks) in enumerate(BACK_BREAKS.items()):
+        count = COUNT if f == 0 else COUNT // 10
+        said = subprocess.run([native, "back", str(f), str(count)], stdout=subprocess.PIPE, check=True).stdout
+        here = array.array("d", said)
+        counts, worst, largest = dict.fromkeys(BACK_LAWS, 0), 0.0, 0.0
+        for number in range(count):
+            row = here[number * BACK_SIZE : (number + 1) * BACK_SIZE]
+            for k, name in enumerate(BACK_LAWS):
+                _, _, residue, limit, holds = row[BACK_NUMBERS + 5 * k :][:5]
+                counts[name] += not holds
+                if residue != 0:
+                    worst = max(worst, residue / limit if limit else math.inf)
+        bad = [name for name in BACK_LAWS if bool(counts[name]) != (name in breaks)]
+        good = not bad and len(here) == count * BACK_SIZE and (worst <= 1) == (f == 0)
+        shown = " ".join(f"{name}={counts[name]}" for name in BACK_LAWS)
+        tap.report(good, f"explore.backward {form}: rows={count} worst={worst:.3g} bound=1 broken: {shown}", bad)
+        if f == 0:
+            asked = ["back_draw", "back_compute", "back_result", str(8 * BACK_SIZE), str(count), "0"]
+            done = subprocess.run(["node", "-e", NODE, wasm, *asked], stdout=subprocess.PIPE, check=True)
+            there, differ = array.array("d", done.stdout), 0
+            for at in range(0, len(here), BACK_SIZE):
+                pairs = list(zip(here[at : at + BACK_NUMBERS], there[at : at + BACK_NUMBERS]))
+                # dO and the values are at most 3 and 6, so every number is a sum of sizes of 60 or less; weights differ
+                # by (8 + 2 (n + 3)) 2^-53 of themselves, and a number has at most 60 roundings after them.
+                differ += sum(a != b for a, b in pairs)
+                largest = max(largest, *(abs(a - b) / ((8 + 2 * (KEYS + 3) + 60) * 2.0**-53 * 60) for a, b in pairs))
+            good = len(here) == len(there) and largest <= 1
+            tap.report(good, f"explore.backward bits: differ={differ} worst={largest:.3g} bound=1")
 
 
 def lines(tap, native):
@@ -221,7 +271,7 @@ def without(tap):
             good = done.returncode == status and (
                 status
                 or (
-                    "3 pages skipped" in done.stdout
+                    f"{len(PAGES)} pages skipped" in done.stdout
                     and "libclang-rt-14-dev-wasm32" in shown
                     and 'id="missing"' in shown
                     and "wasm.js" not in shown
@@ -243,13 +293,16 @@ def main(native, wasm):
         tap.skip("explore.bits: the numbers of the page are not compared", lacking)
         return tap.done()
     size = 8 * sum(FIELDS.values())
+    backward(tap, native, wasm)
     for p, policy in enumerate(POLICIES):
         for f, form in enumerate(FORMS):
             asked = [str(p), str(f), str(COUNT if f == 0 else COUNT // 10)]
             here = subprocess.run([native, *asked], stdout=subprocess.PIPE, check=True).stdout
             if f == 0:
                 there = subprocess.run(
-                    ["node", "-e", NODE % size, wasm, *asked], stdout=subprocess.PIPE, check=True
+                    ["node", "-e", NODE, wasm, "draw", "compute", "result", str(size), asked[2], *asked[:2]],
+                    stdout=subprocess.PIPE,
+                    check=True,
                 ).stdout
                 compare(tap, policy, here, there)
             total, counts, worst = broken(here)

@@ -37,7 +37,7 @@ static row_gradient go_back(double b) {
     sinkproof_values_backward(&block, r.alpha, v_jd, do_d, dalpha, dv);
     sinkproof_softmax_sink_backward(&block, r.alpha, r.o, do_d, dalpha, r.ds, &r.db);
     for (size_t j = 0; j < KEYS; j++) r.lse[j] = 0;
-    lse_backward(&block, false, s_j, r.alpha, &one, r.lse, &nothing);
+    sinkproof_lse_backward(&block, false, s_j, r.alpha, &one, r.lse, &nothing);
     return r;
 }
 
