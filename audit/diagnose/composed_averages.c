@@ -31,7 +31,8 @@ static bool is_averaged(average_kind kind, size_t i, size_t j, size_t size) {
 
 // The elements between two units that are neighbours.
 static size_t unit_stride(const sinkproof_making *of, sinkproof_dimension along) {
-    size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(of->config, of->point, of->n, shape);
+    size_t shape[SINKPROOF_MAX_RANK],
+        rank = sinkproof_trace_shape(of->config, of->point, of->n, shape);
     if (along == ALONG_COORDINATES) return 1;
     return along == ALONG_ROWS ? of->all / of->n : rank == 3 ? shape[2] : 1;
 }
@@ -58,8 +59,8 @@ static bool make_average(const sinkproof_making *of, double *y, double *width) {
     return true;
 }
 
-static bool try_average(const operation *o, int input, sinkproof_dimension along,
-                        average_kind kind, bool sum) {
+static bool try_average(const operation *o, int input, sinkproof_dimension along, average_kind kind,
+                        bool sum) {
     static const char *const of[AVERAGES] = {[OF_ALL] = "of all %ss",
                                              [OF_PAIRS] = "of %ss 2i and 2i + 1",
                                              [OF_HALVES] = "of %ss i and i + half",

@@ -116,7 +116,7 @@ static bool try_shares(const operation *o) {
 // ---- contributions
 
 enum { FIRST, END, SLOTS, BY, HOW, STEP }; // the numbers
-enum { TAKEN = 1, IN_CIRCLE = 2 };          // how
+enum { TAKEN = 1, IN_CIRCLE = 2 };         // how
 
 // What is added to the sums: what the experts (or slots) [first, end) give to the token BY places
 // away, less what they give to this one if it is taken.

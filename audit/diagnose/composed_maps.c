@@ -138,9 +138,10 @@ static bool try_tiles(const operation *o, size_t most) {
         }
     for (size_t b = 0; b < most && fine && o->c->found == NULL; b++)
         for (long e = 0; e < experts && fine && o->c->found == NULL; e++) {
-            snprintf(text, sizeof text,
-                     "those of expert %ld for an expert's tokens after its first %zu (a later tile)",
-                     e, b);
+            snprintf(
+                text, sizeof text,
+                "those of expert %ld for an expert's tokens after its first %zu (a later tile)", e,
+                b);
             if (b == 0) snprintf(text, sizeof text, "those of expert %ld for all experts", e);
             fine = try_map(o, FIXED, e, (long)b, text);
         }
@@ -213,7 +214,8 @@ bool compose_maps(composing *c) {
         if (c->chosen_nk[q] < 0) return true;
     bool fine = operation_read(c, &o);
     if (fine && o.whole && o.n_weights > 0 && pairs <= MOST_PAIRS)
-        fine = try_tokens(&o) && try_ranks(&o) && try_tiles(&o, c->n < MOST_TILE ? c->n : MOST_TILE);
+        fine =
+            try_tokens(&o) && try_ranks(&o) && try_tiles(&o, c->n < MOST_TILE ? c->n : MOST_TILE);
     operation_free(&o);
     return fine;
 }

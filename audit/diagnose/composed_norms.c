@@ -108,7 +108,8 @@ static bool try_times(composing *c, double times, double d, const sinkproof_regi
     if (m == NULL) return false;
     composed_name(m, "%s-mean-square-times-%.6g", sinkproof_trace_point_name(c->point), times);
     if (times == d)
-        composed_say(m, "the sum of squares in %s is not divided by their number", composed_norm_words(c));
+        composed_say(m, "the sum of squares in %s is not divided by their number",
+                     composed_norm_words(c));
     else if (times == d / (d - 1))
         composed_say(m, "the sum of squares in %s is divided by n - 1 (%g), not by n",
                      composed_norm_words(c), d - 1);

@@ -16,7 +16,7 @@ enum { MOST_ROWS = 1024 };
 typedef struct row_sources {
     const operation *o;
     size_t input, n_asked, asked[SAMPLED_ROWS];
-    double *y;       // the input with one row from elsewhere
+    double *y;        // the input with one row from elsewhere
     uint8_t *near_an; // whether row n explains asked row a
 } row_sources;
 
@@ -96,7 +96,8 @@ static bool try_rules_of(const row_sources *s, size_t from) {
     char id[48], text[160];
     snprintf(id, sizeof id, "%+ld", by);
     say_shift(text, sizeof text, by);
-    bool fine = try_rule(s, &(sinkproof_from){.source = SINKPROOF_FROM_SHIFTED, .by = by}, id, text);
+    bool fine =
+        try_rule(s, &(sinkproof_from){.source = SINKPROOF_FROM_SHIFTED, .by = by}, id, text);
     if (!fine || s->o->c->found != NULL) return fine;
     snprintf(id, sizeof id, "rolled%+ld", by);
     say_shift(text, sizeof text - 16, by);
@@ -105,7 +106,8 @@ static bool try_rules_of(const row_sources *s, size_t from) {
     if (!fine || s->o->c->found != NULL) return fine;
     snprintf(id, sizeof id, "at-%zu", from);
     snprintf(text, sizeof text, "of position %zu", from);
-    fine = try_rule(s, &(sinkproof_from){.source = SINKPROOF_FROM_FIXED, .by = (long)from}, id, text);
+    fine =
+        try_rule(s, &(sinkproof_from){.source = SINKPROOF_FROM_FIXED, .by = (long)from}, id, text);
     if (!fine || s->o->c->found != NULL) return fine;
     snprintf(id, sizeof id, "mirrored-%ld", by + 2 * i);
     snprintf(text, sizeof text, "of the position whose number is %ld minus its own%s", by + 2 * i,

@@ -332,8 +332,8 @@ static bool try_formats(statistics *s) {
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (size_t f = 0; f < sizeof formats / sizeof formats[0] && fine; f++) {
             char text[120];
-            const double numbers[COMPOSED_NUMBERS] = {[KIND] = kinds[k].kind,
-                                                      [FORMAT] = formats[f].format};
+            const double numbers[COMPOSED_NUMBERS] = {
+                [KIND] = kinds[k].kind, [FORMAT] = formats[f].format};
             snprintf(text, sizeof text, "%s %s", kinds[k].text, formats[f].name);
             fine = try_statistic(s, numbers, text);
         }

@@ -12,7 +12,8 @@
 enum { SLOT, TIMES, STEP }; // the numbers
 
 // A vector for a point, of its layer; of a point with slots: of their experts.
-static bool read_vector(const sinkproof_making *of, sinkproof_slot slot, size_t row, double *row_c) {
+static bool read_vector(const sinkproof_making *of, sinkproof_slot slot, size_t row,
+                        double *row_c) {
     size_t layers = of->config->n_layers;
     sinkproof_matrix stack =
         sinkproof_model_slot(of->model, of->layer < layers ? of->layer : 0, slot);
@@ -40,8 +41,8 @@ static bool make_vector(const sinkproof_making *of, double *y, double *width) {
     sinkproof_slot slot = (sinkproof_slot)of->numbers[SLOT];
     size_t count, rows, cols;
     sinkproof_slot_shape(slot, of->config, &count, &rows, &cols);
-    sinkproof_matrix stack = sinkproof_model_slot(
-        of->model, of->layer < of->config->n_layers ? of->layer : 0, slot);
+    sinkproof_matrix stack =
+        sinkproof_model_slot(of->model, of->layer < of->config->n_layers ? of->layer : 0, slot);
     cols = stack.cols;
     double *row = cols > 0 ? malloc(cols * sizeof *row) : NULL;
     bool fine = row != NULL && of->all % cols == 0;

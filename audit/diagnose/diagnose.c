@@ -5,6 +5,7 @@
 // those points is tried alone, the costliest only where no other explains the points; the points
 // that are left are searched in pairs. A later layer is first tried with the explanations of
 // earlier layers.
+#include "audit/diagnose/common.h"
 #include "audit/diagnose/composed.h"
 #include "audit/trace/trace_points.h"
 #include "proofs/bounds/worst.h"
@@ -329,6 +330,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     for (size_t i = 0; fine && i < diagnosis->n; i++)
         if (diagnosis->findings[i].n_alike > 1)
             fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
+    findings_prefer_common(diagnosis);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     diagnosis->tried = s.trials.tried;
     attention_forget_guesses(&s);

@@ -58,6 +58,7 @@ typedef struct diagnosed_finding {
     // tokens at which the mistakes act; the others are right. end 0: all tokens
     sinkproof_rows rows;
     mistakes_together alike[DIAGNOSE_MOST_ALIKE];
+    size_t common; // the same number: findings whose first explanation is one cause; 0: none
     // The nearest supposition that does not explain the points, and the distance of its farthest
     // element to the set, in half-widths of the set, each taken as at least half an ulp of the
     // traced format. n 0: none.

@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/diagnosis_report.h"
 
+#include "audit/diagnose/common.h"
 #include "audit/diagnose/composed.h"
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
@@ -117,14 +118,25 @@ static void print_isolated_head(FILE *out, const diagnosed_finding *f) {
     fputs(what[f->isolation], out);
 }
 
-// Prints "  M8 of layers 0-3: explained, every element is inside"
+static bool is_told_with(const diagnosed_finding *f, const diagnosed_finding *other) {
+    return f == other || (f->common != 0 && f->common == other->common);
+}
+
+// Prints "  M8 of layers 0-3: explained, every element is inside"; of findings with a common
+// explanation all points.
 static void print_head(FILE *out, const sinkproof_config *config, const sinkproof_diagnosis *d,
                        const diagnosed_finding *f) {
     char *text = NULL;
     size_t length;
     FILE *line = open_memstream(&text, &length);
     FILE *to = line != NULL ? line : out; // if memory runs out, the line is not folded
-    print_points(to, config, f);
+    const char *next = "";
+    for (size_t i = 0; i < d->n; i++) {
+        if (!is_told_with(f, &d->findings[i])) continue;
+        fputs(next, to);
+        print_points(to, config, &d->findings[i]);
+        next = "; ";
+    }
     fputs(": ", to);
     if (f->n_alike > 0)
         print_explained_head(to, d, f);
@@ -157,10 +169,22 @@ static void print_head(FILE *out, const sinkproof_config *config, const sinkproo
     free(text);
 }
 
-static void print_explained(FILE *out, const diagnosed_finding *f) {
-    for (size_t a = 0; a < f->n_alike; a++) print_what(out, a == 0 ? "by" : "or", &f->alike[a]);
-    if (f->more_alike > 0) fprintf(out, "    or %zu more\n", f->more_alike);
-    if (f->n_alike > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
+// Prints what explains f and all findings that are told with it.
+static void print_explained(FILE *out, const sinkproof_diagnosis *d, const diagnosed_finding *f) {
+    size_t told = 0, fewer = 0;
+    for (size_t a = 0; a < f->n_alike; a++) {
+        bool all = true;
+        for (size_t i = 0; i < d->n; i++)
+            all &= !is_told_with(f, &d->findings[i]) ||
+                   finding_explained_by(&d->findings[i], &f->alike[a], f->rows);
+        if (all) print_what(out, told++ == 0 ? "by" : "or", &f->alike[a]);
+    }
+    for (size_t i = 0; i < d->n; i++)
+        if (f->common != 0 && is_told_with(f, &d->findings[i]))
+            fewer += d->findings[i].n_alike + d->findings[i].more_alike - told;
+    if (f->common == 0 && f->more_alike > 0) fprintf(out, "    or %zu more\n", f->more_alike);
+    if (told > 1) fprintf(out, "    (this trace does not tell one from the other)\n");
+    if (fewer > 0) fprintf(out, "    (other mistakes explain some of these points, not all)\n");
 }
 
 // Prints why some suppositions were not tried.
@@ -193,12 +217,15 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
     if (d->n > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
     for (size_t i = 0; i < d->n; i++) {
         const diagnosed_finding *f = &d->findings[i];
+        bool told = false;
+        for (size_t before = 0; before < i; before++) told |= is_told_with(f, &d->findings[before]);
+        if (told) continue;
         print_head(out, config, d, f);
         if (f->n_alike > 0)
-            print_explained(out, f);
+            print_explained(out, d, f);
         else
             print_unexplained(out, d, f);
-        print_next(out, f);
+        if (f->common == 0) print_next(out, f); // it is the nearest of one finding's
     }
 }
 
@@ -248,6 +275,8 @@ static json_t *finding_json(const sinkproof_config *config, const sinkproof_diag
     json_object_set_new(o, "because",
                         f->n_alike > 0 ? mistake_texts_json(&f->alike[0]) : json_null());
     json_object_set_new(o, "indistinguishable", alike);
+    json_object_set_new(o, "common",
+                        f->common > 0 ? json_integer((json_int_t)f->common) : json_null());
     json_object_set_new(o, "next", f->next.n > 0 ? mistake_ids_json(&f->next) : json_null());
     json_object_set_new(o, "next_bounds",
                         isfinite(f->next_bounds) ? json_real(f->next_bounds) : json_null());

@@ -130,7 +130,7 @@ typedef struct sinkproof_passes {
 } sinkproof_passes;
 
 typedef struct sinkproof_meaning {
-    bool eps_outside, centred; // norms: x / (rms + eps); the mean is subtracted
+    bool eps_outside, centred;            // norms: x / (rms + eps); the mean is subtracted
     sinkproof_norm_squares *norm_squares; // NULL: as defined
     double norm_numbers[SINKPROOF_NORM_NUMBERS];
     sinkproof_turning query, key;    // A4

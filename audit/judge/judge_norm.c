@@ -57,8 +57,8 @@ static void narrow_to_one_kernel(judge_part *part, const norm_work *w, const sin
 // A norm over another number: the scales take the quotient of the roots, and epsilon is in them.
 // The squares of these numbers are [lo_d, hi_d]; y_d is the hull of the sets of both.
 static void norm_otherwise(judge_part *part, const norm_work *w, size_t token,
-                           const sinkproof_honest *x_d, sinkproof_norm *norm,
-                           trace_piece *piece, sinkproof_honest *y_d) {
+                           const sinkproof_honest *x_d, sinkproof_norm *norm, trace_piece *piece,
+                           sinkproof_honest *y_d) {
     const judge_pass *pass = part->pass;
     size_t d = w->d;
     sinkproof_setting s = pass_setting(pass, pass->n * w->rows * d);
@@ -106,8 +106,7 @@ static void norm_row(judge_part *part, const norm_work *w, size_t token, size_t 
         norm_otherwise(part, w, token, x_d, &norm, &piece, y_d);
     else
         normed_row(w, s, s.policy, &norm, x_d, y_d, &piece.common);
-    if (w->either && w->mid_nd == NULL)
-        narrow_to_one_kernel(part, w, &s, &piece, &norm, x_d, y_d);
+    if (w->either && w->mid_nd == NULL) narrow_to_one_kernel(part, w, &s, &piece, &norm, x_d, y_d);
     piece_compare(part, &piece, y_d);
 }
 

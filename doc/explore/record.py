@@ -19,6 +19,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/shared"))
+import checkpoints  # noqa: E402
+
 DIGITS = 4  # of a score after the point: what an address of the page keeps
 TEXT = "The old keeper wrote a letter to the sea"
 TINY, TINY_TOKENS = "synthetic:tiny", ",".join(str(17 * k % 211) for k in range(3, 15))
@@ -33,15 +36,9 @@ def run(sinkproof, *words, allowed=(0,)):
 
 def tensors_of(path):
     """{name: (shape, numbers)} of a file of F64, I32 or BF16; BF16 as the 16 bits."""
-    data = pathlib.Path(path).read_bytes()
-    (size,) = struct.unpack("<Q", data[:8])
-    header, found = json.loads(data[8 : 8 + size]), {}
-    for name, entry in header.items():
-        kind = {"F64": "d", "I32": "i", "BF16": "H"}.get(entry.get("dtype"))
-        if kind is not None:
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            found[name] = entry["shape"], array.array(kind, data[begin:end])
-    return found
+    codes = {"F64": "d", "I32": "i", "BF16": "H"}
+    return {name: (shape, array.array(codes[dtype], raw))
+            for name, (dtype, shape, raw) in checkpoints.read(path)[0].items() if dtype in codes}
 
 
 def rounded(x):
@@ -112,19 +109,17 @@ def bf16(x):
 
 
 def weights(change):
-    """A mistake of the weights: `change(name, shape, bits)` alters the BF16 numbers of a tensor in place."""
+    """A mistake of the weights: `change(name, bits)` alters the BF16 numbers of a tensor in place."""
 
     def plant(folder):
         path = folder / "model.safetensors"
-        data = bytearray(path.read_bytes())
-        (size,) = struct.unpack("<Q", data[:8])
-        for name, entry in json.loads(data[8 : 8 + size]).items():
-            if entry.get("dtype") == "BF16":
-                begin, end = (8 + size + offset for offset in entry["data_offsets"])
-                bits = array.array("H", bytes(data[begin:end]))
-                change(name, entry["shape"], bits)
-                data[begin:end] = bits.tobytes()
-        path.write_bytes(data)
+        tensors, metadata = checkpoints.read(path)
+        for name, (dtype, shape, raw) in tensors.items():
+            if dtype == "BF16":
+                bits = array.array("H", raw)
+                change(name, bits)
+                tensors[name] = dtype, shape, bits.tobytes()
+        path.write_bytes(checkpoints.safetensors(tensors, metadata))
 
     return plant
 
@@ -142,14 +137,14 @@ def settings(**changes):
 
 
 def of_sinks(number):
-    def change(name, shape, bits):
+    def change(name, bits):
         if name.endswith(".sinks"):
             bits[:] = array.array("H", [number(bits, h) for h in range(len(bits))])
 
     return weights(change)
 
 
-def one_group(name, shape, bits):
+def one_group(name, bits):
     """Every query head reads the keys and values of the first key/value head."""
     if re.search(r"\.[kv]_proj\.(weight|bias)$", name):
         half = len(bits) // 2
