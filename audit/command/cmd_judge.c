@@ -254,14 +254,17 @@ typedef struct trials {
 // "a bug at 00.M8 under f32"
 static json_t *say_verdict(const sinkproof_ruling *ruling) {
     const sinkproof_judgement *j = sinkproof_ruling_judgement(ruling);
-    const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
+    sinkproof_verdict verdict = sinkproof_ruling_verdict(ruling);
+    const char *first = sinkproof_ruling_first(ruling);
+    if (first == NULL && j->first_suspicious != NULL) first = j->first_suspicious->name;
     char said[512], undecided[200] = "";
-    if (j->undecided > 0)
-        snprintf(undecided, sizeof undecided, ", %zu of %s undecided", j->undecided,
-                 sinkproof_counted(j->n_reports, "point").text);
+    size_t all = sinkproof_ruling_count(ruling), open = sinkproof_ruling_undecided(ruling);
+    if (open > 0)
+        snprintf(undecided, sizeof undecided, ", %zu of %s undecided", open,
+                 sinkproof_counted(all, all > j->n_reports ? "tensor" : "point").text);
     snprintf(said, sizeof said, "%s%s%s%s under %.100s",
-             j->verdict == SINKPROOF_VERDICT_BUG ? "a bug" : sinkproof_verdict_name(j->verdict),
-             r != NULL ? " at " : "", r != NULL ? r->name : "", undecided, j->policy.name);
+             verdict == SINKPROOF_VERDICT_BUG ? "a bug" : sinkproof_verdict_name(verdict),
+             first != NULL ? " at " : "", first != NULL ? first : "", undecided, j->policy.name);
     return text_json(said);
 }
 

@@ -6,6 +6,8 @@
 
 #include "audit/diagnose/diagnosed_cause.h"
 #include "audit/diagnose/diagnosis_report.h"
+#include "audit/face/ruling_gradients.h"
+#include "audit/judge/judge_backward_report.h"
 #include "audit/judge/judge_candidates.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_model.h"
@@ -23,11 +25,15 @@ struct sinkproof_ruling {
     bool explained, asked; // by the cause; a cause was searched for everywhere
     sinkproof_diagnosis diagnosis;
     sinkproof_note model, declared; // where the metadata differ from the arguments
-    sinkproof_note gradients;       // that the trace holds some
+    sinkproof_gradient_judgement gradients;
     int exit;
     char *text, *json;
     json_t *results;
 };
+
+static ruled together(const sinkproof_ruling *r) {
+    return (ruled){&r->judgement, &r->gradients};
+}
 
 // ---- judging ---------------------------------------------------------------------------------
 
@@ -72,6 +78,17 @@ static const char *first_failing_name(const sinkproof_judgement *j) {
                                          : "";
 }
 
+// Whether no gradient is outside under the policy of a judgement; else the first that is.
+static bool gradients_fit(trial *t, const sinkproof_judgement *j, char first[40]) {
+    sinkproof_gradient_judgement g;
+    sinkproof_layer_range layers = {t->o.first_layer, t->o.end_layer};
+    if (!sinkproof_judge_gradients(t->model, t->trace, &j->policy, layers, &g, NULL)) return true;
+    bool fit = g.first == NULL;
+    if (!fit) snprintf(first, 40, "%s", g.first->name);
+    sinkproof_gradient_judgement_free(&g);
+    return fit;
+}
+
 // Judges under one policy of auto; its judgement replaces `best` if it is nearer, and with
 // `at_last` only if it fits. Returns false on an error.
 static bool try_policy(trial *t, const char *name, bool at_last, bool *any, bool *honest,
@@ -79,8 +96,11 @@ static bool try_policy(trial *t, const char *name, bool at_last, bool *any, bool
     sinkproof_judgement j;
     if (!judge_under(t, name, false, &j, error)) return false;
     *honest = is_honest(&j);
+    char gradient[40] = "";
+    bool forward = *honest;
+    *honest = *honest && gradients_fit(t, &j, gradient);
     fprintf(t->out, "auto: %s %s%s\n", name,
-            *honest ? "fits" : "does not fit: ", *honest ? "" : first_failing_name(&j));
+            *honest ? "fits" : "does not fit: ", forward ? gradient : first_failing_name(&j));
     bool nearer = at_last
                       ? *honest
                       : !*any || sinkproof_judgement_misfit(&j) < sinkproof_judgement_misfit(best);
@@ -160,13 +180,6 @@ static bool judge_forms(trial *t, sinkproof_judgement *j, sinkproof_error *error
     return false;
 }
 
-static int judgement_exit_code(const sinkproof_judgement *j, bool strict) {
-    if (j->verdict == SINKPROOF_VERDICT_BUG) return 1;
-    if (j->verdict == SINKPROOF_VERDICT_SUSPICIOUS) return strict ? 1 : 4;
-    bool open = j->verdict == SINKPROOF_VERDICT_UNDECIDED || (strict && j->undecided > 0);
-    return open ? 4 : 0;
-}
-
 // ---- reporting -------------------------------------------------------------------------------
 
 static void print_head(const trial *t) {
@@ -203,36 +216,12 @@ static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof
         fprintf(out, "\n\n");
 }
 
-static void print_conclusion(FILE *out, const sinkproof_judgement *j, int code) {
-    fprintf(out, "\nVerdict under %s: ", j->policy.name);
-    if (j->verdict == SINKPROOF_VERDICT_UNDECIDED) {
-        if (j->open_nans > 0)
-            fprintf(out,
-                    "undecided, %zu of %s (exit %d).\n"
-                    "%s %s NaN where nothing bounds what an honest engine has.\n",
-                    j->undecided, sinkproof_counted(j->n_reports, "point").text, code,
-                    sinkproof_counted(j->open_nans, "element").text,
-                    sinkproof_is_or_are(j->open_nans));
-        else
-            fprintf(out, "undecided (exit %d).\nThis trace decides nothing; add A13, M3 and M12.\n",
-                    code);
-        return;
-    }
-    fprintf(out, "%s",
-            j->verdict == SINKPROOF_VERDICT_BUG          ? "a bug"
-            : j->verdict == SINKPROOF_VERDICT_SUSPICIOUS ? "suspicious"
-                                                         : "within what honest rounding can do");
-    if (j->undecided > 0)
-        fprintf(out, ", %zu of %s undecided", j->undecided,
-                sinkproof_counted(j->n_reports, "point").text);
-    fprintf(out, " (exit %d).\n", code);
-}
-
 static json_t *notes_json(const sinkproof_ruling *r) {
     json_t *notes = json_array();
     if (r->model.text[0] != '\0') json_array_append_new(notes, json_string(r->model.text));
     if (r->declared.text[0] != '\0') json_array_append_new(notes, json_string(r->declared.text));
-    if (r->gradients.text[0] != '\0') json_array_append_new(notes, json_string(r->gradients.text));
+    if (r->gradients.freedoms[0] != '\0')
+        json_array_append_new(notes, json_string(r->gradients.freedoms));
     return notes;
 }
 
@@ -244,7 +233,8 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
     if (r->declared.text[0] != '\0') fprintf(t->out, "%s\n", r->declared.text);
     sinkproof_judgement_print(t->out, config, j, t->o.all);
     sinkproof_diagnosis_print(t->out, config, &r->diagnosis);
-    print_conclusion(t->out, j, r->exit);
+    sinkproof_gradients_print(t->out, &r->gradients, j->policy.name, t->o.all);
+    ruled_print_conclusion(t->out, together(r), r->exit);
     r->results = json_array();
     if (r->results == NULL) return sinkproof_fail(error, "no memory for a report");
     sinkproof_judgement_json(r->results, t->o.name, config, j, sinkproof_ruling_explained_by(r),
@@ -252,6 +242,9 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
     json_object_set_new(json_array_get(r->results, 0), "diagnosis",
                         sinkproof_diagnosis_json(config, &r->diagnosis));
     json_object_set_new(json_array_get(r->results, 0), "notes", notes_json(r));
+    json_object_set_new(json_array_get(r->results, 0), "verdict",
+                        json_string(sinkproof_verdict_name(ruled_verdict(together(r)))));
+    sinkproof_gradients_json(r->results, &r->gradients);
     r->json = json_dumps(r->results, JSON_INDENT(2));
     return r->json != NULL || sinkproof_fail(error, "no memory for a report");
 }
@@ -311,23 +304,30 @@ static void find_cause(trial *t, sinkproof_ruling *r) {
     }
 }
 
+// Whether the policy that explains the points leaves no gradient outside.
+static bool explains_gradients(trial *t, const sinkproof_ruling *r) {
+    sinkproof_judgement under = {.n_reports = 0};
+    char first[40];
+    return sinkproof_policy_parse(r->cause.policy, &under.policy, NULL) &&
+           gradients_fit(t, &under, first);
+}
+
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     if (!sinkproof_trace_model_note(t->trace, t->model, &r->model, error)) return false;
-    size_t gradients = sinkproof_trace_gradients(t->trace);
     if (r->model.text[0] != '\0') fprintf(t->out, "%s\n", r->model.text);
-    if (gradients > 0)
-        snprintf(r->gradients.text, sizeof r->gradients.text,
-                 "The trace has %s of gradients. They are not judged.",
-                 sinkproof_counted(gradients, "tensor").text);
-    if (r->gradients.text[0] != '\0') fprintf(t->out, "%s\n", r->gradients.text);
     print_head(t);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
         r->judgement = (sinkproof_judgement){.n_reports = 0}; // freed by the function that failed
         return false;
     }
-    r->exit = judgement_exit_code(&r->judgement, t->o.strict);
+    sinkproof_layer_range layers = {t->o.first_layer, t->o.end_layer};
+    if (!sinkproof_judge_gradients(t->model, t->trace, &r->judgement.policy, layers, &r->gradients,
+                                   error))
+        return false;
+    r->exit = ruled_exit(together(r), t->o.strict);
     if (!diagnose_outside(t, r, error)) return false;
     find_cause(t, r);
+    r->explained = r->explained && (r->gradients.first == NULL || explains_gradients(t, r));
     return write_ruling_report(t, r, error);
 }
 
@@ -361,6 +361,7 @@ void sinkproof_ruling_free(sinkproof_ruling *ruling) {
     if (ruling == NULL) return;
     sinkproof_judgement_free(&ruling->judgement);
     sinkproof_diagnosis_free(&ruling->diagnosis);
+    sinkproof_gradient_judgement_free(&ruling->gradients);
     json_decref(ruling->results);
     free(ruling->json);
     free(ruling->text);
@@ -388,7 +389,7 @@ const sinkproof_judgement *sinkproof_ruling_judgement(const sinkproof_ruling *ru
 }
 
 sinkproof_verdict sinkproof_ruling_verdict(const sinkproof_ruling *ruling) {
-    return ruling->judgement.verdict;
+    return ruled_verdict(together(ruling));
 }
 
 int sinkproof_ruling_exit(const sinkproof_ruling *ruling) {
@@ -405,11 +406,12 @@ const char *sinkproof_ruling_explained_by(const sinkproof_ruling *r) {
 }
 
 const char *sinkproof_ruling_first(const sinkproof_ruling *ruling) {
-    return ruling->judgement.first != NULL ? ruling->judgement.first->name : NULL;
+    if (ruling->judgement.first != NULL) return ruling->judgement.first->name;
+    return ruling->gradients.first != NULL ? ruling->gradients.first->name : NULL;
 }
 
 size_t sinkproof_ruling_undecided(const sinkproof_ruling *ruling) {
-    return ruling->judgement.undecided;
+    return ruling->judgement.undecided + ruling->gradients.undecided;
 }
 
 const char *sinkproof_ruling_text(const sinkproof_ruling *ruling) {
@@ -420,8 +422,12 @@ const char *sinkproof_ruling_json(const sinkproof_ruling *ruling) {
     return ruling->json;
 }
 
+const sinkproof_gradient_judgement *sinkproof_ruling_gradients(const sinkproof_ruling *ruling) {
+    return &ruling->gradients;
+}
+
 size_t sinkproof_ruling_count(const sinkproof_ruling *ruling) {
-    return ruling->judgement.n_reports;
+    return ruling->judgement.n_reports + ruling->gradients.n_reports;
 }
 
 // ---- findings --------------------------------------------------------------------------------
@@ -463,8 +469,10 @@ static sinkproof_finding report_finding(const sinkproof_point_report *r) {
 }
 
 bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_finding *finding) {
-    if (ruling == NULL || finding == NULL || i >= ruling->judgement.n_reports) return false;
-    sinkproof_finding f = report_finding(&ruling->judgement.reports[i]);
+    if (ruling == NULL || finding == NULL || i >= sinkproof_ruling_count(ruling)) return false;
+    size_t points = ruling->judgement.n_reports;
+    sinkproof_finding f = i < points ? report_finding(&ruling->judgement.reports[i])
+                                     : gradient_finding(&ruling->gradients.reports[i - points]);
     f.size = finding->size < sizeof f ? finding->size : sizeof f;
     memcpy(finding, &f, f.size);
     return f.size >= sizeof f.size;
@@ -472,8 +480,11 @@ bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_fin
 
 bool sinkproof_ruling_named(const sinkproof_ruling *ruling, const char *name,
                             sinkproof_finding *finding) {
-    for (size_t i = 0; ruling != NULL && name != NULL && i < ruling->judgement.n_reports; i++)
-        if (strcmp(ruling->judgement.reports[i].name, name) == 0)
+    size_t points = ruling != NULL ? ruling->judgement.n_reports : 0;
+    for (size_t i = 0; name != NULL && ruling != NULL && i < sinkproof_ruling_count(ruling); i++)
+        if (strcmp(i < points ? ruling->judgement.reports[i].name
+                              : ruling->gradients.reports[i - points].name,
+                   name) == 0)
             return sinkproof_ruling_at(ruling, i, finding);
     return false;
 }

@@ -8,6 +8,7 @@
 #define SINKPROOF_RULING_H
 
 #include "audit/judge/judge.h"
+#include "audit/judge/judge_backward.h"
 #include "audit/sinkproof.h"
 
 #include <jansson.h>
@@ -17,6 +18,9 @@ json_t *sinkproof_ruling_results(const sinkproof_ruling *ruling);
 
 // The trace's judgement; owned by the ruling.
 const sinkproof_judgement *sinkproof_ruling_judgement(const sinkproof_ruling *ruling);
+
+// That of its gradients; owned by the ruling. Without reports where the trace holds none.
+const sinkproof_gradient_judgement *sinkproof_ruling_gradients(const sinkproof_ruling *ruling);
 
 // Notes that the trace's metadata name another model, or declare another policy than the judge's;
 // "" if they do not. Both are owned by the ruling.

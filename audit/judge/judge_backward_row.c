@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Attention going back, head by head: the weights as they were kept or as they are recomputed from
+// the log-sum-exp, the weights' gradients, D in either way, the scores' gradients, and the sums
+// over keys, over queries and over the heads of a group.
+#include "audit/judge/judge_backward_attention.h"
+#include "proofs/bounds/bounds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef sinkproof_near near_set;
+typedef sinkproof_backward_inputs inputs;
+
+// What one head is computed in: [n, n] each, and per row.
+typedef struct head_room {
+    near_set *p_ij, *dp_ij, *ds_ij;
+    near_set *db_i;
+    near_set *z_j; // of one row
+    sinkproof_honest *set_j, *alpha_j;
+} head_room;
+
+// The keys [first, end) of a row, as they are read going back and as the forward pass saw them.
+typedef struct row_sight {
+    size_t first, end, seen_first, seen_end;
+} row_sight;
+
+static row_sight row_sees(const inputs *in, size_t i) {
+    size_t begins = in->begins_n != NULL ? in->begins_n[i] : 0, first = begins;
+    if (in->window > 0 && i + 1 - begins > in->window) first = i + 1 - in->window;
+    size_t last = i + 1; // the end of the sequence
+    while (last < in->n && (in->begins_n != NULL ? in->begins_n[last] : 0) == begins) last++;
+    return (row_sight){.first = in->meaning->no_window ? begins : first,
+                       .end = in->meaning->no_mask ? last : i + 1,
+                       .seen_first = first,
+                       .seen_end = i + 1};
+}
+
+static const near_set *at_head(const near_set *x, const inputs *in, size_t row, size_t heads,
+                               size_t h) {
+    return x + (row * heads + h) * in->dim;
+}
+
+static size_t group_of(const inputs *in, size_t h) {
+    return h / (in->heads / in->groups);
+}
+
+// ---- weights ---------------------------------------------------------------------------------
+
+static near_set row_score(const inputs *in, const sinkproof_setting *s, size_t h, size_t i,
+                          size_t j) {
+    if (in->scores != NULL && j <= i) {
+        near_set z = in->scores[(h * in->n + i) * in->n + j];
+        if (in->q == NULL || in->k == NULL) return z;
+        sinkproof_near again =
+            sinkproof_gradient_dot(in->arithmetic, in->dim, at_head(in->q, in, i, in->heads, h), 1,
+                                   at_head(in->k, in, j, in->groups, group_of(in, h)), 1, 4, 0);
+        again = sinkproof_near_of(sinkproof_honest_score(s, in->dim, sinkproof_near_set(again)));
+        return in->arithmetic->weights_kept ? z : sinkproof_near_hull(z, again);
+    }
+    near_set z =
+        sinkproof_gradient_dot(in->arithmetic, in->dim, at_head(in->q, in, i, in->heads, h), 1,
+                               at_head(in->k, in, j, in->groups, group_of(in, h)), 1, 4, 0);
+    return sinkproof_near_of(sinkproof_honest_score(s, in->dim, sinkproof_near_set(z)));
+}
+
+static bool has_scores(const inputs *in) {
+    return in->scores != NULL || (in->q != NULL && in->k != NULL);
+}
+
+static void fill_scores(const inputs *in, const sinkproof_setting *s, size_t h, size_t i,
+                        size_t first, size_t end, near_set *z_j) {
+    for (size_t j = first; j < end; j++) z_j[j - first] = row_score(in, s, h, i, j);
+}
+
+// The log-sum-exp that the weights of a row are recomputed from.
+static near_set read_lse(const inputs *in, const sinkproof_setting *s, size_t h, size_t i,
+                         double sink, near_set *z_j) {
+    sinkproof_lse_read read = in->meaning->lse;
+    size_t from = read == SINKPROOF_LSE_OF_ROW && i > 0 ? i - 1 : i;
+    size_t head = read == SINKPROOF_LSE_OF_HEAD ? (h + 1) % in->heads : h;
+    if (read == SINKPROOF_LSE_WITHOUT_SINK) sink = -INFINITY;
+    if (read == SINKPROOF_LSE_OF_HEAD) sink = in->sink_h[head];
+    row_sight see = row_sees(in, from);
+    fill_scores(in, s, head, from, see.seen_first, see.seen_end, z_j);
+    return sinkproof_near_lse(in->arithmetic, see.seen_end - see.seen_first, z_j, sink);
+}
+
+// The weights of a row and of its sink, P_ij and the last, into p_ij and *sink_weight.
+static bool row_weights(const inputs *in, const sinkproof_setting *s, head_room *room, size_t h,
+                        size_t i, near_set *sink_weight) {
+    row_sight see = row_sees(in, i);
+    size_t seen = see.end - see.first, n = in->n;
+    near_set *p_j = room->p_ij + i * n;
+    const near_set *stored = in->weights != NULL ? in->weights + (h * n + i) * (n + 1) : NULL;
+    double sink = in->sink_h[h], common;
+    bool altered =
+        in->meaning->lse != SINKPROOF_LSE_OWN || in->meaning->no_window || in->meaning->no_mask;
+    bool kept = in->arithmetic->weights_kept && !altered;
+    if (stored != NULL && !altered) {
+        memcpy(p_j + see.first, stored + see.first, seen * sizeof *p_j);
+        *sink_weight = stored[n];
+        if (kept) return true;
+    }
+    sinkproof_honest b = sinkproof_honest_at(s, AT_A8, sinkproof_exact_set(sink));
+    if (!altered && stored == NULL) { // as the forward pass may have made them
+        fill_scores(in, s, h, i, see.first, see.end, room->z_j);
+        for (size_t j = 0; j < seen; j++) room->set_j[j] = sinkproof_near_set(room->z_j[j]);
+        if (!sinkproof_honest_softmax(s, AT_A9, seen, room->set_j, b, room->alpha_j, &common))
+            return false;
+        for (size_t j = 0; j < seen; j++) p_j[see.first + j] = sinkproof_near_of(room->alpha_j[j]);
+        *sink_weight = sinkproof_near_of(room->alpha_j[seen]);
+        if (kept) return true;
+    }
+    near_set lse = read_lse(in, s, h, i, b.mid, room->z_j), again;
+    fill_scores(in, s, h, i, see.first, see.end, room->z_j);
+    for (size_t j = 0; j < seen; j++) {
+        again = sinkproof_near_weight(in->arithmetic, room->z_j[j], lse);
+        near_set *p = &p_j[see.first + j];
+        *p = altered ? again : sinkproof_near_hull(*p, again);
+    }
+    again = sinkproof_near_weight(in->arithmetic, sinkproof_near_of(b), lse);
+    if (sink == -INFINITY) again = (near_set){0, 0};
+    *sink_weight = altered ? again : sinkproof_near_hull(*sink_weight, again);
+    return true;
+}
+
+// ---- a row going back ------------------------------------------------------------------------
+
+static double stores(const inputs *in) {
+    return in->arithmetic->stored_between ? 1 : 0;
+}
+
+static near_set weight_gradient(const inputs *in, size_t h, size_t i, size_t j) {
+    if (in->dweights != NULL && j <= i) return in->dweights[(h * in->n + i) * in->dweights_row + j];
+    near_set dp =
+        sinkproof_gradient_dot(in->arithmetic, in->dim, at_head(in->dout, in, i, in->heads, h), 1,
+                               at_head(in->v, in, j, in->groups, group_of(in, h)), 1, 1, 0);
+    return in->arithmetic->stored_between ? sinkproof_near_narrowed(in->arithmetic, dp) : dp;
+}
+
+//> grad.delta
+// D of a row: the sum over its keys, or <dO, O> with the output as it was stored or as it was
+// computed; whichever the engine takes.
+static near_set row_delta(const inputs *in, const head_room *room, size_t h, size_t i,
+                          const row_sight *see) {
+    const sinkproof_gradient_arithmetic *a = in->arithmetic;
+    const near_set *p_j = room->p_ij + i * in->n, *dp_j = room->dp_ij + i * in->n;
+    near_set delta = sinkproof_gradient_dot(a, see->end - see->first, p_j + see->first, 1,
+                                            dp_j + see->first, 1, 1, stores(in));
+    if (in->arithmetic->weights_kept) return delta; // autograd's softmax knows no output
+    const near_set *do_d = at_head(in->dout, in, i, in->heads, h);
+    for (int way = 0; way < 2; way++) {
+        bool stored = way == 0 && in->out != NULL, computed = way == 1 && in->v != NULL;
+        sinkproof_gradient_terms t = {0, 0, 0};
+        if (!stored && !computed) continue;
+        if (in->out != NULL && computed) continue; // the stored one covers it
+        for (size_t d = 0; d < in->dim; d++) {
+            near_set o;
+            if (stored)
+                o = at_head(in->out, in, i, in->heads, h)[d];
+            else
+                o = sinkproof_near_narrowed(
+                    a, sinkproof_gradient_dot(
+                           a, see->seen_end - see->seen_first, p_j + see->seen_first, 1,
+                           at_head(in->v, in, see->seen_first, in->groups, group_of(in, h)) + d,
+                           in->groups * in->dim, 2, 1));
+            sinkproof_gradient_add(&t, do_d[d], o);
+        }
+        delta = sinkproof_near_hull(delta,
+                                    sinkproof_gradient_sum(a, &t, (double)in->dim, 1, stores(in)));
+    }
+    return delta;
+}
+//< grad.delta
+
+// alpha (dalpha - D), and what the log-sum-exp gives.
+static near_set score_gradient(const inputs *in, near_set p, near_set dp, near_set delta,
+                               double dlse, near_set p_keys, double dlse_keys) {
+    const sinkproof_gradient_arithmetic *a = in->arithmetic;
+    near_set difference = {dp.mid - delta.mid, dp.off + delta.off};
+    double size = sinkproof_near_size(dp) + sinkproof_near_size(delta);
+    sinkproof_gradient_terms t = {p.mid * difference.mid, sinkproof_near_size(p) * size,
+                                  p.off * (fabs(difference.mid) + difference.off) +
+                                      fabs(p.mid) * difference.off};
+    if (sinkproof_near_size(p) == 0) t = (sinkproof_gradient_terms){0, 0, 0};
+    sinkproof_gradient_add(&t, p, sinkproof_near_exact(dlse));
+    sinkproof_gradient_add(&t, p_keys, sinkproof_near_exact(dlse_keys));
+    return sinkproof_gradient_sum(a, &t, 4, 3, 3 * stores(in));
+}
+
+// What a row's stored gradients do not add up to may be given to the largest score: autograd goes
+// back through the row's maximum, which is subtracted before the softmax.
+static void give_to_largest(const inputs *in, head_room *room, size_t i, const row_sight *see,
+                            near_set sink_weight) {
+    near_set *ds_j = room->ds_ij + i * in->n;
+    const near_set *p_j = room->p_ij + i * in->n;
+    double rest = fabs(room->db_i[i].mid), open = room->db_i[i].off, sum = room->db_i[i].mid;
+    double least = sink_weight.mid - sink_weight.off;
+    for (size_t j = see->first; j < see->end; j++) {
+        near_set ds = sinkproof_near_narrowed(in->arithmetic, ds_j[j]);
+        sum += ds.mid, rest += fabs(ds.mid), open += ds.off;
+        least = fmax(least, p_j[j].mid - p_j[j].off);
+    }
+    double more = 1.01 * (fabs(sum) + open + 0x1p-40 * in->arithmetic->u * rest +
+                          sinkproof_gamma((double)in->n + 2, in->arithmetic->u) * rest);
+    for (size_t j = see->first; j < see->end; j++)
+        if (p_j[j].mid + p_j[j].off >= least) ds_j[j].off += more;
+    if (sink_weight.mid + sink_weight.off >= least) room->db_i[i].off += more;
+}
+
+// The softmax over the keys alone, for a loss that reads their log-sum-exp.
+static near_set weight_of_keys(const inputs *in, const sinkproof_setting *s, size_t h, size_t i,
+                               near_set lse_keys, size_t j) {
+    return sinkproof_near_weight(in->arithmetic, row_score(in, s, h, i, j), lse_keys);
+}
+
+static bool row_back(const inputs *in, const sinkproof_setting *s, head_room *room, size_t h,
+                     size_t i, bool scores) {
+    row_sight see = row_sees(in, i);
+    near_set *p_j = room->p_ij + i * in->n, *dp_j = room->dp_ij + i * in->n,
+             *ds_j = room->ds_ij + i * in->n, sink_weight = {0, 0}, lse_keys = {0, 0};
+    double dlse = in->dlse_hn != NULL && !in->meaning->no_dlse ? in->dlse_hn[h * in->n + i] : 0;
+    double dlse_keys =
+        in->dlse_keys_hn != NULL && !in->meaning->no_dlse ? in->dlse_keys_hn[h * in->n + i] : 0;
+    if ((has_scores(in) || in->weights != NULL) && !row_weights(in, s, room, h, i, &sink_weight))
+        return false;
+    if (!scores) return true;
+    for (size_t j = see.first; j < see.end; j++) dp_j[j] = weight_gradient(in, h, i, j);
+    near_set delta = row_delta(in, room, h, i, &see);
+    if (in->meaning->renormalised_delta) {
+        double left = 1 - sink_weight.mid;
+        delta = (near_set){delta.mid / left,
+                           1.01 * (delta.off + fabs(delta.mid) * sink_weight.off / left) / left};
+    }
+    if (dlse_keys != 0) {
+        fill_scores(in, s, h, i, see.first, see.end, room->z_j);
+        lse_keys = sinkproof_near_lse(in->arithmetic, see.end - see.first, room->z_j, -INFINITY);
+    }
+    for (size_t j = see.first; j < see.end; j++) {
+        near_set of_keys = {0, 0};
+        if (dlse_keys != 0) of_keys = weight_of_keys(in, s, h, i, lse_keys, j);
+        ds_j[j] = score_gradient(in, p_j[j], dp_j[j], delta, dlse, of_keys, dlse_keys);
+    }
+    room->db_i[i] =
+        score_gradient(in, sink_weight, (near_set){0, 0}, delta, dlse, (near_set){0, 0}, 0);
+    if (stores(in) > 0) room->db_i[i] = sinkproof_near_narrowed(in->arithmetic, room->db_i[i]);
+    if (in->arithmetic->through_maximum) give_to_largest(in, room, i, &see, sink_weight);
+    return true;
+}
+
+// ---- sums over keys and queries --------------------------------------------------------------
+
+// dS as a product reads it: the scale may meet it before.
+static near_set operand(const inputs *in, near_set ds) {
+    ds = sinkproof_near_narrowed(in->arithmetic, ds);
+    bool exact = is_power_of_two(sqrt((double)in->dim));
+    return exact ? ds : sinkproof_near_narrowed(in->arithmetic, ds);
+}
+
+static void query_gradients(const inputs *in, const near_set *ds_ij, size_t h, near_set *dq) {
+    double scale = 1 / sqrt((double)in->dim);
+    size_t g = group_of(in, h);
+    for (size_t i = 0; i < in->n; i++) {
+        row_sight see = row_sees(in, i);
+        const near_set *ds_j = ds_ij + i * in->n;
+        for (size_t d = 0; d < in->dim; d++) {
+            const near_set *k_j = at_head(in->k, in, see.first, in->groups, g) + d;
+            near_set sum =
+                sinkproof_gradient_dot(in->arithmetic, see.end - see.first, ds_j + see.first, 1,
+                                       k_j, in->groups * in->dim, 4, 0);
+            dq[(i * in->heads + h) * in->dim + d] =
+                sinkproof_near_narrowed(in->arithmetic, sinkproof_near_scaled(sum, scale));
+        }
+    }
+}
+
+// sum_i w_ij x_i of a head, for every key: a share of dk or dv [n, dim].
+static void key_shares(const inputs *in, const near_set *w_ij, const near_set *x, size_t h,
+                       double scale, near_set *share_jd) {
+    for (size_t j = 0; j < in->n; j++)
+        for (size_t d = 0; d < in->dim; d++) {
+            sinkproof_gradient_terms t = {0, 0, 0};
+            for (size_t i = 0; i < in->n; i++)
+                sinkproof_gradient_add(&t, w_ij[i * in->n + j],
+                                       x[(i * in->heads + h) * in->dim + d]);
+            near_set sum = sinkproof_gradient_sum(in->arithmetic, &t, (double)in->n, 4, 0);
+            if (scale != 1) sum = sinkproof_near_scaled(sum, scale);
+            share_jd[j * in->dim + d] = sinkproof_near_narrowed(in->arithmetic, sum);
+        }
+}
+
+// ---- a group ---------------------------------------------------------------------------------
+
+static bool head_room_new(const inputs *in, head_room *room) {
+    size_t n = in->n;
+    *room = (head_room){.p_ij = malloc(n * n * sizeof *room->p_ij),
+                        .dp_ij = malloc(n * n * sizeof *room->dp_ij),
+                        .ds_ij = malloc(n * n * sizeof *room->ds_ij),
+                        .db_i = calloc(n, sizeof *room->db_i),
+                        .z_j = malloc((n + 1) * sizeof *room->z_j),
+                        .set_j = malloc((n + 1) * sizeof *room->set_j),
+                        .alpha_j = malloc((n + 1) * sizeof *room->alpha_j)};
+    return room->p_ij != NULL && room->dp_ij != NULL && room->ds_ij != NULL && room->db_i != NULL &&
+           room->z_j != NULL && room->set_j != NULL && room->alpha_j != NULL;
+}
+
+static void head_room_free(head_room *room) {
+    free(room->p_ij);
+    free(room->dp_ij);
+    free(room->ds_ij);
+    free(room->db_i);
+    free(room->z_j);
+    free(room->set_j);
+    free(room->alpha_j);
+}
+
+static bool needs_weights(const inputs *in, const sinkproof_backward_outputs *out) {
+    bool of_scores = (out->dq != NULL || out->dk != NULL) && in->dscores == NULL;
+    return out->dv != NULL || out->dscores != NULL || out->dsink_h != NULL || of_scores;
+}
+static bool needs_scores_gradient(const inputs *in, const sinkproof_backward_outputs *out) {
+    bool of_scores = (out->dq != NULL || out->dk != NULL) && in->dscores == NULL;
+    return out->dscores != NULL || out->dsink_h != NULL || of_scores;
+}
+
+const char *sinkproof_backward_lacks(const sinkproof_backward_inputs *in,
+                                     const sinkproof_backward_outputs *out) {
+    bool altered = in->meaning->no_window || in->meaning->no_mask;
+    bool other_lse = altered || in->meaning->lse != SINKPROOF_LSE_OWN;
+    bool weights_do = in->weights != NULL && in->arithmetic->weights_kept && !other_lse;
+    if (out->dweights != NULL || out->dv != NULL || needs_scores_gradient(in, out)) {
+        if (in->dout == NULL && (out->dv != NULL || out->dweights != NULL || in->dweights == NULL ||
+                                 !in->arithmetic->weights_kept))
+            return "dA11";
+    }
+    if (in->v == NULL &&
+        (out->dweights != NULL || (needs_scores_gradient(in, out) &&
+                                   (in->dweights == NULL || !in->arithmetic->weights_kept))))
+        return "A2.v";
+    bool scores = in->scores != NULL && !altered;
+    bool of_keys = in->dlse_keys_hn != NULL && needs_scores_gradient(in, out);
+    if ((needs_weights(in, out) && !weights_do && !scores) || (of_keys && !scores)) {
+        if (in->q == NULL) return "A4.q";
+        if (in->k == NULL) return "A4.k";
+    }
+    if (out->dq != NULL && in->k == NULL) return "A4.k";
+    if (out->dk != NULL && in->q == NULL) return "A4.q";
+    return NULL;
+}
+
+// Adds up the shares of the heads of a group, or takes one.
+static void add_shares(const inputs *in, size_t g, const near_set *share_mjd, near_set *to) {
+    size_t each = in->heads / in->groups, size = in->n * in->dim;
+    near_set one[1] = {{1, 0}};
+    for (size_t j = 0; j < in->n; j++)
+        for (size_t d = 0; d < in->dim; d++) {
+            size_t at = j * in->dim + d;
+            near_set sum = share_mjd[at];
+            if (in->meaning->head_of_group > 0)
+                sum = share_mjd[(in->meaning->head_of_group - 1) % each * size + at];
+            else if (each > 1)
+                sum = sinkproof_gradient_dot(in->arithmetic, each, share_mjd + at, size, one, 0, 0,
+                                             0);
+            to[(j * in->groups + g) * in->dim + d] = sum;
+        }
+}
+
+static void head_outputs(const inputs *in, const sinkproof_backward_outputs *out,
+                         const head_room *room, size_t h) {
+    size_t n = in->n, all = n * n;
+    if (out->dweights != NULL) memcpy(out->dweights + h * all, room->dp_ij, all * sizeof(near_set));
+    if (out->dscores != NULL) memcpy(out->dscores + h * all, room->ds_ij, all * sizeof(near_set));
+    if (out->dsink_hn != NULL) memcpy(out->dsink_hn + h * n, room->db_i, n * sizeof(near_set));
+    if (out->dsink_h != NULL) {
+        near_set one = {1, 0};
+        size_t rows = in->meaning->rows, first = 0;
+        if (in->meaning->added == SINKPROOF_SINK_LAST_ROWS && rows > 0)
+            first = (n - 1) / rows * rows;
+        out->dsink_h[h] =
+            sinkproof_gradient_dot(in->arithmetic, n - first, room->db_i + first, 1, &one, 0, 1, 0);
+    }
+}
+
+static bool head_back(const inputs *in, const sinkproof_backward_outputs *out, head_room *room,
+                      size_t h, near_set *dk_share, near_set *dv_share) {
+    size_t n = in->n, all = n * n;
+    sinkproof_setting s = sinkproof_setting_for(in->policy, in->heads * n * (n + 1), in->rate);
+    bool weights = needs_weights(in, out), scores = needs_scores_gradient(in, out);
+    memset(room->p_ij, 0, all * sizeof(near_set));
+    memset(room->dp_ij, 0, all * sizeof(near_set));
+    memset(room->ds_ij, 0, all * sizeof(near_set));
+    for (size_t i = 0; weights && i < n; i++)
+        if (!row_back(in, &s, room, h, i, scores)) return false;
+    for (size_t i = 0; out->dweights != NULL && i < n; i++) {
+        row_sight see = row_sees(in, i);
+        inputs fresh = *in;
+        fresh.dweights = NULL;
+        for (size_t j = see.first; j < see.end; j++)
+            room->dp_ij[i * n + j] = weight_gradient(&fresh, h, i, j);
+    }
+    head_outputs(in, out, room, h);
+    for (size_t i = 0; i < all; i++) {
+        if (in->dscores != NULL && !in->meaning->no_window)
+            room->ds_ij[i] = in->dscores[h * all + i];
+        room->ds_ij[i] = operand(in, room->ds_ij[i]);
+        room->p_ij[i] = sinkproof_near_narrowed(in->arithmetic, room->p_ij[i]);
+    }
+    if (out->dq != NULL) query_gradients(in, room->ds_ij, h, out->dq);
+    if (dk_share != NULL)
+        key_shares(in, room->ds_ij, in->q, h, 1 / sqrt((double)in->dim), dk_share);
+    if (dv_share != NULL) key_shares(in, room->p_ij, in->dout, h, 1, dv_share);
+    return true;
+}
+
+static bool group_back(const inputs *in, const sinkproof_backward_outputs *out, size_t g) {
+    size_t each = in->heads / in->groups, size = in->n * in->dim;
+    head_room room;
+    bool fine = head_room_new(in, &room);
+    near_set *dk = out->dk != NULL ? malloc(each * size * sizeof *dk) : NULL;
+    near_set *dv = out->dv != NULL ? malloc(each * size * sizeof *dv) : NULL;
+    fine = fine && (out->dk == NULL || dk != NULL) && (out->dv == NULL || dv != NULL);
+    for (size_t m = 0; fine && m < each; m++)
+        fine = head_back(in, out, &room, g * each + m, dk != NULL ? dk + m * size : NULL,
+                         dv != NULL ? dv + m * size : NULL);
+    if (fine && dk != NULL) add_shares(in, g, dk, out->dk);
+    if (fine && dv != NULL) add_shares(in, g, dv, out->dv);
+    free(dk);
+    free(dv);
+    head_room_free(&room);
+    return fine;
+}
+
+bool sinkproof_backward_attention(const sinkproof_backward_inputs *in,
+                                  const sinkproof_backward_outputs *out) {
+    bool fine = true;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t g = 0; g < in->groups; g++) {
+        bool good = group_back(in, out, g);
+#pragma omp atomic
+        fine &= good;
+    }
+    return fine;
+}
