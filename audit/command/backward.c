@@ -11,6 +11,7 @@
 #include "ref/backward/backward.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +153,32 @@ static void add_to_trace(void *context, const char *name, size_t rank, const siz
     if (context != NULL) sinkproof_trace_writer_add(context, name, rank, shape, values);
 }
 
+// The points that the loss of a file reads, "F2,03.A9.lse"; where they have no room, all points of
+// which a file may have a gradient.
+static void say_loss(const char *file, const given *g, sinkproof_trace_writer *writer) {
+    char said[2048] = "";
+    size_t used = 0;
+    const struct {
+        const char *name;
+        double *const *at_l;
+    } of[] = {{"A11", g->do_lnhd}, {"A9.lse", g->dlse_lhn}, {"A9.lse-keys", g->dlse_keys_lhn}};
+    if (writer == NULL) return;
+    if (file == NULL) {
+        sinkproof_trace_writer_loss(writer, "cross-entropy");
+        return;
+    }
+    if (g->dlogits_nv != NULL) used += (size_t)snprintf(said, sizeof said, "F2,");
+    for (size_t i = 0; i < 3; i++)
+        for (size_t l = 0; l < g->n_layers && used < sizeof said; l++)
+            if (of[i].at_l[l] != NULL)
+                used +=
+                    (size_t)snprintf(said + used, sizeof said - used, "%02zu.%s,", l, of[i].name);
+    if (used >= sizeof said)
+        used = (size_t)snprintf(said, sizeof said, "F2,A11,A9.lse,A9.lse-keys,");
+    said[used - 1] = '\0';
+    sinkproof_trace_writer_loss(writer, said);
+}
+
 bool backward_run(const sinkproof_model *model, const sinkproof_activations *activations,
                   const char *file, sinkproof_trace_writer *writer, backward_loss *loss,
                   sinkproof_error *error) {
@@ -168,6 +195,7 @@ bool backward_run(const sinkproof_model *model, const sinkproof_activations *act
         .dlse_lhn = (const double *const *)g.dlse_lhn,
         .dlse_keys_lhn = (const double *const *)g.dlse_keys_lhn,
     };
+    if (good) say_loss(file, &g, writer);
     good = good && sinkproof_backward(model, activations, &gradients, &observer, error);
     given_free(&g);
     return good;

@@ -4,6 +4,7 @@
 // Judges one trace and reports it. The report is written into memory during the judgement.
 #include "audit/face/ruling.h"
 
+#include "audit/diagnose/backward_causes.h"
 #include "audit/diagnose/diagnosed_cause.h"
 #include "audit/diagnose/diagnosis_report.h"
 #include "audit/face/ruling_gradients.h"
@@ -325,6 +326,8 @@ static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
                                    error))
         return false;
     r->exit = ruled_exit(together(r), t->o.strict);
+    if (r->gradients.first != NULL && !t->o.no_diagnosis)
+        sinkproof_backward_explain(t->model, t->trace, &r->judgement.policy, &r->gradients);
     if (!diagnose_outside(t, r, error)) return false;
     find_cause(t, r);
     r->explained = r->explained && (r->gradients.first == NULL || explains_gradients(t, r));

@@ -316,6 +316,37 @@ bool sinkproof_gradient_explained(const sinkproof_model *model, const sinkproof_
     return fine;
 }
 
+static bool fit_factor(const sinkproof_tensor *tensor, const near_set *x, double *factor) {
+    double products = 0, squares = 0;
+    size_t count = sinkproof_tensor_elements(tensor), used = 0;
+    for (size_t i = 0; i < count; i++) {
+        double v = sinkproof_tensor_value(tensor, i), size = fabs(x[i].mid);
+        if (!(size > 4 * x[i].off) || x[i].off == NOT_ASKED || !isfinite(v)) continue;
+        products += v * x[i].mid, squares += x[i].mid * x[i].mid, used++;
+    }
+    *factor = products / squares;
+    return used >= 4 && isfinite(*factor) && *factor != 0;
+}
+
+bool sinkproof_gradient_factor(const sinkproof_model *model, const sinkproof_trace *trace,
+                               const sinkproof_policy *policy,
+                               const sinkproof_gradient_report *report, double *factor) {
+    const sinkproof_tensor *tensor =
+        sinkproof_safetensors_find(sinkproof_trace_file(trace), report->name);
+    sinkproof_model *kept = sinkproof_model_kept(model, policy->weights);
+    const char *statement;
+    backward_pass pass;
+    near_set *x = NULL;
+    if (kept != NULL && tensor != NULL &&
+        pass_begin(&pass, kept, trace, policy, &sinkproof_backward_as_defined))
+        x = gradient_sets(&pass, &report->of, &statement);
+    if (x != NULL && masked_is_free(&report->of)) free_masked(&pass, &report->of, x);
+    bool fine = x != NULL && fit_factor(tensor, x, factor);
+    free(x);
+    if (kept != NULL) sinkproof_model_close(kept);
+    return fine;
+}
+
 void sinkproof_gradient_judgement_free(sinkproof_gradient_judgement *judgement) {
     free(judgement->reports);
     *judgement = (sinkproof_gradient_judgement){.verdict = SINKPROOF_VERDICT_ABSENT};

@@ -47,5 +47,10 @@ bool sinkproof_gradient_explained(const sinkproof_model *model, const sinkproof_
                                   const sinkproof_policy *policy,
                                   const sinkproof_backward_meaning *meaning,
                                   const sinkproof_gradient_report *report);
+// The factor by which a gradient differs from the middles of its sets, fitted to those elements
+// whose sets are far from 0. false: there are fewer than four such elements.
+bool sinkproof_gradient_factor(const sinkproof_model *model, const sinkproof_trace *trace,
+                               const sinkproof_policy *policy,
+                               const sinkproof_gradient_report *report, double *factor);
 
 #endif

@@ -88,6 +88,13 @@ static bool find_sequences(backward_pass *pass, attention_view *view) {
     return view->begins_n != NULL;
 }
 
+// A sink's logit as a mistaken kernel may hold it.
+static double held_logit(const backward_pass *pass, double b) {
+    const double log2_e = 1.4426950408889634;
+    if (!pass->meaning->sink_in_base_2) return b;
+    return sinkproof_round(pass->arithmetic.narrow, b * log2_e) / log2_e;
+}
+
 static bool read_sinks(backward_pass *pass, attention_view *view, size_t layer) {
     const sinkproof_config *c = pass->config;
     sinkproof_layer weights = sinkproof_model_layer(pass->model, layer);
@@ -98,7 +105,7 @@ static bool read_sinks(backward_pass *pass, attention_view *view, size_t layer) 
     view->sink_h = backward_allocate(pass, c->n_heads, sizeof *view->sink_h);
     double *work = backward_allocate(pass, sinkproof_normaliser_work(c), sizeof *work);
     for (size_t h = 0; view->sink_h != NULL && work != NULL && h < c->n_heads; h++)
-        view->sink_h[h] = sinkproof_head_normaliser(c, &weights, h, work).logit;
+        view->sink_h[h] = held_logit(pass, sinkproof_head_normaliser(c, &weights, h, work).logit);
     free(work);
     view->in.sink_h = view->sink_h;
     return !pass->failed;
@@ -131,6 +138,8 @@ static bool view_layer(backward_pass *pass, size_t layer, bool from_weights, boo
     in->scores = point_if_held(pass, view, TRACE_A6, layer);
     in->weights = point_if_held(pass, view, TRACE_A9, layer);
     in->dout = gradient_if_held(pass, view, TRACE_A11, layer);
+    // A mistake that reads other keys made weights of its own.
+    if (pass->meaning->no_window || pass->meaning->no_mask) from_weights = from_scores = false;
     if (from_weights) {
         in->dweights = gradient_if_held(pass, view, TRACE_A10, layer);
         in->dweights_row = n;
@@ -142,7 +151,10 @@ static bool view_layer(backward_pass *pass, size_t layer, bool from_weights, boo
     if (from_scores) in->dscores = gradient_if_held(pass, view, TRACE_A6, layer);
     view->dlse[0] = lse_gradient(pass, TRACE_LSE, layer);
     view->dlse[1] = lse_gradient(pass, TRACE_LSE_KEYS, layer);
-    in->dlse_hn = view->dlse[0], in->dlse_keys_hn = view->dlse[1];
+    // A9.lse of a trace whose metadata say so is that of the keys, and so is its gradient.
+    bool keys = sinkproof_trace_lse(pass->trace) == SINKPROOF_LSE_KEYS && view->dlse[1] == NULL;
+    in->dlse_hn = keys ? NULL : view->dlse[0];
+    in->dlse_keys_hn = keys ? view->dlse[0] : view->dlse[1];
     return !pass->failed;
 }
 

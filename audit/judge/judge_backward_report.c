@@ -103,7 +103,7 @@ static void print_first(FILE *out, const sinkproof_gradient_judgement *j, const 
     if (others > 11) fprintf(out, " ... (%s in all)", sinkproof_counted(others, "gradient").text);
     if (others > 1) fprintf(out, "\n");
     for (size_t i = 0; i < j->n_reports; i++)
-        if (j->reports[i].cause[0] != '\0')
+        if (j->reports[i].verdict == SINKPROOF_VERDICT_BUG && j->reports[i].cause[0] != '\0')
             fprintf(out, "cause of %s: %s\n", j->reports[i].name, j->reports[i].cause);
 }
 

@@ -402,8 +402,7 @@ static bool head_back(const inputs *in, const sinkproof_backward_outputs *out, h
     }
     head_outputs(in, out, room, h);
     for (size_t i = 0; i < all; i++) {
-        if (in->dscores != NULL && !in->meaning->no_window)
-            room->ds_ij[i] = in->dscores[h * all + i];
+        if (in->dscores != NULL) room->ds_ij[i] = in->dscores[h * all + i];
         room->ds_ij[i] = operand(in, room->ds_ij[i]);
         room->p_ij[i] = sinkproof_near_narrowed(in->arithmetic, room->p_ij[i]);
     }

@@ -32,7 +32,7 @@ typedef struct added {
 } added;
 
 struct sinkproof_trace_writer {
-    char *path, policy[SINKPROOF_POLICY_NAME], engine[64];
+    char *path, policy[SINKPROOF_POLICY_NAME], engine[64], loss[2048];
     const sinkproof_model *model;
     size_t n, n_layers;
     slot *slots_lp; // [n_layers, TRACE_POINTS]; unlayered points in layer 0
@@ -312,6 +312,12 @@ static bool extend_spool(sinkproof_trace_writer *w, size_t bytes) {
     return true;
 }
 
+bool sinkproof_trace_writer_loss(sinkproof_trace_writer *writer, const char *loss) {
+    if (strlen(loss) >= sizeof writer->loss) return false;
+    snprintf(writer->loss, sizeof writer->loss, "%s", loss);
+    return true;
+}
+
 void sinkproof_trace_writer_add(sinkproof_trace_writer *w, const char *name, size_t rank,
                                 const size_t *shape, const double *values) {
     added a = {.at = {.dtype = SINKPROOF_DTYPE_F64, .rank = rank, .offset = w->end}};
@@ -360,6 +366,7 @@ bool trace_declare_head(sinkproof_safetensors_writer *out, const sinkproof_model
 static bool declare_trace(const sinkproof_trace_writer *w, sinkproof_safetensors_writer *out,
                           sinkproof_error *error) {
     if (!trace_declare_head(out, w->model, w->engine, w->policy, w->n, error)) return false;
+    if (w->loss[0] != '\0') sinkproof_safetensors_writer_metadata(out, "loss", w->loss);
     for (size_t i = 0; i < w->n_layers * TRACE_POINTS; i++) {
         const slot *s = &w->slots_lp[i];
         char name[SINKPROOF_TRACE_NAME];

@@ -35,6 +35,10 @@ const sinkproof_observer *sinkproof_trace_writer_observer(sinkproof_trace_writer
 void sinkproof_trace_writer_add(sinkproof_trace_writer *writer, const char *name, size_t rank,
                                 const size_t *shape, const double *values);
 
+// What the metadata say of the loss: "cross-entropy", or the points that it reads, separated by
+// commas. Returns false for a text that has no room.
+bool sinkproof_trace_writer_loss(sinkproof_trace_writer *writer, const char *loss);
+
 // Call it after all n tokens: writes `path`, which does not exist before this returns true.
 bool sinkproof_trace_writer_finish(sinkproof_trace_writer *writer, const int32_t *tokens_n,
                                    sinkproof_error *error);

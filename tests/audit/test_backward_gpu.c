@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The judge's sets of attention's gradients, made from q, k, v, dO and the sinks alone, against what
-// an H200 gave (tests/vectors/gpu/backward.safetensors): torch's eager attention, and fla's Triton
-// kernel, each under its policy.
+// The judge's sets of attention's gradients, made from q, k, v, dO and the sinks alone, against
+// what an H200 gave (tests/vectors/gpu/backward.safetensors): torch's eager attention, and fla's
+// Triton kernel, each under its policy.
 #include "audit/judge/judge_backward_attention.h"
 #include "model/safetensors.h"
 #include "tests/shared/tap.h"
@@ -14,8 +14,8 @@
 static const char *const FILE_NAME = "tests/vectors/gpu/backward.safetensors";
 enum { N = 33, HEADS = 4, GROUPS = 2, DIM = 64 };
 
-static sinkproof_near *numbers(const sinkproof_safetensors *file, const char *which,
-                               const char *of, const char *name, size_t *n) {
+static sinkproof_near *numbers(const sinkproof_safetensors *file, const char *which, const char *of,
+                               const char *name, size_t *n) {
     char full[96];
     snprintf(full, sizeof full, "%s/%s/%s", which, of, name);
     const sinkproof_tensor *t = sinkproof_safetensors_find(file, full);
@@ -52,8 +52,8 @@ typedef struct engine {
     bool log2_sink;
 } engine;
 
-static counted judge(const sinkproof_safetensors *file, const char *which, size_t window,
-                     engine by, const sinkproof_backward_meaning *meaning) {
+static counted judge(const sinkproof_safetensors *file, const char *which, size_t window, engine by,
+                     const sinkproof_backward_meaning *meaning) {
     static const char *const names[] = {"dq", "dk", "dv", "ds"};
     sinkproof_policy policy;
     sinkproof_gradient_arithmetic a;
@@ -85,8 +85,7 @@ static counted judge(const sinkproof_safetensors *file, const char *which, size_
                                       .v = in[2],
                                       .dout = in[3],
                                       .sink_h = sink_h};
-    sinkproof_backward_outputs to = {
-        .dq = out[0], .dk = out[1], .dv = out[2], .dsink_h = out[3]};
+    sinkproof_backward_outputs to = {.dq = out[0], .dk = out[1], .dv = out[2], .dsink_h = out[3]};
     must(sinkproof_backward_lacks(&from, &to) == NULL && sinkproof_backward_attention(&from, &to));
     counted all = {0, 0, 0, 0};
     for (int i = 0; i < 4; i++) {
