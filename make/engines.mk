@@ -121,7 +121,8 @@ gpu: $(PROGRAM) library  ## run attention kernels on this machine's NVIDIA GPU a
 	$(CARD) run build/gpu/calls
 	@$(CARD) judge build/gpu/calls >build/gpu/report.md && cat build/gpu/report.md
 
-training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all of them: 22 CPU minutes
+training-study: build/venv/.stamp  ## train the small models of doc/27 whose code changed; all of them: 24 CPU minutes
 	@nice -n 19 build/venv/bin/python tests/audit/training_study.py
+	@nice -n 19 build/venv/bin/python tests/audit/training_gradients.py
 	@build/venv/bin/python tests/audit/training_study.py --heads
 	@python3 tests/gates/doc_training.py

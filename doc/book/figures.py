@@ -55,10 +55,10 @@ def printed(book, figure, problems):
     """What the figure is drawn from, or None."""
     place = str(figure.script.name)
     if figure.study:
-        if not doc_training.missing(book.root):
-            return doc_training.columns(book.root)
-        problems.add(place, f"{doc_training.KEPT} lacks runs of this code: run make {figure.study}")
-        return None
+        text = doc_training.drawn(book.root, figure.name)
+        if text is None:
+            problems.add(place, f"{doc_training.KEPT} or what is kept beside it lacks runs of this code: run make {figure.study}")
+        return text
     if figure.bench:
         text = kept(figure).read_text(encoding="utf-8")
         axis = re.search(r"--scaling \S+", figure.bench)

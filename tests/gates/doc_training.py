@@ -34,6 +34,12 @@ RUNS |= {"1500 steps": {"design": "softmax", **LONG}, "decay 0, 1500 steps": {"d
          "decay 0, 1500 steps, k-bias": {"design": "k-bias", "decay": 0, **LONG},
          "decay 0, 1500 steps, score-bias": {"design": "score-bias", "decay": 0, **LONG}}
 
+# The runs whose logits' gradients are followed step by step (tests/audit/training_gradients.py).
+GRADIENT_RUNS = {"score-bias": {**RUNS["score-bias"], "every": 25},
+                 "decay 0, 1500 steps, score-bias": {**RUNS["decay 0, 1500 steps, score-bias"], "every": 50}}
+KEPT_GRADIENTS = "doc/book/data/training-gradients.json"
+CODE_GRADIENTS = "tests/audit/training_gradients.py"
+
 # Sink_* and Sink_1 in percent of the models of Gu et al. with 60 million parameters.
 PUBLISHED = {"softmax": (None, "18.18"), "sink-token": ("74.12", "0.00"), "kv-bias": ("72.76", "0.04"),
              "k-bias": ("73.34", "0.00"), "v-bias": (None, "17.53"), "value-even-5": ("27.99", "5.93"),
@@ -158,16 +164,29 @@ NAMES = {"sink_1": "Sink_1", "sink_star": "Sink_*", "sink_2_10": "largest Sink_k
 
 # ---- what is kept
 
-def hash_of(root, name):
+def hash_of(root, name, runs=None, codes=(CODE,)):
     """Of a run's configuration and of the code that makes it, without its empty lines and those that are comments."""
-    lines = (root / CODE).read_text(encoding="utf-8").splitlines()
+    lines = [line for code in codes for line in (root / code).read_text(encoding="utf-8").splitlines()]
     code = [line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    return hashlib.sha256(json.dumps([RUNS[name], code], sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([(runs or RUNS)[name], code], sort_keys=True).encode()).hexdigest()[:16]
 
 
-def kept(root):
-    path = root / KEPT
+def hash_of_gradients(root, name):
+    return hash_of(root, name, GRADIENT_RUNS, (CODE, CODE_GRADIENTS))
+
+
+def kept(root, path=KEPT):
+    path = root / path
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def kept_gradients(root):
+    return kept(root, KEPT_GRADIENTS)
+
+
+def missing_gradients(root):
+    told = kept_gradients(root)
+    return [name for name in GRADIENT_RUNS if told.get(name, {}).get("hash") != hash_of_gradients(root, name)]
 
 
 def missing(root):
@@ -341,6 +360,35 @@ def columns(root):
             lines.append(f"{row['step']} {statistics.fmean(each):g} {min(each):g} {max(each):g}")
         blocks.append("\n".join(lines))
     return "# step, mean, least and largest over the seeds\n" + "\n\n\n".join(blocks) + "\n"
+
+
+def every_head(row, *keys):
+    """The numbers of a row for each seed and head."""
+    for key in keys:
+        row = row[key]
+    return [x for seed in row for x in seed]
+
+
+def columns_of_logits(root):
+    """Of the longer run whose logits are followed, a row a step: the logit, then what each kind of rows has moved it by, as
+    mean, least and largest over seeds and heads; then the mean gradient, negated, of each kind."""
+    lines = ["# step; mean, least and largest of the logit, and of what other, copying and first rows moved it by; "
+             "minus the mean gradient of other, copying and first rows"]
+    for row in kept_gradients(root)["decay 0, 1500 steps, score-bias"]["seen"]:
+        cells = [row["step"]]
+        for keys in (("b",), ("moved", "other"), ("moved", "copy"), ("moved", "first")):
+            each = every_head(row, *keys)
+            cells += [statistics.fmean(each), min(each), max(each)]
+        cells += [-statistics.fmean(every_head(row, "gradient", kind)) for kind in ("other", "copy", "first")]
+        lines.append(" ".join(f"{x:g}" for x in cells))
+    return "\n".join(lines) + "\n"
+
+
+def drawn(root, figure):
+    """What a figure of the study is drawn from; None: the runs that it shows are not kept."""
+    if figure == "training-logit":
+        return None if missing_gradients(root) else columns_of_logits(root)
+    return None if missing(root) else columns(root)
 
 
 RECORD = "audit/verify/training_runs.inc"

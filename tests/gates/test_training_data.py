@@ -4,9 +4,11 @@
 chapter hold in it. Trained heads in tests/vectors/training are of those runs. None of it needs torch."""
 import copy
 import json
+import math
 import os
 import pathlib
 import shutil
+import statistics
 import sys
 import tempfile
 
@@ -48,6 +50,71 @@ def gone_on(told):
     pairs = [("1500 steps", "softmax", "loss"), ("decay 0, 1500 steps", "decay 0", "sink_1")]
     return all(a < b for long, short, quantity in pairs for a, b in zip(end(long, quantity), end(short, quantity))) and \
         min(end("decay 0, 1500 steps", "sink_1")) > 25
+
+
+def each(row, *keys):
+    return doc_training.every_head(row, *keys)
+
+
+def at(seen, step):
+    return next(row for row in seen if row["step"] == step)
+
+
+def moved(told):
+    """What the chapter says of who moves a learned logit, a word for each sentence: whether it holds."""
+    holds = {name: True for name in ("sum", "other", "copy", "above", "decay")}
+    for run in doc_training.GRADIENT_RUNS:
+        seen, decays = told[run]["seen"], doc_training.GRADIENT_RUNS[run].get("decay") != 0
+        end = seen[-1]
+        parts = {name: each(end, "moved", name) for name in ("first", "copy", "other", "decay")}
+        holds["sum"] &= all(row["rounding"] < 1e-5 for row in seen)
+        holds["other"] &= all(o > abs(f) + abs(c) + abs(d) for f, c, o, d in zip(*parts.values()))
+        holds["copy"] &= all(x < 0 for x in each(at(seen, 100), "moved", "copy"))
+        holds["above"] &= all(x > 0 for x in each(end, "b"))
+        holds["decay"] &= all(x < 0 if decays else x == 0 for x in parts["decay"])
+    longer = told["decay 0, 1500 steps, score-bias"]["seen"]
+    pushed = {row["step"]: -statistics.fmean(each(row, "gradient", "other")) for row in longer[1:]}
+    logit = {row["step"]: statistics.fmean(each(row, "b")) for row in longer}
+    holds["grows"] = all(a < b for a, b in zip(each(at(longer, 1000), "b"), each(at(longer, 1500), "b")))
+    holds["early"] = max(pushed, key=pushed.get) == 100
+    holds["late"] = all(x < pushed[100] / 10 for step, x in pushed.items() if step >= 750)
+    holds["half"] = logit[500] >= logit[1500] / 2
+    return holds
+
+
+def last_digit(x):
+    """Half a unit of the last of the six digits that are kept."""
+    return 0.5 * 10.0**(math.floor(math.log10(abs(x))) - 5) if x else 0
+
+
+def follow(test):
+    """What is kept of the logits' gradients, and the sentences about it, each false of other data."""
+    told, gone = doc_training.kept_gradients(ROOT), doc_training.missing_gradients(ROOT)
+    test.report(not gone and set(told) == set(doc_training.GRADIENT_RUNS),
+                f"train.star kept gradients of the present code: {len(told)} of {len(doc_training.GRADIENT_RUNS)}", gone)
+    same = [run for run in told if told[run]["sink_star"] != doc_training.kept(ROOT)[run]["seen"][-1]["sink_star"]]
+    test.report(not same, "train.star the runs that were followed end as those of the study", same)
+    apart = [abs(b - sum(parts)) <= row["rounding"] * 1.01 + sum(map(last_digit, (b, *parts)))
+             for run in told.values() for row in run["seen"]
+             for b, *parts in zip(each(row, "b"), *(each(row, "moved", name) for name in row["moved"]))]
+    test.report(all(apart), f"train.star the parts of a logit add up to it but for rounding and the digits kept: {len(apart)}")
+    holds = moved(told)
+    test.report(all(holds.values()), f"train.star who moves a learned logit: {len(holds)} sentences hold",
+                [name for name, good in holds.items() if not good])
+
+    long, heads = "decay 0, 1500 steps, score-bias", range(2)
+    for name, run, step, keys, number in (
+            ("sum", long, 500, ("rounding",), 1e-4), ("other", "score-bias", 500, ("moved", "other"), 0.1),
+            ("copy", long, 100, ("moved", "copy"), 0.01), ("above", "score-bias", 500, ("b",), -0.01),
+            ("decay", "score-bias", 500, ("moved", "decay"), 0.01), ("grows", long, 1000, ("b",), 9),
+            ("early", long, 250, ("gradient", "other"), -9), ("late", long, 1200, ("gradient", "other"), -1e-3),
+            ("half", long, 500, ("b",), 0.1)):
+        false = copy.deepcopy(told)
+        row = at(false[run]["seen"], step)
+        for key in keys[:-1]:
+            row = row[key]
+        row[keys[-1]] = number if name == "sum" else [[number for _ in heads] for _ in range(3)]
+        test.report(not moved(false)[name], f"who moves a learned logit, “{name}”: not with {' '.join(keys)} {number}")
 
 
 def copied(folder):
@@ -107,6 +174,7 @@ def main():
         shutil.copy(ROOT / doc_training.CODE, code)
         test.report(doc_training.missing(tree) == ["gated"], "a run that is not kept is named")
 
+    follow(test)
     heads, inputs = (metadata(ROOT / f"tests/vectors/training/{name}.safetensors") for name in ("heads", "inputs"))
     layers = sorted(key.split(".")[0] for key in heads if key.endswith(".design"))
     wrong = [heads[f"{layer}.design"] for layer in layers
