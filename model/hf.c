@@ -145,6 +145,15 @@ static void read_sink(config_reader *in) {
         config_fail(in, "attention_sink", sink_kind_names(names, sizeof names));
 }
 
+// Another key of this project's; 0 is Llama's.
+static void read_offset(config_reader *in) {
+    const json_t *found = config_get(in, "swiglu_offset");
+    if (found != NULL && !json_is_number(found))
+        config_fail(in, "swiglu_offset", "a number");
+    else if (found != NULL)
+        in->config->swiglu.offset = json_number_value(found);
+}
+
 static const config_key own_keys[] = {
     {"num_local_experts", CONFIG_KEY(n_experts)},
     {"num_experts_per_tok", CONFIG_KEY(n_chosen)},
@@ -172,7 +181,7 @@ static void read_config(config_reader *in) {
                           "equal to \"num_local_experts\"");
     read_layer_types(in);
     read_sink(in);
-    config_read_stated(in, "swiglu_offset", &config->swiglu.offset); // as the sink's key
+    read_offset(in);
     read_quantization(in);
     read_ropes(in);
     config_require_number(in, "initial_context_length", (double)config->rotation.original_context,

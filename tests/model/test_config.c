@@ -159,6 +159,7 @@ static const mistake mistakes[] = {
     {hf5, "\"swiglu_alpha\"", "\"layer_types\": [\"full_attention\"], \"swiglu_alpha\"",
      "layer_types"},
     {hf5, "\"swiglu_limit\": 7.0", "\"swiglu_limit\": NaN", "JSON"},
+    {hf5, "\"swiglu_alpha\"", "\"swiglu_offset\": \"0\", \"swiglu_alpha\"", "swiglu_offset"},
     {openai, "\"rope_ntk_alpha\"", "\"rope_ntk_alhpa\"", "rope_ntk_alhpa"},
     {openai, "\"num_experts\": 32,", "", "num_experts"},
     {openai, "\"rope_theta\": 150000.0", "\"rope_theta\": 1.0", "rope_theta"},
@@ -201,6 +202,10 @@ static void check_forms(void) {
     text = replaced(hf5, "\"swiglu_alpha\"", "\"attention_sink\": \"logit\", \"swiglu_alpha\"");
     ok(parse(text, &mixed, &error) && equal(&named, &mixed),
        "model.config a stated attention_sink of logit is GPT-OSS's %s", error.text);
+    free(text);
+    text = replaced(hf5, "\"swiglu_alpha\"", "\"swiglu_offset\": 0, \"swiglu_alpha\"");
+    ok(parse(text, &mixed, &error) && mixed.swiglu.offset == 0,
+       "model.config a SwiGLU without an offset in GPT-OSS's layout %s", error.text);
     free(text);
     ok(!sinkproof_config_named("gpt-oss-21b", &mixed), "model.config unknown names are refused");
 }
