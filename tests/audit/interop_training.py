@@ -12,9 +12,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/shared"), str(ROOT / "tests/gates")]
 import doc_training  # noqa: E402
 import tap  # noqa: E402
+import numpy  # noqa: E402
 import torch  # noqa: E402
 import training  # noqa: E402
+import training_gradients  # noqa: E402
 import training_study  # noqa: E402
+import training_trace  # noqa: E402
 
 FEW = {"steps": 12, "batch": 8, "sequences": 8, "every": 12, "warmup": 1}
 
@@ -23,6 +26,36 @@ def trained(design, **more):
     config, told = training.Config(design, **{**FEW, **more}), []
     learned = training.train(config, lambda number, learned: told.append(training.measure(config, learned)))
     return config, learned, told
+
+
+def gradients(test, models):
+    """Every gradient of a step of these models, torch's and the reference's, is within the bounds of its stage."""
+    judge = pathlib.Path(os.environ["SINKPROOF"]).parent / "tests/proofs/test_training_gradients"
+    for design, config, learned, _ in models:
+        with tempfile.TemporaryDirectory() as folder:
+            training_trace.write(folder, config, learned, 20)
+            done = subprocess.run([judge, folder], capture_output=True, text=True)
+        test.report(done.returncode == 0, f"grad.rounded every gradient of {design}: {done.stdout.splitlines()[0]}",
+                    [line for line in done.stdout.splitlines() if line.startswith("not ok")])
+
+
+def kinds(test, config, learned):
+    """What the kinds of rows give adds up to torch's own gradient of the logits, within float32's roundings."""
+    tokens, its = torch.from_numpy(training.draw(config, numpy.random.default_rng(1), 8)[0])[None], {}
+
+    def watch(layer, did, h):
+        did["o"].retain_grad()
+        its.update(did)
+
+    learned["0.logit"].grad = None
+    training.losses(config, learned, tokens, watch).mean().backward()
+    total = sum(training_gradients.by_kind(config, tokens[..., :-1], its).values())
+    alpha, v, do = (x.detach().double() for x in (its["alpha"], its["v"], its["o"].grad))
+    size = (alpha[..., -1] * (alpha[..., :-1] * (do.abs() @ v.abs().transpose(-1, -2))).sum(-1)).sum(dim=(1, 3))
+    rows = alpha.shape[1] * alpha.shape[3]
+    roundings = (config.dim + alpha.shape[3] + 4 + rows) * 2.0**-24  # <dO, v>, their sum, three products, the rows
+    off = ((learned["0.logit"].grad - total).abs() / (roundings / (1 - roundings) * size)).max().item()
+    test.report(off <= 1, f"grad.sink the kinds' gradients add up to torch's: worst={off:.3g} bound=1")
 
 
 def main():
@@ -37,6 +70,8 @@ def main():
         test.report(after["loss"][0] < before["loss"][0],
                     f"train.sinks {design}: loss {before['loss'][0]:.2f}, after 12 steps {after['loss'][0]:.2f}")
         models.append((design, config, learned, "a few steps"))
+    gradients(test, [model for model in models if model[0] in training_trace.SINKS])
+    kinds(test, *next(model[1:3] for model in models if model[0] == "score-bias"))
     config = training.Config("softmax")
     told, kept = training.measure(config, training.parameters(config)), doc_training.kept(ROOT)["softmax"]["seen"][0]
     test.report(told["process"] == kept["process"], "the sequences that are measured are those of the kept runs")

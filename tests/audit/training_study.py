@@ -3,7 +3,7 @@
 """The training study of doc/27: small decoders of many designs, trained here, and where they put their attention.
 
     python3 tests/audit/training_study.py [NAME ...]     the runs that are not kept yet, or those; `make training-study`
-    python3 tests/audit/training_study.py --heads        trained heads of these runs, into tests/vectors/training
+    python3 tests/audit/training_study.py --heads        trained heads and a step of training, into tests/vectors/training
 
 What a run showed is kept in doc/book/data/training.json under a hash of its configuration and of the code that
 made it (tests/audit/training.py): a run whose hash is kept is not made again, so that the study can be stopped and
@@ -23,6 +23,7 @@ import numpy  # noqa: E402
 import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 import training  # noqa: E402
+import training_trace  # noqa: E402
 
 
 def made(name, kept):
@@ -103,8 +104,22 @@ def heads():
     write_heads(ROOT / "tests/vectors/training", models)
 
 
+STEP, TOKENS = "score-bias", 20
+
+
+def step():
+    """One step of a trained model with logits for sinks, all its gradients, into tests/vectors/training/step."""
+    path = ROOT / f"build/training/{STEP}.npz"
+    if not path.is_file():
+        return print(f"the step of training is left as it is: build/training lacks {STEP}")
+    kept = numpy.load(path)
+    training_trace.write(ROOT / "tests/vectors/training/step", training.Config(**doc_training.RUNS[STEP]),
+                         {name: torch.from_numpy(kept[name]) for name in kept}, TOKENS, doc_training.hash_of(ROOT, STEP))
+
+
 def main(names):
     if names == ["--heads"]:
+        step()
         return heads()
     parameters = ROOT / "build/training"  # of the trained models: for those who want to look at them
     parameters.mkdir(parents=True, exist_ok=True)

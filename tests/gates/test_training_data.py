@@ -180,6 +180,8 @@ def main():
     wrong = [heads[f"{layer}.design"] for layer in layers
              if inputs[f"{layer}.run"] != told[heads[f"{layer}.design"]]["hash"]]
     test.report(layers and not wrong, f"train.sinks trained heads of the kept runs: {len(layers)}", wrong)
+    data = metadata(ROOT / "tests/vectors/training/step/trace.safetensors")
+    test.report(data["run"] == told["score-bias"]["hash"], "train.star the step of training that is kept is of the kept run")
     return test.done()
 
 

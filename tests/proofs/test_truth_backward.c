@@ -7,7 +7,7 @@
 // as many operations; and mistakes, which are outside.
 #include "base/words.h"
 #include "proofs/truth/forward.h"
-#include "tests/shared/backward_walk.h"
+#include "tests/shared/backward_reference.h"
 #include "tests/shared/opened.h"
 #include "tests/shared/tap.h"
 
@@ -32,32 +32,6 @@
 enum { TOKENS = 5 };
 static const int32_t tokens[TOKENS] = {3, 7, 3, 9, 1}; // one of them twice
 
-static composed *walk_new(const sinkproof_model *model, bool reads_more) {
-    composed *w = calloc(1, sizeof *w);
-    must(w != NULL);
-    w->model = model, w->c = sinkproof_model_config(model);
-    w->n = TOKENS, w->tokens_n = tokens, w->reads_more = reads_more;
-    w->act_lp = calloc(w->c->n_layers * TRACE_POINTS, sizeof *w->act_lp);
-    must(w->act_lp != NULL);
-    for (size_t i = 0; i < w->c->n_layers * TRACE_POINTS; i++) {
-        sinkproof_trace_point point = (sinkproof_trace_point)(i % TRACE_POINTS);
-        if (sinkproof_trace_point_exists(w->c, point, i / TRACE_POINTS))
-            w->act_lp[i] = both_new(sinkproof_trace_elements(w->c, point, TOKENS));
-    }
-    return w;
-}
-
-static void walk_free(composed *w) {
-    for (size_t i = 0; i < w->c->n_layers * TRACE_POINTS; i++)
-        if (w->act_lp[i].v != NULL) both_free(w->act_lp[i]);
-    for (size_t i = 0; i < w->count; i++) {
-        if (w->list[i].of.v != NULL) both_free(w->list[i].of);
-        free(w->list[i].ref);
-    }
-    free(w->act_lp);
-    free(w);
-}
-
 static void keep_truth(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
     composed *w = context;
     int p = 0;
@@ -72,7 +46,7 @@ static void keep_truth(void *context, const sinkproof_truth_place *place, arb_sr
 }
 
 static composed *truth_walk(const sinkproof_model *model, bool reads_more) {
-    composed *w = walk_new(model, reads_more);
+    composed *w = walk_new(model, TOKENS, tokens, reads_more);
     sinkproof_truth_hooks hooks = {.see = keep_truth, .context = w};
     sinkproof_truth_request request = {
         .model = model, .n = TOKENS, .tokens_n = tokens, .bits = DUAL_BITS, .hooks = &hooks};
@@ -177,79 +151,8 @@ static void against_forward_mode(const char *name, const sinkproof_model *model,
 
 // ---- the reference against the truth of its inputs -------------------------------------------
 
-static void keep_gradient(void *context, const char *name, size_t rank, const size_t *shape,
-                          const double *values) {
-    size_t n = 1;
-    for (size_t r = 0; r < rank; r++) n *= shape[r];
-    named_gradient *g = find(context, name);
-    g->ref_n = n;
-    g->ref = malloc((n + 1) * sizeof *g->ref);
-    must(g->ref != NULL);
-    memcpy(g->ref, values, n * sizeof *g->ref);
-}
-
-static void keep_activations(composed *w, const sinkproof_activations *a) {
-    for (size_t i = 0; i < w->c->n_layers * TRACE_POINTS; i++) {
-        both x = w->act_lp[i];
-        for (size_t k = 0; a->at_lp[i] != NULL && k < x.n; k++) arb_set_d(x.v + k, a->at_lp[i][k]);
-        if (a->at_lp[i] != NULL) both_size(x);
-    }
-}
-
-// The gradients of the reference, and its activations, as the witness of a walk.
-static composed *reference_walk(const sinkproof_model *model, bool reads_more) {
-    const sinkproof_config *c = sinkproof_model_config(model);
-    size_t half = c->head_dim / 2, width = TOKENS * c->n_heads * c->head_dim;
-    composed *w = walk_new(model, reads_more);
-    sinkproof_policy policy;
-    sinkproof_policy_known("real-f64", &policy);
-    sinkproof_error error;
-    sinkproof_activations *a;
-    sinkproof_session *session = sinkproof_session_new(model, &policy);
-    must(session != NULL);
-    need(sinkproof_activations_new(c, TOKENS, tokens, &a, &error), &error);
-    need(sinkproof_forward(session, TOKENS, tokens, NULL, &a->observer, &error), &error);
-    double *freq_d = calloc(half, sizeof *freq_d);
-    w->cos_nd = calloc(TOKENS * half, sizeof *w->cos_nd);
-    w->sin_nd = calloc(TOKENS * half, sizeof *w->sin_nd);
-    sinkproof_yarn_frequencies(&policy, c, freq_d);
-    sinkproof_rope_table(&policy, c, freq_d, 0, TOKENS, w->cos_nd, w->sin_nd);
-    double *dlogits = calloc(TOKENS * c->vocab, sizeof *dlogits), *given[3][2];
-    int32_t next[TOKENS];
-    for (size_t t = 0; t < TOKENS; t++) next[t] = t + 1 < TOKENS ? tokens[t + 1] : -1;
-    sinkproof_cross_entropy(TOKENS, c->vocab, sinkproof_activations_at(a, 0, TRACE_F2), next,
-                            dlogits);
-    for (int kind = 0; kind < 3; kind++)
-        for (size_t l = 0; l < 2; l++) {
-            size_t n = kind == OF_OUTPUT ? width : c->n_heads * TOKENS;
-            given[kind][l] = calloc(n, sizeof(double));
-            for (size_t i = 0; i < n; i++) given[kind][l][i] = loss_factor(kind, l, i);
-        }
-    sinkproof_loss_gradients loss = {.dlogits_nv = dlogits};
-    if (reads_more) {
-        loss.do_lnhd = (const double *const *)given[OF_OUTPUT];
-        loss.dlse_lhn = (const double *const *)given[OF_LSE];
-        loss.dlse_keys_lhn = (const double *const *)given[OF_LSE_KEYS];
-    }
-    sinkproof_gradient_observer observer = {.see = keep_gradient, .context = w};
-    need(sinkproof_backward(model, a, &loss, &observer, &error), &error);
-    keep_activations(w, a);
-    for (int kind = 0; kind < 3; kind++)
-        for (size_t l = 0; l < 2; l++) free(given[kind][l]);
-    free(dlogits), free(freq_d);
-    sinkproof_activations_free(a);
-    sinkproof_session_free(session);
-    w->witness = true;
-    return w;
-}
-
-static void reference_free(composed *w) {
-    free(w->cos_nd), free(w->sin_nd);
-    walk_free(w);
-}
-
 static void against_reference(const char *name, const sinkproof_model *model, bool reads_more) {
-    composed *w = reference_walk(model, reads_more);
+    composed *w = reference_walk(model, TOKENS, tokens, reads_more);
     compose(w);
     ok(w->outside == 0 && w->worst <= 1,
        "grad.rounded grad.chain %s%s, the reference's: elements=%zu outside=%zu worst=%.3g bound=1 "
@@ -314,7 +217,7 @@ static const mistake mistakes[] = {
 
 static void plant(const sinkproof_model *model) {
     for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++) {
-        composed *w = reference_walk(model, true);
+        composed *w = reference_walk(model, TOKENS, tokens, true);
         named_gradient *g = find(w, mistakes[m].name);
         must(g->ref != NULL);
         mistakes[m].make(w, g->ref, g->ref_n);

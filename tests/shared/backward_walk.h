@@ -228,7 +228,7 @@ static void back_query(composed *w, attention_sums *a, size_t h, size_t i, int p
                 d, DUAL_BITS);
         } else if (pass == 1) {
             // The reference's D is of its own output; over the reals it is sum_j alpha_j dalpha_j.
-            if (w->witness)
+            if (w->witness && !w->weighs)
                 arb_dot(side(delta, sizes), NULL, 0, side(a->do_nhd, sizes) + at_q, 1,
                         side(act(w, TRACE_A11), sizes) + at_q, 1, (slong)d, DUAL_BITS);
             else
@@ -312,6 +312,7 @@ static both back_attention(composed *w, const sinkproof_layer *layer, both dx) {
     const sinkproof_config *c = w->c;
     size_t n = w->n, d = c->head_dim, group = c->n_heads / c->n_kv_heads;
     size_t heads = n * c->n_heads * d, groups = n * c->n_kv_heads * d, square = c->n_heads * n * n;
+    size_t of_delta = w->weighs ? n + 1 : d; // what D adds up
     attention_sums a = {both_new(heads),
                         both_new(heads),
                         both_new(groups),
@@ -340,13 +341,13 @@ static both back_attention(composed *w, const sinkproof_layer *layer, both dx) {
         // rounding the exponential makes 2 |s - max s| <= 64 of, and a sum.
         if (pass == 0) a.dalpha = settle(w, "dA10", a.dalpha, (double)d + 1);
         if (pass == 1)
-            a.ds = settle(w, "dA6", a.ds, (double)(d + 3 + (w->reads_more ? 70 + n : 0)));
+            a.ds = settle(w, "dA6", a.ds, (double)(of_delta + 3 + (w->reads_more ? 70 + n : 0)));
     }
-    a.dq = settle(w, "dA4.q", a.dq, (double)(n + d) + 8); // a key of the sink's, with its D
+    a.dq = settle(w, "dA4.q", a.dq, (double)(n + of_delta) + 8); // a key of the sink's, with its D
     a.dk = settle(w, "dA4.k", a.dk, (double)(n * group) + 4);
     a.dv = settle(w, "dA2.v", a.dv, (double)(n * group) + 1);
     if (a.dsink.n > 0)
-        settle(w, "dsink", a.dsink, (double)(d + n + 8));
+        settle(w, "dsink", a.dsink, (double)(of_delta + n + 8));
     else
         both_free(a.dsink);
     both dt = back_projections(w, layer, &a);

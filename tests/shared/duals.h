@@ -388,8 +388,9 @@ static void dual_cross_entropy(dual_run *r) {
 }
 
 // derivative: of the loss along the direction.
-static void dual_loss(const sinkproof_model *model, direction along, size_t n,
-                      const int32_t *tokens_n, bool reads_more, arb_t derivative) {
+__attribute__((unused)) static void dual_loss(const sinkproof_model *model, direction along,
+                                              size_t n, const int32_t *tokens_n, bool reads_more,
+                                              arb_t derivative) {
     const sinkproof_config *c = sinkproof_model_config(model);
     size_t wide = n * c->hidden, heads = n * c->n_heads * c->head_dim;
     size_t groups = n * c->n_kv_heads * c->head_dim;

@@ -39,7 +39,11 @@ typedef struct composed {
     named_gradient list[MOST_GRADIENTS];
     size_t count;
     bool witness, reads_more;
-    double *cos_nd, *sin_nd; // of the witness
+    // Of the witness: its unit roundoff, its angles, whether its D is sum_j alpha_j dalpha_j and
+    // not <dO, O>, and whether it may lack gradients of weights, which are counted.
+    double unit, *cos_nd, *sin_nd;
+    bool weighs, lacks_weights;
+    size_t lacking;
     // The witness: elements, how many are outside, the largest share of its bound, and where.
     size_t elements, outside;
     double worst;
@@ -93,11 +97,12 @@ static named_gradient *find(composed *w, const char *full) {
 }
 
 static void judge_witness(composed *w, named_gradient *g, double roundings) {
-    double gamma = sinkproof_gamma(roundings, 0x1p-53);
+    double gamma = sinkproof_gamma(roundings, w->unit);
+    double least = w->unit > 0x1p-53 ? 0x1p-126 : 0x1p-1022, lost = roundings * (1 + gamma) * least;
     for (size_t i = 0; i < g->of.n; i++) {
         double distance = sinkproof_truth_distance(g->of.v + i, g->ref[i]);
         double size = arf_get_d(arb_midref(g->of.s + i), ARF_RND_UP);
-        double share = distance == 0 ? 0 : distance / (gamma * size);
+        double share = distance == 0 ? 0 : distance / (gamma * size + lost);
         w->elements++;
         w->outside += !(share <= 1);
         if (!(share <= w->worst)) {
@@ -117,7 +122,11 @@ static both settle(composed *w, const char *name, both x, double roundings) {
     g->of = x;
     bool shown = g->ref != NULL && g->ref_n == x.n;
     if (w->witness && shown) judge_witness(w, g, roundings);
-    if (w->witness && !shown) w->outside++, snprintf(w->at, sizeof w->at, "%s", full);
+    bool weight = name[1] == 'W' || name[1] == 'b';
+    if (w->witness && !shown && weight && w->lacks_weights)
+        w->lacking++;
+    else if (w->witness && !shown)
+        w->outside++, snprintf(w->at, sizeof w->at, "%s", full);
     both_size(x);
     return x;
 }
