@@ -118,28 +118,34 @@ static bool try_shares(const operation *o) {
 enum { FIRST, END, SLOTS, BY, HOW, STEP }; // the numbers
 enum { TAKEN = 1, IN_CIRCLE = 2 };         // how
 
-// What is added to the sums: what the experts (or slots) [first, end) give to the token BY places
-// away, less what they give to this one if it is taken.
+static void add_terms(const sinkproof_making *of, const sinkproof_tensor *m10, double w, size_t q,
+                      size_t i, double *y, double *width) {
+    size_t d = of->config->hidden;
+    for (size_t c = 0; c < d; c++) {
+        double term = w * sinkproof_tensor_value(m10, q * d + c);
+        y[i * d + c] += term;
+        width[i * d + c] += of->numbers[STEP] * (double)of->config->n_chosen * fabs(term);
+    }
+}
+
+// The sums, in which what the experts (or slots) [first, end) give goes to the token BY places
+// before: in the place of its own, or too.
 static bool make_contributions(const sinkproof_making *of, double *y, double *width) {
     const sinkproof_tensor *m4 = sinkproof_trace_find(of->trace, TRACE_M4, of->layer);
     const sinkproof_tensor *m10 = sinkproof_trace_find(of->trace, TRACE_M10, of->layer);
-    size_t k = of->config->n_chosen, d = of->config->hidden;
+    size_t k = of->config->n_chosen;
     int how = (int)of->numbers[HOW];
     if (m4 == NULL || m10 == NULL || of->chosen_nk == NULL) return false;
+    memset(y, 0, of->all * sizeof *y);
     for (size_t q = 0; q < of->n * k; q++) {
         size_t which = of->numbers[SLOTS] != 0 ? q % k : (size_t)of->chosen_nk[q];
         long to = (long)(q / k) - (long)of->numbers[BY], n = (long)of->n;
-        if (how & IN_CIRCLE) to = (to + n) % n;
-        if (of->chosen_nk[q] < 0) return false;
-        if (which < (size_t)of->numbers[FIRST] || which >= (size_t)of->numbers[END]) continue;
         double w = sinkproof_tensor_value(m4, q);
-        for (size_t c = 0; c < d; c++) {
-            double term = w * sinkproof_tensor_value(m10, q * d + c);
-            double error = of->numbers[STEP] * (double)k * fabs(term);
-            if (how & TAKEN) y[q / k * d + c] -= term, width[q / k * d + c] += error;
-            if (to < 0 || to >= n) continue;
-            y[(size_t)to * d + c] += term, width[(size_t)to * d + c] += error;
-        }
+        if (of->chosen_nk[q] < 0) return false;
+        bool moves = which >= (size_t)of->numbers[FIRST] && which < (size_t)of->numbers[END];
+        if (how & IN_CIRCLE) to = (to + n) % n;
+        if (!moves || (how & TAKEN) == 0) add_terms(of, m10, w, q, q / k, y, width);
+        if (moves && to >= 0 && to < n) add_terms(of, m10, w, q, (size_t)to, y, width);
     }
     return true;
 }
@@ -150,7 +156,7 @@ static bool try_contributions(const operation *o, size_t first, size_t end, bool
     for (int kind = 0; kind < 8 && fine && o->c->found == NULL; kind++) {
         bool taken = kind < 4, circle = kind % 2 == 1;
         int by = kind / 2 % 2 == 0 ? -1 : 1;
-        made_kind made = {.make = make_contributions, .adds = true};
+        made_kind made = {.make = make_contributions};
         made.numbers[FIRST] = (double)first, made.numbers[END] = (double)end;
         made.numbers[SLOTS] = slots, made.numbers[BY] = by;
         made.numbers[HOW] = (taken ? TAKEN : 0) + (circle ? IN_CIRCLE : 0);
