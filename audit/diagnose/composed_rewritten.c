@@ -4,6 +4,7 @@
 // Weights that are rewritten: rounded, with other scales, in another order, those of others.
 #include "audit/diagnose/composed_changes.h"
 #include "audit/diagnose/composed_values.h"
+#include "audit/diagnose/places.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -153,6 +154,66 @@ static bool try_scales(rewriting *w) {
     return fine;
 }
 
+static bool try_scale_order(rewriting *w, int which, sinkproof_from from, const char *id,
+                            const char *text) {
+    mistake_weight_edit edit = {.other_scales = true};
+    *(which == 0   ? &edit.scale_row_from
+      : which == 1 ? &edit.scale_block_from
+                   : &edit.scale_from) = from;
+    return w->c->found != NULL || try_edit(w, &edit, id, text, "");
+}
+
+// Scales in another order: rows, blocks, or all of a matrix, transposed (in tiles); those of a
+// tensor core's layout.
+static bool try_scale_orders(rewriting *w) {
+    static const char *const words[] = {"rows", "blocks", "scales"};
+    size_t rows = stack_of(w)->rows, blocks = stack_of(w)->cols / 32;
+    bool fine = true;
+    char id[64], text[160];
+    for (int which = 0; which < 3; which++) {
+        size_t size = which == 0 ? rows : which == 1 ? blocks : rows * blocks;
+        for (size_t a = 2; a < size && a <= 4096 && fine && w->c->found == NULL; a++) {
+            if (size % a != 0) continue;
+            snprintf(id, sizeof id, "scales-%s-transposed-%zu", words[which], a);
+            snprintf(text, sizeof text,
+                     "read with the scales of other rows: their %s in another order, transposed "
+                     "(%zu by %zu), as a swizzle leaves them",
+                     words[which], size / a, a);
+            fine = try_scale_order(w, which,
+                                   (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                                                    .by = (long)a,
+                                                    .rule = read_from_transposed},
+                                   id, text);
+            for (size_t in = 2; in < a && fine && w->c->found == NULL && a >= 8; in *= 2) {
+                if (a % in != 0) continue;
+                snprintf(id, sizeof id, "scales-%s-in-%zu-transposed-%zu", words[which], a, in);
+                snprintf(text, sizeof text,
+                         "read with the scales of other rows: their %s transposed (%zu by %zu) in "
+                         "tiles of %zu, a swizzle",
+                         words[which], a / in, in, a);
+                fine = try_scale_order(w, which,
+                                       (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                                                        .by = (long)(a | in << 32),
+                                                        .rule = read_from_tiles},
+                                       id, text);
+            }
+        }
+        if (size < 2 || !fine || w->c->found != NULL) continue;
+        snprintf(id, sizeof id, "scales-%s-reversed", words[which]);
+        snprintf(text, sizeof text, "read with their scales' %s in reverse order", words[which]);
+        fine = try_scale_order(
+            w, which,
+            (sinkproof_from){.source = SINKPROOF_FROM_MIRRORED, .by = (long)size - 1}, id, text);
+    }
+    return fine && try_scale_order(w, 2,
+                                   (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                                                    .by = (long)blocks,
+                                                    .rule = read_from_swizzled},
+                                   "scales-swizzled",
+                                   "read with scales in the swizzled order of tensor cores (128 "
+                                   "rows by 4 blocks)");
+}
+
 // ---- orders
 
 static size_t unit_of_rows(const rewriting *w) {
@@ -259,9 +320,14 @@ static bool try_slot(rewriting *w, sinkproof_slot from, int layer_by) {
                       sinkproof_slot_name(from));
         composed_say(m, "%s %s in the place of %s%s", composed_slot_words(from),
                      are_or_is(composed_slot_words(from))[0] == 'i' ? "stands" : "stand", words,
-                     layer_by < 0   ? ", of the layer before"
-                     : layer_by > 0 ? ", of the next layer"
-                                    : "");
+                     layer_by == -1  ? ", of the layer before"
+                     : layer_by == 1 ? ", of the next layer"
+                                     : "");
+        if (!sinkproof_trace_point_is_layered(c->point))
+            composed_say(m, " (layer %zu)", layer);
+        else if (layer_by < -1 || layer_by > 1)
+            composed_say(m, ", of the layer %d %s", layer_by < 0 ? -layer_by : layer_by,
+                         layer_by < 0 ? "before" : "on");
         composed_say_region(c, m);
         fine = composing_try(c, m);
     }
@@ -269,15 +335,15 @@ static bool try_slot(rewriting *w, sinkproof_slot from, int layer_by) {
 }
 
 static bool try_slots(rewriting *w) {
-    size_t layers = w->c->s->trials.config->n_layers;
+    long layers = (long)w->c->s->trials.config->n_layers, own = (long)w->o.layer;
     bool fine = true;
-    for (int by = 0; by <= 2; by++) {
-        int layer_by = by == 2 ? -1 : by;
-        if (layer_by < 0 ? w->o.layer == 0 : w->o.layer + (size_t)layer_by >= layers) continue;
+    for (long step = 0; step < 2 * layers; step++) {
+        long by = step % 2 == 0 ? step / 2 : -(step + 1) / 2; // the nearest layers first
+        if (own + by < 0 || own + by >= layers) continue;
         for (int s = 0; s < SINKPROOF_SLOTS && fine && w->c->found == NULL; s++)
-            if ((s != (int)w->o.slots[w->which] || layer_by != 0) &&
+            if ((s != (int)w->o.slots[w->which] || by != 0) &&
                 composed_slot_words((sinkproof_slot)s) != NULL)
-                fine = try_slot(w, (sinkproof_slot)s, layer_by);
+                fine = try_slot(w, (sinkproof_slot)s, (int)by);
     }
     return fine;
 }
@@ -296,9 +362,9 @@ static bool rewrite(rewriting *w) {
     fine = try_slots(w);
     if (fine && c->found == NULL) fine = try_numbers(w);
     if (fine && c->found == NULL && stack_of(w)->dtype == SINKPROOF_DTYPE_MXFP4)
-        fine = try_scales(w);
-    if (fine && c->found == NULL) fine = try_orders(w);
+        fine = try_scales(w) && (c->found != NULL || try_scale_orders(w));
     if (fine && c->found == NULL) fine = try_other_heads(w);
+    if (fine && c->found == NULL) fine = try_orders(w);
     free(w->largest_e);
     return fine;
 }

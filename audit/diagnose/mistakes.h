@@ -28,6 +28,8 @@ typedef struct mistake_weight_edit {
     sinkproof_from expert_from, row_from, column_from;
     bool other_scales;
     sinkproof_from scale_expert_from, scale_row_from, scale_block_from;
+    sinkproof_from scale_from;   // over all scales of a matrix, row by row; or own
+    const double *scale_factors; // for scales 2^-127 .. 2^127: what multiplies them; or NULL
     sinkproof_change change;
     bool of_codes; // of MXFP4: the codes are changed, not their products with the scales
     sinkproof_format kept;

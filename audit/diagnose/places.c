@@ -32,6 +32,19 @@ size_t read_from_transposed(size_t i, size_t count, size_t by) {
     return i % by * (count / by) + i / by;
 }
 
+size_t read_from_tiles(size_t i, size_t count, size_t by) {
+    size_t tile = by & 0xffffffffu, a = by >> 32;
+    if (i - i % tile + tile > count) return i;
+    return i - i % tile + read_from_transposed(i % tile, tile, a);
+}
+
+size_t read_from_swizzled(size_t i, size_t count, size_t by) {
+    size_t r = i / by, b = i % by, rows = count / by, tiles = (by + 3) / 4;
+    size_t in = r % 128 % 32 * 16 + r % 128 / 32 * 4 + b % 4;
+    size_t at = (r / 128 * tiles + b / 4) * 512 + in;
+    return rows % 128 == 0 && by % 4 == 0 ? at : i;
+}
+
 size_t read_from_heads_modulo(size_t i, size_t count, size_t by) {
     size_t d = by & 0xffffffffu, groups = by >> 32, heads = count / d;
     return read_from_transposed(i / d, heads, groups) * d + i % d;

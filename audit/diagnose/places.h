@@ -20,6 +20,11 @@ size_t read_from_reversed_in(size_t i, size_t count, size_t by);
 size_t read_from_half_turned(size_t i, size_t count, size_t by);
 // [count / by, by] is read as [by, count / by].
 size_t read_from_transposed(size_t i, size_t count, size_t by);
+// The same in each tile of by % 2^32, in which by / 2^32 is the second number.
+size_t read_from_tiles(size_t i, size_t count, size_t by);
+// Scales of rows of `by` blocks in the order of tensor cores: in tiles of 128 rows by 4 blocks, a
+// tile's row r and block b at r % 32 * 16 + r / 32 * 4 + b. The scale that stands there is read.
+size_t read_from_swizzled(size_t i, size_t count, size_t by);
 // by % 2^32 is the head's width and by / 2^32 the number of groups: heads are read group by group
 // where they are stored in turn.
 size_t read_from_heads_modulo(size_t i, size_t count, size_t by);

@@ -42,22 +42,38 @@ static size_t index_from(const sinkproof_from *from, size_t i, size_t size) {
     return at == SIZE_MAX ? i : at;
 }
 
-// Divides by the scales of row r, changes, and multiplies by those of another place.
+// The scale of block b of row r, as it is read: of another place, times a factor.
+static bool scale_read(const mistake_weight_edit *edit, const sinkproof_matrix *stack, size_t e,
+                       size_t r, size_t b, float *room_b, double *scale) {
+    size_t blocks = stack->cols / BLOCK, flat = r * blocks + b;
+    flat = index_from(&edit->scale_from, flat, stack->rows * blocks);
+    size_t from_e = index_from(&edit->scale_expert_from, e, stack->count);
+    size_t from_r = index_from(&edit->scale_row_from, flat / blocks, stack->rows);
+    if (b == 0 || flat / blocks != r) // else the row is there
+        if (!read_scales(stack, from_e, from_r, room_b)) return false;
+    *scale = room_b[index_from(&edit->scale_block_from, flat % blocks, blocks)];
+    int exponent = *scale > 0 ? ilogb(*scale) : -127;
+    if (edit->scale_factors != NULL && exponent >= -127 && exponent <= 127)
+        *scale *= edit->scale_factors[exponent + 127];
+    return true;
+}
+
+// Divides by the scales of row r, changes, and multiplies by those that are read.
 static bool rescale_row(const mistake_weight_edit *edit, const sinkproof_matrix *stack, size_t e,
                         size_t r, double *row_c) {
     size_t blocks = stack->cols / BLOCK;
     float *own = calloc(2 * blocks + 1, sizeof *own), *other = own + blocks;
     bool fine = own != NULL && read_scales(stack, e, r, own);
-    size_t from_e = index_from(&edit->scale_expert_from, e, stack->count);
-    size_t from_r = index_from(&edit->scale_row_from, r, stack->rows);
-    fine = fine && read_scales(stack, edit->other_scales ? from_e : e,
-                               edit->other_scales ? from_r : r, other);
+    double scale = 1;
     for (size_t c = 0; fine && c < stack->cols; c++) {
-        row_c[c] /= own[c / BLOCK];
-        if (edit->of_codes) sinkproof_change_row(&edit->change, 0, 1, &row_c[c], &row_c[c]);
         size_t b = c / BLOCK;
-        if (edit->other_scales) b = index_from(&edit->scale_block_from, b, blocks);
-        row_c[c] *= other[b];
+        row_c[c] /= own[b];
+        if (edit->of_codes) sinkproof_change_row(&edit->change, 0, 1, &row_c[c], &row_c[c]);
+        if (!edit->other_scales)
+            scale = own[b];
+        else if (c % BLOCK == 0)
+            fine = scale_read(edit, stack, e, r, b, other, &scale);
+        row_c[c] *= scale;
     }
     free(own);
     return fine;
@@ -154,7 +170,8 @@ static void reread_weight(weight_editing *e, const sinkproof_reading *reading,
 static void borrow_weight(const supposed_engine *s, const mistake_weight_edit *edit, size_t l,
                           sinkproof_slot slot, sinkproof_matrix *weight) {
     size_t layers = s->config.n_layers;
-    size_t from_layer = l < layers ? (l + layers + (size_t)(edit->layer_by + 1) - 1) % layers : 0;
+    size_t own = l < layers ? l : 0; // what is of no layer counts from the first
+    size_t from_layer = (own + layers + (size_t)(edit->layer_by + 1) - 1) % layers;
     sinkproof_slot from = edit->from == SINKPROOF_SLOTS ? slot : edit->from;
     sinkproof_matrix other = sinkproof_model_slot(s->model, from_layer, from);
     if (other.rows == weight->rows && other.cols == weight->cols && other.count == weight->count)

@@ -86,6 +86,13 @@ static double change_in_row(const sinkproof_change *c, const row_numbers *r, siz
     }
 }
 
+size_t sinkproof_code_index(double value) {
+    static const double codes[SINKPROOF_CODES / 2] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    size_t i = 0;
+    while (i + 1 < SINKPROOF_CODES / 2 && codes[i] < fabs(value)) i++;
+    return value < 0 ? SINKPROOF_CODES / 2 + i : i;
+}
+
 static double change_alone(const sinkproof_change *c, double x) {
     switch (c->kind) {
     case SINKPROOF_CHANGE_CLAMP:
@@ -98,6 +105,8 @@ static double change_alone(const sinkproof_change *c, double x) {
         return x * x;
     case SINKPROOF_CHANGE_SIGMOID:
         return 1 / (1 + exp(-x));
+    case SINKPROOF_CHANGE_TABLE:
+        return c->table[sinkproof_code_index(x)];
     default:
         return x;
     }

@@ -19,6 +19,7 @@ typedef enum sinkproof_change_kind {
     SINKPROOF_CHANGE_SIZE,   // |x|
     SINKPROOF_CHANGE_SQUARE, // x^2
     SINKPROOF_CHANGE_SIGMOID,
+    SINKPROOF_CHANGE_TABLE, // a code of MXFP4: that of the table
     SINKPROOF_CHANGE_ROUND, // to a format, or to whole numbers up to `levels`, under a scale
     // a row
     SINKPROOF_CHANGE_OVER_SUM,
@@ -46,12 +47,17 @@ typedef struct sinkproof_change {
     double levels;
     sinkproof_change_scale scale;
     size_t block;
+    const double *table; // of SINKPROOF_CODES numbers: for 0, 0.5 .. 6, then for those negated
     bool wide; // of a point by heads or slots: a row is all that a token has, not a head's part
 } sinkproof_change;
 
 static inline bool sinkproof_change_is_of_rows(const sinkproof_change *c) {
     return c->kind >= SINKPROOF_CHANGE_OVER_SUM;
 }
+
+// The place of a code's value in a table.
+enum { SINKPROOF_CODES = 16 };
+size_t sinkproof_code_index(double value);
 
 // Changes x[n], a row: what is taken over the row (a scale, a sum) is that of like[n], which may be
 // x. amax: the largest size in the tensor, which matters only where it gives the scale.
