@@ -59,7 +59,7 @@ static bool alters_to(altering *a, const sinkproof_moving *how, bool *near) {
 // ---- a trial
 
 static bool try_output(altering *a, const sinkproof_moving *how, const char *id, const char *text) {
-    char is[256];
+    char is[280];
     snprintf(is, sizeof is, "is %s", text);
     return composing_try_moving(a->c, how, id, is);
 }
@@ -156,8 +156,8 @@ static bool try_numbers(altering *a) {
         if (kind == 0) list_clamps(list, a->largest);
         if (kind == 1) list_roundings(list, false);
         if (kind == 2 && wide) list_roundings(list, true);
-        if (kind == 3) list_functions(list, false);
-        if (kind == 4 && wide) list_functions(list, true);
+        if (kind == 3) list_functions(list, false, a->c->s->trials.config->rms_eps);
+        if (kind == 4 && wide) list_functions(list, true, a->c->s->trials.config->rms_eps);
         fine = try_changes(a, list);
     }
     free(list);
@@ -181,6 +181,19 @@ static size_t unit_of(const composing *c, sinkproof_dimension along) {
     return along == ALONG_HEADS ? config->n_heads / config->n_kv_heads : 1;
 }
 
+static bool try_rules(altering *a, const rule_list *list, sinkproof_dimension along) {
+    bool fine = true;
+    for (size_t i = 0; i < list->n && fine && a->c->found == NULL; i++) {
+        char id[64], text[240];
+        sinkproof_moving how = altering_new(a);
+        how.along = along, how.from = list->of[i].from;
+        snprintf(id, sizeof id, "%ss-%s", place_word(along), list->of[i].id);
+        snprintf(text, sizeof text, "with its %ss %s", place_word(along), list->of[i].text);
+        fine = try_altering(a, &how, id, text);
+    }
+    return fine;
+}
+
 static bool try_orders(altering *a) {
     static const sinkproof_dimension order[] = {ALONG_HEADS, ALONG_GROUPS, ALONG_SLOTS,
                                                 ALONG_COORDINATES, ALONG_ROWS};
@@ -188,20 +201,18 @@ static bool try_orders(altering *a) {
     bool fine = true;
     rule_list *list = malloc(sizeof *list);
     if (list == NULL) return fail_for_memory(c->s);
-    for (size_t d = 0; d < sizeof order / sizeof order[0]; d++) {
-        size_t size = sinkproof_region_size(c->s->trials.config, a->point, c->n, order[d]);
-        bool heads = sinkproof_region_size(c->s->trials.config, a->point, c->n, ALONG_HEADS) > 0;
-        if (size < 2 || (order[d] == ALONG_GROUPS && heads)) continue;
-        list_rules(list, size, unit_of(c, order[d]), place_word(order[d]), "group");
-        for (size_t i = 0; i < list->n && fine && c->found == NULL; i++) {
-            char id[64], text[160];
-            sinkproof_moving how = altering_new(a);
-            how.along = order[d], how.from = list->of[i].from;
-            snprintf(id, sizeof id, "%ss-%s", place_word(order[d]), list->of[i].id);
-            snprintf(text, sizeof text, "with its %ss %s", place_word(order[d]), list->of[i].text);
-            fine = try_altering(a, &how, id, text);
+    for (int more = 0; more < 2; more++)
+        for (size_t d = 0; d < sizeof order / sizeof order[0] && fine && c->found == NULL; d++) {
+            const sinkproof_config *config = c->s->trials.config;
+            size_t size = sinkproof_region_size(config, a->point, c->n, order[d]);
+            bool heads = sinkproof_region_size(config, a->point, c->n, ALONG_HEADS) > 0;
+            if (size < 2 || (order[d] == ALONG_GROUPS && heads)) continue;
+            if (more)
+                list_more_rules(list, size, place_word(order[d]));
+            else
+                list_rules(list, size, unit_of(c, order[d]), place_word(order[d]), "group");
+            fine = try_rules(a, list, order[d]);
         }
-    }
     free(list);
     return fine;
 }

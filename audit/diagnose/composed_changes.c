@@ -97,7 +97,7 @@ void list_clamps(change_list *list, double largest) {
     }
 }
 
-void list_functions(change_list *list, bool wide) {
+void list_functions(change_list *list, bool wide, double eps) {
     static const struct {
         sinkproof_change_kind kind;
         const char *id, *text;
@@ -121,6 +121,12 @@ void list_functions(change_list *list, bool wide) {
         made->change.wide = wide;
         snprintf(made->id, sizeof made->id, "%s%s", functions[i].id, wide ? "s" : "");
         snprintf(made->text, sizeof made->text, "%s", functions[i].text);
+        if (functions[i].kind != SINKPROOF_CHANGE_OVER_RMS || eps <= 0) continue;
+        named_change *with = add_change(list, functions[i].kind);
+        *with = *made, with->change.a = eps;
+        snprintf(with->id, sizeof with->id, "over-rms-eps%s", wide ? "s" : "");
+        snprintf(with->text, sizeof with->text,
+                 "normalised: divided by the root mean square of the row, with epsilon");
     }
 }
 
@@ -149,6 +155,21 @@ static void add_rule(rule_list *list, sinkproof_from from, const char *id, const
     snprintf(made->text, sizeof made->text, "%s", text);
 }
 
+// An order by a rule, with its first places.
+static void add_order(rule_list *list, sinkproof_from from, size_t size, const char *id,
+                      const char *text) {
+    char with[160];
+    size_t at[4];
+    for (size_t i = 0; i < 4; i++)
+        at[i] = i < size ? sinkproof_from_index(&from, i, size) : SIZE_MAX;
+    if (at[3] != SIZE_MAX && size > 4)
+        snprintf(with, sizeof with, "%s (in the order %zu, %zu, %zu, %zu, ...)", text, at[0], at[1],
+                 at[2], at[3]);
+    else
+        snprintf(with, sizeof with, "%s", text);
+    add_rule(list, from, id, with);
+}
+
 static void add_shift(rule_list *list, long by, const char *word, const char *one) {
     char id[40], text[112];
     snprintf(id, sizeof id, "rolled%+ld", by);
@@ -157,7 +178,8 @@ static void add_shift(rule_list *list, long by, const char *word, const char *on
 }
 
 // Orders within equal blocks.
-static void add_orders(rule_list *list, size_t block, const char *id_of, const char *of) {
+static void add_orders(rule_list *list, size_t size, size_t block, const char *id_of,
+                       const char *of) {
     static const struct {
         size_t (*rule)(size_t i, size_t size, size_t by);
         const char *id, *text;
@@ -171,10 +193,10 @@ static void add_orders(rule_list *list, size_t block, const char *id_of, const c
         if (block % 2 != 0 && rules[i].rule != read_from_reversed_in) continue;
         snprintf(id, sizeof id, "%s%s", rules[i].id, id_of);
         snprintf(text, sizeof text, "%s%s", rules[i].text, of);
-        add_rule(list,
-                 (sinkproof_from){
-                     .source = SINKPROOF_FROM_RULE, .by = (long)block, .rule = rules[i].rule},
-                 id, text);
+        add_order(list,
+                  (sinkproof_from){
+                      .source = SINKPROOF_FROM_RULE, .by = (long)block, .rule = rules[i].rule},
+                  size, id, text);
     }
 }
 
@@ -183,7 +205,7 @@ void list_rules(rule_list *list, size_t size, size_t unit, const char *word, con
     bool parts = unit > 1 && unit < size && size % unit == 0;
     list->n = 0;
     if (size < 2) return;
-    add_orders(list, size, "", "");
+    add_orders(list, size, size, "", "");
     add_shift(list, 1, word, "next");
     add_shift(list, -1, word, "previous");
     snprintf(text, sizeof text, "exchanged in pairs: %ss 2i and 2i + 1", word);
@@ -192,14 +214,36 @@ void list_rules(rule_list *list, size_t size, size_t unit, const char *word, con
              "pairs", text);
     if (!parts) return;
     snprintf(of, sizeof of, " within each %s", units);
-    if (unit > 2) add_orders(list, unit, "-in", of);
+    if (unit > 2) add_orders(list, size, unit, "-in", of);
     if (size / unit < 3) return;
     add_shift(list, (long)unit, units, "next");
     add_shift(list, -(long)unit, units, "previous");
     snprintf(text, sizeof text, "transposed: read %s by %s", word, word);
-    add_rule(list,
-             (sinkproof_from){.source = SINKPROOF_FROM_RULE,
-                              .by = (long)(size / unit),
-                              .rule = read_from_transposed},
-             "transposed", text);
+    add_order(list,
+              (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                               .by = (long)(size / unit),
+                               .rule = read_from_transposed},
+              size, "transposed", text);
+}
+
+void list_more_rules(rule_list *list, size_t size, const char *word) {
+    char id[40], text[112];
+    list->n = 0;
+    for (size_t parts = 2; parts <= 8; parts *= 2) {
+        size_t each = size / parts;
+        if (size % parts != 0 || each < 4) continue;
+        snprintf(id, sizeof id, "-in-%zu", each);
+        snprintf(text, sizeof text, " within each %zu %ss (1 of %zu parts)", each, word, parts);
+        add_orders(list, size, each, id, text);
+    }
+    for (size_t a = 3; a < size && 3 * a <= size && a <= 512; a++) {
+        if (size % a != 0) continue;
+        snprintf(id, sizeof id, "transposed-%zu", a);
+        snprintf(text, sizeof text, "permuted: transposed, %zu by %zu", size / a, a);
+        add_order(list,
+                  (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                                   .by = (long)a,
+                                   .rule = read_from_transposed},
+                  size, id, text);
+    }
 }

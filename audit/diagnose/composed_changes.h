@@ -7,7 +7,7 @@
 
 #include "audit/judge/judge_region.h"
 
-enum { MOST_CHANGES = 192, MOST_RULES = 32 };
+enum { MOST_CHANGES = 192, MOST_RULES = 64 };
 
 typedef struct named_change {
     sinkproof_change change;
@@ -22,12 +22,12 @@ typedef struct change_list {
 // Roundings; and clamps and caps below `largest`, or with a largest number of `at` (0: not asked).
 void list_roundings(change_list *list, bool wide);
 void list_clamps(change_list *list, double largest);
-void list_functions(change_list *list, bool wide);
+void list_functions(change_list *list, bool wide, double eps); // eps: of the norms
 void list_signs(change_list *list); // lost, zero
 
 typedef struct named_rule {
     sinkproof_from from;
-    char id[40], text[112]; // "the two halves exchanged", as in "x has ..."
+    char id[40], text[160]; // "the two halves exchanged", as in "x has ..."
 } named_rule;
 
 typedef struct rule_list {
@@ -38,5 +38,8 @@ typedef struct rule_list {
 // Of `size` places, in equal units of `unit` places (0, or 1: none): `word` names a place, `units`
 // a unit.
 void list_rules(rule_list *list, size_t size, size_t unit, const char *word, const char *units);
+// Adds the orders within each of a few equal parts, as ranks have them, and read in rows of another
+// length.
+void list_more_rules(rule_list *list, size_t size, const char *word);
 
 #endif

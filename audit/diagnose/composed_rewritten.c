@@ -236,14 +236,19 @@ static bool try_order(rewriting *w, bool rows, size_t size, size_t unit, const c
     rule_list *list = malloc(sizeof *list);
     if (list == NULL) return fail_for_memory(w->c->s);
     const char *word = vector ? "element" : rows ? "row" : "column";
-    list_rules(list, size, unit, word, units);
-    for (size_t i = 0; i < list->n && fine && w->c->found == NULL; i++) {
-        char id[64], text[160];
-        mistake_weight_edit edit = {.slots = 0};
-        *(rows && !vector ? &edit.row_from : &edit.column_from) = list->of[i].from;
-        snprintf(id, sizeof id, "%ss-%s", word, list->of[i].id);
-        snprintf(text, sizeof text, "read with the %ss %s", word, list->of[i].text);
-        fine = try_edit(w, &edit, id, text, "");
+    for (int more = 0; more < 2; more++) {
+        if (more)
+            list_more_rules(list, size, word);
+        else
+            list_rules(list, size, unit, word, units);
+        for (size_t i = 0; i < list->n && fine && w->c->found == NULL; i++) {
+            char id[64], text[240];
+            mistake_weight_edit edit = {.slots = 0};
+            *(rows && !vector ? &edit.row_from : &edit.column_from) = list->of[i].from;
+            snprintf(id, sizeof id, "%ss-%s", word, list->of[i].id);
+            snprintf(text, sizeof text, "read with the %ss %s", word, list->of[i].text);
+            fine = try_edit(w, &edit, id, text, "");
+        }
     }
     free(list);
     return fine;

@@ -74,7 +74,7 @@ static double change_in_row(const sinkproof_change *c, const row_numbers *r, siz
     case SINKPROOF_CHANGE_OVER_LENGTH:
         return x / sqrt(r->squares);
     case SINKPROOF_CHANGE_OVER_RMS:
-        return x / sqrt(r->squares / (double)n);
+        return x / sqrt(r->squares / (double)n + fmax(c->a, 0));
     case SINKPROOF_CHANGE_SOFTMAX:
         return exp(x - log_sum);
     case SINKPROOF_CHANGE_LOG_SOFTMAX:

@@ -25,7 +25,7 @@ typedef enum sinkproof_change_kind {
     SINKPROOF_CHANGE_OVER_SUM,
     SINKPROOF_CHANGE_OVER_LARGEST, // size
     SINKPROOF_CHANGE_OVER_LENGTH,  // the root of the sum of squares
-    SINKPROOF_CHANGE_OVER_RMS,     // the root of their mean
+    SINKPROOF_CHANGE_OVER_RMS,     // the root of their mean plus a, if it is positive
     SINKPROOF_CHANGE_SOFTMAX,
     SINKPROOF_CHANGE_LOG_SOFTMAX,
     SINKPROOF_CHANGE_CENTRED // less the mean
