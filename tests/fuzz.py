@@ -68,8 +68,8 @@ def gguf_seeds():
     yield "gguf-llama", gguf_llama("llama")
     yield "gguf-qwen2", gguf_llama("qwen2", biased=True)
     yield "gguf-qwen3", gguf_llama("qwen3", normed=True)
-    for kind, (block, size) in {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24)}.items():
-        yield f"gguf-llama-{kind}", gguf_llama("llama", few_bits=(kind, size, block))
+    for kind, (block, size) in {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 12: (256, 144), 13: (256, 176), 14: (256, 210)}.items():
+        yield f"gguf-llama-{kind}", gguf_llama("llama", few_bits=(kind, size, block), hidden=block)
 
 
 def gguf_tokenizer():
@@ -144,27 +144,27 @@ def gguf_model(fused=False):
                        for name, ((kind, size, block), dims) in tensors.items()})
 
 
-def gguf_llama(kind, biased=False, normed=False, few_bits=(8, 34, 32)):
-    """A whole dense model of one layer: 2 heads of 4 on 1, every width 32, tied; rows of queries and keys turned or not.
+def gguf_llama(kind, biased=False, normed=False, few_bits=(8, 34, 32), hidden=32):
+    """A whole dense model of one layer: 2 heads of 4 on 1, 32 channels, tied; rows of queries and keys turned or not.
 
     few_bits: the number of a type, the bytes of its block and its elements.
     """
-    sizes = {"block_count": 1, "context_length": 64, "embedding_length": 32, "feed_forward_length": 32,
+    sizes = {"block_count": 1, "context_length": 64, "embedding_length": hidden, "feed_forward_length": 32,
              "attention.head_count": 2, "attention.head_count_kv": 1, "attention.key_length": 4}
     keys = {"general.architecture": (8, struct.pack("<Q", len(kind)) + kind.encode())}
     keys |= {f"{kind}.{key}": (4, struct.pack("<I", value)) for key, value in sizes.items()}
     keys |= {f"{kind}.{key}": (6, struct.pack("<f", value)) for key, value in
              {"attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 1e4}.items()}
     f32, f16, q8, bf16 = (0, 4, 1), (1, 2, 1), few_bits, (30, 2, 1)
-    layer = {"attn_norm.weight": (f32, [32]), "attn_q.weight": (q8, [32, 8]), "attn_k.weight": (f16, [32, 4]),
-             "attn_v.weight": (bf16, [32, 4]), "attn_output.weight": (f32, [8, 32]), "ffn_norm.weight": (f32, [32]),
-             "ffn_gate.weight": (q8, [32, 32]), "ffn_up.weight": (q8, [32, 32]), "ffn_down.weight": (bf16, [32, 32])}
+    layer = {"attn_norm.weight": (f32, [hidden]), "attn_q.weight": (q8, [hidden, 8]), "attn_k.weight": (f16, [hidden, 4]),
+             "attn_v.weight": (bf16, [hidden, 4]), "attn_output.weight": (f32, [8, hidden]), "ffn_norm.weight": (f32, [hidden]),
+             "ffn_gate.weight": (q8, [hidden, 32]), "ffn_up.weight": (q8, [hidden, 32]), "ffn_down.weight": (bf16, [32, hidden])}
     if biased:
         layer |= {f"attn_{name}.bias": (f32, [size]) for name, size in (("q", 8), ("k", 4), ("v", 4))}
     if normed:
         layer |= {f"attn_{name}_norm.weight": (f32, [4]) for name in "qk"}
     tensors = {f"blk.0.{name}": what for name, what in layer.items()}
-    tensors |= {"token_embd.weight": (q8, [32, 3]), "output_norm.weight": (f32, [32])}
+    tensors |= {"token_embd.weight": (q8, [hidden, 3]), "output_norm.weight": (f32, [hidden])}
     return gguf(keys, {name: (kind, dims, math.prod(dims) // block * size)
                        for name, ((kind, size, block), dims) in tensors.items()})
 
