@@ -147,7 +147,7 @@ static bool judge_auto(trial *t, sinkproof_judgement *best, sinkproof_error *err
     const char *narrower;
     const sinkproof_config *config = sinkproof_model_config(t->model);
     const char *const *names = sinkproof_candidates_for(t->trace, config, &narrower);
-    const char *const *at_last = sinkproof_candidates_at_last(names);
+    const char *const *at_last = sinkproof_candidates_at_last(names, config);
     if (narrower != NULL)
         fprintf(t->out, "every value is a %s number, though stored wider\n", narrower);
     const char *const *first = names;

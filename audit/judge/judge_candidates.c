@@ -123,14 +123,18 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
 }
 
 // Policies of single engines, with freedoms that no generic policy has: a norm reads the residual's
-// sum before its rounding, or a vector is scaled before it is rotated. Policies that contain a
-// known mistake (llama-cpp) are left out. Where float32 numbers show no narrower format, bf16 and
-// f16 are tried too: they leave open which values stay in float32, and an engine may have saved
-// only those.
-const char *const *sinkproof_candidates_at_last(const char *const *names) {
+// sum before its rounding, or a vector is scaled before it is rotated. Those of llama.cpp contain a
+// known mistake of YaRN, and are tried where the rotation has none. Where float32 numbers show no
+// narrower format, bf16 and f16 are tried too: they leave open which values stay in float32, and an
+// engine may have saved only those.
+const char *const *sinkproof_candidates_at_last(const char *const *names,
+                                                const sinkproof_config *config) {
     static const char *const in_bf16[] = {"vllm-bf16", "mlx", NULL};
     static const char *const in_f16[] = {"onnxruntime", NULL};
-    static const char *const in_f32[] = {"bf16", "f16", NULL};
+    static const char *const llama_in_f32[] = {
+        "llama-cpp", "llama-cpp-flash", "llama-cpp-flash,A5.q=real,A11.acc=real", "bf16", "f16",
+        NULL};
+    const char *const *in_f32 = llama_in_f32 + (config->architecture == SINKPROOF_LLAMA ? 0 : 3);
     for (; *names != NULL; names++) {
         if (strcmp(*names, "bf16") == 0) return in_bf16;
         if (strcmp(*names, "f16") == 0) return in_f16;

@@ -14,6 +14,7 @@ const char *const *sinkproof_candidates_for(const sinkproof_trace *trace,
                                             const sinkproof_config *config, const char **narrower);
 
 // The policies that auto tries where none of `names` fits; the judge keeps one only if it fits.
-const char *const *sinkproof_candidates_at_last(const char *const *names);
+const char *const *sinkproof_candidates_at_last(const char *const *names,
+                                                const sinkproof_config *config);
 
 #endif
