@@ -240,7 +240,7 @@ void sinkproof_matrix_row(const sinkproof_matrix *matrix, size_t r, double *out_
 // Whether a reading only takes other rows, or multiplies all by one number.
 static bool keeps_parts(const sinkproof_reading *r) {
     return r->column == NULL && r->addend == 0 && r->product == SINKPROOF_REAL &&
-           r->gone_c == NULL && r->some_end == 0;
+           r->gone_c == NULL && r->some_end == 0 && r->change == NULL;
 }
 
 void sinkproof_matrix_split_row(const sinkproof_matrix *matrix, size_t r, double *out_c) {

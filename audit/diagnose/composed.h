@@ -105,6 +105,7 @@ compose_candidates compose_positions;       // composed_positions.c: positions o
 compose_candidates compose_sums;            // a part of the columns left out or repeated
 compose_candidates compose_altered_outputs; // composed_altered.c: numbers changed or reordered
 compose_candidates compose_altered_inputs;
+compose_candidates compose_blocks;           // composed_blocks.c: weights in ggml's blocks, misread
 compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered
 compose_candidates compose_experts;          // composed_experts.c: M5 to M10
 compose_candidates compose_rows;             // composed_rows.c: an input of other positions

@@ -6,6 +6,7 @@
 #ifndef SINKPROOF_MISTAKES_H
 #define SINKPROOF_MISTAKES_H
 
+#include "audit/diagnose/block_readings.h"
 #include "audit/judge/judge_meaning.h"
 #include "audit/judge/judge_region.h"
 #include "model/model.h"
@@ -31,7 +32,8 @@ typedef struct mistake_weight_edit {
     sinkproof_from scale_from;   // over all scales of a matrix, row by row; or own
     const double *scale_factors; // for scales 2^-127 .. 2^127: what multiplies them; or NULL
     sinkproof_change change;
-    bool of_codes; // of MXFP4: the codes are changed, not their products with the scales
+    bool of_codes;        // of MXFP4: the codes are changed, not their products with the scales
+    block_reading blocks; // of ggml's blocks
     sinkproof_format kept;
 } mistake_weight_edit;
 

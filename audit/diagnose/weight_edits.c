@@ -96,6 +96,8 @@ bool weight_row_rewrite(const mistake_weight_edit *edit, const sinkproof_matrix 
         sinkproof_matrix one = sinkproof_matrix_at(stack, from_e);
         sinkproof_matrix_row(&one, from_r, read);
     }
+    if (fine && edit->blocks.mistake != BLOCKS_AS_STORED)
+        fine = blocks_misread(&edit->blocks, stack, from_e, from_r, read);
     if (fine && (edit->other_scales || edit->of_codes))
         fine = rescale_row(edit, stack, from_e, from_r, read);
     for (size_t c = 0; fine && c < cols; c++)

@@ -205,13 +205,13 @@ MISTAKES = {
     "norms-of-weight-plus-one": Mistake("a norm's weight is one more than stored, as Gemma's is", plus_one, "A1",
                                         r"1 is added to the scales of the norms"),
     "minimum-left-out": Mistake("the minima of one Q4_1 matrix are left out",
-                                one_weight("self_attn.v_proj", decoded("attn_v", lambda d, m, q: d * q)), "A2.v", r"minim"),
+                                one_weight("self_attn.v_proj", decoded("attn_v", lambda d, m, q: d * q)), "A2.v", r"without the minima of their blocks"),
     "scale-of-the-next-block": Mistake("a block of one Q4_1 matrix takes the scale of the next",
                                        one_weight("self_attn.o_proj", decoded("attn_output", lambda d, m, q: d.roll(-1, 1) * q + m)),
-                                       "A12", r"scale.*block|block.*scale"),
+                                       "A12", r"the scale of the next block"),
     "nibbles-in-turn": Mistake("the nibbles of one Q4_1 matrix are read in turn, not the lower ones first",
                                one_weight("self_attn.v_proj", decoded("attn_v", lambda d, m, q: d * q.unflatten(-1, (2, 16)).transpose(
-                                   -1, -2).flatten(-2) + m)), "A2.v", r"nibble"),
+                                   -1, -2).flatten(-2) + m)), "A2.v", r"nibbles of each byte side by side"),
     "residual-in-float16": Mistake("the residual behind each perceptron is stored in float16", half_residual, "M12", r"M12 is rounded to binary16"),
 }
 
