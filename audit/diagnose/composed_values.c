@@ -2,6 +2,8 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/composed_values.h"
 
+#include "ref/operands.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,21 @@ static void draw_sample(operation *o) {
     }
 }
 
+// The activations of a product as the policy lets it read them, where each number is rounded or
+// each block.
+static void round_operands(operation *o) {
+    const sinkproof_policy *policy = o->c->s->trials.suspect.policy;
+    bool product = o->kind == SINKPROOF_LINEAR || o->kind == SINKPROOF_MULTIPLY;
+    sinkproof_point at;
+    if (!product || o->x[0] == NULL || !sinkproof_trace_rounding(o->c->point, &at)) return;
+    sinkproof_rounding how =
+        sinkproof_operand_rounding(policy, sinkproof_product_points_at(at).in, &o->weights[0]);
+    size_t cols = o->weights[0].cols, all = o->width[0] * o->c->n;
+    if (sinkproof_is_scaled(how) || all % cols != 0) return;
+    for (size_t row = 0; row < all; row += cols)
+        sinkproof_operand_row(how, cols, &o->x[0][row], &o->x[0][row]);
+}
+
 static bool read_inputs(operation *o) {
     const composing *c = o->c;
     const sinkproof_trace *trace = c->s->trials.suspect.trace;
@@ -45,6 +62,7 @@ static bool read_inputs(operation *o) {
         if (o->x[i] == NULL) return fail_for_memory(c->s);
         for (size_t at = 0; at < all; at++) o->x[i][at] = sinkproof_tensor_value(t, at);
     }
+    round_operands(o);
     return true;
 }
 

@@ -141,7 +141,7 @@ CASES = [("Q4_1", each(without_minimum), "without the minima"), ("Q4_K", each(wi
          ("Q4_1", each(third_without_minimum), "without the minima of their blocks, in block 3 of each row")]
 
 
-def told(work, name, matrix, read):
+def told(work, name, matrix, read, policy="f32"):
     """(verdict, first point, what the diagnosis says)."""
     draw, source = random.Random(name), Gguf(work / "f32.gguf")
     tensor = f"blk.0.{matrix}.weight"
@@ -152,9 +152,9 @@ def told(work, name, matrix, read):
     honest = source.write(work / "right.gguf")
     source.tensors[tensor] = (0 if len(wrong) == 4 * dims[0] * dims[1] else TYPES[name][0], dims, wrong)
     other, trace = source.write(work / "wrong.gguf"), str(work / "trace")
-    status, _, error = sinkproof("run", other, "--tokens", "random:9,seed=4", "--policy", "f32", "--trace", trace)
+    status, _, error = sinkproof("run", other, "--tokens", "random:9,seed=4", "--policy", policy, "--trace", trace)
     assert status == 0, error
-    _, out, _ = sinkproof("judge", honest, trace, "--policy", "f32", "--any-model", "--local", "--no-hint", "--json", "-")
+    _, out, _ = sinkproof("judge", honest, trace, "--policy", policy, "--any-model", "--local", "--no-hint", "--json", "-")
     Path(trace).unlink()
     result = json.loads(out)["results"][0]
     return result["verdict"], result["first_divergence"], json.dumps(result["diagnosis"])
@@ -168,6 +168,8 @@ def named(work):
         matrix, point = (("attn_v", "00.A2.v"), ("attn_q", "00.A2.q"))[number % 2]  # the rows of queries are turned
         verdict, first, said = told(work, name, matrix, read)
         report(verdict == "bug" and first == point and "are read " in said and words in said, f"ggml.blocks {name}, {words}: {verdict} at {first}", [said[:600]])
+    verdict, first, said = told(work, "Q4_1", "attn_v", each(without_minimum), "llama-cpp")  # which meet sums of the activations
+    report(verdict == "bug" and "without the minima" in said, f"ggml.blocks bound.q8-minima minima lost under llama-cpp: {verdict} at {first}", [said[:600]])
     verdict, first, said = told(work, "Q4_1", "attn_v", each(one_code))
     report(verdict == "bug" and first == "00.A2.v" and "of the values are read " not in said, f"ggml.blocks a changed code is no mistake of the list: {verdict}", [said[:600]])
 
