@@ -19,7 +19,7 @@ from inventory import Problems  # noqa: E402
 from tap import Tap  # noqa: E402
 
 MODEL = ROOT / "build/models/smollm2.gguf"
-OWN = {"a BOS before repeated tokens has a sink, above 1 %", "pads before the text take the sink, together", "one pad alone does", "masked, they leave it to the first token"}
+OWN = {"a BOS before repeated tokens has a sink in more than 1 % of the heads", "four pads before the text have, together, a sink in more heads than the text's first token", "the first pad alone has a sink in more heads than the text's first token", "with the pads masked, the text's first token has a sink in more heads than the pads"}
 
 
 def said(old="", new="", write=False, told=None):

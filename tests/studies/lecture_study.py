@@ -5,8 +5,9 @@
     python3 tests/studies/lecture_study.py [--model FILE] [--out FILE] [--jobs N] [--texts N]
 
 Natural texts are six licences that Debian's base-files has and six chapters of the book, code is six files of ref/.
-Every number of a text is kept (doc/book/data/lecture.json), estimated in binary64 from what the fast path in float32
-holds; tests/gates/doc_lecture.py makes the tables, the intervals and what is said of each claim from them.
+The fast path runs in float32; the metrics are computed from its states in binary64. The numbers of every text are kept in
+doc/book/data/lecture.json. From them tests/gates/doc_lecture.py makes the tables, the intervals and the verdict on each
+claim.
 """
 import argparse
 import concurrent.futures
@@ -88,14 +89,15 @@ def said(ids):
     return ",".join(map(str, ids))
 
 
-# ---- what is kept of a census
+# ---- the kept numbers of a census
 
 def rounded(x):
     return None if x is None else float(f"{x:.6g}")
 
 
 def shares(census):
-    """Of the heads: Sink_1 at each epsilon, and at 0.3 the largest Sink_k of k = 2 ... 10; in percent."""
+    """The share of the heads, in percent, with a sink at the first token, for each epsilon; for 0.3 also the largest such
+    share at one of the tokens 2 to 10, and its token."""
     heads = [h["alpha"] for layer in census["layers"] for h in layer["heads"]]
 
     def share(k, epsilon):
@@ -106,7 +108,7 @@ def shares(census):
 
 
 def layers(census):
-    """Of each layer: what the lecture shows of states, values, keys and directions."""
+    """For each layer the lecture's numbers of states, values, keys and directions, in the order of doc_lecture.STATE ..."""
     out = []
     for layer in census["layers"]:
         state = layer["M12"]
