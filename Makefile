@@ -56,11 +56,11 @@ SETS_x86_64  := avx2 avx512 avx512bf16 amx
 SETS_aarch64 := neon
 MACHINE    := $(subst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 # What a file gets beyond CFLAGS, by its stem: tests and the command may use OpenMP, ref/ and proofs/ not.
-# The judge's inner loops, over every weight and every value of a trace, are worth -O3.
+# The inner loops of the judge and of exact slices, over every weight and every value, are worth -O3.
 own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(lastword $(subst _, ,$(1))))) \
       $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) \
       $(if $(filter $(ADDRESSES_ONLY),$(1)),-fno-sanitize=undefined) \
-      $(if $(filter proofs/bounds/% audit/judge/%,$(1)),-O3) \
+      $(if $(filter proofs/bounds/% proofs/truth/slice% audit/judge/%,$(1)),-O3) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the

@@ -90,7 +90,8 @@ static bool show_truth(tour *t, sinkproof_error *error) {
     size_t vocab = sinkproof_model_config(t->model)->vocab;
     const sinkproof_config *config = sinkproof_model_config(t->model);
     long bits = sinkproof_truth_bits_for(sinkproof_truth_loss(config, config->n_layers));
-    sinkproof_truth_request request = {t->model, TRUTH_TOKENS, t->tokens_n, bits, false, NULL};
+    sinkproof_truth_request request = {
+        .model = t->model, .n = TRUTH_TOKENS, .tokens_n = t->tokens_n, .bits = bits};
     sinkproof_truth_result truth;
     sinkproof_policy policy;
     double *logits = malloc(TRUTH_TOKENS * vocab * sizeof *logits);

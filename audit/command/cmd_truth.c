@@ -6,6 +6,7 @@
 // distance to the truth; `sinkproof judge` decides what honest rounding may cost.
 #include "audit/command/batch.h"
 #include "audit/command/command.h"
+#include "audit/command/cpu.h"
 #include "audit/command/kept.h"
 #include "audit/command/text.h"
 #include "audit/command/truth_print.h"
@@ -350,8 +351,12 @@ static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t
     sinkproof_study_init(&study, config, t->trace, n, o->local != NULL, o->trace != NULL);
     study.progress = show_layer;
     sinkproof_truth_hooks hooks = sinkproof_study_hooks(&study);
-    sinkproof_truth_request request = {
-        .model = t->model, .n = n, .tokens_n = tokens_n, .bits = o->bits, .hooks = &hooks};
+    sinkproof_truth_request request = {.model = t->model,
+                                       .n = n,
+                                       .tokens_n = tokens_n,
+                                       .bits = o->bits,
+                                       .threads = (size_t)cpu_processors(),
+                                       .hooks = &hooks};
     sinkproof_truth_result result;
     json_t *made = NULL;
     if (sinkproof_truth_forward(&request, &result, error)) {

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The number of processors that this process may use.
-static int count_threads(void) {
+int cpu_processors(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
     return (int)sysconf(_SC_NPROCESSORS_ONLN); // more processors than a cpu_set_t holds
@@ -109,10 +108,10 @@ static json_t *cpu_json(const fastest_sets *fastest) {
     return json_pack(
         "{s:s, s:b, s:s, s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:o, s:o, s:{s:s, s:s, s:s?}}",
         "id", "cpu", "ok", 1, "label", "exact", "processor", sinkproof_isa_processor(), "sets",
-        sets, "chosen", chosen->isa, "mode", chosen->mode, "threads", count_threads(), "page_bytes",
-        (json_int_t)m.page, "huge_page_bytes", (json_int_t)m.huge_page, "huge_pages", m.huge_pages,
-        "cache_bytes", caches, "choice", choice_json(fastest), "openblas", "core", blas.core, "why",
-        blas.why, "own", blas.own);
+        sets, "chosen", chosen->isa, "mode", chosen->mode, "threads", cpu_processors(),
+        "page_bytes", (json_int_t)m.page, "huge_page_bytes", (json_int_t)m.huge_page, "huge_pages",
+        m.huge_pages, "cache_bytes", caches, "choice", choice_json(fastest), "openblas", "core",
+        blas.core, "why", blas.why, "own", blas.own);
 }
 
 static void print_size(const char *name, long bytes) {
@@ -169,7 +168,7 @@ static void print_others(const fastest_sets *f) {
 static void print_cpu(const fastest_sets *fastest) {
     memory m = measure_memory();
     printf("processor   %s\n", sinkproof_isa_processor());
-    printf("threads     %d\n", count_threads());
+    printf("threads     %d\n", cpu_processors());
     printf("pages       %ld bytes; transparent huge pages", m.page);
     print_size(" of", m.huge_page);
     printf(": %s\ncaches      ", m.huge_pages);

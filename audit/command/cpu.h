@@ -8,6 +8,9 @@
 
 #include "audit/command/command.h"
 
+// The number of processors that this process may use.
+int cpu_processors(void);
+
 // `sinkproof info --cpu`: prints it, or writes it to `json` (NULL: no JSON, "-": only JSON).
 // Returns EXIT_USAGE when SINKPROOF_ISA names no table that runs here.
 int cmd_info_cpu(const char *json);

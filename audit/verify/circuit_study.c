@@ -229,7 +229,12 @@ static void replace_balls(void *context, const sinkproof_truth_place *place, arb
 static bool run_balls(study *s, const sinkproof_model *model, sinkproof_error *error) {
     sinkproof_truth_hooks hooks = {.see = observe_balls, .replay = replace_balls, .context = s};
     long bits = sinkproof_truth_bits_for(sinkproof_truth_loss(s->config, s->config->n_layers));
-    sinkproof_truth_request request = {model, s->n, s->tokens_n, bits, true, &hooks};
+    sinkproof_truth_request request = {.model = model,
+                                       .n = s->n,
+                                       .tokens_n = s->tokens_n,
+                                       .bits = bits,
+                                       .last_logits = true,
+                                       .hooks = &hooks};
     sinkproof_truth_result result;
     join_epe_changes(s->joins_nc, s->epe_ic, s->changes, s->n, s->config->hidden);
     if (!sinkproof_truth_forward(&request, &result, error)) return false;

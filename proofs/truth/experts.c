@@ -3,6 +3,7 @@
 //
 // The mixture of experts over the reals: y = sum_k w_k (W2 swiglu(W1 t + b1) + b2) over the chosen
 // experts. Tokens are gathered by expert, so that each expert's rows are decoded once.
+#include "proofs/truth/sliced.h"
 #include "proofs/truth/truth.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 void truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
                          const size_t *chosen_nk, size_t n_chosen, const sinkproof_matrix *w_erc,
-                         slong bits) {
+                         slong bits, size_t threads) {
     size_t rows = w_erc->rows, cols = w_erc->cols, slots = n * n_chosen;
     // Shallow copies of the inputs that go to one expert: read, never cleared.
     arb_ptr gathered = malloc((slots * cols + 1) * sizeof *gathered);
@@ -27,7 +28,7 @@ void truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
         if (found == 0) continue;
         sinkproof_matrix w_rc = sinkproof_matrix_at(w_erc, e);
         arb_ptr y = _arb_vec_init((slong)(found * rows));
-        sinkproof_truth_linear(y, gathered, found, &w_rc, NULL, bits);
+        truth_sliced_linear(y, gathered, found, &w_rc, NULL, bits, threads, NULL);
         for (size_t f = 0; f < found; f++)
             for (size_t r = 0; r < rows; r++)
                 arb_swap(out_nkr + slot_of[f] * rows + r, y + f * rows + r);

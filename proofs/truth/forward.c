@@ -7,6 +7,8 @@
 #include "proofs/truth/forward.h"
 
 #include "base/words.h"
+#include "proofs/truth/share_work.h"
+#include "proofs/truth/sliced.h"
 #include "ref/walk.h"
 
 #include <stdlib.h>
@@ -35,6 +37,21 @@ static size_t first_key(const pass *p, size_t layer, size_t i) {
 
 typedef void operation(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out);
 
+// A part of an operation, by a thread: of one token, of one head.
+typedef struct job {
+    const pass *p;
+    const sinkproof_walk_step *step;
+    const arb_srcptr *in;
+    arb_ptr out;
+    size_t pieces;
+} job;
+
+static void share_pieces(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
+                         arb_ptr out, size_t pieces, truth_piece *work) {
+    job all = {p, step, in, out, pieces};
+    truth_share(p->request->threads, pieces, work, &all);
+}
+
 // The row of each token, plus that of its position if the model has such rows.
 static void embed_tokens(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
                          arb_ptr out) {
@@ -55,20 +72,28 @@ static void embed_tokens(pass *p, const sinkproof_walk_step *step, const arb_src
 }
 
 // A norm with a shift subtracts the mean. F1 may be of the last token alone.
-static void normalise(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
-    const sinkproof_matrix *w = step->weights;
-    size_t count = p->elements[step->point], n = count / w[0].cols;
-    arb_srcptr x = in[0] + (p->elements[step->inputs[0].point] - count);
+static void normalise_token(void *context, size_t i, size_t worker) {
+    const job *j = context;
+    const sinkproof_matrix *w = j->step->weights;
+    size_t cols = w[0].cols, first = j->p->elements[j->step->inputs[0].point] / cols - j->pieces;
+    arb_srcptr x = j->in[0] + (first + i) * cols;
+    double eps = j->p->config->rms_eps;
+    (void)worker;
     if (w[1].count > 0)
-        sinkproof_truth_layernorm(out, x, n, &w[0], &w[1], p->config->rms_eps, p->request->bits);
+        sinkproof_truth_layernorm(j->out + i * cols, x, 1, &w[0], &w[1], eps, j->p->request->bits);
     else
-        sinkproof_truth_rmsnorm(out, x, n, &w[0], p->config->rms_eps, p->request->bits);
+        sinkproof_truth_rmsnorm(j->out + i * cols, x, 1, &w[0], eps, j->p->request->bits);
+}
+
+static void normalise(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
+    share_pieces(p, step, in, out, p->elements[step->point] / step->weights[0].cols,
+                 normalise_token);
 }
 
 static void project(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
     const sinkproof_matrix *w = step->weights;
-    sinkproof_truth_linear(out, in[0], p->elements[step->point] / w[0].rows, &w[0], &w[1],
-                           p->request->bits);
+    truth_sliced_linear(out, in[0], p->elements[step->point] / w[0].rows, &w[0], &w[1],
+                        p->request->bits, p->request->threads, NULL);
 }
 
 static void rotate(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
@@ -77,39 +102,49 @@ static void rotate(pass *p, const sinkproof_walk_step *step, const arb_srcptr *i
                          p->request->bits);
 }
 
-// Of every query against every key, before mask and sink.
-static void score(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
+// Of every query of a head against every key, before mask and sink.
+static void score_head(void *context, size_t h, size_t worker) {
+    const job *j = context;
+    const pass *p = j->p;
     size_t n = p->request->n, heads = p->config->n_heads, kv = p->config->n_kv_heads;
     size_t d = p->config->head_dim;
-    (void)step;
-    for (size_t h = 0; h < heads; h++)
-        for (size_t i = 0; i < n; i++)
-            sinkproof_truth_scores(out + (h * n + i) * n, in[0] + (i * heads + h) * d,
-                                   in[1] + h / (heads / kv) * d, n, kv * d, d, p->request->bits);
+    (void)worker;
+    for (size_t i = 0; i < n; i++)
+        sinkproof_truth_scores(j->out + (h * n + i) * n, j->in[0] + (i * heads + h) * d,
+                               j->in[1] + h / (heads / kv) * d, n, kv * d, d, p->request->bits);
+}
+
+static void score(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
+    share_pieces(p, step, in, out, p->config->n_heads, score_head);
 }
 
 // in[1]: the queries, if the sink's logit follows them. The sink's weight is in the last column.
-static void weigh_keys(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
-                       arb_ptr out) {
+static void weigh_keys_of_head(void *context, size_t h, size_t worker) {
+    const job *j = context;
+    const pass *p = j->p;
     size_t n = p->request->n, heads = p->config->n_heads, d = p->config->head_dim;
-    sinkproof_layer stored = {.sinks = step->weights[0]};
+    sinkproof_layer stored = {.sinks = j->step->weights[0]};
     arb_t b;
+    (void)worker;
     arb_init(b);
     double *scratch = malloc(sinkproof_normaliser_work(p->config) * sizeof *scratch);
     if (scratch == NULL) abort();
-    for (size_t h = 0; h < heads; h++) {
-        sinkproof_normaliser normaliser = sinkproof_head_normaliser(p->config, &stored, h, scratch);
-        for (size_t i = 0; i < n; i++) {
-            arb_ptr row = out + (h * n + i) * (n + 1);
-            size_t first = first_key(p, step->layer, i);
-            arb_srcptr q_d = step->n_inputs > 1 ? in[1] + (i * heads + h) * d : NULL;
-            truth_sink_logit(b, &normaliser, q_d, d, p->request->bits);
-            sinkproof_truth_softmax_sink(row + first, row + n, in[0] + (h * n + i) * n + first,
-                                         i + 1 - first, b, p->request->bits);
-        }
+    sinkproof_normaliser normaliser = sinkproof_head_normaliser(p->config, &stored, h, scratch);
+    for (size_t i = 0; i < n; i++) {
+        arb_ptr row = j->out + (h * n + i) * (n + 1);
+        size_t first = first_key(p, j->step->layer, i);
+        arb_srcptr q_d = j->step->n_inputs > 1 ? j->in[1] + (i * heads + h) * d : NULL;
+        truth_sink_logit(b, &normaliser, q_d, d, p->request->bits);
+        sinkproof_truth_softmax_sink(row + first, row + n, j->in[0] + (h * n + i) * n + first,
+                                     i + 1 - first, b, p->request->bits);
     }
     arb_clear(b);
     free(scratch);
+}
+
+static void weigh_keys(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
+                       arb_ptr out) {
+    share_pieces(p, step, in, out, p->config->n_heads, weigh_keys_of_head);
 }
 
 static void drop_sink(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
@@ -119,18 +154,22 @@ static void drop_sink(pass *p, const sinkproof_walk_step *step, const arb_srcptr
 }
 
 // The weights are those of A10, which are A9's unless an engine's own replaced them.
+static void sum_values_of_token(void *context, size_t i, size_t worker) {
+    const job *j = context;
+    const pass *p = j->p;
+    size_t n = p->request->n, heads = p->config->n_heads, kv = p->config->n_kv_heads;
+    size_t d = p->config->head_dim, first = first_key(p, j->step->layer, i);
+    (void)worker;
+    for (size_t h = 0; h < heads; h++)
+        sinkproof_truth_values(j->out + (i * heads + h) * d,
+                               p->at[TRACE_A10] + (h * n + i) * n + first,
+                               j->in[1] + (first * kv + h / (heads / kv)) * d, i + 1 - first,
+                               kv * d, d, p->request->bits);
+}
+
 static void sum_values(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
                        arb_ptr out) {
-    size_t n = p->request->n, heads = p->config->n_heads, kv = p->config->n_kv_heads;
-    size_t d = p->config->head_dim;
-    for (size_t i = 0; i < n; i++)
-        for (size_t h = 0; h < heads; h++) {
-            size_t first = first_key(p, step->layer, i);
-            sinkproof_truth_values(out + (i * heads + h) * d,
-                                   p->at[TRACE_A10] + (h * n + i) * n + first,
-                                   in[1] + (first * kv + h / (heads / kv)) * d, i + 1 - first,
-                                   kv * d, d, p->request->bits);
-        }
+    share_pieces(p, step, in, out, p->request->n, sum_values_of_token);
 }
 
 static void add_residual(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
@@ -225,7 +264,7 @@ static void multiply(pass *p, const sinkproof_walk_step *step, const arb_srcptr 
     size_t rows = p->elements[step->inputs[0].point] / step->weights[0].cols;
     bool per_slot = rows > p->request->n;
     truth_expert_linear(out, in[0], per_slot, p->request->n, p->chosen_nk, p->config->n_chosen,
-                        &step->weights[0], p->request->bits);
+                        &step->weights[0], p->request->bits, p->request->threads);
 }
 
 static void add_bias(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
@@ -234,20 +273,35 @@ static void add_bias(pass *p, const sinkproof_walk_step *step, const arb_srcptr 
                       p->request->bits);
 }
 
-static void activate(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
-    size_t count = p->elements[step->point];
+// The activation of one token by one expert.
+static void activate_one(void *context, size_t piece, size_t worker) {
+    const job *j = context;
+    const pass *p = j->p;
+    size_t count = p->elements[j->step->point] / j->pieces;
+    size_t before = p->elements[j->step->inputs[0].point] / j->pieces;
+    arb_ptr out = j->out + piece * count;
+    arb_srcptr in = j->in[0] + piece * before;
+    (void)worker;
     if (p->config->activation == SINKPROOF_SWIGLU)
-        sinkproof_truth_swiglu(out, in[0], count, p->config->swiglu, p->request->bits);
+        sinkproof_truth_swiglu(out, in, count, p->config->swiglu, p->request->bits);
     else
-        sinkproof_truth_gelu_tanh(out, in[0], count, p->request->bits);
+        sinkproof_truth_gelu_tanh(out, in, count, p->request->bits);
+}
+
+static void activate(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
+    share_pieces(p, step, in, out, p->elements[step->point] / p->config->inter, activate_one);
+}
+
+static void mix_token(void *context, size_t i, size_t worker) {
+    const job *j = context;
+    size_t k = j->p->config->n_chosen, hidden = j->p->config->hidden;
+    (void)worker;
+    sinkproof_truth_mixture(j->out + i * hidden, j->in[1] + i * k, j->in[0] + i * k * hidden, k,
+                            hidden, j->p->request->bits);
 }
 
 static void mix(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
-    size_t k = p->config->n_chosen, hidden = p->config->hidden;
-    (void)step;
-    for (size_t i = 0; i < p->request->n; i++)
-        sinkproof_truth_mixture(out + i * hidden, in[1] + i * k, in[0] + i * k * hidden, k, hidden,
-                                p->request->bits);
+    share_pieces(p, step, in, out, p->request->n, mix_token);
 }
 
 // ---- the walk

@@ -41,6 +41,7 @@ typedef struct sinkproof_truth_request {
     size_t n;
     const int32_t *tokens_n;
     slong bits;                         // working precision, at least 32
+    size_t threads;                     // at most so many; they change no bit. 0: one
     bool last_logits;                   // unembed the last token only: F1 and F2 have n = 1
     const sinkproof_truth_hooks *hooks; // may be NULL
 } sinkproof_truth_request;

@@ -17,14 +17,15 @@
 #include <string.h>
 
 enum {
-    BLOCK_ROWS = 256,
+    BLOCK_ROWS = 96,
     CHUNK_BYTES = 1 << 28, // of the digits of the tokens that are multiplied together
 };
 
 // The memory of a thread, and what it counted.
 typedef struct scratch {
-    double *rest_rc, *h_rc, *sum_rk; // a block's weights, integers and sums
-    int *exponent_r;
+    // A block's weights, or what is left of them, their integers, upper bounds and sums.
+    double *rest_rc, *h_rc, *up_rc, *sum_rk, *sizes_r;
+    int *exponent_r, *up_exponent_r;
     bool *refused_r;
     mp_ptr limb_k;
     arf_t term;
@@ -53,10 +54,10 @@ static void *room_for(size_t n, size_t size) {
 
 // ---- a block of rows
 
-static void multiply_dense(const product *p, const scratch *s, size_t count, const double *y_ck,
-                           size_t wide) {
+static void multiply_dense(const product *p, const scratch *s, size_t count, const double *w_rc,
+                           const double *y_ck, size_t wide) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)wide, (int)p->cols, 1.0,
-                s->h_rc, (int)p->cols, y_ck, (int)wide, 0.0, s->sum_rk, (int)wide);
+                w_rc, (int)p->cols, y_ck, (int)wide, 0.0, s->sum_rk, (int)wide);
 }
 
 static void multiply_sparse(const product *p, const scratch *s, size_t count) {
@@ -69,44 +70,46 @@ static void multiply_sparse(const product *p, const scratch *s, size_t count) {
         }
 }
 
-// Radii first: the sizes of the whole weights.
-static void enclose_radii(const product *p, scratch *s, size_t first, size_t count) {
-    for (size_t r = 0; r < count; r++) {
-        double *up_c = s->h_rc + r * p->cols;
-        slice_outcome outcome = slice_sizes(s->rest_rc + r * p->cols, p->cols,
-                                            SLICE_ROOM - RADIUS_BITS, up_c, &s->exponent_r[r]);
-        s->refused_r[r] = s->refused_r[r] || outcome == SLICE_REFUSED;
-        if (outcome != SLICE_TAKEN) memset(up_c, 0, p->cols * sizeof *up_c);
-    }
-    multiply_dense(p, s, count, p->radius_ci, p->n);
+static void add_radii(const product *p, scratch *s, size_t first, size_t count) {
+    multiply_dense(p, s, count, s->up_rc, p->radius_ci, p->n);
     for (size_t r = 0; r < count; r++)
-        for (size_t i = 0; i < p->n; i++) {
+        for (size_t i = 0; i < p->n && !s->refused_r[r]; i++) {
             mag_ptr radius = arb_radref(p->out_nr + i * p->rows + first + r);
             double units = s->sum_rk[r * p->n + i];
-            if (s->refused_r[r] || units == 0) continue;
-            mag_set_ui_2exp_si(radius, (ulong)units, s->exponent_r[r] + p->point_i[i].radius_low);
+            if (units == 0) continue;
+            slong unit = s->up_exponent_r[r] + p->point_i[i].radius_low;
+            mag_set_ui_2exp_si(radius, (ulong)units, unit);
         }
 }
 
-// The next slice of every row; returns whether there is any.
-static bool take_slices(const product *p, scratch *s, size_t count, size_t number,
-                        size_t *nonzero) {
-    bool any = false;
-    *nonzero = 0;
-    for (size_t r = 0; r < count; r++) {
-        double *h_c = s->h_rc + r * p->cols;
-        size_t found = 0;
-        slice_outcome outcome = SLICE_NONE;
-        if (!s->refused_r[r])
-            outcome = slice_take(s->rest_rc + r * p->cols, p->cols, SLICE_ROOM - p->digit_bits, h_c,
-                                 &s->exponent_r[r], &found);
-        if (outcome == SLICE_TAKEN && number == SLICES_MOST) outcome = SLICE_REFUSED;
-        if (outcome == SLICE_REFUSED) s->refused_r[r] = true;
-        if (outcome != SLICE_TAKEN) memset(h_c, 0, p->cols * sizeof *h_c);
-        *nonzero += outcome == SLICE_TAKEN ? found : 0;
-        any = any || outcome == SLICE_TAKEN;
+// A slice of row r; returns the number of its nonzero integers.
+static size_t take_slice(const product *p, scratch *s, size_t r, size_t number) {
+    double *h_c = s->h_rc + r * p->cols;
+    size_t nonzero = 0;
+    slice_outcome outcome = SLICE_NONE;
+    if (!s->refused_r[r])
+        outcome = slice_take(s->rest_rc + r * p->cols, &s->sizes_r[r], p->cols,
+                             SLICE_ROOM - p->digit_bits, h_c, &s->exponent_r[r], &nonzero);
+    if (outcome == SLICE_TAKEN && number < SLICES_MOST) return nonzero;
+    if (outcome != SLICE_NONE) s->refused_r[r] = true;
+    memset(h_c, 0, p->cols * sizeof *h_c);
+    return 0;
+}
+
+// Decodes a row; its upper bounds and its first slice.
+static size_t begin_row(const product *p, scratch *s, size_t first, size_t r) {
+    double *rest_c = s->rest_rc + r * p->cols, *up_c = s->up_rc + r * p->cols;
+    for (size_t i = 0; i < p->n; i++) arb_zero(p->out_nr + i * p->rows + first + r);
+    sinkproof_matrix_row(p->w_rc, first + r, rest_c);
+    s->sizes_r[r] = slice_sum_of_sizes(rest_c, p->cols);
+    s->refused_r[r] = false;
+    if (p->balls) {
+        slice_outcome outcome = slice_sizes(rest_c, s->sizes_r[r], p->cols,
+                                            SLICE_ROOM - RADIUS_BITS, up_c, &s->up_exponent_r[r]);
+        s->refused_r[r] = outcome == SLICE_REFUSED;
+        if (outcome != SLICE_TAKEN) memset(up_c, 0, p->cols * sizeof *up_c);
     }
-    return any;
+    return take_slice(p, s, r, 0);
 }
 
 // Adds the joined sums of a slice to the midpoints, exactly.
@@ -152,27 +155,30 @@ static void finish_row(const product *p, const scratch *s, size_t first, size_t 
     if (s->refused_r[r] || p->refused) multiply_plainly(p, first + r, &s->refused_r[r]);
 }
 
+static void multiply_slice(const product *p, scratch *s, size_t first, size_t count,
+                           size_t nonzero) {
+    bool dense = nonzero > count * p->cols / SPARSE_SHARE;
+    *(dense ? &s->dense : &s->sparse) += dense ? count * p->cols : nonzero;
+    if (p->wide == 0) return;
+    if (dense)
+        multiply_dense(p, s, count, s->h_rc, p->digit_ck, p->wide);
+    else
+        multiply_sparse(p, s, count);
+    add_joined(p, s, first, count);
+}
+
 static void multiply_block(void *context, size_t piece, size_t worker) {
     const product *p = context;
     scratch *s = &p->scratch_t[worker];
-    size_t first = piece * p->block, nonzero;
+    size_t first = piece * p->block, nonzero = 0;
     size_t count = p->rows - first < p->block ? p->rows - first : p->block;
-    for (size_t r = 0; r < count; r++) {
-        s->refused_r[r] = false;
-        sinkproof_matrix_row(p->w_rc, first + r, s->rest_rc + r * p->cols);
-        for (size_t i = 0; i < p->n; i++) arb_zero(p->out_nr + i * p->rows + first + r);
-    }
-    if (p->balls) enclose_radii(p, s, first, count);
-    for (size_t number = 0; take_slices(p, s, count, number, &nonzero); number++) {
-        bool dense = nonzero > count * p->cols / SPARSE_SHARE;
-        s->slices = number >= s->slices ? number + 1 : s->slices;
-        *(dense ? &s->dense : &s->sparse) += dense ? count * p->cols : nonzero;
-        if (p->wide == 0) continue;
-        if (dense)
-            multiply_dense(p, s, count, p->digit_ck, p->wide);
-        else
-            multiply_sparse(p, s, count);
-        add_joined(p, s, first, count);
+    for (size_t r = 0; r < count; r++) nonzero += begin_row(p, s, first, r);
+    if (p->balls) add_radii(p, s, first, count);
+    for (size_t number = 1; nonzero > 0; number++) {
+        multiply_slice(p, s, first, count, nonzero);
+        if (number > s->slices) s->slices = number;
+        nonzero = 0;
+        for (size_t r = 0; r < count; r++) nonzero += take_slice(p, s, r, number);
     }
     for (size_t r = 0; r < count; r++) {
         s->plain_rows += s->refused_r[r];
@@ -224,8 +230,11 @@ static void make_scratch(product *p, size_t threads, size_t wide, size_t digits)
         scratch *s = &p->scratch_t[t];
         s->rest_rc = room_for(p->block * p->cols, sizeof *s->rest_rc);
         s->h_rc = room_for(p->block * p->cols, sizeof *s->h_rc);
+        s->up_rc = room_for(p->block * p->cols, sizeof *s->up_rc);
+        s->sizes_r = room_for(p->block, sizeof *s->sizes_r);
         s->sum_rk = room_for(p->block * wide, sizeof *s->sum_rk);
         s->exponent_r = room_for(p->block, sizeof *s->exponent_r);
+        s->up_exponent_r = room_for(p->block, sizeof *s->up_exponent_r);
         s->refused_r = room_for(p->block, sizeof *s->refused_r);
         s->limb_k = room_for(slice_limbs(digits, p->digit_bits), sizeof *s->limb_k);
         arf_init(s->term);
@@ -242,8 +251,11 @@ static void release_scratch(product *p, size_t threads, sliced_account *account)
         account->plain_rows += s->plain_rows;
         free(s->rest_rc);
         free(s->h_rc);
+        free(s->up_rc);
+        free(s->sizes_r);
         free(s->sum_rk);
         free(s->exponent_r);
+        free(s->up_exponent_r);
         free(s->refused_r);
         free(s->limb_k);
         arf_clear(s->term);

@@ -10,8 +10,9 @@
 #include "proofs/truth/truth.h"
 
 enum {
-    SLICE_ROOM = 54,  // |h| sums below 2^(54 - s), digits of s bits are at most 2^(s - 1)
-    SPARSE_SHARE = 8, // a slice with fewer than one nonzero integer in 8 is not multiplied densely
+    SLICE_ROOM = 54, // |h| sums below 2^(54 - s), digits of s bits are at most 2^(s - 1)
+    SPARSE_SHARE =
+        40, // a slice with fewer than one nonzero integer in 40 is not multiplied densely
 };
 
 // The digits with which a product needs the fewest multiply-adds for activations of `size` bits. It

@@ -8,8 +8,9 @@
 
 enum { SAMPLE_ROWS = 4, PLAN_ROWS = 64, MOST_BITS = 2200 };
 
-// The join of a slice's sums, as multiply-adds for each weight.
-static const double join_price = 0.05;
+// As multiply-adds of a matrix product: one for a nonzero integer of a sparse slice, and the join
+// of a slice's sums for each weight.
+static const double sparse_price = 50, join_price = 0.05;
 // A row ball by ball, likewise.
 static const double plain_price = 100;
 
@@ -26,8 +27,9 @@ static double digits_of(slong size, int s) {
 static void slice_row(double *rest_c, double *h_c, size_t cols, int s, sliced_account *seen) {
     size_t count, slices = 0;
     int exponent;
+    double sizes = slice_sum_of_sizes(rest_c, cols);
     slice_outcome outcome;
-    while ((outcome = slice_take(rest_c, cols, SLICE_ROOM - s, h_c, &exponent, &count)) ==
+    while ((outcome = slice_take(rest_c, &sizes, cols, SLICE_ROOM - s, h_c, &exponent, &count)) ==
                SLICE_TAKEN &&
            slices < SLICES_MOST) {
         slices++;
@@ -50,7 +52,7 @@ static double price_of(const double *w_mc, double *work, size_t m, size_t cols, 
     }
     seen->dense /= (double)m;
     seen->sparse /= (double)m;
-    double matrices = seen->dense + SPARSE_SHARE * seen->sparse;
+    double matrices = seen->dense + sparse_price * seen->sparse;
     double plain = plain_price * (double)seen->plain_rows / (double)m;
     return digits_of(size, s) * (matrices + join_price * (double)seen->slices + plain);
 }

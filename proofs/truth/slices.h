@@ -30,13 +30,18 @@ typedef enum slice_outcome {
     SLICE_REFUSED, // a number is not finite, or the sizes are beyond 2^900 or below 2^-900
 } slice_outcome;
 
+// An upper bound of sum_c |w_c|; not finite if a number is not.
+double slice_sum_of_sizes(const double *w_c, size_t cols);
+
 // Takes a slice from rest_c: integers h_c and an exponent l with sum_c |h_c| < 2^room, and
-// rest_c -= 2^l h_c, exactly. room <= 50. *count: the nonzero h_c.
-slice_outcome slice_take(double *rest_c, size_t cols, int room, double *h_c, int *exponent,
-                         size_t *count);
+// rest_c -= 2^l h_c, exactly. room <= 50. *sizes: the upper bound of rest_c's sum of sizes, before
+// and after. *count: the nonzero h_c.
+slice_outcome slice_take(double *rest_c, double *sizes, size_t cols, int room, double *h_c,
+                         int *exponent, size_t *count);
 
 // Upper bounds in integers: |w_c| <= 2^l up_c and sum_c up_c < 2^room.
-slice_outcome slice_sizes(const double *w_c, size_t cols, int room, double *up_c, int *exponent);
+slice_outcome slice_sizes(const double *w_c, double sizes, size_t cols, int room, double *up_c,
+                          int *exponent);
 
 // The largest digits that rows of `cols` weights permit at all.
 int slice_digit_bits_most(size_t cols);

@@ -136,7 +136,7 @@ void truth_gelu_fit_best(arb_t alpha, arb_t error, int w, slong bits);
 // every chosen expert (M5), or [n][k][c] when per_slot (M9). Each expert's rows are read once.
 void truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
                          const size_t *chosen_nk, size_t n_chosen, const sinkproof_matrix *w_erc,
-                         slong bits);
+                         slong bits, size_t threads);
 // u_nkr += b_e: the experts' biases. (M6, M10)
 void truth_expert_bias(arb_ptr u_nkr, size_t n, const size_t *chosen_nk, size_t n_chosen,
                        const sinkproof_matrix *b_er, slong bits);

@@ -338,7 +338,8 @@ static void certificates(void) {
         size_t cols = 1 + draw_below(&state, 64), count;
         if (cols + 2 > (size_t)1 << room) continue;
         for (size_t c = 0; c < cols; c++) rest_c[c] = w_c[c] = draw_number(&state, 53, 40);
-        slice_outcome outcome = slice_take(rest_c, cols, room, h_c, &e, &count);
+        double sizes = slice_sum_of_sizes(w_c, cols);
+        slice_outcome outcome = slice_take(rest_c, &sizes, cols, room, h_c, &e, &count);
         if (outcome != SLICE_TAKEN) continue;
         double sum = 0;
         taken++;

@@ -54,8 +54,11 @@ static void requests(void) {
         {learned, FEW, tokens_n, 32, ""},
     };
     for (size_t k = 0; k < sizeof asked / sizeof *asked; k++) {
-        sinkproof_truth_request request = {asked[k].model, asked[k].n, asked[k].tokens_n,
-                                           asked[k].bits,  true,       NULL};
+        sinkproof_truth_request request = {.model = asked[k].model,
+                                           .n = asked[k].n,
+                                           .tokens_n = asked[k].tokens_n,
+                                           .bits = asked[k].bits,
+                                           .last_logits = true};
         const char *words = refusal(&request);
         ok(strcmp(words, asked[k].words) == 0, "model.forward %zu tokens, %ld bits: \"%s\"",
            asked[k].n, (long)asked[k].bits, words);
@@ -88,7 +91,12 @@ static void selections(void) {
     };
     for (size_t k = 0; k < sizeof chosen / sizeof *chosen; k++) {
         sinkproof_truth_hooks hooks = {NULL, NULL, choose, NULL, chosen[k].instead_k};
-        sinkproof_truth_request request = {model, 4, tokens_n, 64, true, &hooks};
+        sinkproof_truth_request request = {.model = model,
+                                           .n = 4,
+                                           .tokens_n = tokens_n,
+                                           .bits = 64,
+                                           .last_logits = true,
+                                           .hooks = &hooks};
         const char *words = refusal(&request);
         ok(strcmp(words, chosen[k].words) == 0,
            "model.forward router.topk experts %zu %zu %zu: \"%s\"", chosen[k].instead_k[0],
@@ -266,7 +274,7 @@ static void ends(void) {
     sinkproof_matrix w = {.dtype = SINKPROOF_DTYPE_BF16, .count = 2, .rows = ROWS, .cols = COLS};
     w.data = (const uint8_t *)w_erc, w.stack_stride = ROWS * COLS;
     w.row_stride = COLS, w.col_stride = 1;
-    truth_expert_linear(y, x, false, 1, &chosen, 1, &w, BITS);
+    truth_expert_linear(y, x, false, 1, &chosen, 1, &w, BITS, 1);
     ok(arb_equal_si(y, 3 * COLS / 2) && arb_equal_si(y + 1, -3 * COLS),
        "moe.sum an expert of %d columns and %d rows, exactly", COLS, ROWS);
     _arb_vec_clear(x, COLS);

@@ -206,7 +206,12 @@ static void points(bool gpt2, const char *sink, bool truncate, bool last) {
                 .gpt2 = gpt2,
                 .state = SEED + truncate};
     sinkproof_truth_hooks hooks = {see, replay, choose, progress, w};
-    sinkproof_truth_request request = {model, N, tokens_n, BITS, last, &hooks};
+    sinkproof_truth_request request = {.model = model,
+                                       .n = N,
+                                       .tokens_n = tokens_n,
+                                       .bits = BITS,
+                                       .last_logits = last,
+                                       .hooks = &hooks};
     sinkproof_truth_result result;
     sinkproof_error error = {""};
     which order[128];
@@ -281,8 +286,10 @@ static void refusals(void) {
         char how[8] = "";
         if (all[k].chosen != NULL) snprintf(how, sizeof how, "%s", all[k].chosen);
         sinkproof_truth_hooks hooks = {.choose = other_expert, .context = how};
-        sinkproof_truth_request request = {models[all[k].model], all[k].n, all[k].tokens_n,
-                                           all[k].bits,          false,    NULL};
+        sinkproof_truth_request request = {.model = models[all[k].model],
+                                           .n = all[k].n,
+                                           .tokens_n = all[k].tokens_n,
+                                           .bits = all[k].bits};
         if (all[k].chosen != NULL) request.hooks = &hooks;
         sinkproof_truth_result result;
         sinkproof_error error = {""};

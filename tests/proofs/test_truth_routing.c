@@ -142,7 +142,12 @@ static bool walked(const char *spec, const plan *p, walk *w, sinkproof_truth_res
     sinkproof_truth_hooks hooks = {see, replay, choose, NULL, w};
     *w = (walk){.plan = p};
     sinkproof_model *model = open_model(spec);
-    sinkproof_truth_request request = {model, TOKENS, tokens_n, BITS, true, &hooks};
+    sinkproof_truth_request request = {.model = model,
+                                       .n = TOKENS,
+                                       .tokens_n = tokens_n,
+                                       .bits = BITS,
+                                       .last_logits = true,
+                                       .hooks = &hooks};
     bool done = sinkproof_truth_forward(&request, result, &error);
     sinkproof_model_close(model);
     return ok(done && w->wrong == 0,
