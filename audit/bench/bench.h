@@ -189,6 +189,8 @@ void bench_fill_panels(sinkproof_panel_format format, uint8_t *data, size_t byte
 void sinkproof_bench_products(sinkproof_bench *bench);  // audit/bench/bench_products.c
 void sinkproof_bench_stages(sinkproof_bench *bench);    // audit/bench/bench_stages.c
 void sinkproof_bench_attention(sinkproof_bench *bench); // audit/bench/bench_attention.c
+bool sinkproof_bench_truth(sinkproof_bench *bench,
+                           sinkproof_error *error); // audit/bench/bench_truth.c
 // One query against each number of `keys`, as series of a figure.
 void bench_attention_scaling(sinkproof_bench *bench, const sinkproof_bench_list *keys);
 bool sinkproof_bench_model(sinkproof_bench *bench,

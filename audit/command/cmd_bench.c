@@ -32,15 +32,19 @@ enum {
 
 typedef struct arguments {
     sinkproof_bench bench;
-    bool kernels;
+    bool kernels, truth;
     const char *isa, *policy, *json;
 } arguments;
 
 static const struct argp_option argp_options[] = {
-    {0, 0, 0, 0, "What is measured (without either: the kernels):", 1},
+    {0, 0, 0, 0, "What is measured (without any: the kernels):", 1},
     {"kernels", KEPT(arguments, kernels), 0, 0, "The kernels, also when there is a model", 1},
     {"model", KEPT(arguments, bench.model), "MODEL", 0,
      "The whole model: decoding, prefill, batches", 1},
+    {"truth", KEPT(arguments, truth), 0, 0,
+     "Exact products of the truth, and the same by arb_mat_mul, arb_dot and mpfr_fma, on one "
+     "thread",
+     1},
     {"scaling", KEPT(arguments, bench.scaling), "AXIS", 0,
      "Seconds per token against context, batch or threads, as columns for gnuplot; the model is "
      "synthetic:gpt-oss-20b,layers=2 unless --model names one (context: the attention of one "
@@ -219,8 +223,9 @@ static bool make_room(sinkproof_bench *b, sinkproof_pages *pages, sinkproof_erro
     return true;
 }
 
-static bool run_cases(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
-    if (kernels) {
+static bool run_cases(const arguments *in, sinkproof_bench *b, sinkproof_error *error) {
+    if (in->truth && !sinkproof_bench_truth(b, error)) return false;
+    if (in->kernels) {
         sinkproof_bench_products(b);
         sinkproof_bench_stages(b);
         sinkproof_bench_attention(b);
@@ -229,16 +234,16 @@ static bool run_cases(sinkproof_bench *b, bool kernels, sinkproof_error *error) 
 }
 
 // Whether --only selects any case; answered before anything is measured or packed.
-static bool matches_any(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
+static bool matches_any(const arguments *in, sinkproof_bench *b, sinkproof_error *error) {
     if (b->only == NULL || b->scaling != NULL) return true;
     b->looks = true;
-    if (!run_cases(b, kernels, error)) return false;
+    if (!run_cases(in, b, error)) return false;
     b->looks = false;
     return b->matched > 0 ||
            sinkproof_fail(error, "--only %s: no case has that in its id", b->only);
 }
 
-static bool run_benchmarks(sinkproof_bench *b, bool kernels, sinkproof_error *error) {
+static bool run_benchmarks(const arguments *in, sinkproof_bench *b, sinkproof_error *error) {
     sinkproof_model *model;
     if (b->model != NULL) { // its errors are reported before anything is measured
         if (!sinkproof_model_open(b->model, &model, error)) return false;
@@ -246,7 +251,7 @@ static bool run_benchmarks(sinkproof_bench *b, bool kernels, sinkproof_error *er
     }
     sinkproof_bench_limits(b);
     if (b->scaling != NULL) return sinkproof_bench_scaling(b, error);
-    return run_cases(b, kernels, error);
+    return run_cases(in, b, error);
 }
 
 // Whether standard output holds JSON and nothing else.
@@ -281,16 +286,16 @@ int cmd_bench(int argc, char **argv) {
     b->table_of_one = fastest.of_one;
     if (!sinkproof_engine_serves(b->table, &b->policy, &error)) return refuse_usage(&error);
     fastest_say_chosen("bench", &fastest, &b->policy);
-    bool kernels = in.kernels || b->model == NULL;
+    in.kernels = in.kernels || (b->model == NULL && !in.truth);
     sinkproof_pages pages = {0};
     b->rows = json_array();
     b->shows = b->scaling == NULL && !is_json_alone(&in);
-    plan_room(b, kernels);
-    if (!matches_any(b, kernels, &error)) {
+    plan_room(b, in.kernels);
+    if (!matches_any(&in, b, &error)) {
         json_decref(b->rows);
         return refuse_usage(&error);
     }
-    bool good = make_room(b, &pages, &error) && run_benchmarks(b, kernels, &error);
+    bool good = make_room(b, &pages, &error) && run_benchmarks(&in, b, &error);
     sinkproof_bench_say(NULL);
     int code = good ? report_benchmarks(&in) : exit_bad_input("bench", &error);
     for (int t = 0; b->scratch_t != NULL && t < b->threads; t++) free(b->scratch_t[t]);

@@ -28,7 +28,7 @@ void truth_expert_linear(arb_ptr out_nkr, arb_srcptr x, bool per_slot, size_t n,
         if (found == 0) continue;
         sinkproof_matrix w_rc = sinkproof_matrix_at(w_erc, e);
         arb_ptr y = _arb_vec_init((slong)(found * rows));
-        truth_sliced_linear(y, gathered, found, &w_rc, NULL, bits, threads, NULL);
+        sinkproof_sliced_linear(y, gathered, found, &w_rc, NULL, bits, threads, NULL);
         for (size_t f = 0; f < found; f++)
             for (size_t r = 0; r < rows; r++)
                 arb_swap(out_nkr + slot_of[f] * rows + r, y + f * rows + r);

@@ -92,8 +92,8 @@ static void normalise(pass *p, const sinkproof_walk_step *step, const arb_srcptr
 
 static void project(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
     const sinkproof_matrix *w = step->weights;
-    truth_sliced_linear(out, in[0], p->elements[step->point] / w[0].rows, &w[0], &w[1],
-                        p->request->bits, p->request->threads, NULL);
+    sinkproof_sliced_linear(out, in[0], p->elements[step->point] / w[0].rows, &w[0], &w[1],
+                            p->request->bits, p->request->threads, NULL);
 }
 
 static void rotate(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {

@@ -13,7 +13,7 @@
 //> attn.qkv
 void sinkproof_truth_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
                             const sinkproof_matrix *b_r, slong bits) {
-    truth_sliced_linear(out_nr, x_nc, n, w_rc, b_r, bits, 1, NULL);
+    sinkproof_sliced_linear(out_nr, x_nc, n, w_rc, b_r, bits, 1, NULL);
 }
 
 void truth_plain_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,

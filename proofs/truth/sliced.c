@@ -263,9 +263,9 @@ static void release_scratch(product *p, size_t threads, sliced_account *account)
     free(p->scratch_t);
 }
 
-void truth_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
-                         const sinkproof_matrix *b_r, slong bits, size_t threads,
-                         sliced_account *account) {
+void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
+                             const sinkproof_matrix *w_rc, const sinkproof_matrix *b_r, slong bits,
+                             size_t threads, sliced_account *account) {
     size_t rows = w_rc->rows, cols = w_rc->cols, wide = n, digits = 0;
     slong size = 0;
     sliced_account counted = {0};

@@ -26,9 +26,9 @@ typedef struct sliced_account {
 } sliced_account;
 
 // out_nr = x_nc W^T + b; b may be NULL or have count 0. account may be NULL.
-void truth_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
-                         const sinkproof_matrix *b_r, slong bits, size_t threads,
-                         sliced_account *account);
+void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
+                             const sinkproof_matrix *w_rc, const sinkproof_matrix *b_r, slong bits,
+                             size_t threads, sliced_account *account);
 
 // The same ball by ball, with arb_dot.
 void truth_plain_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,

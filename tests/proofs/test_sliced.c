@@ -90,7 +90,7 @@ static void compare(tally *t, uint64_t *state, const sinkproof_matrix *w, size_t
         sliced_account account;
         for (size_t k = 0; k < n * cols; k++)
             draw_ball(state, x + k, bits, spread, balls * (k / cols % 2 == 0 ? -bits / 2 : -20));
-        truth_sliced_linear(y, x, n, w, NULL, WIDE, 1, &account);
+        sinkproof_sliced_linear(y, x, n, w, NULL, WIDE, 1, &account);
         t->plain_rows += account.plain_rows;
         t->slices = account.slices > t->slices ? account.slices : t->slices;
         for (size_t r = 0; r < rows; r++) {
@@ -231,12 +231,12 @@ static void same_bits(void) {
     size_t threaded = 0, alone = 0, outside = 0;
     for (size_t k = 0; k < TOKENS * SHARED_COLS; k++)
         draw_ball(&state, x + k, 40 << k / SHARED_COLS, 9, k / SHARED_COLS == 2 ? 0 : -30);
-    truth_sliced_linear(one, x, TOKENS, &w, NULL, 200, 1, NULL);
-    truth_sliced_linear(other, x, TOKENS, &w, NULL, 200, 3, NULL);
+    sinkproof_sliced_linear(one, x, TOKENS, &w, NULL, 200, 1, NULL);
+    sinkproof_sliced_linear(other, x, TOKENS, &w, NULL, 200, 3, NULL);
     for (size_t k = 0; k < TOKENS * SHARED_ROWS; k++) threaded += !arb_equal(one + k, other + k);
     for (size_t i = 0; i < TOKENS; i++)
-        truth_sliced_linear(other + i * SHARED_ROWS, x + i * SHARED_COLS, 1, &w, NULL, 200, 2,
-                            NULL);
+        sinkproof_sliced_linear(other + i * SHARED_ROWS, x + i * SHARED_COLS, 1, &w, NULL, 200, 2,
+                                NULL);
     for (size_t k = 0; k < TOKENS * SHARED_ROWS; k++) alone += !arb_equal(one + k, other + k);
     truth_plain_linear(other, x, TOKENS, &w, NULL, 400);
     for (size_t k = 0; k < TOKENS * SHARED_ROWS; k++)
@@ -274,7 +274,7 @@ static void refusals(void) {
     arb_set_d(x + 6, 1), arb_mul_2exp_si(x + 6, x + 6, -(WORD_MAX / 4)),
         arb_set_d(x + 7, 1); // 3: a tiny number
     sliced_account account;
-    truth_sliced_linear(y, x, 4, &w, NULL, 100, 1, &account);
+    sinkproof_sliced_linear(y, x, 4, &w, NULL, 100, 1, &account);
     ok(account.plain_rows == 2 && account.plain_tokens == 2,
        "bound.dot-sliced: infinite weights and inputs are refused: %zu rows, %zu tokens",
        account.plain_rows, account.plain_tokens);
