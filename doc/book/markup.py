@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """One chapter as pandoc's tree: statements are numbered, code is joined to its file, names become links."""
+import base64
 import copy
 import html
 import json
@@ -248,12 +249,16 @@ class Chapter:
         return node
 
     def picture(self, node):
-        """An SVG that is a paragraph of its own stands in the page: it takes the page's letters."""
+        """An SVG that is a paragraph of its own stands in the page: it takes the page's letters. So does a photograph of
+        a page that computes, as its bytes."""
         words, address = text_of(node["c"][1]), node["c"][2][0]
         path = (self.book.root / self.source).parent / address
-        if not words or path.suffix != ".svg" or not path.is_file():
-            self.problems.add(self.source, f"an image, {address!r}: expected an SVG that is there, and words for it")
+        if not words or path.suffix not in (".svg", ".webp") or not path.is_file():
+            self.problems.add(self.source, f"an image, {address!r}: expected an SVG or a WebP that is there, and words for it")
             return raw("")
+        if path.suffix == ".webp":
+            bits = base64.b64encode(path.read_bytes()).decode()
+            return raw(f'<figure id="fig-{path.stem}"><img alt="{html.escape(words)}" src="data:image/webp;base64,{bits}"></figure>')
         svg = path.read_text(encoding="utf-8")
         svg = re.sub(r'(<a href=")([^"]*)(?=")', lambda m: m[1] + self.from_picture(address, m[2]), svg[svg.index("<svg"):])
         return raw(f'<figure id="fig-{path.stem}">{svg}</figure>')
