@@ -78,7 +78,20 @@ static void name_cause(asked *a, const char *words) {
         snprintf(cause + used, room - used, "; ...");
 }
 
+// With altered weights D is a sum over the keys, or <dO, O>.
+static bool explains_either(const asked *a, sinkproof_backward_meaning meaning) {
+    for (int output = 0; output < 2; output++) {
+        meaning.delta_of_output = output;
+        if (sinkproof_gradient_explained(a->model, a->trace, a->policy, &meaning, a->report))
+            return true;
+    }
+    return false;
+}
+
 static bool explains(const asked *a, const sinkproof_backward_meaning *meaning) {
+    bool altered = meaning->no_window || meaning->no_mask || meaning->sink_in_base_2 ||
+                   meaning->lse != SINKPROOF_LSE_OWN;
+    if (altered) return explains_either(a, *meaning);
     return sinkproof_gradient_explained(a->model, a->trace, a->policy, meaning, a->report);
 }
 

@@ -27,7 +27,8 @@ typedef enum sinkproof_lse_read {
 typedef struct sinkproof_backward_meaning {
     double times; // 1: a factor of the gradient
     bool no_dlse, renormalised_delta, no_window, no_mask;
-    bool sink_in_base_2; // its logit times log2(e), rounded to the narrow format
+    bool delta_of_output; // with altered weights: D is <dO, O>, else a sum over the keys
+    bool sink_in_base_2;  // its logit times log2(e), rounded to the narrow format
     sinkproof_lse_read lse;
     sinkproof_sink_added added;
     size_t rows, layer;   // of `added`

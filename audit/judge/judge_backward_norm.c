@@ -31,7 +31,7 @@ near_set *backward_norm_inputs(backward_pass *pass, const sinkproof_matrix *scal
     size_t width = scale->cols;
     near_set *w_c = x != NULL && dy != NULL ? backward_read_weight(pass, scale, 0) : NULL;
     near_set *dx = w_c != NULL ? backward_allocate(pass, rows * width, sizeof *dx) : NULL;
-#pragma omp parallel for schedule(dynamic, 4)
+#pragma omp parallel for schedule(dynamic, 4) if (rows * width > 1u << 16)
     for (size_t t = 0; t < (dx != NULL ? rows : 0); t++) {
         const near_set *x_c = x + t * width, *dy_c = dy + t * width, one = {1, 0};
         near_set r = inverse_root(pass, width, x_c);

@@ -158,7 +158,7 @@ near_set *backward_sums_finish(backward_pass *pass, backward_sums *sums, double 
 
 void backward_add_inputs(size_t n, size_t rows, size_t cols, const near_set *w_rc,
                          const near_set *dy_tr, gradient_terms *dx_tc) {
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (n * rows * cols > 1u << 20)
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < rows; r++)
             for (size_t c = 0; c < cols; c++)
@@ -168,7 +168,7 @@ void backward_add_inputs(size_t n, size_t rows, size_t cols, const near_set *w_r
 
 void backward_add_weights(size_t n, size_t rows, size_t cols, const near_set *dy_tr,
                           const near_set *x_tc, gradient_terms *dw_rc) {
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (n * rows * cols > 1u << 20)
     for (size_t r = 0; r < rows; r++)
         for (size_t t = 0; t < n; t++)
             for (size_t c = 0; c < cols; c++)

@@ -17,7 +17,7 @@ typedef sinkproof_backward_inputs inputs;
 typedef struct head_room {
     near_set *p_ij, *dp_ij, *ds_ij;
     near_set *db_i;
-    near_set *z_j; // of one row
+    near_set *z_j, *other_j; // of one row
     sinkproof_honest *set_j, *alpha_j;
 } head_room;
 
@@ -74,17 +74,26 @@ static void fill_scores(const inputs *in, const sinkproof_setting *s, size_t h, 
     for (size_t j = first; j < end; j++) z_j[j - first] = row_score(in, s, h, i, j);
 }
 
-// The log-sum-exp that the weights of a row are recomputed from.
+// The log-sum-exp that the weights of a row are recomputed from. z_j: the row's own scores, of the
+// keys that `see` says; other_j: room for those of another row.
 static near_set read_lse(const inputs *in, const sinkproof_setting *s, size_t h, size_t i,
-                         double sink, near_set *z_j) {
+                         double sink, const near_set *z_j, near_set *other_j) {
     sinkproof_lse_read read = in->meaning->lse;
+    row_sight see = row_sees(in, i);
+    if (read == SINKPROOF_LSE_OWN || read == SINKPROOF_LSE_WITHOUT_SINK)
+        return sinkproof_near_lse(in->arithmetic, see.seen_end - see.seen_first,
+                                  z_j + (see.seen_first - see.first),
+                                  read == SINKPROOF_LSE_OWN ? sink : -INFINITY);
     size_t from = read == SINKPROOF_LSE_OF_ROW && i > 0 ? i - 1 : i;
     size_t head = read == SINKPROOF_LSE_OF_HEAD ? (h + 1) % in->heads : h;
-    if (read == SINKPROOF_LSE_WITHOUT_SINK) sink = -INFINITY;
-    if (read == SINKPROOF_LSE_OF_HEAD) sink = in->sink_h[head];
-    row_sight see = row_sees(in, from);
-    fill_scores(in, s, head, from, see.seen_first, see.seen_end, z_j);
-    return sinkproof_near_lse(in->arithmetic, see.seen_end - see.seen_first, z_j, sink);
+    see = row_sees(in, from);
+    fill_scores(in, s, head, from, see.seen_first, see.seen_end, other_j);
+    return sinkproof_near_lse(in->arithmetic, see.seen_end - see.seen_first, other_j,
+                              in->sink_h[head]);
+}
+
+static bool weights_are_altered(const sinkproof_backward_meaning *m) {
+    return m->lse != SINKPROOF_LSE_OWN || m->no_window || m->no_mask || m->sink_in_base_2;
 }
 
 // The weights of a row and of its sink, P_ij and the last, into p_ij and *sink_weight.
@@ -104,8 +113,8 @@ static bool row_weights(const inputs *in, const sinkproof_setting *s, head_room 
         if (kept) return true;
     }
     sinkproof_honest b = sinkproof_honest_at(s, AT_A8, sinkproof_exact_set(sink));
+    fill_scores(in, s, h, i, see.first, see.end, room->z_j);
     if (!altered && stored == NULL) { // as the forward pass may have made them
-        fill_scores(in, s, h, i, see.first, see.end, room->z_j);
         for (size_t j = 0; j < seen; j++) room->set_j[j] = sinkproof_near_set(room->z_j[j]);
         if (!sinkproof_honest_softmax(s, AT_A9, seen, room->set_j, b, room->alpha_j, &common))
             return false;
@@ -113,8 +122,7 @@ static bool row_weights(const inputs *in, const sinkproof_setting *s, head_room 
         *sink_weight = sinkproof_near_of(room->alpha_j[seen]);
         if (kept) return true;
     }
-    near_set lse = read_lse(in, s, h, i, b.mid, room->z_j), again;
-    fill_scores(in, s, h, i, see.first, see.end, room->z_j);
+    near_set lse = read_lse(in, s, h, i, b.mid, room->z_j, room->other_j), again;
     for (size_t j = 0; j < seen; j++) {
         again = sinkproof_near_weight(in->arithmetic, room->z_j[j], lse);
         near_set *p = &p_j[see.first + j];
@@ -142,14 +150,16 @@ static near_set weight_gradient(const inputs *in, size_t h, size_t i, size_t j) 
 
 //> grad.delta
 // D of a row: the sum over its keys, or <dO, O> with the output as it was stored or as it was
-// computed; whichever the engine takes.
+// computed; whichever the engine takes. Of altered weights the two ways differ, and one is meant.
 static near_set row_delta(const inputs *in, const head_room *room, size_t h, size_t i,
                           const row_sight *see) {
     const sinkproof_gradient_arithmetic *a = in->arithmetic;
     const near_set *p_j = room->p_ij + i * in->n, *dp_j = room->dp_ij + i * in->n;
     near_set delta = sinkproof_gradient_dot(a, see->end - see->first, p_j + see->first, 1,
                                             dp_j + see->first, 1, 1, stores(in));
+    bool altered = weights_are_altered(in->meaning), output = in->meaning->delta_of_output;
     if (in->arithmetic->weights_kept) return delta; // autograd's softmax knows no output
+    if (altered && !output) return delta;
     const near_set *do_d = at_head(in->dout, in, i, in->heads, h);
     for (int way = 0; way < 2; way++) {
         bool stored = way == 0 && in->out != NULL, computed = way == 1 && in->v != NULL;
@@ -168,8 +178,8 @@ static near_set row_delta(const inputs *in, const head_room *room, size_t h, siz
                            in->groups * in->dim, 2, 1));
             sinkproof_gradient_add(&t, do_d[d], o);
         }
-        delta = sinkproof_near_hull(delta,
-                                    sinkproof_gradient_sum(a, &t, (double)in->dim, 1, stores(in)));
+        near_set of_output = sinkproof_gradient_sum(a, &t, (double)in->dim, 1, stores(in));
+        delta = altered ? of_output : sinkproof_near_hull(delta, of_output);
     }
     return delta;
 }
@@ -191,12 +201,14 @@ static near_set score_gradient(const inputs *in, near_set p, near_set dp, near_s
 }
 
 // What a row's stored gradients do not add up to may be given to the largest score: autograd goes
-// back through the row's maximum, which is subtracted before the softmax.
+// back through the row's maximum, which is subtracted before the softmax. Over the reals they add
+// up to what the loss has at the log-sum-exp, `due`.
 static void give_to_largest(const inputs *in, head_room *room, size_t i, const row_sight *see,
-                            near_set sink_weight) {
+                            near_set sink_weight, double due) {
     near_set *ds_j = room->ds_ij + i * in->n;
     const near_set *p_j = room->p_ij + i * in->n;
-    double rest = fabs(room->db_i[i].mid), open = room->db_i[i].off, sum = room->db_i[i].mid;
+    double rest = fabs(room->db_i[i].mid) + fabs(due), open = room->db_i[i].off,
+           sum = room->db_i[i].mid - due;
     double least = sink_weight.mid - sink_weight.off;
     for (size_t j = see->first; j < see->end; j++) {
         near_set ds = sinkproof_near_narrowed(in->arithmetic, ds_j[j]);
@@ -231,8 +243,11 @@ static bool row_back(const inputs *in, const sinkproof_setting *s, head_room *ro
     near_set delta = row_delta(in, room, h, i, &see);
     if (in->meaning->renormalised_delta) {
         double left = 1 - sink_weight.mid;
-        delta = (near_set){delta.mid / left,
-                           1.01 * (delta.off + fabs(delta.mid) * sink_weight.off / left) / left};
+        delta = (near_set){
+            delta.mid / left,
+            1.01 *
+                (delta.off + fabs(delta.mid) * (sink_weight.off + 4 * in->arithmetic->u) / left) /
+                left};
     }
     if (dlse_keys != 0) {
         fill_scores(in, s, h, i, see.first, see.end, room->z_j);
@@ -246,7 +261,10 @@ static bool row_back(const inputs *in, const sinkproof_setting *s, head_room *ro
     room->db_i[i] =
         score_gradient(in, sink_weight, (near_set){0, 0}, delta, dlse, (near_set){0, 0}, 0);
     if (stores(in) > 0) room->db_i[i] = sinkproof_near_narrowed(in->arithmetic, room->db_i[i]);
-    if (in->arithmetic->through_maximum) give_to_largest(in, room, i, &see, sink_weight);
+    // Autograd makes no such mistakes: a kernel that does has no maximum to go back through.
+    bool as_defined = !in->meaning->renormalised_delta && !weights_are_altered(in->meaning);
+    if (in->arithmetic->through_maximum && as_defined)
+        give_to_largest(in, room, i, &see, sink_weight, dlse + dlse_keys);
     return true;
 }
 
@@ -300,10 +318,12 @@ static bool head_room_new(const inputs *in, head_room *room) {
                         .ds_ij = malloc(n * n * sizeof *room->ds_ij),
                         .db_i = calloc(n, sizeof *room->db_i),
                         .z_j = malloc((n + 1) * sizeof *room->z_j),
+                        .other_j = malloc((n + 1) * sizeof *room->other_j),
                         .set_j = malloc((n + 1) * sizeof *room->set_j),
                         .alpha_j = malloc((n + 1) * sizeof *room->alpha_j)};
     return room->p_ij != NULL && room->dp_ij != NULL && room->ds_ij != NULL && room->db_i != NULL &&
-           room->z_j != NULL && room->set_j != NULL && room->alpha_j != NULL;
+           room->z_j != NULL && room->other_j != NULL && room->set_j != NULL &&
+           room->alpha_j != NULL;
 }
 
 static void head_room_free(head_room *room) {
@@ -312,6 +332,7 @@ static void head_room_free(head_room *room) {
     free(room->ds_ij);
     free(room->db_i);
     free(room->z_j);
+    free(room->other_j);
     free(room->set_j);
     free(room->alpha_j);
 }
@@ -434,7 +455,7 @@ static bool group_back(const inputs *in, const sinkproof_backward_outputs *out, 
 bool sinkproof_backward_attention(const sinkproof_backward_inputs *in,
                                   const sinkproof_backward_outputs *out) {
     bool fine = true;
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (in->n * in->heads > 4096)
     for (size_t g = 0; g < in->groups; g++) {
         bool good = group_back(in, out, g);
 #pragma omp atomic
