@@ -154,7 +154,7 @@ static const double GIB = 1 << 30;
 
 typedef struct plan {
     sinkproof_judge_size size;
-    size_t tokens, prefix, files, layers, layer, memory;
+    size_t tokens, prefix, files, layers, layer, memory, gradients;
     double seconds, processors, took; // took: the measurement
     const char *policy;
     measured last;
@@ -185,6 +185,9 @@ static char *spell_plan(const plan *p, const char *name, sinkproof_layer_range l
                 "prefix: %s before the trace, computed through all layers first (in this time);\n"
                 "the sets of its keys and values take %.3g GiB at most\n",
                 sinkproof_counted(p->prefix, "token").text, (double)p->size.prefix_sets / GIB);
+    if (p->gradients > 0)
+        fprintf(out, "gradients: %s more, which are judged too; this estimate is without them\n",
+                sinkproof_counted(p->gradients, "tensor").text);
     if (fclose(out) != 0) abort();
     return text;
 }
@@ -210,6 +213,7 @@ json_t *plan_trace(const sinkproof_model *model, const sinkproof_trace *trace, c
                    sinkproof_layer_range layers, const char *policy, sinkproof_error *error) {
     size_t n_layers = sinkproof_model_config(model)->n_layers;
     plan p = {.tokens = sinkproof_trace_length(trace),
+              .gradients = sinkproof_trace_gradients(trace),
               .files = sinkproof_safetensors_parts(sinkproof_trace_file(trace))};
     sinkproof_policy rounding;
     measured took[2];
@@ -246,6 +250,8 @@ json_t *plan_trace(const sinkproof_model *model, const sinkproof_trace *trace, c
     json_t *result = plan_json(&p);
     char *text = spell_plan(&p, name, layers);
     json_object_set_new(result, "text", text_json(text));
+    json_object_set_new(json_array_get(json_object_get(result, "results"), 0), "gradients",
+                        json_integer((json_int_t)p.gradients));
     free(text);
     return result;
 }

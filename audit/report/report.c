@@ -6,7 +6,9 @@
 
 #include "audit/judge/judge_finite.h"
 #include "audit/report/chart.h"
+#include "audit/report/gradients.h"
 #include "audit/report/page.h"
+#include "audit/report/verdicts.h"
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
 #include "base/share.h"
@@ -32,13 +34,6 @@ static bool is_outside(const sinkproof_point_report *r) {
 
 // ---- the verdict in a sentence ---------------------------------------------------------------
 
-static const char *verdict_css_class(sinkproof_verdict verdict) {
-    return verdict == SINKPROOF_VERDICT_BUG          ? "bad"
-           : verdict == SINKPROOF_VERDICT_SUSPICIOUS ? "odd"
-           : verdict == SINKPROOF_VERDICT_UNDECIDED  ? "faint"
-                                                     : "good";
-}
-
 static void write_index(FILE *page, const sinkproof_point_report *r) {
     fprintf(page, "(%s)", sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
@@ -53,8 +48,12 @@ static void write_note(FILE *page, const char *note) {
 static void write_sentence(const part *p) {
     const sinkproof_judgement *j = p->j;
     const sinkproof_point_report *r = j->first != NULL ? j->first : j->first_suspicious;
-    fprintf(p->page, "<h1 class=\"%s\">", verdict_css_class(j->verdict));
-    if (j->verdict == SINKPROOF_VERDICT_UNDECIDED)
+    const sinkproof_gradient_judgement *back = sinkproof_ruling_gradients(p->trial->ruling);
+    sinkproof_verdict verdict = sinkproof_ruling_verdict(p->trial->ruling);
+    fprintf(p->page, "<h1 class=\"%s\">", verdict_css_class(verdict));
+    if (j->first == NULL && write_gradient_title(p->page, back, j->policy.name))
+        ; // said
+    else if (verdict == SINKPROOF_VERDICT_UNDECIDED)
         fputs(j->open_nans > 0 ? "Undecided: NaN where nothing bounds what an honest engine has"
                                : "Undecided: this trace decides nothing",
               p->page);
@@ -491,6 +490,7 @@ bool sinkproof_report_part(FILE *page, const sinkproof_model *model, const char 
         return sinkproof_fail(error, "no memory for a page");
     write_histograms(p);
     write_attention(p);
+    write_gradients(page, sinkproof_ruling_gradients(trial->ruling));
     fputs("<h2>The report</h2>\n<details><summary>As the terminal shows it</summary><pre>",
           p->page);
     sinkproof_page_text(p->page, sinkproof_ruling_text(p->trial->ruling));
