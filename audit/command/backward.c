@@ -15,15 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool backward_allows(const char *engine, const sinkproof_policy *policy, sinkproof_error *error) {
-    if (strcmp(engine, "ref") != 0)
-        return sinkproof_fail(error, "--backward: engine %s has no backward pass: expected ref",
-                              engine);
-    return strcmp(policy->name, "real-f64") == 0 ||
-           sinkproof_fail(error,
-                          "--backward: policy %.100s rounds, and gradients of rounded points are "
-                          "not computed: expected real-f64",
-                          policy->name);
+bool backward_allows(const char *engine, sinkproof_error *error) {
+    return strcmp(engine, "ref") == 0 ||
+           sinkproof_fail(error, "--backward: engine %s has no backward pass: expected ref",
+                          engine);
 }
 
 // The gradients of a file, in binary64.
@@ -179,9 +174,9 @@ static void say_loss(const char *file, const given *g, sinkproof_trace_writer *w
     sinkproof_trace_writer_loss(writer, said);
 }
 
-bool backward_run(const sinkproof_model *model, const sinkproof_activations *activations,
-                  const char *file, sinkproof_trace_writer *writer, backward_loss *loss,
-                  sinkproof_error *error) {
+bool backward_run(const sinkproof_model *model, const sinkproof_policy *policy,
+                  const sinkproof_activations *activations, const char *file,
+                  sinkproof_trace_writer *writer, backward_loss *loss, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
     sinkproof_gradient_observer observer = {.see = add_to_trace, .context = writer};
     given g;
@@ -194,6 +189,7 @@ bool backward_run(const sinkproof_model *model, const sinkproof_activations *act
         .do_lnhd = (const double *const *)g.do_lnhd,
         .dlse_lhn = (const double *const *)g.dlse_lhn,
         .dlse_keys_lhn = (const double *const *)g.dlse_keys_lhn,
+        .policy = policy,
     };
     if (good) say_loss(file, &g, writer);
     good = good && sinkproof_backward(model, activations, &gradients, &observer, error);

@@ -9,9 +9,8 @@
 #include "model/model.h"
 #include "ref/backward/activations.h"
 
-// Whether a run with these options has a backward pass: `engine` computes with, and `policy` is,
-// what the backward pass reads.
-bool backward_allows(const char *engine, const sinkproof_policy *policy, sinkproof_error *error);
+// Whether a run of the engine has a backward pass.
+bool backward_allows(const char *engine, sinkproof_error *error);
 
 // What the loss is, in words, and its value; NAN where a file gives its gradients alone.
 typedef struct backward_loss {
@@ -21,8 +20,8 @@ typedef struct backward_loss {
 
 // The backward pass of the run that `activations` kept, to `writer` unless it is NULL. The loss is
 // the cross-entropy of the next tokens, or what the tensors of `file` are the gradients of.
-bool backward_run(const sinkproof_model *model, const sinkproof_activations *activations,
-                  const char *file, sinkproof_trace_writer *writer, backward_loss *loss,
-                  sinkproof_error *error);
+bool backward_run(const sinkproof_model *model, const sinkproof_policy *policy,
+                  const sinkproof_activations *activations, const char *file,
+                  sinkproof_trace_writer *writer, backward_loss *loss, sinkproof_error *error);
 
 #endif

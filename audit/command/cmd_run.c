@@ -59,7 +59,8 @@ static const struct argp_option argp_options[] = {
     {"seed", KEY_SEED, "S", 0, "Of the draws (0 unless given): the same seed, the same text", 0},
     {"backward", KEPT(options, backward), 0, 0,
      "Also the gradients of the next tokens' cross-entropy, all of them in the trace: 03.dA11, "
-     "03.dA4.q, 03.dsink, 03.dW.q. For engine ref under real-f64",
+     "03.dA4.q, 03.dsink, 03.dW.q. For engine ref; a policy rounds the gradient of a point as it "
+     "rounds the point",
      0},
     {"gradient", KEPT(options, gradient), "FILE", 0,
      "In place of that loss: safetensors of what your loss has at the logits (dF2), at attention's "
@@ -386,8 +387,8 @@ static void report_cost(const run *r, double seconds, json_t *result) {
 static bool execute_run(run *r, sinkproof_error *error) {
     double start = clock_seconds();
     if (!open_run(r, error) || !run_prompt(r, error) || !generate_tokens(r, error)) return false;
-    if (r->activations != NULL &&
-        !backward_run(r->model, r->activations, r->o->gradient, r->writer, &r->loss, error))
+    if (r->activations != NULL && !backward_run(r->model, &r->policy, r->activations,
+                                                r->o->gradient, r->writer, &r->loss, error))
         return false;
     if (r->writer != NULL && !sinkproof_trace_writer_finish(r->writer, r->tokens_n, error))
         return false;
@@ -409,7 +410,7 @@ int cmd_run(int argc, char **argv) {
     if (o.points == NULL) o.points = sinkproof_runner_points(o.how.engine, &whole);
     if ((o.points != NULL && !sinkproof_runner_shows(o.how.engine, o.points, &error)) ||
         !engine_settle_policy(&o.how, &r.policy, &error) ||
-        (o.backward && !backward_allows(o.how.engine, &r.policy, &error))) {
+        (o.backward && !backward_allows(o.how.engine, &error))) {
         fprintf(stderr, "sinkproof run: %s\n", error.text);
         return EXIT_USAGE;
     }

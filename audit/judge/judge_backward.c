@@ -258,22 +258,21 @@ static void say_freedoms(const sinkproof_trace *trace, const sinkproof_policy *p
         return;
     }
     if (a.narrow != SINKPROOF_REAL)
-        snprintf(narrow, sizeof narrow, "; operands and stored gradients may be rounded to %s",
-                 sinkproof_format_name(a.narrow));
+        snprintf(narrow, sizeof narrow, "%s may be rounded to %s",
+                 ";\nwhat a product reads and what is stored", sinkproof_format_name(a.narrow));
     snprintf(loss, sizeof loss, "%.100s", said != NULL ? said : "");
     sinkproof_make_printable(loss);
+    bool entropy = said != NULL && strcmp(said, "cross-entropy") == 0;
     snprintf(j->freedoms, sizeof j->freedoms,
-             "Gradients under %.100s: sums in any order%s; the attention weights are %s.\n"
-             "The loss %s%s%s.",
-             policy->name, narrow,
-             a.weights_kept ? "those that were stored"
-                            : "those that were stored or recomputed from the log-sum-exp, and D is "
-                              "a sum over keys or <dO, O>",
-             said == NULL ? "is not said in the metadata: one that reads a log-sum-exp has its "
-                            "gradient in the trace"
-             : strcmp(said, "cross-entropy") == 0 ? "is the mean "
-                                                  : "reads ",
-             loss, said != NULL && strcmp(said, "cross-entropy") == 0 ? " of the next tokens" : "");
+             "Gradients under %.100s: sums in any order, D a sum over keys or <dO, O>,\n"
+             "the weights of attention as they were stored%s%s.\n%s%s%s",
+             policy->name, a.weights_kept ? "" : " or recomputed from the log-sum-exp", narrow,
+             entropy ? "The loss is the mean cross-entropy of the next tokens."
+             : said == NULL
+                 ? "The metadata do not say what the loss reads: taken to be the logits, "
+                   "and what has a\ngradient in the trace."
+                 : "The loss reads ",
+             entropy ? "" : loss, said == NULL || entropy ? "" : ".");
 }
 
 bool sinkproof_judge_gradients(const sinkproof_model *model, const sinkproof_trace *trace,

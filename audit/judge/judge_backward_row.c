@@ -158,7 +158,6 @@ static near_set row_delta(const inputs *in, const head_room *room, size_t h, siz
     near_set delta = sinkproof_gradient_dot(a, see->end - see->first, p_j + see->first, 1,
                                             dp_j + see->first, 1, 1, stores(in));
     bool altered = weights_are_altered(in->meaning), output = in->meaning->delta_of_output;
-    if (in->arithmetic->weights_kept) return delta; // autograd's softmax knows no output
     if (altered && !output) return delta;
     const near_set *do_d = at_head(in->dout, in, i, in->heads, h);
     for (int way = 0; way < 2; way++) {
@@ -351,15 +350,9 @@ const char *sinkproof_backward_lacks(const sinkproof_backward_inputs *in,
     bool altered = in->meaning->no_window || in->meaning->no_mask;
     bool other_lse = altered || in->meaning->lse != SINKPROOF_LSE_OWN;
     bool weights_do = in->weights != NULL && in->arithmetic->weights_kept && !other_lse;
-    if (out->dweights != NULL || out->dv != NULL || needs_scores_gradient(in, out)) {
-        if (in->dout == NULL && (out->dv != NULL || out->dweights != NULL || in->dweights == NULL ||
-                                 !in->arithmetic->weights_kept))
-            return "dA11";
-    }
-    if (in->v == NULL &&
-        (out->dweights != NULL || (needs_scores_gradient(in, out) &&
-                                   (in->dweights == NULL || !in->arithmetic->weights_kept))))
-        return "A2.v";
+    bool back = out->dweights != NULL || needs_scores_gradient(in, out);
+    if (in->dout == NULL && (back || out->dv != NULL)) return "dA11";
+    if (in->v == NULL && back) return "A2.v";
     bool scores = in->scores != NULL && !altered;
     bool of_keys = in->dlse_keys_hn != NULL && needs_scores_gradient(in, out);
     if ((needs_weights(in, out) && !weights_do && !scores) || (of_keys && !scores)) {

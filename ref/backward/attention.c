@@ -40,12 +40,14 @@ static void head_backward(gradient_walk *w, const sinkproof_layer *layer, size_t
     sinkproof_normaliser normaliser = sinkproof_head_normaliser(c, layer, h, w->head);
 
     sinkproof_values_backward(&block, alpha_ij, v_jd, do_id, dalpha_ij, w->dv_ngd + g * d);
+    gradient_round(w, TRACE_A10, n * n, dalpha_ij);
     sinkproof_softmax_sink_backward(&block, alpha_ij, o_id, do_id, dalpha_ij, ds_ij, db_i);
     for (int with_sink = 0; with_sink < 2; with_sink++) {
         const double *const *dlse = with_sink ? loss->dlse_lhn : loss->dlse_keys_lhn;
         if (dlse != NULL && dlse[l] != NULL)
             sinkproof_lse_backward(&block, with_sink, s_ij, alpha_ij, dlse[l] + h * n, ds_ij, db_i);
     }
+    gradient_round(w, TRACE_A6, n * n, ds_ij);
     sinkproof_scores_backward(&block, q_id, k_jd, ds_ij, w->dq_nhd + h * d, w->dk_ngd + g * d);
     double *dsink_hx = w->dweight[SINKPROOF_SINKS];
     if (dsink_hx != NULL)

@@ -7,7 +7,8 @@
 //
 // dX is dL/dX, an array of X's shape. Index letters are those of ref/stages.h. Arithmetic is
 // binary64 and rounds nothing else: a policy's roundings have no gradient of their own, so the
-// gradient is that of the model over the reals, at the activations of the forward pass. Arrays that
+// gradient is that of the model over the reals, at the activations of the forward pass. Only what
+// is stored may be rounded (sinkproof_loss_gradients.policy). Arrays that
 // the comments call "added to" collect what several queries, heads or tokens contribute. A NULL
 // gradient is not computed.
 #ifndef SINKPROOF_BACKWARD_H
@@ -92,6 +93,8 @@ typedef struct sinkproof_loss_gradients {
     const double *const *do_lnhd;       // [layers]: A11 of a layer, or NULL
     const double *const *dlse_lhn;      // [layers]: each head's and query's A9.lse, or NULL
     const double *const *dlse_keys_lhn; // [layers]: A9.lse-keys, the log-sum-exp of the keys alone
+    // A gradient of a point is rounded as the policy rounds its point; NULL: nothing is.
+    const sinkproof_policy *policy;
 } sinkproof_loss_gradients;
 
 // Receives each gradient by its name in a trace: "dF2", "03.dA4.q", "03.dsink", "03.dW.q".

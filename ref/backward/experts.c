@@ -36,9 +36,11 @@ static void expert_backward(gradient_walk *w, const sinkproof_layer *layer, size
     sinkproof_linear_backward(m, &w_down, w->act_mf, w->ddown_mc, w->dact_mf,
                               part_of(dw[SINKPROOF_W_DOWN], e, hidden * inter),
                               part_of(dw[SINKPROOF_B_DOWN], e, hidden), w->row_c);
+    gradient_round(w, TRACE_M8, m * inter, w->dact_mf);
     for (size_t i = 0; i < m * inter; i++)
         sinkproof_swiglu_backward(c->swiglu, w->up_mr[2 * i], w->up_mr[2 * i + 1], w->dact_mf[i],
                                   &w->dup_mr[2 * i], &w->dup_mr[2 * i + 1]);
+    gradient_round(w, TRACE_M6, 2 * m * inter, w->dup_mr);
     sinkproof_linear_backward(m, &w_up, w->t_mc, w->dup_mr, w->dt_mc,
                               part_of(dw[SINKPROOF_W_UP], e, 2 * inter * hidden),
                               part_of(dw[SINKPROOF_B_UP], e, 2 * inter), w->row_c);

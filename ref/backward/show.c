@@ -18,12 +18,24 @@ static void show(const gradient_walk *w, bool layered, const char *name, size_t 
     w->observer->see(w->observer->context, full, rank, shape, values);
 }
 
-void gradient_show_point(const gradient_walk *w, sinkproof_trace_point point,
-                         const double *values) {
+void gradient_round(const gradient_walk *w, sinkproof_trace_point point, size_t count,
+                    double *values) {
+    sinkproof_point at;
+    if (!sinkproof_trace_rounding(point, &at) || w->policy.at[at].format == SINKPROOF_REAL) return;
+    for (size_t i = 0; i < count; i++) values[i] = round_at(&w->policy, at, values[i]);
+}
+
+void gradient_show_point(const gradient_walk *w, sinkproof_trace_point point, double *values) {
     char name[32];
     size_t shape[3], rank = sinkproof_trace_shape(w->config, point, w->n, shape);
+    gradient_round(w, point, sinkproof_trace_elements(w->config, point, w->n), values);
     snprintf(name, sizeof name, "d%s", sinkproof_trace_point_name(point));
     show(w, sinkproof_trace_point_is_layered(point), name, rank, shape, values);
+}
+
+void gradient_show_logits(const gradient_walk *w) {
+    size_t shape[3], rank = sinkproof_trace_shape(w->config, TRACE_F2, w->n, shape);
+    show(w, false, "dF2", rank, shape, w->loss->dlogits_nv);
 }
 
 void sinkproof_gradient_name(sinkproof_slot slot, char name[32]) {

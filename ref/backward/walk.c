@@ -16,7 +16,7 @@ static void ends_backward(gradient_walk *w) {
     // The unembedding of a tied model is its embedding, whose gradient has both shares.
     double *dunembedding = w->dweight[c->tied ? SINKPROOF_EMBEDDING : SINKPROOF_UNEMBEDDING];
     if (w->loss->dlogits_nv != NULL) {
-        gradient_show_point(w, TRACE_F2, w->loss->dlogits_nv);
+        gradient_show_logits(w);
         sinkproof_linear_backward(w->n, &unembedding,
                                   sinkproof_activations_at(w->kept, 0, TRACE_F1),
                                   w->loss->dlogits_nv, w->dt_nc, dunembedding, NULL, w->row_c);
@@ -58,20 +58,23 @@ bool sinkproof_backward_serves(const sinkproof_config *config, sinkproof_error *
 static gradient_walk start(const sinkproof_model *model, const sinkproof_activations *kept,
                            const sinkproof_loss_gradients *loss,
                            const sinkproof_gradient_observer *observer) {
-    return (gradient_walk){.model = model,
-                           .config = sinkproof_model_config(model),
-                           .kept = kept,
-                           .loss = loss,
-                           .observer = observer,
-                           .n = kept->n};
+    gradient_walk w = {.model = model,
+                       .config = sinkproof_model_config(model),
+                       .kept = kept,
+                       .loss = loss,
+                       .observer = observer,
+                       .n = kept->n};
+    if (loss->policy != NULL)
+        w.policy = *loss->policy;
+    else
+        sinkproof_policy_known("real-f64", &w.policy); // it rounds nothing
+    return w;
 }
 
 // The angles of the forward pass.
 static void fill_angles(gradient_walk *w) {
-    sinkproof_policy policy; // it rounds nothing
-    sinkproof_policy_known("real-f64", &policy);
-    sinkproof_yarn_frequencies(&policy, w->config, w->freq_d);
-    sinkproof_rope_table(&policy, w->config, w->freq_d, 0, w->n, w->cos_nd, w->sin_nd);
+    sinkproof_yarn_frequencies(&w->policy, w->config, w->freq_d);
+    sinkproof_rope_table(&w->policy, w->config, w->freq_d, 0, w->n, w->cos_nd, w->sin_nd);
 }
 
 bool sinkproof_backward(const sinkproof_model *model, const sinkproof_activations *activations,

@@ -13,9 +13,10 @@ typedef struct gradient_walk {
     const sinkproof_activations *kept;
     const sinkproof_loss_gradients *loss;
     const sinkproof_gradient_observer *observer;
-    size_t n, l;   // tokens; the current layer
-    double *dx_nc; // of the residual stream
-    double *dt_nc; // of a sublayer's normed input
+    sinkproof_policy policy; // what is stored is rounded by it
+    size_t n, l;             // tokens; the current layer
+    double *dx_nc;           // of the residual stream
+    double *dt_nc;           // of a sublayer's normed input
     double *do_nhd, *dq_nhd, *dk_ngd, *dv_ngd;
     double *dhead_nhd; // before a norm of each head
     double *dalpha_hij, *ds_hij, *db_hi;
@@ -32,7 +33,12 @@ bool gradient_rooms_new(gradient_walk *w, sinkproof_error *error);
 void gradient_rooms_free(gradient_walk *w);
 
 // Points of a layer ("dA11" is shown as "03.dA11"), and a point outside.
-void gradient_show_point(const gradient_walk *w, sinkproof_trace_point point, const double *values);
+// Rounded as it is stored: the policy's format of the point.
+void gradient_round(const gradient_walk *w, sinkproof_trace_point point, size_t count,
+                    double *values);
+void gradient_show_point(const gradient_walk *w, sinkproof_trace_point point, double *values);
+// F2's, which are the loss's own.
+void gradient_show_logits(const gradient_walk *w);
 void gradient_show_weight(const gradient_walk *w, sinkproof_slot slot);
 
 // A layer's sublayers: dx_nc is the gradient of their result when called, and of their input after.
