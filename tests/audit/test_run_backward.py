@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""`sinkproof run --backward`: which gradients a trace has, what a loss from a file does, what is refused."""
+"""`sinkproof run --backward`: which gradients a trace has, what a loss from a file does, what is refused; and the judge
+of such a trace: honest under every policy, in parts too, and each gradient alone is convicted when it is changed."""
 import collections
 import json
 import math
@@ -67,8 +68,9 @@ def names(work):
            "grad.chain a gradient has the shape of its point or weight")
     report(all(math.isfinite(x) for name in have for x in numbers(have, name)), "grad.chain every gradient is a number")
     judged = sinkproof("judge", "synthetic:tiny", work / "t.safetensors")
-    report(judged.returncode == 0 and f"The trace has {len(have)} tensors of gradients. They are not judged." in judged.stdout,
-           "the judge reads such a trace, and says that it does not judge them", judged.stdout.splitlines()[:3])
+    report(judged.returncode == 0 and "The loss is the mean cross-entropy of the next tokens." in judged.stdout
+           and "undecided (exit" not in judged.stdout, "grad.rounded the judge decides every gradient, and none is outside",
+           judged.stdout.splitlines()[-12:])
     return trace
 
 
@@ -170,7 +172,6 @@ def refused(work, trace):
     for words, code, word in (
             (["synthetic:tiny", "--tokens", "5", "--backward"], 3, "two tokens"),
             (["synthetic:tiny-gpt2", "--tokens", TOKENS, "--backward"], 3, "LayerNorm"),
-            (["synthetic:tiny", "--tokens", TOKENS, "--backward", "--policy", "f32"], 2, "real-f64"),
             (["synthetic:tiny", "--tokens", TOKENS, "--backward", "--engine", "fast"], 2, "ref"),
             (["synthetic:tiny", "--tokens", TOKENS, "--backward", "--chunk", "2"], 2, "--chunk"),
             (["synthetic:tiny", "--tokens", TOKENS, "--backward", "--generate", "2"], 2, "--generate"),
@@ -187,6 +188,91 @@ def refused(work, trace):
            "a trace whose gradient has another shape is refused", [done.stderr])
 
 
+HEAD = {"format": "sinkproof-trace-1", "loss": "cross-entropy"}
+
+
+def judge(work, tensors, *words, head=HEAD, name="judged"):
+    """(exit code, the rows of the result by their names)"""
+    path = work / f"{name}.safetensors"
+    path.write_bytes(checkpoints.safetensors(tensors, head))
+    done = sinkproof("judge", "synthetic:tiny", path, "--local", "--json", "-", *words)
+    rows = json.loads(done.stdout)["results"] if done.returncode in (0, 1, 4) else []
+    return done.returncode, {row["id"]: row for row in rows}
+
+
+def judged_under_policies(work):
+    for policy in ("f32", "bf16-operands", "openai-bf16", "hf-bf16", "hf-llama-bf16", "bf16", "f16", "flash-bf16", "vllm-bf16"):
+        done, trace = run(work, "synthetic:tiny", "--policy", policy, name="policy")
+        judged = sinkproof("judge", "synthetic:tiny", work / "policy.safetensors", "--local", "--policy", policy)
+        said = [line for line in judged.stdout.splitlines() if line.startswith("Gradients under")]
+        report(done.returncode == 0 and judged.returncode == 0 and len(said) == 1 and policy in said[0],
+               f"grad.rounded run --backward --policy {policy} is within", judged.stdout.splitlines()[-6:])
+    done, trace = run(work, "synthetic:tiny", "--policy", "llama-cpp", name="policy")
+    judged = sinkproof("judge", "synthetic:tiny", work / "policy.safetensors", "--local", "--policy", "llama-cpp")
+    report(judged.returncode == 4 and "is none that they are stated for" in judged.stdout,
+           "grad.rounded under a policy that reads operands in blocks gradients are undecided", judged.stdout.splitlines()[-6:])
+
+
+def judged_in_parts(work, trace):
+    """Whatever an honest trace keeps, nothing is a bug."""
+    seed, codes, lacking = 5, collections.Counter(), 0
+    for _ in range(16):
+        kept = {}
+        for name in trace:
+            seed = (seed * 6364136223846793005 + 1442695040888963407) % 2 ** 64
+            if name in ("tokens", "positions") or seed >> 62:
+                kept[name] = trace[name]
+        code, rows = judge(work, kept, "--policy", "real-f64")
+        codes[code] += 1
+        lacking += sum(row.get("missing") is not None for row in rows.values())
+    report(set(codes) <= {0, 4} and lacking > 0,
+           f"grad.rounded parts of an honest trace: exits {dict(codes)}, gradients that lack an input: {lacking}")
+    kept = {name: value for name, value in trace.items() if name != "01.M8"}
+    row = judge(work, kept, "--policy", "real-f64")[1]["01.dW.down"]
+    report(row["verdict"] == "undecided" and row["missing"] == "01.M8", "grad.linear dW.down without M8 is undecided, and M8 is named")
+    code, rows = judge(work, trace, "--policy", "real-f64", head={"format": "sinkproof-trace-1"})
+    report(code == 0 and rows["dF2"]["verdict"] == "undecided" and "cross-entropy" in rows["dF2"]["missing"],
+           "grad.cross-entropy dF2 of a loss that the metadata do not name is undecided")
+
+
+def each_changed(work, trace):
+    """The largest element of one gradient, off by 2^-28 of itself: that gradient is outside, of layer 1 or of the ends."""
+    names = [name for name in gradients_of(trace) if name[:3] in ("01.", "dT0", "dF1", "dF2", "dW.")]
+    names = [name for name in names if name not in ("dW.unembedding", "dW.embedding", "01.dW.up", "01.dW.down")]  # slow to read
+    small = {name: value for name, value in trace.items() if not name.endswith((".dW.up", ".dW.down", "embedding"))}
+    missed = []
+    for name in names:
+        values = numbers(trace, name)
+        at = max(range(len(values)), key=lambda i: abs(values[i]))
+        values[at] *= 1 + 2.0 ** -28
+        tensors = dict(small)
+        tensors[name] = doubles(trace[name][1], values)
+        layers = ("--layers", "1") if name[0] == "0" else ()
+        code, rows = judge(work, tensors, "--policy", "real-f64", "--no-diagnosis", "--no-hint", *layers)
+        if code != 1 or rows[name]["verdict"] != "bug" or rows[name]["outside"] != 1:
+            missed.append((name, code, rows.get(name, {}).get("verdict")))
+    report(not missed and len(names) > 30, f"grad.rounded one element off by 2^-28 in each of {len(names)} gradients: each is outside",
+           missed)
+
+
+def shown(work, trace):
+    """What the report, the page and the plan say."""
+    changed = dict(trace)
+    changed["02.dsink"] = doubles([10], [-x for x in numbers(trace, "02.dsink")])
+    path, page = work / "shown.safetensors", work / "page.html"
+    path.write_bytes(checkpoints.safetensors(changed, HEAD))
+    done = sinkproof("judge", "synthetic:tiny", path, "--local", "--policy", "real-f64", "--html", page)
+    report(done.returncode == 1 and "First divergence going back: 02.dsink (grad.sink)." in done.stdout
+           and "cause of 02.dsink: the sign is wrong" in done.stdout, "grad.sink the report names the gradient and the cause",
+           done.stdout.splitlines()[-12:])
+    said = page.read_text()
+    report("A bug at 02.dsink: 10 of 10 elements are not what real-f64 allows" in said and "cause: the sign is wrong" in said,
+           "the page shows the gradients, and the verdict on them")
+    plan = sinkproof("judge", "synthetic:tiny", path, "--plan")
+    report(plan.returncode == 0 and f"gradients: {len(gradients_of(trace))} tensors more" in plan.stdout,
+           "the plan says that the trace has gradients", plan.stdout.splitlines())
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
@@ -196,6 +282,10 @@ def main():
         given(work, trace)
         kinds(work)
         refused(work, trace)
+        judged_under_policies(work)
+        judged_in_parts(work, trace)
+        each_changed(work, trace)
+        shown(work, trace)
     return checkpoints.TAP.done()
 
 
