@@ -149,6 +149,36 @@ static near_set weight_gradient(const inputs *in, size_t h, size_t i, size_t j) 
 }
 
 //> grad.delta
+// How far <dO, O> of an output that is not known may be from sum_j P_j dP_j. Weights that meet the
+// values may be rounded to the narrow format, each once for all coordinates, as may their sum; and
+// so may each coordinate of the output:
+//   D = sum_j P_j (1 + e_j) sum_d dO_d v_jd (1 + t_jd) (1 + n_d)
+// with |e_j| at most two narrow units, |n_d| at most one, and t_jd the roundings of both sums.
+static double output_delta_off(const inputs *in, const near_set *p_j, const near_set *dp_j,
+                               const near_set *do_d, size_t h, const row_sight *see) {
+    const sinkproof_gradient_arithmetic *a = in->arithmetic;
+    double narrow = a->narrow != SINKPROOF_REAL ? a->narrow_u : 0, off = 0;
+    double count = (double)(in->dim + see->seen_end - see->seen_first), sizes = 0;
+    double sums = sinkproof_gamma(a->each * count + 4, a->u);
+    for (size_t j = see->seen_first; j < see->seen_end; j++)
+        off += (2 * narrow * sinkproof_near_size(p_j[j]) + a->narrow_least) *
+               sinkproof_near_size(dp_j[j]);
+    for (size_t d = 0; d < in->dim; d++) {
+        double o = 0, open = 0, size = 0;
+        for (size_t j = see->seen_first; j < see->seen_end; j++) {
+            near_set v = at_head(in->v, in, j, in->groups, group_of(in, h))[d];
+            o += p_j[j].mid * v.mid;
+            open += p_j[j].off * sinkproof_near_size(v) + fabs(p_j[j].mid) * v.off;
+            size += sinkproof_near_size(p_j[j]) * sinkproof_near_size(v);
+        }
+        double stored = fabs(o) + open + (2 * narrow + sums) * size;
+        off += sinkproof_near_size(do_d[d]) *
+               (narrow * stored + 2 * sums * size + a->narrow_least + 2 * count * a->least);
+        sizes += sinkproof_near_size(do_d[d]);
+    }
+    return 1.01 * (off + 2 * count * a->least * (1 + sizes));
+}
+
 // D of a row: the sum over its keys, or <dO, O> with the output as it was stored or as it was
 // computed; whichever the engine takes. Of altered weights the two ways differ, and one is meant.
 static near_set row_delta(const inputs *in, const head_room *room, size_t h, size_t i,
@@ -160,27 +190,20 @@ static near_set row_delta(const inputs *in, const head_room *room, size_t h, siz
     bool altered = weights_are_altered(in->meaning), output = in->meaning->delta_of_output;
     if (altered && !output) return delta;
     const near_set *do_d = at_head(in->dout, in, i, in->heads, h);
-    for (int way = 0; way < 2; way++) {
-        bool stored = way == 0 && in->out != NULL, computed = way == 1 && in->v != NULL;
-        sinkproof_gradient_terms t = {0, 0, 0};
-        if (!stored && !computed) continue;
-        if (in->out != NULL && computed) continue; // the stored one covers it
-        for (size_t d = 0; d < in->dim; d++) {
-            near_set o;
-            if (stored)
-                o = at_head(in->out, in, i, in->heads, h)[d];
-            else
-                o = sinkproof_near_narrowed(
-                    a, sinkproof_gradient_dot(
-                           a, see->seen_end - see->seen_first, p_j + see->seen_first, 1,
-                           at_head(in->v, in, see->seen_first, in->groups, group_of(in, h)) + d,
-                           in->groups * in->dim, 2, 1));
-            sinkproof_gradient_add(&t, do_d[d], o);
-        }
-        near_set of_output = sinkproof_gradient_sum(a, &t, (double)in->dim, 1, stores(in));
-        delta = altered ? of_output : sinkproof_near_hull(delta, of_output);
+    sinkproof_gradient_terms t = {0, 0, 0};
+    near_set of_output;
+    if (in->out == NULL && in->v == NULL) return delta;
+    for (size_t d = 0; in->out != NULL && d < in->dim; d++)
+        sinkproof_gradient_add(&t, do_d[d], at_head(in->out, in, i, in->heads, h)[d]);
+    if (in->out != NULL) {
+        of_output = sinkproof_gradient_sum(a, &t, (double)in->dim, 1, stores(in));
+    } else {
+        of_output =
+            sinkproof_gradient_dot(a, see->seen_end - see->seen_first, p_j + see->seen_first, 1,
+                                   dp_j + see->seen_first, 1, 1, stores(in));
+        of_output.off += output_delta_off(in, p_j, dp_j, do_d, h, see);
     }
-    return delta;
+    return altered ? of_output : sinkproof_near_hull(delta, of_output);
 }
 //< grad.delta
 
