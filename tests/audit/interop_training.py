@@ -35,6 +35,9 @@ def gradients(test, models):
         with tempfile.TemporaryDirectory() as folder:
             training_trace.write(folder, config, learned, 20)
             done = subprocess.run([judge, folder], capture_output=True, text=True)
+            command = [os.environ["SINKPROOF"], "judge", folder, f"{folder}/trace.safetensors"]
+            judged = subprocess.run(command, capture_output=True, text=True)
+        test.report(judged.returncode == 0, f"the whole step of {design}, judged", judged.stdout.splitlines()[-2:])
         test.report(done.returncode == 0, f"grad.rounded every gradient of {design}: {done.stdout.splitlines()[0]}",
                     [line for line in done.stdout.splitlines() if line.startswith("not ok")])
 

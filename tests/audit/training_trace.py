@@ -119,8 +119,9 @@ def trace(config, learned, tokens_t):
     def flat(name, x):
         x = x.detach()[0, 0]
         if name[3:] in ("A2.q", "A2.k", "A2.v", "A4.q", "A4.k", "A11"):
-            return x.transpose(0, 1).flatten(1)  # a row for each token, head after head
-        return interleaved(x) if name[3:] == "M6" else x
+            return x.transpose(0, 1)  # a row for each token, head after head
+        x = interleaved(x) if name[3:] == "M6" else x
+        return x[:, None] if name[3:] in ("M6", "M8", "M10") else x  # of one expert
 
     for name, tensor in points.items():
         value, gradient = flat(name, tensor), flat(name, tensor.grad)
@@ -133,13 +134,14 @@ def trace(config, learned, tokens_t):
             value, gradient = value[..., :n], gradient[..., :n]
         made |= {name: value, f"{place}d{point}": gradient}
     down = points["00.M10"].detach()[0, 0] * points["00.M10"].grad[0, 0]
-    made |= {"00.M3": torch.zeros(n), "00.M4": torch.ones(n), "00.dM4": down.sum(-1), "00.dM2": torch.zeros(n)}  # one expert
+    made |= {"00.M3": torch.zeros(n, 1, dtype=torch.int32), "00.M4": torch.ones(n, 1), "00.dM4": down.sum(-1)[:, None],
+             "00.dM2": torch.zeros(n, 1)}  # one expert
     gradients = {name: p.grad[0] for name, p in learned.items()}
     for name, tensor in shaped(config, gradients).items():
         ends = name in ("W.embedding", "W.unembedding", "W.final_norm")
-        made[f"{'' if ends else '00.'}d{name}"] = tensor
-    cos, sin = training.angles_of(config, n)
-    made |= {"cos": cos, "sin": sin, "tokens": torch.tensor(tokens_t[:-1], dtype=torch.float32)}
+        made[f"{'' if ends else '00.'}d{name}"] = tensor[None] if name in ("W.up", "W.down") else tensor
+    made["tokens"] = torch.tensor(tokens_t[:-1], dtype=torch.int32)
+    made["positions"] = torch.arange(n, dtype=torch.int32)
     return {name: tensor.contiguous() for name, tensor in made.items()}
 
 
@@ -152,6 +154,8 @@ def write(folder, config, learned, length, run=""):
     own = {name: p.detach()[:1].clone().requires_grad_() for name, p in learned.items()}
     tokens = training.draw(config, numpy.random.default_rng(0), 1)[0][0, :length + 1].tolist()
     (folder / "config.json").write_text(json.dumps(config_of(config)) + "\n", encoding="utf-8")
-    for name, tensors in (("trace", trace(alone, own, tokens)),
+    cos, sin = training.angles_of(config, length)
+    said = {"format": "sinkproof-trace-1", "engine": f"torch {torch.__version__}", "policy": "f32", "run": run}
+    for name, tensors in (("trace", trace(alone, own, tokens)), ("angles", {"cos": cos, "sin": sin}),
                           ("model", checkpoint(config, {key: p.detach()[0] for key, p in own.items()}))):
-        (folder / f"{name}.safetensors").write_bytes(safetensors.torch.save(tensors, {"run": run}))
+        (folder / f"{name}.safetensors").write_bytes(safetensors.torch.save(tensors, said if name == "trace" else None))

@@ -6,23 +6,24 @@
 // within as many float32 roundings (grad.rounded). So are the reference's of the same model and
 // text, in binary64. And mistakes are outside.
 //
-//   test_training_gradients [FOLDER]     config.json, model.safetensors, trace.safetensors
+//   test_training_gradients [FOLDER]     of the model, trace.safetensors and angles.safetensors
 #include "model/safetensors.h"
 #include "tests/shared/backward_reference.h"
 
 enum { MOST_TOKENS = 64 };
 
-static sinkproof_safetensors *open_trace(const char *folder) {
+static sinkproof_safetensors *open_tensors(const char *folder, const char *name) {
     char path[512];
     sinkproof_error error;
     sinkproof_safetensors *file;
-    snprintf(path, sizeof path, "%s/trace.safetensors", folder);
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
     need(sinkproof_safetensors_open(path, &file, &error), &error);
     return file;
 }
 
 // A tensor as binary64, to be freed, and its size.
 static double *numbers(const sinkproof_tensor *tensor, size_t *count) {
+    must(tensor != NULL);
     *count = sinkproof_tensor_elements(tensor);
     double *x = malloc((*count + 1) * sizeof *x);
     must(x != NULL);
@@ -46,35 +47,39 @@ static bool is_gradient(const char *name) {
     return name[0] == 'd' || (strncmp(name, "00.", 3) == 0 && name[3] == 'd');
 }
 
+typedef struct training_step {
+    sinkproof_model *model;
+    sinkproof_safetensors *trace, *angles;
+    int32_t tokens_n[MOST_TOKENS];
+    size_t n;
+} training_step;
+
 // A walk whose witness is the trace.
-static composed *trace_walk(const sinkproof_model *model, const sinkproof_safetensors *file,
-                            size_t n, const int32_t *tokens_n) {
-    composed *w = walk_new(model, n, tokens_n, false);
+static composed *trace_walk(const training_step *of) {
+    composed *w = walk_new(of->model, of->n, of->tokens_n, false);
+    size_t count;
     w->unit = 0x1p-24, w->witness = w->weighs = w->lacks_weights = true;
-    for (size_t t = 0; t < sinkproof_safetensors_count(file); t++) {
-        const sinkproof_tensor *tensor = sinkproof_safetensors_at(file, t);
-        size_t count;
+    for (size_t t = 0; t < sinkproof_safetensors_count(of->trace); t++) {
+        const sinkproof_tensor *tensor = sinkproof_safetensors_at(of->trace, t);
         double *x = numbers(tensor, &count);
-        if (strcmp(tensor->name, "cos") == 0)
-            w->cos_nd = x;
-        else if (strcmp(tensor->name, "sin") == 0)
-            w->sin_nd = x;
-        else if (is_gradient(tensor->name))
-            keep_gradient(w, tensor->name, 1, &count, x), free(x);
+        if (is_gradient(tensor->name))
+            keep_gradient(w, tensor->name, 1, &count, x);
         else
-            keep_point(w, tensor->name, x, count), free(x);
+            keep_point(w, tensor->name, x, count);
+        free(x);
     }
-    must(w->cos_nd != NULL && w->sin_nd != NULL);
+    w->cos_nd = numbers(sinkproof_safetensors_find(of->angles, "cos"), &count);
+    w->sin_nd = numbers(sinkproof_safetensors_find(of->angles, "sin"), &count);
+    must(count == of->n * w->c->head_dim / 2);
     return w;
 }
 
-static size_t read_tokens(const sinkproof_safetensors *file, int32_t tokens_n[MOST_TOKENS]) {
-    const sinkproof_tensor *tensor = sinkproof_safetensors_find(file, "tokens");
+static void read_tokens(training_step *to) {
+    const sinkproof_tensor *tensor = sinkproof_safetensors_find(to->trace, "tokens");
     must(tensor != NULL);
-    size_t n = sinkproof_tensor_elements(tensor);
-    must(n >= 2 && n <= MOST_TOKENS);
-    for (size_t t = 0; t < n; t++) tokens_n[t] = (int32_t)sinkproof_tensor_value(tensor, t);
-    return n;
+    to->n = sinkproof_tensor_elements(tensor);
+    must(to->n >= 2 && to->n <= MOST_TOKENS);
+    for (size_t t = 0; t < to->n; t++) to->tokens_n[t] = (int32_t)sinkproof_tensor_value(tensor, t);
 }
 
 // ---- mistakes --------------------------------------------------------------------------------
@@ -95,13 +100,12 @@ static const mistake mistakes[] = {
     {"a part in 2^12 off", "dW.embedding", "grad.embedding", 1 + 0x1p-12},
 };
 
-static void plant(const sinkproof_model *model, const sinkproof_safetensors *file, size_t n,
-                  const int32_t *tokens_n) {
+static void plant(const training_step *of) {
     for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++) {
-        composed *w = trace_walk(model, file, n, tokens_n);
+        composed *w = trace_walk(of);
         named_gradient *g = find(w, mistakes[m].name);
         for (size_t i = 0; i < g->ref_n; i++) g->ref[i] *= mistakes[m].times;
-        bool had = g->ref != NULL;
+        bool had = g->ref != NULL; // softmax has no sink
         compose(w);
         if (had)
             ok(w->outside > 0, "%s a trained model's %s, %s: outside=%zu", mistakes[m].id,
@@ -110,28 +114,26 @@ static void plant(const sinkproof_model *model, const sinkproof_safetensors *fil
     }
 }
 
+static void within(composed *w, const char *whose, size_t lacking) {
+    compose(w);
+    ok(w->outside == 0 && w->worst <= 1 && w->lacking == lacking,
+       "grad.rounded grad.chain a trained model, %s: elements=%zu outside=%zu worst=%.3g bound=1 "
+       "at %s",
+       whose, w->elements, w->outside, w->worst, w->at);
+    reference_free(w);
+}
+
 int main(int argc, char **argv) {
     const char *folder = argc > 1 ? argv[1] : "tests/vectors/training/step";
-    sinkproof_model *model = open_model(folder);
-    sinkproof_safetensors *file = open_trace(folder);
-    int32_t tokens_n[MOST_TOKENS];
-    size_t n = read_tokens(file, tokens_n);
-    composed *w = trace_walk(model, file, n, tokens_n);
-    compose(w);
-    ok(w->outside == 0 && w->worst <= 1 && w->lacking == 8,
-       "grad.rounded grad.chain a trained model, torch's: elements=%zu outside=%zu worst=%.3g "
-       "bound=1 at %s",
-       w->elements, w->outside, w->worst, w->at);
-    reference_free(w);
-    w = reference_walk(model, n, tokens_n, false);
-    compose(w);
-    ok(w->outside == 0 && w->worst <= 1,
-       "grad.rounded grad.chain a trained model, the reference's: elements=%zu outside=%zu "
-       "worst=%.3g bound=1 at %s",
-       w->elements, w->outside, w->worst, w->at);
-    reference_free(w);
-    plant(model, file, n, tokens_n);
-    sinkproof_safetensors_close(file);
-    sinkproof_model_close(model);
+    training_step of = {.model = open_model(folder),
+                        .trace = open_tensors(folder, "trace"),
+                        .angles = open_tensors(folder, "angles")};
+    read_tokens(&of);
+    within(trace_walk(&of), "torch's", 8); // the study has no biases, and no router
+    within(reference_walk(of.model, of.n, of.tokens_n, false), "the reference's", 0);
+    plant(&of);
+    sinkproof_safetensors_close(of.trace);
+    sinkproof_safetensors_close(of.angles);
+    sinkproof_model_close(of.model);
     return tap_done();
 }
