@@ -241,9 +241,8 @@ void list_more_rules(rule_list *list, size_t size, const char *word) {
         snprintf(id, sizeof id, "transposed-%zu", a);
         snprintf(text, sizeof text, "permuted: transposed, %zu by %zu", size / a, a);
         add_order(list,
-                  (sinkproof_from){.source = SINKPROOF_FROM_RULE,
-                                   .by = (long)a,
-                                   .rule = read_from_transposed},
+                  (sinkproof_from){
+                      .source = SINKPROOF_FROM_RULE, .by = (long)a, .rule = read_from_transposed},
                   size, id, text);
     }
 }

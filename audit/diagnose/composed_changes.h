@@ -23,7 +23,7 @@ typedef struct change_list {
 void list_roundings(change_list *list, bool wide);
 void list_clamps(change_list *list, double largest);
 void list_functions(change_list *list, bool wide, double eps); // eps: of the norms
-void list_signs(change_list *list); // lost, zero
+void list_signs(change_list *list);                            // lost, zero
 
 typedef struct named_rule {
     sinkproof_from from;

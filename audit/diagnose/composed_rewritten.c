@@ -202,8 +202,8 @@ static bool try_scale_orders(rewriting *w) {
         snprintf(id, sizeof id, "scales-%s-reversed", words[which]);
         snprintf(text, sizeof text, "read with their scales' %s in reverse order", words[which]);
         fine = try_scale_order(
-            w, which,
-            (sinkproof_from){.source = SINKPROOF_FROM_MIRRORED, .by = (long)size - 1}, id, text);
+            w, which, (sinkproof_from){.source = SINKPROOF_FROM_MIRRORED, .by = (long)size - 1}, id,
+            text);
     }
     return fine && try_scale_order(w, 2,
                                    (sinkproof_from){.source = SINKPROOF_FROM_RULE,

@@ -86,7 +86,8 @@ static bool solve(const tables *t, double *by_g) {
         double by = a[i * width + i];
         for (size_t r = 0; r < m && !empty; r++) {
             double times = a[r * width + i] / by;
-            for (size_t j = i; j < width && r != i; j++) a[r * width + j] -= times * a[i * width + j];
+            for (size_t j = i; j < width && r != i; j++)
+                a[r * width + j] -= times * a[i * width + j];
         }
     }
     for (size_t i = 0; i < m && fine; i++)
@@ -170,8 +171,8 @@ static bool try_codes(const tables *t, double *by_g) {
         t->c, SINKPROOF_CODES * sizeof *by_g, (const uint8_t *)by_g);
     if (kept == NULL) return fail_for_memory(t->c->s);
     name_codes(by_g, text, sizeof text);
-    const mistake_weight_edit edit = {
-        .of_codes = true, .change = {.kind = SINKPROOF_CHANGE_TABLE, .table = kept}};
+    const mistake_weight_edit edit = {.of_codes = true,
+                                      .change = {.kind = SINKPROOF_CHANGE_TABLE, .table = kept}};
     return try_edit(t, &edit, "table", text);
 }
 
