@@ -121,7 +121,7 @@ compose_candidates compose_tokens;           // the embedding of some tokens
 compose_candidates compose_subsets;          // composed_subsets.c: some heads or experts of a sum
 compose_candidates compose_gates;            // composed_gates.c: the activation by another function
 compose_candidates compose_shares_of_logits; // composed_routing.c: M4
-compose_candidates compose_choices;          // M3
+compose_candidates compose_choices;          // composed_choices.c: M3
 compose_candidates compose_slots;            // M11
 
 bool composing_find_regions(composing *c); // composed_regions.c

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The router's choice and shares from logits that are changed first, and the slots of the mixture.
+// Shares from logits that are changed first, and the slots of the mixture.
 #include "audit/diagnose/composed_values.h"
 #include "base/words.h"
 
@@ -36,10 +36,7 @@ static composed_mistake *logits_mistake(composing *c, const logits *of,
                                .bias = SINKPROOF_B_ROUTER};
     m->region = *region;
     composed_name(m, "%s-of-logits-%s", sinkproof_trace_point_name(c->point), of->id);
-    composed_say(m, "%s logits of the router that are %s",
-                 c->point == TRACE_M3 ? "the experts are chosen by"
-                                      : "the experts' shares are made of",
-                 of->text);
+    composed_say(m, "the experts' shares are made of logits of the router that are %s", of->text);
     composed_say_part(c, m, TRACE_M2, &of->moving.region, ", in its ");
     composed_say_region(c, m);
     return m;
@@ -53,25 +50,6 @@ static bool try_logits(composing *c, const logits *of) {
         fine = composing_try(c, m);
     }
     return fine;
-}
-
-// The logits as they are read: y[n, experts].
-static bool changed_logits(const composing *c, const operation *o, const logits *of, double *x,
-                           double *y) {
-    size_t experts = o->width[0], all = experts * c->n;
-    sinkproof_matrix bias =
-        sinkproof_model_slot(c->s->trials.suspect.model, c->place, SINKPROOF_B_ROUTER);
-    double *b = calloc(experts + 1, sizeof *b);
-    if (b == NULL) return fail_for_memory(c->s);
-    if (of->less != 0 && bias.count > 0 && bias.cols == experts) sinkproof_matrix_row(&bias, 0, b);
-    sinkproof_tensor_numbers numbers = {
-        .config = c->s->trials.config, .n = c->n, .chosen_nk = c->chosen_nk, .x = x};
-    for (size_t at = 0; at < all; at++) {
-        x[at] = o->x[0][at] - of->less * b[at % experts];
-        numbers.largest = fmax(numbers.largest, fabs(x[at]));
-    }
-    free(b);
-    return sinkproof_moved_numbers(&of->moving, &numbers, 0, all, y) || fail_for_memory(c->s);
 }
 
 // ---- shares
@@ -152,140 +130,6 @@ bool compose_shares_of_logits(composing *c) {
     if (fine && o.x[0] != NULL) fine = try_temperature(c, &o);
     if (fine && c->found == NULL) fine = try_biases(c);
     if (fine && c->found == NULL) fine = try_without_slots(c);
-    operation_free(&o);
-    return fine;
-}
-
-// ---- choices
-
-enum { FEWEST_ROWS = 4 }; // that a rule of the choice must change
-
-// Whether the k largest of the logits y are the experts that the trace shows, in their order, in
-// each row that is in the region; *changed: the rows in which they are not those of the definition.
-static bool chooses_as_shown(const composing *c, const double *y, const sinkproof_region *region,
-                             size_t *changed) {
-    const sinkproof_config *config = c->s->trials.config;
-    size_t k = config->n_chosen, experts = config->n_experts;
-    *changed = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const double *g = &y[i * experts];
-        sinkproof_place place = sinkproof_place_of(config, c->point, c->n, NULL, i * k);
-        if (!sinkproof_indices_hold(&region->along[ALONG_ROWS], place.along[ALONG_ROWS])) continue;
-        bool outside = false;
-        for (size_t s = 0; s < k; s++) {
-            int32_t e = c->chosen_nk[i * k + s];
-            outside = outside || c->marks[i * k + s];
-            if (e < 0) return false;
-            size_t above = 0;
-            for (size_t o = 0; o < experts; o++)
-                above += g[o] > g[e] || (g[o] == g[e] && o < (size_t)e);
-            if (above != s) return false;
-        }
-        *changed += outside;
-    }
-    return true;
-}
-
-static bool try_choice(composing *c, const operation *o, const logits *of, double *x, double *y) {
-    bool fine = changed_logits(c, o, of, x, y);
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
-        size_t changed;
-        const sinkproof_region *region = &c->regions[r];
-        if (!chooses_as_shown(c, y, region, &changed) || changed < FEWEST_ROWS) continue;
-        composed_mistake *m = logits_mistake(c, of, region);
-        fine = m != NULL && composing_try(c, m);
-    }
-    return fine;
-}
-
-// Experts [first, end) are never chosen, or always.
-static bool try_barred(composing *c, const operation *o, size_t first, size_t end, bool always,
-                       double *x, double *y) {
-    logits of = logits_new(c);
-    of.moving.factor = 0, of.moving.addend = always ? 1e30 : -1e30;
-    of.moving.region.along[ALONG_EXPERTS] = (sinkproof_indices){.first = first, .end = end};
-    snprintf(of.id, sizeof of.id, "barred");
-    snprintf(of.text, sizeof of.text, "those of no expert that is never chosen");
-    bool fine = changed_logits(c, o, &of, x, y);
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
-        size_t changed;
-        if (!chooses_as_shown(c, y, &c->regions[r], &changed) || changed < FEWEST_ROWS) continue;
-        composed_mistake *m = logits_mistake(c, &of, &c->regions[r]);
-        if (m == NULL) return false;
-        m->id[0] = m->text[0] = '\0';
-        composed_name(m, "experts-%zu-%zu-%s-chosen", first, end - 1, always ? "always" : "never");
-        if (always)
-            composed_say(m, "expert %zu is always chosen", first);
-        else if (end == first + 1)
-            composed_say(m, "expert %zu is never chosen", first);
-        else
-            composed_say(m, "experts %zu-%zu are never chosen: the choice is among the others",
-                         first, end - 1);
-        composed_say_region(c, m);
-        fine = composing_try(c, m);
-    }
-    return fine;
-}
-
-static bool try_choices(composing *c, const operation *o, double *x, double *y) {
-    static const struct {
-        sinkproof_change change;
-        const char *id, *text;
-    } changes[] = {
-        {{.kind = SINKPROOF_CHANGE_ROUND, .format = SINKPROOF_BF16}, "bf16", "rounded to bfloat16"},
-        {{.kind = SINKPROOF_CHANGE_ROUND, .format = SINKPROOF_F16}, "f16", "rounded to binary16"},
-        {{.kind = SINKPROOF_CHANGE_ROUND, .format = SINKPROOF_E4M3}, "e4m3", "rounded to e4m3"},
-        {{.kind = SINKPROOF_CHANGE_ROUND, .format = SINKPROOF_E5M2}, "e5m2", "rounded to e5m2"}};
-    static const struct {
-        sinkproof_dimension along;
-        long by;
-        const char *id, *text;
-    } moves[] = {
-        {ALONG_ROWS, -1, "row-before", "those of the position before"},
-        {ALONG_ROWS, 1, "next-row", "those of the next position"},
-        {ALONG_COORDINATES, 1, "next-expert", "those of the next expert, in a circle"},
-        {ALONG_COORDINATES, -1, "expert-before", "those of the expert before, in a circle"}};
-    size_t experts = c->s->trials.config->n_experts;
-    bool fine = true;
-    logits of = logits_of_bias(c, false);
-    fine = try_choice(c, o, &of, x, y);
-    of = logits_of_bias(c, true);
-    if (fine && c->found == NULL) fine = try_choice(c, o, &of, x, y);
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0] && fine && c->found == NULL; i++) {
-        of = logits_new(c);
-        of.moving.change = changes[i].change;
-        snprintf(of.id, sizeof of.id, "%s", changes[i].id);
-        snprintf(of.text, sizeof of.text, "%s", changes[i].text);
-        fine = try_choice(c, o, &of, x, y);
-    }
-    for (size_t i = 0; i < sizeof moves / sizeof moves[0] && fine && c->found == NULL; i++) {
-        of = logits_new(c);
-        of.moving.along = moves[i].along;
-        of.moving.from = (sinkproof_from){.source = SINKPROOF_FROM_ROLLED, .by = moves[i].by};
-        snprintf(of.id, sizeof of.id, "%s", moves[i].id);
-        snprintf(of.text, sizeof of.text, "%s", moves[i].text);
-        fine = try_choice(c, o, &of, x, y);
-    }
-    for (size_t e = 0; e < experts && fine && c->found == NULL; e++)
-        fine = try_barred(c, o, e, e + 1, false, x, y);
-    for (size_t e = 0; e < experts && fine && c->found == NULL; e++)
-        fine = try_barred(c, o, e, e + 1, true, x, y);
-    for (size_t e = 1; e < experts && fine && c->found == NULL; e++) {
-        fine = try_barred(c, o, e, experts, false, x, y);
-        if (fine && c->found == NULL) fine = try_barred(c, o, 0, e, false, x, y);
-    }
-    return fine;
-}
-
-// Every row must be chosen as shown: some rule explains a few rows by chance.
-bool compose_choices(composing *c) {
-    operation o;
-    if (c->point != TRACE_M3 || c->chosen_nk == NULL) return true;
-    bool fine = operation_read(c, &o);
-    double *x = malloc((2 * o.width[0] * c->n + 1) * sizeof *x);
-    if (fine && x == NULL) fine = fail_for_memory(c->s);
-    if (fine && o.x[0] != NULL) fine = try_choices(c, &o, x, x + o.width[0] * c->n);
-    free(x);
     operation_free(&o);
     return fine;
 }
