@@ -113,6 +113,7 @@ compose_candidates compose_averages;         // composed_averages.c: means and s
 compose_candidates compose_contributions;    // composed_contributions.c: M11
 compose_candidates compose_vectors;          // composed_vectors.c: a bias is added
 compose_candidates compose_tables;           // composed_tables.c: codes and scales of MXFP4
+compose_candidates compose_low_rank;         // composed_low_rank.c: products
 compose_candidates compose_maps;             // composed_maps.c: whose weights a slot reads
 compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
 compose_candidates compose_mixing;           // M11

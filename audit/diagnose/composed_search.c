@@ -77,7 +77,8 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_shares,
                                              compose_mixtures,
                                              compose_inputs,
-                                             compose_borrowed};
+                                             compose_borrowed,
+                                             compose_low_rank};
 
 // Whether the parts of the point are counted as in a trace from position 0 on: where keys of
 // earlier positions have columns too, only the causes of attention know them.
