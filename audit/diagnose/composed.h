@@ -111,6 +111,7 @@ compose_candidates compose_experts;          // composed_experts.c: M5 to M10
 compose_candidates compose_rows;             // composed_rows.c: an input of other positions
 compose_candidates compose_averages;         // composed_averages.c: means and sums of parts
 compose_candidates compose_contributions;    // composed_contributions.c: M11
+compose_candidates compose_other_shares;     // M4
 compose_candidates compose_vectors;          // composed_vectors.c: a bias is added
 compose_candidates compose_tables;           // composed_tables.c: codes and scales of MXFP4
 compose_candidates compose_low_rank;         // composed_low_rank.c: products

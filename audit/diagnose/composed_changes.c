@@ -141,6 +141,10 @@ void list_signs(change_list *list) {
     made->change.a = made->change.b = 0;
     snprintf(made->id, sizeof made->id, "zero");
     snprintf(made->text, sizeof made->text, "left out: zeros");
+    made = add_change(list, SINKPROOF_CHANGE_CLAMP);
+    made->change.a = made->change.b = 1;
+    snprintf(made->id, sizeof made->id, "ones");
+    snprintf(made->text, sizeof made->text, "left out: ones");
     add_clamp(list, -INFINITY, 0);
     add_clamp(list, 0, INFINITY);
 }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ---- shares
@@ -24,6 +25,9 @@ typedef enum share_kind {
     COMPLEMENT, // 1 - w
     SQUARED,
     ROOTS,
+    ONE_HOT,  // 1 for the first, 0 for the others
+    ABOVE,    // 0 below b
+    ABOVE_OVER, // and divided by their sum
     SHARE_KINDS
 } share_kind;
 
@@ -43,11 +47,12 @@ static double softmax_over_all(const sinkproof_tensor *m2, size_t experts, size_
 static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, size_t q) {
     size_t k = of->config->n_chosen, experts = of->config->n_experts, i = q / k;
     size_t e = (size_t)of->chosen_nk[q];
-    double own = of->x[q], largest = 0, sum = 0;
+    double own = of->x[q], largest = 0, sum = 0, kept = 0;
     double logit = m2 != NULL ? sinkproof_tensor_value(m2, i * experts + e) : NAN;
     for (size_t s = i * k; s < i * k + k; s++) {
         size_t other = (size_t)of->chosen_nk[s];
         largest = fmax(largest, of->x[s]);
+        if (of->x[s] >= of->numbers[1]) kept += of->x[s];
         sum += m2 != NULL ? sigmoid(sinkproof_tensor_value(m2, i * experts + other)) : NAN;
     }
     switch ((share_kind)of->numbers[0]) {
@@ -73,6 +78,12 @@ static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, s
         return 1 - own;
     case SQUARED:
         return own * own;
+    case ONE_HOT:
+        return q % k == 0;
+    case ABOVE:
+        return own >= of->numbers[1] ? own : 0;
+    case ABOVE_OVER:
+        return own >= of->numbers[1] ? own / kept : 0;
     default:
         return sqrt(own);
     }
@@ -89,8 +100,51 @@ static bool make_shares(const sinkproof_making *of, double *y, double *width) {
     return of->chosen_nk != NULL;
 }
 
-static bool try_shares(const operation *o) {
-    static const char *const texts[SHARE_KINDS] = {
+// input -1: the point itself, M4.
+static bool try_share(const operation *o, int input, share_kind kind, double b, const char *text) {
+    made_kind made = {.make = make_shares, .numbers = {kind, b}};
+    if (o->c->found != NULL) return true;
+    snprintf(made.id, sizeof made.id, "shares-%d-%g", kind, b);
+    snprintf(made.text, sizeof made.text, "%s%s", input < 0 ? "is taken " : "", text);
+    return input < 0 ? composing_try_made(o, &made)
+                     : composing_try_made_input(o, (size_t)input, &made);
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Shares below a limit are lost. It is between two of the shares: the shortest number there.
+static bool try_limits(const operation *o, int input, const double *x) {
+    enum { MOST_SHARES = 1024 };
+    size_t n = o->c->n * o->c->s->trials.config->n_chosen;
+    double *sorted = n <= MOST_SHARES ? malloc((n + 1) * sizeof *sorted) : NULL;
+    bool fine = true;
+    if (sorted == NULL) return n > MOST_SHARES || fail_for_memory(o->c->s);
+    memcpy(sorted, x, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_numbers);
+    for (size_t i = 1; i < n && fine && o->c->found == NULL; i++) {
+        char text[120];
+        double limit = sorted[i];
+        if (!(sorted[i] > sorted[i - 1])) continue;
+        for (int digits = 1; digits < 6; digits++) {
+            snprintf(text, sizeof text, "%.*g", digits, (sorted[i] + sorted[i - 1]) / 2);
+            limit = strtod(text, NULL);
+            if (limit > sorted[i - 1] && limit <= sorted[i]) break;
+        }
+        snprintf(text, sizeof text, "as 0 where they are below a limit (about %g)", limit);
+        fine = try_share(o, input, ABOVE, limit, text);
+        snprintf(text, sizeof text,
+                 "as 0 where they are below a limit (about %g), and renormalised", limit);
+        if (fine) fine = try_share(o, input, ABOVE_OVER, limit, text);
+    }
+    free(sorted);
+    return fine;
+}
+
+static bool try_shares(const operation *o, int input, const double *x) {
+    static const char *const texts[ABOVE] = {
         [EQUAL] = "as equal shares (1/k): the experts are averaged, their shares are not used",
         [ONES] = "as ones: the shares are not used",
         [OF_ALL] = "as the softmax over all experts, which is not renormalised over the chosen",
@@ -102,14 +156,19 @@ static bool try_shares(const operation *o) {
         [BY_LAST] = "of the last chosen expert for every slot",
         [COMPLEMENT] = "as 1 less the share",
         [SQUARED] = "squared: a share is multiplied twice",
-        [ROOTS] = "as their square roots"};
+        [ROOTS] = "as their square roots",
+        [ONE_HOT] = "as 1 for the first chosen expert and 0 for the others"};
     bool fine = true;
-    for (int kind = 0; kind < SHARE_KINDS && fine && o->c->found == NULL; kind++) {
-        made_kind made = {.make = make_shares, .numbers = {kind}};
-        snprintf(made.id, sizeof made.id, "shares-%d", kind);
-        snprintf(made.text, sizeof made.text, "%s", texts[kind]);
-        fine = composing_try_made_input(o, 1, &made);
-    }
+    for (int kind = 0; kind < ABOVE && fine; kind++)
+        fine = try_share(o, input, (share_kind)kind, 0, texts[kind]);
+    return fine && try_limits(o, input, x);
+}
+
+bool compose_other_shares(composing *c) {
+    operation o;
+    if (c->point != TRACE_M4 || c->chosen_nk == NULL || c->s->trials.config->dense) return true;
+    bool fine = operation_read(c, &o) && (!o.whole || try_shares(&o, -1, c->mid));
+    operation_free(&o);
     return fine;
 }
 
@@ -186,7 +245,7 @@ bool compose_contributions(composing *c) {
     if (c->point != TRACE_M11 || c->chosen_nk == NULL || c->s->trials.config->dense) return true;
     bool fine = operation_read(c, &o);
     bool few = fine && o.whole && c->elements * k <= MOST_TERMS && experts <= 32;
-    if (fine && o.whole) fine = try_shares(&o);
+    if (fine && o.whole) fine = try_shares(&o, 1, o.x[1]);
     for (size_t s = 0; s < k && few && fine && c->found == NULL; s++)
         fine = try_contributions(&o, s, s + 1, true);
     for (size_t e = 0; e < experts && few && fine && c->found == NULL; e++) {

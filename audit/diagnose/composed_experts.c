@@ -3,7 +3,7 @@
 //
 // Experts: the weights of another one, rows of another token in an expert's batch, shares that are
 // applied elsewhere, shares of some slots, biases that the mixture adds.
-#include "audit/diagnose/composed_values.h"
+#include "audit/diagnose/composed_made.h"
 #include "base/words.h"
 
 #include <math.h>
@@ -122,6 +122,44 @@ static bool try_batch(composing *c) {
     return fine;
 }
 
+// numbers: a, and what: slots after an expert's first a, before its last a, in the order of slots.
+static bool make_empty(const sinkproof_making *of, double *y, double *width) {
+    size_t k = of->config->n_chosen, pairs = of->n * k, each = of->all / pairs;
+    int how = (int)of->numbers[1];
+    if (of->chosen_nk == NULL) return false;
+    for (size_t q = 0; q < pairs; q++) {
+        size_t before = 0, all = 0;
+        for (size_t o = 0; o < pairs; o++) {
+            bool earlier = (how & 2) != 0 && o % k != q % k ? o % k < q % k : o < q;
+            bool same = of->chosen_nk[o] == of->chosen_nk[q];
+            before += same && earlier, all += same;
+        }
+        bool lost = (how & 1) != 0 ? before + (size_t)of->numbers[0] < all
+                                   : (double)before >= of->numbers[0];
+        for (size_t i = 0; i < each && lost; i++) y[q * each + i] = width[q * each + i] = 0;
+    }
+    return true;
+}
+
+static bool try_empty(const operation *o) {
+    enum { MOST_PAIRS = 1 << 9 };
+    bool fine = true;
+    const composing *c = o->c;
+    if (c->n * c->s->trials.config->n_chosen > MOST_PAIRS) return true;
+    for (size_t most = 1; most < c->n && fine && c->found == NULL; most++)
+        for (int how = 0; how < 4 && fine && c->found == NULL; how++) {
+            made_kind made = {.make = make_empty, .numbers = {(double)most, how}};
+            snprintf(made.id, sizeof made.id, "capacity-%zu-%d", most, how);
+            snprintf(made.text, sizeof made.text,
+                     "is zero for an expert's tokens %s %zu%s: a capacity of %.40s",
+                     how & 1 ? "before its last" : "after its first", most,
+                     how & 2 ? ", in the order of the slots" : "",
+                     sinkproof_counted(most, "token").text);
+            fine = composing_try_made(o, &made);
+        }
+    return fine;
+}
+
 bool compose_experts(composing *c) {
     operation o;
     bool slots = c->point >= TRACE_M5 && c->point <= TRACE_M10 && !c->s->trials.config->dense;
@@ -129,6 +167,9 @@ bool compose_experts(composing *c) {
     bool fine = operation_read(c, &o);
     bool weighed = o.kind == SINKPROOF_MULTIPLY || o.kind == SINKPROOF_ADD_BIAS;
     if (fine && weighed) fine = compose_read(c, &o);
+    size_t zeros = 0; // worth a look only if there are any
+    for (size_t at = 0; at < c->elements; at++) zeros += c->marks[at] && c->v[at] == 0;
+    if (fine && c->found == NULL && zeros > 0) fine = try_empty(&o);
     operation_free(&o);
     return fine && (c->found != NULL || try_batch(c));
 }

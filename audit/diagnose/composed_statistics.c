@@ -16,9 +16,12 @@ typedef enum statistic_kind {
     OF_PARTS,    // of each of a equal parts, in the part
     OF_ROW,      // of row a
     OF_ROW_BY,   // of the row a places on
+    OF_MODULO,   // of the row with this number modulo a
+    OF_FIRST,    // of the first row of a block of a
     OF_ROWS,     // the mean over rows 0 .. i
     OF_ALL,      // over all rows
     OF_WORST,    // the largest of all rows
+    OF_COLUMNS,  // of each coordinate over all rows
     OF_TENSOR,   // of point a, of the layer b away
     OF_RESIDUAL, // of the residual that enters the layer
     OF_READ,     // of x, rounded to a format
@@ -92,6 +95,12 @@ static double mean_of_rows(const sinkproof_norm_question *q, size_t end, bool la
     return largest ? most : sum;
 }
 
+static double mean_of_column(const sinkproof_norm_question *q, size_t k) {
+    double sum = 0;
+    for (size_t i = 0; i < q->n; i++) sum += q->x_nd[i * q->d + k] * q->x_nd[i * q->d + k];
+    return sum / (double)q->n;
+}
+
 static double scaled_mean(const sinkproof_norm_question *q, const double *x, bool twice) {
     double sum = 0;
     for (size_t i = 0; i < q->d; i++)
@@ -128,6 +137,10 @@ static double statistic(const sinkproof_norm_question *q) {
     case OF_ROW_BY:
         if (other >= 0 && other < (long)q->n) x = &q->x_nd[(size_t)other * d];
         return square_sum(x, 0, d, 1) / (double)d;
+    case OF_MODULO:
+        return square_sum(&q->x_nd[q->token % a * d], 0, d, 1) / (double)d;
+    case OF_FIRST:
+        return square_sum(&q->x_nd[q->token / a * a * d], 0, d, 1) / (double)d;
     case OF_ROWS:
         return mean_of_rows(q, q->token + 1, false);
     case OF_ALL:
@@ -190,6 +203,7 @@ static bool divide_by_statistic(const sinkproof_norm_question *q, double *lo_d, 
     double other = rounds ? divisor_square(q, square * (1 + error)) : one;
     for (size_t i = 0; i < d; i++) {
         lo_d[i] = fmin(one, other), hi_d[i] = fmax(one, other);
+        if (kind == OF_COLUMNS) lo_d[i] = hi_d[i] = with_eps(q, mean_of_column(q, i));
         if (kind != OF_PARTS) continue;
         size_t first = i / each * each, end = first + each < d ? first + each : d;
         const double *x = &q->x_nd[q->token * d];
@@ -222,7 +236,8 @@ static bool is_near(const statistics *s, const double *numbers) {
     const composing *c = s->c;
     double near = fmax(2 * c->step, 1e-4), eps = c->s->trials.config->rms_eps;
     size_t rows = 0, far = 0;
-    if (numbers[KIND] == OF_PARTS || numbers[KIND] == OF_TWICE) return true;
+    if (numbers[KIND] == OF_PARTS || numbers[KIND] == OF_TWICE || numbers[KIND] == OF_COLUMNS)
+        return true;
     for (size_t i = 0; i < s->rows.n && 8 * far <= s->rows.n; i++) {
         const sinkproof_norm_question q = {.trace = c->s->trials.suspect.trace,
                                            .config = c->s->trials.config,
@@ -287,12 +302,10 @@ static bool try_kinds(statistics *s) {
         {OF_SPREAD, 0, "divides by the standard deviation, and the mean is not subtracted"},
         {OF_OTHERS, 0,
          "divides by the standard deviation (over n - 1), and the mean is not subtracted"},
-        {OF_ROW_BY, -1, "divides each row by the root mean square of the row before"},
-        {OF_ROW_BY, 1, "divides each row by the root mean square of the next row"},
-        {OF_ROW, 0, "divides each row by the root mean square of the first row"},
         {OF_ROWS, 0, "divides each row by the root mean square of all rows up to it"},
         {OF_ALL, 0, "divides each row by the root mean square of all rows together"},
         {OF_WORST, 0, "divides each row by the largest root mean square of all rows"},
+        {OF_COLUMNS, 0, "divides each coordinate by its root mean square over all rows"},
         {OF_SCALED, 0, "takes the mean square of the row times its scales, behind the scales"},
         {OF_LARGEST, 0, "divides by the largest absolute value in the row"},
         {OF_SIZES, 0,
@@ -300,13 +313,40 @@ static bool try_kinds(statistics *s) {
     bool fine = true;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && fine; i++)
         for (int eps = EPS_INSIDE; eps <= EPS_NOWHERE && fine; eps++) {
-            bool all = kinds[i].kind >= OF_ROWS && kinds[i].kind <= OF_WORST;
+            bool all = kinds[i].kind >= OF_ROWS && kinds[i].kind <= OF_COLUMNS;
             if (all && s->rows.n > MOST_ROWS) continue; // a square of the rows
             const double numbers[COMPOSED_NUMBERS] = {
                 [KIND] = kinds[i].kind, [A] = kinds[i].a, [EPS] = eps};
             if (eps > EPS_INSIDE && kinds[i].kind <= OF_ONE && kinds[i].kind >= OF_SQUARE) continue;
             fine = try_statistic(s, numbers, kinds[i].text);
         }
+    return fine;
+}
+
+// Another row's: `a` is the kind's number.
+static bool try_row(statistics *s, statistic_kind kind, long a, const char *whose) {
+    char text[160];
+    const double numbers[COMPOSED_NUMBERS] = {[KIND] = kind, [A] = (double)a};
+    snprintf(text, sizeof text, "divides each row by the root mean square of %s", whose);
+    return try_statistic(s, numbers, text);
+}
+
+static bool try_rows(statistics *s) {
+    long n = (long)s->rows.n;
+    bool fine = true;
+    char whose[96];
+    for (long a = 0; a < n && a < MOST_ROWS && fine && s->c->found == NULL; a++) {
+        snprintf(whose, sizeof whose, "the row %ld before", a);
+        if (a > 0) fine = try_row(s, OF_ROW_BY, -a, a == 1 ? "the row before" : whose);
+        snprintf(whose, sizeof whose, "the row %ld on", a);
+        if (fine && a > 0) fine = try_row(s, OF_ROW_BY, a, a == 1 ? "the next row" : whose);
+        snprintf(whose, sizeof whose, "row %ld", a);
+        if (fine) fine = try_row(s, OF_ROW, a, a == 0 ? "the first row" : whose);
+        snprintf(whose, sizeof whose, "the row with its number modulo %ld", a);
+        if (fine && a > 1) fine = try_row(s, OF_MODULO, a, whose);
+        snprintf(whose, sizeof whose, "the first row of its block of %ld", a);
+        if (fine && a > 1) fine = try_row(s, OF_FIRST, a, whose);
+    }
     return fine;
 }
 
@@ -440,7 +480,7 @@ bool compose_statistics(composing *c) {
         fine = s.scale_d != NULL || fail_for_memory(c->s);
         s.lo_d = s.scale_d + s.rows.d, s.hi_d = s.lo_d + s.rows.d;
         if (fine && scales.cols == s.rows.d) sinkproof_matrix_row(&scales, 0, s.scale_d);
-        fine = fine && try_kinds(&s) && try_formats(&s) && try_tensors(&s) && try_spans(&s) &&
+        fine = fine && try_kinds(&s) && try_rows(&s) && try_formats(&s) && try_tensors(&s) && try_spans(&s) &&
                try_parts(&s);
     }
     free(s.scale_d);

@@ -371,6 +371,67 @@ static bool try_sums(composing *c, const operation *o, const read_weight *w) {
     return fine;
 }
 
+// The terms of a sample's products: prefix_sc[s][c] is the sum of the first c.
+static bool prefixes(const operation *o, size_t cols, double *prefix_sc) {
+    const composing *c = o->c;
+    double *row_c = malloc((cols + 1) * sizeof *row_c);
+    if (row_c == NULL) return fail_for_memory(c->s);
+    for (size_t s = 0; s < o->n; s++) {
+        sinkproof_place at =
+            sinkproof_place_of(c->s->trials.config, c->point, c->n, c->chosen_nk, o->at[s]);
+        bool experts = o->kind == SINKPROOF_MULTIPLY;
+        size_t e = experts ? at.along[ALONG_EXPERTS] : 0, each = c->elements / c->n;
+        size_t r = experts ? at.along[ALONG_COORDINATES] : o->at[s] % each;
+        size_t slot = c->point == TRACE_M9 ? at.along[ALONG_SLOTS] : 0;
+        const double *x = &o->x[0][at.along[ALONG_ROWS] * o->width[0] + slot * cols];
+        double *sum_c = &prefix_sc[s * (cols + 1)];
+        sinkproof_matrix one = sinkproof_matrix_at(&o->weights[0], e == SIZE_MAX ? 0 : e);
+        sinkproof_matrix_row(&one, r, row_c);
+        sum_c[0] = 0;
+        for (size_t k = 0; k < cols; k++) sum_c[k + 1] = sum_c[k] + row_c[k] * x[k];
+    }
+    free(row_c);
+    return true;
+}
+
+// Whether the sample is near without the terms of these columns, or with them twice (sign 1).
+static bool span_is_near(const operation *o, const double *prefix_sc, const double *whole_s,
+                         size_t cols, size_t first, size_t end, int sign) {
+    size_t far = 0;
+    for (size_t s = 0; s < o->n && 8 * far <= o->n; s++) {
+        const double *sum_c = &prefix_sc[s * (cols + 1)];
+        double part = sum_c[end] - sum_c[first];
+        far += !value_is_near(o->c, o->at[s], whole_s[s] + sign * part);
+    }
+    return 8 * far <= o->n;
+}
+
+// Any columns from the first on, or up to the last, or some of equal tiles: left out, or twice.
+static bool try_spans(composing *c, const operation *o, const read_weight *w) {
+    const operation_change none = {.edit = NULL};
+    size_t cols = o->weights[0].cols, tile = cols % 64 == 0 ? cols / 64 : cols % 24 == 0 ? cols / 24 : 1;
+    double whole_s[SAMPLES], *prefix_sc = calloc(o->n * (cols + 1) + 1, sizeof *prefix_sc);
+    bool fine = prefix_sc != NULL ? prefixes(o, cols, prefix_sc) : fail_for_memory(c->s);
+    char which[80];
+    if (cols / tile > 256) tile = cols / 256 + 1;
+    for (size_t s = 0; s < o->n; s++) whole_s[s] = operation_value(o, &none, o->at[s]);
+    for (size_t first = 0; first < cols && fine && c->found == NULL; first++)
+        for (size_t end = first + 1; end <= cols && fine && c->found == NULL; end++) {
+            bool edge = (first == 0) != (end == cols), tiled = first % tile == 0 && end % tile == 0;
+            if ((!edge && !tiled) || end - first == cols) continue;
+            if (!span_is_near(o, prefix_sc, whole_s, cols, first, end, -1) &&
+                !span_is_near(o, prefix_sc, whole_s, cols, first, end, 1))
+                continue;
+            snprintf(which, sizeof which, "columns %zu-%zu%s", first, end - 1,
+                     end == cols   ? " (the last)"
+                     : first == 0 ? " (the first)"
+                                  : "");
+            fine = try_columns(c, o, w, first, end, 1, which);
+        }
+    free(prefix_sc);
+    return fine;
+}
+
 bool compose_sums(composing *c) {
     const sinkproof_config *config = c->s->trials.config;
     read_weight of[MOST_WEIGHTS];
@@ -378,7 +439,12 @@ bool compose_sums(composing *c) {
     operation o;
     bool fine = n == 0 || operation_read(c, &o);
     for (size_t i = 0; i < n && fine && c->found == NULL; i++)
-        if (!sinkproof_slot_is_vector(of[i].slot, config)) fine = try_sums(c, &o, &of[i]);
+        if (!sinkproof_slot_is_vector(of[i].slot, config)) {
+            bool product = o.whole && o.n > 0 && o.n_weights > 0 && o.slots[0] == of[i].slot &&
+                           (o.kind == SINKPROOF_MULTIPLY || o.kind == SINKPROOF_LINEAR);
+            fine = try_sums(c, &o, &of[i]);
+            if (fine && product && c->found == NULL) fine = try_spans(c, &o, &of[i]);
+        }
     if (n > 0) operation_free(&o);
     return fine;
 }
