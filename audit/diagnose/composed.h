@@ -28,6 +28,7 @@ typedef struct composed_mistake {
     mistake_weight_edit edit;      // of weights; or of no slots
     sinkproof_from from;           // of the rotation: the pair whose frequency a pair has
     double numbers[COMPOSED_NUMBERS];
+    double by;                     // a factor that is said of one layer alone; 0: none
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
 
@@ -114,6 +115,8 @@ compose_candidates compose_contributions;    // composed_contributions.c: M11
 compose_candidates compose_other_shares;     // M4
 compose_candidates compose_vectors;          // composed_vectors.c: a bias is added
 compose_candidates compose_tables;           // composed_tables.c: codes and scales of MXFP4
+compose_candidates compose_embedding;        // composed_embedding.c: T0
+compose_candidates compose_terms;            // composed_terms.c: two numbers at once
 compose_candidates compose_low_rank;         // composed_low_rank.c: products
 compose_candidates compose_maps;             // composed_maps.c: whose weights a slot reads
 compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
@@ -129,6 +132,10 @@ compose_candidates compose_slots;            // M11
 bool composing_find_regions(composing *c); // composed_regions.c
 // A copy of the marks of n indices, for as long as the diagnosis. NULL if memory runs out.
 const uint8_t *composing_keep_marks(composing *c, size_t n, const uint8_t *marks);
+
+// composed_layers.c: where factors that are found layer by layer follow a rule of the layer's
+// number, the rule is said too.
+void composed_say_layers(sinkproof_diagnosis *diagnosis, const sinkproof_judgement *judgement);
 
 void attention_forget_guesses(search *s);
 

@@ -12,7 +12,7 @@ typedef struct made_kind {
     sinkproof_make *make;
     bool adds; // to the point's own numbers
     double numbers[SINKPROOF_MAKING_NUMBERS];
-    char id[64], text[COMPOSED_TEXT / 2]; // "holds ..." of the point; "with ..." of an input
+    char id[64], text[256]; // "holds ..." of the point; "with ..." of an input
 } made_kind;
 
 // A new mistake in which the operation reads that input otherwise; the caller sets how.

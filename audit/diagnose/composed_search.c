@@ -79,6 +79,8 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_mixtures,
                                              compose_inputs,
                                              compose_borrowed,
+                                             compose_embedding,
+                                             compose_terms,
                                              compose_low_rank};
 
 // Whether the parts of the point are counted as in a trace from position 0 on: where keys of
