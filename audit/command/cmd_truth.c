@@ -9,6 +9,7 @@
 #include "audit/command/cpu.h"
 #include "audit/command/kept.h"
 #include "audit/command/text.h"
+#include "audit/command/truth_plan.h"
 #include "audit/command/truth_print.h"
 #include "audit/trace/trace_model.h"
 #include "audit/verify/truth_bits.h"
@@ -21,15 +22,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_BITS = 256, PROMPTS };
+enum { KEY_BITS = 256, KEY_CERTIFIED, PROMPTS, MOST_BITS = 1 << 20, MOST_REPEATS = 2 };
 
 typedef struct options {
     const char *model, *tokens, *local, *route, *trace, *json;
     const char *out, *shard;
     work_shard share;
     input_list prompts;
-    long bits;
-    bool any_model;
+    long bits, certified;
+    bool any_model, plan;
 } options;
 
 static const struct argp_option option_table[] = {
@@ -41,7 +42,13 @@ static const struct argp_option option_table[] = {
     HELP_OUT(KEPT(options, out)),
     HELP_SHARD(KEPT(options, shard)),
     {"bits", KEY_BITS, "N", 0,
-     "working precision (default: what the depth is estimated to lose and 64 more, 256 at least)",
+     "working precision (default: what the depth is estimated to lose and those of --certified "
+     "more, 256 at least; raised while a run leaves fewer, or anything ambiguous)",
+     0},
+    {"certified", KEY_CERTIFIED, "N", 0, "bits that each logit is to have (default: 64)", 0},
+    {"plan", KEPT(options, plan), 0, 0,
+     "what the products will do at this precision: the spread of the weights, the slices; no "
+     "tokens",
      0},
     {"local", KEPT(options, local), "TRACE", 0,
      "the truth of each operation from this trace's own inputs", 0},
@@ -53,16 +60,25 @@ static const struct argp_option option_table[] = {
     {"json", KEPT(options, json), "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
 
+static long parse_bits(struct argp_state *state, const char *name, const char *argument,
+                       long least) {
+    char *end;
+    long bits = strtol(argument, &end, 10);
+    if (end == argument || *end != '\0' || bits < least || bits > MOST_BITS)
+        argp_error(state, "--%s takes a whole number from %ld to %d, not \"%s\"", name, least,
+                   MOST_BITS, argument);
+    return bits;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     if (option_keep(o, key, argument)) return 0;
-    char *end;
     switch (key) {
     case KEY_BITS:
-        o->bits = strtol(argument, &end, 10);
-        if (end == argument || *end != '\0' || o->bits < 32 || o->bits > 1 << 20)
-            argp_error(state, "--bits takes a whole number from 32 to 1048576, not \"%s\"",
-                       argument);
+        o->bits = parse_bits(state, "bits", argument, 32);
+        return 0;
+    case KEY_CERTIFIED:
+        o->certified = parse_bits(state, "certified", argument, 1);
         return 0;
     case PROMPTS:
         inputs_add_word(&o->prompts, INPUT_PROMPT, argument);
@@ -80,6 +96,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
             argp_error(state, "--prompts takes the place of --tokens, and has no trace");
         batch_check_prompts(state, o->shard, &(batch){.out = o->out, .json = o->json}, &o->prompts,
                             &o->share);
+        if (o->bits > 0 && o->certified > 0)
+            argp_error(state, "--certified chooses the precision, --bits states it: one of them");
+        if (o->plan &&
+            (o->tokens != NULL || o->prompts.n > 0 || o->local != NULL || o->trace != NULL))
+            argp_error(state, "--plan runs nothing: it takes no tokens and no trace");
+        if (o->certified == 0) o->certified = TRUTH_BITS_LEFT;
+        if (o->plan) return 0;
         if (o->local == NULL && o->tokens == NULL && o->prompts.n == 0)
             argp_error(state, "--tokens is missing");
         return 0;
@@ -151,7 +174,8 @@ static precision choose_bits(options *o, const sinkproof_config *config,
     precision p = {.layers = config->n_layers, .chosen = o->bits == 0};
     if (o->local != NULL) p.layers = longest_run_of_layers(config, trace);
     p.lost = sinkproof_truth_loss(config, p.layers);
-    if (p.chosen) o->bits = sinkproof_truth_bits_for(p.lost);
+    if (p.chosen)
+        o->bits = sinkproof_truth_bits_for(p.lost + (double)(o->certified - TRUTH_BITS_LEFT));
     return p;
 }
 
@@ -198,6 +222,17 @@ static outcome conclude_truth(const truth_study *study, const sinkproof_truth_re
     for (size_t point = 0; point < TRACE_POINTS; point++) infinite += study->points[point].infinite;
     o.certified = infinite == 0 && result->routing.ambiguous == 0 && o.argmax_certified;
     return o;
+}
+
+// The bits to add: those that the worst logit lacks, and 64 if something is ambiguous. A chosen
+// precision is raised MOST_REPEATS times: two equal numbers in balls stay ambiguous at any.
+static long bits_to_add(const options *o, const precision *p, const outcome *end, size_t repeats) {
+    if (!p->chosen || repeats == MOST_REPEATS) return 0;
+    double lacks = (double)o->certified + fmin(end->worst_relative_log2, 1024);
+    if (!(lacks > 0) && !end->certified) lacks = 1;
+    if (!(lacks > 0)) return 0;
+    long more = 64 * (long)ceil(lacks / 64);
+    return o->bits + more <= MOST_BITS ? more : 0;
 }
 
 // Explains a run in which all precision was lost.
@@ -323,32 +358,25 @@ static bool is_quiet(const options *o) {
 }
 
 static json_t *make_result(const options *o, const precision *p, const truth_study *study,
-                           const sinkproof_truth_result *result, FILE *out) {
-    outcome end = conclude_truth(study, result, o->bits);
-    int code = end.certified ? EXIT_HOLDS : EXIT_INCONCLUSIVE;
+                           const sinkproof_truth_result *result, const outcome *end, FILE *out) {
+    int code = end->certified ? EXIT_HOLDS : EXIT_INCONCLUSIVE;
     char said[128];
     bool quiet = is_quiet(o);
-    snprintf(said, sizeof said, "argmax %zu, %s", end.argmax,
-             end.certified ? "certified" : "not all of it certified");
-    if (!quiet) print_text(out, o, study, result, &end);
+    snprintf(said, sizeof said, "argmax %zu, %s", end->argmax,
+             end->certified ? "certified" : "not all of it certified");
+    if (!quiet) print_text(out, o, study, result, end);
     if (quiet) say_unknown(stderr, o, study);
-    json_t *made = json_pack("{s:i, s:s, s:o}", "exit", code, "said", said, "results",
-                             make_rows(o, p, study, result, &end));
-    _arb_vec_clear(end.gap, 1);
-    return made;
+    return json_pack("{s:i, s:s, s:o}", "exit", code, "said", said, "results",
+                     make_rows(o, p, study, result, end));
 }
 
-// Studies some tokens; the text goes to `out`.
-static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t *tokens_n,
-                            FILE *out, sinkproof_error *error) {
-    const sinkproof_config *config = sinkproof_model_config(t->model);
-    precision p = choose_bits(o, config, t->trace);
-    if (!fits_in_memory(config, n, o->bits, error)) return NULL;
+// One walk at o->bits; *more: 0, or the bits to add before the next one, and then no result.
+static json_t *study_once(const truths *t, const options *o, const precision *p, size_t n,
+                          const int32_t *tokens_n, size_t repeats, long *more, FILE *out,
+                          sinkproof_error *error) {
     truth_study study;
-    bool quiet = is_quiet(o);
-    if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : out, o, config, &p);
-    fflush(out);
-    sinkproof_study_init(&study, config, t->trace, n, o->local != NULL, o->trace != NULL);
+    sinkproof_study_init(&study, sinkproof_model_config(t->model), t->trace, n, o->local != NULL,
+                         o->trace != NULL);
     study.progress = show_layer;
     sinkproof_truth_hooks hooks = sinkproof_study_hooks(&study);
     sinkproof_truth_request request = {.model = t->model,
@@ -359,13 +387,42 @@ static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t
                                        .hooks = &hooks};
     sinkproof_truth_result result;
     json_t *made = NULL;
+    *more = 0;
     if (sinkproof_truth_forward(&request, &result, error)) {
-        if (o->trace == NULL ||
-            sinkproof_study_write(&study, o->trace, tokens_n, t->model, o->bits, error))
-            made = make_result(o, &p, &study, &result, out);
+        outcome end = conclude_truth(&study, &result, o->bits);
+        *more = bits_to_add(o, p, &end, repeats);
+        if (*more == 0 && (o->trace == NULL || sinkproof_study_write(&study, o->trace, tokens_n,
+                                                                     t->model, o->bits, error)))
+            made = make_result(o, p, &study, &result, &end, out);
+        _arb_vec_clear(end.gap, 1);
         sinkproof_truth_result_clear(&result);
     }
     sinkproof_study_clear(&study);
+    return made;
+}
+
+// Studies some tokens; the text goes to `out`.
+static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t *tokens_n,
+                            FILE *out, sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(t->model);
+    precision p = choose_bits(o, config, t->trace);
+    bool quiet = is_quiet(o);
+    json_t *made = NULL;
+    long more = 0;
+    if (!fits_in_memory(config, n, o->bits, error)) return NULL;
+    if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : out, o, config, &p);
+    for (size_t repeats = 0; made == NULL; repeats++) {
+        fflush(out);
+        made = study_once(t, o, &p, n, tokens_n, repeats, &more, out, error);
+        if (more == 0) break;
+        if (!fits_in_memory(config, n, o->bits + more, error)) return NULL;
+        if (!quiet)
+            fprintf(
+                out,
+                "%ld bits leave fewer than %ld of a logit, or a choice open: repeated with %ld\n",
+                o->bits, o->certified, o->bits + more);
+        o->bits += more;
+    }
     return made;
 }
 
@@ -411,10 +468,15 @@ int cmd_truth(int argc, char **argv) {
         done = sinkproof_trace_open_of(path, model, o.any_model, &trace, &error) &&
                sinkproof_trace_from_start(trace, &error) &&
                sinkproof_trace_model_note(trace, model, &note, &error);
-    if (done) {
+    if (done && o.plan) {
+        choose_bits(&o, sinkproof_model_config(model), NULL);
+        code = truth_plan_print(model, o.model, o.bits, o.json);
+    } else if (done) {
         truths all = {&o, model, trace};
         note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
-        how = kept_how("truth", o.model, model, "", json_pack("{s:I}", "bits", (json_int_t)o.bits),
+        how = kept_how("truth", o.model, model, "",
+                       json_pack("{s:I, s:I}", "bits", (json_int_t)o.bits, "certified",
+                                 (json_int_t)o.certified),
                        &error);
         done = how != NULL;
         const batch many = {.command = "truth",

@@ -14,6 +14,9 @@
 #include "model/matrix.h"
 #include "proofs/truth/flint.h"
 
+// Bits of an activation that are kept below its radius, or below the precision.
+enum { SLICED_GUARD_BITS = 30 };
+
 // What a product did, or would do.
 typedef struct sliced_account {
     int digit_bits;    // s, of a digit of an activation

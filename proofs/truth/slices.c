@@ -178,7 +178,7 @@ slice_point slice_fixed_point(arb_srcptr x_c, size_t cols, slong bits) {
     if (p.refused) return p;
     if (top > -2 * far) {
         slong whole = p.low;
-        p.low = larger(p.low, larger(larger(top - bits, radius_top) - GUARD_BITS, -far));
+        p.low = larger(p.low, larger(larger(top - bits, radius_top) - SLICED_GUARD_BITS, -far));
         p.size = larger(0, top - p.low);
         if (p.low > whole) radius_top = larger(radius_top, p.low + 1) + 1; // a radius and a unit
     }

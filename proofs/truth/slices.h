@@ -12,6 +12,7 @@
 #define SINKPROOF_TRUTH_SLICES_H
 
 #include "proofs/truth/flint.h"
+#include "proofs/truth/sliced.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +22,6 @@ enum {
     DIGIT_BITS_MOST = 44,
     SLICES_MOST = 32, // of a row of weights: every exponent of binary32 takes fewer
     RADIUS_BITS = 20, // a radius is an integer of at most 2^19 units
-    GUARD_BITS = 30,  // of an activation below its radius, or below the working precision
 };
 
 typedef enum slice_outcome {
@@ -56,7 +56,7 @@ typedef struct slice_point {
 } slice_point;
 
 // Depends on the token's own inputs and on `bits` alone: all bits of the midpoints, but none that
-// is GUARD_BITS below the largest radius or below the precision.
+// is SLICED_GUARD_BITS below the largest radius or below the precision.
 slice_point slice_fixed_point(arb_srcptr x_c, size_t cols, slong bits);
 // The number of digits of s bits.
 size_t slice_digits(const slice_point *point, int s);

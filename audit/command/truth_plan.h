@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// `sinkproof truth --plan`: what the products of a run at a precision will do, from the weights as
+// they are: the spread of their exponents, the slices, the multiply-adds. Nothing is multiplied.
+#ifndef SINKPROOF_COMMAND_TRUTH_PLAN_H
+#define SINKPROOF_COMMAND_TRUTH_PLAN_H
+
+#include "audit/command/command.h"
+#include "model/model.h"
+
+// Prints the plan, or writes it to `json` (NULL: no JSON, "-": only JSON); returns the exit code.
+int truth_plan_print(const sinkproof_model *model, const char *name, long bits, const char *json);
+
+#endif
