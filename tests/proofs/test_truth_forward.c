@@ -37,6 +37,7 @@ typedef struct record {
     } * kept;
     const struct record *other; // compare with this one instead of keeping
     bool overlap, same_shapes;
+    size_t unequal;
     double worst_shrink; // least log2(radius there / radius here) over points with radii
 } record;
 
@@ -50,6 +51,8 @@ static void see(void *context, const sinkproof_truth_place *place, arb_srcptr va
             r->same_shapes && k->elements == elements && strcmp(k->name, place->name) == 0;
         for (size_t i = 0; r->same_shapes && i < elements; i++)
             r->overlap = r->overlap && arb_overlaps(values + i, k->values + i);
+        for (size_t i = 0; r->same_shapes && i < elements; i++)
+            r->unequal += !arb_equal(values + i, k->values + i);
         double here = worst_radius_log2(values, elements);
         double there = worst_radius_log2(k->values, elements);
         if (here > -INFINITY) r->worst_shrink = sinkproof_keep_least(r->worst_shrink, there - here);
@@ -96,6 +99,17 @@ static void tiny(const sinkproof_model *model) {
        "router.topk tiny choices=%zu ambiguous=%zu bound=0 seed=41", result.routing.choices,
        result.routing.ambiguous);
     sinkproof_truth_result_clear(&result);
+
+    record threaded = {
+        .other = &first, .overlap = true, .same_shapes = true, .worst_shrink = INFINITY};
+    hooks.context = &threaded;
+    request.threads = 3;
+    if (ok(sinkproof_truth_forward(&request, &result, &error), "model.forward tiny in threads")) {
+        ok(threaded.points == first.points && threaded.same_shapes && threaded.unequal == 0,
+           "model.forward tiny points=%zu: three threads change %zu balls, bound=0 seed=41",
+           first.points, threaded.unequal);
+        sinkproof_truth_result_clear(&result);
+    }
 
     record finer = {
         .other = &first, .overlap = true, .same_shapes = true, .worst_shrink = INFINITY};
