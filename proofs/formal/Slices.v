@@ -11,6 +11,7 @@ From Sinkproof Require Import Sums Summation ExactSums.
 Import ListNotations.
 Open Scope R_scope.
 
+(*> bound.dot-sliced *)
 Section Sliced.
   Context (rnd : R -> Z) {valid : Valid_rnd rnd}.
   Variables n slices digits : nat. (* columns, slices of a weight, digits of an activation *)
@@ -46,7 +47,6 @@ Section Sliced.
         apply Rmult_lt_compat_r; [apply bpow_gt_0 | apply room].
   Qed.
 
-  (*> bound.dot-sliced *)
   (* The joined products are the exact product, in every order and in every rounding mode. *)
   Theorem bound_dot_sliced :
     ∑ t < slices, ∑ j < digits,
@@ -76,5 +76,5 @@ Section Sliced.
       with (IZR (u c) * bpow radix2 e * (IZR (r c) * bpow radix2 g)) by ring.
     apply Rmult_le_compat; auto using Rabs_pos.
   Qed.
-  (*< bound.dot-sliced *)
 End Sliced.
+(*< bound.dot-sliced *)
