@@ -96,7 +96,7 @@ bool sinkproof_point_is_operand(sinkproof_point point) {
     return is;
 }
 
-bool point_is_running_sum(sinkproof_point point) {
+bool sinkproof_point_is_running_sum(sinkproof_point point) {
     bool is = point == AT_A5_ACC || point == AT_A11_ACC; // of two activations, not of a weight
     for (size_t row = 0; row < PRODUCTS; row++) is = is || product_rows[row].at.acc == point;
     return is;

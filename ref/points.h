@@ -150,7 +150,7 @@ sinkproof_product_points sinkproof_product_points_at(sinkproof_point result);
 
 // Whether it is the rounding of an operand of a stored weight (A2.in, ..., F2.in).
 bool sinkproof_point_is_operand(sinkproof_point point);
-bool point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
+bool sinkproof_point_is_running_sum(sinkproof_point point); // A2.acc, A5.acc, ...
 // ---- traced points ---------------------------------------------------------------------------
 
 // Every tensor of a trace, in the order of the forward pass: the rounding point whose result it

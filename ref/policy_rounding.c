@@ -91,7 +91,7 @@ static bool point_mixes(sinkproof_point point) {
 // A sum of weights times activations, or of experts.
 static bool point_sums_parts(sinkproof_point point) {
     return point_mixes(point) ||
-           (point_is_running_sum(point) && point != AT_A5_ACC && point != AT_A11_ACC);
+           (sinkproof_point_is_running_sum(point) && point != AT_A5_ACC && point != AT_A11_ACC);
 }
 
 static const char *const scale_names[SINKPROOF_SCALES] = {
@@ -181,7 +181,7 @@ static void list_formats(sinkproof_point point, char *list, size_t size) {
     }
     if (sinkproof_point_is_operand(point)) append_word(list, size, "q8_0, q8_1, q8_k, weight");
     if (point == AT_A11_PART) append_word(list, size, "levels(L,FORMAT)");
-    if (!point_is_running_sum(point)) return;
+    if (!sinkproof_point_is_running_sum(point)) return;
     if (point_sums_parts(point)) append_word(list, size, "ranks(R,FORMAT), blocks(N,FORMAT)");
     append_word(list, size, "tensor-core(BITS,BLOCK[,PARTS])");
     for (const sinkproof_core_name *core = core_names; core->name != NULL; core++)
@@ -190,7 +190,7 @@ static void list_formats(sinkproof_point point, char *list, size_t size) {
 
 bool parse_rounding(sinkproof_point point, char *value, sinkproof_rounding *rounding,
                     sinkproof_error *error) {
-    bool unit = point_is_running_sum(point);
+    bool unit = sinkproof_point_is_running_sum(point);
     if (unit && parse_core(value, rounding)) return true;
     if (point_sums_parts(point) && parse_parts(value, rounding))
         return !point_mixes(point) || rounding->format == SINKPROOF_RANKS ||
@@ -228,7 +228,7 @@ bool parse_every_sum(const char *value, sinkproof_policy *policy, sinkproof_erro
     for (int p = 0; p < AT_POINTS; p++) {
         char copy[64];
         snprintf(copy, sizeof copy, "%s", value);
-        if (point_is_running_sum((sinkproof_point)p) &&
+        if (sinkproof_point_is_running_sum((sinkproof_point)p) &&
             !parse_rounding((sinkproof_point)p, copy, &policy->at[p], error))
             return false;
     }

@@ -285,8 +285,7 @@ bool sinkproof_judge_gradients(const sinkproof_model *model, const sinkproof_tra
     for (size_t i = 0; fine && i < j->n_reports; i++) {
         const sinkproof_tensor *tensor =
             sinkproof_safetensors_find(sinkproof_trace_file(trace), j->reports[i].name);
-        fine =
-            judge_one(kept, trace, policy, &sinkproof_backward_as_defined, tensor, &j->reports[i]);
+        fine = judge_one(kept, trace, policy, &backward_as_defined, tensor, &j->reports[i]);
     }
     if (kept != NULL) sinkproof_model_close(kept);
     if (fine) {
@@ -337,7 +336,7 @@ bool sinkproof_gradient_factor(const sinkproof_model *model, const sinkproof_tra
     backward_pass pass;
     near_set *x = NULL;
     if (kept != NULL && tensor != NULL &&
-        pass_begin(&pass, kept, trace, policy, &sinkproof_backward_as_defined))
+        pass_begin(&pass, kept, trace, policy, &backward_as_defined))
         x = gradient_sets(&pass, &report->of, &statement);
     if (x != NULL && masked_is_free(&report->of)) free_masked(&pass, &report->of, x);
     bool fine = x != NULL && fit_factor(tensor, x, factor);

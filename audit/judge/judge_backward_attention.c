@@ -167,10 +167,10 @@ static void lacks_named(backward_pass *pass, size_t layer, const char *what) {
 
 static bool run_view(backward_pass *pass, size_t layer, const attention_view *view,
                      const sinkproof_backward_outputs *out) {
-    const char *lacks = sinkproof_backward_lacks(&view->in, out);
+    const char *lacks = attention_back_lacks(&view->in, out);
     if (lacks != NULL) lacks_named(pass, layer, lacks);
     if (lacks != NULL || pass->failed) return false;
-    if (!sinkproof_backward_attention(&view->in, out)) pass->failed = true;
+    if (!attention_back(&view->in, out)) pass->failed = true;
     return !pass->failed;
 }
 

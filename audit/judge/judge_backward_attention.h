@@ -37,11 +37,10 @@ typedef struct sinkproof_backward_outputs {
 } sinkproof_backward_outputs;
 
 // What one of the outputs needs and the inputs lack: "A4.q" and the like, or NULL.
-const char *sinkproof_backward_lacks(const sinkproof_backward_inputs *in,
-                                     const sinkproof_backward_outputs *out);
+const char *attention_back_lacks(const sinkproof_backward_inputs *in,
+                                 const sinkproof_backward_outputs *out);
 
 // Returns false if memory runs out.
-bool sinkproof_backward_attention(const sinkproof_backward_inputs *in,
-                                  const sinkproof_backward_outputs *out);
+bool attention_back(const sinkproof_backward_inputs *in, const sinkproof_backward_outputs *out);
 
 #endif

@@ -36,6 +36,6 @@ typedef struct sinkproof_backward_meaning {
     bool bias_of_ones;    // the values' bias has 1 in the place of 1 - alpha_s
 } sinkproof_backward_meaning;
 
-extern const sinkproof_backward_meaning sinkproof_backward_as_defined;
+extern const sinkproof_backward_meaning backward_as_defined;
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const sinkproof_backward_meaning sinkproof_backward_as_defined = {.times = 1};
+const sinkproof_backward_meaning backward_as_defined = {.times = 1};
 
 void *backward_allocate(backward_pass *pass, size_t count, size_t size) {
     void *x = calloc(count + 1, size);

@@ -368,8 +368,8 @@ static bool needs_scores_gradient(const inputs *in, const sinkproof_backward_out
     return out->dscores != NULL || out->dsink_h != NULL || of_scores;
 }
 
-const char *sinkproof_backward_lacks(const sinkproof_backward_inputs *in,
-                                     const sinkproof_backward_outputs *out) {
+const char *attention_back_lacks(const sinkproof_backward_inputs *in,
+                                 const sinkproof_backward_outputs *out) {
     bool altered = in->meaning->no_window || in->meaning->no_mask;
     bool other_lse = altered || in->meaning->lse != SINKPROOF_LSE_OWN;
     bool weights_do = in->weights != NULL && in->arithmetic->weights_kept && !other_lse;
@@ -468,8 +468,7 @@ static bool group_back(const inputs *in, const sinkproof_backward_outputs *out, 
     return fine;
 }
 
-bool sinkproof_backward_attention(const sinkproof_backward_inputs *in,
-                                  const sinkproof_backward_outputs *out) {
+bool attention_back(const sinkproof_backward_inputs *in, const sinkproof_backward_outputs *out) {
     bool fine = true;
 #pragma omp parallel for schedule(dynamic, 1) if (in->n * in->heads > 4096)
     for (size_t g = 0; g < in->groups; g++) {

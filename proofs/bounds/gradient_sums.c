@@ -80,7 +80,8 @@ bool sinkproof_gradient_arithmetic_of(const sinkproof_policy *policy,
         // How experts are added up, and parts of the keys, has no counterpart going back.
         bool of_parts = p == AT_M11_SUM || p == AT_M11_PART || p == AT_A11_PART;
         if (of_parts && !is_plain(at[p].format)) continue;
-        if (point_is_running_sum(*where) ? !take_sum(a, at[p]) : !take_store(a, policy, at[p]))
+        if (sinkproof_point_is_running_sum(*where) ? !take_sum(a, at[p])
+                                                   : !take_store(a, policy, at[p]))
             return false;
     }
     bool narrow = a->narrow != SINKPROOF_REAL;

@@ -86,7 +86,7 @@ static counted judge(const sinkproof_safetensors *file, const char *which, size_
                                       .dout = in[3],
                                       .sink_h = sink_h};
     sinkproof_backward_outputs to = {.dq = out[0], .dk = out[1], .dv = out[2], .dsink_h = out[3]};
-    must(sinkproof_backward_lacks(&from, &to) == NULL && sinkproof_backward_attention(&from, &to));
+    must(attention_back_lacks(&from, &to) == NULL && attention_back(&from, &to));
     counted all = {0, 0, 0, 0};
     for (int i = 0; i < 4; i++) {
         sinkproof_near *engine_values = numbers(file, which, by.name, names[i], &n);
@@ -118,14 +118,14 @@ int main(void) {
     }
     for (size_t e = 0; e < 3; e++)
         for (size_t c = 0; c < 4; c++) {
-            counted all = judge(file, cases[c].name, cases[c].window, engines[e],
-                                &sinkproof_backward_as_defined);
+            counted all =
+                judge(file, cases[c].name, cases[c].window, engines[e], &backward_as_defined);
             ok(all.elements == 16900 && all.outside == 0,
                "grad.rounded %s under %s, %s: elements=%zu outside=%zu, sets as wide as %.2g of "
                "the values",
                engines[e].name, engines[e].policy, cases[c].what, all.elements, all.outside,
                sqrt(all.radius / all.size));
-            sinkproof_backward_meaning wrong = sinkproof_backward_as_defined;
+            sinkproof_backward_meaning wrong = backward_as_defined;
             wrong.lse = SINKPROOF_LSE_WITHOUT_SINK;
             all = judge(file, cases[c].name, cases[c].window, engines[e], &wrong);
             bool tells = c != 3; // a sink far below has no weight
