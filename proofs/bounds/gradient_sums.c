@@ -105,7 +105,7 @@ sinkproof_near sinkproof_gradient_sum(const sinkproof_gradient_arithmetic *a,
     double stored = narrow > 0 ? sinkproof_gamma(narrow, a->narrow_u) : 0;
     double grown = (1 + engine) * (1 + stored);
     double off = (grown - 1 + engine * 0x1p-50 + mine) * t->size + grown * t->open;
-    off += 2 * k * a->least + narrow * terms * grown * a->narrow_least;
+    off += k * grown * a->least + narrow * terms * grown * a->narrow_least;
     if (t->size == 0 && t->open == 0) off = 0; // nothing is added up
     return (sinkproof_near){t->value, raised(off, terms)};
 }

@@ -155,7 +155,7 @@ def write(folder, config, learned, length, run=""):
     tokens = training.draw(config, numpy.random.default_rng(0), 1)[0][0, :length + 1].tolist()
     (folder / "config.json").write_text(json.dumps(config_of(config)) + "\n", encoding="utf-8")
     cos, sin = training.angles_of(config, length)
-    said = {"format": "sinkproof-trace-1", "engine": f"torch {torch.__version__}", "policy": "f32", "run": run}
+    said = {"format": "sinkproof-trace-1", "engine": f"torch {torch.__version__}", "policy": "f32", "loss": "cross-entropy", "run": run}
     for name, tensors in (("trace", trace(alone, own, tokens)), ("angles", {"cos": cos, "sin": sin}),
                           ("model", checkpoint(config, {key: p.detach()[0] for key, p in own.items()}))):
         (folder / f"{name}.safetensors").write_bytes(safetensors.torch.save(tensors, said if name == "trace" else None))
