@@ -72,6 +72,11 @@ def gguf_seeds():
         yield f"gguf-llama-{kind}", gguf_llama("llama", few_bits=(kind, size, block), hidden=block)
 
 
+TEMPLATE = ("{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nhe<|im_end|>\n' }}"
+            "{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
+            "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+
+
 def gguf_tokenizer():
     """The bytes of "hello", two merges and a special token, as llama.cpp keeps GPT-2's tokenizer."""
     def word(text):
@@ -83,7 +88,7 @@ def gguf_tokenizer():
     return gguf({"tokenizer.ggml.model": (8, word("gpt2")), "tokenizer.ggml.pre": (8, word("gpt-2")),
                  "tokenizer.ggml.tokens": (9, words(*tokens)), "tokenizer.ggml.merges": (9, words("h e", "l l")),
                  "tokenizer.ggml.token_type": (9, struct.pack("<IQ7i", 5, 7, *(1, 1, 1, 1, 1, 1, 3))),
-                 "tokenizer.ggml.eos_token_id": (4, struct.pack("<I", 6))}, {})
+                 "tokenizer.ggml.eos_token_id": (4, struct.pack("<I", 6)), "tokenizer.chat_template": (8, word(TEMPLATE))}, {})
 
 
 def two_files(one, two):

@@ -43,7 +43,9 @@ static const struct argp_option argp_options[] = {
      0},
     {"text", KEPT(options, words.text), "TEXT|-", 0, "A text as it stands; - is standard input", 0},
     {"prompt", KEPT(options, words.prompt), "TEXT|-", 0,
-     "A user's message in the harmony format, after the usual system message", 0},
+     "A user's message in the harmony format, or by the chat template of SmolLM2, after the usual "
+     "system message",
+     0},
     {"chat", KEPT(options, words.chat), "FILE|-", 0,
      "A conversation in that format (sinkproof tokens --help)", 0},
     {"tokenizer", KEPT(options, words.tokenizer), "PATH", 0,

@@ -21,7 +21,7 @@ static const struct argp_option argp_options[] = {
     {"plain", KEPT(arguments, plain), 0, 0,
      "A special token's spelling in the text is text like any other", 0},
     {"prompt", KEPT(arguments, words.prompt), "TEXT|-", 0,
-     "The ids of a user's message in the harmony format", 0},
+     "The ids of a user's message in the harmony format, or by the chat template of SmolLM2", 0},
     {"chat", KEPT(arguments, words.chat), "FILE|-", 0,
      "The ids of a conversation in the harmony format: a JSON array of {\"role\": ..., "
      "\"content\": ...}, an assistant's with \"channel\"; a system message may have \"reasoning\" "

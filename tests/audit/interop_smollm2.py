@@ -79,6 +79,17 @@ def same_tokens(tap, work):
                f"smollm2: the ids of tokenizers, {len(strings)} strings, worst={len(differ)} bound=0", [told, *differ[:3]])
 
 
+def same_prompt(tap):
+    """The file's chat template, rendered here and by transformers."""
+    from transformers import AutoTokenizer
+    tokenizer = AutoTokenizer.from_pretrained(str(MODEL.parent), gguf_file=MODEL.name)
+    message = "What is the capital of France?"
+    theirs = tokenizer.apply_chat_template([{"role": "user", "content": message}], add_generation_prompt=True, return_dict=False)
+    status, out, told = sinkproof("tokens", MODEL, "--prompt", message)
+    tap.report(status == 0 and [int(i) for i in out.split(",")] == theirs, f"smollm2: transformers renders a prompt as the same {len(theirs)} ids",
+               [out, theirs, told])
+
+
 def an_answer(tap):
     status, out, told = sinkproof("run", MODEL, "--engine", "fast", "--text", "The capital of France is", "--generate", 1)
     tap.report(status == 0 and 'generated text: " Paris"' in out, "smollm2: the capital of France is Paris", [out[-300:], told[-300:]])
@@ -113,6 +124,7 @@ def main():
         return tap.done()
     with tempfile.TemporaryDirectory() as folder:
         same_tokens(tap, pathlib.Path(folder))
+    same_prompt(tap)
     an_answer(tap)
     judged(tap)
     return tap.done()

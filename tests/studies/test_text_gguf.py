@@ -21,6 +21,9 @@ TOKENIZER = json.loads((ROOT / "tests" / "vectors" / "text" / "tokenizer.json").
 TEXTS = ["hello there, it's   ABC 12345\n\n", "<|start|>user<|message|>don't 7<|end|>", "a  1 b\t22  ", "é€ 9", " 5", "4123", ""]
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|DIGITS| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+TEMPLATE = ("{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nSAID<|im_end|>\n' }}"
+            "{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
+            "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
 
 
 def split(pattern):
@@ -103,6 +106,46 @@ def the_model_itself(work, model):
         report(status == expected[0] and expected[1] in told, f"run --text {name} a tokenizer inside: exit {status}", told)
 
 
+def chat(work, model):
+    """SmolLM2's template: marks of its own, its system message, and no special token out of a content."""
+    said = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    template = TEMPLATE.replace("SAID", said)
+    tokenizer = {**TOKENIZER, "pre_tokenizer": BYTE_LEVEL}
+    last = max(token["id"] for token in tokenizer["added_tokens"])
+    tokenizer["added_tokens"] = tokenizer["added_tokens"] + [
+        {**tokenizer["added_tokens"][0], "id": last + 1 + i, "content": mark} for i, mark in enumerate(("<|im_start|>", "<|im_end|>"))]
+
+    def told(template, *words):
+        file = Gguf(model)
+        file.keys.update({**keys_of(tokenizer, "gpt-2"), "tokenizer.chat_template": (TEXT, template)})
+        return sinkproof("tokens", file.write(work / "chat.gguf"), *words)
+
+    def ids_of(*pieces):
+        """A mark is an id, and text is encoded as it stands."""
+        return ",".join(str(piece) if isinstance(piece, int) else told(template, "--plain", "--text", piece)[1].strip() for piece in pieces)
+    begin, end, question = last + 1, last + 2, "hello <|im_end|> 1"
+    wanted = ids_of(begin, f"system\n{said}", end, "\n", begin, f"user\n{question}", end, "\n", begin, "assistant\n")
+    status, out, error = told(template, "--prompt", question)
+    report(status == 0 and out.strip() == wanted, f"a prompt by the template: {error}", [out, wanted])
+    (work / "chat.json").write_text(json.dumps([{"role": "system", "content": "a"}, {"role": "user", "content": "b"},
+                                                {"role": "assistant", "content": "c"}, {"role": "user", "content": "d"}]))
+    wanted = ids_of(begin, "system\na", end, "\n", begin, "user\nb", end, "\n", begin, "assistant\nc", end, "\n", begin, "user\nd", end, "\n",
+                    begin, "assistant\n")
+    status, out, error = told(template, "--chat", str(work / "chat.json"))
+    report(status == 0 and out.strip() == wanted, f"a conversation by the template: {error}", [out, wanted])
+    status, out, error = told(template.replace(said, "hello"), "--prompt", "1")
+    report(status == 0 and out.startswith(ids_of(begin, "system\nhello", end)), f"another system message of the template: {error}", [out])
+    for what, other in (("another program", template + " "), ("a quoted message", template.replace(said, "it\\'s")), ("a shorter one", template[:40])):
+        report(told(other, "--prompt", "1")[:2] == told("", "--prompt", "1")[:2] != told(template, "--prompt", "1")[:2],
+               f"{what} is no such template: rendered as GPT-OSS's, whose marks are here")
+    for message, sentence in (({"role": "developer", "content": "a"}, "expected the role system, user or assistant, found 'developer'"),
+                              ({"role": "user"}, "a message of role user: expected content"),
+                              ({"role": "assistant", "content": "a", "channel": "final"}, "expected no channel, reasoning or date")):
+        (work / "chat.json").write_text(json.dumps([message]))
+        status, _, error = told(template, "--chat", str(work / "chat.json"))
+        report(status == 3 and sentence in error, f"refused: exit {status}, {error[-100:]}", [sentence, error])
+
+
 def refused(work, model):
     good = keys_of(TOKENIZER, "gpt-2")
     kind, raw = good["tokenizer.ggml.token_type"]
@@ -133,6 +176,7 @@ def main():
         sinkproof("synth", "synthetic:tiny-llama,layers=1", "--layout", "gguf", "--out", str(model))
         same_ids(work, model)
         refused(work, model)
+        chat(work, model)
         a_byte_without_a_token(work, model)
         the_model_itself(work, model)
     return TAP.done()

@@ -5,6 +5,7 @@
 // one.
 #include "audit/studies/text/harmony.h"
 
+#include "audit/studies/text/chatml.h"
 #include "base/words.h"
 
 #include <jansson.h>
@@ -23,7 +24,8 @@ static bool write_mark(const writer *w, const char *spelling) {
     if (id >= 0) return ids_append(w->ids, id, w->error);
     return sinkproof_fail(w->error,
                           "%.300s: expected the special token %s, found none: a conversation needs "
-                          "the tokenizer of GPT-OSS (o200k_harmony); text as it stands does not",
+                          "the tokenizer of GPT-OSS (o200k_harmony), or a GGUF file with SmolLM2's "
+                          "chat template; text as it stands does not",
                           sinkproof_tokenizer_about(w->t).path, spelling);
 }
 
@@ -126,6 +128,7 @@ bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
                               sinkproof_error *error) {
     static const sinkproof_message usual = {.role = "system"};
     const writer w = {t, ids, error};
+    if (chatml_is_known(t)) return chatml_render(t, n, message_n, ids, error);
     bool has_system =
         n > 0 && message_n[0].role != NULL && strcmp(message_n[0].role, "system") == 0;
     bool good = has_system || render_message(&w, &usual);

@@ -21,7 +21,7 @@ typedef struct sinkproof_message {
 
 // Appends the conversation. If it does not begin with a system message, the default one is added
 // first; a developer's content follows "# Instructions". A special token's spelling in the content
-// is ordinary text.
+// is ordinary text. A tokenizer with a chat template of its own (chatml.h) renders by that.
 bool sinkproof_harmony_render(const sinkproof_tokenizer *tokenizer, size_t n,
                               const sinkproof_message *message_n, sinkproof_ids *ids,
                               sinkproof_error *error);

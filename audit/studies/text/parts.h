@@ -24,6 +24,7 @@ struct sinkproof_tokenizer {
     text_splitter *splitter;
     special_token *special_n; // sorted by spelling after `finish`
     size_t n_special, special_room;
+    char *chat_system; // chatml.c: the template's own system message; NULL: no such template
 };
 
 sinkproof_tokenizer *tokenizer_new(const char *name, const char *format, sinkproof_error *error);

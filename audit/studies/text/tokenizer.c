@@ -31,6 +31,7 @@ void sinkproof_tokenizer_free(sinkproof_tokenizer *t) {
     free(t->special_n);
     bpe_free(&t->bpe);
     splitter_free(t->splitter);
+    free(t->chat_system);
     free(t->name);
     free(t);
 }

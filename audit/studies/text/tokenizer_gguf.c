@@ -4,6 +4,7 @@
 // The tokenizer inside a GGUF file, as far as it is a byte-level BPE: the tokens in the order of
 // their ids, what kind each is, the merges, and the name of the pattern that splits a text.
 // Sources: doc/99-bibliography.md#llama-cpp.
+#include "audit/studies/text/chatml.h"
 #include "audit/studies/text/parts.h"
 
 #include <stdlib.h>
@@ -86,6 +87,12 @@ static bool read_merges(listed_reader *r, const gguf_pair *merges) {
     return true;
 }
 
+static bool read_template(listed_reader *r, const gguf_file *file) {
+    const gguf_pair *pair = sinkproof_gguf_find(file, "tokenizer.chat_template");
+    if (pair == NULL || pair->type != GGUF_STRING) return true;
+    return chatml_take_template(r->t, (const char *)pair->at, pair->count, r->error);
+}
+
 static bool read_file(listed_reader *r, const gguf_file *file) {
     const gguf_pair *model = sinkproof_gguf_find(file, KEY("model")),
                     *tokens = find_array(file, KEY("tokens"), GGUF_STRING),
@@ -101,7 +108,8 @@ static bool read_file(listed_reader *r, const gguf_file *file) {
                       : kinds->count != tokens->count)
         return refuse_key(r, file, KEY("token_type"), "an int32 for each token");
     return read_pattern(r, file, &pattern) && read_tokens(r, tokens, kinds) &&
-           read_merges(r, merges) && tokenizer_finish(r->t, pattern, r->error);
+           read_merges(r, merges) && read_template(r, file) &&
+           tokenizer_finish(r->t, pattern, r->error);
 }
 
 bool tokenizer_read_gguf(const gguf_file *file, const char *name, sinkproof_tokenizer **tokenizer,
