@@ -138,7 +138,7 @@ static void measure_batch(sinkproof_bench *bench, const char *name, const sinkpr
 
 // The attention's output and an expert of the 20b shape: a layer's shares of bf16 and MXFP4.
 bool sinkproof_bench_truth(sinkproof_bench *bench, sinkproof_error *error) {
-    static const size_t batches[] = {1, 4, 32};
+    static const size_t batches[] = {1, 4, 64};
     static const slong precisions[] = {128, 256, 704};
     sinkproof_model *model;
     if (!sinkproof_model_open("synthetic:gpt-oss-20b,layers=1", &model, error)) return false;

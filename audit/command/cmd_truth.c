@@ -123,12 +123,6 @@ static const struct argp parser = {
     NULL,
     NULL};
 
-static json_t *enclosed_json(arb_srcptr ball) {
-    return json_pack("{s:s, s:o, s:o}", "label", "enclosed", "midpoint",
-                     number_json(arf_get_d(arb_midref(ball), ARF_RND_NEAR)), "radius_log2",
-                     number_json(sinkproof_truth_radius_log2(ball)));
-}
-
 static json_t *point_results(const truth_study *study) {
     json_t *results = json_array();
     for (size_t point = 0; point < TRACE_POINTS; point++) {
@@ -210,12 +204,14 @@ typedef struct outcome {
     size_t argmax;
     double worst_relative_log2; // of every logit
     arb_ptr gap;                // [1]
+    truth_argmaxes every;       // token's
 } outcome;
 
 static outcome conclude_truth(const truth_study *study, const sinkproof_truth_result *result,
                               slong bits) {
     outcome o = {.worst_relative_log2 = study->points[TRACE_F2].relative_log2,
-                 .gap = _arb_vec_init(1)};
+                 .gap = _arb_vec_init(1),
+                 .every = truth_count_argmaxes(result, bits)};
     o.argmax = sinkproof_truth_argmax(result->logits_nv + (result->n - 1) * result->vocab,
                                       result->vocab, &o.argmax_certified, o.gap, bits);
     size_t infinite = 0;
@@ -264,18 +260,11 @@ static void print_text(FILE *out, const options *o, const truth_study *study,
             end->argmax_certified ? "certified" : "AMBIGUOUS");
     truth_print_ball(out, ", gap ", end->gap);
     fprintf(out, "\n");
+    if (result->n > 1) truth_print_argmaxes(out, &end->every);
     if (o->local != NULL && result->routing.choices > 0)
         fprintf(out, "routing by the engine's own router logits where it traced them\n");
     truth_print_routing(out, &result->routing);
     say_unknown(out, o, study);
-}
-
-static json_t *routing_json(const sinkproof_truth_routing *r) {
-    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "id", "router.topk", "ok",
-                     r->ambiguous == 0, "choices", (json_int_t)r->choices, "ambiguous",
-                     (json_int_t)r->ambiguous, "ties", (json_int_t)r->ties, "contested",
-                     (json_int_t)r->contested, "layer", (json_int_t)r->layer, "token",
-                     (json_int_t)r->token, "margin", enclosed_json(r->margin));
 }
 
 static json_t *precision_json(const options *o, const precision *p, const truth_study *study) {
@@ -298,11 +287,12 @@ static json_t *make_rows(const options *o, const precision *p, const truth_study
     json_array_append_new(
         results, json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:I}", "id", "model.forward", "what",
                            "argmax of the last token", "ok", end->argmax_certified, "argmax",
-                           (json_int_t)end->argmax, "gap", enclosed_json(end->gap),
+                           (json_int_t)end->argmax, "gap", truth_enclosed_json(end->gap),
                            "worst_relative_radius_log2", number_json(end->worst_relative_log2),
                            "bits", (json_int_t)o->bits));
+    json_array_append_new(results, truth_argmaxes_json(&end->every));
     json_array_append_new(results, precision_json(o, p, study));
-    if (routing->choices > 0) json_array_append_new(results, routing_json(routing));
+    if (routing->choices > 0) json_array_append_new(results, truth_routing_json(routing));
     return results;
 }
 

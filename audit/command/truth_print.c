@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/command/truth_print.h"
 
+#include "audit/command/command.h"
 #include "base/words.h"
 
 #include <math.h>
@@ -71,6 +72,45 @@ void truth_print_ball(FILE *out, const char *what, arb_srcptr ball) {
             radius);
 }
 
+truth_argmaxes truth_count_argmaxes(const sinkproof_truth_result *result, slong bits) {
+    truth_argmaxes all = {.n = result->n, .first_open = result->n, .gap = INFINITY};
+    arb_t gap;
+    arf_t low;
+    arb_init(gap);
+    arf_init(low);
+    for (size_t i = 0; i < result->n; i++) {
+        bool certified;
+        sinkproof_truth_argmax(result->logits_nv + i * result->vocab, result->vocab, &certified,
+                               gap, bits);
+        arb_get_lbound_arf(low, gap, bits);
+        double least = arf_is_nan(low) ? -INFINITY : arf_get_d(low, ARF_RND_FLOOR);
+        all.certified += certified;
+        if (!certified && all.first_open == all.n) all.first_open = i;
+        if (!(least < all.gap)) continue;
+        all.gap = least;
+        all.thinnest = i;
+    }
+    arb_clear(gap);
+    arf_clear(low);
+    return all;
+}
+
+void truth_print_argmaxes(FILE *out, const truth_argmaxes *all) {
+    fprintf(out, "argmax of every token: %zu of %zu certified", all->certified, all->n);
+    if (all->first_open < all->n) fprintf(out, ", first AMBIGUOUS at token %zu", all->first_open);
+    double shown = all->gap - fabs(all->gap) * 0x1p-16; // more than six digits round away
+    fprintf(out, "; thinnest gap %.6g or more, at token %zu\n", shown, all->thinnest);
+}
+
+json_t *truth_argmaxes_json(const truth_argmaxes *all) {
+    return json_pack(
+        "{s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:I, s:o}", "id", "model.forward", "what",
+        "argmax of every token", "ok", all->certified == all->n, "label", "enclosed", "tokens",
+        (json_int_t)all->n, "certified", (json_int_t)all->certified, "first_ambiguous",
+        all->first_open < all->n ? json_integer((json_int_t)all->first_open) : json_null(),
+        "thinnest_token", (json_int_t)all->thinnest, "thinnest_gap", number_json(all->gap));
+}
+
 void truth_print_routing(FILE *out, const sinkproof_truth_routing *routing) {
     if (routing->choices == 0) return; // a model without a router
     if (routing->ambiguous > 0) {
@@ -89,4 +129,18 @@ void truth_print_routing(FILE *out, const sinkproof_truth_routing *routing) {
                 sinkproof_is_or_are(routing->contested));
     truth_print_ball(out, "thinnest margin: ", routing->margin);
     fprintf(out, " at layer %zu, token %zu\n", routing->layer, routing->token);
+}
+
+json_t *truth_enclosed_json(arb_srcptr ball) {
+    return json_pack("{s:s, s:o, s:o}", "label", "enclosed", "midpoint",
+                     number_json(arf_get_d(arb_midref(ball), ARF_RND_NEAR)), "radius_log2",
+                     number_json(sinkproof_truth_radius_log2(ball)));
+}
+
+json_t *truth_routing_json(const sinkproof_truth_routing *r) {
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "id", "router.topk", "ok",
+                     r->ambiguous == 0, "choices", (json_int_t)r->choices, "ambiguous",
+                     (json_int_t)r->ambiguous, "ties", (json_int_t)r->ties, "contested",
+                     (json_int_t)r->contested, "layer", (json_int_t)r->layer, "token",
+                     (json_int_t)r->token, "margin", truth_enclosed_json(r->margin));
 }

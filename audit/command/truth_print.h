@@ -7,6 +7,7 @@
 
 #include "audit/verify/truth_study.h"
 
+#include <jansson.h>
 #include <stdio.h>
 
 void truth_power_of_two(char text[32], double log2_value);
@@ -14,6 +15,17 @@ void truth_print_points(FILE *out, const truth_study *study);
 void truth_print_distances(FILE *out, const truth_study *study);
 void truth_print_logits(FILE *out, arb_srcptr logit_v, size_t vocab, slong bits);
 void truth_print_ball(FILE *out, const char *what, arb_srcptr ball);
+// The argmax of every token: how many are certified, and the thinnest gap to another logit.
+typedef struct truth_argmaxes {
+    size_t n, certified;
+    size_t first_open, thinnest; // tokens; first_open is n if all are certified
+    double gap;                  // a lower bound of the thinnest gap, rounded down; below 0: open
+} truth_argmaxes;
+truth_argmaxes truth_count_argmaxes(const sinkproof_truth_result *result, slong bits);
+void truth_print_argmaxes(FILE *out, const truth_argmaxes *all);
+json_t *truth_argmaxes_json(const truth_argmaxes *all);
+json_t *truth_enclosed_json(arb_srcptr ball);
+json_t *truth_routing_json(const sinkproof_truth_routing *routing);
 void truth_print_routing(FILE *out, const sinkproof_truth_routing *routing);
 
 #endif

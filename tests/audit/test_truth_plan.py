@@ -85,11 +85,39 @@ def certified(tap):
     tap.report(sinkproof(*words, "--certified", "0")[0] == 2, "--certified 0: a wrong command line")
 
 
+def every_token(tap):
+    """The gaps of all tokens, from the midpoints and radii of the trace; too few bits leave some open."""
+    with tempfile.TemporaryDirectory() as folder:
+        for bits in (256, 84):
+            path = pathlib.Path(folder) / f"{bits}.safetensors"
+            words = ("truth", "synthetic:tiny", "--tokens", "random:40", "--bits", str(bits))
+            text = sinkproof(*words, "--trace", str(path))[1]
+            rows = json.loads(sinkproof(*words, "--json", "-")[1])["results"]
+            row = next(r for r in rows if r.get("what") == "argmax of every token")
+            stored = read(path)[0]
+            mid, radius = (numbers_of(*stored[name][::2]) for name in ("F2", "F2.radius"))
+            n, vocab, gaps = 40, len(mid) // 40, []
+            for i in range(n):
+                order = sorted(range(i * vocab, (i + 1) * vocab), key=lambda k: -mid[k])
+                gaps.append(mid[order[0]] - radius[order[0]] - max(mid[k] + radius[k] for k in order[1:]))
+            certain = sum(g > 1e-9 for g in gaps)
+            thinnest = min(range(n), key=lambda i: gaps[i])
+            tap.report(row["certified"] == certain == sum(g > 0 for g in gaps) and row["tokens"] == n and row["ok"] == (certain == n) and
+                       row["first_ambiguous"] == next((i for i in range(n) if gaps[i] <= 0), None) and
+                       (not math.isfinite(gaps[thinnest]) or (row["thinnest_token"] == thinnest and abs(row["thinnest_gap"] - gaps[thinnest]) < 1e-9)),
+                       f"model.forward {bits} bits: the argmax of {certain} of {n} tokens is certified", [row, gaps])
+            shown = re.search(r"^argmax of every token: (\d+) of 40 certified(?:, first AMBIGUOUS at token (\d+))?; thinnest gap (\S+) or more, at token (\d+)$", text, re.M)
+            tap.report(shown and int(shown[1]) == certain and (shown[2] is None) == (certain == n) and
+                       (row["thinnest_gap"] is None or float(shown[3]) <= row["thinnest_gap"] <= float(shown[3]) + abs(float(shown[3])) * 1e-4),
+                       f"{bits} bits: the text says so", [text])
+
+
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         plan(tap, pathlib.Path(folder))
     certified(tap)
+    every_token(tap)
     return tap.done()
 
 
