@@ -249,7 +249,7 @@ static void say_freedoms(const sinkproof_trace *trace, const sinkproof_policy *p
                          sinkproof_gradient_judgement *j) {
     sinkproof_gradient_arithmetic a;
     sinkproof_point where;
-    char narrow[128] = "", loss[128];
+    char narrow[192] = "", loss[128];
     const char *said = sinkproof_trace_metadata(trace, "loss");
     if (!sinkproof_gradient_arithmetic_of(policy, &a, &where)) {
         snprintf(j->freedoms, sizeof j->freedoms,
@@ -258,8 +258,11 @@ static void say_freedoms(const sinkproof_trace *trace, const sinkproof_policy *p
         return;
     }
     if (a.narrow != SINKPROOF_REAL)
-        snprintf(narrow, sizeof narrow, "%s may be rounded to %s",
-                 ";\nwhat a product reads and what is stored", sinkproof_format_name(a.narrow));
+        snprintf(
+            narrow, sizeof narrow,
+            ";\nwhat a product reads, what is stored, and sums over what an index gathered, may "
+            "be rounded to %s",
+            sinkproof_format_name(a.narrow));
     snprintf(loss, sizeof loss, "%.100s", said != NULL ? said : "");
     sinkproof_make_printable(loss);
     bool entropy = said != NULL && strcmp(said, "cross-entropy") == 0;

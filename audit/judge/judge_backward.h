@@ -32,7 +32,7 @@ typedef struct sinkproof_gradient_judgement {
     sinkproof_verdict verdict;          // the worst of the decided ones; UNDECIDED: none is decided
     size_t undecided;
     const sinkproof_gradient_report *first; // the first bug in the order of the backward pass
-    char freedoms[640];                     // what the policy declares, and what the loss reads
+    char freedoms[900];                     // what the policy declares, and what the loss reads
 } sinkproof_gradient_judgement;
 
 // `layers` as in the judge's options. Frees nothing of an earlier judgement.

@@ -242,6 +242,16 @@ near_set *backward_experts_sets(backward_pass *pass, sinkproof_trace_point point
 
 // ---- the experts' weights --------------------------------------------------------------------
 
+// Of a part of a stack that each slot gathered by its expert's number.
+static near_set *gathered(backward_pass *pass, const expert_slots *slots, size_t experts,
+                          size_t size, backward_sums *sums) {
+    size_t *added = backward_allocate(pass, experts, sizeof *added);
+    for (size_t s = 0; added != NULL && s < slots->count; s++) added[slots->expert[s]]++;
+    near_set *sets = added != NULL ? backward_sums_gathered(pass, sums, size, added, 0) : NULL;
+    free(added);
+    return sets;
+}
+
 near_set *backward_experts_weight(backward_pass *pass, sinkproof_slot slot, size_t layer) {
     sinkproof_layer weights = sinkproof_model_layer(pass->model, layer);
     bool up = slot == SINKPROOF_W_UP || slot == SINKPROOF_B_UP;
@@ -266,7 +276,7 @@ near_set *backward_experts_weight(backward_pass *pass, sinkproof_slot slot, size
                 backward_add_weights(1, w->rows, w->cols, dy_r,
                                      slot_row(x, s, up ? slots.each : 1, w->cols), to);
         }
-        sets = backward_sums_finish(pass, &sums, (double)slots.count, 1, 1);
+        sets = gathered(pass, &slots, experts, size, &sums);
     }
     free(sums.terms);
     free(dy);

@@ -55,6 +55,11 @@ bool backward_sums_new(backward_pass *pass, size_t n, backward_sums *sums);
 // Frees the sums; each with the roundings that a term passes. NULL: the pass has failed.
 near_set *backward_sums_finish(backward_pass *pass, backward_sums *sums, double terms,
                                double roundings, double narrow);
+// The same of sums whose terms an index gathered, as of an expert's weight or a word's row: an
+// engine may add them up in the narrow format, one after the other. added: the terms of each
+// `width` sums.
+near_set *backward_sums_gathered(backward_pass *pass, backward_sums *sums, size_t width,
+                                 const size_t *added, double more);
 
 // dx_tc += sum_r W_rc dy_tr, and dw_rc += sum_t dy_tr x_tc.
 void backward_add_inputs(size_t n, size_t rows, size_t cols, const near_set *w_rc,

@@ -156,6 +156,19 @@ near_set *backward_sums_finish(backward_pass *pass, backward_sums *sums, double 
     return x;
 }
 
+near_set *backward_sums_gathered(backward_pass *pass, backward_sums *sums, size_t width,
+                                 const size_t *added, double more) {
+    near_set *x =
+        sums->terms != NULL && !pass->failed ? backward_allocate(pass, sums->n, sizeof *x) : NULL;
+    for (size_t i = 0; x != NULL && i < sums->n; i++) {
+        double terms = (double)added[i / width] + more;
+        x[i] = sinkproof_gradient_sum(&pass->arithmetic, &sums->terms[i], terms, 2, terms + 1);
+    }
+    free(sums->terms);
+    sums->terms = NULL;
+    return x;
+}
+
 void backward_add_inputs(size_t n, size_t rows, size_t cols, const near_set *w_rc,
                          const near_set *dy_tr, gradient_terms *dx_tc) {
 #pragma omp parallel for schedule(dynamic, 1) if (n * rows * cols > 1u << 20)

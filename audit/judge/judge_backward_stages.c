@@ -223,27 +223,39 @@ near_set *backward_point_sets(backward_pass *pass, sinkproof_trace_point point, 
     }
 }
 
+static double most_of(size_t n, const size_t *x) {
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
+    return (double)most;
+}
+
 // Rows of words: dT0's, and where the embedding is also the unembedding dF2's.
 static near_set *embedding_gradient(backward_pass *pass) {
     const sinkproof_config *c = pass->config;
     backward_sums sums = {0};
+    size_t *added = backward_allocate(pass, c->vocab, sizeof *added);
     near_set *dx = backward_read_gradient(pass, TRACE_T0, 0), *dz = NULL, *x = NULL, *sets = NULL;
     if (dx != NULL && c->tied) {
         dz = backward_read_gradient(pass, TRACE_F2, 0);
         x = dz != NULL ? backward_read_point(pass, TRACE_F1, 0) : NULL;
     }
-    if (dx != NULL && (!c->tied || x != NULL) &&
+    if (dx != NULL && added != NULL && (!c->tied || x != NULL) &&
         backward_sums_new(pass, c->vocab * c->hidden, &sums)) {
         near_set one = {1, 0};
-        for (size_t t = 0; t < pass->n; t++)
+        for (size_t t = 0; t < pass->n; t++) {
+            size_t word = (size_t)sinkproof_trace_tokens(pass->trace)[t];
+            added[word]++;
             for (size_t k = 0; k < c->hidden; k++)
-                sinkproof_gradient_add(
-                    &sums.terms[(size_t)sinkproof_trace_tokens(pass->trace)[t] * c->hidden + k],
-                    dx[t * c->hidden + k], one);
+                sinkproof_gradient_add(&sums.terms[word * c->hidden + k], dx[t * c->hidden + k],
+                                       one);
+        }
         if (c->tied) backward_add_weights(pass->n, c->vocab, c->hidden, dz, x, sums.terms);
-        sets = backward_sums_finish(pass, &sums, 2 * (double)pass->n, 2, 2);
+        sets = c->tied ? backward_sums_finish(pass, &sums, 2 * (double)pass->n, 2,
+                                              2 + most_of(c->vocab, added))
+                       : backward_sums_gathered(pass, &sums, c->hidden, added, 0);
     }
     free(sums.terms);
+    free(added);
     free(dx);
     free(dz);
     free(x);
