@@ -119,6 +119,49 @@ static void subsets(const sinkproof_model *model, size_t draws) {
     step_free(&s);
 }
 
+// ---- several sequences, numbers that are none ------------------------------------------------
+
+static void sequences(const sinkproof_model *model) {
+    const sinkproof_config *c = sinkproof_model_config(model);
+    fused_kernel e = {.narrow = SINKPROOF_F32, .seed = 5};
+    step x = step_new(c, 9, 1, SINKPROOF_F32), y = step_new(c, 14, 2, SINKPROOF_F32), s;
+    run_step(&e, model, &x), run_step(&e, model, &y);
+    s = joined(c, &x, &y);
+    sinkproof_trace *trace = step_trace(model, &s, "A11,A9.lse", ~0ull, SINKPROOF_F32);
+    sinkproof_gradient_judgement j = judge(model, trace, "f32");
+    ok(j.first == NULL && j.verdict == SINKPROOF_VERDICT_WITHIN && j.undecided == 4,
+       "grad.rounded two sequences end to end: no query sees the other's keys");
+    sinkproof_gradient_judgement_free(&j);
+    sinkproof_trace_close(trace);
+    step_free(&x), step_free(&y), step_free(&s);
+}
+
+static void not_numbers(const sinkproof_model *model) {
+    static const struct {
+        const char *what;
+        float value;
+        bool of_input, bug;
+    } put_at[] = {{"an infinity in dO", INFINITY, true, false},
+                  {"NaN in dO", NAN, true, false},
+                  {"NaN in dq of finite numbers", NAN, false, true},
+                  {"an infinity in dq of finite numbers", INFINITY, false, true}};
+    fused_kernel e = {.narrow = SINKPROOF_F32, .seed = 5};
+    for (size_t i = 0; i < sizeof put_at / sizeof *put_at; i++) {
+        step s = step_new(sinkproof_model_config(model), 12, 1, SINKPROOF_F32);
+        if (put_at[i].of_input) s.dout[0][3 * s.heads * s.dim] = put_at[i].value;
+        run_step(&e, model, &s);
+        if (!put_at[i].of_input) s.dq[0][5] = put_at[i].value;
+        sinkproof_trace *trace = step_trace(model, &s, "A11,A9.lse", ~0ull, SINKPROOF_F32);
+        sinkproof_gradient_judgement j = judge(model, trace, "f32");
+        bool as_due = put_at[i].bug ? j.first != NULL && strcmp(j.first->name, "00.dA4.q") == 0
+                                    : j.first == NULL && j.verdict == SINKPROOF_VERDICT_UNDECIDED;
+        ok(as_due, "%s: %s", put_at[i].what, put_at[i].bug ? "a bug" : "undecided");
+        sinkproof_gradient_judgement_free(&j);
+        sinkproof_trace_close(trace);
+        step_free(&s);
+    }
+}
+
 // ---- mistakes --------------------------------------------------------------------------------
 
 static const struct {
@@ -181,6 +224,8 @@ int main(void) {
     honest_kernels(model, "flash-bf16", SINKPROOF_BF16, false, draws);
     honest_kernels(model, "hf-bf16", SINKPROOF_BF16, true, draws);
     subsets(model, 10 * draws);
+    sequences(model);
+    not_numbers(model);
     mistakes(model);
     sinkproof_model_close(model);
     return tap_done();

@@ -57,6 +57,7 @@ enum { ENGINE_LAYERS = 2 };
 // One training step of the kernel. Arrays are [n, heads, dim] and [n, groups, dim].
 typedef struct step {
     size_t n, heads, groups, dim;
+    size_t cut; // the row where a second sequence begins; 0: there is one
     float *q[ENGINE_LAYERS], *k[ENGINE_LAYERS], *v[ENGINE_LAYERS], *dout[ENGINE_LAYERS];
     float *out[ENGINE_LAYERS], *dq[ENGINE_LAYERS], *dk[ENGINE_LAYERS], *dv[ENGINE_LAYERS];
     float *dlse[ENGINE_LAYERS], *dsink[ENGINE_LAYERS], *dbias[ENGINE_LAYERS];
@@ -271,6 +272,37 @@ static void run_step(const fused_kernel *e, const sinkproof_model *model, step *
     for (size_t l = 0; l < ENGINE_LAYERS; l++) layer_back(e, model, s, l);
 }
 
+// ---- two sequences end to end ----------------------------------------------------------------
+
+static void behind(float *to, const float *x, size_t nx, const float *y, size_t ny, size_t width) {
+    memcpy(to, x, nx * width * sizeof *to);
+    memcpy(to + nx * width, y, ny * width * sizeof *to);
+}
+
+__attribute__((unused)) static step joined(const sinkproof_config *c, const step *x,
+                                           const step *y) {
+    step s = step_new(c, x->n + y->n, 1, SINKPROOF_F32);
+    size_t wide = s.heads * s.dim, thin = s.groups * s.dim;
+    s.cut = x->n;
+    for (size_t l = 0; l < ENGINE_LAYERS; l++) {
+        behind(s.q[l], x->q[l], x->n, y->q[l], y->n, wide);
+        behind(s.k[l], x->k[l], x->n, y->k[l], y->n, thin);
+        behind(s.v[l], x->v[l], x->n, y->v[l], y->n, thin);
+        behind(s.out[l], x->out[l], x->n, y->out[l], y->n, wide);
+        behind(s.dout[l], x->dout[l], x->n, y->dout[l], y->n, wide);
+        behind(s.dq[l], x->dq[l], x->n, y->dq[l], y->n, wide);
+        behind(s.dk[l], x->dk[l], x->n, y->dk[l], y->n, thin);
+        behind(s.dv[l], x->dv[l], x->n, y->dv[l], y->n, thin);
+        for (size_t h = 0; h < s.heads; h++) {
+            behind(s.dlse[l] + h * s.n, x->dlse[l] + h * x->n, x->n, y->dlse[l] + h * y->n, y->n,
+                   1);
+            s.dsink[l][h] = x->dsink[l][h] + y->dsink[l][h];
+        }
+        for (size_t i = 0; i < thin; i++) s.dbias[l][i] = x->dbias[l][i] + y->dbias[l][i];
+    }
+    return s;
+}
+
 // ---- its trace -------------------------------------------------------------------------------
 
 typedef struct trace_text {
@@ -321,7 +353,8 @@ static sinkproof_trace *step_trace(const sinkproof_model *model, const step *s, 
     char n[24], wide[64], thin[64], lse[48], heads[24], width[24];
     sinkproof_error error;
     sinkproof_trace *trace;
-    for (size_t i = 0; i < s->n; i++) tokens[i] = (int32_t)i % 50, positions[i] = (int32_t)i;
+    for (size_t i = 0; i < s->n; i++)
+        tokens[i] = (int32_t)i % 50, positions[i] = (int32_t)(i - (i >= s->cut ? s->cut : 0));
     snprintf(n, sizeof n, "%zu", s->n);
     snprintf(wide, sizeof wide, "%zu,%zu,%zu", s->n, s->heads, s->dim);
     snprintf(thin, sizeof thin, "%zu,%zu,%zu", s->n, s->groups, s->dim);
@@ -333,6 +366,8 @@ static sinkproof_trace *step_trace(const sinkproof_model *model, const step *s, 
         "\"__metadata__\":{\"format\":\"sinkproof-trace-1\",\"loss\":\"%s\"}", loss);
     put(&t, "tokens", "I32", n, tokens, s->n * sizeof *tokens);
     put(&t, "positions", "I32", n, positions, s->n * sizeof *positions);
+    const int32_t ends[3] = {0, (int32_t)s->cut, (int32_t)s->n};
+    if (s->cut > 0) put(&t, "cu_seqlens", "I32", "3", ends, sizeof ends);
     size_t w = s->n * s->heads * s->dim, h = s->n * s->groups * s->dim;
     for (size_t l = 0; l < ENGINE_LAYERS; l++) {
         const struct {
