@@ -109,10 +109,12 @@ static size_t undecided_in_row(size_t count, const sinkproof_honest *set) {
 // The radius of an element that is not compared.
 #define NOT_ASKED (-1.0)
 
+// x: the sets of `count` elements from `begin` on, whole rows.
 static bool compare(backward_pass *pass, const sinkproof_tensor *tensor, const near_set *x,
-                    double times, sinkproof_gradient_report *r) {
+                    size_t begin, size_t count, sinkproof_gradient_report *r) {
     sinkproof_format format = sinkproof_trace_format(tensor->dtype);
-    size_t count = sinkproof_tensor_elements(tensor), row = r->shape[r->rank - 1];
+    double times = pass->meaning->times;
+    size_t row = r->shape[r->rank - 1];
     sinkproof_honest *set_i = backward_allocate(pass, row, sizeof *set_i);
     for (size_t first = 0; set_i != NULL && first < count; first += row) {
         size_t kept = 0;
@@ -121,7 +123,8 @@ static bool compare(backward_pass *pass, const sinkproof_tensor *tensor, const n
             near_set y = times != 1 ? sinkproof_near_scaled(x[first + i], times) : x[first + i];
             sinkproof_honest *set = &set_i[kept++];
             *set = stored_set(pass, format, y);
-            compare_element(r, format, first + i, sinkproof_tensor_value(tensor, first + i), *set);
+            size_t at = begin + first + i;
+            compare_element(r, format, at, sinkproof_tensor_value(tensor, at), *set);
         }
         r->undecided += undecided_in_row(kept, set_i);
     }
@@ -154,21 +157,39 @@ static void conclude(sinkproof_gradient_report *r) {
                                                                       : SINKPROOF_VERDICT_WITHIN;
 }
 
+// Elements of a weight whose sets are made together.
+enum { TOGETHER = 1 << 22 };
+
+// Of a weight, the rows that its sets are made for: those of its matrix or stack of matrices; of a
+// vector that a stack has, its numbers.
+static size_t weight_rows(const sinkproof_gradient *g, const sinkproof_gradient_report *r,
+                          size_t count, size_t *cols) {
+    bool biases = g->of_weight && (g->slot == SINKPROOF_B_UP || g->slot == SINKPROOF_B_DOWN);
+    *cols = r->rank > 1 && !biases ? r->shape[r->rank - 1] : 1;
+    return count / *cols;
+}
+
 static bool judge_one(const sinkproof_model *kept, const sinkproof_trace *trace,
                       const sinkproof_policy *policy, const sinkproof_backward_meaning *meaning,
                       const sinkproof_tensor *tensor, sinkproof_gradient_report *r) {
     backward_pass pass;
-    near_set *x = NULL;
+    size_t count = sinkproof_tensor_elements(tensor), cols,
+           rows = weight_rows(&r->of, r, count, &cols);
+    size_t each = r->of.of_weight && cols > 1 ? TOGETHER / cols + 1 : rows;
+    bool fine = pass_begin(&pass, kept, trace, policy, meaning);
     r->statement = "grad.chain";
-    if (pass_begin(&pass, kept, trace, policy, meaning))
-        x = gradient_sets(&pass, &r->of, &r->statement);
-    if (x != NULL && masked_is_free(&r->of)) free_masked(&pass, &r->of, x);
-    if (x != NULL) compare(&pass, tensor, x, meaning->times, r);
-    free(x);
-    if (x == NULL && !pass.failed) {
+    for (size_t first = 0; fine && first < rows; first += each) {
+        pass.first_row = first, pass.end_row = rows - first < each ? rows : first + each;
+        near_set *x = gradient_sets(&pass, &r->of, &r->statement);
+        fine = x != NULL;
+        if (fine && masked_is_free(&r->of)) free_masked(&pass, &r->of, x);
+        if (fine) fine = compare(&pass, tensor, x, first * cols, (pass.end_row - first) * cols, r);
+        free(x);
+    }
+    if (!fine && !pass.failed) {
         if (pass.missing[0] == '\0') backward_lacks(&pass, "an input", "");
         memcpy(r->missing, pass.missing, sizeof r->missing);
-        r->elements = r->undecided = sinkproof_tensor_elements(tensor);
+        r->elements = r->undecided = count;
     }
     conclude(r);
     return !pass.failed;
@@ -338,9 +359,12 @@ bool sinkproof_gradient_factor(const sinkproof_model *model, const sinkproof_tra
     const char *statement;
     backward_pass pass;
     near_set *x = NULL;
-    if (kept != NULL && tensor != NULL &&
-        pass_begin(&pass, kept, trace, policy, &backward_as_defined))
+    size_t count = tensor != NULL ? sinkproof_tensor_elements(tensor) : 0, cols;
+    bool few = count > 0 && count <= TOGETHER;
+    if (kept != NULL && few && pass_begin(&pass, kept, trace, policy, &backward_as_defined)) {
+        pass.end_row = weight_rows(&report->of, report, count, &cols);
         x = gradient_sets(&pass, &report->of, &statement);
+    }
     if (x != NULL && masked_is_free(&report->of)) free_masked(&pass, &report->of, x);
     bool fine = x != NULL && fit_factor(tensor, x, factor);
     free(x);

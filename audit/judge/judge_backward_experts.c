@@ -242,14 +242,16 @@ near_set *backward_experts_sets(backward_pass *pass, sinkproof_trace_point point
 
 // ---- the experts' weights --------------------------------------------------------------------
 
-// Of a part of a stack that each slot gathered by its expert's number.
-static near_set *gathered(backward_pass *pass, const expert_slots *slots, size_t experts,
-                          size_t size, backward_sums *sums) {
-    size_t *added = backward_allocate(pass, experts, sizeof *added);
-    for (size_t s = 0; added != NULL && s < slots->count; s++) added[slots->expert[s]]++;
-    near_set *sets = added != NULL ? backward_sums_gathered(pass, sums, size, added, 0) : NULL;
-    free(added);
-    return sets;
+// What a slot adds to the rows that are asked for, of its expert's matrix or bias; counts it.
+static void add_slot(const backward_pass *pass, size_t expert, size_t rows, size_t cols,
+                     const near_set *dy_r, const near_set *x_c, size_t *added, gradient_terms *to) {
+    size_t begin = expert * rows, first = begin, end = begin + rows;
+    if (first < pass->first_row) first = pass->first_row;
+    if (end > pass->end_row) end = pass->end_row;
+    if (first >= end) return;
+    for (size_t r = first; r < end; r++) added[r - pass->first_row]++;
+    backward_add_weights(1, end - first, cols, dy_r + (first - begin), rows, x_c,
+                         to + (first - pass->first_row) * cols);
 }
 
 near_set *backward_experts_weight(backward_pass *pass, sinkproof_slot slot, size_t layer) {
@@ -257,28 +259,23 @@ near_set *backward_experts_weight(backward_pass *pass, sinkproof_slot slot, size
     bool up = slot == SINKPROOF_W_UP || slot == SINKPROOF_B_UP;
     bool bias = slot == SINKPROOF_B_UP || slot == SINKPROOF_B_DOWN;
     const sinkproof_matrix *w = up ? &weights.w_up : &weights.w_down;
-    size_t experts = pass->config->dense ? 1 : pass->config->n_experts;
-    size_t size = bias ? w->rows : w->rows * w->cols;
+    size_t cols = bias ? 1 : w->cols, rows = pass->end_row - pass->first_row;
     expert_slots slots = {0};
     backward_sums sums = {0};
     near_set *dy = up ? backward_read_gradient(pass, TRACE_M6, layer) : down_gradient(pass, layer);
     near_set *x =
         dy == NULL || bias ? NULL : backward_read_point(pass, up ? TRACE_M1 : TRACE_M8, layer);
     near_set *sets = NULL, one = {1, 0};
-    if (dy != NULL && (bias || x != NULL) && find_slots(pass, layer, &slots) &&
-        backward_sums_new(pass, experts * size, &sums)) {
-        for (size_t s = 0; s < slots.count; s++) {
-            gradient_terms *to = sums.terms + (size_t)slots.expert[s] * size;
-            const near_set *dy_r = dy + s * w->rows;
-            if (bias)
-                backward_add_weights(1, w->rows, 1, dy_r, &one, to);
-            else
-                backward_add_weights(1, w->rows, w->cols, dy_r,
-                                     slot_row(x, s, up ? slots.each : 1, w->cols), to);
-        }
-        sets = gathered(pass, &slots, experts, size, &sums);
+    size_t *added = backward_allocate(pass, rows, sizeof *added);
+    if (dy != NULL && added != NULL && (bias || x != NULL) && find_slots(pass, layer, &slots) &&
+        backward_sums_new(pass, rows * cols, &sums)) {
+        for (size_t s = 0; s < slots.count; s++)
+            add_slot(pass, (size_t)slots.expert[s], w->rows, cols, dy + s * w->rows,
+                     bias ? &one : slot_row(x, s, up ? slots.each : 1, w->cols), added, sums.terms);
+        sets = backward_sums_gathered(pass, &sums, cols, added, 0); // by its expert's number
     }
     free(sums.terms);
+    free(added);
     free(dy);
     free(x);
     free(slots.expert);

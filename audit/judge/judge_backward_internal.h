@@ -20,8 +20,9 @@ typedef struct backward_pass {
     const sinkproof_backward_meaning *meaning;
     sinkproof_gradient_arithmetic arithmetic;
     size_t n;
-    char missing[160]; // the first input that the trace lacks, in words
-    bool failed;       // out of memory
+    size_t first_row, end_row; // of a weight's matrix, or stack of matrices, which is asked for
+    char missing[160];         // the first input that the trace lacks, in words
+    bool failed;               // out of memory
 } backward_pass;
 
 // ---- reading (judge_backward_read.c). NULL: the trace lacks it, and `missing` says so; or no
@@ -61,10 +62,10 @@ near_set *backward_sums_finish(backward_pass *pass, backward_sums *sums, double 
 near_set *backward_sums_gathered(backward_pass *pass, backward_sums *sums, size_t width,
                                  const size_t *added, double more);
 
-// dx_tc += sum_r W_rc dy_tr, and dw_rc += sum_t dy_tr x_tc.
+// dx_tc += sum_r W_rc dy_tr, and dw_rc += sum_t dy_tr x_tc, where row t of dy begins at t stride.
 void backward_add_inputs(size_t n, size_t rows, size_t cols, const near_set *w_rc,
                          const near_set *dy_tr, gradient_terms *dx_tc);
-void backward_add_weights(size_t n, size_t rows, size_t cols, const near_set *dy_tr,
+void backward_add_weights(size_t n, size_t rows, size_t cols, const near_set *dy_tr, size_t stride,
                           const near_set *x_tc, gradient_terms *dw_rc);
 
 // ---- the stages: the sets of a gradient, or NULL

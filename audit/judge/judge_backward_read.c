@@ -179,12 +179,12 @@ void backward_add_inputs(size_t n, size_t rows, size_t cols, const near_set *w_r
                                        w_rc[r * cols + c]);
 }
 
-void backward_add_weights(size_t n, size_t rows, size_t cols, const near_set *dy_tr,
+void backward_add_weights(size_t n, size_t rows, size_t cols, const near_set *dy_tr, size_t stride,
                           const near_set *x_tc, gradient_terms *dw_rc) {
 #pragma omp parallel for schedule(dynamic, 1) if (n * rows * cols > 1u << 20)
     for (size_t r = 0; r < rows; r++)
         for (size_t t = 0; t < n; t++)
             for (size_t c = 0; c < cols; c++)
-                sinkproof_gradient_add(&dw_rc[r * cols + c], dy_tr[t * rows + r],
+                sinkproof_gradient_add(&dw_rc[r * cols + c], dy_tr[t * stride + r],
                                        x_tc[t * cols + c]);
 }

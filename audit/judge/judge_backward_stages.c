@@ -50,14 +50,15 @@ static near_set *through_linear(backward_pass *pass, size_t count, const back_th
 static near_set *of_linear(backward_pass *pass, sinkproof_slot slot, near_set *dy, near_set *x,
                            bool bias, size_t layer) {
     sinkproof_matrix m = slot_of(pass, layer, slot);
-    size_t rows = bias ? m.cols : m.rows, cols = bias ? 1 : m.cols;
+    size_t all = bias ? m.cols : m.rows, cols = bias ? 1 : m.cols;
+    size_t first = bias ? 0 : pass->first_row, end = bias ? all : pass->end_row;
     backward_sums sums = {0};
     near_set *sets = NULL, *ones = NULL;
     if (dy != NULL && bias) ones = backward_allocate(pass, pass->n, sizeof *ones);
     for (size_t t = 0; ones != NULL && t < pass->n; t++) ones[t].mid = 1;
     const near_set *with = bias ? ones : x;
-    if (dy != NULL && with != NULL && backward_sums_new(pass, rows * cols, &sums)) {
-        backward_add_weights(pass->n, rows, cols, dy, with, sums.terms);
+    if (dy != NULL && with != NULL && backward_sums_new(pass, (end - first) * cols, &sums)) {
+        backward_add_weights(pass->n, end - first, cols, dy + first, all, with, sums.terms);
         sets = backward_sums_finish(pass, &sums, (double)pass->n, 1, 1);
     }
     free(ones);
@@ -230,28 +231,37 @@ static double most_of(size_t n, const size_t *x) {
 }
 
 // Rows of words: dT0's, and where the embedding is also the unembedding dF2's.
+static void add_words(const backward_pass *pass, const near_set *dx, size_t *added,
+                      gradient_terms *rows) {
+    size_t hidden = pass->config->hidden;
+    const near_set one = {1, 0};
+    for (size_t t = 0; t < pass->n; t++) {
+        size_t word = (size_t)sinkproof_trace_tokens(pass->trace)[t];
+        if (word < pass->first_row || word >= pass->end_row) continue;
+        word -= pass->first_row, added[word]++;
+        for (size_t k = 0; k < hidden; k++)
+            sinkproof_gradient_add(&rows[word * hidden + k], dx[t * hidden + k], one);
+    }
+}
+
 static near_set *embedding_gradient(backward_pass *pass) {
     const sinkproof_config *c = pass->config;
+    size_t rows = pass->end_row - pass->first_row;
     backward_sums sums = {0};
-    size_t *added = backward_allocate(pass, c->vocab, sizeof *added);
+    size_t *added = backward_allocate(pass, rows, sizeof *added);
     near_set *dx = backward_read_gradient(pass, TRACE_T0, 0), *dz = NULL, *x = NULL, *sets = NULL;
     if (dx != NULL && c->tied) {
         dz = backward_read_gradient(pass, TRACE_F2, 0);
         x = dz != NULL ? backward_read_point(pass, TRACE_F1, 0) : NULL;
     }
     if (dx != NULL && added != NULL && (!c->tied || x != NULL) &&
-        backward_sums_new(pass, c->vocab * c->hidden, &sums)) {
-        near_set one = {1, 0};
-        for (size_t t = 0; t < pass->n; t++) {
-            size_t word = (size_t)sinkproof_trace_tokens(pass->trace)[t];
-            added[word]++;
-            for (size_t k = 0; k < c->hidden; k++)
-                sinkproof_gradient_add(&sums.terms[word * c->hidden + k], dx[t * c->hidden + k],
-                                       one);
-        }
-        if (c->tied) backward_add_weights(pass->n, c->vocab, c->hidden, dz, x, sums.terms);
+        backward_sums_new(pass, rows * c->hidden, &sums)) {
+        add_words(pass, dx, added, sums.terms);
+        if (c->tied)
+            backward_add_weights(pass->n, rows, c->hidden, dz + pass->first_row, c->vocab, x,
+                                 sums.terms);
         sets = c->tied ? backward_sums_finish(pass, &sums, 2 * (double)pass->n, 2,
-                                              2 + most_of(c->vocab, added))
+                                              2 + most_of(rows, added))
                        : backward_sums_gathered(pass, &sums, c->hidden, added, 0);
     }
     free(sums.terms);
