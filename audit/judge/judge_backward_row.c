@@ -13,12 +13,13 @@
 typedef sinkproof_near near_set;
 typedef sinkproof_backward_inputs inputs;
 
-// What one head is computed in: [n, n] each, and per row.
+// What one head is computed in: a row at a time, and what the rows add to the keys.
 typedef struct head_room {
-    near_set *p_ij, *dp_ij, *ds_ij;
+    near_set *p_j, *dp_j, *ds_j; // [n], of the keys that the row sees
     near_set *db_i;
     near_set *z_j, *other_j; // of one row
     sinkproof_honest *set_j, *alpha_j;
+    sinkproof_gradient_terms *dk_jd, *dv_jd; // [n, dim]; NULL: not asked for
 } head_room;
 
 // The keys [first, end) of a row, as they are read going back and as the forward pass saw them.
@@ -29,8 +30,10 @@ typedef struct row_sight {
 static row_sight row_sees(const inputs *in, size_t i) {
     size_t begins = in->begins_n != NULL ? in->begins_n[i] : 0, first = begins;
     if (in->window > 0 && i + 1 - begins > in->window) first = i + 1 - in->window;
-    size_t last = i + 1; // the end of the sequence
-    while (last < in->n && (in->begins_n != NULL ? in->begins_n[last] : 0) == begins) last++;
+    size_t last = i + 1; // the end of the sequence, where later keys are read
+    while (in->meaning->no_mask && last < in->n &&
+           (in->begins_n != NULL ? in->begins_n[last] : 0) == begins)
+        last++;
     return (row_sight){.first = in->meaning->no_window ? begins : first,
                        .end = in->meaning->no_mask ? last : i + 1,
                        .seen_first = first,
@@ -101,7 +104,7 @@ static bool row_weights(const inputs *in, const sinkproof_setting *s, head_room 
                         size_t i, near_set *sink_weight) {
     row_sight see = row_sees(in, i);
     size_t seen = see.end - see.first, n = in->n;
-    near_set *p_j = room->p_ij + i * n;
+    near_set *p_j = room->p_j;
     const near_set *stored = in->weights != NULL ? in->weights + (h * n + i) * (n + 1) : NULL;
     double sink = in->sink_h[h], common;
     bool altered =
@@ -184,7 +187,7 @@ static double output_delta_off(const inputs *in, const near_set *p_j, const near
 static near_set row_delta(const inputs *in, const head_room *room, size_t h, size_t i,
                           const row_sight *see) {
     const sinkproof_gradient_arithmetic *a = in->arithmetic;
-    const near_set *p_j = room->p_ij + i * in->n, *dp_j = room->dp_ij + i * in->n;
+    const near_set *p_j = room->p_j, *dp_j = room->dp_j;
     near_set delta = sinkproof_gradient_dot(a, see->end - see->first, p_j + see->first, 1,
                                             dp_j + see->first, 1, 1, stores(in));
     bool altered = weights_are_altered(in->meaning), output = in->meaning->delta_of_output;
@@ -227,8 +230,8 @@ static near_set score_gradient(const inputs *in, near_set p, near_set dp, near_s
 // up to what the loss has at the log-sum-exp, `due`.
 static void give_to_largest(const inputs *in, head_room *room, size_t i, const row_sight *see,
                             near_set sink_weight, double due) {
-    near_set *ds_j = room->ds_ij + i * in->n;
-    const near_set *p_j = room->p_ij + i * in->n;
+    near_set *ds_j = room->ds_j;
+    const near_set *p_j = room->p_j;
     double rest = fabs(room->db_i[i].mid) + fabs(due), open = room->db_i[i].off,
            sum = room->db_i[i].mid - due;
     double least = sink_weight.mid - sink_weight.off;
@@ -253,8 +256,8 @@ static near_set weight_of_keys(const inputs *in, const sinkproof_setting *s, siz
 static bool row_back(const inputs *in, const sinkproof_setting *s, head_room *room, size_t h,
                      size_t i, bool scores) {
     row_sight see = row_sees(in, i);
-    near_set *p_j = room->p_ij + i * in->n, *dp_j = room->dp_ij + i * in->n,
-             *ds_j = room->ds_ij + i * in->n, sink_weight = {0, 0}, lse_keys = {0, 0};
+    near_set *p_j = room->p_j, *dp_j = room->dp_j, *ds_j = room->ds_j, sink_weight = {0, 0},
+             lse_keys = {0, 0};
     double dlse = in->dlse_hn != NULL && !in->meaning->no_dlse ? in->dlse_hn[h * in->n + i] : 0;
     double dlse_keys =
         in->dlse_keys_hn != NULL && !in->meaning->no_dlse ? in->dlse_keys_hn[h * in->n + i] : 0;
@@ -299,64 +302,69 @@ static near_set operand(const inputs *in, near_set ds) {
     return exact ? ds : sinkproof_near_narrowed(in->arithmetic, ds);
 }
 
-static void query_gradients(const inputs *in, const near_set *ds_ij, size_t h, near_set *dq) {
+// dq of a row.
+static void query_gradient(const inputs *in, const near_set *ds_j, size_t h, size_t i,
+                           const row_sight *see, near_set *dq) {
     double scale = 1 / sqrt((double)in->dim);
-    size_t g = group_of(in, h);
-    for (size_t i = 0; i < in->n; i++) {
-        row_sight see = row_sees(in, i);
-        const near_set *ds_j = ds_ij + i * in->n;
-        for (size_t d = 0; d < in->dim; d++) {
-            const near_set *k_j = at_head(in->k, in, see.first, in->groups, g) + d;
-            near_set sum =
-                sinkproof_gradient_dot(in->arithmetic, see.end - see.first, ds_j + see.first, 1,
-                                       k_j, in->groups * in->dim, 4, 0);
-            dq[(i * in->heads + h) * in->dim + d] =
-                sinkproof_near_narrowed(in->arithmetic, sinkproof_near_scaled(sum, scale));
-        }
+    const near_set *k = at_head(in->k, in, see->first, in->groups, group_of(in, h));
+    for (size_t d = 0; d < in->dim; d++) {
+        near_set sum =
+            sinkproof_gradient_dot(in->arithmetic, see->end - see->first, ds_j + see->first, 1,
+                                   k + d, in->groups * in->dim, 4, 0);
+        dq[(i * in->heads + h) * in->dim + d] =
+            sinkproof_near_narrowed(in->arithmetic, sinkproof_near_scaled(sum, scale));
     }
 }
 
-// sum_i w_ij x_i of a head, for every key: a share of dk or dv [n, dim].
-static void key_shares(const inputs *in, const near_set *w_ij, const near_set *x, size_t h,
-                       double scale, near_set *share_jd) {
-    for (size_t j = 0; j < in->n; j++)
-        for (size_t d = 0; d < in->dim; d++) {
-            sinkproof_gradient_terms t = {0, 0, 0};
-            for (size_t i = 0; i < in->n; i++)
-                sinkproof_gradient_add(&t, w_ij[i * in->n + j],
-                                       x[(i * in->heads + h) * in->dim + d]);
-            near_set sum = sinkproof_gradient_sum(in->arithmetic, &t, (double)in->n, 4, 0);
-            if (scale != 1) sum = sinkproof_near_scaled(sum, scale);
-            share_jd[j * in->dim + d] = sinkproof_near_narrowed(in->arithmetic, sum);
-        }
+// w_j x of a row, added to every key that it sees.
+static void add_to_keys(const inputs *in, const row_sight *see, const near_set *w_j,
+                        const near_set *x_d, sinkproof_gradient_terms *to_jd) {
+    for (size_t j = see->first; j < see->end; j++)
+        for (size_t d = 0; d < in->dim; d++)
+            sinkproof_gradient_add(&to_jd[j * in->dim + d], w_j[j], x_d[d]);
+}
+
+// A head's share of dk or dv, from what its rows added.
+static void finish_share(const inputs *in, const sinkproof_gradient_terms *terms_jd, double scale,
+                         near_set *share_jd) {
+    for (size_t i = 0; i < in->n * in->dim; i++) {
+        near_set sum = sinkproof_gradient_sum(in->arithmetic, &terms_jd[i], (double)in->n, 4, 0);
+        if (scale != 1) sum = sinkproof_near_scaled(sum, scale);
+        share_jd[i] = sinkproof_near_narrowed(in->arithmetic, sum);
+    }
 }
 
 // ---- a group ---------------------------------------------------------------------------------
 
-static bool head_room_new(const inputs *in, head_room *room) {
-    size_t n = in->n;
-    *room = (head_room){.p_ij = malloc(n * n * sizeof *room->p_ij),
-                        .dp_ij = malloc(n * n * sizeof *room->dp_ij),
-                        .ds_ij = malloc(n * n * sizeof *room->ds_ij),
-                        .db_i = calloc(n, sizeof *room->db_i),
-                        .z_j = malloc((n + 1) * sizeof *room->z_j),
-                        .other_j = malloc((n + 1) * sizeof *room->other_j),
-                        .set_j = malloc((n + 1) * sizeof *room->set_j),
-                        .alpha_j = malloc((n + 1) * sizeof *room->alpha_j)};
-    return room->p_ij != NULL && room->dp_ij != NULL && room->ds_ij != NULL && room->db_i != NULL &&
+static bool head_room_new(const inputs *in, bool keys, bool values, head_room *room) {
+    size_t n = in->n, all = n * in->dim;
+    *room = (head_room){.p_j = calloc(n + 1, sizeof *room->p_j),
+                        .dp_j = calloc(n + 1, sizeof *room->dp_j),
+                        .ds_j = calloc(n + 1, sizeof *room->ds_j),
+                        .db_i = calloc(n + 1, sizeof *room->db_i),
+                        .z_j = calloc(n + 1, sizeof *room->z_j),
+                        .other_j = calloc(n + 1, sizeof *room->other_j),
+                        .set_j = calloc(n + 1, sizeof *room->set_j),
+                        .alpha_j = calloc(n + 1, sizeof *room->alpha_j),
+                        .dk_jd = keys ? calloc(all + 1, sizeof *room->dk_jd) : NULL,
+                        .dv_jd = values ? calloc(all + 1, sizeof *room->dv_jd) : NULL};
+    return room->p_j != NULL && room->dp_j != NULL && room->ds_j != NULL && room->db_i != NULL &&
            room->z_j != NULL && room->other_j != NULL && room->set_j != NULL &&
-           room->alpha_j != NULL;
+           room->alpha_j != NULL && (room->dk_jd != NULL || !keys) &&
+           (room->dv_jd != NULL || !values);
 }
 
 static void head_room_free(head_room *room) {
-    free(room->p_ij);
-    free(room->dp_ij);
-    free(room->ds_ij);
+    free(room->p_j);
+    free(room->dp_j);
+    free(room->ds_j);
     free(room->db_i);
     free(room->z_j);
     free(room->other_j);
     free(room->set_j);
     free(room->alpha_j);
+    free(room->dk_jd);
+    free(room->dv_jd);
 }
 
 static bool needs_weights(const inputs *in, const sinkproof_backward_outputs *out) {
@@ -404,67 +412,69 @@ static void add_shares(const inputs *in, size_t g, const near_set *share_mjd, ne
         }
 }
 
+// What a head's rows give together.
 static void head_outputs(const inputs *in, const sinkproof_backward_outputs *out,
                          const head_room *room, size_t h) {
-    size_t n = in->n, all = n * n;
-    if (out->dweights != NULL) memcpy(out->dweights + h * all, room->dp_ij, all * sizeof(near_set));
-    if (out->dscores != NULL) memcpy(out->dscores + h * all, room->ds_ij, all * sizeof(near_set));
+    size_t n = in->n, rows = in->meaning->rows, first = 0;
+    near_set one = {1, 0};
     if (out->dsink_hn != NULL) memcpy(out->dsink_hn + h * n, room->db_i, n * sizeof(near_set));
-    if (out->dsink_h != NULL) {
-        near_set one = {1, 0};
-        size_t rows = in->meaning->rows, first = 0;
-        if (in->meaning->added == SINKPROOF_SINK_LAST_ROWS && rows > 0)
-            first = (n - 1) / rows * rows;
-        out->dsink_h[h] =
-            sinkproof_gradient_dot(in->arithmetic, n - first, room->db_i + first, 1, &one, 0, 1, 0);
-    }
+    if (out->dsink_h == NULL) return;
+    if (in->meaning->added == SINKPROOF_SINK_LAST_ROWS && rows > 0) first = (n - 1) / rows * rows;
+    out->dsink_h[h] =
+        sinkproof_gradient_dot(in->arithmetic, n - first, room->db_i + first, 1, &one, 0, 1, 0);
 }
 
-static bool head_back(const inputs *in, const sinkproof_backward_outputs *out, head_room *room,
-                      size_t h, near_set *dk_share, near_set *dv_share) {
-    size_t n = in->n, all = n * n;
-    sinkproof_setting s = sinkproof_setting_for(in->policy, in->heads * n * (n + 1), in->rate);
+// What a row gives, from its weights and its scores' gradients in `room`.
+static void row_outputs(const inputs *in, const sinkproof_backward_outputs *out, head_room *room,
+                        size_t h, size_t i) {
+    row_sight see = row_sees(in, i);
+    size_t row = (h * in->n + i) * in->n;
+    inputs fresh = *in;
+    fresh.dweights = NULL;
+    for (size_t j = see.first; j < see.end; j++) {
+        if (out->dweights != NULL) out->dweights[row + j] = weight_gradient(&fresh, h, i, j);
+        if (out->dscores != NULL) out->dscores[row + j] = room->ds_j[j];
+        if (in->dscores != NULL) room->ds_j[j] = in->dscores[row + j];
+        room->ds_j[j] = operand(in, room->ds_j[j]);
+        room->p_j[j] = sinkproof_near_narrowed(in->arithmetic, room->p_j[j]);
+    }
+    if (out->dq != NULL) query_gradient(in, room->ds_j, h, i, &see, out->dq);
+    if (room->dk_jd != NULL)
+        add_to_keys(in, &see, room->ds_j, at_head(in->q, in, i, in->heads, h), room->dk_jd);
+    if (room->dv_jd != NULL)
+        add_to_keys(in, &see, room->p_j, at_head(in->dout, in, i, in->heads, h), room->dv_jd);
+}
+
+static bool head_back(const inputs *in, const sinkproof_backward_outputs *out, size_t h,
+                      near_set *dk_share, near_set *dv_share) {
+    sinkproof_setting s =
+        sinkproof_setting_for(in->policy, in->heads * in->n * (in->n + 1), in->rate);
     bool weights = needs_weights(in, out), scores = needs_scores_gradient(in, out);
-    memset(room->p_ij, 0, all * sizeof(near_set));
-    memset(room->dp_ij, 0, all * sizeof(near_set));
-    memset(room->ds_ij, 0, all * sizeof(near_set));
-    for (size_t i = 0; weights && i < n; i++)
-        if (!row_back(in, &s, room, h, i, scores)) return false;
-    for (size_t i = 0; out->dweights != NULL && i < n; i++) {
-        row_sight see = row_sees(in, i);
-        inputs fresh = *in;
-        fresh.dweights = NULL;
-        for (size_t j = see.first; j < see.end; j++)
-            room->dp_ij[i * n + j] = weight_gradient(&fresh, h, i, j);
+    head_room room;
+    bool fine = head_room_new(in, dk_share != NULL, dv_share != NULL, &room);
+    for (size_t i = 0; fine && i < in->n; i++) {
+        fine = !weights || row_back(in, &s, &room, h, i, scores);
+        if (fine) row_outputs(in, out, &room, h, i);
     }
-    head_outputs(in, out, room, h);
-    for (size_t i = 0; i < all; i++) {
-        if (in->dscores != NULL) room->ds_ij[i] = in->dscores[h * all + i];
-        room->ds_ij[i] = operand(in, room->ds_ij[i]);
-        room->p_ij[i] = sinkproof_near_narrowed(in->arithmetic, room->p_ij[i]);
-    }
-    if (out->dq != NULL) query_gradients(in, room->ds_ij, h, out->dq);
-    if (dk_share != NULL)
-        key_shares(in, room->ds_ij, in->q, h, 1 / sqrt((double)in->dim), dk_share);
-    if (dv_share != NULL) key_shares(in, room->p_ij, in->dout, h, 1, dv_share);
-    return true;
+    if (fine) head_outputs(in, out, &room, h);
+    if (fine && dk_share != NULL) finish_share(in, room.dk_jd, 1 / sqrt((double)in->dim), dk_share);
+    if (fine && dv_share != NULL) finish_share(in, room.dv_jd, 1, dv_share);
+    head_room_free(&room);
+    return fine;
 }
 
 static bool group_back(const inputs *in, const sinkproof_backward_outputs *out, size_t g) {
     size_t each = in->heads / in->groups, size = in->n * in->dim;
-    head_room room;
-    bool fine = head_room_new(in, &room);
     near_set *dk = out->dk != NULL ? malloc(each * size * sizeof *dk) : NULL;
     near_set *dv = out->dv != NULL ? malloc(each * size * sizeof *dv) : NULL;
-    fine = fine && (out->dk == NULL || dk != NULL) && (out->dv == NULL || dv != NULL);
+    bool fine = (out->dk == NULL || dk != NULL) && (out->dv == NULL || dv != NULL);
     for (size_t m = 0; fine && m < each; m++)
-        fine = head_back(in, out, &room, g * each + m, dk != NULL ? dk + m * size : NULL,
+        fine = head_back(in, out, g * each + m, dk != NULL ? dk + m * size : NULL,
                          dv != NULL ? dv + m * size : NULL);
     if (fine && dk != NULL) add_shares(in, g, dk, out->dk);
     if (fine && dv != NULL) add_shares(in, g, dv, out->dv);
     free(dk);
     free(dv);
-    head_room_free(&room);
     return fine;
 }
 
