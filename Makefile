@@ -158,7 +158,7 @@ WRAPPED := malloc calloc realloc free strdup asprintf mmap munmap json_dumps
 $(filter %/test_no_memory,$(TESTBIN)): LDLIBS += $(WRAPPED:%=-Wl,--wrap=%)
 
 # Every bound that verify calls, which this test scales.
-FLOORED := products merged mixed_parts linear rmsnorm layernorm rotate turn softmax expert_weights variant_weights gelu swiglu read
+FLOORED := products merged mixed_parts linear rmsnorm layernorm rotate turn softmax expert_weights variant_weights gelu swiglu read gradient gradient_sum
 FLOORED := $(FLOORED:%=honest_%) linear_sums_row gamma mass_subtracted mass_quotient mass_sigmoid \
            quantise_most cache_bound dot_certified drift_judge drift_pooled rows_alike identity_at
 $(filter %/test_verify_floor,$(TESTBIN)): LDLIBS += $(FLOORED:%=-Wl,--wrap=sinkproof_%) -Wl,--wrap=setting_largest

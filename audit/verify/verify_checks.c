@@ -46,6 +46,7 @@ static const verify_check checks[] = {
     {"grad.mixture", 'B', "grad.rounded", verify_gradient_mixture, 0},
     {"grad.cross-entropy", 'B', "grad.rounded", verify_gradient_cross_entropy, 0},
     {"grad.rounded", 'B', "grad.rounded", verify_gradient_rounded, 0},
+    {"grad.rounded", 'B', "grad.rounded", verify_near_gradient, 0.9},
     {"gpt2.circuit", 'B', "gpt2.circuit", verify_circuit_enclosed, 0},
     {"gpt2.circuit", 'E', "gpt2.circuit", verify_circuit_run, 0},
     {"gpt2.bq-zero", 'B', "gpt2.circuit", verify_bq_zero_enclosed, 0},

@@ -38,6 +38,7 @@ void verify_near_dot(verify_measure *result, uint64_t seed);
 void verify_near_dot_likely(verify_measure *result, uint64_t seed);
 void verify_near_dot_exact(verify_measure *result, uint64_t seed);
 void verify_near_linear(verify_measure *result, uint64_t seed);
+void verify_near_gradient(verify_measure *result, uint64_t seed);
 void verify_near_value(verify_measure *result, uint64_t seed);
 void verify_near_ftz(verify_measure *result, uint64_t seed);
 void verify_near_overflow(verify_measure *result, uint64_t seed);

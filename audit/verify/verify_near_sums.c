@@ -6,6 +6,7 @@
 // terms of size u are lost: gamma_n except its second order.
 #include "audit/verify/verify_near.h"
 
+#include "proofs/bounds/gradients.h"
 #include "proofs/truth/exact_dot.h"
 #include "proofs/truth/truth.h"
 
@@ -53,6 +54,23 @@ void verify_near_dot(verify_measure *result, uint64_t seed) {
     }
     arf_clear(exact);
     arb_clear(ball);
+}
+
+// grad.rounded: the same over the queries of a sink, whose weights are 2^-12 but for the first's.
+void verify_near_gradient(verify_measure *result, uint64_t seed) {
+    for (int round = 0; round < DRAWS; round++) {
+        sinkproof_honest alpha_s[TERMS], delta[TERMS];
+        double scale = drawn_scale(&seed);
+        float sum = 0;
+        for (size_t i = 0; i < TERMS; i++) {
+            alpha_s[i] = sinkproof_exact_set(i == 0 ? 1 : 0x1p-12);
+            delta[i] = sinkproof_exact_set(i == 0 ? scale : scale * 0x1p-12);
+            float a = (float)alpha_s[i].mid, d = (float)delta[i].mid;
+            sum = round % 2 ? fmaf(a, d, sum) : sum + a * d;
+        }
+        sinkproof_honest set = sinkproof_honest_gradient_sum(TERMS, alpha_s, 1, delta, 1, 0x1p-24);
+        verify_add_enclosed(result, fabs((double)sum - set.mid), sinkproof_radius(&set));
+    }
 }
 
 static sinkproof_honest products_set(const sinkproof_setting *s, size_t n,

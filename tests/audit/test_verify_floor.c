@@ -137,6 +137,12 @@ SCALED_SETS(sinkproof_honest, sinkproof_honest_swiglu,
 SCALED_SETS(sinkproof_honest, sinkproof_honest_read,
             (sinkproof_format format, double v, sinkproof_honest unrounded), (format, v, unrounded),
             1, &result)
+SCALED_SETS(sinkproof_honest, sinkproof_honest_gradient,
+            (double value, double size, double own, double roundings, double u),
+            (value, size, own, roundings, u), 1, &result)
+SCALED_SETS(sinkproof_honest, sinkproof_honest_gradient_sum,
+            (size_t n, sets_in x, size_t x_stride, sets_in y, size_t y_stride, double u),
+            (n, x, x_stride, y, y_stride, u), 1, &result)
 SCALED_NUMBER(sinkproof_gamma, (double n, double u), (n, u))
 SCALED_NUMBER(sinkproof_mass_subtracted, (double u, double e, double odds), (u, e, odds))
 SCALED_NUMBER(sinkproof_mass_quotient, (double u, double p, double q), (u, p, q))
@@ -243,13 +249,16 @@ static const char *noticed_by(const verify_result *r) {
     return r->held_from_below ? "nothing" : "it is not held from below";
 }
 
-// Whether the reference of chapter 13 has the bound with its floors, in their order.
+// Whether a page, that of the bounds or the gradients', has the bound with its floors, in their
+// order.
 static bool is_in_book(const char *id) {
-    static char book[1 << 19];
-    FILE *in = book[0] == '\0' ? fopen("doc/13-every-bound.md", "r") : NULL;
-    if (in != NULL) {
-        size_t n = fread(book, 1, sizeof book - 1, in);
-        book[n] = '\0';
+    static char book[1 << 20];
+    static const char *const pages[] = {"doc/13-every-bound.md", "doc/34-backward.md"};
+    for (size_t p = 0, used = 0; p < 2 && (p > 0 || book[0] == '\0'); p++) {
+        FILE *in = fopen(pages[p], "r");
+        must(in != NULL);
+        used += fread(book + used, 1, sizeof book - 1 - used, in);
+        book[used] = '\0';
         fclose(in);
     }
     char head[64], tail[64] = "";
@@ -272,7 +281,7 @@ static void both_sides(const verify_statement *s) {
     ok(here.holds && here.measure.floor > 0.1,
        "%s: built operands reach its floor reached=%.2g floor=%.1f worst=%.2g bound=1 seed=3",
        s->id, here.measure.reached, here.measure.floor, here.measure.worst);
-    ok(is_in_book(s->id), "%s: the table of chapter 13 has it with its floors", s->id);
+    ok(is_in_book(s->id), "%s: a table of the book has it with its floors", s->id);
     ok(!narrow.holds, "%s: a tenth of it is noticed: %s", s->id, noticed_by(&narrow));
     ok(!wide.holds, "%s: four times it is noticed: %s", s->id, noticed_by(&wide));
 }
@@ -350,7 +359,8 @@ int main(int argc, char **argv) {
     size_t bounds = 0, registered = 0;
     const verify_statement *s;
     for (size_t k = 0; (s = sinkproof_verify_statement_at(k)) != NULL; k++) {
-        bool bound = strncmp(s->id, "bound.", 6) == 0, statistic = strncmp(s->id, "stat.", 5) == 0;
+        bool bound = strncmp(s->id, "bound.", 6) == 0 || strcmp(s->id, "grad.rounded") == 0;
+        bool statistic = strncmp(s->id, "stat.", 5) == 0;
         bounds += bound;
         if (bound && is_asked(s->id)) both_sides(s);
         if (statistic && is_asked(s->id)) statistics(s);
