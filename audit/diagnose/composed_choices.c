@@ -30,11 +30,11 @@ typedef enum logits_kind {
     MIRRORED,     // experts in reverse order
     NEVER,        // experts [a, b)
     ALWAYS,
-    OF_LAYER_BY, // of the layer a on
-    IN_FORMAT,   // rounded to format a
-    IN_WHOLE,    // to whole numbers up to a, with a scale for each row
-    IN_GROUPS,   // of the best `keep` of `a` groups, by score b
-    CAPACITY,    // an expert takes a tokens at most
+    OF_LAYER_BY,      // of the layer a on
+    IN_FORMAT,        // rounded to format a
+    IN_WHOLE,         // to whole numbers up to a, with a scale for each row
+    IN_GROUPS,        // of the best `keep` of `a` groups, by score b
+    CAPACITY,         // an expert takes a tokens at most
     WITHOUT_PREVIOUS, // not the experts of the token before
     NEGATED
 } logits_kind;
@@ -72,8 +72,7 @@ static void keep_groups(const sinkproof_making *of, const double *g, double *y) 
     double score_g[MOST_EXPERTS];
     for (size_t k = 0; k <= groups; k++) first_g[k] = k * each < experts ? k * each : experts;
     for (size_t k = 0; k < groups; k++)
-        score_g[k] =
-            group_score(&g[first_g[k]], first_g[k + 1] - first_g[k], (int)of->numbers[B]);
+        score_g[k] = group_score(&g[first_g[k]], first_g[k + 1] - first_g[k], (int)of->numbers[B]);
     for (size_t k = 0; k < groups; k++)
         for (size_t e = first_g[k]; e < first_g[k + 1]; e++)
             y[e] = rank_of(score_g, groups, k) < (size_t)of->numbers[KEEP] ? g[e] : BARRED;
@@ -152,9 +151,8 @@ static bool make_logits(const sinkproof_making *of, double *y, double *width) {
     }
     sinkproof_matrix b = sinkproof_model_slot(of->model, of->layer, SINKPROOF_B_ROUTER);
     if (b.count > 0 && b.cols == experts) sinkproof_matrix_row(&b, 0, bias);
-    const sinkproof_change whole = {.kind = SINKPROOF_CHANGE_ROUND,
-                                    .levels = of->numbers[A],
-                                    .scale = SINKPROOF_SCALED_BY_ROW};
+    const sinkproof_change whole = {
+        .kind = SINKPROOF_CHANGE_ROUND, .levels = of->numbers[A], .scale = SINKPROOF_SCALED_BY_ROW};
     for (size_t i = 0; i < of->n; i++) {
         for (size_t e = 0; e < experts; e++) y[i * experts + e] = changed_logit(of, bias, i, e);
         const double *g = &of->x[i * experts];
@@ -278,7 +276,8 @@ static bool try_rows(choices *s) {
         if (fine) fine = try_logits(s, OF_ROW, (double)(a - 1), 0, 0, false, text);
     }
     for (long by = -2; by <= 2 && fine; by++) {
-        snprintf(text, sizeof text, "those of the layer %ld %s", labs(by), by < 0 ? "before" : "on");
+        snprintf(text, sizeof text, "those of the layer %ld %s", labs(by),
+                 by < 0 ? "before" : "on");
         if (by != 0 && (long)s->c->place + by >= 0)
             fine = try_logits(s, OF_LAYER_BY, (double)by, 0, 0, false,
                               by == -1  ? "those of the layer before"
@@ -361,7 +360,8 @@ bool compose_choices(composing *c) {
     if (fine && s.y == NULL) fine = fail_for_memory(c->s);
     s.width = s.y != NULL ? s.y + s.o.width[0] * c->n : NULL;
     if (fine && s.o.x[0] != NULL)
-        fine = try_biases(&s) && try_formats(&s) && try_experts(&s) && try_groups(&s) && try_rows(&s);
+        fine =
+            try_biases(&s) && try_formats(&s) && try_experts(&s) && try_groups(&s) && try_rows(&s);
     free(s.y);
     operation_free(&s.o);
     return fine;

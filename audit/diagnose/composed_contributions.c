@@ -25,8 +25,8 @@ typedef enum share_kind {
     COMPLEMENT, // 1 - w
     SQUARED,
     ROOTS,
-    ONE_HOT,  // 1 for the first, 0 for the others
-    ABOVE,    // 0 below b
+    ONE_HOT,    // 1 for the first, 0 for the others
+    ABOVE,      // 0 below b
     ABOVE_OVER, // and divided by their sum
     SHARE_KINDS
 } share_kind;

@@ -76,7 +76,8 @@ static bool try_rules(const operation *o, size_t i, long row) {
     long t = sinkproof_trace_tokens(o->c->s->trials.suspect.trace)[i], by = row - t;
     bool fine = true;
     char text[120];
-    snprintf(text, sizeof text, "the token %ld %s, in a circle", labs(by), by < 0 ? "before" : "on");
+    snprintf(text, sizeof text, "the token %ld %s, in a circle", labs(by),
+             by < 0 ? "before" : "on");
     if (by != 0) fine = try_rows(o, TOKEN_BY, by, text);
     snprintf(text, sizeof text, "token %ld in the place of each", row);
     if (fine) fine = try_rows(o, FIXED, row, text);
@@ -84,7 +85,8 @@ static bool try_rules(const operation *o, size_t i, long row) {
     if (fine) fine = try_rows(o, AT_MOST, row, text);
     snprintf(text, sizeof text, "the token whose number is %ld minus its own", row + t);
     if (fine) fine = try_rows(o, MIRRORED, row + t, text);
-    snprintf(text, sizeof text, "its position%s, not of its token", row == (long)i ? "" : " (shifted)");
+    snprintf(text, sizeof text, "its position%s, not of its token",
+             row == (long)i ? "" : " (shifted)");
     if (fine) fine = try_rows(o, POSITION, row - (long)i, text);
     snprintf(text, sizeof text, "the token with the bits %ld of its number turned", row ^ t);
     if (fine) fine = try_rows(o, EXCLUSIVE, row ^ t, text);
@@ -101,8 +103,7 @@ static bool try_rules(const operation *o, size_t i, long row) {
 static bool row_explains(const operation *o, size_t i, const double *row_d) {
     const composing *c = o->c;
     size_t d = c->elements / c->n, far = 0;
-    for (size_t k = 0; k < d && 8 * far <= d; k++)
-        far += !value_is_near(c, i * d + k, row_d[k]);
+    for (size_t k = 0; k < d && 8 * far <= d; k++) far += !value_is_near(c, i * d + k, row_d[k]);
     return 8 * far <= d;
 }
 
@@ -115,7 +116,8 @@ bool compose_embedding(composing *c) {
     if (fine && row_d == NULL) fine = fail_for_memory(c->s);
     char text[80];
     for (long by = -8; by <= 8 && fine && o.n > 0; by++) {
-        snprintf(text, sizeof text, "the token %ld positions %s", labs(by), by < 0 ? "before" : "on");
+        snprintf(text, sizeof text, "the token %ld positions %s", labs(by),
+                 by < 0 ? "before" : "on");
         if (by != 0) fine = try_rows(&o, OF_POSITION, by, text);
     }
     size_t i = o.n > 0 ? o.at[o.n / 2] / d : 0;

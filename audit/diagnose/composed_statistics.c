@@ -480,8 +480,8 @@ bool compose_statistics(composing *c) {
         fine = s.scale_d != NULL || fail_for_memory(c->s);
         s.lo_d = s.scale_d + s.rows.d, s.hi_d = s.lo_d + s.rows.d;
         if (fine && scales.cols == s.rows.d) sinkproof_matrix_row(&scales, 0, s.scale_d);
-        fine = fine && try_kinds(&s) && try_rows(&s) && try_formats(&s) && try_tensors(&s) && try_spans(&s) &&
-               try_parts(&s);
+        fine = fine && try_kinds(&s) && try_rows(&s) && try_formats(&s) && try_tensors(&s) &&
+               try_spans(&s) && try_parts(&s);
     }
     free(s.scale_d);
     norm_rows_free(&s.rows);

@@ -16,9 +16,9 @@ enum { OF_BIAS, WHICH, LAYER_BY, FACTOR, TIMES, STEP }; // the numbers
 static bool other_term(const sinkproof_making *of, double *t) {
     size_t layers = of->config->n_layers, layer = of->layer < layers ? of->layer : layers - 1;
     if (of->numbers[OF_BIAS] == 0) {
-        const sinkproof_tensor *x = sinkproof_trace_find(
-            of->trace, (sinkproof_trace_point)of->numbers[WHICH],
-            layer + (size_t)((long)of->numbers[LAYER_BY] + 1) - 1);
+        const sinkproof_tensor *x =
+            sinkproof_trace_find(of->trace, (sinkproof_trace_point)of->numbers[WHICH],
+                                 layer + (size_t)((long)of->numbers[LAYER_BY] + 1) - 1);
         if (x == NULL || sinkproof_tensor_elements(x) != of->all) return false;
         for (size_t at = 0; at < of->all; at++) t[at] = sinkproof_tensor_value(x, at);
         return true;

@@ -409,7 +409,9 @@ static bool span_is_near(const operation *o, const double *prefix_sc, const doub
 // Any columns from the first on, or up to the last, or some of equal tiles: left out, or twice.
 static bool try_spans(composing *c, const operation *o, const read_weight *w) {
     const operation_change none = {.edit = NULL};
-    size_t cols = o->weights[0].cols, tile = cols % 64 == 0 ? cols / 64 : cols % 24 == 0 ? cols / 24 : 1;
+    size_t cols = o->weights[0].cols, tile = cols % 64 == 0   ? cols / 64
+                                             : cols % 24 == 0 ? cols / 24
+                                                              : 1;
     double whole_s[SAMPLES], *prefix_sc = calloc(o->n * (cols + 1) + 1, sizeof *prefix_sc);
     bool fine = prefix_sc != NULL ? prefixes(o, cols, prefix_sc) : fail_for_memory(c->s);
     char which[80];
@@ -423,7 +425,7 @@ static bool try_spans(composing *c, const operation *o, const read_weight *w) {
                 !span_is_near(o, prefix_sc, whole_s, cols, first, end, 1))
                 continue;
             snprintf(which, sizeof which, "columns %zu-%zu%s", first, end - 1,
-                     end == cols   ? " (the last)"
+                     end == cols  ? " (the last)"
                      : first == 0 ? " (the first)"
                                   : "");
             fine = try_columns(c, o, w, first, end, 1, which);
