@@ -16,9 +16,28 @@ static double largest_code(const sinkproof_change *c) {
     return c->levels > 0 ? c->levels : sinkproof_format_largest(c->format);
 }
 
+// t rounded to a format, toward zero: of two numbers as far from t as the nearest one, or of those
+// that are nearer to zero by a part of a step.
+static double cut_to_format(sinkproof_format format, double t) {
+    double nearest = sinkproof_round(format, t), step = fabs(nearest) * 0x1p-12;
+    for (double by = step; fabs(nearest) > fabs(t) && by > 0 && by < fabs(nearest); by *= 2)
+        nearest = sinkproof_round(format, t - copysign(by, t));
+    return fabs(nearest) > fabs(t) ? 0 : nearest;
+}
+
 static double code_of(const sinkproof_change *c, double t) {
-    if (c->levels > 0) return fmin(fmax(nearbyint(t), -c->levels), c->levels);
-    return sinkproof_round(c->format, t);
+    if (c->levels > 0) {
+        double whole = c->ties == SINKPROOF_TIES_AWAY   ? round(t)
+                       : c->ties == SINKPROOF_TIES_DOWN ? copysign(ceil(fabs(t) - 0.5), t)
+                       : c->ties == SINKPROOF_CUT       ? trunc(t)
+                                                        : nearbyint(t);
+        return fmin(fmax(whole, -c->levels), c->levels);
+    }
+    if (c->ties == SINKPROOF_CUT) return cut_to_format(c->format, t);
+    double even = sinkproof_round(c->format, t), other = 2 * t - even;
+    bool tie = other != even && sinkproof_round(c->format, other) == other;
+    if (!tie || c->ties == SINKPROOF_TIES_TO_EVEN) return even;
+    return (fabs(other) > fabs(even)) == (c->ties == SINKPROOF_TIES_AWAY) ? other : even;
 }
 
 // The quotient is float32's, as engines compute it: its rounding decides near ties.
@@ -81,6 +100,8 @@ static double change_in_row(const sinkproof_change *c, const row_numbers *r, siz
         return x - log_sum;
     case SINKPROOF_CHANGE_CENTRED:
         return x - r->sum / (double)n;
+    case SINKPROOF_CHANGE_SHIFTED:
+        return x + c->a * r->size;
     default:
         return x;
     }

@@ -28,7 +28,8 @@ typedef enum sinkproof_change_kind {
     SINKPROOF_CHANGE_OVER_RMS,     // the root of their mean plus a, if it is positive
     SINKPROOF_CHANGE_SOFTMAX,
     SINKPROOF_CHANGE_LOG_SOFTMAX,
-    SINKPROOF_CHANGE_CENTRED // less the mean
+    SINKPROOF_CHANGE_CENTRED, // less the mean
+    SINKPROOF_CHANGE_SHIFTED  // plus a times the largest size
 } sinkproof_change_kind;
 
 // Which numbers share the scale of a rounding: their largest size over the largest code.
@@ -40,11 +41,20 @@ typedef enum sinkproof_change_scale {
     SINKPROOF_SCALED_BY_POWER  // the same; the scale is a power of two, as in MXFP4 and MXFP8
 } sinkproof_change_scale;
 
+// What becomes of a number between two codes.
+typedef enum sinkproof_ties {
+    SINKPROOF_TIES_TO_EVEN,
+    SINKPROOF_TIES_AWAY, // from zero
+    SINKPROOF_TIES_DOWN, // to the smaller size
+    SINKPROOF_CUT        // every number goes to the smaller size
+} sinkproof_ties;
+
 typedef struct sinkproof_change {
     sinkproof_change_kind kind;
     double a, b;
     sinkproof_format format; // of a rounding; or, with `levels`, none; of the sum of a row
     double levels;
+    sinkproof_ties ties;
     sinkproof_change_scale scale;
     size_t block;
     const double *table; // of SINKPROOF_CODES numbers: for 0, 0.5 .. 6, then for those negated
