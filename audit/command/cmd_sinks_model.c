@@ -124,8 +124,9 @@ static const struct argp_option base[] = {
      "given several times, each is an input of its own",
      0},
     {"trace", KEPT(sinks_options, alone), "FILE", 0,
-     "Measure a trace without its model, of any architecture: maps of A9, states of T0, A13, M12, "
-     "values of A2.v, queries and keys of A4; a measure whose points are missing is a dash",
+     "Measure a trace without its model, of any architecture: maps of A9, or of A10 without the "
+     "sink's column, states of T0, A13, M12, values of A2.v, queries and keys of A4; a measure "
+     "whose points are missing is a dash",
      0},
     {"epsilon", KEY_EPSILON, "E", 0, "A head has a sink at a key with a mean weight above E (0.3)",
      0},

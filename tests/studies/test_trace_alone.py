@@ -74,6 +74,25 @@ def check_parts(tap, work):
                "queries and keys give cosines and no weights: there may be a sink")
 
 
+def check_bare(tap, work):
+    """A10 in the place of A9: the same numbers but those of the sink's column, which are dashes."""
+    path, bare = work / "trace.safetensors", work / "bare.safetensors"
+    tensors, metadata = checkpoints.read(path)
+    assert any(name.endswith("A10") for name in tensors)
+    without = {name: tensor for name, tensor in tensors.items() if not name.endswith("A9")}
+    bare.write_bytes(checkpoints.safetensors(without, metadata))
+    whole, alone = told("--trace", path), told("--trace", bare)
+    heads = [(g, h) for a, b in zip(whole["layers"], alone["layers"]) for g, h in zip(a["heads"], b["heads"])]
+    tap.report(whole["sink"] == alone["sink"] and all(g["alpha"] == h["alpha"] and g["mass"] == h["mass"] for g, h in heads)
+               and all(layer["weights"] == "A10" for layer in alone["layers"]), f"metric.sink A10 alone: the weights of {len(heads)} heads, every bit")
+    tap.report(alone["sink_star"] is None is alone["sink_star_published"] and whole["sink_star"] is not None
+               and all(h["alpha_star"] is None is h["sink"]["mean"] for _, h in heads), "the sink's weights are not there")
+    ran = sinkproof("sinks", "--trace", bare, "--html", work / "bare.html")
+    page = (work / "bare.html").read_text()
+    tap.report(ran.returncode == 0 and "without the sink's (A10)" in ran.stdout and "No layer shows A9" in ran.stdout and "<svg" in page
+               and "the sink's own column" not in page and "nan" not in page, "and the text and the page say no number of it", [ran.stderr])
+
+
 def check_refusals(tap, work):
     for tensors, sentence in (({"00.A9": [2, 3, 4], "01.A9": [3, 3, 4]}, "tensor 01.A9: expected 2 in dimension 0"),
                               ({"00.A2.v": [3, 3, 4], "00.A9": [4, 3, 4]}, "expected"),
@@ -96,6 +115,7 @@ def main():
         work = pathlib.Path(folder)
         for model in ("synthetic:tiny", "synthetic:tiny-llama", "synthetic:tiny-qwen3", "synthetic:tiny-gpt2"):
             check_model(tap, work, model)
+            check_bare(tap, work)
         page = sinkproof("sinks", "--trace", work / "trace.safetensors", "--html", work / "page.html")
         tap.report(page.returncode == 0 and b"<svg" in (work / "page.html").read_bytes(), "and drawn on a page", [page.stderr])
         small = pathlib.Path(__file__).resolve().parents[1] / "vectors/openai-torch/small"

@@ -87,13 +87,6 @@ void sinkproof_census_free(sink_census *census) {
     census->layers = NULL;
 }
 
-size_t census_known_heads(const sink_census *census) {
-    size_t known = 0;
-    for (size_t l = 0; l < census->config->n_layers; l++)
-        if (census->layers[l].source != WEIGHTS_UNKNOWN) known += census->config->n_heads;
-    return known;
-}
-
 // The number that is compared with epsilon.
 static double mean_weight(const sink_census *census, const census_layer *layer, size_t h,
                           size_t k) {
@@ -108,6 +101,16 @@ static double mean_weight(const sink_census *census, const census_layer *layer, 
     default:
         return layer->alpha_hk[h * census->n + k];
     }
+}
+
+size_t census_known_heads(const sink_census *census, size_t k) {
+    size_t known = 0;
+    for (size_t l = 0; l < census->config->n_layers; l++) {
+        const census_layer *layer = &census->layers[l];
+        for (size_t h = 0; h < census->config->n_heads; h++)
+            known += layer->source != WEIGHTS_UNKNOWN && !isnan(mean_weight(census, layer, h, k));
+    }
+    return known;
 }
 
 size_t census_passing_heads(const sink_census *census, size_t k) {
@@ -145,9 +148,14 @@ static sinkproof_trace_point as_multiplied(const census_collector *c, sinkproof_
     return point;
 }
 
+// Whether these are weights of a trace alone that does not show A9.
+static bool is_bare(const census_collector *c, sinkproof_trace_point point) {
+    return point == TRACE_A10 && c->model == NULL && !c->seen[TRACE_A9];
+}
+
 // Whether the census or the caller takes the point.
 static bool point_is_taken(const census_collector *c, sinkproof_trace_point point) {
-    return is_wanted(as_multiplied(c, point)) || c->options->also[point];
+    return is_wanted(as_multiplied(c, point)) || is_bare(c, point) || c->options->also[point];
 }
 
 static bool collector_new(census_collector *c, const sinkproof_model *model,
@@ -300,10 +308,13 @@ static void look_at_head(census_collector *c, sinkproof_trace_point point, size_
         group_norms(c, values, true);
         break;
     case TRACE_A9:
+    case TRACE_A10: {
+        bool bare = point == TRACE_A10;
         for (size_t h = 0; head == SIZE_MAX && h < heads; h++)
-            collector_take_weights(c, h, values + h * n * (n + 1));
-        if (head != SIZE_MAX) collector_take_weights(c, head, values);
+            collector_take_weights(c, h, bare, values + h * n * (n + !bare));
+        if (head != SIZE_MAX) collector_take_weights(c, head, bare, values);
         break;
+    }
     case TRACE_A11:
         memcpy(c->o_nhd, values, heads * bytes_d);
         break;
@@ -337,7 +348,7 @@ static void collect_point(census_collector *c, sinkproof_trace_point point, size
     if (point == TRACE_F1) close_layers_before(c, c->config->n_layers - 1);
     sinkproof_trace_point as = as_multiplied(c, point);
     c->seen[as] = c->ever[as] = true;
-    if (c->good && is_wanted(as)) look_at_head(c, as, head, values);
+    if (c->good && (is_wanted(as) || is_bare(c, point))) look_at_head(c, as, head, values);
     if (c->good && options->also[point])
         c->good = options->point(options->also_context, point, layer, head, values, c->error);
 }

@@ -47,6 +47,7 @@ typedef struct census_norm {
 typedef enum census_source {
     WEIGHTS_UNKNOWN, // neither A9 nor A4
     WEIGHTS_SHOWN,   // A9
+    WEIGHTS_BARE,    // A10, without the sink's column, which is unknown
     WEIGHTS_COMPUTED // from A4
 } census_source;
 
@@ -109,20 +110,20 @@ bool sinkproof_census_run(const sinkproof_model *model, sinkproof_runner *runner
                           const int32_t *tokens_n, const sinkproof_census_options *options,
                           sink_census *census, sinkproof_error *error);
 // Measures a trace of any engine and with any points. Without a model (NULL) its configuration is
-// that of the shapes (trace_shapes.h): weights are then those of A9 alone, since queries and keys
-// say nothing of a sink, and what needs W^O, biases or windows is unknown.
+// that of the shapes (trace_shapes.h): weights are then those of A9, or of A10 where a layer has no
+// A9, since queries and keys say nothing of a sink; what needs W^O, biases or windows is unknown.
 bool sinkproof_census_trace(const sinkproof_model *model, const sinkproof_config *config,
                             const sinkproof_trace *trace, const sinkproof_census_options *options,
                             sink_census *census, sinkproof_error *error);
 void sinkproof_census_free(sink_census *census);
 
-// Counts over all layers and heads those that pass at key k, among the heads with known weights. k
-// is CENSUS_STAR for the sink's column, CENSUS_STAR_PUBLISHED for the sink with a row of its
-// own, CENSUS_FIRST_SEEN for key 1 over the rows that see it.
+// Counts over all layers and heads those that pass at key k, among the heads whose mean weight is
+// known there. k is CENSUS_STAR for the sink's column, CENSUS_STAR_PUBLISHED for the sink with a
+// row of its own, CENSUS_FIRST_SEEN for key 1 over the rows that see it.
 #define CENSUS_STAR           ((size_t)-1)
 #define CENSUS_STAR_PUBLISHED ((size_t)-2)
 #define CENSUS_FIRST_SEEN     ((size_t)-3)
 size_t census_passing_heads(const sink_census *census, size_t k);
-size_t census_known_heads(const sink_census *census);
+size_t census_known_heads(const sink_census *census, size_t k); // those of known weight there
 
 #endif

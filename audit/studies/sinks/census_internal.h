@@ -27,7 +27,8 @@ typedef struct census_collector {
 } census_collector;
 
 // census_weights.c: a head's rows of weights into its metrics. Of A9: [n, n + 1], the sink last.
-void collector_take_weights(census_collector *c, size_t head, const double *alpha_ij);
+// bare: the map has no column of the sink.
+void collector_take_weights(census_collector *c, size_t head, bool bare, const double *alpha_ij);
 // Every head of the current layer from queries, keys and sinks. Returns false if memory runs out.
 bool collector_compute_weights(census_collector *c);
 // Value biases and outputs through W^O, and directions. Return false if memory runs out.

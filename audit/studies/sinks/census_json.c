@@ -19,11 +19,10 @@ const size_t census_shares[CENSUS_SHARES] = {0, CENSUS_FIRST_SEEN, CENSUS_STAR,
                                              CENSUS_STAR_PUBLISHED};
 
 // All shares but the first, which an input lists with its first keys.
-static void put_shares(json_t *o, const size_t *passing, size_t known, bool windows_known) {
-    json_object_set_new(o, "sink_1_seen",
-                        windows_known ? share_json(passing[1], known) : json_null());
-    json_object_set_new(o, "sink_star", share_json(passing[2], known));
-    json_object_set_new(o, "sink_star_published", share_json(passing[3], known));
+static void put_shares(json_t *o, const size_t *passing, const size_t *known) {
+    json_object_set_new(o, "sink_1_seen", share_json(passing[1], known[1]));
+    json_object_set_new(o, "sink_star", share_json(passing[2], known[2]));
+    json_object_set_new(o, "sink_star_published", share_json(passing[3], known[3]));
 }
 
 // ---- inputs of a kind --------------------------------------------------------------------------
@@ -47,9 +46,9 @@ census_kind census_input_kind(const sinkproof_sinks_job *job, size_t input) {
         if (c->n != kind.n || strcmp(kind_name(job, i), kind.name) != 0) continue;
         if (i < kind.first) kind.first = i;
         kind.sequences++;
-        kind.known += census_known_heads(c);
         for (size_t s = 0; s < CENSUS_SHARES; s++)
-            kind.passing[s] += census_passing_heads(c, census_shares[s]);
+            kind.known[s] += census_known_heads(c, census_shares[s]),
+                kind.passing[s] += census_passing_heads(c, census_shares[s]);
     }
     return kind;
 }
@@ -58,9 +57,9 @@ static json_t *kind_json(const census_kind *kind, double epsilon) {
     json_t *o =
         json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "kind", kind->name, "label", "estimated",
                   "tokens", (json_int_t)kind->n, "sequences", (json_int_t)kind->sequences,
-                  "epsilon", epsilon, "heads", (json_int_t)kind->known);
-    json_object_set_new(o, "sink_1", share_json(kind->passing[0], kind->known));
-    put_shares(o, kind->passing, kind->known, true);
+                  "epsilon", epsilon, "heads", (json_int_t)kind->known[0]);
+    json_object_set_new(o, "sink_1", share_json(kind->passing[0], kind->known[0]));
+    put_shares(o, kind->passing, kind->known);
     return o;
 }
 
@@ -136,7 +135,7 @@ static json_t *means_by_position(const sink_census *c, const double *x_hi) {
 }
 
 static json_t *layer_json(const sink_census *c, size_t l) {
-    static const char *const sources[] = {"unknown", "A9", "A4"};
+    static const char *const sources[] = {"unknown", "A9", "A10", "A4"};
     const census_layer *layer = &c->layers[l];
     json_t *o = json_object(), *heads = json_array(), *values = json_array(), *keys = json_array();
     for (size_t h = 0; h < c->config->n_heads; h++)
@@ -168,12 +167,13 @@ static json_t *layer_json(const sink_census *c, size_t l) {
 
 static json_t *input_json(const sinkproof_sinks_input *input, heads_hidden hidden) {
     const sink_census *c = &input->census;
-    size_t known = census_known_heads(c), passing[CENSUS_SHARES];
+    size_t known[CENSUS_SHARES], passing[CENSUS_SHARES];
     for (size_t s = 0; s < CENSUS_SHARES; s++)
+        known[s] = census_known_heads(c, census_shares[s]),
         passing[s] = census_passing_heads(c, census_shares[s]);
     json_t *o = json_object(), *first = json_array(), *layers = json_array();
     for (size_t k = 0; k < c->n && k < FIRST_KEYS; k++)
-        json_array_append_new(first, share_json(census_passing_heads(c, k), known));
+        json_array_append_new(first, share_json(census_passing_heads(c, k), known[0]));
     for (size_t l = 0; l < c->config->n_layers; l++)
         json_array_append_new(layers, layer_json(c, l));
     json_object_set_new(o, "input", json_string(input->text));
@@ -181,9 +181,9 @@ static json_t *input_json(const sinkproof_sinks_input *input, heads_hidden hidde
     json_object_set_new(o, "tokens", part_count(c->n));
     part_put_number(o, "epsilon", c->epsilon);
     part_put_number(o, "uniform", sinkproof_metric_uniform(c->n));
-    json_object_set_new(o, "heads", part_count(known));
+    json_object_set_new(o, "heads", part_count(known[0]));
     json_object_set_new(o, "sink", first);
-    put_shares(o, passing, known, c->windows_known);
+    put_shares(o, passing, known);
     json_object_set_new(o, "missing", json_string(c->missing));
     json_object_set_new(o, "T0", massive_json(&c->embedding));
     json_object_set_new(o, "F1", norm_json(&c->last));

@@ -15,8 +15,9 @@ extern const size_t census_shares[CENSUS_SHARES]; // k: 0, seen, star, published
 typedef struct census_kind {
     char name[16];                 // "random", "repeat", "files" or "ids"
     size_t n, first;               // T; the first input of the kind
-    size_t sequences, known;       // number of inputs, and of heads with known weights in them
-    size_t passing[CENSUS_SHARES]; // number of those heads that pass
+    size_t sequences;              // number of inputs
+    size_t known[CENSUS_SHARES];   // of heads in them whose weight is known
+    size_t passing[CENSUS_SHARES]; // of those that pass
 } census_kind;
 census_kind census_input_kind(const sinkproof_sinks_job *job, size_t input);
 

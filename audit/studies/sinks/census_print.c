@@ -25,11 +25,10 @@ static part_cell percent_cell(size_t part, size_t whole) {
 
 // ---- inputs ------------------------------------------------------------------------------------
 
-static void print_share(FILE *out, const char *name, size_t n, size_t known, bool windows_known,
+static void print_share(FILE *out, const char *name, size_t n, const size_t *known,
                         const size_t *passing, size_t sequences) {
     part_cell shares[CENSUS_SHARES];
-    for (size_t s = 0; s < CENSUS_SHARES; s++)
-        shares[s] = percent_cell(passing[s], s == 1 && !windows_known ? 0 : known);
+    for (size_t s = 0; s < CENSUS_SHARES; s++) shares[s] = percent_cell(passing[s], known[s]);
     fprintf(out, "%-34.34s %6zu %6zu %9s %9s %9s %19s\n", name, n, sequences, shares[0].text,
             shares[1].text, shares[2].text, shares[3].text);
 }
@@ -39,18 +38,18 @@ static void print_inputs(FILE *out, const sinkproof_sinks_job *job) {
             "Sink_*", "Sink_* as published");
     for (size_t i = 0; i < job->n_inputs; i++) {
         const sink_census *c = &job->inputs[i].census;
-        size_t passing[CENSUS_SHARES];
+        size_t known[CENSUS_SHARES], passing[CENSUS_SHARES];
         for (size_t s = 0; s < CENSUS_SHARES; s++)
+            known[s] = census_known_heads(c, census_shares[s]),
             passing[s] = census_passing_heads(c, census_shares[s]);
-        print_share(out, job->inputs[i].text, c->n, census_known_heads(c), c->windows_known,
-                    passing, 1);
+        print_share(out, job->inputs[i].text, c->n, known, passing, 1);
     }
     for (size_t i = 0; i < job->n_inputs; i++) {
         census_kind kind = census_input_kind(job, i);
         if (kind.first != i || kind.sequences < 2) continue;
         char name[64];
         snprintf(name, sizeof name, "all of %s", kind.name);
-        print_share(out, name, kind.n, kind.known, true, kind.passing, kind.sequences);
+        print_share(out, name, kind.n, kind.known, kind.passing, kind.sequences);
     }
 }
 
@@ -66,9 +65,10 @@ static void print_head_line(FILE *out, const sinkproof_sinks_job *job) {
         fprintf(out, "Engine %s, policy %s; ", job->how.engine, job->policy->name);
     fprintf(out, "every number is estimated, in binary64, from what the points hold.\n");
     if (job->model == NULL)
-        fprintf(out,
-                "No model: layers and heads by the shapes; weights as the trace has them (A9). "
-                "What needs\nweights of a model, or its windows, is a dash.\n");
+        fprintf(
+            out,
+            "No model: layers and heads by the shapes; weights as the trace has them (A9, or A10 "
+            "without\nthe sink's). What needs weights of a model, or its windows, is a dash.\n");
     else if (strcmp(sinkproof_model_layout(job->model), "synthetic") == 0)
         fprintf(out,
                 "Its weights are drawn, not trained: what training makes of a first token is not "
@@ -208,19 +208,24 @@ static void print_states(FILE *out, const sink_census *c) {
 }
 
 static void print_notes(FILE *out, const sink_census *c) {
-    size_t computed = 0, shown = 0;
+    size_t computed = 0, shown = 0, bare = 0;
     double bias = 0;
     for (size_t l = 0; l < c->config->n_layers; l++) {
         computed += c->layers[l].source == WEIGHTS_COMPUTED;
         shown += c->layers[l].source == WEIGHTS_SHOWN;
+        bare += c->layers[l].source == WEIGHTS_BARE;
         for (size_t h = 0; h < c->config->n_heads; h++) bias += c->layers[l].heads[h].bias;
     }
     fprintf(out, "\nWeights: ");
     if (shown > 0) fprintf(out, "of %zu of the layers as the engine holds them (A9)", shown);
+    if (bare > 0)
+        fprintf(out, "%sof %zu of the layers as the engine holds them without the sink's (A10)",
+                shown > 0 ? ", " : "", bare);
     if (computed > 0)
         fprintf(out, "%sof %zu of the layers computed from its rotated queries and keys (A4)",
                 shown > 0 ? ", " : "", computed);
-    if (shown + computed == 0) fprintf(out, "in no layer, for want of A9, and of A4.q and A4.k");
+    if (shown + bare + computed == 0)
+        fprintf(out, "in no layer, for want of A9, and of A4.q and A4.k");
     fprintf(out, ".\n");
     if (bias == 0)
         fprintf(out, "The value biases are 0 in every layer: nothing of them is left.\n");

@@ -70,25 +70,25 @@ static void close_head(const census_collector *c, size_t h, const head_sums *sum
     head->star_published = sinkproof_metric_star_published(n, sums->sink_i);
 }
 
-void collector_take_weights(census_collector *c, size_t h, const double *alpha_ij) {
-    size_t n = c->census->n;
+void collector_take_weights(census_collector *c, size_t h, bool bare, const double *alpha_ij) {
+    size_t n = c->census->n, stride = bare ? n : n + 1;
     head_sums sums = head_row_sums(c, h);
     double sink_i[ROWS];
     for (size_t i = 0; i < n; i += ROWS) {
         size_t rows = n - i < ROWS ? n - i : ROWS;
-        for (size_t r = 0; r < rows; r++) sink_i[r] = alpha_ij[(i + r) * (n + 1) + n];
+        for (size_t r = 0; r < rows; r++) sink_i[r] = bare ? NAN : alpha_ij[(i + r) * stride + n];
         add_rows(c, &sums,
                  &(sinkproof_map_rows){.layer = c->layer,
                                        .head = h,
                                        .first = i,
                                        .rows = rows,
                                        .keys = i + rows,
-                                       .stride = n + 1,
-                                       .alpha_ij = alpha_ij + i * (n + 1),
+                                       .stride = stride,
+                                       .alpha_ij = alpha_ij + i * stride,
                                        .sink_i = sink_i});
     }
     close_head(c, h, &sums);
-    collector_layer(c)->source = WEIGHTS_SHOWN;
+    collector_layer(c)->source = bare ? WEIGHTS_BARE : WEIGHTS_SHOWN;
 }
 
 // Computes the rows from i on, with the keys from the first that any of them sees to the last row's

@@ -201,7 +201,7 @@ static void say_mass(FILE *out, const sink_census *c) {
 // ---- Sink_k ------------------------------------------------------------------------------------
 
 static sinkproof_chart_bar threshold_bar(const sink_census *c, size_t k, const char *name) {
-    size_t known = census_known_heads(c), passing = census_passing_heads(c, k);
+    size_t known = census_known_heads(c, k), passing = census_passing_heads(c, k);
     sinkproof_chart_bar bar = {.share = known > 0 ? (double)passing / (double)known : NAN};
     snprintf(bar.name, sizeof bar.name, "%s", name);
     snprintf(bar.title, sizeof bar.title, "Sink_%s: %zu of %.40s", name, passing,
@@ -212,25 +212,27 @@ static sinkproof_chart_bar threshold_bar(const sink_census *c, size_t k, const c
 static bool draw_bars(FILE *out, const sink_census *c) {
     sinkproof_chart_bar bars[KEYS + 1];
     size_t n = c->n < KEYS ? c->n : KEYS;
-    if (census_known_heads(c) == 0) return false;
+    bool star = census_known_heads(c, CENSUS_STAR) > 0;
+    if (census_known_heads(c, 0) == 0) return false;
     for (size_t k = 0; k < n; k++) {
         char name[24];
         snprintf(name, sizeof name, "%zu", k + 1);
         bars[k] = threshold_bar(c, k, name);
     }
-    bars[n] = threshold_bar(c, CENSUS_STAR, "*");
-    sinkproof_chart_bars_svg(out, n + 1, bars);
+    if (star) bars[n] = threshold_bar(c, CENSUS_STAR, "*");
+    sinkproof_chart_bars_svg(out, star ? n + 1 : n, bars);
     return true;
 }
 
 static void say_bars(FILE *out, const sink_census *c) {
-    size_t known = census_known_heads(c);
     sinkproof_page_say(out,
-                       "The share of the %s whose mean weight at a key is above %g, T = %zu; "
-                       "* is the sink's own column: %s. At the first key: %zu.",
-                       sinkproof_counted(known, "head").text, c->epsilon, c->n,
-                       sinkproof_counted(census_passing_heads(c, CENSUS_STAR), "head").text,
+                       "The share of the %s whose mean weight at a key is above %g, T = %zu. At "
+                       "the first key: %zu.",
+                       sinkproof_counted(census_known_heads(c, 0), "head").text, c->epsilon, c->n,
                        census_passing_heads(c, 0));
+    if (census_known_heads(c, CENSUS_STAR) > 0)
+        sinkproof_page_say(out, " * is the sink's own column: %s.",
+                           sinkproof_counted(census_passing_heads(c, CENSUS_STAR), "head").text);
 }
 
 // ---- states ------------------------------------------------------------------------------------

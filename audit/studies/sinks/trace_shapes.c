@@ -48,6 +48,7 @@ static bool take_tensor(const char *path, const sinkproof_tensor *tensor, shapes
     case TRACE_F1:
         return rank != 2 || take_size(path, tensor, 1, 1, &s->hidden, error);
     case TRACE_A9:
+    case TRACE_A10:
         return rank != 3 || take_size(path, tensor, 0, 1, &s->heads, error);
     case TRACE_A2_Q:
     case TRACE_A3_Q:
