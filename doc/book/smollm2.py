@@ -3,9 +3,10 @@
 """Pictures of SmolLM2's sinks, from what `make lecture` kept (doc/book/data/lecture.json)."""
 import math
 import statistics
+from xml.sax.saxutils import escape
 
 import doc_lecture
-from canvas import WIDTH, Canvas
+from canvas import WIDTH, Canvas, number
 
 CELL = 14
 
@@ -66,6 +67,28 @@ def stream(told):
     return c
 
 
+def maps(told):
+    """The maps of two heads between the words of a sentence, one below the other."""
+    words, heads, left, side = [word.strip() or word for word in told["maps"]["words"]], told["maps"]["heads"], 96, 18
+    n = len(words)
+    says = [f"layer {head['layer']}, head {head['head']}: the first of {n} tokens has {statistics.fmean(row[0] for row in head['alpha']):.2f} "
+            "of a row's weight on the mean" for head in heads]
+    c = Canvas(2 * (side * n + 100), f"Two maps of attention between the words of a sentence; {'; '.join(says)}.")
+    for at, head in enumerate(heads):
+        top = at * (side * n + 100) + 72
+        for j, word in enumerate(words):
+            x, y = left + side * j + 13, top - 6
+            c.add("text", escape(word), x=x, y=y, transform=f"rotate(-55 {number(x)} {number(y)})", style="fill:var(--faint)", class_="small")
+            c.plain(left - 8, top + side * j + 14, word, "faint", "end")
+        for i, row in enumerate(head["alpha"]):
+            for j, weight in enumerate(row):
+                c.rect(left + side * j, top + side * i, side - 2, side - 2, "line", "a", weight, 2, 0.7)
+        x = left + side * n + 12
+        c.text(x, top + 30, f"layer {head['layer']}, head {head['head']}", kind="small")
+        c.text(x, top + 52, f"first token: {statistics.fmean(row[0] for row in head['alpha']):.2f}", "faint", kind="small")
+    return c
+
+
 def pictures(root):
     told = doc_lecture.kept(root)
-    return {"smollm2-heads": heads(told), "smollm2-stream": stream(told)} if told else {}
+    return {"smollm2-heads": heads(told), "smollm2-stream": stream(told), "smollm2-maps": maps(told)} if told else {}

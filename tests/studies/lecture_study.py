@@ -13,6 +13,7 @@ import argparse
 import concurrent.futures
 import hashlib
 import json
+import math
 import os
 import pathlib
 import re
@@ -24,7 +25,8 @@ import tempfile
 from json.encoder import encode_basestring
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/gates"))
+sys.path[:0] = [str(ROOT / "tests/gates"), str(ROOT / "tests/shared")]
+import checkpoints  # noqa: E402
 import doc_lecture  # noqa: E402
 
 PROGRAM = os.environ.get("SINKPROOF") or str(ROOT / "build/release/sinkproof")
@@ -34,6 +36,7 @@ CHAPTERS = ("01", "06", "11", "12", "14", "15", "17", "18", "21", "27")
 CODE = ("attention", "config", "forward", "loop", "mask", "metrics", "policy", "qkv", "rope", "softmax_sink", "swiglu",
         "values", "rmsnorm", "router", "session")
 PAD, PADS, CHANGED, WORD = "<|im_end|>", 4, 16, " best"
+SENTENCE = "The capital of France is Paris, and the capital of Italy is Rome."  # of the maps that the book shows
 
 
 # ---- texts
@@ -175,6 +178,32 @@ def run_outliers(model, natural):
     return [*told.values()]
 
 
+def softmax(scores):
+    most = max(scores)
+    exponentials = [math.exp(s - most) for s in scores]
+    return [e / sum(exponentials) for e in exponentials]
+
+
+def run_maps(model, told):
+    """Of the sentence: the maps of the heads that give the first token most and least on the texts of prose."""
+    means = [statistics.fmean(each) for each in zip(*told["inputs"][str(doc_lecture.LENGTH)]["natural firsts"])]
+    layers = len(told["inputs"][str(doc_lecture.LENGTH)]["natural layers"][0])
+    columns, maps = len(means) // layers, []
+    words = [json.loads(line.split(None, 1)[1]) for line in command("tokens", model, "--text", SENTENCE, "--pieces").splitlines()]
+    for at in (means.index(max(means)), means.index(min(means))):
+        layer, head = divmod(at, columns)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "trace.safetensors"
+            command("run", model, "--engine", "fast", "--text", SENTENCE, "--points", f"{layer:02}.A4.q,{layer:02}.A4.k", "--trace", path)
+            tensors, _ = checkpoints.read(path)
+        (kind, (n, heads, d), q), (_, (_, groups, _), k) = (tensors[f"{layer:02}.A4.{name}"] for name in "qk")
+        q, k = checkpoints.numbers_of(kind, q), checkpoints.numbers_of(kind, k)
+        rows = [softmax([sum(q[(i * heads + head) * d + c] * k[(j * groups + head * groups // heads) * d + c] for c in range(d)) / math.sqrt(d)
+                         for j in range(i + 1)]) for i in range(n)]
+        maps.append({"layer": layer, "head": head, "mean": rounded(means[at]), "alpha": [[rounded(x) for x in row] for row in rows]})
+    return {"words": words, "heads": maps}
+
+
 def measure(model, count, jobs):
     found = texts(count)
     natural_texts, code_texts = ([t for t in found if t[0] == kind] for kind in ("prose", "code"))
@@ -203,6 +232,7 @@ def measure(model, count, jobs):
     told["code"] = [shares(c) for c in census["code"]]
     told |= {name: [pad_shares(c) for c in census[name]] for name in ("padded", "masked")}
     told["hidden"] = [shares(c) for c in census["hidden"]]
+    told["maps"] = run_maps(model, told)
     return told
 
 
