@@ -45,8 +45,10 @@ static bool make_average(const sinkproof_making *of, double *y, double *width) {
     for (size_t at = 0; at < of->all; at++) {
         size_t i = at / stride % size;
         double sum = 0, radius = 0, count = 0;
-        bool wide = kind == OF_ALL || kind == UP_TO || kind == OF_HALVES;
-        for (size_t j = wide || i == 0 ? 0 : i - 1; j < (wide ? size : i + 2) && j < size; j++) {
+        bool halves = kind == OF_HALVES, wide = kind == OF_ALL || kind == UP_TO || halves;
+        size_t step = halves ? size / 2 : 1; // of a vocabulary, a square would take minutes
+        size_t first = halves ? i % step : wide || i == 0 ? 0 : i - 1;
+        for (size_t j = first; j < (wide ? size : i + 2) && j < size; j += step) {
             if (!is_averaged(kind, i, j, size)) continue;
             size_t from = at - i * stride + j * stride;
             sum += of->x[from], count++;
