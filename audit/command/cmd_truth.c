@@ -22,14 +22,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_BITS = 256, KEY_CERTIFIED, PROMPTS, MOST_BITS = 1 << 20, MOST_REPEATS = 2 };
+enum { KEY_BITS = 256, KEY_CERTIFIED, KEY_CHECK, PROMPTS, MOST_BITS = 1 << 20, MOST_REPEATS = 2 };
 
 typedef struct options {
     const char *model, *tokens, *local, *route, *trace, *json;
     const char *out, *shard;
     work_shard share;
     input_list prompts;
-    long bits, certified;
+    long bits, certified, check;
     bool any_model, plan;
 } options;
 
@@ -46,6 +46,7 @@ static const struct argp_option option_table[] = {
      "more, 256 at least; raised while a run leaves fewer, or anything ambiguous)",
      0},
     {"certified", KEY_CERTIFIED, "N", 0, "bits that each logit is to have (default: 64)", 0},
+    {"check", KEY_CHECK, "N", 0, "check N results of each product with GMP integers", 0},
     {"plan", KEPT(options, plan), 0, 0,
      "what the products will do at this precision: the spread of the weights, the slices; no "
      "tokens",
@@ -60,8 +61,8 @@ static const struct argp_option option_table[] = {
     {"json", KEPT(options, json), "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
 
-static long parse_bits(struct argp_state *state, const char *name, const char *argument,
-                       long least) {
+static long parse_number(struct argp_state *state, const char *name, const char *argument,
+                         long least) {
     char *end;
     long bits = strtol(argument, &end, 10);
     if (end == argument || *end != '\0' || bits < least || bits > MOST_BITS)
@@ -75,10 +76,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     if (option_keep(o, key, argument)) return 0;
     switch (key) {
     case KEY_BITS:
-        o->bits = parse_bits(state, "bits", argument, 32);
+        o->bits = parse_number(state, "bits", argument, 32);
         return 0;
     case KEY_CERTIFIED:
-        o->certified = parse_bits(state, "certified", argument, 1);
+        o->certified = parse_number(state, "certified", argument, 1);
+        return 0;
+    case KEY_CHECK:
+        o->check = parse_number(state, "check", argument, 1);
         return 0;
     case PROMPTS:
         inputs_add_word(&o->prompts, INPUT_PROMPT, argument);
@@ -116,9 +120,10 @@ static const struct argp parser = {
     parse_option,
     "MODEL",
     "Certified enclosures of every point of a run, over the reals.\v" HELP_MODEL_IS ".\n\n"
-    "Exit: 0 routing, radii and argmax certified; 4 something is ambiguous or without bound. Of "
+    "Exit: 0 routing, radii and argmax certified; 1 --check found a ball that does not enclose; 4 "
+    "something is ambiguous or without bound. Of "
     "several "
-    "prompts the gravest: 3, then 4, 0.",
+    "prompts the gravest: 1, then 3, 4, 0.",
     NULL,
     NULL,
     NULL};
@@ -264,6 +269,7 @@ static void print_text(FILE *out, const options *o, const truth_study *study,
     if (o->local != NULL && result->routing.choices > 0)
         fprintf(out, "routing by the engine's own router logits where it traced them\n");
     truth_print_routing(out, &result->routing);
+    truth_print_checks(out, &result->checks);
     say_unknown(out, o, study);
 }
 
@@ -292,6 +298,8 @@ static json_t *make_rows(const options *o, const precision *p, const truth_study
                            "bits", (json_int_t)o->bits));
     json_array_append_new(results, truth_argmaxes_json(&end->every));
     json_array_append_new(results, precision_json(o, p, study));
+    if (result->checks.products > 0)
+        json_array_append_new(results, truth_checks_json(&result->checks));
     if (routing->choices > 0) json_array_append_new(results, truth_routing_json(routing));
     return results;
 }
@@ -349,7 +357,9 @@ static bool is_quiet(const options *o) {
 
 static json_t *make_result(const options *o, const precision *p, const truth_study *study,
                            const sinkproof_truth_result *result, const outcome *end, FILE *out) {
-    int code = end->certified ? EXIT_HOLDS : EXIT_INCONCLUSIVE;
+    int code = result->checks.broken > 0 ? EXIT_BUG
+               : end->certified          ? EXIT_HOLDS
+                                         : EXIT_INCONCLUSIVE;
     char said[128];
     bool quiet = is_quiet(o);
     snprintf(said, sizeof said, "argmax %zu, %s", end->argmax,
@@ -373,6 +383,7 @@ static json_t *study_once(const truths *t, const options *o, const precision *p,
                                        .n = n,
                                        .tokens_n = tokens_n,
                                        .bits = o->bits,
+                                       .check_rows = (size_t)o->check,
                                        .threads = (size_t)cpu_processors(),
                                        .hooks = &hooks};
     sinkproof_truth_result result;

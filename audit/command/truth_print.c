@@ -144,3 +144,25 @@ json_t *truth_routing_json(const sinkproof_truth_routing *r) {
                      (json_int_t)r->contested, "layer", (json_int_t)r->layer, "token",
                      (json_int_t)r->token, "margin", truth_enclosed_json(r->margin));
 }
+
+void truth_print_checks(FILE *out, const sinkproof_truth_checks *checks) {
+    if (checks->products == 0) return;
+    fprintf(out, "checked with GMP: %s of %s, ", sinkproof_counted(checks->rows, "result").text,
+            sinkproof_counted(checks->products, "product").text);
+    if (checks->broken > 0)
+        fprintf(out, "%zu NOT ENCLOSED", checks->broken);
+    else
+        fprintf(out, "all enclosed");
+    if (checks->unchecked > 0)
+        fprintf(out, "; %zu more with inputs that are infinite or too far apart",
+                checks->unchecked);
+    fprintf(out, "\n");
+}
+
+json_t *truth_checks_json(const sinkproof_truth_checks *checks) {
+    return json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I}", "id", "bound.dot-sliced", "what",
+                     "results of products checked with GMP", "ok", checks->broken == 0, "label",
+                     "exact", "products", (json_int_t)checks->products, "checked",
+                     (json_int_t)checks->rows, "broken", (json_int_t)checks->broken, "unchecked",
+                     (json_int_t)checks->unchecked);
+}

@@ -24,6 +24,9 @@ typedef struct truth_argmaxes {
 truth_argmaxes truth_count_argmaxes(const sinkproof_truth_result *result, slong bits);
 void truth_print_argmaxes(FILE *out, const truth_argmaxes *all);
 json_t *truth_argmaxes_json(const truth_argmaxes *all);
+// The results of products that were checked with GMP.
+void truth_print_checks(FILE *out, const sinkproof_truth_checks *checks);
+json_t *truth_checks_json(const sinkproof_truth_checks *checks);
 json_t *truth_enclosed_json(arb_srcptr ball);
 json_t *truth_routing_json(const sinkproof_truth_routing *routing);
 void truth_print_routing(FILE *out, const sinkproof_truth_routing *routing);

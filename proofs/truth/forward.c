@@ -6,7 +6,9 @@
 // are measured as the distance to this walk.
 #include "proofs/truth/forward.h"
 
+#include "base/splitmix.h"
 #include "base/words.h"
+#include "proofs/truth/check_rows.h"
 #include "proofs/truth/share_work.h"
 #include "proofs/truth/sliced.h"
 #include "ref/walk.h"
@@ -27,6 +29,7 @@ typedef struct pass {
     size_t *chosen_nk;
     size_t n_last; // tokens of F1 and F2
     sinkproof_truth_routing *routing;
+    sinkproof_truth_checks *checks;
     sinkproof_error *error;
 } pass;
 
@@ -359,6 +362,26 @@ static slong useful_bits(const pass *p, const sinkproof_walk_step *step) {
         }
     bool all = !any || step->operation == SINKPROOF_ADD || most > p->request->bits - SPARE_BITS;
     return all ? p->request->bits : (most > 0 ? most : 0) + SPARE_BITS;
+
+// Checks drawn results of a product: of a token, or of one that its expert multiplied.
+static void check_product(pass *p, const sinkproof_walk_step *step, arb_srcptr in, arb_srcptr out) {
+    bool of_experts = step->operation == SINKPROOF_MULTIPLY;
+    if ((!of_experts && step->operation != SINKPROOF_LINEAR) || p->request->check_rows == 0) return;
+    size_t rows = step->weights[0].rows, cols = step->weights[0].cols;
+    size_t results = p->elements[step->point] / rows;
+    size_t share = results / (p->elements[step->inputs[0].point] / cols); // that one input has
+    uint64_t state = step->layer * TRACE_POINTS + step->point;
+    p->checks->products++;
+    for (size_t k = 0; k < p->request->check_rows; k++) {
+        size_t i = sinkproof_draw(&state) % results, r = sinkproof_draw(&state) % rows;
+        sinkproof_matrix w = step->weights[0];
+        if (of_experts) w = sinkproof_matrix_at(&w, p->chosen_nk[i]);
+        const sinkproof_matrix *b = of_experts ? NULL : &step->weights[1];
+        truth_row found = truth_check_row(&w, b, r, in + i / share * cols, out + i * rows + r);
+        p->checks->rows += found != TRUTH_ROW_UNCHECKED;
+        p->checks->broken += found == TRUTH_ROW_BROKEN;
+        p->checks->unchecked += found == TRUTH_ROW_UNCHECKED;
+    }
 }
 
 static bool walk_point(void *context, const sinkproof_walk_step *step) {
@@ -373,6 +396,7 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     p->bits = useful_bits(p, step);
     p->elements[step->point] = count;
     operations[step->operation](p, step, in, out);
+    check_product(p, step, in[0], out);
     show_point(p, step, n, out);
     bool valid = step->operation != SINKPROOF_CHOOSE || replay_selection(p, step->layer, in[0]);
     for (size_t i = 0; i < step->n_inputs; i++)
@@ -428,6 +452,7 @@ bool sinkproof_truth_forward(const sinkproof_truth_request *request, sinkproof_t
               .chosen_nk = malloc(n * config->n_chosen * sizeof *p.chosen_nk),
               .n_last = result->n,
               .routing = &result->routing,
+              .checks = &result->checks,
               .error = error};
     if (p.positions_n == NULL || p.chosen_nk == NULL) abort();
     for (size_t i = 0; i < n; i++) p.positions_n[i] = (int32_t)i;

@@ -40,9 +40,10 @@ typedef struct sinkproof_truth_request {
     const sinkproof_model *model;
     size_t n;
     const int32_t *tokens_n;
-    slong bits;                         // working precision, at least 32
-    size_t threads;                     // at most so many; they change no bit. 0: one
-    bool last_logits;                   // unembed the last token only: F1 and F2 have n = 1
+    slong bits;        // working precision, at least 32
+    size_t check_rows; // so many results of each product are checked with GMP (check_rows.h)
+    size_t threads;    // at most so many; they change no bit. 0: one
+    bool last_logits;  // unembed the last token only: F1 and F2 have n = 1
     const sinkproof_truth_hooks *hooks; // may be NULL
 } sinkproof_truth_request;
 
@@ -58,10 +59,16 @@ typedef struct sinkproof_truth_routing {
     arb_ptr first_margin;            // [1]
 } sinkproof_truth_routing;
 
+// Checked results of products: enclosed or not, and those that no check could take.
+typedef struct sinkproof_truth_checks {
+    size_t products, rows, broken, unchecked;
+} sinkproof_truth_checks;
+
 typedef struct sinkproof_truth_result {
     size_t n, vocab; // n = 1 under last_logits
     arb_ptr logits_nv;
     sinkproof_truth_routing routing;
+    sinkproof_truth_checks checks;
 } sinkproof_truth_result;
 
 // Returns false on a token outside the vocabulary, an empty sequence, too few bits, or an invalid

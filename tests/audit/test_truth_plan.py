@@ -85,6 +85,17 @@ def certified(tap):
     tap.report(sinkproof(*words, "--certified", "0")[0] == 2, "--certified 0: a wrong command line")
 
 
+def checked(tap):
+    """7 results of each of the 29 products of the small model: 7 in each of 4 layers, and the logits."""
+    words = ("truth", "synthetic:tiny", "--tokens", "1,2,3", "--check", "7")
+    code, text, _ = sinkproof(*words)
+    row = next(r for r in json.loads(sinkproof(*words, "--json", "-")[1])["results"] if "checked" in r)
+    tap.report(code == 0 and "checked with GMP: 203 results of 29 products, all enclosed" in text.splitlines() and
+               (row["products"], row["checked"], row["broken"], row["unchecked"], row["ok"]) == (29, 203, 0, 0, True),
+               "bound.dot-sliced 203 results of 29 products are checked", [text, row])
+    tap.report(sinkproof("truth", "synthetic:tiny", "--tokens", "1", "--check", "0")[0] == 2, "--check 0: a wrong command line")
+
+
 def every_token(tap):
     """The gaps of all tokens, from the midpoints and radii of the trace; too few bits leave some open."""
     with tempfile.TemporaryDirectory() as folder:
@@ -117,6 +128,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         plan(tap, pathlib.Path(folder))
     certified(tap)
+    checked(tap)
     every_token(tap)
     return tap.done()
 

@@ -71,7 +71,7 @@ OTHERS = {
     "lanes": "amx exp stages sum16",
     "kernels": "block_amx elements exp kernels span_amx tile",
     "engine": "buffers cache engine memory observe packed_file pass perceptron sample team weights",
-    "truth": "backward circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
+    "truth": "backward check_rows circuit circuit_planted edges exact_dot forward gelu_fit identities identities_attention identities_first "
              "identities_forms identities_gradients identities_grid identities_mixing identities_model identities_repeat identities_sink "
              "identities_stages identities_terms lattice number operator_norm repeat share_work sliced sliced_plan slices training variants",
     "bounds": "accumulators alike drift factors flash gated gradient_sums gradients honest lse merged mixing one_minus operands parts planes quotient "
