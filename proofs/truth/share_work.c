@@ -5,12 +5,11 @@
 #include "proofs/truth/flint.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 typedef struct shared {
-    atomic_size_t next;
-    size_t n;
+    pthread_mutex_t door;
+    size_t next, n;
     truth_piece *work;
     void *context;
 } shared;
@@ -21,9 +20,15 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
+static size_t next_piece(shared *all) {
+    pthread_mutex_lock(&all->door);
+    size_t piece = all->next++;
+    pthread_mutex_unlock(&all->door);
+    return piece;
+}
+
 static void take_pieces(shared *all, size_t number) {
-    for (size_t piece; (piece = atomic_fetch_add(&all->next, 1)) < all->n;)
-        all->work(all->context, piece, number);
+    for (size_t piece; (piece = next_piece(all)) < all->n;) all->work(all->context, piece, number);
 }
 
 static void *begin_worker(void *argument) {
@@ -35,7 +40,7 @@ static void *begin_worker(void *argument) {
 }
 
 void truth_share(size_t threads, size_t n, truth_piece *work, void *context) {
-    shared all = {.n = n, .work = work, .context = context};
+    shared all = {.door = PTHREAD_MUTEX_INITIALIZER, .n = n, .work = work, .context = context};
     if (threads > n) threads = n;
     worker *started = malloc((threads + 1) * sizeof *started);
     if (started == NULL) abort();
@@ -48,5 +53,6 @@ void truth_share(size_t threads, size_t n, truth_piece *work, void *context) {
     }
     take_pieces(&all, 0);
     for (size_t k = 1; k < running; k++) pthread_join(started[k].thread, NULL);
+    pthread_mutex_destroy(&all.door);
     free(started);
 }
