@@ -287,10 +287,17 @@ typedef struct sinkproof_array {
 //   swiglu        M6                                           M8
 //   mixture       M10 M3 M4                                    M11
 //   unembed       F1 unembedding                               F2
+//   attention_backward  A4.q A4.k A2.v A11 A9.lse dA11 dA9.lse sinks   dA4.q dA4.k dA2.v dsink
+//   swiglu_backward     M6 dM8                                 dM6
+//   rmsnorm_backward    M12 dF1 final_norm                     dM12 dW.final_norm
+//   linear_backward     A11 dA12 w_o b_o                       dA11 dW.o db.o
 // Shapes are those of sinkproof_point_shape and sinkproof_model_weight; weights of experts have the
 // expert as an additional first dimension. A6 is [heads, n, keys], and A9 has the sink's column
 // after the keys. Masked entries are 0 in A9, and arbitrary in A6. A9.lse, natural, is [heads, n].
 // The gate is in the even rows of w_up and the even columns of M6.
+// The stages that go back have all rows in one call. A11 and A9.lse, with the sink, are there for
+// an engine that reads what its forward pass stored. dA9.lse is 0 in the calls whose loss does not
+// read the log-sum-exp; it is 0 in all calls of a plug-in without `lse`, which says of which it is.
 typedef struct sinkproof_drill {
     size_t size; // of this struct
     const char *stage;

@@ -5,6 +5,7 @@
 // asked about every known mistake.
 #include "audit/plugin/drive.h"
 
+#include "audit/diagnose/backward_causes.h"
 #include "base/words.h"
 
 #include <stdio.h>
@@ -41,7 +42,7 @@ static sinkproof_kernel_call kernel_call(const stage_case *c, size_t kind, const
     sinkproof_kernel_call call = {.model = m->model, .trace = m->trace};
     for (size_t t = 0; t < case_outputs(c); t++) {
         bool keys = c->stage->to[t] == TRACE_LSE && kind == LSE_OF_KEYS;
-        call.points |= 1u << (keys ? TRACE_LSE_KEYS : c->stage->to[t]);
+        call.points |= 1u << (keys ? (size_t)TRACE_LSE_KEYS : c->stage->to[t]);
     }
     call.pass = passes ? c->chunk : 0;
     return call;
@@ -65,11 +66,99 @@ static size_t list_calls(const stage_result *r, const stage_case *calls[MOST_ASK
     return n;
 }
 
+// ---- of a stage that goes back: each call names the mistakes that explain its gradients
+
+// The beginning of words of which the rest is a place in one call.
+static size_t common_length(const char *words, size_t length) {
+    static const char place[] = ", from row ";
+    for (size_t i = 0; i + sizeof place < length; i++)
+        if (strncmp(words + i, place, sizeof place - 1) == 0) return i;
+    return length;
+}
+
+// Whether "one; or another" has these words.
+static bool list_has(const char *list, const char *words) {
+    size_t length = strlen(words);
+    for (const char *at = list; *at != '\0';) {
+        const char *end = strstr(at, "; or ");
+        size_t own = common_length(at, end != NULL ? (size_t)(end - at) : strlen(at));
+        if (own == length && strncmp(at, words, length) == 0) return true;
+        if (end == NULL) return false;
+        at = end + 5;
+    }
+    return false;
+}
+
+static void list_mistakes(const char *list, sinkproof_call_causes *causes) {
+    for (const char *at = list; *at != '\0' && causes->n < CAUSES_MOST_ALIKE;) {
+        const char *end = strstr(at, "; or ");
+        size_t length = end != NULL ? (size_t)(end - at) : strlen(at);
+        sinkproof_call_cause *c = &causes->alike[causes->n++];
+        *c = (sinkproof_call_cause){.explained = 0};
+        snprintf(c->text, sizeof c->text, "%.*s", (int)common_length(at, length), at);
+        at = end != NULL ? end + 5 : "";
+    }
+}
+
+// Keeps the mistakes that explain every gradient of one more call that is outside. A call of which
+// a gradient has none is not among those explained.
+static void keep_explaining(const sinkproof_gradient_judgement *j, sinkproof_call_causes *causes,
+                            size_t *explained) {
+    bool first = *explained == 0;
+    causes->asked++;
+    for (size_t i = 0; i < j->n_reports; i++)
+        if (j->reports[i].verdict == SINKPROOF_VERDICT_BUG && j->reports[i].cause[0] == '\0')
+            return;
+    for (size_t i = 0; i < j->n_reports; i++) {
+        size_t kept = 0;
+        if (j->reports[i].verdict != SINKPROOF_VERDICT_BUG) continue;
+        if (first) list_mistakes(j->reports[i].cause, causes);
+        first = false;
+        for (size_t m = 0; m < causes->n; m++)
+            if (list_has(j->reports[i].cause, causes->alike[m].text))
+                causes->alike[kept++] = causes->alike[m];
+        causes->n = kept;
+    }
+    ++*explained;
+}
+
+// The mistakes are tried one by one: large calls would take minutes.
+static bool is_asked_quickly(const stage_case *c) {
+    return c->n * c->n * c->heads * c->dim <= 1 << 19;
+}
+
+static bool find_cause_back(const case_source *source, const sinkproof_policy *policy,
+                            stage_result *r, sinkproof_error *error) {
+    enum { MOST_ASKED_BACK = 4 };
+    const stage_case *cases[1 + CAUSES_MOST_CALLS + CAUSES_MOST_PASSING];
+    size_t listed = list_calls(r, cases) - r->n_passed;
+    size_t explained = 0;
+    bool fine = true;
+    for (size_t i = 0; fine && i < listed && r->causes.asked < MOST_ASKED_BACK; i++) {
+        remade m = {.model = NULL};
+        sinkproof_gradient_judgement j = {0};
+        bool there;
+        if (i > 0 && !is_asked_quickly(cases[i])) continue;
+        fine = remake_call(source, cases[i], r->lse.kind, &m, &there, error);
+        if (fine && there) {
+            fine = sinkproof_judge_gradients(m.model, m.trace, policy,
+                                             (sinkproof_layer_range){0, 0}, &j, error);
+            if (fine) sinkproof_backward_explain(m.model, m.trace, policy, &j);
+            if (fine) keep_explaining(&j, &r->causes, &explained);
+            if (fine) sinkproof_gradient_judgement_free(&j);
+        }
+        remade_free(&m);
+    }
+    for (size_t m = 0; m < r->causes.n; m++) r->causes.alike[m].explained = explained;
+    return fine;
+}
+
 bool stage_result_find_cause(const case_source *source, const sinkproof_policy *policy, double rate,
                              stage_result *r, sinkproof_error *error) {
     const stage_case *cases[MOST_ASKED];
     sinkproof_kernel_call calls[MOST_ASKED];
     if (r->failing == 0 || r->worst.broken) return true;
+    if (stage_goes_back(r->stage)) return find_cause_back(source, policy, r, error);
     size_t n = 0, listed = list_calls(r, cases);
     remade *made = calloc(MOST_ASKED, sizeof *made);
     bool fine = made != NULL || sinkproof_fail(error, "no memory for the cause of failing calls");
@@ -92,7 +181,8 @@ bool stage_result_find_cause(const case_source *source, const sinkproof_policy *
 static void write_mistakes(FILE *out, const sinkproof_call_causes *causes) {
     for (size_t i = 0; i < causes->n; i++) {
         const sinkproof_call_cause *c = &causes->alike[i];
-        fprintf(out, "%s%s [%s]", i > 0 ? "; or " : "", c->text, c->id);
+        fprintf(out, "%s%s", i > 0 ? "; or " : "", c->text);
+        if (c->id[0] != '\0') fprintf(out, " [%s]", c->id);
         if (c->piece > 0) fprintf(out, ", from row %zu of %zu on", c->piece, c->rows);
     }
     if (causes->more > 0) fprintf(out, "; or %zu more", causes->more);
@@ -118,8 +208,9 @@ void stage_result_print_cause(FILE *out, const stage_result *r) {
     else if (first->explained == causes->asked)
         fprintf(out, " (all of %s asked)\n", calls.text);
     else
-        fprintf(out, " (%zu of %s asked; the others decide nothing)\n", first->explained,
-                calls.text);
+        fprintf(out, " (%zu of %s asked; %s)\n", first->explained, calls.text,
+                stage_goes_back(r->stage) ? "of the others no mistake explains every gradient"
+                                          : "the others decide nothing");
 }
 
 json_t *stage_result_cause_json(const stage_result *r) {

@@ -12,17 +12,35 @@
 #include "model/slots.h"
 #include "ref/policy.h"
 
+// ---- the arrays of a call (arrays.c)
+
+// A point, the gradient of a point, or the gradient of a weight.
+typedef size_t array_id;
+enum {
+    ARRAY_GRADIENTS = TRACE_POINTS,   // + a point
+    ARRAY_WEIGHTS = 2 * TRACE_POINTS, // + a slot
+    CALL_ARRAYS = ARRAY_WEIGHTS + SINKPROOF_SLOTS,
+    ARRAY_NAME = 32
+};
+// "A4.q", "dA4.q", "dsink".
+const char *array_name(array_id id, char name[ARRAY_NAME]);
+// The point that an array is, or is the gradient of; false for a weight's.
+bool array_point(array_id id, sinkproof_trace_point *point);
+bool array_is_gradient(array_id id);
+
 // ---- the table of stages (stages.c)
 
 // The sizes and options of a call that a stage uses. Every stage uses LENGTH.
 enum {
     STAGE_KNOWS_HEADS = 1 << 0, // heads, kv, dim
-    STAGE_KNOWS_KEYS = 1 << 1,  // window, chunk
+    STAGE_KNOWS_KEYS = 1 << 1,  // window
     STAGE_KNOWS_SINKS = 1 << 2,
     STAGE_KNOWS_HIDDEN = 1 << 3,
     STAGE_KNOWS_INTER = 1 << 4,
     STAGE_KNOWS_EXPERTS = 1 << 5, // experts, chosen
     STAGE_KNOWS_VOCAB = 1 << 6,
+    STAGE_KNOWS_PASSES = 1 << 7, // chunk
+    STAGE_KNOWS_LOSS = 1 << 8,   // gradients
 };
 
 // How the inputs are chosen.
@@ -53,19 +71,23 @@ typedef enum sink_place {
     SINK_PLACES
 } sink_place;
 
-enum { STAGE_ARRAYS = 8 };
+enum { STAGE_ARRAYS = 9 };
 typedef struct stage_row {
     const char *name;
     unsigned knows;   // STAGE_KNOWS_...
     unsigned recipes; // as bits
     unsigned exact;   // bits of `to`: outputs that are exact in every order for EXACT inputs
     size_t n_from;
-    sinkproof_trace_point from[3];
+    array_id from[7];
     size_t n_weights;
     sinkproof_slot weights[6];
     size_t n_to;
-    sinkproof_trace_point to[3];
+    array_id to[4];
 } stage_row;
+
+bool stage_goes_back(const stage_row *stage);
+// Whether the gradient of A9.lse is among its inputs, 0 where the loss does not read it.
+bool stage_reads_lse(const stage_row *stage);
 
 // Of its outputs the last ones are offered: only some engines have them.
 size_t stage_offered(const stage_row *stage);
@@ -82,7 +104,8 @@ typedef struct stage_case {
     size_t window, heads, kv, dim, hidden, inter, experts, chosen, vocab;
     input_recipe recipe;
     sink_place sinks;
-    bool lse; // A9.lse is among the outputs
+    bool lse;  // A9.lse is among the outputs
+    bool dlse; // the loss reads A9.lse
     uint64_t seed;
     size_t number; // of its files, where calls go through files
 } stage_case;
@@ -94,6 +117,8 @@ void case_print(const stage_case *c, char text[CASE_TEXT]);
 bool case_parse(const char *text, const stage_case *base, stage_case *c, sinkproof_error *error);
 // Sets the sizes that the stage does not use to their minimum.
 void case_settle_unknown(stage_case *c);
+// Whether A9.lse is something in it: of one kind or the other.
+bool case_has_lse(const stage_case *c);
 // The number of its outputs, stage->to.
 size_t case_outputs(const stage_case *c);
 // The configuration of one layer with the case's sizes; the constants come from `base`.
@@ -104,7 +129,8 @@ sinkproof_config case_config(const stage_case *c, const sinkproof_config *base);
 typedef struct call_arrays {
     sinkproof_config config;
     size_t n;
-    float *point[TRACE_POINTS]; // inputs and outputs; NULL: neither
+    const sinkproof_policy *made; // in whose formats the inputs are
+    float *at[CALL_ARRAYS];       // inputs and outputs; NULL: neither
     float *weight[SINKPROOF_SLOTS];
 } call_arrays;
 
@@ -112,17 +138,25 @@ typedef struct call_arrays {
 enum { CALL_BYTES = 1 << 29 };
 bool case_is_too_large(const stage_case *c, const sinkproof_config *base);
 
+// Rounds x to float32 and to the format; larger numbers become the format's largest.
+float number_as_stored(sinkproof_format format, double x);
 // Makes the inputs, in the policy's formats, and outputs filled with NaN. The caller frees them.
 bool arrays_make(const stage_case *c, const sinkproof_config *base, const sinkproof_policy *policy,
                  call_arrays *a, sinkproof_error *error);
 void arrays_free(call_arrays *a);
-// In which an engine of the policy stores a point, without loss: BF16, F16 or F32; I32 for experts.
-sinkproof_dtype point_dtype(const sinkproof_policy *policy, sinkproof_trace_point point);
+// In which an engine of the policy stores an array, without loss: BF16, F16 or F32; I32 for
+// experts.
+sinkproof_dtype array_dtype(const sinkproof_policy *policy, array_id id);
 // Weights are bfloat16 numbers: BF16 beside points in BF16, else F32.
 sinkproof_dtype weight_dtype(const sinkproof_policy *policy, const stage_row *stage);
-// Room for a point, filled with NaN; false without memory.
-bool point_make(call_arrays *a, sinkproof_trace_point point);
-size_t point_elements(const call_arrays *a, sinkproof_trace_point point);
+// Room for an array, filled with NaN; false without memory.
+bool array_make(call_arrays *a, array_id id);
+size_t array_count(const call_arrays *a, array_id id);
+size_t array_shape(const sinkproof_config *config, array_id id, size_t n,
+                   size_t shape[SINKPROOF_RANK]);
+// What the forward pass made of the inputs of a stage that goes back: A11 in the policy's format,
+// and A9.lse, with the sink or without it. Returns false without memory.
+bool fill_forward(const stage_case *c, const sinkproof_policy *policy, call_arrays *a);
 // [count, rows, cols] without leading ones for a vector; returns the rank.
 size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,
                     size_t shape[SINKPROOF_RANK]);

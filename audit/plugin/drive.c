@@ -205,7 +205,8 @@ stage_kinds stage_kinds_begin(const stage_row *stage, lse_kinds lse) {
 }
 
 void stage_kinds_add(stage_kinds *k, const stage_case *c, const case_outcome out[LSE_KINDS]) {
-    k->with_lse += c->lse && out[k->lse.as[LSE_WITH_SINK] ? LSE_WITH_SINK : LSE_OF_KEYS].served;
+    k->with_lse +=
+        case_has_lse(c) && out[k->lse.as[LSE_WITH_SINK] ? LSE_WITH_SINK : LSE_OF_KEYS].served;
     for (size_t i = 0; i < LSE_KINDS; i++) {
         if (!k->lse.as[i]) continue;
         stage_result_add(&k->of[i], c, &out[i]);

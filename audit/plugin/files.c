@@ -32,25 +32,26 @@ static void manifest_path(const char *directory, char path[PATH_ROOM]) {
 // ---- writing ---------------------------------------------------------------------------------
 
 typedef struct output {
-    const char *name;
+    char name[ARRAY_NAME];
     sinkproof_dtype dtype;
     size_t rank, shape[SINKPROOF_RANK], count;
     const float *values;
 } output;
 
 static output output_of(const char *name, sinkproof_dtype dtype, const float *values) {
-    return (output){.name = name, .dtype = dtype, .values = values, .count = 1};
+    output o = {.dtype = dtype, .values = values, .count = 1};
+    snprintf(o.name, sizeof o.name, "%s", name);
+    return o;
 }
 
 static void count_elements(output *o) {
     for (size_t d = 0; d < o->rank; d++) o->count *= o->shape[d];
 }
 
-static output point_output(const call_arrays *a, sinkproof_trace_point point,
-                           const sinkproof_policy *policy) {
-    output o =
-        output_of(sinkproof_trace_point_name(point), point_dtype(policy, point), a->point[point]);
-    o.rank = sinkproof_trace_shape(&a->config, point, a->n, o.shape);
+static output array_output(const call_arrays *a, array_id id, const sinkproof_policy *policy) {
+    char name[ARRAY_NAME];
+    output o = output_of(array_name(id, name), array_dtype(policy, id), a->at[id]);
+    o.rank = array_shape(&a->config, id, a->n, o.shape);
     count_elements(&o);
     return o;
 }
@@ -60,7 +61,7 @@ static size_t list_inputs(const stage_case *c, const call_arrays *a, const sinkp
                           output outputs[STAGE_ARRAYS + 2]) {
     const stage_row *s = c->stage;
     size_t n = 0;
-    for (size_t i = 0; i < s->n_from; i++) outputs[n++] = point_output(a, s->from[i], policy);
+    for (size_t i = 0; i < s->n_from; i++) outputs[n++] = array_output(a, s->from[i], policy);
     for (size_t i = 0; i < s->n_weights; i++) {
         output *o = &outputs[n++];
         *o = output_of(sinkproof_slot_name(s->weights[i]), weight_dtype(policy, s),
@@ -112,7 +113,7 @@ static bool write_inputs(const char *path, const stage_case *c, const call_array
     return good;
 }
 
-// Headers of at most eight tensors, entries of the manifest, what the manifest explains: less.
+// Headers of at most nine tensors, entries of the manifest, what the manifest explains: less.
 enum { HEADER_BYTES = 1 << 11, ENTRY_BYTES = 1 << 11, MEANING_BYTES = 1 << 14 };
 
 double cases_bytes(const case_plan *plan, const sinkproof_config *base,
@@ -255,16 +256,22 @@ bool cases_read_manifest(const char *directory, const stage_case *base, case_pla
     return good;
 }
 
+// What the metadata say of A9.lse.
+static bool read_kind(const char *path, const sinkproof_safetensors *file, lse_kinds *lse,
+                      sinkproof_error *error) {
+    const char *said = sinkproof_safetensors_metadata(file, "lse");
+    sinkproof_error why;
+    return lse_parse(said != NULL ? said : "either", lse, &why) ||
+           sinkproof_fail(error, "%s: metadata lse: %.200s", path, why.text);
+}
+
 // Reads A9.lse, [heads, n] or [n, heads], and what the metadata say of it.
 static bool read_lse(const char *path, const sinkproof_safetensors *file, call_arrays *a,
                      lse_kinds *lse, sinkproof_error *error) {
     const sinkproof_tensor *t = sinkproof_safetensors_find(file, "A9.lse");
-    const char *said = sinkproof_safetensors_metadata(file, "lse");
     const char *layout = sinkproof_safetensors_metadata(file, "lse_layout");
     size_t heads = a->config.n_heads, n = a->n;
-    sinkproof_error why;
-    if (!lse_parse(said != NULL ? said : "either", lse, &why))
-        return sinkproof_fail(error, "%s: metadata lse: %.200s", path, why.text);
+    if (!read_kind(path, file, lse, error)) return false;
     bool by_head = t->rank == 2 && t->shape[0] == heads && t->shape[1] == n;
     bool by_token = t->rank == 2 && t->shape[0] == n && t->shape[1] == heads;
     if ((!by_head && !by_token) || t->dtype == SINKPROOF_DTYPE_MXFP4)
@@ -286,22 +293,23 @@ static bool read_lse(const char *path, const sinkproof_safetensors *file, call_a
         return sinkproof_fail(error, "%s: A9.lse has not the layout %s of its metadata", path,
                               layout);
     for (size_t i = 0; i < heads * n; i++)
-        a->point[TRACE_LSE][i] =
+        a->at[TRACE_LSE][i] =
             (float)sinkproof_tensor_value(t, tokens_first ? i % n * heads + i / n : i);
     return true;
 }
 
-static bool read_point(const char *path, const sinkproof_safetensors *file, call_arrays *a,
-                       sinkproof_trace_point point, sinkproof_error *error) {
-    size_t shape[SINKPROOF_RANK], rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
-    const char *name = sinkproof_trace_point_name(point);
+static bool read_array(const char *path, const sinkproof_safetensors *file, call_arrays *a,
+                       array_id id, sinkproof_error *error) {
+    size_t shape[SINKPROOF_RANK], rank = array_shape(&a->config, id, a->n, shape);
+    char name[ARRAY_NAME];
+    array_name(id, name);
     const sinkproof_tensor *t = sinkproof_safetensors_find(file, name);
     if (t == NULL) return sinkproof_fail(error, "%s: expected a tensor %s, found none", path, name);
     bool same = t->rank == rank && t->dtype != SINKPROOF_DTYPE_MXFP4;
     for (size_t d = 0; same && d < rank; d++) same = t->shape[d] == shape[d];
     if (!same) return sinkproof_fail(error, "%s: %s has not the shape of the manifest", path, name);
-    size_t count = point_elements(a, point);
-    for (size_t i = 0; i < count; i++) a->point[point][i] = (float)sinkproof_tensor_value(t, i);
+    size_t count = array_count(a, id);
+    for (size_t i = 0; i < count; i++) a->at[id][i] = (float)sinkproof_tensor_value(t, i);
     return true;
 }
 
@@ -316,11 +324,12 @@ bool case_read_outputs(const char *directory, stage_case *c, call_arrays *a, boo
     bool good = true;
     c->lse = stage_offered(c->stage) > 0 && sinkproof_safetensors_find(file, "A9.lse") != NULL;
     *lse = lse_of_kind(false, LSE_WITH_SINK);
-    if (c->lse && a->point[TRACE_LSE] == NULL && !point_make(a, TRACE_LSE))
+    if (c->dlse) good = read_kind(path, file, lse, error);
+    if (good && c->lse && a->at[TRACE_LSE] == NULL && !array_make(a, TRACE_LSE))
         good = sinkproof_fail(error, "%s: no memory", path);
     if (good && c->lse) good = read_lse(path, file, a, lse, error);
     for (size_t t = 0; good && t < case_outputs(c); t++)
-        if (c->stage->to[t] != TRACE_LSE) good = read_point(path, file, a, c->stage->to[t], error);
+        if (c->stage->to[t] != TRACE_LSE) good = read_array(path, file, a, c->stage->to[t], error);
     sinkproof_safetensors_close(file);
     return good;
 }

@@ -4,8 +4,10 @@
 // Judges the outputs of a case, as a trace of one layer. The inputs are in the trace too, so that
 // the set of each output is that of the operation on exactly these numbers; the judge's verdicts on
 // the inputs are ignored, since no engine computed them.
+#include "audit/judge/judge_backward.h"
 #include "audit/plugin/drill.h"
 #include "base/words.h"
+#include "model/bf16.h"
 #include "model/held.h"
 
 #include <math.h>
@@ -29,29 +31,74 @@ static int32_t *convert_to_whole(const float *values, size_t count) {
     return whole;
 }
 
-static bool add_point(sinkproof_trace_builder *b, const call_arrays *a, sinkproof_trace_point point,
-                      sinkproof_error *error) {
-    char name[40];
-    size_t shape[SINKPROOF_RANK];
-    size_t rank = sinkproof_trace_shape(&a->config, point, a->n, shape);
-    sinkproof_trace_name(point, 0, name);
-    if (!sinkproof_trace_point_is_index(point))
-        return sinkproof_trace_builder_add(b, name, "F32", rank, shape, a->point[point], error);
-    int32_t *whole = convert_to_whole(a->point[point], point_elements(a, point));
+// "00.A4.q", "00.dA4.q", "00.dsink", "dF1"; of a log-sum-exp of the keys alone "00.dA9.lse-keys".
+static void trace_name(array_id id, size_t kind, char name[SINKPROOF_TRACE_NAME]) {
+    char own[ARRAY_NAME];
+    sinkproof_trace_point point;
+    bool layered = array_point(id, &point) ? sinkproof_trace_point_is_layered(point)
+                                           : id - ARRAY_WEIGHTS < SINKPROOF_LAYER_SLOTS;
+    bool keys = id == ARRAY_GRADIENTS + TRACE_LSE && kind == LSE_OF_KEYS;
+    snprintf(name, SINKPROOF_TRACE_NAME, "%s%s", layered ? "00." : "",
+             array_name(keys ? ARRAY_GRADIENTS + TRACE_LSE_KEYS : id, own));
+}
+
+static bool add_narrow(sinkproof_trace_builder *b, const char *name, sinkproof_dtype dtype,
+                       size_t rank, const size_t *shape, const float *values, size_t count,
+                       sinkproof_error *error) {
+    size_t size = sinkproof_dtype_size(dtype);
+    uint8_t *bytes = malloc(count * size);
+    for (size_t i = 0; bytes != NULL && i < count; i++)
+        sinkproof_element_encode(dtype, values[i], bytes + i * size);
+    bool good = bytes != NULL || sinkproof_fail(error, "%s: no memory", name);
+    good = good && sinkproof_trace_builder_add(b, name, sinkproof_dtype_name(dtype), rank, shape,
+                                               bytes, error);
+    free(bytes);
+    return good;
+}
+
+static bool add_array(sinkproof_trace_builder *b, const call_arrays *a, array_id id,
+                      sinkproof_dtype dtype, size_t kind, sinkproof_error *error) {
+    char name[SINKPROOF_TRACE_NAME];
+    size_t shape[SINKPROOF_RANK], rank = array_shape(&a->config, id, a->n, shape);
+    trace_name(id, kind, name);
+    if (dtype == SINKPROOF_DTYPE_BF16 || dtype == SINKPROOF_DTYPE_F16)
+        return add_narrow(b, name, dtype, rank, shape, a->at[id], array_count(a, id), error);
+    if (dtype != SINKPROOF_DTYPE_I32)
+        return sinkproof_trace_builder_add(b, name, "F32", rank, shape, a->at[id], error);
+    int32_t *whole = convert_to_whole(a->at[id], array_count(a, id));
     bool good = whole != NULL || sinkproof_fail(error, "%s: no memory", name);
     good = good && sinkproof_trace_builder_add(b, name, "I32", rank, shape, whole, error);
     free(whole);
     return good;
 }
 
-static bool add_points(sinkproof_trace_builder *b, const stage_case *c, const call_arrays *a,
-                       sinkproof_error *error) {
+// Whether the judge is shown an input. What the forward pass of a kernel made is the kernel's own,
+// and not the reference's, which it is given.
+static bool is_shown(const stage_case *c, array_id id) {
+    if (id == ARRAY_GRADIENTS + TRACE_LSE) return c->dlse;
+    return !stage_reads_lse(c->stage) || (id != TRACE_A11 && id != TRACE_LSE);
+}
+
+// In which the judge is shown an array: whole numbers, float32, or of the inputs of a stage that
+// goes back the format in which they were made, so that nothing is open about them.
+static sinkproof_dtype shown_dtype(const stage_case *c, const call_arrays *a, array_id id,
+                                   bool input) {
+    sinkproof_dtype dtype = array_dtype(a->made, id);
+    return dtype == SINKPROOF_DTYPE_I32 || (input && stage_goes_back(c->stage))
+               ? dtype
+               : SINKPROOF_DTYPE_F32;
+}
+
+static bool add_arrays(sinkproof_trace_builder *b, const stage_case *c, const call_arrays *a,
+                       size_t kind, sinkproof_error *error) {
     const stage_row *s = c->stage;
-    for (size_t i = 0; i < s->n_from; i++)
-        if (!add_point(b, a, s->from[i], error)) return false;
-    for (size_t i = 0; i < case_outputs(c); i++)
-        if (!add_point(b, a, s->to[i], error)) return false;
-    return true;
+    bool good = true;
+    for (size_t i = 0; good && i < s->n_from; i++)
+        if (is_shown(c, s->from[i]))
+            good = add_array(b, a, s->from[i], shown_dtype(c, a, s->from[i], true), kind, error);
+    for (size_t i = 0; good && i < case_outputs(c); i++)
+        good = add_array(b, a, s->to[i], shown_dtype(c, a, s->to[i], false), kind, error);
+    return good;
 }
 
 bool case_model(const stage_case *c, const call_arrays *a, sinkproof_model **model,
@@ -70,7 +117,7 @@ sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, c
                 sinkproof_fail(error, "no memory for %s", sinkproof_counted(a->n, "token").text);
     good = good && sinkproof_trace_builder_new(model, "plug-in", NULL, a->n, tokens, &b, error) &&
            (!c->lse || sinkproof_trace_builder_lse(b, lse_word(kind), "heads,tokens", error)) &&
-           add_points(b, c, a, error) && sinkproof_trace_builder_finish(b, &trace, error);
+           add_arrays(b, c, a, kind, error) && sinkproof_trace_builder_finish(b, &trace, error);
     sinkproof_trace_builder_free(b);
     free(tokens);
     return trace;
@@ -81,11 +128,6 @@ sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, c
 // The log-sum-exp has one name, whichever of its kinds it is.
 static sinkproof_trace_point output_of_report(const sinkproof_point_report *r) {
     return r->point == TRACE_LSE_KEYS ? TRACE_LSE : r->point;
-}
-
-static void name_element(const sinkproof_point_report *r, char *text, size_t size) {
-    snprintf(text, size, "%s[%s]", sinkproof_trace_point_name(output_of_report(r)),
-             sinkproof_trace_index_text(r->rank, r->shape, r->worst_at).text);
 }
 
 // A logarithm of another base, and one that is off by ln 2.
@@ -102,22 +144,48 @@ static void say_of_lse(const sinkproof_point_report *r, char *why, size_t size) 
         }
 }
 
-static void say_outside(const sinkproof_point_report *r, char *why, size_t size) {
-    char element[16 + sizeof(sinkproof_index_text)];
-    name_element(r, element, sizeof element);
-    const sinkproof_honest *set = &r->worst_set;
-    int used = isnan(r->worst_value) ? snprintf(why, size, "%s is NaN, ", element)
-                                     : snprintf(why, size, "%s is %a (%.9g), ", element,
-                                                r->worst_value, r->worst_value);
+// An element outside its set, of a tensor of which so many are.
+typedef struct outsider {
+    const char *name;
+    sinkproof_index_text index;
+    double value;
+    sinkproof_honest set;
+    size_t outside, elements;
+} outsider;
+
+static size_t say_outsider(const outsider *o, char *why, size_t size) {
+    const sinkproof_honest *set = &o->set;
+    int used = snprintf(why, size, "%s[%s] is ", o->name, o->index.text);
+    used += isnan(o->value)
+                ? snprintf(why + used, size - (size_t)used, "NaN, ")
+                : snprintf(why + used, size - (size_t)used, "%a (%.9g), ", o->value, o->value);
     if (set->lo == set->hi)
         used += snprintf(why + used, size - (size_t)used, "expected %a (%.9g)", set->lo, set->lo);
     else
         used += snprintf(why + used, size - (size_t)used, "expected %a to %a (%.9g)", set->lo,
                          set->hi, set->mid);
-    used += snprintf(why + used, size - (size_t)used, "; %zu of %s outside", r->outside,
-                     sinkproof_counted(r->elements, "element").text);
-    if (output_of_report(r) == TRACE_LSE && (size_t)used < size)
-        say_of_lse(r, why + used, size - (size_t)used);
+    used += snprintf(why + used, size - (size_t)used, "; %zu of %s outside", o->outside,
+                     sinkproof_counted(o->elements, "element").text);
+    return (size_t)used;
+}
+
+static void say_outside(const sinkproof_point_report *r, char *why, size_t size) {
+    const outsider o = {sinkproof_trace_point_name(output_of_report(r)),
+                        sinkproof_trace_index_text(r->rank, r->shape, r->worst_at),
+                        r->worst_value,
+                        r->worst_set,
+                        r->outside,
+                        r->elements};
+    size_t used = say_outsider(&o, why, size);
+    if (output_of_report(r) == TRACE_LSE && used < size) say_of_lse(r, why + used, size - used);
+}
+
+static void say_gradient(const sinkproof_gradient_report *r, const char *name, char *why,
+                         size_t size) {
+    const outsider o = {name,           sinkproof_trace_index_text(r->rank, r->shape, r->worst_at),
+                        r->worst_value, r->worst_set,
+                        r->outside,     r->elements};
+    say_outsider(&o, why, size);
 }
 
 static void say_suspicious(const sinkproof_point_report *r, char *why, size_t size) {
@@ -164,8 +232,38 @@ typedef struct asked {
 } asked;
 
 static sinkproof_trace_point asked_point(const asked *q, size_t t) {
-    sinkproof_trace_point point = q->c->stage->to[t];
+    sinkproof_trace_point point = (sinkproof_trace_point)q->c->stage->to[t];
     return point == TRACE_LSE && q->kind == LSE_OF_KEYS ? TRACE_LSE_KEYS : point;
+}
+
+static void weigh_gradient(const stage_case *c, const sinkproof_gradient_report *r, array_id id,
+                           case_outcome *out) {
+    char name[ARRAY_NAME];
+    if (c->dlse && r->outside > 0) out->lse_outside = true;
+    if (r->verdict <= out->verdict) return;
+    out->verdict = r->verdict;
+    if (r->verdict == SINKPROOF_VERDICT_BUG)
+        say_gradient(r, array_name(id, name), out->why, sizeof out->why);
+}
+
+// The same of a stage that goes back.
+static bool judge_gradients(const sinkproof_model *model, const sinkproof_trace *trace,
+                            const asked *q, case_outcome *out, sinkproof_error *error) {
+    sinkproof_gradient_judgement j;
+    const stage_row *s = q->c->stage;
+    if (!sinkproof_model_fits(model, q->policy->weights, error) ||
+        !sinkproof_judge_gradients(model, trace, q->policy, (sinkproof_layer_range){0, 0}, &j,
+                                   error))
+        return false;
+    for (size_t t = 0; t < s->n_to; t++)
+        for (size_t i = 0; i < j.n_reports; i++) {
+            char name[SINKPROOF_TRACE_NAME];
+            trace_name(s->to[t], q->kind, name);
+            if (strcmp(j.reports[i].name, name) == 0)
+                weigh_gradient(q->c, &j.reports[i], s->to[t], out);
+        }
+    sinkproof_gradient_judgement_free(&j);
+    return true;
 }
 
 // Judges the stage's outputs under a policy, and nothing else of the model.
@@ -173,6 +271,7 @@ static bool judge_outputs(const sinkproof_model *model, const sinkproof_trace *t
                           const asked *q, case_outcome *out, sinkproof_error *error) {
     sinkproof_judgement j;
     sinkproof_stretch stretch;
+    if (stage_goes_back(q->c->stage)) return judge_gradients(model, trace, q, out, error);
     const sinkproof_judge_options how = {.rate = q->rate, .stretch = &stretch};
     for (size_t t = 0; t < case_outputs(q->c); t++)
         sinkproof_stretch_to(&stretch, sinkproof_model_config(model), NULL, trace,
@@ -223,7 +322,7 @@ bool case_judge(const stage_case *c, const call_arrays *a, const sinkproof_polic
                 sinkproof_error *error) {
     sinkproof_model *model;
     const asked q = {.c = c, .policy = policy, .rate = rate, .outputs = ~0u};
-    bool keys = c->lse && lse->as[LSE_OF_KEYS], good = true;
+    bool keys = case_has_lse(c) && lse->as[LSE_OF_KEYS], good = true;
     if (!case_model(c, a, &model, error)) return false;
     for (size_t kind = 0; good && kind < LSE_KINDS; kind++) {
         asked this = q;

@@ -34,16 +34,18 @@ static double draw_sign(uint64_t *state) {
     return sinkproof_draw(state) >> 63 != 0 ? -1 : 1;
 }
 
-// Rounds x to float32 and to the format; larger numbers become the format's largest.
-static float number_as_stored(sinkproof_format format, double x) {
+float number_as_stored(sinkproof_format format, double x) {
     double narrow = sinkproof_round(SINKPROOF_F32, x);
     double y = format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow);
     return (float)(isinf(y) && isfinite(x) ? copysign(sinkproof_format_largest(format), x) : y);
 }
 
-static sinkproof_format point_format(const maker *m, sinkproof_trace_point point) {
+static sinkproof_format point_format(const maker *m, array_id id) {
+    sinkproof_trace_point point;
     sinkproof_point at;
-    return sinkproof_trace_rounding(point, &at) ? m->policy->at[at].format : SINKPROOF_REAL;
+    return array_point(id, &point) && sinkproof_trace_rounding(point, &at)
+               ? m->policy->at[at].format
+               : SINKPROOF_REAL;
 }
 
 // The scales of q8_0 are float16 numbers.
@@ -93,9 +95,9 @@ static bool is_left_out(const maker *m, size_t i, size_t terms) {
 }
 
 static void fill_rows(maker *m, sinkproof_trace_point point, double scale, size_t terms) {
-    size_t count = point_elements(m->a, point), row = count / m->a->n;
+    size_t count = array_count(m->a, point), row = count / m->a->n;
     sinkproof_format format = point_format(m, point);
-    float *x = m->a->point[point];
+    float *x = m->a->at[point];
     for (size_t i = 0; i < count; i++) {
         double fresh = draw_plain(m, scale);
         bool repeats = m->c->recipe == RECIPE_EQUAL && i >= row;
@@ -107,13 +109,13 @@ static void fill_rows(maker *m, sinkproof_trace_point point, double scale, size_
 
 // Queries and keys whose scores rise or fall by one per key, are huge, or are all equal.
 static void fill_keys(maker *m, sinkproof_trace_point point) {
-    size_t count = point_elements(m->a, point), d = m->c->dim, row = count / m->a->n;
+    size_t count = array_count(m->a, point), d = m->c->dim, row = count / m->a->n;
     sinkproof_format format = point_format(m, point);
     input_recipe recipe = m->c->recipe;
     bool queries = point == TRACE_A4_Q;
     // q k <= 12 d most^2
     double most = sqrt(limit_to_finite(m, 0x1p12, 12 * (double)d));
-    float *x = m->a->point[point];
+    float *x = m->a->at[point];
     fill_rows(m, point, 1, d);
     for (size_t i = 0; i < count; i++) {
         double j = (double)(i / row);
@@ -128,15 +130,15 @@ static void fill_keys(maker *m, sinkproof_trace_point point) {
 // Values are never all zero, so that their weights show.
 static void fill_values(maker *m) {
     sinkproof_format format = point_format(m, TRACE_A2_V);
-    size_t count = point_elements(m->a, TRACE_A2_V);
+    size_t count = array_count(m->a, TRACE_A2_V);
     fill_rows(m, TRACE_A2_V, 1, 1);
     for (size_t i = 0; m->c->recipe == RECIPE_ZEROS && i < count; i++)
-        m->a->point[TRACE_A2_V][i] = number_as_stored(format, draw_normal(&m->state));
+        m->a->at[TRACE_A2_V][i] = number_as_stored(format, draw_normal(&m->state));
 }
 
 // Scores [heads, n, keys]. Masked scores are as large as the others.
 static void fill_scores(maker *m) {
-    size_t count = point_elements(m->a, TRACE_A6), n = m->a->n;
+    size_t count = array_count(m->a, TRACE_A6), n = m->a->n;
     sinkproof_format format = point_format(m, TRACE_A6);
     double most = limit_to_finite(m, 1e4, 16); // two scores differ by less than 16 times that
     for (size_t i = 0; i < count; i++) {
@@ -146,7 +148,7 @@ static void fill_scores(maker *m) {
         if (m->c->recipe == RECIPE_HUGE) x *= most;
         if (m->c->recipe == RECIPE_EQUAL) x = 0.75;
         if (m->c->recipe == RECIPE_ZEROS || m->c->recipe == RECIPE_SUBNORMAL) x = draw_plain(m, 1);
-        m->a->point[TRACE_A6][i] = number_as_stored(format, x);
+        m->a->at[TRACE_A6][i] = number_as_stored(format, x);
     }
 }
 
@@ -157,7 +159,7 @@ static void fill_weights(maker *m) {
     sinkproof_format format = point_format(m, TRACE_A9);
     for (size_t r = 0; r < rows; r++) {
         size_t i = r % n, first = sinkproof_mask_first(c->window, i);
-        float *w_j = &m->a->point[TRACE_A9][r * (n + 1)];
+        float *w_j = &m->a->at[TRACE_A9][r * (n + 1)];
         double sum = 0;
         for (size_t j = 0; j <= n; j++) {
             bool seen = (j >= first && j <= i) || j == n;
@@ -179,7 +181,7 @@ static void fill_chosen(maker *m) {
     size_t k = m->c->chosen, experts = m->c->experts;
     for (size_t i = 0; i < m->a->n; i++)
         for (size_t s = 0; s < k; s++) {
-            float *e = &m->a->point[TRACE_M3][i * k];
+            float *e = &m->a->at[TRACE_M3][i * k];
             bool taken = true;
             while (taken) {
                 e[s] = (float)(sinkproof_draw(&m->state) % experts);
@@ -194,7 +196,7 @@ static void fill_shares(maker *m) {
     size_t k = m->c->chosen;
     sinkproof_format format = point_format(m, TRACE_M4);
     for (size_t i = 0; i < m->a->n; i++) {
-        float *w_k = &m->a->point[TRACE_M4][i * k];
+        float *w_k = &m->a->at[TRACE_M4][i * k];
         double sum = 0;
         for (size_t s = 0; s < k; s++) sum += w_k[s] = (float)exp(draw_normal(&m->state));
         for (size_t s = 0; s < k; s++)
@@ -214,16 +216,30 @@ static void fill_limits(maker *m) {
         1,     -1,           2 * limit,    -2 * limit, 0.5,           -0.25,         30, -30,
         50,    -50,          1e4,          1e30};
     enum { EDGES = sizeof edges / sizeof *edges };
-    size_t count = point_elements(m->a, TRACE_M6);
+    size_t count = array_count(m->a, TRACE_M6);
     size_t first = (size_t)(m->c->seed % (EDGES * EDGES));
     for (size_t i = 0; i + 1 < count; i += 2) { // gate and up are neighbours
         size_t pair = (first + i / 2) % (EDGES * EDGES);
-        m->a->point[TRACE_M6][i] = number_as_stored(format, edges[pair % EDGES]);
-        m->a->point[TRACE_M6][i + 1] = number_as_stored(format, edges[pair / EDGES]);
+        m->a->at[TRACE_M6][i] = number_as_stored(format, edges[pair % EDGES]);
+        m->a->at[TRACE_M6][i + 1] = number_as_stored(format, edges[pair / EDGES]);
     }
 }
 
-static void fill_point(maker *m, sinkproof_trace_point point) {
+// What comes back, whatever the recipe. A loss that does not read a log-sum-exp has 0 there.
+static void fill_gradient(maker *m, array_id id) {
+    size_t count = array_count(m->a, id);
+    sinkproof_format format = point_format(m, id);
+    bool zero = id == ARRAY_GRADIENTS + TRACE_LSE && !m->c->dlse;
+    for (size_t i = 0; i < count; i++)
+        m->a->at[id][i] = zero ? 0 : number_as_stored(format, draw_normal(&m->state));
+}
+
+static void fill_point(maker *m, array_id id) {
+    if (array_is_gradient(id)) {
+        fill_gradient(m, id);
+        return;
+    }
+    sinkproof_trace_point point = (sinkproof_trace_point)id;
     switch (point) {
     case TRACE_A4_Q:
     case TRACE_A4_K:
@@ -251,7 +267,7 @@ static void fill_point(maker *m, sinkproof_trace_point point) {
         fill_values(m);
         break;
     default:
-        fill_rows(m, point, 1, point_elements(m->a, point) / m->a->n);
+        fill_rows(m, point, 1, array_count(m->a, point) / m->a->n);
     }
 }
 
@@ -293,29 +309,16 @@ static void fill_weight(maker *m, sinkproof_slot slot) {
     size_t row = rank == 1 ? 1 : shape[rank - 1]; // of one expert in a router
     bool router = slot == SINKPROOF_W_ROUTER || slot == SINKPROOF_B_ROUTER;
     for (size_t i = 0; i < count; i++) {
-        double x = slot == SINKPROOF_SINKS       ? draw_sink(m, i)
-                   : slot == SINKPROOF_ATTN_NORM ? 1 + draw_normal(&m->state) / 2
-                                                 : draw_weight_element(m, shape, rank);
+        double x = slot == SINKPROOF_SINKS ? draw_sink(m, i)
+                   : slot == SINKPROOF_ATTN_NORM || slot == SINKPROOF_FINAL_NORM
+                       ? 1 + draw_normal(&m->state) / 2
+                       : draw_weight_element(m, shape, rank);
         bool twin = m->c->recipe == RECIPE_TIES && router && i / row % 2 == 1;
         w[i] = twin ? w[i - row] : number_as_stored(SINKPROOF_BF16, x);
     }
 }
 
 // ---- the arrays of a case
-
-size_t point_elements(const call_arrays *a, sinkproof_trace_point point) {
-    return sinkproof_trace_elements(&a->config, point, a->n);
-}
-
-size_t weight_shape(const sinkproof_config *config, sinkproof_slot slot,
-                    size_t shape[SINKPROOF_RANK]) {
-    size_t count, rows, cols, rank = 0;
-    sinkproof_slot_shape(slot, config, &count, &rows, &cols);
-    if (sinkproof_slot_is_stacked(slot, config)) shape[rank++] = count;
-    if (!sinkproof_slot_is_vector(slot, config)) shape[rank++] = rows;
-    shape[rank++] = cols;
-    return rank;
-}
 
 // In floating point: the product of a stranger's sizes may exceed 2^64.
 static double elements_of(size_t rank, const size_t *shape) {
@@ -330,32 +333,12 @@ bool case_is_too_large(const stage_case *c, const sinkproof_config *base) {
     size_t shape[SINKPROOF_RANK];
     double count = 0;
     for (size_t i = 0; i < s->n_from; i++)
-        count += elements_of(sinkproof_trace_shape(&config, s->from[i], c->n, shape), shape);
+        count += elements_of(array_shape(&config, s->from[i], c->n, shape), shape);
     for (size_t i = 0; i < case_outputs(c); i++)
-        count += elements_of(sinkproof_trace_shape(&config, s->to[i], c->n, shape), shape);
+        count += elements_of(array_shape(&config, s->to[i], c->n, shape), shape);
     for (size_t i = 0; i < s->n_weights; i++)
         count += elements_of(weight_shape(&config, s->weights[i], shape), shape);
     return count * sizeof(float) > CALL_BYTES;
-}
-
-sinkproof_dtype point_dtype(const sinkproof_policy *policy, sinkproof_trace_point point) {
-    sinkproof_point at;
-    if (!sinkproof_trace_rounding(point, &at)) return SINKPROOF_DTYPE_I32;
-    sinkproof_format format = policy->at[at].format;
-    if (format == SINKPROOF_BF16) return SINKPROOF_DTYPE_BF16;
-    return format == SINKPROOF_F16 ? SINKPROOF_DTYPE_F16 : SINKPROOF_DTYPE_F32;
-}
-
-sinkproof_dtype weight_dtype(const sinkproof_policy *policy, const stage_row *stage) {
-    sinkproof_dtype beside = point_dtype(policy, stage->from[0]);
-    return beside == SINKPROOF_DTYPE_BF16 ? beside : SINKPROOF_DTYPE_F32;
-}
-
-bool point_make(call_arrays *a, sinkproof_trace_point point) {
-    size_t count = point_elements(a, point);
-    a->point[point] = malloc(count * sizeof *a->point[point]);
-    for (size_t i = 0; a->point[point] != NULL && i < count; i++) a->point[point][i] = NAN;
-    return a->point[point] != NULL;
 }
 
 static bool make_weight(call_arrays *a, sinkproof_slot slot) {
@@ -369,25 +352,26 @@ static bool make_weight(call_arrays *a, sinkproof_slot slot) {
 bool arrays_make(const stage_case *c, const sinkproof_config *base, const sinkproof_policy *policy,
                  call_arrays *a, sinkproof_error *error) {
     const stage_row *s = c->stage;
-    *a = (call_arrays){.config = case_config(c, base), .n = c->n};
+    *a = (call_arrays){.config = case_config(c, base), .n = c->n, .made = policy};
     maker m = {c, policy, a, sinkproof_draw_nth(c->seed, c->n * 64 + (size_t)c->recipe),
                policy_largest_number(policy)};
     char text[CASE_TEXT];
     case_print(c, text);
     if (!sinkproof_config_check(&a->config, text, error)) return false;
     bool good = true;
-    for (size_t i = 0; good && i < s->n_from; i++) good = point_make(a, s->from[i]);
-    for (size_t i = 0; good && i < case_outputs(c); i++) good = point_make(a, s->to[i]);
+    for (size_t i = 0; good && i < s->n_from; i++) good = array_make(a, s->from[i]);
+    for (size_t i = 0; good && i < case_outputs(c); i++) good = array_make(a, s->to[i]);
     for (size_t i = 0; good && i < s->n_weights; i++) good = make_weight(a, s->weights[i]);
     for (size_t i = 0; good && i < s->n_from; i++) fill_point(&m, s->from[i]);
     for (size_t i = 0; good && i < s->n_weights; i++) fill_weight(&m, s->weights[i]);
+    if (good && stage_reads_lse(s)) good = fill_forward(c, policy, a);
     if (good) return true;
     arrays_free(a);
     return sinkproof_fail(error, "%s: no memory for its arrays", text);
 }
 
 void arrays_free(call_arrays *a) {
-    for (size_t p = 0; p < TRACE_POINTS; p++) free(a->point[p]);
+    for (size_t i = 0; i < CALL_ARRAYS; i++) free(a->at[i]);
     for (size_t s = 0; s < SINKPROOF_SLOTS; s++) free(a->weight[s]);
     *a = (call_arrays){.n = 0};
 }

@@ -18,11 +18,12 @@ static json_t *output_shapes_json(const stage_case *c, const call_arrays *a, boo
     size_t must = c->stage->n_to - stage_offered(c->stage);
     for (size_t i = offered ? must : 0; i < (offered ? c->stage->n_to : must); i++) {
         size_t sizes[SINKPROOF_RANK];
-        size_t rank = sinkproof_trace_shape(&a->config, c->stage->to[i], a->n, sizes);
+        char name[ARRAY_NAME];
+        size_t rank = array_shape(&a->config, c->stage->to[i], a->n, sizes);
         json_t *shape = json_array();
         for (size_t d = 0; d < rank; d++)
             json_array_append_new(shape, json_integer((json_int_t)sizes[d]));
-        json_object_set_new(outputs, sinkproof_trace_point_name(c->stage->to[i]), shape);
+        json_object_set_new(outputs, array_name(c->stage->to[i], name), shape);
     }
     return outputs;
 }
@@ -97,12 +98,13 @@ static json_t *array_json(sinkproof_dtype dtype, size_t rank, const size_t *shap
     return json_pack("{s:s, s:s}", "dtype", sinkproof_dtype_name(dtype), "layout", text);
 }
 
-static void add_point(json_t *arrays, const sinkproof_config *config,
-                      const sinkproof_policy *policy, sinkproof_trace_point point) {
+static void add_array(json_t *arrays, const sinkproof_config *config,
+                      const sinkproof_policy *policy, array_id id) {
     size_t shape[SINKPROOF_RANK];
-    size_t rank = sinkproof_trace_shape(config, point, distinct.n, shape);
-    json_object_set_new(arrays, sinkproof_trace_point_name(point),
-                        array_json(point_dtype(policy, point), rank, shape));
+    char name[ARRAY_NAME];
+    size_t rank = array_shape(config, id, distinct.n, shape);
+    json_object_set_new(arrays, array_name(id, name),
+                        array_json(array_dtype(policy, id), rank, shape));
 }
 
 static json_t *stage_arrays_json(const stage_row *s, const sinkproof_policy *policy) {
@@ -112,13 +114,13 @@ static json_t *stage_arrays_json(const stage_row *s, const sinkproof_policy *pol
     stage_case c = distinct;
     c.stage = s;
     config = case_config(&c, &config);
-    for (size_t i = 0; i < s->n_from; i++) add_point(inputs, &config, policy, s->from[i]);
+    for (size_t i = 0; i < s->n_from; i++) add_array(inputs, &config, policy, s->from[i]);
     for (size_t i = 0; i < s->n_weights; i++) {
         size_t shape[SINKPROOF_RANK], rank = weight_shape(&config, s->weights[i], shape);
         json_object_set_new(inputs, sinkproof_slot_name(s->weights[i]),
                             array_json(weight_dtype(policy, s), rank, shape));
     }
-    for (size_t i = 0; i < s->n_to; i++) add_point(outputs, &config, policy, s->to[i]);
+    for (size_t i = 0; i < s->n_to; i++) add_array(outputs, &config, policy, s->to[i]);
     return json_pack("{s:o, s:o}", "inputs", inputs, "outputs", outputs);
 }
 
@@ -137,7 +139,7 @@ static const struct {
      "or without it, as the metadata `lse` of the outputs say (with-sink, without-sink), or else "
      "as it "
      "fits"},
-    {STAGE_KNOWS_KEYS, "chunk",
+    {STAGE_KNOWS_PASSES, "chunk",
      "rows that come at a time, each time with all earlier keys in the cache; 0: all rows at once"},
     {STAGE_KNOWS_KEYS, "window",
      "keys that a row sees, the key of its own position included; 0: all keys up to that one"},
@@ -150,6 +152,13 @@ static const struct {
      "not applied to it; -inf: no sink"},
     {STAGE_KNOWS_KEYS, "n + 1", "a column for each key, the sink's column last"},
     {STAGE_KNOWS_INTER, "2 inter", "gate and up in turn: 0, 2, 4 ... are gates"},
+    {STAGE_KNOWS_LOSS, "d...", "the gradient of a loss with respect to what follows the d"},
+    {STAGE_KNOWS_LOSS, "dA9.lse",
+     "with respect to the log-sum-exp of each row, 0 in the calls whose loss does not read it. The "
+     "metadata `lse` of the outputs say which the engine's is, as of A9.lse"},
+    {STAGE_KNOWS_LOSS, "A11",
+     "what a forward pass in binary64 gives, rounded to its dtype; so is A9.lse, with the sink. An "
+     "engine may read its own instead"},
 };
 
 static json_t *meanings_json(unsigned knows) {

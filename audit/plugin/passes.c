@@ -21,12 +21,18 @@ static bool is_cached(const stage_row *s, sinkproof_trace_point point) {
     return (s->knows & STAGE_KNOWS_KEYS) != 0 && (point == TRACE_A4_K || point == TRACE_A2_V);
 }
 
-// The shape of a point in a pass; `whole` is its shape over all tokens.
-static size_t pass_point_shape(const pass *p, const stage_row *s, sinkproof_trace_point point,
-                               size_t *shape, size_t *whole) {
+static bool is_whole(const pass *p) {
+    return p->first == 0 && p->n == p->a->n;
+}
+
+// The shape of an array in a pass; `whole` is its shape over all tokens.
+static size_t pass_array_shape(const pass *p, const stage_row *s, array_id id, size_t *shape,
+                               size_t *whole) {
     size_t keys = p->first + p->n;
-    size_t rank = sinkproof_trace_shape(&p->a->config, point, p->a->n, whole);
+    size_t rank = array_shape(&p->a->config, id, p->a->n, whole);
     memcpy(shape, whole, rank * sizeof *shape);
+    if (is_whole(p)) return rank;
+    sinkproof_trace_point point = (sinkproof_trace_point)id; // of a stage that goes in passes
     if (point == TRACE_LSE) {
         shape[1] = p->n;
     } else if (sinkproof_trace_point_is_by_head(point)) {
@@ -40,18 +46,22 @@ static size_t pass_point_shape(const pass *p, const stage_row *s, sinkproof_trac
 
 // Copies [heads, n] of a pass back.
 static void copy_lse_back(const pass *p, const float *part) {
-    float *all_hn = p->a->point[TRACE_LSE];
+    float *all_hn = p->a->at[TRACE_LSE];
     for (size_t h = 0; h < p->a->config.n_heads; h++)
         memcpy(all_hn + h * p->a->n + p->first, part + h * p->n, p->n * sizeof *part);
 }
 
-// Copies the pass's part of a point into `part`, or back. In [heads, n, keys + 1] the last column
+// Copies the pass's part of an array into `part`, or back. In [heads, n, keys + 1] the last column
 // is the sink's.
-static void copy_part(const pass *p, const stage_row *s, sinkproof_trace_point point, float *part,
-                      bool back) {
+static void copy_part(const pass *p, const stage_row *s, array_id id, float *part, bool back) {
     size_t shape[SINKPROOF_RANK], whole[SINKPROOF_RANK], keys = p->first + p->n, row = 1;
-    size_t rank = pass_point_shape(p, s, point, shape, whole);
-    float *all = p->a->point[point];
+    size_t rank = pass_array_shape(p, s, id, shape, whole);
+    sinkproof_trace_point point = (sinkproof_trace_point)id;
+    float *all = p->a->at[id];
+    if (is_whole(p)) {
+        memcpy(back ? all : part, back ? part : all, array_count(p->a, id) * sizeof *all);
+        return;
+    }
     if (!sinkproof_trace_point_is_by_head(point)) {
         for (size_t d = 1; d < rank; d++) row *= shape[d];
         float *rows = all + (is_cached(s, point) ? 0 : p->first * row);
@@ -72,14 +82,14 @@ static void copy_part(const pass *p, const stage_row *s, sinkproof_trace_point p
     }
 }
 
-static bool array_of_point(const pass *p, const stage_row *s, sinkproof_trace_point point,
-                           sinkproof_array *array, bool input) {
+static bool pass_array(const pass *p, const stage_row *s, array_id id, char name[ARRAY_NAME],
+                       sinkproof_array *array, bool input) {
     size_t whole[SINKPROOF_RANK], count = 1;
-    *array = (sinkproof_array){.name = sinkproof_trace_point_name(point)};
-    array->rank = pass_point_shape(p, s, point, array->shape, whole);
+    *array = (sinkproof_array){.name = array_name(id, name)};
+    array->rank = pass_array_shape(p, s, id, array->shape, whole);
     for (size_t d = 0; d < array->rank; d++) count *= array->shape[d];
     array->values = malloc(count * sizeof *array->values);
-    if (array->values != NULL && input) copy_part(p, s, point, array->values, false);
+    if (array->values != NULL && input) copy_part(p, s, id, array->values, false);
     return array->values != NULL;
 }
 
@@ -109,7 +119,7 @@ static sinkproof_drill pass_drill(const stage_case *c, const pass *p) {
                              .yarn_original_context = f->rotation.original_context,
                              .yarn_truncate = f->rotation.truncate,
                              .dtype =
-                                 sinkproof_dtype_name(point_dtype(p->policy, c->stage->from[0])),
+                                 sinkproof_dtype_name(array_dtype(p->policy, c->stage->from[0])),
                              .k_largest = p->k_largest,
                              .v_largest = p->v_largest};
 }
@@ -118,12 +128,13 @@ static call_end call_pass(const call_maker *maker, const stage_case *c, const pa
                           sinkproof_error *error) {
     const stage_row *s = c->stage;
     sinkproof_array in[STAGE_ARRAYS] = {{0}}, out[STAGE_ARRAYS] = {{0}};
+    char in_name[STAGE_ARRAYS][ARRAY_NAME], out_name[STAGE_ARRAYS][ARRAY_NAME];
     sinkproof_drill drill = pass_drill(c, p);
     bool good = true;
     for (size_t i = 0; i < s->n_from; i++)
-        good = array_of_point(p, s, s->from[i], &in[i], true) && good;
+        good = pass_array(p, s, s->from[i], in_name[i], &in[i], true) && good;
     for (size_t i = 0; i < case_outputs(c); i++)
-        good = array_of_point(p, s, s->to[i], &out[i], false) && good;
+        good = pass_array(p, s, s->to[i], out_name[i], &out[i], false) && good;
     for (size_t i = 0; i < s->n_weights; i++) {
         sinkproof_array *w = &in[s->n_from + i];
         w->name = sinkproof_slot_name(s->weights[i]);
@@ -170,12 +181,15 @@ void output_paint(float *values, size_t count) {
 // Refuses outputs that were never written, except masked ones.
 static call_end check_written(const stage_case *c, const call_arrays *a, sinkproof_error *error) {
     for (size_t t = 0; t < case_outputs(c); t++) {
-        sinkproof_trace_point point = c->stage->to[t];
-        size_t count = point_elements(a, point), at = 0;
-        while (at < count && !output_is_unwritten(a->point[point][at])) at++;
-        if (at == count || sinkproof_trace_point_is_before_mask(point)) continue;
+        array_id id = c->stage->to[t];
+        char name[ARRAY_NAME];
+        size_t count = array_count(a, id), at = 0;
+        while (at < count && !output_is_unwritten(a->at[id][at])) at++;
+        bool masked = !array_is_gradient(id) &&
+                      sinkproof_trace_point_is_before_mask((sinkproof_trace_point)id);
+        if (at == count || masked) continue;
         sinkproof_fail(error, "it left element %zu of %zu of %s unwritten", at, count,
-                       sinkproof_trace_point_name(point));
+                       array_name(id, name));
         return CALL_FAILED;
     }
     return CALL_DONE;
@@ -186,7 +200,7 @@ static float *largest_of_heads(const call_arrays *a, sinkproof_trace_point point
     size_t heads = a->config.n_kv_heads, dim = a->config.head_dim;
     float *largest_h = calloc(heads, sizeof *largest_h);
     for (size_t i = 0; largest_h != NULL && i < a->n * heads * dim; i++)
-        largest_h[i / dim % heads] = fmaxf(largest_h[i / dim % heads], fabsf(a->point[point][i]));
+        largest_h[i / dim % heads] = fmaxf(largest_h[i / dim % heads], fabsf(a->at[point][i]));
     return largest_h;
 }
 

@@ -89,7 +89,8 @@ static void plan_keys(planner *p) {
     c.recipe = RECIPE_RANDOM;
     c.n = 257, plan_put_case(p, c); // beyond a span of 256 keys
     plan_windows(p);
-    for (size_t i = 0; i < COUNT(chunks); i++)
+    bool passes = (p->base->stage->knows & STAGE_KNOWS_PASSES) != 0;
+    for (size_t i = 0; passes && i < COUNT(chunks); i++)
         for (size_t w = 0; w < 2; w++) {
             stage_case in_passes = *p->base;
             in_passes.chunk = chunks[i];
@@ -192,6 +193,7 @@ static void plan_released(planner *p) {
         c.n = 20;
         c.chunk = passes[i][0];
         c.window = passes[i][1];
+        if (c.chunk > 0 && (c.stage->knows & STAGE_KNOWS_PASSES) == 0) continue;
         plan_put_case(p, c);
     }
 }

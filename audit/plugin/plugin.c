@@ -79,6 +79,7 @@ static bool use_model_sizes(trial *t, const char *spec, sinkproof_error *error) 
     }
     t->base.seed = t->o->seed;
     t->base.lse = t->driver.maker.lse.has;
+    t->base.dlse = t->base.lse || t->o->emit != NULL || t->o->collect != NULL;
     return true;
 }
 
@@ -195,9 +196,9 @@ static bool collect_case(trial *t, size_t i, bool *any, sinkproof_error *error) 
     bool there = false;
     bool good = arrays_make(c, &t->driver.config, &t->made, &a, error) &&
                 case_read_outputs(t->o->collect, c, &a, &there, &lse, error) &&
-                (!c->lse || same_lse(t, c, &lse, error));
+                (!there || !case_has_lse(c) || same_lse(t, c, &lse, error));
     stage_kinds *k = good ? collected_stage(t, c->stage) : NULL;
-    if (good && c->lse && k->with_lse == 0) stage_kinds_say(k, lse);
+    if (good && there && case_has_lse(c) && k->with_lse == 0) stage_kinds_say(k, lse);
     if (good && there)
         good = case_judge(c, &a, &t->driver.policy, t->driver.rate, &k->lse, out, error);
     arrays_free(&a);

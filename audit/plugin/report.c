@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static sinkproof_verdict stage_verdict(const stage_result *r) {
     if (r->failing > 0) return SINKPROOF_VERDICT_BUG;
@@ -63,23 +64,24 @@ static void print_stage(FILE *out, const stage_result *r, const char *again) {
 // Which log-sum-exp the calls have.
 static void print_lse(FILE *out, const stage_result *r) {
     const size_t *outside = r->lse.outside, kind = r->lse.kind, other = 1 - kind;
+    const char *what = stage_reads_lse(r->stage) ? "dA9.lse" : "A9.lse";
     static const char *const with[LSE_KINDS] = {"with", "without"};
     if (r->lse.calls == 0) return;
     if (!r->lse.tried)
-        fprintf(out, "\nA9.lse is judged %s the sink, as is said of it.\n", with[kind]);
+        fprintf(out, "\n%s is judged %s the sink, as is said of it.\n", what, with[kind]);
     else if (outside[kind] > 0)
-        fprintf(out, "\nA9.lse fits neither with the sink (%s outside) nor without it (%zu).\n",
+        fprintf(out, "\n%s fits neither with the sink (%s outside) nor without it (%zu).\n", what,
                 sinkproof_counted(outside[LSE_WITH_SINK], "call").text, outside[LSE_OF_KEYS]);
     else if (outside[other] == 0)
-        fputs("\nA9.lse fits with the sink and without it.\n", out);
+        fprintf(out, "\n%s fits with the sink and without it.\n", what);
     else
-        fprintf(out, "\nA9.lse fits %s the sink, and not %s it (%s outside).\n", with[kind],
+        fprintf(out, "\n%s fits %s the sink, and not %s it (%s outside).\n", what, with[kind],
                 with[other], sinkproof_counted(outside[other], "call").text);
 }
 
-static void print_result(FILE *out, const stage_result *r) {
-    fprintf(out, "%-13s %6zu %8zu %11zu %10zu %11zu  %s\n", r->stage->name, r->calls, r->failing,
-            r->suspicious, r->undecided, r->not_served,
+static void print_result(FILE *out, const stage_result *r, int width) {
+    fprintf(out, "%-*s %6zu %8zu %11zu %10zu %11zu  %s\n", width, r->stage->name, r->calls,
+            r->failing, r->suspicious, r->undecided, r->not_served,
             r->calls == 0 ? "not served" : sinkproof_verdict_name(stage_verdict(r)));
 }
 
@@ -109,9 +111,13 @@ static void print_results(FILE *out, const stage_result *results, size_t n, cons
                           const char *again, int code) {
     static const char *const words[] = {"within what honest rounding can do", "a bug", "", "",
                                         "suspicious, or nothing decided"};
-    fprintf(out, "%s\n%-13s %6s %8s %11s %10s %11s  %s\n", title, "stage", "calls", "failing",
+    int width = 13; // of the longest name
+    for (size_t i = 0; i < n; i++)
+        if (strlen(results[i].stage->name) > (size_t)width)
+            width = (int)strlen(results[i].stage->name);
+    fprintf(out, "%s\n%-*s %6s %8s %11s %10s %11s  %s\n", title, width, "stage", "calls", "failing",
             "suspicious", "undecided", "not served", "verdict");
-    for (size_t i = 0; i < n; i++) print_result(out, &results[i]);
+    for (size_t i = 0; i < n; i++) print_result(out, &results[i], width);
     for (size_t i = 0; i < n; i++) print_lse(out, &results[i]);
     for (size_t i = 0; i < n; i++) print_stage(out, &results[i], again);
     fprintf(out, "\nVerdict: %s (exit %d).\n", words[code], code);

@@ -4,6 +4,7 @@
 // The stages that a plug-in may define, and the text form of a call.
 #include "audit/plugin/drill.h"
 
+#include "base/splitmix.h"
 #include "base/words.h"
 
 #include <stdio.h>
@@ -15,18 +16,21 @@ enum {
     ROWS = BIT(RANDOM) | BIT(ZEROS) | BIT(SUBNORMAL) | BIT(HUGE) | BIT(EQUAL),
     SUMS = ROWS | BIT(EXACT),
     EDGES = ROWS | BIT(RISING) | BIT(FALLING),
+    BACK = BIT(RANDOM) | BIT(ZEROS) | BIT(EQUAL),
     HEADS = STAGE_KNOWS_HEADS,
-    KEYS = STAGE_KNOWS_HEADS | STAGE_KNOWS_KEYS,
+    KEYS = STAGE_KNOWS_HEADS | STAGE_KNOWS_KEYS | STAGE_KNOWS_PASSES,
+    ALL_KEYS = STAGE_KNOWS_HEADS | STAGE_KNOWS_KEYS, // all rows at once
     SINKS = STAGE_KNOWS_SINKS,
     HIDDEN = STAGE_KNOWS_HIDDEN,
     INTER = STAGE_KNOWS_INTER,
     EXPERTS = STAGE_KNOWS_EXPERTS,
     VOCAB = STAGE_KNOWS_VOCAB,
+    LOSS = STAGE_KNOWS_LOSS,
 };
 
 // A count and an array.
 #define P(...)                                                                                     \
-    sizeof(int[]){__VA_ARGS__} / sizeof(int), {                                                    \
+    sizeof(size_t[]){__VA_ARGS__} / sizeof(size_t), {                                              \
         __VA_ARGS__                                                                                \
     }
 #define W(...) P(__VA_ARGS__)
@@ -35,6 +39,8 @@ enum {
         SINKPROOF_SLOTS                                                                            \
     }
 #define AT(id)   TRACE_##id
+#define D(id)    (ARRAY_GRADIENTS + TRACE_##id)
+#define DW(id)   (ARRAY_WEIGHTS + SINKPROOF_##id)
 #define SLOT(id) SINKPROOF_##id
 
 // Name, sizes that it uses, recipes, exact outputs, inputs, weights, outputs.
@@ -58,6 +64,14 @@ static const stage_row stages[] = {
     {"swiglu", INTER | EXPERTS, ROWS | BIT(LIMITS), 0, P(AT(M6)), NOTHING, P(AT(M8))},
     {"mixture", HIDDEN | EXPERTS, SUMS, 1, P(AT(M10), AT(M3), AT(M4)), NOTHING, P(AT(M11))},
     {"unembed", HIDDEN | VOCAB, SUMS, 1, P(AT(F1)), W(SLOT(UNEMBEDDING)), P(AT(F2))},
+    {"attention_backward", ALL_KEYS | SINKS | LOSS, BACK | BIT(RISING) | BIT(FALLING), 0,
+     P(AT(A4_Q), AT(A4_K), AT(A2_V), AT(A11), AT(LSE), D(A11), D(LSE)), W(SLOT(SINKS)),
+     P(D(A4_Q), D(A4_K), D(A2_V), DW(SINKS))},
+    {"swiglu_backward", INTER | EXPERTS | LOSS, BACK | BIT(LIMITS), 0, P(AT(M6), D(M8)), NOTHING, P(D(M6))},
+    {"rmsnorm_backward", HIDDEN | LOSS, BACK, 0, P(AT(M12), D(F1)), W(SLOT(FINAL_NORM)),
+     P(D(M12), DW(FINAL_NORM))},
+    {"linear_backward", HEADS | HIDDEN | LOSS, BACK, 0, P(AT(A11), D(A12)), W(SLOT(W_O), SLOT(B_O)),
+     P(D(A11), DW(W_O), DW(B_O))},
 };
 // clang-format on
 
@@ -69,8 +83,20 @@ const stage_row *stage_at(size_t i) {
 
 size_t stage_offered(const stage_row *stage) {
     size_t n = 0;
-    for (size_t i = 0; i < stage->n_to; i++) n += sinkproof_trace_point_is_offered(stage->to[i]);
+    for (size_t i = 0; i < stage->n_to; i++)
+        n += !array_is_gradient(stage->to[i]) &&
+             sinkproof_trace_point_is_offered((sinkproof_trace_point)stage->to[i]);
     return n;
+}
+
+bool stage_goes_back(const stage_row *stage) {
+    return array_is_gradient(stage->to[0]);
+}
+
+bool stage_reads_lse(const stage_row *stage) {
+    bool reads = false;
+    for (size_t i = 0; i < stage->n_from; i++) reads = reads || stage->from[i] == D(LSE);
+    return reads;
 }
 
 const stage_row *stage_named(const char *name, size_t length) {
@@ -107,7 +133,7 @@ typedef struct number {
     { word, offsetof(stage_case, field), known_to, least }
 static const number numbers[] = {
     NUMBER("n", n, ~0u, 1),
-    NUMBER("chunk", chunk, STAGE_KNOWS_KEYS, 0),
+    NUMBER("chunk", chunk, STAGE_KNOWS_PASSES, 0),
     NUMBER("window", window, STAGE_KNOWS_KEYS, 0),
     NUMBER("heads", heads, STAGE_KNOWS_HEADS, 1),
     NUMBER("kv", kv, STAGE_KNOWS_HEADS, 1),
@@ -205,6 +231,12 @@ void case_settle_unknown(stage_case *c) {
     }
     if ((c->stage->knows & STAGE_KNOWS_SINKS) == 0) c->sinks = SINK_AROUND;
     c->lse = c->lse && stage_offered(c->stage) > 0;
+    // In half of the calls the loss does not.
+    c->dlse = c->dlse && stage_reads_lse(c->stage) && sinkproof_draw_nth(c->seed, 0) >> 63 != 0;
+}
+
+bool case_has_lse(const stage_case *c) {
+    return c->lse || c->dlse;
 }
 
 size_t case_outputs(const stage_case *c) {

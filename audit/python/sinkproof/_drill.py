@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sinkproof._arrays import ALL, MAKERS, NARROW, SHORT, library_of, read_numbers
+from sinkproof._backward_drill import differentiated, is_differentiated
 from sinkproof._caches import Cache, cache_of
 from sinkproof._judgement import Verdict
 from sinkproof._layouts import LAYOUTS, Layout
@@ -203,10 +204,15 @@ class Caller:
         else:
             words = {**words_of(arrays), **{name: name for name in scales}}
             arrays.update(scales)
-        arguments: dict[str, Any] = {}
-        for word in given_to(self.kernel, {**numbers, **words}):
-            name = words.get(word, "")
-            arguments[word] = self.array(name, arrays[name].copy(), dtype) if name else numbers[word]
+        given = given_to(self.kernel, {**numbers, **words})
+        arguments = {word: self.array(words[word], arrays[words[word]].copy(), dtype) if word in words else numbers[word]
+                     for word in given}
+        outputs = [text(drill.outputs[i].name) for i in range(drill.n_outputs)]
+        if is_differentiated(outputs, (words.get(word, "") for word in given)):
+            back = {name: self.array(name, arrays[name].copy(), dtype) for name in arrays if name.startswith("d")}
+            with_lse = self.lse.word is not None
+            self.keep(drill, differentiated(self.kernel, arguments, words, outputs, back, with_lse), None)
+            return
         self.keep(drill, self.kernel(**arguments), layout)
 
     def quantise(self, drill: DrillCall, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
@@ -251,7 +257,12 @@ def words_of(arrays: Mapping[str, Any]) -> dict[str, str]:
     """The parameters that stand for an input: "A4_q" and "q" for A4.q, "x" for the first one."""
     words = {"x": next(iter(arrays))}
     for name in arrays:
-        words.update({word: name for word in (name.replace(".", "_"), *name.split(".")[1:])})
+        short = [f"d{part}" if name.startswith("d") else part for part in name.split(".")[1:]]
+        words.update({word: name for word in (name.replace(".", "_"), *short)})
+    if "dA11" in arrays and "A11" in arrays:
+        words.update({"o": "A11", "do": "dA11"})
+    results = [name for name in arrays if name.startswith("d") and name != "dA9.lse"]
+    words.update({"dy": name for name in results[:1]})  # of the stages with one result
     return words
 
 
@@ -344,8 +355,8 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     if eight_bits is not None:
         policy = eight_bits.declared(policy)
     beside = LogSumExp(lse, lse_layout)
-    if beside.word is not None and stage != "attention":
-        raise Error(f"a log-sum-exp is an output of the stage attention, found {stage}")
+    if beside.word is not None and stage not in ("attention", "attention_backward"):
+        raise Error(f"a log-sum-exp is an output of the stages attention and attention_backward, found {stage}")
     caller = Caller(kernel, like, dtype, device, make, signature, page, beside, eight_bits)
     if limit is not None and limit < 1:
         raise Error(f"expected a limit from 1 on, found {limit}")
