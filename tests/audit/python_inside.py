@@ -465,7 +465,7 @@ def check_torch(room, folder):
                    PYTHONPATH=os.pathsep.join([path, str(ROOT / "audit" / "examples")]))
     room.ok(done.returncode == 0 and done.stdout == room.shown["desk"][1], "the book's desk prints what is shown",
             done.stdout, *done.stderr.splitlines()[-5:])
-    for file in () if os.environ.get("FEW") else ("python_torch.py", "python_map.py", "python_drill.py"):
+    for file in () if os.environ.get("FEW") else ("python_torch.py", "python_map.py", "python_drill.py", "python_drill_backward.py"):
         done = execute(folder, str(ROOT / "tests" / "audit" / file), PYTHONPATH=path)
         lines = done.stdout.splitlines()
         for line in [line for line in lines if re.match("(not )?ok ", line)]:
@@ -475,7 +475,8 @@ def check_torch(room, folder):
 
 def check_adapters(room, folder):
     """Adapters of engines that are not here, on stand-ins for them; and kernels in numpy, drilled."""
-    for file, what in (("python_adapters.py", "adapters"), ("python_drill.py", "drill"), ("python_lse.py", "lse"), ("python_devices.py", "devices")):
+    for file, what in (("python_adapters.py", "adapters"), ("python_drill.py", "drill"), ("python_drill_backward.py", "drill back"),
+                       ("python_lse.py", "lse"), ("python_devices.py", "devices")):
         done = execute(folder, str(ROOT / "tests" / "audit" / file))
         for line in [line for line in done.stdout.splitlines() if re.match("(not )?ok ", line)]:
             room.ok(line.startswith("ok "), f"{what}: {line.split(' - ', 1)[-1]}", *done.stdout.splitlines()[-8:])
@@ -484,8 +485,7 @@ def check_adapters(room, folder):
 
 def main(count):
     tap = Tap()
-    tap.count = count
-    room = Room(tap)
+    tap.count, room = count, Room(tap)
     for check in (check_vectors, check_arrays, check_later, check_packed, check_prefix, check_caches, check_lse, check_gradients,
                   check_refusals, check_another_model, check_output, check_stages, check_exceptions, check_handles, check_assertion):
         check(room)
