@@ -178,6 +178,10 @@ bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *b, size_t n, const 
 // What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
 bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
                                  const char *layout, sinkproof_error *error);
+// What the loss of the gradients reads: "cross-entropy", the mean of the next tokens', or points,
+// as in "F2,03.A9.lse".
+bool sinkproof_trace_builder_loss(sinkproof_trace_builder *builder, const char *loss,
+                                  sinkproof_error *error);
 // Makes the trace of the added points, any subset of all. The builder is then empty.
 bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,
                                     sinkproof_error *error);

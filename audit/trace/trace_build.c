@@ -30,7 +30,8 @@ struct sinkproof_trace_builder {
     char engine[256], policy[SINKPROOF_POLICY_NAME],
         of[256];                  // `of`: "" stands for this model's fingerprint
     char lse[16], lse_layout[16]; // metadata; "": not said
-    size_t n, columns, n_layers;  // columns: of keys
+    char loss[2048];
+    size_t n, columns, n_layers; // columns: of keys
     size_t sequences;
     int32_t *tokens_n, *positions_n, *cu_seqlens, *cu_seqlens_k; // [sequences + 1]; k: or NULL
     int32_t *prefix;                                             // [columns - n], or NULL
@@ -100,6 +101,18 @@ bool sinkproof_trace_builder_lse(sinkproof_trace_builder *b, const char *lse, co
                               sinkproof_counted(sizeof b->lse - 1, "character").text);
     if (lse != NULL) strcpy(b->lse, lse);
     if (layout != NULL) strcpy(b->lse_layout, layout);
+    return true;
+}
+
+bool sinkproof_trace_builder_loss(sinkproof_trace_builder *b, const char *loss,
+                                  sinkproof_error *error) {
+    if (b == NULL || loss == NULL)
+        return sinkproof_fail(error, "expected a builder and a loss, found NULL");
+    if (strlen(loss) >= sizeof b->loss)
+        return sinkproof_fail(error, "expected a loss of at most %s, found %zu",
+                              sinkproof_counted(sizeof b->loss - 1, "character").text,
+                              strlen(loss));
+    strcpy(b->loss, loss);
     return true;
 }
 
@@ -347,6 +360,7 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
     if (b->lse[0] != '\0') sinkproof_safetensors_writer_metadata(out, "lse", b->lse);
     if (b->lse_layout[0] != '\0')
         sinkproof_safetensors_writer_metadata(out, "lse_layout", b->lse_layout);
+    if (b->loss[0] != '\0') sinkproof_safetensors_writer_metadata(out, "loss", b->loss);
     if (b->sequences > 1)
         sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->cu_seqlens_k != NULL)

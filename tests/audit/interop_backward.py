@@ -73,7 +73,7 @@ def traced(tap, torch, sinkproof, directory, what, dtype, **options):
         model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, dtype),
                                                                   attn_implementation="eager", **options)
         alone = passed(torch, model)
-        with sinkproof.trace(model, backward=True, checkpoint=directory) as trace:
+        with sinkproof.trace(model, backward="cross-entropy", checkpoint=directory) as trace:
             watched = passed(torch, model)
     finally:
         undo()

@@ -40,7 +40,7 @@ def step(torch, sinkproof, directory, path, dtype, options, hook=None):
     model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, dtype), **options)
     if hook is not None:
         dict(model.named_parameters())["model.layers.1." + hook[0]].register_hook(hook[1])
-    with sinkproof.trace(model, backward=True, checkpoint=directory) as trace:
+    with sinkproof.trace(model, backward="cross-entropy", checkpoint=directory) as trace:
         ids = torch.tensor([TOKENS])
         logits = model(input_ids=ids, use_cache=False).logits[0]
         torch.nn.functional.cross_entropy(logits[:-1].float(), ids[0, 1:]).backward()
@@ -59,9 +59,10 @@ def honest(tap, torch, sinkproof, directories, work):
         step(torch, sinkproof, directories[shape], path, dtype, options)
         code, rows = judged(directories[shape], path, policy)
         outside = [row["id"] for row in rows if row["outside"] > 0]
-        tap.report(code == 0 and not outside and len(rows) > 40,
+        undecided = [row["id"] for row in rows if row["verdict"] == "undecided"]
+        tap.report(code == 0 and not outside and "dF2" not in undecided and len(rows) > 40,
                    f"grad.rounded {shape} {dtype} {' '.join(options.values())} under {policy}: gradients={len(rows)} "
-                   f"elements={sum(row['elements'] for row in rows)} outside=0", [code, outside])
+                   f"elements={sum(row['elements'] for row in rows)} outside=0 undecided={len(undecided)}", [code, outside, undecided])
 
 
 def altered(tap, torch, sinkproof, directory, work):

@@ -74,7 +74,10 @@ static void check_built(void) {
     sinkproof_view v = {.size = sizeof v};
     size_t same = 0;
     for (size_t i = 0; i < SOME; i++) need(add(b, some[i].name, i, 0), &error);
+    need(sinkproof_trace_builder_loss(b, "cross-entropy", &error), &error);
     need(sinkproof_trace_builder_finish(b, &trace, &error), &error);
+    const char *loss = sinkproof_trace_metadata(trace, "loss");
+    ok(loss != NULL && strcmp(loss, "cross-entropy") == 0, "what the loss reads is kept");
     for (size_t i = 0; i < SOME; i++) {
         uint8_t *data = some_bytes(i);
         same += sinkproof_trace_named(trace, some[i].name, &v) && v.rank == some[i].rank &&
@@ -108,6 +111,13 @@ static void check_refused(void) {
     need(add(b, "01.dsink", 2, 0), &error);
     ok(!add(b, "01.dsink", 2, 0) && says("01.dsink: it is already there"),
        "the same gradient again is refused");
+    char *longer = calloc(1, 4096);
+    if (longer == NULL) abort();
+    memset(longer, 'x', 4095);
+    ok(!sinkproof_trace_builder_loss(b, longer, &error) &&
+           says("expected a loss of at most 2047 characters, found 4095"),
+       "a loss of too many characters is refused");
+    free(longer);
     ok(!sinkproof_trace_builder_place(b, 1, rows, firsts, &error) && says("before any gradient"),
        "positions after a gradient are refused");
     sinkproof_trace_builder_free(b);

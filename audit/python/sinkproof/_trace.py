@@ -75,7 +75,8 @@ class Trace(Mapping[str, Array]):
     earlier positions too, in front of its own, and A6, A9 and A10 have their columns. `metadata` may
     say "lse", "with-sink" or "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a
     trace. `metadata` holds texts: "engine" is your engine's name in the report. A gradient has the name of its point or
-    weight behind a d: "03.dA11", "03.dsink", "03.dW.q" (chapter 34).
+    weight behind a d: "03.dA11", "03.dsink", "03.dW.q" (chapter 34). `metadata` may say "loss", what the loss reads:
+    "cross-entropy", the mean of the next tokens', or points, as in "F2,03.A9.lse".
 
     Arrays are bfloat16 (ml_dtypes), float16, float32 or float64, M3 int32 or int64; torch tensors
     are accepted too. Names and shapes are checked against the model when the trace is judged.
@@ -170,7 +171,7 @@ def read_trace(trace: Handle, path: str | None = None) -> Trace:
         dtype = DTYPES[text(view.dtype)]
         arrays[text(view.name)] = np.frombuffer(data, dtype).reshape(view.shape[: view.rank]).copy()
     said = {key: call("trace_metadata", trace.pointer, key.encode())
-            for key in ("engine", "policy", "version", "model", "lse", "lse_layout")}
+            for key in ("engine", "policy", "version", "model", "lse", "lse_layout", "loss")}
     return Trace(arrays, {key: text(value) for key, value in said.items() if value is not None}, path)
 
 
@@ -272,6 +273,8 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
     if "lse" in said or "lse_layout" in said:
         words = (encoded(said[word]) if word in said else None for word in ("lse", "lse_layout"))
         attempt("trace_builder_lse", builder.pointer, *words)
+    if "loss" in said:
+        attempt("trace_builder_loss", builder.pointer, encoded(said["loss"]))
     if len(ends) > 2 or first > 0:
         sizes = ctypes.c_size_t * (len(ends) - 1)
         attempt("trace_builder_place", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),

@@ -64,7 +64,7 @@ def engine_of(model: Module) -> Any:
 
 @contextlib.contextmanager
 def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.PathLike[str] | None = None,
-          checkpoint: Model | str | os.PathLike[str] | None = None, backward: bool = False) -> Iterator[Watched]:
+          checkpoint: Model | str | os.PathLike[str] | None = None, backward: bool | str = False) -> Iterator[Watched]:
     """Watches a model during a `with` block: transformers' GptOssForCausalLM, GPT2LMHeadModel,
     LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM, OpenAI's Transformer.
 
@@ -80,7 +80,8 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     With `backward`, which transformers' models but GPT-2 have, the block holds a call of backward() on a loss too, and the
     trace the gradient of each of its points, "03.dA11", and of each weight, "03.dsink", "03.dW.q" (chapter 34). They are
     read where autograd passes them on, and no number of the pass is changed. A block of several sequences has no
-    weights' gradients: they are the sum over all of them.
+    weights' gradients: they are the sum over all of them. A text says what the loss reads, `backward="cross-entropy"` the
+    mean of the next tokens', and the judge then asks for the logits' gradient too.
 
     Raises TraceError, from the model's call, on anything that cannot be traced. If the block raises,
     the trace stays empty; afterwards nothing of the watcher remains in the model.
@@ -102,7 +103,8 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
         with engine.Watcher(model, batches, *gradients):
             yield found
         found.take(batches.records, {"engine": engine.Engine.title, **versions(engine.Engine.packages),
-                                     **ranks(), **engine.metadata_of(model)}, gradients[0].weights if gradients else None)
+                                     **ranks(), **engine.metadata_of(model),
+                                     **({"loss": backward} if isinstance(backward, str) else {})}, gradients[0].weights if gradients else None)
         return
     if backward:
         raise TraceError("gradients are not traced by a map")
