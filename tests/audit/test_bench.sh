@@ -35,6 +35,8 @@ for row in rows:
     assert 1 <= row["threads"] <= threads, at
     if at.startswith("limit."):
         assert row["limit"] is None and row["share"] is None and row["how"], at
+    elif at.startswith("truth."):  # no limit of the machine is measured for exact products
+        assert row["limit"] is None and row["share"] is None and row["unit"] == "Mmul-add/s", at
     else:
         assert row["limit"] > 0 and row["share"] > 0 and row["roof"], at
         ratio = row["value"] / row["limit"]
@@ -82,6 +84,12 @@ checked "attention with sinks and without, and their ratio" any 2 limit.memory.1
     attention.f32.q1.k4096.window attention.f32.q1.k4096.window.sinks-cost
 exits 0 "the steps between the products" bench --quick --threads 1 --only stage. --json -
 checked "each of them" any 1 stage.rmsnorm stage.rope stage.swiglu stage.mixture stage.exp
+
+exits 0 "exact products" bench --truth --quick --threads 1 --only mxfp4.b128.n4. --json -
+checked "slices, and the same with three libraries' functions" any 1 truth.experts-up.mxfp4.b128.n4.sliced \
+    truth.experts-up.mxfp4.b128.n4.arb_mat_mul truth.experts-up.mxfp4.b128.n4.arb_dot truth.experts-up.mxfp4.b128.n4.mpfr_fma
+[ "$(grep -c '"id"' "$work/out")" = "$(grep -c '"id": "truth\|"id": "limit' "$work/out")" ]
+report $? "--truth measures no kernel"
 
 for policy in f32 bf16-operands; do
     exits 0 "a model, $policy" bench --quick --threads 2 --model synthetic:tiny --policy $policy --json -
