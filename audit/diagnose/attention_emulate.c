@@ -13,6 +13,7 @@
 typedef struct row_reads {
     size_t first, end, n, parts, all;
     double *z_e, *a_e; // of those that are read
+    double *sums_e;    // how often each counts in the sum
     size_t *key_e;     // the keys' places in the cache
     size_t *part_e;
 } row_reads;
@@ -48,6 +49,7 @@ static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) 
         of_part[p] = m->exponent * (high + log(keys + (counts ? sink : 0)));
         top = fmax(top, of_part[p]);
     }
+    if (m->sink_too) b *= m->exponent;
     for (size_t p = 0; of_part != NULL && p < r->parts; p++) total += exp(of_part[p] - top);
     if (m->sink_beside) total += exp(b - top);
     for (size_t e = 0; of_part != NULL && e < r->n; e++) {
@@ -57,12 +59,13 @@ static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) 
     free(of_part);
 }
 
-// The maximum that each part has: its own, or that of the parts up to it.
+// The maximum that each part has: its own, or that of the parts up to it, or of the sink too.
 static void unscale_parts(const sinkproof_attending *how, row_reads *r, double b) {
     const sinkproof_merging *m = &how->merging;
     double all = b, sum = 0, top = -INFINITY, above = 0, more = 0;
     for (size_t e = 0; e < r->n; e++) all = fmax(all, r->z_e[e]);
-    sum = exp(b - all);
+    sum = m->begun && (m->unscaled & SINKPROOF_MERGE_SUMS) ? 1 : exp(b - all);
+    if (m->begun) top = b;
     for (size_t e = 0; e < r->n; e++) {
         bool begins = e == 0 || r->part_e[e] != r->part_e[e - 1];
         if (begins && !m->running) top = -INFINITY;
@@ -109,8 +112,62 @@ static void leave_out_weights(const sinkproof_attending *how, row_reads *r) {
     for (size_t e = 0; how->weights_over && sum > 0 && e < r->n; e++) r->a_e[e] /= sum;
 }
 
+// Keeps of the keys those that are marked.
+static void keep_keys(row_reads *r, const bool *kept_e) {
+    size_t n = 0;
+    for (size_t e = 0; e < r->n; e++) {
+        if (!kept_e[e]) continue;
+        r->z_e[n] = r->z_e[e], r->sums_e[n] = r->sums_e[e];
+        r->key_e[n] = r->key_e[e], r->part_e[n] = r->part_e[e], n++;
+    }
+    r->n = n;
+}
+
+// Leaves out keys by their scores: all but the largest, those far below them, other parts.
+static void leave_out_scores(const sinkproof_attending *how, row_reads *r) {
+    if (how->scores_kept == 0 && how->score_within == 0 && how->parts_kept == SINKPROOF_KEPT_ALL)
+        return;
+    bool *kept_e = calloc(r->n + 1, sizeof *kept_e);
+    size_t top = 0;
+    for (size_t e = 0; e < r->n; e++)
+        if (r->z_e[e] > r->z_e[top]) top = e;
+    size_t part = how->parts_kept == SINKPROOF_KEPT_HIGHEST ? r->part_e[top]
+                  : how->parts_kept == SINKPROOF_KEPT_FIRST ? 0
+                                                            : r->parts - 1;
+    for (size_t e = 0; kept_e != NULL && e < r->n; e++) {
+        size_t larger = 0;
+        for (size_t f = 0; how->scores_kept > 0 && f < r->n; f++)
+            larger += r->z_e[f] > r->z_e[e] || (f < e && r->z_e[f] == r->z_e[e]);
+        kept_e[e] = (how->scores_kept == 0 || larger < how->scores_kept) &&
+                    (how->score_within == 0 || r->z_e[top] - r->z_e[e] <= how->score_within) &&
+                    (how->parts_kept == SINKPROOF_KEPT_ALL || r->part_e[e] == part);
+    }
+    if (kept_e != NULL) keep_keys(r, kept_e);
+    free(kept_e);
+}
+
+// Weights that are no softmax; returns the sink's.
+static double weigh_otherwise(const sinkproof_attending *how, row_reads *r, double b, double top) {
+    double own = sinkproof_weighed(how->weighing, b, top), sum = own;
+    bool divided = sinkproof_weighing_divides(how->weighing);
+    for (size_t e = 0; e < r->n; e++) {
+        r->a_e[e] = sinkproof_weighed(how->weighing, r->z_e[e], top);
+        sum += r->a_e[e];
+    }
+    for (size_t e = 0; divided && e < r->n; e++) r->a_e[e] /= sum;
+    return divided ? own / sum : own;
+}
+
+static double weigh_again(row_reads *r, double sink) {
+    double sum = exp(sink);
+    for (size_t e = 0; e < r->n; e++) sum += exp(r->a_e[e]);
+    for (size_t e = 0; e < r->n; e++) r->a_e[e] = exp(r->a_e[e]) / sum;
+    return exp(sink) / sum;
+}
+
 // The weights of the keys that are read; returns the sink's.
 static double weigh_keys(const sinkproof_attending *how, row_reads *r, double b) {
+    leave_out_scores(how, r);
     double count = how->sink_count * (how->sink_per_part ? (double)r->parts : 1), top = b, sum;
     if (how->merging.on) {
         if (how->merging.unscaled != 0)
@@ -122,11 +179,15 @@ static double weigh_keys(const sinkproof_attending *how, row_reads *r, double b)
     }
     if (how->renormalised) count = 0;
     for (size_t e = 0; e < r->n; e++) top = fmax(top, r->z_e[e]);
+    if (how->weighing != SINKPROOF_WEIGH_SOFTMAX && how->weighing != SINKPROOF_WEIGH_AGAIN)
+        return weigh_otherwise(how, r, b, top);
     for (size_t e = 0; e < r->n; e++) r->a_e[e] = exp(r->z_e[e] - top);
-    sum = count * exp(b - top);
-    for (size_t e = 0; e < r->n; e++) sum += r->a_e[e];
+    sum = count * exp(b - top) + how->sum_plus + how->zero_keys * exp(-top);
+    for (size_t e = 0; e < r->n; e++) sum += r->sums_e[e] * r->a_e[e];
     for (size_t e = 0; e < r->n; e++) r->a_e[e] /= sum;
-    return count * exp(b - top) / sum;
+    double sink = count * exp(b - top) / sum;
+    if (how->zeros_in_sink) sink += how->zero_keys * exp(-top) / sum;
+    return how->weighing == SINKPROOF_WEIGH_AGAIN ? weigh_again(r, sink) : sink;
 }
 
 // ---- sinks
@@ -233,8 +294,8 @@ static double product_of(const attention_view *view, const sinkproof_attending *
     const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
     size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_KEYS);
     bool plain = q->product_c != NULL && how->query_by == 0 && !queries && !keys &&
-                 q->of == q->head && g == q->head / (view->heads / view->groups) &&
-                 how->end_term == 0;
+                 !how->transposed && q->of == q->head &&
+                 g == q->head / (view->heads / view->groups) && how->end_term == 0;
     if (plain) return q->product_c[column];
     ptrdiff_t row = (ptrdiff_t)q->row + how->query_by;
     if (row < 0 || row >= (ptrdiff_t)view->n) row = (ptrdiff_t)q->row;
@@ -242,9 +303,29 @@ static double product_of(const attention_view *view, const sinkproof_attending *
     const double *k = column_row(view, keys ? view->read.k : view->k_cgd, column, g);
     size_t terms = how->end_term > 0 ? how->end_term - how->first_term : view->dim;
     if (k == NULL) return NAN;
+    if (how->transposed) {
+        g = q->head / (view->heads / view->groups);
+        k = column_row(view, view->k_cgd, (size_t)((ptrdiff_t)q->own + q->base), g);
+        x = view->q_nhd, row = (ptrdiff_t)key;
+    }
     return dot(x + ((size_t)row * view->heads + q->of) * view->dim + how->first_term,
                k + how->first_term, terms) /
            sqrt((double)view->dim);
+}
+
+static double rule_at(const attention_view *view, sinkproof_rule rule,
+                      const sinkproof_attending *how, const query_place *q) {
+    if (rule == SINKPROOF_RULE_NONE) return 1;
+    const sinkproof_rule_place at = {view->of->layer, q->head, view->heads, q->own};
+    return sinkproof_rule_factor(rule, how->rule_number, &at);
+}
+
+// The score of a key that the mask lets through by its leak.
+static double leaked(const attention_view *view, const sinkproof_attending *how,
+                     const query_place *q, size_t key, double z) {
+    const sinkproof_sight sight = {q->all, view->config->window, view->layer_window};
+    if (!sinkproof_attending_leaks(how, &sight, q->own, key)) return z;
+    return how->leak == SINKPROOF_LEAK_ADDED ? z + how->leak_number : how->leak_number;
 }
 
 static double score_of(const attention_view *view, const sinkproof_attending *how,
@@ -255,7 +336,7 @@ static double score_of(const attention_view *view, const sinkproof_attending *ho
     double z = 0, limit = how->score_limit;
     if (!read->zero_key)
         z = product_of(view, how, q, key, first, (size_t)((ptrdiff_t)read->key + q->base)) *
-            how->score_times;
+            how->score_times * rule_at(view, how->score_rule, how, q);
     if (limit > 0 && how->limit_soft)
         z = limit * tanh(z / limit);
     else if (limit > 0)
@@ -286,9 +367,11 @@ static void read_keys(const attention_view *view, const sinkproof_attending *how
         size_t in = sinkproof_attending_part(how, r->first, r->end, j);
         double z = score_of(view, how, q, j, r->first, &read);
         if (view->of->point == TRACE_A6) y[(ptrdiff_t)j + q->base] = z;
+        if (how->leak != SINKPROOF_LEAK_NONE) z = leaked(view, how, q, j, z);
         if (read.times == 0) continue;
         r->parts += in != last, last = in;
         r->part_e[r->n] = r->parts - 1, r->key_e[r->n] = j;
+        r->sums_e[r->n] = read.sums / read.times;
         r->z_e[r->n++] =
             z * how->logits_times + log(read.times) + (how->sink_on_key && j == 0 ? b : 0);
     }
@@ -300,8 +383,12 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
     size_t n = view->columns + 1;
     query_place q = place_of(view, how, at);
     const sinkproof_sight sight = {q.all, view->config->window, view->layer_window};
-    size_t *places = (size_t *)(void *)(view->work + 2 * n);
-    row_reads r = {.z_e = view->work, .a_e = view->work + n, .key_e = places, .part_e = places + n};
+    size_t *places = (size_t *)(void *)(view->work + 3 * n);
+    row_reads r = {.z_e = view->work,
+                   .a_e = view->work + n,
+                   .sums_e = view->work + 2 * n,
+                   .key_e = places,
+                   .part_e = places + n};
     sinkproof_trace_point point = view->of->point;
     r.all = q.all;
     double b = sink_as_made(view, how,
@@ -329,5 +416,8 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
             y[0] = NAN;
     }
     if (point == TRACE_A9) y[view->columns] = sink;
-    for (size_t k = 0; point == TRACE_A11 && k < view->dim; k++) y[k] *= how->output_times;
+    if (point == TRACE_A11 && how->sink_value && !add_value(view, how, &q, 0, r.first, 0, sink, y))
+        y[0] = NAN;
+    double by = how->output_times * rule_at(view, how->output_rule, how, &q);
+    for (size_t k = 0; point == TRACE_A11 && k < view->dim; k++) y[k] *= by;
 }

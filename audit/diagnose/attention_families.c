@@ -90,6 +90,10 @@ static void guess_sink_made(hunt *h, const family_arguments *of) {
     for (int made = SINKPROOF_SINK_ABSOLUTE; made <= SINKPROOF_SINK_CUT; made++)
         m.sink_made = (sinkproof_sink_made)made, hunt_offer(h, &m);
     m = defined, m.sink_on_key = true, hunt_offer(h, &m);
+    // the sink's weight meets key 0's value; the others their own, or the next one's
+    m = defined, m.sink_value = true, hunt_offer(h, &m);
+    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_FIXED, .times = 1, .by = 1};
+    m.cache.count = h->view->keys, m.cache.moved = SINKPROOF_CACHE_VALUES, hunt_offer(h, &m);
     m = defined, m.gates = 1, hunt_offer(h, &m);
 }
 
@@ -172,6 +176,8 @@ static void guess_queries(hunt *h, const family_arguments *of) {
     (void)of;
     for (m.query_by = -8; m.query_by <= 8; m.query_by++)
         if (m.query_by != 0) hunt_offer(h, &m);
+    m = defined, m.transposed = true;
+    if (h->view->plain && h->view->from == 0) hunt_offer(h, &m);
 }
 
 static void guess_heads(hunt *h, const family_arguments *of) {
@@ -226,17 +232,20 @@ static void offer_merges(hunt *h, sinkproof_attending *m) {
                 bool same = how->exponent == 0 && in_lse != SINKPROOF_IN_NONE;
                 if (!consistent && !same && !(how->sink_beside && (in_lse != 0 || divides != 0)))
                     hunt_offer(h, m);
+                how->sink_too = how->sink_beside && i % 4 != 0 && in_lse == 0 && divides == 0;
+                if (how->sink_too) hunt_offer(h, m);
+                how->sink_too = false;
             }
 }
 
 // Parts that are averaged: those without keys too; the sink in each of them, or gating the mean.
 static void offer_means(hunt *h, sinkproof_attending *m) {
     sinkproof_merging *how = &m->merging;
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 12; i++) {
         *how = (sinkproof_merging){
-            .on = true, .mean = (sinkproof_in_mean)(i % 3), .gated = i / 3 == 2};
-        how->sink_divides = i / 3 == 1 ? SINKPROOF_IN_ALL : SINKPROOF_IN_NONE;
-        if (i % 3 != 0 || how->gated) hunt_offer(h, m); // else it was offered
+            .on = true, .mean = (sinkproof_in_mean)(i % 4), .gated = i / 4 == 2};
+        how->sink_divides = i / 4 == 1 ? SINKPROOF_IN_ALL : SINKPROOF_IN_NONE;
+        if (i % 4 != 0 || how->gated) hunt_offer(h, m); // else it was offered
     }
 }
 
@@ -248,6 +257,8 @@ static void offer_unscaled(hunt *h, sinkproof_attending *m) {
             *how = (sinkproof_merging){
                 .on = true, .exponent = 1, .unscaled = of, .running = running != 0};
             hunt_offer(h, m);
+            how->begun = true;
+            if (running) hunt_offer(h, m);
         }
 }
 
@@ -286,12 +297,22 @@ static const attention_family families[] = {
     {guess_score_limit, {0}},
     {guess_score_bias, {0}},
     {guess_score_terms, {0}},
+    {guess_weighing, {0}},
+    {guess_sum, {0}},
+    {guess_scores_kept, {0}},
+    {guess_rules, {0}},
+    {guess_leaks, {0}},
+    {guess_row_tiles, {0}},
     {guess_queries, {0}},
     {guess_sink_made, {0}},
     {guess_blocks, {0}},
     {guess_prefix, {0}},
     {guess_across, {0}},
-    {guess_stripes, {0}},
+    {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED}},
+    {guess_stripes, {.kind = SINKPROOF_CACHE_BEFORE}},
+    {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = K | V, .zeros = true}},
+    {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = V, .zeros = true}},
+    {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = K, .zeros = true}},
     {guess_first_keys_kept, {0}},
     {guess_keys_counted, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = V, .zeros = true}},
     {guess_output_times, {0}},
@@ -321,6 +342,31 @@ static const attention_family families[] = {
     {guess_reads, {.moved = K, .spared = true}},
     {guess_reads, {.moved = V, .spared = true}},
     {guess_reads, {.moved = K | V, .spared = true}},
+    {guess_orders, {.moved = V}},
+    {guess_orders, {.moved = K}},
+    {guess_orders, {.moved = Q}},
+    {guess_orders, {.moved = K | V}},
+    {guess_orders, {.moved = K, .spared = true}},
+    {guess_orders, {.moved = V, .spared = true}},
+    {guess_turns, {.moved = K}},
+    {guess_turns, {.moved = V}},
+    {guess_turns, {.moved = K, .spared = true}},
+    {guess_turns, {.moved = V, .spared = true}},
+    {guess_changes, {.moved = K}},
+    {guess_changes, {.moved = V}},
+    {guess_changes, {.moved = Q}},
+    {guess_changes, {.moved = Q | K}},
+    {guess_changes, {.moved = K | V}},
+    {guess_changes, {.moved = K, .spared = true}},
+    {guess_changes, {.moved = V, .spared = true}},
+    {guess_changes, {.moved = K | V, .spared = true}},
+    {guess_layouts, {.moved = K}},
+    {guess_layouts, {.moved = V}},
+    {guess_layouts, {.moved = K | V}},
+    {guess_layouts, {.moved = Q}},
+    {guess_layouts, {.moved = K, .spared = true}},
+    {guess_layouts, {.moved = V, .spared = true}},
+    {guess_layouts, {.moved = K | V, .spared = true}},
     {guess_keys_counted, {.kind = SINKPROOF_CACHE_BEFORE}},
     {guess_keys_counted, {.kind = SINKPROOF_CACHE_BEFORE, .times = 2}},
     {guess_keys_counted, {.kind = SINKPROOF_CACHE_SEEN}},
@@ -331,10 +377,17 @@ static const attention_family families[] = {
      {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = K | V, .zeros = true}},
     {guess_keys_counted,
      {.kind = SINKPROOF_CACHE_BEFORE, .times = 1, .moved = K | V, .zeros = true}},
+    {guess_keys_counted, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .unsummed = true}},
+    {guess_keys_counted, {.kind = SINKPROOF_CACHE_BEFORE, .times = 1, .unsummed = true}},
+    {guess_keys_counted, {.kind = SINKPROOF_CACHE_SEEN, .times = 1, .unsummed = true}},
     {guess_tiles, {0}},
+    {guess_trees, {0}},
     {guess_pages, {.moved = K | V}},
     {guess_pages, {.moved = V}},
     {guess_pages, {.moved = K}},
+    {guess_parts_kept, {.parting = SINKPROOF_PARTS_OF}},
+    {guess_parts_kept, {.parting = SINKPROOF_PARTS_EQUAL}},
+    {guess_parts_kept, {.parting = SINKPROOF_PARTS_OF_ALL}},
     {guess_merges, {.parting = SINKPROOF_PARTS_EQUAL, .least = 2, .most = 64}},
     {guess_merges, {.parting = SINKPROOF_PARTS_OF_ALL, .least = 2, .most = 64}},
     {guess_merges, {.parting = SINKPROOF_PARTS_AT, .least = 1, .most = SIZE_MAX}},

@@ -23,10 +23,15 @@ size_t hunt_next_size(size_t size) {
     return unit < 16 && size >= 64 ? (size + 16) / 16 * 16 : (size + unit) / unit * unit;
 }
 
-// The misfit to the failing queries; ends once it is beyond `worst`.
+enum { ASKED_FIRST = 6 };
+
+// The misfit to the failing queries; ends once it is beyond `worst`, or where the queries that are
+// farthest from the definition are not nearer: a cause, and each of two, makes them so.
 static double misfit_failing(hunt *h, const sinkproof_attending *how, double worst) {
-    double sum = 0;
+    double sum = 0, defined_sum = 0;
     for (size_t s = 0; s < h->view->n_failing && sum < worst; s++) {
+        if (s == ASKED_FIRST && sum > 0.98 * defined_sum) return INFINITY;
+        defined_sum += h->view->samples[s].misfit;
         sum += attention_misfit(h->view, how, s);
         h->spent += (double)(h->view->columns * (h->view->dim + 24));
     }
@@ -44,7 +49,7 @@ static bool is_shown_elsewhere(const attention_view *v, const sinkproof_attendin
     return first < v->of->point && sinkproof_trace_find(v->of->trace, first, v->of->layer) != NULL;
 }
 
-enum { SAME = 3 }; // guesses of a family that the queries do not tell apart
+enum { SAME = 6 }; // guesses of a family that the queries do not tell apart
 
 static bool leaves_out_weights(const sinkproof_attending *how) {
     return how->weight_low > 0 || how->weights_kept > 0;
@@ -123,6 +128,80 @@ static double fit_step(hunt *h, sinkproof_attending *how, double *number, double
     // the emulation leaves out roundings between: its residual says by how much
     *error = square > 0 ? sqrt(fmax(residual / count, 1) / square) : INFINITY;
     return square > 0 ? along / square : 0;
+}
+
+enum { TWO_WIDTH = 3 };
+
+// One step of least squares in two numbers; returns false if they are not told apart.
+static bool fit_two_step(hunt *h, sinkproof_attending *how, double *const number[2], double *room,
+                         double step[2], double off[2]) {
+    attention_view *v = h->view;
+    double square[2] = {0, 0}, along[2] = {0, 0}, both = 0, residual = 0, count = 0;
+    for (size_t s = 0; s < v->n_failing && s < FITTED; s++) {
+        double *before = room;
+        attention_residual(v, how, s, before);
+        for (int a = 0; a < 2; a++) {
+            double at = *number[a], by = 1e-4 * fmax(fabs(at), 1e-3),
+                   *after = room + (size_t)(a + 1) * v->width;
+            *number[a] = at + by;
+            attention_residual(v, how, s, after);
+            *number[a] = at;
+            for (size_t k = 0; k < v->width; k++) after[k] = (before[k] - after[k]) / by;
+        }
+        const double *x = room + v->width, *y = room + 2 * v->width;
+        for (size_t k = 0; k < v->width; k++) {
+            square[0] += x[k] * x[k], square[1] += y[k] * y[k], both += x[k] * y[k];
+            along[0] += x[k] * before[k], along[1] += y[k] * before[k];
+            residual += before[k] * before[k], count++;
+        }
+        h->spent += 3 * (double)(v->columns * (v->dim + 24));
+    }
+    double area = square[0] * square[1] - both * both;
+    if (!(area > 1e-9 * square[0] * square[1])) return false;
+    step[0] = (along[0] * square[1] - along[1] * both) / area;
+    step[1] = (along[1] * square[0] - along[0] * both) / area;
+    double scale = fmax(residual / count, 1);
+    off[0] = sqrt(scale * square[1] / area), off[1] = sqrt(scale * square[0] / area);
+    return true;
+}
+
+void hunt_offer_fitted_two(hunt *h, sinkproof_attending *how, double *one, double *other,
+                           bool from_there) {
+    static const double starts[][2] = {{2, 0.5}, {0.5, 2}, {3, 3}, {0.3, 0.3}};
+    double *const number[2] = {one, other}, best[2] = {0, 0}, error[2] = {0, 0}, least = INFINITY;
+    double *room = malloc(TWO_WIDTH * h->view->width * sizeof *room);
+    how->apart = h->apart;
+    for (size_t i = 0; room != NULL && i < (from_there ? 1 : 4); i++) {
+        double step[2] = {0, 0}, off[2] = {INFINITY, INFINITY};
+        for (int a = 0; a < 2 && !from_there; a++) *number[a] = starts[i][a];
+        for (int t = 0; t < 25; t++) {
+            if (!fit_two_step(h, how, number, room, step, off)) break;
+            for (int a = 0; a < 2; a++) {
+                double limit = fmax(fabs(*number[a]) / 2, 0.1);
+                *number[a] += fmax(-limit, fmin(limit, step[a]));
+            }
+            bool ended = fabs(step[0]) <= 1e-3 * off[0] && fabs(step[1]) <= 1e-3 * off[1];
+            if (ended || !(fabs(*one) < 1e6) || !(fabs(*other) < 1e6)) break;
+        }
+        double misfit = misfit_failing(h, how, least);
+        if (misfit < least)
+            least = misfit, best[0] = *one, best[1] = *other, error[0] = off[0], error[1] = off[1];
+    }
+    free(room);
+    how->times_error = 0;
+    for (int a = 0; a < 2 && least < INFINITY; a++) {
+        *number[a] = simplest_number(best[a], 3 * error[a], sqrt((double)h->view->dim));
+        how->times_error =
+            fmax(how->times_error, (fabs(*number[a] - best[a]) + 4 * error[a]) / fabs(*number[a]));
+    }
+    if (least < INFINITY && how->times_error < 1) hunt_offer(h, how);
+    how->times_error = 0;
+    // what is rounded on the way misleads the fit: whole numbers and their inverses nearby
+    for (int a = 0; a < 2 && least < INFINITY; a++)
+        *number[a] = fabs(best[a]) >= 1 ? nearbyint(best[a]) : 1 / nearbyint(1 / best[a]);
+    bool nearby =
+        least < INFINITY && fabs(*one / best[0] - 1) < 0.07 && fabs(*other / best[1] - 1) < 0.07;
+    if (nearby) hunt_offer(h, how);
 }
 
 static bool is_simple(double x, double error) {

@@ -7,7 +7,7 @@
 
 #include "audit/diagnose/attention_screen.h"
 
-enum { KEPT = 12 }; // of a family
+enum { KEPT = 12, FAMILIES = 160 }; // kept of a family
 typedef struct hunt {
     attention_view *view;
     attention_guesses *out;
@@ -17,6 +17,8 @@ typedef struct hunt {
     size_t n_kept;
     attention_guess kept[KEPT];
     double spent; // multiplications, as of emulations
+    size_t n_best;
+    attention_guess best[FAMILIES]; // the nearest of each family, to the failing queries
 } hunt;
 
 // Offers a guess of the current family.
@@ -25,6 +27,11 @@ void hunt_offer(hunt *h, const sinkproof_attending *how);
 // number larger than `most`, or smaller than its inverse, is none: then the sink is left out.
 void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
                        double most);
+// The same of two numbers together, from some starts or from where they are.
+void hunt_offer_fitted_two(hunt *h, sinkproof_attending *how, double *one, double *other,
+                           bool from_there);
+// Fits two causes together where none alone is near: attention_pairs.c.
+void hunt_pairs(hunt *h);
 // The sizes that are tried one after another: each up to 64 or so, of many keys fewer.
 size_t hunt_next_size(size_t size);
 
@@ -34,7 +41,7 @@ typedef struct family_arguments {
     sinkproof_cache_kind kind;
     double times;
     unsigned moved;
-    bool zeros, spared;
+    bool zeros, spared, unsummed;
     sinkproof_parting parting;
     size_t least, most;
 } family_arguments;
@@ -43,6 +50,11 @@ typedef void guess_family(hunt *h, const family_arguments *of);
 guess_family guess_window, guess_later, guess_first_key, guess_keys_counted, guess_pages,
     guess_key_for_another, guess_keys_shifted, guess_groups, guess_blocks, guess_tiles,
     guess_prefix, guess_first_keys_kept, guess_stripes, guess_across, guess_sources, guess_reads;
+// Of another softmax, and of masks: attention_softmax_families.c.
+guess_family guess_weighing, guess_sum, guess_scores_kept, guess_rules, guess_leaks,
+    guess_row_tiles, guess_trees, guess_parts_kept;
+// Of what is made of queries, keys and values: attention_map_families.c.
+guess_family guess_orders, guess_layouts, guess_turns, guess_changes;
 
 typedef struct attention_family {
     guess_family *guess;

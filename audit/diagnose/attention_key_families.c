@@ -27,7 +27,11 @@ void guess_window(hunt *h, const family_arguments *of) {
 void guess_later(hunt *h, const family_arguments *of) {
     (void)of;
     sinkproof_attending m = defined;
-    for (m.later = 1; m.later < h->view->keys; m.later = hunt_next_size(m.later)) hunt_offer(h, &m);
+    for (m.later = 1; m.later < h->view->keys; m.later = hunt_next_size(m.later)) {
+        m.window = SINKPROOF_WINDOW_DEFINED, hunt_offer(h, &m);
+        m.window = SINKPROOF_WINDOW_OFF;
+        if (h->view->layer_window > 0) hunt_offer(h, &m);
+    }
 }
 
 // Rows from a position on see no key before it, or before another one.
@@ -67,6 +71,7 @@ static void offer_tilings(hunt *h, size_t first, size_t rows) {
             hunt_offer(h, &m);
     m.tiling.before = 0, m.tiling.later = true;
     if (first != rows) hunt_offer(h, &m); // one length is told by another family
+    m.tiling.later = false, m.tiling.anew = true, hunt_offer(h, &m);
 }
 
 void guess_tiles(hunt *h, const family_arguments *of) {
@@ -98,12 +103,14 @@ void guess_across(hunt *h, const family_arguments *of) {
 void guess_first_keys_kept(hunt *h, const family_arguments *of) {
     (void)of;
     sinkproof_attending m = defined;
+    size_t window = h->view->config->window, n = h->view->keys;
     m.window = SINKPROOF_WINDOW_OFF;
     m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_BEHIND};
-    m.cache.count = h->view->config->window;
-    for (m.cache.first = 1; m.cache.first < h->view->keys && m.cache.count > 0;
-         m.cache.first = hunt_next_size(m.cache.first))
-        hunt_offer(h, &m);
+    // of the window any number of first keys; of windows of other lengths a few
+    for (m.cache.count = 1; m.cache.count < n; m.cache.count = hunt_next_size(m.cache.count))
+        for (m.cache.first = 1; m.cache.first + m.cache.count < n;
+             m.cache.first = hunt_next_size(m.cache.first))
+            if (m.cache.count == window || m.cache.first <= 16) hunt_offer(h, &m);
 }
 
 // ---- keys that are left out, counted otherwise, or read as zeros
@@ -123,7 +130,8 @@ static bool is_told_otherwise(const hunt *h, const sinkproof_cache_read *c) {
 void guess_keys_counted(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
     size_t n = h->view->keys;
-    m.cache = (sinkproof_cache_read){.kind = of->kind, .times = of->times, .zeros = of->zeros};
+    m.cache = (sinkproof_cache_read){
+        .kind = of->kind, .times = of->times, .zeros = of->zeros, .unsummed = of->unsummed};
     m.cache.moved = of->moved;
     for (m.cache.count = 1; m.cache.count < n; m.cache.count = hunt_next_size(m.cache.count)) {
         // one key anywhere; pages of short caches anywhere, of long ones at their multiples
@@ -137,18 +145,21 @@ void guess_keys_counted(hunt *h, const family_arguments *of) {
     }
 }
 
-// Every second, third, ... key is not seen: ranks or stripes that are lost. Some query loses two
-// keys, or one key alone would be the simpler cause.
+// Every second, third, ... key is not seen, or all but those: ranks or stripes that are lost. Some
+// query loses two keys, or one key alone would be the simpler cause.
 void guess_stripes(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
-    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_FIXED, .times = 0};
-    (void)of;
+    m.cache = (sinkproof_cache_read){
+        .kind = of->kind, .times = of->times, .moved = of->moved, .zeros = of->zeros};
     for (m.cache.step = 2; m.cache.step <= 16; m.cache.step++)
         for (m.cache.first = 0; m.cache.first < m.cache.step; m.cache.first++) {
             m.cache.count = h->view->keys - m.cache.first;
-            for (int spared = 0; spared < 2; spared++)
-                if (m.cache.first + m.cache.step + (size_t)spared < h->view->keys)
-                    m.cache.spared = spared, hunt_offer(h, &m);
+            for (int how = 0; how < 4; how++) {
+                m.cache.spared = how % 2 != 0, m.cache.rest = how / 2 != 0;
+                if (m.cache.rest && m.cache.step == 2) continue; // the others of two
+                if (m.cache.first + m.cache.step + (how % 2 != 0) < h->view->keys)
+                    hunt_offer(h, &m);
+            }
         }
 }
 
@@ -272,4 +283,6 @@ void guess_reads(hunt *h, const family_arguments *of) {
     m.read.format = SINKPROOF_REAL, m.read.scale = SINKPROOF_SCALE_NONE;
     // in all rows alike a factor of the scores, or of the output, is simpler
     if (of->spared && !alone) hunt_offer_fitted(h, &m, &m.read.times, false, 1e6);
+    if (of->spared && of->moved == 3)
+        hunt_offer_fitted_two(h, &m, &m.read.times, &m.read.value_times, false);
 }

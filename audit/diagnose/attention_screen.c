@@ -8,16 +8,24 @@
 #include <math.h>
 #include <string.h>
 
+// Guesses that an honest query's misfit does not tell apart stand in the order of their families,
+// from the simple to the many.
+static bool is_before(const attention_guess *a, const attention_guess *b) {
+    bool alike = a->misfit < 1 && b->misfit < 1;
+    if (alike && a->family != b->family) return a->family < b->family;
+    return a->misfit < b->misfit;
+}
+
 static void keep_guess(attention_guesses *out, const attention_guess *guess) {
     size_t at = out->n;
-    if (out->n == ATTENTION_GUESSES && !(guess->misfit < out->of[out->n - 1].misfit)) return;
+    if (out->n == ATTENTION_GUESSES && !is_before(guess, &out->of[out->n - 1])) return;
     for (size_t i = 0; i < out->n; i++)
         if (memcmp(&out->of[i].how, &guess->how, sizeof guess->how) == 0) return;
     if (out->n < ATTENTION_GUESSES)
         out->n++;
     else
         at--;
-    for (; at > 0 && out->of[at - 1].misfit > guess->misfit; at--) out->of[at] = out->of[at - 1];
+    for (; at > 0 && is_before(guess, &out->of[at - 1]); at--) out->of[at] = out->of[at - 1];
     out->of[at] = *guess;
 }
 
@@ -67,6 +75,7 @@ static void place_guess(hunt *h, const attention_guess *found) {
 }
 
 static void family_end(hunt *h) {
+    if (h->n_kept > 0 && h->n_best < FAMILIES) h->best[h->n_best++] = h->kept[0];
     for (size_t i = 0; i < h->n_kept; i++) place_guess(h, &h->kept[i]);
     h->family++, h->n_kept = 0;
 }
@@ -76,6 +85,8 @@ static void hunt_families(hunt *h) {
         attention_family_at(i)->guess(h, &attention_family_at(i)->of);
         family_end(h);
     }
+    hunt_pairs(h);
+    family_end(h);
 }
 
 bool attention_guess_causes(const attention_point *point, attention_guesses *guesses) {

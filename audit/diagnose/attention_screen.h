@@ -85,6 +85,8 @@ typedef struct attention_view {
     bool plain;          // one sequence from position 0: a row's number is its position
     size_t layer_window; // 0: the layer has none
     double *q_nhd, *k_cgd, *v_cgd, *sink_lh;
+    double *frequency_p; // of the rotation
+    double roundoff;     // of the format of the trace
     attention_reads read;
     const sinkproof_tensor *scores, *weights; // of the trace, where the point is behind them
     double *work, *products;

@@ -4,9 +4,11 @@
 // Some queries of a failing point of attention, and the emulation of a supposed mistake there, in
 // binary64.
 #include "audit/diagnose/attention_screen.h"
+#include "audit/trace/trace_points.h"
 #include "model/sinks.h"
 #include "proofs/bounds/scaled.h"
 #include "ref/normaliser.h"
+#include "ref/stages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,13 +33,12 @@ void attention_residual(attention_view *view, const sinkproof_attending *how, si
         if (view->of->point == TRACE_A6 && half == 0)
             residual[k] = 0;
         else
-            residual[k] =
-                off == 0 ? 0 : off / fmax(half, 0x1p-60 * fabs(view->of->v[e]) + 0x1p-149);
+            residual[k] = off / fmax(half, view->roundoff * fabs(view->of->v[e]) + 0x1p-149);
     }
 }
 
 double attention_misfit(attention_view *view, const sinkproof_attending *how, size_t s) {
-    double *residual = view->work + 4 * (view->columns + 1), square = 0;
+    double *residual = view->work + 5 * (view->columns + 1), square = 0;
     attention_residual(view, how, s, residual);
     for (size_t k = 0; k < view->width; k++) square += residual[k] * residual[k];
     square /= (double)view->width;
@@ -223,13 +224,19 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
     if (view->weights == NULL)
         view->weights =
             shown_before(view, of->point == TRACE_A11 || of->point == TRACE_A10, TRACE_A9);
+    const sinkproof_tensor *traced = sinkproof_trace_find(of->trace, of->point, of->layer);
+    view->roundoff = sinkproof_unit_roundoff(sinkproof_trace_format(traced->dtype));
     view->q_nhd = read_tensor(view, TRACE_A4_Q, AT_A5_Q, view->heads);
     view->k_cgd = read_tensor(view, TRACE_A4_K, AT_A5_K, view->groups);
     view->v_cgd = read_tensor(view, TRACE_A2_V, AT_A11_V, view->groups);
-    view->work = calloc(6 * (view->columns + 1) + view->width + 8, sizeof *view->work);
+    view->frequency_p = calloc(view->dim / 2 + 1, sizeof *view->frequency_p);
+    if (view->frequency_p != NULL && c->rotation.kind != SINKPROOF_NO_ROTATION)
+        sinkproof_yarn_frequencies(of->policy, c, view->frequency_p);
+    view->work = calloc(7 * (view->columns + 1) + view->width + 8, sizeof *view->work);
     view->products = calloc(ATTENTION_SAMPLES * view->columns, sizeof *view->products);
-    if (view->q_nhd == NULL || view->k_cgd == NULL || view->v_cgd == NULL || view->work == NULL ||
-        view->products == NULL || !read_sinks(view) || !choose_samples(view)) {
+    if (view->frequency_p == NULL || view->q_nhd == NULL || view->k_cgd == NULL ||
+        view->v_cgd == NULL || view->work == NULL || view->products == NULL || !read_sinks(view) ||
+        !choose_samples(view)) {
         attention_view_close(view);
         return false;
     }
@@ -244,6 +251,7 @@ void attention_view_close(attention_view *view) {
     free(view->k_cgd);
     free(view->v_cgd);
     free(view->sink_lh);
+    free(view->frequency_p);
     free(view->work);
     free(view->products);
     *view = (attention_view){.of = NULL};

@@ -7,6 +7,7 @@
 #include "base/words.h"
 
 #include <math.h>
+#include <string.h>
 
 static void say_window(cause_words *w) {
     const sinkproof_attending *m = w->how;
@@ -29,12 +30,17 @@ static void say_tiling(cause_words *w) {
     if (t->first != t->rows) name_cause(w, "-from-%zu", t->first);
     if (t->later)
         name_cause(w, "-two-way");
+    else if (t->anew)
+        name_cause(w, "-anew");
     else
         name_cause(w, "-before=%zu", t->before);
     say_cause(w, "queries come in passes of %s", sinkproof_counted(t->rows, "row").text);
     if (t->first != t->rows) say_cause(w, ", the second from position %zu on", t->first);
     if (t->later)
         say_cause(w, ": they see all keys of their own pass, later ones too");
+    else if (t->anew)
+        say_cause(w, ": the mask counts rows from the beginning of their own pass, aligned at the "
+                     "top, so that they see the first keys");
     else if (t->before == 0)
         say_cause(w, ": they see the keys of their own pass alone, none of the cache");
     else
@@ -45,11 +51,21 @@ static void say_tiling(cause_words *w) {
 
 static bool say_mask(cause_words *w) {
     const sinkproof_attending *m = w->how;
-    if (m->window != SINKPROOF_WINDOW_DEFINED || m->window_by != 0)
+    if (m->cache.kind == SINKPROOF_CACHE_BEHIND) return false; // the first keys tell the window
+    if (m->later > 0 && m->window == SINKPROOF_WINDOW_OFF) {
+        bool all = m->later + 1 >= w->n;
+        name_cause(w, "window-off-later-keys=%zu", m->later);
+        if (all)
+            say_cause(w, "queries see all keys, earlier and later ones: nothing is masked");
+        else
+            say_cause(w, "there is no window, and queries see %s after them",
+                      sinkproof_counted(m->later, "key").text);
+    } else if (m->window != SINKPROOF_WINDOW_DEFINED || m->window_by != 0)
         say_window(w);
     else if (m->later > 0) {
         name_cause(w, "later-keys=%zu", m->later);
         say_cause(w, "queries see %s after them", sinkproof_counted(m->later, "key").text);
+        if (m->later + 1 >= w->n) say_cause(w, ", all later ones: nothing is masked there");
     } else if (m->from > 0) {
         name_cause(w, "from-key=%zu", m->from);
         if (m->from >= w->n)
@@ -67,6 +83,10 @@ static bool say_mask(cause_words *w) {
                   "queries see all keys up to the end of their block of %zu: nothing is masked in "
                   "it",
                   m->row_unit);
+    } else if (m->row_tile > 0) {
+        name_cause(w, "window-of-row-tile=%zu%s", m->row_tile, m->row_tile_end ? "-last" : "");
+        say_cause(w, "the window begins where that of the %s row of a tile of %zu begins",
+                  m->row_tile_end ? "last" : "first", m->row_tile);
     } else if (m->window_unit > 0) {
         name_cause(w, "window-unit=%zu", m->window_unit);
         say_cause(w, "the first key of the window is rounded down to a multiple of %zu",
@@ -115,6 +135,10 @@ static bool say_scores(cause_words *w) {
         name_cause(w, "score-terms=%zu-%zu", m->first_term, m->end_term - 1);
         say_cause(w, "the product of query and key takes coordinates %zu to %zu alone, of %zu",
                   m->first_term, m->end_term - 1, w->config->head_dim);
+    } else if (m->transposed) {
+        name_cause(w, "scores-transposed");
+        say_cause(w, "the scores are transposed: queries and keys are exchanged, row i has the "
+                     "products of key i");
     } else if (m->query_by != 0) {
         size_t by = (size_t)(m->query_by < 0 ? -m->query_by : m->query_by);
         name_cause(w, "query-of-row%+td", m->query_by);
@@ -146,14 +170,30 @@ static bool say_weights(cause_words *w) {
     return some || m->weights_over;
 }
 
-static void say_what(cause_words *w) {
+static bool say_values(cause_words *w) {
     const sinkproof_attending *m = w->how;
-    if (say_merges(w) || say_sinks(w) || say_heads(w) || say_reads(w) || say_cache(w) ||
-        say_mask(w) || say_scores(w) || say_weights(w))
-        return;
+    if (m->output_times == 1) return false;
     name_cause(w, "values-times=%.7g", m->output_times);
     say_cause(w, "the values, or what is summed of them, are multiplied by %s",
               number_words(w, m->output_times).text);
+    return true;
+}
+
+// All that is not as defined: one cause, or two.
+static void say_what(cause_words *w) {
+    static bool (*const say[])(cause_words *) = {say_merges, say_sinks,   say_heads,   say_reads,
+                                                 say_cache,  say_leaks,   say_mask,    say_rules,
+                                                 say_scores, say_softmax, say_weights, say_values};
+    bool any = false;
+    for (size_t i = 0; i < sizeof say / sizeof say[0]; i++) {
+        size_t id = strlen(w->id), text = strlen(w->text);
+        if (any) name_cause(w, "+");
+        if (any) say_cause(w, "; and ");
+        if (say[i](w))
+            any = true;
+        else
+            w->id[id] = w->text[text] = '\0';
+    }
 }
 
 // "in head 3", "in heads 0-4", "in heads 1, 4 and 7".

@@ -53,24 +53,45 @@ static void name_cached(cause_words *w, const char *what) {
 static void say_stripe(cause_words *w) {
     const sinkproof_cache_read *c = &w->how->cache;
     name_cause(w, "/%zu", c->step);
-    if (c->step == 2)
+    bool before = c->kind == SINKPROOF_CACHE_BEFORE;
+    if (c->rest) name_cause(w, "-rest");
+    if (c->step == 2 && !before)
         say_cause(w, "every key at an %s position", c->first % 2 == 0 ? "even" : "odd");
+    else if (before)
+        say_cause(w, "%s, counted back from the query from %zu on,",
+                  c->rest ? "all but one key of every few" : "one key of every few", c->first);
     else
-        say_cause(w, "one key of every %zu, from key %zu on,", c->step, c->first);
+        say_cause(w, "%s %zu, from key %zu on,",
+                  c->rest ? "all but one key of every" : "one key of every", c->step, c->first);
+    if (before) say_cause(w, " in steps of %zu,", c->step);
 }
 
 bool say_cache(cause_words *w) {
     const sinkproof_cache_read *c = &w->how->cache;
-    if (c->kind == SINKPROOF_CACHE_NONE) return false;
+    if (c->kind == SINKPROOF_CACHE_NONE || w->how->sink_value) return false;
     bool keys = (c->moved & SINKPROOF_CACHE_KEYS) != 0, all = c->count >= w->n;
     bool values = (c->moved & SINKPROOF_CACHE_VALUES) != 0;
     const char *of = !values ? "the keys" : keys ? "the keys and values" : "the values";
     bool several = c->count > 1 && !all;
-    if (c->kind == SINKPROOF_CACHE_BEHIND) {
+    if (c->kind == SINKPROOF_CACHE_TREE) {
+        name_cause(w, "tree-of-drafts=%zu-from-%zu", c->count, c->first);
+        if (c->by > 0) name_cause(w, "-beyond-window");
+        say_cause(
+            w,
+            "rows from %zu on see, of the keys from there on, their ancestors alone in a tree "
+            "of drafts with %zu branches",
+            c->first, c->count);
+    } else if (c->unsummed) {
+        name_cached(w, "unsummed");
+        say_cause(w, "the denominator leaves out ");
+        say_cached(w);
+        say_cause(w, ": the sum lacks what the values get");
+    } else if (c->kind == SINKPROOF_CACHE_BEHIND) {
         name_cause(w, "first-keys-kept=%zu", c->first);
-        say_cause(w, "queries see the window of %s and also see the first key%s",
-                  sinkproof_counted(c->count, "key").text, c->first == 1 ? "" : "s");
-        if (c->first > 1) say_cause(w, ", %zu of them", c->first);
+        if (c->count != w->config->window) name_cause(w, "-window=%zu", c->count);
+        say_cause(w, "queries see a window of %s and also the first %s, no other key",
+                  sinkproof_counted(c->count, "key").text,
+                  c->first == 1 ? "key" : sinkproof_counted(c->first, "key").text);
     } else if (c->times == 0) {
         name_cached(w, "left-out");
         if (c->step > 1)
@@ -87,11 +108,19 @@ bool say_cache(cause_words *w) {
         say_cached(w);
         say_cause(w, "%s counted twice", several ? " are" : " is");
     } else if (c->zeros) {
-        name_cached(w, keys ? "zero" : "value-zero");
-        if (!keys) say_cause(w, "the value%s of ", several ? "s" : "");
-        say_cached(w);
-        say_cause(w, "%s read as zeros%s", several ? " are" : " is",
-                  keys ? ", key and value" : ": the weight has no effect");
+        name_cached(w, keys ? (values ? "zero" : "key-zero") : "value-zero");
+        if (!keys || !values)
+            say_cause(w, "the %s%s of ", keys ? "score" : "value", several ? "s" : "");
+        if (c->step > 1)
+            say_stripe(w);
+        else
+            say_cached(w);
+        say_cause(w, "%s read as zeros%s", several && c->step < 2 ? " are" : " is",
+                  !keys    ? ": the weight has no effect"
+                  : values ? ", key and value"
+                           : ": the key is not written");
+        if (c->spared) name_cause(w, "-but-own");
+        if (c->spared) say_cause(w, ", but by its own query");
     } else if (c->exchanged) {
         name_cause(w, "%s-exchanged=%zu-%zu",
                    !values ? "keys"
@@ -125,58 +154,7 @@ bool say_cache(cause_words *w) {
     return true;
 }
 
-// ---- numbers
-
-static const char *what_is_read(unsigned of) {
-    static const char *const words[] = {"",
-                                        "keys",
-                                        "values",
-                                        "keys and values",
-                                        "queries",
-                                        "queries and keys",
-                                        "queries and values",
-                                        "queries, keys and values",
-                                        "weights"};
-    return words[of < sizeof words / sizeof words[0] ? of : 0];
-}
-
-bool say_reads(cause_words *w) {
-    static const char *const ids[] = {"", "k", "v", "kv", "q", "qk", "qv", "qkv", "a"};
-    static const char *const scales[] = {[SINKPROOF_SCALE_NONE] = "",
-                                         [SINKPROOF_SCALE_STATED] = "",
-                                         [SINKPROOF_SCALE_OF_TENSOR] = ", all by one scale",
-                                         [SINKPROOF_SCALE_OF_HEAD] = ", by a scale of each head",
-                                         [SINKPROOF_SCALE_OF_TOKEN] = ", by a scale of each token",
-                                         [SINKPROOF_SCALE_OF_TOKEN_HEAD] =
-                                             ", by a scale of each token and head"};
-    static const char *const scale_ids[] = {"", "", "-tensor", "-head", "-token", "-token-head"};
-    const sinkproof_read_as *r = &w->how->read;
-    if (r->of == 0) return false;
-    const char *of = what_is_read(r->of);
-    const char *cached = r->spared ? "cached " : "";
-    name_cause(w, "%s%s", r->spared ? "cached-" : "", ids[r->of < 9 ? r->of : 0]);
-    if (r->layer_by != 0) {
-        int by = r->layer_by < 0 ? -r->layer_by : r->layer_by;
-        name_cause(w, "-of-layer%+d", r->layer_by);
-        say_cause(w, "%s%s are those of the layer ", cached, of);
-        if (by > 1) say_cause(w, "%d ", by);
-        say_cause(w, r->layer_by < 0 ? "before" : "after");
-    } else if (r->not_turned) {
-        name_cause(w, "-not-rotated");
-        say_cause(w, "%s%s are read as they were before the rotation", cached, of);
-    } else if (r->format != SINKPROOF_REAL) {
-        name_cause(w, "-%s%s", sinkproof_format_name(r->format), scale_ids[r->scale]);
-        say_cause(w, "%s%s are rounded to %s%s", cached, of, sinkproof_format_name(r->format),
-                  r->of == SINKPROOF_READ_WEIGHTS && r->scale != SINKPROOF_SCALE_NONE
-                      ? ", by a scale of each query"
-                      : scales[r->scale]);
-    } else {
-        name_cause(w, "-times=%.7g", r->times);
-        say_cause(w, "%s%s are multiplied by %s", cached, of, number_words(w, r->times).text);
-    }
-    if (r->spared) say_cause(w, ": those of the keys before the query's own");
-    return true;
-}
+// ---- heads
 
 void say_head_from(cause_words *w, sinkproof_head_from from, const char *id, const char *of) {
     switch (from.choice) {
@@ -219,6 +197,21 @@ void say_head_from(cause_words *w, sinkproof_head_from from, const char *id, con
     }
 }
 
+// Whether the heads of the place are of one key/value head and read another one.
+static bool reads_one_group(const cause_words *w, size_t *own, size_t *read) {
+    const sinkproof_attending *m = w->how;
+    const sinkproof_head_counts n = {w->config->n_heads, w->config->n_kv_heads};
+    unsigned of = m->group_of != 0 ? m->group_of : SINKPROOF_CACHE_KEYS;
+    bool any = false;
+    for (size_t h = 0; h < n.heads; h++) {
+        if (!sinkproof_attending_is_at(m, h, m->first_row)) continue;
+        size_t at = h / (n.heads / n.groups), to = sinkproof_attending_group(m, n, h, of);
+        if (any && (at != *own || to != *read)) return false;
+        any = true, *own = at, *read = to;
+    }
+    return any && *own != *read;
+}
+
 static void say_group(cause_words *w) {
     const sinkproof_attending *m = w->how;
     const char *of = m->group_of == SINKPROOF_CACHE_KEYS     ? "keys"
@@ -230,6 +223,13 @@ static void say_group(cause_words *w) {
                                                              : "";
     const char *but = m->group_spared ? ", but for the query's own key" : "";
     const char *cached = m->group_spared ? "cached-" : "";
+    size_t own = 0, read = 0;
+    if (reads_one_group(w, &own, &read)) {
+        name_cause(w, "%s%skv-head=%zu", cached, id, read);
+        say_cause(w, "the %s of key/value head %zu are read, not those of key/value head %zu%s", of,
+                  read, own, but);
+        return;
+    }
     if (m->group == SINKPROOF_GROUP_MODULUS) {
         name_cause(w, "%s%sheads-by-modulus", cached, id);
         say_cause(w, "query head h has the %s of head h mod groups%s", of, but);

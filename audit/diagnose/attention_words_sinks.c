@@ -62,17 +62,30 @@ static void say_unscaled(cause_words *w) {
     const sinkproof_merging *m = &w->how->merging;
     static const char *const ids[] = {"", "sums", "outputs", "both"};
     static const char *const what[] = {"", "their sums are", "they are", "they and their sums are"};
-    name_cause(w, "-unscaled=%s%s", ids[m->unscaled], m->running ? "-running" : "");
-    say_cause(w, " are merged without rescaling: %s relative to the maximum of %s, not of all",
-              what[m->unscaled], m->running ? "the parts up to each" : "each part");
+    name_cause(w, "-unscaled=%s%s%s", ids[m->unscaled], m->running ? "-running" : "",
+               m->begun ? "-from-sink" : "");
+    say_cause(w, " are merged without rescaling: %s relative to the maximum of %s%s, not of all",
+              what[m->unscaled], m->running ? "the parts up to each" : "each part",
+              m->begun ? " and of the sink" : "");
 }
 
 bool say_merges(cause_words *w) {
     const sinkproof_merging *m = &w->how->merging;
     static const char *const ids[] = {"none", "first", "last", "all"};
-    static const char *const mean_ids[] = {"", "-over-begun", "-over-all"};
+    static const char *const mean_ids[] = {"", "-over-begun", "-over-all", "-not"};
     static const char *const means[] = {"", "those before the window among them, ",
-                                        "those without a key among them, "};
+                                        "those without a key among them, ", ""};
+    if (w->how->parts_kept != SINKPROOF_KEPT_ALL) {
+        static const char *const kept[] = {"", "highest", "first", "last"};
+        static const char *const which[] = {"", "that with the largest score", "the first",
+                                            "the last"};
+        name_cause(w, "part-kept=%s", kept[w->how->parts_kept]);
+        name_parts(w);
+        say_cause(w, "of ");
+        say_parts(w);
+        say_cause(w, " only %s counts, the others are left out", which[w->how->parts_kept]);
+        return true;
+    }
     if (!m->on) return false;
     if (w->how->parting == SINKPROOF_PARTS_ONE) {
         name_cause(w, "sink-gate");
@@ -90,7 +103,10 @@ bool say_merges(cause_words *w) {
     }
     if (m->exponent == 0) {
         name_cause(w, "-averaged%s%s", mean_ids[m->mean], m->gated ? "-gated" : "");
-        say_cause(w, " are averaged, %s", means[m->mean]);
+        if (m->mean == SINKPROOF_MEAN_NOT)
+            say_cause(w, " are added up, not averaged by their sums, ");
+        else
+            say_cause(w, " are averaged, %s", means[m->mean]);
         if (m->gated) {
             say_cause(w, "and the sink's gate is applied to the mean");
             return true;
@@ -107,6 +123,8 @@ bool say_merges(cause_words *w) {
     say_cause(w, "the sink in the divisor of %s", in_words(m->sink_divides));
     if (m->exponent != 0) say_cause(w, " and in the log-sum-exp of %s", in_words(m->sink_in_lse));
     if (m->sink_beside) say_cause(w, ", and merged as a part of its own");
+    if (m->sink_too) name_cause(w, "-too");
+    if (m->sink_too) say_cause(w, " in the same base");
     return true;
 }
 
@@ -198,6 +216,13 @@ bool say_sinks(cause_words *w) {
     } else if (m->sink_on_key) {
         name_cause(w, "sink-on-key-0");
         say_cause(w, "the sink is added to the score of key 0, and is left out elsewhere");
+    } else if (m->sink_value && m->cache.moved != 0) {
+        name_cause(w, "sink-column-first");
+        say_cause(w, "the sink's column is the first of the weights, not the last: key 0 has the "
+                     "weight of the sink, and each other key that of the previous key");
+    } else if (m->sink_value) {
+        name_cause(w, "sink-has-value-0");
+        say_cause(w, "the weight of the sink multiplies the value of key 0");
     } else if (m->gates > 0) {
         name_cause(w, "sink-gate-twice");
         say_cause(w, "the gate of the sink, 1 less its weight, is applied twice");

@@ -27,6 +27,7 @@ typedef struct composed_mistake {
     sinkproof_attending attending; // of attention: what `operate` makes of it
     mistake_weight_edit edit;      // of weights; or of no slots
     sinkproof_from from;           // of the rotation: the pair whose frequency a pair has
+    const double *frequency_p;     // or the frequencies of the pairs
     double numbers[COMPOSED_NUMBERS];
     double by;                     // a factor that is said of one layer alone; 0: none
     struct composed_mistake *next; // of the diagnosis
@@ -103,6 +104,7 @@ compose_candidates compose_shares;          // of experts, by another function
 compose_candidates compose_mixtures;        // experts in the sum
 compose_candidates compose_turns;           // composed_turns.c: pairs of the rotation
 compose_candidates compose_positions;       // composed_positions.c: positions of the rotation
+compose_candidates compose_frequencies;     // composed_frequencies.c: its frequencies
 compose_candidates compose_sums;            // a part of the columns left out or repeated
 compose_candidates compose_altered_outputs; // composed_altered.c: numbers changed or reordered
 compose_candidates compose_altered_inputs;
@@ -122,6 +124,7 @@ compose_candidates compose_maps;             // composed_maps.c: whose weights a
 compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
 compose_candidates compose_mixing;           // M11
 compose_candidates compose_added;            // composed_added.c: another tensor is added
+compose_candidates compose_ranks;            // composed_ranks.c: a product of low rank is added
 compose_candidates compose_tokens;           // the embedding of some tokens
 compose_candidates compose_subsets;          // composed_subsets.c: some heads or experts of a sum
 compose_candidates compose_gates;            // composed_gates.c: the activation by another function

@@ -151,13 +151,21 @@ static bool try_numbers(altering *a) {
     bool wide = sinkproof_trace_shape(a->c->s->trials.config, a->point, 1, shape) == 3;
     change_list *list = malloc(sizeof *list);
     bool fine = list != NULL || fail_for_memory(a->c->s);
-    for (int kind = 0; kind < 5 && fine && a->c->found == NULL; kind++) {
+    const sinkproof_config *config = a->c->s->trials.config;
+    bool query = a->point == TRACE_A2_Q || a->point == TRACE_A4_Q || a->point == TRACE_A11;
+    bool key = a->point == TRACE_A2_K || a->point == TRACE_A2_V || a->point == TRACE_A4_K;
+    for (int kind = 0; kind < 6 && fine && a->c->found == NULL; kind++) {
         list->n = 0;
         if (kind == 0) list_clamps(list, a->largest);
         if (kind == 1) list_roundings(list, false);
         if (kind == 2 && wide) list_roundings(list, true);
         if (kind == 3) list_functions(list, false, a->c->s->trials.config->rms_eps);
         if (kind == 4 && wide) list_functions(list, true, a->c->s->trials.config->rms_eps);
+        if (kind == 5 && query)
+            list_means(list, config->n_heads, config->n_heads / config->n_kv_heads,
+                       config->head_dim);
+        if (kind == 5 && key && config->n_kv_heads > 1)
+            list_means(list, config->n_kv_heads, 1, config->head_dim);
         fine = try_changes(a, list);
     }
     free(list);
@@ -217,15 +225,42 @@ static bool try_orders(altering *a) {
     return fine;
 }
 
+// A tensor of three axes that is written in one order of them and read in another.
+static bool try_layouts(altering *a) {
+    const composing *c = a->c;
+    size_t shape[SINKPROOF_MAX_RANK];
+    bool fine = true;
+    if (sinkproof_trace_shape(c->s->trials.config, a->point, c->n, shape) != 3) return true;
+    const char *words[] = {
+        "positions",
+        sinkproof_region_size(c->s->trials.config, a->point, c->n, ALONG_SLOTS) > 0 ? "slots"
+                                                                                    : "heads",
+        "coordinates"};
+    for (size_t i = 0; i < SINKPROOF_LAYOUTS && fine && c->found == NULL; i++) {
+        const sinkproof_layout l = sinkproof_layout_at(i);
+        char id[40], text[160];
+        sinkproof_moving how = altering_new(a);
+        how.from = (sinkproof_from){.source = SINKPROOF_FROM_LAYOUT, .by = (long)i};
+        snprintf(id, sizeof id, "layout-%zu", i);
+        snprintf(text, sizeof text,
+                 "with its axes exchanged: written as [%s, %s, %s], read as [%s, %s, %s]",
+                 words[l.written[0]], words[l.written[1]], words[l.written[2]], words[l.read[0]],
+                 words[l.read[1]], words[l.read[2]]);
+        fine = try_altering(a, &how, id, text);
+    }
+    return fine;
+}
+
 // ---- both
 
 static bool alter(altering *a) {
-    return try_numbers(a) && (a->c->found != NULL || try_orders(a));
+    return try_numbers(a) && (a->c->found != NULL || try_orders(a)) &&
+           (a->c->found != NULL || try_layouts(a));
 }
 
 bool compose_altered_outputs(composing *c) {
     altering a = {.c = c, .point = c->point, .elements = c->elements, .x = c->mid};
-    if (sinkproof_trace_point_is_by_head(c->point) || c->point == TRACE_A11) return true;
+    if (sinkproof_trace_point_is_by_head(c->point)) return true;
     bool fine = operation_read(c, &a.o) && altering_begin(&a) && alter(&a);
     operation_free(&a.o);
     free(a.y);

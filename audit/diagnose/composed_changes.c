@@ -130,6 +130,21 @@ void list_functions(change_list *list, bool wide, double eps) {
     }
 }
 
+static void add_mean(change_list *list, size_t together, size_t dim, const char *of) {
+    named_change *made = add_change(list, SINKPROOF_CHANGE_ALIKE);
+    made->change.wide = true, made->change.block = dim, made->change.levels = (double)together;
+    snprintf(made->id, sizeof made->id, "mean-of-%zu-heads", together);
+    snprintf(made->text, sizeof made->text, "in every head the mean of %s", of);
+}
+
+void list_means(change_list *list, size_t heads, size_t each, size_t dim) {
+    char of[48];
+    add_mean(list, heads, dim, "all heads");
+    snprintf(of, sizeof of, "the %zu heads of its group", each);
+    if (each > 1 && each < heads) add_mean(list, each, dim, of);
+    if (heads % 2 == 0 && heads > 2 && each != 2) add_mean(list, 2, dim, "two neighbours");
+}
+
 void list_signs(change_list *list) {
     named_change *made = add_change(list, SINKPROOF_CHANGE_SIZE);
     snprintf(made->id, sizeof made->id, "absolute");
@@ -209,7 +224,8 @@ void list_rules(rule_list *list, size_t size, size_t unit, const char *word, con
     bool parts = unit > 1 && unit < size && size % unit == 0;
     list->n = 0;
     if (size < 2) return;
-    add_orders(list, size, size, "", "");
+    snprintf(of, sizeof of, ": each %s has those of the other %s", units, units);
+    add_orders(list, size, size, "", parts && size == 2 * unit ? of : "");
     add_shift(list, 1, word, "next");
     add_shift(list, -1, word, "previous");
     snprintf(text, sizeof text, "exchanged in pairs: %ss 2i and 2i + 1", word);

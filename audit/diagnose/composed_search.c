@@ -50,6 +50,7 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_residuals,
                                              compose_turns,
                                              compose_positions,
+                                             compose_frequencies,
                                              compose_gates,
                                              compose_choices,
                                              compose_parameters,
@@ -75,6 +76,7 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_sums,
                                              compose_subsets,
                                              compose_added,
+                                             compose_ranks,
                                              compose_shares,
                                              compose_mixtures,
                                              compose_inputs,
@@ -99,6 +101,23 @@ static bool is_of_attention(compose_candidates *offer) {
 static bool is_asked(const composing *c, bool index, compose_candidates *offer) {
     if (index && offer != compose_choices) return false;
     return has_parts(c) || is_of_attention(offer);
+}
+
+// Numbers that each layer has of its own may be said alike: then one finding tells all layers.
+static void join_said_alike(search *s, size_t place) {
+    const diagnosed_finding *last = &s->out->findings[s->out->n - 1];
+    for (size_t i = 0; i + 1 < s->out->n; i++) {
+        diagnosed_finding *f = &s->out->findings[i];
+        bool same = f->n_alike == 1 && last->n_alike == 1 && f->points == last->points &&
+                    f->alike[0].n == 1 && f->rows.end == last->rows.end;
+        if (!same || strcmp(f->alike[0].mistakes[0]->id, last->alike[0].mistakes[0]->id) != 0 ||
+            strcmp(f->alike[0].mistakes[0]->text, last->alike[0].mistakes[0]->text) != 0)
+            continue;
+        f->layers[place] = true;
+        s->out->n--;
+        s->joined++;
+        return;
+    }
 }
 
 // Asks the candidates [first, end) of the offers.
@@ -130,7 +149,10 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
     fine = fine && (!has_parts(&c) || composing_find_regions(&c));
     for (size_t i = first; fine && c.found == NULL && i < end; i++)
         if (is_asked(&c, index, offers[i])) fine = offers[i](&c);
-    if (fine && c.found != NULL) *left &= ~s->out->findings[s->out->n - 1].points;
+    if (fine && c.found != NULL) {
+        *left &= ~s->out->findings[s->out->n - 1].points;
+        join_said_alike(s, place);
+    }
     free(marks);
     free(numbers);
     return fine;

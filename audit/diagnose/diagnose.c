@@ -275,7 +275,10 @@ static bool diagnose_place(search *s, size_t place, size_t *searched) {
     if (!points_are_isolated(&s->trials, place, left, &isolated)) return false;
     bool anew = left != 0 && (isolated || *searched < s->trials.options->places);
     *searched += anew && !isolated;
+    size_t joined = s->joined;
     if (anew && !search_explanations(s, place, left)) return false;
+    // what was found again soon is found in a few more layers
+    if (s->joined > joined && s->joined <= 2 * s->trials.options->places) *searched -= 1;
     if (!leave_unsearched(s, place, anew ? 0 : left, LIMIT_PLACES) ||
         !leave_unsearched(s, place, unbounded, LIMIT_SET) ||
         !leave_unsearched(s, place, failing, LIMIT_ALONE))

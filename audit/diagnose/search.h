@@ -27,6 +27,7 @@ typedef struct search {
     candidate *of; // the candidates of the current place
     mistake_trial *fitting;
     size_t n_candidates, n_fitting;
+    size_t joined; // layers whose composed cause is told by an earlier layer's finding
 } search;
 
 static inline unsigned point_bit(sinkproof_trace_point point) {

@@ -64,25 +64,57 @@ static size_t tile_begin(const sinkproof_tiling *t, size_t i) {
 }
 
 static void see_tiles(const sinkproof_tiling *t, size_t n, size_t row, size_t *first, size_t *end) {
-    size_t begin = tile_begin(t, row), behind = begin < t->first ? t->first : begin + t->rows;
+    size_t begin = tile_begin(t, row);
+    if (t->anew) {
+        *end = *end > begin ? *end - begin : 1;
+        *first = *first > begin ? *first - begin : 0;
+        return;
+    }
+    size_t behind = begin < t->first ? t->first : begin + t->rows;
     if (t->later && *end < behind) *end = behind < n ? behind : n;
     if (t->later) return;
     for (size_t k = 0; k < t->before && begin > 0; k++) begin = tile_begin(t, begin - 1);
     if (*first < begin) *first = begin;
 }
 
+// The first key of a window, and the end behind the query's own.
+static void see_defined(const sinkproof_sight *sight, size_t row, size_t *first, size_t *end) {
+    size_t window = sight->layer_window;
+    *end = row + 1;
+    *first = window > 0 && row + 1 > window ? row + 1 - window : 0;
+}
+
+bool sinkproof_attending_leaks(const sinkproof_attending *m, const sinkproof_sight *sight,
+                               size_t row, size_t key) {
+    size_t first, end;
+    see_defined(sight, row, &first, &end);
+    return m->leak != SINKPROOF_LEAK_NONE && (key < first || key >= end);
+}
+
 void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sight *sight,
                               size_t row, size_t *first, size_t *end) {
+    if (m->leak != SINKPROOF_LEAK_NONE) {
+        see_defined(sight, row, first, end);
+        if (m->leaks & SINKPROOF_LEAK_LATER) *end = sight->n;
+        if (m->leaks & SINKPROOF_LEAK_EARLIER) *first = 0;
+        return;
+    }
     size_t window = m->window == SINKPROOF_WINDOW_OFF  ? 0
                     : m->window == SINKPROOF_WINDOW_ON ? sight->window
                                                        : sight->layer_window;
     bool narrower = m->window_by < 0 && window <= (size_t)-m->window_by;
     if (window > 0) window = narrower ? 1 : window + (size_t)m->window_by;
     *end = sight->n - row > m->later ? row + 1 + m->later : sight->n;
-    *first = window > 0 && row + 1 > window ? row + 1 - window : 0;
+    size_t of = row; // the row whose window it is
+    if (m->row_tile > 0) of -= row % m->row_tile;
+    if (m->row_tile > 0 && m->row_tile_end) of += m->row_tile - 1;
+    *first = window > 0 && of + 1 > window ? of + 1 - window : 0;
+    if (*first > row) *first = row;
     if (m->window_unit > 0) *first -= *first % m->window_unit;
     if (m->row_unit > 0) *end += (m->row_unit - *end % m->row_unit) % m->row_unit;
     if (*end > sight->n) *end = sight->n;
+    if (m->cache.kind == SINKPROOF_CACHE_TREE && m->cache.by > 0 && row >= m->cache.first)
+        *first = 0;
     if (m->block > 0 && *first < row - row % m->block) *first = row - row % m->block;
     if (m->tiling.rows > 0) see_tiles(&m->tiling, sight->n, row, first, end);
     if (row < m->prefix && *end < m->prefix) *end = m->prefix;
@@ -90,21 +122,46 @@ void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sigh
     if (*first < m->from) *first = m->from < row ? m->from : row;
 }
 
+// Whether key j is the query's own, one before the tree, or above the query in it.
+static bool is_ancestor(const sinkproof_cache_read *s, size_t row, size_t j) {
+    if (j < s->first || row < s->first) return true;
+    size_t node = row - s->first, of = j - s->first;
+    while (node > of) node = (node - 1) / s->count;
+    return node == of;
+}
+
 static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first, size_t j) {
     size_t at = j;
     if (s->kind == SINKPROOF_CACHE_NONE || (s->spared && j == row)) return false;
+    if (s->kind == SINKPROOF_CACHE_TREE)
+        return !is_ancestor(s, row, j) || (s->by > 0 && j < s->first && j + (size_t)s->by <= row);
     if (s->kind == SINKPROOF_CACHE_BEHIND) return j >= s->first && j + s->count <= row;
     if (s->kind == SINKPROOF_CACHE_BEFORE && j > row) return false;
     if (s->kind == SINKPROOF_CACHE_BEFORE) at = row - j;
     if (s->kind == SINKPROOF_CACHE_SEEN) at = j - first;
     return at >= s->first && at - s->first < s->count * (s->exchanged ? 2 : 1) &&
-           (s->step < 2 || (at - s->first) % s->step == 0);
+           (s->step < 2 || ((at - s->first) % s->step == 0) != s->rest);
 }
 
 bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t row, size_t first,
                                size_t j) {
+    size_t unit = m->read.unit;
     if ((m->read.of & of) == 0 || (m->read.spared && j == row)) return false;
+    if (m->read.spared && unit > 0 && j - j % unit + unit > row) return false; // an open page
     return m->cache.kind == SINKPROOF_CACHE_NONE || key_is_meant(&m->cache, row, first, j);
+}
+
+size_t sinkproof_read_place(const sinkproof_read_as *read, size_t rows, size_t heads, size_t dim,
+                            size_t at) {
+    size_t shape[3] = {read->unit > 0 ? read->unit : rows, heads, dim};
+    size_t page = shape[0] * heads * dim, begin = at - at % page;
+    const sinkproof_layout layout = sinkproof_layout_at(read->layout);
+    if (read->map == SINKPROOF_MAP_ORDER) {
+        size_t from = sinkproof_from_index(&read->order, at % dim, dim);
+        return from == SIZE_MAX ? at : at - at % dim + from;
+    }
+    if (read->map != SINKPROOF_MAP_LAYOUT || begin + page > rows * heads * dim) return at;
+    return begin + sinkproof_layout_from(&layout, shape, at - begin);
 }
 
 double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,
@@ -117,16 +174,16 @@ double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, siz
 sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
                                            size_t first, size_t j) {
     const sinkproof_cache_read *s = &m->cache;
-    sinkproof_key_read read = {.key = j, .value = j, .times = 1};
+    sinkproof_key_read read = {.key = j, .value = j, .times = 1, .sums = 1};
     if (!key_is_meant(s, row, first, j)) return read;
-    ptrdiff_t by = s->by, page = (ptrdiff_t)s->count;
+    ptrdiff_t by = s->kind == SINKPROOF_CACHE_TREE ? 0 : s->by, page = (ptrdiff_t)s->count;
     if (s->exchanged) by = j < s->first + s->count ? page : -page;
     ptrdiff_t from = (ptrdiff_t)j + by;
     if (s->circle) from = (from % (ptrdiff_t)n + (ptrdiff_t)n) % (ptrdiff_t)n;
     bool before = from < 0, after = from >= (ptrdiff_t)n;
     bool none = s->zeros || before || after, keys = (s->moved & SINKPROOF_CACHE_KEYS) != 0;
     bool values = (s->moved & SINKPROOF_CACHE_VALUES) != 0;
-    read.times = s->times;
+    read.times = s->times, read.sums = s->unsummed ? 0 : s->times;
     read.zero_key = none && keys, read.zero_value = none && values;
     if (!none && keys) read.key = (size_t)from;
     if (!none && values) read.value = (size_t)from;
@@ -154,10 +211,66 @@ size_t sinkproof_attending_part(const sinkproof_attending *m, size_t first, size
 size_t sinkproof_attending_parts(const sinkproof_attending *m, size_t parts, size_t end,
                                  size_t all) {
     size_t keys = m->merging.mean == SINKPROOF_MEAN_BEGUN ? end : all;
+    if (m->merging.mean == SINKPROOF_MEAN_NOT) return 1;
     if (m->merging.mean == SINKPROOF_MEAN_SEEN || m->part == 0) return parts;
     if (m->parting == SINKPROOF_PARTS_OF) return (keys + m->part - 1) / m->part;
     if (m->parting == SINKPROOF_PARTS_AT) return keys > m->part ? 2 : 1;
     return m->part;
+}
+
+double sinkproof_rule_factor(sinkproof_rule rule, size_t number, const sinkproof_rule_place *at) {
+    double n = (double)number, row = (double)at->row + 1, layer = (double)at->layer;
+    double head = (double)at->head;
+    switch (rule) {
+    case SINKPROOF_RULE_LOG_FROM:
+        return row > n ? log(row) / log(n) : 1;
+    case SINKPROOF_RULE_LOG:
+        return log(row) / log(n);
+    case SINKPROOF_RULE_ROOT_ROW:
+        return 1 / sqrt(row);
+    case SINKPROOF_RULE_OVER_ROW:
+        return 1 / row;
+    case SINKPROOF_RULE_OVER_LAYER:
+        return 1 / (layer + n);
+    case SINKPROOF_RULE_ROOT_LAYER:
+        return 1 / sqrt(layer + n);
+    case SINKPROOF_RULE_TIMES_LAYER:
+        return layer + n;
+    case SINKPROOF_RULE_UP_LAYER:
+        return sqrt(layer + n);
+    case SINKPROOF_RULE_OVER_HEAD:
+        return 1 / (head + n);
+    case SINKPROOF_RULE_TIMES_HEAD:
+        return head + n;
+    case SINKPROOF_RULE_SLOPE_HEAD:
+        return exp2(-8 * (head + 1) / (double)at->heads);
+    case SINKPROOF_RULE_NONE:
+        break;
+    }
+    return 1;
+}
+
+double sinkproof_weighed(sinkproof_weighing weighing, double z, double top) {
+    double t = (z - top) * 1.4426950408889634, whole = floor(t);
+    switch (weighing) {
+    case SINKPROOF_WEIGH_LINEAR:
+        return exp2(whole) * (1 + t - whole);
+    case SINKPROOF_WEIGH_SERIES2:
+        return z == -INFINITY ? 0 : 1 + z + z * z / 2;
+    case SINKPROOF_WEIGH_SIGMOID:
+        return 1 / (1 + exp(-z));
+    case SINKPROOF_WEIGH_RELU:
+        return fmax(z, 0);
+    case SINKPROOF_WEIGH_SOFTMAX:
+    case SINKPROOF_WEIGH_UNDIVIDED:
+    case SINKPROOF_WEIGH_AGAIN:
+        break;
+    }
+    return exp(z - top);
+}
+
+bool sinkproof_weighing_divides(sinkproof_weighing weighing) {
+    return weighing != SINKPROOF_WEIGH_UNDIVIDED && weighing != SINKPROOF_WEIGH_SIGMOID;
 }
 
 bool sinkproof_in_part(sinkproof_in_parts in, size_t part, size_t parts) {

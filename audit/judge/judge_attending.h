@@ -7,6 +7,7 @@
 #ifndef SINKPROOF_JUDGE_ATTENDING_H
 #define SINKPROOF_JUDGE_ATTENDING_H
 
+#include "audit/judge/judge_region.h"
 #include "ref/policy.h"
 
 #include <math.h>
@@ -19,7 +20,11 @@ typedef enum sinkproof_cache_kind {
     SINKPROOF_CACHE_FIXED,  // keys [first, first + count)
     SINKPROOF_CACHE_BEFORE, // the same, counted back from the query, whose own key is 0
     SINKPROOF_CACHE_SEEN,   // the same, counted from the first key that the query sees
-    SINKPROOF_CACHE_BEHIND  // key `first` and later ones that are `count` or more before the query
+    SINKPROOF_CACHE_BEHIND, // key `first` and later ones that are `count` or more before the query
+    // keys from `first` on that are no ancestors of the query in a tree of drafts: node i has the
+    // nodes count * i + 1, ..., count * i + count below it; `by` 0: ancestors before the window,
+    // which has `by` keys, are seen too
+    SINKPROOF_CACHE_TREE
 } sinkproof_cache_kind;
 
 enum { SINKPROOF_CACHE_KEYS = 1, SINKPROOF_CACHE_VALUES = 2 };
@@ -35,10 +40,23 @@ typedef struct sinkproof_cache_read {
     bool exchanged; // or the next `count` keys, which hold these
     bool spared;    // but for the query's own key
     size_t step;    // 0: of the keys [first, first + count) only every step-th
+    bool rest;      // or all but those
+    bool unsummed;  // the sum that divides leaves them out; their values are added
 } sinkproof_cache_read;
 
 // beside SINKPROOF_CACHE_KEYS and SINKPROOF_CACHE_VALUES
 enum { SINKPROOF_READ_QUERIES = 4, SINKPROOF_READ_WEIGHTS = 8 };
+
+// Which numbers of [rows, heads, head_dim] are read in the place of others, or what is made of
+// them.
+typedef enum sinkproof_read_map {
+    SINKPROOF_MAP_NONE,
+    SINKPROOF_MAP_ORDER,   // the coordinates of each row of a head stand as `order` says
+    SINKPROOF_MAP_LAYOUT,  // pages of `unit` rows, or all rows, are read in another layout
+    SINKPROOF_MAP_CENTRED, // less the mean of all rows
+    SINKPROOF_MAP_HEADS,   // the mean of all heads
+    SINKPROOF_MAP_TURNED   // rotated by the angle of position * turn_times + turn_by
+} sinkproof_read_map;
 
 // Queries, keys, values and weights whose numbers are read otherwise than they were written: those
 // of the keys that sinkproof_cache_read means, or of all.
@@ -46,11 +64,22 @@ typedef struct sinkproof_read_as {
     unsigned of;             // 0: nothing is
     sinkproof_format format; // SINKPROOF_REAL: not rounded
     sinkproof_scale scale;
-    double times;    // 1: and multiplied by it
-    int layer_by;    // 0: those of so many layers later
-    bool not_turned; // queries and keys as they are before their rotation
-    bool spared;     // but for the query's own key and value
+    double times;       // 1: and multiplied by it
+    double value_times; // 0: but values by this
+    int layer_by;       // 0: those of so many layers later
+    bool not_turned;    // queries and keys as they are before their rotation
+    bool spared;        // but for the query's own key and value
+    sinkproof_read_map map;
+    sinkproof_from order;
+    size_t unit, layout; // unit 0: one page of all rows; of others only whole ones are read so
+    double turn_times, turn_by;
+    bool turn_scaled;        // with the concentration
+    sinkproof_change change; // of each row of a head
 } sinkproof_read_as;
+
+// Where the number is written that an order or a layout reads at `at`.
+size_t sinkproof_read_place(const sinkproof_read_as *read, size_t rows, size_t heads, size_t dim,
+                            size_t at);
 
 typedef enum sinkproof_windowing {
     SINKPROOF_WINDOW_DEFINED,
@@ -110,6 +139,14 @@ typedef enum sinkproof_parting {
     SINKPROOF_PARTS_OF_ALL // `size` equal parts of all keys up to the query's own
 } sinkproof_parting;
 
+// Which parts are there at all.
+typedef enum sinkproof_parts_kept {
+    SINKPROOF_KEPT_ALL,
+    SINKPROOF_KEPT_HIGHEST, // that with the largest score
+    SINKPROOF_KEPT_FIRST,   // of those with a key that is seen
+    SINKPROOF_KEPT_LAST
+} sinkproof_parts_kept;
+
 // In which parts something is.
 typedef enum sinkproof_in_parts {
     SINKPROOF_IN_NONE,
@@ -122,7 +159,8 @@ typedef enum sinkproof_in_parts {
 typedef enum sinkproof_in_mean {
     SINKPROOF_MEAN_SEEN,  // those with a key that is seen
     SINKPROOF_MEAN_BEGUN, // those of keys up to the query's own
-    SINKPROOF_MEAN_ALL    // those of all keys
+    SINKPROOF_MEAN_ALL,   // those of all keys
+    SINKPROOF_MEAN_NOT    // none: they are added up
 } sinkproof_in_mean;
 
 // What is wrong with a merge. `on` false: nothing is, and parts matter to the sink's count alone.
@@ -136,7 +174,9 @@ typedef struct sinkproof_merging {
     bool gated;             // false: the merged output is multiplied by 1 less the sink's weight
     // 0: what is not rescaled to the maximum of all; SINKPROOF_MERGE_SUMS, SINKPROOF_MERGE_OUTPUTS
     unsigned unscaled;
-    bool running; // false: each part has the maximum of the parts up to it, not of its own
+    bool running;  // false: each part has the maximum of the parts up to it, not of its own
+    bool begun;    // false: and of the sink, whose exponential is summed before all parts
+    bool sink_too; // false: the exponent is a factor of the sink's logit too
 } sinkproof_merging;
 
 enum { SINKPROOF_MERGE_SUMS = 1, SINKPROOF_MERGE_OUTPUTS = 2 };
@@ -146,7 +186,46 @@ typedef struct sinkproof_tiling {
     size_t first, rows; // row `first` begins the second tile, each later one has so many; 0: none
     size_t before;      // keys of so many tiles before the query's own are seen, and no earlier one
     bool later;         // all keys of the query's own tile are seen, and earlier ones as defined
+    bool anew;          // rows are counted in their tile, and see the keys of that number
 } sinkproof_tiling;
+
+// What the weights are, in the place of e^(z - m) over the sum; m is the largest of scores and
+// sink.
+typedef enum sinkproof_weighing {
+    SINKPROOF_WEIGH_SOFTMAX,
+    SINKPROOF_WEIGH_UNDIVIDED, // e^(z - m)
+    SINKPROOF_WEIGH_LINEAR,    // 2^t is taken as 2^floor(t) (1 + t - floor(t))
+    SINKPROOF_WEIGH_SERIES2,   // e^x as 1 + x + x^2 / 2, of x = z
+    SINKPROOF_WEIGH_SIGMOID,   // 1 / (1 + e^-z), undivided and without the sink
+    SINKPROOF_WEIGH_RELU,      // z above 0, over the sum of these
+    SINKPROOF_WEIGH_AGAIN      // the softmax of the weights and of the sink's
+} sinkproof_weighing;
+
+// What a masked key's score becomes, in the place of minus infinity.
+typedef enum sinkproof_leak {
+    SINKPROOF_LEAK_NONE,
+    SINKPROOF_LEAK_ADDED,   // a number is added to it
+    SINKPROOF_LEAK_REPLACED // it is that number
+} sinkproof_leak;
+
+enum { SINKPROOF_LEAK_LATER = 1, SINKPROOF_LEAK_EARLIER = 2 };
+
+// A factor that depends on where something is: N is `rule_number`.
+typedef enum sinkproof_rule {
+    SINKPROOF_RULE_NONE,
+    SINKPROOF_RULE_LOG_FROM,    // ln(row + 1) / ln(N) where row + 1 > N, else 1
+    SINKPROOF_RULE_LOG,         // ln(row + 1) / ln(N)
+    SINKPROOF_RULE_ROOT_ROW,    // 1 / sqrt(row + 1)
+    SINKPROOF_RULE_OVER_ROW,    // 1 / (row + 1)
+    SINKPROOF_RULE_OVER_LAYER,  // 1 / (layer + N)
+    SINKPROOF_RULE_ROOT_LAYER,  // 1 / sqrt(layer + N)
+    SINKPROOF_RULE_TIMES_LAYER, // layer + N
+    SINKPROOF_RULE_UP_LAYER,    // sqrt(layer + N)
+    SINKPROOF_RULE_OVER_HEAD,   // 1 / (head + N)
+    SINKPROOF_RULE_TIMES_HEAD,  // head + N
+    SINKPROOF_RULE_SLOPE_HEAD   // 2^(-8 (head + 1) / heads)
+} sinkproof_rule;
+enum { SINKPROOF_RULES = SINKPROOF_RULE_SLOPE_HEAD + 1 };
 
 typedef struct sinkproof_attending {
     // the queries that are computed so: all of them where an end is 0
@@ -157,7 +236,12 @@ typedef struct sinkproof_attending {
     size_t later;                 // 0: so many keys after the query are seen
     size_t from;                  // 0: the first key that is seen at all
     size_t window_unit, row_unit; // 0: the first and the last key are those of whole blocks
-    size_t block;                 // 0: a query sees the keys of its own block alone
+    size_t row_tile;   // 0: the first key is that of the first row of the query's tile of rows
+    bool row_tile_end; // or of the last one
+    size_t block;      // 0: a query sees the keys of its own block alone
+    sinkproof_leak leak;
+    unsigned leaks; // 0: which masked keys
+    double leak_number;
     sinkproof_tiling tiling;
     size_t prefix; // 0: rows before it see all keys before it
     bool across;   // false: the rows of all sequences are those of one
@@ -169,6 +253,7 @@ typedef struct sinkproof_attending {
     unsigned group_of;  // 0: of the keys or of the values alone
     bool group_spared;  // false: but for the query's own key and value
     ptrdiff_t query_by; // 0: the query is that of so many rows later
+    bool transposed; // false: the product is that of the key's row with the key of the query's row
     sinkproof_head_from sink;
     int sink_layer; // 0: the sinks of so many layers later, in a circle
     sinkproof_sink_made sink_made;
@@ -176,17 +261,27 @@ typedef struct sinkproof_attending {
     double sink_low, sink_high; // -infinity, infinity: its logit is clamped to them
     double sink_times;          // 1: a factor of its logit
     bool sink_on_key;           // false: it is added to the score of key 0 and is not there
+    bool sink_value;            // false: its weight multiplies the value of key 0
     double sink_count;          // 1: how often its exponential is counted
     bool sink_per_part;         // false: it is counted in each part that has keys
     bool renormalised;          // false: the weights of the keys are divided by their sum
     sinkproof_parting parting;
     size_t part; // `size` above
+    sinkproof_parts_kept parts_kept;
     sinkproof_merging merging;
     double score_times, output_times; // 1, 1
     double logits_times;              // 1: a factor of scores and sink
     double score_limit;               // 0: the scores are clamped to it on both sides
     bool limit_soft;                  // false: they are limit tanh(z / limit)
     double score_plus;                // 0: a number added to each score
+    sinkproof_rule score_rule, output_rule;
+    size_t rule_number;
+    sinkproof_weighing weighing;
+    double sum_plus;                // 0: a number added to the sum of e^(z - m)
+    double zero_keys;               // 0: so many more keys have the score 0, and no value
+    bool zeros_in_sink;             // false: their weight is added to the sink's
+    size_t scores_kept;             // 0: only so many of the largest scores are there
+    double score_within;            // 0: only those that are at most so much below the largest
     double score_slope;             // 0: a score is so much less for each key from it to the query
     bool slope_by_head;             // false: times 2^(-8 (h + 1) / heads)
     size_t first_term, end_term;    // 0, 0: the coordinates of a product; end 0: all
@@ -227,6 +322,16 @@ bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t
 double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,
                                  size_t row, size_t key);
 
+// A score's part of the sum, or what stands in its place, under a maximum.
+double sinkproof_weighed(sinkproof_weighing weighing, double z, double top);
+bool sinkproof_weighing_divides(sinkproof_weighing weighing);
+
+// The factor of a rule.
+typedef struct sinkproof_rule_place {
+    size_t layer, head, heads, row;
+} sinkproof_rule_place;
+double sinkproof_rule_factor(sinkproof_rule rule, size_t number, const sinkproof_rule_place *at);
+
 // The keys [*first, *end) that a query sees; window 0: the layer has none. n: all rows.
 typedef struct sinkproof_sight {
     size_t n, window, layer_window; // the configuration's window; the layer's, or 0
@@ -234,12 +339,16 @@ typedef struct sinkproof_sight {
 void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sight *sight,
                               size_t row, size_t *first, size_t *end);
 
+// Whether a key is one that the mask lets through by its leak alone.
+bool sinkproof_attending_leaks(const sinkproof_attending *m, const sinkproof_sight *sight,
+                               size_t row, size_t key);
+
 // What is read at key j of a query that sees keys from `first` on. A key that is not there (before
 // key 0 or after the last) is read as zeros.
 typedef struct sinkproof_key_read {
     size_t key, value;
     bool zero_key, zero_value;
-    double times;
+    double times, sums; // how often it is read, and how often it counts in the sum that divides
 } sinkproof_key_read;
 sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
                                            size_t first, size_t j);

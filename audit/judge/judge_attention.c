@@ -72,6 +72,19 @@ static size_t block_group(const judge_part *part, const block *b, unsigned of) {
     return sinkproof_attending_group(b->meant, head_counts(part), block_head(part, b), of);
 }
 
+// Of scores that are transposed: the keys in the place of the queries, and the queries in that of
+// the keys. The trace is one of a sequence from position 0 on.
+static head_rows transposed_keys(const judge_part *part, const attention *a, const block *b) {
+    size_t g = block_group(part, b, SINKPROOF_CACHE_KEYS), d = part->pass->config->head_dim;
+    return (head_rows){.x = a->k.x + b->first * a->k.width + g * d, .width = a->k.width};
+}
+
+static head_rows transposed_queries(const judge_part *part, const attention *a, const block *b,
+                                    size_t from) {
+    size_t d = part->pass->config->head_dim, width = part->pass->config->n_heads * d;
+    return (head_rows){.x = a->q_nhd + from * width + b->h * d, .width = width};
+}
+
 static sinkproof_setting weights_elements(const judge_pass *pass) {
     return pass_setting(pass, pass->config->n_heads * pass->n * (pass->keys + 1));
 }
@@ -88,8 +101,11 @@ static void block_products(judge_part *part, const block *b, const attention *a,
     sinkproof_setting s = weights_elements(part->pass);
     for (size_t r = 0; r < b->rows; r++)
         for (size_t j = 0; j < unknown; j++) z[r * keys + j] = sinkproof_unknown_set(0);
-    head_rows q = queries_as_read(part, a, b), k = {0};
-    if (known > 0)
+    head_rows q = m->transposed ? transposed_keys(part, a, b) : queries_as_read(part, a, b),
+              k = {0};
+    if (known > 0 && m->transposed)
+        k = transposed_queries(part, a, b, from);
+    else if (known > 0)
         k = keys_as_read(part, a, b, SINKPROOF_CACHE_KEYS,
                          block_group(part, b, SINKPROOF_CACHE_KEYS), from, known);
     sinkproof_planes q_id = sinkproof_planes_new(q.x, b->rows, d, q.width);
@@ -137,77 +153,13 @@ typedef struct seen_rows {
     sinkproof_honest *p; // weights [rows, keys]: zero where a key is not read
 } seen_rows;
 
-// What a query's weights are made in.
-typedef struct weights_room {
-    sinkproof_honest *z_e, *a_e, *a_j; // of the keys that are read; of those that are seen
-    size_t *part_e;
-    double *times_e;
-} weights_room;
-
-// Whether a key that is read twice can be counted behind the exponential, so that what rounds the
-// scores rounds those that are there.
-static bool counts_weights(const judge_part *part, const sinkproof_attending *m) {
-    bool once = m->sink_count == 1 && !m->sink_per_part && !m->sink_on_key;
-    return once && !m->merging.on && !m->renormalised &&
-           part->pass->meaning->sink_share == SINKPROOF_SINK_ONCE;
-}
-
-// Judges the log-sum-exp of a query, and makes the weights a_j of the keys that it sees and of the
-// sink. Those that it does not read are 0.
-static bool query_weights(judge_part *part, const block *b, const query *q,
-                          const sinkproof_setting *s, const sinkproof_honest *z_j,
-                          sinkproof_honest sink, weights_room *room, double *common) {
-    keys_read keys = {.first = q->position,
-                      .end = q->position + q->seen,
-                      .all = q->all,
-                      .part_j = room->part_e,
-                      .z_j = room->z_e};
-    size_t last = SIZE_MAX;
-    bool counted = false;
-    for (size_t j = 0; j < q->seen; j++) {
-        sinkproof_key_read read = query_key(b, q, q->first_key + j);
-        size_t in = sinkproof_attending_part(b->meant, keys.first, keys.end, q->position + j);
-        if (read.times == 0) continue;
-        keys.parts += in != last, last = in;
-        room->part_e[keys.n] = keys.parts - 1;
-        room->times_e[keys.n] = read.times;
-        counted = counted || read.times != 1;
-        room->z_e[keys.n++] = score_counted(s, b->meant, read.times, z_j[j]);
-        if (b->meant->sink_on_key && q->position + j == 0)
-            room->z_e[keys.n - 1] = sinkproof_honest_add(room->z_e[keys.n - 1], sink);
-    }
-    if (b->meant->sink_on_key) sink = sinkproof_exact_set(-INFINITY);
-    double count = b->meant->sink_count * (b->meant->sink_per_part ? (double)keys.parts : 1);
-    const lse_row row = {b->h, q->i, keys.n, keys.z_j,
-                         count == 0
-                             ? sinkproof_exact_set(-INFINITY)
-                             : score_counted(s, &sinkproof_attending_as_defined, count, sink)};
-    if (!judge_lse(part, s, &row)) return false;
-    if (counted && counts_weights(part, b->meant)) {
-        keys.times_e = room->times_e;
-        for (size_t j = 0, e = 0; j < q->seen; j++)
-            if (query_key(b, q, q->first_key + j).times != 0)
-                room->z_e[e++] = score_counted(s, b->meant, 1, z_j[j]);
-    }
-    room->a_e[0] = sinkproof_exact_set(1); // of the sink, where no key is read
-    if (keys.n > 0 && !meant_weights(part->pass, b->meant, s, &keys, sink, room->a_e, common))
-        return false;
-    for (size_t j = 0, e = 0; j < q->seen; j++) {
-        sinkproof_key_read read = query_key(b, q, q->first_key + j);
-        room->a_j[j] = read.times == 0 ? sinkproof_exact_set(0) : room->a_e[e++];
-    }
-    room->a_j[q->seen] = room->a_e[keys.n];
-    if (b->meant->gates > 0) gate_once_more(s, q->seen, room->a_j);
-    return true;
-}
-
 // The scores of the keys that a query sees, from the products of all keys of the block.
 static void query_scores(const judge_part *part, const block *b, const query *q,
                          const sinkproof_setting *s, const sinkproof_honest *product_j,
                          sinkproof_honest *z_j) {
     for (size_t j = 0; j < q->seen; j++) {
         sinkproof_key_read read = query_key(b, q, q->first_key + j);
-        const score_place at = {q->h, q->own, q->position + j};
+        const score_place at = {part->layer, q->h, q->own, q->position + j};
         z_j[j] = meant_score(part->pass, s, b->meant, &at,
                              read.zero_key ? sinkproof_exact_set(0) : product_j[read.key - b->low]);
     }
@@ -222,9 +174,11 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
     sinkproof_setting s = weights_setting(part, &shown);
     const sinkproof_rounding as_read = s.policy->at[AT_A11_WEIGHTS];
     sinkproof_honest *work = part_allocate(part, 3 * (b->seen + 1), sizeof *work);
-    size_t *part_e = part_allocate(part, b->seen + 1, sizeof *part_e);
-    double *times_e = part_allocate(part, b->seen + 1, sizeof *times_e);
-    weights_room room = {work, work + b->seen + 1, work + 2 * (b->seen + 1), part_e, times_e};
+    size_t *part_e = part_allocate(part, 2 * (b->seen + 1), sizeof *part_e);
+    double *times_e = part_allocate(part, 3 * (b->seen + 1), sizeof *times_e);
+    size_t next = b->seen + 1;
+    weights_room room = {work,          work + next, work + 2 * next, part_e,
+                         part_e + next, times_e,     times_e + next,  times_e + 2 * next};
     for (size_t r = 0; !part->failed && !pass_has_ended(pass) && r < b->rows; r++) {
         query q = part_query(part, b, b->first + r);
         sinkproof_honest *z_j = &to->z[r * b->seen], *p_j = &to->p[r * keys], *a_j = room.a_j;
@@ -246,7 +200,8 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
                            ? a_j[j]
                            : sinkproof_honest_add(*p_v, a_j[j]);
         }
-        if (pass->meaning->sink_has_value) p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
+        if (pass->meaning->sink_has_value || b->meant->sink_value)
+            p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
     }
     free(work);
     free(part_e);
@@ -300,10 +255,11 @@ static void merge_parts(judge_part *part, const block *b, const sinkproof_settin
         part->failed = true;
 }
 
-static void scale_outputs(const sinkproof_setting *s, const sinkproof_attending *m, size_t d,
-                          sinkproof_honest *o_d) {
-    for (size_t k = 0; m->output_times != 1 && k < d; k++)
-        o_d[k] = sinkproof_honest_roundings(s, set_times(m, o_d[k], m->output_times), 2);
+static void scale_outputs(const sinkproof_setting *s, const sinkproof_attending *m,
+                          const sinkproof_rule_place *at, size_t d, sinkproof_honest *o_d) {
+    double by = m->output_times * sinkproof_rule_factor(m->output_rule, m->rule_number, at);
+    for (size_t k = 0; by != 1 && k < d; k++)
+        o_d[k] = sinkproof_honest_roundings(s, set_times(m, o_d[k], by), 4);
 }
 
 // Judges A11 of the block's rows.
@@ -339,7 +295,9 @@ static void block_values(judge_part *part, const block *b, const attention *a,
                                    .count = d,
                                    .token = b->first + r,
                                    .common = common_i[r]};
-        scale_outputs(&s, b->meant, d, o_d);
+        const sinkproof_rule_place at = {part->layer, b->h, c->n_heads,
+                                         part_query(part, b, b->first + r).own};
+        scale_outputs(&s, b->meant, &at, d, o_d);
         sinkproof_honest_finish(&s, AT_A11, d, o_d);
         piece_compare(part, &piece, o_d);
     }

@@ -146,6 +146,11 @@ bool judge_moved_begin(judge_pass *pass, sinkproof_trace_point first, sinkproof_
                        size_t place);
 bool judge_moved_end(judge_pass *pass, size_t place);
 
+// Changes a row of sets: its ends and its middle with what is taken over the row of middles; what
+// that itself may be off by widens them. room: for 2 n numbers and n sets.
+void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double amax, size_t n,
+                 sinkproof_honest *x, double *room);
+
 // ---- operations as they are meant (judge_meaning.c)
 
 // The norm's epsilon for the row x_d of d numbers; changes x_d if the norm is meant to subtract the
@@ -161,7 +166,7 @@ void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
                 const sinkproof_honest *x_d, sinkproof_honest *work_d, sinkproof_honest *y_d);
 // The score of a product of a query and a key, and where they are.
 typedef struct score_place {
-    size_t head, row, key;
+    size_t layer, head, row, key;
 } score_place;
 sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
                              const sinkproof_attending *m, const score_place *at,
@@ -189,13 +194,20 @@ typedef struct keys_read {
     size_t first, end, n, parts, all; // all: the keys of the sequence
     const size_t *part_j;
     const sinkproof_honest *z_j;
-    const double *times_e;
+    const double *times_e, *sums_e; // sums_e: how often in the sum that divides
 } keys_read;
 // a_j: the weights of the n keys and of the sink; see sinkproof_honest_softmax.
 bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const sinkproof_setting *s,
                    const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
                    double *common);
 sinkproof_honest set_times(const sinkproof_attending *m, sinkproof_honest x, double times);
+// judge_weighing.c: the same by another function than the softmax, or over another sum.
+bool weights_otherwise(const sinkproof_attending *m, const sinkproof_setting *s,
+                       const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
+                       double *common);
+// Marks as left out (times_j 0) keys of the n that are seen, by their scores.
+void leave_out_scores(const sinkproof_attending *m, size_t n, const sinkproof_honest *z_j,
+                      const size_t *part_j, double *times_j);
 // judge_merging.c: the same in parts that are merged otherwise.
 bool weights_merged(const sinkproof_attending *m, const sinkproof_setting *s, const keys_read *keys,
                     sinkproof_honest b, sinkproof_honest *a_j, double *common);

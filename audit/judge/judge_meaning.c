@@ -97,6 +97,28 @@ static void rearrange_table(const judge_pass *pass, const sinkproof_turning *tur
     free(other);
 }
 
+// The table of frequencies that are given.
+static void given_table(const judge_pass *pass, const sinkproof_turning *turning,
+                        const sinkproof_setting *s, bool scaled, double position,
+                        sinkproof_honest *c_p, sinkproof_honest *s_p) {
+    const sinkproof_rounding at = s->policy->at[AT_A4_ANGLE];
+    double u = at.format == SINKPROOF_REAL ? 0x1p-52 : sinkproof_unit_roundoff(at.format);
+    sinkproof_honest by =
+        sinkproof_exact_set(scaled ? sinkproof_yarn_concentration(pass->config) : 1);
+    for (size_t p = 0; p < pass->config->head_dim / 2; p++) {
+        double angle = position * turning->frequency_p[p];
+        double off = fabs(angle) * (turning->frequency_error + 2 * u);
+        double c = off * (fabs(sin(angle)) + off) + 4 * s->u,
+               t = off * (fabs(cos(angle)) + off) + 4 * s->u;
+        c_p[p] = sinkproof_set_around(cos(angle), c, c, 0, c);
+        s_p[p] = sinkproof_set_around(sin(angle), t, t, 0, t);
+        c_p[p] = sinkproof_honest_roundings(s, sinkproof_honest_mul(c_p[p], by), 2);
+        s_p[p] = sinkproof_honest_roundings(s, sinkproof_honest_mul(s_p[p], by), 2);
+        c_p[p] = sinkproof_honest_at(s, AT_A4_COS, c_p[p]);
+        s_p[p] = sinkproof_honest_at(s, AT_A4_COS, s_p[p]);
+    }
+}
+
 void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool scaled,
                  double position, sinkproof_honest *c_p, sinkproof_honest *s_p) {
     size_t half = pass->config->head_dim / 2;
@@ -110,6 +132,8 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
     const sinkproof_setting *used = by != 1 ? &open.s : &s;
     (scaled ? sinkproof_honest_rope_table : sinkproof_honest_rope_plain)(
         used, pass->config, meant_position(turning, position), c_p, s_p);
+    if (turning->frequency_p != NULL)
+        given_table(pass, turning, used, scaled, meant_position(turning, position), c_p, s_p);
     if (rearranged) rearrange_table(pass, turning, used, scaled, position, c_p, s_p);
     for (size_t p = 0; by != 1 && p < half; p++) {
         c_p[p] = sinkproof_honest_at(&s, AT_A4_COS,

@@ -78,6 +78,8 @@ typedef struct sinkproof_turning {
     // none: pairs with a position of their own, position * times + by
     sinkproof_indices some_pairs;
     double some_times, some_by;
+    const double *frequency_p; // NULL: other frequencies of the pairs, and their relative error
+    double frequency_error;
     // 0; 1: divided by the definition's concentration, -1: multiplied by it once more
     int without_concentration;
 } sinkproof_turning;

@@ -67,25 +67,37 @@ static sinkproof_honest part_top(const keys_read *keys, const keys_part *p) {
 static sinkproof_honest set_exponential(const sinkproof_setting *s, sinkproof_honest x) {
     double mid = exp(x.mid), worst = fmax(exp(x.hi) - mid, mid - exp(x.lo));
     double likely = fmax(exp(x.likely_hi) - mid, mid - exp(x.likely_lo));
-    x = sinkproof_set_around(mid, worst, likely, x.var * mid * mid, 0);
-    return sinkproof_honest_declared(x, 4 * s->u * (fabs(x.mid) + 1), 0);
+    // of all keys of a part alike: what it is off by is no chance of each element
+    sinkproof_honest y = sinkproof_set_around(mid, worst, likely, x.var * mid * mid, worst);
+    return sinkproof_honest_declared(y, 4 * s->u * (fabs(x.mid) + 1), 0);
 }
 
 // by_p: the exponential of what the maximum of all, with the sink's logit, is larger than the one
 // that a part has.
 static void find_rescaling(const sinkproof_attending *m, const sinkproof_setting *s,
                            const keys_read *keys, sinkproof_honest b, sinkproof_honest *by_p) {
-    sinkproof_honest all = b, running = {0};
+    sinkproof_honest all = b, running = b;
     for (size_t p = 0; p < keys->parts; p++) {
         keys_part part = part_of_keys(m, keys, p);
         sinkproof_honest top = part_top(keys, &part);
-        running = p == 0 || !m->merging.running || top.mid > running.mid ? top : running;
+        bool begins = (p == 0 && !m->merging.begun) || !m->merging.running;
+        running = begins || top.mid > running.mid ? top : running;
         by_p[p] = running;
         if (top.mid > all.mid) all = top;
     }
     for (size_t p = 0; p < keys->parts; p++)
         by_p[p] = by_p[p].mid == all.mid ? sinkproof_exact_set(1)
                                          : set_exponential(s, sinkproof_honest_sub(all, by_p[p]));
+}
+
+// The exponential of what the maximum of all is larger than the sink's logit.
+static sinkproof_honest sink_unscaled(const sinkproof_setting *s, const keys_read *keys,
+                                      sinkproof_honest b) {
+    sinkproof_honest all = b;
+    for (size_t e = 0; e < keys->n; e++)
+        if (keys->z_j[e].mid > all.mid) all = keys->z_j[e];
+    return all.mid == b.mid ? sinkproof_exact_set(1)
+                            : set_exponential(s, sinkproof_honest_sub(all, b));
 }
 
 // Weights whose parts are not rescaled to one maximum: alpha_j by_p / (sum_k alpha_k by_p +
@@ -98,6 +110,8 @@ static bool weights_unscaled(const sinkproof_attending *m, const sinkproof_setti
     if (!sinkproof_honest_softmax(&open.s, AT_A9, keys->n, keys->z_j, b, a_j, common)) return false;
     find_rescaling(m, s, keys, b, by_p);
     sinkproof_honest sum = a_j[keys->n];
+    if (m->merging.begun && (m->merging.unscaled & SINKPROOF_MERGE_SUMS) != 0)
+        sum = sinkproof_honest_mul(sum, sink_unscaled(s, keys, b));
     for (size_t j = 0; j < keys->n; j++) {
         sinkproof_honest more = sinkproof_honest_mul(a_j[j], by_p[keys->part_j[j]]);
         sum = sinkproof_honest_add(sum, m->merging.unscaled & SINKPROOF_MERGE_SUMS ? more : a_j[j]);
@@ -155,8 +169,11 @@ bool weights_merged(const sinkproof_attending *m, const sinkproof_setting *s, co
         l_p[p] = sinkproof_honest_mul(l_p[p], sinkproof_exact_set(how->exponent));
         l_p[p] = sinkproof_honest_declared(l_p[p], 2 * s->u, 0);
     }
-    fine = fine && sinkproof_honest_softmax(&open.s, AT_A9, keys->parts, l_p,
-                                            how->sink_beside ? b : none, w_p, common);
+    sinkproof_honest beside = how->sink_beside ? b : none;
+    if (how->sink_beside && how->sink_too)
+        beside = sinkproof_honest_declared(
+            sinkproof_honest_mul(b, sinkproof_exact_set(how->exponent)), 2 * s->u, 0);
+    fine = fine && sinkproof_honest_softmax(&open.s, AT_A9, keys->parts, l_p, beside, w_p, common);
     for (size_t p = 0; fine && p < keys->parts; p++) {
         keys_part part = part_of_keys(m, keys, p);
         fine = sinkproof_honest_softmax(&open.s, AT_A9, part.n, keys->z_j + part.first,

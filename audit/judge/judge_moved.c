@@ -33,6 +33,18 @@ static double plus_of(const sinkproof_moving *m, const sinkproof_tensor *plus, s
     return plus != NULL ? m->plus_times * sinkproof_tensor_value(plus, at) : 0;
 }
 
+// What is added of a few products, and its error.
+static double ranks_of(const sinkproof_moving *m, size_t n, size_t all, size_t at, double *error) {
+    size_t each = all / n, i = at / each, k = at % each;
+    double sum = 0, size = 0;
+    for (size_t r = 0; r < m->ranks; r++) {
+        double one = m->rank_i[r * n + i] * m->rank_k[r * each + k];
+        sum += one, size += fabs(one);
+    }
+    *error = size * m->rank_error;
+    return sum;
+}
+
 // The share of the slot that holds the element.
 static double share_at(const sinkproof_config *config, const sinkproof_moving *m,
                        const sinkproof_tensor *shares, size_t n, size_t at) {
@@ -47,13 +59,15 @@ bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_n
     size_t shape[SINKPROOF_MAX_RANK],
         rank = sinkproof_trace_shape(of->config, m->point, of->n, shape);
     size_t width = row_width(m, rank, shape);
-    double *row = malloc(width * sizeof *row);
+    double *row = malloc(width * sizeof *row), unused;
     for (; row != NULL && first < end; first += width) {
         for (size_t i = 0; i < width; i++) {
             size_t from = moved_from(m, of->config, of->n, of->chosen_nk, first + i);
             row[i] = (from == SIZE_MAX ? 0 : m->factor * of->x[from]) *
                          share_at(of->config, m, of->shares, of->n, first + i) +
-                     m->addend + plus_of(m, of->plus, first + i);
+                     m->addend + plus_of(m, of->plus, first + i) +
+                     ranks_of(m, of->n, sinkproof_trace_elements(of->config, m->point, of->n),
+                              first + i, &unused);
         }
         sinkproof_change_row(&m->change, of->largest, width, row, row);
         for (size_t i = 0; i < width; i++) {
@@ -83,7 +97,7 @@ static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer)
 }
 
 static bool keeps_values(const sinkproof_moving *m) {
-    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
+    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && m->ranks == 0 && !m->by_shares &&
            m->make == NULL && !m->rounds_more && m->change.kind == SINKPROOF_UNCHANGED &&
            m->then.kind == SINKPROOF_UNCHANGED;
 }
@@ -93,7 +107,7 @@ static bool stays_in_format(const sinkproof_moving *m) {
         m->change.kind == SINKPROOF_UNCHANGED || m->change.kind == SINKPROOF_CHANGE_CLAMP ||
         m->change.kind == SINKPROOF_CHANGE_SIZE ||
         (m->change.kind == SINKPROOF_CHANGE_ROUND && m->change.scale == SINKPROOF_UNSCALED);
-    return clamps && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
+    return clamps && m->addend == 0 && m->plus_times == 0 && m->ranks == 0 && !m->by_shares &&
            frexp(fabs(m->factor), &(int){0}) == 0.5;
 }
 
@@ -164,13 +178,16 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
     x = sinkproof_honest_mul(x,
                              sinkproof_exact_set(share_at(pass->config, m, shares, pass->n, at)));
     x = sinkproof_honest_add(x, sinkproof_exact_set(m->addend));
+    if (m->ranks > 0) {
+        size_t all = sinkproof_trace_elements(pass->config, m->point, pass->n);
+        double error, more = ranks_of(m, pass->n, all, at, &error);
+        x = sinkproof_honest_add(x, sinkproof_set_around(more, error, error, 0, error));
+    }
     return sinkproof_honest_add(x, sinkproof_exact_set(plus_of(m, plus, at)));
 }
 
-// Changes a row of sets: its ends and its middle with what is taken over the row of middles; what
-// that itself may be off by widens them.
-static void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double amax,
-                        size_t n, sinkproof_honest *x, double *room) {
+void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double amax, size_t n,
+                 sinkproof_honest *x, double *room) {
     double *mid = room, *at = room + n, largest = 0, radius = 0;
     bool scaled = c->kind == SINKPROOF_CHANGE_ROUND && c->scale != SINKPROOF_UNSCALED;
     bool rows = sinkproof_change_is_of_rows(c),
@@ -195,7 +212,8 @@ static void change_sets(const sinkproof_setting *s, const sinkproof_change *c, d
         if (folds && x[i].lo < 0 && x[i].hi > 0)
             y[i] = sinkproof_honest_hull(y[i], sinkproof_exact_set(0));
         if (rows || scaled) y[i] = sinkproof_honest_declared(y[i], 2 * share, 0);
-        if (c->kind == SINKPROOF_CHANGE_LOG_SOFTMAX || c->kind == SINKPROOF_CHANGE_CENTRED)
+        if (c->kind == SINKPROOF_CHANGE_LOG_SOFTMAX || c->kind == SINKPROOF_CHANGE_CENTRED ||
+            c->kind == SINKPROOF_CHANGE_ALIKE)
             y[i] = sinkproof_honest_declared(y[i], 0, radius + 16 * s->u * (largest + 1));
         x[i] = exact ? y[i] : sinkproof_honest_roundings(s, y[i], rows ? (double)n + 8 : 8);
     }

@@ -50,7 +50,7 @@ static void read_from_elsewhere(const judge_pass *pass, unsigned of, size_t laye
 
 // A copy of x[rows, heads, head_dim] as it is read; NULL if memory runs out.
 static sinkproof_honest *read_otherwise(const judge_pass *pass, unsigned of, size_t layer,
-                                        sinkproof_point at, size_t rows, size_t heads,
+                                        sinkproof_point at, size_t first, size_t rows, size_t heads,
                                         const sinkproof_honest *x) {
     const sinkproof_attending *m = &pass->meaning->attending;
     const sinkproof_rounding how = {.format = m->read.format, .scale = m->read.scale};
@@ -60,12 +60,17 @@ static sinkproof_honest *read_otherwise(const judge_pass *pass, unsigned of, siz
     if (y == NULL) return NULL;
     memcpy(y, x, count * sizeof *y);
     read_from_elsewhere(pass, of, layer, count, y);
-    if (!sinkproof_honest_scaled(&s, at, how, rows, heads, d, y)) {
+    const sinkproof_format stored =
+        pass->policy->at[of == SINKPROOF_CACHE_VALUES ? AT_A2 : AT_A4].format;
+    if (!map_read_sets(pass, &s, first, rows, heads, stored, y) ||
+        !sinkproof_honest_scaled(&s, at, how, rows, heads, d, y)) {
         free(y);
         return NULL;
     }
-    for (size_t i = 0; m->read.times != 1 && i < count; i++) {
-        y[i] = set_times(m, y[i], m->read.times);
+    double times = of == SINKPROOF_CACHE_VALUES && m->read.value_times != 0 ? m->read.value_times
+                                                                            : m->read.times;
+    for (size_t i = 0; times != 1 && i < count; i++) {
+        y[i] = set_times(m, y[i], times);
         y[i] = sinkproof_honest_roundings(&s, y[i], 1);
     }
     return y;
@@ -76,17 +81,17 @@ bool make_read_numbers(const judge_pass *pass, attention *a) {
     unsigned of = pass->meaning->attending.read.of;
     bool fine = true;
     if (of & SINKPROOF_READ_QUERIES) {
-        a->read_q = read_otherwise(pass, SINKPROOF_READ_QUERIES, a->number, AT_A5_Q, pass->n,
+        a->read_q = read_otherwise(pass, SINKPROOF_READ_QUERIES, a->number, AT_A5_Q, 0, pass->n,
                                    c->n_heads, a->q_nhd);
         fine = a->read_q != NULL;
     }
     if (of & SINKPROOF_CACHE_KEYS) {
-        a->read_k = read_otherwise(pass, SINKPROOF_CACHE_KEYS, a->number, AT_A5_K,
+        a->read_k = read_otherwise(pass, SINKPROOF_CACHE_KEYS, a->number, AT_A5_K, a->k.from,
                                    pass->keys - a->k.from, c->n_kv_heads, a->k.x);
         fine = fine && a->read_k != NULL;
     }
     if (of & SINKPROOF_CACHE_VALUES) {
-        a->read_v = read_otherwise(pass, SINKPROOF_CACHE_VALUES, a->number, AT_A11_V,
+        a->read_v = read_otherwise(pass, SINKPROOF_CACHE_VALUES, a->number, AT_A11_V, a->v.from,
                                    pass->keys - a->v.from, c->n_kv_heads, a->v.x);
         fine = fine && a->read_v != NULL;
     }

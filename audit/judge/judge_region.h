@@ -8,6 +8,8 @@
 
 #include "audit/judge/judge_change.h"
 #include "audit/trace/trace.h"
+#include "audit/judge/judge_layout.h"
+#include "model/safetensors.h"
 #include "ref/points.h"
 
 // The indices first, first + step, ... below `end`; of these, those that are marked in `some_i`,
@@ -57,6 +59,7 @@ typedef enum sinkproof_source {
     SINKPROOF_FROM_MIRRORED, // that at by - i
     SINKPROOF_FROM_NOWHERE,  // 0
     SINKPROOF_FROM_RULE,     // that at rule(i, size, by)
+    SINKPROOF_FROM_LAYOUT,   // of a point of three axes: that of layout number `by`
     // of slots: that of the token `by` places on among those of the same expert, in a circle
     SINKPROOF_FROM_BATCH,
     SINKPROOF_FROM_BATCH_BY_SLOT // the same; all first choices come before all second ones
@@ -114,6 +117,12 @@ typedef struct sinkproof_moving {
     double plus_times; // 0: no other tensor
     sinkproof_trace_point plus;
     int plus_layer_by;
+    // 0: of a point without heads before its tokens: plus the products of so many numbers of a
+    // token and numbers of a place in it, [ranks, tokens] and [ranks, places], with a relative
+    // error
+    size_t ranks;
+    const double *rank_i, *rank_k;
+    double rank_error;
     bool by_shares; // of slots: each is multiplied by its expert's share, M4 of the trace
     sinkproof_change change;
     sinkproof_change then; // of whole rows, after that

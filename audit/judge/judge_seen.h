@@ -59,6 +59,10 @@ head_rows keys_as_read(judge_part *part, const attention *a, const block *b, uns
                        size_t first, size_t count);
 // Whether the numbers of a key depend on the query that reads it: then a block has one query.
 bool reads_by_row(const sinkproof_attending *m);
+// judge_read_maps.c: what is made of y[rows, heads, head_dim], whose first row is at position
+// `first`; what is made may be stored in the format. Returns false if memory runs out.
+bool map_read_sets(const judge_pass *pass, const sinkproof_setting *s, size_t first, size_t rows,
+                   size_t heads, sinkproof_format format, sinkproof_honest *y);
 // Rounds and multiplies what is read otherwise. Returns false if memory runs out.
 bool make_read_numbers(const judge_pass *pass, attention *a);
 void free_read_numbers(attention *a);
@@ -66,6 +70,22 @@ void free_read_numbers(attention *a);
 // ---- judge_sinks.c: the sink's logit of each row of the block
 bool sink_logits(judge_part *part, const block *b, const attention *a, const sinkproof_setting *s,
                  const sinkproof_planes *q_id, sinkproof_honest *b_i);
+
+// ---- judge_query_weights.c
+
+// What a query's weights are made in.
+typedef struct weights_room {
+    sinkproof_honest *z_e, *a_e, *a_j; // of the keys that are read; of those that are seen
+    size_t *part_e, *part_j;
+    double *times_e, *sums_e, *times_j; // times_j: 0: the key is not read
+} weights_room;
+// Judges the log-sum-exp of a query, and makes the weights a_j of the keys that it sees and of the
+// sink. Those that it does not read are 0.
+bool query_weights(judge_part *part, const block *b, const query *q, const sinkproof_setting *s,
+                   const sinkproof_honest *z_j, sinkproof_honest sink, weights_room *room,
+                   double *common);
+
+// ---- judge_seen.c
 
 query part_query(const judge_part *part, const block *b, size_t i);
 sinkproof_key_read query_key(const block *b, const query *q, size_t j);

@@ -32,7 +32,9 @@ static sinkproof_honest set_capped(const sinkproof_setting *s, const sinkproof_a
 sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
                              const sinkproof_attending *m, const score_place *at,
                              sinkproof_honest product) {
-    double times = m->score_times, limit = m->score_limit;
+    const sinkproof_rule_place place = {at->layer, at->head, pass->config->n_heads, at->row};
+    double times = m->score_times * sinkproof_rule_factor(m->score_rule, m->rule_number, &place);
+    double limit = m->score_limit;
     double plus = m->score_plus -
                   sinkproof_attending_slope(m, pass->config->n_heads, at->head, at->row, at->key);
     if (times == 1 && limit == 0 && m->score_plus == 0 && m->score_slope == 0)
@@ -41,6 +43,7 @@ sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
     open_rounding(&open, s, AT_A6);
     sinkproof_honest z = sinkproof_honest_score(&open.s, pass->config->head_dim, product);
     z = set_times(m, z, times);
+    if (m->score_rule != SINKPROOF_RULE_NONE) z = sinkproof_honest_declared(z, 4 * s->u, 0);
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
     if (limit > 0 && m->limit_soft)
         z = set_capped(s, m, z);
@@ -125,8 +128,8 @@ static bool weights_with_sinks(const sinkproof_setting *s, size_t n, const sinkp
     return true;
 }
 
-// alpha_e times_e / (1 + sum_k (times_k - 1) alpha_k): the weights where a key counts more than
-// once in the sum. Each exponential is the same, whatever rounds it.
+// alpha_e times_e / (1 + sum_k (sums_k - 1) alpha_k): the weights where a key counts more than
+// once in the sum, or is not in it. Each exponential is the same, whatever rounds it.
 static bool weights_of_counted_keys(const sinkproof_setting *s, const keys_read *keys,
                                     sinkproof_honest b, sinkproof_honest *a_e, double *common) {
     sinkproof_honest sum = sinkproof_exact_set(1);
@@ -135,11 +138,12 @@ static bool weights_of_counted_keys(const sinkproof_setting *s, const keys_read 
     open_rounding(&open, s, AT_A9);
     if (!sinkproof_honest_softmax(&open.s, AT_A9, keys->n, keys->z_j, b, a_e, common)) return false;
     for (size_t e = 0; e < keys->n; e++) {
-        if (keys->times_e[e] == 1) continue;
+        if (keys->sums_e[e] == 1) continue;
         sum = sinkproof_honest_add(
-            sum, sinkproof_honest_mul(a_e[e], sinkproof_exact_set(keys->times_e[e] - 1)));
+            sum, sinkproof_honest_mul(a_e[e], sinkproof_exact_set(keys->sums_e[e] - 1)));
         more++;
     }
+    if (!(sum.lo > 0)) return true; // nothing divides: as defined
     sinkproof_honest by = set_inverse(sum);
     for (size_t e = 0; e <= keys->n; e++) {
         sinkproof_honest a = sinkproof_honest_mul(a_e[e], by);
@@ -158,6 +162,8 @@ bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const s
                      of->sink_share == SINKPROOF_SINK_UNSHIFTED_KEYS;
     size_t n = keys->n;
     if (m->merging.on) return weights_merged(m, s, keys, b, a_j, common);
+    if (m->weighing != SINKPROOF_WEIGH_SOFTMAX || m->sum_plus != 0 || m->zero_keys != 0)
+        return weights_otherwise(m, s, keys, b, a_j, common);
     if (m->renormalised || (!unshifted && of->sink_share != SINKPROOF_SINK_ONCE))
         return weights_without_sink(s, n, keys->z_j, b,
                                     of->sink_share == SINKPROOF_SINK_RENORMALISED, a_j, common);

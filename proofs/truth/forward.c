@@ -362,6 +362,7 @@ static slong useful_bits(const pass *p, const sinkproof_walk_step *step) {
         }
     bool all = !any || step->operation == SINKPROOF_ADD || most > p->request->bits - SPARE_BITS;
     return all ? p->request->bits : (most > 0 ? most : 0) + SPARE_BITS;
+}
 
 // Checks drawn results of a product: of a token, or of one that its expert multiplied.
 static void check_product(pass *p, const sinkproof_walk_step *step, arb_srcptr in, arb_srcptr out) {

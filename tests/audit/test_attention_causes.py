@@ -18,6 +18,7 @@ import time
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 from attention_planted import (DIM, HEADS, MISTAKES, MODEL, N, NEAR_MISSES, Query, Run, earlier_passes_unread,  # noqa: E402
                                query, sink_plus)
+from attention_planted_more import MORE  # noqa: E402
 from checkpoints import report, run, safetensors, sinkproof  # noqa: E402
 
 
@@ -38,7 +39,8 @@ def planted(work):
     status, told, _ = causes(work / "t.safetensors")
     report(status != 1 and told == [], f"an honest output has no cause: exit {status}, {told}")
     chosen = os.environ.get("ONLY")
-    sample = MISTAKES if chosen or "WHOLE" in os.environ else draw.sample(MISTAKES, 7)
+    every = [*MISTAKES, *MORE]
+    sample = every if chosen or "WHOLE" in os.environ else [*draw.sample(MISTAKES, 4), *draw.sample(MORE, 4)]
     for made in sample:
         if chosen and not re.search(chosen, made.__name__):
             continue
@@ -126,4 +128,4 @@ def near_misses(work):
 
 
 if __name__ == "__main__":
-    sys.exit(run(planted, sequences, near_misses))
+    sys.exit(run(planted) if "ONLY" in os.environ else run(planted, sequences, near_misses))

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// Words for queries, keys, values and weights whose numbers are read otherwise.
+#include "audit/diagnose/attention_words.h"
+#include "audit/diagnose/composed_changes.h"
+#include "base/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char *what_is_read(unsigned of) {
+    static const char *const words[] = {"",
+                                        "keys",
+                                        "values",
+                                        "keys and values",
+                                        "queries",
+                                        "queries and keys",
+                                        "queries and values",
+                                        "queries, keys and values",
+                                        "weights"};
+    return words[of < sizeof words / sizeof words[0] ? of : 0];
+}
+
+static void say_order(cause_words *w, const char *of, const char *cached) {
+    const sinkproof_from *order = &w->how->read.order;
+    rule_list *list = calloc(1, sizeof *list);
+    if (list != NULL) list_rules(list, w->config->head_dim, 1, "coordinate", "");
+    for (size_t i = 0; list != NULL && i < list->n; i++) {
+        const sinkproof_from *from = &list->of[i].from;
+        if (from->source != order->source || from->by != order->by || from->rule != order->rule)
+            continue;
+        name_cause(w, "-coordinates-%s", list->of[i].id);
+        say_cause(w, "%s%s are read with the coordinates of each head %s", cached, of,
+                  list->of[i].text);
+    }
+    free(list);
+}
+
+static void say_axes(cause_words *w, const unsigned char *order) {
+    static const char *const axes[] = {"keys", "heads", "coordinates"};
+    const char *rows = w->how->read.of & SINKPROOF_READ_QUERIES ? "positions" : axes[0];
+    for (int a = 0; a < 3; a++)
+        say_cause(w, "%s%s", a == 0 ? "[" : ", ", order[a] == 0 ? rows : axes[order[a]]);
+    say_cause(w, "]");
+}
+
+static void say_layout(cause_words *w, const char *of, const char *cached) {
+    const sinkproof_read_as *r = &w->how->read;
+    const sinkproof_layout layout = sinkproof_layout_at(r->layout);
+    name_cause(w, "-layout=%zu", r->layout);
+    if (r->unit > 0) name_cause(w, "-pages-of-%zu", r->unit);
+    say_cause(w, "%s%s are written as ", cached, of);
+    say_axes(w, layout.written);
+    say_cause(w, " and read as ");
+    say_axes(w, layout.read);
+    if (r->unit > 0) say_cause(w, ", in each whole page of %zu", r->unit);
+    say_cause(w, ": another layout");
+}
+
+static void say_turn(cause_words *w, const char *of, const char *cached) {
+    const sinkproof_read_as *r = &w->how->read;
+    bool values = r->of == SINKPROOF_CACHE_VALUES;
+    if (r->turn_times != 0) {
+        name_cause(w, "-rotated%s%s",
+                   r->turn_times < 0 ? "-back"
+                   : values          ? ""
+                                     : "-again",
+                   r->turn_scaled ? "-scaled" : "");
+        say_cause(w, "%s%s are rotated %s, by their own positions%s", cached, of,
+                  r->turn_times < 0 ? "backwards"
+                  : values          ? "too, as queries and keys are"
+                                    : "once more",
+                  r->turn_scaled ? ", with the concentration" : "");
+        return;
+    }
+    name_cause(w, "-turned%+g", r->turn_by);
+    say_cause(w, "%s%s are rotated by %s too %s", cached, of,
+              sinkproof_counted((size_t)fabs(r->turn_by), "position").text,
+              r->turn_by < 0 ? "few, or back" : "many");
+}
+
+static void say_map(cause_words *w, const char *of, const char *cached) {
+    switch (w->how->read.map) {
+    case SINKPROOF_MAP_ORDER:
+        say_order(w, of, cached);
+        break;
+    case SINKPROOF_MAP_LAYOUT:
+        say_layout(w, of, cached);
+        break;
+    case SINKPROOF_MAP_TURNED:
+        say_turn(w, of, cached);
+        break;
+    case SINKPROOF_MAP_CENTRED:
+        name_cause(w, "-less-mean");
+        say_cause(w, "from %s%s their mean over all positions is subtracted", cached, of);
+        break;
+    case SINKPROOF_MAP_HEADS:
+        name_cause(w, "-heads-averaged");
+        say_cause(w, "%s%s of every head are the mean of all heads", cached, of);
+        break;
+    case SINKPROOF_MAP_NONE:
+        break;
+    }
+}
+
+static void say_change(cause_words *w, const char *of, const char *cached) {
+    const sinkproof_change *change = &w->how->read.change;
+    change_list *list = calloc(1, sizeof *list);
+    if (list == NULL) return;
+    list_clamps(list, INFINITY);
+    list_functions(list, false, 0);
+    for (size_t i = 0; i < list->n; i++) {
+        const sinkproof_change *made = &list->of[i].change;
+        if (made->kind != change->kind || made->a != change->a || made->b != change->b) continue;
+        name_cause(w, "-%s", list->of[i].id);
+        say_cause(w, "%s%s are %s", cached, of, list->of[i].text);
+    }
+    free(list);
+}
+
+bool say_reads(cause_words *w) {
+    static const char *const ids[] = {"", "k", "v", "kv", "q", "qk", "qv", "qkv", "a"};
+    static const char *const scales[] = {[SINKPROOF_SCALE_NONE] = "",
+                                         [SINKPROOF_SCALE_STATED] = "",
+                                         [SINKPROOF_SCALE_OF_TENSOR] = ", all by one scale",
+                                         [SINKPROOF_SCALE_OF_HEAD] = ", by a scale of each head",
+                                         [SINKPROOF_SCALE_OF_TOKEN] = ", by a scale of each token",
+                                         [SINKPROOF_SCALE_OF_TOKEN_HEAD] =
+                                             ", by a scale of each token and head"};
+    static const char *const scale_ids[] = {"", "", "-tensor", "-head", "-token", "-token-head"};
+    const sinkproof_read_as *r = &w->how->read;
+    if (r->of == 0) return false;
+    const char *of = what_is_read(r->of);
+    const char *cached = r->spared ? "cached " : "";
+    name_cause(w, "%s%s", r->spared ? "cached-" : "", ids[r->of < 9 ? r->of : 0]);
+    if (r->layer_by != 0) {
+        int by = r->layer_by < 0 ? -r->layer_by : r->layer_by;
+        name_cause(w, "-of-layer%+d", r->layer_by);
+        say_cause(w, "%s%s are those of the layer ", cached, of);
+        if (by > 1) say_cause(w, "%d ", by);
+        say_cause(w, r->layer_by < 0 ? "before" : "after");
+    } else if (r->not_turned) {
+        name_cause(w, "-not-rotated");
+        say_cause(w, "%s%s are read as they were before the rotation", cached, of);
+    } else if (r->map != SINKPROOF_MAP_NONE) {
+        say_map(w, of, cached);
+    } else if (r->change.kind != SINKPROOF_UNCHANGED) {
+        say_change(w, of, cached);
+    } else if (r->format != SINKPROOF_REAL) {
+        name_cause(w, "-%s%s", sinkproof_format_name(r->format), scale_ids[r->scale]);
+        say_cause(w, "%s%s are rounded to %s%s", cached, of, sinkproof_format_name(r->format),
+                  r->of == SINKPROOF_READ_WEIGHTS && r->scale != SINKPROOF_SCALE_NONE
+                      ? ", by a scale of each query"
+                      : scales[r->scale]);
+    } else if (r->value_times != 0) {
+        name_cause(w, "-times=%.7g/%.7g", r->times, r->value_times);
+        say_cause(w, "%skeys are multiplied by %s, and %svalues are multiplied by %s", cached,
+                  number_words(w, r->times).text, cached, number_words(w, r->value_times).text);
+    } else {
+        name_cause(w, "-times=%.7g", r->times);
+        say_cause(w, "%s%s are multiplied by %s", cached, of, number_words(w, r->times).text);
+    }
+    if (r->spared) say_cause(w, ": those of the keys before the query's own");
+    return true;
+}
