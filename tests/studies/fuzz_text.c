@@ -31,6 +31,9 @@ static void use(sinkproof_tokenizer *t) {
         if (!is_within_text(back, length)) abort();
         if (!t->bpe.drops && length != sizeof text - 1) abort();
     }
+    const sinkproof_message user = {.role = "user", .content = text};
+    ids.n = 0;
+    (void)!sinkproof_harmony_render(t, 1, &user, &ids, &error);
     free(back);
     free(ids.id_t);
     sinkproof_tokenizer_free(t);
