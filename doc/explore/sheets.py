@@ -2,7 +2,11 @@
 # Copyright 2026 the sinkproof authors
 """Takes the pictures of the pages that compute which the book shows: each page at three widths, light and dark.
 
-    python3 doc/explore/sheets.py EXPLORE OUT      EXPLORE is build/explore/explore; needs Chromium
+    python3 doc/explore/sheets.py EXPLORE OUT [SINKS.html]      EXPLORE is build/explore/explore; needs Chromium
+
+SINKS.html: a page of `sinkproof sinks --html`, in chapter 25 that of SmolLM2 on
+
+    The old keeper wrote a letter to the sea, and the sea did not answer. In the evening the lamp was lit again.
 """
 
 import base64
@@ -29,16 +33,17 @@ grid-template-columns: 5.2fr 3.5fr 1.3fr; width: 1384px }} img {{ width: 100%; d
 div {{ overflow: hidden; max-height: 440px }}</style>{}"""
 
 
-def sheet(engine, page, folder, out):
+def sheet(engine, show, phone_begins, folder, out):
+    """Six pictures in one: `show` opens the page and says what is wrong; a phone begins at an element."""
     shots = []
     for dark in (False, True):
         for name, (width, height, phone) in SCREENS.items():
             engine.screen(width, height, phone, dark)
-            wrong = page.open(STATES[page.file.stem])
+            wrong = show()
             if wrong:
-                sys.exit(f"sheets: {page.file.stem}: {wrong}")
+                sys.exit(f"sheets: {out.stem}: {wrong}")
             if phone:
-                engine.value("document.querySelector('.panels').scrollIntoView(); 0")
+                engine.value(f"document.querySelector('{phone_begins}').scrollIntoView(); 0")
             shot = folder / f"{name}{dark}.png"
             engine.picture(shot)
             shots.append(f'<div><img src="data:image/png;base64,{base64.b64encode(shot.read_bytes()).decode()}"></div>')
@@ -53,14 +58,18 @@ def sheet(engine, page, folder, out):
     print(f"sheets: {out}, {out.stat().st_size} bytes")
 
 
-def main(explore, out):
+def main(explore, out, sinks=None):
     program = browser.find()
     if program is None:
         sys.exit("sheets: no chromium")
     with browser.Browser(program, 60) as engine, tempfile.TemporaryDirectory() as folder:
         for stem in STATES:
             page = Page(engine, pathlib.Path(explore, f"{stem}.html").resolve())
-            sheet(engine, page, pathlib.Path(folder), pathlib.Path(out, f"explore-{stem}.webp"))
+            address = STATES[stem]
+            sheet(engine, lambda: page.open(address), ".panels", pathlib.Path(folder), pathlib.Path(out, f"explore-{stem}.webp"))
+        if sinks is not None:
+            address = pathlib.Path(sinks).resolve().as_uri()
+            sheet(engine, lambda: engine.open(address)[0], "figure", pathlib.Path(folder), pathlib.Path(out, "sinks-page.webp"))
     return 0
 
 
