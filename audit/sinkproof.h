@@ -467,8 +467,8 @@ typedef struct sinkproof_finding {
     size_t worst_index[SINKPROOF_RANK];            // [rank] indices of the worst element
     double worst_value;                            // the engine's
     double worst_low, worst_emulation, worst_high; // its set, and the emulated policy's value
-    const char *worst_inputs;                      // its inputs in hex floats; may be ""
-    double excess_ulp; // distance of the worst element outside its set, in ulp of the dtype
+    const char *worst_inputs; // its inputs; of a gradient its cause, or what is missing; or ""
+    double excess_ulp;        // distance of the worst element outside its set, in ulp of the dtype
     double share_worst, share_median; // |engine - emulation| over the half-width of the set
     double drift, drift_limit;        // signed errors: their lean, and the limit of chance
     double spread, spread_limit;      // squared errors over the variance of rounding to nearest

@@ -7,6 +7,7 @@
 #include "audit/diagnose/backward_causes.h"
 
 #include "audit/trace/trace_points.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -138,9 +139,10 @@ static bool ask_times(asked *a, double times, const char *words) {
 static bool ask_counted(asked *a) {
     size_t each = a->config->n_heads / a->config->n_kv_heads;
     for (size_t times = 2; times <= 64; times = times < 16 ? times + 1 : 2 * times) {
-        char words[120];
-        snprintf(words, sizeof words, "it is counted %zu times: once per split of the keys%s",
-                 times, times == each ? ", or per query head of the group" : "");
+        char words[240];
+        snprintf(words, sizeof words, "it is counted %s: once per split of the keys%s",
+                 sinkproof_counted(times, "time").text,
+                 times == each ? ", or per query head of the group" : "");
         if (ask_times(a, (double)times, words)) return true;
     }
     return false;

@@ -85,7 +85,7 @@ sinkproof_finding gradient_finding(const sinkproof_gradient_report *r) {
                            .worst_low = r->worst_set.lo,
                            .worst_emulation = r->worst_set.mid,
                            .worst_high = r->worst_set.hi,
-                           .worst_inputs = r->missing,
+                           .worst_inputs = r->cause[0] != '\0' ? r->cause : r->missing,
                            .excess_ulp = r->excess_ulp,
                            .share_worst = r->share_worst,
                            .share_median = NAN,

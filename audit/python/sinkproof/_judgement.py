@@ -52,7 +52,7 @@ class Point:
     worst_value: float             # the engine's value
     worst_set: tuple[float, float]
     worst_emulation: float         # the emulated policy's value
-    worst_inputs: str              # its inputs in hex floats; may be ""
+    worst_inputs: str              # its inputs in hex floats; of a gradient its cause, or what is missing; may be ""
     excess_ulp: float              # distance outside the set, in ulp of the dtype
     share_worst: float             # |engine - emulation| over the half-width of the set
     share_median: float
