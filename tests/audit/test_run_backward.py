@@ -207,6 +207,10 @@ def judged_under_policies(work):
         said = [line for line in judged.stdout.splitlines() if line.startswith("Gradients under")]
         report(done.returncode == 0 and judged.returncode == 0 and len(said) == 1 and policy in said[0],
                f"grad.rounded run --backward --policy {policy} is within", judged.stdout.splitlines()[-6:])
+        if policy == "openai-bf16":
+            narrow = all(struct.unpack("<I", struct.pack("<f", x))[0] & 0xffff == 0 and struct.unpack("<f", struct.pack("<f", x))[0] == x
+                         for name in ("00.dA11", "01.dA6", "02.dM8", "03.dA4.k") for x in numbers(trace, name))
+            report(narrow, "grad.chain the gradient of a point that the policy holds in bfloat16 is a bfloat16 number")
     done, trace = run(work, "synthetic:tiny", "--policy", "llama-cpp", name="policy")
     judged = sinkproof("judge", "synthetic:tiny", work / "policy.safetensors", "--local", "--policy", "llama-cpp")
     report(judged.returncode == 4 and "is none that they are stated for" in judged.stdout,
@@ -230,7 +234,12 @@ def judged_in_parts(work, trace):
     kept = {name: value for name, value in trace.items() if name != "01.M8"}
     row = judge(work, kept, "--policy", "real-f64")[1]["01.dW.down"]
     report(row["verdict"] == "undecided" and row["missing"] == "01.M8", "grad.linear dW.down without M8 is undecided, and M8 is named")
+    said = sinkproof("judge", "synthetic:tiny", work / "judged.safetensors", "--local", "--policy", "real-f64").stdout
+    report("Undecided, and what the trace lacks for it:" in said and "01.dW.down: 01.M8" in said, "the report names what is missing",
+           said.splitlines()[-8:])
     code, rows = judge(work, trace, "--policy", "real-f64", head={"format": "sinkproof-trace-1"})
+    said = sinkproof("judge", "synthetic:tiny", work / "judged.safetensors", "--local", "--policy", "real-f64").stdout
+    report("The metadata do not say what the loss reads" in said, "the report says that the loss is not said", said.splitlines()[-8:])
     report(code == 0 and rows["dF2"]["verdict"] == "undecided" and "cross-entropy" in rows["dF2"]["missing"],
            "grad.cross-entropy dF2 of a loss that the metadata do not name is undecided")
 
