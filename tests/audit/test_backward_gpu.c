@@ -133,6 +133,15 @@ int main(void) {
                "grad.rounded %s, weights without the sink, %s: %zu of %zu outside", engines[e].name,
                cases[c].what, all.outside, all.elements);
         }
+    // fla holds the sink's logit in base 2: undeclared, that rounding shows.
+    engine undeclared = engines[2];
+    undeclared.log2_sink = false;
+    for (size_t c = 2; c < 4; c++) {
+        counted all = judge(file, cases[c].name, cases[c].window, undeclared, &backward_as_defined);
+        ok(all.outside > 0,
+           "grad.rounded fla-bf16, its sink in base 2 not declared, %s: %zu outside", cases[c].what,
+           all.outside);
+    }
     sinkproof_safetensors_close(file);
     return tap_done();
 }
