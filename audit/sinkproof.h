@@ -3,8 +3,7 @@
 //
 // sinkproof: does an engine compute GPT-OSS, up to honest rounding?
 //
-// The public interface of libsinkproof, for C11 and C++11. It needs only libc. A program reaches a
-// verdict in three steps:
+// The interface of libsinkproof, for C11 and C++11. It needs only libc. A verdict in three steps:
 //
 //   sinkproof_model_open         opens a checkpoint, or a synthetic model that needs no disk
 //   sinkproof_run_new            runs one of this project's engines under a policy, in which
@@ -15,8 +14,7 @@
 //   sinkproof_trace_open         reads a trace that your engine wrote to a file; or
 //   sinkproof_plugin             declares stages in a shared object, for `sinkproof judge --plugin`
 //
-//   sinkproof_judge_trace        asks whether an honest engine may compute every point from the
-//                                same inputs
+//   sinkproof_judge_trace        asks whether an honest engine may compute it from the same inputs
 //   sinkproof_ruling_text        returns the report that `sinkproof judge` prints
 //
 // Rules that hold for every function:
@@ -58,7 +56,6 @@ typedef struct sinkproof_error {
 enum { SINKPROOF_RANK = 8 }; // most dimensions of a tensor
 
 // ---- model -----------------------------------------------------------------------------------
-
 typedef struct sinkproof_model sinkproof_model;
 typedef struct sinkproof_config sinkproof_config;
 
@@ -96,7 +93,6 @@ bool sinkproof_model_weight(const sinkproof_model *model, const char *name, size
                             size_t expert, size_t shape[2], double *values, sinkproof_error *error);
 
 // ---- names -----------------------------------------------------------------------------------
-
 const char *const *sinkproof_policy_names(void); // NULL-terminated, narrowest first
 const char *const *sinkproof_engine_names(void); // "ref", "lanes", "fast", NULL
 // The points of a trace without their layers, in the order of the forward pass; NULL-terminated.
@@ -108,13 +104,11 @@ const char *sinkproof_point_meaning(const char *name);
 // Whether a text is a valid policy: "f32", "bf16,A8=f32", "f32,exp=4ulp", "@FILE" (not "auto").
 bool sinkproof_policy_check(const char *text, sinkproof_error *error);
 
-// The shape of the point in a trace of n tokens; `name` is given with or without a layer. A
-// gradient has the name that it has in a trace: "03.dA11", "03.dsink", "dW.embedding".
+// The shape of a point, with its layer or without, or of a gradient, in a trace of n tokens.
 bool sinkproof_point_shape(const sinkproof_config *config, const char *name, size_t n, size_t *rank,
                            size_t shape[SINKPROOF_RANK], sinkproof_error *error);
 
 // ---- traces ----------------------------------------------------------------------------------
-
 typedef struct sinkproof_trace sinkproof_trace;
 
 // Opens a file in the format sinkproof-trace-1 and checks it against the configuration: names,
@@ -156,9 +150,8 @@ typedef struct sinkproof_trace_builder sinkproof_trace_builder;
 bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engine,
                                  const char *policy, size_t n, const int32_t *tokens_n,
                                  sinkproof_trace_builder **builder, sinkproof_error *error);
-// Adds the point `name` ("03.A11") in the dtype of your engine: "BF16", "F16", "F32" or "F64"; M3
-// in "I32" or "I64". A gradient, as "03.dA11" or "03.dsink", is added in the same way. `data` is
-// copied. Errors: an unknown name or shape, a point already added.
+// Adds a point ("03.A11") or a gradient ("03.dsink") in its dtype: "BF16", "F16", "F32" or "F64";
+// M3 in "I32" or "I64". `data` is copied. Errors: an unknown name or shape, a point already added.
 bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *name,
                                  const char *dtype, size_t rank, const size_t *shape,
                                  const void *data, sinkproof_error *error);
@@ -178,8 +171,7 @@ bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *b, size_t n, const 
 // What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
 bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
                                  const char *layout, sinkproof_error *error);
-// What the loss of the gradients reads: "cross-entropy", the mean of the next tokens', or points,
-// as in "F2,03.A9.lse".
+// What the loss reads: "cross-entropy", the mean of the next tokens', or points: "F2,03.A9.lse".
 bool sinkproof_trace_builder_loss(sinkproof_trace_builder *builder, const char *loss,
                                   sinkproof_error *error);
 // Makes the trace of the added points, any subset of all. The builder is then empty.
@@ -188,7 +180,6 @@ bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_
 void sinkproof_trace_builder_free(sinkproof_trace_builder *builder);
 
 // ---- runs ------------------------------------------------------------------------------------
-
 // One engine that runs a model under a policy, with one sequence.
 typedef struct sinkproof_run sinkproof_run;
 
@@ -262,7 +253,6 @@ bool sinkproof_run_trace(sinkproof_run *run, size_t n, const int32_t *tokens_n, 
                          const char *engine, sinkproof_trace **trace, sinkproof_error *error);
 
 // ---- plug-ins --------------------------------------------------------------------------------
-
 // Stages of your engine in a shared object, judged by `sinkproof judge --plugin ENGINE.so`: the
 // plug-in needs this header, and links nothing. It defines one function, sinkproof_plugin_get,
 // which returns the list of its stages; each stage reads arrays in float32 and fills others. The
@@ -299,9 +289,8 @@ typedef struct sinkproof_array {
 // expert as an additional first dimension. A6 is [heads, n, keys], and A9 has the sink's column
 // after the keys. Masked entries are 0 in A9, and arbitrary in A6. A9.lse, natural, is [heads, n].
 // The gate is in the even rows of w_up and the even columns of M6.
-// The stages that go back have all rows in one call. A11 and A9.lse, with the sink, are there for
-// an engine that reads what its forward pass stored. dA9.lse is 0 in the calls whose loss does not
-// read the log-sum-exp; it is 0 in all calls of a plug-in without `lse`, which says of which it is.
+// Going back all rows are in one call. A11 and A9.lse, with the sink, are what a forward pass
+// stores. dA9.lse is 0 where the loss does not read the log-sum-exp, as of a plug-in without `lse`.
 typedef struct sinkproof_drill {
     size_t size; // of this struct
     const char *stage;
@@ -379,7 +368,6 @@ const char *sinkproof_drill_ruling_text(const sinkproof_drill_ruling *ruling);
 const char *sinkproof_drill_ruling_json(const sinkproof_drill_ruling *ruling);
 
 // ---- the judge -------------------------------------------------------------------------------
-
 typedef enum sinkproof_verdict {
     SINKPROOF_VERDICT_ABSENT,     // not in the trace: bridged
     SINKPROOF_VERDICT_EXACT,      // every set is a single value, and the engine has it
@@ -485,7 +473,6 @@ bool sinkproof_ruling_named(const sinkproof_ruling *ruling, const char *name,
                             sinkproof_finding *finding);
 
 // ---- any design of attention -----------------------------------------------------------------
-
 // Judges step by step the attention of an engine of any design, from a safetensors file in the
 // format "sinkproof-design-1" (chapter 24 of the book). Returns true whatever the verdict, and
 // false on an error (the file, the policy, memory). policy NULL: the file's own, or the generic one

@@ -77,6 +77,12 @@ bool array_make(call_arrays *a, array_id id) {
     return a->at[id] != NULL;
 }
 
+float number_as_stored(sinkproof_format format, double x) {
+    double narrow = sinkproof_round(SINKPROOF_F32, x);
+    double y = format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow);
+    return (float)(isinf(y) && isfinite(x) ? copysign(sinkproof_format_largest(format), x) : y);
+}
+
 // ---- the forward pass ------------------------------------------------------------------------
 
 // One head in binary64.

@@ -34,12 +34,6 @@ static double draw_sign(uint64_t *state) {
     return sinkproof_draw(state) >> 63 != 0 ? -1 : 1;
 }
 
-float number_as_stored(sinkproof_format format, double x) {
-    double narrow = sinkproof_round(SINKPROOF_F32, x);
-    double y = format == SINKPROOF_REAL ? narrow : sinkproof_round(format, narrow);
-    return (float)(isinf(y) && isfinite(x) ? copysign(sinkproof_format_largest(format), x) : y);
-}
-
 static sinkproof_format point_format(const maker *m, array_id id) {
     sinkproof_trace_point point;
     sinkproof_point at;

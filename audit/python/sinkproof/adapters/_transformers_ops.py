@@ -3,11 +3,12 @@
 """The operations inside transformers' attention, router and experts, as a watcher sees them."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from sinkproof._trace import TraceError
-from sinkproof.adapters._torch import ADDITIONS, PRODUCTS, SCALINGS, Tensor, same_storage
+from sinkproof.adapters._torch import ADDITIONS, PRODUCTS, SCALINGS, Module, Tensor, same_storage, watch
 
 
 class AttentionOps:
@@ -155,3 +156,55 @@ class ExpertOps:
     def gathered_gradients(self) -> dict[str, Tensor]:
         """The gradients of the points, after a backward pass; without those that did not come."""
         return self.by_slots(self.gradients)
+
+
+# ------------------------------------------------------------------------------------------
+# Attention, wrapped
+
+
+CACHED = ("cached keys", "cached values")
+Seers = list[dict[str, Callable[[Tensor], None]]]
+
+
+def show(seen: dict[str, Callable[[Tensor], None]], values: dict[str, Tensor]) -> None:
+    """To each point that is asked for its values."""
+    for point, see in seen.items():
+        if point in values:
+            see(values[point])
+
+
+def cached(key: Tensor, value: Tensor) -> dict[str, Tensor]:
+    """All keys and values that attention reads, of which the trace may lack the first."""
+    return dict(zip(CACHED, (key, value)))
+
+
+def compiling() -> bool:
+    import torch
+    return bool(torch.compiler.is_compiling())
+
+
+def eager_forward(eager: Callable[..., Any], see: Seers, follow: Callable[[int, str, Tensor], None]) -> Callable[..., Any]:
+    """Eager attention that shows its arguments and results, and its operations if they are not compiled."""
+    def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+        seen = see[module.layer_idx]
+        if compiling():
+            output, weights = eager(module, query, key, value, *args, **kwargs)
+        else:
+            ops = AttentionOps(functools.partial(follow, module.layer_idx))
+            with watch(ops):
+                output, weights = eager(module, query, key, value, *args, **kwargs)
+            if ops.scores is None or "A9" in seen and ops.weights is None:
+                raise TraceError("scaled scores or softmax were not seen in the attention")
+            show(seen, {"A6": ops.scores, "A9": ops.weights})
+        show(seen, {"A4.q": query, "A4.k": key, "A10": weights, "A11": output, **cached(key, value)})
+        return output, weights
+    return traced
+
+
+def other_forward(forward: Callable[..., Any], see: Seers) -> Callable[..., Any]:
+    """Attention that shows no weights."""
+    def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = forward(module, query, key, value, *args, **kwargs)
+        show(see[module.layer_idx], {"A4.q": query, "A4.k": key, "A11": result[0], **cached(key, value)})
+        return result
+    return traced

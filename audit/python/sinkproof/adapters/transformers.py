@@ -44,11 +44,11 @@ from sinkproof.adapters._batches import PACKED, Batch, Batches, packed_ends
 from sinkproof.adapters._backward import Backward
 from sinkproof.adapters._calls import Call, method_signature
 from sinkproof.adapters._torch import DTYPES, Hooks, Module, Tensor, device_text, watch
-from sinkproof.adapters._transformers_ops import AttentionOps, ExpertOps, RouterOps
+from sinkproof.adapters._transformers_ops import (CACHED, ExpertOps, RouterOps, compiling, eager_forward,
+                                                  other_forward)
 
 # methods that move a cache's rows or slots
 MOVES = ("reorder_cache", "batch_select_indices", "batch_repeat_interleave", "crop")
-CACHED = ("cached keys", "cached values")
 CACHES = ("cache", "past_key_values")  # forward's name for it since 5.24, and before
 READ = ("input_ids", "attention_mask", "position_ids", "cache_position")
 # arguments that change no point of the fed tokens
@@ -290,56 +290,9 @@ class Watcher(Hooks):
             self.keep(point, values.transpose(1, 2) if point == "A4.q" else values, layer)
 
 
-Seers = list[dict[str, Callable[[Tensor], None]]]
-
-
-def show(seen: dict[str, Callable[[Tensor], None]], values: dict[str, Tensor]) -> None:
-    """To each point that is asked for its values."""
-    for point, see in seen.items():
-        if point in values:
-            see(values[point])
-
-
-def cached(key: Tensor, value: Tensor) -> dict[str, Tensor]:
-    """All keys and values that attention reads, of which the trace may lack the first."""
-    return dict(zip(CACHED, (key, value)))
-
-
-def compiling() -> bool:
-    import torch
-    return bool(torch.compiler.is_compiling())
-
-
 def forget_compiled() -> None:
     import torch
     torch._dynamo.reset()
-
-
-def eager_forward(eager: Callable[..., Any], see: Seers, follow: Callable[[int, str, Tensor], None]) -> Callable[..., Any]:
-    """Eager attention that shows its arguments and results, and its operations if they are not compiled."""
-    def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
-        seen = see[module.layer_idx]
-        if compiling():
-            output, weights = eager(module, query, key, value, *args, **kwargs)
-        else:
-            ops = AttentionOps(functools.partial(follow, module.layer_idx))
-            with watch(ops):
-                output, weights = eager(module, query, key, value, *args, **kwargs)
-            if ops.scores is None or "A9" in seen and ops.weights is None:
-                raise TraceError("scaled scores or softmax were not seen in the attention")
-            show(seen, {"A6": ops.scores, "A9": ops.weights})
-        show(seen, {"A4.q": query, "A4.k": key, "A10": weights, "A11": output, **cached(key, value)})
-        return output, weights
-    return traced
-
-
-def other_forward(forward: Callable[..., Any], see: Seers) -> Callable[..., Any]:
-    """Attention that shows no weights."""
-    def traced(module: Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = forward(module, query, key, value, *args, **kwargs)
-        show(see[module.layer_idx], {"A4.q": query, "A4.k": key, "A11": result[0], **cached(key, value)})
-        return result
-    return traced
 
 
 def refusal(name: str) -> Callable[..., Any]:
