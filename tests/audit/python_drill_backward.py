@@ -118,6 +118,26 @@ def check_torch(tap):
     tap.report(not found.ok and "the sink's gradient is missing" in str(found.cause),
                "grad.sink a sink that is cut off from the graph is convicted", [found])
 
+    class Own(torch.autograd.Function):
+        """Attention with a backward pass of its own."""
+
+        @staticmethod
+        def forward(ctx, q, k, v, sinks, window, mistake):
+            ctx.save_for_backward(q, k, v, sinks)
+            ctx.asked = window, mistake
+            return attention(q, k, v, sinks, window)
+
+        @staticmethod
+        def backward(ctx, do):
+            found = back(*(x.numpy() for x in ctx.saved_tensors), do.numpy(), None, *ctx.asked)
+            return (*(torch.from_numpy(np.ascontiguousarray(x, np.float32)) for x in found), None, None)
+
+    for mistake in (None, "sign lost"):
+        found = sinkproof.drill(lambda q, k, v, sinks, window: Own.apply(q, k, v, sinks, window, mistake), STAGE, "f32",  # pylint: disable=cell-var-from-loop
+                                limit=12, like=torch)
+        tap.report(found.ok == (mistake is None) and (found.cause or "the sign is wrong").startswith("the sign is wrong"),
+                   f"grad.chain a function of autograd with a backward pass of its own, {mistake or 'honest'}", [found])
+
     def swiglu(x: torch.Tensor, swiglu_alpha, swiglu_limit):
         gate, up = x[..., ::2].clamp(max=swiglu_limit), x[..., 1::2].clamp(-swiglu_limit, swiglu_limit)
         return (up + 1) * (gate * torch.sigmoid(gate * swiglu_alpha))

@@ -344,6 +344,11 @@ def drill(kernel: Kernel, stage: str = "attention", policy: str = "bf16", *, lim
     the result says it. Its layout is [heads, rows] or [rows, heads], as its shapes tell, or as `lse_layout` says
     ("heads,tokens", "tokens,heads") where rows and heads are as many.
 
+    `stage` may go back: "attention_backward" is given q, k, v, sinks, o and lse of a forward pass, "do" and "dlse", and
+    returns dq, dk, dv and dsink; "swiglu_backward", "rmsnorm_backward" and "linear_backward" are given "x" and "dy".
+    A kernel of torch that is given no gradient is the forward kernel, which autograd differentiates. With `lse` half of
+    the losses read the log-sum-exp.
+
     `cache` makes keys and values codes of eight bits ("e4m3", "e5m2", "int8"), made by the drill, with `scales`:
     "tensor", "head", "token-head", a number, or none, which is 1. The kernel is given "k_scale" and "v_scale" in float32:
     [1], [kv_heads], or for each token and head [keys, kv_heads], laid out as the keys are. A number is the code times its
