@@ -40,6 +40,9 @@ sinkproof_honest sinkproof_honest_gradient_sum(size_t n, const sinkproof_honest 
         // a b - a_0 b_0 = (a - a_0) b + a_0 (b - b_0)
         double part = sinkproof_add_up(sinkproof_mul_up(sinkproof_radius(a), most_b),
                                        sinkproof_mul_up(most_a, sinkproof_radius(b)));
+        // A subnormal number may be read as 0.
+        if (most_a < smallest(u) || most_b < smallest(u))
+            part = sinkproof_add_up(part, sinkproof_mul_up(most_a, most_b));
         open = sinkproof_add_up(open, part);
     }
     double roundings = (double)n + 1; // a product, and the sums
@@ -54,6 +57,7 @@ sinkproof_honest honest_score_gradient(sinkproof_honest alpha, sinkproof_honest 
     sinkproof_honest exact = sinkproof_honest_mul(alpha, sinkproof_honest_sub(dalpha, delta));
     // What underflows: the difference, times alpha; the two products; the result.
     double lost = sinkproof_mul_up(4 + 2 * set_largest_size(alpha), smallest(u));
+    if (set_largest_size(alpha) < smallest(u)) lost = sinkproof_add_up(lost, size); // read as 0
     double off = sinkproof_add_up(sinkproof_mul_up(sinkproof_gamma(2, u), size), lost);
     sinkproof_honest set =
         sinkproof_set_around(alpha.mid * (dalpha.mid - delta.mid), off, off, 0, 0);

@@ -236,11 +236,25 @@ static void score_underflow(void) {
     ok(zero && narrow, "grad.rounded a score's gradient that underflows: 0 is inside");
 }
 
+// A subnormal operand, which an engine may read as 0, times a large one.
+static void subnormal_operands(void) {
+    sinkproof_honest tiny = sinkproof_exact_set(0x1p-130), large = sinkproof_exact_set(0x1p40);
+    sinkproof_honest none = sinkproof_exact_set(0);
+    sinkproof_honest sum = sinkproof_honest_gradient_sum(1, &tiny, 1, &large, 1, 0x1p-24);
+    sinkproof_honest turned = sinkproof_honest_gradient_sum(1, &large, 1, &tiny, 1, 0x1p-24);
+    sinkproof_honest score = honest_score_gradient(tiny, large, none, 0x1p-24);
+    ok(sum.lo <= 0 && turned.lo <= 0 && score.lo <= 0 && sum.hi < 0x1p-88,
+       "grad.rounded a subnormal operand may be read as 0");
+    sum = sinkproof_honest_gradient_sum(1, &tiny, 1, &large, 1, 0x1p-53);
+    ok(sum.lo > 0, "grad.rounded in binary64 it is no subnormal number");
+}
+
 int main(void) {
     honest_engines();
     mistakes();
     widths();
     underflow();
     score_underflow();
+    subnormal_operands();
     return tap_done();
 }
