@@ -21,31 +21,47 @@ typedef struct code {
     double levels; // of whole numbers
 } code;
 
-static void add_rounding(change_list *list, const code *of, sinkproof_change_scale scale,
-                         size_t block, bool wide) {
+static void add_rounding_by(change_list *list, const code *of, sinkproof_change_scale scale,
+                            size_t block, bool wide, sinkproof_ties ties) {
+    static const char *const ties_texts[] = {[SINKPROOF_TIES_AWAY] = ", ties away from zero",
+                                             [SINKPROOF_TIES_DOWN] = ", ties toward zero",
+                                             [SINKPROOF_CUT] = ", toward zero: cut, truncated"};
+    static const char *const scale_ids[] = {[SINKPROOF_UNSCALED] = "",
+                                            [SINKPROOF_SCALED_BY_TENSOR] = "-by-tensor",
+                                            [SINKPROOF_SCALED_BY_ROW] = "-by-row",
+                                            [SINKPROOF_SCALED_BY_BLOCK] = "-by-block",
+                                            [SINKPROOF_SCALED_BY_POWER] = "-by-power"};
     named_change *made = add_change(list, SINKPROOF_CHANGE_ROUND);
-    made->change.format = of->format, made->change.levels = of->levels;
+    made->change.format = of->format, made->change.levels = of->levels, made->change.ties = ties;
     made->change.scale = scale, made->change.block = block, made->change.wide = wide;
-    char in[64] = "";
+    char in[64] = "", size[24] = "";
     if (scale == SINKPROOF_SCALED_BY_TENSOR) snprintf(in, sizeof in, " with one scale");
     if (scale == SINKPROOF_SCALED_BY_ROW) snprintf(in, sizeof in, " with a scale for each row");
     if (scale == SINKPROOF_SCALED_BY_BLOCK)
         snprintf(in, sizeof in, " with a scale for each block of %zu", block);
     if (scale == SINKPROOF_SCALED_BY_POWER)
         snprintf(in, sizeof in, " with a power of two for each block of %zu", block);
-    snprintf(made->text, sizeof made->text, "rounded to %s%s", of->name, in);
-    snprintf(made->id, sizeof made->id, "%s%s%s", of->name,
-             scale == SINKPROOF_UNSCALED           ? ""
-             : scale == SINKPROOF_SCALED_BY_TENSOR ? "-by-tensor"
-             : scale == SINKPROOF_SCALED_BY_ROW    ? "-by-row"
-             : scale == SINKPROOF_SCALED_BY_BLOCK  ? "-by-block"
-                                                   : "-by-power",
-             wide ? "s" : "");
-    if (block > 0) {
-        size_t length = 0;
-        while (made->id[length] != '\0') length++;
-        snprintf(made->id + length, sizeof made->id - length, "-%zu", block);
-    }
+    snprintf(made->text, sizeof made->text, "rounded to %s%s%s", of->name, in,
+             ties == SINKPROOF_TIES_TO_EVEN ? "" : ties_texts[ties]);
+    if (block > 0) snprintf(size, sizeof size, "-%zu", block);
+    snprintf(made->id, sizeof made->id, "%.8s%s%s%s%s", of->name, scale_ids[scale], wide ? "s" : "",
+             size,
+             ties == SINKPROOF_TIES_AWAY   ? "-away"
+             : ties == SINKPROOF_TIES_DOWN ? "-down"
+             : ties == SINKPROOF_CUT       ? "-cut"
+                                           : "");
+}
+
+// Ties to even first. Numbers of a few bits tie often; long codes, whole numbers and those without
+// a scale are also cut.
+static void add_rounding(change_list *list, const code *of, sinkproof_change_scale scale,
+                         size_t block, bool wide) {
+    bool tied = of->levels > 0 || of->format == SINKPROOF_E2M1;
+    add_rounding_by(list, of, scale, block, wide, SINKPROOF_TIES_TO_EVEN);
+    if (tied) add_rounding_by(list, of, scale, block, wide, SINKPROOF_TIES_AWAY);
+    if (tied) add_rounding_by(list, of, scale, block, wide, SINKPROOF_TIES_DOWN);
+    if (of->levels > 0 || scale == SINKPROOF_UNSCALED)
+        add_rounding_by(list, of, scale, block, wide, SINKPROOF_CUT);
 }
 
 void list_roundings(change_list *list, bool wide) {
@@ -160,6 +176,18 @@ void list_signs(change_list *list) {
     made->change.a = made->change.b = 1;
     snprintf(made->id, sizeof made->id, "ones");
     snprintf(made->text, sizeof made->text, "left out: ones");
+    static const double steps[] = {7, 8, 15, 16, 127, 128, 255, 256};
+    for (size_t i = 0; i < 4 * (sizeof steps / sizeof steps[0]); i++) {
+        double sign = i % 2 == 0 ? 1 : -1, step = steps[i / 4];
+        bool rounded = i / 2 % 2 == 1; // the step is kept in the format of the weights
+        made = add_change(list, SINKPROOF_CHANGE_SHIFTED);
+        made->change.a = sign / step;
+        if (rounded) made->change.format = SINKPROOF_BF16;
+        snprintf(made->id, sizeof made->id, "zero-point%+g%s", sign * step, rounded ? "-bf16" : "");
+        snprintf(made->text, sizeof made->text,
+                 "shifted by a constant in each row: %s1/%g of its largest size (a zero point)",
+                 sign < 0 ? "-" : "", step);
+    }
     add_clamp(list, -INFINITY, 0);
     add_clamp(list, 0, INFINITY);
 }

@@ -62,7 +62,8 @@ static bool try_edit(rewriting *w, mistake_weight_edit *edit, const char *id, co
     if (composed_slot_words(w->o.slots[w->which]) == NULL || !rewrites_to(w, edit)) return true;
     bool scaled =
         edit->change.kind == SINKPROOF_CHANGE_ROUND && edit->change.scale != SINKPROOF_UNSCALED;
-    bool rounds = narrow && (scaled || edit->change.kind == SINKPROOF_CHANGE_SQUARE);
+    bool rounds = narrow && (scaled || edit->change.kind == SINKPROOF_CHANGE_SQUARE ||
+                             edit->change.kind == SINKPROOF_CHANGE_SHIFTED);
     for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
         fine = try_edit_kept(w, edit, SINKPROOF_REAL, &c->regions[r], id, text, where);
         if (fine && rounds && c->found == NULL)
@@ -87,10 +88,10 @@ static bool try_changes(rewriting *w, const change_list *list, bool of_codes) {
     bool fine = true;
     for (size_t i = 0; i < list->n && fine && w->c->found == NULL; i++)
         for (size_t p = 0; p < 3 && fine && w->c->found == NULL; p++) {
-            char id[64], text[128];
+            char id[80], text[192];
             mistake_weight_edit edit = {
                 .columns = parts[p].in, .change = list->of[i].change, .of_codes = of_codes};
-            if (p > 0 && list->of[i].change.kind == SINKPROOF_CHANGE_ROUND) break;
+            if (p > 0 && list->of[i].change.kind >= SINKPROOF_CHANGE_ROUND) break;
             snprintf(id, sizeof id, "%s%s%s", of_codes ? "codes-" : "", list->of[i].id,
                      parts[p].id);
             snprintf(text, sizeof text, "%s%s", of_codes ? "read with codes " : "",
@@ -292,6 +293,26 @@ static bool try_other_heads(rewriting *w) {
     return fine;
 }
 
+// Each head's rows of a weight, and its part of the bias, as their mean over all heads.
+static bool try_averaged_heads(rewriting *w) {
+    composing *c = w->c;
+    mistake_weight_edit edit = {.averaged = c->s->trials.config->head_dim, .rewritten = true};
+    const operation_change both = {.edit = &edit, .edited = SIZE_MAX};
+    bool fine = true;
+    if (w->o.slots[w->which] == SINKPROOF_W_O || unit_of_rows(w) == 1) return true;
+    if (!operation_is_near(&w->o, &both)) return true;
+    const size_t which = w->which;
+    for (size_t i = 0; i < w->o.n_weights; i++) edit.slots |= 1u << w->o.slots[i];
+    w->which = 0; // the words begin with the weights
+    for (size_t r = 0; r < 2 * c->n_regions && fine && c->found == NULL; r++)
+        fine =
+            try_edit_kept(w, &edit, r % 2 == 0 ? SINKPROOF_REAL : SINKPROOF_BF16,
+                          &c->regions[r / 2], "heads-averaged",
+                          "averaged: each head has the mean of all heads, and so has the bias", "");
+    w->which = which;
+    return fine;
+}
+
 // ---- those of another slot, which has as many numbers
 
 static bool borrow_slot(supposed_engine *s, const known_mistake *k) {
@@ -369,6 +390,7 @@ static bool rewrite(rewriting *w) {
     if (fine && c->found == NULL && stack_of(w)->dtype == SINKPROOF_DTYPE_MXFP4)
         fine = try_scales(w) && (c->found != NULL || try_scale_orders(w));
     if (fine && c->found == NULL) fine = try_other_heads(w);
+    if (fine && c->found == NULL) fine = try_averaged_heads(w);
     if (fine && c->found == NULL) fine = try_orders(w);
     free(w->largest_e);
     return fine;

@@ -55,12 +55,12 @@ static bool find_sources(row_sources *s) {
 }
 
 static bool rule_holds(const row_sources *s, const sinkproof_from *rule) {
-    size_t n = s->o->c->n;
+    size_t n = s->o->c->n, far = 0;
     for (size_t a = 0; a < s->n_asked; a++) {
         size_t from = sinkproof_from_index(rule, s->asked[a], n);
-        if (from == SIZE_MAX || s->near_an[a * n + from] == 0) return false;
+        far += from == SIZE_MAX || s->near_an[a * n + from] == 0;
     }
-    return s->n_asked > 0;
+    return s->n_asked > 0 && far <= (s->n_asked > 4 ? 1 : 0); // rounded rows may seem far
 }
 
 static bool try_rule(const row_sources *s, const sinkproof_from *rule, const char *id,
@@ -90,9 +90,9 @@ static void say_shift(char *text, size_t size, long by) {
         snprintf(text, size, "of the position %ld %s", labs(by), by < 0 ? "before" : "on");
 }
 
-// The rules that the first row's source `from` allows.
-static bool try_rules_of(const row_sources *s, size_t from) {
-    long i = (long)s->asked[0], by = (long)from - i, n = (long)s->o->c->n;
+// The rules that the source `from` of a row allows.
+static bool try_rules_of(const row_sources *s, size_t row, size_t from) {
+    long i = (long)row, by = (long)from - i, n = (long)s->o->c->n;
     char id[48], text[160];
     snprintf(id, sizeof id, "%+ld", by);
     say_shift(text, sizeof text, by);
@@ -142,8 +142,9 @@ static bool try_counts(const row_sources *s) {
 static bool try_rows(const operation *o, size_t input) {
     row_sources s = {.o = o, .input = input};
     bool fine = find_sources(&s);
-    for (size_t from = 0; fine && s.n_asked > 0 && from < o->c->n && o->c->found == NULL; from++)
-        if (s.near_an[from]) fine = try_rules_of(&s, from);
+    for (size_t a = 0; a < s.n_asked && a < 2; a++)
+        for (size_t from = 0; fine && from < o->c->n && o->c->found == NULL; from++)
+            if (s.near_an[a * o->c->n + from]) fine = try_rules_of(&s, s.asked[a], from);
     if (fine && o->c->found == NULL) fine = try_counts(&s);
     free(s.y);
     free(s.near_an);

@@ -114,7 +114,7 @@ static bool weight_row(const operation *o, const operation_change *change, size_
     const sinkproof_matrix *stack = &o->weights[which];
     sinkproof_matrix one = sinkproof_matrix_at(stack, e);
     sinkproof_matrix_row(&one, r, row_c);
-    if (change->edit != NULL && change->edited == which)
+    if (change->edit != NULL && (change->edited == which || change->edited == SIZE_MAX))
         weight_row_rewrite(change->edit, stack, change->largest_e, e, r, row_c);
     return true;
 }

@@ -36,7 +36,7 @@ typedef struct operation_change {
     const double *x;
     const mistake_weight_edit *edit;
     const double *largest_e;
-    size_t edited;            // which of the weights
+    size_t edited;            // which of the weights; SIZE_MAX: all
     const int32_t *chosen_nk; // other experts in the slots; NULL: those that the trace shows
 } operation_change;
 

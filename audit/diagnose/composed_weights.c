@@ -252,12 +252,45 @@ static bool try_other_experts(composing *c, const read_weight *of, size_t n) {
     return fine;
 }
 
+// Queries, keys and values that are split otherwise from one fused weight.
+static bool split_otherwise(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    mistake_weight_edit *e = add_weight_edit(s, k->slots);
+    if (e != NULL) e->fused = m->numbers[0] == 0 ? FUSED_BY_GROUP : FUSED_BY_KIND;
+    return e != NULL && s->config.n_heads % s->config.n_kv_heads == 0;
+}
+
+static bool try_splits(composing *c) {
+    const unsigned points = 1u << TRACE_A2_Q | 1u << TRACE_A2_K | 1u << TRACE_A2_V;
+    bool fine = true;
+    if ((point_bit(c->point) & points) == 0) return true;
+    for (int kind = 0; kind < 2 && fine && c->found == NULL; kind++) {
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->operate = split_otherwise, m->numbers[0] = kind, m->mistake.points = points;
+        m->mistake.slots = 1u << SINKPROOF_W_Q | 1u << SINKPROOF_W_K | 1u << SINKPROOF_W_V |
+                           1u << SINKPROOF_B_Q | 1u << SINKPROOF_B_K | 1u << SINKPROOF_B_V;
+        composed_name(m, "qkv-split-by-%s", kind == 0 ? "group" : "kind");
+        composed_say(m,
+                     "the fused weights of queries, keys and values are split %s, where they are "
+                     "stored %s",
+                     kind == 0
+                         ? "group by group (the queries' heads of a group, its key, its value)"
+                         : "by kind (all queries, all keys, all values)",
+                     kind == 0 ? "by kind" : "group by group");
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
 bool compose_borrowed(composing *c) {
     read_weight of[MOST_WEIGHTS];
     size_t n = weights_read(c, of);
     bool experts =
         n > 0 && !c->s->trials.config->dense && of[0].point >= TRACE_M5 && of[0].point <= TRACE_M10;
     if (n == 0) return true;
+    if (!try_splits(c)) return false;
+    if (c->found != NULL) return true;
     bool fine = !experts || try_other_experts(c, of, n);
     if (fine && c->found == NULL && c->place < c->s->trials.config->n_layers)
         fine = try_other_layers(c, of, n);

@@ -14,11 +14,14 @@
 
 enum { WEIGHT_EDITS = 16 };
 
-// Weights that are read differently than stored, in every layer.
+// Weights that are read differently than stored, in every layer. The rows of queries, keys and
+// values are stored one kind after another and split group by group (the heads of a group's
+// queries, its key, its value), or stored by group and split by kind.
 typedef struct mistake_weight_edit {
     unsigned slots;            // bits
     sinkproof_reading reading; // for a vector the column may be any function
-    bool borrowed;             // replaced by the weights of another slot or another layer
+    enum { NOT_FUSED, FUSED_BY_GROUP, FUSED_BY_KIND } fused; // queries, keys and values, see below
+    bool borrowed; // replaced by the weights of another slot or another layer
     sinkproof_slot from;
     int layer_by;
     // The numbers in `experts`, `rows` and `columns` (of a vector all is one row): read from other
@@ -27,6 +30,7 @@ typedef struct mistake_weight_edit {
     bool rewritten;
     sinkproof_indices experts, rows, columns;
     sinkproof_from expert_from, row_from, column_from;
+    size_t averaged; // 0; or rows (of a vector: numbers) of a unit: the mean over all units
     bool other_scales;
     sinkproof_from scale_expert_from, scale_row_from, scale_block_from;
     sinkproof_from scale_from;   // over all scales of a matrix, row by row; or own

@@ -79,6 +79,26 @@ static bool rescale_row(const mistake_weight_edit *edit, const sinkproof_matrix 
     return fine;
 }
 
+// row_c: the mean of the rows at the same place in all units; of a vector, of its numbers.
+static bool average_units(const mistake_weight_edit *edit, const sinkproof_matrix *stack, size_t e,
+                          size_t r, double *row_c) {
+    size_t cols = stack->cols, unit = edit->averaged;
+    sinkproof_matrix one = sinkproof_matrix_at(stack, e);
+    double *other = malloc((cols + 1) * sizeof *other);
+    if (other == NULL) return false;
+    for (size_t c = 0; c < cols; c++) other[c] = row_c[c], row_c[c] = 0;
+    if (stack->rows == 1 && cols % unit == 0)
+        for (size_t c = 0; c < cols; c++)
+            for (size_t from = c % unit; from < cols; from += unit)
+                row_c[c] += other[from] / (double)(cols / unit);
+    for (size_t from = r % unit; stack->rows > 1 && from < stack->rows; from += unit) {
+        sinkproof_matrix_row(&one, from, other);
+        for (size_t c = 0; c < cols; c++) row_c[c] += other[c] / (double)(stack->rows / unit);
+    }
+    free(other);
+    return true;
+}
+
 bool weight_row_rewrite(const mistake_weight_edit *edit, const sinkproof_matrix *stack,
                         const double *largest_e, size_t e, size_t r, double *row_c) {
     bool vector = stack->rows == 1;
@@ -98,6 +118,7 @@ bool weight_row_rewrite(const mistake_weight_edit *edit, const sinkproof_matrix 
     }
     if (fine && edit->blocks.mistake != BLOCKS_AS_STORED)
         fine = blocks_misread(&edit->blocks, stack, from_e, from_r, read);
+    if (fine && edit->averaged > 0) fine = average_units(edit, stack, from_e, from_r, read);
     if (fine && (edit->other_scales || edit->of_codes))
         fine = rescale_row(edit, stack, from_e, from_r, read);
     for (size_t c = 0; fine && c < cols; c++)
@@ -180,6 +201,68 @@ static void borrow_weight(const supposed_engine *s, const mistake_weight_edit *e
         *weight = other;
 }
 
+// The slots of queries, keys and values, of the weights or of the biases.
+static void fused_slots(sinkproof_slot slot, sinkproof_slot *of) {
+    bool bias = slot == SINKPROOF_B_Q || slot == SINKPROOF_B_K || slot == SINKPROOF_B_V;
+    of[0] = bias ? SINKPROOF_B_Q : SINKPROOF_W_Q;
+    of[1] = bias ? SINKPROOF_B_K : SINKPROOF_W_K;
+    of[2] = bias ? SINKPROOF_B_V : SINKPROOF_W_V;
+}
+
+// The place of row i of head h of a kind, and back: *kind is 0, 1 or 2 for queries, keys, values.
+static size_t fused_place(const sinkproof_config *c, bool by_group, int kind, size_t h, size_t i) {
+    size_t heads = c->n_heads, groups = c->n_kv_heads, d = c->head_dim, each = heads / groups;
+    size_t group = kind == 0 ? h / each : h,
+           member = kind == 0 ? h % each : each + (size_t)kind - 1;
+    if (by_group) return (group * (each + 2) + member) * d + i;
+    return ((kind > 0 ? heads : 0) + (kind > 1 ? groups : 0) + h) * d + i;
+}
+
+static void fused_row(const sinkproof_config *c, bool by_group, size_t place, int *kind,
+                      size_t *row) {
+    size_t d = c->head_dim, heads = c->n_heads, groups = c->n_kv_heads;
+    for (*kind = 0; *kind < 3; (*kind)++)
+        for (size_t h = 0; h < (*kind == 0 ? heads : groups); h++)
+            if (fused_place(c, by_group, *kind, h, 0) == place / d * d) {
+                *row = h * d + place % d;
+                return;
+            }
+}
+
+// Copies a weight with the rows that another split of the fused weights gives it.
+static void fuse_weight(weight_editing *e, const mistake_weight_edit *edit, size_t l,
+                        sinkproof_slot slot, sinkproof_matrix *weight) {
+    const sinkproof_config *c = &e->s->config;
+    sinkproof_slot of[3];
+    fused_slots(slot, of);
+    int own = slot == of[0] ? 0 : slot == of[1] ? 1 : 2, kind = 0;
+    bool vector = weight->rows == 1;
+    size_t cols = vector ? 1 : weight->cols, rows = vector ? weight->cols : weight->rows;
+    owned *made = editing_own_values(e, rows * cols);
+    if (made == NULL || rows % c->head_dim != 0) return;
+    for (size_t r = 0, row = 0; r < rows; r++) {
+        bool by_group = edit->fused == FUSED_BY_GROUP;
+        size_t at = fused_place(c, by_group, own, r / c->head_dim, r % c->head_dim);
+        fused_row(c, !by_group, at, &kind, &row);
+        sinkproof_matrix other = sinkproof_model_slot(e->s->model, l, of[kind]);
+        if (other.count == 0 || (!vector && other.cols != cols)) return;
+        if (vector) {
+            double *whole = malloc((other.cols + 1) * sizeof *whole);
+            e->failed = e->failed || whole == NULL;
+            if (whole == NULL) return;
+            sinkproof_matrix_row(&other, 0, whole);
+            made->values[r] = whole[row];
+            free(whole);
+        } else
+            sinkproof_matrix_row(&other, row, made->values + r * cols);
+    }
+    weight->dtype = SINKPROOF_DTYPE_F64;
+    weight->data = (const uint8_t *)made->values;
+    weight->odd = NULL, weight->synthetic = NULL, weight->reading = NULL;
+    weight->stack_stride = vector ? weight->cols : rows * cols;
+    weight->row_stride = weight->cols, weight->col_stride = 1;
+}
+
 static void change_row(const void *changing, size_t e, size_t r, size_t cols, double *row_c) {
     const owned *made = changing;
     const double *largest_e = weight_edit_needs_largest(&made->edit) ? made->values : NULL;
@@ -206,7 +289,9 @@ void edit_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix 
         const mistake_weight_edit *edit = &e->s->edits[i];
         bool vector = sinkproof_slot_is_vector(slot, &e->s->config);
         if ((edit->slots >> slot & 1) == 0) continue;
-        if (edit->borrowed)
+        if (edit->fused != NOT_FUSED)
+            fuse_weight(e, edit, l, slot, weight);
+        else if (edit->borrowed)
             borrow_weight(e->s, edit, l, slot, weight);
         else if (edit->rewritten)
             rewrite_weight(e, edit, weight);

@@ -101,7 +101,7 @@ static double change_in_row(const sinkproof_change *c, const row_numbers *r, siz
     case SINKPROOF_CHANGE_CENTRED:
         return x - r->sum / (double)n;
     case SINKPROOF_CHANGE_SHIFTED:
-        return x + c->a * r->size;
+        return x + sinkproof_round(c->format, c->a * r->size);
     default:
         return x;
     }
