@@ -93,6 +93,27 @@ static bool compose_read(composing *c, const operation *o) {
 
 // ---- the point as the rows of other tokens, or multiplied by the shares
 
+static bool mix_by_ones(supposed_engine *s, const known_mistake *k) {
+    (void)k;
+    s->meaning.mixed = SINKPROOF_MIXED_BY_ONES;
+    return true;
+}
+
+// The shares multiply this point, and the mixture takes each expert as it is: one cause of both.
+static bool try_early_shares(composing *c) {
+    composed_mistake *m = composing_new(c);
+    if (m == NULL) return false;
+    m->operate = mix_by_ones, m->mistake.points = point_bit(c->point) | point_bit(TRACE_M11);
+    m->moving = (sinkproof_moving){
+        .on = true, .point = c->point, .along = ALONG_ROWS, .factor = 1, .by_shares = true};
+    composed_name(m, "%s-by-shares-M11-by-ones", sinkproof_trace_point_name(c->point));
+    composed_say(m,
+                 "%s is multiplied by the experts' weights (M4), and the mixture takes each expert "
+                 "as it is: the share is applied to the input, before the mixture",
+                 sinkproof_trace_point_name(c->point));
+    return composing_try(c, m);
+}
+
 static bool try_batch(composing *c) {
     bool fine = true;
     for (int kind = 0; kind < 4 && fine && c->found == NULL; kind++) {
@@ -114,6 +135,7 @@ static bool try_batch(composing *c) {
     }
     const sinkproof_moving shared = {
         .on = true, .point = c->point, .along = ALONG_ROWS, .factor = 1, .by_shares = true};
+    if (fine && c->found == NULL && c->point != TRACE_M6) fine = try_early_shares(c);
     if (fine && c->found == NULL && c->point != TRACE_M6)
         fine = composing_try_moving(
             c, &shared, "by-shares",

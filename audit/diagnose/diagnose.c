@@ -221,6 +221,47 @@ static bool explain_as_before(search *s, size_t place, unsigned *left) {
     return true;
 }
 
+// Whether all explanations of f explain its points in another layer too.
+static bool explains_there(search *s, const diagnosed_finding *f, size_t place, bool *explains) {
+    bool fine = true, possible;
+    *explains = f->n_alike > 0 && f->rows.end == 0;
+    for (size_t a = 0; a < f->n_alike && fine && *explains; a++) {
+        mistake_trial t = {.what = f->alike[a]};
+        fine = trial_try_whether(&s->trials, place, &t, &possible);
+        *explains = fine && possible && trial_explains(&t, f->points);
+    }
+    return fine;
+}
+
+// Tries what explains points in later layers where nothing explained the same points: numbers that
+// are fitted may miss them in one layer. Findings without layers leave.
+static bool explain_as_after(search *s) {
+    sinkproof_diagnosis *d = s->out;
+    bool fine = true, explains;
+    for (size_t u = 0; u < d->n; u++)
+        for (size_t i = 0; i < d->n && fine; i++) {
+            diagnosed_finding *f = &d->findings[i], *open = &d->findings[u];
+            if (open->n_alike > 0 || open->isolated > 0 || open->limit >= LIMIT_SET) break;
+            for (size_t l = 0; l < s->trials.config->n_layers && fine; l++) {
+                if (f->points != open->points || !open->layers[l] || budget_is_spent(s)) continue;
+                fine = explains_there(s, f, l, &explains);
+                if (!fine || !explains) continue;
+                open->layers[l] = false, f->layers[l] = true;
+                f->layer = l < f->layer ? l : f->layer;
+            }
+        }
+    for (size_t i = 0; i < d->n;) {
+        bool any = false;
+        for (size_t l = 0; l <= s->trials.config->n_layers; l++)
+            any = any || d->findings[i].layers[l];
+        if (any)
+            i++;
+        else
+            memmove(&d->findings[i], &d->findings[i + 1], (--d->n - i) * sizeof *d->findings);
+    }
+    return fine;
+}
+
 // The points that no pair explained in another layer; every point once that happened `patience`
 // times.
 static unsigned points_tried_in_vain(const search *s) {
@@ -330,6 +371,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     s.trials.all = (double)o.places * (double)(2 * mistake_count() + o.pairs);
     bool fine = s.trials.stretch != NULL && s.of != NULL && s.fitting != NULL;
     fine = fine ? diagnose_places(&s) : fail_for_memory(&s);
+    fine = fine && explain_as_after(&s);
     for (size_t i = 0; fine && i < diagnosis->n; i++)
         if (diagnosis->findings[i].n_alike > 1)
             fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);

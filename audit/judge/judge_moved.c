@@ -111,6 +111,13 @@ static bool stays_in_format(const sinkproof_moving *m) {
            frexp(fabs(m->factor), &(int){0}) == 0.5;
 }
 
+// The worst case of a set: nothing is known of how its errors are spread, and no lean is suspicious.
+static sinkproof_honest without_lean(sinkproof_honest x) {
+    x.likely_lo = x.lo, x.likely_hi = x.hi;
+    x.var = x.spread = fmax(x.var, pow(sinkproof_radius(&x), 2));
+    return x;
+}
+
 // What is made of an element: near a number, with what the maker knows of its distance, and some
 // roundings.
 static sinkproof_honest made_set(const judge_pass *pass, const sinkproof_setting *s, size_t at) {
@@ -120,11 +127,7 @@ static sinkproof_honest made_set(const judge_pass *pass, const sinkproof_setting
     sinkproof_honest x =
         sinkproof_honest_declared(sinkproof_exact_set(pass->made[at]), 0, pass->made[all + at]);
     x = sinkproof_honest_roundings(s, x, MADE_ROUNDINGS);
-    if (m->adds) x = sinkproof_honest_add(pass->unmoved[at], x);
-    // nothing is known of how its errors are spread: no lean is suspicious
-    x.likely_lo = x.lo, x.likely_hi = x.hi;
-    x.var = x.spread = fmax(x.var, pow(sinkproof_radius(&x), 2));
-    return x;
+    return without_lean(m->adds ? sinkproof_honest_add(pass->unmoved[at], x) : x);
 }
 
 // Makes them, if something is made. Returns false if memory runs out. What cannot be made is
@@ -183,7 +186,8 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
         double error, more = ranks_of(m, pass->n, all, at, &error);
         x = sinkproof_honest_add(x, sinkproof_set_around(more, error, error, 0, error));
     }
-    return sinkproof_honest_add(x, sinkproof_exact_set(plus_of(m, plus, at)));
+    x = sinkproof_honest_add(x, sinkproof_exact_set(plus_of(m, plus, at)));
+    return m->rounds_more ? without_lean(x) : x;
 }
 
 void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double amax, size_t n,

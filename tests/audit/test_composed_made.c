@@ -306,7 +306,7 @@ static const plant plants[] = {
     {AT("A2.k"), .change = twice_and_bias, .by = 3, .says = "and the biases of the keys times 3"},
     {AT("A2.q"), .change = add_of_rank_2, .by = 0.1, .says = "has a matrix of rank 2 added"},
     {IN(W_K, -1, -1, 0, 1), .rewrite = shift_weights, .f32 = true,
-     .says = "a constant (a zero point)"},
+     .says = "(a zero point)"},
     {IN(W_O, -1, -1, 0, 1), .rewrite = lose_last_5, .says = "(the last) of the sum are left out"},
     {IN(W_UP, -1, -1, 0, 1), .reread = flush_halves,
      .says = "codes of 0.5 (subnormals) taken as 0"},
