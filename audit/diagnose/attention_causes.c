@@ -8,7 +8,6 @@
 #include "audit/diagnose/roundings.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,13 +69,6 @@ static bool try_guess(composing *c, const sinkproof_attending *how) {
     m->mistake.points = attending_points(how);
     const attention_site site = attention_site_of(c->s->trials.config, c->s->trials.suspect.trace);
     attention_cause_say(how, &site, m->id, sizeof m->id, m->text, sizeof m->text);
-    if (getenv("DBG")) {
-        mistake_trial dt = {.what = {1, {&m->mistake}}};
-        bool dp;
-        trial_try_points(&c->s->trials, c->place, point_bit(c->point), INFINITY, &dt, &dp);
-        fprintf(stderr, "   TRY layer %zu %s: possible %d bounds %g outside %zu\n", c->place, m->id,
-                dp, dt.bounds[c->point], dt.outside[c->point]);
-    }
     return is_said_already(c->found, m->id) || composing_try(c, m);
 }
 
@@ -109,17 +101,6 @@ static const attention_guesses *guesses_at(composing *c) {
         return NULL;
     }
     s->guesses[c->point] = made;
-    if (getenv("DBG")) {
-        fprintf(stderr, "LAYER %zu point %d definition %g\n", c->place, c->point, made->misfit);
-        for (size_t i = 0; i < made->n; i++) {
-            char a[96], b[384];
-            const attention_site site =
-                attention_site_of(s->trials.config, s->trials.suspect.trace);
-            attention_cause_say(&made->of[i].how, &site, a, sizeof a, b, sizeof b);
-            fprintf(stderr, "  %g family %u %s: %s\n", made->of[i].misfit, made->of[i].family, a,
-                    b);
-        }
-    }
     return made;
 }
 

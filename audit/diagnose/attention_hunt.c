@@ -30,7 +30,7 @@ enum { ASKED_FIRST = 6 };
 static double misfit_failing(hunt *h, const sinkproof_attending *how, double worst) {
     double sum = 0, defined_sum = 0;
     for (size_t s = 0; s < h->view->n_failing && sum < worst; s++) {
-        if (s == ASKED_FIRST && sum > 0.98 * defined_sum) return INFINITY;
+        if (s == ASKED_FIRST && sum > defined_sum) return INFINITY;
         defined_sum += h->view->samples[s].misfit;
         sum += attention_misfit(h->view, how, s);
         h->spent += (double)(h->view->columns * (h->view->dim + 24));

@@ -165,6 +165,29 @@ void guess_stripes(hunt *h, const family_arguments *of) {
 
 // ---- keys in the places of others
 
+// Whole pages that hold those of any other page, or are exchanged with it; and a ring of slots.
+static void offer_far_pages(hunt *h, unsigned moved) {
+    sinkproof_attending m = defined;
+    size_t n = h->view->keys;
+    for (size_t size = 2; size < n; size *= 2) {
+        m.cache = (sinkproof_cache_read){
+            .kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = moved, .count = size};
+        for (size_t page = 0; (page + 1) * size <= n && n / size <= 64; page++)
+            for (size_t from = 0; (from + 1) * size <= n; from++) {
+                m.cache.first = page * size, m.cache.exchanged = false;
+                m.cache.by = ((ptrdiff_t)from - (ptrdiff_t)page) * (ptrdiff_t)size;
+                if (from + 1 == page || from == page || from == page + 1)
+                    continue; // told elsewhere
+                hunt_offer(h, &m);
+                m.cache.exchanged = true;
+                if (from > page) hunt_offer(h, &m);
+            }
+    }
+    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_RING, .times = 1, .moved = moved};
+    for (m.cache.count = 2; m.cache.count < n; m.cache.count = hunt_next_size(m.cache.count))
+        hunt_offer(h, &m);
+}
+
 // Pages that hold a neighbour's keys, or those of a window before: a write that was lost.
 void guess_pages(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
@@ -181,6 +204,7 @@ void guess_pages(hunt *h, const family_arguments *of) {
             hunt_offer(h, &m);
         m.cache.exchanged = false;
     }
+    offer_far_pages(h, of->moved);
 }
 
 // One key that stands in the place of another.

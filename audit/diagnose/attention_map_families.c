@@ -78,6 +78,7 @@ void guess_changes(hunt *h, const family_arguments *of) {
     list->n = 0;
     list_clamps(list, largest_read(h, of->moved));
     list_functions(list, false, 0);
+    list_roundings(list, false);
     for (size_t i = 0; i < list->n; i++) m.read.change = list->of[i].change, hunt_offer(h, &m);
     free(list);
 }

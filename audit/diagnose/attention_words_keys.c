@@ -40,11 +40,11 @@ static void say_cached(cause_words *w) {
 
 static void name_cached(cause_words *w, const char *what) {
     const sinkproof_cache_read *c = &w->how->cache;
-    static const char *const of[] = {[SINKPROOF_CACHE_NONE] = "key",
-                                     [SINKPROOF_CACHE_FIXED] = "key",
-                                     [SINKPROOF_CACHE_BEFORE] = "last-key",
-                                     [SINKPROOF_CACHE_SEEN] = "first-key",
-                                     [SINKPROOF_CACHE_BEHIND] = "key"};
+    static const char *const of[] = {
+        [SINKPROOF_CACHE_NONE] = "key",        [SINKPROOF_CACHE_FIXED] = "key",
+        [SINKPROOF_CACHE_BEFORE] = "last-key", [SINKPROOF_CACHE_SEEN] = "first-key",
+        [SINKPROOF_CACHE_BEHIND] = "key",      [SINKPROOF_CACHE_RING] = "key",
+        [SINKPROOF_CACHE_TREE] = "key"};
     name_cause(w, "%s-%s=%zu", of[c->kind], what, c->first);
     if (c->count > 1) name_cause(w, "-%zu", c->first + c->count - 1);
 }
@@ -121,6 +121,21 @@ bool say_cache(cause_words *w) {
                            : ": the key is not written");
         if (c->spared) name_cause(w, "-but-own");
         if (c->spared) say_cause(w, ", but by its own query");
+    } else if (c->kind == SINKPROOF_CACHE_RING) {
+        name_cause(w, "%s-ring=%zu", !values ? "keys" : keys ? "kv" : "values", c->count);
+        say_cause(w,
+                  "%s stand in a ring of %s: those that are older have been overwritten by later "
+                  "ones, which are read in their place",
+                  of, sinkproof_counted(c->count, "slot").text);
+    } else if (c->exchanged && c->by > 0) {
+        size_t to = c->first + (size_t)c->by;
+        name_cause(w, "%s-exchanged=%zu-%zu/%zu-%zu",
+                   !values ? "keys"
+                   : keys  ? "kv"
+                           : "values",
+                   c->first, c->first + c->count - 1, to, to + c->count - 1);
+        say_cause(w, "%s %zu to %zu and %zu to %zu are exchanged", of, c->first,
+                  c->first + c->count - 1, to, to + c->count - 1);
     } else if (c->exchanged) {
         name_cause(w, "%s-exchanged=%zu-%zu",
                    !values ? "keys"

@@ -110,9 +110,13 @@ static void say_change(cause_words *w, const char *of, const char *cached) {
     if (list == NULL) return;
     list_clamps(list, INFINITY);
     list_functions(list, false, 0);
+    list_roundings(list, false);
     for (size_t i = 0; i < list->n; i++) {
         const sinkproof_change *made = &list->of[i].change;
-        if (made->kind != change->kind || made->a != change->a || made->b != change->b) continue;
+        if (made->kind != change->kind || made->a != change->a || made->b != change->b ||
+            made->format != change->format || made->levels != change->levels ||
+            made->scale != change->scale || made->block != change->block)
+            continue;
         name_cause(w, "-%s", list->of[i].id);
         say_cause(w, "%s%s are %s", cached, of, list->of[i].text);
     }

@@ -136,6 +136,10 @@ static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first
     if (s->kind == SINKPROOF_CACHE_TREE)
         return !is_ancestor(s, row, j) || (s->by > 0 && j < s->first && j + (size_t)s->by <= row);
     if (s->kind == SINKPROOF_CACHE_BEHIND) return j >= s->first && j + s->count <= row;
+    if (s->kind == SINKPROOF_CACHE_RING) return j + s->count <= row;
+    if (s->exchanged && s->by > 0)
+        return (j >= s->first && j < s->first + s->count) ||
+               (j >= s->first + (size_t)s->by && j < s->first + (size_t)s->by + s->count);
     if (s->kind == SINKPROOF_CACHE_BEFORE && j > row) return false;
     if (s->kind == SINKPROOF_CACHE_BEFORE) at = row - j;
     if (s->kind == SINKPROOF_CACHE_SEEN) at = j - first;
@@ -177,7 +181,9 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t 
     sinkproof_key_read read = {.key = j, .value = j, .times = 1, .sums = 1};
     if (!key_is_meant(s, row, first, j)) return read;
     ptrdiff_t by = s->kind == SINKPROOF_CACHE_TREE ? 0 : s->by, page = (ptrdiff_t)s->count;
+    if (s->exchanged && s->by > 0) page = s->by;
     if (s->exchanged) by = j < s->first + s->count ? page : -page;
+    if (s->kind == SINKPROOF_CACHE_RING) by = (ptrdiff_t)((row - j) / s->count * s->count);
     ptrdiff_t from = (ptrdiff_t)j + by;
     if (s->circle) from = (from % (ptrdiff_t)n + (ptrdiff_t)n) % (ptrdiff_t)n;
     bool before = from < 0, after = from >= (ptrdiff_t)n;

@@ -21,6 +21,9 @@ typedef enum sinkproof_cache_kind {
     SINKPROOF_CACHE_BEFORE, // the same, counted back from the query, whose own key is 0
     SINKPROOF_CACHE_SEEN,   // the same, counted from the first key that the query sees
     SINKPROOF_CACHE_BEHIND, // key `first` and later ones that are `count` or more before the query
+    // keys that are `count` or more before the query: `moved` of them are those that have
+    // overwritten them in a ring of `count` slots
+    SINKPROOF_CACHE_RING,
     // keys from `first` on that are no ancestors of the query in a tree of drafts: node i has the
     // nodes count * i + 1, ..., count * i + count below it; `by` 0: ancestors before the window,
     // which has `by` keys, are seen too
@@ -37,7 +40,7 @@ typedef struct sinkproof_cache_read {
     ptrdiff_t by;
     bool zeros;     // or zeros
     bool circle;    // keys before key 0 are the last ones, and keys after them the first
-    bool exchanged; // or the next `count` keys, which hold these
+    bool exchanged; // or the next `count` keys, or those `by` keys later, which hold these
     bool spared;    // but for the query's own key
     size_t step;    // 0: of the keys [first, first + count) only every step-th
     bool rest;      // or all but those

@@ -207,6 +207,29 @@ def last_of_each_pass_unwritten(draw):
     return 1, query(change), f"key-zero={size - 1}-.*/{size}-but-own"
 
 
+def pages_far_apart(draw):
+    size = draw.choice((4, 8))
+    a, b = draw.choice(((0, 2), (1, 3), (0, 3)))
+    to = {a * size + i: b * size + i for i in range(size)}
+    to.update({v: k for k, v in to.items()})
+    return 1, query(setting(keys=lambda q: [(to.get(j, j),) * 2 + (0.0,) for j, _, _ in q.keys])), \
+        f"kv-exchanged={a * size}-{a * size + size - 1}/{b * size}-"
+
+
+def ring_of_slots(draw):
+    size = draw.randrange(10, 30)
+    return 1, query(setting(keys=lambda q: [(q.row - (q.row - j) % size,) * 2 + (0.0,) for j, _, _ in q.keys])), f"kv-ring={size}"
+
+
+def cached_values_int4(draw):
+    at = draw.randrange(16, 32)
+
+    def value(q, j, v):
+        s = max(map(abs, v)) / 7
+        return v if j == q.row else [round(x / s) * s for x in v]
+    return 1, reads(value=value, where=lambda h, i: i >= at), f"cached-v-int4-by-row@position={at}"
+
+
 def cached_scales_of_both(draw):
     at, k, v = draw.randrange(20, 34), draw.choice((2, 4)), draw.choice((0.25, 0.5))
     return 1, reads(key=lambda q, j, x: [y * (1 if j == q.row else k) for y in x],
