@@ -37,11 +37,13 @@
         return line;
       }),
     );
-    part("live-delta").textContent = exact(result.delta);
-    part("live-sink").textContent =
-      `−${exact(result.alphaSink)} · ${exact(result.delta)} + ${exact(result.alphaSink)} · ${said(state.dLse)}` +
-      (state.form === "right" ? ` = ${exact(result.dSink)}` : `; the wrong form gives ${exact(result.dSink)}`);
-    part("live-loss").textContent = `${exact(result.loss)}, with o = ${vector(result.out)} and LSE = ${exact(result.lse)}`;
+    // The right numbers, and those of the wrong form beside them.
+    const delta = result.dAlpha.reduce((sum, dAlpha, j) => sum + result.alpha[j] * dAlpha, 0),
+      sink = result.alphaSink * (state.dLse - delta),
+      beside = (right, got) => exact(right) + (state.form === "right" ? "" : `; the wrong form has ${exact(got)}`);
+    part("live-delta").textContent = beside(delta, result.delta);
+    part("live-sink").textContent = beside(sink, result.dSink);
+    part("live-loss").textContent = `${exact(result.loss)}, with o = ${vector(result.out)} and LSE⁺ = ${exact(result.lse)}`;
   }
 
   function show() {

@@ -15,14 +15,14 @@ class GradientPanel {
       most = Math.max(0.01, ...slopes.map(Math.abs)),
       top = 2 ** Math.ceil(Math.log2(most)),
       y = (slope) => 147 - (slope * 104) / top,
-      width = 318 / (state.keys + 1.4);
+      width = 304 / (state.keys + 1.4);
     const parts = [-1, -0.5, 0, 0.5, 1].flatMap((level) => [
-      shape("line", { class: level ? "grid" : "axis", x1: 30, x2: 354, y1: y(level * top), y2: y(level * top) }),
-      shape("text", { class: "tick", x: 26, y: y(level * top) + 4, "text-anchor": "end" }, short(level * top).replace("-", "−")),
+      shape("line", { class: level ? "grid" : "axis", x1: 46, x2: 354, y1: y(level * top), y2: y(level * top) }),
+      shape("text", { class: "tick", x: 42, y: y(level * top) + 4, "text-anchor": "end" }, short(level * top).replace("-", "−")),
     ]);
     slopes.forEach((slope, j) => {
       const sink = j === state.keys,
-        x = 34 + width * (sink ? j + 0.4 : j) + width / 2,
+        x = 48 + width * (sink ? j + 0.4 : j) + width / 2,
         thick = Math.min(24, width * 0.62);
       parts.push(
         shape("rect", {

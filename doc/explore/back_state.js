@@ -5,7 +5,7 @@
 "use strict";
 const BACK_FORMS = ["right", "sign", "per-part", "renormalised", "sinkless", "lse-lost"];
 const BACK_LAWS = ["sum", "delta", "bias", "slope"];
-const START = Object.freeze({ form: "right", dOut: [1, -1], dLse: 0.5, ...ROW_START });
+const START = Object.freeze({ form: "right", dOut: [0.75, 1], dLse: 0, ...ROW_START });
 
 const toAddress = (state) =>
   `#f=${state.form}&${rowToAddress(state)}&d=${placeToAddress(state.dOut)}&l=${short(state.dLse)}`;

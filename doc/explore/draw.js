@@ -25,7 +25,7 @@ const said = (x, digits = 2) =>
     .replace("-", "−");
 const percent = (x) => `${(100 * x).toFixed(1)} %`;
 const vector = ([x, y]) => `(${said(x)}, ${said(y)})`;
-const exact = (x) => (Number.isFinite(x) ? (x === 0 ? "0" : x.toPrecision(7)).replace("-", "−") : String(x));
+const exact = (x) => (Number.isFinite(x) ? (x === 0 ? "0" : x.toPrecision(7)).replaceAll("-", "−") : String(x));
 const small = (x) => (x === 0 ? "0" : x.toExponential(1).replaceAll("-", "−"));
 
 // Where a pointer is, in the units of the drawing.

@@ -95,7 +95,8 @@ class Links:
 
     def formulas(self, texts):
         """Without the book's packages a formula is shown as it is written."""
-        return [f'<code class="tex">{html.escape(text)}</code>' for text in texts]
+        bare = [re.sub(r"\\htmlClass\{changed\}", "", text) for text in texts]
+        return [f'<code class="tex">{html.escape(text)}</code>' for text in bare]
 
 
 def compile_wasm(root):
@@ -172,6 +173,15 @@ def laws(links, stated):
     return "".join(card(name, *law) for name, law in stated.items())
 
 
+SPLITS = {"per-part": ", since the model’s splits have 16 keys; here they are the two halves of the keys"}
+
+
+def stage_of(point):
+    """What a point's name says: 00.A9."""
+    layer, _, stage = point.partition(".")
+    return f"layer {int(layer)}, " + {"A9": "the weights", "A11": "the output of attention"}[stage]
+
+
 def judged(root, links):
     """What the judge said of each mistake when it was planted: from the table of chapter 21."""
     chapter, said = (root / "doc/21-diagnosis.md").read_text(encoding="utf-8"), []
@@ -183,8 +193,9 @@ def judged(root, links):
             sys.exit(f"explore: doc/21-diagnosis.md does not say that {mistake} was named")
         others = {"1": "", "2": " or another that gives the same weights"}[row[2]]
         said.append(
-            f'<p class="judged" data-form="{form}" hidden>Planted in a model, the judge found this mistake first at '
-            f'<code>{row[1]}</code> and named it: <code>{mistake}</code>{others}. '
+            f'<p class="judged" data-form="{form}" hidden>This mistake was planted in a model. The judge, which reads what '
+            f"a run recorded of each stage, found it first at <code>{row[1]}</code> ({stage_of(row[1])}) and named it "
+            f'<code>{mistake}</code>{others}{SPLITS.get(form, "")}. '
             f'<a href="{links.chapter("21-diagnosis")}">Chapter 21</a> has the table.</p>'
         )
     return "".join(said)

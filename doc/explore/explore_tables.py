@@ -4,7 +4,7 @@
 
 TITLE = "One row, one sink"
 KEYS = (
-    '<details class="keys-help"><summary>Keys</summary><p>Tab goes from one handle to the next. The arrow keys move it by a quarter, with Shift '
+    '<details class="keys-help"><summary>Keyboard help</summary><p>Tab goes from one handle to the next. The arrow keys move it by a quarter, with Shift '
     "by a sixteenth; Page Up and Page Down by one; Home and End to its ends. The edge of the window moves by one key. "
     "Ctrl+Z undoes a step, Ctrl+Y does it again. The address of the page keeps what you set.</p></details>"
 )
@@ -120,7 +120,7 @@ FORMS = {
     "dropped": ("sink dropped", "sink-dropped"),
     "max-only": ("only in the maximum", "sink-in-max-only"),
     "renormalised": ("renormalised", "sink-renormalised"),
-    "per-part": ("once per split", "sink-per-part-16"),
+    "per-part": ("once in each of two splits", "sink-per-part-16"),
     "lse-rounded": ("LSE rounded to bfloat16", "sink-lse-bf16"),
 }
 LAWS = {
@@ -137,15 +137,15 @@ LAWS = {
 BACK_FORMS = {
     "right": "right",
     "sign": "sink’s gradient without its sign",
-    "per-part": "sink’s gradient once per split",
+    "per-part": "sink’s gradient once in each of two splits",
     "renormalised": "D from renormalised weights",
     "sinkless": "weights recomputed without the sink",
     "lse-lost": "dLSE left out",
 }
 BACK_LAWS = {
-    "sum": ("Shift of scores and sink", "Σ ds<sub>j</sub> + db = dLSE", "grad.lse"),
+    "sum": ("Shift of scores and sink", "Σ ds<sub>j</sub> + db = dLSE⁺", "grad.lse"),
     "delta": ("D in two ways", "Σ α<sub>j</sub> dα<sub>j</sub> = ⟨dO, o⟩", "grad.delta"),
-    "bias": ("The value bias", "Σ dv<sub>j</sub> = (1 − α<sub>s</sub>) dO", "grad.value-bias"),
+    "bias": ("The value bias, which each value contains", "Σ dv<sub>j</sub> = (1 − α<sub>s</sub>) dO", "grad.value-bias"),
     "slope": (
         "A slope",
         "ds and db = (L(x + h) − L(x − h)) / 2h, at h = 2<sup>−15</sup>",

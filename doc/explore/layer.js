@@ -37,6 +37,15 @@
     return kept.get(key);
   }
 
+  // What the sink's mean share would be if a row's weights were equal.
+  function uniformOf(state, run) {
+    const after = run.words.slice(1).map((_, i) => {
+      const { score } = seen(run, state.layer, state.head, i + 1);
+      return 1 / (score.length + (run.sink ? 1 : 0));
+    });
+    return after.reduce((a, b) => a + b, 0) / after.length;
+  }
+
   function showRow(state, run, weights) {
     const own = weights[state.row],
       items = [];
@@ -77,7 +86,7 @@
       weights = weightsOf(row, run, state.layer, state.head),
       shares = sharesOf(state);
     panels.map.show(state, run, weights);
-    panels.heads.show(state, shares, run.sink ? "The sink logit’s weight" : "The first token’s weight");
+    panels.heads.show(state, shares, run.sink ? "The sink logit’s weight" : "The first token’s weight", uniformOf(state, run));
     panels.states.show(state, run);
     showRow(state, run, weights);
     showVerdict(state);

@@ -64,7 +64,7 @@ class HeadsPanel {
       if (layer >= 0 && layer < this.layers && head >= 0 && head < this.heads) this.steps.set({ layer, head });
     });
   }
-  show(state, share, words) {
+  show(state, share, words, uniform) {
     this.layers = share.length;
     this.heads = share[0].length;
     this.across = 320 / this.layers;
@@ -99,7 +99,8 @@ class HeadsPanel {
     const above = share.flat().filter((mean) => mean > 0.3).length;
     document.getElementById("heads-said").textContent =
       `${words}: mean over the queries after the first. ${above} of ${share.flat().length} heads are above 30 %. ` +
-      `Here: ${percent(share[state.layer][state.head])}. Click a head to see it.`;
+      `Here: ${percent(share[state.layer][state.head])}; with equal weights it would be ${percent(uniform)}. ` +
+      `Click a head to see it, or use the sliders.`;
   }
 }
 
@@ -107,6 +108,19 @@ class HeadsPanel {
 class StatesPanel {
   constructor(svg) {
     this.svg = svg;
+  }
+
+  // In which layer the first token's grows most, and whether the others' grow alike.
+  growth(massive) {
+    const step = (l) => Math.abs(massive[l + 1][0]) - Math.abs(massive[l][0]),
+      layer = massive.slice(1).reduce((best, _, l) => (step(l) > step(best) ? l : best), 0),
+      [first, ...others] = massive[layer + 1].map(Math.abs),
+      alike = others.every((size) => size > first / 2);
+    return (
+      `In the first token it grows most in layer ${layer}: from ${said(massive[layer][0], 2)} to ` +
+      `${said(massive[layer + 1][0], 2)}.` +
+      (alike ? " All tokens have it alike: none is singled out." : "")
+    );
   }
   show(state, run) {
     const { massive, norm, coordinate } = run.states,
@@ -140,6 +154,7 @@ class StatesPanel {
       row = massive[state.layer][state.row];
     document.getElementById("states-said").textContent =
       `Coordinate ${coordinate} before layer ${state.layer}: ${said(first, 2)} in the first token, whose state has norm ` +
-      `${said(norm[state.layer][0], 2)}; ${said(row, 2)} in “${wordOf(run, state.row)}”, norm ${said(norm[state.layer][state.row], 2)}.`;
+      `${said(norm[state.layer][0], 2)}; ${said(row, 2)} in “${wordOf(run, state.row)}”, norm ` +
+      `${said(norm[state.layer][state.row], 2)}. ${this.growth(massive)} Orange: the first token; thick: the chosen one.`;
   }
 }

@@ -30,6 +30,7 @@
     drawing("fewer").disabled = state.keys === 1;
     drawing("more").disabled = state.keys === KEYS_SHOWN;
     drawing("keys").textContent = `${state.keys} ${state.keys === 1 ? "key" : "keys"}`;
+    drawing("left-of-bias").textContent = percent(result.alpha.reduce((sum, a) => sum + a, 0));
     showFormula(state, result);
     drawing("glance").textContent = `sink ${percent(result.alphaSink)}`;
     showLaws(result);
@@ -56,9 +57,11 @@
     input.addEventListener("change", () => steps.set({ [input.name]: input.value, acting: null })),
   );
   all(".missions button").forEach((button, k) =>
-    button.addEventListener("click", () =>
-      steps.set(steps.now.mission === k + 1 ? { mission: 0 } : { ...startOf(k + 1), acting: null }),
-    ),
+    button.addEventListener("click", () => {
+      const ends = steps.now.mission === k + 1;
+      steps.set(ends ? { mission: 0 } : { ...startOf(k + 1), acting: null });
+      if (!ends) drawing("scores").scrollIntoView({ block: "center" });
+    }),
   );
   listenToStrip();
   steps.listen();
