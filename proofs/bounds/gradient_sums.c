@@ -90,7 +90,8 @@ bool sinkproof_gradient_arithmetic_of(const sinkproof_policy *policy,
     a->weights_kept =
         held && !at[AT_A9].optional &&
         sinkproof_unit_roundoff(at[AT_A9].format) > sinkproof_unit_roundoff(policy->inside);
-    a->through_maximum = at[AT_A9_MAX].format != SINKPROOF_REAL || !narrow;
+    a->through_maximum =
+        at[AT_A9_MAX].format != SINKPROOF_REAL || !narrow || at[AT_A9].format == policy->inside;
     return true;
 }
 
