@@ -26,10 +26,12 @@ TWICE = "a gradient came twice: expected one backward pass of each call in the b
 
 
 class Backward:
-    """Collects the gradients of a block; `weights` has those of the last backward pass, by their names in a trace."""
+    """Collects the gradients of a block."""
 
     def __init__(self) -> None:
-        self.weights: dict[str, Tensor] = {}
+        self.weights: dict[str, Tensor] = {}       # by the names of parameters, of the last backward pass
+        self.again = False                         # there was a backward pass before it
+        self.padded = False                        # padding has gradients, which the weights' are of too
         self.later: list[Callable[[], None]] = []  # what is kept when the pass is over
         self.came = False                          # a gradient of some point
 
@@ -43,6 +45,7 @@ class Backward:
 
     def keeping(self, name: str) -> Callable[[Tensor], None]:
         def keep(gradient: Tensor) -> None:
+            self.again = self.again or name in self.weights
             self.weights[name] = gradient.detach().clone()
         return keep
 
@@ -66,7 +69,10 @@ class Backward:
                              "that is not under torch.no_grad()")
         for keep in self.later:
             keep()
-        self.weights = named_gradients(self.weights)
+
+    def of_weights(self) -> dict[str, Tensor] | None:
+        """The weights' gradients by their names in a trace; None: they are not those of the traced tokens alone."""
+        return None if self.again or self.padded else named_gradients(self.weights)
 
 
 def named(parameter: str) -> str | None:

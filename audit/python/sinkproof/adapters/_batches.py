@@ -41,6 +41,13 @@ class Batch:
         gradients.records = [record.of_gradients() for record in self.records]
         return gradients
 
+    def padding_has(self, values: Tensor) -> bool:
+        """Whether rows of padding are anything but 0 in a tensor [batch, n, ...]; of other shapes it is not asked."""
+        if tuple(values.shape[:2]) != (len(self.records), self.n):
+            return False
+        return any(bool(values[b, [i for i in range(self.n) if i not in real]].any())
+                   for b, real in enumerate(self.real) if len(real) < self.n)
+
     @property
     def slots(self) -> int:
         return len(self.positions[0])

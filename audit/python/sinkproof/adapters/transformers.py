@@ -135,6 +135,8 @@ class Watcher(Hooks):
         running, self.batch = self.batch, batch.of_gradients()
         try:
             keep(gradient)
+            if self.backward is not None and self.batch.padding_has(gradient):
+                self.backward.padded = True
         finally:
             self.batch = running
 
