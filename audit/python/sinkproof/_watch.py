@@ -104,12 +104,12 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     sequence, the yielded trace is that one. `points` restricts the trace, {"A9", "A13"}. Shapes are
     checked against `checkpoint` if it is given, and always when the trace is judged.
 
-    With `backward`, which transformers' models but GPT-2 have, the block holds a call of backward() on a loss too, and the
-    trace the gradient of each of its points, "03.dA11", and of each weight, "03.dsink", "03.dW.q" (chapter 34). They are
-    read where autograd passes them on, and no number of the pass is changed. Of several
-    sequences in one backward pass the trace is that of all, end to end, since a weight's gradient is their sum; with more
-    passes each of `.sequences` has the gradients of its points alone. A text says what the loss reads, `backward="cross-entropy"` the
-    mean of the next tokens', and the judge then asks for the logits' gradient too.
+    With `backward`, which transformers' models but GPT-2 have, the block holds a call of backward() on a loss too,
+    and the trace the gradient of each of its points, "03.dA11", and of each weight, "03.dsink", "03.dW.q" (chapter
+    34). They are read where autograd passes them on, and no number of the pass is changed. Of several sequences in
+    one backward pass the trace is that of all, end to end, since a weight's gradient is their sum; with more passes
+    each of `.sequences` has the gradients of its points alone. A text says what the loss reads,
+    `backward="cross-entropy"` the mean of the next tokens', and the judge then asks for the logits' gradient too.
 
     Raises TraceError, from the model's call, on anything that cannot be traced. If the block raises,
     the trace stays empty; afterwards nothing of the watcher remains in the model.
