@@ -40,7 +40,7 @@ WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' $(if $(FEW),$(call
     fast/kernels/kernels_avx% fast/kernels/%_amx $(if $(FEW),ref/% fast/% proofs/% audit/studies/% audit/designs/% tests/%))'
 few_rooms     = PROOFS='$(filter proofs/bounds/%,$(PROOFS))' AUDIT='$(filter $(patsubst %,audit/%/%,$(1)) $(READERS),$(AUDIT))'
 READERS      := $(addprefix audit/command/,inputs.c kept_read.c shard.c) \
-    $(addprefix audit/plugin/,files.c inputs.c lse.c manifest.c stages.c)
+    $(addprefix audit/plugin/,arrays.c files.c inputs.c lse.c manifest.c stages.c)
 FEW_WATCHED  := $(if $(TESTS),$(shell grep -L audit/command $(wildcard tests/base/test_*.c tests/model/test_*.c tests/fast/test_isa.c \
     tests/fast/test_panels.c tests/fast/test_kernels*.c tests/fast/test_engine_*.c) tests/ref/test_vectors.c tests/audit/test_trace.c))
 asan: | build/packages  ## every test again under the address and undefined-behaviour sanitizers (CC=clang; FEW=1: readers and kernels)

@@ -49,7 +49,7 @@ static void read_outputs(stage_case c, const sinkproof_config *config) {
         return;
     if (case_read_outputs(folder, &c, &a, &there, &lse, &error))
         for (size_t t = 0; there && t < case_outputs(&c); t++)
-            kept = a.point[c.stage->to[t]][point_elements(&a, c.stage->to[t]) - 1];
+            kept = a.at[c.stage->to[t]][array_count(&a, c.stage->to[t]) - 1];
     else if (error.text[0] == '\0')
         abort();
     arrays_free(&a);
