@@ -305,6 +305,31 @@ static bool fit_biases(const composing *c, const operation *o, double *times, do
     return isfinite(*over) && isfinite(*times);
 }
 
+// numbers: what multiplies each bias times its share, and each bias; the step of the format.
+static bool make_biases(const sinkproof_making *of, double *y, double *width) {
+    const sinkproof_tensor *m4 = sinkproof_trace_find(of->trace, TRACE_M4, of->layer);
+    const sinkproof_tensor *m10 = sinkproof_trace_find(of->trace, TRACE_M10, of->layer);
+    size_t k = of->config->n_chosen, hidden = of->config->hidden;
+    sinkproof_matrix stack = sinkproof_model_slot(of->model, of->layer, SINKPROOF_B_DOWN);
+    double *row = calloc(hidden + 1, sizeof *row);
+    bool fine = row != NULL && m4 != NULL && m10 != NULL && of->chosen_nk != NULL &&
+                stack.count == of->config->n_experts && stack.cols == hidden;
+    for (size_t q = 0; q < of->n * k && fine; q++) {
+        if (of->chosen_nk[q] < 0) continue;
+        sinkproof_matrix one = sinkproof_matrix_at(&stack, (size_t)of->chosen_nk[q]);
+        sinkproof_matrix_row(&one, 0, row);
+        double w = sinkproof_tensor_value(m4, q);
+        for (size_t d = 0; d < hidden; d++) {
+            size_t at = q / k * hidden + d;
+            double term = w * sinkproof_tensor_value(m10, q * hidden + d);
+            y[at] += (of->numbers[0] * w + of->numbers[1]) * row[d];
+            width[at] += of->numbers[2] * (double)k * (fabs(term) + fabs(row[d]));
+        }
+    }
+    free(row);
+    return fine;
+}
+
 static bool try_biases(composing *c, const operation *o) {
     static const struct {
         double times, over;
@@ -325,16 +350,13 @@ static bool try_biases(composing *c, const operation *o) {
         if (fabs(times - kinds[i].times) > 0.1 || fabs(over - kinds[i].over) > 0.1) continue;
         composed_mistake *m = composing_new(c);
         if (m == NULL) return false;
-        m->moving = (sinkproof_moving){
-            .on = true, .point = c->point, .along = ALONG_ROWS, .factor = 1, .rounds_more = true};
-        m->input = (mistake_input){.on = true,
-                                   .point = c->point,
-                                   .input = TRACE_M10,
-                                   .from = TRACE_M10,
-                                   .moving = {.on = true, .point = TRACE_M10, .factor = 1},
-                                   .bias = SINKPROOF_B_DOWN,
-                                   .bias_times = kinds[i].times,
-                                   .bias_over = kinds[i].over};
+        m->moving = (sinkproof_moving){.on = true,
+                                       .point = c->point,
+                                       .along = ALONG_ROWS,
+                                       .factor = 1,
+                                       .make = make_biases,
+                                       .adds = true,
+                                       .numbers = {kinds[i].times, kinds[i].over, c->step}};
         composed_name(m, "M11-bias-%s", kinds[i].id);
         composed_say(m, "%s", kinds[i].text);
         fine = composing_try(c, m);

@@ -6,6 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *composed_input_words(sinkproof_trace_point point) {
+    static const char *const words[TRACE_POINTS] = {
+        [TRACE_T0] = "the embedding",
+        [TRACE_A1] = "the norm before attention",
+        [TRACE_A12] = "the output projection",
+        [TRACE_A13] = "the residual after attention",
+        [TRACE_M1] = "the norm before the experts",
+        [TRACE_M11] = "the sum over the experts",
+        [TRACE_M12] = "the residual after the experts",
+        [TRACE_F1] = "the last norm",
+        [TRACE_A2_Q] = "the queries before their rotation",
+        [TRACE_A2_K] = "the keys before their rotation",
+        [TRACE_A2_V] = "the values",
+        [TRACE_A4_Q] = "the queries",
+        [TRACE_A4_K] = "the keys",
+        [TRACE_A11] = "the weighted values",
+        [TRACE_M2] = "the logits of the router",
+        [TRACE_M4] = "the experts' weights",
+        [TRACE_M5] = "gate and up before their bias",
+        [TRACE_M6] = "gate and up",
+        [TRACE_M8] = "the activations",
+        [TRACE_M9] = "the experts' outputs before their bias",
+        [TRACE_M10] = "the experts' outputs",
+    };
+    return words[point];
+}
+
 composed_mistake *composing_reads(composing *c, const sinkproof_input *input) {
     composed_mistake *m = composing_new(c);
     if (m == NULL) return NULL;

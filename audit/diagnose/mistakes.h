@@ -55,9 +55,6 @@ typedef struct mistake_input {
     double
         less; // before that, less so many times a bias, whose elements belong to the last dimension
     sinkproof_slot bias;
-    // and of slots: plus so many times the bias of its expert, and so many times that over its
-    // share
-    double bias_times, bias_over;
 } mistake_input;
 
 // An engine with some mistakes: its configuration, weights, meaning and policy.

@@ -52,26 +52,6 @@ static bool take_bias(const supposed_engine *s, size_t layer, size_t n, double *
     return row != NULL;
 }
 
-// Adds the biases of the experts in the slots, [slots, cols].
-static bool add_biases(const supposed_engine *s, size_t layer, const int32_t *chosen,
-                       const sinkproof_tensor *shares, size_t n, double *x) {
-    sinkproof_matrix stack = sinkproof_model_slot(s->model, layer, s->input.bias);
-    double *row = calloc(stack.cols + 1, sizeof *row);
-    if (row == NULL || chosen == NULL || shares == NULL || stack.count == 0) {
-        free(row);
-        return row != NULL;
-    }
-    for (size_t q = 0; (q + 1) * stack.cols <= n; q++) {
-        if (chosen[q] < 0 || (size_t)chosen[q] >= stack.count) continue;
-        sinkproof_matrix one = sinkproof_matrix_at(&stack, (size_t)chosen[q]);
-        double by = s->input.bias_times + s->input.bias_over / sinkproof_tensor_value(shares, q);
-        sinkproof_matrix_row(&one, 0, row);
-        for (size_t c = 0; c < stack.cols; c++) x[q * stack.cols + c] += by * row[c];
-    }
-    free(row);
-    return true;
-}
-
 // Makes the numbers of x[n] anew.
 static bool make_numbers(const suspect_engine *suspect, const supposed_engine *s, size_t layer,
                          const int32_t *chosen, size_t n, double *x) {
@@ -118,10 +98,7 @@ static bool move_elements(const suspect_engine *suspect, const supposed_engine *
         of.largest = fmax(of.largest, fabs(x[n + at]));
     }
     if (x != NULL) of.x = x + n;
-    bool biased = s->input.bias_times != 0 || s->input.bias_over != 0;
-    bool enough = x != NULL && (s->input.less == 0 || take_bias(s, layer, n, x + n)) &&
-                  (!biased || add_biases(s, layer, chosen, of.shares, n, x + n));
-    bool fine = enough;
+    bool fine = x != NULL && (s->input.less == 0 || take_bias(s, layer, n, x + n));
     if (fine && s->input.make != NULL) {
         fine = make_numbers(suspect, s, layer, chosen, n, x + n);
         memcpy(x, x + n, n * sizeof *x);

@@ -97,7 +97,8 @@ static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer)
 }
 
 static bool keeps_values(const sinkproof_moving *m) {
-    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && m->ranks == 0 && !m->by_shares &&
+    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && m->ranks == 0 &&
+           !m->by_shares &&
            m->make == NULL && !m->rounds_more && m->change.kind == SINKPROOF_UNCHANGED &&
            m->then.kind == SINKPROOF_UNCHANGED;
 }
