@@ -118,6 +118,7 @@ compose_candidates compose_other_shares;     // M4
 compose_candidates compose_vectors;          // composed_vectors.c: a bias is added
 compose_candidates compose_tables;           // composed_tables.c: codes and scales of MXFP4
 compose_candidates compose_embedding;        // composed_embedding.c: T0
+compose_candidates compose_elements;         // composed_elements.c: rows mixed, small numbers
 compose_candidates compose_terms;            // composed_terms.c: two numbers at once
 compose_candidates compose_low_rank;         // composed_low_rank.c: products
 compose_candidates compose_maps;             // composed_maps.c: whose weights a slot reads

@@ -284,6 +284,17 @@ void list_more_rules(rule_list *list, size_t size, const char *word) {
         snprintf(text, sizeof text, " within each %zu %ss (1 of %zu parts)", each, word, parts);
         add_orders(list, size, each, id, text);
     }
+    for (size_t each = 4; each < size && each <= 64; each *= 2)
+        for (int before = 0; before < 2; before++) {
+            snprintf(id, sizeof id, "rolled%s-in-%zu", before ? "-1" : "+1", each);
+            snprintf(text, sizeof text, "shifted: each %s is the %s one, in a circle of each %zu",
+                     word, before ? "previous" : "next", each);
+            add_order(list,
+                      (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                                       .by = (long)each,
+                                       .rule = before ? read_from_before_in : read_from_next_in},
+                      size, id, text);
+        }
     for (size_t a = 3; a < size && 3 * a <= size && a <= 512; a++) {
         if (size % a != 0) continue;
         snprintf(id, sizeof id, "transposed-%zu", a);

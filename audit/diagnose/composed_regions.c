@@ -99,6 +99,8 @@ bool composing_find_regions(composing *c) {
     size_t parts = 0, n_very = 0, n_some = 0;
     sinkproof_region some[ORDERED];
     bool expert = false;
+    sinkproof_region of_expert = {0};
+    size_t in_expert = 0;
     add_region(c, &all);
     for (size_t i = 0; i < ORDERED; i++) {
         sinkproof_region one = {0}, other = {0};
@@ -116,7 +118,10 @@ bool composing_find_regions(composing *c) {
         if (fewer) some[n_some++] = other;
         if (part) add_region(c, &one);
         expert = expert || (part && order[i] == ALONG_EXPERTS);
-        if (expert && (order[i] == ALONG_ROWS || order[i] == ALONG_SLOTS)) continue;
+        if (expert && (order[i] == ALONG_ROWS || order[i] == ALONG_SLOTS)) {
+            if (part) of_expert.along[order[i]] = one.along[order[i]], in_expert++;
+            continue;
+        }
         if (part) all.along[order[i]] = one.along[order[i]], parts++;
         very.along[order[i]] = fewer ? other.along[order[i]] : one.along[order[i]];
         n_very += fewer;
@@ -124,6 +129,9 @@ bool composing_find_regions(composing *c) {
     if (all.along[ALONG_HEADS].end != 0) all.along[ALONG_GROUPS].end = 0;
     if (very.along[ALONG_HEADS].end != 0) very.along[ALONG_GROUPS].end = 0;
     if (parts > 1) add_region(c, &all);
+    for (int d = 0; d < SINKPROOF_DIMENSIONS; d++)
+        if (of_expert.along[d].end == 0) of_expert.along[d] = all.along[d];
+    if (in_expert > 0) add_region(c, &of_expert); // of an expert, in some rows or slots
     c->n_ranges = c->n_regions;
     for (size_t i = 0; i < n_some; i++) add_region(c, &some[i]);
     if (n_very > 0 && parts + n_some > 1) add_region(c, &very);

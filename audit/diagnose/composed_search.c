@@ -82,6 +82,7 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_inputs,
                                              compose_borrowed,
                                              compose_embedding,
+                                             compose_elements,
                                              compose_terms,
                                              compose_low_rank};
 

@@ -60,6 +60,16 @@ size_t read_from_half_turned(size_t i, size_t count, size_t by) {
     return i - i % by + (i % by + by / 2) % by;
 }
 
+size_t read_from_next_in(size_t i, size_t count, size_t by) {
+    (void)count;
+    return i - i % by + (i % by + 1) % by;
+}
+
+size_t read_from_before_in(size_t i, size_t count, size_t by) {
+    (void)count;
+    return i - i % by + (i % by + by - 1) % by;
+}
+
 size_t read_from_quotient(size_t i, size_t count, size_t by) {
     (void)count;
     return i / by;

@@ -18,6 +18,9 @@ size_t read_from_neighbours(size_t i, size_t count, size_t by);
 // In blocks of `by`: in reverse order, and with the halves exchanged.
 size_t read_from_reversed_in(size_t i, size_t count, size_t by);
 size_t read_from_half_turned(size_t i, size_t count, size_t by);
+// In blocks of `by`, in a circle: the next one, and the one before.
+size_t read_from_next_in(size_t i, size_t count, size_t by);
+size_t read_from_before_in(size_t i, size_t count, size_t by);
 // [count / by, by] is read as [by, count / by].
 size_t read_from_transposed(size_t i, size_t count, size_t by);
 // The same in each tile of by % 2^32, in which by / 2^32 is the second number.

@@ -249,6 +249,37 @@ static void by_layer(shown *s, double by) {
         s->v[i] = rounded(s, s->residual[i] + s->added[i] / ((double)s->layer + by));
 }
 
+static void mix_with_before(shown *s, double by) {
+    size_t each = s->count / s->n;
+    for (size_t i = s->count; i-- > each;)
+        s->v[i] = rounded(s, (1 - by) * s->v[i] + by * s->v[i - each]);
+}
+static void times_position(shown *s, double by) {
+    size_t each = s->count / s->n;
+    for (size_t i = 0; i < s->count; i++)
+        s->v[i] = rounded(s, s->v[i] * (1 + by * (double)(i / each)));
+}
+static void flush_small(shown *s, double by) {
+    for (size_t i = 0; i < s->count; i++)
+        if (fabs(s->v[i]) < by) s->v[i] = 0;
+}
+static void expert_3_from_10(shown *s, double by) {
+    size_t k = s->c->n_chosen, each = s->count / (s->n * k);
+    for (size_t q = 10 * k; q < s->n * k; q++)
+        for (size_t i = q * each; expert_at(s, q) == 3 && i < (q + 1) * each; i++)
+            s->v[i] = rounded(s, s->v[i] * by);
+}
+static void next_in_block(shown *s, double by) {
+    size_t each = s->count / s->n, block = (size_t)by;
+    double *kept = malloc(s->count * sizeof *kept);
+    must(kept != NULL);
+    memcpy(kept, s->v, s->count * sizeof *kept);
+    for (size_t i = 0; i < s->n; i++)
+        memcpy(&s->v[i * each], &kept[(i - i % block + (i % block + 1) % block) * each],
+               each * sizeof *kept);
+    free(kept);
+}
+
 static void shift_weights(size_t cols, double *row) {
     double largest = 0;
     for (size_t c = 0; c < cols; c++) largest = fmax(largest, fabs(row[c]));
@@ -310,6 +341,16 @@ static const plant plants[] = {
     {IN(W_UP, -1, -1, 0, 1), .reread = flush_halves,
      .says = "codes of 0.5 (subnormals) taken as 0"},
     {IN(W_UP, -1, -1, 0, 1), .reread = swizzle_scales, .says = "the scales of other rows"},
+    {AT("A2.v"), .change = mix_with_before, .by = 0.25, .f32 = true,
+     .says = "mixed with the row of the position before, which has the weight 1/4"},
+    {AT("A12"), .change = times_position, .by = 0.05, .f32 = true,
+     .says = "depends on the position i: 1 + i times 0.05"},
+    {AT("M8"), .change = flush_small, .by = 0.01, .f32 = true, .alone = true,
+     .says = "is 0 where its size is below a limit (about 0.01"},
+    {AT("M5"), .change = expert_3_from_10, .by = 0.7, .f32 = true, .alone = true,
+     .says = "of expert 3 alone"},
+    {AT("M11"), .change = next_in_block, .by = 8,
+     .says = "each position is the next one, in a circle of each 8"},
     {AT("A1"), .change = scattered, .by = 0.01, .not = "root mean square"},
     {AT("M5"), .change = any_expert, .by = 2, .not = "expert"},
     {AT("A1"), .change = mean_in_bf16, .f32 = true, .says = "rounds the mean square to bfloat16"},
