@@ -265,7 +265,7 @@ static void flush_small(shown *s, double by) {
 }
 static void expert_3_from_10(shown *s, double by) {
     size_t k = s->c->n_chosen, each = s->count / (s->n * k);
-    for (size_t q = 10 * k; q < s->n * k; q++)
+    for (size_t q = 10 * k; s->layer == 0 && q < s->n * k; q++)
         for (size_t i = q * each; expert_at(s, q) == 3 && i < (q + 1) * each; i++)
             s->v[i] = rounded(s, s->v[i] * by);
 }
