@@ -128,28 +128,6 @@ static const struct argp parser = {
     NULL,
     NULL};
 
-static json_t *point_results(const truth_study *study) {
-    json_t *results = json_array();
-    for (size_t point = 0; point < TRACE_POINTS; point++) {
-        const truth_summary *s = &study->points[point];
-        if (s->elements == 0) continue;
-        json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:o, s:o}", "id", "model.forward",
-                                  "point", sinkproof_trace_point_name((sinkproof_trace_point)point),
-                                  "ok", s->infinite == 0, "label", "enclosed", "elements",
-                                  (json_int_t)s->elements, "exact", s->radius_log2 == -INFINITY,
-                                  "radius_log2", number_json(s->radius_log2),
-                                  "relative_radius_log2", number_json(s->relative_log2));
-        if (s->compared > 0) {
-            json_object_set_new(entry, "compared", json_integer((json_int_t)s->compared));
-            json_object_set_new(entry, "dtype", json_string(sinkproof_format_name(s->format)));
-            json_object_set_new(entry, "worst", number_json(s->distance));
-            json_object_set_new(entry, "worst_ulp", number_json(s->ulp));
-        }
-        json_array_append_new(results, entry);
-    }
-    return results;
-}
-
 // The note on the working precision before the run. layers: those of the model, or the longest run
 // of layers in which no traced value is replayed.
 typedef struct precision {
@@ -289,7 +267,7 @@ static json_t *precision_json(const options *o, const precision *p, const truth_
 static json_t *make_rows(const options *o, const precision *p, const truth_study *study,
                          const sinkproof_truth_result *result, const outcome *end) {
     const sinkproof_truth_routing *routing = &result->routing;
-    json_t *results = point_results(study);
+    json_t *results = truth_points_json(study);
     json_array_append_new(
         results, json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:I}", "id", "model.forward", "what",
                            "argmax of the last token", "ok", end->argmax_certified, "argmax",
@@ -370,6 +348,17 @@ static json_t *make_result(const options *o, const precision *p, const truth_stu
                      make_rows(o, p, study, result, end));
 }
 
+static truth_certificate certify(const options *o, const sinkproof_truth_result *result,
+                                 const outcome *end) {
+    return (truth_certificate){.bits = o->bits,
+                               .tokens = end->every.n,
+                               .argmaxes = end->every.certified,
+                               .choices = result->routing.choices,
+                               .open_choices = result->routing.ambiguous,
+                               .relative_log2 = end->worst_relative_log2,
+                               .checks = result->checks};
+}
+
 // One walk at o->bits; *more: 0, or the bits to add before the next one, and then no result.
 static json_t *study_once(const truths *t, const options *o, const precision *p, size_t n,
                           const int32_t *tokens_n, size_t repeats, long *more, FILE *out,
@@ -392,8 +381,10 @@ static json_t *study_once(const truths *t, const options *o, const precision *p,
     if (sinkproof_truth_forward(&request, &result, error)) {
         outcome end = conclude_truth(&study, &result, o->bits);
         *more = bits_to_add(o, p, &end, repeats);
-        if (*more == 0 && (o->trace == NULL || sinkproof_study_write(&study, o->trace, tokens_n,
-                                                                     t->model, o->bits, error)))
+        truth_certificate certificate = certify(o, &result, &end);
+        if (*more == 0 &&
+            (o->trace == NULL ||
+             sinkproof_study_write(&study, o->trace, tokens_n, t->model, &certificate, error)))
             made = make_result(o, p, &study, &result, &end, out);
         _arb_vec_clear(end.gap, 1);
         sinkproof_truth_result_clear(&result);

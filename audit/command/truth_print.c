@@ -166,3 +166,25 @@ json_t *truth_checks_json(const sinkproof_truth_checks *checks) {
                      (json_int_t)checks->rows, "broken", (json_int_t)checks->broken, "unchecked",
                      (json_int_t)checks->unchecked);
 }
+
+json_t *truth_points_json(const truth_study *study) {
+    json_t *results = json_array();
+    for (size_t point = 0; point < TRACE_POINTS; point++) {
+        const truth_summary *s = &study->points[point];
+        if (s->elements == 0) continue;
+        json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:o, s:o}", "id", "model.forward",
+                                  "point", sinkproof_trace_point_name((sinkproof_trace_point)point),
+                                  "ok", s->infinite == 0, "label", "enclosed", "elements",
+                                  (json_int_t)s->elements, "exact", s->radius_log2 == -INFINITY,
+                                  "radius_log2", number_json(s->radius_log2),
+                                  "relative_radius_log2", number_json(s->relative_log2));
+        if (s->compared > 0) {
+            json_object_set_new(entry, "compared", json_integer((json_int_t)s->compared));
+            json_object_set_new(entry, "dtype", json_string(sinkproof_format_name(s->format)));
+            json_object_set_new(entry, "worst", number_json(s->distance));
+            json_object_set_new(entry, "worst_ulp", number_json(s->ulp));
+        }
+        json_array_append_new(results, entry);
+    }
+    return results;
+}

@@ -12,6 +12,7 @@
 
 void truth_power_of_two(char text[32], double log2_value);
 void truth_print_points(FILE *out, const truth_study *study);
+json_t *truth_points_json(const truth_study *study);
 void truth_print_distances(FILE *out, const truth_study *study);
 void truth_print_logits(FILE *out, arb_srcptr logit_v, size_t vocab, slong bits);
 void truth_print_ball(FILE *out, const char *what, arb_srcptr ball);

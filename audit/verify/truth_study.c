@@ -228,8 +228,25 @@ static bool write_kept(sinkproof_safetensors_writer *writer, const truth_kept *k
            sinkproof_safetensors_writer_bytes(writer, k->radius, bytes, error);
 }
 
+static void write_certificate(sinkproof_safetensors_writer *writer, const truth_certificate *of) {
+    char text[64];
+    snprintf(text, sizeof text, "%ld", of->bits);
+    sinkproof_safetensors_writer_metadata(writer, "bits", text);
+    snprintf(text, sizeof text, "%zu of %zu", of->argmaxes, of->tokens);
+    sinkproof_safetensors_writer_metadata(writer, "argmax certified", text);
+    snprintf(text, sizeof text, "%zu of %zu", of->choices - of->open_choices, of->choices);
+    sinkproof_safetensors_writer_metadata(writer, "routing certified", text);
+    snprintf(text, sizeof text, "%.17g", of->relative_log2);
+    sinkproof_safetensors_writer_metadata(writer, "largest log2 of a logit's relative radius",
+                                          text);
+    if (of->checks.products == 0) return;
+    snprintf(text, sizeof text, "%zu of %zu", of->checks.rows - of->checks.broken, of->checks.rows);
+    sinkproof_safetensors_writer_metadata(writer, "enclosed by GMP", text);
+}
+
 bool sinkproof_study_write(const truth_study *study, const char *path, const int32_t *tokens_n,
-                           const sinkproof_model *model, long bits, sinkproof_error *error) {
+                           const sinkproof_model *model, const truth_certificate *certificate,
+                           sinkproof_error *error) {
     char text[64];
     uint64_t fingerprint;
     if (!sinkproof_model_fingerprint(model, &fingerprint, error)) return false;
@@ -240,8 +257,7 @@ bool sinkproof_study_write(const truth_study *study, const char *path, const int
     sinkproof_safetensors_writer_metadata(writer, "version", SINKPROOF_VERSION);
     sinkproof_safetensors_writer_metadata(writer, "policy", "real");
     sinkproof_safetensors_writer_metadata(writer, "label", "enclosed");
-    snprintf(text, sizeof text, "%ld", bits);
-    sinkproof_safetensors_writer_metadata(writer, "bits", text);
+    write_certificate(writer, certificate);
     snprintf(text, sizeof text, "%016llx", (unsigned long long)fingerprint);
     sinkproof_safetensors_writer_metadata(writer, "model", text);
     sinkproof_safetensors_writer_declare(writer, "tokens", SINKPROOF_DTYPE_I32, 1, &study->n);

@@ -65,9 +65,20 @@ enum { TRUTH_PLACE = SINKPROOF_TRACE_NAME + sizeof(sinkproof_index_text) + 2 };
 void sinkproof_study_where(const truth_study *study, size_t point, size_t layer, size_t at,
                            char text[TRUTH_PLACE]);
 
+// What a run certified, as its trace says it.
+typedef struct truth_certificate {
+    long bits;
+    size_t tokens, argmaxes;      // of so many tokens the argmax is certified
+    size_t choices, open_choices; // of experts; open: not certified
+    double relative_log2;         // the largest relative radius of a logit
+    sinkproof_truth_checks checks;
+} truth_certificate;
+
 // Writes midpoints rounded to F64 under the names of the trace format, and NAME.radius: an upper
-// bound of |truth - written midpoint|. After a failure nothing is left at `path`.
+// bound of |truth - written midpoint|. The certificate is in the metadata. After a failure nothing
+// is left at `path`.
 bool sinkproof_study_write(const truth_study *study, const char *path, const int32_t *tokens_n,
-                           const sinkproof_model *model, long bits, sinkproof_error *error);
+                           const sinkproof_model *model, const truth_certificate *certificate,
+                           sinkproof_error *error);
 
 #endif

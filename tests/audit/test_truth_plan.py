@@ -88,11 +88,14 @@ def certified(tap):
 def checked(tap):
     """7 results of each of the 29 products of the small model: 7 in each of 4 layers, and the logits."""
     words = ("truth", "synthetic:tiny", "--tokens", "1,2,3", "--check", "7")
-    code, text, _ = sinkproof(*words)
+    with tempfile.TemporaryDirectory() as folder:
+        code, text, _ = sinkproof(*words, "--trace", f"{folder}/trace.safetensors")
+        said = read(f"{folder}/trace.safetensors")[1]
     row = next(r for r in json.loads(sinkproof(*words, "--json", "-")[1])["results"] if "checked" in r)
     tap.report(code == 0 and "checked with GMP: 203 results of 29 products, all enclosed" in text.splitlines() and
-               (row["products"], row["checked"], row["broken"], row["unchecked"], row["ok"]) == (29, 203, 0, 0, True),
-               "bound.dot-sliced 203 results of 29 products are checked", [text, row])
+               (row["products"], row["checked"], row["broken"], row["unchecked"], row["ok"]) == (29, 203, 0, 0, True) and
+               said["enclosed by GMP"] == "203 of 203",
+               "bound.dot-sliced 203 results of 29 products are checked", [text, row, said])
     tap.report(sinkproof("truth", "synthetic:tiny", "--tokens", "1", "--check", "0")[0] == 2, "--check 0: a wrong command line")
 
 
@@ -105,12 +108,19 @@ def every_token(tap):
             text = sinkproof(*words, "--trace", str(path))[1]
             rows = json.loads(sinkproof(*words, "--json", "-")[1])["results"]
             row = next(r for r in rows if r.get("what") == "argmax of every token")
-            stored = read(path)[0]
+            stored, said = read(path)
             mid, radius = (numbers_of(*stored[name][::2]) for name in ("F2", "F2.radius"))
             n, vocab, gaps = 40, len(mid) // 40, []
             for i in range(n):
                 order = sorted(range(i * vocab, (i + 1) * vocab), key=lambda k: -mid[k])
                 gaps.append(mid[order[0]] - radius[order[0]] - max(mid[k] + radius[k] for k in order[1:]))
+            last = next(r for r in rows if r.get("what") == "argmax of the last token")
+            routing = next(r for r in rows if r["id"] == "router.topk")
+            tap.report(said["argmax certified"] == f"{row['certified']} of 40" and said["bits"] == str(bits) and
+                       said["routing certified"] == f"{routing['choices'] - routing['ambiguous']} of {routing['choices']}" and
+                       (last["worst_relative_radius_log2"] is None or
+                        float(said["largest log2 of a logit's relative radius"]) == last["worst_relative_radius_log2"]) and
+                       "enclosed by GMP" not in said, f"{bits} bits: the trace says what was certified", [said, row, routing])
             certain = sum(g > 1e-9 for g in gaps)
             thinnest = min(range(n), key=lambda i: gaps[i])
             tap.report(row["certified"] == certain == sum(g > 0 for g in gaps) and row["tokens"] == n and row["ok"] == (certain == n) and

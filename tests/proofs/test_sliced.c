@@ -300,6 +300,37 @@ static void refusals(void) {
     ball_vector_release(y, 16);
 }
 
+// x - y for two exact numbers that are equal in all bits that are kept: what was cut off is the
+// result, and lies in its radius.
+static void cancelled(void) {
+    double w_rc[] = {1, -1};
+    sinkproof_matrix w = {.dtype = SINKPROOF_DTYPE_F64,
+                          .count = 1,
+                          .rows = 1,
+                          .cols = 2,
+                          .data = (const uint8_t *)w_rc,
+                          .stack_stride = 2,
+                          .row_stride = 2,
+                          .col_stride = 1,
+                          .name = "cancelled"};
+    arb_ptr x = ball_vector(2), y = ball_vector(1);
+    arf_t difference;
+    arf_init(difference);
+    arf_set_si_2exp_si(arb_midref(x), 1, -100);
+    arf_set_si_2exp_si(arb_midref(x + 1), 3, -100);
+    arf_sub(difference, arb_midref(x), arb_midref(x + 1), ARF_PREC_EXACT, ARF_RND_DOWN);
+    for (size_t c = 0; c < 2; c++) arb_add_ui(x + c, x + c, 1, ARF_PREC_EXACT);
+    sinkproof_sliced_linear(y, x, 1, &w, NULL, 53, 1, NULL);
+    ok(arb_contains_arf(y, difference) && mag_cmp_2exp_si(arb_radref(y), -80) < 0,
+       "bound.dot-sliced bits that were cut off are in the radius");
+    sinkproof_sliced_linear(y, x, 1, &w, NULL, 80, 1, NULL);
+    ok(arb_is_exact(y) && arf_equal(arb_midref(y), difference),
+       "bound.dot-sliced bits that were kept are exact");
+    arf_clear(difference);
+    ball_vector_release(x, 2);
+    ball_vector_release(y, 1);
+}
+
 // The join against a sum of powers: sums at both ends of their range, every digit size.
 static void joined(void) {
     uint64_t state = 5;
@@ -383,6 +414,7 @@ int main(void) {
     hostile("all exponents of binary64", fill_subnormal, false, 36);
     same_bits();
     refusals();
+    cancelled();
     flint_cleanup();
     mpfr_free_cache();
     return tap_done();
