@@ -104,15 +104,20 @@ static const attention_guesses *guesses_at(composing *c) {
     return made;
 }
 
-// Guesses that hold everywhere, or those that hold at a place.
-static bool compose_guesses(composing *c, bool everywhere) {
+typedef enum guess_kind { GUESS_EVERYWHERE, GUESS_PLACED, GUESS_JOINED } guess_kind;
+
+// Guesses that hold everywhere, those that hold at a place, or two causes at once.
+static bool compose_guesses(composing *c, guess_kind kind) {
     if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
     const attention_guesses *guesses = guesses_at(c);
     if (guesses == NULL) return false;
     for (size_t i = 0; i < guesses->n; i++) {
         const sinkproof_attending *how = &guesses->of[i].how;
         bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
-        if (everywhere != (near && is_everywhere(how))) continue;
+        guess_kind is = guesses->of[i].joined        ? GUESS_JOINED
+                        : near && is_everywhere(how) ? GUESS_EVERYWHERE
+                                                     : GUESS_PLACED;
+        if (is != kind) continue;
         if (c->found != NULL && !near) break;
         if (!try_guess(c, how)) return false;
     }
@@ -120,9 +125,13 @@ static bool compose_guesses(composing *c, bool everywhere) {
 }
 
 bool compose_attention_everywhere(composing *c) {
-    return compose_guesses(c, true);
+    return compose_guesses(c, GUESS_EVERYWHERE);
 }
 
 bool compose_attention(composing *c) {
-    return compose_guesses(c, false);
+    return compose_guesses(c, GUESS_PLACED);
+}
+
+bool compose_attention_joined(composing *c) {
+    return compose_guesses(c, GUESS_JOINED);
 }

@@ -17,6 +17,7 @@ typedef struct hunt {
     size_t n_kept;
     attention_guess kept[KEPT];
     double spent; // multiplications, as of emulations
+    bool joining; // what is offered are two causes
     size_t n_best;
     attention_guess best[FAMILIES]; // the nearest of each family, to the failing queries
 } hunt;

@@ -85,8 +85,10 @@ static void hunt_families(hunt *h) {
         attention_family_at(i)->guess(h, &attention_family_at(i)->of);
         family_end(h);
     }
+    h->joining = true;
     hunt_pairs(h);
     family_end(h);
+    h->joining = false;
 }
 
 bool attention_guess_causes(const attention_point *point, attention_guesses *guesses) {

@@ -28,6 +28,7 @@ typedef struct attention_guess {
     sinkproof_attending how;
     double misfit; // of the emulation to the queries that are looked at
     unsigned family;
+    bool joined; // two causes
 } attention_guess;
 
 enum { ATTENTION_GUESSES = 24, ATTENTION_SAMPLES = 40 };

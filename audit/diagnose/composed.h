@@ -89,6 +89,7 @@ bool composing_try(composing *c, composed_mistake *m);
 typedef bool compose_candidates(composing *c);
 compose_candidates compose_attention_everywhere; // attention_causes.c: A6 to A11
 compose_candidates compose_attention;            // at some place
+compose_candidates compose_attention_joined;     // two causes at once
 compose_candidates compose_places;  // composed_places.c: the catalogue, in a part of the point
 compose_candidates compose_factors; // composed_moved.c: the point, but for a factor
 compose_candidates compose_moved;   // its parts in other places
@@ -150,5 +151,7 @@ void composed_free(sinkproof_diagnosis *diagnosis);
 bool explain_by_composing(search *s, size_t place, unsigned *left);
 // The same by what holds everywhere in attention, which is simpler than a mistake in some rows.
 bool explain_attention(search *s, size_t place, unsigned *left);
+// The same by two causes in attention, in the place of the last finding, which explains nothing.
+bool explain_attention_joined(search *s, size_t place);
 
 #endif

@@ -147,8 +147,8 @@ static bool try_ones(low_rank *l, double *t_i) {
     bool rotated = c->point == TRACE_A4_Q || c->point == TRACE_A4_K;
     char text[COMPOSED_TEXT];
     for (size_t i = 0; i < l->n; i++) t_i[i] = 1;
-    snprintf(text, sizeof text, "the same numbers are added to %s of every token: a bias%s", name,
-             rotated ? " that is added after the rotation, not before it" : " of its own");
+    snprintf(text, sizeof text, "the same numbers are added to %s of every token, as %s", name,
+             rotated ? "a bias that is added after the rotation, not before it" : "a bias would");
     return try_known(l, t_i, rotated ? "bias-after-rotation" : "plus-bias", text);
 }
 
@@ -182,10 +182,10 @@ static bool try_free(low_rank *l) {
         if (!is_explained(l)) continue;
         char id[40], text[COMPOSED_TEXT];
         snprintf(id, sizeof id, "plus-rank-%zu", l->ranks);
-        snprintf(text, sizeof text,
-                 "a product of low rank is added to %s: of rank %zu, as of an adapter (LoRA) that "
-                 "the model does not have",
-                 sinkproof_trace_point_name(l->c->point), l->ranks);
+        snprintf(
+            text, sizeof text,
+            "a product of low rank is added to %s: of rank %zu, as an adapter (LoRA) would add it",
+            sinkproof_trace_point_name(l->c->point), l->ranks);
         return !is_spread(l) || try_ranks(l, id, text);
     }
     return true;

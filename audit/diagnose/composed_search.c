@@ -50,10 +50,10 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_residuals,
                                              compose_turns,
                                              compose_positions,
-                                             compose_frequencies,
                                              compose_gates,
                                              compose_choices,
                                              compose_parameters,
+                                             compose_frequencies,
                                              compose_weight_factors,
                                              compose_factors,
                                              compose_moved,
@@ -84,7 +84,10 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_embedding,
                                              compose_elements,
                                              compose_terms,
-                                             compose_low_rank};
+                                             compose_low_rank,
+                                             compose_attention_joined};
+
+enum { OFFERS = sizeof offers / sizeof offers[0] }; // the last after pairs of the catalogue
 
 // Whether the parts of the point are counted as in a trace from position 0 on: where keys of
 // earlier positions have columns too, only the causes of attention know them.
@@ -94,7 +97,8 @@ static bool has_parts(const composing *c) {
 }
 
 static bool is_of_attention(compose_candidates *offer) {
-    return offer == compose_attention_everywhere || offer == compose_attention;
+    return offer == compose_attention_everywhere || offer == compose_attention ||
+           offer == compose_attention_joined;
 }
 
 // Of experts that are chosen, a few differ, and some rule at some place explains them by chance:
@@ -169,12 +173,24 @@ static bool compose_points(search *s, size_t place, unsigned *left, unsigned poi
     return fine;
 }
 
+enum { ATTENDED = 1u << TRACE_A6 | 1u << TRACE_A9 | 1u << TRACE_A10 | 1u << TRACE_A11 };
+
 bool explain_attention(search *s, size_t place, unsigned *left) {
-    const unsigned core =
-        point_bit(TRACE_A6) | point_bit(TRACE_A9) | point_bit(TRACE_A10) | point_bit(TRACE_A11);
-    return compose_points(s, place, left, core, 0, 1);
+    return compose_points(s, place, left, ATTENDED, 0, 1);
+}
+
+bool explain_attention_joined(search *s, size_t place) {
+    size_t at = s->out->n;
+    unsigned points = s->out->findings[at - 1].points & ATTENDED, left = points;
+    if (points == 0 || s->out->findings[at - 1].n_alike > 0) return true;
+    if (!compose_points(s, place, &left, points, OFFERS - 1, OFFERS)) return false;
+    if (left == points) return true;
+    // it takes the place of the finding, or is told by that of another layer
+    if (s->out->n > at) s->out->findings[at - 1] = s->out->findings[at];
+    s->out->n -= 1;
+    return true;
 }
 
 bool explain_by_composing(search *s, size_t place, unsigned *left) {
-    return compose_points(s, place, left, ~0u, 1, sizeof offers / sizeof offers[0]);
+    return compose_points(s, place, left, ~0u, 1, OFFERS - 1);
 }

@@ -294,7 +294,7 @@ static bool search_explanations(search *s, size_t place, unsigned left) {
     unsigned before = points_tried_in_vain(s), some;
     while ((some = left & ~before) != 0 && points_tried_in_vain(s) != ~0u) {
         unsigned rest = left & before;
-        if (!explain_by_pairs(s, place, &some)) return false;
+        if (!explain_by_pairs(s, place, &some) || !explain_attention_joined(s, place)) return false;
         left = some | rest;
     }
     return note_pairs_not_searched(s, place, left);

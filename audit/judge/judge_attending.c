@@ -165,7 +165,7 @@ size_t sinkproof_read_place(const sinkproof_read_as *read, size_t rows, size_t h
         return from == SIZE_MAX ? at : at - at % dim + from;
     }
     if (read->map != SINKPROOF_MAP_LAYOUT || begin + page > rows * heads * dim) return at;
-    return begin + sinkproof_layout_from(&layout, shape, at - begin);
+    return begin + layout_from(&layout, shape, at - begin);
 }
 
 double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,

@@ -15,7 +15,7 @@ sinkproof_layout sinkproof_layout_at(size_t i) {
     return layout;
 }
 
-size_t sinkproof_layout_from(const sinkproof_layout *layout, const size_t shape[3], size_t at) {
+size_t layout_from(const sinkproof_layout *layout, const size_t shape[3], size_t at) {
     size_t index[3], offset = 0, from = 0;
     for (int a = 3; a-- > 0; at /= shape[a]) index[a] = at % shape[a];
     for (int a = 0; a < 3; a++) offset = offset * shape[layout->read[a]] + index[layout->read[a]];

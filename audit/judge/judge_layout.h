@@ -16,6 +16,6 @@ enum { SINKPROOF_LAYOUTS = 30 };
 sinkproof_layout sinkproof_layout_at(size_t i); // two orders that differ
 
 // Where the number was written that is read at `at`; both count in the order 0, 1, 2.
-size_t sinkproof_layout_from(const sinkproof_layout *layout, const size_t shape[3], size_t at);
+size_t layout_from(const sinkproof_layout *layout, const size_t shape[3], size_t at);
 
 #endif

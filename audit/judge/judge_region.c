@@ -125,7 +125,7 @@ size_t moved_from(const sinkproof_moving *m, const sinkproof_config *c, size_t n
     if (m->from.source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
     if (m->from.source == SINKPROOF_FROM_LAYOUT) {
         const sinkproof_layout layout = sinkproof_layout_at((size_t)m->from.by);
-        return rank == 3 ? sinkproof_layout_from(&layout, shape, at) : at;
+        return rank == 3 ? layout_from(&layout, shape, at) : at;
     }
     if (m->from.source >= SINKPROOF_FROM_BATCH) {
         size_t each = rank == 3 ? shape[2] : 1;

@@ -106,7 +106,8 @@ static bool weights_over_more(const sinkproof_attending *m, const sinkproof_sett
         more = sinkproof_honest_mul(more, below);
     }
     double count = m->zero_keys != 0 ? m->zero_keys : m->sum_plus;
-    more = set_times(m, more, count);
+    more = sinkproof_honest_mul(more, sinkproof_exact_set(count));
+    if (m->times_error > 0) more = sinkproof_honest_declared(more, m->times_error, 0);
     sinkproof_honest sum = sinkproof_honest_add(sinkproof_exact_set(1), more);
     if (!(sum.lo > 0)) return true;
     sinkproof_honest by = set_inverse(sum);
