@@ -98,9 +98,8 @@ static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer)
 
 static bool keeps_values(const sinkproof_moving *m) {
     return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && m->ranks == 0 &&
-           !m->by_shares &&
-           m->make == NULL && !m->rounds_more && m->change.kind == SINKPROOF_UNCHANGED &&
-           m->then.kind == SINKPROOF_UNCHANGED;
+           !m->by_shares && m->make == NULL && !m->rounds_more &&
+           m->change.kind == SINKPROOF_UNCHANGED && m->then.kind == SINKPROOF_UNCHANGED;
 }
 
 static bool stays_in_format(const sinkproof_moving *m) {
@@ -112,7 +111,8 @@ static bool stays_in_format(const sinkproof_moving *m) {
            frexp(fabs(m->factor), &(int){0}) == 0.5;
 }
 
-// The worst case of a set: nothing is known of how its errors are spread, and no lean is suspicious.
+// The worst case of a set: nothing is known of how its errors are spread, and no lean is
+// suspicious.
 static sinkproof_honest without_lean(sinkproof_honest x) {
     x.likely_lo = x.lo, x.likely_hi = x.hi;
     x.var = x.spread = fmax(x.var, pow(sinkproof_radius(&x), 2));

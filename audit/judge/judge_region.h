@@ -7,8 +7,8 @@
 #define SINKPROOF_JUDGE_REGION_H
 
 #include "audit/judge/judge_change.h"
-#include "audit/trace/trace.h"
 #include "audit/judge/judge_layout.h"
+#include "audit/trace/trace.h"
 #include "model/safetensors.h"
 #include "ref/points.h"
 
