@@ -169,6 +169,26 @@ static size_t weight_rows(const sinkproof_gradient *g, const sinkproof_gradient_
     return count / *cols;
 }
 
+// Whether a loss may read the point, and the metadata do not say what it reads: the stream, a
+// norm's result, the router, the weights of attention and its output. No known loss reads another.
+static bool may_be_read(const sinkproof_trace *trace, const sinkproof_gradient *g) {
+    if (g->of_weight || sinkproof_trace_metadata(trace, "loss") != NULL) return false;
+    switch (g->point) {
+    case TRACE_T0:
+    case TRACE_A9:
+    case TRACE_A10:
+    case TRACE_A11:
+    case TRACE_A13:
+    case TRACE_M2:
+    case TRACE_M4:
+    case TRACE_M12:
+    case TRACE_F1:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool judge_one(const sinkproof_model *kept, const sinkproof_trace *trace,
                       const sinkproof_policy *policy, const sinkproof_backward_meaning *meaning,
                       const sinkproof_tensor *tensor, sinkproof_gradient_report *r) {
@@ -192,6 +212,13 @@ static bool judge_one(const sinkproof_model *kept, const sinkproof_trace *trace,
         r->elements = r->undecided = count;
     }
     conclude(r);
+    if (r->verdict == SINKPROOF_VERDICT_BUG && may_be_read(trace, &r->of)) {
+        r->verdict = SINKPROOF_VERDICT_UNDECIDED;
+        snprintf(
+            r->missing, sizeof r->missing,
+            "metadata that say what the loss reads (%.60s outside, unless it reads this point)",
+            sinkproof_counted(r->outside, "element").text);
+    }
     return !pass.failed;
 }
 
@@ -294,7 +321,8 @@ static void say_freedoms(const sinkproof_trace *trace, const sinkproof_policy *p
              entropy ? "The loss is the mean cross-entropy of the next tokens."
              : said == NULL
                  ? "The metadata do not say what the loss reads: taken to be the logits, "
-                   "and what has a\ngradient in the trace."
+                   "and what has a\ngradient in the trace. What another loss may read is undecided "
+                   "where it is outside."
                  : "The loss reads ",
              entropy ? "" : loss, said == NULL || entropy ? "" : ".");
 }

@@ -117,6 +117,7 @@ sinkproof_trace *case_trace(const sinkproof_model *model, const stage_case *c, c
                 sinkproof_fail(error, "no memory for %s", sinkproof_counted(a->n, "token").text);
     good = good && sinkproof_trace_builder_new(model, "plug-in", NULL, a->n, tokens, &b, error) &&
            (!c->lse || sinkproof_trace_builder_lse(b, lse_word(kind), "heads,tokens", error)) &&
+           (!stage_goes_back(c->stage) || sinkproof_trace_builder_loss(b, "F2", error)) &&
            add_arrays(b, c, a, kind, error) && sinkproof_trace_builder_finish(b, &trace, error);
     sinkproof_trace_builder_free(b);
     free(tokens);

@@ -242,6 +242,15 @@ def judged_in_parts(work, trace):
     report("The metadata do not say what the loss reads" in said, "the report says that the loss is not said", said.splitlines()[-8:])
     report(code == 0 and rows["dF2"]["verdict"] == "undecided" and "cross-entropy" in rows["dF2"]["missing"],
            "grad.cross-entropy dF2 of a loss that the metadata do not name is undecided")
+    balanced = {name: doubles(trace[name][1], [x + 0.25 for x in numbers(trace, name)]) if name == "01.dM2" else value
+                for name, value in trace.items() if name not in ("01.dM1", "01.dW.router", "01.db.router")}
+    code, rows = judge(work, balanced, "--policy", "real-f64", head={"format": "sinkproof-trace-1"})
+    report(code == 0 and rows["01.dM2"]["verdict"] == "undecided" and "01.dM2" not in rows["01.dM2"]["missing"],
+           "grad.router a loss that may read the router, and is not said: dM2 is undecided", [code, rows["01.dM2"]])
+    code, rows = judge(work, balanced, "--policy", "real-f64", head={"format": "sinkproof-trace-1", "loss": "F2,M2"})
+    report(code == 0 and rows["01.dM2"]["missing"] == "what the loss has there", "grad.router a loss that is said to read it: so too")
+    code, rows = judge(work, balanced, "--policy", "real-f64")
+    report(code == 1 and rows["01.dM2"]["verdict"] == "bug", "grad.router a loss that is said not to read it: dM2 is a bug")
 
 
 def each_changed(work, trace):
