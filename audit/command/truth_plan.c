@@ -109,12 +109,12 @@ static json_t *plan_json(const plan *p) {
             results,
             json_pack(
                 "{s:s, s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:[II], s:[II], s:I, s:f, s:f, s:f}",
-                "id", "bound.dot-sliced", "point",
-                sinkproof_trace_point_name((sinkproof_trace_point)k), "ok", 1, "label", "estimated",
-                "what", "slices of a product", "dtype", sinkproof_dtype_name(point->first.dtype),
-                "bits_99", (json_int_t)point->bits_most, "bits_all", (json_int_t)point->bits_all,
-                "digit_bits", (json_int_t)point->digit_least, (json_int_t)point->digit_most,
-                "digits", (json_int_t)point->digits_least, (json_int_t)point->digits_most, "slices",
+                "id", "slices.exact", "point", sinkproof_trace_point_name((sinkproof_trace_point)k),
+                "ok", 1, "label", "estimated", "what", "slices of a product", "dtype",
+                sinkproof_dtype_name(point->first.dtype), "bits_99", (json_int_t)point->bits_most,
+                "bits_all", (json_int_t)point->bits_all, "digit_bits",
+                (json_int_t)point->digit_least, (json_int_t)point->digit_most, "digits",
+                (json_int_t)point->digits_least, (json_int_t)point->digits_most, "slices",
                 (json_int_t)point->slices, "sparse", point->sparse, "weights_per_token",
                 point->weights, "multiply_adds_per_token", point->multiply_adds));
     }

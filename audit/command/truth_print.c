@@ -160,7 +160,7 @@ void truth_print_checks(FILE *out, const sinkproof_truth_checks *checks) {
 }
 
 json_t *truth_checks_json(const sinkproof_truth_checks *checks) {
-    return json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I}", "id", "bound.dot-sliced", "what",
+    return json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I}", "id", "slices.exact", "what",
                      "results of products checked with GMP", "ok", checks->broken == 0, "label",
                      "exact", "products", (json_int_t)checks->products, "checked",
                      (json_int_t)checks->rows, "broken", (json_int_t)checks->broken, "unchecked",

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0
    Copyright 2026 the sinkproof authors *)
 
-(* Products by exact slices (bound.dot-sliced): weights are sums of integers times powers of 2, activations are
+(* Products by exact slices (slices.exact): weights are sums of integers times powers of 2, activations are
    sums of digits, every product of a slice and a digit fits the certificate of bound.dot-exact, and the products
    are joined as integers. What truncation and radii leave open is bounded by a product of integers, too. *)
 
@@ -11,7 +11,7 @@ From Sinkproof Require Import Sums Summation ExactSums.
 Import ListNotations.
 Open Scope R_scope.
 
-(*> bound.dot-sliced *)
+(*> slices.exact *)
 Section Sliced.
   Context (rnd : R -> Z) {valid : Valid_rnd rnd}.
   Variables n slices digits : nat. (* columns, slices of a weight, digits of an activation *)
@@ -48,7 +48,7 @@ Section Sliced.
   Qed.
 
   (* The joined products are the exact product, in every order and in every rounding mode. *)
-  Theorem bound_dot_sliced :
+  Theorem slices_exact :
     ∑ t < slices, ∑ j < digits,
       eval (round radix2 binary64 rnd) (P t j) * bpow radix2 (l t + (q + s * Z.of_nat j))
     = ∑ c < n, weight c * activation c.
@@ -62,7 +62,7 @@ Section Sliced.
   Qed.
 
   (* And the product with any reals that are within r_c units of 2^g is within a product of integers. *)
-  Theorem bound_dot_sliced_radius (x : nat -> R) (u r : nat -> Z) (e g : Z) :
+  Theorem slices_exact_radius (x : nat -> R) (u r : nat -> Z) (e g : Z) :
     (forall c, Rabs (weight c) <= IZR (u c) * bpow radix2 e) ->
     (forall c, Rabs (x c - activation c) <= IZR (r c) * bpow radix2 g) ->
     Rabs ((∑ c < n, weight c * x c) - ∑ c < n, weight c * activation c)
@@ -77,4 +77,4 @@ Section Sliced.
     apply Rmult_le_compat; auto using Rabs_pos.
   Qed.
 End Sliced.
-(*< bound.dot-sliced *)
+(*< slices.exact *)

@@ -72,7 +72,7 @@ typedef struct slice_sums {
     pair sum_l[PAIR], left_l[PAIR], found_l[PAIR];
 } slice_sums;
 
-//> bound.dot-sliced
+//> slices.exact
 static inline void take_lanes(double *rest_l, double down, double up, double *h_l, slice_sums *s) {
     for (size_t l = 0; l < PAIR; l++) {
         pair rest = pair_load(rest_l + PAIR * l), h = pair_nearest(rest * down);
@@ -103,7 +103,7 @@ slice_outcome slice_take(double *rest_c, double *sizes, size_t cols, int room, d
     *sizes = bounded_above(sum_of_lanes(s.left_l), cols);
     return sum_of_lanes(s.sum_l) < ldexp(1, room) ? SLICE_TAKEN : SLICE_REFUSED; // the certificate
 }
-//< bound.dot-sliced
+//< slices.exact
 
 static inline void bound_lanes(const double *w_l, double down, double *up_l, pair *sum_l) {
     for (size_t l = 0; l < PAIR; l++) {

@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Slices: numbers as sums of short integers times powers of 2, so that a matrix product in binary64
-// makes no rounding (bound.dot-sliced).
+// makes no rounding (slices.exact).
 //
 // A row of weights is w_c = sum_t 2^(l_t) h_tc with integers h. A token's activations are
 // x_c = 2^q sum_j 2^(s j) d_cj with digits |d| <= 2^(s-1), up to an error that goes into the

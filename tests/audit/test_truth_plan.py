@@ -50,21 +50,21 @@ def plan(tap, folder):
     code, out, _ = sinkproof("truth", "synthetic:tiny", "--plan", "--bits", "300", "--json", "-")
     rows = {r["point"]: r for r in json.loads(out)["results"]}
     tap.report(code == 0 and sorted(rows) == sorted(["A2.q", "A2.k", "A2.v", "A12", "M2", "M5", "M9", "F2"]),
-               "bound.dot-sliced a plan has a row for every product", sorted(rows))
+               "slices.exact a plan has a row for every product", sorted(rows))
     for point, name in TENSORS.items():
         seen = [measured(stored[f"model.layers.{layer}.{name}"]) for layer in range(LAYERS)]
         most, every = max(s[0] for s in seen), max(s[1] for s in seen)
         row = rows[point]
         tap.report((row["bits_99"], row["bits_all"]) == (most, every),
-                   f"bound.dot-sliced {point}: 99 % of the weights within {most} bits, all within {every}", [row])
+                   f"slices.exact {point}: 99 % of the weights within {most} bits, all within {every}", [row])
     wrong = [r for r in rows.values() if r["digits"][1] > (300 + GUARD + 1) // r["digit_bits"][0] + 1 or r["slices"] < 1 or
              not r["multiply_adds_per_token"] >= r["digits"][0] * r["weights_per_token"]]
-    tap.report(not wrong, "bound.dot-sliced no more digits than the precision has, a slice or more", wrong)
+    tap.report(not wrong, "slices.exact no more digits than the precision has, a slice or more", wrong)
     text = sinkproof("truth", "synthetic:tiny", "--plan", "--bits", "300")[1]
     shown = {m[0]: (int(m[1]), int(m[2]), m[3]) for m in
              re.findall(r"^(\w+(?:\.\w)?) +\w+ +\[\d+, \d+\] +(\d+) +(\d+) .* (\d+\.\d)$", text, re.M)}
     told = {p: (r["bits_99"], r["bits_all"], f"{r['multiply_adds_per_token'] / r['weights_per_token']:.1f}") for p, r in rows.items()}
-    tap.report(shown == told, "bound.dot-sliced the table shows the numbers of the JSON", [text, told])
+    tap.report(shown == told, "slices.exact the table shows the numbers of the JSON", [text, told])
     for words in (("--tokens", "1"), ("--trace", "x"), ("--local", "x")):
         code = sinkproof("truth", "synthetic:tiny", "--plan", *words)[0]
         tap.report(code == 2, f"--plan {words[0]}: a wrong command line", [code])
@@ -95,7 +95,7 @@ def checked(tap):
     tap.report(code == 0 and "checked with GMP: 203 results of 29 products, all enclosed" in text.splitlines() and
                (row["products"], row["checked"], row["broken"], row["unchecked"], row["ok"]) == (29, 203, 0, 0, True) and
                said["enclosed by GMP"] == "203 of 203",
-               "bound.dot-sliced 203 results of 29 products are checked", [text, row, said])
+               "slices.exact 203 results of 29 products are checked", [text, row, said])
     tap.report(sinkproof("truth", "synthetic:tiny", "--tokens", "1", "--check", "0")[0] == 2, "--check 0: a wrong command line")
 
 

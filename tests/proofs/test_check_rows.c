@@ -76,10 +76,10 @@ static void least_balls(void) {
         ball_vector_release(x, COLS);
     }
     ok(wrong == 0 && kept == rows,
-       "bound.dot-sliced rows=%zu: the least ball holds, refused=%zu bound=0 seed=91", rows, wrong);
+       "slices.exact rows=%zu: the least ball holds, refused=%zu bound=0 seed=91", rows, wrong);
     ok(missed == 0,
-       "bound.dot-sliced rows=%zu: moved by 2^-500 to either side, missed=%zu bound=0 seed=91",
-       rows, missed);
+       "slices.exact rows=%zu: moved by 2^-500 to either side, missed=%zu bound=0 seed=91", rows,
+       missed);
 }
 
 static void what_cannot_be_checked(void) {
@@ -90,22 +90,22 @@ static void what_cannot_be_checked(void) {
     arb_init(y);
     arb_set_d(x, 5), arb_set_d(x + 1, 7), arb_set_d(y, 19);
     ok(truth_check_row(&weight, NULL, 0, x, y) == TRUTH_ROW_HOLDS,
-       "bound.dot-sliced 1 * 5 + 2 * 7 = 19");
+       "slices.exact 1 * 5 + 2 * 7 = 19");
     ok(truth_check_row(&weight, NULL, 1, x, y) == TRUTH_ROW_UNCHECKED,
-       "bound.dot-sliced an infinite weight is not checked");
+       "slices.exact an infinite weight is not checked");
     arb_zero_pm_inf(y);
     ok(truth_check_row(&weight, NULL, 0, x, y) == TRUTH_ROW_HOLDS,
-       "bound.dot-sliced the whole line holds");
+       "slices.exact the whole line holds");
     arb_indeterminate(y);
     ok(truth_check_row(&weight, NULL, 0, x, y) == TRUTH_ROW_BROKEN,
-       "bound.dot-sliced NaN holds nothing");
+       "slices.exact NaN holds nothing");
     arb_set_d(y, 19);
     arb_set_d(x + 1, 1), arb_mul_2exp_si(x + 1, x + 1, -(1 << 25));
     ok(truth_check_row(&weight, NULL, 0, x, y) == TRUTH_ROW_UNCHECKED,
-       "bound.dot-sliced exponents 2^25 apart are not checked");
+       "slices.exact exponents 2^25 apart are not checked");
     arb_zero_pm_inf(x + 1);
     ok(truth_check_row(&weight, NULL, 0, x, y) == TRUTH_ROW_UNCHECKED,
-       "bound.dot-sliced an infinite input is not checked");
+       "slices.exact an infinite input is not checked");
     arb_clear(y);
     ball_vector_release(x, 2);
 }

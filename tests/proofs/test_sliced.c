@@ -123,7 +123,7 @@ static void compare(tally *t, uint64_t *state, const sinkproof_matrix *w, size_t
 static void report(const char *what, const tally *t, bool sliced, uint64_t seed) {
     ok(t->apart == 0 && t->outside == 0 && t->wide == 0 && t->products > 0 &&
            (t->plain_rows == 0) == sliced,
-       "bound.dot-sliced %s products=%zu not-gmp=%zu outside=%zu wider-than-33/32=%zu slices=%zu "
+       "slices.exact %s products=%zu not-gmp=%zu outside=%zu wider-than-33/32=%zu slices=%zu "
        "plain-rows=%zu bound=0 seed=%llu",
        what, t->products, t->apart, t->outside, t->wide, t->slices, t->plain_rows,
        (unsigned long long)seed);
@@ -242,11 +242,11 @@ static void same_bits(void) {
     for (size_t k = 0; k < TOKENS * SHARED_ROWS; k++)
         outside += !arb_contains_arf(one + k, arb_midref(other + k));
     ok(threaded == 0 && alone == 0,
-       "bound.dot-sliced of %d tokens: three threads change %zu balls, tokens alone %zu, bound=0 "
+       "slices.exact of %d tokens: three threads change %zu balls, tokens alone %zu, bound=0 "
        "seed=77",
        TOKENS, threaded, alone);
-    ok(outside == 0,
-       "bound.dot-sliced: %zu midpoints of ball dot products outside, bound=0 seed=77", outside);
+    ok(outside == 0, "slices.exact: %zu midpoints of ball dot products outside, bound=0 seed=77",
+       outside);
     ball_vector_release(x, TOKENS * SHARED_COLS);
     ball_vector_release(one, TOKENS * SHARED_ROWS);
     ball_vector_release(other, TOKENS * SHARED_ROWS);
@@ -276,24 +276,24 @@ static void refusals(void) {
     sliced_account account;
     sinkproof_sliced_linear(y, x, 4, &w, NULL, 100, 1, &account);
     ok(account.plain_rows == 2 && account.plain_tokens == 2,
-       "bound.dot-sliced: infinite weights and inputs are refused: %zu rows, %zu tokens",
+       "slices.exact: infinite weights and inputs are refused: %zu rows, %zu tokens",
        account.plain_rows, account.plain_tokens);
     ok(arb_equal_si(y, 19) && arb_equal_si(y + 2, 43) && !arb_is_finite(y + 1) &&
            !arb_is_finite(y + 3),
-       "bound.dot-sliced: an infinite row leaves the others exact");
+       "slices.exact: an infinite row leaves the others exact");
     ok(!arb_is_finite(y + 4) && !arb_is_finite(y + 6),
-       "bound.dot-sliced: an infinite input gives infinite balls");
+       "slices.exact: an infinite input gives infinite balls");
     arf_t exact;
     arf_init(exact);
     arf_add(exact, arb_midref(x + 4), arb_midref(y), 64, ARF_RND_DOWN);
     ok(arb_is_finite(y + 8) && arf_cmp_si(arb_midref(y + 8), 0) > 0,
-       "bound.dot-sliced: a huge exponent is enclosed");
+       "slices.exact: a huge exponent is enclosed");
     arb_t t;
     arb_init(t);
     arb_set_arf(t, arb_midref(x + 6));
     arb_add_ui(t, t, 2, ARF_PREC_EXACT < 1000 ? ARF_PREC_EXACT : 1000);
     ok(arb_is_finite(y + 12) && arb_overlaps(y + 12, t) && arb_contains_si(y + 12, 2),
-       "bound.dot-sliced: a tiny number is enclosed");
+       "slices.exact: a tiny number is enclosed");
     arb_clear(t);
     arf_clear(exact);
     ball_vector_release(x, 8);
@@ -322,10 +322,10 @@ static void cancelled(void) {
     for (size_t c = 0; c < 2; c++) arb_add_ui(x + c, x + c, 1, ARF_PREC_EXACT);
     sinkproof_sliced_linear(y, x, 1, &w, NULL, 53, 1, NULL);
     ok(arb_contains_arf(y, difference) && mag_cmp_2exp_si(arb_radref(y), -80) < 0,
-       "bound.dot-sliced bits that were cut off are in the radius");
+       "slices.exact bits that were cut off are in the radius");
     sinkproof_sliced_linear(y, x, 1, &w, NULL, 80, 1, NULL);
     ok(arb_is_exact(y) && arf_equal(arb_midref(y), difference),
-       "bound.dot-sliced bits that were kept are exact");
+       "slices.exact bits that were kept are exact");
     arf_clear(difference);
     ball_vector_release(x, 2);
     ball_vector_release(y, 1);
@@ -356,7 +356,7 @@ static void joined(void) {
             wrong += !arf_equal(out, sum);
         }
     arf_clear(out), arf_clear(sum), arf_clear(term);
-    ok(wrong == 0, "bound.dot-sliced joins=%zu wrong=%zu bound=0 seed=5", joins, wrong);
+    ok(wrong == 0, "slices.exact joins=%zu wrong=%zu bound=0 seed=5", joins, wrong);
 }
 
 // A slice at the certificate's edge: the sum of its sizes is below 2^room, and nothing is lost.
@@ -388,8 +388,8 @@ static void certificates(void) {
         broken += !(sum < ldexp(1, room)) || (cols > 8 && sum < ldexp(0.2, room) && room > 12);
     }
     ok(taken > 300 && broken == 0 && lost == 0,
-       "bound.dot-sliced slices=%zu above-or-far-below-their-room=%zu lost=%zu bound=0 seed=6",
-       taken, broken, lost);
+       "slices.exact slices=%zu above-or-far-below-their-room=%zu lost=%zu bound=0 seed=6", taken,
+       broken, lost);
 }
 
 int main(void) {

@@ -113,7 +113,7 @@ static void tiny(const sinkproof_model *model) {
         size_t products = 7 * config->n_layers + 1;
         ok(result.checks.products == products && result.checks.rows == 8 * products &&
                result.checks.broken == 0 && result.checks.unchecked == 0,
-           "bound.dot-sliced tiny products=%zu results=%zu not-enclosed=%zu bound=0 seed=41",
+           "slices.exact tiny products=%zu results=%zu not-enclosed=%zu bound=0 seed=41",
            result.checks.products, result.checks.rows, result.checks.broken);
         sinkproof_truth_result_clear(&result);
     }
