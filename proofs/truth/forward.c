@@ -15,8 +15,6 @@
 
 #include <stdlib.h>
 
-enum { SPARE_BITS = 64 };
-
 // The state of one walk: the request, the latest value of every point, the choices.
 typedef struct pass {
     const sinkproof_truth_request *request;
@@ -25,7 +23,6 @@ typedef struct pass {
     sinkproof_truth_yarn yarn;
     arb_ptr at[TRACE_POINTS];
     size_t elements[TRACE_POINTS];
-    slong bits; // working precision of the step
     size_t *chosen_nk;
     size_t n_last; // tokens of F1 and F2
     sinkproof_truth_routing *routing;
@@ -71,7 +68,7 @@ static void embed_tokens(pass *p, const sinkproof_walk_step *step, const arb_src
         sinkproof_truth_row(x, &step->weights[0], (size_t)p->request->tokens_n[i], scratch);
         if (step->weights[1].count == 0) continue;
         sinkproof_truth_row(placed, &step->weights[1], i, scratch);
-        _arb_vec_add(x, x, placed, (slong)hidden, p->bits);
+        _arb_vec_add(x, x, placed, (slong)hidden, p->request->bits);
     }
     ball_vector_release(placed, hidden);
     free(scratch);
@@ -86,9 +83,9 @@ static void normalise_token(void *context, size_t i, size_t worker) {
     double eps = j->p->config->rms_eps;
     (void)worker;
     if (w[1].count > 0)
-        sinkproof_truth_layernorm(j->out + i * cols, x, 1, &w[0], &w[1], eps, j->p->bits);
+        sinkproof_truth_layernorm(j->out + i * cols, x, 1, &w[0], &w[1], eps, j->p->request->bits);
     else
-        sinkproof_truth_rmsnorm(j->out + i * cols, x, 1, &w[0], eps, j->p->bits);
+        sinkproof_truth_rmsnorm(j->out + i * cols, x, 1, &w[0], eps, j->p->request->bits);
 }
 
 static void normalise(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
@@ -98,13 +95,14 @@ static void normalise(pass *p, const sinkproof_walk_step *step, const arb_srcptr
 
 static void project(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
     const sinkproof_matrix *w = step->weights;
-    sinkproof_sliced_linear(out, in[0], p->elements[step->point] / w[0].rows, &w[0], &w[1], p->bits,
-                            p->request->threads, NULL);
+    sinkproof_sliced_linear(out, in[0], p->elements[step->point] / w[0].rows, &w[0], &w[1],
+                            p->request->bits, p->request->threads, NULL);
 }
 
 static void rotate(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
     size_t heads = p->elements[step->point] / (p->request->n * p->config->head_dim);
-    sinkproof_truth_rope(out, in[0], p->request->n, heads, p->positions_n, &p->yarn, p->bits);
+    sinkproof_truth_rope(out, in[0], p->request->n, heads, p->positions_n, &p->yarn,
+                         p->request->bits);
 }
 
 // Of every query of a head against every key, before mask and sink.
@@ -116,7 +114,7 @@ static void score_head(void *context, size_t h, size_t worker) {
     (void)worker;
     for (size_t i = 0; i < n; i++)
         sinkproof_truth_scores(j->out + (h * n + i) * n, j->in[0] + (i * heads + h) * d,
-                               j->in[1] + h / (heads / kv) * d, n, kv * d, d, p->bits);
+                               j->in[1] + h / (heads / kv) * d, n, kv * d, d, p->request->bits);
 }
 
 static void score(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
@@ -139,9 +137,9 @@ static void weigh_keys_of_head(void *context, size_t h, size_t worker) {
         arb_ptr row = j->out + (h * n + i) * (n + 1);
         size_t first = first_key(p, j->step->layer, i);
         arb_srcptr q_d = j->step->n_inputs > 1 ? j->in[1] + (i * heads + h) * d : NULL;
-        truth_sink_logit(b, &normaliser, q_d, d, p->bits);
+        truth_sink_logit(b, &normaliser, q_d, d, p->request->bits);
         sinkproof_truth_softmax_sink(row + first, row + n, j->in[0] + (h * n + i) * n + first,
-                                     i + 1 - first, b, p->bits);
+                                     i + 1 - first, b, p->request->bits);
     }
     arb_clear(b);
     free(scratch);
@@ -166,9 +164,10 @@ static void sum_values_of_token(void *context, size_t i, size_t worker) {
     size_t d = p->config->head_dim, first = first_key(p, j->step->layer, i);
     (void)worker;
     for (size_t h = 0; h < heads; h++)
-        sinkproof_truth_values(
-            j->out + (i * heads + h) * d, p->at[TRACE_A10] + (h * n + i) * n + first,
-            j->in[1] + (first * kv + h / (heads / kv)) * d, i + 1 - first, kv * d, d, p->bits);
+        sinkproof_truth_values(j->out + (i * heads + h) * d,
+                               p->at[TRACE_A10] + (h * n + i) * n + first,
+                               j->in[1] + (first * kv + h / (heads / kv)) * d, i + 1 - first,
+                               kv * d, d, p->request->bits);
 }
 
 static void sum_values(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
@@ -178,7 +177,7 @@ static void sum_values(pass *p, const sinkproof_walk_step *step, const arb_srcpt
 
 static void add_residual(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in,
                          arb_ptr out) {
-    _arb_vec_add(out, in[1], in[0], (slong)p->elements[step->point], p->bits);
+    _arb_vec_add(out, in[1], in[0], (slong)p->elements[step->point], p->request->bits);
 }
 
 // Writes one choice into the account: thinnest margin, first ambiguity.
@@ -223,7 +222,8 @@ static bool valid_selection(const pass *p, size_t layer, const size_t *chosen_k,
 static bool is_contested(const pass *p, const size_t *chosen_k, arb_srcptr logit_e) {
     arb_t margin;
     arb_init(margin);
-    truth_margin(margin, chosen_k, logit_e, p->config->n_experts, p->config->n_chosen, p->bits);
+    truth_margin(margin, chosen_k, logit_e, p->config->n_experts, p->config->n_chosen,
+                 p->request->bits);
     bool contested = arb_is_negative(margin);
     arb_clear(margin);
     return contested;
@@ -247,8 +247,8 @@ static void choose(pass *p, const sinkproof_walk_step *step, const arb_srcptr *i
     arb_t margin;
     arb_init(margin);
     for (size_t i = 0; i < p->request->n; i++) {
-        truth_choice choice = sinkproof_truth_topk(p->chosen_nk + i * k, margin,
-                                                   in[0] + i * experts, experts, k, p->bits);
+        truth_choice choice = sinkproof_truth_topk(
+            p->chosen_nk + i * k, margin, in[0] + i * experts, experts, k, p->request->bits);
         note_choice(p->routing, choice, margin, step->layer, i);
     }
     for (size_t s = 0; s < p->request->n * k; s++) arb_set_ui(out + s, p->chosen_nk[s]);
@@ -260,20 +260,20 @@ static void share(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in
     (void)step;
     for (size_t i = 0; i < p->request->n; i++)
         sinkproof_truth_router_weights(out + i * k, p->chosen_nk + i * k,
-                                       in[0] + i * p->config->n_experts, k, p->bits);
+                                       in[0] + i * p->config->n_experts, k, p->request->bits);
 }
 
 static void multiply(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
     size_t rows = p->elements[step->inputs[0].point] / step->weights[0].cols;
     bool per_slot = rows > p->request->n;
     truth_expert_linear(out, in[0], per_slot, p->request->n, p->chosen_nk, p->config->n_chosen,
-                        &step->weights[0], p->bits, p->request->threads);
+                        &step->weights[0], p->request->bits, p->request->threads);
 }
 
 static void add_bias(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
     _arb_vec_set(out, in[0], (slong)p->elements[step->point]);
     truth_expert_bias(out, p->request->n, p->chosen_nk, p->config->n_chosen, &step->weights[0],
-                      p->bits);
+                      p->request->bits);
 }
 
 // The activation of one token by one expert.
@@ -286,9 +286,9 @@ static void activate_one(void *context, size_t piece, size_t worker) {
     arb_srcptr in = j->in[0] + piece * before;
     (void)worker;
     if (p->config->activation == SINKPROOF_SWIGLU)
-        sinkproof_truth_swiglu(out, in, count, p->config->swiglu, p->bits);
+        sinkproof_truth_swiglu(out, in, count, p->config->swiglu, p->request->bits);
     else
-        sinkproof_truth_gelu_tanh(out, in, count, p->bits);
+        sinkproof_truth_gelu_tanh(out, in, count, p->request->bits);
 }
 
 static void activate(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
@@ -300,7 +300,7 @@ static void mix_token(void *context, size_t i, size_t worker) {
     size_t k = j->p->config->n_chosen, hidden = j->p->config->hidden;
     (void)worker;
     sinkproof_truth_mixture(j->out + i * hidden, j->in[1] + i * k, j->in[0] + i * k * hidden, k,
-                            hidden, j->p->bits);
+                            hidden, j->p->request->bits);
 }
 
 static void mix(pass *p, const sinkproof_walk_step *step, const arb_srcptr *in, arb_ptr out) {
@@ -346,24 +346,6 @@ static void show_point(const pass *p, const sinkproof_walk_step *step, size_t n,
     if (hooks->replay != NULL) hooks->replay(hooks->context, &place, values);
 }
 
-// What a step can use of the precision: the bits that stand in its most accurate input that has a
-// radius, and SPARE_BITS more. Bits of a midpoint far below its radius cost time and say nothing. A
-// sum of a large exact number and a small ball has more bits than either.
-static slong useful_bits(const pass *p, const sinkproof_walk_step *step) {
-    slong most = 0;
-    bool any = false;
-    for (size_t k = 0; k < step->n_inputs; k++)
-        for (size_t i = 0; i < p->elements[step->inputs[k].point]; i++) {
-            arb_srcptr x = p->at[step->inputs[k].point] + i;
-            if (arb_is_exact(x)) continue;
-            slong bits = arb_rel_accuracy_bits(x);
-            if (!any || bits > most) most = bits;
-            any = true;
-        }
-    bool all = !any || step->operation == SINKPROOF_ADD || most > p->request->bits - SPARE_BITS;
-    return all ? p->request->bits : (most > 0 ? most : 0) + SPARE_BITS;
-}
-
 // Checks drawn results of a product: of a token, or of one that its expert multiplied.
 static void check_product(pass *p, const sinkproof_walk_step *step, arb_srcptr in, arb_srcptr out) {
     bool of_experts = step->operation == SINKPROOF_MULTIPLY;
@@ -394,7 +376,6 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     size_t count = sinkproof_trace_elements(p->config, step->point, n);
     for (size_t i = 0; i < step->n_inputs; i++) in[i] = p->at[step->inputs[i].point];
     arb_ptr out = ball_vector(count);
-    p->bits = useful_bits(p, step);
     p->elements[step->point] = count;
     operations[step->operation](p, step, in, out);
     check_product(p, step, in[0], out);
