@@ -342,7 +342,8 @@ static bool try_groups(choices *s) {
                          scores[by]);
                 fine = try_logits(s, IN_GROUPS, (double)groups, by, (double)keep, true, text);
             }
-    for (size_t most = 1; most < s->c->n && most <= 512 && fine && s->c->found == NULL; most++) {
+    for (size_t most = 1;
+         most < s->c->n && s->c->n <= 512 && experts <= 32 && fine && s->c->found == NULL; most++) {
         snprintf(text, sizeof text,
                  "an expert is chosen by %s at most: later ones take the next best expert",
                  sinkproof_counted(most, "token").text);

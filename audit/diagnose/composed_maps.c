@@ -55,7 +55,7 @@ static long expert_of(const sinkproof_making *of, size_t q) {
     long a = (long)of->numbers[A], b = (long)of->numbers[B], other = (long)i + a;
     const map_kind kind = (map_kind)of->numbers[KIND];
     bool batch = kind == AS_BATCH || kind == SHIFTED || kind == SHIFTED_BELOW || kind == FIXED;
-    long place = batch ? (long)place_in_batch(of, q) : 0;
+    long place = batch && (b > 0 || kind == AS_BATCH) ? (long)place_in_batch(of, q) : 0;
     long shifted = ((own + a) % experts + experts) % experts;
     switch (kind) {
     case AS_SLOT:
@@ -116,13 +116,16 @@ static bool try_map(const operation *o, map_kind kind, long a, long b, const cha
     return fine || words == NULL;
 }
 
+enum { FEW_EXPERTS = 32 };
+
 // The next expert's, or another's, for a part of the batch.
 static bool try_tiles(const operation *o, size_t most) {
     long experts = (long)o->c->s->trials.config->n_experts;
-    bool fine = true;
+    bool fine = true, few = experts <= FEW_EXPERTS; // of many, the neighbours alone
     char text[160];
     for (size_t b = 1; b < most && fine && o->c->found == NULL; b++)
         for (long away = 1; away < experts && fine && o->c->found == NULL; away++) {
+            if (!few && away > 1 && away + 1 < experts) continue;
             const char *whose = away == 1             ? "the next expert"
                                 : away == experts - 1 ? "the expert before"
                                                       : "another expert";
@@ -136,7 +139,7 @@ static bool try_tiles(const operation *o, size_t most) {
                      by, b);
             if (fine) fine = try_map(o, SHIFTED_BELOW, away, (long)b, text);
         }
-    for (size_t b = 0; b < most && fine && o->c->found == NULL; b++)
+    for (size_t b = 0; b < (few ? most : 1) && fine && o->c->found == NULL; b++)
         for (long e = 0; e < experts && fine && o->c->found == NULL; e++) {
             snprintf(
                 text, sizeof text,
@@ -160,7 +163,7 @@ static bool try_ranks(const operation *o) {
         if (fine && a > 1) fine = try_map(o, QUOTIENT, a, 0, text);
         snprintf(text, sizeof text, "those of the expert %ld further on, in a circle", a);
         if (fine) fine = try_map(o, SHIFTED, a, 0, text);
-        for (long b = 1; b < experts && fine; b++) {
+        for (long b = 1; b < experts && experts <= FEW_EXPERTS && fine; b++) {
             snprintf(text, sizeof text,
                      "those of the expert %ld further on (in a circle), for experts from %ld on", a,
                      b);
@@ -207,15 +210,16 @@ static bool try_tokens(const operation *o) {
 bool compose_maps(composing *c) {
     operation o;
     bool slots = c->point >= TRACE_M5 && c->point <= TRACE_M10 && c->point != TRACE_M8;
-    enum { MOST_TILE = 130, MOST_PAIRS = 1 << 12 };
+    enum { MOST_TILE = 130, MOST_PAIRS = 1 << 12, MOST_TILED = 1 << 9 };
     if (!slots || c->chosen_nk == NULL || c->s->trials.config->dense) return true;
     size_t pairs = c->n * c->s->trials.config->n_chosen;
     for (size_t q = 0; q < pairs; q++)
         if (c->chosen_nk[q] < 0) return true;
     bool fine = operation_read(c, &o);
-    if (fine && o.whole && o.n_weights > 0 && pairs <= MOST_PAIRS)
-        fine =
-            try_tokens(&o) && try_ranks(&o) && try_tiles(&o, c->n < MOST_TILE ? c->n : MOST_TILE);
+    bool asked = fine && o.whole && o.n_weights > 0 && pairs <= MOST_PAIRS;
+    if (asked) fine = try_tokens(&o) && try_ranks(&o);
+    if (asked && fine && pairs <= MOST_TILED)
+        fine = try_tiles(&o, c->n < MOST_TILE ? c->n : MOST_TILE);
     operation_free(&o);
     return fine;
 }
