@@ -151,21 +151,13 @@ static bool try_numbers(altering *a) {
     bool wide = sinkproof_trace_shape(a->c->s->trials.config, a->point, 1, shape) == 3;
     change_list *list = malloc(sizeof *list);
     bool fine = list != NULL || fail_for_memory(a->c->s);
-    const sinkproof_config *config = a->c->s->trials.config;
-    bool query = a->point == TRACE_A2_Q || a->point == TRACE_A4_Q || a->point == TRACE_A11;
-    bool key = a->point == TRACE_A2_K || a->point == TRACE_A2_V || a->point == TRACE_A4_K;
-    for (int kind = 0; kind < 6 && fine && a->c->found == NULL; kind++) {
+    for (int kind = 0; kind < 5 && fine && a->c->found == NULL; kind++) {
         list->n = 0;
         if (kind == 0) list_clamps(list, a->largest);
         if (kind == 1) list_roundings(list, false);
         if (kind == 2 && wide) list_roundings(list, true);
         if (kind == 3) list_functions(list, false, a->c->s->trials.config->rms_eps);
         if (kind == 4 && wide) list_functions(list, true, a->c->s->trials.config->rms_eps);
-        if (kind == 5 && query)
-            list_means(list, config->n_heads, config->n_heads / config->n_kv_heads,
-                       config->head_dim);
-        if (kind == 5 && key && config->n_kv_heads > 1)
-            list_means(list, config->n_kv_heads, 1, config->head_dim);
         fine = try_changes(a, list);
     }
     free(list);

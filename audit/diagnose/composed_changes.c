@@ -146,21 +146,6 @@ void list_functions(change_list *list, bool wide, double eps) {
     }
 }
 
-static void add_mean(change_list *list, size_t together, size_t dim, const char *of) {
-    named_change *made = add_change(list, SINKPROOF_CHANGE_ALIKE);
-    made->change.wide = true, made->change.block = dim, made->change.levels = (double)together;
-    snprintf(made->id, sizeof made->id, "mean-of-%zu-heads", together);
-    snprintf(made->text, sizeof made->text, "in every head the mean of %s", of);
-}
-
-void list_means(change_list *list, size_t heads, size_t each, size_t dim) {
-    char of[48];
-    add_mean(list, heads, dim, "all heads");
-    snprintf(of, sizeof of, "the %zu heads of its group", each);
-    if (each > 1 && each < heads) add_mean(list, each, dim, of);
-    if (heads % 2 == 0 && heads > 2 && each != 2) add_mean(list, 2, dim, "two neighbours");
-}
-
 void list_signs(change_list *list) {
     named_change *made = add_change(list, SINKPROOF_CHANGE_SIZE);
     snprintf(made->id, sizeof made->id, "absolute");

@@ -24,8 +24,6 @@ void list_roundings(change_list *list, bool wide);
 void list_clamps(change_list *list, double largest);
 void list_functions(change_list *list, bool wide, double eps); // eps: of the norms
 void list_signs(change_list *list); // lost, zero, one; a step of codes added
-// Of rows of `heads` heads of `dim` numbers, in groups of `each`.
-void list_means(change_list *list, size_t heads, size_t each, size_t dim);
 
 typedef struct named_rule {
     sinkproof_from from;

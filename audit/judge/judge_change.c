@@ -133,26 +133,11 @@ static double change_alone(const sinkproof_change *c, double x) {
     }
 }
 
-// Each number of some parts of the row becomes the mean of those at its place in these parts.
-static void average_parts(const sinkproof_change *c, size_t n, const double *like, double *x) {
-    size_t block = c->block, together = (size_t)c->levels, all = block * together;
-    for (size_t first = 0; first + all <= n && all > 0; first += all)
-        for (size_t k = first; k < first + block; k++) {
-            double sum = 0;
-            for (size_t p = 0; p < together; p++) sum += like[k + p * block];
-            for (size_t p = 0; p < together; p++) x[k + p * block] = sum / (double)together;
-        }
-}
-
 void sinkproof_change_row(const sinkproof_change *c, double amax, size_t n, const double *like,
                           double *x) {
     if (c->kind == SINKPROOF_UNCHANGED) return;
     if (c->kind == SINKPROOF_CHANGE_ROUND) {
         round_row(c, amax, n, like, x);
-        return;
-    }
-    if (c->kind == SINKPROOF_CHANGE_ALIKE) {
-        average_parts(c, n, like, x);
         return;
     }
     bool rows = sinkproof_change_is_of_rows(c);

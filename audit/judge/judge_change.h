@@ -29,8 +29,7 @@ typedef enum sinkproof_change_kind {
     SINKPROOF_CHANGE_SOFTMAX,
     SINKPROOF_CHANGE_LOG_SOFTMAX,
     SINKPROOF_CHANGE_CENTRED, // less the mean
-    SINKPROOF_CHANGE_SHIFTED, // plus a times the largest size
-    SINKPROOF_CHANGE_ALIKE    // of parts of `block` numbers, `levels` beside each other: their mean
+    SINKPROOF_CHANGE_SHIFTED  // plus a times the largest size
 } sinkproof_change_kind;
 
 // Which numbers share the scale of a rounding: their largest size over the largest code.

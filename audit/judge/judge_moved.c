@@ -217,8 +217,7 @@ void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double a
         if (folds && x[i].lo < 0 && x[i].hi > 0)
             y[i] = sinkproof_honest_hull(y[i], sinkproof_exact_set(0));
         if (rows || scaled) y[i] = sinkproof_honest_declared(y[i], 2 * share, 0);
-        if (c->kind == SINKPROOF_CHANGE_LOG_SOFTMAX || c->kind == SINKPROOF_CHANGE_CENTRED ||
-            c->kind == SINKPROOF_CHANGE_ALIKE)
+        if (c->kind == SINKPROOF_CHANGE_LOG_SOFTMAX || c->kind == SINKPROOF_CHANGE_CENTRED)
             y[i] = sinkproof_honest_declared(y[i], 0, radius + 16 * s->u * (largest + 1));
         x[i] = exact ? y[i] : sinkproof_honest_roundings(s, y[i], rows ? (double)n + 8 : 8);
     }
