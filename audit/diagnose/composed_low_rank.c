@@ -2,22 +2,24 @@
 // Copyright 2026 the sinkproof authors
 //
 // What is added to a product of weights and is itself of low rank: each weight of a row shifted by
-// a constant, one column of weights that are others. Its numbers are fitted to the
+// a constant, one column of weights that are others, an adapter. Its numbers are fitted to the
 // trace: fewer by far than the elements that they explain.
 #include "audit/diagnose/composed_made.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef enum added_kind {
     PER_SUM,      // t_r times the sum of the input
     PER_CONSTANT, // t_r
-    PER_COLUMN    // t_r times coordinate a of the input
+    PER_COLUMN,   // t_r times coordinate a of the input
+    OF_RANK       // any matrix of rank a
 } added_kind;
 
-enum { KIND, A, STEP };                    // the numbers
-enum { FEWEST = 8, MOST_CELLS = 1 << 20 }; // rows and columns
+enum { KIND, A, STEP }; // the numbers
+enum { MOST_RANK = 4, ROWS_FOR_RANK = 8, MOST_CELLS = 1 << 20 };
 
 // A product's rows, of which each has weights: those of an expert, or those of all.
 typedef struct product {
@@ -84,12 +86,44 @@ static bool add_regression(const sinkproof_making *of, const product *p, double 
     return true;
 }
 
+// y: the first `rank` steps of an elimination of v - x with complete pivots.
+static bool add_of_rank(const sinkproof_making *of, const product *p, size_t rank, double *y) {
+    double *rest = malloc((of->all + 1) * sizeof *rest);
+    if (rest == NULL) return false;
+    for (size_t at = 0; at < of->all; at++)
+        rest[at] = sinkproof_tensor_value(p->v, at) - of->x[at], y[at] = 0;
+    for (size_t k = 0; k < rank; k++) {
+        size_t best = 0;
+        for (size_t at = 0; at < of->all; at++)
+            if (fabs(rest[at]) > fabs(rest[best])) best = at;
+        size_t i = best / p->cols, j = best % p->cols;
+        double pivot = rest[best];
+        for (size_t r = 0; r < p->rows && pivot != 0; r++) {
+            if (r == i) continue; // the pivot's row is needed until the end
+            double by = rest[r * p->cols + j] / pivot;
+            for (size_t c = 0; c < p->cols; c++) {
+                y[r * p->cols + c] += by * rest[i * p->cols + c];
+                rest[r * p->cols + c] -= by * rest[i * p->cols + c];
+            }
+        }
+        for (size_t c = 0; c < p->cols && pivot != 0; c++) {
+            y[i * p->cols + c] += rest[i * p->cols + c];
+            rest[i * p->cols + c] = 0;
+        }
+    }
+    free(rest);
+    return true;
+}
+
 static bool make_added(const sinkproof_making *of, double *y, double *width) {
     product p;
-    bool fine = product_of(of, &p) && add_regression(of, &p, y);
+    size_t rank = (size_t)of->numbers[A];
+    bool low = of->numbers[KIND] == OF_RANK, fine = product_of(of, &p);
+    if (fine) fine = low ? add_of_rank(of, &p, rank, y) : add_regression(of, &p, y);
     // what is fitted has the errors of what it was fitted to
     for (size_t at = 0; fine && at < of->all; at++)
-        width[at] = of->numbers[STEP] * fabs(y[at]) + (of->radius != NULL ? 4 * of->radius[at] : 0);
+        width[at] = of->numbers[STEP] * fabs(y[at]) +
+                    (of->radius != NULL ? 4 * (low ? (double)rank + 1 : 1) * of->radius[at] : 0);
     free(p.expert_r);
     return fine;
 }
@@ -111,7 +145,7 @@ static bool try_added(const operation *o, added_kind kind, size_t a, const char 
 static bool is_spread(const composing *c, size_t rows, size_t cols) {
     size_t outside = 0;
     for (size_t at = 0; at < c->elements; at++) outside += c->marks[at];
-    return 4 * outside > rows * cols && rows >= FEWEST && cols >= FEWEST;
+    return 4 * outside > rows * cols && rows >= ROWS_FOR_RANK && cols >= ROWS_FOR_RANK;
 }
 
 bool compose_low_rank(composing *c) {
@@ -136,6 +170,15 @@ bool compose_low_rank(composing *c) {
             snprintf(id, sizeof id, "column-%zu", col);
             snprintf(text, sizeof text, "is computed with other weights in column %zu", col);
             fine = try_added(&o, PER_COLUMN, col, id, text);
+        }
+        for (size_t rank = 1; rank <= MOST_RANK && linear && fine && c->found == NULL; rank++) {
+            if (rows < ROWS_FOR_RANK * (rank + 1) || cols < ROWS_FOR_RANK * (rank + 1)) break;
+            snprintf(id, sizeof id, "rank-%zu", rank);
+            snprintf(text, sizeof text,
+                     "has a matrix of rank %zu added, as an adapter (LoRA) adds that is not in the "
+                     "model's weights",
+                     rank);
+            fine = try_added(&o, OF_RANK, rank, id, text);
         }
     }
     operation_free(&o);
