@@ -61,6 +61,8 @@ static void place_guess(hunt *h, const attention_guess *found) {
         bool in_rows = p % 2 != 0;
         if (!place_heads(v, p / 2, &at.how) || (in_rows && !rows)) continue;
         if (in_rows && (at.how.first_row > 0 || at.how.end_row > 0)) continue;
+        // rules over rows and stripes fit a few rows by chance
+        if (in_rows && (at.how.row_tile > 0 || at.how.cache.rest)) continue;
         // so many parts from a row on are told by the sink's count there
         if (in_rows && at.how.sink_per_part &&
             (at.how.parting == SINKPROOF_PARTS_AT || at.how.part == 2))

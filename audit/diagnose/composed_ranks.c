@@ -173,24 +173,6 @@ static bool try_sums(low_rank *l, double *t_i) {
                      "times the sum of the inputs: a zero point that is off");
 }
 
-static bool try_free(low_rank *l) {
-    begin(l);
-    while (l->ranks < MOST_RANKS && 6 * (l->ranks + 1) <= l->n && 6 * (l->ranks + 1) <= l->each) {
-        for (size_t i = 0; i < l->n; i++)
-            l->left[l->ranks * l->n + i] = 1 + (double)(i * 7 % 11) / 11;
-        take_rank(l, false);
-        if (!is_explained(l)) continue;
-        char id[40], text[COMPOSED_TEXT];
-        snprintf(id, sizeof id, "plus-rank-%zu", l->ranks);
-        snprintf(
-            text, sizeof text,
-            "a product of low rank is added to %s: of rank %zu, as an adapter (LoRA) would add it",
-            sinkproof_trace_point_name(l->c->point), l->ranks);
-        return !is_spread(l) || try_ranks(l, id, text);
-    }
-    return true;
-}
-
 bool compose_ranks(composing *c) {
     low_rank l = {.c = c, .n = c->n, .each = c->elements / c->n};
     bool index = sinkproof_trace_point_is_index(c->point);
@@ -203,7 +185,6 @@ bool compose_ranks(composing *c) {
     bool fine = try_bias(&l);
     if (fine && c->found == NULL) fine = try_ones(&l, t_i);
     if (fine && c->found == NULL) fine = try_sums(&l, t_i);
-    if (fine && c->found == NULL) fine = try_free(&l);
     free(l.left);
     return fine;
 }
