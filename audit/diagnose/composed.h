@@ -126,7 +126,6 @@ compose_candidates compose_maps;             // composed_maps.c: whose weights a
 compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
 compose_candidates compose_mixing;           // M11
 compose_candidates compose_added;            // composed_added.c: another tensor is added
-compose_candidates compose_ranks;            // composed_ranks.c: a product of low rank is added
 compose_candidates compose_tokens;           // the embedding of some tokens
 compose_candidates compose_subsets;          // composed_subsets.c: some heads or experts of a sum
 compose_candidates compose_gates;            // composed_gates.c: the activation by another function

@@ -33,18 +33,6 @@ static double plus_of(const sinkproof_moving *m, const sinkproof_tensor *plus, s
     return plus != NULL ? m->plus_times * sinkproof_tensor_value(plus, at) : 0;
 }
 
-// What is added of a few products, and its error.
-static double ranks_of(const sinkproof_moving *m, size_t n, size_t all, size_t at, double *error) {
-    size_t each = all / n, i = at / each, k = at % each;
-    double sum = 0, size = 0;
-    for (size_t r = 0; r < m->ranks; r++) {
-        double one = m->rank_i[r * n + i] * m->rank_k[r * each + k];
-        sum += one, size += fabs(one);
-    }
-    *error = size * m->rank_error;
-    return sum;
-}
-
 // The share of the slot that holds the element.
 static double share_at(const sinkproof_config *config, const sinkproof_moving *m,
                        const sinkproof_tensor *shares, size_t n, size_t at) {
@@ -59,15 +47,13 @@ bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_n
     size_t shape[SINKPROOF_MAX_RANK],
         rank = sinkproof_trace_shape(of->config, m->point, of->n, shape);
     size_t width = row_width(m, rank, shape);
-    double *row = malloc(width * sizeof *row), unused;
+    double *row = malloc(width * sizeof *row);
     for (; row != NULL && first < end; first += width) {
         for (size_t i = 0; i < width; i++) {
             size_t from = moved_from(m, of->config, of->n, of->chosen_nk, first + i);
             row[i] = (from == SIZE_MAX ? 0 : m->factor * of->x[from]) *
                          share_at(of->config, m, of->shares, of->n, first + i) +
-                     m->addend + plus_of(m, of->plus, first + i) +
-                     ranks_of(m, of->n, sinkproof_trace_elements(of->config, m->point, of->n),
-                              first + i, &unused);
+                     m->addend + plus_of(m, of->plus, first + i);
         }
         sinkproof_change_row(&m->change, of->largest, width, row, row);
         for (size_t i = 0; i < width; i++) {
@@ -97,9 +83,9 @@ static const sinkproof_tensor *plus_tensor(const judge_pass *pass, size_t layer)
 }
 
 static bool keeps_values(const sinkproof_moving *m) {
-    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && m->ranks == 0 &&
-           !m->by_shares && m->make == NULL && !m->rounds_more &&
-           m->change.kind == SINKPROOF_UNCHANGED && m->then.kind == SINKPROOF_UNCHANGED;
+    return m->factor == 1 && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
+           m->make == NULL && m->change.kind == SINKPROOF_UNCHANGED &&
+           m->then.kind == SINKPROOF_UNCHANGED;
 }
 
 static bool stays_in_format(const sinkproof_moving *m) {
@@ -107,7 +93,7 @@ static bool stays_in_format(const sinkproof_moving *m) {
         m->change.kind == SINKPROOF_UNCHANGED || m->change.kind == SINKPROOF_CHANGE_CLAMP ||
         m->change.kind == SINKPROOF_CHANGE_SIZE ||
         (m->change.kind == SINKPROOF_CHANGE_ROUND && m->change.scale == SINKPROOF_UNSCALED);
-    return clamps && m->addend == 0 && m->plus_times == 0 && m->ranks == 0 && !m->by_shares &&
+    return clamps && m->addend == 0 && m->plus_times == 0 && !m->by_shares &&
            frexp(fabs(m->factor), &(int){0}) == 0.5;
 }
 
@@ -172,7 +158,7 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
     if (m->plus_times != 0 && plus == NULL) return x; // the trace lacks what is added
     if (keeps_values(m) || !sinkproof_trace_rounding(m->point, &rounding)) return x;
     sinkproof_format format = s->policy->at[rounding].format;
-    if (from != SIZE_MAX && (m->rounds_more || !stays_in_format(m))) {
+    if (from != SIZE_MAX && !stays_in_format(m)) {
         double u = format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format);
         x = sinkproof_honest_roundings(s, sinkproof_honest_declared(x, u, 0), 2);
     }
@@ -182,13 +168,8 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
     x = sinkproof_honest_mul(x,
                              sinkproof_exact_set(share_at(pass->config, m, shares, pass->n, at)));
     x = sinkproof_honest_add(x, sinkproof_exact_set(m->addend));
-    if (m->ranks > 0) {
-        size_t all = sinkproof_trace_elements(pass->config, m->point, pass->n);
-        double error, more = ranks_of(m, pass->n, all, at, &error);
-        x = sinkproof_honest_add(x, sinkproof_set_around(more, error, error, 0, error));
-    }
     x = sinkproof_honest_add(x, sinkproof_exact_set(plus_of(m, plus, at)));
-    return m->rounds_more ? without_lean(x) : x;
+    return x;
 }
 
 void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double amax, size_t n,

@@ -113,16 +113,9 @@ typedef struct sinkproof_moving {
     sinkproof_dimension along;
     sinkproof_from from;
     double factor, addend;
-    bool rounds_more;  // the point's sets are wider by some roundings
     double plus_times; // 0: no other tensor
     sinkproof_trace_point plus;
     int plus_layer_by;
-    // 0: of a point without heads before its tokens: plus the products of so many numbers of a
-    // token and numbers of a place in it, [ranks, tokens] and [ranks, places], with a relative
-    // error
-    size_t ranks;
-    const double *rank_i, *rank_k;
-    double rank_error;
     bool by_shares; // of slots: each is multiplied by its expert's share, M4 of the trace
     sinkproof_change change;
     sinkproof_change then; // of whole rows, after that
