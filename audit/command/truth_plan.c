@@ -3,6 +3,7 @@
 #include "audit/command/truth_plan.h"
 
 #include "audit/verify/truth_bits.h"
+#include "base/share.h"
 #include "base/words.h"
 #include "proofs/truth/sliced.h"
 #include "ref/walk.h"
@@ -88,10 +89,10 @@ static void print_plan(const plan *p, const char *name) {
         snprintf(shape, sizeof shape, "[%zu, %zu]", point->first.rows, point->first.cols);
         range_text(digit, (size_t)point->digit_least, (size_t)point->digit_most);
         range_text(digits, point->digits_least, point->digits_most);
-        printf("%-6s %-6s %-14s %9d %9d %12s %10s %7zu %8.3f%% %12.1f\n",
+        printf("%-6s %-6s %-14s %9d %9d %12s %10s %7zu %9s %12.1f\n",
                sinkproof_trace_point_name((sinkproof_trace_point)k),
                sinkproof_dtype_name(point->first.dtype), shape, point->bits_most, point->bits_all,
-               digit, digits, point->slices, 100 * point->sparse,
+               digit, digits, point->slices, sinkproof_share_percent(point->sparse, 3).text,
                point->multiply_adds / point->weights);
         weights += point->weights;
         multiply_adds += point->multiply_adds;

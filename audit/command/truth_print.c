@@ -154,8 +154,8 @@ void truth_print_checks(FILE *out, const sinkproof_truth_checks *checks) {
     else
         fprintf(out, "all enclosed");
     if (checks->unchecked > 0)
-        fprintf(out, "; %zu more with inputs that are infinite or too far apart",
-                checks->unchecked);
+        fprintf(out, "; %s not checked, whose inputs are infinite or too far apart",
+                sinkproof_counted(checks->unchecked, "result").text);
     fprintf(out, "\n");
 }
 

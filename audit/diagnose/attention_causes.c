@@ -62,6 +62,30 @@ static bool is_said_already(const diagnosed_finding *f, const char *id) {
     return said;
 }
 
+static bool is_of_layers(const sinkproof_attending *how) {
+    sinkproof_rule rule =
+        how->score_rule != SINKPROOF_RULE_NONE ? how->score_rule : how->output_rule;
+    return rule >= SINKPROOF_RULE_OVER_LAYER && rule <= SINKPROOF_RULE_UP_LAYER;
+}
+
+// Whether the cause explains the point in each other layer where it is outside, of which there is
+// one. In a single layer a rule of the layer's number is no more than a number.
+static bool holds_in_other_layers(composing *c, const composed_mistake *m, bool *holds) {
+    place_trials *trials = &c->s->trials;
+    size_t others = 0;
+    *holds = true;
+    for (size_t l = 0; l < trials->config->n_layers && *holds; l++) {
+        mistake_trial t = {.what = {1, {&m->mistake}}};
+        bool possible;
+        if (l == c->place || (failing_points(trials, l) & point_bit(c->point)) == 0) continue;
+        if (!trial_try_whether(trials, l, &t, &possible)) return false;
+        others++;
+        *holds = possible && trial_explains(&t, point_bit(c->point));
+    }
+    *holds = *holds && others > 0;
+    return true;
+}
+
 static bool try_guess(composing *c, const sinkproof_attending *how) {
     composed_mistake *m = composing_new(c);
     if (m == NULL) return false;
@@ -69,7 +93,9 @@ static bool try_guess(composing *c, const sinkproof_attending *how) {
     m->mistake.points = attending_points(how);
     const attention_site site = attention_site_of(c->s->trials.config, c->s->trials.suspect.trace);
     attention_cause_say(how, &site, m->id, sizeof m->id, m->text, sizeof m->text);
-    return is_said_already(c->found, m->id) || composing_try(c, m);
+    bool holds = true;
+    if (is_of_layers(how) && !holds_in_other_layers(c, m, &holds)) return false;
+    return !holds || is_said_already(c->found, m->id) || composing_try(c, m);
 }
 
 void attention_forget_guesses(search *s) {

@@ -85,8 +85,8 @@ static bool say_mask(cause_words *w) {
                   m->row_unit);
     } else if (m->row_tile > 0) {
         name_cause(w, "window-of-row-tile=%zu%s", m->row_tile, m->row_tile_end ? "-last" : "");
-        say_cause(w, "the window begins where that of the %s row of a tile of %zu begins",
-                  m->row_tile_end ? "last" : "first", m->row_tile);
+        say_cause(w, "the window begins where that of the %s row of a tile does, of %s",
+                  m->row_tile_end ? "last" : "first", sinkproof_counted(m->row_tile, "row").text);
     } else if (m->window_unit > 0) {
         name_cause(w, "window-unit=%zu", m->window_unit);
         say_cause(w, "the first key of the window is rounded down to a multiple of %zu",

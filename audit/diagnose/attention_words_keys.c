@@ -79,7 +79,7 @@ bool say_cache(cause_words *w) {
         say_cause(
             w,
             "rows from %zu on see, of the keys from there on, their ancestors alone in a tree "
-            "of drafts with %zu branches",
+            "of drafts, %zu wide",
             c->first, c->count);
     } else if (c->unsummed) {
         name_cached(w, "unsummed");

@@ -115,10 +115,12 @@ static void say_change(cause_words *w, const char *of, const char *cached) {
         const sinkproof_change *made = &list->of[i].change;
         if (made->kind != change->kind || made->a != change->a || made->b != change->b ||
             made->format != change->format || made->levels != change->levels ||
-            made->scale != change->scale || made->block != change->block)
+            made->scale != change->scale || made->block != change->block ||
+            made->ties != change->ties)
             continue;
         name_cause(w, "-%s", list->of[i].id);
         say_cause(w, "%s%s are %s", cached, of, list->of[i].text);
+        break;
     }
     free(list);
 }

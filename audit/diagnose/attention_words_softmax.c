@@ -59,8 +59,8 @@ bool say_softmax(cause_words *w) {
     else if (m->scores_kept > 0) {
         name_cause(w, "scores-kept=%zu", m->scores_kept);
         say_cause(w,
-                  "a query keeps only the %zu largest scores: the other keys are left out before "
-                  "the softmax",
+                  "of a query's scores only the largest %zu remain: the other keys are left out "
+                  "before the softmax",
                   m->scores_kept);
     } else if (m->score_within > 0) {
         name_cause(w, "scores-within=%g", m->score_within);

@@ -266,7 +266,7 @@ void list_more_rules(rule_list *list, size_t size, const char *word) {
         size_t each = size / parts;
         if (size % parts != 0 || each < 4) continue;
         snprintf(id, sizeof id, "-in-%zu", each);
-        snprintf(text, sizeof text, " within each %zu %ss (1 of %zu parts)", each, word, parts);
+        snprintf(text, sizeof text, " within each part of %zu %ss, of %zu", each, word, parts);
         add_orders(list, size, each, id, text);
     }
     for (size_t each = 4; each < size && each <= 64; each *= 2)

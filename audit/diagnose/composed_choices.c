@@ -336,9 +336,9 @@ static bool try_groups(choices *s) {
                 size_t each = (experts + groups - 1) / groups;
                 if ((groups - 1) * each >= experts || keep * each < k) continue;
                 snprintf(text, sizeof text,
-                         "the experts are chosen in %s of %zu groups of %zu alone (0-%zu, ...), "
+                         "the experts are chosen in %s of %zu: groups of %zu (0-%zu, ...), "
                          "by the %s of a group",
-                         keep == 1 ? "the best" : "the best ones", groups, each, each - 1,
+                         keep == 1 ? "the best group" : "the best groups", groups, each, each - 1,
                          scores[by]);
                 fine = try_logits(s, IN_GROUPS, (double)groups, by, (double)keep, true, text);
             }

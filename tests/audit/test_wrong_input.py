@@ -154,7 +154,7 @@ def kinds(work):
 # ---- what holds for all ----------------------------------------------------------------------
 
 # Words that end with s and are no plural behind a number.
-SINGULAR = {"is", "has", "holds", "as", "exceeds", "chooses", "breaks", "its", "explains", "was", "this", "draws", "s", "stands"}
+SINGULAR = {"is", "has", "holds", "as", "exceeds", "chooses", "breaks", "its", "explains", "was", "this", "draws", "s", "stands", "gives"}
 
 
 def plurals(_):
