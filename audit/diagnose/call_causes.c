@@ -126,7 +126,10 @@ static bool ask_passing(asking *q, const known_mistake *mistake, sinkproof_call_
 }
 
 // Adds an explanation; one with nothing against it takes the place of those that have.
+// Two that are said alike are one.
 static void causes_add(sinkproof_call_causes *causes, const sinkproof_call_cause *cause) {
+    for (size_t i = 0; i < causes->n; i++)
+        if (strcmp(causes->alike[i].id, cause->id) == 0) return;
     bool clear = causes->n > 0 && causes->alike[0].against == 0;
     if (clear && cause->against > 0) return;
     if (!clear && cause->against == 0) causes->n = causes->more = 0;
