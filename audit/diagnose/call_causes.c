@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // A call that is judged, and the suppositions on it.
 typedef struct asked_call {
