@@ -321,7 +321,7 @@ static const plant plants[] = {
     {AT("M11"), .change = late_experts, .by = 4, .says = "give added to the next token"},
     {AT("M4"), .change = sorted_by_first, .alone = true,
      .says = "tokens sorted by their first expert"},
-    {AT("M3"), .change = best_group, .alone = true, .says = "the best of 2 groups"},
+    {AT("M3"), .change = best_group, .alone = true, .says = "the best group of 2"},
     {AT("A2.v"), .change = average_heads, .says = "the mean of all key/value heads"},
     {AT("T0"), .change = normalise, .by = 1e-5, .says = "divided by the root mean square"},
     {AT("T0"), .change = tokens_modulo, .by = 60, .says = "its token modulo 60"},
