@@ -42,6 +42,8 @@ def samples(work):
     alpha = str(work / "alpha")
     for policy, path in (("f32", a), ("openai-bf16", b), ("f32,M8.alpha=bf16", alpha)):
         subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:9", "--policy", policy, "--trace", path], check=True, capture_output=True)
+    back = str(work / "back")
+    subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:5", "--backward", "--trace", back], check=True, capture_output=True)
     prompts = work / "prompts.jsonl"
     prompts.write_text('{"tokens": [1, 2]}\n{"tokens": []}\n', encoding="utf-8")
     steps = work / "steps"  # zeros throughout, which are scores and results, but no weights
@@ -53,13 +55,14 @@ def samples(work):
                                      "--no-diagnosis"),
         "judge several": said("judge", TINY, a, str(work / "none"), "--policy", "f32", "--local"),
         "judge layers apart": said("judge", TINY, a, "--policy", "f32", "--layers-apart", "2"), "judge --plan": said("judge", TINY, a, "--plan"),
+        "judge gradients": said("judge", TINY, back, "--policy", "real-f64", "--local"),
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),
         "run, backward": said("run", TINY, "--tokens", "random:5", "--backward"),
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
         "run, with text": said("run", TINY, "--tokens", "random:5", "--generate", "3", "--tokenizer", TEXT),
         "info": said("info", TINY), "info --cpu": said("info", "--cpu"), "info of a directory": said("info", SMALL),
-        "truth": said("truth", TINY, "--tokens", "1,2,3"), "truth of prompts": said("truth", TINY, "--prompts", str(prompts)), "truth --local": said("truth", SMALL, "--local", TRACE),
+        "truth": said("truth", TINY, "--tokens", "1,2,3", "--check", "2"), "truth --plan": said("truth", TINY, "--plan"), "truth of prompts": said("truth", TINY, "--prompts", str(prompts)), "truth --local": said("truth", SMALL, "--local", TRACE),
         "verify": said("verify", *(EVIDENCE if os.environ.get("FEW") else ())),
         "curve": said("curve", "sink.alpha-sink"),
         "gpt2": said("gpt2", "synthetic:tiny-gpt2", "--tokens", "random:5"),
