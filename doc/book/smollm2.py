@@ -77,8 +77,8 @@ def maps(told):
     for at, head in enumerate(heads):
         top = at * (side * n + 100) + 72
         for j, word in enumerate(words):
-            x, y = left + side * j + 13, top - 6
-            c.add("text", escape(word), x=x, y=y, transform=f"rotate(-55 {number(x)} {number(y)})", style="fill:var(--faint)", class_="small")
+            x, y = left + side * j + 12, top - 6
+            c.add("text", escape(word), x=x, y=y, transform=f"rotate(-90 {number(x)} {number(y)})", style="fill:var(--faint)", class_="small")
             c.plain(left - 8, top + side * j + 14, word, "faint", "end")
         for i, row in enumerate(head["alpha"]):
             for j, weight in enumerate(row):

@@ -29,7 +29,7 @@ def dropped(data, *_):
 
 
 def bug(name, plant, points, *named, **more):
-    """Called by its own name in the catalogue where it has no other; `named=None`: in no catalogue."""
+    """Called by its own name in the catalogue where it has no other, or by a composed one."""
     return name, Bug(plant, points, named or (name,), **more)
 
 
@@ -45,9 +45,9 @@ MASKS = [
     bug("window-off", seen(lambda i, j, w, slides: j <= i), A9),
     bug("window-everywhere", seen(lambda i, j, w, slides: (j <= i) & (j > i - w)), A9),
     bug("window-parity", seen(lambda i, j, w, slides: (j <= i) & (slides | (j > i - w))), A9),
-    bug("mask-off", seen(lambda i, j, w, slides: j == j), A9),
-    unnamed("next-key-seen", seen(lambda i, j, w, slides: (j <= i + 1) & (~torch.tensor(slides) | (j > i - w))), A9),
-    unnamed("window-from-the-start", seen(lambda i, j, w, slides: (j <= i) & (~torch.tensor(slides) | (j // w == i // w))), A9),
+    bug("mask-off", seen(lambda i, j, w, slides: j == j), A9, "mask-off", "window-off-later-keys=47"),  # of 48 tokens
+    bug("next-key-seen", seen(lambda i, j, w, slides: (j <= i + 1) & (~torch.tensor(slides) | (j > i - w))), A9, "later-keys=1"),
+    bug("window-from-the-start", seen(lambda i, j, w, slides: (j <= i) & (~torch.tensor(slides) | (j // w == i // w))), A9, "window-of-row-tile=8-last"),
 ]
 SINKS = [
     bug("sink-dropped", sinks(gone), A9),
@@ -66,7 +66,7 @@ SINKS = [
     bug("sink-has-value", attention(sink_has_value), ("A11",), under=FULL),
     bug("sink-per-part-16", kernel(lambda scores, b: by_parts(scores, b, 16, True)), ("A11",), under=FULL),
     bug("sink-unshifted", kernel(sink_unshifted), ("A11",), under=FULL),
-    unnamed("sink-of-first-heads-alone", sinks(first_head_alone), A9),
+    bug("sink-of-first-heads-alone", sinks(first_head_alone), A9, "sink-dropped@head=5-9"),
     bug("sink-gone-in-steps", sinks(gone_in_steps), A9, "sink-dropped", run="steps"),
     bug("sink-gone-in-prefill", sinks(gone_in_prefill), A9, "sink-dropped", run="steps"),
 ]
@@ -97,14 +97,14 @@ ROTATIONS = [
     bug("concentration-missing-k", rotary(lambda x, c, s: halves(x, c / (0.1 * math.log(32) + 1), s / (0.1 * math.log(32) + 1)),
                                           "k"), ("A4.k",), under=FULL),
     bug("concentration-twice", rotary_attribute("attention_scaling", lambda c: c * c), QK),
-    unnamed("frequencies-in-bf16", rotary_attribute("inv_freq", lambda f: f.bfloat16().float()), QK),
+    bug("frequencies-in-bf16", rotary_attribute("inv_freq", lambda f: f.bfloat16().float()), QK, "frequencies-bf16"),
     bug("positions-late-in-steps", at_positions(lambda p: p + (p.shape[1] == 1)), QK, "positions-late", run="steps"),
-    unnamed("positions-restart-in-steps", at_positions(lambda p: p - p * (p.shape[1] == 1)), QK, run="steps"),
+    bug("positions-restart-in-steps", at_positions(lambda p: p - p * (p.shape[1] == 1)), QK, "positions-end-at-0@position=40-47", run="steps"),
 ]
 CACHES = [
-    unnamed("ring-one-slot-short", attention(oldest_slot_overwritten), ("A6",), run="steps"),
+    bug("ring-one-slot-short", attention(oldest_slot_overwritten), ("A6",), "kv-ring=7@position=40", run="steps"),
     bug("one-key-too-many-evicted", attention(oldest_hidden_in_steps), A9, "window-narrow", run="steps"),
-    unnamed("cache-of-eight-bits", attention(cached_keys_narrow), ("A6",), run="steps"),
+    bug("cache-of-eight-bits", attention(cached_keys_narrow), ("A6",), "cached-kv-e4m3@position=40", run="steps"),
     unnamed("padding-seen", padding_seen, A9, run="padded"),
 ]
 PROJECTIONS = [

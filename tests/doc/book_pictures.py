@@ -18,7 +18,9 @@ from tap import Tap  # noqa: E402
 FIGURES = pathlib.Path(__file__).resolve().parents[2] / "doc/book/figures"
 LOOK = """(() => {
   const frame = document.documentElement.viewBox.baseVal, wrong = [];
-  const words = [...document.querySelectorAll("text")].map(e => [e.textContent, e.getBBox()]);
+  const whole = document.documentElement.getBoundingClientRect(), scale = frame.width / whole.width;
+  const box = (r) => ({ x: (r.x - whole.x) * scale, y: (r.y - whole.y) * scale, width: r.width * scale, height: r.height * scale });
+  const words = [...document.querySelectorAll("text")].map(e => [e.textContent, box(e.getBoundingClientRect())]); // as turned
   for (const [word, b] of words)
     if (b.x < 0 || b.y < 0 || b.x + b.width > frame.width || b.y + b.height > frame.height)
       wrong.push(`off the canvas: ${word}`);
