@@ -152,7 +152,7 @@ BACK_LAWS = {
         "grad.softmax",
     ),
 }
-BACK_STRIP = {"sum": "shift", "delta": "D", "bias": "bias", "slope": "slope"}
+BACK_STRIP = {"sum": "shift", "delta": "D two ways", "bias": "bias", "slope": "slope"}
 STRIP = {"mass": "mass", "shift": "shift", "key": "key", "softmax1": "off by one", "gate": "gate"}
 # Which lines go into action: a region, then what moves each of its lines that the pattern finds.
 CODE = (
