@@ -195,16 +195,9 @@ static bool try_logits(choices *s, logits_kind kind, double a, double b, double 
     composing *c = s->c;
     const double numbers[SINKPROOF_MAKING_NUMBERS] = {
         [KIND] = kind, [A] = a, [B] = b, [KEEP] = keep};
-    const sinkproof_making of = {.config = c->s->trials.config,
-                                 .model = c->s->trials.suspect.model,
-                                 .trace = c->s->trials.suspect.trace,
-                                 .point = TRACE_M2,
-                                 .layer = c->place,
-                                 .n = c->n,
-                                 .all = s->o.width[0] * c->n,
-                                 .chosen_nk = c->chosen_nk,
-                                 .x = s->o.x[0],
-                                 .numbers = numbers};
+    sinkproof_making of = composing_making(c);
+    of.point = TRACE_M2, of.all = s->o.width[0] * c->n;
+    of.x = s->o.x[0], of.numbers = numbers;
     bool fine = true;
     if (c->found != NULL || !make_logits(&of, s->y, s->width)) return true;
     for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {

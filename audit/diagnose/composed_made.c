@@ -52,20 +52,24 @@ void composed_say_reads(const composing *c, composed_mistake *m, const sinkproof
                  composed_input_words(input->point), sinkproof_trace_point_name(input->point));
 }
 
+sinkproof_making composing_making(const composing *c) {
+    return (sinkproof_making){.config = c->s->trials.config,
+                              .model = c->s->trials.suspect.model,
+                              .trace = c->s->trials.suspect.trace,
+                              .point = c->point,
+                              .layer = c->place,
+                              .n = c->n,
+                              .all = c->elements,
+                              .chosen_nk = c->chosen_nk};
+}
+
 // y: what is made of a tensor. *made: it can be.
 static bool make(const composing *c, const made_kind *kind, const sinkproof_input *of, size_t all,
                  const double *x, double *y, bool *made) {
     double *width = calloc(all + 1, sizeof *width);
-    const sinkproof_making how = {.config = c->s->trials.config,
-                                  .model = c->s->trials.suspect.model,
-                                  .trace = c->s->trials.suspect.trace,
-                                  .point = of->point,
-                                  .layer = of->layer,
-                                  .n = c->n,
-                                  .all = all,
-                                  .chosen_nk = c->chosen_nk,
-                                  .x = x,
-                                  .numbers = kind->numbers};
+    sinkproof_making how = composing_making(c);
+    how.point = of->point, how.layer = of->layer, how.all = all;
+    how.x = x, how.numbers = kind->numbers;
     if (width == NULL) return fail_for_memory(c->s);
     for (size_t at = 0; at < all; at++) y[at] = kind->adds ? 0 : x[at];
     *made = kind->make(&how, y, width);

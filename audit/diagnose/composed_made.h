@@ -20,6 +20,9 @@ composed_mistake *composing_reads(composing *c, const sinkproof_input *input);
 // Begins its words: "M11 reads the experts' weights (M4)".
 void composed_say_reads(const composing *c, composed_mistake *m, const sinkproof_input *input);
 
+// What a number is made from: the trace, and the point with its elements.
+sinkproof_making composing_making(const composing *c);
+
 // Tries what is made of the point, in each of its regions, if a sample is near. False on error.
 bool composing_try_made(const operation *o, const made_kind *kind);
 // The same of an input; also rounded to its format.

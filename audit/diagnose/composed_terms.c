@@ -81,15 +81,8 @@ static bool try_term(const operation *o, bool of_bias, int which, int layer_by, 
                      const char *words) {
     composing *c = o->c;
     made_kind made = {.make = make_terms, .numbers = {of_bias, which, layer_by, 1, 1, c->step}};
-    const sinkproof_making of = {.config = c->s->trials.config,
-                                 .model = c->s->trials.suspect.model,
-                                 .trace = c->s->trials.suspect.trace,
-                                 .point = c->point,
-                                 .layer = c->place,
-                                 .n = c->n,
-                                 .all = c->elements,
-                                 .chosen_nk = c->chosen_nk,
-                                 .numbers = made.numbers};
+    sinkproof_making of = composing_making(c);
+    of.numbers = made.numbers;
     fitted_range f, other;
     if (c->found != NULL || !other_term(&of, t) || !fit_two(c, t, &f, &other)) return true;
     return try_two(o, &made, &f, &other, words);

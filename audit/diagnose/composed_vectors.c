@@ -120,16 +120,9 @@ static bool try_vector(composing *c, sinkproof_slot slot, const sinkproof_region
 }
 
 static bool fit_vector(composing *c, sinkproof_slot slot, double *with, double *width) {
-    const sinkproof_making of = {.config = c->s->trials.config,
-                                 .model = c->s->trials.suspect.model,
-                                 .trace = c->s->trials.suspect.trace,
-                                 .point = c->point,
-                                 .layer = c->place,
-                                 .n = c->n,
-                                 .all = c->elements,
-                                 .chosen_nk = c->chosen_nk,
-                                 .x = c->mid,
-                                 .numbers = (const double[]){[SLOT] = slot, [TIMES] = 1}};
+    const double once[SINKPROOF_MAKING_NUMBERS] = {[SLOT] = slot, [TIMES] = 1};
+    sinkproof_making of = composing_making(c);
+    of.x = c->mid, of.numbers = once;
     bool fine = true;
     if (!make_vector(&of, with, width)) return true;
     for (size_t at = 0; at < c->elements; at++) with[at] += c->mid[at];

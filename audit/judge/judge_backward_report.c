@@ -4,6 +4,7 @@
 // Prints the report on gradients: sets are enclosed, shares of a set exact quotients.
 #include "audit/judge/judge_backward_report.h"
 
+#include "audit/judge/judge_report.h"
 #include "audit/trace/trace_points.h"
 #include "base/share.h"
 #include "base/words.h"
@@ -118,24 +119,12 @@ void sinkproof_gradients_print(FILE *out, const sinkproof_gradient_judgement *j,
 
 // ---- JSON ------------------------------------------------------------------------------------
 
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-static json_t *hex_json(double x) {
-    char text[40];
-    snprintf(text, sizeof text, "%a", x);
-    return json_string(text);
-}
 static json_t *text_or_null(const char *text) {
     return text[0] != '\0' ? json_string(text) : json_null();
 }
 
 static json_t *row_json(const sinkproof_gradient_report *r) {
-    json_t *o = json_object(), *index = json_array();
-    size_t index_d[SINKPROOF_MAX_RANK];
-    sinkproof_trace_index(r->rank, r->shape, r->worst_at, index_d);
-    for (size_t d = 0; d < r->rank; d++)
-        json_array_append_new(index, json_integer((json_int_t)index_d[d]));
+    json_t *o = json_object();
     json_object_set_new(o, "id", json_string(r->name));
     json_object_set_new(o, "ok", json_boolean(r->verdict <= SINKPROOF_VERDICT_WITHIN));
     json_object_set_new(o, "verdict", json_string(sinkproof_verdict_name(r->verdict)));
@@ -147,16 +136,13 @@ static json_t *row_json(const sinkproof_gradient_report *r) {
     json_object_set_new(o, "undecided", json_integer((json_int_t)r->undecided));
     json_object_set_new(o, "nan", json_integer((json_int_t)r->nans));
     json_object_set_new(o, "infinite", json_integer((json_int_t)r->infinities));
-    json_object_set_new(o, "worst", number_json(r->outside > 0 ? INFINITY : r->share_worst));
+    json_object_set_new(o, "worst",
+                        judgement_number_json(r->outside > 0 ? INFINITY : r->share_worst));
     json_object_set_new(o, "bound", json_real(1));
     json_object_set_new(o, "missing", text_or_null(r->missing));
     json_object_set_new(o, "cause", text_or_null(r->cause));
-    json_object_set_new(o, "excess_ulp", number_json(r->excess_ulp));
-    json_object_set_new(o, "worst_index", index);
-    json_object_set_new(o, "engine", hex_json(r->worst_value));
-    json_object_set_new(o, "emulation", hex_json(r->worst_set.mid));
-    json_object_set_new(o, "honest_lo", hex_json(r->worst_set.lo));
-    json_object_set_new(o, "honest_hi", hex_json(r->worst_set.hi));
+    judgement_add_worst(o, r->rank, r->shape, r->worst_at, r->excess_ulp, r->worst_value,
+                        &r->worst_set);
     return o;
 }
 

@@ -24,6 +24,11 @@ void judgement_print_undecided(FILE *out, const sinkproof_config *config,
 json_t *judgement_remedies_json(const sinkproof_config *config,
                                 const sinkproof_judgement *judgement);
 
+// null where it is not finite; an element outside its set, or the farthest inside, and the set.
+json_t *judgement_number_json(double x);
+void judgement_add_worst(json_t *o, size_t rank, const size_t *shape, size_t at, double excess_ulp,
+                         double engine, const sinkproof_honest *set);
+
 // The report of a point; `layer` is ignored for points outside the layers. NULL: not in the trace.
 const sinkproof_point_report *judgement_report(const sinkproof_judgement *judgement,
                                                sinkproof_trace_point point, size_t layer);
