@@ -4,6 +4,7 @@
 // A template is a program; this one is known by its text, and only its system message differs.
 #include "audit/studies/text/chatml.h"
 
+#include "audit/studies/text/conversation.h"
 #include "audit/studies/text/parts.h"
 
 #include <stdio.h>
@@ -38,25 +39,7 @@ bool chatml_is_known(const sinkproof_tokenizer *t) {
     return t->chat_system != NULL;
 }
 
-typedef struct writer {
-    const sinkproof_tokenizer *t;
-    sinkproof_ids *ids;
-    sinkproof_error *error;
-} writer;
-
-static bool write_mark(const writer *w, const char *spelling) {
-    int32_t id = special_token_id(w->t, spelling);
-    if (id >= 0) return ids_append(w->ids, id, w->error);
-    return sinkproof_fail(w->error,
-                          "%.300s: expected the special token %s of its chat template, found none",
-                          w->t->name, spelling);
-}
-
-static bool write_text(const writer *w, const char *words) {
-    return sinkproof_text_encode(w->t, words, strlen(words), false, w->ids, w->error);
-}
-
-static bool check_message(const writer *w, const sinkproof_message *m) {
+static bool check_message(const conversation_writer *w, const sinkproof_message *m) {
     static const char *const roles[] = {"system", "user", "assistant"};
     bool known = false;
     for (size_t r = 0; r < 3; r++) known = known || (m->role != NULL && !strcmp(m->role, roles[r]));
@@ -74,23 +57,28 @@ static bool check_message(const writer *w, const sinkproof_message *m) {
                           m->role);
 }
 
-static bool render_message(const writer *w, const sinkproof_message *m) {
+static bool render_message(const conversation_writer *w, const sinkproof_message *m) {
     char *words = NULL;
     if (!check_message(w, m)) return false;
     if (asprintf(&words, "%s\n%s", m->role, m->content) < 0)
         return sinkproof_fail(w->error, "no memory for a message");
-    bool good = write_mark(w, "<|im_start|>") && write_text(w, words) &&
-                write_mark(w, "<|im_end|>") && write_text(w, "\n");
+    bool good = conversation_write_mark(w, "<|im_start|>") && conversation_write_text(w, words) &&
+                conversation_write_mark(w, "<|im_end|>") && conversation_write_text(w, "\n");
     free(words);
     return good;
 }
 
 bool chatml_render(const sinkproof_tokenizer *t, size_t n, const sinkproof_message *message_n,
                    sinkproof_ids *ids, sinkproof_error *error) {
-    const writer w = {t, ids, error};
+    const conversation_writer w = {.tokenizer = t,
+                                   .ids = ids,
+                                   .error = error,
+                                   .file = t->name,
+                                   .found = " of its chat template, found none"};
     const sinkproof_message usual = {.role = "system", .content = t->chat_system};
     bool has_system = n > 0 && message_n[0].role != NULL && !strcmp(message_n[0].role, "system");
     bool good = has_system || render_message(&w, &usual);
     for (size_t i = 0; good && i < n; i++) good = render_message(&w, &message_n[i]);
-    return good && write_mark(&w, "<|im_start|>") && write_text(&w, "assistant\n");
+    return good && conversation_write_mark(&w, "<|im_start|>") &&
+           conversation_write_text(&w, "assistant\n");
 }

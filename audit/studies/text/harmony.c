@@ -6,32 +6,13 @@
 #include "audit/studies/text/harmony.h"
 
 #include "audit/studies/text/chatml.h"
+#include "audit/studies/text/conversation.h"
 #include "base/words.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct writer {
-    const sinkproof_tokenizer *t;
-    sinkproof_ids *ids;
-    sinkproof_error *error;
-} writer;
-
-static bool write_mark(const writer *w, const char *spelling) {
-    int32_t id = special_token_id(w->t, spelling);
-    if (id >= 0) return ids_append(w->ids, id, w->error);
-    return sinkproof_fail(w->error,
-                          "%.300s: expected the special token %s, found none: a conversation needs "
-                          "the tokenizer of GPT-OSS (o200k_harmony), or a GGUF file with SmolLM2's "
-                          "chat template; text as it stands does not",
-                          sinkproof_tokenizer_about(w->t).path, spelling);
-}
-
-static bool write_text(const writer *w, const char *words) {
-    return sinkproof_text_encode(w->t, words, strlen(words), false, w->ids, w->error);
-}
 
 static bool is_in_list(const char *word, const char *const *list) {
     for (; *list != NULL; list++)
@@ -66,7 +47,7 @@ static char *message_content(const sinkproof_message *m) {
 
 // ---- a message
 
-static bool check_message(const writer *w, const sinkproof_message *m) {
+static bool check_message(const conversation_writer *w, const sinkproof_message *m) {
     static const char *const roles[] = {"system", "developer", "user", "assistant", NULL};
     static const char *const channels[] = {"analysis", "commentary", "final", NULL};
     static const char *const levels[] = {"low", "medium", "high", NULL};
@@ -95,14 +76,15 @@ static bool check_message(const writer *w, const sinkproof_message *m) {
                           m->reasoning);
 }
 
-static bool render_message(const writer *w, const sinkproof_message *m) {
+static bool render_message(const conversation_writer *w, const sinkproof_message *m) {
     if (!check_message(w, m)) return false;
     char *content = message_content(m);
     if (content == NULL) return sinkproof_fail(w->error, "no memory for a message");
-    bool good =
-        write_mark(w, "<|start|>") && write_text(w, m->role) &&
-        (m->channel == NULL || (write_mark(w, "<|channel|>") && write_text(w, m->channel))) &&
-        write_mark(w, "<|message|>") && write_text(w, content) && write_mark(w, "<|end|>");
+    bool good = conversation_write_mark(w, "<|start|>") && conversation_write_text(w, m->role) &&
+                (m->channel == NULL || (conversation_write_mark(w, "<|channel|>") &&
+                                        conversation_write_text(w, m->channel))) &&
+                conversation_write_mark(w, "<|message|>") && conversation_write_text(w, content) &&
+                conversation_write_mark(w, "<|end|>");
     free(content);
     return good;
 }
@@ -127,7 +109,14 @@ bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
                               const sinkproof_message *message_n, sinkproof_ids *ids,
                               sinkproof_error *error) {
     static const sinkproof_message usual = {.role = "system"};
-    const writer w = {t, ids, error};
+    const conversation_writer w = {
+        .tokenizer = t,
+        .ids = ids,
+        .error = error,
+        .file = sinkproof_tokenizer_about(t).path,
+        .found =
+            ", found none: a conversation needs the tokenizer of GPT-OSS (o200k_harmony), or a "
+            "GGUF file with SmolLM2's chat template; text as it stands does not"};
     if (chatml_is_known(t)) return chatml_render(t, n, message_n, ids, error);
     bool has_system =
         n > 0 && message_n[0].role != NULL && strcmp(message_n[0].role, "system") == 0;
@@ -136,7 +125,8 @@ bool sinkproof_harmony_render(const sinkproof_tokenizer *t, size_t n,
     for (size_t i = 0; good && i < n; i++)
         if (i >= kept || !is_in_channel(&message_n[i], "analysis"))
             good = render_message(&w, &message_n[i]);
-    return good && write_mark(&w, "<|start|>") && write_text(&w, "assistant");
+    return good && conversation_write_mark(&w, "<|start|>") &&
+           conversation_write_text(&w, "assistant");
 }
 
 // ---- from JSON
