@@ -87,11 +87,10 @@ def states(tensors, layers):
     }
 
 
-def replay(sinkproof, model, tokens, folder):
-    """A run: its scores, values and states."""
-    path = pathlib.Path(folder, "replay.safetensors")
-    run(sinkproof, "run", model, f"--tokens={tokens}", "--trace", str(path))
-    tensors = tensors_of(path)
+def replay(sinkproof, model, tokens, trace):
+    """A run, traced: its scores, values and states."""
+    run(sinkproof, "run", model, f"--tokens={tokens}", "--trace", str(trace))
+    tensors = tensors_of(trace)
     layers = sum(1 for name in tensors if name.endswith(".A6"))
     heads, kv = tensors["00.A6"][0][0], tensors["00.A2.v"][0][1]
     return {
@@ -183,9 +182,9 @@ def verdict(said):
 
 def tiny(sinkproof, folder):
     """The tiny model, and with each mistake planted."""
-    checkpoint = pathlib.Path(folder, "tiny")
+    checkpoint, trace = pathlib.Path(folder, "tiny"), pathlib.Path(folder, "tiny.safetensors")
     run(sinkproof, "synth", TINY, "--out", str(checkpoint))
-    shown = replay(sinkproof, str(checkpoint), TINY_TOKENS, folder)
+    shown = replay(sinkproof, str(checkpoint), TINY_TOKENS, trace)
     layers = len(shown["score"])
     shown |= {"name": "tiny", "words": [str(id) for id in shown["ids"]], "sink": sinks_of(checkpoint, layers)}
     mistakes = []
@@ -193,8 +192,7 @@ def tiny(sinkproof, folder):
         copy, trace = pathlib.Path(folder, name), pathlib.Path(folder, f"{name}.safetensors")
         run(sinkproof, "synth", TINY, "--out", str(copy))
         plant(copy)
-        wrong = replay(sinkproof, str(copy), TINY_TOKENS, folder)
-        run(sinkproof, "run", str(copy), f"--tokens={TINY_TOKENS}", "--trace", str(trace))
+        wrong = replay(sinkproof, str(copy), TINY_TOKENS, trace)
         said = run(sinkproof, "judge", "--any-model", "--policy=real-f64", TINY, str(trace), allowed=(0, 1, 4))
         mistakes.append(
             {"name": name, "what": what, "said": verdict(said), "score": wrong["score"], "value": wrong["value"],
@@ -204,7 +202,7 @@ def tiny(sinkproof, folder):
 
 
 def trained(sinkproof, model, name, tokens, folder):
-    shown = replay(sinkproof, model, tokens, folder)
+    shown = replay(sinkproof, model, tokens, pathlib.Path(folder, f"{name}.safetensors"))
     words = [json.loads(run(sinkproof, "tokens", model, f"--decode={id}")) for id in shown["ids"]]
     return shown | {"name": name, "words": words}
 

@@ -5,28 +5,17 @@
 // what an H200 gave (tests/vectors/gpu/backward.safetensors): torch's eager attention, and fla's
 // Triton kernel, each under its policy.
 #include "audit/judge/judge_backward_attention.h"
-#include "model/safetensors.h"
-#include "tests/shared/tap.h"
+#include "tests/shared/backward_file.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-static const char *const FILE_NAME = "tests/vectors/gpu/backward.safetensors";
-enum { N = 33, HEADS = 4, GROUPS = 2, DIM = 64 };
 
 static sinkproof_near *numbers(const sinkproof_safetensors *file, const char *which, const char *of,
                                const char *name, size_t *n) {
-    char full[96];
-    snprintf(full, sizeof full, "%s/%s/%s", which, of, name);
-    const sinkproof_tensor *t = sinkproof_safetensors_find(file, full);
-    if (t == NULL) {
-        printf("Bail out! %s: no tensor %s\n", FILE_NAME, full);
-        exit(1);
-    }
-    *n = sinkproof_tensor_elements(t);
+    double *exact = backward_numbers(file, which, of, name, n);
     sinkproof_near *x = calloc(*n + 1, sizeof *x);
     must(x != NULL);
-    for (size_t i = 0; i < *n; i++) x[i] = sinkproof_near_exact(sinkproof_tensor_value(t, i));
+    for (size_t i = 0; i < *n; i++) x[i] = sinkproof_near_exact(exact[i]);
+    free(exact);
     return x;
 }
 

@@ -14,24 +14,14 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 import browser  # noqa: E402
 from explore_hand import Page  # noqa: E402
+from explore_numbers import BACK_BREAKS  # noqa: E402
 from explore_page import SCREENS, check_handles, check_screens  # noqa: E402
 from tap import Tap  # noqa: E402
-
-# Which laws a wrong form of the backward page breaks at the first row.
-BACKWARD = {
-    "right": (),
-    "sign": ("sum", "slope"),
-    "per-part": ("sum", "slope"),
-    "renormalised": ("sum", "delta", "slope"),
-    "sinkless": ("sum", "bias", "slope"),
-    "lse-lost": ("sum", "slope"),
-}
-
 
 def check_backward(page, report):
     """The backward page: each form by mouse and by keys, dLSE, and the numbers that it shows beside the engine's."""
     bad = page.open("#l=0.5")
-    for k, (form, broken) in enumerate(BACKWARD.items()):
+    for k, (form, broken) in enumerate(BACK_BREAKS.items()):
         page.click("input[name=form]", k)
         now = page.state()
         if tuple(now["broken"]) != broken or tuple(now["glance"]) != broken or (k and f"f={form}&" not in now["hash"]):

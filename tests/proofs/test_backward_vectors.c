@@ -6,16 +6,12 @@
 // the same inputs, with what each engine rounds. Eager attention subtracts the row's maximum as a
 // stored number, through which autograd goes back too: what the rounded gradients of a row do not
 // add up to is given to the largest score.
-#include "model/safetensors.h"
 #include "proofs/bounds/bounds.h"
 #include "proofs/bounds/gradients.h"
 #include "ref/stages.h"
-#include "tests/shared/tap.h"
+#include "tests/shared/backward_file.h"
 
-#include <stdlib.h>
-
-static const char *const FILE_NAME = "tests/vectors/gpu/backward.safetensors";
-enum { N = 33, HEADS = 4, GROUPS = 2, DIM = 64, GROUP = HEADS / GROUPS };
+enum { GROUP = HEADS / GROUPS };
 
 typedef sinkproof_honest set;
 
@@ -32,22 +28,6 @@ typedef enum kind { EAGER, FUSED } kind;
 static set *sets_new(size_t n) {
     set *x = calloc(n + 1, sizeof *x);
     must(x != NULL);
-    return x;
-}
-
-static double *numbers(const sinkproof_safetensors *file, const char *which, const char *of,
-                       const char *name, size_t *n) {
-    char full[96];
-    snprintf(full, sizeof full, "%s/%s/%s", which, of, name);
-    const sinkproof_tensor *t = sinkproof_safetensors_find(file, full);
-    if (t == NULL) {
-        printf("Bail out! %s: no tensor %s\n", FILE_NAME, full);
-        exit(1);
-    }
-    *n = sinkproof_tensor_elements(t);
-    double *x = calloc(*n + 1, sizeof *x);
-    must(x != NULL);
-    for (size_t i = 0; i < *n; i++) x[i] = sinkproof_tensor_value(t, i);
     return x;
 }
 
@@ -80,7 +60,7 @@ typedef struct one_case {
 
 static set *exact_sets(const sinkproof_safetensors *file, const char *name, const char *of) {
     size_t n;
-    double *x = numbers(file, name, "in", of, &n);
+    double *x = backward_numbers(file, name, "in", of, &n);
     set *s = sets_new(n);
     for (size_t i = 0; i < n; i++) s[i] = sinkproof_exact_set(x[i]);
     free(x);
@@ -300,7 +280,7 @@ static count judge(const sinkproof_safetensors *file, const char *name, size_t w
     count all = {0, 0, 0};
     for (size_t p = 0; p < 4; p++) {
         size_t n;
-        double *x = numbers(file, name, by.engine, parts[p].of, &n);
+        double *x = backward_numbers(file, name, by.engine, parts[p].of, &n);
         count_outside(&all, x, parts[p].s, n);
         free(x);
     }
