@@ -68,8 +68,8 @@ static bool is_of_layers(const sinkproof_attending *how) {
     return rule >= SINKPROOF_RULE_OVER_LAYER && rule <= SINKPROOF_RULE_UP_LAYER;
 }
 
-// Whether the cause explains the point in each other layer where it is outside, of which there is
-// one. In a single layer a rule of the layer's number is no more than a number.
+// Whether the point is outside in other layers too, and the cause explains it in each of these. In
+// a single layer a rule of the layer's number is no more than a number.
 static bool holds_in_other_layers(composing *c, const composed_mistake *m, bool *holds) {
     place_trials *trials = &c->s->trials;
     size_t others = 0;

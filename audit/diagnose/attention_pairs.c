@@ -70,7 +70,7 @@ static void sort_best(hunt *h) {
         }
 }
 
-// Two numbers of which neither is near without the other.
+// Pairs of numbers: neither number of a pair is near while the other is as defined.
 static void fit_two_numbers(hunt *h) {
     sinkproof_attending m = defined;
     double *const pairs[][2] = {

@@ -21,7 +21,7 @@ typedef enum added_kind {
 enum { KIND, A, STEP }; // the numbers
 enum { MOST_RANK = 4, ROWS_FOR_RANK = 8, MOST_CELLS = 1 << 20 };
 
-// A product's rows, of which each has weights: those of an expert, or those of all.
+// A product's rows. The weights of a row are those of its expert, or the same for all rows.
 typedef struct product {
     size_t rows, cols, width; // of the point as rows; the input's width
     const sinkproof_tensor *v, *x;

@@ -115,7 +115,8 @@ static sinkproof_trace_point queries(const sinkproof_config *c) {
     return sinkproof_trace_point_exists(c, TRACE_A4_Q, 0) ? TRACE_A4_Q : TRACE_A2_Q;
 }
 
-// Everything that the trace holds of a layer, but for what is asked about.
+// Fills the view with the tensors of a layer that the trace holds: the gradients of the weights and
+// of the scores only where they are asked for.
 static bool view_layer(backward_pass *pass, size_t layer, bool from_weights, bool from_scores,
                        attention_view *view) {
     const sinkproof_config *c = pass->config;

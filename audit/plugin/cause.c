@@ -68,7 +68,7 @@ static size_t list_calls(const stage_result *r, const stage_case *calls[MOST_ASK
 
 // ---- of a stage that goes back: each call names the mistakes that explain its gradients
 
-// The beginning of words of which the rest is a place in one call.
+// The length of the words before the place: the mistake is common to calls, its place is not.
 static size_t common_length(const char *words, size_t length) {
     static const char place[] = ", from row ";
     for (size_t i = 0; i + sizeof place < length; i++)
@@ -100,8 +100,8 @@ static void list_mistakes(const char *list, sinkproof_call_causes *causes) {
     }
 }
 
-// Keeps the mistakes that explain every gradient of one more call that is outside. A call of which
-// a gradient has none is not among those explained.
+// Asks one more call: keeps the mistakes that explain each of its gradients that is outside. A call
+// with an unexplained gradient leaves them as they are, and is not counted as explained.
 static void keep_explaining(const sinkproof_gradient_judgement *j, sinkproof_call_causes *causes,
                             size_t *explained) {
     bool first = *explained == 0;

@@ -145,7 +145,7 @@ static void say_of_lse(const sinkproof_point_report *r, char *why, size_t size) 
         }
 }
 
-// An element outside its set, of a tensor of which so many are.
+// An element outside its set, and how many elements of its tensor are outside.
 typedef struct outsider {
     const char *name;
     sinkproof_index_text index;

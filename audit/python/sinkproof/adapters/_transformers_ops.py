@@ -14,7 +14,7 @@ from sinkproof.adapters._torch import ADDITIONS, PRODUCTS, SCALINGS, Module, Ten
 class AttentionOps:
     """Watches one call of eager attention: A6 is the first product, scaled; A9 the softmax.
 
-    follow(point, tensor) is told where A6 is in the pass, of which `scores` is a copy.
+    `scores` is a copy of A6; follow(point, tensor) is told which tensor of the pass is A6 itself.
     """
 
     def __init__(self, follow: Callable[[str, Tensor], None]) -> None:
