@@ -29,7 +29,7 @@ typedef struct composed_mistake {
     sinkproof_from from;           // of the rotation: the pair whose frequency a pair has
     const double *frequency_p;     // or the frequencies of the pairs
     double numbers[COMPOSED_NUMBERS];
-    double by;                     // a factor that is said of one layer alone; 0: none
+    double *by;                    // the factor above that is said of one layer alone; NULL: none
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
 
@@ -137,9 +137,10 @@ bool composing_find_regions(composing *c); // composed_regions.c
 // A copy of the marks of n indices, for as long as the diagnosis. NULL if memory runs out.
 const uint8_t *composing_keep_marks(composing *c, size_t n, const uint8_t *marks);
 
-// composed_layers.c: where factors that are found layer by layer follow a rule of the layer's
-// number, the rule is said too.
-void composed_say_layers(sinkproof_diagnosis *diagnosis, const sinkproof_judgement *judgement);
+// composed_layers.c: where factors that are found layer by layer follow rules of the layer's
+// number, the rules are said too. A rule's factors must explain each of the layers. Returns false
+// on error.
+bool composed_say_layers(search *s);
 
 void attention_forget_guesses(search *s);
 

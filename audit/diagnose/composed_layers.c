@@ -13,7 +13,7 @@ static composed_mistake *factor_of(const diagnosed_finding *f) {
     const known_mistake *k = f->alike[0].mistakes[0];
     if (k->suppose != suppose_composed) return NULL;
     composed_mistake *m = (composed_mistake *)(uintptr_t)k; // its first member
-    return m->by != 0 ? m : NULL;
+    return m->by != NULL ? m : NULL;
 }
 
 // What is said of both, but for the number.
@@ -64,40 +64,67 @@ static double inverse_next(double l, double layers) {
     return layers > 0 ? 1 / (l + 2) : 0;
 }
 
-// Whether the rule gives the factors that were found, and 1 where the point is inside.
-static bool rule_holds(const layer_rule *rule, const sinkproof_diagnosis *d,
-                       const sinkproof_judgement *j, const diagnosed_finding *first) {
-    const composed_mistake *m = factor_of(first);
-    double layers = (double)j->n_layers;
-    for (size_t i = 0; i < d->n; i++) {
-        const composed_mistake *other = factor_of(&d->findings[i]);
-        if (other == NULL || d->findings[i].points != first->points || !same_stem(m, other))
-            continue;
-        for (size_t l = 0; l < j->n_layers; l++)
-            if (d->findings[i].layers[l] &&
-                !(fabs(other->by - rule->of((double)l, layers)) <= 2e-3 * fabs(other->by)))
-                return false;
+// Whether the mistake explains the finding in each of its layers with the rule's factor there.
+static bool finding_follows(search *s, const diagnosed_finding *f, const layer_rule *rule,
+                            bool *follows) {
+    composed_mistake *m = factor_of(f);
+    const double found = *m->by;
+    bool fine = true;
+    for (size_t l = 0; l < s->trials.config->n_layers && fine && *follows; l++) {
+        mistake_trial t = {.what = f->alike[0], .rows = f->rows};
+        bool possible = false;
+        if (!f->layers[l]) continue;
+        *m->by = rule->of((double)l, (double)s->trials.config->n_layers);
+        fine = trial_try_whether(&s->trials, l, &t, &possible);
+        *follows = fine && possible && trial_explains(&t, f->points);
     }
-    for (size_t i = 0; i < j->n_reports; i++) {
-        const sinkproof_point_report *r = &j->reports[i];
-        if (r->point == first->point && r->layer < j->n_layers && r->outside == 0 &&
-            fabs(rule->of((double)r->layer, layers) - 1) > 1e-6)
-            return false;
+    *m->by = found;
+    return fine;
+}
+
+static bool is_like(const diagnosed_finding *f, const diagnosed_finding *first) {
+    const composed_mistake *m = factor_of(f);
+    return m != NULL && f->points == first->points && same_stem(factor_of(first), m);
+}
+
+// Whether the rule is 1 where the point is inside; elsewhere one of the findings has the layer.
+static bool rule_is_possible(const search *s, const layer_rule *rule,
+                             const diagnosed_finding *first) {
+    size_t layers = s->trials.config->n_layers;
+    for (size_t i = 0; i < s->trials.j->n_reports; i++) {
+        const sinkproof_point_report *r = &s->trials.j->reports[i];
+        bool possible = rule->of((double)r->layer, (double)layers) == 1;
+        if (r->point != first->point || r->layer >= layers) continue;
+        for (size_t k = 0; k < s->out->n && r->outside > 0; k++) {
+            const diagnosed_finding *f = &s->out->findings[k];
+            possible = f->layers[r->layer] && is_like(f, first);
+            if (possible) break;
+        }
+        if (!possible) return false;
     }
     return true;
 }
 
+// Whether the rule explains each layer of the findings that are like the first. Returns false on
+// error.
+static bool rule_holds(search *s, const layer_rule *rule, const diagnosed_finding *first,
+                       bool *holds) {
+    *holds = rule_is_possible(s, rule, first);
+    for (size_t i = 0; i < s->out->n && *holds; i++)
+        if (is_like(&s->out->findings[i], first) &&
+            !finding_follows(s, &s->out->findings[i], rule, holds))
+            return false;
+    return true;
+}
+
 static size_t factors_like(const sinkproof_diagnosis *d, const diagnosed_finding *first) {
-    const composed_mistake *m = factor_of(first);
     size_t n = 0;
-    for (size_t i = 0; i < d->n; i++) {
-        const composed_mistake *other = factor_of(&d->findings[i]);
-        n += other != NULL && d->findings[i].points == first->points && same_stem(m, other);
-    }
+    for (size_t i = 0; i < d->n; i++) n += is_like(&d->findings[i], first);
     return n;
 }
 
-void composed_say_layers(sinkproof_diagnosis *d, const sinkproof_judgement *j) {
+bool composed_say_layers(search *s) {
+    const sinkproof_diagnosis *d = s->out;
     static const layer_rule rules[] = {{inverse, "1/(l + 1)"},
                                        {number, "l + 1"},
                                        {inverse_root, "1/sqrt(l + 1)"},
@@ -113,12 +140,19 @@ void composed_say_layers(sinkproof_diagnosis *d, const sinkproof_judgement *j) {
     enum { FEWEST = 2 };
     for (size_t i = 0; i < d->n; i++) {
         composed_mistake *m = factor_of(&d->findings[i]);
+        size_t said = 0;
         if (m == NULL || factors_like(d, &d->findings[i]) < FEWEST) continue;
         for (size_t k = 0; k < sizeof rules / sizeof rules[0]; k++) {
-            if (!rule_holds(&rules[k], d, j, &d->findings[i])) continue;
-            composed_say(m, "; over the layers l of L the factor depends on the layer: it is %s",
+            bool holds;
+            if (!rule_holds(s, &rules[k], &d->findings[i], &holds)) return false;
+            if (!holds) continue;
+            composed_say(m, "%s%s",
+                         said++ > 0
+                             ? " or "
+                             : "; over the layers l of L the factor depends on the layer: it "
+                               "is ",
                          rules[k].words);
-            break;
         }
     }
+    return true;
 }

@@ -64,7 +64,7 @@ static bool try_zero(composing *c, const sinkproof_region *region) {
 static bool try_factor(composing *c, const sinkproof_region *region, const chosen_number *by) {
     composed_mistake *m = moved_new(c, region);
     if (m == NULL) return false;
-    m->moving.factor = m->by = by->value;
+    m->moving.factor = by->value, m->by = &m->moving.factor;
     composed_name(m, "%s-times-%s", point_name(c), by->text);
     if (by->value == -1)
         composed_say(m, "%s has the opposite sign", point_name(c));

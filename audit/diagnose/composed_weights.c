@@ -124,8 +124,11 @@ static bool try_scaled_and_kept(composing *c, const read_weight *w, const sinkpr
                                 const chosen_number *by, sinkproof_format kept) {
     composed_mistake *m = weight_new(c, w, scale_slots, region);
     if (m == NULL) return false;
-    m->numbers[FACTOR] = m->by = by->value, m->numbers[KEPT] = kept;
-    if (kept != SINKPROOF_REAL) m->numbers[FACTOR] = sinkproof_round(SINKPROOF_F32, by->value);
+    m->numbers[FACTOR] = by->value, m->numbers[KEPT] = kept;
+    if (kept == SINKPROOF_REAL)
+        m->by = &m->numbers[FACTOR];
+    else
+        m->numbers[FACTOR] = sinkproof_round(SINKPROOF_F32, by->value);
     composed_name(m, "%s-times-%s", sinkproof_slot_name(w->slot), by->text);
     bool one = strstr(composed_slot_words(w->slot), "the bias of") != NULL ||
                strstr(composed_slot_words(w->slot), "embedding") != NULL;

@@ -376,7 +376,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
         if (diagnosis->findings[i].n_alike > 1)
             fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
     findings_prefer_common(diagnosis);
-    if (fine) composed_say_layers(diagnosis, judgement);
+    fine = fine && composed_say_layers(&s);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     diagnosis->tried = s.trials.tried;
     attention_forget_guesses(&s);

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """One cause of several findings is told once: windows on the other layers are too wide in some and too narrow in the
-rest, which is one mistake. Two mistakes that share nothing are told apart."""
+rest, which is one mistake. Two mistakes that share nothing are told apart. A factor that is another in each layer is
+said to follow a rule of the layer's number where the rule's factors explain every layer, and only then."""
+import array
 import json
 import pathlib
 import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
@@ -51,5 +54,34 @@ def apart(work):
     report("; A9" not in text and "not all)" not in text, "and are told apart", [text[-900:]])
 
 
+def factors(work):
+    """The output projection of each layer, times a number, in float32: which rules are said."""
+    for name, of, rules in (
+        ("1/(l + 1)", (1, 1 / 2, 1 / 3, 1 / 4), {"1/(l + 1)"}),
+        ("2^-l", (1, 1 / 2, 1 / 4, 1 / 8), {"2^-l"}),
+        ("no rule", (1, 1 / 2, 0.3, 1 / 4), set()),
+        ("nearly 1/(l + 1)", (1, 1 / 2, 0.3336, 1 / 4), set()),  # less than a thousandth away
+        ("a rule that is not 1 where the point is inside", (1, 1, 1 / 3, 1 / 4), set()),
+    ):
+        copy, trace = work / "factors", work / "factors.safetensors"
+        shutil.rmtree(copy, ignore_errors=True)
+        sinkproof("synth", "synthetic:tiny", "--out", str(copy))
+        tensors, metadata = checkpoints.read(copy / "model.safetensors")
+        for layer, factor in enumerate(of):
+            for part in ("weight", "bias"):
+                key = f"model.layers.{layer}.self_attn.o_proj.{part}"
+                _, shape, raw = tensors[key]
+                scaled = array.array("f", [x * factor for x in array.array("f", checkpoints.as_float32(raw))])
+                tensors[key] = "F32", shape, scaled.tobytes()
+        (copy / "model.safetensors").write_bytes(checkpoints.safetensors(tensors, metadata))
+        sinkproof("run", str(copy), "--tokens=random:12,seed=5", "--policy=f32", "--trace", str(trace))
+        _, text, told = sinkproof("judge", "--any-model", "synthetic:tiny", str(trace), "--policy=f32", "--local")
+        flat = re.sub(r"\s+", " ", text)
+        said = re.findall(r"depends on the layer: it is ([^\[]*) \[", flat)
+        named = flat.count("A12 is multiplied by")
+        good = {rule for each in said for rule in each.split(" or ")} == rules and named == sum(f != 1 for f in of)
+        report(good and (not rules or len(said) == named), f"factors {name}: {said}", [text[-1500:], told])
+
+
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(exchanged, apart))
+    sys.exit(checkpoints.run(exchanged, apart, factors))
