@@ -10,7 +10,6 @@
   let asked = 0,
     resting = 0;
   const steps = new Steps(fromAddress(location.hash), () => {
-    steps.now = fitted(steps.now);
     asked ||= requestAnimationFrame(show);
   });
   const panels = {

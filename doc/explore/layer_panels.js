@@ -17,7 +17,7 @@ class MapPanel {
   }
   show(state, run, weights) {
     const logit = weights[0].sink !== null,
-      had = document.activeElement?.closest?.("#map button") !== null && document.activeElement !== document.body;
+      had = this.table.contains(document.activeElement);
     const columns = [...(logit ? ["sink"] : []), ...run.words.map((_, j) => wordOf(run, j))];
     const head = cell("tr", {}, cell("td", {}));
     columns.forEach((word, k) =>
