@@ -401,6 +401,9 @@ typedef struct sinkproof_trial_options {
     size_t any_model;  // not 0: judge a trace of another model too, and say so in the report
     // Layers judged alone, T0 with layer 0, F1 and F2 with the last; end_layer 0: all.
     size_t first_layer, end_layer;
+    // A trace that `sinkproof truth --trace` wrote of the same model and tokens: the report and the
+    // JSON then compare the trace with it end to end. NULL: none. Not with `local` or some layers.
+    const char *truth;
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;

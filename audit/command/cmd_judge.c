@@ -22,7 +22,7 @@
 #include <string.h>
 
 typedef struct options {
-    const char *model, *policy, *json, *html, *bisect, *tokens, *out, *shard;
+    const char *model, *policy, *json, *html, *bisect, *tokens, *out, *shard, *truth;
     work_shard share;
     size_t first_layer, end_layer, apart; // end_layer 0: all; apart 0: together
     char **traces;
@@ -68,6 +68,11 @@ static const struct argp_option argp_options[] = {
      "layers together (default 1e-9)",
      0},
     {"local", KEPT(options, local_only), 0, 0, "leave out the comparison with the truth end to end",
+     0},
+    {"truth", KEPT(options, truth), "FILE", 0,
+     "also compare each trace end to end with FILE, which truth --trace wrote of the same MODEL "
+     "and "
+     "tokens",
      0},
     {"no-hint", KEPT(options, no_hint), 0, 0, "do not look for overrides that would explain a bug",
      0},
@@ -165,6 +170,9 @@ static void check_words(struct argp_state *state, options *o) {
         argp_error(state, "--out keeps the results of traces");
     if (o->plan && (o->out != NULL || o->html != NULL || is_plugin(o) || o->bisect != NULL))
         argp_error(state, "--plan judges nothing: it has no --out and no --html");
+    if (o->truth != NULL && (o->local_only || o->apart > 0 || o->end_layer > 0 || is_plugin(o) ||
+                             o->bisect != NULL || o->plan))
+        argp_error(state, "--truth compares whole traces end to end");
     if (o->apart > 0 && o->end_layer > 0) argp_error(state, "--layers or --layers-apart");
     if (o->apart > 0 && strcmp(o->policy, "auto") == 0)
         argp_error(state,
@@ -314,6 +322,7 @@ static json_t *judge_one(void *context, const batch_unit *unit, bool page, sinkp
                                    .any_model = o->any_model,
                                    .first_layer = unit->first_layer,
                                    .end_layer = unit->end_layer,
+                                   .truth = o->truth,
                                    .progress = show_progress,
                                    .context = &watch};
     json_t *result = NULL;
@@ -352,6 +361,10 @@ static json_t *how_judged(const options *o, const sinkproof_model *model, sinkpr
         json_pack("{s:f, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "rate", o->rate, "strict", o->strict,
                   "all", o->all, "local", o->local_only, "no-hint", o->no_hint, "forms", o->forms,
                   "no-diagnosis", o->no_diagnosis, "any-model", o->any_model);
+    if (o->truth != NULL)
+        json_object_set_new(
+            with, "truth",
+            json_pack("{s:o, s:o}", "file", text_json(o->truth), "stamp", kept_stamp(o->truth)));
     return kept_how("judge", o->model, model, o->policy, with, error);
 }
 

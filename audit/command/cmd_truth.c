@@ -22,10 +22,13 @@
 #include <string.h>
 #include <unistd.h>
 
+// --points layers: what each layer passes on, its choice of experts, and the logits.
+#define LAYERS_POINTS "T0,M3,M12,F1,F2"
+
 enum { KEY_BITS = 256, KEY_CERTIFIED, KEY_CHECK, PROMPTS, MOST_BITS = 1 << 20, MOST_REPEATS = 2 };
 
 typedef struct options {
-    const char *model, *tokens, *local, *route, *trace, *json;
+    const char *model, *tokens, *local, *route, *trace, *points, *json;
     const char *out, *shard;
     work_shard share;
     input_list prompts;
@@ -57,7 +60,9 @@ static const struct argp_option option_table[] = {
      "end to end, but with the experts (M3) that this trace chose", 0},
     HELP_ANY_MODEL(KEPT(options, any_model)),
     {"trace", KEPT(options, trace), "OUT", 0,
-     "write midpoints (F64) and NAME.radius as safetensors", 0},
+     "write midpoints (F64) and NAME.radius as safetensors, for judge --truth", 0},
+    {"points", KEPT(options, points), "LIST", 0,
+     "of --trace: only these points, as A9,03.M8,A4; layers stands for " LAYERS_POINTS, 0},
     {"json", KEPT(options, json), "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
 
@@ -100,6 +105,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
             argp_error(state, "--prompts takes the place of --tokens, and has no trace");
         batch_check_prompts(state, o->shard, &(batch){.out = o->out, .json = o->json}, &o->prompts,
                             &o->share);
+        if (o->points != NULL && o->trace == NULL) argp_error(state, "--points needs --trace");
+        if (o->points != NULL && strcmp(o->points, "layers") == 0) o->points = LAYERS_POINTS;
         if (o->bits > 0 && o->certified > 0)
             argp_error(state, "--certified chooses the precision, --bits states it: one of them");
         if (o->plan &&
@@ -249,6 +256,10 @@ static void print_text(FILE *out, const options *o, const truth_study *study,
     truth_print_routing(out, &result->routing);
     truth_print_checks(out, &result->checks);
     say_unknown(out, o, study);
+    if (o->trace != NULL)
+        fprintf(out, "%s: %s with midpoints and radii, %.3g MiB\n", o->trace,
+                sinkproof_counted(study->n_kept, "tensor").text,
+                (double)sinkproof_study_bytes(study) / (1 << 20));
 }
 
 static json_t *precision_json(const options *o, const precision *p, const truth_study *study) {
@@ -350,7 +361,10 @@ static json_t *make_result(const options *o, const precision *p, const truth_stu
 
 static truth_certificate certify(const options *o, const sinkproof_truth_result *result,
                                  const outcome *end) {
-    return (truth_certificate){.bits = o->bits,
+    return (truth_certificate){.from = o->local != NULL   ? TRUTH_FROM_TRACE
+                                       : o->route != NULL ? TRUTH_FROM_CHOICES
+                                                          : TRUTH_FROM_TOKENS,
+                               .bits = o->bits,
                                .tokens = end->every.n,
                                .argmaxes = end->every.certified,
                                .choices = result->routing.choices,
@@ -366,6 +380,7 @@ static json_t *study_once(const truths *t, const options *o, const precision *p,
     truth_study study;
     sinkproof_study_init(&study, sinkproof_model_config(t->model), t->trace, n, o->local != NULL,
                          o->trace != NULL);
+    study.points_kept = o->points;
     study.progress = show_layer;
     sinkproof_truth_hooks hooks = sinkproof_study_hooks(&study);
     sinkproof_truth_request request = {.model = t->model,
@@ -455,7 +470,9 @@ int cmd_truth(int argc, char **argv) {
     const char *path = o.local != NULL ? o.local : o.route;
     json_t *how = NULL;
     int code = EXIT_BAD_INPUT;
-    bool done = sinkproof_model_open(o.model, &model, &error);
+    bool done =
+        sinkproof_model_open(o.model, &model, &error) &&
+        sinkproof_trace_list_check(o.points, sinkproof_model_config(model)->n_layers, &error);
     if (done && path != NULL)
         done = sinkproof_trace_open_of(path, model, o.any_model, &trace, &error) &&
                sinkproof_trace_from_start(trace, &error) &&

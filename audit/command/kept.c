@@ -45,8 +45,7 @@ json_t *kept_how(const char *command, const char *spec, const sinkproof_model *m
 
 // ---- what identifies a unit ------------------------------------------------------------------
 
-// The size and the time of modification of a file; null where there is none.
-static json_t *stamp_file(const char *path) {
+json_t *kept_stamp(const char *path) {
     struct stat status;
     if (stat(path, &status) != 0) return json_null();
     return json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)status.st_size, "modified",
@@ -66,8 +65,8 @@ static json_t *stamp_parts(const char *path) {
     size_t n;
     if (!sinkproof_safetensors_names(path, &names, &n, &error)) return json_null();
     json_t *stamps = json_array();
-    for (size_t i = 0; i < n; i++) json_array_append_new(stamps, stamp_file(names[i]));
-    if (n == 0 || strcmp(names[0], path) != 0) json_array_append_new(stamps, stamp_file(path));
+    for (size_t i = 0; i < n; i++) json_array_append_new(stamps, kept_stamp(names[i]));
+    if (n == 0 || strcmp(names[0], path) != 0) json_array_append_new(stamps, kept_stamp(path));
     sinkproof_safetensors_free_names(names, n);
     return stamps;
 }

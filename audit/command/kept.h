@@ -17,6 +17,9 @@
 json_t *kept_how(const char *command, const char *spec, const sinkproof_model *model,
                  const char *policy, json_t *options, sinkproof_error *error);
 
+// The size and the time of modification of a file; null where there is none.
+json_t *kept_stamp(const char *path);
+
 // What identifies a unit: its name, what it was said to be, its layers, and its file.
 json_t *kept_unit(const batch_unit *unit);
 

@@ -10,6 +10,7 @@
 #include "audit/face/ruling_gradients.h"
 #include "audit/judge/judge_backward_report.h"
 #include "audit/judge/judge_candidates.h"
+#include "audit/judge/judge_certified_report.h"
 #include "audit/judge/judge_report.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
@@ -43,6 +44,7 @@ typedef struct trial {
     const sinkproof_model *model;
     const sinkproof_trace *trace;
     sinkproof_trial_options o;
+    truth_file truth;  // open where the options name one
     const char *tried; // the policy of the current judgement
     FILE *out;
 } trial;
@@ -56,6 +58,7 @@ static sinkproof_judge_options trial_judge_options(trial *t, bool end_to_end, co
     t->tried = tried;
     return (sinkproof_judge_options){.rate = t->o.rate,
                                      .end_to_end = end_to_end,
+                                     .truth = t->truth.trace != NULL ? &t->truth : NULL,
                                      .layers = {t->o.first_layer, t->o.end_layer},
                                      .progress = t->o.progress != NULL ? pass_progress : NULL,
                                      .context = t};
@@ -235,6 +238,7 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
     sinkproof_judgement_print(t->out, config, j, t->o.all);
     sinkproof_diagnosis_print(t->out, config, &r->diagnosis);
     sinkproof_gradients_print(t->out, &r->gradients, j->policy.name, t->o.all);
+    if (j->certified != NULL) certified_print(t->out, j->certified, &t->truth, t->o.all);
     ruled_print_conclusion(t->out, together(r), r->exit);
     r->results = json_array();
     if (r->results == NULL) return sinkproof_fail(error, "no memory for a report");
@@ -246,6 +250,7 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
     json_object_set_new(json_array_get(r->results, 0), "verdict",
                         json_string(sinkproof_verdict_name(ruled_verdict(together(r)))));
     sinkproof_gradients_json(r->results, &r->gradients);
+    if (j->certified != NULL) certified_json(r->results, j->certified, &t->truth);
     r->json = json_dumps(r->results, JSON_INDENT(2));
     return r->json != NULL || sinkproof_fail(error, "no memory for a report");
 }
@@ -264,12 +269,19 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
     if (!(t->o.rate >= 0 && t->o.rate < 1))
         return sinkproof_fail(error, "expected a rate between 0 and 1, found %g", t->o.rate);
     if (t->o.rate == 0) t->o.rate = 1e-9;
+    if (t->o.truth != NULL && (t->o.local || t->o.end_layer > 0))
+        return sinkproof_fail(error, "a file of truth is compared end to end: expected all layers");
     if (t->o.end_layer == 0 && t->o.first_layer == 0) return true;
     t->o.local = true; // the truth end to end is that of all layers
     size_t layers = sinkproof_model_config(t->model)->n_layers;
     return (t->o.first_layer < t->o.end_layer && t->o.end_layer <= layers) ||
            sinkproof_fail(error, "layers %zu to %zu: expected some of %zu to %zu", t->o.first_layer,
                           t->o.end_layer > 0 ? t->o.end_layer - 1 : 0, (size_t)0, layers - 1);
+}
+
+static bool open_truth(trial *t, sinkproof_error *error) {
+    return t->o.truth == NULL || (truth_file_open(t->o.truth, t->model, &t->truth, error) &&
+                                  truth_file_fits(&t->truth, t->trace, error));
 }
 
 // Finds the known mistakes that explain the failing points.
@@ -346,11 +358,16 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
     if (t.o.any_model == 0 &&
         !sinkproof_file_matches_model(t.o.name, sinkproof_trace_file(trace), model, error))
         return false;
+    if (!open_truth(&t, error)) {
+        truth_file_close(&t.truth);
+        return false;
+    }
     sinkproof_ruling *r = calloc(1, sizeof *r);
     size_t length;
     if (r != NULL) t.out = open_memstream(&r->text, &length);
     bool good =
         t.out != NULL ? judge_into(&t, r, error) : sinkproof_fail(error, "no memory for a report");
+    truth_file_close(&t.truth);
     if (t.out != NULL && fclose(t.out) != 0 && good)
         good = sinkproof_fail(error, "no memory for a report");
     if (good)
@@ -435,46 +452,10 @@ size_t sinkproof_ruling_count(const sinkproof_ruling *ruling) {
 
 // ---- findings --------------------------------------------------------------------------------
 
-static sinkproof_finding report_finding(const sinkproof_point_report *r) {
-    sinkproof_finding f = {.name = r->name,
-                           .layer = r->layer,
-                           .verdict = r->verdict,
-                           .bridged = r->bridged,
-                           .elements = r->elements,
-                           .several = r->several,
-                           .outside = r->outside,
-                           .unlikely = r->unlikely,
-                           .undecided = r->undecided,
-                           .nans = r->nans,
-                           .rank = r->rank,
-                           .worst_value = r->worst_value,
-                           .worst_low = r->worst_set.lo,
-                           .worst_emulation = r->worst_set.mid,
-                           .worst_high = r->worst_set.hi,
-                           .worst_inputs = r->worst_inputs,
-                           .excess_ulp = r->excess_ulp,
-                           .share_worst = r->share_worst,
-                           .share_median = r->share_median,
-                           .drift = r->drift.gain,
-                           .drift_limit = r->drift.limit,
-                           .spread = r->drift.spread.mean,
-                           .spread_limit = r->drift.spread.limit,
-                           .error = sinkproof_error_relative(r->errors.error, r),
-                           .local = sinkproof_error_relative(r->errors.local, r),
-                           .inherited = sinkproof_error_relative(r->errors.inherited, r),
-                           .infinities = r->infinities,
-                           .layers_together = r->layers_together,
-                           .drift_together = r->together.gain,
-                           .drift_together_limit = r->together.limit};
-    sinkproof_trace_index(r->rank, r->shape, r->worst_at, f.worst_index);
-    memcpy(f.shape, r->shape, r->rank * sizeof *f.shape);
-    return f;
-}
-
 bool sinkproof_ruling_at(const sinkproof_ruling *ruling, size_t i, sinkproof_finding *finding) {
     if (ruling == NULL || finding == NULL || i >= sinkproof_ruling_count(ruling)) return false;
     size_t points = ruling->judgement.n_reports;
-    sinkproof_finding f = i < points ? report_finding(&ruling->judgement.reports[i])
+    sinkproof_finding f = i < points ? ruled_finding(&ruling->judgement.reports[i])
                                      : gradient_finding(&ruling->gradients.reports[i - points]);
     f.size = finding->size < sizeof f ? finding->size : sizeof f;
     memcpy(finding, &f, f.size);

@@ -70,6 +70,42 @@ void ruled_print_conclusion(FILE *out, ruled r, int code) {
     fprintf(out, " (exit %d).\n", code);
 }
 
+sinkproof_finding ruled_finding(const sinkproof_point_report *r) {
+    sinkproof_finding f = {.name = r->name,
+                           .layer = r->layer,
+                           .verdict = r->verdict,
+                           .bridged = r->bridged,
+                           .elements = r->elements,
+                           .several = r->several,
+                           .outside = r->outside,
+                           .unlikely = r->unlikely,
+                           .undecided = r->undecided,
+                           .nans = r->nans,
+                           .rank = r->rank,
+                           .worst_value = r->worst_value,
+                           .worst_low = r->worst_set.lo,
+                           .worst_emulation = r->worst_set.mid,
+                           .worst_high = r->worst_set.hi,
+                           .worst_inputs = r->worst_inputs,
+                           .excess_ulp = r->excess_ulp,
+                           .share_worst = r->share_worst,
+                           .share_median = r->share_median,
+                           .drift = r->drift.gain,
+                           .drift_limit = r->drift.limit,
+                           .spread = r->drift.spread.mean,
+                           .spread_limit = r->drift.spread.limit,
+                           .error = sinkproof_error_relative(r->errors.error, r),
+                           .local = sinkproof_error_relative(r->errors.local, r),
+                           .inherited = sinkproof_error_relative(r->errors.inherited, r),
+                           .infinities = r->infinities,
+                           .layers_together = r->layers_together,
+                           .drift_together = r->together.gain,
+                           .drift_together_limit = r->together.limit};
+    sinkproof_trace_index(r->rank, r->shape, r->worst_at, f.worst_index);
+    memcpy(f.shape, r->shape, r->rank * sizeof *f.shape);
+    return f;
+}
+
 sinkproof_finding gradient_finding(const sinkproof_gradient_report *r) {
     sinkproof_finding f = {.name = r->name,
                            .layer = r->of.layer,

@@ -19,6 +19,7 @@ typedef struct ruled {
 sinkproof_verdict ruled_verdict(ruled r);
 int ruled_exit(ruled r, bool strict);
 void ruled_print_conclusion(FILE *out, ruled r, int code);
+sinkproof_finding ruled_finding(const sinkproof_point_report *report);
 sinkproof_finding gradient_finding(const sinkproof_gradient_report *report);
 
 #endif

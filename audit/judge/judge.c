@@ -312,5 +312,6 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
     free(judgement->unread);
     free(judgement->chosen);
     free(judgement->held);
+    certified_free(judgement->certified);
     *judgement = (sinkproof_judgement){0};
 }

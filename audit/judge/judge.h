@@ -9,6 +9,7 @@
 #ifndef SINKPROOF_JUDGE_H
 #define SINKPROOF_JUDGE_H
 
+#include "audit/judge/judge_certified.h"
 #include "audit/judge/judge_meaning.h"
 #include "audit/judge/judge_region.h"
 #include "audit/sinkproof.h"
@@ -108,9 +109,10 @@ typedef struct sinkproof_judgement {
     // Smallest gap between the last chosen and the best rejected expert, where M2 or M3 is traced.
     double thinnest_margin;
     size_t margin_layer, margin_token;
-    size_t *open;                 // [layers]: tokens whose experts are unknown
-    int32_t *chosen;              // [layers][n][k]: the engine's experts; -1: unknown
-    sinkproof_layer_range layers; // that were judged
+    size_t *open;                    // [layers]: tokens whose experts are unknown
+    int32_t *chosen;                 // [layers][n][k]: the engine's experts; -1: unknown
+    certified_comparison *certified; // end to end against a file of truth; NULL: none
+    sinkproof_layer_range layers;    // that were judged
     // [layers + 1][points]: what the trace holds of the other layers, where they are not judged;
     // else NULL.
     uint8_t *held;
@@ -159,6 +161,7 @@ typedef struct sinkproof_judge_options {
     // for the drift of a point's layers together.
     double rate;
     bool end_to_end; // also run the real model from the tokens and measure the errors against it
+    const truth_file *truth; // of the trace's tokens, then compared too; NULL: none
     // Called now and then with the share of the work that is done, 1 at the end. May be NULL.
     void (*progress)(void *context, double share);
     void *context;

@@ -6,8 +6,9 @@
 // value replaced by the engine's own before the next operation (local). Over the reals
 //   engine - truth = (engine - operation(engine's inputs)) + (operation(engine's inputs) - truth),
 // so error = local + inherited, element by element. The engine's routing is replayed; where it is
-// unknown, each track chooses by its own logits.
-#include "audit/judge/judge_internal.h"
+// unknown, each track chooses by its own logits. Beside certified truth there is a third track: its
+// values are replaced by the engine's at the points of the truth's file alone (judge_certified.h).
+#include "audit/judge/judge_tracks.h"
 #include "audit/judge/judge_truth_maps.h"
 #include "audit/trace/trace_points.h"
 #include "ref/stages.h"
@@ -17,76 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Arrays are [2][n][width]: the truth's rows, then the local ones.
-typedef struct tracks {
-    judge_pass *pass;
-    sinkproof_policy real;
-    size_t n;
-    double *cos_nd, *sin_nd;
-    double *at[TRACE_POINTS]; // the latest values of every point
-    int32_t *chosen;          // [2][n][k]
-    bool *open_n;             // the engine's choice of experts is unknown
-    double work;              // of a layer, for the progress display
-} tracks;
-
-// Numbers of a point that belong to a token.
-static size_t row_width(const tracks *t, sinkproof_trace_point point) {
-    return sinkproof_trace_elements(t->pass->config, point, 1);
-}
-
-// ---- comparing
-
-static void errors_add(sinkproof_errors *sum, const sinkproof_errors *more) {
-    sum->truth += more->truth, sum->error += more->error;
-    sum->local += more->local, sum->inherited += more->inherited;
-}
-
-// Measures one run of elements and replaces the local track's values by the engine's.
-static sinkproof_errors measure_run_errors(const sinkproof_tensor *tensor, size_t offset,
-                                           size_t count, const double *truth, double *local) {
-    sinkproof_errors e = {0};
-    for (size_t i = 0; i < count; i++) {
-        double v = sinkproof_tensor_value(tensor, offset + i), here = v - local[i];
-        double whole = v - truth[i], before = local[i] - truth[i];
-        e.truth += truth[i] * truth[i], e.error += whole * whole;
-        e.local += here * here, e.inherited += before * before;
-        local[i] = v;
-    }
-    return e;
-}
-
-static sinkproof_errors *point_errors(const tracks *t, sinkproof_trace_point point, size_t layer) {
-    const sinkproof_judgement *j = t->pass->judgement;
-    bool layered = sinkproof_trace_point_is_layered(point);
-    for (size_t i = 0; i < j->n_reports; i++)
-        if (j->reports[i].point == point && (!layered || j->reports[i].layer == layer))
-            return &j->reports[i].errors;
-    return NULL;
-}
-
-// Compares a whole point, x[2][n][width]. skip_n: tokens whose rows are not comparable, or NULL.
-static bool compare_point(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,
-                          const bool *skip_n, double *x) {
-    const sinkproof_tensor *tensor = sinkproof_trace_find(t->pass->trace, point, layer);
-    sinkproof_errors *sum = point_errors(t, point, layer);
-    if (tensor == NULL || sum == NULL) return true;
-    sinkproof_errors *row_n = calloc(t->n, sizeof *row_n);
-    if (row_n == NULL) return false;
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < t->n; i++)
-        if (skip_n == NULL || !skip_n[i])
-            row_n[i] =
-                measure_run_errors(tensor, i * width, width, &x[i * width], &x[(t->n + i) * width]);
-    for (size_t i = 0; i < t->n; i++) errors_add(sum, &row_n[i]); // in order, for any threads
-    free(row_n);
-    return true;
-}
-
 // ---- attention
 
 typedef struct head {
     size_t layer, h, window;
-    const double *q, *k, *v; // [2][n][...]
+    const double *q, *k, *v; // [count][n][...]
     sinkproof_normaliser normaliser;
     double *out;
 } head;
@@ -133,50 +69,77 @@ static void sum_row(const tracks *t, const head *x, const query *r, const double
     }
 }
 
-// Measures A9 and A10 of row i of the head.
-static void measure_weights(const tracks *t, const head *x, const query *r, const double *truth,
-                            double *local, sinkproof_errors sums[3]) {
-    const sinkproof_trace *trace = t->pass->trace;
-    const sinkproof_tensor *a9 = sinkproof_trace_find(trace, TRACE_A9, x->layer);
-    const sinkproof_tensor *a10 = sinkproof_trace_find(trace, TRACE_A10, x->layer);
-    size_t n = t->n, row = x->h * n + r->i, seen = r->seen;
-    if (a9 != NULL) {
-        sums[1] = measure_run_errors(a9, row * (n + 1) + r->first, seen, truth, local);
-        sinkproof_errors sink =
-            measure_run_errors(a9, row * (n + 1) + n, 1, &truth[seen], &local[seen]);
-        errors_add(&sums[1], &sink);
-    }
-    if (a10 != NULL) sums[2] = measure_run_errors(a10, row * n + r->first, seen, truth, local);
+// What is measured of a head's row: A6, A9, A10.
+typedef struct row_sums {
+    sinkproof_errors errors[3];
+    certified_row certified[3];
+} row_sums;
+static const sinkproof_trace_point weight_points[] = {TRACE_A6, TRACE_A9, TRACE_A10};
+
+// Measures some elements of one of them, x[count][stride].
+static void measure_some(const tracks *t, const head *x, size_t p, size_t offset, size_t count,
+                         double *values, row_sums *sums) {
+    const sinkproof_tensor *tensor =
+        sinkproof_trace_find(t->pass->trace, weight_points[p], x->layer);
+    size_t stride = t->n + 1;
+    truth_balls balls;
+    if (tensor == NULL) return;
+    sinkproof_errors more = tracks_measure(tensor, offset, count, values, values + stride);
+    tracks_add(&sums->errors[p], &more);
+    if (tracks_balls(t, weight_points[p], x->layer, &balls))
+        certified_measure(&sums->certified[p], tensor, &balls, offset, count, values + 2 * stride);
 }
 
-// Computes scores, weights and values of row i on both tracks; s and a are [2][n + 1].
+// Measures A9 and A10 of row i of the head.
+static void measure_weights(const tracks *t, const head *x, const query *r, double *values,
+                            row_sums *sums) {
+    size_t n = t->n, row = x->h * n + r->i;
+    measure_some(t, x, 1, row * (n + 1) + r->first, r->seen, values, sums);
+    measure_some(t, x, 1, row * (n + 1) + n, 1, values + r->seen, sums); // the sink's
+    measure_some(t, x, 2, row * n + r->first, r->seen, values, sums);
+}
+
+// Computes scores, weights and values of row i on all tracks; s and a are [count][n + 1].
 static void attend_row(const tracks *t, const head *x, size_t i, double *s, double *a,
-                       sinkproof_errors sums[3]) {
+                       row_sums *sums) {
     const sinkproof_config *c = t->pass->config;
     sinkproof_sequence of = sinkproof_trace_sequence_of(t->pass->trace, i);
     size_t n = t->n, first = of.row + sinkproof_mask_first(x->window, i - of.row);
     query r = {0, i, first, i + 1 - first, x->h / (c->n_heads / c->n_kv_heads)};
-    const sinkproof_tensor *a6 = sinkproof_trace_find(t->pass->trace, TRACE_A6, x->layer);
-    for (r.track = 0; r.track < 2; r.track++) score_row(t, x, &r, &s[r.track * (n + 1)]);
-    if (a6 != NULL)
-        sums[0] = measure_run_errors(a6, (x->h * n + i) * n + first, r.seen, s, &s[n + 1]);
-    for (r.track = 0; r.track < 2; r.track++)
+    for (r.track = 0; r.track < t->count; r.track++) score_row(t, x, &r, &s[r.track * (n + 1)]);
+    measure_some(t, x, 0, (x->h * n + i) * n + first, r.seen, s, sums);
+    for (r.track = 0; r.track < t->count; r.track++)
         weigh_row(t, x, &r, &s[r.track * (n + 1)], &a[r.track * (n + 1)]);
-    measure_weights(t, x, &r, a, &a[n + 1], sums);
-    for (r.track = 0; r.track < 2; r.track++) sum_row(t, x, &r, &a[r.track * (n + 1)]);
+    measure_weights(t, x, &r, a, sums);
+    for (r.track = 0; r.track < t->count; r.track++) sum_row(t, x, &r, &a[r.track * (n + 1)]);
+}
+
+// Adds up what the rows [heads, n] of a layer's A6, A9 and A10 measured.
+static bool conclude_weights(const tracks *t, size_t layer, const row_sums *sums, size_t rows) {
+    certified_row *row_r = calloc(rows, sizeof *row_r);
+    for (size_t p = 0; row_r != NULL && p < 3; p++) {
+        sinkproof_errors *sum = tracks_errors(t, weight_points[p], layer);
+        truth_balls balls;
+        for (size_t r = 0; sum != NULL && r < rows; r++) tracks_add(sum, &sums[r].errors[p]);
+        if (sum == NULL || !tracks_balls(t, weight_points[p], layer, &balls)) continue;
+        for (size_t r = 0; r < rows; r++) row_r[r] = sums[r].certified[p];
+        tracks_conclude(t, sinkproof_trace_find(t->pass->trace, weight_points[p], layer),
+                        weight_points[p], layer, row_r, rows, 0);
+    }
+    free(row_r);
+    return row_r != NULL;
 }
 
 // A11, and on the way to it A6, A9 and A10, row by row: their arrays would grow with n squared.
 static bool attend(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                    double *out) {
-    static const sinkproof_trace_point points[] = {TRACE_A6, TRACE_A9, TRACE_A10};
     const sinkproof_config *c = t->pass->config;
     size_t rows = c->n_heads * t->n, l = step->layer;
     sinkproof_walk_step weights = sinkproof_walk_step_at(t->pass->model, TRACE_A9, l);
     sinkproof_walk_step scores = sinkproof_walk_step_at(t->pass->model, TRACE_A6, l);
     sinkproof_layer stored = {.sinks = weights.weights[0]};
-    size_t pair = 2 * (t->n + 1); // scores, then weights, of both tracks
-    sinkproof_errors(*sums)[3] = calloc(rows, sizeof *sums);
+    size_t all = t->count * (t->n + 1); // scores, then weights, of all tracks
+    row_sums *sums = calloc(rows, sizeof *sums);
     bool fine = sums != NULL;
     size_t count = fine ? rows : 0; // inside the loop each thread has a `fine` of its own
 #pragma omp parallel for schedule(dynamic, 16) reduction(&& : fine)
@@ -188,34 +151,32 @@ static bool attend(tracks *t, const sinkproof_walk_step *step, const double *con
                   .k = t->at[scores.inputs[1].point],
                   .v = in[1],
                   .out = out};
-        double *work = judge_truth_array(2 * pair + sinkproof_normaliser_work(c));
+        double *work = judge_truth_array(2 * all + sinkproof_normaliser_work(c));
         fine = fine && work != NULL;
         if (work != NULL) {
-            x.normaliser = sinkproof_head_normaliser(c, &stored, x.h, work + 2 * pair);
-            attend_row(t, &x, r % t->n, work, work + pair, sums[r]);
+            x.normaliser = sinkproof_head_normaliser(c, &stored, x.h, work + 2 * all);
+            attend_row(t, &x, r % t->n, work, work + all, &sums[r]);
         }
         free(work);
     }
-    for (size_t p = 0; fine && p < 3; p++) {
-        sinkproof_errors *sum = point_errors(t, points[p], l);
-        for (size_t r = 0; sum != NULL && r < rows; r++) errors_add(sum, &sums[r][p]);
-    }
+    fine = fine && conclude_weights(t, l, sums, rows);
     free(sums);
     return fine;
 }
 
 // ---- experts
 
-// M4, from a choice that both tracks have in common where the engine's is known.
+// M4, from a choice that all tracks have in common where the engine's is known.
 static bool choose_and_share(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                              double *out) {
     const sinkproof_config *c = t->pass->config;
     size_t n = t->n, k = c->n_chosen;
-    for (size_t r = 0; r < 2 * n; r++) {
+    for (size_t r = 0; r < t->rows; r++) {
         const double *g_e = &in[0][r * c->n_experts];
         int32_t *chosen_k = &t->chosen[r * k];
         memcpy(chosen_k, &t->pass->chosen[(step->layer * n + r % n) * k], k * sizeof *chosen_k);
         t->open_n[r % n] = chosen_k[0] < 0;
+        if (t->truth != NULL && r < n) tracks_compare_choice(t, step->layer, r, chosen_k);
         if (chosen_k[0] < 0) sinkproof_router_choose(c->n_experts, k, g_e, chosen_k);
         double m = -INFINITY, z = 0, *w_k = &out[r * k];
         for (size_t s = 0; s < k; s++) m = fmax(m, g_e[chosen_k[s]]);
@@ -225,7 +186,7 @@ static bool choose_and_share(tracks *t, const sinkproof_walk_step *step, const d
     return true;
 }
 
-// M6 and M10 with the products before them: out[q] = W_e x[row of q] + b_e for each slot q of both
+// M6 and M10 with the products before them: out[q] = W_e x[row of q] + b_e for each slot q of all
 // tracks; the slots of a token share its row of M1.
 static bool multiply_experts(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                              double *out) {
@@ -233,7 +194,7 @@ static bool multiply_experts(tracks *t, const sinkproof_walk_step *step, const d
         sinkproof_walk_step_at(t->pass->model, step->inputs[0].point, step->layer);
     const sinkproof_matrix *w = &product.weights[0], *b = &step->weights[0];
     const double *x = t->at[product.inputs[0].point];
-    size_t k = t->pass->config->n_chosen, slots = 2 * t->n * k;
+    size_t k = t->pass->config->n_chosen, slots = t->rows * k;
     size_t share = product.inputs[0].point == TRACE_M1 ? k : 1;
     (void)in;
     bool fine = true;
@@ -258,38 +219,63 @@ static bool multiply_experts(tracks *t, const sinkproof_walk_step *step, const d
     return fine;
 }
 
-// Computes F2 in pieces of the vocabulary, so that the full-size head needs bounded memory.
-static bool logits(const tracks *t, const sinkproof_matrix *w, const double *normed) {
+// Measures rows [block's] of F2 for all tokens; row_n: what is measured beside certified truth.
+static bool logits_block(const tracks *t, const sinkproof_matrix *w, const double *normed, size_t b,
+                         sinkproof_errors *errors, certified_row *row_n) {
     const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, TRACE_F2, 0);
-    sinkproof_errors *sum = point_errors(t, TRACE_F2, 0);
+    judge_truth_rows some = judge_truth_decoded(w, b * JUDGE_TRUTH_ROWS, NULL);
+    size_t rows = some.rows, n = t->n;
+    double *y = judge_truth_array(t->rows * rows);
+    truth_balls balls;
+    bool good = y != NULL && judge_truth_multiply(t->rows, &some, normed, y, rows);
+    bool certified = tracks_balls(t, TRACE_F2, 0, &balls);
+    for (size_t i = 0; good && i < n; i++) {
+        size_t at = i * w->rows + b * JUDGE_TRUTH_ROWS;
+        sinkproof_errors e = tracks_measure(f2, at, rows, &y[i * rows], &y[(n + i) * rows]);
+        tracks_add(errors, &e);
+        if (certified) certified_measure(&row_n[i], f2, &balls, at, rows, &y[(2 * n + i) * rows]);
+    }
+    free(some.w_rc);
+    free(y);
+    return good;
+}
+
+// Computes F2 in pieces of the vocabulary, AT_ONCE of them, so that the full-size head needs
+// bounded memory. Pieces are added in their order, for any number of threads.
+static bool logits(const tracks *t, const sinkproof_matrix *w, const double *normed) {
+    enum { AT_ONCE = 64 };
+    const sinkproof_tensor *f2 = sinkproof_trace_find(t->pass->trace, TRACE_F2, 0);
+    sinkproof_errors *sum = tracks_errors(t, TRACE_F2, 0);
     size_t blocks = (w->rows + JUDGE_TRUTH_ROWS - 1) / JUDGE_TRUTH_ROWS, n = t->n;
     if (f2 == NULL || sum == NULL) return true;
-    sinkproof_errors *block_b = calloc(blocks, sizeof *block_b);
-    bool fine = block_b != NULL;
-    size_t count = fine ? blocks : 0; // inside the loop each thread has a `fine` of its own
+    certified_row *row_n = calloc(n, sizeof *row_n), *row_bn = NULL;
+    bool fine = row_n != NULL;
+    for (size_t b0 = 0; fine && b0 < blocks; b0 += AT_ONCE) {
+        size_t count = blocks - b0 < AT_ONCE ? blocks - b0 : AT_ONCE;
+        sinkproof_errors error_b[AT_ONCE] = {{0}};
+        free(row_bn);
+        row_bn = calloc(count * n, sizeof *row_bn);
+        fine = row_bn != NULL;
+        if (!fine) break;
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : fine)
-    for (size_t b = 0; b < count; b++) {
-        judge_truth_rows some = judge_truth_decoded(w, b * JUDGE_TRUTH_ROWS, NULL);
-        size_t rows = some.rows;
-        double *y = judge_truth_array(2 * n * rows);
-        bool good = y != NULL && judge_truth_multiply(2 * n, &some, normed, y, rows);
-        for (size_t i = 0; good && i < n; i++) {
-            sinkproof_errors e = measure_run_errors(f2, i * w->rows + b * JUDGE_TRUTH_ROWS, rows,
-                                                    &y[i * rows], &y[(n + i) * rows]);
-            errors_add(&block_b[b], &e);
-        }
-        fine = fine && good;
-        free(some.w_rc);
-        free(y);
+        for (size_t b = 0; b < count; b++)
+            fine = logits_block(t, w, normed, b0 + b, &error_b[b], &row_bn[b * n]) && fine;
+        for (size_t b = 0; b < count; b++) tracks_add(sum, &error_b[b]);
+        for (size_t r = 0; r < count * n; r++) certified_add(&row_n[r % n], &row_bn[r]);
     }
-    for (size_t b = 0; fine && b < blocks; b++) errors_add(sum, &block_b[b]);
-    free(block_b);
+    truth_balls balls;
+    if (fine && tracks_balls(t, TRACE_F2, 0, &balls)) {
+        tracks_conclude(t, f2, TRACE_F2, 0, row_n, n, 0);
+        t->pass->judgement->certified->argmax = certified_argmaxes(f2, &balls, n, w->rows);
+    }
+    free(row_n);
+    free(row_bn);
     return fine;
 }
 
 // ---- the other operations
 
-// Both tracks begin alike.
+// All tracks begin alike.
 static bool embed(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                   double *out) {
     const sinkproof_matrix *w = step->weights;
@@ -303,7 +289,8 @@ static bool embed(tracks *t, const sinkproof_walk_step *step, const double *cons
                                out + of.row * w[0].cols, out + half);
     }
     if (sequences == 0) sinkproof_embed(&t->real, &w[0], t->n, tokens, out);
-    memcpy(out + half, out, half * sizeof *out);
+    for (size_t track = 1; track < t->count; track++)
+        memcpy(out + track * half, out, half * sizeof *out);
     return true;
 }
 
@@ -311,7 +298,7 @@ static bool normalise(tracks *t, const sinkproof_walk_step *step, const double *
                       double *out) {
     const sinkproof_matrix *w = step->weights;
     size_t rows =
-        2 * t->n * row_width(t, step->point) / w[0].cols; // one of a token, or one of each head
+        t->rows * tracks_width(t, step->point) / w[0].cols; // one of a token, or one of each head
     double *work = judge_truth_array(2 * w[0].cols), eps = t->pass->config->rms_eps;
     sinkproof_point at;
     if (work == NULL || !sinkproof_trace_rounding(step->point, &at)) return false;
@@ -325,21 +312,21 @@ static bool normalise(tracks *t, const sinkproof_walk_step *step, const double *
 
 static bool project(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                     double *out) {
-    return judge_truth_project(2 * t->n, &step->weights[0], &step->weights[1], in[0], out);
+    return judge_truth_project(t->rows, &step->weights[0], &step->weights[1], in[0], out);
 }
 
 static bool rotate(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                    double *out) {
-    size_t width = row_width(t, step->point), d = t->pass->config->head_dim;
-    memcpy(out, in[0], 2 * t->n * width * sizeof *out);
-    for (size_t track = 0; track < 2; track++)
+    size_t width = tracks_width(t, step->point), d = t->pass->config->head_dim;
+    memcpy(out, in[0], t->rows * width * sizeof *out);
+    for (size_t track = 0; track < t->count; track++)
         sinkproof_rope(&t->real, t->n, width / d, d, t->cos_nd, t->sin_nd,
                        out + track * t->n * width);
     return true;
 }
 
 static bool add(tracks *t, const sinkproof_walk_step *step, const double *const *in, double *out) {
-    size_t count = 2 * t->n * row_width(t, step->point);
+    size_t count = t->rows * tracks_width(t, step->point);
     for (size_t i = 0; i < count; i++) out[i] = in[1][i] + in[0][i];
     return true;
 }
@@ -347,9 +334,9 @@ static bool add(tracks *t, const sinkproof_walk_step *step, const double *const 
 static bool activate(tracks *t, const sinkproof_walk_step *step, const double *const *in,
                      double *out) {
     const sinkproof_config *c = t->pass->config;
-    size_t width = row_width(t, step->point), wide = row_width(t, TRACE_M6);
+    size_t width = tracks_width(t, step->point), wide = tracks_width(t, TRACE_M6);
 #pragma omp parallel for schedule(static)
-    for (size_t r = 0; r < 2 * t->n; r++)
+    for (size_t r = 0; r < t->rows; r++)
         if (c->activation == SINKPROOF_SWIGLU)
             sinkproof_swiglu(&t->real, c->swiglu, width, &in[0][r * wide], &out[r * width]);
         else
@@ -360,7 +347,7 @@ static bool activate(tracks *t, const sinkproof_walk_step *step, const double *c
 static bool mix(tracks *t, const sinkproof_walk_step *step, const double *const *in, double *out) {
     const sinkproof_config *c = t->pass->config;
     (void)step;
-    sinkproof_mixture(&t->real, 2 * t->n, c->n_chosen, c->hidden, t->chosen, in[1], in[0], out);
+    sinkproof_mixture(&t->real, t->rows, c->n_chosen, c->hidden, t->chosen, in[1], in[0], out);
     return true;
 }
 
@@ -397,14 +384,16 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
     tracks *t = context;
     operation *work = operations[step->operation];
     const double *in[SINKPROOF_MAX_INPUTS] = {NULL};
-    size_t width = row_width(t, step->point);
+    size_t width = tracks_width(t, step->point);
     bool of_slots = step->point >= TRACE_M4 && step->point <= TRACE_M10;
     for (size_t i = 0; i < step->n_inputs; i++) in[i] = t->at[step->inputs[i].point];
     if (step->point == TRACE_F2) return logits(t, &step->weights[0], in[0]);
+    if (step->operation == SINKPROOF_MULTIPLY)
+        return tracks_certify(t, step->point, step->layer, width, of_slots, NULL);
     if (work == NULL) return true;
-    double *out = judge_truth_array(2 * t->n * width);
+    double *out = judge_truth_array(t->rows * width);
     bool fine = out != NULL && work(t, step, in, out) &&
-                compare_point(t, step->point, step->layer, width, of_slots ? t->open_n : NULL, out);
+                tracks_compare(t, step->point, step->layer, width, of_slots, out);
     for (size_t i = 0; i < step->n_inputs; i++)
         if (step->last[i]) release_point(t, step->inputs[i].point);
     release_point(t, step->point); // of the layer before, if nothing reads it
@@ -421,10 +410,10 @@ static bool begin_tracks(tracks *t) {
     size_t half = c->head_dim / 2;
     double *freq_d = judge_truth_array(half);
     t->cos_nd = judge_truth_array(t->n * half), t->sin_nd = judge_truth_array(t->n * half);
-    t->chosen = malloc((2 * t->n * c->n_chosen + 1) * sizeof *t->chosen);
-    t->open_n = calloc(t->n, sizeof *t->open_n);
+    t->chosen = malloc((t->rows * c->n_chosen + 1) * sizeof *t->chosen);
+    t->open_n = calloc(t->n, sizeof *t->open_n), t->other_n = calloc(t->n, sizeof *t->other_n);
     bool fine = freq_d != NULL && t->cos_nd != NULL && t->sin_nd != NULL && t->chosen != NULL &&
-                t->open_n != NULL;
+                t->open_n != NULL && t->other_n != NULL;
     if (fine) {
         sinkproof_yarn_frequencies(&t->real, c, freq_d);
         for (size_t s = 0; s < sinkproof_trace_sequences(t->pass->trace); s++) {
@@ -437,12 +426,27 @@ static bool begin_tracks(tracks *t) {
     return fine;
 }
 
+static bool begin_certified(judge_pass *pass, const truth_file *truth) {
+    sinkproof_judgement *j = pass->judgement;
+    j->certified = calloc(1, sizeof *j->certified);
+    if (j->certified == NULL) return false;
+    j->certified->encloses = truth_file_encloses(truth);
+    j->certified->points = calloc(j->n_reports + 1, sizeof *j->certified->points);
+    return j->certified->points != NULL;
+}
+
 // Nothing is measured where the tokens before a sequence are not known.
 bool judge_truth(judge_pass *pass) {
     for (size_t s = 0; s < sinkproof_trace_sequences(pass->trace); s++)
         if (sinkproof_trace_sequence(pass->trace, s).first > 0) return true;
+    const truth_file *truth = pass->options->truth;
+    size_t count = truth != NULL ? 3 : 2;
+    if (truth != NULL && !begin_certified(pass, truth)) return false;
     tracks t = {.pass = pass,
+                .truth = truth,
                 .n = pass->n,
+                .count = count,
+                .rows = count * pass->n,
                 .work = (pass->all - pass->done) / (double)(pass->config->n_layers + 1)};
     bool fine = sinkproof_policy_known("real-f64", &t.real) && begin_tracks(&t) &&
                 sinkproof_walk(pass->model, walk_point, &t);
@@ -452,5 +456,6 @@ bool judge_truth(judge_pass *pass) {
     free(t.sin_nd);
     free(t.chosen);
     free(t.open_n);
+    free(t.other_n);
     return fine;
 }

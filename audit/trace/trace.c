@@ -41,7 +41,7 @@ struct sinkproof_trace {
     size_t gradients;               // tensors that are gradients
 };
 
-// The number of tokens sets n, so that their shape cannot be stated before.
+// The number of tokens sets n.
 static bool refuse_rank(const char *file, const sinkproof_tensor *tensor, sinkproof_error *error) {
     char found[192];
     trace_print_shape(tensor->rank, tensor->shape, found, sizeof found);
@@ -290,7 +290,8 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
            read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error) &&
            read_prefix(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
-        good = read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
+        good = trace_is_radius(file, sinkproof_safetensors_at(file, i)) ||
+               read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
     good = good && check_caches(name, trace, error);
     if (good)
         *result = trace;

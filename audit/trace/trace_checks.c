@@ -9,6 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
+bool trace_is_radius(const sinkproof_safetensors *file, const sinkproof_tensor *tensor) {
+    static const char ending[] = ".radius";
+    char of[SINKPROOF_TRACE_NAME];
+    size_t length = strlen(tensor->name), end = sizeof ending - 1;
+    if (length <= end || length - end >= sizeof of) return false;
+    snprintf(of, sizeof of, "%.*s", (int)(length - end), tensor->name);
+    return strcmp(tensor->name + length - end, ending) == 0 &&
+           sinkproof_safetensors_find(file, of) != NULL;
+}
+
 void trace_print_shape(size_t rank, const size_t *shape, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "[");
     for (size_t r = 0; r < rank && used < size; r++)

@@ -8,6 +8,9 @@
 #include "model/config.h"
 #include "model/safetensors.h"
 
+// Whether it is NAME.radius beside a tensor NAME, of a trace of the truth (truth_file.h).
+bool trace_is_radius(const sinkproof_safetensors *file, const sinkproof_tensor *tensor);
+
 // "[3, 64]"
 void trace_print_shape(size_t rank, const size_t *shape, char *text, size_t size);
 bool trace_check_shape(const char *file, const sinkproof_tensor *tensor, size_t rank,

@@ -120,3 +120,41 @@ bool sinkproof_trace_word_names(const char *word, size_t length, sinkproof_trace
     if (strlen(full) == length && strncmp(word, full, length) == 0) return true;
     return strncmp(word, name, length) == 0 && (name[length] == '\0' || name[length] == '.');
 }
+
+bool sinkproof_trace_list_names(const char *list, sinkproof_trace_point point, size_t layer) {
+    for (const char *word = list; word != NULL && !sinkproof_trace_point_is_offered(point);) {
+        size_t length = strcspn(word, ",");
+        if (sinkproof_trace_word_names(word, length, point, layer)) return true;
+        word = word[length] == ',' ? word + length + 1 : NULL;
+    }
+    return list == NULL;
+}
+
+// The nearest name of a word with a layer has a layer too.
+static bool refuse_unknown_point(const char *word, size_t length, size_t n_layers,
+                                 sinkproof_error *error) {
+    char given[64], nearest[SINKPROOF_TRACE_NAME];
+    snprintf(given, sizeof given, "%.*s", (int)(length < sizeof given ? length : sizeof given),
+             word);
+    sinkproof_guess guess = {.given = given};
+    for (int p = 0; p < TRACE_POINTS; p++)
+        sinkproof_guess_try(&guess, sinkproof_trace_point_name((sinkproof_trace_point)p));
+    sinkproof_trace_nearest(given, n_layers, nearest);
+    if (strspn(given, "0123456789") == 0 && guess.nearest[0] != '\0')
+        snprintf(nearest, sizeof nearest, "%.39s", guess.nearest);
+    return sinkproof_fail(error, "no point of a trace is named '%s' (%s): the nearest known is %s",
+                          given, sinkproof_counted(n_layers, "layer").text, nearest);
+}
+
+bool sinkproof_trace_list_check(const char *list, size_t n_layers, sinkproof_error *error) {
+    for (const char *word = list; word != NULL;) {
+        size_t length = strcspn(word, ","), named = 0;
+        for (size_t l = 0; l < n_layers && named == 0; l++)
+            for (int p = 0; p < TRACE_POINTS && named == 0; p++)
+                named += !sinkproof_trace_point_is_offered((sinkproof_trace_point)p) &&
+                         sinkproof_trace_word_names(word, length, (sinkproof_trace_point)p, l);
+        if (named == 0) return refuse_unknown_point(word, length, n_layers, error);
+        word = word[length] == ',' ? word + length + 1 : NULL;
+    }
+    return true;
+}

@@ -52,6 +52,11 @@ bool shape_has_batch(size_t rank, const size_t *shape, size_t expected_rank,
 bool sinkproof_trace_word_names(const char *word, size_t length, sinkproof_trace_point point,
                                 size_t layer);
 
+// Whether a list of such words, separated by commas, names it. NULL names every point.
+bool sinkproof_trace_list_names(const char *list, sinkproof_trace_point point, size_t layer);
+// Whether each word of the list names a point of a trace.
+bool sinkproof_trace_list_check(const char *list, size_t n_layers, sinkproof_error *error);
+
 // The known name with the fewest edits from `name`; keeps its layer if it has one.
 void sinkproof_trace_nearest(const char *name, size_t n_layers, char *nearest);
 

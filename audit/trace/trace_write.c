@@ -182,42 +182,14 @@ static void write_shown_piece(void *context, const char *name, size_t rank, cons
     s->rows += m;
 }
 
-// The nearest name of a word with a layer has a layer too.
-static bool refuse_unknown_point(const char *word, size_t length, size_t n_layers,
-                                 sinkproof_error *error) {
-    char given[64], nearest[SINKPROOF_TRACE_NAME];
-    snprintf(given, sizeof given, "%.*s", (int)(length < sizeof given ? length : sizeof given),
-             word);
-    sinkproof_guess guess = {.given = given};
-    for (int p = 0; p < TRACE_POINTS; p++)
-        sinkproof_guess_try(&guess, sinkproof_trace_point_name((sinkproof_trace_point)p));
-    sinkproof_trace_nearest(given, n_layers, nearest);
-    if (strspn(given, "0123456789") == 0 && guess.nearest[0] != '\0')
-        snprintf(nearest, sizeof nearest, "%.39s", guess.nearest);
-    return sinkproof_fail(error, "no point of a trace is named '%s' (%s): the nearest known is %s",
-                          given, sinkproof_counted(n_layers, "layer").text, nearest);
-}
-
 // Marks the points in the list; an unknown word is an error.
 static bool mark_wanted_points(sinkproof_trace_writer *w, const char *points,
                                sinkproof_error *error) {
-    const char *word = points;
-    while (points != NULL) {
-        size_t length = strcspn(word, ","), named = 0;
-        for (size_t l = 0; l < w->n_layers; l++)
-            for (int p = 0; p < TRACE_POINTS; p++) {
-                sinkproof_trace_point point = (sinkproof_trace_point)p;
-                if (sinkproof_trace_point_is_offered(point) ||
-                    !sinkproof_trace_word_names(word, length, point, l))
-                    continue;
-                w->slots_lp[l * TRACE_POINTS + (size_t)p].wanted = true;
-                named++;
-            }
-        if (named == 0) return refuse_unknown_point(word, length, w->n_layers, error);
-        if (word[length] == '\0') return true;
-        word += length + 1;
-    }
-    for (size_t i = 0; i < w->n_layers * TRACE_POINTS; i++) w->slots_lp[i].wanted = true;
+    if (!sinkproof_trace_list_check(points, w->n_layers, error)) return false;
+    for (size_t l = 0; l < w->n_layers; l++)
+        for (int p = 0; p < TRACE_POINTS; p++)
+            w->slots_lp[l * TRACE_POINTS + (size_t)p].wanted =
+                sinkproof_trace_list_names(points, (sinkproof_trace_point)p, l);
     return true;
 }
 

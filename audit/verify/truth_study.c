@@ -145,7 +145,9 @@ static void study_see_place(void *context, const sinkproof_truth_place *place, a
     summary_measure(&study->points[point], place, values, elements);
     if (point == TRACE_M12) measure_depth(&study->layers[place->layer], values, elements);
     bool indices = sinkproof_trace_point_is_index((sinkproof_trace_point)point);
-    if (study->keep) study_keep_values(study, place, values, elements, indices);
+    if (study->keep &&
+        sinkproof_trace_list_names(study->points_kept, (sinkproof_trace_point)point, place->layer))
+        study_keep_values(study, place, values, elements, indices);
     if (!study->local || indices) return;
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
@@ -200,6 +202,14 @@ void sinkproof_study_where(const truth_study *study, size_t point, size_t layer,
              sinkproof_trace_index_text(s->rank, s->shape, at).text);
 }
 
+size_t sinkproof_study_bytes(const truth_study *study) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < study->n_kept; i++)
+        bytes += study->kept[i].elements *
+                 (study->kept[i].radius == NULL ? sizeof(int32_t) : 2 * sizeof(double));
+    return bytes;
+}
+
 static void declare_kept(sinkproof_safetensors_writer *writer, const truth_kept *k) {
     char name[80];
     sinkproof_safetensors_writer_declare(
@@ -230,6 +240,7 @@ static bool write_kept(sinkproof_safetensors_writer *writer, const truth_kept *k
 
 static void write_certificate(sinkproof_safetensors_writer *writer, const truth_certificate *of) {
     char text[64];
+    sinkproof_safetensors_writer_metadata(writer, "truth", of->from);
     snprintf(text, sizeof text, "%ld", of->bits);
     sinkproof_safetensors_writer_metadata(writer, "bits", text);
     snprintf(text, sizeof text, "%zu of %zu", of->argmaxes, of->tokens);

@@ -41,7 +41,8 @@ typedef struct truth_study {
     const sinkproof_config *config;
     const sinkproof_trace *trace; // NULL: none
     size_t n;
-    bool local, keep; // local: replay the trace at every point; else only its experts
+    bool local, keep;        // local: replay the trace at every point; else only its experts
+    const char *points_kept; // where `keep` is set: a list of points; NULL: all
     void (*progress)(size_t done, size_t total); // layers; or NULL
     truth_summary points[TRACE_POINTS];
     truth_depth *layers; // [n_layers]
@@ -54,6 +55,8 @@ void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
 void sinkproof_study_clear(truth_study *study);
 sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study);
 
+size_t sinkproof_study_bytes(const truth_study *study); // of the points that are kept
+
 // The first layer at whose end no sign is known; the number of layers if every layer has one.
 size_t sinkproof_study_unknown_layer(const truth_study *study);
 // The number of bits that would leave TRUTH_BITS_LEFT of a logit, after a walk with `bits` bits:
@@ -65,8 +68,15 @@ enum { TRUTH_PLACE = SINKPROOF_TRACE_NAME + sizeof(sinkproof_index_text) + 2 };
 void sinkproof_study_where(const truth_study *study, size_t point, size_t layer, size_t at,
                            char text[TRUTH_PLACE]);
 
+// What the balls follow from: the tokens; the tokens and the experts that a trace chose; a trace's
+// own inputs to each operation.
+#define TRUTH_FROM_TOKENS  "end to end"
+#define TRUTH_FROM_CHOICES "end to end, with the experts of a trace"
+#define TRUTH_FROM_TRACE   "operation by operation"
+
 // What a run certified, as its trace says it.
 typedef struct truth_certificate {
+    const char *from; // one of the three below
     long bits;
     size_t tokens, argmaxes;      // of so many tokens the argmax is certified
     size_t choices, open_choices; // of experts; open: not certified

@@ -44,6 +44,8 @@ def samples(work):
         subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:9", "--policy", policy, "--trace", path], check=True, capture_output=True)
     back = str(work / "back")
     subprocess.run([PROGRAM, "run", TINY, "--tokens", "random:5", "--backward", "--trace", back], check=True, capture_output=True)
+    truth = str(work / "truth")
+    subprocess.run([PROGRAM, "truth", TINY, "--tokens", "random:9", "--trace", truth, "--points", "layers"], check=True, capture_output=True)
     prompts = work / "prompts.jsonl"
     prompts.write_text('{"tokens": [1, 2]}\n{"tokens": []}\n', encoding="utf-8")
     steps = work / "steps"  # zeros throughout, which are scores and results, but no weights
@@ -55,6 +57,7 @@ def samples(work):
                                      "--no-diagnosis"),
         "judge several": said("judge", TINY, a, str(work / "none"), "--policy", "f32", "--local"),
         "judge layers apart": said("judge", TINY, a, "--policy", "f32", "--layers-apart", "2"), "judge --plan": said("judge", TINY, a, "--plan"),
+        "judge --truth": said("judge", TINY, a, "--policy", "f32", "--truth", truth),
         "judge gradients": said("judge", TINY, back, "--policy", "real-f64", "--local"),
         "judge forms": said("judge", SMALL, f"{SMALL}/trace-f32.safetensors", "--policy", "f32", "--forms", "--local"),
         "run": said("run", TINY, "--tokens", "random:5"),

@@ -71,7 +71,8 @@ STAGE = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(Call), POINTER(c_double), POI
 class TrialOptions(Sized):
     _fields_ = [("size", c_size_t), ("policy", c_char_p), ("name", c_char_p), ("rate", c_double),
                 ("strict", c_bool), ("all", c_bool), ("local", c_bool), ("no_hint", c_bool),
-                ("forms", c_bool), ("progress", PROGRESS), ("context", c_void_p), ("no_diagnosis", c_bool), ("any_model", c_size_t)]
+                ("forms", c_bool), ("progress", PROGRESS), ("context", c_void_p), ("no_diagnosis", c_bool), ("any_model", c_size_t),
+                ("first_layer", c_size_t), ("end_layer", c_size_t), ("truth", c_char_p)]
 
 
 class Finding(Sized):
