@@ -39,6 +39,7 @@ int cmd_merge(int argc, char **argv);
 int cmd_join(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
+int cmd_next(int argc, char **argv);
 int cmd_curve(int argc, char **argv);
 int cmd_sinks(int argc, char **argv);
 int cmd_gpt2(int argc, char **argv);

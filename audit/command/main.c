@@ -23,6 +23,7 @@ static const cli_command commands[] = {
     {"compare", "two traces: where they differ, who is nearer the truth", cmd_compare},
     {"audit", "what a choice of precision costs: error by layer and point, error budget",
      cmd_audit},
+    {"next", "what honest rounding can do to the next token: certified, changed, open", cmd_next},
     {"curve", "an equation as numbers to plot: what the book's figures are drawn from", cmd_curve},
     {"sinks", "attention sinks measured, on a run or a trace; the designs of attention by name",
      cmd_sinks},

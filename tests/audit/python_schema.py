@@ -86,6 +86,8 @@ def samples(work):
         "sinks of a trace": said("sinks", SMALL, TRACE),
         "sinks of a trace, another model": said("sinks", f"{TINY},seed=9", a, "--any-model"),
         "audit": said("audit", TINY, "--tokens", "random:6", "--policy", "openai-bf16"),
+        "next": said("next", TINY, "--tokens", "random:3", "--draws", "1"),
+        "next of prompts": said("next", TINY, "--prompts", str(prompts), "--draws", "0", "--no-steering", "--no-derivative"),
         "audit of prompts": said("audit", TINY, "--prompts", str(prompts), "--no-budget"),
         "audit without a budget": said("audit", TINY, "--tokens", "random:6", "--no-budget"),
         "compare": said("compare", a, b, "--model", TINY),

@@ -44,6 +44,7 @@ MISSPELT = [
     (["judge", "--plugin", "builtin:fast", "--stages", "atention"], 2, "no stage 'atention': the nearest known is attention;"),
     (["judge", "--plugin", "builtin:fast", "--case", "rmsnrm:n=1"], 2, "no stage 'rmsnrm': the nearest known is rmsnorm;"),
     (["verify", "sink.mas"], 2, "no statement 'sink.mas'; the nearest are sink.mass,"),
+    (["next", TINY, "--policy", "bf61"], 2, "the nearest known is bf16;"),
     (["curve", "sink.alpha-snk"], 2, "no curve of \"sink.alpha-snk\": the nearest known is sink.alpha-sink;"),
     (["synth", TINY, "--layout", "gguff", "--out", "{left}"], 2, "the nearest known is gguf; expected layout"),
     (["synth", TINY, "--layout", "gguf", "--dense", "q80", "--out", "{left}"], 2, "the nearest known is q8_0;"),
@@ -225,10 +226,10 @@ def helps(_):
     status, _, told = sinkproof("run", TINY, "--tokens", "1", "--policy", "?")
     policies = re.search(r"known are (.*), or @FILE", told)[1].split(", ")
     report(len(policies) >= 12 and "mlx" in policies and status == 2, f"{len(policies)} policies are known")
-    for command in ("run", "judge", "sinks", "audit", "gpt2"):
+    for command in ("run", "judge", "sinks", "audit", "next", "gpt2"):
         words = set(re.split(r"[^\w-]+", sinkproof(command, "--help")[1]))
         report(set(policies) <= words, f"{command} --help names every policy", [set(policies) - words])
-    for command in ("run", "judge", "sinks", "audit", "truth", "compare", "info", "synth", "bench"):
+    for command in ("run", "judge", "sinks", "audit", "next", "truth", "compare", "info", "synth", "bench"):
         text = " ".join(sinkproof(command, "--help")[1].split())
         report("MODEL is a directory (Hugging Face or OpenAI layout), a .gguf file or synthetic:NAME" in text,
                f"{command} --help says what a MODEL is")

@@ -78,6 +78,9 @@ MAY = {
     "audit/bench": (REF | {"fast", "audit/bench", "proofs/truth"},
                     lambda h: h in C | POSIX | JANSSON | COMMAND or PROVERS.match(h)),
     "audit/studies/precision": (REF | STUDIES | {"audit/studies/precision"}, lambda h: h in C | POSIX | JANSSON),
+    # It asks the judge for sets, and runs engines of its own.
+    "audit/studies/next": (REF | {"proofs", "audit/sinkproof.h", "audit/trace", "audit/judge", "audit/studies/next"},
+                           lambda h: h in C | JANSSON),
     "audit/studies/sinks": (REF | STUDIES | {"proofs", "audit/studies/sinks"}, lambda h: h in C | POSIX | JANSSON),
     "audit/studies/mechanism": (REF | STUDIES | {"proofs", "audit/intervene", "audit/studies/sinks", "audit/studies/mechanism"},
                                 lambda h: h in C | POSIX | JANSSON),

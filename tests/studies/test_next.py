@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""`sinkproof next`: text and JSON say the same, the counts are those of the rows, the truth's token and margin are those
+of `sinkproof truth`, and the exit codes.
+"""
+import json
+import os
+import re
+import sys
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, "shared"), os.path.join(TESTS, "audit")]
+import checkpoints  # noqa: E402
+from checkpoints import report, sinkproof  # noqa: E402
+
+FATES = ("certified", "changed", "open", "unknown")
+
+
+def study(model, *words):
+    status, said, wrong = sinkproof("next", model, *words, "--json", "-")
+    assert status in (0, 4), wrong
+    return status, json.loads(said)["results"][0]
+
+
+def rows(_):
+    words = ("--tokens", "random:5", "--policy", "bf16", "--draws", "6")
+    _, j = study("synthetic:tiny,layers=2", *words)
+    text = sinkproof("next", "synthetic:tiny,layers=2", *words)[1]
+    counts = {f: sum(p["fate"] == f for p in j["positions"]) for f in FATES}
+    report(all(j[f] == counts[f] for f in FATES) and sum(counts.values()) == j["tokens"] == 5,
+           f"next counts its rows: {counts}", [j])
+    said = {f: int(re.search(rf"^ +(\d+) {f}: ", text, re.M)[1]) for f in FATES[:3]}
+    report(all(said[f] == counts[f] for f in said), "the text counts the same", [said])
+    found = re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\S+) .* (\d+) \| (\w+)", text, re.M)
+    report([(int(a), int(t), int(s), float(m), int(o), f) for a, t, s, m, o, f in found] ==
+           [(p["position"], p["token"], p["argmax"], float(f"{p['margin']:.3g}"), p["changed"], p["fate"])
+            for p in j["positions"]], f"the text has the same {len(found)} rows", [found])
+    report(j["engines"] == 11 and j["steered"] == 5 and "11 engines ran" in text and "5 of them each steered" in text and
+           f"{j['flips']} of their {j['choices'] * 11} choices" in text, "it says how many engines ran, and their flips", [text])
+
+
+def truth(_):
+    """The last position's token and gap are those that the truth prints."""
+    model = "synthetic:tiny-qwen3,layers=2"
+    _, j = study(model, "--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")
+    results = json.loads(sinkproof("truth", model, "--tokens", "random:4", "--json", "-")[1])["results"]
+    last = next(r for r in results if r.get("what") == "argmax of the last token")
+    p, gap = j["positions"][-1], last["gap"]
+    report(p["argmax"] == last["argmax"] and abs(p["margin"] / float(gap["midpoint"]) - 1) < 1e-9,
+           f"token and margin of the truth: {p['argmax']}, {p['margin']:.6g}", [gap])
+    report(p["least"] is None and p["first_order"] is None and j["engines"] == 0, "what is not asked for is null", [p])
+
+
+def precision(_):
+    """More precision certifies more; fewer layers too."""
+    def certified(model, policy):
+        return study(model, "--policy", policy, "--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")[1]["certified"]
+    found = {(layers, policy): certified(f"synthetic:tiny,layers={layers}", policy)
+             for layers in (1, 2) for policy in ("bf16", "f32", "f32,inside=f64", "real-f64")}
+    report(found == {(1, "bf16"): 0, (1, "f32"): 0, (1, "f32,inside=f64"): 4, (1, "real-f64"): 4,
+                     (2, "bf16"): 0, (2, "f32"): 0, (2, "f32,inside=f64"): 1, (2, "real-f64"): 4},
+           "certified of four positions, by layers and policy", [found])
+
+
+def exits(_):
+    tiny = "synthetic:tiny"
+    status, j = study(tiny, "--tokens", "1,2", "--bits", "32", "--draws", "0", "--no-steering")
+    report(status == 4 and j["unknown"] == 2 and j["certified"] == 0, f"the truth is unknown: exit {status}", [j])
+    for words, code in ((("--draws", "-1"), 2), (("--policy", "none"), 2), (("--tokens", "999999"), 3)):
+        report(sinkproof("next", tiny, *words)[0] == code, f"next {' '.join(words)}: exit {code}")
+
+
+if __name__ == "__main__":
+    sys.exit(checkpoints.run(rows, truth, precision, exits))
