@@ -15,9 +15,33 @@ static void say_keys(cause_words *w, size_t first, size_t count) {
         say_cause(w, "keys %zu to %zu", first, first + count - 1);
 }
 
+// Of tiles of keys.
+static void say_key_tile(cause_words *w) {
+    const sinkproof_cache_read *c = &w->how->cache;
+    if (c->kind == SINKPROOF_CACHE_TILE)
+        say_cause(w, "the keys of the last tile of %zu that a query reads%s", c->count,
+                  c->first > 0 ? ", but of a first one," : "");
+    else if (c->kind == SINKPROOF_CACHE_REMAINDER)
+        say_cause(w, "the keys behind the last whole tile of %zu, the remainder,", c->count);
+    else
+        say_cause(w, "the keys of the tile of %zu in which the window begins", c->count);
+    if (c->seen) say_cause(w, " (tiles are counted from the first key of the window)");
+}
+
+static void name_key_tile(cause_words *w) {
+    const sinkproof_cache_read *c = &w->how->cache;
+    name_cause(w, "%s-tile=%zu%s%s",
+               c->kind == SINKPROOF_CACHE_TILE        ? "last"
+               : c->kind == SINKPROOF_CACHE_REMAINDER ? "remainder"
+                                                      : "window",
+               c->count, c->first > 0 ? "-not-first" : "", c->seen ? "-of-window" : "");
+}
+
 static void say_cached(cause_words *w) {
     const sinkproof_cache_read *c = &w->how->cache;
-    if (c->kind == SINKPROOF_CACHE_FIXED && c->first == 0 && c->count >= w->n)
+    if (c->kind >= SINKPROOF_CACHE_TILE)
+        say_key_tile(w);
+    else if (c->kind == SINKPROOF_CACHE_FIXED && c->first == 0 && c->count >= w->n)
         say_cause(w, "every key");
     else if (c->kind == SINKPROOF_CACHE_FIXED)
         say_keys(w, c->first, c->count);
@@ -45,6 +69,11 @@ static void name_cached(cause_words *w, const char *what) {
         [SINKPROOF_CACHE_BEFORE] = "last-key", [SINKPROOF_CACHE_SEEN] = "first-key",
         [SINKPROOF_CACHE_BEHIND] = "key",      [SINKPROOF_CACHE_RING] = "key",
         [SINKPROOF_CACHE_TREE] = "key"};
+    if (c->kind >= SINKPROOF_CACHE_TILE) {
+        name_cause(w, "%s-", what);
+        name_key_tile(w);
+        return;
+    }
     name_cause(w, "%s-%s=%zu", of[c->kind], what, c->first);
     if (c->count > 1) name_cause(w, "-%zu", c->first + c->count - 1);
 }
@@ -144,6 +173,14 @@ bool say_cache(cause_words *w) {
                    c->first, c->first + 2 * c->count - 1);
         say_cause(w, "%s %zu to %zu and %zu to %zu are exchanged", of, c->first,
                   c->first + c->count - 1, c->first + c->count, c->first + 2 * c->count - 1);
+    } else if (c->kind >= SINKPROOF_CACHE_TILE) {
+        size_t tiles = (size_t)-c->by / c->count;
+        name_cause(w, "%s-stale-%zu-", !values ? "keys" : keys ? "kv" : "values", tiles);
+        name_key_tile(w);
+        say_cause(w, "%s of the %s before are read in the place of ", of,
+                  tiles == 1 ? "tile" : sinkproof_counted(tiles, "tile").text);
+        say_cached(w);
+        say_cause(w, ": a buffer that was not written again");
     } else {
         size_t by = (size_t)(c->by < 0 ? -c->by : c->by);
         name_cause(w, "%s%s-from=%zu", c->kind == SINKPROOF_CACHE_BEFORE ? "last-" : "",
@@ -153,7 +190,7 @@ bool say_cache(cause_words *w) {
                    c->first);
         if (c->count > 1) name_cause(w, "-%zu", c->first + c->count - 1);
         name_cause(w, "%+td%s", c->by, c->circle ? "-circle" : "");
-        say_cause(w, "%s of ", of);
+        say_cause(w, values ? "%s of " : "in the scores ", of);
         if (c->kind != SINKPROOF_CACHE_FIXED || all)
             say_cause(w, "the key %zu %s it%s", by, c->by < 0 ? "before" : "after",
                       c->circle ? ", in a circle," : "");
@@ -165,6 +202,14 @@ bool say_cache(cause_words *w) {
         say_cached(w);
         if (c->spared) name_cause(w, "-but-own");
         if (c->spared) say_cause(w, " but the query's own");
+        if (c->edge) name_cause(w, "-clamped");
+        if (c->edge)
+            say_cause(w, ", and the %s one again where there is none",
+                      c->by < 0 ? "first" : "last");
+        if (c->steps > 0) name_cause(w, "-steps-from-%zu", c->steps);
+        if (c->steps > 0)
+            say_cause(w, "; rows from %zu on come one by one, and %s", c->steps,
+                      c->edge ? "each has the last one then" : "what is behind them is zeros");
     }
     return true;
 }

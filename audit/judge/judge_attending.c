@@ -130,12 +130,24 @@ static bool is_ancestor(const sinkproof_cache_read *s, size_t row, size_t j) {
     return node == of;
 }
 
+// Tiles of keys: whether the key is in the last one, behind the last whole one, or in a part of
+// one.
+static bool is_in_tile(const sinkproof_cache_read *s, size_t row, size_t first, size_t j) {
+    size_t base = s->seen ? first : 0, own = row - base, begin = own - own % s->count;
+    if (s->kind == SINKPROOF_CACHE_EDGE)
+        return first % s->count != 0 && j < first - first % s->count + s->count;
+    if (s->kind == SINKPROOF_CACHE_REMAINDER) begin = own + 1 - (own + 1) % s->count;
+    bool only = s->kind == SINKPROOF_CACHE_TILE && s->first > 0 && begin == 0;
+    return !only && j >= base + begin;
+}
+
 static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first, size_t j) {
     size_t at = j;
     if (s->kind == SINKPROOF_CACHE_NONE || (s->spared && j == row)) return false;
     if (s->kind == SINKPROOF_CACHE_TREE)
         return !is_ancestor(s, row, j) || (s->by > 0 && j < s->first && j + (size_t)s->by <= row);
     if (s->kind == SINKPROOF_CACHE_BEHIND) return j >= s->first && j + s->count <= row;
+    if (s->kind >= SINKPROOF_CACHE_TILE) return is_in_tile(s, row, first, j);
     if (s->kind == SINKPROOF_CACHE_RING) return j + s->count <= row;
     if (s->exchanged && s->by > 0)
         return (j >= s->first && j < s->first + s->count) ||
@@ -184,9 +196,11 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t 
     if (s->exchanged && s->by > 0) page = s->by;
     if (s->exchanged) by = j < s->first + s->count ? page : -page;
     if (s->kind == SINKPROOF_CACHE_RING) by = (ptrdiff_t)((row - j) / s->count * s->count);
-    ptrdiff_t from = (ptrdiff_t)j + by;
-    if (s->circle) from = (from % (ptrdiff_t)n + (ptrdiff_t)n) % (ptrdiff_t)n;
-    bool before = from < 0, after = from >= (ptrdiff_t)n;
+    ptrdiff_t from = (ptrdiff_t)j + by, end = (ptrdiff_t)n;
+    if (s->steps > 0 && row + 1 < n) end = (ptrdiff_t)(row < s->steps ? s->steps : row + 1);
+    if (s->circle) from = (from % end + end) % end;
+    if (s->edge) from = from < 0 ? 0 : from < end ? from : end - 1;
+    bool before = from < 0, after = from >= end;
     bool none = s->zeros || before || after, keys = (s->moved & SINKPROOF_CACHE_KEYS) != 0;
     bool values = (s->moved & SINKPROOF_CACHE_VALUES) != 0;
     read.times = s->times, read.sums = s->unsummed ? 0 : s->times;

@@ -27,7 +27,13 @@ typedef enum sinkproof_cache_kind {
     // keys from `first` on that are no ancestors of the query in a tree of drafts: node i has the
     // nodes count * i + 1, ..., count * i + count below it; `by` 0: ancestors before the window,
     // which has `by` keys, are seen too
-    SINKPROOF_CACHE_TREE
+    SINKPROOF_CACHE_TREE,
+    // of tiles of `count` keys, counted from key 0 on or, `seen`, from the first that the query
+    // sees: the last tile, whole or not, but the first of all where `first` is 1; what is left
+    // behind the last whole one; or what the window leaves of its first one, where it is not whole
+    SINKPROOF_CACHE_TILE,
+    SINKPROOF_CACHE_REMAINDER,
+    SINKPROOF_CACHE_EDGE
 } sinkproof_cache_kind;
 
 enum { SINKPROOF_CACHE_KEYS = 1, SINKPROOF_CACHE_VALUES = 2 };
@@ -45,6 +51,11 @@ typedef struct sinkproof_cache_read {
     size_t step;    // 0: of the keys [first, first + count) only every step-th
     bool rest;      // or all but those
     bool unsummed;  // the sum that divides leaves them out; their values are added
+    bool seen;      // of tiles: counted from the first key that the query sees
+    bool edge;      // keys before key 0 are key 0, and keys after the last are the last
+    // 0: all keys of the sequence can be read. Rows before row `steps` come in one pass, and the
+    // later ones one by one: a key is there once its row has come
+    size_t steps;
 } sinkproof_cache_read;
 
 // beside SINKPROOF_CACHE_KEYS and SINKPROOF_CACHE_VALUES

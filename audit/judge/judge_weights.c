@@ -128,21 +128,35 @@ static bool weights_with_sinks(const sinkproof_setting *s, size_t n, const sinkp
     return true;
 }
 
-// alpha_e times_e / (1 + sum_k (sums_k - 1) alpha_k): the weights where a key counts more than
-// once in the sum, or is not in it. Each exponential is the same, whatever rounds it.
+// 1 + sum_k (sums_k - 1) alpha_k, or the same as alpha_sink + sum_k sums_k alpha_k where little is
+// left of the 1. *more: its roundings.
+static sinkproof_honest counted_sum(const keys_read *keys, const sinkproof_honest *a_e,
+                                    double *more) {
+    sinkproof_honest over = sinkproof_exact_set(1), of = a_e[keys->n];
+    double changed = 0;
+    for (size_t e = 0; e < keys->n; e++) {
+        double sums = keys->sums_e[e];
+        of = sinkproof_honest_add(of, sinkproof_honest_mul(a_e[e], sinkproof_exact_set(sums)));
+        if (sums == 1) continue;
+        over =
+            sinkproof_honest_add(over, sinkproof_honest_mul(a_e[e], sinkproof_exact_set(sums - 1)));
+        changed++;
+    }
+    bool little = over.mid < 0.5;
+    *more = little ? (double)keys->n : changed;
+    return little ? of : over;
+}
+
+// alpha_e times_e over that sum: the weights where a key counts more than once in the sum, or is
+// not in it. Each exponential is the same, whatever rounds it.
 static bool weights_of_counted_keys(const sinkproof_setting *s, const keys_read *keys,
                                     sinkproof_honest b, sinkproof_honest *a_e, double *common) {
-    sinkproof_honest sum = sinkproof_exact_set(1);
-    double more = 3; // roundings: of the sum's further terms, and of the quotient
     open_setting open;
     open_rounding(&open, s, AT_A9);
     if (!sinkproof_honest_softmax(&open.s, AT_A9, keys->n, keys->z_j, b, a_e, common)) return false;
-    for (size_t e = 0; e < keys->n; e++) {
-        if (keys->sums_e[e] == 1) continue;
-        sum = sinkproof_honest_add(
-            sum, sinkproof_honest_mul(a_e[e], sinkproof_exact_set(keys->sums_e[e] - 1)));
-        more++;
-    }
+    double more; // roundings: of the sum's terms, and of the quotient
+    sinkproof_honest sum = counted_sum(keys, a_e, &more);
+    more += 3;
     if (!(sum.lo > 0)) return true; // nothing divides: as defined
     sinkproof_honest by = set_inverse(sum);
     for (size_t e = 0; e <= keys->n; e++) {

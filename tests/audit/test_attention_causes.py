@@ -18,6 +18,7 @@ import time
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 from attention_planted import (DIM, HEADS, MISTAKES, MODEL, N, NEAR_MISSES, Query, Run, earlier_passes_unread,  # noqa: E402
                                query, sink_plus)
+from attention_planted_kernels import KERNELS  # noqa: E402
 from attention_planted_more import MORE  # noqa: E402
 from checkpoints import report, run, safetensors, sinkproof  # noqa: E402
 
@@ -39,8 +40,8 @@ def planted(work):
     status, told, _ = causes(work / "t.safetensors")
     report(status != 1 and told == [], f"an honest output has no cause: exit {status}, {told}")
     chosen = os.environ.get("ONLY")
-    every = [*MISTAKES, *MORE]
-    sample = every if chosen or "WHOLE" in os.environ else [*draw.sample(MISTAKES, 4), *draw.sample(MORE, 4)]
+    every = [*MISTAKES, *MORE, *KERNELS]
+    sample = every if chosen or "WHOLE" in os.environ else [*draw.sample(MISTAKES, 4), *draw.sample(MORE, 4), *draw.sample(KERNELS, 4)]
     for made in sample:
         if chosen and not re.search(chosen, made.__name__):
             continue
