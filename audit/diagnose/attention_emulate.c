@@ -148,14 +148,27 @@ static void leave_out_scores(const sinkproof_attending *how, row_reads *r) {
 
 // Weights that are no softmax; returns the sink's.
 static double weigh_otherwise(const sinkproof_attending *how, row_reads *r, double b, double top) {
-    double own = sinkproof_weighed(how->weighing, b, top), sum = own;
+    double number = how->summing.number;
+    double own = sinkproof_weighed(how->weighing, number, b, top), sum = own;
     bool divided = sinkproof_weighing_divides(how->weighing);
     for (size_t e = 0; e < r->n; e++) {
-        r->a_e[e] = sinkproof_weighed(how->weighing, r->z_e[e], top);
+        r->a_e[e] = sinkproof_weighed(how->weighing, number, r->z_e[e], top);
         sum += r->a_e[e];
     }
     for (size_t e = 0; divided && e < r->n; e++) r->a_e[e] /= sum;
     return divided ? own / sum : own;
+}
+
+// Less than the sink's logit where its maximum is another one.
+static double sink_more(const sinkproof_summing *s, const row_reads *r, double b) {
+    double all = s->top_of_keys ? -INFINITY : b, own = all;
+    size_t from, to;
+    sinkproof_top_keys(s, r->first, r->n, &from, &to);
+    for (size_t e = 0; e < r->n; e++) {
+        all = fmax(all, r->z_e[e]);
+        if (e >= from && e < to) own = fmax(own, r->z_e[e]);
+    }
+    return r->n == 0 ? 0 : all - (s->sink_top == SINKPROOF_TOP_OWN ? b : own);
 }
 
 static double weigh_again(row_reads *r, double sink) {
@@ -178,15 +191,19 @@ static double weigh_keys(const sinkproof_attending *how, row_reads *r, double b)
         return 0;
     }
     if (how->renormalised) count = 0;
+    if (how->summing.sink_top != SINKPROOF_TOP_ALL) b += sink_more(&how->summing, r, b);
     for (size_t e = 0; e < r->n; e++) top = fmax(top, r->z_e[e]);
     if (how->weighing != SINKPROOF_WEIGH_SOFTMAX && how->weighing != SINKPROOF_WEIGH_AGAIN)
         return weigh_otherwise(how, r, b, top);
     for (size_t e = 0; e < r->n; e++) r->a_e[e] = exp(r->z_e[e] - top);
-    sum = count * exp(b - top) + how->sum_plus + how->zero_keys * exp(-top);
+    double empty = sinkproof_empty_count(&how->summing, how->zero_keys, r->first, r->end);
+    sum = count * exp(b - top) + how->sum_plus + empty * exp(-top);
     for (size_t e = 0; e < r->n; e++) sum += r->sums_e[e] * r->a_e[e];
+    if (how->summing.format != SINKPROOF_REAL)
+        sum = sinkproof_summed(&how->summing, r->first, r->n, r->a_e, exp(b - top));
     for (size_t e = 0; e < r->n; e++) r->a_e[e] /= sum;
     double sink = count * exp(b - top) / sum;
-    if (how->zeros_in_sink) sink += how->zero_keys * exp(-top) / sum;
+    if (how->zeros_in_sink) sink += empty * exp(-top) / sum;
     return how->weighing == SINKPROOF_WEIGH_AGAIN ? weigh_again(r, sink) : sink;
 }
 

@@ -53,6 +53,8 @@ guess_family guess_window, guess_later, guess_first_key, guess_keys_counted, gue
     guess_prefix, guess_first_keys_kept, guess_stripes, guess_across, guess_sources, guess_reads;
 // Of the tiles in which a kernel reads keys: attention_tile_families.c.
 guess_family guess_last_tiles, guess_keys_again, guess_keys_late;
+// Of the sum and the exponential: attention_sum_families.c.
+guess_family guess_empty_slots, guess_sink_tops, guess_rounded_sums, guess_exponentials;
 // Of another softmax, and of masks: attention_softmax_families.c.
 guess_family guess_weighing, guess_sum, guess_scores_kept, guess_rules, guess_leaks,
     guess_row_tiles, guess_trees, guess_parts_kept;

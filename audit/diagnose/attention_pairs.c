@@ -32,7 +32,7 @@ static const struct {
     M(score_plus),   M(score_rule),    M(output_rule),   M(rule_number), M(weighing),
     M(sum_plus),     M(zero_keys),     M(zeros_in_sink), M(scores_kept), M(score_within),
     M(score_slope),  M(slope_by_head), M(first_term),    M(end_term),    M(weight_low),
-    M(weight_high),  M(weights_kept),  M(weights_over),  M(gates)};
+    M(weight_high),  M(weights_kept),  M(weights_over),  M(gates),       M(summing)};
 #undef M
 
 // Both causes in one; false: they change the same.

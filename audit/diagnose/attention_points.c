@@ -46,7 +46,8 @@ static bool is_of_weights(const sinkproof_attending *m) {
                 m->leak != SINKPROOF_LEAK_NONE;
     bool softmax = m->merging.on || m->parts_kept != SINKPROOF_KEPT_ALL || m->logits_times != 1 ||
                    m->weighing != SINKPROOF_WEIGH_SOFTMAX || m->sum_plus != 0 ||
-                   m->zero_keys != 0 || m->scores_kept > 0 || m->score_within > 0;
+                   m->zero_keys != 0 || m->scores_kept > 0 || m->score_within > 0 ||
+                   m->summing.sink_top != SINKPROOF_TOP_ALL || m->summing.format != SINKPROOF_REAL;
     return sinks || mask || softmax ||
            (m->cache.kind != SINKPROOF_CACHE_NONE && m->cache.moved == 0);
 }

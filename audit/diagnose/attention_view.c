@@ -22,6 +22,14 @@ static size_t element_of(const attention_view *view, size_t head, size_t row, si
                                         : (head * view->n + row) * view->width + k;
 }
 
+// Whether a row sees the key of a column by the definition.
+static bool is_seen(const attention_view *view, size_t row, size_t column) {
+    sinkproof_sequence s = sinkproof_trace_sequence_of(view->of->trace, row);
+    size_t own = s.first + row - s.row, before = s.first + s.rows, behind = s.key + s.keys;
+    if (column + before < behind || column + before - behind > own) return false;
+    return view->layer_window == 0 || column + before - behind + view->layer_window > own;
+}
+
 void attention_residual(attention_view *view, const sinkproof_attending *how, size_t s,
                         double *residual) {
     const attention_sample *at = &view->samples[s];
@@ -29,8 +37,8 @@ void attention_residual(attention_view *view, const sinkproof_attending *how, si
     for (size_t k = 0; k < view->width; k++) {
         size_t e = element_of(view, at->head, at->row, k);
         double half = (view->of->hi[e] - view->of->lo[e]) / 2, off = view->of->v[e] - residual[k];
-        // a masked key's weight is exactly 0, and its score is not a number of the point
-        if (view->of->point == TRACE_A6 && half == 0)
+        // a masked key's score is not a number of the point
+        if (view->of->point == TRACE_A6 && !is_seen(view, at->row, k))
             residual[k] = 0;
         else
             residual[k] = off / fmax(half, view->roundoff * fabs(view->of->v[e]) + 0x1p-149);

@@ -32,7 +32,8 @@ bool say_cache(cause_words *w);   // attention_words_keys.c
 bool say_reads(cause_words *w);   // the same
 bool say_heads(cause_words *w);   // the same
 bool say_softmax(cause_words *w); // attention_words_softmax.c
-bool say_rules(cause_words *w);   // the same
+bool say_sums(cause_words *w);    // attention_words_sums.c: a part of the one before
+bool say_rules(cause_words *w);   // attention_words_softmax.c
 bool say_leaks(cause_words *w);   // the same
 // of: what each head has of another one
 void say_head_from(cause_words *w, sinkproof_head_from from, const char *id, const char *of);

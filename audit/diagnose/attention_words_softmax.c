@@ -3,60 +3,11 @@
 //
 // Words for another softmax, for factors that follow a rule, and for masks that leak.
 #include "audit/diagnose/attention_words.h"
-#include "base/words.h"
-
-#include <math.h>
-
-static void say_weighing(cause_words *w) {
-    static const char *const words[][2] = {
-        [SINKPROOF_WEIGH_SOFTMAX] = {"", ""},
-        [SINKPROOF_WEIGH_UNDIVIDED] =
-            {"weights-undivided", "the exponentials are not divided by their sum: the output is "
-                                  "not normalised"},
-        [SINKPROOF_WEIGH_LINEAR] = {"exp-piecewise-linear",
-                                    "exponentials are approximated: 2^t is linear between whole "
-                                    "numbers t (Schraudolph's fast exp)"},
-        [SINKPROOF_WEIGH_SERIES2] =
-            {"exp-series-2", "exponentials are approximated: 1 + z + z^2 / 2 of the score, a "
-                             "polynomial"},
-        [SINKPROOF_WEIGH_SIGMOID] = {"weights-sigmoid",
-                                     "the weights are sigmoids of the scores, without a sum"},
-        [SINKPROOF_WEIGH_RELU] = {"weights-relu",
-                                  "the weights are the positive scores over their sum, without an "
-                                  "exponential"},
-        [SINKPROOF_WEIGH_AGAIN] = {"softmax-twice", "the softmax is applied twice: again to the "
-                                                    "weights"}};
-    name_cause(w, "%s", words[w->how->weighing][0]);
-    say_cause(w, "%s", words[w->how->weighing][1]);
-}
-
-static void say_sum(cause_words *w) {
-    const sinkproof_attending *m = w->how;
-    if (m->zero_keys != 0) {
-        name_cause(w, "zero-keys=%.7g", m->zero_keys);
-        if (fabs(m->zero_keys - 1) <= m->times_error)
-            say_cause(w,
-                      "one key too many is read, an empty slot: a key of zeros with the score 0 "
-                      "and no value, 1 more in the denominator before the maximum is subtracted");
-        else
-            say_cause(w,
-                      "%s empty slots too many are read: keys of zeros with the score 0 and no "
-                      "value",
-                      number_words(w, m->zero_keys).text);
-        return;
-    }
-    name_cause(w, "sum-plus=%.7g", m->sum_plus);
-    say_cause(w, "%s is added to the sum of the exponentials, behind the maximum's subtraction",
-              number_words(w, m->sum_plus).text);
-}
 
 bool say_softmax(cause_words *w) {
     const sinkproof_attending *m = w->how;
-    if (m->weighing != SINKPROOF_WEIGH_SOFTMAX)
-        say_weighing(w);
-    else if (m->sum_plus != 0 || m->zero_keys != 0)
-        say_sum(w);
-    else if (m->scores_kept > 0) {
+    if (say_sums(w)) return true;
+    if (m->scores_kept > 0) {
         name_cause(w, "scores-kept=%zu", m->scores_kept);
         say_cause(w,
                   "of a query's scores only the largest %zu remain: the other keys are left out "

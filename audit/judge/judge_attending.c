@@ -270,29 +270,6 @@ double sinkproof_rule_factor(sinkproof_rule rule, size_t number, const sinkproof
     return 1;
 }
 
-double sinkproof_weighed(sinkproof_weighing weighing, double z, double top) {
-    double t = (z - top) * 1.4426950408889634, whole = floor(t);
-    switch (weighing) {
-    case SINKPROOF_WEIGH_LINEAR:
-        return exp2(whole) * (1 + t - whole);
-    case SINKPROOF_WEIGH_SERIES2:
-        return z == -INFINITY ? 0 : 1 + z + z * z / 2;
-    case SINKPROOF_WEIGH_SIGMOID:
-        return 1 / (1 + exp(-z));
-    case SINKPROOF_WEIGH_RELU:
-        return fmax(z, 0);
-    case SINKPROOF_WEIGH_SOFTMAX:
-    case SINKPROOF_WEIGH_UNDIVIDED:
-    case SINKPROOF_WEIGH_AGAIN:
-        break;
-    }
-    return exp(z - top);
-}
-
-bool sinkproof_weighing_divides(sinkproof_weighing weighing) {
-    return weighing != SINKPROOF_WEIGH_UNDIVIDED && weighing != SINKPROOF_WEIGH_SIGMOID;
-}
-
 bool sinkproof_in_part(sinkproof_in_parts in, size_t part, size_t parts) {
     return in == SINKPROOF_IN_ALL || (in == SINKPROOF_IN_FIRST && part == 0) ||
            (in == SINKPROOF_IN_LAST && part + 1 == parts);

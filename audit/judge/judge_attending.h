@@ -8,6 +8,7 @@
 #define SINKPROOF_JUDGE_ATTENDING_H
 
 #include "audit/judge/judge_region.h"
+#include "audit/judge/judge_summing.h"
 #include "ref/policy.h"
 
 #include <math.h>
@@ -203,18 +204,6 @@ typedef struct sinkproof_tiling {
     bool anew;          // rows are counted in their tile, and see the keys of that number
 } sinkproof_tiling;
 
-// What the weights are, in the place of e^(z - m) over the sum; m is the largest of scores and
-// sink.
-typedef enum sinkproof_weighing {
-    SINKPROOF_WEIGH_SOFTMAX,
-    SINKPROOF_WEIGH_UNDIVIDED, // e^(z - m)
-    SINKPROOF_WEIGH_LINEAR,    // 2^t is taken as 2^floor(t) (1 + t - floor(t))
-    SINKPROOF_WEIGH_SERIES2,   // e^x as 1 + x + x^2 / 2, of x = z
-    SINKPROOF_WEIGH_SIGMOID,   // 1 / (1 + e^-z), undivided and without the sink
-    SINKPROOF_WEIGH_RELU,      // z above 0, over the sum of these
-    SINKPROOF_WEIGH_AGAIN      // the softmax of the weights and of the sink's
-} sinkproof_weighing;
-
 // What a masked key's score becomes, in the place of minus infinity.
 typedef enum sinkproof_leak {
     SINKPROOF_LEAK_NONE,
@@ -291,6 +280,7 @@ typedef struct sinkproof_attending {
     sinkproof_rule score_rule, output_rule;
     size_t rule_number;
     sinkproof_weighing weighing;
+    sinkproof_summing summing;
     double sum_plus;                // 0: a number added to the sum of e^(z - m)
     double zero_keys;               // 0: so many more keys have the score 0, and no value
     bool zeros_in_sink;             // false: their weight is added to the sink's
@@ -335,10 +325,6 @@ bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t
 // What a score that is not masked is less for its distance.
 double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,
                                  size_t row, size_t key);
-
-// A score's part of the sum, or what stands in its place, under a maximum.
-double sinkproof_weighed(sinkproof_weighing weighing, double z, double top);
-bool sinkproof_weighing_divides(sinkproof_weighing weighing);
 
 // The factor of a rule.
 typedef struct sinkproof_rule_place {

@@ -10,7 +10,8 @@
 // scores rounds those that are there.
 static bool counts_weights(const judge_part *part, const sinkproof_attending *m) {
     bool once = m->sink_count == 1 && !m->sink_per_part && !m->sink_on_key;
-    bool plain = m->weighing == SINKPROOF_WEIGH_SOFTMAX && m->sum_plus == 0 && m->zero_keys == 0;
+    bool plain = m->weighing == SINKPROOF_WEIGH_SOFTMAX && m->sum_plus == 0 && m->zero_keys == 0 &&
+                 m->summing.sink_top == SINKPROOF_TOP_ALL && m->summing.format == SINKPROOF_REAL;
     return once && plain && !m->merging.on && !m->renormalised &&
            part->pass->meaning->sink_share == SINKPROOF_SINK_ONCE;
 }

@@ -85,6 +85,54 @@ static sinkproof_honest sink_unshifted(const sinkproof_meaning *m, size_t n,
                               .mid = exp(top.mid)};
 }
 
+// How often it is counted where its maximum is another one: the exponential of what the maximum of
+// all is larger. What is the maximum of both is exactly that.
+static sinkproof_honest sink_under_other_top(const sinkproof_summing *summing,
+                                             const keys_read *keys, sinkproof_honest b) {
+    sinkproof_honest all = b, own = b;
+    size_t from, to;
+    sinkproof_top_keys(summing, keys->first, keys->n, &from, &to);
+    bool keys_alone = summing->top_of_keys && keys->n > 0;
+    bool of_keys = to > from;
+    if (keys_alone) all = keys->z_j[0];
+    if (keys_alone && of_keys) own = keys->z_j[from];
+    for (size_t j = 0; j < keys->n; j++) {
+        const sinkproof_honest *z = &keys->z_j[j];
+        if (z->mid > all.mid) all = *z;
+        if (of_keys && j >= from && j < to && z->mid > own.mid) own = *z;
+    }
+    if (all.mid == own.mid) return sinkproof_exact_set(1);
+    sinkproof_honest x = sinkproof_honest_sub(all, own);
+    double mid = exp(x.mid), error = fmax(exp(x.hi) - mid, mid - exp(x.lo));
+    sinkproof_honest y = sinkproof_set_around(mid, error, error, x.var * mid * mid, error);
+    return sinkproof_honest_declared(y, 0x1p-50 * (fabs(x.mid) + 1), 0);
+}
+
+// The weights where the sink counts as much as the largest of all: alpha / (1 + alpha_top), of the
+// keys alone. A sink that is the largest itself is as defined.
+static bool weights_with_one_more(const sinkproof_summing *summing, const sinkproof_setting *s,
+                                  const keys_read *keys, sinkproof_honest b, sinkproof_honest *a_j,
+                                  double *common) {
+    size_t n = keys->n, top = 0;
+    for (size_t j = 0; j < n; j++)
+        if (keys->z_j[j].mid > keys->z_j[top].mid) top = j;
+    if (!summing->top_of_keys && b.mid >= keys->z_j[top].mid)
+        return sinkproof_honest_softmax(s, AT_A9, n, keys->z_j, b, a_j, common);
+    open_setting open;
+    open_rounding(&open, s, AT_A9);
+    if (!sinkproof_honest_softmax(&open.s, AT_A9, n, keys->z_j, sinkproof_exact_set(-INFINITY), a_j,
+                                  common))
+        return false;
+    sinkproof_honest more = a_j[top];
+    sinkproof_honest by = set_inverse(sinkproof_honest_add(sinkproof_exact_set(1), more));
+    a_j[n] = more;
+    for (size_t j = 0; j <= n; j++) {
+        sinkproof_honest a = sinkproof_honest_mul(a_j[j], by);
+        a_j[j] = sinkproof_honest_at(s, AT_A9, sinkproof_honest_roundings(s, a, 3));
+    }
+    return true;
+}
+
 // The weights without a sink in the sum. The subtracted maximum may still be the sink's logit; the
 // amount by which it exceeds the scores adds to the error of each exponent.
 static bool weights_without_sink(const sinkproof_setting *s, size_t n, const sinkproof_honest *z_j,
@@ -176,7 +224,13 @@ bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const s
                      of->sink_share == SINKPROOF_SINK_UNSHIFTED_KEYS;
     size_t n = keys->n;
     if (m->merging.on) return weights_merged(m, s, keys, b, a_j, common);
-    if (m->weighing != SINKPROOF_WEIGH_SOFTMAX || m->sum_plus != 0 || m->zero_keys != 0)
+    if (m->summing.sink_top == SINKPROOF_TOP_OWN)
+        return weights_with_one_more(&m->summing, s, keys, b, a_j, common);
+    if (m->summing.sink_top != SINKPROOF_TOP_ALL)
+        return weights_with_sinks(s, n, keys->z_j, b, sink_under_other_top(&m->summing, keys, b),
+                                  a_j, common);
+    if (m->weighing != SINKPROOF_WEIGH_SOFTMAX || m->sum_plus != 0 || m->zero_keys != 0 ||
+        m->summing.format != SINKPROOF_REAL)
         return weights_otherwise(m, s, keys, b, a_j, common);
     if (m->renormalised || (!unshifted && of->sink_share != SINKPROOF_SINK_ONCE))
         return weights_without_sink(s, n, keys->z_j, b,

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """More mistakes of attention_planted.py: of the loops of a kernel, its tiles of keys, its sum and its exponential."""
-from attention_planted import EACH, N, query, setting
+import math
+import struct
+
+from attention_planted import DIM, EACH, LN2, N, query, setting
 
 
 def keys_as(change, where=lambda head, row: True):
@@ -23,7 +26,7 @@ def last_tile_not_summed(draw):
     def change(q):
         begin = q.row // size * size
         out, total = q.sums(q.keys)[1], q.sums([k for k in q.keys if k[0] < begin or begin == 0])[0]
-        q.whole = [o / (total + 2.718281828459045 ** q.b) for o in out]
+        q.whole = [o / (total + math.exp(q.b)) for o in out]
     return 1, query(change), f"unsummed-last-tile={size}-not-first"
 
 
@@ -58,6 +61,101 @@ def values_late_in_steps(draw):
         end = at if q.row < at else q.row + 1
         q.keys = [(j, min(j + 1, end - 1), 0.0) for j, _, _ in q.keys]
     return 1, query(change, lambda h, i: h >= EACH), rf"value-from=0-{N - 1}\+1-clamped-steps-from-{at}@head={EACH}-{2 * EACH - 1}"
+
+
+# ---- the sum and the exponential
+
+def weighed(change):
+    """change(q, scores, largest of scores and sink) -> (exponentials, what divides)."""
+    def wrong(q):
+        z = [q.score(k[0]) for k in q.keys]
+        e, total = change(q, z, max([q.b, *z]))
+        q.whole = [sum(x * q.value(k[1])[i] for x, k in zip(e, q.keys)) / total for i in range(DIM)]
+    return query(wrong)
+
+
+def exponentials(e):
+    """The softmax with another function than exp."""
+    return weighed(lambda q, z, top: ([e(x - top) for x in z], sum(e(x - top) for x in [*z, q.b])))
+
+
+def sink_under_its_own_maximum(draw):
+    def change(q, z, top):
+        e = [math.exp(x - top) for x in z]
+        return e, sum(e) + 1
+    return draw.randrange(2), weighed(change), "sink-under-own$"
+
+
+def sink_under_first_tile(draw):
+    size = draw.choice((4, 6, 10))
+
+    def change(q, z, top):
+        e = [math.exp(x - top) for x in z]
+        return e, sum(e) + math.exp(q.b - max([q.b, *z[:size]]))
+    return 1, weighed(change), f"sink-under-first-tile={size}$"
+
+
+def tail_of_tile_counted(draw):
+    size, at = draw.choice((5, 6, 8, 16)), draw.choice((0, draw.randrange(20, 33)))
+
+    def change(q, z, top):
+        e, more = [math.exp(x - top) for x in z], -(q.row + 1) % size if q.row >= at else 0
+        return e, sum(e) + math.exp(q.b - top) + more * math.exp(-top)
+    return draw.randrange(2), weighed(change), f"empty-slots-tail={size}"
+
+
+def room_of_cache_counted(draw):
+    room = draw.choice((48, 64, 128, 200))
+
+    def change(q, z, top):
+        e = [math.exp(x - top) for x in z]
+        return e, sum(e) + math.exp(q.b - top) + (room - q.row - 1) * math.exp(-top)
+    return draw.randrange(2), weighed(change), f"empty-slots-room={room}$"
+
+
+def to_bfloat16(x):
+    bits = struct.unpack("<I", struct.pack("<f", x))[0]
+    return struct.unpack("<f", struct.pack("<I", (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000))[0]
+
+
+def sum_in_bfloat16(draw):
+    size = draw.choice((1, 4, 8))
+
+    def change(q, z, top):
+        e, total = [math.exp(x - top) for x in z], 0.0
+        for tile in sorted({k[0] // size for k in q.keys}):
+            total = to_bfloat16(total + sum(x for x, k in zip(e, q.keys) if k[0] // size == tile))
+        return e, to_bfloat16(total + math.exp(q.b - top))
+    return 1, weighed(change), "sum-bf16$" if size == 1 else f"sum-bf16-tiles={size}$"
+
+
+def exponential_of_bits(draw):
+    by = draw.choice((0.05798471, 0.0430, 0.0356))
+
+    def e(x):
+        t = x / LN2 - by
+        return 2.0 ** math.floor(t) * (1 + t - math.floor(t))
+    return draw.randrange(2), exponentials(e), f"exp-piecewise-linear={str(by)[:5]}"
+
+
+def exponential_of_powers(draw):
+    n = 2 ** draw.randrange(5, 10)
+    return draw.randrange(2), exponentials(lambda x: (1 + x / n) ** n if x > -n else 0.0), f"exp-power={n}$"
+
+
+def exponential_of_table(draw):
+    n = draw.choice((16, 64, 100))
+    return draw.randrange(2), exponentials(lambda x: math.exp(math.floor(x * n) / n)), f"exp-table-down={n}$"
+
+
+def exponential_of_series(draw):
+    degree = draw.randrange(2, 5)
+
+    def e(x):
+        t = x / LN2
+        u = (t - math.floor(t)) * LN2
+        return 2.0 ** math.floor(t) * sum(u ** k / math.factorial(k) for k in range(degree + 1))
+    return draw.randrange(2), exponentials(e), f"exp-polynomial={degree}$"
 
 
 KERNELS = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None
