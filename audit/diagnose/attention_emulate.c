@@ -295,11 +295,19 @@ static query_place place_of(const attention_view *view, const sinkproof_attendin
         .product_c = at->product_c};
 }
 
-// The numbers of a column's key or value; NULL: they are not known.
-static const double *column_row(const attention_view *view, const double *x, size_t column,
-                                size_t g) {
+// The numbers of a column's key or value, which may be read otherwise; NULL: they are not known.
+static const double *column_row(const attention_view *view, unsigned of, bool otherwise,
+                                size_t column, size_t g) {
     if (column < view->from || column >= view->columns) return NULL;
+    if (otherwise) return attention_read_row(view, of, column - view->from, g);
+    const double *x = of == SINKPROOF_CACHE_KEYS ? view->k_cgd : view->v_cgd;
     return x + ((column - view->from) * view->groups + g) * view->dim;
+}
+
+// The numbers of a row's query.
+static const double *query_row(const attention_view *view, bool otherwise, size_t row, size_t h) {
+    if (otherwise) return attention_read_row(view, SINKPROOF_READ_QUERIES, row, h);
+    return view->q_nhd + (row * view->heads + h) * view->dim;
 }
 
 // The product of a query and a key over sqrt(head_dim); NAN: it is not known.
@@ -316,18 +324,16 @@ static double product_of(const attention_view *view, const sinkproof_attending *
     if (plain) return q->product_c[column];
     ptrdiff_t row = (ptrdiff_t)q->row + how->query_by;
     if (row < 0 || row >= (ptrdiff_t)view->n) row = (ptrdiff_t)q->row;
-    const double *x = queries ? view->read.q : view->q_nhd;
-    const double *k = column_row(view, keys ? view->read.k : view->k_cgd, column, g);
+    const double *k = column_row(view, SINKPROOF_CACHE_KEYS, keys, column, g);
     size_t terms = how->end_term > 0 ? how->end_term - how->first_term : view->dim;
     if (k == NULL) return NAN;
     if (how->transposed) {
         g = q->head / (view->heads / view->groups);
-        k = column_row(view, view->k_cgd, (size_t)((ptrdiff_t)q->own + q->base), g);
-        x = view->q_nhd, row = (ptrdiff_t)key;
+        k = column_row(view, SINKPROOF_CACHE_KEYS, false, (size_t)((ptrdiff_t)q->own + q->base), g);
+        queries = false, row = (ptrdiff_t)key;
     }
-    return dot(x + ((size_t)row * view->heads + q->of) * view->dim + how->first_term,
-               k + how->first_term, terms) /
-           sqrt((double)view->dim);
+    const double *x = query_row(view, queries, (size_t)row, q->of);
+    return dot(x + how->first_term, k + how->first_term, terms) / sqrt((double)view->dim);
 }
 
 static double rule_at(const attention_view *view, sinkproof_rule rule,
@@ -369,8 +375,8 @@ static bool add_value(const attention_view *view, const sinkproof_attending *how
     bool own = how->group_spared && key == q->own;
     const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
     size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_VALUES);
-    const double *v = column_row(view, read ? view->read.v : view->v_cgd,
-                                 (size_t)((ptrdiff_t)value + q->base), g);
+    const double *v =
+        column_row(view, SINKPROOF_CACHE_VALUES, read, (size_t)((ptrdiff_t)value + q->base), g);
     for (size_t k = 0; v != NULL && k < view->dim; k++) y[k] += a * v[k];
     return v != NULL || a == 0;
 }

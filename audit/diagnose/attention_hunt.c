@@ -23,14 +23,15 @@ size_t hunt_next_size(size_t size) {
     return unit < 16 && size >= 64 ? (size + 16) / 16 * 16 : (size + unit) / unit * unit;
 }
 
-enum { ASKED_FIRST = 6 };
-
-// The misfit to the failing queries; ends once it is beyond `worst`, or where the queries that are
-// farthest from the definition are not nearer: a cause, and each of two, makes them so.
+// The misfit to the failing queries; ends once it is beyond `worst`, or where the two, the four or
+// the six queries that are farthest from the definition are not nearer: a cause, and each of two,
+// makes them so.
 static double misfit_failing(hunt *h, const sinkproof_attending *how, double worst) {
+    enum { ASKED_LAST = 6 };
     double sum = 0, defined_sum = 0;
     for (size_t s = 0; s < h->view->n_failing && sum < worst; s++) {
-        if (s == ASKED_FIRST && sum > defined_sum) return INFINITY;
+        bool asked = s > 0 && s % 2 == 0 && s <= ASKED_LAST;
+        if (asked && !(sum < defined_sum)) return INFINITY;
         defined_sum += h->view->samples[s].misfit;
         sum += attention_misfit(h->view, how, s);
         h->spent += (double)(h->view->columns * (h->view->dim + 24));

@@ -54,16 +54,10 @@ void guess_turns(hunt *h, const family_arguments *of) {
         }
 }
 
-static double largest_read(const hunt *h, unsigned of) {
-    const attention_view *v = h->view;
-    const double *x = of & SINKPROOF_READ_QUERIES ? v->q_nhd
-                      : of & SINKPROOF_CACHE_KEYS ? v->k_cgd
-                                                  : v->v_cgd;
-    size_t rows =
-        of & SINKPROOF_READ_QUERIES ? v->n * v->heads : (v->columns - v->from) * v->groups;
-    double largest = 0;
-    for (size_t at = 0; at < rows * v->dim; at++) largest = fmax(largest, fabs(x[at]));
-    return largest;
+static double largest_read(const attention_view *v, unsigned of) {
+    return of & SINKPROOF_READ_QUERIES ? v->largest_q
+           : of & SINKPROOF_CACHE_KEYS ? v->largest_k
+                                       : v->largest_v;
 }
 
 // Less the mean of all rows, the mean of the heads, clamped, normalised, without a sign.
@@ -76,7 +70,7 @@ void guess_changes(hunt *h, const family_arguments *of) {
     if (h->view->groups > 1) hunt_offer(h, &m);
     m.read.map = SINKPROOF_MAP_NONE;
     list->n = 0;
-    list_clamps(list, largest_read(h, of->moved));
+    list_clamps(list, largest_read(h->view, of->moved));
     list_functions(list, false, 0);
     list_roundings(list, false);
     for (size_t i = 0; i < list->n; i++) m.read.change = list->of[i].change, hunt_offer(h, &m);

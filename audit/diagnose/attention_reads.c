@@ -13,20 +13,17 @@
 
 // ---- what is made of x[rows, heads, head_dim]; as judge_read_maps.c does of sets
 
-static void turn_numbers(const attention_view *view, const sinkproof_read_as *read, size_t first,
-                         size_t rows, size_t heads, const double *x, double *y) {
-    size_t d = view->dim, half = d / 2;
+// The row of a head at position `at`, rotated.
+static void turn_row(const attention_view *view, const sinkproof_read_as *read, size_t at,
+                     const double *x, double *y) {
+    size_t half = view->dim / 2;
     double by = read->turn_scaled ? sinkproof_yarn_concentration(view->config) : 1;
-    for (size_t i = 0; i < rows; i++)
-        for (size_t p = 0; p < half; p++) {
-            double angle = ((double)(first + i) * read->turn_times + read->turn_by);
-            double c = by * cos(angle * view->frequency_p[p]),
-                   s = by * sin(angle * view->frequency_p[p]);
-            for (size_t h = 0; h < heads; h++) {
-                size_t at = (i * heads + h) * d + p;
-                y[at] = x[at] * c - x[at + half] * s, y[at + half] = x[at + half] * c + x[at] * s;
-            }
-        }
+    double angle = (double)at * read->turn_times + read->turn_by;
+    for (size_t p = 0; p < half; p++) {
+        double c = by * cos(angle * view->frequency_p[p]),
+               s = by * sin(angle * view->frequency_p[p]);
+        y[p] = x[p] * c - x[p + half] * s, y[p + half] = x[p + half] * c + x[p] * s;
+    }
 }
 
 static void take_means(bool heads_alike, size_t rows, size_t heads, size_t d, const double *x,
@@ -43,77 +40,129 @@ static void take_means(bool heads_alike, size_t rows, size_t heads, size_t d, co
     }
 }
 
-// Returns false if memory runs out.
-static bool map_numbers(const attention_view *view, const sinkproof_read_as *read, size_t first,
-                        size_t rows, size_t heads, double *y) {
-    size_t d = view->dim, count = rows * heads * d;
-    double *x = malloc((count + 1) * sizeof *x), largest = 0;
-    if (x == NULL) return false;
-    memcpy(x, y, count * sizeof *x);
+// Whether a row of a head is read by itself: no number of another one matters.
+static bool is_read_by_rows(const sinkproof_read_as *read) {
+    const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
+    bool own_scale = !sinkproof_is_scaled(how) || read->scale == SINKPROOF_SCALE_NONE ||
+                     read->scale == SINKPROOF_SCALE_OF_TOKEN_HEAD;
+    bool changed = read->change.kind != SINKPROOF_UNCHANGED;
+    return own_scale && read->layer_by == 0 && !read->not_turned &&
+           read->map != SINKPROOF_MAP_CENTRED && read->map != SINKPROOF_MAP_HEADS &&
+           (!changed || read->map == SINKPROOF_MAP_NONE);
+}
+
+static double largest_of(const attention_view *view, unsigned of) {
+    return of == SINKPROOF_READ_QUERIES ? view->largest_q
+           : of == SINKPROOF_CACHE_KEYS ? view->largest_k
+                                        : view->largest_v;
+}
+
+static double times_of(const sinkproof_read_as *read, unsigned of) {
+    bool own = of == SINKPROOF_CACHE_VALUES && read->value_times != 0;
+    return own ? read->value_times : read->times;
+}
+
+static void map_row(const attention_view *view, const sinkproof_read_as *read,
+                    const attention_numbers *n, size_t at) {
+    size_t d = view->dim, row = at / d / n->heads;
     if (read->map == SINKPROOF_MAP_TURNED)
-        turn_numbers(view, read, first, rows, heads, x, y);
-    else if (read->map > SINKPROOF_MAP_LAYOUT)
-        take_means(read->map == SINKPROOF_MAP_HEADS, rows, heads, d, x, y);
-    else if (read->map != SINKPROOF_MAP_NONE)
-        for (size_t at = 0; at < count; at++)
-            y[at] = x[sinkproof_read_place(read, rows, heads, d, at)];
-    free(x);
-    if (read->change.kind == SINKPROOF_UNCHANGED) return true;
-    for (size_t at = 0; at < count; at++) largest = fmax(largest, fabs(y[at]));
-    for (size_t r = 0; r < rows * heads; r++)
-        sinkproof_change_row(&read->change, largest, d, y + r * d, y + r * d);
+        turn_row(view, read, n->first + row, n->x + at, n->y + at);
+    else if (read->map == SINKPROOF_MAP_ORDER || read->map == SINKPROOF_MAP_LAYOUT)
+        for (size_t k = at; k < at + d; k++)
+            n->y[k] = n->x[sinkproof_read_place(read, n->rows, n->heads, d, k)];
+    else
+        memcpy(n->y + at, n->x + at, d * sizeof *n->y);
+}
+
+static void make_row(const attention_view *view, const sinkproof_read_as *read, unsigned of,
+                     const attention_numbers *n, size_t at) {
+    const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
+    double *y = n->y + at;
+    map_row(view, read, n, at);
+    if (read->change.kind != SINKPROOF_UNCHANGED)
+        sinkproof_change_row(&read->change, largest_of(view, of), view->dim, y, y);
+    sinkproof_scaled_read(how, 1, 1, view->dim, y);
+    for (size_t k = 0; k < view->dim; k++) y[k] *= times_of(read, of);
+}
+
+// Numbers of another layer stand as they are: only what becomes of each is read otherwise.
+static void make_all_rows(const attention_view *view, const sinkproof_read_as *read, unsigned of,
+                          const attention_numbers *n) {
+    const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
+    size_t d = view->dim, count = n->rows * n->heads * d;
+    const sinkproof_tensor *tensor = NULL;
+    double largest = 0;
+    if (read->layer_by != 0 || read->not_turned)
+        tensor = sinkproof_read_source(read, view->config, view->of->trace, of, view->of->layer);
+    if (read->map == SINKPROOF_MAP_CENTRED || read->map == SINKPROOF_MAP_HEADS)
+        take_means(read->map == SINKPROOF_MAP_HEADS, n->rows, n->heads, d, n->x, n->y);
+    else
+        for (size_t at = 0; at < count; at += d) map_row(view, read, n, at);
+    for (size_t i = 0; tensor != NULL && i < count; i++)
+        n->y[i] = sinkproof_tensor_value(tensor, i);
+    for (size_t at = 0; at < count; at++) largest = fmax(largest, fabs(n->y[at]));
+    for (size_t at = 0; read->change.kind != SINKPROOF_UNCHANGED && at < count; at += d)
+        sinkproof_change_row(&read->change, largest, d, n->y + at, n->y + at);
+    sinkproof_scaled_read(how, n->rows, n->heads, d, n->y);
+    for (size_t i = 0; i < count; i++) n->y[i] *= times_of(read, of);
+}
+
+static attention_numbers *numbers_of(attention_reads *r, unsigned of) {
+    return of == SINKPROOF_READ_QUERIES ? &r->q : of == SINKPROOF_CACHE_KEYS ? &r->k : &r->v;
+}
+
+const double *attention_read_row(const attention_view *view, unsigned of, size_t row, size_t head) {
+    attention_reads r = view->read;
+    const attention_numbers *n = numbers_of(&r, of);
+    size_t i = row * n->heads + head;
+    if (n->made != NULL && !n->made[i]) {
+        make_row(view, &view->read.as, of, n, i * view->dim);
+        n->made[i] = true;
+    }
+    return n->y + i * view->dim;
+}
+
+// Returns false if memory runs out.
+static bool open_numbers(const attention_view *view, const sinkproof_read_as *read, unsigned of,
+                         attention_numbers *n) {
+    bool queries = of == SINKPROOF_READ_QUERIES;
+    bool by_rows = is_read_by_rows(read);
+    *n = (attention_numbers){.x = queries                      ? view->q_nhd
+                                  : of == SINKPROOF_CACHE_KEYS ? view->k_cgd
+                                                               : view->v_cgd,
+                             .first = queries ? 0 : view->from,
+                             .rows = queries ? view->n : view->columns - view->from,
+                             .heads = queries ? view->heads : view->groups};
+    size_t count = n->rows * n->heads;
+    n->y = malloc((count * view->dim + 1) * sizeof *n->y);
+    if (by_rows) n->made = calloc(count + 1, sizeof *n->made);
+    if (n->y == NULL || (by_rows && n->made == NULL)) return false;
+    if (!by_rows) make_all_rows(view, read, of, n);
     return true;
 }
 
-// Numbers as they are read otherwise; NULL if memory runs out.
-static double *read_otherwise(const attention_view *view, const sinkproof_read_as *read,
-                              unsigned of, const double *x, size_t first, size_t rows,
-                              size_t heads) {
-    const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
-    size_t count = rows * heads * view->dim;
-    double *y = malloc((count + 1) * sizeof *y);
-    if (y == NULL) return NULL;
-    memcpy(y, x, count * sizeof *y);
-    const sinkproof_tensor *tensor = NULL;
-    if (read->layer_by != 0 || read->not_turned)
-        tensor = sinkproof_read_source(read, view->config, view->of->trace, of, view->of->layer);
-    for (size_t i = 0; tensor != NULL && i < count; i++) y[i] = sinkproof_tensor_value(tensor, i);
-    if (!map_numbers(view, read, first, rows, heads, y)) {
-        free(y);
-        return NULL;
-    }
-    sinkproof_scaled_read(how, rows, heads, view->dim, y);
-    bool own = of == SINKPROOF_CACHE_VALUES && read->value_times != 0;
-    for (size_t i = 0; i < count; i++) y[i] *= own ? read->value_times : read->times;
-    return y;
+static void free_numbers(attention_numbers *n) {
+    free(n->y);
+    free(n->made);
 }
 
 void attention_view_forget(attention_view *view) {
     attention_reads *r = &view->read;
-    free(r->q);
-    free(r->k);
-    free(r->v);
+    free_numbers(&r->q);
+    free_numbers(&r->k);
+    free_numbers(&r->v);
     *r = (attention_reads){.as = {.of = 0}};
 }
 
 bool attention_view_reads(attention_view *view, const sinkproof_read_as *read) {
+    static const unsigned each[] = {SINKPROOF_READ_QUERIES, SINKPROOF_CACHE_KEYS,
+                                    SINKPROOF_CACHE_VALUES};
     attention_reads *r = &view->read;
-    size_t keys = view->columns - view->from;
-    if (read->of == 0) return true;
-    if (memcmp(&r->as, read, sizeof *read) == 0) return true;
+    if (read->of == 0 || memcmp(&r->as, read, sizeof *read) == 0) return true;
     attention_view_forget(view);
-    if (read->of & SINKPROOF_READ_QUERIES)
-        r->q = read_otherwise(view, read, SINKPROOF_READ_QUERIES, view->q_nhd, 0, view->n,
-                              view->heads);
-    if (read->of & SINKPROOF_CACHE_KEYS)
-        r->k = read_otherwise(view, read, SINKPROOF_CACHE_KEYS, view->k_cgd, view->from, keys,
-                              view->groups);
-    if (read->of & SINKPROOF_CACHE_VALUES)
-        r->v = read_otherwise(view, read, SINKPROOF_CACHE_VALUES, view->v_cgd, view->from, keys,
-                              view->groups);
-    bool fine = (r->q != NULL || (read->of & SINKPROOF_READ_QUERIES) == 0) &&
-                (r->k != NULL || (read->of & SINKPROOF_CACHE_KEYS) == 0) &&
-                (r->v != NULL || (read->of & SINKPROOF_CACHE_VALUES) == 0);
-    if (fine) r->as = *read;
-    return fine;
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
+        if ((read->of & each[i]) != 0 && !open_numbers(view, read, each[i], numbers_of(r, each[i])))
+            return false;
+    r->as = *read;
+    return true;
 }

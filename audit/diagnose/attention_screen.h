@@ -69,10 +69,18 @@ typedef struct attention_sample {
     const double *product_c; // with the keys of its head, over sqrt(head_dim)
 } attention_sample;
 
+// x[rows, heads, head_dim] as one guess reads them.
+typedef struct attention_numbers {
+    const double *x;
+    size_t first, rows, heads; // first: the position of row 0
+    double *y;                 // NULL: they are read as they are
+    bool *made;                // which rows of a head are in y; NULL: all
+} attention_numbers;
+
 // What is read otherwise, as one guess has it.
 typedef struct attention_reads {
     sinkproof_read_as as; // of 0: nothing
-    double *q, *k, *v;
+    attention_numbers q, k, v;
 } attention_reads;
 
 typedef struct attention_view {
@@ -86,8 +94,9 @@ typedef struct attention_view {
     bool plain;          // one sequence from position 0: a row's number is its position
     size_t layer_window; // 0: the layer has none
     double *q_nhd, *k_cgd, *v_cgd, *sink_lh;
-    double *frequency_p; // of the rotation
-    double roundoff;     // of the format of the trace
+    double largest_q, largest_k, largest_v; // sizes
+    double *frequency_p;                    // of the rotation
+    double roundoff;                        // of the format of the trace
     attention_reads read;
     const sinkproof_tensor *scores, *weights; // of the trace, where the point is behind them
     double *work, *products;
@@ -103,6 +112,8 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
 void attention_view_close(attention_view *view);
 // attention_reads.c: makes view->read; returns false if memory runs out.
 bool attention_view_reads(attention_view *view, const sinkproof_read_as *read);
+// A row of a head of what view->read reads otherwise: of queries, keys or values.
+const double *attention_read_row(const attention_view *view, unsigned of, size_t row, size_t head);
 void attention_view_forget(attention_view *view);
 // The misfit of an engine with this mistake to sample s: 0 for none, the logarithm of a square.
 double attention_misfit(attention_view *view, const sinkproof_attending *how, size_t s);

@@ -173,6 +173,12 @@ static double *read_tensor(const attention_view *view, sinkproof_trace_point poi
     return out;
 }
 
+static double largest_size(const double *x, size_t n) {
+    double largest = 0;
+    for (size_t i = 0; x != NULL && i < n; i++) largest = fmax(largest, fabs(x[i]));
+    return largest;
+}
+
 static bool read_sinks(attention_view *view) {
     size_t layers = view->config->n_layers;
     double *work = calloc(sinkproof_normaliser_work(view->config) + 1, sizeof *work);
@@ -237,6 +243,10 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
     view->q_nhd = read_tensor(view, TRACE_A4_Q, AT_A5_Q, view->heads);
     view->k_cgd = read_tensor(view, TRACE_A4_K, AT_A5_K, view->groups);
     view->v_cgd = read_tensor(view, TRACE_A2_V, AT_A11_V, view->groups);
+    size_t key_numbers = (view->columns - view->from) * view->groups * view->dim;
+    view->largest_q = largest_size(view->q_nhd, view->n * view->heads * view->dim);
+    view->largest_k = largest_size(view->k_cgd, key_numbers);
+    view->largest_v = largest_size(view->v_cgd, key_numbers);
     view->frequency_p = calloc(view->dim / 2 + 1, sizeof *view->frequency_p);
     if (view->frequency_p != NULL && c->rotation.kind != SINKPROOF_NO_ROTATION)
         sinkproof_yarn_frequencies(of->policy, c, view->frequency_p);
