@@ -404,6 +404,7 @@ typedef struct sinkproof_trial_options {
     // A trace that `sinkproof truth --trace` wrote of the same model and tokens: the report and the
     // JSON then compare the trace with it end to end. NULL: none. Not with `local` or some layers.
     const char *truth;
+    bool truth_alone; // that comparison alone: nothing is judged, exit code 4
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;

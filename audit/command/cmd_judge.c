@@ -28,7 +28,7 @@ typedef struct options {
     char **traces;
     size_t n_traces;
     double rate;
-    bool strict, all, local_only, no_hint, forms, no_diagnosis, any_model, plan;
+    bool strict, all, local_only, no_hint, forms, no_diagnosis, any_model, plan, truth_alone;
     sinkproof_plugin_options plugin; // stages in a shared object, instead of traces
 } options;
 
@@ -73,6 +73,10 @@ static const struct argp_option argp_options[] = {
      "also compare each trace end to end with FILE, which truth --trace wrote of the same MODEL "
      "and "
      "tokens",
+     0},
+    {"truth-alone", KEPT(options, truth_alone), 0, 0,
+     "of --truth: only this comparison, without the model and in seconds; nothing is judged (exit "
+     "4)",
      0},
     {"no-hint", KEPT(options, no_hint), 0, 0, "do not look for overrides that would explain a bug",
      0},
@@ -173,6 +177,7 @@ static void check_words(struct argp_state *state, options *o) {
     if (o->truth != NULL && (o->local_only || o->apart > 0 || o->end_layer > 0 || is_plugin(o) ||
                              o->bisect != NULL || o->plan))
         argp_error(state, "--truth compares whole traces end to end");
+    if (o->truth_alone && o->truth == NULL) argp_error(state, "--truth-alone asks for --truth");
     if (o->apart > 0 && o->end_layer > 0) argp_error(state, "--layers or --layers-apart");
     if (o->apart > 0 && strcmp(o->policy, "auto") == 0)
         argp_error(state,
@@ -323,6 +328,7 @@ static json_t *judge_one(void *context, const batch_unit *unit, bool page, sinkp
                                    .first_layer = unit->first_layer,
                                    .end_layer = unit->end_layer,
                                    .truth = o->truth,
+                                   .truth_alone = o->truth_alone,
                                    .progress = show_progress,
                                    .context = &watch};
     json_t *result = NULL;
@@ -362,9 +368,9 @@ static json_t *how_judged(const options *o, const sinkproof_model *model, sinkpr
                   "all", o->all, "local", o->local_only, "no-hint", o->no_hint, "forms", o->forms,
                   "no-diagnosis", o->no_diagnosis, "any-model", o->any_model);
     if (o->truth != NULL)
-        json_object_set_new(
-            with, "truth",
-            json_pack("{s:o, s:o}", "file", text_json(o->truth), "stamp", kept_stamp(o->truth)));
+        json_object_set_new(with, "truth",
+                            json_pack("{s:o, s:o, s:b}", "file", text_json(o->truth), "stamp",
+                                      kept_stamp(o->truth), "alone", o->truth_alone));
     return kept_how("judge", o->model, model, o->policy, with, error);
 }
 

@@ -232,14 +232,17 @@ static json_t *notes_json(const sinkproof_ruling *r) {
 static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(t->model);
     const sinkproof_judgement *j = &r->judgement;
-    r->declared = sinkproof_declared_note(sinkproof_trace_metadata(t->trace, "policy"), &j->policy);
+    if (!t->o.truth_alone)
+        r->declared =
+            sinkproof_declared_note(sinkproof_trace_metadata(t->trace, "policy"), &j->policy);
     if (r->explained) print_cause(t->out, j, &r->cause);
     if (r->declared.text[0] != '\0') fprintf(t->out, "%s\n", r->declared.text);
-    sinkproof_judgement_print(t->out, config, j, t->o.all);
+    if (!t->o.truth_alone) sinkproof_judgement_print(t->out, config, j, t->o.all);
     sinkproof_diagnosis_print(t->out, config, &r->diagnosis);
     sinkproof_gradients_print(t->out, &r->gradients, j->policy.name, t->o.all);
     if (j->certified != NULL) certified_print(t->out, j->certified, &t->truth, t->o.all);
-    ruled_print_conclusion(t->out, together(r), r->exit);
+    if (!t->o.truth_alone) ruled_print_conclusion(t->out, together(r), r->exit);
+    if (t->o.truth_alone) fprintf(t->out, "\nNothing was judged (exit %d).\n", r->exit);
     r->results = json_array();
     if (r->results == NULL) return sinkproof_fail(error, "no memory for a report");
     sinkproof_judgement_json(r->results, t->o.name, config, j, sinkproof_ruling_explained_by(r),
@@ -269,6 +272,8 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
     if (!(t->o.rate >= 0 && t->o.rate < 1))
         return sinkproof_fail(error, "expected a rate between 0 and 1, found %g", t->o.rate);
     if (t->o.rate == 0) t->o.rate = 1e-9;
+    if (t->o.truth_alone && t->o.truth == NULL)
+        return sinkproof_fail(error, "truth_alone: expected a file of truth, found none");
     if (t->o.truth != NULL && (t->o.local || t->o.end_layer > 0))
         return sinkproof_fail(error, "a file of truth is compared end to end: expected all layers");
     if (t->o.end_layer == 0 && t->o.first_layer == 0) return true;
@@ -325,10 +330,25 @@ static bool explains_gradients(trial *t, const sinkproof_ruling *r) {
            gradients_fit(t, &under, first);
 }
 
+// Compares with the file of truth alone: nothing is judged.
+static bool compare_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
+    sinkproof_judgement *j = &r->judgement;
+    bool stated = strcmp(t->o.policy, "auto") != 0;
+    if (!sinkproof_policy_parse(stated ? t->o.policy : "real-f64", &j->policy, error)) return false;
+    if (!stated) snprintf(j->policy.name, sizeof j->policy.name, "auto");
+    j->verdict = SINKPROOF_VERDICT_UNDECIDED, j->thinnest_margin = INFINITY;
+    j->certified =
+        certified_alone(sinkproof_model_config(t->model), t->trace, &t->truth, &j->policy);
+    if (j->certified == NULL) return sinkproof_fail(error, "no memory to compare with the truth");
+    r->exit = ruled_exit(together(r), t->o.strict);
+    return write_ruling_report(t, r, error);
+}
+
 static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     if (!sinkproof_trace_model_note(t->trace, t->model, &r->model, error)) return false;
     if (r->model.text[0] != '\0') fprintf(t->out, "%s\n", r->model.text);
     print_head(t);
+    if (t->o.truth_alone) return compare_into(t, r, error);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
         r->judgement = (sinkproof_judgement){.n_reports = 0}; // freed by the function that failed
         return false;

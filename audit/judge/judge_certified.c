@@ -5,9 +5,13 @@
 // relative errors of half an epsilon, the sum of n terms n - 1 more, and a square may underflow.
 #include "audit/judge/judge_certified.h"
 
+#include "audit/trace/trace_points.h"
+
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double above(double x, size_t terms) {
     return x * (1 + ((double)terms + 8) * DBL_EPSILON) + ((double)terms + 1) * DBL_MIN;
@@ -83,7 +87,7 @@ static certified_span root(certified_span x) {
     return (certified_span){below(sqrt(x.lo), 0), above(sqrt(x.hi), 0)};
 }
 
-void certified_conclude(certified_point *point, const certified_row *rows, size_t n) {
+static void conclude(certified_point *point, const certified_row *rows, size_t n) {
     double local = 0, inherited = 0;
     certified_span sum = {0, 0};
     for (size_t i = 0; i < n; i++) {
@@ -117,6 +121,35 @@ void certified_conclude(certified_point *point, const certified_row *rows, size_
     if (point->worst.hi == 0) point->rms = point->worst;
     if (isnan(local)) point->local_worst = point->inherited_worst = NAN; // no stage
     point->local_rms = sqrt(local / compared), point->inherited_rms = sqrt(inherited / compared);
+}
+
+void certified_append(certified_comparison *comparison, const sinkproof_policy *policy,
+                      const sinkproof_tensor *tensor, sinkproof_trace_point point, size_t layer,
+                      const certified_row *rows, size_t n, size_t other) {
+    certified_point *p = &comparison->points[comparison->n_points++];
+    sinkproof_point at;
+    *p = (certified_point){.point = point, .layer = layer, .rank = tensor->rank, .other = other};
+    p->format = sinkproof_trace_rounding(point, &at) ? policy->at[at].format : SINKPROOF_REAL;
+    if (!(sinkproof_unit_roundoff(p->format) > 0))
+        p->format = sinkproof_trace_format(tensor->dtype);
+    snprintf(p->name, sizeof p->name, "%s", tensor->name);
+    memcpy(p->shape, tensor->shape, sizeof p->shape);
+    conclude(p, rows, n);
+}
+
+bool certified_choice(certified_comparison *comparison, const sinkproof_tensor *m3, size_t i,
+                      size_t k, const int32_t *chosen_k) {
+    size_t found = 0;
+    bool differs = m3 == NULL || chosen_k[0] < 0;
+    if (differs) return true;
+    for (size_t s = 0; s < k; s++) {
+        double truth = sinkproof_tensor_value(m3, i * k + s);
+        differs = differs || truth != chosen_k[s];
+        for (size_t other = 0; other < k; other++) found += truth == chosen_k[other];
+    }
+    comparison->choices++;
+    comparison->otherwise += found < k;
+    return differs;
 }
 
 // The token whose logit is certainly the largest; `vocab` if none is.
@@ -156,6 +189,16 @@ certified_argmax certified_argmaxes(const sinkproof_tensor *f2, const truth_ball
         a.agrees += !nan && !larger && as_large == 1;
     }
     return a;
+}
+
+certified_comparison *certified_new(const truth_file *truth, size_t points) {
+    certified_comparison *c = calloc(1, sizeof *c);
+    if (c == NULL) return NULL;
+    c->encloses = truth_file_encloses(truth);
+    c->points = calloc(points + 1, sizeof *c->points);
+    if (c->points != NULL) return c;
+    free(c);
+    return NULL;
 }
 
 void certified_free(certified_comparison *comparison) {

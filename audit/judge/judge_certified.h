@@ -45,15 +45,22 @@ typedef struct certified_argmax {
 
 typedef struct certified_comparison {
     bool encloses; // truth_file_encloses
+    bool staged;   // the model was run too: what arose and came in is known
     size_t n_points;
     certified_point *points;   // in the order of the forward pass
     size_t choices, otherwise; // choices of experts that both say; those with another expert
     certified_argmax argmax;   // tokens 0: not asked, one of the two has no F2
 } certified_comparison;
 
-void certified_free(certified_comparison *comparison); // NULL is allowed
+certified_comparison *certified_new(const truth_file *truth, size_t points); // NULL: no memory
+void certified_free(certified_comparison *comparison);                       // NULL is allowed
 
-// ---- measuring, of judge_truth.c alone
+// Compares the file alone, without the model: no stage, so that nothing arose or came in (NaN). The
+// policy says the formats. NULL: no memory.
+certified_comparison *certified_alone(const sinkproof_config *config, const sinkproof_trace *trace,
+                                      const truth_file *truth, const sinkproof_policy *policy);
+
+// ---- measuring
 
 // What is measured of some elements of a row, so that the parts of a row can be put together.
 typedef struct certified_row {
@@ -64,13 +71,20 @@ typedef struct certified_row {
 } certified_row;
 
 // Measures `count` elements from `offset` on; stage_i: the stage's values, which the engine's then
-// replace. NULL: no stage ends here (M5, M9), so that only the error is measured.
+// replace. NULL: there is no stage, and only the error is measured.
 void certified_measure(certified_row *row, const sinkproof_tensor *engine, const truth_balls *truth,
                        size_t offset, size_t count, double *stage_i);
 void certified_add(certified_row *into, const certified_row *more);
 
-// Fills a point's numbers from its rows, in order. Rows without elements count as left out.
-void certified_conclude(certified_point *point, const certified_row *rows, size_t n);
+// Appends a point that was measured, with its rows in order; `other` more were left out.
+void certified_append(certified_comparison *comparison, const sinkproof_policy *policy,
+                      const sinkproof_tensor *tensor, sinkproof_trace_point point, size_t layer,
+                      const certified_row *rows, size_t n, size_t other);
+
+// Counts token i's choice of experts, chosen_k, beside that of the truth's M3. Whether they differ,
+// slot by slot, or one is not known: m3 NULL, an expert below 0.
+bool certified_choice(certified_comparison *comparison, const sinkproof_tensor *m3, size_t i,
+                      size_t k, const int32_t *chosen_k);
 
 // f2 and the balls are [n, vocab].
 certified_argmax certified_argmaxes(const sinkproof_tensor *f2, const truth_balls *truth, size_t n,

@@ -42,12 +42,14 @@ static word in_roundoffs(const certified_point *p, certified_span s) {
     return span_text((certified_span){s.lo / u, s.hi / u});
 }
 
-static void print_point(FILE *out, const certified_point *p) {
-    fprintf(out, "%-8s %9s %9s %5s %9s %9s | %9s %9s | %9s %9s\n", p->name, span_text(p->rms).text,
+static void print_point(FILE *out, const certified_point *p, bool staged) {
+    fprintf(out, "%-8s %9s %9s %5s %9s %9s", p->name, span_text(p->rms).text,
             span_text(p->worst).text, sinkproof_format_name(p->format),
-            in_roundoffs(p, p->rms).text, in_roundoffs(p, p->worst).text, number(p->local_rms).text,
-            number(p->local_worst).text, number(p->inherited_rms).text,
-            number(p->inherited_worst).text);
+            in_roundoffs(p, p->rms).text, in_roundoffs(p, p->worst).text);
+    if (staged)
+        fprintf(out, " | %9s %9s | %9s %9s", number(p->local_rms).text, number(p->local_worst).text,
+                number(p->inherited_rms).text, number(p->inherited_worst).text);
+    fputs("\n", out);
 }
 
 // Whether no later point of its layer follows.
@@ -112,16 +114,18 @@ void certified_print(FILE *out, const certified_comparison *c, const truth_file 
         out,
         "Errors over the root mean square of the truth of the token (A6, A9, A10: of the head's "
         "row),\nand these in unit roundoffs of the format of the point.\n\n");
-    fprintf(out, "%-8s %45s | %19s | %19s\n", "",
-            c->encloses ? "end to end (enclosed)       " : "end to end (estimated)       ",
-            "arose (estimated)", "came in (estimated)");
-    fprintf(out, "%-8s %9s %9s %5s %9s %9s | %9s %9s | %9s %9s\n", "point", "rms", "worst", "",
-            "rms", "worst", "rms", "worst", "rms", "worst");
+    fprintf(out, "%26send to end (%s)", "", label_of(c));
+    if (c->staged)
+        fprintf(out, "%*s |   arose (estimated) | came in (estimated)", c->encloses ? 7 : 6, "");
+    fputs("\n", out);
+    fprintf(out, "%-8s %9s %9s %5s %9s %9s%s\n", "point", "rms", "worst", "", "rms", "worst",
+            c->staged ? " |       rms     worst |       rms     worst" : "");
     for (size_t i = 0; i < c->n_points; i++)
-        if (all || ends_layer(c, i)) print_point(out, &c->points[i]);
-    fputs(
-        "arose: since the points of the file before it; came in: with the engine's values there\n",
-        out);
+        if (all || ends_layer(c, i)) print_point(out, &c->points[i], c->staged);
+    if (c->staged)
+        fputs("arose: since the points of the file before it; came in: with the engine's values "
+              "there\n",
+              out);
     print_left_out(out, c);
     if (c->choices > 0)
         fprintf(out, "Other experts than the truth's: in %zu of %s.\n", c->otherwise,

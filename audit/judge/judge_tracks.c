@@ -4,11 +4,7 @@
 // What is measured of the tracks at a point: in 2-norms, and beside certified truth.
 #include "audit/judge/judge_tracks.h"
 
-#include "audit/trace/trace_points.h"
-
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 size_t tracks_width(const tracks *t, sinkproof_trace_point point) {
     return sinkproof_trace_elements(t->pass->config, point, 1);
@@ -50,15 +46,7 @@ bool tracks_balls(const tracks *t, sinkproof_trace_point point, size_t layer, tr
 void tracks_conclude(const tracks *t, const sinkproof_tensor *tensor, sinkproof_trace_point point,
                      size_t layer, const certified_row *rows, size_t m, size_t other) {
     sinkproof_judgement *j = t->pass->judgement;
-    certified_point *p = &j->certified->points[j->certified->n_points++];
-    sinkproof_point at;
-    *p = (certified_point){.point = point, .layer = layer, .rank = tensor->rank, .other = other};
-    p->format = sinkproof_trace_rounding(point, &at) ? j->policy.at[at].format : SINKPROOF_REAL;
-    if (!(sinkproof_unit_roundoff(p->format) > 0))
-        p->format = sinkproof_trace_format(tensor->dtype);
-    snprintf(p->name, sizeof p->name, "%s", tensor->name);
-    memcpy(p->shape, tensor->shape, sizeof p->shape);
-    certified_conclude(p, rows, m);
+    certified_append(j->certified, &j->policy, tensor, point, layer, rows, m, other);
 }
 
 bool tracks_certify(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,
@@ -83,17 +71,9 @@ bool tracks_certify(const tracks *t, sinkproof_trace_point point, size_t layer, 
 }
 
 void tracks_compare_choice(tracks *t, size_t layer, size_t i, const int32_t *chosen_k) {
-    size_t k = t->pass->config->n_chosen, found = 0;
     const sinkproof_tensor *m3 = sinkproof_trace_find(t->truth->trace, TRACE_M3, layer);
-    t->other_n[i] = m3 == NULL || chosen_k[0] < 0;
-    if (t->other_n[i]) return;
-    for (size_t s = 0; s < k; s++) {
-        double truth = sinkproof_tensor_value(m3, i * k + s);
-        t->other_n[i] = t->other_n[i] || truth != chosen_k[s];
-        for (size_t other = 0; other < k; other++) found += truth == chosen_k[other];
-    }
-    t->pass->judgement->certified->choices++;
-    t->pass->judgement->certified->otherwise += found < k;
+    t->other_n[i] =
+        certified_choice(t->pass->judgement->certified, m3, i, t->pass->config->n_chosen, chosen_k);
 }
 
 bool tracks_compare(const tracks *t, sinkproof_trace_point point, size_t layer, size_t width,

@@ -426,22 +426,17 @@ static bool begin_tracks(tracks *t) {
     return fine;
 }
 
-static bool begin_certified(judge_pass *pass, const truth_file *truth) {
-    sinkproof_judgement *j = pass->judgement;
-    j->certified = calloc(1, sizeof *j->certified);
-    if (j->certified == NULL) return false;
-    j->certified->encloses = truth_file_encloses(truth);
-    j->certified->points = calloc(j->n_reports + 1, sizeof *j->certified->points);
-    return j->certified->points != NULL;
-}
-
 // Nothing is measured where the tokens before a sequence are not known.
 bool judge_truth(judge_pass *pass) {
     for (size_t s = 0; s < sinkproof_trace_sequences(pass->trace); s++)
         if (sinkproof_trace_sequence(pass->trace, s).first > 0) return true;
     const truth_file *truth = pass->options->truth;
     size_t count = truth != NULL ? 3 : 2;
-    if (truth != NULL && !begin_certified(pass, truth)) return false;
+    if (truth != NULL) {
+        pass->judgement->certified = certified_new(truth, pass->judgement->n_reports);
+        if (pass->judgement->certified == NULL) return false;
+        pass->judgement->certified->staged = true;
+    }
     tracks t = {.pass = pass,
                 .truth = truth,
                 .n = pass->n,

@@ -147,6 +147,25 @@ def verdicts(tap, trace, layers, folder):
                    f"{policy}: the verdict and its numbers are those without a file, at an error of {error:.1e}")
 
 
+def without_model(tap, trace, whole, folder):
+    """The file alone says the same errors, of a trace with every point, and no stage."""
+    for file in (trace, changed(trace, "02.M3", 5, -1, folder / "broken")):
+        code, rows, _, said = judged(file, whole)
+        words = ("judge", TINY, str(file), "--policy", "f32", "--truth", str(whole), "--truth-alone")
+        alone = sinkproof(*words, "--json", "-")
+        if code == 3:
+            tap.report(alone[0] == 3 and alone[2] == said, "an expert that there is not is refused by both", [alone, said])
+            continue
+        told = {r["id"]: r for r in json.loads(alone[1])["results"]}
+        same = [name for name, r in told.items() if name.endswith(".truth") and
+                any(r[key] != rows[name][key] for key in r if key not in ("arose", "came_in"))]
+        text = sinkproof(*words)[1]
+        tap.report(alone[0] == 4 and not same and told["truth"] == rows["truth"] and told["judgement"]["verdict"] == "undecided" and
+                   set(told) == {n for n in rows if n.endswith("truth")} | {"judgement"} and "arose" not in text and
+                   all(r["arose"]["rms"] is None for n, r in told.items() if n.endswith(".truth")) and "Nothing was judged (exit 4)." in text,
+                   f"--truth-alone: the same numbers at {len(told) - 2} points, and no verdict", [alone[0], same[:3], sorted(told)[:4]])
+
+
 def estimated(tap, trace, layers, folder):
     file, metadata = read(layers)
     for key, value, what in (("routing certified", "23 of 24", "a choice that is not certified"),
@@ -194,6 +213,8 @@ def refusals(tap, trace, layers, folder):
     for what, (path, sentence) in table.items():
         code, _, _, said = judged(trace, path)
         tap.report(code == 3 and sentence in said and str(path) in said and "\n" not in said, f"refused with exit 3: {what}", [code, said])
+    code, _, said = sinkproof("judge", TINY, str(trace), "--truth-alone")
+    tap.report(code == 2 and "--truth-alone asks for --truth" in said, "usage: --truth-alone without a file", [code, said])
     for words in (("--local",), ("--layers", "0-1"), ("--plan",)):
         code, _, said = sinkproof("judge", TINY, str(trace), "--truth", str(layers), *words)
         tap.report(code == 2 and "--truth compares whole traces end to end" in said, f"usage: --truth beside {words[0]}", [code, said])
@@ -239,6 +260,7 @@ def main():
         one_error(tap, trace, layers, folder)
         argmaxes(tap, trace, layers, folder)
         verdicts(tap, trace, layers, folder)
+        without_model(tap, trace, whole, folder)
         estimated(tap, trace, layers, folder)
         refusals(tap, trace, layers, folder)
         damaged(tap, trace, layers, folder)
