@@ -349,6 +349,42 @@ def budget(program, root):
     return c
 
 
+def next_token(program, root):
+    """What rounding takes of a margin, in units of binary64's last bit, by the layers of the model."""
+    depths, ways = (1, 2, 3, 4, 6, 8), {}
+    for layers in depths:
+        said = run(program, root, "next", f"synthetic:tiny,layers={layers}", "--policy", "real-f64", "--tokens", "random:4",
+                   "--draws", "4", "--json", "-")
+        at = json.loads(said)["results"][0]["positions"]
+        for way, taken in (("sets", [p["margin"] - p["kept"] for p in at if p["kept"] is not None]),
+                           ("at most", [p["first_order"] for p in at]), ("likely", [p["likely"] for p in at]),
+                           ("engines", [p["margin"] - p["least"] for p in at])):
+            if len(taken) == len(at):
+                ways.setdefault(way, []).append((layers, math.log2(max(taken)) + 53))
+    shown = (("sets", "b", "by the honest sets, certified"), ("at most", "a", "to first order, at most"),
+             ("likely", "d", "to first order, likely"), ("engines", "c", "by the engines that ran"))
+    c = Canvas(390, "What rounding in binary64 takes of the next token's margin, the most of four positions, in bits above the last one: "
+               + "; ".join(f"{words} {ways[way][0][1]:.0f} with {ways[way][0][0]} layer and {ways[way][-1][1]:.0f} with {ways[way][-1][0]}"
+                           for way, _, words in shown) + ".")
+    def at(layers, bits):
+        return 62 + (layers - 1) * (WIDTH - 80) / (depths[-1] - 1), 300 - bits * 3.5
+    for bits in range(0, 81, 20):
+        c.line((62, 300 - bits * 3.5), (WIDTH - 18, 300 - bits * 3.5), colour="line", width=0.7)
+        c.text(54, 305 - bits * 3.5, f"{bits}", "faint", "end", "small")
+    for layers in range(1, depths[-1] + 1):
+        c.text(at(layers, 0)[0], 322, f"{layers}", "faint", "middle", "small")
+    for k, (way, colour, words) in enumerate(shown):
+        points = [at(*point) for point in ways[way]]
+        c.line(*points, colour=colour, width=2)
+        for point in points:
+            c.dot(*point, 3.2, colour)
+        c.line((244, 34 + 24 * k), (272, 34 + 24 * k), colour=colour, width=2)
+        c.text(280, 39 + 24 * k, words, colour, kind="small")
+    c.text(62, 346, "layers; binary logarithm, of units of 2⁻⁵³", "faint", kind="small")
+    c.text(62, 370, f"the sets have no bound from {ways['sets'][-1][0] + 1} layers on", "b", kind="small")
+    return c
+
+
 def split(root):
     """What the program errata-split of chapter 17 printed, which the gate holds against the run."""
     text = (root / "doc/17-errata.md").read_text(encoding="utf-8")
@@ -376,4 +412,4 @@ def pictures(program, root, scratch):
     return {"attention": attention(weights, tensor(bare, "01.A9")), "head": head(weights), "layers": layers(tiny),
             "router": router(large), "activation": activation(tiny), "verdict": verdict(*bug),
             "honest": honest(bug, judged(program, root, "f32", "f32")), "depth": depth(fair[1]),
-            "budget": budget(program, root), "split": split(root)}
+            "budget": budget(program, root), "split": split(root), "next": next_token(program, root)}

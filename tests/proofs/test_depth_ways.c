@@ -194,6 +194,17 @@ static double bits_of_derivatives(const sinkproof_model *model, const sinkproof_
     return bits;
 }
 
+// The row of the table, as the chapter has it.
+static bool is_printed(const char *way, double bits) {
+    char row[128], text[1 << 17];
+    FILE *chapter = fopen("doc/12-truth.md", "r");
+    if (chapter == NULL) return false;
+    text[fread(text, 1, sizeof text - 1, chapter)] = '\0';
+    fclose(chapter);
+    snprintf(row, sizeof row, "| %s | %.1f |", way, bits);
+    return strstr(text, row) != NULL;
+}
+
 int main(void) {
     static const int32_t tokens[N] = {186, 91, 5, 204};
     sinkproof_model *model = open_model("synthetic:tiny,layers=8");
@@ -210,6 +221,10 @@ int main(void) {
     ok(slopes < norms.all && norms.all < balls,
        "bits a layer: %.1f by balls, %.1f by 2-norms, %.1f by derivatives", balls, norms.all,
        slopes);
+    ok(is_printed("balls, as here", balls) &&
+           is_printed("2-norms of all tokens together", norms.all) &&
+           is_printed("derivatives of a logit", slopes) && fabs(norms.scores - 6.4) < 0.05,
+       "the table of the chapter has these numbers");
     note("of 2-norms: scores %.1f, values and output %.1f, activation %.1f", norms.scores,
          norms.products, norms.activation);
     sinkproof_session_free(session);

@@ -5,9 +5,11 @@ of `sinkproof truth`, and the exit codes.
 """
 import json
 import os
+import pathlib
 import re
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TESTS, "shared"), os.path.join(TESTS, "audit")]
 import checkpoints  # noqa: E402
@@ -55,11 +57,24 @@ def precision(_):
     """More precision certifies more; fewer layers too."""
     def certified(model, policy):
         return study(model, "--policy", policy, "--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")[1]["certified"]
-    found = {(layers, policy): certified(f"synthetic:tiny,layers={layers}", policy)
-             for layers in (1, 2) for policy in ("bf16", "f32", "f32,inside=f64", "real-f64")}
-    report(found == {(1, "bf16"): 0, (1, "f32"): 0, (1, "f32,inside=f64"): 4, (1, "real-f64"): 4,
-                     (2, "bf16"): 0, (2, "f32"): 0, (2, "f32,inside=f64"): 1, (2, "real-f64"): 4},
-           "certified of four positions, by layers and policy", [found])
+    found = {policy: [certified(f"synthetic:tiny,layers={layers}", policy) for layers in (1, 2, 3)]
+             for policy in ("bf16", "f32", "f32,inside=f64", "real-f64")}
+    chapter = (ROOT / "doc" / "22-precision.md").read_text(encoding="utf-8")
+    lines = chapter.split("<!-- prints next-certified -->")[1].strip().splitlines()[2:6]
+    told = {policy: [int(x) for x in counts.split("|")[:3]]
+            for policy, counts in (re.match(r"\| `(.*?)` \|(.*)", line).groups() for line in lines)}
+    report(found == told, "certified of four positions, by layers and policy, as chapter 22 has it", [found, told])
+    report(all(a >= b for counts in found.values() for a, b in zip(counts, counts[1:])) and found["real-f64"] > found["f32"],
+           "fewer layers certify more, and more precision does", [found])
+
+
+def small(_):
+    """What chapter 22 says of four layers in float32."""
+    at = study("synthetic:tiny", "--policy", "f32", "--tokens", "random:8")[1]["positions"]
+    margins, taken = [p["margin"] for p in at], [p["margin"] - p["least"] for p in at]
+    report(0.02 < min(margins) < 0.021 and 2.75 < max(margins) < 2.8 and max(p["first_order"] for p in at) < 0.035 and
+           all(p["first_order"] < p["margin"] for p in at) and max(taken) < 1e-4,
+           f"f32, four layers: engines take {max(taken):.2g} at most, to first order {max(p['first_order'] for p in at):.2g}", [at])
 
 
 def exits(_):
@@ -71,4 +86,4 @@ def exits(_):
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(rows, truth, precision, exits))
+    sys.exit(checkpoints.run(rows, truth, precision, small, exits))
