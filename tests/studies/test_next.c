@@ -218,7 +218,8 @@ static void steered(void) {
     ok(s.steered == N && s.engines == N && of_steered > 2 * of_drawn && share < 1,
        "as many steered engines take %.3g of the margins, drawn ones %.3g; %.2g of the estimate",
        of_steered, of_drawn, share);
-    ok(s.first_order <= N && s.at_n[0].likely < s.at_n[0].worst && s.at_n[0].likely > 0,
+    ok(s.beyond_worst <= s.beyond_likely && s.beyond_likely == N &&
+           s.at_n[0].likely < s.at_n[0].worst && s.at_n[0].likely > 0,
        "the likely estimate is below the worst: %.3g of %.3g", s.at_n[0].likely, s.at_n[0].worst);
 
     sinkproof_error error;

@@ -178,7 +178,9 @@ static void decide(next_study *study) {
                                      : NEXT_OPEN;
         study->count[at->fate]++;
         study->broken += known && at->changed > 0 && at->kept > 0;
-        study->first_order += known && at->fate != NEXT_CHANGED && at->worst < at->margin;
+        bool kept = known && at->fate != NEXT_CHANGED;
+        study->beyond_worst += kept && at->worst < at->margin;
+        study->beyond_likely += kept && at->likely < at->margin;
     }
 }
 

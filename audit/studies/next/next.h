@@ -51,9 +51,10 @@ typedef struct next_study {
     size_t n, n_layers;
     next_position *at_n;
     size_t count[NEXT_FATES];
-    size_t first_order; // open or certified positions whose margin exceeds `worst`
-    size_t engines;     // that were run
-    size_t steered;     // of these: against a position
+    // Of the positions that no engine changed: those whose margin exceeds `worst`, and `likely`.
+    size_t beyond_worst, beyond_likely;
+    size_t engines; // that were run
+    size_t steered; // of these: against a position
     // Of the choices of experts, layers times tokens, and how many times an engine chose others.
     size_t choices, flips;
     size_t broken; // positions that are certified and changed: a bound or an engine is wrong

@@ -56,10 +56,12 @@ static void print_first_order(FILE *out, const next_study *study) {
     bool asked = false;
     for (size_t i = 0; i < study->n; i++) asked = asked || !isnan(study->at_n[i].worst);
     if (!asked) return;
-    fprintf(out,
-            "To first order (estimated) honest rounding does not take the margin of %zu of the %zu "
-            "positions that no engine changed.\n",
-            study->first_order, study->count[NEXT_CERTIFIED] + study->count[NEXT_OPEN]);
+    fprintf(
+        out,
+        "To first order (estimated) honest rounding takes less than the margin of %zu of the %zu "
+        "positions that\nno engine changed, and of %zu if roundings are independent and centred.\n",
+        study->beyond_worst, study->count[NEXT_CERTIFIED] + study->count[NEXT_OPEN],
+        study->beyond_likely);
 }
 
 void sinkproof_next_print(FILE *out, const next_study *study, const sinkproof_policy *policy) {
@@ -139,7 +141,8 @@ void sinkproof_next_json(json_t *results, const next_study *study, const sinkpro
     json_object_set_new(o, "layers", count_json(study->n_layers));
     json_object_set_new(o, "all_bounded", count_json(study->all_bounded));
     json_object_set_new(o, "some_bounded", count_json(study->some_bounded));
-    json_object_set_new(o, "first_order", count_json(study->first_order));
+    json_object_set_new(o, "beyond_first_order", count_json(study->beyond_worst));
+    json_object_set_new(o, "beyond_likely", count_json(study->beyond_likely));
     json_object_set_new(o, "positions", positions);
     json_array_append_new(results, o);
 }
