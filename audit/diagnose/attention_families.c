@@ -117,6 +117,20 @@ static void guess_gate(hunt *h, const family_arguments *of) {
 
 // ---- scores
 
+// The scale of another width than head_dim: of a padded head, of all heads, of part of one.
+static void guess_score_scale(hunt *h, const family_arguments *of) {
+    sinkproof_attending m = defined;
+    size_t d = h->view->dim, all = d * h->view->heads;
+    (void)of;
+    for (size_t width = 2; width <= 4 * all; width++) {
+        bool power = (width & (width - 1)) == 0, part = all % width == 0 || width % d == 0;
+        bool usual = width <= 512 && width % 8 == 0;
+        m.score_times = sqrt((double)d / (double)width);
+        bool plain = nearbyint(m.score_times * 12) == m.score_times * 12; // told by any number
+        if (width != d && !plain && (power || part || usual || width <= d)) hunt_offer(h, &m);
+    }
+}
+
 static void guess_score_times(hunt *h, const family_arguments *of) {
     (void)of;
     sinkproof_attending m = defined;
@@ -155,8 +169,13 @@ static void guess_score_bias(hunt *h, const family_arguments *of) {
     if (h->view->of->point == TRACE_A6) hunt_offer_fitted(h, &m, &m.score_plus, false, 1e6);
     m = defined;
     hunt_offer_fitted(h, &m, &m.score_slope, false, 1e4);
-    m.slope_by_head = true;
-    hunt_offer_fitted(h, &m, &m.score_slope, false, 1e4);
+    size_t heads = h->view->heads;
+    for (int s = SINKPROOF_SLOPES_BY_HEAD; s <= SINKPROOF_SLOPES_OF_POWER; s++) {
+        m.slopes = (sinkproof_slopes)s;
+        if (s == SINKPROOF_SLOPES_OF_POWER && (heads & (heads - 1)) == 0) continue;
+        m.score_slope = 1, hunt_offer(h, &m);
+        hunt_offer_fitted(h, &m, &m.score_slope, false, 1e4);
+    }
 }
 
 // A part of the coordinates.
@@ -292,6 +311,7 @@ static const attention_family families[] = {
     {guess_sink_layers, {0}},
     {guess_renormalised, {0}},
     {guess_gate, {0}},
+    {guess_score_scale, {0}},
     {guess_score_times, {0}},
     {guess_logits_times, {0}},
     {guess_score_limit, {0}},

@@ -101,6 +101,7 @@ typedef struct attention_view {
     const sinkproof_tensor *scores, *weights; // of the trace, where the point is behind them
     double *work, *products;
     size_t n_samples, n_failing; // those that fail come first
+    bool all_zero;               // those that fail are zeros alone: no attention makes them
     attention_sample samples[ATTENTION_SAMPLES];
     // of the queries with an element outside
     size_t first_row, end_row, first_head, end_head;

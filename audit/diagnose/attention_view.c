@@ -85,6 +85,13 @@ static void multiply_keys(const attention_view *view, size_t head, size_t row, d
     }
 }
 
+static bool is_zero(const attention_view *view, size_t head, size_t row) {
+    bool zero = true;
+    for (size_t k = 0; k < view->width && zero; k++)
+        zero = view->of->v[element_of(view, head, row, k)] == 0;
+    return zero;
+}
+
 static void add_sample(attention_view *view, size_t head, size_t row, bool fails) {
     if (view->n_samples == ATTENTION_SAMPLES) return;
     attention_sample *s = &view->samples[view->n_samples];
@@ -119,10 +126,12 @@ static bool choose_samples(attention_view *view) {
     uint8_t *fails = malloc(all + 1);
     if (fails == NULL) return false;
     view->first_row = view->n, view->first_head = view->heads;
+    view->all_zero = view->of->point == TRACE_A11;
     for (size_t at = 0; at < all; at++) {
         size_t row = at / view->heads, head = at % view->heads;
         fails[at] = reads_known_keys(view, row) && query_fails(view, head, row);
         if (!fails[at]) continue;
+        view->all_zero = view->all_zero && is_zero(view, head, row);
         if (head < 64) view->heads_failing |= 1ull << head;
         if (row < view->first_row) view->first_row = row;
         if (head < view->first_head) view->first_head = head;
@@ -258,7 +267,7 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
         attention_view_close(view);
         return false;
     }
-    *there = view->n_failing > 0;
+    *there = view->n_failing > 0 && !view->all_zero;
     if (!*there) attention_view_close(view);
     return true;
 }

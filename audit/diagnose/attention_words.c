@@ -105,12 +105,28 @@ static bool say_mask(cause_words *w) {
     return true;
 }
 
+// A factor that is the root of a ratio of widths, and no fraction, tells a scale.
+static size_t width_of_scale(const cause_words *w) {
+    double d = (double)w->config->head_dim, x = w->how->score_times, width = nearbyint(d / (x * x));
+    bool plain = nearbyint(x * 12) == x * 12;
+    return !plain && width >= 2 && width < 1e6 && sqrt(d / width) == x ? (size_t)width : 0;
+}
+
 static bool say_scores(cause_words *w) {
+    static const char *const ids[] = {"", "-by-head", "-by-head-of-power"};
+    static const char *const slopes[] = {
+        "", " times 2^(-8 (h + 1) / heads)",
+        " times the slope of each head (those of the power of two below the number of heads, and "
+        "every second one of twice as many)"};
     const sinkproof_attending *m = w->how;
+    size_t width = width_of_scale(w);
     if (m->score_times != 1) {
         name_cause(w, "score-times=%.7g", m->score_times);
         say_cause(w, "the scores are multiplied by %s: queries, keys or the scale",
                   number_words(w, m->score_times).text);
+        if (width > 0)
+            say_cause(w, ", which is 1/sqrt(%zu) in the place of 1/sqrt(%zu)", width,
+                      w->config->head_dim);
     } else if (m->logits_times != 1) {
         name_cause(w, "logits-times=%.7g", m->logits_times);
         say_cause(w, "scores and sink are multiplied by %s before the softmax",
@@ -126,10 +142,9 @@ static bool say_scores(cause_words *w) {
         name_cause(w, "score-plus=%.7g", m->score_plus);
         say_cause(w, "%s is added to the scores", number_words(w, m->score_plus).text);
     } else if (m->score_slope != 0) {
-        name_cause(w, "score-slope=%.7g%s", m->score_slope, m->slope_by_head ? "-by-head" : "");
+        name_cause(w, "score-slope=%.7g%s", m->score_slope, ids[m->slopes]);
         say_cause(w, "%s%s for each key of distance is %s the scores (ALiBi)",
-                  number_words(w, fabs(m->score_slope)).text,
-                  m->slope_by_head ? " times 2^(-8 (h + 1) / heads)" : "",
+                  number_words(w, fabs(m->score_slope)).text, slopes[m->slopes],
                   m->score_slope > 0 ? "subtracted from" : "added to");
     } else if (m->end_term > 0) {
         name_cause(w, "score-terms=%zu-%zu", m->first_term, m->end_term - 1);

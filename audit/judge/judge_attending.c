@@ -180,10 +180,18 @@ size_t sinkproof_read_place(const sinkproof_read_as *read, size_t rows, size_t h
     return begin + layout_from(&layout, shape, at - begin);
 }
 
+static double slope_of_head(sinkproof_slopes slopes, size_t heads, size_t head) {
+    size_t power = 1;
+    while (2 * power <= heads) power *= 2;
+    if (slopes == SINKPROOF_SLOPES_BY_HEAD) return exp2(-8 * (double)(head + 1) / (double)heads);
+    return head < power ? exp2(-8 * (double)(head + 1) / (double)power)
+                        : exp2(-4 * (double)(2 * (head - power) + 1) / (double)power);
+}
+
 double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,
                                  size_t row, size_t key) {
     double slope = m->score_slope, distance = (double)row - (double)key;
-    if (m->slope_by_head) slope *= exp2(-8 * (double)(head + 1) / (double)heads);
+    if (m->slopes != SINKPROOF_SLOPES_ALIKE) slope *= slope_of_head(m->slopes, heads, head);
     return slope * distance;
 }
 

@@ -230,6 +230,15 @@ typedef enum sinkproof_rule {
 } sinkproof_rule;
 enum { SINKPROOF_RULES = SINKPROOF_RULE_SLOPE_HEAD + 1 };
 
+// The slopes of heads.
+typedef enum sinkproof_slopes {
+    SINKPROOF_SLOPES_ALIKE,
+    SINKPROOF_SLOPES_BY_HEAD, // 2^(-8 (h + 1) / heads)
+    // where the number of heads is no power of two: the P heads of the power below it have
+    // 2^(-8 (h + 1) / P), the others those of 2 P heads, every second one
+    SINKPROOF_SLOPES_OF_POWER
+} sinkproof_slopes;
+
 typedef struct sinkproof_attending {
     // the queries that are computed so: all of them where an end is 0
     size_t first_row, end_row, first_head, end_head;
@@ -287,7 +296,7 @@ typedef struct sinkproof_attending {
     size_t scores_kept;             // 0: only so many of the largest scores are there
     double score_within;            // 0: only those that are at most so much below the largest
     double score_slope;             // 0: a score is so much less for each key from it to the query
-    bool slope_by_head;             // false: times 2^(-8 (h + 1) / heads)
+    sinkproof_slopes slopes;        // 0: times a slope of each head
     size_t first_term, end_term;    // 0, 0: the coordinates of a product; end 0: all
     double weight_low, weight_high; // 0, 1: smaller weights are 0, larger ones are cut
     size_t weights_kept;            // 0: of the weights only so many of the largest

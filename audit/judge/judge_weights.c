@@ -45,6 +45,8 @@ sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
     z = set_times(m, z, times);
     if (m->score_rule != SINKPROOF_RULE_NONE) z = sinkproof_honest_declared(z, 4 * s->u, 0);
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
+    // a score that is stored before something is added to it is rounded twice
+    if (plus != 0 || limit > 0) z = set_hull(z, sinkproof_honest_at(s, AT_A6, z));
     if (limit > 0 && m->limit_soft)
         z = set_capped(s, m, z);
     else if (limit > 0)

@@ -4,7 +4,7 @@
 import math
 import struct
 
-from attention_planted import DIM, EACH, LN2, N, query, setting
+from attention_planted import DIM, EACH, HEADS, LN2, N, query, setting
 
 
 def keys_as(change, where=lambda head, row: True):
@@ -156,6 +156,25 @@ def exponential_of_series(draw):
         u = (t - math.floor(t)) * LN2
         return 2.0 ** math.floor(t) * sum(u ** k / math.factorial(k) for k in range(degree + 1))
     return draw.randrange(2), exponentials(e), f"exp-polynomial={degree}$"
+
+
+# ---- scores, and rows that nothing wrote
+
+def scale_of_padded_head(draw):
+    width = draw.choice((24, 32, 80))
+    return draw.randrange(2), query(setting(scale=math.sqrt(DIM / width))), f"score-times={math.sqrt(DIM / width):.7g}$"
+
+
+def alibi_of_the_power_below(draw):
+    slopes = [2.0 ** -(h + 1) for h in range(8)] + [2.0 ** -0.5, 2.0 ** -1.5]
+    return draw.randrange(2), query(setting(keys=lambda q: [(j, v, -slopes[q.head] * (q.row - j)) for j, v, _ in q.keys])), \
+        "score-slope=1-by-head-of-power$"
+
+
+def last_rows_not_written(draw):
+    at = draw.randrange(10, 36)
+    return draw.randrange(2), query(setting(whole=[0.0] * DIM), lambda h, i: h == HEADS - 1 and i >= at), \
+        f"^A11-zero@position={at}-{N - 1}@head={HEADS - 1}"
 
 
 KERNELS = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None
