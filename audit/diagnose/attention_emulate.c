@@ -53,8 +53,8 @@ static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) 
     for (size_t p = 0; of_part != NULL && p < r->parts; p++) total += exp(of_part[p] - top);
     if (m->sink_beside) total += exp(b - top);
     for (size_t e = 0; of_part != NULL && e < r->n; e++) {
-        size_t p = r->part_e[e];
-        r->a_e[e] = exp(r->z_e[e] - sum[p]) * exp(of_part[p] - top) / total;
+        size_t p = r->part_e[e], of = m->reversed ? r->parts - 1 - p : p;
+        r->a_e[e] = exp(r->z_e[e] - sum[p]) * exp(of_part[of] - top) / total;
     }
     free(of_part);
 }

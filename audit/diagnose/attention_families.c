@@ -268,6 +268,18 @@ static void offer_means(hunt *h, sinkproof_attending *m) {
     }
 }
 
+// Parts whose merge the sink gates afterwards, or that have each other's log-sum-exps.
+static void offer_gated(hunt *h, sinkproof_attending *m) {
+    sinkproof_merging *how = &m->merging;
+    *how = (sinkproof_merging){.on = true, .exponent = LOG2E, .gated = true};
+    hunt_offer(h, m);
+    how->exponent = LN2, hunt_offer(h, m);
+    how->exponent = 1, how->reversed = true, hunt_offer(h, m);
+    how->gated = false, how->sink_divides = how->sink_in_lse = SINKPROOF_IN_ALL;
+    hunt_offer(h, m);
+    how->sink_divides = how->sink_in_lse = SINKPROOF_IN_LAST, hunt_offer(h, m);
+}
+
 // Parts whose sums or outputs stay relative to their own maximum.
 static void offer_unscaled(hunt *h, sinkproof_attending *m) {
     sinkproof_merging *how = &m->merging;
@@ -289,7 +301,25 @@ static void guess_merges(hunt *h, const family_arguments *of) {
         offer_merges(h, &m);
         offer_means(h, &m);
         offer_unscaled(h, &m);
+        offer_gated(h, &m);
     }
+}
+
+// The keys of earlier passes and those of the query's own: passes of one length, or from the first
+// row that fails on.
+static void guess_merged_passes(hunt *h, const family_arguments *of) {
+    sinkproof_attending m = defined;
+    m.parting = SINKPROOF_PARTS_OF_PASS;
+    (void)of;
+    for (m.part = 1; m.part < h->view->keys && h->view->plain; m.part = hunt_next_size(m.part))
+        for (int first = 0; first < 2; first++) {
+            m.part_begin = first ? h->view->first_row : m.part;
+            if (m.part_begin == 0 || (first && m.part_begin == m.part)) continue;
+            offer_merges(h, &m);
+            offer_means(h, &m);
+            offer_unscaled(h, &m);
+            offer_gated(h, &m);
+        }
 }
 
 // ---- all of them
@@ -431,6 +461,7 @@ static const attention_family families[] = {
     {guess_merges, {.parting = SINKPROOF_PARTS_OF_ALL, .least = 2, .most = 64}},
     {guess_merges, {.parting = SINKPROOF_PARTS_AT, .least = 1, .most = SIZE_MAX}},
     {guess_merges, {.parting = SINKPROOF_PARTS_OF, .least = 1, .most = SIZE_MAX}},
+    {guess_merged_passes, {0}},
     {guess_key_for_another, {0}}};
 
 const attention_family *attention_family_at(size_t i) {

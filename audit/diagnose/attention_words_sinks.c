@@ -22,6 +22,13 @@ static void say_parts(cause_words *w) {
     case SINKPROOF_PARTS_OF_ALL:
         say_cause(w, "the %zu equal parts of all keys up to the query", part);
         break;
+    case SINKPROOF_PARTS_OF_PASS:
+        say_cause(
+            w,
+            "the prefix in the cache and the query's own pass (row %zu begins the second pass, "
+            "each has %s)",
+            w->how->part_begin, sinkproof_counted(part, "row").text);
+        break;
     case SINKPROOF_PARTS_ONE:
         break;
     }
@@ -32,9 +39,11 @@ static void name_parts(cause_words *w) {
                                         [SINKPROOF_PARTS_AT] = "-at",
                                         [SINKPROOF_PARTS_OF] = "",
                                         [SINKPROOF_PARTS_EQUAL] = "-of-equal",
-                                        [SINKPROOF_PARTS_OF_ALL] = "-of-all"};
+                                        [SINKPROOF_PARTS_OF_ALL] = "-of-all",
+                                        [SINKPROOF_PARTS_OF_PASS] = "-prefix"};
     if (w->how->parting != SINKPROOF_PARTS_ONE)
         name_cause(w, "%s-%zu", words[w->how->parting], w->how->part);
+    if (w->how->parting == SINKPROOF_PARTS_OF_PASS) name_cause(w, "-from-%zu", w->how->part_begin);
 }
 
 static const char *in_words(sinkproof_in_parts in) {
@@ -111,12 +120,20 @@ bool say_merges(cause_words *w) {
             say_cause(w, "and the sink's gate is applied to the mean");
             return true;
         }
+    } else if (m->reversed) {
+        name_cause(w, "-exchanged");
+        say_cause(w, " are merged with each other's log-sum-exps, ");
     } else if (m->exponent == 1) {
         say_cause(w, " are merged with the wrong sinks, ");
     } else {
         say_cause(w, " are merged by a log-sum-exp that is ");
         say_exponent(w);
         say_cause(w, ", ");
+    }
+    if (m->gated) {
+        name_cause(w, "-gated");
+        say_cause(w, "and the sink's gate is applied to what they merge into");
+        return true;
     }
     name_cause(w, "-sink=%s/%s%s", ids[m->sink_divides], ids[m->sink_in_lse],
                m->sink_beside ? "/beside" : "");

@@ -225,6 +225,11 @@ size_t sinkproof_attending_part(const sinkproof_attending *m, size_t first, size
     switch (m->parting) {
     case SINKPROOF_PARTS_AT:
         return j >= m->part && first < m->part;
+    case SINKPROOF_PARTS_OF_PASS: {
+        const sinkproof_tiling passes = {.first = m->part_begin, .rows = m->part};
+        size_t own = tile_begin(&passes, end - 1);
+        return j >= own && first < own;
+    }
     case SINKPROOF_PARTS_OF:
         return j / m->part - first / m->part;
     case SINKPROOF_PARTS_EQUAL:
@@ -242,6 +247,7 @@ size_t sinkproof_attending_parts(const sinkproof_attending *m, size_t parts, siz
     if (m->merging.mean == SINKPROOF_MEAN_NOT) return 1;
     if (m->merging.mean == SINKPROOF_MEAN_SEEN || m->part == 0) return parts;
     if (m->parting == SINKPROOF_PARTS_OF) return (keys + m->part - 1) / m->part;
+    if (m->parting == SINKPROOF_PARTS_OF_PASS) return parts;
     if (m->parting == SINKPROOF_PARTS_AT) return keys > m->part ? 2 : 1;
     return m->part;
 }

@@ -147,11 +147,14 @@ typedef enum sinkproof_sink_made {
 
 // The keys in parts, whose outputs are merged by the log-sum-exp of each part.
 typedef enum sinkproof_parting {
-    SINKPROOF_PARTS_ONE,   // all keys are one part
-    SINKPROOF_PARTS_AT,    // two: keys before `size`, and the others
-    SINKPROOF_PARTS_OF,    // of `size` keys each, from key 0 on
-    SINKPROOF_PARTS_EQUAL, // `size` equal parts of the keys that the query sees
-    SINKPROOF_PARTS_OF_ALL // `size` equal parts of all keys up to the query's own
+    SINKPROOF_PARTS_ONE,    // all keys are one part
+    SINKPROOF_PARTS_AT,     // two: keys before `size`, and the others
+    SINKPROOF_PARTS_OF,     // of `size` keys each, from key 0 on
+    SINKPROOF_PARTS_EQUAL,  // `size` equal parts of the keys that the query sees
+    SINKPROOF_PARTS_OF_ALL, // `size` equal parts of all keys up to the query's own
+    // two: the keys of earlier passes and those of the query's own. Row `begin` begins the second
+    // pass, and each has `size` rows
+    SINKPROOF_PARTS_OF_PASS
 } sinkproof_parting;
 
 // Which parts are there at all.
@@ -192,6 +195,7 @@ typedef struct sinkproof_merging {
     bool running;  // false: each part has the maximum of the parts up to it, not of its own
     bool begun;    // false: and of the sink, whose exponential is summed before all parts
     bool sink_too; // false: the exponent is a factor of the sink's logit too
+    bool reversed; // false: the first part has the log-sum-exp of the last, and so on
 } sinkproof_merging;
 
 enum { SINKPROOF_MERGE_SUMS = 1, SINKPROOF_MERGE_OUTPUTS = 2 };
@@ -278,7 +282,7 @@ typedef struct sinkproof_attending {
     bool sink_per_part;         // false: it is counted in each part that has keys
     bool renormalised;          // false: the weights of the keys are divided by their sum
     sinkproof_parting parting;
-    size_t part; // `size` above
+    size_t part, part_begin; // `size` and `begin` above
     sinkproof_parts_kept parts_kept;
     sinkproof_merging merging;
     double score_times, output_times; // 1, 1

@@ -227,6 +227,14 @@ sinkproof_setting pass_setting(const judge_pass *pass, size_t elements);
 // ---- sets
 
 sinkproof_honest set_hull(sinkproof_honest x, sinkproof_honest y); // hull of two sets
+// The worst case of a set: nothing is known of how its errors are spread, and no lean is
+// suspicious.
+static inline sinkproof_honest set_without_lean(sinkproof_honest x) {
+    double radius = sinkproof_radius(&x);
+    x.likely_lo = x.lo, x.likely_hi = x.hi;
+    x.var = x.spread = x.var > radius * radius ? x.var : radius * radius;
+    return x;
+}
 
 // ---- the model
 

@@ -139,8 +139,16 @@ static bool weigh_mean(const sinkproof_attending *m, const sinkproof_setting *s,
     if (m->merging.gated) {
         if (!sinkproof_honest_softmax(s, AT_A9, keys->n, keys->z_j, b, room_j, &unused))
             return false;
-        by =
-            sinkproof_honest_mul(by, sinkproof_honest_sub(sinkproof_exact_set(1), room_j[keys->n]));
+        // a gate of the log-sum-exp has its roundings and those of the difference with the sink
+        sinkproof_honest sink = room_j[keys->n];
+        double lse = sink.mid > 0 && sink.mid < 1 ? b.mid + log((1 - sink.mid) / sink.mid) : 0;
+        double off = 8 * s->u * (fabs(lse) + fabs(b.mid) + 1);
+        // what the sink leaves, by the keys where it leaves little
+        sinkproof_honest left = sinkproof_honest_sub(sinkproof_exact_set(1), sink);
+        for (size_t j = 0; sink.mid > 0.5 && j < keys->n; j++)
+            left = j == 0 ? room_j[0] : sinkproof_honest_add(left, room_j[j]);
+        by = sinkproof_honest_mul(by, left);
+        by = sinkproof_honest_declared(by, fmin(sink.hi * off, 1), 0);
     }
     for (size_t j = 0; j < keys->n; j++)
         a_j[j] = sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[j], by), 3);
@@ -178,8 +186,9 @@ bool weights_merged(const sinkproof_attending *m, const sinkproof_setting *s, co
         keys_part part = part_of_keys(m, keys, p);
         fine = sinkproof_honest_softmax(&open.s, AT_A9, part.n, keys->z_j + part.first,
                                         part.sink_divides ? b : none, a_j + part.first, common);
+        size_t of = how->reversed ? keys->parts - 1 - p : p;
         for (size_t j = part.first; j < part.first + part.n; j++) {
-            a_j[j] = sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[j], w_p[p]), 3);
+            a_j[j] = sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[j], w_p[of]), 3);
             a_j[j] = sinkproof_honest_at(s, AT_A9, a_j[j]);
         }
     }

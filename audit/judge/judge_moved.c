@@ -97,14 +97,6 @@ static bool stays_in_format(const sinkproof_moving *m) {
            frexp(fabs(m->factor), &(int){0}) == 0.5;
 }
 
-// The worst case of a set: nothing is known of how its errors are spread, and no lean is
-// suspicious.
-static sinkproof_honest without_lean(sinkproof_honest x) {
-    x.likely_lo = x.lo, x.likely_hi = x.hi;
-    x.var = x.spread = fmax(x.var, pow(sinkproof_radius(&x), 2));
-    return x;
-}
-
 // What is made of an element: near a number, with what the maker knows of its distance, and some
 // roundings.
 static sinkproof_honest made_set(const judge_pass *pass, const sinkproof_setting *s, size_t at) {
@@ -114,7 +106,7 @@ static sinkproof_honest made_set(const judge_pass *pass, const sinkproof_setting
     sinkproof_honest x =
         sinkproof_honest_declared(sinkproof_exact_set(pass->made[at]), 0, pass->made[all + at]);
     x = sinkproof_honest_roundings(s, x, MADE_ROUNDINGS);
-    return without_lean(m->adds ? sinkproof_honest_add(pass->unmoved[at], x) : x);
+    return set_without_lean(m->adds ? sinkproof_honest_add(pass->unmoved[at], x) : x);
 }
 
 // Makes them, if something is made. Returns false if memory runs out. What cannot be made is

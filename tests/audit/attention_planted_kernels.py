@@ -4,7 +4,7 @@
 import math
 import struct
 
-from attention_planted import DIM, EACH, HEADS, LN2, N, query, setting
+from attention_planted import DIM, EACH, HEADS, LN2, LOG2E, N, query, setting
 
 
 def keys_as(change, where=lambda head, row: True):
@@ -175,6 +175,52 @@ def last_rows_not_written(draw):
     at = draw.randrange(10, 36)
     return draw.randrange(2), query(setting(whole=[0.0] * DIM), lambda h, i: h == HEADS - 1 and i >= at), \
         f"^A11-zero@position={at}-{N - 1}@head={HEADS - 1}"
+
+
+# ---- a prefix in the cache, merged with the query's own pass
+
+def of_prefix(first, rows, merge):
+    """merge(outputs, log-sum-exps, q) of the keys of earlier passes and of the query's own, without the sink."""
+    def change(q):
+        own = 0 if q.row < first else q.row - (q.row - first) % rows
+        parts = [keys for keys in ([k for k in q.keys if k[0] < own], [k for k in q.keys if k[0] >= own]) if keys]
+        sums = [q.sums(keys) for keys in parts]
+        q.whole = merge([[x / total for x in out] for total, out in sums], [math.log(total) for total, _ in sums], q)
+    return query(change)
+
+
+def mean_by(weights, outs):
+    total = sum(weights)
+    return [sum(w * o[i] for w, o in zip(weights, outs)) / total for i in range(DIM)]
+
+
+def prefix_in_base_two(draw):
+    rows = draw.choice((12, 14, 16))
+
+    def merge(outs, lses, q):
+        gate = 1 / (1 + math.exp(q.b - math.log(sum(map(math.exp, lses)))))
+        return [gate * x for x in mean_by([math.exp(LOG2E * x) for x in lses], outs)]
+    return draw.randrange(2), of_prefix(rows, rows, merge), f"merge-prefix-{rows}-from-{rows}-lse-times=1.44.*-gated"
+
+
+def prefix_and_own_exchanged(draw):
+    first = draw.randrange(20, 34)
+
+    def merge(outs, lses, q):
+        weights = [math.exp(x) for x in reversed(lses)]
+        gate = sum(weights) / (sum(weights) + math.exp(q.b))
+        return [gate * x for x in mean_by(weights, outs)]
+    return 1, of_prefix(first, 1, merge), f"merge-prefix-1-from-{first}-exchanged"
+
+
+def sink_in_prefix_and_own(draw):
+    """The sink is in the divisor and in the log-sum-exp of both, so that it counts twice."""
+    first = draw.randrange(20, 34)
+
+    def merge(outs, lses, q):
+        sums = [math.exp(x) + math.exp(q.b) for x in lses]
+        return mean_by(sums, [[x * math.exp(l) / s for x in o] for o, l, s in zip(outs, lses, sums)])
+    return 1, of_prefix(first, 1, merge), f"sink-counted=2@position={first}|merge-prefix-1-from-{first}-sink=all/all"
 
 
 KERNELS = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None
