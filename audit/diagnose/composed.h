@@ -91,7 +91,8 @@ compose_candidates compose_attention_everywhere; // attention_causes.c: A6 to A1
 compose_candidates compose_attention;            // at some place
 compose_candidates compose_attention_joined;     // two causes at once
 compose_candidates compose_places;  // composed_places.c: the catalogue, in a part of the point
-compose_candidates compose_factors; // composed_moved.c: the point, but for a factor
+compose_candidates compose_zeros;   // composed_moved.c: an output of attention that is 0
+compose_candidates compose_factors; // the point, but for a factor
 compose_candidates compose_moved;   // its parts in other places
 compose_candidates compose_stale;   // composed_stale.c: values of another layer
 compose_candidates compose_weight_factors;  // composed_weights.c: a weight times a number

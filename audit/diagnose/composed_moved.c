@@ -61,6 +61,14 @@ static bool try_zero(composing *c, const sinkproof_region *region) {
     return composing_try(c, m);
 }
 
+// Where all numbers are 0, a weight that is left out or a factor that is 0 says more than is known.
+bool compose_zeros(composing *c) {
+    if (c->point != TRACE_A11) return true; // elsewhere factors are asked early
+    for (size_t r = 0; r < c->n_regions && c->found == NULL; r++)
+        if (is_all_zero(c, &c->regions[r]) && !try_zero(c, &c->regions[r])) return false;
+    return true;
+}
+
 static bool try_factor(composing *c, const sinkproof_region *region, const chosen_number *by) {
     composed_mistake *m = moved_new(c, region);
     if (m == NULL) return false;

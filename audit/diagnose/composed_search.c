@@ -40,7 +40,8 @@ static double least_width(const composing *c) {
 
 // In this order: the first that explain the point end the search. The very first are asked before
 // the catalogue is tried in some rows.
-static compose_candidates *const offers[] = {compose_attention_everywhere,
+static compose_candidates *const offers[] = {compose_zeros,
+                                             compose_attention_everywhere,
                                              compose_stale,
                                              compose_attention,
                                              compose_places,
@@ -86,7 +87,10 @@ static compose_candidates *const offers[] = {compose_attention_everywhere,
                                              compose_low_rank,
                                              compose_attention_joined};
 
-enum { OFFERS = sizeof offers / sizeof offers[0] }; // the last after pairs of the catalogue
+enum {
+    OFFERS = sizeof offers / sizeof offers[0], // the last after pairs of the catalogue
+    OFFERS_EVERYWHERE = 2
+};
 
 // Whether the parts of the point are counted as in a trace from position 0 on: where keys of
 // earlier positions have columns too, only the causes of attention know them.
@@ -175,7 +179,7 @@ static bool compose_points(search *s, size_t place, unsigned *left, unsigned poi
 enum { ATTENDED = 1u << TRACE_A6 | 1u << TRACE_A9 | 1u << TRACE_A10 | 1u << TRACE_A11 };
 
 bool explain_attention(search *s, size_t place, unsigned *left) {
-    return compose_points(s, place, left, ATTENDED, 0, 1);
+    return compose_points(s, place, left, ATTENDED, 0, OFFERS_EVERYWHERE);
 }
 
 bool explain_attention_joined(search *s, size_t place) {
@@ -191,5 +195,5 @@ bool explain_attention_joined(search *s, size_t place) {
 }
 
 bool explain_by_composing(search *s, size_t place, unsigned *left) {
-    return compose_points(s, place, left, ~0u, 1, OFFERS - 1);
+    return compose_points(s, place, left, ~0u, OFFERS_EVERYWHERE, OFFERS - 1);
 }
