@@ -330,10 +330,11 @@ static double product_of(const attention_view *view, const sinkproof_attending *
     if (how->transposed) {
         g = q->head / (view->heads / view->groups);
         k = column_row(view, SINKPROOF_CACHE_KEYS, false, (size_t)((ptrdiff_t)q->own + q->base), g);
-        queries = false, row = (ptrdiff_t)key;
+        queries = keys = false, row = (ptrdiff_t)key;
     }
     const double *x = query_row(view, queries, (size_t)row, q->of);
-    return dot(x + how->first_term, k + how->first_term, terms) / sqrt((double)view->dim);
+    double times = (queries ? how->read.times : 1) * (keys ? how->read.times : 1);
+    return times * dot(x + how->first_term, k + how->first_term, terms) / sqrt((double)view->dim);
 }
 
 static double rule_at(const attention_view *view, sinkproof_rule rule,
@@ -377,6 +378,7 @@ static bool add_value(const attention_view *view, const sinkproof_attending *how
     size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_VALUES);
     const double *v =
         column_row(view, SINKPROOF_CACHE_VALUES, read, (size_t)((ptrdiff_t)value + q->base), g);
+    if (read) a *= how->read.value_times != 0 ? how->read.value_times : how->read.times;
     for (size_t k = 0; v != NULL && k < view->dim; k++) y[k] += a * v[k];
     return v != NULL || a == 0;
 }

@@ -218,33 +218,64 @@ static bool is_told_by_plus(const sinkproof_attending *how, const double *number
     return is_simple(exp(x), error * exp(x)) || is_simple(exp(-x), error * exp(-x));
 }
 
-// Fits *number, a member of *how, from some starts, and offers the nearest; `positive`: no other. A
-// number larger than `most`, or smaller than its inverse, is none: then the sink is left out.
-void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
-                       double most) {
-    const double starts[] = {0.3, 1.1, 3, -0.7, -2};
-    double *room, best = 0, least = INFINITY, error = 0;
-    how->apart = h->apart;
-    *number = starts[0]; // not as defined
-    if (is_shown_elsewhere(h->view, how)) return;
-    room = malloc(2 * h->view->width * sizeof *room);
-    for (size_t i = 0; room != NULL && i < (positive ? 3 : 5); i++) {
+// Fits *number, a member of *how, from each of `n` starts; returns the misfit of the nearest.
+static double fit_number(hunt *h, sinkproof_attending *how, double *number, bool positive,
+                         const double *starts, size_t n, double *best, double *error) {
+    enum { STEPS = 40, STEPS_NEAR = 8 };
+    double *room = malloc(2 * h->view->width * sizeof *room), least = INFINITY;
+    for (size_t i = 0; room != NULL && i < n; i++) {
         double off, step;
         *number = starts[i];
-        for (int t = 0; t < 40; t++) {
+        for (int t = 0; t < (n > 1 ? STEPS : STEPS_NEAR); t++) {
             step = fit_step(h, how, number, room, &off);
             double limit = positive ? *number / 2 : fmax(fabs(*number), 1);
             *number += fmax(-limit, fmin(limit, step));
             if (fabs(step) <= 1e-3 * off || !(fabs(*number) < 1e6)) break;
         }
         double misfit = misfit_failing(h, how, least);
-        if (misfit < least) least = misfit, best = *number, error = off;
+        if (misfit < least) least = misfit, *best = *number, *error = off;
     }
     free(room);
-    if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
+    return least;
+}
+
+// Offers the simplest number within the error of a fit.
+static void offer_number(hunt *h, sinkproof_attending *how, double *number, double best,
+                         double error) {
     *number = simplest_number(best, 3 * error, sqrt((double)h->view->dim));
     if (is_told_by_plus(how, number, 3 * error)) return;
     how->times_error = (fabs(*number - best) + 4 * error) / fabs(*number);
     if (how->times_error < 1) hunt_offer(h, how); // else not even its sign is known
     how->times_error = 0;
+}
+
+void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
+                       double most) {
+    const double starts[] = {0.3, 1.1, 3, -0.7, -2};
+    double best = 0, error = 0;
+    how->apart = h->apart;
+    *number = starts[0]; // not as defined
+    if (is_shown_elsewhere(h->view, how)) return;
+    double least = fit_number(h, how, number, positive, starts, positive ? 3 : 5, &best, &error);
+    if (!(least < INFINITY) || !(fabs(best) <= most) || (positive && best < 1 / most)) return;
+    offer_number(h, how, number, best, error);
+}
+
+bool hunt_fit(hunt *h, sinkproof_attending *how, double *number) {
+    const double starts[] = {0.3, 1.1, 3, -0.7, -2};
+    double best = 0, error = 0;
+    how->apart = h->apart;
+    *number = starts[0];
+    if (is_shown_elsewhere(h->view, how)) return false;
+    double least = fit_number(h, how, number, false, starts, 5, &best, &error);
+    *number = best;
+    return least < h->definition - (double)h->view->n_failing / 2;
+}
+
+void hunt_offer_fitted_from(hunt *h, sinkproof_attending *how, double *number, double start) {
+    double best = 0, error = 0;
+    how->apart = h->apart;
+    if (is_shown_elsewhere(h->view, how)) return;
+    if (fit_number(h, how, number, false, &start, 1, &best, &error) < INFINITY)
+        offer_number(h, how, number, best, error);
 }

@@ -28,6 +28,10 @@ void hunt_offer(hunt *h, const sinkproof_attending *how);
 // number larger than `most`, or smaller than its inverse, is none: then the sink is left out.
 void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
                        double most);
+// Fits *number and offers nothing; returns whether the guess is clearly nearer than the definition.
+bool hunt_fit(hunt *h, sinkproof_attending *how, double *number);
+// Fits *number from one start, which is near, and offers it.
+void hunt_offer_fitted_from(hunt *h, sinkproof_attending *how, double *number, double start);
 // The same of two numbers together, from some starts or from where they are.
 void hunt_offer_fitted_two(hunt *h, sinkproof_attending *how, double *one, double *other,
                            bool from_there);
@@ -55,6 +59,8 @@ guess_family guess_window, guess_later, guess_first_key, guess_keys_counted, gue
 guess_family guess_last_tiles, guess_keys_again, guess_keys_late;
 // Of the sum and the exponential: attention_sum_families.c.
 guess_family guess_empty_slots, guess_sink_tops, guess_rounded_sums, guess_exponentials;
+// Of a range of keys: attention_range_families.c.
+guess_family guess_range_sources, guess_range_reads;
 // Of another softmax, and of masks: attention_softmax_families.c.
 guess_family guess_weighing, guess_sum, guess_scores_kept, guess_rules, guess_leaks,
     guess_row_tiles, guess_trees, guess_parts_kept;

@@ -281,18 +281,36 @@ void guess_sources(hunt *h, const family_arguments *of) {
     }
 }
 
-// of->moved: of what. Of queries, keys and values a scale that is lost may be any; a rounding is to
-// a format of few bits, of a row, a head or all.
-void guess_reads(hunt *h, const family_arguments *of) {
+typedef void read_offer(hunt *h, sinkproof_attending *m, double start);
+
+static void offer_plainly(hunt *h, sinkproof_attending *m, double start) {
+    (void)start;
+    hunt_offer(h, m);
+}
+
+// Rounded, and multiplied: by a number that is not 1.
+static void offer_times(hunt *h, sinkproof_attending *m, double start) {
+    m->read.times = start;
+    hunt_offer_fitted_from(h, m, &m->read.times, start);
+    m->read.times = 1;
+}
+
+// Of keys and values that are both rounded, the values alone.
+static void offer_value_times(hunt *h, sinkproof_attending *m, double start) {
+    m->read.value_times = start;
+    hunt_offer_fitted_from(h, m, &m->read.value_times, start);
+    m->read.value_times = 0;
+}
+
+// Formats of few bits, with each scale that they may have.
+static void offer_formats(hunt *h, sinkproof_attending *m, read_offer *offer, double start) {
     static const sinkproof_format formats[] = {SINKPROOF_E4M3,  SINKPROOF_E5M2, SINKPROOF_INT8,
                                                SINKPROOF_E2M1,  SINKPROOF_BF16, SINKPROOF_F16,
                                                SINKPROOF_MXFP8, SINKPROOF_NVFP4};
     static const sinkproof_scale scales[] = {SINKPROOF_SCALE_NONE, SINKPROOF_SCALE_OF_TOKEN_HEAD,
                                              SINKPROOF_SCALE_OF_HEAD, SINKPROOF_SCALE_OF_TENSOR,
                                              SINKPROOF_SCALE_OF_TOKEN};
-    bool alone = of->moved == SINKPROOF_READ_WEIGHTS;
-    sinkproof_attending m = defined;
-    m.read.of = of->moved, m.read.spared = of->spared;
+    bool alone = m->read.of == SINKPROOF_READ_WEIGHTS;
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
         for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
             bool blocks = formats[f] == SINKPROOF_MXFP8 || formats[f] == SINKPROOF_NVFP4;
@@ -301,12 +319,33 @@ void guess_reads(hunt *h, const family_arguments *of) {
             if ((blocks || plain) && !none) continue;
             if (none && (formats[f] == SINKPROOF_INT8 || formats[f] == SINKPROOF_E2M1)) continue;
             if (alone && i > 1) continue;
-            m.read.format = formats[f], m.read.scale = scales[i];
-            hunt_offer(h, &m);
+            m->read.format = formats[f], m->read.scale = scales[i];
+            offer(h, m, start);
         }
-    m.read.format = SINKPROOF_REAL, m.read.scale = SINKPROOF_SCALE_NONE;
+    m->read.format = SINKPROOF_REAL, m->read.scale = SINKPROOF_SCALE_NONE;
+}
+
+// of->moved: of what. Of queries, keys and values a scale that is lost may be any; a rounding is to
+// a format of few bits, of a row, a head or all. A lost scale beside it is fitted from where it is
+// without the rounding.
+void guess_reads(hunt *h, const family_arguments *of) {
+    bool alone = of->moved == SINKPROOF_READ_WEIGHTS;
+    sinkproof_attending m = defined;
+    m.read.of = of->moved, m.read.spared = of->spared;
+    offer_formats(h, &m, offer_plainly, 1);
     // in all rows alike a factor of the scores, or of the output, is simpler
     if (of->spared && !alone) hunt_offer_fitted(h, &m, &m.read.times, false, 1e6);
+    m.read.times = 1;
     if (of->spared && of->moved == 3)
         hunt_offer_fitted_two(h, &m, &m.read.times, &m.read.value_times, false);
+    m.read.times = 1, m.read.value_times = 0;
+    if (!alone && hunt_fit(h, &m, &m.read.times)) {
+        double start = m.read.times;
+        m.read.times = 1, offer_formats(h, &m, offer_times, start);
+    }
+    m.read.times = 1, m.read.value_times = 1;
+    if (of->moved == 3 && hunt_fit(h, &m, &m.read.value_times)) {
+        double start = m.read.value_times;
+        m.read.value_times = 0, offer_formats(h, &m, offer_value_times, start);
+    }
 }

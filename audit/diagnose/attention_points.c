@@ -48,8 +48,8 @@ static bool is_of_weights(const sinkproof_attending *m) {
                    m->weighing != SINKPROOF_WEIGH_SOFTMAX || m->sum_plus != 0 ||
                    m->zero_keys != 0 || m->scores_kept > 0 || m->score_within > 0 ||
                    m->summing.sink_top != SINKPROOF_TOP_ALL || m->summing.format != SINKPROOF_REAL;
-    return sinks || mask || softmax ||
-           (m->cache.kind != SINKPROOF_CACHE_NONE && m->cache.moved == 0);
+    bool cache = m->cache.kind != SINKPROOF_CACHE_NONE && m->cache.moved == 0;
+    return sinks || mask || softmax || (cache && !sinkproof_attending_reads_range(m));
 }
 
 unsigned attending_points(const sinkproof_attending *how) {

@@ -57,11 +57,6 @@ static double largest_of(const attention_view *view, unsigned of) {
                                         : view->largest_v;
 }
 
-static double times_of(const sinkproof_read_as *read, unsigned of) {
-    bool own = of == SINKPROOF_CACHE_VALUES && read->value_times != 0;
-    return own ? read->value_times : read->times;
-}
-
 static void map_row(const attention_view *view, const sinkproof_read_as *read,
                     const attention_numbers *n, size_t at) {
     size_t d = view->dim, row = at / d / n->heads;
@@ -82,7 +77,6 @@ static void make_row(const attention_view *view, const sinkproof_read_as *read, 
     if (read->change.kind != SINKPROOF_UNCHANGED)
         sinkproof_change_row(&read->change, largest_of(view, of), view->dim, y, y);
     sinkproof_scaled_read(how, 1, 1, view->dim, y);
-    for (size_t k = 0; k < view->dim; k++) y[k] *= times_of(read, of);
 }
 
 // Numbers of another layer stand as they are: only what becomes of each is read otherwise.
@@ -104,7 +98,6 @@ static void make_all_rows(const attention_view *view, const sinkproof_read_as *r
     for (size_t at = 0; read->change.kind != SINKPROOF_UNCHANGED && at < count; at += d)
         sinkproof_change_row(&read->change, largest, d, n->y + at, n->y + at);
     sinkproof_scaled_read(how, n->rows, n->heads, d, n->y);
-    for (size_t i = 0; i < count; i++) n->y[i] *= times_of(read, of);
 }
 
 static attention_numbers *numbers_of(attention_reads *r, unsigned of) {
@@ -158,7 +151,9 @@ bool attention_view_reads(attention_view *view, const sinkproof_read_as *read) {
     static const unsigned each[] = {SINKPROOF_READ_QUERIES, SINKPROOF_CACHE_KEYS,
                                     SINKPROOF_CACHE_VALUES};
     attention_reads *r = &view->read;
-    if (read->of == 0 || memcmp(&r->as, read, sizeof *read) == 0) return true;
+    sinkproof_read_as as = *read;
+    as.times = 1, as.value_times = 0;
+    if (read->of == 0 || memcmp(&r->as, &as, sizeof as) == 0) return true;
     attention_view_forget(view);
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
         if ((read->of & each[i]) != 0 && !open_numbers(view, read, each[i], numbers_of(r, each[i])))

@@ -77,7 +77,7 @@ typedef struct attention_numbers {
     bool *made;                // which rows of a head are in y; NULL: all
 } attention_numbers;
 
-// What is read otherwise, as one guess has it.
+// What is read otherwise, as one guess has it, but for the numbers that it is multiplied by.
 typedef struct attention_reads {
     sinkproof_read_as as; // of 0: nothing
     attention_numbers q, k, v;

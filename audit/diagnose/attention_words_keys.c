@@ -98,6 +98,7 @@ static void say_stripe(cause_words *w) {
 bool say_cache(cause_words *w) {
     const sinkproof_cache_read *c = &w->how->cache;
     if (c->kind == SINKPROOF_CACHE_NONE || w->how->sink_value) return false;
+    if (sinkproof_attending_reads_range(w->how)) return false; // say_reads says it
     bool keys = (c->moved & SINKPROOF_CACHE_KEYS) != 0, all = c->count >= w->n;
     bool values = (c->moved & SINKPROOF_CACHE_VALUES) != 0;
     const char *of = !values ? "the keys" : keys ? "the keys and values" : "the values";

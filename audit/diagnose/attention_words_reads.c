@@ -125,6 +125,22 @@ static void say_change(cause_words *w, const char *of, const char *cached) {
     free(list);
 }
 
+// The keys of a range, which are read otherwise.
+static void say_range(cause_words *w) {
+    const sinkproof_cache_read *c = &w->how->cache;
+    size_t last = c->first + c->count - 1;
+    bool open = last + 1 >= w->n;
+    if (!sinkproof_attending_reads_range(w->how)) return;
+    name_cause(w, "@key=%zu", c->first);
+    if (last > c->first) name_cause(w, "-%zu", last < w->n ? last : w->n - 1);
+    if (open)
+        say_cause(w, ": those of the keys from %zu on", c->first);
+    else if (c->count == 1)
+        say_cause(w, ": that of key %zu", c->first);
+    else
+        say_cause(w, ": those of keys %zu to %zu", c->first, last);
+}
+
 bool say_reads(cause_words *w) {
     static const char *const ids[] = {"", "k", "v", "kv", "q", "qk", "qv", "qkv", "a"};
     static const char *const scales[] = {[SINKPROOF_SCALE_NONE] = "",
@@ -159,14 +175,20 @@ bool say_reads(cause_words *w) {
                   r->of == SINKPROOF_READ_WEIGHTS && r->scale != SINKPROOF_SCALE_NONE
                       ? ", by a scale of each query"
                       : scales[r->scale]);
+        if (r->times != 1 || r->value_times != 0) say_cause(w, ", and ");
+    }
+    if (r->value_times != 0 && r->times == 1) {
+        name_cause(w, "-value-times=%.7g", r->value_times);
+        say_cause(w, "%svalues are multiplied by %s", cached, number_words(w, r->value_times).text);
     } else if (r->value_times != 0) {
         name_cause(w, "-times=%.7g/%.7g", r->times, r->value_times);
         say_cause(w, "%skeys are multiplied by %s, and %svalues are multiplied by %s", cached,
                   number_words(w, r->times).text, cached, number_words(w, r->value_times).text);
-    } else {
+    } else if (r->times != 1) {
         name_cause(w, "-times=%.7g", r->times);
         say_cause(w, "%s%s are multiplied by %s", cached, of, number_words(w, r->times).text);
     }
+    say_range(w);
     if (r->spared) say_cause(w, ": those of the keys before the query's own");
     return true;
 }

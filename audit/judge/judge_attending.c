@@ -167,6 +167,12 @@ bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t
     return m->cache.kind == SINKPROOF_CACHE_NONE || key_is_meant(&m->cache, row, first, j);
 }
 
+bool sinkproof_attending_reads_range(const sinkproof_attending *m) {
+    const sinkproof_cache_read *s = &m->cache;
+    return (m->read.of & (SINKPROOF_CACHE_KEYS | SINKPROOF_CACHE_VALUES)) != 0 &&
+           s->kind == SINKPROOF_CACHE_FIXED && s->moved == 0 && s->times == 1 && !s->unsummed;
+}
+
 size_t sinkproof_read_place(const sinkproof_read_as *read, size_t rows, size_t heads, size_t dim,
                             size_t at) {
     size_t shape[3] = {read->unit > 0 ? read->unit : rows, heads, dim};

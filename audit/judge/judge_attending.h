@@ -335,6 +335,8 @@ size_t sinkproof_attending_group(const sinkproof_attending *m, sinkproof_head_co
 // Whether key j of a query is read as `read` says.
 bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t row, size_t first,
                                size_t j);
+// Whether the keys that `cache` means are those that `read` reads otherwise, and nothing else.
+bool sinkproof_attending_reads_range(const sinkproof_attending *m);
 // What a score that is not masked is less for its distance.
 double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,
                                  size_t row, size_t key);
