@@ -5,7 +5,8 @@
     python3 doc/book/pictures.py SINKPROOF ROOT OUT      `make pictures`
 
 Drawings have no data. The others are drawn from runs of the command that are made here, or from what a
-program of the book printed; from kept numbers are those of SmolLM2 alone, which `make lecture` measured. tests/doc/test_pictures.py makes all again.
+program of the book printed; from kept numbers are those of SmolLM2, which `make lecture` measured, and of engines against certified truth, which
+`make truth-engines` did. tests/doc/test_pictures.py makes all again.
 """
 import pathlib
 import sys
@@ -20,6 +21,7 @@ import lattice  # noqa: E402
 import runs  # noqa: E402
 import sets  # noqa: E402
 import smollm2  # noqa: E402
+import truth_engines  # noqa: E402
 
 
 def make(program, root, out):
@@ -30,6 +32,7 @@ def make(program, root, out):
         made |= census.pictures(program, root)
         made |= circuit.pictures(program, root)
         made |= smollm2.pictures(root)
+        made |= truth_engines.pictures(root)
         made |= runs.pictures(program, root, pathlib.Path(scratch))
         made |= sets.pictures(program, root, pathlib.Path(scratch))
     for name, canvas in made.items():

@@ -247,6 +247,18 @@ def written(tap, layers):
     tap.report(code == 3 and "nearest known is" in said and not os.path.exists(str(layers) + "x"), "a point that no trace has is refused", [code, said])
 
 
+def shown(tap, folder):
+    """Chapter 14 shows what the command prints: to the last digit where it is enclosed."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "doc/14-judging.md").read_text(encoding="utf-8")
+    shows = page[page.index("## Against certified truth"):].split("```text\n")[1].split("```")[0].splitlines()
+    truth, fast = folder / "shown", folder / "fast"
+    sinkproof("truth", TINY, "--tokens", "1,2,3", "--trace", str(truth), "--points", "layers")
+    sinkproof("run", TINY, "--engine", "fast", "--tokens", "1,2,3", "--trace", str(fast))
+    said = [line.split("|")[0].rstrip() for line in sinkproof("judge", TINY, str(fast), "--truth", str(truth))[1].splitlines()]
+    lost = [line for line in shows if line.split("|")[0].rstrip() not in said]
+    tap.report(len(shows) == 13 and not lost, f"{len(shows)} lines of chapter 14 are printed", lost)
+
+
 def main():
     tap = Tap()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -264,6 +276,7 @@ def main():
         estimated(tap, trace, layers, folder)
         refusals(tap, trace, layers, folder)
         damaged(tap, trace, layers, folder)
+        shown(tap, folder)
     return tap.done()
 
 

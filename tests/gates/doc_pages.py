@@ -13,6 +13,7 @@ import doc_engines
 import doc_lecture
 import doc_planted
 import doc_training
+import doc_truth_engines
 import doc_variants
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
@@ -176,6 +177,8 @@ def made_table(root, table, judged, planted):
         return doc_variants.FILES[table[1]], doc_variants.table(root, table[1])
     if table[1].startswith("lecture-"):
         return doc_lecture.KEPT, doc_lecture.table(root, table[1])
+    if table[1] == "truth-engines":
+        return doc_truth_engines.KEPT, doc_truth_engines.table(root)
     if table[1].startswith("training-"):
         return doc_training.KEPT, doc_training.table(root, table[1])
     return f"doc/book/data/{table[1]}.txt", speeds(root, table[1])
