@@ -385,6 +385,40 @@ def next_token(program, root):
     return c
 
 
+def bits(program, root):
+    """The largest radius of each point of the truth, by layers: radii grow, so the last layer has the largest of a run."""
+    order, radii = ("A1", "A2.q", "A4.q", "A6", "A9", "A11", "A12", "A13", "M1", "M5", "M6", "M8", "M10", "M11", "M12"), []
+    for layer in range(4):
+        said = run(program, root, "truth", f"synthetic:tiny,layers={layer + 1}", "--tokens", "random:8", "--bits", 256, "--json", "-")
+        largest = {r["point"]: r["radius_log2"] for r in json.loads(said)["results"] if "radius_log2" in r}
+        radii += [(layer, point, largest[point]) for point in order]
+    ends = [r for _, point, r in radii if point == "M12"]
+    c = Canvas(360, "The largest radius of the truth, by operation through four layers of the tiny model at 256 bits, as a power of two: "
+               + ", ".join(f"{r:.0f} after layer {l}" for l, r in enumerate(ends)) + ".")
+    low, high = 20 * math.floor(min(r for *_, r in radii) / 20), 20 * math.ceil(max(ends) / 20)
+    def at(k, r):
+        return 62 + k * (WIDTH - 80) / (len(radii) - 1), 290 - (r - low) / (high - low) * 250
+    for power in range(low, high + 1, 20):
+        c.line((62, at(0, power)[1]), (WIDTH - 18, at(0, power)[1]), colour="line", width=0.7)
+        c.text(54, at(0, power)[1] + 5, f"{power}".replace("-", "−"), "faint", "end", "small")
+    for layer in range(4):
+        x = at(layer * len(order), low)[0]
+        c.line((x, 40), (x, 296), colour="line", width=0.7, dash="3 3")
+        c.text(x + 2, 314, f"layer {layer}", "faint", kind="small")
+    c.line(*(at(k, r) for k, (*_, r) in enumerate(radii)), colour="b", width=2)
+    kinds = ((72, "A1 M1", "a", "norms"), (152, "A6 A9", "d", "scores, softmax"), (290, "M8", "c", "activation"),
+             (396, "M12", "ink", "layer's end"))
+    for _, points, colour, _ in kinds:
+        for k, (_, point, r) in enumerate(radii):
+            if point in points.split():
+                c.dot(*at(k, r), 3.6, colour)
+    for x, _, colour, words in kinds:
+        c.dot(x, 20, 3.6, colour)
+        c.text(x + 8, 25, words, colour, kind="small")
+    c.text(62, 342, "operations, in their order; largest radius, binary logarithm", "faint", kind="small")
+    return c
+
+
 def split(root):
     """What the program errata-split of chapter 17 printed, which the gate holds against the run."""
     text = (root / "doc/17-errata.md").read_text(encoding="utf-8")
@@ -412,4 +446,5 @@ def pictures(program, root, scratch):
     return {"attention": attention(weights, tensor(bare, "01.A9")), "head": head(weights), "layers": layers(tiny),
             "router": router(large), "activation": activation(tiny), "verdict": verdict(*bug),
             "honest": honest(bug, judged(program, root, "f32", "f32")), "depth": depth(fair[1]),
-            "budget": budget(program, root), "split": split(root), "next": next_token(program, root)}
+            "budget": budget(program, root), "split": split(root), "next": next_token(program, root),
+            "bits": bits(program, root)}
