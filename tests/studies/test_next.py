@@ -61,15 +61,27 @@ def precision(_):
     """More precision certifies more; fewer layers too."""
     def certified(model, policy):
         return study(model, "--policy", policy, "--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")[1]["certified"]
-    found = {policy: [certified(f"synthetic:tiny,layers={layers}", policy) for layers in (1, 2, 3)]
+    found = {policy: [certified(f"synthetic:{model},layers={layers}", policy) for model in ("tiny", "tiny-llama") for layers in (1, 2, 3)]
              for policy in ("bf16", "f32", "f32,inside=f64", "real-f64")}
     chapter = (ROOT / "doc" / "22-precision.md").read_text(encoding="utf-8")
     lines = chapter.split("<!-- prints next-certified -->")[1].strip().splitlines()[2:6]
-    told = {policy: [int(x) for x in counts.split("|")[:3]]
+    told = {policy: [int(x) for x in counts.split("|")[:6]]
             for policy, counts in (re.match(r"\| `(.*?)` \|(.*)", line).groups() for line in lines)}
     report(found == told, "certified of four positions, by layers and policy, as chapter 22 has it", [found, told])
-    report(all(a >= b for counts in found.values() for a, b in zip(counts, counts[1:])) and found["real-f64"] > found["f32"],
+    report(all(a >= b for counts in found.values() for part in (counts[:3], counts[3:]) for a, b in zip(part, part[1:])) and
+           found["real-f64"] > found["f32"] > found["bf16"],
            "fewer layers certify more, and more precision does", [found])
+
+
+def opened(_):
+    """Where the sets first leave a choice of experts open: nowhere in binary64 in one layer, at once in bfloat16."""
+    words = ("--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")
+    _, exact = study("synthetic:tiny,layers=1", "--policy", "real-f64", *words)
+    _, j = study("synthetic:tiny", "--policy", "bf16", *words)
+    text = sinkproof("next", "synthetic:tiny", "--policy", "bf16", *words)[1]
+    report(exact["open_layer"] is None and exact["open_tokens"] == 0 and j["open_layer"] == 0 and j["open_tokens"] == 4 and
+           "In layer 0 they leave the choice of experts of 4 tokens open." in text and
+           "At the end of layer 0 none has: nothing is certified by them." in text, "the first open choice of experts is named", [text])
 
 
 def small(_):
@@ -90,4 +102,4 @@ def exits(_):
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(rows, truth, precision, small, exits))
+    sys.exit(checkpoints.run(rows, truth, precision, opened, small, exits))

@@ -62,6 +62,9 @@ typedef struct next_study {
     // Layers at whose end every element of the residual stream has a bound, from the first on, and
     // at least one element has. Equal to n_layers: all.
     size_t all_bounded, some_bounded;
+    // The first layer where honest rounding may choose other experts, and for how many tokens; 0:
+    // no layer that has sets.
+    size_t open_layer, open_tokens;
     double rate;
 } next_study;
 

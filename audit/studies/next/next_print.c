@@ -29,17 +29,19 @@ static void print_position(FILE *out, const next_study *study, size_t i) {
 }
 
 static void print_sets(FILE *out, const next_study *study) {
-    if (study->all_bounded == study->n_layers) {
+    if (study->all_bounded == study->n_layers)
         fprintf(out, "The honest sets have a bound to the end of the last layer.\n");
-        return;
-    }
-    fprintf(out,
-            "The honest sets of the residual stream all have a bound up to the end of %s of %zu",
+    else
+        fprintf(
+            out,
+            "The honest sets of the residual stream all have a bound up to the end of %s of %zu.\n",
             sinkproof_counted(study->all_bounded, "layer").text, study->n_layers);
     if (study->some_bounded < study->n_layers)
-        fprintf(out, "; after %s none has: nothing is certified by them",
-                sinkproof_counted(study->some_bounded + 1, "layer").text);
-    fprintf(out, ".\n");
+        fprintf(out, "At the end of layer %zu none has: nothing is certified by them.\n",
+                study->some_bounded);
+    if (study->open_tokens > 0)
+        fprintf(out, "In layer %zu they leave the choice of experts of %s open.\n",
+                study->open_layer, sinkproof_counted(study->open_tokens, "token").text);
 }
 
 static void print_engines(FILE *out, const next_study *study) {
@@ -141,6 +143,9 @@ void sinkproof_next_json(json_t *results, const next_study *study, const sinkpro
     json_object_set_new(o, "layers", count_json(study->n_layers));
     json_object_set_new(o, "all_bounded", count_json(study->all_bounded));
     json_object_set_new(o, "some_bounded", count_json(study->some_bounded));
+    json_object_set_new(o, "open_layer",
+                        study->open_tokens > 0 ? count_json(study->open_layer) : json_null());
+    json_object_set_new(o, "open_tokens", count_json(study->open_tokens));
     json_object_set_new(o, "beyond_first_order", count_json(study->beyond_worst));
     json_object_set_new(o, "beyond_likely", count_json(study->beyond_likely));
     json_object_set_new(o, "positions", positions);

@@ -20,6 +20,7 @@ typedef struct ends {
     sinkproof_trace_point point;
     size_t count;
     double *lo, *hi;
+    size_t open; // of the layer: tokens whose experts are not certain
 } ends;
 
 static void see_set(void *context, sinkproof_trace_point point, size_t layer, size_t at, double v,
@@ -69,7 +70,10 @@ static bool find_ends(const next_prompt *p, size_t layer, double rate, ends *e,
         const sinkproof_judge_options how = {
             .rate = rate, .stretch = stretch, .witness = see_set, .witnessing = e};
         good = sinkproof_judge(p->model, trace, p->policy, &how, &judgement, error);
-        if (good) sinkproof_judgement_free(&judgement);
+        if (good) {
+            e->open = judgement.open != NULL ? judgement.open[layer] : 0;
+            sinkproof_judgement_free(&judgement);
+        }
     }
     if (trace != NULL) sinkproof_trace_close(trace);
     free(stretch);
@@ -94,6 +98,8 @@ static bool count_bounded_layers(const next_prompt *p, double rate, next_study *
         all = all && bounded == e.count, some = bounded > 0;
         if (good && all) study->all_bounded++;
         if (good && some) study->some_bounded++;
+        if (good && e.open > 0 && study->open_tokens == 0)
+            study->open_layer = layer, study->open_tokens = e.open;
         ends_free(&e);
     }
     return good;
