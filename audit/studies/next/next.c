@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *next_fate_name(next_fate fate) {
     static const char *const names[] = {"certified", "changed", "open", "unknown"};
@@ -18,18 +19,21 @@ const char *next_fate_name(next_fate fate) {
 
 // ---- the truth
 
-typedef struct telling {
-    const next_options *options;
-    const char *what;
-} telling;
-
 static void tell(const next_options *o, const char *what, size_t done, size_t total) {
     if (o->progress != NULL) o->progress(o->context, what, done, total);
 }
 
-static void tell_layer(void *context, size_t done, size_t total) {
+typedef struct telling {
+    const next_options *options;
+    size_t layers;
+} telling;
+
+// The end of a layer.
+static void tell_layer(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
     const telling *t = context;
-    tell(t->options, t->what, done, total);
+    (void)values;
+    if (strcmp(place->point, "M12") == 0)
+        tell(t->options, "truth, layer", place->layer + 1, t->layers);
 }
 
 static size_t largest_other(arb_srcptr logit_v, size_t vocab, size_t but) {
@@ -56,8 +60,8 @@ static void take_truth(next_position *at, arb_srcptr logit_v, size_t vocab, bool
 
 static bool find_truth(const next_prompt *p, const next_options *o, next_study *study,
                        sinkproof_error *error) {
-    telling progress = {o, "truth, layer"};
-    sinkproof_truth_hooks hooks = {.progress = tell_layer, .context = &progress};
+    telling progress = {o, study->n_layers};
+    sinkproof_truth_hooks hooks = {.see = tell_layer, .context = &progress};
     sinkproof_truth_request request = {.model = p->model,
                                        .n = p->n,
                                        .tokens_n = p->tokens_n,
