@@ -22,7 +22,7 @@ typedef struct options {
     work_shard share;
     input_list prompts;
     long bits, draws, seed;
-    bool no_derivative, no_steering;
+    bool no_derivative, no_steering, last;
 } options;
 
 static const struct argp_option option_table[] = {
@@ -45,6 +45,10 @@ static const struct argp_option option_table[] = {
      0},
     {"no-steering", KEPT(options, no_steering), 0, 0,
      "leave out the engine that is steered against each position", 0},
+    {"last", KEPT(options, last), 0, 0,
+     "estimate and steer for the last position alone: a pass backward and an engine for each "
+     "position less",
+     0},
     {"json", 'j', "FILE", 0,
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
@@ -157,6 +161,7 @@ static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
                               .draws = (size_t)a->o->draws,
                               .steer = !a->o->no_steering,
                               .derivative = !a->o->no_derivative,
+                              .last = a->o->last,
                               .seed = (uint64_t)a->o->seed,
                               .rate = 1e-9,
                               .progress = show_progress};
@@ -186,7 +191,7 @@ int cmd_next(int argc, char **argv) {
     asked all = {&o, model, &policy};
     json_t *with = json_pack("{s:I, s:I, s:I, s:b, s:b}", "bits", (json_int_t)o.bits, "draws",
                              (json_int_t)o.draws, "seed", (json_int_t)o.seed, "no-derivative",
-                             o.no_derivative, "no-steering", o.no_steering);
+                             o.no_derivative, "no-steering", o.no_steering, "last", o.last);
     json_t *how = kept_how("next", o.model, model, o.policy, with, &error);
     int code = how == NULL ? exit_bad_input("next", &error)
                            : batch_prompts(&(batch){.command = "next",

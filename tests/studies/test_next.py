@@ -39,7 +39,7 @@ def rows(_):
             for p in j["positions"]], f"the text has the same {len(found)} rows", [found])
     beyond = [sum(p["fate"] != "changed" and p[way] < p["margin"] for p in j["positions"]) for way in ("first_order", "likely")]
     report([j["beyond_first_order"], j["beyond_likely"]] == beyond and
-           f"the margin of {beyond[0]} of the {counts['certified'] + counts['open']} positions" in text and f"and of {beyond[1]} if" in text,
+           f"the margin of {beyond[0]} of {counts['certified'] + counts['open']} positions" in text and f"and of {beyond[1]} if" in text,
            f"how many margins exceed the estimates: {beyond}", [text])
     report(j["engines"] == 11 and j["steered"] == 5 and "11 engines ran" in text and "5 of them each steered" in text and
            f"{j['flips']} of their {j['choices'] * 11} choices" in text, "it says how many engines ran, and their flips", [text])
@@ -62,15 +62,24 @@ def precision(_):
     def certified(model, policy):
         return study(model, "--policy", policy, "--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")[1]["certified"]
     found = {policy: [certified(f"synthetic:{model},layers={layers}", policy) for model in ("tiny", "tiny-llama") for layers in (1, 2, 3)]
-             for policy in ("bf16", "f32", "f32,inside=f64", "real-f64")}
+             for policy in ("bf16", "openai-bf16", "f32", "f32,inside=f64", "real-f64")}
     chapter = (ROOT / "doc" / "22-precision.md").read_text(encoding="utf-8")
-    lines = chapter.split("<!-- prints next-certified -->")[1].strip().splitlines()[2:6]
+    lines = chapter.split("<!-- prints next-certified -->")[1].strip().splitlines()[2:7]
     told = {policy: [int(x) for x in counts.split("|")[:6]]
             for policy, counts in (re.match(r"\| `(.*?)` \|(.*)", line).groups() for line in lines)}
     report(found == told, "certified of four positions, by layers and policy, as chapter 22 has it", [found, told])
     report(all(a >= b for counts in found.values() for part in (counts[:3], counts[3:]) for a, b in zip(part, part[1:])) and
-           found["real-f64"] > found["f32"] > found["bf16"],
+           found["real-f64"] > found["f32"] and found["openai-bf16"] > found["bf16"],
            "fewer layers certify more, and more precision does", [found])
+
+
+def last(_):
+    """One engine is steered, one position estimated."""
+    _, whole = study("synthetic:tiny,layers=1", "--tokens", "random:3", "--draws", "2")
+    _, j = study("synthetic:tiny,layers=1", "--tokens", "random:3", "--draws", "2", "--last")
+    estimates = [[p["first_order"] for p in s["positions"]] for s in (whole, j)]
+    report(j["engines"] == 3 and j["steered"] == 1 and j["estimated"] == 1 and estimates[1] == [None, None, estimates[0][2]],
+           "the last position alone: its estimate, one steered engine", [j])
 
 
 def opened(_):
@@ -102,4 +111,4 @@ def exits(_):
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(rows, truth, precision, opened, small, exits))
+    sys.exit(checkpoints.run(rows, truth, precision, last, opened, small, exits))

@@ -107,7 +107,7 @@ typedef struct job {
 // Engine k: the first `draws` are drawn, the others are steered against a position each.
 static void run_job(const next_prompt *p, const next_options *o, const sinkproof_activations *real,
                     const next_radii *radii, next_study *study, size_t k, job *j) {
-    size_t i = k - o->draws;
+    size_t i = o->last ? p->n - 1 : k - o->draws;
     bool steered = k >= o->draws;
     j->good = true;
     if (steered) {
@@ -136,7 +136,7 @@ static void hear(next_study *study, const job *j) {
 static bool run_jobs(const next_prompt *p, const next_options *o, const sinkproof_activations *real,
                      const next_radii *radii, bool derivatives, next_study *study,
                      sinkproof_error *error) {
-    size_t n_jobs = o->draws + (derivatives ? p->n : 0), done = 0;
+    size_t n_jobs = o->draws + (derivatives ? (o->last ? 1 : p->n) : 0), done = 0;
     job *jobs = calloc(n_jobs + 1, sizeof *jobs);
     next_said *said = calloc((n_jobs + 1) * p->n, sizeof *said);
     const double **chosen_l = calloc(study->n_layers, sizeof *chosen_l);
@@ -183,6 +183,7 @@ static void decide(next_study *study) {
         study->count[at->fate]++;
         study->broken += known && at->changed > 0 && at->kept > 0;
         bool kept = known && at->fate != NEXT_CHANGED;
+        study->estimated += kept && at->worst == at->worst;
         study->beyond_worst += kept && at->worst < at->margin;
         study->beyond_likely += kept && at->likely < at->margin;
     }

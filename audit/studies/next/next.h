@@ -51,8 +51,9 @@ typedef struct next_study {
     size_t n, n_layers;
     next_position *at_n;
     size_t count[NEXT_FATES];
-    // Of the positions that no engine changed: those whose margin exceeds `worst`, and `likely`.
-    size_t beyond_worst, beyond_likely;
+    // Of the positions that no engine changed: those with an estimate, those whose margin exceeds
+    // `worst`, and `likely`.
+    size_t estimated, beyond_worst, beyond_likely;
     size_t engines; // that were run
     size_t steered; // of these: against a position
     // Of the choices of experts, layers times tokens, and how many times an engine chose others.
@@ -74,6 +75,7 @@ typedef struct next_options {
     size_t draws;    // engines with random orders and roundings
     bool steer;      // and one against each position
     bool derivative; // the estimate to first order
+    bool last;       // steered and estimated: the last position alone
     uint64_t seed;
     double rate; // of the likely estimate, of a tensor
     void (*progress)(void *context, const char *what, size_t done, size_t total); // or NULL

@@ -55,15 +55,12 @@ static void print_engines(FILE *out, const next_study *study) {
 }
 
 static void print_first_order(FILE *out, const next_study *study) {
-    bool asked = false;
-    for (size_t i = 0; i < study->n; i++) asked = asked || !isnan(study->at_n[i].worst);
-    if (!asked) return;
-    fprintf(
-        out,
-        "To first order (estimated) honest rounding takes less than the margin of %zu of the %zu "
-        "positions that\nno engine changed, and of %zu if roundings are independent and centred.\n",
-        study->beyond_worst, study->count[NEXT_CERTIFIED] + study->count[NEXT_OPEN],
-        study->beyond_likely);
+    if (study->estimated == 0) return;
+    fprintf(out,
+            "To first order (estimated) honest rounding takes less than the margin of %zu of %s "
+            "that\nno engine changed, and of %zu if roundings are independent and centred.\n",
+            study->beyond_worst, sinkproof_counted(study->estimated, "position").text,
+            study->beyond_likely);
 }
 
 void sinkproof_next_print(FILE *out, const next_study *study, const sinkproof_policy *policy) {
@@ -146,6 +143,7 @@ void sinkproof_next_json(json_t *results, const next_study *study, const sinkpro
     json_object_set_new(o, "open_layer",
                         study->open_tokens > 0 ? count_json(study->open_layer) : json_null());
     json_object_set_new(o, "open_tokens", count_json(study->open_tokens));
+    json_object_set_new(o, "estimated", count_json(study->estimated));
     json_object_set_new(o, "beyond_first_order", count_json(study->beyond_worst));
     json_object_set_new(o, "beyond_likely", count_json(study->beyond_likely));
     json_object_set_new(o, "positions", positions);
