@@ -17,9 +17,33 @@ static bool policy_can_move_keys(const sinkproof_policy *policy) {
     return !sinkproof_is_running(&sum);
 }
 
+// Whether the policy rounds scores or weights where a fused kernel need not; *to: that of a kernel.
+static bool kernel_policy(const sinkproof_policy *policy, sinkproof_policy *to) {
+    const sinkproof_rounding *at = policy->at;
+    sinkproof_format out = at[AT_A11].format;
+    bool rounds = (at[AT_A6].format == out && !at[AT_A6].optional) ||
+                  (at[AT_A9].format == out && !at[AT_A9].optional);
+    const char *name = out == SINKPROOF_BF16 ? "flash-bf16" : "flash-f16";
+    return rounds && (out == SINKPROOF_BF16 || out == SINKPROOF_F16) &&
+           sinkproof_policy_known(name, to);
+}
+
+// Attention of the policy, as a fused kernel may round it.
+static bool suppose_kernel(sinkproof_policy *policy) {
+    static const sinkproof_point points[] = {AT_A5,        AT_A6, AT_A8,      AT_A9_MAX,
+                                             AT_A9_UNNORM, AT_A9, AT_A11_PART};
+    sinkproof_policy kernel;
+    if (!kernel_policy(policy, &kernel)) return false;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+        policy->at[points[i]] = kernel.at[points[i]];
+    policy->forms[SINKPROOF_FORM_OF_A9] |= kernel.forms[SINKPROOF_FORM_OF_A9];
+    return true;
+}
+
 bool suppose_attending(supposed_engine *s, const sinkproof_attending *how) {
     bool moves = how->cache.kind != SINKPROOF_CACHE_NONE || how->merging.on;
     s->meaning.attending = *how;
+    if (how->kernel && !suppose_kernel(&s->policy)) return false;
     return !moves || policy_can_move_keys(&s->policy);
 }
 
@@ -132,6 +156,34 @@ static const attention_guesses *guesses_at(composing *c) {
 
 typedef enum guess_kind { GUESS_EVERYWHERE, GUESS_PLACED, GUESS_JOINED } guess_kind;
 
+static guess_kind kind_of(const attention_guesses *guesses, size_t i) {
+    bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
+    if (guesses->of[i].joined) return GUESS_JOINED;
+    return near && is_everywhere(&guesses->of[i].how) ? GUESS_EVERYWHERE : GUESS_PLACED;
+}
+
+// The nearest guesses once more, as a kernel that fuses attention under a policy of one that does
+// not: it rounds neither scores nor weights. Where these are shown they are judged themselves.
+static bool try_kernels(composing *c, const attention_guesses *guesses, guess_kind kind) {
+    enum { MOST = 6 };
+    const sinkproof_trace *trace = c->s->trials.suspect.trace;
+    sinkproof_policy unused;
+    if (c->point != TRACE_A11 || !kernel_policy(c->s->trials.suspect.policy, &unused)) return true;
+    for (sinkproof_trace_point p = TRACE_A6; p < TRACE_A11; p++)
+        if (sinkproof_trace_find(trace, p, c->place) != NULL) return true;
+    sinkproof_attending alone = sinkproof_attending_as_defined;
+    alone.kernel = true; // with its roundings alone no mistake is looked for
+    if (!try_guess(c, &alone)) return false;
+    if (c->found != NULL) return true;
+    for (size_t i = 0, n = 0; i < guesses->n && n < MOST; i++) {
+        sinkproof_attending how = guesses->of[i].how;
+        if (kind_of(guesses, i) != kind) continue;
+        n++, how.kernel = true;
+        if (!try_guess(c, &how)) return false;
+    }
+    return true;
+}
+
 // Guesses that hold everywhere, those that hold at a place, or two causes at once.
 static bool compose_guesses(composing *c, guess_kind kind) {
     if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
@@ -140,14 +192,11 @@ static bool compose_guesses(composing *c, guess_kind kind) {
     for (size_t i = 0; i < guesses->n; i++) {
         const sinkproof_attending *how = &guesses->of[i].how;
         bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
-        guess_kind is = guesses->of[i].joined        ? GUESS_JOINED
-                        : near && is_everywhere(how) ? GUESS_EVERYWHERE
-                                                     : GUESS_PLACED;
-        if (is != kind) continue;
+        if (kind_of(guesses, i) != kind) continue;
         if (c->found != NULL && !near) break;
         if (!try_guess(c, how)) return false;
     }
-    return true;
+    return c->found != NULL || try_kernels(c, guesses, kind);
 }
 
 bool compose_attention_everywhere(composing *c) {

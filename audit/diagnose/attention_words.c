@@ -274,4 +274,10 @@ void attention_cause_say(const sinkproof_attending *how, const attention_site *s
     say_what(&w);
     if (how->times_error > 0x1p-20) say_cause(&w, " (within %.2g %%)", 100 * how->times_error);
     say_place(&w);
+    if (!how->kernel) return;
+    say_cause(&w,
+              "%sattention is a fused kernel's, whose scores and weights are not rounded as the "
+              "policy says",
+              text[0] == '\0' ? "" : "; and ");
+    name_cause(&w, id[0] == '\0' ? "kernel" : "+kernel");
 }

@@ -307,7 +307,8 @@ typedef struct sinkproof_attending {
     bool weights_over;              // false: those of the keys are then divided by their sum
     bool apart;         // false: the values meet these weights, and not those that the engine shows
     double times_error; // 0: the relative error of a factor that was fitted
-    int gates;          // 0: the output is multiplied once more by 1 - alpha_sink
+    bool kernel; // false: scores and weights are rounded as a fused kernel may, not as declared
+    int gates;   // 0: the output is multiplied once more by 1 - alpha_sink
 } sinkproof_attending;
 
 #define SINKPROOF_ATTENDING                                                                        \

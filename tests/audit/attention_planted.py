@@ -57,9 +57,9 @@ class Query:
 class Run:
     """Queries, keys, values and sinks of an honest run."""
 
-    def __init__(self, work, seed):
-        self.path = work / "honest.safetensors"
-        status, _, told = sinkproof("run", MODEL, "--policy", "f32", "--tokens", f"random:{N},seed={seed}", "--trace",
+    def __init__(self, work, seed, policy="f32"):
+        self.path = work / f"honest-{policy}.safetensors"
+        status, _, told = sinkproof("run", MODEL, "--policy", policy, "--tokens", f"random:{N},seed={seed}", "--trace",
                                     str(self.path))
         assert status == 0, told
         self.tensors, self.metadata = read(self.path)

@@ -18,15 +18,15 @@ import time
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 from attention_planted import (DIM, HEADS, MISTAKES, MODEL, N, NEAR_MISSES, Query, Run, earlier_passes_unread,  # noqa: E402
                                query, sink_plus)
-from attention_planted_kernels import KERNELS  # noqa: E402
+from attention_planted_kernels import KERNELS, last_tile_not_summed, to_bfloat16  # noqa: E402
 from attention_planted_more import MORE  # noqa: E402
 from checkpoints import report, run, safetensors, sinkproof  # noqa: E402
 
 
-def causes(path):
+def causes(path, policy="f32"):
     """(exit, ids that explain the output, seconds of the whole report)."""
     began = time.monotonic()
-    status, out, told = sinkproof("judge", MODEL, str(path), "--policy", "f32", "--local", "--no-hint", "--json", str(path) + ".json")
+    status, out, told = sinkproof("judge", MODEL, str(path), "--policy", policy, "--local", "--no-hint", "--json", str(path) + ".json")
     took = time.monotonic() - began
     found = json.loads(pathlib.Path(str(path) + ".json").read_text())["results"][0]["diagnosis"]
     told = [([f["mistakes"], *f["indistinguishable"]] if f["mistakes"] else [], f["positions"]) for f in found]
@@ -119,6 +119,20 @@ def sequences(work):
     report(status == 1 and told == [["mask-across-sequences"]], f"keys of the sequence before: named {told} in {took:.1f} s")
 
 
+def fused(work):
+    """A kernel that rounds its output alone, under a policy that rounds scores and weights to bfloat16."""
+    draw = random.Random(3)
+    narrow = Run(work, 7, "hf-bf16")
+    narrow.sinks = Run(work, 7).sinks
+    path = work / "t.safetensors"
+    for layer, wrong, name in (last_tile_not_summed(draw), (1, query(lambda q: None), None)):
+        narrow.trace(path, layer, lambda *at: [to_bfloat16(x) for x in wrong(*at)])
+        status, told, took = causes(path, "hf-bf16")
+        right = len(told) == 1 and any(re.search(name + r"\+kernel$", one) for one in told[0]) if name else \
+            all(re.match(r"kernel$|A\d+[.\w]*-(bf16|f32|real)$", one) for ids in told for one in ids)
+        report(status == 1 and right, f"a fused kernel under hf-bf16: {name or 'nothing wrong'}, named {told} in {took:.1f} s")
+
+
 def near_misses(work):
     draw = random.Random(5)
     honest = Run(work, 7)
@@ -129,4 +143,4 @@ def near_misses(work):
 
 
 if __name__ == "__main__":
-    sys.exit(run(planted) if "ONLY" in os.environ else run(planted, sequences, near_misses))
+    sys.exit(run(fused) if os.environ.get("ONLY") == "fused" else run(planted) if "ONLY" in os.environ else run(planted, sequences, fused, near_misses))
