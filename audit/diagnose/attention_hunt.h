@@ -54,7 +54,8 @@ typedef void guess_family(hunt *h, const family_arguments *of);
 // Of queries, sinks and weights; of keys: attention_key_families.c.
 guess_family guess_window, guess_later, guess_first_key, guess_keys_counted, guess_pages,
     guess_key_for_another, guess_keys_shifted, guess_groups, guess_blocks, guess_tiles,
-    guess_prefix, guess_first_keys_kept, guess_stripes, guess_across, guess_sources, guess_reads;
+    guess_prefix, guess_first_keys_kept, guess_stripes, guess_across, guess_sources,
+    guess_other_scales, guess_reads;
 // Of the tiles in which a kernel reads keys: attention_tile_families.c.
 guess_family guess_last_tiles, guess_keys_again, guess_keys_late;
 // Of the sum and the exponential: attention_sum_families.c.

@@ -349,3 +349,22 @@ void guess_reads(hunt *h, const family_arguments *of) {
         m.read.value_times = 0, offer_formats(h, &m, offer_value_times, start);
     }
 }
+
+// Codes of few bits that are multiplied by the scale of another head or token.
+void guess_other_scales(hunt *h, const family_arguments *of) {
+    static const sinkproof_format formats[] = {SINKPROOF_E4M3, SINKPROOF_E5M2, SINKPROOF_INT8};
+    static const sinkproof_scale scales[] = {SINKPROOF_SCALE_OF_HEAD, SINKPROOF_SCALE_OF_TOKEN,
+                                             SINKPROOF_SCALE_OF_TOKEN_HEAD};
+    sinkproof_attending m = defined;
+    m.read.of = of->moved, m.read.spared = of->spared;
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
+        for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
+            for (int from = SINKPROOF_SCALE_FROM_FIRST; from <= SINKPROOF_SCALE_FROM_AFTER;
+                 from++) {
+                bool both = scales[i] == SINKPROOF_SCALE_OF_TOKEN_HEAD;
+                if (from == SINKPROOF_SCALE_FROM_HEAD && !both) continue;
+                m.read.format = formats[f], m.read.scale = scales[i];
+                m.read.scale_from = (sinkproof_scale_from)from;
+                hunt_offer(h, &m);
+            }
+}

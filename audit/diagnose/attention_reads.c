@@ -46,9 +46,9 @@ static bool is_read_by_rows(const sinkproof_read_as *read) {
     bool own_scale = !sinkproof_is_scaled(how) || read->scale == SINKPROOF_SCALE_NONE ||
                      read->scale == SINKPROOF_SCALE_OF_TOKEN_HEAD;
     bool changed = read->change.kind != SINKPROOF_UNCHANGED;
-    return own_scale && read->layer_by == 0 && !read->not_turned &&
-           read->map != SINKPROOF_MAP_CENTRED && read->map != SINKPROOF_MAP_HEADS &&
-           (!changed || read->map == SINKPROOF_MAP_NONE);
+    return own_scale && read->scale_from == SINKPROOF_SCALE_FROM_OWN && read->layer_by == 0 &&
+           !read->not_turned && read->map != SINKPROOF_MAP_CENTRED &&
+           read->map != SINKPROOF_MAP_HEADS && (!changed || read->map == SINKPROOF_MAP_NONE);
 }
 
 static double largest_of(const attention_view *view, unsigned of) {
@@ -79,8 +79,36 @@ static void make_row(const attention_view *view, const sinkproof_read_as *read, 
     sinkproof_scaled_read(how, 1, 1, view->dim, y);
 }
 
+static double group_largest(const scale_groups *of, const double *x) {
+    double largest = 0;
+    for (size_t r = 0; r < of->runs; r++)
+        for (size_t k = 0; k < of->run; k++) largest = fmax(largest, fabs(x[r * of->stride + k]));
+    return largest;
+}
+
+// Reads y by the scales of other groups in the place of their own. Returns false if memory runs
+// out.
+static bool read_under_other_scales(const sinkproof_read_as *read, const attention_numbers *n,
+                                    size_t d) {
+    const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
+    scale_groups of = sinkproof_scale_groups(read->scale, n->rows, n->heads, d);
+    double *largest_g = malloc((of.count + 1) * sizeof *largest_g);
+    if (largest_g == NULL) return false;
+    for (size_t g = 0; g < of.count; g++) largest_g[g] = group_largest(&of, n->y + g * of.step);
+    sinkproof_scaled_read(how, n->rows, n->heads, d, n->y);
+    for (size_t g = 0; g < of.count; g++) {
+        size_t from = sinkproof_scale_source(read, n->heads, of.count, g);
+        double by = from != g && largest_g[g] > 0 ? largest_g[from] / largest_g[g] : 1;
+        for (size_t r = 0; r < of.runs; r++)
+            for (size_t k = 0; k < of.run; k++) n->y[g * of.step + r * of.stride + k] *= by;
+    }
+    free(largest_g);
+    return true;
+}
+
 // Numbers of another layer stand as they are: only what becomes of each is read otherwise.
-static void make_all_rows(const attention_view *view, const sinkproof_read_as *read, unsigned of,
+// Returns false if memory runs out.
+static bool make_all_rows(const attention_view *view, const sinkproof_read_as *read, unsigned of,
                           const attention_numbers *n) {
     const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
     size_t d = view->dim, count = n->rows * n->heads * d;
@@ -97,7 +125,9 @@ static void make_all_rows(const attention_view *view, const sinkproof_read_as *r
     for (size_t at = 0; at < count; at++) largest = fmax(largest, fabs(n->y[at]));
     for (size_t at = 0; read->change.kind != SINKPROOF_UNCHANGED && at < count; at += d)
         sinkproof_change_row(&read->change, largest, d, n->y + at, n->y + at);
+    if (read->scale_from != SINKPROOF_SCALE_FROM_OWN) return read_under_other_scales(read, n, d);
     sinkproof_scaled_read(how, n->rows, n->heads, d, n->y);
+    return true;
 }
 
 static attention_numbers *numbers_of(attention_reads *r, unsigned of) {
@@ -130,8 +160,7 @@ static bool open_numbers(const attention_view *view, const sinkproof_read_as *re
     n->y = malloc((count * view->dim + 1) * sizeof *n->y);
     if (by_rows) n->made = calloc(count + 1, sizeof *n->made);
     if (n->y == NULL || (by_rows && n->made == NULL)) return false;
-    if (!by_rows) make_all_rows(view, read, of, n);
-    return true;
+    return by_rows || make_all_rows(view, read, of, n);
 }
 
 static void free_numbers(attention_numbers *n) {

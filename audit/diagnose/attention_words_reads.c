@@ -141,6 +141,36 @@ static void say_range(cause_words *w) {
         say_cause(w, ": those of keys %zu to %zu", c->first, last);
 }
 
+// Whose scale multiplies a code again.
+static void say_scale_from(cause_words *w) {
+    static const char *const ids[] = {"", "first", "head-0", "last", "before", "after"};
+    const sinkproof_read_as *r = &w->how->read;
+    const char *unit = r->scale == SINKPROOF_SCALE_OF_HEAD ? "head" : "token";
+    if (r->scale_from == SINKPROOF_SCALE_FROM_OWN) return;
+    name_cause(w, "-scale-of-%s", ids[r->scale_from]);
+    say_cause(w, ", and multiplied again by the scale of ");
+    switch (r->scale_from) {
+    case SINKPROOF_SCALE_FROM_FIRST:
+        say_cause(w, "%s 0", unit);
+        break;
+    case SINKPROOF_SCALE_FROM_HEAD:
+        say_cause(w, "head 0");
+        break;
+    case SINKPROOF_SCALE_FROM_LAST:
+        say_cause(w, "the last %s", unit);
+        break;
+    case SINKPROOF_SCALE_FROM_BEFORE:
+        say_cause(w, "the %s before", unit);
+        break;
+    case SINKPROOF_SCALE_FROM_AFTER:
+        say_cause(w, "the next %s", unit);
+        break;
+    case SINKPROOF_SCALE_FROM_OWN:
+        break;
+    }
+    say_cause(w, ", not by their own");
+}
+
 bool say_reads(cause_words *w) {
     static const char *const ids[] = {"", "k", "v", "kv", "q", "qk", "qv", "qkv", "a"};
     static const char *const scales[] = {[SINKPROOF_SCALE_NONE] = "",
@@ -175,6 +205,7 @@ bool say_reads(cause_words *w) {
                   r->of == SINKPROOF_READ_WEIGHTS && r->scale != SINKPROOF_SCALE_NONE
                       ? ", by a scale of each query"
                       : scales[r->scale]);
+        say_scale_from(w);
         if (r->times != 1 || r->value_times != 0) say_cause(w, ", and ");
     }
     if (r->value_times != 0 && r->times == 1) {

@@ -173,6 +173,26 @@ bool sinkproof_attending_reads_range(const sinkproof_attending *m) {
            s->kind == SINKPROOF_CACHE_FIXED && s->moved == 0 && s->times == 1 && !s->unsummed;
 }
 
+size_t sinkproof_scale_source(const sinkproof_read_as *read, size_t heads, size_t count, size_t g) {
+    bool both = read->scale == SINKPROOF_SCALE_OF_TOKEN_HEAD;
+    size_t step = both ? heads : 1;
+    switch (read->scale_from) {
+    case SINKPROOF_SCALE_FROM_FIRST:
+        return both ? g % heads : 0;
+    case SINKPROOF_SCALE_FROM_HEAD:
+        return both ? g - g % heads : g;
+    case SINKPROOF_SCALE_FROM_LAST:
+        return count - step + g % step;
+    case SINKPROOF_SCALE_FROM_BEFORE:
+        return g < step ? g : g - step;
+    case SINKPROOF_SCALE_FROM_AFTER:
+        return g + step < count ? g + step : g;
+    case SINKPROOF_SCALE_FROM_OWN:
+        break;
+    }
+    return g;
+}
+
 size_t sinkproof_read_place(const sinkproof_read_as *read, size_t rows, size_t heads, size_t dim,
                             size_t at) {
     size_t shape[3] = {read->unit > 0 ? read->unit : rows, heads, dim};

@@ -75,10 +75,21 @@ typedef enum sinkproof_read_map {
 
 // Queries, keys, values and weights whose numbers are read otherwise than they were written: those
 // of the keys that sinkproof_cache_read means, or of all.
+// Whose scale multiplies a code again, of groups that share one each.
+typedef enum sinkproof_scale_from {
+    SINKPROOF_SCALE_FROM_OWN,
+    SINKPROOF_SCALE_FROM_FIRST, // of the first head or token; of each token and head, of token 0
+    SINKPROOF_SCALE_FROM_HEAD,  // of each token and head, of head 0
+    SINKPROOF_SCALE_FROM_LAST,
+    SINKPROOF_SCALE_FROM_BEFORE, // of the head before, or of the token; the first has its own
+    SINKPROOF_SCALE_FROM_AFTER
+} sinkproof_scale_from;
+
 typedef struct sinkproof_read_as {
     unsigned of;             // 0: nothing is
     sinkproof_format format; // SINKPROOF_REAL: not rounded
     sinkproof_scale scale;
+    sinkproof_scale_from scale_from;
     double times;       // 1: and multiplied by it
     double value_times; // 0: but values by this
     int layer_by;       // 0: those of so many layers later
@@ -91,6 +102,9 @@ typedef struct sinkproof_read_as {
     bool turn_scaled;        // with the concentration
     sinkproof_change change; // of each row of a head
 } sinkproof_read_as;
+
+// The group whose scale group g has, of `count`.
+size_t sinkproof_scale_source(const sinkproof_read_as *read, size_t heads, size_t count, size_t g);
 
 // Where the number is written that an order or a layout reads at `at`.
 size_t sinkproof_read_place(const sinkproof_read_as *read, size_t rows, size_t heads, size_t dim,

@@ -262,11 +262,12 @@ static void scale_outputs(const sinkproof_setting *s, const sinkproof_attending 
         o_d[k] = sinkproof_honest_roundings(s, set_times(m, o_d[k], by), 4);
 }
 
-// Whether the weights of a query, or of some of its keys, may be off by the same: merged parts,
-// sums that are rounded, other exponentials.
-static bool weights_share_errors(const sinkproof_attending *m) {
+// Whether numbers that are added up may be off by the same: merged parts, sums that are rounded,
+// other exponentials, scales.
+static bool shares_errors(const sinkproof_attending *m) {
     return m->merging.on || m->weighing != SINKPROOF_WEIGH_SOFTMAX ||
-           m->summing.format != SINKPROOF_REAL || m->summing.sink_top != SINKPROOF_TOP_ALL;
+           m->summing.format != SINKPROOF_REAL || m->summing.sink_top != SINKPROOF_TOP_ALL ||
+           m->read.scale != SINKPROOF_SCALE_NONE;
 }
 
 // Judges A11 of the block's rows.
@@ -305,8 +306,7 @@ static void block_values(judge_part *part, const block *b, const attention *a,
         const sinkproof_rule_place at = {part->layer, b->h, c->n_heads,
                                          part_query(part, b, b->first + r).own};
         scale_outputs(&s, b->meant, &at, d, o_d);
-        for (size_t k = 0; weights_share_errors(b->meant) && k < d; k++)
-            o_d[k] = set_without_lean(o_d[k]);
+        for (size_t k = 0; shares_errors(b->meant) && k < d; k++) o_d[k] = set_without_lean(o_d[k]);
         sinkproof_honest_finish(&s, AT_A11, d, o_d);
         piece_compare(part, &piece, o_d);
     }

@@ -7,6 +7,7 @@
 #include "audit/judge/judge_seen.h"
 #include "proofs/bounds/scaled.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,42 @@ static void read_from_elsewhere(const judge_pass *pass, unsigned of, size_t laye
         y[i] = sinkproof_exact_set(sinkproof_tensor_value(tensor, i));
 }
 
+// The largest size of a group's numbers, between *lo and *hi.
+static void group_largest(const scale_groups *of, const sinkproof_honest *x, double *lo,
+                          double *hi) {
+    *lo = *hi = 0;
+    for (size_t r = 0; r < of->runs; r++)
+        for (size_t k = 0; k < of->run; k++) {
+            const sinkproof_honest *y = &x[r * of->stride + k];
+            double least = y->lo > 0 ? y->lo : y->hi < 0 ? -y->hi : 0;
+            *lo = fmax(*lo, least), *hi = fmax(*hi, fmax(fabs(y->lo), fabs(y->hi)));
+        }
+}
+
+// Multiplies what is read by the scale of another group in the place of its own; x: before it was
+// rounded to codes.
+static void read_under_other_scales(const sinkproof_setting *s, const sinkproof_read_as *read,
+                                    size_t rows, size_t heads, size_t d, const sinkproof_honest *x,
+                                    sinkproof_honest *y) {
+    scale_groups of = sinkproof_scale_groups(read->scale, rows, heads, d);
+    for (size_t g = 0; g < of.count; g++) {
+        size_t from = sinkproof_scale_source(read, heads, of.count, g);
+        double lo, hi, other_lo, other_hi;
+        group_largest(&of, x + g * of.step, &lo, &hi);
+        group_largest(&of, x + from * of.step, &other_lo, &other_hi);
+        if (from == g || !(lo > 0)) continue;
+        double mid = (other_lo + other_hi) / (lo + hi);
+        double error = fmax(other_hi / lo - mid, mid - other_lo / hi);
+        sinkproof_honest by = sinkproof_set_around(mid, error, error, 0, error);
+        by = sinkproof_honest_declared(by, 8 * s->u, 0);
+        for (size_t r = 0; r < of.runs; r++)
+            for (size_t k = 0; k < of.run; k++) {
+                sinkproof_honest *z = &y[g * of.step + r * of.stride + k];
+                *z = sinkproof_honest_roundings(s, sinkproof_honest_mul(*z, by), 2);
+            }
+    }
+}
+
 // A copy of x[rows, heads, head_dim] as it is read; NULL if memory runs out.
 static sinkproof_honest *read_otherwise(const judge_pass *pass, unsigned of, size_t layer,
                                         sinkproof_point at, size_t first, size_t rows, size_t heads,
@@ -62,8 +99,20 @@ static sinkproof_honest *read_otherwise(const judge_pass *pass, unsigned of, siz
     read_from_elsewhere(pass, of, layer, count, y);
     const sinkproof_format stored =
         pass->policy->at[of == SINKPROOF_CACHE_VALUES ? AT_A2 : AT_A4].format;
-    if (!map_read_sets(pass, &s, first, rows, heads, stored, y) ||
-        !sinkproof_honest_scaled(&s, at, how, rows, heads, d, y)) {
+    bool others = m->read.scale_from != SINKPROOF_SCALE_FROM_OWN;
+    sinkproof_honest *before = others ? malloc((count + 1) * sizeof *before) : NULL;
+    bool fine =
+        (!others || before != NULL) && map_read_sets(pass, &s, first, rows, heads, stored, y);
+    if (fine && others) memcpy(before, y, count * sizeof *y);
+    fine = fine && sinkproof_honest_scaled(&s, at, how, rows, heads, d, y);
+    if (fine && others) {
+        read_under_other_scales(&s, &m->read, rows, heads, d, before, y);
+        // what is read may be stored in the format that held it
+        for (size_t i = 0; i < count; i++)
+            y[i] = set_hull(y[i], sinkproof_honest_rounded(stored, y[i]));
+    }
+    free(before);
+    if (!fine) {
         free(y);
         return NULL;
     }

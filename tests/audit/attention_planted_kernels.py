@@ -4,7 +4,7 @@
 import math
 import struct
 
-from attention_planted import DIM, EACH, HEADS, LN2, LOG2E, N, query, setting
+from attention_planted import DIM, EACH, GROUPS, HEADS, LN2, LOG2E, N, query, setting
 
 
 def keys_as(change, where=lambda head, row: True):
@@ -221,6 +221,41 @@ def sink_in_prefix_and_own(draw):
         sums = [math.exp(x) + math.exp(q.b) for x in lses]
         return mean_by(sums, [[x * math.exp(l) / s for x in o] for o, l, s in zip(outs, lses, sums)])
     return 1, of_prefix(first, 1, merge), f"sink-counted=2@position={first}|merge-prefix-1-from-{first}-sink=all/all"
+
+
+# ---- scales of codes
+
+def to_codes(x, scale):
+    """Whole numbers up to 127, ties to even."""
+    return [max(-127, min(127, round(y / scale))) for y in x]
+
+
+def queries_by_scale_of_first_head(draw):
+    """int8 codes with a scale of each head, which head 0's scale multiplies again."""
+    scales = {}
+
+    def change(q):
+        if (q.run, q.layer) not in scales:
+            x = q.run.q[q.layer]
+            scales[q.run, q.layer] = [max(abs(y) for i in range(N) for y in x[(i * HEADS + h) * DIM:][:DIM]) / 127
+                                      for h in range(HEADS)]
+        own, of = scales[q.run, q.layer][q.head], scales[q.run, q.layer][0]
+        at = (q.row * HEADS + q.head) * DIM
+        x = [of * c for c in to_codes(q.run.q[q.layer][at:at + DIM], own)]
+        q.score = lambda j: sum(a * b for a, b in zip(x, q.run.k[q.layer][(j * GROUPS + q.group) * DIM:][:DIM])) / math.sqrt(DIM)
+    return draw.randrange(2), query(change), "q-int8-head-scale-of-first$"
+
+
+def values_by_scale_before(draw):
+    """int8 codes with a scale of each token and head, which the scale of the token before multiplies again."""
+    def change(q):
+        right = q.value
+
+        def value(j):
+            own, of = (max(map(abs, right(i))) / 127 for i in (j, max(j - 1, 0)))
+            return [of * c for c in to_codes(right(j), own)]
+        q.value = value
+    return draw.randrange(2), query(change), "^v-int8-token-head-scale-of-before$"
 
 
 KERNELS = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None
