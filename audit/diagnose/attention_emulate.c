@@ -402,6 +402,21 @@ static void read_keys(const attention_view *view, const sinkproof_attending *how
     }
 }
 
+// The weights, or the output, where the weights of keys and sink stand in other columns.
+static void emulate_columns(const attention_view *view, const sinkproof_attending *how,
+                            const query_place *q, const row_reads *r, double sink, double *y) {
+    for (size_t e = 0; e <= r->n; e++) {
+        double a = e < r->n ? r->a_e[e] : sink;
+        size_t to =
+            sinkproof_attending_column(how, q->all, q->own, e < r->n ? r->key_e[e] : q->all);
+        if (to >= q->all) continue;
+        if (view->of->point == TRACE_A10)
+            y[(ptrdiff_t)to + q->base] = a;
+        else if (!add_value(view, how, q, to, r->first, to, a, y))
+            y[0] = NAN;
+    }
+}
+
 void attention_emulate(attention_view *view, const sinkproof_attending *how,
                        const attention_sample *at, double *y) {
     if (!sinkproof_attending_is_at(how, at->head, at->row)) how = &sinkproof_attending_as_defined;
@@ -432,7 +447,9 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
         r.a_e[e] = traced(view, view->weights, at->head, at->row,
                           (size_t)((ptrdiff_t)r.key_e[e] + q.base));
     if (point != TRACE_A9) leave_out_weights(how, &r);
-    for (size_t e = 0; e < r.n; e++) {
+    bool elsewhere = how->columns != SINKPROOF_COLUMNS_DEFINED && point != TRACE_A9;
+    if (elsewhere) emulate_columns(view, how, &q, &r, sink, y);
+    for (size_t e = 0; e < r.n && !elsewhere; e++) {
         size_t j = r.key_e[e];
         sinkproof_key_read read = sinkproof_attending_key(how, q.all, q.own, r.first, j);
         if (point == TRACE_A9 || point == TRACE_A10)

@@ -369,6 +369,7 @@ static const attention_family families[] = {
     {guess_first_keys_kept, {0}},
     {guess_keys_counted, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = V, .zeros = true}},
     {guess_output_times, {0}},
+    {guess_columns, {0}},
     {guess_weights_kept, {0}},
     {guess_groups, {0}},
     {guess_groups, {.moved = K}},

@@ -33,7 +33,7 @@ static const struct {
     M(weighing),     M(sum_plus),     M(zero_keys),    M(zeros_in_sink), M(scores_kept),
     M(score_within), M(score_slope),  M(slopes),       M(first_term),    M(end_term),
     M(weight_low),   M(weight_high),  M(weights_kept), M(weights_over),  M(gates),
-    M(summing)};
+    M(summing),      M(columns),      M(steps)};
 #undef M
 
 // Both causes in one; false: they change the same.

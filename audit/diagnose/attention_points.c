@@ -54,7 +54,8 @@ static bool is_of_weights(const sinkproof_attending *m) {
 
 unsigned attending_points(const sinkproof_attending *how) {
     bool kept = how->weight_low > 0 || how->weight_high < 1 || how->weights_kept > 0 ||
-                how->weights_over || how->read.of == SINKPROOF_READ_WEIGHTS;
+                how->weights_over || how->read.of == SINKPROOF_READ_WEIGHTS ||
+                how->columns != SINKPROOF_COLUMNS_DEFINED;
     bool values = is_of_values(how);
     if (how->apart) return AT(A11);
     unsigned points = values ? AT(A11) : 0;

@@ -67,3 +67,15 @@ void guess_keys_late(hunt *h, const family_arguments *of) {
                 hunt_offer(h, &m);
             }
 }
+
+// The weights of keys and sink without their first or their last column.
+void guess_columns(hunt *h, const family_arguments *of) {
+    sinkproof_attending m = defined;
+    (void)of;
+    if (!h->view->plain || h->view->from > 0) return;
+    m.columns = SINKPROOF_COLUMNS_WITHOUT_LAST; // without weights it is told by the sink's value
+    if (h->view->of->point == TRACE_A10) hunt_offer(h, &m);
+    m.columns = SINKPROOF_COLUMNS_WITHOUT_FIRST;
+    for (m.steps = 0; m.steps < h->view->keys; m.steps = m.steps == 0 ? 1 : hunt_next_size(m.steps))
+        hunt_offer(h, &m);
+}

@@ -185,6 +185,24 @@ static bool say_weights(cause_words *w) {
     return some || m->weights_over;
 }
 
+static bool say_columns(cause_words *w) {
+    const sinkproof_attending *m = w->how;
+    bool first = m->columns == SINKPROOF_COLUMNS_WITHOUT_FIRST;
+    if (m->columns == SINKPROOF_COLUMNS_DEFINED) return false;
+    name_cause(w, "columns-without-%s", first ? "first" : "last");
+    if (first)
+        say_cause(w, "of the weights of keys and sink the first column is dropped, not the sink's: "
+                     "key j has the weight of key j + 1, and the last key that of the sink");
+    else
+        say_cause(w, "of the weights of sink and keys the last column is dropped, not the sink's: "
+                     "key j has the weight of key j - 1, and key 0 that of the sink");
+    if (m->steps > 0) name_cause(w, "-steps-from-%zu", m->steps);
+    if (m->steps > 0)
+        say_cause(w, "; rows from %zu on come one by one, and each has the last key then",
+                  m->steps);
+    return true;
+}
+
 static bool say_values(cause_words *w) {
     const sinkproof_attending *m = w->how;
     if (m->output_times == 1) return false;
@@ -196,9 +214,9 @@ static bool say_values(cause_words *w) {
 
 // All that is not as defined: one cause, or two.
 static void say_what(cause_words *w) {
-    static bool (*const say[])(cause_words *) = {say_merges, say_sinks,   say_heads,   say_reads,
-                                                 say_cache,  say_leaks,   say_mask,    say_rules,
-                                                 say_scores, say_softmax, say_weights, say_values};
+    static bool (*const say[])(cause_words *) = {
+        say_merges, say_sinks,  say_heads,   say_reads,   say_cache,   say_leaks, say_mask,
+        say_rules,  say_scores, say_softmax, say_weights, say_columns, say_values};
     bool any = false;
     for (size_t i = 0; i < sizeof say / sizeof say[0]; i++) {
         size_t id = strlen(w->id), text = strlen(w->text);

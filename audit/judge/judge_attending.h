@@ -257,6 +257,14 @@ typedef enum sinkproof_slopes {
     SINKPROOF_SLOPES_OF_POWER
 } sinkproof_slopes;
 
+// Which column of the weights of keys and sink is dropped, so that the others stand elsewhere. The
+// trace has one sequence from position 0 on.
+typedef enum sinkproof_columns {
+    SINKPROOF_COLUMNS_DEFINED,
+    SINKPROOF_COLUMNS_WITHOUT_FIRST, // [keys, sink] without the first: the last key has the sink's
+    SINKPROOF_COLUMNS_WITHOUT_LAST   // [sink, keys] without the last: key 0 has the sink's
+} sinkproof_columns;
+
 typedef struct sinkproof_attending {
     // the queries that are computed so: all of them where an end is 0
     size_t first_row, end_row, first_head, end_head;
@@ -321,8 +329,10 @@ typedef struct sinkproof_attending {
     bool weights_over;              // false: those of the keys are then divided by their sum
     bool apart;         // false: the values meet these weights, and not those that the engine shows
     double times_error; // 0: the relative error of a factor that was fitted
-    bool kernel; // false: scores and weights are rounded as a fused kernel may, not as declared
-    int gates;   // 0: the output is multiplied once more by 1 - alpha_sink
+    sinkproof_columns columns;
+    size_t steps; // as of sinkproof_cache_read: how many keys a row of columns has
+    bool kernel;  // false: scores and weights are rounded as a fused kernel may, not as declared
+    int gates;    // 0: the output is multiplied once more by 1 - alpha_sink
 } sinkproof_attending;
 
 #define SINKPROOF_ATTENDING                                                                        \
@@ -382,6 +392,12 @@ typedef struct sinkproof_key_read {
 } sinkproof_key_read;
 sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
                                            size_t first, size_t j);
+
+// How many keys of the n of a sequence are there for a row, where rows from `steps` on come one by
+// one.
+size_t sinkproof_keys_there(size_t steps, size_t n, size_t row);
+// The key that has the weight of key j, or of the sink where j is n; n or more: none.
+size_t sinkproof_attending_column(const sinkproof_attending *m, size_t n, size_t row, size_t j);
 
 // The part of key j, of a query that sees [first, end): parts are numbered from the first that has
 // a key that is seen.

@@ -28,10 +28,24 @@ static void compare_masked(judge_part *part, sinkproof_trace_point point, size_t
     piece_compare_zeros(part, point, row + end, part->pass->keys - end);
 }
 
+// The weights of all keys, from those a_j of the keys that a query sees and of the sink, where they
+// stand in other columns.
+static void shift_columns(const judge_part *part, const query *q, const sinkproof_honest *a_j,
+                          sinkproof_honest *all_j) {
+    size_t all = part->pass->keys;
+    for (size_t j = 0; j < all; j++) all_j[j] = sinkproof_exact_set(0);
+    for (size_t j = 0; j <= q->seen; j++) {
+        size_t key = j < q->seen ? q->first_key + j : all;
+        size_t to = sinkproof_attending_column(q->meant, all, q->own, key);
+        if (to < all) all_j[to] = a_j[j];
+    }
+}
+
 // Compares A9 (the sink's weight is the last column) and A10 (without the sink). Returns the
-// relative variance that the weights of the row share: 0 once they are the engine's own.
+// relative variance that the weights of the row share: 0 once they are the engine's own. all_j: the
+// weights of all keys, where they stand in other columns.
 static double compare_weights(judge_part *part, const sinkproof_setting *s, const query *q,
-                              double common, sinkproof_honest *a_j) {
+                              double common, sinkproof_honest *a_j, sinkproof_honest *all_j) {
     size_t all = part->pass->keys, row = q->h * part->pass->n + q->i;
     size_t with_sink = row * (all + 1), keys = row * all;
     const trace_piece a9 = {.point = TRACE_A9,
@@ -43,6 +57,12 @@ static double compare_weights(judge_part *part, const sinkproof_setting *s, cons
     if (!q->meant->apart) compare_masked(part, TRACE_A9, with_sink, q);
     if (!q->meant->apart && piece_compare(part, &a9, a_j)) common = 0;
     if (s != NULL && !meant_kept_weights(q->meant, s, q->seen, a_j)) part->failed = true;
+    if (all_j != NULL) {
+        shift_columns(part, q, a_j, all_j);
+        const trace_piece row_of_keys = {
+            .point = TRACE_A10, .offset = keys, .count = all, .token = q->i, .common = common};
+        return piece_compare(part, &row_of_keys, all_j) ? 0 : common;
+    }
     if (q->meant->apart) return common;
     const trace_piece a10 = {.point = TRACE_A10,
                              .offset = keys + q->first_key,
@@ -176,6 +196,8 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
     sinkproof_honest *work = part_allocate(part, 3 * (b->seen + 1), sizeof *work);
     size_t *part_e = part_allocate(part, 2 * (b->seen + 1), sizeof *part_e);
     double *times_e = part_allocate(part, 3 * (b->seen + 1), sizeof *times_e);
+    bool elsewhere = b->meant->columns != SINKPROOF_COLUMNS_DEFINED;
+    sinkproof_honest *all_j = elsewhere ? part_allocate(part, pass->keys, sizeof *all_j) : NULL;
     size_t next = b->seen + 1;
     weights_room room = {work,          work + next, work + 2 * next, part_e,
                          part_e + next, times_e,     times_e + next,  times_e + 2 * next};
@@ -187,12 +209,13 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
         if (!query_weights(part, b, &q, &s, z_j, b_i[r], &room, &common_i[r]))
             part->failed = true;
         else
-            common_i[r] = compare_weights(part, &s, &q, common_i[r], a_j);
+            common_i[r] = compare_weights(part, &s, &q, common_i[r], a_j, all_j);
         if (!part->failed &&
             !sinkproof_honest_scaled(&s, AT_A11_WEIGHTS, as_read, 1, 1, q.seen, a_j))
             part->failed = true;
         for (size_t j = 0; j < keys; j++) p_j[j] = sinkproof_exact_set(0);
-        for (size_t j = 0; !part->failed && j < q.seen; j++) {
+        for (size_t j = 0; !part->failed && elsewhere && j < keys; j++) p_j[j] = all_j[b->low + j];
+        for (size_t j = 0; !part->failed && !elsewhere && j < q.seen; j++) {
             sinkproof_key_read read = query_key(b, &q, q.first_key + j);
             sinkproof_honest *p_v = &p_j[read.value - b->low];
             if (!read.zero_value)
@@ -203,6 +226,7 @@ static void block_weights(judge_part *part, const block *b, const sinkproof_hone
         if (pass->meaning->sink_has_value || b->meant->sink_value)
             p_j[0] = sinkproof_honest_add(p_j[0], a_j[q.seen]);
     }
+    free(all_j);
     free(work);
     free(part_e);
     free(times_e);
@@ -286,7 +310,8 @@ static void block_values(judge_part *part, const block *b, const attention *a,
     head_rows_free(&v);
     double terms_i[QUERIES];
     for (size_t r = 0; r < b->rows; r++)
-        terms_i[r] = (double)part_query(part, b, b->first + r).seen + pass->meaning->sink_has_value;
+        terms_i[r] = (double)part_query(part, b, b->first + r).seen +
+                     pass->meaning->sink_has_value + (b->meant->columns != 0);
     sinkproof_honest *out = a->out_nhd + b->first * width + b->h * d;
     const sinkproof_accumulator sum = sinkproof_accumulator_at(s.policy, AT_A11_TERM, AT_A11_ACC);
     bool rescaled =
@@ -336,7 +361,7 @@ static void compare_cut_rows(judge_part *part, const block *b) {
         if (x_j != NULL && !judge_lse(part, NULL, &(lse_row){.h = q.h, .i = q.i}))
             part->failed = true;
         for (size_t j = 0; x_j != NULL && j <= q.seen; j++) x_j[j] = sinkproof_unknown_set(0);
-        if (x_j != NULL) compare_weights(part, NULL, &q, 0, x_j);
+        if (x_j != NULL) compare_weights(part, NULL, &q, 0, x_j, NULL);
         free(x_j);
     }
 }

@@ -91,7 +91,9 @@ void find_seen_keys(const judge_part *part, block *b) {
             include_key(b, read.zero_value, read.value);
         }
     }
-    if (part->pass->meaning->sink_has_value || b->meant->sink_value) b->low = 0;
+    bool elsewhere = b->meant->columns != SINKPROOF_COLUMNS_DEFINED;
+    if (part->pass->meaning->sink_has_value || b->meant->sink_value || elsewhere) b->low = 0;
+    if (elsewhere) b->high = part->pass->keys;
 }
 
 bool query_is_cut(const judge_part *part, const attention *a, size_t i, const block *b) {

@@ -258,5 +258,20 @@ def values_by_scale_before(draw):
     return draw.randrange(2), query(change), "^v-int8-token-head-scale-of-before$"
 
 
+# ---- columns of the weights
+
+def first_column_dropped(draw):
+    """Of [keys, sink] the first column is dropped: the last key of what is there has the sink's weight."""
+    at = draw.choice((0, draw.randrange(24, 40)))
+
+    def change(q):
+        end = N if at == 0 else at if q.row < at else q.row + 1
+        e = [math.exp(q.score(k[0])) for k in q.keys]
+        total = sum(e) + math.exp(q.b)
+        meets = [(k[0] - 1, x) for k, x in zip(q.keys, e) if k[0] > 0] + [(end - 1, math.exp(q.b))]
+        q.whole = [sum(x * q.value(j)[i] for j, x in meets) / total for i in range(DIM)]
+    return draw.randrange(2), query(change), "columns-without-first" + (f"-steps-from-{at}$" if at else "$")
+
+
 KERNELS = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None
            and made.__code__.co_varnames[:1] == ("draw",)]

@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
-from attention_planted import (DIM, HEADS, MISTAKES, MODEL, N, NEAR_MISSES, Query, Run, earlier_passes_unread,  # noqa: E402
+from attention_planted import (DIM, GROUPS, HEADS, MISTAKES, MODEL, N, NEAR_MISSES, Query, Run, earlier_passes_unread,  # noqa: E402
                                query, sink_plus)
 from attention_planted_kernels import KERNELS, last_tile_not_summed, to_bfloat16  # noqa: E402
 from attention_planted_more import MORE  # noqa: E402
@@ -133,6 +133,25 @@ def fused(work):
         report(status == 1 and right, f"a fused kernel under hf-bf16: {name or 'nothing wrong'}, named {told} in {took:.1f} s")
 
 
+def columns(work):
+    """Shown weights of which the wrong column was dropped: each key has that of its neighbour."""
+    honest = Run(work, 7)
+    path = work / "t.safetensors"
+    with_sink = struct.unpack(f"<{HEADS * N * (N + 1)}f", honest.tensors["01.A9"][2])
+    for name, first in (("first", 1), ("last", 0)):
+        rows = [with_sink[at * (N + 1):(at + 1) * (N + 1)] for at in range(HEADS * N)]
+        weights = [row[1:] if first else row[-1:] + row[:N - 1] for row in rows]
+        out = [sum(w * x for w, x in zip(weights[h * N + i], honest.v[1][h // (HEADS // GROUPS) * DIM + k::GROUPS * DIM]))
+               for i in range(N) for h in range(HEADS) for k in range(DIM)]
+        kept = {n: t for n, t in honest.tensors.items() if not re.match(r"00\.|F|01\.(A1[0123]|M)", n)}
+        kept["00.M12"] = honest.tensors["00.M12"]
+        kept["01.A10"] = ("F32", [HEADS, N, N], struct.pack(f"<{HEADS * N * N}f", *(w for row in weights for w in row)))
+        kept["01.A11"] = ("F32", [N, HEADS, DIM], struct.pack(f"<{len(out)}f", *out))
+        path.write_bytes(safetensors(kept, honest.metadata))
+        status, told, took = causes(path)
+        report(status == 1 and told == [[f"columns-without-{name}"]], f"the {name} column dropped: named {told} in {took:.1f} s")
+
+
 def near_misses(work):
     draw = random.Random(5)
     honest = Run(work, 7)
@@ -143,4 +162,4 @@ def near_misses(work):
 
 
 if __name__ == "__main__":
-    sys.exit(run(fused) if os.environ.get("ONLY") == "fused" else run(planted) if "ONLY" in os.environ else run(planted, sequences, fused, near_misses))
+    sys.exit(run(fused, columns) if os.environ.get("ONLY") == "fused" else run(planted) if "ONLY" in os.environ else run(planted, sequences, fused, columns, near_misses))
