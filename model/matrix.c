@@ -219,7 +219,9 @@ static void read_row(const sinkproof_matrix *matrix, const sinkproof_reading *re
     read_row(matrix, reading->below, r, out_c);
     if (reading->column != NULL) permute_in_place(reading, matrix->cols, out_c);
     for (size_t c = 0; c < matrix->cols; c++)
-        out_c[c] = (reading->factor == 0 ? 0 : reading->factor * out_c[c]) + reading->addend;
+        out_c[c] = reading->factor == 0 ? 0 : reading->factor * out_c[c];
+    for (size_t c = 0; reading->addend != 0 && c < matrix->cols; c++) // a zero keeps its sign
+        out_c[c] += reading->addend;
     for (size_t c = 0; reading->product != SINKPROOF_REAL && c < matrix->cols; c++)
         out_c[c] = sinkproof_round(reading->product, out_c[c]) * reading->then;
     for (size_t c = 0; reading->gone_c != NULL && c < matrix->cols; c++)

@@ -28,6 +28,7 @@ typedef struct composed_mistake {
     mistake_weight_edit edit;      // of weights; or of no slots
     sinkproof_from from;           // of the rotation: the pair whose frequency a pair has
     const double *frequency_p;     // or the frequencies of the pairs
+    const double *table;           // or a number for each row
     double numbers[COMPOSED_NUMBERS];
     double *by;                    // the factor above that is said of one layer alone; NULL: none
     struct composed_mistake *next; // of the diagnosis
@@ -95,12 +96,15 @@ compose_candidates compose_zeros;   // composed_moved.c: an output of attention 
 compose_candidates compose_factors; // the point, but for a factor
 compose_candidates compose_moved;   // its parts in other places
 compose_candidates compose_stale;   // composed_stale.c: values of another layer
-compose_candidates compose_weight_factors;  // composed_weights.c: a weight times a number
-compose_candidates compose_borrowed;        // weights of another layer or expert
-compose_candidates compose_inputs;          // composed_inputs.c: another tensor is read
-compose_candidates compose_residuals;       // the terms of a residual
-compose_candidates compose_norms;           // composed_norms.c: norms of another kind
-compose_candidates compose_statistics;      // composed_statistics.c: norms over another number
+compose_candidates compose_weight_factors; // composed_weights.c: a weight times a number
+compose_candidates compose_borrowed;       // weights of another layer or expert
+compose_candidates compose_inputs;         // composed_inputs.c: another tensor is read
+compose_candidates compose_residuals;      // the terms of a residual
+compose_candidates compose_norms;          // composed_norms.c: norms of another kind
+compose_candidates compose_statistics;     // composed_statistics.c: norms over another number
+compose_candidates compose_divisors;       // composed_divisors.c
+compose_candidates compose_row_divisors;
+compose_candidates compose_columns;         // composed_columns.c: a number for each coordinate
 compose_candidates compose_parameters;      // composed_parameters.c: constants
 compose_candidates compose_shares;          // of experts, by another function
 compose_candidates compose_mixtures;        // experts in the sum
@@ -112,6 +116,9 @@ compose_candidates compose_altered_outputs; // composed_altered.c: numbers chang
 compose_candidates compose_altered_inputs;
 compose_candidates compose_blocks;           // composed_blocks.c: weights in ggml's blocks, misread
 compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered
+compose_candidates compose_scales;           // composed_scales.c: of MXFP4, by other strides
+compose_candidates compose_weighed_inputs;   // composed_weighed.c: M5 and M9
+compose_candidates compose_batches;          // composed_batches.c: rows of an expert's tokens
 compose_candidates compose_experts;          // composed_experts.c: M5 to M10
 compose_candidates compose_rows;             // composed_rows.c: an input of other positions
 compose_candidates compose_averages;         // composed_averages.c: means and sums of parts
@@ -133,6 +140,9 @@ compose_candidates compose_gates;            // composed_gates.c: the activation
 compose_candidates compose_shares_of_logits; // composed_routing.c: M4
 compose_candidates compose_choices;          // composed_choices.c: M3
 compose_candidates compose_slots;            // M11
+compose_candidates compose_scores;           // composed_scores.c: M4
+compose_candidates compose_dropped;          // composed_dropped.c: M4
+compose_candidates compose_streams;          // composed_streams.c: states of the residual stream
 
 bool composing_find_regions(composing *c); // composed_regions.c
 // A copy of the marks of n indices, for as long as the diagnosis. NULL if memory runs out.

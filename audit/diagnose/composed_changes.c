@@ -30,17 +30,28 @@ static void add_rounding_by(change_list *list, const code *of, sinkproof_change_
                                             [SINKPROOF_SCALED_BY_TENSOR] = "-by-tensor",
                                             [SINKPROOF_SCALED_BY_ROW] = "-by-row",
                                             [SINKPROOF_SCALED_BY_BLOCK] = "-by-block",
-                                            [SINKPROOF_SCALED_BY_POWER] = "-by-power"};
+                                            [SINKPROOF_SCALED_BY_POWER] = "-by-power",
+                                            [SINKPROOF_SCALED_BY_POWER_UP] = "-by-power-up",
+                                            [SINKPROOF_SCALED_BY_POWER_NEAREST] = "-by-nearest",
+                                            [SINKPROOF_SCALED_BY_POWER_DOWN] = "-by-power-down"};
+    static const char *const powers[] = {
+        [SINKPROOF_SCALED_BY_POWER] = "a power of two for each block of %zu",
+        [SINKPROOF_SCALED_BY_POWER_UP] = "a power of two for each block of %zu, rounded up",
+        [SINKPROOF_SCALED_BY_POWER_NEAREST] = "the nearest power of two for each block of %zu",
+        [SINKPROOF_SCALED_BY_POWER_DOWN] =
+            "a power of two for each block of %zu, rounded down: the largest saturate"};
     named_change *made = add_change(list, SINKPROOF_CHANGE_ROUND);
     made->change.format = of->format, made->change.levels = of->levels, made->change.ties = ties;
     made->change.scale = scale, made->change.block = block, made->change.wide = wide;
-    char in[64] = "", size[24] = "";
+    char in[96] = "", size[24] = "";
     if (scale == SINKPROOF_SCALED_BY_TENSOR) snprintf(in, sizeof in, " with one scale");
     if (scale == SINKPROOF_SCALED_BY_ROW) snprintf(in, sizeof in, " with a scale for each row");
     if (scale == SINKPROOF_SCALED_BY_BLOCK)
         snprintf(in, sizeof in, " with a scale for each block of %zu", block);
-    if (scale == SINKPROOF_SCALED_BY_POWER)
-        snprintf(in, sizeof in, " with a power of two for each block of %zu", block);
+    if (scale >= SINKPROOF_SCALED_BY_POWER) {
+        snprintf(in, sizeof in, " with ");
+        snprintf(in + 6, sizeof in - 6, powers[scale], block);
+    }
     snprintf(made->text, sizeof made->text, "rounded to %s%s%s", of->name, in,
              ties == SINKPROOF_TIES_TO_EVEN ? "" : ties_texts[ties]);
     if (block > 0) snprintf(size, sizeof size, "-%zu", block);
@@ -80,6 +91,9 @@ void list_roundings(change_list *list, bool wide) {
             add_rounding(list, &codes[i], SINKPROOF_SCALED_BY_BLOCK, blocks[b], false);
             if (!whole && blocks[b] <= 32)
                 add_rounding(list, &codes[i], SINKPROOF_SCALED_BY_POWER, blocks[b], false);
+            for (int scale = SINKPROOF_SCALED_BY_POWER_UP;
+                 !whole && blocks[b] % 96 == 32 && scale <= SINKPROOF_SCALED_BY_POWER_DOWN; scale++)
+                add_rounding(list, &codes[i], (sinkproof_change_scale)scale, blocks[b], false);
         }
     }
 }

@@ -52,6 +52,13 @@ void composed_say_reads(const composing *c, composed_mistake *m, const sinkproof
                  composed_input_words(input->point), sinkproof_trace_point_name(input->point));
 }
 
+const double *composing_keep_numbers(composing *c, size_t n, const double *numbers) {
+    const uint8_t *kept =
+        composing_keep_marks(c, n * sizeof *numbers, (const uint8_t *)(const void *)numbers);
+    if (kept == NULL) fail_for_memory(c->s);
+    return (const double *)(const void *)kept;
+}
+
 sinkproof_making composing_making(const composing *c) {
     return (sinkproof_making){.config = c->s->trials.config,
                               .model = c->s->trials.suspect.model,
@@ -69,7 +76,7 @@ static bool make(const composing *c, const made_kind *kind, const sinkproof_inpu
     double *width = calloc(all + 1, sizeof *width);
     sinkproof_making how = composing_making(c);
     how.point = of->point, how.layer = of->layer, how.all = all;
-    how.x = x, how.numbers = kind->numbers;
+    how.x = x, how.numbers = kind->numbers, how.table = kind->table;
     if (width == NULL) return fail_for_memory(c->s);
     for (size_t at = 0; at < all; at++) y[at] = kind->adds ? 0 : x[at];
     *made = kind->make(&how, y, width);
@@ -94,7 +101,8 @@ bool composing_try_made(const operation *o, const made_kind *kind) {
                             .along = ALONG_ROWS,
                             .factor = 1,
                             .make = kind->make,
-                            .adds = kind->adds};
+                            .adds = kind->adds,
+                            .table = kind->table};
     memcpy(how.numbers, kind->numbers, sizeof how.numbers);
     return composing_try_moving(c, &how, kind->id, kind->text);
 }
@@ -104,6 +112,7 @@ static bool try_input_kept(composing *c, const sinkproof_input *input, const mad
     composed_mistake *m = composing_reads(c, input);
     if (m == NULL) return false;
     m->input.make = kind->make, m->input.kept = kept, m->region = *region;
+    m->input.table = kind->table;
     memcpy(m->input.numbers, kind->numbers, sizeof m->input.numbers);
     composed_name(m, "%s-reads-%s-%s", sinkproof_trace_point_name(c->point),
                   sinkproof_trace_point_name(input->point), kind->id);

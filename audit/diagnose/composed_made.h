@@ -12,13 +12,17 @@ typedef struct made_kind {
     sinkproof_make *make;
     bool adds; // to the point's own numbers
     double numbers[SINKPROOF_MAKING_NUMBERS];
-    char id[64], text[256]; // "holds ..." of the point; "with ..." of an input
+    const double *table;    // kept as long as the diagnosis (composing_keep_numbers), or NULL
+    char id[80], text[352]; // "holds ..." of the point; "with ..." of an input
 } made_kind;
 
 // A new mistake in which the operation reads that input otherwise; the caller sets how.
 composed_mistake *composing_reads(composing *c, const sinkproof_input *input);
 // Begins its words: "M11 reads the experts' weights (M4)".
 void composed_say_reads(const composing *c, composed_mistake *m, const sinkproof_input *input);
+
+// A copy of numbers, for as long as the diagnosis. NULL if memory runs out.
+const double *composing_keep_numbers(composing *c, size_t n, const double *numbers);
 
 // What a number is made from: the trace, and the point with its elements.
 sinkproof_making composing_making(const composing *c);

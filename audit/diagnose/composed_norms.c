@@ -113,6 +113,11 @@ static bool try_times(composing *c, double times, double d, const sinkproof_regi
     else if (times == d / (d - 1))
         composed_say(m, "the sum of squares in %s is divided by n - 1 (%g), not by n",
                      composed_norm_words(c), d - 1);
+    else if (fabs(d / times - nearbyint(d / times)) < 1e-6 * d / times && times < 1)
+        composed_say(m,
+                     "the sum of squares in %s is divided by %g, not by %g, the width: the mean "
+                     "square is multiplied by %s",
+                     composed_norm_words(c), d / times, d, text);
     else
         composed_say(m, "the mean square in %s is multiplied by %s", composed_norm_words(c), text);
     composed_say_region(c, m);
@@ -179,4 +184,57 @@ bool compose_norms(composing *c) {
         fine = try_fit(c, &rows, &c->regions[r]);
     norm_rows_free(&rows);
     return fine;
+}
+
+// ---- what a row is divided by
+
+enum { SOME_ROWS = 64 }; // of many
+
+bool norm_divisors_read(composing *c, norm_divisors *s, bool *known) {
+    *s = (norm_divisors){.c = c};
+    bool fine = norm_rows_read(c, &s->rows, known);
+    if (!fine || !*known) return fine;
+    sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
+    sinkproof_trace_weights(c->s->trials.config, c->point, slots);
+    sinkproof_matrix scales =
+        sinkproof_model_slot(c->s->trials.suspect.model, s->rows.layer, slots[0]);
+    s->scale_d = calloc(3 * s->rows.d, sizeof *s->scale_d);
+    if (s->scale_d == NULL) return fail_for_memory(c->s);
+    s->lo_d = s->scale_d + s->rows.d, s->hi_d = s->lo_d + s->rows.d;
+    if (scales.cols == s->rows.d) sinkproof_matrix_row(&scales, 0, s->scale_d);
+    return true;
+}
+
+void norm_divisors_free(norm_divisors *s) {
+    free(s->scale_d);
+    norm_rows_free(&s->rows);
+}
+
+bool norm_divisors_are_near(const norm_divisors *s, sinkproof_norm_squares *of,
+                            const double *numbers) {
+    const composing *c = s->c;
+    double near = fmax(2 * c->step, 1e-4), eps = c->s->trials.config->rms_eps;
+    size_t rows = 0, far = 0, step = s->rows.n > SOME_ROWS ? s->rows.n / SOME_ROWS : 1;
+    for (size_t i = 0; i < s->rows.n && 8 * far <= s->rows.n / step; i += step) {
+        const sinkproof_norm_question q = {.trace = c->s->trials.suspect.trace,
+                                           .config = c->s->trials.config,
+                                           .point = c->point,
+                                           .layer = c->place,
+                                           .n = s->rows.n,
+                                           .d = s->rows.d,
+                                           .token = i,
+                                           .x_nd = s->rows.x,
+                                           .scale_d = s->scale_d,
+                                           .eps = eps,
+                                           .numbers = numbers};
+        double factor = s->rows.factor_n[i];
+        bool outside = false;
+        for (size_t k = 0; k < s->rows.d && !outside; k++) outside = c->marks[i * s->rows.d + k];
+        if (!outside) continue;
+        double implied = (s->rows.square_n[i] + eps) / (factor * factor);
+        rows++;
+        far += !s->rows.fits_n[i] || !of(&q, s->lo_d, s->hi_d) ||
+               !(implied > s->lo_d[0] * (1 - near) && implied < s->hi_d[0] * (1 + near));
+    }
+    return rows > 0 && 8 * far <= rows;
 }

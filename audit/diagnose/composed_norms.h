@@ -20,6 +20,21 @@ typedef struct norm_rows {
 bool norm_rows_read(composing *c, norm_rows *rows, bool *known);
 void norm_rows_free(norm_rows *rows);
 
+// What the divisor of each row is compared with.
+typedef struct norm_divisors {
+    composing *c;
+    norm_rows rows;
+    double *scale_d, *lo_d, *hi_d;
+} norm_divisors;
+
+// *known: the trace has the input. Frees with norm_divisors_free. Returns false if memory runs out.
+bool norm_divisors_read(composing *c, norm_divisors *s, bool *known);
+void norm_divisors_free(norm_divisors *s);
+// Whether the divisors of the rows with an element outside are near those of the question: all but
+// one of eight.
+bool norm_divisors_are_near(const norm_divisors *s, sinkproof_norm_squares *of,
+                            const double *numbers);
+
 composed_mistake *composed_norm_new(composing *c, mistake_suppose *operate,
                                     const sinkproof_region *region);
 const char *composed_norm_words(const composing *c);

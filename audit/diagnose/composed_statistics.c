@@ -224,48 +224,13 @@ static bool norm_by_statistic(supposed_engine *s, const known_mistake *k) {
 
 // ---- a trial
 
-typedef struct statistics {
-    composing *c;
-    norm_rows rows;
-    double *scale_d, *lo_d, *hi_d;
-} statistics;
-
-enum { SOME_ROWS = 64 }; // of many
-
-// Whether the factors of the rows with an element outside are near those that the statistic gives:
-// all but one of eight.
-static bool is_near(const statistics *s, const double *numbers) {
-    const composing *c = s->c;
-    double near = fmax(2 * c->step, 1e-4), eps = c->s->trials.config->rms_eps;
-    size_t rows = 0, far = 0;
-    if (numbers[KIND] == OF_PARTS || numbers[KIND] == OF_TWICE || numbers[KIND] == OF_COLUMNS)
-        return true;
-    size_t step = s->rows.n > SOME_ROWS ? s->rows.n / SOME_ROWS : 1;
-    for (size_t i = 0; i < s->rows.n && 8 * far <= s->rows.n / step; i += step) {
-        const sinkproof_norm_question q = {.trace = c->s->trials.suspect.trace,
-                                           .config = c->s->trials.config,
-                                           .point = c->point,
-                                           .layer = c->place,
-                                           .n = s->rows.n,
-                                           .d = s->rows.d,
-                                           .token = i,
-                                           .x_nd = s->rows.x,
-                                           .scale_d = s->scale_d,
-                                           .eps = eps,
-                                           .numbers = numbers};
-        double factor = s->rows.factor_n[i];
-        bool outside = false;
-        for (size_t k = 0; k < s->rows.d && !outside; k++) outside = c->marks[i * s->rows.d + k];
-        if (!outside) continue;
-        double implied = (s->rows.square_n[i] + eps) / (factor * factor);
-        rows++;
-        far += !s->rows.fits_n[i] || !divide_by_statistic(&q, s->lo_d, s->hi_d) ||
-               !(implied > s->lo_d[0] * (1 - near) && implied < s->hi_d[0] * (1 + near));
-    }
-    return rows > 0 && 8 * far <= rows;
+static bool is_near(const norm_divisors *s, const double *numbers) {
+    statistic_kind kind = (statistic_kind)numbers[KIND];
+    return kind == OF_PARTS || kind == OF_TWICE || kind == OF_COLUMNS ||
+           norm_divisors_are_near(s, divide_by_statistic, numbers);
 }
 
-static bool try_statistic(statistics *s, const double *numbers, const char *text) {
+static bool try_statistic(norm_divisors *s, const double *numbers, const char *text) {
     composing *c = s->c;
     bool fine = true;
     if (c->found != NULL || !is_near(s, numbers)) return true;
@@ -292,7 +257,7 @@ static bool try_statistic(statistics *s, const double *numbers, const char *text
 
 enum { MOST_ROWS = 512 };
 
-static bool try_kinds(statistics *s) {
+static bool try_kinds(norm_divisors *s) {
     static const struct {
         statistic_kind kind;
         double a;
@@ -327,14 +292,14 @@ static bool try_kinds(statistics *s) {
 }
 
 // Another row's: `a` is the kind's number.
-static bool try_row(statistics *s, statistic_kind kind, long a, const char *whose) {
+static bool try_row(norm_divisors *s, statistic_kind kind, long a, const char *whose) {
     char text[160];
     const double numbers[COMPOSED_NUMBERS] = {[KIND] = kind, [A] = (double)a};
     snprintf(text, sizeof text, "divides each row by the root mean square of %s", whose);
     return try_statistic(s, numbers, text);
 }
 
-static bool try_rows(statistics *s) {
+static bool try_rows(norm_divisors *s) {
     long n = (long)s->rows.n;
     bool fine = true;
     char whose[96];
@@ -353,7 +318,7 @@ static bool try_rows(statistics *s) {
     return fine;
 }
 
-static bool try_formats(statistics *s) {
+static bool try_formats(norm_divisors *s) {
     static const struct {
         statistic_kind kind;
         const char *text;
@@ -383,7 +348,7 @@ static bool try_formats(statistics *s) {
     return fine;
 }
 
-static bool try_tensors(statistics *s) {
+static bool try_tensors(norm_divisors *s) {
     const composing *c = s->c;
     const double residual[COMPOSED_NUMBERS] = {[KIND] = OF_RESIDUAL};
     bool fine = c->point != TRACE_M1 ||
@@ -410,7 +375,7 @@ static bool try_tensors(statistics *s) {
 
 // ---- some coordinates
 
-static bool try_span(statistics *s, size_t first, size_t end, bool over_all) {
+static bool try_span(norm_divisors *s, size_t first, size_t end, bool over_all) {
     size_t d = s->rows.d, count = end - first;
     char text[200], share[40] = "";
     if (count == 0 || count >= d) return true;
@@ -431,7 +396,7 @@ static bool try_span(statistics *s, size_t first, size_t end, bool over_all) {
     return try_statistic(s, numbers, text);
 }
 
-static bool try_spans(statistics *s) {
+static bool try_spans(norm_divisors *s) {
     size_t d = s->rows.d, fewest = d < 16 ? 1 : d / 16;
     bool fine = true;
     for (int over_all = 0; over_all < 2; over_all++)
@@ -457,7 +422,7 @@ static bool try_spans(statistics *s) {
     return fine;
 }
 
-static bool try_parts(statistics *s) {
+static bool try_parts(norm_divisors *s) {
     const size_t counts[] = {2, 3, 4, 6, 8, 16, s->c->s->trials.config->n_heads};
     bool fine = true;
     for (size_t k = 0; k < sizeof counts / sizeof counts[0] && fine; k++) {
@@ -472,21 +437,11 @@ static bool try_parts(statistics *s) {
 }
 
 bool compose_statistics(composing *c) {
-    statistics s = {.c = c};
-    bool known, fine = norm_rows_read(c, &s.rows, &known);
-    if (fine && known) {
-        sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
-        sinkproof_trace_weights(c->s->trials.config, c->point, slots);
-        sinkproof_matrix scales =
-            sinkproof_model_slot(c->s->trials.suspect.model, s.rows.layer, slots[0]);
-        s.scale_d = calloc(3 * s.rows.d, sizeof *s.scale_d);
-        fine = s.scale_d != NULL || fail_for_memory(c->s);
-        s.lo_d = s.scale_d + s.rows.d, s.hi_d = s.lo_d + s.rows.d;
-        if (fine && scales.cols == s.rows.d) sinkproof_matrix_row(&scales, 0, s.scale_d);
-        fine = fine && try_kinds(&s) && try_rows(&s) && try_formats(&s) && try_tensors(&s) &&
+    norm_divisors s;
+    bool known, fine = norm_divisors_read(c, &s, &known);
+    if (fine && known)
+        fine = try_kinds(&s) && try_rows(&s) && try_formats(&s) && try_tensors(&s) &&
                try_spans(&s) && try_parts(&s);
-    }
-    free(s.scale_d);
-    norm_rows_free(&s.rows);
+    norm_divisors_free(&s);
     return fine;
 }

@@ -146,9 +146,9 @@ static void name_codes(const double *by_g, char *text, size_t size) {
              integers  ? "with codes taken as integers, 0 to 7 with a sign"
              : flushed ? "with the codes of 0.5 (subnormals) taken as 0"
                        : "with another table of codes:");
-    for (size_t g = 1; g < SINKPROOF_CODES && !integers && !flushed; g++) {
+    for (size_t g = 0; g < SINKPROOF_CODES && !integers && !flushed; g++) {
         length = strlen(text);
-        if (g == SINKPROOF_CODES / 2 || by_g[g] == code_value(g)) continue;
+        if (by_g[g] == code_value(g)) continue;
         snprintf(text + length, size - length, " %g as %.4g,", code_value(g), by_g[g]);
     }
     length = strlen(text);
@@ -165,7 +165,6 @@ static bool try_codes(const tables *t, double *by_g) {
         if (fabs(near - by_g[g]) < 0.06) by_g[g] = near;
         other = other || by_g[g] != code_value(g);
     }
-    by_g[0] = by_g[SINKPROOF_CODES / 2] = isfinite(by_g[0]) ? by_g[0] : 0;
     if (!other || !groups_are_near(t, by_g)) return true;
     const double *kept = (const double *)(const void *)composing_keep_marks(
         t->c, SINKPROOF_CODES * sizeof *by_g, (const uint8_t *)by_g);

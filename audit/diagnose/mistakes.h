@@ -33,8 +33,9 @@ typedef struct mistake_weight_edit {
     size_t averaged; // 0; or rows (of a vector: numbers) of a unit: the mean over all units
     bool other_scales;
     sinkproof_from scale_expert_from, scale_row_from, scale_block_from;
-    sinkproof_from scale_from;   // over all scales of a matrix, row by row; or own
-    const double *scale_factors; // for scales 2^-127 .. 2^127: what multiplies them; or NULL
+    sinkproof_from scale_from;       // over all scales of a matrix, row by row; or own
+    sinkproof_from scale_stack_from; // over those of all experts
+    const double *scale_factors;     // for scales 2^-127 .. 2^127: what multiplies them; or NULL
     sinkproof_change change;
     bool of_codes;        // of MXFP4: the codes are changed, not their products with the scales
     block_reading blocks; // of ggml's blocks
@@ -51,6 +52,7 @@ typedef struct mistake_input {
     sinkproof_moving moving; // of `from`
     sinkproof_make *make;    // or NULL: what is made of `from` is moved
     double numbers[SINKPROOF_MAKING_NUMBERS];
+    const double *table;
     sinkproof_format kept; // to which moved numbers are rounded
     double
         less; // before that, less so many times a bias, whose elements belong to the last dimension

@@ -84,3 +84,19 @@ size_t read_from_first_of(size_t i, size_t count, size_t by) {
     (void)count;
     return i - i % by;
 }
+
+static size_t strided(size_t i, size_t by) {
+    size_t blocks = by & 0xfff, stride = by >> 12 & 0xfff;
+    return i / blocks * stride + i % blocks;
+}
+
+size_t read_from_strided(size_t i, size_t count, size_t by) {
+    size_t each = by >> 24;
+    return (i / each * each + strided(i % each, by)) % count;
+}
+
+size_t read_from_strided_within(size_t i, size_t count, size_t by) {
+    size_t each = by >> 24;
+    (void)count;
+    return i / each * each + strided(i % each, by) % each;
+}

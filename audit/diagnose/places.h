@@ -36,4 +36,13 @@ size_t read_from_modulo(size_t i, size_t count, size_t by);   // i % by
 // the first element of i's block of `by`
 size_t read_from_first_of(size_t i, size_t count, size_t by);
 
+// Scales of experts, each of rows of blocks, by other strides: packed_strides packs the blocks of a
+// row, the stride of a row, and what an expert has. They go on in the next expert, or, `within`,
+// begin anew.
+size_t read_from_strided(size_t i, size_t count, size_t by);
+size_t read_from_strided_within(size_t i, size_t count, size_t by);
+static inline size_t packed_strides(size_t blocks, size_t stride, size_t each) {
+    return blocks | stride << 12 | each << 24;
+}
+
 #endif

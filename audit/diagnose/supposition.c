@@ -65,7 +65,8 @@ static bool make_numbers(const suspect_engine *suspect, const supposed_engine *s
                                   .all = n,
                                   .chosen_nk = chosen,
                                   .x = x,
-                                  .numbers = s->input.numbers};
+                                  .numbers = s->input.numbers,
+                                  .table = s->input.table};
     if (made == NULL) return false;
     memcpy(made, x, n * sizeof *x);
     bool fine = s->input.make(&how, made, made + n);

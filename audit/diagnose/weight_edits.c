@@ -44,13 +44,17 @@ static size_t index_from(const sinkproof_from *from, size_t i, size_t size) {
 
 // The scale of block b of row r, as it is read: of another place, times a factor.
 static bool scale_read(const mistake_weight_edit *edit, const sinkproof_matrix *stack, size_t e,
-                       size_t r, size_t b, float *room_b, double *scale) {
+                       size_t r, size_t b, float *room_b, size_t *in_room, double *scale) {
     size_t blocks = stack->cols / BLOCK, flat = r * blocks + b;
     flat = index_from(&edit->scale_from, flat, stack->rows * blocks);
-    size_t from_e = index_from(&edit->scale_expert_from, e, stack->count);
+    size_t each = stack->rows * blocks;
+    size_t at = index_from(&edit->scale_stack_from, e * each + flat, stack->count * each);
+    flat = at % each;
+    size_t from_e = index_from(&edit->scale_expert_from, at / each, stack->count);
     size_t from_r = index_from(&edit->scale_row_from, flat / blocks, stack->rows);
-    if (b == 0 || flat / blocks != r) // else the row is there
+    if (*in_room != from_e * stack->rows + from_r)
         if (!read_scales(stack, from_e, from_r, room_b)) return false;
+    *in_room = from_e * stack->rows + from_r;
     *scale = room_b[index_from(&edit->scale_block_from, flat % blocks, blocks)];
     int exponent = *scale > 0 ? ilogb(*scale) : -127;
     if (edit->scale_factors != NULL && exponent >= -127 && exponent <= 127)
@@ -65,6 +69,7 @@ static bool rescale_row(const mistake_weight_edit *edit, const sinkproof_matrix 
     float *own = calloc(2 * blocks + 1, sizeof *own), *other = own + blocks;
     bool fine = own != NULL && read_scales(stack, e, r, own);
     double scale = 1;
+    size_t in_room = SIZE_MAX;
     for (size_t c = 0; fine && c < stack->cols; c++) {
         size_t b = c / BLOCK;
         row_c[c] /= own[b];
@@ -72,7 +77,7 @@ static bool rescale_row(const mistake_weight_edit *edit, const sinkproof_matrix 
         if (!edit->other_scales)
             scale = own[b];
         else if (c % BLOCK == 0)
-            fine = scale_read(edit, stack, e, r, b, other, &scale);
+            fine = scale_read(edit, stack, e, r, b, other, &in_room, &scale);
         row_c[c] *= scale;
     }
     free(own);

@@ -52,12 +52,16 @@ static double scale_of(const sinkproof_change *c, double amax) {
     double largest = largest_code(c);
     if (c->scale == SINKPROOF_UNSCALED || amax == 0) return 1;
     if (c->scale == SINKPROOF_SCALED_BY_POWER) return ldexp(1, ilogb(amax) - ilogb(largest));
+    double power = log2(amax / largest);
+    if (c->scale == SINKPROOF_SCALED_BY_POWER_UP) return exp2(ceil(power));
+    if (c->scale == SINKPROOF_SCALED_BY_POWER_NEAREST) return exp2(nearbyint(power));
+    if (c->scale == SINKPROOF_SCALED_BY_POWER_DOWN) return exp2(floor(power));
     return sinkproof_round(SINKPROOF_F32, amax / largest);
 }
 
 static void round_row(const sinkproof_change *c, double amax, size_t n, const double *like,
                       double *x) {
-    bool blocks = c->scale == SINKPROOF_SCALED_BY_BLOCK || c->scale == SINKPROOF_SCALED_BY_POWER;
+    bool blocks = c->scale >= SINKPROOF_SCALED_BY_BLOCK;
     size_t each = blocks && c->block < n ? c->block : n;
     for (size_t first = 0; first < n; first += each) {
         size_t some = n - first < each ? n - first : each;
@@ -111,7 +115,7 @@ size_t sinkproof_code_index(double value) {
     static const double codes[SINKPROOF_CODES / 2] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
     size_t i = 0;
     while (i + 1 < SINKPROOF_CODES / 2 && codes[i] < fabs(value)) i++;
-    return value < 0 ? SINKPROOF_CODES / 2 + i : i;
+    return signbit(value) ? SINKPROOF_CODES / 2 + i : i;
 }
 
 static double change_alone(const sinkproof_change *c, double x) {

@@ -38,7 +38,11 @@ typedef enum sinkproof_change_scale {
     SINKPROOF_SCALED_BY_TENSOR,
     SINKPROOF_SCALED_BY_ROW,
     SINKPROOF_SCALED_BY_BLOCK, // `block` numbers of a row
-    SINKPROOF_SCALED_BY_POWER  // the same; the scale is a power of two, as in MXFP4 and MXFP8
+    SINKPROOF_SCALED_BY_POWER, // the same; the scale is a power of two, as in MXFP4 and MXFP8
+    // the same, of the largest size over the largest code: rounded up, to the nearest, or down
+    SINKPROOF_SCALED_BY_POWER_UP,
+    SINKPROOF_SCALED_BY_POWER_NEAREST,
+    SINKPROOF_SCALED_BY_POWER_DOWN
 } sinkproof_change_scale;
 
 // What becomes of a number between two codes.

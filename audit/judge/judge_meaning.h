@@ -94,6 +94,7 @@ typedef struct sinkproof_norm_question {
     const double *x_nd, *scale_d;
     double eps;
     const double *numbers;
+    const double *table; // one for each token, or NULL
 } sinkproof_norm_question;
 // Returns false where the trace does not tell.
 typedef bool sinkproof_norm_squares(const sinkproof_norm_question *q, double *lo_d, double *hi_d);
@@ -135,6 +136,7 @@ typedef struct sinkproof_meaning {
     bool eps_outside, centred;            // norms: x / (rms + eps); the mean is subtracted
     sinkproof_norm_squares *norm_squares; // NULL: as defined
     double norm_numbers[SINKPROOF_NORM_NUMBERS];
+    const double *norm_table;
     sinkproof_turning query, key;    // A4
     sinkproof_attending attending;   // A5 to A11, at one place
     bool sees_all;                   // later keys are not masked

@@ -131,7 +131,8 @@ static bool make_numbers(judge_pass *pass, size_t place) {
                                  .chosen_nk = judge_layer_choices(pass, place),
                                  .x = x,
                                  .radius = radius,
-                                 .numbers = m->numbers};
+                                 .numbers = m->numbers,
+                                 .table = m->table};
     if (fine && !m->make(&of, pass->made, pass->made + all))
         for (size_t at = 0; at < all; at++) pass->made[at] = NAN;
     free(x);

@@ -74,7 +74,8 @@ static void norm_otherwise(judge_part *part, const norm_work *w, size_t token,
                                        .x_nd = w->mid_nd,
                                        .scale_d = w->scale_d,
                                        .eps = pass->config->rms_eps,
-                                       .numbers = pass->meaning->norm_numbers};
+                                       .numbers = pass->meaning->norm_numbers,
+                                       .table = pass->meaning->norm_table};
     bool fine = ends_d != NULL && other_d != NULL;
     bool known = fine && pass->meaning->norm_squares(&q, ends_d, ends_d + d);
     for (size_t i = 0; i < d; i++) own += x_d[i].mid * x_d[i].mid / (double)d;

@@ -99,6 +99,7 @@ typedef struct sinkproof_making {
     const double *x;
     const double *radius; // of the sets of x; NULL: x is exact
     const double *numbers;
+    const double *table; // as many as the maker needs, or NULL
 } sinkproof_making;
 // Returns false where it cannot be made.
 typedef bool sinkproof_make(const sinkproof_making *of, double *y, double *width);
@@ -124,6 +125,7 @@ typedef struct sinkproof_moving {
     sinkproof_make *make; // or NULL; what it makes is moved in the place of the point's numbers
     bool adds;            // it makes what is added to them
     double numbers[SINKPROOF_MAKING_NUMBERS];
+    const double *table;
 } sinkproof_moving;
 
 // The element whose value stands at `at`; SIZE_MAX: none.
