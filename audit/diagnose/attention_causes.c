@@ -145,7 +145,9 @@ static const attention_guesses *guesses_at(composing *c) {
     s->guessed = c->place;
     if (s->guesses[c->point] != NULL) return s->guesses[c->point];
     attention_guesses *made = malloc(sizeof *made);
-    if (made == NULL || !attention_guess_causes(&of, made)) {
+    if (s->memory == NULL) s->memory = calloc(2 * TRACE_POINTS, sizeof *s->memory);
+    if (made == NULL || s->memory == NULL ||
+        !attention_guess_causes(&of, &s->memory[2 * c->point], made)) {
         free(made);
         fail_for_memory(s);
         return NULL;
@@ -184,18 +186,32 @@ static bool try_kernels(composing *c, const attention_guesses *guesses, guess_ki
     return true;
 }
 
+static void note_family(const composing *c, unsigned family) {
+    const sinkproof_config *config = c->s->trials.config;
+    bool window = config->sliding[c->place] && config->window > 0;
+    c->s->memory[2 * c->point + window].found = family + 1;
+}
+
 // Guesses that hold everywhere, those that hold at a place, or two causes at once.
 static bool compose_guesses(composing *c, guess_kind kind) {
     if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
     const attention_guesses *guesses = guesses_at(c);
     if (guesses == NULL) return false;
-    for (size_t i = 0; i < guesses->n; i++) {
-        const sinkproof_attending *how = &guesses->of[i].how;
-        bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
-        if (kind_of(guesses, i) != kind) continue;
-        if (c->found != NULL && !near) break;
-        if (!try_guess(c, how)) return false;
-    }
+    // of what is near, numbers that are exact come before those that are known within an error
+    const attention_guess *first = NULL;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < guesses->n; i++) {
+            const attention_guess *g = &guesses->of[i];
+            bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
+            bool exact = near && g->how.times_error == 0;
+            if (kind_of(guesses, i) != kind || exact != (pass == 0)) continue;
+            if (c->found != NULL && !near) continue;
+            // the exact number tells it
+            if (first != NULL && pass > 0 && first->family == g->family) continue;
+            if (!try_guess(c, &g->how)) return false;
+            if (first == NULL && c->found != NULL) first = g;
+        }
+    if (first != NULL) note_family(c, first->family);
     return c->found != NULL || try_kernels(c, guesses, kind);
 }
 

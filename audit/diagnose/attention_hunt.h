@@ -7,7 +7,7 @@
 
 #include "audit/diagnose/attention_screen.h"
 
-enum { KEPT = 12, FAMILIES = 160 }; // kept of a family
+enum { KEPT = 12 }; // of a family
 typedef struct hunt {
     attention_view *view;
     attention_guesses *out;
@@ -19,7 +19,9 @@ typedef struct hunt {
     double spent; // multiplications, as of emulations
     bool joining; // what is offered are two causes
     size_t n_best;
-    attention_guess best[FAMILIES]; // the nearest of each family, to the failing queries
+    // the nearest of each family, to the failing queries
+    attention_guess best[ATTENTION_FAMILIES];
+    attention_memory *memory; // of layers of this kind
 } hunt;
 
 // Offers a guess of the current family.
@@ -28,10 +30,11 @@ void hunt_offer(hunt *h, const sinkproof_attending *how);
 // number larger than `most`, or smaller than its inverse, is none: then the sink is left out.
 void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,
                        double most);
-// Fits *number and offers nothing; returns whether the guess is clearly nearer than the definition.
-bool hunt_fit(hunt *h, sinkproof_attending *how, double *number);
-// Fits *number from one start, which is near, and offers it.
-void hunt_offer_fitted_from(hunt *h, sinkproof_attending *how, double *number, double start);
+// Fits *number and offers nothing; returns the misfit of the guess.
+double hunt_fit(hunt *h, sinkproof_attending *how, double *number);
+// Fits *number from one start, which is near, and offers it if its misfit is below the other.
+void hunt_offer_fitted_from(hunt *h, sinkproof_attending *how, double *number, double start,
+                            double below);
 // The same of two numbers together, from some starts or from where they are.
 void hunt_offer_fitted_two(hunt *h, sinkproof_attending *how, double *one, double *other,
                            bool from_there);

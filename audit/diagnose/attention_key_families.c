@@ -281,29 +281,25 @@ void guess_sources(hunt *h, const family_arguments *of) {
     }
 }
 
-typedef void read_offer(hunt *h, sinkproof_attending *m, double start);
+// What a rounding is offered with: a factor, as it is without the rounding, and its misfit.
+typedef struct read_factor {
+    bool of_values; // of keys and values that are both rounded, the values alone
+    double start, misfit;
+} read_factor;
 
-static void offer_plainly(hunt *h, sinkproof_attending *m, double start) {
-    (void)start;
-    hunt_offer(h, m);
-}
-
-// Rounded, and multiplied: by a number that is not 1.
-static void offer_times(hunt *h, sinkproof_attending *m, double start) {
-    m->read.times = start;
-    hunt_offer_fitted_from(h, m, &m->read.times, start);
-    m->read.times = 1;
-}
-
-// Of keys and values that are both rounded, the values alone.
-static void offer_value_times(hunt *h, sinkproof_attending *m, double start) {
-    m->read.value_times = start;
-    hunt_offer_fitted_from(h, m, &m->read.value_times, start);
-    m->read.value_times = 0;
+static void offer_read(hunt *h, sinkproof_attending *m, const read_factor *by) {
+    enum { LESS = 2 }; // so much less is the misfit with the rounding, or it is not needed
+    double *number = by != NULL && by->of_values ? &m->read.value_times : &m->read.times;
+    double was = *number;
+    if (by == NULL)
+        hunt_offer(h, m);
+    else
+        hunt_offer_fitted_from(h, m, number, by->start, by->misfit / LESS);
+    *number = was;
 }
 
 // Formats of few bits, with each scale that they may have.
-static void offer_formats(hunt *h, sinkproof_attending *m, read_offer *offer, double start) {
+static void offer_formats(hunt *h, sinkproof_attending *m, const read_factor *by) {
     static const sinkproof_format formats[] = {SINKPROOF_E4M3,  SINKPROOF_E5M2, SINKPROOF_INT8,
                                                SINKPROOF_E2M1,  SINKPROOF_BF16, SINKPROOF_F16,
                                                SINKPROOF_MXFP8, SINKPROOF_NVFP4};
@@ -320,34 +316,34 @@ static void offer_formats(hunt *h, sinkproof_attending *m, read_offer *offer, do
             if (none && (formats[f] == SINKPROOF_INT8 || formats[f] == SINKPROOF_E2M1)) continue;
             if (alone && i > 1) continue;
             m->read.format = formats[f], m->read.scale = scales[i];
-            offer(h, m, start);
+            offer_read(h, m, by);
         }
     m->read.format = SINKPROOF_REAL, m->read.scale = SINKPROOF_SCALE_NONE;
 }
 
+// The same with a factor that is not 1, of keys, queries and values or of the values alone.
+static void offer_scaled_formats(hunt *h, sinkproof_attending *m, bool of_values) {
+    read_factor by = {.of_values = of_values};
+    double *number = of_values ? &m->read.value_times : &m->read.times;
+    by.misfit = hunt_fit(h, m, number), by.start = *number;
+    m->read.times = 1, m->read.value_times = 0;
+    if (by.misfit < h->definition - (double)h->view->n_failing / 2) offer_formats(h, m, &by);
+}
+
 // of->moved: of what. Of queries, keys and values a scale that is lost may be any; a rounding is to
-// a format of few bits, of a row, a head or all. A lost scale beside it is fitted from where it is
-// without the rounding.
+// a format of few bits, of a row, a head or all; and both together.
 void guess_reads(hunt *h, const family_arguments *of) {
     bool alone = of->moved == SINKPROOF_READ_WEIGHTS;
     sinkproof_attending m = defined;
     m.read.of = of->moved, m.read.spared = of->spared;
-    offer_formats(h, &m, offer_plainly, 1);
+    offer_formats(h, &m, NULL);
     // in all rows alike a factor of the scores, or of the output, is simpler
     if (of->spared && !alone) hunt_offer_fitted(h, &m, &m.read.times, false, 1e6);
-    m.read.times = 1;
     if (of->spared && of->moved == 3)
         hunt_offer_fitted_two(h, &m, &m.read.times, &m.read.value_times, false);
     m.read.times = 1, m.read.value_times = 0;
-    if (!alone && hunt_fit(h, &m, &m.read.times)) {
-        double start = m.read.times;
-        m.read.times = 1, offer_formats(h, &m, offer_times, start);
-    }
-    m.read.times = 1, m.read.value_times = 1;
-    if (of->moved == 3 && hunt_fit(h, &m, &m.read.value_times)) {
-        double start = m.read.value_times;
-        m.read.value_times = 0, offer_formats(h, &m, offer_value_times, start);
-    }
+    if (!alone) offer_scaled_formats(h, &m, false);
+    if (of->moved == 3) offer_scaled_formats(h, &m, true);
 }
 
 // Codes of few bits that are multiplied by the scale of another head or token.

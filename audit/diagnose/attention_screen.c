@@ -77,34 +77,65 @@ static void place_guess(hunt *h, const attention_guess *found) {
 }
 
 static void family_end(hunt *h) {
-    if (h->n_kept > 0 && h->n_best < FAMILIES) h->best[h->n_best++] = h->kept[0];
+    if (h->n_kept > 0 && h->n_best < ATTENTION_FAMILIES) h->best[h->n_best++] = h->kept[0];
     for (size_t i = 0; i < h->n_kept; i++) place_guess(h, &h->kept[i]);
-    h->family++, h->n_kept = 0;
+    h->n_kept = 0;
 }
 
-static void hunt_families(hunt *h) {
-    for (size_t i = 0; attention_family_at(i) != NULL; i++) {
-        attention_family_at(i)->guess(h, &attention_family_at(i)->of);
-        family_end(h);
+static void ask_family(hunt *h, size_t i, size_t begin) {
+    h->family = (unsigned)(begin + i);
+    attention_family_at(i)->guess(h, &attention_family_at(i)->of);
+    bool near = h->n_kept > 0 && h->kept[0].misfit < h->definition / 2;
+    if (h->family < ATTENTION_FAMILIES) h->memory->hopeless[h->family] = !near;
+    family_end(h);
+}
+
+// Whether the nearest guess is as near as an honest query is.
+static bool is_explained(const hunt *h) {
+    return h->out->n > 0 && h->out->of[0].misfit < (double)h->view->n_samples * log(2);
+}
+
+// The families, whose numbers begin at `begin`.
+static void hunt_families(hunt *h, size_t begin) {
+    size_t found = h->memory->found, n = 0;
+    while (attention_family_at(n) != NULL) n++;
+    bool first = found > begin && found <= begin + n;
+    if (first) ask_family(h, found - 1 - begin, begin);
+    if (first && is_explained(h)) return;
+    for (size_t i = 0; i < n; i++) {
+        bool hopeless = begin + i < ATTENTION_FAMILIES && h->memory->hopeless[begin + i];
+        if (!hopeless && !(first && i == found - 1 - begin)) ask_family(h, i, begin);
     }
+    h->family = (unsigned)(begin + n);
     h->joining = true;
     hunt_pairs(h);
     family_end(h);
     h->joining = false;
 }
 
-bool attention_guess_causes(const attention_point *point, attention_guesses *guesses) {
+// Where other queries fail, no family is without hope.
+static void recall(attention_memory *m, const attention_view *v) {
+    bool same = m->first_row == v->first_row && m->end_row == v->end_row &&
+                m->first_head == v->first_head && m->end_head == v->end_head;
+    if (!same) memset(m->hopeless, 0, sizeof m->hopeless);
+    m->first_row = v->first_row, m->end_row = v->end_row;
+    m->first_head = v->first_head, m->end_head = v->end_head;
+}
+
+bool attention_guess_causes(const attention_point *point, attention_memory memory[2],
+                            attention_guesses *guesses) {
     attention_view view;
     bool there;
     *guesses = (attention_guesses){.n = 0};
     if (!attention_view_open(point, &view, &there)) return false;
     if (!there) return true;
-    hunt h = {.view = &view, .out = guesses};
+    hunt h = {.view = &view, .out = guesses, .memory = &memory[view.layer_window > 0]};
+    recall(h.memory, &view);
     for (size_t s = 0; s < view.n_samples; s++) guesses->misfit += view.samples[s].misfit;
     for (size_t s = 0; s < view.n_failing; s++) h.definition += view.samples[s].misfit;
-    hunt_families(&h);
+    hunt_families(&h, 0);
     h.apart = point->point == TRACE_A11 && view.weights != NULL;
-    if (h.apart) hunt_families(&h);
+    if (h.apart) hunt_families(&h, h.family + 1);
     attention_view_close(&view);
     return true;
 }

@@ -39,9 +39,20 @@ typedef struct attention_guesses {
     double misfit;                         // of the definition
 } attention_guesses;
 
-// Finds the nearest guesses; none where the trace lacks queries, keys or values. Returns false if
-// memory runs out.
-bool attention_guess_causes(const attention_point *point, attention_guesses *guesses);
+enum { ATTENTION_FAMILIES = 160 }; // at most
+
+// What the layers before tell of a layer of the same kind: with a window, or without one.
+typedef struct attention_memory {
+    size_t found; // the family of a cause that explained a layer, counted from 1; 0: none
+    // families with no guess that is half as far as the definition, where the same queries fail
+    bool hopeless[ATTENTION_FAMILIES];
+    size_t first_row, end_row, first_head, end_head;
+} attention_memory;
+
+// Finds the nearest guesses; none where the trace lacks queries, keys or values. Families that the
+// memory tells of are asked first, or not at all. Returns false if memory runs out.
+bool attention_guess_causes(const attention_point *point, attention_memory memory[2],
+                            attention_guesses *guesses);
 
 // ---- attention_causes.c
 enum { ATTENTION_ID = 96, ATTENTION_TEXT = 384 };

@@ -177,6 +177,7 @@ static bool guess_call_causes(asking *q, const asked_call *a, attention_guesses 
     const sinkproof_judge_options how = {
         .rate = e->rate, .stretch = &q->stretch, .witness = see_sets, .witnessing = &seen};
     sinkproof_judgement again;
+    attention_memory memory[2] = {0};
     seen.v = calloc(3 * seen.elements + 1, sizeof *seen.v);
     seen.lo = seen.v + seen.elements, seen.hi = seen.lo + seen.elements;
     sinkproof_stretch_to(&q->stretch, a->trials.config, e->policy, e->trace, TRACE_A11, 0, true);
@@ -192,7 +193,7 @@ static bool guess_call_causes(asking *q, const asked_call *a, attention_guesses 
                                     .lo = seen.lo,
                                     .hi = seen.hi};
         sinkproof_judgement_free(&again);
-        fine = attention_guess_causes(&of, guesses);
+        fine = attention_guess_causes(&of, memory, guesses);
     }
     free(seen.v);
     return fine || sinkproof_fail(a->trials.error, "no memory for the cause of failing calls");

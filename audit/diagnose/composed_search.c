@@ -132,7 +132,6 @@ static void join_said_alike(search *s, size_t place) {
             continue;
         f->layers[place] = true;
         s->out->n--;
-        s->joined++;
         return;
     }
 }

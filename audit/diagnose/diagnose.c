@@ -304,6 +304,13 @@ static bool leave_unsearched(search *s, size_t place, unsigned points, search_li
     return points == 0 || add_limited(s, place, points, limit) != NULL;
 }
 
+static bool place_is_explained(const search *s, size_t place) {
+    bool all = true;
+    for (size_t i = 0; i < s->out->n; i++)
+        all = all && (s->out->findings[i].n_alike > 0 || !s->out->findings[i].layers[place]);
+    return all;
+}
+
 // searched: the number of layers that were searched in full.
 static bool diagnose_place(search *s, size_t place, size_t *searched) {
     unsigned unbounded = failing_points_unbounded(&s->trials, place);
@@ -316,10 +323,11 @@ static bool diagnose_place(search *s, size_t place, size_t *searched) {
     if (!points_are_isolated(&s->trials, place, left, &isolated)) return false;
     bool anew = left != 0 && (isolated || *searched < s->trials.options->places);
     *searched += anew && !isolated;
-    size_t joined = s->joined;
     if (anew && !search_explanations(s, place, left)) return false;
-    // what was found again soon is found in a few more layers
-    if (s->joined > joined && s->joined <= 2 * s->trials.options->places) *searched -= 1;
+    // layers that are explained, each perhaps with its own numbers, let a few more be searched
+    bool explained = anew && !isolated && place_is_explained(s, place);
+    s->explained += explained;
+    if (explained && s->explained <= 2 * s->trials.options->places) *searched -= 1;
     if (!leave_unsearched(s, place, anew ? 0 : left, LIMIT_PLACES) ||
         !leave_unsearched(s, place, unbounded, LIMIT_SET) ||
         !leave_unsearched(s, place, failing, LIMIT_ALONE))
@@ -380,6 +388,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     diagnosis->tried = s.trials.tried;
     attention_forget_guesses(&s);
+    free(s.memory);
     free(s.trials.stretch);
     free(s.of);
     free(s.fitting);

@@ -17,17 +17,20 @@ typedef struct candidate {
 } candidate;
 
 struct attention_guesses; // attention_screen.h
+struct attention_memory;
 
 typedef struct search {
     place_trials trials;
     // of each point of attention of one layer, once they are found
     struct attention_guesses *guesses[TRACE_POINTS];
     size_t guessed; // the layer
+    // of each point and kind of layer, without a window and with one; NULL: nothing was guessed yet
+    struct attention_memory *memory;
     sinkproof_diagnosis *out;
     candidate *of; // the candidates of the current place
     mistake_trial *fitting;
     size_t n_candidates, n_fitting;
-    size_t joined; // layers whose composed cause is told by an earlier layer's finding
+    size_t explained; // layers whose search explained every point
 } search;
 
 static inline unsigned point_bit(sinkproof_trace_point point) {
