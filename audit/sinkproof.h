@@ -385,24 +385,20 @@ typedef struct sinkproof_trial_options {
     size_t size;
     const char *policy; // the engine's policy; NULL or "auto": the narrowest known one that fits
     const char *name;   // the trace's name in the report; NULL: its path, or "(memory)"
-    // Rate of false alarms per tensor, separately for the likely set, for drift, for spread, and
-    // for the drift of a point's layers together; 0: 1e-9.
+    // False alarms per tensor: of the likely set, drift, spread, drift of layers together; 0: 1e-9.
     double rate;
     bool strict;  // exit code 1 for a suspicious trace, not 4; 4 if a point is undecided, not 0
     bool all;     // the report has a line per layer and point, not per point
     bool local;   // skip the end-to-end comparison with the truth
     bool no_hint; // skip the search for a policy that explains a bug
     bool forms;   // name the form of each stage that the trace fits; judges a few times more
-    // Called with the finished share of the current judgement, 1 at its end; `what` is the policy
-    // under trial, "forms", "a cause" or "diagnosis".
+    // With the share that is done; `what`: the policy on trial, "forms", "a cause", "diagnosis".
     void (*progress)(void *context, const char *what, double share);
     void *context;
     bool no_diagnosis; // skip the search for known mistakes that explain a bug
     size_t any_model;  // not 0: judge a trace of another model too, and say so in the report
-    // Layers judged alone, T0 with layer 0, F1 and F2 with the last; end_layer 0: all.
-    size_t first_layer, end_layer;
-    // A trace that `sinkproof truth --trace` wrote of the same model and tokens: the report and the
-    // JSON then compare the trace with it end to end. NULL: none. Not with `local` or some layers.
+    size_t first_layer, end_layer; // judged alone, T0 with 0, F1, F2 with the last; end 0: all
+    // A file of `sinkproof truth --trace`, to compare with end to end: not with `local` or layers.
     const char *truth;
     bool truth_alone; // that comparison alone: nothing is judged, exit code 4
 } sinkproof_trial_options;

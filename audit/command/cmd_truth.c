@@ -20,7 +20,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 // --points layers: what each layer passes on, its choice of experts, and the logits.
 #define LAYERS_POINTS "T0,M3,M12,F1,F2"
@@ -312,22 +311,6 @@ static bool find_tokens(const options *o, const char *said, const sinkproof_conf
     return true;
 }
 
-// A layer holds its scores, its weights and the weights without the sink at once, [heads, n, n]
-// each: a sequence too long for this machine's memory is refused before the run.
-static bool fits_in_memory(const sinkproof_config *config, size_t n, long bits,
-                           sinkproof_error *error) {
-    double ball = (double)sizeof(arb_struct) + (bits > 128 ? (double)bits / 8 : 0), gib = 1 << 30;
-    double needed = 3 * (double)config->n_heads * (double)n * (double)n * ball;
-    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (needed <= machine) return true;
-    return sinkproof_fail(error,
-                          "%s: the truth of %s at %ld bits holds %.1f GiB at once, "
-                          "this machine has %.1f GiB",
-                          sinkproof_counted(n, "token").text,
-                          sinkproof_counted(config->n_heads, "head").text, bits, needed / gib,
-                          machine / gib);
-}
-
 static void show_layer(size_t done, size_t total) {
     progress_show("truth", "layer", done, total);
 }
@@ -416,13 +399,13 @@ static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t
     bool quiet = is_quiet(o);
     json_t *made = NULL;
     long more = 0;
-    if (!fits_in_memory(config, n, o->bits, error)) return NULL;
+    if (!sinkproof_truth_fits(config, n, o->bits, error)) return NULL;
     if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : out, o, config, &p);
     for (size_t repeats = 0; made == NULL; repeats++) {
         fflush(out);
         made = study_once(t, o, &p, n, tokens_n, repeats, &more, out, error);
         if (more == 0) break;
-        if (!fits_in_memory(config, n, o->bits + more, error)) return NULL;
+        if (!sinkproof_truth_fits(config, n, o->bits + more, error)) return NULL;
         if (!quiet)
             fprintf(
                 out,

@@ -240,7 +240,7 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
     if (!t->o.truth_alone) sinkproof_judgement_print(t->out, config, j, t->o.all);
     sinkproof_diagnosis_print(t->out, config, &r->diagnosis);
     sinkproof_gradients_print(t->out, &r->gradients, j->policy.name, t->o.all);
-    if (j->certified != NULL) certified_print(t->out, j->certified, &t->truth, t->o.all);
+    if (j->certified != NULL) sinkproof_certified_print(t->out, j->certified, &t->truth, t->o.all);
     if (!t->o.truth_alone) ruled_print_conclusion(t->out, together(r), r->exit);
     if (t->o.truth_alone) fprintf(t->out, "\nNothing was judged (exit %d).\n", r->exit);
     r->results = json_array();
@@ -253,7 +253,7 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
     json_object_set_new(json_array_get(r->results, 0), "verdict",
                         json_string(sinkproof_verdict_name(ruled_verdict(together(r)))));
     sinkproof_gradients_json(r->results, &r->gradients);
-    if (j->certified != NULL) certified_json(r->results, j->certified, &t->truth);
+    if (j->certified != NULL) sinkproof_certified_json(r->results, j->certified, &t->truth);
     r->json = json_dumps(r->results, JSON_INDENT(2));
     return r->json != NULL || sinkproof_fail(error, "no memory for a report");
 }
@@ -285,8 +285,9 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
 }
 
 static bool open_truth(trial *t, sinkproof_error *error) {
-    return t->o.truth == NULL || (truth_file_open(t->o.truth, t->model, &t->truth, error) &&
-                                  truth_file_fits(&t->truth, t->trace, error));
+    return t->o.truth == NULL ||
+           (sinkproof_truth_file_open(t->o.truth, t->model, &t->truth, error) &&
+            sinkproof_truth_file_fits(&t->truth, t->trace, error));
 }
 
 // Finds the known mistakes that explain the failing points.
@@ -337,8 +338,8 @@ static bool compare_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) 
     if (!sinkproof_policy_parse(stated ? t->o.policy : "real-f64", &j->policy, error)) return false;
     if (!stated) snprintf(j->policy.name, sizeof j->policy.name, "auto");
     j->verdict = SINKPROOF_VERDICT_UNDECIDED, j->thinnest_margin = INFINITY;
-    j->certified =
-        certified_alone(sinkproof_model_config(t->model), t->trace, &t->truth, &j->policy);
+    j->certified = sinkproof_certified_alone(sinkproof_model_config(t->model), t->trace, &t->truth,
+                                             &j->policy);
     if (j->certified == NULL) return sinkproof_fail(error, "no memory to compare with the truth");
     r->exit = ruled_exit(together(r), t->o.strict);
     return write_ruling_report(t, r, error);
@@ -379,7 +380,7 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
         !sinkproof_file_matches_model(t.o.name, sinkproof_trace_file(trace), model, error))
         return false;
     if (!open_truth(&t, error)) {
-        truth_file_close(&t.truth);
+        sinkproof_truth_file_close(&t.truth);
         return false;
     }
     sinkproof_ruling *r = calloc(1, sizeof *r);
@@ -387,7 +388,7 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
     if (r != NULL) t.out = open_memstream(&r->text, &length);
     bool good =
         t.out != NULL ? judge_into(&t, r, error) : sinkproof_fail(error, "no memory for a report");
-    truth_file_close(&t.truth);
+    sinkproof_truth_file_close(&t.truth);
     if (t.out != NULL && fclose(t.out) != 0 && good)
         good = sinkproof_fail(error, "no memory for a report");
     if (good)

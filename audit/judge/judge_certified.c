@@ -194,7 +194,7 @@ certified_argmax certified_argmaxes(const sinkproof_tensor *f2, const truth_ball
 certified_comparison *certified_new(const truth_file *truth, size_t points) {
     certified_comparison *c = calloc(1, sizeof *c);
     if (c == NULL) return NULL;
-    c->encloses = truth_file_encloses(truth);
+    c->encloses = sinkproof_truth_file_encloses(truth);
     c->points = calloc(points + 1, sizeof *c->points);
     if (c->points != NULL) return c;
     free(c);

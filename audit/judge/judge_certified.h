@@ -44,7 +44,7 @@ typedef struct certified_argmax {
 } certified_argmax;
 
 typedef struct certified_comparison {
-    bool encloses; // truth_file_encloses
+    bool encloses; // sinkproof_truth_file_encloses
     bool staged;   // the model was run too: what arose and came in is known
     size_t n_points;
     certified_point *points;   // in the order of the forward pass
@@ -57,8 +57,10 @@ void certified_free(certified_comparison *comparison);                       // 
 
 // Compares the file alone, without the model: no stage, so that nothing arose or came in (NaN). The
 // policy says the formats. NULL: no memory.
-certified_comparison *certified_alone(const sinkproof_config *config, const sinkproof_trace *trace,
-                                      const truth_file *truth, const sinkproof_policy *policy);
+certified_comparison *sinkproof_certified_alone(const sinkproof_config *config,
+                                                const sinkproof_trace *trace,
+                                                const truth_file *truth,
+                                                const sinkproof_policy *policy);
 
 // ---- measuring
 

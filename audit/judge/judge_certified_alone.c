@@ -47,7 +47,7 @@ static bool compare_point(const alone *a, sinkproof_trace_point point, size_t la
     bool by_head = sinkproof_trace_point_is_by_head(point);
     size_t rows = by_head ? a->config->n_heads * a->n : a->n, other = 0;
     truth_balls balls;
-    if (tensor == NULL || !truth_file_find(a->truth, point, layer, &balls)) return true;
+    if (tensor == NULL || !sinkproof_truth_file_find(a->truth, point, layer, &balls)) return true;
     size_t width = sinkproof_tensor_elements(tensor) / rows;
     certified_row *row_r = calloc(rows, sizeof *row_r);
     if (row_r == NULL) return false;
@@ -66,8 +66,10 @@ static bool compare_point(const alone *a, sinkproof_trace_point point, size_t la
     return true;
 }
 
-certified_comparison *certified_alone(const sinkproof_config *config, const sinkproof_trace *trace,
-                                      const truth_file *truth, const sinkproof_policy *policy) {
+certified_comparison *sinkproof_certified_alone(const sinkproof_config *config,
+                                                const sinkproof_trace *trace,
+                                                const truth_file *truth,
+                                                const sinkproof_policy *policy) {
     size_t n = sinkproof_trace_length(trace);
     alone a = {.config = config,
                .trace = trace,

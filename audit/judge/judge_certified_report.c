@@ -104,7 +104,8 @@ static void print_argmax(FILE *out, const certified_argmax *a) {
         fprintf(out, "For %zu the truth itself is a tie within its radius.\n", a->open);
 }
 
-void certified_print(FILE *out, const certified_comparison *c, const truth_file *file, bool all) {
+void sinkproof_certified_print(FILE *out, const certified_comparison *c, const truth_file *file,
+                               bool all) {
     print_file(out, c, file);
     if (c->n_points == 0) {
         fputs("The trace has none of its points.\n", out);
@@ -184,7 +185,8 @@ static json_t *argmax_json(const certified_argmax *a) {
                      a->differs > 0 ? json_integer((json_int_t)a->first_differs) : json_null());
 }
 
-void certified_json(json_t *results, const certified_comparison *c, const truth_file *file) {
+void sinkproof_certified_json(json_t *results, const certified_comparison *c,
+                              const truth_file *file) {
     json_array_append_new(
         results,
         json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:[I, I], s:[I, I], s:{s:I, s:I}, s:o}", "id",

@@ -11,10 +11,10 @@
 #include <stdio.h>
 
 // A table by layer: of each layer the last point that both have; with `all` every point.
-void certified_print(FILE *out, const certified_comparison *comparison, const truth_file *file,
-                     bool all);
+void sinkproof_certified_print(FILE *out, const certified_comparison *comparison,
+                               const truth_file *file, bool all);
 // Appends a result for the file and one for each point.
-void certified_json(json_t *results, const certified_comparison *comparison,
-                    const truth_file *file);
+void sinkproof_certified_json(json_t *results, const certified_comparison *comparison,
+                              const truth_file *file);
 
 #endif

@@ -40,7 +40,7 @@ sinkproof_errors *tracks_errors(const tracks *t, sinkproof_trace_point point, si
 // ---- against certified truth (judge_certified.h)
 
 bool tracks_balls(const tracks *t, sinkproof_trace_point point, size_t layer, truth_balls *balls) {
-    return t->truth != NULL && truth_file_find(t->truth, point, layer, balls);
+    return t->truth != NULL && sinkproof_truth_file_find(t->truth, point, layer, balls);
 }
 
 void tracks_conclude(const tracks *t, const sinkproof_tensor *tensor, sinkproof_trace_point point,

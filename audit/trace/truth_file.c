@@ -103,27 +103,28 @@ static bool read_points(truth_file *file, const char *path, sinkproof_error *err
     return good;
 }
 
-bool truth_file_open(const char *path, const sinkproof_model *model, truth_file *file,
-                     sinkproof_error *error) {
+bool sinkproof_truth_file_open(const char *path, const sinkproof_model *model, truth_file *file,
+                               sinkproof_error *error) {
     *file = (truth_file){.n_layers = sinkproof_model_config(model)->n_layers};
     bool good = sinkproof_trace_open_of(path, model, false, &file->trace, error) &&
                 sinkproof_trace_from_start(file->trace, error) &&
                 read_certificate(file, path, error) && read_points(file, path, error);
-    if (!good) truth_file_close(file);
+    if (!good) sinkproof_truth_file_close(file);
     return good;
 }
 
-void truth_file_close(truth_file *file) {
+void sinkproof_truth_file_close(truth_file *file) {
     sinkproof_trace_close(file->trace);
     free(file->radius_lp);
     *file = (truth_file){.trace = NULL};
 }
 
-bool truth_file_encloses(const truth_file *file) {
+bool sinkproof_truth_file_encloses(const truth_file *file) {
     return !file->routed && file->certain == file->choices;
 }
 
-bool truth_file_fits(const truth_file *file, const sinkproof_trace *trace, sinkproof_error *error) {
+bool sinkproof_truth_file_fits(const truth_file *file, const sinkproof_trace *trace,
+                               sinkproof_error *error) {
     const char *path = sinkproof_trace_path(file->trace);
     size_t n = sinkproof_trace_length(trace), found = sinkproof_trace_length(file->trace);
     const int32_t *own = sinkproof_trace_tokens(trace),
@@ -142,8 +143,8 @@ bool truth_file_fits(const truth_file *file, const sinkproof_trace *trace, sinkp
     return true;
 }
 
-bool truth_file_find(const truth_file *file, sinkproof_trace_point point, size_t layer,
-                     truth_balls *balls) {
+bool sinkproof_truth_file_find(const truth_file *file, sinkproof_trace_point point, size_t layer,
+                               truth_balls *balls) {
     *balls = (truth_balls){sinkproof_trace_find(file->trace, point, layer), NULL};
     if (balls->midpoint == NULL) return false;
     if (!sinkproof_trace_point_is_layered(point)) layer = 0;

@@ -21,22 +21,23 @@ typedef struct truth_file {
 // Opens a file of MODEL's truth end to end and checks all that is in it. Errors name the file and
 // the tensor: another model, no truth or one of single operations, a radius that is missing,
 // negative or NaN.
-bool truth_file_open(const char *path, const sinkproof_model *model, truth_file *file,
-                     sinkproof_error *error);
-void truth_file_close(truth_file *file);
+bool sinkproof_truth_file_open(const char *path, const sinkproof_model *model, truth_file *file,
+                               sinkproof_error *error);
+void sinkproof_truth_file_close(truth_file *file);
 
 // Whether every choice of experts is the model's own: then the balls contain the truth. Else they
 // contain what the model computes with the choices that the file made.
-bool truth_file_encloses(const truth_file *file);
+bool sinkproof_truth_file_encloses(const truth_file *file);
 
 // Whether it is the truth of a trace's tokens.
-bool truth_file_fits(const truth_file *file, const sinkproof_trace *trace, sinkproof_error *error);
+bool sinkproof_truth_file_fits(const truth_file *file, const sinkproof_trace *trace,
+                               sinkproof_error *error);
 
 // Midpoints and radii of a point; false: the file does not have it.
 typedef struct truth_balls {
     const sinkproof_tensor *midpoint, *radius;
 } truth_balls;
-bool truth_file_find(const truth_file *file, sinkproof_trace_point point, size_t layer,
-                     truth_balls *balls);
+bool sinkproof_truth_file_find(const truth_file *file, sinkproof_trace_point point, size_t layer,
+                               truth_balls *balls);
 
 #endif
