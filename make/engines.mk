@@ -3,7 +3,7 @@
 #
 # Other people's engines, installed and judged, and the training study.
 
-.PHONY: interop-hf newest interop-newest smollm2 lecture interop-engines gpu training-study
+.PHONY: interop-hf newest interop-newest smollm2 lecture truth-engines interop-engines gpu training-study
 
 # Hugging Face transformers, judged. The plain version of torch takes whatever pip finds, a local file
 # too; PIP_ARGS='--extra-index-url URL' names an index that holds builds without CUDA. pip compiles no module that
@@ -96,6 +96,11 @@ build/engines/%/.stamp: make/engines.mk | build/packages
 interop-engines: $(PROGRAM) library $(ENGINES:%=build/engines/%/.stamp)  ## judge other engines as doc/engines says; FEW=1 a few runs of each, ENGINES="llama mlx" these, WITH_VLLM=1 adds the largest
 	@$(COMPILED) SINKPROOF=$(PROGRAM) TEST_SECONDS=3600 TEST_JOBS=1 \
 	    python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
+
+# Kept in doc/book/data/truth-engines.json: the picture and the table of chapter 20 are made from there.
+WORK ?= build/truth-engines
+truth-engines: $(PROGRAM) library build/venv/.stamp build/engines/llama/.stamp  ## compare engines with certified truth at the 20b shape, 15 CPU minutes; WORK=DIR takes 14 GB
+	@PYTHONPATH=audit/python SINKPROOF=$(PROGRAM) build/venv/bin/python tests/audit/truth_of_engines.py $(WORK)
 
 # Kernels of a GPU, run and judged there. vLLM says which torch all of them get; sglang's own list is longer than what
 # its attention reads.

@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Measures engines against certified truth, all 24 layers of the released 20b shape: doc/book/data/truth-engines.json.
 
-    python3 tests/audit/truth_engines.py WORK [ENGINE...]     `make truth-engines`
+    python3 tests/audit/truth_of_engines.py WORK [ENGINE...]     `make truth-engines`
 
 WORK holds the truth (212 MB), a GGUF file of the model (14 GB) and the traces; what is there is not made again. Each
 engine reads the same numbers: MODEL has MXFP4 experts and bfloat16 weights. transformers computes with its own
