@@ -45,4 +45,4 @@ def table(root):
     heads = ["engine", *(f"layer {layer}" for layer in SHOWN), "logits", "other experts", "argmax agrees"]
     told = kept(root)
     rows = [heads, ["---"] * len(heads), *(row(each) for each in (told["engines"] if told else []))]
-    return [f"| {' | '.join(cells)} |" if cells[0] != "---" else "|" + "---|" * len(heads) for cells in rows]
+    return ["", *(f"| {' | '.join(cells)} |" if cells[0] != "---" else "|" + "---|" * len(heads) for cells in rows)]
