@@ -131,16 +131,14 @@ static void leave_out_scores(const sinkproof_attending *how, row_reads *r) {
     size_t top = 0;
     for (size_t e = 0; e < r->n; e++)
         if (r->z_e[e] > r->z_e[top]) top = e;
-    size_t part = how->parts_kept == SINKPROOF_KEPT_HIGHEST ? r->part_e[top]
-                  : how->parts_kept == SINKPROOF_KEPT_FIRST ? 0
-                                                            : r->parts - 1;
     for (size_t e = 0; kept_e != NULL && e < r->n; e++) {
         size_t larger = 0;
         for (size_t f = 0; how->scores_kept > 0 && f < r->n; f++)
             larger += r->z_e[f] > r->z_e[e] || (f < e && r->z_e[f] == r->z_e[e]);
-        kept_e[e] = (how->scores_kept == 0 || larger < how->scores_kept) &&
-                    (how->score_within == 0 || r->z_e[top] - r->z_e[e] <= how->score_within) &&
-                    (how->parts_kept == SINKPROOF_KEPT_ALL || r->part_e[e] == part);
+        kept_e[e] =
+            (how->scores_kept == 0 || larger < how->scores_kept) &&
+            (how->score_within == 0 || r->z_e[top] - r->z_e[e] <= how->score_within) &&
+            sinkproof_part_is_kept(how->parts_kept, r->part_e[e], r->part_e[top], r->parts - 1);
     }
     if (kept_e != NULL) keep_keys(r, kept_e);
     free(kept_e);

@@ -363,6 +363,7 @@ static const attention_family families[] = {
     {guess_across, {0}},
     {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED}},
     {guess_stripes, {.kind = SINKPROOF_CACHE_BEFORE}},
+    {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .unsummed = true}},
     {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = K | V, .zeros = true}},
     {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = V, .zeros = true}},
     {guess_stripes, {.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = K, .zeros = true}},

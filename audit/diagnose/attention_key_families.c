@@ -151,6 +151,7 @@ void guess_stripes(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
     m.cache = (sinkproof_cache_read){
         .kind = of->kind, .times = of->times, .moved = of->moved, .zeros = of->zeros};
+    m.cache.unsummed = of->unsummed;
     for (m.cache.step = 2; m.cache.step <= 16; m.cache.step++)
         for (m.cache.first = 0; m.cache.first < m.cache.step; m.cache.first++) {
             m.cache.count = h->view->keys - m.cache.first;

@@ -48,7 +48,7 @@ void guess_parts_kept(hunt *h, const family_arguments *of) {
     size_t most = of->parting == SINKPROOF_PARTS_OF ? h->view->keys : 64;
     m.parting = of->parting;
     for (m.part = 2; m.part < h->view->keys && m.part <= most; m.part = hunt_next_size(m.part))
-        for (int kept = SINKPROOF_KEPT_HIGHEST; kept <= SINKPROOF_KEPT_LAST; kept++)
+        for (int kept = SINKPROOF_KEPT_HIGHEST; kept <= SINKPROOF_KEPT_BUT_LAST; kept++)
             m.parts_kept = (sinkproof_parts_kept)kept, hunt_offer(h, &m);
 }
 

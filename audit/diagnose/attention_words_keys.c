@@ -114,7 +114,12 @@ bool say_cache(cause_words *w) {
     } else if (c->unsummed) {
         name_cached(w, "unsummed");
         say_cause(w, "the denominator leaves out ");
-        say_cached(w);
+        if (c->step > 1)
+            say_stripe(w);
+        else
+            say_cached(w);
+        if (c->spared) name_cause(w, "-but-own");
+        if (c->spared) say_cause(w, " but the query's own");
         say_cause(w, ": the sum lacks what the values get");
     } else if (c->kind == SINKPROOF_CACHE_BEHIND) {
         name_cause(w, "first-keys-kept=%zu", c->first);

@@ -85,14 +85,20 @@ bool say_merges(cause_words *w) {
     static const char *const means[] = {"", "those before the window among them, ",
                                         "those without a key among them, ", ""};
     if (w->how->parts_kept != SINKPROOF_KEPT_ALL) {
-        static const char *const kept[] = {"", "highest", "first", "last"};
-        static const char *const which[] = {"", "that with the largest score", "the first",
-                                            "the last"};
-        name_cause(w, "part-kept=%s", kept[w->how->parts_kept]);
+        static const char *const kept[] = {"",          "kept=highest", "kept=first",
+                                           "kept=last", "lost=first",   "lost=last"};
+        static const char *const which[] = {"",
+                                            "only that with the largest score counts, the others "
+                                            "are left out",
+                                            "only the first counts, the others are left out",
+                                            "only the last counts, the others are left out",
+                                            "the first is lost",
+                                            "the last is lost"};
+        name_cause(w, "part-%s", kept[w->how->parts_kept]);
         name_parts(w);
         say_cause(w, "of ");
         say_parts(w);
-        say_cause(w, " only %s counts, the others are left out", which[w->how->parts_kept]);
+        say_cause(w, " %s", which[w->how->parts_kept]);
         return true;
     }
     if (!m->on) return false;

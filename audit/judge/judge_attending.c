@@ -319,6 +319,24 @@ double sinkproof_rule_factor(sinkproof_rule rule, size_t number, const sinkproof
     return 1;
 }
 
+bool sinkproof_part_is_kept(sinkproof_parts_kept kept, size_t part, size_t top, size_t last) {
+    switch (kept) {
+    case SINKPROOF_KEPT_HIGHEST:
+        return part == top;
+    case SINKPROOF_KEPT_FIRST:
+        return part == 0;
+    case SINKPROOF_KEPT_LAST:
+        return part == last;
+    case SINKPROOF_KEPT_BUT_FIRST:
+        return part != 0;
+    case SINKPROOF_KEPT_BUT_LAST:
+        return part != last;
+    case SINKPROOF_KEPT_ALL:
+        break;
+    }
+    return true;
+}
+
 bool sinkproof_in_part(sinkproof_in_parts in, size_t part, size_t parts) {
     return in == SINKPROOF_IN_ALL || (in == SINKPROOF_IN_FIRST && part == 0) ||
            (in == SINKPROOF_IN_LAST && part + 1 == parts);

@@ -176,8 +176,12 @@ typedef enum sinkproof_parts_kept {
     SINKPROOF_KEPT_ALL,
     SINKPROOF_KEPT_HIGHEST, // that with the largest score
     SINKPROOF_KEPT_FIRST,   // of those with a key that is seen
-    SINKPROOF_KEPT_LAST
+    SINKPROOF_KEPT_LAST,
+    SINKPROOF_KEPT_BUT_FIRST, // all others; where there is one alone, it is lost too
+    SINKPROOF_KEPT_BUT_LAST
 } sinkproof_parts_kept;
+// Whether part `part` is there, of those up to `last`, if the largest score is in part `top`.
+bool sinkproof_part_is_kept(sinkproof_parts_kept kept, size_t part, size_t top, size_t last);
 
 // In which parts something is.
 typedef enum sinkproof_in_parts {

@@ -20,12 +20,9 @@ void leave_out_scores(const sinkproof_attending *m, size_t n, const sinkproof_ho
     }
     if (top == SIZE_MAX) return;
     double highest = z_j[top].mid;
-    size_t part = m->parts_kept == SINKPROOF_KEPT_HIGHEST ? part_j[top]
-                  : m->parts_kept == SINKPROOF_KEPT_FIRST ? 0
-                                                          : last;
     for (size_t j = 0; j < n; j++) {
         bool far = m->score_within > 0 && highest - z_j[j].mid > m->score_within;
-        bool other = m->parts_kept != SINKPROOF_KEPT_ALL && part_j[j] != part;
+        bool other = !sinkproof_part_is_kept(m->parts_kept, part_j[j], part_j[top], last);
         if (far || other) times_j[j] = 0;
     }
     // the largest of what is left, one after another

@@ -63,6 +63,30 @@ def values_late_in_steps(draw):
     return 1, query(change, lambda h, i: h >= EACH), rf"value-from=0-{N - 1}\+1-clamped-steps-from-{at}@head={EACH}-{2 * EACH - 1}"
 
 
+def last_split_lost(draw):
+    """Of equal parts of all keys up to the query the last one's result is lost."""
+    count = draw.randrange(2, 5)
+
+    def change(q):
+        each = -(-(q.row + 1) // count)
+        q.keys = [k for k in q.keys if k[0] // each != q.row // each]
+        if not q.keys:
+            q.whole = [0.0] * DIM
+    return 1, query(change), f"part-lost=last-of-all-{count}"
+
+
+def lane_not_summed(draw):
+    """One lane's part of the sum is lost; its values are added."""
+    lanes = draw.choice((3, 4, 8))
+    lane = draw.randrange(lanes)
+
+    def change(q):
+        out = q.sums(q.keys)[1]
+        total = q.sums([k for k in q.keys if k[0] % lanes != lane])[0] + math.exp(q.b)
+        q.whole = [o / total for o in out]
+    return 1, query(change), f"key-unsummed={lane}-.*/{lanes}"
+
+
 # ---- the sum and the exponential
 
 def weighed(change):
