@@ -221,14 +221,16 @@ double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, siz
     return slope * distance;
 }
 
-size_t sinkproof_keys_there(size_t steps, size_t n, size_t row) {
+// How many keys of the n of a sequence are there for a row, where rows from `steps` on come one by
+// one.
+static size_t keys_there(size_t steps, size_t n, size_t row) {
     size_t there = row < steps ? steps : row + 1;
     return steps > 0 && there < n ? there : n;
 }
 
 size_t sinkproof_attending_column(const sinkproof_attending *m, size_t n, size_t row, size_t j) {
     if (m->columns == SINKPROOF_COLUMNS_WITHOUT_LAST) return j == n ? 0 : j + 1;
-    return j == n ? sinkproof_keys_there(m->steps, n, row) - 1 : j > 0 ? j - 1 : n;
+    return j == n ? keys_there(m->steps, n, row) - 1 : j > 0 ? j - 1 : n;
 }
 
 sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
@@ -240,7 +242,7 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t 
     if (s->exchanged && s->by > 0) page = s->by;
     if (s->exchanged) by = j < s->first + s->count ? page : -page;
     if (s->kind == SINKPROOF_CACHE_RING) by = (ptrdiff_t)((row - j) / s->count * s->count);
-    ptrdiff_t from = (ptrdiff_t)j + by, end = (ptrdiff_t)sinkproof_keys_there(s->steps, n, row);
+    ptrdiff_t from = (ptrdiff_t)j + by, end = (ptrdiff_t)keys_there(s->steps, n, row);
     if (s->circle) from = (from % end + end) % end;
     if (s->edge) from = from < 0 ? 0 : from < end ? from : end - 1;
     bool before = from < 0, after = from >= end;

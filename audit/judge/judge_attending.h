@@ -397,9 +397,6 @@ typedef struct sinkproof_key_read {
 sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
                                            size_t first, size_t j);
 
-// How many keys of the n of a sequence are there for a row, where rows from `steps` on come one by
-// one.
-size_t sinkproof_keys_there(size_t steps, size_t n, size_t row);
 // The key that has the weight of key j, or of the sink where j is n; n or more: none.
 size_t sinkproof_attending_column(const sinkproof_attending *m, size_t n, size_t row, size_t j);
 
