@@ -45,11 +45,16 @@ void guess_scores_kept(hunt *h, const family_arguments *of) {
 
 void guess_parts_kept(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
-    size_t most = of->parting == SINKPROOF_PARTS_OF ? h->view->keys : 64;
+    bool tiles = of->parting == SINKPROOF_PARTS_OF; // of which the first and the last are told
+    size_t most = tiles ? h->view->keys : 64;       // elsewhere, and rows before the second one
+    int last = tiles ? SINKPROOF_KEPT_LAST : SINKPROOF_KEPT_BUT_LAST;
     m.parting = of->parting;
     for (m.part = 2; m.part < h->view->keys && m.part <= most; m.part = hunt_next_size(m.part))
-        for (int kept = SINKPROOF_KEPT_HIGHEST; kept <= SINKPROOF_KEPT_BUT_LAST; kept++)
-            m.parts_kept = (sinkproof_parts_kept)kept, hunt_offer(h, &m);
+        for (int kept = SINKPROOF_KEPT_HIGHEST; kept <= last; kept++) {
+            m.parts_kept = (sinkproof_parts_kept)kept;
+            if (!tiles || kept != SINKPROOF_KEPT_LAST || 2 * m.part < h->view->keys)
+                hunt_offer(h, &m);
+        }
 }
 
 // ---- factors that follow a rule
