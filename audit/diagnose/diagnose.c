@@ -194,6 +194,20 @@ static bool describe_finding(search *s, diagnosed_finding *f) {
     return fine;
 }
 
+// A supposition is told as the nearest only if it takes half of the distance away: one that leaves
+// all as it is is none.
+static void forget_far_next(const search *s, diagnosed_finding *f) {
+    double defined = 0;
+    for (int p = 0; p < TRACE_POINTS; p++) {
+        const sinkproof_point_report *r =
+            f->points >> p & 1 ? place_report(&s->trials, (sinkproof_trace_point)p, f->layer)
+                               : NULL;
+        if (r != NULL) defined = sinkproof_keep_worst(defined, r->farthest);
+    }
+    if (f->next_bounds <= defined / 2) return;
+    f->next.n = 0, f->next_bounds = INFINITY;
+}
+
 // ---- places
 
 // Tries the explanations of the same points in other layers.
@@ -335,6 +349,7 @@ static bool diagnose_place(search *s, size_t place, size_t *searched) {
     for (size_t i = before; i < s->out->n; i++) {
         diagnosed_finding *f = &s->out->findings[i];
         bool whole = f->limit != LIMIT_BEFORE && f->limit < LIMIT_PLACES;
+        if (f->n_alike == 0) forget_far_next(s, f);
         if (whole && f->n_alike == 0 && !describe_finding(s, f)) return false;
     }
     return true;

@@ -61,7 +61,8 @@ typedef struct diagnosed_finding {
     size_t common; // the same number: findings whose first explanation is one cause; 0: none
     // The nearest supposition that does not explain the points, and the distance of its farthest
     // element to the set, in half-widths of the set, each taken as at least half an ulp of the
-    // traced format. n 0: none.
+    // traced format. n 0: none; where nothing explains the points, none is as near as half the
+    // distance of the definition.
     mistakes_together next;
     double next_bounds;
     // For points that nothing explains: the number of suppositions that reach them, the number of

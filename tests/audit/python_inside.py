@@ -399,6 +399,10 @@ def check_causes(room, forgetful):
     wrong["00.M12"] = (wrong["00.A13"] + wrong["00.M11"]) * np.random.default_rng(5).uniform(0.99, 1.01, wrong["00.A13"].shape).astype("f4")
     judgement = sinkproof.judge(room.model, wrong, "f32", **FAST)
     cause = judgement.diagnosis_of("00.M12")
+    room.ok(cause.next == () and "nearest" not in str(cause), "what is as far as the definition is not the nearest", cause)
+    wrong["00.M12"] = (wrong["00.A13"] + 2 * wrong["00.M11"]) * np.random.default_rng(5).uniform(0.9999, 1.0001, wrong["00.A13"].shape).astype("f4")
+    judgement = sinkproof.judge(room.model, wrong, "f32", **FAST)
+    cause = judgement.diagnosis_of("00.M12")
     said = raised(AssertionError, lambda: assert_honest(room.model, wrong, "f32", **FAST)) or ""
     found = NEAREST.fullmatch(said.splitlines()[-1])
     room.ok(found and cause.next and found[2] == " and ".join(cause.next) and str(cause) in repr(judgement),
