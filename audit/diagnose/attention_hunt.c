@@ -88,8 +88,6 @@ void hunt_offer(hunt *h, const sinkproof_attending *offered) {
 
 // ---- numbers that are fitted
 
-enum { MOST_OF_ROOT = 15 }; // of the numbers under a root and below it, together
-
 // The simplest number within `error` of x: a whole number or its inverse, a fraction of small
 // numbers, a constant of exponentials, the shortest decimal.
 static double simplest_number(double x, double error, double root) {
@@ -241,33 +239,14 @@ static double fit_number(hunt *h, sinkproof_attending *how, double *number, bool
     return least;
 }
 
-// The simplest root of a fraction within a relative error of x, which is not small; 0: there is
-// none, or x is a whole number, its inverse or a fraction. Scales of scores are roots of widths.
-static double simplest_root(double x, double error) {
-    for (int below = 1; below <= 12; below++)
-        if (nearbyint(x * below) == x * below) return 0;
-    if (nearbyint(1 / x) == 1 / x || error > 0.05 || error < 1e-7) return 0;
-    for (int sum = 3; sum <= MOST_OF_ROOT; sum++)
-        for (int over = 1; over < sum; over++) {
-            double root = sqrt((double)over / (sum - over));
-            if (fabs(root / fabs(x) - 1) <= error) return x < 0 ? -root : root;
-        }
-    return 0;
-}
-
-// Offers the simplest number within the error of a fit, and a root.
+// Offers the simplest number within the error of a fit.
 static void offer_number(hunt *h, sinkproof_attending *how, double *number, double best,
                          double error) {
     *number = simplest_number(best, 3 * error, sqrt((double)h->view->dim));
     if (is_told_by_plus(how, number, 3 * error)) return;
     how->times_error = (fabs(*number - best) + 4 * error) / fabs(*number);
     if (how->times_error < 1) hunt_offer(h, how); // else not even its sign is known
-    enum { ROUNDINGS = 4 };                       // on the way, which the fit does not know
-    bool scale = number == &how->score_times;
-    double room = fmax(how->times_error, ROUNDINGS * h->view->roundoff);
-    double root = scale ? simplest_root(*number, room) : 0;
     how->times_error = 0;
-    if (root != 0) *number = root, hunt_offer(h, how);
 }
 
 void hunt_offer_fitted(hunt *h, sinkproof_attending *how, double *number, bool positive,

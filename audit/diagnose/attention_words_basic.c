@@ -41,12 +41,5 @@ number_text number_words(const cause_words *w, double x) {
         snprintf(t.text, sizeof t.text, "sqrt(head_dim), %.7g", x);
     else
         snprintf(t.text, sizeof t.text, "%.7g", x);
-    for (int sum = 15; sum > 2 && root != fabs(x) && root * fabs(x) != 1; sum--)
-        for (int over = 1; over < sum; over++) {
-            int below = sum - over;
-            if (over % below != 0 && fabs(x) == sqrt((double)over / below))
-                snprintf(t.text, sizeof t.text, "%ssqrt(%d/%d), %.7g", x < 0 ? "-" : "", over,
-                         below, x);
-        }
     return t;
 }
