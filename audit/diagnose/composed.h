@@ -141,6 +141,8 @@ compose_candidates compose_shares_of_logits; // composed_routing.c: M4
 compose_candidates compose_choices;          // composed_choices.c: M3
 compose_candidates compose_slots;            // M11
 compose_candidates compose_scores;           // composed_scores.c: M4
+compose_candidates compose_logits;           // composed_logits.c: F2
+compose_candidates compose_lookups;          // composed_lookups.c: T0
 compose_candidates compose_dropped;          // composed_dropped.c: M4
 compose_candidates compose_streams;          // composed_streams.c: states of the residual stream
 
