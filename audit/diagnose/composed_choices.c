@@ -36,7 +36,10 @@ typedef enum logits_kind {
     IN_GROUPS,        // of the best `keep` of `a` groups, by score b
     CAPACITY,         // an expert takes a tokens at most
     WITHOUT_PREVIOUS, // not the experts of the token before
-    NEGATED
+    NEGATED,
+    SCORED_WITH_BIAS, // the score of the logit without its bias, plus the bias: a is the score
+    ZEROED,           // experts [a, b) have 0
+    OF_SHARES         // as many of each part of a experts (b: those below a, and the others)
 } logits_kind;
 
 enum { KIND, A, B, KEEP };
@@ -50,6 +53,13 @@ static double logit(const sinkproof_making *of, long i, size_t e) {
 static size_t rank_of(const double *g, size_t n, size_t e) {
     size_t above = 0;
     for (size_t o = 0; o < n; o++) above += g[o] > g[e] || (g[o] == g[e] && o < e);
+    return above;
+}
+
+// How many are larger: equal ones may be chosen in any order.
+static size_t larger_than(const double *g, size_t n, size_t e) {
+    size_t above = 0;
+    for (size_t o = 0; o < n; o++) above += g[o] > g[e];
     return above;
 }
 
@@ -95,6 +105,35 @@ static bool fill_experts(const sinkproof_making *of, double *y) {
     return true;
 }
 
+enum { BY_SIGMOID, BY_SOFTMAX };
+
+// The score of expert e, without its bias, and its bias.
+static double score_with_bias(const sinkproof_making *of, const double *bias, size_t i, size_t e) {
+    size_t experts = of->config->n_experts;
+    double own = logit(of, (long)i, e) - bias[e], sum = 0;
+    if (of->numbers[A] == BY_SIGMOID) return 1 / (1 + exp(-own)) + bias[e];
+    for (size_t o = 0; o < experts; o++) sum += exp(logit(of, (long)i, o) - bias[o] - own);
+    return 1 / sum + bias[e];
+}
+
+static size_t part_of(const sinkproof_making *of, size_t e) {
+    size_t a = (size_t)of->numbers[A];
+    return of->numbers[B] != 0 ? e >= a : e / a;
+}
+
+// Bars the experts of each part but the best: as many as the first token has of it.
+static void keep_shares(const sinkproof_making *of, const double *g, double *y) {
+    size_t experts = of->config->n_experts, k = of->config->n_chosen;
+    for (size_t e = 0; e < experts; e++) {
+        size_t above = 0, quota = 0;
+        for (size_t o = 0; o < experts; o++)
+            above += part_of(of, o) == part_of(of, e) && (g[o] > g[e] || (g[o] == g[e] && o < e));
+        for (size_t s = 0; s < k; s++)
+            quota += part_of(of, (size_t)of->chosen_nk[s]) == part_of(of, e);
+        y[e] = above < quota ? g[e] : BARRED;
+    }
+}
+
 static double changed_logit(const sinkproof_making *of, const double *bias, size_t i, size_t e) {
     size_t experts = of->config->n_experts, a = (size_t)fmax(of->numbers[A], 0);
     size_t b = (size_t)fmax(of->numbers[B], 0), k = of->config->n_chosen;
@@ -130,6 +169,10 @@ static double changed_logit(const sinkproof_making *of, const double *bias, size
         return own;
     case NEGATED:
         return -own;
+    case SCORED_WITH_BIAS:
+        return score_with_bias(of, bias, i, e);
+    case ZEROED:
+        return e >= a && e < b ? 0 : own;
     default:
         return own;
     }
@@ -157,6 +200,7 @@ static bool make_logits(const sinkproof_making *of, double *y, double *width) {
         for (size_t e = 0; e < experts; e++) y[i * experts + e] = changed_logit(of, bias, i, e);
         const double *g = &of->x[i * experts];
         if (kind == IN_GROUPS) keep_groups(of, g, &y[i * experts]);
+        if (kind == OF_SHARES) keep_shares(of, g, &y[i * experts]);
         if (kind == IN_WHOLE) sinkproof_change_row(&whole, 0, experts, g, &y[i * experts]);
     }
     return true;
@@ -182,7 +226,7 @@ static bool chooses_as_shown(const choices *s, const sinkproof_region *region, s
         for (size_t slot = 0; slot < k; slot++) {
             int32_t e = c->chosen_nk[i * k + slot];
             outside = outside || c->marks[i * k + slot];
-            if (e < 0 || rank_of(&s->y[i * experts], experts, (size_t)e) >= k) return false;
+            if (e < 0 || larger_than(&s->y[i * experts], experts, (size_t)e) >= k) return false;
         }
         *changed += outside;
     }
@@ -243,6 +287,43 @@ static bool try_formats(choices *s) {
     return fine &&
            try_logits(s, IN_WHOLE, 127, 0, 0, false, "rounded to int8 with a scale for each row") &&
            try_logits(s, IN_WHOLE, 7, 0, 0, false, "rounded to int4 with a scale for each row");
+}
+
+static bool try_scored(choices *s) {
+    return try_logits(s, SCORED_WITH_BIAS, BY_SIGMOID, 0, 0, true,
+                      "the experts are chosen by the sigmoids of the logits without the router's "
+                      "bias, plus the bias") &&
+           try_logits(s, SCORED_WITH_BIAS, BY_SOFTMAX, 0, 0, true,
+                      "the experts are chosen by the softmax of the logits without the router's "
+                      "bias, plus the bias");
+}
+
+static bool try_parts(choices *s) {
+    size_t experts = s->c->s->trials.config->n_experts;
+    bool fine = true;
+    char text[200];
+    for (size_t a = 1; a < experts && fine && s->c->found == NULL; a++) {
+        snprintf(text, sizeof text,
+                 "each rank gives the same number of experts to every token: the best of experts "
+                 "0-%zu, and those of the others",
+                 a - 1);
+        fine = try_logits(s, OF_SHARES, (double)a, 1, 0, true, text);
+        snprintf(text, sizeof text,
+                 "each rank of %zu experts gives the same number of experts to every token: the "
+                 "best of experts 0-%zu, and so on",
+                 a, a - 1);
+        if (fine && a > 1) fine = try_logits(s, OF_SHARES, (double)a, 0, 0, true, text);
+    }
+    for (size_t a = 0; a < experts; a++)
+        for (size_t b = a + 1; b <= experts && fine && s->c->found == NULL; b++) {
+            if (a > 0 && b < experts && b > a + 1) continue;
+            snprintf(
+                text, sizeof text,
+                "experts %zu-%zu have the logit 0 in the choice: masked by 0, not by -infinity", a,
+                b - 1);
+            fine = try_logits(s, ZEROED, (double)a, (double)b, 0, true, text);
+        }
+    return fine;
 }
 
 static bool try_rows(choices *s) {
@@ -354,8 +435,8 @@ bool compose_choices(composing *c) {
     if (fine && s.y == NULL) fine = fail_for_memory(c->s);
     s.width = s.y != NULL ? s.y + s.o.width[0] * c->n : NULL;
     if (fine && s.o.x[0] != NULL)
-        fine =
-            try_biases(&s) && try_formats(&s) && try_experts(&s) && try_groups(&s) && try_rows(&s);
+        fine = try_biases(&s) && try_scored(&s) && try_formats(&s) && try_experts(&s) &&
+               try_groups(&s) && try_parts(&s) && try_rows(&s);
     free(s.y);
     operation_free(&s.o);
     return fine;

@@ -16,6 +16,63 @@ static double logit_at(const shown *s, size_t q) {
     return of(s, TRACE_M2)[q / s->c->n_chosen * s->c->n_experts + expert_at(s, q)];
 }
 
+// ---- the choice
+
+// The largest of other logits; `value` gives that of expert e at token i.
+typedef double other_logit(const shown *s, size_t i, size_t e, double by);
+static void choose(shown *s, other_logit *value, double by) {
+    size_t k = s->c->n_chosen, experts = s->c->n_experts;
+    for (size_t i = 0; i < s->n; i++) {
+        size_t slot = 0;
+        for (size_t rank = 0; rank < experts && slot < k; rank++)
+            for (size_t e = 0; e < experts && slot < k; e++) {
+                size_t above = 0;
+                for (size_t o = 0; o < experts; o++) {
+                    double own = value(s, i, e, by), other = value(s, i, o, by);
+                    above += other > own || (other == own && o < e);
+                }
+                if (above == rank) s->v[i * k + slot++] = (double)e;
+            }
+    }
+}
+static double logit_of(const shown *s, size_t i, size_t e) {
+    return of(s, TRACE_M2)[i * s->c->n_experts + e];
+}
+static double sigmoid_and_bias(const shown *s, size_t i, size_t e, double by) {
+    double bias[64];
+    sinkproof_matrix b = sinkproof_model_slot(s->model, s->layer, SINKPROOF_B_ROUTER);
+    must(b.cols <= 64);
+    sinkproof_matrix_row(&b, 0, bias);
+    return by / (1 + exp(bias[e] - logit_of(s, i, e))) + bias[e];
+}
+static double masked_by_zero(const shown *s, size_t i, size_t e, double by) {
+    return (double)e >= by ? 0 : logit_of(s, i, e);
+}
+static double one_of_the_first(const shown *s, size_t i, size_t e, double by) {
+    double above = 0, own = logit_of(s, i, e);
+    for (size_t o = 0; o < s->c->n_experts; o++)
+        above += ((double)o < by) == ((double)e < by) && logit_of(s, i, o) > own;
+    // one of the experts below `by`, and the others from on there
+    double kept = (double)e < by ? 1 : (double)s->c->n_chosen - 1;
+    return above < kept ? own : -1e9;
+}
+static double any_logit(const shown *s, size_t i, size_t e, double by) { // of no rule
+    (void)s;
+    return (double)((i * 7 + e * 5 + i * e * (size_t)by) % 11);
+}
+static void chosen_by_sigmoid(shown *s, double by) {
+    choose(s, sigmoid_and_bias, by);
+}
+static void chosen_with_zeros(shown *s, double by) {
+    choose(s, masked_by_zero, by);
+}
+static void chosen_per_rank(shown *s, double by) {
+    choose(s, one_of_the_first, by);
+}
+static void chosen_anyhow(shown *s, double by) {
+    choose(s, any_logit, by);
+}
+
 // ---- the weights
 
 typedef double score(double x);
@@ -228,6 +285,13 @@ static void zeros_as_halves(const sinkproof_matrix *w, size_t e, size_t r, doubl
 }
 
 static const plant plants[] = {
+    {AT("M3"), .change = chosen_by_sigmoid, .by = 1, .f32 = true, .alone = true,
+     .says = "the sigmoids of the logits without the router's bias, plus the bias"},
+    {AT("M3"), .change = chosen_with_zeros, .by = 3, .f32 = true, .alone = true,
+     .says = "have the logit 0 in the choice: masked by 0"},
+    {AT("M3"), .change = chosen_per_rank, .by = 3, .f32 = true, .alone = true,
+     .says = "gives the same number of experts to every token: the best of experts 0-2"},
+    {AT("M3"), .change = chosen_anyhow, .by = 3, .f32 = true, .not = "experts"},
     {AT("M4"), .change = softplus_shares, .by = 1,
      .says = "the softplus of the router's logits, divided by their sum over the chosen experts"},
     {AT("M4"), .change = scaled_sigmoids, .by = 2.5,
