@@ -9,7 +9,9 @@
 #include "audit/command/cpu.h"
 #include "audit/command/kept.h"
 #include "audit/command/text.h"
+#include "audit/command/truth_layers.h"
 #include "audit/command/truth_plan.h"
+#include "audit/command/truth_precision.h"
 #include "audit/command/truth_print.h"
 #include "audit/trace/trace_model.h"
 #include "audit/verify/truth_bits.h"
@@ -27,7 +29,7 @@
 enum { KEY_BITS = 256, KEY_CERTIFIED, KEY_CHECK, PROMPTS, MOST_BITS = 1 << 20, MOST_REPEATS = 2 };
 
 typedef struct options {
-    const char *model, *tokens, *local, *route, *trace, *points, *json;
+    const char *model, *tokens, *local, *route, *trace, *points, *work, *json;
     const char *out, *shard;
     work_shard share;
     input_list prompts;
@@ -50,8 +52,8 @@ static const struct argp_option option_table[] = {
     {"certified", KEY_CERTIFIED, "N", 0, "bits that each logit is to have (default: 64)", 0},
     {"check", KEY_CHECK, "N", 0, "check N results of each product with GMP integers", 0},
     {"plan", KEPT(options, plan), 0, 0,
-     "what the products will do at this precision: the spread of the weights, the slices; no "
-     "tokens",
+     "what the products will do at this precision: the spread of the weights, the slices; with "
+     "--tokens also the memory of the run; nothing is run",
      0},
     {"local", KEPT(options, local), "TRACE", 0,
      "the truth of each operation from this trace's own inputs", 0},
@@ -62,6 +64,10 @@ static const struct argp_option option_table[] = {
      "write midpoints (F64) and NAME.radius as safetensors, for judge --truth", 0},
     {"points", KEPT(options, points), "LIST", 0,
      "of --trace: only these points, as A9,03.M8,A4; layers stands for " LAYERS_POINTS, 0},
+    {"work", KEPT(options, work), "FILE", 0,
+     "keep the state of the run in FILE and FILE.points after each layer (default: OUT.work of "
+     "--trace): the same command goes on from there after it was killed",
+     0},
     {"json", KEPT(options, json), "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
 
@@ -99,8 +105,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (o->model == NULL) argp_error(state, "MODEL is missing");
         if (o->local != NULL && (o->tokens != NULL || o->route != NULL))
             argp_error(state, "--local takes tokens and experts from its trace");
-        if (o->prompts.n > 0 &&
-            (o->tokens != NULL || o->local != NULL || o->route != NULL || o->trace != NULL))
+        if (o->prompts.n > 0 && (o->tokens != NULL || o->local != NULL || o->route != NULL ||
+                                 o->trace != NULL || o->work != NULL))
             argp_error(state, "--prompts takes the place of --tokens, and has no trace");
         batch_check_prompts(state, o->shard, &(batch){.out = o->out, .json = o->json}, &o->prompts,
                             &o->share);
@@ -108,9 +114,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (o->points != NULL && strcmp(o->points, "layers") == 0) o->points = LAYERS_POINTS;
         if (o->bits > 0 && o->certified > 0)
             argp_error(state, "--certified chooses the precision, --bits states it: one of them");
-        if (o->plan &&
-            (o->tokens != NULL || o->prompts.n > 0 || o->local != NULL || o->trace != NULL))
-            argp_error(state, "--plan runs nothing: it takes no tokens and no trace");
+        if (o->plan && (o->prompts.n > 0 || o->local != NULL || o->route != NULL ||
+                        o->trace != NULL || o->work != NULL))
+            argp_error(state, "--plan runs nothing: it takes no prompts and no trace");
         if (o->certified == 0) o->certified = TRUTH_BITS_LEFT;
         if (o->plan) return 0;
         if (o->local == NULL && o->tokens == NULL && o->prompts.n == 0)
@@ -133,59 +139,6 @@ static const struct argp parser = {
     NULL,
     NULL,
     NULL};
-
-// The note on the working precision before the run. layers: those of the model, or the longest run
-// of layers in which no traced value is replayed.
-typedef struct precision {
-    size_t layers;
-    double lost;
-    bool chosen;
-} precision;
-
-static size_t longest_run_of_layers(const sinkproof_config *config, const sinkproof_trace *trace) {
-    size_t row = 0, longest = 0;
-    for (size_t layer = 0; layer < config->n_layers; layer++) {
-        row++;
-        longest = row > longest ? row : longest;
-        if (sinkproof_trace_find(trace, TRACE_M12, layer) != NULL) row = 0;
-    }
-    return longest;
-}
-
-static precision choose_bits(options *o, const sinkproof_config *config,
-                             const sinkproof_trace *trace) {
-    precision p = {.layers = config->n_layers, .chosen = o->bits == 0};
-    if (o->local != NULL) p.layers = longest_run_of_layers(config, trace);
-    p.lost = sinkproof_truth_loss(config, p.layers);
-    if (p.chosen)
-        o->bits = sinkproof_truth_bits_for(p.lost + (double)(o->certified - TRUTH_BITS_LEFT));
-    return p;
-}
-
-static bool bits_are_few(const options *o, const precision *p) {
-    return !(p->lost < (double)o->bits);
-}
-
-static void say_precision(FILE *out, const options *o, const sinkproof_config *config,
-                          const precision *p) {
-    const char *traced = o->local != NULL ? " without a traced end" : "";
-    fprintf(out, "%ld bits%s: %zu layer%s of this shape%s %s about %.0f of them", o->bits,
-            p->chosen ? ", chosen here" : "", p->layers, p->layers == 1 ? "" : "s", traced,
-            p->layers == 1 ? "loses" : "lose", ceil(p->lost));
-    if (!bits_are_few(o, p)) {
-        fprintf(out, ", so that a logit's radius is about 2^%.0f or less (estimated)\n",
-                ceil(p->lost - (double)o->bits));
-        return;
-    }
-    fprintf(out, " (estimated)");
-    size_t layer = sinkproof_truth_last_layer(config, p->layers, (double)o->bits);
-    if (layer < p->layers)
-        fprintf(out, ": nothing may be certified from layer %zu on;", layer);
-    else
-        fprintf(out, ": no logit may be certified;");
-    fprintf(out, " --bits %ld would leave %d or more\n", sinkproof_truth_bits_for(p->lost),
-            TRUTH_BITS_LEFT);
-}
 
 // The result of the run: the last token's argmax and the account of the routing.
 typedef struct outcome {
@@ -211,8 +164,9 @@ static outcome conclude_truth(const truth_study *study, const sinkproof_truth_re
 
 // The bits to add: those that the worst logit lacks, and 64 if something is ambiguous. A chosen
 // precision is raised MOST_REPEATS times: two equal numbers in balls stay ambiguous at any.
-static long bits_to_add(const options *o, const precision *p, const outcome *end, size_t repeats) {
-    if (!p->chosen || repeats == MOST_REPEATS) return 0;
+static long bits_to_add(const options *o, const truth_precision *p, const outcome *end,
+                        size_t repeats) {
+    if (!p->chosen || repeats >= MOST_REPEATS) return 0;
     double lacks = (double)o->certified + fmin(end->worst_relative_log2, 1024);
     if (!(lacks > 0) && !end->certified) lacks = 1;
     if (!(lacks > 0)) return 0;
@@ -261,7 +215,8 @@ static void print_text(FILE *out, const options *o, const truth_study *study,
                 (double)sinkproof_study_bytes(study) / (1 << 20));
 }
 
-static json_t *precision_json(const options *o, const precision *p, const truth_study *study) {
+static json_t *precision_json(const options *o, const truth_precision *p,
+                              const truth_study *study) {
     size_t layer = sinkproof_study_unknown_layer(study);
     bool all = layer == study->config->n_layers;
     double radius = study->points[TRACE_F2].radius_log2;
@@ -274,7 +229,7 @@ static json_t *precision_json(const options *o, const precision *p, const truth_
                      (json_int_t)sinkproof_study_bits_wanted(study, o->bits));
 }
 
-static json_t *make_rows(const options *o, const precision *p, const truth_study *study,
+static json_t *make_rows(const options *o, const truth_precision *p, const truth_study *study,
                          const sinkproof_truth_result *result, const outcome *end) {
     const sinkproof_truth_routing *routing = &result->routing;
     json_t *results = truth_points_json(study);
@@ -311,10 +266,6 @@ static bool find_tokens(const options *o, const char *said, const sinkproof_conf
     return true;
 }
 
-static void show_layer(size_t done, size_t total) {
-    progress_show("truth", "layer", done, total);
-}
-
 // The model, and the trace of --local or --route.
 typedef struct truths {
     const options *o;
@@ -327,7 +278,7 @@ static bool is_quiet(const options *o) {
     return o->prompts.n == 0 && o->json != NULL && strcmp(o->json, "-") == 0;
 }
 
-static json_t *make_result(const options *o, const precision *p, const truth_study *study,
+static json_t *make_result(const options *o, const truth_precision *p, const truth_study *study,
                            const sinkproof_truth_result *result, const outcome *end, FILE *out) {
     int code = result->checks.broken > 0 ? EXIT_BUG
                : end->certified          ? EXIT_HOLDS
@@ -357,14 +308,23 @@ static truth_certificate certify(const options *o, const sinkproof_truth_result 
 }
 
 // One walk at o->bits; *more: 0, or the bits to add before the next one, and then no result.
-static json_t *study_once(const truths *t, const options *o, const precision *p, size_t n,
-                          const int32_t *tokens_n, size_t repeats, long *more, FILE *out,
+static json_t *study_once(const truths *t, const options *o, const truth_precision *p, size_t n,
+                          const int32_t *tokens_n, truth_work *work, long *more, FILE *out,
                           sinkproof_error *error) {
     truth_study study;
+    truth_store store = {.bits = 0};
     sinkproof_study_init(&study, sinkproof_model_config(t->model), t->trace, n, o->local != NULL,
                          o->trace != NULL);
     study.points_kept = o->points;
-    study.progress = show_layer;
+    *more = 0;
+    json_t *made = NULL;
+    sinkproof_truth_result result;
+    bool begun = work->path == NULL || sinkproof_work_begin(work, &study, &store, error);
+    study.kept_file = work->points;
+    sinkproof_study_keep_done(&study, store.state.layers);
+    truth_layers layers = truth_layers_begin(t->model, work, &study, store.state.layers);
+    study.layer = truth_layer_ends;
+    study.context = &layers;
     sinkproof_truth_hooks hooks = sinkproof_study_hooks(&study);
     sinkproof_truth_request request = {.model = t->model,
                                        .n = n,
@@ -372,13 +332,11 @@ static json_t *study_once(const truths *t, const options *o, const precision *p,
                                        .bits = o->bits,
                                        .check_rows = (size_t)o->check,
                                        .threads = (size_t)cpu_processors(),
-                                       .hooks = &hooks};
-    sinkproof_truth_result result;
-    json_t *made = NULL;
-    *more = 0;
-    if (sinkproof_truth_forward(&request, &result, error)) {
+                                       .hooks = &hooks,
+                                       .start = &store.state};
+    if (begun && sinkproof_truth_forward(&request, &result, error)) {
         outcome end = conclude_truth(&study, &result, o->bits);
-        *more = bits_to_add(o, p, &end, repeats);
+        *more = bits_to_add(o, p, &end, work->repeats);
         truth_certificate certificate = certify(o, &result, &end);
         if (*more == 0 &&
             (o->trace == NULL ||
@@ -387,32 +345,68 @@ static json_t *study_once(const truths *t, const options *o, const precision *p,
         _arb_vec_clear(end.gap, 1);
         sinkproof_truth_result_clear(&result);
     }
+    truth_layers_end();
+    sinkproof_store_clear(&store, &study);
     sinkproof_study_clear(&study);
     return made;
+}
+
+// Opens the work file of --work or --trace, if there is one. The precision is that of a run before.
+static bool open_work(const truths *t, options *o, const truth_precision *p, size_t n,
+                      const int32_t *tokens_n, truth_work *work, sinkproof_error *error) {
+    truth_asked asked = {.of = o->local != NULL ? "local" : "route",
+                         .points = o->trace == NULL    ? "none"
+                                   : o->points == NULL ? "all"
+                                                       : o->points,
+                         .trace = t->trace,
+                         .bits = o->bits,
+                         .certified = p->chosen ? o->certified : 0,
+                         .check = o->check};
+    const char *path = o->work != NULL ? o->work : o->trace;
+    if (path == NULL) return true;
+    char *identity = truth_identity(&asked, t->model, n, tokens_n, error);
+    if (identity == NULL) return false;
+    char *own = malloc(strlen(path) + sizeof ".work");
+    if (own == NULL) abort();
+    sprintf(own, "%s%s", path, o->work != NULL ? "" : ".work");
+    bool good =
+        sinkproof_work_open(work, own, identity, sinkproof_model_config(t->model), n, error);
+    free(own);
+    free(identity);
+    if (good && work->layers > 0) {
+        fprintf(stderr, "sinkproof truth: %s: goes on behind layer %zu, at %zu bits\n", work->path,
+                work->layers - 1, work->bits);
+        o->bits = (long)work->bits;
+    }
+    work->bits = (size_t)o->bits;
+    return good;
 }
 
 // Studies some tokens; the text goes to `out`.
 static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t *tokens_n,
                             FILE *out, sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(t->model);
-    precision p = choose_bits(o, config, t->trace);
+    truth_precision p =
+        truth_choose_bits(config, o->local != NULL ? t->trace : NULL, o->certified, &o->bits);
+    truth_work work = {.path = NULL};
     bool quiet = is_quiet(o);
     json_t *made = NULL;
-    long more = 0;
-    if (!sinkproof_truth_fits(config, n, o->bits, error)) return NULL;
-    if (!quiet || bits_are_few(o, &p)) say_precision(quiet ? stderr : out, o, config, &p);
-    for (size_t repeats = 0; made == NULL; repeats++) {
+    if (!open_work(t, o, &p, n, tokens_n, &work, error)) return NULL;
+    if (!quiet || truth_bits_are_few(&p, o->bits))
+        truth_say_precision(quiet ? stderr : out, &p, config, o->bits);
+    for (long more = 1; more > 0 && truth_fits_in_memory(t->model, n, o->bits, error);) {
         fflush(out);
-        made = study_once(t, o, &p, n, tokens_n, repeats, &more, out, error);
-        if (more == 0) break;
-        if (!sinkproof_truth_fits(config, n, o->bits + more, error)) return NULL;
-        if (!quiet)
+        made = study_once(t, o, &p, n, tokens_n, &work, &more, out, error);
+        if (more > 0 && !quiet)
             fprintf(
                 out,
                 "%ld bits leave fewer than %ld of a logit, or a choice open: repeated with %ld\n",
                 o->bits, o->certified, o->bits + more);
         o->bits += more;
+        work.bits = (size_t)o->bits;
+        work.repeats++;
     }
+    sinkproof_work_close(&work);
     return made;
 }
 
@@ -461,8 +455,13 @@ int cmd_truth(int argc, char **argv) {
                sinkproof_trace_from_start(trace, &error) &&
                sinkproof_trace_model_note(trace, model, &note, &error);
     if (done && o.plan) {
-        choose_bits(&o, sinkproof_model_config(model), NULL);
-        code = truth_plan_print(model, o.model, o.bits, o.json);
+        size_t n = 0;
+        int32_t *tokens_n = NULL;
+        truth_choose_bits(sinkproof_model_config(model), NULL, o.certified, &o.bits);
+        done = o.tokens == NULL || find_tokens(&o, o.tokens, sinkproof_model_config(model), NULL,
+                                               &tokens_n, &n, &error);
+        free(tokens_n);
+        if (done) code = truth_plan_print(model, o.model, n, o.bits, o.json);
     } else if (done) {
         truths all = {&o, model, trace};
         note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);

@@ -2,7 +2,9 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/command/truth_plan.h"
 
+#include "audit/command/cpu.h"
 #include "audit/verify/truth_bits.h"
+#include "audit/verify/truth_memory.h"
 #include "base/share.h"
 #include "base/words.h"
 #include "proofs/truth/sliced.h"
@@ -10,6 +12,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 // The products of one point over all layers.
 typedef struct point_plan {
@@ -122,10 +125,41 @@ static json_t *plan_json(const plan *p) {
     return results;
 }
 
-int truth_plan_print(const sinkproof_model *model, const char *name, long bits, const char *json) {
+// What a run of n tokens holds at once, at most.
+static void print_memory(const truth_memory *memory, size_t n) {
+    printf(
+        "%s: %.2f GiB or less at once, most at %s, beside the model and the program (estimated)\n",
+        sinkproof_counted(n, "token").text, memory->bytes / (1 << 30),
+        sinkproof_trace_point_name(memory->point));
+}
+
+int truth_plan_print(const sinkproof_model *model, const char *name, size_t n, long bits,
+                     const char *json) {
     plan p = {.config = sinkproof_model_config(model), .bits = (double)bits};
     bool quiet = json != NULL && strcmp(json, "-") == 0;
     sinkproof_walk(model, plan_step, &p);
     if (!quiet) print_plan(&p, name);
-    return exit_with_results(json, "truth", EXIT_HOLDS, plan_json(&p));
+    json_t *results = plan_json(&p);
+    if (n > 0) {
+        truth_memory memory = sinkproof_truth_memory(model, n, bits, (size_t)cpu_processors());
+        if (!quiet) print_memory(&memory, n);
+        json_array_append_new(results, json_pack("{s:s, s:s, s:b, s:s, s:I, s:f, s:s}", "id",
+                                                 "model.forward", "what", "memory of a run", "ok",
+                                                 1, "label", "estimated", "tokens", (json_int_t)n,
+                                                 "bytes", memory.bytes, "point",
+                                                 sinkproof_trace_point_name(memory.point)));
+    }
+    return exit_with_results(json, "truth", EXIT_HOLDS, results);
+}
+
+bool truth_fits_in_memory(const sinkproof_model *model, size_t n, long bits,
+                          sinkproof_error *error) {
+    double needed = sinkproof_truth_memory(model, n, bits, (size_t)cpu_processors()).bytes;
+    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (needed <= machine) return true;
+    return sinkproof_fail(error,
+                          "%s: the truth at %ld bits may hold %.1f GiB at once, "
+                          "this machine has %.1f GiB",
+                          sinkproof_counted(n, "token").text, bits, needed / (1 << 30),
+                          machine / (1 << 30));
 }

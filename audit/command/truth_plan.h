@@ -10,6 +10,12 @@
 #include "model/model.h"
 
 // Prints the plan, or writes it to `json` (NULL: no JSON, "-": only JSON); returns the exit code.
-int truth_plan_print(const sinkproof_model *model, const char *name, long bits, const char *json);
+// Of n tokens also the memory; n may be 0.
+int truth_plan_print(const sinkproof_model *model, const char *name, size_t n, long bits,
+                     const char *json);
+
+// A run that needs more than this machine's memory is refused before it begins.
+bool truth_fits_in_memory(const sinkproof_model *model, size_t n, long bits,
+                          sinkproof_error *error);
 
 #endif

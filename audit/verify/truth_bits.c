@@ -9,11 +9,7 @@
 // measured shape lost more (tests/audit/test_truth_bits.py).
 #include "audit/verify/truth_bits.h"
 
-#include "base/words.h"
-#include "proofs/truth/flint.h"
-
 #include <math.h>
-#include <unistd.h>
 
 static const double layer_rest = 4, ends = 8;
 
@@ -43,18 +39,4 @@ size_t sinkproof_truth_last_layer(const sinkproof_config *config, size_t layers,
     for (size_t layer = 0; layer < layers; layer++)
         if (!((double)(layer + 1) * each + ends < bits)) return layer;
     return layers;
-}
-
-bool sinkproof_truth_fits(const sinkproof_config *config, size_t n, long bits,
-                          sinkproof_error *error) {
-    double ball = (double)sizeof(arb_struct) + (bits > 128 ? (double)bits / 8 : 0), gib = 1 << 30;
-    double needed = 3 * (double)config->n_heads * (double)n * (double)n * ball;
-    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (needed <= machine) return true;
-    return sinkproof_fail(error,
-                          "%s: the truth of %s at %ld bits holds %.1f GiB at once, "
-                          "this machine has %.1f GiB",
-                          sinkproof_counted(n, "token").text,
-                          sinkproof_counted(config->n_heads, "head").text, bits, needed / gib,
-                          machine / gib);
 }

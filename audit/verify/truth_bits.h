@@ -7,7 +7,6 @@
 #ifndef SINKPROOF_TRUTH_BITS_H
 #define SINKPROOF_TRUTH_BITS_H
 
-#include "base/error.h"
 #include "model/config.h"
 
 enum { TRUTH_BITS_LEAST = 256, TRUTH_BITS_LEFT = 64 };
@@ -21,10 +20,5 @@ long sinkproof_truth_bits_for(double lost);
 
 // The first of `layers` layers at whose end `bits` bits are lost; `layers` if there is none.
 size_t sinkproof_truth_last_layer(const sinkproof_config *config, size_t layers, double bits);
-
-// A layer holds its scores, its weights and the weights without the sink at once, [heads, n, n]
-// each: a sequence too long for this machine's memory is refused before the run.
-bool sinkproof_truth_fits(const sinkproof_config *config, size_t n, long bits,
-                          sinkproof_error *error);
 
 #endif

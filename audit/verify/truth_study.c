@@ -10,6 +10,7 @@
 #include "proofs/bounds/worst.h"
 #include "ref/stages.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,6 @@ void sinkproof_study_init(truth_study *study, const sinkproof_config *config,
 }
 
 void sinkproof_study_clear(truth_study *study) {
-    for (size_t i = 0; i < study->n_kept; i++) {
-        free(study->kept[i].midpoint);
-        free(study->kept[i].radius);
-    }
     free(study->kept);
     free(study->layers);
 }
@@ -120,22 +117,53 @@ static void summary_compare_trace(const truth_study *study, truth_summary *s, si
     }
 }
 
-static void study_keep_values(truth_study *study, const sinkproof_truth_place *place,
-                              arb_srcptr values, size_t elements, bool whole) {
+static void keep_point(truth_study *study, const char *name, size_t rank, const size_t *shape,
+                       bool whole) {
     truth_kept *list = realloc(study->kept, (study->n_kept + 1) * sizeof *list);
     if (list == NULL) abort();
     study->kept = list;
     truth_kept *k = &list[study->n_kept++];
-    *k = (truth_kept){.rank = place->rank, .elements = elements};
-    snprintf(k->name, sizeof k->name, "%s", place->name);
-    memcpy(k->shape, place->shape, place->rank * sizeof *k->shape);
-    k->midpoint = malloc((elements + 1) * sizeof *k->midpoint);
-    k->radius = whole ? NULL : malloc((elements + 1) * sizeof *k->radius);
-    if (k->midpoint == NULL || (!whole && k->radius == NULL)) abort();
-    for (size_t i = 0; i < elements; i++) {
-        k->midpoint[i] = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
-        if (!whole) k->radius[i] = sinkproof_truth_distance(values + i, k->midpoint[i]);
+    *k = (truth_kept){.rank = rank, .elements = 1, .whole = whole};
+    snprintf(k->name, sizeof k->name, "%s", name);
+    memcpy(k->shape, shape, rank * sizeof *k->shape);
+    for (size_t d = 0; d < rank; d++) k->elements *= shape[d];
+}
+
+// The end of the layer sees whether the file could be written.
+static void keep_values(truth_study *study, const sinkproof_truth_place *place, arb_srcptr values,
+                        size_t elements, bool whole) {
+    keep_point(study, place->name, place->rank, place->shape, whole);
+    for (size_t i = 0; i < elements && whole; i++) {
+        int32_t id = (int32_t)arf_get_si(arb_midref(values + i), ARF_RND_NEAR);
+        fwrite(&id, sizeof id, 1, study->kept_file);
     }
+    if (whole) return;
+    for (size_t i = 0; i < elements; i++) {
+        double middle = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
+        fwrite(&middle, sizeof middle, 1, study->kept_file);
+    }
+    for (size_t i = 0; i < elements; i++) {
+        double middle = arf_get_d(arb_midref(values + i), ARF_RND_NEAR);
+        double radius = sinkproof_truth_distance(values + i, middle);
+        fwrite(&radius, sizeof radius, 1, study->kept_file);
+    }
+}
+
+void sinkproof_study_keep_done(truth_study *study, size_t layers) {
+    for (size_t l = 0; l < layers && study->keep; l++)
+        for (int p = 0; p < TRACE_POINTS; p++) {
+            sinkproof_trace_point point = (sinkproof_trace_point)p;
+            char name[SINKPROOF_TRACE_NAME];
+            size_t shape[3];
+            bool layered = sinkproof_trace_point_is_layered(point);
+            if ((!layered && (l > 0 || point != TRACE_T0)) ||
+                !sinkproof_trace_point_exists(study->config, point, l) ||
+                !sinkproof_trace_list_names(study->points_kept, point, l))
+                continue;
+            sinkproof_trace_name(point, l, name);
+            size_t rank = sinkproof_trace_shape(study->config, point, study->n, shape);
+            keep_point(study, name, rank, shape, sinkproof_trace_point_is_index(point));
+        }
 }
 
 static void study_see_place(void *context, const sinkproof_truth_place *place, arb_srcptr values) {
@@ -147,7 +175,7 @@ static void study_see_place(void *context, const sinkproof_truth_place *place, a
     bool indices = sinkproof_trace_point_is_index((sinkproof_trace_point)point);
     if (study->keep &&
         sinkproof_trace_list_names(study->points_kept, (sinkproof_trace_point)point, place->layer))
-        study_keep_values(study, place, values, elements, indices);
+        keep_values(study, place, values, elements, indices);
     if (!study->local || indices) return;
     const sinkproof_tensor *tensor =
         sinkproof_trace_find(study->trace, (sinkproof_trace_point)point, place->layer);
@@ -180,16 +208,16 @@ static bool replay_chosen_experts(void *context, size_t layer, size_t *chosen_nk
     return true;
 }
 
-static void study_show_progress(void *context, size_t done, size_t total) {
+static bool end_layer(void *context, const sinkproof_truth_state *state, sinkproof_error *error) {
     const truth_study *study = context;
-    if (study->progress != NULL) study->progress(done, total);
+    return study->layer == NULL || study->layer(study->context, state, error);
 }
 
 sinkproof_truth_hooks sinkproof_study_hooks(truth_study *study) {
     return (sinkproof_truth_hooks){.see = study_see_place,
                                    .replay = study->local ? replay_trace_values : NULL,
                                    .choose = study->trace != NULL ? replay_chosen_experts : NULL,
-                                   .progress = study_show_progress,
+                                   .layer = end_layer,
                                    .context = study};
 }
 
@@ -205,37 +233,31 @@ void sinkproof_study_where(const truth_study *study, size_t point, size_t layer,
 size_t sinkproof_study_bytes(const truth_study *study) {
     size_t bytes = 0;
     for (size_t i = 0; i < study->n_kept; i++)
-        bytes += study->kept[i].elements *
-                 (study->kept[i].radius == NULL ? sizeof(int32_t) : 2 * sizeof(double));
+        bytes +=
+            study->kept[i].elements * (study->kept[i].whole ? sizeof(int32_t) : 2 * sizeof(double));
     return bytes;
 }
 
 static void declare_kept(sinkproof_safetensors_writer *writer, const truth_kept *k) {
     char name[80];
     sinkproof_safetensors_writer_declare(
-        writer, k->name, k->radius == NULL ? SINKPROOF_DTYPE_I32 : SINKPROOF_DTYPE_F64, k->rank,
-        k->shape);
-    if (k->radius == NULL) return;
+        writer, k->name, k->whole ? SINKPROOF_DTYPE_I32 : SINKPROOF_DTYPE_F64, k->rank, k->shape);
+    if (k->whole) return;
     snprintf(name, sizeof name, "%s.radius", k->name);
     sinkproof_safetensors_writer_declare(writer, name, SINKPROOF_DTYPE_F64, k->rank, k->shape);
 }
 
-static bool write_whole(sinkproof_safetensors_writer *writer, const double *values, size_t n,
-                        sinkproof_error *error) {
-    bool done = true;
-    for (size_t i = 0; i < n && done; i++) {
-        int32_t value = (int32_t)values[i];
-        done = sinkproof_safetensors_writer_bytes(writer, &value, sizeof value, error);
-    }
-    return done;
-}
-
-static bool write_kept(sinkproof_safetensors_writer *writer, const truth_kept *k,
+// The numbers are in the file in the order of the declarations.
+static bool write_kept(sinkproof_safetensors_writer *writer, const truth_study *study,
                        sinkproof_error *error) {
-    if (k->radius == NULL) return write_whole(writer, k->midpoint, k->elements, error);
-    size_t bytes = k->elements * sizeof(double);
-    return sinkproof_safetensors_writer_bytes(writer, k->midpoint, bytes, error) &&
-           sinkproof_safetensors_writer_bytes(writer, k->radius, bytes, error);
+    uint8_t piece[1 << 14];
+    if (study->kept_file == NULL) return true;
+    bool done = (fflush(study->kept_file) == 0 && !ferror(study->kept_file)) ||
+                sinkproof_fail(error, "the kept points: cannot write: %s", strerror(errno));
+    rewind(study->kept_file);
+    for (size_t n; done && (n = fread(piece, 1, sizeof piece, study->kept_file)) > 0;)
+        done = sinkproof_safetensors_writer_bytes(writer, piece, n, error);
+    return done;
 }
 
 static void write_certificate(sinkproof_safetensors_writer *writer, const truth_certificate *of) {
@@ -281,9 +303,8 @@ bool sinkproof_study_write(const truth_study *study, const char *path, const int
         int32_t position = (int32_t)i;
         done = sinkproof_safetensors_writer_bytes(writer, &position, sizeof position, error);
     }
-    for (size_t i = 0; i < study->n_kept && done; i++)
-        done = write_kept(writer, &study->kept[i], error);
-    done = done && sinkproof_safetensors_writer_finish(writer, error);
+    done = done && write_kept(writer, study, error) &&
+           sinkproof_safetensors_writer_finish(writer, error);
     sinkproof_safetensors_writer_free(writer);
     return done;
 }

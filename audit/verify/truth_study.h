@@ -10,6 +10,8 @@
 #include "model/round.h"
 #include "proofs/truth/forward.h"
 
+#include <stdio.h>
+
 // One point of the trace format over all layers. Logarithms are of upper bounds: -INFINITY is
 // exact, INFINITY is unbounded. Positions `at` are flat indices into the point's tensor.
 typedef struct truth_summary {
@@ -30,11 +32,12 @@ typedef struct truth_depth {
     double radius_log2;
 } truth_depth;
 
-// A point that is kept for the output trace.
+// A point that is kept for the output trace. Its numbers are in a file, those of a point behind
+// those of the point before: midpoints and radii in binary64, or whole numbers in 32 bits (M3).
 typedef struct truth_kept {
     char name[64];
     size_t rank, shape[3], elements;
-    double *midpoint, *radius; // radius NULL: whole numbers (M3)
+    bool whole;
 } truth_kept;
 
 typedef struct truth_study {
@@ -43,7 +46,10 @@ typedef struct truth_study {
     size_t n;
     bool local, keep;        // local: replay the trace at every point; else only its experts
     const char *points_kept; // where `keep` is set: a list of points; NULL: all
-    void (*progress)(size_t done, size_t total); // layers; or NULL
+    FILE *kept_file;         // of the numbers; it is not closed here
+    // The hook of a layer, after what this study has seen of it; or NULL.
+    bool (*layer)(void *context, const sinkproof_truth_state *state, sinkproof_error *error);
+    void *context;
     truth_summary points[TRACE_POINTS];
     truth_depth *layers; // [n_layers]
     truth_kept *kept;
@@ -83,6 +89,10 @@ typedef struct truth_certificate {
     double relative_log2;         // the largest relative radius of a logit
     sinkproof_truth_checks checks;
 } truth_certificate;
+
+// Lists the points that were kept in so many layers before this walk began; their numbers are in
+// the file.
+void sinkproof_study_keep_done(truth_study *study, size_t layers);
 
 // Writes midpoints rounded to F64 under the names of the trace format, and NAME.radius: an upper
 // bound of |truth - written midpoint|. The certificate is in the metadata. After a failure nothing

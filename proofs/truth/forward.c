@@ -367,9 +367,37 @@ static void check_product(pass *p, const sinkproof_walk_step *step, arb_srcptr i
     }
 }
 
+// Whether the walk began behind this step.
+static bool is_done(const pass *p, const sinkproof_walk_step *step) {
+    size_t done = p->request->start != NULL ? p->request->start->layers : 0;
+    bool layered = sinkproof_trace_point_is_layered(step->point);
+    return layered ? step->layer < done : step->point == TRACE_T0 && done > 0;
+}
+
+// Begins the walk behind the layers that are done.
+static void take_start(pass *p) {
+    const sinkproof_truth_state *start = p->request->start;
+    if (start == NULL || start->layers == 0) return;
+    size_t count = p->request->n * p->config->hidden;
+    p->elements[TRACE_M12] = count;
+    p->at[TRACE_M12] = ball_vector(count);
+    _arb_vec_set(p->at[TRACE_M12], start->values, (slong)count);
+    sinkproof_truth_routing own = *p->routing; // keeps its balls
+    *p->routing = start->routing;
+    arb_set(p->routing->margin = own.margin, start->routing.margin);
+    arb_set(p->routing->first_margin = own.first_margin, start->routing.first_margin);
+    *p->checks = start->checks;
+}
+
+static bool end_layer(pass *p, size_t layer, arb_ptr values) {
+    const sinkproof_truth_hooks *hooks = p->request->hooks;
+    sinkproof_truth_state state = {layer + 1, values, *p->routing, *p->checks};
+    return hooks == NULL || hooks->layer == NULL || hooks->layer(hooks->context, &state, p->error);
+}
+
 static bool walk_point(void *context, const sinkproof_walk_step *step) {
     pass *p = context;
-    const sinkproof_truth_hooks *hooks = p->request->hooks;
+    if (is_done(p, step)) return true;
     arb_srcptr in[SINKPROOF_MAX_INPUTS] = {NULL};
     bool last = step->point == TRACE_F1 || step->point == TRACE_F2;
     size_t n = last ? p->n_last : p->request->n;
@@ -385,9 +413,7 @@ static bool walk_point(void *context, const sinkproof_walk_step *step) {
         if (step->last[i]) release_point(p, step->inputs[i].point);
     release_point(p, step->point); // of the layer before, if nothing reads it
     p->at[step->point] = out;
-    if (step->point == TRACE_M12 && hooks != NULL && hooks->progress != NULL)
-        hooks->progress(hooks->context, step->layer + 1, p->config->n_layers);
-    return valid;
+    return valid && (step->point != TRACE_M12 || end_layer(p, step->layer, out));
 }
 
 static bool valid_request(const sinkproof_truth_request *request, const sinkproof_config *config,
@@ -405,6 +431,10 @@ static bool valid_request(const sinkproof_truth_request *request, const sinkproo
             return sinkproof_fail(error, "token %zu is %ld, the vocabulary has %s", i,
                                   (long)request->tokens_n[i],
                                   sinkproof_counted(config->vocab, "entry").text);
+    if (request->start != NULL && request->start->layers > config->n_layers)
+        return sinkproof_fail(error, "truth cannot begin behind %s of %zu",
+                              sinkproof_counted(request->start->layers, "layer").text,
+                              config->n_layers);
     if (request->n > config->max_context)
         return sinkproof_fail(error, "%s, the model's context is %zu",
                               sinkproof_counted(request->n, "token").text, config->max_context);
@@ -439,6 +469,7 @@ bool sinkproof_truth_forward(const sinkproof_truth_request *request, sinkproof_t
     if (p.positions_n == NULL || p.chosen_nk == NULL) abort();
     for (size_t i = 0; i < n; i++) p.positions_n[i] = (int32_t)i;
     sinkproof_truth_yarn_init(&p.yarn, config, request->bits);
+    take_start(&p);
 
     bool valid = sinkproof_walk(request->model, walk_point, &p);
     result->logits_nv = p.at[TRACE_F2], p.at[TRACE_F2] = NULL;
@@ -457,16 +488,4 @@ void sinkproof_truth_result_clear(sinkproof_truth_result *result) {
     ball_vector_release(result->logits_nv, result->n * result->vocab);
     ball_vector_release(result->routing.margin, 1);
     ball_vector_release(result->routing.first_margin, 1);
-}
-
-size_t sinkproof_truth_argmax(arb_srcptr logit_v, size_t vocab, bool *certified, arb_ptr gap,
-                              slong bits) {
-    size_t best;
-    arb_t margin;
-    arb_init(margin);
-    truth_choice choice = sinkproof_truth_topk(&best, margin, logit_v, vocab, 1, bits);
-    *certified = choice == CHOICE_CERTIFIED;
-    if (gap != NULL) arb_set(gap, margin);
-    arb_clear(margin);
-    return best;
 }

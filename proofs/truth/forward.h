@@ -21,32 +21,6 @@ typedef struct sinkproof_truth_place {
     const size_t *shape; // [rank], as in the trace format; A6 and A9 over all n keys
 } sinkproof_truth_place;
 
-// Any of the functions may be NULL.
-typedef struct sinkproof_truth_hooks {
-    // Sees the enclosure of a point. Chosen experts (M3) come as exact integers. Masked keys of
-    // A9 and A10 are exactly 0.
-    void (*see)(void *context, const sinkproof_truth_place *place, arb_srcptr values);
-    // May overwrite the values of a point other than M3, for everything that follows.
-    void (*replay)(void *context, const sinkproof_truth_place *place, arb_ptr values);
-    // May overwrite the selection of a layer, [n][k]; returns true if it did. The walk fails unless
-    // the ids of a token are distinct and below the number of experts.
-    bool (*choose)(void *context, size_t layer, size_t *chosen_nk);
-    // Called after each layer: done of total.
-    void (*progress)(void *context, size_t done, size_t total);
-    void *context;
-} sinkproof_truth_hooks;
-
-typedef struct sinkproof_truth_request {
-    const sinkproof_model *model;
-    size_t n;
-    const int32_t *tokens_n;
-    slong bits;        // working precision, at least 32
-    size_t check_rows; // so many results of each product are checked with GMP (check_rows.h)
-    size_t threads;    // at most so many; they change no bit. 0: one
-    bool last_logits;  // unembed the last token only: F1 and F2 have n = 1
-    const sinkproof_truth_hooks *hooks; // may be NULL
-} sinkproof_truth_request;
-
 // The outcome of the choice of experts, which is discontinuous: one choice per layer and token.
 typedef struct sinkproof_truth_routing {
     size_t choices;
@@ -64,6 +38,43 @@ typedef struct sinkproof_truth_checks {
     size_t products, rows, broken, unchecked;
 } sinkproof_truth_checks;
 
+// The walk between two layers: all that the rest of it depends on, and its accounts so far.
+typedef struct sinkproof_truth_state {
+    size_t layers;  // that are done
+    arb_ptr values; // [n][hidden] M12 of the last of them, or what replaced it
+    sinkproof_truth_routing routing;
+    sinkproof_truth_checks checks;
+} sinkproof_truth_state;
+
+// Any of the functions may be NULL.
+typedef struct sinkproof_truth_hooks {
+    // Sees the enclosure of a point. Chosen experts (M3) come as exact integers. Masked keys of
+    // A9 and A10 are exactly 0.
+    void (*see)(void *context, const sinkproof_truth_place *place, arb_srcptr values);
+    // May overwrite the values of a point other than M3, for everything that follows.
+    void (*replay)(void *context, const sinkproof_truth_place *place, arb_ptr values);
+    // May overwrite the selection of a layer, [n][k]; returns true if it did. The walk fails unless
+    // the ids of a token are distinct and below the number of experts.
+    bool (*choose)(void *context, size_t layer, size_t *chosen_nk);
+    // Called after each layer. The walk fails if it returns false.
+    bool (*layer)(void *context, const sinkproof_truth_state *state, sinkproof_error *error);
+    void *context;
+} sinkproof_truth_hooks;
+
+typedef struct sinkproof_truth_request {
+    const sinkproof_model *model;
+    size_t n;
+    const int32_t *tokens_n;
+    slong bits;        // working precision, at least 32
+    size_t check_rows; // so many results of each product are checked with GMP (check_rows.h)
+    size_t threads;    // at most so many; they change no bit. 0: one
+    bool last_logits;  // unembed the last token only: F1 and F2 have n = 1
+    const sinkproof_truth_hooks *hooks; // may be NULL
+    // NULL, or where a walk with the same model, tokens, bits, check_rows and hooks was after a
+    // layer: the rest of it has the same bits. Its balls are copied.
+    const sinkproof_truth_state *start;
+} sinkproof_truth_request;
+
 typedef struct sinkproof_truth_result {
     size_t n, vocab; // n = 1 under last_logits
     arb_ptr logits_nv;
@@ -76,10 +87,5 @@ typedef struct sinkproof_truth_result {
 bool sinkproof_truth_forward(const sinkproof_truth_request *request, sinkproof_truth_result *result,
                              sinkproof_error *error);
 void sinkproof_truth_result_clear(sinkproof_truth_result *result);
-
-// The index of the largest midpoint. *certified: whether its ball lies above every other, so that
-// it is the argmax of the truth. gap: this logit minus the largest other, enclosed (may be NULL).
-size_t sinkproof_truth_argmax(arb_srcptr logit_v, size_t vocab, bool *certified, arb_ptr gap,
-                              slong bits);
 
 #endif

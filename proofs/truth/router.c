@@ -96,3 +96,15 @@ void truth_mpfr_router(size_t *chosen_k, mpfr_ptr w_k, mpfr_srcptr logit_e, size
     for (size_t k = 0; k < n_chosen; k++) mpfr_div(w_k + k, w_k + k, sum, MPFR_RNDN);
     mpfr_clears(sum, shifted, (mpfr_ptr)0);
 }
+
+size_t sinkproof_truth_argmax(arb_srcptr logit_v, size_t vocab, bool *certified, arb_ptr gap,
+                              slong bits) {
+    size_t best;
+    arb_t margin;
+    arb_init(margin);
+    truth_choice choice = sinkproof_truth_topk(&best, margin, logit_v, vocab, 1, bits);
+    *certified = choice == CHOICE_CERTIFIED;
+    if (gap != NULL) arb_set(gap, margin);
+    arb_clear(margin);
+    return best;
+}

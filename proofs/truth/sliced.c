@@ -18,6 +18,7 @@
 
 enum {
     BLOCK_ROWS = 96,
+    BLAS_BYTES = 1 << 25,  // of a thread's buffer in OpenBLAS
     CHUNK_BYTES = 1 << 28, // of the digits of the tokens that are multiplied together
 };
 
@@ -29,6 +30,7 @@ typedef struct scratch {
     bool *refused_r;
     mp_ptr limb_k;
     arf_t term;
+    arb_t rounded;
     size_t slices, dense, sparse, plain_rows; // dense: weights times slices
 } scratch;
 
@@ -145,12 +147,15 @@ static void multiply_plainly(const product *p, size_t r, const bool *whole_row) 
 }
 
 // The only rounding.
-static void finish_row(const product *p, const scratch *s, size_t first, size_t r) {
+static void finish_row(const product *p, scratch *s, size_t first, size_t r) {
     for (size_t i = 0; i < p->n && !s->refused_r[r]; i++) {
         arb_ptr out = p->out_nr + i * p->rows + first + r;
         if (p->bias_r != NULL) arb_add(out, out, p->bias_r + first + r, ARF_PREC_EXACT);
-        arb_set_round(out, out, p->bits);
-        arb_trim(out, out);
+        arb_set_round(s->rounded, out, p->bits);
+        arb_trim(s->rounded, s->rounded);
+        arb_clear(out); // its memory was of the exact sum's size
+        arb_init(out);
+        arb_set(out, s->rounded);
     }
     if (s->refused_r[r] || p->refused) multiply_plainly(p, first + r, &s->refused_r[r]);
 }
@@ -238,6 +243,7 @@ static void make_scratch(product *p, size_t threads, size_t wide, size_t digits)
         s->refused_r = room_for(p->block, sizeof *s->refused_r);
         s->limb_k = room_for(slice_limbs(digits, p->digit_bits), sizeof *s->limb_k);
         arf_init(s->term);
+        arb_init(s->rounded);
     }
 }
 
@@ -259,8 +265,26 @@ static void release_scratch(product *p, size_t threads, sliced_account *account)
         free(s->refused_r);
         free(s->limb_k);
         arf_clear(s->term);
+        arb_clear(s->rounded);
     }
     free(p->scratch_t);
+}
+
+// Tokens that are multiplied together, with so many digits each.
+static size_t tokens_together(size_t cols, size_t each, size_t n) {
+    size_t most = CHUNK_BYTES / sizeof(double) / cols + 1, together = most / each + 1;
+    return together < n ? together : n;
+}
+
+double sinkproof_sliced_bytes(size_t rows, size_t cols, size_t n, slong bits, size_t threads) {
+    size_t each = (size_t)(bits + SLICED_GUARD_BITS + 1) / DIGIT_BITS_LEAST + 1;
+    size_t together = tokens_together(cols, each, n);
+    double wide = (double)(together * each), block = rows < BLOCK_ROWS ? (double)rows : BLOCK_ROWS;
+    double numbers = sizeof(double) * (double)cols * (wide + (double)together);
+    double packed = sizeof(double) * (double)cols * (block + wide); // both operands, by OpenBLAS
+    if (packed > BLAS_BYTES) packed = BLAS_BYTES;
+    double of_thread = sizeof(double) * block * (3 * (double)cols + wide) + packed;
+    return numbers + (double)threads * of_thread;
 }
 
 void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
@@ -279,9 +303,8 @@ void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
     all.digit_bits = counted.digit_bits = sliced_choose(w_rc, size, NULL);
     for (size_t i = 0; i < n; i++)
         if (!all.point_i[i].refused) digits += slice_digits(&all.point_i[i], all.digit_bits);
-    size_t most = CHUNK_BYTES / sizeof(double) / cols + 1;
-    size_t each = (size_t)(size + 1) / (size_t)all.digit_bits + 1, together = most / each + 1;
-    if (together > n) together = n;
+    size_t each = (size_t)(size + 1) / (size_t)all.digit_bits + 1;
+    size_t together = tokens_together(cols, each, n);
     if (wide < digits) wide = digits;
     if (wide > together * each) wide = together * each;
     all.rows = rows;

@@ -33,6 +33,10 @@ void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
                              const sinkproof_matrix *w_rc, const sinkproof_matrix *b_r, slong bits,
                              size_t threads, sliced_account *account);
 
+// The bytes of its work space, at most: digits of the tokens that are multiplied together, and for
+// each thread a block of rows.
+double sinkproof_sliced_bytes(size_t rows, size_t cols, size_t n, slong bits, size_t threads);
+
 // The same ball by ball, with arb_dot.
 void truth_plain_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n, const sinkproof_matrix *w_rc,
                         const sinkproof_matrix *b_r, slong bits);

@@ -117,6 +117,10 @@ truth_choice sinkproof_truth_topk(size_t *chosen_k, arb_t margin, arb_srcptr log
 // The margin of a given selection: negative when another expert's logit is larger.
 truth_choice truth_margin(arb_t margin, const size_t *chosen_k, arb_srcptr logit_e,
                           size_t n_experts, size_t n_chosen, slong bits);
+// The index of the largest midpoint. *certified: whether its ball lies above every other, so that
+// it is the argmax of the truth. gap: this logit minus the largest other, enclosed (may be NULL).
+size_t sinkproof_truth_argmax(arb_srcptr logit_v, size_t vocab, bool *certified, arb_ptr gap,
+                              slong bits);
 // Softmax over the chosen logits only. (M4)
 void sinkproof_truth_router_weights(arb_ptr w_k, const size_t *chosen_k, arb_srcptr logit_e,
                                     size_t n_chosen, slong bits);

@@ -65,7 +65,7 @@ def plan(tap, folder):
              re.findall(r"^(\w+(?:\.\w)?) +\w+ +\[\d+, \d+\] +(\d+) +(\d+) .* (\d+\.\d)$", text, re.M)}
     told = {p: (r["bits_99"], r["bits_all"], f"{r['multiply_adds_per_token'] / r['weights_per_token']:.1f}") for p, r in rows.items()}
     tap.report(shown == told, "slices.exact the table shows the numbers of the JSON", [text, told])
-    for words in (("--tokens", "1"), ("--trace", "x"), ("--local", "x")):
+    for words in (("--prompts", "x"), ("--trace", "x"), ("--local", "x"), ("--work", "x")):
         code = sinkproof("truth", "synthetic:tiny", "--plan", *words)[0]
         tap.report(code == 2, f"--plan {words[0]}: a wrong command line", [code])
 

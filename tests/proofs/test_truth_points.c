@@ -158,9 +158,11 @@ static bool choose(void *context, size_t layer, size_t *chosen_nk) {
     return true;
 }
 
-static void progress(void *context, size_t done, size_t total) {
+static bool layer(void *context, const sinkproof_truth_state *state, sinkproof_error *error) {
     walk *w = context;
-    w->misplaced += done != ++w->done || total != w->c->n_layers;
+    (void)error;
+    w->misplaced += state->layers != ++w->done;
+    return true;
 }
 
 static const char gpt2_config[] =
@@ -205,7 +207,7 @@ static void points(bool gpt2, const char *sink, bool truncate, bool last) {
                 .rows = last ? 1 : N,
                 .gpt2 = gpt2,
                 .state = SEED + truncate};
-    sinkproof_truth_hooks hooks = {see, replay, choose, progress, w};
+    sinkproof_truth_hooks hooks = {see, replay, choose, layer, w};
     sinkproof_truth_request request = {.model = model,
                                        .n = N,
                                        .tokens_n = tokens_n,
