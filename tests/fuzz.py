@@ -196,7 +196,17 @@ def design_seeds():
     yield "design-words", b"softmax,star=key,star-value=even,times=-3,dims=4,places=alibi,by=2.5,seen=window,window=9"
 
 
+def truth_work():
+    """The words of a work file behind layer 0 of the tiny model with one token, of width 96."""
+    table = (ROOT / "ref/points.h").read_text(encoding="utf-8").split("define SINKPROOF_TRACED_POINTS")[1].split("\n\n")[0]
+    points, zero = len(re.findall(r"^ +P\(", table, re.M)), [0, 0]
+    number = [1 | 1 << 3, (1 << 60) + 3, 1 << 63 | 1, 1 << 29, (1 << 60) - 40]
+    words = [64, 0, 0, 7, 1] + 6 * [0] + zero + [0, 0] + zero + 4 * [0] + 12 * points * [0] + [0, 0, 0] + number + 95 * zero
+    return struct.pack(f"<{len(words)}Q", *words)
+
+
 def seeds():
+    yield "truth-work", truth_work()
     yield from gguf_seeds()
     yield "two-tensors", safetensors({"a": ("BF16", [2, 3], 2), "b": ("F32", [4], 4)}, {"k": "v"})
     yield "scalar-and-empty", safetensors({"a": ("F32", [], 4), "b": ("U8", [0, 3], 1)})
