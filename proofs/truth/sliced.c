@@ -11,6 +11,7 @@
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/share_work.h"
 #include "proofs/truth/sliced_internal.h"
+#include "proofs/truth/slices_lanes.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 
 enum {
     BLOCK_ROWS = 96,
+    FEW_ROWS = 8,          // of a block, and
+    FEW_DIGITS = 48,       // columns at most, that are multiplied here and not by the library
     BLAS_BYTES = 1 << 25,  // of a thread's buffer in OpenBLAS
     CHUNK_BYTES = 1 << 28, // of the digits of the tokens that are multiplied together
 };
@@ -26,6 +29,8 @@ enum {
 typedef struct scratch {
     // A block's weights, or what is left of them, their integers, upper bounds and sums.
     double *rest_rc, *h_rc, *up_rc, *sum_rk, *sizes_r;
+    double *few_k, *few_h; // what is left of a row in a few places, and its integers
+    uint32_t *left_at;
     int *exponent_r, *up_exponent_r;
     bool *refused_r;
     mp_ptr limb_k;
@@ -44,7 +49,10 @@ typedef struct product {
     slice_point *point_i;
     size_t *first_i, wide; // a token's first column of digits; the number of columns
     double *digit_ck, *radius_ci;
-    bool balls, refused; // some token has a radius; some token is refused
+    double *panel_pck; // the digits of few columns, in panels; NULL: of many
+    slice_radii radii; // of a few tokens
+    const slice_lanes *lanes;
+    bool balls, refused, few; // some token has a radius; is refused; few columns of digits
     scratch *scratch_t;
 } product;
 
@@ -62,74 +70,131 @@ static void multiply_dense(const product *p, const scratch *s, size_t count, con
                 w_rc, (int)p->cols, y_ck, (int)wide, 0.0, s->sum_rk, (int)wide);
 }
 
+static void multiply_few(const product *p, const scratch *s, size_t count) {
+    double sum_rk[SLICE_PANEL_ROWS * SLICE_PANEL];
+    for (size_t first = 0; first < count; first += SLICE_PANEL_ROWS)
+        for (size_t k = 0; k < p->wide; k += SLICE_PANEL) {
+            size_t rows = count - first < SLICE_PANEL_ROWS ? count - first : SLICE_PANEL_ROWS;
+            size_t columns = p->wide - k < SLICE_PANEL ? p->wide - k : SLICE_PANEL;
+            p->lanes->multiply(s->h_rc + first * p->cols, rows, p->cols, p->panel_pck + k * p->cols,
+                               columns, sum_rk);
+            for (size_t r = 0; r < rows; r++)
+                memcpy(s->sum_rk + (first + r) * p->wide + k, sum_rk + r * SLICE_PANEL,
+                       columns * sizeof *sum_rk);
+        }
+}
+
+// sum_k += h times the digits of column c.
+static void add_integer(const product *p, double h, size_t c, double *sum_k) {
+    const double *digit_k = p->digit_ck + c * p->wide;
+    for (size_t k = 0; k < p->wide; k++) sum_k[k] += h * digit_k[k];
+}
+
 static void multiply_sparse(const product *p, const scratch *s, size_t count) {
     memset(s->sum_rk, 0, count * p->wide * sizeof *s->sum_rk);
     for (size_t r = 0; r < count; r++)
         for (size_t c = 0; c < p->cols; c++) {
             double h = s->h_rc[r * p->cols + c];
-            if (h == 0) continue;
-            cblas_daxpy((int)p->wide, h, p->digit_ck + c * p->wide, 1, s->sum_rk + r * p->wide, 1);
+            if (h != 0) add_integer(p, h, c, s->sum_rk + r * p->wide);
         }
+}
+
+static void set_radius(const product *p, const scratch *s, size_t row, size_t r, size_t i,
+                       double units) {
+    slong unit = s->up_exponent_r[r] + p->point_i[i].radius_low;
+    if (units > 0)
+        mag_set_ui_2exp_si(arb_radref(p->out_nr + i * p->rows + row), (ulong)units, unit);
 }
 
 static void add_radii(const product *p, scratch *s, size_t first, size_t count) {
     multiply_dense(p, s, count, s->up_rc, p->radius_ci, p->n);
     for (size_t r = 0; r < count; r++)
-        for (size_t i = 0; i < p->n && !s->refused_r[r]; i++) {
-            mag_ptr radius = arb_radref(p->out_nr + i * p->rows + first + r);
-            double units = s->sum_rk[r * p->n + i];
-            if (units == 0) continue;
-            slong unit = s->up_exponent_r[r] + p->point_i[i].radius_low;
-            mag_set_ui_2exp_si(radius, (ulong)units, unit);
-        }
+        for (size_t i = 0; i < p->n && !s->refused_r[r]; i++)
+            set_radius(p, s, first + r, r, i, s->sum_rk[r * p->n + i]);
+}
+
+// Of a row's slice, the sums of all tokens: joined and added to the midpoints, exactly.
+static void add_row(const product *p, scratch *s, size_t row, int exponent, const double *sum_k) {
+    for (size_t i = 0; i < p->n; i++) {
+        const slice_point *point = &p->point_i[i];
+        arf_ptr middle = arb_midref(p->out_nr + i * p->rows + row);
+        size_t digits = p->first_i[i + 1] - p->first_i[i];
+        if (digits == 0) continue;
+        slice_join(s->term, sum_k + p->first_i[i], digits, p->digit_bits, s->limb_k);
+        arf_mul_2exp_si(s->term, s->term, exponent + point->low);
+        if (arf_is_zero(middle))
+            arf_swap(middle, s->term);
+        else
+            arf_add(middle, middle, s->term, ARF_PREC_EXACT, ARF_RND_DOWN);
+    }
+}
+
+// What the first slice of row r left in a few places: slice after slice, an integer at a time.
+static void add_left(const product *p, scratch *s, size_t row, size_t r, size_t left) {
+    const double *rest_c = s->rest_rc + r * p->cols;
+    double *sum_k = s->sum_rk; // free until the block is multiplied
+    slice_found found = {.left_at = NULL};
+    slice_outcome outcome = SLICE_TAKEN;
+    size_t number = 1;
+    for (size_t k = 0; k < left; k++) s->few_k[k] = rest_c[s->left_at[k]];
+    for (; number < SLICES_MOST; number++) {
+        int exponent;
+        outcome = slice_take(s->few_k, &s->sizes_r[r], left, SLICE_ROOM - p->digit_bits, s->few_h,
+                             &exponent, &found);
+        if (outcome != SLICE_TAKEN) break;
+        s->sparse += found.count;
+        if (p->wide == 0) continue;
+        memset(sum_k, 0, p->wide * sizeof *sum_k);
+        for (size_t k = 0; k < left; k++)
+            if (s->few_h[k] != 0) add_integer(p, s->few_h[k], s->left_at[k], sum_k);
+        add_row(p, s, row, exponent, sum_k);
+    }
+    s->refused_r[r] = outcome != SLICE_NONE;
+    s->sizes_r[r] = 0;
+    if (number > s->slices) s->slices = number;
 }
 
 // A slice of row r; returns the number of its nonzero integers.
-static size_t take_slice(const product *p, scratch *s, size_t r, size_t number) {
+static size_t take_slice(const product *p, scratch *s, size_t first, size_t r, size_t number) {
     double *h_c = s->h_rc + r * p->cols;
-    size_t nonzero = 0;
+    slice_found found = {.left_at = number == 0 ? s->left_at : NULL};
     slice_outcome outcome = SLICE_NONE;
     if (!s->refused_r[r])
         outcome = slice_take(s->rest_rc + r * p->cols, &s->sizes_r[r], p->cols,
-                             SLICE_ROOM - p->digit_bits, h_c, &s->exponent_r[r], &nonzero);
-    if (outcome == SLICE_TAKEN && number < SLICES_MOST) return nonzero;
+                             SLICE_ROOM - p->digit_bits, h_c, &s->exponent_r[r], &found);
+    if (outcome == SLICE_TAKEN && number < SLICES_MOST) {
+        if (found.left > 0 && found.left <= p->cols / SPARSE_SHARE)
+            add_left(p, s, first + r, r, found.left);
+        return found.count;
+    }
     if (outcome != SLICE_NONE) s->refused_r[r] = true;
     memset(h_c, 0, p->cols * sizeof *h_c);
     return 0;
 }
 
+// The upper bounds of a row's sizes, or what they make of the radii of a few tokens.
+static void bound_row(const product *p, scratch *s, size_t first, size_t r) {
+    double *up_c = s->up_rc + r * p->cols, dot_i[SLICE_FEW_TOKENS];
+    slice_radii radii = p->radii;
+    radii.dot_i = dot_i;
+    slice_outcome outcome =
+        slice_bound(s->rest_rc + r * p->cols, s->sizes_r[r], p->cols, SLICE_ROOM - RADIUS_BITS,
+                    up_c, &s->up_exponent_r[r], radii.tokens > 0 ? &radii : NULL);
+    s->refused_r[r] = outcome == SLICE_REFUSED;
+    if (radii.tokens == 0 && outcome != SLICE_TAKEN) memset(up_c, 0, p->cols * sizeof *up_c);
+    for (size_t i = 0; i < radii.tokens && outcome == SLICE_TAKEN; i++)
+        set_radius(p, s, first + r, r, i, dot_i[i]);
+}
+
 // Decodes a row; its upper bounds and its first slice.
 static size_t begin_row(const product *p, scratch *s, size_t first, size_t r) {
-    double *rest_c = s->rest_rc + r * p->cols, *up_c = s->up_rc + r * p->cols;
+    double *rest_c = s->rest_rc + r * p->cols;
     for (size_t i = 0; i < p->n; i++) arb_zero(p->out_nr + i * p->rows + first + r);
     sinkproof_matrix_row(p->w_rc, first + r, rest_c);
     s->sizes_r[r] = slice_sum_of_sizes(rest_c, p->cols);
     s->refused_r[r] = false;
-    if (p->balls) {
-        slice_outcome outcome = slice_sizes(rest_c, s->sizes_r[r], p->cols,
-                                            SLICE_ROOM - RADIUS_BITS, up_c, &s->up_exponent_r[r]);
-        s->refused_r[r] = outcome == SLICE_REFUSED;
-        if (outcome != SLICE_TAKEN) memset(up_c, 0, p->cols * sizeof *up_c);
-    }
-    return take_slice(p, s, r, 0);
-}
-
-// Adds the joined sums of a slice to the midpoints, exactly.
-static void add_joined(const product *p, scratch *s, size_t first, size_t count) {
-    for (size_t r = 0; r < count; r++)
-        for (size_t i = 0; i < p->n && !s->refused_r[r]; i++) {
-            const slice_point *point = &p->point_i[i];
-            arf_ptr middle = arb_midref(p->out_nr + i * p->rows + first + r);
-            size_t digits = p->first_i[i + 1] - p->first_i[i];
-            if (digits == 0) continue;
-            slice_join(s->term, s->sum_rk + r * p->wide + p->first_i[i], digits, p->digit_bits,
-                       s->limb_k);
-            arf_mul_2exp_si(s->term, s->term, s->exponent_r[r] + point->low);
-            if (arf_is_zero(middle))
-                arf_swap(middle, s->term);
-            else
-                arf_add(middle, middle, s->term, ARF_PREC_EXACT, ARF_RND_DOWN);
-        }
+    if (p->balls) bound_row(p, s, first, r);
+    return take_slice(p, s, first, r, 0);
 }
 
 // A row or a token that no slices hold.
@@ -165,11 +230,20 @@ static void multiply_slice(const product *p, scratch *s, size_t first, size_t co
     bool dense = nonzero > count * p->cols / SPARSE_SHARE;
     *(dense ? &s->dense : &s->sparse) += dense ? count * p->cols : nonzero;
     if (p->wide == 0) return;
-    if (dense)
+    if (dense && p->panel_pck != NULL)
+        multiply_few(p, s, count);
+    else if (dense)
         multiply_dense(p, s, count, s->h_rc, p->digit_ck, p->wide);
     else
         multiply_sparse(p, s, count);
-    add_joined(p, s, first, count);
+    for (size_t r = 0; r < count; r++)
+        if (!s->refused_r[r]) add_row(p, s, first + r, s->exponent_r[r], s->sum_rk + r * p->wide);
+}
+
+static bool is_left(const scratch *s, size_t count) {
+    bool left = false;
+    for (size_t r = 0; r < count; r++) left = left || (s->sizes_r[r] != 0 && !s->refused_r[r]);
+    return left;
 }
 
 static void multiply_block(void *context, size_t piece, size_t worker) {
@@ -178,12 +252,13 @@ static void multiply_block(void *context, size_t piece, size_t worker) {
     size_t first = piece * p->block, nonzero = 0;
     size_t count = p->rows - first < p->block ? p->rows - first : p->block;
     for (size_t r = 0; r < count; r++) nonzero += begin_row(p, s, first, r);
-    if (p->balls) add_radii(p, s, first, count);
+    if (p->balls && p->radii.tokens == 0) add_radii(p, s, first, count);
     for (size_t number = 1; nonzero > 0; number++) {
         multiply_slice(p, s, first, count, nonzero);
         if (number > s->slices) s->slices = number;
         nonzero = 0;
-        for (size_t r = 0; r < count; r++) nonzero += take_slice(p, s, r, number);
+        if (!is_left(s, count)) break;
+        for (size_t r = 0; r < count; r++) nonzero += take_slice(p, s, first, r, number);
     }
     for (size_t r = 0; r < count; r++) {
         s->plain_rows += s->refused_r[r];
@@ -201,13 +276,23 @@ static void set_numbers(void *context, size_t i, size_t worker) {
     for (size_t c = 0; c < p->cols && !point->refused; c++)
         slice_number(point, p->x_nc + i * p->cols + c, p->digit_bits,
                      p->digit_ck + c * p->wide + p->first_i[i], digits,
-                     &p->radius_ci[c * p->n + i]);
+                     &p->radius_ci[p->radii.tokens > 0 ? i * p->radii.stride + c : c * p->n + i]);
 }
 
 static void set_point(void *context, size_t i, size_t worker) {
     const product *p = context;
     (void)worker;
     p->point_i[i] = slice_fixed_point(p->x_nc + i * p->cols, p->cols, p->bits);
+}
+
+// The digits in panels, whose columns beyond the last are 0.
+static void set_panels(product *p) {
+    size_t panels = (p->wide + SLICE_PANEL - 1) / SLICE_PANEL;
+    p->panel_pck = room_for(panels * p->cols * SLICE_PANEL, sizeof *p->panel_pck);
+    for (size_t c = 0; c < p->cols; c++)
+        for (size_t k = 0; k < p->wide; k++)
+            p->panel_pck[(k / SLICE_PANEL * p->cols + c) * SLICE_PANEL + k % SLICE_PANEL] =
+                p->digit_ck[c * p->wide + k];
 }
 
 static void multiply(product *p, size_t threads, sliced_account *account) {
@@ -221,10 +306,15 @@ static void multiply(product *p, size_t threads, sliced_account *account) {
         if (digits > account->digits) account->digits = digits;
     }
     p->wide = p->first_i[p->n];
+    size_t stride = (p->cols + SLICE_LANES - 1) / SLICE_LANES * SLICE_LANES;
     p->digit_ck = room_for(p->cols * p->wide, sizeof *p->digit_ck);
-    p->radius_ci = room_for(p->cols * p->n, sizeof *p->radius_ci);
+    p->radius_ci = room_for(stride * p->n, sizeof *p->radius_ci);
+    if (p->n <= SLICE_FEW_TOKENS)
+        p->radii = (slice_radii){.tokens = p->n, .radius_ic = p->radius_ci, .stride = stride};
     truth_share(threads, p->n, set_numbers, p);
+    if (p->few) set_panels(p);
     truth_share(threads, (p->rows + p->block - 1) / p->block, multiply_block, p);
+    free(p->panel_pck);
     free(p->digit_ck);
     free(p->radius_ci);
 }
@@ -237,6 +327,9 @@ static void make_scratch(product *p, size_t threads, size_t wide, size_t digits)
         s->h_rc = room_for(p->block * p->cols, sizeof *s->h_rc);
         s->up_rc = room_for(p->block * p->cols, sizeof *s->up_rc);
         s->sizes_r = room_for(p->block, sizeof *s->sizes_r);
+        s->few_k = room_for(p->cols, sizeof *s->few_k);
+        s->few_h = room_for(p->cols, sizeof *s->few_h);
+        s->left_at = room_for(p->cols, sizeof *s->left_at);
         s->sum_rk = room_for(p->block * wide, sizeof *s->sum_rk);
         s->exponent_r = room_for(p->block, sizeof *s->exponent_r);
         s->up_exponent_r = room_for(p->block, sizeof *s->up_exponent_r);
@@ -259,6 +352,9 @@ static void release_scratch(product *p, size_t threads, sliced_account *account)
         free(s->h_rc);
         free(s->up_rc);
         free(s->sizes_r);
+        free(s->few_k);
+        free(s->few_h);
+        free(s->left_at);
         free(s->sum_rk);
         free(s->exponent_r);
         free(s->up_exponent_r);
@@ -300,7 +396,7 @@ void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
     truth_share(threads, n, set_point, &all);
     for (size_t i = 0; i < n; i++)
         if (!all.point_i[i].refused && all.point_i[i].size > size) size = all.point_i[i].size;
-    all.digit_bits = counted.digit_bits = sliced_choose(w_rc, size, NULL);
+    all.digit_bits = counted.digit_bits = sliced_choose(w_rc, size, n, NULL);
     for (size_t i = 0; i < n; i++)
         if (!all.point_i[i].refused) digits += slice_digits(&all.point_i[i], all.digit_bits);
     size_t each = (size_t)(size + 1) / (size_t)all.digit_bits + 1;
@@ -308,8 +404,10 @@ void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
     if (wide < digits) wide = digits;
     if (wide > together * each) wide = together * each;
     all.rows = rows;
-    all.block =
-        (rows + threads - 1) / threads < BLOCK_ROWS ? (rows + threads - 1) / threads : BLOCK_ROWS;
+    all.lanes = slice_lanes_here();
+    all.few = digits > 0 && digits <= FEW_DIGITS && all.lanes->multiply != NULL;
+    size_t most = all.few ? FEW_ROWS : BLOCK_ROWS;
+    all.block = (rows + threads - 1) / threads < most ? (rows + threads - 1) / threads : most;
     arb_ptr bias_r = NULL;
     if (b_r != NULL && b_r->count > 0) {
         double *scratch_r = room_for(rows, sizeof *scratch_r);

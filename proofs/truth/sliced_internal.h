@@ -15,8 +15,9 @@ enum {
         40, // a slice with fewer than one nonzero integer in 40 is not multiplied densely
 };
 
-// The digits with which a product needs the fewest multiply-adds for activations of `size` bits. It
-// is asked on a few rows: another answer costs time, never exactness. plan: what was seen, or NULL.
-int sliced_choose(const sinkproof_matrix *w_rc, slong size, sliced_plan *plan);
+// The digits with which a product of so many tokens, with activations of `size` bits, costs least.
+// It is asked on a few rows: another answer costs time, never exactness. plan: what was seen, or
+// NULL.
+int sliced_choose(const sinkproof_matrix *w_rc, slong size, size_t tokens, sliced_plan *plan);
 
 #endif

@@ -13,6 +13,8 @@ enum { SAMPLE_ROWS = 4, PLAN_ROWS = 64, MOST_BITS = 2200 };
 static const double sparse_price = 50, join_price = 0.05;
 // A row ball by ball, likewise.
 static const double plain_price = 100;
+// To take a dense slice from a weight, once for all tokens.
+static const double take_price = 8;
 
 // Row k of m at even distances.
 static void sample_row(const sinkproof_matrix *w_rc, size_t k, size_t m, double *w_c) {
@@ -25,26 +27,27 @@ static double digits_of(slong size, int s) {
 
 // Slices a row in place, as a block of such rows would be.
 static void slice_row(double *rest_c, double *h_c, size_t cols, int s, sliced_account *seen) {
-    size_t count, slices = 0;
+    size_t slices = 0;
+    slice_found found = {.left_at = NULL};
     int exponent;
     double sizes = slice_sum_of_sizes(rest_c, cols);
     slice_outcome outcome;
-    while ((outcome = slice_take(rest_c, &sizes, cols, SLICE_ROOM - s, h_c, &exponent, &count)) ==
+    while ((outcome = slice_take(rest_c, &sizes, cols, SLICE_ROOM - s, h_c, &exponent, &found)) ==
                SLICE_TAKEN &&
            slices < SLICES_MOST) {
         slices++;
-        if (count > cols / SPARSE_SHARE)
+        if (found.count > cols / SPARSE_SHARE)
             seen->dense += 1;
         else
-            seen->sparse += (double)count / (double)cols;
+            seen->sparse += (double)found.count / (double)cols;
     }
     seen->plain_rows += outcome != SLICE_NONE;
     if (slices > seen->slices) seen->slices = slices;
 }
 
-// Of m sampled rows in digits of s bits: the means, and the price of a weight.
+// Of m sampled rows in digits of s bits: the means, and the price of a weight and a token.
 static double price_of(const double *w_mc, double *work, size_t m, size_t cols, slong size, int s,
-                       sliced_account *seen) {
+                       size_t tokens, sliced_account *seen) {
     *seen = (sliced_account){.digit_bits = s, .digits = (size_t)digits_of(size, s)};
     for (size_t k = 0; k < m; k++) {
         memcpy(work, w_mc + k * cols, cols * sizeof *work);
@@ -54,7 +57,8 @@ static double price_of(const double *w_mc, double *work, size_t m, size_t cols, 
     seen->sparse /= (double)m;
     double matrices = seen->dense + sparse_price * seen->sparse;
     double plain = plain_price * (double)seen->plain_rows / (double)m;
-    return digits_of(size, s) * (matrices + join_price * (double)seen->slices + plain);
+    double taken = take_price * seen->dense / (double)tokens;
+    return digits_of(size, s) * (matrices + join_price * (double)seen->slices + plain) + taken;
 }
 
 // Bits of a row from the largest exponent of a digit to each weight's last bit, into a histogram.
@@ -91,7 +95,7 @@ static void measure_spread(const double *w_mc, size_t m, size_t cols, sliced_pla
     free(count_b);
 }
 
-int sliced_choose(const sinkproof_matrix *w_rc, slong size, sliced_plan *plan) {
+int sliced_choose(const sinkproof_matrix *w_rc, slong size, size_t tokens, sliced_plan *plan) {
     size_t cols = w_rc->cols, m = plan != NULL ? PLAN_ROWS : SAMPLE_ROWS;
     if (m > w_rc->rows) m = w_rc->rows;
     double *w_mc = malloc((m + 2) * cols * sizeof *w_mc), *work = w_mc + m * cols;
@@ -103,14 +107,14 @@ int sliced_choose(const sinkproof_matrix *w_rc, slong size, sliced_plan *plan) {
     for (int s = most; s >= DIGIT_BITS_LEAST || best == 0; s--) {
         sliced_account seen;
         double price =
-            price_of(w_mc, work, m < SAMPLE_ROWS ? m : SAMPLE_ROWS, cols, size, s, &seen);
+            price_of(w_mc, work, m < SAMPLE_ROWS ? m : SAMPLE_ROWS, cols, size, s, tokens, &seen);
         if (best > 0 && !(price < least)) continue;
         best = s;
         least = price;
         kept = seen;
     }
     if (plan != NULL) {
-        price_of(w_mc, work, m, cols, size, best, &kept);
+        price_of(w_mc, work, m, cols, size, best, tokens, &kept);
         plan->expected = kept;
         plan->rows_measured = m;
         plan->multiply_adds = (double)kept.digits * (kept.dense + kept.sparse);
@@ -122,6 +126,6 @@ int sliced_choose(const sinkproof_matrix *w_rc, slong size, sliced_plan *plan) {
 
 sliced_plan sinkproof_sliced_plan(const sinkproof_matrix *w_rc, slong size) {
     sliced_plan plan = {0};
-    sliced_choose(w_rc, size, &plan);
+    sliced_choose(w_rc, size, 1, &plan);
     return plan;
 }

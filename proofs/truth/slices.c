@@ -2,6 +2,8 @@
 // Copyright 2026 the sinkproof authors
 #include "proofs/truth/slices.h"
 
+#include "proofs/truth/slices_lanes.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -9,125 +11,25 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs have 64 bits");
 
 // ---- weights
 
-// Two numbers at a time, two times: LANES numbers, whose sums are separate. Sums of integers are
-// exact in any order.
-typedef double pair __attribute__((vector_size(16)));
-typedef int64_t pair_bits __attribute__((vector_size(16)));
-enum { PAIR = 2, LANES = 4 };
-
-static inline pair pair_load(const double *x) {
-    pair p;
-    memcpy(&p, x, sizeof p);
-    return p;
-}
-
-static inline void pair_store(double *x, pair p) {
-    memcpy(x, &p, sizeof p);
-}
-
-static inline pair pair_size(pair x) {
-    return (pair)((pair_bits)x & INT64_MAX);
-}
-
-static inline pair pair_ones_where(pair_bits true_where) {
-    const pair one = {1, 1};
-    return (pair)((pair_bits)one & true_where);
-}
-
-// The nearest integers, for |x| < 2^51: above 2^52 binary64 has integers alone.
-static inline pair pair_nearest(pair x) {
-    return (x + 0x1.8p52) - 0x1.8p52;
-}
-
-static double sum_of_lanes(const pair *sum_l) {
-    return sum_l[0][0] + sum_l[0][1] + sum_l[1][0] + sum_l[1][1];
-}
-
-// n sums lose at most n 2^-53 of a sum of sizes.
-static double bounded_above(double sum, size_t n) {
-    return sum * (1 + (double)n * 0x1p-52);
+const slice_lanes *slice_lanes_here(void) {
+#if defined __x86_64__
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &slice_lanes_avx2;
+#endif
+    return &slice_lanes_plain;
 }
 
 double slice_sum_of_sizes(const double *w_c, size_t cols) {
-    pair sum_l[PAIR] = {{0}};
-    size_t c = 0;
-    for (; c + LANES <= cols; c += LANES)
-        for (size_t l = 0; l < PAIR; l++) sum_l[l] += pair_size(pair_load(w_c + c + PAIR * l));
-    double sum = sum_of_lanes(sum_l);
-    for (; c < cols; c++) sum += fabs(w_c[c]);
-    return bounded_above(sum, cols);
-}
-
-// The least exponent with sizes 2^-exponent + cols < 2^room: rounding an element to an integer adds
-// at most 1.
-static bool find_exponent(double sizes, size_t cols, int room, int *exponent) {
-    double limit = ldexp(1, room) - (double)cols - 1;
-    if (!(sizes > 0x1p-900 && sizes < 0x1p900) || !(limit > 1)) return false; // NaN, too
-    frexp(sizes / limit, exponent);
-    return true;
-}
-
-// The sums over the integers of a slice: of their sizes, of the sizes left, their number.
-typedef struct slice_sums {
-    pair sum_l[PAIR], left_l[PAIR], found_l[PAIR];
-} slice_sums;
-
-//> slices.exact
-static inline void take_lanes(double *rest_l, double down, double up, double *h_l, slice_sums *s) {
-    for (size_t l = 0; l < PAIR; l++) {
-        pair rest = pair_load(rest_l + PAIR * l), h = pair_nearest(rest * down);
-        rest -= h * up; // exact: at most half a unit is left, in bits that were there
-        s->sum_l[l] += pair_size(h);
-        s->left_l[l] += pair_size(rest);
-        s->found_l[l] += pair_ones_where(h != 0);
-        pair_store(h_l + PAIR * l, h);
-        pair_store(rest_l + PAIR * l, rest);
-    }
+    return slice_lanes_here()->sum_of_sizes(w_c, cols);
 }
 
 slice_outcome slice_take(double *rest_c, double *sizes, size_t cols, int room, double *h_c,
-                         int *exponent, size_t *count) {
-    *count = 0;
-    if (*sizes == 0) return SLICE_NONE;
-    if (!find_exponent(*sizes, cols, room, exponent)) return SLICE_REFUSED;
-    const double down = ldexp(1, -*exponent), up = ldexp(1, *exponent);
-    slice_sums s = {.sum_l = {{0}}};
-    size_t c = 0, last = cols % LANES;
-    for (; c + LANES <= cols; c += LANES) take_lanes(rest_c + c, down, up, h_c + c, &s);
-    double rest_l[LANES] = {0}, h_l[LANES];
-    memcpy(rest_l, rest_c + c, last * sizeof *rest_l);
-    take_lanes(rest_l, down, up, h_l, &s);
-    memcpy(rest_c + c, rest_l, last * sizeof *rest_l);
-    memcpy(h_c + c, h_l, last * sizeof *h_l);
-    *count = (size_t)sum_of_lanes(s.found_l);
-    *sizes = bounded_above(sum_of_lanes(s.left_l), cols);
-    return sum_of_lanes(s.sum_l) < ldexp(1, room) ? SLICE_TAKEN : SLICE_REFUSED; // the certificate
-}
-//< slices.exact
-
-static inline void bound_lanes(const double *w_l, double down, double *up_l, pair *sum_l) {
-    for (size_t l = 0; l < PAIR; l++) {
-        pair w = pair_size(pair_load(w_l + PAIR * l)), size = w * down, up = pair_nearest(size);
-        up += pair_ones_where(up < size);
-        up += pair_ones_where((up == 0) & (w > 0)); // the product underflowed
-        sum_l[l] += up;
-        pair_store(up_l + PAIR * l, up);
-    }
+                         int *exponent, slice_found *found) {
+    return slice_lanes_here()->take(rest_c, sizes, cols, room, h_c, exponent, found);
 }
 
-slice_outcome slice_sizes(const double *w_c, double sizes, size_t cols, int room, double *up_c,
-                          int *exponent) {
-    if (sizes == 0) return SLICE_NONE;
-    if (!find_exponent(sizes, cols, room, exponent)) return SLICE_REFUSED;
-    const double down = ldexp(1, -*exponent);
-    pair sum_l[PAIR] = {{0}};
-    size_t c = 0, last = cols % LANES;
-    for (; c + LANES <= cols; c += LANES) bound_lanes(w_c + c, down, up_c + c, sum_l);
-    double w_l[LANES] = {0}, up_l[LANES];
-    memcpy(w_l, w_c + c, last * sizeof *w_l);
-    bound_lanes(w_l, down, up_l, sum_l);
-    memcpy(up_c + c, up_l, last * sizeof *up_l);
-    return sum_of_lanes(sum_l) < ldexp(1, room) ? SLICE_TAKEN : SLICE_REFUSED;
+slice_outcome slice_bound(const double *w_c, double sizes, size_t cols, int room, double *up_c,
+                          int *exponent, const slice_radii *radii) {
+    return slice_lanes_here()->bound(w_c, sizes, cols, room, up_c, exponent, radii);
 }
 
 int slice_digit_bits_most(size_t cols) {

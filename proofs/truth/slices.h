@@ -35,13 +35,26 @@ double slice_sum_of_sizes(const double *w_c, size_t cols);
 
 // Takes a slice from rest_c: integers h_c and an exponent l with sum_c |h_c| < 2^room, and
 // rest_c -= 2^l h_c, exactly. room <= 50. *sizes: the upper bound of rest_c's sum of sizes, before
-// and after. *count: the nonzero h_c.
+// and after.
+typedef struct slice_found {
+    size_t count;      // the nonzero h_c
+    uint32_t *left_at; // [cols] where something is left, or NULL
+    size_t left;       // in so many places
+} slice_found;
 slice_outcome slice_take(double *rest_c, double *sizes, size_t cols, int room, double *h_c,
-                         int *exponent, size_t *count);
+                         int *exponent, slice_found *found);
 
-// Upper bounds in integers: |w_c| <= 2^l up_c and sum_c up_c < 2^room.
-slice_outcome slice_sizes(const double *w_c, double sizes, size_t cols, int room, double *up_c,
-                          int *exponent);
+// Upper bounds in integers: |w_c| <= 2^l up_c and sum_c up_c < 2^room. With the radii of a few
+// tokens it is sum_c up_c radius_c of each that is stored, and not up_c.
+enum { SLICE_FEW_TOKENS = 4 };
+typedef struct slice_radii {
+    size_t tokens;           // 1 to SLICE_FEW_TOKENS
+    const double *radius_ic; // [tokens][stride], 0 from cols on to the next multiple of 16
+    size_t stride;
+    double *dot_i; // [tokens]
+} slice_radii;
+slice_outcome slice_bound(const double *w_c, double sizes, size_t cols, int room, double *up_c,
+                          int *exponent, const slice_radii *radii);
 
 // The largest digits that rows of `cols` weights permit at all.
 int slice_digit_bits_most(size_t cols);

@@ -366,11 +366,12 @@ static void certificates(void) {
     double w_c[64], rest_c[64], h_c[64];
     for (int round = 0; round < 500; round++) {
         int room = 10 + (int)draw_below(&state, 40), e;
-        size_t cols = 1 + draw_below(&state, 64), count;
+        size_t cols = 1 + draw_below(&state, 64);
+        slice_found found = {.left_at = NULL};
         if (cols + 2 > (size_t)1 << room) continue;
         for (size_t c = 0; c < cols; c++) rest_c[c] = w_c[c] = draw_number(&state, 53, 40);
         double sizes = slice_sum_of_sizes(w_c, cols);
-        slice_outcome outcome = slice_take(rest_c, &sizes, cols, room, h_c, &e, &count);
+        slice_outcome outcome = slice_take(rest_c, &sizes, cols, room, h_c, &e, &found);
         if (outcome != SLICE_TAKEN) continue;
         double sum = 0;
         taken++;

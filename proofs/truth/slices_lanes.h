@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The passes over a row of weights, each over sixteen numbers at a time. One body
+// (slices_lanes.inc) is compiled for plain vectors and for AVX2; both give the same bits.
+#ifndef SINKPROOF_TRUTH_SLICES_LANES_H
+#define SINKPROOF_TRUTH_SLICES_LANES_H
+
+#include "proofs/truth/slices.h"
+
+enum {
+    SLICE_LANES = 16,
+    SLICE_PANEL = 12,     // columns of digits that lie beside each other
+    SLICE_PANEL_ROWS = 4, // rows that are multiplied by a panel at once
+};
+
+typedef struct slice_lanes {
+    double (*sum_of_sizes)(const double *w_c, size_t cols);
+    slice_outcome (*take)(double *rest_c, double *sizes, size_t cols, int room, double *h_c,
+                          int *exponent, slice_found *found);
+    slice_outcome (*bound)(const double *w_c, double sizes, size_t cols, int room, double *up_c,
+                           int *exponent, const slice_radii *radii);
+    // The product of up to SLICE_PANEL_ROWS rows of integers with the first columns of a panel
+    // [cols][SLICE_PANEL], to sum_rk[rows][SLICE_PANEL]. NULL: the library's product is faster.
+    void (*multiply)(const double *h_rc, size_t rows, size_t cols, const double *panel_ck,
+                     size_t columns, double *sum_rk);
+} slice_lanes;
+
+extern const slice_lanes slice_lanes_plain;
+#if defined __x86_64__
+extern const slice_lanes slice_lanes_avx2;
+#endif
+
+// The best that this processor has.
+const slice_lanes *slice_lanes_here(void);
+
+#endif
