@@ -53,7 +53,8 @@ def names(folder):
 
 def killed(tap, folder):
     """One run killed three times, beside one that was left alone: the same file and the same words."""
-    cases = {"end to end": ("--tokens", TOKENS, "--check", 2), "raised": ("--tokens", "random:9", "--certified", 237)}
+    cases = {"end to end": ("--tokens", TOKENS, "--check", 2), "raised": ("--tokens", "random:9", "--certified", 237),
+             "some points": ("--tokens", TOKENS, "--points", "T0,M3,A9,03.M8")}
     for what, words in cases.items():
         whole, broken = folder / "whole", folder / "broken"
         code, text, _ = truth(MODEL, *words, "--trace", whole)
@@ -64,6 +65,7 @@ def killed(tap, folder):
         with open(folder / "broken.work.points", "ab") as points:
             points.write(b"of a layer that was not whole")
         done, again, told = truth(MODEL, *words, "--trace", broken)
+        again = again.replace(str(broken), str(whole))
         behind = re.fullmatch(r"sinkproof truth: \S+/broken\.work: goes on behind layer (\d+), at (\d+) bits\n", told)
         last = [line for line in text.splitlines() if "bits" not in line] == [line for line in again.splitlines() if "bits" not in line]
         tap.report(kills == KILLS and done == code == 0 and behind and int(behind[1]) >= 3 * KILLS - 2 and
@@ -106,9 +108,11 @@ def refused(tap, folder):
     state, kept = work.read_bytes(), points.read_bytes()
     others = {"of another model": ("synthetic:tiny,layers=12,seed=3", *words), "of other tokens": (MODEL, "--tokens", "1,2", "--trace", out),
               "of another precision": (MODEL, *words, "--bits", 512), "of other options": (MODEL, *words, "--check", 3),
+              "of other points": (MODEL, *words, "--points", "A9"),
               "that keeps points": (MODEL, "--tokens", TOKENS, "--work", work)}
     found = {"of another model": "model ", "of other tokens": "tokens 2, sum ", "of another precision": "bits 512",
-             "of other options": "checked results of a product 3", "that keeps points": "points kept: none"}
+             "of other options": "checked results of a product 3", "of other points": "points kept: A9",
+             "that keeps points": "points kept: none"}
     for what, line in others.items():
         code, _, told = truth(*line)
         tap.report(code == 3 and f'a.work: the work of another run: expected "{found[what]}' in told and

@@ -29,7 +29,7 @@ KINDS = {
     "C": ("formal proof", ("proofs/formal/",), {"coq"}),
     "Q": ("exact instances", ("proofs/exact/",), {"exact"}),
     "B": ("enclosure or bound", ("proofs/truth/", "proofs/bounds/"), {"run"}),
-    "D": ("definition in code", (*REFERENCE, "proofs/exact/", "proofs/bounds/", "proofs/truth/slices.c"), {"run", "exact"}),
+    "D": ("definition in code", (*REFERENCE, "proofs/exact/", "proofs/bounds/", "proofs/truth/slices_lanes.inc"), {"run", "exact"}),
     "E": ("experiment", (*REFERENCE, "proofs/", "audit/"), {"run"}),
 }
 
