@@ -86,7 +86,7 @@ def dedent(lines):
 def read_regions(root, problems):
     """{id: {file: text}}: a file's regions of one id are joined by an empty line."""
     regions = defaultdict(lambda: defaultdict(list))
-    for file in sorted(f for room in (*REFERENCE, "proofs") for f in (root / room).rglob("*.[chv]")):
+    for file in sorted(f for room in (*REFERENCE, "proofs") for f in (root / room).rglob("*.*") if f.suffix in (".c", ".h", ".inc", ".v")):
         name = str(file.relative_to(root))
         marker = COQ_MARKER if file.suffix == ".v" else MARKER
         nearly = r"^\s*\(\*[<>]" if file.suffix == ".v" else r"^\s*//[<>]"
