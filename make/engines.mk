@@ -97,10 +97,11 @@ interop-engines: $(PROGRAM) library $(ENGINES:%=build/engines/%/.stamp)  ## judg
 	@$(COMPILED) SINKPROOF=$(PROGRAM) TEST_SECONDS=3600 TEST_JOBS=1 \
 	    python3 tests/run.py $(BUILD)/engines $(wildcard $(ENGINES:%=tests/audit/interop_%.py))
 
-# Kept in doc/book/data/truth-engines.json: the picture and the table of chapter 20 are made from there.
+# Kept in doc/book/data/truth-engines.json and truth-smollm2.json: the pictures and the tables of chapter 20 are made from there.
 WORK ?= build/truth-engines
-truth-engines: $(PROGRAM) library build/venv/.stamp build/engines/llama/.stamp  ## compare engines with certified truth at the 20b shape, 15 CPU minutes; WORK=DIR takes 14 GB
-	@PYTHONPATH=audit/python SINKPROOF=$(PROGRAM) build/venv/bin/python tests/audit/truth_of_engines.py $(WORK)
+truth-engines: $(PROGRAM) library build/venv/.stamp build/engines/llama/.stamp $(SMOLLM2)  ## compare engines with certified truth at the 20b shape, 15 CPU minutes; WORK=DIR takes 14 GB
+	@for subject in smollm2 20b; do PYTHONPATH=audit/python SINKPROOF=$(PROGRAM) build/venv/bin/python \
+	    tests/audit/truth_of_engines.py $(WORK) $$subject || exit; done
 
 # Kernels of a GPU, run and judged there. vLLM says which torch all of them get; sglang's own list is longer than what
 # its attention reads.

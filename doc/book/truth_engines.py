@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""The picture of engines against certified truth, from what `make truth-engines` kept
-(doc/book/data/truth-engines.json).
-"""
+"""Pictures of engines against certified truth, from what `make truth-engines` kept."""
 import math
 
 import doc_truth_engines
@@ -33,7 +31,7 @@ def picture(told):
         x, y = at(0, 10.0 ** power)
         c.line((x, y), (WIDTH - 20, y), colour="line", width=0.7)
         c.text(x - 8, y + 5, digits(power), "faint", "end", "small")
-    for layer in (*range(0, layers, 4), layers - 1):
+    for layer in (*range(0, layers - 2, 4), layers - 1):
         c.text(at(layer, 1.0)[0], TOP + HIGH + 20, str(layer), "faint", "middle", "small")
     c.text(WIDTH - 20, TOP + HIGH + 38, "layer", "faint", "end", "small")
     for k, (name, line) in enumerate(lines.items()):
@@ -51,5 +49,5 @@ def picture(told):
 
 
 def pictures(root):
-    told = doc_truth_engines.kept(root)
-    return {"truth-engines": picture(told)} if told else {}
+    told = {name: doc_truth_engines.kept(root, name) for name in doc_truth_engines.NAMES}
+    return {name: picture(each) for name, each in told.items() if each}

@@ -60,6 +60,31 @@ static void check_arrays(const sinkproof_model *model) {
     sinkproof_trace_close(trace);
 }
 
+// A file of truth that no trace of this model could have, and options that contradict it.
+static void check_truth(const sinkproof_model *model) {
+    sinkproof_trace *trace = made(model, "none");
+    sinkproof_ruling *ruling;
+    sinkproof_trial_options how = {.size = sizeof how, .policy = "f32", .truth = "/nonexistent"};
+    bool good = sinkproof_judge_trace(model, trace, &how, &ruling, &error);
+    ok(!good && ruling == NULL && strstr(error.text, "/nonexistent") != NULL,
+       "a file of truth that is missing: %.60s", error.text);
+    how.local = true;
+    good = sinkproof_judge_trace(model, trace, &how, &ruling, &error);
+    ok(!good && strstr(error.text, "compared end to end") != NULL, "beside local: %s", error.text);
+    how = (sinkproof_trial_options){.size = sizeof how, .truth_alone = true};
+    good = sinkproof_judge_trace(model, trace, &how, &ruling, &error);
+    ok(!good && strstr(error.text, "expected a file of truth, found none") != NULL,
+       "truth_alone without one: %s", error.text);
+    how = (sinkproof_trial_options){.size = offsetof(sinkproof_trial_options, truth),
+                                    .policy = "f32",
+                                    .local = true,
+                                    .truth = "/nonexistent"};
+    good = sinkproof_judge_trace(model, trace, &how, &ruling, &error);
+    ok(good, "a caller's struct that ends before it does not ask it");
+    sinkproof_ruling_free(ruling);
+    sinkproof_trace_close(trace);
+}
+
 static void check_file(const sinkproof_model *model, const sinkproof_model *other) {
     char path[] = "/tmp/sinkproof-face-model-XXXXXX";
     sinkproof_trace *trace = made(model, "0123456789abcdef"), *read;
@@ -125,6 +150,7 @@ int main(void) {
     must(sinkproof_model_open("synthetic:tiny,layers=1", &model, &error));
     must(sinkproof_model_open("synthetic:tiny-gpt2", &other, &error));
     check_arrays(model);
+    check_truth(model);
     check_file(model, other);
     check_none(model);
     check_replaced(other);

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""Measures engines against certified truth, all 24 layers of the released 20b shape: doc/book/data/truth-engines.json.
+"""Measures engines against certified truth: doc/book/data/truth-engines.json, all 24 layers of the released 20b shape
+with drawn weights, and truth-smollm2.json, a trained model.
 
-    python3 tests/audit/truth_of_engines.py WORK [ENGINE...]     `make truth-engines`
+    python3 tests/audit/truth_of_engines.py WORK SUBJECT [ENGINE...]     `make truth-engines`
 
 WORK holds the truth (212 MB), a GGUF file of the model (14 GB) and the traces; what is there is not made again. Each
-engine reads the same numbers: MODEL has MXFP4 experts and bfloat16 weights. transformers computes with its own
-GptOssForCausalLM, of which one layer's weights at a time are in memory. What a graphics card computed is a trace that
-was made there: WORK/h200.st, if it is there.
+engine reads the same numbers: MXFP4 experts and bfloat16 weights, or those of the GGUF file. transformers computes with
+its own GptOssForCausalLM, of which one layer's weights at a time are in memory. What a graphics card computed is a
+trace that was made there: WORK/20b/h200.st, if it is there.
 """
 import gc
 import json
@@ -18,8 +19,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SINKPROOF = os.environ.get("SINKPROOF", "build/release/sinkproof")
-KEPT = ROOT / "doc/book/data/truth-engines.json"
-MODEL = "synthetic:gpt-oss-20b"
 POINTS = "T0,M3,M12,F1,F2"
 TOKENS = ("52441,175679,45520,152027,108433,120247,167501,155020,160737,123847,93522,28760,93165,154204,45104,21885,28768,26605,"
           "137068,67581,173508,184162,17868,157249,89162,18853,49461,5607,41620,87441,53915,9496,176440,23185,182723,114950,"
@@ -33,7 +32,12 @@ ENGINES = {
     "llama": ("llama.cpp", "llama-cpp"),
     "h200": ("transformers on an H200, bfloat16", "bf16"),
 }
-PYTHON = {"llama": "build/engines/llama/bin/python"}
+# Subject: its model, tokens (None: those of LICENSE's first words), bits of the truth (None: as it finds), engines, and what is kept.
+SUBJECTS = {
+    "20b": ("synthetic:gpt-oss-20b", TOKENS, 768, tuple(ENGINES), "truth-engines.json"),
+    "smollm2": ("build/models/smollm2.gguf", None, None, ("fast", "fast-bf16", "transformers-f32", "llama"), "truth-smollm2.json"),
+}
+LLAMA = "build/engines/llama/bin/python"
 
 
 def run(*words, **more):
@@ -111,13 +115,19 @@ def transformers_model(model, dtype):
     return made
 
 
+def transformers_of_file(path):
+    import torch
+    from transformers import AutoModelForCausalLM
+    return AutoModelForCausalLM.from_pretrained(os.path.dirname(path), gguf_file=os.path.basename(path), dtype=torch.float32,
+                                                attn_implementation="eager")
+
+
 def trace_transformers(spec, tokens, dtype, out):
     import torch
 
     import sinkproof
     from sinkproof._model import Model
-    model = Model(spec)
-    made = transformers_model(model, getattr(torch, dtype))
+    made = transformers_of_file(spec) if spec.endswith(".gguf") else transformers_model(Model(spec), getattr(torch, dtype))
     with sinkproof.trace(made, points=POINTS.split(",")) as trace, torch.no_grad():
         made(input_ids=torch.tensor([tokens]), use_cache=False)
     trace.save(out)
@@ -126,27 +136,28 @@ def trace_transformers(spec, tokens, dtype, out):
 # ---- making and comparing
 
 
-def make(engine, work):
+def make(model, tokens, engine, work):
     """The engine's trace, or None where nothing can make it here."""
     out = work / f"{engine}.st"
     if out.exists() or engine == "h200":
         return out if out.exists() else None
     if engine.startswith("fast"):
-        run(SINKPROOF, "run", MODEL, "--engine", "fast", "--policy", ENGINES[engine][1], "--tokens", TOKENS, "--trace", out, "--points", POINTS)
+        run(SINKPROOF, "run", model, "--engine", "fast", "--policy", ENGINES[engine][1], "--tokens", tokens, "--trace", out, "--points", POINTS)
     elif engine == "llama":
-        if not (work / "model.gguf").exists():
-            run(SINKPROOF, "synth", MODEL, "--layout", "gguf", "--out", work / "model.gguf")
-        run(PYTHON["llama"], "-m", "sinkproof.trace", "llama", work / "model.gguf", "--tokens", TOKENS, "--out", out, "--points", POINTS,
-            "--no-repack", "--threads", "2", "--policy", "llama-cpp")
+        file = ROOT / model if model.endswith(".gguf") else work / "model.gguf"
+        if not file.exists():
+            run(SINKPROOF, "synth", model, "--layout", "gguf", "--out", file)
+        run(LLAMA, "-m", "sinkproof.trace", "llama", file, "--tokens", tokens, "--out", out, "--points", POINTS, "--no-repack",
+            "--threads", "2", "--policy", "llama-cpp")
     else:
         dtype = {"bf16": "bfloat16", "f32": "float32"}[engine.rpartition("-")[2]]
-        run(sys.executable, __file__, "--transformers", MODEL, TOKENS, dtype, out)
+        run(sys.executable, __file__, "--transformers", model, tokens, dtype, out)
     return out
 
 
-def compared(engine, trace, truth):
+def compared(model, engine, trace, truth):
     """What judge --truth-alone says, a row for each layer."""
-    said = subprocess.run([SINKPROOF, "judge", MODEL, str(trace), "--policy", ENGINES[engine][1], "--truth", str(truth), "--truth-alone",
+    said = subprocess.run([SINKPROOF, "judge", model, str(trace), "--policy", ENGINES[engine][1], "--truth", str(truth), "--truth-alone",
                            "--json", "-"], capture_output=True, text=True, cwd=ROOT, check=False)
     if said.returncode != 4:
         raise SystemExit(f"{engine}: exit {said.returncode}: {said.stderr}")
@@ -165,20 +176,27 @@ def metadata_of(trace):
     return {key: value for key, value in header["__metadata__"].items() if key not in ("format", "model")}
 
 
+def tokens_of_license(model):
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")[:600]
+    said = subprocess.run([SINKPROOF, "tokens", model, "--text", text], capture_output=True, text=True, cwd=ROOT, check=True)
+    return ",".join(said.stdout.strip().split(",")[:48])
+
+
 def main(words):
-    work = pathlib.Path(words[0]).resolve()
+    work = pathlib.Path(words[0]).resolve() / words[1]
+    model, tokens, bits, engines, name = SUBJECTS[words[1]]
+    tokens, path = tokens or tokens_of_license(model), ROOT / "doc/book/data" / name
     work.mkdir(parents=True, exist_ok=True)
     truth = work / "truth.st"
     if not truth.exists():
-        run(SINKPROOF, "truth", MODEL, "--bits", "768", "--tokens", TOKENS, "--trace", truth, "--points", "layers")
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"engines": []}
-    told = {each["engine"]: each for each in kept["engines"]}
-    for engine in words[1:] or ENGINES:
-        trace = make(engine, work)
+        run(SINKPROOF, "truth", model, *(("--bits", bits) if bits else ()), "--tokens", tokens, "--trace", truth, "--points", "layers")
+    told = {each["engine"]: each for each in json.loads(path.read_text(encoding="utf-8"))["engines"]} if path.exists() else {}
+    for engine in words[2:] or engines:
+        trace = make(model, tokens, engine, work)
         if trace is not None:
-            told[engine] = compared(engine, trace, truth)
-    kept = {"model": MODEL, "tokens": TOKENS, "engines": [told[engine] for engine in ENGINES if engine in told]}
-    KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+            told[engine] = compared(model, engine, trace, truth)
+    kept = {"model": model, "tokens": tokens, "engines": [told[engine] for engine in engines if engine in told]}
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -177,8 +177,8 @@ def made_table(root, table, judged, planted):
         return doc_variants.FILES[table[1]], doc_variants.table(root, table[1])
     if table[1].startswith("lecture-"):
         return doc_lecture.KEPT, doc_lecture.table(root, table[1])
-    if table[1] == "truth-engines":
-        return doc_truth_engines.KEPT, doc_truth_engines.table(root)
+    if table[1] in doc_truth_engines.NAMES:
+        return doc_truth_engines.place(table[1]), doc_truth_engines.table(root, table[1])
     if table[1].startswith("training-"):
         return doc_training.KEPT, doc_training.table(root, table[1])
     return f"doc/book/data/{table[1]}.txt", speeds(root, table[1])

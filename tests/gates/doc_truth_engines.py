@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
-"""The table and the picture of engines against certified truth, from what `make truth-engines` kept; for doc_pages.py.
+"""The tables and the pictures of engines against certified truth, from what `make truth-engines` kept; for doc_pages.py.
 
-`<!-- table truth-engines -->` shows a row for each engine of doc/book/data/truth-engines.json.
+`<!-- table truth-engines -->` shows a row for each engine of doc/book/data/truth-engines.json, `truth-smollm2` so.
 """
 import json
 
-KEPT = "doc/book/data/truth-engines.json"
-SHOWN = (0, 11, 23)
+NAMES = ("truth-engines", "truth-smollm2")
 
 
-def kept(root):
-    path = root / KEPT
+def place(name):
+    return f"doc/book/data/{name}.json"
+
+
+def kept(root, name):
+    path = root / place(name)
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
@@ -32,17 +35,22 @@ def part(some, all):
     return f"{some:,} of {all:,}"
 
 
-def row(engine):
-    layers, argmax = by_layer(engine), engine["argmax"]
-    experts = engine["experts"]
-    return [engine["title"], *(number(layers.get(layer)) for layer in SHOWN), number(logits(engine)),
-            part(experts["otherwise"], experts["choices"]),
+def row(engine, shown):
+    layers, argmax, experts = by_layer(engine), engine["argmax"], engine["experts"]
+    return [engine["title"], *(number(layers.get(layer)) for layer in shown), number(logits(engine)),
+            *([part(experts["otherwise"], experts["choices"])] if engine["routing_certified"][1] else []),
             part(argmax["agrees"], argmax["tokens"] - argmax["open"]) if argmax else "—"]
 
 
-def table(root):
-    """The lines below the marker."""
-    heads = ["engine", *(f"layer {layer}" for layer in SHOWN), "logits", "other experts", "argmax agrees"]
-    told = kept(root)
-    rows = [heads, ["---"] * len(heads), *(row(each) for each in (told["engines"] if told else []))]
-    return ["", *(f"| {' | '.join(cells)} |" if cells[0] != "---" else "|" + "---|" * len(heads) for cells in rows)]
+def table(root, name):
+    """The lines below the marker: the first layer, the middle one, the last."""
+    told = kept(root, name)
+    if told is None:
+        return None
+    last = max(layer for each in told["engines"] for layer in by_layer(each))
+    shown = (0, last // 2, last)
+    experts = ["other experts"] if told["engines"][0]["routing_certified"][1] else []
+    heads = ["engine", *(f"layer {layer}" for layer in shown), "logits", *experts, "argmax agrees"]
+    rows = [heads, *(row(each, shown) for each in told["engines"])]
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    return ["", lines[0], "|" + "---|" * len(heads), *lines[1:]]
