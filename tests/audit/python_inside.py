@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
 from sinkproof import _library  # noqa: E402
 from tap import Tap  # noqa: E402
-from python_traces import check_caches, check_gradients, check_later, check_lse, check_packed, check_prefix  # noqa: E402
+from python_traces import check_caches, check_gradients, check_later, check_lse, check_packed, check_prefix, check_truth  # noqa: E402
 
 VECTORS = ROOT / "tests" / "vectors" / "openai-torch" / "small"
 SINKPROOF = (ROOT / (os.environ.get("SINKPROOF") or "build/release/sinkproof")).resolve()
@@ -491,7 +491,7 @@ def main(count):
     tap = Tap()
     tap.count, room = count, Room(tap)
     for check in (check_vectors, check_arrays, check_later, check_packed, check_prefix, check_caches, check_lse, check_gradients,
-                  check_refusals, check_another_model, check_output, check_stages, check_exceptions, check_handles, check_assertion):
+                  check_refusals, check_another_model, check_truth, check_output, check_stages, check_exceptions, check_handles, check_assertion):
         check(room)
     with tempfile.TemporaryDirectory() as folder:
         check_book(room, pathlib.Path(folder))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Traces of what serving does, for python_inside.py: behind a prefix, packed, with a log-sum-exp."""
+import json
 import os
 import pathlib
 import subprocess
@@ -217,3 +218,21 @@ def check_gradients(room):
                  lambda: sinkproof.judge(room.model, {**trace, "02.dW.q": trace["02.dW.q"].T}))
     room.refused("a gradient of no weight", "no such point or weight",
                  lambda: sinkproof.judge(room.model, {**trace, "02.dW.q_norm": trace["02.dsink"]}))
+
+
+def check_truth(room):
+    """A trace against a file of truth, with the judgement and alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, tokens = os.path.join(folder, "truth"), [3, 1, 4]
+        program = os.path.abspath(os.environ.get("SINKPROOF") or "build/release/sinkproof")
+        subprocess.run([program, "truth", "synthetic:tiny", "--tokens", "3,1,4", "--trace", path, "--points", "layers"],
+                       check=True, capture_output=True)
+        trace = sinkproof.run(room.model, tokens, policy="f32")
+        both = [sinkproof.judge(room.model, trace, "f32", hint=False, truth=path, truth_alone=alone) for alone in (False, True)]
+        rows = [[r for r in json.loads(said.to_json()) if r["id"].endswith("truth")] for said in both]
+        room.ok(both[0].ok and both[1].exit_code == 4 and not both[1].points and len(rows[0]) == len(rows[1]) == 8 and
+                rows[0][-1]["rms"] == rows[1][-1]["rms"] and all("Against certified truth: " in said.report for said in both),
+                "a trace against certified truth, judged and alone", both[0].report[-900:], both[1].report[-900:])
+        other = sinkproof.run(room.model, [3, 1, 5], policy="f32")
+        room.refused("the truth of another prompt", "is the truth of another prompt: token 2: expected 5",
+                     lambda: sinkproof.judge(room.model, other, "f32", hint=False, truth=path))
