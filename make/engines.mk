@@ -30,8 +30,8 @@ $(RANKS): make/engines.mk | build/packages
 
 JUDGED := $(BUILD)/tests/proofs/test_trained_heads $(BUILD)/tests/studies/test_interventions_words
 HF      := $(patsubst %,tests/audit/interop_%.py,hf hf_planted hf_reports hf_honest hf_gpt2 hf_llama backward backward_judged designs kernels training)
-HF_LONG := $(patsubst %,tests/audit/interop_%.py,hf_calls hf_gpt2_changes hf_arguments transformers smollm2 smollm2_planted) $(wildcard tests/model/interop_*.py tests/studies/interop_*.py)
-interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(if $(FEW),,$(RANKS))  ## judge Hugging Face transformers on checkpoints that it wrote itself (FEW=1: eleven programs of twenty-one)
+HF_LONG := $(patsubst %,tests/audit/interop_%.py,hf_calls hf_gpt2_changes hf_arguments transformers smollm2 smollm2_planted truth_of_engines) $(wildcard tests/model/interop_*.py tests/studies/interop_*.py)
+interop-hf: $(PROGRAM) $(JUDGED) library build/venv/.stamp $(if $(FEW),,$(RANKS))  ## judge Hugging Face transformers on checkpoints that it wrote itself (FEW=1: eleven programs of twenty-two)
 	@$(COMPILED) SINKPROOF=$(PROGRAM) PYTHON=build/venv/bin/python TEST_SECONDS=7200 \
 	    python3 tests/run.py $(BUILD)/interop $(HF) $(if $(FEW),,$(HF_LONG))
 
