@@ -15,13 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BITS = 256, KEY_DRAWS, KEY_SEED, PROMPTS, MOST_BITS = 1 << 20, MOST_DRAWS = 1 << 16 };
+enum {
+    KEY_BITS = 256,
+    KEY_DRAWS,
+    KEY_SEED,
+    KEY_BRANCHES,
+    PROMPTS,
+    MOST_BITS = 1 << 20,
+    MOST_DRAWS = 1 << 16
+};
 
 typedef struct options {
     const char *model, *tokens, *json, *out, *shard, *policy;
     work_shard share;
     input_list prompts;
-    long bits, draws, seed;
+    long bits, draws, seed, branches;
     bool no_derivative, no_steering, last;
 } options;
 
@@ -39,6 +47,8 @@ static const struct argp_option option_table[] = {
     HELP_SHARD(KEPT(options, shard)),
     {"bits", KEY_BITS, "N", 0,
      "working precision of the truth (default: what its depth is estimated to need)", 0},
+    {"branches", KEY_BRANCHES, "N", 0,
+     "follow all honest runs where they are at most N (default 16; 0: none)", 0},
     {"draws", KEY_DRAWS, "N", 0, "engines with drawn orders and roundings (default 8)", 0},
     {"seed", KEY_SEED, "S", 0, "of the engines (default 1)", 0},
     {"no-derivative", KEPT(options, no_derivative), 0, 0, "leave out the estimate to first order",
@@ -72,6 +82,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         return 0;
     case KEY_DRAWS:
         o->draws = parse_number(state, "draws", argument, 0, MOST_DRAWS);
+        return 0;
+    case KEY_BRANCHES:
+        o->branches = parse_number(state, "branches", argument, 0, MOST_DRAWS);
         return 0;
     case KEY_SEED:
         o->seed = parse_number(state, "seed", argument, 0, INT32_MAX);
@@ -158,6 +171,7 @@ static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
                     : sinkproof_truth_bits_for(sinkproof_truth_loss(config, config->n_layers));
     const next_options how = {.bits = bits,
                               .threads = (size_t)cpu_processors(),
+                              .branches = (size_t)a->o->branches,
                               .draws = (size_t)a->o->draws,
                               .steer = !a->o->no_steering,
                               .derivative = !a->o->no_derivative,
@@ -178,7 +192,7 @@ static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
 }
 
 int cmd_next(int argc, char **argv) {
-    options o = {.policy = "bf16", .draws = 8, .seed = 1};
+    options o = {.policy = "bf16", .draws = 8, .seed = 1, .branches = 16};
     sinkproof_policy policy;
     sinkproof_error error;
     sinkproof_model *model;

@@ -60,7 +60,8 @@ def truth(_):
 def precision(_):
     """More precision certifies more; fewer layers too."""
     def certified(model, policy):
-        return study(model, "--policy", policy, "--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")[1]["certified"]
+        return study(model, "--policy", policy, "--tokens", "random:4", "--draws", "0", "--branches", "0", "--no-steering",
+                     "--no-derivative")[1]["certified"]
     found = {policy: [certified(f"synthetic:{model},layers={layers}", policy) for model in ("tiny", "tiny-llama") for layers in (1, 2, 3)]
              for policy in ("bf16", "openai-bf16", "f32", "f32,inside=f64", "real-f64")}
     chapter = (ROOT / "doc" / "22-precision.md").read_text(encoding="utf-8")
@@ -82,6 +83,20 @@ def last(_):
            "the last position alone: its estimate, one steered engine", [j])
 
 
+def branches(_):
+    """In bfloat16 with a stated order of sums the honest runs are few, and all of them are followed."""
+    def runs(*words):
+        return study("synthetic:tiny,layers=2", "--policy", "openai-bf16,acc=f32,M11.sum=f32", "--tokens", "random:4,seed=1",
+                     "--draws", "2", "--no-steering", "--no-derivative", *words)[1]
+    j, fewer = runs(), runs("--branches", "1")
+    kept = all(0 < p["kept"] <= p["least"] for p in j["positions"])
+    report(j["branches"] == 2 and j["certified"] == 4 and kept, "two honest runs, four positions certified, and kept by engines", [j])
+    report(fewer["branches"] is None and fewer["certified"] < 4, f"with one run allowed: {fewer['certified']} certified", [fewer])
+    _, order = study("synthetic:tiny-llama,layers=1", "--policy", "openai-bf16", "--tokens", "random:4", "--draws", "0", "--no-steering",
+                     "--no-derivative")
+    report(order["branches"] is None, "where the order of sums is open they are not few", [order])
+
+
 def opened(_):
     """Where the sets first leave a choice of experts open: nowhere in binary64 in one layer, at once in bfloat16."""
     words = ("--tokens", "random:4", "--draws", "0", "--no-steering", "--no-derivative")
@@ -90,7 +105,7 @@ def opened(_):
     text = sinkproof("next", "synthetic:tiny", "--policy", "bf16", *words)[1]
     report(exact["open_layer"] is None and exact["open_tokens"] == 0 and j["open_layer"] == 0 and j["open_tokens"] == 4 and
            "In layer 0 they leave the choice of experts of 4 tokens open." in text and
-           "At the end of layer 0 none has: nothing is certified by them." in text, "the first open choice of experts is named", [text])
+           "At the end of layer 0 none has: nothing is certified by them alone." in text, "the first open choice of experts is named", [text])
 
 
 def small(_):
@@ -111,4 +126,4 @@ def exits(_):
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(rows, truth, precision, last, opened, small, exits))
+    sys.exit(checkpoints.run(rows, truth, precision, last, branches, opened, small, exits))

@@ -208,7 +208,7 @@ bool sinkproof_next_run(const sinkproof_model *model, size_t n, const int32_t *t
             (next_position){.token = tokens_n[i], .worst = NAN, .likely = NAN, .least = INFINITY};
     good = good && sinkproof_model_fits(model, policy->weights, error) &&
            find_truth(&p, options, study, error) && next_sets(&p, options->rate, study, error) &&
-           run_over_reals(&p, &real, error);
+           next_branches(&p, options->branches, study, error) && run_over_reals(&p, &real, error);
     if (good && derivatives && options->derivative)
         good = next_radii_new(&p, options->rate, real, &radii, error);
     good = good && run_jobs(&p, options, real, radii.worst.at_lp != NULL ? &radii : NULL,

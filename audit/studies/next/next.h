@@ -66,12 +66,14 @@ typedef struct next_study {
     // The first layer where honest rounding may choose other experts, and for how many tokens; 0:
     // no layer that has sets.
     size_t open_layer, open_tokens;
+    size_t branches; // runs, of which each honest engine's is one; 0: not known
     double rate;
 } next_study;
 
 typedef struct next_options {
     long bits;       // of the truth
     size_t threads;  // of the truth
+    size_t branches; // at most so many runs are followed
     size_t draws;    // engines with random orders and roundings
     bool steer;      // and one against each position
     bool derivative; // the estimate to first order

@@ -32,6 +32,13 @@ static inline double **next_map_at(const next_map *map, sinkproof_trace_point po
 // ---- next_sets.c: the honest sets of all logits, end to end
 // Fills `kept` of each position, and the bounded layers of the study.
 bool next_sets(const next_prompt *p, double rate, next_study *study, sinkproof_error *error);
+// The least value of a token minus the largest of every other; -INFINITY: there is no bound.
+double next_margin_kept(const double *lo_v, const double *hi_v, size_t vocab, size_t token);
+
+// ---- next_branches.c: all runs of honest engines, where they are few
+// Counts the branches of the study, if they are at most `most` and nothing else is honest, and then
+// raises `kept` to what all of them keep.
+bool next_branches(const next_prompt *p, size_t most, next_study *study, sinkproof_error *error);
 
 // ---- next_first_order.c: the honest rounding of each stage, and derivatives
 // The radius of each local honest set around the value over the reals, from inputs over the reals.

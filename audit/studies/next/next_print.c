@@ -37,11 +37,15 @@ static void print_sets(FILE *out, const next_study *study) {
             "The honest sets of the residual stream all have a bound up to the end of %s of %zu.\n",
             sinkproof_counted(study->all_bounded, "layer").text, study->n_layers);
     if (study->some_bounded < study->n_layers)
-        fprintf(out, "At the end of layer %zu none has: nothing is certified by them.\n",
+        fprintf(out, "At the end of layer %zu none has: nothing is certified by them alone.\n",
                 study->some_bounded);
     if (study->open_tokens > 0)
         fprintf(out, "In layer %zu they leave the choice of experts of %s open.\n",
                 study->open_layer, sinkproof_counted(study->open_tokens, "token").text);
+    if (study->branches > 0)
+        fprintf(out, "Each honest engine's run, up to its logits, is %s%s.\n",
+                study->branches == 1 ? "the one that was followed" : "one of ",
+                study->branches == 1 ? "" : sinkproof_counted(study->branches, "run").text);
 }
 
 static void print_engines(FILE *out, const next_study *study) {
@@ -70,7 +74,7 @@ void sinkproof_next_print(FILE *out, const next_study *study, const sinkproof_po
     for (size_t i = 0; i < study->n; i++) print_position(out, study, i);
     fprintf(out,
             "says: the truth's next token. margin: of its logit over the next largest, enclosed.\n"
-            "kept: the margin that every honest engine has, by its sets from the tokens on.\n"
+            "kept: the margin that every honest engine has, by its sets or by following all runs.\n"
             "at most, likely: what rounding takes of the margin, to first order (estimated).\n"
             "least: the least margin in an engine that ran. other: engines that say another "
             "token.\n\n");
@@ -143,6 +147,8 @@ void sinkproof_next_json(json_t *results, const next_study *study, const sinkpro
     json_object_set_new(o, "open_layer",
                         study->open_tokens > 0 ? count_json(study->open_layer) : json_null());
     json_object_set_new(o, "open_tokens", count_json(study->open_tokens));
+    json_object_set_new(o, "branches",
+                        study->branches > 0 ? count_json(study->branches) : json_null());
     json_object_set_new(o, "estimated", count_json(study->estimated));
     json_object_set_new(o, "beyond_first_order", count_json(study->beyond_worst));
     json_object_set_new(o, "beyond_likely", count_json(study->beyond_likely));

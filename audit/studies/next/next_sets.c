@@ -106,7 +106,7 @@ static bool count_bounded_layers(const next_prompt *p, double rate, next_study *
 }
 
 // The truth's token has at least its lower end, every other at most its upper end.
-static double margin_kept(const double *lo_v, const double *hi_v, size_t vocab, size_t token) {
+double next_margin_kept(const double *lo_v, const double *hi_v, size_t vocab, size_t token) {
     double most = -INFINITY;
     for (size_t v = 0; v < vocab; v++)
         if (v != token && !(hi_v[v] <= most)) most = hi_v[v];
@@ -122,7 +122,7 @@ bool next_sets(const next_prompt *p, double rate, next_study *study, sinkproof_e
     size_t vocab = p->config->vocab;
     for (size_t i = 0; good && i < study->n; i++)
         study->at_n[i].kept =
-            margin_kept(e.lo + i * vocab, e.hi + i * vocab, vocab, study->at_n[i].argmax);
+            next_margin_kept(e.lo + i * vocab, e.hi + i * vocab, vocab, study->at_n[i].argmax);
     ends_free(&e);
     return good;
 }
