@@ -39,10 +39,10 @@ def rows(_):
             for p in j["positions"]], f"the text has the same {len(found)} rows", [found])
     beyond = [sum(p["fate"] != "changed" and p[way] < p["margin"] for p in j["positions"]) for way in ("first_order", "likely")]
     report([j["beyond_first_order"], j["beyond_likely"]] == beyond and
-           f"the margin of {beyond[0]} of {counts['certified'] + counts['open']} positions" in text and f"and of {beyond[1]} if" in text,
+           f"the margin of {beyond[0]} of {counts['certified'] + counts['open']} positions" in text and f"independent and centred, of {beyond[1]}." in text,
            f"how many margins exceed the estimates: {beyond}", [text])
     report(j["engines"] == 11 and j["steered"] == 5 and "11 engines ran" in text and "5 of them each steered" in text and
-           f"{j['flips']} of their {j['choices'] * 11} choices" in text, "it says how many engines ran, and their flips", [text])
+           f"of their {j['choices'] * 11} choices of experts {j['flips']} differ" in text, "it says how many engines ran, and their flips", [text])
 
 
 def truth(_):

@@ -53,8 +53,8 @@ static void print_engines(FILE *out, const next_study *study) {
     if (study->steered > 0)
         fprintf(out, ", %zu of them each steered against a position", study->steered);
     if (study->choices > 0 && study->engines > 0)
-        fprintf(out, "; %zu of their %zu choices of experts are not the truth's", study->flips,
-                study->choices * study->engines);
+        fprintf(out, "; of their %s of experts %zu differ from the truth's",
+                sinkproof_counted(study->choices * study->engines, "choice").text, study->flips);
     fprintf(out, ".\n");
 }
 
@@ -62,7 +62,7 @@ static void print_first_order(FILE *out, const next_study *study) {
     if (study->estimated == 0) return;
     fprintf(out,
             "To first order (estimated) honest rounding takes less than the margin of %zu of %s "
-            "that\nno engine changed, and of %zu if roundings are independent and centred.\n",
+            "that\nno engine changed; if roundings are independent and centred, of %zu.\n",
             study->beyond_worst, sinkproof_counted(study->estimated, "position").text,
             study->beyond_likely);
 }
