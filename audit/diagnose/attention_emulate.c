@@ -153,6 +153,7 @@ static double weigh_otherwise(const sinkproof_attending *how, row_reads *r, doub
         r->a_e[e] = sinkproof_weighed(how->weighing, number, r->z_e[e], top);
         sum += r->a_e[e];
     }
+    if (how->weighing == SINKPROOF_WEIGH_TWICE) sum *= sum;
     for (size_t e = 0; divided && e < r->n; e++) r->a_e[e] /= sum;
     return divided ? own / sum : own;
 }

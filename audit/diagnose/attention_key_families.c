@@ -80,7 +80,7 @@ void guess_tiles(hunt *h, const family_arguments *of) {
     for (size_t rows = 2; rows < keys; rows = hunt_next_size(rows)) {
         offer_tilings(h, rows, rows);
         for (size_t back = 0; back < rows && back <= begin && h->view->plain; back++)
-            if (begin - back > 0 && (begin - back) % rows != 0)
+            if (begin - back > 1 && (begin - back) % rows != 0)
                 offer_tilings(h, begin - back, rows);
     }
 }
@@ -119,7 +119,7 @@ void guess_first_keys_kept(hunt *h, const family_arguments *of) {
 // without a window the first keys that are seen are those of the cache.
 static bool is_told_otherwise(const hunt *h, const sinkproof_cache_read *c) {
     size_t window = h->view->layer_window;
-    if (c->kind == SINKPROOF_CACHE_SEEN) return window == 0;
+    if (c->kind == SINKPROOF_CACHE_SEEN) return window == 0 || c->first + c->count > window;
     // keys behind the last query that fails
     if (c->kind == SINKPROOF_CACHE_FIXED && c->first + c->count > h->view->end_row) return true;
     if (c->times != 0) return false;
@@ -155,7 +155,9 @@ void guess_stripes(hunt *h, const family_arguments *of) {
     for (m.cache.step = 2; m.cache.step <= 16; m.cache.step++)
         for (m.cache.first = 0; m.cache.first < m.cache.step; m.cache.first++) {
             m.cache.count = h->view->keys - m.cache.first;
+            size_t window = of->kind == SINKPROOF_CACHE_BEFORE ? h->view->layer_window : 0;
             for (int how = 0; how < 4; how++) {
+                if (window > 0 && m.cache.first + m.cache.step >= window) continue; // one key
                 m.cache.spared = how % 2 != 0, m.cache.rest = how / 2 != 0;
                 if (m.cache.rest && m.cache.step == 2) continue; // the others of two
                 if (m.cache.first + m.cache.step + (how % 2 != 0) < h->view->keys)

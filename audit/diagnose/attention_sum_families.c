@@ -83,6 +83,9 @@ void guess_exponentials(hunt *h, const family_arguments *of) {
     for (size_t i = 0; i < sizeof shifts / sizeof shifts[0]; i++)
         offer_weighing(h, SINKPROOF_WEIGH_LINEAR, shifts[i] / 0x1p23);
     offer_weighing(h, SINKPROOF_WEIGH_CUBIC, 0);
+    offer_weighing(h, SINKPROOF_WEIGH_TWICE, 0);
+    for (int power = 1; power <= 32; power++)
+        offer_weighing(h, SINKPROOF_WEIGH_CLAMPED, power * log(2));
     for (int degree = 2; degree <= 8; degree++)
         offer_weighing(h, SINKPROOF_WEIGH_POLYNOMIAL, degree);
     for (int power = 1; power <= 16; power++) offer_weighing(h, SINKPROOF_WEIGH_POWER, exp2(power));

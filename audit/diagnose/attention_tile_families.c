@@ -79,3 +79,31 @@ void guess_columns(hunt *h, const family_arguments *of) {
     for (m.steps = 0; m.steps < h->view->keys; m.steps = m.steps == 0 ? 1 : hunt_next_size(m.steps))
         hunt_offer(h, &m);
 }
+
+// Keys or values of each tile in another order, as a load or a transposition leaves them.
+void guess_tile_orders(hunt *h, const family_arguments *of) {
+    sinkproof_attending m = defined;
+    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_ORDER, .times = 1, .moved = of->moved};
+    for (m.cache.count = 2; m.cache.count < h->view->keys && m.cache.count <= 128;
+         m.cache.count = hunt_next_size(m.cache.count))
+        for (int order = SINKPROOF_TILE_REVERSED; order <= SINKPROOF_TILE_GATHERED; order++) {
+            m.cache.by = order;
+            bool alike = m.cache.count == 2 || (m.cache.count < 6 && order > SINKPROOF_TILE_SPREAD);
+            if (order == SINKPROOF_TILE_REVERSED || (m.cache.count % 2 == 0 && !alike))
+                hunt_offer(h, &m);
+        }
+}
+
+// The window bounds the sum alone, or the values alone.
+void guess_half_windows(hunt *h, const family_arguments *of) {
+    sinkproof_attending m = defined;
+    size_t window = h->view->layer_window;
+    (void)of;
+    m.window = SINKPROOF_WINDOW_OFF;
+    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_BEFORE, .times = 1, .first = window};
+    if (window == 0 || window >= h->view->keys) return;
+    m.cache.count = h->view->keys - window;
+    m.cache.unsummed = true, hunt_offer(h, &m);
+    m.cache.unsummed = false, m.cache.moved = SINKPROOF_CACHE_VALUES, m.cache.zeros = true;
+    hunt_offer(h, &m);
+}

@@ -179,6 +179,17 @@ bool say_cache(cause_words *w) {
                    c->first, c->first + 2 * c->count - 1);
         say_cause(w, "%s %zu to %zu and %zu to %zu are exchanged", of, c->first,
                   c->first + c->count - 1, c->first + c->count, c->first + 2 * c->count - 1);
+    } else if (c->kind == SINKPROOF_CACHE_ORDER) {
+        static const char *const ids[] = {"reversed", "halves", "spread", "gathered"};
+        static const char *const orders[] = {"in reverse order", "with the two halves exchanged",
+                                             "with the two halves taken in turn",
+                                             "with the even ones first, then the odd ones"};
+        name_cause(w, "%s-tiles=%zu-%s",
+                   !values ? "keys"
+                   : keys  ? "kv"
+                           : "values",
+                   c->count, ids[c->by]);
+        say_cause(w, "%s of each tile of %zu are read %s", of, c->count, orders[c->by]);
     } else if (c->kind >= SINKPROOF_CACHE_TILE) {
         size_t tiles = (size_t)-c->by / c->count;
         name_cause(w, "%s-stale-%zu-", !values ? "keys" : keys ? "kv" : "values", tiles);

@@ -42,6 +42,9 @@ static void say_weighing(cause_words *w) {
         [SINKPROOF_WEIGH_STEPS_DOWN] = {"exp-table-down",
                                         "exponentials are looked up in a table: the argument is "
                                         "rounded down to an entry"},
+        [SINKPROOF_WEIGH_TWICE] = {"sum-divides-twice",
+                                   "the output is divided by the softmax's sum "
+                                   "twice"},
         [SINKPROOF_WEIGH_STEPS_TWO] = {"exp2-table-down",
                                        "exponentials are looked up in a table of powers of two: "
                                        "the argument is rounded down to an entry"}};

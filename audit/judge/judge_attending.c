@@ -147,6 +147,7 @@ static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first
     if (s->kind == SINKPROOF_CACHE_TREE)
         return !is_ancestor(s, row, j) || (s->by > 0 && j < s->first && j + (size_t)s->by <= row);
     if (s->kind == SINKPROOF_CACHE_BEHIND) return j >= s->first && j + s->count <= row;
+    if (s->kind == SINKPROOF_CACHE_ORDER) return true;
     if (s->kind >= SINKPROOF_CACHE_TILE) return is_in_tile(s, row, first, j);
     if (s->kind == SINKPROOF_CACHE_RING) return j + s->count <= row;
     if (s->exchanged && s->by > 0)
@@ -233,6 +234,21 @@ size_t sinkproof_attending_column(const sinkproof_attending *m, size_t n, size_t
     return j == n ? keys_there(m->steps, n, row) - 1 : j > 0 ? j - 1 : n;
 }
 
+// The key that stands at j, of tiles in another order.
+static size_t ordered_key(const sinkproof_cache_read *s, size_t j) {
+    size_t size = s->count, at = j % size, half = size / 2, begin = j - at;
+    switch (s->by) {
+    case SINKPROOF_TILE_REVERSED:
+        return begin + size - 1 - at;
+    case SINKPROOF_TILE_HALVES:
+        return begin + (at + half) % size;
+    case SINKPROOF_TILE_SPREAD:
+        return begin + at / 2 + at % 2 * half;
+    default:
+        return begin + (at < half ? 2 * at : 2 * (at - half) + 1);
+    }
+}
+
 sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
                                            size_t first, size_t j) {
     const sinkproof_cache_read *s = &m->cache;
@@ -243,6 +259,7 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t 
     if (s->exchanged) by = j < s->first + s->count ? page : -page;
     if (s->kind == SINKPROOF_CACHE_RING) by = (ptrdiff_t)((row - j) / s->count * s->count);
     ptrdiff_t from = (ptrdiff_t)j + by, end = (ptrdiff_t)keys_there(s->steps, n, row);
+    if (s->kind == SINKPROOF_CACHE_ORDER) from = (ptrdiff_t)ordered_key(s, j);
     if (s->circle) from = (from % end + end) % end;
     if (s->edge) from = from < 0 ? 0 : from < end ? from : end - 1;
     bool before = from < 0, after = from >= end;

@@ -34,8 +34,17 @@ typedef enum sinkproof_cache_kind {
     // behind the last whole one; or what the window leaves of its first one, where it is not whole
     SINKPROOF_CACHE_TILE,
     SINKPROOF_CACHE_REMAINDER,
-    SINKPROOF_CACHE_EDGE
+    SINKPROOF_CACHE_EDGE,
+    SINKPROOF_CACHE_ORDER // all keys: those of each tile stand in another order, `by` says which
 } sinkproof_cache_kind;
+
+// The orders of a tile of `count` keys, as `by` of SINKPROOF_CACHE_ORDER.
+enum {
+    SINKPROOF_TILE_REVERSED,
+    SINKPROOF_TILE_HALVES,  // the two halves are exchanged
+    SINKPROOF_TILE_SPREAD,  // key 2 i is that at i, key 2 i + 1 that at count / 2 + i
+    SINKPROOF_TILE_GATHERED // the other way
+};
 
 enum { SINKPROOF_CACHE_KEYS = 1, SINKPROOF_CACHE_VALUES = 2 };
 

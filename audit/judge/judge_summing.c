@@ -58,6 +58,7 @@ double sinkproof_weighed(sinkproof_weighing weighing, double number, double z, d
     case SINKPROOF_WEIGH_SOFTMAX:
     case SINKPROOF_WEIGH_UNDIVIDED:
     case SINKPROOF_WEIGH_AGAIN:
+    case SINKPROOF_WEIGH_TWICE:
         break;
     }
     return exp(x);

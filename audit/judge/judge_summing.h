@@ -27,7 +27,8 @@ typedef enum sinkproof_weighing {
     SINKPROOF_WEIGH_CLAMPED,    // e^x of x that is not below -N
     SINKPROOF_WEIGH_STEPS,      // e^x of x rounded to a multiple of 1 / N: a table
     SINKPROOF_WEIGH_STEPS_DOWN, // of x rounded down to one
-    SINKPROOF_WEIGH_STEPS_TWO   // 2^t of t rounded down to one
+    SINKPROOF_WEIGH_STEPS_TWO,  // 2^t of t rounded down to one
+    SINKPROOF_WEIGH_TWICE       // e^x over the square of the sum
 } sinkproof_weighing;
 
 // How many slots without a key are read, with the score 0 and no value; a query reads `end` slots.

@@ -90,6 +90,7 @@ static bool weights_of_function(const sinkproof_attending *m, const sinkproof_se
     sum = sinkproof_honest_roundings(s, sum, (double)keys->n + 1);
     bool divided = sinkproof_weighing_divides(m->weighing) && sum.lo > 0;
     sinkproof_honest by = divided ? set_inverse(sum) : sinkproof_exact_set(1);
+    if (m->weighing == SINKPROOF_WEIGH_TWICE) by = sinkproof_honest_mul(by, by);
     for (size_t e = 0; e <= keys->n; e++)
         if (divided) a_j[e] = sinkproof_honest_roundings(s, sinkproof_honest_mul(a_j[e], by), 2);
     return true;

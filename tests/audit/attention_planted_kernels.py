@@ -87,6 +87,31 @@ def lane_not_summed(draw):
     return 1, query(change), f"key-unsummed={lane}-.*/{lanes}"
 
 
+def values_of_tile_in_another_order(draw):
+    """A transposed load takes the halves of a tile in turn; beyond the last key there are zeros."""
+    size, name = draw.choice(((8, "spread"), (4, "reversed"), (6, "reversed")))
+
+    def place(j):
+        at = j % size
+        to = j - at + (size - 1 - at if name == "reversed" else at // 2 + at % 2 * size // 2)
+        return to if to < N else None
+    return 1, keys_as(lambda q, k: (k[0], place(k[0]), 0.0)), f"values-tiles={size}-{name}$"
+
+
+def sum_without_window(draw):
+    def change(q):
+        out, total = q.sums(q.keys)[1], q.sums([(j, j, 0.0) for j in range(q.row + 1)])[0]
+        q.whole = [o / (total + math.exp(q.b)) for o in out]
+    return 0, query(change), "last-key-value-zero=8-.*window-off"
+
+
+def divided_twice(draw):
+    def change(q, z, top):
+        e = [math.exp(x - top) for x in z]
+        return e, (sum(e) + math.exp(q.b - top)) ** 2
+    return draw.randrange(2), weighed(change), "sum-divides-twice$"
+
+
 # ---- the sum and the exponential
 
 def weighed(change):
