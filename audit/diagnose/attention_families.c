@@ -459,6 +459,8 @@ static const attention_family families[] = {
     {guess_tile_orders, {.moved = V}},
     {guess_tile_orders, {.moved = K}},
     {guess_half_windows, {0}},
+    {guess_keys_favoured, {.kind = SINKPROOF_CACHE_FIXED}},
+    {guess_keys_favoured, {.kind = SINKPROOF_CACHE_BEFORE}},
     {guess_tiles, {0}},
     {guess_trees, {0}},
     {guess_pages, {.moved = K | V}},

@@ -61,7 +61,7 @@ guess_family guess_window, guess_later, guess_first_key, guess_keys_counted, gue
     guess_other_scales, guess_reads;
 // Of the tiles in which a kernel reads keys: attention_tile_families.c.
 guess_family guess_last_tiles, guess_keys_again, guess_keys_late, guess_columns, guess_tile_orders,
-    guess_half_windows;
+    guess_half_windows, guess_keys_favoured;
 // Of the sum and the exponential: attention_sum_families.c.
 guess_family guess_empty_slots, guess_sink_tops, guess_rounded_sums, guess_exponentials;
 // Of a range of keys: attention_range_families.c.

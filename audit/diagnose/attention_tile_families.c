@@ -107,3 +107,13 @@ void guess_half_windows(hunt *h, const family_arguments *of) {
     m.cache.unsummed = false, m.cache.moved = SINKPROOF_CACHE_VALUES, m.cache.zeros = true;
     hunt_offer(h, &m);
 }
+
+// The first keys of all, or the last ones of a query, weigh more or less: a number is added to
+// their scores.
+void guess_keys_favoured(hunt *h, const family_arguments *of) {
+    sinkproof_attending m = defined;
+    m.cache = (sinkproof_cache_read){.kind = of->kind, .times = 1};
+    for (m.cache.first = 0; m.cache.first < 2; m.cache.first++)
+        for (m.cache.count = 1; m.cache.count <= 4; m.cache.count *= 2)
+            hunt_offer_fitted(h, &m, &m.cache.times, true, 1e4);
+}

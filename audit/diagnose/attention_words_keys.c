@@ -5,6 +5,7 @@
 #include "audit/diagnose/attention_words.h"
 #include "base/words.h"
 
+#include <math.h>
 #include <string.h>
 
 // "key 3", "keys 3 to 7", of a range that begins at `first`.
@@ -138,6 +139,13 @@ bool say_cache(cause_words *w) {
             say_cause(w, " but by %s own quer%s", several && c->step < 2 ? "their" : "its",
                       several && c->step < 2 ? "ies" : "y");
         if (c->spared && c->step > 1) name_cause(w, "-but-own");
+    } else if (c->times != 1 && c->times != 2) {
+        name_cached(w, "counted");
+        name_cause(w, "-times=%.7g", c->times);
+        say_cached(w);
+        say_cause(w, "%s counted %s times, as a number added to %s does, %.4g",
+                  several ? " are" : " is", number_words(w, c->times).text,
+                  several ? "their scores" : "its score", log(c->times));
     } else if (c->times != 1) {
         name_cached(w, "twice");
         say_cached(w);

@@ -200,7 +200,8 @@ static sinkproof_honest counted_sum(const keys_read *keys, const sinkproof_hones
 // alpha_e times_e over that sum: the weights where a key counts more than once in the sum, or is
 // not in it. Each exponential is the same, whatever rounds it.
 static bool weights_of_counted_keys(const sinkproof_setting *s, const keys_read *keys,
-                                    sinkproof_honest b, sinkproof_honest *a_e, double *common) {
+                                    sinkproof_honest b, sinkproof_honest *a_e, double *common,
+                                    double error) {
     open_setting open;
     open_rounding(&open, s, AT_A9);
     if (!sinkproof_honest_softmax(&open.s, AT_A9, keys->n, keys->z_j, b, a_e, common)) return false;
@@ -212,6 +213,7 @@ static bool weights_of_counted_keys(const sinkproof_setting *s, const keys_read 
     for (size_t e = 0; e <= keys->n; e++) {
         sinkproof_honest a = sinkproof_honest_mul(a_e[e], by);
         if (e < keys->n) a = sinkproof_honest_mul(a, sinkproof_exact_set(keys->times_e[e]));
+        if (error > 0) a = sinkproof_honest_declared(a, error, 0); // of a number that was fitted
         a_e[e] = sinkproof_honest_at(s, AT_A9, sinkproof_honest_roundings(s, a, more));
     }
     return true;
@@ -241,7 +243,8 @@ bool meant_weights(const judge_pass *pass, const sinkproof_attending *m, const s
         return weights_with_sinks(s, n, keys->z_j, b, sink_unshifted(of, n, keys->z_j, &b), a_j,
                                   common);
     if (count == 0) b = sinkproof_exact_set(-INFINITY);
-    if (keys->times_e != NULL) return weights_of_counted_keys(s, keys, b, a_j, common);
+    if (keys->times_e != NULL)
+        return weights_of_counted_keys(s, keys, b, a_j, common, m->times_error);
     if (count == 0 || count == 1)
         return sinkproof_honest_softmax(s, AT_A9, n, keys->z_j, b, a_j, common);
     return weights_with_sinks(s, n, keys->z_j, b, sinkproof_exact_set(count), a_j, common);

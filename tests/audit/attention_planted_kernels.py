@@ -207,6 +207,20 @@ def exponential_of_series(draw):
     return draw.randrange(2), exponentials(e), f"exp-polynomial={degree}$"
 
 
+# ---- a number added to the scores of some keys
+
+def first_key_favoured(draw):
+    by = draw.choice((-1.0, 0.5, 2.0))
+    return 1, query(setting(keys=lambda q: [(j, v, by if j == 0 else 0.0) for j, v, _ in q.keys])), \
+        rf"key-counted=0-times={str(math.exp(by))[:5]}"
+
+
+def own_key_favoured(draw):
+    by = draw.choice((-1.0, 0.5, 2.0))
+    return draw.randrange(2), query(setting(keys=lambda q: [(j, v, by if j == q.row else 0.0) for j, v, _ in q.keys])), \
+        rf"last-key-counted=0-times={str(math.exp(by))[:5]}"
+
+
 # ---- scores, and rows that nothing wrote
 
 def scale_of_padded_head(draw):
