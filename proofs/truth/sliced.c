@@ -20,7 +20,7 @@
 enum {
     BLOCK_ROWS = 96,
     FEW_ROWS = 8,          // of a block, and
-    FEW_DIGITS = 48,       // columns at most, that are multiplied here and not by the library
+    FEW_DIGITS = 160,      // columns at most, that are multiplied here and not by the library
     BLAS_BYTES = 1 << 25,  // of a thread's buffer in OpenBLAS
     CHUNK_BYTES = 1 << 28, // of the digits of the tokens that are multiplied together
 };
