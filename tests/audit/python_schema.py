@@ -65,7 +65,7 @@ def samples(work):
         "run fast, generating": said("run", TINY, "--tokens", "random:5", "--engine", "fast", "--generate", "3", "--temperature", "0.5"),
         "run, with text": said("run", TINY, "--tokens", "random:5", "--generate", "3", "--tokenizer", TEXT),
         "info": said("info", TINY), "info --cpu": said("info", "--cpu"), "info of a directory": said("info", SMALL),
-        "truth": said("truth", TINY, "--tokens", "1,2,3", "--check", "2"), "truth --plan": said("truth", TINY, "--plan"), "truth of prompts": said("truth", TINY, "--prompts", str(prompts)), "truth --local": said("truth", SMALL, "--local", TRACE),
+        "truth": said("truth", TINY, "--tokens", "1,2,3", "--check", "2"), "truth --plan": said("truth", TINY, "--plan", "--tokens", "1,2"), "truth of prompts": said("truth", TINY, "--prompts", str(prompts)), "truth --local": said("truth", SMALL, "--local", TRACE),
         "verify": said("verify", *(EVIDENCE if os.environ.get("FEW") else ())),
         "curve": said("curve", "sink.alpha-sink"),
         "gpt2": said("gpt2", "synthetic:tiny-gpt2", "--tokens", "random:5"),
