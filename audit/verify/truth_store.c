@@ -78,7 +78,7 @@ static bool exponent_word(const fmpz *exponent, uint64_t *word) {
 static bool pass_exponent(stream *s, uint64_t *word, slong *exponent) {
     *word = pass_word(s, *word);
     if (*word > 2 * most_exponent) s->good = false;
-    *exponent = (slong)*word - (slong)most_exponent;
+    if (s->good) *exponent = (slong)*word - (slong)most_exponent;
     return s->good;
 }
 
