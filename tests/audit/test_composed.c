@@ -11,6 +11,10 @@
 static void times(shown *s, double by) {
     for (size_t i = 0; i < s->count; i++) s->v[i] = rounded(s, s->v[i] * by);
 }
+static void times_of_layer(shown *s, double by) {
+    const double of_layer[] = {0.5, 0.9, 0.6};
+    times(s, s->layer < 3 ? of_layer[s->layer] * by : 1);
+}
 static void negate_head_1(shown *s, double by) {
     size_t d = s->shape[2], heads = s->shape[1];
     (void)by;
@@ -211,6 +215,9 @@ static const plant plants[] = {
     // no cause of these is a factor or another place
     {AT("A12"), .change = times_by_row, .by = 0.6, .not = "is multiplied"},
     {AT("M1"), .change = mix_rows, .not = "position"},
+    // three layers, each with a number of its own: one layer is searched, and two that are
+    // explained
+    {AT("A12"), .change = times_of_layer, .by = 1, .says = "A12 is multiplied by"},
 };
 enum { PLANTS = sizeof plants / sizeof plants[0] };
 
