@@ -392,26 +392,22 @@ def check_causes(room, forgetful):
     shown = {"repr()": repr(known), "the table for notebooks": known._repr_html_().split("<details>")[0], "str()": str(known)}
     room.ok(all("the sink is left out [sink-dropped]" in text for text in shown.values()) and len(shown["repr()"]) < 500,
             "so have what a failed assert prints, the table and the report", shown["repr()"])
-    for place, words in (((37, 39), "explained at positions 37 to 39: "), ((7, 7), "explained at position 7: ")):
+    for place, words in (((37, 39), "at positions 37 to 39"), ((7, 7), "at position 7")):
         said = str(dataclasses.replace(cause, positions=place))
-        room.ok(said.startswith(words), f"and where it acts: {words}", said)
+        room.ok(said.startswith(f"explained {words}: "), f"and where it acts: {words}", said)
     wrong = {name: room.trace[name] for name in ("tokens", "00.M11", "00.A13")}
-    wrong["00.M12"] = (wrong["00.A13"] + wrong["00.M11"]) * np.random.default_rng(5).uniform(0.99, 1.01, wrong["00.A13"].shape).astype("f4")
-    judgement = sinkproof.judge(room.model, wrong, "f32", **FAST)
-    cause = judgement.diagnosis_of("00.M12")
-    room.ok(cause.next == () and "nearest" not in str(cause), "what is as far as the definition is not the nearest", cause)
-    wrong["00.M12"] = (wrong["00.A13"] + 2 * wrong["00.M11"]) * np.random.default_rng(5).uniform(0.9999, 1.0001, wrong["00.A13"].shape).astype("f4")
-    judgement = sinkproof.judge(room.model, wrong, "f32", **FAST)
-    cause = judgement.diagnosis_of("00.M12")
+    for times, off in ((1, 1e-2), (2, 1e-4)):
+        noise = np.random.default_rng(5).uniform(1 - off, 1 + off, wrong["00.A13"].shape)
+        wrong["00.M12"] = ((wrong["00.A13"] + times * wrong["00.M11"]) * noise).astype("f4")
+        cause = (judgement := sinkproof.judge(room.model, wrong, "f32", **FAST)).diagnosis_of("00.M12")
+        room.ok(bool(cause.next) == (times == 2), "what is as far away as the definition is not the nearest", cause)
     said = raised(AssertionError, lambda: assert_honest(room.model, wrong, "f32", **FAST)) or ""
-    found = NEAREST.fullmatch(said.splitlines()[-1])
-    room.ok(found and cause.next and found[2] == " and ".join(cause.next) and str(cause) in repr(judgement),
+    room.ok((found := NEAREST.fullmatch(said.splitlines()[-1])) and found[2] == " and ".join(cause.next) and str(cause) in repr(judgement),
             "of what nothing explains the message ends with the nearest", *said.splitlines())
-    far = dataclasses.replace(cause, next_bounds=float("inf"), status="undecided", searched=3, suppositions=9)
-    room.ok(str(far).startswith("undecided: searched 3 of 9 suppositions, none explains it; ")
-            and "nearest, infinitely far away: " in str(far), "infinitely far is a word", far)
-    apart = dataclasses.replace(cause, status="not looked into", next=(), pattern="")
-    room.ok(str(apart) == "not looked into", "and what was not looked into says no more", apart)
+    far = str(dataclasses.replace(cause, next_bounds=float("inf"), status="undecided", searched=3, suppositions=9))
+    room.ok(re.match("undecided: searched 3 of 9 suppositions, none explains it; .*nearest, infinitely far away: ", far), "infinitely far is a word", far)
+    apart = str(dataclasses.replace(cause, status="not looked into", next=(), pattern=""))
+    room.ok(apart == "not looked into", "and what was not looked into says no more", apart)
     said = raised(AssertionError, lambda: assert_honest(room.model, wrong, "f32", diagnosis=False, **FAST)) or ""
     room.ok(said and "Diagnosis" not in said, "without a diagnosis it claims none", *said.splitlines())
 
