@@ -401,6 +401,9 @@ typedef struct sinkproof_trial_options {
     // A file of `sinkproof truth --trace`, to compare with end to end: not with `local` or layers.
     const char *truth;
     bool truth_alone; // that comparison alone: nothing is judged, exit code 4
+    // The directory of a LoRA of PEFT that the engine has beside the weights, not merged into them;
+    // NULL: none. Nothing is compared end to end then.
+    const char *adapter;
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;

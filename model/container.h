@@ -73,6 +73,7 @@ struct sinkproof_model {
     void *state;             // the container's own data
     sinkproof_layer *layers;
     sinkproof_matrix outside[SINKPROOF_OUTSIDE_SLOTS]; // embedding, final norm, unembedding
+    const struct sinkproof_adapter *adapter; // beside the weights, of a view (adapter.h); or NULL
     bool view; // a view of another model, which shares its files and names
 };
 

@@ -5,6 +5,7 @@
 // `model.half()` does, MXFP4 experts decoded and rounded too. A view of the opened model: rows are
 // rounded when they are read, nothing is copied.
 #include "base/words.h"
+#include "model/adapter.h"
 #include "model/container.h"
 #include "model/slots.h"
 
@@ -62,6 +63,21 @@ static void set_kept_format(void *context, size_t l, sinkproof_slot slot,
 
 sinkproof_model *sinkproof_model_kept(const sinkproof_model *model, sinkproof_format kept) {
     return sinkproof_model_edited(model, &model->config, set_kept_format, &kept);
+}
+
+static void keep_weight(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *weight) {
+    (void)context, (void)l, (void)slot, (void)weight;
+}
+
+sinkproof_model *sinkproof_model_adapted(const sinkproof_model *model,
+                                         const sinkproof_adapter *adapter) {
+    sinkproof_model *view = sinkproof_model_edited(model, &model->config, keep_weight, NULL);
+    if (view != NULL) view->adapter = adapter;
+    return view;
+}
+
+const sinkproof_adapter *sinkproof_model_adapter(const sinkproof_model *model) {
+    return model->adapter;
 }
 
 // Checks one stored matrix of a stack, row by row.

@@ -22,7 +22,7 @@
 #include <string.h>
 
 typedef struct options {
-    const char *model, *policy, *json, *html, *bisect, *tokens, *out, *shard, *truth;
+    const char *model, *policy, *json, *html, *bisect, *tokens, *out, *shard, *truth, *adapter;
     work_shard share;
     size_t first_layer, end_layer, apart; // end_layer 0: all; apart 0: together
     char **traces;
@@ -46,8 +46,7 @@ static const struct argp_option argp_options[] = {
      "write a page to attach to a bug report too: one file, no script, nothing to fetch", 0},
     {"layers", LAYERS, "A-B", 0,
      "judge layers A to B alone (T0 belongs to the first layer, F1 and F2 to the last); without "
-     "the "
-     "comparison end to end",
+     "the comparison end to end",
      0},
     {"plan", KEPT(options, plan), 0, 0,
      "judge nothing: say what judging would read, keep and take, time and memory estimated from a "
@@ -55,8 +54,7 @@ static const struct argp_option argp_options[] = {
      0},
     {"layers-apart", APART, "N", 0,
      "judge each N layers of a trace apart, as a result of its own that a --shard may have; asks "
-     "for "
-     "a --policy",
+     "for a --policy",
      2},
     HELP_OUT(KEPT(options, out)),
     HELP_SHARD(KEPT(options, shard)),
@@ -71,12 +69,14 @@ static const struct argp_option argp_options[] = {
      0},
     {"truth", KEPT(options, truth), "FILE", 0,
      "also compare each trace end to end with FILE, which truth --trace wrote of the same MODEL "
-     "and "
-     "tokens",
+     "and tokens",
      0},
     {"truth-alone", KEPT(options, truth_alone), 0, 0,
      "of --truth: only this comparison, without the model and in seconds; nothing is judged (exit "
      "4)",
+     0},
+    {"adapter", KEPT(options, adapter), "DIR", 0,
+     "the engine has a LoRA of PEFT beside the weights of MODEL, not merged: y = W x + s B (A x)",
      0},
     {"no-hint", KEPT(options, no_hint), 0, 0, "do not look for overrides that would explain a bug",
      0},
@@ -86,8 +86,7 @@ static const struct argp_option argp_options[] = {
      "no TRACE, but a shell command that writes one of {tokens} (ids) to {out}: run on ever fewer "
      "of "
      "the first tokens, until n of them fail and n - 1 do not; without {out} its exit code says "
-     "it, "
-     "0 or 1; {n} is how many",
+     "it, 0 or 1; {n} is how many",
      0},
     {"tokens", KEPT(options, tokens), "IDS", 0,
      "of --bisect: ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], "
@@ -177,6 +176,8 @@ static void check_words(struct argp_state *state, options *o) {
     if (o->truth != NULL && (o->local_only || o->apart > 0 || o->end_layer > 0 || is_plugin(o) ||
                              o->bisect != NULL || o->plan))
         argp_error(state, "--truth compares whole traces end to end");
+    if (o->adapter != NULL && (o->truth != NULL || o->plan || is_plugin(o) || o->bisect != NULL))
+        argp_error(state, "--adapter asks for a TRACE, and has no --truth and no --plan");
     if (o->truth_alone && o->truth == NULL) argp_error(state, "--truth-alone asks for --truth");
     if (o->apart > 0 && o->end_layer > 0) argp_error(state, "--layers or --layers-apart");
     if (o->apart > 0 && strcmp(o->policy, "auto") == 0)
@@ -329,6 +330,7 @@ static json_t *judge_one(void *context, const batch_unit *unit, bool page, sinkp
                                    .end_layer = unit->end_layer,
                                    .truth = o->truth,
                                    .truth_alone = o->truth_alone,
+                                   .adapter = o->adapter,
                                    .progress = show_progress,
                                    .context = &watch};
     json_t *result = NULL;
@@ -371,6 +373,7 @@ static json_t *how_judged(const options *o, const sinkproof_model *model, sinkpr
         json_object_set_new(with, "truth",
                             json_pack("{s:o, s:o, s:b}", "file", text_json(o->truth), "stamp",
                                       kept_stamp(o->truth), "alone", o->truth_alone));
+    if (o->adapter != NULL) json_object_set_new(with, "adapter", kept_adapter(o->adapter));
     return kept_how("judge", o->model, model, o->policy, with, error);
 }
 

@@ -53,6 +53,17 @@ json_t *kept_stamp(const char *path) {
                      (json_int_t)status.st_mtim.tv_nsec);
 }
 
+json_t *kept_adapter(const char *directory) {
+    static const char *const names[] = {"adapter_config.json", "adapter_model.safetensors"};
+    json_t *kept = json_pack("[o]", text_json(directory));
+    for (size_t i = 0; i < 2; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%.4000s/%s", directory, names[i]);
+        json_array_append_new(kept, kept_stamp(path));
+    }
+    return kept;
+}
+
 static json_t *layers_json(const batch_unit *unit) {
     if (unit->end_layer == 0) return json_null();
     return json_pack("[I, I]", (json_int_t)unit->first_layer, (json_int_t)unit->end_layer - 1);

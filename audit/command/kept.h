@@ -19,6 +19,7 @@ json_t *kept_how(const char *command, const char *spec, const sinkproof_model *m
 
 // The size and the time of modification of a file; null where there is none.
 json_t *kept_stamp(const char *path);
+json_t *kept_adapter(const char *directory); // the same of its two files, and its name
 
 // What identifies a unit: its name, what it was said to be, its layers, and its file.
 json_t *kept_unit(const batch_unit *unit);

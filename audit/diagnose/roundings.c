@@ -2,6 +2,8 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/roundings.h"
 
+#include "audit/diagnose/adapter_mistakes.h"
+
 #include <string.h>
 
 // By a line of the catalogue.
@@ -69,11 +71,14 @@ static const known_mistake roundings[] = {
 enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
 
 size_t mistake_count(void) {
-    return written_mistake_count() + ROUNDINGS;
+    return written_mistake_count() + adapter_mistake_count() + ROUNDINGS;
 }
 
 const known_mistake *mistake_at(size_t i) {
     size_t written = written_mistake_count();
     if (i < written) return written_mistake_at(i);
-    return i - written < ROUNDINGS ? &roundings[i - written] : NULL;
+    i -= written;
+    if (i < adapter_mistake_count()) return adapter_mistake_at(i);
+    i -= adapter_mistake_count();
+    return i < ROUNDINGS ? &roundings[i] : NULL;
 }

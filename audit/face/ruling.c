@@ -7,6 +7,7 @@
 #include "audit/diagnose/backward_causes.h"
 #include "audit/diagnose/diagnosed_cause.h"
 #include "audit/diagnose/diagnosis_report.h"
+#include "audit/face/ruling_adapter.h"
 #include "audit/face/ruling_gradients.h"
 #include "audit/judge/judge_backward_report.h"
 #include "audit/judge/judge_candidates.h"
@@ -44,8 +45,9 @@ typedef struct trial {
     const sinkproof_model *model;
     const sinkproof_trace *trace;
     sinkproof_trial_options o;
-    truth_file truth;  // open where the options name one
-    const char *tried; // the policy of the current judgement
+    truth_file truth;      // open where the options name one
+    ruled_adapter adapter; // the same; `model` then has it
+    const char *tried;     // the policy of the current judgement
     FILE *out;
 } trial;
 
@@ -203,27 +205,11 @@ static void print_head(const trial *t) {
         fprintf(t->out, "Layers %zu to %zu alone, of %zu.\n", first, end - 1, layers);
 }
 
-static void print_cause(FILE *out, const sinkproof_judgement *j, const sinkproof_cause *found) {
-    size_t failing = 0;
-    for (size_t i = 0; i < j->n_reports; i++)
-        failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
-    if (found->deployment)
-        fprintf(out, "All of it would be within");
-    else if (found->n > 1)
-        fprintf(out, "%s together explain all of it", sinkproof_counted(found->n, "override").text);
-    else
-        fprintf(out, "%s explains all of it", found->n == 1 ? "One override" : "Another policy");
-    fprintf(out, " (%s): --policy %s", sinkproof_counted(failing, "point").text, found->policy);
-    if (found->n > 0)
-        fprintf(out, "\n(%s).\n\n", found->meaning);
-    else
-        fprintf(out, "\n\n");
-}
-
-static json_t *notes_json(const sinkproof_ruling *r) {
+static json_t *notes_json(const trial *t, const sinkproof_ruling *r) {
     json_t *notes = json_array();
     if (r->model.text[0] != '\0') json_array_append_new(notes, json_string(r->model.text));
     if (r->declared.text[0] != '\0') json_array_append_new(notes, json_string(r->declared.text));
+    if (t->adapter.said[0] != '\0') json_array_append_new(notes, json_string(t->adapter.said));
     if (r->gradients.freedoms[0] != '\0')
         json_array_append_new(notes, json_string(r->gradients.freedoms));
     return notes;
@@ -235,7 +221,7 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
     if (!t->o.truth_alone)
         r->declared =
             sinkproof_declared_note(sinkproof_trace_metadata(t->trace, "policy"), &j->policy);
-    if (r->explained) print_cause(t->out, j, &r->cause);
+    if (r->explained) sinkproof_cause_print(t->out, j, &r->cause);
     if (r->declared.text[0] != '\0') fprintf(t->out, "%s\n", r->declared.text);
     if (!t->o.truth_alone) sinkproof_judgement_print(t->out, config, j, t->o.all);
     sinkproof_diagnosis_print(t->out, config, &r->diagnosis);
@@ -249,7 +235,7 @@ static bool write_ruling_report(trial *t, sinkproof_ruling *r, sinkproof_error *
                              r->exit);
     json_object_set_new(json_array_get(r->results, 0), "diagnosis",
                         sinkproof_diagnosis_json(config, &r->diagnosis));
-    json_object_set_new(json_array_get(r->results, 0), "notes", notes_json(r));
+    json_object_set_new(json_array_get(r->results, 0), "notes", notes_json(t, r));
     json_object_set_new(json_array_get(r->results, 0), "verdict",
                         json_string(sinkproof_verdict_name(ruled_verdict(together(r)))));
     sinkproof_gradients_json(r->results, &r->gradients);
@@ -274,8 +260,11 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
     if (t->o.rate == 0) t->o.rate = 1e-9;
     if (t->o.truth_alone && t->o.truth == NULL)
         return sinkproof_fail(error, "truth_alone: expected a file of truth, found none");
-    if (t->o.truth != NULL && (t->o.local || t->o.end_layer > 0))
-        return sinkproof_fail(error, "a file of truth is compared end to end: expected all layers");
+    if (t->o.truth != NULL && (t->o.local || t->o.end_layer > 0 || t->o.adapter != NULL))
+        return sinkproof_fail(error,
+                              "a file of truth is compared end to end: expected all layers%s",
+                              t->o.adapter != NULL ? ", and no adapter" : "");
+    t->o.local = t->o.local || t->o.adapter != NULL; // the truth is that of the model alone
     if (t->o.end_layer == 0 && t->o.first_layer == 0) return true;
     t->o.local = true; // the truth end to end is that of all layers
     size_t layers = sinkproof_model_config(t->model)->n_layers;
@@ -284,10 +273,20 @@ static bool read_options(trial *t, const sinkproof_trial_options *options, sinkp
                           t->o.end_layer > 0 ? t->o.end_layer - 1 : 0, (size_t)0, layers - 1);
 }
 
-static bool open_truth(trial *t, sinkproof_error *error) {
-    return t->o.truth == NULL ||
-           (sinkproof_truth_file_open(t->o.truth, t->model, &t->truth, error) &&
-            sinkproof_truth_file_fits(&t->truth, t->trace, error));
+// The files beside the trace.
+static bool open_others(trial *t, sinkproof_error *error) {
+    if (t->o.truth != NULL && (!sinkproof_truth_file_open(t->o.truth, t->model, &t->truth, error) ||
+                               !sinkproof_truth_file_fits(&t->truth, t->trace, error)))
+        return false;
+    if (t->o.adapter == NULL) return true;
+    if (!ruled_adapter_open(t->o.adapter, t->model, t->trace, &t->adapter, error)) return false;
+    t->model = t->adapter.view;
+    return true;
+}
+
+static void close_others(trial *t) {
+    sinkproof_truth_file_close(&t->truth);
+    ruled_adapter_close(&t->adapter);
 }
 
 // Finds the known mistakes that explain the failing points.
@@ -349,6 +348,7 @@ static bool judge_into(trial *t, sinkproof_ruling *r, sinkproof_error *error) {
     if (!sinkproof_trace_model_note(t->trace, t->model, &r->model, error)) return false;
     if (r->model.text[0] != '\0') fprintf(t->out, "%s\n", r->model.text);
     print_head(t);
+    if (t->adapter.said[0] != '\0') fprintf(t->out, "%s\n", t->adapter.said);
     if (t->o.truth_alone) return compare_into(t, r, error);
     if (!judge_stated(t, &r->judgement, error) || !judge_forms(t, &r->judgement, error)) {
         r->judgement = (sinkproof_judgement){.n_reports = 0}; // freed by the function that failed
@@ -379,8 +379,8 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
     if (t.o.any_model == 0 &&
         !sinkproof_file_matches_model(t.o.name, sinkproof_trace_file(trace), model, error))
         return false;
-    if (!open_truth(&t, error)) {
-        sinkproof_truth_file_close(&t.truth);
+    if (!open_others(&t, error)) {
+        close_others(&t);
         return false;
     }
     sinkproof_ruling *r = calloc(1, sizeof *r);
@@ -388,7 +388,7 @@ bool sinkproof_judge_trace(const sinkproof_model *model, const sinkproof_trace *
     if (r != NULL) t.out = open_memstream(&r->text, &length);
     bool good =
         t.out != NULL ? judge_into(&t, r, error) : sinkproof_fail(error, "no memory for a report");
-    sinkproof_truth_file_close(&t.truth);
+    close_others(&t);
     if (t.out != NULL && fclose(t.out) != 0 && good)
         good = sinkproof_fail(error, "no memory for a report");
     if (good)

@@ -176,6 +176,17 @@ static bool judge_all(judge_pass *pass, sinkproof_error *error) {
                                   sinkproof_counted(j->n_reports, "point").text);
 }
 
+// Whether a linear layer is summed in parts.
+static bool policy_has_parts(const sinkproof_policy *policy) {
+    bool any = false;
+    for (int p = 0; p < AT_POINTS; p++)
+        any =
+            any ||
+            (sinkproof_point_is_running_sum((sinkproof_point)p) &&
+             (policy->at[p].format == SINKPROOF_RANKS || policy->at[p].format == SINKPROOF_BLOCKS));
+    return any;
+}
+
 // Starts a pass over the model with its weights as the policy stores them; the caller closes it.
 static bool begin_pass(judge_pass *pass, const sinkproof_model *model, const sinkproof_trace *trace,
                        const sinkproof_policy *policy, const sinkproof_judge_options *options,
@@ -194,6 +205,11 @@ static bool begin_pass(judge_pass *pass, const sinkproof_model *model, const sin
                          .all = 1};
     if (options->stretch == NULL && !sinkproof_model_fits(model, policy->weights, error))
         return false;
+    if (sinkproof_model_adapter(model) != NULL && policy_has_parts(policy))
+        return sinkproof_fail(error,
+                              "policy %.200s: expected one without ranks and blocks beside an "
+                              "adapter that is not merged: no set says how its parts are added",
+                              policy->name);
     sinkproof_model *kept = sinkproof_model_kept(model, policy->weights);
     if (kept == NULL) return sinkproof_fail(error, "no memory for a view of the model");
     pass->model = pass->kept = kept;

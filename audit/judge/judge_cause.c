@@ -8,6 +8,7 @@
 #include "audit/judge/judge_candidates.h"
 #include "audit/judge/judge_evidence.h"
 #include "audit/trace/trace_points.h"
+#include "base/words.h"
 #include "ref/walk.h"
 
 #include <stdio.h>
@@ -432,4 +433,21 @@ bool sinkproof_judge_deployment(const sinkproof_model *model, const sinkproof_tr
     bool found = find_deployment(model, trace, options, j, cause);
     cause->deployment = found;
     return found;
+}
+
+void sinkproof_cause_print(FILE *out, const sinkproof_judgement *j, const sinkproof_cause *found) {
+    size_t failing = 0;
+    for (size_t i = 0; i < j->n_reports; i++)
+        failing += j->reports[i].verdict >= SINKPROOF_VERDICT_SUSPICIOUS;
+    if (found->deployment)
+        fprintf(out, "All of it would be within");
+    else if (found->n > 1)
+        fprintf(out, "%s together explain all of it", sinkproof_counted(found->n, "override").text);
+    else
+        fprintf(out, "%s explains all of it", found->n == 1 ? "One override" : "Another policy");
+    fprintf(out, " (%s): --policy %s", sinkproof_counted(failing, "point").text, found->policy);
+    if (found->n > 0)
+        fprintf(out, "\n(%s).\n\n", found->meaning);
+    else
+        fprintf(out, "\n\n");
 }

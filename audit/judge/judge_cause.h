@@ -7,6 +7,8 @@
 
 #include "audit/judge/judge.h"
 
+#include <stdio.h>
+
 // Overrides of the declared policy, or another policy in its place.
 typedef struct sinkproof_cause {
     char policy[SINKPROOF_POLICY_NAME + 64]; // the whole policy under which the trace is honest
@@ -40,5 +42,8 @@ bool sinkproof_judge_other_policy(const sinkproof_model *model, const sinkproof_
 bool sinkproof_judge_deployment(const sinkproof_model *model, const sinkproof_trace *trace,
                                 const sinkproof_judge_options *options,
                                 const sinkproof_judgement *judgement, sinkproof_cause *cause);
+
+// Prints that it explains the failing points.
+void sinkproof_cause_print(FILE *out, const sinkproof_judgement *j, const sinkproof_cause *found);
 
 #endif

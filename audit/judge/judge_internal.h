@@ -261,6 +261,25 @@ double judge_layer_work(const judge_pass *pass);
 bool judge_walk_keeps(const judge_pass *pass, const sinkproof_walk_step *step);
 sinkproof_trace_point judge_first_with(sinkproof_trace_point point);
 
+// ---- an adapter beside a weight (judge_adapter.c): y = W x + s B (A x)
+typedef struct adapter_block {
+    sinkproof_trace_point point; // of the linear layer
+    size_t layer, first_row, rows;
+    sinkproof_point at, in;
+    sinkproof_accumulator sum;
+    const sinkproof_honest *x_c; // what the layer reads, [tokens, cols]
+    size_t tokens, cols;
+} adapter_block;
+// Whether the weight of a linear layer has one.
+bool judge_is_adapted(const judge_pass *pass, const sinkproof_walk_step *step);
+// u_ir: what the adapter adds to rows of the weight, one row of sets for each token; 0 where it
+// adds nothing. Returns false if memory runs out.
+bool judge_adapter_adds(const judge_pass *pass, const sinkproof_setting *s,
+                        const adapter_block *block, sinkproof_honest *u_ir);
+// y_r: W x and its bias b_r (or NULL), not yet rounded at `at`. Adds u_r.
+void judge_adapter_join(const sinkproof_setting *s, sinkproof_point at, size_t rows,
+                        const double *b_r, const sinkproof_honest *u_r, sinkproof_honest *y_r);
+
 static inline sinkproof_honest *step_input(const judge_pass *pass, const sinkproof_walk_step *step,
                                            size_t i) {
     return pass->at[step->inputs[i].point];

@@ -9,6 +9,7 @@
 
 #include "audit/judge/judge_attending.h"
 #include "audit/judge/judge_region.h"
+#include "model/adapter.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,6 +133,19 @@ typedef struct sinkproof_passes {
     size_t first, rows;
 } sinkproof_passes;
 
+// What multiplies B (A x) of an adapter beside a weight; s is the adapter's scale.
+typedef enum sinkproof_adapting {
+    SINKPROOF_ADAPTED,          // s, as defined
+    SINKPROOF_ADAPTED_NOT,      // 0: left out
+    SINKPROOF_ADAPTED_UNSCALED, // 1
+    SINKPROOF_ADAPTED_BY_ALPHA, // alpha, not divided
+    SINKPROOF_ADAPTED_SQUARED,  // s^2: scaled twice
+    SINKPROOF_ADAPTED_TWICE,    // 2 s: added twice
+    SINKPROOF_ADAPTED_BY_RANK,  // alpha / rank where it is alpha / sqrt(rank)
+    SINKPROOF_ADAPTED_BY_ROOT,  // alpha / sqrt(rank) where it is alpha / rank
+    SINKPROOF_ADAPTED_NEGATED   // -s
+} sinkproof_adapting;
+
 typedef struct sinkproof_meaning {
     bool eps_outside, centred;            // norms: x / (rms + eps); the mean is subtracted
     sinkproof_norm_squares *norm_squares; // NULL: as defined
@@ -165,7 +179,12 @@ typedef struct sinkproof_meaning {
     double weighed_times;
     size_t slots_left_out;           // 0: the last slots are left out of the sum
     sinkproof_joining after_experts; // M12
+    sinkproof_adapting adapting;     // of the weights in `adapting_slots`, as bits
+    unsigned adapting_slots;
 } sinkproof_meaning;
+
+// What multiplies B (A x) then.
+double sinkproof_adapter_times(const sinkproof_adapter_part *part, sinkproof_adapting adapting);
 
 extern const sinkproof_meaning sinkproof_meaning_as_defined; // the definition
 

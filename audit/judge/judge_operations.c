@@ -42,13 +42,14 @@ typedef struct projection_work {
     bool fused; // the engine may sum the bias as one more term
     sinkproof_accumulator sum;
     sinkproof_planes x;
-    size_t blocks; // blocks of rows of W
+    size_t blocks;               // blocks of rows of W
+    const sinkproof_honest *x_c; // of an adapted weight: what it reads; else NULL
 } projection_work;
 
-// Finishes rows [r0, r0 + rows) of W for one token: adds the bias that is not part of the sum, then
-// rounds.
+// Finishes rows [r0, r0 + rows) of W for one token: adds the bias that is not part of the sum, and
+// what an adapter adds (u_r, or NULL), then rounds.
 static void finish_projection(const sinkproof_setting *s, const projection_work *w, size_t r0,
-                              size_t rows, sinkproof_honest *row) {
+                              size_t rows, const sinkproof_honest *u_r, sinkproof_honest *row) {
     if (!w->fused) {
         sinkproof_honest_finish(s, w->through.product, rows, row);
         sinkproof_rounding at = s->policy->at[w->through.product];
@@ -56,6 +57,8 @@ static void finish_projection(const sinkproof_setting *s, const projection_work 
             row[r] = sinkproof_honest_add(
                 row[r], sinkproof_honest_bias(s, at, w->w->cols, w->bias_r[r0 + r]));
     }
+    if (u_r != NULL)
+        judge_adapter_join(s, w->at, rows, w->bias_r != NULL ? w->bias_r + r0 : NULL, u_r, row);
     sinkproof_honest_finish(s, w->at, rows, row);
 }
 
@@ -77,8 +80,15 @@ static void project_block(judge_part *part, size_t index, void *of) {
     size_t tokens = smaller_size(pass->n - i0, TOKENS), rows = smaller_size(width - r0, ROWS);
     sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
-    sinkproof_honest *passing = part_allocate(part, rows, sizeof *passing);
+    size_t added = w->x_c != NULL ? tokens : 0;
+    sinkproof_honest *passing = part_allocate(part, (added + 1) * rows, sizeof *passing);
     if (passing == NULL) return;
+    sinkproof_honest *u_ir = passing + rows;
+    const adapter_block adapter = {
+        w->point, part->layer,   r0,     rows,
+        w->at,    w->through.in, w->sum, &w->x_c[added > 0 ? i0 * w->w->cols : 0],
+        tokens,   w->w->cols};
+    part->failed = part->failed || (added > 0 && !judge_adapter_adds(pass, &s, &adapter, u_ir));
     const double *bias = w->bias_r != NULL && w->fused ? w->bias_r + r0 : NULL;
     sinkproof_accumulator sum = w->sum;
     if (sum.acc.format == SINKPROOF_RANKS && w->bias_r != NULL) sum.b_r = w->bias_r + r0;
@@ -90,7 +100,7 @@ static void project_block(judge_part *part, size_t index, void *of) {
         const trace_piece piece = {
             .point = w->point, .offset = i * width + r0, .count = rows, .token = i};
         sinkproof_linear_sums_row(sums, i - i0, row);
-        finish_projection(&s, w, r0, rows, row);
+        finish_projection(&s, w, r0, rows, added > 0 ? u_ir + (i - i0) * rows : NULL, row);
         const sinkproof_honest *biased = sinkproof_linear_sums_biased_row(sums, i - i0);
         if (biased != NULL) hull_with_biased(&s, w, biased, rows, row);
         piece_compare(part, &piece, row);
@@ -117,7 +127,8 @@ bool judge_projection(judge_pass *pass, const sinkproof_walk_step *step, sinkpro
         bias == NULL || pass->policy->at[through.product].format == SINKPROOF_REAL,
         sinkproof_accumulator_at(pass->policy, through.term, through.acc),
         sinkproof_operand_planes(&s, through.in, w, step_input(pass, step, 0), pass->n),
-        parts_needed(w->rows, ROWS)};
+        parts_needed(w->rows, ROWS),
+        judge_is_adapted(pass, step) ? step_input(pass, step, 0) : NULL};
     size_t parts = work.blocks * parts_needed(pass->n, TOKENS);
     bool fine = work.x.mid != NULL &&
                 judge_in_parts(pass, step_place(pass, step), parts, project_block, &work);

@@ -265,7 +265,8 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
           policy: str = "auto", *, name: str | None = None, rate: float = 0.0, strict: bool = False,
           local: bool = False, hint: bool = True, diagnosis: bool = True, forms: bool = False,
           all_layers: bool = False, any_model: bool = False, truth: str | os.PathLike[str] | None = None,
-          truth_alone: bool = False, progress: Progress | None = None) -> Judgement:
+          truth_alone: bool = False, adapter: str | os.PathLike[str] | None = None,
+          progress: Progress | None = None) -> Judgement:
     """Judges every point of a trace from the trace's own inputs to it.
 
     `model` is a Model, or the argument for one. `trace` is a Trace, the path of a file, or arrays by
@@ -280,7 +281,9 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     mistakes; `forms` names the form of each stage that the trace fits; `all_layers` gives the report
     a line per layer. `any_model` accepts a trace whose metadata name the fingerprint of another model,
     which is otherwise an Error. `truth` is a trace that `sinkproof truth --trace` wrote of the same model
-    and tokens: the report and the JSON compare the trace with it end to end; with `truth_alone` nothing else is done. `progress` is called with (what, share done).
+    and tokens: the report and the JSON compare the trace with it end to end; with `truth_alone` nothing else is done. `adapter` is the directory of a LoRA of PEFT that the engine has
+    beside the weights of `model`, not merged into them; nothing is compared end to end then. `progress` is called with
+    (what, share done).
 
     Raises Error on a model, trace or policy that cannot be judged. A NaN in the trace is not an error
     but a finding.
@@ -298,6 +301,7 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
                            strict=strict, all=all_layers, local=local, no_hint=not hint, forms=forms,
                            no_diagnosis=not diagnosis, any_model=any_model,
                            truth=None if truth is None else encoded(truth), truth_alone=truth_alone,
+                           adapter=None if adapter is None else encoded(adapter),
                            progress=callback_of(progress, raised))
     with raising(raised):
         ruling = made(lambda place: attempt("judge_trace", opened_model.handle.pointer, given.pointer,

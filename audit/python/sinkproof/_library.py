@@ -72,7 +72,8 @@ class TrialOptions(Sized):
     _fields_ = [("size", c_size_t), ("policy", c_char_p), ("name", c_char_p), ("rate", c_double),
                 ("strict", c_bool), ("all", c_bool), ("local", c_bool), ("no_hint", c_bool),
                 ("forms", c_bool), ("progress", PROGRESS), ("context", c_void_p), ("no_diagnosis", c_bool), ("any_model", c_size_t),
-                ("first_layer", c_size_t), ("end_layer", c_size_t), ("truth", c_char_p), ("truth_alone", c_bool)]
+                ("first_layer", c_size_t), ("end_layer", c_size_t), ("truth", c_char_p), ("truth_alone", c_bool),
+                ("adapter", c_char_p)]
 
 
 class Finding(Sized):
