@@ -278,7 +278,7 @@ static bool open_others(trial *t, sinkproof_error *error) {
     if (t->o.truth != NULL && (!sinkproof_truth_file_open(t->o.truth, t->model, &t->truth, error) ||
                                !sinkproof_truth_file_fits(&t->truth, t->trace, error)))
         return false;
-    if (t->o.adapter == NULL) return true;
+    if (t->o.adapter == NULL) return ruled_adapter_is_given(t->trace, error);
     if (!ruled_adapter_open(t->o.adapter, t->model, t->trace, &t->adapter, error)) return false;
     t->model = t->adapter.view;
     return true;

@@ -47,6 +47,15 @@ bool ruled_adapter_open(const char *directory, const sinkproof_model *model,
     return true;
 }
 
+bool ruled_adapter_is_given(const sinkproof_trace *trace, sinkproof_error *error) {
+    const char *said = sinkproof_trace_metadata(trace, "adapter");
+    return said == NULL || strcmp(said, "beside") != 0 ||
+           sinkproof_fail(error,
+                          "%.300s: its metadata say that an adapter was beside the weights, not "
+                          "merged: expected its directory (--adapter)",
+                          sinkproof_trace_path(trace));
+}
+
 void ruled_adapter_close(ruled_adapter *opened) {
     if (opened->view != NULL) sinkproof_model_close(opened->view);
     sinkproof_adapter_close(opened->adapter);

@@ -19,6 +19,8 @@ typedef struct ruled_adapter {
 bool ruled_adapter_open(const char *directory, const sinkproof_model *model,
                         const sinkproof_trace *trace, ruled_adapter *opened,
                         sinkproof_error *error);
+// Whether no adapter is missing: one that the trace's metadata say was beside the weights.
+bool ruled_adapter_is_given(const sinkproof_trace *trace, sinkproof_error *error);
 void ruled_adapter_close(ruled_adapter *opened);
 
 #endif

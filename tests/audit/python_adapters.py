@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests" / "shared"))
 import numpy as np  # noqa: E402
 import sinkproof  # noqa: E402
 from sinkproof.adapters import Record, adapter_named, adapter_names, keras_hub, mlx, onnx, openvino, ranks, vllm  # noqa: E402
-from sinkproof.adapters._adapted import without_adapter  # noqa: E402
+from sinkproof.adapters._adapted import beside, without_adapter  # noqa: E402
 from sinkproof.adapters._calls import Call, method_signature, signature_of  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -214,27 +214,32 @@ def check_vllm(tap):
 
 
 def check_adapters_of_peft(tap):
-    """An adapter beside the weights is refused wherever it is; merged or switched off it is none."""
+    """An adapter beside the weights of a linear layer is taken, elsewhere refused; merged or switched off it is none."""
     def layer(**told):
         return types.SimpleNamespace(**{"base_layer": None, "active_adapters": ["a"], "merged_adapters": [], "disable_adapters": False,
                                         **told})
 
-    def model(*layers):
-        return types.SimpleNamespace(named_modules=lambda: [("", None), *((f"layers.{i}.q_proj", each) for i, each in enumerate(layers))])
+    def model(*layers, name="q_proj"):
+        return types.SimpleNamespace(named_modules=lambda: [("", None), *((f"layers.{i}.{name}", each) for i, each in enumerate(layers))])
 
-    def watched(given):
-        with sinkproof.trace(given):
-            pass
-
-    refused(tap, "an adapter of PEFT", "layers.1.q_proj: the adapter a is not merged into the weights",
-            lambda: watched(model(layer(merged_adapters=["a"]), layer())))
-    refused(tap, "the second of two adapters", "the adapter b is not merged",
-            lambda: watched(model(layer(merged_adapters=["a"], active_adapters=["a", "b"]))))
-    refused(tap, "a PeftModel", "layers.0.q_proj: the adapter a is not merged",
-            lambda: watched(types.SimpleNamespace(get_base_model=lambda: model(layer()))))
-    inner = model(layer(merged_adapters=["a"]), layer(disable_adapters=True), types.SimpleNamespace())
+    merged = layer(merged_adapters=["a"])
+    refused(tap, "an adapter of experts", "layers.1.experts: the adapter a is not merged into the weights",
+            lambda: beside(model(merged, layer(), name="experts")))
+    refused(tap, "one beside a merged one", "layers.0.q_proj: the adapter b is beside weights into which a is merged",
+            lambda: beside(model(layer(merged_adapters=["a"], active_adapters=["a", "b"]))))
+    refused(tap, "two beside each other", "expected one adapter beside the weights, found a, b",
+            lambda: beside(model(layer(), layer(active_adapters=["b"]))))
+    refused(tap, "one for the command", "the adapter a is not merged", lambda: without_adapter(model(layer())))
+    tap.report(beside(types.SimpleNamespace(get_base_model=lambda: model(layer(), merged))) == "a", "one beside linear layers is taken")
+    inner = model(merged, layer(disable_adapters=True), types.SimpleNamespace())
     tap.report(without_adapter(types.SimpleNamespace(get_base_model=lambda: inner)) is inner and without_adapter(inner) is inner,
                "merged and disabled adapters are none: the model in the wrapper is watched")
+    told = sinkproof.Trace({"tokens": np.arange(3), "T0": np.zeros((3, 96), np.float32)}, {"adapter": "beside"})
+    try:
+        said = sinkproof.judge("synthetic:tiny", told, "f32").verdict
+    except sinkproof.Error as error:
+        said = str(error)
+    tap.report("expected its directory" in said, "without its adapter such a trace is not judged", [said])
 
 
 def check_needs(tap):

@@ -292,6 +292,8 @@ def judge(model: Model | str | os.PathLike[str], trace: Trace | Mapping[str, Any
     if isinstance(trace, (str, os.PathLike)):
         given = open_trace(opened_model, trace, any_model)
     elif isinstance(trace, Mapping):
+        if adapter is None and isinstance(trace, Trace) and trace.metadata.get("adapter") == "beside":
+            raise Error("an adapter was beside the weights of this trace, not merged: expected its directory, adapter=")
         given = built_trace(opened_model, trace)
         name = name or (trace.path if isinstance(trace, Trace) else None)
     else:

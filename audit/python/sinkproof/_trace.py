@@ -171,7 +171,7 @@ def read_trace(trace: Handle, path: str | None = None) -> Trace:
         dtype = DTYPES[text(view.dtype)]
         arrays[text(view.name)] = np.frombuffer(data, dtype).reshape(view.shape[: view.rank]).copy()
     said = {key: call("trace_metadata", trace.pointer, key.encode())
-            for key in ("engine", "policy", "version", "model", "lse", "lse_layout", "loss")}
+            for key in ("engine", "policy", "version", "model", "lse", "lse_layout", "loss", "adapter")}
     return Trace(arrays, {key: text(value) for key, value in said.items() if value is not None}, path)
 
 

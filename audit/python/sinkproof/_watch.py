@@ -15,7 +15,7 @@ from sinkproof._model import Model, opened
 from sinkproof._points import kinds, of_gradient, without_layer
 from sinkproof._trace import Array, Trace, TraceError
 from sinkproof.adapters import Record, gpt2, gpt_oss, module, ranks, transformers, transformers_llama, versions
-from sinkproof.adapters._adapted import without_adapter
+from sinkproof.adapters._adapted import base_of, beside
 from sinkproof.adapters._backward import Backward
 from sinkproof.adapters._batches import Batches
 from sinkproof.adapters._map import Map
@@ -96,7 +96,8 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM, OpenAI's Transformer.
 
     Any other torch module needs a `map`, a file that names its modules as points (chapter 19 of the
-    book); `checkpoint` is then the model that the module computes. Of a PeftModel the adapter must be merged.
+    book); `checkpoint` is then the model that the module computes. The adapter of a
+    PeftModel is merged, or beside the weights: `judge` must then be told its directory.
 
     Yields a trace that is empty until the block ends, and then holds every point of the calls of
     `model` in the block, any number of them: prompts at once, in pieces or a token at a time through a
@@ -114,7 +115,10 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
     Raises TraceError, from the model's call, on anything that cannot be traced. If the block raises,
     the trace stays empty; afterwards nothing of the watcher remains in the model.
     """
-    model = without_adapter(model)
+    adapted = {"adapter": "beside"} if beside(model) is not None else {}
+    model = base_of(model)
+    if adapted and backward:
+        raise TraceError("gradients are not traced through an adapter that is not merged into the weights")
     held = None if checkpoint is None else opened(checkpoint)
     words = None if points is None else tuple(points)
 
@@ -131,7 +135,7 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
         with engine.Watcher(model, batches, *gradients):
             yield found
         found.take(batches.records, {"engine": engine.Engine.title, **versions(engine.Engine.packages),
-                                     **ranks(), **engine.metadata_of(model),
+                                     **ranks(), **engine.metadata_of(model), **adapted,
                                      **({"loss": backward} if isinstance(backward, str) else {})}, gradients[0].of_weights() if gradients else None)
         return
     if backward:
@@ -140,4 +144,4 @@ def trace(model: Module, points: Iterable[str] | None = None, *, map: str | os.P
         raise TraceError("expected a checkpoint beside the map: its sizes cut the tensors")
     with module.Watcher(model, Map(os.fspath(map), held), new_record) as watcher:
         yield found
-    found.take(watcher.records, {"engine": type(model).__name__, **versions(("torch",)), **ranks()})
+    found.take(watcher.records, {"engine": type(model).__name__, **versions(("torch",)), **ranks(), **adapted})
