@@ -8,6 +8,7 @@ understood ends in one sentence, and never in a second sequence that nobody aske
 import contextlib
 import pathlib
 import sys
+import tempfile
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -235,11 +236,14 @@ def check_adapters_of_peft(tap):
     tap.report(without_adapter(types.SimpleNamespace(get_base_model=lambda: inner)) is inner and without_adapter(inner) is inner,
                "merged and disabled adapters are none: the model in the wrapper is watched")
     told = sinkproof.Trace({"tokens": np.arange(3), "T0": np.zeros((3, 96), np.float32)}, {"adapter": "beside"})
-    try:
-        said = sinkproof.judge("synthetic:tiny", told, "f32").verdict
-    except sinkproof.Error as error:
-        said = str(error)
-    tap.report("expected its directory" in said, "without its adapter such a trace is not judged", [said])
+    with tempfile.TemporaryDirectory() as scratch:
+        told.save(f"{scratch}/t.safetensors")
+        for given in (told, f"{scratch}/t.safetensors"):
+            try:
+                said = sinkproof.judge("synthetic:tiny", given, "f32").verdict
+            except sinkproof.Error as error:
+                said = str(error)
+            tap.report("expected its directory" in said, "without its adapter such a trace is not judged", [said])
 
 
 def check_needs(tap):
