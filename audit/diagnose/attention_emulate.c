@@ -272,9 +272,10 @@ static double traced(const attention_view *view, const sinkproof_tensor *tensor,
 
 // Where the numbers of a query are.
 typedef struct query_place {
-    size_t head, row, of;    // of: the head that it has
-    size_t own, all;         // in its sequence: its position, and the keys
-    ptrdiff_t base;          // the column of position 0
+    size_t head, row, of; // of: the head that it has
+    size_t own, all;      // in its sequence: its position, and the keys
+    ptrdiff_t base;       // the column of position 0
+    sinkproof_sight sight;
     const double *product_c; // with the keys of its head, as defined; NULL: not known
 } query_place;
 
@@ -290,6 +291,7 @@ static query_place place_of(const attention_view *view, const sinkproof_attendin
         .of = sinkproof_attending_head(how->head, counts_of(view), at->head, at->row),
         .own = s.first + at->row - s.row,
         .all = s.first + s.rows,
+        .sight = {s.first + s.rows, view->config->window, view->layer_window},
         .base = (ptrdiff_t)(s.key + s.keys) - (ptrdiff_t)(s.first + s.rows),
         .product_c = at->product_c};
 }
@@ -314,7 +316,7 @@ static double product_of(const attention_view *view, const sinkproof_attending *
                          const query_place *q, size_t key, size_t first, size_t column) {
     bool queries = (how->read.of & SINKPROOF_READ_QUERIES) != 0;
     bool keys = sinkproof_attending_reads(how, SINKPROOF_CACHE_KEYS, q->own, first, key);
-    bool own = how->group_spared && key == q->own;
+    bool own = how->group_spared && sinkproof_attending_is_own(how, q->own, key);
     const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
     size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_KEYS);
     bool plain = q->product_c != NULL && how->query_by == 0 && !queries && !keys &&
@@ -344,10 +346,8 @@ static double rule_at(const attention_view *view, sinkproof_rule rule,
 }
 
 // The score of a key that the mask lets through by its leak.
-static double leaked(const attention_view *view, const sinkproof_attending *how,
-                     const query_place *q, size_t key, double z) {
-    const sinkproof_sight sight = {q->all, view->config->window, view->layer_window};
-    if (!sinkproof_attending_leaks(how, &sight, q->own, key)) return z;
+static double leaked(const sinkproof_attending *how, const query_place *q, size_t key, double z) {
+    if (!sinkproof_attending_leaks(how, &q->sight, q->own, key)) return z;
     return how->leak == SINKPROOF_LEAK_ADDED ? z + how->leak_number : how->leak_number;
 }
 
@@ -372,7 +372,7 @@ static bool add_value(const attention_view *view, const sinkproof_attending *how
                       const query_place *q, size_t key, size_t first, size_t value, double a,
                       double *y) {
     bool read = sinkproof_attending_reads(how, SINKPROOF_CACHE_VALUES, q->own, first, key);
-    bool own = how->group_spared && key == q->own;
+    bool own = how->group_spared && sinkproof_attending_is_own(how, q->own, key);
     const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
     size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_VALUES);
     const double *v =
@@ -387,11 +387,11 @@ static void read_keys(const attention_view *view, const sinkproof_attending *how
                       const query_place *q, double b, row_reads *r, double *y) {
     size_t last = SIZE_MAX;
     for (size_t j = r->first; j < r->end; j++) {
-        sinkproof_key_read read = sinkproof_attending_key(how, q->all, q->own, r->first, j);
+        sinkproof_key_read read = sinkproof_attending_key(how, &q->sight, q->own, r->first, j);
         size_t in = sinkproof_attending_part(how, r->first, r->end, j);
         double z = score_of(view, how, q, j, r->first, &read);
         if (view->of->point == TRACE_A6) y[(ptrdiff_t)j + q->base] = z;
-        if (how->leak != SINKPROOF_LEAK_NONE) z = leaked(view, how, q, j, z);
+        if (how->leak != SINKPROOF_LEAK_NONE) z = leaked(how, q, j, z);
         if (read.times == 0) continue;
         r->parts += in != last, last = in;
         r->part_e[r->n] = r->parts - 1, r->key_e[r->n] = j;
@@ -421,7 +421,6 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
     if (!sinkproof_attending_is_at(how, at->head, at->row)) how = &sinkproof_attending_as_defined;
     size_t n = view->columns + 1;
     query_place q = place_of(view, how, at);
-    const sinkproof_sight sight = {q.all, view->config->window, view->layer_window};
     size_t *places = (size_t *)(void *)(view->work + 3 * n);
     row_reads r = {.z_e = view->work,
                    .a_e = view->work + n,
@@ -434,7 +433,7 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
                             sinkproof_attending_head(how->sink, counts_of(view), q.of, at->row));
     bool known = attention_view_reads(view, &how->read);
     for (size_t k = 0; k < view->width; k++) y[k] = known ? 0 : NAN;
-    sinkproof_attending_seen(how, &sight, q.own, &r.first, &r.end);
+    sinkproof_attending_seen(how, &q.sight, q.own, &r.first, &r.end);
     if ((ptrdiff_t)r.first + q.base < 0) r.first = (size_t)-q.base;
     if (!known) return;
     read_keys(view, how, &q, b, &r, y);
@@ -450,7 +449,7 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
     if (elsewhere) emulate_columns(view, how, &q, &r, sink, y);
     for (size_t e = 0; e < r.n && !elsewhere; e++) {
         size_t j = r.key_e[e];
-        sinkproof_key_read read = sinkproof_attending_key(how, q.all, q.own, r.first, j);
+        sinkproof_key_read read = sinkproof_attending_key(how, &q.sight, q.own, r.first, j);
         if (point == TRACE_A9 || point == TRACE_A10)
             y[(ptrdiff_t)j + q.base] = r.a_e[e];
         else if (!read.zero_value && !add_value(view, how, &q, j, r.first, read.value, r.a_e[e], y))

@@ -472,6 +472,7 @@ static const attention_family families[] = {
     {guess_range_reads, {.moved = K | V}},
     {guess_range_reads, {.moved = V}},
     {guess_range_reads, {.moved = K}},
+    {guess_passes, {0}},
     {guess_parts_kept, {.parting = SINKPROOF_PARTS_OF}},
     {guess_parts_kept, {.parting = SINKPROOF_PARTS_EQUAL}},
     {guess_parts_kept, {.parting = SINKPROOF_PARTS_OF_ALL}},

@@ -69,6 +69,8 @@ guess_family guess_range_sources, guess_range_reads;
 // Of another softmax, and of masks: attention_softmax_families.c.
 guess_family guess_weighing, guess_sum, guess_scores_kept, guess_rules, guess_leaks,
     guess_row_tiles, guess_trees, guess_parts_kept;
+// Of a cache that is filled pass by pass: attention_pass_families.c.
+guess_family guess_passes;
 // Of what is made of queries, keys and values: attention_map_families.c.
 guess_family guess_orders, guess_layouts, guess_turns, guess_changes;
 

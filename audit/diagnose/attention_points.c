@@ -15,12 +15,20 @@ static bool is_of_values(const sinkproof_attending *m) {
            m->read.of == SINKPROOF_CACHE_VALUES;
 }
 
+// Whether slots of a cache that is filled pass by pass hold other keys.
+static bool slots_hold_others(const sinkproof_attending *m) {
+    sinkproof_slots slots = m->passes.slots;
+    if (m->cache.kind != SINKPROOF_CACHE_PASSES || slots == SINKPROOF_SLOTS_OWN) return false;
+    return !m->passes.left_out || slots < SINKPROOF_SLOTS_BUT_LAST;
+}
+
 static bool is_of_scores(const sinkproof_attending *m) {
     const unsigned read = SINKPROOF_READ_QUERIES | SINKPROOF_CACHE_KEYS;
     return m->score_times != 1 || m->score_rule != SINKPROOF_RULE_NONE || m->score_limit > 0 ||
            m->score_plus != 0 || m->score_slope != 0 || m->end_term > 0 || m->query_by != 0 ||
            m->transposed || m->head.choice != SINKPROOF_HEAD_OWN ||
-           m->group != SINKPROOF_GROUP_OWN || m->cache.moved != 0 || (m->read.of & read) != 0;
+           m->group != SINKPROOF_GROUP_OWN || m->cache.moved != 0 || (m->read.of & read) != 0 ||
+           slots_hold_others(m);
 }
 
 // Whether it changes the scores too: what is_of_scores says of values alone is none of them.

@@ -215,8 +215,8 @@ static bool say_values(cause_words *w) {
 // All that is not as defined: one cause, or two.
 static void say_what(cause_words *w) {
     static bool (*const say[])(cause_words *) = {
-        say_merges, say_sinks,  say_heads,   say_reads,   say_cache,   say_leaks, say_mask,
-        say_rules,  say_scores, say_softmax, say_weights, say_columns, say_values};
+        say_merges, say_sinks, say_heads,  say_reads,   say_passes,  say_cache,   say_leaks,
+        say_mask,   say_rules, say_scores, say_softmax, say_weights, say_columns, say_values};
     bool any = false;
     for (size_t i = 0; i < sizeof say / sizeof say[0]; i++) {
         size_t id = strlen(w->id), text = strlen(w->text);

@@ -35,6 +35,7 @@ bool say_softmax(cause_words *w); // attention_words_softmax.c
 bool say_sums(cause_words *w);    // attention_words_sums.c: a part of the one before
 bool say_rules(cause_words *w);   // attention_words_softmax.c
 bool say_leaks(cause_words *w);   // the same
+bool say_passes(cause_words *w);  // attention_words_passes.c
 // of: what each head has of another one
 void say_head_from(cause_words *w, sinkproof_head_from from, const char *id, const char *of);
 

@@ -98,7 +98,8 @@ static void say_stripe(cause_words *w) {
 
 bool say_cache(cause_words *w) {
     const sinkproof_cache_read *c = &w->how->cache;
-    if (c->kind == SINKPROOF_CACHE_NONE || w->how->sink_value) return false;
+    if (c->kind == SINKPROOF_CACHE_NONE || c->kind == SINKPROOF_CACHE_PASSES || w->how->sink_value)
+        return false;
     if (sinkproof_attending_reads_range(w->how)) return false; // say_reads says it
     bool keys = (c->moved & SINKPROOF_CACHE_KEYS) != 0, all = c->count >= w->n;
     bool values = (c->moved & SINKPROOF_CACHE_VALUES) != 0;

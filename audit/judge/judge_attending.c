@@ -120,6 +120,11 @@ void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sigh
     if (row < m->prefix && *end < m->prefix) *end = m->prefix;
     if (*end > sight->n) *end = sight->n;
     if (*first < m->from) *first = m->from < row ? m->from : row;
+    if (m->cache.kind == SINKPROOF_CACHE_PASSES &&
+        (m->passes.cached != SINKPROOF_SIGHT_DEFINED || m->passes.own != SINKPROOF_SIGHT_DEFINED)) {
+        *first = 0, *end = sinkproof_row_pass_end(&m->passes.of, row);
+        if (*end > sight->n) *end = sight->n;
+    }
 }
 
 // Whether key j is the query's own, one before the tree, or above the query in it.
@@ -141,9 +146,15 @@ static bool is_in_tile(const sinkproof_cache_read *s, size_t row, size_t first, 
     return !only && j >= base + begin;
 }
 
-static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first, size_t j) {
+bool sinkproof_attending_is_own(const sinkproof_attending *m, size_t row, size_t j) {
+    return j >= sinkproof_row_pass_begin(&m->passes.of, row) && j <= row;
+}
+
+static bool key_is_meant(const sinkproof_attending *m, size_t row, size_t first, size_t j) {
+    const sinkproof_cache_read *s = &m->cache;
     size_t at = j;
-    if (s->kind == SINKPROOF_CACHE_NONE || (s->spared && j == row)) return false;
+    if (s->kind == SINKPROOF_CACHE_NONE || (s->spared && sinkproof_attending_is_own(m, row, j)))
+        return false;
     if (s->kind == SINKPROOF_CACHE_TREE)
         return !is_ancestor(s, row, j) || (s->by > 0 && j < s->first && j + (size_t)s->by <= row);
     if (s->kind == SINKPROOF_CACHE_BEHIND) return j >= s->first && j + s->count <= row;
@@ -162,10 +173,12 @@ static bool key_is_meant(const sinkproof_cache_read *s, size_t row, size_t first
 
 bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t row, size_t first,
                                size_t j) {
-    size_t unit = m->read.unit;
-    if ((m->read.of & of) == 0 || (m->read.spared && j == row)) return false;
-    if (m->read.spared && unit > 0 && j - j % unit + unit > row) return false; // an open page
-    return m->cache.kind == SINKPROOF_CACHE_NONE || key_is_meant(&m->cache, row, first, j);
+    size_t unit = m->read.unit, cached = sinkproof_row_pass_begin(&m->passes.of, row);
+    if ((m->read.of & of) == 0 || (m->read.spared && sinkproof_attending_is_own(m, row, j)))
+        return false;
+    if (m->read.spared && unit > 0 && j - j % unit + unit > cached) return false; // an open page
+    return m->cache.kind == SINKPROOF_CACHE_NONE || m->cache.kind == SINKPROOF_CACHE_PASSES ||
+           key_is_meant(m, row, first, j);
 }
 
 bool sinkproof_attending_reads_range(const sinkproof_attending *m) {
@@ -249,11 +262,30 @@ static size_t ordered_key(const sinkproof_cache_read *s, size_t j) {
     }
 }
 
-sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
-                                           size_t first, size_t j) {
-    const sinkproof_cache_read *s = &m->cache;
+// What a cache that is filled pass by pass holds for key j.
+static sinkproof_key_read pass_key(const sinkproof_attending *m, const sinkproof_sight *sight,
+                                   size_t row, size_t j) {
+    const sinkproof_pass_place at = {row, sight->n, sight->layer_window};
     sinkproof_key_read read = {.key = j, .value = j, .times = 1, .sums = 1};
-    if (!key_is_meant(s, row, first, j)) return read;
+    size_t token = sinkproof_pass_slot(&m->passes, &at, j);
+    bool none = token >= sight->n;
+    if (!sinkproof_pass_sees(&m->passes, &at, j) || (none && m->passes.left_out))
+        read.times = read.sums = 0;
+    if (none)
+        read.zero_key = read.zero_value = true;
+    else
+        read.key = read.value = token;
+    return read;
+}
+
+sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m,
+                                           const sinkproof_sight *sight, size_t row, size_t first,
+                                           size_t j) {
+    const sinkproof_cache_read *s = &m->cache;
+    size_t n = sight->n;
+    sinkproof_key_read read = {.key = j, .value = j, .times = 1, .sums = 1};
+    if (s->kind == SINKPROOF_CACHE_PASSES) return pass_key(m, sight, row, j);
+    if (!key_is_meant(m, row, first, j)) return read;
     ptrdiff_t by = s->kind == SINKPROOF_CACHE_TREE ? 0 : s->by, page = (ptrdiff_t)s->count;
     if (s->exchanged && s->by > 0) page = s->by;
     if (s->exchanged) by = j < s->first + s->count ? page : -page;

@@ -7,6 +7,7 @@
 #ifndef SINKPROOF_JUDGE_ATTENDING_H
 #define SINKPROOF_JUDGE_ATTENDING_H
 
+#include "audit/judge/judge_passes.h"
 #include "audit/judge/judge_region.h"
 #include "audit/judge/judge_summing.h"
 #include "ref/policy.h"
@@ -29,6 +30,7 @@ typedef enum sinkproof_cache_kind {
     // nodes count * i + 1, ..., count * i + count below it; `by` 0: ancestors before the window,
     // which has `by` keys, are seen too
     SINKPROOF_CACHE_TREE,
+    SINKPROOF_CACHE_PASSES, // as sinkproof_pass_read says
     // of tiles of `count` keys, counted from key 0 on or, `seen`, from the first that the query
     // sees: the last tile, whole or not, but the first of all where `first` is 1; what is left
     // behind the last whole one; or what the window leaves of its first one, where it is not whole
@@ -297,6 +299,7 @@ typedef struct sinkproof_attending {
     size_t prefix; // 0: rows before it see all keys before it
     bool across;   // false: the rows of all sequences are those of one
     sinkproof_cache_read cache;
+    sinkproof_pass_read passes;
     sinkproof_read_as read;
     sinkproof_head_from head; // of the query; its key/value head and its sink come with it
     sinkproof_group_choice group;
@@ -375,6 +378,8 @@ bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t
                                size_t j);
 // Whether the keys that `cache` means are those that `read` reads otherwise, and nothing else.
 bool sinkproof_attending_reads_range(const sinkproof_attending *m);
+// Whether key j is of the query's own pass; one row alone where `passes` has none.
+bool sinkproof_attending_is_own(const sinkproof_attending *m, size_t row, size_t j);
 // What a score that is not masked is less for its distance.
 double sinkproof_attending_slope(const sinkproof_attending *m, size_t heads, size_t head,
                                  size_t row, size_t key);
@@ -396,15 +401,16 @@ void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sigh
 bool sinkproof_attending_leaks(const sinkproof_attending *m, const sinkproof_sight *sight,
                                size_t row, size_t key);
 
-// What is read at key j of a query that sees keys from `first` on. A key that is not there (before
-// key 0 or after the last) is read as zeros.
+// What is read at key j of a query that sees keys from `first` on, in a layer with this window or
+// none (0). A key that is not there (before key 0 or after the last) is read as zeros.
 typedef struct sinkproof_key_read {
     size_t key, value;
     bool zero_key, zero_value;
     double times, sums; // how often it is read, and how often it counts in the sum that divides
 } sinkproof_key_read;
-sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m, size_t n, size_t row,
-                                           size_t first, size_t j);
+sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m,
+                                           const sinkproof_sight *sight, size_t row, size_t first,
+                                           size_t j);
 
 // The key that has the weight of key j, or of the sink where j is n; n or more: none.
 size_t sinkproof_attending_column(const sinkproof_attending *m, size_t n, size_t row, size_t j);

@@ -190,7 +190,8 @@ head_rows keys_as_read(judge_part *part, const attention *a, const block *b, uns
         bool there = otherwise && first + j >= before;
         bool meant = there && sinkproof_attending_reads(b->meant, of, q.own, q.position, key);
         memcpy(&rows.owned[j * d],
-               (meant ? read : from->x) + at + j * from->width + (key == q.own ? own : g) * d,
+               (meant ? read : from->x) + at + j * from->width +
+                   (sinkproof_attending_is_own(b->meant, q.own, key) ? own : g) * d,
                d * sizeof *rows.owned);
     }
     return rows;

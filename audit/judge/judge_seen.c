@@ -56,6 +56,7 @@ query part_query(const judge_part *part, const block *b, size_t i) {
     size_t from = all - s.keys; // of the first column
     query q = {
         .h = b->h, .i = i, .meant = b->meant, .own = s.first + at, .all = all, .cut = first < from};
+    q.window = c->sliding[part->layer] ? c->window : 0;
     q.position = larger_size(first, from);
     q.first_key = q.position - from + s.key;
     q.seen = larger_size(end, q.position) - q.position;
@@ -64,8 +65,9 @@ query part_query(const judge_part *part, const block *b, size_t i) {
 
 sinkproof_key_read query_key(const block *b, const query *q, size_t j) {
     size_t before = q->first_key - q->position; // columns of other sequences
+    const sinkproof_sight sight = {q->all, q->window, q->window};
     sinkproof_key_read read =
-        sinkproof_attending_key(b->meant, q->all, q->own, q->position, j - before);
+        sinkproof_attending_key(b->meant, &sight, q->own, q->position, j - before);
     read.key += before, read.value += before;
     return read;
 }

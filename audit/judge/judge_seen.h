@@ -30,10 +30,10 @@ typedef struct block {
 // Query i of head h, which sees the keys [first_key, first_key + seen): columns of the trace. A
 // trace of one sequence has a column for each position from 0 on; one of several has a column for
 // each row, or for each key in their caches. In its sequence the first of these keys is at
-// `position`, the query itself at `own`, and there are `all` keys. cut: it also sees keys before
-// the first that has a column.
+// `position`, the query itself at `own`, and there are `all` keys; window: the layer's, or 0. cut:
+// it also sees keys before the first that has a column.
 typedef struct query {
-    size_t h, i, first_key, seen, position, own, all;
+    size_t h, i, first_key, seen, position, own, all, window;
     bool cut;
     const sinkproof_attending *meant;
 } query;

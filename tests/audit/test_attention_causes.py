@@ -20,6 +20,7 @@ from attention_planted import (DIM, GROUPS, HEADS, MISTAKES, MODEL, N, NEAR_MISS
                                query, sink_plus)
 from attention_planted_kernels import KERNELS, last_tile_not_summed, to_bfloat16  # noqa: E402
 from attention_planted_more import MORE  # noqa: E402
+from attention_planted_passes import PASSES  # noqa: E402
 from attention_planted_ranges import RANGES  # noqa: E402
 from checkpoints import report, run, safetensors, sinkproof  # noqa: E402
 
@@ -41,8 +42,9 @@ def planted(work):
     status, told, _ = causes(work / "t.safetensors")
     report(status != 1 and told == [], f"an honest output has no cause: exit {status}, {told}")
     chosen = os.environ.get("ONLY")
-    every = [*MISTAKES, *MORE, *KERNELS, *RANGES]
-    sample = every if chosen or "WHOLE" in os.environ else [*draw.sample(MISTAKES, 4), *draw.sample(MORE, 4), *draw.sample(KERNELS, 4), *draw.sample(RANGES, 3)]
+    every = [*MISTAKES, *MORE, *KERNELS, *PASSES, *RANGES]
+    sample = every if chosen or "WHOLE" in os.environ else [*draw.sample(MISTAKES, 4), *draw.sample(MORE, 4), *draw.sample(KERNELS, 4),
+                                                            *draw.sample(PASSES, 3), *draw.sample(RANGES, 3)]
     for made in sample:
         if chosen and not re.search(chosen, made.__name__):
             continue

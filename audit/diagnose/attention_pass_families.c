@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// The families of guesses at a cache that is filled pass by pass, and at masks that know of passes.
+// What is compared are the counts of the keys (attention_tables.h): thousands of rules cost no
+// emulation.
+#include "audit/diagnose/attention_hunt.h"
+#include "audit/diagnose/attention_tables.h"
+
+#include <stdlib.h>
+
+static const sinkproof_attending defined = SINKPROOF_ATTENDING;
+
+enum { OFFERED = 8, PASSES = 1024 };
+
+typedef struct pass_search {
+    hunt *h;
+    const key_table *table;
+    size_t offered;
+    sinkproof_attending of[OFFERED];
+    // the passes that the rows which fail allow
+    size_t n_passes;
+    sinkproof_row_passes passes[PASSES];
+} pass_search;
+
+// Whether a simpler rule reads the same.
+static bool is_offered(const pass_search *s, const sinkproof_attending *how) {
+    for (size_t i = 0; i < s->offered; i++)
+        if (key_table_same(s->table, &s->of[i], how)) return true;
+    return false;
+}
+
+static void try_rule(pass_search *s, const sinkproof_attending *how) {
+    if (s->offered == OFFERED || !key_table_holds(s->table, how) || is_offered(s, how)) return;
+    s->of[s->offered++] = *how;
+    hunt_offer(s->h, how);
+}
+
+// ---- the passes
+
+// Whether rows begin or cease to fail at a row, or behind it: a pass may begin there.
+static bool may_begin(const pass_search *s, size_t row) {
+    return row > 0 && ((row < s->table->n && s->table->turns[row]) ||
+                       (row + 1 < s->table->n && s->table->turns[row + 1]));
+}
+
+static void add_passes(pass_search *s, size_t first, size_t rows, size_t single) {
+    const sinkproof_row_passes p = {first, rows, single};
+    bool fits = false;
+    for (size_t row = first; row < s->table->n && !fits; row++)
+        fits = sinkproof_row_pass_begin(&p, row) == row && may_begin(s, row);
+    if (fits && s->n_passes < PASSES) s->passes[s->n_passes++] = p;
+}
+
+// A prompt and single tokens; passes of one length; the same and then single tokens; and passes
+// whose first one has another length. The simplest come first.
+static void list_passes(pass_search *s) {
+    size_t n = s->h->view->n, at = s->h->view->first_row;
+    for (size_t back = 0; back < at && back <= 32; back++) add_passes(s, at - back, 1, at - back);
+    for (size_t rows = 2; rows < n; rows++) add_passes(s, rows, rows, n);
+    for (size_t rows = 2; rows < n; rows++)
+        for (size_t single = 2 * rows; single < n; single += rows)
+            add_passes(s, rows, rows, single);
+    for (size_t first = 1; first < n; first++)
+        for (size_t rows = 2; may_begin(s, first) && first + rows < n + rows / 2; rows++) {
+            if (rows == first) continue;
+            add_passes(s, first, rows, n);
+            for (size_t single = first + rows; single < n; single += rows)
+                add_passes(s, first, rows, single);
+        }
+}
+
+// ---- what is seen
+
+static void try_sights(pass_search *s, const sinkproof_row_passes *p) {
+    sinkproof_attending m = defined;
+    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_PASSES, .times = 1};
+    m.passes.of = *p;
+    for (int cached = SINKPROOF_SIGHT_DEFINED; cached <= SINKPROOF_SIGHT_BUT_ONE; cached++)
+        for (int own = SINKPROOF_SIGHT_DEFINED; own <= SINKPROOF_SIGHT_LATER; own++) {
+            bool as_defined = cached == SINKPROOF_SIGHT_DEFINED && own == SINKPROOF_SIGHT_DEFINED;
+            bool same = cached == SINKPROOF_SIGHT_ALL || own == SINKPROOF_SIGHT_LOCAL ||
+                        own == SINKPROOF_SIGHT_BUT_ONE;
+            if (as_defined || same) continue;
+            m.passes.cached = (sinkproof_pass_sight)cached;
+            m.passes.own = (sinkproof_pass_sight)own;
+            m.first_row = 0, try_rule(s, &m);
+            m.first_row = p->first; // or in all passes but the first
+            if (own != SINKPROOF_SIGHT_DEFINED) try_rule(s, &m);
+        }
+}
+
+// As if a query of a later pass stood elsewhere.
+static void try_elsewhere(pass_search *s, const sinkproof_row_passes *p) {
+    static const sinkproof_pass_sight owns[] = {SINKPROOF_SIGHT_NONE, SINKPROOF_SIGHT_OWN,
+                                                SINKPROOF_SIGHT_DEFINED};
+    sinkproof_attending m = defined;
+    size_t n = s->h->view->n;
+    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_PASSES, .times = 1};
+    m.passes.of = *p, m.first_row = p->first;
+    for (int before = 0; before < 2; before++)
+        for (m.passes.number = before; m.passes.number < (before ? 17 : n); m.passes.number++)
+            for (size_t i = 0; i < sizeof owns / sizeof owns[0]; i++) {
+                m.passes.cached = before ? SINKPROOF_SIGHT_BEFORE : SINKPROOF_SIGHT_OF_ROW;
+                m.passes.own = owns[i];
+                try_rule(s, &m);
+            }
+}
+
+// ---- what stands in the slots
+
+static bool has_number(sinkproof_slots slots) {
+    return slots <= SINKPROOF_SLOTS_EARLIER || slots == SINKPROOF_SLOTS_WHOLE_PAGES;
+}
+
+static void try_slots(pass_search *s, const sinkproof_row_passes *p) {
+    sinkproof_attending m = defined;
+    size_t n = s->h->view->n;
+    m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_PASSES, .times = 1};
+    m.passes.of = *p;
+    for (int slots = SINKPROOF_SLOTS_RING; slots < SINKPROOF_SLOT_KINDS; slots++)
+        for (int how = 0; how < 4; how++) {
+            m.passes.slots = (sinkproof_slots)slots;
+            m.passes.own_direct = how % 2 != 0, m.passes.left_out = how / 2 != 0;
+            bool never_empty =
+                slots <= SINKPROOF_SLOTS_RING_FIRST || slots == SINKPROOF_SLOTS_EXTRA;
+            if (m.passes.left_out && never_empty) continue;
+            bool numbered = has_number(m.passes.slots);
+            m.passes.number = slots == SINKPROOF_SLOTS_EXTRA ? 0 : 1;
+            for (; m.passes.number < (numbered ? n : 2); m.passes.number++) try_rule(s, &m);
+        }
+}
+
+void guess_passes(hunt *h, const family_arguments *of) {
+    key_table table;
+    bool there = false;
+    (void)of;
+    pass_search *s = calloc(1, sizeof *s);
+    if (s != NULL && key_table_open(h->view, &table, &there) && there) {
+        *s = (pass_search){.h = h, .table = &table};
+        list_passes(s);
+        for (size_t i = 0; i < s->n_passes && !table.of_tokens; i++) try_sights(s, &s->passes[i]);
+        for (size_t i = 0; i < s->n_passes && !table.of_tokens; i++)
+            try_elsewhere(s, &s->passes[i]);
+        for (size_t i = 0; i < s->n_passes; i++) try_slots(s, &s->passes[i]);
+        key_table_close(&table);
+    }
+    free(s);
+}
