@@ -122,7 +122,7 @@ void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sigh
     if (*first < m->from) *first = m->from < row ? m->from : row;
     if (m->cache.kind == SINKPROOF_CACHE_PASSES &&
         (m->passes.cached != SINKPROOF_SIGHT_DEFINED || m->passes.own != SINKPROOF_SIGHT_DEFINED)) {
-        *first = 0, *end = sinkproof_row_pass_end(&m->passes.of, row);
+        *first = 0, *end = row_pass_end(&m->passes.of, row);
         if (*end > sight->n) *end = sight->n;
     }
 }
@@ -267,10 +267,9 @@ static sinkproof_key_read pass_key(const sinkproof_attending *m, const sinkproof
                                    size_t row, size_t j) {
     const sinkproof_pass_place at = {row, sight->n, sight->layer_window};
     sinkproof_key_read read = {.key = j, .value = j, .times = 1, .sums = 1};
-    size_t token = sinkproof_pass_slot(&m->passes, &at, j);
+    size_t token = pass_slot(&m->passes, &at, j);
     bool none = token >= sight->n;
-    if (!sinkproof_pass_sees(&m->passes, &at, j) || (none && m->passes.left_out))
-        read.times = read.sums = 0;
+    if (!pass_sees(&m->passes, &at, j) || (none && m->passes.left_out)) read.times = read.sums = 0;
     if (none)
         read.zero_key = read.zero_value = true;
     else

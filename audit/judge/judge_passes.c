@@ -11,7 +11,7 @@ size_t sinkproof_row_pass_begin(const sinkproof_row_passes *p, size_t row) {
     return row < p->first ? 0 : row - (row - p->first) % p->rows;
 }
 
-size_t sinkproof_row_pass_end(const sinkproof_row_passes *p, size_t row) {
+size_t row_pass_end(const sinkproof_row_passes *p, size_t row) {
     if (p->first == 0 || row >= p->single) return row + 1;
     size_t end = row < p->first ? p->first : sinkproof_row_pass_begin(p, row) + p->rows;
     return end < p->single ? end : p->single;
@@ -23,8 +23,7 @@ typedef struct pass_rows {
 } pass_rows;
 
 static pass_rows rows_of(const sinkproof_pass_read *p, const sinkproof_pass_place *at) {
-    pass_rows r = {sinkproof_row_pass_begin(&p->of, at->row),
-                   sinkproof_row_pass_end(&p->of, at->row)};
+    pass_rows r = {sinkproof_row_pass_begin(&p->of, at->row), row_pass_end(&p->of, at->row)};
     if (r.end > at->n) r.end = at->n;
     return r;
 }
@@ -38,7 +37,7 @@ static bool row_sees(const sinkproof_pass_place *at, size_t row, size_t j) {
     return j <= row && in_window(at, row, j);
 }
 
-bool sinkproof_pass_sees(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j) {
+bool pass_sees(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j) {
     pass_rows r = rows_of(p, at);
     bool cached = j<r.begin, later = j> at->row;
     if (j >= r.end) return false;
@@ -95,10 +94,10 @@ static size_t pass_token(const sinkproof_pass_read *p, size_t last, size_t j) {
     return SIZE_MAX;
 }
 
-size_t sinkproof_pass_slot(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j) {
+size_t pass_slot(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j) {
     pass_rows r = rows_of(p, at);
     size_t n = p->number, first = p->of.first, last = r.end - 1;
-    size_t begin = sinkproof_row_pass_begin(&p->of, j), end = sinkproof_row_pass_end(&p->of, j);
+    size_t begin = sinkproof_row_pass_begin(&p->of, j), end = row_pass_end(&p->of, j);
     if (p->own_direct && j >= r.begin) return j;
     switch (p->slots) {
     case SINKPROOF_SLOTS_RING:

@@ -15,7 +15,7 @@ typedef struct sinkproof_row_passes {
     size_t first, rows, single;
 } sinkproof_row_passes;
 size_t sinkproof_row_pass_begin(const sinkproof_row_passes *p, size_t row);
-size_t sinkproof_row_pass_end(const sinkproof_row_passes *p, size_t row);
+size_t row_pass_end(const sinkproof_row_passes *p, size_t row);
 
 // Which of the cached keys, or of the keys of its own pass, a query sees.
 typedef enum sinkproof_pass_sight {
@@ -67,8 +67,8 @@ typedef struct sinkproof_pass_place {
 } sinkproof_pass_place;
 
 // Whether a query sees key j.
-bool sinkproof_pass_sees(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j);
+bool pass_sees(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j);
 // The token whose key and value stand in the slot of token j; SIZE_MAX: none was written.
-size_t sinkproof_pass_slot(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j);
+size_t pass_slot(const sinkproof_pass_read *p, const sinkproof_pass_place *at, size_t j);
 
 #endif

@@ -14,7 +14,7 @@ def passes(first, rows, single):
 def drawn_passes(draw):
     """Passes, and what the name says of them."""
     first, rows = draw.choice((11, 14, 18)), draw.choice((9, 10))
-    single = draw.choice((first, first + rows, first + 2 * rows))
+    single = draw.choice((first + rows, first + 2 * rows))
     return passes(first, rows, single)
 
 
