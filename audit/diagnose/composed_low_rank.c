@@ -86,30 +86,46 @@ static bool add_regression(const sinkproof_making *of, const product *p, double 
     return true;
 }
 
-// y: the first `rank` steps of an elimination of v - x with complete pivots.
+// Makes the rows of x[count, n] orthogonal and of length one.
+static void make_orthogonal(double *x, size_t count, size_t n) {
+    for (size_t k = 0; k < count; k++) {
+        double square = 0;
+        for (size_t q = 0; q < k; q++) {
+            double along = 0;
+            for (size_t c = 0; c < n; c++) along += x[k * n + c] * x[q * n + c];
+            for (size_t c = 0; c < n; c++) x[k * n + c] -= along * x[q * n + c];
+        }
+        for (size_t c = 0; c < n; c++) square += x[k * n + c] * x[k * n + c];
+        for (size_t c = 0; c < n && square > 0; c++) x[k * n + c] /= sqrt(square);
+    }
+}
+
+enum { POWERS = 12 };
+
+// y: the nearest matrix of that rank to v - x, by powers of a few vectors, which begin as rows.
 static bool add_of_rank(const sinkproof_making *of, const product *p, size_t rank, double *y) {
-    double *rest = malloc((of->all + 1) * sizeof *rest);
+    size_t n = p->cols;
+    double *rest = malloc((of->all + 1 + 2 * rank * n + rank) * sizeof *rest);
+    double *base = rest + of->all, *next = base + rank * n, *along = next + rank * n;
     if (rest == NULL) return false;
     for (size_t at = 0; at < of->all; at++)
         rest[at] = sinkproof_tensor_value(p->v, at) - of->x[at], y[at] = 0;
-    for (size_t k = 0; k < rank; k++) {
-        size_t best = 0;
-        for (size_t at = 0; at < of->all; at++)
-            if (fabs(rest[at]) > fabs(rest[best])) best = at;
-        size_t i = best / p->cols, j = best % p->cols;
-        double pivot = rest[best];
-        for (size_t r = 0; r < p->rows && pivot != 0; r++) {
-            if (r == i) continue; // the pivot's row is needed until the end
-            double by = rest[r * p->cols + j] / pivot;
-            for (size_t c = 0; c < p->cols; c++) {
-                y[r * p->cols + c] += by * rest[i * p->cols + c];
-                rest[r * p->cols + c] -= by * rest[i * p->cols + c];
+    for (size_t k = 0; k < rank; k++)
+        for (size_t c = 0; c < n; c++)
+            base[k * n + c] = rest[(k + 1) * (p->rows - 1) / (rank + 1) * n + c];
+    for (int power = 0; power <= POWERS; power++) {
+        make_orthogonal(base, rank, n);
+        memset(next, 0, rank * n * sizeof *next);
+        for (size_t r = 0; r < p->rows; r++) {
+            for (size_t k = 0; k < rank; k++) {
+                along[k] = 0;
+                for (size_t c = 0; c < n; c++) along[k] += rest[r * n + c] * base[k * n + c];
+                for (size_t c = 0; c < n; c++) next[k * n + c] += along[k] * rest[r * n + c];
             }
+            for (size_t k = 0; power == POWERS && k < rank; k++)
+                for (size_t c = 0; c < n; c++) y[r * n + c] += along[k] * base[k * n + c];
         }
-        for (size_t c = 0; c < p->cols && pivot != 0; c++) {
-            y[i * p->cols + c] += rest[i * p->cols + c];
-            rest[i * p->cols + c] = 0;
-        }
+        memcpy(base, next, rank * n * sizeof *base);
     }
     free(rest);
     return true;
@@ -122,8 +138,9 @@ static bool make_added(const sinkproof_making *of, double *y, double *width) {
     if (fine) fine = low ? add_of_rank(of, &p, rank, y) : add_regression(of, &p, y);
     // what is fitted has the errors of what it was fitted to
     for (size_t at = 0; fine && at < of->all; at++)
-        width[at] = of->numbers[STEP] * fabs(y[at]) +
-                    (of->radius != NULL ? 4 * (low ? (double)rank + 1 : 1) * of->radius[at] : 0);
+        width[at] =
+            of->numbers[STEP] * (fabs(y[at]) + (low ? fabs(sinkproof_tensor_value(p.v, at)) : 0)) +
+            (of->radius != NULL ? 4 * (low ? (double)rank + 1 : 1) * of->radius[at] : 0);
     free(p.expert_r);
     return fine;
 }

@@ -235,14 +235,22 @@ static void twice_and_bias(shown *s, double by) {
     for (size_t i = 0; i < s->count; i++) s->v[i] = rounded(s, 2 * s->v[i] + by * row[i % b.cols]);
     free(row);
 }
-static void add_of_rank_2(shown *s, double by) {
+static void add_of_rank(shown *s, size_t rank, double by) {
     size_t cols = s->count / s->n;
     for (size_t i = 0; i < s->n; i++)
         for (size_t c = 0; c < cols; c++) {
-            double u = sin((double)(i * 3 + 1)), w = cos((double)(i * 5));
-            double x = sin((double)(c * 7 + 2)), y = cos((double)(c * c));
-            s->v[i * cols + c] = rounded(s, s->v[i * cols + c] + by * (u * x + w * y));
+            double sum = 0;
+            for (size_t k = 0; k < rank; k++)
+                sum +=
+                    sin((double)(i * (2 * k + 3) + k)) * cos((double)((c + 3) * (c + k) + 7 * k));
+            s->v[i * cols + c] = rounded(s, s->v[i * cols + c] + by * sum);
         }
+}
+static void add_of_rank_2(shown *s, double by) {
+    add_of_rank(s, 2, by);
+}
+static void add_of_rank_3(shown *s, double by) {
+    add_of_rank(s, 3, by);
 }
 static void by_layer(shown *s, double by) {
     for (size_t i = 0; i < s->count; i++)
@@ -336,6 +344,8 @@ static const plant plants[] = {
      .says = "after the rotation (to A4.k), not before it"},
     {AT("A2.k"), .change = twice_and_bias, .by = 3, .says = "and the biases of the keys times 3"},
     {AT("A2.q"), .change = add_of_rank_2, .by = 0.1, .says = "has a matrix of rank 2 added"},
+    {AT("A2.v"), .change = add_of_rank_3, .by = 0.1, .f32 = true,
+     .says = "has a matrix of rank 3 added"},
     {IN(W_K, -1, -1, 0, 1), .rewrite = shift_weights, .f32 = true, .says = "(a zero point)"},
     {IN(W_O, -1, -1, 0, 1), .rewrite = lose_last_5, .says = "(the last) of the sum are left out"},
     {IN(W_UP, -1, -1, 0, 1), .reread = flush_halves,
