@@ -74,8 +74,9 @@ bool attention_guess_is_near(const attention_guesses *g, size_t i, size_t sample
 }
 
 static bool is_everywhere(const sinkproof_attending *how) {
-    return how->first_row == 0 && how->end_row == 0 && how->first_head == 0 && how->end_head == 0 &&
-           how->heads == 0;
+    bool passes = how->cache.kind == SINKPROOF_CACHE_PASSES; // a place too: where a pass begins
+    return !passes && how->first_row == 0 && how->end_row == 0 && how->first_head == 0 &&
+           how->end_head == 0 && how->heads == 0;
 }
 
 // Two guesses that are said alike are one.
