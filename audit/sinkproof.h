@@ -398,10 +398,9 @@ typedef struct sinkproof_trial_options {
     bool no_diagnosis; // skip the search for known mistakes that explain a bug
     size_t any_model;  // not 0: judge a trace of another model too, and say so in the report
     size_t first_layer, end_layer; // judged alone, T0 with 0, F1, F2 with the last; end 0: all
-    const char *truth; // a file of `truth --trace` to compare with: not with `local` or layers
-    bool truth_alone;  // that comparison alone: nothing is judged, exit code 4
-    const char
-        *adapter; // NULL, or the directory of a LoRA (PEFT) beside the weights: not end to end
+    const char *truth;   // a file of `truth --trace` to compare with: not with `local` or layers
+    bool truth_alone;    // that comparison alone: nothing is judged, exit code 4
+    const char *adapter; // the directory of a LoRA (PEFT) beside the weights: not end to end
 } sinkproof_trial_options;
 
 typedef struct sinkproof_ruling sinkproof_ruling;
