@@ -374,8 +374,8 @@ static bool open_work(const truths *t, options *o, const truth_precision *p, siz
     free(own);
     free(identity);
     if (good && work->layers > 0) {
-        fprintf(stderr, "sinkproof truth: %s: goes on behind layer %zu, at %zu bits\n", work->path,
-                work->layers - 1, work->bits);
+        fprintf(stderr, "sinkproof truth: %s: goes on behind layer %zu, at %s\n", work->path,
+                work->layers - 1, sinkproof_counted(work->bits, "bit").text);
         o->bits = (long)work->bits;
     }
     work->bits = (size_t)o->bits;

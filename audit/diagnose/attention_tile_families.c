@@ -25,6 +25,7 @@ static void offer_last_tile(hunt *h, const family_arguments *of, const sinkproof
 }
 
 void guess_last_tiles(hunt *h, const family_arguments *of) {
+    if (h->view->end_row - h->view->first_row < 2) return; // one row tells no tile
     for (size_t size = 2; size < h->view->keys; size = hunt_next_size(size))
         for (int seen = 0; seen < (h->view->layer_window > 0 ? 2 : 1); seen++)
             for (int kind = SINKPROOF_CACHE_TILE; kind <= SINKPROOF_CACHE_EDGE; kind++) {

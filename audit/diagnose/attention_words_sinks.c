@@ -23,11 +23,10 @@ static void say_parts(cause_words *w) {
         say_cause(w, "the %zu equal parts of all keys up to the query", part);
         break;
     case SINKPROOF_PARTS_OF_PASS:
-        say_cause(
-            w,
-            "the prefix in the cache and the query's own pass (row %zu begins the second pass, "
-            "each has %s)",
-            w->how->part_begin, sinkproof_counted(part, "row").text);
+        say_cause(w,
+                  "the prefix in the cache and the query's own pass (the second begins at row %zu, "
+                  "each has %s)",
+                  w->how->part_begin, sinkproof_counted(part, "row").text);
         break;
     case SINKPROOF_PARTS_ONE:
         break;

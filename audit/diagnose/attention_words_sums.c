@@ -85,17 +85,17 @@ static void say_empty(cause_words *w) {
     static const char *const ids[] = {"", "tail", "opened", "next", "room"};
     const sinkproof_summing *s = &w->how->summing;
     name_cause(w, "empty-slots-%s=%zu%s", ids[s->empty], s->unit, s->from_seen ? "-of-window" : "");
+    const word_phrase slots = sinkproof_counted(s->unit, "slot");
     say_cause(w, "empty slots are read as keys with the score 0 and no value: the sum counts ");
     if (s->empty == SINKPROOF_EMPTY_TAIL)
-        say_cause(w, "those that fill the last tile of %zu slots", s->unit);
+        say_cause(w, "those that fill the last tile of %s", slots.text);
     else if (s->empty == SINKPROOF_EMPTY_OPENED)
-        say_cause(w,
-                  "those that fill the last tile of %zu slots, and a whole tile where it is full",
-                  s->unit);
+        say_cause(w, "those that fill the last tile of %s, and a whole tile where it is full",
+                  slots.text);
     else if (s->empty == SINKPROOF_EMPTY_NEXT)
-        say_cause(w, "the next tile of %zu slots where the last one is full", s->unit);
+        say_cause(w, "the next tile of %s where the last one is full", slots.text);
     else
-        say_cause(w, "those that fill a cache of %zu slots", s->unit);
+        say_cause(w, "those that fill a cache of %s", slots.text);
     if (s->from_seen) say_cause(w, ", counted from the first key of the window");
 }
 

@@ -301,7 +301,7 @@ static bool try_scored(choices *s) {
 static bool try_parts(choices *s) {
     size_t experts = s->c->s->trials.config->n_experts;
     bool fine = true;
-    char text[200];
+    char text[320];
     for (size_t a = 1; a < experts && fine && s->c->found == NULL; a++) {
         snprintf(text, sizeof text,
                  "each rank gives the same number of experts to every token: the best of experts "
@@ -309,9 +309,9 @@ static bool try_parts(choices *s) {
                  a - 1);
         fine = try_logits(s, OF_SHARES, (double)a, 1, 0, true, text);
         snprintf(text, sizeof text,
-                 "each rank of %zu experts gives the same number of experts to every token: the "
+                 "each rank of %s gives the same number of experts to every token: the "
                  "best of experts 0-%zu, and so on",
-                 a, a - 1);
+                 sinkproof_counted(a, "expert").text, a - 1);
         if (fine && a > 1) fine = try_logits(s, OF_SHARES, (double)a, 0, 0, true, text);
     }
     for (size_t a = 0; a < experts; a++)

@@ -4,6 +4,7 @@
 // Logits, F2, as a sampler changes them (penalties of tokens that were seen, all but the largest
 // masked), or as shards of the vocabulary are joined with their padding.
 #include "audit/diagnose/composed_made.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -192,9 +193,9 @@ static bool try_padded(const operation *o) {
                           .numbers = {PADDED, (double)first, (double)(first + by), c->v[first]}};
         snprintf(made.id, sizeof made.id, "padded-%zu-%zu", first, first + by);
         snprintf(made.text, sizeof made.text,
-                 "is joined from shards of %zu logits with %zu of padding behind each: from %zu on "
+                 "is joined from shards of %s with %zu of padding behind each: from %zu on "
                  "a logit is that of a token %zu earlier",
-                 first, by, first + by, by);
+                 sinkproof_counted(first, "logit").text, by, first + by, by);
         fine = composing_try_made(o, &made);
     }
     return fine;

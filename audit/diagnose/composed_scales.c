@@ -5,6 +5,7 @@
 // size.
 #include "audit/diagnose/composed_values.h"
 #include "audit/diagnose/places.h"
+#include "base/words.h"
 
 #include <stdio.h>
 
@@ -41,12 +42,12 @@ static sinkproof_from by_rule(size_t (*rule)(size_t i, size_t size, size_t by), 
 
 static bool try_stride(scaling *s, size_t stride) {
     size_t by = packed_strides(s->blocks, stride, s->rows * s->blocks);
-    char id[48], text[200];
+    char id[48], text[320];
     snprintf(id, sizeof id, "stride-%zu", stride);
     snprintf(text, sizeof text,
-             "scale rows of %zu blocks are read with the stride %zu: that of row r and block b is "
+             "scale rows of %s are read with the stride %zu: that of row r and block b is "
              "number %zu r + b",
-             s->blocks, stride, stride);
+             sinkproof_counted(s->blocks, "block").text, stride, stride);
     mistake_weight_edit edit = {.scale_stack_from = by_rule(read_from_strided, by)};
     if (!try_scales(s, &edit, id, text)) return false;
     edit = (mistake_weight_edit){.scale_stack_from = by_rule(read_from_strided_within, by)};
