@@ -19,16 +19,18 @@ enum { COMPOSED_NUMBERS = 6, COMPOSED_ID = 96, COMPOSED_TEXT = 384 };
 typedef struct composed_mistake {
     known_mistake mistake; // its `suppose` is suppose_composed
     char id[COMPOSED_ID], text[COMPOSED_TEXT];
-    mistake_suppose *operate;      // or NULL
-    const known_mistake *what;     // a mistake of the catalogue that is made here; or NULL
-    sinkproof_region region;       // where: elsewhere the point is as defined
-    sinkproof_moving moving;       // what stands in other places
-    mistake_input input;           // what is read in the place of an input
-    sinkproof_attending attending; // of attention: what `operate` makes of it
-    mistake_weight_edit edit;      // of weights; or of no slots
-    sinkproof_from from;           // of the rotation: the pair whose frequency a pair has
-    const double *frequency_p;     // or the frequencies of the pairs
-    const double *table;           // or a number for each row
+    mistake_suppose *operate;            // or NULL
+    const known_mistake *what;           // a mistake of the catalogue that is made here; or NULL
+    sinkproof_region region;             // where: elsewhere the point is as defined
+    sinkproof_moving moving;             // what stands in other places
+    mistake_input input;                 // what is read in the place of an input
+    sinkproof_attending attending;       // of attention: what `operate` makes of it
+    mistake_weight_edit edit;            // of weights; or of no slots
+    sinkproof_from from;                 // of the rotation: the pair whose frequency a pair has
+    const double *frequency_p;           // or the frequencies of the pairs
+    const double *table;                 // or a number for each row
+    const double *position_plus;         // or what is added to each position
+    const sinkproof_turn_entry *entry_k; // or the entries of the table
     double numbers[COMPOSED_NUMBERS];
     double *by;                    // the factor above that is said of one layer alone; NULL: none
     struct composed_mistake *next; // of the diagnosis
@@ -104,15 +106,17 @@ compose_candidates compose_norms;          // composed_norms.c: norms of another
 compose_candidates compose_statistics;     // composed_statistics.c: norms over another number
 compose_candidates compose_divisors;       // composed_divisors.c
 compose_candidates compose_row_divisors;
-compose_candidates compose_columns;         // composed_columns.c: a number for each coordinate
-compose_candidates compose_parameters;      // composed_parameters.c: constants
-compose_candidates compose_shares;          // of experts, by another function
-compose_candidates compose_mixtures;        // experts in the sum
-compose_candidates compose_turns;           // composed_turns.c: pairs of the rotation
-compose_candidates compose_positions;       // composed_positions.c: positions of the rotation
-compose_candidates compose_frequencies;     // composed_frequencies.c: its frequencies
-compose_candidates compose_sums;            // a part of the columns left out or repeated
-compose_candidates compose_altered_outputs; // composed_altered.c: numbers changed or reordered
+compose_candidates compose_columns;          // composed_columns.c: a number for each coordinate
+compose_candidates compose_parameters;       // composed_parameters.c: constants
+compose_candidates compose_shares;           // of experts, by another function
+compose_candidates compose_mixtures;         // experts in the sum
+compose_candidates compose_turns;            // composed_turns.c: pairs of the rotation
+compose_candidates compose_positions;        // composed_positions.c: positions of the rotation
+compose_candidates compose_frequencies;      // composed_frequencies.c: its frequencies
+compose_candidates compose_sums;             // a part of the columns left out or repeated
+compose_candidates compose_altered_outputs;  // composed_altered.c: numbers changed or reordered
+compose_candidates compose_told_frequencies; // the same, where no rule holds
+compose_candidates compose_entries;          // composed_entries.c: the entries of its table
 compose_candidates compose_altered_inputs;
 compose_candidates compose_blocks;           // composed_blocks.c: weights in ggml's blocks, misread
 compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered

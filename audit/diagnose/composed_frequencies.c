@@ -4,7 +4,7 @@
 // The frequencies that a rotation used: the one of each pair that fits the angles of all rows best.
 // A rule for all pairs is then looked for: another base, no scaling, all of them scaled, rounded;
 // if there is none, the frequencies are told as they are.
-#include "audit/diagnose/composed_fit.h"
+#include "audit/diagnose/composed_frequencies.h"
 #include "ref/stages.h"
 
 #include <complex.h>
@@ -25,17 +25,6 @@ static bool turn_by_frequencies(supposed_engine *s, const known_mistake *k) {
     }
     return s->config.rotation.kind != SINKPROOF_NO_ROTATION;
 }
-
-// The fit, and what the definition has. Each array is of the pairs.
-typedef struct frequency_fit {
-    const sinkproof_config *config;
-    size_t half;
-    double *f, *error, *defined, *plain, *rule; // plain: without the scaling
-    double size, size_error;                    // of what is rotated, relative to the definition's
-    int without;
-    double times;
-    bool wrong;
-} frequency_fit;
 
 static double wrapped(double angle) {
     return remainder(angle, 2 * 3.14159265358979323846);
@@ -109,7 +98,8 @@ static bool fit_all(const composing *c, frequency_fit *fit) {
 static bool rule_is_near(const frequency_fit *fit) {
     bool near = true;
     for (size_t p = 0; p < fit->half; p++)
-        near = near && fabs(fit->rule[p] - fit->f[p]) <= 2 * fit->error[p] + 1e-6 * fit->f[p];
+        near = near && fabs(wrapped(fit->rule[p] - fit->f[p])) <=
+                           2 * fit->error[p] + 1e-6 * fabs(fit->rule[p]);
     return near;
 }
 
@@ -130,7 +120,7 @@ static const char *whose(const composing *c) {
                                                               : "keys";
 }
 
-static bool try_rule(composing *c, const frequency_fit *fit, const char *id, const char *text) {
+bool frequencies_try(composing *c, const frequency_fit *fit, const char *id, const char *text) {
     if (c->found != NULL || !rule_is_near(fit)) return true;
     // a frequency is a power and a few operations in float32
     composed_mistake *m = frequencies_new(c, fit, 0x1p-21);
@@ -153,7 +143,7 @@ static bool try_rounded(composing *c, const frequency_fit *fit) {
             fit->rule[p] = sinkproof_round(formats[i], fit->defined[p]);
         snprintf(text, sizeof text, "the inverse frequencies are rounded to %s",
                  sinkproof_format_name(formats[i]));
-        fine = try_rule(c, fit, sinkproof_format_name(formats[i]), text);
+        fine = frequencies_try(c, fit, sinkproof_format_name(formats[i]), text);
     }
     return fine;
 }
@@ -163,7 +153,8 @@ static bool try_scalings(composing *c, const frequency_fit *fit) {
     char text[160];
     if (fit->config->rotation.kind == SINKPROOF_PLAIN_ROTATION) return true;
     memcpy(fit->rule, fit->plain, fit->half * sizeof *fit->rule);
-    if (!try_rule(c, fit, "unscaled", "the frequencies are not scaled: the rotation is plain"))
+    if (!frequencies_try(c, fit, "unscaled",
+                         "the frequencies are not scaled: the rotation is plain"))
         return false;
     for (size_t p = 0; p < fit->half; p++) fit->rule[p] = fit->plain[p] / factor;
     snprintf(
@@ -171,7 +162,7 @@ static bool try_scalings(composing *c, const frequency_fit *fit) {
         "all frequencies are divided by %g: linear interpolation of every position, not of the "
         "slow pairs alone",
         factor);
-    return try_rule(c, fit, "all-interpolated", text);
+    return frequencies_try(c, fit, "all-interpolated", text);
 }
 
 // The base for which f_p / of_p = base^(-p / half); by the pairs that tell it best.
@@ -222,7 +213,7 @@ static bool try_bases(composing *c, const frequency_fit *fit) {
         snprintf(text, sizeof text, "the base of the frequencies is %.7g, not %g%s%s", base,
                  fit->config->rotation.theta, why,
                  scaled && !kept ? ", and they are not scaled otherwise" : "");
-        fine = try_rule(c, fit, id, text);
+        fine = frequencies_try(c, fit, id, text);
     }
     free(of);
     return fine;
@@ -249,7 +240,16 @@ static bool try_told(composing *c, const frequency_fit *fit) {
     return composing_try(c, m);
 }
 
-bool compose_frequencies(composing *c) {
+static bool try_rules(composing *c, const frequency_fit *fit) {
+    return try_rounded(c, fit) && try_scalings(c, fit) && try_bases(c, fit) &&
+           frequencies_try_ramps(c, fit);
+}
+
+static bool try_numbers(composing *c, const frequency_fit *fit) {
+    return frequencies_try_ends(c, fit) && try_told(c, fit);
+}
+
+static bool fit_and_try(composing *c, bool (*try)(composing *c, const frequency_fit *fit)) {
     frequency_fit fit = {.config = c->s->trials.config, .half = c->s->trials.config->head_dim / 2};
     if (c->point != TRACE_A4_Q && c->point != TRACE_A4_K) return true;
     double *room = calloc(5 * fit.half + 1, sizeof *room);
@@ -259,8 +259,15 @@ bool compose_frequencies(composing *c) {
     sinkproof_yarn_frequencies(c->s->trials.suspect.policy, fit.config, fit.defined);
     for (size_t p = 0; p < fit.half; p++)
         fit.plain[p] = pow(fit.config->rotation.theta, -(double)p / (double)fit.half);
-    bool fine = !fit_all(c, &fit) || (try_rounded(c, &fit) && try_scalings(c, &fit) &&
-                                      try_bases(c, &fit) && try_told(c, &fit));
+    bool fine = !fit_all(c, &fit) || try(c, &fit);
     free(room);
     return fine;
+}
+
+bool compose_frequencies(composing *c) {
+    return fit_and_try(c, try_rules);
+}
+
+bool compose_told_frequencies(composing *c) {
+    return fit_and_try(c, try_numbers);
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BY, TIMES, MODULO, QUOTIENT };
+enum { BY, TIMES, MODULO, QUOTIENT, PLUS };
 
 static bool turn_by_position(supposed_engine *s, const known_mistake *k) {
     const composed_mistake *m = (const composed_mistake *)(const void *)k;
@@ -19,6 +19,7 @@ static bool turn_by_position(supposed_engine *s, const known_mistake *k) {
         of[i]->position_times = m->numbers[TIMES];
         of[i]->position_modulo = m->numbers[MODULO];
         of[i]->quotient = (size_t)m->numbers[QUOTIENT];
+        of[i]->position_plus = m->position_plus, of[i]->positions = (size_t)m->numbers[PLUS];
     }
     return s->config.rotation.kind != SINKPROOF_NO_ROTATION;
 }
@@ -153,6 +154,60 @@ static bool try_counts(composing *c, const double *by_i) {
     return fine && (c->found != NULL || !backwards || try_backwards(c, &c->regions[0]));
 }
 
+enum { STRETCHES = 8 };
+
+// The multiple that each stretch but the first begins at, where there is one: passes that are
+// counted with their padding.
+static size_t padded_to(const size_t *begins, size_t count, const double *by_i) {
+    size_t unit = 256;
+    for (size_t k = 1; k < count; k++) {
+        double at = (double)begins[k] + by_i[begins[k]],
+               more = by_i[begins[k]] - by_i[begins[k] - 1];
+        while (unit > 1 && (fmod(at, (double)unit) != 0 || more >= (double)unit)) unit /= 2;
+        if (!(more > 0)) return 1;
+    }
+    return unit;
+}
+
+// Stretches of rows, each off by a number of its own.
+static bool try_stretches(composing *c, const double *by_i) {
+    const sinkproof_trace *trace = c->s->trials.suspect.trace;
+    size_t begins[STRETCHES] = {0}, count = 1, off = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (isnan(by_i[i])) return true;
+        if (i == 0 || by_i[i] == by_i[i - 1]) continue;
+        if (count == STRETCHES) return true;
+        begins[count++] = i;
+    }
+    for (size_t k = 0; k < count; k++) off += by_i[begins[k]] != 0;
+    if (count < 3 && off < 2) return true; // one stretch is told by its place
+    if (sinkproof_trace_first(trace) > 0 || sinkproof_trace_sequences(trace) > 1) return true;
+    composed_mistake *m = turned_new(c, 0, 1, 0);
+    if (m == NULL) return false;
+    m->position_plus = (const double *)(const void *)composing_keep_marks(
+        c, c->n * sizeof *by_i, (const uint8_t *)(const void *)by_i);
+    m->numbers[PLUS] = (double)c->n;
+    if (m->position_plus == NULL) return false;
+    size_t unit = padded_to(begins, count, by_i);
+    composed_name(m, "positions%s-in-stretches", suffix(c));
+    composed_say(m, "%s are ", whose_positions(c));
+    for (size_t k = 0; k < count; k++) {
+        double by = by_i[begins[k]];
+        if (by == 0 && k == 0) continue;
+        composed_name(m, "%c%zu%+g", k <= 1 ? '=' : ',', begins[k], by);
+        composed_say(m, "%s", k > 1 || (k == 1 && by_i[0] != 0) ? ", " : "");
+        if (by == 0)
+            composed_say(m, "right from position %zu on", begins[k]);
+        else
+            composed_say(m, "%g too %s from position %zu on", fabs(by), by > 0 ? "large" : "small",
+                         begins[k]);
+    }
+    if (unit > 1)
+        composed_say(m, ": passes are counted with their padding, each begins at a multiple of %zu",
+                     unit);
+    return composing_try(c, m);
+}
+
 // The rules that hold for every row that is off.
 static bool try_rules(composing *c, const double *by_i) {
     size_t first = c->n, last = 0, every = 0;
@@ -177,7 +232,7 @@ static bool try_rules(composing *c, const double *by_i) {
     }
     if (fine && c->found == NULL && every > 0) fine = try_anew(c, every);
     if (fine && c->found == NULL) fine = try_counts(c, by_i);
-    return fine;
+    return fine && (c->found != NULL || try_stretches(c, by_i));
 }
 
 bool compose_positions(composing *c) {

@@ -65,6 +65,8 @@ double meant_norm(const judge_pass *pass, const sinkproof_setting *s, size_t d,
 // ---- rotation
 
 static double meant_position(const sinkproof_turning *turning, double position) {
+    if (turning->position_plus != NULL && position < (double)turning->positions)
+        position += turning->position_plus[(size_t)position];
     if (turning->position_modulo > 0) position = fmod(position, turning->position_modulo);
     if (turning->quotient > 0) position = floor(position / (double)turning->quotient);
     return position * turning->position_times + turning->position_by;
@@ -145,6 +147,62 @@ void meant_table(const judge_pass *pass, const sinkproof_turning *turning, bool 
         s_p[p] = sinkproof_honest_mul(s_p[p], sinkproof_exact_set(-1));
 }
 
+// An entry of tables of all pairs.
+static sinkproof_honest entry_of(const sinkproof_turn_entry *e, const sinkproof_honest *c_p,
+                                 const sinkproof_honest *s_p) {
+    const sinkproof_honest minus = sinkproof_exact_set(-1);
+    switch (e->kind) {
+    case SINKPROOF_TURN_SIN:
+        return s_p[e->pair];
+    case SINKPROOF_TURN_MINUS_COS:
+        return sinkproof_honest_mul(c_p[e->pair], minus);
+    case SINKPROOF_TURN_MINUS_SIN:
+        return sinkproof_honest_mul(s_p[e->pair], minus);
+    case SINKPROOF_TURN_ZERO:
+        return sinkproof_exact_set(0);
+    case SINKPROOF_TURN_ONE:
+        return sinkproof_exact_set(1);
+    case SINKPROOF_TURN_COS:
+        break;
+    }
+    return c_p[e->pair];
+}
+
+// The rotation with entries of its own for each coordinate: each half by its table.
+static void turn_by_entries(const judge_pass *pass, const sinkproof_setting *s,
+                            const sinkproof_turning *turning, const sinkproof_turns *turns,
+                            const sinkproof_honest *x_d, sinkproof_honest *work_d,
+                            sinkproof_honest *y_d) {
+    size_t d = pass->config->head_dim, half = d / 2;
+    sinkproof_honest *room = malloc(3 * d * sizeof *room), *turned_d = room + 2 * d;
+    for (size_t i = 0; room == NULL && i < d; i++) y_d[i] = sinkproof_honest_at(s, AT_A4, x_d[i]);
+    for (size_t part = 0; room != NULL && part < 2; part++) {
+        const sinkproof_honest *c[] = {turns->c_p, turns->plain_c_p};
+        const sinkproof_honest *t[] = {turns->s_p, turns->plain_s_p};
+        for (size_t at = 0; at < 2 * d; at++) {
+            size_t table = at / d, k = part * half + at % half, sine = at % d / half;
+            if (c[table] == NULL) continue;
+            room[at] = entry_of(&turning->entry_k[sine * d + k], c[table], t[table]);
+        }
+        const sinkproof_turns own = {c[0] != NULL ? room : NULL, room + half,
+                                     c[1] != NULL ? room + d : NULL,
+                                     c[1] != NULL ? room + d + half : NULL};
+        sinkproof_honest_turn(s, pass->config, &own, x_d, work_d, turned_d);
+        for (size_t k = part * half; k < (part + 1) * half; k++) y_d[k] = turned_d[k];
+    }
+    free(room);
+}
+
+static void turn_as_meant(const judge_pass *pass, const sinkproof_setting *s,
+                          const sinkproof_turning *turning, const sinkproof_turns *turns,
+                          const sinkproof_honest *x_d, sinkproof_honest *work_d,
+                          sinkproof_honest *y_d) {
+    if (turning->entry_k != NULL)
+        turn_by_entries(pass, s, turning, turns, x_d, work_d, y_d);
+    else
+        sinkproof_honest_turn(s, pass->config, turns, x_d, work_d, y_d);
+}
+
 void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
                 const sinkproof_turning *turning, const sinkproof_turns *turns,
                 const sinkproof_honest *x_d, sinkproof_honest *work_d, sinkproof_honest *y_d) {
@@ -155,7 +213,7 @@ void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
         y_d[i] = sinkproof_honest_at(s, AT_A4, x_d[i]);
     if (!turning->turned) return;
     if (!turning->neighbours) {
-        sinkproof_honest_turn(s, pass->config, turns, x_d, work_d, y_d);
+        turn_as_meant(pass, s, turning, turns, x_d, work_d, y_d);
         for (size_t i = 0; turning->twice && i < d; i++) apart_d[i] = y_d[i];
         if (turning->twice) sinkproof_honest_turn(s, pass->config, turns, apart_d, work_d, y_d);
         for (size_t i = 0; turning->pairs > 0 && i < d; i++)
@@ -163,7 +221,7 @@ void meant_turn(const judge_pass *pass, const sinkproof_setting *s,
         return;
     }
     for (size_t i = 0; i < d; i++) apart_d[i % 2 * half + i / 2] = x_d[i];
-    sinkproof_honest_turn(s, pass->config, turns, apart_d, work_d, turned_d);
+    turn_as_meant(pass, s, turning, turns, apart_d, work_d, turned_d);
     for (size_t i = 0; i < d; i++) y_d[i] = turned_d[i % 2 * half + i / 2];
 }
 

@@ -64,18 +64,34 @@ typedef enum sinkproof_pairing {
     SINKPROOF_PAIR_HALVES_SWAPPED
 } sinkproof_pairing;
 
+// What stands in the place of a cosine or sine: one of a pair, with its sign, or a number.
+typedef enum sinkproof_turn_kind {
+    SINKPROOF_TURN_COS,
+    SINKPROOF_TURN_SIN,
+    SINKPROOF_TURN_MINUS_COS,
+    SINKPROOF_TURN_MINUS_SIN,
+    SINKPROOF_TURN_ZERO,
+    SINKPROOF_TURN_ONE
+} sinkproof_turn_kind;
+typedef struct sinkproof_turn_entry {
+    sinkproof_turn_kind kind;
+    size_t pair;
+} sinkproof_turn_entry;
+
 // The rotation of queries or of keys. A comment below begins with the definition's values.
 typedef struct sinkproof_turning {
     // true, false, false: pairs 2 p and 2 p + 1; by the negative angle
     bool turned, neighbours, backwards;
     double position_by, position_times; // 0, 1: the angle is that of position * times + by
-    double position_modulo;             // 0: positions begin anew after so many; 0: they do not
-    bool twice;                         // turned once more
-    size_t pairs;                       // 0: only the first pairs are turned; 0: all
-    double concentration;               // 1: a further factor
-    size_t quotient;                    // 0: the position is divided by it and cut; 0: it is not
-    bool exchanged;                     // cosine and sine
-    sinkproof_from pair_from;           // own: the pair whose frequency a pair has
+    const double *position_plus;        // NULL: and what is added to each of the first `positions`
+    size_t positions;
+    double position_modulo;   // 0: positions begin anew after so many; 0: they do not
+    bool twice;               // turned once more
+    size_t pairs;             // 0: only the first pairs are turned; 0: all
+    double concentration;     // 1: a further factor
+    size_t quotient;          // 0: the position is divided by it and cut; 0: it is not
+    bool exchanged;           // cosine and sine
+    sinkproof_from pair_from; // own: the pair whose frequency a pair has
     // none: pairs with a position of their own, position * times + by
     sinkproof_indices some_pairs;
     double some_times, some_by;
@@ -83,6 +99,9 @@ typedef struct sinkproof_turning {
     double frequency_error;
     // 0; 1: divided by the definition's concentration, -1: multiplied by it once more
     int without_concentration;
+    // NULL: coordinate k of a head has the cosine k and the sine head_dim + k of these: coordinates
+    // p and head_dim / 2 + p have those of pair p
+    const sinkproof_turn_entry *entry_k;
 } sinkproof_turning;
 
 // What a norm divides the elements of a row by, in the place of the root of its mean square: the
