@@ -113,10 +113,12 @@ compose_candidates compose_mixtures;         // experts in the sum
 compose_candidates compose_turns;            // composed_turns.c: pairs of the rotation
 compose_candidates compose_positions;        // composed_positions.c: positions of the rotation
 compose_candidates compose_frequencies;      // composed_frequencies.c: its frequencies
+compose_candidates compose_told_frequencies; // the same, where no rule holds
+compose_candidates compose_ramps;            // composed_ramps.c: formulas of YaRN with a slip
+compose_candidates compose_ramp_ends;        // the ends of its ramp, fitted
+compose_candidates compose_entries;          // composed_entries.c: the entries of its table
 compose_candidates compose_sums;             // a part of the columns left out or repeated
 compose_candidates compose_altered_outputs;  // composed_altered.c: numbers changed or reordered
-compose_candidates compose_told_frequencies; // the same, where no rule holds
-compose_candidates compose_entries;          // composed_entries.c: the entries of its table
 compose_candidates compose_altered_inputs;
 compose_candidates compose_blocks;           // composed_blocks.c: weights in ggml's blocks, misread
 compose_candidates compose_rewritten;        // composed_rewritten.c: weights changed or reordered

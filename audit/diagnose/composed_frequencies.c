@@ -240,16 +240,7 @@ static bool try_told(composing *c, const frequency_fit *fit) {
     return composing_try(c, m);
 }
 
-static bool try_rules(composing *c, const frequency_fit *fit) {
-    return try_rounded(c, fit) && try_scalings(c, fit) && try_bases(c, fit) &&
-           frequencies_try_ramps(c, fit);
-}
-
-static bool try_numbers(composing *c, const frequency_fit *fit) {
-    return frequencies_try_ends(c, fit) && try_told(c, fit);
-}
-
-static bool fit_and_try(composing *c, bool (*try)(composing *c, const frequency_fit *fit)) {
+bool frequencies_fit_and_try(composing *c, frequency_rules *try) {
     frequency_fit fit = {.config = c->s->trials.config, .half = c->s->trials.config->head_dim / 2};
     if (c->point != TRACE_A4_Q && c->point != TRACE_A4_K) return true;
     double *room = calloc(5 * fit.half + 1, sizeof *room);
@@ -264,10 +255,14 @@ static bool fit_and_try(composing *c, bool (*try)(composing *c, const frequency_
     return fine;
 }
 
+static bool try_rules(composing *c, const frequency_fit *fit) {
+    return try_rounded(c, fit) && try_scalings(c, fit) && try_bases(c, fit);
+}
+
 bool compose_frequencies(composing *c) {
-    return fit_and_try(c, try_rules);
+    return frequencies_fit_and_try(c, try_rules);
 }
 
 bool compose_told_frequencies(composing *c) {
-    return fit_and_try(c, try_numbers);
+    return frequencies_fit_and_try(c, try_told);
 }

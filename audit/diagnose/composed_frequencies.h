@@ -21,8 +21,8 @@ typedef struct frequency_fit {
 // Tries fit->rule, if it is within what the fit may be off by; does nothing once a cause is found.
 // Returns false on error.
 bool frequencies_try(composing *c, const frequency_fit *fit, const char *id, const char *text);
-// composed_ramps.c: other ramps of YaRN between pairs that are interpolated and those that are not.
-bool frequencies_try_ramps(composing *c, const frequency_fit *fit);
-bool frequencies_try_ends(composing *c, const frequency_fit *fit); // its ends, by least squares
+// Fits the frequencies, and tries rules of them where they are not those of the definition.
+typedef bool frequency_rules(composing *c, const frequency_fit *fit);
+bool frequencies_fit_and_try(composing *c, frequency_rules *try);
 
 #endif

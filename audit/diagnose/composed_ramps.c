@@ -125,7 +125,7 @@ static bool try_slips(composing *c, const frequency_fit *fit, double low, double
 }
 
 // The ends that the pairs on the ramp tell, by least squares.
-bool frequencies_try_ends(composing *c, const frequency_fit *fit) {
+static bool try_ends(composing *c, const frequency_fit *fit) {
     const sinkproof_rotation *r = &fit->config->rotation;
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     if (r->kind != SINKPROOF_YARN || c->found != NULL) return true;
@@ -177,9 +177,17 @@ static bool try_llama3(composing *c, const frequency_fit *fit) {
     return fine;
 }
 
-bool frequencies_try_ramps(composing *c, const frequency_fit *fit) {
+static bool try_ramps(composing *c, const frequency_fit *fit) {
     double low, high;
     if (fit->config->rotation.kind != SINKPROOF_YARN || c->found != NULL) return true;
     sinkproof_yarn_range(fit->config, false, &low, &high);
     return try_slips(c, fit, low, high) && try_llama3(c, fit);
+}
+
+bool compose_ramps(composing *c) {
+    return frequencies_fit_and_try(c, try_ramps);
+}
+
+bool compose_ramp_ends(composing *c) {
+    return frequencies_fit_and_try(c, try_ends);
 }
