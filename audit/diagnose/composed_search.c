@@ -100,6 +100,7 @@ static compose_candidates *const offers[] = {compose_zeros,
                                              compose_row_divisors,
                                              compose_columns,
                                              compose_low_rank,
+                                             compose_foreign,
                                              compose_attention_joined};
 
 enum {

@@ -89,12 +89,14 @@ class Run:
 # ---- mistakes: each draws its numbers and returns (layer, what computes a query's output, what must be in the name)
 
 def query(change, where=lambda head, row: True, group=None):
+    def of(run, layer, head, row):
+        q = Query(run, layer, head, row, group(head) if group and where(head, row) else None)
+        return (change(q) if where(head, row) else None, q)[1]
+
     def wrong(run, layer, head, row):
-        there = where(head, row)
-        q = Query(run, layer, head, row, group(head) if group and there else None)
-        if there:
-            change(q)
-        return q.output() if not hasattr(q, "whole") else q.whole
+        q = of(run, layer, head, row)
+        return getattr(q, "whole", None) or q.output()
+    wrong.of = of
     return wrong
 
 

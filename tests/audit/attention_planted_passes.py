@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Mistakes of a cache that is filled pass by pass, with drawn numbers (test_attention_causes.py). The cache is simulated:
 a dictionary of slots, into which each pass is written before its queries read."""
-from attention_planted import N, WINDOW, query, setting
+from attention_planted import DIM, GROUPS, HEADS, N, WINDOW, query, setting
 
 
 def passes(first, rows, single):
@@ -144,6 +144,27 @@ def whole_pages_alone(draw):
     cut, unit = passes(15, 13, 44), draw.choice((4, 8))
     return 1, stored(cut, lambda t, b, e: {t} if t < b + (e - b) // unit * unit else set(), direct=True), \
         f"slots-whole-pages-of={unit}-own-direct@|key-zero"
+
+
+# ---- keys that are not in the sequence
+
+def foreign(draw, count, begin):
+    """Keys and values of tokens that the trace has none of, read by every query from `begin` on."""
+    rows = [([draw.gauss(0, 0.7) for _ in range(DIM)], [draw.gauss(0, 1) for _ in range(DIM)]) for _ in range(count * GROUPS)]
+
+    def change(q):
+        score, value = q.score, q.value
+        x = q.run.q[q.layer][(q.row * HEADS + q.head) * DIM:][:DIM]
+        others = {N + k: rows[k * GROUPS + q.group] for k in range(count)}
+        q.score = lambda j: sum(a * b for a, b in zip(x, others[j][0])) / 4 if j in others else score(j)
+        q.value = lambda j: others[j][1] if j in others else value(j)
+        q.keys = [*q.keys, *[(j, j, 0.0) for j in others]]
+    return query(change, lambda h, i: i >= begin)
+
+
+def drafts_kept(draw):
+    count = draw.choice((1, 2))
+    return draw.randrange(2), foreign(draw, count, draw.randrange(20, 34)), f"A11-foreign-values-{count}$"
 
 
 PASSES = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None

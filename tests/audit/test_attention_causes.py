@@ -7,6 +7,7 @@ diagnosis names each with its numbers and its place, or names nothing. The atten
     ONLY=merge python3 tests/audit/test_attention_causes.py       of those whose name has it
 """
 import json
+import math
 import os
 import pathlib
 import random
@@ -20,9 +21,9 @@ from attention_planted import (DIM, GROUPS, HEADS, MISTAKES, MODEL, N, NEAR_MISS
                                query, sink_plus)
 from attention_planted_kernels import KERNELS, last_tile_not_summed, to_bfloat16  # noqa: E402
 from attention_planted_more import MORE  # noqa: E402
-from attention_planted_passes import PASSES  # noqa: E402
+from attention_planted_passes import PASSES, foreign  # noqa: E402
 from attention_planted_ranges import RANGES  # noqa: E402
-from checkpoints import report, run, safetensors, sinkproof  # noqa: E402
+from checkpoints import numbers_of, read, report, run, safetensors, sinkproof  # noqa: E402
 
 
 def causes(path, policy="f32"):
@@ -54,6 +55,37 @@ def planted(work):
         status, told, took = causes(path)
         alone = len(told) == 1 and any(re.search(name, one) for one in told[0])
         report(status == 1 and alone, f"{made.__name__} in layer {layer}: {name}, named {told} in {took:.1f} s")
+
+
+# ---- weights that are shown
+
+def foreign_keys_beside_weights(work):
+    """The weights of queries that read keys which the trace has none of: each query's are smaller by a factor."""
+    honest, path, layer, begin = Run(work, 7), work / "t.safetensors", 1, 28
+    wrong = foreign(random.Random(3), 2, begin)
+    honest.trace(path, layer, wrong)
+    kept, metadata = read(path)
+    for point, more in (("A9", 1), ("A10", 0)):
+        dtype, shape, raw = honest.tensors[f"0{layer}.{point}"]
+        numbers = list(numbers_of(dtype, raw))
+        for row in range(begin, N):
+            for head in range(HEADS):
+                right, changed = Query(honest, layer, head, row), wrong.of(honest, layer, head, row)
+                own, all_of = (q.sums(q.keys)[0] + math.exp(q.b) for q in (right, changed))
+                for at in range((head * N + row) * (N + more), (head * N + row + 1) * (N + more)):
+                    numbers[at] *= own / all_of
+        kept[f"0{layer}.{point}"] = (dtype, shape, struct.pack(f"<{len(numbers)}f", *numbers))
+    dtype, shape, raw = kept[f"0{layer}.A11"]  # rows of few keys are as the engine wrote them: a product of numbers that are shown
+    kept[f"0{layer}.A11"] = (dtype, shape, honest.tensors[f"0{layer}.A11"][2][:len(raw) // N * begin] + raw[len(raw) // N * begin:])
+    kept[f"0{layer}.A6"] = honest.tensors[f"0{layer}.A6"]
+    path.write_bytes(safetensors(kept, metadata))
+    status, told, took = causes(path)
+    named = sorted(one[0] for one in told if one)
+    wanted = ["A11-foreign-values-2", "A9-foreign-keys"]
+    report(status == 1 and all(any(name.startswith(want) for name in named) for want in wanted) and len(told) <= 3,
+           f"keys that are not in the sequence, weights shown: {wanted}, named {told} in {took:.1f} s")
+    text = json.dumps(json.loads(pathlib.Path(str(path) + ".json").read_text()))
+    report("has two vectors added" in text and "smaller by a factor of each query" in text, "the sentences say which numbers are in which tensor")
 
 
 # ---- traces of several sequences, and of a later begin
@@ -165,4 +197,5 @@ def near_misses(work):
 
 
 if __name__ == "__main__":
-    sys.exit(run(fused, columns) if os.environ.get("ONLY") == "fused" else run(planted) if "ONLY" in os.environ else run(planted, sequences, fused, columns, near_misses))
+    sys.exit(run(fused, columns) if os.environ.get("ONLY") == "fused" else run(planted) if "ONLY" in os.environ
+             else run(planted, foreign_keys_beside_weights, sequences, fused, columns, near_misses))
