@@ -19,7 +19,7 @@ typedef enum added_kind {
 } added_kind;
 
 enum { KIND, A, STEP }; // the numbers
-enum { MOST_RANK = 4, ROWS_FOR_RANK = 8, MOST_CELLS = 1 << 20 };
+enum { MOST_RANK = 4, ROWS_FOR_RANK = 8, NUMBERS_OF_RANK = 4, MOST_CELLS = 1 << 20 };
 
 // A product's rows. The weights of a row are those of its expert, or the same for all rows.
 typedef struct product {
@@ -189,7 +189,8 @@ bool compose_low_rank(composing *c) {
             fine = try_added(&o, PER_COLUMN, col, id, text);
         }
         for (size_t rank = 1; rank <= MOST_RANK && linear && fine && c->found == NULL; rank++) {
-            if (rows < ROWS_FOR_RANK * (rank + 1) || cols < ROWS_FOR_RANK * (rank + 1)) break;
+            if (rows < ROWS_FOR_RANK * rank || cols < ROWS_FOR_RANK * rank) break;
+            if (NUMBERS_OF_RANK * rank * (rows + cols) > rows * cols) break;
             snprintf(id, sizeof id, "rank-%zu", rank);
             snprintf(text, sizeof text,
                      "has a matrix of rank %zu added, as an adapter (LoRA) adds that is not in the "
