@@ -409,6 +409,7 @@ static const attention_family families[] = {
     {guess_orders, {.moved = K | V}},
     {guess_orders, {.moved = K, .spared = true}},
     {guess_orders, {.moved = V, .spared = true}},
+    {guess_orders, {.moved = K | V, .spared = true}},
     {guess_turns, {.moved = K}},
     {guess_turns, {.moved = V}},
     {guess_turns, {.moved = K, .spared = true}},

@@ -38,6 +38,9 @@ void hunt_offer_fitted_from(hunt *h, sinkproof_attending *how, double *number, d
 // The same of two numbers together, from some starts or from where they are.
 void hunt_offer_fitted_two(hunt *h, sinkproof_attending *how, double *one, double *other,
                            bool from_there);
+// Offers what is read otherwise of cached keys, which are those before the query's own, or those of
+// the passes before its own (attention_pass_families.c).
+void hunt_offer_cached(hunt *h, const sinkproof_attending *how);
 // Fits two causes together where none alone is near: attention_pairs.c.
 void hunt_pairs(hunt *h);
 // The sizes that are tried one after another: each up to 64 or so, of many keys fewer.

@@ -295,7 +295,7 @@ static void offer_read(hunt *h, sinkproof_attending *m, const read_factor *by) {
     double *number = by != NULL && by->of_values ? &m->read.value_times : &m->read.times;
     double was = *number;
     if (by == NULL)
-        hunt_offer(h, m);
+        hunt_offer_cached(h, m);
     else
         hunt_offer_fitted_from(h, m, number, by->start, by->misfit / LESS);
     *number = was;
@@ -364,6 +364,6 @@ void guess_other_scales(hunt *h, const family_arguments *of) {
                 if (from == SINKPROOF_SCALE_FROM_HEAD && !both) continue;
                 m.read.format = formats[f], m.read.scale = scales[i];
                 m.read.scale_from = (sinkproof_scale_from)from;
-                hunt_offer(h, &m);
+                hunt_offer_cached(h, &m);
             }
 }

@@ -23,7 +23,7 @@ void guess_orders(hunt *h, const family_arguments *of) {
     if (list == NULL) return;
     list_rules(list, h->view->dim, 1, "coordinate", "");
     m.read.map = SINKPROOF_MAP_ORDER;
-    for (size_t i = 0; i < list->n; i++) m.read.order = list->of[i].from, hunt_offer(h, &m);
+    for (size_t i = 0; i < list->n; i++) m.read.order = list->of[i].from, hunt_offer_cached(h, &m);
     free(list);
 }
 
@@ -35,7 +35,7 @@ void guess_layouts(hunt *h, const family_arguments *of) {
     for (m.read.unit = of->spared ? 2 : 0; m.read.unit < h->view->keys;
          m.read.unit = m.read.unit == 0 ? 2 : 2 * m.read.unit)
         for (m.read.layout = 0; m.read.layout < SINKPROOF_LAYOUTS; m.read.layout++)
-            hunt_offer(h, &m);
+            hunt_offer_cached(h, &m);
 }
 
 // Rotated by a number of positions more; or once more, or back, by their own position.
@@ -45,12 +45,12 @@ void guess_turns(hunt *h, const family_arguments *of) {
     if (!h->view->plain || h->view->config->rotation.kind == SINKPROOF_NO_ROTATION) return;
     m.read.map = SINKPROOF_MAP_TURNED;
     for (int by = -32; by <= 32 && !values; by++)
-        if (m.read.turn_by = by, by != 0) hunt_offer(h, &m);
+        if (m.read.turn_by = by, by != 0) hunt_offer_cached(h, &m);
     m.read.turn_by = 0;
     for (int scaled = 0; scaled < 2; scaled++)
         for (int times = -1; times <= 1; times += 2) {
             m.read.turn_scaled = scaled != 0, m.read.turn_times = times;
-            hunt_offer(h, &m);
+            hunt_offer_cached(h, &m);
         }
 }
 
@@ -73,6 +73,8 @@ void guess_changes(hunt *h, const family_arguments *of) {
     list_clamps(list, largest_read(h->view, of->moved));
     list_functions(list, false, 0);
     list_roundings(list, false);
-    for (size_t i = 0; i < list->n; i++) m.read.change = list->of[i].change, hunt_offer(h, &m);
+    if ((of->moved & SINKPROOF_READ_QUERIES) == 0) list_codes(list);
+    for (size_t i = 0; i < list->n; i++)
+        m.read.change = list->of[i].change, hunt_offer_cached(h, &m);
     free(list);
 }

@@ -131,6 +131,30 @@ static void try_slots(pass_search *s, const sinkproof_row_passes *p) {
         }
 }
 
+// ---- empty slots, from the first row that fails on: earlier rows came in one pass
+
+static void try_empty_slots(pass_search *s) {
+    sinkproof_attending m = defined;
+    m.zero_keys = 1, m.first_row = s->h->view->first_row;
+    for (int kind = SINKPROOF_EMPTY_TAIL; kind <= SINKPROOF_EMPTY_NEXT; kind++)
+        for (m.summing.unit = 2; m.summing.unit < s->h->view->n && m.first_row > 0;
+             m.summing.unit++)
+            m.summing.empty = (sinkproof_empty_slots)kind, try_rule(s, &m);
+}
+
+// ---- all of them
+
+void hunt_offer_cached(hunt *h, const sinkproof_attending *how) {
+    size_t n = h->view->n, at = h->view->first_row;
+    sinkproof_attending m = *how;
+    hunt_offer(h, &m);
+    if (!how->read.spared || !h->view->plain || at < 2) return;
+    m.passes.of = (sinkproof_row_passes){at, at, n};
+    hunt_offer(h, &m);
+    m.passes.of = (sinkproof_row_passes){at, n - at, n};
+    if (2 * at < n && n - at > 1) hunt_offer(h, &m);
+}
+
 void guess_passes(hunt *h, const family_arguments *of) {
     key_table table;
     bool there = false;
@@ -138,6 +162,7 @@ void guess_passes(hunt *h, const family_arguments *of) {
     pass_search *s = calloc(1, sizeof *s);
     if (s != NULL && key_table_open(h->view, &table, &there) && there) {
         *s = (pass_search){.h = h, .table = &table};
+        if (!table.of_tokens) try_empty_slots(s);
         list_passes(s);
         for (size_t i = 0; i < s->n_passes && !table.of_tokens; i++) try_sights(s, &s->passes[i]);
         for (size_t i = 0; i < s->n_passes && !table.of_tokens; i++)

@@ -26,16 +26,17 @@ typedef struct number_text {
 number_text number_words(const cause_words *w, double x);
 
 // Each says its part and returns true, or returns false where this part is as defined.
-bool say_sinks(cause_words *w);   // attention_words_sinks.c
-bool say_merges(cause_words *w);  // the same
-bool say_cache(cause_words *w);   // attention_words_keys.c
-bool say_reads(cause_words *w);   // the same
-bool say_heads(cause_words *w);   // the same
-bool say_softmax(cause_words *w); // attention_words_softmax.c
-bool say_sums(cause_words *w);    // attention_words_sums.c: a part of the one before
-bool say_rules(cause_words *w);   // attention_words_softmax.c
-bool say_leaks(cause_words *w);   // the same
-bool say_passes(cause_words *w);  // attention_words_passes.c
+bool say_sinks(cause_words *w);        // attention_words_sinks.c
+bool say_merges(cause_words *w);       // the same
+bool say_cache(cause_words *w);        // attention_words_keys.c
+bool say_reads(cause_words *w);        // the same
+bool say_heads(cause_words *w);        // the same
+bool say_softmax(cause_words *w);      // attention_words_softmax.c
+bool say_sums(cause_words *w);         // attention_words_sums.c: a part of the one before
+bool say_rules(cause_words *w);        // attention_words_softmax.c
+bool say_leaks(cause_words *w);        // the same
+bool say_passes(cause_words *w);       // attention_words_passes.c
+void say_which_passes(cause_words *w); // the same: " (passes of 16 rows)", where there are some
 // of: what each head has of another one
 void say_head_from(cause_words *w, sinkproof_head_from from, const char *id, const char *of);
 

@@ -5,7 +5,7 @@
 #include "audit/diagnose/attention_words.h"
 #include "base/words.h"
 
-static void say_which_passes(cause_words *w) {
+void say_which_passes(cause_words *w) {
     const sinkproof_row_passes *p = &w->how->passes.of;
     bool singles = p->single<w->n, more = p->single> p->first;
     if (p->first == 0) return;

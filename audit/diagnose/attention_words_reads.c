@@ -111,6 +111,7 @@ static void say_change(cause_words *w, const char *of, const char *cached) {
     list_clamps(list, INFINITY);
     list_functions(list, false, 0);
     list_roundings(list, false);
+    list_codes(list);
     for (size_t i = 0; i < list->n; i++) {
         const sinkproof_change *made = &list->of[i].change;
         if (made->kind != change->kind || made->a != change->a || made->b != change->b ||
@@ -220,6 +221,9 @@ bool say_reads(cause_words *w) {
         say_cause(w, "%s%s are multiplied by %s", cached, of, number_words(w, r->times).text);
     }
     say_range(w);
-    if (r->spared) say_cause(w, ": those of the keys before the query's own");
+    if (!r->spared) return true;
+    if (w->how->passes.of.first == 0) say_cause(w, ": those of the keys before the query's own");
+    if (w->how->passes.of.first > 0) say_cause(w, ": those of the passes before the query's own");
+    say_which_passes(w);
     return true;
 }

@@ -160,6 +160,57 @@ void list_functions(change_list *list, bool wide, double eps) {
     }
 }
 
+void list_codes(change_list *list) {
+    static const struct {
+        double a;
+        bool signed_codes;
+        const char *id, *text;
+    } kinds[] = {
+        {1, false, "", ""},
+        {0, false, "-zero-point-lost", ", and the zero point is not added back"},
+        {2, false, "-zero-point-twice", ", and the zero point is added twice"},
+        {-1, false, "-zero-point-negated", ", and the zero point has the opposite sign"},
+        {1, true, "-signed", ", and the codes are read as signed: half of their number too small"},
+        {0, true, "-signed-zero-point-lost",
+         ", and the codes are read as signed, without the zero point"}};
+    static const struct {
+        double levels;
+        int bits;
+    } widths[] = {{255, 8}, {15, 4}, {3, 2}};
+    for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            named_change *made = add_change(list, SINKPROOF_CHANGE_CODED);
+            made->change.levels = widths[w].levels, made->change.a = kinds[i].a;
+            made->change.b = kinds[i].signed_codes ? (widths[w].levels + 1) / 2 : 0;
+            snprintf(made->id, sizeof made->id, "uint%d%s", widths[w].bits, kinds[i].id);
+            snprintf(
+                made->text, sizeof made->text,
+                "rounded to unsigned %d-bit codes with a scale and a zero point (the minimum) of "
+                "each row%s",
+                widths[w].bits, kinds[i].text);
+        }
+    static const code codes[] = {{"e4m3", SINKPROOF_E4M3, 0},
+                                 {"e5m2", SINKPROOF_E5M2, 0},
+                                 {"int8", SINKPROOF_REAL, 127},
+                                 {"int4", SINKPROOF_REAL, 7}};
+    static const struct {
+        double power;
+        const char *id, *text;
+    } powers[] = {{0, "scale-lost", "is not multiplied back: the codes are read alone"},
+                  {2, "scale-twice", "is multiplied back twice"},
+                  {-1, "scale-divided", "is divided by once more, not multiplied back"}};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        for (size_t p = 0; p < sizeof powers / sizeof powers[0]; p++) {
+            named_change *made = add_change(list, SINKPROOF_CHANGE_OVERSCALED);
+            made->change.format = codes[i].format, made->change.levels = codes[i].levels;
+            made->change.a = powers[p].power;
+            snprintf(made->id, sizeof made->id, "%s-%s", codes[i].name, powers[p].id);
+            snprintf(made->text, sizeof made->text,
+                     "rounded to %s with a scale for each row, which %s", codes[i].name,
+                     powers[p].text);
+        }
+}
+
 void list_signs(change_list *list) {
     named_change *made = add_change(list, SINKPROOF_CHANGE_SIZE);
     snprintf(made->id, sizeof made->id, "absolute");

@@ -7,11 +7,11 @@
 
 #include "audit/judge/judge_region.h"
 
-enum { MOST_CHANGES = 320, MOST_RULES = 64 };
+enum { MOST_CHANGES = 360, MOST_RULES = 64 };
 
 typedef struct named_change {
     sinkproof_change change;
-    char id[48], text[160]; // "clamped to 2 on both sides", as in "x is ..."
+    char id[48], text[192]; // "clamped to 2 on both sides", as in "x is ..."
 } named_change;
 
 typedef struct change_list {
@@ -23,6 +23,8 @@ typedef struct change_list {
 void list_roundings(change_list *list, bool wide);
 void list_clamps(change_list *list, double largest);
 void list_functions(change_list *list, bool wide, double eps); // eps: of the norms
+// Codes with a zero point, which is lost, or with a scale that is lost: of each row.
+void list_codes(change_list *list);
 void list_signs(change_list *list); // lost, zero, one; a step of codes added
 
 typedef struct named_rule {

@@ -73,6 +73,23 @@ static void round_row(const sinkproof_change *c, double amax, size_t n, const do
 
 // ---- rows
 
+static void code_row(const sinkproof_change *c, size_t n, const double *like, double *x) {
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < n; i++) low = fmin(low, like[i]), high = fmax(high, like[i]);
+    double step = sinkproof_round(SINKPROOF_F32, (high - low) / c->levels);
+    for (size_t i = 0; i < n && step > 0; i++) {
+        double code = nearbyint(sinkproof_round(SINKPROOF_F32, (x[i] - low) / step));
+        x[i] = (fmin(fmax(code, 0), c->levels) - c->b) * step + c->a * low;
+    }
+}
+
+static void overscale_row(const sinkproof_change *c, size_t n, const double *like, double *x) {
+    double scale = sinkproof_round(SINKPROOF_F32, largest_size(n, like) / largest_code(c));
+    if (scale == 0) return;
+    round_numbers(c, scale, n, x);
+    for (size_t i = 0; i < n; i++) x[i] *= pow(scale, c->a - 1);
+}
+
 typedef struct row_numbers {
     double sum, size, squares, largest, exponentials;
 } row_numbers;
@@ -142,6 +159,14 @@ void sinkproof_change_row(const sinkproof_change *c, double amax, size_t n, cons
     if (c->kind == SINKPROOF_UNCHANGED) return;
     if (c->kind == SINKPROOF_CHANGE_ROUND) {
         round_row(c, amax, n, like, x);
+        return;
+    }
+    if (c->kind == SINKPROOF_CHANGE_CODED) {
+        code_row(c, n, like, x);
+        return;
+    }
+    if (c->kind == SINKPROOF_CHANGE_OVERSCALED) {
+        overscale_row(c, n, like, x);
         return;
     }
     bool rows = sinkproof_change_is_of_rows(c);

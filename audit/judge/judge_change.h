@@ -29,7 +29,11 @@ typedef enum sinkproof_change_kind {
     SINKPROOF_CHANGE_SOFTMAX,
     SINKPROOF_CHANGE_LOG_SOFTMAX,
     SINKPROOF_CHANGE_CENTRED, // less the mean
-    SINKPROOF_CHANGE_SHIFTED  // plus a times the largest size
+    SINKPROOF_CHANGE_SHIFTED, // plus a times the largest size
+    // codes from 0 to `levels` between the smallest and the largest number, less b, times their
+    // step, plus a times the smallest: as they are stored with a zero point where a is 1 and b is 0
+    SINKPROOF_CHANGE_CODED,
+    SINKPROOF_CHANGE_OVERSCALED // codes of the largest size over the largest code, times scale^a
 } sinkproof_change_kind;
 
 // Which numbers share the scale of a rounding: their largest size over the largest code.

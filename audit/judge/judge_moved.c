@@ -180,6 +180,9 @@ void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double a
     sinkproof_honest *y = (sinkproof_honest *)(void *)(room + 2 * n);
     for (size_t end = 0; end < 3; end++) {
         for (size_t i = 0; i < n; i++) at[i] = end == 0 ? x[i].mid : end == 1 ? x[i].lo : x[i].hi;
+        // near a tie either code may be the nearest
+        double near = c->kind >= SINKPROOF_CHANGE_CODED && end > 0 ? 4 * s->u * largest : 0;
+        for (size_t i = 0; i < n; i++) at[i] += end == 1 ? -near : near;
         sinkproof_change_row(c, amax, n, mid, at);
         for (size_t i = 0; i < n; i++) {
             sinkproof_honest one = sinkproof_exact_set(at[i]);

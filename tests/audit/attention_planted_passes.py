@@ -146,6 +146,14 @@ def whole_pages_alone(draw):
         f"slots-whole-pages-of={unit}-own-direct@|key-zero"
 
 
+# ---- empty slots
+
+def empty_page_behind(draw):
+    unit, begin = draw.choice((4, 6)), draw.randrange(20, 30)
+    return 1, query(setting(keys=lambda q: [*q.keys, *[(None, None, 0.0)] * (unit if (q.row + 1) % unit == 0 and q.row >= begin else 0)])), \
+        f"empty-slots-next={unit}@position="
+
+
 # ---- keys that are not in the sequence
 
 def foreign(draw, count, begin):
