@@ -90,16 +90,36 @@ static int open_new(const char *path, char *name) {
     return descriptor;
 }
 
+// What a rename would replace: /dev/null, a pipe.
+static bool is_device(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+// The path behind a symbolic link, so that the link stays; a copy of any other path. The caller
+// frees it; NULL: no memory.
+static char *link_end(const char *path) {
+    struct stat status;
+    bool link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) && !is_device(path);
+    char *end = link ? realpath(path, NULL) : NULL; // NULL also for a link to nothing
+    return end != NULL ? end : strdup(path);
+}
+
 bool sinkproof_output_open(sinkproof_output *output, const char *path, sinkproof_error *error) {
-    *output = (sinkproof_output){NULL, strdup(path), malloc(strlen(path) + 8)};
-    if (output->path == NULL || output->temporary == NULL) {
+    char *end = link_end(path), *temporary = end != NULL ? malloc(strlen(end) + 8) : NULL;
+    *output = (sinkproof_output){NULL, end, temporary};
+    if (end == NULL || temporary == NULL) {
+        free(temporary), output->temporary = NULL;
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: out of memory", path);
     }
-    int descriptor = open_new(path, output->temporary);
-    if (descriptor < 0) {
-        free(output->temporary);
+    bool direct = is_device(end);
+    int descriptor = direct ? open(end, O_WRONLY | O_CLOEXEC) : open_new(end, temporary);
+    if (direct || descriptor < 0) {
+        free(temporary);
         output->temporary = NULL; // nothing was created, so nothing must be removed
+    }
+    if (descriptor < 0) {
         sinkproof_output_drop(output);
         return sinkproof_fail(error, "%s: cannot write: %s", path, strerror(errno));
     }

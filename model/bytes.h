@@ -23,7 +23,8 @@ void unmap_file(const uint8_t *bytes, size_t length);
 // Gives back the whole pages of a piece of a mapped file. They are read again when they are used.
 void forget_mapped(const uint8_t *bytes, size_t length);
 
-// A file under construction: it is written as `temporary`, beside `path`.
+// A file under construction: it is written as `temporary`, beside `path`. What is no regular file,
+// a device or a pipe, is written to as it is: temporary NULL.
 typedef struct sinkproof_output {
     FILE *stream;
     char *path, *temporary;

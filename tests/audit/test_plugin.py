@@ -79,8 +79,8 @@ CAUSES = {
     "cache-unread": ["cache-unread"], "piece-alone": ["cache-unread-piece"], "piece-anew": ["positions-anew-piece"],
     "sink-per-part": ["sink-counted=2@position=31"], "window-always": ["window-on=16", "from-key=1@position=16", "last-key-left-out=16",
                                                                "slots-written-anew-left-out@passes=16+1-from-16"],
-    "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31", "tiles=31-from-1-anew@position=31",
-                  "tiles=32-from-1-anew@position=31", "part-kept=first-31@position=31"],
+    "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31", "part-kept=first-31@position=31",
+                  "part-lost=last-of-equal-32@position=31", "part-lost=last-of-all-32@position=31"],
     "sink-log2e": ["sink-log2e"], "window-narrow": ["window-narrow", "window-half"],
 }
 HONEST = {"": None, "lse": "attention", "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",

@@ -221,6 +221,23 @@ def progress(_):
     report("truth: layer 2 of 4" in told, shown, [told])
 
 
+def kept_names(work):
+    """What is written to a pipe or through a link leaves the pipe and the link where they are, as /dev/null must stay."""
+    pipe, link, file = work / "pipe", work / "link", work / "behind.json"
+    os.mkfifo(pipe)
+    file.write_text("old")
+    link.symlink_to(file.name)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        if sinkproof(*RUN, "--json", pipe)[0] != 0 or not pipe.is_fifo():
+            reader.kill()
+        read = reader.communicate()[0]
+    report(pipe.is_fifo() and '"command"' in read, "a pipe is written to, and stays a pipe", [read[:200]])
+    status, _, told = sinkproof(*RUN, "--json", link)
+    report(status == 0 and link.is_symlink() and '"command"' in file.read_text(), "a link stays, and the file behind it is new", [told])
+    report(sorted(p.name for p in work.iterdir() if p.name.startswith(("pipe", "link", "behind"))) == ["behind.json", "link", "pipe"],
+           "and nothing else is left beside them")
+
+
 def helps(_):
     """--help knows every policy, and every container that a MODEL may be."""
     status, _, told = sinkproof("run", TINY, "--tokens", "1", "--policy", "?")
@@ -236,4 +253,4 @@ def helps(_):
 
 
 if __name__ == "__main__":
-    sys.exit(checkpoints.run(sentences, kinds, plurals, one_of_each, progress, helps))
+    sys.exit(checkpoints.run(sentences, kinds, plurals, one_of_each, progress, kept_names, helps))
