@@ -121,8 +121,9 @@ def same_slot(draw):
 
 def written_later(draw):
     cut, by = passes(16, 9, 25), draw.randrange(1, 5)
-    return 1, stored(cut, lambda t, b, e: {t + by} if b > 0 else {t}, left_out=draw.choice((False, True))), \
-        f"slots-written-later-by={by}"
+    left_out = draw.choice((False, True))
+    return 1, stored(cut, lambda t, b, e: {t + by} if b > 0 else {t}, left_out=left_out), \
+        f"slots-written-later-by={by}" + ("|last-key-left-out=0@position=16" if left_out and by == 1 else "")  # the same keys
 
 
 def written_earlier(draw):
@@ -176,4 +177,4 @@ def drafts_kept(draw):
 
 
 PASSES = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None
-          and made.__code__.co_varnames[:1] == ("draw",) and made.__name__ != "drawn_passes"]
+          and made.__code__.co_varnames[:made.__code__.co_argcount] == ("draw",) and made.__name__ != "drawn_passes"]
