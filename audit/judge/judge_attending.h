@@ -84,8 +84,6 @@ typedef enum sinkproof_read_map {
     SINKPROOF_MAP_TURNED   // rotated by the angle of position * turn_times + turn_by
 } sinkproof_read_map;
 
-// Queries, keys, values and weights whose numbers are read otherwise than they were written: those
-// of the keys that sinkproof_cache_read means, or of all.
 // Whose scale multiplies a code again, of groups that share one each.
 typedef enum sinkproof_scale_from {
     SINKPROOF_SCALE_FROM_OWN,
@@ -96,6 +94,8 @@ typedef enum sinkproof_scale_from {
     SINKPROOF_SCALE_FROM_AFTER
 } sinkproof_scale_from;
 
+// Queries, keys, values and weights whose numbers are read otherwise than they were written: those
+// of the keys that sinkproof_cache_read means, or of all.
 typedef struct sinkproof_read_as {
     unsigned of;             // 0: nothing is
     sinkproof_format format; // SINKPROOF_REAL: not rounded

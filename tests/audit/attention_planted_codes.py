@@ -85,5 +85,13 @@ def cached_codes_in_passes(draw):
     return 1, reads(key=lambda q, j, row: made(row) if q.row // begin > j // begin else row), f"cached-k-uint8-zero-point-lost@passes={begin}"
 
 
+def rounded_in_passes(draw):
+    begin, of = draw.choice((15, 22)), draw.choice(("k", "v", "kv"))
+
+    def made(q, j, row):
+        return [e4m3(x) for x in row] if q.row // begin > j // begin else row
+    return 1, reads(key=made if "k" in of else None, value=made if "v" in of else None), f"^cached-{of}-e4m3@passes={begin}"
+
+
 CODES = [made for made in list(globals().values()) if callable(made) and getattr(made, "__code__", None) is not None
          and made.__code__.co_varnames[:1] == ("draw",)]
