@@ -38,7 +38,8 @@ WATCHED_gcc   = SANITIZE='-fsanitize=$(WATCH)'
 WATCHED_clang = SANITIZE='-fsanitize=fuzzer-no-link,$(WATCH)' $(if $(FEW),$(call few_rooms,trace designs intervene studies/text)) \
     ADDRESSES_ONLY='$(strip \
     fast/kernels/kernels_avx% fast/kernels/%_amx $(if $(FEW),ref/% fast/% proofs/% audit/studies/% audit/designs/% tests/%))'
-few_rooms     = PROOFS='$(filter proofs/bounds/%,$(PROOFS))' AUDIT='$(filter $(patsubst %,audit/%/%,$(1)) $(READERS),$(AUDIT))'
+# The work file of truth is read with all of proofs/truth, which these builds leave out: `make fuzz` has its fuzzer.
+few_rooms     = FUZZERS='$(filter-out %/fuzz_truth_work.c,$(FUZZERS))' PROOFS='$(filter proofs/bounds/%,$(PROOFS))' AUDIT='$(filter $(patsubst %,audit/%/%,$(1)) $(READERS),$(AUDIT))'
 READERS      := $(addprefix audit/command/,inputs.c kept_read.c shard.c) \
     $(addprefix audit/plugin/,arrays.c files.c inputs.c lse.c manifest.c stages.c)
 FEW_WATCHED  := $(if $(TESTS),$(shell grep -L audit/command $(wildcard tests/base/test_*.c tests/model/test_*.c tests/fast/test_isa.c \

@@ -116,8 +116,8 @@ static bool say_scores(cause_words *w) {
     static const char *const ids[] = {"", "-by-head", "-by-head-of-power"};
     static const char *const slopes[] = {
         "", " times 2^(-8 (h + 1) / heads)",
-        " times the slope of each head (those of the power of two below the number of heads, and "
-        "every second one of twice as many)"};
+        (" times the slope of each head (those of the power of two below the number of heads, and "
+         "every second one of twice as many)")};
     const sinkproof_attending *m = w->how;
     size_t width = width_of_scale(w);
     if (m->score_times != 1) {

@@ -87,8 +87,8 @@ bool say_merges(cause_words *w) {
         static const char *const kept[] = {"",          "kept=highest", "kept=first",
                                            "kept=last", "lost=first",   "lost=last"};
         static const char *const which[] = {"",
-                                            "only that with the largest score counts, the others "
-                                            "are left out",
+                                            ("only that with the largest score counts, the "
+                                             "others are left out"),
                                             "only the first counts, the others are left out",
                                             "only the last counts, the others are left out",
                                             "the first is lost",

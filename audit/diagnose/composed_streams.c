@@ -258,7 +258,7 @@ static void say_stream(const char *reads, made_kind *kind) {
         snprintf(words[n++], sizeof words[0], "%s", state_words((stream_state)numbers[k]));
     snprintf(kind->id, sizeof kind->id, "stream-%d-%d-%d-%d", (int)numbers[FIRST],
              (int)numbers[SECOND], (int)numbers[THIRD], scales);
-    snprintf(kind->text, sizeof kind->text, "%sas %s%s%s%s%s%s%s", reads, norms[scales],
+    snprintf(kind->text, sizeof kind->text, "%s%s%s%s%s%s%s%s", reads, norms[scales],
              n > 1 ? "the sum of " : "", words[0],
              n > 2   ? ", "
              : n > 1 ? " and "
@@ -302,7 +302,7 @@ static bool try_point(const streams *s, made_kind *kind) {
     sinkproof_trace_point point = s->o->inputs[s->input].point;
     char reads[96], id[80];
     sinkproof_point at;
-    snprintf(reads, sizeof reads, "reads %s%s%s%s ",
+    snprintf(reads, sizeof reads, "reads, in the place of %s%s%s%s, ",
              own ? "the layer's input" : composed_input_words(point), own ? "" : " (",
              own ? "" : sinkproof_trace_point_name(point), own ? "" : ")");
     say_stream(reads, kind);
@@ -331,7 +331,7 @@ static bool try_stream(const streams *s, const stream_state states[3], scales_of
                                   [HOW] = scales}};
     if (o->c->found != NULL || !stream_is_near(s, kind.numbers)) return true;
     if (s->whole) return try_point(s, &kind);
-    say_stream("", &kind);
+    say_stream("as ", &kind);
     bool fine = composing_try_made_input(o, s->input, &kind);
     if (!fine || o->c->found != NULL || !sinkproof_trace_rounding(TRACE_A13, &at)) return fine;
     kind.numbers[FORMAT] = o->c->s->trials.suspect.policy->at[at].format;

@@ -21,7 +21,7 @@ def read_spans(root):
     spans = defaultdict(lambda: defaultdict(list))
     for room in ("base", "model", "ref", "fast", "proofs"):
         for file in sorted((root / room).rglob("*")):
-            if file.suffix not in (".c", ".h", ".v"):
+            if file.suffix not in (".c", ".h", ".inc", ".v"):
                 continue
             opened = {}
             for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):

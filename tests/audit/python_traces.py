@@ -224,7 +224,7 @@ def check_truth(room):
     """A trace against a file of truth, with the judgement and alone."""
     with tempfile.TemporaryDirectory() as folder:
         path, tokens = os.path.join(folder, "truth"), [3, 1, 4]
-        program = os.path.abspath(os.environ.get("SINKPROOF") or "build/release/sinkproof")
+        program = pathlib.Path(__file__).resolve().parents[2] / (os.environ.get("SINKPROOF") or "build/release/sinkproof")
         subprocess.run([program, "truth", "synthetic:tiny", "--tokens", "3,1,4", "--trace", path, "--points", "layers"],
                        check=True, capture_output=True)
         trace = sinkproof.run(room.model, tokens, policy="f32")

@@ -182,14 +182,15 @@ static const plant plants[] = {
      .says = "adds the output projection multiplied by a number of its own in each coordinate"},
     {AT("T0"), .change = vector_added, .by = 0.25, .says = "one vector added to every row"},
     {AT("A13"), .change = residual_normed,
-     .says = "reads the layer's input as the norm, without scales, of the layer's input"},
+     .says = "reads, in the place of the layer's input, the norm, without scales, of the layer's"},
     {AT("M12"), .change = added_normed,
-     .says = "reads the sum over the experts (M11) as the norm, without scales, of the sum"},
+     .says =
+         "in the place of the sum over the experts (M11), the norm, without scales, of the sum"},
     {AT("M12"), .change = two_for_the_residual,
-     .says = "as the sum of the norm before the experts (M1) and the output of attention (A12)"},
+     .says = "the sum of the norm before the experts (M1) and the output of attention (A12)"},
     {AT("M2"), .change = routed_by_the_input, .alone = true,
-     .says = "reads the norm before the experts (M1) as the norm, without scales, of the layer's"},
-    {AT("M2"), .change = routed_by_noise, .by = 0.01, .not = "as the norm"},
+     .says = "in the place of the norm before the experts (M1), the norm, without scales, of the"},
+    {AT("M2"), .change = routed_by_noise, .by = 0.01, .not = "the norm, without"},
 };
 enum { PLANTS = sizeof plants / sizeof plants[0] };
 
