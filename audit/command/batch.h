@@ -50,6 +50,13 @@ int batch_finish(const batch *b, const json_t *results);
 int batch_prompts(const batch *b, const char *tokens, const input_list *prompts);
 
 // The option --prompts for argp, with this key.
+#define HELP_TOKENS(key, more)                                                                     \
+    {                                                                                              \
+        "tokens", key, "IDS", 0,                                                                   \
+            "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, "    \
+            "prompt:TEXT or chat:FILE, also behind a beginning as in bos+repeat:64" more,          \
+            0                                                                                      \
+    }
 #define HELP_PROMPTS(key)                                                                          \
     {                                                                                              \
         "prompts", key, "PATH", 0,                                                                 \

@@ -33,10 +33,7 @@ static const struct argp_option option_table[] = {
      "overrides behind it (f32,openai-bf16,M8.alpha=bf16 is two); default f32,openai-bf16; known "
      "are POLICIES",
      0},
-    {"tokens", KEPT(options, tokens), "IDS", 0,
-     "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
-     "or chat:FILE, also behind a beginning as in bos+repeat:64 (default random:48)",
-     0},
+    HELP_TOKENS(KEPT(options, tokens), " (default random:48)"),
     HELP_PROMPTS(PROMPTS),
     HELP_OUT(KEPT(options, out)),
     HELP_SHARD(KEPT(options, shard)),

@@ -38,10 +38,7 @@ static const struct argp_option option_table[] = {
      "what engines would round and where (default bf16): POLICIES, with overrides "
      "(f32,exp=4ulp)",
      0},
-    {"tokens", KEPT(options, tokens), "IDS", 0,
-     "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
-     "or chat:FILE, also behind a beginning as in bos+repeat:64 (default random:12)",
-     0},
+    HELP_TOKENS(KEPT(options, tokens), " (default random:12)"),
     HELP_PROMPTS(PROMPTS),
     HELP_OUT(KEPT(options, out)),
     HELP_SHARD(KEPT(options, shard)),
@@ -63,31 +60,21 @@ static const struct argp_option option_table[] = {
      "write the result as JSON too (- is standard output, instead of the text)", 0},
     {0}};
 
-static long parse_number(struct argp_state *state, const char *name, const char *argument,
-                         long least, long most) {
-    char *end;
-    long number = strtol(argument, &end, 10);
-    if (end == argument || *end != '\0' || number < least || number > most)
-        argp_error(state, "--%s takes a whole number from %ld to %ld, not \"%s\"", name, least,
-                   most, argument);
-    return number;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     if (option_keep(o, key, argument)) return 0;
     switch (key) {
     case KEY_BITS:
-        o->bits = parse_number(state, "bits", argument, 32, MOST_BITS);
+        o->bits = option_number(state, "bits", argument, 32, MOST_BITS);
         return 0;
     case KEY_DRAWS:
-        o->draws = parse_number(state, "draws", argument, 0, MOST_DRAWS);
+        o->draws = option_number(state, "draws", argument, 0, MOST_DRAWS);
         return 0;
     case KEY_BRANCHES:
-        o->branches = parse_number(state, "branches", argument, 0, MOST_DRAWS);
+        o->branches = option_number(state, "branches", argument, 0, MOST_DRAWS);
         return 0;
     case KEY_SEED:
-        o->seed = parse_number(state, "seed", argument, 0, INT32_MAX);
+        o->seed = option_number(state, "seed", argument, 0, INT32_MAX);
         return 0;
     case PROMPTS:
         inputs_add_word(&o->prompts, INPUT_PROMPT, argument);

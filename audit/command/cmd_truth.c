@@ -38,10 +38,7 @@ typedef struct options {
 } options;
 
 static const struct argp_option option_table[] = {
-    {"tokens", KEPT(options, tokens), "IDS", 0,
-     "ids separated by commas, @FILE, random:N[,seed=S], repeat:N[,seed=S], text:TEXT, prompt:TEXT "
-     "or chat:FILE, also behind a beginning as in bos+repeat:64",
-     0},
+    HELP_TOKENS(KEPT(options, tokens), ""),
     HELP_PROMPTS(PROMPTS),
     HELP_OUT(KEPT(options, out)),
     HELP_SHARD(KEPT(options, shard)),
@@ -71,28 +68,18 @@ static const struct argp_option option_table[] = {
     {"json", KEPT(options, json), "FILE", 0, "write the result as JSON (- is stdout)", 0},
     {0}};
 
-static long parse_number(struct argp_state *state, const char *name, const char *argument,
-                         long least) {
-    char *end;
-    long bits = strtol(argument, &end, 10);
-    if (end == argument || *end != '\0' || bits < least || bits > MOST_BITS)
-        argp_error(state, "--%s takes a whole number from %ld to %d, not \"%s\"", name, least,
-                   MOST_BITS, argument);
-    return bits;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     if (option_keep(o, key, argument)) return 0;
     switch (key) {
     case KEY_BITS:
-        o->bits = parse_number(state, "bits", argument, 32);
+        o->bits = option_number(state, "bits", argument, 32, MOST_BITS);
         return 0;
     case KEY_CERTIFIED:
-        o->certified = parse_number(state, "certified", argument, 1);
+        o->certified = option_number(state, "certified", argument, 1, MOST_BITS);
         return 0;
     case KEY_CHECK:
-        o->check = parse_number(state, "check", argument, 1);
+        o->check = option_number(state, "check", argument, 1, MOST_BITS);
         return 0;
     case PROMPTS:
         inputs_add_word(&o->prompts, INPUT_PROMPT, argument);

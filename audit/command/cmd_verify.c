@@ -31,29 +31,18 @@ static const struct argp_option option_table[] = {
     {"list", KEPT(options, list), NULL, 0, "list the statements, check nothing", 0},
     {0}};
 
-static unsigned long long parse_number_option(const char *option, const char *text,
-                                              unsigned long long least, unsigned long long most,
-                                              struct argp_state *state) {
-    char *end;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || n < least || n > most)
-        argp_error(state, "%s takes a whole number from %llu to %llu, not \"%s\"", option, least,
-                   most, text);
-    return n;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     options *o = state->input;
     if (option_keep(o, key, argument)) return 0;
     switch (key) {
     case KEY_BITS:
-        o->how.bits = (slong)parse_number_option("--bits", argument, 32, 65536, state);
+        o->how.bits = option_number(state, "bits", argument, 32, 65536);
         return 0;
     case KEY_SEED:
-        o->how.seed = parse_number_option("--seed", argument, 0, UINT64_C(1) << 62, state);
+        o->how.seed = option_number(state, "seed", argument, 0, 1L << 62);
         return 0;
     case KEY_INSTANCES:
-        o->how.instances = parse_number_option("--instances", argument, 1, 1000000, state);
+        o->how.instances = option_number(state, "instances", argument, 1, 1000000);
         return 0;
     case ARGP_KEY_ARG:
         o->ids[o->n_ids++] = argument;

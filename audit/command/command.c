@@ -34,6 +34,17 @@ bool option_keep(void *options, int key, const char *argument) {
     return true;
 }
 
+long option_number(struct argp_state *state, const char *name, const char *text, long least,
+                   long most) {
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number < least || number > most)
+        argp_error(state, "--%s takes a whole number from %ld to %ld, not \"%s\"", name, least,
+                   most, text);
+    return number;
+}
+
 int exit_bad_input(const char *command, const sinkproof_error *error) {
     fprintf(stderr, "sinkproof %s: %s\n", command, error->text);
     return EXIT_BAD_INPUT;

@@ -48,6 +48,7 @@ int cmd_tokens(int argc, char **argv);
 
 // Parses the command line into `options`; an invalid one ends the program with EXIT_USAGE.
 struct argp;
+struct argp_state;
 void command_parse_line(const struct argp *parser, int argc, char **argv, void *options);
 
 // The key of an option that is kept as it is given: its argument, or, where it takes none, that it
@@ -56,6 +57,9 @@ enum { KEPT_OPTIONS = 1 << 16 };
 #define KEPT(type, member) (KEPT_OPTIONS + (int)offsetof(type, member))
 // Keeps an option with such a key, and returns whether it is one.
 bool option_keep(void *options, int key, const char *argument);
+// Parses the whole number of the option --`name`, or ends with a usage error.
+long option_number(struct argp_state *state, const char *name, const char *text, long least,
+                   long most);
 
 // Prints "sinkproof COMMAND: SENTENCE" on stderr and returns EXIT_BAD_INPUT.
 int exit_bad_input(const char *command, const sinkproof_error *error);

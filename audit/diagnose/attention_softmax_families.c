@@ -45,8 +45,9 @@ void guess_scores_kept(hunt *h, const family_arguments *of) {
 
 void guess_parts_kept(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
-    bool tiles = of->parting == SINKPROOF_PARTS_OF; // of which the first and the last are told
-    size_t most = tiles ? h->view->keys : 64;       // elsewhere, and rows before the second one
+    // Other families ask for the first tile and the last one, and for rows before the second.
+    bool tiles = of->parting == SINKPROOF_PARTS_OF;
+    size_t most = tiles ? h->view->keys : 64;
     int last = tiles ? SINKPROOF_KEPT_LAST : SINKPROOF_KEPT_BUT_LAST;
     m.parting = of->parting;
     for (m.part = 2; m.part < h->view->keys && m.part <= most; m.part = hunt_next_size(m.part))

@@ -73,7 +73,7 @@ static void say_weighing(cause_words *w) {
     case SINKPROOF_WEIGH_STEPS_DOWN:
     case SINKPROOF_WEIGH_STEPS_TWO:
         name_cause(w, "=%g", number);
-        say_cause(w, ", of which there are %g for each unit", number);
+        say_cause(w, " (%g steps in each unit)", number);
         break;
     default:
         break;

@@ -12,7 +12,7 @@ typedef struct frequency_fit {
     const sinkproof_config *config;
     size_t half;
     double *f, *error, *defined, *plain, *rule; // plain: without the scaling
-    double size, size_error;                    // of what is rotated, relative to the definition's
+    double size;                                // of what is rotated, relative to the definition's
     int without;
     double times;
     bool wrong;

@@ -99,7 +99,7 @@ static void write_middle(stream *s, arf_srcptr x) {
     for (mp_size_t k = 0; k < n; k++) pass_word(s, limb_k[k]);
 }
 
-// A fraction in [1/2, 1) of n limbs, of which neither end is 0, times 2^exponent.
+// A fraction in [1/2, 1) of n limbs times 2^exponent; the first limb and the last are not 0.
 static void read_number(stream *s, arf_ptr x, size_t n, bool negative) {
     uint64_t word = 0;
     slong exponent;

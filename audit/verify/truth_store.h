@@ -28,9 +28,9 @@ uint64_t sinkproof_store_sum(uint64_t sum, const void *bytes, size_t length);
 uint8_t *store_bytes(const char *identity, const truth_store *store, const truth_study *study,
                      size_t *length);
 
-// Reads the state and the accounts of the study, of which configuration and n are set. The
-// identity must be the same; an error names its first line that differs. Nothing in the bytes is
-// trusted. After success store_clear frees the balls of the state.
+// Reads the state, and the study's accounts; its configuration and n are set before. The identity
+// must be the same; an error names its first line that differs. Nothing in the bytes is trusted.
+// After success store_clear frees the balls of the state.
 bool store_parse(const uint8_t *bytes, size_t length, const char *name, const char *identity,
                  truth_store *store, truth_study *study, sinkproof_error *error);
 void sinkproof_store_clear(truth_store *store, const truth_study *study);

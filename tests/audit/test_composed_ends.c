@@ -102,14 +102,7 @@ static const plant plants[] = {
      .says = "holds the row of another token of the vocabulary in the place of a token's own"},
     {AT("T0"), .change = noise, .by = 0.01, .not = "another token"},
 };
-enum { PLANTS = sizeof plants / sizeof plants[0] };
 
 int main(int argc, char **argv) {
-    sinkproof_model *model = open_model("synthetic:tiny");
-    omp_set_num_threads(1);
-    for (size_t i = argc > 1 ? strtoul(argv[1], NULL, 10) : 0; i < PLANTS; i++)
-        try_plant(model, &plants[i], plants[i].f32 || i % 2 == 0 ? "f32" : "openai-bf16",
-                  7 + i % 3);
-    sinkproof_model_close(model);
-    return tap_done();
+    return try_plants(plants, sizeof plants / sizeof plants[0], argc, argv);
 }

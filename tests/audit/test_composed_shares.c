@@ -328,14 +328,7 @@ static const plant plants[] = {
     {IN(W_UP, -1, -1, 0, 1), .reread = scales_shared, .says = "that of the first row of each 8"},
     {IN(W_UP, -1, -1, 0, 1), .reread = zeros_as_halves, .says = " 0 as 0.5, -0 as -0.5"},
 };
-enum { PLANTS = sizeof plants / sizeof plants[0] };
 
 int main(int argc, char **argv) {
-    sinkproof_model *model = open_model("synthetic:tiny");
-    omp_set_num_threads(1);
-    for (size_t i = argc > 1 ? strtoul(argv[1], NULL, 10) : 0; i < PLANTS; i++)
-        try_plant(model, &plants[i], plants[i].f32 || i % 2 == 0 ? "f32" : "openai-bf16",
-                  7 + i % 3);
-    sinkproof_model_close(model);
-    return tap_done();
+    return try_plants(plants, sizeof plants / sizeof plants[0], argc, argv);
 }

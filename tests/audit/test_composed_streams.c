@@ -192,14 +192,7 @@ static const plant plants[] = {
      .says = "in the place of the norm before the experts (M1), the norm, without scales, of the"},
     {AT("M2"), .change = routed_by_noise, .by = 0.01, .not = "the norm, without"},
 };
-enum { PLANTS = sizeof plants / sizeof plants[0] };
 
 int main(int argc, char **argv) {
-    sinkproof_model *model = open_model("synthetic:tiny");
-    omp_set_num_threads(1);
-    for (size_t i = argc > 1 ? strtoul(argv[1], NULL, 10) : 0; i < PLANTS; i++)
-        try_plant(model, &plants[i], plants[i].f32 || i % 2 == 0 ? "f32" : "openai-bf16",
-                  7 + i % 3);
-    sinkproof_model_close(model);
-    return tap_done();
+    return try_plants(plants, sizeof plants / sizeof plants[0], argc, argv);
 }

@@ -66,7 +66,7 @@ typedef struct next_study {
     // The first layer where honest rounding may choose other experts, and for how many tokens; 0:
     // no layer that has sets.
     size_t open_layer, open_tokens;
-    size_t branches; // runs, of which each honest engine's is one; 0: not known
+    size_t branches; // each honest engine's run is one of so many; 0: not known
     double rate;
 } next_study;
 

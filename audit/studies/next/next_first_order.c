@@ -118,7 +118,7 @@ static void add_element(derivatives *d, double slope, double worst, double likel
     d->squares += slope * likely * (slope * likely);
 }
 
-// Rows of `slopes` slopes meet rows of `columns` radii, of which the first are theirs.
+// Rows of `slopes` slopes meet rows of `columns` radii: slope k belongs to radius k.
 static void meet_radii(derivatives *d, sinkproof_trace_point point, size_t layer, size_t count,
                        size_t slopes, const double *slope, size_t columns) {
     if (d->radii == NULL) return;
