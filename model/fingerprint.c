@@ -9,6 +9,7 @@
 // forgery.
 //
 // Traces of before have one that told formats too: by it the same model is recognised as well.
+#include "base/fnv.h"
 #include "base/words.h"
 #include "model/fields.h"
 #include "model/model.h"
@@ -17,7 +18,9 @@
 #include <string.h>
 
 static void hash_feed(uint64_t *hash, uint64_t word) {
-    for (int i = 0; i < 8; i++) *hash = (*hash ^ (word >> 8 * i & 255)) * 0x100000001b3;
+    uint8_t bytes[8]; // the least first, on any machine
+    for (int i = 0; i < 8; i++) bytes[i] = word >> 8 * i & 255;
+    *hash = sinkproof_fnv(*hash, bytes, sizeof bytes);
 }
 
 static void feed_real(uint64_t *hash, double x) {
@@ -58,7 +61,7 @@ static void feed_matrix(uint64_t *hash, const sinkproof_matrix *stack, bool form
 static bool hash_model(const sinkproof_model *model, bool formats, uint64_t *fingerprint,
                        sinkproof_error *error) {
     const sinkproof_config *config = sinkproof_model_config(model);
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = SINKPROOF_FNV_NOTHING;
     feed_config(&hash, config, formats);
     size_t widest = 0, count, rows, cols;
     for (int s = 0; s < SINKPROOF_SLOTS; s++) {

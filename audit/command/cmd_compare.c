@@ -10,6 +10,7 @@
 #include "base/share.h"
 #include "base/words.h"
 #include "model/bytes.h"
+#include "model/json_number.h"
 
 #include <argp.h>
 #include <math.h>
@@ -141,11 +142,11 @@ static json_t *differences_json(const sinkproof_comparison *c) {
         json_object_set_new(o, "ok", json_boolean(d->differing == 0));
         json_object_set_new(o, "elements", json_integer((json_int_t)(d->elements - d->left_out)));
         json_object_set_new(o, "differing", json_integer((json_int_t)d->differing));
-        json_object_set_new(o, "largest", number_json(d->largest));
-        json_object_set_new(o, "ulp", number_json(d->ulp));
-        json_object_set_new(o, "relative", number_json(d->relative));
-        json_object_set_new(o, "error_a", number_json(d->error_a));
-        json_object_set_new(o, "error_b", number_json(d->error_b));
+        json_object_set_new(o, "largest", sinkproof_number_json(d->largest));
+        json_object_set_new(o, "ulp", sinkproof_number_json(d->ulp));
+        json_object_set_new(o, "relative", sinkproof_number_json(d->relative));
+        json_object_set_new(o, "error_a", sinkproof_number_json(d->error_a));
+        json_object_set_new(o, "error_b", sinkproof_number_json(d->error_b));
         json_array_append_new(results, o);
     }
     return results;

@@ -6,6 +6,7 @@
 // The figures of the book are drawn from this output alone.
 #include "audit/command/command.h"
 #include "base/words.h"
+#include "model/json_number.h"
 #include "proofs/bounds/gradients.h"
 #include "proofs/bounds/honest.h"
 #include "proofs/bounds/worst.h"
@@ -48,7 +49,8 @@ static void begin_series(curve *to, const char *name, const char *columns) {
 // Values that are not finite become null in JSON, and NaN in the table.
 static void add_row(curve *to, const double *cells) {
     json_t *row = json_array();
-    for (size_t c = 0; c < to->n_columns; c++) json_array_append_new(row, number_json(cells[c]));
+    for (size_t c = 0; c < to->n_columns; c++)
+        json_array_append_new(row, sinkproof_number_json(cells[c]));
     json_array_append_new(to->rows, row);
 }
 

@@ -11,6 +11,7 @@
 #include "audit/trace/trace_write.h"
 #include "base/words.h"
 #include "fast/engine/engine.h"
+#include "model/json_number.h"
 #include "ref/backward/backward.h"
 
 #include <argp.h>
@@ -349,7 +350,7 @@ static json_t *report_last_logits(const run *r, bool text) {
         taken[i] = next_largest_logit(vocab, r->logits_v, taken, i);
         if (text) printf("%8zu  %.17g\n", taken[i], r->logits_v[taken[i]]);
         json_array_append_new(ids, json_integer((json_int_t)taken[i]));
-        json_array_append_new(values, number_json(r->logits_v[taken[i]]));
+        json_array_append_new(values, sinkproof_number_json(r->logits_v[taken[i]]));
     }
     if (text && r->o->generate > 0) print_generated(r);
     bool has_loss = r->activations != NULL && r->loss.tokens > 0;
@@ -360,7 +361,7 @@ static json_t *report_last_logits(const run *r, bool text) {
     json_object_set_new(result, "id", json_string("model.forward"));
     json_object_set_new(result, "label", json_string("rounded"));
     describe_run(r, result);
-    if (has_loss) json_object_set_new(result, "loss", number_json(r->loss.value));
+    if (has_loss) json_object_set_new(result, "loss", sinkproof_number_json(r->loss.value));
     json_object_set_new(result, "ids", ids);
     json_object_set_new(result, "logits", values);
     return result;
@@ -377,11 +378,11 @@ static void report_cost(const run *r, double seconds, json_t *result) {
             peak, prompt);
     json_object_set_new(result, "seconds", json_real(seconds));
     json_object_set_new(result, "peak_mib", json_real(peak));
-    json_object_set_new(result, "prompt_tokens_per_second", number_json(prompt));
+    json_object_set_new(result, "prompt_tokens_per_second", sinkproof_number_json(prompt));
     if (r->o->generate > 1) {
         double decode = (double)(r->o->generate - 1) / r->decode_seconds;
         fprintf(stderr, ", generation %.4g tokens/s", decode);
-        json_object_set_new(result, "generated_tokens_per_second", number_json(decode));
+        json_object_set_new(result, "generated_tokens_per_second", sinkproof_number_json(decode));
     }
     fprintf(stderr, "\n");
 }

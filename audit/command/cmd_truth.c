@@ -17,6 +17,7 @@
 #include "audit/verify/truth_bits.h"
 #include "audit/verify/truth_study.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <argp.h>
 #include <math.h>
@@ -210,8 +211,8 @@ static json_t *precision_json(const options *o, const truth_precision *p,
     return json_pack("{s:s, s:s, s:b, s:s, s:I, s:b, s:I, s:o, s:o, s:o, s:I}", "id",
                      "model.forward", "what", "bits lost on the way", "ok", all, "label",
                      "estimated", "bits", (json_int_t)o->bits, "chosen", p->chosen, "layers",
-                     (json_int_t)p->layers, "lost", number_json(p->lost), "measured",
-                     number_json(radius + (double)o->bits), "unknown_from_layer",
+                     (json_int_t)p->layers, "lost", sinkproof_number_json(p->lost), "measured",
+                     sinkproof_number_json(radius + (double)o->bits), "unknown_from_layer",
                      all ? json_null() : json_integer((json_int_t)layer), "bits_wanted",
                      (json_int_t)sinkproof_study_bits_wanted(study, o->bits));
 }
@@ -220,12 +221,13 @@ static json_t *make_rows(const options *o, const truth_precision *p, const truth
                          const sinkproof_truth_result *result, const outcome *end) {
     const sinkproof_truth_routing *routing = &result->routing;
     json_t *results = truth_points_json(study);
-    json_array_append_new(
-        results, json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:I}", "id", "model.forward", "what",
-                           "argmax of the last token", "ok", end->argmax_certified, "argmax",
-                           (json_int_t)end->argmax, "gap", truth_enclosed_json(end->gap),
-                           "worst_relative_radius_log2", number_json(end->worst_relative_log2),
-                           "bits", (json_int_t)o->bits));
+    json_array_append_new(results,
+                          json_pack("{s:s, s:s, s:b, s:I, s:o, s:o, s:I}", "id", "model.forward",
+                                    "what", "argmax of the last token", "ok", end->argmax_certified,
+                                    "argmax", (json_int_t)end->argmax, "gap",
+                                    truth_enclosed_json(end->gap), "worst_relative_radius_log2",
+                                    sinkproof_number_json(end->worst_relative_log2), "bits",
+                                    (json_int_t)o->bits));
     json_array_append_new(results, truth_argmaxes_json(&end->every));
     json_array_append_new(results, precision_json(o, p, study));
     if (result->checks.products > 0)

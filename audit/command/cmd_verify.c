@@ -7,6 +7,7 @@
 #include "audit/verify/verify.h"
 #include "base/share.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <argp.h>
 #include <math.h>
@@ -365,10 +366,10 @@ static void print_summary(const verify_result *results, size_t n) {
 static json_t *measure_json(const verify_measure *m) {
     json_t *entry = json_pack("{s:s, s:I, s:I, s:o, s:o}", "bound_id", m->bound, "values",
                               (json_int_t)m->values, "wrong", (json_int_t)m->wrong, "worst",
-                              number_json(m->worst), "bound", json_real(1));
+                              sinkproof_number_json(m->worst), "bound", json_real(1));
     if (m->floor > 0) {
         json_object_set_new(entry, "floor", json_real(m->floor));
-        json_object_set_new(entry, "reached", number_json(m->reached));
+        json_object_set_new(entry, "reached", sinkproof_number_json(m->reached));
         if (truth_label(m) != NULL)
             json_object_set_new(entry, "truth", json_string(truth_label(m)));
     }
@@ -394,14 +395,15 @@ static json_t *result_json(const verify_result *r, const options *o) {
                       "wrong_forms", (json_int_t)r->wrong_forms, "refuted",
                       (json_int_t)r->wrong_refuted));
     if (r->identities > 0)
-        json_object_set_new(
-            entry, "enclosed",
-            json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I}", "bits", (json_int_t)o->how.bits,
-                      "instances", (json_int_t)r->ball.instances, "entries",
-                      (json_int_t)r->ball.entries, "broken",
-                      (json_int_t)(r->ball.broken + r->grid.broken), "radius_log2",
-                      number_json(r->ball.radius_log2), "worst", number_json(r->ball.share),
-                      "bound", json_real(1), "grid_cases", (json_int_t)r->grid.cases));
+        json_object_set_new(entry, "enclosed",
+                            json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I}", "bits",
+                                      (json_int_t)o->how.bits, "instances",
+                                      (json_int_t)r->ball.instances, "entries",
+                                      (json_int_t)r->ball.entries, "broken",
+                                      (json_int_t)(r->ball.broken + r->grid.broken), "radius_log2",
+                                      sinkproof_number_json(r->ball.radius_log2), "worst",
+                                      sinkproof_number_json(r->ball.share), "bound", json_real(1),
+                                      "grid_cases", (json_int_t)r->grid.cases));
     if (r->measure.values > 0) json_object_set_new(entry, "measured", measure_json(&r->measure));
     if (r->experiment.values > 0)
         json_object_set_new(entry, "experiment", measure_json(&r->experiment));

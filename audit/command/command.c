@@ -251,10 +251,6 @@ void note_tell(const char *sentence, bool print) {
     json_array_append_new(notes, json_string(sentence));
 }
 
-json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 // A stranger's text: of a byte that is no UTF-8 there is no JSON.
 json_t *text_json(const char *text) {
     json_t *string = json_string(text);

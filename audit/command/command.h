@@ -109,7 +109,6 @@ char *help_list_policies(int key, const char *text, void *input);
     "where NAME is tiny, gpt-oss-20b, gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, tiny-qwen3, "     \
     "gpt2-circuit, gpt2-null or the path of a config.json"
 
-json_t *number_json(double x); // null where it is not finite
 // A JSON string of any text; where it is no UTF-8, what is not ASCII is '?' in it.
 json_t *text_json(const char *text);
 

@@ -6,13 +6,13 @@
 #include "audit/command/fastest.h"
 
 #include "audit/command/command.h"
+#include "base/fnv.h"
 #include "fast/engine/engine.h"
 #include "fast/kernels/isa.h"
 #include "model/bytes.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,13 +36,6 @@ static const char *processor_key(char *text, size_t size) {
     return text;
 }
 
-// A hash of the key for the file's name: FNV-1a.
-static uint64_t key_hash(const char *key) {
-    uint64_t number = UINT64_C(0xcbf29ce484222325);
-    for (; *key != '\0'; key++) number = (number ^ (uint8_t)*key) * UINT64_C(0x100000001b3);
-    return number;
-}
-
 bool fastest_file_path(const char *key, char *path, size_t size) {
     const char *own = getenv("SINKPROOF_CACHE"), *base = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME"), *in = "", *under = "";
@@ -52,7 +45,8 @@ bool fastest_file_path(const char *key, char *path, size_t size) {
         in = base, under = "/sinkproof";
     else if (home != NULL && home[0] == '/')
         in = home, under = "/.cache/sinkproof";
-    int length = snprintf(path, size, "%s%s/isa-%016" PRIx64, in, under, key_hash(key));
+    int length = snprintf(path, size, "%s%s/isa-%016" PRIx64, in, under,
+                          sinkproof_fnv(SINKPROOF_FNV_NOTHING, key, strlen(key)));
     bool good = in[0] != '\0' && length > 0 && (size_t)length < size;
     if (!good) path[0] = '\0';
     return good;

@@ -3,6 +3,7 @@
 #include "audit/command/kept.h"
 
 #include "audit/command/command.h"
+#include "base/fnv.h"
 #include "model/bytes.h"
 #include "model/safetensors.h"
 
@@ -91,12 +92,11 @@ json_t *kept_unit(const batch_unit *unit) {
 
 // FNV-1a of what identifies a unit among others: the name of its file.
 static char *unit_path(const char *directory, const json_t *unit) {
-    uint64_t hash = 0xcbf29ce484222325;
     json_t *own =
         json_pack("[O, O]", json_object_get(unit, "name"), json_object_get(unit, "layers"));
     char *text = json_dumps(own, JSON_COMPACT), *path = NULL;
     if (text == NULL) abort();
-    for (const char *c = text; *c != '\0'; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001b3;
+    uint64_t hash = sinkproof_fnv(SINKPROOF_FNV_NOTHING, text, strlen(text));
     size_t room = strlen(directory) + 32;
     path = malloc(room);
     if (path == NULL) abort();

@@ -5,6 +5,7 @@
 #include "audit/command/command.h"
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,9 +204,10 @@ static json_t *plan_json(const plan *p) {
                      EXIT_HOLDS, "label", "estimated", "tokens", (json_int_t)p->tokens, "points",
                      (json_int_t)p->size.points, "bytes", (json_int_t)p->size.bytes, "at_once",
                      (json_int_t)p->size.at_once, "sets", (json_int_t)p->size.sets, "memory",
-                     (json_int_t)p->memory, "seconds", number_json(p->seconds), "processor_seconds",
-                     number_json(p->processors), "policy", p->policy, "prefix",
-                     p->prefix > 0 ? json_integer((json_int_t)p->prefix) : NULL, "prefix_sets",
+                     (json_int_t)p->memory, "seconds", sinkproof_number_json(p->seconds),
+                     "processor_seconds", sinkproof_number_json(p->processors), "policy", p->policy,
+                     "prefix", p->prefix > 0 ? json_integer((json_int_t)p->prefix) : NULL,
+                     "prefix_sets",
                      p->prefix > 0 ? json_integer((json_int_t)p->size.prefix_sets) : NULL);
 }
 

@@ -4,6 +4,7 @@
 
 #include "audit/command/command.h"
 #include "audit/trace/trace.h"
+#include "base/fnv.h"
 #include "ref/walk.h"
 
 #include <inttypes.h>
@@ -66,11 +67,11 @@ void truth_layers_end(void) {
 
 static uint64_t sum_trace(const sinkproof_trace *trace) {
     const sinkproof_safetensors *file = sinkproof_trace_file(trace);
-    uint64_t sum = STORE_NOTHING;
+    uint64_t sum = SINKPROOF_FNV_NOTHING;
     for (size_t part = 0; part < sinkproof_safetensors_parts(file); part++) {
         size_t length;
         const uint8_t *bytes = sinkproof_safetensors_bytes(file, part, &length);
-        sum = sinkproof_store_sum(sum, bytes, length);
+        sum = sinkproof_fnv(sum, bytes, length);
     }
     return sum;
 }
@@ -79,9 +80,9 @@ char *truth_identity(const truth_asked *asked, const sinkproof_model *model, siz
                      const int32_t *tokens_n, sinkproof_error *error) {
     char *text;
     size_t length;
-    uint64_t fingerprint, sum = STORE_NOTHING;
+    uint64_t fingerprint, sum = SINKPROOF_FNV_NOTHING;
     if (!sinkproof_model_fingerprint(model, &fingerprint, error)) return NULL;
-    for (size_t i = 0; i < n; i++) sum = sinkproof_store_sum(sum, &tokens_n[i], sizeof *tokens_n);
+    for (size_t i = 0; i < n; i++) sum = sinkproof_fnv(sum, &tokens_n[i], sizeof *tokens_n);
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) abort();
     fprintf(out, "sinkproof-truth-work-1\nversion %s\nmodel %016" PRIx64 "\n", SINKPROOF_VERSION,

@@ -4,6 +4,7 @@
 
 #include "audit/command/command.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <math.h>
 
@@ -108,7 +109,8 @@ json_t *truth_argmaxes_json(const truth_argmaxes *all) {
         "argmax of every token", "ok", all->certified == all->n, "label", "enclosed", "tokens",
         (json_int_t)all->n, "certified", (json_int_t)all->certified, "first_ambiguous",
         all->first_open < all->n ? json_integer((json_int_t)all->first_open) : json_null(),
-        "thinnest_token", (json_int_t)all->thinnest, "thinnest_gap", number_json(all->gap));
+        "thinnest_token", (json_int_t)all->thinnest, "thinnest_gap",
+        sinkproof_number_json(all->gap));
 }
 
 void truth_print_routing(FILE *out, const sinkproof_truth_routing *routing) {
@@ -133,8 +135,8 @@ void truth_print_routing(FILE *out, const sinkproof_truth_routing *routing) {
 
 json_t *truth_enclosed_json(arb_srcptr ball) {
     return json_pack("{s:s, s:o, s:o}", "label", "enclosed", "midpoint",
-                     number_json(arf_get_d(arb_midref(ball), ARF_RND_NEAR)), "radius_log2",
-                     number_json(sinkproof_truth_radius_log2(ball)));
+                     sinkproof_number_json(arf_get_d(arb_midref(ball), ARF_RND_NEAR)),
+                     "radius_log2", sinkproof_number_json(sinkproof_truth_radius_log2(ball)));
 }
 
 json_t *truth_routing_json(const sinkproof_truth_routing *r) {
@@ -176,13 +178,13 @@ json_t *truth_points_json(const truth_study *study) {
                                   "point", sinkproof_trace_point_name((sinkproof_trace_point)point),
                                   "ok", s->infinite == 0, "label", "enclosed", "elements",
                                   (json_int_t)s->elements, "exact", s->radius_log2 == -INFINITY,
-                                  "radius_log2", number_json(s->radius_log2),
-                                  "relative_radius_log2", number_json(s->relative_log2));
+                                  "radius_log2", sinkproof_number_json(s->radius_log2),
+                                  "relative_radius_log2", sinkproof_number_json(s->relative_log2));
         if (s->compared > 0) {
             json_object_set_new(entry, "compared", json_integer((json_int_t)s->compared));
             json_object_set_new(entry, "dtype", json_string(sinkproof_format_name(s->format)));
-            json_object_set_new(entry, "worst", number_json(s->distance));
-            json_object_set_new(entry, "worst_ulp", number_json(s->ulp));
+            json_object_set_new(entry, "worst", sinkproof_number_json(s->distance));
+            json_object_set_new(entry, "worst_ulp", sinkproof_number_json(s->ulp));
         }
         json_array_append_new(results, entry);
     }

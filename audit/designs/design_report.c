@@ -4,8 +4,7 @@
 // The verdicts on an engine of a design, as text and as JSON.
 #include "audit/designs/design_report.h"
 #include "base/share.h"
-
-#include <math.h>
+#include "model/json_number.h"
 
 // "exact" only if every set is a single value. The middle of a wider set is a sum in some library's
 // order of summation: an engine that equals it is only within.
@@ -15,15 +14,12 @@ static const char *design_verdict_word(const design_verdict *v) {
     return v->several == 0 ? "exact" : "within";
 }
 
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *first_json(const design_verdict *v) {
     if (v->outside == 0) return json_null();
     return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "head", (json_int_t)v->head, "row",
-                     (json_int_t)v->row, "column", (json_int_t)v->column, "low", number_json(v->lo),
-                     "high", number_json(v->hi), "found", number_json(v->found));
+                     (json_int_t)v->row, "column", (json_int_t)v->column, "low",
+                     sinkproof_number_json(v->lo), "high", sinkproof_number_json(v->hi), "found",
+                     sinkproof_number_json(v->found));
 }
 
 static json_t *step_json(const design_verdict *v, const char *policy) {
@@ -33,7 +29,7 @@ static json_t *step_json(const design_verdict *v, const char *policy) {
                      v->outside == 0, "design", v->layer->design, "policy", policy, "verdict",
                      design_verdict_word(v), "bridged", v->bridged, "elements",
                      (json_int_t)v->elements, "outside", (json_int_t)v->outside, "unbounded",
-                     (json_int_t)v->unbounded, "worst", number_json(v->worst), "first",
+                     (json_int_t)v->unbounded, "worst", sinkproof_number_json(v->worst), "first",
                      first_json(v), "missing", v->missing);
 }
 

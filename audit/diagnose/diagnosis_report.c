@@ -6,6 +6,7 @@
 #include "audit/diagnose/composed.h"
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -278,8 +279,7 @@ static json_t *finding_json(const sinkproof_config *config, const sinkproof_diag
     json_object_set_new(o, "common",
                         f->common > 0 ? json_integer((json_int_t)f->common) : json_null());
     json_object_set_new(o, "next", f->next.n > 0 ? mistake_ids_json(&f->next) : json_null());
-    json_object_set_new(o, "next_bounds",
-                        isfinite(f->next_bounds) ? json_real(f->next_bounds) : json_null());
+    json_object_set_new(o, "next_bounds", sinkproof_number_json(f->next_bounds));
     json_object_set_new(
         o, "positions",
         f->rows.end > 0 && !d->packed

@@ -8,6 +8,7 @@
 #include "audit/trace/trace_points.h"
 #include "base/share.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <math.h>
 #include <string.h>
@@ -137,7 +138,7 @@ static json_t *row_json(const sinkproof_gradient_report *r) {
     json_object_set_new(o, "nan", json_integer((json_int_t)r->nans));
     json_object_set_new(o, "infinite", json_integer((json_int_t)r->infinities));
     json_object_set_new(o, "worst",
-                        judgement_number_json(r->outside > 0 ? INFINITY : r->share_worst));
+                        sinkproof_number_json(r->outside > 0 ? INFINITY : r->share_worst));
     json_object_set_new(o, "bound", json_real(1));
     json_object_set_new(o, "missing", text_or_null(r->missing));
     json_object_set_new(o, "cause", text_or_null(r->cause));

@@ -6,6 +6,7 @@
 
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <math.h>
 #include <string.h>
@@ -139,17 +140,13 @@ void sinkproof_certified_print(FILE *out, const certified_comparison *c, const t
 
 // ---- JSON
 
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *span_json(certified_span s) {
-    return json_pack("[o, o]", number_json(s.lo), number_json(s.hi));
+    return json_pack("[o, o]", sinkproof_number_json(s.lo), sinkproof_number_json(s.hi));
 }
 
 static json_t *part_json(double rms, double worst) {
-    return json_pack("{s:s, s:o, s:o}", "label", "estimated", "rms", number_json(rms), "worst",
-                     number_json(worst));
+    return json_pack("{s:s, s:o, s:o}", "label", "estimated", "rms", sinkproof_number_json(rms),
+                     "worst", sinkproof_number_json(worst));
 }
 
 static json_t *point_json(const certified_comparison *c, const certified_point *p) {

@@ -9,6 +9,7 @@
 #include "audit/trace/trace_points.h"
 #include "base/share.h"
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <math.h>
 #include <string.h>
@@ -314,10 +315,6 @@ void sinkproof_judgement_print(FILE *out, const sinkproof_config *config,
     print_inherited(out, j);
 }
 
-json_t *judgement_number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 // {"A9.form": "base-2"}: null where not exactly one form fits; stages that were not asked are
 // absent.
 static json_t *forms_json(const sinkproof_judgement *j) {
@@ -357,7 +354,7 @@ void judgement_add_worst(json_t *o, size_t rank, const size_t *shape, size_t at,
     sinkproof_trace_index(rank, shape, at, index_d);
     for (size_t d = 0; d < rank; d++)
         json_array_append_new(index, json_integer((json_int_t)index_d[d]));
-    json_object_set_new(o, "excess_ulp", judgement_number_json(excess_ulp));
+    json_object_set_new(o, "excess_ulp", sinkproof_number_json(excess_ulp));
     json_object_set_new(o, "worst_index", index);
     json_object_set_new(o, "engine", hex_json(engine));
     json_object_set_new(o, "emulation", hex_json(set->mid));
@@ -366,12 +363,12 @@ void judgement_add_worst(json_t *o, size_t rank, const size_t *shape, size_t at,
 }
 
 static void add_drift(json_t *o, const sinkproof_drift_result *r) {
-    json_object_set_new(o, "drift", judgement_number_json(r->gain));
-    json_object_set_new(o, "drift_limit", judgement_number_json(r->limit));
+    json_object_set_new(o, "drift", sinkproof_number_json(r->gain));
+    json_object_set_new(o, "drift_limit", sinkproof_number_json(r->limit));
     json_object_set_new(o, "drift_bin", json_string(sinkproof_drift_bin_name(r->bin)));
-    json_object_set_new(o, "alike_rows", judgement_number_json(r->alike));
-    json_object_set_new(o, "spread", judgement_number_json(r->spread.mean));
-    json_object_set_new(o, "spread_limit", judgement_number_json(r->spread.limit));
+    json_object_set_new(o, "alike_rows", sinkproof_number_json(r->alike));
+    json_object_set_new(o, "spread", sinkproof_number_json(r->spread.mean));
+    json_object_set_new(o, "spread_limit", sinkproof_number_json(r->spread.limit));
     json_object_set_new(o, "spread_part", json_string(sinkproof_spread_part_name(r->spread.part)));
 }
 
@@ -379,10 +376,10 @@ static void add_drift(json_t *o, const sinkproof_drift_result *r) {
 static json_t *together_json(const sinkproof_point_report *r) {
     if (r->layers_together == 0) return json_null();
     return json_pack("{s:I, s:o, s:o, s:s, s:o, s:b}", "layers", (json_int_t)r->layers_together,
-                     "drift", judgement_number_json(r->together.gain), "drift_limit",
-                     judgement_number_json(r->together.limit), "drift_bin",
+                     "drift", sinkproof_number_json(r->together.gain), "drift_limit",
+                     sinkproof_number_json(r->together.limit), "drift_bin",
                      sinkproof_drift_bin_name(r->together.bin), "power_factor",
-                     judgement_number_json(r->together.smallest), "suspicious",
+                     sinkproof_number_json(r->together.smallest), "suspicious",
                      (int)r->leans_together);
 }
 
@@ -395,27 +392,27 @@ static json_t *point_json(const sinkproof_point_report *r) {
     json_object_set_new(o, "bridged", json_boolean(r->bridged));
     add_counts(o, r);
     json_object_set_new(o, "worst",
-                        judgement_number_json(r->outside > 0 ? INFINITY : r->share_worst));
+                        sinkproof_number_json(r->outside > 0 ? INFINITY : r->share_worst));
     json_object_set_new(o, "bound", json_real(1));
-    json_object_set_new(o, "share_median", judgement_number_json(r->share_median));
+    json_object_set_new(o, "share_median", sinkproof_number_json(r->share_median));
     judgement_add_worst(o, r->rank, r->shape, r->worst_at, r->excess_ulp, r->worst_value,
                         &r->worst_set);
     json_object_set_new(o, "inputs", json_string(r->worst_inputs));
     add_drift(o, &r->drift);
     json_object_set_new(o, "together", together_json(r));
     json_object_set_new(o, "power_noise_ulp",
-                        judgement_number_json(r->bridged ? INFINITY : r->drift.spread.noise));
-    json_object_set_new(o, "power_factor", judgement_number_json(r->drift.smallest));
-    json_object_set_new(o, "power_single_ulp", judgement_number_json(r->power_single));
+                        sinkproof_number_json(r->bridged ? INFINITY : r->drift.spread.noise));
+    json_object_set_new(o, "power_factor", sinkproof_number_json(r->drift.smallest));
+    json_object_set_new(o, "power_single_ulp", sinkproof_number_json(r->power_single));
     json_object_set_new(o, "power_single_or_more", json_boolean(r->power_single >= HISTOGRAM_TOP));
     if (r->errors.truth > 0) {
         json_object_set_new(o, "error",
-                            judgement_number_json(sinkproof_error_relative(r->errors.error, r)));
+                            sinkproof_number_json(sinkproof_error_relative(r->errors.error, r)));
         json_object_set_new(
             o, "inherited",
-            judgement_number_json(sinkproof_error_relative(r->errors.inherited, r)));
+            sinkproof_number_json(sinkproof_error_relative(r->errors.inherited, r)));
         json_object_set_new(o, "local",
-                            judgement_number_json(sinkproof_error_relative(r->errors.local, r)));
+                            sinkproof_number_json(sinkproof_error_relative(r->errors.local, r)));
     }
     return o;
 }
@@ -438,7 +435,7 @@ void sinkproof_judgement_json(json_t *results, const char *trace_path,
     json_object_set_new(o, "forms", forms_json(j));
     json_object_set_new(o, "undecided", json_integer((json_int_t)j->undecided));
     json_object_set_new(o, "add", judgement_remedies_json(config, j));
-    json_object_set_new(o, "thinnest_margin", judgement_number_json(j->thinnest_margin));
+    json_object_set_new(o, "thinnest_margin", sinkproof_number_json(j->thinnest_margin));
     json_array_append_new(results, o);
     for (size_t i = 0; i < j->n_reports; i++)
         json_array_append_new(results, point_json(&j->reports[i]));

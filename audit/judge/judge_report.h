@@ -24,8 +24,7 @@ void judgement_print_undecided(FILE *out, const sinkproof_config *config,
 json_t *judgement_remedies_json(const sinkproof_config *config,
                                 const sinkproof_judgement *judgement);
 
-// null where it is not finite; an element outside its set, or the farthest inside, and the set.
-json_t *judgement_number_json(double x);
+// An element outside its set, or the farthest inside, and the set.
 void judgement_add_worst(json_t *o, size_t rank, const size_t *shape, size_t at, double excess_ulp,
                          double engine, const sinkproof_honest *set);
 

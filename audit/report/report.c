@@ -11,6 +11,7 @@
 #include "audit/report/verdicts.h"
 #include "audit/trace/trace_points.h"
 #include "audit/version.h"
+#include "base/fnv.h"
 #include "base/share.h"
 #include "base/words.h"
 
@@ -406,23 +407,17 @@ static void write_attention(const part *p) {
 
 // ---- provenance ------------------------------------------------------------------------------
 
-// FNV-1a: identifies a file, but is no protection against tampering.
-static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t n) {
-    for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * 0x100000001b3;
-    return hash;
-}
-
 enum { WHOLE = 1 << 30, ENDS = 1 << 20 }; // bytes; of a larger file only the ends are read
 
 // Returns whether all bytes are in the fingerprint.
 static bool trace_fingerprint(const sinkproof_safetensors *file, uint64_t *hash, size_t *length) {
     bool whole = true;
-    *hash = 0xcbf29ce484222325, *length = 0;
+    *hash = SINKPROOF_FNV_NOTHING, *length = 0;
     for (size_t i = 0, n; i < sinkproof_safetensors_parts(file); i++, *length += n) {
         const uint8_t *bytes = sinkproof_safetensors_bytes(file, i, &n);
         bool all = n <= WHOLE;
-        *hash = hash_bytes(*hash, bytes, all ? n : ENDS);
-        if (!all) *hash = hash_bytes(*hash, bytes + n - ENDS, ENDS);
+        *hash = sinkproof_fnv(*hash, bytes, all ? n : ENDS);
+        if (!all) *hash = sinkproof_fnv(*hash, bytes + n - ENDS, ENDS);
         whole = whole && all;
     }
     return whole;

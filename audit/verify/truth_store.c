@@ -4,6 +4,7 @@
 // One function for each structure passes its members, for the writer and the reader alike: the two
 // cannot differ.
 #include "audit/verify/truth_store.h"
+#include "base/fnv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,12 +16,6 @@ typedef struct stream {
     const uint8_t *read;
     size_t at, length, room;
 } stream;
-
-uint64_t sinkproof_store_sum(uint64_t sum, const void *bytes, size_t length) {
-    const uint8_t *byte = bytes;
-    for (size_t i = 0; i < length; i++) sum = (sum ^ byte[i]) * 0x100000001b3;
-    return sum;
-}
 
 static void write_bytes(stream *s, const void *bytes, size_t length) {
     if (s->at + length > s->room) {
@@ -60,7 +55,6 @@ static void pass_real(stream *s, double *real) {
 }
 
 // ---- balls
-// ---------------------------------------------------------------------------------------
 
 enum { IS_ZERO, IS_NUMBER, IS_INFINITE, IS_NAN }; // the lowest two bits of a midpoint's first word
 enum { LIMB_BITS = 64 };
@@ -168,7 +162,6 @@ static void pass_ball(stream *s, arb_ptr x) {
 }
 
 // ---- the state and the accounts
-// ------------------------------------------------------------------
 
 static void pass_routing(stream *s, sinkproof_truth_routing *r, const truth_study *study) {
     size_t layers = study->config->n_layers;
@@ -236,7 +229,7 @@ uint8_t *store_bytes(const char *identity, const truth_store *store, const truth
     write_bytes(&s, identity, strlen(identity));
     write_bytes(&s, "\n", 1);
     pass_all(&s, &same, studied);
-    pass_word(&s, sinkproof_store_sum(STORE_NOTHING, s.made, s.at));
+    pass_word(&s, sinkproof_fnv(SINKPROOF_FNV_NOTHING, s.made, s.at));
     *length = s.at;
     if (s.good) return s.made;
     free(s.made);
@@ -244,7 +237,6 @@ uint8_t *store_bytes(const char *identity, const truth_store *store, const truth
 }
 
 // ---- reading
-// -------------------------------------------------------------------------------------
 
 // The lines must be the same: an error names the first that is not.
 static bool same_identity(const uint8_t *bytes, size_t length, const char *name,
@@ -271,7 +263,7 @@ bool store_parse(const uint8_t *bytes, size_t length, const char *name, const ch
     stream s = {.good = true, .read = bytes, .at = strlen(identity) + 1, .length = length - 8};
     stream last = {.good = length >= s.at + 8, .read = bytes, .at = length - 8, .length = length};
     uint64_t sum = pass_word(&last, 0);
-    if (!last.good || sum != sinkproof_store_sum(STORE_NOTHING, bytes, length - 8))
+    if (!last.good || sum != sinkproof_fnv(SINKPROOF_FNV_NOTHING, bytes, length - 8))
         return sinkproof_fail(error, "%s: a damaged work file: its sum is not that of its bytes",
                               name);
     store->state.values = ball_vector(study->n * study->config->hidden);

@@ -19,10 +19,6 @@ typedef struct truth_store {
     sinkproof_truth_state state;
 } truth_store;
 
-// FNV-1a of bytes, which goes on from a sum; the sum of nothing.
-#define STORE_NOTHING UINT64_C(0xcbf29ce484222325)
-uint64_t sinkproof_store_sum(uint64_t sum, const void *bytes, size_t length);
-
 // The bytes of a file, malloc'ed. NULL if a ball has an exponent beyond 64 bits: such a layer is
 // not stored.
 uint8_t *store_bytes(const char *identity, const truth_store *store, const truth_study *study,

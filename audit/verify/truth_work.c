@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/verify/truth_work.h"
 
+#include "base/fnv.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -40,12 +41,12 @@ static bool open_points(truth_work *work, sinkproof_error *error) {
 // The sum of the bytes that the state tells of; false if there are fewer.
 static bool sum_points(FILE *points, size_t length, uint64_t *sum) {
     uint8_t piece[1 << 14];
-    *sum = STORE_NOTHING;
+    *sum = SINKPROOF_FNV_NOTHING;
     rewind(points);
     for (size_t n; length > 0; length -= n) {
         n = fread(piece, 1, length < sizeof piece ? length : sizeof piece, points);
         if (n == 0) return false;
-        *sum = sinkproof_store_sum(*sum, piece, n);
+        *sum = sinkproof_fnv(*sum, piece, n);
     }
     return true;
 }
@@ -126,7 +127,7 @@ bool sinkproof_work_open(truth_work *work, const char *path, const char *identit
 bool sinkproof_work_begin(truth_work *work, truth_study *study, truth_store *store,
                           sinkproof_error *error) {
     size_t length = 0;
-    *store = (truth_store){.points_sum = STORE_NOTHING};
+    *store = (truth_store){.points_sum = SINKPROOF_FNV_NOTHING};
     if (work->found == NULL) {
         unlink(work->path); // the state of a walk with fewer bits, before its points go
         work->stored = false;
@@ -156,7 +157,7 @@ static bool flush_points(truth_work *work) {
                             (off_t)work->flushed);
         if (got <= 0) return false;
         n = (size_t)got;
-        work->flushed_sum = sinkproof_store_sum(work->flushed_sum, piece, n);
+        work->flushed_sum = sinkproof_fnv(work->flushed_sum, piece, n);
     }
     return !ferror(work->points);
 }

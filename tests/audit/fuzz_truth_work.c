@@ -4,6 +4,7 @@
 // libFuzzer: any bytes as the words of a work file of `sinkproof truth`, with the sum that they
 // have. What is accepted is written again in as many bytes.
 #include "audit/verify/truth_store.h"
+#include "base/fnv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     memcpy(file, identity, lines);
     file[lines - 1] = '\n';
     memcpy(file + lines, bytes, length);
-    uint64_t sum = sinkproof_store_sum(STORE_NOTHING, file, whole - 8);
+    uint64_t sum = sinkproof_fnv(SINKPROOF_FNV_NOTHING, file, whole - 8);
     for (int i = 0; i < 8; i++) file[whole - 8 + (size_t)i] = (uint8_t)(sum >> 8 * i);
     sinkproof_study_init(&study, sinkproof_model_config(model), NULL, 1, false, false);
     if (store_parse(file, whole, "fuzz", identity, &store, &study, &error)) {

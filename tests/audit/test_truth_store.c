@@ -4,6 +4,7 @@
 // The bytes of a work file: what is written is read back, to the bit; a walk goes on from any layer
 // to the same logits, accounts and routing; damaged and hostile bytes are refused or harmless.
 #include "audit/verify/truth_store.h"
+#include "base/fnv.h"
 #include "base/splitmix.h"
 #include "tests/shared/tap.h"
 
@@ -159,7 +160,7 @@ static void balls(void) {
 }
 
 static void write_sum(uint8_t *bytes, size_t length) {
-    uint64_t sum = sinkproof_store_sum(STORE_NOTHING, bytes, length - 8);
+    uint64_t sum = sinkproof_fnv(SINKPROOF_FNV_NOTHING, bytes, length - 8);
     for (int i = 0; i < 8; i++) bytes[length - 8 + (size_t)i] = (uint8_t)(sum >> 8 * i);
 }
 

@@ -122,7 +122,8 @@ void sinkproof_comparison_print(const table_comparison *c, FILE *out) {
 
 static json_t *compared_json(const char *printed, const figure_compared *c) {
     return json_pack("{s:s, s:o, s:o, s:b}", "printed", printed, "measured",
-                     part_number(c->measured), "off", part_number(c->off), "rounds", c->rounds);
+                     sinkproof_number_json(c->measured), "off", sinkproof_number_json(c->off),
+                     "rounds", c->rounds);
 }
 
 static json_t *rows_json(const table_comparison *c) {
@@ -133,7 +134,7 @@ static json_t *rows_json(const table_comparison *c) {
                                 (json_int_t)p->table);
         for (size_t k = 0; k < SINKPROOF_PUBLISHED_COLUMNS; k++)
             json_object_set_new(row, columns[k], compared_json(p->text_k[k], &c->row_lk[l][k]));
-        json_object_set_new(row, "378", part_number(c->at_378_l[l]));
+        json_object_set_new(row, "378", sinkproof_number_json(c->at_378_l[l]));
         json_array_append_new(rows, row);
     }
     return rows;

@@ -57,7 +57,7 @@ static json_t *gamma_json(const sinkproof_mechanism *m, const double *gamma_c) {
     part_put_number(o, "mean", all.mean);
     part_put_number(o, "deviation", all.deviation);
     for (size_t i = 0; i < m->rule.n; i++)
-        json_array_append_new(massive, part_number(gamma_c[m->massive_at[i]]));
+        json_array_append_new(massive, sinkproof_number_json(gamma_c[m->massive_at[i]]));
     json_object_set_new(o, "massive", massive);
     return o;
 }
@@ -87,7 +87,7 @@ static json_t *layer_json(const sinkproof_mechanism *m, size_t l, double epsilon
     json_t *o = json_object(), *unsplit = json_object(), *alpha = json_array();
     json_t *sinks = json_array(), *heads = json_array();
     for (size_t j = 0; j < m->n; j++) {
-        json_array_append_new(alpha, part_number(mechanism_mean_alpha(m, l, j)));
+        json_array_append_new(alpha, sinkproof_number_json(mechanism_mean_alpha(m, l, j)));
         json_array_append_new(sinks, part_count(mechanism_sink_count(m, l, j, epsilon)));
     }
     for (size_t h = 0; h < m->config->n_heads; h++)

@@ -221,7 +221,8 @@ static json_t *layer_json(const attended_map *a, size_t l) {
     for (size_t h = 0; h < a->n_heads; h++) {
         json_t *alpha = json_array();
         for (size_t j = 0; j < a->n; j++)
-            json_array_append_new(alpha, part_number(attended_mean_alpha(a, l, (int)h, j)));
+            json_array_append_new(alpha,
+                                  sinkproof_number_json(attended_mean_alpha(a, l, (int)h, j)));
         json_array_append_new(heads, alpha);
     }
     return heads;

@@ -3,6 +3,7 @@
 #include "audit/studies/next/next_print.h"
 
 #include "base/words.h"
+#include "model/json_number.h"
 
 #include <math.h>
 #include <string.h>
@@ -100,29 +101,22 @@ void sinkproof_next_print(FILE *out, const next_study *study, const sinkproof_po
 
 // ---- JSON ------------------------------------------------------------------------------------
 
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *count_json(size_t n) {
-    return json_integer((json_int_t)n);
-}
-
 static json_t *position_json(const next_study *study, size_t i) {
     const next_position *at = &study->at_n[i];
     json_t *o = json_object();
-    json_object_set_new(o, "position", count_json(i));
+    json_object_set_new(o, "position", sinkproof_count_json(i));
     json_object_set_new(o, "token", json_integer(at->token));
-    json_object_set_new(o, "argmax", count_json(at->argmax));
-    json_object_set_new(o, "runner", count_json(at->runner));
-    json_object_set_new(o, "margin", number_json(at->margin));
-    json_object_set_new(o, "kept", number_json(at->kept));
-    json_object_set_new(o, "first_order", number_json(at->worst));
-    json_object_set_new(o, "likely", number_json(at->likely));
-    json_object_set_new(o, "least", study->engines > 0 ? number_json(at->least) : json_null());
-    json_object_set_new(o, "changed", count_json(at->changed));
+    json_object_set_new(o, "argmax", sinkproof_count_json(at->argmax));
+    json_object_set_new(o, "runner", sinkproof_count_json(at->runner));
+    json_object_set_new(o, "margin", sinkproof_number_json(at->margin));
+    json_object_set_new(o, "kept", sinkproof_number_json(at->kept));
+    json_object_set_new(o, "first_order", sinkproof_number_json(at->worst));
+    json_object_set_new(o, "likely", sinkproof_number_json(at->likely));
+    json_object_set_new(o, "least",
+                        study->engines > 0 ? sinkproof_number_json(at->least) : json_null());
+    json_object_set_new(o, "changed", sinkproof_count_json(at->changed));
     json_object_set_new(o, "changed_to",
-                        at->changed > 0 ? count_json(at->changed_to) : json_null());
+                        at->changed > 0 ? sinkproof_count_json(at->changed_to) : json_null());
     json_object_set_new(o, "fate", json_string(next_fate_name(at->fate)));
     return o;
 }
@@ -133,25 +127,27 @@ void sinkproof_next_json(json_t *results, const next_study *study, const sinkpro
     json_object_set_new(o, "id", json_string("next"));
     json_object_set_new(o, "ok", json_boolean(study->broken == 0));
     json_object_set_new(o, "policy", json_string(policy->name));
-    json_object_set_new(o, "tokens", count_json(study->n));
+    json_object_set_new(o, "tokens", sinkproof_count_json(study->n));
     for (int fate = 0; fate < NEXT_FATES; fate++)
-        json_object_set_new(o, next_fate_name((next_fate)fate), count_json(study->count[fate]));
-    json_object_set_new(o, "engines", count_json(study->engines));
-    json_object_set_new(o, "steered", count_json(study->steered));
-    json_object_set_new(o, "choices", count_json(study->choices));
-    json_object_set_new(o, "flips", count_json(study->flips));
-    json_object_set_new(o, "truth_ambiguous", count_json(study->truth_ambiguous));
-    json_object_set_new(o, "layers", count_json(study->n_layers));
-    json_object_set_new(o, "all_bounded", count_json(study->all_bounded));
-    json_object_set_new(o, "some_bounded", count_json(study->some_bounded));
+        json_object_set_new(o, next_fate_name((next_fate)fate),
+                            sinkproof_count_json(study->count[fate]));
+    json_object_set_new(o, "engines", sinkproof_count_json(study->engines));
+    json_object_set_new(o, "steered", sinkproof_count_json(study->steered));
+    json_object_set_new(o, "choices", sinkproof_count_json(study->choices));
+    json_object_set_new(o, "flips", sinkproof_count_json(study->flips));
+    json_object_set_new(o, "truth_ambiguous", sinkproof_count_json(study->truth_ambiguous));
+    json_object_set_new(o, "layers", sinkproof_count_json(study->n_layers));
+    json_object_set_new(o, "all_bounded", sinkproof_count_json(study->all_bounded));
+    json_object_set_new(o, "some_bounded", sinkproof_count_json(study->some_bounded));
     json_object_set_new(o, "open_layer",
-                        study->open_tokens > 0 ? count_json(study->open_layer) : json_null());
-    json_object_set_new(o, "open_tokens", count_json(study->open_tokens));
+                        study->open_tokens > 0 ? sinkproof_count_json(study->open_layer)
+                                               : json_null());
+    json_object_set_new(o, "open_tokens", sinkproof_count_json(study->open_tokens));
     json_object_set_new(o, "branches",
-                        study->branches > 0 ? count_json(study->branches) : json_null());
-    json_object_set_new(o, "estimated", count_json(study->estimated));
-    json_object_set_new(o, "beyond_first_order", count_json(study->beyond_worst));
-    json_object_set_new(o, "beyond_likely", count_json(study->beyond_likely));
+                        study->branches > 0 ? sinkproof_count_json(study->branches) : json_null());
+    json_object_set_new(o, "estimated", sinkproof_count_json(study->estimated));
+    json_object_set_new(o, "beyond_first_order", sinkproof_count_json(study->beyond_worst));
+    json_object_set_new(o, "beyond_likely", sinkproof_count_json(study->beyond_likely));
     json_object_set_new(o, "positions", positions);
     json_array_append_new(results, o);
 }

@@ -4,6 +4,7 @@
 // Prints a study as text and as JSON. Every number is estimated: both runs are in binary64.
 #include "audit/studies/precision/precision_print.h"
 #include "base/share.h"
+#include "model/json_number.h"
 
 #include "base/words.h"
 
@@ -136,34 +137,28 @@ void sinkproof_precision_print(FILE *out, const sinkproof_precision_study *study
 
 // ---- JSON ------------------------------------------------------------------------------------
 
-static json_t *number_json(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *count_json(size_t n) {
-    return json_integer((json_int_t)n);
-}
-
 static json_t *model_json(const sinkproof_precision_study *study) {
     json_t *o = json_object(), *layers = json_array(), *rows = json_array();
     for (size_t l = 0; l < study->n_layers; l++) {
         json_t *layer = json_object();
-        json_object_set_new(layer, "mass_least", number_json(study->layers[l].mass_least));
-        json_object_set_new(layer, "mass_median", number_json(study->layers[l].mass_median));
-        json_object_set_new(layer, "growth", number_json(study->layers[l].growth));
+        json_object_set_new(layer, "mass_least",
+                            sinkproof_number_json(study->layers[l].mass_least));
+        json_object_set_new(layer, "mass_median",
+                            sinkproof_number_json(study->layers[l].mass_median));
+        json_object_set_new(layer, "growth", sinkproof_number_json(study->layers[l].growth));
         json_array_append_new(layers, layer);
     }
     for (size_t i = 0; i < PRECISION_ROWS && isfinite(study->thinnest[i].margin); i++) {
         json_t *row = json_object();
-        json_object_set_new(row, "layer", count_json(study->thinnest[i].layer));
-        json_object_set_new(row, "token", count_json(study->thinnest[i].token));
-        json_object_set_new(row, "margin", number_json(study->thinnest[i].margin));
+        json_object_set_new(row, "layer", sinkproof_count_json(study->thinnest[i].layer));
+        json_object_set_new(row, "token", sinkproof_count_json(study->thinnest[i].token));
+        json_object_set_new(row, "margin", sinkproof_number_json(study->thinnest[i].margin));
         json_array_append_new(rows, row);
     }
     json_object_set_new(o, "id", json_string("model"));
     json_object_set_new(o, "label", json_string("estimated"));
-    json_object_set_new(o, "tokens", count_json(study->n));
-    json_object_set_new(o, "perturbed", number_json(study->perturbed));
+    json_object_set_new(o, "tokens", sinkproof_count_json(study->n));
+    json_object_set_new(o, "perturbed", sinkproof_number_json(study->perturbed));
     json_object_set_new(o, "layers", layers);
     json_object_set_new(o, "thinnest", rows);
     return o;
@@ -176,10 +171,11 @@ static json_t *points_json(const precision_audit *r) {
         if (sinkproof_trace_point_is_index(p->point)) continue;
         json_t *o = json_object();
         json_object_set_new(o, "point", json_string(sinkproof_trace_point_name(p->point)));
-        json_object_set_new(o, "layer", count_json(p->layer));
-        json_object_set_new(o, "error", number_json(precision_error(p)));
-        json_object_set_new(o, "largest", number_json(p->largest));
-        json_object_set_new(o, "headroom_bits", number_json(precision_headroom(&r->policy, p)));
+        json_object_set_new(o, "layer", sinkproof_count_json(p->layer));
+        json_object_set_new(o, "error", sinkproof_number_json(precision_error(p)));
+        json_object_set_new(o, "largest", sinkproof_number_json(p->largest));
+        json_object_set_new(o, "headroom_bits",
+                            sinkproof_number_json(precision_headroom(&r->policy, p)));
         json_array_append_new(points, o);
     }
     return points;
@@ -190,14 +186,14 @@ static json_t *budget_json(const precision_audit *r) {
     for (size_t i = 0; i < r->n_parts; i++) {
         json_t *part = json_object();
         json_object_set_new(part, "point", json_string(r->parts[i].name));
-        json_object_set_new(part, "error", number_json(r->parts[i].error));
-        json_object_set_new(part, "share", number_json(r->parts[i].share));
+        json_object_set_new(part, "error", sinkproof_number_json(r->parts[i].error));
+        json_object_set_new(part, "share", sinkproof_number_json(r->parts[i].share));
         json_array_append_new(parts, part);
     }
     json_object_set_new(o, "parts", parts);
-    json_object_set_new(o, "quadrature", number_json(r->quadrature));
-    json_object_set_new(o, "linear", number_json(r->linear));
-    json_object_set_new(o, "correlation", number_json(r->correlation));
+    json_object_set_new(o, "quadrature", sinkproof_number_json(r->quadrature));
+    json_object_set_new(o, "linear", sinkproof_number_json(r->linear));
+    json_object_set_new(o, "correlation", sinkproof_number_json(r->correlation));
     return o;
 }
 
@@ -210,14 +206,14 @@ void sinkproof_precision_json(json_t *results, const sinkproof_precision_study *
         json_object_set_new(o, "id", json_string("policy"));
         json_object_set_new(o, "label", json_string("estimated"));
         json_object_set_new(o, "policy", json_string(r->policy.name));
-        json_object_set_new(o, "final", number_json(r->final));
-        json_object_set_new(o, "logits", number_json(r->logits));
+        json_object_set_new(o, "final", sinkproof_number_json(r->final));
+        json_object_set_new(o, "logits", sinkproof_number_json(r->logits));
         json_object_set_new(o, "overflow",
                             r->overflow != NULL ? json_string(precision_name(r->overflow, name))
                                                 : json_null());
-        json_object_set_new(o, "choices", count_json(r->choices));
-        json_object_set_new(o, "flips", count_json(r->flips));
-        json_object_set_new(o, "kib_a_token", number_json(r->kib));
+        json_object_set_new(o, "choices", sinkproof_count_json(r->choices));
+        json_object_set_new(o, "flips", sinkproof_count_json(r->flips));
+        json_object_set_new(o, "kib_a_token", sinkproof_number_json(r->kib));
         json_object_set_new(o, "points", points_json(r));
         json_object_set_new(o, "budget", r->n_parts > 0 ? budget_json(r) : json_null());
         json_array_append_new(results, o);

@@ -12,7 +12,7 @@
 enum { FIRST_KEYS = 10 }; // as many as the published code prints
 
 static json_t *share_json(size_t part, size_t whole) {
-    return part_number(sinkproof_metric_share(part, whole));
+    return sinkproof_number_json(sinkproof_metric_share(part, whole));
 }
 
 const size_t census_shares[CENSUS_SHARES] = {0, CENSUS_FIRST_SEEN, CENSUS_STAR,
@@ -129,7 +129,7 @@ static json_t *means_by_position(const sink_census *c, const double *x_hi) {
     for (size_t i = 0; i < c->n; i++) {
         double sum = 0;
         for (size_t h = 0; h < c->config->n_heads; h++) sum += x_hi[h * c->n + i];
-        json_array_append_new(list, part_number(sum / (double)c->config->n_heads));
+        json_array_append_new(list, sinkproof_number_json(sum / (double)c->config->n_heads));
     }
     return list;
 }

@@ -129,7 +129,7 @@ static json_t *layers_json(const mixing_study *m) {
     for (size_t l = 0; l < m->rows; l++) {
         json_t *off = json_array();
         for (size_t i = 0; i < m->n; i++)
-            json_array_append_new(off, part_number(m->off_ln[l * m->n + i]));
+            json_array_append_new(off, sinkproof_number_json(m->off_ln[l * m->n + i]));
         json_array_append_new(
             layers,
             json_pack("{s:o, s:o, s:o, s:o}", "layer", part_count(l), "off", off, "relative",

@@ -129,11 +129,13 @@ static void outliers_json(const void *state, const sinkproof_sinks_job *job, jso
                               layered ? part_count(l) : json_null(), "point",
                               sinkproof_trace_point_name(point), "sinks",
                               (int)(k % 2 == 0 && !all[i].hidden), "hidden",
-                              (int)(k % 2 == 1 && all[i].hidden), "most", part_number(o->most),
-                              "mean", part_number(o->mean), "per_tensor",
-                              part_number(o->per_tensor), "per_token", part_number(o->per_token),
-                              "rest_per_tensor", part_number(o->rest_per_tensor), "rest_per_token",
-                              part_number(o->rest_per_token)));
+                              (int)(k % 2 == 1 && all[i].hidden), "most",
+                              sinkproof_number_json(o->most), "mean",
+                              sinkproof_number_json(o->mean), "per_tensor",
+                              sinkproof_number_json(o->per_tensor), "per_token",
+                              sinkproof_number_json(o->per_token), "rest_per_tensor",
+                              sinkproof_number_json(o->rest_per_tensor), "rest_per_token",
+                              sinkproof_number_json(o->rest_per_token)));
             }
 }
 
@@ -228,12 +230,12 @@ static void window_json(const void *state, const sinkproof_sinks_job *job, json_
         json_t *layers = json_array();
         for (size_t l = 0; l < c->n_layers; l++) {
             const sink_handover *h = &all[i * c->n_layers + l];
-            json_array_append_new(layers, json_pack("{s:o, s:o, s:o, s:o, s:o}", "window",
-                                                    part_count(h->window), "first_before",
-                                                    part_number(h->first_before), "first_after",
-                                                    part_number(h->first_after), "sink_before",
-                                                    part_number(h->sink_before), "sink_after",
-                                                    part_number(h->sink_after)));
+            json_array_append_new(
+                layers, json_pack("{s:o, s:o, s:o, s:o, s:o}", "window", part_count(h->window),
+                                  "first_before", sinkproof_number_json(h->first_before),
+                                  "first_after", sinkproof_number_json(h->first_after),
+                                  "sink_before", sinkproof_number_json(h->sink_before),
+                                  "sink_after", sinkproof_number_json(h->sink_after)));
         }
         json_array_append_new(
             results,

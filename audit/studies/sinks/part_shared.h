@@ -8,22 +8,19 @@
 #define SINKPROOF_PART_NUMBERS_H
 
 #include "audit/studies/sinks/part.h"
+#include "model/json_number.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 
-static inline json_t *part_number(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static inline void part_put_number(json_t *o, const char *name, double x) {
-    json_object_set_new(o, name, part_number(x));
+    json_object_set_new(o, name, sinkproof_number_json(x));
 }
 
 static inline json_t *part_numbers(size_t n, const double *x_i) {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) json_array_append_new(list, part_number(x_i[i]));
+    for (size_t i = 0; i < n; i++) json_array_append_new(list, sinkproof_number_json(x_i[i]));
     return list;
 }
 
@@ -34,7 +31,8 @@ static inline json_t *part_count(size_t n) {
 static inline json_t *part_ratios(size_t n, const double *over_i, const double *under_i) {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, part_number(over_i[i] == 0 ? 0 : over_i[i] / under_i[i]));
+        json_array_append_new(list,
+                              sinkproof_number_json(over_i[i] == 0 ? 0 : over_i[i] / under_i[i]));
     return list;
 }
 

@@ -129,11 +129,12 @@ static void strategies_print(const void *state, const sinkproof_sinks_job *job, 
 // ---- JSON --------------------------------------------------------------------------------------
 
 static json_t *error_json(const strategy_error *e) {
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o}", "relative", part_number(strategy_relative_error(e)),
-        "bound", part_number(strategy_relative_bound(e)), "row_bound",
-        part_number(strategy_relative_row_bound(e)), "worst", part_number(e->worst), "largest",
-        part_number(e->largest), "vacuous", part_number(strategy_vacuous_share(e)));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "relative",
+                     sinkproof_number_json(strategy_relative_error(e)), "bound",
+                     sinkproof_number_json(strategy_relative_bound(e)), "row_bound",
+                     sinkproof_number_json(strategy_relative_row_bound(e)), "worst",
+                     sinkproof_number_json(e->worst), "largest", sinkproof_number_json(e->largest),
+                     "vacuous", sinkproof_number_json(strategy_vacuous_share(e)));
 }
 
 static json_t *strategy_json(const sinkproof_sinks_job *job, size_t input, const strategy_study *s,
@@ -152,10 +153,11 @@ static json_t *strategy_json(const sinkproof_sinks_job *job, size_t input, const
     if (!s->whole) return one;
     const strategy_end *end = &s->end[k][run];
     json_object_set_new(one, "whole",
-                        json_pack("{s:o, s:o, s:b, s:o, s:o}", "state", part_number(end->state),
-                                  "logits", part_number(end->logits), "same_token",
-                                  (int)end->same_token, "loss", part_number(end->loss), "full_loss",
-                                  part_number(s->full_loss[run])));
+                        json_pack("{s:o, s:o, s:b, s:o, s:o}", "state",
+                                  sinkproof_number_json(end->state), "logits",
+                                  sinkproof_number_json(end->logits), "same_token",
+                                  (int)end->same_token, "loss", sinkproof_number_json(end->loss),
+                                  "full_loss", sinkproof_number_json(s->full_loss[run])));
     return one;
 }
 

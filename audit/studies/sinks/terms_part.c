@@ -193,12 +193,14 @@ static json_t *head_json(const terms_head *head) {
     for (size_t m = 0; m < SINKPROOF_TERMS; m++) {
         const term_measure *x = &head->term[m];
         json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "term", terms[m].name, "level",
-                            part_number(x->level), "spread", part_number(x->spread), "lead",
-                            part_number(x->lead), "sink", part_number(x->sink), "first",
-                            part_number(x->first), "variation", part_number(x->variation)));
+            list,
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "term", terms[m].name, "level",
+                      sinkproof_number_json(x->level), "spread", sinkproof_number_json(x->spread),
+                      "lead", sinkproof_number_json(x->lead), "sink",
+                      sinkproof_number_json(x->sink), "first", sinkproof_number_json(x->first),
+                      "variation", sinkproof_number_json(x->variation)));
     }
-    return json_pack("{s:o, s:o}", "logit", part_number(head->logit), "terms", list);
+    return json_pack("{s:o, s:o}", "logit", sinkproof_number_json(head->logit), "terms", list);
 }
 
 static json_t *layer_json(const score_terms_study *t, size_t l) {
@@ -210,8 +212,8 @@ static json_t *layer_json(const score_terms_study *t, size_t l) {
         json_array_append_new(heads, head_json(&at->heads[h]));
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "layer", part_count(l), "window",
                      at->window > 0 ? part_count(at->window) : json_null(), "scores",
-                     placed ? "A2" : sources[at->source], "apart", part_number(at->apart),
-                     "largest", part_number(at->score), "heads", heads);
+                     placed ? "A2" : sources[at->source], "apart", sinkproof_number_json(at->apart),
+                     "largest", sinkproof_number_json(at->score), "heads", heads);
 }
 
 static void terms_json(const void *state, const sinkproof_sinks_job *job, json_t *results) {
