@@ -222,7 +222,7 @@ static bool try_contributions(const operation *o, size_t first, size_t end, bool
         made.numbers[STEP] = o->c->step;
         snprintf(made.id, sizeof made.id, "%ss-%zu-%zu%+d%s%s", what, first, end - 1, by,
                  taken ? "" : "-too", circle ? "-round" : "");
-        char whose[48];
+        char whose[64];
         if (end > first + 1)
             snprintf(whose, sizeof whose, "%ss %zu-%zu give", what, first, end - 1);
         else

@@ -116,6 +116,8 @@ tests() { # release, jobs
     log=$logs/$1-test$2.log
     typed "$log" make test "$2" && [ "$(tail -n 1 "$log")" = "Result: PASS" ]
     show $? "$log" "$1: make test $2 closes with PASS ($seconds s): $(grep -E '^[0-9]+ passed' "$log")"
+    ! grep ' warning: ' "$log" >&2
+    report $? "$1: its compiler, $(chroot "$root" gcc -dumpfullversion), warns of nothing"
 }
 
 # The locks of dpkg and of the index, held from before the first command until some seconds into it.
