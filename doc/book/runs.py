@@ -360,7 +360,9 @@ def next_token(program, root):
                            ("at most", [p["first_order"] for p in at]), ("likely", [p["likely"] for p in at]),
                            ("engines", [p["margin"] - p["least"] for p in at])):
             if len(taken) == len(at):
-                ways.setdefault(way, []).append((layers, math.log2(max(taken)) + 53))
+                taken = math.log2(max(taken)) + 53
+                # An estimate's further digits depend on the order in which OpenBLAS adds up.
+                ways.setdefault(way, []).append((layers, round(2 * taken) / 2 if way in ("at most", "likely") else taken))
     shown = (("sets", "b", "by the honest sets, certified"), ("at most", "a", "to first order, at most"),
              ("likely", "d", "to first order, likely"), ("engines", "c", "by the engines that ran"))
     c = Canvas(390, "What rounding in binary64 takes of the next token's margin, the most of four positions, in bits above the last one: "
@@ -380,7 +382,7 @@ def next_token(program, root):
             c.dot(*point, 3.2, colour)
         c.line((244, 34 + 24 * k), (272, 34 + 24 * k), colour=colour, width=2)
         c.text(280, 39 + 24 * k, words, colour, kind="small")
-    c.text(62, 346, "layers; binary logarithm, of units of 2⁻⁵³", "faint", kind="small")
+    c.text(62, 346, "layers; binary logarithm, of units of 2⁻⁵³; estimates to half a bit", "faint", kind="small")
     c.text(62, 370, f"the sets have no bound from {ways['sets'][-1][0] + 1} layers on", "b", kind="small")
     return c
 
