@@ -9,7 +9,7 @@ of_list  = $(foreach name,$($(1)),$(or $(filter %/test_$(name).c %/test_$(name).
               $(if $(SCRIPTS),$(error $(1) names test_$(name), which is not there))))
 
 # These ask about the tree, not about a build of it: the default variant runs them, once.
-ONCE := alone certificate check_doc chosen_tests doc_formula exercise_numbers formal install lanes_exp_constants lecture mutants \
+ONCE := alone certificate check_doc chosen_tests doc_formula exercise_numbers formal fuzz_log install lanes_exp_constants lecture mutants \
         packages pictures sides stems training_data tried two_makes walls
 ONCE += judge plugin # minutes each
 # The pictures are made of numbers: they are drawn again where OpenBLAS adds up in another order.

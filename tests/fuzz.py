@@ -328,7 +328,7 @@ def main(build, seconds, fuzzers):
                 print("".join(f"# {line}\n" for line in text.splitlines()[-40:]), end="")
     lines.append(f"1..{len(fuzzers)}")
     print(lines[-1])
-    (pathlib.Path(build) / "tap.log").write_text("# FILE fuzz\n" + "\n".join(lines) + "\n")
+    (folder / "tap.log").write_text("# FILE fuzz\n" + "\n".join(lines) + "\n")  # BUILD/tap.log is that of tests
     return 1 if failed else 0
 
 
