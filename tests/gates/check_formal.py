@@ -2,7 +2,7 @@
 # Copyright 2026 the sinkproof authors
 """Compiles the Coq proofs of a folder and says which equations they prove.
 
-    python3 tests/gates/check_formal.py [--record] FOLDER BUILD
+    python3 tests/gates/check_formal.py [--record | --as-recorded] FOLDER BUILD
 
 FOLDER holds NAME.v files, compiled under BUILD (what did not change is not compiled again) in the
 order of their imports. A region "(*> sink.mass *)" … "(*< sink.mass *)" proves its id when it
@@ -13,7 +13,8 @@ Prints one line per finding: "pass TEXT" or "fail TEXT". Fails when a file does 
 Admitted, Axiom, Parameter and their like; on a theorem that rests on an axiom beyond those of
 Coq's Reals; on a malformed, unclosed or empty region; on an id proved in two files. When nothing
 fails, and only then, BUILD/certificate says what was proved (tests/gates/certificate.py); --record keeps
-it as FOLDER/CERTIFICATE.lock, which is committed.
+it as FOLDER/CERTIFICATE.lock, which is committed. --as-recorded compiles nothing where this prover is the record's and
+every file is, byte for byte, the one that it accepted then.
 """
 import os
 import pathlib
@@ -143,13 +144,25 @@ def required_by(build):
     return found
 
 
+def prover():
+    version = subprocess.run(["coqc", "--version"], capture_output=True, text=True).stdout
+    return "Coq " + (re.search(r"version (\S+)", version) or ["", "unknown"])[1]
+
+
+def is_recorded(folder, proofs, hashes):
+    """Whether the record has all of it: each file, and of each id its statements, its theorems and known axioms."""
+    record = certificate.read(folder / os.path.basename(certificate.RECORD))
+    files = {name: file.hash for name, file in record.files.items()}
+    found = {id: (f"{name}.v", hashes[id], held) for id, (name, held) in proofs.items()}
+    return (found == {id: (p.file, p.hash, p.theorems) for id, p in record.proofs.items() if AXIOMS.issuperset(p.axioms)} and
+            files == certificate.hashes(folder) and record.prover == prover())
+
+
 def certify(build, proofs, hashes, assumptions):
     """Writes BUILD/certificate: only what compiled, without a fault, gets there."""
-    version = subprocess.run(["coqc", "--version"], capture_output=True, text=True).stdout
-    prover = "Coq " + (re.search(r"version (\S+)", version) or ["", "unknown"])[1]
     requires, compiled = required_by(build), certificate.hashes(build)
     files = {name: certificate.File(hash, requires.get(name, set())) for name, hash in compiled.items()}
-    (build / "certificate").write_text(certificate.write(prover, files, {
+    (build / "certificate").write_text(certificate.write(prover(), files, {
         id: certificate.Proof(f"{name}.v", hashes[id], sorted(assumptions[id] - {""}), held)
         for id, (name, held) in proofs.items()}))
 
@@ -193,19 +206,27 @@ def axioms_used(theorems, assumptions, fail):
     return sorted(used - {""})
 
 
-def main(folder, build):
+def proved(id, name, held):
+    return f"pass {id} coq theorem={certificate.theorem_of(id)} file={name}.v theorems={len(held)}"
+
+
+def main(folder, build, as_recorded=False):
     folder, build, failed, start = pathlib.Path(folder), pathlib.Path(build), [], time.monotonic()
 
     def fail(text):
         failed.append(text)
         print(f"fail {text}")
 
-    (build / "certificate").unlink(missing_ok=True)
     names = sorted(path.stem for path in folder.glob("*.v"))
     if not names:
         fail(f"{folder} holds no proofs")
         return 1
     proofs, hashes, theorems, defined = read_sources(folder, names, fail)
+    if as_recorded and not failed and is_recorded(folder, proofs, hashes):
+        print("\n".join(f"{proved(id, name, held)} recorded" for id, (name, held) in sorted(proofs.items())))
+        print(f"pass {len(proofs)} ids, {len(theorems)} theorems and lemmas in {len(names)} files are the record's")
+        return 0
+    (build / "certificate").unlink(missing_ok=True)
     if not compile_all(folder, build, names, fail):
         return 1
     known = axioms_on_record(folder, proofs, hashes)
@@ -215,7 +236,7 @@ def main(folder, build):
         if not of_ids.get(id):
             fail(f"{name}.v: Coq did not print what {id} rests on")
         elif all(assumptions.get((name, t)) and assumptions[name, t] <= AXIOMS | {""} for t in held):
-            print(f"pass {id} coq theorem={certificate.theorem_of(id)} file={name}.v theorems={len(held)}")
+            print(proved(id, name, held))
     for line in defined:
         print(f"note defines {line}")
     for axiom in used:
@@ -231,7 +252,7 @@ def main(folder, build):
 
 if __name__ == "__main__":
     *options, proof_folder, build_folder = sys.argv[1:]
-    status = main(proof_folder, build_folder)
+    status = main(proof_folder, build_folder, options == ["--as-recorded"])
     if status == 0 and options == ["--record"]:
         shutil.copyfile(f"{build_folder}/certificate", f"{proof_folder}/{os.path.basename(certificate.RECORD)}")
     sys.exit(status)
