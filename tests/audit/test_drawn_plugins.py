@@ -4,8 +4,10 @@
 that is drawn (the order of each sum, FMA, which optional roundings it does, the form of each stage, a
 kernel that fuses attention), and every call of it must be acquitted.
 
-    python3 tests/audit/test_drawn_plugins.py [RUNS [SEED]]     stages of each drawn, three of thirteen; every
-                                                                other run at the sizes of a model
+    python3 tests/audit/test_drawn_plugins.py                   six runs, stages of each drawn, three of thirteen;
+                                                                every other one at the sizes of a model; of each
+                                                                stage 60 calls, spread over all of them
+    python3 tests/audit/test_drawn_plugins.py RUNS [SEED]       of each stage every call
     STAGES=all python3 tests/audit/test_drawn_plugins.py 60 7   all thirteen
     POLICY=f16 python3 tests/audit/test_drawn_plugins.py 9      of one policy
 """
@@ -75,6 +77,7 @@ def judged(plugin, told, stages, *model):
 
 def main():
     runs, seed = (int(x) for x in (sys.argv[1:] + ["6", "1"][len(sys.argv) - 1:])[:2])
+    some = [] if len(sys.argv) > 1 else ["--limit=60"]
     policies = [os.environ["POLICY"]] if "POLICY" in os.environ else POLICIES
     with tempfile.TemporaryDirectory() as folder:
         plugin = os.path.join(folder, "drawn.so")
@@ -87,7 +90,7 @@ def main():
             stages = STAGES if os.environ.get("STAGES") == "all" else draw.sample(STAGES, 3)
             turn = number + number // len(policies)  # so that more runs ask each policy both ways
             model = ["synthetic:tiny,layers=1"] if turn % 2 == 1 and stages is not STAGES else []
-            return told, stages, *judged(plugin, told, stages, *model)
+            return told, stages, *judged(plugin, told, stages, *model, *some)
 
         with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("TEST_JOBS") or os.cpu_count())) as pool:
             for told, stages, status, out, lines in pool.map(run, range(runs)):
