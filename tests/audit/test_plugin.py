@@ -147,9 +147,10 @@ def traits(plugin):
 
 
 def acquitted(plugin):
-    """As it is at sizes of every kind; of the other ways attention and SwiGLU, which take seconds, at a model's."""
+    """As it is at sizes of every kind, 60 calls of each stage; of the other ways attention and SwiGLU, which take
+    seconds, at a model's."""
     for name, stage in HONEST.items():
-        words, least = ["--stages", stage] if stage else [], 100
+        words, least = (["--stages", stage], 100) if stage else (["--limit=60"], 50)
         if stage in ("attention", "swiglu"):
             words, least = [*words, MODEL], 20
         status, out, told = judge("--plugin", plugin, *words, planted=name)
@@ -227,7 +228,7 @@ def as_json(plugin):
 def fast():
     """All stages at a model's sizes, some at sizes of every kind."""
     for words, stages, least in (([MODEL, "--seed", "5"], 10, 10),
-                                 (["--stages", "attention,rmsnorm,mixture"], 3, 80)):
+                                 (["--stages", "attention,rmsnorm,mixture", "--limit=60"], 3, 50)):
         status, out, told = judge("--plugin", "builtin:fast", *words)
         lines = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +\d+ +(\d+)  (\w+)$", out, re.M)
         good = status == 0 and len(lines) == stages
