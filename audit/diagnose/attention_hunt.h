@@ -43,6 +43,8 @@ void hunt_offer_fitted_two(hunt *h, sinkproof_attending *how, double *one, doubl
 void hunt_offer_cached(hunt *h, const sinkproof_attending *how);
 // Fits two causes together where none alone is near: attention_pairs.c.
 void hunt_pairs(hunt *h);
+// How many numbers a guess supposes, of a trace with so many rows: attention_simple.c.
+unsigned attention_cost(const sinkproof_attending *how, size_t rows);
 // The sizes that are tried one after another: each up to 64 or so, of many keys fewer.
 size_t hunt_next_size(size_t size);
 

@@ -8,10 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-// Guesses that an honest query's misfit does not tell apart stand in the order of their families,
-// from the simple to the many.
+// Guesses that an honest query's misfit does not tell apart: the one that supposes less comes first,
+// and of these the one of the family of fewer.
 static bool is_before(const attention_guess *a, const attention_guess *b) {
-    bool alike = a->misfit < 1 && b->misfit < 1;
+    bool alike = (a->misfit < 1 && b->misfit < 1) ||
+                 fabs(a->misfit - b->misfit) <= 1e-9 * (1 + fabs(b->misfit));
+    if (alike && a->cost != b->cost) return a->cost < b->cost;
     if (alike && a->family != b->family) return a->family < b->family;
     return a->misfit < b->misfit;
 }
@@ -50,16 +52,18 @@ static bool place_heads(const attention_view *v, int how, sinkproof_attending *m
     return how == 0 || (how == 1 && range) || (how == 2 && some);
 }
 
-// Everywhere; in the rows that fail; in the heads that fail; in both. A narrower place counts where
+// Everywhere; from the first row that fails on; in the rows that fail; in the heads that fail; in both. A narrower place counts where
 // it makes the misfit smaller.
 static void place_guess(hunt *h, const attention_guess *found) {
     const attention_view *v = h->view;
     bool rows = v->first_row > 0 || v->end_row < v->n;
     double least = INFINITY;
-    for (int p = 0; p < 6; p++) {
+    for (int p = 0; p < 9; p++) {
         attention_guess at = *found;
-        bool in_rows = p % 2 != 0;
-        if (!place_heads(v, p / 2, &at.how) || (in_rows && !rows)) continue;
+        bool in_rows = p % 3 != 0, open = p % 3 == 1;
+        if (!place_heads(v, p / 3, &at.how) || (in_rows && !rows)) continue;
+        // from the first row that fails on, or up to the last one too
+        if (in_rows && open && (v->first_row == 0 || v->end_row == v->n)) continue;
         if (in_rows && (at.how.first_row > 0 || at.how.end_row > 0)) continue;
         // rules over rows and stripes fit a few rows by chance
         if (in_rows && (at.how.row_tile > 0 || at.how.cache.rest)) continue;
@@ -67,11 +71,11 @@ static void place_guess(hunt *h, const attention_guess *found) {
         if (in_rows && at.how.sink_per_part &&
             (at.how.parting == SINKPROOF_PARTS_AT || at.how.part == 2))
             continue;
-        if (in_rows)
-            at.how.first_row = v->first_row, at.how.end_row = v->end_row < v->n ? v->end_row : 0;
+        if (in_rows) at.how.first_row = v->first_row;
+        if (in_rows && !open) at.how.end_row = v->end_row < v->n ? v->end_row : 0;
         at.misfit += misfit_passing(h, &at.how);
         if (!(at.misfit < least)) continue;
-        least = at.misfit;
+        least = at.misfit, at.cost = attention_cost(&at.how, v->n);
         keep_guess(h->out, &at);
     }
 }

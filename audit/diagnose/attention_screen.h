@@ -28,7 +28,8 @@ typedef struct attention_guess {
     sinkproof_attending how;
     double misfit; // of the emulation to the queries that are looked at
     unsigned family;
-    bool joined; // two causes
+    bool joined;   // two causes
+    unsigned cost; // of guesses that are as near, the smaller comes first
 } attention_guess;
 
 enum { ATTENTION_GUESSES = 24, ATTENTION_SAMPLES = 40 };
