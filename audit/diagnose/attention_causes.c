@@ -207,6 +207,8 @@ static bool compose_guesses(composing *c, guess_kind kind) {
             bool exact = near && g->how.times_error == 0;
             if (kind_of(guesses, i) != kind || exact != (pass == 0)) continue;
             if (c->found != NULL && !near) continue;
+            // a set of keys tells less than a rule that reads the same
+            if (c->found != NULL && g->how.cache.kind == SINKPROOF_CACHE_LISTED) continue;
             // the exact number tells it
             if (first != NULL && pass > 0 && first->family == g->family) continue;
             if (!try_guess(c, &g->how)) return false;

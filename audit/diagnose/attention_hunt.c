@@ -83,8 +83,8 @@ void hunt_offer(hunt *h, const sinkproof_attending *offered) {
     if (!(misfit < worst) || is_kept_as_near(h, how, misfit)) return;
     size_t at = h->n_kept < KEPT ? h->n_kept++ : KEPT - 1;
     for (; at > 0 && h->kept[at - 1].misfit > misfit; at--) h->kept[at] = h->kept[at - 1];
-    h->kept[at] = (attention_guess){
-        .how = *how, .misfit = misfit, .family = h->family, .joined = h->joining};
+    h->kept[at] =
+        (attention_guess){.how = *how, .misfit = misfit, .family = h->family, .joined = h->joining};
 }
 
 // ---- numbers that are fitted

@@ -54,6 +54,8 @@ void guess_blocks(hunt *h, const family_arguments *of) {
         m = defined, m.block = unit;
         // one boundary is told by another family
         if (2 * unit < h->view->keys) hunt_offer(h, &m);
+        m.block_window = true;
+        if (h->view->layer_window > 0) hunt_offer(h, &m);
         m = defined, m.row_unit = unit, hunt_offer(h, &m);
         m = defined, m.window_unit = unit;
         if (h->view->layer_window > 0) hunt_offer(h, &m);

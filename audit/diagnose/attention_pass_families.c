@@ -11,7 +11,7 @@
 
 static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 
-enum { OFFERED = 8, PASSES = 1024 };
+enum { OFFERED = 12, PASSES = 1024 };
 
 typedef struct pass_search {
     hunt *h;
@@ -56,6 +56,7 @@ static void add_passes(pass_search *s, size_t first, size_t rows, size_t single)
 // whose first one has another length. The simplest come first.
 static void list_passes(pass_search *s) {
     size_t n = s->h->view->n, at = s->h->view->first_row;
+    s->passes[s->n_passes++] = (sinkproof_row_passes){n, n, n}; // all rows are one pass
     for (size_t back = 0; back < at && back <= 32; back++) add_passes(s, at - back, 1, at - back);
     for (size_t rows = 2; rows < n; rows++) add_passes(s, rows, rows, n);
     for (size_t rows = 2; rows < n; rows++)
@@ -86,8 +87,12 @@ static void try_sights(pass_search *s, const sinkproof_row_passes *p) {
             m.passes.own = (sinkproof_pass_sight)own;
             m.first_row = 0, try_rule(s, &m);
             m.first_row = p->first; // or in all passes but the first
-            if (own != SINKPROOF_SIGHT_DEFINED) try_rule(s, &m);
+            if (own != SINKPROOF_SIGHT_DEFINED && p->first < s->h->view->n) try_rule(s, &m);
         }
+    if (s->h->view->layer_window == 0) return;
+    m.first_row = 0, m.passes.cached = SINKPROOF_SIGHT_LOCAL_WINDOW;
+    m.passes.own = SINKPROOF_SIGHT_LOCAL_WINDOW, try_rule(s, &m);
+    m.passes.own = SINKPROOF_SIGHT_DEFINED, try_rule(s, &m);
 }
 
 // As if a query of a later pass stood elsewhere.
@@ -119,9 +124,11 @@ static void try_slots(pass_search *s, const sinkproof_row_passes *p) {
     m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_PASSES, .times = 1};
     m.passes.of = *p;
     for (int slots = SINKPROOF_SLOTS_RING; slots < SINKPROOF_SLOT_KINDS; slots++)
-        for (int how = 0; how < 4; how++) {
+        for (int how = 0; how < 5; how++) {
             m.passes.slots = (sinkproof_slots)slots;
-            m.passes.own_direct = how % 2 != 0, m.passes.left_out = how / 2 != 0;
+            m.passes.own_direct = how % 2 != 0, m.passes.left_out = how / 2 == 1;
+            m.passes.first_direct = how == 4;
+            if (how == 4 && (slots != SINKPROOF_SLOTS_RING || p->first >= n)) continue;
             bool never_empty =
                 slots <= SINKPROOF_SLOTS_RING_FIRST || slots == SINKPROOF_SLOTS_EXTRA;
             if (m.passes.left_out && never_empty) continue;
@@ -140,6 +147,34 @@ static void try_empty_slots(pass_search *s) {
         for (m.summing.unit = 2; m.summing.unit < s->h->view->n && m.first_row > 0;
              m.summing.unit++)
             m.summing.empty = (sinkproof_empty_slots)kind, try_rule(s, &m);
+}
+
+// ---- what the counts themselves show
+
+// Everywhere, or from the first row that fails on.
+static void try_rules(pass_search *s, size_t n, sinkproof_attending *rules) {
+    for (size_t i = 0; i < n; i++) {
+        size_t offered = s->offered;
+        try_rule(s, &rules[i]);
+        if (s->offered > offered) continue;
+        rules[i].first_row = s->h->view->first_row;
+        if (rules[i].first_row > 0) try_rule(s, &rules[i]);
+    }
+}
+
+// The window of a row of a tile, rounded to whole blocks of keys where that reads other keys.
+static void try_rounded_windows(pass_search *s) {
+    sinkproof_attending m = defined;
+    size_t n = s->h->view->n;
+    for (m.row_tile = 2; m.row_tile < n && s->h->view->layer_window > 0; m.row_tile++)
+        for (int end = 0; end < 2; end++) {
+            sinkproof_attending plain = defined;
+            m.row_tile_end = end != 0;
+            plain.row_tile = m.row_tile, plain.row_tile_end = m.row_tile_end;
+            for (m.window_unit = 2; m.window_unit < n; m.window_unit++)
+                if (key_table_holds(s->table, &m) && !key_table_same(s->table, &m, &plain))
+                    try_rule(s, &m);
+        }
 }
 
 // ---- all of them
@@ -162,12 +197,16 @@ void guess_passes(hunt *h, const family_arguments *of) {
     pass_search *s = calloc(1, sizeof *s);
     if (s != NULL && key_table_open(h->view, &table, &there) && there) {
         *s = (pass_search){.h = h, .table = &table};
+        sinkproof_attending rules[ACCESS_RULES];
         if (!table.of_tokens) try_empty_slots(s);
+        try_rules(s, access_rules(&table, rules), rules);
+        if (!table.of_tokens) try_rounded_windows(s);
         list_passes(s);
         for (size_t i = 0; i < s->n_passes && !table.of_tokens; i++) try_sights(s, &s->passes[i]);
         for (size_t i = 0; i < s->n_passes && !table.of_tokens; i++)
             try_elsewhere(s, &s->passes[i]);
         for (size_t i = 0; i < s->n_passes; i++) try_slots(s, &s->passes[i]);
+        try_rules(s, access_sets(&table, rules), rules);
         key_table_close(&table);
     }
     free(s);

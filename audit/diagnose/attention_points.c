@@ -15,8 +15,9 @@ static bool is_of_values(const sinkproof_attending *m) {
            m->read.of == SINKPROOF_CACHE_VALUES;
 }
 
-// Whether slots of a cache that is filled pass by pass hold other keys.
+// Whether slots of a cache hold other keys.
 static bool slots_hold_others(const sinkproof_attending *m) {
+    if (m->cache.kind == SINKPROOF_CACHE_LISTED && m->access.zeros) return true;
     sinkproof_slots slots = m->passes.slots;
     if (m->cache.kind != SINKPROOF_CACHE_PASSES || slots == SINKPROOF_SLOTS_OWN) return false;
     return !m->passes.left_out || slots < SINKPROOF_SLOTS_BUT_LAST;

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// Guesses that an honest query's misfit does not tell apart: the one that supposes less comes first,
-// and of these the one of the family of fewer.
+// Guesses that an honest query's misfit does not tell apart: the one that supposes less comes
+// first, and of these the one of the family of fewer.
 static bool is_before(const attention_guess *a, const attention_guess *b) {
     bool alike = (a->misfit < 1 && b->misfit < 1) ||
                  fabs(a->misfit - b->misfit) <= 1e-9 * (1 + fabs(b->misfit));
@@ -52,8 +52,8 @@ static bool place_heads(const attention_view *v, int how, sinkproof_attending *m
     return how == 0 || (how == 1 && range) || (how == 2 && some);
 }
 
-// Everywhere; from the first row that fails on; in the rows that fail; in the heads that fail; in both. A narrower place counts where
-// it makes the misfit smaller.
+// Everywhere; from the first row that fails on; in the rows that fail; in the heads that fail; in
+// both. A narrower place counts where it makes the misfit smaller.
 static void place_guess(hunt *h, const attention_guess *found) {
     const attention_view *v = h->view;
     bool rows = v->first_row > 0 || v->end_row < v->n;

@@ -8,7 +8,10 @@
 // What a size supposes: kernels and caches are cut by powers of two and by multiples of eight.
 static unsigned size_cost(size_t size) {
     if (size == 0) return 0;
-    return (size & (size - 1)) == 0 || size % 8 == 0 ? 1 : size % 4 == 0 ? 2 : size % 2 == 0 ? 3 : 4;
+    return (size & (size - 1)) == 0 || size % 8 == 0 ? 1
+           : size % 4 == 0                           ? 2
+           : size % 2 == 0                           ? 3
+                                                     : 4;
 }
 
 // A prompt and single tokens, or passes of one length, are the usual ones; each number more is one
@@ -19,12 +22,14 @@ static unsigned passes_cost(const sinkproof_row_passes *p, size_t rows) {
     if (p->single > p->first && p->rows != p->first) cost += 1;
     if (p->single > p->first && p->single < rows) cost += 1;
     // the end of the last pass is the trace's: a length that ends there is no number more
-    bool fits = p->rows > 0 && (p->single < rows ? p->single - p->first : rows - p->first) % p->rows == 0;
+    bool fits =
+        p->rows > 0 && (p->single < rows ? p->single - p->first : rows - p->first) % p->rows == 0;
     return cost + (p->single > p->first && !fits);
 }
 
 static unsigned sight_cost(sinkproof_pass_sight sight, size_t number) {
-    return (sight != SINKPROOF_SIGHT_DEFINED) + (sight >= SINKPROOF_SIGHT_OF_ROW ? size_cost(number) : 0);
+    return (sight != SINKPROOF_SIGHT_DEFINED) +
+           (sight >= SINKPROOF_SIGHT_OF_ROW ? size_cost(number) : 0);
 }
 
 static unsigned cache_cost(const sinkproof_attending *m, size_t rows) {
@@ -39,7 +44,8 @@ static unsigned cache_cost(const sinkproof_attending *m, size_t rows) {
         cost += passes_cost(&p->of, rows) + sight_cost(p->cached, p->number);
         // one rule for all keys is one supposition
         if (p->own != p->cached) cost += sight_cost(p->own, 0);
-        if (p->slots != SINKPROOF_SLOTS_OWN) cost += 1 + p->own_direct + p->left_out;
+        if (p->slots != SINKPROOF_SLOTS_OWN)
+            cost += 1 + p->own_direct + p->left_out + p->first_direct;
         if (p->slots != SINKPROOF_SLOTS_OWN && p->number > 1) cost += size_cost(p->number);
         return cost;
     case SINKPROOF_CACHE_FIXED:
@@ -54,6 +60,12 @@ static unsigned cache_cost(const sinkproof_attending *m, size_t rows) {
         return cost + size_cost(c->count);
     case SINKPROOF_CACHE_TREE:
         return cost + 2;
+    case SINKPROOF_CACHE_DOCUMENTS:
+        return cost + (unsigned)m->access.cuts;
+    case SINKPROOF_CACHE_STRETCHES:
+        return cost + (unsigned)m->access.cuts / 2 + m->access.earlier;
+    case SINKPROOF_CACHE_LISTED: // what the counts are, with no rule
+        return cost + 5;
     case SINKPROOF_CACHE_TILE:
     case SINKPROOF_CACHE_REMAINDER:
     case SINKPROOF_CACHE_EDGE:

@@ -39,4 +39,12 @@ bool key_table_holds(const key_table *table, const sinkproof_attending *how);
 bool key_table_same(const key_table *table, const sinkproof_attending *a,
                     const sinkproof_attending *b);
 
+// ---- attention_access.c: rules that the counts themselves show. Each is to be tried; none need
+// hold.
+enum { ACCESS_RULES = 4 };
+// Documents and stretches; returns how many.
+size_t access_rules(const key_table *table, sinkproof_attending rules[ACCESS_RULES]);
+// Sets of keys.
+size_t access_sets(const key_table *table, sinkproof_attending rules[ACCESS_RULES]);
+
 #endif

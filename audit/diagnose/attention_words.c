@@ -74,6 +74,12 @@ static bool say_mask(cause_words *w) {
             say_cause(w, "key 0 is read by its own query alone");
         else
             say_cause(w, "a key before key %zu is read by its own query alone", m->from);
+    } else if (m->block_window) {
+        name_cause(w, "window-blocks=%zu", m->block);
+        say_cause(w,
+                  "in the place of the window stand fixed blocks of %zu: queries see the keys of "
+                  "their own block alone (chunked attention)",
+                  m->block);
     } else if (m->block > 0) {
         name_cause(w, "block=%zu", m->block);
         say_cause(w, "queries see the keys of their own block of %zu alone", m->block);
@@ -87,6 +93,9 @@ static bool say_mask(cause_words *w) {
         name_cause(w, "window-of-row-tile=%zu%s", m->row_tile, m->row_tile_end ? "-last" : "");
         say_cause(w, "the window begins where that of the %s row of a tile does, of %s",
                   m->row_tile_end ? "last" : "first", sinkproof_counted(m->row_tile, "row").text);
+        if (m->window_unit > 0) name_cause(w, "-unit=%zu", m->window_unit);
+        if (m->window_unit > 0)
+            say_cause(w, ", and is rounded down to a multiple of %zu", m->window_unit);
     } else if (m->window_unit > 0) {
         name_cause(w, "window-unit=%zu", m->window_unit);
         say_cause(w, "the first key of the window is rounded down to a multiple of %zu",

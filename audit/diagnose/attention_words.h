@@ -36,6 +36,7 @@ bool say_sums(cause_words *w);         // attention_words_sums.c: a part of the 
 bool say_rules(cause_words *w);        // attention_words_softmax.c
 bool say_leaks(cause_words *w);        // the same
 bool say_passes(cause_words *w);       // attention_words_passes.c
+bool say_access(cause_words *w);       // attention_words_access.c: a part of the one before
 void say_which_passes(cause_words *w); // the same: " (passes of 16 rows)", where there are some
 // of: what each head has of another one
 void say_head_from(cause_words *w, sinkproof_head_from from, const char *id, const char *of);

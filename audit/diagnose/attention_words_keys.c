@@ -47,7 +47,7 @@ static void say_cached(cause_words *w) {
     else if (c->kind == SINKPROOF_CACHE_FIXED)
         say_keys(w, c->first, c->count);
     else if (c->kind == SINKPROOF_CACHE_BEFORE && c->first == 0 && c->count == 1)
-        say_cause(w, "the last key, the query's own,");
+        say_cause(w, "the last key, the query's own");
     else if (c->kind == SINKPROOF_CACHE_BEFORE && c->first == 0)
         say_cause(w, "the last %s", sinkproof_counted(c->count, "key").text);
     else if (c->kind == SINKPROOF_CACHE_BEFORE && c->count == 1)
@@ -79,6 +79,16 @@ static void name_cached(cause_words *w, const char *what) {
     if (c->count > 1) name_cause(w, "-%zu", c->first + c->count - 1);
 }
 
+static bool is_own(const sinkproof_cache_read *c) {
+    return c->kind == SINKPROOF_CACHE_BEFORE && c->first == 0 && c->count == 1;
+}
+
+// Whether all keys but the last are left out, and of those as many are there as the window has.
+static bool is_last_window(const cause_words *w) {
+    const sinkproof_cache_read *c = &w->how->cache;
+    return c->first == 0 && !c->spared && c->count + w->config->window == w->n;
+}
+
 // One key of every few.
 static void say_stripe(cause_words *w) {
     const sinkproof_cache_read *c = &w->how->cache;
@@ -98,8 +108,9 @@ static void say_stripe(cause_words *w) {
 
 bool say_cache(cause_words *w) {
     const sinkproof_cache_read *c = &w->how->cache;
-    if (c->kind == SINKPROOF_CACHE_NONE || c->kind == SINKPROOF_CACHE_PASSES || w->how->sink_value)
-        return false;
+    if (c->kind == SINKPROOF_CACHE_NONE || w->how->sink_value) return false;
+    // say_passes says these
+    if (c->kind >= SINKPROOF_CACHE_PASSES && c->kind <= SINKPROOF_CACHE_STRETCHES) return false;
     if (sinkproof_attending_reads_range(w->how)) return false; // say_reads says it
     bool keys = (c->moved & SINKPROOF_CACHE_KEYS) != 0, all = c->count >= w->n;
     bool values = (c->moved & SINKPROOF_CACHE_VALUES) != 0;
@@ -135,7 +146,11 @@ bool say_cache(cause_words *w) {
             say_stripe(w);
         else
             say_cached(w);
+        say_cause(w, "%s", is_own(c) ? "," : "");
         say_cause(w, several && c->step < 2 ? " are not seen" : " is not seen");
+        if (c->kind == SINKPROOF_CACHE_FIXED && c->step < 2 && is_last_window(w))
+            say_cause(w, ": only the last %s of the sequence are kept, as many as the window has",
+                      sinkproof_counted(w->config->window, "key").text);
         if (c->spared)
             say_cause(w, " but by %s own quer%s", several && c->step < 2 ? "their" : "its",
                       several && c->step < 2 ? "ies" : "y");

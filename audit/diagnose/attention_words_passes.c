@@ -10,6 +10,10 @@ void say_which_passes(cause_words *w) {
     bool singles = p->single<w->n, more = p->single> p->first;
     if (p->first == 0) return;
     name_cause(w, "@passes=%zu", p->first);
+    if (p->first >= w->n) {
+        say_cause(w, " (all rows are one pass)");
+        return;
+    }
     if (more && p->rows != p->first) name_cause(w, "+%zu", p->rows);
     if (singles) name_cause(w, "+1-from-%zu", p->single);
     if (!more)
@@ -49,8 +53,10 @@ static const char *cached_words(sinkproof_pass_sight sight) {
         [SINKPROOF_SIGHT_LOCAL] = "the cached keys of earlier passes are masked by the query's "
                                   "number in its own pass, not by its position",
         [SINKPROOF_SIGHT_BUT_ONE] = "the keys of the pass before the query's own are not seen: "
-                                    "the cache lags by a pass"};
-    return sight < sizeof words / sizeof words[0] ? words[sight] : "";
+                                    "the cache lags by a pass",
+        [SINKPROOF_SIGHT_LOCAL_WINDOW] = "the window of cached keys is counted in the query's own "
+                                         "pass, from 0 on: keys before the window are seen"};
+    return sight < sizeof words / sizeof words[0] && words[sight] != NULL ? words[sight] : "";
 }
 
 static const char *own_words(sinkproof_pass_sight sight) {
@@ -83,7 +89,8 @@ static const char *const sight_ids[] = {[SINKPROOF_SIGHT_DEFINED] = "",
                                         [SINKPROOF_SIGHT_BUT_OWN] = "but-own-key",
                                         [SINKPROOF_SIGHT_LATER] = "two-way",
                                         [SINKPROOF_SIGHT_OF_ROW] = "as-row",
-                                        [SINKPROOF_SIGHT_BEFORE] = "as-row-before"};
+                                        [SINKPROOF_SIGHT_BEFORE] = "as-row-before",
+                                        [SINKPROOF_SIGHT_LOCAL_WINDOW] = "local-window"};
 
 static void say_elsewhere(cause_words *w) {
     const sinkproof_pass_read *p = &w->how->passes;
@@ -107,8 +114,14 @@ static void say_elsewhere(cause_words *w) {
 static void say_sights(cause_words *w) {
     const sinkproof_pass_read *p = &w->how->passes;
     name_cause(w, "pass-mask");
-    if (p->cached >= SINKPROOF_SIGHT_OF_ROW) {
+    if (p->cached == SINKPROOF_SIGHT_OF_ROW || p->cached == SINKPROOF_SIGHT_BEFORE) {
         say_elsewhere(w);
+        return;
+    }
+    if (p->cached == SINKPROOF_SIGHT_LOCAL_WINDOW && p->own == p->cached) {
+        name_cause(w, "-local-window");
+        say_cause(w, "the begin of the window is counted from the beginning of the query's own "
+                     "pass, from 0 on: queries of later passes see keys before their window");
         return;
     }
     if (p->cached != SINKPROOF_SIGHT_DEFINED) {
@@ -217,12 +230,15 @@ static void say_slots(cause_words *w) {
     case SINKPROOF_SLOTS_OWN:
         break;
     }
+    if (p->first_direct) name_cause(w, "-first-direct");
+    if (p->first_direct) say_cause(w, "; the first pass reads its own keys beside it");
     if (p->left_out) name_cause(w, "-left-out");
     if (p->own_direct) name_cause(w, "-own-direct");
     if (p->own_direct) say_cause(w, "; the query's own pass is not read from the cache");
 }
 
 bool say_passes(cause_words *w) {
+    if (say_access(w)) return true;
     if (w->how->cache.kind != SINKPROOF_CACHE_PASSES) return false;
     if (w->how->passes.slots != SINKPROOF_SLOTS_OWN)
         say_slots(w);

@@ -91,6 +91,20 @@ bool sinkproof_attending_leaks(const sinkproof_attending *m, const sinkproof_sig
     return m->leak != SINKPROOF_LEAK_NONE && (key < first || key >= end);
 }
 
+static void see_access(const sinkproof_attending *m, const sinkproof_sight *sight, size_t row,
+                       size_t *first, size_t *end) {
+    size_t begin, stop;
+    if (m->cache.kind == SINKPROOF_CACHE_DOCUMENTS) {
+        begin = access_document(&m->access, row);
+        if (*first < begin) *first = begin;
+    }
+    if (m->cache.kind != SINKPROOF_CACHE_STRETCHES ||
+        !access_stretch(&m->access, row, &begin, &stop))
+        return;
+    if (*end < stop) *end = stop < sight->n ? stop : sight->n;
+    if (m->access.earlier && *first > begin) *first = begin;
+}
+
 void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sight *sight,
                               size_t row, size_t *first, size_t *end) {
     if (m->leak != SINKPROOF_LEAK_NONE) {
@@ -115,11 +129,14 @@ void sinkproof_attending_seen(const sinkproof_attending *m, const sinkproof_sigh
     if (*end > sight->n) *end = sight->n;
     if (m->cache.kind == SINKPROOF_CACHE_TREE && m->cache.by > 0 && row >= m->cache.first)
         *first = 0;
-    if (m->block > 0 && *first < row - row % m->block) *first = row - row % m->block;
+    if (m->block > 0 && !m->block_window && *first < row - row % m->block)
+        *first = row - row % m->block;
+    if (m->block_window && sight->layer_window > 0) *first = row - row % m->block;
     if (m->tiling.rows > 0) see_tiles(&m->tiling, sight->n, row, first, end);
     if (row < m->prefix && *end < m->prefix) *end = m->prefix;
     if (*end > sight->n) *end = sight->n;
     if (*first < m->from) *first = m->from < row ? m->from : row;
+    see_access(m, sight, row, first, end);
     if (m->cache.kind == SINKPROOF_CACHE_PASSES &&
         (m->passes.cached != SINKPROOF_SIGHT_DEFINED || m->passes.own != SINKPROOF_SIGHT_DEFINED)) {
         *first = 0, *end = row_pass_end(&m->passes.of, row);
@@ -153,11 +170,13 @@ bool sinkproof_attending_is_own(const sinkproof_attending *m, size_t row, size_t
 static bool key_is_meant(const sinkproof_attending *m, size_t row, size_t first, size_t j) {
     const sinkproof_cache_read *s = &m->cache;
     size_t at = j;
+    if (s->kind == SINKPROOF_CACHE_DOCUMENTS || s->kind == SINKPROOF_CACHE_STRETCHES) return false;
     if (s->kind == SINKPROOF_CACHE_NONE || (s->spared && sinkproof_attending_is_own(m, row, j)))
         return false;
     if (s->kind == SINKPROOF_CACHE_TREE)
         return !is_ancestor(s, row, j) || (s->by > 0 && j < s->first && j + (size_t)s->by <= row);
     if (s->kind == SINKPROOF_CACHE_BEHIND) return j >= s->first && j + s->count <= row;
+    if (s->kind == SINKPROOF_CACHE_LISTED) return access_times(&m->access, row, j) != 1;
     if (s->kind == SINKPROOF_CACHE_ORDER) return true;
     if (s->kind >= SINKPROOF_CACHE_TILE) return is_in_tile(s, row, first, j);
     if (s->kind == SINKPROOF_CACHE_RING) return j + s->count <= row;
@@ -285,6 +304,12 @@ sinkproof_key_read sinkproof_attending_key(const sinkproof_attending *m,
     sinkproof_key_read read = {.key = j, .value = j, .times = 1, .sums = 1};
     if (s->kind == SINKPROOF_CACHE_PASSES) return pass_key(m, sight, row, j);
     if (!key_is_meant(m, row, first, j)) return read;
+    if (s->kind == SINKPROOF_CACHE_LISTED) {
+        size_t times = access_times(&m->access, row, j);
+        read.zero_key = read.zero_value = times == 0 && m->access.zeros;
+        if (!read.zero_key) read.times = read.sums = (double)times;
+        return read;
+    }
     ptrdiff_t by = s->kind == SINKPROOF_CACHE_TREE ? 0 : s->by, page = (ptrdiff_t)s->count;
     if (s->exchanged && s->by > 0) page = s->by;
     if (s->exchanged) by = j < s->first + s->count ? page : -page;

@@ -7,6 +7,7 @@
 #ifndef SINKPROOF_JUDGE_ATTENDING_H
 #define SINKPROOF_JUDGE_ATTENDING_H
 
+#include "audit/judge/judge_access.h"
 #include "audit/judge/judge_passes.h"
 #include "audit/judge/judge_region.h"
 #include "audit/judge/judge_summing.h"
@@ -30,7 +31,10 @@ typedef enum sinkproof_cache_kind {
     // nodes count * i + 1, ..., count * i + count below it; `by` 0: ancestors before the window,
     // which has `by` keys, are seen too
     SINKPROOF_CACHE_TREE,
-    SINKPROOF_CACHE_PASSES, // as sinkproof_pass_read says
+    SINKPROOF_CACHE_PASSES,    // as sinkproof_pass_read says
+    SINKPROOF_CACHE_LISTED,    // as sinkproof_access says: the keys of its sets
+    SINKPROOF_CACHE_DOCUMENTS, // no key of an earlier document is seen
+    SINKPROOF_CACHE_STRETCHES, // the rows of a stretch see all its keys, later ones too
     // of tiles of `count` keys, counted from key 0 on or, `seen`, from the first that the query
     // sees: the last tile, whole or not, but the first of all where `first` is 1; what is left
     // behind the last whole one; or what the window leaves of its first one, where it is not whole
@@ -292,6 +296,7 @@ typedef struct sinkproof_attending {
     size_t row_tile;   // 0: the first key is that of the first row of the query's tile of rows
     bool row_tile_end; // or of the last one
     size_t block;      // 0: a query sees the keys of its own block alone
+    bool block_window; // false: in layers with a window, in its place
     sinkproof_leak leak;
     unsigned leaks; // 0: which masked keys
     double leak_number;
@@ -300,6 +305,7 @@ typedef struct sinkproof_attending {
     bool across;   // false: the rows of all sequences are those of one
     sinkproof_cache_read cache;
     sinkproof_pass_read passes;
+    sinkproof_access access;
     sinkproof_read_as read;
     sinkproof_head_from head; // of the query; its key/value head and its sink come with it
     sinkproof_group_choice group;

@@ -67,6 +67,8 @@ bool pass_sees(const sinkproof_pass_read *p, const sinkproof_pass_place *at, siz
         return row_sees(at, p->number, j);
     case SINKPROOF_SIGHT_BEFORE:
         return at->row >= p->number && row_sees(at, at->row - p->number, j);
+    case SINKPROOF_SIGHT_LOCAL_WINDOW:
+        return !later && in_window(at, at->row - r.begin, j);
     case SINKPROOF_SIGHT_DEFINED:
         break;
     }
@@ -98,7 +100,7 @@ size_t pass_slot(const sinkproof_pass_read *p, const sinkproof_pass_place *at, s
     pass_rows r = rows_of(p, at);
     size_t n = p->number, first = p->of.first, last = r.end - 1;
     size_t begin = sinkproof_row_pass_begin(&p->of, j), end = row_pass_end(&p->of, j);
-    if (p->own_direct && j >= r.begin) return j;
+    if ((p->own_direct && j >= r.begin) || (p->first_direct && r.begin == 0)) return j;
     switch (p->slots) {
     case SINKPROOF_SLOTS_RING:
         return ring_token(n, last, j);

@@ -31,7 +31,9 @@ typedef enum sinkproof_pass_sight {
     SINKPROOF_SIGHT_BUT_OWN, // but for its own key
     SINKPROOF_SIGHT_LATER,   // and later ones: the window alone masks
     SINKPROOF_SIGHT_OF_ROW,  // those of row `number`
-    SINKPROOF_SIGHT_BEFORE   // those of the row `number` before it
+    SINKPROOF_SIGHT_BEFORE,  // those of the row `number` before it
+    // none that comes later, and the window begins as that of the query's number in its pass does
+    SINKPROOF_SIGHT_LOCAL_WINDOW
 } sinkproof_pass_sight;
 
 // What stands in the slots of the cache.
@@ -57,8 +59,9 @@ typedef struct sinkproof_pass_read {
     sinkproof_pass_sight cached, own;
     sinkproof_slots slots;
     size_t number;
-    bool own_direct; // the keys of the query's own pass are not read from the cache
-    bool left_out;   // a slot that is not written is not read; false: it holds zeros
+    bool own_direct;   // the keys of the query's own pass are not read from the cache
+    bool first_direct; // nor those of the first pass, by its own queries
+    bool left_out;     // a slot that is not written is not read; false: it holds zeros
 } sinkproof_pass_read;
 
 // Where a query is: its row, of n, and the window of its layer (0: none).

@@ -79,7 +79,7 @@ OTHERS = {
     "judge": "judge judge_adapter judge_attending judge_attention judge_backward judge_backward_attention judge_backward_experts judge_backward_norm judge_backward_read "
              "judge_backward_report judge_backward_row judge_backward_stages judge_cache judge_candidates judge_cause judge_certified judge_certified_alone judge_certified_report judge_change judge_describe "
              "judge_evidence judge_expert_maps judge_experts judge_finite judge_forms judge_layers judge_layout judge_lse judge_meaning judge_merging "
-             "judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_passes judge_plan judge_prefix judge_query_weights judge_read_as judge_read_maps "
+             "judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_passes judge_access judge_plan judge_prefix judge_query_weights judge_read_as judge_read_maps "
              "judge_region judge_remedy judge_report judge_rotation judge_routing judge_seen judge_sinks judge_stretch judge_summing judge_tracks judge_truth judge_truth_maps "
              "judge_unrounded judge_walk judge_weighing judge_weights verdict",
 }
