@@ -19,6 +19,7 @@ import time
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 from attention_planted import (DIM, GROUPS, HEADS, MISTAKES, MODEL, N, NEAR_MISSES, Query, Run, earlier_passes_unread,  # noqa: E402
                                query, sink_plus)
+from attention_planted_access import ACCESS  # noqa: E402
 from attention_planted_codes import CODES  # noqa: E402
 from attention_planted_kernels import KERNELS, last_tile_not_summed, to_bfloat16  # noqa: E402
 from attention_planted_more import MORE  # noqa: E402
@@ -44,9 +45,9 @@ def planted(work):
     status, told, _ = causes(work / "t.safetensors")
     report(status != 1 and told == [], f"an honest output has no cause: exit {status}, {told}")
     chosen = os.environ.get("ONLY")
-    every = [*MISTAKES, *MORE, *KERNELS, *PASSES, *RANGES, *CODES]
+    every = [*MISTAKES, *MORE, *KERNELS, *PASSES, *RANGES, *CODES, *ACCESS]
     sample = every if chosen or "WHOLE" in os.environ else [*draw.sample(MISTAKES, 4), *draw.sample(MORE, 4), *draw.sample(KERNELS, 4),
-                                                            *draw.sample(PASSES, 3), *draw.sample(RANGES, 3), *draw.sample(CODES, 2)]
+                                                            *draw.sample(PASSES, 3), *draw.sample(RANGES, 3), *draw.sample(CODES, 2), *draw.sample(ACCESS, 3)]
     for made in sample:
         if chosen and not re.search(chosen, made.__name__):
             continue
