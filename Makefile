@@ -62,7 +62,7 @@ own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(
       $(if $(filter fast/kernels/kernels_%,$(1)),$(OPT_KERNEL)) \
       $(if $(filter $(ADDRESSES_ONLY),$(1)),-fno-sanitize=undefined) \
       $(if $(filter proofs/bounds/% proofs/truth/slice% audit/judge/%,$(1)),-O3) \
-      $(if $(filter proofs/truth/%_avx2,$(1)),$(SET_avx2) -ffp-contract=fast) \
+      $(if $(filter proofs/truth/%_avx2 proofs/truth/%_avx512,$(1)),$(SET_$(lastword $(subst _, ,$(1)))) -ffp-contract=fast) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
@@ -74,7 +74,7 @@ REF     := $(wildcard base/*.c model/*.c ref/*.c ref/variants/*.c ref/backward/*
 # The files for another architecture's instruction sets are left out.
 FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/kernels/%_$(set).c), \
              $(wildcard fast/*/*.c))
-PROOFS  := $(filter-out $(if $(filter x86_64,$(MACHINE)),,proofs/truth/%_avx2.c),$(wildcard proofs/*/*.c))
+PROOFS  := $(filter-out $(if $(filter x86_64,$(MACHINE)),,proofs/truth/%_avx2.c proofs/truth/%_avx512.c),$(wildcard proofs/*/*.c))
 AUDIT   := $(filter-out audit/command/main.c audit/examples/%,$(wildcard audit/*/*.c audit/studies/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
 HEADERS := $(wildcard base/*.h model/*.h ref/*.h ref/variants/*.h ref/backward/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h proofs/*/*.inc audit/*.h \

@@ -11,7 +11,6 @@
 #include "proofs/bounds/bounds.h"
 #include "proofs/truth/share_work.h"
 #include "proofs/truth/sliced_internal.h"
-#include "proofs/truth/slices_lanes.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 enum {
     BLOCK_ROWS = 96,
     FEW_ROWS = 8,          // of a block, and
-    FEW_DIGITS = 160,      // columns at most, that are multiplied here and not by the library
+    FEW_DIGITS = 160,      // columns of digits at most, with which the rows stay in the cache
     BLAS_BYTES = 1 << 25,  // of a thread's buffer in OpenBLAS
     CHUNK_BYTES = 1 << 28, // of the digits of the tokens that are multiplied together
 };
@@ -48,11 +47,14 @@ typedef struct product {
     int digit_bits;
     slice_point *point_i;
     size_t *first_i, wide; // a token's first column of digits; the number of columns
-    double *digit_ck, *radius_ci;
-    double *panel_pck; // the digits of few columns, in panels; NULL: of many
+    // Digits in panels of so many columns, which lie beside each other; those behind the last are
+    // 0. The library multiplies one panel of all.
+    size_t panel;
+    double *digit_pck, *radius_ci;
     slice_radii radii; // of a few tokens
     const slice_lanes *lanes;
-    bool balls, refused, few; // some token has a radius; is refused; few columns of digits
+    bool balls, refused; // some token has a radius; is refused
+    bool own;            // the lanes multiply, not the library
     scratch *scratch_t;
 } product;
 
@@ -70,24 +72,29 @@ static void multiply_dense(const product *p, const scratch *s, size_t count, con
                 w_rc, (int)p->cols, y_ck, (int)wide, 0.0, s->sum_rk, (int)wide);
 }
 
-static void multiply_few(const product *p, const scratch *s, size_t count) {
-    double sum_rk[SLICE_PANEL_ROWS * SLICE_PANEL];
-    for (size_t first = 0; first < count; first += SLICE_PANEL_ROWS)
-        for (size_t k = 0; k < p->wide; k += SLICE_PANEL) {
-            size_t rows = count - first < SLICE_PANEL_ROWS ? count - first : SLICE_PANEL_ROWS;
-            size_t columns = p->wide - k < SLICE_PANEL ? p->wide - k : SLICE_PANEL;
-            p->lanes->multiply(s->h_rc + first * p->cols, rows, p->cols, p->panel_pck + k * p->cols,
-                               columns, sum_rk);
+// A panel stays in the cache while all rows pass.
+static void multiply_panels(const product *p, const scratch *s, size_t count) {
+    const slice_lanes *lanes = p->lanes;
+    double sum_rk[SLICE_PANEL_ROWS_MOST * SLICE_PANEL_MOST];
+    for (size_t k = 0; k < p->wide; k += lanes->panel)
+        for (size_t first = 0; first < count; first += lanes->panel_rows) {
+            size_t rows = count - first < lanes->panel_rows ? count - first : lanes->panel_rows;
+            size_t columns = p->wide - k < lanes->panel ? p->wide - k : lanes->panel;
+            lanes->multiply(s->h_rc + first * p->cols, rows, p->cols, p->digit_pck + k * p->cols,
+                            columns, sum_rk);
             for (size_t r = 0; r < rows; r++)
-                memcpy(s->sum_rk + (first + r) * p->wide + k, sum_rk + r * SLICE_PANEL,
+                memcpy(s->sum_rk + (first + r) * p->wide + k, sum_rk + r * lanes->panel,
                        columns * sizeof *sum_rk);
         }
 }
 
 // sum_k += h times the digits of column c.
 static void add_integer(const product *p, double h, size_t c, double *sum_k) {
-    const double *digit_k = p->digit_ck + c * p->wide;
-    for (size_t k = 0; k < p->wide; k++) sum_k[k] += h * digit_k[k];
+    for (size_t k = 0; k < p->wide; k += p->panel) {
+        const double *digit_j = p->digit_pck + k * p->cols + c * p->panel;
+        size_t columns = p->wide - k < p->panel ? p->wide - k : p->panel;
+        for (size_t j = 0; j < columns; j++) sum_k[k + j] += h * digit_j[j];
+    }
 }
 
 static void multiply_sparse(const product *p, const scratch *s, size_t count) {
@@ -230,10 +237,10 @@ static void multiply_slice(const product *p, scratch *s, size_t first, size_t co
     bool dense = nonzero > count * p->cols / SPARSE_SHARE;
     *(dense ? &s->dense : &s->sparse) += dense ? count * p->cols : nonzero;
     if (p->wide == 0) return;
-    if (dense && p->panel_pck != NULL)
-        multiply_few(p, s, count);
+    if (dense && p->own)
+        multiply_panels(p, s, count);
     else if (dense)
-        multiply_dense(p, s, count, s->h_rc, p->digit_ck, p->wide);
+        multiply_dense(p, s, count, s->h_rc, p->digit_pck, p->wide);
     else
         multiply_sparse(p, s, count);
     for (size_t r = 0; r < count; r++)
@@ -271,28 +278,21 @@ static void multiply_block(void *context, size_t piece, size_t worker) {
 static void set_numbers(void *context, size_t i, size_t worker) {
     const product *p = context;
     const slice_point *point = &p->point_i[i];
-    size_t digits = p->first_i[i + 1] - p->first_i[i];
-    (void)worker;
-    for (size_t c = 0; c < p->cols && !point->refused; c++)
-        slice_number(point, p->x_nc + i * p->cols + c, p->digit_bits,
-                     p->digit_ck + c * p->wide + p->first_i[i], digits,
+    size_t first = p->first_i[i], digits = p->first_i[i + 1] - first;
+    double *digit_j = p->scratch_t[worker].sum_rk; // free until a block is multiplied
+    for (size_t c = 0; c < p->cols && !point->refused; c++) {
+        slice_number(point, p->x_nc + i * p->cols + c, p->digit_bits, digit_j, digits,
                      &p->radius_ci[p->radii.tokens > 0 ? i * p->radii.stride + c : c * p->n + i]);
+        for (size_t k = first; k < first + digits; k++)
+            p->digit_pck[(k / p->panel * p->cols + c) * p->panel + k % p->panel] =
+                digit_j[k - first];
+    }
 }
 
 static void set_point(void *context, size_t i, size_t worker) {
     const product *p = context;
     (void)worker;
     p->point_i[i] = slice_fixed_point(p->x_nc + i * p->cols, p->cols, p->bits);
-}
-
-// The digits in panels, whose columns beyond the last are 0.
-static void set_panels(product *p) {
-    size_t panels = (p->wide + SLICE_PANEL - 1) / SLICE_PANEL;
-    p->panel_pck = room_for(panels * p->cols * SLICE_PANEL, sizeof *p->panel_pck);
-    for (size_t c = 0; c < p->cols; c++)
-        for (size_t k = 0; k < p->wide; k++)
-            p->panel_pck[(k / SLICE_PANEL * p->cols + c) * SLICE_PANEL + k % SLICE_PANEL] =
-                p->digit_ck[c * p->wide + k];
 }
 
 static void multiply(product *p, size_t threads, sliced_account *account) {
@@ -307,15 +307,15 @@ static void multiply(product *p, size_t threads, sliced_account *account) {
     }
     p->wide = p->first_i[p->n];
     size_t stride = (p->cols + SLICE_LANES - 1) / SLICE_LANES * SLICE_LANES;
-    p->digit_ck = room_for(p->cols * p->wide, sizeof *p->digit_ck);
+    p->panel = p->own ? p->lanes->panel : p->wide > 0 ? p->wide : 1;
+    p->digit_pck =
+        room_for((p->wide + p->panel - 1) / p->panel * p->panel * p->cols, sizeof *p->digit_pck);
     p->radius_ci = room_for(stride * p->n, sizeof *p->radius_ci);
     if (p->n <= SLICE_FEW_TOKENS)
         p->radii = (slice_radii){.tokens = p->n, .radius_ic = p->radius_ci, .stride = stride};
     truth_share(threads, p->n, set_numbers, p);
-    if (p->few) set_panels(p);
     truth_share(threads, (p->rows + p->block - 1) / p->block, multiply_block, p);
-    free(p->panel_pck);
-    free(p->digit_ck);
+    free(p->digit_pck);
     free(p->radius_ci);
 }
 
@@ -375,7 +375,8 @@ static size_t tokens_together(size_t cols, size_t each, size_t n) {
 double sinkproof_sliced_bytes(size_t rows, size_t cols, size_t n, slong bits, size_t threads) {
     size_t each = (size_t)(bits + SLICED_GUARD_BITS + 1) / DIGIT_BITS_LEAST + 1;
     size_t together = tokens_together(cols, each, n);
-    double wide = (double)(together * each), block = rows < BLOCK_ROWS ? (double)rows : BLOCK_ROWS;
+    double wide = (double)(together * each + SLICE_PANEL_MOST),
+           block = rows < BLOCK_ROWS ? (double)rows : BLOCK_ROWS;
     double numbers = sizeof(double) * (double)cols * (wide + (double)together);
     double packed = sizeof(double) * (double)cols * (block + wide); // both operands, by OpenBLAS
     if (packed > BLAS_BYTES) packed = BLAS_BYTES;
@@ -383,9 +384,9 @@ double sinkproof_sliced_bytes(size_t rows, size_t cols, size_t n, slong bits, si
     return numbers + (double)threads * of_thread;
 }
 
-void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
-                             const sinkproof_matrix *w_rc, const sinkproof_matrix *b_r, slong bits,
-                             size_t threads, sliced_account *account) {
+void sliced_linear_by(const slice_lanes *lanes, arb_ptr out_nr, arb_srcptr x_nc, size_t n,
+                      const sinkproof_matrix *w_rc, const sinkproof_matrix *b_r, slong bits,
+                      size_t threads, sliced_account *account) {
     size_t rows = w_rc->rows, cols = w_rc->cols, wide = n, digits = 0;
     slong size = 0;
     sliced_account counted = {0};
@@ -404,9 +405,9 @@ void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
     if (wide < digits) wide = digits;
     if (wide > together * each) wide = together * each;
     all.rows = rows;
-    all.lanes = slice_lanes_here();
-    all.few = digits > 0 && digits <= FEW_DIGITS && all.lanes->multiply != NULL;
-    size_t most = all.few ? FEW_ROWS : BLOCK_ROWS;
+    all.lanes = lanes;
+    all.own = all.lanes->multiply != NULL && digits <= all.lanes->columns_most;
+    size_t most = all.own && digits > 0 && digits <= FEW_DIGITS ? FEW_ROWS : BLOCK_ROWS;
     all.block = (rows + threads - 1) / threads < most ? (rows + threads - 1) / threads : most;
     arb_ptr bias_r = NULL;
     if (b_r != NULL && b_r->count > 0) {
@@ -432,4 +433,10 @@ void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
     free(all.point_i);
     free(all.first_i);
     if (account != NULL) *account = counted;
+}
+
+void sinkproof_sliced_linear(arb_ptr out_nr, arb_srcptr x_nc, size_t n,
+                             const sinkproof_matrix *w_rc, const sinkproof_matrix *b_r, slong bits,
+                             size_t threads, sliced_account *account) {
+    sliced_linear_by(slice_lanes_here(), out_nr, x_nc, n, w_rc, b_r, bits, threads, account);
 }

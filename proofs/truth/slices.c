@@ -11,11 +11,22 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs have 64 bits");
 
 // ---- weights
 
-const slice_lanes *slice_lanes_here(void) {
+size_t slice_lanes_all(const slice_lanes **of) {
+    size_t n = 0;
+    of[n++] = &slice_lanes_plain;
 #if defined __x86_64__
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &slice_lanes_avx2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        of[n++] = &slice_lanes_avx2;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+        of[n++] = &slice_lanes_avx512;
 #endif
-    return &slice_lanes_plain;
+    return n;
+}
+
+const slice_lanes *slice_lanes_here(void) {
+    const slice_lanes *of[SLICE_LANES_MOST];
+    return of[slice_lanes_all(of) - 1];
 }
 
 double slice_sum_of_sizes(const double *w_c, size_t cols) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The passes over a row for plain vectors and for AVX2: the same bits, and the products of few
-// columns are those of integers. Rows of all lengths around the sixteen lanes, of every spread.
+// The passes over a row for plain vectors, for AVX2 and for AVX-512: the same bits, and the
+// products of a panel are those of integers. Rows of all lengths around the sixteen lanes, of every
+// spread.
 #include "base/splitmix.h"
 #include "proofs/truth/slices_lanes.h"
 #include "tests/shared/tap.h"
@@ -21,7 +22,6 @@ static double draw_weight(uint64_t *state, int spread) {
     return draw >> 21 & 1 ? -size : size;
 }
 
-#if defined __x86_64__
 typedef struct seen {
     double rest_c[COLS], h_c[COLS], up_c[COLS], sizes, dot_i[SLICE_FEW_TOKENS];
     int exponent, up_exponent;
@@ -61,7 +61,7 @@ static bool is_right(const seen *s, const double *w_c, size_t cols, const slice_
     return right && (s->taken != SLICE_TAKEN || left == s->found.left);
 }
 
-static void passes(void) {
+static void passes(const slice_lanes *lanes, const char *name) {
     uint64_t state = SEED;
     size_t apart = 0, wrong = 0, taken = 0;
     static double radius_ic[SLICE_FEW_TOKENS * 80 + SLICE_LANES];
@@ -81,7 +81,7 @@ static void passes(void) {
                 radius_ic[i * stride + c] = (double)(sinkproof_draw(&state) >> 45);
         if (round % 97 == 0) w_c[round % cols] = round % 2 ? NAN : INFINITY;
         pass(&slice_lanes_plain, w_c, cols, room, &radii, &plain);
-        pass(&slice_lanes_avx2, w_c, cols, room, &radii, &wide);
+        pass(lanes, w_c, cols, room, &radii, &wide);
         apart += memcmp(plain.h_c, wide.h_c, sizeof plain.h_c) != 0 ||
                  memcmp(plain.rest_c, wide.rest_c, sizeof plain.rest_c) != 0 ||
                  memcmp(plain.up_c, wide.up_c, sizeof plain.up_c) != 0 ||
@@ -95,48 +95,44 @@ static void passes(void) {
         taken += plain.taken == SLICE_TAKEN;
     }
     ok(apart == 0 && wrong == 0 && taken > ROUNDS / 2,
-       "slices.exact rows=%d slices=%zu apart=%zu wrong=%zu bound=0 seed=%d", ROUNDS, taken, apart,
-       wrong, SEED);
+       "slices.exact %s rows=%d slices=%zu apart=%zu wrong=%zu bound=0 seed=%d", name, ROUNDS,
+       taken, apart, wrong, SEED);
 }
 
 // Integers of 20 bits times digits of 20 bits: the sums are those of integers.
-static void products(void) {
+static void products(const slice_lanes *lanes, const char *name) {
     uint64_t state = SEED;
     size_t wrong = 0, sums = 0;
-    static double h_rc[SLICE_PANEL_ROWS * COLS], panel_ck[COLS * SLICE_PANEL];
+    const size_t panel = lanes->panel;
+    static double h_rc[SLICE_PANEL_ROWS_MOST * COLS], panel_ck[COLS * SLICE_PANEL_MOST];
     for (size_t round = 0; round < 400; round++) {
-        double sum_rk[SLICE_PANEL_ROWS * SLICE_PANEL];
-        size_t cols = 1 + round % COLS, rows = 1 + round % 4, columns = 1 + round / 4 % SLICE_PANEL;
+        double sum_rk[SLICE_PANEL_ROWS_MOST * SLICE_PANEL_MOST];
+        size_t cols = 1 + round % COLS, rows = 1 + round % lanes->panel_rows;
+        size_t columns = 1 + round / lanes->panel_rows % panel;
         for (size_t k = 0; k < rows * cols; k++)
             h_rc[k] = (double)(int64_t)(sinkproof_draw(&state) >> 44) - 0x1p19;
-        for (size_t k = 0; k < cols * SLICE_PANEL; k++)
+        for (size_t k = 0; k < cols * panel; k++)
             panel_ck[k] = (double)(int64_t)(sinkproof_draw(&state) >> 44) - 0x1p19;
-        slice_lanes_avx2.multiply(h_rc, rows, cols, panel_ck, columns, sum_rk);
+        lanes->multiply(h_rc, rows, cols, panel_ck, columns, sum_rk);
         for (size_t r = 0; r < rows; r++)
             for (size_t k = 0; k < columns; k++, sums++) {
                 int64_t sum = 0;
                 for (size_t c = 0; c < cols; c++)
-                    sum += (int64_t)h_rc[r * cols + c] * (int64_t)panel_ck[c * SLICE_PANEL + k];
-                wrong += sum_rk[r * SLICE_PANEL + k] != (double)sum;
+                    sum += (int64_t)h_rc[r * cols + c] * (int64_t)panel_ck[c * panel + k];
+                wrong += sum_rk[r * panel + k] != (double)sum;
             }
     }
-    ok(wrong == 0, "slices.exact few columns: sums=%zu wrong=%zu bound=0 seed=%d", sums, wrong,
+    ok(wrong == 0, "slices.exact %s panels: sums=%zu wrong=%zu bound=0 seed=%d", name, sums, wrong,
        SEED);
 }
-#endif
 
 int main(void) {
-#if defined __x86_64__
-    if (slice_lanes_here() == &slice_lanes_avx2) {
-        passes();
-        products();
-        return tap_done();
+    static const char *const names[SLICE_LANES_MOST] = {"plain", "avx2", "avx512"};
+    const slice_lanes *of[SLICE_LANES_MOST];
+    size_t lanes = slice_lanes_all(of);
+    for (size_t k = 0; k < lanes; k++) {
+        passes(of[k], names[k]);
+        if (of[k]->multiply != NULL) products(of[k], names[k]);
     }
-#endif
-    uint64_t state = SEED;
-    double w_c[COLS];
-    for (size_t c = 0; c < COLS; c++) w_c[c] = draw_weight(&state, 40);
-    ok(slice_lanes_here()->sum_of_sizes(w_c, COLS) == slice_lanes_plain.sum_of_sizes(w_c, COLS),
-       "plain vectors alone are here");
     return tap_done();
 }
