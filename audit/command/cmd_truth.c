@@ -120,10 +120,9 @@ static const struct argp parser = {
     parse_option,
     "MODEL",
     "Certified enclosures of every point of a run, over the reals.\v" HELP_MODEL_IS ".\n\n"
-    "Exit: 0 routing, radii and argmax certified; 1 --check found a ball that does not enclose; 4 "
-    "something is ambiguous or without bound. Of "
-    "several "
-    "prompts the gravest: 1, then 3, 4, 0.",
+    "Exit: 0 routing, radii and argmax certified; 1 --check found a ball that does not enclose; 2 "
+    "usage; 3 bad input; 4 something is ambiguous or without bound. Of several prompts the "
+    "gravest: 1, then 3, 4, 0.",
     NULL,
     NULL,
     NULL};
