@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+#include "audit/diagnose/composed_product.h"
+#include "audit/trace/trace_points.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool dense_product_is(sinkproof_trace_point point) {
+    return point == TRACE_A2_Q || point == TRACE_A2_K || point == TRACE_A2_V ||
+           point == TRACE_A12 || point == TRACE_M2;
+}
+
+double *dense_weights(const sinkproof_model *model, size_t layer, sinkproof_slot slot, size_t ins,
+                      size_t *rows) {
+    sinkproof_matrix w = sinkproof_model_slot(model, layer, slot);
+    if (w.count != 1 || w.cols != ins) return NULL;
+    double *w_rc = malloc((w.rows * w.cols + 1) * sizeof *w_rc);
+    for (size_t r = 0; w_rc != NULL && r < w.rows; r++)
+        sinkproof_matrix_row(&w, r, w_rc + r * w.cols);
+    *rows = w.rows;
+    return w_rc;
+}
+
+double dense_rounding(const sinkproof_making *of, double product) {
+    const sinkproof_tensor *v = sinkproof_trace_find(of->trace, of->point, of->layer);
+    double u = v != NULL ? sinkproof_unit_roundoff(sinkproof_trace_format(v->dtype)) : 0;
+    return u > 0x1p-13 ? u * fabs(product) : 0;
+}
+
+double dense_dot(const double *x_c, const double *w_c, size_t cols) {
+    double sum = 0;
+    for (size_t c = 0; c < cols; c++) sum += x_c[c] * w_c[c];
+    return sum;
+}
+
+void dense_widths(const sinkproof_making *of, const dense_product *p, const double *y,
+                  double *width) {
+    for (size_t i = 0; i < p->n; i++) {
+        double most = 0;
+        for (size_t r = 0; r < p->outs && of->radius != NULL; r++)
+            most = fmax(most, of->radius[i * p->outs + r]);
+        for (size_t r = 0; r < p->outs; r++)
+            width[i * p->outs + r] = 2 * most + dense_rounding(of, y[i * p->outs + r] - p->b_r[r]);
+    }
+}
+
+static bool read_product(const sinkproof_making *of, const sinkproof_matrix *w,
+                         const sinkproof_slot *slots, size_t n_slots, const sinkproof_tensor *x,
+                         const sinkproof_tensor *v, dense_product *p) {
+    size_t rows = 0;
+    *p = (dense_product){.n = of->n, .outs = w->rows, .ins = w->cols};
+    p->x_nc = malloc((p->n * p->ins + 1) * sizeof *p->x_nc);
+    p->v_nr = malloc((of->all + 1) * sizeof *p->v_nr);
+    p->b_r = calloc(p->outs + 1, sizeof *p->b_r);
+    p->w_rc = dense_weights(of->model, of->layer, slots[0], p->ins, &rows);
+    if (p->x_nc == NULL || p->v_nr == NULL || p->b_r == NULL || p->w_rc == NULL) return false;
+    for (size_t at = 0; at < p->n * p->ins; at++) p->x_nc[at] = sinkproof_tensor_value(x, at);
+    for (size_t at = 0; at < of->all; at++) p->v_nr[at] = sinkproof_tensor_value(v, at);
+    sinkproof_matrix b = {.count = 0};
+    if (n_slots > 1) b = sinkproof_model_slot(of->model, of->layer, slots[1]);
+    if (b.count == 1 && b.cols == p->outs) sinkproof_matrix_row(&b, 0, p->b_r);
+    return true;
+}
+
+bool dense_product_read(const sinkproof_making *of, dense_product *p, bool *known) {
+    sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
+    sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
+    *p = (dense_product){.n = 0};
+    *known = false;
+    if (!dense_product_is(of->point) || of->layer >= of->config->n_layers) return true;
+    size_t n_slots = sinkproof_trace_weights(of->config, of->point, slots);
+    if (n_slots == 0 || sinkproof_trace_inputs(of->config, of->point, of->layer, inputs) == 0)
+        return true;
+    sinkproof_matrix w = sinkproof_model_slot(of->model, of->layer, slots[0]);
+    const sinkproof_tensor *x = sinkproof_trace_find(of->trace, inputs[0].point, inputs[0].layer);
+    const sinkproof_tensor *v = sinkproof_trace_find(of->trace, of->point, of->layer);
+    bool fits = x != NULL && v != NULL && w.count == 1 && of->n > 0 && w.cols > 0 &&
+                w.rows == of->all / of->n && sinkproof_tensor_elements(x) == of->n * w.cols &&
+                sinkproof_tensor_elements(v) == of->all &&
+                (double)of->all * (double)w.cols <= DENSE_WORK;
+    if (!fits) return true;
+    *known = read_product(of, &w, slots, n_slots, x, v, p);
+    return *known;
+}
+
+void dense_product_free(dense_product *p) {
+    free(p->x_nc);
+    free(p->v_nr);
+    free(p->b_r);
+    free(p->w_rc);
+}
+
+void solve_normal(size_t p, double *a, double *b) {
+    // Cholesky: a = u^T u
+    for (size_t k = 0; k < p; k++) {
+        double own = a[k * p + k];
+        for (size_t q = 0; q < k; q++) own -= a[q * p + k] * a[q * p + k];
+        bool apart = own > 1e-10 * a[k * p + k] && own > 0;
+        a[k * p + k] = apart ? sqrt(own) : 0;
+        for (size_t j = k + 1; j < p; j++) {
+            for (size_t q = 0; q < k; q++) a[k * p + j] -= a[q * p + k] * a[q * p + j];
+            a[k * p + j] = apart ? a[k * p + j] / a[k * p + k] : 0;
+        }
+    }
+    for (size_t k = 0; k < p; k++) {
+        for (size_t q = 0; q < k; q++) b[k] -= a[q * p + k] * b[q];
+        b[k] = a[k * p + k] > 0 ? b[k] / a[k * p + k] : 0;
+    }
+    for (size_t k = p; k-- > 0;) {
+        for (size_t q = k + 1; q < p; q++) b[k] -= a[k * p + q] * b[q];
+        b[k] = a[k * p + k] > 0 ? b[k] / a[k * p + k] : 0;
+    }
+}
+
+size_t write_runs(char *text, size_t size, size_t n, const uint8_t *marks, size_t most) {
+    size_t used = 0, runs = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < n && used < size; i++) {
+        if (!marks[i]) continue;
+        size_t end = i + 1;
+        while (end < n && marks[end]) end++;
+        const char *before = runs > 0 ? ", " : "";
+        if (runs++ == most) {
+            snprintf(text + used, size - used, ", ...");
+            break;
+        }
+        int wrote = end > i + 1
+                        ? snprintf(text + used, size - used, "%s%zu-%zu", before, i, end - 1)
+                        : snprintf(text + used, size - used, "%s%zu", before, i);
+        used += (size_t)wrote;
+        i = end;
+    }
+    return runs;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// A product of one weight with the rows of an input, plus a bias, in binary64: what a supposed
+// mistake in the weight makes of it, and numbers that are fitted to the trace.
+#ifndef SINKPROOF_COMPOSED_PRODUCT_H
+#define SINKPROOF_COMPOSED_PRODUCT_H
+
+#include "audit/diagnose/composed_made.h"
+
+// v = w x + b for each of n rows.
+typedef struct dense_product {
+    size_t n, outs, ins;
+    double *x_nc, *w_rc, *b_r, *v_nr;
+} dense_product;
+
+enum { DENSE_WORK = 1 << 27 }; // multiplications: a larger product is not looked at
+
+// Whether the point is such a product.
+bool dense_product_is(sinkproof_trace_point point);
+// Reads it. *known: the trace and the model have all of it, and it is not too large. Freed whatever
+// this returns; false: no memory.
+bool dense_product_read(const sinkproof_making *of, dense_product *p, bool *known);
+void dense_product_free(dense_product *p);
+
+// The weights of `slot` as rows; NULL: there are none with `ins` columns, or no memory. *rows: how
+// many.
+double *dense_weights(const sinkproof_model *model, size_t layer, sinkproof_slot slot, size_t ins,
+                      size_t *rows);
+
+// What is between a product that is rounded to the trace's format before its bias is added and one
+// that is not; 0 where the format is not narrow.
+double dense_rounding(const sinkproof_making *of, double product);
+
+double dense_dot(const double *x_c, const double *w_c, size_t cols);
+// The widths of what other weights make: the largest of the sets of the row, as their sizes are
+// about the same.
+void dense_widths(const sinkproof_making *of, const dense_product *p, const double *y,
+                  double *width);
+
+// The solution of a p by p system, in place: the upper triangle of a and the right side b.
+// Dependent unknowns are 0.
+void solve_normal(size_t p, double *a, double *b);
+
+// Writes indices as runs: "0-15, 32" behind the text; at most `most` of them, then "...".
+size_t write_runs(char *text, size_t size, size_t n, const uint8_t *marks, size_t most);
+
+#endif
