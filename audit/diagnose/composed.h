@@ -14,6 +14,16 @@ enum { COMPOSED_ELEMENTS = 1 << 24 };
 
 enum { COMPOSED_NUMBERS = 6, COMPOSED_ID = 96, COMPOSED_TEXT = 384 };
 
+// An activation of other parts (composed_activations.c), in the words of the meaning but for the
+// clamps, which are the numbers themselves.
+typedef struct activation_choice {
+    sinkproof_pair_rule *pair_at;
+    size_t pair_by;
+    sinkproof_gating gating;
+    double sigmoid_by, swish_plus, gate_low, gate_high, up_low, up_high, up_times, up_plus;
+    bool up_size, up_plus_first;
+} activation_choice;
+
 // A composed mistake. `operate` changes the supposed engine, and may read the numbers: its second
 // argument is the first member of this struct.
 typedef struct composed_mistake {
@@ -32,6 +42,7 @@ typedef struct composed_mistake {
     const double *position_plus;         // or what is added to each position
     const sinkproof_turn_entry *entry_k; // or the entries of the table
     double numbers[COMPOSED_NUMBERS];
+    activation_choice activation;  // which `operate` may read
     double *by;                    // the factor above that is said of one layer alone; NULL: none
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
@@ -148,6 +159,7 @@ compose_candidates compose_added;            // composed_added.c: another tensor
 compose_candidates compose_tokens;           // the embedding of some tokens
 compose_candidates compose_subsets;          // composed_subsets.c: some heads or experts of a sum
 compose_candidates compose_gates;            // composed_gates.c: the activation by another function
+compose_candidates compose_activations;      // composed_activations.c: by two functions
 compose_candidates compose_shares_of_logits; // composed_routing.c: M4
 compose_candidates compose_choices;          // composed_choices.c: M3
 compose_candidates compose_slots;            // M11

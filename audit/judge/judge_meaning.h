@@ -134,11 +134,24 @@ typedef enum sinkproof_gating {
     SINKPROOF_GATED_BY_SILU,    // in one step: alpha is 1
     SINKPROOF_GATED_BY_SIGMOID, // without g
     SINKPROOF_GATED_BY_ITSELF,  // without the sigmoid
-    SINKPROOF_GATED_BY_ONE      // up alone
+    SINKPROOF_GATED_BY_ONE,     // up alone
+    // g times an approximation of sigmoid(x), where x is the meaning's sigmoid_by times g
+    SINKPROOF_GATED_BY_SIXTH,    // x / 6 + 1/2 in [0, 1]
+    SINKPROOF_GATED_BY_FIFTH,    // x / 5 + 1/2 in [0, 1]
+    SINKPROOF_GATED_BY_QUARTER,  // x / 4 + 1/2 in [0, 1]
+    SINKPROOF_GATED_BY_SOFTSIGN, // (1 + x / (1 + |x|)) / 2
+    SINKPROOF_GATED_BY_ROOT,     // (1 + x / sqrt(1 + x^2)) / 2
+    SINKPROOF_GATED_BY_PADE,     // (1 + t) / 2: t = h (27 + h^2) / (27 + 9 h^2), h = x / 2
+    SINKPROOF_GATED_BY_POWER     // 1 / (1 + (1 - x / 256)^256)
 } sinkproof_gating;
 
-// What a gate g is multiplied with or becomes; of the first three: g.
+// What a gate g is multiplied with or becomes; of the first four and the last seven: g.
 double sinkproof_gate_by(sinkproof_gating gating, double g);
+// What stands for the sigmoid; of the last seven an approximation.
+double sinkproof_sigmoid_by(sinkproof_gating gating, double x);
+
+// The index of gate (0) or up (1) of coordinate f in a row of 2 inter numbers.
+typedef size_t sinkproof_pair_rule(size_t f, size_t inter, size_t which, size_t by);
 
 // The sum x + t of a residual.
 typedef struct sinkproof_joining {
@@ -183,11 +196,15 @@ typedef struct sinkproof_meaning {
     sinkproof_selection selection;   // M3
     sinkproof_expert_share share;    // M4
     sinkproof_pairing pairing;       // M8
-    double gate_low, gate_high;      // -infinity, 1: the clamps, in limits; infinite: none
-    double up_low, up_high;          // -1, 1
-    double up_plus;                  // 1
-    double up_times;                 // 1
-    bool up_plus_first;              // before the clamp
+    sinkproof_pair_rule *pair_at;    // NULL: as `pairing` says
+    size_t pair_by;
+    double gate_low, gate_high; // -infinity, 1: the clamps, in limits; infinite: none
+    double up_low, up_high;     // -1, 1
+    double up_plus;             // 1
+    double up_times;            // 1
+    bool up_plus_first;         // before the clamp
+    bool up_size;               // the size of up stands for up
+    double swish_plus;          // 0: added to the gate times its sigmoid
     sinkproof_gating gating;
     // of a gated sum: t, p, a, and whether the sigmoid reads up
     double gate_times, gate_plus, sigmoid_by;

@@ -76,12 +76,13 @@ OTHERS = {
              "identities_stages identities_terms lattice number operator_norm repeat share_work sliced sliced_plan slices slices_avx2 slices_avx512 slices_plain training variants",
     "bounds": "accumulators alike drift factors flash gated gradient_sums gradients honest lse merged mixing one_minus operands parts planes quotient "
               "rope_forms scaled softmax_maximum spread tensor_core times unnormalised unrounded variants",
-    "judge": "judge judge_adapter judge_attending judge_attention judge_backward judge_backward_attention judge_backward_experts judge_backward_norm judge_backward_read "
-             "judge_backward_report judge_backward_row judge_backward_stages judge_cache judge_candidates judge_cause judge_certified judge_certified_alone judge_certified_report judge_change judge_describe "
-             "judge_evidence judge_expert_maps judge_experts judge_finite judge_forms judge_layers judge_layout judge_lse judge_meaning judge_merging "
-             "judge_mixture judge_mlp judge_moved judge_norm judge_operations judge_passes judge_access judge_plan judge_prefix judge_query_weights judge_read_as judge_read_maps "
-             "judge_region judge_remedy judge_report judge_rotation judge_routing judge_seen judge_sinks judge_stretch judge_summing judge_tracks judge_truth judge_truth_maps "
-             "judge_unrounded judge_walk judge_weighing judge_weights verdict",
+    "judge": "judge judge_access judge_adapter judge_attending judge_attention judge_backward judge_backward_attention judge_backward_experts "
+             "judge_backward_norm judge_backward_read judge_backward_report judge_backward_row judge_backward_stages judge_cache judge_candidates "
+             "judge_cause judge_certified judge_certified_alone judge_certified_report judge_change judge_describe judge_evidence judge_expert_maps "
+             "judge_experts judge_finite judge_forms judge_gates judge_layers judge_layout judge_lse judge_meaning judge_merging judge_mixture judge_mlp "
+             "judge_moved judge_norm judge_operations judge_passes judge_plan judge_prefix judge_query_weights judge_read_as judge_read_maps judge_region "
+             "judge_remedy judge_report judge_rotation judge_routing judge_seen judge_sinks judge_stretch judge_summing judge_tracks judge_truth "
+             "judge_truth_maps judge_unrounded judge_walk judge_weighing judge_weights verdict",
 }
 
 
