@@ -338,19 +338,22 @@ static bool try_functions(const operation *o, activation_parts *p, size_t pairin
 
 // ---- clamps before the bias
 
-// M6 with gate and up clamped before their biases are added. table: the biases of the experts.
+// M6 with gate and up clamped before their biases are added. table: the biases of the experts. What
+// is clamped may be M6 less its bias: two more roundings in binary32.
 static bool make_clamped_first(const sinkproof_making *of, double *y, double *width) {
     const sinkproof_tensor *m5 = sinkproof_trace_find(of->trace, TRACE_M5, of->layer);
     size_t row = 2 * of->config->inter;
     double limit = of->config->swiglu.limit;
-    (void)width;
     if (m5 == NULL || of->chosen_nk == NULL || sinkproof_tensor_elements(m5) != of->all)
         return false;
     for (size_t at = 0; at < of->all; at++) {
         int32_t e = of->chosen_nk[at / row];
         double x = sinkproof_tensor_value(m5, at), low = at % 2 == 0 ? -INFINITY : -limit;
+        bool inside = x <= limit && x >= low;
         if (e < 0) return false;
-        y[at] = fmin(fmax(x, low), limit) + of->table[(size_t)e * row + at % row];
+        double bias = of->table[(size_t)e * row + at % row];
+        y[at] = inside ? of->x[at] : fmin(fmax(x, low), limit) + bias;
+        if (width != NULL) width[at] = 0x1p-23 * (fabs(y[at]) + fabs(bias));
     }
     return true;
 }
