@@ -141,8 +141,11 @@ static bool try_divisor(norm_divisors *s, const double *numbers, const double *t
     bool fine = true;
     if (c->found != NULL) return true;
     if (table == NULL && !norm_divisors_are_near(s, divide_otherwise, numbers)) return true;
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
-        composed_mistake *m = composed_norm_new(c, norm_by_divisor, &c->regions[r]);
+    const sinkproof_region *region;
+    for (size_t r = 0; fine && c->found == NULL; r++) {
+        region = norm_divisors_region(s, r);
+        if (region == NULL) break;
+        composed_mistake *m = composed_norm_new(c, norm_by_divisor, region);
         if (m == NULL) return false;
         memcpy(m->numbers, numbers, sizeof m->numbers);
         m->table = table;
@@ -223,7 +226,7 @@ bool compose_divisors(composing *c) {
     static const char *const steps[] = {"without a step of Newton", "with one step of Newton",
                                         "with two steps of Newton"};
     norm_divisors s;
-    bool known, fine = norm_divisors_read(c, &s, &known);
+    bool known, fine = norm_divisors_read(c, NULL, &s, &known);
     char text[160];
     for (int k = 0; k < 3 && fine && known; k++) {
         snprintf(text, sizeof text,
@@ -252,7 +255,7 @@ bool compose_divisors(composing *c) {
 bool compose_row_divisors(composing *c) {
     enum { FEWEST_ROWS = 4 };
     norm_divisors s;
-    bool known, fine = norm_divisors_read(c, &s, &known);
+    bool known, fine = norm_divisors_read(c, NULL, &s, &known);
     double least = INFINITY, most = 0, eps = c->s->trials.config->rms_eps;
     double *square_n = fine && known ? malloc((2 * s.rows.n + 1) * sizeof *square_n) : NULL;
     const double *kept = NULL;

@@ -21,10 +21,13 @@ static bool norm_otherwise(supposed_engine *s, const known_mistake *k) {
     return true;
 }
 
-static void fit_row(const composing *c, norm_rows *rows, size_t i) {
+static void fit_row(const composing *c, const sinkproof_region *region, norm_rows *rows, size_t i) {
     double mm = 0, mv = 0, vv = 0;
+    bool some = region != NULL && region->along[ALONG_COORDINATES].end != 0;
     for (size_t k = i * rows->d; k < (i + 1) * rows->d; k++) {
         rows->square_n[i] += rows->x[k] * rows->x[k] / (double)rows->d;
+        if (some && !sinkproof_indices_hold(&region->along[ALONG_COORDINATES], k % rows->d))
+            continue;
         mm += c->mid[k] * c->mid[k], mv += c->mid[k] * c->v[k], vv += c->v[k] * c->v[k];
     }
     double least = (double)rows->d * c->least * c->least;
@@ -33,7 +36,7 @@ static void fit_row(const composing *c, norm_rows *rows, size_t i) {
     rows->fits_n[i] = rows->factor_n[i] > 0 && rest <= vv * c->step * c->step * 2 + 64 * least;
 }
 
-bool norm_rows_read(composing *c, norm_rows *rows, bool *known) {
+bool norm_rows_read(composing *c, const sinkproof_region *region, norm_rows *rows, bool *known) {
     const sinkproof_config *config = c->s->trials.config;
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     *rows = (norm_rows){.d = c->elements / c->n, .n = c->n};
@@ -49,7 +52,7 @@ bool norm_rows_read(composing *c, norm_rows *rows, bool *known) {
     if (rows->x == NULL || rows->fits_n == NULL) return fail_for_memory(c->s);
     rows->square_n = rows->x + c->elements, rows->factor_n = rows->square_n + c->n;
     for (size_t at = 0; at < c->elements; at++) rows->x[at] = sinkproof_tensor_value(x, at);
-    for (size_t i = 0; i < c->n; i++) fit_row(c, rows, i);
+    for (size_t i = 0; i < c->n; i++) fit_row(c, region, rows, i);
     *known = true;
     return true;
 }
@@ -177,12 +180,28 @@ static bool try_fit(composing *c, const norm_rows *rows, const sinkproof_region 
     return fine && (c->found != NULL || !rounded || try_counted_eps(c, eps, region));
 }
 
+const sinkproof_region *norm_region_of_coordinates(const composing *c, size_t *r) {
+    while (*r < c->n_regions) {
+        const sinkproof_region *region = &c->regions[(*r)++];
+        if (region->along[ALONG_COORDINATES].end != 0) return region;
+    }
+    return NULL;
+}
+
 bool compose_norms(composing *c) {
     norm_rows rows;
-    bool known, fine = norm_rows_read(c, &rows, &known);
+    bool known, fine = norm_rows_read(c, NULL, &rows, &known);
     for (size_t r = 0; r < c->n_regions && known && fine && c->found == NULL; r++)
         fine = try_fit(c, &rows, &c->regions[r]);
     norm_rows_free(&rows);
+    const sinkproof_region *some;
+    for (size_t r = 0; fine && known && c->found == NULL;) {
+        some = norm_region_of_coordinates(c, &r);
+        if (some == NULL) break;
+        fine = norm_rows_read(c, some, &rows, &known);
+        if (fine && known) fine = try_fit(c, &rows, some);
+        norm_rows_free(&rows);
+    }
     return fine;
 }
 
@@ -190,9 +209,14 @@ bool compose_norms(composing *c) {
 
 enum { SOME_ROWS = 64 }; // of many
 
-bool norm_divisors_read(composing *c, norm_divisors *s, bool *known) {
-    *s = (norm_divisors){.c = c};
-    bool fine = norm_rows_read(c, &s->rows, known);
+const sinkproof_region *norm_divisors_region(const norm_divisors *s, size_t r) {
+    if (s->only != NULL) return r == 0 ? s->only : NULL;
+    return r < s->c->n_regions ? &s->c->regions[r] : NULL;
+}
+
+bool norm_divisors_read(composing *c, const sinkproof_region *only, norm_divisors *s, bool *known) {
+    *s = (norm_divisors){.c = c, .only = only};
+    bool fine = norm_rows_read(c, only, &s->rows, known);
     if (!fine || !*known) return fine;
     sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
     sinkproof_trace_weights(c->s->trials.config, c->point, slots);

@@ -16,24 +16,31 @@ typedef struct norm_rows {
     bool *fits_n; // the row is the definition's, but for the factor
 } norm_rows;
 
-// *known: the trace has the input. Frees with norm_rows_free. Returns false if memory runs out.
-bool norm_rows_read(composing *c, norm_rows *rows, bool *known);
+// What is fitted is fitted to the elements in the region. *known: the trace has the input. Frees
+// with norm_rows_free. Returns false if memory runs out.
+bool norm_rows_read(composing *c, const sinkproof_region *region, norm_rows *rows, bool *known);
 void norm_rows_free(norm_rows *rows);
 
 // What the divisor of each row is compared with.
 typedef struct norm_divisors {
     composing *c;
     norm_rows rows;
+    const sinkproof_region *only; // the region that is asked; NULL: all, one after the other
     double *scale_d, *lo_d, *hi_d;
 } norm_divisors;
 
 // *known: the trace has the input. Frees with norm_divisors_free. Returns false if memory runs out.
-bool norm_divisors_read(composing *c, norm_divisors *s, bool *known);
+bool norm_divisors_read(composing *c, const sinkproof_region *only, norm_divisors *s, bool *known);
 void norm_divisors_free(norm_divisors *s);
 // Whether the divisors of the rows with an element outside are near those of the question: all but
 // one of eight.
 bool norm_divisors_are_near(const norm_divisors *s, sinkproof_norm_squares *of,
                             const double *numbers);
+
+// Region r of those that are asked; NULL: there are no more.
+const sinkproof_region *norm_divisors_region(const norm_divisors *s, size_t r);
+// The next of the point's regions that hold some coordinates alone, from *r on; NULL: none.
+const sinkproof_region *norm_region_of_coordinates(const composing *c, size_t *r);
 
 composed_mistake *composed_norm_new(composing *c, mistake_suppose *operate,
                                     const sinkproof_region *region);

@@ -5,6 +5,7 @@
 // row, the mean square of some coordinates, of another row or of another tensor, or one that is
 // rounded on the way. The factor of each row tells which are worth a trial.
 #include "audit/diagnose/composed_norms.h"
+#include "audit/diagnose/composed_values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,10 +35,12 @@ typedef enum statistic_kind {
     OF_LARGEST,  // the square of the largest size
     OF_SQUARE,   // without the root
     OF_ONE,
-    OF_SPREAD, // the variance
-    OF_OTHERS, // the variance over n - 1
-    OF_SCALED, // of the row times the scales
-    OF_TWICE   // what remains of a second norm: the scales are squared
+    OF_SPREAD,  // the variance
+    OF_OTHERS,  // the variance over n - 1
+    OF_SCALED,  // of the row times the scales
+    OF_TWICE,   // what remains of a second norm: the scales are squared
+    OF_NOTHING, // no norm: the scales are ones, and the divisor is 1
+    OF_CENTRED  // the numerator is less the mean of the row, and the mean square is the row's
 } statistic_kind;
 
 // Where epsilon is added.
@@ -179,6 +182,7 @@ static double divisor_square(const sinkproof_norm_question *q, double square) {
     case OF_SQUARE:
         return pow(square + q->eps, 2);
     case OF_ONE:
+    case OF_NOTHING:
         return 1;
     case OF_TWICE:
         return square + q->eps * (square_sum(x, 0, q->d, 1) / (double)q->d + q->eps);
@@ -216,16 +220,39 @@ static bool norm_by_statistic(supposed_engine *s, const known_mistake *k) {
     const composed_mistake *m = (const composed_mistake *)(const void *)k;
     s->meaning.norm_squares = divide_by_statistic;
     for (size_t i = 0; i < SINKPROOF_NORM_NUMBERS; i++) s->meaning.norm_numbers[i] = m->numbers[i];
-    if (m->numbers[KIND] != OF_TWICE) return true;
+    s->meaning.centred = s->meaning.centred || m->numbers[KIND] == OF_CENTRED;
+    if (m->numbers[KIND] != OF_TWICE && m->numbers[KIND] != OF_NOTHING) return true;
     mistake_weight_edit *e = add_weight_edit(s, k->slots);
-    if (e != NULL) e->rewritten = true, e->change.kind = SINKPROOF_CHANGE_SQUARE;
+    if (e != NULL && m->numbers[KIND] == OF_NOTHING)
+        e->reading.factor = 0, e->reading.addend = 1;
+    else if (e != NULL)
+        e->rewritten = true, e->change.kind = SINKPROOF_CHANGE_SQUARE;
     return e != NULL;
 }
 
 // ---- a trial
 
+// Whether the elements outside are near the row itself, or near it less its mean.
+static bool rows_are_near(const norm_divisors *s, bool centred) {
+    const composing *c = s->c;
+    size_t d = s->rows.d, far = 0, outside = 0;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const double *x = &s->rows.x[i * d];
+        double root = sqrt(s->rows.square_n[i] + c->s->trials.config->rms_eps), mean = 0;
+        for (size_t k = 0; k < d; k++) mean += x[k] / (double)d;
+        for (size_t k = 0; k < d; k++) {
+            double value = centred ? s->scale_d[k] * (x[k] - mean) / root : x[k];
+            if (!c->marks[i * d + k]) continue;
+            outside++;
+            far += !value_is_near(c, i * d + k, value);
+        }
+    }
+    return outside > 0 && 8 * far <= outside;
+}
+
 static bool is_near(const norm_divisors *s, const double *numbers) {
     statistic_kind kind = (statistic_kind)numbers[KIND];
+    if (kind == OF_NOTHING || kind == OF_CENTRED) return rows_are_near(s, kind == OF_CENTRED);
     return kind == OF_PARTS || kind == OF_TWICE || kind == OF_COLUMNS ||
            norm_divisors_are_near(s, divide_by_statistic, numbers);
 }
@@ -234,8 +261,11 @@ static bool try_statistic(norm_divisors *s, const double *numbers, const char *t
     composing *c = s->c;
     bool fine = true;
     if (c->found != NULL || !is_near(s, numbers)) return true;
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
-        composed_mistake *m = composed_norm_new(c, norm_by_statistic, &c->regions[r]);
+    const sinkproof_region *region;
+    for (size_t r = 0; fine && c->found == NULL; r++) {
+        region = norm_divisors_region(s, r);
+        if (region == NULL) break;
+        composed_mistake *m = composed_norm_new(c, norm_by_statistic, region);
         if (m == NULL) return false;
         for (size_t i = 0; i < COMPOSED_NUMBERS; i++) m->numbers[i] = numbers[i];
         composed_name(m, "%s-over-%g-%g-%g", sinkproof_trace_point_name(c->point), numbers[KIND],
@@ -267,6 +297,9 @@ static bool try_kinds(norm_divisors *s) {
         {OF_ONE, 0,
          "is left out but for its scales: rows are not divided by their root mean square"},
         {OF_TWICE, 0, "is applied twice"},
+        {OF_NOTHING, 0, "is left out, with its scales: the rows are its input"},
+        {OF_CENTRED, 0,
+         "subtracts the mean of the row, and divides by the root mean square of the row with it"},
         {OF_SPREAD, 0, "divides by the standard deviation, and the mean is not subtracted"},
         {OF_OTHERS, 0,
          "divides by the standard deviation (over n - 1), and the mean is not subtracted"},
@@ -285,7 +318,9 @@ static bool try_kinds(norm_divisors *s) {
             if (all && s->rows.n > MOST_ROWS) continue; // a square of the rows
             const double numbers[COMPOSED_NUMBERS] = {
                 [KIND] = kinds[i].kind, [A] = kinds[i].a, [EPS] = eps};
-            if (eps > EPS_INSIDE && kinds[i].kind <= OF_ONE && kinds[i].kind >= OF_SQUARE) continue;
+            bool without = kinds[i].kind == OF_SQUARE || kinds[i].kind == OF_ONE ||
+                           kinds[i].kind == OF_NOTHING;
+            if (eps > EPS_INSIDE && without) continue;
             fine = try_statistic(s, numbers, kinds[i].text);
         }
     return fine;
@@ -436,12 +471,23 @@ static bool try_parts(norm_divisors *s) {
     return fine;
 }
 
+static bool try_all(norm_divisors *s) {
+    return try_kinds(s) && try_rows(s) && try_formats(s) && try_tensors(s) && try_spans(s) &&
+           try_parts(s);
+}
+
 bool compose_statistics(composing *c) {
     norm_divisors s;
-    bool known, fine = norm_divisors_read(c, &s, &known);
-    if (fine && known)
-        fine = try_kinds(&s) && try_rows(&s) && try_formats(&s) && try_tensors(&s) &&
-               try_spans(&s) && try_parts(&s);
+    bool known, fine = norm_divisors_read(c, NULL, &s, &known);
+    if (fine && known) fine = try_all(&s);
     norm_divisors_free(&s);
+    const sinkproof_region *some;
+    for (size_t r = 0; fine && known && c->found == NULL;) {
+        some = norm_region_of_coordinates(c, &r);
+        if (some == NULL) break;
+        fine = norm_divisors_read(c, some, &s, &known);
+        if (fine && known) fine = try_all(&s);
+        norm_divisors_free(&s);
+    }
     return fine;
 }
