@@ -58,10 +58,42 @@ static bool alters_to(altering *a, const sinkproof_moving *how, bool *near) {
 
 // ---- a trial
 
+static bool keep_unrounded(supposed_engine *s, const known_mistake *k) {
+    const composed_mistake *m = (const composed_mistake *)(const void *)k;
+    sinkproof_point at;
+    if (!sinkproof_trace_rounding(m->moving.point, &at)) return false;
+    s->policy.at[at] = (sinkproof_rounding){.format = SINKPROOF_REAL};
+    return true;
+}
+
+// The same of numbers that were not rounded to the point's format before, and are after.
+static bool try_unrounded(altering *a, const sinkproof_moving *how, const char *id,
+                          const char *text) {
+    composing *c = a->c;
+    bool fine = true;
+    sinkproof_point at;
+    if (!sinkproof_trace_rounding(a->point, &at)) return true;
+    sinkproof_format format = c->s->trials.suspect.policy->at[at].format;
+    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+        composed_mistake *m = composing_new(c);
+        if (m == NULL) return false;
+        m->operate = keep_unrounded;
+        m->moving = *how, m->moving.region = c->regions[r];
+        m->moving.then = (sinkproof_change){.kind = SINKPROOF_CHANGE_ROUND, .format = format};
+        composed_name(m, "%s-%s", sinkproof_trace_point_name(c->point), id);
+        composed_say(m, "%s is %s", sinkproof_trace_point_name(c->point), text);
+        composed_say_moved(c, m);
+        fine = composing_try(c, m);
+    }
+    return fine;
+}
+
 static bool try_output(altering *a, const sinkproof_moving *how, const char *id, const char *text) {
     char is[280];
     snprintf(is, sizeof is, "is %s", text);
-    return composing_try_moving(a->c, how, id, is);
+    if (!composing_try_moving(a->c, how, id, is)) return false;
+    bool narrow = a->c->step > 0x1p-12 && how->change.kind == SINKPROOF_CHANGE_ROUND;
+    return a->c->found != NULL || !narrow || try_unrounded(a, how, id, text);
 }
 
 static bool try_input_kept(altering *a, const sinkproof_moving *how, sinkproof_format kept,
