@@ -115,6 +115,7 @@ compose_candidates compose_inputs;         // composed_inputs.c: another tensor 
 compose_candidates compose_residuals;      // the terms of a residual
 compose_candidates compose_norms;          // composed_norms.c: norms of another kind
 compose_candidates compose_statistics;     // composed_statistics.c: norms over another number
+compose_candidates compose_norm_scales;    // composed_norm_scales.c
 compose_candidates compose_divisors;       // composed_divisors.c
 compose_candidates compose_row_divisors;
 compose_candidates compose_columns;          // composed_columns.c: a number for each coordinate

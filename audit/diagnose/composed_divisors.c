@@ -21,6 +21,8 @@ typedef enum divisor_kind {
     // in format `FORMAT`, in the order a, of squares (b: 0), of rounded ones (1), of those of
     // numbers that are rounded (2)
     SUMMED,
+    OF_WINDOW, // the mean of the mean squares of the rows from a to b places on
+    OF_SHARES, // the squares of each of a parts times a number of its own (b: parts by the modulo)
     OF_ROW
 } divisor_kind;
 
@@ -91,6 +93,30 @@ static double sum_in_format(const sinkproof_norm_question *q, const double *x, i
     return lanes[0];
 }
 
+static double square_of_window(const sinkproof_norm_question *q) {
+    double sum = 0;
+    size_t rows = 0;
+    for (long by = (long)q->numbers[A]; by <= (long)q->numbers[B]; by++) {
+        long i = (long)q->token + by;
+        if (i < 0 || i >= (long)q->n) continue;
+        sum += mean_square(&q->x_nd[(size_t)i * q->d], q->d), rows++;
+    }
+    return rows > 0 ? sum / (double)rows : NAN;
+}
+
+// The part of a coordinate.
+static size_t part_of(size_t k, size_t d, size_t parts, bool modulo) {
+    return modulo ? k % parts : k / (d / parts);
+}
+
+static double square_by_shares(const sinkproof_norm_question *q, const double *x) {
+    size_t parts = (size_t)q->numbers[A];
+    double sum = 0;
+    for (size_t k = 0; k < q->d; k++)
+        sum += q->table[part_of(k, q->d, parts, q->numbers[B] != 0)] * x[k] * x[k];
+    return sum / (double)q->d;
+}
+
 static bool divide_otherwise(const sinkproof_norm_question *q, double *lo_d, double *hi_d) {
     const double *x = &q->x_nd[q->token * q->d];
     size_t a = (size_t)fmax(q->numbers[A], 0);
@@ -114,6 +140,13 @@ static bool divide_otherwise(const sinkproof_norm_question *q, double *lo_d, dou
     case SUMMED:
         square =
             sum_in_format(q, x, (int)q->numbers[B], (long)q->numbers[A]) / (double)q->d + q->eps;
+        break;
+    case OF_WINDOW:
+        square = square_of_window(q) + q->eps;
+        break;
+    case OF_SHARES:
+        if (q->table == NULL) return false;
+        square = square_by_shares(q, x) + q->eps;
         break;
     case OF_ROW:
         if (q->table == NULL) return false;
@@ -140,7 +173,8 @@ static bool try_divisor(norm_divisors *s, const double *numbers, const double *t
     composing *c = s->c;
     bool fine = true;
     if (c->found != NULL) return true;
-    if (table == NULL && !norm_divisors_are_near(s, divide_otherwise, numbers)) return true;
+    if (numbers[KIND] != OF_ROW && !norm_divisors_are_near(s, divide_otherwise, numbers, table))
+        return true;
     const sinkproof_region *region;
     for (size_t r = 0; fine && c->found == NULL; r++) {
         region = norm_divisors_region(s, r);
@@ -222,6 +256,118 @@ static bool try_parts(norm_divisors *s) {
     return fine;
 }
 
+static bool try_windows(norm_divisors *s) {
+    enum { WIDEST = 8 };
+    bool fine = true;
+    char text[200], rows[24];
+    for (int w = 1; w <= WIDEST && fine && s->c->found == NULL; w++)
+        for (int k = 0; k < 3 && fine; k++) {
+            const double numbers[COMPOSED_NUMBERS] = {
+                [KIND] = OF_WINDOW, [A] = k == 1 ? 0 : -w, [B] = k == 0 ? 0 : w};
+            snprintf(rows, sizeof rows, w == 1 ? "row" : "%d rows", w);
+            snprintf(text, sizeof text,
+                     "divides each row by the root of the mean square of the row and the %s %s it",
+                     rows,
+                     k == 0   ? "before"
+                     : k == 1 ? "after"
+                              : "on each side of");
+            fine = try_divisor(s, numbers, NULL, text);
+        }
+    return fine;
+}
+
+// ---- parts of the coordinates whose squares count more or less often
+
+enum { MOST_PARTS = 16 };
+
+// Solves a x = y of n equations; false: they do not tell.
+static bool solve(size_t n, double a[MOST_PARTS][MOST_PARTS], double y[MOST_PARTS]) {
+    for (size_t k = 0; k < n; k++) {
+        size_t at = k;
+        for (size_t i = k; i < n; i++)
+            if (fabs(a[i][k]) > fabs(a[at][k])) at = i;
+        if (!(fabs(a[at][k]) > 1e-9 * (double)n)) return false;
+        for (size_t j = 0; j < n; j++) {
+            double kept = a[k][j];
+            a[k][j] = a[at][j], a[at][j] = kept;
+        }
+        double kept = y[k];
+        y[k] = y[at], y[at] = kept;
+        for (size_t i = k + 1; i < n; i++) {
+            double by = a[i][k] / a[k][k];
+            for (size_t j = k; j < n; j++) a[i][j] -= by * a[k][j];
+            y[i] -= by * y[k];
+        }
+    }
+    for (size_t k = n; k-- > 0;) {
+        for (size_t j = k + 1; j < n; j++) y[k] -= a[k][j] * y[j];
+        y[k] /= a[k][k];
+    }
+    return true;
+}
+
+// What multiplies the squares of each part, by least squares over the rows, relative to the
+// divisor; false: no halves of whole numbers, or all the same.
+static bool fit_shares(const norm_divisors *s, size_t parts, bool modulo, double *share) {
+    double a[MOST_PARTS][MOST_PARTS] = {{0}}, y[MOST_PARTS] = {0}, of[MOST_PARTS];
+    size_t d = s->rows.d, rows = 0;
+    double eps = s->c->s->trials.config->rms_eps;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const double *x = &s->rows.x[i * d], factor = s->rows.factor_n[i];
+        double to = (s->rows.square_n[i] + eps) / (factor * factor), all = s->rows.square_n[i];
+        if (!s->rows.fits_n[i] || !(all > 0)) continue;
+        for (size_t p = 0; p < parts; p++) of[p] = 0;
+        for (size_t k = 0; k < d; k++)
+            of[part_of(k, d, parts, modulo)] += x[k] * x[k] / (double)d / all;
+        for (size_t p = 0; p < parts; p++) {
+            y[p] += of[p] * (to - eps) / all;
+            for (size_t o = 0; o < parts; o++) a[p][o] += of[p] * of[o];
+        }
+        rows++;
+    }
+    if (rows < 2 * parts || !solve(parts, a, y)) return false;
+    bool alike = true;
+    for (size_t p = 0; p < parts; p++) {
+        share[p] = nearbyint(2 * y[p]) / 2 + 0.0; // no -0
+        if (!(fabs(share[p] - y[p]) < 0.1) || share[p] < 0 || share[p] > 8) return false;
+        alike = alike && !(share[p] < share[0]) && !(share[p] > share[0]);
+    }
+    return !alike;
+}
+
+static bool try_shares(norm_divisors *s) {
+    static const size_t counts[] = {2, 3, 4, 6, 8, 12, 16};
+    bool fine = true;
+    double share[MOST_PARTS];
+    for (size_t i = 0; i < 2 * (sizeof counts / sizeof counts[0]) && fine; i++) {
+        size_t parts = counts[i / 2], at;
+        bool modulo = i % 2 == 1;
+        char text[240], *end = text;
+        if (s->rows.d % parts != 0 || s->c->found != NULL) continue;
+        if (!fit_shares(s, parts, modulo, share)) continue;
+        const double *kept = composing_keep_numbers(s->c, parts, share);
+        if (kept == NULL) return false;
+        const double numbers[COMPOSED_NUMBERS] = {
+            [KIND] = OF_SHARES, [A] = (double)parts, [B] = modulo};
+        if (modulo)
+            end += snprintf(end, (size_t)(text + sizeof text - end),
+                            "counts the squares of coordinates 0, 1, ... modulo %zu", parts);
+        else
+            end +=
+                snprintf(end, (size_t)(text + sizeof text - end),
+                         "counts the squares of its parts of %zu coordinates", s->rows.d / parts);
+        for (at = 0; at < parts; at++)
+            end += snprintf(end, (size_t)(text + sizeof text - end), "%s%g",
+                            at == 0          ? " "
+                            : at + 1 < parts ? ", "
+                                             : " and ",
+                            share[at]);
+        snprintf(end, (size_t)(text + sizeof text - end), " times, not once each");
+        fine = try_divisor(s, numbers, kept, text);
+    }
+    return fine;
+}
+
 bool compose_divisors(composing *c) {
     static const char *const steps[] = {"without a step of Newton", "with one step of Newton",
                                         "with two steps of Newton"};
@@ -245,7 +391,7 @@ bool compose_divisors(composing *c) {
                try_kind(&s, POWER, -1,
                         "divides each row by its root mean square rounded down to "
                         "a power of two") &&
-               try_sums(&s) && try_parts(&s) && try_blocks(&s);
+               try_sums(&s) && try_parts(&s) && try_blocks(&s) && try_windows(&s) && try_shares(&s);
     norm_divisors_free(&s);
     return fine;
 }

@@ -235,7 +235,7 @@ void norm_divisors_free(norm_divisors *s) {
 }
 
 bool norm_divisors_are_near(const norm_divisors *s, sinkproof_norm_squares *of,
-                            const double *numbers) {
+                            const double *numbers, const double *table) {
     const composing *c = s->c;
     double near = fmax(2 * c->step, 1e-4), eps = c->s->trials.config->rms_eps;
     size_t rows = 0, far = 0, step = s->rows.n > SOME_ROWS ? s->rows.n / SOME_ROWS : 1;
@@ -250,7 +250,8 @@ bool norm_divisors_are_near(const norm_divisors *s, sinkproof_norm_squares *of,
                                            .x_nd = s->rows.x,
                                            .scale_d = s->scale_d,
                                            .eps = eps,
-                                           .numbers = numbers};
+                                           .numbers = numbers,
+                                           .table = table};
         double factor = s->rows.factor_n[i];
         bool outside = false;
         for (size_t k = 0; k < s->rows.d && !outside; k++) outside = c->marks[i * s->rows.d + k];

@@ -35,7 +35,7 @@ void norm_divisors_free(norm_divisors *s);
 // Whether the divisors of the rows with an element outside are near those of the question: all but
 // one of eight.
 bool norm_divisors_are_near(const norm_divisors *s, sinkproof_norm_squares *of,
-                            const double *numbers);
+                            const double *numbers, const double *table);
 
 // Region r of those that are asked; NULL: there are no more.
 const sinkproof_region *norm_divisors_region(const norm_divisors *s, size_t r);

@@ -254,7 +254,7 @@ static bool is_near(const norm_divisors *s, const double *numbers) {
     statistic_kind kind = (statistic_kind)numbers[KIND];
     if (kind == OF_NOTHING || kind == OF_CENTRED) return rows_are_near(s, kind == OF_CENTRED);
     return kind == OF_PARTS || kind == OF_TWICE || kind == OF_COLUMNS ||
-           norm_divisors_are_near(s, divide_by_statistic, numbers);
+           norm_divisors_are_near(s, divide_by_statistic, numbers, NULL);
 }
 
 static bool try_statistic(norm_divisors *s, const double *numbers, const char *text) {
