@@ -142,8 +142,12 @@ static bool try_sum(fitted_scales *f, double times, double plus, sinkproof_forma
     composed_mistake *m = composed_norm_new(c, scale_by_sum, region);
     if (m == NULL) return false;
     m->numbers[TIMES] = times, m->numbers[PLUS] = plus, m->numbers[FORMAT] = format;
-    composed_name(m, "%s-scales-times-%g-plus-%g%s", sinkproof_trace_point_name(c->point), times,
-                  plus, format == SINKPROOF_BF16 ? "-bf16" : "");
+    bool one = !(times < 1) && !(times > 1) && !(plus < 1) && !(plus > 1);
+    if (one) // the catalogue's, whose sum is not rounded
+        composed_name(m, "norm-plus-one");
+    else
+        composed_name(m, "%s-scales-times-%g-plus-%g%s", sinkproof_trace_point_name(c->point),
+                      times, plus, format == SINKPROOF_BF16 ? "-bf16" : "");
     composed_say(m, "%s have ", composed_slot_words(f->slot));
     if (times < 1 || times > 1) composed_say(m, "%g times their numbers, and ", times);
     composed_say(m, "%g added%s", plus,

@@ -105,7 +105,7 @@ CACHES = [
     bug("ring-one-slot-short", attention(oldest_slot_overwritten), ("A6",), "kv-ring=7@position=40", run="steps"),
     bug("one-key-too-many-evicted", attention(oldest_hidden_in_steps), A9, "window-narrow", run="steps"),
     bug("cache-of-eight-bits", attention(cached_keys_narrow), ("A6",), "cached-kv-e4m3@position=40", run="steps"),
-    unnamed("padding-seen", padding_seen, A9, run="padded"),
+    bug("padding-seen", padding_seen, A9, "A9-foreign-keys", run="padded"),
 ]
 PROJECTIONS = [
     *(bug(f"bias-dropped-{x}", weights(f"self_attn.{x}_proj", "bias", dropped), (point,))
