@@ -254,31 +254,15 @@ static void note_trial_outcome(const place_trials *s, const sinkproof_judgement 
     }
 }
 
-// Whether one row of attention refutes the mistakes: that of the element that is farthest outside.
-// The judge computes that row alone.
-static bool row_refutes(place_trials *s, size_t place, const sinkproof_refusal *refusal,
-                        const mistake_trial *t, bool *refutes) {
-    const unsigned core = 1u << TRACE_A6 | 1u << TRACE_A9 | 1u << TRACE_A10 | 1u << TRACE_A11;
-    unsigned points = t->reached & refusal->points;
-    *refutes = false;
-    if (points == 0 || (points & ~core) != 0) return true;
+// The row of the element that is farthest outside is asked first: mostly it alone refutes.
+static sinkproof_rows row_asked_first(const place_trials *s, size_t place, unsigned points) {
+    if (points == 0) return (sinkproof_rows){0, 0};
     sinkproof_trace_point point = (sinkproof_trace_point)__builtin_ctz(points);
     const sinkproof_point_report *r = place_report(s, point, place);
     size_t index[SINKPROOF_MAX_RANK];
     sinkproof_trace_index(r->rank, r->shape, r->worst_at, index);
     size_t row = index[sinkproof_trace_point_is_by_head(point)];
-    const sinkproof_rows rows = {row, row + 1};
-    sinkproof_refusal at = *refusal;
-    const sinkproof_judge_options how = {.stretch = s->stretch, .refusal = &at, .rows = &rows};
-    sinkproof_judgement under;
-    bool possible;
-    if (t->rows.end > 0 && (row < t->rows.first || row >= t->rows.end)) return true;
-    if (!suspect_suppose_all(&s->suspect, t->what.n, t->what.mistakes, &how, &under, &possible,
-                             s->error))
-        return false;
-    if (possible) sinkproof_judgement_free(&under);
-    *refutes = possible && at.refused;
-    return true;
+    return (sinkproof_rows){row, row + 1};
 }
 
 static bool try_points_at_place(place_trials *s, size_t place, unsigned points,
@@ -288,11 +272,8 @@ static bool try_points_at_place(place_trials *s, size_t place, unsigned points,
     *possible = stretch_for_points(s, place, points, t);
     if (!*possible) return true;
     note_unchanged(s, place, t);
-    if (refusal != NULL && !row_refutes(s, place, refusal, t, &t->refused)) return false;
-    if (t->refused) {
-        s->tried++;
-        return true;
-    }
+    if (refusal != NULL && isfinite(refusal->beyond))
+        refusal->first = row_asked_first(s, place, t->reached & refusal->points);
     const sinkproof_judge_options how = {
         .stretch = s->stretch, .refusal = refusal, .rows = t->rows.end > 0 ? &t->rows : NULL};
     if (!suspect_suppose_all(&s->suspect, t->what.n, t->what.mistakes, &how, &under, possible,

@@ -263,6 +263,29 @@ static bool find_prefix(const sinkproof_model *model, const sinkproof_trace *tra
     return fine;
 }
 
+// Asks the first rows of a refusal, if they cost less than all.
+static bool ask_first_rows(const sinkproof_model *model, const sinkproof_trace *trace,
+                           const sinkproof_policy *policy, const sinkproof_judge_options *options,
+                           sinkproof_error *error) {
+    sinkproof_refusal first = *options->refusal;
+    const sinkproof_rows rows = first.first, *all = options->rows;
+    sinkproof_judge_options how = *options;
+    bool among = all == NULL || (rows.first >= all->first && rows.end <= all->end);
+    how.rows = &rows, how.refusal = &first, how.witness = NULL, how.marks = NULL;
+    first.first = (sinkproof_rows){0, 0};
+    const judge_pass asked = {.config = sinkproof_model_config(model),
+                              .policy = policy,
+                              .options = &how,
+                              .meaning = how.meaning != NULL ? how.meaning
+                                                             : &sinkproof_meaning_as_defined};
+    sinkproof_judgement judgement;
+    if (rows.end == 0 || !among || !judge_rows_are_few(&asked)) return true;
+    if (!sinkproof_judge(model, trace, policy, &how, &judgement, error)) return false;
+    sinkproof_judgement_free(&judgement);
+    options->refusal->refused = first.refused;
+    return true;
+}
+
 bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
                      const sinkproof_policy *policy, const sinkproof_judge_options *options,
                      sinkproof_judgement *judgement, sinkproof_error *error) {
@@ -277,6 +300,9 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
         return sinkproof_fail(error, "%.300s: %s per token, expected at most %d to judge",
                               sinkproof_model_spec(model),
                               sinkproof_counted(c->n_chosen, "expert").text, SINKPROOF_MAX_CHOSEN);
+    if (options->refusal != NULL && !ask_first_rows(model, trace, policy, options, error))
+        return false;
+    if (options->refusal != NULL && options->refusal->refused) return true;
     judge_pass pass;
     sinkproof_judge_options own = *options;
     sinkproof_stretch *stretch = NULL;
@@ -295,6 +321,7 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     fine = fine && begin_pass(&pass, model, trace, policy, &own, judgement, error);
     if (fine) {
         pass.prefix = prefix;
+        pass.alone = judge_rows_alone(&pass);
         fine = judge_all(&pass, error);
         end_pass(&pass);
         for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);

@@ -149,6 +149,7 @@ typedef struct sinkproof_refusal {
     unsigned points; // a bit for each point, in all judged layers
     double beyond;
     bool refused;
+    sinkproof_rows first; // asked before all rows where these need not be computed; end 0: none
 } sinkproof_refusal;
 
 // Called for each compared element, from all threads, with its index, the engine's value and its

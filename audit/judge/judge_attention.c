@@ -410,9 +410,9 @@ static block block_of_query(const judge_part *part, size_t h, size_t i) {
 
 // The rows that are compared, where nothing reads the output of the others; NULL: all.
 static const sinkproof_rows *rows_alone(const judge_part *part) {
-    bool last = point_doing(part->pass, TRACE_A12, part->layer) == DOING_LEFT_OUT;
+    bool last = judge_attention_is_last(part->pass, part->layer);
     // a row whose values stand in another one is needed too
-    return last && part->pass->unmoved == NULL ? part->pass->options->rows : NULL;
+    return last && part->pass->unmoved == NULL ? part->pass->options->rows : part->pass->alone;
 }
 
 // Rows that read unknown keys stand in blocks of their own: an unknown value times a weight of 0 is

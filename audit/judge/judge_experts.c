@@ -367,12 +367,14 @@ static bool any_slot_is_traced(const judge_pass *pass, size_t l) {
 
 static void weigh_token(judge_part *part, size_t i, void *of) {
     const mixture *m = of;
+    if (pass_leaves_out_row(part->pass, i)) return;
     if (m->routing_n[i].choices == 1) weigh_known_choice(part, i, m);
 }
 
 static void mix_token(judge_part *part, size_t i, void *of) {
     const mixture *m = of;
     size_t hidden = part->pass->config->hidden, choices = m->routing_n[i].choices;
+    if (pass_leaves_out_row(part->pass, i)) return;
     if (choices == 1 && part_leaves_out_point(part, TRACE_M11)) return;
     if (choices == 1)
         mix_known_choice(part, i, m);

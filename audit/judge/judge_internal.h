@@ -28,11 +28,12 @@ typedef struct judge_pass {
     sinkproof_honest *at[TRACE_POINTS]; // the latest sets of each point, until none reads them
     sinkproof_honest *turns_ip[4]; // rotation tables [n, head_dim / 2]; NULL: a form without them
     sinkproof_honest *key_turns_ip[4]; // the same for keys, if they are meant to turn differently
-    sinkproof_honest *unmoved;  // sets of the moved point that is being computed; NULL: none is
-    double *made;               // what is made of them, and its widths; NULL: nothing
-    const judge_prefix *prefix; // keys and values before the trace, as sets; NULL: none
-    judge_prefix *kept_prefix;  // where those of this pass are kept; NULL: nowhere
-    double done, all;           // work, for the progress display
+    sinkproof_honest *unmoved;   // sets of the moved point that is being computed; NULL: none is
+    double *made;                // what is made of them, and its widths; NULL: nothing
+    const sinkproof_rows *alone; // the rows that are computed; NULL: all
+    const judge_prefix *prefix;  // keys and values before the trace, as sets; NULL: none
+    judge_prefix *kept_prefix;   // where those of this pass are kept; NULL: nowhere
+    double done, all;            // work, for the progress display
 } judge_pass;
 
 // ---- parts: what one thread does alone, with reports of its own. Reports are merged in the order
@@ -117,6 +118,15 @@ sinkproof_stretch *judge_stretch_over(const sinkproof_config *config,
                                       const sinkproof_policy *policy, const sinkproof_trace *trace,
                                       sinkproof_layer_range layers, sinkproof_judgement *judgement,
                                       sinkproof_error *error);
+// The rows that are compared, if no row that is computed reads another computed one; NULL: all.
+const sinkproof_rows *judge_rows_alone(const judge_pass *pass);
+static inline bool pass_leaves_out_row(const judge_pass *pass, size_t row) {
+    const sinkproof_rows *alone = pass->alone;
+    return alone != NULL && (row < alone->first || row >= alone->end);
+}
+bool judge_attention_is_last(const judge_pass *pass, size_t layer); // nothing reads its output
+// Whether the rows that are compared cost less than all.
+bool judge_rows_are_few(const judge_pass *pass);
 // Whether no point of a layer is needed.
 bool layer_is_left_out(const judge_pass *pass, size_t layer);
 // Whether one of the points [first, last] of a layer is judged.

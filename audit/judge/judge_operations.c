@@ -77,7 +77,11 @@ static void project_block(judge_part *part, size_t index, void *of) {
     const projection_work *w = of;
     const judge_pass *pass = part->pass;
     size_t i0 = index / w->blocks * TOKENS, r0 = index % w->blocks * ROWS, width = w->w->rows;
-    size_t tokens = smaller_size(pass->n - i0, TOKENS), rows = smaller_size(width - r0, ROWS);
+    size_t i1 = i0 + smaller_size(pass->n - i0, TOKENS), rows = smaller_size(width - r0, ROWS);
+    if (pass->alone != NULL && pass->alone->first > i0) i0 = pass->alone->first;
+    if (pass->alone != NULL) i1 = smaller_size(i1, pass->alone->end);
+    if (i0 >= i1) return;
+    size_t tokens = i1 - i0;
     sinkproof_setting s = pass_setting(pass, pass->n * width);
     sinkproof_planes x = sinkproof_planes_rows(&w->x, i0, tokens);
     size_t added = w->x_c != NULL ? tokens : 0;
@@ -95,7 +99,7 @@ static void project_block(judge_part *part, size_t index, void *of) {
     sinkproof_linear_sums *sums =
         sinkproof_linear_sums_with(&s, &sum, &x, &(sinkproof_weight_rows){w->w, r0, rows, bias});
     part->failed = part->failed || sums == NULL;
-    for (size_t i = i0; sums != NULL && i < i0 + tokens; i++) {
+    for (size_t i = i0; sums != NULL && i < i1; i++) {
         sinkproof_honest *row = w->y_nr != NULL ? &w->y_nr[i * width + r0] : passing;
         const trace_piece piece = {
             .point = w->point, .offset = i * width + r0, .count = rows, .token = i};

@@ -258,6 +258,11 @@ static void route_token(judge_part *part, size_t i, void *of) {
     const sinkproof_tensor *m3 = sinkproof_trace_find(pass->trace, TRACE_M3, l);
     sinkproof_layer layer = sinkproof_model_layer(pass->model, l);
     int32_t *chosen_k = &pass->chosen[(l * pass->n + i) * k];
+    if (pass_leaves_out_row(pass, i)) {
+        for (size_t slot = 0; slot < k; slot++) chosen_k[slot] = -1;
+        r->margin_n[i] = INFINITY;
+        return;
+    }
     bool *memory = part_allocate(part, (2 + k) * c->n_experts, sizeof *memory);
     if (memory == NULL) return;
     search s = {.pass = pass, .experts = c->n_experts, .k = k, .g_e = &r->g_ne[i * c->n_experts]};

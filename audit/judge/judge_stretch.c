@@ -188,6 +188,68 @@ bool any_point_judged(const judge_pass *pass, size_t layer, sinkproof_trace_poin
     return any;
 }
 
+// ---- rows that are computed alone
+
+bool judge_attention_is_last(const judge_pass *pass, size_t layer) {
+    return point_doing(pass, TRACE_A12, layer) == DOING_LEFT_OUT;
+}
+
+// Whether attention is computed in a layer from queries, keys or values that are computed too: then
+// a row may read those of all rows.
+static bool attends_to_computed(const judge_pass *pass, size_t layer) {
+    static const sinkproof_trace_point read[] = {TRACE_A2_Q, TRACE_A2_K, TRACE_A2_V, TRACE_A4_Q,
+                                                 TRACE_A4_K};
+    bool any = false;
+    for (size_t i = 0; i < sizeof read / sizeof read[0]; i++)
+        any = any || any_point_judged(pass, layer, read[i], read[i]);
+    return any && any_point_judged(pass, layer, TRACE_A6, TRACE_A11);
+}
+
+static bool scales_span_rows(const sinkproof_policy *policy) {
+    bool any = false;
+    for (int p = 0; p < AT_POINTS; p++)
+        any = any || policy->at[p].scale == SINKPROOF_SCALE_OF_TENSOR ||
+              policy->at[p].scale == SINKPROOF_SCALE_OF_HEAD;
+    return any;
+}
+
+static size_t points_computed(const judge_pass *pass) {
+    size_t n = 0;
+    for (size_t l = 0; l <= pass->config->n_layers; l++)
+        for (int p = 0; p < TRACE_POINTS; p++) {
+            bool here = sinkproof_trace_point_is_layered((sinkproof_trace_point)p) ==
+                        (l < pass->config->n_layers);
+            n += here &&
+                 any_point_judged(pass, l, (sinkproof_trace_point)p, (sinkproof_trace_point)p);
+        }
+    return n;
+}
+
+const sinkproof_rows *judge_rows_alone(const judge_pass *pass) {
+    const sinkproof_judge_options *o = pass->options;
+    bool moved = o->moving != NULL && o->moving->on;
+    if (o->rows == NULL || o->stretch == NULL || o->end_to_end || moved) return NULL;
+    if (pass->prefix != NULL || pass->kept_prefix != NULL || scales_span_rows(pass->policy))
+        return NULL;
+    for (size_t l = 0; l < pass->config->n_layers; l++)
+        if (attends_to_computed(pass, l)) return NULL;
+    // a mean square that is meant otherwise may be made of several rows
+    bool squares = pass->meaning->norm_squares != NULL && points_computed(pass) > 1;
+    return squares ? NULL : o->rows;
+}
+
+// Of attention that is computed from computed keys, the rows that are compared are few if nothing
+// behind it is judged.
+bool judge_rows_are_few(const judge_pass *pass) {
+    const sinkproof_judge_options *o = pass->options;
+    bool attends = false, behind = any_layer_judged(pass, TRACE_A12, TRACE_M12);
+    if (judge_rows_alone(pass) != NULL) return true;
+    for (size_t l = 0; l < pass->config->n_layers; l++)
+        attends = attends || any_point_judged(pass, l, TRACE_A6, TRACE_A11);
+    behind = behind || any_point_judged(pass, pass->config->n_layers, TRACE_F1, TRACE_F2);
+    return o->rows != NULL && o->stretch != NULL && o->moving == NULL && attends && !behind;
+}
+
 bool any_layer_judged(const judge_pass *pass, sinkproof_trace_point first,
                       sinkproof_trace_point last) {
     bool any = false;

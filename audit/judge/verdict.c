@@ -427,7 +427,7 @@ static void judge_token_range(judge_part *part, size_t index, void *of) {
     size_t n = part->pass->n, first = index * w->each;
     size_t end = n - first < w->each ? n : first + w->each;
     for (size_t i = first; !part->failed && !pass_has_ended(part->pass) && i < end; i++)
-        w->work(part, i, w->of);
+        if (!pass_leaves_out_row(part->pass, i)) w->work(part, i, w->of);
 }
 
 bool judge_each_token(judge_pass *pass, size_t layer, size_t each, part_work *work, void *of) {
