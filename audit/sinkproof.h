@@ -97,8 +97,7 @@ const char *const *sinkproof_policy_names(void); // NULL-terminated, narrowest f
 const char *const *sinkproof_engine_names(void); // "ref", "lanes", "fast", NULL
 // The points of a trace without their layers, in the order of the forward pass; NULL-terminated.
 const char *const *sinkproof_point_names(void);
-// The meaning of a point, such as "attention weights" for "A9" or "03.A9"; NULL if no point has the
-// name.
+// The meaning of a point, "attention weights" for "A9" or "03.A9"; NULL if none has the name.
 const char *sinkproof_point_meaning(const char *name);
 
 // Whether a text is a valid policy: "f32", "bf16,A8=f32", "f32,exp=4ulp", "@FILE" (not "auto").
@@ -115,10 +114,12 @@ typedef struct sinkproof_trace sinkproof_trace;
 // shapes, dtypes, tokens inside the vocabulary, positions that follow each other.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
-// The same, checked against the model itself: metadata with the fingerprint of another model are an
-// error before any tensor is read, unless `any_model` is set.
+// The same; metadata with another model's fingerprint are an error, unless `any_model` is set.
 bool sinkproof_trace_open_of(const char *path, const sinkproof_model *model, bool any_model,
                              sinkproof_trace **trace, sinkproof_error *error);
+// The same of the bytes of such a file, which are copied; their model is not compared.
+bool sinkproof_trace_from_bytes(const void *bytes, size_t length, const sinkproof_model *model,
+                                sinkproof_trace **trace, sinkproof_error *error);
 void sinkproof_trace_close(sinkproof_trace *trace);
 
 // Writes a trace as such a file: first under a temporary name beside `path`, renamed when complete.
@@ -138,15 +139,14 @@ typedef struct sinkproof_view {
     const void *data;
     size_t bytes;
 } sinkproof_view;
-// all tensors, including tokens and positions
-size_t sinkproof_trace_count(const sinkproof_trace *trace);
+size_t sinkproof_trace_count(const sinkproof_trace *trace); // all tensors, and indices too
 bool sinkproof_trace_at(const sinkproof_trace *trace, size_t i, sinkproof_view *view); // i < count
 bool sinkproof_trace_named(const sinkproof_trace *trace, const char *name, sinkproof_view *view);
 
 // Builds a trace in memory from your own arrays.
 typedef struct sinkproof_trace_builder sinkproof_trace_builder;
-// A builder for n tokens at positions 0 .. n - 1. `engine` is your engine's name in the report.
-// `policy` is its declared policy, for the metadata; it may be NULL.
+// For n tokens at positions 0 .. n - 1. `engine` is your engine's name, for the report; `policy`,
+// for the metadata, is its declared one, or NULL.
 bool sinkproof_trace_builder_new(const sinkproof_model *model, const char *engine,
                                  const char *policy, size_t n, const int32_t *tokens_n,
                                  sinkproof_trace_builder **builder, sinkproof_error *error);
@@ -158,16 +158,16 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *builder, const char *n
 // Sets `model` in the metadata, for arrays from a file that states the fingerprint of its own.
 bool sinkproof_trace_builder_of(sinkproof_trace_builder *builder, const char *fingerprint,
                                 sinkproof_error *error);
-// Before any point: sequences end to end, of `rows` tokens from the positions `firsts` on (NULL:
-// 0). A single one may have keys and values of the positions before it in front.
+// Before any point: sequences end to end, of `rows` tokens, from `firsts` on (NULL: 0); the keys
+// and values of a single one may be longer in front.
 bool sinkproof_trace_builder_place(sinkproof_trace_builder *b, size_t sequences, const size_t *rows,
                                    const size_t *firsts, sinkproof_error *error);
 // Then, of several: how many keys and values each has, those before its rows too (cu_seqlens_k).
 bool sinkproof_trace_builder_cached(sinkproof_trace_builder *b, const size_t *keys,
                                     sinkproof_error *error);
-// Or of one that begins later: all tokens before it; the judge computes their keys and values.
-bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *b, size_t n, const int32_t *tokens_n,
-                                    sinkproof_error *error);
+// The n tokens before the sequences: of each all or none, as `named` says (NULL: all of each).
+bool sinkproof_trace_builder_prefixes(sinkproof_trace_builder *b, const size_t *named, size_t n,
+                                      const int32_t *tokens_n, sinkproof_error *error);
 // What A9.lse is: "with-sink" or "without-sink", "heads,tokens" or "tokens,heads"; NULL: not said.
 bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *lse,
                                  const char *layout, sinkproof_error *error);

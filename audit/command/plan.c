@@ -238,7 +238,7 @@ json_t *plan_trace(const sinkproof_model *model, const sinkproof_trace *trace, c
     p.processors =
         extrapolate(took[0].processors, took[1].processors, took, p.layers, p.size.layer, rest);
     if (sinkproof_trace_prefix(trace) != NULL) {
-        p.prefix = sinkproof_trace_first(trace);
+        p.prefix = sinkproof_trace_prefix_length(trace);
         p.seconds +=
             extrapolate(took[0].seconds, took[1].seconds, took, n_layers, p.size.prefix_layer, 0);
         p.processors += extrapolate(took[0].processors, took[1].processors, took, n_layers,

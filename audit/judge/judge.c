@@ -234,7 +234,7 @@ static bool find_prefix(const sinkproof_model *model, const sinkproof_trace *tra
                         const sinkproof_policy *policy, const sinkproof_judge_options *options,
                         judge_prefix **prefix, sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
-    size_t n = sinkproof_trace_first(trace), slots = (c->n_layers + 1) * TRACE_POINTS;
+    size_t n = sinkproof_trace_prefix_length(trace), slots = (c->n_layers + 1) * TRACE_POINTS;
     sinkproof_stretch stretch;
     const sinkproof_judge_options how = {.rate = options->rate, .stretch = &stretch};
     sinkproof_judgement none = {.rate = options->rate, .thinnest_margin = INFINITY};

@@ -17,20 +17,26 @@ bool read_heads(const judge_pass *pass, sinkproof_point at, size_t rows, size_t 
     return sinkproof_honest_scaled(&s, at, s.policy->at[at], rows, heads, d, x);
 }
 
-// The keys or values of several sequences by column: those of earlier positions of each, and those
-// of its rows.
+// The keys or values of sequences apart by column: those of earlier positions of each, which the
+// trace has, or whose sets are known, and those of its rows.
 static bool read_apart(const judge_pass *pass, sinkproof_trace_point point,
-                       const sinkproof_tensor *before, const sinkproof_honest *x_ngd,
-                       cached_rows *c) {
+                       const sinkproof_tensor *before, const sinkproof_honest *sets,
+                       const sinkproof_honest *x_ngd, cached_rows *c) {
     size_t read = 0;
     c->x = malloc(pass->keys * c->width * sizeof *c->x);
-    if (c->x == NULL) return false;
+    c->unknown = calloc(sinkproof_trace_sequences(pass->trace), sizeof *c->unknown);
+    if (c->x == NULL || c->unknown == NULL) return false;
     for (size_t i = 0; i < pass->keys * c->width; i++) c->x[i] = sinkproof_unknown_set(0);
     for (size_t n = 0; n < sinkproof_trace_sequences(pass->trace); n++) {
         sinkproof_sequence s = sinkproof_trace_sequence(pass->trace, n);
         size_t earlier = (s.keys - s.rows) * c->width;
         sinkproof_honest *x = c->x + s.key * c->width;
-        if (before != NULL && earlier > 0) set_read_given(pass, point, before, read, earlier, x);
+        size_t last = (s.named_at + s.named) * c->width; // of the sequence's sets
+        c->unknown[n] = earlier > 0 && before == NULL && (sets == NULL || s.named == 0);
+        if (before != NULL && earlier > 0)
+            set_read_given(pass, point, before, read, earlier, x);
+        else if (earlier > 0 && !c->unknown[n])
+            memcpy(x, sets + last - earlier, earlier * sizeof *x);
         memcpy(x + earlier, x_ngd + s.row * c->width, s.rows * c->width * sizeof *x);
         read += earlier;
     }
@@ -45,11 +51,11 @@ bool read_cached(const judge_pass *pass, sinkproof_trace_point point, size_t lay
     size_t given = before != NULL ? before->shape[0] : 0;
     size_t earlier = sets != NULL ? pass->first : given;
     if (sinkproof_trace_is_apart(pass->trace)) {
-        *c = (cached_rows){.width = width, .owned = true, .cut = before == NULL};
-        return read_apart(pass, point, before, x_ngd, c) &&
+        *c = (cached_rows){.width = width, .owned = true};
+        return read_apart(pass, point, before, sets, x_ngd, c) &&
                read_heads(pass, at, pass->keys, heads, c->x);
     }
-    *c = (cached_rows){x_ngd, pass->first - earlier, width, earlier > 0, false};
+    *c = (cached_rows){x_ngd, pass->first - earlier, width, earlier > 0, NULL};
     if (earlier > 0) {
         c->x = malloc((earlier + pass->n) * width * sizeof *c->x);
         if (c->x == NULL) return false;
@@ -63,4 +69,5 @@ bool read_cached(const judge_pass *pass, sinkproof_trace_point point, size_t lay
 
 void cached_free(cached_rows *c) {
     if (c->owned) free(c->x);
+    free(c->unknown);
 }

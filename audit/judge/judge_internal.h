@@ -318,12 +318,12 @@ void judge_settle_lse(judge_pass *pass);
 
 // Those of a layer from position `from` on, [keys - from, kv_heads, head_dim]: the earlier ones are
 // unknown.
-// Of several sequences with caches of their own they are by column, and `cut` says that those of
-// earlier positions are unknown.
+// Of sequences with caches of their own they are by column, and `unknown` says of each sequence
+// whether those of earlier positions are.
 typedef struct cached_rows {
     sinkproof_honest *x;
     size_t from, width;
-    bool owned, cut;
+    bool owned, *unknown; // NULL: no sequence has a cache of its own
 } cached_rows;
 
 static inline const sinkproof_honest *cached_at(const cached_rows *c, size_t position) {

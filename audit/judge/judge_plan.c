@@ -91,7 +91,7 @@ void sinkproof_judge_measure(const sinkproof_model *model, const sinkproof_trace
     if (layers.end == c->n_layers)
         size->work += judge_all_work(&a.pass) - (double)c->n_layers * size->layer;
     if (sinkproof_trace_prefix(trace) == NULL) return;
-    a.pass.n = sinkproof_trace_first(trace);
+    a.pass.n = sinkproof_trace_prefix_length(trace);
     size->prefix_layer = judge_layer_work(&a.pass);
     size->prefix_sets =
         2 * c->n_layers * a.pass.n * c->n_kv_heads * c->head_dim * sizeof(sinkproof_honest);

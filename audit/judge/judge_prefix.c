@@ -63,16 +63,24 @@ sinkproof_trace *prefix_trace(const sinkproof_model *model, const sinkproof_trac
                               const sinkproof_policy *policy, sinkproof_stretch *stretch,
                               sinkproof_error *error) {
     const sinkproof_config *c = sinkproof_model_config(model);
-    sinkproof_trace_builder *b;
+    size_t count = 0, *rows = calloc(sinkproof_trace_sequences(trace), sizeof *rows);
+    sinkproof_trace_builder *b = NULL;
     sinkproof_trace *made = NULL;
-    if (!sinkproof_trace_builder_new(model, "prefix", NULL, sinkproof_trace_first(trace),
-                                     sinkproof_trace_prefix(trace), &b, error))
-        return NULL;
-    if (sinkproof_trace_builder_finish(b, &made, error)) {
+    for (size_t i = 0; rows != NULL && i < sinkproof_trace_sequences(trace); i++) {
+        size_t named = sinkproof_trace_sequence(trace, i).named;
+        if (named > 0) rows[count++] = named;
+    }
+    if (rows == NULL) sinkproof_fail(error, "no memory for a prefix");
+    if (rows != NULL &&
+        sinkproof_trace_builder_new(model, "prefix", NULL, sinkproof_trace_prefix_length(trace),
+                                    sinkproof_trace_prefix(trace), &b, error) &&
+        sinkproof_trace_builder_place(b, count, rows, NULL, error) &&
+        sinkproof_trace_builder_finish(b, &made, error)) {
         sinkproof_stretch_to(stretch, c, policy, made, sinkproof_trace_keys(c), c->n_layers - 1,
                              true);
         sinkproof_stretch_to(stretch, c, policy, made, TRACE_A2_V, c->n_layers - 1, false);
     }
     sinkproof_trace_builder_free(b);
+    free(rows);
     return made;
 }

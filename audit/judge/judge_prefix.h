@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Keys and values of the tokens before a trace that begins later, where the trace names these
+// Keys and values of the tokens before sequences that begin later, where the trace names these
 // tokens (`prefix`): their sets, computed from the tokens through all layers as if nothing of them
 // were traced.
 #ifndef SINKPROOF_JUDGE_PREFIX_H
@@ -23,7 +23,8 @@ bool prefix_keep(const judge_pass *pass, sinkproof_trace_point point, size_t lay
 // The kept sets; NULL: none.
 const sinkproof_honest *prefix_sets(const judge_prefix *prefix, const sinkproof_config *config,
                                     sinkproof_trace_point point, size_t layer);
-// A trace of the prefix's tokens alone, and what is to be computed of it.
+// A trace of the tokens that are named alone, sequence by sequence, and what is to be computed of
+// it.
 sinkproof_trace *prefix_trace(const sinkproof_model *model, const sinkproof_trace *trace,
                               const sinkproof_policy *policy, sinkproof_stretch *stretch,
                               sinkproof_error *error);

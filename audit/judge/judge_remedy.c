@@ -188,7 +188,8 @@ static void print_group(FILE *out, const sinkproof_config *config, const sinkpro
     else
         fprintf(out, ": %zu of %s undecided", open, sinkproof_counted(elements, "element").text);
     if (kind.earlier && j->n_sequences > 1)
-        fprintf(out, "; trace a sequence that begins later alone, with %s and A2.v from 0 on",
+        fprintf(out,
+                "; give cu_seqlens_k, with %s and A2.v rows for the positions before each sequence",
                 sinkproof_trace_point_name(sinkproof_trace_keys(config)));
     else if (kind.earlier)
         fprintf(out, "; give %s and A2.v rows for the positions before %zu",

@@ -100,12 +100,16 @@ void find_seen_keys(const judge_part *part, block *b) {
 
 bool query_is_cut(const judge_part *part, const attention *a, size_t i, const block *b) {
     query q = part_query(part, b, i);
-    return q.cut || ((a->k.cut || a->v.cut) &&
-                     q.position < sinkproof_trace_sequence_of(part->pass->trace, i).first);
+    sinkproof_sequence s = sinkproof_trace_sequence_of(part->pass->trace, i);
+    bool unknown = (a->k.unknown != NULL && a->k.unknown[s.number]) ||
+                   (a->v.unknown != NULL && a->v.unknown[s.number]);
+    return q.cut || (unknown && q.position < s.first);
 }
 
 bool block_reads_unknown(const judge_part *part, const attention *a, block b) {
-    if (sinkproof_trace_sequences(part->pass->trace) > 1) return query_is_cut(part, a, b.first, &b);
+    const sinkproof_trace *trace = part->pass->trace;
+    if (sinkproof_trace_sequences(trace) > 1 || sinkproof_trace_is_apart(trace))
+        return query_is_cut(part, a, b.first, &b);
     if (a->k.from == 0 && a->v.from == 0) return false;
     find_seen_keys(part, &b);
     return b.low < a->k.from || b.low < a->v.from;

@@ -91,7 +91,7 @@ query part_query(const judge_part *part, const block *b, size_t i);
 sinkproof_key_read query_key(const block *b, const query *q, size_t j);
 // Sets the keys that at least one query of the block reads.
 void find_seen_keys(const judge_part *part, block *b);
-// Whether query i of a trace of several sequences sees keys that the trace does not have.
+// Whether query i of sequences with columns of their own sees keys that the trace does not have.
 bool query_is_cut(const judge_part *part, const attention *a, size_t i, const block *b);
 // Whether the block reads keys or values of positions that the trace has none of.
 bool block_reads_unknown(const judge_part *part, const attention *a, block b);

@@ -374,7 +374,8 @@ static void write_attention(const part *p) {
     size_t layer;
     bool with_sink;
     const sinkproof_tensor *weights = weights_to_show(p, &layer, &with_sink);
-    if (weights == NULL || p->j->begins > 0) return; // a map has as many keys as queries
+    if (weights == NULL || weights->shape[2] != p->j->n_tokens + with_sink)
+        return; // a map has as many keys as queries
     const sinkproof_config *config = sinkproof_model_config(p->model);
     size_t n = p->j->n_tokens, shown = n < MOST_KEYS ? n : MOST_KEYS;
     size_t heads = config->n_heads < MOST_HEADS ? config->n_heads : MOST_HEADS;

@@ -32,7 +32,7 @@ struct sinkproof_trace {
     char *unpadded; // those of the file, if it was a padded batch
     sinkproof_safetensors *file;
     size_t n, n_layers;
-    int32_t *tokens_n, *positions_n, *prefix_n; // prefix_n: the tokens before, or NULL
+    int32_t *tokens_n, *positions_n;
     trace_sequences sequences;
     sinkproof_lse lse;              // what the metadata say of A9.lse
     bool lse_by_token;              // [n, heads]
@@ -74,7 +74,8 @@ static bool read_sequence(const char *file, const sinkproof_config *config, sink
     size_t context = config->max_context < INT32_MAX ? config->max_context : INT32_MAX;
     if (!read_indices(file, trace, "tokens", config->vocab, &trace->tokens_n, error)) return false;
     if (!read_indices(file, trace, "positions", context, &trace->positions_n, error)) return false;
-    if (!sequences_read(file, trace->file, trace->n, trace->positions_n, &trace->sequences, error))
+    if (!sequences_read(file, trace->file, trace->n, config->vocab, trace->positions_n,
+                        &trace->sequences, error))
         return false;
     const uint32_t *of_row = trace->sequences.of_row;
     for (size_t t = 1; t < trace->n; t++)
@@ -97,27 +98,6 @@ static bool split_cached(const trace_sequences *s, const sinkproof_tensor *tenso
     c->before = c->rows = *tensor;
     c->before.shape[0] = before, c->before.bytes = before * each;
     c->rows.shape[0] = n, c->rows.bytes = n * each, c->rows.data += before * each;
-    return true;
-}
-
-// The tokens of all positions before the first one of a sequence.
-static bool read_prefix(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
-                        sinkproof_error *error) {
-    const sinkproof_tensor *tensor = sinkproof_safetensors_find(trace->file, "prefix");
-    size_t first = sinkproof_trace_first(trace);
-    if (tensor == NULL) return true;
-    if (trace->sequences.count > 1 || first == 0)
-        return sinkproof_fail(error,
-                              "%.300s: tensor prefix: expected a trace of one sequence that begins "
-                              "after position 0",
-                              file);
-    if (!trace_check_shape(file, tensor, 1, &first, error) ||
-        !trace_check_dtype(file, tensor, true, error) ||
-        !trace_check_range(file, tensor, config->vocab, error))
-        return false;
-    trace->prefix_n = calloc(first, sizeof *trace->prefix_n);
-    if (trace->prefix_n == NULL) return sinkproof_fail(error, "%.300s: no memory", file);
-    for (size_t t = 0; t < first; t++) trace->prefix_n[t] = (int32_t)trace_index_at(tensor, t);
     return true;
 }
 
@@ -176,7 +156,7 @@ static bool read_gradient(const char *file, const sinkproof_config *config, sink
     sinkproof_gradient gradient;
     size_t shape[SINKPROOF_MAX_RANK], rank = 0;
     if (sinkproof_gradient_parse(tensor->name, &gradient))
-        rank = sinkproof_gradient_shape_in(config, &gradient, sinkproof_trace_first(trace),
+        rank = sinkproof_gradient_shape_in(config, &gradient, trace->sequences.columns - trace->n,
                                            trace->n, shape);
     if (rank == 0) return unknown_name(file, tensor->name, config->n_layers, error);
     trace->gradients++;
@@ -186,8 +166,8 @@ static bool read_gradient(const char *file, const sinkproof_config *config, sink
 
 static bool read_point(const char *file, const sinkproof_config *config, sinkproof_trace *trace,
                        const sinkproof_tensor *tensor, sinkproof_error *error) {
-    static const char *const rows[] = {"tokens", "positions", "cu_seqlens", "cu_seqlens_k",
-                                       "prefix"};
+    static const char *const rows[] = {"tokens",       "positions", "cu_seqlens",
+                                       "cu_seqlens_k", "prefix",    "cu_seqlens_prefix"};
     sinkproof_trace_point point;
     size_t layer, shape[SINKPROOF_MAX_RANK];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -202,8 +182,10 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     bool indices = sinkproof_trace_point_is_index(point);
     bool some =
         tensor->rank == rank && tensor->shape[0] > trace->n && tensor->shape[0] <= s->columns;
-    bool longer = sinkproof_trace_is_cached(config, point) && (s->apart || (s->count == 1 && some));
-    if (longer) shape[0] = s->apart ? s->columns : tensor->shape[0];
+    bool own = tensor->rank == rank && tensor->shape[0] == trace->n; // without earlier ones
+    bool longer = sinkproof_trace_is_cached(config, point) && !own &&
+                  (s->apart || s->said || (s->count == 1 && some));
+    if (longer) shape[0] = s->apart || s->said ? s->columns : tensor->shape[0];
     if (sinkproof_trace_point_is_offered(point) && !turn_lse(file, trace, tensor, shape, error))
         return false;
     if (!trace_check_shape(file, tensor, rank, shape, error)) return false;
@@ -227,11 +209,18 @@ static bool read_point(const char *file, const sinkproof_config *config, sinkpro
     return true;
 }
 
-// What cu_seqlens_k says is in the file: nothing is made for keys that nobody has.
+// What cu_seqlens_k says is in the file, or its tokens are: nothing is made for keys that nobody
+// has.
 static bool check_caches(const char *file, const sinkproof_trace *trace, sinkproof_error *error) {
-    bool there = !trace->sequences.apart;
-    for (size_t i = 0; !there && i < trace->n_layers * CACHED; i++)
-        there = trace->cached_lc[i].gathered != NULL;
+    const trace_sequences *s = &trace->sequences;
+    size_t known = trace->n + (s->named_at != NULL ? s->named_at[s->count] : 0);
+    bool there = !s->apart || s->columns <= known;
+    for (size_t l = 0; !there && l < trace->n_layers; l++) {
+        const sinkproof_tensor **at = &trace->at_lp[l * TRACE_POINTS];
+        there = trace->cached_lc[l * CACHED + OF_KEYS].gathered != NULL ||
+                trace->cached_lc[l * CACHED + OF_VALUES].gathered != NULL || at[TRACE_A6] != NULL ||
+                at[TRACE_A9] != NULL || at[TRACE_A10] != NULL;
+    }
     return there || sinkproof_fail(error,
                                    "%.300s: tensor cu_seqlens_k: expected keys or values of %s, "
                                    "found none of any layer",
@@ -287,8 +276,7 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
                 sinkproof_fail(error, "%.300s: no memory", name);
     good = good && check_format(name, trace, error) &&
            (model == NULL || sinkproof_file_matches_model(name, file, model, error)) &&
-           read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error) &&
-           read_prefix(name, config, trace, error);
+           read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = trace_is_radius(file, sinkproof_safetensors_at(file, i)) ||
                read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
@@ -347,7 +335,7 @@ bool trace_adopt(char *bytes, size_t length, const char *name, const sinkproof_c
                  sinkproof_trace **trace, sinkproof_error *error) {
     const uint8_t *file = (const uint8_t *)bytes;
     bool good = trace_parse(file, length, name, config, trace, error);
-    if (good)
+    if (good && (*trace)->unpadded == NULL)
         (*trace)->owned = bytes;
     else
         free(bytes);
@@ -362,7 +350,6 @@ void sinkproof_trace_close(sinkproof_trace *trace) {
     free(trace->path);
     free(trace->tokens_n);
     free(trace->positions_n);
-    free(trace->prefix_n);
     sequences_free(&trace->sequences);
     for (size_t i = 0; trace->cached_lc != NULL && i < trace->n_layers * CACHED; i++)
         free(trace->cached_lc[i].gathered);
@@ -396,7 +383,12 @@ size_t sinkproof_trace_first(const sinkproof_trace *trace) {
 }
 
 const int32_t *sinkproof_trace_prefix(const sinkproof_trace *trace) {
-    return trace->prefix_n;
+    return trace->sequences.prefix_n;
+}
+
+size_t sinkproof_trace_prefix_length(const sinkproof_trace *trace) {
+    const trace_sequences *s = &trace->sequences;
+    return s->prefix_n != NULL ? s->named_at[s->count] : 0;
 }
 
 sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace) {
@@ -421,13 +413,17 @@ bool sinkproof_trace_is_apart(const sinkproof_trace *trace) {
 
 sinkproof_sequence sinkproof_trace_sequence(const sinkproof_trace *trace, size_t number) {
     const trace_sequences *s = &trace->sequences;
-    size_t row = s->begins[number];
-    return (sinkproof_sequence){number,
-                                row,
-                                s->begins[number + 1] - row,
-                                (size_t)trace->positions_n[row],
-                                s->key[number],
-                                s->keys[number]};
+    size_t row = s->begins[number], named_at = s->named_at != NULL ? s->named_at[number] : 0;
+    return (sinkproof_sequence){
+        .number = number,
+        .row = row,
+        .rows = s->begins[number + 1] - row,
+        .first = (size_t)trace->positions_n[row],
+        .key = s->key[number],
+        .keys = s->keys[number],
+        .named_at = named_at,
+        .named = s->named_at != NULL ? s->named_at[number + 1] - named_at : 0,
+    };
 }
 
 sinkproof_sequence sinkproof_trace_sequence_of(const sinkproof_trace *trace, size_t row) {

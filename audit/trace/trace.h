@@ -20,7 +20,8 @@ typedef struct sinkproof_trace sinkproof_trace;
 // and n. A trace of one sequence may begin after position 0. Its keys and values (A4.k, or A2.k
 // without a rotation, and A2.v) may then have more rows than tokens: those of the positions just
 // before the first token. With several sequences cu_seqlens_k [m + 1] says where the keys of each
-// begin, and keys and values have so many rows. `prefix` may name all tokens before the first one.
+// begin, and keys and values have so many rows. `prefix` may name all tokens before the first one
+// of each sequence; with cu_seqlens_prefix [m + 1], of some.
 bool sinkproof_trace_open(const char *path, const sinkproof_config *config, sinkproof_trace **trace,
                           sinkproof_error *error);
 bool trace_parse(const uint8_t *bytes, size_t length, const char *name,
@@ -43,8 +44,9 @@ const int32_t *sinkproof_trace_tokens(const sinkproof_trace *trace);    // [n]
 const int32_t *sinkproof_trace_positions(const sinkproof_trace *trace); // [n]
 // Position of the first token; 0 in a trace of several sequences.
 size_t sinkproof_trace_first(const sinkproof_trace *trace);
-// The tokens before it, [first], if the trace names them; else NULL.
+// The tokens before the sequences, one after the other, if the trace names any; else NULL.
 const int32_t *sinkproof_trace_prefix(const sinkproof_trace *trace);
+size_t sinkproof_trace_prefix_length(const sinkproof_trace *trace);
 // Refuses a trace of several sequences, or that begins after position 0: for what needs one whole
 // sequence.
 bool sinkproof_trace_from_start(const sinkproof_trace *trace, sinkproof_error *error);
@@ -63,11 +65,12 @@ sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace);
 size_t sinkproof_trace_gradients(const sinkproof_trace *trace);
 bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace); // [n, heads], not [heads, n]
 // The rows of one sequence: [row, row + rows), from position `first` on; and the columns of its
-// keys, [key, key + keys), which end with those of its rows.
+// keys, [key, key + keys), which end with those of its rows. Of the tokens before it `named` are in
+// the prefix, from its element named_at on: all `first` of them, or none.
 typedef struct sinkproof_sequence {
-    size_t number, row, rows, first, key, keys;
+    size_t number, row, rows, first, key, keys, named_at, named;
 } sinkproof_sequence;
-// Columns of keys of all sequences, and whether cu_seqlens_k says them.
+// Columns of keys of all sequences, and whether they have caches of their own.
 size_t sinkproof_trace_columns(const sinkproof_trace *trace);
 bool sinkproof_trace_is_apart(const sinkproof_trace *trace);
 size_t sinkproof_trace_sequences(const sinkproof_trace *trace);

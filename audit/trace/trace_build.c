@@ -33,9 +33,11 @@ struct sinkproof_trace_builder {
     char loss[2048];
     size_t n, columns, n_layers; // columns: of keys
     size_t sequences;
+    bool apart; // with columns of keys of their own
     int32_t *tokens_n, *positions_n, *cu_seqlens, *cu_seqlens_k; // [sequences + 1]; k: or NULL
-    int32_t *prefix;                                             // [columns - n], or NULL
-    added *at_lp;                                                // [n_layers, TRACE_POINTS]
+    int32_t *prefix, *cu_seqlens_prefix; // [n_prefix], [sequences + 1], or NULL
+    size_t n_prefix;
+    added *at_lp; // [n_layers, TRACE_POINTS]
     added_gradient *gradients;
     size_t n_gradients;
 };
@@ -169,8 +171,8 @@ bool sinkproof_trace_builder_cached(sinkproof_trace_builder *b, const size_t *ke
                                     sinkproof_error *error) {
     if (b == NULL || keys == NULL)
         return sinkproof_fail(error, "expected a builder and keys, found NULL");
-    if (b->sequences < 2 || b->cu_seqlens_k != NULL)
-        return sinkproof_fail(error, "expected several sequences, and their keys once");
+    if (b->cu_seqlens == NULL || b->cu_seqlens_k != NULL)
+        return sinkproof_fail(error, "expected sequences, and their keys once");
     if (!holds_no_point(b, error)) return false;
     b->cu_seqlens_k = calloc(b->sequences + 1, sizeof *b->cu_seqlens_k);
     if (b->cu_seqlens_k == NULL) return sinkproof_fail(error, "no memory for the sequences");
@@ -184,23 +186,42 @@ bool sinkproof_trace_builder_cached(sinkproof_trace_builder *b, const size_t *ke
         columns += keys[s];
         b->cu_seqlens_k[s + 1] = (int32_t)columns;
     }
-    b->columns = columns;
+    b->columns = columns, b->apart = true;
     return true;
 }
 
-bool sinkproof_trace_builder_prefix(sinkproof_trace_builder *b, size_t n, const int32_t *tokens_n,
-                                    sinkproof_error *error) {
+bool sinkproof_trace_builder_prefixes(sinkproof_trace_builder *b, const size_t *named, size_t n,
+                                      const int32_t *tokens_n, sinkproof_error *error) {
+    size_t at = 0, columns = 0, sequences;
     if (b == NULL || tokens_n == NULL)
         return sinkproof_fail(error, "expected a builder and tokens, found NULL");
-    size_t first = b->sequences == 1 ? b->columns - b->n : 0;
-    if (n == 0 || n != first || b->prefix != NULL)
+    if (b->prefix != NULL) return sinkproof_fail(error, "expected prefixes that are named once");
+    if (!holds_no_point(b, error)) return false;
+    sequences = b->cu_seqlens != NULL ? b->sequences : 1;
+    int32_t *ends = calloc(sequences + 1, sizeof *ends);
+    b->prefix = calloc(n + 1, sizeof *b->prefix);
+    b->cu_seqlens_prefix = ends;
+    if (b->prefix == NULL || ends == NULL) return sinkproof_fail(error, "no memory for a prefix");
+    for (size_t s = 0; s < sequences; s++) {
+        size_t row = b->cu_seqlens != NULL ? (size_t)b->cu_seqlens[s] : 0;
+        size_t end = b->cu_seqlens != NULL ? (size_t)b->cu_seqlens[s + 1] : b->n;
+        size_t first = (size_t)b->positions_n[row], here = named != NULL ? named[s] : first;
+        if ((here != 0 && here != first) || here > (size_t)INT32_MAX - 1 - at)
+            return sinkproof_fail(error,
+                                  "expected all %zu tokens before sequence %zu or none, "
+                                  "found %zu",
+                                  first, s, here);
+        at += here, columns += end - row + here;
+        ends[s + 1] = (int32_t)at;
+    }
+    if (at == 0 || at != n)
         return sinkproof_fail(error,
-                              "expected the tokens before one sequence that begins after position "
-                              "0, %zu of them, found %zu",
-                              first, n);
-    b->prefix = calloc(n, sizeof *b->prefix);
-    if (b->prefix == NULL) return sinkproof_fail(error, "no memory for a prefix");
+                              "expected the tokens before sequences that begin after position 0, "
+                              "%zu of them, found %zu",
+                              at, n);
     memcpy(b->prefix, tokens_n, n * sizeof *tokens_n);
+    b->n_prefix = n;
+    if (sequences > 1 && b->cu_seqlens_k == NULL) b->columns = columns, b->apart = true;
     return true;
 }
 
@@ -223,6 +244,7 @@ void sinkproof_trace_builder_free(sinkproof_trace_builder *builder) {
     free(builder->cu_seqlens);
     free(builder->cu_seqlens_k);
     free(builder->prefix);
+    free(builder->cu_seqlens_prefix);
     free(builder);
 }
 
@@ -336,7 +358,7 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
     if (sinkproof_trace_point_is_offered(point) && rank == 2 && shape[0] == b->n)
         expected[0] = shape[0], expected[1] = config->n_heads; // tokens first
     if (rank == expected_rank && sinkproof_trace_is_cached(config, point)) {
-        if (b->cu_seqlens_k != NULL)
+        if (b->apart && shape[0] != b->n)
             expected[0] = b->columns;
         else if (b->sequences <= 1 && shape[0] > b->n && shape[0] <= b->columns)
             expected[0] = shape[0];
@@ -351,22 +373,29 @@ bool sinkproof_trace_builder_add(sinkproof_trace_builder *b, const char *name, c
 
 // ---- making the trace ------------------------------------------------------------------------
 
+static bool names_sequences(const sinkproof_trace_builder *b) {
+    return b->sequences > 1 || b->cu_seqlens_k != NULL;
+}
+
 static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetensors_writer *out,
                             sinkproof_error *error) {
     char name[SINKPROOF_TRACE_NAME];
     const char *policy = b->policy[0] != '\0' ? b->policy : NULL;
     if (!trace_declare_head(out, b->model, b->engine, policy, b->n, error)) return false;
-    size_t ends = b->sequences + 1, before = b->columns - b->n;
+    size_t ends = b->sequences + 1;
     if (b->lse[0] != '\0') sinkproof_safetensors_writer_metadata(out, "lse", b->lse);
     if (b->lse_layout[0] != '\0')
         sinkproof_safetensors_writer_metadata(out, "lse_layout", b->lse_layout);
     if (b->loss[0] != '\0') sinkproof_safetensors_writer_metadata(out, "loss", b->loss);
-    if (b->sequences > 1)
+    if (names_sequences(b))
         sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->cu_seqlens_k != NULL)
         sinkproof_safetensors_writer_declare(out, "cu_seqlens_k", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->prefix != NULL)
-        sinkproof_safetensors_writer_declare(out, "prefix", SINKPROOF_DTYPE_I32, 1, &before);
+        sinkproof_safetensors_writer_declare(out, "prefix", SINKPROOF_DTYPE_I32, 1, &b->n_prefix);
+    if (b->prefix != NULL && b->sequences > 1)
+        sinkproof_safetensors_writer_declare(out, "cu_seqlens_prefix", SINKPROOF_DTYPE_I32, 1,
+                                             &ends);
     if (b->of[0] != '\0') sinkproof_safetensors_writer_metadata(out, "model", b->of);
     for (size_t i = 0; i < b->n_layers * TRACE_POINTS; i++) {
         const added *a = &b->at_lp[i];
@@ -389,15 +418,18 @@ static bool write_bytes(const sinkproof_trace_builder *b, sinkproof_safetensors_
     size_t indices = b->n * sizeof *b->tokens_n;
     bool good = sinkproof_safetensors_writer_bytes(out, b->tokens_n, indices, error) &&
                 sinkproof_safetensors_writer_bytes(out, b->positions_n, indices, error);
-    if (good && b->sequences > 1)
+    if (good && names_sequences(b))
         good = sinkproof_safetensors_writer_bytes(
             out, b->cu_seqlens, (b->sequences + 1) * sizeof *b->cu_seqlens, error);
     if (good && b->cu_seqlens_k != NULL)
         good = sinkproof_safetensors_writer_bytes(
             out, b->cu_seqlens_k, (b->sequences + 1) * sizeof *b->cu_seqlens_k, error);
     if (good && b->prefix != NULL)
-        good = sinkproof_safetensors_writer_bytes(out, b->prefix,
-                                                  (b->columns - b->n) * sizeof *b->prefix, error);
+        good = sinkproof_safetensors_writer_bytes(out, b->prefix, b->n_prefix * sizeof *b->prefix,
+                                                  error);
+    if (good && b->prefix != NULL && b->sequences > 1)
+        good = sinkproof_safetensors_writer_bytes(
+            out, b->cu_seqlens_prefix, (b->sequences + 1) * sizeof *b->cu_seqlens_prefix, error);
     for (size_t i = 0; good && i < b->n_layers * TRACE_POINTS; i++)
         if (b->at_lp[i].data != NULL)
             good =

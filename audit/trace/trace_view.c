@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The public functions that view a trace's tensors and write a trace to a file.
+// The public functions that view a trace's tensors, write a trace to a file and read its bytes.
 #include "audit/sinkproof.h"
 #include "audit/trace/trace.h"
 #include "model/bytes.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t sinkproof_trace_count(const sinkproof_trace *trace) {
@@ -34,6 +35,18 @@ bool sinkproof_trace_at(const sinkproof_trace *trace, size_t i, sinkproof_view *
 bool sinkproof_trace_named(const sinkproof_trace *trace, const char *name, sinkproof_view *view) {
     if (trace == NULL || name == NULL) return false;
     return view_tensor(sinkproof_safetensors_find(sinkproof_trace_file(trace), name), view);
+}
+
+bool sinkproof_trace_from_bytes(const void *bytes, size_t length, const sinkproof_model *model,
+                                sinkproof_trace **trace, sinkproof_error *error) {
+    if (trace == NULL) return sinkproof_fail(error, "expected a place for the trace, found NULL");
+    *trace = NULL;
+    if (bytes == NULL || model == NULL)
+        return sinkproof_fail(error, "expected bytes and a model, found NULL");
+    char *copy = malloc(length + 1);
+    if (copy == NULL) return sinkproof_fail(error, "(memory): no memory for a trace");
+    memcpy(copy, bytes, length);
+    return trace_adopt(copy, length, "(memory)", sinkproof_model_config(model), trace, error);
 }
 
 bool sinkproof_trace_write(const sinkproof_trace *trace, const char *path, sinkproof_error *error) {

@@ -24,7 +24,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype("<f2"), "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-BESIDE = ("tokens", "positions", "cu_seqlens", "cu_seqlens_k", "prefix")  # arrays of a trace that are not points
+# arrays of a trace that are not points
+BESIDE = ("tokens", "positions", "cu_seqlens", "cu_seqlens_k", "prefix", "cu_seqlens_prefix", "attention_mask")
 CACHED = ("A4.k", "A2.k", "A2.v")  # what later tokens read of earlier ones
 
 
@@ -72,7 +73,10 @@ class Trace(Mapping[str, Array]):
     values before it as further rows of A4.k and A2.v, or name all tokens before it, `prefix`, of which
     the judge then computes keys and values. With `cu_seqlens` [m + 1] the rows are those of m sequences
     end to end, each with positions of its own; with `cu_seqlens_k` [m + 1] each has keys and values of
-    earlier positions too, in front of its own, and A6, A9 and A10 have their columns. `metadata` may
+    earlier positions too, in front of its own, and A6, A9 and A10 have their columns. Then `prefix` has
+    the tokens before all sequences, one after the other; `cu_seqlens_prefix` [m + 1] says which have none.
+    With `tokens` [b, n] and `attention_mask` [b, n] all points have the dimension of the batch in front,
+    and padding is not looked at; a mask [b, m], m > n, is one over cached keys and tokens. `metadata` may
     say "lse", "with-sink" or "without-sink", of a log-sum-exp A9.lse. Any subset of the points is a
     trace. `metadata` holds texts: "engine" is your engine's name in the report. A gradient has the name of its point or
     weight behind a d: "03.dA11", "03.dsink", "03.dW.q" (chapter 34). `metadata` may say "loss", what the loss reads:
@@ -121,9 +125,18 @@ class Trace(Mapping[str, Array]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a safetensors file, completely or not at all; raises Error if it cannot be written."""
         path = os.fspath(path)
+        try:
+            write_whole(path, self.parts())
+        except OSError as error:
+            raise Error(f"{path}: {error.strerror}") from None
+
+    def parts(self) -> list[bytes | memoryview]:
+        """The bytes of its file."""
         header: dict[str, Any] = {"__metadata__": self.metadata}
-        tensors = {**self._arrays, "tokens": read_tokens(self)}
-        tensors["positions"] = read_positions(self, len(tensors["tokens"]))
+        tensors = dict(self._arrays)
+        if not is_batch(tensors):
+            tensors["tokens"] = read_tokens(self)
+            tensors["positions"] = read_positions(self, len(tensors["tokens"]))
         # so that each starts at a multiple of its element size
         tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].itemsize))
         end = 0
@@ -133,11 +146,12 @@ class Trace(Mapping[str, Array]):
             end += array.nbytes
         head = json.dumps(header).encode()
         head += b" " * (-len(head) % 8)
-        try:
-            write_whole(path, [len(head).to_bytes(8, "little"), head,
-                               *(array.reshape(-1).view(np.uint8).data for array in tensors.values())])
-        except OSError as error:
-            raise Error(f"{path}: {error.strerror}") from None
+        return [len(head).to_bytes(8, "little"), head, *(array.reshape(-1).view(np.uint8).data for array in tensors.values())]
+
+
+def is_batch(arrays: Mapping[str, Any]) -> bool:
+    """Whether it is a padded batch."""
+    return "attention_mask" in arrays and "tokens" in arrays and np.ndim(arrays["tokens"]) == 2
 
 
 def write_whole(path: str, parts: list[bytes | memoryview]) -> None:
@@ -194,17 +208,25 @@ def read_ends(arrays: Mapping[str, Any], n: int) -> list[int]:
     return [int(end) for end in np.unique(ends)]
 
 
-def read_cached(arrays: Mapping[str, Any], n: int) -> list[int] | None:
-    """How many keys each sequence has, as `cu_seqlens_k` says."""
-    if "cu_seqlens_k" not in arrays:
+def of_each(arrays: Mapping[str, Any], name: str, of: str, n: int) -> list[int] | None:
+    """How many keys, or tokens before it, each sequence has, as an array `name` says."""
+    if name not in arrays:
         return None
-    ends, of_keys = (np.asarray(as_array(name, arrays.get(name, [0, n]))) for name in ("cu_seqlens", "cu_seqlens_k"))
+    ends, others = (np.asarray(as_array(each, arrays.get(each, [0, n]))) for each in ("cu_seqlens", name))
     read_ends(arrays, n)
-    if of_keys.shape != ends.shape or of_keys.dtype.kind != "i" or of_keys[0] or np.diff(of_keys).min() < 0:
-        raise Error(f"cu_seqlens_k: expected whole numbers {list(ends.shape)} that ascend from 0")
-    if np.diff(of_keys)[np.diff(ends) == 0].any():
-        raise Error("cu_seqlens_k: expected no keys of a sequence without rows")
-    return [int(keys) for keys in np.diff(of_keys)[np.diff(ends) > 0]]
+    if others.shape != ends.shape or others.dtype.kind != "i" or others[0] or np.diff(others).min() < 0:
+        raise Error(f"{name}: expected whole numbers {list(ends.shape)} that ascend from 0")
+    if np.diff(others)[np.diff(ends) == 0].any():
+        raise Error(f"{name}: expected no {of} of a sequence without rows")
+    return [int(each) for each in np.diff(others)[np.diff(ends) > 0]]
+
+
+def read_cached(arrays: Mapping[str, Any], n: int) -> list[int] | None:
+    return of_each(arrays, "cu_seqlens_k", "keys", n)
+
+
+def read_named(arrays: Mapping[str, Any], n: int) -> list[int] | None:
+    return of_each(arrays, "cu_seqlens_prefix", "prefix", n)
 
 
 def read_positions(arrays: Mapping[str, Any], n: int) -> npt.NDArray[np.int32]:
@@ -261,6 +283,10 @@ def add_point(builder: Handle, model: Model, name: str, value: Any, first: int, 
 def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
     """Makes the library's trace from arrays by name, which are checked."""
     said = arrays.metadata if isinstance(arrays, Trace) else {}
+    if is_batch(arrays):  # the library takes the padding out
+        data = b"".join((arrays if isinstance(arrays, Trace) else Trace(arrays)).parts())
+        return made(lambda place: attempt("trace_from_bytes", data, len(data), model.handle.pointer, place), "trace_close",
+                    model.handle)
     tokens = read_tokens(arrays)
     builder = made(lambda place: attempt("trace_builder_new", model.handle.pointer,
                                          encoded(said.get("engine", "not named")), encoded(said.get("policy", "")),
@@ -275,17 +301,19 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
         attempt("trace_builder_lse", builder.pointer, *words)
     if "loss" in said:
         attempt("trace_builder_loss", builder.pointer, encoded(said["loss"]))
-    if len(ends) > 2 or first > 0:
-        sizes = ctypes.c_size_t * (len(ends) - 1)
+    keys, sizes = read_cached(arrays, len(tokens)), ctypes.c_size_t * (len(ends) - 1)
+    if len(ends) > 2 or first > 0 or keys is not None:
         attempt("trace_builder_place", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),
                 sizes(*positions[ends[:-1]]))
-    keys = read_cached(arrays, len(tokens))
-    if keys is not None and len(keys) > 1:
+    if keys is not None:
         attempt("trace_builder_cached", builder.pointer, sizes(*keys))
         first = sum(keys) - len(tokens)
     if "prefix" in arrays:
-        before = as_tokens(arrays["prefix"])
-        attempt("trace_builder_prefix", builder.pointer, len(before), pointer_to(before))
+        before, named = as_tokens(arrays["prefix"]), read_named(arrays, len(tokens))
+        attempt("trace_builder_prefixes", builder.pointer, None if named is None else sizes(*named), len(before),
+                pointer_to(before))
+        if keys is None and len(ends) > 2:
+            first = len(before)
     for name, value in arrays.items():
         if name not in BESIDE:
             add_point(builder, model, name, value, first, len(tokens))
