@@ -229,12 +229,11 @@ const uint8_t *sinkproof_safetensors_bytes(const sinkproof_safetensors *file, si
 
 void sinkproof_safetensors_forget(const sinkproof_safetensors *file,
                                   const sinkproof_tensor *tensor) {
-    for (size_t i = 0; i < file->n_parts; i++) {
-        const sinkproof_safetensors *part = file->parts[i];
-        uintptr_t begin = (uintptr_t)part->bytes, at = (uintptr_t)tensor->data;
-        if (at >= begin && at - begin < part->length) sinkproof_safetensors_forget(part, tensor);
-    }
-    if (file->mapped) forget_mapped(tensor->data, tensor->bytes);
+    uintptr_t begin = (uintptr_t)file->bytes, at = (uintptr_t)tensor->data;
+    for (size_t i = 0; i < file->n_parts; i++) sinkproof_safetensors_forget(file->parts[i], tensor);
+    // what was put in a tensor's place is no page of the file, and would be lost
+    if (file->mapped && at >= begin && at - begin < file->length)
+        forget_mapped(tensor->data, tensor->bytes);
 }
 
 size_t sinkproof_safetensors_count(const sinkproof_safetensors *file) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The memory of a mapped tensor is given back, and its numbers are read again.
+// The memory of a mapped tensor is given back, and its numbers are read again. Memory of another place is kept.
 #include "model/safetensors.h"
 #include "tests/shared/tap.h"
 
@@ -58,6 +58,18 @@ int main(void) {
     ok(read >= before + SIZE / 2 && after + SIZE / 2 <= read,
        "forget: %zu MiB of files in memory before, %zu when read, %zu when forgotten", before / MIB,
        read / MIB, after / MIB);
+    // a tensor of another place, as stands in the view of a trace
+    const size_t other = MIB;
+    uint8_t *made = malloc(other);
+    if (made == NULL) return 1;
+    memset(made, 7, other);
+    sinkproof_tensor elsewhere = *tensor;
+    elsewhere.data = made, elsewhere.bytes = other;
+    sinkproof_safetensors_forget(file, &elsewhere);
+    size_t kept = 0;
+    for (size_t i = 0; i < other; i++) kept += made[i] == 7;
+    ok(kept == other, "forget: %zu of %zu bytes that are not the file's are kept", kept, other);
+    free(made);
     ok(sum == again && sum == (size_t)SIZE / 512 * 3, "forget: the numbers are read again");
     sinkproof_safetensors_close(file);
     unlink(path);
