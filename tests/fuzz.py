@@ -118,6 +118,27 @@ def drill_seeds():
             {"A11": ("F32", [2, 2, 4], 4), "A9.lse": ("F32", shape, 4)}, {"lse": "with-sink", "lse_layout": layout}))
 
 
+def adapter_seeds():
+    """Adapters of the tiny model's attention and of the tiny Llama's perceptron and unembedding."""
+    says = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "use_rslora": False, "bias": "none", "rank_pattern": {},
+            "init_lora_weights": True, "target_modules": ["q_proj"], "use_dora": False, "modules_to_save": None}
+    for name, more, modules in (
+            ("q-o", {}, {"model.layers.0.self_attn.q_proj": (96, 160), "model.layers.3.self_attn.o_proj": (160, 96)}),
+            ("k-v", {"use_rslora": True, "lora_alpha": 0.5},
+             {"model.layers.1.self_attn.k_proj": (96, 32), "model.layers.1.self_attn.v_proj": (96, 32)}),
+            ("dense", {"rank_pattern": {"up_proj": 1}}, {"model.layers.2.mlp.gate_proj": (96, 128),
+                                                         "model.layers.2.mlp.up_proj": (96, 128),
+                                                         "model.layers.2.mlp.down_proj": (128, 96)}),
+            ("head", {"init_lora_weights": "gaussian"}, {"lm_head": (96, 211)})):
+        tensors = {}
+        for module, (cols, rows) in modules.items():
+            rank = 1 if more.get("rank_pattern") and "up" in module else 2
+            dtype, width = ("F32", 4) if "head" in module else ("BF16", 2)
+            tensors[f"base_model.model.{module}.lora_A.weight"] = (dtype, [rank, cols], width)
+            tensors[f"base_model.model.{module}.lora_B.weight"] = (dtype, [rows, rank], width)
+        yield "adapter-" + name, two_files(json.dumps(says | more).encode(), safetensors(tensors))
+
+
 def gguf_model(fused=False):
     """A whole model of one layer: 2 heads of 4 on 1, 2 experts, every width 32; weights of each type."""
     def named(name):
@@ -260,6 +281,7 @@ def seeds():
     yield "two-files", two_files(one, two)
     yield from rank_seeds()
     yield from drill_seeds()
+    yield from adapter_seeds()
     yield "index", json.dumps({"metadata": {"total_size": 4},
                                "weight_map": {"a": "model-1.safetensors"}}).encode()
     base = {"num_hidden_layers": 2, "num_experts": 5, "experts_per_token": 2, "vocab_size": 64,
