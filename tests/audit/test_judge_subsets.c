@@ -133,10 +133,9 @@ static void pinned(const sinkproof_model *model) {
                                          "A13,M4,M10,M12", "A13,M8,M12", "A1,M3,F2"};
     for (size_t p = 0; p < sizeof points / sizeof points[0]; p++) {
         tally t = {0};
-        for (uint64_t seed = 4; seed < 6; seed++)
-            try_subset(model, "bf16", 64, seed, points[p], &t);
-        ok(t.bugs == 0 && t.doubts == 0, "bf16, %s: %zu runs, %zu called a bug, %zu suspicious",
-           points[p], t.runs, t.bugs, t.doubts);
+        try_subset(model, "bf16", 64, 4, points[p], &t);
+        ok(t.bugs == 0 && t.doubts == 0, "bf16, %s: %zu called a bug, %zu suspicious", points[p],
+           t.bugs, t.doubts);
     }
 }
 
