@@ -41,6 +41,8 @@ void hunt_offer_fitted_two(hunt *h, sinkproof_attending *how, double *one, doubl
 // Offers what is read otherwise of cached keys, which are those before the query's own, or those of
 // the passes before its own (attention_pass_families.c).
 void hunt_offer_cached(hunt *h, const sinkproof_attending *how);
+// Fits *number, a member of *how, for what is read otherwise of them.
+void hunt_offer_cached_fitted(hunt *h, sinkproof_attending *how, double *number);
 // Fits two causes together where none alone is near: attention_pairs.c.
 void hunt_pairs(hunt *h);
 // How many numbers a guess supposes, of a trace with so many rows: attention_simple.c.

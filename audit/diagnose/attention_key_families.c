@@ -343,7 +343,7 @@ void guess_reads(hunt *h, const family_arguments *of) {
     m.read.of = of->moved, m.read.spared = of->spared;
     offer_formats(h, &m, NULL);
     // in all rows alike a factor of the scores, or of the output, is simpler
-    if (of->spared && !alone) hunt_offer_fitted(h, &m, &m.read.times, false, 1e6);
+    if (of->spared && !alone) hunt_offer_cached_fitted(h, &m, &m.read.times);
     if (of->spared && of->moved == 3)
         hunt_offer_fitted_two(h, &m, &m.read.times, &m.read.value_times, false);
     m.read.times = 1, m.read.value_times = 0;

@@ -11,7 +11,7 @@
 
 static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 
-enum { OFFERED = 12, PASSES = 1024 };
+enum { OFFERED = 12, PASSES = 1024, CACHED_PASSES = 40 };
 
 typedef struct pass_search {
     hunt *h;
@@ -179,15 +179,34 @@ static void try_rounded_windows(pass_search *s) {
 
 // ---- all of them
 
+// The passes whose cached keys may be read otherwise: every row is one; passes of one length; a
+// first and a second one; these and then single tokens. Returns how many.
+static size_t cached_passes(const hunt *h, const sinkproof_attending *how,
+                            sinkproof_row_passes passes[CACHED_PASSES]) {
+    size_t n = h->view->n, at = h->view->first_row, count = 0;
+    passes[count++] = (sinkproof_row_passes){0, 0, 0};
+    if (!how->read.spared || !h->view->plain || at < 2) return count;
+    passes[count++] = (sinkproof_row_passes){at, at, n};
+    if (2 * at < n && n - at > 1) passes[count++] = (sinkproof_row_passes){at, n - at, n};
+    for (size_t rows = 2; at + rows < n && count < CACHED_PASSES; rows++)
+        passes[count++] = (sinkproof_row_passes){at, rows, at + rows};
+    return count;
+}
+
 void hunt_offer_cached(hunt *h, const sinkproof_attending *how) {
-    size_t n = h->view->n, at = h->view->first_row;
+    sinkproof_row_passes passes[CACHED_PASSES];
+    size_t n = cached_passes(h, how, passes);
     sinkproof_attending m = *how;
-    hunt_offer(h, &m);
-    if (!how->read.spared || !h->view->plain || at < 2) return;
-    m.passes.of = (sinkproof_row_passes){at, at, n};
-    hunt_offer(h, &m);
-    m.passes.of = (sinkproof_row_passes){at, n - at, n};
-    if (2 * at < n && n - at > 1) hunt_offer(h, &m);
+    for (size_t i = 0; i < n; i++) m.passes.of = passes[i], hunt_offer(h, &m);
+}
+
+void hunt_offer_cached_fitted(hunt *h, sinkproof_attending *how, double *number) {
+    enum { FITTED = 3 };
+    sinkproof_row_passes passes[CACHED_PASSES];
+    size_t n = cached_passes(h, how, passes);
+    for (size_t i = 0; i < n && i < FITTED; i++)
+        how->passes.of = passes[i], hunt_offer_fitted(h, how, number, false, 1e6);
+    how->passes.of = passes[0];
 }
 
 void guess_passes(hunt *h, const family_arguments *of) {

@@ -63,6 +63,8 @@ static void offer_reads(hunt *h, sinkproof_attending *m) {
     *read = as;
 }
 
+enum { MOST_FIRST = 64 };
+
 void guess_range_reads(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
     size_t n = h->view->keys, begin[2], begins = range_begins(h->view, begin);
@@ -76,6 +78,10 @@ void guess_range_reads(hunt *h, const family_arguments *of) {
         for (size_t count = 1; begin[i] + count < n; count = hunt_next_size(count))
             m.cache.count = count, offer_reads(h, &m);
     }
+    // the first keys of all, as later passes read them
+    m.cache.first = 0;
+    for (m.cache.count = 4; m.cache.count < h->view->first_row && begins > 0; m.cache.count += 4)
+        if (m.cache.count <= MOST_FIRST) offer_reads(h, &m);
     for (size_t size = 4; size < n && h->view->plain; size *= 2)
         for (size_t page = 0; (page + 1) * size < n && n / size <= 64; page++) {
             m.cache.first = page * size, m.cache.count = size;
