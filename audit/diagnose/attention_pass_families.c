@@ -11,7 +11,7 @@
 
 static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 
-enum { OFFERED = 12, PASSES = 1024, CACHED_PASSES = 40 };
+enum { OFFERED = 12, PASSES = 1024, CACHED_PASSES = 16 };
 
 typedef struct pass_search {
     hunt *h;
@@ -188,7 +188,7 @@ static size_t cached_passes(const hunt *h, const sinkproof_attending *how,
     if (!how->read.spared || !h->view->plain || at < 2) return count;
     passes[count++] = (sinkproof_row_passes){at, at, n};
     if (2 * at < n && n - at > 1) passes[count++] = (sinkproof_row_passes){at, n - at, n};
-    for (size_t rows = 2; at + rows < n && count < CACHED_PASSES; rows++)
+    for (size_t rows = 4; at + rows < n && count < CACHED_PASSES; rows += 4)
         passes[count++] = (sinkproof_row_passes){at, rows, at + rows};
     return count;
 }

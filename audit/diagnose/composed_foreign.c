@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT, STEP, KEPT };                  // the numbers
+// the numbers; FIRST: the first of the keys in whose place the vectors stand, 0: none
+enum { COUNT, STEP, KEPT, FIRST };
 enum { MOST_VECTORS = 2, STEPS = 3000 };     // of the fit
 enum { LEAST_ROWS = 3, NUMBERS_OF_FIT = 3 }; // elements for each number of the fit
 
@@ -20,6 +21,7 @@ enum { LEAST_ROWS = 3, NUMBERS_OF_FIT = 3 }; // elements for each number of the 
 typedef struct mean_fit {
     size_t count, points, d; // count: vectors
     double kept; // 1: what should be loses the vectors' weight; 0: the trace shows that it has
+    const double *rest; // what should be, without the keys that others stand for
     const double **x_i, **v_i;
     double *w_ik, *u_kd; // the weights of the vectors; the vectors
 } mean_fit;
@@ -84,12 +86,57 @@ static bool are_vectors(const mean_fit *f) {
     return all;
 }
 
+// Solves a symmetric a (d, d) u = b; both are overwritten. Returns false if it cannot.
+static bool solve_all(size_t d, double *a, double *b, double *u) {
+    for (size_t j = 0; j < d; j++) {
+        if (!(a[j * d + j] > 0)) return false;
+        for (size_t i = j + 1; i < d; i++) {
+            double by = a[i * d + j] / a[j * d + j];
+            for (size_t k = j; k < d; k++) a[i * d + k] -= by * a[j * d + k];
+            b[i] -= by * b[j];
+        }
+    }
+    for (size_t j = d; j-- > 0;) {
+        for (size_t k = j + 1; k < d; k++) b[j] -= a[j * d + k] * u[k];
+        u[j] = b[j] / a[j * d + j];
+    }
+    return true;
+}
+
+// One vector is where the lines from what should be through what is meet: those that lead nearest
+// to it count most.
+static void meet_lines(const mean_fit *f) {
+    enum { ROUNDS = 6 };
+    size_t d = f->d;
+    double *a = malloc((d * d + 2 * d) * sizeof *a), *b = a + d * d;
+    for (int round = 0; a != NULL && round < ROUNDS; round++) {
+        memset(a, 0, (d * d + 2 * d) * sizeof *a);
+        fit_weights(f);
+        for (size_t i = 0; i < f->points; i++) {
+            double length = 0, along = 0, counts = f->w_ik[i] * f->w_ik[i];
+            for (size_t k = 0; k < d; k++) {
+                double line = f->v_i[i][k] - f->x_i[i][k];
+                length += line * line, along += line * f->x_i[i][k];
+            }
+            for (size_t k = 0; k < d; k++) {
+                double line = counts * (f->v_i[i][k] - f->x_i[i][k]) / length;
+                for (size_t l = 0; l < d; l++) a[k * d + l] -= line * (f->v_i[i][l] - f->x_i[i][l]);
+                a[k * d + k] += counts, b[k] += counts * f->x_i[i][k] - line * along;
+            }
+        }
+        if (!solve_all(d, a, b, b + d)) break;
+        memcpy(f->u_kd, b + d, d * sizeof *b);
+    }
+    free(a);
+}
+
 // Fits both in turn. They begin on the lines from what should be to what is.
 static bool fit_mean(const mean_fit *f) {
     for (size_t k = 0; k < f->count * f->d; k++) {
         size_t i = k < f->d ? 0 : f->points / 2;
         f->u_kd[k] = f->x_i[i][k % f->d] + 4 * (f->v_i[i][k % f->d] - f->x_i[i][k % f->d]);
     }
+    if (f->count == 1 && f->kept != 0) meet_lines(f);
     for (int step = 0; step < STEPS; step++) {
         fit_weights(f);
         if (fit_vectors(f) < 1e-12) break;
@@ -115,15 +162,15 @@ static bool add_group(const sinkproof_making *of, mean_fit *f, const double *v, 
     f->points = 0;
     for (size_t at = 0; at < of->n * heads; at++)
         if (at % heads / each == g && is_off(d, of->x + at * d, v + at * d, of->numbers[STEP]))
-            f->x_i[f->points] = of->x + at * d, f->v_i[f->points++] = v + at * d;
+            f->x_i[f->points] = f->rest + at * d, f->v_i[f->points++] = v + at * d;
     if (f->points == 0) return true;
     size_t numbers = f->count * (f->points + d);
     if (f->points < LEAST_ROWS || NUMBERS_OF_FIT * numbers > f->points * d || !fit_mean(f))
         return false;
     for (size_t i = 0; i < f->points; i++) {
-        size_t at = (size_t)(f->x_i[i] - of->x);
+        size_t at = (size_t)(f->x_i[i] - f->rest);
         for (size_t k = 0; k < d; k++) {
-            y[at + k] = -f->kept * weight_of_all(f, i) * f->x_i[i][k];
+            y[at + k] = (1 - f->kept * weight_of_all(f, i)) * f->x_i[i][k] - of->x[at + k];
             for (size_t u = 0; u < f->count; u++)
                 y[at + k] += f->w_ik[i * f->count + u] * f->u_kd[u * d + k];
         }
@@ -135,14 +182,19 @@ static bool make_means(const sinkproof_making *of, double *y, double *width) {
     const sinkproof_tensor *tensor = sinkproof_trace_find(of->trace, of->point, of->layer);
     size_t d = of->config->head_dim, most = of->all / d;
     mean_fit f = {.count = (size_t)of->numbers[COUNT], .d = d, .kept = of->numbers[KEPT]};
-    double *room = malloc((of->all + MOST_VECTORS * (most + d) + 1) * sizeof *room);
+    size_t first = (size_t)of->numbers[FIRST];
+    double *room = malloc((2 * of->all + MOST_VECTORS * (most + d) + 1) * sizeof *room);
     f.x_i = malloc((2 * most + 1) * sizeof *f.x_i);
     bool fine = room != NULL && f.x_i != NULL && tensor != NULL &&
                 sinkproof_tensor_elements(tensor) == of->all;
     for (size_t at = 0; fine && at < of->all; at++)
         room[at] = sinkproof_tensor_value(tensor, at), y[at] = width[at] = 0;
     if (fine) {
-        f.v_i = f.x_i + most, f.w_ik = room + of->all, f.u_kd = f.w_ik + MOST_VECTORS * most;
+        double *rest = room + of->all; // what should be, without the keys
+        memcpy(rest, of->x, of->all * sizeof *rest);
+        if (first > 0) fine = attention_without_keys(of, first, f.count, rest);
+        f.rest = first > 0 ? rest : of->x;
+        f.v_i = f.x_i + most, f.w_ik = rest + of->all, f.u_kd = f.w_ik + MOST_VECTORS * most;
         for (size_t g = 0; fine && g < of->config->n_kv_heads; g++)
             fine = add_group(of, &f, room, g, y);
         for (size_t at = 0; at < of->all; at++)
@@ -193,6 +245,34 @@ static bool comes_near(composing *c, const sinkproof_moving *how) {
     return near && 8 * far <= outside;
 }
 
+// The first row with an element outside.
+static size_t first_failing_row(const composing *c) {
+    size_t each = c->elements / c->n;
+    for (size_t at = 0; at < c->elements; at++)
+        if (c->marks[at]) return at / each;
+    return 0;
+}
+
+// Other keys and values in the place of the last ones before the first query that fails.
+static bool try_in_place(composing *c, const sinkproof_moving *mean) {
+    sinkproof_moving how = *mean;
+    size_t count = (size_t)how.numbers[COUNT], row = first_failing_row(c), first = row - count;
+    char id[48], text[320], keys[48];
+    if (row <= count) return true;
+    how.numbers[FIRST] = (double)first;
+    if (count == 1)
+        snprintf(keys, sizeof keys, "key %zu", first);
+    else
+        snprintf(keys, sizeof keys, "keys %zu and %zu", first, first + 1);
+    snprintf(id, sizeof id, "foreign-key=%zu%s", first, count == 1 ? "" : "+1");
+    snprintf(text, sizeof text,
+             "is a mean of what it should be without %s and of %s that all queries of a key/value "
+             "head share: in the cache other keys and values stand in the place of %s, which are "
+             "not in the sequence, as a rejected draft leaves them",
+             keys, count == 1 ? "one vector" : "two vectors", keys);
+    return !comes_near(c, &how) || composing_try_moving(c, &how, id, text);
+}
+
 bool compose_foreign(composing *c) {
     bool outputs = c->point == TRACE_A11, weights = c->point == TRACE_A9 || c->point == TRACE_A10;
     const sinkproof_trace *trace = c->s->trials.suspect.trace;
@@ -225,6 +305,7 @@ bool compose_foreign(composing *c) {
                 "is smaller by a factor of each query, the same for all of its keys and the sink: "
                 "the sum has more terms, of keys that are not in the sequence");
         if (comes_near(c, &how)) fine = composing_try_moving(c, &how, id, text);
+        if (fine && c->found == NULL && outputs && !shown) fine = try_in_place(c, &how);
     }
     return fine;
 }

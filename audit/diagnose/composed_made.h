@@ -34,4 +34,8 @@ bool composing_try_made_input(const operation *o, size_t input, const made_kind 
 // The same of the experts in the slots, of an operation with weights of experts.
 bool composing_try_made_experts(const operation *o, const made_kind *kind);
 
+// composed_without.c: x: the outputs of attention without the keys [first, first + count), of the
+// rows behind them. Returns false if the trace does not have what makes them, or memory runs out.
+bool attention_without_keys(const sinkproof_making *of, size_t first, size_t count, double *x);
+
 #endif

@@ -157,8 +157,9 @@ def empty_page_behind(draw):
 
 # ---- keys that are not in the sequence
 
-def foreign(draw, count, begin):
-    """Keys and values of tokens that the trace has none of, read by every query from `begin` on."""
+def foreign(draw, count, begin, in_place=False):
+    """Keys and values of tokens that the trace has none of, read by every query from `begin` on; or in the place of the
+    last keys before `begin`."""
     rows = [([draw.gauss(0, 0.7) for _ in range(DIM)], [draw.gauss(0, 1) for _ in range(DIM)]) for _ in range(count * GROUPS)]
 
     def change(q):
@@ -167,8 +168,14 @@ def foreign(draw, count, begin):
         others = {N + k: rows[k * GROUPS + q.group] for k in range(count)}
         q.score = lambda j: sum(a * b for a, b in zip(x, others[j][0])) / 4 if j in others else score(j)
         q.value = lambda j: others[j][1] if j in others else value(j)
-        q.keys = [*q.keys, *[(j, j, 0.0) for j in others]]
+        lost = range(begin - count, begin) if in_place else ()
+        q.keys = [*(key for key in q.keys if key[0] not in lost), *[(j, j, 0.0) for j in others]]
     return query(change, lambda h, i: i >= begin)
+
+
+def draft_in_place(draw):
+    begin = draw.randrange(20, 34)
+    return 1, foreign(draw, 1, begin, in_place=True), f"A11-foreign-key={begin - 1}$"
 
 
 def drafts_kept(draw):
