@@ -129,7 +129,7 @@ static bool add_row(const key_table *t, size_t r, sinkproof_access *a, short *of
 
 static bool take_set(const key_table *t, bool by_distance, sinkproof_attending *m) {
     short of_k[TABLE_KEYS];
-    size_t lost = 0, again = 0, ends = 0;
+    size_t lost = 0, again = 0, ends = 0, told = 0;
     for (size_t j = 0; j < TABLE_KEYS; j++) of_k[j] = COUNT_OPEN;
     *m = defined;
     m->cache.kind = SINKPROOF_CACHE_LISTED, m->access.by_distance = by_distance;
@@ -139,8 +139,11 @@ static bool take_set(const key_table *t, bool by_distance, sinkproof_attending *
         if (of_k[j] == 0) key_set_add(&m->access.lost, j), lost++;
         if (of_k[j] == 2) key_set_add(&m->access.again, j), again++;
         if (of_k[j] > 2) return false;
+        told += of_k[j] != COUNT_OPEN;
         ends += of_k[j] == 0 && (j == 0 || of_k[j - 1] != 0);
     }
+    // most keys twice are the sink counted less often
+    if (2 * again > told) return false;
     // one range alone is told by another family
     return lost + again > 0 && (ends > 1 || again > 0) && (t->n_failing > 1 || !by_distance);
 }

@@ -188,6 +188,8 @@ static size_t cached_passes(const hunt *h, const sinkproof_attending *how,
     if (!how->read.spared || !h->view->plain || at < 2) return count;
     passes[count++] = (sinkproof_row_passes){at, at, n};
     if (2 * at < n && n - at > 1) passes[count++] = (sinkproof_row_passes){at, n - at, n};
+    // which pages of a layout are whole tells the passes too little
+    if (how->read.map == SINKPROOF_MAP_LAYOUT) return count;
     for (size_t rows = 4; at + rows < n && count < CACHED_PASSES; rows += 4)
         passes[count++] = (sinkproof_row_passes){at, rows, at + rows};
     return count;

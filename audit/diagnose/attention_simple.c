@@ -32,6 +32,9 @@ static unsigned sight_cost(sinkproof_pass_sight sight, size_t number) {
            (sight >= SINKPROOF_SIGHT_OF_ROW ? size_cost(number) : 0);
 }
 
+// More than any rule supposes.
+enum { WITHOUT_RULE = 100 };
+
 static unsigned cache_cost(const sinkproof_attending *m, size_t rows) {
     const sinkproof_cache_read *c = &m->cache;
     const sinkproof_pass_read *p = &m->passes;
@@ -65,7 +68,7 @@ static unsigned cache_cost(const sinkproof_attending *m, size_t rows) {
     case SINKPROOF_CACHE_STRETCHES:
         return cost + (unsigned)m->access.cuts / 2 + m->access.earlier;
     case SINKPROOF_CACHE_LISTED: // what the counts are, with no rule
-        return cost + 5;
+        return cost + WITHOUT_RULE;
     case SINKPROOF_CACHE_TILE:
     case SINKPROOF_CACHE_REMAINDER:
     case SINKPROOF_CACHE_EDGE:
