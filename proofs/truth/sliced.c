@@ -38,6 +38,13 @@ typedef struct scratch {
     size_t slices, dense, sparse, plain_rows; // dense: weights times slices
 } scratch;
 
+// Columns of integers in panels of so many, which lie beside each other; those behind the last are
+// 0. The library multiplies one panel of all.
+typedef struct panels {
+    size_t wide, panel;
+    double *at_pck;
+} panels;
+
 typedef struct product {
     arb_ptr out_nr;
     arb_srcptr x_nc, bias_r; // bias_r may be NULL
@@ -46,12 +53,10 @@ typedef struct product {
     slong bits;
     int digit_bits;
     slice_point *point_i;
-    size_t *first_i, wide; // a token's first column of digits; the number of columns
-    // Digits in panels of so many columns, which lie beside each other; those behind the last are
-    // 0. The library multiplies one panel of all.
-    size_t panel;
-    double *digit_pck, *radius_ci;
-    slice_radii radii; // of a few tokens
+    size_t *first_i;       // a token's first column of digits
+    panels digits, radius; // a column of radii for each token,
+    slice_radii radii;     // or the radii of a few tokens,
+    double *few_radius_ic; // here
     const slice_lanes *lanes;
     bool balls, refused; // some token has a radius; is refused
     bool own;            // the lanes multiply, not the library
@@ -66,43 +71,60 @@ static void *room_for(size_t n, size_t size) {
 
 // ---- a block of rows
 
-static void multiply_dense(const product *p, const scratch *s, size_t count, const double *w_rc,
-                           const double *y_ck, size_t wide) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)wide, (int)p->cols, 1.0,
-                w_rc, (int)p->cols, y_ck, (int)wide, 0.0, s->sum_rk, (int)wide);
+static panels make_panels(const product *p, size_t wide) {
+    panels of = {wide, p->own ? p->lanes->panel : wide > 0 ? wide : 1, NULL};
+    of.at_pck = room_for((wide + of.panel - 1) / of.panel * of.panel * p->cols, sizeof(double));
+    return of;
 }
 
-// A panel stays in the cache while all rows pass.
-static void multiply_panels(const product *p, const scratch *s, size_t count) {
+static double *panels_at(const panels *of, size_t cols, size_t c, size_t k) {
+    return &of->at_pck[(k / of->panel * cols + c) * of->panel + k % of->panel];
+}
+
+// sum_rk = the product of a block's integers with the columns. A panel stays in the cache while all
+// rows pass.
+static void multiply_panels(const product *p, const double *h_rc, size_t count, const panels *of,
+                            double *block_rk) {
     const slice_lanes *lanes = p->lanes;
     double sum_rk[SLICE_PANEL_ROWS_MOST * SLICE_PANEL_MOST];
-    for (size_t k = 0; k < p->wide; k += lanes->panel)
+    for (size_t k = 0; k < of->wide; k += lanes->panel)
         for (size_t first = 0; first < count; first += lanes->panel_rows) {
             size_t rows = count - first < lanes->panel_rows ? count - first : lanes->panel_rows;
-            size_t columns = p->wide - k < lanes->panel ? p->wide - k : lanes->panel;
-            lanes->multiply(s->h_rc + first * p->cols, rows, p->cols, p->digit_pck + k * p->cols,
+            size_t columns = of->wide - k < lanes->panel ? of->wide - k : lanes->panel;
+            lanes->multiply(h_rc + first * p->cols, rows, p->cols, of->at_pck + k * p->cols,
                             columns, sum_rk);
             for (size_t r = 0; r < rows; r++)
-                memcpy(s->sum_rk + (first + r) * p->wide + k, sum_rk + r * lanes->panel,
+                memcpy(block_rk + (first + r) * of->wide + k, sum_rk + r * lanes->panel,
                        columns * sizeof *sum_rk);
         }
 }
 
+static void multiply_dense(const product *p, const double *h_rc, size_t count, const panels *of,
+                           double *sum_rk) {
+    const int wide = (int)of->wide, cols = (int)p->cols;
+    if (p->own)
+        multiply_panels(p, h_rc, count, of, sum_rk);
+    else
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, wide, cols, 1.0, h_rc,
+                    cols, of->at_pck, wide, 0.0, sum_rk, wide);
+}
+
 // sum_k += h times the digits of column c.
 static void add_integer(const product *p, double h, size_t c, double *sum_k) {
-    for (size_t k = 0; k < p->wide; k += p->panel) {
-        const double *digit_j = p->digit_pck + k * p->cols + c * p->panel;
-        size_t columns = p->wide - k < p->panel ? p->wide - k : p->panel;
+    const panels *of = &p->digits;
+    for (size_t k = 0; k < of->wide; k += of->panel) {
+        const double *digit_j = panels_at(of, p->cols, c, k);
+        size_t columns = of->wide - k < of->panel ? of->wide - k : of->panel;
         for (size_t j = 0; j < columns; j++) sum_k[k + j] += h * digit_j[j];
     }
 }
 
 static void multiply_sparse(const product *p, const scratch *s, size_t count) {
-    memset(s->sum_rk, 0, count * p->wide * sizeof *s->sum_rk);
+    memset(s->sum_rk, 0, count * p->digits.wide * sizeof *s->sum_rk);
     for (size_t r = 0; r < count; r++)
         for (size_t c = 0; c < p->cols; c++) {
             double h = s->h_rc[r * p->cols + c];
-            if (h != 0) add_integer(p, h, c, s->sum_rk + r * p->wide);
+            if (h != 0) add_integer(p, h, c, s->sum_rk + r * p->digits.wide);
         }
 }
 
@@ -114,7 +136,7 @@ static void set_radius(const product *p, const scratch *s, size_t row, size_t r,
 }
 
 static void add_radii(const product *p, scratch *s, size_t first, size_t count) {
-    multiply_dense(p, s, count, s->up_rc, p->radius_ci, p->n);
+    multiply_dense(p, s->up_rc, count, &p->radius, s->sum_rk);
     for (size_t r = 0; r < count; r++)
         for (size_t i = 0; i < p->n && !s->refused_r[r]; i++)
             set_radius(p, s, first + r, r, i, s->sum_rk[r * p->n + i]);
@@ -150,8 +172,8 @@ static void add_left(const product *p, scratch *s, size_t row, size_t r, size_t 
                              &exponent, &found);
         if (outcome != SLICE_TAKEN) break;
         s->sparse += found.count;
-        if (p->wide == 0) continue;
-        memset(sum_k, 0, p->wide * sizeof *sum_k);
+        if (p->digits.wide == 0) continue;
+        memset(sum_k, 0, p->digits.wide * sizeof *sum_k);
         for (size_t k = 0; k < left; k++)
             if (s->few_h[k] != 0) add_integer(p, s->few_h[k], s->left_at[k], sum_k);
         add_row(p, s, row, exponent, sum_k);
@@ -236,15 +258,14 @@ static void multiply_slice(const product *p, scratch *s, size_t first, size_t co
                            size_t nonzero) {
     bool dense = nonzero > count * p->cols / SPARSE_SHARE;
     *(dense ? &s->dense : &s->sparse) += dense ? count * p->cols : nonzero;
-    if (p->wide == 0) return;
-    if (dense && p->own)
-        multiply_panels(p, s, count);
-    else if (dense)
-        multiply_dense(p, s, count, s->h_rc, p->digit_pck, p->wide);
+    if (p->digits.wide == 0) return;
+    if (dense)
+        multiply_dense(p, s->h_rc, count, &p->digits, s->sum_rk);
     else
         multiply_sparse(p, s, count);
     for (size_t r = 0; r < count; r++)
-        if (!s->refused_r[r]) add_row(p, s, first + r, s->exponent_r[r], s->sum_rk + r * p->wide);
+        if (!s->refused_r[r])
+            add_row(p, s, first + r, s->exponent_r[r], s->sum_rk + r * p->digits.wide);
 }
 
 static bool is_left(const scratch *s, size_t count) {
@@ -281,11 +302,11 @@ static void set_numbers(void *context, size_t i, size_t worker) {
     size_t first = p->first_i[i], digits = p->first_i[i + 1] - first;
     double *digit_j = p->scratch_t[worker].sum_rk; // free until a block is multiplied
     for (size_t c = 0; c < p->cols && !point->refused; c++) {
-        slice_number(point, p->x_nc + i * p->cols + c, p->digit_bits, digit_j, digits,
-                     &p->radius_ci[p->radii.tokens > 0 ? i * p->radii.stride + c : c * p->n + i]);
+        double *radius = p->few_radius_ic != NULL ? &p->few_radius_ic[i * p->radii.stride + c]
+                                                  : panels_at(&p->radius, p->cols, c, i);
+        slice_number(point, p->x_nc + i * p->cols + c, p->digit_bits, digit_j, digits, radius);
         for (size_t k = first; k < first + digits; k++)
-            p->digit_pck[(k / p->panel * p->cols + c) * p->panel + k % p->panel] =
-                digit_j[k - first];
+            *panels_at(&p->digits, p->cols, c, k) = digit_j[k - first];
     }
 }
 
@@ -305,18 +326,18 @@ static void multiply(product *p, size_t threads, sliced_account *account) {
         account->plain_tokens += point->refused;
         if (digits > account->digits) account->digits = digits;
     }
-    p->wide = p->first_i[p->n];
-    size_t stride = (p->cols + SLICE_LANES - 1) / SLICE_LANES * SLICE_LANES;
-    p->panel = p->own ? p->lanes->panel : p->wide > 0 ? p->wide : 1;
-    p->digit_pck =
-        room_for((p->wide + p->panel - 1) / p->panel * p->panel * p->cols, sizeof *p->digit_pck);
-    p->radius_ci = room_for(stride * p->n, sizeof *p->radius_ci);
-    if (p->n <= SLICE_FEW_TOKENS)
-        p->radii = (slice_radii){.tokens = p->n, .radius_ic = p->radius_ci, .stride = stride};
+    p->digits = make_panels(p, p->first_i[p->n]);
+    if (p->n <= SLICE_FEW_TOKENS) {
+        size_t stride = (p->cols + SLICE_LANES - 1) / SLICE_LANES * SLICE_LANES;
+        p->few_radius_ic = room_for(stride * p->n, sizeof *p->few_radius_ic);
+        p->radii = (slice_radii){.tokens = p->n, .radius_ic = p->few_radius_ic, .stride = stride};
+    } else
+        p->radius = make_panels(p, p->n);
     truth_share(threads, p->n, set_numbers, p);
     truth_share(threads, (p->rows + p->block - 1) / p->block, multiply_block, p);
-    free(p->digit_pck);
-    free(p->radius_ci);
+    free(p->digits.at_pck);
+    free(p->radius.at_pck);
+    free(p->few_radius_ic);
 }
 
 static void make_scratch(product *p, size_t threads, size_t wide, size_t digits) {
@@ -377,7 +398,7 @@ double sinkproof_sliced_bytes(size_t rows, size_t cols, size_t n, slong bits, si
     size_t together = tokens_together(cols, each, n);
     double wide = (double)(together * each + SLICE_PANEL_MOST),
            block = rows < BLOCK_ROWS ? (double)rows : BLOCK_ROWS;
-    double numbers = sizeof(double) * (double)cols * (wide + (double)together);
+    double numbers = sizeof(double) * (double)cols * (wide + (double)together + SLICE_PANEL_MOST);
     double packed = sizeof(double) * (double)cols * (block + wide); // both operands, by OpenBLAS
     if (packed > BLAS_BYTES) packed = BLAS_BYTES;
     double of_thread = sizeof(double) * block * (3 * (double)cols + wide) + packed;
