@@ -6,8 +6,8 @@ with drawn weights, and truth-smollm2.json, a trained model.
     python3 tests/audit/truth_of_engines.py WORK SUBJECT [ENGINE...]     `make truth-engines`
 
 WORK holds the truth (212 MB), a GGUF file of the model (14 GB) and the traces; what is there is not made again. Each
-engine reads the same numbers: MXFP4 experts and bfloat16 weights, or those of the GGUF file. transformers computes with
-its own GptOssForCausalLM, of which one layer's weights at a time are in memory. What a graphics card computed is a
+engine reads the same numbers: MXFP4 experts and bfloat16 weights, or those of the GGUF file. The fast path and
+transformers, which computes with its own GptOssForCausalLM, have one layer's weights at a time in memory. What a graphics card computed is a
 trace that was made there: WORK/20b/h200.st, if it is there.
 """
 import gc
@@ -142,7 +142,8 @@ def make(model, tokens, engine, work):
     if out.exists() or engine == "h200":
         return out if out.exists() else None
     if engine.startswith("fast"):
-        run(SINKPROOF, "run", model, "--engine", "fast", "--policy", ENGINES[engine][1], "--tokens", tokens, "--trace", out, "--points", POINTS)
+        run(SINKPROOF, "run", model, "--engine", "fast", "--streamed", "--policy", ENGINES[engine][1], "--tokens", tokens,
+            "--trace", out, "--points", POINTS)
     elif engine == "llama":
         file = ROOT / model if model.endswith(".gguf") else work / "model.gguf"
         if not file.exists():
