@@ -7,8 +7,8 @@ with drawn weights, and truth-smollm2.json, a trained model.
 
 WORK holds the truth (212 MB), a GGUF file of the model (14 GB) and the traces; what is there is not made again. Each
 engine reads the same numbers: MXFP4 experts and bfloat16 weights, or those of the GGUF file. The fast path and
-transformers, which computes with its own GptOssForCausalLM, have one layer's weights at a time in memory. What a graphics card computed is a
-trace that was made there: WORK/20b/h200.st, if it is there.
+transformers, which computes with its own GptOssForCausalLM, have one layer's weights at a time in memory. What a
+graphics card computed is a trace that was made there: WORK/20b/h200.st, if it is there.
 """
 import gc
 import json
