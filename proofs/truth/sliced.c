@@ -305,8 +305,12 @@ static void set_numbers(void *context, size_t i, size_t worker) {
         double *radius = p->few_radius_ic != NULL ? &p->few_radius_ic[i * p->radii.stride + c]
                                                   : panels_at(&p->radius, p->cols, c, i);
         slice_number(point, p->x_nc + i * p->cols + c, p->digit_bits, digit_j, digits, radius);
-        for (size_t k = first; k < first + digits; k++)
-            *panels_at(&p->digits, p->cols, c, k) = digit_j[k - first];
+        for (size_t j = 0, run; j < digits; j += run) {
+            run = p->digits.panel - (first + j) % p->digits.panel; // that lie beside each other
+            if (run > digits - j) run = digits - j;
+            memcpy(panels_at(&p->digits, p->cols, c, first + j), digit_j + j,
+                   run * sizeof *digit_j);
+        }
     }
 }
 
