@@ -125,11 +125,11 @@ static json_t *plan_json(const plan *p) {
     return results;
 }
 
-// What a run of n tokens holds at once, at most.
+// What a run of n tokens holds at once, at most: rounded up.
 static void print_memory(const truth_memory *memory, size_t n) {
     printf(
         "%s: %.2f GiB or less at once, most at %s, beside the model and the program (estimated)\n",
-        sinkproof_counted(n, "token").text, memory->bytes / (1 << 30),
+        sinkproof_counted(n, "token").text, ceil(memory->bytes / (1 << 30) * 100) / 100,
         sinkproof_trace_point_name(memory->point));
 }
 

@@ -5,6 +5,7 @@ bits; the work of another run, of damaged bytes or of another process is refused
 memory that --plan states is not exceeded.
 """
 import json
+import math
 import os
 import pathlib
 import pty
@@ -203,7 +204,7 @@ def memory(tap):
         text = truth(*words[1:], "--plan")[1].splitlines()[-1]
         held = peak(*words) - own
         tap.report(row["what"] == "memory of a run" and row["bytes"] / 3 < held <= row["bytes"] and
-                   text == f"{row['tokens']} tokens: {row['bytes'] / 2 ** 30:.2f} GiB or less at once, most at {row['point']}, beside the model and the program (estimated)",
+                   text == f"{row['tokens']} tokens: {math.ceil(row['bytes'] / 2 ** 30 * 100) / 100:.2f} GiB or less at once, most at {row['point']}, beside the model and the program (estimated)",
                    f"{model}, {tokens}: memory worst={held} bound={row['bytes']:.0f}", [row, held, text])
 
 
