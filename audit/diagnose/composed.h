@@ -121,6 +121,7 @@ compose_candidates compose_row_divisors;
 compose_candidates compose_columns;          // composed_columns.c: a number for each coordinate
 compose_candidates compose_projection;       // composed_projection.c: scales, zero points
 compose_candidates compose_weight_orders;    // composed_weight_orders.c: in which order
+compose_candidates compose_rotated;          // composed_rotated.c: other cosines and sines
 compose_candidates compose_weight_maps;      // composed_weight_maps.c: whose weights are read
 compose_candidates compose_coded;            // composed_coded.c: sums and inputs in codes
 compose_candidates compose_parameters;       // composed_parameters.c: constants
