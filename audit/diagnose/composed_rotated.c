@@ -108,10 +108,9 @@ static bool try_growth(turns *t) {
     if (!(spread > 0)) return true;
     double slope = (sum_xy - sum_x * sum_y / count) / spread,
            at_0 = (sum_y - slope * sum_x) / count, each = exp(slope);
-    if (fabs(nearbyint(each * 1e4) / 1e4 - each) < 2e-6)
-        each = nearbyint(each * 1e4) / 1e4;
-    else if (fabs(1 / (nearbyint(1e4 / each) / 1e4) - each) < 2e-6)
-        each = 1 / (nearbyint(1e4 / each) / 1e4);
+    double short_one = nearbyint(each * 1e4) / 1e4, over_short = 1 / (nearbyint(1e4 / each) / 1e4);
+    if (fabs(over_short - each) < fabs(short_one - each)) short_one = over_short;
+    if (fabs(short_one - each) < 2e-6) each = short_one;
     if (fabs(at_0) < 1e-3) at_0 = 0;
     if (fabs(each - 1) < 1e-5) return true;
     for (size_t i = 0; i < t->n; i++)

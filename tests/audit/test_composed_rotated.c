@@ -115,6 +115,8 @@ static const plant plants[] = {
      .says = "0 at positions 0-8, 9 at positions 9-17, 18 at positions 18-23"},
     {AT("A4.k"), .change = decay, .by = 0.99, .f32 = true, .alone = true,
      .says = "multiplied by 0.99 for each position"},
+    {AT("A4.q"), .change = decay, .by = 1 / 0.99, .f32 = true, .alone = true,
+     .says = "multiplied by 1.0101 for each position"},
     {AT("A4.q"), .change = apart, .by = 1, .f32 = true, .alone = true,
      .says = "the cosine of the position +0 and the sine of the position +1"},
     {AT("A4.q"), .change = cosines, .by = 0.5, .alone = true,
