@@ -119,7 +119,7 @@ static const plant plants[] = {
      .says = "multiplied by 1.0101 for each position"},
     {AT("A4.q"), .change = apart, .by = 1, .f32 = true, .alone = true,
      .says = "the cosine of the position +0 and the sine of the position +1"},
-    {AT("A4.q"), .change = cosines, .by = 0.5, .alone = true,
+    {AT("A4.q"), .change = cosines, .by = 0.5, .f32 = true, .alone = true,
      .says = "cosines that are multiplied by 0.67329 and sines that are multiplied by 1.3466"},
     {AT("A4.q"), .change = bases, .by = 10000, .f32 = true, .alone = true,
      .says = "whose base changes (dynamic NTK): 1e+04 from position 0 on, 4e+04 from position 12"},
