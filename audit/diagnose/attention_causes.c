@@ -8,6 +8,7 @@
 #include "audit/diagnose/roundings.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,11 +80,33 @@ static bool is_everywhere(const sinkproof_attending *how) {
            how->end_head == 0 && how->heads == 0;
 }
 
+// Whether two ids differ by the digits of one number alone, and the shorter one is the other,
+// rounded to its digits: "score-times=0.408248" and "score-times=0.4082483".
+static bool is_same_but_rounded(const char *a, const char *b) {
+    enum { FEWEST_DIGITS = 5, MOST_DIGITS = 7 };
+    size_t from = 0, at = 0;
+    for (; a[at] != '\0' && a[at] == b[at]; at++)
+        if (a[at] == '=') from = at + 1;
+    char *end_a, *end_b, text[32];
+    double x = strtod(a + from, &end_a), y = strtod(b + from, &end_b);
+    size_t of_a = (size_t)(end_a - a) - from, of_b = (size_t)(end_b - b) - from;
+    if (from == 0 || of_a == 0 || of_b == 0 || strcmp(end_a, end_b) != 0) return false;
+    const char *shorter = of_a < of_b ? a + from : b + from;
+    for (int digits = FEWEST_DIGITS; digits < MOST_DIGITS; digits++) {
+        int length = snprintf(text, sizeof text, "%.*g", digits, of_a < of_b ? y : x);
+        bool same = (size_t)length == (of_a < of_b ? of_a : of_b);
+        if (same && strncmp(text, shorter, (size_t)length) == 0) return true;
+    }
+    return false;
+}
+
 // Two guesses that are said alike are one.
 static bool is_said_already(const diagnosed_finding *f, const char *id) {
     bool said = false;
-    for (size_t i = 0; f != NULL && i < f->n_alike; i++)
-        said = said || strcmp(f->alike[i].mistakes[0]->id, id) == 0;
+    for (size_t i = 0; f != NULL && i < f->n_alike; i++) {
+        const char *other = f->alike[i].mistakes[0]->id;
+        said = said || strcmp(other, id) == 0 || is_same_but_rounded(other, id);
+    }
     return said;
 }
 
