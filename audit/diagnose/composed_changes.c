@@ -255,7 +255,7 @@ static void add_rule(rule_list *list, sinkproof_from from, const char *id, const
 // An order by a rule, with its first places.
 static void add_order(rule_list *list, sinkproof_from from, size_t size, const char *id,
                       const char *text) {
-    char with[160];
+    char with[208];
     size_t at[4];
     for (size_t i = 0; i < 4; i++)
         at[i] = i < size ? sinkproof_from_index(&from, i, size) : SIZE_MAX;
@@ -325,7 +325,7 @@ void list_rules(rule_list *list, size_t size, size_t unit, const char *word, con
 }
 
 void list_more_rules(rule_list *list, size_t size, const char *word) {
-    char id[40], text[112];
+    char id[40], text[144];
     list->n = 0;
     for (size_t parts = 2; parts <= 8; parts *= 2) {
         size_t each = size / parts;
@@ -333,6 +333,19 @@ void list_more_rules(rule_list *list, size_t size, const char *word) {
         snprintf(id, sizeof id, "-in-%zu", each);
         snprintf(text, sizeof text, " within each part of %zu %ss, of %zu", each, word, parts);
         add_orders(list, size, each, id, text);
+    }
+    for (size_t parts = 2; parts <= 8 && size / parts >= 4; parts++) {
+        size_t each = size / parts;
+        if (size % parts != 0) continue;
+        snprintf(id, sizeof id, "repeated-%zu", each);
+        snprintf(text, sizeof text,
+                 "repeated: the first %zu %ss again in each later part of %zu, as a rank that "
+                 "holds the first part",
+                 each, word, each);
+        add_order(list,
+                  (sinkproof_from){
+                      .source = SINKPROOF_FROM_RULE, .by = (long)each, .rule = read_from_modulo},
+                  size, id, text);
     }
     for (size_t each = 4; each < size && each <= 64; each *= 2)
         for (int before = 0; before < 2; before++) {

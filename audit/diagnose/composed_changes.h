@@ -7,7 +7,7 @@
 
 #include "audit/judge/judge_region.h"
 
-enum { MOST_CHANGES = 360, MOST_RULES = 64 };
+enum { MOST_CHANGES = 360, MOST_RULES = 72 };
 
 typedef struct named_change {
     sinkproof_change change;
@@ -29,7 +29,7 @@ void list_signs(change_list *list); // lost, zero, one; a step of codes added
 
 typedef struct named_rule {
     sinkproof_from from;
-    char id[40], text[160]; // "the two halves exchanged", as in "x has ..."
+    char id[40], text[208]; // "the two halves exchanged", as in "x has ..."
 } named_rule;
 
 typedef struct rule_list {

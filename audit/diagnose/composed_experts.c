@@ -144,7 +144,8 @@ static bool try_batch(composing *c) {
     return fine;
 }
 
-// numbers: a, and what: slots after an expert's first a, before its last a, in the order of slots.
+// numbers: a, and what: slots after an expert's first a, before its last a (bit 0), in its last,
+// partial block of a (bit 2), or of an expert with fewer (bit 3); in the order of slots (bit 1).
 static bool make_empty(const sinkproof_making *of, double *y, double *width) {
     size_t k = of->config->n_chosen, pairs = of->n * k, each = of->all / pairs;
     int how = (int)of->numbers[1];
@@ -156,8 +157,11 @@ static bool make_empty(const sinkproof_making *of, double *y, double *width) {
             bool same = of->chosen_nk[o] == of->chosen_nk[q];
             before += same && earlier, all += same;
         }
-        bool lost = (how & 1) != 0 ? before + (size_t)of->numbers[0] < all
-                                   : (double)before >= of->numbers[0];
+        size_t a = (size_t)of->numbers[0];
+        bool lost = (how & 4) != 0   ? before >= all / a * a
+                    : (how & 8) != 0 ? all < a
+                    : (how & 1) != 0 ? before + a < all
+                                     : before >= a;
         for (size_t i = 0; i < each && lost; i++) y[q * each + i] = width[q * each + i] = 0;
     }
     return true;
@@ -169,14 +173,23 @@ static bool try_empty(const operation *o) {
     const composing *c = o->c;
     if (c->n * c->s->trials.config->n_chosen > MOST_PAIRS) return true;
     for (size_t most = 1; most < c->n && fine && c->found == NULL; most++)
-        for (int how = 0; how < 4 && fine && c->found == NULL; how++) {
+        for (int how = 0; how < 9 && fine && c->found == NULL; how++) {
+            if (how == 5 || how == 7 || (how > 3 && most < 2)) continue;
             made_kind made = {.make = make_empty, .numbers = {(double)most, how}};
             snprintf(made.id, sizeof made.id, "capacity-%zu-%d", most, how);
-            snprintf(made.text, sizeof made.text,
-                     "is zero for an expert's tokens %s %zu%s: a capacity of %.40s",
-                     how & 1 ? "before its last" : "after its first", most,
-                     how & 2 ? ", in the order of the slots" : "",
-                     sinkproof_counted(most, "token").text);
+            const char *slots = how & 2 ? ", in the order of the slots" : "";
+            if (how == 8)
+                snprintf(made.text, sizeof made.text,
+                         "is zero for experts with fewer than %zu tokens", most);
+            else if (how & 4)
+                snprintf(made.text, sizeof made.text,
+                         "is zero for the last, partial block of %zu of an expert's tokens%s", most,
+                         slots);
+            else
+                snprintf(made.text, sizeof made.text,
+                         "is zero for an expert's tokens %s %zu%s: a capacity of %.40s",
+                         how & 1 ? "before its last" : "after its first", most, slots,
+                         sinkproof_counted(most, "token").text);
             fine = composing_try_made(o, &made);
         }
     return fine;

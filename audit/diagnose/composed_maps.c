@@ -23,6 +23,7 @@ typedef enum map_kind {
     MIRRORED,      // a - the number
     FIXED,         // a, where the place in the batch is b or more
     SORTED,        // the experts of a token in the order of their numbers
+    SHIFTED_TAIL,  // SHIFTED in the last, partial block of b of the expert's batch
     IN_CHUNK       // of the token whose number is this one's modulo a
 } map_kind;
 
@@ -40,6 +41,14 @@ static size_t place_in_batch(const sinkproof_making *of, size_t q) {
     return before;
 }
 
+// Whether the slot is in the last block of b of its expert's, which is not full.
+static bool is_in_tail(const sinkproof_making *of, size_t q, long place, long b) {
+    long size = 0;
+    for (size_t other = 0; other < of->all; other++)
+        size += of->chosen_nk[other] == of->chosen_nk[q];
+    return place >= size / b * b;
+}
+
 static long expert_sorted(const int32_t *chosen_k, size_t k, size_t slot) {
     for (size_t s = 0; s < k; s++) {
         size_t below = 0;
@@ -49,12 +58,17 @@ static long expert_sorted(const int32_t *chosen_k, size_t k, size_t slot) {
     return -1;
 }
 
+static bool is_of_batches(map_kind kind) {
+    return kind == AS_BATCH || kind == SHIFTED || kind == SHIFTED_BELOW || kind == FIXED ||
+           kind == SHIFTED_TAIL;
+}
+
 static long expert_of(const sinkproof_making *of, size_t q) {
     long experts = (long)of->config->n_experts, own = of->chosen_nk[q];
     size_t k = of->config->n_chosen, slot = q % k, i = q / k;
     long a = (long)of->numbers[A], b = (long)of->numbers[B], other = (long)i + a;
     const map_kind kind = (map_kind)of->numbers[KIND];
-    bool batch = kind == AS_BATCH || kind == SHIFTED || kind == SHIFTED_BELOW || kind == FIXED;
+    bool batch = is_of_batches(kind);
     long place = batch && (b > 0 || kind == AS_BATCH) ? (long)place_in_batch(of, q) : 0;
     long shifted = ((own + a) % experts + experts) % experts;
     switch (kind) {
@@ -74,6 +88,8 @@ static long expert_of(const sinkproof_making *of, size_t q) {
         return place >= b ? shifted : own;
     case SHIFTED_BELOW:
         return place < b ? shifted : own;
+    case SHIFTED_TAIL:
+        return is_in_tail(of, q, place, b) ? shifted : own;
     case SHIFTED_FROM:
         return own >= b ? shifted : own;
     case MODULO:
@@ -100,7 +116,7 @@ static bool make_map(const sinkproof_making *of, double *y, double *width) {
 
 static bool try_map(const operation *o, map_kind kind, long a, long b, const char *text) {
     const char *words = composed_slot_words(o->slots[0]);
-    bool batch = kind == AS_BATCH || kind == SHIFTED || kind == SHIFTED_BELOW || kind == FIXED;
+    bool batch = is_of_batches(kind);
     bool fine = words != NULL;
     for (int by_slot = 0; by_slot < (batch && b > 0 ? 2 : 1) && fine; by_slot++) {
         made_kind made = {
@@ -138,6 +154,11 @@ static bool try_tiles(const operation *o, size_t most) {
                      "those of %s (%+ld) for the first %zu of an expert's tokens (a tile)", whose,
                      by, b);
             if (fine) fine = try_map(o, SHIFTED_BELOW, away, (long)b, text);
+            snprintf(text, sizeof text,
+                     "those of %s (%+ld) for the last, partial block of %zu of an expert's tokens",
+                     whose, by, b);
+            bool usual = b > 1 && (b <= 8 || (b & (b - 1)) == 0);
+            if (fine && usual) fine = try_map(o, SHIFTED_TAIL, away, (long)b, text);
         }
     for (size_t b = 0; b < (few ? most : 1) && fine && o->c->found == NULL; b++)
         for (long e = 0; e < experts && fine && o->c->found == NULL; e++) {

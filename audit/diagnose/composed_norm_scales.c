@@ -5,6 +5,7 @@
 // that the engine used are fitted to the rows, coordinate by coordinate.
 #include "audit/diagnose/composed_norms.h"
 #include "audit/diagnose/composed_values.h"
+#include "audit/diagnose/places.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,11 +65,6 @@ static bool is_scale(const fitted_scales *f, size_t k, double scale) {
 
 // ---- other places
 
-static size_t read_modulo(size_t i, size_t size, size_t by) {
-    (void)size;
-    return i % by;
-}
-
 static bool reads_so(const fitted_scales *f, const sinkproof_from *from) {
     size_t far = 0, d = f->rows.d;
     for (size_t k = 0; k < d && 16 * far <= d; k++) {
@@ -112,9 +108,11 @@ static bool try_all_places(fitted_scales *f) {
         snprintf(text, sizeof text,
                  "at the number of the coordinate modulo %zu: the first %zu again and again", by,
                  by);
-        fine = try_places(
-            f, (sinkproof_from){.source = SINKPROOF_FROM_RULE, .by = (long)by, .rule = read_modulo},
-            id, text);
+        fine =
+            try_places(f,
+                       (sinkproof_from){
+                           .source = SINKPROOF_FROM_RULE, .by = (long)by, .rule = read_from_modulo},
+                       id, text);
     }
     return fine;
 }

@@ -114,10 +114,13 @@ static bool try_edit(const tables *t, const mistake_weight_edit *edit, const cha
                      const char *text) {
     composing *c = t->c;
     bool fine = true;
-    for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
+    // of codes that are no halves the product with the scale may be rounded
+    size_t kept = edit->of_codes ? 2 : 1;
+    for (size_t r = 0; r < kept * c->n_regions && fine && c->found == NULL; r++) {
         composed_mistake *m = composing_new(c);
         if (m == NULL) return false;
-        m->edit = *edit, m->region = c->regions[r];
+        m->edit = *edit, m->region = c->regions[r / kept];
+        if (r % kept == 1) m->edit.kept = SINKPROOF_BF16;
         m->edit.slots = 1u << t->o.slots[0], m->edit.rewritten = true;
         composed_name(m, "%s-%s", sinkproof_slot_name(t->o.slots[0]), id);
         composed_say(m, "%s are read %s", composed_slot_words(t->o.slots[0]), text);
@@ -155,14 +158,24 @@ static void name_codes(const double *by_g, char *text, size_t size) {
     if (length > 0 && text[length - 1] == ',') text[length - 1] = '\0';
 }
 
-// Numbers of a quarter where they are near one; those that no element has are as defined.
+// A fraction of a small denominator that is near, as grids of equal steps have; or the number.
+static double simple_fraction(double x) {
+    for (int q = 3; q <= 15; q++) {
+        double near = nearbyint(q * x) / q;
+        if (fabs(near - x) < 0.01) return near;
+    }
+    return x;
+}
+
+// Numbers of a quarter where they are near one, or of another fraction; those that no element has
+// are as defined.
 static bool try_codes(const tables *t, double *by_g) {
     bool other = false;
     char text[256];
     for (size_t g = 0; g < SINKPROOF_CODES; g++) {
         double near = nearbyint(4 * by_g[g]) / 4;
         if (isnan(by_g[g])) near = by_g[g] = code_value(g);
-        if (fabs(near - by_g[g]) < 0.06) by_g[g] = near;
+        by_g[g] = fabs(near - by_g[g]) < 0.06 ? near : simple_fraction(by_g[g]);
         other = other || by_g[g] != code_value(g);
     }
     if (!other || !groups_are_near(t, by_g)) return true;
