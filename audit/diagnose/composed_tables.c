@@ -138,8 +138,14 @@ static double code_value(size_t g) {
 }
 
 static void name_codes(const double *by_g, char *text, size_t size) {
-    bool integers = true, flushed = true;
+    bool integers = true, flushed = true, even = true;
     size_t length;
+    double largest = 0; // of equal steps: seven of them
+    for (size_t g = 0; g < SINKPROOF_CODES; g++) largest = fmax(largest, fabs(by_g[g]));
+    for (size_t g = 0; g < SINKPROOF_CODES; g++) {
+        double steps = 7 * by_g[g] / largest;
+        even = even && fabs(steps - nearbyint(steps)) < 1e-6;
+    }
     for (size_t g = 0; g < SINKPROOF_CODES; g++) {
         double number = (double)(g % (SINKPROOF_CODES / 2)), own = code_value(g);
         integers = integers && by_g[g] == (g < SINKPROOF_CODES / 2 ? number : -number);
@@ -148,6 +154,7 @@ static void name_codes(const double *by_g, char *text, size_t size) {
     snprintf(text, size, "%s",
              integers  ? "with codes taken as integers, 0 to 7 with a sign"
              : flushed ? "with the codes of 0.5 (subnormals) taken as 0"
+             : even    ? "with codes of a uniform grid of seven equal steps, as int4 has:"
                        : "with another table of codes:");
     for (size_t g = 0; g < SINKPROOF_CODES && !integers && !flushed; g++) {
         length = strlen(text);
@@ -160,7 +167,7 @@ static void name_codes(const double *by_g, char *text, size_t size) {
 
 // A fraction of a small denominator that is near, as grids of equal steps have; or the number.
 static double simple_fraction(double x) {
-    for (int q = 3; q <= 15; q++) {
+    for (int q = 1; q <= 15; q++) {
         double near = nearbyint(q * x) / q;
         if (fabs(near - x) < 0.01) return near;
     }
@@ -169,23 +176,30 @@ static double simple_fraction(double x) {
 
 // Numbers of a quarter where they are near one, or of another fraction; those that no element has
 // are as defined.
-static bool try_codes(const tables *t, double *by_g) {
+static bool try_codes_near(const tables *t, const double *fitted_g, bool fractions) {
     bool other = false;
     char text[256];
+    double by_g[SINKPROOF_CODES];
     for (size_t g = 0; g < SINKPROOF_CODES; g++) {
-        double near = nearbyint(4 * by_g[g]) / 4;
-        if (isnan(by_g[g])) near = by_g[g] = code_value(g);
-        by_g[g] = fabs(near - by_g[g]) < 0.06 ? near : simple_fraction(by_g[g]);
-        other = other || by_g[g] != code_value(g);
+        double own = code_value(g), fitted = isnan(fitted_g[g]) ? own : fitted_g[g];
+        double quarter = nearbyint(4 * fitted) / 4;
+        by_g[g] = fractions                       ? simple_fraction(fitted)
+                  : fabs(quarter - fitted) < 0.06 ? quarter
+                                                  : fitted;
+        other = other || by_g[g] != own;
     }
     if (!other || !groups_are_near(t, by_g)) return true;
-    const double *kept = (const double *)(const void *)composing_keep_marks(
-        t->c, SINKPROOF_CODES * sizeof *by_g, (const uint8_t *)by_g);
+    const double *kept = (const double *)(const void *)composing_keep_marks(t->c, sizeof by_g,
+                                                                            (const uint8_t *)by_g);
     if (kept == NULL) return fail_for_memory(t->c->s);
     name_codes(by_g, text, sizeof text);
     const mistake_weight_edit edit = {.of_codes = true,
                                       .change = {.kind = SINKPROOF_CHANGE_TABLE, .table = kept}};
     return try_edit(t, &edit, "table", text);
+}
+
+static bool try_codes(const tables *t, const double *by_g) {
+    return try_codes_near(t, by_g, false) && (t->c->found != NULL || try_codes_near(t, by_g, true));
 }
 
 static bool try_scales(const tables *t, const double *by_g) {
