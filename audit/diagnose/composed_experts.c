@@ -162,7 +162,10 @@ static bool make_empty(const sinkproof_making *of, double *y, double *width) {
                     : (how & 8) != 0 ? all < a
                     : (how & 1) != 0 ? before + a < all
                                      : before >= a;
-        for (size_t i = 0; i < each && lost; i++) y[q * each + i] = width[q * each + i] = 0;
+        for (size_t at = q * each; at < (q + 1) * each; at++) {
+            if (lost) y[at] = width[at] = 0;
+            if (!lost && of->radius != NULL) width[at] = of->radius[at];
+        }
     }
     return true;
 }
