@@ -338,24 +338,32 @@ static bool try_functions(const operation *o, activation_parts *p, size_t pairin
 
 // ---- clamps before the bias
 
-// M6 with gate and up clamped before their biases are added. table: the biases of the experts. What
-// is clamped may be M6 less its bias: two more roundings in binary32.
+// M6 with gate and up clamped before their biases are added. What is clamped may be M6 less its
+// bias: two more roundings in binary32.
 static bool make_clamped_first(const sinkproof_making *of, double *y, double *width) {
     const sinkproof_tensor *m5 = sinkproof_trace_find(of->trace, TRACE_M5, of->layer);
     size_t row = 2 * of->config->inter;
     double limit = of->config->swiglu.limit;
-    if (m5 == NULL || of->chosen_nk == NULL || sinkproof_tensor_elements(m5) != of->all)
-        return false;
-    for (size_t at = 0; at < of->all; at++) {
+    sinkproof_matrix biases = sinkproof_model_slot(of->model, of->layer, SINKPROOF_B_UP);
+    bool fine = m5 != NULL && of->chosen_nk != NULL && sinkproof_tensor_elements(m5) == of->all &&
+                biases.count == of->config->n_experts && biases.cols == row;
+    double *bias = malloc(row * sizeof *bias);
+    fine = fine && bias != NULL;
+    for (size_t at = 0; fine && at < of->all; at++) {
         int32_t e = of->chosen_nk[at / row];
         double x = sinkproof_tensor_value(m5, at), low = at % 2 == 0 ? -INFINITY : -limit;
         bool inside = x <= limit && x >= low;
-        if (e < 0) return false;
-        double bias = of->table[(size_t)e * row + at % row];
-        y[at] = inside ? of->x[at] : fmin(fmax(x, low), limit) + bias;
-        if (width != NULL) width[at] = 0x1p-23 * (fabs(y[at]) + fabs(bias));
+        fine = e >= 0 && (size_t)e < biases.count;
+        if (fine && at % row == 0) {
+            sinkproof_matrix one = sinkproof_matrix_at(&biases, (size_t)e);
+            sinkproof_matrix_row(&one, 0, bias);
+        }
+        double b = fine ? bias[at % row] : 0;
+        y[at] = inside ? of->x[at] : fmin(fmax(x, low), limit) + b;
+        width[at] = 0x1p-23 * (fabs(y[at]) + fabs(b));
     }
-    return true;
+    free(bias);
+    return fine;
 }
 
 static bool activate_unclamped(supposed_engine *s, const known_mistake *k) {
@@ -364,31 +372,14 @@ static bool activate_unclamped(supposed_engine *s, const known_mistake *k) {
     return true;
 }
 
-static const double *keep_biases(composing *c) {
-    const sinkproof_config *config = c->s->trials.config;
-    size_t row = 2 * config->inter;
-    sinkproof_matrix stack =
-        sinkproof_model_slot(c->s->trials.suspect.model, c->place, SINKPROOF_B_UP);
-    if (stack.count != config->n_experts || stack.rows * stack.cols != row) return NULL;
-    double *b = calloc(config->n_experts * row + 1, sizeof *b);
-    for (size_t e = 0; b != NULL && e < config->n_experts; e++) {
-        sinkproof_matrix one = sinkproof_matrix_at(&stack, e);
-        for (size_t r = 0; r < stack.rows; r++)
-            sinkproof_matrix_row(&one, r, &b[e * row + r * stack.cols]);
-    }
-    const double *kept = b != NULL ? composing_keep_numbers(c, config->n_experts * row, b) : NULL;
-    free(b);
-    return kept;
-}
-
-static bool clamped_first_is_near(const operation *o, const double *biases) {
+static bool clamped_first_is_near(const operation *o) {
     const composing *c = o->c;
     const sinkproof_config *config = c->s->trials.config;
     sinkproof_making of = composing_making(c);
     size_t all = o->width[0] * c->n, inter = config->inter, far = 0;
-    double *y = calloc(all + 1, sizeof *y);
-    of.all = all, of.table = biases, of.x = o->x[0];
-    bool made = y != NULL && make_clamped_first(&of, y, NULL);
+    double *y = calloc(2 * all + 1, sizeof *y);
+    of.all = all, of.x = o->x[0];
+    bool made = y != NULL && make_clamped_first(&of, y, y + all);
     for (size_t s = 0; s < o->n && made; s++) {
         const double *pair = &y[o->at[s] / inter * 2 * inter + 2 * (o->at[s] % inter)];
         double value = pair[0] / (1 + exp(-config->swiglu.alpha * pair[0])) * (pair[1] + 1);
@@ -400,15 +391,14 @@ static bool clamped_first_is_near(const operation *o, const double *biases) {
 
 static bool try_clamps_first(const operation *o) {
     composing *c = o->c;
-    const double *biases = c->chosen_nk != NULL ? keep_biases(c) : NULL;
-    if (biases == NULL || !clamped_first_is_near(o, biases)) return true;
+    if (c->chosen_nk == NULL || !clamped_first_is_near(o)) return true;
     const sinkproof_format kept[] = {SINKPROOF_REAL, SINKPROOF_BF16};
     bool fine = true;
     for (int i = 0; i < (c->step > 0x1p-12 ? 2 : 1) && fine && c->found == NULL; i++) {
         composed_mistake *m = composing_reads(c, &o->inputs[0]);
         if (m == NULL) return false;
         m->operate = activate_unclamped;
-        m->input.make = make_clamped_first, m->input.table = biases, m->input.kept = kept[i];
+        m->input.make = make_clamped_first, m->input.kept = kept[i];
         composed_name(m, "M8-clamps-before-bias");
         composed_say(m, "gate and up are clamped before their biases are added, and not after");
         fine = composing_try(c, m);

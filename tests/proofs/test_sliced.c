@@ -333,7 +333,8 @@ static void cancelled(void) {
     arf_set_si_2exp_si(arb_midref(x), 1, -100);
     arf_set_si_2exp_si(arb_midref(x + 1), 3, -100);
     arf_sub(difference, arb_midref(x), arb_midref(x + 1), ARF_PREC_EXACT, ARF_RND_DOWN);
-    for (size_t c = 0; c < 2; c++) arf_add_ui(arb_midref(x + c), arb_midref(x + c), 1, ARF_PREC_EXACT, ARF_RND_DOWN);
+    for (size_t c = 0; c < 2; c++)
+        arf_add_ui(arb_midref(x + c), arb_midref(x + c), 1, ARF_PREC_EXACT, ARF_RND_DOWN);
     sinkproof_sliced_linear(y, x, 1, &w, NULL, 53, 1, NULL);
     ok(arb_contains_arf(y, difference) && mag_cmp_2exp_si(arb_radref(y), -80) < 0,
        "slices.exact bits that were cut off are in the radius");
