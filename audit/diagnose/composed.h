@@ -143,6 +143,7 @@ compose_candidates compose_rewritten;        // composed_rewritten.c: weights ch
 compose_candidates compose_scales;           // composed_scales.c: of MXFP4, by other strides
 compose_candidates compose_weighed_inputs;   // composed_weighed.c: M5 and M9
 compose_candidates compose_batches;          // composed_batches.c: rows of an expert's tokens
+compose_candidates compose_partial_sums;     // composed_partial_sums.c: of columns
 compose_candidates compose_gathers;          // composed_gathers.c: rows that experts read
 compose_candidates compose_beside;           // elements beside those that belong there
 compose_candidates compose_experts;          // composed_experts.c: M5 to M10

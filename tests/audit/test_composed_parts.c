@@ -211,6 +211,28 @@ static void bias_after_clamps(shown *s, double by) {
     }
     free(row);
 }
+// The down-projection in `by` parts of its columns, each rounded to bfloat16; by < 0: each part has
+// the weights of the first.
+static void in_parts(shown *s, double by) {
+    size_t inter = s->c->inter, rows = s->c->hidden, parts = (size_t)fabs(by), part = inter / parts;
+    sinkproof_matrix w = sinkproof_model_slot(s->model, s->layer, SINKPROOF_W_DOWN);
+    double *row = malloc(inter * sizeof *row);
+    must(row != NULL);
+    for (size_t at = 0; at < s->count; at++) {
+        const double *h = &of(s, TRACE_M8)[at / rows * inter];
+        sinkproof_matrix one = sinkproof_matrix_at(&w, expert_at(s, at / rows));
+        double all = 0;
+        sinkproof_matrix_row(&one, at % rows, row);
+        for (size_t k = 0; k < parts; k++) {
+            double sum = 0;
+            for (size_t c = 0; c < part; c++)
+                sum += h[k * part + c] * row[by < 0 ? c : k * part + c];
+            all += sinkproof_round(SINKPROOF_BF16, sum);
+        }
+        s->v[at] = rounded(s, all);
+    }
+    free(row);
+}
 // Codes on a grid of steps 6/7.
 static void even_steps(const sinkproof_matrix *w, size_t e, size_t r, double *row) {
     float scale[64];
@@ -263,6 +285,10 @@ static const plant plants[] = {
      .not = "row of another token"},
     {AT("M5"), .change = partial_block_of_next, .by = 4, .f32 = true, .alone = true,
      .says = "of the next expert (+1) for the last, partial block of 4"},
+    {AT("M9"), .change = in_parts, .by = 4, .f32 = true, .alone = true,
+     .says = "in 4 equal parts (ranks, or a split of the sum), each rounded to bfloat16 before"},
+    {AT("M9"), .change = in_parts, .by = -2, .f32 = true, .alone = true,
+     .says = "each part has the weights of the first part"},
     {AT("M10"), .change = partial_block_lost, .by = 4, .f32 = true, .alone = true,
      .says = "is zero for the last, partial block of 4 of an expert's tokens"},
     {IN(W_UP, -1, -1, 0, 1), .reread = even_steps, .f32 = true, .says = "seven equal steps"},
