@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 // ---- numbers
 
@@ -334,7 +335,9 @@ void list_more_rules(rule_list *list, size_t size, const char *word) {
         snprintf(text, sizeof text, " within each part of %zu %ss, of %zu", each, word, parts);
         add_orders(list, size, each, id, text);
     }
-    for (size_t parts = 2; parts <= 8 && size / parts >= 4; parts++) {
+    // of positions others say it: they begin anew
+    bool places = strcmp(word, "position") != 0;
+    for (size_t parts = 2; places && parts <= 8 && size / parts >= 4; parts++) {
         size_t each = size / parts;
         if (size % parts != 0) continue;
         snprintf(id, sizeof id, "repeated-%zu", each);
