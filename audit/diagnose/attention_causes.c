@@ -216,6 +216,21 @@ static void note_family(const composing *c, unsigned family) {
     c->s->memory[2 * c->point + window].found = family + 1;
 }
 
+// Of the causes that explain the point, those with the fewest numbers come first; of as many, the
+// nearest.
+static void sort_by_numbers(composing *c) {
+    diagnosed_finding *f = c->found;
+    size_t rows = c->n, numbers[DIAGNOSE_MOST_ALIKE];
+    for (size_t i = 0; i < f->n_alike; i++) {
+        const mistakes_together one = f->alike[i];
+        const composed_mistake *m = (const composed_mistake *)(const void *)one.mistakes[0];
+        size_t n = attention_cause_numbers(&m->attending, rows), at = i;
+        for (; at > 0 && numbers[at - 1] > n; at--)
+            numbers[at] = numbers[at - 1], f->alike[at] = f->alike[at - 1];
+        numbers[at] = n, f->alike[at] = one;
+    }
+}
+
 // Guesses that hold everywhere, those that hold at a place, or two causes at once.
 static bool compose_guesses(composing *c, guess_kind kind) {
     if ((point_bit(c->point) & (AT(A6) | WEIGHTS)) == 0) return true;
@@ -238,7 +253,9 @@ static bool compose_guesses(composing *c, guess_kind kind) {
             if (first == NULL && c->found != NULL) first = g;
         }
     if (first != NULL) note_family(c, first->family);
-    return c->found != NULL || try_kernels(c, guesses, kind);
+    if (c->found == NULL && !try_kernels(c, guesses, kind)) return false;
+    if (c->found != NULL) sort_by_numbers(c);
+    return true;
 }
 
 bool compose_attention_everywhere(composing *c) {

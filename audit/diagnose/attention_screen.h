@@ -68,6 +68,8 @@ void attention_mistake_make(attention_mistake *m, const sinkproof_attending *how
 // The engine with this meaning; false: it cannot occur under the policy.
 bool suppose_attending(supposed_engine *s, const sinkproof_attending *how);
 unsigned attending_points(const sinkproof_attending *how); // attention_points.c: as bits
+// attention_numbers.c: how many numbers tell the cause, in a trace of so many rows.
+size_t attention_cause_numbers(const sinkproof_attending *how, size_t rows);
 // Whether guess i may be as right as the nearest.
 bool attention_guess_is_near(const attention_guesses *guesses, size_t i, size_t samples);
 

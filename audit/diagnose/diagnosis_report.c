@@ -170,15 +170,49 @@ static void print_head(FILE *out, const sinkproof_config *config, const sinkproo
     free(text);
 }
 
+// The length of what an id says before its numbers; 0: it has none. "row-unit" of "row-unit=14".
+static size_t kind_length(const mistakes_together *what) {
+    const char *id = what->mistakes[0]->id, *end = strchr(id, '=');
+    return what->n == 1 && end != NULL ? (size_t)(end - id) : 0;
+}
+
+static bool is_same_kind(const mistakes_together *a, const mistakes_together *b) {
+    size_t n = kind_length(a);
+    return n > 0 && n == kind_length(b) && memcmp(a->mistakes[0]->id, b->mistakes[0]->id, n) == 0;
+}
+
+// Prints the explanations that are like the first one but for their numbers.
+static void print_other_numbers(FILE *out, const mistakes_together *const *like, size_t n) {
+    char words[DIAGNOSE_MOST_ALIKE * 104] = "with other numbers:";
+    for (size_t i = 0; i < n; i++) {
+        size_t length = strlen(words);
+        snprintf(words + length, sizeof words - length, " [%s]", like[i]->mistakes[0]->id);
+    }
+    if (n == 0) return;
+    fputs("      or", out);
+    print_words(out, 8, words);
+}
+
 // Prints what explains f and all findings that are told with it.
 static void print_explained(FILE *out, const sinkproof_diagnosis *d, const diagnosed_finding *f) {
-    size_t told = 0, fewer = 0;
+    size_t told = 0, fewer = 0, n = 0;
+    const mistakes_together *left[DIAGNOSE_MOST_ALIKE], *like[DIAGNOSE_MOST_ALIKE];
     for (size_t a = 0; a < f->n_alike; a++) {
         bool all = true;
         for (size_t i = 0; i < d->n; i++)
             all &= !is_told_with(f, &d->findings[i]) ||
                    finding_explained_by(&d->findings[i], &f->alike[a], f->rows);
-        if (all) print_what(out, told++ == 0 ? "by" : "or", &f->alike[a]);
+        if (all) left[n++] = &f->alike[a];
+    }
+    for (size_t a = 0; a < n; a++) {
+        bool begun = false;
+        size_t others = 0;
+        for (size_t b = 0; b < a; b++) begun = begun || is_same_kind(left[a], left[b]);
+        for (size_t b = a + 1; b < n; b++)
+            if (is_same_kind(left[a], left[b])) like[others++] = left[b];
+        if (!begun) print_what(out, a == 0 ? "by" : "or", left[a]);
+        if (!begun) print_other_numbers(out, like, others);
+        told++;
     }
     for (size_t i = 0; i < d->n; i++)
         if (f->common != 0 && is_told_with(f, &d->findings[i]))
