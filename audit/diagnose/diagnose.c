@@ -121,11 +121,14 @@ static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, s
     size_t at = s->out->n;
     bool fine = true, possible;
     for (size_t i = 0; fine && i < s->n_candidates && !budget_is_spent(s); i++) {
-        const candidate *c = &s->of[i];
+        candidate *c = &s->of[i];
         mistake_trial t = {.what = c->what, .rows = rows};
         unsigned points = s->out->n > at ? s->out->findings[at].points : point_bit(point);
         if (!c->tried || (c->reached & point_bit(point)) == 0) continue;
+        // a trial asks all points that it reaches: it was the same for an earlier one
+        if (c->in_vain.first == rows.first && c->in_vain.end == rows.end) continue;
         fine = trial_try_whether(&s->trials, place, &t, &possible);
+        if (fine && (!possible || !trial_explains(&t, 0))) c->in_vain = rows;
         if (!fine || !possible || !trial_explains(&t, points)) continue;
         if (s->out->n == at && add_finding(s, place, t.inside & *left) == NULL) return false;
         s->out->findings[at].rows = rows;

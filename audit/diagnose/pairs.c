@@ -18,16 +18,25 @@ static int compare_outside(const void *a, const void *b) {
     return x->c < y->c ? -1 : x->c > y->c;
 }
 
+// A point that is computed across a sublayer costs as much as that: then a mistake that leaves an
+// element as far outside as the definition does is ranked last, and one row tells so.
+static double least_rank_distance(const search *s, size_t place, sinkproof_trace_point point) {
+    const unsigned core = 1u << TRACE_A6 | 1u << TRACE_A9 | 1u << TRACE_A10 | 1u << TRACE_A11;
+    const sinkproof_point_report *r = place_report(&s->trials, point, place);
+    return r->bridged && (core & point_bit(point)) == 0 ? r->farthest : INFINITY;
+}
+
 // Ranks the mistakes that reach f's point; those that leave the fewest elements outside come first.
 static bool rank_nearest_mistakes(search *s, size_t place, diagnosed_finding *f, ranked *r,
                                   size_t *n) {
+    double beyond = least_rank_distance(s, place, f->point);
     bool fine = true, possible;
     *n = 0;
     for (size_t i = 0; fine && i < s->n_candidates && !budget_is_spent(s); i++) {
         const candidate *c = &s->of[i];
         mistake_trial t = {.what = c->what};
         if (!c->tried || c->alone || (c->reached & point_bit(f->point)) == 0) continue;
-        fine = trial_try_points(&s->trials, place, point_bit(f->point), INFINITY, &t, &possible);
+        fine = trial_try_points(&s->trials, place, point_bit(f->point), beyond, &t, &possible);
         if (!fine || !possible) continue;
         keep_if_nearer(f, &t);
         r[(*n)++] = (ranked){c, t.refused ? SIZE_MAX : t.outside[f->point]};

@@ -11,9 +11,10 @@
 // A mistake of the catalogue, tried at the current place.
 typedef struct candidate {
     mistakes_together what;
-    unsigned reached; // failing points that it reaches
-    bool tried, fits; // tried alone; no element is outside under it
-    bool alone;       // tried alone only: in no pair, and never as the next best
+    unsigned reached;       // failing points that it reaches
+    bool tried, fits;       // tried alone; no element is outside under it
+    bool alone;             // tried alone only: in no pair, and never as the next best
+    sinkproof_rows in_vain; // the last rows in which it was tried and explained nothing
 } candidate;
 
 struct attention_guesses; // attention_screen.h

@@ -322,6 +322,7 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
     if (fine) {
         pass.prefix = prefix;
         pass.alone = judge_rows_alone(&pass);
+        pass.serial = judge_stretch_is_small(&pass);
         fine = judge_all(&pass, error);
         end_pass(&pass);
         for (size_t i = 0; pass.report_of != NULL && i < slots; i++) report_free(pass.report_of[i]);

@@ -31,9 +31,10 @@ typedef struct judge_pass {
     sinkproof_honest *unmoved;   // sets of the moved point that is being computed; NULL: none is
     double *made;                // what is made of them, and its widths; NULL: nothing
     const sinkproof_rows *alone; // the rows that are computed; NULL: all
-    const judge_prefix *prefix;  // keys and values before the trace, as sets; NULL: none
-    judge_prefix *kept_prefix;   // where those of this pass are kept; NULL: nowhere
-    double done, all;            // work, for the progress display
+    bool serial; // a stretch that costs less than the threads' waiting for each other
+    const judge_prefix *prefix; // keys and values before the trace, as sets; NULL: none
+    judge_prefix *kept_prefix;  // where those of this pass are kept; NULL: nowhere
+    double done, all;           // work, for the progress display
 } judge_pass;
 
 // ---- parts: what one thread does alone, with reports of its own. Reports are merged in the order
@@ -125,6 +126,8 @@ static inline bool pass_leaves_out_row(const judge_pass *pass, size_t row) {
     return alone != NULL && (row < alone->first || row >= alone->end);
 }
 bool judge_attention_is_last(const judge_pass *pass, size_t layer); // nothing reads its output
+// Whether a stretch is too small for several threads.
+bool judge_stretch_is_small(const judge_pass *pass);
 // Whether the rows that are compared cost less than all.
 bool judge_rows_are_few(const judge_pass *pass);
 // Whether no point of a layer is needed.

@@ -238,6 +238,25 @@ const sinkproof_rows *judge_rows_alone(const judge_pass *pass) {
     return squares ? NULL : o->rows;
 }
 
+bool judge_stretch_is_small(const judge_pass *pass) {
+    const sinkproof_config *c = pass->config;
+    double rows = (double)(pass->alone != NULL ? pass->alone->end - pass->alone->first : pass->n);
+    double heads = (double)(c->n_heads + c->n_kv_heads) * (double)c->head_dim, work = 0;
+    if (pass->options->stretch == NULL) return false;
+    for (size_t l = 0; l < c->n_layers; l++) {
+        if (any_point_judged(pass, l, TRACE_A1, TRACE_A4_K) ||
+            any_point_judged(pass, l, TRACE_A12, TRACE_A12))
+            work += 2 * rows * heads * (double)c->hidden;
+        if (any_point_judged(pass, l, TRACE_A6, TRACE_A11))
+            work += 2 * rows * (double)pass->keys * (double)c->n_heads * (double)c->head_dim;
+        if (any_point_judged(pass, l, TRACE_M5, TRACE_M11))
+            work += 3 * rows * (double)(c->n_chosen * c->inter) * (double)c->hidden;
+    }
+    if (any_point_judged(pass, c->n_layers, TRACE_F2, TRACE_F2))
+        work += rows * (double)c->hidden * (double)c->vocab;
+    return work < 0x1p23; // multiply-adds, of some nanoseconds each
+}
+
 // Of attention that is computed from computed keys, the rows that are compared are few if nothing
 // behind it is judged.
 bool judge_rows_are_few(const judge_pass *pass) {

@@ -56,7 +56,7 @@ static bool make_form_tables(judge_pass *pass, const sinkproof_turning *turning,
     sinkproof_honest *s_ip = malloc(pass->n * half * sizeof *s_ip);
     turns_ip[scaled ? 0 : 2] = c_ip, turns_ip[scaled ? 1 : 3] = s_ip;
     if (c_ip == NULL || s_ip == NULL) return false;
-#pragma omp parallel for schedule(dynamic, 16) if (pass->n > 16)
+#pragma omp parallel for schedule(dynamic, 16) if (pass->n > 16 && !pass->serial)
     for (size_t i = 0; i < pass->n; i++)
         meant_table(pass, turning, scaled, positions[i], &c_ip[i * half], &s_ip[i * half]);
     return true;

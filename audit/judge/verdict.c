@@ -405,7 +405,7 @@ bool judge_in_parts(judge_pass *pass, size_t layer, size_t count, part_work *wor
     bool fine = parts != NULL;
     for (size_t first = 0; fine && first < count; first += AT_ONCE) {
         size_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
-#pragma omp parallel for schedule(dynamic, 1) if (some > 1)
+#pragma omp parallel for schedule(dynamic, 1) if (some > 1 && !pass->serial)
         for (size_t p = 0; p < some; p++) {
             parts[p] = (judge_part){.pass = pass, .layer = layer};
             if (!pass_has_ended(pass)) work(&parts[p], first + p, of);
