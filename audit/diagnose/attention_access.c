@@ -136,8 +136,8 @@ static bool take_set(const key_table *t, bool by_distance, sinkproof_attending *
     for (size_t r = 0; r < t->n_failing; r++)
         if (!add_row(t, r, &m->access, of_k, &m->access.zeros)) return false;
     for (size_t j = 0; j < t->n; j++) {
-        if (of_k[j] == 0) key_set_add(&m->access.lost, j), lost++;
-        if (of_k[j] == 2) key_set_add(&m->access.again, j), again++;
+        if (of_k[j] == 0) sinkproof_key_set_add(&m->access.lost, j), lost++;
+        if (of_k[j] == 2) sinkproof_key_set_add(&m->access.again, j), again++;
         if (of_k[j] > 2) return false;
         told += of_k[j] != COUNT_OPEN;
         ends += of_k[j] == 0 && (j == 0 || of_k[j - 1] != 0);

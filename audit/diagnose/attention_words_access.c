@@ -17,7 +17,7 @@ static set_runs runs_of(const sinkproof_key_set *set) {
     set_runs r = {.n = 0};
     bool even = true;
     for (size_t j = 0; j < ACCESS_KEYS; j++) {
-        if (!key_set_has(set, j)) continue;
+        if (!sinkproof_key_set_has(set, j)) continue;
         bool again = r.keys > 0 && r.last + 1 == j;
         if (r.keys == 1) r.step = j - r.last;
         even = even && (r.keys < 2 || j - r.last == r.step);

@@ -4,11 +4,11 @@
 // Which keys a query reads, by a set of keys or by cuts of the sequence.
 #include "audit/judge/judge_access.h"
 
-bool key_set_has(const sinkproof_key_set *set, size_t key) {
+bool sinkproof_key_set_has(const sinkproof_key_set *set, size_t key) {
     return key < ACCESS_KEYS && (set->bits[key / 64] >> key % 64 & 1) != 0;
 }
 
-void key_set_add(sinkproof_key_set *set, size_t key) {
+void sinkproof_key_set_add(sinkproof_key_set *set, size_t key) {
     if (key < ACCESS_KEYS) set->bits[key / 64] |= 1ull << key % 64;
 }
 
@@ -31,5 +31,5 @@ bool access_stretch(const sinkproof_access *a, size_t row, size_t *begin, size_t
 size_t access_times(const sinkproof_access *a, size_t row, size_t j) {
     size_t of = a->by_distance ? row - j : j;
     if (a->by_distance && j > row) return 1;
-    return key_set_has(&a->lost, of) ? 0 : key_set_has(&a->again, of) ? 2 : 1;
+    return sinkproof_key_set_has(&a->lost, of) ? 0 : sinkproof_key_set_has(&a->again, of) ? 2 : 1;
 }

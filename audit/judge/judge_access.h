@@ -15,8 +15,8 @@ enum { ACCESS_WORDS = 5, ACCESS_KEYS = 64 * ACCESS_WORDS, ACCESS_CUTS = 8 };
 typedef struct sinkproof_key_set {
     unsigned long long bits[ACCESS_WORDS];
 } sinkproof_key_set;
-bool key_set_has(const sinkproof_key_set *set, size_t key);
-void key_set_add(sinkproof_key_set *set, size_t key);
+bool sinkproof_key_set_has(const sinkproof_key_set *set, size_t key);
+void sinkproof_key_set_add(sinkproof_key_set *set, size_t key);
 
 typedef struct sinkproof_access {
     sinkproof_key_set lost, again; // keys that are not read, and keys that are read twice
