@@ -123,6 +123,7 @@ compose_candidates compose_projection;       // composed_projection.c: scales, z
 compose_candidates compose_weight_orders;    // composed_weight_orders.c: in which order
 compose_candidates compose_rotated;          // composed_rotated.c: other cosines and sines
 compose_candidates compose_online;           // composed_online.c: A11 of a fused kernel
+compose_candidates compose_score_tables;     // composed_score_tables.c: A6
 compose_candidates compose_weight_maps;      // composed_weight_maps.c: whose weights are read
 compose_candidates compose_coded;            // composed_coded.c: sums and inputs in codes
 compose_candidates compose_parameters;       // composed_parameters.c: constants

@@ -229,7 +229,8 @@ static bool is_near(composing *c, const made_kind *made, bool *fine) {
     bool near = *fine && make_online(&of, y, y + c->elements);
     for (size_t at = 0; near && at < c->elements; at++) far += !value_is_near(c, at, y[at]);
     free(y);
-    return near && 64 * far <= c->elements;
+    size_t share = c->step > 0x1p-12 ? 8 : 64; // roundings between hide more
+    return near && share * far <= c->elements;
 }
 
 static bool try_slip(const operation *o, slip how, size_t tile, double a, const char *id,
