@@ -154,12 +154,21 @@ void composed_say_part(const composing *c, composed_mistake *m, sinkproof_trace_
 
 // ---- a trial
 
-enum { MOST_TRIED = 600 }; // of one point
+// Of one point; and with what is fitted, of one that is computed across a sublayer, where each
+// costs as much as that sublayer.
+enum { MOST_TRIED = 600, MOST_ACROSS = 100 };
+
+bool composing_is_spent(const composing *c) {
+    const unsigned core = 1u << TRACE_A6 | 1u << TRACE_A9 | 1u << TRACE_A10 | 1u << TRACE_A11;
+    bool across = c->report->bridged && (core & point_bit(c->point)) == 0;
+    if (budget_is_spent(c->s) || c->tried >= MOST_TRIED) return true;
+    return across && c->tried + c->fitted >= MOST_ACROSS;
+}
 
 bool composing_try(composing *c, composed_mistake *m) {
     mistake_trial t = {.what = {1, {&m->mistake}}};
     bool possible;
-    if (budget_is_spent(c->s) || c->tried >= MOST_TRIED) return true;
+    if (composing_is_spent(c)) return true;
     if (!suspect_can_suppose(&c->s->trials.suspect, &m->mistake)) return true;
     c->tried++;
     if (!trial_try_whether(&c->s->trials, c->place, &t, &possible)) return false;

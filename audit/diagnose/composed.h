@@ -70,7 +70,7 @@ typedef struct composing {
     size_t n_ranges;                 // of those, the ranges, which come first
     sinkproof_region regions[16];
     diagnosed_finding *found; // NULL: nothing explains it yet
-    size_t tried;
+    size_t tried, fitted;     // trials, and engines whose numbers were asked for
 } composing;
 
 // Adds a composed mistake to the diagnosis. It acts first at the point in question, its region is
@@ -95,6 +95,8 @@ void composed_say_part(const composing *c, composed_mistake *m, sinkproof_trace_
 const char *composed_input_words(sinkproof_trace_point point);
 const char *composed_slot_words(sinkproof_slot slot); // what a weight is called; NULL: not listed
 
+// Whether no more is tried at the point, nor fitted.
+bool composing_is_spent(const composing *c);
 // Tries it, and adds it to what explains the point if it does. Does nothing once the budget is
 // spent. Returns false on error.
 bool composing_try(composing *c, composed_mistake *m);

@@ -29,7 +29,7 @@ double *composing_see(composing *c, const known_mistake *mistake, bool *fine) {
     seen_sets seen = {
         .point = c->point, .elements = c->elements, .mid = calloc(c->elements, sizeof *seen.mid)};
     sinkproof_judgement under;
-    bool possible = suspect_can_suppose(&s->suspect, mistake);
+    bool possible = !composing_is_spent(c) && suspect_can_suppose(&s->suspect, mistake);
     if (seen.mid == NULL) *fine = fail_for_memory(c->s);
     if (*fine && possible) {
         sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, c->point,
@@ -38,7 +38,7 @@ double *composing_see(composing *c, const known_mistake *mistake, bool *fine) {
             .stretch = s->stretch, .witness = see_sets, .witnessing = &seen};
         *fine = suspect_suppose_all(&s->suspect, 1, &mistake, &how, &under, &possible, s->error);
         if (*fine && possible) sinkproof_judgement_free(&under);
-        s->tried++;
+        s->tried++, c->fitted++;
     }
     if (*fine && possible) return seen.mid;
     free(seen.mid);

@@ -44,7 +44,7 @@ enum { FIT_CHOICES = 6 };
 size_t fit_choose(const composing *c, const fitted_range *t, chosen_number choices[FIT_CHOICES]);
 
 // The middles of the point's sets in an engine with the mistake. The caller frees them; NULL, and
-// *fine stays: it cannot occur.
+// *fine stays: it cannot occur, or no more is tried at the point.
 double *composing_see(composing *c, const known_mistake *mistake, bool *fine);
 
 // Whether a mistake that acts first at `from` shows at the point in question.
