@@ -261,8 +261,10 @@ static sinkproof_rows row_asked_first(const place_trials *s, size_t place, unsig
     const sinkproof_point_report *r = place_report(s, point, place);
     size_t index[SINKPROOF_MAX_RANK];
     sinkproof_trace_index(r->rank, r->shape, r->worst_at, index);
-    size_t row = index[sinkproof_trace_point_is_by_head(point)];
-    return (sinkproof_rows){row, row + 1};
+    bool lse = point == TRACE_LSE || point == TRACE_LSE_KEYS;
+    bool by_head = lse ? !sinkproof_trace_lse_by_token(s->suspect.trace)
+                       : sinkproof_trace_point_is_by_head(point);
+    return (sinkproof_rows){index[by_head], index[by_head] + 1};
 }
 
 static bool try_points_at_place(place_trials *s, size_t place, unsigned points,
