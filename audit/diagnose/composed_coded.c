@@ -6,6 +6,7 @@
 // are rounded before they are added.
 #include "audit/diagnose/composed_product.h"
 #include "audit/trace/trace_points.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -116,9 +117,9 @@ static bool try_part_sums(const operation *o) {
                          "is rounded to %s before the bias is added to it", formats[f].words);
             else
                 snprintf(made.text, sizeof made.text,
-                         "is the sum of the partial sums of %zu ranks (equal parts of the input), "
+                         "is the sum of the partial sums of %s (equal parts of the input), "
                          "each rounded to %s before they are added",
-                         parts, formats[f].words);
+                         sinkproof_counted(parts, "rank").text, formats[f].words);
             fine = composing_try_made(o, &made);
         }
     return fine;

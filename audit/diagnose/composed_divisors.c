@@ -5,6 +5,7 @@
 // in some order, of some rows together; or any number, one for each row.
 #include "audit/diagnose/composed_made.h"
 #include "audit/diagnose/composed_norms.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -308,7 +309,7 @@ static bool solve(size_t n, double a[MOST_PARTS][MOST_PARTS], double y[MOST_PART
 
 // What multiplies the squares of each part, by least squares over the rows, relative to the
 // divisor; false: no halves of whole numbers, or all the same.
-static bool fit_shares(const norm_divisors *s, size_t parts, bool modulo, double *share) {
+static bool fit_shares(const norm_divisors *s, size_t parts, bool modulo, double *times_p) {
     double a[MOST_PARTS][MOST_PARTS] = {{0}}, y[MOST_PARTS] = {0}, of[MOST_PARTS];
     size_t d = s->rows.d, rows = 0;
     double eps = s->c->s->trials.config->rms_eps;
@@ -328,9 +329,9 @@ static bool fit_shares(const norm_divisors *s, size_t parts, bool modulo, double
     if (rows < 2 * parts || !solve(parts, a, y)) return false;
     bool alike = true;
     for (size_t p = 0; p < parts; p++) {
-        share[p] = nearbyint(2 * y[p]) / 2 + 0.0; // no -0
-        if (!(fabs(share[p] - y[p]) < 0.1) || share[p] < 0 || share[p] > 8) return false;
-        alike = alike && !(share[p] < share[0]) && !(share[p] > share[0]);
+        times_p[p] = nearbyint(2 * y[p]) / 2 + 0.0; // no -0
+        if (!(fabs(times_p[p] - y[p]) < 0.1) || times_p[p] < 0 || times_p[p] > 8) return false;
+        alike = alike && !(times_p[p] < times_p[0]) && !(times_p[p] > times_p[0]);
     }
     return !alike;
 }
@@ -338,14 +339,14 @@ static bool fit_shares(const norm_divisors *s, size_t parts, bool modulo, double
 static bool try_shares(norm_divisors *s) {
     static const size_t counts[] = {2, 3, 4, 6, 8, 12, 16};
     bool fine = true;
-    double share[MOST_PARTS];
+    double times_p[MOST_PARTS];
     for (size_t i = 0; i < 2 * (sizeof counts / sizeof counts[0]) && fine; i++) {
         size_t parts = counts[i / 2], at;
         bool modulo = i % 2 == 1;
         char text[240], *end = text;
         if (s->rows.d % parts != 0 || s->c->found != NULL) continue;
-        if (!fit_shares(s, parts, modulo, share)) continue;
-        const double *kept = composing_keep_numbers(s->c, parts, share);
+        if (!fit_shares(s, parts, modulo, times_p)) continue;
+        const double *kept = composing_keep_numbers(s->c, parts, times_p);
         if (kept == NULL) return false;
         const double numbers[COMPOSED_NUMBERS] = {
             [KIND] = OF_SHARES, [A] = (double)parts, [B] = modulo};
@@ -353,15 +354,15 @@ static bool try_shares(norm_divisors *s) {
             end += snprintf(end, (size_t)(text + sizeof text - end),
                             "counts the squares of coordinates 0, 1, ... modulo %zu", parts);
         else
-            end +=
-                snprintf(end, (size_t)(text + sizeof text - end),
-                         "counts the squares of its parts of %zu coordinates", s->rows.d / parts);
+            end += snprintf(end, (size_t)(text + sizeof text - end),
+                            "counts the squares of its parts of %s",
+                            sinkproof_counted(s->rows.d / parts, "coordinate").text);
         for (at = 0; at < parts; at++)
             end += snprintf(end, (size_t)(text + sizeof text - end), "%s%g",
                             at == 0          ? " "
                             : at + 1 < parts ? ", "
                                              : " and ",
-                            share[at]);
+                            times_p[at]);
         snprintf(end, (size_t)(text + sizeof text - end), " times, not once each");
         fine = try_divisor(s, numbers, kept, text);
     }

@@ -6,6 +6,7 @@
 #include "audit/diagnose/composed_norms.h"
 #include "audit/diagnose/composed_values.h"
 #include "audit/diagnose/places.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,8 +100,8 @@ static bool try_all_places(fitted_scales *f) {
     for (size_t by = 1; by < d && fine; by++) {
         bool before = 2 * by > d;
         snprintf(id, sizeof id, "rolled+%zu", by);
-        snprintf(text, sizeof text, "%zu places %s, in a circle", before ? d - by : by,
-                 before ? "before" : "on");
+        snprintf(text, sizeof text, "%s %s, in a circle",
+                 sinkproof_counted(before ? d - by : by, "place").text, before ? "before" : "on");
         fine = try_places(f, (sinkproof_from){.source = SINKPROOF_FROM_ROLLED, .by = (long)by}, id,
                           text);
         if (!fine || by < 2) continue;

@@ -6,6 +6,7 @@
 // it is. Least squares over the rows of the trace give the numbers; where those of each row follow
 // from the largest weights, the rule takes their place.
 #include "audit/diagnose/composed_product.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -196,12 +197,13 @@ static bool try_rows(const operation *o, const dense_product *p, fit_kind kind, 
     static const char *const ids[SCALE_RULES] = {"fitted",  "next",     "before",     "first",
                                                  "largest", "next-row", "row-before", "first-row"};
     const char *weights = composed_slot_words(o->slots[0]);
-    char each[64];
+    char each[160];
     bool whole = group == p->ins, fine = true;
     if (whole)
         snprintf(each, sizeof each, "each row");
     else
-        snprintf(each, sizeof each, "each row and group of %zu columns", group);
+        snprintf(each, sizeof each, "each row and group of %s",
+                 sinkproof_counted(group, "column").text);
     for (int rule = kind == GROUP_FACTORS ? SCALE_RULES - 1 : FITTED;
          rule >= FITTED && fine && o->c->found == NULL; rule--) {
         bool of_groups = rule >= OF_NEXT && rule <= OF_FIRST;

@@ -208,9 +208,9 @@ bool sinkproof_trace_builder_prefixes(sinkproof_trace_builder *b, const size_t *
         size_t first = (size_t)b->positions_n[row], here = named != NULL ? named[s] : first;
         if ((here != 0 && here != first) || here > (size_t)INT32_MAX - 1 - at)
             return sinkproof_fail(error,
-                                  "expected all %zu tokens before sequence %zu or none, "
+                                  "expected all %s before sequence %zu or none, "
                                   "found %zu",
-                                  first, s, here);
+                                  sinkproof_counted(first, "token").text, s, here);
         at += here, columns += end - row + here;
         ends[s + 1] = (int32_t)at;
     }

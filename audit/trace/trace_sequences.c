@@ -85,11 +85,10 @@ static bool count_named(const char *file, const sinkproof_tensor *cu, const sink
         bool empty = part_of(cu, i) == 0;
         size_t named = part_of(cu_p, i), first = empty ? 0 : (size_t)positions_n[s->begins[kept]];
         if (named != 0 && named != first)
-            return sinkproof_fail(
-                error,
-                "%.300s: tensor cu_seqlens_prefix: expected all %zu tokens before "
-                "sequence %zu or none, found %zu",
-                file, first, i, named);
+            return sinkproof_fail(error,
+                                  "%.300s: tensor cu_seqlens_prefix: expected all %s before "
+                                  "sequence %zu or none, found %zu",
+                                  file, sinkproof_counted(first, "token").text, i, named);
         if (!empty) s->named_at[kept + 1] = s->named_at[kept] + named, kept++;
     }
     if (cu_p != NULL) return true;

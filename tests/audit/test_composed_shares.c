@@ -48,6 +48,12 @@ static double sigmoid_and_bias(const shown *s, size_t i, size_t e, double by) {
 static double masked_by_zero(const shown *s, size_t i, size_t e, double by) {
     return (double)e >= by ? 0 : logit_of(s, i, e);
 }
+static double not_negative(const shown *s, size_t i, size_t e, double by) {
+    return fmax(logit_of(s, i, e), by);
+}
+static double masked_in_some(const shown *s, size_t i, size_t e, double by) { // in no order
+    return i * i % 11 < 5 ? masked_by_zero(s, i, e, by) : logit_of(s, i, e);
+}
 static double one_of_the_first(const shown *s, size_t i, size_t e, double by) {
     double above = 0, own = logit_of(s, i, e);
     for (size_t o = 0; o < s->c->n_experts; o++)
@@ -65,6 +71,12 @@ static void chosen_by_sigmoid(shown *s, double by) {
 }
 static void chosen_with_zeros(shown *s, double by) {
     choose(s, masked_by_zero, by);
+}
+static void chosen_with_some_zeros(shown *s, double by) {
+    choose(s, masked_in_some, by);
+}
+static void chosen_from_zero(shown *s, double by) {
+    choose(s, not_negative, by);
 }
 static void chosen_per_rank(shown *s, double by) {
     choose(s, one_of_the_first, by);
@@ -289,6 +301,9 @@ static const plant plants[] = {
      .says = "the sigmoids of the logits without the router's bias, plus the bias"},
     {AT("M3"), .change = chosen_with_zeros, .by = 3, .f32 = true, .alone = true,
      .says = "have the logit 0 in the choice: masked by 0"},
+    {AT("M3"), .change = chosen_with_some_zeros, .by = 3, .f32 = true, .not = "masked by 0"},
+    {AT("M3"), .change = chosen_from_zero, .by = 0, .f32 = true, .alone = true,
+     .says = "logits of the router that are 0 where they are negative"},
     {AT("M3"), .change = chosen_per_rank, .by = 3, .f32 = true, .alone = true,
      .says = "gives the same number of experts to every token: the best of experts 0-2"},
     {AT("M3"), .change = chosen_anyhow, .by = 3, .f32 = true, .not = "experts"},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The memory of a mapped tensor is given back, and its numbers are read again. Memory of another place is kept.
+// The memory of a mapped tensor is given back, and its numbers are read again. Memory of another
+// place is kept.
 #include "model/safetensors.h"
 #include "tests/shared/tap.h"
 
