@@ -182,8 +182,8 @@ static bool try_empty(const operation *o) {
             snprintf(made.id, sizeof made.id, "capacity-%zu-%d", most, how);
             const char *slots = how & 2 ? ", in the order of the slots" : "";
             if (how == 8)
-                snprintf(made.text, sizeof made.text,
-                         "is zero for experts with fewer than %zu tokens", most);
+                snprintf(made.text, sizeof made.text, "is zero for experts with fewer than %s",
+                         sinkproof_counted(most, "token").text);
             else if (how & 4)
                 snprintf(made.text, sizeof made.text,
                          "is zero for the last, partial block of %zu of an expert's tokens%s", most,

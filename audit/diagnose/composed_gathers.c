@@ -5,6 +5,7 @@
 // one scale for all of the expert's tokens; and elements that hold what stands beside them in
 // memory, in the row before or behind.
 #include "audit/diagnose/composed_made.h"
+#include "base/words.h"
 #include "proofs/bounds/honest.h"
 
 #include <math.h>
@@ -217,8 +218,8 @@ static bool try_rows(const operation *o) {
         snprintf(id, sizeof id, "over-%zu", a);
         snprintf(text, sizeof text,
                  "reads for each slot the row of another token: the slot's number over %zu (the "
-                 "model chooses %zu experts for a token)",
-                 a, k);
+                 "model chooses %s for a token)",
+                 a, sinkproof_counted(k, "expert").text);
         fine = try_gather(o, &kind, id, text);
     }
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && fine; i++) {

@@ -81,23 +81,6 @@ CAUSES = {
                                                                "slots-written-anew-left-out@passes=16+1-from-16"],
     "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31", "part-lost=last-of-equal-32@position=31",
                   "part-lost=last-of-all-32@position=31", "part-kept=first-31@position=31"],
-    "sink-log2e": ("attention", "A11", r":n=1,"),
-    "window-narrow": ("attention", "A11", r":n=2,chunk=0,window=2,"),
-    "lse,lse-next-head": ("attention", "A9.lse", r":n=1,.*heads=[23],"),
-})
-# What the report names as the cause: one mistake, or several that make the same outputs. The others are in no table.
-CAUSES = {
-    "sink-dropped": ["sink-dropped", "sink-in-max-only", "sink-renormalised"], "sink-value": ["sink-has-value"],
-    "sink-of-next": ["sink-next-head"], "window-wide": ["window-wide", "window-double"], "window-never": ["window-off"],
-    "group-modulus": ["heads-by-modulus"], "future": ["mask-late"], "first-forgotten": ["positions-anew"],
-    "scale": ["score-scaled-twice"], "swapped": ["pairs-swapped"], "clamp-one-sided": ["up-above"],
-    "clamp-gate": ["gate-both"], "alpha": ["alpha-1.7"], "plus-one": ["up-plus-missing"], "eps": ["eps-1e-6"],
-    "eps-outside": ["eps-outside"], "softmax-first": ["shares-softmax-before"], "bias": ["bias-dropped-router"],
-    "cache-unread": ["cache-unread"], "piece-alone": ["cache-unread-piece"], "piece-anew": ["positions-anew-piece"],
-    "sink-per-part": ["sink-counted=2@position=31"], "window-always": ["window-on=16", "from-key=1@position=16", "last-key-left-out=16",
-                                                               "slots-written-anew-left-out@passes=16+1-from-16"],
-    "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31", "part-kept=first-31@position=31",
-                  "part-lost=last-of-equal-32@position=31", "part-lost=last-of-all-32@position=31"],
     "sink-log2e": ["sink-log2e"], "window-narrow": ["window-narrow", "window-half"],
 }
 HONEST = {"": None, "lse": "attention", "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",
