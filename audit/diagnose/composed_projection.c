@@ -28,7 +28,7 @@ typedef enum scale_rule {
 } scale_rule;
 enum { KIND, GROUP, STEP, RULE }; // the numbers
 
-enum { MOST_GROUPS = 96, EQUATIONS = 4 }; // for each number that is fitted
+enum { MOST_GROUPS = 96, ROWS_FOR_EACH = 4 }; // for each number that is fitted
 
 // ---- each row by itself
 
@@ -372,13 +372,13 @@ bool compose_projection(composing *c) {
     if (fine && known && o.whole && is_spread(c)) {
         bool square = (double)p.n * (double)p.outs * (double)p.ins * (double)p.ins < 1e9;
         fine = try_spans(&o, &p);
-        if (fine && c->found == NULL && square && p.n * p.outs >= EQUATIONS * p.ins)
+        if (fine && c->found == NULL && square && p.n * p.outs >= ROWS_FOR_EACH * p.ins)
             fine = try_columns(&o, &p);
         for (int kind = GROUP_FACTORS; kind <= GROUP_SHIFTS && fine && c->found == NULL; kind++) {
             fine = kind == GROUP_SHIFTS || try_rows(&o, &p, GROUP_FACTORS, p.ins);
             for (size_t s = 0; s < sizeof sizes / sizeof sizes[0] && fine && c->found == NULL; s++)
                 if (p.ins % sizes[s] == 0 && p.ins > sizes[s] && p.ins / sizes[s] <= MOST_GROUPS &&
-                    p.n >= EQUATIONS * (p.ins / sizes[s]))
+                    p.n >= ROWS_FOR_EACH * (p.ins / sizes[s]))
                     fine = try_rows(&o, &p, (fit_kind)kind, sizes[s]);
         }
     }

@@ -7,6 +7,7 @@
 // sizes, positions of each pair, sizes that grow with the position, frequencies of each pass. What
 // the rule says makes the numbers that the judge's sets are compared with.
 #include "audit/diagnose/composed_rotated.h"
+#include "base/words.h"
 #include "ref/stages.h"
 
 #include <math.h>
@@ -64,7 +65,7 @@ static double own_angle(const turns *t, size_t i, size_t p) {
 // Cosines and sines are multiplied by different numbers, or by others than the concentration.
 static bool try_sizes(turns *t) {
     double number[2], along[2] = {0, 0}, square[2] = {0, 0};
-    char text[240];
+    char text[320];
     fill(t, own_angle, own_angle, 1, 1);
     for (size_t at = 0; at < ENTRY * t->n * t->half; at++)
         along[at % ENTRY] += t->rule[at] * t->used[at],
@@ -119,7 +120,7 @@ static bool try_growth(turns *t) {
             double size = t->by * exp(at_0) * pow(each, t->position_i[i]);
             e[COSINE] = size * cos(a), e[SINE] = size * sin(a);
         }
-    char text[200];
+    char text[320];
     snprintf(text, sizeof text,
              "is rotated and multiplied by %.6g for each position: its size depends on the "
              "position (a decay, as of xPos)",
@@ -131,7 +132,7 @@ static bool try_growth(turns *t) {
 static bool try_apart(turns *t) {
     for (int a = -3; a <= 3; a++)
         for (int b = -3; b <= 3; b++) {
-            char id[48], text[200];
+            char id[48], text[320];
             if (a == b) continue; // a shift is told as one
             for (size_t i = 0; i < t->n; i++)
                 for (size_t p = 0; p < t->half; p++) {
@@ -165,7 +166,7 @@ static bool try_part(turns *t) {
         if (t->half < 1 || whole % parts != 0 || !find_used(t)) continue;
         for (int f = 0; f < 3 && fine && t->c->found == NULL; f++)
             for (int with = 0; with < 2 && fine && t->c->found == NULL; with++) {
-                char id[64], text[240], of[64];
+                char id[64], text[400], of[64];
                 double by = with ? t->by : 1;
                 for (size_t p = 0; p < t->half; p++)
                     t->frequency_p[p] = f == 0   ? own[p]
@@ -179,9 +180,9 @@ static bool try_part(turns *t) {
                     snprintf(of, sizeof of, "%s", words[f]);
                 snprintf(id, sizeof id, "first-%zu-%s-%d", 2 * t->half, ids[f], with);
                 snprintf(text, sizeof text,
-                         "is rotated in the first %zu of the %zu coordinates of a head alone, in "
+                         "is rotated in the first %zu of the %s of a head alone, in "
                          "pairs %zu apart (a partial rotation); frequencies: %s%s",
-                         2 * t->half, t->d, t->half, of,
+                         2 * t->half, sinkproof_counted(t->d, "coordinate").text, t->half, of,
                          with || t->by == 1 ? "" : ", without the concentration");
                 fine = turns_try(t, id, text);
             }
