@@ -100,7 +100,7 @@ static bool try_growth(turns *t) {
     for (size_t i = 0; i < t->n; i++)
         for (size_t p = 0; p < t->half; p++) {
             const double *e = t->used + ENTRY * (i * t->half + p);
-            double size = hypot(e[COSINE], e[SINE]) / t->by;
+            double size = turn_size(e) / t->by;
             if (!(size > 0)) return true;
             double x = t->position_i[i], y = log(size);
             sum_x += x, sum_y += y, sum_xx += x * x, sum_xy += x * y, count++;

@@ -7,6 +7,8 @@
 
 #include "audit/diagnose/composed_made.h"
 
+#include <math.h>
+
 // Of each row and pair, in the table.
 enum { COSINE, SINE, ENTRY };
 typedef struct turns {
@@ -18,6 +20,11 @@ typedef struct turns {
     double *used, *rule;     // ENTRY numbers for each row and pair
     double *room_p;
 } turns;
+
+// Of an entry. Written out: hypot of a new C library is no symbol of the older ones.
+static inline double turn_size(const double *entry) {
+    return sqrt(entry[COSINE] * entry[COSINE] + entry[SINE] * entry[SINE]);
+}
 
 // composed_rotated_table.c
 // What the rotation reads; NULL: the trace lacks it.

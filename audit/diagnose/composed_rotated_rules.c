@@ -215,8 +215,7 @@ bool turns_of_bases(turns *t) {
         for (size_t p = 0; p < t->half; p++) {
             double *e = t->rule + ENTRY * (i * t->half + p);
             double a = t->position_i[i] * exp(-base * 2 * (double)p / d),
-                   size = hypot(t->used[ENTRY * (i * t->half + p)],
-                                t->used[ENTRY * (i * t->half + p) + 1]);
+                   size = turn_size(t->used + ENTRY * (i * t->half + p));
             size = fabs(size - 1) < fabs(size - t->by) ? 1 : t->by;
             e[COSINE] = size * cos(a), e[SINE] = size * sin(a);
         }

@@ -382,7 +382,7 @@ def next_token(program, root):
             c.dot(*point, 3.2, colour)
         c.line((244, 34 + 24 * k), (272, 34 + 24 * k), colour=colour, width=2)
         c.text(280, 39 + 24 * k, words, colour, kind="small")
-    c.text(62, 346, "layers; binary logarithm, of units of 2⁻⁵³; estimates to half a bit", "faint", kind="small")
+    c.text(62, 346, "layers; log₂ of units of 2⁻⁵³, first order to ½", "faint", kind="small")
     c.text(62, 370, f"the sets have no bound from {ways['sets'][-1][0] + 1} layers on", "b", kind="small")
     return c
 
