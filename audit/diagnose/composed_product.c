@@ -134,3 +134,17 @@ size_t write_runs(char *text, size_t size, size_t n, const uint8_t *marks, size_
     }
     return runs;
 }
+
+bool compose_dense(composing *c, size_t n, dense_search *const *searches) {
+    if (!dense_product_is(c->point)) return true;
+    operation o;
+    dense_product p = {.n = 0};
+    bool known = false, fine = operation_read(c, &o);
+    const sinkproof_making of = composing_making(c);
+    if (fine && !dense_product_read(&of, &p, &known)) fine = fail_for_memory(c->s);
+    known = known && fine && o.whole && o.n > 0 && c->n >= 4;
+    for (size_t i = 0; i < n && known && fine && c->found == NULL; i++) fine = searches[i](&o, &p);
+    dense_product_free(&p);
+    operation_free(&o);
+    return fine;
+}

@@ -23,6 +23,10 @@ bool dense_product_is(sinkproof_trace_point point);
 bool dense_product_read(const sinkproof_making *of, dense_product *p, bool *known);
 void dense_product_free(dense_product *p);
 
+// Reads the point's product, and searches by each in turn until a cause is found.
+typedef bool dense_search(const operation *o, const dense_product *p);
+bool compose_dense(composing *c, size_t n, dense_search *const *searches);
+
 // The weights of `slot` as rows; NULL: there are none with `ins` columns, or no memory. *rows: how
 // many.
 double *dense_weights(const sinkproof_model *model, size_t layer, sinkproof_slot slot, size_t ins,

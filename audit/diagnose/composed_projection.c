@@ -360,29 +360,25 @@ static bool is_spread(const composing *c) {
     return 4 * outside > c->elements && c->n >= 8;
 }
 
-bool compose_projection(composing *c) {
+static bool search_scales(const operation *o, const dense_product *p) {
     static const size_t sizes[] = {128, 64, 48, 32, 16};
-    if (!dense_product_is(c->point)) return true;
-    operation o;
-    dense_product p;
-    bool known = false, fine = operation_read(c, &o);
-    const sinkproof_making of = composing_making(c);
-    p = (dense_product){.n = 0};
-    if (fine && !dense_product_read(&of, &p, &known)) fine = fail_for_memory(c->s);
-    if (fine && known && o.whole && is_spread(c)) {
-        bool square = (double)p.n * (double)p.outs * (double)p.ins * (double)p.ins < 1e9;
-        fine = try_spans(&o, &p);
-        if (fine && c->found == NULL && square && p.n * p.outs >= ROWS_FOR_EACH * p.ins)
-            fine = try_columns(&o, &p);
-        for (int kind = GROUP_FACTORS; kind <= GROUP_SHIFTS && fine && c->found == NULL; kind++) {
-            fine = kind == GROUP_SHIFTS || try_rows(&o, &p, GROUP_FACTORS, p.ins);
-            for (size_t s = 0; s < sizeof sizes / sizeof sizes[0] && fine && c->found == NULL; s++)
-                if (p.ins % sizes[s] == 0 && p.ins > sizes[s] && p.ins / sizes[s] <= MOST_GROUPS &&
-                    p.n >= ROWS_FOR_EACH * (p.ins / sizes[s]))
-                    fine = try_rows(&o, &p, (fit_kind)kind, sizes[s]);
-        }
+    const composing *c = o->c;
+    if (!is_spread(c)) return true;
+    bool square = (double)p->n * (double)p->outs * (double)p->ins * (double)p->ins < 1e9;
+    bool fine = try_spans(o, p);
+    if (fine && c->found == NULL && square && p->n * p->outs >= ROWS_FOR_EACH * p->ins)
+        fine = try_columns(o, p);
+    for (int kind = GROUP_FACTORS; kind <= GROUP_SHIFTS && fine && c->found == NULL; kind++) {
+        fine = kind == GROUP_SHIFTS || try_rows(o, p, GROUP_FACTORS, p->ins);
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0] && fine && c->found == NULL; s++)
+            if (p->ins % sizes[s] == 0 && p->ins > sizes[s] && p->ins / sizes[s] <= MOST_GROUPS &&
+                p->n >= ROWS_FOR_EACH * (p->ins / sizes[s]))
+                fine = try_rows(o, p, (fit_kind)kind, sizes[s]);
     }
-    dense_product_free(&p);
-    operation_free(&o);
     return fine;
+}
+
+bool compose_projection(composing *c) {
+    dense_search *const searches[] = {search_scales};
+    return compose_dense(c, 1, searches);
 }

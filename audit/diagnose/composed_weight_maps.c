@@ -313,17 +313,6 @@ static bool search_biases(const operation *o, const dense_product *p) {
 }
 
 bool compose_weight_maps(composing *c) {
-    if (!dense_product_is(c->point)) return true;
-    operation o;
-    dense_product p = {.n = 0};
-    bool known = false, fine = operation_read(c, &o);
-    const sinkproof_making of = composing_making(c);
-    if (fine && !dense_product_read(&of, &p, &known)) fine = fail_for_memory(c->s);
-    if (fine && known && o.whole && o.n > 0 && c->n >= 4) {
-        fine = search_biases(&o, &p);
-        if (fine && c->found == NULL) fine = search_rows(&o, &p);
-    }
-    dense_product_free(&p);
-    operation_free(&o);
-    return fine;
+    dense_search *const searches[] = {search_biases, search_rows};
+    return compose_dense(c, 2, searches);
 }
